@@ -1,0 +1,41 @@
+// attention_forward, fast: tiled, threaded, vectorised, the same bits as
+// reference/attention_forward.h for every plan.
+#ifndef LOCKSTEP_OPTIMIZED_ATTENTION_FORWARD_H_
+#define LOCKSTEP_OPTIMIZED_ATTENTION_FORWARD_H_
+
+#include <cstdint>
+#include <string>
+
+#include "optimized/plan.h"
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/status.h"
+
+namespace lockstep::optimized {
+
+// What really ran; counts are over the whole call. Receipts carry it, so that
+// "dense in disguise" and silent fallbacks can be seen.
+struct AttentionForwardExecution {
+  std::string target;
+  int threads = 0;
+  int64_t tiles_empty = 0;    // skipped
+  int64_t tiles_full = 0;     // without element masks
+  int64_t tiles_partial = 0;  // with element masks
+  int64_t tiles_native_dot = 0;  // scores by the bf16 dot instruction
+  int64_t rows_fixed = 0;     // N9's fixed-m path
+  int64_t rows_online = 0;    // N9's online path, guard held
+  int64_t rows_redone = 0;    // guard failed: two passes
+  int64_t rows_empty = 0;     // no visible key
+};
+
+// o [batch, q_heads, q_len, value_dim], lse [batch, q_heads, q_len] from q, k,
+// v as the contract has them. Exact class. `execution` may be null.
+// Errors: the plan does not fit the problem; its target is not supported here.
+// Requires: Validate(problem, inputs, outputs).ok(), plan from MakePlan.
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs, const Plan& plan,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution);
+
+}  // namespace lockstep::optimized
+
+#endif  // LOCKSTEP_OPTIMIZED_ATTENTION_FORWARD_H_

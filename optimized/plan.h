@@ -1,0 +1,62 @@
+// How a problem is cut up. A Plan is a pure function of contract, payload
+// shape and caps: print it, digest it, replay it. Exact outputs never depend
+// on it (N16 and the promise of docs/numerics.md).
+//
+// Words (docs/glossary.md): a *row* of a kv head is one (query head of the
+// group, query) pair, numbered head-major; a *tile* is tile_rows rows times
+// tile_keys keys.
+#ifndef LOCKSTEP_OPTIMIZED_PLAN_H_
+#define LOCKSTEP_OPTIMIZED_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/status.h"
+
+namespace lockstep::optimized {
+
+// What the caller allows or asks for; zero or empty means "choose".
+struct Caps {
+  std::string target;     // "AVX2", "AVX3", "AVX3_ZEN4", "AVX3_SPR"
+  int threads = 0;        // > 0: exactly so many
+  int64_t tile_rows = 0;  // any >= 1
+  int64_t tile_keys = 0;  // a multiple of kStripes (N11)
+  bool native_dot = true;  // allow the bf16 dot instruction (N5)
+};
+
+// One instruction set the library was built for.
+struct Target {
+  std::string name;
+  bool supported = false;   // by this CPU
+  bool native_dot = false;  // has the bf16 dot instruction and it passed the
+                            // start-up self-test (N5); false if not supported
+};
+
+// Every compiled target, best first.
+std::vector<Target> Targets();
+
+struct Plan {
+  std::string target;
+  int threads = 1;
+  int64_t tile_rows = 0;
+  int64_t tile_keys = 0;
+  bool native_dot = false;
+  bool fixed_m = false;      // softcap small enough for N9's fixed-m path; a
+                             // row with a large sink still leaves it
+  bool pack_ahead = false;   // pack all keys and values once, before the rows
+  int64_t row_tiles = 0;     // per kv head
+  int64_t key_tiles = 0;
+
+  // One line of "name=value" words, stable: receipts digest it.
+  std::string ToString() const;
+};
+
+// Errors: unknown or unsupported target, tile_keys not a multiple of kStripes,
+// negative values. Requires: Validate(problem).ok().
+Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& caps);
+
+}  // namespace lockstep::optimized
+
+#endif  // LOCKSTEP_OPTIMIZED_PLAN_H_

@@ -1,0 +1,35 @@
+// attention_forward, by definition: one row at a time, scalar, one thread.
+#ifndef LOCKSTEP_REFERENCE_ATTENTION_FORWARD_H_
+#define LOCKSTEP_REFERENCE_ATTENTION_FORWARD_H_
+
+#include <cstdint>
+#include <span>
+
+#include "reference/contract/attention_forward.h"
+
+namespace lockstep::reference {
+
+// One output row: (batch, query head, query).
+struct AttentionRow {
+  int64_t batch = 0;
+  int64_t head = 0;
+  int64_t query = 0;
+};
+
+// o [value_dim] of the row, rounded to the problem's lane and carried in f32,
+// and its lse. Exact: N3, N7-N13.
+//   Requires: Validate(problem, inputs, ...).ok().
+void AttentionForwardRow(const AttentionForwardProblem& problem,
+                         const AttentionForwardInputs& inputs,
+                         const AttentionRow& row, std::span<float> o,
+                         float* lse);
+
+// All rows. o [batch, q_heads, q_len, value_dim], lse [batch, q_heads, q_len].
+//   Requires: Validate(problem, inputs, outputs).ok().
+void AttentionForward(const AttentionForwardProblem& problem,
+                      const AttentionForwardInputs& inputs,
+                      const AttentionForwardOutputs& outputs);
+
+}  // namespace lockstep::reference
+
+#endif  // LOCKSTEP_REFERENCE_ATTENTION_FORWARD_H_

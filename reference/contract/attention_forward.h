@@ -1,0 +1,105 @@
+// attention_forward: softcap attention with masks. What is asked (the static
+// problem), what goes in (tensors and runtime payload), what comes out.
+// Source: docs/ops/attention_forward.md; arithmetic: docs/numerics.md.
+#ifndef LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_FORWARD_H_
+#define LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_FORWARD_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "reference/contract/mask.h"
+#include "reference/contract/status.h"
+#include "reference/contract/tensor_view.h"
+
+namespace lockstep {
+
+// The static contract: a change of any field is another kernel.
+struct AttentionForwardProblem {
+  int64_t batch = 1;
+  int64_t q_heads = 1;
+  int64_t kv_heads = 1;   // divides q_heads; query head h reads kv head
+                          // floor(h / (q_heads / kv_heads))
+  int64_t q_len = 1;      // physical extents
+  int64_t kv_len = 1;
+  int64_t head_dim = 1;   // of q and k
+  int64_t value_dim = 1;  // of v and o
+  Lane lane = Lane::kF32;    // of q, k, v and o
+  Lane p_lane = Lane::kF32;  // of the weights in the numerator (N10)
+  double scale = 1.0;        // of the scores, before the softcap
+  std::optional<double> softcap;  // finite and > 0 where present
+  Alignment align;
+  std::vector<MaskExpr> masks = {MaskExpr{}};  // one, or one per query head
+  bool segments = false;  // inputs carry q_seg and kv_seg
+  bool sink = false;      // inputs carry a learned sink logit per query head
+
+  int64_t group() const { return q_heads / kv_heads; }
+  const MaskExpr& mask(int64_t head) const {
+    return masks.size() == 1 ? masks[0] : masks[static_cast<size_t>(head)];
+  }
+};
+
+// Tensors and runtime payload; nothing here changes which kernel runs.
+struct AttentionForwardInputs {
+  LaneView q;  // [batch, q_heads, q_len, head_dim]
+  LaneView k;  // [batch, kv_heads, kv_len, head_dim]
+  LaneView v;  // [batch, kv_heads, kv_len, value_dim]
+  // Segment ids: key j is visible to query i only if equal. Not contiguous
+  // necessarily. Null without problem.segments.
+  TensorView<const int32_t, 2> q_seg;   // [batch, q_len]
+  TensorView<const int32_t, 2> kv_seg;  // [batch, kv_len]
+  // Valid counts per batch row, [batch]; empty means the whole extent. Rows at
+  // or after valid_q are empty rows; keys at or after valid_kv do not exist.
+  std::vector<int64_t> valid_q;
+  std::vector<int64_t> valid_kv;
+  TensorView<const float, 1> sink;  // [q_heads]; null without problem.sink
+  // One per dense index of the masks: [batch or 1, q_heads or 1, q_len, kv_len]
+  std::vector<TensorView<const uint8_t, 4>> dense_masks;
+
+  int64_t ValidQ(const AttentionForwardProblem& p, int64_t b) const {
+    return valid_q.empty() ? p.q_len : valid_q[static_cast<size_t>(b)];
+  }
+  int64_t ValidKv(const AttentionForwardProblem& p, int64_t b) const {
+    return valid_kv.empty() ? p.kv_len : valid_kv[static_cast<size_t>(b)];
+  }
+  // The position of query 0 on the key axis.
+  int64_t Offset(const AttentionForwardProblem& p, int64_t b) const {
+    switch (p.align.kind) {
+      case Alignment::Kind::kTopLeft:
+        return 0;
+      case Alignment::Kind::kBottomRight:
+        return ValidKv(p, b) - ValidQ(p, b);
+      case Alignment::Kind::kOffset:
+        break;
+    }
+    return p.align.offset;
+  }
+};
+
+struct AttentionForwardOutputs {
+  MutableLaneView o;         // [batch, q_heads, q_len, value_dim]
+  TensorView<float, 3> lse;  // [batch, q_heads, q_len], natural logarithm
+};
+
+// Largest extents accepted; products are checked to stay below 2^47 bytes, so
+// that no offset computation can overflow.
+inline constexpr int64_t kMaxLength = int64_t{1} << 26;
+inline constexpr int64_t kMaxHeads = int64_t{1} << 16;
+inline constexpr int64_t kMaxChannels = int64_t{1} << 14;
+inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 47;
+inline constexpr int64_t kMaxOffset = int64_t{1} << 40;
+
+// Refuses every problem that has no meaning, naming the field, its value and
+// what would be right. Allocates nothing that grows with the extents.
+Status Validate(const AttentionForwardProblem& problem);
+
+// The same, and that the tensors agree with the problem: shapes, lanes,
+// strides (inputs >= 0, outputs without overlap), presence, valid counts.
+// Requires: nothing; calls Validate(problem) first.
+Status Validate(const AttentionForwardProblem& problem,
+                const AttentionForwardInputs& inputs,
+                const AttentionForwardOutputs& outputs);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_FORWARD_H_

@@ -1,0 +1,54 @@
+// The implementation-defined choices of the numerics contract, in one place.
+// Clause numbers (N1..N18) refer to docs/numerics.md. Constants and bit
+// representations only: no function here computes a value of an operation.
+#ifndef LOCKSTEP_REFERENCE_CONTRACT_NUMERICS_H_
+#define LOCKSTEP_REFERENCE_CONTRACT_NUMERICS_H_
+
+#include <bit>
+#include <cstdint>
+
+namespace lockstep {
+
+// Bumped by any change of an exact bit; stands in every receipt.
+inline constexpr int kContractVersion = 1;
+
+// N11: partial sums of a row sum; key j of the row goes to stripe j mod 16.
+inline constexpr int kStripes = 16;
+
+// N9: with softcap and C = cap * log2e up to this bound, exp2 of the capped
+// score cannot leave f32's range, so no row maximum is subtracted.
+inline constexpr float kFixedPathBound = 80.0f;
+
+// N9: weights are g * 2^((n - m) + kWeightShift), +0 below kMinExponent.
+// The shift moves them to the upper half of the exponent range: the smallest
+// weight is 2^-189 of the largest instead of 2^-125.
+inline constexpr float kWeightShift = 64.0f;
+inline constexpr float kMinExponent = -125.0f;
+
+// N9: an accumulator that overflowed is computed again with this shift. The
+// largest weight is then below 2^-31, so 2^31 keys of |v| = FLT_MAX are finite.
+inline constexpr float kRedoShift = -32.0f;
+
+// Mathematical constants; rounded to f32 once, where a clause says so (N7).
+inline constexpr double kLog2E = 0x1.71547652b82fep+0;
+inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+
+// N2: every NaN written is this one.
+inline constexpr uint32_t kCanonicalNaNBits = 0x7fc00000u;
+inline constexpr uint16_t kCanonicalNaNBf16Bits = 0x7fc0u;
+
+// N1: the bf16 lane is the upper half of a binary32.
+struct Bf16 {
+  uint16_t bits = 0;
+  friend bool operator==(Bf16, Bf16) = default;
+};
+
+// Widening is exact: a change of representation, not arithmetic.
+inline float ToFloat(Bf16 x) {
+  return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16);
+}
+inline float ToFloat(float x) { return x; }
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_REFERENCE_CONTRACT_NUMERICS_H_

@@ -1,0 +1,81 @@
+// Views of tensors that somebody else owns: data, shape, strides in elements.
+// A view of const is const; a view never allocates.
+#ifndef LOCKSTEP_REFERENCE_CONTRACT_TENSOR_VIEW_H_
+#define LOCKSTEP_REFERENCE_CONTRACT_TENSOR_VIEW_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "reference/contract/numerics.h"
+
+namespace lockstep {
+
+template <typename T, size_t kRank>
+struct TensorView {
+  T* data = nullptr;
+  std::array<int64_t, kRank> shape{};
+  std::array<int64_t, kRank> strides{};  // in elements
+
+  template <typename... Index>
+    requires(sizeof...(Index) == kRank)
+  int64_t Offset(Index... index) const {
+    const std::array<int64_t, kRank> at{static_cast<int64_t>(index)...};
+    int64_t offset = 0;
+    for (size_t r = 0; r < kRank; ++r) offset += at[r] * strides[r];
+    return offset;
+  }
+
+  template <typename... Index>
+  T& operator()(Index... index) const {
+    return data[Offset(index...)];
+  }
+};
+
+// Strides of a dense tensor whose last axis is contiguous.
+template <size_t kRank>
+std::array<int64_t, kRank> DenseStrides(
+    const std::array<int64_t, kRank>& shape) {
+  std::array<int64_t, kRank> strides{};
+  int64_t stride = 1;
+  for (size_t r = kRank; r-- > 0;) {
+    strides[r] = stride;
+    stride *= shape[r];
+  }
+  return strides;
+}
+
+// The number type of tensor elements (N1).
+enum class Lane : uint8_t { kF32, kBf16 };
+
+inline size_t LaneBytes(Lane lane) { return lane == Lane::kF32 ? 4 : 2; }
+inline const char* LaneName(Lane lane) {
+  return lane == Lane::kF32 ? "f32" : "bf16";
+}
+
+// A rank-4 tensor [batch, head, position, channel] of either lane. `Void` is
+// `const void` for inputs and `void` for outputs.
+template <typename Void>
+struct BasicLaneView {
+  template <typename T>
+  using Element = std::conditional_t<std::is_const_v<Void>, const T, T>;
+
+  Void* data = nullptr;
+  Lane lane = Lane::kF32;
+  std::array<int64_t, 4> shape{};
+  std::array<int64_t, 4> strides{};  // in elements
+
+  // Requires: lane is T's lane.
+  template <typename T>
+  TensorView<Element<T>, 4> As() const {
+    return {static_cast<Element<T>*>(data), shape, strides};
+  }
+};
+
+using LaneView = BasicLaneView<const void>;
+using MutableLaneView = BasicLaneView<void>;
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_REFERENCE_CONTRACT_TENSOR_VIEW_H_
