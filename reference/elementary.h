@@ -1,0 +1,63 @@
+// Scalar elementary functions: the definitions of clause N14.
+//
+// Each is a fixed sequence of f32 operations (add, subtract, multiply, divide,
+// fma, integer arithmetic on the bits); the vector twins in
+// optimized/simd/elementary-inl.h give the same bits for all 2^32 inputs. No
+// libm function is called. Bounds and the arguments where the largest error
+// occurs are the constants of reference/contract/coefficients.h; every one is
+// measured over all inputs by tests/reference/elementary_sweep.cc.
+// Derivations: docs/elementary.md.
+//
+// NaN: a function returns the canonical quiet NaN (N2) for every NaN and for
+// every argument outside its domain. A function named ...Core is the bare
+// kernel of a hot loop: defined on the stated domain only, and on a NaN it
+// returns some NaN, to be canonicalised where it is written (N13).
+#ifndef LOCKSTEP_REFERENCE_ELEMENTARY_H_
+#define LOCKSTEP_REFERENCE_ELEMENTARY_H_
+
+#include "reference/contract/numerics.h"
+
+namespace lockstep::reference {
+
+// 2^f for |f| <= 1/2: the g of N9, in [1/2, 2).
+float Exp2Core(float f);
+
+// 2^x, any x: gradual underflow, +inf above, +0 below.
+float Exp2(float x);
+
+// e^x, any x: gradual underflow, +inf above, +0 below.
+float Exp(float x);
+
+// x = z * 2^k with z in [sqrt(1/2), sqrt 2) and k integer-valued, for x > 0
+// finite (subnormal included). Exact.
+struct Log2Split {
+  float z;
+  float k;
+};
+Log2Split SplitForLog2(float x);
+
+// log2(z) for z in [sqrt(1/2), sqrt 2): the log2 of N11's lse; 0 for z = 1.
+float Log2Core(float z);
+
+// log2(x): -inf for both zeros, +inf for +inf, NaN below zero.
+float Log2(float x);
+
+// tanh(x): odd, |tanh| <= 1; +-0 and subnormals are returned unchanged. The
+// core differs on NaN only.
+float TanhCore(float x);
+float Tanh(float x);
+
+// 1 / (1 + e^-x): in [0, 1], gradual underflow to the left.
+float Sigmoid(float x);
+
+// N2: round to nearest even by integer arithmetic; overflow gives infinity,
+// NaN the canonical one. The lane form carries the result in f32.
+Bf16 RoundToBf16(float x);
+float RoundToBf16Lane(float x);
+
+// x, or the canonical quiet NaN if x is a NaN.
+float CanonicalNaN(float x);
+
+}  // namespace lockstep::reference
+
+#endif  // LOCKSTEP_REFERENCE_ELEMENTARY_H_
