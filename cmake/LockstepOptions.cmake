@@ -1,0 +1,26 @@
+# Options. Few, prefixed, and on only when Lockstep is the top project.
+
+option(LOCKSTEP_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(LOCKSTEP_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(LOCKSTEP_INSTALL "Install and export Lockstep::" ${PROJECT_IS_TOP_LEVEL})
+option(LOCKSTEP_WERROR "Treat warnings as errors" OFF)
+option(LOCKSTEP_CCACHE "Compile through ccache if it is there"
+       ${PROJECT_IS_TOP_LEVEL})
+# For sanitizer builds: the same vector code once instead of once per target.
+option(LOCKSTEP_ONE_TARGET "Compile a single SIMD target (AVX2)" OFF)
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+endif()
+
+if(LOCKSTEP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(LOCKSTEP_CCACHE_PROGRAM ccache)
+  mark_as_advanced(LOCKSTEP_CCACHE_PROGRAM)
+  if(LOCKSTEP_CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${LOCKSTEP_CCACHE_PROGRAM}")
+  endif()
+endif()

@@ -1,0 +1,122 @@
+# The two flag targets, and the functions that make libraries, programs and
+# tests. Compiler flags live here and nowhere else.
+
+# Flags that the numerics contract needs. They belong to this build only: the
+# public headers hold no arithmetic, so a project that links Lockstep keeps its
+# own flags.
+add_library(lockstep_numerics INTERFACE)
+target_compile_features(lockstep_numerics INTERFACE cxx_std_20)
+set(_numerics
+    # Keeps IEEE semantics whatever CXXFLAGS says before it: no reassociation,
+    # no finite-math assumptions, and no start-up code that sets FTZ/DAZ.
+    -fno-fast-math
+    # Exact: lets sqrt and fma compile to one instruction; only errno changes.
+    -fno-math-errno
+    # N4: fused only where the source says fma. g++ contracts by default, even
+    # across statements. After -fno-fast-math, which may set it too.
+    -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # N2: g++ 12.2 -O2 drops a conditional truncation of a float's bits,
+  # `if (c) x = x & 0xffff0000`, when it substitutes temporaries at expansion.
+  # tests/canary/ holds the pattern.
+  list(APPEND _numerics -fno-tree-ter)
+endif()
+target_compile_options(lockstep_numerics
+                       INTERFACE "$<BUILD_INTERFACE:${_numerics}>")
+
+add_library(lockstep_warnings INTERFACE)
+set(_warnings
+    -Wall
+    -Wextra
+    -Wpedantic
+    -Wshadow
+    -Wnon-virtual-dtor
+    -Wfloat-conversion
+    # An f32 silently widened to binary64 is a different arithmetic.
+    -Wdouble-promotion)
+if(LOCKSTEP_WERROR)
+  list(APPEND _warnings -Werror)
+endif()
+target_compile_options(lockstep_warnings
+                       INTERFACE "$<BUILD_INTERFACE:${_warnings}>")
+
+# What every library, program and test of the project has in common.
+function(_lockstep_common_settings name)
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF
+                                           POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${name} PRIVATE lockstep_warnings)
+endfunction()
+
+# lockstep_add_library(NAME SOURCES... [PUBLIC LIBS...] [PRIVATE LIBS...])
+#   Static library lockstep_NAME with alias Lockstep::NAME, installed and
+#   exported. Headers are included from the project root.
+function(lockstep_add_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC;PRIVATE")
+  set(target lockstep_${name})
+  if(arg_UNPARSED_ARGUMENTS)
+    add_library(${target} STATIC ${arg_UNPARSED_ARGUMENTS})
+    _lockstep_common_settings(${target})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE ${arg_PRIVATE})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(Lockstep::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_link_libraries(${target} ${scope} lockstep_numerics ${arg_PUBLIC})
+  target_include_directories(
+    ${target} ${scope} "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>"
+    "$<INSTALL_INTERFACE:include/lockstep>")
+  set_property(GLOBAL APPEND PROPERTY LOCKSTEP_LIBRARIES ${target})
+endfunction()
+
+# lockstep_add_program(NAME SOURCES... [LIBS LIBS...])
+#   Program NAME in <build>/bin, installed.
+function(lockstep_add_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  _lockstep_common_settings(${name})
+  target_link_libraries(${name} PRIVATE lockstep_numerics ${arg_LIBS})
+  set_property(GLOBAL APPEND PROPERTY LOCKSTEP_PROGRAMS ${name})
+endfunction()
+
+# lockstep_add_test(NAME SOURCES... [LIBS LIBS...] [LABELS LABELS...]
+#                   [TIMEOUT SECONDS] [WHOLE])
+#   GoogleTest program; every TEST becomes one ctest "NAME.Suite.Case", found
+#   when ctest starts. WHOLE registers the program as a single ctest "NAME":
+#   for suites of thousands of cheap cases, where starting processes would cost
+#   more than the tests. It runs in the project's root, so "data/..." works.
+function(lockstep_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT" "LIBS;LABELS")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  _lockstep_common_settings(${name})
+  set_target_properties(
+    ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                       "${PROJECT_BINARY_DIR}/tests/bin")
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE lockstep_numerics ${arg_LIBS}
+                                        GTest::gtest_main GTest::gmock)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  if(arg_WHOLE)
+    add_test(
+      NAME ${name}
+      COMMAND ${name} --gtest_brief=1
+      WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS
+                                            "${arg_LABELS}")
+  else()
+    gtest_discover_tests(
+      ${name}
+      TEST_PREFIX "${name}."
+      WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+      DISCOVERY_MODE PRE_TEST
+      DISCOVERY_TIMEOUT 60
+      PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  endif()
+endfunction()
