@@ -1,0 +1,97 @@
+"""A plain reader of safetensors files: stdlib and numpy.
+
+Read(path) -> (tensors, metadata).  A tensor is a Tensor: `values` (float32
+for F32 and BF16, int32, uint8), `bits` (the raw little-endian words) and
+`dtype`.  Raises FormatError, with one sentence, on anything irregular.
+"""
+
+import collections
+import json
+import struct
+
+import numpy as np
+
+Tensor = collections.namedtuple("Tensor", "values bits dtype")
+
+WORD = {"F32": "<u4", "BF16": "<u2", "I32": "<i4", "U8": "u1", "BOOL": "u1",
+        "F64": "<u8", "I64": "<i8"}
+MAX_HEADER = 1 << 20
+
+
+class FormatError(Exception):
+    pass
+
+
+def require(condition, sentence):
+    if not condition:
+        raise FormatError(sentence)
+
+
+def values_of(bits, dtype):
+    if dtype == "BF16":
+        return (bits.astype(np.uint32) << 16).view(np.float32)
+    if dtype == "F32":
+        return bits.view("<f4").astype(np.float32, copy=False)
+    if dtype == "F64":
+        return bits.view("<f8")
+    return bits
+
+
+def read(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    return parse(data)
+
+
+def parse(data):
+    require(len(data) >= 8, "file shorter than its length field")
+    size, = struct.unpack_from("<Q", data)
+    require(2 <= size <= MAX_HEADER and 8 + size <= len(data),
+            f"header size {size} does not fit the file")
+    try:
+        header = json.loads(data[8:8 + size].decode("utf-8"))
+    except ValueError as error:
+        raise FormatError(f"header is not JSON: {error}") from None
+    require(isinstance(header, dict), "header is not an object")
+    metadata = header.pop("__metadata__", {})
+    body = data[8 + size:]
+    tensors, spans = {}, []
+    for name, entry in header.items():
+        dtype, shape = entry["dtype"], entry["shape"]
+        begin, end = entry["data_offsets"]
+        require(dtype in WORD, f"{name}: unknown type {dtype}")
+        require(all(isinstance(n, int) and n >= 0 for n in shape),
+                f"{name}: bad shape {shape}")
+        count = 1
+        for n in shape:
+            count *= n
+        word = np.dtype(WORD[dtype])
+        require(0 <= begin <= end <= len(body)
+                and end - begin == count * word.itemsize,
+                f"{name}: offsets {begin}..{end} do not match shape {shape}")
+        spans.append((begin, end))
+        bits = np.frombuffer(body[begin:end], dtype=word).reshape(shape)
+        tensors[name] = Tensor(values_of(bits, dtype), bits, dtype)
+    spans.sort()
+    covered = 0
+    for begin, end in spans:
+        require(begin == covered, "tensors leave a hole or overlap")
+        covered = end
+    require(covered == len(body), "bytes behind the last tensor")
+    return tensors, metadata
+
+
+def write(path, tensors, metadata):
+    """tensors: {name: (dtype, array of words or values)}; for the selftest."""
+    header, chunks, offset = {"__metadata__": metadata}, [], 0
+    for name, (dtype, array) in tensors.items():
+        if dtype == "F32" and array.dtype != np.uint32:
+            array = np.asarray(array, dtype="<f4")
+        chunk = np.ascontiguousarray(array).tobytes()
+        header[name] = {"dtype": dtype, "shape": list(array.shape),
+                        "data_offsets": [offset, offset + len(chunk)]}
+        chunks.append(chunk)
+        offset += len(chunk)
+    text = json.dumps(header).encode("utf-8")
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + b"".join(chunks))
