@@ -249,6 +249,19 @@ TEST(Compare, EveryExpectedPairMustBeSeen) {
   EXPECT_FALSE(comparer.comparison().Passed());
 }
 
+// Enough right pairs do not excuse a wrong one, nor a mismatch.
+TEST(Compare, PassingNeedsAllConditionsAtOnce) {
+  Comparer comparer("o", Lane::kF32, {1, 1, 1, 1}, 1);
+  comparer.Add({0, 0, 0, 0}, kOne.f32, kOne.f32);
+  Comparison mismatched = comparer.comparison();
+  EXPECT_TRUE(mismatched.Passed());
+  mismatched.mismatch = "lanes differ";
+  EXPECT_FALSE(mismatched.Passed());
+  comparer.Add({0, 0, 0, 0}, kOne.f32, kNaN.f32);
+  EXPECT_EQ(comparer.comparison().count(PairClass::kEqual), 1);
+  EXPECT_FALSE(comparer.comparison().Passed());
+}
+
 // The old bits may be right by luck; an element never stored to still fails.
 TEST(Compare, UnwrittenFailsEvenWithTheRightBits) {
   Comparer comparer("o", Lane::kF32, {1, 1, 1, 2}, 2);
