@@ -1,0 +1,223 @@
+// A case: everything that decides one verification, as a value, and its text.
+// Grammar, defaults and examples: docs/cases.md.
+#ifndef LOCKSTEP_VERIFY_CASE_H_
+#define LOCKSTEP_VERIFY_CASE_H_
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/mask.h"
+#include "reference/contract/status.h"
+#include "reference/contract/tensor_view.h"
+
+namespace lockstep::verify {
+
+// A real number of a case line; compared by bits, so that NaN equals NaN and
+// a case equals itself.
+struct Number {
+  double value = 0;
+  friend bool operator==(Number a, Number b) {
+    return std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value);
+  }
+};
+
+// What the author of the case claims.
+enum class Expect : uint8_t { kPass, kFail, kVacuous, kRefuse };
+
+// Order of the axes in memory; all are views of [batch, head, position,
+// channel]. kThd is packed tokens: [batch * position, head, channel].
+enum class Layout : uint8_t { kBhsd, kBshd, kThd };
+
+// Where the bits of a dense mask term come from.
+struct DenseSource {
+  enum class Kind : uint8_t {
+    kFile,    // dense:PATH[#DIGEST]: tensor dense_mask of a safetensors file
+    kRandom,  // random:DENSITY: every element on its own, per row and head
+    kBlocks,  // blocks:BQxBK:DENSITY: whole blocks, one pattern for all
+  };
+  Kind kind = Kind::kRandom;
+  std::string path;
+  std::string digest;  // empty: not pinned
+  int64_t block_q = 0;
+  int64_t block_k = 0;
+  Number density;
+  friend bool operator==(const DenseSource&, const DenseSource&) = default;
+};
+
+// Consecutive positions with one segment id.
+struct SegmentRun {
+  int32_t id = 0;
+  int64_t length = 0;
+  friend bool operator==(const SegmentRun&, const SegmentRun&) = default;
+};
+
+// Segment ids of one side.
+struct Segments {
+  enum class Kind : uint8_t { kNone, kRuns, kFile };
+  Kind kind = Kind::kNone;
+  // kRuns: one list for every batch row, or one per batch row. Neighbouring
+  // runs of one list have different ids.
+  std::vector<std::vector<SegmentRun>> rows;
+  friend bool operator==(const Segments&, const Segments&) = default;
+};
+
+// The families of input values: distributions first, then modifiers, which
+// change part of what a distribution (or a file) gave. FillFamilies() says
+// what each does.
+enum class FillKind : uint8_t {
+  kNormal,
+  kUniform,
+  kConst,
+  kInt,
+  kOneHot,
+  kSignature,
+  kFile,
+  kSpread,
+  kRamp,
+  kSubnormal,
+  kTiny,
+  kHuge,
+  kZero,
+  kSpecial,
+  kPoison,
+};
+
+// Tensors that a fill term applies to: bits, may be combined.
+inline constexpr uint8_t kFillQ = 1;
+inline constexpr uint8_t kFillK = 2;
+inline constexpr uint8_t kFillV = 4;
+inline constexpr uint8_t kFillAll = 7;
+
+struct FillTerm {
+  FillKind kind = FillKind::kNormal;
+  uint8_t tensors = kFillAll;
+  Number a;  // first and second argument, where the family has them
+  Number b;
+  std::string path;    // kFile
+  std::string digest;  // kFile
+  friend bool operator==(const FillTerm&, const FillTerm&) = default;
+};
+
+// One row of `lockstep list families`.
+struct FillFamily {
+  FillKind kind;
+  const char* name;
+  const char* arguments;  // as written after the colon; "" if there are none
+  int numbers;            // how many numbers the arguments hold
+  bool modifier;
+  const char* description;
+};
+std::span<const FillFamily> FillFamilies();
+
+// Memory strides of the lane tensors, in elements, axes [b, h, s, d];
+// absent: dense in the case's layout.
+struct StrideOverrides {
+  std::optional<std::array<int64_t, 4>> q, k, v, o;
+  friend bool operator==(const StrideOverrides&,
+                         const StrideOverrides&) = default;
+};
+
+struct AttentionForwardCase {
+  int64_t batch = 1;
+  int64_t q_heads = 1;
+  int64_t kv_heads = 1;
+  int64_t q_len = 1;
+  int64_t kv_len = 1;
+  int64_t head_dim = 1;
+  int64_t value_dim = 1;
+  Lane lane = Lane::kF32;
+  Lane p_lane = Lane::kF32;
+  Number scale{1.0};
+  std::optional<Number> softcap;
+  MaskExpr mask;                          // of every head without its own
+  std::map<int64_t, MaskExpr> head_mask;  // mask.hN
+  // By dense index: order of appearance in mask, then in head_mask.
+  std::vector<DenseSource> dense;
+  Alignment align;
+  Segments q_seg;
+  Segments kv_seg;
+  std::vector<int64_t> valid_q;   // one count for all rows, or one per row
+  std::vector<int64_t> valid_kv;  // never empty
+  Layout layout = Layout::kBhsd;
+  StrideOverrides strides;
+  std::vector<FillTerm> fill = {FillTerm{FillKind::kNormal, kFillAll, {1.0}}};
+  std::optional<FillTerm> sinklogit;
+  friend bool operator==(const AttentionForwardCase&,
+                         const AttentionForwardCase&) = default;
+};
+
+struct Case {
+  std::variant<AttentionForwardCase> op;  // one alternative per op
+  uint64_t gen = 1;                       // version of the input generator
+  uint64_t seed = 0;                      // of every random number of the case
+  Expect expect = Expect::kPass;
+
+  const AttentionForwardCase& attention_forward() const {
+    return std::get<AttentionForwardCase>(op);
+  }
+  friend bool operator==(const Case&, const Case&) = default;
+};
+
+// The input generator this library has; older ones stay when it grows.
+inline constexpr uint64_t kGenerator = 1;
+
+// Longest case line accepted, in bytes.
+inline constexpr size_t kMaxCaseLine = size_t{1} << 20;
+
+// One case. Errors: one line with the column and what would be right. Only
+// the grammar is judged here: a parsed case may still have no meaning (see
+// ValidateCase), so that `expect=refuse` can be written.
+Result<Case> ParseCase(std::string_view line);
+
+// `A ;; B ;; ...`: a call sequence, one or more cases.
+Result<std::vector<Case>> ParseCaseSequence(std::string_view line);
+
+// Every key in a fixed order; inverse of ParseCase.
+std::string CanonicalLine(const Case& c);
+// Only what differs from the defaults; inverse of ParseCase.
+std::string MinimalLine(const Case& c);
+// The same for call sequences.
+std::string CanonicalLine(std::span<const Case> sequence);
+std::string MinimalLine(std::span<const Case> sequence);
+
+// "attention_forward".
+const char* OpName(const Case& c);
+
+// What the contract's Validate refuses, and what only a case can get wrong:
+// segment lengths, valid counts, strides, head numbers, generator version.
+// Allocates nothing that grows with the extents. Reads no file.
+Status ValidateCase(const Case& c);
+
+// The static problem. Requires: ValidateCase(c).ok() for a meaningful one.
+AttentionForwardProblem ToProblem(const AttentionForwardCase& c);
+
+// Strides of one lane tensor [b, h, s, d] in a layout, dense.
+std::array<int64_t, 4> LayoutStrides(Layout layout,
+                                     const std::array<int64_t, 4>& shape);
+
+// Memory of inputs and outputs in bytes, strides and dense masks counted, once
+// each. Saturates at INT64_MAX. Requires: nothing.
+int64_t EstimateBytes(const Case& c);
+
+// Names for `lockstep list ops` and for error messages.
+struct OpInfo {
+  const char* name;
+  const char* description;
+};
+std::span<const OpInfo> KnownOps();
+
+const char* ExpectName(Expect expect);
+const char* LayoutName(Layout layout);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CASE_H_
