@@ -1,0 +1,266 @@
+"""Case lines and masks, read a second time: written from the documented
+grammar and the mathematics of the masks, not from the C++ side.
+
+ParseCase(line) gives a Case; visibility(case, b, h, ...) the boolean matrix
+[Sq, Skv] of one batch row and query head.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+
+UNLIMITED = math.inf
+
+
+class CaseError(Exception):
+    pass
+
+
+def require(condition, sentence):
+    if not condition:
+        raise CaseError(sentence)
+
+
+@dataclasses.dataclass
+class Case:
+    b: int
+    hq: int
+    hkv: int
+    sq: int
+    skv: int
+    d: int
+    dv: int
+    lane: str
+    p: str
+    scale: float
+    cap: float | None
+    align: str
+    masks: dict  # None: every head without one of its own; N: head N
+    valid_q: list
+    valid_kv: list
+    q_seg: list | None  # per batch row an int array, or None
+    kv_seg: list | None
+    sink: bool
+
+
+# Keys that choose storage or the fill, and do not change what is right.
+INERT_KEYS = {"layout", "strides", "fill", "gen", "seed", "expect"}
+KNOWN_KEYS = INERT_KEYS | {
+    "b", "hq", "hkv", "sq", "skv", "d", "dv", "lane", "p", "scale", "cap",
+    "mask", "align", "q_seg", "kv_seg", "valid_q", "valid_kv", "sinklogit"}
+
+
+def number(text):
+    return float.fromhex(text) if "0x" in text.lower() else float(text)
+
+
+# --- Mask expressions: nested tuples ("and"|"or", left, right) or terms. ---
+
+
+class MaskParser:
+    """`&` binds tighter than `|`; brackets group."""
+
+    def __init__(self, text, next_dense):
+        self.text = text
+        self.at = 0
+        self.next_dense = next_dense  # number of the next stored mask
+
+    def peek(self):
+        return self.text[self.at] if self.at < len(self.text) else ""
+
+    def parse(self):
+        tree = self.parse_or()
+        require(self.at == len(self.text), f"mask: rest at {self.at}")
+        return tree
+
+    def parse_or(self):
+        tree = self.parse_and()
+        while self.peek() == "|":
+            self.at += 1
+            tree = ("or", tree, self.parse_and())
+        return tree
+
+    def parse_and(self):
+        tree = self.parse_factor()
+        while self.peek() == "&":
+            self.at += 1
+            tree = ("and", tree, self.parse_factor())
+        return tree
+
+    def parse_factor(self):
+        if self.peek() == "(":
+            self.at += 1
+            tree = self.parse_or()
+            require(self.peek() == ")", "mask: bracket not closed")
+            self.at += 1
+            return tree
+        begin = self.at
+        while self.peek() and self.peek() not in "&|()":
+            self.at += 1
+        return self.term(self.text[begin:self.at])
+
+    def term(self, text):
+        name, _, rest = text.partition(":")
+        if name in ("full", "causal"):
+            require(rest == "", f"{name} takes no value")
+            return (name,)
+        if name == "window":
+            left, right = (UNLIMITED if n == "inf" else int(n)
+                           for n in rest.split(","))
+            return ("window", left, right)
+        if name in ("chunked", "sink"):
+            return (name, int(rest))
+        if name == "prefix":
+            return ("prefix", [int(n) for n in rest.split(",")])
+        if name in ("dense", "random", "blocks"):
+            self.next_dense += 1
+            return ("stored", self.next_dense - 1, name, rest)
+        raise CaseError(f"mask: unknown term '{text}'")
+
+
+def stored_terms(tree):
+    if tree[0] in ("and", "or"):
+        return stored_terms(tree[1]) + stored_terms(tree[2])
+    return [tree] if tree[0] == "stored" else []
+
+
+# --- The case line. ---
+
+
+def per_batch(text, b):
+    counts = [int(n) for n in text.split(",")]
+    counts = counts * b if len(counts) == 1 else counts
+    require(len(counts) == b, f"{text}: {len(counts)} counts for b={b}")
+    return counts
+
+
+def segment_row(text, length):
+    kind, _, rest = text.partition(":")
+    ids = []
+    for index, part in enumerate(rest.split(",")):
+        if kind == "runs":
+            ids += [index] * int(part)
+        else:
+            require(kind == "ids", f"segments: unknown form '{text}'")
+            identity, _, count = part.partition("*")
+            ids += [int(identity)] * int(count or "1")
+    require(len(ids) == length, f"{text}: {len(ids)} ids for {length} tokens")
+    return np.array(ids, dtype=np.int64)
+
+
+def segments(text, b, length):
+    rows = text[1:-1].split(";") if text.startswith("[") else [text] * b
+    require(len(rows) == b, f"{text}: {len(rows)} rows for b={b}")
+    return [segment_row(row, length) for row in rows]
+
+
+def split_keys(line):
+    words = line.split()
+    require(words and words[0] == "attention_forward",
+            "not an attention_forward case")
+    keys = {}
+    for word in words[1:]:
+        key, equals, value = word.partition("=")
+        require(equals and key not in keys, f"bad or doubled key '{word}'")
+        require(key in KNOWN_KEYS or key.startswith("mask.h"),
+                f"unknown key '{key}'")
+        keys[key] = value
+    return keys
+
+
+def parse_masks(keys):
+    """Stored masks are numbered in order of appearance over all masks."""
+    masks, next_dense = {}, 0
+    ordered = [(None, keys.get("mask", "full"))]
+    ordered += sorted((int(k[len("mask.h"):]), v) for k, v in keys.items()
+                      if k.startswith("mask.h"))
+    for head, text in ordered:
+        parser = MaskParser(text, next_dense)
+        masks[head] = parser.parse()
+        next_dense = parser.next_dense
+    return masks
+
+
+def parse_case(line):
+    keys = split_keys(line)
+    require("sq" in keys and "skv" in keys and "d" in keys,
+            "sq, skv and d are needed")
+    b, hq = int(keys.get("b", 1)), int(keys.get("hq", 1))
+    sq, skv, d = int(keys["sq"]), int(keys["skv"]), int(keys["d"])
+    masks = parse_masks(keys)
+    require(("q_seg" in keys) == ("kv_seg" in keys), "one of the segments")
+    require(all(h is None or h < hq for h in masks), "mask of no head")
+    return Case(
+        b=b, hq=hq, hkv=int(keys.get("hkv", hq)), sq=sq, skv=skv, d=d,
+        dv=int(keys.get("dv", d)), lane=keys.get("lane", "f32"),
+        p=keys.get("p", "f32"),
+        scale=number(keys["scale"]) if "scale" in keys else d ** -0.5,
+        cap=number(keys["cap"]) if "cap" in keys else None,
+        align=keys.get("align", "tl"), masks=masks,
+        valid_q=per_batch(keys.get("valid_q", str(sq)), b),
+        valid_kv=per_batch(keys.get("valid_kv", str(skv)), b),
+        q_seg=segments(keys["q_seg"], b, sq) if "q_seg" in keys else None,
+        kv_seg=segments(keys["kv_seg"], b, skv) if "kv_seg" in keys else None,
+        sink="sinklogit" in keys)
+
+
+# --- Visibility. ---
+
+
+def offset_of(case, b):
+    """Query i sits at position i + offset on the key axis."""
+    if case.align == "tl":
+        return 0
+    if case.align == "br":
+        return case.valid_kv[b] - case.valid_q[b]
+    return int(case.align)
+
+
+def index_in_run(ids):
+    """For each key its distance from the start of its maximal run of ids."""
+    starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
+    lengths = np.diff(np.r_[starts, len(ids)])
+    return np.arange(len(ids)) - np.repeat(starts, lengths)
+
+
+def evaluate(tree, case, b, h, stored):
+    """Boolean [Sq, Skv] of one expression."""
+    kind = tree[0]
+    if kind in ("and", "or"):
+        left = evaluate(tree[1], case, b, h, stored)
+        right = evaluate(tree[2], case, b, h, stored)
+        return left & right if kind == "and" else left | right
+    position = np.arange(case.sq)[:, None] + offset_of(case, b)
+    key = np.arange(case.skv)[None, :]
+    back = position - key  # how far back the key is
+    if kind == "full":
+        return np.ones((case.sq, case.skv), dtype=bool)
+    if kind == "causal":
+        return back >= 0
+    if kind == "window":
+        return (back <= tree[1]) & (-back <= tree[2])
+    if kind == "chunked":
+        return (back >= 0) & (position // tree[1] == key // tree[1])
+    if kind == "prefix":
+        prefix = tree[1][b] if len(tree[1]) > 1 else tree[1][0]
+        return (back >= 0) | (key < prefix)
+    if kind == "sink":
+        ids = case.kv_seg[b] if case.kv_seg else np.zeros(case.skv)
+        first = index_in_run(np.asarray(ids)) < tree[1]
+        return np.broadcast_to(first[None, :], (case.sq, case.skv))
+    require(kind == "stored", f"mask: unknown node {kind}")
+    mask = stored[tree[1]]
+    return mask[b if mask.shape[0] > 1 else 0,
+                h if mask.shape[1] > 1 else 0] != 0
+
+
+def visibility(case, b, h, stored):
+    """Final mask of one head: its expression and segments and valid counts."""
+    tree = case.masks.get(h, case.masks[None])
+    mask = evaluate(tree, case, b, h, stored).copy()
+    if case.q_seg is not None:
+        mask &= case.q_seg[b][:, None] == case.kv_seg[b][None, :]
+    mask[case.valid_q[b]:] = False
+    mask[:, case.valid_kv[b]:] = False
+    return mask
