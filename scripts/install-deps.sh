@@ -91,7 +91,7 @@ apt_get_system() {
 }
 
 install_packages() {
-  mapfile -t MISSING < <(missing_packages)
+  read -ra MISSING <<<"$(missing_packages | paste -sd ' ')"
   if ((${#MISSING[@]} == 0)); then
     say "all ${#PACKAGES[@]} packages are installed"
     return
