@@ -17,14 +17,14 @@ namespace lockstep::optimized {
 struct AttentionForwardExecution {
   std::string target;
   int threads = 0;
-  int64_t tiles_empty = 0;    // skipped
-  int64_t tiles_full = 0;     // without element masks
-  int64_t tiles_partial = 0;  // with element masks
+  int64_t tiles_empty = 0;       // skipped
+  int64_t tiles_full = 0;        // without element masks
+  int64_t tiles_partial = 0;     // with element masks
   int64_t tiles_native_dot = 0;  // scores by the bf16 dot instruction
-  int64_t rows_fixed = 0;     // N9's fixed-m path
-  int64_t rows_online = 0;    // N9's online path, guard held
-  int64_t rows_redone = 0;    // guard failed: two passes
-  int64_t rows_empty = 0;     // no visible key
+  int64_t rows_fixed = 0;        // N9's fixed-m path
+  int64_t rows_online = 0;       // N9's online path, guard held
+  int64_t rows_redone = 0;       // guard failed: two passes
+  int64_t rows_empty = 0;        // no visible key
 };
 
 // o [batch, q_heads, q_len, value_dim], lse [batch, q_heads, q_len] from q, k,

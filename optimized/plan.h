@@ -19,10 +19,10 @@ namespace lockstep::optimized {
 
 // What the caller allows or asks for; zero or empty means "choose".
 struct Caps {
-  std::string target;     // "AVX2", "AVX3", "AVX3_ZEN4", "AVX3_SPR"
-  int threads = 0;        // > 0: exactly so many
-  int64_t tile_rows = 0;  // any >= 1
-  int64_t tile_keys = 0;  // a multiple of kStripes (N11)
+  std::string target;      // "AVX2", "AVX3", "AVX3_ZEN4", "AVX3_SPR"
+  int threads = 0;         // > 0: exactly so many
+  int64_t tile_rows = 0;   // any >= 1
+  int64_t tile_keys = 0;   // a multiple of kStripes (N11)
   bool native_dot = true;  // allow the bf16 dot instruction (N5)
 };
 
@@ -43,10 +43,10 @@ struct Plan {
   int64_t tile_rows = 0;
   int64_t tile_keys = 0;
   bool native_dot = false;
-  bool fixed_m = false;      // softcap small enough for N9's fixed-m path; a
-                             // row with a large sink still leaves it
-  bool pack_ahead = false;   // pack all keys and values once, before the rows
-  int64_t row_tiles = 0;     // per kv head
+  bool fixed_m = false;     // softcap small enough for N9's fixed-m path; a
+                            // row with a large sink still leaves it
+  bool pack_ahead = false;  // pack all keys and values once, before the rows
+  int64_t row_tiles = 0;    // per kv head
   int64_t key_tiles = 0;
 
   // One line of "name=value" words, stable: receipts digest it.

@@ -18,20 +18,20 @@ namespace lockstep {
 struct AttentionForwardProblem {
   int64_t batch = 1;
   int64_t q_heads = 1;
-  int64_t kv_heads = 1;   // divides q_heads; query head h reads kv head
-                          // floor(h / (q_heads / kv_heads))
-  int64_t q_len = 1;      // physical extents
+  int64_t kv_heads = 1;  // divides q_heads; query head h reads kv head
+                         // floor(h / (q_heads / kv_heads))
+  int64_t q_len = 1;     // physical extents
   int64_t kv_len = 1;
-  int64_t head_dim = 1;   // of q and k
-  int64_t value_dim = 1;  // of v and o
-  Lane lane = Lane::kF32;    // of q, k, v and o
-  Lane p_lane = Lane::kF32;  // of the weights in the numerator (N10)
-  double scale = 1.0;        // of the scores, before the softcap
+  int64_t head_dim = 1;           // of q and k
+  int64_t value_dim = 1;          // of v and o
+  Lane lane = Lane::kF32;         // of q, k, v and o
+  Lane p_lane = Lane::kF32;       // of the weights in the numerator (N10)
+  double scale = 1.0;             // of the scores, before the softcap
   std::optional<double> softcap;  // finite and > 0 where present
   Alignment align;
   std::vector<MaskExpr> masks = {MaskExpr{}};  // one, or one per query head
-  bool segments = false;  // inputs carry q_seg and kv_seg
-  bool sink = false;      // inputs carry a learned sink logit per query head
+  bool segments = false;                       // inputs carry q_seg and kv_seg
+  bool sink = false;  // inputs carry a learned sink logit per query head
 
   int64_t group() const { return q_heads / kv_heads; }
   const MaskExpr& mask(int64_t head) const {

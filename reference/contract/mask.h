@@ -41,12 +41,12 @@ struct MaskExpr {
     kOr,       // any child
   };
   Kind kind = Kind::kFull;
-  int64_t left = kUnlimited;    // kWindow: keys behind the query's own
-  int64_t right = kUnlimited;   // kWindow: keys ahead of the query's own
-  int64_t chunk = 0;            // kChunked: > 0
-  int64_t tokens = 0;           // kSink: >= 0
-  std::vector<int64_t> prefix;  // kPrefix: one count, or one per batch row
-  size_t dense = 0;             // kDense: index of the tensor
+  int64_t left = kUnlimited;       // kWindow: keys behind the query's own
+  int64_t right = kUnlimited;      // kWindow: keys ahead of the query's own
+  int64_t chunk = 0;               // kChunked: > 0
+  int64_t tokens = 0;              // kSink: >= 0
+  std::vector<int64_t> prefix;     // kPrefix: one count, or one per batch row
+  size_t dense = 0;                // kDense: index of the tensor
   std::vector<MaskExpr> children;  // kAnd, kOr: two or more
   friend bool operator==(const MaskExpr&, const MaskExpr&) = default;
 };

@@ -31,8 +31,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}           // NOLINT: implicit
-  Result(Status status) : status_(std::move(status)) {}   // NOLINT: implicit
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: implicit
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT: implicit
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }

@@ -1,0 +1,174 @@
+// One row by the contract's letter: two passes over the visible keys, one key
+// at a time, straight from the inputs. For rows whose fast sums are not
+// finite: NaN and infinity in places visible or masked, overflow (N8, N9, N13).
+#if defined(LOCKSTEP_OPTIMIZED_ATTENTION_EXACT_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef LOCKSTEP_OPTIMIZED_ATTENTION_EXACT_INL_H_
+#undef LOCKSTEP_OPTIMIZED_ATTENTION_EXACT_INL_H_
+#else
+#define LOCKSTEP_OPTIMIZED_ATTENTION_EXACT_INL_H_
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "hwy/highway.h"
+#include "optimized/attention_store-inl.h"
+#include "optimized/attention_weights-inl.h"
+#include "optimized/attention_work.h"
+#include "optimized/simd/elementary-inl.h"
+#include "reference/contract/numerics.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::optimized::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// One element of an input tensor, widened.
+HWY_INLINE float Element(const LaneView& x, int64_t b, int64_t h, int64_t i,
+                         int64_t c) {
+  return x.lane == Lane::kF32 ? ToFloat(x.As<float>()(b, h, i, c))
+                              : ToFloat(x.As<Bf16>()(b, h, i, c));
+}
+
+// Calls f(key) for every visible key, ascending.
+template <class F>
+HWY_INLINE void ForVisible(const Worker& worker, const F& f) {
+  for (size_t w = 0; w < worker.row_bits.size(); ++w) {
+    for (uint64_t bits = worker.row_bits[w]; bits != 0; bits &= bits - 1) {
+      f(w * 64 + static_cast<size_t>(std::countr_zero(bits)));
+    }
+  }
+}
+
+// u of every visible key into worker.row_scores (N3, N7).
+template <class D1>
+void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
+                 const RowState& row, Worker& worker) {
+  const int64_t kv_head = row.head / job.problem->group();
+  ForVisible(worker, [&](size_t key) HWY_ATTR {
+    auto dot = hn::Zero(d1);
+    for (int64_t d = 0; d < job.problem->head_dim; ++d) {
+      const float q = Element(job.inputs->q, batch, row.head, row.query, d);
+      const float k =
+          Element(job.inputs->k, batch, kv_head, static_cast<int64_t>(key), d);
+      dot = hn::MulAdd(hn::Set(d1, q), hn::Set(d1, k), dot);
+    }
+    worker.row_scores[key] = hn::GetLane(ScoreInLog2(d1, job.scale, dot));
+  });
+}
+
+// l of the row (N11), the sink included.
+template <class D1>
+float ExactSum(D1 d1, const AttentionJob& job, const RowState& row, float m,
+               float shift, const Worker& worker) {
+  float stripes[kStripes] = {};
+  ForVisible(worker, [&](size_t key) HWY_ATTR {
+    stripes[key % kStripes] +=
+        ScalarWeight(d1, worker.row_scores[key], m, shift);
+  });
+  const float l = FoldStripes(stripes);
+  return job.problem->sink ? l + ScalarWeight(d1, row.sink, m, shift) : l;
+}
+
+// acc [value_dim] = sum of p * v over the visible keys (N10, N11).
+template <class D1>
+void ExactValues(D1 d1, const AttentionJob& job, int64_t batch,
+                 const RowState& row, float m, float shift,
+                 const Worker& worker, float* acc) {
+  const int64_t kv_head = row.head / job.problem->group();
+  std::fill(acc, acc + job.problem->value_dim, 0.0f);
+  ForVisible(worker, [&](size_t key) HWY_ATTR {
+    auto p = hn::Set(d1, ScalarWeight(d1, worker.row_scores[key], m, shift));
+    if (job.problem->p_lane == Lane::kBf16) p = RoundToBf16Lane(d1, p);
+    for (int64_t c = 0; c < job.problem->value_dim; ++c) {
+      const float v =
+          Element(job.inputs->v, batch, kv_head, static_cast<int64_t>(key), c);
+      acc[c] = hn::GetLane(hn::MulAdd(p, hn::Set(d1, v), hn::Set(d1, acc[c])));
+    }
+  });
+}
+
+// Maximum of n over visible keys and sink; whether the row is NaN (N13).
+struct ExactMaximum {
+  float m = -std::numeric_limits<float>::infinity();
+  bool nan = false;
+};
+
+inline ExactMaximum FindMaximum(const AttentionJob& job, const RowState& row,
+                                const Worker& worker) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  ExactMaximum result;
+  bool any = false;
+  const auto add = [&](float u) {
+    result.nan |= !(u < infinity);
+    result.m = std::max(result.m, std::nearbyint(u));
+  };
+  ForVisible(worker, [&](size_t key) {
+    any = true;
+    add(worker.row_scores[key]);
+  });
+  if (job.problem->sink) add(row.sink);
+  result.nan |= any && result.m == -infinity;
+  return result;
+}
+
+// N9: elements that overflowed, again with weights below 2^-31.
+template <class D1>
+void RedoOverflowed(D1 d1, const AttentionJob& job, int64_t batch,
+                    const RowState& row, float m,
+                    const std::vector<bool>& overflowed, const Worker& worker,
+                    float* o) {
+  if (std::find(overflowed.begin(), overflowed.end(), true) ==
+      overflowed.end()) {
+    return;
+  }
+  std::vector<float> acc(overflowed.size());
+  const float l = ExactSum(d1, job, row, m, kRedoShift, worker);
+  ExactValues(d1, job, batch, row, m, kRedoShift, worker, acc.data());
+  for (size_t c = 0; c < acc.size(); ++c) {
+    if (!overflowed[c]) continue;
+    const auto x = hn::Div(hn::Set(d1, acc[c]), hn::Set(d1, l));
+    o[c] = hn::GetLane(FinishOutput(d1, job, x));
+  }
+}
+
+// Requires: a visible key, or a sink that is NaN or +inf.
+template <class D>
+void ExactRow(D df, const AttentionJob& job, int64_t batch, const RowState& row,
+              float* acc, Worker& worker) {
+  const hn::CappedTag<float, 1> d1;
+  const int64_t kv_len = job.problem->kv_len;
+  worker.row_bits.assign(static_cast<size_t>(CeilDiv(kv_len, 64)), 0);
+  worker.row_scores.resize(static_cast<size_t>(kv_len));
+  job.masks[static_cast<size_t>(batch)].RowBits(row.head, row.query,
+                                                {0, kv_len}, worker.row_bits);
+  ExactScores(d1, job, batch, row, worker);
+  const ExactMaximum max = FindMaximum(job, row, worker);
+  const auto values = static_cast<size_t>(job.problem->value_dim);
+  if (max.nan) {
+    const float nan = std::bit_cast<float>(kCanonicalNaNBits);
+    std::fill(acc, acc + values, nan);
+    return StoreRow(job, batch, row, acc, nan);
+  }
+  const float m = row.fixed ? 0.0f : max.m;
+  const float shift = row.fixed ? 0.0f : kWeightShift;
+  const float l = ExactSum(d1, job, row, m, shift, worker);
+  const float lse = LogSumExp(d1, l, m, shift);
+  ExactValues(d1, job, batch, row, m, shift, worker, acc);
+
+  std::vector<bool> overflowed(values);
+  for (size_t c = 0; c < values; ++c) overflowed[c] = !std::isfinite(acc[c]);
+  Normalise(df, job, l, acc);
+  RedoOverflowed(d1, job, batch, row, max.m, overflowed, worker, acc);
+  StoreRow(job, batch, row, acc, lse);
+}
+
+}  // namespace lockstep::optimized::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,300 @@
+// One row tile of attention_forward: walk the key tiles, keep the running
+// state, finish the rows. The exact path for rows that left it is in
+// attention_exact-inl.h.
+#if defined(LOCKSTEP_OPTIMIZED_ATTENTION_FORWARD_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef LOCKSTEP_OPTIMIZED_ATTENTION_FORWARD_INL_H_
+#undef LOCKSTEP_OPTIMIZED_ATTENTION_FORWARD_INL_H_
+#else
+#define LOCKSTEP_OPTIMIZED_ATTENTION_FORWARD_INL_H_
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "hwy/highway.h"
+#include "optimized/attention_exact-inl.h"
+#include "optimized/attention_finish-inl.h"
+#include "optimized/attention_pack-inl.h"
+#include "optimized/attention_tiles-inl.h"
+#include "optimized/attention_weights-inl.h"
+#include "optimized/attention_work.h"
+#include "optimized/simd/registers-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::optimized::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Which rows the tile holds, and their state before any key.
+inline void StartRows(const AttentionJob& job, const RowTile& tile,
+                      Worker& worker) {
+  const AttentionForwardProblem& p = *job.problem;
+  worker.rows.assign(static_cast<size_t>(tile.rows), RowState());
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    RowState& row = worker.rows[static_cast<size_t>(r)];
+    const int64_t at = tile.first_row + r;
+    row.head = tile.kv_head * p.group() + at / p.q_len;
+    row.query = at % p.q_len;
+    row.fixed = job.plan->fixed_m;
+    row.m = row.fixed ? 0.0f : -std::numeric_limits<float>::max();
+    row.n_min = std::numeric_limits<float>::infinity();
+    if (!p.sink) continue;
+    row.sink = job.inputs->sink(row.head) * static_cast<float>(kLog2E);
+    const float n = std::nearbyint(row.sink);
+    if (row.fixed && n <= kFixedPathBound) continue;
+    row.fixed = false;
+    // A NaN or +inf sink makes the row NaN whatever m is (N13).
+    row.m = std::max(-std::numeric_limits<float>::max(), n);
+  }
+}
+
+// Clears what the key walk adds to.
+inline void ClearSums(const AttentionJob& job, Worker& worker) {
+  const auto blocks = static_cast<size_t>(
+      CeilDiv(static_cast<int64_t>(worker.rows.size()), kRowBlock));
+  worker.acc.assign(blocks * kRowBlock * size_t(job.padded_values), 0.0f);
+  worker.stripes.assign(worker.rows.size() * kStripes, 0.0f);
+}
+
+// Class of a key tile for all rows of the row tile, head by head.
+inline TileClass ClassifyRows(const AttentionJob& job, int64_t batch,
+                              int64_t key_tile, const Worker& worker) {
+  const MaskPlan& masks = job.masks[static_cast<size_t>(batch)];
+  bool any = false, all = true;
+  for (size_t r = 0; r < worker.rows.size();) {
+    size_t end = r;
+    while (end < worker.rows.size() &&
+           worker.rows[end].head == worker.rows[r].head) {
+      ++end;
+    }
+    const Range queries{worker.rows[r].query, worker.rows[end - 1].query + 1};
+    const TileClass c = masks.Classify(worker.rows[r].head, queries, key_tile);
+    any |= c != TileClass::kEmpty;
+    all &= c == TileClass::kFull;
+    r = end;
+  }
+  const Range keys = job.KeysOfTile(key_tile);
+  // The walk steps by whole stripes, so a ragged tile needs element masks.
+  all &= (keys.end - keys.begin) % kStripes == 0;
+  if (all) return TileClass::kFull;
+  return any ? TileClass::kPartial : TileClass::kEmpty;
+}
+
+// Words of one row's bits of one tile; one more than needed, because vector
+// loads of mask bits read eight bytes.
+inline size_t BitWords(const AttentionJob& job) {
+  return static_cast<size_t>(CeilDiv(job.padded_keys, 64) + 1);
+}
+
+// Fills the bits of every row and, per row block, the range of keys that some
+// row of it sees. Returns whether any row sees any key.
+inline bool FillBits(const AttentionJob& job, int64_t batch, int64_t key_tile,
+                     Worker& worker) {
+  const MaskPlan& masks = job.masks[static_cast<size_t>(batch)];
+  const size_t words = BitWords(job);
+  const Range keys = job.KeysOfTile(key_tile);
+  worker.bits.assign(worker.rows.size() * words, 0);
+  bool any = false;
+  for (size_t r = 0; r < worker.rows.size(); ++r) {
+    Range& seen = worker.seen[r / kRowBlock];
+    if (r % kRowBlock == 0) seen = {0, 0};
+    const std::span<uint64_t> bits(&worker.bits[r * words], words - 1);
+    RowState& row = worker.rows[r];
+    if (!masks.RowBits(row.head, row.query, keys, bits)) continue;
+    row.visible = any = true;
+    size_t first = 0, last = bits.size() - 1;
+    while (bits[first] == 0) ++first;
+    while (bits[last] == 0) --last;
+    const auto begin =
+        static_cast<int64_t>(first * 64) + std::countr_zero(bits[first]);
+    const auto end =
+        static_cast<int64_t>(last * 64 + 64) - std::countl_zero(bits[last]);
+    seen = seen.end == 0
+               ? Range{begin, end}
+               : Range{std::min(seen.begin, begin), std::max(seen.end, end)};
+  }
+  return any;
+}
+
+// Weights of one row of one tile; scores are in `slice`.
+template <bool kMasked, class D>
+HWY_INLINE void RowWeights(D df, const AttentionJob& job, const RowSlice& slice,
+                           float* acc, RowState& row) {
+  if (row.fixed) return FixedWeights<kMasked>(df, job.scale, slice);
+  const Extremes n = OnlineScores<kMasked>(df, job.scale, slice);
+  row.n_min = std::min(row.n_min, n.min);
+  if (n.max > row.m) {
+    ScaleDown(df, row.m - n.max, acc, size_t(job.padded_values));
+    ScaleDown(df, row.m - n.max, slice.stripes, kStripes);
+    row.m = n.max;
+  }
+  OnlineWeights(df, row.m, slice);
+}
+
+// Rows of one block against the keys that it sees of one tile.
+template <bool kMasked, class D>
+void BlockTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
+                    size_t block, Worker& worker) {
+  const auto dim = static_cast<size_t>(job.problem->head_dim);
+  const auto panel = static_cast<size_t>(job.geometry.panel());
+  const auto stride = static_cast<size_t>(job.padded_keys);
+  const auto values = static_cast<size_t>(job.padded_values);
+  const Range seen = worker.seen[block];
+  const auto begin = static_cast<size_t>(seen.begin);
+  const auto end = static_cast<size_t>(seen.end);
+  const size_t first_row = block * kRowBlock;
+  const size_t rows =
+      std::min<size_t>(kRowBlock, worker.rows.size() - first_row);
+  const float* q = worker.q.data() + first_row * dim;
+  float* weights = worker.weights.data();
+  float* acc = worker.acc.data() + first_row * values;
+
+  WithRows(int64_t(rows), [&]<int kRows>() HWY_ATTR {
+    for (size_t key = begin / panel * panel; key < end; key += panel) {
+      ScorePanel<kRows>(df, q, tile.k + key * dim, dim, weights + key, stride);
+    }
+  });
+  for (size_t r = 0; r < rows; ++r) {
+    RowSlice slice;
+    slice.weights = weights + r * stride;
+    slice.stripes = &worker.stripes[(first_row + r) * kStripes];
+    slice.begin = begin / kStripes * kStripes;
+    slice.end = (end + kStripes - 1) / kStripes * kStripes;
+    slice.round_to_bf16 = job.problem->p_lane == Lane::kBf16;
+    if constexpr (kMasked) {
+      slice.bits = reinterpret_cast<const uint8_t*>(
+          &worker.bits[(first_row + r) * BitWords(job)]);
+    }
+    RowWeights<kMasked>(df, job, slice, acc + r * values,
+                        worker.rows[first_row + r]);
+  }
+  WithRows(int64_t(rows), [&]<int kRows>() HWY_ATTR {
+    for (size_t c = 0; c < values; c += panel) {
+      const size_t width = std::min(panel, values - c);
+      const float* v = tile.v + c * size_t(job.plan->tile_keys) + begin * width;
+      if (width == panel) {
+        ValuePanel<kRows, 2>(df, weights + begin, stride, v, end - begin,
+                             acc + c, values);
+      } else {
+        ValuePanel<kRows, 1>(df, weights + begin, stride, v, end - begin,
+                             acc + c, values);
+      }
+    }
+  });
+}
+
+// All visible keys, ascending. Returns the smallest v_exponent seen.
+template <class D>
+int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
+             const PackedHead& packed, Worker& worker) {
+  const size_t blocks = worker.seen.size();
+  int v_exponent = PackedTile().v_exponent;
+  for (int64_t t = 0; t < job.plan->key_tiles; ++t) {
+    TileClass c = ClassifyRows(job, rows.batch, t, worker);
+    if (c == TileClass::kPartial && !FillBits(job, rows.batch, t, worker)) {
+      c = TileClass::kEmpty;
+    }
+    worker.counts.tiles_empty += c == TileClass::kEmpty;
+    worker.counts.tiles_partial += c == TileClass::kPartial;
+    worker.counts.tiles_full += c == TileClass::kFull;
+    if (c == TileClass::kEmpty) continue;
+    PackedTile tile{worker.k.data(), worker.v.data()};
+    if (packed.tiles.empty()) {
+      PackTile(job, rows.batch, rows.kv_head, t, tile);
+    } else {
+      tile = packed.tiles[static_cast<size_t>(t)];
+    }
+    v_exponent = std::min(v_exponent, tile.v_exponent);
+    const Range keys = job.KeysOfTile(t);
+    if (c == TileClass::kFull) {
+      for (RowState& row : worker.rows) row.visible = true;
+      for (Range& seen : worker.seen) seen = {0, keys.end - keys.begin};
+    }
+    for (size_t block = 0; block < blocks; ++block) {
+      if (worker.seen[block].end == 0) continue;
+      if (c == TileClass::kFull) {
+        BlockTimesTile<false>(df, job, tile, block, worker);
+      } else {
+        BlockTimesTile<true>(df, job, tile, block, worker);
+      }
+    }
+  }
+  return v_exponent;
+}
+
+// N9's guard: whether the online result is the two-pass one, finite sums
+// assumed. D + shift + lp + lv is the exponent of the last bit of the smallest
+// product; everything is a multiple of it.
+inline bool OnlineGuardHolds(const AttentionForwardProblem& p,
+                             const RowState& row, int v_exponent) {
+  const float spread = row.n_min - row.m + kWeightShift;
+  const int p_bits = p.p_lane == Lane::kF32 ? 24 : 8;
+  const int v_bits = p.lane == Lane::kF32 ? 23 : 7;
+  const int last_bit = v_exponent - p_bits - v_bits;
+  return spread >= kMinExponent && spread >= -149.0f - float(last_bit);
+}
+
+template <class D>
+void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
+              const PackedHead& packed, Worker& worker) {
+  StartRows(job, tile, worker);
+  worker.seen.assign(size_t(CeilDiv(tile.rows, kRowBlock)), Range());
+  worker.q.resize(worker.seen.size() * kRowBlock *
+                  size_t(job.problem->head_dim));
+  worker.weights.resize(size_t(kRowBlock * job.padded_keys));
+  if (job.problem->lane == Lane::kF32) {
+    PackQueries(job, job.inputs->q.As<float>(), tile.batch, worker);
+  } else {
+    PackQueries(job, job.inputs->q.As<Bf16>(), tile.batch, worker);
+  }
+  ClearSums(job, worker);
+  const int v_exponent = WalkKeys(df, job, tile, packed, worker);
+  bool redo = false;
+  for (RowState& row : worker.rows) {
+    row.redo = !row.fixed && row.visible &&
+               !OnlineGuardHolds(*job.problem, row, v_exponent);
+    redo |= row.redo;
+  }
+  if (redo) {
+    // m is final now, so the second walk never rescales: it is the two-pass
+    // form, for the rows whose guard held too (same bits).
+    const AttentionForwardExecution first = worker.counts;
+    ClearSums(job, worker);
+    WalkKeys(df, job, tile, packed, worker);
+    worker.counts = first;
+  }
+  for (size_t r = 0; r < worker.rows.size(); ++r) {
+    FinishRow(df, job, tile.batch, r, worker);
+  }
+}
+
+// One row tile, start to end: the function behind the dispatch table.
+void RunRows(const AttentionJob& job, const RowTile& tile,
+             const PackedHead& packed, Worker& worker) {
+  const hn::ScalableTag<float> df;
+  // A template, so that the unfused fallback target compiles to nothing.
+  const auto run = [&](auto tag) HWY_ATTR {
+    if constexpr (kFusedMulAdd) RunRowsT(tag, job, tile, packed, worker);
+  };
+  run(df);
+}
+
+void PackKeyTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
+                 int64_t key_tile, PackedTile& tile) {
+  PackTile(job, batch, kv_head, key_tile, tile);
+}
+
+Geometry KernelGeometry() {
+  const hn::ScalableTag<float> df;
+  return {static_cast<int64_t>(hn::Lanes(df)), kRowBlock};
+}
+
+}  // namespace lockstep::optimized::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

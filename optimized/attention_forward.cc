@@ -1,0 +1,178 @@
+// Dispatch and threads of attention_forward; the kernels are in the -inl files.
+#include "optimized/attention_forward.h"
+
+#include "optimized/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "optimized/attention_forward.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.
+#include "hwy/highway.h"
+#include "optimized/attention_forward-inl.h"
+
+#if HWY_ONCE
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "optimized/attention_work.h"
+
+namespace lockstep::optimized {
+namespace {
+
+HWY_EXPORT(RunRows);
+HWY_EXPORT(PackKeyTile);
+HWY_EXPORT(KernelGeometry);
+
+ScoreScale MakeScale(const AttentionForwardProblem& p) {
+  if (!p.softcap) {
+    return {false, static_cast<float>(p.scale * kLog2E), 1.0f};
+  }
+  return {true, static_cast<float>(p.scale / *p.softcap),
+          static_cast<float>(*p.softcap * kLog2E)};
+}
+
+AttentionJob MakeJob(const AttentionForwardProblem& problem,
+                     const AttentionForwardInputs& inputs, const Plan& plan,
+                     const AttentionForwardOutputs& outputs, size_t target) {
+  AttentionJob job;
+  job.problem = &problem;
+  job.inputs = &inputs;
+  job.outputs = &outputs;
+  job.plan = &plan;
+  job.geometry = HWY_DISPATCH_TABLE(KernelGeometry)[target]();
+  job.scale = MakeScale(problem);
+  job.padded_keys = RoundUp(plan.tile_keys, job.geometry.panel());
+  job.padded_values = RoundUp(problem.value_dim, job.geometry.lanes);
+  for (int64_t b = 0; b < problem.batch; ++b) {
+    job.masks.emplace_back(problem, inputs, b, plan.tile_keys);
+  }
+  return job;
+}
+
+// kv heads [begin, end) of the batch * kv_heads of the call.
+struct HeadRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// Packed panels of a few kv heads at a time, reused from round to round.
+class PackedHeads {
+ public:
+  PackedHeads(const AttentionJob& job, int64_t heads)
+      : memory_(static_cast<size_t>(heads * job.plan->key_tiles *
+                                    (job.k_elements() + job.v_elements()))),
+        heads_(static_cast<size_t>(heads)) {
+    float* next = memory_.data();
+    for (PackedHead& head : heads_) {
+      for (int64_t t = 0; t < job.plan->key_tiles; ++t) {
+        head.tiles.push_back({next, next + job.k_elements()});
+        next += job.k_elements() + job.v_elements();
+      }
+    }
+  }
+  PackedHead& operator[](int64_t head) {
+    return heads_[static_cast<size_t>(head)];
+  }
+
+ private:
+  hwy::AlignedVector<float> memory_;
+  std::vector<PackedHead> heads_;
+};
+
+void PackRound(const AttentionJob& job, HeadRange heads, size_t target,
+               PackedHeads& packed) {
+  const auto pack = HWY_DISPATCH_TABLE(PackKeyTile)[target];
+  const int64_t tiles = job.plan->key_tiles;
+  const int64_t kv_heads = job.problem->kv_heads;
+#pragma omp parallel for schedule(dynamic) num_threads(job.plan->threads)
+  for (int64_t item = 0; item < (heads.end - heads.begin) * tiles; ++item) {
+    const int64_t head = heads.begin + item / tiles;
+    const auto tile = static_cast<size_t>(item % tiles);
+    pack(job, head / kv_heads, head % kv_heads, item % tiles,
+         packed[head - heads.begin].tiles[tile]);
+  }
+}
+
+void RunRound(const AttentionJob& job, HeadRange heads, size_t target,
+              PackedHeads* packed, std::vector<Worker>& workers) {
+  const auto run = HWY_DISPATCH_TABLE(RunRows)[target];
+  const int64_t tiles = job.plan->row_tiles;
+  const int64_t kv_heads = job.problem->kv_heads;
+  const int64_t rows = job.problem->group() * job.problem->q_len;
+  const PackedHead none;
+#pragma omp parallel for schedule(dynamic) num_threads(job.plan->threads)
+  for (int64_t item = 0; item < (heads.end - heads.begin) * tiles; ++item) {
+    const int64_t head = heads.begin + item / tiles;
+    // Last rows first: under a causal mask they have the most keys, and the
+    // short ones fill the gaps at the end.
+    const int64_t first = (tiles - 1 - item % tiles) * job.plan->tile_rows;
+    const RowTile tile{head / kv_heads, head % kv_heads, first,
+                       std::min(job.plan->tile_rows, rows - first)};
+    run(job, tile, packed ? (*packed)[head - heads.begin] : none,
+        workers[static_cast<size_t>(omp_get_thread_num())]);
+  }
+}
+
+void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
+  const AttentionForwardExecution& c = worker.counts;
+  total.tiles_empty += c.tiles_empty;
+  total.tiles_full += c.tiles_full;
+  total.tiles_partial += c.tiles_partial;
+  total.tiles_native_dot += c.tiles_native_dot;
+  total.rows_fixed += c.rows_fixed;
+  total.rows_online += c.rows_online;
+  total.rows_redone += c.rows_redone;
+  total.rows_empty += c.rows_empty;
+}
+
+}  // namespace
+
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs, const Plan& plan,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution) {
+  const int64_t bit = TargetBit(plan.target);
+  if (bit == 0 || (hwy::SupportedTargets() & bit) == 0) {
+    return Status::Error("target " + plan.target +
+                         " is not supported by this CPU");
+  }
+  if (plan.tile_rows < 1 || plan.tile_keys < 1 ||
+      plan.row_tiles * plan.tile_rows < problem.group() * problem.q_len ||
+      plan.key_tiles * plan.tile_keys < problem.kv_len) {
+    return Status::Error("the plan does not cover the problem: " +
+                         plan.ToString());
+  }
+  const size_t target = DispatchIndex(bit);
+  const AttentionJob job = MakeJob(problem, inputs, plan, outputs, target);
+  std::vector<Worker> workers(static_cast<size_t>(plan.threads));
+  for (Worker& worker : workers) {
+    if (plan.pack_ahead) continue;
+    worker.k.resize(static_cast<size_t>(job.k_elements()));
+    worker.v.resize(static_cast<size_t>(job.v_elements()));
+  }
+  // Enough row tiles a round to keep the workers even; memory stays
+  // O(kv_len * channels) for the few heads of a round.
+  const int64_t heads = problem.batch * problem.kv_heads;
+  const int64_t round =
+      std::clamp<int64_t>(CeilDiv(16 * plan.threads, plan.row_tiles), 1, heads);
+  PackedHeads packed(job, plan.pack_ahead ? round : 0);
+  for (int64_t begin = 0; begin < heads; begin += round) {
+    const HeadRange range{begin, std::min(begin + round, heads)};
+    if (plan.pack_ahead) PackRound(job, range, target, packed);
+    RunRound(job, range, target, plan.pack_ahead ? &packed : nullptr, workers);
+  }
+  if (execution == nullptr) return Status();
+  *execution = AttentionForwardExecution();
+  execution->target = plan.target;
+  execution->threads = plan.threads;
+  for (const Worker& worker : workers) AddCounts(worker, *execution);
+  return Status();
+}
+
+}  // namespace lockstep::optimized
+
+#endif  // HWY_ONCE

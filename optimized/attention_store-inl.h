@@ -1,0 +1,98 @@
+// From sums to outputs: the fold, the division, log-sum-exp, rounding and
+// stores (N2, N11). Shared by the fast and the exact end of a row.
+#if defined(LOCKSTEP_OPTIMIZED_ATTENTION_STORE_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef LOCKSTEP_OPTIMIZED_ATTENTION_STORE_INL_H_
+#undef LOCKSTEP_OPTIMIZED_ATTENTION_STORE_INL_H_
+#else
+#define LOCKSTEP_OPTIMIZED_ATTENTION_STORE_INL_H_
+#endif
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "hwy/highway.h"
+#include "optimized/attention_weights-inl.h"
+#include "optimized/attention_work.h"
+#include "optimized/simd/elementary-inl.h"
+#include "reference/contract/numerics.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::optimized::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Weight() of one score; u = -inf weighs +0.
+template <class D1>
+HWY_INLINE float ScalarWeight(D1 d1, float u, float m, float shift) {
+  if (u == -std::numeric_limits<float>::infinity()) return 0.0f;
+  return hn::GetLane(
+      Weight(d1, hn::Set(d1, u), hn::Set(d1, m), hn::Set(d1, shift)));
+}
+
+// N11: the fixed fold of the sixteen stripes; overwrites them.
+inline float FoldStripes(float* stripes) {
+  for (int w = kStripes / 2; w >= 1; w /= 2) {
+    for (int r = 0; r < w; ++r) stripes[r] += stripes[r + w];
+  }
+  return stripes[0];
+}
+
+// N11: ln(l * 2^(m - shift)); -inf for l = 0.
+template <class D1>
+HWY_INLINE float LogSumExp(D1 d1, float l, float m, float shift) {
+  if (l == 0.0f) return -std::numeric_limits<float>::infinity();
+  const float unshift = shift == 0.0f ? 1.0f : 0x1p-64f;
+  const auto split = SplitForLog2(d1, hn::Set(d1, l * unshift));
+  const auto log2 =
+      hn::Add(hn::Add(hn::Set(d1, m), split.k), Log2Core(d1, split.z));
+  const auto lse = hn::Mul(log2, hn::Set(d1, static_cast<float>(kLn2)));
+  return hn::GetLane(hn::Add(lse, hn::Zero(d1)));
+}
+
+// N2, N11: rounded to the output lane, never -0, NaN canonical.
+template <class D>
+HWY_INLINE hn::Vec<D> FinishOutput(D df, const AttentionJob& job,
+                                   hn::Vec<D> o) {
+  if (job.problem->lane == Lane::kBf16) o = RoundToBf16Lane(df, o);
+  const auto nan =
+      hn::BitCast(df, hn::Set(hn::RebindToUnsigned<D>(), kCanonicalNaNBits));
+  return hn::IfThenElse(hn::IsNaN(o), nan, hn::Add(o, hn::Zero(df)));
+}
+
+// acc [padded_values] -> finished outputs.
+template <class D>
+HWY_INLINE void Normalise(D df, const AttentionJob& job, float l,
+                          float* HWY_RESTRICT acc) {
+  const auto vl = hn::Set(df, l);
+  for (size_t c = 0; c < size_t(job.padded_values); c += hn::Lanes(df)) {
+    const auto o = hn::Div(hn::Load(df, acc + c), vl);
+    hn::Store(FinishOutput(df, job, o), df, acc + c);
+  }
+}
+
+// Writes one output row; o holds values of the output lane.
+inline void StoreRow(const AttentionJob& job, int64_t batch,
+                     const RowState& row, const float* o, float lse) {
+  const AttentionForwardOutputs& out = *job.outputs;
+  out.lse(batch, row.head, row.query) = lse;
+  const auto store = [&](const auto& view, const auto& element) {
+    auto* to = &view(batch, row.head, row.query, 0);
+    for (int64_t c = 0; c < job.problem->value_dim; ++c) {
+      to[c * view.strides[3]] = element(o[c]);
+    }
+  };
+  if (job.problem->lane == Lane::kF32) {
+    store(out.o.As<float>(), [](float x) { return x; });
+  } else {
+    store(out.o.As<Bf16>(), [](float x) {  // its lower half is zero
+      return Bf16{static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16)};
+    });
+  }
+}
+
+}  // namespace lockstep::optimized::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,166 @@
+// Softcap and softmax of one row of scores, in place: scores -> weights, and
+// the row's sixteen partial sums. Lanes are keys; nothing crosses lanes but
+// maxima and minima, which are exact.
+#if defined(LOCKSTEP_OPTIMIZED_ATTENTION_WEIGHTS_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef LOCKSTEP_OPTIMIZED_ATTENTION_WEIGHTS_INL_H_
+#undef LOCKSTEP_OPTIMIZED_ATTENTION_WEIGHTS_INL_H_
+#else
+#define LOCKSTEP_OPTIMIZED_ATTENTION_WEIGHTS_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "hwy/highway.h"
+#include "optimized/attention_work.h"
+#include "optimized/simd/elementary-inl.h"
+#include "reference/contract/numerics.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::optimized::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// x + kRoundToInteger - kRoundToInteger is x rounded to an integer, ties to
+// even, for |x| <= 2^22; the sum's low bits are that integer.
+inline constexpr float kRoundToInteger = 0x1.8p23f;
+
+// 2^n from `sum` = n + kRoundToInteger, n in [-126, 127]. A NaN gives some
+// number: multiply by it, so that a NaN factor stays one.
+template <class D>
+HWY_INLINE hn::Vec<D> PowerOfTwoFromSum(D df, hn::Vec<D> sum) {
+  const hn::RebindToSigned<D> di;
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, sum));
+  return hn::BitCast(df, hn::Add(exponent, hn::Set(di, 127 << 23)));
+}
+
+// N7: scores in units of log2.
+template <class D>
+HWY_INLINE hn::Vec<D> ScoreInLog2(D df, const ScoreScale& scale,
+                                  hn::Vec<D> dot) {
+  const auto inner = hn::Mul(dot, hn::Set(df, scale.inner));
+  if (!scale.capped) return inner;
+  return hn::Mul(hn::Set(df, scale.outer), TanhCore(df, inner));
+}
+
+// N9: 2^(u - m) * 2^shift, +0 below the exponent range, NaN for NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> Weight(D df, hn::Vec<D> u, hn::Vec<D> m,
+                             hn::Vec<D> shift) {
+  const auto n = hn::Round(u);
+  const auto e = hn::Add(hn::Sub(n, m), shift);
+  const auto g = Exp2Core(df, hn::Sub(u, n));
+  const auto power =
+      PowerOfTwoFromSum(df, hn::Add(e, hn::Set(df, kRoundToInteger)));
+  // The condition is for zero, so that a NaN score reaches the row sum (N13).
+  return hn::IfThenZeroElse(hn::Lt(e, hn::Set(df, kMinExponent)),
+                            hn::Mul(g, power));
+}
+
+// One row of a tile: keys [begin, end) of it, multiples of kStripes.
+struct RowSlice {
+  float* HWY_RESTRICT weights = nullptr;  // scores in, weights out
+  float* HWY_RESTRICT stripes = nullptr;  // [kStripes], added to
+  const uint8_t* bits = nullptr;          // visibility, from key 0 of the tile
+  size_t begin = 0;
+  size_t end = 0;
+  bool round_to_bf16 = false;  // N10: the numerator's lane
+};
+
+// Calls weight(vector of scores, index of its first key) for every vector of
+// the slice, stores what it returns as weights and adds it to the stripes.
+template <class D, class F>
+HWY_INLINE void ForWeights(D df, const RowSlice& row, const F& weight) {
+  const size_t lanes = hn::Lanes(df);
+  for (size_t stripe = 0; stripe < kStripes; stripe += lanes) {
+    auto sum = hn::Load(df, row.stripes + stripe);
+    for (size_t j = row.begin + stripe; j < row.end; j += kStripes) {
+      const auto p = weight(hn::Load(df, row.weights + j), j);
+      sum = hn::Add(sum, p);  // N10: the sum takes the unrounded weight
+      hn::Store(row.round_to_bf16 ? RoundToBf16Lane(df, p) : p, df,
+                row.weights + j);
+    }
+    hn::Store(sum, df, row.stripes + stripe);
+  }
+}
+
+// N9, fixed-m path: |u| <= kFixedPathBound, so no maximum is needed. kMasked:
+// keys whose bit is 0 get +0 by select (N8).
+template <bool kMasked, class D>
+HWY_INLINE void FixedWeights(D df, const ScoreScale& scale,
+                             const RowSlice& row) {
+  const auto magic = hn::Set(df, kRoundToInteger);
+  ForWeights(df, row, [&](hn::Vec<D> dot, size_t j) HWY_ATTR {
+    const auto u = ScoreInLog2(df, scale, dot);
+    const auto sum = hn::Add(u, magic);
+    const auto g = Exp2Core(df, hn::Sub(u, hn::Sub(sum, magic)));
+    const auto p = hn::Mul(g, PowerOfTwoFromSum(df, sum));
+    if constexpr (!kMasked) return p;
+    return hn::IfThenElseZero(hn::LoadMaskBits(df, row.bits + j / 8), p);
+  });
+}
+
+// Extremes of the integer scores n of a row slice.
+struct Extremes {
+  float max = -std::numeric_limits<float>::infinity();
+  float min = std::numeric_limits<float>::infinity();
+};
+
+// Online path, first half: dots -> u, masked ones -infinity. NaN takes part in
+// neither extreme (N13).
+template <bool kMasked, class D>
+HWY_INLINE Extremes OnlineScores(D df, const ScoreScale& scale,
+                                 const RowSlice& row) {
+  const auto lowest = hn::Set(df, Extremes().max);
+  const auto highest = hn::Set(df, Extremes().min);
+  auto max = lowest;
+  auto min = highest;
+  for (size_t j = row.begin; j < row.end; j += hn::Lanes(df)) {
+    const auto u = ScoreInLog2(df, scale, hn::Load(df, row.weights + j));
+    if constexpr (kMasked) {
+      const auto visible = hn::LoadMaskBits(df, row.bits + j / 8);
+      const auto masked_low = hn::IfThenElse(visible, u, lowest);
+      max = hn::Max(masked_low, max);
+      min = hn::Min(hn::IfThenElse(visible, u, highest), min);
+      hn::Store(masked_low, df, row.weights + j);
+    } else {
+      max = hn::Max(u, max);
+      min = hn::Min(u, min);
+      hn::Store(u, df, row.weights + j);
+    }
+  }
+  return {hn::ReduceMax(df, hn::Round(max)), hn::ReduceMin(df, hn::Round(min))};
+}
+
+// Online path, second half: u -> weights relative to m. A masked u is -inf
+// and gets +0.
+template <class D>
+HWY_INLINE void OnlineWeights(D df, float m, const RowSlice& row) {
+  const auto vm = hn::Set(df, m);
+  const auto shift = hn::Set(df, kWeightShift);
+  ForWeights(df, row, [&](hn::Vec<D> u, size_t) HWY_ATTR {
+    return Weight(df, u, vm, shift);
+  });
+}
+
+// Multiplies by 2^exponent, exponent <= 0 and integer-valued, in two steps:
+// one factor below 2^-126 would not be a normal f32. Exact while the row's
+// guard holds (N9).
+template <class D>
+HWY_INLINE void ScaleDown(D df, float exponent, float* HWY_RESTRICT x,
+                          size_t count) {
+  const float first = exponent < -126.0f ? -126.0f : exponent;
+  const float rest = exponent - first < -126.0f ? -126.0f : exponent - first;
+  const auto magic = hn::Set(df, kRoundToInteger);
+  const auto a = PowerOfTwoFromSum(df, hn::Add(hn::Set(df, first), magic));
+  const auto b = PowerOfTwoFromSum(df, hn::Add(hn::Set(df, rest), magic));
+  for (size_t i = 0; i < count; i += hn::Lanes(df)) {
+    hn::Store(hn::Mul(hn::Mul(hn::Load(df, x + i), a), b), df, x + i);
+  }
+}
+
+}  // namespace lockstep::optimized::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

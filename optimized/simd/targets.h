@@ -1,0 +1,61 @@
+// Which instruction sets Highway compiles the kernels for. Include before any
+// Highway header, in every file that does.
+//
+// N4: only targets with a fused multiply-add; Highway's MulAdd is two
+// operations on SSE2..SSE4. AVX3_DL adds nothing the kernels use.
+#ifndef LOCKSTEP_OPTIMIZED_SIMD_TARGETS_H_
+#define LOCKSTEP_OPTIMIZED_SIMD_TARGETS_H_
+
+#ifndef HWY_DISABLED_TARGETS
+#ifdef LOCKSTEP_ONE_TARGET  // sanitizer builds: AVX2 alone
+#define HWY_DISABLED_TARGETS                                                  \
+  (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_AVX3 | HWY_AVX3_ZEN4 | \
+   HWY_AVX3_SPR)
+#else
+#define HWY_DISABLED_TARGETS (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#endif
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hwy/highway.h"
+
+namespace lockstep::optimized {
+
+// Highway compiles its own scalar fallback too. It is never run: its MulAdd is
+// not fused.
+inline constexpr int64_t kUnfusedTargets = HWY_EMU128 | HWY_SCALAR;
+
+// Bits of the compiled targets, best first.
+inline std::vector<int64_t> CompiledTargets() {
+  std::vector<int64_t> bits;
+  const int64_t compiled = HWY_TARGETS & ~kUnfusedTargets;
+  for (int64_t bit = 1; bit > 0 && bit <= compiled; bit <<= 1) {
+    if (compiled & bit) bits.push_back(bit);
+  }
+  return bits;
+}
+
+// The compiled target of that name, or 0.
+inline int64_t TargetBit(const std::string& name) {
+  for (const int64_t bit : CompiledTargets()) {
+    if (name == hwy::TargetName(bit)) return bit;
+  }
+  return 0;
+}
+
+// Position of a compiled target in Highway's dispatch tables:
+//   HWY_DISPATCH_TABLE(Function)[DispatchIndex(bit)](...)
+// is one explicit target, without Highway's process-wide choice.
+inline size_t DispatchIndex(int64_t target_bit) {
+  hwy::ChosenTarget chosen;
+  chosen.Update(target_bit);
+  return chosen.GetIndex();
+}
+
+}  // namespace lockstep::optimized
+
+#endif  // LOCKSTEP_OPTIMIZED_SIMD_TARGETS_H_

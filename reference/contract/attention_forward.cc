@@ -1,0 +1,318 @@
+#include "reference/contract/attention_forward.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/contract/mask.h"
+#include "reference/contract/numerics.h"
+#include "reference/contract/status.h"
+#include "reference/contract/tensor_view.h"
+
+namespace lockstep {
+namespace {
+
+using Shape4 = std::array<int64_t, 4>;
+
+template <typename T>
+std::string Text(const T& value) {
+  std::ostringstream out;
+  out << value;
+  return out.str();
+}
+
+template <size_t kRank>
+std::string Text(const std::array<int64_t, kRank>& values) {
+  std::string text = "[";
+  for (const int64_t value : values) {
+    if (text.size() > 1) text += ",";
+    text += std::to_string(value);
+  }
+  return text + "]";
+}
+
+Status CheckExtent(const char* field, int64_t value, int64_t limit) {
+  if (value >= 1 && value <= limit) return Status();
+  return Status::Error(std::string(field) + "=" + std::to_string(value) +
+                       " is out of range; want 1.." + std::to_string(limit));
+}
+
+Status CheckExtents(const AttentionForwardProblem& p) {
+  const struct {
+    const char* field;
+    int64_t value;
+    int64_t limit;
+  } extents[] = {
+      {"b", p.batch, kMaxHeads},         {"hq", p.q_heads, kMaxHeads},
+      {"hkv", p.kv_heads, kMaxHeads},    {"sq", p.q_len, kMaxLength},
+      {"skv", p.kv_len, kMaxLength},     {"d", p.head_dim, kMaxChannels},
+      {"dv", p.value_dim, kMaxChannels},
+  };
+  for (const auto& extent : extents) {
+    Status status = CheckExtent(extent.field, extent.value, extent.limit);
+    if (!status.ok()) return status;
+  }
+  if (p.q_heads % p.kv_heads != 0) {
+    return Status::Error("hq=" + Text(p.q_heads) +
+                         " is not a multiple of hkv=" + Text(p.kv_heads));
+  }
+  return Status();
+}
+
+Status CheckTensorSize(const char* name, const Shape4& shape) {
+  // Extents are below 2^26, so a running product checked at each step cannot
+  // overflow 64 bits.
+  int64_t elements = 1;
+  for (const int64_t extent : shape) {
+    elements *= extent;
+    if (elements > kMaxTensorBytes / 4) {
+      return Status::Error(std::string(name) + " of shape " + Text(shape) +
+                           " is larger than " + Text(kMaxTensorBytes) +
+                           " bytes");
+    }
+  }
+  return Status();
+}
+
+constexpr double kMaxF32 = 0x1.fffffep+127;
+
+bool IsFiniteF32(double x) {
+  return std::isfinite(x) &&
+         std::fabs(x) <= kMaxF32;
+}
+
+Status CheckScale(const AttentionForwardProblem& p) {
+  if (!IsFiniteF32(p.scale * kLog2E)) {
+    return Status::Error("scale=" + Text(p.scale) +
+                         " is not finite in f32; want a finite factor");
+  }
+  if (!p.softcap) return Status();
+  const double cap = *p.softcap;
+  if (!std::isfinite(cap) || cap <= 0) {
+    return Status::Error("cap=" + Text(cap) +
+                         " is not usable; want a finite cap > 0, or none");
+  }
+  if (!IsFiniteF32(cap * kLog2E) || static_cast<float>(cap * kLog2E) == 0 ||
+      !IsFiniteF32(p.scale / cap)) {
+    return Status::Error("cap=" + Text(cap) + " with scale=" + Text(p.scale) +
+                         " leaves f32's range (cap*log2e, scale/cap)");
+  }
+  return Status();
+}
+
+size_t CountDense(const MaskExpr& mask) {
+  size_t count = mask.kind == MaskExpr::Kind::kDense ? mask.dense + 1 : 0;
+  for (const MaskExpr& child : mask.children) {
+    count = std::max(count, CountDense(child));
+  }
+  return count;
+}
+
+Status CheckMasks(const AttentionForwardProblem& p, size_t dense_masks) {
+  const auto count = static_cast<int64_t>(p.masks.size());
+  if (count != 1 && count != p.q_heads) {
+    return Status::Error("masks: " + Text(count) +
+                         " given; want 1 or one per query head (" +
+                         Text(p.q_heads) + ")");
+  }
+  for (const MaskExpr& mask : p.masks) {
+    Status status = ValidateMask(mask, p.batch, dense_masks);
+    if (!status.ok()) return status;
+  }
+  return Status();
+}
+
+template <typename View>
+Status CheckView(const char* name, const View& view, const Shape4& shape,
+                 Lane lane) {
+  if (view.data == nullptr) {
+    return Status::Error(std::string(name) + " is missing");
+  }
+  if (view.shape != shape) {
+    return Status::Error(std::string(name) + " has shape " + Text(view.shape) +
+                         "; want " + Text(shape));
+  }
+  if (view.lane != lane) {
+    return Status::Error(std::string(name) + " has lane " +
+                         LaneName(view.lane) + "; want " + LaneName(lane));
+  }
+  for (const int64_t stride : view.strides) {
+    if (stride >= 0 && stride <= kMaxTensorBytes) continue;
+    return Status::Error(std::string(name) + " has strides " +
+                         Text(view.strides) + "; want 0.." +
+                         Text(kMaxTensorBytes));
+  }
+  return Status();
+}
+
+// No two elements of an output share memory if, sorted by stride, each axis
+// steps over everything the finer axes reach.
+template <size_t kRank>
+Status CheckNoOverlap(const char* name, const std::array<int64_t, kRank>& shape,
+                      const std::array<int64_t, kRank>& strides) {
+  std::array<std::pair<int64_t, int64_t>, kRank> axes;  // stride, extent
+  for (size_t r = 0; r < kRank; ++r) axes[r] = {strides[r], shape[r]};
+  std::sort(axes.begin(), axes.end());
+  int64_t reach = 0;  // largest offset of the finer axes
+  for (const auto& [stride, extent] : axes) {
+    if (extent == 1) continue;
+    if (stride <= reach) {
+      return Status::Error(std::string(name) + " overlaps itself: shape " +
+                           Text(shape) + ", strides " + Text(strides));
+    }
+    if (stride > (kMaxTensorBytes - reach) / (extent - 1)) {
+      return Status::Error(std::string(name) + " spans more than " +
+                           Text(kMaxTensorBytes) + " elements");
+    }
+    reach += stride * (extent - 1);
+  }
+  return Status();
+}
+
+Status CheckSegments(const AttentionForwardProblem& p,
+                     const AttentionForwardInputs& in) {
+  const bool q = in.q_seg.data != nullptr;
+  const bool kv = in.kv_seg.data != nullptr;
+  if (q != p.segments || kv != p.segments) {
+    return Status::Error(
+        "q_seg and kv_seg go together, and with segments only: q_seg " +
+        std::string(q ? "given" : "missing") + ", kv_seg " +
+        (kv ? "given" : "missing"));
+  }
+  if (!p.segments) return Status();
+  const std::array<int64_t, 2> q_shape{p.batch, p.q_len};
+  const std::array<int64_t, 2> kv_shape{p.batch, p.kv_len};
+  if (in.q_seg.shape != q_shape) {
+    return Status::Error("q_seg has shape " + Text(in.q_seg.shape) + "; want " +
+                         Text(q_shape));
+  }
+  if (in.kv_seg.shape != kv_shape) {
+    return Status::Error("kv_seg has shape " + Text(in.kv_seg.shape) +
+                         "; want " + Text(kv_shape));
+  }
+  return Status();
+}
+
+Status CheckValid(const char* name, const std::vector<int64_t>& valid,
+                  int64_t batch, int64_t extent) {
+  if (valid.empty()) return Status();
+  if (static_cast<int64_t>(valid.size()) != batch) {
+    return Status::Error(std::string(name) + " has " + Text(valid.size()) +
+                         " counts; want one per batch row (" + Text(batch) +
+                         ")");
+  }
+  for (const int64_t count : valid) {
+    if (count >= 0 && count <= extent) continue;
+    return Status::Error(std::string(name) + "=" + Text(count) +
+                         " is out of range; want 0.." + Text(extent));
+  }
+  return Status();
+}
+
+Status CheckPayload(const AttentionForwardProblem& p,
+                    const AttentionForwardInputs& in) {
+  Status status = CheckValid("valid_q", in.valid_q, p.batch, p.q_len);
+  if (!status.ok()) return status;
+  status = CheckValid("valid_kv", in.valid_kv, p.batch, p.kv_len);
+  if (!status.ok()) return status;
+  if ((in.sink.data != nullptr) != p.sink) {
+    return Status::Error(p.sink ? "sink logits are missing"
+                                : "sink logits given without sink");
+  }
+  if (p.sink && in.sink.shape[0] != p.q_heads) {
+    return Status::Error("sink has " + Text(in.sink.shape[0]) +
+                         " logits; want one per query head (" +
+                         Text(p.q_heads) + ")");
+  }
+  for (const auto& dense : in.dense_masks) {
+    const bool batch_ok = dense.shape[0] == 1 || dense.shape[0] == p.batch;
+    const bool heads_ok = dense.shape[1] == 1 || dense.shape[1] == p.q_heads;
+    if (dense.data != nullptr && batch_ok && heads_ok &&
+        dense.shape[2] == p.q_len && dense.shape[3] == p.kv_len) {
+      continue;
+    }
+    return Status::Error("dense mask has shape " + Text(dense.shape) +
+                         "; want [1|" + Text(p.batch) + ",1|" +
+                         Text(p.q_heads) + "," + Text(p.q_len) + "," +
+                         Text(p.kv_len) + "]");
+  }
+  return CheckSegments(p, in);
+}
+
+Status CheckOutputs(const AttentionForwardProblem& p,
+                    const AttentionForwardOutputs& out) {
+  Status status =
+      CheckView("o", out.o, {p.batch, p.q_heads, p.q_len, p.value_dim}, p.lane);
+  if (!status.ok()) return status;
+  status = CheckNoOverlap("o", out.o.shape, out.o.strides);
+  if (!status.ok()) return status;
+  const std::array<int64_t, 3> rows{p.batch, p.q_heads, p.q_len};
+  if (out.lse.data == nullptr || out.lse.shape != rows) {
+    return Status::Error("lse is missing or has shape " + Text(out.lse.shape) +
+                         "; want " + Text(rows));
+  }
+  return CheckNoOverlap("lse", rows, out.lse.strides);
+}
+
+}  // namespace
+
+Status Validate(const AttentionForwardProblem& p) {
+  Status status = CheckExtents(p);
+  if (!status.ok()) return status;
+  const struct {
+    const char* name;
+    Shape4 shape;
+  } tensors[] = {
+      {"q", {p.batch, p.q_heads, p.q_len, p.head_dim}},
+      {"k", {p.batch, p.kv_heads, p.kv_len, p.head_dim}},
+      {"v", {p.batch, p.kv_heads, p.kv_len, p.value_dim}},
+      {"o", {p.batch, p.q_heads, p.q_len, p.value_dim}},
+  };
+  for (const auto& tensor : tensors) {
+    status = CheckTensorSize(tensor.name, tensor.shape);
+    if (!status.ok()) return status;
+  }
+  status = CheckScale(p);
+  if (!status.ok()) return status;
+  if (p.align.offset < -kMaxOffset || p.align.offset > kMaxOffset) {
+    return Status::Error("align=" + Text(p.align.offset) +
+                         " is out of range; want an offset within +-" +
+                         Text(kMaxOffset));
+  }
+  size_t dense = 0;
+  for (const MaskExpr& mask : p.masks)
+    dense = std::max(dense, CountDense(mask));
+  return CheckMasks(p, dense);
+}
+
+Status Validate(const AttentionForwardProblem& p,
+                const AttentionForwardInputs& in,
+                const AttentionForwardOutputs& out) {
+  Status status = Validate(p);
+  if (!status.ok()) return status;
+  status = CheckMasks(p, in.dense_masks.size());
+  if (!status.ok()) return status;
+  const struct {
+    const char* name;
+    const LaneView& view;
+    Shape4 shape;
+  } tensors[] = {
+      {"q", in.q, {p.batch, p.q_heads, p.q_len, p.head_dim}},
+      {"k", in.k, {p.batch, p.kv_heads, p.kv_len, p.head_dim}},
+      {"v", in.v, {p.batch, p.kv_heads, p.kv_len, p.value_dim}},
+  };
+  for (const auto& tensor : tensors) {
+    status = CheckView(tensor.name, tensor.view, tensor.shape, p.lane);
+    if (!status.ok()) return status;
+  }
+  status = CheckPayload(p, in);
+  return status.ok() ? CheckOutputs(p, out) : status;
+}
+
+}  // namespace lockstep
