@@ -259,6 +259,20 @@ def build_metadata(layer, heads, dtype, documents):
     }
 
 
+def case_pin(tensors, chunks):
+    """Digest of a tensor set, as `fill=file:PATH#DIGEST` wants it: per tensor
+    in order of name its name, type, rank, extents and data."""
+    import xxhash
+    state = xxhash.xxh3_128()
+    for (name, dtype, array), chunk in sorted(zip(tensors, chunks),
+                                              key=lambda pair: pair[0][0]):
+        state.update(f"{name}\0{dtype}\0".encode())
+        state.update(struct.pack(f"<{1 + array.ndim}Q", array.ndim,
+                                 *array.shape))
+        state.update(chunk)
+    return state.hexdigest()
+
+
 def digest_rows(file, data, tensors, chunks):
     """Rows of README.md's digest table."""
     import xxhash
@@ -316,6 +330,7 @@ def main():
         beside.write_bytes(data)
         beside.replace(args.out / file)
         print("\n".join(digest_rows(file, data, tensors, chunks)))
+        print(f"pin of {file}: {case_pin(tensors, chunks)}")
 
 
 if __name__ == "__main__":

@@ -277,6 +277,9 @@ def check_inputs(case, tensors):
     for name in ("q_seg", "kv_seg"):
         case_language.require((name in tensors) == (case.q_seg is not None),
                               f"{name}: in one of case and file only")
+    for name in ("q_seg", "kv_seg"):
+        if getattr(case, name) == "file":
+            setattr(case, name, list(tensors[name].values))
     if case.q_seg is not None:
         for b in range(case.b):
             same = case.q_seg[b][:, None] == case.kv_seg[b][None, :]

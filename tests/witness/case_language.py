@@ -39,8 +39,8 @@ class Case:
     masks: dict  # None: every head without one of its own; N: head N
     valid_q: list
     valid_kv: list
-    q_seg: list | None  # per batch row an int array, or None
-    kv_seg: list | None
+    q_seg: list | str | None  # per batch row an int array; "file"; or None
+    kv_seg: list | str | None
     sink: bool
 
 
@@ -150,6 +150,9 @@ def segment_row(text, length):
 
 
 def segments(text, b, length):
+    """"file" stands for the ids that the captured file holds."""
+    if text in ("none", "file"):
+        return "file" if text == "file" else None
     rows = text[1:-1].split(";") if text.startswith("[") else [text] * b
     require(len(rows) == b, f"{text}: {len(rows)} rows for b={b}")
     return [segment_row(row, length) for row in rows]
@@ -189,20 +192,21 @@ def parse_case(line):
     b, hq = int(keys.get("b", 1)), int(keys.get("hq", 1))
     sq, skv, d = int(keys["sq"]), int(keys["skv"]), int(keys["d"])
     masks = parse_masks(keys)
-    require(("q_seg" in keys) == ("kv_seg" in keys), "one of the segments")
+    q_seg = segments(keys.get("q_seg", "none"), b, sq)
+    kv_seg = segments(keys.get("kv_seg", "none"), b, skv)
+    require((q_seg is None) == (kv_seg is None), "one of the segments only")
     require(all(h is None or h < hq for h in masks), "mask of no head")
     return Case(
         b=b, hq=hq, hkv=int(keys.get("hkv", hq)), sq=sq, skv=skv, d=d,
         dv=int(keys.get("dv", d)), lane=keys.get("lane", "f32"),
         p=keys.get("p", "f32"),
         scale=number(keys["scale"]) if "scale" in keys else d ** -0.5,
-        cap=number(keys["cap"]) if "cap" in keys else None,
+        cap=None if keys.get("cap", "none") == "none" else number(keys["cap"]),
         align=keys.get("align", "tl"), masks=masks,
         valid_q=per_batch(keys.get("valid_q", str(sq)), b),
         valid_kv=per_batch(keys.get("valid_kv", str(skv)), b),
-        q_seg=segments(keys["q_seg"], b, sq) if "q_seg" in keys else None,
-        kv_seg=segments(keys["kv_seg"], b, skv) if "kv_seg" in keys else None,
-        sink="sinklogit" in keys)
+        q_seg=q_seg, kv_seg=kv_seg,
+        sink=keys.get("sinklogit", "none") != "none")
 
 
 # --- Visibility. ---
