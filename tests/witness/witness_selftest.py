@@ -186,6 +186,11 @@ def infinite_value(problem):
     problem.v[0, 0, 1, 0] = math.inf
 
 
+def near_ties(problem):
+    """Large scores that differ little: rounding of the logits dominates."""
+    problem.k[:] = problem.k[:, :, :1] * F(4) + problem.k * F(0.01)
+
+
 RUN5 = (0, 0, 0, 0, 0, 1, 1, 1, 1)  # runs:5,4
 FULL = ("scale_forgotten", "lse_in_log2", "last_key_dropped",
         "p_rounded_to_bf16")
@@ -273,6 +278,8 @@ def problems():
     yield Problem("sq=3 skv=6 d=16 lane=bf16 p=bf16 cap=50",
                   lambda b, h, i, j, bug: True,
                   ("scale_forgotten", "last_key_dropped", "lse_in_log2"))
+    yield Problem("sq=8 skv=6 d=64", lambda b, h, i, j, bug: True,
+                  ("last_key_dropped", "lse_in_log2"), change=near_ties)
     yield Problem("sq=6 skv=8 d=8 mask=causal", lambda b, h, i, j, bug: i >= j,
                   (), change=poison_masked)
     yield Problem("sq=4 skv=4 d=8 cap=2 mask=causal",
