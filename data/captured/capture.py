@@ -182,7 +182,7 @@ def split_heads(x):
 
 
 def attention(q, k, v, segments):
-    """Bidirectional attention inside each document: no softcap, no causality."""
+    """Bidirectional attention inside each document, without softcap."""
     scores = q @ k.transpose(0, 2, 1) / math.sqrt(HEAD_DIM)
     same = segments[:, None] == segments[None, :]
     scores = np.where(same, scores, -np.inf)

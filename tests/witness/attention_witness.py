@@ -18,8 +18,9 @@ The bound, for f32 arithmetic (u = 2^-24, gamma_n = n u / (1 - n u)):
            |scale| gamma_D sum|q k| and 3u|z|, damped by the slope of the cap
            where it is least damped, plus cap|t|(2 ulp tanh + 2 roundings);
            plus 2 ulp of exp2.  For a sink: 2u|sink| plus exp2.
-  weights  O' - O = sum P_j (e^d_j - 1)(V_j - O) / sum P_j e^d_j, |d_j| <= eta_j,
-           because sum P_j (V_j - O) = 0; a sink is a key with V = 0.
+  weights  O' - O = sum P_j (e^d_j - 1)(V_j - O) / sum P_j e^d_j with
+           |d_j| <= eta_j, for sum P_j (V_j - O) = 0; a sink is a key with
+           V = 0.
   sums     gamma_(N+1) sum P|V| for the accumulator, the row sum's gamma, the
            division; 2^-8 sum P|V| when P is rounded to bf16.
   output   2^-8 |O| when o is bf16.
