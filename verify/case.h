@@ -100,10 +100,10 @@ inline constexpr uint8_t kFillAll = 7;
 struct FillTerm {
   FillKind kind = FillKind::kNormal;
   uint8_t tensors = kFillAll;
-  Number a;  // first and second argument, where the family has them
-  Number b;
-  std::string path;    // kFile
-  std::string digest;  // kFile
+  Number a{};  // first and second argument, where the family has them
+  Number b{};
+  std::string path{};    // kFile
+  std::string digest{};  // kFile
   friend bool operator==(const FillTerm&, const FillTerm&) = default;
 };
 

@@ -37,8 +37,8 @@ struct AttentionForwardData {
   GuardedBuffer q_seg, kv_seg, sink;
   std::vector<GuardedBuffer> dense_masks;
 
-  // Of the logical contents of all inputs by name (DigestTensors), payload
-  // counts included: what a receipt names.
+  // Of the logical contents of all inputs, payload counts included: DigestText
+  // of one line "name shape digest" each. What a receipt names.
   std::string InputDigest() const;
   // Of every byte, guard zones and padding included: equal before and after a
   // call that left its inputs alone.

@@ -18,7 +18,7 @@
 namespace lockstep::verify {
 
 inline constexpr size_t kMaxSafetensorsHeader = size_t{16} << 20;
-inline constexpr size_t kMaxSafetensorsFile = size_t{1} << 40;
+inline constexpr size_t kMaxSafetensorsFile = size_t{1} << 34;
 inline constexpr size_t kMaxSafetensorsRank = 8;
 inline constexpr size_t kMaxSafetensorsTensors = 65536;
 
@@ -58,7 +58,8 @@ class SafetensorsFile {
 // Bytes of one element of a safetensors type; 0 for an unknown one.
 int64_t SafetensorsTypeBytes(std::string_view type);
 
-// The file as bytes: tensors in the order given, data aligned to 8 bytes.
+// The file as bytes: larger element types first, so that every tensor is
+// aligned to its elements; otherwise in the order given.
 // Errors: a doubled name, an unknown type, bytes that do not fit the shape.
 Result<std::string> FormatSafetensors(
     const std::vector<SafetensorsTensor>& tensors,
