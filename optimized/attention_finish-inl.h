@@ -47,8 +47,9 @@ void FinishRow(D df, const AttentionJob& job, int64_t batch, size_t index,
   if (sink) l += ScalarWeight(d1, row.sink, m, shift);
   const bool sink_ok =
       !sink || row.sink < std::numeric_limits<float>::infinity();
-  const bool sums_ok = std::isfinite(l) && (l > 0.0f || !row.visible) &&
-                       AllFinite(df, acc, values);
+  // An empty row reads no sums: masked V may have left anything in acc (N8).
+  const bool sums_ok = !row.visible || (std::isfinite(l) && l > 0.0f &&
+                                        AllFinite(df, acc, values));
   if (!sink_ok || !sums_ok) {
     ++worker.counts.rows_redone;
     return ExactRow(df, job, batch, row, acc, worker);

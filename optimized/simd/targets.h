@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "hwy/highway.h"
+#include "hwy/targets.h"
 
 namespace lockstep::optimized {
 
