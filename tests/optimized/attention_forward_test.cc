@@ -1,0 +1,134 @@
+// The promise: the same bits as the reference for every target, tile size and
+// thread count.
+#include "optimized/attention_forward.h"
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "optimized/plan.h"
+#include "tests/support/attention_problem.h"
+
+namespace lockstep::optimized {
+namespace {
+
+using test::Draw;
+using test::Instance;
+
+Caps RandomCaps(std::mt19937& rng) {
+  Caps caps;
+  std::vector<std::string> usable;
+  for (const Target& target : Targets()) {
+    if (target.supported) usable.push_back(target.name);
+  }
+  caps.target = usable[static_cast<size_t>(
+      Draw(rng, 0, static_cast<int64_t>(usable.size()) - 1))];
+  caps.threads = static_cast<int>(Draw(rng, 1, 2));
+  if (Draw(rng, 0, 1)) caps.tile_rows = Draw(rng, 1, 80);
+  if (Draw(rng, 0, 1)) caps.tile_keys = 16 * Draw(rng, 1, 6);
+  return caps;
+}
+
+void Add(const AttentionForwardExecution& one,
+         AttentionForwardExecution& total) {
+  total.tiles_empty += one.tiles_empty;
+  total.tiles_full += one.tiles_full;
+  total.tiles_partial += one.tiles_partial;
+  total.rows_fixed += one.rows_fixed;
+  total.rows_online += one.rows_online;
+  total.rows_redone += one.rows_redone;
+  total.rows_empty += one.rows_empty;
+}
+
+TEST(AttentionForward, BitsEqualTheReferenceOnRandomProblems) {
+  AttentionForwardExecution total;
+  for (uint32_t seed = 0; seed < 1500; ++seed) {
+    std::mt19937 rng(seed);
+    Instance instance = test::RandomInstance(rng);
+    const std::vector<uint32_t> expected = instance.RunReference();
+    AttentionForwardExecution execution;
+    const Caps caps = RandomCaps(rng);
+    ASSERT_EQ(expected, instance.RunOptimized(caps, &execution))
+        << "seed " << seed << ", "
+        << MakePlan(instance.problem, caps).value().ToString();
+    Add(execution, total);
+    const AttentionForwardProblem& p = instance.problem;
+    ASSERT_EQ(execution.rows_fixed + execution.rows_online +
+                  execution.rows_redone + execution.rows_empty,
+              p.batch * p.q_heads * p.q_len);
+  }
+  // Every path ran, or the test above proves less than it says.
+  EXPECT_GT(total.tiles_empty, 1000);
+  EXPECT_GT(total.tiles_full, 1000);
+  EXPECT_GT(total.tiles_partial, 1000);
+  EXPECT_GT(total.rows_fixed, 1000);
+  EXPECT_GT(total.rows_online, 1000);
+  EXPECT_GT(total.rows_redone, 1000);
+  EXPECT_GT(total.rows_empty, 1000);
+}
+
+TEST(AttentionForward, BitsDoNotDependOnThePlan) {
+  std::mt19937 rng(7);
+  Instance instance;
+  AttentionForwardProblem& p = instance.problem;
+  p.q_heads = 4;
+  p.kv_heads = 2;
+  p.q_len = 37;
+  p.kv_len = 201;
+  p.head_dim = 24;
+  p.value_dim = 20;
+  p.masks[0].kind = MaskExpr::Kind::kCausal;
+  p.align.kind = Alignment::Kind::kBottomRight;
+  instance.Fill(rng, 3.0f);
+  const std::vector<uint32_t> expected = instance.RunReference();
+  for (const Target& target : Targets()) {
+    if (!target.supported) continue;
+    for (const int64_t tile_rows : {1, 2, 3, 5, 6, 7, 8, 9, 16, 48, 74, 500}) {
+      for (const int64_t tile_keys : {16, 32, 48, 64, 112, 208, 512}) {
+        Caps caps;
+        caps.target = target.name;
+        caps.tile_rows = tile_rows;
+        caps.tile_keys = tile_keys;
+        EXPECT_EQ(expected, instance.RunOptimized(caps))
+            << target.name << " " << tile_rows << "x" << tile_keys;
+      }
+    }
+  }
+}
+
+TEST(AttentionForward, CausalRowsSkipTheTilesAhead) {
+  std::mt19937 rng(1);
+  Instance instance;
+  AttentionForwardProblem& p = instance.problem;
+  p.q_len = p.kv_len = 128;
+  p.head_dim = p.value_dim = 8;
+  p.masks[0].kind = MaskExpr::Kind::kCausal;
+  instance.Fill(rng);
+  Caps caps;
+  caps.tile_rows = 16;
+  caps.tile_keys = 16;
+  AttentionForwardExecution execution;
+  (void)instance.RunOptimized(caps, &execution);
+  EXPECT_EQ(execution.tiles_partial, 8);
+  EXPECT_EQ(execution.tiles_full, 28);
+  EXPECT_EQ(execution.tiles_empty, 28);
+}
+
+TEST(AttentionForward, RefusesAPlanOfAnotherProblem) {
+  std::mt19937 rng(1);
+  Instance instance;
+  instance.problem.q_len = instance.problem.kv_len = 64;
+  instance.Fill(rng);
+  Plan plan = MakePlan(instance.problem, {}).value();
+  plan.key_tiles = 0;
+  test::Outputs outputs(instance.problem);
+  const Status status = AttentionForward(instance.problem, instance.Inputs(),
+                                         plan, outputs.View(), nullptr);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("does not cover"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockstep::optimized

@@ -1,0 +1,166 @@
+// Every fast path of attention_forward has a guard (N6). Each test trips one
+// on purpose, sees in the counts that it tripped, and that the bits still equal
+// the reference.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "optimized/attention_forward.h"
+#include "tests/support/attention_problem.h"
+
+namespace lockstep::optimized {
+namespace {
+
+using test::Instance;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+Instance Square(int64_t length, int64_t channels) {
+  Instance instance;
+  AttentionForwardProblem& p = instance.problem;
+  p.q_len = p.kv_len = length;
+  p.head_dim = p.value_dim = channels;
+  p.scale = 1.0 / std::sqrt(static_cast<double>(channels));
+  p.masks[0].kind = MaskExpr::Kind::kCausal;
+  std::mt19937 rng(3);
+  instance.Fill(rng);
+  return instance;
+}
+
+AttentionForwardExecution RunAndCompare(Instance& instance) {
+  AttentionForwardExecution execution;
+  Caps caps;
+  caps.tile_keys = 32;  // several tiles, so that the online path rescales
+  EXPECT_EQ(instance.RunReference(), instance.RunOptimized(caps, &execution));
+  return execution;
+}
+
+TEST(Guard, HoldsOnOrdinaryData) {
+  Instance instance = Square(100, 16);
+  EXPECT_EQ(RunAndCompare(instance).rows_online, 100);
+}
+
+TEST(Guard, SpreadOfScoresSendsRowsToTwoPasses) {
+  Instance instance = Square(100, 16);
+  for (float& x : instance.q) x *= 60.0f;
+  const AttentionForwardExecution execution = RunAndCompare(instance);
+  EXPECT_GT(execution.rows_redone, 20);
+  EXPECT_GT(execution.rows_online, 0);
+}
+
+// Growing scores: the running maximum moves in every tile, by more than one
+// f32 scale factor can express.
+TEST(Guard, SteepRescaleGoesInTwoSteps) {
+  Instance instance = Square(96, 1);
+  instance.problem.scale = 1.0;
+  for (size_t j = 0; j < 96; ++j) {
+    instance.q[j] = 1.0f;
+    instance.k[j] = static_cast<float>(j) * 2.5f;
+  }
+  EXPECT_GT(RunAndCompare(instance).rows_redone, 0);
+}
+
+TEST(Guard, TinyValuesNeedTheirLastBits) {
+  Instance instance = Square(64, 8);
+  for (float& x : instance.q) x *= 8.0f;
+  for (float& x : instance.v) x *= 0x1p-110f;
+  EXPECT_GT(RunAndCompare(instance).rows_redone, 0);
+  for (float& x : instance.v) x *= 0x1p-30f;  // subnormal now
+  EXPECT_GT(RunAndCompare(instance).rows_redone, 0);
+}
+
+TEST(Guard, FixedPathNeedsNoneForTheSame) {
+  Instance instance = Square(64, 8);
+  instance.problem.softcap = 50.0;
+  for (float& x : instance.q) x *= 60.0f;
+  for (float& x : instance.v) x *= 0x1p-140f;
+  EXPECT_EQ(RunAndCompare(instance).rows_fixed, 64);
+}
+
+TEST(Guard, LargeCapLeavesTheFixedPath) {
+  Instance instance = Square(64, 8);
+  instance.problem.softcap = 55.4;  // C just below 80
+  EXPECT_EQ(RunAndCompare(instance).rows_fixed, 64);
+  instance.problem.softcap = 55.5;
+  EXPECT_EQ(RunAndCompare(instance).rows_fixed, 0);
+}
+
+TEST(Guard, LargeSinkLeavesTheFixedPath) {
+  Instance instance = Square(64, 8);
+  instance.problem.softcap = 30.0;
+  instance.problem.sink = true;
+  instance.sink = {55.0f};  // n = 79
+  EXPECT_EQ(RunAndCompare(instance).rows_fixed, 64);
+  instance.sink = {100.0f};  // its weight would overflow the fixed path
+  EXPECT_EQ(RunAndCompare(instance).rows_fixed, 0);
+  instance.sink = {-kInfinity};
+  EXPECT_EQ(RunAndCompare(instance).rows_fixed, 64);
+  for (const float bad : {kInfinity, kNaN}) {
+    instance.sink = {bad};
+    EXPECT_EQ(RunAndCompare(instance).rows_redone, 64);
+  }
+}
+
+TEST(Guard, OverflowingSumsAreRedoneSmaller) {
+  for (const double cap : {0.0, 50.0}) {
+    Instance instance = Square(64, 8);
+    if (cap > 0) instance.problem.softcap = cap;
+    for (float& x : instance.q) x *= 30.0f;
+    for (float& x : instance.v) x = 3e38f;
+    EXPECT_GT(RunAndCompare(instance).rows_redone, 32) << "cap " << cap;
+    for (const uint32_t bits : instance.RunOptimized()) {
+      EXPECT_NE(bits & 0x7fffffffu, 0x7f800000u) << "an infinity was written";
+    }
+  }
+}
+
+// N8: what no query may see may be anything.
+TEST(Guard, MaskedNaNChangesNothing) {
+  for (const double cap : {0.0, 50.0}) {
+    Instance instance = Square(64, 8);
+    if (cap > 0) instance.problem.softcap = cap;
+    // Column 20 is hidden from all rows; its tile is visited all the same.
+    instance.dense.assign(64 * 64, 1);
+    for (size_t i = 0; i < 64; ++i) instance.dense[i * 64 + 20] = 0;
+    instance.problem.masks[0].kind = MaskExpr::Kind::kDense;
+    const std::vector<uint32_t> clean = instance.RunOptimized();
+    for (size_t c = 0; c < 8; ++c) {
+      instance.k[20 * 8 + c] = c % 2 ? kNaN : kInfinity;
+    }
+    // Masked scores are selected away, so that the fast path stands.
+    EXPECT_EQ(RunAndCompare(instance).rows_redone, 0);
+    EXPECT_EQ(clean, instance.RunOptimized());
+    for (size_t c = 0; c < 8; ++c) {
+      instance.v[20 * 8 + c] = c % 2 ? kNaN : -kInfinity;
+    }
+    EXPECT_EQ(RunAndCompare(instance).rows_redone, 64);
+    EXPECT_EQ(clean, instance.RunOptimized());
+  }
+}
+
+TEST(Guard, VisibleSpecialsFollowTheContract) {
+  for (const double cap : {0.0, 2.0, 50.0}) {
+    for (const float special : {kNaN, kInfinity, -kInfinity}) {
+      for (int tensor = 0; tensor < 3; ++tensor) {
+        Instance instance = Square(40, 8);
+        if (cap > 0) instance.problem.softcap = cap;
+        auto& values = tensor == 0   ? instance.q
+                       : tensor == 1 ? instance.k
+                                     : instance.v;
+        values[9 * 8 + 3] = special;
+        const int64_t redone = RunAndCompare(instance).rows_redone;
+        // A softcap makes an infinite score finite again (N13).
+        const bool tamed = cap > 0 && tensor < 2 && !std::isnan(special);
+        EXPECT_EQ(redone == 0, tamed)
+            << "cap " << cap << " tensor " << tensor << " " << special;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::optimized

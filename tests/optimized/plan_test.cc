@@ -1,0 +1,58 @@
+#include "optimized/plan.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace lockstep::optimized {
+namespace {
+
+AttentionForwardProblem Problem() {
+  AttentionForwardProblem p;
+  p.q_heads = 8;
+  p.q_len = 1000;
+  p.kv_len = 3000;
+  return p;
+}
+
+void ExpectRefused(const Caps& caps, const std::string& part) {
+  const Result<Plan> plan = MakePlan(Problem(), caps);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.message().find(part), std::string::npos) << plan.message();
+}
+
+TEST(Plan, CoversTheProblem) {
+  const Plan plan = MakePlan(Problem(), {}).value();
+  EXPECT_GE(plan.row_tiles * plan.tile_rows, 8000);
+  EXPECT_GE(plan.key_tiles * plan.tile_keys, 3000);
+  EXPECT_TRUE(plan.pack_ahead);
+}
+
+TEST(Plan, IsAPureFunction) {
+  EXPECT_EQ(MakePlan(Problem(), {}).value().ToString(),
+            MakePlan(Problem(), {}).value().ToString());
+}
+
+TEST(Plan, RefusesWhatItCannotDo) {
+  Caps caps;
+  caps.target = "AVX9";
+  ExpectRefused(caps, "unknown target AVX9");
+  caps = {};
+  caps.tile_keys = 40;
+  ExpectRefused(caps, "multiple of 16");
+  caps = {};
+  caps.tile_rows = -1;
+  ExpectRefused(caps, "tile rows -1");
+  caps = {};
+  caps.threads = -2;
+  ExpectRefused(caps, "threads=-2");
+}
+
+TEST(Plan, SomeCompiledTargetRunsHere) {
+  bool supported = false;
+  for (const Target& target : Targets()) supported |= target.supported;
+  EXPECT_TRUE(supported) << "the tests of optimized/ prove nothing here";
+}
+
+}  // namespace
+}  // namespace lockstep::optimized

@@ -1,0 +1,247 @@
+#include "tests/support/attention_problem.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "optimized/attention_forward.h"
+#include "reference/attention_forward.h"
+#include "reference/contract/attention_forward.h"
+
+namespace lockstep::test {
+namespace {
+
+constexpr uint32_t kPoison = 0x7fb5a5a5u;  // a NaN nobody computes
+
+size_t Size(const std::array<int64_t, 4>& shape) {
+  return static_cast<size_t>(shape[0] * shape[1] * shape[2] * shape[3]);
+}
+
+std::array<int64_t, 4> QShape(const AttentionForwardProblem& p) {
+  return {p.batch, p.q_heads, p.q_len, p.head_dim};
+}
+std::array<int64_t, 4> KShape(const AttentionForwardProblem& p) {
+  return {p.batch, p.kv_heads, p.kv_len, p.head_dim};
+}
+std::array<int64_t, 4> VShape(const AttentionForwardProblem& p) {
+  return {p.batch, p.kv_heads, p.kv_len, p.value_dim};
+}
+std::array<int64_t, 4> OShape(const AttentionForwardProblem& p) {
+  return {p.batch, p.q_heads, p.q_len, p.value_dim};
+}
+
+LaneView View(Lane lane, const std::vector<float>& values,
+              std::vector<uint16_t>& bf16,
+              const std::array<int64_t, 4>& shape) {
+  if (lane == Lane::kF32) {
+    return {values.data(), lane, shape, DenseStrides(shape)};
+  }
+  bf16.clear();
+  for (const float x : values) {
+    bf16.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16));
+  }
+  return {bf16.data(), lane, shape, DenseStrides(shape)};
+}
+
+std::vector<float> Normal(std::mt19937& rng, size_t count, float scale) {
+  std::normal_distribution<float> normal(0.0f, scale);
+  std::vector<float> values(count);
+  for (float& x : values) x = normal(rng);
+  return values;
+}
+
+// Stretches of equal ids; ids come back, so segments need not be contiguous.
+std::vector<int32_t> RandomIds(std::mt19937& rng, int64_t count) {
+  std::vector<int32_t> ids(static_cast<size_t>(count));
+  int32_t id = 0;
+  for (int32_t& x : ids) {
+    if (Draw(rng, 0, 15) == 0) id = static_cast<int32_t>(Draw(rng, 0, 3));
+    x = id;
+  }
+  return ids;
+}
+
+void PlantSpecial(std::mt19937& rng, std::vector<float>& values) {
+  if (Draw(rng, 0, 7) != 0) return;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kSpecial[] = {std::numeric_limits<float>::quiet_NaN(),
+                                kInfinity, -kInfinity, 3e38f, 1e-41f};
+  values[static_cast<size_t>(
+      Draw(rng, 0, static_cast<int64_t>(values.size()) - 1))] =
+      kSpecial[Draw(rng, 0, 4)];
+}
+
+}  // namespace
+
+int64_t Draw(std::mt19937& rng, int64_t least, int64_t most) {
+  const auto span = static_cast<uint64_t>(most - least + 1);
+  return least + static_cast<int64_t>(rng() % span);
+}
+
+Outputs::Outputs(const AttentionForwardProblem& p)
+    : problem(p),
+      o(Size(OShape(p)), kPoison),
+      lse(static_cast<size_t>(p.batch * p.q_heads * p.q_len),
+          std::bit_cast<float>(kPoison)) {}
+
+AttentionForwardOutputs Outputs::View() {
+  const auto shape = OShape(problem);
+  const std::array<int64_t, 3> rows{shape[0], shape[1], shape[2]};
+  return {{o.data(), problem.lane, shape, DenseStrides(shape)},
+          {lse.data(), rows, DenseStrides(rows)}};
+}
+
+std::vector<uint32_t> Outputs::Bits() const {
+  std::vector<uint32_t> bits;
+  const auto* halves = reinterpret_cast<const uint16_t*>(o.data());
+  for (size_t i = 0; i < o.size(); ++i) {
+    bits.push_back(problem.lane == Lane::kF32 ? o[i] : halves[i]);
+  }
+  for (const float x : lse) bits.push_back(std::bit_cast<uint32_t>(x));
+  return bits;
+}
+
+void Instance::Fill(std::mt19937& rng, float q_scale, float v_scale) {
+  q = Normal(rng, Size(QShape(problem)), q_scale);
+  k = Normal(rng, Size(KShape(problem)), 1.0f);
+  v = Normal(rng, Size(VShape(problem)), v_scale);
+  sink = Normal(rng, static_cast<size_t>(problem.q_heads), 3.0f);
+  q_seg = RandomIds(rng, problem.batch * problem.q_len);
+  kv_seg = RandomIds(rng, problem.batch * problem.kv_len);
+}
+
+AttentionForwardInputs Instance::Inputs() {
+  AttentionForwardInputs in;
+  const AttentionForwardProblem& p = problem;
+  in.q = View(p.lane, q, q_bf16_, QShape(p));
+  in.k = View(p.lane, k, k_bf16_, KShape(p));
+  in.v = View(p.lane, v, v_bf16_, VShape(p));
+  in.valid_q = valid_q;
+  in.valid_kv = valid_kv;
+  if (p.sink) in.sink = {sink.data(), {p.q_heads}, {1}};
+  if (p.segments) {
+    in.q_seg = {q_seg.data(), {p.batch, p.q_len}, {p.q_len, 1}};
+    in.kv_seg = {kv_seg.data(), {p.batch, p.kv_len}, {p.kv_len, 1}};
+  }
+  if (!dense.empty()) {
+    const std::array<int64_t, 4> shape{1, 1, p.q_len, p.kv_len};
+    in.dense_masks.push_back({dense.data(), shape, DenseStrides(shape)});
+  }
+  return in;
+}
+
+std::vector<uint32_t> Instance::RunReference() {
+  Outputs outputs(problem);
+  const AttentionForwardInputs in = Inputs();
+  const Status status = Validate(problem, in, outputs.View());
+  EXPECT_TRUE(status.ok()) << status.message();
+  reference::AttentionForward(problem, in, outputs.View());
+  return outputs.Bits();
+}
+
+std::vector<uint32_t> Instance::RunOptimized(
+    const optimized::Caps& caps,
+    optimized::AttentionForwardExecution* execution) {
+  Outputs outputs(problem);
+  const Result<optimized::Plan> plan = optimized::MakePlan(problem, caps);
+  EXPECT_TRUE(plan.ok()) << plan.message();
+  const AttentionForwardInputs in = Inputs();
+  const Status status = optimized::AttentionForward(problem, in, plan.value(),
+                                                    outputs.View(), execution);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return outputs.Bits();
+}
+
+MaskExpr RandomTerm(std::mt19937& rng) {
+  MaskExpr mask;
+  switch (Draw(rng, 0, 5)) {
+    case 1:
+      mask.kind = MaskExpr::Kind::kCausal;
+      break;
+    case 2:
+      mask.kind = MaskExpr::Kind::kWindow;
+      mask.left = Draw(rng, -1, 40);
+      mask.right = Draw(rng, -1, 20);
+      break;
+    case 3:
+      mask.kind = MaskExpr::Kind::kChunked;
+      mask.chunk = Draw(rng, 1, 50);
+      break;
+    case 4:
+      mask.kind = MaskExpr::Kind::kPrefix;
+      mask.prefix = {Draw(rng, 0, 80)};
+      break;
+    case 5:
+      mask.kind = MaskExpr::Kind::kSink;
+      mask.tokens = Draw(rng, 0, 9);
+      break;
+    default:
+      break;
+  }
+  return mask;
+}
+
+MaskExpr RandomMask(std::mt19937& rng) {
+  MaskExpr mask = RandomTerm(rng);
+  for (int64_t more = Draw(rng, 0, 2); more > 0; --more) {
+    MaskExpr joined;
+    joined.kind = Draw(rng, 0, 1) ? MaskExpr::Kind::kAnd : MaskExpr::Kind::kOr;
+    joined.children.push_back(std::move(mask));
+    joined.children.push_back(RandomTerm(rng));
+    mask = std::move(joined);
+  }
+  return mask;
+}
+
+Instance RandomInstance(std::mt19937& rng) {
+  Instance instance;
+  AttentionForwardProblem& p = instance.problem;
+  p.batch = Draw(rng, 1, 2);
+  p.kv_heads = Draw(rng, 1, 2);
+  p.q_heads = p.kv_heads * Draw(rng, 1, 3);
+  p.q_len = Draw(rng, 1, 70);
+  p.kv_len = Draw(rng, 1, 150);
+  p.head_dim = Draw(rng, 1, 40);
+  p.value_dim = Draw(rng, 1, 40);
+  p.lane = Draw(rng, 0, 1) ? Lane::kF32 : Lane::kBf16;
+  p.p_lane = Draw(rng, 0, 1) ? Lane::kF32 : Lane::kBf16;
+  p.scale = 1.0 / std::sqrt(static_cast<double>(p.head_dim));
+  constexpr double kCaps[] = {0.5, 2, 30, 50, 1e4};
+  if (Draw(rng, 0, 1)) p.softcap = kCaps[Draw(rng, 0, 4)];
+  p.align.kind = static_cast<Alignment::Kind>(Draw(rng, 0, 2));
+  p.align.offset = Draw(rng, -30, 30);
+  p.masks = {RandomMask(rng)};
+  while (Draw(rng, 0, 3) == 0 &&
+         static_cast<int64_t>(p.masks.size()) != p.q_heads) {
+    p.masks.clear();
+    for (int64_t h = 0; h < p.q_heads; ++h) p.masks.push_back(RandomMask(rng));
+  }
+  p.segments = Draw(rng, 0, 2) == 0;
+  p.sink = Draw(rng, 0, 2) == 0;
+  constexpr float kSpreads[] = {0.1f, 1.0f, 4.0f, 30.0f};
+  instance.Fill(rng, kSpreads[Draw(rng, 0, 3)],
+                Draw(rng, 0, 9) == 0 ? 1e37f : 1.0f);
+  for (auto* values : {&instance.q, &instance.k, &instance.v}) {
+    PlantSpecial(rng, *values);
+  }
+  for (float& x : instance.sink) {
+    if (Draw(rng, 0, 4) == 0) x = 100.0f;
+    if (Draw(rng, 0, 6) == 0) x = -std::numeric_limits<float>::infinity();
+  }
+  if (Draw(rng, 0, 2) == 0) {
+    for (int64_t b = 0; b < p.batch; ++b) {
+      instance.valid_q.push_back(Draw(rng, 0, p.q_len));
+      instance.valid_kv.push_back(Draw(rng, 0, p.kv_len));
+    }
+  }
+  return instance;
+}
+
+}  // namespace lockstep::test

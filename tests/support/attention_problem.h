@@ -1,0 +1,63 @@
+// Attention problems that own their tensors, for tests of the kernels.
+#ifndef LOCKSTEP_TESTS_SUPPORT_ATTENTION_PROBLEM_H_
+#define LOCKSTEP_TESTS_SUPPORT_ATTENTION_PROBLEM_H_
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "optimized/attention_forward.h"
+#include "reference/contract/attention_forward.h"
+
+namespace lockstep::test {
+
+// Dense outputs, poisoned so that an unwritten element is seen.
+struct Outputs {
+  explicit Outputs(const AttentionForwardProblem& problem);
+  AttentionForwardOutputs View();
+  // The bits of o (lane-sized elements, widened) and of lse, for comparison.
+  std::vector<uint32_t> Bits() const;
+
+  AttentionForwardProblem problem;
+  std::vector<uint32_t> o;  // storage for either lane
+  std::vector<float> lse;
+};
+
+// A problem and its tensors. Change `problem` first, then call Fill; change
+// single elements after.
+struct Instance {
+  AttentionForwardProblem problem;
+  std::vector<float> q, k, v;  // values before rounding to the lane
+  std::vector<float> sink;
+  std::vector<int32_t> q_seg, kv_seg;
+  std::vector<uint8_t> dense;
+  std::vector<int64_t> valid_q, valid_kv;
+
+  // Normal deviates times the scales; sizes from `problem`.
+  void Fill(std::mt19937& rng, float q_scale = 1.0f, float v_scale = 1.0f);
+  // Views into this object (bf16 tensors are made here, by truncation).
+  AttentionForwardInputs Inputs();
+
+  std::vector<uint32_t> RunReference();
+  // Requires: the plan can be made.
+  std::vector<uint32_t> RunOptimized(
+      const optimized::Caps& caps = {},
+      optimized::AttentionForwardExecution* execution = nullptr);
+
+ private:
+  std::vector<uint16_t> q_bf16_, k_bf16_, v_bf16_;
+};
+
+// A mask term, and a term or a pair of terms under & or |.
+MaskExpr RandomTerm(std::mt19937& rng);
+MaskExpr RandomMask(std::mt19937& rng);
+
+// Small, every feature of the contract by chance, special values now and then.
+Instance RandomInstance(std::mt19937& rng);
+
+// Uniform in [least, most].
+int64_t Draw(std::mt19937& rng, int64_t least, int64_t most);
+
+}  // namespace lockstep::test
+
+#endif  // LOCKSTEP_TESTS_SUPPORT_ATTENTION_PROBLEM_H_
