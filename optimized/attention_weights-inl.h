@@ -16,17 +16,14 @@
 #include "hwy/highway.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/elementary-inl.h"
+#include "reference/contract/coefficients.h"
 #include "reference/contract/numerics.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// x + kRoundToInteger - kRoundToInteger is x rounded to an integer, ties to
-// even, for |x| <= 2^22; the sum's low bits are that integer.
-inline constexpr float kRoundToInteger = 0x1.8p23f;
-
-// 2^n from `sum` = n + kRoundToInteger, n in [-126, 127]. A NaN gives some
+// 2^n from `sum` = n + kRoundMagic, n in [-126, 127]. A NaN gives some
 // number: multiply by it, so that a NaN factor stays one.
 template <class D>
 HWY_INLINE hn::Vec<D> PowerOfTwoFromSum(D df, hn::Vec<D> sum) {
@@ -52,7 +49,7 @@ HWY_INLINE hn::Vec<D> Weight(D df, hn::Vec<D> u, hn::Vec<D> m,
   const auto e = hn::Add(hn::Sub(n, m), shift);
   const auto g = Exp2Core(df, hn::Sub(u, n));
   const auto power =
-      PowerOfTwoFromSum(df, hn::Add(e, hn::Set(df, kRoundToInteger)));
+      PowerOfTwoFromSum(df, hn::Add(e, hn::Set(df, kRoundMagic)));
   // The condition is for zero, so that a NaN score reaches the row sum (N13).
   return hn::IfThenZeroElse(hn::Lt(e, hn::Set(df, kMinExponent)),
                             hn::Mul(g, power));
@@ -78,7 +75,7 @@ HWY_INLINE void ForWeights(D df, const RowSlice& row, const F& weight) {
     for (size_t j = row.begin + stripe; j < row.end; j += kStripes) {
       const auto p = weight(hn::Load(df, row.weights + j), j);
       sum = hn::Add(sum, p);  // N10: the sum takes the unrounded weight
-      hn::Store(row.round_to_bf16 ? RoundToBf16Lane(df, p) : p, df,
+      hn::Store(row.round_to_bf16 ? RoundToBf16LaneCore(df, p) : p, df,
                 row.weights + j);
     }
     hn::Store(sum, df, row.stripes + stripe);
@@ -90,7 +87,7 @@ HWY_INLINE void ForWeights(D df, const RowSlice& row, const F& weight) {
 template <bool kMasked, class D>
 HWY_INLINE void FixedWeights(D df, const ScoreScale& scale,
                              const RowSlice& row) {
-  const auto magic = hn::Set(df, kRoundToInteger);
+  const auto magic = hn::Set(df, kRoundMagic);
   ForWeights(df, row, [&](hn::Vec<D> dot, size_t j) HWY_ATTR {
     const auto u = ScoreInLog2(df, scale, dot);
     const auto sum = hn::Add(u, magic);
@@ -152,7 +149,7 @@ HWY_INLINE void ScaleDown(D df, float exponent, float* HWY_RESTRICT x,
                           size_t count) {
   const float first = exponent < -126.0f ? -126.0f : exponent;
   const float rest = exponent - first < -126.0f ? -126.0f : exponent - first;
-  const auto magic = hn::Set(df, kRoundToInteger);
+  const auto magic = hn::Set(df, kRoundMagic);
   const auto a = PowerOfTwoFromSum(df, hn::Add(hn::Set(df, first), magic));
   const auto b = PowerOfTwoFromSum(df, hn::Add(hn::Set(df, rest), magic));
   for (size_t i = 0; i < count; i += hn::Lanes(df)) {
