@@ -1,0 +1,170 @@
+// The definition against numbers worked out elsewhere, and clause by clause.
+#include "reference/attention_forward.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "reference/contract/numerics.h"
+#include "tests/support/attention_problem.h"
+
+namespace lockstep::reference {
+namespace {
+
+using test::Instance;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+float F32(uint32_t bits) { return std::bit_cast<float>(bits); }
+
+// Two queries, two keys, causal; the real-number results are exact fractions
+// of exponentials, computed in binary64.
+Instance TwoByTwo() {
+  Instance t;
+  AttentionForwardProblem& p = t.problem;
+  p.q_len = p.kv_len = p.head_dim = p.value_dim = 2;
+  p.scale = 0.5;
+  p.masks[0].kind = MaskExpr::Kind::kCausal;
+  t.q = {1, 2, 3, -1};
+  t.k = {2, 1, -1, 4};
+  t.v = {1, 10, 100, 1000};
+  return t;
+}
+
+void ExpectNear(Instance& t, const std::vector<double>& o,
+                const std::vector<double>& lse) {
+  const std::vector<uint32_t> bits = t.RunReference();
+  ASSERT_EQ(bits.size(), o.size() + lse.size());
+  for (size_t i = 0; i < bits.size(); ++i) {
+    const double x = i < o.size() ? o[i] : lse[i - o.size()];
+    const double produced = static_cast<double>(F32(bits[i]));
+    EXPECT_NEAR(produced, x, std::fabs(x) * 1e-6) << "element " << i;
+  }
+}
+
+TEST(AttentionForwardReference, WorkedExample) {
+  Instance t = TwoByTwo();
+  ExpectNear(t, {1, 10, 1.244789692506843, 12.447896925068427},
+             {2, 2.5024756851377306});
+  t.problem.softcap = 2.0;
+  ExpectNear(t, {1, 10, 3.686633055731028, 36.86633055731027},
+             {1.5231883119115297, 1.7240800156416534});
+  t.problem.sink = true;
+  t.sink = {0.25f};
+  ExpectNear(t,
+             {0.7812880457789421, 7.81288045778942, 2.9997275529628906,
+              29.9972755296289},
+             {1.7699996924317478, 1.9302721372707756});
+}
+
+TEST(AttentionForwardReference, EmptyRowIsZeroAndMinusInfinity) {  // N12
+  Instance t = TwoByTwo();
+  t.problem.align = {Alignment::Kind::kOffset, -1};  // row 0 sees nothing
+  std::vector<uint32_t> bits = t.RunReference();
+  EXPECT_EQ(bits[0], 0u);
+  EXPECT_EQ(bits[1], 0u);
+  EXPECT_EQ(F32(bits[4]), -kInfinity);
+  t.problem.sink = true;
+  for (const float sink : {3.0f, -500.0f, 1e6f}) {
+    t.sink = {sink};
+    bits = t.RunReference();
+    EXPECT_EQ(bits[0], 0u);
+    EXPECT_NEAR(F32(bits[4]), sink, std::fabs(sink) * 1e-6f);
+  }
+  t.sink = {-kInfinity};
+  EXPECT_EQ(F32(t.RunReference()[4]), -kInfinity);
+}
+
+TEST(AttentionForwardReference, NaNAndInfiniteScores) {  // N13
+  Instance t = TwoByTwo();
+  t.k[2] = kNaN;  // key 1: visible to row 1 only
+  std::vector<uint32_t> bits = t.RunReference();
+  EXPECT_EQ(F32(bits[0]), 1.0f);
+  EXPECT_EQ(bits[2], kCanonicalNaNBits);
+  EXPECT_EQ(bits[5], kCanonicalNaNBits);
+  t.k[2] = -kInfinity;  // u = -inf: weight 0
+  bits = t.RunReference();
+  EXPECT_EQ(F32(bits[2]), 1.0f);
+  t.k[2] = kInfinity;
+  EXPECT_EQ(t.RunReference()[2], kCanonicalNaNBits);
+  t.problem.softcap = 2.0;  // finite again
+  EXPECT_TRUE(std::isfinite(F32(t.RunReference()[2])));
+}
+
+TEST(AttentionForwardReference, AllMinusInfinityIsNaNUnlessASinkIsFinite) {
+  Instance t = TwoByTwo();
+  t.q = {1, 0, 1, 0};
+  t.k = {-kInfinity, 0, -kInfinity, 0};
+  EXPECT_EQ(t.RunReference()[0], kCanonicalNaNBits);
+  t.problem.sink = true;
+  t.sink = {1.0f};
+  std::vector<uint32_t> bits = t.RunReference();
+  EXPECT_EQ(bits[0], 0u);
+  EXPECT_NEAR(F32(bits[4]), 1.0f, 1e-6f);
+  t.sink = {-kInfinity};
+  EXPECT_EQ(t.RunReference()[0], kCanonicalNaNBits);
+}
+
+TEST(AttentionForwardReference, MaskedKeysAreNeverRead) {  // N8
+  Instance t = TwoByTwo();
+  const std::vector<uint32_t> clean = t.RunReference();
+  t.q.resize(2);
+  t.problem.q_len = 1;
+  t.k[2] = t.k[3] = t.v[2] = t.v[3] = kNaN;
+  EXPECT_EQ(t.RunReference()[0], clean[0]);
+}
+
+TEST(AttentionForwardReference, VisibleWeightZeroTimesInfinityIsNaN) {  // N11
+  Instance t = TwoByTwo();
+  t.k = {0, 0, -3000, 0};
+  t.v[2] = kInfinity;
+  const std::vector<uint32_t> bits = t.RunReference();
+  EXPECT_EQ(bits[2], kCanonicalNaNBits);
+  EXPECT_EQ(F32(bits[3]), 10.0f);
+}
+
+TEST(AttentionForwardReference, OutputIsNeverMinusZero) {  // N11
+  for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+    Instance t = TwoByTwo();
+    t.problem.lane = lane;
+    t.v = {-0.0f, -1e-45f, -0.0f, -1e-45f};
+    const std::vector<uint32_t> bits = t.RunReference();
+    EXPECT_EQ(bits[0], 0u);
+    if (lane == Lane::kBf16) {
+      EXPECT_EQ(bits[1], 0u);  // rounded away
+    }
+  }
+}
+
+TEST(AttentionForwardReference, FiniteValuesGiveFiniteOutputs) {  // N9's redo
+  for (const double cap : {0.0, 2.0, 50.0}) {
+    Instance t = TwoByTwo();
+    if (cap > 0) t.problem.softcap = cap;
+    for (float& x : t.q) x *= 100.0f;
+    t.v = {3e38f, -3e38f, 3e38f, -3e38f};
+    const std::vector<uint32_t> bits = t.RunReference();
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_NEAR(std::fabs(F32(bits[i])), 3e38f, 3e32f) << "cap " << cap;
+    }
+  }
+}
+
+TEST(AttentionForwardReference, BottomOfTheRangeKeepsWeights) {  // N9's shift
+  // Scores 180 apart in log2: the smaller weight is 2^-180 of the larger, lost
+  // without the shift of 64, and seen through a large value.
+  Instance t = TwoByTwo();
+  t.problem.scale = 1.0;
+  t.q = {1, 0, 1, 0};
+  t.k = {0, 0, -125.0f, 0};  // times log2e: -180.3
+  t.v = {0, 0, 0x1p120f, 0};
+  const float o = F32(t.RunReference()[2]);
+  EXPECT_GT(o, 0x1p-62f);
+  EXPECT_LT(o, 0x1p-59f);
+}
+
+}  // namespace
+}  // namespace lockstep::reference
