@@ -52,9 +52,21 @@ TEST(Guard, SpreadOfScoresSendsRowsToTwoPasses) {
   EXPECT_GT(execution.rows_online, 0);
 }
 
-// Growing scores: the running maximum moves in every tile, by more than one
-// f32 scale factor can express.
+// The maximum moves by 150 binary orders between two tiles, more than one f32
+// factor can express, and the guard still holds: what is left of the first
+// tile is all there is in the output.
 TEST(Guard, SteepRescaleGoesInTwoSteps) {
+  Instance instance = Square(64, 1);
+  instance.problem.scale = 1.0;
+  for (size_t j = 0; j < 64; ++j) {
+    instance.q[j] = 1.0f;
+    instance.k[j] = j < 32 ? 0.0f : 104.0f;
+    instance.v[j] = j < 32 ? 1.5f : 0.0f;
+  }
+  EXPECT_EQ(RunAndCompare(instance).rows_online, 64);
+}
+
+TEST(Guard, SteeperRescaleIsRedone) {
   Instance instance = Square(96, 1);
   instance.problem.scale = 1.0;
   for (size_t j = 0; j < 96; ++j) {
