@@ -1,0 +1,180 @@
+// Kernels of this repository as candidates.
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "optimized/plan.h"
+#include "verify/candidate/candidate.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMaxShift = 15;
+
+std::optional<int64_t> ParseInteger(std::string_view text, int64_t low,
+                                    int64_t high) {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || text.empty() || value < low ||
+      value > high) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+Status Bad(const std::string& argument, const std::string& wanted) {
+  return Status::Error("candidate argument '" + argument + "': " + wanted);
+}
+
+Status SetTile(const std::string& argument, std::string_view value,
+               Variation* how) {
+  const std::string wanted =
+      "want tile=QxK with Q >= 1 rows and K a multiple of 16 keys, such as "
+      "tile=32x64";
+  const size_t x = value.find('x');
+  if (x == std::string_view::npos) return Bad(argument, wanted);
+  const auto rows = ParseInteger(value.substr(0, x), 1, kMaxLength);
+  const auto keys = ParseInteger(value.substr(x + 1), 16, kMaxLength);
+  if (!rows || !keys || *keys % kStripes != 0) return Bad(argument, wanted);
+  how->tile = {*rows, *keys};
+  return {};
+}
+
+Status SetArgument(const std::string& argument, Variation* how) {
+  const size_t equals = argument.find('=');
+  const std::string key = argument.substr(0, equals);
+  const std::string_view value =
+      equals == std::string::npos
+          ? std::string_view()
+          : std::string_view(argument).substr(equals + 1);
+  if (key == "shift") {
+    const auto shift = ParseInteger(value, 0, kMaxShift);
+    if (!shift) return Bad(argument, "want shift=0..15 elements");
+    how->shift = *shift;
+    return {};
+  }
+  if (key == "tile") return SetTile(argument, value, how);
+  if (key == "threads") {
+    const auto threads = ParseInteger(value, 1, kMaxThreads);
+    if (!threads) return Bad(argument, "want threads=1..1024");
+    how->threads = static_cast<int>(*threads);
+    return {};
+  }
+  if (key == "native") {
+    if (value != "0" && value != "1") {
+      return Bad(argument, "want native=0 or native=1");
+    }
+    how->native_dot = value == "1";
+    return {};
+  }
+  return Bad(argument, "known are tile=QxK threads=N native=0|1 shift=N");
+}
+
+Status SetTarget(const std::string& name, Variation* how) {
+  std::string known;
+  for (const optimized::Target& target : optimized::Targets()) {
+    if (target.name == name) {
+      how->target = name;
+      return {};
+    }
+    known += " " + target.name;
+  }
+  return Status::Error("candidate target '" + name +
+                       "' is not compiled in; compiled:" + known);
+}
+
+// "[@TARGET][,key=value]..."
+Result<Variation> ParseArguments(std::string_view text) {
+  Variation how;
+  bool first = true;
+  while (!text.empty()) {
+    const bool at = first && text.front() == '@';
+    if (!at && text.front() != ',') {
+      return Status::Error("candidate arguments '" + std::string(text) +
+                           "': want a comma before each");
+    }
+    first = false;
+    text.remove_prefix(1);
+    const size_t end = std::min(text.find(','), text.size());
+    const std::string argument(text.substr(0, end));
+    text.remove_prefix(end);
+    const Status status =
+        at ? SetTarget(argument, &how) : SetArgument(argument, &how);
+    if (!status.ok()) return status;
+  }
+  return how;
+}
+
+class BuiltinOptimized final : public Candidate {
+ public:
+  explicit BuiltinOptimized(Variation fixed) : fixed_(std::move(fixed)) {}
+
+  std::string Spec(const Variation& how) const override {
+    return "builtin:optimized" + how.Suffix();
+  }
+  std::string Backend() const override { return "optimized"; }
+  const Variation& Fixed() const override { return fixed_; }
+  bool Ours() const override { return true; }
+  bool Repeatable() const override { return true; }
+  Status Prepare(const CaseRequest&) override { return {}; }
+  std::vector<Variation> Variations(const Trial& trial) const override {
+    return trial.OptimizedVariations(fixed_);
+  }
+  RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
+                 const OutputSet& outputs, Execution* execution) override {
+    return trial.RunOptimized(how, outputs, execution);
+  }
+
+ private:
+  Variation fixed_;
+};
+
+class BuiltinReference final : public Candidate {
+ public:
+  explicit BuiltinReference(Variation fixed) : fixed_(std::move(fixed)) {}
+
+  std::string Spec(const Variation& how) const override {
+    return "builtin:reference" + how.Suffix();
+  }
+  std::string Backend() const override { return "reference"; }
+  const Variation& Fixed() const override { return fixed_; }
+  bool Ours() const override { return true; }
+  bool Repeatable() const override { return true; }
+  Status Prepare(const CaseRequest&) override { return {}; }
+  std::vector<Variation> Variations(const Trial&) const override { return {}; }
+  RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
+                 const OutputSet& outputs, Execution* execution) override {
+    return trial.RunReference(outputs, execution);
+  }
+
+ private:
+  Variation fixed_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Candidate>> ParseBuiltinOptimized(
+    std::string_view arguments) {
+  Result<Variation> how = ParseArguments(arguments);
+  if (!how.ok()) return how.status();
+  return std::unique_ptr<Candidate>(
+      std::make_unique<BuiltinOptimized>(std::move(how.value())));
+}
+
+Result<std::unique_ptr<Candidate>> ParseBuiltinReference(
+    std::string_view arguments) {
+  Result<Variation> how = ParseArguments(arguments);
+  if (!how.ok()) return how.status();
+  if (how->target || how->tile || how->threads || how->native_dot) {
+    return Status::Error(
+        "candidate builtin:reference is scalar and takes shift=N only");
+  }
+  return std::unique_ptr<Candidate>(
+      std::make_unique<BuiltinReference>(std::move(how.value())));
+}
+
+}  // namespace lockstep::verify

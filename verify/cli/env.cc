@@ -1,0 +1,61 @@
+// lockstep env: the machine and the build, as far as bits could depend on it.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "verify/cli/cli.h"
+#include "verify/environment.h"
+#include "verify/events.h"
+
+namespace lockstep::verify::cli {
+namespace {
+
+std::string EnvironmentText(const Environment& e) {
+  std::string targets;
+  for (const TargetState& target : e.targets) {
+    targets += " " + target.name + (target.supported ? "" : " (not here)");
+  }
+  const auto yes = [](bool b) { return b ? "yes" : "no"; };
+  return "lockstep  " + e.version + ", contract " +
+         std::to_string(e.contract_version) + ", commit " + e.commit +
+         (e.dirty ? " with changes" : "") + "\ncompiler  " + e.compiler + ", " +
+         e.build_type + "\nhighway   " + e.highway + "\ntargets  " + targets +
+         "\nused      " +
+         (e.used.empty() ? "reference: no target is supported" : e.used) +
+         "\nmachine   " + e.cpu + ", " + std::to_string(e.threads) +
+         " threads, " + std::to_string(e.memory_bytes >> 20) + " MiB, " +
+         e.system + " " + e.machine + "\nrounding  " + e.rounding +
+         ", flush to zero " + yes(e.ftz) + ", denormals are zero " +
+         yes(e.daz) + "\n";
+}
+
+}  // namespace
+
+Verb AddEnv(CLI::App* program) {
+  CLI::App* app = program->add_subcommand(
+      "env", "Machine, targets, rounding state, versions");
+  app->footer("Examples:\n  lockstep env\n  lockstep env --json -");
+  auto json = std::make_shared<std::string>();
+  CLI::Option* option =
+      app->add_option("--json", *json, "As JSON (default: to stdout)")
+          ->expected(0, 1)
+          ->type_name("FILE|-");
+  return {app, [json, option] {
+            const Environment environment = ReadEnvironment();
+            if (option->count() == 0) {
+              std::cout << EnvironmentText(environment);
+            } else {
+              const std::string path = json->empty() ? "-" : *json;
+              const Status status = Deliver(path, EnvironmentJson(environment));
+              if (!status.ok()) return Fail(status.message());
+            }
+            const Status arithmetic = CheckArithmetic();
+            if (!arithmetic.ok()) {
+              return Fail("self-check failed: " + arithmetic.message(),
+                          kExitSelf);
+            }
+            return kExitPass;
+          }};
+}
+
+}  // namespace lockstep::verify::cli

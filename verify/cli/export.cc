@@ -1,0 +1,95 @@
+// lockstep export: a case as files, for tools that are not ours.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "verify/cli/cli.h"
+#include "verify/environment.h"
+#include "verify/export.h"
+
+namespace lockstep::verify::cli {
+namespace {
+
+struct Arguments {
+  CaseArguments cases;
+  std::string out;
+  std::string max_memory;
+  std::optional<uint64_t> seed;
+};
+
+// Calls in order, as `files:DIR` numbers them.
+struct Call {
+  Case request;
+  std::vector<std::string> search_directories;
+};
+
+int Export(const Arguments& a) {
+  const Result<std::vector<Job>> jobs = ReadJobs(a.cases);
+  if (!jobs.ok()) return Fail(jobs.message());
+  MaterialiseOptions options;
+  options.max_bytes = DefaultMemoryBudget();
+  if (!a.max_memory.empty()) {
+    const Result<int64_t> memory = ParseMemory(a.max_memory);
+    if (!memory.ok()) return Fail(memory.message());
+    options.max_bytes = memory.value();
+  }
+  const Status arithmetic = CheckArithmetic();
+  if (!arithmetic.ok()) {
+    return Fail("self-check failed: " + arithmetic.message(), kExitSelf);
+  }
+  std::vector<Call> calls;
+  for (const Job& job : jobs.value()) {
+    for (const Case& c : job.sequence) {
+      calls.push_back({c, job.search_directories});
+      if (a.seed) calls.back().request.seed = *a.seed;
+    }
+  }
+  // All of them are sound before the first is written.
+  for (const Call& call : calls) {
+    Status status = ValidateCase(call.request);
+    if (status.ok() && EstimateBytes(call.request) > options.max_bytes) {
+      status = Status::Error("the case takes more than --max-memory");
+    }
+    if (!status.ok()) return Fail("case: " + status.message());
+  }
+  std::error_code error;
+  if (calls.size() > 1) std::filesystem::create_directory(a.out, error);
+  for (size_t n = 0; n < calls.size(); ++n) {
+    options.search_directories = calls[n].search_directories;
+    const std::string folder =
+        calls.size() == 1 ? a.out : a.out + "/" + std::to_string(n + 1);
+    const Status status = ExportCase(calls[n].request, folder, options);
+    if (!status.ok()) return Fail(status.message());
+    std::cout << folder << "  " << MinimalLine(calls[n].request) << "\n";
+  }
+  return kExitPass;
+}
+
+}  // namespace
+
+Verb AddExport(CLI::App* program) {
+  CLI::App* app = program->add_subcommand(
+      "export", "Write inputs and expected outputs of cases as safetensors");
+  app->footer(
+      "Examples:\n"
+      "  lockstep export 'attention_forward sq=8 skv=8 d=16' --out case1\n"
+      "  lockstep export --cases my.cases --out out   # out/1, out/2, ...\n\n"
+      "Judge what a kernel made of the inputs, as outputs.safetensors in the\n"
+      "same folder: lockstep verify CASE --candidate files:case1 --profile "
+      "exact-f32");
+  auto a = std::make_shared<Arguments>();
+  AddCaseArguments(app, &a->cases);
+  app->add_option("--out", a->out, "Folder; made if absent")
+      ->required()
+      ->type_name("DIR");
+  app->add_option("--seed", a->seed, "Seed of every case, instead of its own");
+  app->add_option("--max-memory", a->max_memory,
+                  "Refuse cases above this (default: half the memory)")
+      ->type_name("SIZE");
+  return {app, [a] { return Export(*a); }};
+}
+
+}  // namespace lockstep::verify::cli

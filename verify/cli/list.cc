@@ -1,0 +1,152 @@
+// lockstep list: what there is, one entry a line.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include "optimized/plan.h"
+#include "verify/cli/cli.h"
+#include "verify/json_text.h"
+
+namespace lockstep::verify::cli {
+namespace {
+
+struct Entry {
+  std::string name;
+  std::string description;
+  Json record;  // the rest, for --json
+};
+
+std::vector<Entry> ListOps() {
+  std::vector<Entry> entries;
+  for (const OpInfo& op : KnownOps()) {
+    entries.push_back({op.name, op.description, Json::object()});
+  }
+  return entries;
+}
+
+std::vector<Entry> ListTargets() {
+  std::vector<Entry> entries;
+  bool used = false;
+  for (const optimized::Target& target : optimized::Targets()) {
+    const bool best = target.supported && !used;
+    used = used || target.supported;
+    std::string text = target.supported ? "supported" : "not on this CPU";
+    if (target.native_dot) text += ", bf16 dot instruction";
+    if (best) text += ", used by default";
+    entries.push_back({target.name,
+                       text,
+                       {{"supported", target.supported},
+                        {"native_dot", target.native_dot},
+                        {"used", best}}});
+  }
+  return entries;
+}
+
+std::vector<Entry> ListProfiles() {
+  std::vector<Entry> entries;
+  for (const Profile& profile : Profiles()) {
+    entries.push_back({profile.name, profile.description, Json::object()});
+  }
+  return entries;
+}
+
+std::vector<Entry> ListFamilies() {
+  std::vector<Entry> entries;
+  for (const FillFamily& family : FillFamilies()) {
+    entries.push_back(
+        {family.name,
+         family.description,
+         {{"arguments", family.arguments}, {"modifier", family.modifier}}});
+  }
+  return entries;
+}
+
+Result<std::vector<Entry>> ListCases(const std::string& path) {
+  const Result<std::vector<Job>> jobs = JobsFromFile(path);
+  if (!jobs.ok()) return jobs.status();
+  std::vector<Entry> entries;
+  for (const Job& job : jobs.value()) {
+    int64_t bytes = 0;
+    for (const Case& c : job.sequence) {
+      bytes = std::max(bytes, EstimateBytes(c));
+    }
+    const std::string line = job.origin.substr(job.origin.rfind(':') + 1);
+    entries.push_back({MinimalLine(job.sequence),
+                       "line " + line + ", expect " +
+                           ExpectName(job.sequence.back().expect) + ", " +
+                           std::to_string((bytes + 1023) / 1024) + " KiB",
+                       {{"canonical", CanonicalLine(job.sequence)},
+                        {"line", std::strtoll(line.c_str(), nullptr, 10)},
+                        {"expect", ExpectName(job.sequence.back().expect)},
+                        {"bytes", bytes}}});
+  }
+  return entries;
+}
+
+Result<std::vector<Entry>> List(const std::string& what,
+                                const std::string& file) {
+  if (what == "cases") {
+    if (file.empty()) {
+      return Status::Error(
+          "list cases wants a case file, such as "
+          "data/cases/smoke.cases");
+    }
+    return ListCases(file);
+  }
+  if (!file.empty()) {
+    return Status::Error("list " + what + " takes no file");
+  }
+  if (what == "ops") return ListOps();
+  if (what == "targets") return ListTargets();
+  if (what == "profiles") return ListProfiles();
+  if (what == "families") return ListFamilies();
+  return Status::Error("list '" + what +
+                       "': want ops, targets, profiles, families or cases");
+}
+
+int Print(const std::vector<Entry>& entries, bool as_json) {
+  if (!as_json) {
+    for (const Entry& entry : entries) {
+      std::cout << entry.name << "  " << entry.description << "\n";
+    }
+    return kExitPass;
+  }
+  Json list = Json::array();
+  for (const Entry& entry : entries) {
+    Json record = {{"name", entry.name}, {"description", entry.description}};
+    record.update(entry.record);
+    list.push_back(record);
+  }
+  std::cout << DumpJson(list, 2) << "\n";
+  return kExitPass;
+}
+
+}  // namespace
+
+Verb AddList(CLI::App* program) {
+  CLI::App* app = program->add_subcommand(
+      "list", "Names of ops, targets, profiles, families, cases");
+  app->footer(
+      "Examples:\n"
+      "  lockstep list targets\n"
+      "  lockstep list cases data/cases/smoke.cases --json");
+  struct Arguments {
+    std::string what;
+    std::string file;
+    bool json = false;
+  };
+  auto a = std::make_shared<Arguments>();
+  app->add_option("WHAT", a->what, "ops, targets, profiles, families, cases")
+      ->required();
+  app->add_option("FILE", a->file, "Case file, for cases");
+  app->add_flag("--json", a->json, "Whole records, as JSON");
+  return {app, [a] {
+            const Result<std::vector<Entry>> entries = List(a->what, a->file);
+            if (!entries.ok()) return Fail(entries.message());
+            return Print(entries.value(), a->json);
+          }};
+}
+
+}  // namespace lockstep::verify::cli

@@ -1,0 +1,160 @@
+#include "verify/json_text.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+
+namespace lockstep::verify {
+namespace {
+
+std::string HexBits(Lane lane, uint32_t bits) {
+  char text[16];
+  std::snprintf(text, sizeof(text), lane == Lane::kF32 ? "0x%08x" : "0x%04x",
+                bits);
+  return text;
+}
+
+// A float that matters is a hex string.
+std::string HexFloat(double value) {
+  char text[48];
+  std::snprintf(text, sizeof(text), "%a", value);
+  return text;
+}
+
+Json ElementJson(const OutputSpec& spec, const ElementWitness& witness) {
+  Json index = Json::object();
+  for (size_t axis = 0; axis < 4; ++axis) {
+    if (spec.axes[axis] == nullptr) continue;
+    index[spec.axes[axis]] = witness.index[axis];
+  }
+  Json json;
+  json["index"] = index;
+  json["class"] = PairClassName(witness.pair);
+  json["expected_bits"] = HexBits(spec.lane, witness.expected);
+  json["produced_bits"] = HexBits(spec.lane, witness.produced);
+  json["expected"] = FormatElement(spec.lane, witness.expected);
+  json["produced"] = FormatElement(spec.lane, witness.produced);
+  json["ulp"] = witness.ulp;
+  json["unwritten"] = witness.unwritten;
+  return json;
+}
+
+}  // namespace
+
+std::string DumpJson(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+Json ComparisonJson(const CaseResult& result, const Comparison& comparison) {
+  OutputSpec spec;
+  for (const OutputSpec& output : result.outputs) {
+    if (output.name == comparison.tensor) spec = output;
+  }
+  Json classes = Json::object();
+  for (size_t n = 0; n < kPairClasses; ++n) {
+    classes[PairClassName(static_cast<PairClass>(n))] = comparison.counts[n];
+  }
+  Json json;
+  json["tensor"] = comparison.tensor;
+  json["lane"] = LaneName(comparison.lane);
+  json["shape"] = comparison.shape;
+  json["passed"] = comparison.Passed();
+  if (!comparison.mismatch.empty()) json["mismatch"] = comparison.mismatch;
+  json["compared"] = comparison.Compared();
+  json["over"] = comparison.Over();
+  json["unwritten"] = comparison.unwritten;
+  json["max_ulp"] = comparison.max_ulp;
+  json["max_abs"] = HexFloat(comparison.max_abs);
+  json["bound"] = "bits";
+  json["classes"] = classes;
+  if (comparison.first) {
+    json["first"] = ElementJson(spec, *comparison.first);
+    json["worst"] = ElementJson(spec, *comparison.worst);
+  }
+  return json;
+}
+
+Json FindingJson(const CaseResult& result, const Finding& finding) {
+  Json json;
+  json["kind"] = "finding";
+  json["verdict"] = VerdictName(result.verdict);
+  json["tier"] = TierName(finding.tier);
+  json["check"] = finding.check;
+  json["message"] = finding.message;
+  json["case"] = result.line;
+  json["sequence"] = result.replay_case;
+  json["profile"] = result.profile;
+  json["candidate"] =
+      finding.candidate.empty() ? result.candidate : finding.candidate;
+  // Causes, best first; none of today's tiers names any.
+  json["attribution"] = Json::array();
+  json["replay"] = ReplayLine(result, finding);
+  if (finding.comparison) {
+    json["comparison"] = ComparisonJson(result, *finding.comparison);
+  }
+  return json;
+}
+
+Json TotalsJson(const Totals& totals, int exit_code) {
+  Json json;
+  json["kind"] = "summary";
+  json["cases"] = totals.cases;
+  json["pass"] = totals.pass;
+  json["fail"] = totals.fail;
+  json["suspicious"] = totals.suspicious;
+  json["untrusted"] = totals.untrusted;
+  json["skipped"] = totals.skipped;
+  json["error"] = totals.error;
+  json["not_run"] = totals.not_run;
+  json["interrupted"] = totals.interrupted;
+  json["seconds"] = totals.seconds;
+  json["exit"] = exit_code;
+  return json;
+}
+
+Json EnvironmentObject(const Environment& environment) {
+  Json compiled = Json::array();
+  Json supported = Json::array();
+  Json native_dot = Json::array();
+  for (const TargetState& target : environment.targets) {
+    compiled.push_back(target.name);
+    if (target.supported) supported.push_back(target.name);
+    if (target.native_dot) native_dot.push_back(target.name);
+  }
+  Json json;
+  json["targets"] = {{"compiled", compiled},
+                     {"supported", supported},
+                     {"native_dot", native_dot},
+                     {"used", environment.used}};
+  json["version"] = environment.version;
+  json["commit"] = environment.commit;
+  json["dirty"] = environment.dirty;
+  json["compiler"] = environment.compiler;
+  json["build_type"] = environment.build_type;
+  json["highway"] = environment.highway;
+  json["system"] = environment.system;
+  json["machine"] = environment.machine;
+  json["cpu"] = environment.cpu;
+  json["threads"] = environment.threads;
+  json["memory_bytes"] = environment.memory_bytes;
+  json["rounding"] = environment.rounding;
+  json["ftz"] = environment.ftz;
+  json["daz"] = environment.daz;
+  json["contract_version"] = environment.contract_version;
+  return json;
+}
+
+Json ExecutionJson(const CaseResult& result) {
+  const Execution& ran = result.execution;
+  Json json;
+  json["backend"] = ran.backend;
+  json["target"] = ran.target;
+  json["threads"] = ran.threads;
+  json["fallback_reason"] = ran.fallback_reason;
+  json["as_requested"] = result.executed_as_requested;
+  json["runs"] = result.runs;
+  json["targets"] = result.targets;
+  return json;
+}
+
+}  // namespace lockstep::verify

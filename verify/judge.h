@@ -1,0 +1,48 @@
+// One case before the judge: all tiers, ANDed.
+#ifndef LOCKSTEP_VERIFY_JUDGE_H_
+#define LOCKSTEP_VERIFY_JUDGE_H_
+
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "verify/candidate/candidate.h"
+#include "verify/inputs.h"
+#include "verify/power.h"
+#include "verify/verdict.h"
+
+namespace lockstep::verify {
+
+// Copies of inputs and outputs that judging a case holds at once: the trial,
+// a shifted one, two runs and the truth.
+inline constexpr int64_t kJudgeCopies = 3;
+
+struct JudgeOptions {
+  MaterialiseOptions materialise;
+  std::string profile;     // "" or a name of Profiles()
+  int threads = 0;         // of the reference; 0: one per core
+  bool all_rows = false;   // reference on all rows whatever the cost
+  bool invariance = true;  // run variations
+  bool require_executed = false;
+  const std::atomic<bool>* stop = nullptr;  // may be null
+};
+
+// A numeric contract that a candidate can declare.
+struct Profile {
+  const char* name;
+  Lane lane;  // covers cases in which q, k, v, o or the weights are of it
+  const char* description;
+};
+std::span<const Profile> Profiles();
+// Errors: an unknown name; the message lists the known ones.
+Result<Profile> FindProfile(const std::string& name);
+
+// Judges one call; `previous` carries the truth from case to case and may be
+// null. Requires: ValidateCase passes, candidate.Prepare succeeded.
+CaseResult JudgeCase(const CaseRequest& request, Candidate& candidate,
+                     const JudgeOptions& options,
+                     std::optional<PreviousTruth>* previous);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_JUDGE_H_

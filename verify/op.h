@@ -1,0 +1,178 @@
+// What an op brings so that it can be judged: a Trial, which is one of its
+// cases made concrete. Everything above (tiers, invariance, power, reports)
+// knows outputs as named tensors and the truth as rows of bits.
+#ifndef LOCKSTEP_VERIFY_OP_H_
+#define LOCKSTEP_VERIFY_OP_H_
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/contract/status.h"
+#include "reference/contract/tensor_view.h"
+#include "verify/case.h"
+#include "verify/inputs.h"
+#include "verify/tensor.h"
+
+namespace lockstep::verify {
+
+// One output tensor. A *row* is its last axis; all outputs of an op share the
+// first three extents, and row r is (r / (n1 * n2), r / n2 % n1, r % n2).
+struct OutputSpec {
+  std::string name;
+  Lane lane = Lane::kF32;
+  std::array<int64_t, 4> shape{};
+  std::array<const char*, 4> axes{};  // for messages: "b", "h", "i", "c"
+};
+
+// Memory for the outputs of one run, in the order of Trial::outputs().
+struct OutputSet {
+  std::vector<LaneTensor> tensors;
+};
+
+// The bits of one row of every output: [output][channel].
+using RowBits = std::vector<std::vector<uint32_t>>;
+
+// One way to run a candidate that must not change a bit. Absent: the
+// candidate's own choice.
+struct Variation {
+  std::string check;  // "repeat", "threads", "tiles", "targets", ...
+  std::optional<std::string> target;
+  std::optional<int> threads;
+  std::optional<std::pair<int64_t, int64_t>> tile;  // rows x keys
+  std::optional<bool> native_dot;
+  int64_t shift = 0;  // elements by which every buffer is moved
+
+  // "@AVX2,tile=3x16,threads=2,native=0,shift=5": the part of a candidate
+  // spec that asks for it.
+  std::string Suffix() const;
+};
+
+// A named count of what really ran.
+struct Counter {
+  std::string name;
+  int64_t value = 0;
+};
+
+// Misalignments tried, in elements.
+inline constexpr int64_t kShifts[] = {1, 7};
+
+// What really ran, as opposed to what was asked for.
+struct Execution {
+  std::string backend;            // "optimized", "reference", "files"
+  std::string target;             // instruction set; empty where none
+  int threads = 0;                // 0: not known
+  std::string plan;               // Plan::ToString(), or empty
+  std::string fallback_reason;    // empty iff the requested backend ran
+  std::vector<Counter> counters;  // tiles_*, rows_*
+
+  int64_t Count(const std::string& name) const;
+};
+
+// What came of asking a candidate for outputs.
+struct RunOutcome {
+  enum class State : uint8_t {
+    kRan,
+    kUnsupported,  // on this machine: `message` says why
+    kMismatch,     // output `tensor` has another shape or lane
+    kError,        // the candidate broke: `message` says how
+  };
+  State state = State::kRan;
+  std::string message;
+  std::string tensor;
+};
+
+// A trivial answer: a case that cannot tell it from the truth proves little.
+struct NullCandidate {
+  std::string name;
+  std::function<void(int64_t row, RowBits*)> row;
+};
+
+// A property of the problem for receipts.
+struct Fact {
+  std::string name;
+  std::string value;
+  bool number = false;
+};
+
+// One case made concrete: inputs in memory, truth and candidates on demand.
+class Trial {
+ public:
+  virtual ~Trial() = default;
+
+  virtual const std::vector<OutputSpec>& outputs() const = 0;
+  // Poisoned; errors: not enough memory.
+  virtual Result<OutputSet> Allocate(int64_t shift) const = 0;
+
+  virtual std::string InputDigest() const = 0;
+  virtual std::string StorageDigest() const = 0;
+  virtual std::vector<Fact> Facts() const = 0;
+
+  // The truth, row by row. Safe to call from several threads.
+  virtual void ReferenceRow(int64_t row, RowBits* bits) const = 0;
+  // Multiply-adds of the most expensive row.
+  virtual int64_t RowCost() const = 0;
+  // Rows where faults gather, most telling first: the sample begins with them.
+  virtual std::vector<int64_t> TellingRows() const = 0;
+
+  virtual RunOutcome RunReference(const OutputSet& outputs,
+                                  Execution* execution) const = 0;
+  virtual RunOutcome RunOptimized(const Variation& how,
+                                  const OutputSet& outputs,
+                                  Execution* execution) const = 0;
+  // Ways to run the optimized path under `fixed`, most telling first.
+  virtual std::vector<Variation> OptimizedVariations(
+      const Variation& fixed) const = 0;
+
+  // Those that have a meaning for this problem. They keep references to the
+  // trial.
+  virtual std::vector<NullCandidate> Nulls() const = 0;
+
+  int64_t rows() const {
+    const auto& shape = outputs()[0].shape;
+    return shape[0] * shape[1] * shape[2];
+  }
+};
+
+// Index of channel `c` of row `row`.
+std::array<int64_t, 4> RowIndex(const OutputSpec& spec, int64_t row, int64_t c);
+
+// An op adapter is a Trial that opens itself from a case.
+template <typename T>
+concept VerifiableOp =
+    std::derived_from<T, Trial> &&
+    requires(const Case& c, const MaterialiseOptions& options) {
+      { T::kName } -> std::convertible_to<const char*>;
+      { T::Outputs(c) } -> std::same_as<std::vector<OutputSpec>>;
+      { T::Open(c, options) } -> std::same_as<Result<std::unique_ptr<Trial>>>;
+    };
+
+// One row of the op table.
+struct Op {
+  const char* name;
+  // Requires: ValidateCase passes.
+  std::vector<OutputSpec> (*outputs)(const Case&);
+  Result<std::unique_ptr<Trial>> (*open)(const Case&,
+                                         const MaterialiseOptions&);
+};
+
+template <VerifiableOp T>
+constexpr Op MakeOp() {
+  return {T::kName, &T::Outputs, &T::Open};
+}
+
+std::span<const Op> Ops();
+
+// The row of the case's op. Errors: the op cannot be verified yet.
+Result<Op> FindOp(const Case& c);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_OP_H_

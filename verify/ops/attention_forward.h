@@ -1,0 +1,57 @@
+// attention_forward before the judge: inputs, truth, candidates, null answers.
+#ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_H_
+#define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "verify/inputs.h"
+#include "verify/op.h"
+
+namespace lockstep::verify {
+
+// Outputs: o [b, h, i, c] in the problem's lane, lse [b, h, i] in f32.
+class AttentionForwardTrial final : public Trial {
+ public:
+  static constexpr const char* kName = "attention_forward";
+
+  static std::vector<OutputSpec> Outputs(const Case& c);
+  // Errors: those of Materialise.
+  static Result<std::unique_ptr<Trial>> Open(const Case& c,
+                                             const MaterialiseOptions& options);
+
+  AttentionForwardTrial(const Case& request, AttentionForwardData data);
+
+  const std::vector<OutputSpec>& outputs() const override { return outputs_; }
+  Result<OutputSet> Allocate(int64_t shift) const override;
+  std::string InputDigest() const override { return data_.InputDigest(); }
+  std::string StorageDigest() const override { return data_.StorageDigest(); }
+  std::vector<Fact> Facts() const override;
+  void ReferenceRow(int64_t row, RowBits* bits) const override;
+  int64_t RowCost() const override;
+  std::vector<int64_t> TellingRows() const override;
+  RunOutcome RunReference(const OutputSet& outputs,
+                          Execution* execution) const override;
+  RunOutcome RunOptimized(const Variation& how, const OutputSet& outputs,
+                          Execution* execution) const override;
+  std::vector<Variation> OptimizedVariations(
+      const Variation& fixed) const override;
+  std::vector<NullCandidate> Nulls() const override;
+
+ private:
+  // Row `row` of the reference on another problem with the same shapes.
+  void RowOf(const AttentionForwardProblem& problem,
+             const AttentionForwardInputs& inputs, int64_t row,
+             RowBits* bits) const;
+  void MeanOfValues(int64_t row, RowBits* bits) const;
+
+  AttentionForwardCase request_;
+  AttentionForwardData data_;
+  std::vector<OutputSpec> outputs_;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_H_

@@ -1,0 +1,255 @@
+#include "verify/report.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace lockstep::verify {
+namespace {
+
+constexpr const char* kRed = "\x1b[31m";
+constexpr const char* kGreen = "\x1b[32m";
+constexpr const char* kYellow = "\x1b[33m";
+constexpr const char* kPlain = "\x1b[0m";
+
+const char* ColorOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass:
+      return kGreen;
+    case Verdict::kFail:
+    case Verdict::kError:
+      return kRed;
+    default:
+      return kYellow;
+  }
+}
+
+std::string Colored(const std::string& text, const char* color,
+                    const ReportStyle& style) {
+  return style.color ? color + text + kPlain : text;
+}
+
+std::string Padded(std::string text, size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
+}
+
+std::string Seconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), seconds < 10 ? "%.2f s" : "%.0f s",
+                seconds);
+  return text;
+}
+
+// "1 case", "2 cases".
+std::string Count(int64_t n, const std::string& noun) {
+  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+}
+
+// 1234567 -> "1 234 567".
+std::string Grouped(int64_t n) {
+  std::string digits = std::to_string(n);
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<size_t>(at), " ");
+  }
+  return digits;
+}
+
+// A finding's message, its parts between "; " on lines of their own.
+std::string Broken(const std::string& message) {
+  std::string text = message;
+  for (size_t at = text.find("; "); at != std::string::npos;
+       at = text.find("; ", at)) {
+    text.replace(at, 2, "\n        ");
+  }
+  return text;
+}
+
+std::string Joined(const std::set<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : ", ") + word;
+  }
+  return text;
+}
+
+std::string Details(const CaseResult& result) {
+  std::string text;
+  for (const Comparison& comparison : result.comparisons) {
+    text += "      " + comparison.tensor + ": " +
+            Grouped(comparison.Compared()) + " compared, " +
+            Grouped(comparison.Over()) + " over, max " +
+            std::to_string(comparison.max_ulp) + " ulp\n";
+  }
+  std::string checks;
+  for (const Check& check : result.checks) {
+    checks += " " + check.name + (check.passed ? "" : "=FAILED");
+    if (check.runs > 1) checks += "x" + std::to_string(check.runs);
+  }
+  if (!checks.empty()) text += "      checks:" + checks + "\n";
+  std::string nulls;
+  for (const Power& null : result.power) {
+    nulls += " " + null.null + (null.rejected ? "" : " (same here)");
+  }
+  if (!nulls.empty()) text += "      rejected:" + nulls + "\n";
+  if (!result.execution.plan.empty()) {
+    text += "      plan: " + result.execution.plan + "\n";
+  }
+  return text;
+}
+
+void AddCounter(const Counter& counter, std::vector<Counter>* sums) {
+  for (Counter& sum : *sums) {
+    if (sum.name == counter.name) {
+      sum.value += counter.value;
+      return;
+    }
+  }
+  sums->push_back(counter);
+}
+
+// "tiles  12 full, 3 partial": counters of one prefix.
+std::string CounterLine(const std::string& prefix,
+                        const std::vector<Counter>& counters) {
+  std::string text;
+  for (const Counter& counter : counters) {
+    if (!counter.name.starts_with(prefix + "_")) continue;
+    std::string word = counter.name.substr(prefix.size() + 1);
+    std::replace(word.begin(), word.end(), '_', ' ');
+    if (word == "empty" && prefix == "tiles") word = "skipped";
+    text += (text.empty() ? "" : ", ") + Grouped(counter.value) + " " + word;
+  }
+  return text.empty() ? "" : Padded(prefix, 10) + text + "\n";
+}
+
+std::string ComparedLine(const RunStatistics& statistics) {
+  if (statistics.elements == 0) return "";
+  std::string text = "compared  " + Grouped(statistics.elements) +
+                     " elements bit for bit with the scalar reference";
+  if (statistics.sampled_cases > 0) {
+    text += ", " + Count(statistics.sampled_cases, "case") + " on sampled rows";
+  }
+  return text + "; " + Count(statistics.runs, "run") + " of the candidate\n";
+}
+
+std::string ExecutedLine(const RunStatistics& statistics) {
+  if (statistics.executed.empty()) return "";
+  std::string text = "executed  " + Joined(statistics.executed);
+  if (statistics.max_threads > 0) {
+    text += "; " + std::to_string(statistics.min_threads);
+    if (statistics.max_threads != statistics.min_threads) {
+      text += ".." + std::to_string(statistics.max_threads);
+    }
+    text += statistics.max_threads == 1 ? " thread" : " threads";
+  }
+  if (!statistics.fallbacks.empty()) {
+    text += "; fell back: " + Joined(statistics.fallbacks);
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+void RunStatistics::Add(const CaseResult& result) {
+  if (!result.reason.empty() && result.verdict == Verdict::kSkipped) {
+    skips.insert(result.reason);
+  }
+  const Execution& ran = result.execution;
+  if (ran.backend.empty()) return;
+  for (const std::string& target : result.targets) {
+    executed.insert(ran.backend + " on " + target);
+  }
+  if (result.targets.empty()) executed.insert(ran.backend);
+  if (!ran.fallback_reason.empty()) fallbacks.insert(ran.fallback_reason);
+  if (ran.threads > 0) {
+    min_threads =
+        min_threads == 0 ? ran.threads : std::min(min_threads, ran.threads);
+    max_threads = std::max(max_threads, ran.threads);
+  }
+  runs += result.runs;
+  for (const Comparison& comparison : result.comparisons) {
+    elements += comparison.Compared();
+  }
+  if (result.rows_compared > 0 && result.rows_compared < result.rows) {
+    ++sampled_cases;
+  }
+  for (const Counter& counter : ran.counters) AddCounter(counter, &counters);
+}
+
+std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
+  const bool quiet =
+      result.verdict == Verdict::kPass || result.verdict == Verdict::kSkipped;
+  if (quiet && !style.verbose) return "";
+  std::string name = VerdictName(result.verdict);
+  if (!quiet) {
+    std::transform(name.begin(), name.end(), name.begin(), [](char c) {
+      return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    });
+  }
+  std::string text =
+      Colored(Padded(name, 6), ColorOf(result.verdict), style) + result.line;
+  if (quiet) {
+    if (!result.reason.empty()) text += "  (" + result.reason + ")";
+    text += "  " + Seconds(result.seconds);
+  }
+  text += "\n";
+  for (const Finding& finding : result.findings) {
+    text += "      " + std::string(TierName(finding.tier)) + " (" +
+            finding.check + "): " + Broken(finding.message) + "\n";
+  }
+  if (style.verbose) text += Details(result);
+  if (!quiet) {
+    const Finding none;
+    text +=
+        "      replay: " +
+        ReplayLine(result,
+                   result.findings.empty() ? none : result.findings.front()) +
+        "\n";
+  }
+  return text;
+}
+
+std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
+                          int exit_code, const ReportStyle& style) {
+  std::string text = ExecutedLine(statistics) + ComparedLine(statistics) +
+                     CounterLine("tiles", statistics.counters) +
+                     CounterLine("rows", statistics.counters);
+  if (!statistics.skips.empty()) {
+    text += "skipped   " + Joined(statistics.skips) + "\n";
+  }
+  std::string counts;
+  const auto add = [&](int64_t n, Verdict verdict) {
+    if (n == 0) return;
+    counts += (counts.empty() ? "" : ", ") +
+              Colored(std::to_string(n) + " " + VerdictName(verdict),
+                      ColorOf(verdict), style);
+  };
+  add(totals.pass, Verdict::kPass);
+  add(totals.fail, Verdict::kFail);
+  add(totals.error, Verdict::kError);
+  add(totals.suspicious, Verdict::kSuspicious);
+  add(totals.untrusted, Verdict::kUntrusted);
+  add(totals.skipped, Verdict::kSkipped);
+  text += Count(totals.cases, "case");
+  if (!counts.empty()) text += ": " + counts;
+  if (totals.not_run > 0)
+    text += "; " + Count(totals.not_run, "case") + " not run";
+  if (totals.interrupted) text += "; interrupted";
+  text += "; " + Seconds(totals.seconds);
+  if (exit_code != 0) text += "; exit " + std::to_string(exit_code);
+  return text + "\n";
+}
+
+std::string ProgressLine(int64_t done, int64_t total, int64_t findings,
+                         double seconds) {
+  std::string text = std::to_string(done) + " of " + Count(total, "case");
+  if (done > 0 && seconds > 0) {
+    const double rate = static_cast<double>(done) / seconds;
+    char number[32];
+    std::snprintf(number, sizeof(number), ", %.1f/s", rate);
+    text += number;
+    text += ", " + Seconds(static_cast<double>(total - done) / rate) + " left";
+  }
+  return text + ", " + Count(findings, "finding");
+}
+
+}  // namespace lockstep::verify
