@@ -175,14 +175,12 @@ def judge_row(case, u, eta, v, sink, u_weight):
     if len(u) == 0:
         return special("0", "f", sink, bound_sink)
     steps = np.rint(u * LOG2E)
-    if uses_fixed_maximum(case, sink):
-        zero = unsure = np.zeros(len(u), dtype=bool)
-    else:
-        top = max(steps.max(), -np.inf if sink is None
-                  else np.rint(sink * LOG2E))
-        slack = eta * LOG2E + 1.0
-        zero = steps - top < -93.0 - slack
-        unsure = ~zero & (steps - top < -93.0 + slack)
+    # N9: non-finite sums are redone with weights that are +0 93 below the top,
+    # on either path; +0 * inf is NaN. Near the edge either class will do.
+    top = max(steps.max(), -np.inf if sink is None else np.rint(sink * LOG2E))
+    slack = eta * LOG2E + 1.0
+    zero = steps - top < -93.0 - slack
+    unsure = ~zero & (steps - top < -93.0 + slack)
     classes = nonfinite_columns(v, zero, unsure)
     if (u == -np.inf).all():
         classes[classes == "f"] = "0"
