@@ -1,0 +1,45 @@
+// Number formats and elementary functions of emulated kernels, the same bits
+// on every machine: integer rounding, and double arithmetic without libm
+// (fma, add, multiply, divide only), rounded once where a kernel rounds.
+#ifndef LOCKSTEP_VERIFY_EMULATOR_NUMBERS_H_
+#define LOCKSTEP_VERIFY_EMULATOR_NUMBERS_H_
+
+#include <cstdint>
+
+#include "verify/profile.h"
+
+namespace lockstep::verify {
+
+// x to nearest even with `bits` significant bits (1..24), f32's range.
+float RoundToBits(float x, int bits);
+// x cut off behind `bits` significant bits.
+float TruncateToBits(float x, int bits);
+// The value of x in another type, carried in f32. Requires: not kCase.
+float RoundTo(float x, NumberType type);
+float TruncateTo(float x, NumberType type);
+// A double to f32, towards zero.
+float TowardsZero(double x);
+
+// Relative errors below 2^-50; domains: any double, log of x > 0.
+double Exp2Double(double x);
+double ExpDouble(double x);
+double LogDouble(double x);
+double TanhDouble(double x);
+
+// acc + sum over i of a[i * a_stride] * b[i * b_stride], as the accumulator
+// forms it, i ascending.
+struct Chain {
+  const float* a;
+  int64_t a_stride;
+  const float* b;
+  int64_t b_stride;
+  int64_t n;
+};
+float Accumulate(const Chain& chain, float acc, const Accumulator& how);
+
+// One addition of such an accumulator.
+float AddTo(float acc, float x, const Accumulator& how);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_EMULATOR_NUMBERS_H_
