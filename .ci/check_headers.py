@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Every header compiles alone: check_headers.py [BUILD_DIR] | --selftest.
+
+A header that leans on what its includers happened to include first breaks the next
+includer. Flags come from the build's compile_commands.json.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+import compiling
+import sources
+
+
+def compile_alone(compiler, flags, header):
+    """None, or the first error of a file that includes nothing but header."""
+    text = f'#include "{header}"\n'
+    code, output = compiling.run(
+        [compiler, "-x", "c++", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+         "-Wno-unused-function", "-Wno-unused-const-variable", *flags, "-"],
+        stdin=text)
+    if code == 0:
+        return None
+    errors = [line for line in output.splitlines()
+              if re.search(r"\b(?:error|fatal error):", line)]
+    return f"{header}: does not compile alone: {(errors or [output])[0]}"
+
+
+def check(compiler, flags, headers):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(lambda h: compile_alone(compiler, flags, h), headers)
+    return [message for message in found if message]
+
+
+def selftest():
+    root = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-selftest-"))
+    (root / "alone.h").write_text(
+        "#ifndef A_H_\n#define A_H_\n#include <vector>\n"
+        "inline std::vector<int> F() { return {1}; }\n#endif\n")
+    (root / "leans.h").write_text(
+        "#ifndef L_H_\n#define L_H_\n"
+        "inline std::vector<int> G() { return {1}; }\n#endif\n")
+    compiler = os.environ.get("CXX", "clang++-19")
+    found = check(compiler, ["-std=c++20", f"-I{root}"], ["alone.h", "leans.h"])
+    ok = len(found) == 1 and found[0].startswith("leans.h")
+    print("selftest:", "ok" if ok else f"expected leans.h alone, got {found}")
+    return 0 if ok else 1
+
+
+def main():
+    if sys.argv[1:] == ["--selftest"]:
+        sys.exit(selftest())
+    commands = compiling.commands(compiling.build_dir())
+    # bench and tests need not compile for a header of the libraries.
+    headers = sources.in_rooms(sources.files(sources.ROOT, (".h",)))
+    compiler = compiling.compiler_of(next(iter(commands.values())))
+    found = check(compiler, compiling.include_flags(commands.values()), headers)
+    for message in found:
+        print(message)
+    print(f"check_headers.py: {len(headers)} headers, {len(found)} findings")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

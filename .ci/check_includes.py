@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Enforces the table "Who may include whom" of docs/architecture.md.
+
+Also: includes are written from the project root and exist, no header that another
+layer sees brings Highway along, and include guards are named after their path.
+"""
+
+import os
+import re
+
+import sources
+from sources import Finding
+
+# Layer of a file: the first prefix that matches.
+LAYERS = ("reference/contract", "reference", "optimized", "verify/oracle",
+          "verify", "fuzz", "bench", "tests")
+
+# Project folders a layer may include from, itself always included.
+MAY_INCLUDE = {
+    "reference/contract": (),
+    "reference": ("reference/contract",),
+    "optimized": ("reference/contract",),
+    "verify/oracle": ("reference/contract",),
+    "verify": ("reference/contract", "reference", "optimized",
+               "verify/oracle"),
+    "fuzz": ("reference/contract", "verify"),
+    "bench": ("reference/contract", "verify", "optimized"),
+    "tests": LAYERS,
+}
+
+# Foreign headers and the layers that may see them. Anything else with a slash
+# or a .h must be the C, C++ or POSIX library's.
+FOREIGN = (
+    (r"hwy/", ("optimized", "bench", "tests")),
+    (r"xsimd/", ("verify/oracle", "tests")),
+    (r"omp\.h", ("optimized", "verify", "bench", "tests")),
+    (r"Random123/", ("verify", "tests")),
+    (r"xxh", ("verify", "tests")),
+    (r"nlohmann/", ("verify", "bench", "tests")),
+    (r"CLI/", ("verify", "fuzz", "bench")),
+    (r"gtest/|gmock/", ("tests",)),
+    (r"benchmark/", ("bench",)),
+    (r"(?:[a-z]+mm|x86|cpuid|arm_).*intrin.*|immintrin\.h|cpuid\.h",
+     ("optimized", "verify", "bench", "tests")),
+)
+LIBRARY = re.compile(r"[a-z0-9_]+(\.h)?|sys/[a-z]+\.h|linux/[a-z]+\.h")
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+
+
+def layer_of(path):
+    for layer in LAYERS:
+        if path.startswith(layer + "/"):
+            return layer
+    return None
+
+
+def brings_highway(root, path, seen):
+    """Whether a header of optimized/ includes Highway, directly or not."""
+    if path.endswith("-inl.h"):
+        return True
+    if path in seen or not os.path.exists(os.path.join(root, path)):
+        return False
+    seen.add(path)
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        names = [a or b for a, b in INCLUDE.findall(
+            sources.code_only(file.read()))]
+    return any(name.startswith("hwy/") or brings_highway(root, name, seen)
+               for name in names)
+
+
+def check_project_include(root, path, layer, name):
+    if not os.path.exists(os.path.join(root, name)):
+        return f'"{name}" is not a path from the project root'
+    target = layer_of(name)
+    if target is None:
+        return f'"{name}" lies outside the rooms'
+    if target != layer and target not in MAY_INCLUDE[layer]:
+        return f'{layer} may not include "{name}" ({target})'
+    if (target == "optimized" and layer == "verify" and
+            brings_highway(root, name, set())):
+        return f'"{name}" is no public header of optimized: it brings Highway'
+    return None
+
+
+def check_foreign_include(layer, name):
+    for pattern, layers in FOREIGN:
+        if re.match(pattern, name):
+            if layer not in layers:
+                return f"{layer} may not include <{name}>"
+            return None
+    if not LIBRARY.fullmatch(name):
+        return f"<{name}> is not known to .ci/check_includes.py"
+    return None
+
+
+def check_guard(path, code):
+    guard = "LOCKSTEP_" + re.sub(r"[^A-Za-z0-9]", "_", path).upper() + "_"
+    if path.endswith("-inl.h"):
+        # Highway's per-target guard; it toggles, but its name follows the rule.
+        if guard not in code:
+            return f"the per-target include guard must be {guard}"
+        return None
+    if not re.search(rf"#ifndef {guard}\n#define {guard}\n", code):
+        return f"the include guard must be {guard}"
+    return None
+
+
+def check(root):
+    found = []
+    for path in sources.in_rooms(sources.files(root, (".h", ".cc", ".inc"))):
+        layer = layer_of(path)
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            code = sources.code_only(file.read())
+        for match in INCLUDE.finditer(code):
+            project, foreign = match.groups()
+            line = code.count("\n", 0, match.start(0) + 1) + 1
+            if project and layer_of(project + "/") is None and (
+                    any(re.match(p, project) for p, _ in FOREIGN)):
+                project, foreign = None, project
+            if project:
+                message = check_project_include(root, path, layer, project)
+            else:
+                message = check_foreign_include(layer, foreign)
+            if message:
+                found.append(Finding(path, line, message))
+        # A header written in C for candidates has C's guard too.
+        if path.endswith(".h") and layer != "tests":
+            message = check_guard(path, code)
+            if message:
+                found.append(Finding(path, 1, message))
+    return found
+
+
+def _header(path, body):
+    guard = "LOCKSTEP_" + re.sub(r"[^A-Za-z0-9]", "_", path).upper() + "_"
+    return f"#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n"
+
+
+CLEAN = {
+    "reference/contract/t.h": _header("reference/contract/t.h",
+                                      "#include <cstdint>\n"),
+    "reference/r.h": _header("reference/r.h",
+                             '#include "reference/contract/t.h"\n'),
+    "optimized/o.h": _header("optimized/o.h",
+                             '#include "reference/contract/t.h"\n'),
+    "optimized/o.cc": '#include "hwy/highway.h"\n#include "optimized/o.h"\n',
+    "optimized/work.h": _header("optimized/work.h",
+                                '#include "optimized/simd/s.h"\n'),
+    "optimized/simd/s.h": _header("optimized/simd/s.h",
+                                  '#include "hwy/highway.h"\n'),
+    "verify/v.h": _header("verify/v.h", '#include "reference/r.h"\n'
+                          '#include "optimized/o.h"\n'),
+    "verify/oracle/w.cc": "#include <xsimd/xsimd.hpp>\n",
+    "bench/b.cc": "#include <benchmark/benchmark.h>\n",
+    "tests/t_test.cc": '#include "gtest/gtest.h"\n#include "optimized/o.h"\n'
+                       '// #include "nowhere.h"\n',
+}
+PLANTED = [
+    ("optimized/x.cc", '#include "reference/r.h"\n', "may not include"),
+    ("reference/x.cc", '#include "optimized/o.h"\n', "may not include"),
+    ("reference/contract/x.cc", '#include "reference/r.h"\n',
+     "may not include"),
+    ("verify/oracle/x.cc", '#include "reference/r.h"\n', "may not include"),
+    ("fuzz/x.cc", '#include "optimized/o.h"\n', "may not include"),
+    ("bench/x.cc", '#include "reference/r.h"\n', "may not include"),
+    ("verify/x.cc", '#include "optimized/simd/s.h"\n', "no public header"),
+    ("verify/x.cc", '#include "optimized/work.h"\n', "no public header"),
+    ("verify/x.cc", "#include <hwy/highway.h>\n", "may not include"),
+    ("reference/x.cc", "  #  include <omp.h>\n", "may not include"),
+    ("optimized/x.cc", "#include <nlohmann/json.hpp>\n", "may not include"),
+    ("verify/x.cc", '#include "v.h"\n', "not a path"),
+    ("verify/x.cc", '#include "../reference/r.h"\n', "not a path"),
+    ("verify/x.cc", "#include <boost/any.hpp>\n", "not known"),
+    ("verify/x.h", "#pragma once\n", "include guard"),
+    ("verify/x.h", _header("verify/y.h", ""), "include guard"),
+]
+
+if __name__ == "__main__":
+    sources.main(check, CLEAN, PLANTED)

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""clang-tidy with the short allow-list of .clang-tidy, over the libraries.
+
+  check_tidy.py [BUILD_DIR] | --selftest
+
+clang-tidy costs seconds a file, so a file is skipped when an identical one passed
+before: the key is a hash of its preprocessed text, the configuration and the tool's
+version, kept in the cache folder of scripts/install-deps.sh.
+"""
+
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+import compiling
+import sources
+
+CLANG_TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-19")
+# The tests' macros and the benchmarks' registration are not ours to judge.
+JUDGED = ("reference/", "optimized/", "verify/", "fuzz/")
+
+
+def cache_dir():
+    root = os.environ.get("LOCKSTEP_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
+        "lockstep")
+    return pathlib.Path(root) / "tidy"
+
+
+def clean_flags(arguments):
+    """The arguments without launcher, output and input."""
+    start = next(i for i, a in enumerate(arguments) if "ccache" not in a) + 1
+    rest, flags = iter(arguments[start:]), []
+    for argument in rest:
+        if argument in ("-o", "-MF", "-MT"):
+            next(rest)
+        elif argument not in ("-c", "--", "-MD") and not argument.endswith(".cc"):
+            flags.append(argument)
+    return flags
+
+
+def key_of(path, flags):
+    code, text = compiling.run(["clang++-19", *flags, "-E", "-P", path])
+    if code != 0:
+        return None
+    _, version = compiling.run([CLANG_TIDY, "--version"])
+    config = (sources.ROOT / ".clang-tidy").read_text()
+    # -P drops line numbers but not comments that silence a check, so they are
+    # part of the key by way of the file itself.
+    own = pathlib.Path(sources.ROOT, path).read_text(encoding="utf-8")
+    parts = "\0".join((text, own, config, version, *flags))
+    return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def judge(path, flags, use_cache=True):
+    """Messages of clang-tidy for one file, empty when it passes."""
+    key = key_of(path, flags) if use_cache else None
+    mark = cache_dir() / key if key else None
+    if mark and mark.exists():
+        return "", True
+    code, output = compiling.run(
+        [CLANG_TIDY, "--quiet", "--warnings-as-errors=*",
+         f"--config-file={sources.ROOT / '.clang-tidy'}", path, "--", *flags,
+         "-Wno-unknown-warning-option", "-Wno-error"])
+    if code == 0:
+        if mark:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        return "", False
+    return output, False
+
+
+def selftest():
+    root = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-selftest-"))
+    defects = {
+        "clean.cc": ("int Twice(int x) { return 2 * x; }\n", ""),
+        "name.cc": ("int twice_me(int x) { return 2 * x; }\n",
+                    "readability-identifier-naming"),
+        "moved.cc": ("#include <string>\n#include <utility>\n"
+                     "int F(std::string s) { std::string t = std::move(s);\n"
+                     "  return static_cast<int>(s.size() + t.size()); }\n",
+                     "bugprone-use-after-move"),
+        "division.cc": ("double F(int a, int b) { return a / b; }\n",
+                        "bugprone-integer-division"),
+    }
+    bad = 0
+    for name, (text, words) in defects.items():
+        (root / name).write_text(text)
+        output, _ = judge(str(root / name), ["-std=c++20"], use_cache=False)
+        if bool(output) != bool(words) or words not in output:
+            bad += 1
+            print(f"selftest: {name}: expected {words!r}, got {output!r}")
+    print(f"selftest: {len(defects) - 1} planted defects, {bad} problems")
+    return 1 if bad else 0
+
+
+def main():
+    if sys.argv[1:] == ["--selftest"]:
+        sys.exit(selftest())
+    start = time.monotonic()
+    todo = {path: clean_flags(arguments) for path, arguments in
+            compiling.commands(compiling.build_dir()).items()
+            if path.startswith(JUDGED)}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda item: judge(*item), todo.items()))
+    for output, _ in results:
+        if output:
+            print(output)
+    failed = sum(1 for output, _ in results if output)
+    print(f"check_tidy.py: {len(results)} files, "
+          f"{sum(1 for _, hit in results if hit)} unchanged, {failed} with "
+          f"findings, {time.monotonic() - start:.0f} s")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

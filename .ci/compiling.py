@@ -1,0 +1,58 @@
+"""What the checks that need a configured build share."""
+
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+
+import sources
+
+DEFAULT_BUILD = sources.ROOT / "build" / "release"
+
+
+def build_dir():
+    """The build tree named on the command line, or the release preset's."""
+    names = [a for a in sys.argv[1:] if not a.startswith("-")]
+    build = pathlib.Path(names[0]).resolve() if names else DEFAULT_BUILD
+    if not (build / "compile_commands.json").exists():
+        sys.exit(f"{sys.argv[0]}: {build} is not configured; run: "
+                 "cmake --preset release")
+    return build
+
+
+def commands(build):
+    """{path relative to the root: argument list} of the files compiled there."""
+    with open(build / "compile_commands.json", encoding="utf-8") as file:
+        entries = json.load(file)
+    result = {}
+    for entry in entries:
+        path = pathlib.Path(entry["directory"], entry["file"]).resolve()
+        if path.is_relative_to(sources.ROOT):
+            result[path.relative_to(sources.ROOT).as_posix()] = shlex.split(
+                entry["command"])
+    return result
+
+
+def compiler_of(arguments):
+    """The compiler in a command that may start with a launcher."""
+    return next(a for a in arguments[:2] if "ccache" not in a)
+
+
+def include_flags(all_commands):
+    """Union of the -I, -isystem, -D and -f flags, in the order first seen."""
+    flags = {}
+    for arguments in all_commands:
+        rest = iter(arguments)
+        for argument in rest:
+            if argument in ("-I", "-isystem", "-D"):
+                flags[(argument, next(rest))] = None
+            elif argument.startswith(("-I", "-D", "-std", "-fopenmp")):
+                flags[(argument,)] = None
+    return [part for flag in flags for part in flag]
+
+
+def run(arguments, stdin=None):
+    done = subprocess.run(arguments, input=stdin, capture_output=True, text=True,
+                          check=False, cwd=sources.ROOT)
+    return done.returncode, done.stdout + done.stderr

@@ -1,0 +1,49 @@
+# Shared by the scripts of this folder: source it. Goes to the checkout's root,
+# names the number of jobs, and times phases.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+JOBS=${LOCKSTEP_JOBS:-$(nproc)}
+# A smoke job or a test that ignores this machine's cores is not wanted.
+export CTEST_PARALLEL_LEVEL=$JOBS CMAKE_BUILD_PARALLEL_LEVEL=$JOBS
+
+PHASE_NAMES=()
+PHASE_SECONDS=()
+PHASE_FAILED=()
+
+# phase NAME COMMAND...: runs it, prints its name first and its time after.
+phase() {
+  local name=$1 start=$SECONDS code=0
+  shift
+  printf '\n==> %s\n' "$name"
+  "$@" || code=$?
+  PHASE_NAMES+=("$name")
+  PHASE_SECONDS+=($((SECONDS - start)))
+  if ((code)); then
+    PHASE_FAILED+=("$name")
+    printf '==> %s FAILED (exit %d)\n' "$name" "$code"
+  fi
+  return "$code"
+}
+
+print_phases() {
+  local i
+  printf '\nTime per phase:\n'
+  for i in "${!PHASE_NAMES[@]}"; do
+    printf '  %5d s  %s\n' "${PHASE_SECONDS[i]}" "${PHASE_NAMES[i]}"
+  done
+}
+
+# build PRESET [TARGET...]: configures and builds, quietly unless it fails.
+build() {
+  local preset=$1 log
+  shift
+  mkdir -p "build/$preset"
+  log=build/$preset/build.log
+  if ! { cmake --preset "$preset" &&
+    cmake --build --preset "$preset" ${1:+--target "$@"}; } >"$log" 2>&1; then
+    tail -n 60 "$log"
+    printf 'building the preset %s failed; full log: %s\n' "$preset" "$log" >&2
+    return 1
+  fi
+}

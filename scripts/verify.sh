@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# From a fresh clone to a verdict: installs what is missing, builds the release
+# programs into build/release/bin/ and runs the main job: the smoke cases and the
+# cases on captured tensors of a real model. Exit code of `lockstep verify`.
+#
+#   scripts/verify.sh [OPTION...]     options are passed on to `lockstep verify`
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+case ${1:-} in
+  -h | --help)
+    sed -n '2,/^source/{/^source/d;s/^# \{0,1\}//;p}' "scripts/verify.sh"
+    exit 0
+    ;;
+esac
+
+scripts/install-deps.sh
+phase "build release" build release lockstep
+printf '\n'
+exec build/release/bin/lockstep verify --cases data/cases/smoke.cases \
+  --cases data/cases/captured.cases "$@"
