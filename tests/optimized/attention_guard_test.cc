@@ -85,6 +85,35 @@ TEST(Guard, TinyValuesNeedTheirLastBits) {
   EXPECT_GT(RunAndCompare(instance).rows_redone, 0);
 }
 
+// Scores that grow from tile to tile and values that shrink: around the edge
+// of the guard some rows pass and some are redone, and a guard that forgot the
+// last bits of p or of v would let wrong ones through.
+TEST(Guard, IsRightAtItsEdge) {
+  int64_t online = 0, redone = 0;
+  for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+    for (const Lane p_lane : {Lane::kF32, Lane::kBf16}) {
+      for (int exponent = -20; exponent > -126; --exponent) {
+        Instance instance = Square(96, 4);
+        instance.problem.lane = lane;
+        instance.problem.p_lane = p_lane;
+        instance.problem.scale = 1.0;
+        for (size_t i = 0; i < 96 * 4; ++i) {
+          instance.q[i] = i % 4 == 0 ? 1.0f : instance.q[i] * 0x1p-4f;
+          if (i % 4 == 0) instance.k[i] = static_cast<float>(i / 128) * 30.0f;
+          // One exponent for all values, so that eV is exact.
+          const float unit = std::fabs(instance.v[i]) / 8.0f;
+          instance.v[i] = std::ldexp(1.0f + unit, exponent);
+        }
+        const AttentionForwardExecution execution = RunAndCompare(instance);
+        online += execution.rows_online;
+        redone += execution.rows_redone;
+      }
+    }
+  }
+  EXPECT_GT(online, 1000);
+  EXPECT_GT(redone, 1000);
+}
+
 TEST(Guard, FixedPathNeedsNoneForTheSame) {
   Instance instance = Square(64, 8);
   instance.problem.softcap = 50.0;
