@@ -238,15 +238,26 @@ Result<SafetensorsTensor> SafetensorsFile::Get(
 
 std::string SafetensorsFile::Digest() const { return DigestTensors(tensors_); }
 
+namespace {
+
+// Larger elements first keeps every tensor aligned to its own.
+std::vector<const SafetensorsTensor*> WidestFirst(
+    const std::vector<SafetensorsTensor>& tensors) {
+  std::vector<const SafetensorsTensor*> order;
+  for (const int64_t width : {8, 4, 2, 1, 0}) {
+    for (const SafetensorsTensor& tensor : tensors) {
+      if (SafetensorsTypeBytes(tensor.type) == width) order.push_back(&tensor);
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
 Result<std::string> FormatSafetensors(
     const std::vector<SafetensorsTensor>& tensors,
     const std::map<std::string, std::string>& metadata) {
-  std::vector<const SafetensorsTensor*> order;
-  for (const SafetensorsTensor& tensor : tensors) order.push_back(&tensor);
-  std::stable_sort(
-      order.begin(), order.end(), [](const auto* a, const auto* b) {
-        return SafetensorsTypeBytes(a->type) > SafetensorsTypeBytes(b->type);
-      });
+  const std::vector<const SafetensorsTensor*> order = WidestFirst(tensors);
   nlohmann::ordered_json header;
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t offset = 0;
