@@ -1,0 +1,288 @@
+// The inner loops, over any lane type of lanes.h. Included by one file per
+// instruction set; everything here is a template on the lane type, so that no
+// code compiled for one set is linked into another's.
+#ifndef LOCKSTEP_VERIFY_ORACLE_KERNELS_IMPL_H_
+#define LOCKSTEP_VERIFY_ORACLE_KERNELS_IMPL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "verify/oracle/elementary.h"
+#include "verify/oracle/kernels.h"
+#include "verify/oracle/lanes.h"
+
+namespace lockstep::oracle {
+
+// Rows of one register tile: eight fma chains keep two pipes of latency four
+// busy, and 16 (or 32) registers hold them.
+template <typename B>
+inline constexpr size_t kRegisterRows = B::size == 8 ? 4 : 2;
+template <typename B>
+inline constexpr size_t kPerPanel = kPanel / B::size;
+
+template <typename B>
+void ScoreTileOf(const ScoreTile& t) {
+  constexpr size_t kRows = kRegisterRows<B>;
+  constexpr size_t kN = kPerPanel<B>;
+  for (size_t slot = 0; slot < t.panel_count; ++slot) {
+    const double* panel =
+        t.k + static_cast<size_t>(t.panels[slot]) * t.head_dim * kPanel;
+    for (size_t row = 0; row < kTileRows; row += kRows) {
+      B dot[kRows][kN], product[kRows][kN];
+      for (size_t r = 0; r < kRows; ++r) {
+        for (size_t n = 0; n < kN; ++n) dot[r][n] = product[r][n] = B(0.0);
+      }
+      for (size_t d = 0; d < t.head_dim; ++d) {
+        for (size_t n = 0; n < kN; ++n) {
+          const B k = Load<B>(panel + d * kPanel + n * B::size);
+          const B abs_k = Abs(k);
+          for (size_t r = 0; r < kRows; ++r) {
+            const B q(t.q[(row + r) * t.head_dim + d]);
+            dot[r][n] = Fma(q, k, dot[r][n]);
+            product[r][n] = Fma(Abs(q), abs_k, product[r][n]);
+          }
+        }
+      }
+      for (size_t r = 0; r < kRows; ++r) {
+        for (size_t n = 0; n < kN; ++n) {
+          const size_t at = (row + r) * t.stride + slot * kPanel + n * B::size;
+          Store(dot[r][n], t.dot + at);
+          Store(product[r][n], t.product + at);
+        }
+      }
+    }
+  }
+}
+
+// Eight chains over keys, folded at the end.
+template <typename B>
+struct KeySum {
+  B lanes[kPerPanel<B>];
+  explicit KeySum(double start) {
+    for (B& lane : lanes) lane = B(start);
+  }
+  void Get(double (&out)[kPanel]) const {
+    for (size_t n = 0; n < kPerPanel<B>; ++n) {
+      Store(lanes[n], out + n * B::size);
+    }
+  }
+  double Sum() const {
+    double l[kPanel];
+    Get(l);
+    return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+  }
+  double Largest() const {
+    double l[kPanel];
+    Get(l);
+    double largest = l[0];
+    for (size_t i = 1; i < kPanel; ++i)
+      largest = l[i] > largest ? l[i] : largest;
+    return largest;
+  }
+  double Smallest() const {
+    double l[kPanel];
+    Get(l);
+    double smallest = l[0];
+    for (size_t i = 1; i < kPanel; ++i) {
+      smallest = l[i] < smallest ? l[i] : smallest;
+    }
+    return smallest;
+  }
+};
+
+template <typename B>
+void LogitRowOf(LogitRow* row) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const B zero(0.0), one(1.0), inf(kInf);
+  const B scale(row->scale), abs_scale = Abs(scale);
+  const B cap(row->cap != 0 ? row->cap : 1.0);
+  KeySum<B> max(-kInf), largest(0), bad(0);
+  for (size_t j = 0; j < row->keys; j += B::size) {
+    const size_t n = j / B::size % kPerPanel<B>;
+    const auto visible = zero < Load<B>(row->visible + j);
+    const B z = Load<B>(row->score + j) * scale;
+    const B raw = Load<B>(row->product + j);
+    largest.lanes[n] = Max(largest.lanes[n],
+                           Select(visible, Select(raw < inf, raw, inf), zero));
+    // Where a score is infinite no small change of it matters.
+    const auto finite = raw < inf;
+    const B product = Select(finite, raw * abs_scale, zero);
+    const B argument = Select(finite, Abs(z), zero);
+    B s = z;
+    B slope = one;
+    if (row->cap != 0) {
+      const TanhAndSlope<B> t = TanhWithSlope(z / cap);
+      // A NaN score stays one (SplitExp clamps it).
+      s = Select(z < inf, cap * t.tanh, Select(zero < z, cap, z));
+      // The slope anywhere within the error x of z: sech^2 grows at most by
+      // e^(2x / cap) <= 1 + y + y^2, y = 2x / cap <= 1.
+      const B y = (Fma(B(row->bound.product), product,
+                       B(row->bound.argument) * argument) *
+                   B(2.0)) /
+                  cap;
+      const B grown = t.slope * (B(1 + kSlopeError) + Fma(y, y, y));
+      slope = Select(y < one, Min(grown, one), one);
+    }
+    bad.lanes[n] =
+        Select(visible, Select(s < inf, bad.lanes[n], one), bad.lanes[n]);
+    s = Select(visible, s, B(-kInf));
+    max.lanes[n] = Max(max.lanes[n], s);
+    Store(s, row->score + j);
+    Store(slope * product, row->product + j);
+    Store(slope * argument, row->argument + j);
+  }
+  row->max = max.Largest();
+  row->largest_product = largest.Largest();
+  row->bad = bad.Largest() > 0;
+}
+
+template <typename B>
+void WeightRowOf(WeightRow* row) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const B zero(0.0);
+  const WeightModel& bound = row->model.bound;
+  const WeightModel& spread = row->model.spread;
+  KeySum<B> weight(0), square(0), eta_sum(0), phi_sum(0), floor(0), spreads(0),
+      product_part(0), argument_part(0), score_part(0), distance_part(0),
+      least(kInf);
+  for (size_t j = 0; j < row->keys; j += B::size) {
+    const size_t n = j / B::size % kPerPanel<B>;
+    const B s = Load<B>(row->score + j);
+    const auto counts = B(-kInf) < s;  // visible, and not N13's weight +0
+    const B p = Select(counts, Exp(s - B(row->max)), zero);
+    // Where p is 0 all magnitudes are made 0 as well: 0 * inf is not.
+    const B distance = Select(counts, B(row->max) - s, zero);
+    const B score = Select(counts, Abs(s), zero);
+    const B product = Select(counts, Load<B>(row->product + j), zero);
+    const B argument = Select(counts, Load<B>(row->argument + j), zero);
+    B eta = Fma(B(bound.product), product, B(bound.constant));
+    eta = Fma(B(bound.argument), argument, eta);
+    eta = Fma(B(bound.score), score, eta);
+    eta = Fma(B(bound.distance), distance, eta);
+    eta = Min(eta, B(-kLeastExp));
+    const B least_phi = Select(counts, B(bound.floor), zero);
+    const B phi = Fma(p, ExpMinusOne(eta), least_phi);
+    const B a = B(spread.product) * product;
+    const B b = B(spread.argument) * argument;
+    const B c = B(spread.score) * score;
+    const B d = B(spread.distance) * distance;
+    B psi = Fma(a, a, B(spread.constant * spread.constant));
+    psi = Fma(b, b, psi);
+    psi = Fma(c, c, psi);
+    psi = Fma(d, d, psi);
+    psi = (p * p) * psi + Select(counts, B(spread.floor * spread.floor), zero);
+    Store(p, row->score + j);
+    Store(phi, row->product + j);
+    Store(psi, row->argument + j);
+    weight.lanes[n] = weight.lanes[n] + p;
+    square.lanes[n] = Fma(p, p, square.lanes[n]);
+    eta_sum.lanes[n] = Fma(p, eta, eta_sum.lanes[n]);
+    phi_sum.lanes[n] = phi_sum.lanes[n] + phi;
+    floor.lanes[n] = floor.lanes[n] + least_phi;
+    spreads.lanes[n] = spreads.lanes[n] + psi;
+    product_part.lanes[n] = Fma(p, product, product_part.lanes[n]);
+    argument_part.lanes[n] = Fma(p, argument, argument_part.lanes[n]);
+    score_part.lanes[n] = Fma(p, score, score_part.lanes[n]);
+    distance_part.lanes[n] = Fma(p, distance, distance_part.lanes[n]);
+    least.lanes[n] = Select(zero < p, Min(p, least.lanes[n]), least.lanes[n]);
+  }
+  row->weight = weight.Sum();
+  row->square = square.Sum();
+  row->eta = eta_sum.Sum();
+  row->phi = phi_sum.Sum();
+  row->floor = floor.Sum();
+  row->spread = spreads.Sum();
+  row->parts[0] = bound.constant * row->weight;
+  row->parts[1] = bound.product * product_part.Sum();
+  row->parts[2] = bound.argument * argument_part.Sum();
+  row->parts[3] = bound.score * score_part.Sum();
+  row->parts[4] = bound.distance * distance_part.Sum();
+  row->least = least.Smallest();
+}
+
+// Two walks over the keys for each register tile: the second needs the o of
+// the first.
+template <typename B>
+void ValueTileOf(const ValueTile& t) {
+  constexpr size_t kRows = kRegisterRows<B>;
+  constexpr size_t kN = kPerPanel<B>;
+  const B zero(0.0);
+  for (size_t row = 0; row < kTileRows; row += kRows) {
+    B o[kRows][kN], first[kRows][kN], second[kRows][kN];
+    const auto clear = [&](B(&x)[kRows][kN]) {
+      for (auto& r : x) {
+        for (B& n : r) n = zero;
+      }
+    };
+    const auto write = [&](const B(&x)[kRows][kN], double* to) {
+      for (size_t r = 0; r < kRows; ++r) {
+        for (size_t n = 0; n < kN; ++n) {
+          Store(x[r][n], to + (row + r) * kPanel + n * B::size);
+        }
+      }
+    };
+    clear(o), clear(first), clear(second);
+    for (size_t slot = 0; slot < t.panel_count; ++slot) {
+      const double* v =
+          t.v + static_cast<size_t>(t.panels[slot]) * kPanel * kPanel;
+      const double* p = t.p + row * t.stride + slot * kPanel;
+      for (size_t j = 0; j < kPanel; ++j, v += kPanel, ++p) {
+        for (size_t n = 0; n < kN; ++n) {
+          const B value = Load<B>(v + n * B::size);
+          for (size_t r = 0; r < kRows; ++r) {
+            const B weight(p[r * t.stride]);
+            const B term = weight * value;
+            o[r][n] = Fma(weight, value, o[r][n]);
+            first[r][n] = first[r][n] + Abs(term);
+            second[r][n] = Fma(term, term, second[r][n]);
+          }
+        }
+      }
+    }
+    for (size_t r = 0; r < kRows; ++r) {
+      const B inverse(t.inverse_sum[row + r]);
+      for (size_t n = 0; n < kN; ++n) {
+        o[r][n] = o[r][n] * inverse;
+        first[r][n] = first[r][n] * inverse;
+        second[r][n] = (second[r][n] * inverse) * inverse;
+      }
+    }
+    write(o, t.o), write(first, t.abs_sum), write(second, t.square_sum);
+    clear(first), clear(second);
+    for (size_t slot = 0; slot < t.panel_count; ++slot) {
+      const double* v =
+          t.v + static_cast<size_t>(t.panels[slot]) * kPanel * kPanel;
+      const double* phi = t.phi + row * t.stride + slot * kPanel;
+      const double* spread = t.spread + row * t.stride + slot * kPanel;
+      for (size_t j = 0; j < kPanel; ++j, v += kPanel, ++phi, ++spread) {
+        for (size_t n = 0; n < kN; ++n) {
+          const B value = Load<B>(v + n * B::size);
+          for (size_t r = 0; r < kRows; ++r) {
+            const B apart = value - o[r][n];
+            first[r][n] = Fma(B(phi[r * t.stride]), Abs(apart), first[r][n]);
+            second[r][n] =
+                Fma(B(spread[r * t.stride]), apart * apart, second[r][n]);
+          }
+        }
+      }
+    }
+    for (size_t r = 0; r < kRows; ++r) {
+      const B inverse(t.inverse_sum[row + r]);
+      for (size_t n = 0; n < kN; ++n) {
+        first[r][n] = first[r][n] * inverse;
+        second[r][n] = (second[r][n] * inverse) * inverse;
+      }
+    }
+    write(first, t.phi_sum), write(second, t.spread_sum);
+  }
+}
+
+template <typename B>
+constexpr Kernels MakeKernels() {
+  return {&ScoreTileOf<B>, &LogitRowOf<B>, &WeightRowOf<B>, &ValueTileOf<B>};
+}
+
+}  // namespace lockstep::oracle
+
+#endif  // LOCKSTEP_VERIFY_ORACLE_KERNELS_IMPL_H_

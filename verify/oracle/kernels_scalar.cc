@@ -1,0 +1,7 @@
+#include "verify/oracle/kernels_impl.h"
+
+namespace lockstep::oracle {
+
+const Kernels kScalarKernels = MakeKernels<ScalarLane>();
+
+}  // namespace lockstep::oracle
