@@ -145,8 +145,10 @@ void Comparer::Add(const std::array<int64_t, 4> &index, uint32_t expected,
   if (pair == PairClass::kFinite) {
     witness.ulp = UlpDistance(lane, expected, produced);
     comparison_.max_ulp = std::max(comparison_.max_ulp, witness.ulp);
-    const auto e = double{std::bit_cast<float>(Widen(lane, expected))};
-    const auto p = double{std::bit_cast<float>(Widen(lane, produced))};
+    const auto e =
+        static_cast<double>(std::bit_cast<float>(Widen(lane, expected)));
+    const auto p =
+        static_cast<double>(std::bit_cast<float>(Widen(lane, produced)));
     comparison_.max_abs = std::max(comparison_.max_abs, std::fabs(e - p));
   }
   if (!comparison_.first) comparison_.first = witness;
