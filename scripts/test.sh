@@ -23,33 +23,39 @@ case ${1:-} in
     ;;
 esac
 
-second_compiler() {
+# The phases are subshells: their environment ends with them.
+second_compiler() (
   build release-gcc && ctest --preset release-gcc -L 'golden|canary' --quiet \
     --no-tests=error --output-on-failure -O build/release-gcc/ctest.log
-}
+)
 
 # A sanitizer's report is a failure even where a program would go on.
-address_and_undefined() {
+address_and_undefined() (
   export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
   export UBSAN_OPTIONS=print_stacktrace=1
   build asan-ubsan && ctest --preset asan-ubsan -L unit -LE slow \
     --no-tests=error &&
     build/asan-ubsan/bin/lockstep verify --cases data/cases/smoke.cases
-}
+)
 
 # Archer tells the sanitizer which accesses OpenMP has ordered; without it every
 # barrier looks like a race.
-threads() {
+threads() (
   export OMP_TOOL_LIBRARIES=libarcher.so OMP_NUM_THREADS=2
   export TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1
   build tsan lockstep &&
     build/tsan/bin/lockstep verify --cases data/cases/smoke.cases --threads 2
-}
+)
 
 quietly() { # quietly LOG COMMAND...: its output only if it fails
   local log=$1
   shift
-  "$@" >"$log" 2>&1 && tail -n 3 "$log" || { tail -n 80 "$log" && return 1; }
+  if "$@" >"$log" 2>&1; then
+    tail -n 3 "$log"
+  else
+    tail -n 80 "$log"
+    return 1
+  fi
 }
 
 phase "dependencies" scripts/install-deps.sh
