@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Runs the shell blocks of README.md and docs/ and compares what they print.
+
+A block is ```sh; a ```text block right after it is its output. Blocks run in
+order, in the project's root, in one scratch folder that stands for /tmp, with
+the lockstep program under test for build/release/bin/lockstep. `# exits N`
+behind a command states its exit code, 0 otherwise. Commands of scripts/ are
+not run here: CI itself calls them. Durations and machine facts are wildcards:
+a number before " s", and anything where the page shows `...`.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"```sh\n(.*?)```\n(?:\s*```text\n(.*?)```)?", re.S)
+
+
+def commands(block):
+    """Logical lines: continuation lines joined, comments dropped."""
+    for line in block.replace("\\\n", " ").splitlines():
+        code = re.search(r"#\s*exits (\d+)", line)
+        line = re.sub(r"\s+#\s.*$", "", line).strip()
+        if line and not line.startswith("#"):
+            yield line, int(code.group(1)) if code else 0
+
+
+def pattern(expected):
+    text = re.escape(expected.strip())
+    text = re.sub(r"\d+\\\.\d+\\ s\b", r"[0-9.]+ s", text)
+    return text.replace(re.escape("..."), ".*")
+
+
+def run_page(page, text, program, scratch):
+    """Returns (number of commands run, list of failures)."""
+    ran, failures = 0, []
+    for block, expected in BLOCK.findall(text):
+        output = ""
+        if "scripts/" in block or "cmake" in block or "ctest" in block:
+            continue
+        for line, code in commands(block):
+            shell = line.replace("/tmp/", f"{scratch}/")
+            shell = shell.replace("build/release/bin/lockstep", program)
+            done = subprocess.run(["bash", "-c", shell], cwd=ROOT, text=True,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+            ran += 1
+            output += done.stdout
+            if done.returncode != code:
+                failures.append(f"{page}: exit {done.returncode}, not {code}: "
+                                f"{line}\n{done.stdout}")
+        output = output.replace(f"{scratch}/", "/tmp/")
+        if expected and not re.fullmatch(pattern(expected), output.strip()):
+            failures.append(f"{page}: printed\n{output}\nbut shows\n{expected}")
+    return ran, failures
+
+
+def self_test(program, scratch):
+    """The test can fail: a wrong output and a wrong exit code are seen."""
+    planted = [
+        "```sh\necho one\n```\n```text\ntwo\n```\n",
+        "```sh\nfalse\n```\n",
+        "```sh\ntrue  # exits 1\n```\n",
+    ]
+    for text in planted:
+        if not run_page("planted", text, program, scratch)[1]:
+            return [f"planted defect not seen: {text}"]
+    good = "```sh\necho took 1.25 s # note\n```\n```text\ntook 9.5 s\n```\n"
+    return run_page("planted", good, program, scratch)[1]
+
+
+def main():
+    if len(sys.argv) != 2:
+        print("usage: docs_test.py LOCKSTEP", file=sys.stderr)
+        return 2
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as scratch:
+        failures = self_test(program, scratch)
+        total = 0
+        pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")),
+                 *sorted((ROOT / "data").rglob("README.md"))]
+        for page in pages:
+            ran, found = run_page(page.relative_to(ROOT), page.read_text(),
+                                  program, scratch)
+            total += ran
+            failures += found
+    for failure in failures:
+        print(failure)
+    print(f"{total} commands run, {len(failures)} failures")
+    return 1 if failures or total < 5 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
