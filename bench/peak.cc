@@ -1,0 +1,170 @@
+#include "bench/peak.h"
+
+#include "optimized/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "bench/peak.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.
+#include "hwy/highway.h"
+
+// VDPBF16PS by its intrinsic: the library's portable name for it may sum in
+// another order, and is forbidden outside the packed dot (N3, N5).
+#undef LOCKSTEP_HAS_DPBF16
+#if HWY_TARGET == HWY_AVX3_ZEN4 || HWY_TARGET == HWY_AVX3_SPR
+#include <immintrin.h>
+#define LOCKSTEP_HAS_DPBF16 1
+#else
+#define LOCKSTEP_HAS_DPBF16 0
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::bench::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+size_t Lanes() { return hn::Lanes(hn::ScalableTag<float>()); }
+
+// Fourteen chains: two pipes of up to six cycles' latency need twelve. Named,
+// because arrays of vectors spill (and do not compile for sizeless vectors).
+#define LOCKSTEP_CHAINS(M) \
+  M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13)
+constexpr double kChains = 14;  // with two operands, the 16 registers of AVX2
+
+// `steps` fused multiply-adds on each chain; returns operations (flop).
+double RunFma(size_t steps, float* sink) {
+  const hn::ScalableTag<float> d;
+  const auto a = hn::Set(d, 0.999f);
+  const auto b = hn::Set(d, 0.001f);
+#define LOCKSTEP_DECLARE(I) auto c##I = hn::Set(d, 1.0f + float{I});
+#define LOCKSTEP_STEP(I) c##I = hn::MulAdd(c##I, a, b);
+#define LOCKSTEP_SINK(I) hn::StoreU(c##I, d, sink);
+  LOCKSTEP_CHAINS(LOCKSTEP_DECLARE)
+  for (size_t i = 0; i < steps; ++i) {
+    LOCKSTEP_CHAINS(LOCKSTEP_STEP)
+  }
+  LOCKSTEP_CHAINS(LOCKSTEP_SINK)
+#undef LOCKSTEP_DECLARE
+#undef LOCKSTEP_STEP
+#undef LOCKSTEP_SINK
+  const auto lanes = static_cast<double>(hn::Lanes(d));
+  return static_cast<double>(steps) * kChains * lanes * 2.0;
+}
+
+double RunBf16Dot(size_t steps, float* sink) {
+#if LOCKSTEP_HAS_DPBF16
+  const auto a = (__m512bh)_mm512_set1_epi32(0x3f003f00);
+  const auto b = (__m512bh)_mm512_set1_epi32(0x3a003a00);
+#define LOCKSTEP_DECLARE(I) __m512 c##I = _mm512_set1_ps(float{I});
+#define LOCKSTEP_STEP(I) c##I = _mm512_dpbf16_ps(c##I, a, b);
+#define LOCKSTEP_SINK(I) _mm512_storeu_ps(sink, c##I);
+  LOCKSTEP_CHAINS(LOCKSTEP_DECLARE)
+  for (size_t i = 0; i < steps; ++i) {
+    LOCKSTEP_CHAINS(LOCKSTEP_STEP)
+  }
+  LOCKSTEP_CHAINS(LOCKSTEP_SINK)
+#undef LOCKSTEP_DECLARE
+#undef LOCKSTEP_STEP
+#undef LOCKSTEP_SINK
+  return static_cast<double>(steps) * kChains * 16.0 * 4.0;
+#else
+  (void)steps;
+  (void)sink;
+  return 0.0;
+#endif
+}
+#undef LOCKSTEP_CHAINS
+
+// Reads count floats (a multiple of 1024); returns bytes.
+double RunReads(const float* x, size_t count, float* sink) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  auto a = hn::Zero(d);
+  auto b = a;
+  auto c = a;
+  auto e = a;
+  for (size_t i = 0; i < count; i += 4 * lanes) {
+    a = hn::Max(a, hn::Load(d, x + i));
+    b = hn::Max(b, hn::Load(d, x + i + lanes));
+    c = hn::Max(c, hn::Load(d, x + i + 2 * lanes));
+    e = hn::Max(e, hn::Load(d, x + i + 3 * lanes));
+  }
+  hn::StoreU(hn::Max(hn::Max(a, b), hn::Max(c, e)), d, sink);
+  return static_cast<double>(count) * 4.0;
+}
+
+}  // namespace lockstep::bench::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "hwy/aligned_allocator.h"
+
+namespace lockstep::bench {
+namespace {
+
+HWY_EXPORT(Lanes);
+HWY_EXPORT(RunFma);
+HWY_EXPORT(RunBf16Dot);
+HWY_EXPORT(RunReads);
+
+double Now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(since).count();
+}
+
+// Best rate of `work` (which returns its amount) over at least five goes.
+template <class F>
+double BestRate(double seconds, const F& work) {
+  const double end = Now() + seconds;
+  double best = 0.0;
+  for (int go = 0; go < 5 || Now() < end; ++go) {
+    const double start = Now();
+    const double amount = work();
+    best = std::max(best, amount / (Now() - start));
+  }
+  return best;
+}
+
+constexpr size_t kSteps = 4000;  // about 10 microseconds
+constexpr size_t kSinkLanes = HWY_MAX_BYTES / sizeof(float);
+
+}  // namespace
+
+size_t LanesOf(int64_t target) {
+  return HWY_DISPATCH_TABLE(Lanes)[optimized::DispatchIndex(target)]();
+}
+
+double MeasureFmaPeak(int64_t target, double seconds) {
+  const auto run = HWY_DISPATCH_TABLE(RunFma)[optimized::DispatchIndex(target)];
+  std::vector<float> sink(kSinkLanes);
+  return BestRate(seconds, [&] { return run(kSteps, sink.data()); });
+}
+
+double MeasureBf16DotPeak(int64_t target, double seconds) {
+  const auto run =
+      HWY_DISPATCH_TABLE(RunBf16Dot)[optimized::DispatchIndex(target)];
+  std::vector<float> sink(kSinkLanes);
+  return BestRate(seconds, [&] { return run(kSteps, sink.data()); });
+}
+
+double MeasureReadBandwidth(int64_t target, size_t bytes, double seconds) {
+  const auto run =
+      HWY_DISPATCH_TABLE(RunReads)[optimized::DispatchIndex(target)];
+  const size_t count = std::max<size_t>(1, (bytes + 4095) / 4096) * 1024;
+  const auto x = hwy::AllocateAligned<float>(count);
+  std::fill(x.get(), x.get() + count, 1.0f);
+  std::vector<float> sink(kSinkLanes);
+  // A small array is read many times between two looks at the clock.
+  const size_t times = std::max<size_t>(1, (size_t{1} << 20) / count);
+  return BestRate(seconds, [&] {
+    double read = 0.0;
+    for (size_t i = 0; i < times; ++i) read += run(x.get(), count, sink.data());
+    return read;
+  });
+}
+
+}  // namespace lockstep::bench
+#endif  // HWY_ONCE
