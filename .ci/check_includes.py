@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "verify": ("reference/contract", "reference", "optimized",
                "verify/oracle"),
     "fuzz": ("reference/contract", "verify"),
-    "bench": ("reference/contract", "verify", "optimized"),
+    "bench": ("reference", "reference/contract", "verify", "optimized"),
     "tests": LAYERS,
 }
 
