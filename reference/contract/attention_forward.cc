@@ -83,8 +83,7 @@ Status CheckTensorSize(const char* name, const Shape4& shape) {
 constexpr double kMaxF32 = 0x1.fffffep+127;
 
 bool IsFiniteF32(double x) {
-  return std::isfinite(x) &&
-         std::fabs(x) <= kMaxF32;
+  return std::isfinite(x) && std::fabs(x) <= kMaxF32;
 }
 
 Status CheckScale(const AttentionForwardProblem& p) {

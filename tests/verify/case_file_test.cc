@@ -31,9 +31,8 @@ TEST(CaseFile, ADigestIsNoComment) {
 
 TEST(CaseFile, TheFirstBadLineIsNamed) {
   const std::string good = "attention_forward sq=1 skv=1 d=1\n";
-  for (const char* bad :
-       {"attention_forward sq=1 skv=1\n", "attention_forward sq=1 skv=1 d=0\n",
-        "atten\n"}) {
+  for (const char* bad : {"attention_forward sq=1 skv=1\n",
+                          "attention_forward sq=1 skv=1 d=0\n", "atten\n"}) {
     const auto file = ParseCaseFile("x.cases", good + "# c\n" + bad + good);
     ASSERT_FALSE(file.ok()) << bad;
     EXPECT_TRUE(file.message().starts_with("x.cases:3: ")) << file.message();
