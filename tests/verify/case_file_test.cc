@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 #include <string>
 
 namespace lockstep::verify {
@@ -71,6 +72,71 @@ TEST(CaseFile, ShippedCaseFilesAreCanonicalEnoughToPaste) {
     ++files;
   }
   EXPECT_GE(files, 3);
+}
+
+// The gate's file holds what it promises.
+TEST(CaseFile, TheGateIsAsBroadAsItSays) {
+  const auto file = ReadCaseFile("data/cases/ci.cases");
+  ASSERT_TRUE(file.ok()) << file.message();
+  std::set<int64_t> head_dims;
+  std::set<double> caps;
+  std::set<std::string> features;
+  for (const CaseFileEntry& entry : file.value().entries) {
+    for (const Case& c : entry.sequence) {
+      const AttentionForwardCase& a = c.attention_forward();
+      if (c.expect == Expect::kRefuse) continue;
+      if (a.value_dim != a.head_dim) head_dims.insert(a.head_dim);
+      caps.insert(a.softcap ? a.softcap->value : 0);
+      const std::string line = MinimalLine(c);
+      for (const char* text : {"causal",
+                               "window:",
+                               "chunked:",
+                               "prefix:",
+                               "sink:",
+                               "random:",
+                               "blocks:",
+                               "|",
+                               "&(",
+                               "inf,",
+                               "mask.h",
+                               "align=br",
+                               "align=-",
+                               "q_seg=runs",
+                               "q_seg=ids",
+                               "q_seg=[",
+                               "valid_q=",
+                               "valid_kv=",
+                               "lane=bf16",
+                               "p=bf16",
+                               "sinklogit=const:100",
+                               "sinklogit=const:-inf",
+                               "sinklogit=normal",
+                               "poison:masked",
+                               "special:",
+                               "subnormal:",
+                               "tiny:",
+                               "huge:",
+                               "spread:",
+                               "ramp:",
+                               "layout=bshd",
+                               "layout=thd",
+                               "strides=",
+                               "expect=vacuous"}) {
+        if (line.find(text) != std::string::npos) features.insert(text);
+      }
+      if (a.q_heads > a.kv_heads) features.insert("gqa");
+      if (a.q_len > a.kv_len) features.insert("sq > skv");
+      if (entry.sequence.size() > 1) features.insert("sequence");
+    }
+  }
+  EXPECT_GE(file.value().entries.size(), 150u);
+  EXPECT_EQ(features.size(), 37u);
+  for (const int64_t d : {16, 32, 40, 64, 80, 96, 128, 192, 256}) {
+    EXPECT_TRUE(head_dims.contains(d)) << d;
+  }
+  for (const double cap : {0.0, 0.5, 2.0, 30.0, 50.0, 1e4}) {
+    EXPECT_TRUE(caps.contains(cap)) << cap;
+  }
 }
 
 }  // namespace
