@@ -215,7 +215,7 @@ float AttentionArithmetic::SinkScore(float sink) const {
   }
   if (contract_) return sink * static_cast<float>(kLog2E);
   if (numeric_.shift == Shift::kFma) {
-    return static_cast<float>(sink * (kLog2E / factor_));
+    return static_cast<float>(double{sink} * (kLog2E / factor_));
   }
   return InUnits(sink);
 }
@@ -246,7 +246,7 @@ float AttentionArithmetic::NextMax(float m, float top) const {
     case MaxPolicy::Kind::kNone:
       return 0.0f;
     case MaxPolicy::Kind::kLazy:
-      if (m != -kInf && !((top - m) * factor_ > policy.value)) return m;
+      if (m != -kInf && !(double{top - m} * factor_ > policy.value)) return m;
       break;
     case MaxPolicy::Kind::kRunning:
     case MaxPolicy::Kind::kTwoPass:

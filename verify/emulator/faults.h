@@ -56,7 +56,6 @@ enum class Fault : uint8_t {
   kValidOfBatch0,
   kChunkRelative,
   kChunkIgnoresOffset,
-  kChunkTruncates,
   kPrefixPlusOne,
   kPrefixIgnoresSegments,
   kPrefixOfBatch0,

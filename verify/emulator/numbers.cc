@@ -47,8 +47,8 @@ float BlockSum(const Chain& block, float acc, int guard_bits) {
   double largest = std::fabs(static_cast<double>(acc));
   double plain = acc;
   for (int64_t i = 0; i < block.n; ++i) {
-    const double product = static_cast<double>(block.a[i * block.a_stride]) *
-                           block.b[i * block.b_stride];
+    const double product = double{block.a[i * block.a_stride]} *
+                           double{block.b[i * block.b_stride]};
     largest = std::max(largest, std::fabs(product));
     plain += product;
   }
@@ -57,10 +57,10 @@ float BlockSum(const Chain& block, float acc, int guard_bits) {
   }
   const double unit =
       TimesPowerOfTwo(1.0, std::ilogb(largest) - 23 - guard_bits);
-  double sum = std::trunc(acc / unit);
+  double sum = std::trunc(double{acc} / unit);
   for (int64_t i = 0; i < block.n; ++i) {
-    const double product = static_cast<double>(block.a[i * block.a_stride]) *
-                           block.b[i * block.b_stride];
+    const double product = double{block.a[i * block.a_stride]} *
+                           double{block.b[i * block.b_stride]};
     sum += std::trunc(product / unit);
   }
   return TowardsZero(sum * unit);
@@ -172,7 +172,7 @@ float AddTo(float acc, float x, const Accumulator& how) {
       break;
     case Accumulator::Kind::kTrunc32:
     case Accumulator::Kind::kMma:
-      return TowardsZero(static_cast<double>(acc) + x);
+      return TowardsZero(double{acc} + double{x});
     case Accumulator::Kind::kBf16:
       return RoundTo(acc + x, NumberType::kBf16);
     case Accumulator::Kind::kF16:

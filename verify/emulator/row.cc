@@ -93,7 +93,7 @@ void EmulatedRow::Rescale(float m, Part* part) const {
   if (old == -kInf || old == m) return;
   const FaultDial& dial = task_.dial;
   const bool counted = static_cast<double>(part->rescales++) < dial.severity;
-  if (dial.Is(Fault::kLazyStaleMax) && m - old <= dial.severity) return;
+  if (dial.Is(Fault::kLazyStaleMax) && double{m - old} <= dial.severity) return;
   const bool inverted = dial.Is(Fault::kRescaleInverted);
   const float a = a_.contract() ? 0.0f
                   : inverted    ? a_.Weight(m, old, 0)
@@ -315,7 +315,9 @@ std::vector<float> EmulatedRow::MeanOfV() const {
   std::vector<float> mean;
   for (size_t c = 0; c < value_dim_; ++c) {
     double sum = 0;
-    for (int64_t j = 0; j < task_.problem.kv_len; ++j) sum += ValueRow(j)[c];
+    for (int64_t j = 0; j < task_.problem.kv_len; ++j) {
+      sum += double{ValueRow(j)[c]};
+    }
     mean.push_back(a_.Output(
         static_cast<float>(sum / static_cast<double>(task_.problem.kv_len))));
   }

@@ -162,9 +162,6 @@ bool Visibility::Chunked(const MaskExpr& mask, const MaskPoint& at) const {
   const int64_t back = position - at.j;
   if (back < 0) return false;
   if (dial_.Is(Fault::kChunkRelative)) return back < mask.chunk;
-  if (dial_.Is(Fault::kChunkTruncates)) {
-    return position / mask.chunk == at.j / mask.chunk;
-  }
   const int64_t of_query =
       dial_.Is(Fault::kChunkIgnoresOffset) ? at.i : position;
   return FloorOf(of_query, mask.chunk) == FloorOf(at.j, mask.chunk);

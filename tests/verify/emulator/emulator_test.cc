@@ -1,0 +1,292 @@
+// The emulator without a fault is the contract; every variant of the zoo is
+// attention; every mutant does what its row says it does.
+#include "verify/emulator/attention_forward.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reference/attention_forward.h"
+#include "reference/mask.h"
+#include "verify/emulator/visibility.h"
+#include "verify/inputs.h"
+#include "verify/mutants.h"
+#include "verify/small_case.h"
+#include "verify/zoo.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Outputs of one call: bits of o, then of lse.
+std::vector<uint32_t> Bits(const AttentionForwardOutputBuffers& outputs,
+                           const AttentionForwardProblem& p) {
+  std::vector<uint32_t> bits;
+  const AttentionForwardOutputs view = outputs.view();
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      for (int64_t i = 0; i < p.q_len; ++i) {
+        for (int64_t c = 0; c < p.value_dim; ++c) {
+          bits.push_back(
+              p.lane == Lane::kF32
+                  ? std::bit_cast<uint32_t>(view.o.As<float>()(b, h, i, c))
+                  : view.o.As<Bf16>()(b, h, i, c).bits);
+        }
+        bits.push_back(std::bit_cast<uint32_t>(view.lse(b, h, i)));
+      }
+    }
+  }
+  return bits;
+}
+
+AttentionForwardData DataOf(const Case& c) {
+  Result<AttentionForwardData> data = Materialise(c, {});
+  EXPECT_TRUE(data.ok()) << data.message();
+  return std::move(data.value());
+}
+
+std::vector<uint32_t> Emulated(const Case& c, const AttentionForwardData& data,
+                               AttentionEmulator* emulator) {
+  auto outputs = AllocateOutputs(c.attention_forward(), 0);
+  EXPECT_TRUE(outputs.ok());
+  emulator->Run(data.problem, data.inputs, outputs->view());
+  return Bits(outputs.value(), data.problem);
+}
+
+std::vector<uint32_t> Truth(const Case& c, const AttentionForwardData& data) {
+  auto outputs = AllocateOutputs(c.attention_forward(), 0);
+  EXPECT_TRUE(outputs.ok());
+  reference::AttentionForward(data.problem, data.inputs, outputs->view());
+  return Bits(outputs.value(), data.problem);
+}
+
+Case SmallCase(uint64_t seed) {
+  const std::string line = SmallCaseLine(seed, std::nullopt);
+  const Result<Case> c = ParseCase(line);
+  EXPECT_TRUE(c.ok()) << line << ": " << c.message();
+  const Status status = ValidateCase(c.value());
+  EXPECT_TRUE(status.ok()) << line << ": " << status.message();
+  return c.value();
+}
+
+// The first bit that differs, as text; empty if none.
+std::string FirstDifference(const std::vector<uint32_t>& a,
+                            const std::vector<uint32_t>& b) {
+  if (a.size() != b.size()) return "sizes differ";
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) {
+      return "element " + std::to_string(i) + ": " +
+             std::to_string(std::bit_cast<float>(a[i])) + " for " +
+             std::to_string(std::bit_cast<float>(b[i]));
+    }
+  }
+  return "";
+}
+
+TEST(Emulator, WithoutFaultIsTheContract) {
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    const Case c = SmallCase(seed);
+    const AttentionForwardData data = DataOf(c);
+    const std::vector<uint32_t> truth = Truth(c, data);
+    for (const char* name : {"exact", "exact-tile16", "exact-wide"}) {
+      AttentionEmulator emulator(FindVariant(name).value());
+      ASSERT_EQ(FirstDifference(Emulated(c, data, &emulator), truth), "")
+          << name << ": " << MinimalLine(c);
+    }
+  }
+}
+
+// Ordinary data on many small shapes: what RandomCase seldom draws.
+TEST(Emulator, WithoutFaultIsTheContractOnOrdinaryData) {
+  const char* const lines[] = {
+      "attention_forward sq=9 skv=21 d=8",
+      "attention_forward sq=9 skv=21 d=8 cap=30 mask=causal align=br",
+      "attention_forward sq=9 skv=21 d=8 cap=100 p=bf16",
+      "attention_forward hq=4 hkv=2 sq=9 skv=40 d=8 lane=bf16 p=bf16 "
+      "mask=causal&window:6,0 align=br sinklogit=normal:1",
+      "attention_forward sq=9 skv=40 d=8 fill=spread:300",
+      "attention_forward sq=9 skv=40 d=8 fill=spread:60 lane=bf16 p=bf16",
+      "attention_forward sq=9 skv=40 d=8 fill=normal:1+v.huge:1",
+      "attention_forward sq=9 skv=40 d=8 fill=normal:1+v.subnormal:1",
+      "attention_forward sq=8 skv=12 d=8 fill=normal:1+special:0.02 cap=2",
+      "attention_forward sq=8 skv=12 d=8 fill=normal:1+special:0.02",
+      "attention_forward sq=8 skv=12 d=8 mask=random:0.4 sinklogit=const:100",
+      "attention_forward sq=9 skv=33 d=8 fill=normal:1+k.ramp:40"};
+  for (const char* line : lines) {
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+      Result<Case> parsed = ParseCase(line);
+      ASSERT_TRUE(parsed.ok()) << parsed.message();
+      Case c = parsed.value();
+      c.seed = seed;
+      const AttentionForwardData data = DataOf(c);
+      for (const char* name : {"exact", "exact-tile16"}) {
+        AttentionEmulator emulator(FindVariant(name).value());
+        ASSERT_EQ(FirstDifference(Emulated(c, data, &emulator), Truth(c, data)),
+                  "")
+            << name << ": " << MinimalLine(c);
+      }
+    }
+  }
+}
+
+TEST(Emulator, VisibilityIsTheReferences) {
+  int64_t pairs = 0;
+  for (uint64_t seed = 5000; seed < 8000; ++seed) {
+    const Case c = SmallCase(seed);
+    const AttentionForwardData data = DataOf(c);
+    const AttentionForwardProblem& p = data.problem;
+    const Visibility visible(p, data.inputs, {});
+    for (int64_t b = 0; b < p.batch; ++b) {
+      for (int64_t h = 0; h < p.q_heads; ++h) {
+        for (int64_t i = 0; i < p.q_len; ++i) {
+          for (int64_t j = 0; j < p.kv_len; ++j, ++pairs) {
+            ASSERT_EQ(visible({b, h, i, j}),
+                      reference::IsVisible(p, data.inputs, b, h, i, j))
+                << MinimalLine(c) << " i=" << i << " j=" << j;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(pairs, 100000);
+}
+
+// Largest |emulated - exact path| over o, in units of the largest |v|.
+double WorstAgainstContract(const AttentionVariant& variant, Case c) {
+  std::get<AttentionForwardCase>(c.op).lane =
+      variant.numeric.lane.value_or(Lane::kF32);
+  const AttentionForwardData data = DataOf(c);
+  AttentionEmulator emulator(variant);
+  auto got = AllocateOutputs(c.attention_forward(), 0);
+  auto want = AllocateOutputs(c.attention_forward(), 0);
+  emulator.Run(data.problem, data.inputs, got->view());
+  reference::AttentionForward(data.problem, data.inputs, want->view());
+  double worst = 0;
+  const AttentionForwardProblem& p = data.problem;
+  const auto at = [&](const LaneTensor& x, int64_t b, int64_t h, int64_t i,
+                      int64_t ch) -> double {
+    return p.lane == Lane::kF32 ? x.view.As<float>()(b, h, i, ch)
+                                : ToFloat(x.view.As<Bf16>()(b, h, i, ch));
+  };
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      for (int64_t i = 0; i < p.q_len; ++i) {
+        const double lse = want->view().lse(b, h, i);
+        const double lse_got = got->view().lse(b, h, i);
+        if (std::isfinite(lse)) {
+          worst = std::max(worst, std::fabs(lse - lse_got) / 4);
+        } else if (variant.numeric.empty_row != EmptyRow::kZero) {
+          continue;
+        } else if (lse != lse_got) {
+          return 1e30;
+        }
+        for (int64_t ch = 0; ch < p.value_dim; ++ch) {
+          const double error =
+              std::fabs(at(got->o, b, h, i, ch) - at(want->o, b, h, i, ch));
+          if (!(error <= worst)) worst = error;
+        }
+      }
+    }
+  }
+  return worst;
+}
+
+TEST(Zoo, EveryVariantIsAttention) {
+  EXPECT_GE(AttentionZoo().size(), 30u);
+  const char* const lines[] = {
+      "attention_forward hq=2 hkv=1 sq=9 skv=37 d=16 cap=5",
+      "attention_forward hq=2 sq=12 skv=37 d=16 mask=causal align=br "
+      "sinklogit=normal:1",
+      "attention_forward hq=2 sq=12 skv=37 d=16 mask=causal&window:6,0 "
+      "q_seg=runs:5,7 kv_seg=runs:9,28 fill=spread:3"};
+  std::set<std::string> names;
+  for (const AttentionVariant& variant : AttentionZoo()) {
+    EXPECT_TRUE(names.insert(variant.name()).second) << variant.name();
+    EXPECT_EQ(LintProfile(variant.numeric), "") << variant.name();
+    double tolerance = variant.numeric.lane == Lane::kBf16 ? 0.04 : 2e-5;
+    if (variant.numeric.score == NumberType::kBf16) tolerance = 0.4;
+    if (variant.numeric.scale_at == ScaleAt::kQLane) tolerance = 0.2;
+    for (const char* line : lines) {
+      for (uint64_t seed = 0; seed < 8; ++seed) {
+        Case c = ParseCase(line).value();
+        c.seed = seed;
+        EXPECT_LE(WorstAgainstContract(variant, c), tolerance)
+            << variant.name() << ": " << MinimalLine(c);
+      }
+    }
+  }
+}
+
+// What a mutant, or its base without the fault, gives on a call sequence.
+std::vector<uint32_t> RunSequence(const Mutant& mutant, FaultDial dial,
+                                  const std::vector<Case>& sequence) {
+  AttentionEmulator emulator(mutant.variant, dial);
+  std::vector<uint32_t> last;
+  for (const Case& c : sequence) {
+    const AttentionForwardData data = DataOf(c);
+    last = Emulated(c, data, &emulator);
+  }
+  return last;
+}
+
+TEST(Mutants, EveryRowShowsOnItsSmallestPattern) {
+  EXPECT_GE(Mutants().size(), 60u);
+  for (const MutantInfo& info : Mutants()) {
+    Result<Mutant> mutant = ParseMutant(info.name);
+    ASSERT_TRUE(mutant.ok()) << mutant.message();
+    Result<std::vector<Case>> sequence = ParseCaseSequence(info.pattern);
+    ASSERT_TRUE(sequence.ok()) << info.name << ": " << sequence.message();
+    for (const Case& c : sequence.value()) {
+      ASSERT_TRUE(ValidateCase(c).ok())
+          << info.name << ": " << ValidateCase(c).message();
+    }
+    const Case& last = sequence->back();
+    const auto right = RunSequence(mutant.value(), {}, sequence.value());
+    if (mutant->variant.numeric.exact) {
+      EXPECT_EQ(FirstDifference(right, Truth(last, DataOf(last))), "")
+          << info.name;
+    }
+    const auto wrong =
+        RunSequence(mutant.value(), mutant->dial, sequence.value());
+    EXPECT_NE(FirstDifference(wrong, right), "")
+        << info.name << " changes nothing on " << info.pattern;
+  }
+}
+
+TEST(Mutants, NamesFaultsAndDialsAreUniqueAndWhole) {
+  std::set<std::string> names;
+  std::set<Fault> faults;
+  for (const MutantInfo& info : Mutants()) {
+    EXPECT_TRUE(names.insert(info.name).second) << info.name;
+    EXPECT_TRUE(faults.insert(info.fault).second) << info.name;
+    EXPECT_NE(info.fault, Fault::kNone);
+    EXPECT_EQ(info.dial != nullptr, info.severity > 0) << info.name;
+    const std::string turned = std::string(info.name) + "@2";
+    EXPECT_EQ(ParseMutant(turned).ok(), info.dial != nullptr) << turned;
+  }
+  // Every point of the emulator has its row.
+  EXPECT_EQ(faults.size(), static_cast<size_t>(Fault::kStaleOutput));
+  for (const EquivalentMutant& mutant : EquivalentMutants()) {
+    EXPECT_FALSE(names.contains(mutant.name)) << mutant.name;
+  }
+}
+
+TEST(Mutants, ErrorsNameWhatWouldBeRight) {
+  EXPECT_NE(ParseMutant("attn.drop_last").message().find("attn.drop_last_key"),
+            std::string::npos);
+  EXPECT_FALSE(ParseMutant("attn.zeros@3").ok());
+  EXPECT_FALSE(ParseMutant("attn.drop_last_key@0").ok());
+  EXPECT_FALSE(ParseMutant("attn.drop_last_key@x").ok());
+  EXPECT_FALSE(ParseMutant("attn.tanh_coarse@24").ok());
+  EXPECT_FALSE(ParseMutant("attn.zeros,base=nothing").ok());
+  EXPECT_FALSE(ParseMutant("attn.zeros,tile=4").ok());
+  EXPECT_TRUE(ParseMutant("attn.drop_last_key@3,base=flash").ok());
+}
+
+}  // namespace
+}  // namespace lockstep::verify
