@@ -232,10 +232,15 @@ std::vector<Variation> ChooseVariations(std::vector<Variation> all,
     }
   }
   // Together by shift: a shifted trial is opened once.
-  std::stable_sort(
-      chosen.begin(), chosen.end(),
-      [](const Variation& a, const Variation& b) { return a.shift < b.shift; });
-  return chosen;
+  std::vector<Variation> ordered;
+  std::set<int64_t> shifts;
+  for (const Variation& how : chosen) shifts.insert(how.shift);
+  for (const int64_t shift : shifts) {
+    for (const Variation& how : chosen) {
+      if (how.shift == shift) ordered.push_back(how);
+    }
+  }
+  return ordered;
 }
 
 void JudgeInvariance(const InvarianceRequest& request, CaseResult* result) {

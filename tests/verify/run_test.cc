@@ -1,0 +1,186 @@
+// The driver: budgets, shards, expectations of refusal, stopping.
+#include "verify/run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "tests/verify/fake_candidate.h"
+
+namespace lockstep::verify {
+namespace {
+
+class Collector : public RunObserver {
+ public:
+  void OnCase(const CaseResult& result, const Totals&, int64_t) override {
+    results.push_back(result);
+    if (stop != nullptr) *stop = true;
+  }
+  std::vector<CaseResult> results;
+  std::atomic<bool>* stop = nullptr;
+};
+
+std::vector<std::string> Lines(int n) {
+  std::vector<std::string> lines;
+  for (int seed = 0; seed < n; ++seed) {
+    lines.push_back("attention_forward sq=2 skv=3 d=4 seed=" +
+                    std::to_string(seed));
+  }
+  return lines;
+}
+
+Result<Run> Prepare(const std::vector<std::string>& lines,
+                    const RunOptions& options, Defect defect) {
+  Result<std::vector<Job>> jobs = JobsFromLines(lines);
+  if (!jobs.ok()) return jobs.status();
+  std::vector<std::unique_ptr<Candidate>> candidates;
+  candidates.push_back(std::make_unique<FakeCandidate>(std::move(defect)));
+  return Run::Prepare(std::move(jobs.value()), std::move(candidates), options);
+}
+
+RunOutcome Nothing(int64_t, const Variation&, const OutputSet&, Execution*) {
+  return {};
+}
+
+RunOutcome Wrong(int64_t, const Variation&, const OutputSet& out, Execution*) {
+  FlipBit(&ElementOf(out, 0, 0));
+  return {};
+}
+
+Totals JudgeLines(const std::vector<std::string>& lines,
+                  const RunOptions& options, Defect defect,
+                  Collector* collector) {
+  Result<Run> run = Prepare(lines, options, std::move(defect));
+  EXPECT_TRUE(run.ok()) << (run.ok() ? "" : run.message());
+  return run->Judge(collector);
+}
+
+TEST(Run, JudgesEveryCase) {
+  Collector collector;
+  const Totals totals = JudgeLines(Lines(5), {}, Nothing, &collector);
+  EXPECT_EQ(totals.cases, 5);
+  EXPECT_EQ(totals.pass, 5);
+  EXPECT_EQ(collector.results.size(), 5u);
+}
+
+TEST(Run, SequencesAreJudgedCallByCall) {
+  Collector collector;
+  const Totals totals = JudgeLines(
+      {"attention_forward sq=2 skv=3 d=4 ;; attention_forward sq=3 skv=3 d=4"},
+      {}, Nothing, &collector);
+  EXPECT_EQ(totals.cases, 2);
+  EXPECT_EQ(collector.results[1].line, "attention_forward sq=3 skv=3 d=4");
+  EXPECT_EQ(
+      collector.results[1].replay_case,
+      "attention_forward sq=2 skv=3 d=4 ;; attention_forward sq=3 skv=3 d=4");
+}
+
+TEST(Run, ShardsPartitionTheCases) {
+  std::vector<std::string> seen;
+  for (int64_t i = 0; i < 3; ++i) {
+    RunOptions options;
+    options.shard = {i, 3};
+    Collector collector;
+    JudgeLines(Lines(7), options, Nothing, &collector);
+    for (const CaseResult& result : collector.results) {
+      seen.push_back(result.line);
+    }
+  }
+  std::sort(seen.begin(), seen.end());
+  std::vector<std::string> all;
+  Collector whole;
+  JudgeLines(Lines(7), {}, Nothing, &whole);
+  for (const CaseResult& result : whole.results) all.push_back(result.line);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(seen, all);
+}
+
+TEST(Run, BudgetsLeaveCasesUnrun) {
+  RunOptions options;
+  options.budget.cases = 2;
+  Collector collector;
+  const Totals totals = JudgeLines(Lines(5), options, Nothing, &collector);
+  EXPECT_EQ(totals.cases, 2);
+  EXPECT_EQ(totals.not_run, 3);
+  options.budget = {.seconds = 1e-9, .cases = std::nullopt};
+  Collector none;
+  EXPECT_EQ(JudgeLines(Lines(5), options, Nothing, &none).cases, 0);
+}
+
+TEST(Run, FailFastStopsAtTheFirst) {
+  RunOptions options;
+  options.fail_fast = true;
+  Collector collector;
+  const Totals totals = JudgeLines(Lines(5), options, Wrong, &collector);
+  EXPECT_EQ(totals.cases, 1);
+  EXPECT_EQ(totals.fail, 1);
+}
+
+TEST(Run, SeedsAreReplaced) {
+  RunOptions options;
+  options.seed = 77;
+  Collector collector;
+  JudgeLines(Lines(1), options, Wrong, &collector);
+  EXPECT_NE(collector.results[0].line.find("seed=77"), std::string::npos);
+  EXPECT_NE(collector.results[0].replay_case.find("seed=77"),
+            std::string::npos);
+}
+
+TEST(Run, AnInterruptEndsTheRun) {
+  std::atomic<bool> stop{false};
+  RunOptions options;
+  options.judge.stop = &stop;
+  Collector collector;
+  collector.stop = &stop;
+  const Totals totals = JudgeLines(Lines(5), options, Nothing, &collector);
+  EXPECT_TRUE(totals.interrupted);
+  EXPECT_EQ(totals.cases, 1);
+  EXPECT_EQ(totals.not_run, 4);
+}
+
+TEST(Run, RefusalsCanBeExpected) {
+  Collector collector;
+  const Totals totals =
+      JudgeLines({"attention_forward sq=2 skv=3 d=0 expect=refuse",
+                  "attention_forward hq=3 hkv=2 sq=2 skv=3 d=4 expect=refuse",
+                  "attention_forward sq=2 skv=3 d=4 expect=refuse"},
+                 {}, Nothing, &collector);
+  EXPECT_EQ(totals.pass, 2);
+  EXPECT_EQ(totals.fail, 1);
+  EXPECT_EQ(collector.results[2].findings[0].tier, Tier::kRefusal);
+}
+
+TEST(Run, BadCasesAreRefusedBeforeAnythingRuns) {
+  EXPECT_FALSE(JobsFromLines({"attention_forward sq=2 skv=3 d=0"}).ok());
+  EXPECT_FALSE(JobsFromLines({"attention_forward sq=2 skv=3 d=4 nope=1"}).ok());
+  RunOptions options;
+  options.max_memory = 1 << 20;
+  EXPECT_FALSE(
+      Prepare({"attention_forward sq=4096 skv=4096 d=64"}, options, Nothing)
+          .ok());
+  EXPECT_FALSE(Prepare({"attention_forward sq=4 skv=4 d=4 "
+                        "fill=file:nowhere.safetensors"},
+                       {}, Nothing)
+                   .ok());
+}
+
+TEST(Run, BudgetAndShardText) {
+  EXPECT_EQ(ParseBudget("60s")->seconds, 60.0);
+  EXPECT_EQ(ParseBudget("1.5m")->seconds, 90.0);
+  EXPECT_EQ(ParseBudget("2h")->seconds, 7200.0);
+  EXPECT_EQ(ParseBudget("1000cases")->cases, 1000);
+  for (const char* bad : {"", "60", "s", "-1s", "0s", "1e9", "0cases",
+                          "1.5cases", "60sec", "nans"}) {
+    EXPECT_FALSE(ParseBudget(bad).ok()) << bad;
+  }
+  EXPECT_EQ(ParseShard("2/4")->index, 2);
+  for (const char* bad : {"", "1", "4/4", "-1/4", "1/0", "a/b", "1/4x"}) {
+    EXPECT_FALSE(ParseShard(bad).ok()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::verify
