@@ -187,12 +187,18 @@ class Tile {
       }
       return row;
     }
+    row.largest_score =
+        std::max(logits.largest_score, sink > -kInf ? std::fabs(sink) : 0.0);
+    row.rescales =
+        static_cast<double>(std::min(row.visible, model_.most_rescales));
+    row_model_.bound = ForRow(model_.bound, row);
+    row_model_.spread = ForRow(model_.spread, row);
     WeightRow weights{.keys = stride_,
                       .max = row.max,
                       .score = Row(score_, r),
                       .product = Row(product_, r),
                       .argument = Row(argument_, r),
-                      .model = model_};
+                      .model = row_model_};
     kernels_.weight_row(&weights);
     AddSink(sink, row.max, r, &weights);
     const double inverse = 1 / weights.weight;
@@ -212,12 +218,24 @@ class Tile {
     return row;
   }
 
+  // Terms that are the same for all keys of the row, folded into two.
+  WeightModel ForRow(WeightModel m, const RowTruth& row) const {
+    m.constant += row.rescales * m.rescale;
+    m.constant +=
+        row.largest_score * (m.reference + row.rescales * m.reference_rescale);
+    if (model_.fixed_reference) {
+      const double apart = *model_.fixed_reference - row.max;
+      m.floor *= Exp(ScalarLane(std::min(apart, -kLeastExp))).value;
+    }
+    return m;
+  }
+
   // One more weight, without a value row.
   void AddSink(double sink, double max, size_t r, WeightRow* sums) {
     sink_weight_[r] = sink_phi_[r] = sink_spread_[r] = 0;
     if (!(sink > -kInf)) return;
-    const WeightModel& bound = model_.bound;
-    const WeightModel& spread = model_.spread;
+    const WeightModel& bound = row_model_.bound;
+    const WeightModel& spread = row_model_.spread;
     const double p = Exp(ScalarLane{sink - max}).value;
     const double score = bound.score * std::fabs(sink);
     const double distance = bound.distance * (max - sink);
@@ -318,6 +336,7 @@ class Tile {
   const AttentionForwardProblem& p_;
   const AttentionForwardInputs& in_;
   const ErrorModel& model_;
+  ErrorModel row_model_;
   const Kernels& kernels_;
   const Visibility& visibility_;
   int64_t b_ = 0, h_ = 0;
@@ -396,8 +415,8 @@ AttentionTruth ComputeTruth(const AttentionForwardProblem& problem,
                   &truth.square_sum}) {
     x->resize(rows.size() * Size(problem.value_dim));
   }
-  const ErrorModel with_own = {WithOwnError(model.bound, problem.head_dim),
-                               model.spread};
+  ErrorModel with_own = model;
+  with_own.bound = WithOwnError(model.bound, problem.head_dim);
   const Visibility visibility(problem, inputs);
   const Kernels& kernels = KernelsOf(options.target);
   const int threads =

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,9 +19,11 @@ namespace lockstep::oracle {
 // How far ln(weight) of one key may be from the truth: with z = scale * q.k,
 // s = softcap(z), d = max s - s and the softcap's slope L <= 1,
 //   eta = constant + L * (product * |scale| sum_d |q_d k_d| + argument * |z|)
-//         + score * |s| + distance * d,
-// so that a computed weight is w * (1 + phi), |phi| <= exp(eta) - 1, plus an
-// absolute error of at most `floor` in units of the row's largest weight.
+//         + score * |s| + distance * d
+//         + R * rescale + top * (reference + R * reference_rescale),
+// R = rescales of the row, top = the row's largest |s|; so that a computed
+// weight is w * (1 + phi), |phi| <= exp(eta) - 1, plus an absolute error of at
+// most `floor` in units of the row's largest weight.
 struct WeightModel {
   double constant = 0;
   double product = 0;
@@ -28,6 +31,9 @@ struct WeightModel {
   double score = 0;
   double distance = 0;
   double floor = 0;
+  double rescale = 0;
+  double reference = 0;
+  double reference_rescale = 0;
 };
 
 // What the magnitudes are weighed with: `bound` limits every error; `spread`
@@ -35,6 +41,11 @@ struct WeightModel {
 struct ErrorModel {
   WeightModel bound;
   WeightModel spread;
+  // Rescales of a row: at most its visible keys, and at most this.
+  int64_t most_rescales = 0;
+  // What the exponent subtracts where that is not the row's maximum: floors
+  // are in units of exp(fixed_reference) then.
+  std::optional<double> fixed_reference;
 };
 
 enum class RowKind : uint8_t {
@@ -56,11 +67,14 @@ struct RowTruth {
   double square_sum = 0;    // sum w_j^2
   // Largest sum_d |q_d k_d|: above f32's range a kernel may overflow.
   double largest_product = 0;
+  double largest_score = 0;  // |s|, the sink included
+  double rescales = 0;
   double eta = 0;     // sum w_j eta_j
   double phi = 0;     // sum w_j phi_j, floor included
   double floor = 0;   // the floor's part of it
   double spread = 0;  // sum (w_j psi_j)^2, psi of ErrorModel::spread
-  // The parts of eta, in the order of WeightModel's first five fields.
+  // The parts of eta, in the order of WeightModel's first five fields; those
+  // of R and top are in the first.
   double parts[5] = {};
   // Relative error of the oracle's own sums over this row's keys.
   double own_error = 0;

@@ -41,6 +41,7 @@ struct LogitRow {
   // Out:
   double max = 0;              // of s; -inf if nothing is visible
   double largest_product = 0;  // sum |q k| of a visible key
+  double largest_score = 0;    // finite |s| of a visible key
   bool bad = false;            // a visible s is NaN or +inf
 };
 

@@ -97,7 +97,7 @@ void LogitRowOf(LogitRow* row) {
   const B zero(0.0), one(1.0), inf(kInf);
   const B scale(row->scale), abs_scale = Abs(scale);
   const B cap(row->cap != 0 ? row->cap : 1.0);
-  KeySum<B> max(-kInf), largest(0), bad(0);
+  KeySum<B> max(-kInf), largest(0), top(0), bad(0);
   for (size_t j = 0; j < row->keys; j += B::size) {
     const size_t n = j / B::size % kPerPanel<B>;
     const auto visible = zero < Load<B>(row->visible + j);
@@ -127,6 +127,8 @@ void LogitRowOf(LogitRow* row) {
     bad.lanes[n] =
         Select(visible, Select(s < inf, bad.lanes[n], one), bad.lanes[n]);
     s = Select(visible, s, B(-kInf));
+    const B size = Abs(s);
+    top.lanes[n] = Max(top.lanes[n], Select(size < inf, size, zero));
     max.lanes[n] = Max(max.lanes[n], s);
     Store(s, row->score + j);
     Store(slope * product, row->product + j);
@@ -134,6 +136,7 @@ void LogitRowOf(LogitRow* row) {
   }
   row->max = max.Largest();
   row->largest_product = largest.Largest();
+  row->largest_score = top.Largest();
   row->bad = bad.Largest() > 0;
 }
 

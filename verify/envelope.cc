@@ -1,0 +1,230 @@
+#include "verify/envelope.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace lockstep::verify {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+// Relative error of every magnitude and of the arithmetic below, rounded up:
+// sums of up to 2^26 positive terms in binary64 are good to 2^-27.
+constexpr double kRoundUp = 1 + 1e-7;
+
+const ValueSet kAnything = {-kInf, kInf, true};
+
+Bounds Whole(double truth) { return {kAnything, kAnything, truth, kInf, kInf}; }
+
+// A value that is prescribed: no arithmetic leads to it.
+Bounds Only(double value) {
+  ValueSet set{value, value, false};
+  if (value != value) set = {1, -1, true};
+  return {set, set, value, 0, 0};
+}
+
+int Precision(Lane lane) { return lane == Lane::kF32 ? 24 : 8; }
+double Largest(Lane lane) {
+  return lane == Lane::kF32 ? 0x1.fffffep127 : 0x1.fep127;
+}
+
+enum class Direction { kNearest, kDown, kUp };
+
+// One number of the lane next to x, without an intermediate rounding.
+double RoundOnce(double x, Lane lane, Direction direction) {
+  if (!std::isfinite(x) || x == 0) return x;
+  const int exponent = std::max(std::ilogb(x), -126);
+  const double unit = std::ldexp(1.0, exponent - Precision(lane) + 1);
+  const double steps = x / unit;  // exact: a power of two
+  const double whole = direction == Direction::kNearest ? std::nearbyint(steps)
+                       : direction == Direction::kDown  ? std::floor(steps)
+                                                        : std::ceil(steps);
+  const double rounded = whole * unit;
+  if (std::fabs(rounded) <= Largest(lane)) return rounded;
+  if (rounded > 0 && direction == Direction::kDown) return Largest(lane);
+  if (rounded < 0 && direction == Direction::kUp) return -Largest(lane);
+  return std::copysign(kInf, rounded);
+}
+
+}  // namespace
+
+ValueSet RoundedSet(double lo, double hi, Lane lane, Rounding rounding) {
+  if (!(lo <= hi)) return kAnything;
+  Direction down = Direction::kNearest;
+  Direction up = Direction::kNearest;
+  if (rounding == Rounding::kFaithful) {
+    down = Direction::kDown;
+    up = Direction::kUp;
+  } else if (rounding == Rounding::kTruncate) {
+    down = lo < 0 ? Direction::kUp : Direction::kDown;
+    up = hi < 0 ? Direction::kUp : Direction::kDown;
+  }
+  return {RoundOnce(lo, lane, down), RoundOnce(hi, lane, up), false};
+}
+
+AttentionEnvelope::AttentionEnvelope(const NumericProfile& profile,
+                                     const AttentionForwardProblem& problem,
+                                     double elements, double false_alarms)
+    : profile_(profile),
+      problem_(problem),
+      model_(MakeEnvelopeModel(profile, problem)),
+      lambda_(std::sqrt(2 * std::log(2 * std::max(elements, 1.0) /
+                                     std::clamp(false_alarms, 1e-12, 1.0)))) {}
+
+// Rows that the profile says nothing about.
+bool AttentionEnvelope::Excluded(const oracle::RowTruth& row) const {
+  const bool bounded =
+      !model_.unbounded && row.largest_product < model_.largest;
+  if (row.kind == oracle::RowKind::kOrdinary) return !bounded;
+  if (row.kind == oracle::RowKind::kNaN) {
+    return profile_.nan == NanPolicy::kUnspecified;
+  }
+  return profile_.empty_row == EmptyRow::kMeanVisited ||
+         profile_.empty_row == EmptyRow::kUnspecified;
+}
+
+// Splits a part of the slack that came through the weights.
+void AttentionEnvelope::ShareWeights(const oracle::RowTruth& row, double amount,
+                                     CauseAmounts* shares) const {
+  std::array<CauseAmounts, 5> amounts = model_.amounts;
+  for (size_t i = 0; i < kCauses; ++i) {
+    amounts[0][i] += row.rescales * model_.rescale_amounts[i] +
+                     row.largest_score * (1 + 2 * row.rescales) *
+                         model_.reference_amounts[i];
+  }
+  double total = row.floor;
+  for (const double part : row.parts) total += part;
+  if (!(total > 0)) return;
+  const auto underflow = static_cast<size_t>(Cause::kUnderflow);
+  (*shares)[underflow] += amount * row.floor / total;
+  for (size_t k = 0; k < 5; ++k) {
+    double sum = 0;
+    for (const double a : amounts[k]) sum += a;
+    if (!(sum > 0)) continue;
+    for (size_t i = 0; i < kCauses; ++i) {
+      (*shares)[i] += amount * row.parts[k] / total * amounts[k][i] / sum;
+    }
+  }
+}
+
+Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
+                                 size_t c, CauseAmounts* shares) const {
+  const oracle::RowTruth& row = truth.rows[r];
+  const size_t at = r * static_cast<size_t>(truth.value_dim) + c;
+  const double o = truth.o[at];
+  if (Excluded(row)) return Whole(o);
+  if (row.kind != oracle::RowKind::kOrdinary) return Only(o);
+  if (!std::isfinite(o)) {
+    if (profile_.nan == NanPolicy::kUnspecified) return Whole(o);
+    Bounds bounds = Only(o);
+    // Its weight, or a rescale's factor, may have underflowed: 0 * inf.
+    bounds.allowed.nan = bounds.likely.nan = true;
+    return bounds;
+  }
+  const double size = std::fabs(o);
+  const double abs_sum = truth.abs_sum[at];
+  const double phi_sum = truth.phi_sum[at];
+  if (!(abs_sum * row.weight_sum < model_.largest_sum)) return Whole(o);
+  const double n = static_cast<double>(row.visible) + 1;  // the sink
+  const double own = row.own_error;
+  const double numerator = model_.Numerator(n, row.rescales) + own;
+  const double denominator = model_.Denominator(n, row.rescales) + own;
+  const double least = std::exp(-row.eta) * (1 - denominator) - row.floor;
+  if (!(least > 0) || !(row.eta < 700)) return Whole(o);
+  const double growth =
+      model_.weights.fixed_reference
+          ? std::exp(std::min(*model_.weights.fixed_reference - row.max, 700.0))
+          : 1.0;
+  const double tiny =
+      (n + 2 * row.rescales + 4) * model_.tiny * growth / row.weight_sum;
+  const double from_numerator =
+      numerator * (abs_sum + phi_sum + size * row.phi);
+  const double from_denominator = size * denominator * (1 + row.phi);
+  const double from_weights = phi_sum + size * row.floor;
+  const double before =
+      (from_weights + from_numerator + from_denominator + tiny) / least;
+  const double divided = (size + before) * model_.division;
+  const double error =
+      (before + divided + 2 * model_.tiny + model_.flush) * kRoundUp;
+  double likely = error;
+  if (!model_.biased) {
+    const double both = abs_sum + size;
+    const double steps =
+        model_.pv.unit * model_.pv.unit + model_.l.unit * model_.l.unit;
+    const double p = model_.numerator_weight;
+    const double variance =
+        truth.spread_sum[at] + p * p / 3 * truth.square_sum[at] +
+        (n + 2 * row.rescales + 20) * steps * both * both +
+        (row.rescales + 1) * model_.state * model_.state * both * both +
+        model_.division * model_.division * size * size;
+    const double rest = own * both + tiny + 2 * model_.tiny + model_.flush;
+    likely = std::min(error, (lambda_ * std::sqrt(variance) + rest) * kRoundUp);
+  }
+  if (shares != nullptr && error > 0) {
+    const double rounding = std::ldexp(size, -Precision(problem_.lane));
+    const double total = error + rounding;
+    const auto add = [&](Cause cause, double amount) {
+      (*shares)[static_cast<size_t>(cause)] += amount / total;
+    };
+    const double u_p = model_.numerator_weight;
+    const double own_part = std::min(own / numerator, 1.0);
+    const double p_part = std::min(u_p / numerator, 1.0);
+    ShareWeights(row, from_weights / least / total, shares);
+    add(Cause::kP, from_numerator * p_part / least);
+    add(Cause::kOracle, from_numerator * own_part / least);
+    add(Cause::kAccPv, from_numerator * (1 - p_part - own_part) / least);
+    add(Cause::kAccL, from_denominator / least);
+    add(Cause::kUnderflow, tiny / least + 2 * model_.tiny + model_.flush);
+    add(Cause::kDivision, divided);
+    add(Cause::kOutRound, rounding);
+  }
+  return {RoundedSet(o - error, o + error, problem_.lane, profile_.out_round),
+          RoundedSet(o - likely, o + likely, problem_.lane, profile_.out_round),
+          o, error, likely};
+}
+
+Bounds AttentionEnvelope::Lse(const oracle::AttentionTruth& truth, size_t r,
+                              CauseAmounts* shares) const {
+  const oracle::RowTruth& row = truth.rows[r];
+  if (Excluded(row)) return Whole(row.lse);
+  if (!std::isfinite(row.lse)) {
+    const bool plus = row.kind == oracle::RowKind::kEmpty &&
+                      profile_.empty_row == EmptyRow::kZeroPosInf;
+    return Only(plus ? kInf : row.lse);
+  }
+  constexpr double kU = 0x1p-24;
+  const double n = static_cast<double>(row.visible) + 1;
+  const double denominator =
+      model_.Denominator(n, row.rescales) + row.own_error;
+  const double least = std::exp(-row.eta) * (1 - denominator) - row.floor;
+  if (!(least > 0)) return Whole(row.lse);
+  // log of the factor between the two sums, whichever way is further.
+  const double sum =
+      std::max(std::log1p(row.phi) + std::log1p(denominator), -std::log(least));
+  const double log = std::fabs(std::log(row.weight_sum));
+  const double rounding =
+      6 * kU * (std::fabs(row.max) + log + std::fabs(row.lse));
+  const double fixed = model_.weights.fixed_reference
+                           ? 6 * kU * std::fabs(*model_.weights.fixed_reference)
+                           : 0;
+  const double function =
+      model_.log * (1 + log + (fixed > 0 ? std::fabs(row.max) : 0));
+  const double error =
+      (sum + rounding + fixed + function + model_.flush) * kRoundUp + 0x1p-140;
+  if (shares != nullptr) {
+    const auto add = [&](Cause cause, double amount) {
+      (*shares)[static_cast<size_t>(cause)] += amount / error;
+    };
+    const double weights = std::min(std::log1p(row.phi), sum);
+    ShareWeights(row, weights / error, shares);
+    add(Cause::kAccL, sum - weights);
+    add(Cause::kDivision, function);
+    add(Cause::kOutRound, rounding + fixed);
+  }
+  const ValueSet set = RoundedSet(row.lse - error, row.lse + error, Lane::kF32,
+                                  Rounding::kNearest);
+  return {set, set, row.lse, error, error};
+}
+
+}  // namespace lockstep::verify

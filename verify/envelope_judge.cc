@@ -1,0 +1,137 @@
+// Candidates against envelopes: counts and witnesses.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "verify/envelope.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Takes one element after the other.
+class Judge {
+ public:
+  Judge(const char* tensor, int64_t expected, Lane lane)
+      : half_ulp_(lane == Lane::kF32 ? 0x1p-24 : 0x1p-8) {
+    result_.tensor = tensor;
+    result_.expected = expected;
+  }
+
+  void Add(const std::array<int64_t, 4>& index, double x,
+           const Bounds& bounds) {
+    if (!bounds.allowed.Contains(x)) {
+      AddOutside(index, x, bounds);
+      return;
+    }
+    if (bounds.allowed.Unbounded()) {
+      ++result_.unbounded;
+      return;
+    }
+    ++result_.inside;
+    if (!bounds.likely.Contains(x)) ++result_.unlikely;
+    result_.worst = std::max(result_.worst, Distance(x, bounds));
+  }
+
+  EnvelopeResult Finish(CauseAmounts shares) {
+    double total = 0;
+    for (const double share : shares) total += share;
+    for (size_t i = 0; i < kCauses; ++i) {
+      result_.shares[i] = total > 0 ? shares[i] / total : 0;
+    }
+    return result_;
+  }
+
+ private:
+  // |x - truth| without the last rounding, in units of the bound; infinite for
+  // what has no distance.
+  double Distance(double x, const Bounds& bounds) const {
+    const double apart =
+        std::fabs(x - bounds.truth) - half_ulp_ * std::fabs(bounds.truth);
+    if (x == bounds.truth || apart <= 0) return 0;
+    return apart > 0 && bounds.error > 0 ? apart / bounds.error : HUGE_VAL;
+  }
+
+  void AddOutside(const std::array<int64_t, 4>& index, double x,
+                  const Bounds& bounds) {
+    ++result_.outside;
+    const EnvelopeWitness witness{index, x, bounds};
+    if (!result_.first) result_.first = witness;
+    const double distance = Distance(x, bounds);
+    if (!result_.furthest || distance > furthest_) {
+      result_.furthest = witness;
+      furthest_ = distance;
+    }
+    result_.worst = std::max(result_.worst, distance);
+  }
+
+  double half_ulp_;
+  EnvelopeResult result_;
+  double furthest_ = 0;
+};
+
+// Calls visit(r, b, h, i) for the judged rows in order.
+template <typename Visit>
+void ForEachRow(const std::array<int64_t, 4>& shape,
+                const std::vector<int64_t>* rows, size_t count, Visit&& visit) {
+  for (size_t r = 0; r < count; ++r) {
+    const auto row = rows != nullptr ? (*rows)[r] : static_cast<int64_t>(r);
+    visit(r, row / (shape[1] * shape[2]), row / shape[2] % shape[1],
+          row % shape[2]);
+  }
+}
+
+}  // namespace
+
+std::string EnvelopeResult::Dominant() const {
+  const auto largest = std::max_element(shares.begin(), shares.end());
+  if (!(*largest > 0)) return "";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.0f %% from %s", *largest * 100,
+                CauseName(static_cast<Cause>(largest - shares.begin())));
+  return text;
+}
+
+EnvelopeResult JudgeOutput(const AttentionEnvelope& envelope,
+                           const oracle::AttentionTruth& truth,
+                           const std::vector<int64_t>* rows,
+                           const LaneView& produced) {
+  const size_t count = truth.rows.size();
+  const int64_t channels = truth.value_dim;
+  Judge judge("o", static_cast<int64_t>(count) * channels, produced.lane);
+  CauseAmounts shares{};
+  ForEachRow(produced.shape, rows, count,
+             [&](size_t r, int64_t b, int64_t h, int64_t i) {
+               for (int64_t c = 0; c < channels; ++c) {
+                 const double x = static_cast<double>(
+                     produced.lane == Lane::kF32
+                         ? produced.As<float>()(b, h, i, c)
+                         : ToFloat(produced.As<Bf16>()(b, h, i, c)));
+                 // One channel speaks for its row's shares.
+                 CauseAmounts* const causes = c == 0 ? &shares : nullptr;
+                 judge.Add(
+                     {b, h, i, c}, x,
+                     envelope.Output(truth, r, static_cast<size_t>(c), causes));
+               }
+             });
+  return judge.Finish(shares);
+}
+
+EnvelopeResult JudgeLse(const AttentionEnvelope& envelope,
+                        const oracle::AttentionTruth& truth,
+                        const std::vector<int64_t>* rows,
+                        const TensorView<const float, 3>& produced) {
+  const size_t count = truth.rows.size();
+  Judge judge("lse", static_cast<int64_t>(count), Lane::kF32);
+  CauseAmounts shares{};
+  const std::array<int64_t, 4> shape = {produced.shape[0], produced.shape[1],
+                                        produced.shape[2], 1};
+  ForEachRow(shape, rows, count,
+             [&](size_t r, int64_t b, int64_t h, int64_t i) {
+               judge.Add({b, h, i, 0}, static_cast<double>(produced(b, h, i)),
+                         envelope.Lse(truth, r, &shares));
+             });
+  return judge.Finish(shares);
+}
+
+}  // namespace lockstep::verify
