@@ -106,10 +106,14 @@ float Tanh(float x) { return CanonicalNaN(TanhCore(x)); }
 
 float Sigmoid(float x) {
   if (std::isnan(x)) return CanonicalNaN(x);
-  // e^-|x| never overflows, and e / (1 + e) keeps full accuracy on the left.
+  // With e = e^-|x| and s = e / (1 + e): 1 - s on the right and e - e s on the
+  // left. Both are the quotient 1/(1+e) or e/(1+e), but the division's and the
+  // sum's roundings weigh less.
   const float a = std::fabs(x);
   const float e = ExpInRange(a > -kExpLow ? kExpLow : -a);
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+  const float s = e / (1.0f + e);
+  const float top = x < 0.0f ? e : 1.0f;
+  return std::fma(-top, s, top);
 }
 
 Bf16 RoundToBf16(float x) {

@@ -174,7 +174,8 @@ HWY_INLINE hn::Vec<D> Sigmoid(D d, hn::Vec<D> x) {
   const auto down = hn::Max(hn::Neg(hn::Abs(x)), hn::Set(d, kExpLow));
   const auto e = ExpInRange(d, down);
   const auto top = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
-  const auto y = hn::Div(top, hn::Add(one, e));
+  const auto s = hn::Div(e, hn::Add(one, e));
+  const auto y = hn::NegMulAdd(top, s, top);
   return UnlessNaN(d, x, y);
 }
 
@@ -197,7 +198,8 @@ HWY_INLINE hn::Vec<D> RoundToBf16Lane(D d, hn::Vec<D> x) {
 
 // Upper halves of values that RoundToBf16Lane returned, one u16 per lane.
 template <class D>
-HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> PackBf16(D d, hn::Vec<D> rounded) {
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> PackBf16(D /*d*/,
+                                                     hn::Vec<D> rounded) {
   const hn::RebindToUnsigned<D> du;
   const hn::Rebind<uint16_t, D> du16;
   return hn::TruncateTo(du16, hn::ShiftRight<16>(hn::BitCast(du, rounded)));
@@ -205,7 +207,7 @@ HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> PackBf16(D d, hn::Vec<D> rounded) {
 
 // The same for two vectors: lanes of `low`, then those of `high`.
 template <class D>
-HWY_INLINE hn::Vec<hn::Repartition<uint16_t, D>> PackBf16Pair(D d,
+HWY_INLINE hn::Vec<hn::Repartition<uint16_t, D>> PackBf16Pair(D /*d*/,
                                                               hn::Vec<D> low,
                                                               hn::Vec<D> high) {
   const hn::RebindToUnsigned<D> du;

@@ -92,19 +92,19 @@ struct ElementaryBound {
   unsigned witness;
 };
 inline constexpr ElementaryBound kExp2CoreBound = {
-    "Exp2Core", 0.834, 0x00000000u};
+    "Exp2Core", 0.834, 0xbeffd263u};
 inline constexpr ElementaryBound kExp2Bound = {
-    "Exp2", 1.000, 0x00000000u};
+    "Exp2", 0.894, 0xc2fcffc9u};
 inline constexpr ElementaryBound kExpBound = {
-    "Exp", 2.000, 0x00000000u};
+    "Exp", 1.024, 0xc1f135f0u};
 inline constexpr ElementaryBound kLog2CoreBound = {
-    "Log2Core", 2.000, 0x00000000u};
+    "Log2Core", 1.651, 0x3fb239cfu};
 inline constexpr ElementaryBound kLog2Bound = {
-    "Log2", 2.000, 0x00000000u};
+    "Log2", 1.651, 0x3fb239cfu};
 inline constexpr ElementaryBound kTanhBound = {
-    "Tanh", 2.000, 0x00000000u};
+    "Tanh", 1.768, 0x3f9a3faeu};
 inline constexpr ElementaryBound kSigmoidBound = {
-    "Sigmoid", 2.000, 0x00000000u};
+    "Sigmoid", 1.748, 0xbeae05b6u};
 
 // clang-format on
 }  // namespace lockstep
