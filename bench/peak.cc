@@ -7,16 +7,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.
 #include "hwy/highway.h"
-
-// VDPBF16PS by its intrinsic: the library's portable name for it may sum in
-// another order, and is forbidden outside the packed dot (N3, N5).
-#undef LOCKSTEP_HAS_DPBF16
-#if HWY_TARGET == HWY_AVX3_ZEN4 || HWY_TARGET == HWY_AVX3_SPR
-#include <immintrin.h>
-#define LOCKSTEP_HAS_DPBF16 1
-#else
-#define LOCKSTEP_HAS_DPBF16 0
-#endif
+#include "optimized/simd/packed_dot-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::bench::HWY_NAMESPACE {
@@ -51,12 +42,15 @@ double RunFma(size_t steps, float* sink) {
 }
 
 double RunBf16Dot(size_t steps, float* sink) {
-#if LOCKSTEP_HAS_DPBF16
-  const auto a = (__m512bh)_mm512_set1_epi32(0x3f003f00);
-  const auto b = (__m512bh)_mm512_set1_epi32(0x3a003a00);
-#define LOCKSTEP_DECLARE(I) __m512 c##I = _mm512_set1_ps(float{I});
-#define LOCKSTEP_STEP(I) c##I = _mm512_dpbf16_ps(c##I, a, b);
-#define LOCKSTEP_SINK(I) _mm512_storeu_ps(sink, c##I);
+  if (!optimized::HWY_NAMESPACE::kHasPackedDot) return 0.0;
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const auto a = hn::Set(du, 0x3f003f00u);
+  const auto b = hn::Set(du, 0x3a003a00u);
+#define LOCKSTEP_DECLARE(I) auto c##I = hn::Set(d, float{I});
+#define LOCKSTEP_STEP(I) \
+  c##I = optimized::HWY_NAMESPACE::PackedDot(d, c##I, a, b);
+#define LOCKSTEP_SINK(I) hn::StoreU(c##I, d, sink);
   LOCKSTEP_CHAINS(LOCKSTEP_DECLARE)
   for (size_t i = 0; i < steps; ++i) {
     LOCKSTEP_CHAINS(LOCKSTEP_STEP)
@@ -65,12 +59,8 @@ double RunBf16Dot(size_t steps, float* sink) {
 #undef LOCKSTEP_DECLARE
 #undef LOCKSTEP_STEP
 #undef LOCKSTEP_SINK
-  return static_cast<double>(steps) * kChains * 16.0 * 4.0;
-#else
-  (void)steps;
-  (void)sink;
-  return 0.0;
-#endif
+  const auto lanes = static_cast<double>(hn::Lanes(d));
+  return static_cast<double>(steps) * kChains * lanes * 4.0;
 }
 #undef LOCKSTEP_CHAINS
 

@@ -12,7 +12,8 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  lockstep verify 'attention_forward sq=37 skv=129 d=64 cap=50'\n"
     "  lockstep verify --cases data/cases/smoke.cases --receipt out.json\n"
-    "  lockstep verify 'attention_forward sq=8 skv=8 d=64' --candidate files:out "
+    "  lockstep verify 'attention_forward sq=8 skv=8 d=64' --candidate "
+    "files:out "
     "--profile exact-f32";
 
 struct Arguments {
