@@ -12,6 +12,11 @@ constexpr CandidateKind kKinds[] = {
     {"files:", "files:DIR",
      "outputs computed elsewhere, as safetensors (docs/verdicts.md)",
      ParseFiles},
+    {"mutant:", "mutant:NAME[@SEVERITY][,base=VARIANT]",
+     "a kernel with a known bug: lockstep list mutants", ParseMutantCandidate},
+    {"variant:", "variant:NAME",
+     "a correct kernel of the zoo, under its own profile",
+     ParseVariantCandidate},
 };
 
 }  // namespace

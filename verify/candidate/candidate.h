@@ -72,6 +72,10 @@ Result<std::unique_ptr<Candidate>> ParseBuiltinOptimized(
 Result<std::unique_ptr<Candidate>> ParseBuiltinReference(
     std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParseFiles(std::string_view arguments);
+Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
+    std::string_view arguments);
+Result<std::unique_ptr<Candidate>> ParseVariantCandidate(
+    std::string_view arguments);
 
 }  // namespace lockstep::verify
 

@@ -25,6 +25,7 @@ class AttentionForwardTrial final : public Trial {
   AttentionForwardTrial(const Case& request, AttentionForwardData data);
 
   const std::vector<OutputSpec>& outputs() const override { return outputs_; }
+  const AttentionForwardData& data() const { return data_; }
   Result<OutputSet> Allocate(int64_t shift) const override;
   std::string InputDigest() const override { return data_.InputDigest(); }
   std::string StorageDigest() const override { return data_.StorageDigest(); }
