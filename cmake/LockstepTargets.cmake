@@ -31,9 +31,7 @@ set(_warnings
     -Wpedantic
     -Wshadow
     -Wnon-virtual-dtor
-    -Wfloat-conversion
-    # An f32 silently widened to binary64 is a different arithmetic.
-    -Wdouble-promotion)
+    -Wfloat-conversion)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # libstdc++ 12's own std::stable_sort uses a function that it has deprecated,
   # and clang blames whoever instantiates it.
@@ -44,6 +42,11 @@ if(LOCKSTEP_WERROR)
 endif()
 target_compile_options(lockstep_warnings
                        INTERFACE "$<BUILD_INTERFACE:${_warnings}>")
+
+# The contract's arithmetic is f32: a value silently widened to binary64 there is a
+# different arithmetic. The judge computes in binary64 and widens all the time.
+set(_f32_warnings -Wdouble-promotion)
+set(_f32_rooms contract reference optimized)
 
 # What every library, program and test of the project has in common.
 function(_lockstep_common_settings name)
@@ -63,6 +66,9 @@ function(lockstep_add_library name)
     _lockstep_common_settings(${target})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE ${arg_PRIVATE})
+    if(name IN_LIST _f32_rooms)
+      target_compile_options(${target} PRIVATE ${_f32_warnings})
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
