@@ -156,6 +156,10 @@ TEST(CaseErrors, MeaninglessCasesAreRefusedByName) {
       {kGood + "q_seg=runs:9223372036854775807,9223372036854775807 "
                "kv_seg=runs:4",
        {"q_seg", "sq is 4"}},
+      // Sums to 4 modulo 2^64.
+      {kGood + "q_seg=runs:9223372036854775807,9223372036854775807,6 "
+               "kv_seg=runs:4",
+       {"q_seg", "sq is 4"}},
       {kGood + "q_seg=[runs:4;runs:4] kv_seg=runs:4", {"q_seg has 2 rows"}},
       {kGood + "q_seg=file kv_seg=runs:4", {"one file: term"}},
       {kGood + "valid_q=5", {"valid_q=5"}},
@@ -164,6 +168,7 @@ TEST(CaseErrors, MeaninglessCasesAreRefusedByName) {
       {kGood + "align=99999999999999", {"align"}},
       {kGood + "strides=o:0/0/0/1", {"o overlaps"}},
       {kGood + "strides=q:0/0/4611686018427387904/1", {"q"}},
+      {kGood + "strides=q:0/0/140737488355328/1", {"q reaches over"}},
       {kGood + "fill=normal:-1", {"normal:-1"}},
       {kGood + "fill=normal:nan", {"normal:nan"}},
       {kGood + "fill=int:1.5,2", {"int:1.5,2"}},

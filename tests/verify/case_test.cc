@@ -154,6 +154,30 @@ TEST(Case, HeadMasksReplaceTheMaskOfTheirHead) {
   EXPECT_EQ(c.attention_forward().dense[1].density.value, 0.25);
 }
 
+TEST(Case, GroupingThatChangesNothingLeavesNoTrace) {
+  const struct {
+    const char* text;
+    const char* canonical;
+  } pairs[] = {
+      {"mask=((causal))", "mask=causal"},
+      {"mask=causal&(window:1,0&sink:1)", "mask=causal&window:1,0&sink:1"},
+      {"mask=(causal|sink:1)|full", "mask=causal|sink:1|full"},
+      {"mask=(causal&full)|sink:1", "mask=causal&full|sink:1"},
+      {"q_seg=ids:4*1,4*2,5*1 kv_seg=ids:0*2,1*2",
+       "q_seg=ids:4*3,5*1 kv_seg=runs:2,2"},
+      {"mask=causal q_seg=[runs:4] kv_seg=runs:4",
+       "mask=causal q_seg=runs:4 kv_seg=runs:4"},
+  };
+  const std::string line = "attention_forward sq=4 skv=4 d=8 ";
+  for (const auto& [text, canonical] : pairs) {
+    EXPECT_EQ(MinimalLine(Parse(line + text)), line + canonical);
+    EXPECT_EQ(Parse(line + text), Parse(line + canonical));
+  }
+  // Brackets that matter stay.
+  const std::string kept = line + "mask=causal&(sink:1|window:0,0)";
+  EXPECT_EQ(MinimalLine(Parse(kept)), kept);
+}
+
 TEST(Case, EstimateCountsEveryTensorAndSaturates) {
   const Case c = Parse(
       "attention_forward b=2 hq=4 hkv=2 sq=3 skv=5 d=8 dv=16 lane=bf16 "

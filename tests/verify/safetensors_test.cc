@@ -93,6 +93,7 @@ std::vector<Hostile> HostileFiles() {
       {"empty", {}, "truncated"},
       {"seven bytes", std::vector<uint8_t>(7), "truncated"},
       {"length beyond the file", File(1000, "{}", 0), "truncated"},
+      {"length that counts itself", File(10, "{}", 0), "truncated"},
       {"length of 2^63", File(uint64_t{1} << 63, "{}", 0), "the most is"},
       {"length of 2^64-1", File(UINT64_MAX, "{}", 0), "the most is"},
       {"length 0", File("", 4), "start with '{'"},
