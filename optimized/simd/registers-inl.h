@@ -9,7 +9,8 @@
 
 #include "hwy/highway.h"
 
-HWY_BEFORE_NAMESPACE();
+// Constants only, so no HWY_BEFORE_NAMESPACE: it would have nothing to apply
+// to.
 namespace lockstep::optimized::HWY_NAMESPACE {
 
 // Rows of a register tile of rows x two vectors. Two FMA pipes of four cycles
@@ -23,6 +24,5 @@ inline constexpr bool kFusedMulAdd =
     HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR;
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
 
 #endif  // per-target include guard
