@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "verify/envelope.h"
+#include "verify/probes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -70,6 +71,12 @@ class Judge {
   double furthest_ = 0;
 };
 
+double Produced(const LaneView& x, int64_t b, int64_t h, int64_t i, int64_t c) {
+  return static_cast<double>(x.lane == Lane::kF32
+                                 ? x.As<float>()(b, h, i, c)
+                                 : ToFloat(x.As<Bf16>()(b, h, i, c)));
+}
+
 // Calls visit(r, b, h, i) for the judged rows in order.
 template <typename Visit>
 void ForEachRow(const std::array<int64_t, 4>& shape,
@@ -103,10 +110,7 @@ EnvelopeResult JudgeOutput(const AttentionEnvelope& envelope,
   ForEachRow(produced.shape, rows, count,
              [&](size_t r, int64_t b, int64_t h, int64_t i) {
                for (int64_t c = 0; c < channels; ++c) {
-                 const double x = static_cast<double>(
-                     produced.lane == Lane::kF32
-                         ? produced.As<float>()(b, h, i, c)
-                         : ToFloat(produced.As<Bf16>()(b, h, i, c)));
+                 const double x = Produced(produced, b, h, i, c);
                  // One channel speaks for its row's shares.
                  CauseAmounts* const causes = c == 0 ? &shares : nullptr;
                  judge.Add(
@@ -132,6 +136,25 @@ EnvelopeResult JudgeLse(const AttentionEnvelope& envelope,
                          envelope.Lse(truth, r, &shares));
              });
   return judge.Finish(shares);
+}
+
+EnvelopeResult JudgeProbe(const std::vector<ValueSet>& expected,
+                          const std::vector<int64_t>* rows,
+                          const LaneView& produced) {
+  const auto channels = static_cast<size_t>(produced.shape[3]);
+  Judge judge("o", static_cast<int64_t>(expected.size()), produced.lane);
+  ForEachRow(produced.shape, rows, expected.size() / channels,
+             [&](size_t r, int64_t b, int64_t h, int64_t i) {
+               for (size_t c = 0; c < channels; ++c) {
+                 const auto at = static_cast<int64_t>(c);
+                 const ValueSet set = expected[r * channels + c];
+                 // Outside there is no distance, inside it says nothing.
+                 const double middle = set.lo / 2 + set.hi / 2;
+                 judge.Add({b, h, i, at}, Produced(produced, b, h, i, at),
+                           {set, set, middle, HUGE_VAL, HUGE_VAL});
+               }
+             });
+  return judge.Finish({});
 }
 
 }  // namespace lockstep::verify
