@@ -57,7 +57,8 @@ inline void StartRows(const AttentionJob& job, const RowTile& tile,
 inline void ClearSums(const AttentionJob& job, Worker& worker) {
   const auto blocks = static_cast<size_t>(
       CeilDiv(static_cast<int64_t>(worker.rows.size()), kRowBlock));
-  worker.acc.assign(blocks * kRowBlock * size_t(job.padded_values), 0.0f);
+  worker.acc.assign(blocks * kRowBlock * static_cast<size_t>(job.padded_values),
+                    0.0f);
   worker.stripes.assign(worker.rows.size() * kStripes, 0.0f);
 }
 
@@ -129,7 +130,7 @@ HWY_INLINE void RowWeights(D df, const AttentionJob& job, const RowSlice& slice,
   const Extremes n = OnlineScores<kMasked>(df, job.scale, slice);
   row.n_min = std::min(row.n_min, n.min);
   if (n.max > row.m) {
-    ScaleDown(df, row.m - n.max, acc, size_t(job.padded_values));
+    ScaleDown(df, row.m - n.max, acc, static_cast<size_t>(job.padded_values));
     ScaleDown(df, row.m - n.max, slice.stripes, kStripes);
     row.m = n.max;
   }
@@ -154,7 +155,7 @@ void BlockTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
   float* weights = worker.weights.data();
   float* acc = worker.acc.data() + first_row * values;
 
-  WithRows(int64_t(rows), [&]<int kRows>() HWY_ATTR {
+  WithRows(static_cast<int64_t>(rows), [&]<int kRows>() HWY_ATTR {
     for (size_t key = begin / panel * panel; key < end; key += panel) {
       ScorePanel<kRows>(df, q, tile.k + key * dim, dim, weights + key, stride);
     }
@@ -173,10 +174,11 @@ void BlockTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
     RowWeights<kMasked>(df, job, slice, acc + r * values,
                         worker.rows[first_row + r]);
   }
-  WithRows(int64_t(rows), [&]<int kRows>() HWY_ATTR {
+  WithRows(static_cast<int64_t>(rows), [&]<int kRows>() HWY_ATTR {
     for (size_t c = 0; c < values; c += panel) {
       const size_t width = std::min(panel, values - c);
-      const float* v = tile.v + c * size_t(job.plan->tile_keys) + begin * width;
+      const float* v =
+          tile.v + c * static_cast<size_t>(job.plan->tile_keys) + begin * width;
       if (width == panel) {
         ValuePanel<kRows, 2>(df, weights + begin, stride, v, end - begin,
                              acc + c, values);
@@ -236,17 +238,19 @@ inline bool OnlineGuardHolds(const AttentionForwardProblem& p,
   const int p_bits = p.p_lane == Lane::kF32 ? 24 : 8;
   const int v_bits = p.lane == Lane::kF32 ? 23 : 7;
   const int last_bit = v_exponent - p_bits - v_bits;
-  return spread >= kMinExponent && spread >= -149.0f - float(last_bit);
+  return spread >= kMinExponent &&
+         spread >= -149.0f - static_cast<float>(last_bit);
 }
 
 template <class D>
 void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
               const PackedHead& packed, Worker& worker) {
   StartRows(job, tile, worker);
-  worker.seen.assign(size_t(CeilDiv(tile.rows, kRowBlock)), Range());
+  worker.seen.assign(static_cast<size_t>(CeilDiv(tile.rows, kRowBlock)),
+                     Range());
   worker.q.resize(worker.seen.size() * kRowBlock *
-                  size_t(job.problem->head_dim));
-  worker.weights.resize(size_t(kRowBlock * job.padded_keys));
+                  static_cast<size_t>(job.problem->head_dim));
+  worker.weights.resize(static_cast<size_t>(kRowBlock * job.padded_keys));
   if (job.problem->lane == Lane::kF32) {
     PackQueries(job, job.inputs->q.As<float>(), tile.batch, worker);
   } else {

@@ -66,7 +66,8 @@ template <class D>
 HWY_INLINE void Normalise(D df, const AttentionJob& job, float l,
                           float* HWY_RESTRICT acc) {
   const auto vl = hn::Set(df, l);
-  for (size_t c = 0; c < size_t(job.padded_values); c += hn::Lanes(df)) {
+  for (size_t c = 0; c < static_cast<size_t>(job.padded_values);
+       c += hn::Lanes(df)) {
     const auto o = hn::Div(hn::Load(df, acc + c), vl);
     hn::Store(FinishOutput(df, job, o), df, acc + c);
   }

@@ -154,7 +154,8 @@ float Finish(float x, Lane lane) {
 // N11: natural logarithm of l * 2^(m - shift).
 float LogSumExp(float l, float m, float shift) {
   if (l == 0.0f) return -kInfinity;
-  const Log2Split split = SplitForLog2(l * std::ldexp(1.0f, -int(shift)));
+  const Log2Split split =
+      SplitForLog2(l * std::ldexp(1.0f, -static_cast<int>(shift)));
   return ((m + split.k) + Log2Core(split.z)) * static_cast<float>(kLn2) + 0.0f;
 }
 
