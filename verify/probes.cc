@@ -191,7 +191,8 @@ class Expectation {
     if (high > 0) absolute += slack_.high;
     double rest = 0;  // weight of everything below, beside the high keys
     if (high > 0) {
-      rest = static_cast<double>(visible - high) * std::exp(-HighScore(p_));
+      // Twice: their weight, too, is computed with an error.
+      rest = 2 * static_cast<double>(visible - high) * std::exp(-HighScore(p_));
     }
     if (p_.sink) {
       const auto sink = static_cast<double>(inputs_.sink(h));

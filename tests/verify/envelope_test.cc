@@ -1,0 +1,404 @@
+// Envelopes and probes on trial: correct variants lie inside, planted defects
+// outside, and the verdicts state passing.
+#include "verify/envelope.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/verify/envelope_problem.h"
+#include "verify/emulator/attention_forward.h"
+#include "verify/envelope_model.h"
+#include "verify/probes.h"
+#include "verify/zoo.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+bool Fits(const NumericProfile& profile, const TestProblem& t) {
+  return !profile.lane || *profile.lane == t.problem.lane;
+}
+
+// A correct candidate's answer, its truth and its envelope.
+struct Judged {
+  TestProblem t;
+  std::optional<AttentionEnvelope> envelope;
+  oracle::AttentionTruth truth;
+
+  EnvelopeResult O() const {
+    return JudgeOutput(*envelope, truth, nullptr, t.ProducedO());
+  }
+  EnvelopeResult L() const {
+    return JudgeLse(*envelope, truth, nullptr, t.ProducedLse());
+  }
+};
+
+void RunVariant(const AttentionVariant& variant, Judged* j) {
+  AttentionEmulator(variant).Run(j->t.problem, j->t.inputs, j->t.outputs);
+  j->envelope.emplace(variant.numeric, j->t.problem, 1e6);
+  j->truth = oracle::ComputeTruth(j->t.problem, j->t.inputs,
+                                  j->envelope->error_model(), {.threads = 1});
+}
+
+// Causal attention of 33 keys with ordinary data.
+void Causal(Lane lane, Judged* j) {
+  AttentionForwardProblem& p = j->t.problem;
+  p.q_heads = p.kv_heads = 2;
+  p.q_len = p.kv_len = 33;
+  p.head_dim = p.value_dim = 8;
+  p.scale = 0.375;
+  p.softcap = 20;
+  p.lane = lane;
+  p.masks[0].kind = MaskExpr::Kind::kCausal;
+  j->t.Allocate();
+  TestRandom random(7);
+  for (size_t n = 0; n < 3; ++n) {
+    for (size_t i = 0; i < j->t.elements(n); ++i) {
+      j->t.Set(n, i, random.Normal());
+    }
+  }
+  RunVariant(FindVariant(lane == Lane::kF32 ? "cpu" : "flash").value(), j);
+}
+
+TEST(RoundedSet, RoundsOnceToNearestEven) {
+  const auto bf16 = [](double lo, double hi) {
+    return RoundedSet(lo, hi, Lane::kBf16, Rounding::kNearest);
+  };
+  EXPECT_EQ(bf16(1, 1).lo, 1);
+  // Halfway between 1 and 1 + 2^-7: to even. Just above: not through f32.
+  EXPECT_EQ(bf16(1 + 0x1p-8, 1 + 0x1p-8).hi, 1);
+  EXPECT_EQ(bf16(1 + 0x1p-8 + 0x1p-40, 2).lo, 1 + 0x1p-7);
+  EXPECT_EQ(bf16(1 + 3 * 0x1p-8, 2).lo, 1 + 0x1p-6);
+  EXPECT_EQ(bf16(-1 - 0x1p-8, 0).lo, -1);
+  EXPECT_EQ(bf16(0x1p-133, 0x1p-133).hi, 0x1p-133);
+  EXPECT_EQ(bf16(0x1p-134, 0x1p-134).hi, 0);
+  EXPECT_EQ(bf16(0x1.fep127, 0x1.fep127).hi, 0x1.fep127);
+  EXPECT_EQ(bf16(0, 0x1.ffp127).hi, kInf);
+  EXPECT_EQ(bf16(-0x1.ffp127, 0).lo, -kInf);
+  const ValueSet f32 =
+      RoundedSet(1 + 0x1p-24, 1 + 0x1.8p-23, Lane::kF32, Rounding::kNearest);
+  EXPECT_EQ(f32.lo, 1);
+  EXPECT_EQ(f32.hi, 1 + 0x1p-22);
+  EXPECT_FALSE(f32.nan);
+}
+
+TEST(RoundedSet, KnowsDirectedRounding) {
+  const auto set = [](double lo, double hi, Rounding rounding) {
+    return RoundedSet(lo, hi, Lane::kBf16, rounding);
+  };
+  const ValueSet faithful = set(1.001, 1.001, Rounding::kFaithful);
+  EXPECT_EQ(faithful.lo, 1);
+  EXPECT_EQ(faithful.hi, 1 + 0x1p-7);
+  EXPECT_EQ(set(1.007, 1.007, Rounding::kTruncate).hi, 1);
+  EXPECT_EQ(set(-1.007, -1.007, Rounding::kTruncate).lo, -1);
+  EXPECT_EQ(set(-1.007, -1.007, Rounding::kTruncate).hi, -1);
+}
+
+TEST(RoundedSet, OfNaNIsTheWholeLine) {
+  EXPECT_TRUE(RoundedSet(kNaN, 1, Lane::kF32, Rounding::kNearest).Unbounded());
+  EXPECT_TRUE(RoundedSet(0, kNaN, Lane::kF32, Rounding::kNearest).Unbounded());
+  EXPECT_FALSE(RoundedSet(0, 1, Lane::kF32, Rounding::kNearest).Unbounded());
+}
+
+TEST(ValueSet, ContainsNaNOnlyWhereSaid) {
+  const ValueSet set{1, 2, false};
+  EXPECT_TRUE(set.Contains(1));
+  EXPECT_TRUE(set.Contains(2));
+  EXPECT_FALSE(set.Contains(0.999));
+  EXPECT_FALSE(set.Contains(2.001));
+  EXPECT_FALSE(set.Contains(kNaN));
+  EXPECT_FALSE(set.Contains(kInf));
+  EXPECT_TRUE((ValueSet{1, -1, true}).Contains(kNaN));
+  EXPECT_FALSE((ValueSet{1, -1, true}).Contains(0));
+}
+
+TEST(EnvelopeResult, PassesOnlyWhenEverythingWasJudged) {
+  EnvelopeResult result;
+  EXPECT_FALSE(result.Passed());
+  result.expected = 3;
+  result.inside = 2;
+  EXPECT_FALSE(result.Passed());
+  result.unbounded = 1;
+  EXPECT_TRUE(result.Passed());
+  EXPECT_FALSE(result.Vacuous());
+  result.outside = 1;
+  EXPECT_FALSE(result.Passed());
+  EnvelopeResult vacuous;
+  vacuous.expected = vacuous.unbounded = 3;
+  EXPECT_TRUE(vacuous.Passed());
+  EXPECT_TRUE(vacuous.Vacuous());
+}
+
+TEST(Envelope, NeverAccusesTheZoo) {
+  int64_t judged = 0;
+  for (uint64_t seed = 1000; seed < 1060; ++seed) {
+    Judged j;
+    RandomProblem(seed, &j.t);
+    for (const AttentionVariant& variant : AttentionZoo()) {
+      if (!Fits(variant.numeric, j.t)) continue;
+      RunVariant(variant, &j);
+      const EnvelopeResult o = j.O(), lse = j.L();
+      EXPECT_TRUE(o.Passed()) << variant.name() << " seed " << seed;
+      EXPECT_TRUE(lse.Passed()) << variant.name() << " seed " << seed;
+      EXPECT_EQ(o.expected, o.inside + o.unbounded + o.outside);
+      judged += o.inside;
+    }
+  }
+  EXPECT_GT(judged, 100000);
+}
+
+// Every element by itself: judging the first, or the first tensor, will not do.
+TEST(Envelope, SeesADefectAnywhere) {
+  for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+    Judged j;
+    Causal(lane, &j);
+    ASSERT_TRUE(j.O().Passed());
+    ASSERT_TRUE(j.L().Passed());
+    const size_t elements = j.truth.o.size();
+    for (size_t at = 0; at < elements; at += elements / 37) {
+      const double right = j.t.GetOutput(at);
+      const double ulp =
+          std::fabs(right) * (lane == Lane::kF32 ? 0x1p-22 : 0x1p-6);
+      const double error =
+          j.envelope->Output(j.truth, at / 8, at % 8).error * 1.01;
+      for (const double wrong :
+           {right + 2 * error + ulp, right - 2 * error - ulp, kNaN, kInf, -kInf,
+            -right, right + 1}) {
+        j.t.SetOutput(at, wrong);
+        const EnvelopeResult result = j.O();
+        EXPECT_FALSE(result.Passed()) << at << " " << wrong;
+        EXPECT_EQ(result.outside, 1);
+        ASSERT_TRUE(result.first.has_value());
+        const auto& index = result.first->index;
+        EXPECT_EQ(((index[1] * 33 + index[2]) * 8 + index[3]),
+                  static_cast<int64_t>(at));
+      }
+      j.t.SetOutput(at, right);
+    }
+    for (const size_t at : {size_t{0}, size_t{40}, j.t.lse.size() - 1}) {
+      const float right = j.t.lse[at];
+      for (const double wrong :
+           {static_cast<double>(right) + 1e-2,
+            static_cast<double>(right) - 1e-2, kNaN, kInf, -kInf}) {
+        j.t.lse[at] = static_cast<float>(wrong);
+        EXPECT_FALSE(j.L().Passed()) << at << " " << wrong;
+      }
+      j.t.lse[at] = right;
+    }
+    EXPECT_TRUE(j.O().Passed());
+  }
+}
+
+// The bound is as wide as its derivation says, neither more nor less.
+TEST(Envelope, HasTheWidthOfItsProfile) {
+  Judged flash;
+  Causal(Lane::kBf16, &flash);
+  Judged cpu;
+  Causal(Lane::kF32, &cpu);
+  for (size_t r = 1; r < 66; ++r) {
+    for (size_t c = 0; c < 8; ++c) {
+      if (r % 33 == 0) continue;  // one key: its weight is exactly 1
+      const size_t at = r * 8 + c;
+      const double abs_sum = flash.truth.abs_sum[at];
+      const Bounds bounds = flash.envelope->Output(flash.truth, r, c);
+      // bf16 weights: 2^-8 of sum w |v|, and little else.
+      EXPECT_GE(bounds.error, 0x1p-8 * abs_sum);
+      EXPECT_LE(bounds.error, 0x1.1p-8 * abs_sum);
+      EXPECT_LT(bounds.likely_error, bounds.error * 1.0001);
+      EXPECT_GT(bounds.likely_error, bounds.error * 0.1);
+      const Bounds f32 = cpu.envelope->Output(cpu.truth, r, c);
+      EXPECT_GE(f32.error, 0x1p-23 * cpu.truth.abs_sum[at]);
+      EXPECT_LE(f32.error, 0x1p-14 * cpu.truth.abs_sum[at]);
+      EXPECT_GE(f32.error, cpu.truth.phi_sum[at]);
+    }
+  }
+  EXPECT_GT(flash.O().shares[static_cast<size_t>(Cause::kP)], 0.4);
+  EXPECT_TRUE(cpu.O().Dominant().find("acc_qk") != std::string::npos ||
+              cpu.O().Dominant().find("_") != std::string::npos)
+      << cpu.O().Dominant();
+}
+
+TEST(Envelope, WidthFollowsEachField) {
+  Judged j;
+  Causal(Lane::kF32, &j);
+  const NumericProfile base = FindVariant("cpu").value().numeric;
+  const auto width = [&](const NumericProfile& profile) {
+    const AttentionEnvelope envelope(profile, j.t.problem, 1e6);
+    const auto truth = oracle::ComputeTruth(j.t.problem, j.t.inputs,
+                                            envelope.error_model(), {});
+    return envelope.Output(truth, 20, 3).error;
+  };
+  const double plain = width(base);
+  const auto wider = [&](auto&& change) {
+    NumericProfile changed = base;
+    change(&changed);
+    return width(changed) / plain;
+  };
+  using P = NumericProfile*;
+  EXPECT_GT(wider([](P p) { p->tanh_rel = 0x1p-11; }), 3);
+  EXPECT_GT(wider([](P p) { p->exp_rel = 0x1p-11; }), 3);
+  EXPECT_GT(wider([](P p) { p->p = NumberType::kBf16; }), 3);
+  EXPECT_GT(wider([](P p) { p->score = NumberType::kBf16; }), 3);
+  EXPECT_GT(wider([](P p) { p->state = NumberType::kBf16; }), 3);
+  EXPECT_GT(wider([](P p) { p->division_rel = 0x1p-8; }), 3);
+  EXPECT_GT(wider([](P p) { p->acc_pv.kind = Accumulator::Kind::kF16; }), 3);
+  EXPECT_GT(wider([](P p) { p->acc_qk.kind = Accumulator::Kind::kF16; }), 3);
+  EXPECT_GT(wider([](P p) { p->acc_l.kind = Accumulator::Kind::kF16; }), 3);
+  EXPECT_LT(wider([](P p) { p->tile_kv = 32, p->splits = 1; }), 0.9);
+}
+
+TEST(Envelope, NonFiniteAndEmptyRowsFollowTheProfile) {
+  Judged j;
+  Causal(Lane::kF32, &j);
+  j.t.inputs.valid_q = {30};
+  j.t.Set(2, 0, kInf);  // visible to every row of head 0, channel 0
+  RunVariant(FindVariant("cpu").value(), &j);
+  EXPECT_TRUE(j.O().Passed());
+  EXPECT_TRUE(j.L().Passed());
+  j.t.SetOutput(0, 1.0);
+  EXPECT_FALSE(j.O().Passed());
+  j.t.SetOutput(0, kInf);
+  EXPECT_TRUE(j.O().Passed());
+  j.t.SetOutput(0, -kInf);
+  EXPECT_FALSE(j.O().Passed());
+  j.t.SetOutput(0, kNaN);  // 0 * inf
+  EXPECT_TRUE(j.O().Passed());
+  const size_t empty = 31 * 8;
+  for (const double wrong : {1e-30, kNaN, kInf}) {
+    j.t.SetOutput(empty, wrong);
+    EXPECT_FALSE(j.O().Passed()) << wrong;
+  }
+  j.t.SetOutput(empty, -0.0);
+  EXPECT_TRUE(j.O().Passed());
+  for (const double wrong : {kInf, kNaN, 0.0, -1e30}) {
+    j.t.lse[31] = static_cast<float>(wrong);
+    EXPECT_FALSE(j.L().Passed()) << wrong;
+  }
+  j.t.lse[31] = static_cast<float>(-kInf);
+  EXPECT_TRUE(j.L().Passed());
+}
+
+TEST(Envelope, JudgesSampledRowsAtTheirPlace) {
+  Judged j;
+  Causal(Lane::kF32, &j);
+  const std::vector<int64_t> rows = {5, 40, 65};
+  const auto truth = oracle::ComputeTruth(
+      j.t.problem, j.t.inputs, j.envelope->error_model(), {.rows = &rows});
+  EXPECT_TRUE(JudgeOutput(*j.envelope, truth, &rows, j.t.ProducedO()).Passed());
+  j.t.SetOutput(6 * 8, 100);
+  EXPECT_TRUE(JudgeOutput(*j.envelope, truth, &rows, j.t.ProducedO()).Passed());
+  j.t.SetOutput(65 * 8 + 7, 100);
+  const auto result = JudgeOutput(*j.envelope, truth, &rows, j.t.ProducedO());
+  EXPECT_FALSE(result.Passed());
+  EXPECT_EQ(result.first->index, (std::array<int64_t, 4>{0, 1, 32, 7}));
+}
+
+TEST(EnvelopeModel, GammaIsTheTextbooks) {
+  EXPECT_EQ(Gamma(0, 0x1p-24), 0);
+  EXPECT_DOUBLE_EQ(Gamma(1, 0x1p-8), 1.0 / 255);
+  EXPECT_DOUBLE_EQ(Gamma(100, 0x1p-8), 100.0 / 156);
+  EXPECT_EQ(Gamma(128, 0x1p-8), kInf);
+}
+
+void FillWithProbe(ProbeKind kind, uint64_t seed, TestProblem* t) {
+  const LaneView* views[] = {&t->inputs.q, &t->inputs.k, &t->inputs.v};
+  for (int n = 0; n < 3; ++n) {
+    const auto& s = views[n]->shape;
+    for (int64_t at = 0; at < s[0] * s[1] * s[2] * s[3]; ++at) {
+      t->Set(static_cast<size_t>(n), static_cast<size_t>(at),
+             static_cast<double>(ProbeElement(
+                 kind, t->problem, seed, n,
+                 {at / (s[1] * s[2] * s[3]), at / (s[2] * s[3]) % s[1],
+                  at / s[3] % s[2], at % s[3]})));
+    }
+  }
+}
+
+TEST(Probes, NeverAccuseTheZoo) {
+  int64_t elements = 0, single = 0;
+  for (uint64_t seed = 2000; seed < 2020; ++seed) {
+    for (const ProbeInfo& probe : Probes()) {
+      TestProblem t;
+      RandomProblem(seed, &t);
+      FillWithProbe(probe.kind, seed, &t);
+      for (const AttentionVariant& variant : AttentionZoo()) {
+        if (!Fits(variant.numeric, t) ||
+            !WhyNotProbe(probe.kind, t.problem, variant.numeric).empty()) {
+          continue;
+        }
+        AttentionEmulator(variant).Run(t.problem, t.inputs, t.outputs);
+        const auto expected = ProbeExpectation(probe.kind, t.problem, t.inputs,
+                                               variant.numeric, seed, nullptr);
+        EXPECT_TRUE(JudgeProbe(expected, nullptr, t.ProducedO()).Passed())
+            << probe.name << " " << variant.name() << " seed " << seed;
+        for (const ValueSet& set : expected) {
+          ++elements;
+          single += set.lo == set.hi ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(single, elements / 5);
+}
+
+// One key dropped, leaked or doubled among 4096, by arithmetic on the sums.
+TEST(Probes, SeeOneKeyInManyThousand) {
+  TestProblem t;
+  t.problem.q_len = 1;
+  t.problem.kv_len = 4096;
+  t.problem.head_dim = 1;
+  t.problem.value_dim = 16;
+  t.problem.lane = Lane::kBf16;
+  t.Allocate();
+  const NumericProfile flash = FindVariant("flash").value().numeric;
+  for (const ProbeKind kind : {ProbeKind::kCancel, ProbeKind::kPrefix}) {
+    FillWithProbe(kind, 3, &t);
+    const auto expected =
+        ProbeExpectation(kind, t.problem, t.inputs, flash, 3, nullptr);
+    const auto answer = [&](int64_t key, int times) {
+      for (int64_t c = 0; c < 16; ++c) {
+        double sum = 0, count = 0;
+        for (int64_t j = 0; j < 4096; ++j) {
+          const int weight = j == key ? times : 1;
+          sum += weight * static_cast<double>(ProbeElement(kind, t.problem, 3,
+                                                           2, {0, 0, j, c}));
+          count += weight;
+        }
+        t.SetOutput(static_cast<size_t>(c), sum / count);
+      }
+      return JudgeProbe(expected, nullptr, t.ProducedO()).Passed();
+    };
+    EXPECT_TRUE(answer(0, 1));
+    for (const int64_t key : {int64_t{0}, int64_t{1000}, int64_t{4095}}) {
+      EXPECT_FALSE(answer(key, 0)) << key;
+      EXPECT_FALSE(answer(key, 2)) << key;
+    }
+  }
+}
+
+TEST(Probes, SayWhyTheyProveNothing) {
+  AttentionForwardProblem p;
+  p.kv_len = 8;
+  const NumericProfile cpu = FindVariant("cpu").value().numeric;
+  EXPECT_EQ(WhyNotProbe(ProbeKind::kSelect, p, cpu), "");
+  p.softcap = 2;
+  EXPECT_EQ(WhyNotProbe(ProbeKind::kCancel, p, cpu), "");
+  EXPECT_NE(WhyNotProbe(ProbeKind::kSelect, p, cpu), "");
+  p.softcap = 50;
+  EXPECT_EQ(WhyNotProbe(ProbeKind::kSelect, p, cpu), "");
+  NumericProfile bf16_sums = cpu;
+  bf16_sums.acc_pv.kind = Accumulator::Kind::kBf16;
+  EXPECT_NE(WhyNotProbe(ProbeKind::kCancel, p, bf16_sums), "");
+  EXPECT_TRUE(FindProbe("cancel").ok());
+  EXPECT_FALSE(FindProbe("cancell").ok());
+}
+
+}  // namespace
+}  // namespace lockstep::verify
