@@ -320,7 +320,7 @@ inline constexpr MutantInfo kAttentionForwardMutants[] = {
      A "sq=1 skv=9 d=4 lane=bf16"},
     {"attn.nan_swallowed", kOp, "softmax", Fault::kNanSwallowed, "exact",
      nullptr, 0, "a NaN score counts as masked",
-     A "sq=1 skv=4 d=4 fill=normal:1+k.special:0.5"},
+     A "sq=1 skv=4 d=4 fill=normal:1+k.special:0.2 seed=5"},
     {"attn.empty_row_mean", kOp, "softmax", Fault::kEmptyRowMean, "exact",
      nullptr, 0, "an empty row holds the mean of V",
      A "sq=2 skv=2 d=4 valid_q=1"},

@@ -33,6 +33,7 @@ Verb AddReplay(CLI::App* program);
 Verb AddList(CLI::App* program);
 Verb AddEnv(CLI::App* program);
 Verb AddExport(CLI::App* program);
+Verb AddSelftest(CLI::App* program);
 
 // "lockstep: message" on stderr; returns `code`.
 int Fail(const std::string& message, int code = kExitUsage);

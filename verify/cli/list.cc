@@ -4,10 +4,14 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <sstream>
+#include <string>
 
 #include "optimized/plan.h"
 #include "verify/cli/cli.h"
 #include "verify/json_text.h"
+#include "verify/mutants.h"
+#include "verify/profile.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -46,8 +50,30 @@ std::vector<Entry> ListTargets() {
 
 std::vector<Entry> ListProfiles() {
   std::vector<Entry> entries;
-  for (const Profile& profile : Profiles()) {
-    entries.push_back({profile.name, profile.description, Json::object()});
+  for (const NumericProfile& profile : BuiltinProfiles()) {
+    Json fields = Json::object();
+    std::istringstream lines(ProfileText(profile));
+    for (std::string line; std::getline(lines, line);) {
+      const size_t equals = line.find(" = ");
+      fields[line.substr(0, equals)] = line.substr(equals + 3);
+    }
+    entries.push_back(
+        {profile.name, profile.description, {{"fields", fields}}});
+  }
+  return entries;
+}
+
+std::vector<Entry> ListMutants() {
+  std::vector<Entry> entries;
+  for (const MutantInfo& info : Mutants()) {
+    entries.push_back({info.name,
+                       info.breaks,
+                       {{"op", info.op},
+                        {"family", info.family},
+                        {"base", info.base},
+                        {"dial", info.dial ? Json(info.dial) : Json()},
+                        {"severity", info.severity},
+                        {"pattern", info.pattern}}});
   }
   return entries;
 }
@@ -101,9 +127,11 @@ Result<std::vector<Entry>> List(const std::string& what,
   if (what == "ops") return ListOps();
   if (what == "targets") return ListTargets();
   if (what == "profiles") return ListProfiles();
+  if (what == "mutants") return ListMutants();
   if (what == "families") return ListFamilies();
-  return Status::Error("list '" + what +
-                       "': want ops, targets, profiles, families or cases");
+  return Status::Error(
+      "list '" + what +
+      "': want ops, targets, profiles, families, mutants or cases");
 }
 
 int Print(const std::vector<Entry>& entries, bool as_json) {
@@ -127,7 +155,7 @@ int Print(const std::vector<Entry>& entries, bool as_json) {
 
 Verb AddList(CLI::App* program) {
   CLI::App* app = program->add_subcommand(
-      "list", "Names of ops, targets, profiles, families, cases");
+      "list", "Names of ops, targets, profiles, families, mutants, cases");
   app->footer(
       "Examples:\n"
       "  lockstep list targets\n"
@@ -138,7 +166,8 @@ Verb AddList(CLI::App* program) {
     bool json = false;
   };
   auto a = std::make_shared<Arguments>();
-  app->add_option("WHAT", a->what, "ops, targets, profiles, families, cases")
+  app->add_option("WHAT", a->what,
+                  "ops, targets, profiles, families, mutants, cases")
       ->required();
   app->add_option("FILE", a->file, "Case file, for cases");
   app->add_flag("--json", a->json, "Whole records, as JSON");

@@ -336,7 +336,9 @@ float AttentionArithmetic::LogSumExp(float l, float m, float shift) const {
   if (l == 0.0f) return -kInf;
   if (contract_) {
     const float scaled = l * std::ldexp(1.0f, -static_cast<int>(shift));
-    if (!(scaled > 0) || scaled == kInf) return scaled > 0 ? kInf : l - l;
+    if (!(scaled > 0) || scaled == kInf) {
+      return scaled > 0 ? kInf : std::numeric_limits<float>::quiet_NaN();
+    }
     const auto split = reference::SplitForLog2(scaled);
     const float log2 = (m + split.k) + reference::Log2Core(split.z);
     return dial_.Is(Fault::kLseLog2) ? log2
@@ -352,6 +354,7 @@ float AttentionArithmetic::LogSumExp(float l, float m, float shift) const {
     lse = (m * static_cast<float>(factor_) + log2) * static_cast<float>(kLn2);
   }
   if (dial_.Is(Fault::kLseLog2)) lse *= static_cast<float>(kLog2E);
+  if (lse != lse) return std::numeric_limits<float>::quiet_NaN();
   return lse + 0.0f;
 }
 

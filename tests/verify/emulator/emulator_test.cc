@@ -258,6 +258,24 @@ TEST(Mutants, EveryRowShowsOnItsSmallestPattern) {
   }
 }
 
+TEST(Mutants, SingleKeyFaultsShowAt131072Keys) {
+  const Case c = ParseCase(
+                     "attention_forward sq=1 skv=131072 d=2 dv=2 mask=causal "
+                     "align=131070")
+                     .value();
+  const AttentionForwardData data = DataOf(c);
+  const std::vector<uint32_t> truth = Truth(c, data);
+  for (const char* name :
+       {"attn.drop_last_key", "attn.drop_first_key", "attn.leak_masked_key",
+        "attn.double_edge_key", "attn.v_row_off_by_one"}) {
+    Mutant mutant = ParseMutant(name).value();
+    mutant.variant.tile_kv = 64;
+    EXPECT_EQ(FirstDifference(RunSequence(mutant, {}, {c}), truth), "");
+    EXPECT_NE(FirstDifference(RunSequence(mutant, mutant.dial, {c}), truth), "")
+        << name;
+  }
+}
+
 TEST(Mutants, NamesFaultsAndDialsAreUniqueAndWhole) {
   std::set<std::string> names;
   std::set<Fault> faults;

@@ -1,0 +1,164 @@
+// The selftest's tables and JSON.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "verify/json_text.h"
+#include "verify/selftest/selftest.h"
+
+namespace lockstep::verify {
+namespace {
+
+std::string Format(const char* format, double x) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, x);
+  return text;
+}
+
+std::string Pad(std::string text, size_t width) {
+  text.resize(std::max(width, text.size() + 1), ' ');
+  return text;
+}
+
+struct Family {
+  int64_t total = 0;
+  int64_t killed = 0;
+};
+
+// Wilson's 95 % interval of a rate.
+std::pair<double, double> Wilson(const Family& family) {
+  const auto n = static_cast<double>(family.total);
+  const double rate = static_cast<double>(family.killed) / n;
+  const double z2 = 1.96 * 1.96;
+  const double centre = rate + z2 / (2 * n);
+  const double half =
+      1.96 * std::sqrt(rate * (1 - rate) / n + z2 / (4 * n * n));
+  return {std::max(0.0, (centre - half) / (1 + z2 / n)),
+          std::min(1.0, (centre + half) / (1 + z2 / n))};
+}
+
+std::map<std::string, Family> Families(const SelftestResult& result) {
+  std::map<std::string, Family> families;
+  for (const KillRow& row : result.kills) {
+    Family& family = families[row.mutant->family];
+    ++family.total;
+    family.killed += row.Killed();
+  }
+  return families;
+}
+
+std::string KillLine(const KillRow& row) {
+  std::string line = Pad(row.mutant->name, 34);
+  for (size_t t = 0; t < kProofTiers; ++t) {
+    line += Pad(row.killed[t] ? "kill" : ".", 11);
+  }
+  for (size_t r = 0; r < kForeignRules; ++r) {
+    line += Pad(row.foreign[r] ? "kill" : ".", 11);
+  }
+  return line + Pad(std::to_string(row.cases), 6) + Format("%.3f", row.seconds);
+}
+
+}  // namespace
+
+std::string SelftestText(const SelftestResult& result) {
+  std::string text = Pad("mutant", 34);
+  for (size_t t = 0; t < kProofTiers; ++t) {
+    text += Pad(ProofTierName(static_cast<ProofTier>(t)), 11);
+  }
+  for (size_t r = 0; r < kForeignRules; ++r) {
+    text += Pad(ForeignRuleName(static_cast<ForeignRule>(r)), 11);
+  }
+  text += "cases seconds\n";
+  for (const KillRow& row : result.kills) text += KillLine(row) + "\n";
+  text += "\n";
+  for (const auto& [name, family] : Families(result)) {
+    const auto [low, high] = Wilson(family);
+    text += Pad(name, 10) + std::to_string(family.killed) + " of " +
+            std::to_string(family.total) + " killed, 95 % interval " +
+            Format("%.2f", low) + " to " + Format("%.2f", high) + "\n";
+  }
+  text += "\nmutants: " + std::to_string(result.Killed()) + " of " +
+          std::to_string(result.kills.size()) + " killed, slowest " +
+          Format("%.2f", result.SlowestKill()) + " s; foreign rules:";
+  for (size_t r = 0; r < kForeignRules; ++r) {
+    const auto rule = static_cast<ForeignRule>(r);
+    text += std::string(" ") + ForeignRuleName(rule) + " " +
+            std::to_string(result.KilledByRule(rule));
+    if (result.rejects_correct[r]) text += " (rejects a correct kernel, too)";
+  }
+  for (const KillRow& row : result.kills) {
+    if (!row.Killed()) {
+      text += std::string("\nsurvivor: ") + row.mutant->name + "  " +
+              row.mutant->pattern;
+    }
+  }
+  text += "\nzoo: " + std::to_string(result.zoo_variants) + " variants, " +
+          std::to_string(result.zoo_cases) + " cases, " +
+          std::to_string(result.proof_false_alarms) + " proof alarms, " +
+          std::to_string(result.statistics_false_alarms) +
+          " suspicious cases, " + Format("%.1f", result.zoo_seconds) + " s\n";
+  for (const ZooAlarm& alarm : result.alarms) {
+    text += "alarm: " + alarm.variant + "  " + alarm.line + "  " + alarm.what +
+            "\n";
+  }
+  return text;
+}
+
+std::string SelftestJson(const SelftestResult& result) {
+  Json rules = Json::object();
+  Json rejects_correct = Json::array();
+  for (size_t r = 0; r < kForeignRules; ++r) {
+    const auto rule = static_cast<ForeignRule>(r);
+    rules[ForeignRuleName(rule)] = result.KilledByRule(rule);
+    if (result.rejects_correct[r]) {
+      rejects_correct.push_back(ForeignRuleName(rule));
+    }
+  }
+  Json survivors = Json::array();
+  Json kills = Json::array();
+  for (const KillRow& row : result.kills) {
+    if (!row.Killed()) survivors.push_back(row.mutant->name);
+    Json tiers = Json::array();
+    for (size_t t = 0; t < kProofTiers; ++t) {
+      if (row.killed[t]) tiers.push_back(ProofTierName(ProofTier(t)));
+    }
+    Json foreign = Json::array();
+    for (size_t r = 0; r < kForeignRules; ++r) {
+      if (row.foreign[r]) foreign.push_back(ForeignRuleName(ForeignRule(r)));
+    }
+    kills.push_back({{"mutant", row.mutant->name},
+                     {"family", row.mutant->family},
+                     {"tiers", tiers},
+                     {"rules", foreign},
+                     {"cases", row.cases},
+                     {"seconds", row.seconds},
+                     {"case", row.by},
+                     {"envelope_case", row.envelope_by}});
+  }
+  Json alarms = Json::array();
+  for (const ZooAlarm& alarm : result.alarms) {
+    alarms.push_back({{"variant", alarm.variant},
+                      {"case", alarm.line},
+                      {"what", alarm.what}});
+  }
+  const Json json = {
+      {"kind", "selftest"},
+      {"mutants_total", result.kills.size()},
+      {"mutants_killed", result.Killed()},
+      {"survivors", survivors},
+      {"slowest_kill_s", result.SlowestKill()},
+      {"zoo_variants", result.zoo_variants},
+      {"zoo_cases", result.zoo_cases},
+      {"proof_false_alarms", result.proof_false_alarms},
+      {"statistics_false_alarms", result.statistics_false_alarms},
+      {"rules", rules},
+      {"rules_rejecting_correct", rejects_correct},
+      {"kills", kills},
+      {"alarms", alarms}};
+  return DumpJson(json, 2);
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,395 @@
+#include "verify/selftest/selftest.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "reference/attention_forward.h"
+#include "verify/emulator/attention_forward.h"
+#include "verify/envelope.h"
+#include "verify/inputs.h"
+#include "verify/oracle/attention_forward.h"
+#include "verify/small_case.h"
+#include "verify/tensor.h"
+#include "verify/zoo.h"
+
+namespace lockstep::verify {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Reference on cases of at most this many multiply-adds; the envelope alone
+// judges larger ones.
+constexpr int64_t kReferenceWork = 40000000;
+
+// One case, its inputs, and outputs as numbers.
+struct Scene {
+  Case request;
+  AttentionForwardData data;
+};
+
+using Buffers = AttentionForwardOutputBuffers;
+
+Result<Scene> Open(const Case& request) {
+  Result<AttentionForwardData> data = Materialise(request, {});
+  if (!data.ok()) return data.status();
+  return Scene{request, std::move(data.value())};
+}
+
+Result<Buffers> Emulate(const Scene& scene, AttentionEmulator* emulator) {
+  Result<Buffers> out = AllocateOutputs(scene.request.attention_forward(), 0);
+  if (out.ok()) {
+    emulator->Run(scene.data.problem, scene.data.inputs, out->view());
+  }
+  return out;
+}
+
+int64_t Work(const AttentionForwardProblem& p) {
+  return p.batch * p.q_heads * p.q_len * p.kv_len * (p.head_dim + p.value_dim);
+}
+
+// Elements of o, then of lse, as bits; NaNs canonical.
+std::vector<uint32_t> Bits(const AttentionForwardProblem& p, const Buffers& x) {
+  const AttentionForwardOutputs view = x.view();
+  std::vector<uint32_t> bits;
+  const auto push = [&](float value, uint32_t word) {
+    bits.push_back(value != value && word != kPoisonF32 && word != kPoisonBf16
+                       ? kCanonicalNaNBits
+                       : word);
+  };
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      for (int64_t i = 0; i < p.q_len; ++i) {
+        for (int64_t c = 0; c < p.value_dim; ++c) {
+          if (p.lane == Lane::kF32) {
+            const float o = view.o.As<float>()(b, h, i, c);
+            push(o, std::bit_cast<uint32_t>(o));
+          } else {
+            const Bf16 o = view.o.As<Bf16>()(b, h, i, c);
+            push(ToFloat(o), o.bits);
+          }
+        }
+        const float lse = view.lse(b, h, i);
+        push(lse, std::bit_cast<uint32_t>(lse));
+      }
+    }
+  }
+  return bits;
+}
+
+std::vector<double> Numbers(const AttentionForwardProblem& p,
+                            const LaneView& o) {
+  std::vector<double> numbers;
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      for (int64_t i = 0; i < p.q_len; ++i) {
+        for (int64_t c = 0; c < p.value_dim; ++c) {
+          numbers.push_back(double{p.lane == Lane::kF32
+                                       ? o.As<float>()(b, h, i, c)
+                                       : ToFloat(o.As<Bf16>()(b, h, i, c))});
+        }
+      }
+    }
+  }
+  return numbers;
+}
+
+struct EnvelopeVerdict {
+  bool outside = false;
+  bool unlikely = false;
+  std::string what;
+};
+
+EnvelopeVerdict JudgeByEnvelope(const Scene& scene,
+                                const NumericProfile& profile,
+                                const Buffers& out,
+                                std::vector<double>* truth_of_o) {
+  const AttentionForwardProblem& p = scene.data.problem;
+  const double elements = static_cast<double>(p.batch * p.q_heads * p.q_len) *
+                          static_cast<double>(p.value_dim + 1);
+  const AttentionEnvelope envelope(profile, p, elements, 1e-6);
+  oracle::TruthOptions options;
+  options.threads = 1;
+  const oracle::AttentionTruth truth = oracle::ComputeTruth(
+      p, scene.data.inputs, envelope.error_model(), options);
+  if (truth_of_o) *truth_of_o = truth.o;
+  const EnvelopeResult o =
+      JudgeOutput(envelope, truth, nullptr, out.o.const_view());
+  const EnvelopeResult lse = JudgeLse(
+      envelope, truth, nullptr,
+      {out.view().lse.data, out.view().lse.shape, out.view().lse.strides});
+  EnvelopeVerdict verdict;
+  verdict.outside = !o.Passed() || !lse.Passed();
+  verdict.unlikely = o.Suspicious() || lse.Suspicious();
+  if (verdict.outside) {
+    verdict.what = std::to_string(o.outside) + " of o, " +
+                   std::to_string(lse.outside) + " of lse outside";
+  }
+  return verdict;
+}
+
+// The same case for a base whose profile claims a lane.
+Case InLane(Case c, const NumericProfile& profile) {
+  if (profile.lane && !profile.exact) {
+    std::get<AttentionForwardCase>(c.op).lane = *profile.lane;
+  }
+  return c;
+}
+
+// One mutant before all tiers: in its own base, and in one that claims a
+// profile only.
+class Trialist {
+ public:
+  explicit Trialist(const Mutant& mutant)
+      : mutant_(mutant),
+        exact_(mutant.variant, mutant.dial),
+        bounded_variant_(mutant.variant.numeric.exact
+                             ? FindVariant("cpu").value()
+                             : mutant.variant),
+        bounded_(bounded_variant_, mutant.dial),
+        flash_(FlashOf(mutant), mutant.dial),
+        baseline_(FindVariant("flash").value()) {
+    row_.mutant = mutant.info;
+  }
+
+  const KillRow& row() const { return row_; }
+
+  // Judges the last call of a sequence. Errors: the case cannot be opened.
+  Status Try(const std::vector<Case>& sequence, const std::string& line,
+             Clock::time_point start) {
+    const bool killed_before = row_.Killed();
+    if (!killed_before) ++row_.cases;
+    for (size_t i = 0; i < sequence.size(); ++i) {
+      const Status status = TryCall(sequence[i], i + 1 == sequence.size());
+      if (!status.ok()) return status;
+    }
+    if (row_.Killed() && !killed_before) {
+      row_.seconds = SecondsSince(start);
+      row_.by = line;
+    }
+    if (row_.killed[1] && row_.envelope_by.empty()) row_.envelope_by = line;
+    return {};
+  }
+
+  // An ordinary case: the envelope and the foreign rules, side by side.
+  Status TryOrdinary(const Case& call) {
+    const NumericProfile& profile = flash_.variant().numeric;
+    Result<Scene> scene = Open(InLane(call, profile));
+    if (!scene.ok()) return scene.status();
+    const Result<Buffers> out = Emulate(scene.value(), &flash_);
+    if (!out.ok()) return out.status();
+    const Result<Buffers> baseline = Emulate(scene.value(), &baseline_);
+    if (!baseline.ok()) return baseline.status();
+    RuleInput input;
+    if (JudgeByEnvelope(scene.value(), profile, out.value(), &input.truth)
+            .outside) {
+      Kill(ProofTier::kOrdinary);
+    }
+    const AttentionForwardProblem& p = scene->data.problem;
+    input.lane = p.lane;
+    input.baseline = Numbers(p, baseline->o.const_view());
+    input.produced = Numbers(p, out->o.const_view());
+    const auto passes = PassesForeignRules(input);
+    for (size_t r = 0; r < kForeignRules; ++r) {
+      row_.foreign[r] = row_.foreign[r] || !passes[r];
+    }
+    return {};
+  }
+
+ private:
+  // The kernel that ordinary cases meet: tiles as they are in use.
+  static AttentionVariant FlashOf(const Mutant& mutant) {
+    AttentionVariant variant = mutant.variant.numeric.exact
+                                   ? FindVariant("flash").value()
+                                   : mutant.variant;
+    variant.tile_q = 64;
+    variant.tile_kv = 64;
+    return variant;
+  }
+
+  void Kill(ProofTier tier) { row_.killed[static_cast<size_t>(tier)] = true; }
+
+  Status TryCall(const Case& call, bool judge) {
+    if (mutant_.variant.numeric.exact) {
+      const Status status = TryExact(call, judge);
+      if (!status.ok()) return status;
+    }
+    Result<Scene> scene = Open(InLane(call, bounded_variant_.numeric));
+    if (!scene.ok()) return scene.status();
+    Result<Buffers> out = Emulate(scene.value(), &bounded_);
+    if (!out.ok()) return out.status();
+    if (!judge) return {};
+    if (JudgeByEnvelope(scene.value(), bounded_variant_.numeric, out.value(),
+                        nullptr)
+            .outside) {
+      Kill(ProofTier::kEnvelope);
+    }
+    return {};
+  }
+
+  Status TryExact(const Case& call, bool judge) {
+    Result<Scene> scene = Open(call);
+    if (!scene.ok()) return scene.status();
+    const AttentionForwardProblem& p = scene->data.problem;
+    Result<Buffers> out = Emulate(scene.value(), &exact_);
+    if (!out.ok()) return out.status();
+    if (!judge || Work(p) > kReferenceWork) return {};
+    Result<Buffers> want = AllocateOutputs(call.attention_forward(), 0);
+    if (!want.ok()) return want.status();
+    reference::AttentionForward(p, scene->data.inputs, want->view());
+    if (Bits(p, out.value()) != Bits(p, want.value())) Kill(ProofTier::kBits);
+    Result<Buffers> again = Emulate(scene.value(), &exact_);
+    if (!again.ok()) return again.status();
+    if (Bits(p, out.value()) != Bits(p, again.value()) ||
+        out->Unwritten() > 0 || !out->GuardsIntact()) {
+      Kill(ProofTier::kInvariance);
+    }
+    return {};
+  }
+
+  Mutant mutant_;
+  AttentionEmulator exact_;
+  AttentionVariant bounded_variant_;
+  AttentionEmulator bounded_;
+  AttentionEmulator flash_;
+  AttentionEmulator baseline_;
+  KillRow row_;
+};
+
+Status TryOrdinaryLines(const SelftestOptions& options, Trialist* trialist) {
+  for (const std::string& line : options.ordinary) {
+    const Result<Case> c = ParseCase(line);
+    if (!c.ok()) return Status::Error("'" + line + "': " + c.message());
+    const Status status = trialist->TryOrdinary(c.value());
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+// The mutant's pattern under several seeds, then the ordinary cases.
+Result<KillRow> TryMutant(const MutantInfo& info,
+                          const SelftestOptions& options) {
+  const Clock::time_point start = Clock::now();
+  const Result<Mutant> mutant = ParseMutant(info.name);
+  if (!mutant.ok()) return mutant.status();
+  Trialist trialist(mutant.value());
+  Result<std::vector<Case>> sequence = ParseCaseSequence(info.pattern);
+  if (!sequence.ok()) return sequence.status();
+  for (int64_t v = 0;
+       v <= options.variations && SecondsSince(start) < options.seconds_each;
+       ++v) {
+    for (Case& c : sequence.value()) {
+      if (v > 0) c.seed += 1 + options.seed;
+    }
+    const Status status =
+        trialist.Try(sequence.value(), MinimalLine(sequence.value()), start);
+    if (!status.ok()) return status;
+  }
+  const Status status = TryOrdinaryLines(options, &trialist);
+  if (!status.ok()) return status;
+  return trialist.row();
+}
+
+void TryZooCase(const AttentionVariant& variant, uint64_t seed,
+                SelftestResult* result) {
+  const Result<Case> c = ParseCase(SmallCaseLine(seed, variant.numeric.lane));
+  if (!c.ok()) return;
+  Result<Scene> scene = Open(c.value());
+  if (!scene.ok()) return;
+  AttentionEmulator emulator(variant);
+  const Result<Buffers> out = Emulate(scene.value(), &emulator);
+  if (!out.ok()) return;
+  EnvelopeVerdict verdict =
+      JudgeByEnvelope(scene.value(), variant.numeric, out.value(), nullptr);
+  if (variant.numeric.exact) {
+    Result<Buffers> want = AllocateOutputs(c->attention_forward(), 0);
+    if (!want.ok()) return;
+    reference::AttentionForward(scene->data.problem, scene->data.inputs,
+                                want->view());
+    if (Bits(scene->data.problem, out.value()) !=
+        Bits(scene->data.problem, want.value())) {
+      verdict.outside = true;
+      verdict.what += " bits differ";
+    }
+  }
+  ++result->zoo_cases;
+  result->statistics_false_alarms += verdict.unlikely;
+  if (!verdict.outside) return;
+  ++result->proof_false_alarms;
+  if (result->alarms.size() < 20) {
+    result->alarms.push_back(
+        {variant.name(), MinimalLine(c.value()), verdict.what});
+  }
+}
+
+}  // namespace
+
+const char* ProofTierName(ProofTier tier) {
+  constexpr const char* kNames[] = {"bits", "envelope", "invariance",
+                                    "ordinary"};
+  return kNames[static_cast<size_t>(tier)];
+}
+
+bool KillRow::Killed() const {
+  return std::any_of(killed.begin(), killed.end(), [](bool k) { return k; });
+}
+
+int64_t SelftestResult::Killed() const {
+  return std::count_if(kills.begin(), kills.end(),
+                       [](const KillRow& row) { return row.Killed(); });
+}
+
+double SelftestResult::SlowestKill() const {
+  double slowest = 0;
+  for (const KillRow& row : kills) slowest = std::max(slowest, row.seconds);
+  return slowest;
+}
+
+int64_t SelftestResult::KilledByRule(ForeignRule rule) const {
+  return std::count_if(kills.begin(), kills.end(), [&](const KillRow& row) {
+    return row.foreign[static_cast<size_t>(rule)];
+  });
+}
+
+bool SelftestResult::Passed() const {
+  return !kills.empty() && Killed() == static_cast<int64_t>(kills.size()) &&
+         zoo_cases > 0 && proof_false_alarms == 0;
+}
+
+Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
+  SelftestResult result;
+  for (const MutantInfo& info : Mutants()) {
+    Result<KillRow> row = TryMutant(info, options);
+    if (!row.ok()) return row.status();
+    result.kills.push_back(std::move(row.value()));
+    if (options.progress) options.progress(info.name);
+  }
+  Mutant correct;
+  correct.variant = FindVariant("exact").value();
+  Trialist trialist(correct);
+  const Status status = TryOrdinaryLines(options, &trialist);
+  if (!status.ok()) return status;
+  result.rejects_correct = trialist.row().foreign;
+  result.proof_false_alarms += trialist.row().Killed();
+  const Clock::time_point start = Clock::now();
+  const auto variants = AttentionZoo();
+  result.zoo_variants = static_cast<int64_t>(variants.size());
+  for (int64_t n = 0; n < options.zoo_cases; ++n) {
+    TryZooCase(variants[static_cast<size_t>(n) % variants.size()],
+               options.seed * 1000003 + static_cast<uint64_t>(n), &result);
+    if (options.progress && n % 1000 == 999) {
+      options.progress("zoo " + std::to_string(n + 1));
+    }
+  }
+  result.zoo_seconds = SecondsSince(start);
+  return result;
+}
+
+}  // namespace lockstep::verify

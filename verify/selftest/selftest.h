@@ -1,0 +1,82 @@
+// Lockstep judged by itself: which tier, and which foreign rule, kills which
+// known bug, and whether a proof tier ever accuses a correct kernel.
+#ifndef LOCKSTEP_VERIFY_SELFTEST_SELFTEST_H_
+#define LOCKSTEP_VERIFY_SELFTEST_SELFTEST_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "reference/contract/status.h"
+#include "verify/mutants.h"
+#include "verify/selftest/foreign_rules.h"
+
+namespace lockstep::verify {
+
+// Tiers that prove. kBits judges the mutant in the contract's arithmetic;
+// kEnvelope the same bug in a base that claims a profile only; kOrdinary is
+// kEnvelope on the ordinary cases alone, as the foreign rules are.
+enum class ProofTier : uint8_t { kBits, kEnvelope, kInvariance, kOrdinary };
+inline constexpr size_t kProofTiers = 4;
+const char* ProofTierName(ProofTier tier);
+
+struct SelftestOptions {
+  // Cases such as a kernel author would try, of ordinary random data: every
+  // foreign rule is judged on these, by a bf16 flash kernel with the bug.
+  std::vector<std::string> ordinary;
+  int64_t variations = 40;     // of the pattern, by seed
+  double seconds_each = 60;    // per mutant
+  int64_t zoo_cases = 100000;  // judged, all variants together
+  uint64_t seed = 0;
+  std::function<void(const std::string&)> progress;  // may be null
+};
+
+struct KillRow {
+  const MutantInfo* mutant = nullptr;
+  std::array<bool, kProofTiers> killed{};
+  std::array<bool, kForeignRules> foreign{};
+  int64_t cases = 0;   // until the first kill
+  double seconds = 0;  // the same
+  std::string by;      // case line of the first kill
+  std::string envelope_by;
+
+  bool Killed() const;
+};
+
+struct ZooAlarm {
+  std::string variant;
+  std::string line;
+  std::string what;
+};
+
+struct SelftestResult {
+  std::vector<KillRow> kills;
+  int64_t zoo_variants = 0;
+  int64_t zoo_cases = 0;
+  int64_t proof_false_alarms = 0;
+  int64_t statistics_false_alarms = 0;  // cases with an unlikely element
+  double zoo_seconds = 0;
+  std::vector<ZooAlarm> alarms;  // the first few
+  // Rules that reject a correct flash kernel on the ordinary cases: their
+  // kills are worth nothing.
+  std::array<bool, kForeignRules> rejects_correct{};
+
+  int64_t Killed() const;
+  double SlowestKill() const;
+  int64_t KilledByRule(ForeignRule rule) const;
+  // Every mutant killed, no proof-tier alarm, something judged.
+  bool Passed() const;
+};
+
+// Errors: a line that is no case.
+Result<SelftestResult> RunSelftest(const SelftestOptions& options);
+
+// The tables a person reads, and the keys of docs/cli.md as JSON.
+std::string SelftestText(const SelftestResult& result);
+std::string SelftestJson(const SelftestResult& result);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_SELFTEST_SELFTEST_H_
