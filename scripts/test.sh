@@ -33,8 +33,9 @@ second_compiler() (
 address_and_undefined() (
   export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
   export UBSAN_OPTIONS=print_stacktrace=1
-  build asan-ubsan && ctest --preset asan-ubsan -L unit -LE slow \
-    --no-tests=error &&
+  build asan-ubsan &&
+    ctest --preset asan-ubsan -R canary_sanitizer --no-tests=error &&
+    ctest --preset asan-ubsan -L unit -LE slow --no-tests=error &&
     build/asan-ubsan/bin/lockstep verify --cases data/cases/smoke.cases
 )
 
@@ -43,7 +44,8 @@ address_and_undefined() (
 threads() (
   export OMP_TOOL_LIBRARIES=libarcher.so OMP_NUM_THREADS=2
   export TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1
-  build tsan lockstep &&
+  build tsan lockstep canary_sanitizer &&
+    ctest --preset tsan -R canary_sanitizer --no-tests=error &&
     build/tsan/bin/lockstep verify --cases data/cases/smoke.cases --threads 2
 )
 
