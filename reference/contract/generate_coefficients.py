@@ -15,7 +15,7 @@ machine: the output is the same byte for byte, and a test compares it.
 The BOUNDS table is measured, not derived: `elementary_sweep --oracle` prints
 it from all 2^32 arguments. After a change of a coefficient: run this script,
 build, `elementary_sweep --oracle`, mend the table, run this script again,
-`elementary_sweep --write --side=scalar`.
+`elementary_sweep --write --side=scalar_fma`.
 """
 
 import contextlib

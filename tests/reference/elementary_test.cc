@@ -1,0 +1,161 @@
+// Special values and single facts of the scalar elementary functions. All
+// arguments are walked over by elementary_sweep.
+#include "reference/elementary.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "reference/contract/numerics.h"
+#include "tests/support/elementary_oracle.h"
+#include "tests/support/elementary_sides.h"
+
+namespace lockstep::reference {
+namespace {
+
+using elementary::Function;
+using elementary::kFunctions;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kMaxFloat = std::numeric_limits<float>::max();
+constexpr float kTiniest = 0x1p-149f;
+
+uint32_t Bits(float x) { return std::bit_cast<uint32_t>(x); }
+float FromBits(uint32_t bits) { return std::bit_cast<float>(bits); }
+
+// One result of a side, through its kernel.
+float ResultOf(const elementary::Side& side, int function, uint32_t argument) {
+  uint32_t bits[elementary::kChunk];
+  side.kernels[function](argument, bits);
+  return FromBits(bits[0]);
+}
+
+// The error at the stated worst argument is the stated bound, rounded up.
+bool ShowsItsBound(const elementary::Side& side, int function) {
+  const auto name = static_cast<Function>(function);
+  const ElementaryBound bound = elementary::BoundOf(name);
+  const float x = FromBits(bound.witness);
+  const double ulp =
+      elementary::UlpError(name, x, ResultOf(side, function, bound.witness));
+  return std::fabs(std::ceil(ulp * 1000.0) / 1000.0 - bound.max_ulp) < 1e-9;
+}
+
+TEST(Elementary, WitnessesShowTheStatedBounds) {
+  for (int f = 0; f < kFunctions; ++f) {
+    if (elementary::BoundOf(static_cast<Function>(f)).max_ulp == 0.0) continue;
+    EXPECT_TRUE(ShowsItsBound(elementary::ScalarSide(), f))
+        << elementary::kFunctionNames[f];
+  }
+}
+
+TEST(Elementary, WitnessesExposeOneWrongCoefficientBit) {
+  for (int f = 0; f < kFunctions; ++f) {
+    if (elementary::BoundOf(static_cast<Function>(f)).max_ulp == 0.0) continue;
+    EXPECT_FALSE(ShowsItsBound(elementary::PlantedSide(), f))
+        << elementary::kFunctionNames[f];
+  }
+}
+
+TEST(Elementary, NaNBecomesCanonical) {
+  for (const uint32_t nan : {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xff800001u,
+                             0x7fffffffu, 0xffffffffu}) {
+    const float x = FromBits(nan);
+    for (const float y : {Exp2(x), Exp(x), Log2(x), Tanh(x), Sigmoid(x),
+                          RoundToBf16Lane(x), CanonicalNaN(x)}) {
+      EXPECT_EQ(Bits(y), kCanonicalNaNBits) << std::hex << nan;
+    }
+    EXPECT_EQ(RoundToBf16(x).bits, kCanonicalNaNBf16Bits);
+    EXPECT_TRUE(std::isnan(Exp2Core(x)));
+    EXPECT_TRUE(std::isnan(TanhCore(x)));
+    EXPECT_TRUE(std::isnan(Log2Core(x)));
+  }
+}
+
+TEST(Elementary, Exp2IsExactOnIntegers) {
+  for (int n = -149; n <= 127; ++n) {
+    EXPECT_EQ(Exp2(static_cast<float>(n)), std::ldexp(1.0f, n)) << n;
+  }
+}
+
+TEST(Elementary, Exp2AndExpAtTheEnds) {
+  EXPECT_EQ(Exp2(128.0f), kInf);
+  EXPECT_LT(Exp2(std::nextafter(128.0f, 0.0f)), kInf);
+  EXPECT_EQ(Exp2(-150.0f), 0.0f);  // a tie, to even
+  EXPECT_EQ(Exp2(std::nextafter(-150.0f, 0.0f)), kTiniest);
+  EXPECT_EQ(Exp(88.72284f), kInf);
+  EXPECT_LT(Exp(88.72283f), kInf);
+  for (float (*f)(float) : {Exp2, Exp}) {
+    EXPECT_EQ(f(kInf), kInf);
+    EXPECT_EQ(f(kMaxFloat), kInf);
+    EXPECT_EQ(Bits(f(-kInf)), 0u);
+    EXPECT_EQ(Bits(f(-kMaxFloat)), 0u);
+    EXPECT_EQ(f(0.0f), 1.0f);
+    EXPECT_EQ(f(-0.0f), 1.0f);
+  }
+}
+
+TEST(Elementary, Log2AtTheEnds) {
+  EXPECT_EQ(Log2(0.0f), -kInf);
+  EXPECT_EQ(Log2(-0.0f), -kInf);
+  EXPECT_EQ(Log2(kInf), kInf);
+  EXPECT_EQ(Bits(Log2(-1.0f)), kCanonicalNaNBits);
+  EXPECT_EQ(Bits(Log2(-kInf)), kCanonicalNaNBits);
+  EXPECT_EQ(Bits(Log2(-kTiniest)), kCanonicalNaNBits);
+  EXPECT_EQ(Bits(Log2(1.0f)), 0u);
+  for (int n = -149; n <= 127; ++n) {
+    EXPECT_EQ(Log2(std::ldexp(1.0f, n)), static_cast<float>(n)) << n;
+  }
+}
+
+TEST(Elementary, Log2SplitStepsAtSqrtHalf) {
+  const float below = FromBits(0x3f3504f3u);  // < sqrt(1/2)
+  EXPECT_EQ(SplitForLog2(below).k, -1.0f);
+  EXPECT_EQ(SplitForLog2(below).z, 2.0f * below);
+  const float above = FromBits(0x3f3504f4u);
+  EXPECT_EQ(SplitForLog2(above).k, 0.0f);
+  EXPECT_EQ(SplitForLog2(above).z, above);
+  EXPECT_EQ(SplitForLog2(kTiniest).k, -149.0f);
+  EXPECT_EQ(SplitForLog2(kTiniest).z, 1.0f);
+  EXPECT_EQ(SplitForLog2(kMaxFloat).k, 128.0f);
+}
+
+TEST(Elementary, TanhKeepsZerosAndSubnormals) {
+  for (const uint32_t bits : {0u, 1u, 0x7fffffu, 0x800000u, 0x34000000u}) {
+    EXPECT_EQ(Bits(Tanh(FromBits(bits))), bits);
+    EXPECT_EQ(Bits(Tanh(FromBits(bits | 0x80000000u))), bits | 0x80000000u);
+  }
+}
+
+TEST(Elementary, TanhSaturatesAtOne) {
+  EXPECT_EQ(Tanh(kInf), 1.0f);
+  EXPECT_EQ(Tanh(-kInf), -1.0f);
+  EXPECT_EQ(Tanh(kMaxFloat), 1.0f);
+  EXPECT_EQ(Tanh(9.1f), 1.0f);
+  EXPECT_LT(Tanh(8.6f), 1.0f);
+}
+
+TEST(Elementary, SigmoidAtTheEnds) {
+  EXPECT_EQ(Sigmoid(0.0f), 0.5f);
+  EXPECT_EQ(Sigmoid(-0.0f), 0.5f);
+  EXPECT_EQ(Sigmoid(kInf), 1.0f);
+  EXPECT_EQ(Bits(Sigmoid(-kInf)), 0u);
+  EXPECT_EQ(Bits(Sigmoid(-kMaxFloat)), 0u);
+  EXPECT_EQ(Sigmoid(-103.0f), kTiniest);
+}
+
+TEST(Elementary, RoundToBf16TiesToEven) {
+  EXPECT_EQ(RoundToBf16(FromBits(0x3f808000u)).bits, 0x3f80);
+  EXPECT_EQ(RoundToBf16(FromBits(0x3f818000u)).bits, 0x3f82);
+  EXPECT_EQ(RoundToBf16(FromBits(0x3f808001u)).bits, 0x3f81);
+  EXPECT_EQ(RoundToBf16(FromBits(0x3f807fffu)).bits, 0x3f80);
+  EXPECT_EQ(RoundToBf16(kMaxFloat).bits, 0x7f80);         // overflow
+  EXPECT_EQ(RoundToBf16(FromBits(0x00008001u)).bits, 1);  // subnormal
+  EXPECT_EQ(RoundToBf16(FromBits(0x80008000u)).bits, 0x8000);
+  EXPECT_EQ(RoundToBf16(-kInf).bits, 0xff80);
+}
+
+}  // namespace
+}  // namespace lockstep::reference
