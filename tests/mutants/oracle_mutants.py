@@ -110,7 +110,7 @@ MUTANTS = (
     ("score_type_ignored", M, "Add(kScorePart, Cause::kScore, rounded);", ""),
     # Probes.
     ("probe_sum_of_all", P,
-     "prefix.sum[static_cast<size_t>(run.begin) * width + c]", ""),
+     "prefix[static_cast<size_t>(run.begin) * width + c]", "0"),
     ("probe_slack_huge", P, "low = 0x1p-21 +", "low = 1 +"),
     ("probe_split_for_all", P,
      "if (profile.normalise == Normalise::kEager || profile.splits != 1) {",
@@ -128,7 +128,8 @@ MUTANTS = (
      "Range(0, problem_.kv_len)"),
     ("causal_off_by_one", S, "return Range(0, position + 1);",
      "return Range(0, position);"),
-    ("chunk_rounds_to_zero", S, "(rest < 0 ? rest + chunk : rest)", "rest"),
+    ("chunk_early", S, "Range(ChunkStart(position, mask.chunk),",
+     "Range(ChunkStart(position + 1, mask.chunk),"),
     ("sink_not_added", O, "sums->weight += p;", ""),
     ("sink_not_in_phi", O,
      "truth->phi_sum[place * dv + c] += phi * std::fabs(o[c]);", ""),

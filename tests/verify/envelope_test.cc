@@ -285,6 +285,19 @@ TEST(Envelope, NonFiniteAndEmptyRowsFollowTheProfile) {
   EXPECT_TRUE(j.L().Passed());
 }
 
+TEST(Envelope, ARowOfNaNMustBeNaN) {
+  Judged j;
+  Causal(Lane::kF32, &j);
+  j.t.Set(0, 3 * 8, kNaN);  // query 3 of head 0
+  RunVariant(FindVariant("cpu").value(), &j);
+  EXPECT_TRUE(j.O().Passed());
+  EXPECT_TRUE(j.L().Passed());
+  j.t.SetOutput(3 * 8 + 2, 0.5);
+  EXPECT_FALSE(j.O().Passed());
+  j.t.lse[3] = 0;
+  EXPECT_FALSE(j.L().Passed());
+}
+
 TEST(Envelope, JudgesSampledRowsAtTheirPlace) {
   Judged j;
   Causal(Lane::kF32, &j);
@@ -381,6 +394,24 @@ TEST(Probes, SeeOneKeyInManyThousand) {
       EXPECT_FALSE(answer(key, 2)) << key;
     }
   }
+}
+
+TEST(Probes, AreExactAtZeroWithoutSplits) {
+  TestProblem t;
+  t.problem.q_len = t.problem.kv_len = 64;
+  t.problem.value_dim = 4;
+  t.problem.masks[0].kind = MaskExpr::Kind::kCausal;
+  t.Allocate();
+  NumericProfile profile = FindVariant("cpu").value().numeric;
+  profile.splits = 1;
+  const auto expected = ProbeExpectation(ProbeKind::kPrefix, t.problem,
+                                         t.inputs, profile, 3, nullptr);
+  int zeros = 0;
+  for (const ValueSet& set : expected) {
+    EXPECT_FALSE(set.lo < 0 && 0 < set.hi);
+    zeros += set.lo == 0 && set.hi == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(zeros, 128);  // every second row
 }
 
 TEST(Probes, SayWhyTheyProveNothing) {
