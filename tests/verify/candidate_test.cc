@@ -46,13 +46,13 @@ TEST(Candidate, BadSpecsAreRefused) {
                            "builtin:reference,threads=2",
                            "builtin:reference@AVX2",
                            "files:",
-                           "mutant:x"}) {
+                           "magic:x"}) {
     EXPECT_FALSE(ParseCandidate(spec).ok()) << spec;
   }
 }
 
 TEST(Candidate, UnknownKindsNameTheKnownOnes) {
-  const auto candidate = ParseCandidate("mutant:x");
+  const auto candidate = ParseCandidate("magic:x");
   ASSERT_FALSE(candidate.ok());
   for (const CandidateKind& kind : CandidateKinds()) {
     EXPECT_NE(candidate.message().find(kind.form), std::string::npos);

@@ -17,6 +17,11 @@ constexpr const char* kFooter =
     "5 vacuous or nothing ran, 6 self-check failed, 77 unsupported here,\n"
     "130 interrupted (docs/verdicts.md).";
 
+std::vector<std::string>& Arguments() {
+  static std::vector<std::string> arguments;
+  return arguments;
+}
+
 // One line, whatever the parser wrote.
 std::string OneLine(std::string text) {
   const size_t end = text.find_last_not_of(" \n");
@@ -53,9 +58,12 @@ int Run(int argc, char** argv) {
 
 }  // namespace
 
+const std::vector<std::string>& CommandArguments() { return Arguments(); }
+
 int Main(int argc, char** argv) {
   // Our code throws nothing; the libraries we use, and memory, may.
   try {
+    Arguments().assign(argv + (argc > 0 ? 1 : 0), argv + argc);
     return Run(argc, argv);
   } catch (const std::bad_alloc&) {
     return Fail("out of memory", kExitSelf);

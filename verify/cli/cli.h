@@ -22,6 +22,9 @@ namespace lockstep::verify::cli {
 // escapes it: foreign exceptions end here.
 int Main(int argc, char** argv);
 
+// The command line as typed, without the program's name; for receipts.
+const std::vector<std::string>& CommandArguments();
+
 // A verb: its parser, and what it does. `run` returns the exit code.
 struct Verb {
   CLI::App* app = nullptr;
@@ -55,6 +58,9 @@ struct CaseArguments {
 void AddCaseArguments(CLI::App* app, CaseArguments* arguments);
 // Errors: usage, the first bad line.
 Result<std::vector<Job>> ReadJobs(const CaseArguments& arguments);
+
+// 0 ... 2^64 - 1. Errors: one line.
+Result<uint64_t> ParseSeed(const std::string& text);
 
 // "512M", "4G", or bytes. Errors: one line.
 Result<int64_t> ParseMemory(const std::string& text);

@@ -6,6 +6,7 @@
 #include "verify/cli/cli.h"
 #include "verify/environment.h"
 #include "verify/events.h"
+#include "verify/self_check.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -49,10 +50,9 @@ Verb AddEnv(CLI::App* program) {
               const Status status = Deliver(path, EnvironmentJson(environment));
               if (!status.ok()) return Fail(status.message());
             }
-            const Status arithmetic = CheckArithmetic();
-            if (!arithmetic.ok()) {
-              return Fail("self-check failed: " + arithmetic.message(),
-                          kExitSelf);
+            const Status sound = SelfCheck();
+            if (!sound.ok()) {
+              return Fail("self-check failed: " + sound.message(), kExitSelf);
             }
             return kExitPass;
           }};

@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "verify/cli/cli.h"
-#include "verify/environment.h"
 #include "verify/export.h"
+#include "verify/self_check.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -17,7 +17,7 @@ struct Arguments {
   CaseArguments cases;
   std::string out;
   std::string max_memory;
-  std::optional<uint64_t> seed;
+  std::string seed;
 };
 
 // Calls in order, as `files:DIR` numbers them.
@@ -36,15 +36,21 @@ int Export(const Arguments& a) {
     if (!memory.ok()) return Fail(memory.message());
     options.max_bytes = memory.value();
   }
-  const Status arithmetic = CheckArithmetic();
-  if (!arithmetic.ok()) {
-    return Fail("self-check failed: " + arithmetic.message(), kExitSelf);
+  std::optional<uint64_t> seed;
+  if (!a.seed.empty()) {
+    const Result<uint64_t> parsed = ParseSeed(a.seed);
+    if (!parsed.ok()) return Fail(parsed.message());
+    seed = parsed.value();
+  }
+  const Status sound = SelfCheck();
+  if (!sound.ok()) {
+    return Fail("self-check failed: " + sound.message(), kExitSelf);
   }
   std::vector<Call> calls;
   for (const Job& job : jobs.value()) {
     for (const Case& c : job.sequence) {
       calls.push_back({c, job.search_directories});
-      if (a.seed) calls.back().request.seed = *a.seed;
+      if (seed) calls.back().request.seed = *seed;
     }
   }
   // All of them are sound before the first is written.
@@ -85,7 +91,8 @@ Verb AddExport(CLI::App* program) {
   app->add_option("--out", a->out, "Folder; made if absent")
       ->required()
       ->type_name("DIR");
-  app->add_option("--seed", a->seed, "Seed of every case, instead of its own");
+  app->add_option("--seed", a->seed, "Seed of every case, instead of its own")
+      ->type_name("N");
   app->add_option("--max-memory", a->max_memory,
                   "Refuse cases above this (default: half the memory)")
       ->type_name("SIZE");

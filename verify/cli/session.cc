@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "verify/events.h"
+#include "verify/self_check.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -161,7 +162,11 @@ Result<RunOptions> Resolve(const SessionOptions& options) {
     if (!memory.ok()) return memory.status();
     run.max_memory = memory.value();
   }
-  run.seed = options.seed;
+  if (!options.seed.empty()) {
+    const Result<uint64_t> seed = ParseSeed(options.seed);
+    if (!seed.ok()) return seed.status();
+    run.seed = seed.value();
+  }
   run.fail_fast = options.fail_fast;
   run.judge.materialise.max_bytes = run.max_memory;
   run.judge.threads = options.threads;
@@ -240,6 +245,7 @@ void Accumulate(const Totals& more, Totals* totals) {
 ReceiptRequest DescribeRequest(const std::vector<JobGroup>& groups,
                                const SessionOptions& options) {
   ReceiptRequest request;
+  request.arguments = CommandArguments();
   for (const JobGroup& group : groups) {
     for (const std::string& spec : group.candidates) {
       request.candidates.push_back(spec);
@@ -276,9 +282,9 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
     total += run->cases();
     runs.push_back(std::move(run.value()));
   }
-  const Status arithmetic = CheckArithmetic();
-  if (!arithmetic.ok()) {
-    return Fail("self-check failed: " + arithmetic.message(), kExitSelf);
+  const Status sound = SelfCheck();
+  if (!sound.ok()) {
+    return Fail("self-check failed: " + sound.message(), kExitSelf);
   }
 
   Session session(options, total, ReadEnvironment(),

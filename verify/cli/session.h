@@ -23,7 +23,7 @@ struct SessionOptions {
   std::string budget;  // as typed; empty: none
   std::string shard;
   std::string max_memory;
-  std::optional<uint64_t> seed;
+  std::string seed;
   int threads = 0;
   bool all_rows = false;
   bool no_invariance = false;

@@ -91,6 +91,17 @@ Result<std::vector<Job>> ReadJobs(const CaseArguments& arguments) {
   return jobs;
 }
 
+Result<uint64_t> ParseSeed(const std::string& text) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) {
+    return Status::Error("--seed '" + text +
+                         "': want an integer from 0 to 2^64 - 1");
+  }
+  return value;
+}
+
 Result<int64_t> ParseMemory(const std::string& text) {
   const Status bad = Status::Error("--max-memory '" + text +
                                    "': want bytes, or such as 512M or 4G");

@@ -35,7 +35,8 @@ void AddOptions(CLI::App* app, Arguments* a) {
       ->type_name("NAME");
   app->add_option("--budget", s.budget, "Stop after 60s, 5m, 2h or 1000cases")
       ->type_name("BUDGET");
-  app->add_option("--seed", s.seed, "Seed of every case, instead of its own");
+  app->add_option("--seed", s.seed, "Seed of every case, instead of its own")
+      ->type_name("N");
   app->add_option("--shard", s.shard, "Only lines n with n mod N = i")
       ->type_name("i/N");
   app->add_option("--threads", s.threads,

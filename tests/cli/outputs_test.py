@@ -1,0 +1,196 @@
+"""What the program writes: JSON against its schemas, JUnit, lists, replay."""
+
+import json
+import os
+import unittest
+import xml.etree.ElementTree
+
+import program
+import schema
+from program import SMALL, SOURCE, events, run, summary
+
+ODD = ("attention_forward hq=2 sq=3 skv=20 d=8 "
+       "mask=causal&(window:4,0|sink:2) align=br seed=9")
+
+
+def load_schema(name):
+    with open(os.path.join(SOURCE, "docs", "schemas", name),
+              encoding="utf-8") as file:
+        return json.load(file)
+
+
+class Json(program.TestCase):
+
+    def everything(self):
+        """Arguments of a run with every kind of result in it."""
+        folder, tensors = self.export(SMALL)
+        tensors["o"][2][0] ^= 1
+        self.write_outputs(folder, tensors)
+        cases = self.path("all.cases", "\n".join([
+            SMALL, ODD, "attention_forward sq=4 skv=4 d=8 fill=const:0",
+            "attention_forward sq=4 skv=4 d=0 expect=refuse"]) + "\n")
+        return ["--cases", cases, "--candidate", "builtin:optimized",
+                "--profile", "exact-f32"], folder
+
+    def test_events_follow_the_schema(self):
+        arguments, folder = self.everything()
+        rules = load_schema("events.schema.json")
+        kinds = set()
+        for done in [run("verify", *arguments, "--json", "-"),
+                     self.judge_files(folder, SMALL, "--json", "-")]:
+            for event in events(done.out):
+                self.assertEqual(schema.problems(event, rules), [], event)
+                kinds.add(event["kind"])
+            self.assertEqual(summary(done.out)["exit"], done.code)
+        self.assertEqual(kinds, {"start", "case", "finding", "summary"})
+
+    def test_receipts_follow_the_schema(self):
+        arguments, folder = self.everything()
+        rules = load_schema("receipt.schema.json")
+        path = self.path("receipt.json")
+        run("verify", *arguments, "--receipt", path)
+        with open(path, encoding="utf-8") as file:
+            receipt = json.load(file)
+        self.assertEqual(schema.problems(receipt, rules), [])
+        self.assertEqual(len(receipt["cases"]), 4)
+        resolution = receipt["cases"][0]["resolution"]
+        self.assertEqual(resolution["requested_backend"], "optimized")
+        self.assertEqual(resolution["executed_as_requested"],
+                         resolution["fallback_reason"] == "")
+        self.assertIn("--receipt", receipt["request"]["arguments"])
+        done = self.judge_files(folder, SMALL, "--receipt", "-")
+        receipt = json.loads(done.out)
+        self.assertEqual(schema.problems(receipt, rules), [])
+        self.assertEqual(receipt["cases"][0]["outcome"]["status"], "fail")
+
+    def test_the_validator_sees_planted_defects(self):
+        rules = load_schema("receipt.schema.json")
+        done = run("verify", SMALL, "--receipt", "-")
+        for defect in [
+            lambda r: r.pop("identity"),
+            lambda r: r["identity"].update(timestamp="yesterday"),
+            lambda r: r["outcome"].update(cases="1"),
+            lambda r: r["outcome"].update(exit=2),
+            lambda r: r["cases"][0].pop("resolution"),
+            lambda r: r["cases"][0]["outcome"].update(status="fine"),
+            lambda r: r["cases"][0]["errors"][0].update(over=-1),
+        ]:
+            receipt = json.loads(done.out)
+            defect(receipt)
+            self.assertNotEqual(schema.problems(receipt, rules), [])
+
+    def test_a_file_is_written_whole(self):
+        path = self.path("out.ndjson", "old contents\n")
+        done = run("verify", SMALL, "--json", path)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(summary(file.read())["exit"], done.code)
+        self.assertEqual(os.listdir(self.folder), ["out.ndjson"])
+
+    def test_junit(self):
+        arguments, folder = self.everything()
+        path = self.path("junit.xml")
+        run("verify", *arguments, "--junit", path)
+        suite = xml.etree.ElementTree.parse(path).getroot()[0]
+        self.assertEqual(suite.get("tests"), "4")
+        self.assertEqual(suite.get("failures"), "1")
+        self.assertEqual(len(suite), 4)
+        done = self.judge_files(folder, SMALL, "--junit", "-")
+        root = xml.etree.ElementTree.fromstring(done.out)
+        failure = root[0][0][0]
+        self.assertEqual(failure.tag, "failure")
+        self.assertIn("replay: lockstep verify", failure.text)
+
+    def test_env(self):
+        done = run("env", "--json", "-")
+        self.assertEqual(done.code, 0)
+        environment = json.loads(done.out)
+        for key in ("targets", "compiler", "highway", "threads", "rounding",
+                    "ftz", "daz", "contract_version"):
+            self.assertIn(key, environment)
+        for key in ("compiled", "supported", "used"):
+            self.assertIn(key, environment["targets"])
+        self.assertEqual(environment["rounding"], "nearest")
+        self.assertEqual(json.loads(run("env", "--json").out), environment)
+        self.assertIn("rounding  nearest", run("env").out)
+
+
+class Words(program.TestCase):
+
+    def test_lists(self):
+        for what in ("ops", "targets", "profiles", "families"):
+            with self.subTest(what=what):
+                done = run("list", what)
+                self.assertEqual(done.code, 0)
+                names = [line.split("  ")[0]
+                         for line in done.out.splitlines()]
+                self.assertTrue(names)
+                records = json.loads(run("list", what, "--json").out)
+                self.assertEqual([r["name"] for r in records], names)
+        self.assertIn("attention_forward  ", run("list", "ops").out)
+
+    def test_list_cases(self):
+        cases = self.path("some.cases", f"# comment\n{SMALL}\n\n{ODD}\n")
+        records = json.loads(run("list", "cases", cases, "--json").out)
+        self.assertEqual([r["line"] for r in records], [2, 4])
+        for record in records:
+            again = run("verify", record["canonical"], "--json", "-")
+            self.assertEqual(events(again.out)[1]["case"], record["name"])
+
+    def test_every_verb_has_help_with_an_example(self):
+        for verb in ([], ["verify"], ["replay"], ["list"], ["env"],
+                     ["export"]):
+            done = run(*verb, "--help")
+            self.assertEqual(done.code, 0)
+            self.assertIn("Example", done.out)
+            self.assertIn("lockstep", done.out)
+
+    def test_no_colour_and_no_progress_in_a_pipe(self):
+        folder, tensors = self.export(SMALL)
+        tensors["o"][2][0] ^= 1
+        self.write_outputs(folder, tensors)
+        done = self.judge_files(folder)
+        self.assertNotIn("\x1b", done.out + done.err)
+        self.assertNotIn("\r", done.out + done.err)
+
+    def test_replay_of_what_was_found(self):
+        folder, tensors = self.export(SMALL)
+        tensors["o"][2][0] ^= 1
+        self.write_outputs(folder, tensors)
+        stream = self.path("found.ndjson")
+        receipt = self.path("found.json")
+        self.judge_files(folder, SMALL, "--json", stream, "--receipt",
+                         receipt)
+        for what in (stream, receipt):
+            done = run("replay", what)
+            self.assertEqual(done.code, 1, done.out + done.err)
+            self.assertIn("FAIL", done.out)
+        # Repaired since.
+        tensors["o"][2][0] ^= 1
+        self.write_outputs(folder, tensors)
+        self.assertEqual(run("replay", stream).code, 0)
+        self.assertEqual(run("replay", SMALL).code, 0)
+        cases = self.path("some.cases", SMALL + "\n")
+        self.assertEqual(run("replay", cases).code, 0)
+        self.assertUsage(run("replay", self.path("bad", '{"kind": 1}\nxx')))
+
+    def test_seed_and_shard(self):
+        done = run("verify", SMALL, "--seed", "123", "--json", "-")
+        self.assertIn("seed=123", events(done.out)[1]["case"])
+        seen = []
+        for i in range(2):
+            done = run("verify", SMALL, ODD, "--shard", f"{i}/2", "--json",
+                       "-")
+            seen += [e["case"] for e in events(done.out)
+                     if e["kind"] == "case"]
+        self.assertEqual(len(seen), 2)
+        self.assertNotEqual(seen[0], seen[1])
+
+    def test_budget(self):
+        done = run("verify", SMALL, ODD, "--budget", "1cases", "--json", "-")
+        self.assertEqual(done.code, 0)
+        self.assertEqual(summary(done.out)["cases"], 1)
+        self.assertEqual(summary(done.out)["not_run"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
