@@ -18,6 +18,9 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Loops over registers unroll by a plain 8, the largest row block: g++ 12 takes
+// no template argument there.
+
 // Scores of kRows rows against one panel of keys.
 //   q [head_dim][kRowBlock] (the first kRows of each group), k [head_dim][2
 //   vectors] -> scores [kRows][2 vectors], rows `stride` apart. Exact: N3.
@@ -28,12 +31,12 @@ HWY_INLINE void ScorePanel(D df, const float* HWY_RESTRICT q,
   using V = hn::Vec<D>;
   const size_t lanes = hn::Lanes(df);
   V acc0[kRows], acc1[kRows];
-  HWY_UNROLL(kRows)
+  HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) acc0[r] = acc1[r] = hn::Zero(df);
   for (size_t d = 0; d < head_dim; ++d) {
     const V k0 = hn::Load(df, k);
     const V k1 = hn::Load(df, k + lanes);
-    HWY_UNROLL(kRows)
+    HWY_UNROLL(8)
     for (int r = 0; r < kRows; ++r) {
       const V qr = hn::Set(df, q[r]);
       acc0[r] = hn::MulAdd(qr, k0, acc0[r]);
@@ -42,7 +45,7 @@ HWY_INLINE void ScorePanel(D df, const float* HWY_RESTRICT q,
     q += kRowBlock;
     k += 2 * lanes;
   }
-  HWY_UNROLL(kRows)
+  HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) {
     hn::Store(acc0[r], df, scores + r * stride);
     hn::Store(acc1[r], df, scores + r * stride + lanes);
@@ -62,7 +65,7 @@ HWY_INLINE void ValuePanel(D df, const float* HWY_RESTRICT p, size_t p_stride,
   const size_t lanes = hn::Lanes(df);
   constexpr int kSecond = kVectors - 1;  // offset 0 when there is none
   V acc0[kRows], acc1[kRows];
-  HWY_UNROLL(kRows)
+  HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) {
     acc0[r] = hn::Load(df, acc + r * acc_stride);
     acc1[r] = hn::Load(df, acc + r * acc_stride + kSecond * lanes);
@@ -70,7 +73,7 @@ HWY_INLINE void ValuePanel(D df, const float* HWY_RESTRICT p, size_t p_stride,
   for (size_t j = 0; j < keys; ++j) {
     const V v0 = hn::Load(df, v);
     const V v1 = hn::Load(df, v + kSecond * lanes);
-    HWY_UNROLL(kRows)
+    HWY_UNROLL(8)
     for (int r = 0; r < kRows; ++r) {
       const V pr = hn::Set(df, p[r * p_stride + j]);
       acc0[r] = hn::MulAdd(pr, v0, acc0[r]);
@@ -78,7 +81,7 @@ HWY_INLINE void ValuePanel(D df, const float* HWY_RESTRICT p, size_t p_stride,
     }
     v += kVectors * lanes;
   }
-  HWY_UNROLL(kRows)
+  HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) {
     hn::Store(acc0[r], df, acc + r * acc_stride);
     if constexpr (kVectors == 2) {
