@@ -47,21 +47,26 @@ std::string Count(int64_t n, const std::string& noun) {
 
 // 1234567 -> "1 234 567".
 std::string Grouped(int64_t n) {
-  std::string digits = std::to_string(n);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<size_t>(at), " ");
+  const std::string digits = std::to_string(n);
+  std::string text;
+  for (size_t at = 0; at < digits.size(); ++at) {
+    if (at > 0 && (digits.size() - at) % 3 == 0) text += ' ';
+    text += digits[at];
   }
-  return digits;
+  return text;
 }
 
 // A finding's message, its parts between "; " on lines of their own.
 std::string Broken(const std::string& message) {
-  std::string text = message;
-  for (size_t at = text.find("; "); at != std::string::npos;
-       at = text.find("; ", at)) {
-    text.replace(at, 2, "\n        ");
+  std::string text;
+  size_t from = 0;
+  for (size_t at = message.find("; "); at != std::string::npos;
+       at = message.find("; ", from)) {
+    text.append(message, from, at - from);
+    text += "\n        ";
+    from = at + 2;
   }
-  return text;
+  return text.append(message, from, std::string::npos);
 }
 
 std::string Joined(const std::set<std::string>& words) {

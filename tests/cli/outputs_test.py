@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import subprocess
 import unittest
 import xml.etree.ElementTree
 
@@ -151,6 +153,42 @@ class Words(program.TestCase):
         done = self.judge_files(folder)
         self.assertNotIn("\x1b", done.out + done.err)
         self.assertNotIn("\r", done.out + done.err)
+
+    def on_a_terminal(self, *arguments, env=None):
+        """Everything `lockstep ARGUMENTS` writes to a terminal."""
+        environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+        environment.update(env or {})
+        primary, secondary = pty.openpty()
+        child = subprocess.Popen(
+            [os.path.abspath(program.PROGRAM), *arguments], cwd=SOURCE,
+            stdin=subprocess.DEVNULL, stdout=secondary, stderr=secondary,
+            env=environment)
+        os.close(secondary)
+        text = b""
+        while True:
+            try:
+                part = os.read(primary, 65536)
+            except OSError:  # the terminal is gone: so is the program
+                break
+            if not part:
+                break
+            text += part
+        os.close(primary)
+        child.wait()
+        return text.decode()
+
+    def test_colour_and_progress_on_a_terminal(self):
+        cases = self.path("some.cases", "".join(
+            f"attention_forward hq=2 sq=32 skv=256 d=64 seed={n}\n"
+            for n in range(30)))
+        text = self.on_a_terminal("verify", "--cases", cases)
+        self.assertIn("\x1b[32m30 pass\x1b[0m", text)
+        self.assertRegex(text, r"\r\x1b\[K\d+ of 30 cases, [\d.]+/s, "
+                               r"[\d.]+ s left, 0 findings")
+        plain = self.on_a_terminal("verify", "--cases", cases,
+                                   env={"NO_COLOR": "1"})
+        self.assertNotIn("\x1b[32m", plain)
+        self.assertIn("30 pass", plain)
 
     def test_replay_of_what_was_found(self):
         folder, tensors = self.export(SMALL)

@@ -162,7 +162,8 @@ TEST(Run, BadCasesAreRefusedBeforeAnythingRuns) {
       Prepare({"attention_forward sq=4096 skv=4096 d=64"}, options, Nothing)
           .ok());
   EXPECT_FALSE(Prepare({"attention_forward sq=4 skv=4 d=4 "
-                        "fill=file:nowhere.safetensors"},
+                        "fill=file:nowhere.safetensors#"
+                        "00000000000000000000000000000000"},
                        {}, Nothing)
                    .ok());
 }

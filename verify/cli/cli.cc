@@ -37,7 +37,7 @@ int Run(int argc, char** argv) {
   program.footer(kFooter);
   program.require_subcommand(0, 1);
   const std::vector<Verb> verbs = {AddVerify(&program), AddReplay(&program),
-                                   AddList(&program), AddEnv(&program),
+                                   AddList(&program),   AddEnv(&program),
                                    AddExport(&program), AddSelftest(&program)};
   try {
     program.parse(argc, argv);

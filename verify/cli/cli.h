@@ -12,7 +12,7 @@
 #include "reference/contract/status.h"
 #include "verify/run.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;
 }
 
