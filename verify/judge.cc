@@ -314,7 +314,7 @@ Result<Profile> FindProfile(const std::string& name) {
     known += std::string(" ") + profile.name;
   }
   return Status::Error("profile '" + name +
-                       "' is not known; profiles:" + known);
+                       "' is not one that verify judges by; profiles:" + known);
 }
 
 CaseResult JudgeCase(const CaseRequest& request, Candidate& candidate,

@@ -144,7 +144,7 @@ class Words(program.TestCase):
             done = run(*verb, "--help")
             self.assertEqual(done.code, 0)
             self.assertIn("Example", done.out)
-            self.assertIn("lockstep", done.out)
+            self.assertIn(" ".join(["Usage: lockstep", *verb]), done.out)
 
     def test_no_colour_and_no_progress_in_a_pipe(self):
         folder, tensors = self.export(SMALL)

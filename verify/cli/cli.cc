@@ -43,7 +43,8 @@ int Run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = program.get_subcommands();
-    std::cout << (chosen.empty() ? program : *chosen[0]).help();
+    std::cout << (chosen.empty() ? program.help()
+                                 : chosen[0]->help(program.get_name()));
     return kExitPass;
   } catch (const CLI::ParseError& error) {
     return Fail(OneLine(error.what()) + " (see lockstep --help)");
