@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "hwy/highway.h"
 #include "reference/contract/coefficients.h"
@@ -47,16 +48,20 @@ HWY_INLINE hn::Vec<D> MinKeepNaN(D d, float limit, hn::Vec<D> x) {
 #endif
 }
 
-// One fma per power, highest first. Estrin's scheme costs operations, and the
-// callers' loops have independent vectors enough to hide the chain.
+template <class D, size_t kTerms, size_t... kStep>
+HWY_INLINE hn::Vec<D> HornerSteps(D d, const float (&c)[kTerms], hn::Vec<D> x,
+                                  std::index_sequence<kStep...>) {
+  auto sum = hn::Set(d, c[kTerms - 1]);
+  ((sum = hn::MulAdd(sum, x, hn::Set(d, c[kTerms - 2 - kStep]))), ...);
+  return sum;
+}
+
+// One fma per power, highest first, unrolled whatever the compiler. Estrin's
+// scheme costs operations, and the callers' loops have independent vectors
+// enough to hide the chain.
 template <class D, size_t kTerms>
 HWY_INLINE hn::Vec<D> Horner(D d, const float (&c)[kTerms], hn::Vec<D> x) {
-  auto sum = hn::Set(d, c[kTerms - 1]);
-  HWY_UNROLL(kTerms)
-  for (size_t i = kTerms - 1; i-- > 0;) {
-    sum = hn::MulAdd(sum, x, hn::Set(d, c[i]));
-  }
-  return sum;
+  return HornerSteps(d, c, x, std::make_index_sequence<kTerms - 1>());
 }
 
 template <class D>
@@ -203,17 +208,6 @@ HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> PackBf16(D /*d*/,
   const hn::RebindToUnsigned<D> du;
   const hn::Rebind<uint16_t, D> du16;
   return hn::TruncateTo(du16, hn::ShiftRight<16>(hn::BitCast(du, rounded)));
-}
-
-// The same for two vectors: lanes of `low`, then those of `high`.
-template <class D>
-HWY_INLINE hn::Vec<hn::Repartition<uint16_t, D>> PackBf16Pair(D /*d*/,
-                                                              hn::Vec<D> low,
-                                                              hn::Vec<D> high) {
-  const hn::RebindToUnsigned<D> du;
-  const hn::Repartition<uint16_t, D> du16;
-  return hn::OrderedTruncate2To(du16, hn::ShiftRight<16>(hn::BitCast(du, low)),
-                                hn::ShiftRight<16>(hn::BitCast(du, high)));
 }
 
 // Bits of bf16 values -> f32, exact.
