@@ -163,7 +163,7 @@ PLANTED = [
      "may not include"),
     ("verify/oracle/x.cc", '#include "reference/r.h"\n', "may not include"),
     ("fuzz/x.cc", '#include "optimized/o.h"\n', "may not include"),
-    ("bench/x.cc", '#include "reference/r.h"\n', "may not include"),
+    ("bench/x.cc", "#include <xsimd/xsimd.hpp>\n", "may not include"),
     ("verify/x.cc", '#include "optimized/simd/s.h"\n', "no public header"),
     ("verify/x.cc", '#include "optimized/work.h"\n', "no public header"),
     ("verify/x.cc", "#include <hwy/highway.h>\n", "may not include"),

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "verify/emulator/numbers.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -69,8 +71,8 @@ AttentionEnvelope::AttentionEnvelope(const NumericProfile& profile,
     : profile_(profile),
       problem_(problem),
       model_(MakeEnvelopeModel(profile, problem)),
-      lambda_(std::sqrt(2 * std::log(2 * std::max(elements, 1.0) /
-                                     std::clamp(false_alarms, 1e-12, 1.0)))) {}
+      lambda_(std::sqrt(2 * LogDouble(2 * std::max(elements, 1.0) /
+                                      std::clamp(false_alarms, 1e-12, 1.0)))) {}
 
 // Rows that the profile says nothing about.
 bool AttentionEnvelope::Excluded(const oracle::RowTruth& row) const {
@@ -130,11 +132,12 @@ Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
   const double own = row.own_error;
   const double numerator = model_.Numerator(n, row.rescales) + own;
   const double denominator = model_.Denominator(n, row.rescales) + own;
-  const double least = std::exp(-row.eta) * (1 - denominator) - row.floor;
+  const double least = ExpDouble(-row.eta) * (1 - denominator) - row.floor;
   if (!(least > 0) || !(row.eta < 700)) return Whole(o);
   const double growth =
       model_.weights.fixed_reference
-          ? std::exp(std::min(*model_.weights.fixed_reference - row.max, 700.0))
+          ? ExpDouble(
+                std::min(*model_.weights.fixed_reference - row.max, 700.0))
           : 1.0;
   const double tiny =
       (n + 2 * row.rescales + 4) * model_.tiny * growth / row.weight_sum;
@@ -197,12 +200,11 @@ Bounds AttentionEnvelope::Lse(const oracle::AttentionTruth& truth, size_t r,
   const double n = static_cast<double>(row.visible) + 1;
   const double denominator =
       model_.Denominator(n, row.rescales) + row.own_error;
-  const double least = std::exp(-row.eta) * (1 - denominator) - row.floor;
+  const double least = ExpDouble(-row.eta) * (1 - denominator) - row.floor;
   if (!(least > 0)) return Whole(row.lse);
   // log of the factor between the two sums, whichever way is further.
-  const double sum =
-      std::max(std::log1p(row.phi) + std::log1p(denominator), -std::log(least));
-  const double log = std::fabs(std::log(row.weight_sum));
+  const double sum = std::max(row.phi + denominator, -LogDouble(least));
+  const double log = std::fabs(LogDouble(row.weight_sum));
   const double rounding =
       6 * kU * (std::fabs(row.max) + log + std::fabs(row.lse));
   const double fixed = model_.weights.fixed_reference
@@ -216,7 +218,7 @@ Bounds AttentionEnvelope::Lse(const oracle::AttentionTruth& truth, size_t r,
     const auto add = [&](Cause cause, double amount) {
       (*shares)[static_cast<size_t>(cause)] += amount / error;
     };
-    const double weights = std::min(std::log1p(row.phi), sum);
+    const double weights = std::min(row.phi, sum);
     ShareWeights(row, weights / error, shares);
     add(Cause::kAccL, sum - weights);
     add(Cause::kDivision, function);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "verify/emulator/numbers.h"
 #include "verify/oracle/visibility.h"
 
 namespace lockstep::verify {
@@ -192,11 +193,12 @@ class Expectation {
     double rest = 0;  // weight of everything below, beside the high keys
     if (high > 0) {
       // Twice: their weight, too, is computed with an error.
-      rest = 2 * static_cast<double>(visible - high) * std::exp(-HighScore(p_));
+      rest =
+          2 * static_cast<double>(visible - high) * ExpDouble(-HighScore(p_));
     }
     if (p_.sink) {
       const auto sink = static_cast<double>(inputs_.sink(h));
-      const double weight = std::exp(sink - (high > 0 ? HighScore(p_) : 0));
+      const double weight = ExpDouble(sink - (high > 0 ? HighScore(p_) : 0));
       // Beside a heavy sink the weights are no powers of two.
       if (!(weight < 1e3)) return kAnything;
       if (sink > -kInf) {
@@ -281,7 +283,7 @@ std::string WhyNotProbe(ProbeKind kind, const AttentionForwardProblem& problem,
   }
   // Everything but the high keys must vanish beside one of them.
   const double rest =
-      static_cast<double>(problem.kv_len) * kBig * std::exp(-*problem.softcap);
+      static_cast<double>(problem.kv_len) * kBig * ExpDouble(-*problem.softcap);
   return rest < 0x1p-20 ? "" : "the cap is too small to separate the scores";
 }
 

@@ -1,3 +1,5 @@
+// Longer than 400 lines: one pass over a tile, stage by stage, with its error
+// terms beside each stage.
 #include "verify/oracle/attention_forward.h"
 
 #include <omp.h>

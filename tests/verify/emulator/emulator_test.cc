@@ -107,8 +107,8 @@ TEST(Emulator, WithoutFaultIsTheContractOnOrdinaryData) {
       "attention_forward sq=9 skv=21 d=8",
       "attention_forward sq=9 skv=21 d=8 cap=30 mask=causal align=br",
       "attention_forward sq=9 skv=21 d=8 cap=100 p=bf16",
-      "attention_forward hq=4 hkv=2 sq=9 skv=40 d=8 lane=bf16 p=bf16 "
-      "mask=causal&window:6,0 align=br sinklogit=normal:1",
+      ("attention_forward hq=4 hkv=2 sq=9 skv=40 d=8 lane=bf16 p=bf16 "
+       "mask=causal&window:6,0 align=br sinklogit=normal:1"),
       "attention_forward sq=9 skv=40 d=8 fill=spread:300",
       "attention_forward sq=9 skv=40 d=8 fill=spread:60 lane=bf16 p=bf16",
       "attention_forward sq=9 skv=40 d=8 fill=normal:1+v.huge:1",
