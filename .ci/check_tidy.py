@@ -106,10 +106,11 @@ def main():
             compiling.commands(compiling.build_dir()).items()
             if path.startswith(JUDGED)}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda item: judge(*item), todo.items()))
-    for output, _ in results:
-        if output:
-            print(output)
+        results = []
+        for output, hit in pool.map(lambda item: judge(*item), todo.items()):
+            results.append((output, hit))
+            if output:
+                print(output, flush=True)
     failed = sum(1 for output, _ in results if output)
     print(f"check_tidy.py: {len(results)} files, "
           f"{sum(1 for _, hit in results if hit)} unchanged, {failed} with "
