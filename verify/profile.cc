@@ -172,12 +172,13 @@ Result<NumericProfile> LoadProfile(const std::string& name_or_path) {
   std::ifstream file(name_or_path, std::ios::binary);
   std::string text(size_t{1} << 16, '\0');
   if (!file ||
-      !(file.read(text.data(), std::streamsize(text.size())) || file.eof())) {
+      !(file.read(text.data(), static_cast<std::streamsize>(text.size())) ||
+        file.eof())) {
     return Status::Error(
         "profile '" + name_or_path +
         "' is neither built in nor a readable file; known:" + BuiltinNames());
   }
-  if (file.gcount() == std::streamsize(text.size())) {
+  if (file.gcount() == static_cast<std::streamsize>(text.size())) {
     return Status::Error(name_or_path + ": a profile has at most 64 KiB");
   }
   text.resize(static_cast<size_t>(file.gcount()));

@@ -70,7 +70,9 @@ TEST(MaskPlan, ClassesAreProvenAndBitsAreExact) {
     const Range queries{begin, Draw(rng, begin + 1, p.q_len)};
     const Truth truth = CountVisible(instance, in, head, queries, keys);
     const TileClass c = plan.Classify(head, queries, tile);
-    if (c == TileClass::kEmpty) ASSERT_EQ(truth.visible, 0) << "seed " << seed;
+    if (c == TileClass::kEmpty) {
+      ASSERT_EQ(truth.visible, 0) << "seed " << seed;
+    }
     if (c == TileClass::kFull) {
       ASSERT_EQ(truth.visible, truth.pairs) << "seed " << seed;
     }
