@@ -4,6 +4,7 @@
 #define LOCKSTEP_TESTS_VERIFY_ENVELOPE_PROBLEM_H_
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
