@@ -7,6 +7,9 @@ JOBS=${LOCKSTEP_JOBS:-$(nproc)}
 # A smoke job or a test that ignores this machine's cores is not wanted.
 export CTEST_PARALLEL_LEVEL=$JOBS CMAKE_BUILD_PARALLEL_LEVEL=$JOBS
 
+# What one checkout compiled serves the next one, wherever that lies.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+
 PHASE_NAMES=()
 PHASE_SECONDS=()
 PHASE_FAILED=()

@@ -18,6 +18,7 @@
 #include "reference/contract/mask.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
+#include "verify/probe_kind.h"
 
 namespace lockstep::verify {
 
@@ -89,6 +90,7 @@ enum class FillKind : uint8_t {
   kZero,
   kSpecial,
   kPoison,
+  kProbe,  // a distribution; last, because streams count the families
 };
 
 // Tensors that a fill term applies to: bits, may be combined.
@@ -104,6 +106,7 @@ struct FillTerm {
   Number b{};
   std::string path{};    // kFile
   std::string digest{};  // kFile
+  ProbeKind probe{};     // kProbe
   friend bool operator==(const FillTerm&, const FillTerm&) = default;
 };
 
@@ -117,6 +120,7 @@ struct FillFamily {
   const char* description;
 };
 std::span<const FillFamily> FillFamilies();
+const FillFamily& FamilyOf(FillKind kind);
 
 // Memory strides of the lane tensors, in elements, axes [b, h, s, d];
 // absent: dense in the case's layout.
@@ -177,6 +181,9 @@ inline constexpr size_t kMaxCaseLine = size_t{1} << 20;
 // the grammar is judged here: a parsed case may still have no meaning (see
 // ValidateCase), so that `expect=refuse` can be written.
 Result<Case> ParseCase(std::string_view line);
+
+// The probe whose inputs the case has, if any.
+std::optional<ProbeKind> ProbeOf(const AttentionForwardCase& c);
 
 // `A ;; B ;; ...`: a call sequence, one or more cases.
 Result<std::vector<Case>> ParseCaseSequence(std::string_view line);

@@ -8,7 +8,7 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr std::array<FillFamily, 15> kFamilies = {{
+constexpr std::array<FillFamily, 16> kFamilies = {{
     {FillKind::kNormal, "normal", "SIGMA", 1, false,
      "sum of eight 16-bit uniforms, centred, deviation SIGMA, within 4.9 "
      "SIGMA; with a cap, q is scaled so that at SIGMA 1 the scaled scores "
@@ -45,6 +45,9 @@ constexpr std::array<FillFamily, 15> kFamilies = {{
     {FillKind::kPoison, "poison", "masked", 0, true,
      "NaN and infinities in every k and v row that no query may see and in "
      "every q row that sees nothing"},
+    {FillKind::kProbe, "probe", "NAME", 0, false,
+     "an exact probe: inputs on which every legal kernel gives one result; "
+     "NAME is one of `lockstep list probes`"},
 }};
 
 constexpr auto MakeNames() {
@@ -53,10 +56,6 @@ constexpr auto MakeNames() {
   return names;
 }
 constexpr auto kNames = MakeNames();
-
-const FillFamily& FamilyOf(FillKind kind) {
-  return kFamilies[static_cast<size_t>(kind)];
-}
 
 // "qk." and so on; kFillAll, and nothing consumed, if there is no prefix.
 Result<uint8_t> ParseTensors(Scanner& in) {
@@ -93,11 +92,22 @@ Status ParseFile(Scanner& in, FillTerm* term) {
   return {};
 }
 
+Status ParseProbe(Scanner& in, FillTerm* term) {
+  const size_t start = in.position();
+  const Result<ProbeKind> probe = FindProbe(in.Until("+"));
+  if (!probe.ok()) return in.ErrorAt(start, probe.message());
+  term->probe = probe.value();
+  if (term->tensors == kFillAll) return {};
+  return in.ErrorAt(start, "a probe fills q, k and v: write probe:" +
+                               std::string(ProbeName(term->probe)));
+}
+
 Status ParseArguments(Scanner& in, const FillFamily& family, FillTerm* term) {
   if (family.arguments[0] == '\0') return {};
   const std::string form = std::string(family.name) + ":" + family.arguments;
   if (!in.Accept(':')) return in.Error("expected " + form);
   if (family.kind == FillKind::kFile) return ParseFile(in, term);
+  if (family.kind == FillKind::kProbe) return ParseProbe(in, term);
   if (family.kind == FillKind::kPoison) {
     if (in.AcceptWord("masked")) return {};
     return in.Error("expected " + form);
@@ -149,6 +159,10 @@ bool IsInteger(double x) {
 
 std::span<const FillFamily> FillFamilies() { return kFamilies; }
 
+const FillFamily& FamilyOf(FillKind kind) {
+  return kFamilies[static_cast<size_t>(kind)];
+}
+
 Result<std::vector<FillTerm>> ParseFill(Scanner& in) {
   std::vector<FillTerm> terms;
   do {
@@ -173,6 +187,9 @@ std::string FormatFillTerm(const FillTerm& term) {
     return text + ":" + term.path + "#" + term.digest;
   }
   if (family.kind == FillKind::kPoison) return text + ":masked";
+  if (family.kind == FillKind::kProbe) {
+    return text + ":" + ProbeName(term.probe);
+  }
   if (family.numbers > 0) text += ":" + FormatNumber(term.a);
   if (family.numbers > 1) text += "," + FormatNumber(term.b);
   return text;
@@ -230,6 +247,7 @@ Status ValidateFillTerm(const FillTerm& term) {
     case FillKind::kSignature:
     case FillKind::kFile:
     case FillKind::kPoison:
+    case FillKind::kProbe:
       break;
   }
   return {};

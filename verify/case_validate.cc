@@ -7,6 +7,7 @@
 #include "verify/case_fill.h"
 #include "verify/case_text.h"
 #include "verify/case_views.h"
+#include "verify/probes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -141,6 +142,35 @@ Status CheckFill(const AttentionForwardCase& c) {
   return status.ok() ? status : Status::Error("sinklogit: " + status.message());
 }
 
+// A probe's inputs prove something only as they are, and for this problem.
+Status CheckProbe(const AttentionForwardCase& c,
+                  const AttentionForwardProblem& problem) {
+  const std::optional<ProbeKind> probe = ProbeOf(c);
+  if (!probe) return {};
+  const std::string name = std::string("fill probe:") + ProbeName(*probe);
+  bool seen = false;
+  for (const FillTerm& term : c.fill) {
+    const bool kept = term.kind == FillKind::kProbe ? !seen
+                      : seen ? term.kind == FillKind::kPoison
+                             : term.kind == FillKind::kFile;
+    seen = seen || term.kind == FillKind::kProbe;
+    if (kept) continue;
+    return Status::Error(name + ": cannot be combined with '" +
+                         FormatFillTerm(term) +
+                         "'; only file:PATH#DIGEST before it (for segment "
+                         "ids) and poison:masked after it can");
+  }
+  for (const auto& strides : {c.strides.q, c.strides.k, c.strides.v}) {
+    if (!strides ||
+        std::find(strides->begin(), strides->end(), 0) == strides->end()) {
+      continue;
+    }
+    return Status::Error(name + ": a stride of 0 joins elements that differ");
+  }
+  const std::string why = WhyNotProbe(*probe, problem, BuiltinProfiles()[0]);
+  return why.empty() ? Status() : Status::Error(name + ": " + why);
+}
+
 // Elements from the first to the last one, or INT64_MAX.
 int64_t Span(const std::array<int64_t, 4>& shape,
              const std::array<int64_t, 4>& strides) {
@@ -264,6 +294,7 @@ Status ValidateCase(const Case& c) {
   if (status.ok()) status = CheckDense(a);
   if (status.ok()) status = CheckSegments(a);
   if (status.ok()) status = CheckFill(a);
+  if (status.ok()) status = CheckProbe(a, problem);
   if (status.ok()) status = CheckViews(a, problem);
   return status;
 }
@@ -292,6 +323,13 @@ AttentionForwardProblem ToProblem(const AttentionForwardCase& c) {
   p.segments = c.q_seg.kind != Segments::Kind::kNone;
   p.sink = c.sinklogit.has_value();
   return p;
+}
+
+std::optional<ProbeKind> ProbeOf(const AttentionForwardCase& c) {
+  for (const FillTerm& term : c.fill) {
+    if (term.kind == FillKind::kProbe) return term.probe;
+  }
+  return std::nullopt;
 }
 
 std::array<int64_t, 4> LayoutStrides(Layout layout,

@@ -52,6 +52,10 @@ int64_t Elements(const std::array<int64_t, 4> &shape) {
 
 }  // namespace
 
+double ElementValue(Lane lane, uint32_t bits) {
+  return static_cast<double>(std::bit_cast<float>(Widen(lane, bits)));
+}
+
 const char *PairClassName(PairClass pair) {
   switch (pair) {
     case PairClass::kEqual:
@@ -145,10 +149,8 @@ void Comparer::Add(const std::array<int64_t, 4> &index, uint32_t expected,
   if (pair == PairClass::kFinite) {
     witness.ulp = UlpDistance(lane, expected, produced);
     comparison_.max_ulp = std::max(comparison_.max_ulp, witness.ulp);
-    const auto e =
-        static_cast<double>(std::bit_cast<float>(Widen(lane, expected)));
-    const auto p =
-        static_cast<double>(std::bit_cast<float>(Widen(lane, produced)));
+    const auto e = ElementValue(lane, expected);
+    const auto p = ElementValue(lane, produced);
     comparison_.max_abs = std::max(comparison_.max_abs, std::fabs(e - p));
   }
   if (!comparison_.first) comparison_.first = witness;

@@ -50,6 +50,9 @@ struct ElementWitness {
   bool unwritten = false;  // the candidate never stored to this element
 };
 
+// The number an element's bits stand for; bf16 in the lower half.
+double ElementValue(Lane lane, uint32_t bits);
+
 // "+0x1.8p-3 (0x3e400000)": the value as a hex float, and its bits.
 std::string FormatElement(Lane lane, uint32_t bits);
 

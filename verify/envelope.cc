@@ -15,6 +15,9 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 // sums of up to 2^26 positive terms in binary64 are good to 2^-27.
 constexpr double kRoundUp = 1 + 1e-7;
 
+// Errors of ln(weight) above it are no random walk of the result.
+constexpr double kLinear = 0.25;
+
 const ValueSet kAnything = {-kInf, kInf, true};
 
 Bounds Whole(double truth) { return {kAnything, kAnything, truth, kInf, kInf}; }
@@ -128,6 +131,12 @@ Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
   const double abs_sum = truth.abs_sum[at];
   const double phi_sum = truth.phi_sum[at];
   if (!(abs_sum * row.weight_sum < model_.largest_sum)) return Whole(o);
+  if (model_.largest_early > 0 &&
+      !(row.largest_value * static_cast<double>(row.visible) *
+            model_.early_weight <
+        model_.largest_early)) {
+    return Whole(o);
+  }
   const double n = static_cast<double>(row.visible) + 1;  // the sink
   const double own = row.own_error;
   const double numerator = model_.Numerator(n, row.rescales) + own;
@@ -151,7 +160,8 @@ Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
   const double error =
       (before + divided + 2 * model_.tiny + model_.flush) * kRoundUp;
   double likely = error;
-  if (!model_.biased) {
+  // Squares add up only where errors are small enough to be linear.
+  if (!model_.biased && !model_.correlated && row.eta < kLinear) {
     const double both = abs_sum + size;
     const double steps =
         model_.pv.unit * model_.pv.unit + model_.l.unit * model_.l.unit;

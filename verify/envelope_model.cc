@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "verify/emulator/numbers.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -112,6 +114,8 @@ class Builder {
     int exponent = 0;
     const bool power = std::frexp(problem_.scale, &exponent) == 0.5;
     if (p_.scale_at == ScaleAt::kQLane || p_.scale_at == ScaleAt::kQF32) {
+      // One rounding of q moves all scores of its row together.
+      m_.correlated = true;
       Add(kProduct, Cause::kScaleAt, 2 * kU);
       Add(kProduct, Cause::kScaleAt,
           Pick(p_.scale_at == ScaleAt::kQLane && problem_.lane == Lane::kBf16 &&
@@ -224,10 +228,15 @@ class Builder {
     m_.state = RoundoffOf(p_.state, problem_.p_lane);
     m_.normalise = Pick(p_.normalise == Normalise::kEager, 4 * kU);
     m_.largest_sum = exact_rescale() ? 0x1p61 : 0x1p125;
-    if (p_.acc_pv.kind == Accumulator::Kind::kF16 ||
-        p_.acc_l.kind == Accumulator::Kind::kF16 ||
-        p_.state == NumberType::kF16) {
-      m_.largest_sum = 30000;
+    const bool f16 = p_.acc_pv.kind == Accumulator::Kind::kF16 ||
+                     p_.acc_l.kind == Accumulator::Kind::kF16 ||
+                     p_.state == NumberType::kF16;
+    if (f16) m_.largest_sum = 30000;
+    if (p_.max.kind == MaxPolicy::Kind::kRunning ||
+        p_.max.kind == MaxPolicy::Kind::kLazy) {
+      m_.largest_early = f16 ? 30000 : 0x1p125;
+      // e^T, which is more than 2^T.
+      m_.early_weight = ExpDouble(std::min(p_.max.value, 80.0));
     }
   }
 

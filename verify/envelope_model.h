@@ -9,36 +9,11 @@
 #include <cstdint>
 
 #include "reference/contract/attention_forward.h"
+#include "verify/envelope_cause.h"
 #include "verify/oracle/attention_forward.h"
 #include "verify/profile.h"
 
 namespace lockstep::verify {
-
-// Causes of slack; all but the last two are fields of a profile.
-enum class Cause : uint8_t {
-  kAccQk,
-  kScaleAt,
-  kScore,
-  kCapDiv,
-  kTanhRel,
-  kExpRel,
-  kShift,
-  kMax,
-  kP,
-  kAccPv,
-  kAccL,
-  kState,
-  kNormalise,
-  kDivision,
-  kOutRound,
-  kUnderflow,
-  kOracle,
-};
-inline constexpr size_t kCauses = 17;
-// "acc_qk", ...: the field's name in a profile file.
-const char* CauseName(Cause cause);
-
-using CauseAmounts = std::array<double, kCauses>;
 
 // k roundings of relative error u each, in any order: k u / (1 - k u), +inf
 // where that is no bound.
@@ -73,9 +48,14 @@ struct EnvelopeModel {
   double flush = 0;        // of the stored result
   double largest = 0;      // |sum q k| * max(1, scale...) above it may overflow
   double largest_sum = 0;  // the same for sum p |v|
+  // The same for sums before the last rescale, of weights up to `early_weight`;
+  // 0: no such sums.
+  double largest_early = 0;
+  double early_weight = 1;
   double scale_growth = 1;
-  bool biased = false;     // some rounding is one-sided: no sqrt law
-  bool unbounded = false;  // the profile bounds nothing here
+  bool biased = false;      // some rounding is one-sided: no sqrt law
+  bool correlated = false;  // one rounding acts on many keys: none either
+  bool unbounded = false;   // the profile bounds nothing here
 };
 
 EnvelopeModel MakeEnvelopeModel(const NumericProfile& profile,

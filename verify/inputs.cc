@@ -204,6 +204,7 @@ class Materialiser {
       plan.stream = stream;
       plan.tensor = bit;
       plan.terms = attention_.fill;
+      plan.problem = &data_.problem;
       if (bit == kFillQ) plan.normal_scale = QueryScale(attention_);
       const Status status = PlanFile(name, *view, &plan);
       if (!status.ok()) return status;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "verify/probes.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -93,9 +95,11 @@ uint32_t SpecialBits(const std::array<uint32_t, 4>& draw) {
 
 // Where an element stands.
 struct Place {
-  int64_t element;   // row-major index
-  int64_t position;  // third axis
-  int64_t channel;
+  int64_t element = 0;  // row-major index
+  int64_t batch = 0;
+  int64_t head = 0;
+  int64_t position = 0;  // third axis
+  int64_t channel = 0;
 };
 
 class TensorFiller {
@@ -111,11 +115,10 @@ class TensorFiller {
     base_.a.value = 1;
     for (const FillTerm& term : plan.terms) {
       if ((term.tensors & plan.tensor) == 0) continue;
-      const bool distribution = term.kind <= FillKind::kFile;
-      if (distribution) {
-        base_ = term;  // the last one named stands
-      } else {
+      if (FamilyOf(term.kind).modifier) {
         modifiers_.push_back(term);
+      } else {
+        base_ = term;  // the last one named stands
       }
     }
     factor_ = NormalFactor(base_.a.value, plan.normal_scale);
@@ -150,6 +153,11 @@ class TensorFiller {
         return Bits(hit ? static_cast<double>(place.position + 1) : 0);
       case FillKind::kFile:
         return FromFile(place.element);
+      case FillKind::kProbe:
+        return Bits(static_cast<double>(ProbeElement(
+            base_.probe, *plan_.problem, generator_.seed(),
+            static_cast<int>(plan_.stream),
+            {place.batch, place.head, place.position, place.channel})));
       default:
         return NormalBits(draw(), factor_);
     }
@@ -255,11 +263,13 @@ void FillTensor(const CounterGenerator& generator, const FillPlan& plan,
                 const MutableLaneView& view) {
   const TensorFiller filler(generator, plan, view);
   const auto& strides = view.strides;
-  Place place{0, 0, 0};
+  Place place;
   for (int64_t b = 0; b < view.shape[0]; ++b) {
     for (int64_t h = 0; h < view.shape[1]; ++h) {
       for (int64_t s = 0; s < view.shape[2]; ++s) {
         const int64_t row = b * strides[0] + h * strides[1] + s * strides[2];
+        place.batch = b;
+        place.head = h;
         place.position = s;
         for (int64_t d = 0; d < view.shape[3]; ++d, ++place.element) {
           place.channel = d;

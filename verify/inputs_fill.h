@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/tensor_view.h"
 #include "verify/case.h"
@@ -18,6 +19,8 @@ namespace lockstep::verify {
 class CounterGenerator {
  public:
   CounterGenerator(uint64_t gen, uint64_t seed) : gen_(gen), seed_(seed) {}
+
+  uint64_t seed() const { return seed_; }
 
   // Four uniform words for one element of one stream.
   std::array<uint32_t, 4> Draw(uint32_t stream, int64_t element) const;
@@ -43,6 +46,8 @@ struct FillPlan {
   // For a file term: its tensor's bytes, dense; f32 or bf16.
   std::span<const uint8_t> file;
   Lane file_lane = Lane::kF32;
+  // For a probe term.
+  const AttentionForwardProblem* problem = nullptr;
 };
 
 // The f32 factor of q's normal deviates: 1, or what makes normal:1 scores

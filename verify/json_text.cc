@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "verify/envelope_cause.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -39,7 +41,67 @@ Json ElementJson(const OutputSpec& spec, const ElementWitness& witness) {
   return json;
 }
 
+// [lo, hi] as hex strings; "nan" where it belongs to the set.
+Json SetJson(const ValueSet& set) {
+  Json json = {{"lo", HexFloat(set.lo)}, {"hi", HexFloat(set.hi)}};
+  if (set.nan) json["nan"] = true;
+  return json;
+}
+
+Json BoundsJson(const CaseResult& result, const std::string& tensor,
+                const EnvelopeWitness& witness) {
+  Json index = Json::object();
+  for (const OutputSpec& spec : result.outputs) {
+    if (spec.name != tensor) continue;
+    for (size_t axis = 0; axis < 4; ++axis) {
+      if (spec.axes[axis] == nullptr) continue;
+      index[spec.axes[axis]] = witness.index[axis];
+    }
+  }
+  return {{"index", index},
+          {"produced", HexFloat(witness.produced)},
+          {"allowed", SetJson(witness.bounds.allowed)},
+          {"truth", HexFloat(witness.bounds.truth)},
+          {"bound", HexFloat(witness.bounds.error)}};
+}
+
 }  // namespace
+
+Json EnvelopeJson(const CaseResult& result, const EnvelopeResult& found) {
+  Json shares = Json::object();
+  for (size_t i = 0; i < kCauses; ++i) {
+    if (found.shares[i] > 0) {
+      shares[CauseName(static_cast<Cause>(i))] = found.shares[i];
+    }
+  }
+  Json json;
+  json["tensor"] = found.tensor;
+  json["passed"] = found.Passed();
+  json["expected"] = found.expected;
+  json["inside"] = found.inside;
+  json["unbounded"] = found.unbounded;
+  json["outside"] = found.outside;
+  json["unlikely"] = found.unlikely;
+  json["worst"] = HexFloat(found.worst);
+  json["shares"] = shares;
+  if (found.first)
+    json["first"] = BoundsJson(result, found.tensor, *found.first);
+  if (found.furthest) {
+    json["furthest"] = BoundsJson(result, found.tensor, *found.furthest);
+  }
+  return json;
+}
+
+Json JudgedJson(const CaseResult& result) {
+  Json list = Json::array();
+  for (const Judged& judged : result.judged) {
+    Json json = EnvelopeJson(result, judged.result);
+    json["tier"] = TierName(judged.tier);
+    json["case"] = judged.line;
+    list.push_back(json);
+  }
+  return list;
+}
 
 std::string DumpJson(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
@@ -65,7 +127,7 @@ Json ComparisonJson(const CaseResult& result, const Comparison& comparison) {
   json["unwritten"] = comparison.unwritten;
   json["max_ulp"] = comparison.max_ulp;
   json["max_abs"] = HexFloat(comparison.max_abs);
-  json["bound"] = "bits";
+  json["bound"] = result.claims ? "none" : "bits";
   json["classes"] = classes;
   if (comparison.first) {
     json["first"] = ElementJson(spec, *comparison.first);
@@ -81,8 +143,8 @@ Json FindingJson(const CaseResult& result, const Finding& finding) {
   json["tier"] = TierName(finding.tier);
   json["check"] = finding.check;
   json["message"] = finding.message;
-  json["case"] = result.line;
-  json["sequence"] = result.replay_case;
+  json["case"] = finding.line.empty() ? result.line : finding.line;
+  json["sequence"] = finding.line.empty() ? result.replay_case : finding.line;
   json["profile"] = result.profile;
   json["candidate"] =
       finding.candidate.empty() ? result.candidate : finding.candidate;
@@ -91,6 +153,9 @@ Json FindingJson(const CaseResult& result, const Finding& finding) {
   json["replay"] = ReplayLine(result, finding);
   if (finding.comparison) {
     json["comparison"] = ComparisonJson(result, *finding.comparison);
+  }
+  if (finding.envelope) {
+    json["envelope"] = EnvelopeJson(result, *finding.envelope);
   }
   return json;
 }

@@ -17,6 +17,9 @@ using Json = nlohmann::ordered_json;
 std::string DumpJson(const Json& json, int indent);
 
 Json ComparisonJson(const CaseResult& result, const Comparison& comparison);
+Json EnvelopeJson(const CaseResult& result, const EnvelopeResult& found);
+// Everything judged by allowed results, one entry per output and inputs.
+Json JudgedJson(const CaseResult& result);
 Json FindingJson(const CaseResult& result, const Finding& finding);
 Json TotalsJson(const Totals& totals, int exit_code);
 Json EnvironmentObject(const Environment& environment);

@@ -1,42 +1,46 @@
 #include "verify/judge.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <utility>
 
+#include "verify/baselines.h"
+#include "verify/bounded.h"
+#include "verify/canary.h"
 #include "verify/digest.h"
 #include "verify/invariance.h"
 
 namespace lockstep::verify {
 namespace {
 
-constexpr Profile kProfiles[] = {
-    {"exact-f32", Lane::kF32,
-     "the exact contract (docs/numerics.md), every bit, in the f32 lane"},
-    {"exact-bf16", Lane::kBf16,
-     "the exact contract (docs/numerics.md), every bit, in the bf16 lane"},
-};
-
 class Judgement {
  public:
   Judgement(const CaseRequest& request, Candidate& candidate,
             const JudgeOptions& options)
-      : request_(request), candidate_(candidate), options_(options) {}
+      : request_(request),
+        candidate_(candidate),
+        options_(options),
+        profile_(options.profile ? options.profile : candidate.Claims()) {}
 
   CaseResult Run(std::optional<PreviousTruth>* previous);
 
  private:
   void Describe();
   // Each step returns false where judging ends; verdict and reason are set.
-  bool Declared();
   bool Open();
+  bool Declared();
   bool FirstRun();
   bool SecondRun();
   void CompareBits();
+  bool CompareAllowed();
   void CheckExecution();
   void CheckInvariance();
   void CheckPower(std::optional<PreviousTruth>* previous);
+  void CheckProbes();
+  void CheckCanary();
+  void AddBaselines();
   void Decide();
 
   bool End(Verdict verdict, const std::string& reason) {
@@ -57,17 +61,37 @@ class Judgement {
     }
     return false;
   }
+  // Whether nothing of the first output could have failed.
+  bool Vacuous() const {
+    return !result_.judged.empty() && result_.judged[0].result.Vacuous();
+  }
+  // Whether a finding proves something against the candidate.
+  bool Proven() const {
+    return std::any_of(result_.findings.begin(), result_.findings.end(),
+                       [](const Finding& finding) {
+                         return finding.tier != Tier::kCalibrated &&
+                                finding.tier != Tier::kPower;
+                       });
+  }
+  // Whether bits are claimed.
+  bool Exact() const { return !profile_ || profile_->exact; }
+  uint64_t Salt() const {
+    return std::strtoull(result_.input_digest.substr(0, 8).c_str(), nullptr,
+                         16);
+  }
   Result<std::unique_ptr<Trial>> OpenShifted(int64_t shift) const;
   GuardedRun RunOnce(PoisonBits poison, const OutputSet& outputs);
 
   const CaseRequest& request_;
   Candidate& candidate_;
   const JudgeOptions& options_;
+  std::optional<NumericProfile> profile_;  // absent: the exact contract
   CaseResult result_;
   std::unique_ptr<Trial> trial_;
   OutputSet first_;
   OutputSet second_;
   Truth truth_;
+  std::unique_ptr<AllowedResults> allowed_;  // unless Exact()
 };
 
 void Judgement::Describe() {
@@ -75,22 +99,20 @@ void Judgement::Describe() {
   result_.canonical = CanonicalLine(*request_.call);
   result_.replay_case = request_.line;
   result_.candidate = candidate_.Spec();
-  result_.profile = options_.profile;
+  result_.profile = options_.profile_spec;
+  if (!Exact()) result_.claims = profile_;
   result_.expect = request_.call->expect;
   result_.requested_backend = candidate_.Backend();
   result_.requested_suffix = candidate_.Fixed().Suffix();
 }
 
 bool Judgement::Declared() {
-  if (options_.profile.empty()) return true;
-  const Result<Profile> profile = FindProfile(options_.profile);
-  if (!profile.ok()) return SelfError("profile", profile.message());
-  const AttentionForwardCase& c = request_.call->attention_forward();
-  if (c.lane == profile->lane || c.p_lane == profile->lane) return true;
+  if (!profile_) return true;
+  const std::string why = trial_->WhyUndeclared(*profile_);
+  if (why.empty()) return true;
   result_.skip = Skip::kUndeclared;
-  return End(Verdict::kSkipped, "profile " + options_.profile +
-                                    " does not cover lane=" + LaneName(c.lane) +
-                                    " p=" + LaneName(c.p_lane));
+  return End(Verdict::kSkipped,
+             "profile " + profile_->name + " does not cover " + why);
 }
 
 Result<std::unique_ptr<Trial>> Judgement::OpenShifted(int64_t shift) const {
@@ -206,6 +228,7 @@ void Judgement::CompareBits() {
   result_.rows_compared = static_cast<int64_t>(truth_.rows.size());
   result_.comparisons = CompareWithTruth(
       *trial_, truth_, first_, candidate_.Repeatable() ? &second_ : nullptr);
+  if (!Exact()) return;
   bool equal = true;
   for (size_t t = 0; t < result_.comparisons.size(); ++t) {
     const Comparison& comparison = result_.comparisons[t];
@@ -216,6 +239,17 @@ void Judgement::CompareBits() {
          DescribeComparison(trial_->outputs()[t], comparison), "", comparison});
   }
   AddCheck("bits", equal, 1);
+}
+
+bool Judgement::CompareAllowed() {
+  if (Exact()) return true;
+  allowed_ = trial_->Envelope(*profile_, truth_.rows, options_.threads);
+  JudgeByAllowed(*trial_, *allowed_, first_, Tier::kEnvelope, "", &result_);
+  AddCheck("envelope", !Has(Tier::kEnvelope), 1);
+  if (!Vacuous() || !result_.findings.empty()) return true;
+  result_.skip = Skip::kUndeclared;
+  return End(Verdict::kSkipped,
+             "profile " + profile_->name + " bounds nothing on these inputs");
 }
 
 void Judgement::CheckExecution() {
@@ -250,31 +284,58 @@ void Judgement::CheckInvariance() {
   request.base = &first_;
   request.scratch = &second_;
   request.reopen = [this](int64_t shift) { return OpenShifted(shift); };
-  request.salt =
-      std::strtoull(result_.input_digest.substr(0, 8).c_str(), nullptr, 16);
+  request.salt = Salt();
   request.stop = options_.stop;
   JudgeInvariance(request, &result_);
 }
 
 void Judgement::CheckPower(std::optional<PreviousTruth>* previous) {
-  const bool has_previous = previous != nullptr && previous->has_value();
-  result_.power = MeasurePower(*trial_, truth_,
-                               has_previous ? &previous->value() : nullptr);
+  const bool has_previous = previous != nullptr && previous->has_value() &&
+                            (*previous)->inputs != result_.input_digest;
+  result_.power =
+      MeasurePower(*trial_, truth_, has_previous ? &previous->value() : nullptr,
+                   allowed_.get());
+}
+
+void Judgement::CheckProbes() {
+  JudgeOwnProbe(*trial_, profile_ ? *profile_ : BuiltinProfiles()[0], first_,
+                &result_);
+  // After a wrong answer other inputs tell nothing new.
+  if (Exact() || !options_.probes || Proven()) return;
+  JudgeProbes({&candidate_, &request_, &*profile_, &options_.materialise,
+               options_.stop},
+              &result_);
+}
+
+void Judgement::CheckCanary() {
+  const bool wanted =
+      options_.canaries && request_.call->expect == Expect::kPass;
+  if (!wanted || !WantsCanary(request_, *trial_, Salt())) return;
+  JudgeCanary(request_, *trial_, options_, Salt(), &result_);
+}
+
+void Judgement::AddBaselines() {
+  // Where bits are equal every rule is content.
+  if (Exact() && !Has(Tier::kBits)) return;
+  result_.baselines = JudgeByBaselines(*trial_, truth_, allowed_.get(), first_);
 }
 
 void Judgement::Decide() {
   if (Has(Tier::kSelf) || Has(Tier::kCandidate)) {
     result_.verdict = Verdict::kError;
-  } else if (!result_.findings.empty()) {
+  } else if (Proven()) {
     result_.verdict = Verdict::kFail;
   } else {
-    result_.verdict = Verdict::kPass;
+    result_.verdict =
+        Has(Tier::kCalibrated) ? Verdict::kSuspicious : Verdict::kPass;
     const std::string reason = WhyUntrusted(truth_, result_.power);
     if (!reason.empty()) {
-      result_.verdict = Verdict::kUntrusted;
-      result_.reason = reason;
       result_.findings.push_back(
           {Tier::kPower, "nulls", reason, "", std::nullopt});
+    }
+    if (Has(Tier::kPower)) {
+      result_.verdict = Verdict::kUntrusted;
+      result_.reason = reason;
     }
   }
   if (!result_.findings.empty() && result_.reason.empty()) {
@@ -285,15 +346,20 @@ void Judgement::Decide() {
 CaseResult Judgement::Run(std::optional<PreviousTruth>* previous) {
   const auto start = std::chrono::steady_clock::now();
   Describe();
-  if (Declared() && Open() && FirstRun() && SecondRun()) {
-    CompareBits();
+  const bool ran = Open() && Declared() && FirstRun() && SecondRun();
+  if (ran) CompareBits();
+  if (ran && CompareAllowed()) {
+    CheckPower(previous);
     CheckExecution();
     CheckInvariance();
-    CheckPower(previous);
+    CheckProbes();
+    AddBaselines();
+    CheckCanary();
     Decide();
     if (previous != nullptr) {
       *previous = PreviousTruth{trial_->outputs()[0].shape,
-                                trial_->outputs()[0].lane, std::move(truth_)};
+                                trial_->outputs()[0].lane,
+                                result_.input_digest, std::move(truth_)};
     }
   }
   ApplyExpectation(&result_);
@@ -304,18 +370,6 @@ CaseResult Judgement::Run(std::optional<PreviousTruth>* previous) {
 }
 
 }  // namespace
-
-std::span<const Profile> Profiles() { return kProfiles; }
-
-Result<Profile> FindProfile(const std::string& name) {
-  std::string known;
-  for (const Profile& profile : kProfiles) {
-    if (name == profile.name) return profile;
-    known += std::string(" ") + profile.name;
-  }
-  return Status::Error("profile '" + name +
-                       "' is not one that verify judges by; profiles:" + known);
-}
 
 CaseResult JudgeCase(const CaseRequest& request, Candidate& candidate,
                      const JudgeOptions& options,

@@ -9,6 +9,7 @@
 #include "verify/candidate/candidate.h"
 #include "verify/inputs.h"
 #include "verify/power.h"
+#include "verify/profile.h"
 #include "verify/verdict.h"
 
 namespace lockstep::verify {
@@ -19,23 +20,17 @@ inline constexpr int64_t kJudgeCopies = 3;
 
 struct JudgeOptions {
   MaterialiseOptions materialise;
-  std::string profile;     // "" or a name of Profiles()
-  int threads = 0;         // of the reference; 0: one per core
-  bool all_rows = false;   // reference on all rows whatever the cost
-  bool invariance = true;  // run variations
+  // The contract the candidate claims; absent: the exact one of its lane.
+  std::optional<NumericProfile> profile;
+  std::string profile_spec;  // its name or path, as given; for replay lines
+  int threads = 0;           // of the reference; 0: one per core
+  bool all_rows = false;     // reference on all rows whatever the cost
+  bool invariance = true;    // run variations
+  bool probes = true;        // for profiles that claim no exact bits
+  bool canaries = true;
   bool require_executed = false;
   const std::atomic<bool>* stop = nullptr;  // may be null
 };
-
-// A numeric contract that a candidate can declare.
-struct Profile {
-  const char* name;
-  Lane lane;  // covers cases in which q, k, v, o or the weights are of it
-  const char* description;
-};
-std::span<const Profile> Profiles();
-// Errors: an unknown name; the message lists the known ones.
-Result<Profile> FindProfile(const std::string& name);
 
 // Judges one call; `previous` carries the truth from case to case and may be
 // null. Requires: ValidateCase passes, candidate.Prepare succeeded.

@@ -18,7 +18,9 @@
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
 #include "verify/case.h"
+#include "verify/envelope_result.h"
 #include "verify/inputs.h"
+#include "verify/profile.h"
 #include "verify/tensor.h"
 
 namespace lockstep::verify {
@@ -89,6 +91,24 @@ struct RunOutcome {
   std::string tensor;
 };
 
+// What a numeric profile allows the rows of a trial to be.
+class AllowedResults {
+ public:
+  virtual ~AllowedResults() = default;
+
+  // Rows judged, ascending.
+  virtual const std::vector<int64_t>& rows() const = 0;
+  // One result per output that is judged.
+  virtual std::vector<EnvelopeResult> Judge(
+      const OutputSet& produced) const = 0;
+  // Whether output 0 of rows()[n] may have these bits.
+  virtual bool Allows(size_t n, const std::vector<uint32_t>& bits) const = 0;
+  // Whether anything about that row is claimed.
+  virtual bool Bounds(size_t n) const = 0;
+  // Output 0 in real numbers, [row][channel]; empty where only sets are known.
+  virtual std::span<const double> truth() const = 0;
+};
+
 // A trivial answer: a case that cannot tell it from the truth proves little.
 struct NullCandidate {
   std::string name;
@@ -135,6 +155,23 @@ class Trial {
   // trial.
   virtual std::vector<NullCandidate> Nulls() const = 0;
 
+  // Why the profile claims nothing about this trial; empty if it does.
+  virtual std::string WhyUndeclared(const NumericProfile& profile) const = 0;
+  // The envelope of a profile that claims no exact bits, for these rows.
+  virtual std::unique_ptr<AllowedResults> Envelope(
+      const NumericProfile& profile, std::vector<int64_t> rows,
+      int threads) const = 0;
+  // The exact expectation; null where the inputs are no probe's, or prove
+  // nothing under the profile.
+  virtual std::unique_ptr<AllowedResults> Probe(
+      const NumericProfile& profile, std::vector<int64_t> rows) const = 0;
+
+  // Emulated kernels: a correct one of common precision, for rules that
+  // compare with one, and specs of candidates known to be wrong somewhere.
+  virtual void RunBaseline(const OutputSet& outputs) const = 0;
+  virtual const char* CorrectKernel() const = 0;  // spec, same arithmetic
+  virtual std::span<const char* const> Canaries() const = 0;
+
   int64_t rows() const {
     const auto& shape = outputs()[0].shape;
     return shape[0] * shape[1] * shape[2];
@@ -148,10 +185,12 @@ std::array<int64_t, 4> RowIndex(const OutputSpec& spec, int64_t row, int64_t c);
 template <typename T>
 concept VerifiableOp =
     std::derived_from<T, Trial> &&
-    requires(const Case& c, const MaterialiseOptions& options) {
+    requires(const Case& c, const MaterialiseOptions& options,
+             const NumericProfile& profile) {
       { T::kName } -> std::convertible_to<const char*>;
       { T::Outputs(c) } -> std::same_as<std::vector<OutputSpec>>;
       { T::Open(c, options) } -> std::same_as<Result<std::unique_ptr<Trial>>>;
+      { T::ProbeCases(c, profile) } -> std::same_as<std::vector<Case>>;
     };
 
 // One row of the op table.
@@ -161,11 +200,14 @@ struct Op {
   std::vector<OutputSpec> (*outputs)(const Case&);
   Result<std::unique_ptr<Trial>> (*open)(const Case&,
                                          const MaterialiseOptions&);
+  // The case with the inputs of every probe that proves something for it
+  // under the profile; none for a case that is a probe.
+  std::vector<Case> (*probe_cases)(const Case&, const NumericProfile&);
 };
 
 template <VerifiableOp T>
 constexpr Op MakeOp() {
-  return {T::kName, &T::Outputs, &T::Open};
+  return {T::kName, &T::Outputs, &T::Open, &T::ProbeCases};
 }
 
 std::span<const Op> Ops();

@@ -1,21 +1,43 @@
 #include "verify/power.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <utility>
 
 namespace lockstep::verify {
 namespace {
 
-// Row n of the compared rows, given by a null, before the comparator.
-bool RowRejected(const Trial& trial, const Truth& truth, size_t n,
-                 const std::vector<uint32_t>& row) {
+// Row n of the compared rows, given by a null, beside the truth.
+Comparison RowComparison(const Trial& trial, const Truth& truth, size_t n,
+                         const std::vector<uint32_t>& row) {
   const OutputSpec& spec = trial.outputs()[0];
   Comparer comparer(spec.name, spec.lane, spec.shape, spec.shape[3]);
   for (size_t c = 0; c < row.size(); ++c) {
     comparer.Add(RowIndex(spec, truth.rows[n], static_cast<int64_t>(c)),
                  truth.bits[0][n * row.size() + c], row[c]);
   }
-  return !comparer.comparison().Passed();
+  return comparer.comparison();
+}
+
+// Another result, not only another rounding: a class differs, or a number by
+// more than kTellingUlp places of the row's largest.
+bool TellsApart(const Trial& trial, const Truth& truth, size_t n,
+                const Comparison& row) {
+  const int64_t alike =
+      row.count(PairClass::kEqual) + row.count(PairClass::kSameNaN) +
+      row.count(PairClass::kZeroSign) + row.count(PairClass::kFinite);
+  if (alike != row.Compared()) return true;
+  const OutputSpec& spec = trial.outputs()[0];
+  const auto channels = static_cast<size_t>(spec.shape[3]);
+  double largest = 0;
+  for (size_t c = 0; c < channels; ++c) {
+    const double x =
+        std::fabs(ElementValue(spec.lane, truth.bits[0][n * channels + c]));
+    if (std::isfinite(x)) largest = std::max(largest, x);
+  }
+  const double unit = spec.lane == Lane::kF32 ? 0x1p-23 : 0x1p-7;
+  return row.max_abs > kTellingUlp * unit * largest;
 }
 
 // Compared rows in an order that sees both ends early: the last, the first,
@@ -30,56 +52,110 @@ std::vector<size_t> LookOrder(size_t rows, size_t most) {
   return order;
 }
 
-bool Rejected(const Trial& trial, const Truth& truth,
-              const NullCandidate& null) {
-  // Zeros cost nothing and decide trust: all rows.
-  const size_t most =
-      null.name == "zeros" ? truth.rows.size() : size_t{kPowerRows};
-  RowBits bits;
-  for (const size_t n : LookOrder(truth.rows.size(), most)) {
-    null.row(truth.rows[n], &bits);
-    if (RowRejected(trial, truth, n, bits[0])) return true;
+// One null before the judge of the case.
+class NullTrial {
+ public:
+  NullTrial(const Trial& trial, const Truth& truth,
+            const AllowedResults* allowed, std::string name)
+      : trial_(trial), truth_(truth), allowed_(allowed) {
+    power_ = {std::move(name), false, true};
   }
-  return false;
+
+  // True where nothing more needs to be looked at.
+  bool Look(size_t n, const std::vector<uint32_t>& row) {
+    const Comparison comparison = RowComparison(trial_, truth_, n, row);
+    if (allowed_ == nullptr) {
+      power_.rejected = !comparison.Passed();
+    } else {
+      // Where nothing is claimed, nothing has to be told apart.
+      const bool apart =
+          TellsApart(trial_, truth_, n, comparison) && allowed_->Bounds(n);
+      power_.same = power_.same && !apart;
+      power_.rejected = !allowed_->Allows(n, row);
+    }
+    if (power_.rejected) power_.same = false;
+    return power_.rejected;
+  }
+  const Power& power() const { return power_; }
+
+ private:
+  const Trial& trial_;
+  const Truth& truth_;
+  const AllowedResults* allowed_;
+  Power power_;
+};
+
+// Zeros cost nothing and decide trust: all rows.
+size_t MostRows(const std::string& null, size_t rows) {
+  return null == "zeros" ? rows : size_t{kPowerRows};
 }
 
-bool PreviousRejected(const Trial& trial, const Truth& truth,
-                      const PreviousTruth& previous) {
+Power Previous(const Trial& trial, const Truth& truth,
+               const AllowedResults* allowed, const PreviousTruth& previous) {
   const size_t channels = truth.bits[0].size() / truth.rows.size();
+  NullTrial null(trial, truth, allowed, "previous_output");
   for (size_t n = 0; n < truth.rows.size(); ++n) {
     const auto begin =
         previous.truth.bits[0].begin() + static_cast<int64_t>(n * channels);
-    const std::vector<uint32_t> row(begin,
-                                    begin + static_cast<int64_t>(channels));
-    if (RowRejected(trial, truth, n, row)) return true;
+    if (null.Look(n, {begin, begin + static_cast<int64_t>(channels)})) break;
   }
-  return false;
+  return null.power();
 }
 
 }  // namespace
 
 std::vector<Power> MeasurePower(const Trial& trial, const Truth& truth,
-                                const PreviousTruth* previous) {
+                                const PreviousTruth* previous,
+                                const AllowedResults* allowed) {
   std::vector<Power> power;
-  if (truth.rows.empty()) return power;
+  const size_t rows = truth.rows.size();
+  if (rows == 0) return power;
   for (const NullCandidate& null : trial.Nulls()) {
-    power.push_back({null.name, Rejected(trial, truth, null)});
+    NullTrial trying(trial, truth, allowed, null.name);
+    RowBits bits;
+    for (const size_t n : LookOrder(rows, MostRows(null.name, rows))) {
+      null.row(truth.rows[n], &bits);
+      if (trying.Look(n, bits[0])) break;
+    }
+    power.push_back(trying.power());
   }
   const OutputSpec& spec = trial.outputs()[0];
   if (previous != nullptr && previous->shape == spec.shape &&
       previous->lane == spec.lane && previous->truth.rows == truth.rows) {
-    power.push_back(
-        {"previous_output", PreviousRejected(trial, truth, *previous)});
+    power.push_back(Previous(trial, truth, allowed, *previous));
   }
   return power;
+}
+
+void RejectMore(const Trial& trial, const AllowedResults& allowed,
+                std::vector<Power>* power) {
+  const std::vector<int64_t>& rows = allowed.rows();
+  for (const NullCandidate& null : trial.Nulls()) {
+    const auto entry =
+        std::find_if(power->begin(), power->end(), [&](const Power& known) {
+          return known.null == null.name && !known.rejected && !known.same;
+        });
+    if (entry == power->end()) continue;
+    RowBits bits;
+    for (const size_t n :
+         LookOrder(rows.size(), MostRows(null.name, rows.size()))) {
+      null.row(rows[n], &bits);
+      entry->rejected = !allowed.Allows(n, bits[0]);
+      if (entry->rejected) break;
+    }
+  }
 }
 
 std::string WhyUntrusted(const Truth& truth, const std::vector<Power>& power) {
   if (truth.rows.empty()) return "nothing was compared";
   for (const Power& null : power) {
-    if (null.null == "zeros" && !null.rejected) {
+    if (null.null == "zeros" && !null.rejected && null.same) {
       return "the expected output is zero everywhere: a kernel that does "
              "nothing would pass";
+    }
+    if (!null.rejected && !null.same) {
+      return "a kernel that answers '" + null.null +
+             "' would pass: the profile allows too much here";
     }
   }
   return "";

@@ -1,6 +1,7 @@
 // Whether a case proves anything: the null candidates, answers that know
-// nothing or leave one feature out, are put before the same comparator as the
-// candidate. A case on which not even "all zeros" is rejected is untrusted.
+// nothing or leave one feature out, are put before the same judge as the
+// candidate. A case on which one that differs from the truth passes, or on
+// which not even "all zeros" is rejected, is untrusted.
 #ifndef LOCKSTEP_VERIFY_POWER_H_
 #define LOCKSTEP_VERIFY_POWER_H_
 
@@ -22,14 +23,25 @@ inline constexpr int64_t kPowerRows = 64;
 struct PreviousTruth {
   std::array<int64_t, 4> shape{};
   Lane lane = Lane::kF32;
+  std::string inputs;  // digest: the same inputs have nearly the same answer
   Truth truth;
 };
 
+// Beyond so many units in the last place of a row's largest element a null
+// differs from the truth for an envelope, which allows some of them.
+inline constexpr double kTellingUlp = 4;
+
 // One entry per null that has a meaning for the problem. Only the first output
 // decides: statistics such as lse would give every null away. `previous` may
-// be null.
+// be null; `allowed`, too: then bits decide.
+//   Requires: allowed->rows() == truth.rows.
 std::vector<Power> MeasurePower(const Trial& trial, const Truth& truth,
-                                const PreviousTruth* previous);
+                                const PreviousTruth* previous,
+                                const AllowedResults* allowed);
+
+// Nulls not yet rejected, on another set of inputs.
+void RejectMore(const Trial& trial, const AllowedResults& allowed,
+                std::vector<Power>* power);
 
 // Why the case proves too little; empty if it does not. A null that the truth
 // itself equals on all compared rows does not apply, "zeros" excepted.

@@ -94,8 +94,9 @@ int Value(ProbeKind kind, const AttentionForwardProblem& p, uint64_t seed,
 
 // Sums over keys below j, for one (b, kv head): [j] and [j][channel].
 struct Prefix {
-  std::vector<int64_t> high;
-  std::vector<int64_t> sum[2], abs[2];  // of the low and of the high keys
+  // 2^19 keys of at most 2^10 each stay below 2^31.
+  std::vector<int32_t> high;
+  std::vector<int32_t> sum[2], abs[2];  // of the low and of the high keys
 };
 
 Prefix MakePrefix(ProbeKind kind, const AttentionForwardProblem& p,
@@ -126,7 +127,7 @@ Prefix MakePrefix(ProbeKind kind, const AttentionForwardProblem& p,
   return prefix;
 }
 
-int64_t SumOver(const oracle::KeySet& keys, const std::vector<int64_t>& prefix,
+int64_t SumOver(const oracle::KeySet& keys, const std::vector<int32_t>& prefix,
                 size_t width, size_t c) {
   int64_t sum = 0;
   for (const oracle::KeyInterval& run : keys) {
@@ -247,6 +248,10 @@ bool SumsInF32(const Accumulator& how) {
 }  // namespace
 
 std::span<const ProbeInfo> Probes() { return kProbes; }
+
+const char* ProbeName(ProbeKind kind) {
+  return kProbes[static_cast<size_t>(kind)].name;
+}
 
 Result<ProbeKind> FindProbe(std::string_view name) {
   std::string names;

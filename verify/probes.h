@@ -17,37 +17,16 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
 #include "verify/envelope.h"
+#include "verify/probe_kind.h"
 #include "verify/profile.h"
 
 namespace lockstep::verify {
-
-enum class ProbeKind : uint8_t {
-  kCancel,   // q = 0; v are differences of small integers: any run of keys
-             // sums to less than 16, and one key more or less shows
-  kPrefix,   // q = 0; v alternate +M, -M: a run of keys sums to -M, 0 or M
-  kSelect,   // one random key is high: rows that see it answer its value
-  kAim,      // the last key is high: where it is masked nobody may notice
-  kReset,    // the second half of the keys is high, the first holds big
-             // values: every accumulator must be rescaled
-  kShift,    // all keys are equally high: only the maximum keeps exp finite
-  kHeadTag,  // q = 0; v is a code of batch row and kv head
-};
-
-struct ProbeInfo {
-  ProbeKind kind;
-  const char* name;  // of fill=probe:NAME
-  const char* description;
-};
-std::span<const ProbeInfo> Probes();
-Result<ProbeKind> FindProbe(std::string_view name);
 
 // Why the probe proves nothing for this problem or under this profile, in one
 // line; empty if it applies. Not applicable: sums not in f32, a fixed maximum,

@@ -14,13 +14,14 @@ namespace {
 constexpr int kSchema = 1;
 
 // "name=value name=value ..." as an object; words without '=' are left out.
-Json Words(const std::string& text) {
+Json Words(const std::string& text, char between = ' ',
+           const std::string& equals = "=") {
   Json json = Json::object();
   std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const size_t equals = word.find('=');
-    if (equals == std::string::npos) continue;
-    json[word.substr(0, equals)] = word.substr(equals + 1);
+  for (std::string word; std::getline(words, word, between);) {
+    const size_t at = word.find(equals);
+    if (at == std::string::npos) continue;
+    json[word.substr(0, at)] = word.substr(at + equals.size());
   }
   return json;
 }
@@ -74,6 +75,16 @@ Json PlanGroup(const CaseResult& result) {
 // all of them.
 Json NumericContract(const CaseResult& result) {
   const Json key = Words(result.canonical);
+  if (result.claims) {
+    Json fields = {{"contract_version", kContractVersion},
+                   {"profile", result.claims->name},
+                   {"lane", key.value("lane", "")},
+                   {"p_dtype", key.value("p", "")},
+                   {"ftz_daz", result.claims->ftz},
+                   {"determinism_tier", "profile"}};
+    fields["fields"] = Words(ProfileText(*result.claims), '\n', " = ");
+    return fields;
+  }
   return {
       {"contract_version", kContractVersion},
       {"profile", result.profile.empty() ? "exact" : result.profile},
@@ -103,8 +114,16 @@ Json Checks(const CaseResult& result) {
   }
   Json power = Json::object();
   for (const Power& null : result.power) power[null.null] = null.rejected;
+  Json rules = Json::object();
+  for (const Baseline& rule : result.baselines) rules[rule.rule] = rule.passes;
+  Json canaries = Json::object();
+  for (const Canary& canary : result.canaries) {
+    canaries[canary.candidate] = canary.caught;
+  }
   json["runs"] = runs;
   json["nulls_rejected"] = power;
+  json["canaries_caught"] = canaries;
+  json["other_rules_pass"] = rules;
   json["rows"] = result.rows;
   json["rows_compared"] = result.rows_compared;
   json["rows_excluded"] = result.rows - result.rows_compared;
@@ -142,6 +161,7 @@ Json CaseObject(const CaseResult& result) {
   json["numeric_contract"] = NumericContract(result);
   json["checks"] = Checks(result);
   json["errors"] = errors;
+  json["allowed"] = JudgedJson(result);
   json["output_digests"] = digests;
   json["performance"] = {{"seconds", result.seconds},
                          {"candidate_seconds", result.candidate_seconds},

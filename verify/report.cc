@@ -1,6 +1,7 @@
 #include "verify/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace lockstep::verify {
@@ -77,8 +78,43 @@ std::string Joined(const std::set<std::string>& words) {
   return text;
 }
 
-std::string Details(const CaseResult& result) {
+std::string JudgedLines(const CaseResult& result) {
   std::string text;
+  for (const Judged& judged : result.judged) {
+    const EnvelopeResult& found = judged.result;
+    text += std::string("      ") + TierName(judged.tier) + " " + found.tensor +
+            ": " + Grouped(found.inside) + " of " + Grouped(found.expected) +
+            " inside";
+    if (found.unbounded > 0) {
+      text += ", " + Grouped(found.unbounded) + " unbounded";
+    }
+    if (judged.tier == Tier::kProbes) {
+      text += " on " + judged.line.substr(judged.line.find("fill="));
+    } else if (std::isfinite(found.worst)) {
+      char worst[64];
+      std::snprintf(worst, sizeof(worst), ", at most %.2f x the bound",
+                    found.worst);
+      text += worst;
+    }
+    const std::string dominant = found.Dominant();
+    if (!dominant.empty()) text += ", " + dominant;
+    text += "\n";
+  }
+  return text;
+}
+
+// "rules: allclose passes, nmse fails": never part of the verdict.
+std::string BaselineLine(const CaseResult& result) {
+  std::string text;
+  for (const Baseline& baseline : result.baselines) {
+    text += (text.empty() ? "" : ", ") + baseline.rule +
+            (baseline.passes ? " passes" : " fails");
+  }
+  return text.empty() ? "" : "      other rules: " + text + "\n";
+}
+
+std::string Details(const CaseResult& result) {
+  std::string text = JudgedLines(result);
   for (const Comparison& comparison : result.comparisons) {
     text += "      " + comparison.tensor + ": " +
             Grouped(comparison.Compared()) + " compared, " +
@@ -93,7 +129,10 @@ std::string Details(const CaseResult& result) {
   if (!checks.empty()) text += "      checks:" + checks + "\n";
   std::string nulls;
   for (const Power& null : result.power) {
-    nulls += " " + null.null + (null.rejected ? "" : " (same here)");
+    nulls += " " + null.null +
+             (null.rejected ? ""
+              : null.same   ? " (same here)"
+                            : " (passes)");
   }
   if (!nulls.empty()) text += "      rejected:" + nulls + "\n";
   if (!result.execution.plan.empty()) {
@@ -127,13 +166,28 @@ std::string CounterLine(const std::string& prefix,
 }
 
 std::string ComparedLine(const RunStatistics& statistics) {
-  if (statistics.elements == 0) return "";
-  std::string text = "compared  " + Grouped(statistics.elements) +
-                     " elements bit for bit with the scalar reference";
+  std::string text;
+  const auto add = [&](int64_t elements, const std::string& how) {
+    if (elements == 0) return;
+    text += (text.empty() ? "" : ", ") + Grouped(elements) + how;
+  };
+  add(statistics.elements, " elements bit for bit with the scalar reference");
+  add(statistics.by_envelope,
+      " elements with the envelope of " + Joined(statistics.profiles));
+  add(statistics.by_probes,
+      " on " + Count(statistics.probe_inputs, "exact probe"));
+  if (text.empty()) return "";
+  text = "compared  " + text;
   if (statistics.sampled_cases > 0) {
     text += ", " + Count(statistics.sampled_cases, "case") + " on sampled rows";
   }
   return text + "; " + Count(statistics.runs, "run") + " of the candidate\n";
+}
+
+std::string CanaryLine(const RunStatistics& statistics) {
+  if (statistics.canaries == 0) return "";
+  return "canaries  " + std::to_string(statistics.canaries_caught) + " of " +
+         Count(statistics.canaries, "known-bad kernel") + " caught\n";
 }
 
 std::string ExecutedLine(const RunStatistics& statistics) {
@@ -171,8 +225,20 @@ void RunStatistics::Add(const CaseResult& result) {
     max_threads = std::max(max_threads, ran.threads);
   }
   runs += result.runs;
-  for (const Comparison& comparison : result.comparisons) {
-    elements += comparison.Compared();
+  if (!result.claims) {
+    for (const Comparison& comparison : result.comparisons) {
+      elements += comparison.Compared();
+    }
+  }
+  for (const Judged& judged : result.judged) {
+    const bool probe = judged.tier == Tier::kProbes;
+    (probe ? by_probes : by_envelope) += judged.result.expected;
+    probe_inputs += probe ? 1 : 0;
+    if (result.claims) profiles.insert(result.claims->name);
+  }
+  for (const Canary& canary : result.canaries) {
+    ++canaries;
+    canaries_caught += canary.caught ? 1 : 0;
   }
   if (result.rows_compared > 0 && result.rows_compared < result.rows) {
     ++sampled_cases;
@@ -191,7 +257,8 @@ std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
     });
   }
   std::string text =
-      Colored(Padded(name, 6), ColorOf(result.verdict), style) + result.line;
+      Colored(Padded(name + " ", 6), ColorOf(result.verdict), style) +
+      result.line;
   if (quiet) {
     if (!result.reason.empty()) text += "  (" + result.reason + ")";
     text += "  " + Seconds(result.seconds);
@@ -201,6 +268,7 @@ std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
     text += "      " + std::string(TierName(finding.tier)) + " (" +
             finding.check + "): " + Broken(finding.message) + "\n";
   }
+  if (!quiet || style.verbose) text += BaselineLine(result);
   if (style.verbose) text += Details(result);
   if (!quiet) {
     const Finding none;
@@ -217,7 +285,8 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
                           int exit_code, const ReportStyle& style) {
   std::string text = ExecutedLine(statistics) + ComparedLine(statistics) +
                      CounterLine("tiles", statistics.counters) +
-                     CounterLine("rows", statistics.counters);
+                     CounterLine("rows", statistics.counters) +
+                     CanaryLine(statistics);
   if (!statistics.skips.empty()) {
     text += "skipped   " + Joined(statistics.skips) + "\n";
   }

@@ -25,7 +25,13 @@ struct RunStatistics {
   int min_threads = 0;
   int max_threads = 0;
   int64_t runs = 0;
-  int64_t elements = 0;       // compared with the reference
+  int64_t elements = 0;     // compared with the reference, bit for bit
+  int64_t by_envelope = 0;  // elements
+  int64_t by_probes = 0;
+  int64_t probe_inputs = 0;  // sets of inputs
+  std::set<std::string> profiles;
+  int64_t canaries = 0;
+  int64_t canaries_caught = 0;
   int64_t sampled_cases = 0;  // compared on sampled rows
   std::vector<Counter> counters;
 

@@ -26,6 +26,12 @@ const char* TierName(Tier tier) {
   switch (tier) {
     case Tier::kBits:
       return "bits";
+    case Tier::kProbes:
+      return "probes";
+    case Tier::kEnvelope:
+      return "envelope";
+    case Tier::kCalibrated:
+      return "calibrated";
     case Tier::kInvariance:
       return "invariance";
     case Tier::kPower:
@@ -57,7 +63,9 @@ std::string ShellQuote(const std::string& word) {
 }
 
 std::string ReplayLine(const CaseResult& result, const Finding& finding) {
-  std::string line = "lockstep verify " + ShellQuote(result.replay_case);
+  std::string line =
+      "lockstep verify " +
+      ShellQuote(finding.line.empty() ? result.replay_case : finding.line);
   const std::string& spec =
       finding.candidate.empty() ? result.candidate : finding.candidate;
   if (spec != "builtin:optimized") line += " --candidate " + ShellQuote(spec);

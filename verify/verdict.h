@@ -11,6 +11,7 @@
 #include "verify/case.h"
 #include "verify/compare.h"
 #include "verify/op.h"
+#include "verify/profile.h"
 
 namespace lockstep::verify {
 
@@ -27,6 +28,9 @@ const char* VerdictName(Verdict verdict);
 // The tier that found something.
 enum class Tier : uint8_t {
   kBits,        // equality with the reference
+  kProbes,      // inputs on which every legal kernel gives one result
+  kEnvelope,    // what the declared profile allows
+  kCalibrated,  // the same with errors like a random walk: not proof
   kInvariance,  // the same bits however it runs; guards, inputs, stores
   kPower,       // the case cannot tell trivial answers from the truth
   kExecution,   // something else ran than was asked for
@@ -44,6 +48,8 @@ struct Finding {
   std::string candidate;  // spec of a variation that shows it; empty: the
                           // requested one does
   std::optional<Comparison> comparison;
+  std::string line{};  // the case that shows it; empty: the judged one
+  std::optional<EnvelopeResult> envelope{};
 };
 
 // One boolean of a receipt's checks, over `runs` runs.
@@ -56,7 +62,27 @@ struct Check {
 // What became of one null candidate.
 struct Power {
   std::string null;
-  bool rejected = false;  // otherwise: cannot be told from the truth here
+  bool rejected = false;
+  bool same = false;  // not rejected because it is the truth here, or nearly
+};
+
+// One output of one set of inputs, judged by allowed results.
+struct Judged {
+  Tier tier = Tier::kEnvelope;
+  std::string line;  // the case: the judged one, or one of its probes
+  EnvelopeResult result;
+};
+
+// What a rule of the trade would have said.
+struct Baseline {
+  std::string rule;
+  bool passes = false;
+};
+
+// A kernel known to be wrong on this case, judged in the candidate's place.
+struct Canary {
+  std::string candidate;
+  bool caught = false;
 };
 
 // Why a case did not run.
@@ -73,6 +99,8 @@ struct CaseResult {
   std::string replay_case;  // the whole call sequence it belongs to
   std::string candidate;    // spec
   std::string profile;
+  // Its fields, where it claims no exact bits.
+  std::optional<NumericProfile> claims;
   Expect expect = Expect::kPass;
   Verdict verdict = Verdict::kError;
   std::string reason;  // of a verdict other than pass; one line
@@ -95,6 +123,9 @@ struct CaseResult {
   std::vector<Comparison> comparisons;
   std::vector<Check> checks;
   std::vector<Power> power;
+  std::vector<Judged> judged;       // by profiles that claim no exact bits
+  std::vector<Baseline> baselines;  // where they may tell something
+  std::vector<Canary> canaries;
   double seconds = 0;            // all of it
   double candidate_seconds = 0;  // the compared run
   double reference_seconds = 0;

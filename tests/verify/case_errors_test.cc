@@ -79,6 +79,8 @@ TEST(CaseErrors, GrammarIsRefusedWithItsColumn) {
       {kGood + "fill=uniform:1", {"expected uniform:LO,HI"}},
       {kGood + "fill=normal:1+", {"expected a fill family"}},
       {kGood + "fill=qq.normal:1", {"tensor 'q' named twice"}},
+      {kGood + "fill=probe:cancle", {"unknown probe 'cancle'", "head-tag"}},
+      {kGood + "fill=k.probe:cancel", {"q, k and v", "write probe:cancel"}},
       {kGood + "fill=poison:all", {"expected poison:masked"}},
       {kGood + "fill=file:x.safetensors", {"file:PATH#DIGEST"}},
       {kGood + "fill=file:#" + std::string(32, 'a'), {"file name"}},

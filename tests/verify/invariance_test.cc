@@ -41,6 +41,19 @@ class TinyTrial final : public Trial {
     return {};
   }
   std::vector<NullCandidate> Nulls() const override { return {}; }
+  std::string WhyUndeclared(const NumericProfile&) const override { return ""; }
+  std::unique_ptr<AllowedResults> Envelope(const NumericProfile&,
+                                           std::vector<int64_t>,
+                                           int) const override {
+    return nullptr;
+  }
+  std::unique_ptr<AllowedResults> Probe(const NumericProfile&,
+                                        std::vector<int64_t>) const override {
+    return nullptr;
+  }
+  void RunBaseline(const OutputSet&) const override {}
+  const char* CorrectKernel() const override { return "builtin:reference"; }
+  std::span<const char* const> Canaries() const override { return {}; }
 
   std::string storage = "before";
 

@@ -270,9 +270,9 @@ TEST(Judge, ExpectationsTurnTheVerdict) {
 
 TEST(Judge, ProfilesCoverTheirLane) {
   JudgeOptions options;
-  options.profile = "exact-bf16";
+  options.profile = LoadProfile("exact-bf16").value();
   EXPECT_EQ(JudgeDefect(Nothing, options).skip, Skip::kUndeclared);
-  options.profile = "exact-f32";
+  options.profile = LoadProfile("exact-f32").value();
   EXPECT_EQ(JudgeDefect(Nothing, options).verdict, Verdict::kPass);
 }
 

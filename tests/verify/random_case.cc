@@ -131,6 +131,12 @@ FillTerm RandomFillTerm(Random& random) {
   }
   if (family.numbers > 0) term.a = random.Real();
   if (family.numbers > 1) term.b = random.Real();
+  if (family.kind == FillKind::kProbe) {
+    term.tensors = kFillAll;
+    term.probe = Probes()[static_cast<size_t>(random.In(
+                              0, static_cast<int64_t>(Probes().size()) - 1))]
+                     .kind;
+  }
   if (family.kind == FillKind::kFile) {
     term.path = "data/captured/x+y.safetensors";
     term.digest = std::string(32, 'a');

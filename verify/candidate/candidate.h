@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "reference/contract/status.h"
 #include "verify/case.h"
 #include "verify/op.h"
+#include "verify/profile.h"
 
 namespace lockstep::verify {
 
@@ -35,9 +37,11 @@ class Candidate {
   virtual std::string Backend() const = 0;
   // The fixed part of the request: target, threads, tile, ... if named.
   virtual const Variation& Fixed() const = 0;
-  // True for kernels of this repository: they claim the exact contract, and
-  // need no profile.
+  // True for kernels of this repository: they claim the exact contract or
+  // bring a profile of their own, and need none.
   virtual bool Ours() const = 0;
+  // That profile; absent: the exact contract, or what --profile says.
+  virtual std::optional<NumericProfile> Claims() const { return std::nullopt; }
 
   // Everything that can be refused before anything is judged. Errors: usage.
   virtual Status Prepare(const CaseRequest& request) = 0;

@@ -12,14 +12,6 @@
 namespace lockstep::verify {
 namespace {
 
-AttentionForwardOutputs ViewsOf(const OutputSet& outputs) {
-  const MutableLaneView& lse = outputs.tensors[1].view;
-  return {outputs.tensors[0].view,
-          {static_cast<float*>(lse.data),
-           {lse.shape[0], lse.shape[1], lse.shape[2]},
-           {lse.strides[0], lse.strides[1], lse.strides[2]}}};
-}
-
 class Emulated final : public Candidate {
  public:
   Emulated(std::string kind, std::string spec, AttentionVariant variant,
@@ -33,8 +25,12 @@ class Emulated final : public Candidate {
   }
   std::string Backend() const override { return kind_; }
   const Variation& Fixed() const override { return fixed_; }
-  // Claims the exact contract, or else has to name its profile.
-  bool Ours() const override { return emulator_.variant().numeric.exact; }
+  bool Ours() const override { return true; }
+  // A mutant claims what the variant it broke could.
+  std::optional<NumericProfile> Claims() const override {
+    const NumericProfile& honest = emulator_.variant().numeric;
+    return honest.exact ? std::nullopt : std::optional(honest);
+  }
   bool Repeatable() const override { return true; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
@@ -47,7 +43,7 @@ class Emulated final : public Candidate {
               kind_ + ":" + spec_ + " computes attention_forward only", ""};
     }
     emulator_.Run(attention->data().problem, attention->data().inputs,
-                  ViewsOf(outputs));
+                  AttentionViews(outputs));
     execution->backend = kind_;
     execution->threads = 1;
     execution->plan = "tile " + std::to_string(emulator_.variant().tile_q) +

@@ -11,6 +11,7 @@
 #include "verify/cli/cli.h"
 #include "verify/json_text.h"
 #include "verify/mutants.h"
+#include "verify/probe_kind.h"
 #include "verify/profile.h"
 
 namespace lockstep::verify::cli {
@@ -89,6 +90,14 @@ std::vector<Entry> ListFamilies() {
   return entries;
 }
 
+std::vector<Entry> ListProbes() {
+  std::vector<Entry> entries;
+  for (const ProbeInfo& probe : Probes()) {
+    entries.push_back({probe.name, probe.description, Json::object()});
+  }
+  return entries;
+}
+
 Result<std::vector<Entry>> ListCases(const std::string& path) {
   const Result<std::vector<Job>> jobs = JobsFromFile(path);
   if (!jobs.ok()) return jobs.status();
@@ -129,9 +138,10 @@ Result<std::vector<Entry>> List(const std::string& what,
   if (what == "profiles") return ListProfiles();
   if (what == "mutants") return ListMutants();
   if (what == "families") return ListFamilies();
+  if (what == "probes") return ListProbes();
   return Status::Error(
       "list '" + what +
-      "': want ops, targets, profiles, families, mutants or cases");
+      "': want ops, targets, profiles, families, probes, mutants or cases");
 }
 
 int Print(const std::vector<Entry>& entries, bool as_json) {
@@ -155,7 +165,8 @@ int Print(const std::vector<Entry>& entries, bool as_json) {
 
 Verb AddList(CLI::App* program) {
   CLI::App* app = program->add_subcommand(
-      "list", "Names of ops, targets, profiles, families, mutants, cases");
+      "list",
+      "Names of ops, targets, profiles, families, probes, mutants, cases");
   app->footer(
       "Examples:\n"
       "  lockstep list targets\n"
@@ -167,7 +178,7 @@ Verb AddList(CLI::App* program) {
   };
   auto a = std::make_shared<Arguments>();
   app->add_option("WHAT", a->what,
-                  "ops, targets, profiles, families, mutants, cases")
+                  "ops, targets, profiles, families, probes, mutants, cases")
       ->required();
   app->add_option("FILE", a->file, "Case file, for cases");
   app->add_flag("--json", a->json, "Whole records, as JSON");

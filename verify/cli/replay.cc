@@ -139,7 +139,7 @@ Verb AddReplay(CLI::App* program) {
       ->type_name("SPEC");
   app->add_option("--profile", a->session.profile,
                   "Numeric contract the candidate claims")
-      ->type_name("NAME");
+      ->type_name("NAME|FILE");
   app->add_option("--threads", a->session.threads,
                   "Threads of the candidate and the reference")
       ->check(CLI::Range(1, 1024));

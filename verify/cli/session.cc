@@ -172,6 +172,7 @@ Result<RunOptions> Resolve(const SessionOptions& options) {
   run.judge.threads = options.threads;
   run.judge.all_rows = options.all_rows;
   run.judge.invariance = !options.no_invariance;
+  run.judge.probes = !options.no_probes;
   run.judge.require_executed = options.require_executed;
   return run;
 }
@@ -187,23 +188,19 @@ std::string WithThreads(const std::string& spec, int threads) {
 Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
     const JobGroup& group, const SessionOptions& options) {
   std::vector<std::unique_ptr<Candidate>> candidates;
-  if (!group.profile.empty()) {
-    const Result<Profile> profile = FindProfile(group.profile);
-    if (!profile.ok()) return profile.status();
-  }
   for (const std::string& spec : group.candidates) {
     Result<std::unique_ptr<Candidate>> candidate =
         ParseCandidate(WithThreads(spec, options.threads));
     if (!candidate.ok()) return candidate.status();
     if (!candidate.value()->Ours() && group.profile.empty()) {
       std::string known;
-      for (const Profile& profile : Profiles()) {
-        known += std::string(" ") + profile.name;
+      for (const NumericProfile& profile : BuiltinProfiles()) {
+        known += " " + profile.name;
       }
       return Status::Error("candidate '" + spec +
                            "' needs --profile, the numeric contract it "
-                           "claims; profiles:" +
-                           known);
+                           "claims; built in:" +
+                           known + "; or a file (docs/profiles.md)");
     }
     candidates.push_back(std::move(candidate.value()));
   }
@@ -274,7 +271,12 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
     auto candidates = OpenCandidates(group, options);
     if (!candidates.ok()) return Fail(candidates.message());
     RunOptions run_options = resolved.value();
-    run_options.judge.profile = group.profile;
+    if (!group.profile.empty()) {
+      Result<NumericProfile> profile = LoadProfile(group.profile);
+      if (!profile.ok()) return Fail(profile.message());
+      run_options.judge.profile = std::move(profile.value());
+      run_options.judge.profile_spec = group.profile;
+    }
     run_options.judge.stop = WatchInterrupt();
     Result<Run> run = Run::Prepare(std::move(group.jobs),
                                    std::move(candidates.value()), run_options);

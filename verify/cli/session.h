@@ -27,6 +27,7 @@ struct SessionOptions {
   int threads = 0;
   bool all_rows = false;
   bool no_invariance = false;
+  bool no_probes = false;
   bool require_executed = false;
   bool fail_fast = false;
   std::string fail_on;  // "" or "suspicious"

@@ -12,9 +12,8 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  lockstep verify 'attention_forward sq=37 skv=129 d=64 cap=50'\n"
     "  lockstep verify --cases data/cases/smoke.cases --receipt out.json\n"
-    "  lockstep verify 'attention_forward sq=8 skv=8 d=64' --candidate "
-    "files:out "
-    "--profile exact-f32";
+    "  lockstep verify 'attention_forward sq=64 skv=64 d=64 mask=causal'\n"
+    "      --candidate variant:cpu --profile cpu-f32";
 
 struct Arguments {
   CaseArguments cases;
@@ -32,7 +31,7 @@ void AddOptions(CLI::App* app, Arguments* a) {
       ->type_name("SPEC");
   app->add_option("--profile", s.profile,
                   "Numeric contract the candidate claims")
-      ->type_name("NAME");
+      ->type_name("NAME|FILE");
   app->add_option("--budget", s.budget, "Stop after 60s, 5m, 2h or 1000cases")
       ->type_name("BUDGET");
   app->add_option("--seed", s.seed, "Seed of every case, instead of its own")
@@ -49,6 +48,8 @@ void AddOptions(CLI::App* app, Arguments* a) {
                 "Compare all rows of large cases, not a sample");
   app->add_flag("--no-invariance", s.no_invariance,
                 "Run the candidate twice only, without variations");
+  app->add_flag("--no-probes", s.no_probes,
+                "Only the cases' own inputs, not their exact probes");
   app->add_option("--json", s.json, "Events as NDJSON")->type_name("FILE|-");
   app->add_option("--junit", s.junit, "JUnit XML")->type_name("FILE|-");
   app->add_option("--receipt", s.receipt, "Receipt as JSON")
@@ -65,7 +66,7 @@ void AddOptions(CLI::App* app, Arguments* a) {
 
 Verb AddVerify(CLI::App* program) {
   CLI::App* app = program->add_subcommand(
-      "verify", "Judge a candidate on cases, bit for bit");
+      "verify", "Judge a candidate on cases, with proof");
   app->footer(kFooter);
   auto arguments = std::make_shared<Arguments>();
   AddOptions(app, arguments.get());

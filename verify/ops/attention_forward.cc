@@ -14,17 +14,6 @@
 namespace lockstep::verify {
 namespace {
 
-AttentionForwardOutputs Views(const OutputSet& outputs) {
-  const LaneTensor& o = outputs.tensors[0];
-  const LaneTensor& lse = outputs.tensors[1];
-  const auto& shape = lse.view.shape;
-  const auto& strides = lse.view.strides;
-  return {o.view,
-          {static_cast<float*>(lse.view.data),
-           {shape[0], shape[1], shape[2]},
-           {strides[0], strides[1], strides[2]}}};
-}
-
 std::vector<Counter> Counters(
     const optimized::AttentionForwardExecution& execution) {
   return {{"tiles_empty", execution.tiles_empty},
@@ -65,6 +54,17 @@ std::vector<int64_t> Ends(int64_t n) {
 
 }  // namespace
 
+AttentionForwardOutputs AttentionViews(const OutputSet& outputs) {
+  const LaneTensor& o = outputs.tensors[0];
+  const LaneTensor& lse = outputs.tensors[1];
+  const auto& shape = lse.view.shape;
+  const auto& strides = lse.view.strides;
+  return {o.view,
+          {static_cast<float*>(lse.view.data),
+           {shape[0], shape[1], shape[2]},
+           {strides[0], strides[1], strides[2]}}};
+}
+
 std::vector<OutputSpec> AttentionForwardTrial::Outputs(const Case& c) {
   const AttentionForwardCase& p = c.attention_forward();
   return {{.name = "o",
@@ -88,6 +88,7 @@ Result<std::unique_ptr<Trial>> AttentionForwardTrial::Open(
 AttentionForwardTrial::AttentionForwardTrial(const Case& request,
                                              AttentionForwardData data)
     : request_(request.attention_forward()),
+      seed_(request.seed),
       data_(std::move(data)),
       outputs_(Outputs(request)) {}
 
@@ -171,7 +172,8 @@ std::vector<int64_t> AttentionForwardTrial::TellingRows() const {
 
 RunOutcome AttentionForwardTrial::RunReference(const OutputSet& outputs,
                                                Execution* execution) const {
-  reference::AttentionForward(data_.problem, data_.inputs, Views(outputs));
+  reference::AttentionForward(data_.problem, data_.inputs,
+                              AttentionViews(outputs));
   *execution = Execution{};
   execution->backend = "reference";
   execution->threads = 1;
@@ -197,7 +199,7 @@ RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
   }
   optimized::AttentionForwardExecution ran;
   const Status status = optimized::AttentionForward(
-      data_.problem, data_.inputs, plan.value(), Views(outputs), &ran);
+      data_.problem, data_.inputs, plan.value(), AttentionViews(outputs), &ran);
   if (!status.ok()) {
     return {RunOutcome::State::kError, status.message(), ""};
   }

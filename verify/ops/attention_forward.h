@@ -3,6 +3,8 @@
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_H_
 
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,9 @@
 #include "verify/op.h"
 
 namespace lockstep::verify {
+
+// The outputs of an attention trial as the contract's views.
+AttentionForwardOutputs AttentionViews(const OutputSet& outputs);
 
 // Outputs: o [b, h, i, c] in the problem's lane, lse [b, h, i] in f32.
 class AttentionForwardTrial final : public Trial {
@@ -21,6 +26,9 @@ class AttentionForwardTrial final : public Trial {
   // Errors: those of Materialise.
   static Result<std::unique_ptr<Trial>> Open(const Case& c,
                                              const MaterialiseOptions& options);
+
+  static std::vector<Case> ProbeCases(const Case& c,
+                                      const NumericProfile& profile);
 
   AttentionForwardTrial(const Case& request, AttentionForwardData data);
 
@@ -40,6 +48,15 @@ class AttentionForwardTrial final : public Trial {
   std::vector<Variation> OptimizedVariations(
       const Variation& fixed) const override;
   std::vector<NullCandidate> Nulls() const override;
+  std::string WhyUndeclared(const NumericProfile& profile) const override;
+  std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
+                                           std::vector<int64_t> rows,
+                                           int threads) const override;
+  std::unique_ptr<AllowedResults> Probe(
+      const NumericProfile& profile, std::vector<int64_t> rows) const override;
+  void RunBaseline(const OutputSet& outputs) const override;
+  const char* CorrectKernel() const override { return "variant:exact"; }
+  std::span<const char* const> Canaries() const override;
 
  private:
   // Row `row` of the reference on another problem with the same shapes.
@@ -49,6 +66,7 @@ class AttentionForwardTrial final : public Trial {
   void MeanOfValues(int64_t row, RowBits* bits) const;
 
   AttentionForwardCase request_;
+  uint64_t seed_;
   AttentionForwardData data_;
   std::vector<OutputSpec> outputs_;
 };

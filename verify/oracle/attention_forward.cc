@@ -56,6 +56,7 @@ struct PackedHead {
   std::vector<double> k;         // [panel][head_dim][kPanel]
   std::vector<double> v;         // [channel panel][keys, padded][kPanel]
   std::vector<int64_t> special;  // keys with a non-finite v, packed as 0
+  double largest_value = 0;      // finite |v| of the head
 };
 
 PackedHead Pack(const AttentionForwardProblem& p,
@@ -77,6 +78,9 @@ PackedHead Pack(const AttentionForwardProblem& p,
       finite = finite && std::isfinite(x);
       head.v[Size(((c / kStep) * panels * kStep + j) * kStep + c % kStep)] =
           std::isfinite(x) ? x : 0.0;
+      if (std::isfinite(x)) {
+        head.largest_value = std::max(head.largest_value, std::fabs(x));
+      }
     }
     if (!finite) head.special.push_back(j);
   }
@@ -300,6 +304,7 @@ class Tile {
     const size_t dv = Size(p_.value_dim);
     double* o = &truth->o[place * dv];
     const RowKind kind = truth->rows[place].kind;
+    truth->rows[place].largest_value = head.largest_value;
     if (kind != RowKind::kOrdinary) {
       std::fill_n(o, dv, kind == RowKind::kNaN ? kNaN : 0.0);
       return;

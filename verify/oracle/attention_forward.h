@@ -68,6 +68,9 @@ struct RowTruth {
   // Largest sum_d |q_d k_d|: above f32's range a kernel may overflow.
   double largest_product = 0;
   double largest_score = 0;  // |s|, the sink included
+  // Largest finite |v| of the kv head, visible or not: while an online maximum
+  // still rises, any weight may be 1.
+  double largest_value = 0;
   double rescales = 0;
   double eta = 0;     // sum w_j eta_j
   double phi = 0;     // sum w_j phi_j, floor included

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "verify/foreign_rules.h"
 #include "verify/mutants.h"
-#include "verify/selftest/foreign_rules.h"
 
 namespace lockstep::verify {
 

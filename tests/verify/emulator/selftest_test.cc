@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "verify/selftest/foreign_rules.h"
+#include "verify/foreign_rules.h"
 
 namespace lockstep::verify {
 namespace {

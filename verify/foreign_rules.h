@@ -1,7 +1,7 @@
 // Pass rules that kernel authors know, judged beside Lockstep's own tiers for
-// the published kill matrix. They never decide a verdict.
-#ifndef LOCKSTEP_VERIFY_SELFTEST_FOREIGN_RULES_H_
-#define LOCKSTEP_VERIFY_SELFTEST_FOREIGN_RULES_H_
+// the published kill matrix, and beside every verdict. They never decide one.
+#ifndef LOCKSTEP_VERIFY_FOREIGN_RULES_H_
+#define LOCKSTEP_VERIFY_FOREIGN_RULES_H_
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,8 @@ enum class ForeignRule : uint8_t {
   kAllclose,    // |x - t| <= atol + rtol |t|: f32 1e-5, 1.3e-6; bf16 1e-5,
                 // 1.6e-2 (torch.testing's defaults)
   kNmse,        // sum (x - t)^2 <= 5e-4 sum t^2 (ggml's test-backend-ops)
-  kBaseline3x,  // max |x - t| <= 3 max |baseline - t| + 1e-5 (flash-attention)
+  kBaseline3x,  // max |x - t| <= 3 max |baseline - t| + 1e-5 (flash-attention);
+                // without a baseline, as if it were exact
   kCosine,      // cosine similarity >= 0.999
   kMaxUlp,      // at most 4 ulp of the lane from the rounded truth
 };
@@ -34,4 +35,4 @@ std::array<bool, kForeignRules> PassesForeignRules(const RuleInput& input);
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_SELFTEST_FOREIGN_RULES_H_
+#endif  // LOCKSTEP_VERIFY_FOREIGN_RULES_H_

@@ -1,0 +1,211 @@
+// The judge of candidates that claim a profile: envelopes, probes, power and
+// canaries, each with a defect that it finds.
+#include "verify/bounded.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tests/verify/fake_candidate.h"
+#include "verify/judge.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr const char* kCase =
+    "attention_forward hq=4 hkv=2 sq=20 skv=40 d=8 cap=30 mask=causal align=br "
+    "seed=3";
+
+CaseResult JudgeLine(const std::string& line, Candidate& candidate,
+                     const JudgeOptions& options = {}) {
+  const Result<Case> c = ParseCase(line);
+  EXPECT_TRUE(c.ok()) << c.message();
+  const CaseRequest request = {.call = &c.value(),
+                               .line = MinimalLine(c.value())};
+  return JudgeCase(request, candidate, options, nullptr);
+}
+
+CaseResult JudgeSpec(const std::string& line, const std::string& spec,
+                     const JudgeOptions& options = {}) {
+  const auto candidate = ParseCandidate(spec);
+  EXPECT_TRUE(candidate.ok()) << candidate.message();
+  return JudgeLine(line, *candidate.value(), options);
+}
+
+JudgeOptions With(const char* profile) {
+  JudgeOptions options;
+  options.profile = LoadProfile(profile).value();
+  options.profile_spec = profile;
+  return options;
+}
+
+int64_t Judgements(const CaseResult& result, Tier tier) {
+  int64_t n = 0;
+  for (const Judged& judged : result.judged) n += judged.tier == tier ? 1 : 0;
+  return n;
+}
+
+const Finding* Find(const CaseResult& result, Tier tier) {
+  for (const Finding& finding : result.findings) {
+    if (finding.tier == tier) return &finding;
+  }
+  return nullptr;
+}
+
+TEST(Bounded, CorrectKernelsPassUnderTheirProfile) {
+  for (const char* spec : {"variant:cpu", "variant:cpu-split3",
+                           "builtin:optimized", "builtin:reference"}) {
+    const CaseResult result = JudgeSpec(kCase, spec, With("cpu-f32"));
+    EXPECT_EQ(result.verdict, Verdict::kPass) << spec << ": " << result.reason;
+    EXPECT_EQ(Judgements(result, Tier::kEnvelope), 2) << spec;
+    // With a cap there is no shift probe.
+    EXPECT_EQ(Judgements(result, Tier::kProbes), 6) << spec;
+    EXPECT_FALSE(result.baselines.empty());
+  }
+}
+
+TEST(Bounded, AVariantBringsItsProfile) {
+  const CaseResult result = JudgeSpec(kCase, "variant:cpu");
+  EXPECT_EQ(result.verdict, Verdict::kPass) << result.reason;
+  ASSERT_TRUE(result.claims.has_value());
+  EXPECT_FALSE(result.claims->exact);
+  EXPECT_EQ(result.profile, "");
+}
+
+TEST(Bounded, WrongArithmeticLeavesTheEnvelope) {
+  for (const char* spec :
+       {"mutant:attn.tanh_coarse,base=cpu", "mutant:attn.p_bf16,base=cpu",
+        "mutant:attn.cap_twice,base=cpu"}) {
+    const CaseResult result = JudgeSpec(kCase, spec);
+    EXPECT_EQ(result.verdict, Verdict::kFail) << spec;
+    ASSERT_NE(Find(result, Tier::kEnvelope), nullptr) << spec;
+    EXPECT_TRUE(Find(result, Tier::kEnvelope)->envelope.has_value());
+  }
+}
+
+// At this length one key of ordinary data weighs less than the rounding of
+// bf16 weights: the envelope must let it pass, the probes must not.
+TEST(Bounded, ASingleKeyAmong131072IsFoundByProbes) {
+  const std::string line =
+      "attention_forward sq=2 skv=131072 d=8 dv=4 lane=bf16 mask=causal "
+      "align=br seed=1";
+  JudgeOptions options;
+  options.invariance = false;
+  options.canaries = false;
+  for (const char* name : {"drop_last_key", "leak_masked_key",
+                           "double_edge_key", "v_row_off_by_one"}) {
+    const std::string spec = std::string("mutant:attn.") + name + ",base=flash";
+    options.probes = false;
+    const CaseResult blind = JudgeSpec(line, spec, options);
+    options.probes = true;
+    const CaseResult result = JudgeSpec(line, spec, options);
+    EXPECT_EQ(result.verdict, Verdict::kFail) << spec;
+    if (blind.verdict != Verdict::kFail) {
+      const Finding* finding = Find(result, Tier::kProbes);
+      ASSERT_NE(finding, nullptr) << spec;
+      EXPECT_NE(finding->line.find("fill=probe:"), std::string::npos);
+      EXPECT_NE(ReplayLine(result, *finding).find(finding->line),
+                std::string::npos);
+    }
+  }
+  EXPECT_EQ(JudgeSpec(line, "variant:flash", options).verdict, Verdict::kPass);
+}
+
+TEST(Bounded, ProbesCanBeLeftOut) {
+  JudgeOptions options = With("cpu-f32");
+  options.probes = false;
+  const CaseResult result = JudgeSpec(kCase, "variant:cpu", options);
+  EXPECT_EQ(Judgements(result, Tier::kProbes), 0);
+}
+
+// What cannot be run again is judged on its own inputs only, which may be a
+// probe's.
+TEST(Bounded, AnswersFromElsewhere) {
+  FakeCandidate candidate([](int64_t, const Variation&, const OutputSet&,
+                             Execution*) { return RunOutcome{}; });
+  candidate.repeatable = false;
+  CaseResult result = JudgeLine(kCase, candidate, With("cpu-f32"));
+  EXPECT_EQ(result.verdict, Verdict::kPass) << result.reason;
+  EXPECT_EQ(candidate.runs, 1);
+  result = JudgeLine(std::string(kCase) + " fill=probe:cancel", candidate,
+                     With("cpu-f32"));
+  EXPECT_EQ(result.verdict, Verdict::kPass) << result.reason;
+  EXPECT_EQ(Judgements(result, Tier::kProbes), 1);
+}
+
+// Steps away from the truth are first legal, then unlikely, then illegal.
+TEST(Bounded, SuspiciousLiesBetweenPassAndFail) {
+  Verdict last = Verdict::kPass;
+  int64_t suspicious = 0;
+  int steps = 0;
+  for (; steps < 1 << 24 && last != Verdict::kFail; steps += 1 + steps / 2) {
+    FakeCandidate candidate(
+        [steps](int64_t, const Variation&, const OutputSet& out, Execution*) {
+          float& element = ElementOf(out, 0, 3);
+          element = std::bit_cast<float>(std::bit_cast<uint32_t>(element) +
+                                         static_cast<uint32_t>(steps));
+          return RunOutcome{};
+        });
+    JudgeOptions options = With("cpu-f32");
+    options.probes = false;
+    options.canaries = false;
+    options.invariance = false;
+    last = JudgeLine("attention_forward sq=1 skv=300 d=64 seed=5", candidate,
+                     options)
+               .verdict;
+    if (suspicious > 0) EXPECT_NE(last, Verdict::kPass) << steps;
+    suspicious += last == Verdict::kSuspicious ? 1 : 0;
+  }
+  EXPECT_EQ(last, Verdict::kFail) << "no step was too far";
+  EXPECT_GT(suspicious, 0);
+}
+
+TEST(Bounded, WhatAProfileDoesNotCoverIsSkipped) {
+  EXPECT_EQ(JudgeSpec(kCase, "variant:flash").skip, Skip::kUndeclared);
+  const std::string poisoned =
+      "attention_forward sq=9 skv=9 d=8 lane=bf16 mask=window:2,2 "
+      "valid_kv=5 fill=poison:masked";
+  EXPECT_EQ(JudgeSpec(poisoned, "variant:splash").skip, Skip::kUndeclared);
+  EXPECT_EQ(JudgeSpec(poisoned, "variant:flash").verdict, Verdict::kPass);
+  // Sums of such values may overflow in any f32 kernel.
+  const std::string huge = "attention_forward sq=2 skv=9 d=8 fill=v.const:3e38";
+  EXPECT_EQ(JudgeSpec(huge, "variant:cpu").skip, Skip::kUndeclared);
+}
+
+// A profile that allows nearly everything: the nulls and the canary tell.
+TEST(Bounded, AProfileThatAllowsTooMuchIsNotTrusted) {
+  JudgeOptions options = With("cpu-f32");
+  options.profile->exp_rel = 0.3;
+  options.probes = false;
+  options.canaries = false;
+  const CaseResult result = JudgeSpec(kCase, "variant:cpu", options);
+  EXPECT_EQ(result.verdict, Verdict::kUntrusted) << result.reason;
+  ASSERT_NE(Find(result, Tier::kPower), nullptr);
+  EXPECT_EQ(Find(result, Tier::kPower)->check, "nulls");
+
+  options.canaries = true;
+  const CaseResult gate = JudgeSpec(kCase, "variant:cpu", options);
+  ASSERT_EQ(gate.canaries.size(), 1u);
+  EXPECT_EQ(gate.verdict, Verdict::kUntrusted);
+}
+
+TEST(Bounded, ACanaryIsCaughtInTheExactTier) {
+  const CaseResult result = JudgeSpec(kCase, "builtin:reference");
+  ASSERT_EQ(result.canaries.size(), 1u);
+  EXPECT_TRUE(result.canaries[0].caught);
+  EXPECT_EQ(result.verdict, Verdict::kPass);
+}
+
+// On a case where no canary computes anything wrong there is none.
+TEST(Bounded, NoCanaryWithoutAFault) {
+  const CaseResult result =
+      JudgeSpec("attention_forward sq=1 skv=1 d=1 valid_kv=0 expect=vacuous",
+                "builtin:reference");
+  EXPECT_TRUE(result.canaries.empty());
+}
+
+}  // namespace
+}  // namespace lockstep::verify

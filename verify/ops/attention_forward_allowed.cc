@@ -1,0 +1,204 @@
+// What a numeric profile allows attention_forward to answer: envelopes and
+// exact probes, and the emulated kernels that the judge is tried with.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "verify/compare.h"
+#include "verify/emulator/attention_forward.h"
+#include "verify/envelope.h"
+#include "verify/ops/attention_forward.h"
+#include "verify/probes.h"
+#include "verify/zoo.h"
+
+namespace lockstep::verify {
+namespace {
+
+class EnvelopeOfTrial final : public AllowedResults {
+ public:
+  EnvelopeOfTrial(const AttentionForwardData& data,
+                  const NumericProfile& profile, std::vector<int64_t> rows,
+                  int threads)
+      : lane_(data.problem.lane),
+        rows_(std::move(rows)),
+        envelope_(profile, data.problem,
+                  static_cast<double>(rows_.size()) *
+                      static_cast<double>(data.problem.value_dim + 1)) {
+    oracle::TruthOptions options;
+    options.rows = &rows_;
+    options.threads = threads;
+    truth_ = oracle::ComputeTruth(data.problem, data.inputs,
+                                  envelope_.error_model(), options);
+  }
+
+  const std::vector<int64_t>& rows() const override { return rows_; }
+  std::span<const double> truth() const override { return truth_.o; }
+
+  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const override {
+    const AttentionForwardOutputs views = AttentionViews(produced);
+    return {JudgeOutput(envelope_, truth_, &rows_,
+                        produced.tensors[0].const_view()),
+            JudgeLse(envelope_, truth_, &rows_,
+                     {views.lse.data, views.lse.shape, views.lse.strides})};
+  }
+
+  bool Allows(size_t n, const std::vector<uint32_t>& bits) const override {
+    for (size_t c = 0; c < bits.size(); ++c) {
+      if (!envelope_.Output(truth_, n, c)
+               .allowed.Contains(ElementValue(lane_, bits[c]))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool Bounds(size_t n) const override {
+    for (size_t c = 0; c < static_cast<size_t>(truth_.value_dim); ++c) {
+      if (!envelope_.Output(truth_, n, c).allowed.Unbounded()) return true;
+    }
+    return false;
+  }
+
+ private:
+  Lane lane_;
+  std::vector<int64_t> rows_;
+  AttentionEnvelope envelope_;
+  oracle::AttentionTruth truth_;
+};
+
+class ProbeOfTrial final : public AllowedResults {
+ public:
+  ProbeOfTrial(ProbeKind kind, const AttentionForwardData& data,
+               const NumericProfile& profile, uint64_t seed,
+               std::vector<int64_t> rows)
+      : lane_(data.problem.lane),
+        rows_(std::move(rows)),
+        expected_(ProbeExpectation(kind, data.problem, data.inputs, profile,
+                                   seed, &rows_)) {}
+
+  const std::vector<int64_t>& rows() const override { return rows_; }
+  std::span<const double> truth() const override { return {}; }
+
+  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const override {
+    return {JudgeProbe(expected_, &rows_, produced.tensors[0].const_view())};
+  }
+
+  bool Allows(size_t n, const std::vector<uint32_t>& bits) const override {
+    for (size_t c = 0; c < bits.size(); ++c) {
+      if (!expected_[n * bits.size() + c].Contains(
+              ElementValue(lane_, bits[c]))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool Bounds(size_t n) const override {
+    const size_t channels = expected_.size() / rows_.size();
+    const auto row = expected_.begin() + static_cast<int64_t>(n * channels);
+    return !std::all_of(row, row + static_cast<int64_t>(channels),
+                        [](const ValueSet& set) { return set.Unbounded(); });
+  }
+
+ private:
+  Lane lane_;
+  std::vector<int64_t> rows_;
+  std::vector<ValueSet> expected_;
+};
+
+bool AllFinite(const LaneView& x) {
+  const auto& n = x.shape;
+  for (int64_t b = 0; b < n[0]; ++b) {
+    for (int64_t h = 0; h < n[1]; ++h) {
+      for (int64_t i = 0; i < n[2]; ++i) {
+        for (int64_t c = 0; c < n[3]; ++c) {
+          const float value = x.lane == Lane::kF32
+                                  ? x.As<float>()(b, h, i, c)
+                                  : ToFloat(x.As<Bf16>()(b, h, i, c));
+          if (!std::isfinite(value)) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+// Faults that change whole keys: every probe that holds one shows them.
+constexpr const char* kCanaries[] = {
+    "mutant:attn.drop_last_key",    "mutant:attn.leak_masked_key",
+    "mutant:attn.v_row_off_by_one", "mutant:attn.causal_plus_one",
+    "mutant:attn.causal_strict",    "mutant:attn.double_edge_key",
+    "mutant:attn.mask_before_cap",
+};
+
+}  // namespace
+
+std::string AttentionForwardTrial::WhyUndeclared(
+    const NumericProfile& profile) const {
+  const AttentionForwardProblem& p = data_.problem;
+  const bool weights = profile.exact && p.p_lane == profile.lane;
+  if (profile.lane && *profile.lane != p.lane && !weights) {
+    return std::string("lane=") + LaneName(p.lane) + " p=" + LaneName(p.p_lane);
+  }
+  if (!profile.masked_nan_safe &&
+      !(AllFinite(data_.inputs.k) && AllFinite(data_.inputs.v))) {
+    return "NaN or infinity in k or v (masked_nan_safe = false)";
+  }
+  return "";
+}
+
+std::unique_ptr<AllowedResults> AttentionForwardTrial::Envelope(
+    const NumericProfile& profile, std::vector<int64_t> rows,
+    int threads) const {
+  return std::make_unique<EnvelopeOfTrial>(data_, profile, std::move(rows),
+                                           threads);
+}
+
+std::unique_ptr<AllowedResults> AttentionForwardTrial::Probe(
+    const NumericProfile& profile, std::vector<int64_t> rows) const {
+  const std::optional<ProbeKind> probe = ProbeOf(request_);
+  if (!probe || !WhyNotProbe(*probe, data_.problem, profile).empty()) {
+    return nullptr;
+  }
+  return std::make_unique<ProbeOfTrial>(*probe, data_, profile, seed_,
+                                        std::move(rows));
+}
+
+std::vector<Case> AttentionForwardTrial::ProbeCases(
+    const Case& c, const NumericProfile& profile) {
+  const AttentionForwardCase& from = c.attention_forward();
+  std::vector<Case> cases;
+  if (ProbeOf(from)) return cases;
+  for (const ProbeInfo& probe : Probes()) {
+    if (!WhyNotProbe(probe.kind, ToProblem(from), profile).empty()) continue;
+    Case changed = c;
+    auto& fill = std::get<AttentionForwardCase>(changed.op).fill;
+    fill.clear();
+    // A file stays where it holds the segment ids.
+    const bool segments = from.q_seg.kind == Segments::Kind::kFile ||
+                          from.kv_seg.kind == Segments::Kind::kFile;
+    for (const FillTerm& term : from.fill) {
+      if (segments && term.kind == FillKind::kFile) fill.push_back(term);
+    }
+    fill.push_back({.kind = FillKind::kProbe, .probe = probe.kind});
+    for (const FillTerm& term : from.fill) {
+      if (term.kind == FillKind::kPoison) fill.push_back(term);
+    }
+    if (ValidateCase(changed).ok()) cases.push_back(std::move(changed));
+  }
+  return cases;
+}
+
+void AttentionForwardTrial::RunBaseline(const OutputSet& outputs) const {
+  const char* name = data_.problem.lane == Lane::kF32 ? "cpu" : "flash";
+  AttentionEmulator emulator(FindVariant(name).value());
+  emulator.Run(data_.problem, data_.inputs, AttentionViews(outputs));
+}
+
+std::span<const char* const> AttentionForwardTrial::Canaries() const {
+  return kCanaries;
+}
+
+}  // namespace lockstep::verify
