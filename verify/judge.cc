@@ -357,9 +357,9 @@ CaseResult Judgement::Run(std::optional<PreviousTruth>* previous) {
     CheckCanary();
     Decide();
     if (previous != nullptr) {
-      *previous = PreviousTruth{trial_->outputs()[0].shape,
-                                trial_->outputs()[0].lane,
-                                result_.input_digest, std::move(truth_)};
+      *previous =
+          PreviousTruth{trial_->outputs()[0].shape, trial_->outputs()[0].lane,
+                        result_.input_digest, std::move(truth_)};
     }
   }
   ApplyExpectation(&result_);
