@@ -1,6 +1,6 @@
 // From a numeric profile to the coefficients of an error bound, each amount
 // under the name of the profile field that causes it. Derivation:
-// docs/verification.md, "Envelopes".
+// docs/envelopes.md.
 #ifndef LOCKSTEP_VERIFY_ENVELOPE_MODEL_H_
 #define LOCKSTEP_VERIFY_ENVELOPE_MODEL_H_
 

@@ -2,7 +2,7 @@
 // magnitudes from which error envelopes are made. Same bits on every machine:
 // one lane holds one independent element, fma everywhere, own exp and tanh.
 //
-// Derivation of what is summed here: docs/verification.md, "Envelopes".
+// Derivation of what is summed here: docs/envelopes.md.
 #ifndef LOCKSTEP_VERIFY_ORACLE_ATTENTION_FORWARD_H_
 #define LOCKSTEP_VERIFY_ORACLE_ATTENTION_FORWARD_H_
 
@@ -108,7 +108,7 @@ struct TruthOptions {
   Target target = SupportedTargets().back();
 };
 
-// Exact in the sense of docs/verification.md: the oracle's own error is part
+// Exact in the sense of docs/envelopes.md: the oracle's own error is part
 // of every sum (WeightModel is increased by it) or stated (own_error). Memory
 // O((sq sampled + skv) * (d + dv)). Weights below 1e-307 count as 0.
 //   Requires: Validate(problem, inputs, ...).ok(), rows in range, a target of

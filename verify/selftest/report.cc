@@ -97,6 +97,7 @@ std::string SelftestText(const SelftestResult& result) {
   }
   text += "\nzoo: " + std::to_string(result.zoo_variants) + " variants, " +
           std::to_string(result.zoo_cases) + " cases, " +
+          std::to_string(result.zoo_probes) + " probes, " +
           std::to_string(result.proof_false_alarms) + " proof alarms, " +
           std::to_string(result.statistics_false_alarms) +
           " suspicious cases, " + Format("%.1f", result.zoo_seconds) + " s\n";
@@ -152,6 +153,7 @@ std::string SelftestJson(const SelftestResult& result) {
       {"slowest_kill_s", result.SlowestKill()},
       {"zoo_variants", result.zoo_variants},
       {"zoo_cases", result.zoo_cases},
+      {"zoo_probes", result.zoo_probes},
       {"proof_false_alarms", result.proof_false_alarms},
       {"statistics_false_alarms", result.statistics_false_alarms},
       {"rules", rules},

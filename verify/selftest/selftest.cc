@@ -1,19 +1,15 @@
 #include "verify/selftest/selftest.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "reference/attention_forward.h"
 #include "verify/emulator/attention_forward.h"
-#include "verify/envelope.h"
-#include "verify/inputs.h"
-#include "verify/oracle/attention_forward.h"
+#include "verify/ops/attention_forward.h"
+#include "verify/selftest/scene.h"
 #include "verify/small_case.h"
-#include "verify/tensor.h"
 #include "verify/zoo.h"
 
 namespace lockstep::verify {
@@ -29,110 +25,8 @@ double SecondsSince(Clock::time_point start) {
 // judges larger ones.
 constexpr int64_t kReferenceWork = 40000000;
 
-// One case, its inputs, and outputs as numbers.
-struct Scene {
-  Case request;
-  AttentionForwardData data;
-};
-
-using Buffers = AttentionForwardOutputBuffers;
-
-Result<Scene> Open(const Case& request) {
-  Result<AttentionForwardData> data = Materialise(request, {});
-  if (!data.ok()) return data.status();
-  return Scene{request, std::move(data.value())};
-}
-
-Result<Buffers> Emulate(const Scene& scene, AttentionEmulator* emulator) {
-  Result<Buffers> out = AllocateOutputs(scene.request.attention_forward(), 0);
-  if (out.ok()) {
-    emulator->Run(scene.data.problem, scene.data.inputs, out->view());
-  }
-  return out;
-}
-
 int64_t Work(const AttentionForwardProblem& p) {
   return p.batch * p.q_heads * p.q_len * p.kv_len * (p.head_dim + p.value_dim);
-}
-
-// Elements of o, then of lse, as bits; NaNs canonical.
-std::vector<uint32_t> Bits(const AttentionForwardProblem& p, const Buffers& x) {
-  const AttentionForwardOutputs view = x.view();
-  std::vector<uint32_t> bits;
-  const auto push = [&](float value, uint32_t word) {
-    bits.push_back(value != value && word != kPoisonF32 && word != kPoisonBf16
-                       ? kCanonicalNaNBits
-                       : word);
-  };
-  for (int64_t b = 0; b < p.batch; ++b) {
-    for (int64_t h = 0; h < p.q_heads; ++h) {
-      for (int64_t i = 0; i < p.q_len; ++i) {
-        for (int64_t c = 0; c < p.value_dim; ++c) {
-          if (p.lane == Lane::kF32) {
-            const float o = view.o.As<float>()(b, h, i, c);
-            push(o, std::bit_cast<uint32_t>(o));
-          } else {
-            const Bf16 o = view.o.As<Bf16>()(b, h, i, c);
-            push(ToFloat(o), o.bits);
-          }
-        }
-        const float lse = view.lse(b, h, i);
-        push(lse, std::bit_cast<uint32_t>(lse));
-      }
-    }
-  }
-  return bits;
-}
-
-std::vector<double> Numbers(const AttentionForwardProblem& p,
-                            const LaneView& o) {
-  std::vector<double> numbers;
-  for (int64_t b = 0; b < p.batch; ++b) {
-    for (int64_t h = 0; h < p.q_heads; ++h) {
-      for (int64_t i = 0; i < p.q_len; ++i) {
-        for (int64_t c = 0; c < p.value_dim; ++c) {
-          numbers.push_back(double{p.lane == Lane::kF32
-                                       ? o.As<float>()(b, h, i, c)
-                                       : ToFloat(o.As<Bf16>()(b, h, i, c))});
-        }
-      }
-    }
-  }
-  return numbers;
-}
-
-struct EnvelopeVerdict {
-  bool outside = false;
-  bool unlikely = false;
-  std::string what;
-};
-
-EnvelopeVerdict JudgeByEnvelope(const Scene& scene,
-                                const NumericProfile& profile,
-                                const Buffers& out,
-                                std::vector<double>* truth_of_o) {
-  const AttentionForwardProblem& p = scene.data.problem;
-  const double elements = static_cast<double>(p.batch * p.q_heads * p.q_len) *
-                          static_cast<double>(p.value_dim + 1);
-  const AttentionEnvelope envelope(profile, p, elements, 1e-6);
-  oracle::TruthOptions options;
-  options.threads = 1;
-  const oracle::AttentionTruth truth = oracle::ComputeTruth(
-      p, scene.data.inputs, envelope.error_model(), options);
-  if (truth_of_o) *truth_of_o = truth.o;
-  const EnvelopeResult o =
-      JudgeOutput(envelope, truth, nullptr, out.o.const_view());
-  const EnvelopeResult lse = JudgeLse(
-      envelope, truth, nullptr,
-      {out.view().lse.data, out.view().lse.shape, out.view().lse.strides});
-  EnvelopeVerdict verdict;
-  verdict.outside = !o.Passed() || !lse.Passed();
-  verdict.unlikely = o.Suspicious() || lse.Suspicious();
-  if (verdict.outside) {
-    verdict.what = std::to_string(o.outside) + " of o, " +
-                   std::to_string(lse.outside) + " of lse outside";
-  }
-  return verdict;
 }
 
 // The same case for a base whose profile claims a lane.
@@ -174,14 +68,16 @@ class Trialist {
       row_.seconds = SecondsSince(start);
       row_.by = line;
     }
-    if (row_.killed[1] && row_.envelope_by.empty()) row_.envelope_by = line;
+    if (row_.killed[static_cast<size_t>(ProofTier::kEnvelope)] &&
+        row_.envelope_by.empty())
+      row_.envelope_by = line;
     return {};
   }
 
   // An ordinary case: the envelope and the foreign rules, side by side.
   Status TryOrdinary(const Case& call) {
     const NumericProfile& profile = flash_.variant().numeric;
-    Result<Scene> scene = Open(InLane(call, profile));
+    Result<Scene> scene = OpenScene(InLane(call, profile));
     if (!scene.ok()) return scene.status();
     const Result<Buffers> out = Emulate(scene.value(), &flash_);
     if (!out.ok()) return out.status();
@@ -221,7 +117,7 @@ class Trialist {
       const Status status = TryExact(call, judge);
       if (!status.ok()) return status;
     }
-    Result<Scene> scene = Open(InLane(call, bounded_variant_.numeric));
+    Result<Scene> scene = OpenScene(InLane(call, bounded_variant_.numeric));
     if (!scene.ok()) return scene.status();
     Result<Buffers> out = Emulate(scene.value(), &bounded_);
     if (!out.ok()) return out.status();
@@ -231,11 +127,27 @@ class Trialist {
             .outside) {
       Kill(ProofTier::kEnvelope);
     }
+    return TryProbes(scene->request);
+  }
+
+  // The same shapes and masks with the inputs of every probe.
+  Status TryProbes(const Case& call) {
+    const NumericProfile& profile = bounded_variant_.numeric;
+    for (const Case& probe : AttentionForwardTrial::ProbeCases(call, profile)) {
+      if (row_.killed[static_cast<size_t>(ProofTier::kProbes)]) break;
+      const Result<Scene> scene = OpenScene(probe);
+      if (!scene.ok()) return scene.status();
+      const Result<Buffers> out = Emulate(scene.value(), &bounded_);
+      if (!out.ok()) return out.status();
+      if (JudgeByProbe(scene.value(), profile, out.value()).outside) {
+        Kill(ProofTier::kProbes);
+      }
+    }
     return {};
   }
 
   Status TryExact(const Case& call, bool judge) {
-    Result<Scene> scene = Open(call);
+    Result<Scene> scene = OpenScene(call);
     if (!scene.ok()) return scene.status();
     const AttentionForwardProblem& p = scene->data.problem;
     Result<Buffers> out = Emulate(scene.value(), &exact_);
@@ -297,11 +209,29 @@ Result<KillRow> TryMutant(const MutantInfo& info,
   return trialist.row();
 }
 
+// One probe of the case, another from case to case.
+void TryZooProbe(const Case& c, const AttentionVariant& variant, uint64_t seed,
+                 EnvelopeVerdict* verdict, SelftestResult* result) {
+  const auto probes = AttentionForwardTrial::ProbeCases(c, variant.numeric);
+  if (probes.empty()) return;
+  const Result<Scene> scene =
+      OpenScene(probes[static_cast<size_t>(seed % probes.size())]);
+  if (!scene.ok()) return;
+  AttentionEmulator emulator(variant);
+  const Result<Buffers> out = Emulate(scene.value(), &emulator);
+  if (!out.ok()) return;
+  ++result->zoo_probes;
+  const EnvelopeVerdict probe =
+      JudgeByProbe(scene.value(), variant.numeric, out.value());
+  verdict->outside = verdict->outside || probe.outside;
+  verdict->what += probe.what;
+}
+
 void TryZooCase(const AttentionVariant& variant, uint64_t seed,
                 SelftestResult* result) {
   const Result<Case> c = ParseCase(SmallCaseLine(seed, variant.numeric.lane));
   if (!c.ok()) return;
-  Result<Scene> scene = Open(c.value());
+  Result<Scene> scene = OpenScene(c.value());
   if (!scene.ok()) return;
   AttentionEmulator emulator(variant);
   const Result<Buffers> out = Emulate(scene.value(), &emulator);
@@ -319,6 +249,7 @@ void TryZooCase(const AttentionVariant& variant, uint64_t seed,
       verdict.what += " bits differ";
     }
   }
+  TryZooProbe(c.value(), variant, seed, &verdict, result);
   ++result->zoo_cases;
   result->statistics_false_alarms += verdict.unlikely;
   if (!verdict.outside) return;
@@ -332,7 +263,7 @@ void TryZooCase(const AttentionVariant& variant, uint64_t seed,
 }  // namespace
 
 const char* ProofTierName(ProofTier tier) {
-  constexpr const char* kNames[] = {"bits", "envelope", "invariance",
+  constexpr const char* kNames[] = {"bits", "probes", "envelope", "invariance",
                                     "ordinary"};
   return kNames[static_cast<size_t>(tier)];
 }

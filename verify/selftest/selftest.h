@@ -16,10 +16,17 @@
 namespace lockstep::verify {
 
 // Tiers that prove. kBits judges the mutant in the contract's arithmetic;
-// kEnvelope the same bug in a base that claims a profile only; kOrdinary is
+// kProbes and kEnvelope the same bug in a base that claims a profile only, on
+// exact probes and on the pattern's own inputs; kOrdinary is
 // kEnvelope on the ordinary cases alone, as the foreign rules are.
-enum class ProofTier : uint8_t { kBits, kEnvelope, kInvariance, kOrdinary };
-inline constexpr size_t kProofTiers = 4;
+enum class ProofTier : uint8_t {
+  kBits,
+  kProbes,
+  kEnvelope,
+  kInvariance,
+  kOrdinary
+};
+inline constexpr size_t kProofTiers = 5;
 const char* ProofTierName(ProofTier tier);
 
 struct SelftestOptions {
@@ -55,6 +62,7 @@ struct SelftestResult {
   std::vector<KillRow> kills;
   int64_t zoo_variants = 0;
   int64_t zoo_cases = 0;
+  int64_t zoo_probes = 0;  // cases judged on a probe's inputs, too
   int64_t proof_false_alarms = 0;
   int64_t statistics_false_alarms = 0;  // cases with an unlikely element
   double zoo_seconds = 0;
