@@ -63,7 +63,10 @@ TEST(Bounded, CorrectKernelsPassUnderTheirProfile) {
     EXPECT_EQ(Judgements(result, Tier::kEnvelope), 2) << spec;
     // With a cap there is no shift probe.
     EXPECT_EQ(Judgements(result, Tier::kProbes), 6) << spec;
-    EXPECT_FALSE(result.baselines.empty());
+    for (const Baseline& rule : result.baselines) {
+      EXPECT_TRUE(rule.passes || rule.rule == "max_ulp") << rule.rule;
+    }
+    EXPECT_EQ(result.baselines.size(), 5u);
   }
 }
 
@@ -186,9 +189,18 @@ TEST(Bounded, AProfileThatAllowsTooMuchIsNotTrusted) {
   ASSERT_NE(Find(result, Tier::kPower), nullptr);
   EXPECT_EQ(Find(result, Tier::kPower)->check, "nulls");
 
+  // Without a cap the probes reject every null, whatever the envelope allows.
+  options.probes = true;
+  const CaseResult probed = JudgeSpec(
+      "attention_forward sq=20 skv=40 d=8 mask=causal align=br seed=3",
+      "variant:cpu", options);
+  EXPECT_EQ(probed.verdict, Verdict::kPass) << probed.reason;
+
+  options.probes = false;
   options.canaries = true;
   const CaseResult gate = JudgeSpec(kCase, "variant:cpu", options);
   ASSERT_EQ(gate.canaries.size(), 1u);
+  EXPECT_FALSE(gate.canaries[0].caught);
   EXPECT_EQ(gate.verdict, Verdict::kUntrusted);
 }
 

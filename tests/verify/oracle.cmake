@@ -10,17 +10,37 @@ lockstep_add_test(
   lockstep_reference
   WHOLE)
 find_package(Python3 COMPONENTS Interpreter)
+# lockstep_add_mutants(NAME TEST FILTER LIBRARY...): tests/mutants/NAME.py breaks
+# sources of the libraries; TEST must fail.
+function(lockstep_add_mutants name test filter)
+  list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_FILE:\\1>")
+  add_test(
+    NAME ${name}
+    COMMAND
+      Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/mutants/${name}.py" --root
+      "${PROJECT_SOURCE_DIR}" --build "${PROJECT_BINARY_DIR}" --compiler
+      "${CMAKE_CXX_COMPILER}" --objects "$<TARGET_OBJECTS:${test}>" --libraries
+      "${ARGN}" --filter "${filter}")
+  set_tests_properties(${name} PROPERTIES LABELS mutants TIMEOUT 900)
+endfunction()
 if(Python3_FOUND AND CMAKE_EXPORT_COMPILE_COMMANDS AND NOT CMAKE_CXX_FLAGS
                                                          MATCHES "fsanitize")
-  add_test(
-    NAME oracle_mutants
-    COMMAND
-      Python3::Interpreter
-      "${PROJECT_SOURCE_DIR}/tests/mutants/oracle_mutants.py" --root
-      "${PROJECT_SOURCE_DIR}" --build "${PROJECT_BINARY_DIR}" --compiler
-      "${CMAKE_CXX_COMPILER}" --objects "$<TARGET_OBJECTS:oracle_test>"
-      --libraries
-      "$<TARGET_FILE:lockstep_envelope>;$<TARGET_FILE:lockstep_oracle>;$<TARGET_FILE:lockstep_emulator>;$<TARGET_FILE:lockstep_reference>;$<TARGET_FILE:lockstep_contract>;$<TARGET_FILE:GTest::gtest_main>;$<TARGET_FILE:GTest::gtest>"
-  )
-  set_tests_properties(oracle_mutants PROPERTIES LABELS mutants TIMEOUT 900)
+  lockstep_add_mutants(
+    oracle_mutants oracle_test "*" lockstep_envelope lockstep_oracle lockstep_emulator
+    lockstep_reference lockstep_contract GTest::gtest_main GTest::gtest)
+  lockstep_add_mutants(
+    judge_mutants
+    judge_test
+    "Bounded.*:Judge.*:Power.*"
+    lockstep_verify
+    lockstep_envelope
+    lockstep_oracle
+    lockstep_emulator
+    lockstep_optimized
+    lockstep_reference
+    lockstep_contract
+    hwy::hwy
+    xxHash::xxhash
+    GTest::gtest_main
+    GTest::gtest)
 endif()

@@ -1,0 +1,95 @@
+"""Breaks the judge on purpose and demands that its unit tests notice.
+
+Each mutant replaces one piece of text in one source. The file alone is compiled
+again, linked in front of the libraries with the objects of a test, and run: a
+run that passes is a survivor, and this script fails. A text that is no longer
+found, or that stands there more than once, fails too: a mutant never disappears
+silently. The tables: oracle_mutants.py, judge_mutants.py.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import shlex
+import subprocess
+
+
+def mutate(args, commands, mutant):
+    """Returns None if the mutant was killed, else why it was not."""
+    name, source, text, replacement = mutant
+    path = os.path.join(args.root, source)
+    with open(path, encoding="utf-8") as file:
+        code = file.read()
+    found = code.count(text)
+    if found != 1:
+        return f"{name}: the text stands {found} times in {source}"
+    work = os.path.join(args.build, "mutants", name)
+    os.makedirs(work, exist_ok=True)
+    broken = os.path.join(work, "broken.cc")
+    with open(broken, "w", encoding="utf-8") as file:
+        file.write(code.replace(text, replacement))
+    command = shlex.split(commands[path])
+    if "ccache" in command[0]:
+        command = command[1:]
+    command = [broken if os.path.realpath(word) == path else word
+               for word in command]
+    command[command.index("-o") + 1] = broken + ".o"
+    # The mutant leaves unused names behind.
+    command += ["-w", "-O1"]
+    compiled = subprocess.run(command, cwd=args.build, capture_output=True,
+                              text=True, check=False)
+    if compiled.returncode != 0:
+        return f"{name}: does not compile: {compiled.stderr[:400]}"
+    program = os.path.join(work, "test")
+    link = [args.compiler, *args.objects, broken + ".o",
+            "-Wl,--start-group", *args.libraries, "-Wl,--end-group",
+            "-fopenmp", "-lpthread", "-o", program]
+    linked = subprocess.run(link, capture_output=True, text=True, check=False)
+    if linked.returncode != 0:
+        return f"{name}: does not link: {linked.stderr[:400]}"
+    environment = dict(os.environ, GTEST_FAIL_FAST="1", GTEST_BRIEF="1")
+    try:
+        ran = subprocess.run([program, "--gtest_filter=" + args.filter],
+                             cwd=args.root, env=environment,
+                             capture_output=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        ran = None
+    for leftover in (broken + ".o", program):
+        os.remove(leftover)
+    if ran is not None and ran.returncode == 0:
+        return f"{name}: survived"
+    return None
+
+
+def main(name, mutants):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", required=True)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--objects", required=True, nargs="+")
+    parser.add_argument("--libraries", required=True, nargs="+")
+    parser.add_argument("--only", help="one mutant")
+    parser.add_argument("--filter", default="*", help="of the tests")
+    args = parser.parse_args()
+    args.root = os.path.realpath(args.root)
+    args.objects = [x for word in args.objects for x in word.split(";")]
+    args.libraries = [x for word in args.libraries for x in word.split(";")]
+    with open(os.path.join(args.build, "compile_commands.json"),
+              encoding="utf-8") as file:
+        commands = {os.path.realpath(entry["file"]): entry["command"]
+                    for entry in json.load(file)}
+    chosen = [m for m in mutants if args.only in (None, m[0])]
+    # Unbroken, the same steps must end in a test that passes.
+    _, source, text, _ = mutants[0]
+    control = mutate(args, commands, ("control", source, text, text))
+    if control != "control: survived":
+        print(f"the unbroken code fails, so nothing is shown: {control}")
+        return 1
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda m: mutate(args, commands, m), chosen))
+    alive = [answer for answer in answers if answer]
+    for answer in alive:
+        print(answer)
+    print(f"{len(chosen) - len(alive)} of {len(chosen)} {name} mutants killed")
+    return 1 if alive else 0
