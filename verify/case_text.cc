@@ -13,6 +13,27 @@
 namespace lockstep::verify {
 namespace {
 
+// Insertions, deletions, substitutions and swaps of neighbours: `cpa` is one
+// step from `cap`, two from `p`.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), above(b.size() + 1),
+      row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    before.swap(above);
+    above.swap(row);
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      row[j + 1] = std::min(
+          {above[j] + (a[i] == b[j] ? 0 : 1), row[j] + 1, above[j + 1] + 1});
+      const bool swapped =
+          i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
+      if (swapped) row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
+    }
+  }
+  return row.back();
+}
+
 bool IsWordChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -153,19 +174,9 @@ std::string_view NearestName(std::string_view word,
   std::string_view best = names[0];
   size_t best_distance = SIZE_MAX;
   for (const std::string_view name : names) {
-    // One row of the Levenshtein table at a time.
-    std::vector<size_t> row(name.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 0; i < word.size(); ++i) {
-      size_t diagonal = std::exchange(row[0], i + 1);
-      for (size_t j = 0; j < name.size(); ++j) {
-        const size_t substituted = diagonal + (word[i] == name[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
+    const size_t distance = EditDistance(word, name);
+    if (distance < best_distance) {
+      best_distance = distance;
       best = name;
     }
   }

@@ -37,6 +37,7 @@ TEST(CaseErrors, GrammarIsRefusedWithItsColumn) {
       {"atention sq=1", {"column 1", "unknown op", "'attention_forward'"}},
       {"attention_forward sq=4 skv=4", {"missing key 'd'"}},
       {kGood + "caps=3", {"column 34", "'caps'", "nearest is 'cap'"}},
+      {kGood + "cpa=3", {"nearest is 'cap'"}},
       {kGood + "maks=full", {"unknown key 'maks'", "nearest is 'mask'"}},
       {kGood + "sq=5", {"column 34", "'sq' is given twice"}},
       {kGood + "mask.h1=full mask.h01=full", {"'mask.h01' is given twice"}},

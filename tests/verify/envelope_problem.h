@@ -11,6 +11,7 @@
 
 #include "reference/contract/attention_forward.h"
 #include "reference/elementary.h"
+#include "verify/profile.h"
 
 namespace lockstep::verify {
 
@@ -222,6 +223,10 @@ inline void RandomProblem(uint64_t seed, TestProblem* t) {
       t->inputs.valid_kv.push_back(random.Below(p.kv_len + 1));
     }
   }
+}
+
+inline bool Fits(const NumericProfile& profile, const TestProblem& t) {
+  return !profile.lane || *profile.lane == t.problem.lane;
 }
 
 }  // namespace lockstep::verify

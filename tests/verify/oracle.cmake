@@ -5,6 +5,7 @@ lockstep_add_test(
   envelope_test.cc
   oracle_elementary_test.cc
   oracle_test.cc
+  probes_test.cc
   LIBS
   lockstep_envelope
   lockstep_reference

@@ -1,5 +1,3 @@
-// Longer than 400 lines: one pass over a tile, stage by stage, with its error
-// terms beside each stage.
 #include "verify/oracle/attention_forward.h"
 
 #include <omp.h>
@@ -12,6 +10,7 @@
 
 #include "verify/oracle/elementary.h"
 #include "verify/oracle/kernels.h"
+#include "verify/oracle/packed_head.h"
 #include "verify/oracle/visibility.h"
 
 namespace lockstep::oracle {
@@ -21,26 +20,6 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUnit = 0x1p-53;
 
-size_t Size(int64_t n) { return static_cast<size_t>(n); }
-
-const Kernels& KernelsOf(Target target) {
-#if defined(__x86_64__)
-  if (target == Target::kAvx512) return kAvx512Kernels;
-  if (target == Target::kAvx2) return kAvx2Kernels;
-#endif
-  return kScalarKernels;
-}
-
-void LoadRow(const LaneView& x, int64_t b, int64_t h, int64_t position,
-             double* to, int64_t step) {
-  const auto load = [&](const auto& view) {
-    for (int64_t c = 0; c < x.shape[3]; ++c) {
-      to[c * step] = static_cast<double>(ToFloat(view(b, h, position, c)));
-    }
-  };
-  x.lane == Lane::kF32 ? load(x.As<float>()) : load(x.As<Bf16>());
-}
-
 // The oracle is itself a computation of this model: its own coefficients.
 WeightModel WithOwnError(WeightModel m, int64_t head_dim) {
   m.constant += 4 * kExpError;
@@ -49,42 +28,6 @@ WeightModel WithOwnError(WeightModel m, int64_t head_dim) {
   m.score += 2 * kTanhError;
   m.distance += 4 * kUnit;
   return m;
-}
-
-// K and V of one kv head in binary64, in panels of eight keys or channels.
-struct PackedHead {
-  std::vector<double> k;         // [panel][head_dim][kPanel]
-  std::vector<double> v;         // [channel panel][keys, padded][kPanel]
-  std::vector<int64_t> special;  // keys with a non-finite v, packed as 0
-  double largest_value = 0;      // finite |v| of the head
-};
-
-PackedHead Pack(const AttentionForwardProblem& p,
-                const AttentionForwardInputs& in, int64_t b, int64_t h) {
-  constexpr auto kStep = static_cast<int64_t>(kPanel);
-  const int64_t panels = (p.kv_len + kStep - 1) / kStep;
-  const int64_t channel_panels = (p.value_dim + kStep - 1) / kStep;
-  PackedHead head;
-  head.k.resize(Size(panels * kStep * p.head_dim));
-  head.v.resize(Size(channel_panels * panels * kStep * kStep));
-  std::vector<double> row(Size(p.value_dim));
-  for (int64_t j = 0; j < p.kv_len; ++j) {
-    LoadRow(in.k, b, h, j,
-            &head.k[Size(j / kStep * p.head_dim * kStep + j % kStep)], kStep);
-    LoadRow(in.v, b, h, j, row.data(), 1);
-    bool finite = true;
-    for (int64_t c = 0; c < p.value_dim; ++c) {
-      const double x = row[Size(c)];
-      finite = finite && std::isfinite(x);
-      head.v[Size(((c / kStep) * panels * kStep + j) * kStep + c % kStep)] =
-          std::isfinite(x) ? x : 0.0;
-      if (std::isfinite(x)) {
-        head.largest_value = std::max(head.largest_value, std::fabs(x));
-      }
-    }
-    if (!finite) head.special.push_back(j);
-  }
-  return head;
 }
 
 // Up to kTileRows rows of one head, walked together.
@@ -356,21 +299,6 @@ class Tile {
   std::vector<double> q_, visible_, score_, product_, argument_;
 };
 
-bool Supported(Target target) {
-#if defined(__x86_64__)
-  if (target == Target::kAvx2) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  }
-  if (target == Target::kAvx512) {
-    return __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512cd") &&
-           __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw");
-  }
-#endif
-  return target == Target::kScalar;
-}
-
 // Where the next (b, h) begins.
 size_t EndOfHead(const std::vector<int64_t>& rows, size_t begin,
                  int64_t q_len) {
@@ -381,29 +309,6 @@ size_t EndOfHead(const std::vector<int64_t>& rows, size_t begin,
 }
 
 }  // namespace
-
-const char* TargetName(Target target) {
-  switch (target) {
-    case Target::kScalar:
-      return "scalar";
-    case Target::kAvx2:
-      return "avx2";
-    case Target::kAvx512:
-      return "avx512";
-  }
-  return "?";
-}
-
-std::span<const Target> SupportedTargets() {
-  static const std::vector<Target> kTargets = [] {
-    std::vector<Target> targets;
-    for (const Target t : {Target::kScalar, Target::kAvx2, Target::kAvx512}) {
-      if (Supported(t)) targets.push_back(t);
-    }
-    return targets;
-  }();
-  return kTargets;
-}
 
 AttentionTruth ComputeTruth(const AttentionForwardProblem& problem,
                             const AttentionForwardInputs& inputs,

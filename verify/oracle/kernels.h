@@ -85,6 +85,9 @@ struct Kernels {
   void (*value_tile)(const ValueTile&);
 };
 
+enum class Target : uint8_t;  // attention_forward.h
+const Kernels& KernelsOf(Target target);
+
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__)
 extern const Kernels kAvx2Kernels;
