@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "optimized/row_keys.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/mask.h"
 
 namespace lockstep::optimized {
 namespace {
-
-int64_t FloorDiv(int64_t a, int64_t b) {
-  const int64_t quotient = a / b;
-  return quotient * b > a ? quotient - 1 : quotient;
-}
 
 TileClass And(TileClass a, TileClass b) { return std::min(a, b); }
 TileClass Or(TileClass a, TileClass b) { return std::max(a, b); }
@@ -23,21 +20,6 @@ TileClass Or(TileClass a, TileClass b) { return std::max(a, b); }
 TileClass FromBounds(bool full, bool empty) {
   if (full) return TileClass::kFull;
   return empty ? TileClass::kEmpty : TileClass::kPartial;
-}
-
-// Sets bits [keys.begin, keys.end) relative to `begin`, clipped.
-void SetRange(Range keys, int64_t begin, std::span<uint64_t> words) {
-  const auto bits = static_cast<int64_t>(words.size()) * 64;
-  const int64_t first = std::clamp<int64_t>(keys.begin - begin, 0, bits);
-  const int64_t last = std::clamp<int64_t>(keys.end - begin, 0, bits);
-  for (int64_t at = first; at < last;) {
-    const int64_t bit = at % 64;
-    const int64_t count = std::min<int64_t>(64 - bit, last - at);
-    const uint64_t ones =
-        count == 64 ? ~uint64_t{0} : ((uint64_t{1} << count) - 1);
-    words[static_cast<size_t>(at / 64)] |= ones << bit;
-    at += count;
-  }
 }
 
 // Sets the bit of every key in `keys` for which the predicate holds.
@@ -54,15 +36,6 @@ void SetWhere(Range keys, int64_t begin, std::span<uint64_t> words,
     }
     words[static_cast<size_t>((j - begin) / 64)] |= word;
   }
-}
-
-// Saturating position arithmetic: kUnlimited sides must not overflow.
-Range WindowKeys(const MaskExpr& mask, int64_t position, int64_t kv_len) {
-  return {
-      mask.left == kUnlimited ? 0 : position - std::min(mask.left, kMaxOffset),
-      mask.right == kUnlimited
-          ? kv_len
-          : position + std::min(mask.right, kMaxOffset) + 1};
 }
 
 }  // namespace
@@ -187,26 +160,11 @@ TileClass MaskPlan::Classify(int64_t head, Range queries,
 
 void MaskPlan::TermBits(const MaskExpr& mask, int64_t head, int64_t query,
                         int64_t begin, std::span<uint64_t> words) const {
-  const int64_t position = query + offset_;
-  const Range causal{0, position + 1};
+  if (const std::optional<Range> keys =
+          TermKeys(mask, batch_, query + offset_, problem_->kv_len)) {
+    return SetBits(*keys, begin, words);
+  }
   switch (mask.kind) {
-    case MaskExpr::Kind::kFull:
-      return SetRange({0, problem_->kv_len}, begin, words);
-    case MaskExpr::Kind::kCausal:
-      return SetRange(causal, begin, words);
-    case MaskExpr::Kind::kWindow:
-      return SetRange(WindowKeys(mask, position, problem_->kv_len), begin,
-                      words);
-    case MaskExpr::Kind::kChunked:
-      return SetRange(
-          {FloorDiv(position, mask.chunk) * mask.chunk, position + 1}, begin,
-          words);
-    case MaskExpr::Kind::kPrefix: {
-      const size_t row =
-          mask.prefix.size() == 1 ? 0 : static_cast<size_t>(batch_);
-      return SetRange({0, std::max(causal.end, mask.prefix[row])}, begin,
-                      words);
-    }
     case MaskExpr::Kind::kSink:
       return SetWhere({0, problem_->kv_len}, begin, words, [&](int64_t j) {
         return run_position_[static_cast<size_t>(j)] < mask.tokens;
@@ -218,8 +176,7 @@ void MaskPlan::TermBits(const MaskExpr& mask, int64_t head, int64_t query,
       return SetWhere({0, problem_->kv_len}, begin, words,
                       [&](int64_t j) { return dense(b, h, query, j) != 0; });
     }
-    case MaskExpr::Kind::kAnd:
-    case MaskExpr::Kind::kOr:
+    default:  // and, or
       break;
   }
   TermBits(mask.children[0], head, query, begin, words);

@@ -8,18 +8,12 @@
 #include <span>
 #include <vector>
 
+#include "optimized/row_keys.h"
+#include "optimized/tile_grid.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/mask.h"
 
 namespace lockstep::optimized {
-
-// Half open.
-struct Range {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-
-enum class TileClass : uint8_t { kEmpty, kPartial, kFull };
 
 // The masks of one batch row. kEmpty and kFull are proven; kPartial may
 // still turn out empty or full when its bits are made.

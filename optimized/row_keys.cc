@@ -1,0 +1,228 @@
+#include "optimized/row_keys.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/mask.h"
+
+namespace lockstep::optimized {
+namespace {
+
+Range Intersect(Range a, Range b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+// Saturating position arithmetic: kUnlimited sides must not overflow.
+Range WindowKeys(const MaskExpr& mask, int64_t position, int64_t kv_len) {
+  return {
+      mask.left == kUnlimited ? 0 : position - std::min(mask.left, kMaxOffset),
+      mask.right == kUnlimited
+          ? kv_len
+          : position + std::min(mask.right, kMaxOffset) + 1};
+}
+
+}  // namespace
+
+int64_t FloorDiv(int64_t a, int64_t b) {
+  const int64_t quotient = a / b;
+  return quotient * b > a ? quotient - 1 : quotient;
+}
+
+void SetBits(Range keys, int64_t begin, std::span<uint64_t> words) {
+  const auto bits = static_cast<int64_t>(words.size()) * 64;
+  const int64_t first = std::clamp<int64_t>(keys.begin - begin, 0, bits);
+  const int64_t last = std::clamp<int64_t>(keys.end - begin, 0, bits);
+  for (int64_t at = first; at < last;) {
+    const int64_t bit = at % 64;
+    const int64_t count = std::min<int64_t>(64 - bit, last - at);
+    const uint64_t ones =
+        count == 64 ? ~uint64_t{0} : ((uint64_t{1} << count) - 1);
+    words[static_cast<size_t>(at / 64)] |= ones << bit;
+    at += count;
+  }
+}
+
+std::optional<Range> TermKeys(const MaskExpr& mask, int64_t batch,
+                              int64_t position, int64_t kv_len) {
+  switch (mask.kind) {
+    case MaskExpr::Kind::kFull:
+      return Range{0, kv_len};
+    case MaskExpr::Kind::kCausal:
+      return Range{0, position + 1};
+    case MaskExpr::Kind::kWindow:
+      return WindowKeys(mask, position, kv_len);
+    case MaskExpr::Kind::kChunked:
+      return Range{FloorDiv(position, mask.chunk) * mask.chunk, position + 1};
+    case MaskExpr::Kind::kPrefix: {
+      const size_t row =
+          mask.prefix.size() == 1 ? 0 : static_cast<size_t>(batch);
+      return Range{0, std::max(position + 1, mask.prefix[row])};
+    }
+    case MaskExpr::Kind::kSink:
+    case MaskExpr::Kind::kDense:
+    case MaskExpr::Kind::kAnd:
+    case MaskExpr::Kind::kOr:
+      break;
+  }
+  return std::nullopt;
+}
+
+RowKeys::RowKeys(const AttentionForwardProblem& problem,
+                 const AttentionForwardInputs& inputs, int64_t batch,
+                 bool segments)
+    : problem_(&problem),
+      inputs_(&inputs),
+      batch_(batch),
+      segments_(segments && problem.segments),
+      valid_q_(inputs.ValidQ(problem, batch)),
+      valid_kv_(inputs.ValidKv(problem, batch)),
+      offset_(inputs.Offset(problem, batch)) {
+  if (!segments_) {
+    runs_ = {{0, {0, problem.kv_len}}};
+    own_ = runs_;
+    return;
+  }
+  for (int64_t j = 0; j < problem.kv_len; ++j) {
+    const int32_t id = inputs.kv_seg(batch, j);
+    if (runs_.empty() || runs_.back().id != id) {
+      runs_.push_back({id, {j, j}});
+    }
+    runs_.back().keys.end = j + 1;
+  }
+  std::stable_sort(runs_.begin(), runs_.end(),
+                   [](const Run& a, const Run& b) { return a.id < b.id; });
+}
+
+void RowKeys::SelectRuns(int32_t id) {
+  if (!own_.empty() && own_.front().id == id) return;  // neighbours are alike
+  const auto [first, last] =
+      std::equal_range(runs_.begin(), runs_.end(), Run{id, {}},
+                       [](const Run& a, const Run& b) { return a.id < b.id; });
+  own_ = std::span<const Run>(first, last);
+}
+
+std::span<const Range> RowKeys::Visible(int64_t head, int64_t query) {
+  stack_.clear();
+  if (query >= valid_q_) return stack_;
+  Range clip{0, valid_kv_};
+  if (segments_) {
+    SelectRuns(inputs_->q_seg(batch_, query));
+    if (own_.empty()) return stack_;
+    clip = Intersect(clip, {own_.front().keys.begin, own_.back().keys.end});
+  }
+  head_ = head;
+  query_ = query;
+  position_ = query + offset_;
+  Push(problem_->mask(head), clip);
+  if (own_.size() > 1 && !stack_.empty()) {
+    const size_t middle = stack_.size();
+    const Range hull{stack_.front().begin, stack_.back().end};
+    for (const Run& run : own_) {
+      const Range keys = Intersect(run.keys, hull);
+      if (!keys.empty()) stack_.push_back(keys);
+    }
+    IntersectTop(0, middle);
+  }
+  return stack_;
+}
+
+// Appends the keys in `clip` that the term shows.
+void RowKeys::Push(const MaskExpr& mask, Range clip) {
+  const std::optional<Range> keys =
+      TermKeys(mask, batch_, position_, problem_->kv_len);
+  if (keys) clip = Intersect(clip, *keys);
+  if (clip.empty()) return;
+  switch (mask.kind) {
+    case MaskExpr::Kind::kSink:
+      // Of the query's own runs: the segment ids are ANDed in any case.
+      for (const Run& run : own_) {
+        const int64_t tokens = std::min(mask.tokens, problem_->kv_len);
+        const Range first =
+            Intersect(run.keys, {run.keys.begin, run.keys.begin + tokens});
+        const Range seen = Intersect(clip, first);
+        if (!seen.empty()) stack_.push_back(seen);
+      }
+      return;
+    case MaskExpr::Kind::kDense:
+      return PushDense(mask, clip);
+    case MaskExpr::Kind::kAnd:
+      return PushAnd(mask, clip);
+    case MaskExpr::Kind::kOr:
+      return PushOr(mask, clip);
+    default:
+      stack_.push_back(clip);
+  }
+}
+
+void RowKeys::PushDense(const MaskExpr& mask, Range clip) {
+  const auto& dense = inputs_->dense_masks[mask.dense];
+  const int64_t b = dense.shape[0] == 1 ? 0 : batch_;
+  const int64_t h = dense.shape[1] == 1 ? 0 : head_;
+  bool open = false;
+  for (int64_t j = clip.begin; j < clip.end; ++j) {
+    const bool seen = dense(b, h, query_, j) != 0;
+    if (seen && !open) stack_.push_back({j, clip.end});
+    if (!seen && open) stack_.back().end = j;
+    open = seen;
+  }
+}
+
+// Terms of one range narrow the clip before the others are looked at.
+void RowKeys::PushAnd(const MaskExpr& mask, Range clip) {
+  bool only_ranges = true;
+  for (const MaskExpr& child : mask.children) {
+    const std::optional<Range> keys =
+        TermKeys(child, batch_, position_, problem_->kv_len);
+    if (keys) clip = Intersect(clip, *keys);
+    only_ranges = only_ranges && keys.has_value();
+  }
+  if (clip.empty()) return;
+  if (only_ranges) return stack_.push_back(clip);
+  const size_t base = stack_.size();
+  bool first = true;
+  for (const MaskExpr& child : mask.children) {
+    if (TermKeys(child, batch_, position_, problem_->kv_len)) continue;
+    const size_t middle = stack_.size();
+    Push(child, clip);
+    if (!first) IntersectTop(base, middle);
+    first = false;
+  }
+}
+
+void RowKeys::PushOr(const MaskExpr& mask, Range clip) {
+  const size_t base = stack_.size();
+  for (const MaskExpr& child : mask.children) Push(child, clip);
+  const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(base);
+  std::sort(begin, stack_.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  size_t last = base;
+  for (size_t at = base + 1; at < stack_.size(); ++at) {
+    if (stack_[at].begin <= stack_[last].end) {
+      stack_[last].end = std::max(stack_[last].end, stack_[at].end);
+    } else {
+      stack_[++last] = stack_[at];
+    }
+  }
+  if (last < stack_.size()) stack_.resize(last + 1);
+}
+
+// Replaces the lists [base, middle) and [middle, top) by what both have.
+void RowKeys::IntersectTop(size_t base, size_t middle) {
+  merged_.clear();
+  size_t a = base;
+  size_t b = middle;
+  while (a < middle && b < stack_.size()) {
+    const Range both = Intersect(stack_[a], stack_[b]);
+    if (!both.empty()) merged_.push_back(both);
+    ++(stack_[a].end < stack_[b].end ? a : b);
+  }
+  stack_.resize(base);
+  stack_.insert(stack_.end(), merged_.begin(), merged_.end());
+}
+
+}  // namespace lockstep::optimized

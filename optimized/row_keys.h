@@ -1,0 +1,88 @@
+// The keys that one query sees, as ranges: what exact tile classes, element
+// bits and planning are made of. Written apart from reference/mask.cc, which
+// says what a mask means.
+#ifndef LOCKSTEP_OPTIMIZED_ROW_KEYS_H_
+#define LOCKSTEP_OPTIMIZED_ROW_KEYS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/mask.h"
+
+namespace lockstep::optimized {
+
+// Half open; empty where end <= begin.
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool empty() const { return end <= begin; }
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+// Rounds down. Requires: b > 0.
+int64_t FloorDiv(int64_t a, int64_t b);
+
+// Sets bits [keys.begin, keys.end) relative to `begin`, clipped to the words.
+void SetBits(Range keys, int64_t begin, std::span<uint64_t> words);
+
+// Keys that a term shows to the query at `position` of the key axis, where
+// they are one range; it may reach beyond the row. Absent for sink, dense, and
+// and or.
+std::optional<Range> TermKeys(const MaskExpr& mask, int64_t batch,
+                              int64_t position, int64_t kv_len);
+
+// The visible keys of the queries of one batch row. A conjunction of ranges
+// costs O(terms) a query; a query whose id has r runs of keys O(r) more; an
+// "or" the sum of its terms, sorted; a dense term the keys that the other
+// terms of its "and" leave.
+class RowKeys {
+ public:
+  // Time O(kv_len + runs * log(runs)), memory O(runs). Keeps references to
+  // problem and inputs. Without `segments` the ids of the inputs do not count,
+  // as if the problem had none.
+  //   Requires: Validate(problem, inputs, ...).ok().
+  RowKeys(const AttentionForwardProblem& problem,
+          const AttentionForwardInputs& inputs, int64_t batch, bool segments);
+  RowKeys(const RowKeys&) = delete;
+  RowKeys& operator=(const RowKeys&) = delete;
+
+  // Ascending, disjoint, none touching the next; good until the next call.
+  std::span<const Range> Visible(int64_t head, int64_t query);
+
+ private:
+  struct Run {  // of keys
+    int32_t id = 0;
+    Range keys;
+  };
+  void SelectRuns(int32_t id);
+  void Push(const MaskExpr& mask, Range clip);
+  void PushDense(const MaskExpr& mask, Range clip);
+  void PushAnd(const MaskExpr& mask, Range clip);
+  void PushOr(const MaskExpr& mask, Range clip);
+  void IntersectTop(size_t base, size_t middle);
+
+  const AttentionForwardProblem* problem_;
+  const AttentionForwardInputs* inputs_;
+  int64_t batch_;
+  bool segments_;
+  int64_t valid_q_;
+  int64_t valid_kv_;
+  int64_t offset_;
+  std::vector<Run> runs_;  // by id, then by position
+
+  // Of the query at hand.
+  int64_t head_ = 0;
+  int64_t query_ = 0;
+  int64_t position_ = 0;
+  std::span<const Run> own_;   // runs of its id
+  std::vector<Range> stack_;   // results of terms, the innermost on top
+  std::vector<Range> merged_;  // one intersection in the making
+};
+
+}  // namespace lockstep::optimized
+
+#endif  // LOCKSTEP_OPTIMIZED_ROW_KEYS_H_
