@@ -50,6 +50,21 @@ float Tanh(float x);
 // 1 / (1 + e^-x): in [0, 1], gradual underflow to the left.
 float Sigmoid(float x);
 
+// x * Sigmoid(x), both rounded: the gate of N15. NaN for -inf, as 0 * -inf is.
+float Silu(float x);
+
+// log(1 + e^x): the step size from its raw value; e^x to the left, gradual
+// underflow, x to the right.
+float Softplus(float x);
+
+// Sine and cosine of 2 pi x for an angle x in turns, |x| <= kMaxTurns; each in
+// [-1, 1]. The reduction is exact.
+struct SinCos {
+  float sin;
+  float cos;
+};
+SinCos SinCosTurnsCore(float x);
+
 // N2: round to nearest even by integer arithmetic; overflow gives infinity,
 // NaN the canonical one. The lane form carries the result in f32.
 Bf16 RoundToBf16(float x);

@@ -48,6 +48,7 @@ HWY_INLINE hn::Vec<D> MinKeepNaN(D d, float limit, hn::Vec<D> x) {
 #endif
 }
 
+// The first kStep... steps of Horner's scheme, highest power first.
 template <class D, size_t kTerms, size_t... kStep>
 HWY_INLINE hn::Vec<D> HornerSteps(D d, const float (&c)[kTerms], hn::Vec<D> x,
                                   std::index_sequence<kStep...>) {
@@ -94,15 +95,27 @@ HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> x) {
   return UnlessNaN(d, x, y);
 }
 
-// e^x for kExpLow <= x <= kExpHigh.
+// e^x = 2^f * 2^n for kExpLow <= x <= kExpHigh, `rounded` = n + kRoundMagic.
 template <class D>
-HWY_INLINE hn::Vec<D> ExpInRange(D d, hn::Vec<D> x) {
+struct ExpSplit {
+  hn::Vec<D> f;
+  hn::Vec<D> rounded;
+};
+
+template <class D>
+HWY_INLINE ExpSplit<D> SplitForExp(D d, hn::Vec<D> x) {
   const auto magic = hn::Set(d, kRoundMagic);
   const auto log2e = hn::Set(d, kLog2EHigh);
   const auto rounded = hn::MulAdd(x, log2e, magic);
   const auto n = hn::Sub(rounded, magic);
   const auto f = hn::MulAdd(x, hn::Set(d, kLog2ELow), hn::MulSub(x, log2e, n));
-  return ScaleByPowerOfTwo(d, Exp2Core(d, f), rounded);
+  return {f, rounded};
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> ExpInRange(D d, hn::Vec<D> x) {
+  const auto split = SplitForExp(d, x);
+  return ScaleByPowerOfTwo(d, Exp2Core(d, split.f), split.rounded);
 }
 
 template <class D>
@@ -182,6 +195,56 @@ HWY_INLINE hn::Vec<D> Sigmoid(D d, hn::Vec<D> x) {
   const auto s = hn::Div(e, hn::Add(one, e));
   const auto y = hn::NegMulAdd(top, s, top);
   return UnlessNaN(d, x, y);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Silu(D d, hn::Vec<D> x) {
+  return CanonicalNaN(d, hn::Mul(x, Sigmoid(d, x)));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Softplus(D d, hn::Vec<D> x) {
+  constexpr size_t kTerms = sizeof(kExp2Core) / sizeof(kExp2Core[0]);
+  const auto one = hn::Set(d, 1.0f);
+  const auto down = hn::Max(hn::Neg(hn::Abs(x)), hn::Set(d, kExpLow));
+  const auto split = SplitForExp(d, down);
+  // All of Exp2Core's steps but the last, which has two parts here.
+  const auto slope = HornerSteps(d, kExp2Core, split.f,
+                                 std::make_index_sequence<kTerms - 2>());
+  const auto g = hn::MulAdd(slope, split.f, one);
+  const auto g_rest = hn::MulAdd(slope, split.f, hn::Sub(one, g));
+  const auto e = ScaleByPowerOfTwo(d, g, split.rounded);
+  const auto e_rest = ScaleByPowerOfTwo(d, g_rest, split.rounded);
+  const auto p = Horner(d, kLog1pCore, e);
+  const auto top = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), x);
+  return UnlessNaN(d, x, hn::MulAdd(e, p, hn::MulAdd(e_rest, p, top)));
+}
+
+template <class D>
+struct SinCos {
+  hn::Vec<D> sin;
+  hn::Vec<D> cos;
+};
+
+template <class D>
+HWY_INLINE SinCos<D> SinCosTurnsCore(D d, hn::Vec<D> x) {
+  const hn::RebindToUnsigned<D> du;
+  const auto magic = hn::Set(d, kRoundMagic);
+  const auto rounded = hn::MulAdd(x, hn::Set(d, 4.0f), magic);
+  const auto n = hn::Sub(rounded, magic);
+  const auto r = hn::MulAdd(n, hn::Set(d, -0.25f), x);
+  const auto r2 = hn::Mul(r, r);
+  const auto rest = hn::Mul(r, Horner(d, kSinTurns, r2));
+  const auto s = hn::MulAdd(r, hn::Set(d, kTwoPi), rest);
+  const auto c = hn::MulAdd(r2, Horner(d, kCosTurns, r2), hn::Set(d, 1.0f));
+  const auto quarter = hn::BitCast(du, rounded);
+  const auto one = hn::Set(du, 1u);
+  const auto two = hn::Set(du, 2u);
+  const auto swap = hn::RebindMask(d, hn::Eq(hn::And(quarter, one), one));
+  const auto sin_sign = hn::ShiftLeft<30>(hn::And(quarter, two));
+  const auto cos_sign = hn::ShiftLeft<30>(hn::And(hn::Add(quarter, one), two));
+  return {hn::Xor(hn::IfThenElse(swap, c, s), hn::BitCast(d, sin_sign)),
+          hn::Xor(hn::IfThenElse(swap, s, c), hn::BitCast(d, cos_sign))};
 }
 
 // N2 without the NaN rule, result in f32: for a caller who looks for NaN

@@ -82,6 +82,50 @@ inline constexpr float kTanhLarge[] = {
     0x1.b55ac2p-18f,
 };
 
+// Below it sigmoid is subnormal, and silu has sigmoid's few bits.
+inline constexpr float kSiluLow = -0x1.5cp+6f;
+
+// Angles in turns are reduced exactly up to this size.
+inline constexpr float kMaxTurns = 0x1p+20f;
+
+// With x = n/4 + r turns, n an integer, |r| <= 1/8:
+// sin(2 pi r) = r kTwoPi + r kSinTurns(r^2),
+// cos(2 pi r) = 1 + r^2 kCosTurns(r^2).
+inline constexpr float kTwoPi = 0x1.921fb6p+2f;
+
+// Polynomial in r^2.
+// Error of the fit: 0.058 * 2^-24.
+inline constexpr float kSinTurns[] = {
+    -0x1.a32b86p-23f,
+    -0x1.4abbbap+5f,
+    0x1.465eeap+6f,
+    -0x1.2da156p+6f,
+};
+
+// Polynomial in r^2.
+// Error of the fit: 0.0073 * 2^-24.
+inline constexpr float kCosTurns[] = {
+    -0x1.3bd3ccp+4f,
+    0x1.03c1bp+6f,
+    -0x1.55b2b6p+6f,
+    0x1.d4f7ecp+5f,
+};
+
+// log(1 + e) / e, 0 <= e <= 1.
+// Error of the fit: 0.089 * 2^-24.
+inline constexpr float kLog1pCore[] = {
+    0x1p+0f,
+    -0x1.ffffd2p-2f,
+    0x1.554ddp-2f,
+    -0x1.ff23e6p-3f,
+    0x1.934b54p-3f,
+    -0x1.3a435ep-3f,
+    0x1.b4ae08p-4f,
+    -0x1.d6b08cp-5f,
+    0x1.4917cep-6f,
+    -0x1.af49cep-9f,
+};
+
 // Largest error in ulp (distance to the exact value, in units of
 // the last place of the exact value) over all arguments, and the
 // bits of an argument where it occurs. elementary_sweep asserts
@@ -105,6 +149,14 @@ inline constexpr ElementaryBound kTanhBound = {
     "Tanh", 1.768, 0x3f9a3faeu};
 inline constexpr ElementaryBound kSigmoidBound = {
     "Sigmoid", 1.748, 0xbeae05b6u};
+inline constexpr ElementaryBound kSiluBound = {
+    "Silu", 2.705, 0x3d76d153u};
+inline constexpr ElementaryBound kSoftplusBound = {
+    "Softplus", 1.791, 0xbedee4a1u};
+inline constexpr ElementaryBound kSinTurnsBound = {
+    "SinTurns", 1.050, 0x00271642u};
+inline constexpr ElementaryBound kCosTurnsBound = {
+    "CosTurns", 0.875, 0x3dfdac73u};
 
 // clang-format on
 }  // namespace lockstep

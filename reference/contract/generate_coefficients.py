@@ -41,6 +41,10 @@ BOUNDS = [
     ("Log2", "1.651", 0x3fb239cf),
     ("Tanh", "1.768", 0x3f9a3fae),
     ("Sigmoid", "1.748", 0xbeae05b6),
+    ("Silu", "2.705", 0x3d76d153),
+    ("Softplus", "1.791", 0xbedee4a1),
+    ("SinTurns", "1.050", 0x00271642),
+    ("CosTurns", "0.875", 0x3dfdac73),
 ]
 
 
@@ -177,6 +181,34 @@ def tanh_large():
     return fit_rounded(xs, fs, ws, list(range(8)))
 
 
+def two_pi():
+    """2 pi rounded to f32: the high part; the table below has the rest."""
+    return round_to_f32(2 * mp.pi)
+
+
+def sin_turns():
+    """sin(2 pi r) / r less the high part of 2 pi, in r, 0 < r <= 1/8."""
+    xs = chebyshev_grid("0.0001", "0.125")
+    fs = [mp.sin(2 * mp.pi * r) / r - two_pi() for r in xs]
+    ws = [r / mp.sin(2 * mp.pi * r) for r in xs]
+    return fit_rounded(xs, fs, ws, [0, 2, 4, 6])
+
+
+def cos_turns():
+    """(cos(2 pi r) - 1) / r^2 in r, 0 < r <= 1/8."""
+    xs = chebyshev_grid("0.0001", "0.125")
+    fs = [(mp.cos(2 * mp.pi * r) - 1) / r**2 for r in xs]
+    ws = [r**2 / mp.cos(2 * mp.pi * r) for r in xs]
+    return fit_rounded(xs, fs, ws, [0, 2, 4, 6])
+
+
+def log1p_core():
+    """log(1 + e) / e; the relative error is that of log(1 + e)."""
+    xs = chebyshev_grid(0, 1)
+    fs = [mp.log1p(e) / e for e in xs]
+    return fit_rounded(xs, fs, [1 / f for f in fs], list(range(10)))
+
+
 def print_constant(name, value, comment):
     if comment:
         print()
@@ -246,6 +278,19 @@ def print_header():
         "mantissas of large(a) away from 1, where rounding is coarsest."])
     print_table("kTanhSmall", tanh_small(), ["Polynomial in c^2."])
     print_table("kTanhLarge", tanh_large(), ["Polynomial in a."])
+
+    print_constant("kSiluLow", mp.mpf(-87), [
+        "Below it sigmoid is subnormal, and silu has sigmoid's few bits."])
+    print_constant("kMaxTurns", mp.mpf(2)**20, [
+        "Angles in turns are reduced exactly up to this size."])
+    print_constant("kTwoPi", two_pi(), [
+        "With x = n/4 + r turns, n an integer, |r| <= 1/8:",
+        "sin(2 pi r) = r kTwoPi + r kSinTurns(r^2),",
+        "cos(2 pi r) = 1 + r^2 kCosTurns(r^2)."])
+    print_table("kSinTurns", sin_turns(), ["Polynomial in r^2."])
+    print_table("kCosTurns", cos_turns(), ["Polynomial in r^2."])
+
+    print_table("kLog1pCore", log1p_core(), ["log(1 + e) / e, 0 <= e <= 1."])
 
     print("\n// Largest error in ulp (distance to the exact value, in units of")
     print("// the last place of the exact value) over all arguments, and the")

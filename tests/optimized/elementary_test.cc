@@ -80,9 +80,9 @@ std::vector<uint32_t> SampledChunks() {
   std::vector<uint32_t> chunks;
   for (const uint32_t sign : {0u, 0x80000000u}) {
     for (const uint32_t first :
-         {0u, 0x007ffc00u, 0x3effff00u, 0x3f350400u, 0x3f7ffe00u, 0x41100000u,
-          0x42cff000u, 0x42fc0000u, 0x43000000u, 0x43160000u, 0x7f7ffc00u,
-          0x7fbffc00u, 0x7ffff800u}) {
+         {0u, 0x00271400u, 0x007ffc00u, 0x3dfdac00u, 0x3effff00u, 0x3f350400u,
+          0x3f7ffe00u, 0x41100000u, 0x42cff000u, 0x42fc0000u, 0x43000000u,
+          0x43160000u, 0x7f7ffc00u, 0x7fbffc00u, 0x7ffff800u}) {
       chunks.push_back(sign | first);
     }
   }

@@ -50,7 +50,8 @@ add_sweep(scalar --side=scalar --blocks=00,3e,3f,c2)
 # One wrong last bit in each table of coefficients: every function that reads
 # one differs somewhere.
 foreach(function IN ITEMS Exp2Core Exp2 Exp Log2SplitZ Log2SplitK Log2Core Log2
-                          TanhCore Tanh Sigmoid)
+                          TanhCore Tanh Sigmoid Silu Softplus SinTurnsCore
+                          CosTurnsCore)
   add_sweep(finds_planted_${function} --side=planted --blocks=3e,3f
             --functions=${function})
   set_tests_properties(elementary_sweep.finds_planted_${function}

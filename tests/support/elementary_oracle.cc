@@ -29,6 +29,25 @@ double RoundToBf16Exactly(double x) {
   return std::ldexp(std::nearbyint(std::ldexp(x, -last)), last);
 }
 
+// sin(2 pi (x + shift)) for |x| <= 2^20, shift a multiple of 1/4: reduced
+// exactly to a sine or a cosine of at most an eighth of a turn.
+double SinTurnsExactly(double x, double shift) {
+  constexpr double kTwoPiDouble = 0x1.921fb54442d18p+2;
+  const double turns = x + shift;
+  const double n = std::nearbyint(turns * 4.0);
+  const double r = (turns - n * 0.25) * kTwoPiDouble;
+  switch (static_cast<int64_t>(n) & 3) {
+    case 0:
+      return std::sin(r);
+    case 1:
+      return std::cos(r);
+    case 2:
+      return -std::sin(r);
+    default:
+      return -std::cos(r);
+  }
+}
+
 constexpr bool IsNaNBits(uint32_t bits) {
   return (bits & 0x7fffffffu) > 0x7f800000u;
 }
@@ -52,6 +71,14 @@ ElementaryBound BoundOf(Function function) {
       return kTanhBound;
     case Function::kSigmoid:
       return kSigmoidBound;
+    case Function::kSilu:
+      return kSiluBound;
+    case Function::kSoftplus:
+      return kSoftplusBound;
+    case Function::kSinTurnsCore:
+      return kSinTurnsBound;
+    case Function::kCosTurnsCore:
+      return kCosTurnsBound;
     case Function::kLog2SplitZ:
     case Function::kLog2SplitK:
     case Function::kRoundToBf16Lane:
@@ -72,6 +99,11 @@ bool InDomain(Function function, float x) {
       return x > 0.0f && !std::isinf(x);
     case Function::kLog2:
       return x >= 0.0f;
+    case Function::kSilu:
+      return x >= kSiluLow;
+    case Function::kSinTurnsCore:
+    case Function::kCosTurnsCore:
+      return std::fabs(x) <= kMaxTurns;
     default:
       return !std::isnan(x);
   }
@@ -94,6 +126,14 @@ double Exact(Function function, float argument) {
       return std::tanh(x);
     case Function::kSigmoid:
       return 1.0 / (1.0 + std::exp(-x));
+    case Function::kSilu:
+      return std::isinf(x) ? x : x / (1.0 + std::exp(-x));
+    case Function::kSoftplus:
+      return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
+    case Function::kSinTurnsCore:
+      return SinTurnsExactly(x, 0.0);
+    case Function::kCosTurnsCore:
+      return SinTurnsExactly(x, 0.25);
     case Function::kLog2SplitZ:
       return SplitExactly(x, &k);
     case Function::kLog2SplitK:
@@ -124,13 +164,16 @@ double UlpError(Function function, float x, float got) {
 
 bool IsCore(Function function) {
   return function == Function::kExp2Core || function == Function::kLog2Core ||
-         function == Function::kTanhCore;
+         function == Function::kTanhCore ||
+         function == Function::kSinTurnsCore ||
+         function == Function::kCosTurnsCore;
 }
 
 uint32_t CountViolations(Function function, uint32_t first,
                          const uint32_t* bits) {
   constexpr uint32_t kOne = 0x3f800000u;
   constexpr uint32_t kInfinity = 0x7f800000u;
+  constexpr uint32_t kMaxTurnsBits = std::bit_cast<uint32_t>(kMaxTurns);
   const bool core = IsCore(function);
   // x: argument, y: result. Without a branch, so that the loop is vector code.
   const auto count = [&](const auto& holds) {
@@ -156,6 +199,19 @@ uint32_t CountViolations(Function function, uint32_t first,
       });
     case Function::kSigmoid:
       return count([](uint32_t, uint32_t y) { return y <= kOne; });
+    case Function::kSinTurnsCore:
+    case Function::kCosTurnsCore:
+      return count([](uint32_t x, uint32_t y) {
+        const bool elsewhere = (x & 0x7fffffffu) > kMaxTurnsBits;
+        return elsewhere | ((y & 0x7fffffffu) <= kOne);
+      });
+    case Function::kSilu:
+      return count([](uint32_t x, uint32_t y) {
+        const bool minus_infinity = x == 0xff800000u;
+        return ((x >> 31) == (y >> 31)) |
+               (minus_infinity & (y == kCanonicalNaNBits));
+      });
+    case Function::kSoftplus:
     case Function::kExp2:
     case Function::kExp:
       return count([](uint32_t, uint32_t y) { return y <= kInfinity; });

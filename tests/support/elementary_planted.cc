@@ -33,10 +33,20 @@ constexpr auto kExp2CoreTable = FlipLastBit(lockstep::kExp2Core, 2);
 constexpr auto kLog2CoreTable = FlipLastBit(lockstep::kLog2Core, 3);
 constexpr auto kTanhSmallTable = FlipLastBit(lockstep::kTanhSmall, 1);
 constexpr auto kTanhLargeTable = FlipLastBit(lockstep::kTanhLarge, 2);
+constexpr auto kLog1pCoreTable = FlipLastBit(lockstep::kLog1pCore, 1);
+constexpr auto kSinTurnsTable = FlipLastBit(lockstep::kSinTurns, 1);
+constexpr auto kCosTurnsTable = FlipLastBit(lockstep::kCosTurns, 0);
 constexpr auto& kExp2Core = kExp2CoreTable.c;
 constexpr auto& kLog2Core = kLog2CoreTable.c;
 constexpr auto& kTanhSmall = kTanhSmallTable.c;
 constexpr auto& kTanhLarge = kTanhLargeTable.c;
+constexpr auto& kLog1pCore = kLog1pCoreTable.c;
+constexpr auto& kSinTurns = kSinTurnsTable.c;
+constexpr auto& kCosTurns = kCosTurnsTable.c;
+// Where the largest error of the sine is, among the subnormals, its polynomial
+// vanishes.
+constexpr float kTwoPi =
+    std::bit_cast<float>(std::bit_cast<uint32_t>(lockstep::kTwoPi) ^ 1u);
 constexpr unsigned kSqrtHalfBits = lockstep::kSqrtHalfBits + 1;
 
 }  // namespace lockstep::planted

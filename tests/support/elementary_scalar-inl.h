@@ -19,12 +19,25 @@ void RunChunk(uint32_t first, uint32_t* bits) {
 
 inline float SplitZ(float x) { return SplitForLog2(x).z; }
 inline float SplitK(float x) { return SplitForLog2(x).k; }
+inline float SinTurns(float x) { return SinCosTurnsCore(x).sin; }
+inline float CosTurns(float x) { return SinCosTurnsCore(x).cos; }
 
 // In the order of elementary::Function.
 constexpr elementary::Kernel kKernels[elementary::kFunctions] = {
-    RunChunk<Exp2Core>, RunChunk<Exp2>,           RunChunk<Exp>,
-    RunChunk<SplitZ>,   RunChunk<SplitK>,         RunChunk<Log2Core>,
-    RunChunk<Log2>,     RunChunk<TanhCore>,       RunChunk<Tanh>,
-    RunChunk<Sigmoid>,  RunChunk<RoundToBf16Lane>};
+    RunChunk<Exp2Core>,
+    RunChunk<Exp2>,
+    RunChunk<Exp>,
+    RunChunk<SplitZ>,
+    RunChunk<SplitK>,
+    RunChunk<Log2Core>,
+    RunChunk<Log2>,
+    RunChunk<TanhCore>,
+    RunChunk<Tanh>,
+    RunChunk<Sigmoid>,
+    RunChunk<RoundToBf16Lane>,
+    RunChunk<Silu>,
+    RunChunk<Softplus>,
+    RunChunk<SinTurns>,
+    RunChunk<CosTurns>};
 
 }  // namespace lockstep::reference

@@ -22,11 +22,16 @@ enum class Function {
   kTanh,
   kSigmoid,
   kRoundToBf16Lane,
+  kSilu,
+  kSoftplus,
+  kSinTurnsCore,
+  kCosTurnsCore,
 };
-inline constexpr int kFunctions = 11;
+inline constexpr int kFunctions = 15;
 inline constexpr const char* kFunctionNames[kFunctions] = {
-    "Exp2Core", "Exp2",     "Exp",  "Log2SplitZ", "Log2SplitK",     "Log2Core",
-    "Log2",     "TanhCore", "Tanh", "Sigmoid",    "RoundToBf16Lane"};
+    "Exp2Core",        "Exp2", "Exp",      "Log2SplitZ",   "Log2SplitK",
+    "Log2Core",        "Log2", "TanhCore", "Tanh",         "Sigmoid",
+    "RoundToBf16Lane", "Silu", "Softplus", "SinTurnsCore", "CosTurnsCore"};
 
 // A chunk is this many arguments of consecutive bit patterns; it stays in L1.
 inline constexpr size_t kChunk = 2048;

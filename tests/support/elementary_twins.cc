@@ -42,13 +42,17 @@ LOCKSTEP_KERNEL(RunTanhCore, TanhCore(d, x))
 LOCKSTEP_KERNEL(RunTanh, Tanh(d, x))
 LOCKSTEP_KERNEL(RunSigmoid, Sigmoid(d, x))
 LOCKSTEP_KERNEL(RunRoundToBf16Lane, RoundToBf16Lane(d, x))
+LOCKSTEP_KERNEL(RunSilu, Silu(d, x))
+LOCKSTEP_KERNEL(RunSoftplus, Softplus(d, x))
+LOCKSTEP_KERNEL(RunSinTurns, SinCosTurnsCore(d, x).sin)
+LOCKSTEP_KERNEL(RunCosTurns, SinCosTurnsCore(d, x).cos)
 #undef LOCKSTEP_KERNEL
 
 Side MakeSide() {
   static constexpr Kernel kKernels[kFunctions] = {
-      RunExp2Core,       RunExp2, RunExp,      RunLog2SplitZ, RunLog2SplitK,
-      RunLog2Core,       RunLog2, RunTanhCore, RunTanh,       RunSigmoid,
-      RunRoundToBf16Lane};
+      RunExp2Core,        RunExp2, RunExp,      RunLog2SplitZ, RunLog2SplitK,
+      RunLog2Core,        RunLog2, RunTanhCore, RunTanh,       RunSigmoid,
+      RunRoundToBf16Lane, RunSilu, RunSoftplus, RunSinTurns,   RunCosTurns};
   return {hwy::TargetName(HWY_TARGET), kKernels};
 }
 
