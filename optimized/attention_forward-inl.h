@@ -18,11 +18,10 @@
 #include <span>
 
 #include "hwy/highway.h"
+#include "optimized/attention_block-inl.h"
 #include "optimized/attention_exact-inl.h"
 #include "optimized/attention_finish-inl.h"
 #include "optimized/attention_pack-inl.h"
-#include "optimized/attention_tiles-inl.h"
-#include "optimized/attention_weights-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/registers-inl.h"
 
@@ -86,12 +85,6 @@ inline TileClass ClassifyRows(const AttentionJob& job, int64_t batch,
   return any ? TileClass::kPartial : TileClass::kEmpty;
 }
 
-// Words of one row's bits of one tile; one more than needed, because vector
-// loads of mask bits read eight bytes.
-inline size_t BitWords(const AttentionJob& job) {
-  return static_cast<size_t>(CeilDiv(job.padded_keys, 64) + 1);
-}
-
 // Fills the bits of every row and, per row block, the range of keys that some
 // row of it sees. Returns whether any row sees any key.
 inline bool FillBits(const AttentionJob& job, int64_t batch, int64_t key_tile,
@@ -122,78 +115,11 @@ inline bool FillBits(const AttentionJob& job, int64_t batch, int64_t key_tile,
   return any;
 }
 
-// Weights of one row of one tile; scores are in `slice`.
-template <bool kMasked, class D>
-HWY_INLINE void RowWeights(D df, const AttentionJob& job, const RowSlice& slice,
-                           float* acc, RowState& row) {
-  if (row.fixed) return FixedWeights<kMasked>(df, job.scale, slice);
-  const Extremes n = OnlineScores<kMasked>(df, job.scale, slice);
-  row.n_min = std::min(row.n_min, n.min);
-  if (n.max > row.m) {
-    ScaleDown(df, row.m - n.max, acc, static_cast<size_t>(job.padded_values));
-    ScaleDown(df, row.m - n.max, slice.stripes, kStripes);
-    row.m = n.max;
-  }
-  OnlineWeights(df, row.m, slice);
-}
-
-// Rows of one block against the keys that it sees of one tile.
-template <bool kMasked, class D>
-void BlockTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
-                    size_t block, Worker& worker) {
-  const auto dim = static_cast<size_t>(job.problem->head_dim);
-  const auto panel = static_cast<size_t>(job.geometry.panel());
-  const auto stride = static_cast<size_t>(job.padded_keys);
-  const auto values = static_cast<size_t>(job.padded_values);
-  const Range seen = worker.seen[block];
-  const auto begin = static_cast<size_t>(seen.begin);
-  const auto end = static_cast<size_t>(seen.end);
-  const size_t first_row = block * kRowBlock;
-  const size_t rows =
-      std::min<size_t>(kRowBlock, worker.rows.size() - first_row);
-  const float* q = worker.q.data() + first_row * dim;
-  float* weights = worker.weights.data();
-  float* acc = worker.acc.data() + first_row * values;
-
-  WithRows(static_cast<int64_t>(rows), [&]<int kRows>() HWY_ATTR {
-    for (size_t key = begin / panel * panel; key < end; key += panel) {
-      ScorePanel<kRows>(df, q, tile.k + key * dim, dim, weights + key, stride);
-    }
-  });
-  for (size_t r = 0; r < rows; ++r) {
-    RowSlice slice;
-    slice.weights = weights + r * stride;
-    slice.stripes = &worker.stripes[(first_row + r) * kStripes];
-    slice.begin = begin / kStripes * kStripes;
-    slice.end = (end + kStripes - 1) / kStripes * kStripes;
-    slice.round_to_bf16 = job.problem->p_lane == Lane::kBf16;
-    if constexpr (kMasked) {
-      slice.bits = reinterpret_cast<const uint8_t*>(
-          &worker.bits[(first_row + r) * BitWords(job)]);
-    }
-    RowWeights<kMasked>(df, job, slice, acc + r * values,
-                        worker.rows[first_row + r]);
-  }
-  WithRows(static_cast<int64_t>(rows), [&]<int kRows>() HWY_ATTR {
-    for (size_t c = 0; c < values; c += panel) {
-      const size_t width = std::min(panel, values - c);
-      const float* v =
-          tile.v + c * static_cast<size_t>(job.plan->tile_keys) + begin * width;
-      if (width == panel) {
-        ValuePanel<kRows, 2>(df, weights + begin, stride, v, end - begin,
-                             acc + c, values);
-      } else {
-        ValuePanel<kRows, 1>(df, weights + begin, stride, v, end - begin,
-                             acc + c, values);
-      }
-    }
-  });
-}
-
-// All visible keys, ascending. Returns the smallest v_exponent seen.
+// All visible keys, ascending. Returns the smallest v_exponent seen. `exact`:
+// values without the dot instruction.
 template <class D>
 int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
-             const PackedHead& packed, Worker& worker) {
+             const PackedHead& packed, bool exact, Worker& worker) {
   const size_t blocks = worker.seen.size();
   int v_exponent = PackedTile().v_exponent;
   for (int64_t t = 0; t < job.plan->key_tiles; ++t) {
@@ -205,13 +131,19 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
     worker.counts.tiles_partial += c == TileClass::kPartial;
     worker.counts.tiles_full += c == TileClass::kFull;
     if (c == TileClass::kEmpty) continue;
-    PackedTile tile{worker.k.data(), worker.v.data()};
+    PackedTile tile;
+    tile.k = worker.k.data();
+    tile.v = worker.v.data();
+    tile.k_pairs = worker.k_pairs.data();
+    tile.v_pairs = worker.v_pairs.data();
     if (packed.tiles.empty()) {
       PackTile(job, rows.batch, rows.kv_head, t, tile);
     } else {
       tile = packed.tiles[static_cast<size_t>(t)];
     }
     v_exponent = std::min(v_exponent, tile.v_exponent);
+    const DotForm form = FormOfTile(job, tile, exact, worker);
+    worker.counts.tiles_native_dot += form.native_scores;
     const Range keys = job.KeysOfTile(t);
     if (c == TileClass::kFull) {
       for (RowState& row : worker.rows) row.visible = true;
@@ -220,9 +152,9 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
     for (size_t block = 0; block < blocks; ++block) {
       if (worker.seen[block].end == 0) continue;
       if (c == TileClass::kFull) {
-        BlockTimesTile<false>(df, job, tile, block, worker);
+        BlockTimesTile<false>(df, job, tile, block, form, worker);
       } else {
-        BlockTimesTile<true>(df, job, tile, block, worker);
+        BlockTimesTile<true>(df, job, tile, block, form, worker);
       }
     }
   }
@@ -231,15 +163,33 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
 
 // N9's guard: whether the online result is the two-pass one, finite sums
 // assumed. D + shift + lp + lv is the exponent of the last bit of the smallest
-// product; everything is a multiple of it.
-inline bool OnlineGuardHolds(const AttentionForwardProblem& p,
-                             const RowState& row, int v_exponent) {
+// product; everything is a multiple of it, and a dot instruction that flushes
+// needs it to be a normal number.
+inline bool OnlineGuardHolds(const AttentionJob& job, const RowState& row,
+                             int v_exponent) {
+  const AttentionForwardProblem& p = *job.problem;
+  const float least = job.value_pairs() ? kMinNormalExponent : kMinBitExponent;
   const float spread = row.n_min - row.m + kWeightShift;
   const int p_bits = p.p_lane == Lane::kF32 ? 24 : 8;
   const int v_bits = p.lane == Lane::kF32 ? 23 : 7;
   const int last_bit = v_exponent - p_bits - v_bits;
   return spread >= kMinExponent &&
-         spread >= -149.0f - static_cast<float>(last_bit);
+         spread >= least - static_cast<float>(last_bit);
+}
+
+// Queries of the row tile, in the form that scores want.
+inline void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
+  const size_t rows = worker.seen.size() * kRowBlock;
+  if (job.key_pairs()) {
+    worker.q_pairs.resize(rows * static_cast<size_t>(job.head_pairs()));
+    return PackQueryPairs(job, batch, worker);
+  }
+  worker.q.resize(rows * static_cast<size_t>(job.problem->head_dim));
+  if (job.problem->lane == Lane::kF32) {
+    PackQueries(job, job.inputs->q.As<float>(), batch, worker);
+  } else {
+    PackQueries(job, job.inputs->q.As<Bf16>(), batch, worker);
+  }
 }
 
 template <class D>
@@ -248,20 +198,15 @@ void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
   StartRows(job, tile, worker);
   worker.seen.assign(static_cast<size_t>(CeilDiv(tile.rows, kRowBlock)),
                      Range());
-  worker.q.resize(worker.seen.size() * kRowBlock *
-                  static_cast<size_t>(job.problem->head_dim));
   worker.weights.resize(static_cast<size_t>(kRowBlock * job.padded_keys));
-  if (job.problem->lane == Lane::kF32) {
-    PackQueries(job, job.inputs->q.As<float>(), tile.batch, worker);
-  } else {
-    PackQueries(job, job.inputs->q.As<Bf16>(), tile.batch, worker);
-  }
+  if (job.value_pairs()) worker.weight_pairs.resize(worker.weights.size() / 2);
+  PackRows(job, tile.batch, worker);
   ClearSums(job, worker);
-  const int v_exponent = WalkKeys(df, job, tile, packed, worker);
+  const int v_exponent = WalkKeys(df, job, tile, packed, false, worker);
   bool redo = false;
   for (RowState& row : worker.rows) {
-    row.redo = !row.fixed && row.visible &&
-               !OnlineGuardHolds(*job.problem, row, v_exponent);
+    row.redo =
+        !row.fixed && row.visible && !OnlineGuardHolds(job, row, v_exponent);
     redo |= row.redo;
   }
   if (redo) {
@@ -269,7 +214,7 @@ void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
     // form, for the rows whose guard held too (same bits).
     const AttentionForwardExecution first = worker.counts;
     ClearSums(job, worker);
-    WalkKeys(df, job, tile, packed, worker);
+    WalkKeys(df, job, tile, packed, true, worker);
     worker.counts = first;
   }
   for (size_t r = 0; r < worker.rows.size(); ++r) {
@@ -292,6 +237,8 @@ void PackKeyTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
                  int64_t key_tile, PackedTile& tile) {
   PackTile(job, batch, kv_head, key_tile, tile);
 }
+
+bool DotInstructionWorks() { return PackedDotWorks(); }
 
 Geometry KernelGeometry() {
   const hn::ScalableTag<float> df;

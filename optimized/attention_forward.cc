@@ -15,7 +15,9 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "optimized/attention_work.h"
@@ -26,13 +28,17 @@ namespace {
 HWY_EXPORT(RunRows);
 HWY_EXPORT(PackKeyTile);
 HWY_EXPORT(KernelGeometry);
+HWY_EXPORT(DotInstructionWorks);
 
 ScoreScale MakeScale(const AttentionForwardProblem& p) {
   if (!p.softcap) {
     return {false, static_cast<float>(p.scale * kLog2E), 1.0f};
   }
-  return {true, static_cast<float>(p.scale / *p.softcap),
-          static_cast<float>(*p.softcap * kLog2E)};
+  const auto outer = static_cast<float>(*p.softcap * kLog2E);
+  // Beyond the fixed path's bound nobody asks.
+  const float bound = std::min(std::nearbyint(outer), 2 * kFixedPathBound);
+  return {true, static_cast<float>(p.scale / *p.softcap), outer,
+          static_cast<int>(bound)};
 }
 
 AttentionJob MakeJob(const AttentionForwardProblem& problem,
@@ -65,12 +71,21 @@ class PackedHeads {
   PackedHeads(const AttentionJob& job, int64_t heads)
       : memory_(static_cast<size_t>(heads * job.plan->key_tiles *
                                     (job.k_elements() + job.v_elements()))),
+        pairs_(static_cast<size_t>(
+            heads * job.plan->key_tiles *
+            (job.k_pair_elements() + job.v_pair_elements()))),
         heads_(static_cast<size_t>(heads)) {
     float* next = memory_.data();
+    uint32_t* pairs = pairs_.data();
     for (PackedHead& head : heads_) {
       for (int64_t t = 0; t < job.plan->key_tiles; ++t) {
-        head.tiles.push_back({next, next + job.k_elements()});
+        PackedTile& tile = head.tiles.emplace_back();
+        tile.k = next;
+        tile.v = next + job.k_elements();
+        tile.k_pairs = pairs;
+        tile.v_pairs = pairs + job.k_pair_elements();
         next += job.k_elements() + job.v_elements();
+        pairs += job.k_pair_elements() + job.v_pair_elements();
       }
     }
   }
@@ -80,6 +95,7 @@ class PackedHeads {
 
  private:
   hwy::AlignedVector<float> memory_;
+  hwy::AlignedVector<uint32_t> pairs_;
   std::vector<PackedHead> heads_;
 };
 
@@ -131,6 +147,12 @@ void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
 
 }  // namespace
 
+bool NativeDotWorks(const std::string& target) {
+  const int64_t bit = TargetBit(target);
+  if (bit == 0 || (hwy::SupportedTargets() & bit) == 0) return false;
+  return HWY_DISPATCH_TABLE(DotInstructionWorks)[DispatchIndex(bit)]();
+}
+
 Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs, const Plan& plan,
                         const AttentionForwardOutputs& outputs,
@@ -146,6 +168,9 @@ Status AttentionForward(const AttentionForwardProblem& problem,
     return Status::Error("the plan does not cover the problem: " +
                          plan.ToString());
   }
+  if (plan.native_dot && problem.lane != Lane::kBf16) {
+    return Status::Error("native dot needs bf16 lanes: " + plan.ToString());
+  }
   const size_t target = DispatchIndex(bit);
   const AttentionJob job = MakeJob(problem, inputs, plan, outputs, target);
   std::vector<Worker> workers(static_cast<size_t>(plan.threads));
@@ -153,6 +178,8 @@ Status AttentionForward(const AttentionForwardProblem& problem,
     if (plan.pack_ahead) continue;
     worker.k.resize(static_cast<size_t>(job.k_elements()));
     worker.v.resize(static_cast<size_t>(job.v_elements()));
+    worker.k_pairs.resize(static_cast<size_t>(job.k_pair_elements()));
+    worker.v_pairs.resize(static_cast<size_t>(job.v_pair_elements()));
   }
   // Enough row tiles a round to keep the workers even; memory stays
   // O(kv_len * channels) for the few heads of a round.

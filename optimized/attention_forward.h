@@ -17,14 +17,16 @@ namespace lockstep::optimized {
 struct AttentionForwardExecution {
   std::string target;
   int threads = 0;
-  int64_t tiles_empty = 0;       // skipped
-  int64_t tiles_full = 0;        // without element masks
-  int64_t tiles_partial = 0;     // with element masks
-  int64_t tiles_native_dot = 0;  // scores by the bf16 dot instruction
-  int64_t rows_fixed = 0;        // N9's fixed-m path
-  int64_t rows_online = 0;       // N9's online path, guard held
-  int64_t rows_redone = 0;       // guard failed: two passes
-  int64_t rows_empty = 0;        // no visible key
+  int64_t tiles_empty = 0;    // skipped
+  int64_t tiles_full = 0;     // without element masks
+  int64_t tiles_partial = 0;  // with element masks
+  // Tiles whose scores the bf16 dot instruction gave, its guard holding; where
+  // the plan asks for it without one, what it means.
+  int64_t tiles_native_dot = 0;
+  int64_t rows_fixed = 0;   // N9's fixed-m path
+  int64_t rows_online = 0;  // N9's online path, guard held
+  int64_t rows_redone = 0;  // guard failed: two passes
+  int64_t rows_empty = 0;   // no visible key
 };
 
 // o [batch, q_heads, q_len, value_dim], lse [batch, q_heads, q_len] from q, k,
@@ -35,6 +37,10 @@ Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs, const Plan& plan,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution);
+
+// N5's start-up self-test: whether the target is supported here, has the bf16
+// dot instruction, and that does what it should.
+bool NativeDotWorks(const std::string& target);
 
 }  // namespace lockstep::optimized
 

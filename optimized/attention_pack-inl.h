@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "optimized/attention_pairs-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/registers-inl.h"
 
@@ -78,8 +79,17 @@ inline void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
     PackKeys(job, job.inputs->k.As<float>(), batch, kv_head, keys, tile.k);
     tile.v_exponent = PackValues(job, job.inputs->v.As<float>(), batch, kv_head,
                                  keys, tile.v);
+    return;
+  }
+  if (job.key_pairs()) {
+    tile.k_seen = PackKeyPairs(job, batch, kv_head, keys, tile.k_pairs);
   } else {
     PackKeys(job, job.inputs->k.As<Bf16>(), batch, kv_head, keys, tile.k);
+  }
+  if (job.value_pairs()) {
+    tile.v_seen = PackValuePairs(job, batch, kv_head, keys, tile.v_pairs);
+    tile.v_exponent = tile.v_seen.exponent();
+  } else {
     tile.v_exponent =
         PackValues(job, job.inputs->v.As<Bf16>(), batch, kv_head, keys, tile.v);
   }

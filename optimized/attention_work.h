@@ -33,7 +33,44 @@ struct ScoreScale {
   bool capped = false;
   float inner = 0.0f;
   float outer = 0.0f;
+  int bound = 0;  // capped: no integer score exceeds it
 };
+
+// Smallest nonzero magnitude among bf16 elements, for the guards of N5, N9.
+struct Magnitudes {
+  // Zero wraps to the largest number, so that it is never the smallest.
+  uint32_t smallest = ~uint32_t{0};
+
+  void Add(uint32_t bits) {
+    const uint32_t magnitude = (bits & 0x7fffu) - 1;
+    smallest = magnitude < smallest ? magnitude : smallest;
+  }
+  bool none() const { return smallest == ~uint32_t{0}; }
+  bool subnormal() const { return !none() && (smallest + 1) >> 7 == 0; }
+  // Large if all are zero, -126 if subnormal.
+  int exponent() const {
+    if (none()) return std::numeric_limits<int>::max() / 4;
+    const auto field = static_cast<int>((smallest + 1) >> 7);
+    return (field > 1 ? field : 1) - 127;
+  }
+};
+
+// Exponents of the smallest f32 there is, and of the smallest normal one: the
+// dot instruction flushes what lies between.
+inline constexpr float kMinBitExponent = -149.0f;
+inline constexpr float kMinNormalExponent = -126.0f;
+// N5: whether no partial sum of a dot product of such elements can be
+// subnormal, so that flushing changes nothing.
+inline bool NativeDotIsExact(const Magnitudes& a, const Magnitudes& b) {
+  return !a.subnormal() && !b.subnormal() &&
+         a.exponent() + b.exponent() >= -112;
+}
+
+// N9, fixed-m path: the same for weights times values, |n| <= bound. A product
+// is a multiple of 2^(-bound - 8 + eV - 7), which must not be below 2^-126.
+inline bool NativeFixedIsExact(const Magnitudes& v, int bound) {
+  return !v.subnormal() && v.exponent() >= bound - 111;
+}
 
 // One call, read-only for the workers.
 struct AttentionJob {
@@ -54,16 +91,38 @@ struct AttentionJob {
     const int64_t end = begin + plan->tile_keys;
     return {begin, end < problem->kv_len ? end : problem->kv_len};
   }
-  int64_t k_elements() const { return padded_keys * problem->head_dim; }
-  int64_t v_elements() const { return plan->tile_keys * padded_values; }
+  // Panels of pairs (N5): of keys, and of values too if the weights are bf16.
+  bool key_pairs() const { return plan->native_dot; }
+  bool value_pairs() const {
+    return plan->native_dot && problem->p_lane == Lane::kBf16;
+  }
+  int64_t head_pairs() const { return (problem->head_dim + 1) / 2; }
+
+  // Elements of one packed tile; 0 where it is packed in the other form.
+  int64_t k_elements() const {
+    return key_pairs() ? 0 : padded_keys * problem->head_dim;
+  }
+  int64_t v_elements() const {
+    return value_pairs() ? 0 : plan->tile_keys * padded_values;
+  }
+  int64_t k_pair_elements() const {
+    return key_pairs() ? padded_keys * head_pairs() : 0;
+  }
+  int64_t v_pair_elements() const {
+    return value_pairs() ? plan->tile_keys / 2 * padded_values : 0;
+  }
 };
 
 // Keys and values of one key tile of one kv head, widened to f32:
 //   k [padded_keys / panel][head_dim][panel], zero beyond the tile's keys
 //   v [value panels][tile_keys][panel or, in the last one, lanes]
+// or as pairs of bf16, half as many along head_dim and keys.
 struct PackedTile {
   float* k = nullptr;
   float* v = nullptr;
+  uint32_t* k_pairs = nullptr;
+  uint32_t* v_pairs = nullptr;
+  Magnitudes k_seen, v_seen;  // with pairs
   // Exponent of the smallest nonzero |v| (N9's eV), -126 if subnormal; large
   // if all are zero.
   int v_exponent = std::numeric_limits<int>::max() / 2;
@@ -103,8 +162,12 @@ struct Worker {
   hwy::AlignedVector<float> acc;      // [padded rows][padded_values]
   hwy::AlignedVector<float> stripes;  // [rows][kStripes]
   hwy::AlignedVector<float> k, v;     // one tile, when not packed ahead
-  std::vector<uint64_t> bits;         // [rows][words of a tile]
-  std::vector<Range> seen;            // per row block: visible key range
+  hwy::AlignedVector<uint32_t> k_pairs, v_pairs;
+  hwy::AlignedVector<uint32_t> q_pairs;       // [row blocks][pairs][row_block]
+  hwy::AlignedVector<uint32_t> weight_pairs;  // [padded rows][padded_keys / 2]
+  Magnitudes q_seen;
+  std::vector<uint64_t> bits;  // [rows][words of a tile]
+  std::vector<Range> seen;     // per row block: visible key range
   std::vector<RowState> rows;
   std::vector<uint64_t> row_bits;  // whole row, for the exact path
   hwy::AlignedVector<float> row_scores;

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "optimized/attention_forward.h"
 #include "optimized/simd/targets.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
@@ -60,20 +61,37 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 }  // namespace
 
 std::vector<Target> Targets() {
-  std::vector<Target> targets;
-  for (const int64_t bit : CompiledTargets()) {
-    Target target;
-    target.name = hwy::TargetName(bit);
-    target.supported = (hwy::SupportedTargets() & bit) != 0;
-    targets.push_back(target);
-  }
-  return targets;
+  // The self-test runs once.
+  static const std::vector<Target> kTargets = [] {
+    std::vector<Target> targets;
+    for (const int64_t bit : CompiledTargets()) {
+      Target target;
+      target.name = hwy::TargetName(bit);
+      target.supported = (hwy::SupportedTargets() & bit) != 0;
+      target.native_dot = NativeDotWorks(target.name);
+      targets.push_back(target);
+    }
+    return targets;
+  }();
+  return kTargets;
 }
+
+namespace {
+
+bool HasNativeDot(const std::string& name) {
+  for (const Target& target : Targets()) {
+    if (target.name == name) return target.native_dot;
+  }
+  return false;
+}
+
+}  // namespace
 
 std::string Plan::ToString() const {
   return "target=" + target + " threads=" + std::to_string(threads) +
          " tile=" + std::to_string(tile_rows) + "x" +
-         std::to_string(tile_keys) + " path=" + (fixed_m ? "fixed" : "online") +
+         std::to_string(tile_keys) + " dot=" + (native_dot ? "pairs" : "f32") +
+         " path=" + (fixed_m ? "fixed" : "online") +
          " pack=" + (pack_ahead ? "ahead" : "tile") +
          " row_tiles=" + std::to_string(row_tiles) +
          " key_tiles=" + std::to_string(key_tiles);
@@ -101,6 +119,8 @@ Result<Plan> MakePlan(const AttentionForwardProblem& problem,
   plan.key_tiles = CeilDiv(problem.kv_len, plan.tile_keys);
   // Packed panels pay off when more than one row tile reads them.
   plan.pack_ahead = plan.row_tiles > 1;
+  plan.native_dot = problem.lane == Lane::kBf16 &&
+                    caps.native_dot.value_or(HasNativeDot(plan.target));
   plan.fixed_m =
       problem.softcap.has_value() &&
       static_cast<float>(*problem.softcap * kLog2E) <= kFixedPathBound;

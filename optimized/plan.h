@@ -9,6 +9,7 @@
 #define LOCKSTEP_OPTIMIZED_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,13 @@ namespace lockstep::optimized {
 
 // What the caller allows or asks for; zero or empty means "choose".
 struct Caps {
-  std::string target;      // "AVX2", "AVX3", "AVX3_ZEN4", "AVX3_SPR"
-  int threads = 0;         // > 0: exactly so many
-  int64_t tile_rows = 0;   // any >= 1
-  int64_t tile_keys = 0;   // a multiple of kStripes (N11)
-  bool native_dot = true;  // allow the bf16 dot instruction (N5)
+  std::string target;     // "AVX2", "AVX3", "AVX3_ZEN4", "AVX3_SPR"
+  int threads = 0;        // > 0: exactly so many
+  int64_t tile_rows = 0;  // any >= 1
+  int64_t tile_keys = 0;  // a multiple of kStripes (N11)
+  // The bf16 dot instruction (N5), for bf16 lanes: absent, where the target has
+  // it; true, in its two-step form where it has not.
+  std::optional<bool> native_dot;
 };
 
 // One instruction set the library was built for.
@@ -42,7 +45,7 @@ struct Plan {
   int threads = 1;
   int64_t tile_rows = 0;
   int64_t tile_keys = 0;
-  bool native_dot = false;
+  bool native_dot = false;  // products on pairs of bf16
   bool fixed_m = false;     // softcap small enough for N9's fixed-m path; a
                             // row with a large sink still leaves it
   bool pack_ahead = false;  // pack all keys and values once, before the rows

@@ -8,6 +8,8 @@
 #define LOCKSTEP_OPTIMIZED_SIMD_PACKED_DOT_INL_H_
 #endif
 
+#include <cstdint>
+
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -43,6 +45,50 @@ HWY_INLINE hn::Vec<D> PackedDot(D df, hn::Vec<D> acc, Pairs a, Pairs b) {
   return UnpackedDot(df, acc, a, b);
 }
 #endif
+
+// Whether dot(acc, a, b) is UnpackedDot on operands that N5's guard lets
+// through, the smallest normal sums among them.
+template <class D, class Dot>
+bool DotAgrees(D df, const Dot& dot) {
+  const hn::RebindToUnsigned<D> du;
+  // Exponents from 2^-56 (two of them multiply to 2^-112) to 2^60, signs,
+  // rounding ties, cancellation, infinity and NaN; sums that are multiples of
+  // 2^-126, as all partial ones are.
+  constexpr uint32_t kHalves[] = {0x0000, 0x8000, 0x2380, 0xa380, 0x23ff,
+                                  0x3f80, 0xbf80, 0x3f81, 0x3fff, 0x4049,
+                                  0x5d80, 0xdd80, 0x7f80, 0xff80, 0x7fc0};
+  constexpr float kSums[] = {0.0f, 0x1p-126f,       -0x1p-126f, 0x1.0004p-112f,
+                             1.0f, -0x1.fffffep23f, 0x1p100f};
+  // NaN as a class: its payload is nobody's promise.
+  const auto bits = [&](hn::Vec<D> x) HWY_ATTR {
+    return hn::BitCast(du, hn::IfThenElse(hn::IsNaN(x), hn::Set(df, 1.5f), x));
+  };
+  bool agrees = true;
+  for (const uint32_t a : kHalves) {
+    for (const uint32_t b : kHalves) {
+      for (const uint32_t c : kHalves) {
+        for (const float sum : kSums) {
+          const auto x = hn::Set(du, a << 16 | c);
+          const auto y = hn::Set(du, b << 16 | (c ^ 0x8000u));
+          const auto acc = hn::Set(df, sum);
+          agrees = agrees &&
+                   hn::AllTrue(du, hn::Eq(bits(dot(acc, x, y)),
+                                          bits(UnpackedDot(df, acc, x, y))));
+        }
+      }
+    }
+  }
+  return agrees;
+}
+
+// N5's start-up self-test. False where there is no such instruction.
+inline bool PackedDotWorks() {
+  if (!kHasPackedDot) return false;
+  const hn::ScalableTag<float> df;
+  using Pairs = hn::Vec<hn::RebindToUnsigned<decltype(df)>>;
+  return DotAgrees(df, [&](hn::Vec<decltype(df)> acc, Pairs a, Pairs b)
+                           HWY_ATTR { return PackedDot(df, acc, a, b); });
+}
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

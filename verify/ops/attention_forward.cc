@@ -216,12 +216,10 @@ std::vector<Variation> AttentionForwardTrial::OptimizedVariations(
     const Variation& fixed) const {
   const AttentionForwardProblem& p = data_.problem;
   std::vector<std::string> targets;
-  bool native = false;
   for (const optimized::Target& target : optimized::Targets()) {
     if (!target.supported) continue;
     if (fixed.target && *fixed.target != target.name) continue;
     targets.push_back(target.name);
-    native = native || target.native_dot;
   }
   if (targets.empty()) return {};
 
@@ -245,7 +243,7 @@ std::vector<Variation> AttentionForwardTrial::OptimizedVariations(
       {64, 256},
       {std::min<int64_t>(p.q_len, 129), std::min<int64_t>(all_keys, 1024)}};
   if (fixed.tile) tiles = {*fixed.tile};
-  const bool try_native = native && p.lane == Lane::kBf16 && !fixed.native_dot;
+  const bool try_native = p.lane == Lane::kBf16 && !fixed.native_dot;
 
   for (const std::string& target : targets) {
     if (fixed.target) break;
@@ -256,7 +254,9 @@ std::vector<Variation> AttentionForwardTrial::OptimizedVariations(
     add("threads", [&](Variation& how) { how.threads = n; });
   }
   if (try_native) {
-    add("native_dot", [&](Variation& how) { how.native_dot = false; });
+    for (const bool native : {false, true}) {
+      add("native_dot", [&](Variation& how) { how.native_dot = native; });
+    }
   }
   for (const auto& tile : tiles) {
     if (fixed.tile) break;
@@ -272,7 +272,7 @@ std::vector<Variation> AttentionForwardTrial::OptimizedVariations(
           how.target = target;
           how.tile = tile;
           how.threads = count;
-          if (try_native) how.native_dot = n % 3 != 0;
+          if (try_native) how.native_dot = n % 2 != 0;
           if (n % 3 != 0) how.shift = kShifts[n % 3 - 1];
         });
       }
