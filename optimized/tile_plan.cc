@@ -63,8 +63,12 @@ int64_t FirstHeadLike(int64_t head, const AttentionForwardProblem& problem,
   return first;
 }
 
-int32_t PatternId(TilePattern pattern, std::vector<TilePattern>* patterns) {
-  const auto found = std::find(patterns->begin(), patterns->end(), pattern);
+// Only with blocks do equal patterns mean equal masks.
+int32_t PatternId(TilePattern pattern, bool blocks,
+                  std::vector<TilePattern>* patterns) {
+  const auto found =
+      blocks ? std::find(patterns->begin(), patterns->end(), pattern)
+             : patterns->end();
   const auto id = static_cast<int32_t>(found - patterns->begin());
   if (found == patterns->end()) patterns->push_back(std::move(pattern));
   return id;
@@ -163,7 +167,8 @@ Result<TilePlan> PlanTiles(const AttentionForwardProblem& problem,
     pattern.by_query = ScanTiles(&scan, head, plan.grid.rows(),
                                  options.blocks ? &pool : nullptr);
     pattern.by_key = Transpose(pattern.by_query, plan.grid.cols());
-    plan.head_pattern.push_back(PatternId(std::move(pattern), &plan.patterns));
+    plan.head_pattern.push_back(
+        PatternId(std::move(pattern), options.blocks, &plan.patterns));
   }
   plan.pool = pool.Take();
   return plan;

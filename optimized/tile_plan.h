@@ -71,8 +71,9 @@ struct TilePlan {
   TileGrid grid;
   TileOptions options;
   std::vector<int32_t> head_pattern;  // of each query head
-  std::vector<TilePattern> patterns;  // all different
-  BlockPool pool;                     // of all patterns; tile_q x tile_k
+  // All different; without blocks two may have the same tiles.
+  std::vector<TilePattern> patterns;
+  BlockPool pool;  // of all patterns; tile_q x tile_k
 
   const TilePattern& pattern(int64_t head) const {
     return patterns[static_cast<size_t>(

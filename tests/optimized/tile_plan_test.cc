@@ -222,6 +222,11 @@ TEST(TilePlan, HeadsShareAPatternExactlyIfTheirTilesAreEqual) {
   const Result<TilePlan> other = PlanTiles(m.problem, m.Inputs(), 0, options);
   ASSERT_TRUE(other.ok());
   EXPECT_EQ(other->head_pattern, (std::vector<int32_t>{0, 1, 0, 2}));
+  // The same states do not make the same masks.
+  options.blocks = false;
+  const Result<TilePlan> states = PlanTiles(m.problem, m.Inputs(), 0, options);
+  ASSERT_TRUE(states.ok());
+  EXPECT_EQ(states->head_pattern, (std::vector<int32_t>{0, 1, 0, 2}));
 }
 
 TEST(TilePlan, RefusesTilesThatHaveNoMeaning) {
