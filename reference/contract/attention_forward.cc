@@ -5,11 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "reference/contract/checks.h"
 #include "reference/contract/mask.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"
@@ -18,30 +17,12 @@
 namespace lockstep {
 namespace {
 
+using checks::CheckExtent;
+using checks::CheckLaneTensor;
+using checks::CheckNoOverlap;
+using checks::CheckTensorSize;
+using checks::Text;
 using Shape4 = std::array<int64_t, 4>;
-
-template <typename T>
-std::string Text(const T& value) {
-  std::ostringstream out;
-  out << value;
-  return out.str();
-}
-
-template <size_t kRank>
-std::string Text(const std::array<int64_t, kRank>& values) {
-  std::string text = "[";
-  for (const int64_t value : values) {
-    if (text.size() > 1) text += ",";
-    text += std::to_string(value);
-  }
-  return text + "]";
-}
-
-Status CheckExtent(const char* field, int64_t value, int64_t limit) {
-  if (value >= 1 && value <= limit) return Status();
-  return Status::Error(std::string(field) + "=" + std::to_string(value) +
-                       " is out of range; want 1.." + std::to_string(limit));
-}
 
 Status CheckExtents(const AttentionForwardProblem& p) {
   const struct {
@@ -61,21 +42,6 @@ Status CheckExtents(const AttentionForwardProblem& p) {
   if (p.q_heads % p.kv_heads != 0) {
     return Status::Error("hq=" + Text(p.q_heads) +
                          " is not a multiple of hkv=" + Text(p.kv_heads));
-  }
-  return Status();
-}
-
-Status CheckTensorSize(const char* name, const Shape4& shape) {
-  // Extents are below 2^26, so a running product checked at each step cannot
-  // overflow 64 bits.
-  int64_t elements = 1;
-  for (const int64_t extent : shape) {
-    elements *= extent;
-    if (elements > kMaxTensorBytes / 4) {
-      return Status::Error(std::string(name) + " of shape " + Text(shape) +
-                           " is larger than " + Text(kMaxTensorBytes) +
-                           " bytes");
-    }
   }
   return Status();
 }
@@ -123,53 +89,6 @@ Status CheckMasks(const AttentionForwardProblem& p, size_t dense_masks) {
   for (const MaskExpr& mask : p.masks) {
     Status status = ValidateMask(mask, p.batch, dense_masks);
     if (!status.ok()) return status;
-  }
-  return Status();
-}
-
-template <typename View>
-Status CheckView(const char* name, const View& view, const Shape4& shape,
-                 Lane lane) {
-  if (view.data == nullptr) {
-    return Status::Error(std::string(name) + " is missing");
-  }
-  if (view.shape != shape) {
-    return Status::Error(std::string(name) + " has shape " + Text(view.shape) +
-                         "; want " + Text(shape));
-  }
-  if (view.lane != lane) {
-    return Status::Error(std::string(name) + " has lane " +
-                         LaneName(view.lane) + "; want " + LaneName(lane));
-  }
-  for (const int64_t stride : view.strides) {
-    if (stride >= 0 && stride <= kMaxTensorBytes) continue;
-    return Status::Error(std::string(name) + " has strides " +
-                         Text(view.strides) + "; want 0.." +
-                         Text(kMaxTensorBytes));
-  }
-  return Status();
-}
-
-// No two elements of an output share memory if, sorted by stride, each axis
-// steps over everything the finer axes reach.
-template <size_t kRank>
-Status CheckNoOverlap(const char* name, const std::array<int64_t, kRank>& shape,
-                      const std::array<int64_t, kRank>& strides) {
-  std::array<std::pair<int64_t, int64_t>, kRank> axes;  // stride, extent
-  for (size_t r = 0; r < kRank; ++r) axes[r] = {strides[r], shape[r]};
-  std::sort(axes.begin(), axes.end());
-  int64_t reach = 0;  // largest offset of the finer axes
-  for (const auto& [stride, extent] : axes) {
-    if (extent == 1) continue;
-    if (stride <= reach) {
-      return Status::Error(std::string(name) + " overlaps itself: shape " +
-                           Text(shape) + ", strides " + Text(strides));
-    }
-    if (stride > (kMaxTensorBytes - reach) / (extent - 1)) {
-      return Status::Error(std::string(name) + " spans more than " +
-                           Text(kMaxTensorBytes) + " elements");
-    }
-    reach += stride * (extent - 1);
   }
   return Status();
 }
@@ -246,8 +165,8 @@ Status CheckPayload(const AttentionForwardProblem& p,
 
 Status CheckOutputs(const AttentionForwardProblem& p,
                     const AttentionForwardOutputs& out) {
-  Status status =
-      CheckView("o", out.o, {p.batch, p.q_heads, p.q_len, p.value_dim}, p.lane);
+  Status status = CheckLaneTensor(
+      "o", out.o, Shape4{p.batch, p.q_heads, p.q_len, p.value_dim}, p.lane);
   if (!status.ok()) return status;
   status = CheckNoOverlap("o", out.o.shape, out.o.strides);
   if (!status.ok()) return status;
@@ -307,7 +226,7 @@ Status Validate(const AttentionForwardProblem& p,
       {"v", in.v, {p.batch, p.kv_heads, p.kv_len, p.value_dim}},
   };
   for (const auto& tensor : tensors) {
-    status = CheckView(tensor.name, tensor.view, tensor.shape, p.lane);
+    status = CheckLaneTensor(tensor.name, tensor.view, tensor.shape, p.lane);
     if (!status.ok()) return status;
   }
   status = CheckPayload(p, in);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "reference/contract/limits.h"  // IWYU pragma: export
 #include "reference/contract/mask.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
@@ -80,14 +81,6 @@ struct AttentionForwardOutputs {
   MutableLaneView o;         // [batch, q_heads, q_len, value_dim]
   TensorView<float, 3> lse;  // [batch, q_heads, q_len], natural logarithm
 };
-
-// Largest extents accepted; products are checked to stay below 2^47 bytes, so
-// that no offset computation can overflow.
-inline constexpr int64_t kMaxLength = int64_t{1} << 26;
-inline constexpr int64_t kMaxHeads = int64_t{1} << 16;
-inline constexpr int64_t kMaxChannels = int64_t{1} << 14;
-inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 47;
-inline constexpr int64_t kMaxOffset = int64_t{1} << 40;
 
 // Refuses every problem that has no meaning, naming the field, its value and
 // what would be right. Allocates nothing that grows with the extents.

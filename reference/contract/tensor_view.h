@@ -54,21 +54,21 @@ inline const char* LaneName(Lane lane) {
   return lane == Lane::kF32 ? "f32" : "bf16";
 }
 
-// A rank-4 tensor [batch, head, position, channel] of either lane. `Void` is
-// `const void` for inputs and `void` for outputs.
-template <typename Void>
+// A tensor of either lane; rank 4 is [batch, head, position, channel] unless an
+// op says otherwise. `Void` is `const void` for inputs, `void` for outputs.
+template <typename Void, size_t kRank = 4>
 struct BasicLaneView {
   template <typename T>
   using Element = std::conditional_t<std::is_const_v<Void>, const T, T>;
 
   Void* data = nullptr;
   Lane lane = Lane::kF32;
-  std::array<int64_t, 4> shape{};
-  std::array<int64_t, 4> strides{};  // in elements
+  std::array<int64_t, kRank> shape{};
+  std::array<int64_t, kRank> strides{};  // in elements
 
   // Requires: lane is T's lane.
   template <typename T>
-  TensorView<Element<T>, 4> As() const {
+  TensorView<Element<T>, kRank> As() const {
     return {static_cast<Element<T>*>(data), shape, strides};
   }
 };
