@@ -159,7 +159,9 @@ TEST(Bounded, SuspiciousLiesBetweenPassAndFail) {
     last = JudgeLine("attention_forward sq=1 skv=300 d=64 seed=5", candidate,
                      options)
                .verdict;
-    if (suspicious > 0) EXPECT_NE(last, Verdict::kPass) << steps;
+    if (suspicious > 0) {
+      EXPECT_NE(last, Verdict::kPass) << steps;
+    }
     suspicious += last == Verdict::kSuspicious ? 1 : 0;
   }
   EXPECT_EQ(last, Verdict::kFail) << "no step was too far";
