@@ -18,10 +18,10 @@ std::vector<Run> ListRuns(const Mamba3ScanProblem& problem,
     return runs;
   }
   const bool segments = problem.runs == Mamba3ScanProblem::Runs::kSegments;
+  const auto& id = inputs.segments;
   for (int64_t b = 0; b < problem.batch; ++b) {
     for (int64_t t = 0; t < problem.length; ++t) {
-      const bool starts = t == 0 || (segments && inputs.segments(b, t) !=
-                                                     inputs.segments(b, t - 1));
+      const bool starts = t == 0 || (segments && id(b, t) != id(b, t - 1));
       if (starts) runs.push_back({b, t, t});
       runs.back().end = t + 1;
     }

@@ -64,6 +64,33 @@ TEST(Mamba3Reference, DecayReachesTheStateAndThePreviousToken) {
             std::fma(5.0f, 4.0f, std::fma(beta, 3.0f, alpha * 3.0f)));
 }
 
+TEST(Mamba3Reference, LambdaSharesTheStepBetweenNowAndNext) {
+  Mamba3Instance t = TwoTokens();
+  t.tau = {kInfinity, kInfinity};  // all now
+  EXPECT_EQ(t.RunReference().carry.h, (std::vector<float>{46, 68}));
+  t.tau = {-kInfinity, -kInfinity};  // all next
+  EXPECT_EQ(t.RunReference().carry.h, (std::vector<float>{6, 12}));
+  t.tau = {std::log(3.0f), std::log(3.0f)};  // 3/4 now, 1/4 next
+  const Mamba3Result got = t.RunReference();
+  EXPECT_NEAR(got.carry.h[0], 4.5 + 1.5 + 30, 1e-5);
+  EXPECT_NEAR(got.carry.h[1], 9 + 3 + 42, 1e-5);
+}
+
+// H=4, G=2, lambda = 1, dt = 1: y_h = (q.k of the head's group) v_h.
+TEST(Mamba3Reference, HeadsReadTheirGroup) {
+  Mamba3Instance t;
+  t.problem.heads = 4;
+  t.problem.groups = 2;
+  std::mt19937 rng(1);
+  t.Fill(rng, test::Regime::kTypical);
+  t.tau.assign(4, kInfinity);
+  t.dt.assign(4, 1.0f);
+  t.q = {2, 3};
+  t.k = {5, 7};
+  t.v = {1, 10, 100, 1000};
+  EXPECT_EQ(t.RunReference().y, (std::vector<float>{10, 100, 2100, 21000}));
+}
+
 TEST(Mamba3Reference, SkipAndGate) {
   Mamba3Instance t = TwoTokens();
   t.problem.skip = true;
@@ -149,6 +176,11 @@ TEST(Mamba3Reference, RanksMixThroughTheState) {
   p.reduce = true;
   t.phi = {0.5f, 0.25f};
   EXPECT_EQ(t.RunReference().y, (std::vector<float>{70 + 47}));
+  p.gate = true;
+  t.z = {3};
+  t.zeta = {2, -1};
+  EXPECT_EQ(t.RunReference().y[0],
+            std::fma(0.25f, 188 * Silu(-3), 0.5f * (140 * Silu(6))));
 }
 
 TEST(Mamba3Reference, NormComesBeforeTheGate) {
@@ -161,6 +193,26 @@ TEST(Mamba3Reference, NormComesBeforeTheGate) {
   p.gate = true;
   t.z = {2, 2};
   EXPECT_EQ(t.RunReference().y[0], y * Silu(2.0f));
+}
+
+// More channels than stripes: the mean over all of them.
+TEST(Mamba3Reference, NormIsTheMeanOverChannels) {
+  Mamba3Instance t;
+  Problem& p = t.problem;
+  p.head_dim = 40;
+  p.norm_epsilon = 0x1p-20;
+  std::mt19937 rng(1);
+  t.Fill(rng, test::Regime::kTypical);
+  t.tau = {kInfinity};
+  t.dt = t.q = t.k = {1};  // o = v
+  double mean = 0x1p-20;
+  for (const float v : t.v) mean += double{v} * double{v} / 40;
+  const Mamba3Result got = t.RunReference();
+  for (size_t c = 0; c < 40; ++c) {
+    const double want =
+        double{t.v[c]} / std::sqrt(mean) * double{t.norm_weight[c]};
+    EXPECT_NEAR(double{got.y[c]}, want, std::fabs(want) * 1e-6);
+  }
 }
 
 TEST(Mamba3Reference, OutputIsNeverMinusZero) {

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Mutants of the scan's definition, before its hand-made numbers and its laws."""
+
+import sys
+
+import runner
+
+S = "reference/mamba3_scan.cc"
+R = "reference/runs.cc"
+GAMMA = "const float gamma = lambda * dt;"
+BETA = "const float beta = ((1.0f - lambda) * dt) * alpha;"
+PREVIOUS = "h = std::fma(beta * state.k[r][n], state.x[r][c], h);"
+CURRENT = "h = std::fma(gamma * k[r][n], x[r][c], h);"
+
+# name, source, text, replacement
+MUTANTS = (
+    ("gamma_without_step", S, GAMMA, "const float gamma = lambda;"),
+    ("gamma_decayed", S, GAMMA, "const float gamma = lambda * dt * alpha;"),
+    ("beta_not_decayed", S, BETA,
+     "const float beta = (1.0f - lambda) * dt;"),
+    ("beta_by_lambda", S, BETA,
+     "const float beta = (lambda * dt) * alpha;"),
+    ("beta_lost", S, PREVIOUS, ""),
+    ("beta_without_first_rank", S, PREVIOUS, "if (r > 0) " + PREVIOUS),
+    ("previous_after_current", S, PREVIOUS + "\n        " + CURRENT,
+     CURRENT + PREVIOUS),
+    ("decay_twice", S, "float h = alpha * state.h[n][c];",
+     "float h = alpha * alpha * state.h[n][c];"),
+    ("decay_lost", S, "float h = alpha * state.h[n][c];",
+     "float h = state.h[n][c];"),
+    ("ranks_decay_again", S, PREVIOUS, "if (r > 0) h *= alpha; " + PREVIOUS),
+    ("first_token_renormalised", S, GAMMA,
+     "const float gamma = at.t == 0 && !p_.carry_in ? dt : lambda * dt;"),
+    ("rate_without_step", S, "(rate * dt) * 0.5f", "rate * 0.5f"),
+    ("rate_without_tanh", S, "TanhCore(Load(in_.vartheta",
+     "(Load(in_.vartheta"),
+    ("full_turn_for_half", S, "(rate * dt) * 0.5f", "rate * dt"),
+    ("angle_not_reduced", S, "theta - std::floor(theta)", "theta"),
+    ("turn_of_one", S, "reduced == 1.0f ? 0.0f : reduced", "reduced"),
+    ("angle_of_head_zero", S,
+     "TanhCore(Load(in_.vartheta, at.b, at.t, at.h, s))",
+     "TanhCore(Load(in_.vartheta, at.b, at.t, 0, s))"),
+    ("conjugate", S, "std::fma(u, turn.cos, -(w * turn.sin))",
+     "std::fma(u, turn.cos, w * turn.sin)"),
+    ("pairing_of_siso", S, "p_.mimo() ? s : 2 * s]", "2 * s]"),
+    ("pairing_of_mimo", S, "s + p_.state_dim / 2 : 2 * s + 1",
+     "2 * s + 1 : s + p_.state_dim / 2"),
+    ("bias_lost", S, "if (p_.bias) y[r][n] = y[r][n] + bias(at.h, r, n);", ""),
+    ("bias_of_group", S, "bias(at.h, r, n)", "bias(group, r, n)"),
+    ("group_modulo", S, "at.h / p_.group()", "at.h % p_.groups"),
+    ("group_zero", S, "at.h / p_.group()", "0"),
+    ("skip_of_v", S, "std::fma(in_.d(at.h), x[r][c], o[r][c])",
+     "std::fma(in_.d(at.h), v[c], o[r][c])"),
+    ("skip_of_head_zero", S, "in_.d(at.h)", "in_.d(0)"),
+    ("rank_reads_itself", S, "std::fma(q[r][n], state.h[n][c], o[r][c])",
+     "std::fma(q[0][n], state.h[n][c], o[r][c])"),
+    ("gate_sigmoid", S, "y = y * Silu(", "y = y * Sigmoid("),
+    ("gate_without_zeta", S, "p_.mimo() ? in_.zeta(at.h, r, c) * z : z", "z"),
+    ("last_rank_only", S, "sum = std::fma(in_.phi(at.h, r, c), y, sum);",
+     "sum = in_.phi(at.h, r, c) * y;"),
+    ("minus_zero", S, "CanonicalNaN(x + 0.0f)", "CanonicalNaN(x)"),
+    ("any_nan", S, "CanonicalNaN(x + 0.0f)", "x + 0.0f"),
+    ("norm_lost", S, "if (p_.norm_epsilon) Normalise(at.h, o[r]);", ""),
+    ("norm_of_sum", S, "l[0] / static_cast<float>(p_.head_dim)", "l[0]"),
+    ("carry_ignored", S, "if (p_.carry_in) LoadCarry(index, head, state);",
+     ""),
+    ("carry_of_first_run", S, "LoadCarry(index, head, state)",
+     "LoadCarry(0, head, state)"),
+    ("carried_angle_lost", S,
+     "state.theta[s] = in_.carry.theta(run, head, s);",
+     "state.theta[s] = 0.0f;"),
+    ("carried_v_unprojected", S,
+     "state.x = UpProjected(state.v, head);",
+     "for (int64_t c = 0; c < p_.head_dim; ++c) state.x[0][c] = state.v[c];"),
+    ("exported_v_of_start", S, "state.v = v;", ""),
+    ("exported_v_projected", S, "state.v = v;",
+     "for (int64_t c = 0; c < p_.head_dim; ++c) state.v[c] = x[0][c];"),
+    ("previous_k_lost", S, "state.k = k;", ""),
+    ("previous_x_lost", S, "state.x = x;", ""),
+    ("step_from_zeros", S, "scan.RunHead({row, 0, 1}, row, head);",
+     "scan.RunHead({row, 0, 1}, 0, head);"),
+    ("equal_ids_join", R,
+     "id(b, t) != id(b, t - 1)", "id(b, t) > id(b, t - 1)"),
+    ("row_does_not_end_a_run", R, "t == 0 ||",
+     "(t == 0 && (b == 0 || !segments)) ||"),
+    ("empty_runs_dropped", R, "runs.push_back({0,",
+     "if (inputs.cu_seqlens[i - 1] < inputs.cu_seqlens[i]) runs.push_back({0,"),
+)
+
+if __name__ == "__main__":
+    sys.exit(runner.main("scan", MUTANTS))
