@@ -190,8 +190,8 @@ Status CheckCarry(const char* name, const Problem& p, int64_t runs,
     return CheckTensor((prefix + part).c_str(), view, shape);
   };
   return FirstError({
-      check("theta", carry.theta, Shape<3>{runs, p.heads, p.angles}),
       check("h", carry.h, Shape<4>{runs, p.heads, p.head_dim, p.state_dim}),
+      check("theta", carry.theta, Shape<3>{runs, p.heads, p.angles}),
       check("k", carry.k, Shape<4>{runs, p.ranks, p.heads, p.state_dim}),
       check("v", carry.v, Shape<3>{runs, p.heads, p.head_dim}),
   });

@@ -261,7 +261,7 @@ TEST(ValidateMamba3Tensors, RunsCoverTheRow) {
       {"cu_seqlens covers tokens 0..6; want 0..5", packed({0, 6})},
       {"cu_seqlens descends from 3 to 2 at entry 2", packed({0, 3, 2, 5})},
       {"cu_seqlens descends from 9 to 5", packed({0, 9, 5})},
-      {"carry theta has shape [2,4,3]; want [3,4,3]", packed({0, 2, 2, 5})},
+      {"carry h has shape [2,4,3,6]; want [3,4,3,6]", packed({0, 2, 2, 5})},
       {"cu_seqlens given without",
        [](Problem&, Inputs& in, Outputs&) { in.cu_seqlens = {0, 5}; }},
       {"segments is missing",
