@@ -38,7 +38,8 @@ int Run(int argc, char** argv) {
   program.require_subcommand(0, 1);
   const std::vector<Verb> verbs = {AddVerify(&program), AddReplay(&program),
                                    AddList(&program),   AddEnv(&program),
-                                   AddExport(&program), AddSelftest(&program)};
+                                   AddExport(&program), AddSelftest(&program),
+                                   AddPlan(&program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

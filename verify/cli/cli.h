@@ -37,6 +37,7 @@ Verb AddList(CLI::App* program);
 Verb AddEnv(CLI::App* program);
 Verb AddExport(CLI::App* program);
 Verb AddSelftest(CLI::App* program);
+Verb AddPlan(CLI::App* program);
 
 // "lockstep: message" on stderr; returns `code`.
 int Fail(const std::string& message, int code = kExitUsage);

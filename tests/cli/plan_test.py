@@ -1,0 +1,103 @@
+"""`lockstep plan`: numbers, map, picture, refusals."""
+
+import json
+import unittest
+import xml.etree.ElementTree
+
+import program
+from program import run
+
+CASE = ("attention_forward sq=64 skv=64 d=128 mask=causal&window:20,0 "
+        "q_seg=runs:40,24 kv_seg=runs:40,24")
+
+
+def numbers(*arguments):
+    done = run("plan", *arguments, "--json", "-")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+class Plan(program.TestCase):
+
+    def test_numbers(self):
+        plan = numbers(CASE, "--tile", "8x8")
+        self.assertEqual(plan["tiles"], 64)
+        self.assertEqual(plan["active"], plan["full"] + plan["partial"])
+        # Rows of 8 x 8 tiles: 1 2 3 4 4 and, from the border, 1 2 3.
+        self.assertEqual(plan["active"], 20)
+        self.assertEqual(plan["density"], 20 / 64)
+        self.assertEqual((plan["grid_width"], plan["grid_width_t"]), (4, 4))
+        self.assertEqual(plan["coo_bytes"], 8 * 20)
+        self.assertGreater(plan["metadata_bytes"], 0)
+        self.assertGreater(plan["planning_ms"], 0)
+        self.assertEqual(plan["blocks"], 0)
+        stored = numbers(CASE, "--tile", "8x8", "--blocks")
+        # The diagonal, and the window's edge: 20 keys back lie 2 or 3 tiles
+        # of 8 behind.
+        self.assertEqual(stored["blocks"], 3)
+        self.assertGreater(stored["metadata_bytes"],
+                           plan["metadata_bytes"] + 3 * 64 - 1)
+
+    def test_key_and_digest(self):
+        plan = numbers(CASE, "--tile", "8x8")
+        again = numbers(CASE, "--tile", "8x8")
+        self.assertEqual(plan["digest"], again["digest"])
+        self.assertEqual(plan["key"], again["key"])
+        moved = numbers(CASE.replace("40,24", "24,40"), "--tile", "8x8",
+                        "--width", "4")
+        self.assertEqual(plan["key"], moved["key"])  # ids are payload
+        self.assertNotEqual(plan["digest"], moved["digest"])
+        for other in (numbers(CASE.replace("20,0", "19,0"), "--tile", "8x8"),
+                      numbers(CASE + " cap=30", "--tile", "8x8"),
+                      numbers(CASE, "--tile", "8x16"),
+                      numbers(CASE, "--tile", "8x8", "--width", "5"),
+                      numbers(CASE, "--tile", "8x8", "--width-t", "5"),
+                      numbers(CASE + " valid_kv=60", "--tile", "8x8")):
+            self.assertNotEqual(plan["key"], other["key"])
+        self.assertEqual(
+            plan["key"],
+            numbers(CASE.replace("20,0", "20,7"), "--tile", "8x8")["key"])
+
+    def test_map(self):
+        done = run("plan", CASE, "--tile", "8x8")
+        self.assertEqual(done.code, 0, done.err)
+        rows = [line for line in done.out.splitlines()
+                if line and not line.strip("#+.")]
+        self.assertEqual(rows, ["+.......", "#+......", "+#+.....", "++#+....",
+                                ".++#+...", ".....+..", ".....#+.",
+                                ".....+#+"])
+        large = run("plan", "attention_forward sq=4096 skv=8192 d=1 "
+                    "mask=causal", "--tile", "16x16")
+        rows = [line for line in large.out.splitlines()
+                if line and not line.strip("#+.")]
+        self.assertEqual({len(row) for row in rows}, {64})
+        self.assertEqual(len(rows), 32)
+        self.assertEqual(rows[31].rstrip("."), "#" * 31 + "+")
+
+    def test_picture(self):
+        path = self.path("plan.svg", "")
+        self.assertEqual(run("plan", CASE, "--tile", "8x8", "--svg",
+                             path).code, 0)
+        tree = xml.etree.ElementTree.parse(path)
+        names = [e.tag.split("}")[1] for e in tree.iter()]
+        self.assertEqual(names.count("line"), 2)  # one border on each axis
+        self.assertGreaterEqual(names.count("rect"), 13)
+        text = [e.text for e in tree.iter() if e.tag.endswith("text")]
+        self.assertIn("mask=causal&window:20,0", text[0])
+
+    def test_refusals(self):
+        self.assertUsage(run("plan"))
+        self.assertUsage(run("plan", CASE, CASE))
+        self.assertUsage(run("plan", CASE + " ;; " + CASE))
+        self.assertUsage(run("plan", CASE, "--tile", "8"))
+        self.assertUsage(run("plan", CASE, "--tile", "8x"))
+        self.assertUsage(run("plan", CASE, "--tile", "0x8"))
+        self.assertUsage(run("plan", CASE, "--tile", "8x8", "--width", "3"))
+        self.assertUsage(run("plan", CASE, "--tile", "8x8", "--width", "9"))
+        self.assertUsage(run("plan", CASE, "--row", "1"))
+        self.assertUsage(run("plan", CASE, "--head", "1"))
+        self.assertUsage(run("plan", CASE.replace("d=128", "d=0")))
+
+
+if __name__ == "__main__":
+    unittest.main()

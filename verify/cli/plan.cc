@@ -1,0 +1,116 @@
+// lockstep plan: how a masked case falls into tiles.
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "verify/cli/cli.h"
+#include "verify/plan_report.h"
+
+namespace lockstep::verify::cli {
+namespace {
+
+struct Arguments {
+  CaseArguments cases;
+  std::string tile = "256x256";
+  std::string json;
+  std::string svg;
+  PlanRequest request;
+  PlanView view;
+  bool padded = false;
+};
+
+// "256x128": rows x keys.
+Status ParseTile(const std::string& text, optimized::TileOptions* tiles) {
+  const char* end = text.data() + text.size();
+  const auto [x, q_error] = std::from_chars(text.data(), end, tiles->tile_q);
+  if (q_error == std::errc{} && x != end && *x == 'x') {
+    const auto [stop, k_error] = std::from_chars(x + 1, end, tiles->tile_k);
+    if (k_error == std::errc{} && stop == end) return Status();
+  }
+  return Status::Error("--tile '" + text +
+                       "': want queries x keys, such as 256x256");
+}
+
+Result<PlanReport> Report(const Arguments& a) {
+  const Result<std::vector<Job>> jobs = ReadJobs(a.cases);
+  if (!jobs.ok()) return jobs.status();
+  if (jobs->size() != 1 || jobs.value()[0].sequence.size() != 1) {
+    return Status::Error("plan takes one case");
+  }
+  PlanRequest request = a.request;
+  const Status tile = ParseTile(a.tile, &request.tiles);
+  if (!tile.ok()) return tile;
+  if (a.padded) request.tiles.boundary = optimized::Boundary::kPadded;
+  const Job& job = jobs.value()[0];
+  MaterialiseOptions options;
+  options.max_bytes = DefaultMemoryBudget();
+  options.search_directories = job.search_directories;
+  return ReportPlan(job.sequence[0], options, request);
+}
+
+Status CheckView(const PlanReport& report, const PlanView& view) {
+  const AttentionForwardProblem& p = report.payload.problem;
+  if (view.batch < 0 || view.batch >= p.batch) {
+    return Status::Error("--row " + std::to_string(view.batch) +
+                         ": the case has rows 0.." +
+                         std::to_string(p.batch - 1));
+  }
+  if (view.head < 0 || view.head >= p.q_heads) {
+    return Status::Error("--head " + std::to_string(view.head) +
+                         ": the case has query heads 0.." +
+                         std::to_string(p.q_heads - 1));
+  }
+  return Status();
+}
+
+int RunVerb(const Arguments& a) {
+  for (const std::string& path : {a.json, a.svg}) {
+    const Status status = path.empty() ? Status() : CheckDeliverable(path);
+    if (!status.ok()) return Fail(status.message());
+  }
+  const Result<PlanReport> report = Report(a);
+  if (!report.ok()) return Fail(report.message());
+  Status status = CheckView(report.value(), a.view);
+  if (status.ok() && !a.svg.empty()) {
+    status = Deliver(a.svg, PlanSvg(report.value(), a.view));
+  }
+  if (status.ok() && !a.json.empty()) {
+    status = Deliver(a.json, PlanJson(report.value()));
+  }
+  if (!status.ok()) return Fail(status.message());
+  if (a.json != "-" && a.svg != "-") {
+    std::cout << PlanText(report.value(), a.view);
+  }
+  return kExitPass;
+}
+
+}  // namespace
+
+Verb AddPlan(CLI::App* program) {
+  CLI::App* app = program->add_subcommand(
+      "plan", "Tiles, worklists, bytes and key of a masked case");
+  app->footer(
+      "Example:\n  lockstep plan 'attention_forward sq=4096 skv=4096 d=128 "
+      "mask=causal&window:1024,0' --svg plan.svg");
+  auto a = std::make_shared<Arguments>();
+  AddCaseArguments(app, &a->cases);
+  app->add_option("--tile", a->tile, "Queries x keys of a tile")
+      ->type_name("QxK");
+  app->add_flag("--blocks", a->request.tiles.blocks,
+                "Store the element masks of partial tiles");
+  app->add_flag("--padded", a->padded, "Ragged tiles are never full");
+  app->add_option("--width", a->request.width,
+                  "Steps the forward tables have room for");
+  app->add_option("--width-t", a->request.width_t,
+                  "Steps the transposed tables have room for");
+  app->add_option("--row", a->view.batch, "Batch row of the map");
+  app->add_option("--head", a->view.head, "Query head of the map");
+  app->add_option("--json", a->json, "Numbers as JSON")->type_name("FILE|-");
+  app->add_option("--svg", a->svg, "The map as a picture")->type_name("FILE|-");
+  a->request.tiles.blocks = false;
+  return {app, [a] { return RunVerb(*a); }};
+}
+
+}  // namespace lockstep::verify::cli
