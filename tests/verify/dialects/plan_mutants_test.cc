@@ -3,6 +3,8 @@
 #include "verify/plan_mutants.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,6 +42,22 @@ TEST(PlanMutants, NamesAreDifferentAndEveryInvariantHasOne) {
     invariants.insert(mutant.invariant);
   }
   EXPECT_EQ(invariants.size(), Invariants().size());
+}
+
+TEST(PlanMutants, ThePageListsEveryOneAndEveryInvariant) {
+  std::ifstream file("docs/plans.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const PlanMutantInfo& mutant : PlanMutants()) {
+    const std::string row =
+        std::string("| ") + mutant.name + " | " + mutant.family + " | " +
+        InfoOf(mutant.invariant).name + " | " + mutant.breaks + " |\n";
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+  }
+  for (const InvariantInfo& info : Invariants()) {
+    const std::string row =
+        std::string("| ") + info.name + " | " + info.statement + " |\n";
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+  }
 }
 
 // A scene that is not bent has the planner's own plan.
