@@ -16,6 +16,7 @@
 #include "optimized/attention_tiles-inl.h"
 #include "optimized/attention_weights-inl.h"
 #include "optimized/attention_work.h"
+#include "optimized/simd/packed_dot-inl.h"
 #include "optimized/simd/registers-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -108,8 +109,8 @@ void BlockWeights(D df, const AttentionJob& job, const Block& block,
     RowWeights<kMasked>(df, job, slice, worker.acc.data() + row * values,
                         worker.rows[row]);
     if (job.value_pairs()) {
-      PairWeights(df, slice.weights, slice.begin, slice.end,
-                  worker.weight_pairs.data() + r * stride / 2);
+      PackPairs(df, slice.weights, slice.begin, slice.end,
+                worker.weight_pairs.data() + r * stride / 2);
     }
   }
 }

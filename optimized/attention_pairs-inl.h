@@ -100,29 +100,6 @@ inline void PackQueryPairs(const AttentionJob& job, int64_t batch,
   }
 }
 
-// Two weights rounded to bf16 (N10) in a u32: weights [begin, end) -> pairs.
-//   Requires: whole vectors around the range can be read and written.
-template <class D>
-HWY_INLINE void PairWeights(D df, const float* HWY_RESTRICT weights,
-                            size_t begin, size_t end,
-                            uint32_t* HWY_RESTRICT pairs) {
-#if HWY_TARGET == HWY_SCALAR  // compiled, never run: one lane has no pairs
-  (void)df, (void)weights, (void)begin, (void)end, (void)pairs;
-#else
-  const hn::RebindToUnsigned<D> du;
-  const size_t lanes = hn::Lanes(df);
-  const auto upper = hn::Set(du, 0xffff0000u);
-  for (size_t j = begin / (2 * lanes) * (2 * lanes); j < end; j += 2 * lanes) {
-    const auto low = hn::BitCast(du, hn::Load(df, weights + j));
-    const auto high = hn::BitCast(du, hn::Load(df, weights + j + lanes));
-    const auto even = hn::ConcatEven(du, high, low);
-    const auto odd = hn::ConcatOdd(du, high, low);
-    hn::Store(hn::Or(hn::And(even, upper), hn::ShiftRight<16>(odd)), du,
-              pairs + j / 2);
-  }
-#endif
-}
-
 // acc + two products, by the instruction or, where its guard does not hold, by
 // what it means.
 template <bool kNative, class D, class Pairs>

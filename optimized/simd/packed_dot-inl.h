@@ -8,6 +8,7 @@
 #define LOCKSTEP_OPTIMIZED_SIMD_PACKED_DOT_INL_H_
 #endif
 
+#include <cstddef>
 #include <cstdint>
 
 #include "hwy/highway.h"
@@ -45,6 +46,29 @@ HWY_INLINE hn::Vec<D> PackedDot(D df, hn::Vec<D> acc, Pairs a, Pairs b) {
   return UnpackedDot(df, acc, a, b);
 }
 #endif
+
+// Two numbers of bf16 in a u32, the first as upper half: x [begin, end) ->
+// pairs.
+//   Requires: whole vectors around the range can be read and written.
+template <class D>
+HWY_INLINE void PackPairs(D df, const float* HWY_RESTRICT x, size_t begin,
+                          size_t end, uint32_t* HWY_RESTRICT pairs) {
+#if HWY_TARGET == HWY_SCALAR  // compiled, never run: one lane has no pairs
+  (void)df, (void)x, (void)begin, (void)end, (void)pairs;
+#else
+  const hn::RebindToUnsigned<D> du;
+  const size_t lanes = hn::Lanes(df);
+  const auto upper = hn::Set(du, 0xffff0000u);
+  for (size_t j = begin / (2 * lanes) * (2 * lanes); j < end; j += 2 * lanes) {
+    const auto low = hn::BitCast(du, hn::Load(df, x + j));
+    const auto high = hn::BitCast(du, hn::Load(df, x + j + lanes));
+    const auto even = hn::ConcatEven(du, high, low);
+    const auto odd = hn::ConcatOdd(du, high, low);
+    hn::Store(hn::Or(hn::And(even, upper), hn::ShiftRight<16>(odd)), du,
+              pairs + j / 2);
+  }
+#endif
+}
 
 // Whether dot(acc, a, b) is UnpackedDot on operands that N5's guard lets
 // through, the smallest normal sums among them.

@@ -56,18 +56,23 @@ TEST(Golden, EveryTargetReproducesEveryDigest) {
   int ran = 0;
   for (const optimized::Target& target : optimized::Targets()) {
     if (!target.supported) continue;
-    SCOPED_TRACE(target.name);
     ++ran;
-    const auto kernel = [&](const AttentionForwardProblem& problem,
-                            const AttentionForwardInputs& inputs,
-                            const AttentionForwardOutputs& outputs) {
-      const auto plan =
-          optimized::MakePlan(problem, {.target = target.name, .threads = 2});
-      if (!plan.ok()) return plan.status();
-      return optimized::AttentionForward(problem, inputs, plan.value(), outputs,
-                                         nullptr);
-    };
-    EXPECT_EQ(CountReproduced(goldens, kernel), goldens.size());
+    for (const bool pairs : {false, true}) {
+      SCOPED_TRACE(target.name + (pairs ? ", pairs of bf16" : ", f32"));
+      optimized::Caps caps;
+      caps.target = target.name;
+      caps.threads = 2;
+      caps.native_dot = pairs;
+      const auto kernel = [&](const AttentionForwardProblem& problem,
+                              const AttentionForwardInputs& inputs,
+                              const AttentionForwardOutputs& outputs) {
+        const auto plan = optimized::MakePlan(problem, caps);
+        if (!plan.ok()) return plan.status();
+        return optimized::AttentionForward(problem, inputs, plan.value(),
+                                           outputs, nullptr);
+      };
+      EXPECT_EQ(CountReproduced(goldens, kernel), goldens.size());
+    }
   }
   if (ran == 0) GTEST_SKIP() << "no SIMD target is supported here";
 }

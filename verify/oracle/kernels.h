@@ -59,9 +59,12 @@ struct WeightRow {
   double least = 0;  // smallest p, +inf if there is none
 };
 
-// Channel sums of a tile of rows over one panel of channels.
-//   p, phi, spread [kTileRows][stride]; v [skv][kPanel] of this channel panel
-//   -> outputs [kTileRows][kPanel].
+// Channel sums of a tile of rows over some keys and one panel of channels,
+// added to what the outputs hold, in the order of the keys.
+//   p, phi, spread [kTileRows][stride], from the first of the keys on; v
+//   [skv][kPanel] of this channel panel; outputs [kTileRows][kPanel].
+// value_sums: o, abs_sum, square_sum; value_spread: phi_sum, spread_sum, for
+// which o must be final and normalised.
 struct ValueTile {
   const double* p = nullptr;
   const double* phi = nullptr;
@@ -70,7 +73,6 @@ struct ValueTile {
   const int64_t* panels = nullptr;
   size_t panel_count = 0;
   size_t stride = 0;
-  const double* inverse_sum = nullptr;  // [kTileRows], 1 / sum p
   double* o = nullptr;
   double* abs_sum = nullptr;
   double* square_sum = nullptr;
@@ -82,7 +84,8 @@ struct Kernels {
   void (*score_tile)(const ScoreTile&);
   void (*logit_row)(LogitRow*);
   void (*weight_row)(WeightRow*);
-  void (*value_tile)(const ValueTile&);
+  void (*value_sums)(const ValueTile&);
+  void (*value_spread)(const ValueTile&);
 };
 
 enum class Target : uint8_t;  // attention_forward.h

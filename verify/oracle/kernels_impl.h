@@ -204,86 +204,98 @@ void WeightRowOf(WeightRow* row) {
   row->least = least.Smallest();
 }
 
-// Two walks over the keys for each register tile: the second needs the o of
-// the first.
+// A register tile of sums, [row][vector of channels], out of memory and back.
 template <typename B>
-void ValueTileOf(const ValueTile& t) {
-  constexpr size_t kRows = kRegisterRows<B>;
-  constexpr size_t kN = kPerPanel<B>;
-  const B zero(0.0);
-  for (size_t row = 0; row < kTileRows; row += kRows) {
-    B o[kRows][kN], first[kRows][kN], second[kRows][kN];
-    const auto clear = [&](B(&x)[kRows][kN]) {
-      for (auto& r : x) {
-        for (B& n : r) n = zero;
-      }
-    };
-    const auto write = [&](const B(&x)[kRows][kN], double* to) {
-      for (size_t r = 0; r < kRows; ++r) {
-        for (size_t n = 0; n < kN; ++n) {
-          Store(x[r][n], to + (row + r) * kPanel + n * B::size);
-        }
-      }
-    };
-    clear(o), clear(first), clear(second);
-    for (size_t slot = 0; slot < t.panel_count; ++slot) {
-      const double* v =
-          t.v + static_cast<size_t>(t.panels[slot]) * kPanel * kPanel;
-      const double* p = t.p + row * t.stride + slot * kPanel;
-      for (size_t j = 0; j < kPanel; ++j, v += kPanel, ++p) {
-        for (size_t n = 0; n < kN; ++n) {
-          const B value = Load<B>(v + n * B::size);
-          for (size_t r = 0; r < kRows; ++r) {
-            const B weight(p[r * t.stride]);
-            const B term = weight * value;
-            o[r][n] = Fma(weight, value, o[r][n]);
-            first[r][n] = first[r][n] + Abs(term);
-            second[r][n] = Fma(term, term, second[r][n]);
-          }
-        }
-      }
-    }
+struct Sums {
+  static constexpr size_t kRows = kRegisterRows<B>;
+  static constexpr size_t kN = kPerPanel<B>;
+  B x[kRows][kN];
+
+  explicit Sums(const double* from) {
     for (size_t r = 0; r < kRows; ++r) {
-      const B inverse(t.inverse_sum[row + r]);
       for (size_t n = 0; n < kN; ++n) {
-        o[r][n] = o[r][n] * inverse;
-        first[r][n] = first[r][n] * inverse;
-        second[r][n] = (second[r][n] * inverse) * inverse;
+        x[r][n] = Load<B>(from + r * kPanel + n * B::size);
       }
     }
-    write(o, t.o), write(first, t.abs_sum), write(second, t.square_sum);
-    clear(first), clear(second);
-    for (size_t slot = 0; slot < t.panel_count; ++slot) {
-      const double* v =
-          t.v + static_cast<size_t>(t.panels[slot]) * kPanel * kPanel;
-      const double* phi = t.phi + row * t.stride + slot * kPanel;
-      const double* spread = t.spread + row * t.stride + slot * kPanel;
-      for (size_t j = 0; j < kPanel; ++j, v += kPanel, ++phi, ++spread) {
-        for (size_t n = 0; n < kN; ++n) {
-          const B value = Load<B>(v + n * B::size);
-          for (size_t r = 0; r < kRows; ++r) {
-            const B apart = value - o[r][n];
-            first[r][n] = Fma(B(phi[r * t.stride]), Abs(apart), first[r][n]);
-            second[r][n] =
-                Fma(B(spread[r * t.stride]), apart * apart, second[r][n]);
-          }
+  }
+  void Write(double* to) const {
+    for (size_t r = 0; r < kRows; ++r) {
+      for (size_t n = 0; n < kN; ++n) {
+        Store(x[r][n], to + r * kPanel + n * B::size);
+      }
+    }
+  }
+};
+
+// Calls visit(first value of the key, its place in the rows' weights).
+template <typename Visit>
+void ForTileKeys(const ValueTile& t, const Visit& visit) {
+  for (size_t slot = 0; slot < t.panel_count; ++slot) {
+    const double* v =
+        t.v + static_cast<size_t>(t.panels[slot]) * kPanel * kPanel;
+    for (size_t j = 0; j < kPanel; ++j)
+      visit(v + j * kPanel, slot * kPanel + j);
+  }
+}
+
+template <typename B>
+void ValueSumsOf(const ValueTile& t) {
+  for (size_t row = 0; row < kTileRows; row += Sums<B>::kRows) {
+    Sums<B> o(t.o + row * kPanel), abs_sum(t.abs_sum + row * kPanel),
+        square_sum(t.square_sum + row * kPanel);
+    const double* p = t.p + row * t.stride;
+    ForTileKeys(t, [&](const double* v, size_t key) {
+      // Weights are not negative: |w v| = w |v|, (w v)^2 = w^2 v^2.
+      B weight[Sums<B>::kRows], weight2[Sums<B>::kRows];
+      for (size_t r = 0; r < Sums<B>::kRows; ++r) {
+        weight[r] = B(p[r * t.stride + key]);
+        weight2[r] = weight[r] * weight[r];
+      }
+      for (size_t n = 0; n < Sums<B>::kN; ++n) {
+        const B value = Load<B>(v + n * B::size);
+        const B size = Abs(value);
+        const B square = value * value;
+        for (size_t r = 0; r < Sums<B>::kRows; ++r) {
+          o.x[r][n] = Fma(weight[r], value, o.x[r][n]);
+          abs_sum.x[r][n] = Fma(weight[r], size, abs_sum.x[r][n]);
+          square_sum.x[r][n] = Fma(weight2[r], square, square_sum.x[r][n]);
         }
       }
-    }
-    for (size_t r = 0; r < kRows; ++r) {
-      const B inverse(t.inverse_sum[row + r]);
-      for (size_t n = 0; n < kN; ++n) {
-        first[r][n] = first[r][n] * inverse;
-        second[r][n] = (second[r][n] * inverse) * inverse;
+    });
+    o.Write(t.o + row * kPanel);
+    abs_sum.Write(t.abs_sum + row * kPanel);
+    square_sum.Write(t.square_sum + row * kPanel);
+  }
+}
+
+template <typename B>
+void ValueSpreadOf(const ValueTile& t) {
+  for (size_t row = 0; row < kTileRows; row += Sums<B>::kRows) {
+    const Sums<B> o(t.o + row * kPanel);
+    Sums<B> phi_sum(t.phi_sum + row * kPanel),
+        spread_sum(t.spread_sum + row * kPanel);
+    const double* phi = t.phi + row * t.stride;
+    const double* spread = t.spread + row * t.stride;
+    ForTileKeys(t, [&](const double* v, size_t key) {
+      for (size_t r = 0; r < Sums<B>::kRows; ++r) {
+        const B phi_r(phi[r * t.stride + key]);
+        const B spread_r(spread[r * t.stride + key]);
+        for (size_t n = 0; n < Sums<B>::kN; ++n) {
+          const B apart = Load<B>(v + n * B::size) - o.x[r][n];
+          phi_sum.x[r][n] = Fma(phi_r, Abs(apart), phi_sum.x[r][n]);
+          spread_sum.x[r][n] = Fma(spread_r, apart * apart, spread_sum.x[r][n]);
+        }
       }
-    }
-    write(first, t.phi_sum), write(second, t.spread_sum);
+    });
+    phi_sum.Write(t.phi_sum + row * kPanel);
+    spread_sum.Write(t.spread_sum + row * kPanel);
   }
 }
 
 template <typename B>
 constexpr Kernels MakeKernels() {
-  return {&ScoreTileOf<B>, &LogitRowOf<B>, &WeightRowOf<B>, &ValueTileOf<B>};
+  return {&ScoreTileOf<B>, &LogitRowOf<B>, &WeightRowOf<B>, &ValueSumsOf<B>,
+          &ValueSpreadOf<B>};
 }
 
 }  // namespace lockstep::oracle
