@@ -1,0 +1,125 @@
+// Dispatch, runs and threads of mamba3_scan; the kernels are in the -inl files.
+#include "optimized/mamba3_scan.h"
+
+#include "optimized/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "optimized/mamba3_scan.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.
+#include "hwy/highway.h"
+#include "optimized/mamba3_head-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::optimized::HWY_NAMESPACE {
+
+void RunMamba3Head(const Mamba3Job& job, const Mamba3Task& task,
+                   Mamba3Scratch& scratch) {
+  RunHead(job, task, scratch);
+}
+
+}  // namespace lockstep::optimized::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "optimized/mamba3_work.h"
+#include "reference/contract/status.h"
+
+namespace lockstep::optimized {
+namespace {
+
+HWY_EXPORT(RunMamba3Head);
+
+// Where the runs of a row start, and its end behind the last.
+std::vector<int64_t> Bounds(const Mamba3ScanProblem& p,
+                            const Mamba3ScanInputs& in, int64_t row) {
+  if (p.runs == Mamba3ScanProblem::Runs::kCuSeqlens) return in.cu_seqlens;
+  std::vector<int64_t> bounds = {0};
+  if (p.runs == Mamba3ScanProblem::Runs::kSegments) {
+    int32_t id = in.segments(row, 0);
+    for (int64_t t = 1; t < p.length; ++t) {
+      const int32_t next = in.segments(row, t);
+      if (next != id) bounds.push_back(t);
+      id = next;
+    }
+  }
+  bounds.push_back(p.length);
+  return bounds;
+}
+
+// Longest first, so that no thread is left with a long one at the end.
+std::vector<Mamba3Task> ListTasks(const Mamba3ScanProblem& p,
+                                  const Mamba3ScanInputs& in) {
+  std::vector<Mamba3Task> tasks;
+  int64_t run = 0;
+  for (int64_t row = 0; row < p.batch; ++row) {
+    const std::vector<int64_t> bounds = Bounds(p, in, row);
+    for (size_t i = 1; i < bounds.size(); ++i, ++run) {
+      for (int64_t head = 0; head < p.heads; ++head) {
+        tasks.push_back({run, row, bounds[i - 1], bounds[i], head});
+      }
+    }
+  }
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [](const Mamba3Task& a, const Mamba3Task& b) {
+                     return a.end - a.first > b.end - b.first;
+                   });
+  return tasks;
+}
+
+// Bit of the target asked for, or of the best one; 0: none.
+int64_t ChooseTarget(const std::string& name) {
+  // Asked once: the question costs tens of microseconds on a virtual machine,
+  // longer than a step of decoding.
+  static const int64_t supported = hwy::SupportedTargets();
+  for (const int64_t bit : CompiledTargets()) {
+    const bool asked = name.empty() || name == hwy::TargetName(bit);
+    if (asked && (supported & bit)) return bit;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Status Mamba3Scan(const Mamba3ScanProblem& problem,
+                  const Mamba3ScanInputs& inputs, const Mamba3ScanCaps& caps,
+                  const Mamba3ScanOutputs& outputs,
+                  Mamba3ScanExecution* execution) {
+  const int64_t target = ChooseTarget(caps.target);
+  if (target == 0) {
+    return Status::Error(caps.target.empty()
+                             ? "no compiled target is supported by this CPU"
+                             : "target " + caps.target +
+                                   " is unknown or not supported by this CPU");
+  }
+  const auto kernel = HWY_DISPATCH_TABLE(RunMamba3Head)[DispatchIndex(target)];
+  const Mamba3Job job{&problem, &inputs, &outputs};
+  const std::vector<Mamba3Task> tasks = ListTasks(problem, inputs);
+  const int64_t wanted =
+      caps.threads > 0 ? caps.threads : omp_get_max_threads();
+  const int threads = static_cast<int>(
+      std::min<int64_t>(wanted, static_cast<int64_t>(tasks.size())));
+#pragma omp parallel num_threads(threads)
+  {
+    Mamba3Scratch scratch(problem);
+#pragma omp for schedule(dynamic)
+    for (size_t i = 0; i < tasks.size(); ++i) kernel(job, tasks[i], scratch);
+  }
+  if (execution != nullptr) {
+    *execution = {hwy::TargetName(target), threads};
+  }
+  return Status();
+}
+
+}  // namespace lockstep::optimized
+
+#endif  // HWY_ONCE

@@ -1,0 +1,108 @@
+// What the kernels of mamba3_scan share: the job, a head's task, the scratch of
+// a worker. No arithmetic.
+#ifndef LOCKSTEP_OPTIMIZED_MAMBA3_WORK_H_
+#define LOCKSTEP_OPTIMIZED_MAMBA3_WORK_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "hwy/aligned_allocator.h"
+#include "reference/contract/mamba3_scan.h"
+
+namespace lockstep::optimized {
+
+// Tokens whose scalar weights are computed together, in vectors over time.
+inline constexpr int64_t kWeightBlock = 64;
+
+// Tokens for which a tile of the state is kept in L1 before the next tile
+// comes. The state of n = 128, p = 64 is 32 KiB, all of a common L1.
+inline constexpr int64_t kTokenBlock = 8;
+
+// Vectors of channels in a tile of the state.
+inline constexpr int64_t kChannelVectors = 4;
+
+struct Mamba3Job {
+  const Mamba3ScanProblem* problem = nullptr;
+  const Mamba3ScanInputs* inputs = nullptr;
+  const Mamba3ScanOutputs* outputs = nullptr;
+};
+
+// One head of one run: tokens first .. end - 1 of a row.
+struct Mamba3Task {
+  int64_t run = 0;
+  int64_t row = 0;
+  int64_t first = 0;
+  int64_t end = 0;
+  int64_t head = 0;
+};
+
+// Rows of n and s are padded so that pairs of vectors may be read and written
+// behind the end, rows of p to whole tiles of at most 16 lanes a vector.
+struct Mamba3Scratch {
+  explicit Mamba3Scratch(const Mamba3ScanProblem& p)
+      : n_pad(Pad(p.state_dim)),
+        p_pad((p.head_dim + 63) / 64 * 64),
+        k_stride(p.ranks * n_pad),
+        x_stride(p.ranks * p_pad) {
+    const int64_t block = kTokenBlock;
+    const std::pair<float**, int64_t> rows[] = {{&h, p.state_dim * p_pad},
+                                                {&q, block * k_stride},
+                                                {&k, (block + 1) * k_stride},
+                                                {&now, block * k_stride},
+                                                {&later, block * k_stride},
+                                                {&x, (block + 1) * x_stride},
+                                                {&o, block * x_stride},
+                                                {&v, p_pad},
+                                                {&z, p_pad},
+                                                {&y, p_pad},
+                                                {&theta, p.angles},
+                                                {&sine, p.angles},
+                                                {&cosine, p.angles},
+                                                {&bq, k_stride},
+                                                {&bk, k_stride},
+                                                {&dt, kWeightBlock},
+                                                {&alpha, kWeightBlock},
+                                                {&gamma, kWeightBlock},
+                                                {&beta, kWeightBlock}};
+    int64_t total = 0;
+    for (const auto& row : rows) total += Pad(row.second);
+    memory = hwy::AllocateAligned<float>(static_cast<size_t>(total));
+    float* next = memory.get();
+    std::fill_n(next, total, 0.0f);
+    for (const auto& [row, size] : rows) {
+      *row = next;
+      next += Pad(size);
+    }
+  }
+
+  static int64_t Pad(int64_t count) { return (count + 47) / 16 * 16; }
+
+  int64_t n_pad, p_pad;
+  int64_t k_stride, x_stride;  // from token to token
+  hwy::AlignedFreeUniquePtr<float[]> memory;
+  float* h;  // [p / width, n, width] state, width of a tile
+  float* q;  // [token, r, n_pad] rotated
+  float* k;  // [1 + token, r, n_pad] rotated, the token before the block first
+  float* now;     // [token, r, n_pad] gamma k
+  float* later;   // [token, r, n_pad] beta k of the token before
+  float* x;       // [1 + token, r, p_pad] psi v, like k
+  float* o;       // [token, r, p_pad]
+  float* v;       // [p_pad] of the last token
+  float* z;       // [p_pad]
+  float* y;       // [p_pad]
+  float* theta;   // [s] turns
+  float* sine;    // [s]
+  float* cosine;  // [s]
+  float* bq;      // [r, n_pad] biases of the head
+  float* bk;      // [r, n_pad]
+  float* dt;      // [kWeightBlock], and the three weights of each token
+  float* alpha;
+  float* gamma;
+  float* beta;
+};
+
+}  // namespace lockstep::optimized
+
+#endif  // LOCKSTEP_OPTIMIZED_MAMBA3_WORK_H_

@@ -1,0 +1,212 @@
+// The fast scan has the reference's bits, y and carry, on every target that
+// runs here, for any number of threads.
+#include "optimized/mamba3_scan.h"
+
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "optimized/plan.h"
+#include "reference/contract/mamba3_scan.h"
+#include "reference/mamba3_scan.h"
+#include "tests/support/mamba3_problem.h"
+
+namespace lockstep::optimized {
+namespace {
+
+using test::kRegimes;
+using test::Mamba3Instance;
+using test::Mamba3Outputs;
+
+std::vector<std::string> SupportedTargets() {
+  std::vector<std::string> names;
+  for (const Target& target : Targets()) {
+    if (target.supported) names.push_back(target.name);
+  }
+  return names;
+}
+
+std::vector<uint32_t> RunOptimized(Mamba3Instance& t,
+                                   const Mamba3ScanCaps& caps) {
+  Mamba3Outputs outputs(t.problem, t.CountRuns());
+  Mamba3ScanExecution execution;
+  const Status status =
+      Mamba3Scan(t.problem, t.Inputs(), caps, outputs.View(), &execution);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(execution.target, caps.target);
+  return outputs.Result().Bits();
+}
+
+void ExpectReferenceBits(Mamba3Instance& t) {
+  const std::vector<uint32_t> expected = t.RunReference().Bits();
+  for (const std::string& target : SupportedTargets()) {
+    for (const int threads : {1, 3}) {
+      ASSERT_EQ(RunOptimized(t, {target, threads}), expected)
+          << target << " threads " << threads << " n " << t.problem.state_dim
+          << " p " << t.problem.head_dim << " s " << t.problem.angles << " r "
+          << t.problem.ranks << " mimo " << t.problem.mimo();
+    }
+  }
+}
+
+TEST(Mamba3Optimized, SomeTargetRuns) {
+  if (SupportedTargets().empty()) GTEST_SKIP() << "no target with FMA here";
+  EXPECT_GE(SupportedTargets().size(), 1u);
+}
+
+TEST(Mamba3Optimized, BitsOfRandomProblems) {
+  std::mt19937 rng(8);
+  for (const test::Regime regime : kRegimes) {
+    for (int i = 0; i < 150; ++i) {
+      Mamba3Instance t = test::RandomMamba3(rng, regime);
+      ExpectReferenceBits(t);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Around whole vectors and register tiles of every target; N that is odd.
+TEST(Mamba3Optimized, BitsOfEveryTail) {
+  std::mt19937 rng(9);
+  for (const int64_t head_dim :
+       {1, 7, 8, 9, 15, 16, 17, 24, 31, 33, 63, 64, 65, 70}) {
+    for (const int64_t state_dim : {2, 9, 17, 34, 64}) {
+      Mamba3Instance t = test::RandomMamba3(rng, kRegimes[head_dim % 4]);
+      Mamba3ScanProblem& p = t.problem;
+      p.head_dim = head_dim;
+      p.state_dim = state_dim;
+      p.angles = std::uniform_int_distribution<int64_t>(0, state_dim / 2)(rng);
+      if (p.mimo() && state_dim % 2 != 0) p.angles = 0;
+      t.Fill(rng, kRegimes[head_dim % 4]);
+      ExpectReferenceBits(t);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Longer than a block of tokens; all angles; runs across its edge.
+TEST(Mamba3Optimized, BitsAcrossBlocksOfTokens) {
+  std::mt19937 rng(10);
+  for (const test::Regime regime : kRegimes) {
+    for (const bool mimo : {false, true}) {
+      Mamba3Instance t;
+      Mamba3ScanProblem& p = t.problem;
+      p.length = 200;
+      p.heads = 2;
+      p.state_dim = 32;
+      p.angles = 16;
+      p.head_dim = 20;
+      p.bias = p.skip = p.gate = p.carry_in = true;
+      if (mimo) {
+        p.variant = Mamba3ScanProblem::Variant::kMimo;
+        p.ranks = 3;
+        p.reduce = true;
+      }
+      p.runs = Mamba3ScanProblem::Runs::kCuSeqlens;
+      t.cu_seqlens = {0, 63, 64, 64, 129, 200};
+      t.Fill(rng, regime);
+      ExpectReferenceBits(t);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Mamba3Optimized, BitsOfNonFiniteInputs) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kSpecial[] = {std::numeric_limits<float>::quiet_NaN(),
+                                kInfinity, -kInfinity, 3e38f, 1e-41f};
+  std::mt19937 rng(11);
+  using I = Mamba3Instance;
+  for (int i = 0; i < 200; ++i) {
+    Mamba3Instance t = test::RandomMamba3(rng, kRegimes[i % 4]);
+    for (auto x : {&I::q, &I::k, &I::v, &I::z, &I::tau, &I::vartheta}) {
+      if ((t.*x).empty() || rng() % 4 != 0) continue;
+      (t.*x)[rng() % (t.*x).size()] = kSpecial[rng() % 5];
+    }
+    if (rng() % 4 == 0)
+      t.carry.h[rng() % t.carry.h.size()] = kSpecial[rng() % 3];
+    ExpectReferenceBits(t);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Angles shared by the heads, and every tensor with a gap between its elements.
+TEST(Mamba3Optimized, BitsOfStridedTensors) {
+  std::mt19937 rng(12);
+  Mamba3Instance t = test::RandomMamba3(rng, test::Regime::kTypical);
+  Mamba3ScanProblem& p = t.problem;
+  p.lane = Lane::kF32;
+  p.runs = Mamba3ScanProblem::Runs::kRows;
+  p.gate = p.bias = true;
+  p.state_dim = 20;
+  p.head_dim = 11;
+  p.angles = 10;
+  t.Fill(rng, test::Regime::kTypical);
+  Mamba3ScanInputs in = t.Inputs();
+  in.vartheta.strides[2] = 0;
+  std::vector<float> wide_q(2 * t.q.size());
+  for (size_t i = 0; i < t.q.size(); ++i) wide_q[2 * i] = t.q[i];
+  in.q.data = wide_q.data();
+  for (int64_t& stride : in.q.strides) stride *= 2;
+  std::vector<float> wide_a(3 * t.a.size());
+  for (size_t i = 0; i < t.a.size(); ++i) wide_a[3 * i] = t.a[i];
+  in.a.data = wide_a.data();
+  for (int64_t& stride : in.a.strides) stride *= 3;
+  Mamba3Outputs expected(p, t.CountRuns());
+  ASSERT_TRUE(Validate(p, in, expected.View()).ok());
+  reference::Mamba3Scan(p, in, expected.View());
+  Mamba3Outputs got(p, t.CountRuns());
+  ASSERT_TRUE(Mamba3Scan(p, in, {}, got.View(), nullptr).ok());
+  EXPECT_EQ(got.Result().Bits(), expected.Result().Bits());
+}
+
+// Just below a whole turn the reduced angle rounds to 1, which is 0.
+TEST(Mamba3Optimized, BitsOfAnglesThatRoundToATurn) {
+  std::mt19937 rng(15);
+  Mamba3Instance t = test::RandomMamba3(rng, test::Regime::kTypical);
+  t.problem.state_dim = 20;
+  t.problem.angles = 9;
+  t.problem.carry_in = false;
+  t.Fill(rng, test::Regime::kTypical);
+  for (float& x : t.vartheta) x = -1e-9f;
+  ExpectReferenceBits(t);
+}
+
+TEST(Mamba3Optimized, StepsInPlaceAreTheScan) {
+  std::mt19937 rng(13);
+  Mamba3Instance t = test::RandomMamba3(rng, test::Regime::kTypical);
+  t.problem.runs = Mamba3ScanProblem::Runs::kRows;
+  t.problem.carry_in = true;
+  t.problem.head_dim = 19;
+  t.Fill(rng, test::Regime::kTypical);
+  const test::Mamba3Result expected = t.RunReference();
+  test::Mamba3CarryData carry = t.carry;
+  for (int64_t at = 0; at < t.problem.length; ++at) {
+    Mamba3Instance token = t.Tokens(at, at + 1, &carry);
+    Mamba3Outputs outputs(token.problem, t.problem.batch);
+    Mamba3ScanOutputs out = outputs.View();
+    out.carry = token.carry.View(token.problem, t.problem.batch);
+    ASSERT_TRUE(
+        Mamba3Scan(token.problem, token.Inputs(), {}, out, nullptr).ok());
+    carry = token.carry;
+  }
+  EXPECT_EQ(carry, expected.carry);
+}
+
+TEST(Mamba3Optimized, RefusesAnUnknownTarget) {
+  Mamba3Instance t;
+  std::mt19937 rng(14);
+  t.Fill(rng, test::Regime::kTypical);
+  Mamba3Outputs outputs(t.problem, 1);
+  const Status status =
+      Mamba3Scan(t.problem, t.Inputs(), {"Z80", 1}, outputs.View(), nullptr);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.message(),
+            "target Z80 is unknown or not supported by this CPU");
+}
+
+}  // namespace
+}  // namespace lockstep::optimized
