@@ -241,9 +241,9 @@ std::string PlanSvg(const PlanReport& report, const PlanView& view) {
                    " tiles of " + std::to_string(g.tile_q) + " x " +
                    std::to_string(g.tile_k) + "; keys to the right, queries " +
                    "downwards; red: segment borders");
-  const char* kLegend[][2] = {{"full", kFullColour},
-                              {"partial", kPartialColour},
-                              {"empty", kEmptyColour}};
+  constexpr const char* kLegend[][2] = {{"full", kFullColour},
+                                        {"partial", kPartialColour},
+                                        {"empty", kEmptyColour}};
   int64_t x = 0;
   for (const auto& [name, colour] : kLegend) {
     svg += Rect(x, height + 54, 12, 12, colour);
