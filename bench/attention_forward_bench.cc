@@ -141,7 +141,14 @@ void Run(benchmark::State& state, const Work& work, int threads) {
     return state.SkipWithError("wrong answer: not timed");
   }
   const int64_t target = optimized::TargetBit(plan->target);
-  const double before = MeasureFmaPeak(target, kPeakSeconds);
+  // What the plan could reach at best: pairs of bf16 where there is an
+  // instruction for them.
+  const bool bf16 = plan->native_dot && MeasureBf16DotPeak(target, 0.001) > 0;
+  const auto measure_peak = [&] {
+    return bf16 ? MeasureBf16DotPeak(target, kPeakSeconds)
+                : MeasureFmaPeak(target, kPeakSeconds);
+  };
+  const double before = measure_peak();
   const auto start = std::chrono::steady_clock::now();
   for (auto _ : state) {
     const Status status = run();
@@ -151,8 +158,7 @@ void Run(benchmark::State& state, const Work& work, int threads) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count() /
       static_cast<double>(state.iterations());
-  const double peak =
-      (before + MeasureFmaPeak(target, kPeakSeconds)) / 2 * threads;
+  const double peak = (before + measure_peak()) / 2 * threads;
   state.counters["gflops"] = work.flop / seconds * 1e-9;
   state.counters["peak_gflops"] = peak * 1e-9;
   state.counters["fraction"] = work.flop / seconds / peak;
