@@ -164,6 +164,11 @@ std::string Label(int64_t x, int64_t y, const std::string& text) {
          "\">" + Escaped(text) + "</text>\n";
 }
 
+// What a colour stands for.
+constexpr const char* kLegend[][2] = {{"full", kFullColour},
+                                      {"partial", kPartialColour},
+                                      {"empty", kEmptyColour}};
+
 }  // namespace
 
 std::string PlanText(const PlanReport& report, const PlanView& view) {
@@ -241,9 +246,6 @@ std::string PlanSvg(const PlanReport& report, const PlanView& view) {
                    " tiles of " + std::to_string(g.tile_q) + " x " +
                    std::to_string(g.tile_k) + "; keys to the right, queries " +
                    "downwards; red: segment borders");
-  constexpr const char* kLegend[][2] = {{"full", kFullColour},
-                                        {"partial", kPartialColour},
-                                        {"empty", kEmptyColour}};
   int64_t x = 0;
   for (const auto& [name, colour] : kLegend) {
     svg += Rect(x, height + 54, 12, 12, colour);
