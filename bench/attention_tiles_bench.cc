@@ -8,7 +8,6 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.
 #include "hwy/highway.h"
-#include "optimized/attention_pairs-inl.h"
 #include "optimized/attention_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,20 +21,22 @@ constexpr size_t kSteps = 128;  // head_dim of scores, keys of values
 // panel, `c` output: kSteps * 32, kSteps * 64 and 8 * kSteps floats at least.
 double ScoreF32(const float* a, const float* b, float* c) {
   const hn::ScalableTag<float> df;
-  tiles::ScorePanel<tiles::kRowBlock>(df, a, b, kSteps, c, kSteps);
+  tiles::ScorePanel<tiles::F32Dot, tiles::kRowBlock>(df, a, b, kSteps, c,
+                                                     kSteps);
   return 4.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));
 }
 
 double ValueF32(const float* a, const float* b, float* c) {
   const hn::ScalableTag<float> df;
-  tiles::ValuePanel<tiles::kRowBlock, 2>(df, a, kSteps, b, kSteps, c, kSteps);
+  tiles::ValuePanel<tiles::F32Dot, tiles::kRowBlock, 2>(df, a, kSteps, b,
+                                                        kSteps, c, kSteps);
   return 4.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));
 }
 
 // On pairs: twice the products for as many steps.
 double ScoreBf16(const float* a, const float* b, float* c) {
   const hn::ScalableTag<float> df;
-  tiles::ScorePairs<tiles::kRowBlock, true>(
+  tiles::ScorePanel<tiles::PairDot<true>, tiles::kRowBlock>(
       df, reinterpret_cast<const uint32_t*>(a),
       reinterpret_cast<const uint32_t*>(b), kSteps, c, kSteps);
   return 8.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));
@@ -43,7 +44,7 @@ double ScoreBf16(const float* a, const float* b, float* c) {
 
 double ValueBf16(const float* a, const float* b, float* c) {
   const hn::ScalableTag<float> df;
-  tiles::ValuePairs<tiles::kRowBlock, 2, true>(
+  tiles::ValuePanel<tiles::PairDot<true>, tiles::kRowBlock, 2>(
       df, reinterpret_cast<const uint32_t*>(a), kSteps,
       reinterpret_cast<const uint32_t*>(b), kSteps, c, kSteps);
   return 8.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));

@@ -12,7 +12,6 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
-#include "optimized/attention_pairs-inl.h"
 #include "optimized/attention_tiles-inl.h"
 #include "optimized/attention_weights-inl.h"
 #include "optimized/attention_work.h"
@@ -59,33 +58,39 @@ struct DotForm {
   bool native_values = false;
 };
 
-// Scores of the block's rows into worker.weights.
-template <class D>
-void BlockScores(D df, const AttentionJob& job, const PackedTile& tile,
-                 const Block& block, bool native, Worker& worker) {
+// Scores of the block's rows into worker.weights; q and k as Dot has them.
+template <class Dot, class D>
+void BlockScores(D df, const AttentionJob& job, const typename Dot::T* q,
+                 const typename Dot::T* k, size_t steps, const Block& block,
+                 Worker& worker) {
   const auto panel = static_cast<size_t>(job.geometry.panel());
   const auto stride = static_cast<size_t>(job.padded_keys);
   float* weights = worker.weights.data();
-  const auto dim = static_cast<size_t>(job.key_pairs() ? job.head_pairs()
-                                                       : job.problem->head_dim);
+  q += block.first_row * steps;
   WithRows(static_cast<int64_t>(block.rows), [&]<int kRows>() HWY_ATTR {
     for (size_t key = block.begin / panel * panel; key < block.end;
          key += panel) {
-      const size_t q_at = block.first_row * dim;
-      if (!job.key_pairs()) {
-        ScorePanel<kRows>(df, worker.q.data() + q_at, tile.k + key * dim, dim,
-                          weights + key, stride);
-      } else if (native) {
-        ScorePairs<kRows, true>(df, worker.q_pairs.data() + q_at,
-                                tile.k_pairs + key * dim, dim, weights + key,
-                                stride);
-      } else {
-        ScorePairs<kRows, false>(df, worker.q_pairs.data() + q_at,
-                                 tile.k_pairs + key * dim, dim, weights + key,
-                                 stride);
-      }
+      ScorePanel<Dot, kRows>(df, q, k + key * steps, steps, weights + key,
+                             stride);
     }
   });
+}
+
+template <class D>
+void BlockScores(D df, const AttentionJob& job, const PackedTile& tile,
+                 const Block& block, bool native, Worker& worker) {
+  const auto pairs = static_cast<size_t>(job.head_pairs());
+  if (!job.key_pairs()) {
+    BlockScores<F32Dot>(df, job, worker.q.data(), tile.k,
+                        static_cast<size_t>(job.problem->head_dim), block,
+                        worker);
+  } else if (native) {
+    BlockScores<PairDot<true>>(df, job, worker.q_pairs.data(), tile.k_pairs,
+                               pairs, block, worker);
+  } else {
+    BlockScores<PairDot<false>>(df, job, worker.q_pairs.data(), tile.k_pairs,
+                                pairs, block, worker);
+  }
 }
 
 // Scores -> weights, row by row; as pairs too, if values are.
@@ -115,32 +120,47 @@ void BlockWeights(D df, const AttentionJob& job, const Block& block,
   }
 }
 
-// Weights times one panel of values, kVectors wide, from channel c on.
-template <int kRows, int kVectors, class D>
-HWY_INLINE void BlockPanel(D df, const AttentionJob& job,
-                           const PackedTile& tile, const Block& block,
-                           bool native, size_t c, Worker& worker) {
-  const auto stride = static_cast<size_t>(job.padded_keys);
+// Weights times values, panel by panel; p and v as Dot has them, p from key
+// 0 of the tile on. `per_step`: keys of a step.
+template <class Dot, class D>
+void BlockValues(D df, const AttentionJob& job, const typename Dot::T* p,
+                 const typename Dot::T* v, size_t per_step, const Block& block,
+                 Worker& worker) {
+  const auto panel = static_cast<size_t>(job.geometry.panel());
   const auto values = static_cast<size_t>(job.padded_values);
-  const auto keys = static_cast<size_t>(job.plan->tile_keys);
-  const size_t width = kVectors * hn::Lanes(df);
-  float* acc = worker.acc.data() + block.first_row * values + c;
+  const size_t p_stride = static_cast<size_t>(job.padded_keys) / per_step;
+  const size_t tile_steps = static_cast<size_t>(job.plan->tile_keys) / per_step;
+  // Whole steps: a neighbour nobody sees has weight +0.
+  const size_t begin = block.begin / per_step;
+  const size_t steps = (block.end + per_step - 1) / per_step - begin;
+  float* acc = worker.acc.data() + block.first_row * values;
+  WithRows(static_cast<int64_t>(block.rows), [&]<int kRows>() HWY_ATTR {
+    for (size_t c = 0; c < values; c += panel) {
+      const size_t width = std::min(panel, values - c);
+      const typename Dot::T* from = v + c * tile_steps + begin * width;
+      if (width == panel) {
+        ValuePanel<Dot, kRows, 2>(df, p + begin, p_stride, from, steps, acc + c,
+                                  values);
+      } else {
+        ValuePanel<Dot, kRows, 1>(df, p + begin, p_stride, from, steps, acc + c,
+                                  values);
+      }
+    }
+  });
+}
+
+template <class D>
+void BlockValues(D df, const AttentionJob& job, const PackedTile& tile,
+                 const Block& block, bool native, Worker& worker) {
   if (!job.value_pairs()) {
-    return ValuePanel<kRows, kVectors>(df, worker.weights.data() + block.begin,
-                                       stride,
-                                       tile.v + c * keys + block.begin * width,
-                                       block.end - block.begin, acc, values);
-  }
-  // Whole pairs: a neighbour nobody sees has weight +0.
-  const size_t begin = block.begin / 2;
-  const size_t pairs = (block.end + 1) / 2 - begin;
-  const uint32_t* p = worker.weight_pairs.data() + begin;
-  const uint32_t* v = tile.v_pairs + c * keys / 2 + begin * width;
-  if (native) {
-    ValuePairs<kRows, kVectors, true>(df, p, stride / 2, v, pairs, acc, values);
+    BlockValues<F32Dot>(df, job, worker.weights.data(), tile.v, 1, block,
+                        worker);
+  } else if (native) {
+    BlockValues<PairDot<true>>(df, job, worker.weight_pairs.data(),
+                               tile.v_pairs, 2, block, worker);
   } else {
-    ValuePairs<kRows, kVectors, false>(df, p, stride / 2, v, pairs, acc,
-                                       values);
+    BlockValues<PairDot<false>>(df, job, worker.weight_pairs.data(),
+                                tile.v_pairs, 2, block, worker);
   }
 }
 
@@ -148,8 +168,6 @@ HWY_INLINE void BlockPanel(D df, const AttentionJob& job,
 template <bool kMasked, class D>
 void BlockTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
                     size_t number, const DotForm& form, Worker& worker) {
-  const auto panel = static_cast<size_t>(job.geometry.panel());
-  const auto values = static_cast<size_t>(job.padded_values);
   const Range seen = worker.seen[number];
   Block block;
   block.first_row = number * kRowBlock;
@@ -159,17 +177,7 @@ void BlockTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
   block.end = static_cast<size_t>(seen.end);
   BlockScores(df, job, tile, block, form.native_scores, worker);
   BlockWeights<kMasked>(df, job, block, worker);
-  WithRows(static_cast<int64_t>(block.rows), [&]<int kRows>() HWY_ATTR {
-    for (size_t c = 0; c < values; c += panel) {
-      if (values - c >= panel) {
-        BlockPanel<kRows, 2>(df, job, tile, block, form.native_values, c,
-                             worker);
-      } else {
-        BlockPanel<kRows, 1>(df, job, tile, block, form.native_values, c,
-                             worker);
-      }
-    }
-  });
+  BlockValues(df, job, tile, block, form.native_values, worker);
 }
 
 // Whether the dot instruction gives the contract's bits on this tile. Values

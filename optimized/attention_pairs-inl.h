@@ -1,6 +1,6 @@
-// bf16 pairs: packing and register tiles for the dot instruction (N5). A u32
-// holds the elements 2i (upper half) and 2i + 1 (lower half) of a sum, so that
-// the instruction's order, upper first, is the contract's.
+// Packs keys, values and queries as pairs of bf16 for the dot instruction (N5).
+// A u32 holds the elements 2i (upper half) and 2i + 1 (lower half) of a sum, so
+// that the instruction's order, upper first, is the contract's.
 #if defined(LOCKSTEP_OPTIMIZED_ATTENTION_PAIRS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_ATTENTION_PAIRS_INL_H_
@@ -15,7 +15,6 @@
 
 #include "hwy/highway.h"
 #include "optimized/attention_work.h"
-#include "optimized/simd/packed_dot-inl.h"
 #include "optimized/simd/registers-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -97,81 +96,6 @@ inline void PackQueryPairs(const AttentionJob& job, int64_t batch,
       }
     }
     out += kRowBlock * job.head_pairs();
-  }
-}
-
-// acc + two products, by the instruction or, where its guard does not hold, by
-// what it means.
-template <bool kNative, class D, class Pairs>
-HWY_INLINE hn::Vec<D> DotPairs(D df, hn::Vec<D> acc, Pairs a, Pairs b) {
-  if constexpr (kNative) return PackedDot(df, acc, a, b);
-  return UnpackedDot(df, acc, a, b);
-}
-
-// ScorePanel on pairs: q [pairs][kRowBlock], k [pairs][2 vectors].
-template <int kRows, bool kNative, class D>
-HWY_INLINE void ScorePairs(D df, const uint32_t* HWY_RESTRICT q,
-                           const uint32_t* HWY_RESTRICT k, size_t pairs,
-                           float* HWY_RESTRICT scores, size_t stride) {
-  const hn::RebindToUnsigned<D> du;
-  const size_t lanes = hn::Lanes(df);
-  hn::Vec<D> acc0[kRows], acc1[kRows];
-  HWY_UNROLL(8)
-  for (int r = 0; r < kRows; ++r) acc0[r] = acc1[r] = hn::Zero(df);
-  for (size_t d = 0; d < pairs; ++d) {
-    const auto k0 = hn::Load(du, k);
-    const auto k1 = hn::Load(du, k + lanes);
-    HWY_UNROLL(8)
-    for (int r = 0; r < kRows; ++r) {
-      const auto qr = hn::Set(du, q[r]);
-      acc0[r] = DotPairs<kNative>(df, acc0[r], qr, k0);
-      acc1[r] = DotPairs<kNative>(df, acc1[r], qr, k1);
-    }
-    q += kRowBlock;
-    k += 2 * lanes;
-  }
-  HWY_UNROLL(8)
-  for (int r = 0; r < kRows; ++r) {
-    hn::Store(acc0[r], df, scores + r * stride);
-    hn::Store(acc1[r], df, scores + r * stride + lanes);
-  }
-}
-
-// ValuePanel on pairs: p [kRows][pairs], v [pairs][kVectors vectors].
-template <int kRows, int kVectors, bool kNative, class D>
-HWY_INLINE void ValuePairs(D df, const uint32_t* HWY_RESTRICT p,
-                           size_t p_stride, const uint32_t* HWY_RESTRICT v,
-                           size_t pairs, float* HWY_RESTRICT acc,
-                           size_t acc_stride) {
-  static_assert(kVectors == 1 || kVectors == 2);
-  const hn::RebindToUnsigned<D> du;
-  const size_t lanes = hn::Lanes(df);
-  constexpr int kSecond = kVectors - 1;  // offset 0 when there is none
-  hn::Vec<D> acc0[kRows], acc1[kRows];
-  HWY_UNROLL(8)
-  for (int r = 0; r < kRows; ++r) {
-    acc0[r] = hn::Load(df, acc + r * acc_stride);
-    acc1[r] = hn::Load(df, acc + r * acc_stride + kSecond * lanes);
-  }
-  for (size_t j = 0; j < pairs; ++j) {
-    const auto v0 = hn::Load(du, v);
-    const auto v1 = hn::Load(du, v + kSecond * lanes);
-    HWY_UNROLL(8)
-    for (int r = 0; r < kRows; ++r) {
-      const auto pr = hn::Set(du, p[r * p_stride + j]);
-      acc0[r] = DotPairs<kNative>(df, acc0[r], pr, v0);
-      if constexpr (kVectors == 2) {
-        acc1[r] = DotPairs<kNative>(df, acc1[r], pr, v1);
-      }
-    }
-    v += kVectors * lanes;
-  }
-  HWY_UNROLL(8)
-  for (int r = 0; r < kRows; ++r) {
-    hn::Store(acc0[r], df, acc + r * acc_stride);
-    if constexpr (kVectors == 2) {
-      hn::Store(acc1[r], df, acc + r * acc_stride + lanes);
-    }
   }
 }
 

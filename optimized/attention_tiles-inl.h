@@ -10,8 +10,10 @@
 #endif
 
 #include <cstddef>
+#include <cstdint>
 
 #include "hwy/highway.h"
+#include "optimized/simd/packed_dot-inl.h"
 #include "optimized/simd/registers-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,26 +23,66 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Loops over registers unroll by a plain 8, the largest row block: g++ 12 takes
 // no template argument there.
 
+// A step of a product in f32: one multiply-add (N3).
+struct F32Dot {
+  using T = float;
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Load(D df, const float* x) {
+    return hn::Load(df, x);
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Set(D df, float x) {
+    return hn::Set(df, x);
+  }
+  template <class D, class V>
+  static HWY_INLINE V Add(D /*df*/, V acc, V a, V b) {
+    return hn::MulAdd(a, b, acc);
+  }
+};
+
+// The same on a pair of bf16 in a u32 (N5): by the instruction or, where its
+// guard does not hold, by what it means.
+template <bool kNative>
+struct PairDot {
+  using T = uint32_t;
+  template <class D>
+  using Pairs = hn::Vec<hn::RebindToUnsigned<D>>;
+  template <class D>
+  static HWY_INLINE Pairs<D> Load(D /*df*/, const uint32_t* x) {
+    return hn::Load(hn::RebindToUnsigned<D>(), x);
+  }
+  template <class D>
+  static HWY_INLINE Pairs<D> Set(D /*df*/, uint32_t x) {
+    return hn::Set(hn::RebindToUnsigned<D>(), x);
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Add(D df, hn::Vec<D> acc, Pairs<D> a,
+                                   Pairs<D> b) {
+    return kNative ? PackedDot(df, acc, a, b) : UnpackedDot(df, acc, a, b);
+  }
+};
+
 // Scores of kRows rows against one panel of keys.
-//   q [head_dim][kRowBlock] (the first kRows of each group), k [head_dim][2
-//   vectors] -> scores [kRows][2 vectors], rows `stride` apart. Exact: N3.
-template <int kRows, class D>
-HWY_INLINE void ScorePanel(D df, const float* HWY_RESTRICT q,
-                           const float* HWY_RESTRICT k, size_t head_dim,
+//   q [steps][kRowBlock] (the first kRows of each group), k [steps][2 vectors]
+//   -> scores [kRows][2 vectors], rows `stride` apart; steps: channels, or
+//   pairs of them. Exact: N3.
+template <class Dot, int kRows, class D>
+HWY_INLINE void ScorePanel(D df, const typename Dot::T* HWY_RESTRICT q,
+                           const typename Dot::T* HWY_RESTRICT k, size_t steps,
                            float* HWY_RESTRICT scores, size_t stride) {
   using V = hn::Vec<D>;
   const size_t lanes = hn::Lanes(df);
   V acc0[kRows], acc1[kRows];
   HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) acc0[r] = acc1[r] = hn::Zero(df);
-  for (size_t d = 0; d < head_dim; ++d) {
-    const V k0 = hn::Load(df, k);
-    const V k1 = hn::Load(df, k + lanes);
+  for (size_t d = 0; d < steps; ++d) {
+    const auto k0 = Dot::Load(df, k);
+    const auto k1 = Dot::Load(df, k + lanes);
     HWY_UNROLL(8)
     for (int r = 0; r < kRows; ++r) {
-      const V qr = hn::Set(df, q[r]);
-      acc0[r] = hn::MulAdd(qr, k0, acc0[r]);
-      acc1[r] = hn::MulAdd(qr, k1, acc1[r]);
+      const auto qr = Dot::Set(df, q[r]);
+      acc0[r] = Dot::Add(df, acc0[r], qr, k0);
+      acc1[r] = Dot::Add(df, acc1[r], qr, k1);
     }
     q += kRowBlock;
     k += 2 * lanes;
@@ -52,13 +94,15 @@ HWY_INLINE void ScorePanel(D df, const float* HWY_RESTRICT q,
   }
 }
 
-// Weighted values of kRows rows, `keys` keys and one panel of kVectors
-// vectors of channels, added to acc.
-//   p [kRows][keys], rows `p_stride` apart; v [keys][kVectors vectors];
-//   acc [kRows][kVectors vectors], rows `acc_stride` apart. Exact: N11.
-template <int kRows, int kVectors, class D>
-HWY_INLINE void ValuePanel(D df, const float* HWY_RESTRICT p, size_t p_stride,
-                           const float* HWY_RESTRICT v, size_t keys,
+// Weighted values of kRows rows and one panel of kVectors vectors of channels,
+// added to acc.
+//   p [kRows][steps], rows `p_stride` apart; v [steps][kVectors vectors];
+//   acc [kRows][kVectors vectors], rows `acc_stride` apart; steps: keys, or
+//   pairs of them. Exact: N11.
+template <class Dot, int kRows, int kVectors, class D>
+HWY_INLINE void ValuePanel(D df, const typename Dot::T* HWY_RESTRICT p,
+                           size_t p_stride,
+                           const typename Dot::T* HWY_RESTRICT v, size_t steps,
                            float* HWY_RESTRICT acc, size_t acc_stride) {
   static_assert(kVectors == 1 || kVectors == 2);
   using V = hn::Vec<D>;
@@ -70,14 +114,14 @@ HWY_INLINE void ValuePanel(D df, const float* HWY_RESTRICT p, size_t p_stride,
     acc0[r] = hn::Load(df, acc + r * acc_stride);
     acc1[r] = hn::Load(df, acc + r * acc_stride + kSecond * lanes);
   }
-  for (size_t j = 0; j < keys; ++j) {
-    const V v0 = hn::Load(df, v);
-    const V v1 = hn::Load(df, v + kSecond * lanes);
+  for (size_t j = 0; j < steps; ++j) {
+    const auto v0 = Dot::Load(df, v);
+    const auto v1 = Dot::Load(df, v + kSecond * lanes);
     HWY_UNROLL(8)
     for (int r = 0; r < kRows; ++r) {
-      const V pr = hn::Set(df, p[r * p_stride + j]);
-      acc0[r] = hn::MulAdd(pr, v0, acc0[r]);
-      if constexpr (kVectors == 2) acc1[r] = hn::MulAdd(pr, v1, acc1[r]);
+      const auto pr = Dot::Set(df, p[r * p_stride + j]);
+      acc0[r] = Dot::Add(df, acc0[r], pr, v0);
+      if constexpr (kVectors == 2) acc1[r] = Dot::Add(df, acc1[r], pr, v1);
     }
     v += kVectors * lanes;
   }
