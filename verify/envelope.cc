@@ -1,6 +1,7 @@
 #include "verify/envelope.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -20,7 +21,9 @@ constexpr double kLinear = 0.25;
 
 const ValueSet kAnything = {-kInf, kInf, true};
 
-Bounds Whole(double truth) { return {kAnything, kAnything, truth, kInf, kInf}; }
+Bounds Anything(double truth) {
+  return {kAnything, kAnything, truth, kInf, kInf};
+}
 
 // A value that is prescribed: no arithmetic leads to it.
 Bounds Only(double value) {
@@ -36,16 +39,29 @@ double Largest(Lane lane) {
 
 enum class Direction { kNearest, kDown, kUp };
 
+// 2^exponent. Requires: a normal number.
+double PowerOfTwo(int exponent) {
+  return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+}
+
+// The whole number next to `steps`. Requires: |steps| < 2^51. Adding and taking
+// away 3 * 2^51 rounds to nearest even without a call into libm.
+double Whole(double steps, Direction direction) {
+  const double nearest = (steps + 0x1.8p52) - 0x1.8p52;
+  if (direction == Direction::kDown && nearest > steps) return nearest - 1;
+  if (direction == Direction::kUp && nearest < steps) return nearest + 1;
+  return nearest;
+}
+
 // One number of the lane next to x, without an intermediate rounding.
 double RoundOnce(double x, Lane lane, Direction direction) {
   if (!std::isfinite(x) || x == 0) return x;
-  const int exponent = std::max(std::ilogb(x), -126);
-  const double unit = std::ldexp(1.0, exponent - Precision(lane) + 1);
-  const double steps = x / unit;  // exact: a power of two
-  const double whole = direction == Direction::kNearest ? std::nearbyint(steps)
-                       : direction == Direction::kDown  ? std::floor(steps)
-                                                        : std::ceil(steps);
-  const double rounded = whole * unit;
+  const auto biased =
+      static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7ff);
+  const int exponent = std::max(biased - 1023, -126);
+  const int unit = exponent - Precision(lane) + 1;
+  const double steps = x * PowerOfTwo(-unit);  // exact, below 2^24
+  const double rounded = Whole(steps, direction) * PowerOfTwo(unit);
   if (std::fabs(rounded) <= Largest(lane)) return rounded;
   if (rounded > 0 && direction == Direction::kDown) return Largest(lane);
   if (rounded < 0 && direction == Direction::kUp) return -Largest(lane);
@@ -113,15 +129,63 @@ void AttentionEnvelope::ShareWeights(const oracle::RowTruth& row, double amount,
   }
 }
 
+RowSlack AttentionEnvelope::ForRow(const oracle::RowTruth& row) const {
+  RowSlack slack;
+  slack.excluded = Excluded(row);
+  if (slack.excluded || row.kind != oracle::RowKind::kOrdinary) return slack;
+  const double n = static_cast<double>(row.visible) + 1;  // the sink
+  slack.numerator = model_.Numerator(n, row.rescales) + row.own_error;
+  slack.denominator = model_.Denominator(n, row.rescales) + row.own_error;
+  slack.least = ExpDouble(-row.eta) * (1 - slack.denominator) - row.floor;
+  const bool early = model_.largest_early > 0 &&
+                     !(row.largest_value * static_cast<double>(row.visible) *
+                           model_.early_weight <
+                       model_.largest_early);
+  slack.bounded = slack.least > 0 && row.eta < 700 && !early;
+  const double growth =
+      model_.weights.fixed_reference
+          ? ExpDouble(
+                std::min(*model_.weights.fixed_reference - row.max, 700.0))
+          : 1.0;
+  slack.tiny =
+      (n + 2 * row.rescales + 4) * model_.tiny * growth / row.weight_sum;
+  const double steps =
+      model_.pv.unit * model_.pv.unit + model_.l.unit * model_.l.unit;
+  slack.walk = (n + 2 * row.rescales + 20) * steps +
+               (row.rescales + 1) * model_.state * model_.state;
+  return slack;
+}
+
+// Errors of an element as a random walk makes them, or `error` where that
+// does not hold: squares add up only where errors are independent and small
+// enough to be linear.
+double AttentionEnvelope::Likely(const oracle::AttentionTruth& truth, size_t r,
+                                 size_t at, const RowSlack& slack,
+                                 double error) const {
+  const oracle::RowTruth& row = truth.rows[r];
+  if (model_.biased || model_.correlated || !(row.eta < kLinear)) return error;
+  const double size = std::fabs(truth.o[at]);
+  const double both = truth.abs_sum[at] + size;
+  const double p = model_.numerator_weight;
+  const double variance = truth.spread_sum[at] +
+                          p * p / 3 * truth.square_sum[at] +
+                          slack.walk * both * both +
+                          model_.division * model_.division * size * size;
+  const double rest =
+      row.own_error * both + slack.tiny + 2 * model_.tiny + model_.flush;
+  return std::min(error, (lambda_ * std::sqrt(variance) + rest) * kRoundUp);
+}
+
 Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
-                                 size_t c, CauseAmounts* shares) const {
+                                 size_t c, const RowSlack& slack,
+                                 CauseAmounts* shares) const {
   const oracle::RowTruth& row = truth.rows[r];
   const size_t at = r * static_cast<size_t>(truth.value_dim) + c;
   const double o = truth.o[at];
-  if (Excluded(row)) return Whole(o);
+  if (slack.excluded) return Anything(o);
   if (row.kind != oracle::RowKind::kOrdinary) return Only(o);
   if (!std::isfinite(o)) {
-    if (profile_.nan == NanPolicy::kUnspecified) return Whole(o);
+    if (profile_.nan == NanPolicy::kUnspecified) return Anything(o);
     Bounds bounds = Only(o);
     // Its weight, or a rescale's factor, may have underflowed: 0 * inf.
     bounds.allowed.nan = bounds.likely.nan = true;
@@ -130,77 +194,53 @@ Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
   const double size = std::fabs(o);
   const double abs_sum = truth.abs_sum[at];
   const double phi_sum = truth.phi_sum[at];
-  if (!(abs_sum * row.weight_sum < model_.largest_sum)) return Whole(o);
-  if (model_.largest_early > 0 &&
-      !(row.largest_value * static_cast<double>(row.visible) *
-            model_.early_weight <
-        model_.largest_early)) {
-    return Whole(o);
-  }
-  const double n = static_cast<double>(row.visible) + 1;  // the sink
-  const double own = row.own_error;
-  const double numerator = model_.Numerator(n, row.rescales) + own;
-  const double denominator = model_.Denominator(n, row.rescales) + own;
-  const double least = ExpDouble(-row.eta) * (1 - denominator) - row.floor;
-  if (!(least > 0) || !(row.eta < 700)) return Whole(o);
-  const double growth =
-      model_.weights.fixed_reference
-          ? ExpDouble(
-                std::min(*model_.weights.fixed_reference - row.max, 700.0))
-          : 1.0;
-  const double tiny =
-      (n + 2 * row.rescales + 4) * model_.tiny * growth / row.weight_sum;
-  const double from_numerator =
-      numerator * (abs_sum + phi_sum + size * row.phi);
-  const double from_denominator = size * denominator * (1 + row.phi);
-  const double from_weights = phi_sum + size * row.floor;
+  if (!(abs_sum * row.weight_sum < model_.largest_sum)) return Anything(o);
+  if (!slack.bounded) return Anything(o);
+  OutputParts parts;
+  parts.numerator = slack.numerator * (abs_sum + phi_sum + size * row.phi);
+  parts.denominator = size * slack.denominator * (1 + row.phi);
+  parts.weights = phi_sum + size * row.floor;
   const double before =
-      (from_weights + from_numerator + from_denominator + tiny) / least;
-  const double divided = (size + before) * model_.division;
+      (parts.weights + parts.numerator + parts.denominator + slack.tiny) /
+      slack.least;
+  parts.division = (size + before) * model_.division;
   const double error =
-      (before + divided + 2 * model_.tiny + model_.flush) * kRoundUp;
-  double likely = error;
-  // Squares add up only where errors are small enough to be linear.
-  if (!model_.biased && !model_.correlated && row.eta < kLinear) {
-    const double both = abs_sum + size;
-    const double steps =
-        model_.pv.unit * model_.pv.unit + model_.l.unit * model_.l.unit;
-    const double p = model_.numerator_weight;
-    const double variance =
-        truth.spread_sum[at] + p * p / 3 * truth.square_sum[at] +
-        (n + 2 * row.rescales + 20) * steps * both * both +
-        (row.rescales + 1) * model_.state * model_.state * both * both +
-        model_.division * model_.division * size * size;
-    const double rest = own * both + tiny + 2 * model_.tiny + model_.flush;
-    likely = std::min(error, (lambda_ * std::sqrt(variance) + rest) * kRoundUp);
-  }
+      (before + parts.division + 2 * model_.tiny + model_.flush) * kRoundUp;
+  const double likely = Likely(truth, r, at, slack, error);
   if (shares != nullptr && error > 0) {
-    const double rounding = std::ldexp(size, -Precision(problem_.lane));
-    const double total = error + rounding;
-    const auto add = [&](Cause cause, double amount) {
-      (*shares)[static_cast<size_t>(cause)] += amount / total;
-    };
-    const double u_p = model_.numerator_weight;
-    const double own_part = std::min(own / numerator, 1.0);
-    const double p_part = std::min(u_p / numerator, 1.0);
-    ShareWeights(row, from_weights / least / total, shares);
-    add(Cause::kP, from_numerator * p_part / least);
-    add(Cause::kOracle, from_numerator * own_part / least);
-    add(Cause::kAccPv, from_numerator * (1 - p_part - own_part) / least);
-    add(Cause::kAccL, from_denominator / least);
-    add(Cause::kUnderflow, tiny / least + 2 * model_.tiny + model_.flush);
-    add(Cause::kDivision, divided);
-    add(Cause::kOutRound, rounding);
+    ShareOutput(row, slack, parts, size, error, shares);
   }
   return {RoundedSet(o - error, o + error, problem_.lane, profile_.out_round),
           RoundedSet(o - likely, o + likely, problem_.lane, profile_.out_round),
           o, error, likely};
 }
 
+void AttentionEnvelope::ShareOutput(const oracle::RowTruth& row,
+                                    const RowSlack& slack,
+                                    const OutputParts& parts, double size,
+                                    double error, CauseAmounts* shares) const {
+  const double rounding = std::ldexp(size, -Precision(problem_.lane));
+  const double total = error + rounding;
+  const auto add = [&](Cause cause, double amount) {
+    (*shares)[static_cast<size_t>(cause)] += amount / total;
+  };
+  const double own = std::min(row.own_error / slack.numerator, 1.0);
+  const double p = std::min(model_.numerator_weight / slack.numerator, 1.0);
+  ShareWeights(row, parts.weights / slack.least / total, shares);
+  add(Cause::kP, parts.numerator * p / slack.least);
+  add(Cause::kOracle, parts.numerator * own / slack.least);
+  add(Cause::kAccPv, parts.numerator * (1 - p - own) / slack.least);
+  add(Cause::kAccL, parts.denominator / slack.least);
+  add(Cause::kUnderflow,
+      slack.tiny / slack.least + 2 * model_.tiny + model_.flush);
+  add(Cause::kDivision, parts.division);
+  add(Cause::kOutRound, rounding);
+}
+
 Bounds AttentionEnvelope::Lse(const oracle::AttentionTruth& truth, size_t r,
                               CauseAmounts* shares) const {
   const oracle::RowTruth& row = truth.rows[r];
-  if (Excluded(row)) return Whole(row.lse);
+  if (Excluded(row)) return Anything(row.lse);
   if (!std::isfinite(row.lse)) {
     const bool plus = row.kind == oracle::RowKind::kEmpty &&
                       profile_.empty_row == EmptyRow::kZeroPosInf;
@@ -211,7 +251,7 @@ Bounds AttentionEnvelope::Lse(const oracle::AttentionTruth& truth, size_t r,
   const double denominator =
       model_.Denominator(n, row.rescales) + row.own_error;
   const double least = ExpDouble(-row.eta) * (1 - denominator) - row.floor;
-  if (!(least > 0)) return Whole(row.lse);
+  if (!(least > 0)) return Anything(row.lse);
   // log of the factor between the two sums, whichever way is further.
   const double sum = std::max(row.phi + denominator, -LogDouble(least));
   const double log = std::fabs(LogDouble(row.weight_sum));

@@ -21,6 +21,17 @@ namespace lockstep::verify {
 // lane gives; infinite where it overflows. A NaN end gives the whole line.
 ValueSet RoundedSet(double lo, double hi, Lane lane, Rounding rounding);
 
+// What the elements of a row of the truth have in common.
+struct RowSlack {
+  bool excluded = false;   // the profile says nothing about the row
+  bool bounded = true;     // false: an ordinary row whose sums may be anything
+  double numerator = 0;    // relative error of sum p v
+  double denominator = 0;  // relative error of sum p
+  double least = 1;        // smallest denominator, in units of the true one
+  double tiny = 0;         // underflow of the sums, absolute
+  double walk = 0;         // variance of the sums per square of their size
+};
+
 // The envelope of one problem under one profile.
 class AttentionEnvelope {
  public:
@@ -34,14 +45,28 @@ class AttentionEnvelope {
   const oracle::ErrorModel& error_model() const { return model_.weights; }
   double lambda() const { return lambda_; }
 
-  // Element c of row r of the truth. `shares`, if not null, is increased by
-  // the causes' parts of E / E.
+  RowSlack ForRow(const oracle::RowTruth& row) const;
+  // Element c of row r of the truth, whose slack is ForRow(truth.rows[r]).
+  // `shares`, if not null, is increased by the causes' parts of E / E.
   Bounds Output(const oracle::AttentionTruth& truth, size_t r, size_t c,
-                CauseAmounts* shares = nullptr) const;
+                const RowSlack& slack, CauseAmounts* shares = nullptr) const;
   Bounds Lse(const oracle::AttentionTruth& truth, size_t r,
              CauseAmounts* shares = nullptr) const;
 
  private:
+  // Absolute errors of one element before they are divided by slack.least.
+  struct OutputParts {
+    double numerator = 0;
+    double denominator = 0;
+    double weights = 0;
+    double division = 0;  // after the division
+  };
+
+  double Likely(const oracle::AttentionTruth& truth, size_t r, size_t at,
+                const RowSlack& slack, double error) const;
+  void ShareOutput(const oracle::RowTruth& row, const RowSlack& slack,
+                   const OutputParts& parts, double size, double error,
+                   CauseAmounts* shares) const;
   bool Excluded(const oracle::RowTruth& row) const;
   void ShareWeights(const oracle::RowTruth& row, double amount,
                     CauseAmounts* shares) const;

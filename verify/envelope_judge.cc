@@ -109,13 +109,14 @@ EnvelopeResult JudgeOutput(const AttentionEnvelope& envelope,
   CauseAmounts shares{};
   ForEachRow(produced.shape, rows, count,
              [&](size_t r, int64_t b, int64_t h, int64_t i) {
+               const RowSlack slack = envelope.ForRow(truth.rows[r]);
                for (int64_t c = 0; c < channels; ++c) {
                  const double x = Produced(produced, b, h, i, c);
                  // One channel speaks for its row's shares.
                  CauseAmounts* const causes = c == 0 ? &shares : nullptr;
-                 judge.Add(
-                     {b, h, i, c}, x,
-                     envelope.Output(truth, r, static_cast<size_t>(c), causes));
+                 judge.Add({b, h, i, c}, x,
+                           envelope.Output(truth, r, static_cast<size_t>(c),
+                                           slack, causes));
                }
              });
   return judge.Finish(shares);

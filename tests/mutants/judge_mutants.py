@@ -28,12 +28,9 @@ MUTANTS = (
     ("masked_nan_overlooked", A, "if (!profile.masked_nan_safe &&",
      "if (profile.masked_nan_safe &&"),
     ("lane_overlooked", A, "*profile.lane != p.lane", "false"),
-    ("everything_allowed", A, "Allows(size_t n, const std::vector<uint32_t>& "
-     "bits) const override {\n    for (size_t c = 0; c < bits.size(); ++c) {\n"
-     "      if (!envelope_",
-     "Allows(size_t n, const std::vector<uint32_t>& "
-     "bits) const override {\n    for (size_t c = 0; c < bits.size(); ++c) {\n"
-     "      if (n + 1 == 0 && !envelope_"),
+    ("everything_allowed", A,
+     "      if (!envelope_.Output(truth_, n, c, slack)\n               .allowed",
+     "      if (false && !envelope_.Output(truth_, n, c, slack)\n               .allowed"),
     ("nulls_always_rejected", P, "power_.rejected = !allowed_->Allows(n, row);",
      "power_.rejected = true;"),
     ("nothing_tells_apart", P,

@@ -45,8 +45,9 @@ class EnvelopeOfTrial final : public AllowedResults {
   }
 
   bool Allows(size_t n, const std::vector<uint32_t>& bits) const override {
+    const RowSlack slack = envelope_.ForRow(truth_.rows[n]);
     for (size_t c = 0; c < bits.size(); ++c) {
-      if (!envelope_.Output(truth_, n, c)
+      if (!envelope_.Output(truth_, n, c, slack)
                .allowed.Contains(ElementValue(lane_, bits[c]))) {
         return false;
       }
@@ -55,8 +56,10 @@ class EnvelopeOfTrial final : public AllowedResults {
   }
 
   bool Bounds(size_t n) const override {
+    const RowSlack slack = envelope_.ForRow(truth_.rows[n]);
     for (size_t c = 0; c < static_cast<size_t>(truth_.value_dim); ++c) {
-      if (!envelope_.Output(truth_, n, c).allowed.Unbounded()) return true;
+      if (!envelope_.Output(truth_, n, c, slack).allowed.Unbounded())
+        return true;
     }
     return false;
   }
