@@ -19,8 +19,8 @@
 #include "bench/peak.h"
 #include "benchmark/benchmark.h"
 #include "optimized/attention_forward.h"
-#include "optimized/mask_plan.h"
 #include "optimized/plan.h"
+#include "optimized/row_keys.h"
 #include "optimized/simd/targets.h"
 #include "reference/attention_forward.h"
 #include "verify/case.h"
@@ -60,14 +60,14 @@ struct Work {
 
 double VisiblePairs(const Work& work) {
   const AttentionForwardProblem& p = work.data.problem;
-  std::vector<uint64_t> words(static_cast<size_t>((p.kv_len + 63) / 64));
   double pairs = 0;
   for (int64_t b = 0; b < p.batch; ++b) {
-    const optimized::MaskPlan masks(p, work.data.inputs, b, p.kv_len);
+    optimized::RowKeys keys(p, work.data.inputs, b, true);
     for (int64_t h = 0; h < p.q_heads; ++h) {
       for (int64_t i = 0; i < p.q_len; ++i) {
-        masks.RowBits(h, i, {0, p.kv_len}, words);
-        for (const uint64_t word : words) pairs += std::popcount(word);
+        for (const optimized::Range& range : keys.Visible(h, i)) {
+          pairs += static_cast<double>(range.end - range.begin);
+        }
       }
     }
   }

@@ -145,8 +145,7 @@ void ExactRow(D df, const AttentionJob& job, int64_t batch, const RowState& row,
   const int64_t kv_len = job.problem->kv_len;
   worker.row_bits.assign(static_cast<size_t>(CeilDiv(kv_len, 64)), 0);
   worker.row_scores.resize(static_cast<size_t>(kv_len));
-  job.masks[static_cast<size_t>(batch)].RowBits(row.head, row.query,
-                                                {0, kv_len}, worker.row_bits);
+  worker.masks->RowBits(row.head, row.query, worker.row_bits);
   ExactScores(d1, job, batch, row, worker);
   const ExactMaximum max = FindMaximum(job, row, worker);
   const auto values = static_cast<size_t>(job.problem->value_dim);

@@ -61,46 +61,31 @@ inline void ClearSums(const AttentionJob& job, Worker& worker) {
   worker.stripes.assign(worker.rows.size() * kStripes, 0.0f);
 }
 
-// Class of a key tile for all rows of the row tile, head by head.
-inline TileClass ClassifyRows(const AttentionJob& job, int64_t batch,
-                              int64_t key_tile, const Worker& worker) {
-  const MaskPlan& masks = job.masks[static_cast<size_t>(batch)];
-  bool any = false, all = true;
-  for (size_t r = 0; r < worker.rows.size();) {
-    size_t end = r;
-    while (end < worker.rows.size() &&
-           worker.rows[end].head == worker.rows[r].head) {
-      ++end;
+// Looks up which key tiles the rows have to visit.
+inline void StartMasks(int64_t batch, Worker& worker) {
+  worker.parts.clear();
+  for (const RowState& row : worker.rows) {
+    if (worker.parts.empty() || worker.parts.back().head != row.head) {
+      worker.parts.push_back({row.head, {row.query, row.query}});
     }
-    const Range queries{worker.rows[r].query, worker.rows[end - 1].query + 1};
-    const TileClass c = masks.Classify(worker.rows[r].head, queries, key_tile);
-    any |= c != TileClass::kEmpty;
-    all &= c == TileClass::kFull;
-    r = end;
+    worker.parts.back().queries.end = row.query + 1;
   }
-  const Range keys = job.KeysOfTile(key_tile);
-  // The walk steps by whole stripes, so a ragged tile needs element masks.
-  all &= (keys.end - keys.begin) % kStripes == 0;
-  if (all) return TileClass::kFull;
-  return any ? TileClass::kPartial : TileClass::kEmpty;
+  worker.masks->Start(batch, worker.parts);
 }
 
 // Fills the bits of every row and, per row block, the range of keys that some
 // row of it sees. Returns whether any row sees any key.
-inline bool FillBits(const AttentionJob& job, int64_t batch, int64_t key_tile,
+inline bool FillBits(const AttentionJob& job, int64_t key_tile,
                      Worker& worker) {
-  const MaskPlan& masks = job.masks[static_cast<size_t>(batch)];
   const size_t words = BitWords(job);
-  const Range keys = job.KeysOfTile(key_tile);
   worker.bits.assign(worker.rows.size() * words, 0);
   bool any = false;
   for (size_t r = 0; r < worker.rows.size(); ++r) {
     Range& seen = worker.seen[r / kRowBlock];
     if (r % kRowBlock == 0) seen = {0, 0};
     const std::span<uint64_t> bits(&worker.bits[r * words], words - 1);
-    RowState& row = worker.rows[r];
-    if (!masks.RowBits(row.head, row.query, keys, bits)) continue;
-    row.visible = any = true;
+    if (!worker.masks->TileBits(r, key_tile, bits)) continue;
+    worker.rows[r].visible = any = true;
     size_t first = 0, last = bits.size() - 1;
     while (bits[first] == 0) ++first;
     while (bits[last] == 0) --last;
@@ -115,22 +100,24 @@ inline bool FillBits(const AttentionJob& job, int64_t batch, int64_t key_tile,
   return any;
 }
 
-// All visible keys, ascending. Returns the smallest v_exponent seen. `exact`:
-// values without the dot instruction.
+// All visible keys, ascending, active tiles only. Returns the smallest
+// v_exponent seen. `exact`: values without the dot instruction.
 template <class D>
 int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
              const PackedHead& packed, bool exact, Worker& worker) {
   const size_t blocks = worker.seen.size();
   int v_exponent = PackedTile().v_exponent;
-  for (int64_t t = 0; t < job.plan->key_tiles; ++t) {
-    TileClass c = ClassifyRows(job, rows.batch, t, worker);
-    if (c == TileClass::kPartial && !FillBits(job, rows.batch, t, worker)) {
-      c = TileClass::kEmpty;
-    }
-    worker.counts.tiles_empty += c == TileClass::kEmpty;
-    worker.counts.tiles_partial += c == TileClass::kPartial;
-    worker.counts.tiles_full += c == TileClass::kFull;
-    if (c == TileClass::kEmpty) continue;
+  StartMasks(rows.batch, worker);
+  worker.counts.tiles_empty += job.plan->key_tiles;
+  for (const KeyTileVisit& visit : worker.masks->visits()) {
+    const int64_t t = visit.tile;
+    const Range keys = job.KeysOfTile(t);
+    // The walk steps by whole stripes, so a ragged tile needs element masks.
+    const bool full = visit.kind == TileClass::kFull &&
+                      (keys.end - keys.begin) % kStripes == 0;
+    if (!full && !FillBits(job, t, worker)) continue;
+    --worker.counts.tiles_empty;
+    ++(full ? worker.counts.tiles_full : worker.counts.tiles_partial);
     PackedTile tile;
     tile.k = worker.k.data();
     tile.v = worker.v.data();
@@ -144,14 +131,13 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
     v_exponent = std::min(v_exponent, tile.v_exponent);
     const DotForm form = FormOfTile(job, tile, exact, worker);
     worker.counts.tiles_native_dot += form.native_scores;
-    const Range keys = job.KeysOfTile(t);
-    if (c == TileClass::kFull) {
+    if (full) {
       for (RowState& row : worker.rows) row.visible = true;
       for (Range& seen : worker.seen) seen = {0, keys.end - keys.begin};
     }
     for (size_t block = 0; block < blocks; ++block) {
       if (worker.seen[block].end == 0) continue;
-      if (c == TileClass::kFull) {
+      if (full) {
         BlockTimesTile<false>(df, job, tile, block, form, worker);
       } else {
         BlockTimesTile<true>(df, job, tile, block, form, worker);

@@ -42,8 +42,10 @@ ScoreScale MakeScale(const AttentionForwardProblem& p) {
 }
 
 AttentionJob MakeJob(const AttentionForwardProblem& problem,
-                     const AttentionForwardInputs& inputs, const Plan& plan,
+                     const AttentionForwardInputs& inputs,
+                     const SparsePlan& sparse,
                      const AttentionForwardOutputs& outputs, size_t target) {
+  const Plan& plan = sparse.plan;
   AttentionJob job;
   job.problem = &problem;
   job.inputs = &inputs;
@@ -53,9 +55,7 @@ AttentionJob MakeJob(const AttentionForwardProblem& problem,
   job.scale = MakeScale(problem);
   job.padded_keys = RoundUp(plan.tile_keys, job.geometry.panel());
   job.padded_values = RoundUp(problem.value_dim, job.geometry.lanes);
-  for (int64_t b = 0; b < problem.batch; ++b) {
-    job.masks.emplace_back(problem, inputs, b, plan.tile_keys);
-  }
+  job.tiles = &sparse.tiles;
   return job;
 }
 
@@ -99,6 +99,17 @@ class PackedHeads {
   std::vector<PackedHead> heads_;
 };
 
+// Whether any query head of the kv head visits the key tile.
+bool IsVisited(const AttentionJob& job, int64_t batch, int64_t kv_head,
+               int64_t key_tile) {
+  const TilePlan& tiles = (*job.tiles)[static_cast<size_t>(batch)];
+  const int64_t group = job.problem->group();
+  for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    if (tiles.pattern(head).by_key.ActiveOf(key_tile) > 0) return true;
+  }
+  return false;
+}
+
 void PackRound(const AttentionJob& job, HeadRange heads, size_t target,
                PackedHeads& packed) {
   const auto pack = HWY_DISPATCH_TABLE(PackKeyTile)[target];
@@ -107,9 +118,10 @@ void PackRound(const AttentionJob& job, HeadRange heads, size_t target,
 #pragma omp parallel for schedule(dynamic) num_threads(job.plan->threads)
   for (int64_t item = 0; item < (heads.end - heads.begin) * tiles; ++item) {
     const int64_t head = heads.begin + item / tiles;
-    const auto tile = static_cast<size_t>(item % tiles);
-    pack(job, head / kv_heads, head % kv_heads, item % tiles,
-         packed[head - heads.begin].tiles[tile]);
+    const int64_t tile = item % tiles;
+    if (!IsVisited(job, head / kv_heads, head % kv_heads, tile)) continue;
+    pack(job, head / kv_heads, head % kv_heads, tile,
+         packed[head - heads.begin].tiles[static_cast<size_t>(tile)]);
   }
 }
 
@@ -145,18 +157,7 @@ void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
   total.rows_empty += c.rows_empty;
 }
 
-}  // namespace
-
-bool NativeDotWorks(const std::string& target) {
-  const int64_t bit = TargetBit(target);
-  if (bit == 0 || (hwy::SupportedTargets() & bit) == 0) return false;
-  return HWY_DISPATCH_TABLE(DotInstructionWorks)[DispatchIndex(bit)]();
-}
-
-Status AttentionForward(const AttentionForwardProblem& problem,
-                        const AttentionForwardInputs& inputs, const Plan& plan,
-                        const AttentionForwardOutputs& outputs,
-                        AttentionForwardExecution* execution) {
+Status CheckPlan(const AttentionForwardProblem& problem, const Plan& plan) {
   const int64_t bit = TargetBit(plan.target);
   if (bit == 0 || (hwy::SupportedTargets() & bit) == 0) {
     return Status::Error("target " + plan.target +
@@ -171,10 +172,42 @@ Status AttentionForward(const AttentionForwardProblem& problem,
   if (plan.native_dot && problem.lane != Lane::kBf16) {
     return Status::Error("native dot needs bf16 lanes: " + plan.ToString());
   }
-  const size_t target = DispatchIndex(bit);
-  const AttentionJob job = MakeJob(problem, inputs, plan, outputs, target);
+  return Status();
+}
+
+}  // namespace
+
+bool NativeDotWorks(const std::string& target) {
+  const int64_t bit = TargetBit(target);
+  if (bit == 0 || (hwy::SupportedTargets() & bit) == 0) return false;
+  return HWY_DISPATCH_TABLE(DotInstructionWorks)[DispatchIndex(bit)]();
+}
+
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs, const Plan& plan,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution) {
+  const Status status = CheckPlan(problem, plan);
+  if (!status.ok()) return status;
+  const Result<SparsePlan> sparse = MakeSparsePlan(problem, inputs, plan);
+  if (!sparse.ok()) return sparse.status();
+  return AttentionForward(problem, inputs, sparse.value(), outputs, execution);
+}
+
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs,
+                        const SparsePlan& sparse,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution) {
+  const Plan& plan = sparse.plan;
+  Status status = CheckPlan(problem, plan);
+  if (status.ok()) status = CheckSparsePlan(problem, sparse);
+  if (!status.ok()) return status;
+  const size_t target = DispatchIndex(TargetBit(plan.target));
+  const AttentionJob job = MakeJob(problem, inputs, sparse, outputs, target);
   std::vector<Worker> workers(static_cast<size_t>(plan.threads));
   for (Worker& worker : workers) {
+    worker.masks.emplace(problem, inputs, sparse.tiles);
     if (plan.pack_ahead) continue;
     worker.k.resize(static_cast<size_t>(job.k_elements()));
     worker.v.resize(static_cast<size_t>(job.v_elements()));

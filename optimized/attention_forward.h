@@ -7,6 +7,7 @@
 #include <string>
 
 #include "optimized/plan.h"
+#include "optimized/sparse_plan.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
 
@@ -35,6 +36,15 @@ struct AttentionForwardExecution {
 // Requires: Validate(problem, inputs, outputs).ok(), plan from MakePlan.
 Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs, const Plan& plan,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution);
+
+// The same from tiles planned before: active ones are visited, others are not
+// looked at. Where the tiles hold their element masks, they are the mask and
+// problem.masks is not read. Errors: CheckSparsePlan.
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs,
+                        const SparsePlan& sparse,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution);
 

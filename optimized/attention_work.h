@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "hwy/aligned_allocator.h"
 #include "optimized/attention_forward.h"
-#include "optimized/mask_plan.h"
+#include "optimized/mask_reader.h"
 #include "optimized/plan.h"
+#include "optimized/sparse_plan.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 
@@ -80,7 +82,7 @@ struct AttentionJob {
   const Plan* plan = nullptr;
   Geometry geometry;
   ScoreScale scale;
-  std::vector<MaskPlan> masks;  // per batch row
+  const std::vector<TilePlan>* tiles = nullptr;  // per batch row
 
   // Keys of a tile and value channels, padded to whole panels and vectors.
   int64_t padded_keys = 0;
@@ -166,8 +168,10 @@ struct Worker {
   hwy::AlignedVector<uint32_t> q_pairs;       // [row blocks][pairs][row_block]
   hwy::AlignedVector<uint32_t> weight_pairs;  // [padded rows][padded_keys / 2]
   Magnitudes q_seen;
-  std::vector<uint64_t> bits;  // [rows][words of a tile]
-  std::vector<Range> seen;     // per row block: visible key range
+  std::optional<MaskReader> masks;
+  std::vector<HeadQueries> parts;  // the rows, head by head
+  std::vector<uint64_t> bits;      // [rows][words of a tile]
+  std::vector<Range> seen;         // per row block: visible key range
   std::vector<RowState> rows;
   std::vector<uint64_t> row_bits;  // whole row, for the exact path
   hwy::AlignedVector<float> row_scores;

@@ -9,14 +9,21 @@
 namespace lockstep::optimized {
 namespace {
 
-// Multiply and fold, a word at a time; equal contents are compared anyway.
+uint64_t Fold(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 32;
+}
+
+// Multiply and fold, in four chains that do not wait for each other; equal
+// contents are compared anyway.
 uint64_t Hash(std::span<const uint64_t> words) {
-  uint64_t hash = words.size();
-  for (const uint64_t word : words) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 32;
+  uint64_t chains[4] = {words.size(), 1, 2, 3};
+  size_t n = 0;
+  for (; n + 4 <= words.size(); n += 4) {
+    for (size_t c = 0; c < 4; ++c) chains[c] = Fold(chains[c], words[n + c]);
   }
-  return hash;
+  for (; n < words.size(); ++n) chains[0] = Fold(chains[0], words[n]);
+  return Fold(Fold(chains[0], chains[1]), Fold(chains[2], chains[3]));
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ class RowKeys {
     Range keys;
   };
   void SelectRuns(int32_t id);
+  void SelectHead(int64_t head);
   void Push(const MaskExpr& mask, Range clip);
   void PushDense(const MaskExpr& mask, Range clip);
   void PushAnd(const MaskExpr& mask, Range clip);
@@ -74,8 +75,12 @@ class RowKeys {
   int64_t offset_;
   std::vector<Run> runs_;  // by id, then by position
 
+  // Of the head at hand: the terms of a mask that is a conjunction of ranges,
+  // empty for any other.
+  int64_t head_ = -1;
+  std::vector<const MaskExpr*> ranges_;
+
   // Of the query at hand.
-  int64_t head_ = 0;
   int64_t query_ = 0;
   int64_t position_ = 0;
   std::span<const Run> own_;   // runs of its id

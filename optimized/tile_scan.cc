@@ -20,14 +20,20 @@ TileScan::TileScan(const AttentionForwardProblem& problem,
       keys_(problem, inputs, batch, options.segments),
       marks_(static_cast<size_t>(grid_.cols()) + 1) {}
 
-// Tile numbers fit 32 bits (kMaxLength), where division is several times
-// cheaper than on 64.
+// The tile of a key. Keys fit 32 bits (kMaxLength), where division is several
+// times cheaper than on 64; neighbouring queries mostly need none.
+uint32_t TileScan::TileOf(uint32_t key, uint32_t* last) const {
+  const auto tile = static_cast<uint32_t>(grid_.tile_k);
+  if (key - *last * tile >= tile) *last = key / tile;
+  return *last;
+}
+
 void TileScan::Mark(Range keys) {
   const auto tile = static_cast<uint32_t>(grid_.tile_k);
   const auto begin = static_cast<uint32_t>(keys.begin);
   const auto end = static_cast<uint32_t>(keys.end);
-  const uint32_t from = begin / tile;
-  const uint32_t to = (end - 1) / tile;
+  const uint32_t from = TileOf(begin, &last_from_);
+  const uint32_t to = TileOf(end - 1, &last_to_);
   ++marks_[from].touched;
   --marks_[to + 1].touched;
   first_ = std::min(first_, from);

@@ -37,6 +37,7 @@ class TileScan {
     int32_t touched = 0;
     int32_t covered = 0;  // queries that see the whole tile
   };
+  uint32_t TileOf(uint32_t key, uint32_t* last) const;
   void Mark(Range keys);
 
   TileGrid grid_;
@@ -45,6 +46,8 @@ class TileScan {
   std::vector<Marks> marks_;  // [cols + 1], zero between rows
   uint32_t first_ = 0;        // touched tiles lie in [first_, last_]
   uint32_t last_ = 0;
+  uint32_t last_from_ = 0;         // where the range marked before began
+  uint32_t last_to_ = 0;           // and ended
   int32_t queries_ = 0;            // of this row of tiles
   std::vector<Range> ranges_;      // of these queries, one after the other
   std::vector<size_t> ends_;       // of each query's ranges

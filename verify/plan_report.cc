@@ -140,6 +140,8 @@ void Count(PlanReport* report) {
     }
   }
   report->coo_bytes = optimized::CooBytes(report->active(), sizeof(int32_t));
+  report->coo_bytes_at_tenth =
+      optimized::CooBytesAtDensity(report->tiles, 10, sizeof(int32_t));
   report->digest = DigestOf(report->plans);
 }
 

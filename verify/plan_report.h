@@ -32,6 +32,7 @@ struct PlanReport {
   int64_t partial = 0;
   int64_t blocks = 0;  // different element masks; 0 where none are stored
   int64_t coo_bytes = 0;
+  int64_t coo_bytes_at_tenth = 0;  // if 10 % of the tiles were active
   int64_t metadata_bytes = 0;
   // Steps needed by the fullest row of tiles of all.
   int64_t grid_width = 1;

@@ -188,7 +188,8 @@ std::string PlanText(const PlanReport& report, const PlanView& view) {
   }
   text += "\ngrid      " + number(report.grid_width) + " steps forward, " +
           number(report.grid_width_t) + " transposed\n" + "bytes     " +
-          number(report.coo_bytes) + " as coordinates, " +
+          number(report.coo_bytes) + " as coordinates (" +
+          number(report.coo_bytes_at_tenth) + " at 10 % active), " +
           number(report.metadata_bytes) + " as tables\n" + "planned   in " +
           Fixed(report.planning_ms, 3) + " ms\n" + "key       " + report.key +
           "\n" + "digest    " + report.digest + "\n\n";
@@ -213,6 +214,7 @@ std::string PlanJson(const PlanReport& report) {
                      {"grid_width", report.grid_width},
                      {"grid_width_t", report.grid_width_t},
                      {"coo_bytes", report.coo_bytes},
+                     {"coo_bytes_at_tenth", report.coo_bytes_at_tenth},
                      {"metadata_bytes", report.metadata_bytes},
                      {"planning_ms", report.planning_ms},
                      {"key", report.key},

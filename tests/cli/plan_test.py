@@ -38,6 +38,16 @@ class Plan(program.TestCase):
         self.assertGreater(stored["metadata_bytes"],
                            plan["metadata_bytes"] + 3 * 64 - 1)
 
+    def test_coordinates_of_long_contexts(self):
+        # Two 32-bit integers a tile of 256 x 256, 10 % of the tiles active.
+        for length, size in ((32768, 13107), (65536, 52429), (131072, 209715)):
+            case = (f"attention_forward sq={length} skv={length} d=1 "
+                    "mask=causal&window:4096,0")
+            plan = numbers(case, "--tile", "256x256")
+            self.assertEqual(plan["coo_bytes_at_tenth"], size)
+            self.assertEqual(plan["coo_bytes"], 8 * plan["active"])
+            self.assertEqual(plan["tiles"], (length // 256) ** 2)
+
     def test_key_and_digest(self):
         plan = numbers(CASE, "--tile", "8x8")
         again = numbers(CASE, "--tile", "8x8")
