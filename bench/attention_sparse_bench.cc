@@ -20,7 +20,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstdio>
-#include <random>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,7 +90,7 @@ optimized::SparsePlan PlanSelected(const optimized::Plan& plan,
   for (int64_t row = 0; row < kTiles; ++row) {
     const auto begin = scores.begin() + row * kTiles;
     std::vector<float> of_row(begin, begin + kTiles);
-    of_row[static_cast<size_t>(row)] = 2.0f;
+    of_row[static_cast<size_t>(row)] = std::numeric_limits<float>::infinity();
     for (const int64_t col : optimized::TopScores(of_row, kSelected)) {
       const bool diagonal = col == row;
       list.inner.push_back(static_cast<int32_t>(col));
@@ -222,9 +222,10 @@ Status Measure(Measurement* m) {
   auto out = verify::AllocateOutputs(c->attention_forward(), 0);
   if (!out.ok()) return out.status();
   m->out = std::move(out.value());
-  std::mt19937 rng(1);
+  // As good as random, like the queries they are taken from.
+  const TensorView<const Bf16, 4> q = m->data.inputs.q.As<Bf16>();
   for (int64_t n = 0; n < kTiles * kTiles; ++n) {
-    m->scores.push_back(static_cast<float>(rng()) * 0x1p-32f);
+    m->scores.push_back(ToFloat(q(0, 0, n / kTiles, n % kTiles)));
   }
   for (const char* name : {"dense", "window", "selected"}) {
     m->patterns.push_back({name, m->data.problem, {}, {}, {}, {}});
@@ -286,8 +287,8 @@ void PlanLong(benchmark::State& state, bool blocks) {
   int64_t active = 0;
   for (auto _ : state) {
     const double start = CpuSeconds();
-    const Result<optimized::TilePlan> plan =
-        PlanTiles(data->problem, data->inputs, 0, {.blocks = blocks});
+    const Result<optimized::TilePlan> plan = optimized::PlanTiles(
+        data->problem, data->inputs, 0, {.blocks = blocks});
     seconds.push_back(CpuSeconds() - start);
     active = plan->patterns[0].by_query.active();
   }
