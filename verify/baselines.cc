@@ -13,9 +13,11 @@ std::vector<double> Numbers(const Trial& trial, const Truth& truth,
   const LaneView view = from.tensors[0].const_view();
   std::vector<double> numbers;
   for (const int64_t row : truth.rows) {
-    for (int64_t c = 0; c < spec.shape[3]; ++c) {
-      numbers.push_back(
-          ElementValue(spec.lane, ElementBits(view, RowIndex(spec, row, c))));
+    for (const int64_t line : trial.Lines(0, row)) {
+      for (int64_t c = 0; c < spec.shape[3]; ++c) {
+        numbers.push_back(ElementValue(
+            spec.lane, ElementBits(view, LineIndex(spec, line, c))));
+      }
     }
   }
   return numbers;

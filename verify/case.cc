@@ -6,22 +6,47 @@
 
 #include "verify/case_attention_forward.h"
 #include "verify/case_keys.h"
+#include "verify/case_mamba3_scan.h"
 #include "verify/case_text.h"
 
 namespace lockstep::verify {
 namespace {
 
-// One row per op: its name, its keys and an empty case of it.
+// One row per op, in the order of Case::op: its name, its keys, an empty case
+// of it, and what its cases mean.
 struct Op {
   OpInfo info;
   std::span<const CaseKey> (*keys)();
   Case (*empty)();
+  Status (*validate)(const Case&);
+  int64_t (*bytes)(const Case&);  // Requires: validate passes
+  bool (*names_files)(const Case&);
 };
+
+template <typename T>
+Case Empty() {
+  return Case{T(), kGenerator, 0, Expect::kPass};
+}
 
 const Op kOps[] = {
     {{"attention_forward", "softcap attention with masks, forward"},
      AttentionForwardKeys,
-     [] { return Case{AttentionForwardCase(), kGenerator, 0, Expect::kPass}; }},
+     Empty<AttentionForwardCase>,
+     ValidateAttentionForward,
+     AttentionForwardBytes,
+     AttentionForwardNamesFiles},
+    {{"mamba3_scan", "Mamba-3 state-space scan, forward, with its carries"},
+     Mamba3ScanKeys,
+     Empty<Mamba3ScanCase>,
+     ValidateMamba3Scan,
+     Mamba3ScanBytes,
+     Mamba3ScanNamesFiles},
+    {{"mamba3_step", "the same decoded token by token, from carry to carry"},
+     Mamba3ScanKeys,
+     Empty<Mamba3StepCase>,
+     ValidateMamba3Scan,
+     Mamba3ScanBytes,
+     Mamba3ScanNamesFiles},
 };
 
 const Op& OpOf(const Case& c) { return kOps[c.op.index()]; }
@@ -279,6 +304,21 @@ std::string MinimalLine(std::span<const Case> sequence) {
 }
 
 const char* OpName(const Case& c) { return OpOf(c).info.name; }
+
+Status ValidateCase(const Case& c) {
+  if (c.gen != kGenerator) {
+    return Status::Error(
+        "gen=" + std::to_string(c.gen) +
+        " is not known; this version has gen=" + std::to_string(kGenerator));
+  }
+  return OpOf(c).validate(c);
+}
+
+int64_t EstimateBytes(const Case& c) {
+  return ValidateCase(c).ok() ? OpOf(c).bytes(c) : INT64_MAX;
+}
+
+bool NamesFiles(const Case& c) { return OpOf(c).names_files(c); }
 
 std::span<const OpInfo> KnownOps() {
   static const std::vector<OpInfo> ops = [] {

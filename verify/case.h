@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "reference/contract/attention_forward.h"
+#include "reference/contract/mamba3_scan.h"
 #include "reference/contract/mask.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
@@ -90,7 +91,8 @@ enum class FillKind : uint8_t {
   kZero,
   kSpecial,
   kPoison,
-  kProbe,  // a distribution; last, because streams count the families
+  kProbe,  // a distribution
+  kSigns,  // appended: streams count the families before it
 };
 
 // Tensors that a fill term applies to: bits, may be combined.
@@ -159,14 +161,54 @@ struct AttentionForwardCase {
                          const AttentionForwardCase&) = default;
 };
 
+// Step sizes, decays and mixing weights of a scan: what one regime shows,
+// another hides. Numbers: docs/cases.md.
+enum class ScanRegime : uint8_t { kTypical, kShort, kLong, kStrong };
+
+// Order of the axes in memory; all are views in the contract's order.
+enum class ScanLayout : uint8_t {
+  kBthp,  // rows, tokens, heads; a, dt and tau with time last
+  kBhtp,  // rows, heads, tokens; a, dt and tau with heads last
+};
+
+struct Mamba3ScanCase {
+  // Its runs, carry_in and norm_epsilon follow from the fields below.
+  Mamba3ScanProblem problem;
+  Segments seg;
+  std::vector<int64_t> cu;  // cu_seqlens; empty: none
+  std::string carry;        // parts of the initial one: "thkv", some, or none
+  ScanLayout layout = ScanLayout::kBthp;
+  int64_t pad = 0;  // elements between neighbouring innermost rows
+  ScanRegime regime = ScanRegime::kTypical;
+  // Absent: what the regime says.
+  std::optional<FillTerm> a, dt, tau, rate;
+  std::vector<FillTerm> fill = {FillTerm{FillKind::kNormal, kFillAll, {1.0}}};
+  std::optional<Number> norm;     // epsilon of the output norm
+  std::optional<int64_t> poison;  // a run that holds NaN and infinities
+  friend bool operator==(const Mamba3ScanCase&,
+                         const Mamba3ScanCase&) = default;
+};
+
+// The same problem, decoded token by token, from carry to carry.
+struct Mamba3StepCase : Mamba3ScanCase {
+  friend bool operator==(const Mamba3StepCase&,
+                         const Mamba3StepCase&) = default;
+};
+
 struct Case {
-  std::variant<AttentionForwardCase> op;  // one alternative per op
-  uint64_t gen = 1;                       // version of the input generator
-  uint64_t seed = 0;                      // of every random number of the case
+  // One alternative per op.
+  std::variant<AttentionForwardCase, Mamba3ScanCase, Mamba3StepCase> op;
+  uint64_t gen = 1;   // version of the input generator
+  uint64_t seed = 0;  // of every random number of the case
   Expect expect = Expect::kPass;
 
   const AttentionForwardCase& attention_forward() const {
     return std::get<AttentionForwardCase>(op);
+  }
+  // The scan that a mamba3_scan or mamba3_step case asks for.
+  const Mamba3ScanCase& scan() const {
+    const auto* step = std::get_if<Mamba3StepCase>(&op);
+    return step != nullptr ? *step : std::get<Mamba3ScanCase>(op);
   }
   friend bool operator==(const Case&, const Case&) = default;
 };
@@ -206,6 +248,10 @@ Status ValidateCase(const Case& c);
 
 // The static problem. Requires: ValidateCase(c).ok() for a meaningful one.
 AttentionForwardProblem ToProblem(const AttentionForwardCase& c);
+Mamba3ScanProblem ToProblem(const Mamba3ScanCase& c);
+
+// Whether files stand behind the case's tensors.
+bool NamesFiles(const Case& c);
 
 // Strides of one lane tensor [b, h, s, d] in a layout, dense.
 std::array<int64_t, 4> LayoutStrides(Layout layout,

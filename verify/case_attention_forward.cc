@@ -196,7 +196,7 @@ Status ParseSink(Scanner& in, int64_t, Case& c) {
     Get(c).sinklogit.reset();
     return {};
   }
-  auto term = ParseSinkFill(in);
+  auto term = ParseSingleFill(in, "a sink logit");
   if (!term.ok()) return term.status();
   Get(c).sinklogit = std::move(term.value());
   return {};

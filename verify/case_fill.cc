@@ -8,7 +8,7 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr std::array<FillFamily, 16> kFamilies = {{
+constexpr std::array<FillFamily, 17> kFamilies = {{
     {FillKind::kNormal, "normal", "SIGMA", 1, false,
      "sum of eight 16-bit uniforms, centred, deviation SIGMA, within 4.9 "
      "SIGMA; with a cap, q is scaled so that at SIGMA 1 the scaled scores "
@@ -48,6 +48,7 @@ constexpr std::array<FillFamily, 16> kFamilies = {{
     {FillKind::kProbe, "probe", "NAME", 0, false,
      "an exact probe: inputs on which every legal kernel gives one result; "
      "NAME is one of `lockstep list probes`"},
+    {FillKind::kSigns, "signs", "X", 1, false, "+X or -X, at random"},
 }};
 
 constexpr auto MakeNames() {
@@ -203,17 +204,19 @@ std::string FormatFill(const std::vector<FillTerm>& terms) {
   return text;
 }
 
-Result<FillTerm> ParseSinkFill(Scanner& in) {
+Result<FillTerm> ParseSingleFill(Scanner& in, const char* what) {
   const size_t start = in.position();
   auto term = ParseTerm(in);
   if (!term.ok()) return term;
   const FillKind kind = term->kind;
   const bool fits = kind == FillKind::kNormal || kind == FillKind::kUniform ||
-                    kind == FillKind::kConst || kind == FillKind::kInt;
+                    kind == FillKind::kConst || kind == FillKind::kInt ||
+                    kind == FillKind::kSigns;
   if (!fits || term->tensors != kFillAll) {
     return in.ErrorAt(start,
-                      "a sink logit is normal:SIGMA, uniform:LO,HI, "
-                      "const:X or int:LO,HI");
+                      std::string(what) +
+                          " is normal:SIGMA, uniform:LO,HI, const:X, int:LO,HI "
+                          "or signs:X");
   }
   return term;
 }
@@ -224,6 +227,7 @@ Status ValidateFillTerm(const FillTerm& term) {
   switch (term.kind) {
     case FillKind::kNormal:
     case FillKind::kSpread:
+    case FillKind::kSigns:
       if (0 <= a && a <= kLargestScale) return {};
       return BadArgument(term, "a number from 0 to 2^100");
     case FillKind::kRamp:

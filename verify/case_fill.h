@@ -15,8 +15,9 @@ namespace lockstep::verify {
 Result<std::vector<FillTerm>> ParseFill(Scanner& in);
 std::string FormatFill(const std::vector<FillTerm>& terms);
 
-// One distribution without tensors, as `sinklogit=` takes it.
-Result<FillTerm> ParseSinkFill(Scanner& in);
+// One distribution without tensors, as `sinklogit=` takes it. `what`: of
+// messages, "a sink logit".
+Result<FillTerm> ParseSingleFill(Scanner& in, const char* what);
 std::string FormatFillTerm(const FillTerm& term);
 
 // Argument ranges: rates and densities in [0, 1], finite scales, LO <= HI,

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "verify/case.h"
+#include "verify/case_attention_forward.h"
 #include "verify/case_fill.h"
 #include "verify/case_text.h"
 #include "verify/case_views.h"
@@ -279,13 +281,8 @@ AttentionForwardOutputs OutputShapes(const AttentionForwardCase& c) {
   return out;
 }
 
-Status ValidateCase(const Case& c) {
+Status ValidateAttentionForward(const Case& c) {
   const AttentionForwardCase& a = c.attention_forward();
-  if (c.gen != kGenerator) {
-    return Status::Error(
-        "gen=" + std::to_string(c.gen) +
-        " is not known; this version has gen=" + std::to_string(kGenerator));
-  }
   Status status = CheckHeadMasks(a);
   if (!status.ok()) return status;
   const AttentionForwardProblem problem = ToProblem(a);
@@ -340,8 +337,17 @@ std::array<int64_t, 4> LayoutStrides(Layout layout,
   return {shape[2] * token, shape[3], token, 1};
 }
 
-int64_t EstimateBytes(const Case& c) {
-  if (!ValidateCase(c).ok()) return INT64_MAX;
+bool AttentionForwardNamesFiles(const Case& c) {
+  const AttentionForwardCase& a = c.attention_forward();
+  const auto is_file = [](const auto& x) {
+    return x.kind == std::remove_cvref_t<decltype(x)>::Kind::kFile;
+  };
+  return is_file(a.q_seg) || is_file(a.kv_seg) ||
+         std::any_of(a.dense.begin(), a.dense.end(), is_file) ||
+         CountFiles(a) > 0;
+}
+
+int64_t AttentionForwardBytes(const Case& c) {
   const AttentionForwardCase& a = c.attention_forward();
   const AttentionForwardInputs in = InputShapes(a);
   const AttentionForwardOutputs out = OutputShapes(a);

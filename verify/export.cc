@@ -5,10 +5,12 @@
 #include <map>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "reference/attention_forward.h"
 #include "verify/files.h"
+#include "verify/ops/mamba3_scan.h"
 #include "verify/safetensors.h"
 #include "verify/tensor.h"
 
@@ -26,8 +28,10 @@ class FileBuilder {
     tensors_.push_back({name, type, std::move(shape), storage_.back()});
   }
 
-  // Dense, row-major, whatever the layout of `view`.
-  void AddLane(const std::string& name, const LaneView& view) {
+  // Dense, row-major, whatever the layout of `view`; `shape`: in the file.
+  void AddLane(const std::string& name, const LaneView& view,
+               std::vector<int64_t> shape = {}) {
+    if (shape.empty()) shape.assign(view.shape.begin(), view.shape.end());
     std::vector<uint8_t> dense;
     const size_t lane_bytes = LaneBytes(view.lane);
     const auto* base = static_cast<const uint8_t*>(view.data);
@@ -44,8 +48,8 @@ class FileBuilder {
         }
       }
     }
-    Add(name, view.lane == Lane::kF32 ? "F32" : "BF16",
-        {view.shape.begin(), view.shape.end()}, dense.data(), dense.size());
+    Add(name, view.lane == Lane::kF32 ? "F32" : "BF16", std::move(shape),
+        dense.data(), dense.size());
   }
 
   // Requires: `view` dense.
@@ -102,6 +106,77 @@ Result<std::string> FormatExpected(
   return file.Format(line);
 }
 
+// Axes in the contract's order.
+void AddScanTensor(const ScanStorage& one, FileBuilder* file) {
+  if (!one.there()) return;
+  LaneView view = one.tensor.const_view();
+  const bool tokens =
+      one.name == std::string("q") || one.name == std::string("k") ||
+      one.name == std::string("v") || one.name == std::string("z") ||
+      one.name == std::string("vartheta");
+  if (tokens) {
+    std::swap(view.shape[1], view.shape[2]);
+    std::swap(view.strides[1], view.strides[2]);
+  }
+  file->AddLane(one.name, view, one.file_shape);
+}
+
+Result<std::string> FormatScanInputs(const std::string& line,
+                                     const Mamba3ScanData& data) {
+  FileBuilder file;
+  for (const ScanStorage& one : data.storage) AddScanTensor(one, &file);
+  const auto& segments = data.inputs.segments;
+  if (segments.data != nullptr) file.AddDense("segments", "I32", segments);
+  if (!data.inputs.cu_seqlens.empty()) {
+    file.AddCounts("cu_seqlens", data.inputs.cu_seqlens);
+  }
+  return file.Format(line);
+}
+
+// Both files of a case, complete in memory.
+struct Contents {
+  std::string inputs;
+  std::string expected;
+};
+
+Result<Contents> FormatScan(const Case& c, const MaterialiseOptions& options) {
+  auto data = MaterialiseMamba3Scan(c, options);
+  if (!data.ok()) return data.status();
+  const std::string line = CanonicalLine(c);
+  auto inputs = FormatScanInputs(line, data.value());
+  if (!inputs.ok()) return inputs.status();
+  // A step's outputs are the scan's, bit for bit.
+  const Mamba3ScanTrial trial(c, std::move(data.value()));
+  Result<OutputSet> outputs = trial.Allocate(0);
+  if (!outputs.ok()) return outputs.status();
+  Execution execution;
+  trial.RunReference(outputs.value(), &execution);
+  FileBuilder file;
+  for (size_t t = 0; t < trial.outputs().size(); ++t) {
+    const OutputSpec& spec = trial.outputs()[t];
+    file.AddLane(spec.name, outputs->tensors[t].const_view(), spec.file_shape);
+  }
+  auto expected = file.Format(line);
+  if (!expected.ok()) return expected.status();
+  return Contents{std::move(inputs.value()), std::move(expected.value())};
+}
+
+Result<Contents> FormatAttention(const Case& c,
+                                 const MaterialiseOptions& options) {
+  const auto data = Materialise(c, options);
+  if (!data.ok()) return data.status();
+  auto outputs = AllocateOutputs(c.attention_forward(), 0);
+  if (!outputs.ok()) return outputs.status();
+  reference::AttentionForward(data.value().problem, data.value().inputs,
+                              outputs->view());
+  const std::string line = CanonicalLine(c);
+  auto inputs = FormatInputs(line, data.value());
+  if (!inputs.ok()) return inputs.status();
+  auto expected = FormatExpected(line, outputs.value());
+  if (!expected.ok()) return expected.status();
+  return Contents{std::move(inputs.value()), std::move(expected.value())};
+}
+
 Status MakeDirectory(const std::string& directory) {
   std::error_code error;
   if (fs::is_directory(directory, error)) return {};
@@ -114,25 +189,17 @@ Status MakeDirectory(const std::string& directory) {
 
 Status ExportCase(const Case& c, const std::string& directory,
                   const MaterialiseOptions& options) {
-  const auto data = Materialise(c, options);
-  if (!data.ok()) return data.status();
-  auto outputs = AllocateOutputs(c.attention_forward(), 0);
-  if (!outputs.ok()) return outputs.status();
-  reference::AttentionForward(data.value().problem, data.value().inputs,
-                              outputs->view());
-  // Both files are complete in memory before the first is touched.
-  const std::string line = CanonicalLine(c);
-  const auto inputs = FormatInputs(line, data.value());
-  if (!inputs.ok()) return inputs.status();
-  const auto expected = FormatExpected(line, outputs.value());
-  if (!expected.ok()) return expected.status();
+  const auto contents = std::holds_alternative<AttentionForwardCase>(c.op)
+                            ? FormatAttention(c, options)
+                            : FormatScan(c, options);
+  if (!contents.ok()) return contents.status();
   Status status = MakeDirectory(directory);
   if (!status.ok()) return status;
   status =
-      WriteFileAtomically(directory + "/inputs.safetensors", inputs.value());
+      WriteFileAtomically(directory + "/inputs.safetensors", contents->inputs);
   if (!status.ok()) return status;
   status = WriteFileAtomically(directory + "/expected.safetensors",
-                               expected.value());
+                               contents->expected);
   if (status.ok()) return status;
   return Status::Error(status.message() +
                        " (inputs.safetensors beside it is written)");

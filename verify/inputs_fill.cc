@@ -147,6 +147,8 @@ class TensorFiller {
         return Bits(a);
       case FillKind::kInt:
         return IntBits(draw()[0], a, b);
+      case FillKind::kSigns:
+        return Bits((draw()[0] & 1) != 0 ? -a : a);
       case FillKind::kOneHot:
         return Bits(hit ? 1 : 0);
       case FillKind::kSignature:

@@ -22,10 +22,10 @@ int64_t Execution::Count(const std::string& name) const {
   return 0;
 }
 
-std::array<int64_t, 4> RowIndex(const OutputSpec& spec, int64_t row,
-                                int64_t c) {
+std::array<int64_t, 4> LineIndex(const OutputSpec& spec, int64_t line,
+                                 int64_t c) {
   const auto& n = spec.shape;
-  return {row / (n[1] * n[2]), row / n[2] % n[1], row % n[2], c};
+  return {line / (n[1] * n[2]), line / n[2] % n[1], line % n[2], c};
 }
 
 }  // namespace lockstep::verify

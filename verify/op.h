@@ -25,13 +25,19 @@
 
 namespace lockstep::verify {
 
-// One output tensor. A *row* is its last axis; all outputs of an op share the
-// first three extents, and row r is (r / (n1 * n2), r / n2 % n1, r % n2).
+// One output tensor. A *line* is its last axis, line l is
+// (l / (n1 * n2), l / n2 % n1, l % n2). A *row* is what the truth computes at
+// once: of attention one line of every output, of a scan all lines of one head
+// of one run.
 struct OutputSpec {
   std::string name;
   Lane lane = Lane::kF32;
   std::array<int64_t, 4> shape{};
   std::array<const char*, 4> axes{};  // for messages: "b", "h", "i", "c"
+  // Its shape in files, where that is another.
+  std::vector<int64_t> file_shape{};
+
+  int64_t lines() const { return shape[0] * shape[1] * shape[2]; }
 };
 
 // Memory for the outputs of one run, in the order of Trial::outputs().
@@ -39,7 +45,7 @@ struct OutputSet {
   std::vector<LaneTensor> tensors;
 };
 
-// The bits of one row of every output: [output][channel].
+// The bits of one row of every output: [output][line, channel].
 using RowBits = std::vector<std::vector<uint32_t>>;
 
 // One way to run a candidate that must not change a bit. Absent: the
@@ -139,6 +145,12 @@ class Trial {
   virtual void ReferenceRow(int64_t row, RowBits* bits) const = 0;
   // Multiply-adds of the most expensive row.
   virtual int64_t RowCost() const = 0;
+  virtual int64_t rows() const { return outputs()[0].lines(); }
+  // The lines of an output that a row holds, ascending.
+  virtual std::vector<int64_t> Lines(size_t output, int64_t row) const {
+    (void)output;
+    return {row};
+  }
   // Rows where faults gather, most telling first: the sample begins with them.
   virtual std::vector<int64_t> TellingRows() const = 0;
 
@@ -171,15 +183,11 @@ class Trial {
   virtual void RunBaseline(const OutputSet& outputs) const = 0;
   virtual const char* CorrectKernel() const = 0;  // spec, same arithmetic
   virtual std::span<const char* const> Canaries() const = 0;
-
-  int64_t rows() const {
-    const auto& shape = outputs()[0].shape;
-    return shape[0] * shape[1] * shape[2];
-  }
 };
 
-// Index of channel `c` of row `row`.
-std::array<int64_t, 4> RowIndex(const OutputSpec& spec, int64_t row, int64_t c);
+// Index of channel `c` of line `line`.
+std::array<int64_t, 4> LineIndex(const OutputSpec& spec, int64_t line,
+                                 int64_t c);
 
 // An op adapter is a Trial that opens itself from a case.
 template <typename T>

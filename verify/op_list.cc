@@ -3,12 +3,15 @@
 
 #include "verify/op.h"
 #include "verify/ops/attention_forward.h"
+#include "verify/ops/mamba3_scan.h"
 
 namespace lockstep::verify {
 namespace {
 
 constexpr Op kOps[] = {
     MakeOp<AttentionForwardTrial>(),
+    MakeOp<Mamba3ScanTrial>(),
+    MakeOp<Mamba3StepTrial>(),
 };
 
 }  // namespace

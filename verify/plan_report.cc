@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "optimized/plan_key.h"
@@ -160,6 +161,10 @@ Result<PlanReport> ReportPlan(const Case& c, const MaterialiseOptions& options,
                               const PlanRequest& request) {
   const Status valid = ValidateCase(c);
   if (!valid.ok()) return valid;
+  if (!std::holds_alternative<AttentionForwardCase>(c.op)) {
+    return Status::Error(std::string("plan: ") + OpName(c) +
+                         " has no tiles to plan; want attention_forward");
+  }
   Result<AttentionForwardData> data = Materialise(WithoutValues(c), options);
   if (!data.ok()) return data.status();
   PlanReport report;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <span>
 #include <utility>
 
 namespace lockstep::verify {
@@ -12,10 +13,15 @@ namespace {
 Comparison RowComparison(const Trial& trial, const Truth& truth, size_t n,
                          const std::vector<uint32_t>& row) {
   const OutputSpec& spec = trial.outputs()[0];
-  Comparer comparer(spec.name, spec.lane, spec.shape, spec.shape[3]);
-  for (size_t c = 0; c < row.size(); ++c) {
-    comparer.Add(RowIndex(spec, truth.rows[n], static_cast<int64_t>(c)),
-                 truth.bits[0][n * row.size() + c], row[c]);
+  Comparer comparer(spec.name, spec.lane, spec.shape,
+                    static_cast<int64_t>(row.size()));
+  const std::vector<int64_t> lines = trial.Lines(0, truth.rows[n]);
+  const auto channels = static_cast<size_t>(spec.shape[3]);
+  const std::span<const uint32_t> expected = truth.Row(0, n);
+  for (size_t i = 0; i < row.size(); ++i) {
+    comparer.Add(LineIndex(spec, lines[i / channels],
+                           static_cast<int64_t>(i % channels)),
+                 expected[i], row[i]);
   }
   return comparer.comparison();
 }
@@ -29,11 +35,9 @@ bool TellsApart(const Trial& trial, const Truth& truth, size_t n,
       row.count(PairClass::kZeroSign) + row.count(PairClass::kFinite);
   if (alike != row.Compared()) return true;
   const OutputSpec& spec = trial.outputs()[0];
-  const auto channels = static_cast<size_t>(spec.shape[3]);
   double largest = 0;
-  for (size_t c = 0; c < channels; ++c) {
-    const double x =
-        std::fabs(ElementValue(spec.lane, truth.bits[0][n * channels + c]));
+  for (const uint32_t bits : truth.Row(0, n)) {
+    const double x = std::fabs(ElementValue(spec.lane, bits));
     if (std::isfinite(x)) largest = std::max(largest, x);
   }
   const double unit = spec.lane == Lane::kF32 ? 0x1p-23 : 0x1p-7;
@@ -63,6 +67,7 @@ class NullTrial {
 
   // True where nothing more needs to be looked at.
   bool Look(size_t n, const std::vector<uint32_t>& row) {
+    if (row.empty()) return false;
     const Comparison comparison = RowComparison(trial_, truth_, n, row);
     if (allowed_ == nullptr) {
       power_.rejected = !comparison.Passed();
@@ -92,12 +97,10 @@ size_t MostRows(const std::string& null, size_t rows) {
 
 Power Previous(const Trial& trial, const Truth& truth,
                const AllowedResults* allowed, const PreviousTruth& previous) {
-  const size_t channels = truth.bits[0].size() / truth.rows.size();
   NullTrial null(trial, truth, allowed, "previous_output");
   for (size_t n = 0; n < truth.rows.size(); ++n) {
-    const auto begin =
-        previous.truth.bits[0].begin() + static_cast<int64_t>(n * channels);
-    if (null.Look(n, {begin, begin + static_cast<int64_t>(channels)})) break;
+    const std::span<const uint32_t> row = previous.truth.Row(0, n);
+    if (null.Look(n, {row.begin(), row.end()})) break;
   }
   return null.power();
 }
@@ -121,7 +124,8 @@ std::vector<Power> MeasurePower(const Trial& trial, const Truth& truth,
   }
   const OutputSpec& spec = trial.outputs()[0];
   if (previous != nullptr && previous->shape == spec.shape &&
-      previous->lane == spec.lane && previous->truth.rows == truth.rows) {
+      previous->lane == spec.lane && previous->truth.rows == truth.rows &&
+      previous->truth.begin[0] == truth.begin[0]) {
     power.push_back(Previous(trial, truth, allowed, *previous));
   }
   return power;

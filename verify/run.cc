@@ -19,18 +19,6 @@ bool ParseWhole(std::string_view text, T* value) {
   return error == std::errc{} && stop == end && !text.empty();
 }
 
-bool NamesFiles(const Case& c) {
-  const AttentionForwardCase& a = c.attention_forward();
-  const auto is_file = [](const auto& x) {
-    return x.kind == std::remove_cvref_t<decltype(x)>::Kind::kFile;
-  };
-  return is_file(a.q_seg) || is_file(a.kv_seg) ||
-         std::any_of(a.dense.begin(), a.dense.end(), is_file) ||
-         std::any_of(a.fill.begin(), a.fill.end(), [](const FillTerm& term) {
-           return term.kind == FillKind::kFile;
-         });
-}
-
 // Bytes that judging the case takes, saturating.
 int64_t JudgeBytes(const Case& c) {
   const int64_t bytes = EstimateBytes(c);

@@ -30,13 +30,12 @@ void Store(const LaneTensor& tensor, int64_t at, uint32_t bits) {
   }
 }
 
-// Calls visit(row, channel, index) for all elements of an output.
+// Calls visit(index) for all elements of an output.
 template <typename Visit>
 void ForEachElement(const OutputSpec& spec, Visit&& visit) {
-  const int64_t rows = spec.shape[0] * spec.shape[1] * spec.shape[2];
-  for (int64_t row = 0; row < rows; ++row) {
+  for (int64_t line = 0; line < spec.lines(); ++line) {
     for (int64_t c = 0; c < spec.shape[3]; ++c) {
-      visit(row, c, RowIndex(spec, row, c));
+      visit(LineIndex(spec, line, c));
     }
   }
 }
@@ -52,8 +51,10 @@ std::vector<int64_t> RowsToCompare(const Trial& trial, bool all_rows) {
     for (int64_t r = 0; r < rows; ++r) chosen[static_cast<size_t>(r)] = r;
     return chosen;
   }
+  const int64_t least =
+      cost <= kSampledReferenceCost ? kMinSampledRows : kMinLargeRows;
   const int64_t wanted =
-      std::min(rows, std::max(kSampledReferenceCost / cost, kMinSampledRows));
+      std::min(rows, std::max(kSampledReferenceCost / cost, least));
   std::set<int64_t> sample;
   for (const int64_t row : trial.TellingRows()) {
     if (static_cast<int64_t>(sample.size()) >= (wanted + 1) / 2) break;
@@ -71,9 +72,14 @@ Truth ComputeTruth(const Trial& trial, bool all_rows, int threads) {
   truth.rows = RowsToCompare(trial, all_rows);
   truth.sampled = static_cast<int64_t>(truth.rows.size()) < trial.rows();
   const auto& specs = trial.outputs();
-  for (const OutputSpec& spec : specs) {
-    truth.bits.emplace_back(truth.rows.size() *
-                            static_cast<size_t>(spec.shape[3]));
+  for (size_t t = 0; t < specs.size(); ++t) {
+    auto& begin = truth.begin.emplace_back(1, size_t{0});
+    for (const int64_t row : truth.rows) {
+      begin.push_back(begin.back() +
+                      trial.Lines(t, row).size() *
+                          static_cast<size_t>(specs[t].shape[3]));
+    }
+    truth.bits.emplace_back(begin.back());
   }
   // Rows are independent (N16): whoever comes next takes the next one.
   std::atomic<size_t> next{0};
@@ -84,7 +90,7 @@ Truth ComputeTruth(const Trial& trial, bool all_rows, int threads) {
       for (size_t t = 0; t < specs.size(); ++t) {
         std::copy(
             bits[t].begin(), bits[t].end(),
-            truth.bits[t].begin() + static_cast<int64_t>(n * bits[t].size()));
+            truth.bits[t].begin() + static_cast<int64_t>(truth.begin[t][n]));
       }
     }
   };
@@ -132,16 +138,19 @@ std::vector<Comparison> CompareWithTruth(const Trial& trial, const Truth& truth,
     const LaneView made = produced.tensors[t].const_view();
     const auto channels = static_cast<size_t>(spec.shape[3]);
     Comparer comparer(spec.name, spec.lane, spec.shape,
-                      static_cast<int64_t>(truth.rows.size() * channels));
-    for (size_t n = 0; n < truth.rows.size(); ++n) {
-      for (size_t c = 0; c < channels; ++c) {
-        const auto at = RowIndex(spec, truth.rows[n], static_cast<int64_t>(c));
-        const uint32_t bits = ElementBits(made, at);
-        const bool unwritten =
-            again != nullptr &&
-            Unwritten(spec.lane, bits,
-                      ElementBits(again->tensors[t].const_view(), at));
-        comparer.Add(at, truth.bits[t][n * channels + c], bits, unwritten);
+                      static_cast<int64_t>(truth.bits[t].size()));
+    size_t next = 0;
+    for (const int64_t row : truth.rows) {
+      for (const int64_t line : trial.Lines(t, row)) {
+        for (size_t c = 0; c < channels; ++c, ++next) {
+          const auto at = LineIndex(spec, line, static_cast<int64_t>(c));
+          const uint32_t bits = ElementBits(made, at);
+          const bool unwritten =
+              again != nullptr &&
+              Unwritten(spec.lane, bits,
+                        ElementBits(again->tensors[t].const_view(), at));
+          comparer.Add(at, truth.bits[t][next], bits, unwritten);
+        }
       }
     }
     comparisons.push_back(comparer.comparison());
@@ -158,8 +167,8 @@ std::vector<Comparison> FindUnwritten(const Trial& trial,
     const LaneView a = first.tensors[t].const_view();
     const LaneView b = second.tensors[t].const_view();
     Comparer comparer(spec.name, spec.lane, spec.shape,
-                      trial.rows() * spec.shape[3]);
-    ForEachElement(spec, [&](int64_t, int64_t, const auto& at) {
+                      spec.lines() * spec.shape[3]);
+    ForEachElement(spec, [&](const auto& at) {
       const uint32_t bits = ElementBits(a, at);
       comparer.Add(at, bits, bits,
                    Unwritten(spec.lane, bits, ElementBits(b, at)));

@@ -2,7 +2,9 @@
 #ifndef LOCKSTEP_VERIFY_TRUTH_H_
 #define LOCKSTEP_VERIFY_TRUTH_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "verify/compare.h"
@@ -13,16 +15,25 @@ namespace lockstep::verify {
 // Cost, in multiply-adds, up to which the reference computes every row. It does
 // some 2e8 of them a second and thread: about one second at the border.
 inline constexpr int64_t kFullReferenceCost = int64_t{1} << 27;
-// Above it: as many sampled rows as this pays for, at least kMinSampledRows.
+// Above it: as many sampled rows as this pays for, at least kMinSampledRows, or
+// kMinLargeRows where one row alone costs more.
 inline constexpr int64_t kSampledReferenceCost = int64_t{1} << 26;
 inline constexpr int64_t kMinSampledRows = 24;
+inline constexpr int64_t kMinLargeRows = 2;
 
 struct Truth {
   bool sampled = false;
   std::vector<int64_t> rows;  // ascending
-  // Per output, the bits of those rows one after the other.
+  // Per output, the bits of those rows one after the other, and where each
+  // begins; one more entry than rows.
   std::vector<std::vector<uint32_t>> bits;
+  std::vector<std::vector<size_t>> begin;
   double seconds = 0;
+
+  std::span<const uint32_t> Row(size_t output, size_t n) const {
+    const auto& at = begin[output];
+    return std::span(bits[output]).subspan(at[n], at[n + 1] - at[n]);
+  }
 };
 
 // Which rows are compared: all of them where that is cheap; otherwise first

@@ -53,6 +53,8 @@ struct Mamba3ScanProblem {
   bool mimo() const { return variant == Variant::kMimo; }
   int64_t group() const { return heads / groups; }
   int64_t output_ranks() const { return reduce ? 1 : ranks; }
+  friend bool operator==(const Mamba3ScanProblem&,
+                         const Mamba3ScanProblem&) = default;
 };
 
 // What a run leaves behind, or starts from, f32. All of it or none (all null).

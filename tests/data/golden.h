@@ -11,6 +11,7 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
 #include "verify/case.h"
+#include "verify/op.h"
 
 namespace lockstep::verify {
 
@@ -44,7 +45,13 @@ std::string FormatGolden(const GoldenEntry& entry);
 Result<std::vector<GoldenEntry>> ParseGoldens(std::string_view text);
 
 // The single, meaningful cases of a case file: what goldens are made for.
-Result<std::vector<Case>> GoldenCases(const std::string& path);
+// Those of attention_forward, or those of all other ops.
+Result<std::vector<Case>> GoldenCases(const std::string& path,
+                                      bool attention = true);
+
+// The other ops: "inputs=HEX OUTPUT=HEX ..." of what `run` computes.
+using TrialKernel = std::function<RunOutcome(const Trial&, const OutputSet&)>;
+Result<std::string> TrialDigests(const Case& c, const TrialKernel& run);
 
 }  // namespace lockstep::verify
 

@@ -120,7 +120,15 @@ class BuiltinOptimized final : public Candidate {
   const Variation& Fixed() const override { return fixed_; }
   bool Ours() const override { return true; }
   bool Repeatable() const override { return true; }
-  Status Prepare(const CaseRequest&) override { return {}; }
+  Status Prepare(const CaseRequest& request) override {
+    const std::string op = OpName(*request.call);
+    if (op == "attention_forward" || (!fixed_.tile && !fixed_.native_dot)) {
+      return {};
+    }
+    return Status::Error("candidate " + Candidate::Spec() +
+                         ": tile and native are attention_forward's; " + op +
+                         " takes threads and shift");
+  }
   std::vector<Variation> Variations(const Trial& trial) const override {
     return trial.OptimizedVariations(fixed_);
   }

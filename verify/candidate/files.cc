@@ -120,9 +120,10 @@ class Files final : public Candidate {
       const OutputSpec& spec = trial.outputs()[t];
       const SafetensorsTensor* found = file->Find(spec.name);
       if (found == nullptr) return Broken("no tensor '" + spec.name + "'");
+      std::vector<int64_t> wanted = spec.file_shape;
+      if (wanted.empty()) wanted.assign(spec.shape.begin(), spec.shape.end());
+      wanted = Trimmed(wanted, 3);
       const std::vector<int64_t> shape = Trimmed(found->shape, 3);
-      const std::vector<int64_t> wanted = Trimmed(
-          std::vector<int64_t>(spec.shape.begin(), spec.shape.end()), 3);
       if (found->type != TypeName(spec.lane) || shape != wanted) {
         return {RunOutcome::State::kMismatch,
                 std::string("expected ") + TypeName(spec.lane) + " " +

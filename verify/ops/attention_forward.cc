@@ -118,7 +118,7 @@ std::vector<Fact> AttentionForwardTrial::Facts() const {
 void AttentionForwardTrial::RowOf(const AttentionForwardProblem& problem,
                                   const AttentionForwardInputs& inputs,
                                   int64_t row, RowBits* bits) const {
-  const auto at = RowIndex(outputs_[0], row, 0);
+  const auto at = LineIndex(outputs_[0], row, 0);
   std::vector<float> o(static_cast<size_t>(problem.value_dim));
   float lse = 0;
   reference::AttentionForwardRow(problem, inputs, {at[0], at[1], at[2]}, o,
