@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -11,14 +10,9 @@
 #include "optimized/plan.h"
 #include "reference/mamba3_scan.h"
 #include "verify/case_mamba3_scan.h"
-#include "verify/ops/scan_slice.h"
 
 namespace lockstep::verify {
 namespace {
-
-optimized::Mamba3ScanCaps ToCaps(const Variation& how) {
-  return {how.target.value_or(""), how.threads.value_or(0)};
-}
 
 // Whether the wanted target, or without a wish any target, runs here.
 bool Supported(const Variation& how) {
@@ -36,51 +30,11 @@ TensorView<float, 3> ThreeAxes(const MutableLaneView& x) {
 TensorView<float, 4> FourAxes(const MutableLaneView& x) {
   return {static_cast<float*>(x.data), x.shape, x.strides};
 }
-TensorView<const float, 3> Const(const TensorView<float, 3>& x) {
-  return {x.data, x.shape, x.strides};
-}
-TensorView<const float, 4> Const(const TensorView<float, 4>& x) {
-  return {x.data, x.shape, x.strides};
-}
-
-// The outputs of one head of one run, and their bits as a row has them.
-struct HeadOutputs {
-  explicit HeadOutputs(const Mamba3ScanProblem& p)
-      : y(static_cast<size_t>(p.length * p.output_ranks() * p.head_dim)),
-        y16(y.size()),
-        theta(static_cast<size_t>(p.angles)),
-        h(static_cast<size_t>(p.head_dim * p.state_dim)),
-        k(static_cast<size_t>(p.ranks * p.state_dim)),
-        v(static_cast<size_t>(p.head_dim)) {}
-
-  Mamba3ScanOutputs View(const Mamba3ScanProblem& p) {
-    Mamba3ScanOutputs out;
-    out.y.lane = p.lane;
-    out.y.data = p.lane == Lane::kF32 ? static_cast<void*>(y.data())
-                                      : static_cast<void*>(y16.data());
-    out.y.shape = {1, p.length, p.output_ranks(), 1, p.head_dim};
-    out.y.strides = DenseStrides(out.y.shape);
-    out.carry.theta = {theta.data(), {1, 1, p.angles}, {p.angles, p.angles, 1}};
-    out.carry.h = {
-        h.data(), {1, 1, p.head_dim, p.state_dim}, {0, 0, p.state_dim, 1}};
-    out.carry.k = {
-        k.data(), {1, p.ranks, 1, p.state_dim}, {0, p.state_dim, 0, 1}};
-    out.carry.v = {v.data(), {1, 1, p.head_dim}, {0, 0, 1}};
-    return out;
-  }
-
-  std::vector<float> y;
-  std::vector<uint16_t> y16;
-  std::vector<float> theta, h, k, v;
-};
-
-std::vector<uint32_t> BitsOf(const std::vector<float>& x) {
-  std::vector<uint32_t> bits;
-  for (const float value : x) bits.push_back(std::bit_cast<uint32_t>(value));
-  return bits;
-}
-
 }  // namespace
+
+optimized::Mamba3ScanCaps ScanCaps(const Variation& how) {
+  return {how.target.value_or(""), how.threads.value_or(0)};
+}
 
 std::vector<OutputSpec> Mamba3ScanTrial::Outputs(const Case& c) {
   const Mamba3ScanProblem& p = c.scan().problem;
@@ -117,14 +71,6 @@ Result<std::unique_ptr<Trial>> Mamba3ScanTrial::Open(
   if (!data.ok()) return data.status();
   return std::unique_ptr<Trial>(
       std::make_unique<Mamba3ScanTrial>(c, std::move(data.value())));
-}
-
-Result<std::unique_ptr<Trial>> Mamba3StepTrial::Open(
-    const Case& c, const MaterialiseOptions& options) {
-  Result<Mamba3ScanData> data = MaterialiseMamba3Scan(c, options);
-  if (!data.ok()) return data.status();
-  return std::unique_ptr<Trial>(
-      std::make_unique<Mamba3StepTrial>(c, std::move(data.value())));
 }
 
 Mamba3ScanTrial::Mamba3ScanTrial(const Case& request, Mamba3ScanData data)
@@ -220,67 +166,6 @@ std::vector<int64_t> Mamba3ScanTrial::Lines(size_t output, int64_t row) const {
   return lines;
 }
 
-void Mamba3ScanTrial::RowOf(const Mamba3ScanProblem& problem,
-                            const Mamba3ScanInputs& inputs, int64_t run,
-                            int64_t head, int64_t first, RowBits* bits) const {
-  const reference::Run& at = runs_[static_cast<size_t>(run)];
-  if (at.first == at.end) return EmptyRow(inputs, run, head, bits);
-  const ScanSlice slice =
-      SliceHead(problem, inputs, at.row, first, at.end, head, run);
-  const Mamba3ScanProblem& p = slice.problem;
-  HeadOutputs out(p);
-  reference::Mamba3Scan(p, slice.inputs, out.View(p));
-  bits->clear();
-  std::vector<uint32_t> y = BitsOf(out.y);
-  if (p.lane == Lane::kBf16) y.assign(out.y16.begin(), out.y16.end());
-  // Of a longer scan only the run itself.
-  const int64_t kept = (at.end - at.first) * p.output_ranks() * p.head_dim;
-  bits->emplace_back(y.end() - kept, y.end());
-  if (data_.problem.angles > 0) {
-    out.theta.resize(static_cast<size_t>(data_.problem.angles));
-    bits->push_back(BitsOf(out.theta));
-  }
-  bits->push_back(BitsOf(out.h));
-  bits->push_back(BitsOf(out.k));
-  bits->push_back(BitsOf(out.v));
-}
-
-// The carry passes through; without one it is zeros.
-void Mamba3ScanTrial::EmptyRow(const Mamba3ScanInputs& inputs, int64_t run,
-                               int64_t head, RowBits* bits) const {
-  const Mamba3ScanProblem& p = data_.problem;
-  const auto& carry = inputs.carry;
-  const auto value = [run](const auto& view, auto... at) {
-    const float x = view.data != nullptr ? view(run, at...) : 0.0f;
-    return x != x ? kCanonicalNaNBits : std::bit_cast<uint32_t>(x);
-  };
-  bits->assign(outputs_.size(), {});
-  auto part = bits->begin() + 1;
-  if (p.angles > 0) {
-    for (int64_t s = 0; s < p.angles; ++s) {
-      part->push_back(value(carry.theta, head, s));
-    }
-    ++part;
-  }
-  for (int64_t c = 0; c < p.head_dim; ++c) {
-    for (int64_t n = 0; n < p.state_dim; ++n) {
-      part[0].push_back(value(carry.h, head, c, n));
-    }
-    part[2].push_back(value(carry.v, head, c));
-  }
-  for (int64_t r = 0; r < p.ranks; ++r) {
-    for (int64_t n = 0; n < p.state_dim; ++n) {
-      part[1].push_back(value(carry.k, r, head, n));
-    }
-  }
-}
-
-void Mamba3ScanTrial::ReferenceRow(int64_t row, RowBits* bits) const {
-  const int64_t heads = data_.problem.heads;
-  const reference::Run& run = runs_[static_cast<size_t>(row / heads)];
-  RowOf(data_.problem, data_.inputs, row / heads, row % heads, run.first, bits);
-}
-
 int64_t Mamba3ScanTrial::RowCost() const {
   const Mamba3ScanProblem& p = data_.problem;
   int64_t longest = 1;
@@ -312,7 +197,7 @@ Status Mamba3ScanTrial::ComputeOptimized(const Variation& how,
                                          Execution* execution) const {
   optimized::Mamba3ScanExecution ran;
   const Status status = optimized::Mamba3Scan(data_.problem, data_.inputs,
-                                              ToCaps(how), outputs, &ran);
+                                              ScanCaps(how), outputs, &ran);
   execution->target = ran.target;
   execution->threads = ran.threads;
   return status;
@@ -383,65 +268,6 @@ std::vector<Variation> Mamba3ScanTrial::OptimizedVariations(
     }
   }
   return variations;
-}
-
-namespace {
-
-// Calls step(slice, outputs) for every token in turn; the exported carry is the
-// carry of the next token.
-template <typename Step>
-Status ChainSteps(const Mamba3ScanData& data, const Mamba3ScanOutputs& outputs,
-                  Step&& step) {
-  const Mamba3ScanProblem& p = data.problem;
-  // Zeros, where no carry is given; broadcast from one element.
-  static constexpr float kZero = 0.0f;
-  Mamba3Carry<const float> carry = data.inputs.carry;
-  if (!p.carry_in) {
-    carry.theta = {&kZero, outputs.carry.theta.shape, {}};
-    carry.h = {&kZero, outputs.carry.h.shape, {}};
-    carry.k = {&kZero, outputs.carry.k.shape, {}};
-    carry.v = {&kZero, outputs.carry.v.shape, {}};
-  }
-  for (int64_t t = 0; t < p.length; ++t) {
-    Mamba3ScanOutputs out = outputs;
-    out.y.data =
-        static_cast<char*>(out.y.data) +
-        t * out.y.strides[1] * static_cast<int64_t>(LaneBytes(out.y.lane));
-    out.y.shape[1] = 1;
-    const ScanSlice slice = SliceStep(p, data.inputs, t, carry);
-    const Status status = step(slice, out);
-    if (!status.ok()) return status;
-    carry = {Const(out.carry.theta), Const(out.carry.h), Const(out.carry.k),
-             Const(out.carry.v)};
-  }
-  return {};
-}
-
-}  // namespace
-
-void Mamba3StepTrial::ComputeByReference(
-    const Mamba3ScanOutputs& outputs) const {
-  const Status done = ChainSteps(
-      data(), outputs,
-      [](const ScanSlice& slice, const Mamba3ScanOutputs& out) -> Status {
-        reference::Mamba3Step(slice.problem, slice.inputs, out);
-        return {};
-      });
-  (void)done;  // the reference refuses nothing
-}
-
-Status Mamba3StepTrial::ComputeOptimized(const Variation& how,
-                                         const Mamba3ScanOutputs& outputs,
-                                         Execution* execution) const {
-  return ChainSteps(data(), outputs,
-                    [&](const ScanSlice& slice, const Mamba3ScanOutputs& out) {
-                      optimized::Mamba3ScanExecution ran;
-                      const Status status = optimized::Mamba3Scan(
-                          slice.problem, slice.inputs, ToCaps(how), out, &ran);
-                      execution->target = ran.target;
-                      execution->threads = ran.threads;
-                      return status;
-                    });
 }
 
 }  // namespace lockstep::verify

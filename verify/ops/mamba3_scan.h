@@ -9,12 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "optimized/mamba3_scan.h"
 #include "reference/contract/mamba3_scan.h"
 #include "reference/runs.h"
 #include "verify/inputs_mamba3_scan.h"
 #include "verify/op.h"
 
 namespace lockstep::verify {
+
+// What the optimized path is to be called with.
+optimized::Mamba3ScanCaps ScanCaps(const Variation& how);
 
 // Outputs: y [b, t * output_ranks, h, p] in the problem's lane, then the carry
 // of every run in f32: carry_theta [run, h, 1, s] if there are angles, carry_h
