@@ -16,31 +16,113 @@
 #include "hwy/highway.h"
 #include "optimized/attention_pairs-inl.h"
 #include "optimized/attention_work.h"
+#include "optimized/simd/elementary-inl.h"
 #include "optimized/simd/registers-inl.h"
+#include "optimized/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWidened(D df, const float* x) {
+  return hn::LoadU(df, x);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWidened(D df, const Bf16* x) {
+  return WidenBf16(df, hn::LoadU(hn::Rebind<uint16_t, D>(), &x->bits));
+}
+
+// Channels of four keys, `out` from the first one's lane on: [dim][panel].
+template <typename T>
+HWY_INLINE void PackFourKeys(const T* first, int64_t next, int64_t dim,
+                             int64_t panel, float* out) {
+  const hn::CappedTag<float, kQuad> df;
+  constexpr auto kStep = static_cast<int64_t>(kQuad);
+  int64_t d = 0;
+  for (; d + kStep <= dim; d += kStep) {
+    const T* x = first + d;
+    StoreTransposed(df, LoadWidened(df, x), LoadWidened(df, x + next),
+                    LoadWidened(df, x + 2 * next),
+                    LoadWidened(df, x + 3 * next), out + d * panel,
+                    static_cast<size_t>(panel));
+  }
+  for (; d < dim; ++d) {
+    for (int64_t r = 0; r < kStep; ++r) {
+      out[d * panel + r] = ToFloat(first[r * next + d]);
+    }
+  }
+}
 
 // k [head_dim][panel] per panel, from k [.., key, head_dim]. Keys beyond the
 // tile are zero: their scores are masked, but must not be read from nowhere.
 template <typename T>
 void PackKeys(const AttentionJob& job, const TensorView<const T, 4>& k,
               int64_t batch, int64_t kv_head, Range keys, float* out) {
+  constexpr auto kStep = static_cast<int64_t>(kQuad);
   const int64_t panel = job.geometry.panel();
   const int64_t dim = job.problem->head_dim;
-  for (int64_t first = 0; first < job.padded_keys; first += panel) {
-    for (int64_t lane = 0; lane < panel; ++lane) {
-      const int64_t key = keys.begin + first + lane;
-      if (key >= keys.end) {
-        for (int64_t d = 0; d < dim; ++d) out[d * panel + lane] = 0.0f;
-        continue;
-      }
-      const T* row = &k(batch, kv_head, key, 0);
+  const int64_t count = keys.end - keys.begin;
+  for (int64_t at = 0; at < job.padded_keys; at += kStep) {
+    float* to = out + at / panel * panel * dim + at % panel;
+    // Beyond the last key it is only looked at, not read from.
+    const T* first =
+        &k(batch, kv_head, keys.begin + std::min(at, count - 1), 0);
+    if (at + kStep <= count && k.strides[3] == 1) {
+      PackFourKeys(first, k.strides[2], dim, panel, to);
+      continue;
+    }
+    for (int64_t r = 0; r < kStep; ++r) {
       for (int64_t d = 0; d < dim; ++d) {
-        out[d * panel + lane] = ToFloat(row[d * k.strides[3]]);
+        to[d * panel + r] =
+            at + r < count ? ToFloat(first[r * k.strides[2] + d * k.strides[3]])
+                           : 0.0f;
       }
     }
-    out += panel * dim;
+  }
+}
+
+// Smallest magnitudes - 1 of f32, lane by lane: zero wraps to the largest
+// number, so that it is never the smallest.
+template <class U>
+struct LeastMagnitude {
+  hn::Vec<U> lanes;
+  uint32_t rest = ~uint32_t{0};
+
+  // Written out: a default initialiser would be compiled without the target.
+  HWY_INLINE LeastMagnitude() : lanes(hn::Set(U(), ~uint32_t{0})) {}
+
+  HWY_INLINE void Add(hn::Vec<U> bits) {
+    const auto magnitude = hn::And(bits, hn::Set(U(), 0x7fffffffu));
+    lanes = hn::Min(lanes, hn::Sub(magnitude, hn::Set(U(), 1u)));
+  }
+  HWY_INLINE void Add(float x) {
+    rest = std::min(rest, (std::bit_cast<uint32_t>(x) & 0x7fffffffu) - 1);
+  }
+  // N9's eV: -126 if subnormal, large if all are zero.
+  HWY_INLINE int Exponent() const {
+    const uint32_t least = std::min(rest, hn::ReduceMin(U(), lanes));
+    if (least == ~uint32_t{0}) return PackedTile().v_exponent;
+    return std::max(static_cast<int>((least + 1) >> 23), 1) - 127;
+  }
+};
+
+// Copies n values of a row, widened.
+template <typename T, class Least>
+HWY_INLINE void PackValueRow(const T* row, int64_t stride, int64_t n,
+                             Least& least, float* out) {
+  const hn::ScalableTag<float> df;
+  const hn::RebindToUnsigned<decltype(df)> du;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(df));
+  int64_t c = 0;
+  for (; stride == 1 && c + lanes <= n; c += lanes) {
+    const auto x = LoadWidened(df, row + c);
+    hn::StoreU(x, df, out + c);
+    least.Add(hn::BitCast(du, x));
+  }
+  for (; c < n; ++c) {
+    out[c] = ToFloat(row[c * stride]);
+    least.Add(out[c]);
   }
 }
 
@@ -51,24 +133,19 @@ int PackValues(const AttentionJob& job, const TensorView<const T, 4>& v,
                int64_t batch, int64_t kv_head, Range keys, float* out) {
   const int64_t panel = job.geometry.panel();
   const int64_t dim = job.problem->value_dim;
-  // Zero wraps to the largest number, so that it is never the smallest.
-  uint32_t smallest = ~uint32_t{0};
+  LeastMagnitude<hn::ScalableTag<uint32_t>> least;
   for (int64_t first = 0; first < job.padded_values; first += panel) {
     const int64_t width = std::min(panel, job.padded_values - first);
-    const int64_t used = std::min(width, dim - first);
     for (int64_t key = 0; key < job.plan->tile_keys; ++key, out += width) {
-      std::fill(out, out + width, 0.0f);
-      if (keys.begin + key >= keys.end) continue;
-      const T* row = &v(batch, kv_head, keys.begin + key, first);
-      for (int64_t c = 0; c < used; ++c) {
-        out[c] = ToFloat(row[c * v.strides[3]]);
-        const uint32_t magnitude = std::bit_cast<uint32_t>(out[c]) & 0x7fffffff;
-        smallest = std::min(smallest, magnitude - 1);
-      }
+      const int64_t used =
+          keys.begin + key < keys.end ? std::min(width, dim - first) : 0;
+      std::fill(out + used, out + width, 0.0f);
+      if (used == 0) continue;
+      PackValueRow(&v(batch, kv_head, keys.begin + key, first), v.strides[3],
+                   used, least, out);
     }
   }
-  if (smallest == ~uint32_t{0}) return PackedTile().v_exponent;
-  return std::max(static_cast<int>((smallest + 1) >> 23), 1) - 127;
+  return least.Exponent();
 }
 
 // Packs one key tile of one kv head; `tile` says where to.

@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/registers-inl.h"
+#include "optimized/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
@@ -31,26 +32,101 @@ inline uint32_t PairOf(const Bf16* row, int64_t stride, int64_t at, int64_t n,
   return upper << 16 | lower;
 }
 
+// Smallest magnitudes - 1 of pairs, per half and lane.
+template <class U>
+struct LeastHalves {
+  using Halves = hn::Repartition<uint16_t, U>;
+  hn::Vec<Halves> lanes;
+
+  // Written out: a default initialiser would be compiled without the target.
+  HWY_INLINE LeastHalves() : lanes(hn::Set(Halves(), uint16_t{0xffff})) {}
+
+  HWY_INLINE void Add(hn::Vec<U> pairs) {
+    const Halves d16;
+    const auto magnitude =
+        hn::And(hn::BitCast(d16, pairs), hn::Set(d16, uint16_t{0x7fff}));
+    lanes = hn::Min(lanes, hn::Sub(magnitude, hn::Set(d16, uint16_t{1})));
+  }
+  void AddTo(Magnitudes* seen) const {
+    HWY_ALIGN uint16_t each[hn::MaxLanes(Halves())];
+    hn::Store(lanes, Halves(), each);
+    for (size_t i = 0; i < hn::Lanes(Halves()); ++i) {
+      // A zero's 0xffff says nothing.
+      if (each[i] < 0x8000) seen->Add(each[i] + 1u);
+    }
+  }
+};
+
+// Whole pairs of channels of four keys, `out` from the first one's lane on:
+// [dim / 2][panel].
+template <class Least>
+HWY_INLINE void PackFourKeyPairs(const Bf16* first, int64_t next, int64_t dim,
+                                 int64_t panel, Least& least, uint32_t* out) {
+  const hn::CappedTag<uint32_t, kQuad> du;
+  const hn::Repartition<uint16_t, decltype(du)> d16;
+  const auto load = [&](const Bf16* x) HWY_ATTR {
+    const auto pairs =
+        hn::RotateRight<16>(hn::BitCast(du, hn::LoadU(d16, &x->bits)));
+    least.Add(pairs);
+    return pairs;
+  };
+  constexpr auto kStep = static_cast<int64_t>(2 * kQuad);
+  for (int64_t d = 0; d + kStep <= dim; d += kStep) {
+    const Bf16* x = first + d;
+    StoreTransposed(du, load(x), load(x + next), load(x + 2 * next),
+                    load(x + 3 * next), out + d / 2 * panel,
+                    static_cast<size_t>(panel));
+  }
+}
+
 // k [head_dim / 2, up][panel] per panel; keys beyond the tile are zero.
 inline Magnitudes PackKeyPairs(const AttentionJob& job, int64_t batch,
                                int64_t kv_head, Range keys, uint32_t* out) {
   const auto k = job.inputs->k.As<Bf16>();
   const int64_t panel = job.geometry.panel();
   const int64_t dim = job.problem->head_dim;
+  const int64_t count = keys.end - keys.begin;
+  constexpr auto kStep = static_cast<int64_t>(kQuad);
   Magnitudes seen;
-  for (int64_t first = 0; first < job.padded_keys; first += panel) {
-    for (int64_t lane = 0; lane < panel; ++lane) {
-      const int64_t key = keys.begin + first + lane;
-      for (int64_t d = 0; d < dim; d += 2) {
-        out[d / 2 * panel + lane] = key < keys.end
-                                        ? PairOf(&k(batch, kv_head, key, 0),
-                                                 k.strides[3], d, dim, &seen)
-                                        : 0u;
+  LeastHalves<hn::CappedTag<uint32_t, kQuad>> least;
+  for (int64_t at = 0; at < job.padded_keys; at += kStep) {
+    uint32_t* to = out + at / panel * panel * job.head_pairs() + at % panel;
+    int64_t done = 0;
+    if (at + kStep <= count && k.strides[3] == 1) {
+      PackFourKeyPairs(&k(batch, kv_head, keys.begin + at, 0), k.strides[2],
+                       dim, panel, least, to);
+      done = dim / 8 * 8;
+    }
+    for (int64_t r = 0; r < kStep; ++r) {
+      for (int64_t d = done; d < dim; d += 2) {
+        to[d / 2 * panel + r] =
+            at + r < count ? PairOf(&k(batch, kv_head, keys.begin + at + r, 0),
+                                    k.strides[3], d, dim, &seen)
+                           : 0u;
       }
     }
-    out += panel * job.head_pairs();
   }
+  least.AddTo(&seen);
   return seen;
+}
+
+// Values of two keys as pairs, `next` elements apart, whole vectors of them;
+// returns how many.
+template <class U>
+HWY_INLINE int64_t PackValuePairRow(const Bf16* row, int64_t next, int64_t n,
+                                    LeastHalves<U>& least, uint32_t* out) {
+  const U du;
+  const hn::Rebind<uint16_t, U> d16;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(du));
+  int64_t c = 0;
+  for (; c + lanes <= n; c += lanes) {
+    const auto upper = hn::PromoteTo(du, hn::LoadU(d16, &row[c].bits));
+    const auto lower = hn::PromoteTo(du, hn::LoadU(d16, &row[c + next].bits));
+    const auto pairs = hn::Or(hn::ShiftLeft<16>(upper), lower);
+    least.Add(pairs);
+    hn::StoreU(pairs, du, out + c);
+  }
+  return c;
 }
 
 // v [key pair][panel] per panel, the last one a vector wide if that is enough.
@@ -60,19 +136,26 @@ inline Magnitudes PackValuePairs(const AttentionJob& job, int64_t batch,
   const int64_t panel = job.geometry.panel();
   const int64_t count = keys.end - keys.begin;
   Magnitudes seen;
+  LeastHalves<hn::ScalableTag<uint32_t>> least;
   for (int64_t first = 0; first < job.padded_values; first += panel) {
     const int64_t width = std::min(panel, job.padded_values - first);
-    const int64_t used = std::min(width, job.problem->value_dim - first);
     for (int64_t key = 0; key < job.plan->tile_keys; key += 2, out += width) {
-      std::fill(out, out + width, 0u);
-      if (key >= count) continue;
+      const int64_t used =
+          key < count ? std::min(width, job.problem->value_dim - first) : 0;
+      std::fill(out + used, out + width, 0u);
+      if (used == 0) continue;
       const Bf16* row = &v(batch, kv_head, keys.begin + key, first);
-      for (int64_t c = 0; c < used; ++c) {
+      int64_t c = 0;
+      if (v.strides[3] == 1 && key + 2 <= count) {
+        c = PackValuePairRow(row, v.strides[2], used, least, out);
+      }
+      for (; c < used; ++c) {
         out[c] =
             PairOf(row + c * v.strides[3], v.strides[2], 0, count - key, &seen);
       }
     }
   }
+  least.AddTo(&seen);
   return seen;
 }
 
