@@ -14,7 +14,7 @@ install(
 
 # Headers are included from the project root ("reference/contract/types.h"), so
 # they keep their folders, below one folder of our own.
-foreach(room IN ITEMS reference optimized verify)
+foreach(room IN ITEMS reference optimized verify fuzz)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${room}")
     install(
       DIRECTORY "${PROJECT_SOURCE_DIR}/${room}"

@@ -63,6 +63,10 @@ std::string DescribeComparison(const OutputSpec& spec,
 std::vector<Variation> ChooseVariations(std::vector<Variation> all,
                                         int64_t work, uint64_t salt);
 
+// `most` of them, spread over the list, others for another salt.
+std::vector<Variation> PickVariations(std::vector<Variation> all, int64_t most,
+                                      uint64_t salt);
+
 struct InvarianceRequest {
   Candidate* candidate = nullptr;
   const CaseRequest* request = nullptr;
@@ -71,6 +75,7 @@ struct InvarianceRequest {
   OutputSet* scratch = nullptr;     // same shape, overwritten
   Reopen reopen;
   uint64_t salt = 0;
+  int64_t most = INT64_MAX;                 // variations
   const std::atomic<bool>* stop = nullptr;  // may be null
 };
 

@@ -285,6 +285,7 @@ void Judgement::CheckInvariance() {
   request.scratch = &second_;
   request.reopen = [this](int64_t shift) { return OpenShifted(shift); };
   request.salt = Salt();
+  request.most = options_.max_variations;
   request.stop = options_.stop;
   JudgeInvariance(request, &result_);
 }

@@ -26,7 +26,9 @@ struct JudgeOptions {
   int threads = 0;           // of the reference; 0: one per core
   bool all_rows = false;     // reference on all rows whatever the cost
   bool invariance = true;    // run variations
-  bool probes = true;        // for profiles that claim no exact bits
+  // Most variations of a case; below their number others from case to case.
+  int64_t max_variations = INT64_MAX;
+  bool probes = true;  // for profiles that claim no exact bits
   bool canaries = true;
   bool require_executed = false;
   const std::atomic<bool>* stop = nullptr;  // may be null

@@ -40,6 +40,9 @@ int Run(int argc, char** argv) {
                                    AddList(&program),   AddEnv(&program),
                                    AddExport(&program), AddSelftest(&program),
                                    AddPlan(&program)};
+  AddSiblings(&program);
+  const int started = StartSibling(argc, argv);
+  if (started >= 0) return started;
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

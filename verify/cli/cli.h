@@ -39,6 +39,12 @@ Verb AddExport(CLI::App* program);
 Verb AddSelftest(CLI::App* program);
 Verb AddPlan(CLI::App* program);
 
+// Verbs of sibling programs: named in the help, started by StartSibling.
+void AddSiblings(CLI::App* program);
+// Becomes the sibling that has the verb, and does not come back. -1 where the
+// verb is none of theirs; an exit code where the program cannot be started.
+int StartSibling(int argc, char** argv);
+
 // "lockstep: message" on stderr; returns `code`.
 int Fail(const std::string& message, int code = kExitUsage);
 

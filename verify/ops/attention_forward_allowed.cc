@@ -111,8 +111,10 @@ class ProbeOfTrial final : public AllowedResults {
   std::vector<ValueSet> expected_;
 };
 
-bool AllFinite(const LaneView& x) {
+// The largest magnitude; infinity where there is a NaN.
+double Largest(const LaneView& x) {
   const auto& n = x.shape;
+  double largest = 0;
   for (int64_t b = 0; b < n[0]; ++b) {
     for (int64_t h = 0; h < n[1]; ++h) {
       for (int64_t i = 0; i < n[2]; ++i) {
@@ -120,12 +122,23 @@ bool AllFinite(const LaneView& x) {
           const float value = x.lane == Lane::kF32
                                   ? x.As<float>()(b, h, i, c)
                                   : ToFloat(x.As<Bf16>()(b, h, i, c));
-          if (!std::isfinite(value)) return false;
+          if (!std::isfinite(value)) return HUGE_VAL;
+          largest = std::max(largest, std::fabs(double{value}));
         }
       }
     }
   }
-  return true;
+  return largest;
+}
+
+// Whether sums of q.k stay far below the number that is added to mask them: a
+// score that does not is not masked by it.
+bool MaskableByAddition(const AttentionForwardProblem& p, const LaneView& q,
+                        const LaneView& k) {
+  const double bound = Largest(q) * Largest(k) *
+                       static_cast<double>(p.head_dim) *
+                       std::max(1.0, std::fabs(p.scale));
+  return bound < 0x1p120;  // FLT_MAX / 256
 }
 
 // Faults that change whole keys: every probe that holds one shows them.
@@ -145,9 +158,18 @@ std::string AttentionForwardTrial::WhyUndeclared(
   if (profile.lane && *profile.lane != p.lane && !weights) {
     return std::string("lane=") + LaneName(p.lane) + " p=" + LaneName(p.p_lane);
   }
-  if (!profile.masked_nan_safe &&
-      !(AllFinite(data_.inputs.k) && AllFinite(data_.inputs.v))) {
+  // Kernels of this kind take the maximum of scores without their scale.
+  if (!profile.exact && profile.shift == Shift::kFma && !p.softcap &&
+      profile.scale_at == ScaleAt::kExponent && !(p.scale > 0)) {
+    return "a scale that is not positive (shift = fma, scale_at = exponent)";
+  }
+  if (!profile.masked_nan_safe && !(std::isfinite(Largest(data_.inputs.k)) &&
+                                    std::isfinite(Largest(data_.inputs.v)))) {
     return "NaN or infinity in k or v (masked_nan_safe = false)";
+  }
+  if (profile.mask == MaskApplication::kAddFinite &&
+      !MaskableByAddition(p, data_.inputs.q, data_.inputs.k)) {
+    return "scores that may reach what masks them (mask = add_finite)";
   }
   return "";
 }

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "reference/attention_forward.h"
+#include "verify/domain/domain.h"
 #include "verify/emulator/attention_forward.h"
 #include "verify/ops/attention_forward.h"
 #include "verify/selftest/scene.h"
-#include "verify/small_case.h"
 #include "verify/zoo.h"
 
 namespace lockstep::verify {
@@ -229,9 +229,8 @@ void TryZooProbe(const Case& c, const AttentionVariant& variant, uint64_t seed,
 
 void TryZooCase(const AttentionVariant& variant, uint64_t seed,
                 SelftestResult* result) {
-  const Result<Case> c = ParseCase(SmallCaseLine(seed, variant.numeric.lane));
-  if (!c.ok()) return;
-  Result<Scene> scene = OpenScene(c.value());
+  const Case c = SmallCase(seed, variant.numeric.lane);
+  Result<Scene> scene = OpenScene(c);
   if (!scene.ok()) return;
   AttentionEmulator emulator(variant);
   const Result<Buffers> out = Emulate(scene.value(), &emulator);
@@ -239,7 +238,7 @@ void TryZooCase(const AttentionVariant& variant, uint64_t seed,
   EnvelopeVerdict verdict =
       JudgeByEnvelope(scene.value(), variant.numeric, out.value(), nullptr);
   if (variant.numeric.exact) {
-    Result<Buffers> want = AllocateOutputs(c->attention_forward(), 0);
+    Result<Buffers> want = AllocateOutputs(c.attention_forward(), 0);
     if (!want.ok()) return;
     reference::AttentionForward(scene->data.problem, scene->data.inputs,
                                 want->view());
@@ -249,14 +248,13 @@ void TryZooCase(const AttentionVariant& variant, uint64_t seed,
       verdict.what += " bits differ";
     }
   }
-  TryZooProbe(c.value(), variant, seed, &verdict, result);
+  TryZooProbe(c, variant, seed, &verdict, result);
   ++result->zoo_cases;
   result->statistics_false_alarms += verdict.unlikely;
   if (!verdict.outside) return;
   ++result->proof_false_alarms;
   if (result->alarms.size() < 20) {
-    result->alarms.push_back(
-        {variant.name(), MinimalLine(c.value()), verdict.what});
+    result->alarms.push_back({variant.name(), MinimalLine(c), verdict.what});
   }
 }
 

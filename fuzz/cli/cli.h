@@ -1,0 +1,21 @@
+// The program lockstep-fuzz: what `lockstep fuzz`, `shrink`, `campaign` and
+// `corpus` start.
+#ifndef LOCKSTEP_FUZZ_CLI_CLI_H_
+#define LOCKSTEP_FUZZ_CLI_CLI_H_
+
+#include "verify/cli/cli.h"
+
+namespace lockstep::fuzz::cli {
+
+using verify::cli::Verb;
+
+// Parses the command line, runs the verb, returns the exit code. Nothing
+// escapes it: foreign exceptions end here.
+int Main(int argc, char** argv);
+
+Verb AddFuzz(CLI::App* program);
+Verb AddShrink(CLI::App* program);
+
+}  // namespace lockstep::fuzz::cli
+
+#endif  // LOCKSTEP_FUZZ_CLI_CLI_H_

@@ -1,0 +1,186 @@
+// lockstep fuzz
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include "fuzz/cli/cli.h"
+#include "fuzz/run.h"
+#include "fuzz/text.h"
+#include "verify/self_check.h"
+
+namespace lockstep::fuzz::cli {
+namespace {
+
+using verify::cli::Fail;
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  lockstep fuzz --budget 60s\n"
+    "  lockstep fuzz attention_forward --candidate mutant:attn.causal_strict\n"
+    "  lockstep fuzz --candidate variant:flash --budget 10000cases --seed 7\n\n"
+    "Exit codes: 0 nothing found, 1 found, 3 the candidate broke, 5 nothing\n"
+    "proved, 130 interrupted before anything was found (docs/verdicts.md).";
+
+struct Arguments {
+  std::string op = "attention_forward";
+  std::string candidate = "builtin:optimized,threads=1";
+  std::string profile;
+  std::string budget = "60s";
+  std::string seed = "0";
+  std::string json;
+  std::string fail_on;
+  std::vector<int64_t> tile;
+  int64_t findings = 1;
+  int64_t plans = 2;
+  double shrink = 60;
+};
+
+// A line on the terminal that is written over; nothing in a pipe.
+class Screen : public Observer {
+ public:
+  Screen(const Arguments& arguments, const verify::Budget& budget)
+      : to_stdout_(arguments.json == "-"), budget_(budget) {}
+
+  Status OnCase(const Tried&, const Report& report) override {
+    if (!terminal_) return {};
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::milliseconds(100)) return {};
+    last_ = now;
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    std::cerr << "\r\x1b[K" << ProgressText(report, seconds, budget_)
+              << std::flush;
+    return {};
+  }
+
+  void OnFault(const Fault& fault) override {
+    Clear();
+    Text() << FaultText(fault) << std::flush;
+    Emit(FaultEvent(fault));
+  }
+
+  void Summary(const Report& report, const verify::Domain& domain,
+               int exit_code) {
+    Clear();
+    Text() << SummaryText(report, domain, exit_code) << std::flush;
+    Emit(SummaryEvent(report, domain, exit_code));
+  }
+
+  const std::string& events() const { return events_; }
+
+ private:
+  // Where stdout belongs to a program, people read stderr.
+  std::ostream& Text() { return to_stdout_ ? std::cerr : std::cout; }
+  void Clear() {
+    if (terminal_) std::cerr << "\r\x1b[K" << std::flush;
+  }
+  void Emit(const std::string& line) {
+    events_ += line;
+    if (to_stdout_) std::cout << line << std::flush;
+  }
+
+  const bool to_stdout_;
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  const verify::Budget budget_;
+  std::string events_;
+  const std::chrono::steady_clock::time_point start_ =
+      std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_;
+};
+
+Status Resolve(const Arguments& a, Plan* plan, Target* target) {
+  const Result<const verify::Domain*> domain = verify::FindDomain(a.op);
+  if (!domain.ok()) return domain.status();
+  plan->domain = domain.value();
+  const Result<verify::Budget> budget = verify::ParseBudget(a.budget);
+  if (!budget.ok()) return budget.status();
+  plan->budget = budget.value();
+  const Result<uint64_t> seed = verify::cli::ParseSeed(a.seed);
+  if (!seed.ok()) return seed.status();
+  plan->seed = seed.value();
+  plan->max_signatures = a.findings;
+  plan->shrink_seconds = a.shrink;
+  Result<Target> opened = Target::Open(a.candidate, a.profile);
+  if (!opened.ok()) return opened.status();
+  *target = std::move(opened.value());
+  target->variations = a.plans - 1;
+  target->suspicious = a.fail_on == "suspicious";
+  plan->draw.lane = target->lane;
+  if (a.tile.size() == 2) {
+    plan->draw.tile_q = a.tile[0];
+    plan->draw.tile_kv = a.tile[1];
+  }
+  return {};
+}
+
+int RunVerb(const Arguments& a) {
+  Plan plan;
+  Target target;
+  const Status status = Resolve(a, &plan, &target);
+  if (!status.ok()) return Fail(status.message());
+  if (!a.json.empty()) {
+    const Status writable = verify::cli::CheckDeliverable(a.json);
+    if (!writable.ok()) return Fail(writable.message());
+  }
+  const Status sound = verify::SelfCheck();
+  if (!sound.ok()) {
+    return Fail("self-check failed: " + sound.message(), verify::kExitSelf);
+  }
+  target.stop = verify::cli::WatchInterrupt();
+  Screen screen(a, plan.budget);
+  const Result<Report> report = RunPlan(plan, target, &screen);
+  if (!report.ok()) return Fail(report.message());
+  const int exit_code = ExitCode(report.value(), target);
+  screen.Summary(report.value(), *plan.domain, exit_code);
+  if (a.json.empty() || a.json == "-") return exit_code;
+  const Status delivered = verify::cli::Deliver(a.json, screen.events());
+  if (delivered.ok()) return exit_code;
+  return Fail(delivered.message(),
+              exit_code == verify::kExitPass ? verify::kExitUsage : exit_code);
+}
+
+}  // namespace
+
+Verb AddFuzz(CLI::App* program) {
+  CLI::App* app = program->add_subcommand(
+      "fuzz", "Draw cases until one fails, and shrink it");
+  app->footer(kFooter);
+  auto a = std::make_shared<Arguments>();
+  app->add_option("OP", a->op, "What to draw (default attention_forward)");
+  app->add_option("--candidate", a->candidate,
+                  "What is judged (default builtin:optimized,threads=1)")
+      ->type_name("SPEC");
+  app->add_option("--profile", a->profile,
+                  "Numeric contract the candidate claims")
+      ->type_name("NAME|FILE");
+  app->add_option("--budget", a->budget,
+                  "Stop after 60s, 5m, 2h or 1000cases (default 60s)")
+      ->type_name("BUDGET");
+  app->add_option("--seed", a->seed, "Of the campaign (default 0)")
+      ->type_name("N");
+  app->add_option("--findings", a->findings,
+                  "Stop at so many different findings; 0: go on (default 1)")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--plans", a->plans,
+                  "Ways to run each case, the first included (default 2)")
+      ->check(CLI::Range(1, 100));
+  app->add_option("--tile", a->tile,
+                  "Edges that lengths gather around: queries, keys "
+                  "(default 4 4)")
+      ->expected(2)
+      ->check(CLI::Range(1, 4096));
+  app->add_option("--shrink", a->shrink,
+                  "Seconds to shrink a finding; 0: as found (default 60)")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--fail-on", a->fail_on,
+                  "'suspicious': a suspicion is a finding")
+      ->check(CLI::IsMember({"suspicious"}));
+  app->add_option("--json", a->json, "Findings and summary as NDJSON")
+      ->type_name("FILE|-");
+  return {app, [a] { return RunVerb(*a); }};
+}
+
+}  // namespace lockstep::fuzz::cli

@@ -1,0 +1,72 @@
+// lockstep shrink
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "fuzz/cli/cli.h"
+#include "fuzz/shrink.h"
+#include "fuzz/text.h"
+
+namespace lockstep::fuzz::cli {
+namespace {
+
+using verify::cli::Fail;
+
+constexpr const char* kFooter =
+    "Example:\n"
+    "  lockstep shrink 'attention_forward sq=37 skv=129 d=8 mask=causal'\n"
+    "      --candidate mutant:attn.causal_strict\n\n"
+    "Exit codes: those of the case's verdict; 5 if it does not fail.";
+
+struct Arguments {
+  std::string line;
+  std::string candidate = "builtin:optimized";
+  std::string profile;
+  double seconds = 60;
+};
+
+int RunVerb(const Arguments& a) {
+  const Result<std::vector<verify::Job>> jobs = verify::JobsFromLines({a.line});
+  if (!jobs.ok()) return Fail(jobs.message());
+  const std::vector<verify::Case>& sequence = jobs.value()[0].sequence;
+  const Result<const verify::Domain*> domain =
+      verify::FindDomain(verify::OpName(sequence[0]));
+  if (!domain.ok()) return Fail(domain.message());
+  Result<Target> target = Target::Open(a.candidate, a.profile);
+  if (!target.ok()) return Fail(target.message());
+  target->stop = verify::cli::WatchInterrupt();
+  Fault fault;
+  fault.line = verify::MinimalLine(sequence);
+  const Outcome outcome = TryCase(sequence, target.value(), 2);
+  if (!outcome.Found()) {
+    return Fail("nothing to shrink: the verdict is " +
+                    std::string(verify::VerdictName(outcome.verdict)),
+                verify::kExitVacuous);
+  }
+  fault.shrunk =
+      Shrink(*domain.value(), sequence, outcome, target.value(), a.seconds);
+  std::cout << FaultText(fault);
+  return outcome.verdict == verify::Verdict::kError ? verify::kExitCandidate
+                                                    : verify::kExitFail;
+}
+
+}  // namespace
+
+Verb AddShrink(CLI::App* program) {
+  CLI::App* app = program->add_subcommand(
+      "shrink", "Make a failing case as small as it will go");
+  app->footer(kFooter);
+  auto a = std::make_shared<Arguments>();
+  app->add_option("CASE", a->line, "Case line, quoted")->required();
+  app->add_option("--candidate", a->candidate,
+                  "What fails on it (default builtin:optimized)")
+      ->type_name("SPEC");
+  app->add_option("--profile", a->profile,
+                  "Numeric contract the candidate claims")
+      ->type_name("NAME|FILE");
+  app->add_option("--seconds", a->seconds, "To spend (default 60)")
+      ->check(CLI::PositiveNumber);
+  return {app, [a] { return RunVerb(*a); }};
+}
+
+}  // namespace lockstep::fuzz::cli

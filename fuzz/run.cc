@@ -1,0 +1,169 @@
+#include "fuzz/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace lockstep::fuzz {
+namespace {
+
+using verify::Case;
+using verify::Verdict;
+using Clock = std::chrono::steady_clock;
+
+class Loop {
+ public:
+  Loop(const Plan& plan, const Target& target, Observer* observer)
+      : plan_(plan), target_(target), observer_(observer) {
+    report_.features.resize(plan.domain->features().size());
+  }
+
+  Status Run() {
+    Status status = Corpus();
+    if (status.ok()) status = Drawn();
+    report_.seconds = Seconds();
+    report_.judging_seconds = report_.seconds - shrinking_;
+    return status;
+  }
+  Report Take() { return std::move(report_); }
+
+ private:
+  double Seconds() const {
+    return std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+  bool Stopped() {
+    const bool stop = target_.stop != nullptr && *target_.stop;
+    report_.interrupted = report_.interrupted || stop;
+    const bool enough =
+        plan_.max_signatures > 0 &&
+        static_cast<int64_t>(report_.faults.size()) >= plan_.max_signatures;
+    const auto& seconds = plan_.budget.seconds;
+    return stop || enough || (seconds && Seconds() >= *seconds);
+  }
+
+  void CountFeatures(const std::vector<Case>& sequence) {
+    verify::FeatureSet features;
+    for (const Case& call : sequence) {
+      features.Add(plan_.domain->features_of(call));
+    }
+    for (size_t n = 0; n < features.has.size(); ++n) {
+      report_.features[n] += features.has[n] ? 1 : 0;
+    }
+  }
+
+  Status Corpus() {
+    uint64_t place = 0;
+    for (const std::vector<Case>& sequence : plan_.corpus) {
+      if (Stopped()) return {};
+      const Status status = One(place++, false, sequence);
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status Drawn() {
+    const auto step = static_cast<uint64_t>(plan_.shard.count);
+    const auto& most = plan_.budget.cases;
+    for (auto index = static_cast<uint64_t>(plan_.shard.index);
+         !most || index < static_cast<uint64_t>(*most); index += step) {
+      if (Stopped()) return {};
+      const std::vector<Case> sequence =
+          verify::DrawCase(*plan_.domain, plan_.draw, plan_.seed, index);
+      if (plan_.done.contains(index)) {
+        CountFeatures(sequence);
+        continue;
+      }
+      const Status status = One(index, true, sequence);
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status One(uint64_t index, bool drawn, const std::vector<Case>& sequence) {
+    const Outcome outcome =
+        TryCase(sequence, target_, static_cast<int64_t>(index) + 1);
+    // Interrupted inside a case: what it says is not the whole truth.
+    if (Stopped() && report_.interrupted && !outcome.Found()) return {};
+    CountFeatures(sequence);
+    report_.counts.Add(outcome);
+    const bool known = std::any_of(
+        report_.faults.begin(), report_.faults.end(), [&](const Fault& fault) {
+          return fault.shrunk.outcome.signature == outcome.signature;
+        });
+    const Status status =
+        observer_->OnCase({index, drawn, &sequence, &outcome}, report_);
+    if (!status.ok()) return status;
+    if (outcome.Found() && !known) NewFault(index, drawn, sequence, outcome);
+    return {};
+  }
+
+  void NewFault(uint64_t index, bool drawn, const std::vector<Case>& sequence,
+                const Outcome& outcome) {
+    Fault fault;
+    fault.index = index;
+    fault.drawn = drawn;
+    fault.line = verify::MinimalLine(sequence);
+    fault.seconds = Seconds() - shrinking_;
+    fault.shrunk =
+        Shrink(*plan_.domain, sequence, outcome, target_, plan_.shrink_seconds);
+    shrinking_ += fault.shrunk.seconds;
+    observer_->OnFault(fault);
+    report_.faults.push_back(std::move(fault));
+  }
+
+  const Plan& plan_;
+  const Target& target_;
+  Observer* observer_;
+  Report report_;
+  double shrinking_ = 0;
+  const Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+void Counts::Add(const Outcome& outcome) {
+  ++cases;
+  int64_t* of[] = {&pass, &fail, &suspicious, &untrusted, &skipped, &error};
+  static_assert(static_cast<size_t>(Verdict::kError) + 1 == std::size(of));
+  ++*of[static_cast<size_t>(outcome.verdict)];
+  unsupported += outcome.unsupported ? 1 : 0;
+  self_errors += outcome.self_error ? 1 : 0;
+  canaries += outcome.canaries;
+  canaries_missed += outcome.canaries_missed;
+  found += outcome.Found() ? 1 : 0;
+}
+
+std::vector<std::string> Report::Missing(const verify::Domain& domain) const {
+  std::vector<std::string> missing;
+  const auto names = domain.features();
+  for (size_t n = 0; n < features.size(); ++n) {
+    if (features[n] == 0) missing.emplace_back(names[n]);
+  }
+  return missing;
+}
+
+Result<Report> RunPlan(const Plan& plan, const Target& target,
+                       Observer* observer) {
+  Loop loop(plan, target, observer);
+  const Status status = loop.Run();
+  if (!status.ok()) return status;
+  return loop.Take();
+}
+
+int ExitCode(const Report& report, const Target& target) {
+  const Counts& n = report.counts;
+  if (n.self_errors > 0) return verify::kExitSelf;
+  if (n.error > 0) return verify::kExitCandidate;
+  if (n.fail > 0) return verify::kExitFail;
+  if (report.interrupted) return verify::kExitInterrupted;
+  if (n.cases == n.skipped) {
+    const bool unsupported = n.skipped > 0 && n.skipped == n.unsupported;
+    return unsupported ? verify::kExitUnsupported : verify::kExitVacuous;
+  }
+  const bool proves = n.pass + n.suspicious > 0;
+  if (!proves || n.canaries_missed > 0) return verify::kExitVacuous;
+  if (n.suspicious > 0 && target.suspicious) return verify::kExitSuspicious;
+  return verify::kExitPass;
+}
+
+}  // namespace lockstep::fuzz

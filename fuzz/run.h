@@ -1,0 +1,100 @@
+// The loop: draws, tries, counts, shrinks what fails.
+#ifndef LOCKSTEP_FUZZ_RUN_H_
+#define LOCKSTEP_FUZZ_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "fuzz/shrink.h"
+#include "fuzz/trial.h"
+#include "verify/case.h"
+#include "verify/domain/domain.h"
+#include "verify/run.h"
+
+namespace lockstep::fuzz {
+
+// Which cases, in which order.
+struct Plan {
+  const verify::Domain* domain = nullptr;
+  verify::DomainOptions draw;
+  uint64_t seed = 0;
+  verify::Shard shard;    // indices i, i + N, i + 2N, ...
+  verify::Budget budget;  // of this call; `cases` bounds indices, all shards
+  // Indices judged before: left out, their features counted.
+  std::unordered_set<uint64_t> done;
+  // Judged before any case is drawn.
+  std::vector<std::vector<verify::Case>> corpus;
+  int64_t max_signatures = 0;  // stop at so many; 0: go on
+  double shrink_seconds = 60;  // each; 0: do not shrink
+};
+
+// One case as decided. `drawn` is false for a line of the corpus, whose index
+// is its place there.
+struct Tried {
+  uint64_t index = 0;
+  bool drawn = true;
+  const std::vector<verify::Case>* sequence = nullptr;
+  const Outcome* outcome = nullptr;
+};
+
+// The first case of a signature, as found and as shrunk.
+struct Fault {
+  uint64_t index = 0;
+  bool drawn = true;
+  std::string line;
+  Shrunk shrunk;
+  double seconds = 0;  // from the start to the find
+};
+
+struct Counts {
+  int64_t cases = 0;
+  int64_t pass = 0;
+  int64_t fail = 0;
+  int64_t suspicious = 0;
+  int64_t untrusted = 0;
+  int64_t skipped = 0;
+  int64_t error = 0;
+  int64_t unsupported = 0;  // part of skipped
+  int64_t self_errors = 0;  // part of error
+  int64_t canaries = 0;
+  int64_t canaries_missed = 0;
+  int64_t found = 0;  // cases with a signature
+
+  void Add(const Outcome& outcome);
+};
+
+struct Report {
+  Counts counts;
+  std::vector<Fault> faults;  // one per signature, in the order found
+  // Cases with feature n, by the domain's list.
+  std::vector<int64_t> features;
+  double seconds = 0;
+  double judging_seconds = 0;  // shrinking left out
+  bool interrupted = false;
+
+  // Names of the features no case had.
+  std::vector<std::string> Missing(const verify::Domain& domain) const;
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // Errors end the run.
+  virtual Status OnCase(const Tried& tried, const Report& report) = 0;
+  virtual void OnFault(const Fault& fault) = 0;
+};
+
+// Errors: the observer's.
+Result<Report> RunPlan(const Plan& plan, const Target& target,
+                       Observer* observer);
+
+// Precedence 6, 3, 1, 130, 77, 5, 4, 0 (docs/verdicts.md). Untrusted cases are
+// counted, not held against a run: cases are drawn blindly, and only a run that
+// proves nothing at all, or misses a canary, is vacuous.
+int ExitCode(const Report& report, const Target& target);
+
+}  // namespace lockstep::fuzz
+
+#endif  // LOCKSTEP_FUZZ_RUN_H_

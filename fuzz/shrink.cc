@@ -1,0 +1,96 @@
+#include "fuzz/shrink.h"
+
+#include <chrono>
+#include <set>
+#include <utility>
+
+namespace lockstep::fuzz {
+namespace {
+
+using verify::Case;
+using Sequence = std::vector<Case>;
+
+class Shrinker {
+ public:
+  Shrinker(const verify::Domain& domain, const Target& target, double seconds,
+           Shrunk* shrunk)
+      : domain_(domain),
+        target_(target),
+        seconds_(seconds),
+        shrunk_(shrunk),
+        signature_(shrunk->outcome.signature) {}
+
+  void Run() {
+    while (!TimeIsUp() && Step()) {
+    }
+    shrunk_->seconds = Seconds();
+    shrunk_->finished = !TimeIsUp();
+  }
+
+ private:
+  double Seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         start_)
+        .count();
+  }
+  bool TimeIsUp() const {
+    return Seconds() >= seconds_ || (target_.stop != nullptr && *target_.stop);
+  }
+
+  // Whether the sequence fails alike; it is the current one then.
+  bool Take(const Sequence& sequence) {
+    if (TimeIsUp()) return false;
+    if (!seen_.insert(verify::MinimalLine(sequence)).second) return false;
+    ++shrunk_->tried;
+    Outcome outcome = TryCase(sequence, target_, 2);
+    if (outcome.signature != signature_) return false;
+    ++shrunk_->steps;
+    shrunk_->sequence = sequence;
+    shrunk_->outcome = std::move(outcome);
+    return true;
+  }
+
+  bool FewerCalls() {
+    const Sequence& now = shrunk_->sequence;
+    if (now.size() == 1) return false;
+    for (size_t n = 0; n < now.size(); ++n) {
+      Sequence fewer = now;
+      fewer.erase(fewer.begin() + static_cast<int64_t>(n));
+      if (Take(fewer)) return true;
+    }
+    return false;
+  }
+
+  bool Step() {
+    if (FewerCalls()) return true;
+    for (size_t call = 0; call < shrunk_->sequence.size(); ++call) {
+      for (const Sequence& smaller : domain_.reduce(shrunk_->sequence, call)) {
+        if (Take(smaller)) return true;
+      }
+    }
+    return false;
+  }
+
+  const verify::Domain& domain_;
+  const Target& target_;
+  const double seconds_;
+  Shrunk* shrunk_;
+  const std::string signature_;
+  std::set<std::string> seen_;
+  const std::chrono::steady_clock::time_point start_ =
+      std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Shrunk Shrink(const verify::Domain& domain,
+              const std::vector<verify::Case>& sequence, const Outcome& outcome,
+              const Target& target, double seconds) {
+  Shrunk shrunk;
+  shrunk.sequence = sequence;
+  shrunk.outcome = outcome;
+  Shrinker(domain, target, seconds, &shrunk).Run();
+  return shrunk;
+}
+
+}  // namespace lockstep::fuzz

@@ -1,0 +1,34 @@
+// From a case that fails to the smallest one found that fails alike.
+#ifndef LOCKSTEP_FUZZ_SHRINK_H_
+#define LOCKSTEP_FUZZ_SHRINK_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fuzz/trial.h"
+#include "verify/case.h"
+#include "verify/domain/domain.h"
+
+namespace lockstep::fuzz {
+
+struct Shrunk {
+  std::vector<verify::Case> sequence;
+  Outcome outcome;    // of that sequence
+  int64_t tried = 0;  // sequences judged
+  int64_t steps = 0;  // of them smaller and alike
+  double seconds = 0;
+  bool finished = true;  // false: time was up, or stop
+};
+
+// Greedy: the first simpler sequence with the same signature is taken, until
+// none has it or `seconds` are over. `outcome` is that of `sequence`.
+//   Requires: outcome.Found(), the domain is that of the sequence's op.
+Shrunk Shrink(const verify::Domain& domain,
+              const std::vector<verify::Case>& sequence, const Outcome& outcome,
+              const Target& target, double seconds);
+
+}  // namespace lockstep::fuzz
+
+#endif  // LOCKSTEP_FUZZ_SHRINK_H_

@@ -1,0 +1,161 @@
+#include "fuzz/text.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "verify/json_text.h"
+
+namespace lockstep::fuzz {
+namespace {
+
+std::string Fixed(double x, int digits) {
+  char text[48];
+  std::snprintf(text, sizeof(text), "%.*f", digits, x);
+  return text;
+}
+
+std::string Count(int64_t n, const std::string& noun) {
+  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+}
+
+double Rate(const Report& report) {
+  return report.judging_seconds > 0
+             ? static_cast<double>(report.counts.cases) / report.judging_seconds
+             : 0;
+}
+
+void AddCount(int64_t n, const char* name, std::string* text) {
+  if (n == 0) return;
+  if (!text->empty()) *text += ", ";
+  *text += std::to_string(n) + " " + name;
+}
+
+}  // namespace
+
+std::string FaultText(const Fault& fault) {
+  const Shrunk& shrunk = fault.shrunk;
+  std::string text = "FOUND " + shrunk.outcome.signature + " by " +
+                     (fault.drawn ? "case " : "corpus line ") +
+                     std::to_string(fault.index) + " after " +
+                     Fixed(fault.seconds, 2) + " s\n";
+  text += "      found:  " + fault.line + "\n";
+  if (shrunk.tried > 0) {
+    text += "      shrunk: " + verify::MinimalLine(shrunk.sequence) + "\n" +
+            "              " + Count(shrunk.steps, "step") + ", " +
+            Count(shrunk.tried, "case") + " tried, " +
+            Fixed(shrunk.seconds, 2) + " s" +
+            (shrunk.finished ? "" : "; time was up before it was smallest") +
+            "\n";
+  }
+  return text + "      " + shrunk.outcome.message +
+         "\n      replay: " + shrunk.outcome.replay + "\n";
+}
+
+std::string SummaryText(const Report& report, const verify::Domain& domain,
+                        int exit_code) {
+  const Counts& n = report.counts;
+  std::string counts;
+  AddCount(n.pass, "pass", &counts);
+  AddCount(n.fail, "fail", &counts);
+  AddCount(n.suspicious, "suspicious", &counts);
+  AddCount(n.untrusted, "untrusted", &counts);
+  AddCount(n.skipped, "skipped", &counts);
+  AddCount(n.error, "error", &counts);
+  std::string text;
+  const std::vector<std::string> missing = report.Missing(domain);
+  const auto all = static_cast<int64_t>(report.features.size());
+  const auto met = all - static_cast<int64_t>(missing.size());
+  text += "features  " + std::to_string(met) + " of " + std::to_string(all) +
+          " met";
+  if (!missing.empty()) {
+    text += "; never produced:";
+    for (const std::string& name : missing) text += " " + name;
+  }
+  text += "\n";
+  if (n.canaries > 0) {
+    text += "canaries  " + std::to_string(n.canaries - n.canaries_missed) +
+            " of " + Count(n.canaries, "known-bad kernel") + " caught\n";
+  }
+  text += Count(n.cases, "case") + (counts.empty() ? "" : ": " + counts) +
+          "; " + Count(static_cast<int64_t>(report.faults.size()), "finding") +
+          "; " + Fixed(report.seconds, 2) + " s";
+  if (n.cases > 0) text += ", " + Fixed(Rate(report), 0) + " cases/s";
+  if (report.interrupted) text += "; interrupted";
+  if (exit_code != 0) text += "; exit " + std::to_string(exit_code);
+  return text + "\n";
+}
+
+std::string ProgressText(const Report& report, double elapsed,
+                         const verify::Budget& budget) {
+  const auto cases = static_cast<double>(report.counts.cases);
+  const double rate = elapsed > 0 ? cases / elapsed : 0;
+  double left = -1;
+  if (budget.seconds) left = std::max(0.0, *budget.seconds - elapsed);
+  if (budget.cases && rate > 0) {
+    left = std::max(0.0, (static_cast<double>(*budget.cases) - cases) / rate);
+  }
+  std::string text =
+      Count(report.counts.cases, "case") + ", " + Fixed(rate, 0) + "/s";
+  if (left >= 0) text += ", " + Fixed(left, 0) + " s left";
+  return text + ", " +
+         Count(static_cast<int64_t>(report.faults.size()), "finding");
+}
+
+std::string FaultEvent(const Fault& fault) {
+  const Shrunk& shrunk = fault.shrunk;
+  verify::Json json;
+  json["kind"] = "finding";
+  json["signature"] = shrunk.outcome.signature;
+  json["verdict"] = verify::VerdictName(shrunk.outcome.verdict);
+  json["from"] = fault.drawn ? "generator" : "corpus";
+  json["index"] = fault.index;
+  json["found"] = fault.line;
+  json["case"] = verify::MinimalLine(shrunk.sequence);
+  json["canonical"] = verify::CanonicalLine(shrunk.sequence);
+  json["replay"] = shrunk.outcome.replay;
+  json["message"] = shrunk.outcome.message;
+  json["shrink_steps"] = shrunk.steps;
+  json["shrink_cases"] = shrunk.tried;
+  json["shrink_seconds"] = shrunk.seconds;
+  json["shrink_finished"] = shrunk.finished;
+  json["found_seconds"] = fault.seconds;
+  return verify::DumpJson(json, -1) + "\n";
+}
+
+std::string SummaryEvent(const Report& report, const verify::Domain& domain,
+                         int exit_code) {
+  const Counts& n = report.counts;
+  verify::Json json;
+  json["kind"] = "summary";
+  json["schema"] = 1;
+  json["op"] = domain.op;
+  json["generator"] = verify::kDomainVersion;
+  json["cases"] = n.cases;
+  json["cases_per_second"] = Rate(report);
+  json["pass"] = n.pass;
+  json["fail"] = n.fail;
+  json["suspicious"] = n.suspicious;
+  json["untrusted"] = n.untrusted;
+  json["skipped"] = n.skipped;
+  json["error"] = n.error;
+  json["findings"] = report.faults.size();
+  if (report.faults.empty()) {
+    json["first_finding_s"] = nullptr;
+  } else {
+    json["first_finding_s"] = report.faults[0].seconds;
+  }
+  json["features_missing"] = report.Missing(domain);
+  verify::Json features = verify::Json::object();
+  for (size_t f = 0; f < report.features.size(); ++f) {
+    features[domain.features()[f]] = report.features[f];
+  }
+  json["features"] = features;
+  json["canaries"] = n.canaries;
+  json["canaries_caught"] = n.canaries - n.canaries_missed;
+  json["seconds"] = report.seconds;
+  json["interrupted"] = report.interrupted;
+  json["exit"] = exit_code;
+  return verify::DumpJson(json, -1) + "\n";
+}
+
+}  // namespace lockstep::fuzz

@@ -1,0 +1,145 @@
+#include "fuzz/trial.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "verify/candidate/candidate.h"
+#include "verify/judge.h"
+#include "verify/power.h"
+
+namespace lockstep::fuzz {
+namespace {
+
+using verify::CaseResult;
+using verify::Finding;
+using verify::Tier;
+using verify::Verdict;
+
+// From harmless to grave.
+int Gravity(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kSkipped:
+      return 0;
+    case Verdict::kUntrusted:
+      return 1;
+    case Verdict::kPass:
+      return 2;
+    case Verdict::kSuspicious:
+      return 3;
+    case Verdict::kFail:
+      return 4;
+    case Verdict::kError:
+      return 5;
+  }
+  return 5;
+}
+
+// The finding that a verdict rests on.
+const Finding* Telling(const CaseResult& result, bool suspicious) {
+  const bool bad = result.verdict == Verdict::kFail ||
+                   result.verdict == Verdict::kError ||
+                   (suspicious && result.verdict == Verdict::kSuspicious);
+  if (!bad) return nullptr;
+  for (const Finding& finding : result.findings) {
+    // A fail rests on proof, whatever suspicion stands before it.
+    if (result.verdict != Verdict::kSuspicious &&
+        (finding.tier == Tier::kCalibrated || finding.tier == Tier::kPower)) {
+      continue;
+    }
+    return &finding;
+  }
+  return nullptr;
+}
+
+void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
+  if (Gravity(result.verdict) >= Gravity(outcome->verdict)) {
+    outcome->verdict = result.verdict;
+  }
+  outcome->seconds += result.seconds;
+  outcome->inputs = result.input_digest;
+  outcome->outputs.clear();
+  for (const std::string& digest : result.output_digests) {
+    outcome->outputs += (outcome->outputs.empty() ? "" : " ") + digest;
+  }
+  outcome->unsupported = result.skip == verify::Skip::kUnsupported;
+  for (const Finding& finding : result.findings) {
+    outcome->self_error = outcome->self_error || finding.tier == Tier::kSelf;
+  }
+  for (const verify::Canary& canary : result.canaries) {
+    ++outcome->canaries;
+    outcome->canaries_missed += canary.caught ? 0 : 1;
+  }
+  const Finding* finding = Telling(result, target.suspicious);
+  if (finding == nullptr || outcome->Found()) return;
+  outcome->signature =
+      std::string(verify::TierName(finding->tier)) + ":" + finding->check;
+  outcome->message = finding->message;
+  outcome->replay = verify::ReplayLine(result, *finding);
+}
+
+}  // namespace
+
+Result<Target> Target::Open(const std::string& candidate,
+                            const std::string& profile) {
+  Result<std::unique_ptr<verify::Candidate>> opened =
+      verify::ParseCandidate(candidate);
+  if (!opened.ok()) return opened.status();
+  if (!opened.value()->Repeatable()) {
+    return Status::Error("candidate '" + candidate +
+                         "' has answers to fixed cases only; fuzzing needs one "
+                         "that computes");
+  }
+  if (!opened.value()->Ours() && profile.empty()) {
+    return Status::Error("candidate '" + candidate +
+                         "' needs --profile, the numeric contract it claims "
+                         "(lockstep list profiles)");
+  }
+  Target target;
+  target.candidate = candidate;
+  std::optional<verify::NumericProfile> claims = opened.value()->Claims();
+  if (!profile.empty()) {
+    Result<verify::NumericProfile> loaded = verify::LoadProfile(profile);
+    if (!loaded.ok()) return loaded.status();
+    target.profile = std::move(loaded.value());
+    target.profile_spec = profile;
+    claims = target.profile;
+  }
+  if (claims) target.lane = claims->lane;
+  return target;
+}
+
+Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
+                int64_t number) {
+  Outcome outcome;
+  outcome.verdict = Verdict::kSkipped;
+  Result<std::unique_ptr<verify::Candidate>> candidate =
+      verify::ParseCandidate(target.candidate);
+  if (!candidate.ok()) {
+    outcome.verdict = Verdict::kError;
+    outcome.message = candidate.message();
+    outcome.self_error = true;
+    return outcome;
+  }
+  verify::JudgeOptions options;
+  options.profile = target.profile;
+  options.profile_spec = target.profile_spec;
+  options.threads = 1;
+  options.max_variations = target.variations;
+  options.stop = target.stop;
+  std::optional<verify::PreviousTruth> previous;
+  const std::string replay = verify::MinimalLine(sequence);
+  for (const verify::Case& call : sequence) {
+    const verify::CaseRequest request{.call = &call,
+                                      .line = verify::MinimalLine(call),
+                                      .number = number,
+                                      .total = INT64_MAX};
+    CaseResult result =
+        verify::JudgeCase(request, *candidate.value(), options, &previous);
+    result.replay_case = replay;
+    Merge(result, target, &outcome);
+  }
+  return outcome;
+}
+
+}  // namespace lockstep::fuzz

@@ -1,0 +1,64 @@
+// One case before the judge, as fuzzing asks: everything that proves, little
+// that repeats; and what of the answer tells two faults apart.
+#ifndef LOCKSTEP_FUZZ_TRIAL_H_
+#define LOCKSTEP_FUZZ_TRIAL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/contract/status.h"
+#include "verify/case.h"
+#include "verify/profile.h"
+#include "verify/verdict.h"
+
+namespace lockstep::fuzz {
+
+// What is tried, and how hard.
+struct Target {
+  std::string candidate;  // spec
+  std::optional<verify::NumericProfile> profile;
+  std::string profile_spec;  // its name or path; empty: the candidate's own
+  // Plans beside the first; each is one more run of the candidate.
+  int64_t variations = 1;
+  bool suspicious = false;  // counts as a finding
+  const std::atomic<bool>* stop = nullptr;
+
+  // What the candidate claims. Errors: usage; a foreign candidate without a
+  // profile, among others.
+  static Result<Target> Open(const std::string& candidate,
+                             const std::string& profile);
+  // The lane the claim is limited to, if any.
+  std::optional<Lane> lane;
+};
+
+// What came of a case or call sequence.
+struct Outcome {
+  verify::Verdict verdict = verify::Verdict::kPass;  // worst of the calls
+  // "bits:o", "invariance:tiles", ...: tier and check of the first finding
+  // that counts; empty if none does. Shrinking keeps it.
+  std::string signature;
+  std::string message;  // of that finding
+  std::string replay;   // the command that shows it
+  std::string inputs;   // digests, of the last call
+  std::string outputs;
+  bool self_error = false;  // the judge's own
+  bool unsupported = false;
+  int64_t canaries = 0;  // known-bad kernels put in the candidate's place
+  int64_t canaries_missed = 0;
+  double seconds = 0;
+
+  bool Found() const { return !signature.empty(); }
+};
+
+// A fresh candidate judges nothing of another case: an outcome is a function
+// of the sequence and the target alone, time and machine apart.
+//   `number`: of the case in the run, from 1; the first has a canary always.
+Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
+                int64_t number);
+
+}  // namespace lockstep::fuzz
+
+#endif  // LOCKSTEP_FUZZ_TRIAL_H_

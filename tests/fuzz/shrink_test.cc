@@ -1,0 +1,72 @@
+// Shrinking: smaller, alike, and reproducible by the line it ends in.
+#include "fuzz/shrink.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace lockstep::fuzz {
+namespace {
+
+constexpr const char* kLarge =
+    "attention_forward b=2 hq=4 hkv=2 sq=37 skv=61 d=16 dv=5 cap=5 "
+    "mask=(causal&window:9,2)|sink:2 mask.h1=causal align=24 layout=bshd "
+    "valid_kv=61,40 sinklogit=const:0.5 fill=normal:1+k.ramp:8 seed=77";
+
+Shrunk ShrinkOf(const std::string& line, const Target& target) {
+  const auto sequence = verify::ParseCaseSequence(line).value();
+  const Outcome outcome = TryCase(sequence, target, 2);
+  EXPECT_TRUE(outcome.Found()) << line;
+  return Shrink(*verify::FindDomain("attention_forward").value(), sequence,
+                outcome, target, 60);
+}
+
+TEST(ShrinkTest, EndsSmallWithTheSameSignature) {
+  for (const char* mutant :
+       {"attn.causal_strict", "attn.window_left_plus_one", "attn.drop_last_key",
+        "attn.value_head_zero", "attn.valid_kv_ignored",
+        "attn.tail_tile_dropped"}) {
+    const Target target =
+        Target::Open(std::string("mutant:") + mutant, "").value();
+    const auto sequence = verify::ParseCaseSequence(kLarge).value();
+    const std::string signature = TryCase(sequence, target, 2).signature;
+    const Shrunk shrunk = ShrinkOf(kLarge, target);
+    EXPECT_TRUE(shrunk.finished) << mutant;
+    EXPECT_EQ(shrunk.outcome.signature, signature) << mutant;
+    ASSERT_EQ(shrunk.sequence.size(), 1u);
+    const auto& a = shrunk.sequence[0].attention_forward();
+    EXPECT_LE(a.q_len, 8) << mutant;
+    EXPECT_LE(a.kv_len, 8) << mutant;
+    EXPECT_LE(a.batch, 2) << mutant;
+    EXPECT_EQ(shrunk.sequence[0].seed, 0u) << mutant;
+    // The line alone shows it again.
+    const auto again =
+        verify::ParseCaseSequence(verify::MinimalLine(shrunk.sequence));
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(TryCase(again.value(), target, 2).signature, signature);
+  }
+}
+
+TEST(ShrinkTest, KeepsTheCallsThatMatter) {
+  const Target target = Target::Open("mutant:attn.cap_stale", "").value();
+  const Shrunk shrunk = ShrinkOf(
+      "attention_forward sq=5 skv=9 d=8 cap=1 ;; attention_forward sq=5 skv=9 "
+      "d=8 cap=1 seed=3 ;; attention_forward sq=5 skv=9 d=8 cap=5",
+      target);
+  EXPECT_EQ(shrunk.sequence.size(), 2u);
+  EXPECT_LE(shrunk.sequence[1].attention_forward().kv_len, 2);
+}
+
+TEST(ShrinkTest, StopsWhenTimeIsUp) {
+  const Target target = Target::Open("mutant:attn.zeros", "").value();
+  const auto sequence = verify::ParseCaseSequence(kLarge).value();
+  const Outcome outcome = TryCase(sequence, target, 2);
+  const Shrunk shrunk = Shrink(*verify::FindDomain("attention_forward").value(),
+                               sequence, outcome, target, 0);
+  EXPECT_FALSE(shrunk.finished);
+  EXPECT_EQ(shrunk.tried, 0);
+  EXPECT_EQ(shrunk.sequence, sequence);
+}
+
+}  // namespace
+}  // namespace lockstep::fuzz

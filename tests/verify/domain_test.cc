@@ -1,0 +1,163 @@
+// The domains: frozen, legal, complete; reductions that stay legal and end.
+#include "verify/domain/domain.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "verify/digest.h"
+
+namespace lockstep::verify {
+namespace {
+
+std::string LinesOf(const Domain& domain, const DomainOptions& options,
+                    uint64_t seed, uint64_t cases) {
+  std::string lines;
+  for (uint64_t n = 0; n < cases; ++n) {
+    lines += CanonicalLine(DrawCase(domain, options, seed, n)) + "\n";
+  }
+  return lines;
+}
+
+// Version 1 may never draw anything else: campaigns and reports name it.
+TEST(DomainTest, VersionOneIsFrozen) {
+  ASSERT_EQ(kDomainVersion, 1u);
+  const Domain& domain = *FindDomain("attention_forward").value();
+  EXPECT_EQ(DigestText(LinesOf(domain, {}, 0, 1000)),
+            "0eafbef6500633d166aba6db67f27f15");
+  EXPECT_EQ(DigestText(LinesOf(domain, {}, 0x123456789abcdef0u, 1000)),
+            "c3f439a7595f452c4849a21e3c9f012b");
+  DomainOptions options;
+  options.lane = Lane::kBf16;
+  options.tile_q = 16;
+  options.tile_kv = 64;
+  EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
+            "8ec9962b8dd54238456ddc08c4006133");
+  options.tame = true;
+  EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
+            "b8d7e57dafcbb73831528ee890622a8a");
+}
+
+TEST(DomainTest, EveryCaseIsLegalAndDrawnOnPurpose) {
+  for (const Domain& domain : Domains()) {
+    std::set<std::string> lines;
+    int64_t sequences = 0;
+    for (uint64_t n = 0; n < 5000; ++n) {
+      const std::vector<Case> sequence = DrawCase(domain, {}, 3, n);
+      ASSERT_FALSE(sequence.empty());
+      sequences += sequence.size() > 1 ? 1 : 0;
+      for (const Case& c : sequence) {
+        const Status status = ValidateCase(c);
+        ASSERT_TRUE(status.ok())
+            << CanonicalLine(c) << ": " << status.message();
+        const Result<Case> read = ParseCase(CanonicalLine(c));
+        ASSERT_TRUE(read.ok());
+        EXPECT_EQ(read.value(), c) << CanonicalLine(c);
+      }
+      lines.insert(MinimalLine(sequence));
+    }
+    // An illegal draw would fall back to one and the same case.
+    EXPECT_GT(lines.size(), 4980u);
+    EXPECT_GT(sequences, 200);
+  }
+}
+
+TEST(DomainTest, EveryFeatureIsProduced) {
+  for (const Domain& domain : Domains()) {
+    FeatureSet all;
+    for (uint64_t n = 0; n < 3000; ++n) {
+      for (const Case& c : DrawCase(domain, {}, 0, n)) {
+        all.Add(domain.features_of(c));
+      }
+    }
+    ASSERT_EQ(all.has.size(), domain.features().size());
+    for (size_t f = 0; f < all.has.size(); ++f) {
+      EXPECT_TRUE(all.has[f]) << domain.op << " " << domain.features()[f];
+    }
+  }
+}
+
+TEST(DomainTest, TameCasesAreOrdinary) {
+  for (uint64_t n = 0; n < 2000; ++n) {
+    const Case c = SmallCase(n, Lane::kBf16);
+    const AttentionForwardCase& a = c.attention_forward();
+    EXPECT_EQ(a.lane, Lane::kBf16);
+    EXPECT_EQ(a.layout, Layout::kBhsd);
+    EXPECT_EQ(a.strides, StrideOverrides{});
+    EXPECT_GT(a.scale.value, 0);
+    for (const FillTerm& term : a.fill) {
+      EXPECT_NE(term.kind, FillKind::kSpecial);
+      EXPECT_NE(term.kind, FillKind::kPoison);
+      EXPECT_NE(term.kind, FillKind::kHuge);
+    }
+  }
+}
+
+// Behind the end of the bytes every choice is the first: still a case.
+TEST(DomainTest, AnyBytesAreACase) {
+  for (const Domain& domain : Domains()) {
+    std::vector<uint8_t> bytes;
+    for (int n = 0; n < 400; ++n) {
+      Draw draw{std::span<const uint8_t>(bytes)};
+      for (const Case& c : domain.draw(&draw, {})) {
+        const Status status = ValidateCase(c);
+        ASSERT_TRUE(status.ok()) << status.message();
+      }
+      bytes.push_back(static_cast<uint8_t>(n * 151 + 7));
+    }
+  }
+}
+
+TEST(DomainTest, DrawsAreUniformAndInRange) {
+  Draw draw(5, kDomainVersion, 9);
+  std::vector<int> seen(7);
+  for (int n = 0; n < 7000; ++n) {
+    const int64_t x = draw.In(-3, 3);
+    ASSERT_GE(x, -3);
+    ASSERT_LE(x, 3);
+    ++seen[static_cast<size_t>(x + 3)];
+  }
+  for (const int count : seen) EXPECT_NEAR(count, 1000, 150);
+}
+
+// Taking the first reduction again and again reaches an end, and every one on
+// the way is legal and another case.
+TEST(DomainTest, ReductionsEnd) {
+  for (const Domain& domain : Domains()) {
+    for (uint64_t n = 0; n < 60; ++n) {
+      std::vector<Case> sequence = DrawCase(domain, {}, 11, n);
+      std::set<std::string> seen;
+      for (int step = 0;; ++step) {
+        ASSERT_LT(step, 200) << MinimalLine(sequence);
+        bool smaller = false;
+        for (size_t call = 0; call < sequence.size() && !smaller; ++call) {
+          for (const auto& next : domain.reduce(sequence, call)) {
+            for (const Case& c : next) {
+              ASSERT_TRUE(ValidateCase(c).ok()) << CanonicalLine(c);
+            }
+            if (!seen.insert(MinimalLine(next)).second) continue;
+            sequence = next;
+            smaller = true;
+            break;
+          }
+        }
+        if (!smaller) break;
+      }
+      const AttentionForwardCase& a = sequence[0].attention_forward();
+      EXPECT_EQ(a.q_len, 1);
+      EXPECT_EQ(a.kv_len, 1);
+      EXPECT_EQ(a.q_heads, 1);
+    }
+  }
+}
+
+TEST(DomainTest, UnknownOpNamesTheKnownOnes) {
+  const Result<const Domain*> none = FindDomain("attention");
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.message().find("attention_forward"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockstep::verify

@@ -1,0 +1,245 @@
+// Generator version 1 of attention_forward: what a draw means here is frozen.
+#include "verify/domain/attention_forward.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "verify/domain/attention_parts.h"
+#include "verify/probes.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Multiply-adds of a case: the scalar reference does some 2e8 a second.
+constexpr int64_t kMostWork = 200000;
+
+constexpr double kTinyScale = 0x1p-12;
+
+// What it costs, dense masks counted like a product.
+int64_t Work(const AttentionForwardCase& c) {
+  return c.batch * c.q_heads * c.q_len * c.kv_len *
+         (c.head_dim + c.value_dim + 4);
+}
+
+void DrawShape(Draw* draw, const DomainOptions& options,
+               AttentionForwardCase* c) {
+  c->batch = draw->Of<int64_t>({1, 1, 1, 2, 2, 3});
+  const auto heads = draw->Of<std::array<int64_t, 2>>(
+      {{1, 1}, {1, 1}, {2, 2}, {2, 1}, {4, 2}, {3, 3}, {6, 2}, {8, 1}});
+  c->q_heads = heads[0];
+  c->kv_heads = heads[1];
+  c->q_len = DrawLength(draw, options.tile_q);
+  // Half of the cases are square: alignment then hides, everything else shows.
+  c->kv_len = draw->OneIn(3) ? c->q_len : DrawLength(draw, options.tile_kv);
+  c->head_dim = draw->Of<int64_t>({1, 2, 3, 4, 4, 8, 8, 12, 16, 17, 32, 64});
+  c->value_dim =
+      draw->OneIn(4) ? draw->Of<int64_t>({1, 2, 5, 8, 16, 33}) : c->head_dim;
+  while (Work(*c) > kMostWork) {
+    int64_t* extents[] = {&c->q_len,   &c->kv_len,    &c->batch,
+                          &c->q_heads, &c->value_dim, &c->head_dim};
+    int64_t* longest = *std::max_element(
+        std::begin(extents), std::end(extents),
+        [](const int64_t* a, const int64_t* b) { return *a < *b; });
+    *longest = (*longest + 1) / 2;
+    if (longest == &c->q_heads) c->kv_heads = 1;
+  }
+  c->valid_q = {c->q_len};
+  c->valid_kv = {c->kv_len};
+}
+
+void DrawNumbers(Draw* draw, const DomainOptions& options,
+                 AttentionForwardCase* c) {
+  const bool bf16 = draw->OneIn(2);
+  c->lane = options.lane.value_or(bf16 ? Lane::kBf16 : Lane::kF32);
+  c->p_lane = draw->OneIn(3) ? Lane::kBf16 : Lane::kF32;
+  c->scale.value = 1.0 / std::sqrt(static_cast<double>(c->head_dim));
+  if (draw->OneIn(5)) {
+    c->scale.value =
+        options.tame
+            ? draw->Of({1.0, 0.5, 0.3, 2.0})
+            : draw->Of({1.0, 0.5, 0.3, -1.0, -0.25, kTinyScale, 4.0, 0.0});
+  }
+  if (draw->OneIn(2)) {
+    c->softcap = Number{draw->Of(
+        {0.5, 1.0, 2.0, 5.0, 15.0, 30.0, 50.0, 100.0, 0x1p-6, 0.75, 3.5})};
+  }
+  // A scale of 0 leaves nothing to cap, and the contract refuses the pair.
+  if (c->scale.value == 0) c->softcap.reset();
+  if (draw->OneIn(6)) {
+    FillTerm sink;
+    sink.kind = draw->OneIn(2) ? FillKind::kConst : FillKind::kNormal;
+    sink.a.value = 1;
+    if (sink.kind == FillKind::kConst) {
+      sink.a.value = draw->Of({0.5, 3.0, 2.0, 0.0, -2.0, -40.0, 40.0});
+    }
+    c->sinklogit = sink;
+  }
+}
+
+std::vector<FillTerm> Fill(std::initializer_list<FillTerm> terms) {
+  return terms;
+}
+
+FillTerm Term(FillKind kind, uint8_t tensors, double a = 0, double b = 0) {
+  return {.kind = kind, .tensors = tensors, .a = {a}, .b = {b}};
+}
+
+// Probe inputs, where they prove something.
+bool DrawProbe(Draw* draw, AttentionForwardCase* c) {
+  FillTerm term = Term(FillKind::kProbe, kFillAll);
+  const auto probes = Probes();
+  term.probe = probes[static_cast<size_t>(
+                          draw->In(0, static_cast<int64_t>(probes.size()) - 1))]
+                   .kind;
+  if (!WhyNotProbe(term.probe, ToProblem(*c), BuiltinProfiles()[0]).empty()) {
+    return false;
+  }
+  c->fill = {term};
+  return true;
+}
+
+// Distributions with a name: what a softmax finds hard.
+std::vector<FillTerm> DrawRegime(Draw* draw, bool tame) {
+  using enum FillKind;
+  const uint8_t qk = kFillQ | kFillK;
+  switch (draw->In(0, tame ? 7 : 15)) {
+    case 0:
+    case 1:  // peaky: a few keys take all the weight
+      return Fill({Term(kSpread, kFillAll, draw->Of({3., 10., 30., 80.}))});
+    case 2:
+      return Fill({Term(kNormal, kFillAll, draw->Of({4., 0.01, 8.}))});
+    case 3:  // the maximum moves on along the keys
+      return Fill({Term(kNormal, kFillAll, 1),
+                   Term(kRamp, kFillK, draw->Of({8., 30., -0.5}))});
+    case 4:  // a large common offset
+      return Fill({Term(kConst, qk, draw->Of({1., 4., 10.})),
+                   Term(kNormal, kFillV, 1)});
+    case 5:
+      return Fill({Term(kInt, kFillAll, -3, 3)});
+    case 6:  // which key reaches the output, readable
+      return Fill({Term(kNormal, qk, 1), Term(kSignature, kFillV)});
+    case 7:
+      return Fill({Term(kUniform, kFillAll, draw->Of({-1., 0., -4.}), 1)});
+    case 8:  // all scores far below zero
+      return Fill({Term(kConst, kFillQ, -20), Term(kUniform, kFillK, 1, 2),
+                   Term(kNormal, kFillV, 1)});
+    case 9:
+      return Fill({Term(kOneHot, qk), Term(kNormal, kFillV, 1)});
+    case 10:
+      return Fill({Term(kNormal, kFillAll, 1),
+                   Term(kSubnormal, draw->Of<uint8_t>({kFillV, kFillAll, qk}),
+                        draw->Of({0.2, 1.0}))});
+    case 11:
+      return Fill({Term(kNormal, kFillAll, 1), Term(kTiny, kFillAll, 0.3)});
+    case 12:
+      return Fill(
+          {Term(kNormal, kFillAll, 1),
+           Term(kHuge, draw->Of<uint8_t>({kFillV, kFillAll, qk}), 0.1)});
+    case 13:
+      return Fill({Term(kNormal, kFillAll, 1),
+                   Term(kZero, draw->Of<uint8_t>({kFillAll, kFillQ, kFillK}),
+                        draw->Of({0.3, 1.0}))});
+    case 14:
+      return Fill(
+          {Term(kNormal, kFillAll, 1),
+           Term(kSpecial, draw->Of<uint8_t>({kFillK, kFillV, kFillQ, kFillAll}),
+                draw->Of({0.02, 0.2}))});
+    default:
+      return Fill({Term(kNormal, kFillAll, 1), Term(kPoison, kFillAll)});
+  }
+}
+
+void DrawFill(Draw* draw, const DomainOptions& options,
+              AttentionForwardCase* c) {
+  if (draw->OneIn(2)) {
+    c->fill = DrawRegime(draw, options.tame);
+  } else if (!options.tame && draw->OneIn(10) && DrawProbe(draw, c)) {
+    return;
+  }
+}
+
+// Rows of `unit` elements with a gap behind them, or one row for all.
+std::array<int64_t, 4> DrawStrides(Draw* draw, bool output,
+                                   const std::array<int64_t, 4>& shape) {
+  const int64_t step = draw->Of<int64_t>({1, 1, 1, 2});
+  const int64_t row = shape[3] * step + draw->In(0, 5);
+  const int64_t head = shape[2] * row + draw->In(0, 9);
+  std::array<int64_t, 4> strides = {shape[1] * head + draw->In(0, 3), head, row,
+                                    step};
+  if (!output && draw->OneIn(6)) {
+    strides[static_cast<size_t>(draw->In(0, 2))] = 0;
+  }
+  return strides;
+}
+
+void DrawMemory(Draw* draw, AttentionForwardCase* c) {
+  if (draw->OneIn(3)) {
+    c->layout = draw->Of({Layout::kBshd, Layout::kThd});
+  }
+  if (!draw->OneIn(8)) return;
+  const bool probe = ProbeOf(*c).has_value();
+  const std::array<int64_t, 4> shapes[] = {
+      {c->batch, c->q_heads, c->q_len, c->head_dim},
+      {c->batch, c->kv_heads, c->kv_len, c->head_dim},
+      {c->batch, c->kv_heads, c->kv_len, c->value_dim},
+      {c->batch, c->q_heads, c->q_len, c->value_dim}};
+  std::optional<std::array<int64_t, 4>>* strides[] = {
+      &c->strides.q, &c->strides.k, &c->strides.v, &c->strides.o};
+  for (size_t t = 0; t < 4; ++t) {
+    if (draw->OneIn(2)) continue;
+    // A probe's elements differ: none may be shared.
+    *strides[t] = DrawStrides(draw, probe || t == 3, shapes[t]);
+  }
+}
+
+// The case again, with something changed that a kernel may have kept.
+Case NextCall(Draw* draw, Case c) {
+  AttentionForwardCase& a = std::get<AttentionForwardCase>(c.op);
+  switch (draw->In(0, 5)) {
+    case 0:
+      return c;
+    case 1:
+      a.softcap = Number{draw->Of({0.5, 2.0, 20.0})};
+      break;
+    case 2:
+      a.mask = {};
+      a.mask.kind = MaskExpr::Kind::kCausal;
+      a.head_mask.clear();
+      a.dense.clear();
+      break;
+    case 3:
+      a.valid_kv = {draw->In(0, a.kv_len)};
+      break;
+    default:
+      break;
+  }
+  c.seed += 1;
+  return c;
+}
+
+}  // namespace
+
+std::vector<Case> DrawAttentionForward(Draw* draw,
+                                       const DomainOptions& options) {
+  Case c;
+  AttentionForwardCase& a = std::get<AttentionForwardCase>(c.op);
+  DrawShape(draw, options, &a);
+  DrawNumbers(draw, options, &a);
+  DrawMasks(draw, options, &a);
+  DrawPayload(draw, options, &a);
+  DrawFill(draw, options, &a);
+  if (!options.tame) DrawMemory(draw, &a);
+  c.seed = static_cast<uint64_t>(draw->In(0, 1 << 20));
+  c = NormalForm(c).value_or(Case{});
+  std::vector<Case> sequence = {c};
+  if (!options.tame && draw->OneIn(12)) {
+    const std::optional<Case> next = NormalForm(NextCall(draw, c));
+    if (next) sequence.push_back(*next);
+  }
+  return sequence;
+}
+
+}  // namespace lockstep::verify

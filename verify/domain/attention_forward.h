@@ -1,0 +1,21 @@
+// The domain of attention_forward: see domain.h.
+#ifndef LOCKSTEP_VERIFY_DOMAIN_ATTENTION_FORWARD_H_
+#define LOCKSTEP_VERIFY_DOMAIN_ATTENTION_FORWARD_H_
+
+#include <span>
+#include <vector>
+
+#include "verify/domain/domain.h"
+
+namespace lockstep::verify {
+
+std::vector<Case> DrawAttentionForward(Draw* draw,
+                                       const DomainOptions& options);
+std::span<const char* const> AttentionForwardFeatures();
+FeatureSet AttentionForwardFeaturesOf(const Case& c);
+std::vector<std::vector<Case>> ReduceAttentionForward(
+    std::span<const Case> sequence, size_t call);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_DOMAIN_ATTENTION_FORWARD_H_

@@ -1,0 +1,27 @@
+// Parts of the domain of attention_forward: lengths, masks, payload.
+#ifndef LOCKSTEP_VERIFY_DOMAIN_ATTENTION_PARTS_H_
+#define LOCKSTEP_VERIFY_DOMAIN_ATTENTION_PARTS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "verify/domain/domain.h"
+
+namespace lockstep::verify {
+
+// Mostly below 18, often one off a multiple of the tile edge.
+int64_t DrawLength(Draw* draw, int64_t edge);
+// mask, head masks, dense sources, alignment. Requires: the shape is drawn.
+void DrawMasks(Draw* draw, const DomainOptions& options,
+               AttentionForwardCase* c);
+// Segments and valid counts.
+void DrawPayload(Draw* draw, const DomainOptions& options,
+                 AttentionForwardCase* c);
+
+// The case as its line reads: dense sources in the order of the masks. Absent
+// where ValidateCase refuses it.
+std::optional<Case> NormalForm(const Case& c);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_DOMAIN_ATTENTION_PARTS_H_
