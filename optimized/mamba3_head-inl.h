@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "optimized/mamba3_prepare-inl.h"
 #include "optimized/mamba3_rows-inl.h"
 #include "optimized/mamba3_scan-inl.h"
 #include "optimized/mamba3_work.h"
@@ -24,13 +25,13 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 5: the skip, D x.
-inline void AddSkip(const Mamba3Job& job, int64_t head, const float* x,
-                    int64_t count, float* HWY_RESTRICT o) {
+// 5: the skip, D x. `x` and `o` are a token's, of all ranks.
+inline void AddSkip(float skip, const float* HWY_RESTRICT x, int64_t count,
+                    float* HWY_RESTRICT o) {
   const VectorTag d;
-  const auto skip = hn::Set(d, job.inputs->d(head));
+  const auto factor = hn::Set(d, skip);
   for (int64_t i = 0; i < count; i += VectorLanes()) {
-    const auto sum = hn::MulAdd(skip, hn::Load(d, x + i), hn::Load(d, o + i));
+    const auto sum = hn::MulAdd(factor, hn::Load(d, x + i), hn::Load(d, o + i));
     hn::Store(sum, d, o + i);
   }
 }
@@ -61,12 +62,12 @@ inline void Normalise(const Mamba3Job& job, int64_t head, Mamba3Scratch& s,
 }
 
 // 6: in place.
-inline void Gate(const Mamba3Job& job, const Mamba3Task& task, int64_t rank,
+inline void Gate(const Mamba3Job& job, int64_t head, int64_t rank,
                  Mamba3Scratch& s, float* HWY_RESTRICT o) {
   const VectorTag d;
   const Mamba3ScanProblem& p = *job.problem;
   if (p.mimo()) {
-    LoadRow(RowAt(job.inputs->zeta, task.head, rank), p.head_dim, s.y);
+    LoadRow(RowAt(job.inputs->zeta, head, rank), p.head_dim, s.y);
   }
   for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
     auto z = hn::Load(d, s.z + c);
@@ -75,35 +76,60 @@ inline void Gate(const Mamba3Job& job, const Mamba3Task& task, int64_t rank,
   }
 }
 
-// `rows` [r, p_pad] is the token's read-out.
-inline void WriteToken(const Mamba3Job& job, const Mamba3Task& task, int64_t t,
-                       float* rows, Mamba3Scratch& s) {
+// 5's end and N11 for a token with neither norm, gate nor sum: one pass.
+inline void WritePlain(const Mamba3Job& job, int64_t head, const HeadRows& y,
+                       int64_t t, const float* HWY_RESTRICT x,
+                       float* HWY_RESTRICT o, const Mamba3Scratch& s) {
   const VectorTag d;
   const Mamba3ScanProblem& p = *job.problem;
-  const auto& y = job.outputs->y;
-  if (p.gate) {
-    LoadRow(RowAt(job.inputs->z, task.row, t, task.head), p.head_dim, s.z);
+  const bool skips = p.skip;
+  const bool rounds = p.lane == Lane::kBf16;
+  const auto skip = hn::Set(d, skips ? job.inputs->d(head) : 0.0f);
+  for (int64_t r = 0; r < p.ranks; ++r, x += s.p_pad, o += s.p_pad) {
+    const RowOfLane to = y.At(t, r);
+    const bool in_place = InPlace(to, p.head_dim);
+    float* HWY_RESTRICT out = in_place ? static_cast<float*>(to.data) : o;
+    for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
+      auto value = hn::Load(d, o + c);
+      if (skips) value = hn::MulAdd(skip, hn::Load(d, x + c), value);
+      if (rounds) value = RoundToBf16Lane(d, value);
+      hn::StoreU(CanonicalNaN(d, hn::Add(value, hn::Zero(d))), d, out + c);
+    }
+    if (!in_place) StoreRow(o, p.head_dim, to);
   }
+}
+
+// 5's end and 6: `o` [r, p_pad] is the token's read-out, x what it skips to.
+inline void WriteToken(const Mamba3Job& job, int64_t head,
+                       const HeadTensors& rows, int64_t t, const float* x,
+                       float* o, Mamba3Scratch& s) {
+  const VectorTag d;
+  const Mamba3ScanProblem& p = *job.problem;
+  if (!p.norm_epsilon && !p.gate && !p.reduce) {
+    return WritePlain(job, head, rows.y, t, x, o, s);
+  }
+  if (p.skip) AddSkip(job.inputs->d(head), x, s.x_stride, o);
+  if (p.gate) LoadRow(rows.z.At(t), p.head_dim, s.z);
   for (int64_t r = 0; r < p.ranks; ++r) {
-    float* o = rows + r * s.p_pad;
-    if (p.norm_epsilon) Normalise(job, task.head, s, o);
-    if (p.gate) Gate(job, task, r, s, o);
+    float* of_rank = o + r * s.p_pad;
+    if (p.norm_epsilon) Normalise(job, head, s, of_rank);
+    if (p.gate) Gate(job, head, r, s, of_rank);
     if (p.reduce) continue;
-    FinishRow(p.lane, p.head_dim, o);
-    StoreRow(o, p.head_dim, y, task.row, t, r, task.head);
+    FinishRow(p.lane, p.head_dim, of_rank);
+    StoreRow(of_rank, p.head_dim, rows.y.At(t, r));
   }
   if (!p.reduce) return;
   std::fill_n(s.y, s.p_pad, 0.0f);
   for (int64_t r = 0; r < p.ranks; ++r) {
-    LoadRow(RowAt(job.inputs->phi, task.head, r), p.head_dim, s.z);
+    LoadRow(RowAt(job.inputs->phi, head, r), p.head_dim, s.z);
     for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
-      const auto o = hn::Load(d, rows + r * s.p_pad + c);
+      const auto value = hn::Load(d, o + r * s.p_pad + c);
       const auto sum = hn::Load(d, s.y + c);
-      hn::Store(hn::MulAdd(hn::Load(d, s.z + c), o, sum), d, s.y + c);
+      hn::Store(hn::MulAdd(hn::Load(d, s.z + c), value, sum), d, s.y + c);
     }
   }
   FinishRow(p.lane, p.head_dim, s.y);
-  StoreRow(s.y, p.head_dim, y, task.row, t, 0, task.head);
+  StoreRow(s.y, p.head_dim, rows.y.At(t));
 }
 
 // Where channel c of the state begins, its n's a tile's width apart.
@@ -130,8 +156,7 @@ inline void LoadCarry(const Mamba3Job& job, const Mamba3Task& task,
     LoadRow(RowAt(carry.k, task.run, r, task.head), p.state_dim,
             s.k + r * s.n_pad);
   }
-  LoadRow(RowAt(carry.v, task.run, task.head), p.head_dim, s.v);
-  UpProject(job, task.head, s, s.x);
+  LoadChannels(job, task.head, RowAt(carry.v, task.run, task.head), s, s.x);
 }
 
 // Bits of x, or of the canonical NaN.
@@ -143,6 +168,7 @@ inline void StoreCarry(const Mamba3Job& job, const Mamba3Task& task,
                        const Mamba3Scratch& s) {
   const Mamba3ScanProblem& p = *job.problem;
   const auto& carry = job.outputs->carry;
+  const float* v = p.mimo() ? s.v : s.x;
   for (int64_t i = 0; i < p.angles; ++i) {
     carry.theta(task.run, task.head, i) = Exported(s.theta[i]);
   }
@@ -151,7 +177,7 @@ inline void StoreCarry(const Mamba3Job& job, const Mamba3Task& task,
     for (int64_t n = 0; n < p.state_dim; ++n) {
       carry.h(task.run, task.head, c, n) = Exported(h[n * TileWidth()]);
     }
-    carry.v(task.run, task.head, c) = Exported(s.v[c]);
+    carry.v(task.run, task.head, c) = Exported(v[c]);
   }
   for (int64_t r = 0; r < p.ranks; ++r) {
     for (int64_t n = 0; n < p.state_dim; ++n) {
@@ -160,63 +186,87 @@ inline void StoreCarry(const Mamba3Job& job, const Mamba3Task& task,
   }
 }
 
-// 2, 3 and the factors of 4 for token t, which is `i` of its block and `weight`
-// of the weights.
-inline void PrepareToken(const Mamba3Job& job, const Mamba3Task& task,
-                         int64_t t, int64_t i, int64_t weight,
-                         Mamba3Scratch& s) {
+// Where the rotated vectors of a token go. A struct of values: what a lambda
+// borrows the compiler loads again after every store.
+struct FactorSink {
+  float* q;
+  float* now;
+  float* kept;
+  hn::Vec<VectorTag> gamma;
+  hn::Vec<VectorTag> factor;
+
+  HWY_INLINE void operator()(int64_t n, hn::Vec<VectorTag> q_row,
+                             hn::Vec<VectorTag> k_row) const {
+    const VectorTag d;
+    hn::StoreU(q_row, d, q + n);
+    hn::StoreU(hn::Mul(gamma, k_row), d, now + n);
+    hn::StoreU(hn::Mul(factor, k_row), d, kept + n);
+  }
+};
+
+// 3 and the factors of 4 for token t, which is `i` of `count` in its block and
+// `weight` of the weights. The next token's beta k is made here too, from
+// registers; the last token leaves k itself to the next block.
+inline void PrepareToken(const Mamba3Job& job, int64_t head,
+                         const HeadTensors& rows, int64_t t, int64_t i,
+                         int64_t count, int64_t weight, Mamba3Scratch& s) {
+  const VectorTag d;
   const Mamba3ScanProblem& p = *job.problem;
-  const Mamba3ScanInputs& in = *job.inputs;
-  const int64_t group = task.head / p.group();
-  AdvanceAngles(job, task, t, s.dt[weight], s);
-  LoadRow(RowAt(in.v, task.row, t, task.head), p.head_dim, s.v);
-  UpProject(job, task.head, s, s.x + (i + 1) * s.x_stride);
+  const bool last = i + 1 == count;
+  const auto gamma = hn::Set(d, s.gamma[weight]);
+  const auto factor = hn::Set(d, last ? 1.0f : s.beta[weight + 1]);
+  LoadChannels(job, head, rows.v.At(t), s, s.x + (i + 1) * s.x_stride);
+  if (!p.mimo()) {
+    const int64_t at = i * s.a_stride;
+    SpreadTurns(p.angles, s.sine + at, s.cosine + at, s);
+  }
   for (int64_t r = 0; r < p.ranks; ++r) {
     const int64_t row = i * s.k_stride + r * s.n_pad;
-    float* k_previous = s.k + row;
-    float* k = k_previous + s.k_stride;
-    LoadRotated(p, RowAt(in.q, task.row, t, r, group), s.bq + r * s.n_pad, s,
-                s.q + row);
-    LoadRotated(p, RowAt(in.k, task.row, t, r, group), s.bk + r * s.n_pad, s,
-                k);
-    if (t + kTokenBlock < task.end) {
-      const int64_t then = t + kTokenBlock;
-      PrefetchRow(RowAt(in.q, task.row, then, r, group), p.state_dim);
-      PrefetchRow(RowAt(in.k, task.row, then, r, group), p.state_dim);
-    }
-    Scale(s.gamma[weight], k, p.state_dim, s.now + row);
-    Scale(s.beta[weight], k_previous, p.state_dim, s.later + row);
+    float* kept = last ? s.k + r * s.n_pad : s.later + row + s.k_stride;
+    RotateRank(p, rows, t, i, r, s,
+               FactorSink{s.q + row, s.now + row, kept, gamma, factor});
   }
 }
 
 // Tokens t .. t + count - 1, at most kTokenBlock.
 inline void AdvanceBlock(const Mamba3Job& job, const Mamba3Task& task,
-                         int64_t t, int64_t count, int64_t weight,
-                         Mamba3Scratch& s) {
+                         const HeadTensors& rows, int64_t t, int64_t count,
+                         int64_t weight, Mamba3Scratch& s) {
   const Mamba3ScanProblem& p = *job.problem;
-  for (int64_t i = 0; i < count; ++i) {
-    PrepareToken(job, task, t + i, i, weight + i, s);
+  AdvanceAngles(rows.vartheta, p.angles, t, count, s.dt + weight, s);
+  for (int64_t r = 0; r < p.ranks; ++r) {
+    Scale(s.beta[weight], s.k + r * s.n_pad, p.state_dim,
+          s.later + r * s.n_pad);
   }
-  AdvanceState(p, count, s.alpha + weight, s);
   for (int64_t i = 0; i < count; ++i) {
-    float* o = s.o + i * s.x_stride;
-    if (p.skip) {
-      AddSkip(job, task.head, s.x + (i + 1) * s.x_stride, s.x_stride, o);
+    PrepareToken(job, task.head, rows, t + i, i, count, weight + i, s);
+  }
+  AdvanceState(p, count, s.alpha + weight, s, [&](int64_t i) {
+    PrefetchRow(rows.y.At(t + i), p.head_dim);
+    if (t + i + kTokenBlock < task.end) {
+      PrefetchInputs(p, rows, t + i + kTokenBlock);
     }
-    WriteToken(job, task, t + i, o, s);
+  });
+  for (int64_t i = 0; i < count; ++i) {
+    WriteToken(job, task.head, rows, t + i, s.x + (i + 1) * s.x_stride,
+               s.o + i * s.x_stride, s);
   }
-  std::copy_n(s.k + count * s.k_stride, s.k_stride, s.k);
   std::copy_n(s.x + count * s.x_stride, s.x_stride, s.x);
 }
 
-inline void RunHead(const Mamba3Job& job, const Mamba3Task& task,
-                    Mamba3Scratch& s) {
+// Zeros or the carry, and the biases.
+inline void BeginHead(const Mamba3Job& job, const Mamba3Task& task,
+                      Mamba3Scratch& s) {
   const Mamba3ScanProblem& p = *job.problem;
   std::fill_n(s.h, p.state_dim * s.p_pad, 0.0f);
   std::fill_n(s.theta, p.angles, 0.0f);
   std::fill_n(s.k, s.k_stride, 0.0f);
   std::fill_n(s.x, s.x_stride, 0.0f);
   std::fill_n(s.v, s.p_pad, 0.0f);
+  if (!p.bias) {
+    std::fill_n(s.bq, s.k_stride, -0.0f);
+    std::fill_n(s.bk, s.k_stride, -0.0f);
+  }
   for (int64_t r = 0; p.bias && r < p.ranks; ++r) {
     LoadRow(RowAt(job.inputs->bq, task.head, r), p.state_dim,
             s.bq + r * s.n_pad);
@@ -224,11 +274,18 @@ inline void RunHead(const Mamba3Job& job, const Mamba3Task& task,
             s.bk + r * s.n_pad);
   }
   if (p.carry_in) LoadCarry(job, task, s);
+}
+
+inline void RunHead(const Mamba3Job& job, const Mamba3Task& task,
+                    Mamba3Scratch& s) {
+  const HeadTensors rows(job, task);
+  BeginHead(job, task, s);
   for (int64_t t = task.first; t < task.end; t += kWeightBlock) {
     const int64_t weights = std::min(kWeightBlock, task.end - t);
     WeighTokens(job, task, t, weights, s);
     for (int64_t i = 0; i < weights; i += kTokenBlock) {
-      AdvanceBlock(job, task, t + i, std::min(kTokenBlock, weights - i), i, s);
+      const int64_t count = std::min(kTokenBlock, weights - i);
+      AdvanceBlock(job, task, rows, t + i, count, i, s);
     }
   }
   if (job.outputs->carry.given()) StoreCarry(job, task, s);

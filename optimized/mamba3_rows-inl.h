@@ -20,27 +20,54 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+using VectorTag = hn::ScalableTag<float>;
+
+inline int64_t VectorLanes() {
+  return static_cast<int64_t>(hn::Lanes(VectorTag()));
+}
+
 // The last axis at the other indices, first element and step.
 struct RowOfLane {
-  const void* data;
-  Lane lane;
-  int64_t stride;
+  void* data = nullptr;  // written only where the tensor is an output
+  Lane lane = Lane::kF32;
+  int64_t stride = 0;
 };
 
-template <size_t kRank, typename... Index>
-RowOfLane RowAt(const BasicLaneView<const void, kRank>& x, Index... at) {
+template <typename Data, size_t kRank, typename... Index>
+RowOfLane RowAt(const BasicLaneView<Data, kRank>& x, Index... at) {
   const int64_t offset = x.template As<float>().Offset(at..., 0);
   const auto bytes = static_cast<int64_t>(LaneBytes(x.lane));
-  return {static_cast<const char*>(x.data) + offset * bytes, x.lane,
-          x.strides[kRank - 1]};
+  auto* data = static_cast<char*>(const_cast<void*>(x.data));
+  return {data + offset * bytes, x.lane, x.strides[kRank - 1]};
 }
 
 template <size_t kRank, typename... Index>
 RowOfLane RowAt(const TensorView<const float, kRank>& x, Index... at) {
-  return {x.data + x.Offset(at..., 0), Lane::kF32, x.strides[kRank - 1]};
+  return {const_cast<float*>(x.data) + x.Offset(at..., 0), Lane::kF32,
+          x.strides[kRank - 1]};
 }
 
-// Whole vectors and a rest; a call to memcpy costs as much again for such rows.
+// Four vectors at a time: compilers make a call to memcpy of a plainer loop,
+// which costs as much again for such rows.
+HWY_INLINE void CopyVectors(const float* HWY_RESTRICT from, int64_t count,
+                            float* HWY_RESTRICT to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    const auto a = hn::LoadU(d, from + i);
+    const auto b = hn::LoadU(d, from + i + lanes);
+    const auto c = hn::LoadU(d, from + i + 2 * lanes);
+    const auto e = hn::LoadU(d, from + i + 3 * lanes);
+    hn::StoreU(a, d, to + i);
+    hn::StoreU(b, d, to + i + lanes);
+    hn::StoreU(c, d, to + i + 2 * lanes);
+    hn::StoreU(e, d, to + i + 3 * lanes);
+  }
+  for (; i < count; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+}
+
+// Whole vectors and a rest.
 inline void LoadRow(const RowOfLane& row, int64_t count,
                     float* HWY_RESTRICT to) {
   const hn::ScalableTag<float> d;
@@ -49,9 +76,7 @@ inline void LoadRow(const RowOfLane& row, int64_t count,
   const int64_t whole = row.stride == 1 ? count / lanes * lanes : 0;
   if (row.lane == Lane::kF32) {
     const auto* from = static_cast<const float*>(row.data);
-    for (int64_t i = 0; i < whole; i += lanes) {
-      hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-    }
+    CopyVectors(from, whole, to);
     for (int64_t i = whole; i < count; ++i) to[i] = from[i * row.stride];
     return;
   }
@@ -62,6 +87,23 @@ inline void LoadRow(const RowOfLane& row, int64_t count,
   for (int64_t i = whole; i < count; ++i) {
     to[i] = ToFloat(Bf16{from[i * row.stride]});
   }
+}
+
+// Whether whole vectors of f32 make up the row.
+inline bool InPlace(const RowOfLane& row, int64_t count) {
+  return row.lane == Lane::kF32 && row.stride == 1 &&
+         count % VectorLanes() == 0;
+}
+
+// The row where it lies, if it can be read there in whole vectors; otherwise
+// its copy in `buffer`, padded to whole vectors.
+inline const float* RowInPlace(const RowOfLane& row, int64_t count,
+                               float* HWY_RESTRICT buffer) {
+  if (InPlace(row, count)) {
+    return static_cast<const float*>(row.data);
+  }
+  LoadRow(row, count, buffer);
+  return buffer;
 }
 
 // Asks for a row that will be loaded a block of tokens later: such rows lie too
@@ -85,28 +127,48 @@ inline void FinishRow(Lane lane, int64_t count, float* HWY_RESTRICT y) {
 }
 
 // A finished row to memory; bf16 values have their bits in the upper half.
-template <size_t kRank, typename... Index>
-void StoreRow(const float* y, int64_t count,
-              const BasicLaneView<void, kRank>& to, Index... at) {
+inline void StoreRow(const float* HWY_RESTRICT y, int64_t count,
+                     const RowOfLane& to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t stride = to.strides[kRank - 1];
-  const int64_t offset = to.template As<float>().Offset(at..., 0);
   if (to.lane == Lane::kF32) {
-    auto* out = static_cast<float*>(to.data) + offset;
-    const int64_t whole = stride == 1 ? count / lanes * lanes : 0;
-    for (int64_t i = 0; i < whole; i += lanes) {
-      hn::StoreU(hn::Load(d, y + i), d, out + i);
-    }
-    for (int64_t i = whole; i < count; ++i) out[i * stride] = y[i];
+    auto* out = static_cast<float*>(to.data);
+    const int64_t whole = to.stride == 1 ? count / lanes * lanes : 0;
+    CopyVectors(y, whole, out);
+    for (int64_t i = whole; i < count; ++i) out[i * to.stride] = y[i];
     return;
   }
-  auto* out = static_cast<uint16_t*>(to.data) + offset;
+  auto* out = static_cast<uint16_t*>(to.data);
   for (int64_t i = 0; i < count; ++i) {
     uint32_t bits = 0;
     std::memcpy(&bits, y + i, sizeof(bits));
-    out[i * stride] = static_cast<uint16_t>(bits >> 16);
+    out[i * to.stride] = static_cast<uint16_t>(bits >> 16);
   }
+}
+
+// The rows of a head's tokens in one tensor.
+struct HeadRows {
+  RowOfLane first;   // of token 0 and rank 0
+  int64_t token;     // bytes from token to token
+  int64_t rank = 0;  // bytes from rank to rank
+
+  RowOfLane At(int64_t t, int64_t r = 0) const {
+    return {static_cast<char*>(first.data) + t * token + r * rank, first.lane,
+            first.stride};
+  }
+};
+
+// `axis` is that of the tokens; the others' indices stand in `at`, which names
+// token 0.
+template <class View, typename... Index>
+HeadRows RowsOf(const View& x, size_t axis, int64_t ranks, Index... at) {
+  const auto bytes = static_cast<int64_t>(LaneBytes(x.lane));
+  HeadRows rows{{}, 0};
+  if (x.data == nullptr) return rows;
+  rows.first = RowAt(x, at...);
+  rows.token = x.strides[axis] * bytes;
+  if (ranks > 0) rows.rank = x.strides[axis + 1] * bytes;
+  return rows;
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.
 #include "hwy/highway.h"
+#include "optimized/mamba3_chunk-inl.h"
 #include "optimized/mamba3_head-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -16,6 +17,11 @@ namespace lockstep::optimized::HWY_NAMESPACE {
 void RunMamba3Head(const Mamba3Job& job, const Mamba3Task& task,
                    Mamba3Scratch& scratch) {
   RunHead(job, task, scratch);
+}
+
+void RunMamba3Chunks(const Mamba3Job& job, const Mamba3Task& task,
+                     Mamba3ChunkScratch& scratch) {
+  RunChunks(job, task, scratch);
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE
@@ -38,6 +44,7 @@ namespace lockstep::optimized {
 namespace {
 
 HWY_EXPORT(RunMamba3Head);
+HWY_EXPORT(RunMamba3Chunks);
 
 // Where the runs of a row start, and its end behind the last.
 std::vector<int64_t> Bounds(const Mamba3ScanProblem& p,
@@ -88,6 +95,40 @@ int64_t ChooseTarget(const std::string& name) {
   return 0;
 }
 
+// Tokens of a chunk, 0 for the recurrence.
+Result<int64_t> ChooseChunk(const Mamba3ScanCaps& caps) {
+  if (caps.algorithm == Mamba3Algorithm::kExact) {
+    if (caps.chunk == 0) return int64_t{0};
+    return Status::Error("chunk " + std::to_string(caps.chunk) +
+                         " is for the chunked algorithm only");
+  }
+  if (caps.chunk == 0) return kMamba3Chunk;
+  if (caps.chunk >= 1 && caps.chunk <= kMamba3MaxChunk) return caps.chunk;
+  return Status::Error("chunk " + std::to_string(caps.chunk) +
+                       " is outside 1 .. " + std::to_string(kMamba3MaxChunk));
+}
+
+int64_t CountPieces(const std::vector<Mamba3Task>& tasks, int64_t chunk) {
+  int64_t pieces = 0;
+  for (const Mamba3Task& task : tasks) {
+    if (chunk == 0 || task.first == task.end) continue;
+    pieces += (task.end - 1) / chunk - task.first / chunk + 1;
+  }
+  return pieces;
+}
+
+// `kernel(job, task, scratch)` for every task, longest first.
+template <class Kernel, class MakeScratch>
+void RunTasks(const Mamba3Job& job, const std::vector<Mamba3Task>& tasks,
+              int threads, const Kernel& kernel, const MakeScratch& make) {
+#pragma omp parallel num_threads(threads)
+  {
+    auto scratch = make();
+#pragma omp for schedule(dynamic)
+    for (size_t i = 0; i < tasks.size(); ++i) kernel(job, tasks[i], scratch);
+  }
+}
+
 }  // namespace
 
 Status Mamba3Scan(const Mamba3ScanProblem& problem,
@@ -101,21 +142,28 @@ Status Mamba3Scan(const Mamba3ScanProblem& problem,
                              : "target " + caps.target +
                                    " is unknown or not supported by this CPU");
   }
-  const auto kernel = HWY_DISPATCH_TABLE(RunMamba3Head)[DispatchIndex(target)];
-  const Mamba3Job job{&problem, &inputs, &outputs};
+  const Result<int64_t> chunk = ChooseChunk(caps);
+  if (!chunk.ok()) return chunk.status();
+  const Mamba3Job job{&problem, &inputs, &outputs, chunk.value()};
   const std::vector<Mamba3Task> tasks = ListTasks(problem, inputs);
   const int64_t wanted =
       caps.threads > 0 ? caps.threads : omp_get_max_threads();
   const int threads = static_cast<int>(
       std::min<int64_t>(wanted, static_cast<int64_t>(tasks.size())));
-#pragma omp parallel num_threads(threads)
-  {
-    Mamba3Scratch scratch(problem);
-#pragma omp for schedule(dynamic)
-    for (size_t i = 0; i < tasks.size(); ++i) kernel(job, tasks[i], scratch);
+  const size_t index = DispatchIndex(target);
+  if (job.chunk == 0) {
+    RunTasks(job, tasks, threads, HWY_DISPATCH_TABLE(RunMamba3Head)[index],
+             [&] { return Mamba3Scratch(problem); });
+  } else {
+    const int64_t longest = tasks.empty() ? 0 : tasks[0].end - tasks[0].first;
+    RunTasks(job, tasks, threads, HWY_DISPATCH_TABLE(RunMamba3Chunks)[index],
+             [&] {
+               return Mamba3ChunkScratch(problem, std::min(job.chunk, longest));
+             });
   }
   if (execution != nullptr) {
-    *execution = {hwy::TargetName(target), threads};
+    *execution = {hwy::TargetName(target), threads, caps.algorithm, job.chunk,
+                  CountPieces(tasks, job.chunk)};
   }
   return Status();
 }

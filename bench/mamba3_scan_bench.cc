@@ -1,0 +1,175 @@
+// The scan, as a ratio to the f32 peak of the same run. Flop: 7 for each state
+// element and token (SISO), 1 + 6 r with r ranks. Every row but that of the
+// long sequence is checked against the reference, bit for bit, before it is
+// timed; times are medians.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/peak.h"
+#include "bench/scan_work.h"
+#include "benchmark/benchmark.h"
+#include "optimized/mamba3_scan.h"
+#include "optimized/plan.h"
+#include "optimized/simd/targets.h"
+#include "reference/contract/mamba3_scan.h"
+
+namespace lockstep::bench {
+namespace {
+
+using Problem = Mamba3ScanProblem;
+
+constexpr double kPeakSeconds = 0.05;
+
+double Now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(since).count();
+}
+
+// Bias, skip, a quarter of n as angles; no gate.
+Problem Siso(int64_t length, int64_t heads) {
+  Problem p;
+  p.length = length;
+  p.heads = heads;
+  p.state_dim = 128;
+  p.head_dim = 64;
+  p.angles = 32;
+  p.bias = p.skip = true;
+  return p;
+}
+
+Problem Mimo(int64_t length, int64_t heads) {
+  Problem p = Siso(length, heads);
+  p.variant = Problem::Variant::kMimo;
+  p.ranks = 4;
+  p.gate = p.reduce = true;
+  return p;
+}
+
+Problem Step(int64_t batch, int64_t heads) {
+  Problem p = Siso(1, heads);
+  p.batch = batch;
+  p.carry_in = true;
+  return p;
+}
+
+struct Row {
+  std::string name;
+  Problem problem;
+};
+
+std::vector<Row> Rows() {
+  return {
+      {"mamba3_scan siso t=2048 h=4 n=128 p=64", Siso(2048, 4)},
+      {"mamba3_scan mimo r=4 gate t=1024 h=4 n=128 p=64", Mimo(1024, 4)},
+      {"mamba3_scan step b=8 h=32 n=128 p=64", Step(8, 32)},
+  };
+}
+
+// Median seconds of one run.
+double Median(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+void Run(benchmark::State& state, const Row& row, int threads) {
+  ScanWork work(row.problem);
+  optimized::Mamba3ScanCaps caps;
+  caps.threads = threads;
+  optimized::Mamba3ScanExecution execution;
+  if (!work.Run(caps, &execution).ok() || !work.HasReferenceBits()) {
+    return state.SkipWithError("wrong answer: not timed");
+  }
+  if (row.problem.carry_in) work.ChainCarry();
+  const int64_t target = optimized::TargetBit(execution.target);
+  const double before = MeasureFmaPeak(target, kPeakSeconds);
+  std::vector<double> seconds;
+  for (auto _ : state) {
+    const double start = Now();
+    const Status status = work.Run(caps, &execution);
+    benchmark::DoNotOptimize(&status);
+    seconds.push_back(Now() - start);
+  }
+  const double peak =
+      (before + MeasureFmaPeak(target, kPeakSeconds)) / 2 * threads;
+  const double median = Median(std::move(seconds));
+  state.counters["gflops"] = work.Flop() / median * 1e-9;
+  state.counters["peak_gflops"] = peak * 1e-9;
+  state.counters["fraction"] = work.Flop() / median / peak;
+  state.counters["bytes_per_second"] = work.Bytes() / median;
+  state.SetLabel(execution.target);
+}
+
+// The field of /proc/self/status in bytes, 0 where there is none.
+double StatusBytes(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  double kilobytes = 0;
+  while (status >> word) {
+    if (word == field + ":" && status >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+// What a long scan needs beside its inputs and outputs.
+void RunMemory(benchmark::State& state) {
+  ScanWork work(Siso(65536, 1));
+  optimized::Mamba3ScanCaps caps;
+  caps.threads = 1;
+  // Makes the high-water mark what is resident now.
+  std::ofstream("/proc/self/clear_refs") << "5";
+  const double before = StatusBytes("VmRSS");
+  double seconds = 0;
+  for (auto _ : state) {
+    const double start = Now();
+    const Status status = work.Run(caps, nullptr);
+    benchmark::DoNotOptimize(&status);
+    seconds = Now() - start;
+  }
+  const double peak = StatusBytes("VmHWM");
+  if (before == 0 || peak < before) {
+    return state.SkipWithError("no account of memory in /proc/self/status");
+  }
+  state.counters["gflops"] = work.Flop() / seconds * 1e-9;
+  state.counters["tensor_bytes"] = work.Bytes();
+  state.counters["extra_bytes"] = peak - before;
+}
+
+int Main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  bool supported = false;
+  for (const optimized::Target& target : optimized::Targets()) {
+    supported |= target.supported;
+  }
+  if (!supported) {
+    std::fprintf(stderr, "this CPU supports none of the compiled targets\n");
+    return 77;
+  }
+  for (const Row& row : Rows()) {
+    for (const int threads : {1, 2}) {
+      benchmark::RegisterBenchmark(
+          (row.name + "/threads:" + std::to_string(threads)).c_str(),
+          [=](benchmark::State& state) { Run(state, row, threads); })
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
+    }
+  }
+  benchmark::RegisterBenchmark("mamba3_scan siso t=65536 h=1 n=128 p=64/memory",
+                               RunMemory)
+      ->Iterations(1)
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockstep::bench
+
+int main(int argc, char** argv) { return lockstep::bench::Main(argc, argv); }
