@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "verify/case_attention_forward.h"
+#include "verify/case_block_plan.h"
 #include "verify/case_keys.h"
 #include "verify/case_mamba3_scan.h"
 #include "verify/case_text.h"
@@ -47,6 +48,12 @@ const Op kOps[] = {
      ValidateMamba3Scan,
      Mamba3ScanBytes,
      Mamba3ScanNamesFiles},
+    {{"block_plan", "tables of a block-sparse kernel, judged by its mask"},
+     BlockPlanKeys,
+     Empty<BlockPlanCase>,
+     ValidateBlockPlan,
+     BlockPlanBytes,
+     AttentionForwardNamesFiles},
 };
 
 const Op& OpOf(const Case& c) { return kOps[c.op.index()]; }

@@ -195,15 +195,42 @@ struct Mamba3StepCase : Mamba3ScanCase {
                          const Mamba3StepCase&) = default;
 };
 
+// How tables of block-sparse kernels are laid out: verify/dialects.
+enum class PlanDialect : uint8_t { kShrunk, kSplash, kFlatList, kBlockMask };
+
+// The tables that a planner makes from the masks of one batch row. Of the
+// attention case only masks, lengths, heads, ids and counts say something.
+struct BlockPlanCase : AttentionForwardCase {
+  int64_t tile_q = 256;
+  int64_t tile_k = 256;
+  PlanDialect dialect = PlanDialect::kShrunk;
+  bool blocks = true;    // element masks are stored, not computed
+  bool padded = false;   // ragged tiles are never full
+  bool segments = true;  // the tables account for the segment ids
+  int64_t width = 0;     // steps the tables have room for; 0: as needed
+  int64_t width_t = 0;
+  int64_t q_shards = 1;
+  int64_t kv_shards = 1;
+  int64_t slack = 0;  // empty tiles that may be visited
+  friend bool operator==(const BlockPlanCase&, const BlockPlanCase&) = default;
+};
+
 struct Case {
   // One alternative per op.
-  std::variant<AttentionForwardCase, Mamba3ScanCase, Mamba3StepCase> op;
+  std::variant<AttentionForwardCase, Mamba3ScanCase, Mamba3StepCase,
+               BlockPlanCase>
+      op;
   uint64_t gen = 1;   // version of the input generator
   uint64_t seed = 0;  // of every random number of the case
   Expect expect = Expect::kPass;
 
+  // Of a block_plan case, its masks and payload.
   const AttentionForwardCase& attention_forward() const {
-    return std::get<AttentionForwardCase>(op);
+    const auto* plan = std::get_if<BlockPlanCase>(&op);
+    return plan != nullptr ? *plan : std::get<AttentionForwardCase>(op);
+  }
+  const BlockPlanCase& block_plan() const {
+    return std::get<BlockPlanCase>(op);
   }
   // The scan that a mamba3_scan or mamba3_step case asks for.
   const Mamba3ScanCase& scan() const {

@@ -13,8 +13,12 @@ namespace {
 
 using Af = AttentionForwardCase;
 
-Af& Get(Case& c) { return std::get<Af>(c.op); }
-const Af& Get(const Case& c) { return std::get<Af>(c.op); }
+// block_plan has the keys of masks and payload, too.
+Af& Get(Case& c) {
+  auto* plan = std::get_if<BlockPlanCase>(&c.op);
+  return plan != nullptr ? *plan : std::get<Af>(c.op);
+}
+const Af& Get(const Case& c) { return c.attention_forward(); }
 
 template <auto kMember>
 Status ParseInt(Scanner& in, int64_t, Case& c) {

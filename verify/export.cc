@@ -1,5 +1,6 @@
 #include "verify/export.h"
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -9,8 +10,11 @@
 #include <vector>
 
 #include "reference/attention_forward.h"
+#include "verify/case_block_plan.h"
 #include "verify/files.h"
+#include "verify/ops/block_plan.h"
 #include "verify/ops/mamba3_scan.h"
+#include "verify/plan_files.h"
 #include "verify/safetensors.h"
 #include "verify/tensor.h"
 
@@ -177,6 +181,36 @@ Result<Contents> FormatAttention(const Case& c,
   return Contents{std::move(inputs.value()), std::move(expected.value())};
 }
 
+// The mask of every pair, and our tables of it.
+Result<Contents> FormatBlockPlan(const Case& c,
+                                 const MaterialiseOptions& options) {
+  const Result<BlockPlanScene> scene = OpenBlockPlan(c, options);
+  if (!scene.ok()) return scene.status();
+  const IntendedMask& mask = scene->mask;
+  std::vector<uint8_t> bits;
+  for (int64_t h = 0; h < mask.heads(); ++h) {
+    for (int64_t i = 0; i < mask.q_len(); ++i) {
+      for (int64_t j = 0; j < mask.kv_len(); ++j) {
+        bits.push_back(mask.At(h, i, j) ? 1 : 0);
+      }
+    }
+  }
+  const std::array<int64_t, 3> shape{mask.heads(), mask.q_len(), mask.kv_len()};
+  const std::string line = CanonicalLine(c);
+  FileBuilder file;
+  file.AddDense(
+      "mask", "U8",
+      TensorView<const uint8_t, 3>{bits.data(), shape, DenseStrides(shape)});
+  auto inputs = file.Format(line);
+  if (!inputs.ok()) return inputs.status();
+  const auto plan = PlanTiles(scene->data.problem, scene->data.inputs, 0,
+                              TileOptionsOf(scene->asked));
+  if (!plan.ok()) return plan.status();
+  auto expected = FormatTables(scene->asked, plan.value(), line);
+  if (!expected.ok()) return expected.status();
+  return Contents{std::move(inputs.value()), std::move(expected.value())};
+}
+
 Status MakeDirectory(const std::string& directory) {
   std::error_code error;
   if (fs::is_directory(directory, error)) return {};
@@ -191,6 +225,8 @@ Status ExportCase(const Case& c, const std::string& directory,
                   const MaterialiseOptions& options) {
   const auto contents = std::holds_alternative<AttentionForwardCase>(c.op)
                             ? FormatAttention(c, options)
+                        : std::holds_alternative<BlockPlanCase>(c.op)
+                            ? FormatBlockPlan(c, options)
                             : FormatScan(c, options);
   if (!contents.ok()) return contents.status();
   Status status = MakeDirectory(directory);

@@ -375,6 +375,8 @@ CaseResult Judgement::Run(std::optional<PreviousTruth>* previous) {
 CaseResult JudgeCase(const CaseRequest& request, Candidate& candidate,
                      const JudgeOptions& options,
                      std::optional<PreviousTruth>* previous) {
+  const Result<Op> op = FindOp(*request.call);
+  if (op.ok() && op->judge) return op->judge(request, candidate, options);
   return Judgement(request, candidate, options).Run(previous);
 }
 

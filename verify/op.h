@@ -25,6 +25,11 @@
 
 namespace lockstep::verify {
 
+class Candidate;
+struct CaseRequest;
+struct CaseResult;
+struct JudgeOptions;
+
 // One output tensor. A *line* is its last axis, line l is
 // (l / (n1 * n2), l / n2 % n1, l % n2). A *row* is what the truth computes at
 // once: of attention one line of every output, of a scan all lines of one head
@@ -211,6 +216,10 @@ struct Op {
   // The case with the inputs of every probe that proves something for it
   // under the profile; none for a case that is a probe.
   std::vector<Case> (*probe_cases)(const Case&, const NumericProfile&);
+  // For an op whose right answers are not one set of bits: it judges, and
+  // `open` only says whether its cases can be opened (the trial is null).
+  CaseResult (*judge)(const CaseRequest&, Candidate&,
+                      const JudgeOptions&) = nullptr;
 };
 
 template <VerifiableOp T>

@@ -3,6 +3,7 @@
 
 #include "verify/op.h"
 #include "verify/ops/attention_forward.h"
+#include "verify/ops/block_plan.h"
 #include "verify/ops/mamba3_scan.h"
 
 namespace lockstep::verify {
@@ -12,6 +13,7 @@ constexpr Op kOps[] = {
     MakeOp<AttentionForwardTrial>(),
     MakeOp<Mamba3ScanTrial>(),
     MakeOp<Mamba3StepTrial>(),
+    kBlockPlanOp,
 };
 
 }  // namespace

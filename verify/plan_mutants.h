@@ -25,6 +25,8 @@ struct PlanMutantInfo {
   const char* breaks;
   // The smallest case that shows it; the same without the bug if not `broken`.
   PlanTrial (*trial)(bool broken);
+  // The case of block_plan that it is.
+  const char* pattern;
 };
 std::span<const PlanMutantInfo> PlanMutants();
 

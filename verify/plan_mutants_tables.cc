@@ -50,11 +50,9 @@ void CutTo(int64_t width, Worklist* work) {
   *work = std::move(cut);
 }
 
-// A mask of 2 x 2 tiles, full where `tile` says so.
-PlanTrial CutForward(const PairVisible& tile, bool broken) {
-  const PlanScene scene = MakeScene(
-      {4, 4, 2, 2}, 1,
-      [&](int64_t h, int64_t i, int64_t j) { return tile(h, i / 2, j / 2); });
+// Three active tiles of 2 x 2, and one step forward.
+PlanTrial CutForward(const PairVisible& visible, bool broken) {
+  const PlanScene scene = MakeScene({4, 4, 2, 2}, 1, visible);
   ShrunkTables tables = Tables(scene);
   if (broken) CutTo(1, &tables.patterns[0].forward);
   return Lifted(tables, scene);
@@ -110,16 +108,11 @@ PlanTrial WidthOfOtherDirection(bool broken) {
 }
 
 PlanTrial WidthOfLastRow(bool broken) {
-  return CutForward(
-      [](int64_t, int64_t row, int64_t col) { return row == 0 || col == 0; },
-      broken);
+  return CutForward([](int64_t, int64_t i, int64_t j) { return j >= i; },
+                    broken);
 }
 
-PlanTrial WidthOfFirstRow(bool broken) {
-  return CutForward(
-      [](int64_t, int64_t row, int64_t col) { return row == 1 || col == 0; },
-      broken);
-}
+PlanTrial WidthOfFirstRow(bool broken) { return CutForward(Causal, broken); }
 
 PlanTrial MaskNextLate(bool broken) {
   const PlanScene scene = MakeScene(kEight, 1, Documents);

@@ -34,6 +34,8 @@ const char* TierName(Tier tier) {
       return "calibrated";
     case Tier::kInvariance:
       return "invariance";
+    case Tier::kTables:
+      return "tables";
     case Tier::kPower:
       return "power";
     case Tier::kExecution:

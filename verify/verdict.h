@@ -32,6 +32,7 @@ enum class Tier : uint8_t {
   kEnvelope,    // what the declared profile allows
   kCalibrated,  // the same with errors like a random walk: not proof
   kInvariance,  // the same bits however it runs; guards, inputs, stores
+  kTables,      // an invariant of block tables (docs/plans.md)
   kPower,       // the case cannot tell trivial answers from the truth
   kExecution,   // something else ran than was asked for
   kRefusal,     // expect=refuse

@@ -7,6 +7,7 @@
 
 #include "optimized/plan.h"
 #include "verify/candidate/candidate.h"
+#include "verify/ops/block_plan.h"
 
 namespace lockstep::verify {
 namespace {
@@ -136,6 +137,10 @@ class BuiltinOptimized final : public Candidate {
                  const OutputSet& outputs, Execution* execution) override {
     return trial.RunOptimized(how, outputs, execution);
   }
+  RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
+                  PlanTrace* trace) override {
+    return PlanByOptimized(scene, trace);
+  }
 
  private:
   Variation fixed_;
@@ -157,6 +162,10 @@ class BuiltinReference final : public Candidate {
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
                  const OutputSet& outputs, Execution* execution) override {
     return trial.RunReference(outputs, execution);
+  }
+  RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
+                  PlanTrace* trace) override {
+    return PlanByReference(scene, trace);
   }
 
  private:

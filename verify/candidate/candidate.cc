@@ -10,7 +10,7 @@ constexpr CandidateKind kKinds[] = {
     {"builtin:reference", "builtin:reference[,shift=N]",
      "the scalar reference, judged like any other", ParseBuiltinReference},
     {"files:", "files:DIR",
-     "outputs computed elsewhere, as safetensors (docs/verdicts.md)",
+     "outputs or tables made elsewhere, as safetensors (docs/verdicts.md)",
      ParseFiles},
     {"mutant:", "mutant:NAME[@SEVERITY][,base=VARIANT]",
      "a kernel with a known bug: lockstep list mutants", ParseMutantCandidate},
@@ -20,6 +20,12 @@ constexpr CandidateKind kKinds[] = {
 };
 
 }  // namespace
+
+RunOutcome Candidate::Plan(const CaseRequest&, const BlockPlanScene&,
+                           PlanTrace*) {
+  return {RunOutcome::State::kUnsupported, Spec() + " makes no block tables",
+          ""};
+}
 
 std::span<const CandidateKind> CandidateKinds() { return kKinds; }
 

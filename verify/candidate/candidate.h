@@ -26,6 +26,9 @@ struct CaseRequest {
   int64_t total = 1;   // calls asked for
 };
 
+struct BlockPlanScene;
+struct PlanTrace;
+
 class Candidate {
  public:
   virtual ~Candidate() = default;
@@ -55,6 +58,11 @@ class Candidate {
   virtual RunOutcome Run(const CaseRequest& request, const Trial& trial,
                          const Variation& how, const OutputSet& outputs,
                          Execution* execution) = 0;
+
+  // What a planner answers to a block_plan case, as the visits of a kernel
+  // that reads its tables. kMismatch: tables that no kernel can read.
+  virtual RunOutcome Plan(const CaseRequest& request,
+                          const BlockPlanScene& scene, PlanTrace* trace);
 };
 
 // One row of the table of kinds.
@@ -78,6 +86,7 @@ Result<std::unique_ptr<Candidate>> ParseBuiltinReference(
 Result<std::unique_ptr<Candidate>> ParseFiles(std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
     std::string_view arguments);
+Result<std::unique_ptr<Candidate>> ParsePlanMutant(std::string_view name);
 Result<std::unique_ptr<Candidate>> ParseVariantCandidate(
     std::string_view arguments);
 

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "verify/candidate/candidate.h"
+#include "verify/ops/block_plan.h"
+#include "verify/plan_files.h"
 #include "verify/safetensors.h"
 
 namespace lockstep::verify {
@@ -133,6 +135,20 @@ class Files final : public Candidate {
       }
       Scatter(found->bytes.data(), outputs.tensors[t]);
     }
+    return {};
+  }
+
+  RunOutcome Plan(const CaseRequest& request, const BlockPlanScene& scene,
+                  PlanTrace* trace) override {
+    const Result<std::string> path = Locate(request);
+    if (!path.ok()) return Broken(path.message());
+    const Result<SafetensorsFile> file = SafetensorsFile::Read(path.value());
+    if (!file.ok()) return Broken(file.message());
+    Result<PlanTrace> read = ReadTables(scene.asked, file.value());
+    if (!read.ok()) {
+      return {RunOutcome::State::kMismatch, read.message(), "tables"};
+    }
+    *trace = std::move(read.value());
     return {};
   }
 

@@ -63,6 +63,7 @@ class Emulated final : public Candidate {
 
 Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
     std::string_view arguments) {
+  if (arguments.starts_with("plan.")) return ParsePlanMutant(arguments);
   Result<Mutant> mutant = ParseMutant(arguments);
   if (!mutant.ok()) return mutant.status();
   return std::unique_ptr<Candidate>(std::make_unique<Emulated>(

@@ -11,6 +11,7 @@
 #include "verify/cli/cli.h"
 #include "verify/json_text.h"
 #include "verify/mutants.h"
+#include "verify/plan_mutants.h"
 #include "verify/probe_kind.h"
 #include "verify/profile.h"
 
@@ -74,6 +75,14 @@ std::vector<Entry> ListMutants() {
                         {"base", info.base},
                         {"dial", info.dial ? Json(info.dial) : Json()},
                         {"severity", info.severity},
+                        {"pattern", info.pattern}}});
+  }
+  for (const PlanMutantInfo& info : PlanMutants()) {
+    entries.push_back({info.name,
+                       info.breaks,
+                       {{"op", "block_plan"},
+                        {"family", info.family},
+                        {"invariant", InfoOf(info.invariant).name},
                         {"pattern", info.pattern}}});
   }
   return entries;

@@ -185,6 +185,17 @@ std::string WithThreads(const std::string& spec, int threads) {
                               : spec;
 }
 
+// Whether a case is judged by what a profile claims of its arithmetic.
+bool NeedsProfile(const JobGroup& group) {
+  for (const Job& job : group.jobs) {
+    for (const Case& c : job.sequence) {
+      const Result<Op> op = FindOp(c);
+      if (!op.ok() || op->judge == nullptr) return true;
+    }
+  }
+  return false;
+}
+
 Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
     const JobGroup& group, const SessionOptions& options) {
   std::vector<std::unique_ptr<Candidate>> candidates;
@@ -192,7 +203,8 @@ Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
     Result<std::unique_ptr<Candidate>> candidate =
         ParseCandidate(WithThreads(spec, options.threads));
     if (!candidate.ok()) return candidate.status();
-    if (!candidate.value()->Ours() && group.profile.empty()) {
+    if (!candidate.value()->Ours() && group.profile.empty() &&
+        NeedsProfile(group)) {
       std::string known;
       for (const NumericProfile& profile : BuiltinProfiles()) {
         known += " " + profile.name;
