@@ -47,6 +47,11 @@ std::map<std::string, Family> Families(const SelftestResult& result) {
     ++family.total;
     family.killed += row.Killed();
   }
+  for (const PlanKill& row : result.plan_kills) {
+    Family& family = families[std::string("plan/") + row.mutant->family];
+    ++family.total;
+    family.killed += row.Killed();
+  }
   return families;
 }
 
@@ -73,15 +78,20 @@ std::string SelftestText(const SelftestResult& result) {
   }
   text += "cases seconds\n";
   for (const KillRow& row : result.kills) text += KillLine(row) + "\n";
+  for (const PlanKill& kill : result.plan_kills) {
+    text += Pad(kill.mutant->name, 34) +
+            (kill.named ? InfoOf(kill.mutant->invariant).name : ".") +
+            (kill.sound ? "" : " (and without the defect, too)") + "\n";
+  }
   text += "\n";
   for (const auto& [name, family] : Families(result)) {
     const auto [low, high] = Wilson(family);
-    text += Pad(name, 10) + std::to_string(family.killed) + " of " +
+    text += Pad(name, 13) + std::to_string(family.killed) + " of " +
             std::to_string(family.total) + " killed, 95 % interval " +
             Format("%.2f", low) + " to " + Format("%.2f", high) + "\n";
   }
   text += "\nmutants: " + std::to_string(result.Killed()) + " of " +
-          std::to_string(result.kills.size()) + " killed, slowest " +
+          std::to_string(result.Mutants()) + " killed, slowest " +
           Format("%.2f", result.SlowestKill()) + " s; foreign rules:";
   for (size_t r = 0; r < kForeignRules; ++r) {
     const auto rule = static_cast<ForeignRule>(r);
@@ -94,6 +104,11 @@ std::string SelftestText(const SelftestResult& result) {
       text += std::string("\nsurvivor: ") + row.mutant->name + "  " +
               row.mutant->pattern;
     }
+  }
+  for (const PlanKill& row : result.plan_kills) {
+    if (row.Killed()) continue;
+    text += std::string("\nsurvivor: ") + row.mutant->name + "  " +
+            row.mutant->pattern;
   }
   text += "\nzoo: " + std::to_string(result.zoo_variants) + " variants, " +
           std::to_string(result.zoo_cases) + " cases, " +
@@ -139,6 +154,20 @@ std::string SelftestJson(const SelftestResult& result) {
                      {"case", row.by},
                      {"envelope_case", row.envelope_by}});
   }
+  for (const PlanKill& row : result.plan_kills) {
+    if (!row.Killed()) survivors.push_back(row.mutant->name);
+    kills.push_back(
+        {{"mutant", row.mutant->name},
+         {"family", std::string("plan/") + row.mutant->family},
+         {"tiers", row.Killed()
+                       ? Json::array({InfoOf(row.mutant->invariant).name})
+                       : Json::array()},
+         {"rules", Json::array()},
+         {"cases", 1},
+         {"seconds", row.seconds},
+         {"case", std::string("block_plan ") + row.mutant->pattern},
+         {"envelope_case", ""}});
+  }
   Json alarms = Json::array();
   for (const ZooAlarm& alarm : result.alarms) {
     alarms.push_back({{"variant", alarm.variant},
@@ -147,7 +176,7 @@ std::string SelftestJson(const SelftestResult& result) {
   }
   const Json json = {
       {"kind", "selftest"},
-      {"mutants_total", result.kills.size()},
+      {"mutants_total", result.Mutants()},
       {"mutants_killed", result.Killed()},
       {"survivors", survivors},
       {"slowest_kill_s", result.SlowestKill()},

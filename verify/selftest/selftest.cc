@@ -258,6 +258,19 @@ void TryZooCase(const AttentionVariant& variant, uint64_t seed,
   }
 }
 
+PlanKill TryPlanMutant(const PlanMutantInfo& info) {
+  const Clock::time_point start = Clock::now();
+  PlanKill kill{.mutant = &info};
+  const PlanTrial sound = info.trial(false);
+  kill.sound = CheckPlan(sound.trace, sound.mask).empty();
+  const PlanTrial broken = info.trial(true);
+  for (const Violation& found : CheckPlan(broken.trace, broken.mask)) {
+    kill.named = kill.named || found.invariant == info.invariant;
+  }
+  kill.seconds = SecondsSince(start);
+  return kill;
+}
+
 }  // namespace
 
 const char* ProofTierName(ProofTier tier) {
@@ -270,14 +283,22 @@ bool KillRow::Killed() const {
   return std::any_of(killed.begin(), killed.end(), [](bool k) { return k; });
 }
 
+int64_t SelftestResult::Mutants() const {
+  return static_cast<int64_t>(kills.size() + plan_kills.size());
+}
+
 int64_t SelftestResult::Killed() const {
-  return std::count_if(kills.begin(), kills.end(),
-                       [](const KillRow& row) { return row.Killed(); });
+  const auto killed = [](const auto& row) { return row.Killed(); };
+  return std::count_if(kills.begin(), kills.end(), killed) +
+         std::count_if(plan_kills.begin(), plan_kills.end(), killed);
 }
 
 double SelftestResult::SlowestKill() const {
   double slowest = 0;
   for (const KillRow& row : kills) slowest = std::max(slowest, row.seconds);
+  for (const PlanKill& row : plan_kills) {
+    slowest = std::max(slowest, row.seconds);
+  }
   return slowest;
 }
 
@@ -288,7 +309,7 @@ int64_t SelftestResult::KilledByRule(ForeignRule rule) const {
 }
 
 bool SelftestResult::Passed() const {
-  return !kills.empty() && Killed() == static_cast<int64_t>(kills.size()) &&
+  return !kills.empty() && !plan_kills.empty() && Killed() == Mutants() &&
          zoo_cases > 0 && proof_false_alarms == 0;
 }
 
@@ -298,6 +319,10 @@ Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
     Result<KillRow> row = TryMutant(info, options);
     if (!row.ok()) return row.status();
     result.kills.push_back(std::move(row.value()));
+    if (options.progress) options.progress(info.name);
+  }
+  for (const PlanMutantInfo& info : PlanMutants()) {
+    result.plan_kills.push_back(TryPlanMutant(info));
     if (options.progress) options.progress(info.name);
   }
   Mutant correct;

@@ -12,6 +12,7 @@
 #include "reference/contract/status.h"
 #include "verify/foreign_rules.h"
 #include "verify/mutants.h"
+#include "verify/plan_mutants.h"
 
 namespace lockstep::verify {
 
@@ -52,6 +53,16 @@ struct KillRow {
   bool Killed() const;
 };
 
+// A planted defect of block tables, before CheckPlan in its own case.
+struct PlanKill {
+  const PlanMutantInfo* mutant = nullptr;
+  bool named = false;  // the invariant that it breaks is among those found
+  bool sound = false;  // nothing is found without the defect
+  double seconds = 0;
+
+  bool Killed() const { return named && sound; }
+};
+
 struct ZooAlarm {
   std::string variant;
   std::string line;
@@ -60,6 +71,7 @@ struct ZooAlarm {
 
 struct SelftestResult {
   std::vector<KillRow> kills;
+  std::vector<PlanKill> plan_kills;
   int64_t zoo_variants = 0;
   int64_t zoo_cases = 0;
   int64_t zoo_probes = 0;  // cases judged on a probe's inputs, too
@@ -71,6 +83,8 @@ struct SelftestResult {
   // kills are worth nothing.
   std::array<bool, kForeignRules> rejects_correct{};
 
+  // Of kills and plan_kills together.
+  int64_t Mutants() const;
   int64_t Killed() const;
   double SlowestKill() const;
   int64_t KilledByRule(ForeignRule rule) const;
