@@ -135,6 +135,18 @@ Result<SegmentIds> SegmentsOf(const PackedRows& rows, RepeatedIds repeated) {
   return result;
 }
 
+Status CheckIdsFit(const SegmentIds& ids, int bytes) {
+  const int64_t most = (int64_t{1} << (8 * bytes - 1)) - 1;
+  for (size_t b = 0; b < ids.num_segments.size(); ++b) {
+    if (ids.num_segments[b] - int64_t{1} <= most) continue;
+    return Status::Error("V8: row " + std::to_string(b) + " has " +
+                         std::to_string(ids.num_segments[b]) +
+                         " segments; ids of " + std::to_string(bytes) +
+                         " bytes tell " + std::to_string(most + 1) + " apart");
+  }
+  return Status();
+}
+
 std::vector<int32_t> RunsOf(std::span<const int32_t> doc_ids) {
   std::vector<int32_t> segments;
   for (size_t t = 0; t < doc_ids.size(); ++t) {

@@ -54,6 +54,11 @@ struct SegmentIds {
 // O(tokens * log(documents)).
 Result<SegmentIds> SegmentsOf(const PackedRows& rows, RepeatedIds repeated);
 
+// V8: whether every number of a segment, padding included, fits signed integers
+// of `bytes` (1, 2, 4), as a kernel may hold ids. Errors: the first row that
+// has too many.
+Status CheckIdsFit(const SegmentIds& ids, int bytes);
+
 // The rule by itself, on one row and without validation: a new segment, from
 // 0, wherever the id changes; padding is a segment like any other.
 std::vector<int32_t> RunsOf(std::span<const int32_t> doc_ids);

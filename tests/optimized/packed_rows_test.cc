@@ -116,6 +116,20 @@ TEST(PackedRows, StartsCountDocuments) {
 }
 
 // Ids of 2^24 and more differ by one: nothing narrows them on the way.
+// V8: a row of one-token documents outgrows narrow ids.
+TEST(PackedRows, SegmentNumbersHaveToFitTheKernelsIds) {
+  SegmentIds ids;
+  ids.num_segments = {3, 128};
+  EXPECT_TRUE(CheckIdsFit(ids, 1).ok());
+  ids.num_segments[1] = 129;
+  const Status status = CheckIdsFit(ids, 1);
+  EXPECT_NE(status.message().find("V8: row 1 has 129 segments"),
+            std::string::npos)
+      << status.message();
+  EXPECT_TRUE(CheckIdsFit(ids, 2).ok());
+  EXPECT_TRUE(CheckIdsFit(ids, 4).ok());
+}
+
 TEST(PackedRows, LargeIdsStayApart) {
   const int32_t big = (1 << 30) + 1;
   const Arrays arrays{3, {big - 1, big, big + 1}, {3}, {3}, {}};

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "optimized/attention_forward.h"
+#include "optimized/dispatch.h"
 #include "optimized/plan.h"
 #include "reference/attention_forward.h"
 
@@ -183,13 +184,25 @@ RunOutcome AttentionForwardTrial::RunReference(const OutputSet& outputs,
 RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
                                                const OutputSet& outputs,
                                                Execution* execution) const {
-  if (!Supported(how)) {
-    if (how.target) {
-      return {RunOutcome::State::kUnsupported,
-              "this CPU does not support target " + *how.target, ""};
-    }
+  const bool supported = Supported(how);
+  if (!supported && how.target) {
+    return {RunOutcome::State::kUnsupported,
+            "this CPU does not support target " + *how.target, ""};
+  }
+  const optimized::Backend backends[] = {
+      {"optimized", optimized::AllFeatures(), supported,
+       "this CPU supports no compiled SIMD target"},
+      {"reference", optimized::AllFeatures()}};
+  const auto selected = optimized::SelectBackend(
+      backends, optimized::RequiredFeatures(data_.problem, data_.inputs),
+      "optimized");
+  const auto ran = selected.ok()
+                       ? optimized::FallBack(backends, selected.value())
+                       : Result<optimized::FallbackReceipt>(selected.status());
+  if (!ran.ok()) return {RunOutcome::State::kError, ran.message(), ""};
+  if (ran->actual == "reference") {
     const RunOutcome outcome = RunReference(outputs, execution);
-    execution->fallback_reason = "this CPU supports no compiled SIMD target";
+    execution->fallback_reason = ran->reason;
     return outcome;
   }
   const Result<optimized::Plan> plan =
@@ -197,18 +210,19 @@ RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
   if (!plan.ok()) {
     return {RunOutcome::State::kError, "no plan: " + plan.message(), ""};
   }
-  optimized::AttentionForwardExecution ran;
-  const Status status = optimized::AttentionForward(
-      data_.problem, data_.inputs, plan.value(), AttentionViews(outputs), &ran);
+  optimized::AttentionForwardExecution counts;
+  const Status status =
+      optimized::AttentionForward(data_.problem, data_.inputs, plan.value(),
+                                  AttentionViews(outputs), &counts);
   if (!status.ok()) {
     return {RunOutcome::State::kError, status.message(), ""};
   }
   *execution = {.backend = "optimized",
-                .target = ran.target,
-                .threads = ran.threads,
+                .target = counts.target,
+                .threads = counts.threads,
                 .plan = plan->ToString(),
                 .fallback_reason = "",
-                .counters = Counters(ran)};
+                .counters = Counters(counts)};
   return {};
 }
 

@@ -1,0 +1,127 @@
+// Selection and fallback: a feature is never dropped, and who ran is said.
+#include "optimized/dispatch.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace lockstep::optimized {
+namespace {
+
+FeatureSet Set(std::vector<Feature> features) {
+  FeatureSet set;
+  for (const Feature feature : features) set.Add(feature);
+  return set;
+}
+
+// As in a chain of kernels of the trade: the sparse one knows no softcap.
+std::vector<Backend> Chain() {
+  return {{"sparse", Set({Feature::kMask, Feature::kSegments})},
+          {"plain", Set({Feature::kMask})},
+          {"general", AllFeatures()}};
+}
+
+AttentionForwardProblem Everything() {
+  AttentionForwardProblem p;
+  p.q_heads = 2;
+  p.value_dim = p.head_dim + 1;
+  p.softcap = 30;
+  p.segments = p.sink = true;
+  p.lane = Lane::kBf16;
+  MaskExpr causal, sink, dense, tree;
+  causal.kind = MaskExpr::Kind::kCausal;
+  sink.kind = MaskExpr::Kind::kSink;
+  dense.kind = MaskExpr::Kind::kDense;
+  tree.kind = MaskExpr::Kind::kOr;
+  tree.children = {causal, sink, dense};
+  p.masks = {tree, causal};
+  return p;
+}
+
+TEST(Dispatch, RequiredFeaturesAreThoseOfTheCall) {
+  AttentionForwardInputs in;
+  EXPECT_EQ(FeatureNames(RequiredFeatures(AttentionForwardProblem(), in)), "");
+  EXPECT_EQ(FeatureNames(RequiredFeatures(Everything(), in)),
+            "softcap mask sink_tokens dense_mask head_masks segments "
+            "sink_logit grouped_heads other_value_dim bf16");
+  in.valid_kv = {0};  // present and zero is present
+  EXPECT_EQ(FeatureNames(RequiredFeatures(AttentionForwardProblem(), in)),
+            "valid_counts");
+  EXPECT_EQ(RequiredFeatures(Everything(), in), AllFeatures());
+}
+
+TEST(Dispatch, TheFirstEligibleBackendIsTaken) {
+  const auto receipt = SelectBackend(Chain(), Set({Feature::kMask}), {});
+  ASSERT_TRUE(receipt.ok());
+  EXPECT_EQ(receipt->selected, "sparse");
+  EXPECT_FALSE(receipt->explicit_request);
+}
+
+// Rule 1 of the trade's table takes the sparse kernel whatever the softcap.
+TEST(Dispatch, ASoftcapIsNotDroppedForTheSparsePath) {
+  const auto receipt =
+      SelectBackend(Chain(), Set({Feature::kMask, Feature::kSoftcap}), {});
+  ASSERT_TRUE(receipt.ok());
+  EXPECT_EQ(receipt->selected, "general");
+  ASSERT_EQ(receipt->tried.size(), 3u);
+  EXPECT_EQ(receipt->tried[0].reason, "lacks softcap");
+  EXPECT_EQ(receipt->tried[2].reason, "");
+}
+
+TEST(Dispatch, ANameIsHonouredOrRefusedNeverExchanged) {
+  const auto plain = SelectBackend(Chain(), Set({Feature::kMask}), "plain");
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->selected, "plain");
+  EXPECT_TRUE(plain->explicit_request);
+  const auto lacks = SelectBackend(Chain(), Set({Feature::kSegments}), "plain");
+  EXPECT_EQ(lacks.status().message(),
+            "no backend can serve the request (segments): plain lacks "
+            "segments");
+  EXPECT_FALSE(SelectBackend(Chain(), {}, "fast").ok());
+}
+
+TEST(Dispatch, NoEligibleBackendIsAnError) {
+  std::vector<Backend> chain = Chain();
+  chain.pop_back();
+  const auto receipt = SelectBackend(chain, Set({Feature::kSinkLogit}), {});
+  EXPECT_EQ(receipt.status().message(),
+            "no backend can serve the request (sink_logit): sparse lacks "
+            "sink_logit; plain lacks sink_logit");
+  EXPECT_FALSE(SelectBackend({}, {}, {}).ok());
+}
+
+TEST(Dispatch, WhatIsAvailableRunsAndNeedsNoReason) {
+  const std::vector<Backend> chain = Chain();
+  const auto selection = SelectBackend(chain, Set({Feature::kMask}), {});
+  const auto receipt = FallBack(chain, selection.value());
+  ASSERT_TRUE(receipt.ok());
+  EXPECT_EQ(receipt->actual, "sparse");
+  EXPECT_EQ(receipt->reason, "");
+}
+
+// A fallback that lacks what the request needs is passed over, too.
+TEST(Dispatch, TheFallbackHasEveryFeature) {
+  std::vector<Backend> chain = Chain();
+  chain[0].available = false;
+  chain[0].why_not = "this CPU has no such unit";
+  const FeatureSet required = Set({Feature::kMask, Feature::kSegments});
+  const auto selection = SelectBackend(chain, required, "sparse");
+  ASSERT_TRUE(selection.ok());  // selected is not executed
+  EXPECT_EQ(selection->selected, "sparse");
+  const auto receipt = FallBack(chain, selection.value());
+  ASSERT_TRUE(receipt.ok());
+  EXPECT_EQ(receipt->requested, "sparse");
+  EXPECT_EQ(receipt->actual, "general");
+  EXPECT_EQ(receipt->reason, "this CPU has no such unit");
+  EXPECT_EQ(receipt->tried[1].reason, "lacks segments");
+  chain[2].available = false;
+  const auto none = FallBack(chain, selection.value());
+  EXPECT_EQ(none.status().message(),
+            "'sparse' cannot run and nothing can step in: sparse this CPU has "
+            "no such unit; plain lacks segments; general is not available");
+}
+
+}  // namespace
+}  // namespace lockstep::optimized
