@@ -9,6 +9,8 @@ option(LOCKSTEP_CCACHE "Compile through ccache if it is there"
 # For sanitizer builds: the same vector code once instead of once per target.
 option(LOCKSTEP_ONE_TARGET "Compile a single SIMD target (AVX2)" OFF)
 
+option(LOCKSTEP_LIBFUZZER "Link the coverage-guided targets to libFuzzer" OFF)
+
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)

@@ -16,6 +16,8 @@ class Loop {
   Loop(const Plan& plan, const Target& target, Observer* observer)
       : plan_(plan), target_(target), observer_(observer) {
     report_.features.resize(plan.domain->features().size());
+    report_.counts = plan.before;
+    report_.known_faults = plan.known_faults;
   }
 
   Status Run() {
@@ -35,8 +37,7 @@ class Loop {
     const bool stop = target_.stop != nullptr && *target_.stop;
     report_.interrupted = report_.interrupted || stop;
     const bool enough =
-        plan_.max_signatures > 0 &&
-        static_cast<int64_t>(report_.faults.size()) >= plan_.max_signatures;
+        plan_.max_signatures > 0 && report_.Findings() >= plan_.max_signatures;
     const auto& seconds = plan_.budget.seconds;
     return stop || enough || (seconds && Seconds() >= *seconds);
   }
@@ -86,10 +87,13 @@ class Loop {
     if (Stopped() && report_.interrupted && !outcome.Found()) return {};
     CountFeatures(sequence);
     report_.counts.Add(outcome);
-    const bool known = std::any_of(
-        report_.faults.begin(), report_.faults.end(), [&](const Fault& fault) {
-          return fault.shrunk.outcome.signature == outcome.signature;
-        });
+    ++report_.fresh;
+    const bool known = report_.known_faults.contains(outcome.signature) ||
+                       std::any_of(report_.faults.begin(), report_.faults.end(),
+                                   [&](const Fault& fault) {
+                                     return fault.shrunk.outcome.signature ==
+                                            outcome.signature;
+                                   });
     const Status status =
         observer_->OnCase({index, drawn, &sequence, &outcome}, report_);
     if (!status.ok()) return status;

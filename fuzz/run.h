@@ -3,6 +3,7 @@
 #define LOCKSTEP_FUZZ_RUN_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -15,6 +16,23 @@
 
 namespace lockstep::fuzz {
 
+struct Counts {
+  int64_t cases = 0;
+  int64_t pass = 0;
+  int64_t fail = 0;
+  int64_t suspicious = 0;
+  int64_t untrusted = 0;
+  int64_t skipped = 0;
+  int64_t error = 0;
+  int64_t unsupported = 0;  // part of skipped
+  int64_t self_errors = 0;  // part of error
+  int64_t canaries = 0;
+  int64_t canaries_missed = 0;
+  int64_t found = 0;  // cases with a signature
+
+  void Add(const Outcome& outcome);
+};
+
 // Which cases, in which order.
 struct Plan {
   const verify::Domain* domain = nullptr;
@@ -24,6 +42,8 @@ struct Plan {
   verify::Budget budget;  // of this call; `cases` bounds indices, all shards
   // Indices judged before: left out, their features counted.
   std::unordered_set<uint64_t> done;
+  Counts before;                       // what those came to
+  std::set<std::string> known_faults;  // and the signatures they had
   // Judged before any case is drawn.
   std::vector<std::vector<verify::Case>> corpus;
   int64_t max_signatures = 0;  // stop at so many; 0: go on
@@ -48,32 +68,20 @@ struct Fault {
   double seconds = 0;  // from the start to the find
 };
 
-struct Counts {
-  int64_t cases = 0;
-  int64_t pass = 0;
-  int64_t fail = 0;
-  int64_t suspicious = 0;
-  int64_t untrusted = 0;
-  int64_t skipped = 0;
-  int64_t error = 0;
-  int64_t unsupported = 0;  // part of skipped
-  int64_t self_errors = 0;  // part of error
-  int64_t canaries = 0;
-  int64_t canaries_missed = 0;
-  int64_t found = 0;  // cases with a signature
-
-  void Add(const Outcome& outcome);
-};
-
 struct Report {
   Counts counts;
-  std::vector<Fault> faults;  // one per signature, in the order found
+  int64_t fresh = 0;                   // cases of this call
+  std::vector<Fault> faults;           // one per signature, in the order found
+  std::set<std::string> known_faults;  // found before this call
   // Cases with feature n, by the domain's list.
   std::vector<int64_t> features;
   double seconds = 0;
   double judging_seconds = 0;  // shrinking left out
   bool interrupted = false;
 
+  int64_t Findings() const {
+    return static_cast<int64_t>(faults.size() + known_faults.size());
+  }
   // Names of the features no case had.
   std::vector<std::string> Missing(const verify::Domain& domain) const;
 };

@@ -20,7 +20,7 @@ std::string Count(int64_t n, const std::string& noun) {
 
 double Rate(const Report& report) {
   return report.judging_seconds > 0
-             ? static_cast<double>(report.counts.cases) / report.judging_seconds
+             ? static_cast<double>(report.fresh) / report.judging_seconds
              : 0;
 }
 
@@ -77,9 +77,9 @@ std::string SummaryText(const Report& report, const verify::Domain& domain,
             " of " + Count(n.canaries, "known-bad kernel") + " caught\n";
   }
   text += Count(n.cases, "case") + (counts.empty() ? "" : ": " + counts) +
-          "; " + Count(static_cast<int64_t>(report.faults.size()), "finding") +
-          "; " + Fixed(report.seconds, 2) + " s";
-  if (n.cases > 0) text += ", " + Fixed(Rate(report), 0) + " cases/s";
+          "; " + Count(report.Findings(), "finding") + "; " +
+          Fixed(report.seconds, 2) + " s";
+  if (report.fresh > 0) text += ", " + Fixed(Rate(report), 0) + " cases/s";
   if (report.interrupted) text += "; interrupted";
   if (exit_code != 0) text += "; exit " + std::to_string(exit_code);
   return text + "\n";
@@ -87,18 +87,18 @@ std::string SummaryText(const Report& report, const verify::Domain& domain,
 
 std::string ProgressText(const Report& report, double elapsed,
                          const verify::Budget& budget) {
-  const auto cases = static_cast<double>(report.counts.cases);
+  const auto cases = static_cast<double>(report.fresh);
   const double rate = elapsed > 0 ? cases / elapsed : 0;
   double left = -1;
   if (budget.seconds) left = std::max(0.0, *budget.seconds - elapsed);
   if (budget.cases && rate > 0) {
-    left = std::max(0.0, (static_cast<double>(*budget.cases) - cases) / rate);
+    const auto most = static_cast<double>(*budget.cases);
+    left = std::max(0.0, (most - cases) / rate);
   }
   std::string text =
       Count(report.counts.cases, "case") + ", " + Fixed(rate, 0) + "/s";
   if (left >= 0) text += ", " + Fixed(left, 0) + " s left";
-  return text + ", " +
-         Count(static_cast<int64_t>(report.faults.size()), "finding");
+  return text + ", " + Count(report.Findings(), "finding");
 }
 
 std::string FaultEvent(const Fault& fault) {
@@ -138,7 +138,7 @@ std::string SummaryEvent(const Report& report, const verify::Domain& domain,
   json["untrusted"] = n.untrusted;
   json["skipped"] = n.skipped;
   json["error"] = n.error;
-  json["findings"] = report.faults.size();
+  json["findings"] = report.Findings();
   if (report.faults.empty()) {
     json["first_finding_s"] = nullptr;
   } else {

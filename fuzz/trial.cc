@@ -66,6 +66,9 @@ void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
   for (const Finding& finding : result.findings) {
     outcome->self_error = outcome->self_error || finding.tier == Tier::kSelf;
   }
+  for (const verify::Judged& judged : result.judged) {
+    outcome->nearness = std::max(outcome->nearness, judged.result.worst);
+  }
   for (const verify::Canary& canary : result.canaries) {
     ++outcome->canaries;
     outcome->canaries_missed += canary.caught ? 0 : 1;

@@ -2,7 +2,7 @@
 # Passes every test, from a fresh clone: installs what is missing, then
 #
 #   second compiler   g++ builds everything; golden digests and canary
-#   asan-ubsan        one SIMD target; unit tests and the smoke cases
+#   asan-ubsan        one SIMD target; unit tests, the smoke cases, fuzzing
 #   tsan              one SIMD target, libomp with Archer; the smoke cases on
 #                     two threads
 #   release           everything, including the consumer project
@@ -36,7 +36,8 @@ address_and_undefined() (
   build asan-ubsan &&
     ctest --preset asan-ubsan -R canary_sanitizer --no-tests=error &&
     ctest --preset asan-ubsan -L unit -LE slow --no-tests=error &&
-    build/asan-ubsan/bin/lockstep verify --cases data/cases/smoke.cases
+    build/asan-ubsan/bin/lockstep verify --cases data/cases/smoke.cases &&
+    build/asan-ubsan/bin/lockstep fuzz --budget 400cases
 )
 
 # Archer tells the sanitizer which accesses OpenMP has ordered; without it every
@@ -64,7 +65,7 @@ phase "dependencies" scripts/install-deps.sh
 mkdir -p build
 phase "build release" build release || true
 phase "second compiler: goldens" quietly build/gcc.log second_compiler || true
-phase "asan-ubsan: unit tests, smoke cases" \
+phase "asan-ubsan: unit tests, smoke cases, fuzzing" \
   quietly build/asan.log address_and_undefined || true
 phase "tsan: smoke cases" quietly build/tsan.log threads || true
 print_phases

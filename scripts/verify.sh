@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh clone to a verdict: installs what is missing, builds the release
-# programs into build/release/bin/ and runs the main job: the smoke cases and the
-# cases on captured tensors of a real model. Exit code of `lockstep verify`.
+# programs into build/release/bin/ and runs the main job: the smoke cases, the
+# cases on captured tensors of a real model and every regression. Exit code of `lockstep verify`.
 #
 #   scripts/verify.sh [OPTION...]     options are passed on to `lockstep verify`
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -14,7 +14,8 @@ case ${1:-} in
 esac
 
 scripts/install-deps.sh
-phase "build release" build release lockstep
+phase "build release" build release lockstep lockstep-fuzz
 printf '\n'
 exec build/release/bin/lockstep verify --cases data/cases/smoke.cases \
-  --cases data/cases/captured.cases "$@"
+  --cases data/cases/captured.cases \
+  --cases data/regressions/builtin.optimized.cases "$@"

@@ -22,7 +22,8 @@ std::string OneLine(std::string text) {
 int Run(int argc, char** argv) {
   CLI::App program("Looks for cases on which a kernel is wrong.", "lockstep");
   program.require_subcommand(0, 1);
-  const std::vector<Verb> verbs = {AddFuzz(&program), AddShrink(&program)};
+  const std::vector<Verb> verbs = {AddFuzz(&program), AddShrink(&program),
+                                   AddCampaign(&program), AddCorpus(&program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -15,6 +15,8 @@ int Main(int argc, char** argv);
 
 Verb AddFuzz(CLI::App* program);
 Verb AddShrink(CLI::App* program);
+Verb AddCampaign(CLI::App* program);
+Verb AddCorpus(CLI::App* program);
 
 }  // namespace lockstep::fuzz::cli
 

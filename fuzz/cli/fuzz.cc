@@ -3,14 +3,23 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdio>
+#include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
+#include <system_error>
 #include <utility>
 
+#include "fuzz/campaign.h"
 #include "fuzz/cli/cli.h"
+#include "fuzz/corpus.h"
 #include "fuzz/run.h"
+#include "fuzz/shard_writer.h"
 #include "fuzz/text.h"
+#include "verify/files.h"
 #include "verify/self_check.h"
+#include "verify/shard.h"
 
 namespace lockstep::fuzz::cli {
 namespace {
@@ -37,15 +46,25 @@ struct Arguments {
   int64_t findings = 1;
   int64_t plans = 2;
   double shrink = 60;
+  std::vector<std::string> corpus;
+  std::string out;
+  std::string shard;
 };
 
 // A line on the terminal that is written over; nothing in a pipe.
 class Screen : public Observer {
  public:
-  Screen(const Arguments& arguments, const verify::Budget& budget)
-      : to_stdout_(arguments.json == "-"), budget_(budget) {}
+  // `writer` may be null.
+  Screen(const Arguments& arguments, const verify::Budget& budget,
+         ShardWriter* writer)
+      : to_stdout_(arguments.json == "-"), budget_(budget), writer_(writer) {}
 
-  Status OnCase(const Tried&, const Report& report) override {
+  Status OnCase(const Tried& tried, const Report& report) override {
+    if (writer_ != nullptr && tried.drawn) {
+      const Status status = writer_->Write(RecordLine(RecordOf(tried), true),
+                                           tried.outcome->Found());
+      if (!status.ok()) return status;
+    }
     if (!terminal_) return {};
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < std::chrono::milliseconds(100)) return {};
@@ -85,6 +104,7 @@ class Screen : public Observer {
   const bool to_stdout_;
   const bool terminal_ = isatty(STDERR_FILENO) != 0;
   const verify::Budget budget_;
+  ShardWriter* const writer_;
   std::string events_;
   const std::chrono::steady_clock::time_point start_ =
       std::chrono::steady_clock::now();
@@ -116,10 +136,40 @@ Status Resolve(const Arguments& a, Plan* plan, Target* target) {
   return {};
 }
 
+// The shard, and for a campaign what a record of it has to depend on.
+Status ResolveCampaign(const Arguments& a, Plan* plan) {
+  if (!a.shard.empty()) {
+    const Result<verify::Shard> shard = verify::ResolveShard(a.shard);
+    if (!shard.ok()) return shard.status();
+    plan->shard = shard.value();
+  }
+  if (a.out.empty()) return {};
+  if (!plan->budget.cases) {
+    return Status::Error(
+        "--out records a campaign, which is a number of cases: give --budget "
+        "as such, for instance 100000cases");
+  }
+  plan->max_signatures = 0;
+  return {};
+}
+
+Status GatherCorpus(const Arguments& a, Plan* plan) {
+  for (const std::string& path : a.corpus) {
+    Result<std::vector<std::vector<verify::Case>>> corpus =
+        ReadCorpus(path, plan->domain->op);
+    if (!corpus.ok()) return corpus.status();
+    std::move(corpus.value().begin(), corpus.value().end(),
+              std::back_inserter(plan->corpus));
+  }
+  return {};
+}
+
 int RunVerb(const Arguments& a) {
   Plan plan;
   Target target;
-  const Status status = Resolve(a, &plan, &target);
+  Status status = Resolve(a, &plan, &target);
+  if (status.ok()) status = ResolveCampaign(a, &plan);
+  if (status.ok()) status = GatherCorpus(a, &plan);
   if (!status.ok()) return Fail(status.message());
   if (!a.json.empty()) {
     const Status writable = verify::cli::CheckDeliverable(a.json);
@@ -130,7 +180,12 @@ int RunVerb(const Arguments& a) {
     return Fail("self-check failed: " + sound.message(), verify::kExitSelf);
   }
   target.stop = verify::cli::WatchInterrupt();
-  Screen screen(a, plan.budget);
+  ShardWriter writer;
+  if (!a.out.empty()) {
+    status = writer.Open(a.out, DescribeCampaign(plan, target), &plan);
+    if (!status.ok()) return Fail(status.message());
+  }
+  Screen screen(a, plan.budget, a.out.empty() ? nullptr : &writer);
   const Result<Report> report = RunPlan(plan, target, &screen);
   if (!report.ok()) return Fail(report.message());
   const int exit_code = ExitCode(report.value(), target);
@@ -175,6 +230,18 @@ Verb AddFuzz(CLI::App* program) {
   app->add_option("--shrink", a->shrink,
                   "Seconds to shrink a finding; 0: as found (default 60)")
       ->check(CLI::NonNegativeNumber);
+  app->add_option("--corpus", a->corpus,
+                  "Case file or folder of them, judged first; may be repeated")
+      ->take_all()
+      ->expected(1)
+      ->type_name("PATH");
+  app->add_option("--shard", a->shard,
+                  "Only cases n with n mod N = i; auto: the scheduler's")
+      ->type_name("i/N|auto");
+  app->add_option("--out", a->out,
+                  "Append a record per case to DIR/shard-i-of-N.ndjson, or "
+                  "take up what is there; all findings")
+      ->type_name("DIR");
   app->add_option("--fail-on", a->fail_on,
                   "'suspicious': a suspicion is a finding")
       ->check(CLI::IsMember({"suspicious"}));

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shlex
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import time
 import unittest
 
 import program
+import schema
 from program import events, run, summary
 
 
@@ -79,6 +81,112 @@ class Fuzz(program.TestCase):
             self.assertTrue(last["interrupted"])
             self.assertEqual(last["findings"] > 0, code == 1)
 
+    def campaign(self, folder, *more, candidate="mutant:attn.prefix_plus_one",
+                 cases=150):
+        return run("fuzz", "--candidate", candidate, "--budget",
+                   f"{cases}cases", "--seed", "4", "--shrink", "0", "--out",
+                   self.path(folder), *more)
+
+    def merge(self, *folders, code=1):
+        out = self.path("merged-" + "-".join(folders))
+        done = run("campaign", "merge", *map(self.path, folders), "--out", out)
+        self.assertEqual(done.code, code, done.out + done.err)
+        with open(out, encoding="utf-8") as file:
+            return file.read(), done.out
+
+    def test_shards_merged_are_the_unsharded_run(self):
+        self.assertEqual(self.campaign("whole").code, 1)
+        for shard in ("0/2", "1/2"):
+            self.campaign("parts", "--shard", shard)
+        whole, _ = self.merge("whole")
+        with open(os.path.join(program.SOURCE, "docs/schemas/fuzz.schema.json"),
+                  encoding="utf-8") as file:
+            rules = json.load(file)
+        for event in events(whole):
+            self.assertEqual(schema.problems(event, rules), [], event)
+        parts, text = self.merge("parts")
+        self.assertEqual(whole, parts)
+        self.assertEqual(sum(e["kind"] == "case" for e in events(whole)), 150)
+        self.assertEqual(summary(whole)["cases"], 150)
+        self.assertIn("replay: lockstep verify", text)
+
+    def test_missing_cases_are_named(self):
+        self.campaign("half", "--shard", "0/2", candidate="builtin:reference",
+                      cases=6)
+        _, text = self.merge("half", code=5)
+        self.assertIn("incomplete: no record of cases 1, 3, 5", text)
+
+    def test_killing_and_resuming_changes_nothing(self):
+        """Killed at random again and again, resumed, and still the same."""
+        self.campaign("calm", cases=500)
+        kills = 0
+        moments = random.Random(7)
+        for _ in range(60):
+            child = subprocess.Popen(
+                [os.path.abspath(program.PROGRAM), "fuzz", "--candidate",
+                 "mutant:attn.prefix_plus_one", "--budget", "500cases",
+                 "--seed", "4", "--shrink", "0", "--out",
+                 self.path("killed")], stdout=subprocess.DEVNULL)
+            try:
+                child.wait(timeout=moments.uniform(0.02, 0.4))
+                break
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+                kills += 1
+        done = self.campaign("killed", cases=500)
+        self.assertEqual(done.code, 1, done.err)
+        self.assertGreater(kills, 0)
+        calm, _ = self.merge("calm")
+        killed, _ = self.merge("killed")
+        self.assertEqual(calm, killed)
+        # Nothing is left to do, and the verdict is remembered.
+        again = self.campaign("killed", "--json", "-", cases=500)
+        self.assertEqual(again.code, 1)
+        self.assertEqual(summary(again.out)["cases"], 500)
+
+    def test_campaign_refusals(self):
+        self.campaign("mine", candidate="builtin:reference", cases=3)
+        self.assertUsage(self.campaign("mine", candidate="builtin:reference",
+                                       cases=4), "another campaign")
+        self.assertUsage(run("fuzz", "--out", self.path("x"), "--budget",
+                             "3s"), "--budget")
+        self.assertUsage(run("campaign", "merge", self.folder + "/none"),
+                         "none")
+        self.assertUsage(run("campaign", "merge", program.SOURCE + "/cmake"),
+                         "no shard-")
+        self.assertUsage(run("fuzz", "--shard", "auto"), "SLURM_ARRAY_TASK_ID")
+        self.assertUsage(run("fuzz", "--shard", "2/2"), "i/N")
+        broken = self.path("shard-0-of-1.ndjson", "{}\n")
+        self.assertUsage(run("campaign", "merge", broken), ":1:")
+
+    def test_a_finding_that_does_not_show_again(self):
+        self.campaign("lie", candidate="builtin:reference", cases=2)
+        path = os.path.join(self.path("lie"), "shard-0-of-1.ndjson")
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        record = json.loads(lines[2])
+        record.update(verdict="fail", signature="bits:o", case="x")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join([*lines[:2], json.dumps(record)]) + "\n")
+        done = run("campaign", "merge", path)
+        self.assertEqual(done.code, 6)
+        self.assertIn("NOT CONFIRMED bits:o by case 1", done.out)
+
+    def test_corpus(self):
+        out = self.path("small.cases")
+        done = run("corpus", "min", "data/cases/smoke.cases", "--draw", "20",
+                   "--out", out)
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn(" kills of 133 mutants", done.out)
+        self.assertEqual(run("verify", "--cases", out).code in (0, 5), True)
+        done = run("fuzz", "--corpus", out, "--budget", "1cases", "--json",
+                   "-")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertGreater(summary(done.out)["cases"], 1)
+        self.assertUsage(run("corpus", "min"), "--draw")
+        self.assertUsage(run("corpus", "max"), "min")
+
     def test_shrink(self):
         done = run("shrink",
                    "attention_forward hq=2 sq=17 skv=21 d=8 mask=causal "
@@ -103,7 +211,7 @@ class Fuzz(program.TestCase):
         self.assertUsage(run("shrink", "attention_forward sq=1"), "skv")
 
     def test_help(self):
-        for verb in ("fuzz", "shrink"):
+        for verb in ("fuzz", "shrink", "campaign", "corpus"):
             done = run(verb, "--help")
             self.assertEqual(done.code, 0, done.err)
             self.assertIn("Example", done.out)

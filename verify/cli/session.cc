@@ -10,6 +10,7 @@
 
 #include "verify/events.h"
 #include "verify/self_check.h"
+#include "verify/shard.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -152,7 +153,7 @@ Result<RunOptions> Resolve(const SessionOptions& options) {
     run.budget = budget.value();
   }
   if (!options.shard.empty()) {
-    const Result<Shard> shard = ParseShard(options.shard);
+    const Result<Shard> shard = ResolveShard(options.shard);
     if (!shard.ok()) return shard.status();
     run.shard = shard.value();
   }

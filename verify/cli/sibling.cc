@@ -20,6 +20,10 @@ struct Sibling {
 constexpr Sibling kSiblings[] = {
     {"fuzz", "lockstep-fuzz", "Draw cases until one fails, and shrink it"},
     {"shrink", "lockstep-fuzz", "Make a failing case as small as it will go"},
+    {"campaign", "lockstep-fuzz",
+     "Join the shards of fuzz --out, confirm what they found"},
+    {"corpus", "lockstep-fuzz",
+     "The smallest set of cases that keeps their worth"},
 };
 
 }  // namespace

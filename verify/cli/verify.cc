@@ -36,8 +36,9 @@ void AddOptions(CLI::App* app, Arguments* a) {
       ->type_name("BUDGET");
   app->add_option("--seed", s.seed, "Seed of every case, instead of its own")
       ->type_name("N");
-  app->add_option("--shard", s.shard, "Only lines n with n mod N = i")
-      ->type_name("i/N");
+  app->add_option("--shard", s.shard,
+                  "Only lines n with n mod N = i; auto: the scheduler's")
+      ->type_name("i/N|auto");
   app->add_option("--threads", s.threads,
                   "Threads of the candidate and the reference")
       ->check(CLI::Range(1, 1024));

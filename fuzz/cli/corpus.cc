@@ -1,0 +1,107 @@
+// lockstep corpus min
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "fuzz/cli/cli.h"
+#include "fuzz/corpus.h"
+
+namespace lockstep::fuzz::cli {
+namespace {
+
+using verify::cli::Fail;
+
+constexpr const char* kFooter =
+    "Example:\n"
+    "  lockstep corpus min data/corpus --draw 2000 --out smaller.cases";
+
+struct Arguments {
+  std::string action;
+  std::vector<std::string> paths;
+  std::string op = "attention_forward";
+  int64_t draw = 0;
+  std::string seed = "0";
+  std::string out = "-";
+};
+
+Status Gather(const Arguments& a, const verify::Domain& domain,
+              std::vector<std::vector<verify::Case>>* sequences) {
+  for (const std::string& path : a.paths) {
+    auto corpus = ReadCorpus(path, domain.op);
+    if (!corpus.ok()) return corpus.status();
+    for (auto& sequence : corpus.value()) {
+      sequences->push_back(std::move(sequence));
+    }
+  }
+  const Result<uint64_t> seed = verify::cli::ParseSeed(a.seed);
+  if (!seed.ok()) return seed.status();
+  for (int64_t n = 0; n < a.draw; ++n) {
+    sequences->push_back(
+        verify::DrawCase(domain, {}, seed.value(), static_cast<uint64_t>(n)));
+  }
+  if (sequences->empty()) {
+    return Status::Error("no cases of " + std::string(domain.op) +
+                         ": give case files, folders of them, or --draw");
+  }
+  return {};
+}
+
+int RunVerb(const Arguments& a) {
+  const Result<const verify::Domain*> domain = verify::FindDomain(a.op);
+  if (!domain.ok()) return Fail(domain.message());
+  std::vector<std::vector<verify::Case>> sequences;
+  const Status status = Gather(a, *domain.value(), &sequences);
+  if (!status.ok()) return Fail(status.message());
+  const Status writable = verify::cli::CheckDeliverable(a.out);
+  if (!writable.ok()) return Fail(writable.message());
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const Minimum minimum = MinimiseCorpus(
+      *domain.value(), std::move(sequences), verify::cli::WatchInterrupt(),
+      [&](int64_t done, int64_t all) {
+        if (!terminal) return;
+        std::cerr << "\r\x1b[K" << done << " of " << all << " lines"
+                  << std::flush;
+      });
+  if (terminal) std::cerr << "\r\x1b[K";
+  if (minimum.interrupted) {
+    return Fail("interrupted; nothing written", verify::kExitInterrupted);
+  }
+  const std::string kept = std::to_string(minimum.lines.size()) + " of " +
+                           std::to_string(minimum.offered) + " lines keep " +
+                           std::to_string(minimum.features) + " features of " +
+                           std::to_string(domain.value()->features().size()) +
+                           " and " + std::to_string(minimum.kills) +
+                           " kills of " + std::to_string(minimum.mutants) +
+                           " mutants";
+  std::string text = "# " + kept + "\n";
+  for (const std::string& line : minimum.lines) text += line + "\n";
+  const Status delivered = verify::cli::Deliver(a.out, text);
+  if (!delivered.ok()) return Fail(delivered.message());
+  if (a.out != "-") std::cout << kept << "\n";
+  return verify::kExitPass;
+}
+
+}  // namespace
+
+Verb AddCorpus(CLI::App* program) {
+  CLI::App* app = program->add_subcommand(
+      "corpus", "The smallest set of cases that keeps their worth");
+  app->footer(kFooter);
+  auto a = std::make_shared<Arguments>();
+  app->add_option("ACTION", a->action, "min")
+      ->required()
+      ->check(CLI::IsMember({"min"}));
+  app->add_option("PATH", a->paths, "Case files, or folders of *.cases");
+  app->add_option("--op", a->op, "Whose cases (default attention_forward)")
+      ->type_name("OP");
+  app->add_option("--draw", a->draw, "Offer so many drawn cases, too")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--seed", a->seed, "Of those drawn")->type_name("N");
+  app->add_option("--out", a->out, "Where the lines go (default -)")
+      ->type_name("FILE|-");
+  return {app, [a] { return RunVerb(*a); }};
+}
+
+}  // namespace lockstep::fuzz::cli

@@ -1,0 +1,169 @@
+#include "fuzz/corpus.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "fuzz/trial.h"
+#include "verify/case_file.h"
+#include "verify/mutants.h"
+
+namespace lockstep::fuzz {
+namespace {
+
+using verify::Case;
+using Sequence = std::vector<Case>;
+
+// What a line is worth: features first, then mutants, as numbers.
+using Worth = std::set<size_t>;
+
+class Minimiser {
+ public:
+  Minimiser(const verify::Domain& domain, const std::atomic<bool>* stop)
+      : domain_(domain), stop_(stop), features_(domain.features().size()) {
+    for (const verify::MutantInfo& mutant : verify::Mutants()) {
+      if (std::string_view(mutant.op) != domain.op) continue;
+      Result<Target> target =
+          Target::Open(std::string("mutant:") + mutant.name, "");
+      if (!target.ok()) continue;
+      target->variations = 0;
+      targets_.push_back(std::move(target.value()));
+    }
+  }
+
+  bool Stopped() const { return stop_ != nullptr && *stop_; }
+  size_t features() const { return features_; }
+  size_t mutants() const { return targets_.size(); }
+
+  // Of what is not in `known` already.
+  Worth WorthOf(const Sequence& sequence, const Worth& known) const {
+    Worth worth;
+    for (const Case& call : sequence) {
+      const verify::FeatureSet set = domain_.features_of(call);
+      for (size_t f = 0; f < set.has.size(); ++f) {
+        if (set.has[f] && !known.contains(f)) worth.insert(f);
+      }
+    }
+    for (size_t m = 0; m < targets_.size(); ++m) {
+      if (known.contains(features_ + m) || Stopped()) continue;
+      if (TryCase(sequence, targets_[m], 2).Found()) {
+        worth.insert(features_ + m);
+      }
+    }
+    return worth;
+  }
+
+ private:
+  const verify::Domain& domain_;
+  const std::atomic<bool>* stop_;
+  const size_t features_;
+  std::vector<Target> targets_;
+};
+
+// Greedy cover: the entry that adds most, until all of `whole` is there.
+std::vector<size_t> Cover(const std::vector<Worth>& worths,
+                          const Worth& whole) {
+  std::vector<size_t> chosen;
+  Worth have;
+  while (have.size() < whole.size()) {
+    size_t best = 0;
+    size_t best_gain = 0;
+    for (size_t n = 0; n < worths.size(); ++n) {
+      const auto gain = static_cast<size_t>(
+          std::count_if(worths[n].begin(), worths[n].end(),
+                        [&](size_t w) { return !have.contains(w); }));
+      if (gain > best_gain) {
+        best = n;
+        best_gain = gain;
+      }
+    }
+    if (best_gain == 0) break;
+    chosen.push_back(best);
+    have.insert(worths[best].begin(), worths[best].end());
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Result<std::vector<Sequence>> ReadCorpus(const std::string& path,
+                                         std::string_view op) {
+  std::error_code error;
+  std::vector<std::string> files;
+  if (std::filesystem::is_directory(path, error)) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(path, error)) {
+      if (entry.path().extension() == ".cases") files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    if (files.empty()) {
+      return Status::Error("corpus " + path + ": no file *.cases below it");
+    }
+  } else {
+    files.push_back(path);
+  }
+  std::vector<Sequence> corpus;
+  for (const std::string& file : files) {
+    Result<verify::CaseFile> read = verify::ReadCaseFile(file);
+    if (!read.ok()) return read.status();
+    for (verify::CaseFileEntry& entry : read->entries) {
+      const bool wanted = std::all_of(
+          entry.sequence.begin(), entry.sequence.end(), [&](const Case& c) {
+            return verify::OpName(c) == op && c.expect == verify::Expect::kPass;
+          });
+      if (wanted) corpus.push_back(std::move(entry.sequence));
+    }
+  }
+  return corpus;
+}
+
+Minimum MinimiseCorpus(const verify::Domain& domain,
+                       std::vector<Sequence> sequences,
+                       const std::atomic<bool>* stop,
+                       const std::function<void(int64_t, int64_t)>& progress) {
+  const Minimiser minimiser(domain, stop);
+  std::vector<std::pair<std::string, Sequence>> lines;
+  for (Sequence& sequence : sequences) {
+    std::string line = verify::MinimalLine(sequence);
+    lines.emplace_back(std::move(line), std::move(sequence));
+  }
+  // By length, so that short lines speak first; equal lines are neighbours.
+  std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.size(), a.first) <
+           std::pair(b.first.size(), b.first);
+  });
+  lines.erase(std::unique(lines.begin(), lines.end(),
+                          [](const auto& a, const auto& b) {
+                            return a.first == b.first;
+                          }),
+              lines.end());
+  Minimum minimum;
+  minimum.offered = static_cast<int64_t>(lines.size());
+  minimum.mutants = static_cast<int64_t>(minimiser.mutants());
+  // One pass keeps what adds something; only those are measured in full.
+  Worth whole;
+  std::vector<size_t> useful;
+  for (size_t n = 0; n < lines.size() && !minimiser.Stopped(); ++n) {
+    const Worth worth = minimiser.WorthOf(lines[n].second, whole);
+    if (!worth.empty()) useful.push_back(n);
+    whole.insert(worth.begin(), worth.end());
+    if (progress) progress(static_cast<int64_t>(n) + 1, minimum.offered);
+  }
+  std::vector<Worth> worths;
+  for (const size_t n : useful) {
+    worths.push_back(minimiser.WorthOf(lines[n].second, {}));
+  }
+  minimum.interrupted = minimiser.Stopped();
+  for (const size_t n : Cover(worths, whole)) {
+    minimum.lines.push_back(lines[useful[n]].first);
+  }
+  std::sort(minimum.lines.begin(), minimum.lines.end());
+  for (const size_t w : whole) {
+    ++(w < minimiser.features() ? minimum.features : minimum.kills);
+  }
+  return minimum;
+}
+
+}  // namespace lockstep::fuzz
