@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -149,16 +150,40 @@ Status ScanWork::Run(const optimized::Mamba3ScanCaps& caps,
   return optimized::Mamba3Scan(problem, inputs, caps, outputs, execution);
 }
 
-bool ScanWork::HasReferenceBits() {
-  Storage y(y_.size(), 0.0f);
-  CarryStorage carry;
+void ScanWork::RunReference(Storage& y, CarryStorage& carry) {
+  y.assign(y_.size(), 0.0f);
   carry.Resize(problem);
   Mamba3ScanOutputs expected{outputs.y, carry.View(problem)};
   expected.y.data = y.data();
   reference::Mamba3Scan(problem, inputs, expected);
+}
+
+bool ScanWork::HasReferenceBits() {
+  Storage y;
+  CarryStorage carry;
+  RunReference(y, carry);
   return Same(y, y_) && Same(carry.theta, carry_out_.theta) &&
          Same(carry.h, carry_out_.h) && Same(carry.k, carry_out_.k) &&
          Same(carry.v, carry_out_.v);
+}
+
+double ScanWork::RelativeError() {
+  Storage y;
+  CarryStorage carry;
+  RunReference(y, carry);
+  const auto value = [&](const Storage& from, size_t i) {
+    if (problem.lane == Lane::kF32) return from[i];
+    Bf16 bits;
+    std::memcpy(&bits, reinterpret_cast<const char*>(from.data()) + 2 * i, 2);
+    return ToFloat(bits);
+  };
+  double error = 0, square = 0;
+  for (size_t i = 0; i < y.size(); ++i) {
+    const double right = value(y, i);
+    error += std::pow(value(y_, i) - right, 2);
+    square += right * right;
+  }
+  return std::sqrt(error / square);
 }
 
 double ScanWork::Flop() const {

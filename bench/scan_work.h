@@ -33,6 +33,9 @@ class ScanWork {
              optimized::Mamba3ScanExecution* execution);
   // Of the last Run: y and the carry have the reference's bits.
   bool HasReferenceBits();
+  // Of the last Run: root mean square of y's difference from the reference's,
+  // over that of the reference's y.
+  double RelativeError();
   // From now on a Run continues where the last one stopped, in place.
   void ChainCarry() { inputs.carry = Constant(outputs.carry); }
 
@@ -48,6 +51,8 @@ class ScanWork {
  private:
   static Mamba3Carry<const float> Constant(const Mamba3Carry<float>& carry);
   void FillInputs();
+  // The reference's y in `y`, its carry in `carry`.
+  void RunReference(Storage& y, CarryStorage& carry);
 
   Storage q_, k_, v_, z_, a_, dt_, tau_, vartheta_;
   Storage bq_, bk_, d_, psi_, zeta_, phi_, y_;

@@ -236,8 +236,15 @@ HWY_INLINE void RotateRank(const Mamba3ScanProblem& p, const HeadTensors& rows,
                            int64_t t, int64_t token, int64_t r,
                            Mamba3Scratch& s, const Sink& sink) {
   const int64_t n = p.state_dim;
-  const Unrotated x{RowInPlace(rows.q.At(t, r), n, s.row_q),
-                    RowInPlace(rows.k.At(t, r), n, s.row_k),
+  // Vectors of a second half that is none of whole vectors run over the end.
+  const bool copy = p.mimo() && n / 2 % VectorLanes() != 0;
+  const auto load = [&](const RowOfLane& row, float* buffer) -> const float* {
+    if (!copy) return RowInPlace(row, n, buffer);
+    LoadRow(row, n, buffer);
+    return buffer;
+  };
+  const Unrotated x{load(rows.q.At(t, r), s.row_q),
+                    load(rows.k.At(t, r), s.row_k),
                     s.bq + r * s.n_pad,
                     s.bk + r * s.n_pad,
                     n,

@@ -168,6 +168,13 @@ Status Mamba3Scan(const Mamba3ScanProblem& problem,
   return Status();
 }
 
+Status Mamba3Step(const Mamba3ScanProblem& problem,
+                  const Mamba3ScanInputs& inputs, const Mamba3ScanCaps& caps,
+                  const Mamba3ScanOutputs& outputs,
+                  Mamba3ScanExecution* execution) {
+  return Mamba3Scan(problem, inputs, caps, outputs, execution);
+}
+
 }  // namespace lockstep::optimized
 
 #endif  // HWY_ONCE

@@ -55,6 +55,15 @@ Status Mamba3Scan(const Mamba3ScanProblem& problem,
                   const Mamba3ScanOutputs& outputs,
                   Mamba3ScanExecution* execution);
 
+// One token of every row, from carry to carry: a chain of steps has the bits of
+// one scan. The carry may be updated in place. Errors: Mamba3Scan's.
+// Requires: Validate(problem, inputs, outputs).ok(), problem.length == 1, every
+// row a run.
+Status Mamba3Step(const Mamba3ScanProblem& problem,
+                  const Mamba3ScanInputs& inputs, const Mamba3ScanCaps& caps,
+                  const Mamba3ScanOutputs& outputs,
+                  Mamba3ScanExecution* execution);
+
 }  // namespace lockstep::optimized
 
 #endif  // LOCKSTEP_OPTIMIZED_MAMBA3_SCAN_H_

@@ -4,7 +4,7 @@ Each mutant replaces one piece of text in one source. The file alone is compiled
 again, linked in front of the libraries with the objects of a test, and run: a
 run that passes is a survivor, and this script fails. A text that is no longer
 found, or that stands there more than once, fails too: a mutant never disappears
-silently. The tables: oracle_mutants.py, judge_mutants.py.
+silently. The tables: *_mutants.py.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import shlex
 import subprocess
 
 
-def mutate(args, commands, mutant):
+def mutate(args, commands, units, mutant):
     """Returns None if the mutant was killed, else why it was not."""
     name, source, text, replacement = mutant
     path = os.path.join(args.root, source)
@@ -27,14 +27,25 @@ def mutate(args, commands, mutant):
     work = os.path.join(args.build, "mutants", name)
     os.makedirs(work, exist_ok=True)
     broken = os.path.join(work, "broken.cc")
+    shadow = []
+    if source in units:  # a header, broken in a folder that is searched first
+        header = os.path.join(work, source)
+        os.makedirs(os.path.dirname(header), exist_ok=True)
+        with open(header, "w", encoding="utf-8") as file:
+            file.write(code.replace(text, replacement))
+        shadow = ["-I" + work]
+        path = os.path.join(args.root, units[source])
+        with open(path, encoding="utf-8") as file:
+            code = file.read()
     with open(broken, "w", encoding="utf-8") as file:
-        file.write(code.replace(text, replacement))
+        file.write(code if shadow else code.replace(text, replacement))
     command = shlex.split(commands[path])
     if "ccache" in command[0]:
         command = command[1:]
     command = [broken if os.path.realpath(word) == path else word
                for word in command]
     command[command.index("-o") + 1] = broken + ".o"
+    command[1:1] = shadow
     # The mutant leaves unused names behind.
     command += ["-w", "-O1"]
     compiled = subprocess.run(command, cwd=args.build, capture_output=True,
@@ -62,7 +73,9 @@ def mutate(args, commands, mutant):
     return None
 
 
-def main(name, mutants):
+def main(name, mutants, units=None):
+    """`units`: the source that a header in the table is compiled with."""
+    units = units or {}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", required=True)
     parser.add_argument("--build", required=True)
@@ -82,12 +95,13 @@ def main(name, mutants):
     chosen = [m for m in mutants if args.only in (None, m[0])]
     # Unbroken, the same steps must end in a test that passes.
     _, source, text, _ = mutants[0]
-    control = mutate(args, commands, ("control", source, text, text))
+    control = mutate(args, commands, units,
+                     ("control", source, text, text))
     if control != "control: survived":
         print(f"the unbroken code fails, so nothing is shown: {control}")
         return 1
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(lambda m: mutate(args, commands, m), chosen))
+        answers = list(pool.map(lambda m: mutate(args, commands, units, m), chosen))
     alive = [answer for answer in answers if answer]
     for answer in alive:
         print(answer)

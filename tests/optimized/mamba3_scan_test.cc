@@ -2,6 +2,9 @@
 // runs here, for any number of threads.
 #include "optimized/mamba3_scan.h"
 
+#include <array>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -10,8 +13,12 @@
 
 #include "gtest/gtest.h"
 #include "optimized/plan.h"
+#include "optimized/ssd_scan.h"
 #include "reference/contract/mamba3_scan.h"
+#include "reference/contract/ssd_scan.h"
+#include "reference/contract/tensor_view.h"
 #include "reference/mamba3_scan.h"
+#include "reference/ssd_scan.h"
 #include "tests/support/mamba3_problem.h"
 
 namespace lockstep::optimized {
@@ -163,6 +170,22 @@ TEST(Mamba3Optimized, BitsOfStridedTensors) {
   EXPECT_EQ(got.Result().Bits(), expected.Result().Bits());
 }
 
+// Halves that are no whole vectors: nothing behind a row is read (sanitizers
+// see it) and every pair is right.
+TEST(Mamba3Optimized, BitsOfUnevenHalves) {
+  std::mt19937 rng(17);
+  for (const int64_t state_dim : {8, 16, 24, 40, 48}) {
+    Mamba3Instance t = test::RandomMamba3(rng, test::Regime::kTypical);
+    t.problem.variant = Mamba3ScanProblem::Variant::kMimo;
+    t.problem.lane = Lane::kF32;
+    t.problem.state_dim = state_dim;
+    t.problem.angles = state_dim / 2;
+    t.Fill(rng, test::Regime::kTypical);
+    ExpectReferenceBits(t);
+    if (HasFatalFailure()) return;
+  }
+}
+
 // Just below a whole turn the reduced angle rounds to 1, which is 0.
 TEST(Mamba3Optimized, BitsOfAnglesThatRoundToATurn) {
   std::mt19937 rng(15);
@@ -190,10 +213,69 @@ TEST(Mamba3Optimized, StepsInPlaceAreTheScan) {
     Mamba3ScanOutputs out = outputs.View();
     out.carry = token.carry.View(token.problem, t.problem.batch);
     ASSERT_TRUE(
-        Mamba3Scan(token.problem, token.Inputs(), {}, out, nullptr).ok());
+        Mamba3Step(token.problem, token.Inputs(), {}, out, nullptr).ok());
+    for (int64_t row = 0; row < t.problem.batch; ++row) {
+      const test::Mamba3Result y = outputs.Result();
+      const auto width = static_cast<int64_t>(y.y.size()) / token.problem.batch;
+      for (int64_t i = 0; i < width; ++i) {
+        ASSERT_EQ(y.y[row * width + i],
+                  expected.y[(row * t.problem.length + at) * width + i]);
+      }
+    }
     carry = token.carry;
   }
   EXPECT_EQ(carry, expected.carry);
+}
+
+// Mamba-2 is lambda = 1 without angles, bias and k, v of the carry.
+TEST(Mamba3Optimized, SsdScanHasTheReferencesBits) {
+  std::mt19937 rng(16);
+  for (const bool exports : {false, true}) {
+    Mamba3Instance t = test::RandomMamba3(rng, test::Regime::kTypical);
+    Mamba3ScanProblem& p = t.problem;
+    p.variant = Mamba3ScanProblem::Variant::kSiso;
+    p.ranks = 1;
+    p.runs = Mamba3ScanProblem::Runs::kRows;
+    p.lane = Lane::kF32;
+    p.skip = p.gate = p.carry_in = true;
+    p.reduce = false;
+    t.Fill(rng, test::Regime::kTypical);
+    const Mamba3ScanInputs in = t.Inputs();
+    const SsdScanProblem problem{p.batch,     p.length,   p.heads, p.groups,
+                                 p.state_dim, p.head_dim, p.lane,  p.runs,
+                                 true,        true,       true};
+    const auto vectors = [&](const BasicLaneView<const void, 5>& x) {
+      const std::array<int64_t, 4> shape{p.batch, p.length, p.groups,
+                                         p.state_dim};
+      return LaneView{x.data, p.lane, shape, DenseStrides(shape)};
+    };
+    const SsdScanInputs inputs{
+        vectors(in.q), vectors(in.k), in.v,       in.a, in.dt,
+        in.d,          in.z,          in.carry.h, {},   {}};
+    const std::array<int64_t, 4> y_shape{p.batch, p.length, p.heads,
+                                         p.head_dim};
+    const std::array<int64_t, 4> h_shape = in.carry.h.shape;
+    const auto run = [&](auto scan) {
+      std::vector<float> y(p.batch * p.length * p.heads * p.head_dim, NAN);
+      std::vector<float> h(t.carry.h.size(), NAN);
+      SsdScanOutputs out{{y.data(), p.lane, y_shape, DenseStrides(y_shape)},
+                         {}};
+      if (exports) out.carry = {h.data(), h_shape, DenseStrides(h_shape)};
+      EXPECT_TRUE(Validate(problem, inputs, out).ok());
+      scan(out);
+      y.insert(y.end(), h.begin(), h.end());
+      std::vector<uint32_t> bits;
+      for (const float x : y) bits.push_back(std::bit_cast<uint32_t>(x));
+      return bits;
+    };
+    const auto expected = run([&](const SsdScanOutputs& out) {
+      reference::SsdScan(problem, inputs, out);
+    });
+    const auto got = run([&](const SsdScanOutputs& out) {
+      EXPECT_TRUE(SsdScan(problem, inputs, {}, out, nullptr).ok());
+    });
+    EXPECT_EQ(got, expected);
+  }
 }
 
 TEST(Mamba3Optimized, RefusesAnUnknownTarget) {
