@@ -15,6 +15,7 @@
 #include "optimized/mamba3_rows-inl.h"
 #include "optimized/mamba3_work.h"
 #include "optimized/simd/elementary-inl.h"
+#include "optimized/simd/pairs-inl.h"
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/numerics.h"
 
@@ -157,8 +158,8 @@ HWY_INLINE void RotateNeighbours(const Unrotated& x, const Mamba3Scratch& s,
   const float* HWY_RESTRICT cross = s.cross;
   const int64_t turned = 2 * at.angles;
   const auto rotate = [&](int64_t n, hn::Vec<VectorTag> value) HWY_ATTR {
-    const auto other = hn::Mul(hn::DupOdd(value), hn::Load(d, cross + n));
-    return hn::MulAdd(hn::DupEven(value), hn::Load(d, own + n), other);
+    const auto other = hn::Mul(SecondOfPairs(value), hn::Load(d, cross + n));
+    return hn::MulAdd(FirstOfPairs(value), hn::Load(d, own + n), other);
   };
   int64_t n = 0;
   for (; n + VectorLanes() <= turned; n += VectorLanes()) {

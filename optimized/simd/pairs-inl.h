@@ -1,0 +1,38 @@
+// Neighbouring lanes as pairs.
+#if defined(LOCKSTEP_OPTIMIZED_SIMD_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCKSTEP_OPTIMIZED_SIMD_PAIRS_INL_H_
+#undef LOCKSTEP_OPTIMIZED_SIMD_PAIRS_INL_H_
+#else
+#define LOCKSTEP_OPTIMIZED_SIMD_PAIRS_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::optimized::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The even or the odd lane of each pair in both of its lanes. Highway's scalar
+// fallback has no pairs; it is compiled, never run (N4).
+template <class V>
+HWY_INLINE V FirstOfPairs(V x) {
+#if HWY_TARGET == HWY_SCALAR
+  return x;
+#else
+  return hn::DupEven(x);
+#endif
+}
+
+template <class V>
+HWY_INLINE V SecondOfPairs(V x) {
+#if HWY_TARGET == HWY_SCALAR
+  return x;
+#else
+  return hn::DupOdd(x);
+#endif
+}
+
+}  // namespace lockstep::optimized::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
