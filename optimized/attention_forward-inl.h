@@ -19,6 +19,7 @@
 
 #include "hwy/highway.h"
 #include "optimized/attention_block-inl.h"
+#include "optimized/attention_direct-inl.h"
 #include "optimized/attention_exact-inl.h"
 #include "optimized/attention_finish-inl.h"
 #include "optimized/attention_pack-inl.h"
@@ -100,12 +101,48 @@ inline bool FillBits(const AttentionJob& job, int64_t key_tile,
   return any;
 }
 
+// All rows against one tile that somebody sees, through its packed panels;
+// returns its v_exponent. `exact`: values without the dot instruction.
+template <bool kMasked, class D>
+int PackedTimesTile(D df, const AttentionJob& job, const RowTile& rows,
+                    const PackedHead& packed, int64_t key_tile, bool exact,
+                    Worker& worker) {
+  PackedTile tile;
+  tile.k = worker.k.data();
+  tile.v = worker.v.data();
+  tile.k_pairs = worker.k_pairs.data();
+  tile.v_pairs = worker.v_pairs.data();
+  if (packed.tiles.empty()) {
+    PackTile(job, rows.batch, rows.kv_head, key_tile, tile);
+  } else {
+    tile = packed.tiles[static_cast<size_t>(key_tile)];
+  }
+  const DotForm form = FormOfTile(job, tile, exact, worker);
+  worker.counts.tiles_native_dot += form.native_scores;
+  for (size_t block = 0; block < worker.seen.size(); ++block) {
+    if (worker.seen[block].end == 0) continue;
+    BlockTimesTile<kMasked>(df, job, tile, block, form, worker);
+  }
+  return tile.v_exponent;
+}
+
+template <bool kMasked, class D>
+int RowsTimesTile(D df, const AttentionJob& job, const RowTile& rows,
+                  const PackedHead& packed, int64_t key_tile, bool exact,
+                  Worker& worker) {
+  if (job.direct) {
+    return DirectTimesTile<kMasked>(df, job, rows, job.KeysOfTile(key_tile),
+                                    worker);
+  }
+  return PackedTimesTile<kMasked>(df, job, rows, packed, key_tile, exact,
+                                  worker);
+}
+
 // All visible keys, ascending, active tiles only. Returns the smallest
-// v_exponent seen. `exact`: values without the dot instruction.
+// v_exponent seen.
 template <class D>
 int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
              const PackedHead& packed, bool exact, Worker& worker) {
-  const size_t blocks = worker.seen.size();
   int v_exponent = PackedTile().v_exponent;
   StartMasks(rows.batch, worker);
   worker.counts.tiles_empty += job.plan->key_tiles;
@@ -118,31 +155,15 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
     if (!full && !FillBits(job, t, worker)) continue;
     --worker.counts.tiles_empty;
     ++(full ? worker.counts.tiles_full : worker.counts.tiles_partial);
-    PackedTile tile;
-    tile.k = worker.k.data();
-    tile.v = worker.v.data();
-    tile.k_pairs = worker.k_pairs.data();
-    tile.v_pairs = worker.v_pairs.data();
-    if (packed.tiles.empty()) {
-      PackTile(job, rows.batch, rows.kv_head, t, tile);
-    } else {
-      tile = packed.tiles[static_cast<size_t>(t)];
-    }
-    v_exponent = std::min(v_exponent, tile.v_exponent);
-    const DotForm form = FormOfTile(job, tile, exact, worker);
-    worker.counts.tiles_native_dot += form.native_scores;
+    int exponent = 0;
     if (full) {
       for (RowState& row : worker.rows) row.visible = true;
       for (Range& seen : worker.seen) seen = {0, keys.end - keys.begin};
+      exponent = RowsTimesTile<false>(df, job, rows, packed, t, exact, worker);
+    } else {
+      exponent = RowsTimesTile<true>(df, job, rows, packed, t, exact, worker);
     }
-    for (size_t block = 0; block < blocks; ++block) {
-      if (worker.seen[block].end == 0) continue;
-      if (full) {
-        BlockTimesTile<false>(df, job, tile, block, form, worker);
-      } else {
-        BlockTimesTile<true>(df, job, tile, block, form, worker);
-      }
-    }
+    v_exponent = std::min(v_exponent, exponent);
   }
   return v_exponent;
 }
@@ -165,13 +186,18 @@ inline bool OnlineGuardHolds(const AttentionJob& job, const RowState& row,
 
 // Queries of the row tile, in the form that scores want.
 inline void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
+  const bool f32 = job.problem->lane == Lane::kF32;
+  if (job.direct) {
+    return f32 ? PackQueryLanes(job, job.inputs->q.As<float>(), batch, worker)
+               : PackQueryLanes(job, job.inputs->q.As<Bf16>(), batch, worker);
+  }
   const size_t rows = worker.seen.size() * kRowBlock;
   if (job.key_pairs()) {
     worker.q_pairs.resize(rows * static_cast<size_t>(job.head_pairs()));
     return PackQueryPairs(job, batch, worker);
   }
   worker.q.resize(rows * static_cast<size_t>(job.problem->head_dim));
-  if (job.problem->lane == Lane::kF32) {
+  if (f32) {
     PackQueries(job, job.inputs->q.As<float>(), batch, worker);
   } else {
     PackQueries(job, job.inputs->q.As<Bf16>(), batch, worker);
@@ -184,7 +210,11 @@ void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
   StartRows(job, tile, worker);
   worker.seen.assign(static_cast<size_t>(CeilDiv(tile.rows, kRowBlock)),
                      Range());
-  worker.weights.resize(static_cast<size_t>(kRowBlock * job.padded_keys));
+  // The direct path forms the weights of all its rows at once.
+  const int64_t weight_rows =
+      job.direct ? std::max<int64_t>(kRowBlock, RoundUp(tile.rows, kQuad))
+                 : kRowBlock;
+  worker.weights.resize(static_cast<size_t>(weight_rows * job.padded_keys));
   if (job.value_pairs()) worker.weight_pairs.resize(worker.weights.size() / 2);
   PackRows(job, tile.batch, worker);
   ClearSums(job, worker);

@@ -30,6 +30,12 @@ HWY_EXPORT(PackKeyTile);
 HWY_EXPORT(KernelGeometry);
 HWY_EXPORT(DotInstructionWorks);
 
+// CPUID costs tens of microseconds where a hypervisor answers it: once.
+bool IsSupported(int64_t target_bit) {
+  static const int64_t kSupported = hwy::SupportedTargets();
+  return (kSupported & target_bit) != 0;
+}
+
 ScoreScale MakeScale(const AttentionForwardProblem& p) {
   if (!p.softcap) {
     return {false, static_cast<float>(p.scale * kLog2E), 1.0f};
@@ -55,6 +61,12 @@ AttentionJob MakeJob(const AttentionForwardProblem& problem,
   job.scale = MakeScale(problem);
   job.padded_keys = RoundUp(plan.tile_keys, job.geometry.panel());
   job.padded_values = RoundUp(problem.value_dim, job.geometry.lanes);
+  // A packed tile pays off from about two vectors of rows on; read in place,
+  // rows fill one vector at most.
+  job.direct = !plan.pack_ahead && !plan.native_dot &&
+               problem.group() * problem.q_len <= job.geometry.lanes &&
+               problem.head_dim <= kDirectHeadDim && inputs.k.strides[3] == 1 &&
+               inputs.v.strides[3] == 1;
   job.tiles = &sparse.tiles;
   return job;
 }
@@ -159,7 +171,7 @@ void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
 
 Status CheckPlan(const AttentionForwardProblem& problem, const Plan& plan) {
   const int64_t bit = TargetBit(plan.target);
-  if (bit == 0 || (hwy::SupportedTargets() & bit) == 0) {
+  if (!IsSupported(bit)) {
     return Status::Error("target " + plan.target +
                          " is not supported by this CPU");
   }
@@ -179,7 +191,7 @@ Status CheckPlan(const AttentionForwardProblem& problem, const Plan& plan) {
 
 bool NativeDotWorks(const std::string& target) {
   const int64_t bit = TargetBit(target);
-  if (bit == 0 || (hwy::SupportedTargets() & bit) == 0) return false;
+  if (!IsSupported(bit)) return false;
   return HWY_DISPATCH_TABLE(DotInstructionWorks)[DispatchIndex(bit)]();
 }
 
@@ -208,7 +220,7 @@ Status AttentionForward(const AttentionForwardProblem& problem,
   std::vector<Worker> workers(static_cast<size_t>(plan.threads));
   for (Worker& worker : workers) {
     worker.masks.emplace(problem, inputs, sparse.tiles);
-    if (plan.pack_ahead) continue;
+    if (plan.pack_ahead || job.direct) continue;
     worker.k.resize(static_cast<size_t>(job.k_elements()));
     worker.v.resize(static_cast<size_t>(job.v_elements()));
     worker.k_pairs.resize(static_cast<size_t>(job.k_pair_elements()));

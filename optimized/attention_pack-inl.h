@@ -33,24 +33,24 @@ HWY_INLINE hn::Vec<D> LoadWidened(D df, const Bf16* x) {
   return WidenBf16(df, hn::LoadU(hn::Rebind<uint16_t, D>(), &x->bits));
 }
 
-// Channels of four keys, `out` from the first one's lane on: [dim][panel].
+// Channels of four rows side by side: out [dim][4], `pitch` apart.
 template <typename T>
-HWY_INLINE void PackFourKeys(const T* first, int64_t next, int64_t dim,
-                             int64_t panel, float* out) {
+HWY_INLINE void PackFourRows(const T* x0, const T* x1, const T* x2, const T* x3,
+                             int64_t dim, int64_t pitch, float* out) {
   const hn::CappedTag<float, kQuad> df;
   constexpr auto kStep = static_cast<int64_t>(kQuad);
   int64_t d = 0;
   for (; d + kStep <= dim; d += kStep) {
-    const T* x = first + d;
-    StoreTransposed(df, LoadWidened(df, x), LoadWidened(df, x + next),
-                    LoadWidened(df, x + 2 * next),
-                    LoadWidened(df, x + 3 * next), out + d * panel,
-                    static_cast<size_t>(panel));
+    StoreTransposed(df, LoadWidened(df, x0 + d), LoadWidened(df, x1 + d),
+                    LoadWidened(df, x2 + d), LoadWidened(df, x3 + d),
+                    out + d * pitch, static_cast<size_t>(pitch));
   }
   for (; d < dim; ++d) {
-    for (int64_t r = 0; r < kStep; ++r) {
-      out[d * panel + r] = ToFloat(first[r * next + d]);
-    }
+    float* to = out + d * pitch;
+    to[0] = ToFloat(x0[d]);
+    to[1] = ToFloat(x1[d]);
+    to[2] = ToFloat(x2[d]);
+    to[3] = ToFloat(x3[d]);
   }
 }
 
@@ -69,7 +69,9 @@ void PackKeys(const AttentionJob& job, const TensorView<const T, 4>& k,
     const T* first =
         &k(batch, kv_head, keys.begin + std::min(at, count - 1), 0);
     if (at + kStep <= count && k.strides[3] == 1) {
-      PackFourKeys(first, k.strides[2], dim, panel, to);
+      const int64_t next = k.strides[2];
+      PackFourRows(first, first + next, first + 2 * next, first + 3 * next, dim,
+                   panel, to);
       continue;
     }
     for (int64_t r = 0; r < kStep; ++r) {
@@ -172,24 +174,41 @@ inline void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
   }
 }
 
-// q [row block][head_dim][kRowBlock]; rows beyond the tile are zero.
+// The start of a row of q.
+template <typename T>
+const T* QueryRow(const TensorView<const T, 4>& q, int64_t batch,
+                  const RowState& row) {
+  return &q(batch, row.head, row.query, 0);
+}
+
+// q [row block][head_dim][kRowBlock]; rows beyond the tile are zero. Four rows
+// at a time: the last four of a block of six overlap the first four.
 template <typename T>
 void PackQueries(const AttentionJob& job, const TensorView<const T, 4>& q,
                  int64_t batch, Worker& worker) {
+  constexpr auto kStep = static_cast<int64_t>(kQuad);
   const int64_t dim = job.problem->head_dim;
   const auto rows = static_cast<int64_t>(worker.rows.size());
+  const RowState* row = worker.rows.data();
   float* out = worker.q.data();
   for (int64_t first = 0; first < rows; first += kRowBlock) {
-    for (int64_t r = 0; r < kRowBlock; ++r) {
-      if (first + r >= rows) {
-        for (int64_t d = 0; d < dim; ++d) out[d * kRowBlock + r] = 0.0f;
+    for (int64_t r = 0; r < kRowBlock;) {
+      const int64_t four = std::min<int64_t>(r, kRowBlock - kStep);
+      if (q.strides[3] == 1 && first + four + kStep <= rows) {
+        const RowState* at = row + first + four;
+        PackFourRows(QueryRow(q, batch, at[0]), QueryRow(q, batch, at[1]),
+                     QueryRow(q, batch, at[2]), QueryRow(q, batch, at[3]), dim,
+                     kRowBlock, out + four);
+        r = four + kStep;
         continue;
       }
-      const RowState& row = worker.rows[static_cast<size_t>(first + r)];
-      const T* from = &q(batch, row.head, row.query, 0);
       for (int64_t d = 0; d < dim; ++d) {
-        out[d * kRowBlock + r] = ToFloat(from[d * q.strides[3]]);
+        out[d * kRowBlock + r] =
+            first + r < rows
+                ? ToFloat(QueryRow(q, batch, row[first + r])[d * q.strides[3]])
+                : 0.0f;
       }
+      ++r;
     }
     out += kRowBlock * dim;
   }

@@ -74,6 +74,10 @@ inline bool NativeFixedIsExact(const Magnitudes& v, int bound) {
   return !v.subnormal() && v.exponent() >= bound - 111;
 }
 
+// Largest head_dim of the path that reads keys in place: its rows of keys stand
+// that many f32 apart, a distance the compiler knows.
+inline constexpr int64_t kDirectHeadDim = 256;
+
 // One call, read-only for the workers.
 struct AttentionJob {
   const AttentionForwardProblem* problem = nullptr;
@@ -83,6 +87,9 @@ struct AttentionJob {
   Geometry geometry;
   ScoreScale scale;
   const std::vector<TilePlan>* tiles = nullptr;  // per batch row
+
+  // Few rows: keys and values are read in place, by attention_direct-inl.h.
+  bool direct = false;
 
   // Keys of a tile and value channels, padded to whole panels and vectors.
   int64_t padded_keys = 0;
@@ -158,12 +165,15 @@ struct RowState {
 
 // Scratch and counters of one worker.
 struct Worker {
-  hwy::AlignedVector<float> q;        // [row blocks][head_dim][row_block]
-  hwy::AlignedVector<float> weights;  // scores, then weights
-                                      // [padded rows][padded_keys]
-  hwy::AlignedVector<float> acc;      // [padded rows][padded_values]
-  hwy::AlignedVector<float> stripes;  // [rows][kStripes]
-  hwy::AlignedVector<float> k, v;     // one tile, when not packed ahead
+  hwy::AlignedVector<float> q;          // [row blocks][head_dim][row_block],
+                                        // or direct: [head_dim][lanes]
+  hwy::AlignedVector<float> row_lanes;  // direct: scores [padded_keys][lanes]
+  hwy::AlignedVector<float> wide_rows;  // direct: a few rows of k or v
+  hwy::AlignedVector<float> weights;    // scores, then weights
+                                        // [padded rows][padded_keys]
+  hwy::AlignedVector<float> acc;        // [padded rows][padded_values]
+  hwy::AlignedVector<float> stripes;    // [rows][kStripes]
+  hwy::AlignedVector<float> k, v;       // one tile, when not packed ahead
   hwy::AlignedVector<uint32_t> k_pairs, v_pairs;
   hwy::AlignedVector<uint32_t> q_pairs;       // [row blocks][pairs][row_block]
   hwy::AlignedVector<uint32_t> weight_pairs;  // [padded rows][padded_keys / 2]

@@ -1,0 +1,267 @@
+// Few rows against many keys, as in decode: a packed tile would be used once,
+// so keys and values are read where they lie. Scores have the rows in lanes,
+// values the channels; every accumulator is one output chain as in
+// attention_tiles-inl.h.
+#if defined(LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_INL_H_
+#undef LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_INL_H_
+#else
+#define LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "optimized/attention_block-inl.h"
+#include "optimized/attention_pack-inl.h"
+#include "optimized/attention_work.h"
+#include "optimized/simd/elementary-inl.h"
+#include "optimized/simd/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::optimized::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Keys whose scores are formed together, an accumulator each; 16 registers
+// have room for the query and the broadcasts beside them.
+inline constexpr int kDirectKeys = 12;
+// Rows of a block of values: 4 x 3 accumulators, for the same reason.
+inline constexpr size_t kDirectRows = 4;
+
+// Keys whose values are used together: all their channels stay in the first
+// cache level (32 x 128 bf16 are 8 KiB) while the blocks of rows pass.
+inline constexpr size_t kValueKeys = 32;
+
+// `rows` rows of n elements, `next` apart -> f32 rows `pitch` apart, zero to a
+// whole vector. Read in order, once, because the hardware fetches ahead only
+// then: rows of 256 bytes visited in columns came at a third of that speed.
+template <typename T>
+HWY_INLINE void WidenRows(const T* HWY_RESTRICT x, int64_t next, size_t rows,
+                          size_t n, float* HWY_RESTRICT out, size_t pitch) {
+  const hn::ScalableTag<float> df;
+  const size_t lanes = hn::Lanes(df);
+  for (size_t r = 0; r < rows; ++r, x += next, out += pitch) {
+    size_t c = 0;
+    for (; c + lanes <= n; c += lanes) {
+      hn::Store(LoadWidened(df, x + c), df, out + c);
+    }
+    if (c == n) continue;
+    hn::Store(hn::Zero(df), df, out + c);
+    for (; c < n; ++c) out[c] = ToFloat(x[c]);
+  }
+}
+
+// Queries of the row tile: [head_dim][lanes], zero beyond its rows.
+template <typename T>
+void PackQueryLanes(const AttentionJob& job, const TensorView<const T, 4>& q,
+                    int64_t batch, Worker& worker) {
+  const auto lanes = static_cast<size_t>(job.geometry.lanes);
+  const auto dim = static_cast<size_t>(job.problem->head_dim);
+  worker.q.assign(dim * lanes, 0.0f);
+  for (size_t r = 0; r < worker.rows.size(); ++r) {
+    const RowState& row = worker.rows[r];
+    const T* from = &q(batch, row.head, row.query, 0);
+    for (size_t d = 0; d < dim; ++d) {
+      worker.q[d * lanes + r] =
+          ToFloat(from[static_cast<int64_t>(d) * q.strides[3]]);
+    }
+  }
+}
+
+// Scores of all rows against kKeys keys.
+//   q [dim][lanes], k [kKeys][kDirectHeadDim] -> scores [kKeys][lanes].
+//   Exact: N3.
+template <int kKeys, class D>
+HWY_INLINE void ScoreKeys(D df, const float* HWY_RESTRICT q,
+                          const float* HWY_RESTRICT k, size_t dim,
+                          float* HWY_RESTRICT scores) {
+  const size_t lanes = hn::Lanes(df);
+  hn::Vec<D> acc[kKeys];
+  HWY_UNROLL(12)
+  for (int j = 0; j < kKeys; ++j) acc[j] = hn::Zero(df);
+  for (size_t d = 0; d < dim; ++d) {
+    const auto channel = hn::Load(df, q + d * lanes);
+    HWY_UNROLL(12)
+    for (int j = 0; j < kKeys; ++j) {
+      acc[j] =
+          hn::MulAdd(channel, hn::Set(df, k[j * kDirectHeadDim + d]), acc[j]);
+    }
+  }
+  HWY_UNROLL(12)
+  for (int j = 0; j < kKeys; ++j) hn::Store(acc[j], df, scores + j * lanes);
+}
+
+// Scores of the keys of `block` -> worker.weights [rows][padded_keys]; zero in
+// the stripes around them, where masks decide.
+template <typename T, class D>
+void DirectScores(D df, const AttentionJob& job,
+                  const TensorView<const T, 4>& k, const RowTile& tile,
+                  Range keys, const Block& block, Worker& worker) {
+  const size_t lanes = hn::Lanes(df);
+  const auto dim = static_cast<size_t>(job.problem->head_dim);
+  const auto stride = static_cast<size_t>(job.padded_keys);
+  const size_t begin = block.begin / kStripes * kStripes;
+  const size_t end = (block.end + kStripes - 1) / kStripes * kStripes;
+  worker.row_lanes.resize(stride * lanes);
+  float* scores = worker.row_lanes.data();
+  std::fill(scores + begin * lanes, scores + block.begin * lanes, 0.0f);
+  std::fill(scores + block.end * lanes, scores + end * lanes, 0.0f);
+  const auto row = [&](size_t key) {
+    return &k(tile.batch, tile.kv_head, keys.begin + static_cast<int64_t>(key),
+              0);
+  };
+  worker.wide_rows.resize(kDirectKeys * kDirectHeadDim);
+  float* wide = worker.wide_rows.data();
+  size_t j = block.begin;
+  for (; j + kDirectKeys <= block.end; j += kDirectKeys) {
+    WidenRows(row(j), k.strides[2], kDirectKeys, dim, wide, kDirectHeadDim);
+    ScoreKeys<kDirectKeys>(df, worker.q.data(), wide, dim, scores + j * lanes);
+  }
+  for (; j < block.end; ++j) {
+    WidenRows(row(j), k.strides[2], 1, dim, wide, kDirectHeadDim);
+    ScoreKeys<1>(df, worker.q.data(), wide, dim, scores + j * lanes);
+  }
+  const hn::CappedTag<float, kQuad> d4;
+  for (size_t r = 0; r < block.rows; r += kQuad) {
+    float* out = worker.weights.data() + r * stride;
+    for (size_t key = begin; key < end; key += kQuad) {
+      const float* at = scores + key * lanes + r;
+      StoreTransposed(d4, hn::LoadU(d4, at), hn::LoadU(d4, at + lanes),
+                      hn::LoadU(d4, at + 2 * lanes),
+                      hn::LoadU(d4, at + 3 * lanes), out + key, stride);
+    }
+  }
+}
+
+// Weighted values of kRows rows and kVectors vectors of channels.
+//   p [kRows][keys], rows `p_stride` apart; v [keys][pitch];
+//   acc [kRows][pitch]. Exact: N11.
+template <int kRows, int kVectors, class D>
+HWY_INLINE void ValueRows(D df, const float* HWY_RESTRICT p, size_t p_stride,
+                          const float* HWY_RESTRICT v, size_t keys,
+                          float* HWY_RESTRICT acc, size_t pitch) {
+  static_assert(kVectors <= 3);
+  const size_t lanes = hn::Lanes(df);
+  constexpr int kSecond = kVectors > 1 ? 1 : 0;  // offset 0 when there is none
+  constexpr int kThird = kVectors > 2 ? 2 : 0;
+  hn::Vec<D> acc0[kRows], acc1[kRows], acc2[kRows];
+  HWY_UNROLL(8)
+  for (int r = 0; r < kRows; ++r) {
+    acc0[r] = hn::Load(df, acc + r * pitch);
+    acc1[r] = hn::Load(df, acc + r * pitch + kSecond * lanes);
+    acc2[r] = hn::Load(df, acc + r * pitch + kThird * lanes);
+  }
+  for (size_t j = 0; j < keys; ++j, v += pitch) {
+    const auto v0 = hn::Load(df, v);
+    const auto v1 = hn::Load(df, v + kSecond * lanes);
+    const auto v2 = hn::Load(df, v + kThird * lanes);
+    HWY_UNROLL(8)
+    for (int r = 0; r < kRows; ++r) {
+      const auto weight = hn::Set(df, p[r * p_stride + j]);
+      acc0[r] = hn::MulAdd(weight, v0, acc0[r]);
+      if constexpr (kVectors > 1) acc1[r] = hn::MulAdd(weight, v1, acc1[r]);
+      if constexpr (kVectors > 2) acc2[r] = hn::MulAdd(weight, v2, acc2[r]);
+    }
+  }
+  HWY_UNROLL(8)
+  for (int r = 0; r < kRows; ++r) {
+    float* to = acc + r * pitch;
+    hn::Store(acc0[r], df, to);
+    if constexpr (kVectors > 1) hn::Store(acc1[r], df, to + lanes);
+    if constexpr (kVectors > 2) hn::Store(acc2[r], df, to + 2 * lanes);
+  }
+}
+
+// Weights of worker.weights times the values of the block's keys.
+template <typename T, class D>
+void DirectValues(D df, const AttentionJob& job,
+                  const TensorView<const T, 4>& v, const RowTile& tile,
+                  Range keys, const Block& block, Worker& worker) {
+  const size_t lanes = hn::Lanes(df);
+  const auto dim = static_cast<size_t>(job.problem->value_dim);
+  const auto pitch = static_cast<size_t>(job.padded_values);
+  const auto stride = static_cast<size_t>(job.padded_keys);
+  worker.wide_rows.resize(kValueKeys * pitch);
+  float* wide = worker.wide_rows.data();
+  for (size_t key = block.begin; key < block.end; key += kValueKeys) {
+    const size_t count = std::min(kValueKeys, block.end - key);
+    WidenRows(
+        &v(tile.batch, tile.kv_head, keys.begin + static_cast<int64_t>(key), 0),
+        v.strides[2], count, dim, wide, pitch);
+    for (size_t r = 0; r < block.rows; r += kDirectRows) {
+      const float* p = worker.weights.data() + r * stride + key;
+      float* acc = worker.acc.data() + r * pitch;
+      const size_t left = std::min(kDirectRows, block.rows - r);
+      WithRows(static_cast<int64_t>(left), [&]<int kRows>() HWY_ATTR {
+        size_t c = 0;
+        for (; c + 3 * lanes <= pitch; c += 3 * lanes) {
+          ValueRows<kRows, 3>(df, p, stride, wide + c, count, acc + c, pitch);
+        }
+        if (c + 2 * lanes <= pitch) {
+          ValueRows<kRows, 2>(df, p, stride, wide + c, count, acc + c, pitch);
+        } else if (c < pitch) {
+          ValueRows<kRows, 1>(df, p, stride, wide + c, count, acc + c, pitch);
+        }
+      });
+    }
+  }
+}
+
+// N9's eV of the tile's values.
+template <typename T>
+int ValueExponent(const AttentionJob& job, const TensorView<const T, 4>& v,
+                  const RowTile& tile, Range keys) {
+  const hn::ScalableTag<float> df;
+  const hn::RebindToUnsigned<decltype(df)> du;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(df));
+  const int64_t dim = job.problem->value_dim;
+  LeastMagnitude<decltype(du)> least;
+  for (int64_t key = keys.begin; key < keys.end; ++key) {
+    const T* row = &v(tile.batch, tile.kv_head, key, 0);
+    int64_t c = 0;
+    for (; c + lanes <= dim; c += lanes) {
+      least.Add(hn::BitCast(du, LoadWidened(df, row + c)));
+    }
+    for (; c < dim; ++c) least.Add(ToFloat(row[c]));
+  }
+  return least.Exponent();
+}
+
+// All rows of the tile against the keys of one tile that any of them sees.
+// Returns the values' exponent, if some row's guard asks for it.
+template <bool kMasked, typename T, class D>
+int DirectTimesTile(D df, const AttentionJob& job, const RowTile& tile,
+                    Range keys, Worker& worker) {
+  Block block;
+  block.rows = worker.rows.size();
+  block.begin = static_cast<size_t>(keys.end - keys.begin);
+  for (const Range& seen : worker.seen) {
+    if (seen.end == 0) continue;
+    block.begin = std::min(block.begin, static_cast<size_t>(seen.begin));
+    block.end = std::max(block.end, static_cast<size_t>(seen.end));
+  }
+  const auto k = job.inputs->k.As<T>();
+  const auto v = job.inputs->v.As<T>();
+  DirectScores(df, job, k, tile, keys, block, worker);
+  BlockWeights<kMasked>(df, job, block, worker);
+  DirectValues(df, job, v, tile, keys, block, worker);
+  bool fixed = true;
+  for (const RowState& row : worker.rows) fixed &= row.fixed;
+  return fixed ? PackedTile().v_exponent : ValueExponent(job, v, tile, keys);
+}
+
+template <bool kMasked, class D>
+int DirectTimesTile(D df, const AttentionJob& job, const RowTile& tile,
+                    Range keys, Worker& worker) {
+  return job.problem->lane == Lane::kF32
+             ? DirectTimesTile<kMasked, float>(df, job, tile, keys, worker)
+             : DirectTimesTile<kMasked, Bf16>(df, job, tile, keys, worker);
+}
+
+}  // namespace lockstep::optimized::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
