@@ -131,6 +131,7 @@ int RowsTimesTile(D df, const AttentionJob& job, const RowTile& rows,
                   const PackedHead& packed, int64_t key_tile, bool exact,
                   Worker& worker) {
   if (job.direct) {
+    ++worker.counts.tiles_in_place;
     return DirectTimesTile<kMasked>(df, job, rows, job.KeysOfTile(key_tile),
                                     worker);
   }

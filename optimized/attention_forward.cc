@@ -163,6 +163,7 @@ void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
   total.tiles_full += c.tiles_full;
   total.tiles_partial += c.tiles_partial;
   total.tiles_native_dot += c.tiles_native_dot;
+  total.tiles_in_place += c.tiles_in_place;
   total.rows_fixed += c.rows_fixed;
   total.rows_online += c.rows_online;
   total.rows_redone += c.rows_redone;

@@ -24,6 +24,8 @@ struct AttentionForwardExecution {
   // Tiles whose scores the bf16 dot instruction gave, its guard holding; where
   // the plan asks for it without one, what it means.
   int64_t tiles_native_dot = 0;
+  // Visited with keys and values read in place, not packed (few rows).
+  int64_t tiles_in_place = 0;
   int64_t rows_fixed = 0;   // N9's fixed-m path
   int64_t rows_online = 0;  // N9's online path, guard held
   int64_t rows_redone = 0;  // guard failed: two passes

@@ -21,6 +21,7 @@ std::vector<Counter> Counters(
           {"tiles_full", execution.tiles_full},
           {"tiles_partial", execution.tiles_partial},
           {"tiles_native_dot", execution.tiles_native_dot},
+          {"tiles_in_place", execution.tiles_in_place},
           {"rows_fixed", execution.rows_fixed},
           {"rows_online", execution.rows_online},
           {"rows_redone", execution.rows_redone},
