@@ -33,9 +33,11 @@ enum class Feature : uint8_t {
 struct FeatureSet {
   uint32_t bits = 0;
 
-  void Add(Feature feature) { bits |= uint32_t{1} << uint32_t(feature); }
+  void Add(Feature feature) {
+    bits |= uint32_t{1} << static_cast<uint32_t>(feature);
+  }
   bool Has(Feature feature) const {
-    return (bits >> uint32_t(feature) & 1) != 0;
+    return (bits >> static_cast<uint32_t>(feature) & 1) != 0;
   }
   bool Covers(FeatureSet other) const { return (other.bits & ~bits) == 0; }
   friend bool operator==(FeatureSet, FeatureSet) = default;

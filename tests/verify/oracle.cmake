@@ -34,6 +34,7 @@ if(Python3_FOUND AND CMAKE_EXPORT_COMPILE_COMMANDS AND NOT CMAKE_CXX_FLAGS
     judge_test
     "Bounded.*:Judge.*:Power.*"
     lockstep_verify
+    lockstep_dialects
     lockstep_envelope
     lockstep_oracle
     lockstep_emulator

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+"""Mutants of sparse execution: what a worker reads from a plan, and its checks."""
+
+import sys
+
+import runner
+
+M = "optimized/mask_reader.cc"
+P = "optimized/sparse_plan.cc"
+
+# name, source, text, replacement
+MUTANTS = (
+    ("visits_not_merged", M, "if (lists > 1) MergeVisits(lists);", ""),
+    ("full_if_any_list_says_so", M, "full == lists", "full > 0"),
+    ("last_query_tile_missed", M, "n < list.start[last + 1]",
+     "n < list.start[last]"),
+    ("every_tile_visited", M, "if (lists > 1) MergeVisits(lists);",
+     "visits_.clear(); for (int64_t t = 0; t < plan().grid.cols(); ++t) "
+     "visits_.push_back({t, TileClass::kPartial});"),
+    ("blocks_of_the_first_query", M, "query % grid.tile_q * pool",
+     "0 * query * pool"),
+    ("stored_full_tile_empty", M, "SetBits({0, keys}, 0, words);", ""),
+    ("row_bits_of_one_range", M, "      SetBits(keys, 0, words);\n    }",
+     "      SetBits(keys, 0, words);\n      break;\n    }"),
+    ("bits_shifted_out", M, "words[to + 1] |= word >> (64 - shift);", ""),
+    ("ids_not_accounted_for", P,
+     "if (problem.segments && !tiles.options.segments) {", "if (false) {"),
+    ("indices_not_checked", P, "list.inner[at] >= inner) return false;",
+     "false) return false;"),
+)
+
+if __name__ == "__main__":
+    sys.exit(runner.main("sparse", MUTANTS))
