@@ -88,6 +88,22 @@ TEST(Guard, TinyValuesNeedTheirLastBits) {
   EXPECT_GT(RunAndCompare(instance).rows_redone, 0);
 }
 
+// The same where few rows read the values in place.
+TEST(Guard, TinyValuesInPlaceNeedTheirLastBits) {
+  for (const float tiny : {0x1p-110f, 0x1p-140f}) {
+    Instance instance = Square(64, 8);
+    AttentionForwardProblem& p = instance.problem;
+    p.q_len = 4;
+    p.masks[0].kind = MaskExpr::Kind::kFull;
+    std::mt19937 rng(5);
+    instance.Fill(rng, 8.0f);
+    for (float& x : instance.v) x *= tiny;
+    const AttentionForwardExecution ran = RunAndCompare(instance);
+    EXPECT_GT(ran.tiles_in_place, 0);
+    EXPECT_GT(ran.rows_redone, 0);
+  }
+}
+
 // A score u and a value v whose product exp2(u) * v lies exactly between two
 // f32 of which the lower is even, so that any positive trace in the
 // accumulator rounds it up.
