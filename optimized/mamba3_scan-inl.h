@@ -156,7 +156,7 @@ inline void AdvanceState(const Mamba3ScanProblem& p, int64_t tokens,
       } else if (p.ranks == 2) {
         AdvanceVectors<2, 2>(s, n, i, c, vectors, decay[i], h);
       } else if (p.ranks == 4) {
-        AdvanceVectors<4, 1>(s, n, i, c, vectors, decay[i], h);
+        AdvanceVectors<4, 2>(s, n, i, c, vectors, decay[i], h);
       } else {
         for (int64_t v = 0; v < vectors; ++v) {
           AdvanceRanks(s, p, i, c + v * lanes, decay[i], h + v * lanes);
