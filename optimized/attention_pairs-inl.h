@@ -32,28 +32,24 @@ inline uint32_t PairOf(const Bf16* row, int64_t stride, int64_t at, int64_t n,
   return upper << 16 | lower;
 }
 
-// Smallest magnitudes - 1 of pairs, per half and lane.
+// Smallest magnitudes - 1 of both halves of pairs, per lane.
 template <class U>
 struct LeastHalves {
-  using Halves = hn::Repartition<uint16_t, U>;
-  hn::Vec<Halves> lanes;
+  hn::Vec<U> lanes;
 
   // Written out: a default initialiser would be compiled without the target.
-  HWY_INLINE LeastHalves() : lanes(hn::Set(Halves(), uint16_t{0xffff})) {}
+  HWY_INLINE LeastHalves() : lanes(hn::Set(U(), ~uint32_t{0})) {}
 
   HWY_INLINE void Add(hn::Vec<U> pairs) {
-    const Halves d16;
-    const auto magnitude =
-        hn::And(hn::BitCast(d16, pairs), hn::Set(d16, uint16_t{0x7fff}));
-    lanes = hn::Min(lanes, hn::Sub(magnitude, hn::Set(d16, uint16_t{1})));
+    const auto magnitude = hn::Set(U(), 0x7fffu);
+    const auto one = hn::Set(U(), 1u);
+    const auto lower = hn::And(pairs, magnitude);
+    const auto upper = hn::And(hn::ShiftRight<16>(pairs), magnitude);
+    lanes = hn::Min(lanes, hn::Sub(lower, one));
+    lanes = hn::Min(lanes, hn::Sub(upper, one));
   }
-  void AddTo(Magnitudes* seen) const {
-    HWY_ALIGN uint16_t each[hn::MaxLanes(Halves())];
-    hn::Store(lanes, Halves(), each);
-    for (size_t i = 0; i < hn::Lanes(Halves()); ++i) {
-      // A zero's 0xffff says nothing.
-      if (each[i] < 0x8000) seen->Add(each[i] + 1u);
-    }
+  HWY_INLINE void AddTo(Magnitudes* seen) const {
+    seen->smallest = std::min(seen->smallest, hn::ReduceMin(U(), lanes));
   }
 };
 
@@ -63,10 +59,10 @@ template <class Least>
 HWY_INLINE void PackFourKeyPairs(const Bf16* first, int64_t next, int64_t dim,
                                  int64_t panel, Least& least, uint32_t* out) {
   const hn::CappedTag<uint32_t, kQuad> du;
-  const hn::Repartition<uint16_t, decltype(du)> d16;
+  // In memory the first of two channels is the lower half.
   const auto load = [&](const Bf16* x) HWY_ATTR {
-    const auto pairs =
-        hn::RotateRight<16>(hn::BitCast(du, hn::LoadU(d16, &x->bits)));
+    const auto pairs = hn::RotateRight<16>(
+        hn::LoadU(du, reinterpret_cast<const uint32_t*>(x)));
     least.Add(pairs);
     return pairs;
   };
