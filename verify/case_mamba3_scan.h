@@ -3,6 +3,7 @@
 #define LOCKSTEP_VERIFY_CASE_MAMBA3_SCAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "reference/contract/status.h"
@@ -21,6 +22,9 @@ bool Mamba3ScanNamesFiles(const Case& c);
 
 // How many runs the case has; those of cu_seqlens may be empty.
 int64_t CountRuns(const Mamba3ScanCase& c);
+
+// The probe whose inputs the case has, if any.
+std::optional<ProbeKind> ProbeOf(const Mamba3ScanCase& c);
 
 const char* RegimeName(ScanRegime regime);
 

@@ -9,6 +9,7 @@
 #include "verify/case_mamba3_scan.h"
 #include "verify/case_text.h"
 #include "verify/inputs_mamba3_scan.h"
+#include "verify/scan_probes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -120,7 +121,6 @@ Status CheckFill(const Mamba3ScanCase& c) {
     switch (term.kind) {
       case FillKind::kFile:
       case FillKind::kPoison:
-      case FillKind::kProbe:
       case FillKind::kSpread:
         return Status::Error("fill " + FormatFillTerm(term) +
                              ": not for a scan");
@@ -131,12 +131,28 @@ Status CheckFill(const Mamba3ScanCase& c) {
   return {};
 }
 
+// A probe's inputs prove something only as they are, and for this problem.
+Status CheckProbe(const Mamba3ScanCase& c) {
+  const std::optional<ProbeKind> probe = ProbeOf(c);
+  if (!probe) return {};
+  const std::string name = std::string("fill probe:") + ProbeName(*probe);
+  if (c.fill.size() > 1 || c.poison) {
+    return Status::Error(name + " stands alone, without poison");
+  }
+  if (c.a || c.dt || c.tau || c.rate) {
+    return Status::Error(name + " brings a, dt, tau and rate");
+  }
+  const std::string why = WhyNotScanProbe(*probe, ToProblem(c));
+  return why.empty() ? Status() : Status::Error(name + ": " + why);
+}
+
 Status CheckSources(const Mamba3ScanCase& c) {
   Status status = CheckSource("a", c.a, -1, "finite values <= 0");
   if (status.ok()) status = CheckSource("dt", c.dt, 1, "finite values >= 0");
   if (status.ok()) status = CheckSource("tau", c.tau, 0, "");
   if (status.ok()) status = CheckSource("rate", c.rate, 0, "");
-  return status.ok() ? CheckFill(c) : status;
+  if (status.ok()) status = CheckFill(c);
+  return status.ok() ? CheckProbe(c) : status;
 }
 
 Status CheckPlaces(const Mamba3ScanCase& c) {
@@ -174,6 +190,13 @@ Mamba3ScanProblem ToProblem(const Mamba3ScanCase& c) {
   p.norm_epsilon.reset();
   if (c.norm) p.norm_epsilon = c.norm->value;
   return p;
+}
+
+std::optional<ProbeKind> ProbeOf(const Mamba3ScanCase& c) {
+  for (const FillTerm& term : c.fill) {
+    if (term.kind == FillKind::kProbe) return term.probe;
+  }
+  return std::nullopt;
 }
 
 int64_t CountRuns(const Mamba3ScanCase& c) {

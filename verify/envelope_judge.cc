@@ -5,71 +5,11 @@
 #include <limits>
 
 #include "verify/envelope.h"
+#include "verify/envelope_judge.h"
 #include "verify/probes.h"
 
 namespace lockstep::verify {
 namespace {
-
-// Takes one element after the other.
-class Judge {
- public:
-  Judge(const char* tensor, int64_t expected, Lane lane)
-      : half_ulp_(lane == Lane::kF32 ? 0x1p-24 : 0x1p-8) {
-    result_.tensor = tensor;
-    result_.expected = expected;
-  }
-
-  void Add(const std::array<int64_t, 4>& index, double x,
-           const Bounds& bounds) {
-    if (!bounds.allowed.Contains(x)) {
-      AddOutside(index, x, bounds);
-      return;
-    }
-    if (bounds.allowed.Unbounded()) {
-      ++result_.unbounded;
-      return;
-    }
-    ++result_.inside;
-    if (!bounds.likely.Contains(x)) ++result_.unlikely;
-    result_.worst = std::max(result_.worst, Distance(x, bounds));
-  }
-
-  EnvelopeResult Finish(CauseAmounts shares) {
-    double total = 0;
-    for (const double share : shares) total += share;
-    for (size_t i = 0; i < kCauses; ++i) {
-      result_.shares[i] = total > 0 ? shares[i] / total : 0;
-    }
-    return result_;
-  }
-
- private:
-  // |x - truth| without the last rounding, in units of the bound; infinite for
-  // what has no distance.
-  double Distance(double x, const Bounds& bounds) const {
-    const double apart =
-        std::fabs(x - bounds.truth) - half_ulp_ * std::fabs(bounds.truth);
-    if (x == bounds.truth || apart <= 0) return 0;
-    return apart > 0 && bounds.error > 0 ? apart / bounds.error : HUGE_VAL;
-  }
-
-  void AddOutside(const std::array<int64_t, 4>& index, double x,
-                  const Bounds& bounds) {
-    ++result_.outside;
-    const EnvelopeWitness witness{index, x, bounds};
-    if (!result_.first) result_.first = witness;
-    const double distance = Distance(x, bounds);
-    if (!result_.furthest || distance > furthest_) {
-      result_.furthest = witness;
-      furthest_ = distance;
-    }
-    result_.worst = std::max(result_.worst, distance);
-  }
-
-  double half_ulp_;
-  EnvelopeResult result_;
-  double furthest_ = 0;
-};
 
 double Produced(const LaneView& x, int64_t b, int64_t h, int64_t i, int64_t c) {
   return static_cast<double>(x.lane == Lane::kF32
@@ -105,7 +45,8 @@ EnvelopeResult JudgeOutput(const AttentionEnvelope& envelope,
                            const LaneView& produced) {
   const size_t count = truth.rows.size();
   const int64_t channels = truth.value_dim;
-  Judge judge("o", static_cast<int64_t>(count) * channels, produced.lane);
+  EnvelopeJudge judge("o", static_cast<int64_t>(count) * channels,
+                      produced.lane);
   CauseAmounts shares{};
   ForEachRow(produced.shape, rows, count,
              [&](size_t r, int64_t b, int64_t h, int64_t i) {
@@ -127,7 +68,7 @@ EnvelopeResult JudgeLse(const AttentionEnvelope& envelope,
                         const std::vector<int64_t>* rows,
                         const TensorView<const float, 3>& produced) {
   const size_t count = truth.rows.size();
-  Judge judge("lse", static_cast<int64_t>(count), Lane::kF32);
+  EnvelopeJudge judge("lse", static_cast<int64_t>(count), Lane::kF32);
   CauseAmounts shares{};
   const std::array<int64_t, 4> shape = {produced.shape[0], produced.shape[1],
                                         produced.shape[2], 1};
@@ -143,7 +84,8 @@ EnvelopeResult JudgeProbe(const std::vector<ValueSet>& expected,
                           const std::vector<int64_t>* rows,
                           const LaneView& produced) {
   const auto channels = static_cast<size_t>(produced.shape[3]);
-  Judge judge("o", static_cast<int64_t>(expected.size()), produced.lane);
+  EnvelopeJudge judge("o", static_cast<int64_t>(expected.size()),
+                      produced.lane);
   ForEachRow(produced.shape, rows, expected.size() / channels,
              [&](size_t r, int64_t b, int64_t h, int64_t i) {
                for (size_t c = 0; c < channels; ++c) {

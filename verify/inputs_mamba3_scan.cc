@@ -9,6 +9,7 @@
 #include "verify/case_mamba3_scan.h"
 #include "verify/emulator/numbers.h"
 #include "verify/inputs_fill.h"
+#include "verify/scan_probes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -73,6 +74,9 @@ class Materialiser {
     if (!status.ok()) return status;
     View();
     PoisonRun();
+    if (const auto probe = ProbeOf(scan_)) {
+      FillScanProbe(*probe, generator_.seed(), &data_);
+    }
     status = Check();
     if (!status.ok()) return status;
     return std::move(data_);
@@ -105,6 +109,7 @@ class Materialiser {
   Status Make(ScanTensor tensor, const char* name, Lane lane,
               const ScanShape& shape, std::vector<int64_t> file_shape,
               std::span<const FillTerm> terms, uint8_t bit = kFillAll) {
+    if (ProbeOf(scan_)) terms = {};  // filled at the end
     auto allocated = AllocateLaneTensor(lane, shape.shape, shape.strides,
                                         options_.alignment_shift);
     if (!allocated.ok()) return allocated.status();

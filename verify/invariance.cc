@@ -254,6 +254,51 @@ std::vector<Variation> PickVariations(std::vector<Variation> all, int64_t most,
   return picked;
 }
 
+void JudgeLaws(const InvarianceRequest& request, CaseResult* result) {
+  const Result<std::vector<Law>> laws = request.trial->Laws();
+  if (!laws.ok()) {
+    result->findings.push_back(
+        {Tier::kSelf, "laws", laws.message(), "", std::nullopt});
+    return;
+  }
+  const auto& specs = request.trial->outputs();
+  for (const Law& law : laws.value()) {
+    if (request.stop != nullptr && *request.stop) return;
+    const GuardedRun run =
+        RunGuarded(*request.candidate, *request.request, *law.trial,
+                   request.candidate->Fixed(), kSecondPoison, *request.scratch);
+    ++result->runs;
+    const std::vector<Finding> broken = GuardFindings(run, "");
+    if (!broken.empty()) {
+      result->findings.insert(result->findings.end(), broken.begin(),
+                              broken.end());
+      return;
+    }
+    const std::string check = "law_" + law.name;
+    for (size_t t = 0; t < specs.size(); ++t) {
+      const int64_t channels = specs[t].shape[3];
+      if (law.kept[t].empty()) continue;
+      Comparer comparer(specs[t].name, specs[t].lane, specs[t].shape,
+                        static_cast<int64_t>(law.kept[t].size()) * channels);
+      for (const int64_t line : law.kept[t]) {
+        for (int64_t c = 0; c < channels; ++c) {
+          const auto at = LineIndex(specs[t], line, c);
+          comparer.Add(
+              at, ElementBits(request.base->tensors[t].const_view(), at),
+              ElementBits(request.scratch->tensors[t].const_view(), at));
+        }
+      }
+      const Comparison& comparison = comparer.comparison();
+      Note(result, check, comparison.Passed());
+      if (comparison.Passed()) continue;
+      result->findings.push_back({Tier::kInvariance, check,
+                                  "breaks the law of " + law.name + ": " +
+                                      DescribeComparison(specs[t], comparison),
+                                  "", comparison});
+    }
+  }
+}
+
 void JudgeInvariance(const InvarianceRequest& request, CaseResult* result) {
   const Variation& fixed = request.candidate->Fixed();
   std::vector<Variation> all;

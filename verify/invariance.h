@@ -83,6 +83,10 @@ struct InvarianceRequest {
 // runs and findings of `result`.
 void JudgeInvariance(const InvarianceRequest& request, CaseResult* result);
 
+// Runs the candidate on the other inputs of every law of the trial. Adds to
+// checks ("law_NAME"), runs and findings.
+void JudgeLaws(const InvarianceRequest& request, CaseResult* result);
+
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_INVARIANCE_H_

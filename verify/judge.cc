@@ -288,6 +288,7 @@ void Judgement::CheckInvariance() {
   request.most = options_.max_variations;
   request.stop = options_.stop;
   JudgeInvariance(request, &result_);
+  if (result_.findings.empty()) JudgeLaws(request, &result_);
 }
 
 void Judgement::CheckPower(std::optional<PreviousTruth>* previous) {

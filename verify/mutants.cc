@@ -4,8 +4,11 @@
 #include <charconv>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "verify/mutants_attention_forward.h"
+#include "verify/mutants_mamba3_scan.h"
+#include "verify/scan_zoo.h"
 #include "verify/zoo.h"
 
 namespace lockstep::verify {
@@ -70,7 +73,16 @@ Status SetSeverity(std::string_view text, Mutant* mutant) {
 
 }  // namespace
 
-std::span<const MutantInfo> Mutants() { return kAttentionForwardMutants; }
+std::span<const MutantInfo> Mutants() {
+  static const std::vector<MutantInfo> kAll = [] {
+    std::vector<MutantInfo> all(std::begin(kAttentionForwardMutants),
+                                std::end(kAttentionForwardMutants));
+    all.insert(all.end(), std::begin(kMamba3ScanMutants),
+               std::end(kMamba3ScanMutants));
+    return all;
+  }();
+  return kAll;
+}
 
 std::span<const EquivalentMutant> EquivalentMutants() { return kEquivalent; }
 
@@ -99,6 +111,13 @@ Result<Mutant> ParseMutant(std::string_view spec) {
                            "': known is base=VARIANT");
     }
     base = argument.substr(5);
+  }
+  if (!found->attention()) {
+    Result<ScanVariant> scan = FindScanVariant(base);
+    if (!scan.ok()) return scan.status();
+    mutant.scan = std::move(scan.value());
+    mutant.scan_dial = {found->scan_fault};
+    return mutant;
   }
   Result<AttentionVariant> variant = FindVariant(base);
   if (!variant.ok()) return variant.status();

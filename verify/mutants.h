@@ -10,6 +10,8 @@
 
 #include "reference/contract/status.h"
 #include "verify/emulator/faults.h"
+#include "verify/emulator/scan.h"
+#include "verify/emulator/scan_faults.h"
 #include "verify/emulator/variant.h"
 
 namespace lockstep::verify {
@@ -25,6 +27,9 @@ struct MutantInfo {
   const char* breaks;
   // The smallest case that shows it in tiles of 4x4; `A ;; B` is a sequence.
   const char* pattern;
+  ScanFault scan_fault = ScanFault::kNone;  // of the other ops
+
+  bool attention() const { return scan_fault == ScanFault::kNone; }
 };
 std::span<const MutantInfo> Mutants();
 
@@ -40,6 +45,9 @@ struct Mutant {
   const MutantInfo* info = nullptr;
   FaultDial dial;
   AttentionVariant variant;
+  // Of scans, in place of dial and variant.
+  ScanDial scan_dial;
+  ScanVariant scan;
   std::string spec;  // "NAME@SEVERITY,base=VARIANT", only what was given
 };
 

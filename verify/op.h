@@ -133,6 +133,16 @@ struct Fact {
   bool number = false;
 };
 
+class Trial;
+
+// Two sets of inputs whose answers must agree in part, whatever the truth:
+// these lines of every output keep the bits they have for the case's own.
+struct Law {
+  std::string name;  // "causality", "isolation", ...
+  std::unique_ptr<Trial> trial;
+  std::vector<std::vector<int64_t>> kept;  // per output, ascending
+};
+
 // One case made concrete: inputs in memory, truth and candidates on demand.
 class Trial {
  public:
@@ -167,6 +177,9 @@ class Trial {
   // Ways to run the optimized path under `fixed`, most telling first.
   virtual std::vector<Variation> OptimizedVariations(
       const Variation& fixed) const = 0;
+
+  // Those that have a meaning for this problem. Errors: memory.
+  virtual Result<std::vector<Law>> Laws() const { return std::vector<Law>(); }
 
   // Those that have a meaning for this problem. They keep references to the
   // trial.

@@ -20,6 +20,11 @@ enum class ProbeKind : uint8_t {
              // values: every accumulator must be rescaled
   kShift,    // all keys are equally high: only the maximum keeps exp finite
   kHeadTag,  // q = 0; v is a code of batch row and kv head
+  // Of scans (scan_probes.h):
+  kIntegrate,  // decay 1: a run sums to its last level
+  kForget,     // decay 1 or 0 at random
+  kHalves,     // decay 1/2, impulses apart: every decay too many or few shows
+  kTurns,      // a quarter turn per token, impulses apart
 };
 
 struct ProbeInfo {

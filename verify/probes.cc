@@ -223,7 +223,7 @@ class Expectation {
   Slack slack_;
 };
 
-constexpr std::array<ProbeInfo, 7> kProbes = {{
+constexpr std::array<ProbeInfo, 11> kProbes = {{
     {ProbeKind::kCancel, "cancel",
      "equal weights, integer values whose sum over any run of keys is small"},
     {ProbeKind::kPrefix, "prefix",
@@ -238,6 +238,12 @@ constexpr std::array<ProbeInfo, 7> kProbes = {{
      "all scores equal and far above what exp takes without a maximum"},
     {ProbeKind::kHeadTag, "head-tag",
      "values are a code of batch row and kv head"},
+    {ProbeKind::kIntegrate, "integrate",
+     "scans: decay 1, integer levels: a run sums to its last level"},
+    {ProbeKind::kForget, "forget", "scans: decay 1 or 0 at random tokens"},
+    {ProbeKind::kHalves, "halves", "scans: decay 1/2, one impulse at a time"},
+    {ProbeKind::kTurns, "turns",
+     "scans: a quarter turn per token, one impulse at a time"},
 }};
 
 bool SumsInF32(const Accumulator& how) {
@@ -265,6 +271,7 @@ Result<ProbeKind> FindProbe(std::string_view name) {
 
 std::string WhyNotProbe(ProbeKind kind, const AttentionForwardProblem& problem,
                         const NumericProfile& profile) {
+  if (kind >= ProbeKind::kIntegrate) return "it is a probe of scans";
   if (!SumsInF32(profile.acc_pv) || !SumsInF32(profile.acc_l) ||
       (profile.state != NumberType::kF32)) {
     return "the profile's sums are not in f32";

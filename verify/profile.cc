@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -16,6 +17,10 @@ namespace {
 constexpr const char* kRequired[] = {"name",    "lane",     "acc_qk",
                                      "p",       "l_from",   "acc_pv",
                                      "exp_rel", "tanh_rel", "scale_at"};
+
+constexpr const char* kScanRequired[] = {
+    "name",      "lane",       "tanh_rel",   "exp_rel",
+    "scan.form", "scan.chunk", "scan.decay", "scan.angle_form"};
 
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -111,6 +116,10 @@ struct Reader {
     if (key == "base") {
       ReadBase(line, value);
     } else if (const ProfileField* field = FindField(key)) {
+      // A whole text of a scan's profile needs no base to say so.
+      if (key.starts_with("scan.") && !has_base && !profile.scan) {
+        profile.scan.emplace();
+      }
       const std::string wanted = field->parse(value, &profile);
       if (!wanted.empty()) {
         Complain(line, key + " = '" + std::string(value) + "': want " + wanted);
@@ -123,7 +132,10 @@ struct Reader {
   }
 
   void Finish() {
-    for (const char* key : kRequired) {
+    const auto required = profile.scan
+                              ? std::span<const char* const>(kScanRequired)
+                              : std::span<const char* const>(kRequired);
+    for (const char* key : required) {
       const bool given = std::find(seen.begin(), seen.end(), key) != seen.end();
       if (!given && (!has_base || std::string_view(key) == "name")) {
         Complain(0, "missing key '" + std::string(key) + "'" +
@@ -135,6 +147,15 @@ struct Reader {
     for (std::string line; std::getline(lines, line);) Complain(0, line);
   }
 };
+
+// Fields that count for scans, too; those of scans begin with "scan.".
+bool IsShared(std::string_view key) {
+  constexpr std::string_view kShared[] = {"name",      "description", "exact",
+                                          "lane",      "tanh_rel",    "exp_rel",
+                                          "out_round", "ftz"};
+  return std::find(std::begin(kShared), std::end(kShared), key) !=
+         std::end(kShared);
+}
 
 }  // namespace
 
@@ -192,6 +213,11 @@ std::string LintProfile(const NumericProfile& p) {
       errors += (errors.empty() ? "" : "\n") + std::string(what);
   };
   refuse(p.name.empty(), "name is empty");
+  refuse(p.scan && p.exact, "exact = yes is no scan's profile");
+  refuse(p.scan && p.scan->form == ScanForm::kRecurrent &&
+             p.scan->decay != DecayForm::kProduct,
+         "scan.form = recurrent needs scan.decay = product");
+  if (p.scan) return errors;
   refuse(p.exact && !p.lane, "exact = yes needs lane = f32 or bf16");
   refuse(p.exact && p.p != NumberType::kCase,
          "exact = yes needs p = case: the case line says what weights are");
@@ -225,6 +251,9 @@ std::string LintProfile(const NumericProfile& p) {
 std::string ProfileText(const NumericProfile& profile) {
   std::string text;
   for (const ProfileField& field : ProfileFields()) {
+    const std::string_view key = field.key;
+    if (!IsShared(key) && key.starts_with("scan.") != profile.scan.has_value())
+      continue;
     text += std::string(field.key) + " = " + field.print(profile) + "\n";
   }
   return text;

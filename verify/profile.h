@@ -12,11 +12,9 @@
 
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
+#include "verify/scan_profile.h"
 
 namespace lockstep::verify {
-
-// A number type a value is rounded to. kCase: what the case line says (p=).
-enum class NumberType : uint8_t { kF32, kBf16, kF16, kCase };
 
 // How sums are formed; products of lane values are exact in front of it.
 struct Accumulator {
@@ -145,6 +143,10 @@ struct NumericProfile {
   NanPolicy nan = NanPolicy::kPropagate;
   bool masked_nan_safe = true;  // NaN in masked K or V changes nothing
 
+  // Present: the profile describes a scan. Of the fields above only lane,
+  // tanh_rel, exp_rel, out_round and ftz count then.
+  std::optional<ScanNumeric> scan;
+
   friend bool operator==(const NumericProfile&,
                          const NumericProfile&) = default;
 };
@@ -153,7 +155,8 @@ struct NumericProfile {
 //   Requires: type is not kCase.
 double UnitRoundoff(NumberType type);
 
-// exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16.
+// exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16, and of scans
+// scan-f32 siso-bf16-a16 siso-bf16-a32 mimo-bf16 step-f32state step-bf16read.
 std::span<const NumericProfile> BuiltinProfiles();
 
 // A built-in name, or else the path of a profile file. Errors: one line.

@@ -101,16 +101,111 @@ NumericProfile MmaBf16() {
   return p;
 }
 
+// A scan in f32: chunks of any length, any order of sums.
+NumericProfile ScanF32() {
+  NumericProfile p;
+  p.name = "scan-f32";
+  p.description = "scans: f32 everywhere, recurrent or chunks of any length";
+  p.lane = Lane::kF32;
+  p.tanh_rel = 0x1p-21;
+  p.exp_rel = 0x1p-21;
+  ScanNumeric s;
+  s.form = ScanForm::kChunked;
+  s.decay = DecayForm::kPrefix;
+  s.angle_form = AngleForm::kRadians;
+  s.trig_abs = 0x1p-21;
+  s.sigmoid_rel = 0x1p-21;
+  p.scan = s;
+  return p;
+}
+
+// The public SISO kernel: bf16 operands, f32 sums, hardware functions.
+NumericProfile SisoBf16(const char* name, NumberType angle) {
+  NumericProfile p = ScanF32();
+  p.name = name;
+  p.description = angle == NumberType::kBf16
+                      ? "scans: chunks of 64 with bf16 operands, angles stored "
+                        "in bf16"
+                      : "scans: chunks of 64 with bf16 operands, angles in f32";
+  p.lane = Lane::kBf16;
+  p.tanh_rel = 0x1.1p-11;
+  p.exp_rel = 0x1p-20;
+  ScanNumeric& s = *p.scan;
+  s.chunk = 64;
+  s.angle = s.angle_carry = angle;
+  s.trig_abs = 0x1p-20;
+  s.sigmoid_rel = 0x1p-20;
+  s.query = s.scaled = NumberType::kBf16;
+  s.score = s.state = s.decayed = NumberType::kBf16;
+  s.diagonal_rel = 0x1p-10;
+  s.companion = angle == NumberType::kBf16 ? 9 : 2;
+  return p;
+}
+
+NumericProfile MimoBf16() {
+  NumericProfile p = SisoBf16("mimo-bf16", NumberType::kF32);
+  p.description =
+      "scans: MIMO kernel, bf16 operands, parameters, diagonal and rank sums, "
+      "segment sums";
+  ScanNumeric& s = *p.scan;
+  s.decay = DecayForm::kSegment;
+  s.dt = s.weight = s.param = NumberType::kBf16;
+  s.key = s.carry_key = NumberType::kBf16;
+  s.diagonal = s.gate = s.rank_sum = NumberType::kBf16;
+  s.companion = 4;
+  return p;
+}
+
+// Decoding with an f32 state: accurate functions, lambda, q and k in bf16.
+NumericProfile StepF32State() {
+  NumericProfile p = ScanF32();
+  p.name = "step-f32state";
+  p.description =
+      "scans: token by token, f32 state and reads, bf16 lambda, angles never "
+      "reduced";
+  p.lane = Lane::kBf16;
+  ScanNumeric& s = *p.scan;
+  s.form = ScanForm::kRecurrent;
+  s.decay = DecayForm::kProduct;
+  s.angle_form = AngleForm::kUnreduced;
+  s.lambda = NumberType::kBf16;
+  s.query = s.key = s.carry_key = NumberType::kBf16;
+  s.companion = 4;
+  return p;
+}
+
+NumericProfile StepBf16Read() {
+  NumericProfile p = StepF32State();
+  p.name = "step-bf16read";
+  p.description =
+      "scans: token by token, the state read in bf16, hardware functions";
+  p.tanh_rel = 0x1.1p-11;
+  p.exp_rel = 0x1p-20;
+  ScanNumeric& s = *p.scan;
+  s.angle_form = AngleForm::kRadians;
+  s.trig_abs = 0x1p-20;
+  s.sigmoid_rel = 0x1p-20;
+  s.lambda = s.key = s.carry_key = NumberType::kF32;
+  s.state = NumberType::kBf16;
+  return p;
+}
+
 }  // namespace
 
 std::span<const NumericProfile> BuiltinProfiles() {
-  static const std::array<NumericProfile, 6> kProfiles = {
+  static const std::array<NumericProfile, 12> kProfiles = {
       Exact("exact-f32", Lane::kF32),
       Exact("exact-bf16", Lane::kBf16),
       CpuF32(),
       FlashBf16(),
       SplashBf16(),
-      MmaBf16()};
+      MmaBf16(),
+      ScanF32(),
+      SisoBf16("siso-bf16-a16", NumberType::kBf16),
+      SisoBf16("siso-bf16-a32", NumberType::kF32),
+      MimoBf16(),
+      StepF32State(),
+      StepBf16Read()};
   return kProfiles;
 }
 

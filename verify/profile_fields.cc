@@ -196,6 +196,67 @@ ProfileField MaxField() {
       }};
 }
 
+// Fields of scans: there only where the profile is a scan's.
+constexpr const char* kNoScan =
+    "a scan's profile: start from base = scan-f32 or another of theirs";
+const Words kForms = {"recurrent", "chunked"};
+const Words kDecays = {"product", "prefix", "segment"};
+const Words kAngles = {"turns", "radians", "unreduced"};
+
+template <const Words& kWords, auto kMember>
+ProfileField ScanWord(const char* key) {
+  return {key,
+          [](const NumericProfile& p) {
+            return std::string(
+                p.scan ? kWords[static_cast<size_t>((*p.scan).*kMember)] : "");
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            if (!p->scan) return kNoScan;
+            using T = std::remove_reference_t<decltype((*p->scan).*kMember)>;
+            for (size_t i = 0; i < kWords.size(); ++i) {
+              if (text != kWords[i] || text == "case") continue;
+              (*p->scan).*kMember = static_cast<T>(i);
+              return "";
+            }
+            return "one of " + Join(kWords);
+          }};
+}
+
+template <auto kMember>
+ProfileField ScanNumber(const char* key) {
+  return {key,
+          [](const NumericProfile& p) {
+            return p.scan ? Hex((*p.scan).*kMember) : std::string();
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            if (!p->scan) return kNoScan;
+            double value = 0;
+            if (!ParseNumber(text, &value) || !(value >= 0 && value < 1e6)) {
+              return "a number >= 0, such as 0x1p-20";
+            }
+            (*p->scan).*kMember = value;
+            return "";
+          }};
+}
+
+ProfileField ChunkField() {
+  return {"scan.chunk",
+          [](const NumericProfile& p) {
+            if (!p.scan) return std::string();
+            return p.scan->chunk == 0 ? std::string("any")
+                                      : std::to_string(p.scan->chunk);
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            if (!p->scan) return kNoScan;
+            int64_t value = 0;
+            if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
+              return "any, or a count >= 1";
+            }
+            p->scan->chunk = value;
+            return "";
+          }};
+}
+
 template <auto kMember>
 ProfileField Text(const char* key) {
   return {key, [](const NumericProfile& p) { return p.*kMember; },
@@ -210,6 +271,7 @@ ProfileField Text(const char* key) {
 
 const std::vector<ProfileField>& ProfileFields() {
   using P = NumericProfile;
+  using S = ScanNumeric;
   static const std::vector<ProfileField> kFields = {
       Text<&P::name>("name"),
       Text<&P::description>("description"),
@@ -244,6 +306,30 @@ const std::vector<ProfileField>& ProfileFields() {
       Word<kEmptyRow, &P::empty_row>("empty_row"),
       Word<kNan, &P::nan>("nan"),
       Word<kBool, &P::masked_nan_safe>("masked_nan_safe"),
+      ScanWord<kForms, &S::form>("scan.form"),
+      ChunkField(),
+      ScanWord<kDecays, &S::decay>("scan.decay"),
+      ScanWord<kAngles, &S::angle_form>("scan.angle_form"),
+      ScanWord<kTypes, &S::angle>("scan.angle"),
+      ScanWord<kTypes, &S::angle_carry>("scan.angle_carry"),
+      ScanNumber<&S::trig_abs>("scan.trig_abs"),
+      ScanNumber<&S::sigmoid_rel>("scan.sigmoid_rel"),
+      ScanWord<kTypes, &S::lambda>("scan.lambda"),
+      ScanWord<kTypes, &S::dt>("scan.dt"),
+      ScanWord<kTypes, &S::weight>("scan.weight"),
+      ScanWord<kTypes, &S::param>("scan.param"),
+      ScanWord<kTypes, &S::query>("scan.query"),
+      ScanWord<kTypes, &S::key>("scan.key"),
+      ScanWord<kTypes, &S::scaled>("scan.scaled"),
+      ScanWord<kTypes, &S::carry_key>("scan.carry_key"),
+      ScanWord<kTypes, &S::score>("scan.score"),
+      ScanWord<kTypes, &S::state>("scan.state"),
+      ScanWord<kTypes, &S::decayed>("scan.decayed"),
+      ScanWord<kTypes, &S::diagonal>("scan.diagonal"),
+      ScanNumber<&S::diagonal_rel>("scan.diagonal_rel"),
+      ScanWord<kTypes, &S::gate>("scan.gate"),
+      ScanWord<kTypes, &S::rank_sum>("scan.rank_sum"),
+      ScanNumber<&S::companion>("scan.companion"),
   };
   return kFields;
 }

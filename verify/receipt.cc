@@ -79,15 +79,25 @@ Json NumericContract(const CaseResult& result) {
     Json fields = {{"contract_version", kContractVersion},
                    {"profile", result.claims->name},
                    {"lane", key.value("lane", "")},
-                   {"p_dtype", key.value("p", "")},
                    {"ftz_daz", result.claims->ftz},
                    {"determinism_tier", "profile"}};
+    if (!result.claims->scan) fields["p_dtype"] = key.value("p", "");
     fields["fields"] = Words(ProfileText(*result.claims), '\n', " = ");
     return fields;
   }
+  const std::string profile = result.profile.empty() ? "exact" : result.profile;
+  if (!result.canonical.starts_with("attention_forward ")) {
+    return {{"contract_version", kContractVersion},
+            {"profile", profile},
+            {"lane", key.value("lane", "")},
+            {"rotated_lane", key.value("rot", "")},
+            {"rounding", "nearest even"},
+            {"ftz_daz", false},
+            {"determinism_tier", "bits"}};
+  }
   return {
       {"contract_version", kContractVersion},
-      {"profile", result.profile.empty() ? "exact" : result.profile},
+      {"profile", profile},
       {"lane", key.value("lane", "")},
       {"p_dtype", key.value("p", "")},
       {"qk_acc_dtype", "f32"},

@@ -30,6 +30,22 @@ if(Python3_FOUND AND CMAKE_EXPORT_COMPILE_COMMANDS AND NOT CMAKE_CXX_FLAGS
     oracle_mutants oracle_test "*" lockstep_envelope lockstep_oracle lockstep_emulator
     lockstep_reference lockstep_contract GTest::gtest_main GTest::gtest)
   lockstep_add_mutants(
+    scan_judge_mutants
+    scan_judge_test
+    "*"
+    lockstep_selftest
+    lockstep_verify
+    lockstep_envelope
+    lockstep_oracle
+    lockstep_emulator
+    lockstep_optimized
+    lockstep_reference
+    lockstep_contract
+    hwy::hwy
+    xxHash::xxhash
+    GTest::gtest_main
+    GTest::gtest)
+  lockstep_add_mutants(
     judge_mutants
     judge_test
     "Bounded.*:Judge.*:Power.*"

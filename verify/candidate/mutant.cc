@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "verify/candidate/candidate.h"
+#include "verify/candidate/mutant_scan.h"
 #include "verify/emulator/attention_forward.h"
 #include "verify/mutants.h"
 #include "verify/ops/attention_forward.h"
+#include "verify/scan_zoo.h"
 #include "verify/zoo.h"
 
 namespace lockstep::verify {
@@ -66,12 +68,21 @@ Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
   if (arguments.starts_with("plan.")) return ParsePlanMutant(arguments);
   Result<Mutant> mutant = ParseMutant(arguments);
   if (!mutant.ok()) return mutant.status();
+  if (!mutant->info->attention()) {
+    return MakeEmulatedScan("mutant", mutant->spec, std::move(mutant->scan),
+                            mutant->scan_dial);
+  }
   return std::unique_ptr<Candidate>(std::make_unique<Emulated>(
       "mutant", mutant->spec, std::move(mutant->variant), mutant->dial));
 }
 
 Result<std::unique_ptr<Candidate>> ParseVariantCandidate(
     std::string_view arguments) {
+  Result<ScanVariant> scan = FindScanVariant(arguments);
+  if (scan.ok()) {
+    return MakeEmulatedScan("variant", std::string(arguments),
+                            std::move(scan.value()), ScanDial{});
+  }
   Result<AttentionVariant> variant = FindVariant(arguments);
   if (!variant.ok()) return variant.status();
   return std::unique_ptr<Candidate>(

@@ -14,6 +14,7 @@ struct SelftestArguments {
   std::string cases = "data/cases/selftest.cases";
   std::string budget = "100000cases";
   std::string json;
+  std::string op;
   uint64_t seed = 0;
 };
 
@@ -33,6 +34,8 @@ Result<int64_t> ZooCases(const std::string& budget) {
 int RunVerb(const SelftestArguments& a) {
   SelftestOptions options;
   options.seed = a.seed;
+  options.attention = a.op.empty() || a.op == "attention_forward";
+  options.scans = a.op.empty() || a.op == "mamba3_scan";
   const Result<int64_t> zoo_cases = ZooCases(a.budget);
   if (!zoo_cases.ok()) return Fail(zoo_cases.message());
   options.zoo_cases = zoo_cases.value();
@@ -66,6 +69,8 @@ Verb AddSelftest(CLI::App* program) {
   auto a = std::make_shared<SelftestArguments>();
   app->add_option("--cases", a->cases, "Ordinary cases for the rule table");
   app->add_option("--budget", a->budget, "Cases of the zoo: Ncases");
+  app->add_option("--op", a->op, "Only attention_forward, or mamba3_scan")
+      ->check(CLI::IsMember({"attention_forward", "mamba3_scan"}));
   app->add_option("--seed", a->seed, "Of the zoo's cases");
   app->add_option("--json", a->json, "FILE or -");
   return {app, [a] { return RunVerb(*a); }};

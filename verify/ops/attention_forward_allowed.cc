@@ -154,6 +154,7 @@ constexpr const char* kCanaries[] = {
 std::string AttentionForwardTrial::WhyUndeclared(
     const NumericProfile& profile) const {
   const AttentionForwardProblem& p = data_.problem;
+  if (profile.scan) return "attention_forward";
   const bool weights = profile.exact && p.p_lane == profile.lane;
   if (profile.lane && *profile.lane != p.lane && !weights) {
     return std::string("lane=") + LaneName(p.lane) + " p=" + LaneName(p.p_lane);

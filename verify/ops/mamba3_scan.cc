@@ -74,8 +74,8 @@ Result<std::unique_ptr<Trial>> Mamba3ScanTrial::Open(
 }
 
 Mamba3ScanTrial::Mamba3ScanTrial(const Case& request, Mamba3ScanData data)
-    : request_(request.scan()),
-      seed_(request.seed),
+    : case_(request),
+      request_(request.scan()),
       data_(std::move(data)),
       runs_(reference::ListRuns(data_.problem, data_.inputs)),
       outputs_(Outputs(request)) {}

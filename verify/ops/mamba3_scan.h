@@ -58,6 +58,10 @@ class Mamba3ScanTrial : public Trial {
                           Execution* execution) const override;
   std::vector<Variation> OptimizedVariations(
       const Variation& fixed) const override;
+  // causality: other tokens from the middle on change nothing before;
+  // isolation: NaN in one run reaches no other; encoding: the same runs by ids
+  // or by cu_seqlens.
+  Result<std::vector<Law>> Laws() const override;
   std::vector<NullCandidate> Nulls() const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
@@ -71,6 +75,8 @@ class Mamba3ScanTrial : public Trial {
 
  protected:
   // What the op's two names differ in: how a whole problem is computed.
+  virtual std::unique_ptr<Trial> MakeAnother(const Case& request,
+                                             Mamba3ScanData data) const;
   virtual void ComputeByReference(const Mamba3ScanOutputs& outputs) const;
   virtual Status ComputeOptimized(const Variation& how,
                                   const Mamba3ScanOutputs& outputs,
@@ -84,8 +90,8 @@ class Mamba3ScanTrial : public Trial {
   void EmptyRow(const Mamba3ScanInputs& inputs, int64_t run, int64_t head,
                 RowBits* bits) const;
 
+  Case case_;
   Mamba3ScanCase request_;
-  uint64_t seed_;
   Mamba3ScanData data_;
   std::vector<reference::Run> runs_;
   std::vector<OutputSpec> outputs_;
@@ -100,6 +106,8 @@ class Mamba3StepTrial final : public Mamba3ScanTrial {
   using Mamba3ScanTrial::Mamba3ScanTrial;
 
  protected:
+  std::unique_ptr<Trial> MakeAnother(const Case& request,
+                                     Mamba3ScanData data) const override;
   void ComputeByReference(const Mamba3ScanOutputs& outputs) const override;
   Status ComputeOptimized(const Variation& how,
                           const Mamba3ScanOutputs& outputs,

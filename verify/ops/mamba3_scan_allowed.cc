@@ -1,49 +1,209 @@
-// What a numeric profile allows mamba3_scan to answer.
+// What a numeric profile allows mamba3_scan to answer, and the kernels that the
+// judge is tried with.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <memory>
+#include <optional>
+#include <string>
+#include <thread>
 #include <utility>
+#include <variant>
 
-#include "reference/mamba3_scan.h"
+#include "verify/case_mamba3_scan.h"
+#include "verify/compare.h"
+#include "verify/emulator/scan.h"
+#include "verify/envelope_judge.h"
 #include "verify/ops/mamba3_scan.h"
+#include "verify/scan_envelope.h"
+#include "verify/scan_probes.h"
+#include "verify/scan_zoo.h"
 
 namespace lockstep::verify {
+namespace {
+
+ScanOutput OutputOf(const std::string& name) {
+  if (name == "y") return ScanOutput::kY;
+  if (name == "carry_theta") return ScanOutput::kTheta;
+  if (name == "carry_h") return ScanOutput::kH;
+  return name == "carry_k" ? ScanOutput::kK : ScanOutput::kV;
+}
+
+class AllowedOfScan final : public AllowedResults {
+ public:
+  // `probe`: the exact expectation of its inputs; none: the envelope.
+  AllowedOfScan(const Mamba3ScanTrial& trial, const NumericProfile& profile,
+                std::optional<ProbeKind> probe, std::vector<int64_t> rows,
+                int threads)
+      : trial_(trial),
+        profile_(profile),
+        probe_(probe),
+        rows_(std::move(rows)),
+        truth_(rows_.size()) {
+    const Mamba3ScanData& data = trial_.data();
+    const oracle::ScanErrors errors =
+        probe ? oracle::ScanErrors() : ScanErrorsOf(profile, data.problem);
+    std::atomic<size_t> next{0};
+    const auto work = [&] {
+      for (size_t n = next++; n < rows_.size(); n = next++) {
+        const int64_t run = rows_[n] / data.problem.heads;
+        const auto& at = trial_.runs()[static_cast<size_t>(run)];
+        truth_[n] = oracle::ComputeScan(
+            data.problem, data.inputs,
+            {at.row, at.first, at.end, run, rows_[n] % data.problem.heads},
+            errors);
+      }
+    };
+    const int64_t cost =
+        trial_.RowCost() * static_cast<int64_t>(rows_.size()) >> 20;
+    const auto cores =
+        static_cast<int64_t>(std::thread::hardware_concurrency());
+    const int64_t workers =
+        std::clamp<int64_t>(threads > 0 ? threads : cores, 1, cost + 1);
+    std::vector<std::thread> pool;
+    for (int64_t w = 1; w < workers; ++w) pool.emplace_back(work);
+    work();
+    for (std::thread& thread : pool) thread.join();
+    for (const oracle::ScanTruth& truth : truth_) {
+      y_.insert(y_.end(), truth.y.begin(), truth.y.end());
+    }
+  }
+
+  const std::vector<int64_t>& rows() const override { return rows_; }
+  std::span<const double> truth() const override { return y_; }
+
+  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const override {
+    std::vector<EnvelopeResult> results;
+    for (size_t t = 0; t < trial_.outputs().size(); ++t) {
+      results.push_back(JudgeOutput(t, produced.tensors[t].const_view()));
+    }
+    return results;
+  }
+
+  bool Allows(size_t n, const std::vector<uint32_t>& bits) const override {
+    for (size_t i = 0; i < bits.size(); ++i) {
+      const double x = ElementValue(trial_.outputs()[0].lane, bits[i]);
+      if (!At(ScanOutput::kY, n, i, x).allowed.Contains(x)) return false;
+    }
+    return true;
+  }
+
+  bool Bounds(size_t n) const override {
+    for (const double error : truth_[n].y_error) {
+      if (std::isfinite(error)) return true;
+    }
+    return false;
+  }
+
+ private:
+  lockstep::verify::Bounds At(ScanOutput output, size_t n, size_t i,
+                              double produced) const {
+    const Mamba3ScanProblem& p = trial_.data().problem;
+    if (!probe_) {
+      return ScanBounds(profile_, p.lane, truth_[n], output, i, produced);
+    }
+    const ValueSet set = ScanProbeSet(*probe_, p, truth_[n], output, i,
+                                      produced, profile_.out_round);
+    return {set, set, set.lo / 2 + set.hi / 2, HUGE_VAL, HUGE_VAL};
+  }
+
+  EnvelopeResult JudgeOutput(size_t t, const LaneView& produced) const {
+    const OutputSpec& spec = trial_.outputs()[t];
+    const ScanOutput output = OutputOf(spec.name);
+    int64_t expected = 0;
+    std::vector<std::vector<int64_t>> lines;
+    for (const int64_t row : rows_) {
+      lines.push_back(trial_.Lines(t, row));
+      expected += static_cast<int64_t>(lines.back().size()) * spec.shape[3];
+    }
+    EnvelopeJudge judge(spec.name, expected, spec.lane);
+    for (size_t n = 0; n < rows_.size(); ++n) {
+      size_t i = 0;
+      for (const int64_t line : lines[n]) {
+        for (int64_t c = 0; c < spec.shape[3]; ++c, ++i) {
+          const auto index = LineIndex(spec, line, c);
+          const double x =
+              ElementValue(spec.lane, ElementBits(produced, index));
+          judge.Add(index, x, At(output, n, i, x));
+        }
+      }
+    }
+    return judge.Finish({});
+  }
+
+  const Mamba3ScanTrial& trial_;
+  NumericProfile profile_;
+  std::optional<ProbeKind> probe_;
+  std::vector<int64_t> rows_;
+  std::vector<oracle::ScanTruth> truth_;
+  std::vector<double> y_;
+};
+
+// Faults that every case with a token shows, or every one with two.
+constexpr const char* kCanaries[] = {
+    "mutant:scan.diag_missing",       "mutant:scan.beta_dropped",
+    "mutant:scan.ahead_own_dt",       "mutant:scan.sigmoid_twice",
+    "mutant:scan.rotation_of_q_only", "mutant:scan.carry_k_scaled",
+};
+
+}  // namespace
 
 std::string Mamba3ScanTrial::WhyUndeclared(
     const NumericProfile& profile) const {
   const Mamba3ScanProblem& p = data_.problem;
-  if (!profile.exact) return "mamba3_scan";
+  if (!profile.exact && !profile.scan) return "mamba3_scan";
   if (profile.lane && *profile.lane != p.lane) {
     return std::string("lane=") + LaneName(p.lane);
   }
   return "";
 }
 
-std::unique_ptr<AllowedResults> Mamba3ScanTrial::Envelope(const NumericProfile&,
-                                                          std::vector<int64_t>,
-                                                          int) const {
-  return nullptr;
+std::unique_ptr<AllowedResults> Mamba3ScanTrial::Envelope(
+    const NumericProfile& profile, std::vector<int64_t> rows,
+    int threads) const {
+  return std::make_unique<AllowedOfScan>(*this, profile, std::nullopt,
+                                         std::move(rows), threads);
 }
 
 std::unique_ptr<AllowedResults> Mamba3ScanTrial::Probe(
-    const NumericProfile&, std::vector<int64_t>) const {
-  return nullptr;
+    const NumericProfile& profile, std::vector<int64_t> rows) const {
+  const std::optional<ProbeKind> probe = ProbeOf(request_);
+  if (!probe) return nullptr;
+  return std::make_unique<AllowedOfScan>(*this, profile, probe, std::move(rows),
+                                         0);
 }
 
-std::vector<Case> Mamba3ScanTrial::ProbeCases(const Case&,
+std::vector<Case> Mamba3ScanTrial::ProbeCases(const Case& c,
                                               const NumericProfile&) {
-  return {};
+  std::vector<Case> cases;
+  if (ProbeOf(c.scan())) return cases;
+  for (const ProbeInfo& probe : Probes()) {
+    if (!WhyNotScanProbe(probe.kind, ToProblem(c.scan())).empty()) continue;
+    Case changed = c;
+    auto* step = std::get_if<Mamba3StepCase>(&changed.op);
+    Mamba3ScanCase& scan =
+        step != nullptr ? *step : std::get<Mamba3ScanCase>(changed.op);
+    scan.fill = {{.kind = FillKind::kProbe, .probe = probe.kind}};
+    scan.a.reset();
+    scan.dt.reset();
+    scan.tau.reset();
+    scan.rate.reset();
+    scan.poison.reset();
+    if (ValidateCase(changed).ok()) cases.push_back(std::move(changed));
+  }
+  return cases;
 }
 
-// The contract with rotated q and k rounded to bf16.
 void Mamba3ScanTrial::RunBaseline(const OutputSet& outputs) const {
-  Mamba3ScanProblem problem = data_.problem;
-  problem.rotated_lane = Lane::kBf16;
-  reference::Mamba3Scan(problem, data_.inputs, Views(outputs));
+  const char* name = data_.problem.lane == Lane::kF32 ? "scan" : "siso-a32";
+  ScanEmulator emulator(FindScanVariant(name).value());
+  emulator.Run(data_.problem, data_.inputs, Views(outputs));
 }
 
-const char* Mamba3ScanTrial::CorrectKernel() const {
-  return "builtin:reference";
-}
+const char* Mamba3ScanTrial::CorrectKernel() const { return "variant:scan"; }
 
-std::span<const char* const> Mamba3ScanTrial::Canaries() const { return {}; }
+std::span<const char* const> Mamba3ScanTrial::Canaries() const {
+  return kCanaries;
+}
 
 }  // namespace lockstep::verify

@@ -58,6 +58,11 @@ Result<std::unique_ptr<Trial>> Mamba3StepTrial::Open(
       std::make_unique<Mamba3StepTrial>(c, std::move(data.value())));
 }
 
+std::unique_ptr<Trial> Mamba3StepTrial::MakeAnother(const Case& request,
+                                                    Mamba3ScanData data) const {
+  return std::make_unique<Mamba3StepTrial>(request, std::move(data));
+}
+
 void Mamba3StepTrial::ComputeByReference(
     const Mamba3ScanOutputs& outputs) const {
   const Status done = ChainSteps(

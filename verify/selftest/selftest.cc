@@ -9,6 +9,7 @@
 #include "verify/domain/domain.h"
 #include "verify/emulator/attention_forward.h"
 #include "verify/ops/attention_forward.h"
+#include "verify/selftest/scan.h"
 #include "verify/selftest/scene.h"
 #include "verify/zoo.h"
 
@@ -316,11 +317,22 @@ bool SelftestResult::Passed() const {
 Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
   SelftestResult result;
   for (const MutantInfo& info : Mutants()) {
-    Result<KillRow> row = TryMutant(info, options);
+    const bool attention = info.attention();
+    if (attention ? !options.attention : !options.scans) continue;
+    Result<KillRow> row =
+        attention ? TryMutant(info, options) : TryScanMutant(info, options);
     if (!row.ok()) return row.status();
     result.kills.push_back(std::move(row.value()));
     if (options.progress) options.progress(info.name);
   }
+  if (options.scans) {
+    const Clock::time_point start = Clock::now();
+    TryScanZoo(options,
+               options.attention ? options.zoo_cases / 2 : options.zoo_cases,
+               &result);
+    result.zoo_seconds = SecondsSince(start);
+  }
+  if (!options.attention) return result;
   for (const PlanMutantInfo& info : PlanMutants()) {
     result.plan_kills.push_back(TryPlanMutant(info));
     if (options.progress) options.progress(info.name);
@@ -334,7 +346,7 @@ Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
   result.proof_false_alarms += trialist.row().Killed();
   const Clock::time_point start = Clock::now();
   const auto variants = AttentionZoo();
-  result.zoo_variants = static_cast<int64_t>(variants.size());
+  result.zoo_variants += static_cast<int64_t>(variants.size());
   for (int64_t n = 0; n < options.zoo_cases; ++n) {
     TryZooCase(variants[static_cast<size_t>(n) % variants.size()],
                options.seed * 1000003 + static_cast<uint64_t>(n), &result);
@@ -342,7 +354,7 @@ Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
       options.progress("zoo " + std::to_string(n + 1));
     }
   }
-  result.zoo_seconds = SecondsSince(start);
+  result.zoo_seconds += SecondsSince(start);
   return result;
 }
 

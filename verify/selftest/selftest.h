@@ -34,10 +34,13 @@ struct SelftestOptions {
   // Cases such as a kernel author would try, of ordinary random data: every
   // foreign rule is judged on these, by a bf16 flash kernel with the bug.
   std::vector<std::string> ordinary;
-  int64_t variations = 40;     // of the pattern, by seed
-  double seconds_each = 60;    // per mutant
-  int64_t zoo_cases = 100000;  // judged, all variants together
+  int64_t variations = 40;   // of the pattern, by seed
+  double seconds_each = 60;  // per mutant
+  // Judged, all variants together; beside attention's half as many scans.
+  int64_t zoo_cases = 100000;
   uint64_t seed = 0;
+  bool attention = true;  // which ops' mutants and zoo
+  bool scans = true;
   std::function<void(const std::string&)> progress;  // may be null
 };
 

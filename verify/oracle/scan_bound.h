@@ -1,0 +1,97 @@
+// The first witness of a scan with its running bound, one token at a time.
+// Implemented in mamba3_scan.cc (states) and scan_readout.cc (outputs).
+#ifndef LOCKSTEP_VERIFY_ORACLE_SCAN_BOUND_H_
+#define LOCKSTEP_VERIFY_ORACLE_SCAN_BOUND_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "verify/oracle/mamba3_scan.h"
+#include "verify/oracle/scan_head.h"
+
+namespace lockstep::oracle {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kTwoPi = 6.283185307179586476925286766559;
+// Errors of this witness per operation, summed generously.
+inline constexpr double kOwn = 0x1p-46;
+// Above it f32 may overflow on the way.
+inline constexpr double kLargest = 0x1p126;
+
+inline size_t Z(int64_t n) { return static_cast<size_t>(n); }
+// f32's squares are far from binary64's ends.
+inline double Modulus(double x, double y) { return std::sqrt(x * x + y * y); }
+
+// An operand over the modes: moduli, and the perturbed moduli as y sees them
+// (angles relative to other tokens') and as the carry does (absolute angles).
+struct Moduli {
+  Vector plain, seen, absolute;
+};
+
+class BoundedScan {
+ public:
+  BoundedScan(const Mamba3ScanProblem& problem, const Mamba3ScanInputs& inputs,
+              const ScanPlace& place, const ScanErrors& errors)
+      : p_(problem),
+        e_(errors),
+        head_(problem, inputs, place),
+        modes_(ModesOf(problem)),
+        bq_(head_.Bias(true)),
+        bk_(head_.Bias(false)),
+        psi_(head_.Psi()),
+        zeta_(head_.Zeta()),
+        phi_(head_.Phi()),
+        norm_(head_.NormWeight()) {
+    Start();
+  }
+
+  void Step(int64_t t);
+  ScanTruth Finish();
+
+ private:
+  using Rows = std::vector<Vector>;
+
+  void Start();
+  void Turn(const ScanToken& token, double dt);
+  Rows Rotated(const Rows& x, const Rows& bias) const;
+  Moduli ModuliOf(const Vector& x, const Vector& bias, double roundings,
+                  bool of_key) const;
+  void Update(const ScanToken& token, double own, double before, double alpha);
+  void ReadOut(const ScanToken& token, const Rows& q,
+               const std::vector<Moduli>& moduli);
+  void Normalise(Vector* o, Vector* error, Vector* companion) const;
+  void Gate(const ScanToken& token, size_t r, Vector* o, Vector* error,
+            Vector* companion) const;
+  void Store(const Rows& o, const Rows& error, const Rows& companion);
+  double Window(const Vector& sums) const;
+
+  const Mamba3ScanProblem& p_;
+  const ScanErrors& e_;
+  ScanHead head_;
+  std::vector<Mode> modes_;
+  Rows bq_, bk_, psi_, zeta_, phi_;
+  Vector norm_;
+
+  Vector theta_;                     // turns
+  Vector angle_error_;               // radians, since the run's start
+  Vector angle_size_;                // unreduced magnitude, radians
+  Vector step_angle_, local_angle_;  // of this token
+  std::vector<Vector> rate_sums_;    // cumulative |rate| by angle
+  Vector decay_sums_ = {0};          // cumulative |a|
+  Rows h_;                           // [n][p]
+  Rows size_, seen_, absolute_;      // [mode][p]: companions
+  Rows k_, x_;                       // of the last token
+  std::vector<Moduli> moduli_;
+  Rows k_now_, x_now_;
+  std::vector<Moduli> moduli_now_;
+  Vector v_;
+  bool broken_ = false;  // something was not finite
+  ScanTruth truth_;
+};
+
+}  // namespace lockstep::oracle
+
+#endif  // LOCKSTEP_VERIFY_ORACLE_SCAN_BOUND_H_

@@ -1,0 +1,174 @@
+// What a scan's state gives: outputs and carries with their bounds.
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "verify/oracle/scan_bound.h"
+#include "verify/oracle/scan_functions.h"
+
+namespace lockstep::oracle {
+
+void BoundedScan::ReadOut(const ScanToken& token, const Rows& q,
+                          const std::vector<Moduli>& moduli) {
+  const size_t channels = v_.size();
+  const size_t ranks = q.size();
+  const double own = ScanSigmoid(token.tau) * token.dt;
+  const double ends = e_.prefix ? e_.exp + e_.decay * Window(decay_sums_) : 0;
+  const double reading = (1 + e_.output) * (1 + ends) * (1 + kOwn);
+  const double skip = head_.Skip();
+  const double product = (1 + e_.param) * (1 + e_.product) - 1;
+  Rows o(ranks, Vector(channels)), error = o, companion = o;
+  for (size_t r = 0; r < ranks; ++r) {
+    Vector worst(channels), diagonal(channels);
+    for (size_t m = 0; m < modes_.size(); ++m) {
+      const double plain = moduli[r].plain[m];
+      const double seen = moduli[r].seen[m];
+      const double both = modes_[m].second >= 0 ? 2 * plain : plain;
+      for (size_t c = 0; c < channels; ++c) {
+        error[r][c] -= plain * size_[m][c];
+        worst[c] += seen * seen_[m][c] + e_.tiny * (1 + seen);
+        companion[r][c] += both * size_[m][c];
+      }
+      for (size_t s = 0; s < ranks; ++s) {
+        for (size_t c = 0; c < channels; ++c) {
+          diagonal[c] += seen * moduli_[s].seen[m] * std::fabs(x_[s][c]) * own;
+        }
+      }
+    }
+    for (size_t n = 0; n < h_.size(); ++n) {
+      for (size_t c = 0; c < channels; ++c) o[r][c] += q[r][n] * h_[n][c];
+    }
+    for (size_t c = 0; c < channels; ++c) {
+      const double added = std::fabs(skip * x_[r][c]);
+      o[r][c] += skip * x_[r][c];
+      // `error` held minus the companion of the products.
+      error[r][c] += worst[c] * reading + 2 * diagonal[c] * e_.diagonal +
+                     added * ((1 + product) * (1 + e_.diagonal) * reading - 1) +
+                     e_.tiny * 4;
+      companion[r][c] += added;
+    }
+    if (p_.norm_epsilon) Normalise(&o[r], &error[r], &companion[r]);
+    if (p_.gate) Gate(token, r, &o[r], &error[r], &companion[r]);
+  }
+  Store(o, error, companion);
+}
+
+void BoundedScan::Normalise(Vector* o, Vector* error, Vector* companion) const {
+  double squares = 0, moved = 0;
+  const auto channels = static_cast<double>(o->size());
+  for (size_t c = 0; c < o->size(); ++c) {
+    const double x = std::fabs((*o)[c]);
+    squares += x * x;
+    moved += (2 * x + (*error)[c]) * (*error)[c];
+  }
+  const double mean = squares / channels +
+                      static_cast<double>(static_cast<float>(*p_.norm_epsilon));
+  moved = moved / channels + mean * e_.norm + e_.tiny;
+  const double stretch = moved < mean ? std::sqrt(mean / (mean - moved)) : kInf;
+  const double factor = 1 / std::sqrt(mean);
+  for (size_t c = 0; c < o->size(); ++c) {
+    const double weight = factor * std::fabs(norm_[c]);
+    const double x = std::fabs((*o)[c]);
+    (*error)[c] =
+        weight * ((x + (*error)[c]) * stretch * (1 + e_.norm) - x) + e_.tiny;
+    (*o)[c] *= factor * norm_[c];
+    (*companion)[c] *= weight;
+  }
+}
+
+void BoundedScan::Gate(const ScanToken& token, size_t r, Vector* o,
+                       Vector* error, Vector* companion) const {
+  const double product = (1 + e_.param) * (1 + e_.product) - 1;
+  for (size_t c = 0; c < o->size(); ++c) {
+    const double z = zeta_[r][c] * token.z[c];
+    const double gate = z * ScanSigmoid(z);
+    const double size = std::fabs(gate);
+    // A sigmoid that underflows is off by a subnormal.
+    const double relative =
+        e_.gate + (p_.mimo() ? product * (1 + std::fabs(z)) : 0) + kOwn;
+    const double x = std::fabs((*o)[c]);
+    (*error)[c] = (x + (*error)[c]) *
+                      (size * (1 + relative) + e_.tiny * (1 + std::fabs(z))) *
+                      (1 + e_.gate) -
+                  x * size + e_.tiny;
+    (*o)[c] *= gate;
+    (*companion)[c] *= size;
+  }
+}
+
+void BoundedScan::Store(const Rows& o, const Rows& error,
+                        const Rows& companion) {
+  const auto put = [&](double y, double bound, double size) {
+    const bool sound = std::isfinite(y) && bound >= 0 &&
+                       std::fabs(y) + bound < kLargest && size < kLargest;
+    truth_.y.push_back(y);
+    truth_.y_error.push_back(sound ? bound + std::fabs(y) * kOwn : kInf);
+    truth_.y_companion.push_back(size);
+  };
+  for (size_t r = 0; r < o.size() && !p_.reduce; ++r) {
+    for (size_t c = 0; c < o[r].size(); ++c) {
+      put(o[r][c], error[r][c], companion[r][c]);
+    }
+  }
+  for (size_t c = 0; c < v_.size() && p_.reduce; ++c) {
+    double sum = 0, bound = 0, size = 0;
+    for (size_t r = 0; r < o.size(); ++r) {
+      const double weight = std::fabs(phi_[r][c]);
+      const double x = std::fabs(o[r][c]);
+      sum += phi_[r][c] * o[r][c];
+      bound +=
+          weight * ((x + error[r][c]) * (1 + e_.param) * (1 + e_.rank) - x) +
+          e_.tiny;
+      size += weight * companion[r][c];
+    }
+    put(sum, bound, size);
+  }
+  // A state that may overflow poisons everything after it.
+  for (const Vector& row : seen_) {
+    for (const double x : row) broken_ = broken_ || !(x < kLargest);
+  }
+}
+
+ScanTruth BoundedScan::Finish() {
+  for (size_t s = 0; s < theta_.size(); ++s) {
+    truth_.theta.push_back(theta_[s]);
+    truth_.theta_error.push_back(
+        broken_ ? kInf
+                : (angle_error_[s] + local_angle_[s] + e_.carry_angle +
+                   (e_.unreduced ? 0x1p-22 * angle_size_[s] : 0)) /
+                      kTwoPi);
+  }
+  const size_t channels = v_.size();
+  std::vector<size_t> mode_of(h_.size());
+  for (size_t m = 0; m < modes_.size(); ++m) {
+    mode_of[Z(modes_[m].first)] = m;
+    if (modes_[m].second >= 0) mode_of[Z(modes_[m].second)] = m;
+  }
+  for (size_t c = 0; c < channels; ++c) {
+    for (size_t n = 0; n < h_.size(); ++n) {
+      const size_t m = mode_of[n];
+      const double size = size_[m][c];
+      const double error = absolute_[m][c] - size + size * kOwn;
+      truth_.h.push_back(h_[n][c]);
+      truth_.h_error.push_back(
+          broken_ || !(absolute_[m][c] < kLargest) ? kInf : error);
+      truth_.h_companion.push_back(size);
+    }
+  }
+  for (size_t r = 0; r < k_.size(); ++r) {
+    for (size_t n = 0; n < k_[r].size(); ++n) {
+      const size_t m = mode_of[n];
+      const double size = moduli_[r].plain[m];
+      truth_.k.push_back(k_[r][n]);
+      truth_.k_error.push_back(
+          broken_
+              ? kInf
+              : moduli_[r].absolute[m] * (1 + e_.carry_key) - size + e_.tiny);
+    }
+  }
+  truth_.v = v_;
+  return std::move(truth_);
+}
+
+}  // namespace lockstep::oracle

@@ -1,0 +1,87 @@
+// Small random scans for the zoo.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "verify/selftest/scan.h"
+
+namespace lockstep::verify {
+namespace {
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+class Draw {
+ public:
+  explicit Draw(uint64_t seed) : state_(seed) {}
+  uint64_t Next() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  int64_t In(int64_t low, int64_t high) {
+    return low +
+           static_cast<int64_t>(Next() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool OneIn(int64_t n) { return In(1, n) == 1; }
+  template <size_t kSize>
+  std::string Of(const std::array<const char*, kSize>& from) {
+    return from[static_cast<size_t>(In(0, int64_t{kSize} - 1))];
+  }
+
+ private:
+  uint64_t state_;
+};
+
+std::string Number(int64_t x) { return std::to_string(x); }
+
+// Runs of the given length by ids, or by ends with an empty one now and then.
+std::string Runs(int64_t length, bool ids, Draw* draw) {
+  std::string text = ids ? " seg=ids:" : " cu=0";
+  int64_t id = 0;
+  for (int64_t at = 0; at < length;) {
+    const int64_t run = draw->In(1, std::min<int64_t>(length - at, 7));
+    if (ids) text += (at > 0 ? "," : "") + Number(id) + "*" + Number(run);
+    at += run;
+    if (!ids) text += "," + Number(at);
+    if (!ids && draw->OneIn(5)) text += "," + Number(at);
+    id = id == 0 ? draw->In(1, 3) : 0;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string SmallScanLine(uint64_t seed, std::optional<Lane> lane) {
+  Draw draw(seed);
+  const bool step = draw.OneIn(8);
+  std::string line = step ? "mamba3_step" : "mamba3_scan";
+  const int64_t length =
+      draw.OneIn(12) ? draw.In(17, 70) : draw.In(1, step ? 6 : 14);
+  const int64_t state = 2 * draw.In(1, 5);
+  const bool batch = draw.OneIn(5);
+  if (batch) line += " b=2";
+  line += " t=" + Number(length) +
+          draw.Of<5>({"", "", " h=2", " h=2 g=2", " h=4 g=2"}) +
+          " n=" + Number(state) + " p=" + Number(draw.In(1, 5)) +
+          " s=" + Number(draw.In(0, state / 2));
+  const bool mimo = draw.OneIn(2);
+  if (mimo) line += " variant=mimo r=" + Number(draw.In(1, 4));
+  const bool bf16 = lane ? *lane == Lane::kBf16 : draw.OneIn(2);
+  if (bf16) line += " lane=bf16";
+  if (draw.OneIn(8)) line += " rot=bf16";
+  if (draw.OneIn(4)) line += " bias=no";
+  if (draw.OneIn(4)) line += " skip=no";
+  if (draw.OneIn(2)) line += " gate=yes";
+  if (mimo && draw.OneIn(2)) line += " reduce=yes";
+  if (draw.OneIn(5)) line += " norm=" + draw.Of<2>({"1e-5", "0.1"});
+  const bool runs = !step && draw.OneIn(2);
+  if (runs) line += Runs(length, batch || draw.OneIn(2), &draw);
+  if (draw.OneIn(2)) line += " carry=yes";
+  line += draw.Of<4>({"", " regime=short", " regime=long", " regime=strong"});
+  line += draw.Of<4>({"", "", " rate=signs:3", " rate=normal:0.2"});
+  line += draw.Of<8>({"", "", "", "", "", " fill=normal:1+zero:0.3",
+                      " fill=int:-3,3", " tau=signs:20"});
+  return line + " seed=" + Number(draw.In(0, 1 << 20));
+}
+
+}  // namespace lockstep::verify
