@@ -91,7 +91,10 @@ class Filler {
       return n == Coordinate(b, t) ? 1 : 0;
     });
     Fill(data_.at(T::kK), [&](int64_t b, int64_t g, int64_t at, int64_t n) {
-      if (Impulses(kind_)) return n == Coordinate(b, at / p_.ranks) ? 1 : 0;
+      if (Impulses(kind_)) {
+        const int64_t place = Coordinate(b, at / p_.ranks) + at % p_.ranks;
+        return n == place % p_.state_dim ? 1 : 0;
+      }
       return Level(seed_, -1, g, at % p_.ranks, n) % 2 + (biased ? 0 : 1);
     });
     FillValues();
@@ -113,7 +116,8 @@ class Filler {
   // v is the difference of levels: what a run has summed is its last level.
   int V(int64_t b, int64_t h, int64_t t, int64_t c) const {
     if (Impulses(kind_)) {
-      return Strikes(b, t) ? 4 * (1 + Level(seed_, b, h, t, c) % 3) : 0;
+      if (!Strikes(b, t)) return 0;
+      return Level(seed_, b, h, t, c) % 2 == 0 ? 4 : -4;
     }
     const int before = Place(b, t) > 0 ? Level(seed_, b, h, t - 1, c) : 0;
     return Level(seed_, b, h, t, c) - before;

@@ -41,6 +41,8 @@ void AddF32(Zoo* zoo) {
     zoo->Add("scan-chunk" + length, "scan-f32", chunk,
              "f32, chunks of " + length);
   }
+  zoo->Add("scan-bf16-lane", "scan-f32", 4, "f32 between bf16 tensors")
+      .numeric.lane = Lane::kBf16;
   zoo->Add("scan-segment", "scan-f32", 4, "f32, decays by segment sums")
       .numeric.scan->decay = DecayForm::kSegment;
   zoo->Add("scan-run-grid", "scan-f32", 4, "f32, chunks of every run's own")

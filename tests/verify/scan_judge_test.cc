@@ -358,7 +358,9 @@ TEST(ScanLaws, EachIsBroken) {
             "causality ");
   EXPECT_EQ(BrokenLaws(scan, ScanFault::kMaskMultiplies, kThreeRuns),
             "isolation ");
-  EXPECT_NE(BrokenLaws(scan, ScanFault::kIdsEqual, kThreeRuns).find("encoding"),
+  EXPECT_NE(BrokenLaws(scan, ScanFault::kIdsEqual,
+                       "mamba3_scan t=9 n=8 p=3 seg=ids:0*1,1*1,0*7")
+                .find("encoding"),
             std::string::npos);
   EXPECT_NE(BrokenLaws(scan, ScanFault::kIntraIgnoresRuns, kThreeRuns)
                 .find("isolation"),

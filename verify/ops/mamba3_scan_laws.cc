@@ -12,6 +12,9 @@
 namespace lockstep::verify {
 namespace {
 
+// Multiply-adds of a case above which its laws are not tried.
+constexpr int64_t kLawWork = int64_t{1} << 28;
+
 Mamba3ScanCase& ScanOf(Case* c) {
   auto* step = std::get_if<Mamba3StepCase>(&c->op);
   return step != nullptr ? *step : std::get<Mamba3ScanCase>(c->op);
@@ -56,6 +59,8 @@ std::unique_ptr<Trial> Mamba3ScanTrial::MakeAnother(const Case& request,
 Result<std::vector<Law>> Mamba3ScanTrial::Laws() const {
   std::vector<Law> laws;
   const Mamba3ScanProblem& p = data_.problem;
+  // Three more copies of the inputs: not for cases that are large.
+  if (rows() > kLawWork / RowCost()) return laws;
   Status status;
   // Lines of the rows (heads of runs) that `keeps` names.
   const auto lines_of = [&](auto&& keeps) {
