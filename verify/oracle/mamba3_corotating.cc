@@ -1,22 +1,18 @@
 // The second witness: the state g in the frame that turns with it,
 //   g = alpha R(-w) (g + (1 - lambda) dt x' k'^T) + gamma x k^T,  o = g q + D x
 // with k and q biased but not rotated. There is no cumulative angle, no
-// reduction; exp and tanh are not the other witness's.
+// reduction.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "verify/emulator/numbers.h"
 #include "verify/oracle/mamba3_scan.h"
 #include "verify/oracle/scan_functions.h"
 #include "verify/oracle/scan_head.h"
 
 namespace lockstep::oracle {
 namespace {
-
-using verify::ExpDouble;
-using verify::TanhDouble;
 
 constexpr double kTwoPi = 6.283185307179586476925286766559;
 
@@ -47,7 +43,7 @@ class Frame {
   size_t angles_;
 };
 
-double SiLu(double x) { return x / (1 + ExpDouble(-x)); }
+double SiLu(double x) { return x / (1 + ScanExp(-x)); }
 
 class Corotating {
  public:
@@ -81,17 +77,17 @@ class Corotating {
 
   void Step(int64_t t, Vector* y) {
     const ScanToken token = head_.Token(t);
-    const double lambda = 1 / (1 + ExpDouble(-token.tau));
-    const double rest = 1 / (1 + ExpDouble(token.tau));
+    const double lambda = 1 / (1 + ScanExp(-token.tau));
+    const double rest = 1 / (1 + ScanExp(token.tau));
     Vector rates;
     for (const double rate : token.rate) {
-      rates.push_back(TanhDouble(rate) * token.dt * (kTwoPi / 2));
+      rates.push_back(ScanTanh(rate) * token.dt * (kTwoPi / 2));
     }
     const Vector back = Negated(rates);
     for (size_t s = 0; s < total_.size(); ++s) total_[s] += rates[s];
     const std::vector<Vector> q = Sum(token.q, bq_);
     const std::vector<Vector> k = Sum(token.k, bk_);
-    const double alpha = ExpDouble(token.a);
+    const double alpha = ScanExp(token.a);
     for (size_t c = 0; c < g_.size(); ++c) {
       Vector& g = g_[c];
       for (size_t n = 0; n < g.size(); ++n) {
