@@ -232,7 +232,14 @@ ValueSet ScanProbeSet(ProbeKind kind, const Mamba3ScanProblem& problem,
       return {truth.v[i], truth.v[i], false};
   }
   if (kind == ProbeKind::kHalves && output != ScanOutput::kK) {
-    error = std::fabs(value) * 0x1p-6 + 0x1p-12 * gate;
+    // Ranks of opposite signs cancel: what was rounded is what they add up to.
+    double size = std::fabs(value);
+    if (problem.ranks > 1 && output == ScanOutput::kY) {
+      size = truth.y_companion[i];
+    } else if (problem.ranks > 1) {
+      size = truth.h_companion[i];
+    }
+    error = size * 0x1p-6 + 0x1p-12 * gate;
   } else if (output == ScanOutput::kY) {
     error *= gate;
   }

@@ -1,5 +1,6 @@
 // The selftest on trial: it must see kills, survivors and alarms.
 #include "verify/selftest/selftest.h"
+#include "verify/plan_mutants.h"
 
 #include <gtest/gtest.h>
 
@@ -19,6 +20,7 @@ TEST(Selftest, KillsEveryMutantAndAccusesNobody) {
   EXPECT_TRUE(result->Passed()) << SelftestText(result.value());
   EXPECT_EQ(result->zoo_cases, 4200 + 2100);
   EXPECT_LT(result->SlowestKill(), 60);
+  EXPECT_EQ(result->plan_kills.size(), PlanMutants().size());
 }
 
 TEST(Selftest, PassingNeedsEverything) {
@@ -37,6 +39,14 @@ TEST(Selftest, PassingNeedsEverything) {
   result.kills.push_back({});
   result.kills.back().mutant = &Mutants()[1];
   EXPECT_FALSE(result.Passed());  // a survivor
+  result.kills.pop_back();
+  result.plan_kills = {{.mutant = &PlanMutants()[0], .named = true}};
+  EXPECT_FALSE(result.Passed());  // its control is not sound
+  result.plan_kills[0].sound = true;
+  EXPECT_TRUE(result.Passed());
+  result.plan_kills.clear();
+  result.kills.push_back({});
+  result.kills.back().mutant = &Mutants()[1];
   EXPECT_NE(
       SelftestText(result).find(std::string("survivor: ") + Mutants()[1].name),
       std::string::npos);
