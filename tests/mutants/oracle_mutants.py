@@ -6,6 +6,7 @@ import sys
 import runner
 
 V = "verify/envelope.cc"
+H = "verify/envelope_judge.h"
 J = "verify/envelope_judge.cc"
 M = "verify/envelope_model.cc"
 P = "verify/probes.cc"
@@ -15,17 +16,17 @@ S = "verify/oracle/visibility.cc"
 # name, source, text, replacement
 MUTANTS = (
     # Comparers.
-    ("comparison_flipped", J, "if (!bounds.allowed.Contains(x)) {",
+    ("comparison_flipped", H, "if (!bounds.allowed.Contains(x)) {",
      "if (bounds.allowed.Contains(x)) {"),
-    ("nan_passes", J, "if (!bounds.allowed.Contains(x)) {",
+    ("nan_passes", H, "if (!bounds.allowed.Contains(x)) {",
      "if (x < bounds.allowed.lo || x > bounds.allowed.hi) {"),
-    ("one_sided_below", J, "if (!bounds.allowed.Contains(x)) {",
+    ("one_sided_below", H, "if (!bounds.allowed.Contains(x)) {",
      "if (!(x <= bounds.allowed.hi || (x != x && bounds.allowed.nan))) {"),
-    ("one_sided_above", J, "if (!bounds.allowed.Contains(x)) {",
+    ("one_sided_above", H, "if (!bounds.allowed.Contains(x)) {",
      "if (!(x >= bounds.allowed.lo || (x != x && bounds.allowed.nan))) {"),
-    ("sign_ignored", J, "if (!bounds.allowed.Contains(x)) {",
+    ("sign_ignored", H, "if (!bounds.allowed.Contains(x)) {",
      "if (!bounds.allowed.Contains(x) && !bounds.allowed.Contains(-x)) {"),
-    ("outside_not_counted", J, "++result_.outside;", ""),
+    ("outside_not_counted", H, "++result_.outside;", ""),
     ("first_row_only", J, "r < count; ++r) {", "r < 1 && r < count; ++r) {"),
     ("last_row_skipped", J, "r < count; ++r) {", "r + 1 < count; ++r) {"),
     ("first_channel_only", J, "for (int64_t c = 0; c < channels; ++c) {",
@@ -34,7 +35,7 @@ MUTANTS = (
      "rows != nullptr ? static_cast<int64_t>(r) :"),
     ("heads_swapped", J, "row / shape[2] % shape[1],",
      "shape[1] - 1 - row / shape[2] % shape[1],"),
-    ("everything_unbounded", J, "bounds.allowed.Unbounded()",
+    ("everything_unbounded", H, "bounds.allowed.Unbounded()",
      "!bounds.allowed.Unbounded()"),
     ("lse_never_outside", J,
      "envelope.Lse(truth, r, &shares));",
@@ -133,4 +134,4 @@ MUTANTS = (
 )
 
 if __name__ == "__main__":
-    sys.exit(runner.main("oracle", MUTANTS))
+    sys.exit(runner.main("oracle", MUTANTS, {H: J}))

@@ -12,6 +12,7 @@ import concurrent.futures
 import json
 import os
 import shlex
+import shutil
 import subprocess
 
 
@@ -40,14 +41,14 @@ def mutate(args, commands, units, mutant):
     with open(broken, "w", encoding="utf-8") as file:
         file.write(code if shadow else code.replace(text, replacement))
     command = shlex.split(commands[path])
-    if "ccache" in command[0]:
-        command = command[1:]
+    command = command["ccache" in command[0]:]
     command = [broken if os.path.realpath(word) == path else word
                for word in command]
     command[command.index("-o") + 1] = broken + ".o"
     command[1:1] = shadow
-    # The mutant leaves unused names behind.
-    command += ["-w", "-O1"]
+    command[:0] = args.launcher
+    # The mutant leaves unused names behind; one SIMD target shows as much as all.
+    command += ["-w", "-O1", "-DLOCKSTEP_ONE_TARGET"]
     compiled = subprocess.run(command, cwd=args.build, capture_output=True,
                               text=True, check=False)
     if compiled.returncode != 0:
@@ -92,6 +93,7 @@ def main(name, mutants, units=None):
               encoding="utf-8") as file:
         commands = {os.path.realpath(entry["file"]): entry["command"]
                     for entry in json.load(file)}
+    args.launcher = [x for x in [shutil.which("ccache")] if x]
     chosen = [m for m in mutants if args.only in (None, m[0])]
     # Unbroken, the same steps must end in a test that passes.
     _, source, text, _ = mutants[0]

@@ -219,7 +219,8 @@ TEST(Mamba3Chunked, NaNStays) {
       const int64_t at = i / width;
       const bool reached = at >= poisoned && at < 27;
       changed += std::isnan(got.y[i]);
-      if (!reached) ASSERT_EQ(got.y[i], clean.y[i]) << "token " << at;
+      if (reached) continue;
+      ASSERT_EQ(got.y[i], clean.y[i]) << "token " << at;
     }
     EXPECT_GT(changed, 0);
   }

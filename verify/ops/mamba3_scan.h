@@ -89,6 +89,14 @@ class Mamba3ScanTrial : public Trial {
              int64_t run, int64_t head, int64_t first, RowBits* bits) const;
   void EmptyRow(const Mamba3ScanInputs& inputs, int64_t run, int64_t head,
                 RowBits* bits) const;
+  // The same op with other inputs.
+  Result<std::unique_ptr<Trial>> Changed(const Case& request) const;
+  // Lines of the rows whose run `runs` keeps, by output.
+  std::vector<std::vector<int64_t>> LinesOfRuns(
+      const std::vector<bool>& runs) const;
+  Status AddCausality(std::vector<Law>* laws) const;
+  Status AddIsolation(std::vector<Law>* laws) const;
+  Status AddEncoding(std::vector<Law>* laws) const;
 
   Case case_;
   Mamba3ScanCase request_;

@@ -56,90 +56,112 @@ std::unique_ptr<Trial> Mamba3ScanTrial::MakeAnother(const Case& request,
   return std::make_unique<Mamba3ScanTrial>(request, std::move(data));
 }
 
+Result<std::unique_ptr<Trial>> Mamba3ScanTrial::Changed(
+    const Case& request) const {
+  Result<Mamba3ScanData> data = MaterialiseMamba3Scan(request, {});
+  if (!data.ok()) return data.status();
+  return MakeAnother(request, std::move(data.value()));
+}
+
+std::vector<std::vector<int64_t>> Mamba3ScanTrial::LinesOfRuns(
+    const std::vector<bool>& runs) const {
+  std::vector<std::vector<int64_t>> kept(outputs_.size());
+  for (int64_t row = 0; row < rows(); ++row) {
+    if (!runs[static_cast<size_t>(row / data_.problem.heads)]) continue;
+    for (size_t t = 0; t < outputs_.size(); ++t) {
+      const auto lines = Lines(t, row);
+      kept[t].insert(kept[t].end(), lines.begin(), lines.end());
+    }
+  }
+  return kept;
+}
+
+// Tokens of the second half change: the first half does not.
+Status Mamba3ScanTrial::AddCausality(std::vector<Law>* laws) const {
+  const Mamba3ScanProblem& p = data_.problem;
+  const int64_t half = p.length / 2;
+  if (half == 0) return {};
+  std::vector<bool> early;
+  for (const auto& run : runs_) early.push_back(run.end <= half);
+  auto kept = LinesOfRuns(early);
+  kept[0].clear();
+  const int64_t per_token = p.output_ranks() * p.heads;
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t line = 0; line < half * per_token; ++line) {
+      kept[0].push_back(b * p.length * per_token + line);
+    }
+  }
+  Case other = case_;
+  other.seed += 1;
+  const Result<Mamba3ScanData> drawn = MaterialiseMamba3Scan(other, {});
+  if (!drawn.ok()) return drawn.status();
+  Result<Mamba3ScanData> data = MaterialiseMamba3Scan(case_, {});
+  if (!data.ok()) return data.status();
+  TakeTokens(drawn.value(), half, &data.value());
+  laws->push_back({"causality", MakeAnother(case_, std::move(data.value())),
+                   std::move(kept)});
+  return {};
+}
+
+// A NaN in one run reaches no other run.
+Status Mamba3ScanTrial::AddIsolation(std::vector<Law>* laws) const {
+  if (runs_.size() < 2 || request_.poison || ProbeOf(request_)) return {};
+  size_t poisoned = 0;
+  while (poisoned < runs_.size() &&
+         runs_[poisoned].first == runs_[poisoned].end) {
+    ++poisoned;
+  }
+  if (poisoned == runs_.size()) return {};
+  Case other = case_;
+  ScanOf(&other).poison = static_cast<int64_t>(poisoned);
+  std::vector<bool> others(runs_.size(), true);
+  others[poisoned] = false;
+  Result<std::unique_ptr<Trial>> trial = Changed(other);
+  if (!trial.ok()) return trial.status();
+  laws->push_back({"isolation", std::move(trial.value()), LinesOfRuns(others)});
+  return {};
+}
+
+// Runs by offsets and runs by segment ids are the same runs.
+Status Mamba3ScanTrial::AddEncoding(std::vector<Law>* laws) const {
+  const Mamba3ScanProblem& p = data_.problem;
+  if (p.batch != 1 || std::holds_alternative<Mamba3StepCase>(case_.op)) {
+    return {};
+  }
+  for (const auto& run : runs_) {
+    if (run.first == run.end) return {};
+  }
+  Case other = case_;
+  Mamba3ScanCase& scan = ScanOf(&other);
+  scan.seg = {};
+  scan.cu.clear();
+  if (p.runs == Mamba3ScanProblem::Runs::kCuSeqlens) {
+    scan.seg.kind = Segments::Kind::kRuns;
+    scan.seg.rows.resize(1);
+    int32_t id = 0;
+    for (const auto& run : runs_) {
+      scan.seg.rows[0].push_back({id++, run.end - run.first});
+    }
+  } else {
+    scan.cu = {0};
+    for (const auto& run : runs_) scan.cu.push_back(run.end);
+  }
+  Result<std::unique_ptr<Trial>> trial = Changed(other);
+  if (!trial.ok()) return trial.status();
+  laws->push_back({"encoding", std::move(trial.value()),
+                   LinesOfRuns(std::vector<bool>(runs_.size(), true))});
+  return {};
+}
+
 Result<std::vector<Law>> Mamba3ScanTrial::Laws() const {
   std::vector<Law> laws;
-  const Mamba3ScanProblem& p = data_.problem;
   // Three more copies of the inputs: not for cases that are large.
   if (rows() > kLawWork / RowCost()) return laws;
-  Status status;
-  // Lines of the rows (heads of runs) that `keeps` names.
-  const auto lines_of = [&](auto&& keeps) {
-    std::vector<std::vector<int64_t>> kept(outputs_.size());
-    for (int64_t row = 0; row < rows(); ++row) {
-      if (!keeps(row / p.heads)) continue;
-      for (size_t t = 0; t < outputs_.size(); ++t) {
-        const auto lines = Lines(t, row);
-        kept[t].insert(kept[t].end(), lines.begin(), lines.end());
-      }
-    }
-    return kept;
-  };
-  const auto add = [&](const char* name, const Case& c, auto&& change,
-                       std::vector<std::vector<int64_t>> kept) {
-    if (!status.ok()) return;
-    Result<Mamba3ScanData> data = MaterialiseMamba3Scan(c, {});
-    status = data.ok() ? change(&data.value()) : data.status();
-    if (!status.ok()) return;
-    laws.push_back(
-        {name, MakeAnother(c, std::move(data.value())), std::move(kept)});
-  };
-  const auto nothing = [](Mamba3ScanData*) { return Status(); };
-
-  if (const int64_t half = p.length / 2; half > 0) {
-    auto kept = lines_of([&](int64_t run) {
-      return runs_[static_cast<size_t>(run)].end <= half;
-    });
-    kept[0].clear();
-    const int64_t per_token = p.output_ranks() * p.heads;
-    for (int64_t b = 0; b < p.batch; ++b) {
-      for (int64_t line = 0; line < half * per_token; ++line) {
-        kept[0].push_back(b * p.length * per_token + line);
-      }
-    }
-    add(
-        "causality", case_,
-        [&](Mamba3ScanData* data) {
-          Case other = case_;
-          other.seed += 1;
-          const auto drawn = MaterialiseMamba3Scan(other, {});
-          if (!drawn.ok()) return drawn.status();
-          TakeTokens(drawn.value(), half, data);
-          return Status();
-        },
-        std::move(kept));
+  for (const auto add :
+       {&Mamba3ScanTrial::AddCausality, &Mamba3ScanTrial::AddIsolation,
+        &Mamba3ScanTrial::AddEncoding}) {
+    if (const Status status = (this->*add)(&laws); !status.ok()) return status;
   }
-  if (runs_.size() > 1 && !request_.poison && !ProbeOf(request_)) {
-    Case other = case_;
-    int64_t poisoned = 0;
-    while (runs_[static_cast<size_t>(poisoned)].first ==
-           runs_[static_cast<size_t>(poisoned)].end) {
-      ++poisoned;
-    }
-    ScanOf(&other).poison = poisoned;
-    add("isolation", other, nothing,
-        lines_of([&](int64_t run) { return run != poisoned; }));
-  }
-  bool empty = p.batch != 1 || std::holds_alternative<Mamba3StepCase>(case_.op);
-  for (const auto& run : runs_) empty = empty || run.first == run.end;
-  if (!empty) {
-    Case other = case_;
-    Mamba3ScanCase& scan = ScanOf(&other);
-    scan.seg = {};
-    scan.cu.clear();
-    if (p.runs == Mamba3ScanProblem::Runs::kCuSeqlens) {
-      scan.seg.kind = Segments::Kind::kRuns;
-      scan.seg.rows.resize(1);
-      int32_t id = 0;
-      for (const auto& run : runs_) {
-        scan.seg.rows[0].push_back({id++, run.end - run.first});
-      }
-    } else {
-      scan.cu = {0};
-      for (const auto& run : runs_) scan.cu.push_back(run.end);
-    }
-    add("encoding", other, nothing, lines_of([](int64_t) { return true; }));
-  }
-  if (!status.ok()) return status;
   return laws;
 }
 
