@@ -19,11 +19,15 @@ import sources
 def compile_alone(compiler, flags, header):
     """None, or the first error of a file that includes nothing but header."""
     text = f'#include "{header}"\n'
-    code, output = compiling.run(
-        [compiler, "-x", "c++", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
-         "-Wno-unused-function", "-Wno-unused-const-variable", *flags, "-"],
-        stdin=text)
+    command = [compiler, "-x", "c++", "-fsyntax-only", "-Wall", "-Wextra",
+               "-Werror", "-Wno-unused-function", "-Wno-unused-const-variable",
+               *flags, "-"]
+    key = compiling.key_of(command, stdin=text)
+    if compiling.passed_before("headers", key):
+        return None
+    code, output = compiling.run(command, stdin=text)
     if code == 0:
+        compiling.remember("headers", key)
         return None
     errors = [line for line in output.splitlines()
               if re.search(r"\b(?:error|fatal error):", line)]

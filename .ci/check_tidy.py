@@ -5,11 +5,10 @@
 
 clang-tidy costs seconds a file, so a file is skipped when an identical one passed
 before: the key is a hash of its preprocessed text, the configuration and the tool's
-version, kept in the cache folder of scripts/install-deps.sh.
+version (compiling.py).
 """
 
 import concurrent.futures
-import hashlib
 import os
 import pathlib
 import sys
@@ -22,13 +21,6 @@ import sources
 CLANG_TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-19")
 # The tests' macros and the benchmarks' registration are not ours to judge.
 JUDGED = ("reference/", "optimized/", "verify/", "fuzz/")
-
-
-def cache_dir():
-    root = os.environ.get("LOCKSTEP_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
-        "lockstep")
-    return pathlib.Path(root) / "tidy"
 
 
 def clean_flags(arguments):
@@ -44,34 +36,24 @@ def clean_flags(arguments):
 
 
 def key_of(path, flags):
-    code, text = compiling.run(["clang++-19", *flags, "-E", "-P", path])
-    if code != 0:
-        return None
     _, version = compiling.run([CLANG_TIDY, "--version"])
     config = (sources.ROOT / ".clang-tidy").read_text()
-    # -P drops line numbers but not comments that silence a check, so they are
-    # part of the key by way of the file itself.
+    # Comments that silence a check are not in the preprocessed text.
     own = pathlib.Path(sources.ROOT, path).read_text(encoding="utf-8")
-    # Another checkout of the same files is the same work.
-    parts = "\0".join((text, own, config, version, *flags))
-    parts = parts.replace(str(sources.ROOT), ".")
-    return hashlib.sha256(parts.encode()).hexdigest()
+    return compiling.key_of(["clang++-19", *flags, path], own, config, version)
 
 
 def judge(path, flags, use_cache=True):
     """Messages of clang-tidy for one file, empty when it passes."""
     key = key_of(path, flags) if use_cache else None
-    mark = cache_dir() / key if key else None
-    if mark and mark.exists():
+    if compiling.passed_before("tidy", key):
         return "", True
     code, output = compiling.run(
         [CLANG_TIDY, "--quiet", "--warnings-as-errors=*",
          f"--config-file={sources.ROOT / '.clang-tidy'}", path, "--", *flags,
          "-Wno-unknown-warning-option", "-Wno-error"])
     if code == 0:
-        if mark:
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.touch()
+        compiling.remember("tidy", key)
         return "", False
     return output, False
 

@@ -1,6 +1,8 @@
 """What the checks that need a configured build share."""
 
+import hashlib
 import json
+import os
 import pathlib
 import shlex
 import subprocess
@@ -56,3 +58,32 @@ def run(arguments, stdin=None):
     done = subprocess.run(arguments, input=stdin, capture_output=True, text=True,
                           check=False, cwd=sources.ROOT)
     return done.returncode, done.stdout + done.stderr
+
+
+def mark_of(check, key):
+    root = os.environ.get("LOCKSTEP_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
+        "lockstep")
+    return pathlib.Path(root) / check / key
+
+
+def key_of(command, *more, stdin=None):
+    """A hash of the preprocessed text and all that judges it; None if there is
+    no such text. Another checkout of the same files is the same work."""
+    code, text = run([*command, "-E", "-P"], stdin=stdin)
+    if code != 0:
+        return None
+    parts = "\0".join((text, *command, *more)).replace(str(sources.ROOT), ".")
+    return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def passed_before(check, key):
+    """Whether this text passed; marks lie in install-deps.sh's cache folder."""
+    return key is not None and mark_of(check, key).exists()
+
+
+def remember(check, key):
+    if key is not None:
+        mark = mark_of(check, key)
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Passes every test, from a fresh clone: installs what is missing, then
 #
-#   second compiler   g++ builds everything; golden digests and canary
+#   second compiler   g++ builds the programs; golden digests and canary
 #   asan-ubsan        one SIMD target; unit tests, the smoke cases, fuzzing
 #   tsan              one SIMD target, libomp with Archer; the smoke cases on
 #                     two threads
@@ -25,7 +25,7 @@ esac
 
 # The phases are subshells: their environment ends with them.
 second_compiler() (
-  build release-gcc && ctest --preset release-gcc -L 'golden|canary' --quiet \
+  build release-gcc golden_tests lockstep-fuzz && ctest --preset release-gcc -L 'golden|canary' --quiet \
     --no-tests=error --output-on-failure -O build/release-gcc/ctest.log
 )
 

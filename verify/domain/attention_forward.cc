@@ -87,13 +87,13 @@ FillTerm Term(FillKind kind, uint8_t tensors, double a = 0, double b = 0) {
   return {.kind = kind, .tensors = tensors, .a = {a}, .b = {b}};
 }
 
-// Probe inputs, where they prove something.
+// Probe inputs, where they prove something. The list is version 1's: Probes()
+// grows.
 bool DrawProbe(Draw* draw, AttentionForwardCase* c) {
+  using enum ProbeKind;
   FillTerm term = Term(FillKind::kProbe, kFillAll);
-  const auto probes = Probes();
-  term.probe = probes[static_cast<size_t>(
-                          draw->In(0, static_cast<int64_t>(probes.size()) - 1))]
-                   .kind;
+  term.probe =
+      draw->Of({kCancel, kPrefix, kSelect, kAim, kReset, kShift, kHeadTag});
   if (!WhyNotProbe(term.probe, ToProblem(*c), BuiltinProfiles()[0]).empty()) {
     return false;
   }
