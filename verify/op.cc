@@ -11,6 +11,7 @@ std::string Variation::Suffix() const {
   }
   if (threads) text += ",threads=" + std::to_string(*threads);
   if (native_dot) text += *native_dot ? ",native=1" : ",native=0";
+  if (chunk) text += ",chunk=" + std::to_string(*chunk);
   if (shift != 0) text += ",shift=" + std::to_string(shift);
   return text;
 }

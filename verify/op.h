@@ -61,10 +61,11 @@ struct Variation {
   std::optional<int> threads;
   std::optional<std::pair<int64_t, int64_t>> tile;  // rows x keys
   std::optional<bool> native_dot;
-  int64_t shift = 0;  // elements by which every buffer is moved
+  std::optional<int64_t> chunk;  // of a scan in matrices; absent: exact
+  int64_t shift = 0;             // elements by which every buffer is moved
 
-  // "@AVX2,tile=3x16,threads=2,native=0,shift=5": the part of a candidate
-  // spec that asks for it.
+  // "@AVX2,tile=3x16,threads=2,native=0,chunk=8,shift=5": the part of a
+  // candidate spec that asks for it.
   std::string Suffix() const;
 };
 

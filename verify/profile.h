@@ -156,7 +156,8 @@ struct NumericProfile {
 double UnitRoundoff(NumberType type);
 
 // exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16, and of scans
-// scan-f32 siso-bf16-a16 siso-bf16-a32 mimo-bf16 step-f32state step-bf16read.
+// scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16 step-f32state
+// step-bf16read.
 std::span<const NumericProfile> BuiltinProfiles();
 
 // A built-in name, or else the path of a profile file. Errors: one line.

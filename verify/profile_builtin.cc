@@ -119,6 +119,21 @@ NumericProfile ScanF32() {
   return p;
 }
 
+// builtin:optimized,chunk=N: the contract's functions, f32 inside, any lane.
+NumericProfile ScanChunked() {
+  NumericProfile p = ScanF32();
+  p.name = "scan-chunked";
+  p.description =
+      "scans: this library's algorithm=chunked, f32 inside, any lane";
+  p.lane.reset();
+  p.tanh_rel = p.exp_rel = 0x1p-22;
+  ScanNumeric& s = *p.scan;
+  s.decay = DecayForm::kProduct;
+  s.angle_form = AngleForm::kTurns;
+  s.trig_abs = s.sigmoid_rel = 0x1p-22;
+  return p;
+}
+
 // The public SISO kernel: bf16 operands, f32 sums, hardware functions.
 NumericProfile SisoBf16(const char* name, NumberType angle) {
   NumericProfile p = ScanF32();
@@ -193,7 +208,7 @@ NumericProfile StepBf16Read() {
 }  // namespace
 
 std::span<const NumericProfile> BuiltinProfiles() {
-  static const std::array<NumericProfile, 12> kProfiles = {
+  static const std::array<NumericProfile, 13> kProfiles = {
       Exact("exact-f32", Lane::kF32),
       Exact("exact-bf16", Lane::kBf16),
       CpuF32(),
@@ -201,6 +216,7 @@ std::span<const NumericProfile> BuiltinProfiles() {
       SplashBf16(),
       MmaBf16(),
       ScanF32(),
+      ScanChunked(),
       SisoBf16("siso-bf16-a16", NumberType::kBf16),
       SisoBf16("siso-bf16-a32", NumberType::kF32),
       MimoBf16(),

@@ -207,6 +207,49 @@ TEST(ScanEnvelope, NanUnboundsItsOwnRunOnly) {
   EXPECT_TRUE(allowed->Bounds(1));
 }
 
+// algorithm=chunked within its own profile's envelope: runs that begin one
+// token before, at and after the edge of a chunk. A thousandth of the state's
+// largest value is outside.
+TEST(ScanEnvelope, HoldsTheChunkedForm) {
+  for (const int64_t chunk : {1, 4, 16, 64, 256}) {
+    for (const char* more :
+         {"lane=f32", "lane=bf16 carry=yes gate=yes",
+          "variant=mimo r=2 carry=yes regime=long reduce=yes"}) {
+      const auto at = [&](int64_t away) {
+        return std::to_string(std::max<int64_t>(0, chunk + away));
+      };
+      const std::string length = std::to_string(2 * chunk + 3);
+      const auto trial =
+          Open("mamba3_scan t=" + length + " n=8 p=3 h=2 cu=0," + at(-1) + "," +
+               at(0) + "," + at(1) + "," + length + " " + more);
+      const auto allowed =
+          trial->Envelope(Profile("scan-chunked"), AllRows(*trial), 1);
+      auto outputs = trial->Allocate(0);
+      ASSERT_TRUE(outputs.ok());
+      Execution execution;
+      Variation how;
+      how.chunk = chunk;
+      const RunOutcome ran =
+          trial->RunOptimized(how, outputs.value(), &execution);
+      ASSERT_EQ(ran.message, "");
+      EXPECT_EQ(execution.Count("chunk"), chunk);
+      for (const EnvelopeResult& result : allowed->Judge(outputs.value())) {
+        EXPECT_EQ(result.inside, result.expected) << result.tensor << more;
+      }
+      // carry_h is in f32 whatever the lane.
+      const LaneTensor& h = outputs->tensors[2];
+      auto* const values = static_cast<float*>(h.view.data);
+      const int64_t count = trial->outputs()[2].lines() * h.view.shape[3];
+      float largest = 0;
+      for (int64_t i = 0; i < count; ++i) {
+        largest = std::max(largest, std::fabs(values[i]));
+      }
+      values[count - 1] += largest * 1e-3f;
+      EXPECT_EQ(Outside(*trial, *allowed, outputs.value())[2], 1) << more;
+    }
+  }
+}
+
 // Fields that a kernel may declare widen the bound; none may narrow it.
 TEST(ScanEnvelope, EveryRoundingSiteWidensTheBound) {
   const auto trial = Open(

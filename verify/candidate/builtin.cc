@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "optimized/mamba3_scan.h"
 #include "optimized/plan.h"
 #include "verify/candidate/candidate.h"
 #include "verify/ops/block_plan.h"
@@ -72,7 +73,14 @@ Status SetArgument(const std::string& argument, Variation* how) {
     how->native_dot = value == "1";
     return {};
   }
-  return Bad(argument, "known are tile=QxK threads=N native=0|1 shift=N");
+  if (key == "chunk") {
+    const auto chunk = ParseInteger(value, 1, optimized::kMamba3MaxChunk);
+    if (!chunk) return Bad(argument, "want chunk=1..4096 tokens");
+    how->chunk = *chunk;
+    return {};
+  }
+  return Bad(argument,
+             "known are tile=QxK threads=N native=0|1 chunk=N shift=N");
 }
 
 Status SetTarget(const std::string& name, Variation* how) {
@@ -121,14 +129,24 @@ class BuiltinOptimized final : public Candidate {
   const Variation& Fixed() const override { return fixed_; }
   bool Ours() const override { return true; }
   bool Repeatable() const override { return true; }
+  // A scan in matrices has bits of its own.
+  std::optional<NumericProfile> Claims() const override {
+    if (!fixed_.chunk) return std::nullopt;
+    return LoadProfile("scan-chunked").value();
+  }
   Status Prepare(const CaseRequest& request) override {
     const std::string op = OpName(*request.call);
-    if (op == "attention_forward" || (!fixed_.tile && !fixed_.native_dot)) {
-      return {};
+    const std::string refused = "candidate " + Candidate::Spec() + ": ";
+    if (fixed_.chunk && op != "mamba3_scan") {
+      return Status::Error(refused + "chunk is mamba3_scan's, not " + op +
+                           "'s");
     }
-    return Status::Error("candidate " + Candidate::Spec() +
-                         ": tile and native are attention_forward's; " + op +
-                         " takes threads and shift");
+    if (op != "attention_forward" && (fixed_.tile || fixed_.native_dot)) {
+      return Status::Error(refused +
+                           "tile and native are attention_forward's; " + op +
+                           " takes threads and shift");
+    }
+    return {};
   }
   std::vector<Variation> Variations(const Trial& trial) const override {
     return trial.OptimizedVariations(fixed_);
@@ -186,7 +204,8 @@ Result<std::unique_ptr<Candidate>> ParseBuiltinReference(
     std::string_view arguments) {
   Result<Variation> how = ParseArguments(arguments);
   if (!how.ok()) return how.status();
-  if (how->target || how->tile || how->threads || how->native_dot) {
+  if (how->target || how->tile || how->threads || how->native_dot ||
+      how->chunk) {
     return Status::Error(
         "candidate builtin:reference is scalar and takes shift=N only");
   }

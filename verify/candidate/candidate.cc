@@ -5,7 +5,8 @@ namespace {
 
 constexpr CandidateKind kKinds[] = {
     {"builtin:optimized",
-     "builtin:optimized[@TARGET][,tile=QxK][,threads=N][,native=0|1][,shift=N]",
+     "builtin:optimized[@TARGET][,tile=QxK][,threads=N][,native=0|1][,chunk=N]"
+     "[,shift=N]",
      "the SIMD path of this library", ParseBuiltinOptimized},
     {"builtin:reference", "builtin:reference[,shift=N]",
      "the scalar reference, judged like any other", ParseBuiltinReference},

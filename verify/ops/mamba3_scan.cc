@@ -33,7 +33,9 @@ TensorView<float, 4> FourAxes(const MutableLaneView& x) {
 }  // namespace
 
 optimized::Mamba3ScanCaps ScanCaps(const Variation& how) {
-  return {how.target.value_or(""), how.threads.value_or(0)};
+  using enum optimized::Mamba3Algorithm;
+  return {how.target.value_or(""), how.threads.value_or(0),
+          how.chunk ? kChunked : kExact, how.chunk.value_or(0)};
 }
 
 std::vector<OutputSpec> Mamba3ScanTrial::Outputs(const Case& c) {
@@ -200,6 +202,10 @@ Status Mamba3ScanTrial::ComputeOptimized(const Variation& how,
                                               ScanCaps(how), outputs, &ran);
   execution->target = ran.target;
   execution->threads = ran.threads;
+  if (how.chunk) {
+    execution->counters.push_back({"chunk", ran.chunk});
+    execution->counters.push_back({"pieces", ran.pieces});
+  }
   return status;
 }
 

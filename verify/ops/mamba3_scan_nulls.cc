@@ -1,5 +1,6 @@
 // Answers that know nothing, or leave one feature out: what a case must be
 // able to tell from the truth.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -62,7 +63,12 @@ std::vector<NullCandidate> Mamba3ScanTrial::Nulls() const {
     inputs.carry = {};
     without("no_carry", problem, inputs);
   }
-  if (truth.angles > 0) {
+  // One token alone meets nothing that is turned by another angle.
+  const bool turned =
+      truth.carry_in ||
+      std::any_of(runs_.begin(), runs_.end(),
+                  [](const auto& run) { return run.end > run.first + 1; });
+  if (truth.angles > 0 && turned) {
     Mamba3ScanProblem problem = truth;
     problem.angles = 0;
     inputs = data_.inputs;
