@@ -40,6 +40,23 @@ TEST(DomainTest, VersionOneIsFrozen) {
             "b8d7e57dafcbb73831528ee890622a8a");
 }
 
+TEST(DomainTest, VersionOneOfScansIsFrozen) {
+  const char* digests[] = {"e42279f14c3f29f3bfa7c2dae734fa11",
+                           "f8a6736b1f800cd35ad81449655e8e21"};
+  for (const bool step : {false, true}) {
+    const Domain& domain =
+        *FindDomain(step ? "mamba3_step" : "mamba3_scan").value();
+    DomainOptions options;
+    std::string lines = LinesOf(domain, options, 0, 1000);
+    options.lane = Lane::kBf16;
+    options.tile_kv = 64;
+    lines += LinesOf(domain, options, 7, 1000);
+    options.tame = true;
+    lines += LinesOf(domain, options, 7, 1000);
+    EXPECT_EQ(DigestText(lines), digests[step]);
+  }
+}
+
 TEST(DomainTest, EveryCaseIsLegalAndDrawnOnPurpose) {
   for (const Domain& domain : Domains()) {
     std::set<std::string> lines;
@@ -144,6 +161,11 @@ TEST(DomainTest, ReductionsEnd) {
           }
         }
         if (!smaller) break;
+      }
+      if (std::string(domain.op) != "attention_forward") {
+        const Mamba3ScanProblem& p = sequence[0].scan().problem;
+        EXPECT_EQ(p.length * p.heads * p.batch * p.ranks * p.head_dim, 1);
+        continue;
       }
       const AttentionForwardCase& a = sequence[0].attention_forward();
       EXPECT_EQ(a.q_len, 1);

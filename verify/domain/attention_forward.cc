@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "verify/domain/attention_parts.h"
+#include "verify/domain/reducer.h"
 #include "verify/probes.h"
 
 namespace lockstep::verify {

@@ -237,11 +237,4 @@ void DrawPayload(Draw* draw, const DomainOptions& options,
   }
 }
 
-std::optional<Case> NormalForm(const Case& c) {
-  if (!ValidateCase(c).ok()) return std::nullopt;
-  Result<Case> read = ParseCase(CanonicalLine(c));
-  if (!read.ok() || !ValidateCase(read.value()).ok()) return std::nullopt;
-  return std::move(read.value());
-}
-
 }  // namespace lockstep::verify

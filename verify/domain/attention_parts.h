@@ -3,7 +3,6 @@
 #define LOCKSTEP_VERIFY_DOMAIN_ATTENTION_PARTS_H_
 
 #include <cstdint>
-#include <optional>
 
 #include "verify/domain/domain.h"
 
@@ -17,10 +16,6 @@ void DrawMasks(Draw* draw, const DomainOptions& options,
 // Segments and valid counts.
 void DrawPayload(Draw* draw, const DomainOptions& options,
                  AttentionForwardCase* c);
-
-// The case as its line reads: dense sources in the order of the masks. Absent
-// where ValidateCase refuses it.
-std::optional<Case> NormalForm(const Case& c);
 
 }  // namespace lockstep::verify
 

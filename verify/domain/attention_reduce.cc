@@ -2,32 +2,17 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "verify/domain/attention_forward.h"
-#include "verify/domain/attention_parts.h"
+#include "verify/domain/reducer.h"
 
 namespace lockstep::verify {
 namespace {
 
-using Edit = std::function<void(AttentionForwardCase*)>;
-
 // Whether scale is that of the channels: it then follows them.
 bool NaturalScale(const AttentionForwardCase& a) {
   return a.scale.value == 1.0 / std::sqrt(static_cast<double>(a.head_dim));
-}
-
-void ResizeRuns(Segments* segments, int64_t length) {
-  for (auto& row : segments->rows) {
-    int64_t at = 0;
-    size_t kept = 0;
-    for (; kept < row.size() && at < length; ++kept) {
-      row[kept].length = std::min(row[kept].length, length - at);
-      at += row[kept].length;
-    }
-    row.resize(kept);
-  }
 }
 
 void SetLength(bool q, int64_t length, AttentionForwardCase* a) {
@@ -96,16 +81,6 @@ void SetChannels(int64_t d, int64_t dv, AttentionForwardCase* a) {
 }
 
 // Smaller numbers than n, boldest first.
-std::vector<int64_t> Below(int64_t n, int64_t least) {
-  std::vector<int64_t> smaller;
-  for (const int64_t x : {least, least + 1, n / 4, n / 2, n - 4, n - 1}) {
-    if (x < least || x >= n) continue;
-    if (std::find(smaller.begin(), smaller.end(), x) != smaller.end()) continue;
-    smaller.push_back(x);
-  }
-  return smaller;
-}
-
 MaskExpr Causal() {
   MaskExpr mask;
   mask.kind = MaskExpr::Kind::kCausal;
@@ -175,31 +150,14 @@ std::vector<MaskExpr> SmallerMasks(const MaskExpr& mask) {
   return smaller;
 }
 
-// Fewer documents, ids counted from 0.
-std::vector<std::vector<SegmentRun>> SmallerRuns(
-    const std::vector<SegmentRun>& runs) {
-  std::vector<std::vector<SegmentRun>> smaller;
-  for (size_t n = 0; n + 1 < runs.size(); ++n) {
-    std::vector<SegmentRun> joined = runs;
-    joined[n].length += joined[n + 1].length;
-    joined.erase(joined.begin() + static_cast<int64_t>(n) + 1);
-    smaller.push_back(std::move(joined));
-  }
-  std::vector<SegmentRun> counted = runs;
-  for (size_t n = 0; n < runs.size(); ++n) {
-    counted[n].id = static_cast<int32_t>(n);
-  }
-  if (counted != runs) smaller.push_back(std::move(counted));
-  return smaller;
+AttentionForwardCase* PartOf(Case* c) {
+  return &std::get<AttentionForwardCase>(c->op);
 }
 
-class Reducer {
+class Reducer : SequenceReducer<&PartOf> {
  public:
-  Reducer(std::span<const Case> sequence, size_t call)
-      : sequence_(sequence.begin(), sequence.end()),
-        call_(call),
-        c_(sequence_[call]),
-        a_(c_.attention_forward()) {}
+  Reducer(std::span<const Case> sequence, size_t number)
+      : SequenceReducer(sequence, number), a_(call().attention_forward()) {}
 
   std::vector<std::vector<Case>> All() {
     Extents();
@@ -208,32 +166,10 @@ class Reducer {
     Documents();
     Counts();
     Numbers();
-    return std::move(smaller_);
+    return Take();
   }
 
  private:
-  void Try(const Edit& edit) {
-    const auto apply = [&](Case* c) {
-      Case changed = *c;
-      edit(&std::get<AttentionForwardCase>(changed.op));
-      const std::optional<Case> normal = NormalForm(changed);
-      if (normal) *c = *normal;
-      return normal.has_value();
-    };
-    std::vector<Case> together = sequence_;
-    if (std::all_of(together.begin(), together.end(),
-                    [&](Case& c) { return apply(&c); })) {
-      Keep(together);
-    }
-    if (sequence_.size() == 1) return;
-    std::vector<Case> alone = sequence_;
-    if (apply(&alone[call_])) Keep(alone);
-  }
-
-  void Keep(const std::vector<Case>& sequence) {
-    if (sequence != sequence_) smaller_.push_back(sequence);
-  }
-
   void Extents() {
     // Strides bind the extents: without them first.
     if (a_.strides != StrideOverrides{}) {
@@ -368,20 +304,10 @@ class Reducer {
         a->fill.erase(a->fill.begin() + static_cast<int64_t>(n));
       });
     }
-    if (c_.seed == 0) return;
-    for (const uint64_t seed : {0, 1, 2}) {
-      if (seed >= c_.seed) break;
-      std::vector<Case> changed = sequence_;
-      changed[call_].seed = seed;
-      Keep(changed);
-    }
+    TrySeeds();
   }
 
-  const std::vector<Case> sequence_;
-  const size_t call_;
-  const Case& c_;
   const AttentionForwardCase& a_;
-  std::vector<std::vector<Case>> smaller_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "verify/domain/attention_forward.h"
+#include "verify/domain/mamba3_scan.h"
 
 namespace lockstep::verify {
 namespace {
@@ -10,6 +11,10 @@ namespace {
 constexpr Domain kDomains[] = {
     {"attention_forward", &DrawAttentionForward, &AttentionForwardFeatures,
      &AttentionForwardFeaturesOf, &ReduceAttentionForward},
+    {"mamba3_scan", &DrawMamba3Scan, &Mamba3ScanFeatures, &Mamba3ScanFeaturesOf,
+     &ReduceMamba3},
+    {"mamba3_step", &DrawMamba3Step, &Mamba3StepFeatures, &Mamba3ScanFeaturesOf,
+     &ReduceMamba3},
 };
 
 }  // namespace

@@ -61,6 +61,7 @@ void BoundedScan::Start() {
     moduli_.push_back(moduli);
     for (const double value : x) broken_ = broken_ || !std::isfinite(value);
   }
+  Remember(moduli_, 0);
 }
 
 // The sum over the last chunk of a cumulative sum.
@@ -218,6 +219,10 @@ void BoundedScan::Step(int64_t t) {
     for (size_t c = 0; c < channels; ++c) {
       x_now_[r][c] = psi_[r][c] * token.v[c];
     }
+  }
+  Remember(moduli_now_, token.dt);
+  for (const Vector& row : x_now_) {
+    for (const double x : row) broken_ = broken_ || !(Added(x) < kLargest);
   }
   Update(token, own, before, ScanExp(token.a));
   k_ = k_now_;

@@ -67,6 +67,12 @@ class BoundedScan {
             Vector* companion) const;
   void Store(const Rows& o, const Rows& error, const Rows& companion);
   double Window(const Vector& sums) const;
+  // Largest moduli of keys so far, by mode: what a score may be made of.
+  void Remember(const std::vector<Moduli>& keys, double dt);
+  // What a channel of x may grow to on its way into the state.
+  double Added(double x) const;
+  // Whether a score, or a sum in front of norm and gate, may overflow.
+  bool MayOverflow(const Moduli& q, const Vector& sums) const;
 
   const Mamba3ScanProblem& p_;
   const ScanErrors& e_;
@@ -88,6 +94,8 @@ class BoundedScan {
   Rows k_now_, x_now_;
   std::vector<Moduli> moduli_now_;
   Vector v_;
+  Vector peak_;          // [mode]
+  double longest_ = 0;   // largest step size
   bool broken_ = false;  // something was not finite
   ScanTruth truth_;
 };

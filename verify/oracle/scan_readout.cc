@@ -1,4 +1,5 @@
 // What a scan's state gives: outputs and carries with their bounds.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -8,6 +9,32 @@
 #include "verify/oracle/scan_functions.h"
 
 namespace lockstep::oracle {
+
+void BoundedScan::Remember(const std::vector<Moduli>& keys, double dt) {
+  peak_.resize(modes_.size());
+  longest_ = std::max(longest_, dt);
+  for (const Moduli& key : keys) {
+    for (size_t m = 0; m < peak_.size(); ++m) {
+      peak_[m] = std::max(peak_[m], key.seen[m]);
+    }
+  }
+}
+
+double BoundedScan::Added(double x) const {
+  double key = 1;
+  for (const double peak : peak_) key = std::max(key, peak);
+  return std::fabs(x) * key * (1 + 2 * longest_);
+}
+
+bool BoundedScan::MayOverflow(const Moduli& q, const Vector& sums) const {
+  double score = 0, squares = 0;
+  for (size_t m = 0; m < peak_.size(); ++m) score += q.seen[m] * peak_[m];
+  for (const double sum : sums) squares += sum * sum;
+  // Weights of two step sizes; the norm squares.
+  return broken_ || !(score * (1 + 2 * longest_) < kLargest) ||
+         !(std::sqrt(squares) < kLargest) ||
+         (p_.norm_epsilon && !(squares < kLargest));
+}
 
 void BoundedScan::ReadOut(const ScanToken& token, const Rows& q,
                           const std::vector<Moduli>& moduli) {
@@ -47,6 +74,10 @@ void BoundedScan::ReadOut(const ScanToken& token, const Rows& q,
                      added * ((1 + product) * (1 + e_.diagonal) * reading - 1) +
                      e_.tiny * 4;
       companion[r][c] += added;
+    }
+    if (MayOverflow(moduli[r], companion[r])) {
+      error[r].assign(channels, kInf);
+      continue;
     }
     if (p_.norm_epsilon) Normalise(&o[r], &error[r], &companion[r]);
     if (p_.gate) Gate(token, r, &o[r], &error[r], &companion[r]);
@@ -88,6 +119,10 @@ void BoundedScan::Gate(const ScanToken& token, size_t r, Vector* o,
     const double relative =
         e_.gate + (p_.mimo() ? product * (1 + std::fabs(z)) : 0) + kOwn;
     const double x = std::fabs((*o)[c]);
+    if (!(std::fabs(z) < kLargest)) {
+      (*error)[c] = kInf;
+      continue;
+    }
     (*error)[c] = (x + (*error)[c]) *
                       (size * (1 + relative) + e_.tiny * (1 + std::fabs(z))) *
                       (1 + e_.gate) -

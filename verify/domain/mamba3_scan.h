@@ -1,0 +1,23 @@
+// The domains of mamba3_scan and mamba3_step: see domain.h.
+#ifndef LOCKSTEP_VERIFY_DOMAIN_MAMBA3_SCAN_H_
+#define LOCKSTEP_VERIFY_DOMAIN_MAMBA3_SCAN_H_
+
+#include <span>
+#include <vector>
+
+#include "verify/domain/domain.h"
+
+namespace lockstep::verify {
+
+std::vector<Case> DrawMamba3Scan(Draw* draw, const DomainOptions& options);
+std::vector<Case> DrawMamba3Step(Draw* draw, const DomainOptions& options);
+std::span<const char* const> Mamba3ScanFeatures();
+std::span<const char* const> Mamba3StepFeatures();
+FeatureSet Mamba3ScanFeaturesOf(const Case& c);
+// Of both.
+std::vector<std::vector<Case>> ReduceMamba3(std::span<const Case> sequence,
+                                            size_t call);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_DOMAIN_MAMBA3_SCAN_H_
