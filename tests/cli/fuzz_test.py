@@ -53,6 +53,17 @@ class Fuzz(program.TestCase):
             if "probe:" not in finding["replay"]:
                 self.assertIn(finding["case"], words)
 
+    def test_scans(self):
+        for op in ("mamba3_scan", "mamba3_step"):
+            done = run("fuzz", op, "--budget", "60cases", "--json", "-")
+            self.assertEqual(done.code, 0, done.err)
+            self.assertEqual(summary(done.out)["cases"], 60)
+        for op, mutant in (("mamba3_scan", "scan.carry_undecayed"),
+                           ("mamba3_step", "scan.step_beta_no_alpha")):
+            done = run("fuzz", op, "--candidate", "mutant:" + mutant)
+            self.assertEqual(done.code, 1, done.err)
+            self.assertIn("shrunk: " + op + " t=", done.out)
+
     def test_the_same_seed_finds_the_same(self):
         found = []
         for seed in ("5", "5", "6"):

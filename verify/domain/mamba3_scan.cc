@@ -14,7 +14,7 @@ namespace lockstep::verify {
 namespace {
 
 // Multiply-adds of the state: a thousand such cases a second.
-constexpr int64_t kMostWork = 60'000;
+constexpr int64_t kMostWork = 12'000;
 
 using enum FillKind;
 
