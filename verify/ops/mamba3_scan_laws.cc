@@ -93,7 +93,8 @@ Status Mamba3ScanTrial::AddCausality(std::vector<Law>* laws) const {
   }
   Case other = case_;
   other.seed += 1;
-  ScanOf(&other).carry.clear();  // costs as much as the tokens, and stays unused
+  ScanOf(&other)
+      .carry.clear();  // costs as much as the tokens, and stays unused
   const Result<Mamba3ScanData> drawn = MaterialiseMamba3Scan(other, {});
   if (!drawn.ok()) return drawn.status();
   Result<Mamba3ScanData> data = MaterialiseMamba3Scan(case_, {});

@@ -21,7 +21,8 @@ TEST(Profile, BuiltinNamesAreTheDeclaredOnes) {
   for (const NumericProfile& p : BuiltinProfiles()) names += p.name + " ";
   EXPECT_EQ(names,
             "exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16 "
-            "scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16 step-f32state "
+            "scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16 "
+            "step-f32state "
             "step-bf16read ");
 }
 
