@@ -35,6 +35,7 @@ if(Python3_FOUND AND CMAKE_EXPORT_COMPILE_COMMANDS AND NOT CMAKE_CXX_FLAGS
     "*"
     lockstep_selftest
     lockstep_verify
+    lockstep_dialects
     lockstep_envelope
     lockstep_oracle
     lockstep_emulator
