@@ -25,7 +25,7 @@ def mutate(args, commands, units, mutant):
     found = code.count(text)
     if found != 1:
         return f"{name}: the text stands {found} times in {source}"
-    work = os.path.join(args.build, "mutants", name)
+    work = os.path.join(args.build, "mutants", args.table, name)
     os.makedirs(work, exist_ok=True)
     broken = os.path.join(work, "broken.cc")
     shadow = []
@@ -87,6 +87,7 @@ def main(name, mutants, units=None):
     parser.add_argument("--filter", default="*", help="of the tests")
     args = parser.parse_args()
     args.root = os.path.realpath(args.root)
+    args.table = name  # tables run side by side
     args.objects = [x for word in args.objects for x in word.split(";")]
     args.libraries = [x for word in args.libraries for x in word.split(";")]
     with open(os.path.join(args.build, "compile_commands.json"),

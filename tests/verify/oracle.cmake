@@ -22,7 +22,7 @@ function(lockstep_add_mutants name test filter)
       "${PROJECT_SOURCE_DIR}" --build "${PROJECT_BINARY_DIR}" --compiler
       "${CMAKE_CXX_COMPILER}" --objects "$<TARGET_OBJECTS:${test}>" --libraries
       "${ARGN}" --filter "${filter}")
-  set_tests_properties(${name} PROPERTIES LABELS mutants TIMEOUT 900)
+  set_tests_properties(${name} PROPERTIES LABELS mutants TIMEOUT 900 PROCESSORS 2)
 endfunction()
 if(Python3_FOUND AND CMAKE_EXPORT_COMPILE_COMMANDS AND NOT CMAKE_CXX_FLAGS
                                                          MATCHES "fsanitize")
