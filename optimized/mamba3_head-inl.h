@@ -1,4 +1,4 @@
-// The rest of a head: output stage (6), carries, and the walk over its tokens.
+// The rest of a head: output stage (6) and the walk over its tokens.
 #if defined(LOCKSTEP_OPTIMIZED_MAMBA3_HEAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_MAMBA3_HEAD_INL_H_
 #undef LOCKSTEP_OPTIMIZED_MAMBA3_HEAD_INL_H_
@@ -7,12 +7,12 @@
 #endif
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "optimized/mamba3_carry-inl.h"
 #include "optimized/mamba3_prepare-inl.h"
 #include "optimized/mamba3_rows-inl.h"
 #include "optimized/mamba3_scan-inl.h"
@@ -130,60 +130,6 @@ inline void WriteToken(const Mamba3Job& job, int64_t head,
   }
   FinishRow(p.lane, p.head_dim, s.y);
   StoreRow(s.y, p.head_dim, rows.y.At(t));
-}
-
-// Where channel c of the state begins, its n's a tile's width apart.
-inline float* Channel(const Mamba3Scratch& s, const Mamba3ScanProblem& p,
-                      int64_t c) {
-  const int64_t width = TileWidth();
-  return s.h + c / width * width * p.state_dim + c % width;
-}
-
-inline void LoadCarry(const Mamba3Job& job, const Mamba3Task& task,
-                      Mamba3Scratch& s) {
-  const Mamba3ScanProblem& p = *job.problem;
-  const auto& carry = job.inputs->carry;
-  if (p.angles > 0) {
-    LoadRow(RowAt(carry.theta, task.run, task.head), p.angles, s.theta);
-  }
-  for (int64_t c = 0; c < p.head_dim; ++c) {
-    float* h = Channel(s, p, c);
-    for (int64_t n = 0; n < p.state_dim; ++n) {
-      h[n * TileWidth()] = carry.h(task.run, task.head, c, n);
-    }
-  }
-  for (int64_t r = 0; r < p.ranks; ++r) {
-    LoadRow(RowAt(carry.k, task.run, r, task.head), p.state_dim,
-            s.k + r * s.n_pad);
-  }
-  LoadChannels(job, task.head, RowAt(carry.v, task.run, task.head), s, s.x);
-}
-
-// Bits of x, or of the canonical NaN.
-inline float Exported(float x) {
-  return x == x ? x : std::bit_cast<float>(kCanonicalNaNBits);
-}
-
-inline void StoreCarry(const Mamba3Job& job, const Mamba3Task& task,
-                       const Mamba3Scratch& s) {
-  const Mamba3ScanProblem& p = *job.problem;
-  const auto& carry = job.outputs->carry;
-  const float* v = p.mimo() ? s.v : s.x;
-  for (int64_t i = 0; i < p.angles; ++i) {
-    carry.theta(task.run, task.head, i) = Exported(s.theta[i]);
-  }
-  for (int64_t c = 0; c < p.head_dim; ++c) {
-    const float* h = Channel(s, p, c);
-    for (int64_t n = 0; n < p.state_dim; ++n) {
-      carry.h(task.run, task.head, c, n) = Exported(h[n * TileWidth()]);
-    }
-    carry.v(task.run, task.head, c) = Exported(v[c]);
-  }
-  for (int64_t r = 0; r < p.ranks; ++r) {
-    for (int64_t n = 0; n < p.state_dim; ++n) {
-      carry.k(task.run, r, task.head, n) = Exported(s.k[r * s.n_pad + n]);
-    }
-  }
 }
 
 // Where the rotated vectors of a token go. A struct of values: what a lambda
