@@ -87,6 +87,7 @@ class Loop {
     if (Stopped() && report_.interrupted && !outcome.Found()) return {};
     CountFeatures(sequence);
     report_.counts.Add(outcome);
+    for (const std::string& law : outcome.laws) ++report_.laws[law];
     ++report_.fresh;
     const bool known = report_.known_faults.contains(outcome.signature) ||
                        std::any_of(report_.faults.begin(), report_.faults.end(),

@@ -3,6 +3,7 @@
 #define LOCKSTEP_FUZZ_RUN_H_
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_set>
@@ -70,9 +71,10 @@ struct Fault {
 
 struct Report {
   Counts counts;
-  int64_t fresh = 0;                   // cases of this call
-  std::vector<Fault> faults;           // one per signature, in the order found
-  std::set<std::string> known_faults;  // found before this call
+  int64_t fresh = 0;                    // cases of this call
+  std::vector<Fault> faults;            // one per signature, in the order found
+  std::set<std::string> known_faults;   // found before this call
+  std::map<std::string, int64_t> laws;  // how often each was tried
   // Cases with feature n, by the domain's list.
   std::vector<int64_t> features;
   double seconds = 0;

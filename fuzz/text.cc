@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "verify/json_text.h"
+#include "verify/report.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -76,6 +77,7 @@ std::string SummaryText(const Report& report, const verify::Domain& domain,
     text += "canaries  " + std::to_string(n.canaries - n.canaries_missed) +
             " of " + Count(n.canaries, "known-bad kernel") + " caught\n";
   }
+  text += verify::LawLine(report.laws);
   text += Count(n.cases, "case") + (counts.empty() ? "" : ": " + counts) +
           "; " + Count(report.Findings(), "finding") + "; " +
           Fixed(report.seconds, 2) + " s";
@@ -152,6 +154,9 @@ std::string SummaryEvent(const Report& report, const verify::Domain& domain,
   json["features"] = features;
   json["canaries"] = n.canaries;
   json["canaries_caught"] = n.canaries - n.canaries_missed;
+  verify::Json laws = verify::Json::object();
+  for (const auto& [name, times] : report.laws) laws[name] = times;
+  json["laws"] = laws;
   json["seconds"] = report.seconds;
   json["interrupted"] = report.interrupted;
   json["exit"] = exit_code;

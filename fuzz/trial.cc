@@ -16,6 +16,9 @@ using verify::Finding;
 using verify::Tier;
 using verify::Verdict;
 
+// Of every case; all of them take as long as everything else together.
+constexpr int64_t kLawsOfACase = 2;
+
 // From harmless to grave.
 int Gravity(Verdict verdict) {
   switch (verdict) {
@@ -73,6 +76,10 @@ void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
     ++outcome->canaries;
     outcome->canaries_missed += canary.caught ? 0 : 1;
   }
+  for (const verify::Check& check : result.checks) {
+    const std::string law = verify::LawOf(check);
+    if (!law.empty()) outcome->laws.push_back(law);
+  }
   const Finding* finding = Telling(result, target.suspicious);
   if (finding == nullptr || outcome->Found()) return;
   outcome->signature =
@@ -129,6 +136,7 @@ Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
   options.profile_spec = target.profile_spec;
   options.threads = 1;
   options.max_variations = target.variations;
+  options.max_laws = kLawsOfACase;
   options.stop = target.stop;
   std::optional<verify::PreviousTruth> previous;
   const std::string replay = verify::MinimalLine(sequence);

@@ -48,6 +48,7 @@ struct Outcome {
   bool unsupported = false;
   int64_t canaries = 0;  // known-bad kernels put in the candidate's place
   int64_t canaries_missed = 0;
+  std::vector<std::string> laws;  // those that were tried
   // Largest error over its bound that an envelope saw; 0 where bits decide.
   double nearness = 0;
   double seconds = 0;

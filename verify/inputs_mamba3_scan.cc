@@ -1,11 +1,10 @@
 #include "verify/inputs_mamba3_scan.h"
 
-#include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <utility>
 
-#include "reference/runs.h"
 #include "verify/case_mamba3_scan.h"
 #include "verify/emulator/numbers.h"
 #include "verify/inputs_fill.h"
@@ -13,12 +12,6 @@
 
 namespace lockstep::verify {
 namespace {
-
-// Streams 0, 1, 2 as in inputs_fill.h; 3 is attention's sink.
-uint32_t StreamOf(ScanTensor tensor) {
-  const auto n = static_cast<uint32_t>(tensor);
-  return n < 3 ? n : n + 1;
-}
 
 FillTerm Uniform(double low, double high) {
   return {.kind = FillKind::kUniform, .a = {low}, .b = {high}};
@@ -49,16 +42,6 @@ RegimeTerms TermsOf(ScanRegime regime) {
 constexpr double kLeastStep = 1e-3;
 constexpr double kLog2StepRange = 8.965784284662087;  // log2(500)
 
-template <size_t kRank>
-std::array<int64_t, kRank> Pick(const std::array<int64_t, 4>& from,
-                                const std::array<int, kRank>& axes) {
-  std::array<int64_t, kRank> picked{};
-  for (size_t i = 0; i < kRank; ++i) {
-    picked[i] = from[static_cast<size_t>(axes[i])];
-  }
-  return picked;
-}
-
 class Materialiser {
  public:
   Materialiser(const Case& c, const MaterialiseOptions& options)
@@ -66,14 +49,14 @@ class Materialiser {
 
   Result<Mamba3ScanData> Run() {
     data_.problem = ToProblem(scan_);
-    Status status = MakeRuns();
+    Status status = MakeScanRuns(scan_, options_.alignment_shift, &data_);
     if (status.ok()) status = MakeActivations();
     if (status.ok()) status = MakeTimes();
     if (status.ok()) status = MakeWeights();
     if (status.ok()) status = MakeCarry();
     if (!status.ok()) return status;
-    View();
-    PoisonRun();
+    ViewScan(&data_);
+    if (scan_.poison) PoisonScanRun(generator_, *scan_.poison, &data_);
     if (const auto probe = ProbeOf(scan_)) {
       FillScanProbe(*probe, generator_.seed(), &data_);
     }
@@ -83,28 +66,6 @@ class Materialiser {
   }
 
  private:
-  Status MakeRuns() {
-    data_.inputs.cu_seqlens = scan_.cu;
-    if (data_.problem.runs != Mamba3ScanProblem::Runs::kSegments) return {};
-    const int64_t rows = data_.problem.batch;
-    const int64_t length = data_.problem.length;
-    const int64_t shift = (options_.alignment_shift % 16 + 16) % 16 * 4;
-    auto buffer = GuardedBuffer::Allocate(rows * length * 4, shift);
-    if (!buffer.ok()) return buffer.status();
-    data_.segments = std::move(buffer.value());
-    auto* ids = reinterpret_cast<int32_t*>(data_.segments.data());
-    data_.inputs.segments = {ids, {rows, length}, {length, 1}};
-    for (int64_t b = 0; b < rows; ++b) {
-      const auto& runs =
-          scan_.seg
-              .rows[scan_.seg.rows.size() == 1 ? 0 : static_cast<size_t>(b)];
-      for (const SegmentRun& run : runs) {
-        ids = std::fill_n(ids, run.length, run.id);
-      }
-    }
-    return {};
-  }
-
   // Allocates, and fills with the terms that name the tensor.
   Status Make(ScanTensor tensor, const char* name, Lane lane,
               const ScanShape& shape, std::vector<int64_t> file_shape,
@@ -242,105 +203,25 @@ class Materialiser {
     const int64_t runs = CountRuns(scan_);
     Status status;
     const auto make = [&](ScanTensor tensor, const char* name,
-                          const std::array<int64_t, 4>& shape,
                           std::vector<int64_t> file, const FillTerm& term) {
       if (!status.ok()) return;
-      status = Make(tensor, name, Lane::kF32, {shape, DenseStrides(shape)},
-                    std::move(file), term);
+      const auto shape = CarryShape(tensor, p, runs);
+      status = Make(tensor, name, Lane::kF32, shape, std::move(file), term);
     };
     const auto [h, r, n, c] =
         std::array{p.heads, p.ranks, p.state_dim, p.head_dim};
     if (p.angles > 0) {
-      make(ScanTensor::kCarryTheta, "init_theta", {runs, h, 1, p.angles},
-           {runs, h, p.angles}, Uniform(0, 1));
+      make(ScanTensor::kCarryTheta, "init_theta", {runs, h, p.angles},
+           Uniform(0, 1));
     }
-    make(ScanTensor::kCarryH, "init_h", {runs, h, c, n}, {runs, h, c, n},
-         Normal(1));
-    make(ScanTensor::kCarryK, "init_k", {runs, r, h, n}, {runs, r, h, n},
-         Normal(1));
-    make(ScanTensor::kCarryV, "init_v", {runs, h, 1, c}, {runs, h, c},
-         Normal(1));
+    make(ScanTensor::kCarryH, "init_h", {runs, h, c, n}, Normal(1));
+    make(ScanTensor::kCarryK, "init_k", {runs, r, h, n}, Normal(1));
+    make(ScanTensor::kCarryV, "init_v", {runs, h, c}, Normal(1));
     return status;
   }
 
   const MutableLaneView& View(ScanTensor tensor) const {
     return data_.at(tensor).tensor.view;
-  }
-
-  // As the contract's view, whose axes are those of the storage in this order.
-  template <size_t kRank>
-  TensorView<const float, kRank> Floats(ScanTensor tensor,
-                                        const std::array<int, kRank>& axes) {
-    const MutableLaneView& from = View(tensor);
-    return {static_cast<const float*>(from.data), Pick(from.shape, axes),
-            Pick(from.strides, axes)};
-  }
-  // [b, t, h, c] from [b, h, t, c].
-  LaneView Tokens(ScanTensor tensor) {
-    const MutableLaneView& from = View(tensor);
-    return {from.data, from.lane, Pick<4>(from.shape, {0, 2, 1, 3}),
-            Pick<4>(from.strides, {0, 2, 1, 3})};
-  }
-  // [b, t, r, g, n] from [b, g, t * r, n].
-  BasicLaneView<const void, 5> RankedTokens(ScanTensor tensor) {
-    const MutableLaneView& from = View(tensor);
-    const auto& n = from.shape;
-    const auto& s = from.strides;
-    const int64_t ranks = data_.problem.ranks;
-    return {from.data,
-            from.lane,
-            {n[0], n[2] / ranks, ranks, n[1], n[3]},
-            {s[0], s[2] * ranks, s[2], s[1], s[3]}};
-  }
-
-  void View() {
-    Mamba3ScanInputs& in = data_.inputs;
-    using T = ScanTensor;
-    in.q = RankedTokens(T::kQ);
-    in.k = RankedTokens(T::kK);
-    in.v = Tokens(T::kV);
-    in.a = Floats<3>(T::kA, {0, 1, 2});
-    in.dt = Floats<3>(T::kDt, {0, 1, 2});
-    const MutableLaneView& tau = View(T::kTau);
-    in.tau = {tau.data, tau.lane, Pick<3>(tau.shape, {0, 1, 2}),
-              Pick<3>(tau.strides, {0, 1, 2})};
-    if (data_.at(T::kRate).there()) in.vartheta = Tokens(T::kRate);
-    if (data_.at(T::kZ).there()) in.z = Tokens(T::kZ);
-    in.bq = Floats<3>(T::kBq, {1, 2, 3});
-    in.bk = Floats<3>(T::kBk, {1, 2, 3});
-    in.d = Floats<1>(T::kD, {1});
-    in.psi = Floats<3>(T::kPsi, {1, 2, 3});
-    in.zeta = Floats<3>(T::kZeta, {1, 2, 3});
-    in.phi = Floats<3>(T::kPhi, {1, 2, 3});
-    in.norm_weight = Floats<2>(T::kNormWeight, {1, 3});
-    in.carry = {Floats<3>(T::kCarryTheta, {0, 1, 3}),
-                Floats<4>(T::kCarryH, {0, 1, 2, 3}),
-                Floats<4>(T::kCarryK, {0, 1, 2, 3}),
-                Floats<3>(T::kCarryV, {0, 1, 3})};
-    // A theta without angles is no tensor, but has its shape.
-    const Mamba3ScanProblem& p = data_.problem;
-    if (p.carry_in && p.angles == 0) {
-      in.carry.theta.shape = {CountRuns(scan_), p.heads, 0};
-    }
-  }
-
-  // NaN and infinities in q, k, v and z of one run.
-  void PoisonRun() {
-    if (!scan_.poison) return;
-    const Mamba3ScanProblem& p = data_.problem;
-    const auto runs = reference::ListRuns(p, data_.inputs);
-    const reference::Run& run = runs[static_cast<size_t>(*scan_.poison)];
-    for (const ScanTensor tensor :
-         {ScanTensor::kQ, ScanTensor::kK, ScanTensor::kV, ScanTensor::kZ}) {
-      if (!data_.at(tensor).there()) continue;
-      const MutableLaneView& view = View(tensor);
-      const int64_t ranks = view.shape[2] / p.length;
-      for (int64_t h = 0; h < view.shape[1]; ++h) {
-        for (int64_t t = run.first * ranks; t < run.end * ranks; ++t) {
-          PoisonRow(generator_, StreamOf(tensor), view, {run.row, h, t});
-        }
-      }
-    }
   }
 
   // The contract's own checks; y leads nowhere, it is never read.

@@ -15,6 +15,8 @@
 
 namespace lockstep::verify {
 
+class CounterGenerator;
+
 // The tensors that a scan may read, in the order of their streams.
 enum class ScanTensor : uint8_t {
   kQ,
@@ -77,6 +79,23 @@ ScanShape TokenShape(const Mamba3ScanCase& c, int64_t heads, int64_t ranks,
                      int64_t channels);
 // a, dt, tau: positions are tokens, one channel.
 ScanShape TimeShape(const Mamba3ScanCase& c);
+
+// A carry tensor, dense, for so many runs.
+ScanShape CarryShape(ScanTensor tensor, const Mamba3ScanProblem& problem,
+                     int64_t runs);
+
+// Streams 0, 1, 2 as in inputs_fill.h; 3 is attention's sink.
+uint32_t StreamOf(ScanTensor tensor);
+
+// The parts of materialising that need no draws. Ids or cu_seqlens as the
+// case's runs have them; Requires: data->problem is the case's.
+Status MakeScanRuns(const Mamba3ScanCase& c, int64_t shift,
+                    Mamba3ScanData* data);
+// The contract's views of the storage.
+void ViewScan(Mamba3ScanData* data);
+// NaN and infinities in q, k, v and z of one run.
+void PoisonScanRun(const CounterGenerator& generator, int64_t run,
+                   Mamba3ScanData* data);
 
 // Errors: those of Materialise, and what the contract refuses.
 Result<Mamba3ScanData> MaterialiseMamba3Scan(const Case& c,

@@ -47,12 +47,6 @@ Check& FindCheck(CaseResult* result, const std::string& name) {
   return result->checks.back();
 }
 
-void Note(CaseResult* result, const std::string& name, bool passed) {
-  Check& check = FindCheck(result, name);
-  ++check.runs;
-  check.passed = check.passed && passed;
-}
-
 // Trials by shift; only the last shifted one is kept, inputs may be large.
 class ShiftedTrials {
  public:
@@ -104,8 +98,8 @@ bool RunVariation(const InvarianceRequest& request, const Variation& how,
       RunGuarded(*request.candidate, *request.request, *trial.value(), how,
                  kSecondPoison, *outputs);
   ++result->runs;
-  Note(result, "guard_zones", run.guards_intact);
-  Note(result, "inputs_unchanged", run.inputs_unchanged);
+  NoteCheck(result, "guard_zones", run.guards_intact);
+  NoteCheck(result, "inputs_unchanged", run.inputs_unchanged);
   const std::vector<Finding> broken = GuardFindings(run, spec);
   if (!broken.empty()) {
     result->findings.insert(result->findings.end(), broken.begin(),
@@ -120,7 +114,7 @@ bool RunVariation(const InvarianceRequest& request, const Variation& how,
   const std::optional<Comparison> difference =
       FirstDifference(*request.trial, *request.base, *outputs);
   const bool known = !FindCheck(result, how.check).passed;
-  Note(result, how.check, !difference.has_value());
+  NoteCheck(result, how.check, !difference.has_value());
   if (difference && !known) {
     const auto spec_of = std::find_if(
         request.trial->outputs().begin(), request.trial->outputs().end(),
@@ -135,6 +129,12 @@ bool RunVariation(const InvarianceRequest& request, const Variation& how,
 }
 
 }  // namespace
+
+void NoteCheck(CaseResult* result, const std::string& name, bool passed) {
+  Check& check = FindCheck(result, name);
+  ++check.runs;
+  check.passed = check.passed && passed;
+}
 
 std::string DescribeComparison(const OutputSpec& spec,
                                const Comparison& comparison) {
@@ -252,51 +252,6 @@ std::vector<Variation> PickVariations(std::vector<Variation> all, int64_t most,
     picked.push_back(all[(salt + n * all.size() / count) % all.size()]);
   }
   return picked;
-}
-
-void JudgeLaws(const InvarianceRequest& request, CaseResult* result) {
-  const Result<std::vector<Law>> laws = request.trial->Laws();
-  if (!laws.ok()) {
-    result->findings.push_back(
-        {Tier::kSelf, "laws", laws.message(), "", std::nullopt});
-    return;
-  }
-  const auto& specs = request.trial->outputs();
-  for (const Law& law : laws.value()) {
-    if (request.stop != nullptr && *request.stop) return;
-    const GuardedRun run =
-        RunGuarded(*request.candidate, *request.request, *law.trial,
-                   request.candidate->Fixed(), kSecondPoison, *request.scratch);
-    ++result->runs;
-    const std::vector<Finding> broken = GuardFindings(run, "");
-    if (!broken.empty()) {
-      result->findings.insert(result->findings.end(), broken.begin(),
-                              broken.end());
-      return;
-    }
-    const std::string check = "law_" + law.name;
-    for (size_t t = 0; t < specs.size(); ++t) {
-      const int64_t channels = specs[t].shape[3];
-      if (law.kept[t].empty()) continue;
-      Comparer comparer(specs[t].name, specs[t].lane, specs[t].shape,
-                        static_cast<int64_t>(law.kept[t].size()) * channels);
-      for (const int64_t line : law.kept[t]) {
-        for (int64_t c = 0; c < channels; ++c) {
-          const auto at = LineIndex(specs[t], line, c);
-          comparer.Add(
-              at, ElementBits(request.base->tensors[t].const_view(), at),
-              ElementBits(request.scratch->tensors[t].const_view(), at));
-        }
-      }
-      const Comparison& comparison = comparer.comparison();
-      Note(result, check, comparison.Passed());
-      if (comparison.Passed()) continue;
-      result->findings.push_back({Tier::kInvariance, check,
-                                  "breaks the law of " + law.name + ": " +
-                                      DescribeComparison(specs[t], comparison),
-                                  "", comparison});
-    }
-  }
 }
 
 void JudgeInvariance(const InvarianceRequest& request, CaseResult* result) {

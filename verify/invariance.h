@@ -46,6 +46,9 @@ GuardedRun RunGuarded(Candidate& candidate, const CaseRequest& request,
 std::vector<Finding> GuardFindings(const GuardedRun& run,
                                    const std::string& spec);
 
+// Counts one more run of a check, which passes if all of its runs do.
+void NoteCheck(CaseResult* result, const std::string& name, bool passed);
+
 // The first difference between two runs over all elements of all outputs; bits
 // are compared, NaNs as one.
 std::optional<Comparison> FirstDifference(const Trial& trial,
@@ -82,10 +85,6 @@ struct InvarianceRequest {
 // Runs the variations, at most one finding per check. Adds to checks, targets,
 // runs and findings of `result`.
 void JudgeInvariance(const InvarianceRequest& request, CaseResult* result);
-
-// Runs the candidate on the other inputs of every law of the trial. Adds to
-// checks ("law_NAME"), runs and findings.
-void JudgeLaws(const InvarianceRequest& request, CaseResult* result);
 
 }  // namespace lockstep::verify
 

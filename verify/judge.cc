@@ -11,6 +11,7 @@
 #include "verify/canary.h"
 #include "verify/digest.h"
 #include "verify/invariance.h"
+#include "verify/laws.h"
 
 namespace lockstep::verify {
 namespace {
@@ -288,7 +289,18 @@ void Judgement::CheckInvariance() {
   request.most = options_.max_variations;
   request.stop = options_.stop;
   JudgeInvariance(request, &result_);
-  if (result_.findings.empty()) JudgeLaws(request, &result_);
+  if (!result_.findings.empty()) return;
+  LawsRequest laws;
+  laws.candidate = &candidate_;
+  laws.request = &request_;
+  laws.trial = trial_.get();
+  laws.base = &first_;
+  laws.profile = Exact() ? nullptr : &*profile_;
+  laws.salt = Salt();
+  laws.most = options_.max_laws;
+  laws.threads = options_.threads;
+  laws.stop = options_.stop;
+  JudgeLaws(laws, &result_);
 }
 
 void Judgement::CheckPower(std::optional<PreviousTruth>* previous) {

@@ -28,6 +28,8 @@ struct JudgeOptions {
   bool invariance = true;    // run variations
   // Most variations of a case; below their number others from case to case.
   int64_t max_variations = INT64_MAX;
+  // Most laws of a case; below their number others from case to case.
+  int64_t max_laws = INT64_MAX;
   bool probes = true;  // for profiles that claim no exact bits
   bool canaries = true;
   bool require_executed = false;

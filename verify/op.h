@@ -136,12 +136,32 @@ struct Fact {
 
 class Trial;
 
-// Two sets of inputs whose answers must agree in part, whatever the truth:
-// these lines of every output keep the bits they have for the case's own.
-struct Law {
-  std::string name;  // "causality", "isolation", ...
+// A line of an output of one call, and of the case's own call.
+struct LinePair {
+  int64_t here = 0;
+  int64_t own = 0;
+};
+
+// One call of a law.
+struct LawCall {
   std::unique_ptr<Trial> trial;
-  std::vector<std::vector<int64_t>> kept;  // per output, ascending
+  // Per output: the lines that agree.
+  std::vector<std::vector<LinePair>> kept;
+  // Takes what the call before has left into the inputs; null: nothing.
+  std::function<void(const OutputSet& before)> take;
+};
+
+// Calls, one after the other, whose answers agree in part with the case's own,
+// whatever the truth.
+struct Law {
+  std::string name;  // "causality", "split", ...
+  // No candidate may break it by a bit. Otherwise those that claim exact bits
+  // may not; the others have each call within its own envelope.
+  bool structural = false;
+  // Per output: elements are the case's times 2^exponent, where both are
+  // normal or zero. None: they are equal.
+  std::vector<int> exponents;
+  std::vector<LawCall> calls;  // none: it does not hold for these inputs
 };
 
 // One case made concrete: inputs in memory, truth and candidates on demand.
@@ -179,8 +199,13 @@ class Trial {
   virtual std::vector<Variation> OptimizedVariations(
       const Variation& fixed) const = 0;
 
-  // Those that have a meaning for this problem. Errors: memory.
-  virtual Result<std::vector<Law>> Laws() const { return std::vector<Law>(); }
+  // Names of the laws that have a meaning for this problem.
+  virtual std::vector<std::string> Laws() const { return {}; }
+  // One of them; what it draws follows from `salt`. Errors: memory.
+  virtual Result<Law> MakeLaw(const std::string& name, uint64_t salt) const {
+    (void)salt;
+    return Status::Error("there is no law '" + name + "'");
+  }
 
   // Those that have a meaning for this problem. They keep references to the
   // trial.

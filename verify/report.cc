@@ -240,6 +240,10 @@ void RunStatistics::Add(const CaseResult& result) {
     ++canaries;
     canaries_caught += canary.caught ? 1 : 0;
   }
+  for (const Check& check : result.checks) {
+    const std::string law = LawOf(check);
+    if (!law.empty()) ++laws[law];
+  }
   if (result.rows_compared > 0 && result.rows_compared < result.rows) {
     ++sampled_cases;
   }
@@ -286,7 +290,7 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
   std::string text = ExecutedLine(statistics) + ComparedLine(statistics) +
                      CounterLine("tiles", statistics.counters) +
                      CounterLine("rows", statistics.counters) +
-                     CanaryLine(statistics);
+                     CanaryLine(statistics) + LawLine(statistics.laws);
   if (!statistics.skips.empty()) {
     text += "skipped   " + Joined(statistics.skips) + "\n";
   }
@@ -311,6 +315,14 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
   text += "; " + Seconds(totals.seconds);
   if (exit_code != 0) text += "; exit " + std::to_string(exit_code);
   return text + "\n";
+}
+
+std::string LawLine(const std::map<std::string, int64_t>& laws) {
+  std::string text;
+  for (const auto& [name, times] : laws) {
+    text += (text.empty() ? "laws      " : ", ") + name + " " + Grouped(times);
+  }
+  return text.empty() ? "" : text + "\n";
 }
 
 std::string ProgressLine(int64_t done, int64_t total, int64_t findings,

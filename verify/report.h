@@ -4,6 +4,7 @@
 #define LOCKSTEP_VERIFY_REPORT_H_
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,7 +33,8 @@ struct RunStatistics {
   std::set<std::string> profiles;
   int64_t canaries = 0;
   int64_t canaries_caught = 0;
-  int64_t sampled_cases = 0;  // compared on sampled rows
+  int64_t sampled_cases = 0;            // compared on sampled rows
+  std::map<std::string, int64_t> laws;  // how often each was tried
   std::vector<Counter> counters;
 
   void Add(const CaseResult& result);
@@ -43,6 +45,9 @@ std::string ReportCase(const CaseResult& result, const ReportStyle& style);
 
 std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
                           int exit_code, const ReportStyle& style);
+
+// "laws      causality 12, split 9" and a newline; nothing without laws.
+std::string LawLine(const std::map<std::string, int64_t>& laws);
 
 // "12 of 152 cases, 3.1/s, 45 s left, 1 finding": one line for a terminal.
 std::string ProgressLine(int64_t done, int64_t total, int64_t findings,

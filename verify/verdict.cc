@@ -75,6 +75,11 @@ std::string ReplayLine(const CaseResult& result, const Finding& finding) {
   return line;
 }
 
+std::string LawOf(const Check& check) {
+  const std::string prefix = "law_";
+  return check.name.starts_with(prefix) ? check.name.substr(prefix.size()) : "";
+}
+
 void ApplyExpectation(CaseResult* result) {
   const Verdict found = result->verdict;
   if (found == Verdict::kError || found == Verdict::kSkipped) return;

@@ -60,6 +60,9 @@ struct Check {
   int64_t runs = 0;
 };
 
+// "split" of a check that is a law's ("law_split"); else empty.
+std::string LawOf(const Check& check);
+
 // What became of one null candidate.
 struct Power {
   std::string null;

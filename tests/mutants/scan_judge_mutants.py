@@ -11,9 +11,12 @@ B = "verify/oracle/mamba3_scan.cc"
 C = "verify/oracle/mamba3_corotating.cc"
 E = "verify/scan_envelope.cc"
 F = "verify/oracle/scan_functions.cc"
-L = "verify/ops/mamba3_scan_laws.cc"
+J = "verify/laws.cc"
+K = "verify/scan_pick.cc"
+L = "verify/ops/scan_laws.cc"
 P = "verify/scan_probes.cc"
 R = "verify/oracle/scan_readout.cc"
+S = "verify/ops/scan_laws_scale.cc"
 
 # name, source, text, replacement
 MUTANTS = (
@@ -64,11 +67,33 @@ MUTANTS = (
      'divides";', ""),
     ("probe_without_angles", P,
      'if (problem.angles == 0) return "there are no angles";', ""),
-    ("causality_keeps_nothing", L, "other.seed += 1;", ""),
-    ("isolation_poisons_nothing", L, "ScanOf(&other).poison = static_cast<int64_t>(poisoned);", ""),
-    ("encoding_is_the_same", L,
-     "for (const auto& run : runs_) scan.cu.push_back(run.end);",
-     "scan.cu.push_back(p.length);"),
+    ("causality_keeps_nothing", L, "if (t >= cut) token += t % cut - t;", ""),
+    ("isolation_poisons_nothing", L,
+     "PoisonScanRun(CounterGenerator(request_.gen, request_.seed), poisoned,"
+     "\n                &data.value());", ""),
+    ("encoding_is_the_same", L, "CallOn(other, PickAll(trial_.data()))",
+     "CallOn(request_, PickAll(trial_.data()))"),
+    ("separate_keeps_nothing", L,
+     "    KeepRun(0, run, &call.value());\n    law.calls", "    law.calls"),
+    ("order_is_the_same", L, "1 + Draw(LawDraw::kRuns, size - 1)", "0"),
+    ("split_hands_nothing_over", L,
+     "static_cast<Mamba3ScanTrial*>(trial)->TakeCarry(done);", ""),
+    ("heads_stay", L, "group * size + (head % size + by_head) % size", "head"),
+    ("scale_is_one", S,
+     "-1 - static_cast<int>(Draw(LawDraw::kScale, kMostHalvings))", "0"),
+    ("scale_of_all", S, "linear ? exponent : 0", "exponent"),
+    ("scale_underflows", S,
+     "if (std::fetestexcept(FE_UNDERFLOW) != 0) return Law();", ""),
+    ("scale_below_normal", J, "if (!plain(x) || !plain(scaled))",
+     "if (!plain(x))"),
+    ("law_bits_pass", J, "if (comparison.Passed()) continue;", "continue;"),
+    ("law_envelopes_pass", J, "if (found.Passed()) continue;", "continue;"),
+    ("laws_never_change", J, "(salt + n * all.size() / count) % all.size()",
+     "n"),
+    ("pick_group", K, "head(at[1] * p.group()) / p.group()", "at[1]"),
+    ("pick_rank", K, "token % length * ranks + at[2] % ranks",
+     "token % length * ranks"),
+    ("pick_run", K, "pick_.runs[static_cast<size_t>(at[0])]", "at[0]"),
 )
 
 if __name__ == "__main__":

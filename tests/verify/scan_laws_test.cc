@@ -2,14 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "reference/mamba3_scan.h"
 #include "verify/case.h"
-#include "verify/compare.h"
 #include "verify/emulator/scan.h"
 #include "verify/inputs_mamba3_scan.h"
+#include "verify/judge.h"
+#include "verify/laws.h"
 #include "verify/mutants.h"
 #include "verify/op.h"
 #include "verify/ops/mamba3_scan.h"
@@ -17,6 +22,40 @@
 
 namespace lockstep::verify {
 namespace {
+
+using Names = std::set<std::string>;
+
+constexpr const char* kThreeRuns =
+    "mamba3_scan t=9 h=2 n=8 p=3 seg=ids:0*2,1*3,0*4 carry=yes seed=5";
+constexpr const char* kNoCarry =
+    "mamba3_scan t=9 h=4 g=2 n=8 p=3 cu=0,2,5,9 seed=7";
+
+// Computes as it is told.
+class Scanner final : public Candidate {
+ public:
+  using Compute =
+      std::function<void(const Mamba3ScanTrial&, const Mamba3ScanOutputs&)>;
+  explicit Scanner(Compute compute) : compute_(std::move(compute)) {}
+
+  std::string Spec(const Variation&) const override { return "scanner"; }
+  std::string Backend() const override { return "reference"; }
+  const Variation& Fixed() const override { return fixed_; }
+  bool Ours() const override { return true; }
+  bool Repeatable() const override { return true; }
+  Status Prepare(const CaseRequest&) override { return {}; }
+  std::vector<Variation> Variations(const Trial&) const override { return {}; }
+  RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
+                 const OutputSet& outputs, Execution* execution) override {
+    execution->backend = "reference";
+    const auto& scan = static_cast<const Mamba3ScanTrial&>(trial);
+    compute_(scan, scan.Views(outputs));
+    return {};
+  }
+
+ private:
+  Compute compute_;
+  Variation fixed_;
+};
 
 std::unique_ptr<Trial> Open(const std::string& line) {
   const auto c = ParseCase(line);
@@ -26,68 +65,259 @@ std::unique_ptr<Trial> Open(const std::string& line) {
   return std::move(trial.value());
 }
 
-// Names of the laws that an emulated kernel breaks.
-std::string BrokenLaws(const ScanVariant& variant, ScanFault fault,
-                       const std::string& line) {
+struct Tried {
+  Names laws;    // that were tried
+  Names broken;  // by law and tier: "split bits", "split envelope"
+};
+
+// A candidate before every law, under several draws.
+Tried TryLaws(Candidate& candidate, const std::string& line,
+              int64_t most = INT64_MAX, uint64_t salts = 8) {
+  const Result<Case> c = ParseCase(line);
+  const CaseRequest request = {.call = &c.value(), .line = line};
   const auto trial = Open(line);
-  ScanEmulator emulator(variant, {fault});
-  const auto run = [&](const Trial& on) {
-    auto outputs = on.Allocate(0);
-    EXPECT_TRUE(outputs.ok());
-    const auto& scan = static_cast<const Mamba3ScanTrial&>(on);
-    emulator.Run(scan.data().problem, scan.data().inputs,
-                 scan.Views(outputs.value()));
-    return std::move(outputs.value());
-  };
-  const OutputSet base = run(*trial);
-  std::string broken;
-  const auto laws = trial->Laws();
-  EXPECT_TRUE(laws.ok()) << laws.message();
-  for (const Law& law : laws.value()) {
-    const OutputSet other = run(*law.trial);
-    bool kept = true;
-    for (size_t t = 0; t < trial->outputs().size(); ++t) {
-      const OutputSpec& spec = trial->outputs()[t];
-      for (const int64_t one : law.kept[t]) {
-        for (int64_t c = 0; c < spec.shape[3]; ++c) {
-          const auto at = LineIndex(spec, one, c);
-          kept = kept && ElementBits(base.tensors[t].const_view(), at) ==
-                             ElementBits(other.tensors[t].const_view(), at);
-        }
-      }
+  auto base = trial->Allocate(0);
+  EXPECT_TRUE(base.ok());
+  Execution execution;
+  candidate.Run(request, *trial, candidate.Fixed(), base.value(), &execution);
+  const std::optional<NumericProfile> profile = candidate.Claims();
+  Tried tried;
+  for (uint64_t salt = 0; salt < salts; ++salt) {
+    CaseResult result;
+    LawsRequest laws;
+    laws.candidate = &candidate;
+    laws.request = &request;
+    laws.trial = trial.get();
+    laws.base = &base.value();
+    laws.profile = profile ? &*profile : nullptr;
+    laws.salt = salt;
+    laws.most = most;
+    laws.threads = 1;
+    JudgeLaws(laws, &result);
+    for (const Check& check : result.checks) tried.laws.insert(LawOf(check));
+    for (const Finding& finding : result.findings) {
+      EXPECT_NE(finding.tier, Tier::kSelf) << finding.message;
+      EXPECT_NE(finding.tier, Tier::kCandidate) << finding.message;
+      tried.broken.insert(
+          LawOf({finding.check}) +
+          (finding.tier == Tier::kInvariance ? " bits" : " envelope"));
     }
-    if (!kept) broken += law.name + " ";
   }
-  return broken;
+  return tried;
 }
 
-constexpr const char* kThreeRuns =
-    "mamba3_scan t=9 h=2 n=8 p=3 seg=ids:0*2,1*3,0*4 carry=yes seed=5";
+Names BrokenBy(const Scanner::Compute& compute, const std::string& line) {
+  Scanner scanner(compute);
+  return TryLaws(scanner, line).broken;
+}
+
+// By a kernel of the zoo with a fault.
+Names BrokenByFault(ScanFault fault, const std::string& line) {
+  ScanEmulator emulator(FindScanVariant("scan").value(), {fault});
+  return BrokenBy(
+      [&](const Mamba3ScanTrial& trial, const Mamba3ScanOutputs& out) {
+        emulator.Run(trial.data().problem, trial.data().inputs, out);
+      },
+      line);
+}
+
+Tried TrySpec(const std::string& spec, const std::string& line) {
+  const auto candidate = ParseCandidate(spec);
+  EXPECT_TRUE(candidate.ok()) << candidate.message();
+  return TryLaws(*candidate.value(), line);
+}
+
+const Names kAll = {"causality", "separate", "split",    "isolation",
+                    "order",     "scale",    "encoding", "heads"};
 
 TEST(ScanLaws, NoCorrectKernelBreaksOne) {
   for (const ScanVariant& variant : ScanZoo()) {
     std::string line = kThreeRuns;
     if (*variant.numeric.lane == Lane::kBf16) line += " lane=bf16";
-    EXPECT_EQ(BrokenLaws(variant, ScanFault::kNone, line), "")
+    EXPECT_EQ(TrySpec("variant:" + variant.name(), line).broken, Names{})
         << variant.name();
   }
-  EXPECT_EQ(Open(kThreeRuns)->Laws()->size(), 3u);
-  EXPECT_EQ(Open("mamba3_step b=2 t=4 n=8 p=2")->Laws()->size(), 2u);
+  for (const char* more :
+       {"", " lane=bf16", " layout=bhtp pad=3", " variant=mimo r=2 gate=yes",
+        " norm=1e-5", " regime=strong", " fill=normal:1+v.special:0.3"}) {
+    for (const char* spec : {"builtin:optimized", "builtin:reference"}) {
+      EXPECT_EQ(TrySpec(spec, std::string(kThreeRuns) + more).broken, Names{})
+          << spec << more;
+      EXPECT_EQ(TrySpec(spec, std::string(kNoCarry) + more).broken, Names{})
+          << spec << more;
+    }
+  }
+  EXPECT_EQ(TrySpec("builtin:optimized,chunk=4", kThreeRuns).broken, Names{});
 }
 
-TEST(ScanLaws, EachIsBroken) {
-  const ScanVariant scan = FindScanVariant("scan").value();
-  EXPECT_EQ(BrokenLaws(scan, ScanFault::kDiagonalUsesS, kThreeRuns),
-            "causality ");
-  EXPECT_EQ(BrokenLaws(scan, ScanFault::kMaskMultiplies, kThreeRuns),
-            "isolation ");
-  EXPECT_NE(BrokenLaws(scan, ScanFault::kIdsEqual,
-                       "mamba3_scan t=9 n=8 p=3 seg=ids:0*1,1*1,0*7")
-                .find("encoding"),
-            std::string::npos);
-  EXPECT_NE(BrokenLaws(scan, ScanFault::kIntraIgnoresRuns, kThreeRuns)
-                .find("isolation"),
-            std::string::npos);
+TEST(ScanLaws, EachIsTriedWhereItSaysSomething) {
+  EXPECT_EQ(TrySpec("builtin:reference", kNoCarry).laws, kAll);
+  EXPECT_EQ(TrySpec("variant:scan", kNoCarry).laws, kAll);
+  EXPECT_EQ(
+      TrySpec("builtin:reference", "mamba3_step b=2 t=4 n=8 p=2").laws,
+      (Names{"causality", "separate", "split", "isolation", "order", "scale"}));
+  // One token, one head: nothing but its scale; nor that with a norm.
+  EXPECT_EQ(TrySpec("builtin:reference", "mamba3_scan t=1 n=8 p=2").laws,
+            (Names{"scale", "encoding"}));
+  EXPECT_EQ(
+      TrySpec("builtin:reference", "mamba3_scan t=1 n=8 p=2 norm=1e-5").laws,
+      Names{"encoding"});
+  // Values that would become subnormal, and states that decay to them.
+  EXPECT_EQ(
+      TrySpec("builtin:reference", "mamba3_scan t=1 n=8 p=2 fill=tiny:1").laws,
+      Names{"encoding"});
+  EXPECT_FALSE(TrySpec("builtin:reference",
+                       "mamba3_scan t=40 n=8 p=2 a=const:-80 fill=normal:1")
+                   .laws.contains("scale"));
+  // An empty run is not alone, and has no ids.
+  EXPECT_EQ(
+      TrySpec("builtin:reference", "mamba3_scan t=3 n=8 p=2 cu=0,0,3").laws,
+      (Names{"causality", "separate", "split", "isolation", "order", "scale"}));
+}
+
+TEST(ScanLaws, AFewOfThemForEverySalt) {
+  const auto candidate = ParseCandidate("builtin:reference");
+  EXPECT_EQ(TryLaws(*candidate.value(), kNoCarry, 2, 1).laws.size(), 2u);
+  EXPECT_EQ(TryLaws(*candidate.value(), kNoCarry, 2, 64).laws, kAll);
+}
+
+TEST(ScanLaws, FaultsOfKernelsBreakThem) {
+  EXPECT_TRUE(BrokenByFault(ScanFault::kDiagonalUsesS, kThreeRuns)
+                  .contains("causality bits"));
+  EXPECT_TRUE(BrokenByFault(ScanFault::kMaskMultiplies, kThreeRuns)
+                  .contains("isolation bits"));
+  EXPECT_TRUE(BrokenByFault(ScanFault::kIntraIgnoresRuns, kThreeRuns)
+                  .contains("isolation bits"));
+  EXPECT_TRUE(BrokenByFault(ScanFault::kIdsEqual,
+                            "mamba3_scan t=9 n=8 p=3 seg=ids:0*1,1*1,0*7")
+                  .contains("encoding bits"));
+}
+
+// What follows is right on the case itself: only other calls show it.
+void ByReference(const Mamba3ScanTrial& trial, const Mamba3ScanInputs& inputs,
+                 const Mamba3ScanOutputs& out) {
+  reference::Mamba3Scan(trial.data().problem, inputs, out);
+}
+
+// The first token of a call from a carry has no beta term.
+TEST(ScanLaws, SplitSeesACarryThatIsNotWhole) {
+  const auto forgets = [](const Mamba3ScanTrial& trial,
+                          const Mamba3ScanOutputs& out) {
+    static constexpr float kZero = 0.0f;
+    Mamba3ScanInputs inputs = trial.data().inputs;
+    if (inputs.carry.given()) {
+      inputs.carry.v = {&kZero, inputs.carry.v.shape, {}};
+    }
+    ByReference(trial, inputs, out);
+  };
+  EXPECT_EQ(BrokenBy(forgets, kNoCarry), Names{"split bits"});
+  // A candidate that claims an envelope has the second call outside of it.
+  EXPECT_EQ(TrySpec("mutant:scan.init_fold_missing", kNoCarry).broken,
+            Names{"split envelope"});
+}
+
+// A call with one run has other steps.
+TEST(ScanLaws, SeparateSeesARunAlone) {
+  const auto alone = [](const Mamba3ScanTrial& trial,
+                        const Mamba3ScanOutputs& out) {
+    static constexpr float kStep = 0.25f;
+    Mamba3ScanInputs inputs = trial.data().inputs;
+    if (trial.runs().size() == 1) {
+      inputs.dt = {&kStep, inputs.dt.shape, {}};
+    }
+    ByReference(trial, inputs, out);
+  };
+  EXPECT_EQ(BrokenBy(alone, kNoCarry), (Names{"separate bits", "split bits"}));
+}
+
+// Runs are right only while they become longer.
+TEST(ScanLaws, OrderSeesWhereARunLies) {
+  const auto sorted = [](const Mamba3ScanTrial& trial,
+                         const Mamba3ScanOutputs& out) {
+    static constexpr float kStep = 0.25f;
+    Mamba3ScanInputs inputs = trial.data().inputs;
+    int64_t before = 0;
+    for (const reference::Run& run : trial.runs()) {
+      if (run.end - run.first < before) {
+        inputs.dt = {&kStep, inputs.dt.shape, {}};
+      }
+      before = run.end - run.first;
+    }
+    ByReference(trial, inputs, out);
+  };
+  EXPECT_EQ(BrokenBy(sorted, kNoCarry), Names{"order bits"});
+}
+
+// The weights of the first call serve every call.
+TEST(ScanLaws, HeadsSeesStaleWeights) {
+  std::vector<float> kept;
+  const auto stale = [&](const Mamba3ScanTrial& trial,
+                         const Mamba3ScanOutputs& out) {
+    Mamba3ScanInputs inputs = trial.data().inputs;
+    const int64_t heads = trial.data().problem.heads;
+    for (int64_t h = 0; h < heads && kept.size() < 4; ++h) {
+      kept.push_back(inputs.d(h));
+    }
+    inputs.d = {kept.data(), {heads}, {1}};
+    ByReference(trial, inputs, out);
+  };
+  EXPECT_EQ(BrokenBy(stale, kNoCarry), Names{"heads bits"});
+}
+
+// Small values count as zero.
+TEST(ScanLaws, ScaleSeesACutOff) {
+  std::vector<float> v;
+  const auto cut = [&](const Mamba3ScanTrial& trial,
+                       const Mamba3ScanOutputs& out) {
+    Mamba3ScanInputs inputs = trial.data().inputs;
+    const auto& n = inputs.v.shape;
+    v.clear();
+    for (int64_t at = 0; at < n[0] * n[1] * n[2] * n[3]; ++at) {
+      const float x = inputs.v.As<float>()(at / (n[1] * n[2] * n[3]),
+                                           at / (n[2] * n[3]) % n[1],
+                                           at / n[3] % n[2], at % n[3]);
+      v.push_back(x * x < 1e-10f ? 0.0f : x);
+    }
+    inputs.v = {v.data(), Lane::kF32, n, DenseStrides(n)};
+    ByReference(trial, inputs, out);
+  };
+  EXPECT_EQ(BrokenBy(cut, kNoCarry), Names{"scale bits"});
+}
+
+// The judge as a whole: equal bits on the case, and still a fail.
+TEST(ScanLaws, ABrokenLawIsAFail) {
+  const Result<Case> c = ParseCase(kNoCarry);
+  const CaseRequest request = {.call = &c.value(), .line = kNoCarry};
+  Scanner scanner(
+      [](const Mamba3ScanTrial& trial, const Mamba3ScanOutputs& out) {
+        static constexpr float kStep = 0.25f;
+        Mamba3ScanInputs inputs = trial.data().inputs;
+        if (trial.runs().size() == 1) inputs.dt = {&kStep, inputs.dt.shape, {}};
+        ByReference(trial, inputs, out);
+      });
+  JudgeOptions options;
+  const CaseResult result = JudgeCase(request, scanner, options, nullptr);
+  EXPECT_EQ(result.verdict, Verdict::kFail);
+  for (const Finding& finding : result.findings) {
+    EXPECT_TRUE(finding.check == "law_separate" || finding.check == "law_split")
+        << finding.check << ": " << finding.message;
+  }
+  options.max_laws = 0;
+  EXPECT_EQ(JudgeCase(request, scanner, options, nullptr).verdict,
+            Verdict::kPass);
+}
+
+TEST(ScanLaws, PowersOfTwoKeepTheFractionOfNormalNumbers) {
+  EXPECT_EQ(TimesPowerOfTwo(Lane::kF32, 0x3fc00000u, -3), 0x3e400000u);
+  EXPECT_EQ(TimesPowerOfTwo(Lane::kBf16, 0xbfc0u, -3), 0xbe40u);
+  EXPECT_EQ(TimesPowerOfTwo(Lane::kF32, 0x80000000u, -3), 0x80000000u);
+  EXPECT_EQ(TimesPowerOfTwo(Lane::kF32, 0x00800000u, 0), 0x00800000u);
+  EXPECT_EQ(TimesPowerOfTwo(Lane::kF32, 0x00800000u, -1), std::nullopt);
+  EXPECT_EQ(TimesPowerOfTwo(Lane::kF32, 0x00400000u, 4), std::nullopt);
+  EXPECT_EQ(TimesPowerOfTwo(Lane::kF32, 0x7f000000u, 1), std::nullopt);
+  EXPECT_EQ(TimesPowerOfTwo(Lane::kF32, 0x7f800000u, -1), std::nullopt);
+  EXPECT_EQ(TimesPowerOfTwo(Lane::kBf16, 0x7fc0u, -1), std::nullopt);
+  EXPECT_EQ(TimesPowerOfTwo(Lane::kF32, 0x7fc00000u, 0), 0x7fc00000u);
 }
 
 // The emulator without a fault is a scan; every fault changes something on its

@@ -37,6 +37,7 @@ class Mamba3ScanTrial : public Trial {
 
   Mamba3ScanTrial(const Case& request, Mamba3ScanData data);
 
+  const Case& request() const { return case_; }
   const Mamba3ScanData& data() const { return data_; }
   const std::vector<reference::Run>& runs() const { return runs_; }
   // The outputs of the trial as the contract's views.
@@ -58,10 +59,15 @@ class Mamba3ScanTrial : public Trial {
                           Execution* execution) const override;
   std::vector<Variation> OptimizedVariations(
       const Variation& fixed) const override;
-  // causality: other tokens from the middle on change nothing before;
-  // isolation: NaN in one run reaches no other; encoding: the same runs by ids
-  // or by cu_seqlens.
-  Result<std::vector<Law>> Laws() const override;
+  // Those of scan_laws.h.
+  std::vector<std::string> Laws() const override;
+  Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
+  // The same op with other inputs.
+  virtual std::unique_ptr<Trial> MakeAnother(const Case& request,
+                                             Mamba3ScanData data) const;
+  // The carry that a call has left becomes the initial one. Requires: as many
+  // runs and heads.
+  void TakeCarry(const OutputSet& done);
   std::vector<NullCandidate> Nulls() const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
@@ -75,8 +81,6 @@ class Mamba3ScanTrial : public Trial {
 
  protected:
   // What the op's two names differ in: how a whole problem is computed.
-  virtual std::unique_ptr<Trial> MakeAnother(const Case& request,
-                                             Mamba3ScanData data) const;
   virtual void ComputeByReference(const Mamba3ScanOutputs& outputs) const;
   virtual Status ComputeOptimized(const Variation& how,
                                   const Mamba3ScanOutputs& outputs,
@@ -89,14 +93,6 @@ class Mamba3ScanTrial : public Trial {
              int64_t run, int64_t head, int64_t first, RowBits* bits) const;
   void EmptyRow(const Mamba3ScanInputs& inputs, int64_t run, int64_t head,
                 RowBits* bits) const;
-  // The same op with other inputs.
-  Result<std::unique_ptr<Trial>> Changed(const Case& request) const;
-  // Lines of the rows whose run `runs` keeps, by output.
-  std::vector<std::vector<int64_t>> LinesOfRuns(
-      const std::vector<bool>& runs) const;
-  Status AddCausality(std::vector<Law>* laws) const;
-  Status AddIsolation(std::vector<Law>* laws) const;
-  Status AddEncoding(std::vector<Law>* laws) const;
 
   Case case_;
   Mamba3ScanCase request_;
@@ -113,9 +109,10 @@ class Mamba3StepTrial final : public Mamba3ScanTrial {
                                              const MaterialiseOptions& options);
   using Mamba3ScanTrial::Mamba3ScanTrial;
 
- protected:
   std::unique_ptr<Trial> MakeAnother(const Case& request,
                                      Mamba3ScanData data) const override;
+
+ protected:
   void ComputeByReference(const Mamba3ScanOutputs& outputs) const override;
   Status ComputeOptimized(const Variation& how,
                           const Mamba3ScanOutputs& outputs,
