@@ -81,6 +81,13 @@ class Shrinker {
       std::chrono::steady_clock::now();
 };
 
+// The law in a signature, "invariance:law_scale"; empty if there is none.
+std::string LawOf(const std::string& signature) {
+  const std::string mark = ":law_";
+  const size_t at = signature.find(mark);
+  return at == std::string::npos ? "" : signature.substr(at + mark.size());
+}
+
 }  // namespace
 
 Shrunk Shrink(const verify::Domain& domain,
@@ -89,7 +96,10 @@ Shrunk Shrink(const verify::Domain& domain,
   Shrunk shrunk;
   shrunk.sequence = sequence;
   shrunk.outcome = outcome;
-  Shrinker(domain, target, seconds, &shrunk).Run();
+  Target alike = target;
+  const std::string law = LawOf(outcome.signature);
+  if (!law.empty()) alike.law = law;
+  Shrinker(domain, alike, seconds, &shrunk).Run();
   return shrunk;
 }
 

@@ -16,9 +16,6 @@ using verify::Finding;
 using verify::Tier;
 using verify::Verdict;
 
-// Of every case; all of them take as long as everything else together.
-constexpr int64_t kLawsOfACase = 2;
-
 // From harmless to grave.
 int Gravity(Verdict verdict) {
   switch (verdict) {
@@ -136,7 +133,8 @@ Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
   options.profile_spec = target.profile_spec;
   options.threads = 1;
   options.max_variations = target.variations;
-  options.max_laws = kLawsOfACase;
+  options.max_laws = target.law ? INT64_MAX : number % 2;
+  options.only_law = target.law.value_or("");
   options.stop = target.stop;
   std::optional<verify::PreviousTruth> previous;
   const std::string replay = verify::MinimalLine(sequence);

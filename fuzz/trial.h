@@ -23,6 +23,9 @@ struct Target {
   std::string profile_spec;  // its name or path; empty: the candidate's own
   // Plans beside the first; each is one more run of the candidate.
   int64_t variations = 1;
+  // Laws: none given, one of every second case (all of them take as long as
+  // everything else together); empty, all; otherwise the one that is named.
+  std::optional<std::string> law;
   bool suspicious = false;  // counts as a finding
   const std::atomic<bool>* stop = nullptr;
 
@@ -58,7 +61,8 @@ struct Outcome {
 
 // A fresh candidate judges nothing of another case: an outcome is a function
 // of the sequence and the target alone, time and machine apart.
-//   `number`: of the case in the run, from 1; the first has a canary always.
+//   `number`: of the case in the run, from 1; the first has a canary always,
+//   odd ones a law.
 Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
                 int64_t number);
 

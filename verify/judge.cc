@@ -298,6 +298,7 @@ void Judgement::CheckInvariance() {
   laws.profile = Exact() ? nullptr : &*profile_;
   laws.salt = Salt();
   laws.most = options_.max_laws;
+  laws.only = options_.only_law;
   laws.threads = options_.threads;
   laws.stop = options_.stop;
   JudgeLaws(laws, &result_);

@@ -30,7 +30,8 @@ struct JudgeOptions {
   int64_t max_variations = INT64_MAX;
   // Most laws of a case; below their number others from case to case.
   int64_t max_laws = INT64_MAX;
-  bool probes = true;  // for profiles that claim no exact bits
+  std::string only_law;  // of all laws; empty: any
+  bool probes = true;    // for profiles that claim no exact bits
   bool canaries = true;
   bool require_executed = false;
   const std::atomic<bool>* stop = nullptr;  // may be null

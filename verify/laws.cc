@@ -129,9 +129,14 @@ class LawJudge {
 };
 
 // `most` of them, spread over the list, others for another salt.
-std::vector<std::string> PickLaws(std::vector<std::string> all, int64_t most,
-                                  uint64_t salt) {
-  const auto count = static_cast<uint64_t>(most);
+std::vector<std::string> PickLaws(const LawsRequest& request) {
+  std::vector<std::string> all = request.trial->Laws();
+  if (!request.only.empty()) {
+    std::erase_if(all,
+                  [&](const std::string& law) { return law != request.only; });
+  }
+  const auto count = static_cast<uint64_t>(request.most);
+  const uint64_t salt = request.salt;
   if (all.size() <= count) return all;
   std::vector<std::string> picked;
   for (uint64_t n = 0; n < count; ++n) {
@@ -159,8 +164,7 @@ std::optional<uint32_t> TimesPowerOfTwo(Lane lane, uint32_t bits,
 
 void JudgeLaws(const LawsRequest& request, CaseResult* result) {
   const Trial& trial = *request.trial;
-  for (const std::string& name :
-       PickLaws(trial.Laws(), request.most, request.salt)) {
+  for (const std::string& name : PickLaws(request)) {
     if (request.stop != nullptr && *request.stop) return;
     const Result<Law> law = trial.MakeLaw(name, request.salt);
     if (!law.ok()) {

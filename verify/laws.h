@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "verify/candidate/candidate.h"
 #include "verify/op.h"
@@ -27,6 +28,7 @@ struct LawsRequest {
   const NumericProfile* profile = nullptr;
   uint64_t salt = 0;                        // of all that is drawn
   int64_t most = INT64_MAX;                 // laws; others for another salt
+  std::string only;                         // law; empty: any
   int threads = 0;                          // of envelopes; 0: one per core
   const std::atomic<bool>* stop = nullptr;  // may be null
 };

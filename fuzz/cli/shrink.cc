@@ -35,6 +35,7 @@ int RunVerb(const Arguments& a) {
   Result<Target> target = Target::Open(a.candidate, a.profile);
   if (!target.ok()) return Fail(target.message());
   target->stop = verify::cli::WatchInterrupt();
+  target->law = "";
   Fault fault;
   fault.line = verify::MinimalLine(sequence);
   const Outcome outcome = TryCase(sequence, target.value(), 2);

@@ -53,7 +53,7 @@ void Check(const uint8_t* data, size_t size) {
   options.lane = setup.target.lane;
   verify::Draw draw{std::span<const uint8_t>(data, size)};
   const auto sequence = setup.domain->draw(&draw, options);
-  const Outcome outcome = TryCase(sequence, setup.target, 2);
+  const Outcome outcome = TryCase(sequence, setup.target, 3);
   if (outcome.nearness > 0) {
     const int bucket = std::ilogb(outcome.nearness) + kBuckets - 1;
     error_buckets[std::clamp(bucket, 0, kBuckets - 1)] = 1;

@@ -57,6 +57,22 @@ TEST(ShrinkTest, KeepsTheCallsThatMatter) {
   EXPECT_LE(shrunk.sequence[1].attention_forward().kv_len, 2);
 }
 
+// A right answer to every id below 256: only the law of names sees it, and
+// goes on being tried while the case shrinks.
+TEST(ShrinkTest, KeepsTheLawThatIsBroken) {
+  Target target = Target::Open("mutant:attn.segments_8bit", "").value();
+  target.law = "";
+  const Shrunk shrunk = ShrinkOf(
+      "attention_forward b=2 hq=2 hkv=2 sq=7 skv=9 d=8 q_seg=runs:3,4 "
+      "kv_seg=runs:5,4 cap=5 seed=3",
+      target);
+  EXPECT_EQ(shrunk.outcome.signature, "invariance:law_relabel");
+  EXPECT_LE(shrunk.sequence[0].attention_forward().q_len, 4);
+  EXPECT_LE(shrunk.sequence[0].attention_forward().kv_len, 2);
+  target.law = "scale";
+  EXPECT_FALSE(TryCase(shrunk.sequence, target, 1).Found());
+}
+
 TEST(ShrinkTest, StopsWhenTimeIsUp) {
   const Target target = Target::Open("mutant:attn.zeros", "").value();
   const auto sequence = verify::ParseCaseSequence(kLarge).value();

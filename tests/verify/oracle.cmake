@@ -47,6 +47,22 @@ if(Python3_FOUND AND CMAKE_EXPORT_COMPILE_COMMANDS AND NOT CMAKE_CXX_FLAGS
     GTest::gtest_main
     GTest::gtest)
   lockstep_add_mutants(
+    laws_mutants
+    laws_test
+    "*"
+    lockstep_verify
+    lockstep_dialects
+    lockstep_envelope
+    lockstep_oracle
+    lockstep_emulator
+    lockstep_optimized
+    lockstep_reference
+    lockstep_contract
+    hwy::hwy
+    xxHash::xxhash
+    GTest::gtest_main
+    GTest::gtest)
+  lockstep_add_mutants(
     judge_mutants
     judge_test
     "Bounded.*:Judge.*:Power.*"

@@ -89,14 +89,11 @@ Result<std::unique_ptr<Trial>> AttentionForwardTrial::Open(
 
 AttentionForwardTrial::AttentionForwardTrial(const Case& request,
                                              AttentionForwardData data)
-    : request_(request.attention_forward()),
-      seed_(request.seed),
-      data_(std::move(data)),
-      outputs_(Outputs(request)) {}
+    : case_(request), data_(std::move(data)), outputs_(Outputs(request)) {}
 
 Result<OutputSet> AttentionForwardTrial::Allocate(int64_t shift) const {
   Result<AttentionForwardOutputBuffers> buffers =
-      AllocateOutputs(request_, shift);
+      AllocateOutputs(case_.attention_forward(), shift);
   if (!buffers.ok()) return buffers.status();
   OutputSet set;
   set.tensors.push_back(std::move(buffers->o));

@@ -47,6 +47,8 @@ class AttentionForwardTrial final : public Trial {
                           Execution* execution) const override;
   std::vector<Variation> OptimizedVariations(
       const Variation& fixed) const override;
+  std::vector<std::string> Laws() const override;
+  Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   std::vector<NullCandidate> Nulls() const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
@@ -65,8 +67,7 @@ class AttentionForwardTrial final : public Trial {
              RowBits* bits) const;
   void MeanOfValues(int64_t row, RowBits* bits) const;
 
-  AttentionForwardCase request_;
-  uint64_t seed_;
+  Case case_;
   AttentionForwardData data_;
   std::vector<OutputSpec> outputs_;
 };

@@ -184,11 +184,11 @@ std::unique_ptr<AllowedResults> AttentionForwardTrial::Envelope(
 
 std::unique_ptr<AllowedResults> AttentionForwardTrial::Probe(
     const NumericProfile& profile, std::vector<int64_t> rows) const {
-  const std::optional<ProbeKind> probe = ProbeOf(request_);
+  const std::optional<ProbeKind> probe = ProbeOf(case_.attention_forward());
   if (!probe || !WhyNotProbe(*probe, data_.problem, profile).empty()) {
     return nullptr;
   }
-  return std::make_unique<ProbeOfTrial>(*probe, data_, profile, seed_,
+  return std::make_unique<ProbeOfTrial>(*probe, data_, profile, case_.seed,
                                         std::move(rows));
 }
 

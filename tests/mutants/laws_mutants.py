@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Mutants of attention's laws, before laws_test."""
+
+import sys
+
+import runner
+
+A = "verify/ops/attention_laws.cc"
+C = "verify/inputs_clone.cc"
+L = "verify/laws.cc"
+O = "verify/ops/attention_laws_order.cc"
+S = "verify/ops/attention_laws_scale.cc"
+
+# name, source, text, replacement
+MUTANTS = (
+    ("own_head_changes", A, "return b != row || h != head;", "return true;"),
+    ("neighbours_stay", A, "return b != row || h != head;", "return false;"),
+    ("rows_that_see_are_kept", A, "if (!sees(b, h, i)) kept", "kept"),
+    ("all_keys_change", A, "return j >= first && j < end;", "return true;"),
+    ("no_key_changes", A, "return j >= first && j < end;", "return false;"),
+    ("valid_keys_change", A, "return j >= in.ValidKv(p, b);", "return j >= 1;"),
+    ("padding_stays", A, "return j >= in.ValidKv(p, b);", "return false;"),
+    ("names_stay", A, "return static_cast<int32_t>(step * (rank + 1));",
+     "return id;"),
+    ("one_name", A, "return static_cast<int32_t>(step * (rank + 1));",
+     "return static_cast<int32_t>(step);"),
+    ("narrow_names", A, "int64_t{1} << 16", "int64_t{3}"),
+    ("scale_not_expected", S, "law.exponents = {exponent, 0};",
+     "law.exponents = {0, 0};"),
+    ("scale_unguarded", S, "if (!ScalesExactly())", "if (false)"),
+    ("counts_stay", O, "= own[static_cast<size_t>(from)];",
+     "= own[static_cast<size_t>(b)];"),
+    ("ids_stay", O, "data_.inputs.q_seg(from, i);", "data_.inputs.q_seg(b, i);"),
+    ("prefixes_stay", O, "from[static_cast<size_t>(row(b))];",
+     "from[static_cast<size_t>(b)];"),
+    ("masks_stay", O, "source.shape[1] == 1 ? 0 : head(at[1]);",
+     "source.shape[1] == 1 ? 0 : at[1];"),
+    ("head_masks_stay", O, "p.masks[static_cast<size_t>(from)];",
+     "p.masks[static_cast<size_t>(h)];"),
+    ("sinks_stay", O, "sinks[h] = data_.inputs.sink(from);",
+     "sinks[h] = data_.inputs.sink(h);"),
+    ("views_of_the_first", C, "to->view.data = to->buffer.data();", ""),
+    ("no_difference_counts", L, "if (comparison.Passed()) continue;",
+     "continue;"),
+)
+
+if __name__ == "__main__":
+    sys.exit(runner.main("laws", MUTANTS))

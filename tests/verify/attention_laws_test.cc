@@ -1,0 +1,177 @@
+// Laws of attention: no correct kernel breaks one, and each is broken by faults
+// that are judged without a truth.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/candidate/candidate.h"
+#include "verify/case.h"
+#include "verify/laws.h"
+#include "verify/op.h"
+#include "verify/verdict.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr uint64_t kDraws = 8;  // of a law
+
+// A right answer to the inputs it meets first; to others one bit is another.
+class DependsOnAll final : public Candidate {
+ public:
+  std::string Spec(const Variation&) const override { return "depends"; }
+  std::string Backend() const override { return "optimized"; }
+  const Variation& Fixed() const override { return fixed_; }
+  bool Ours() const override { return false; }
+  Status Prepare(const CaseRequest&) override { return {}; }
+  std::vector<Variation> Variations(const Trial&) const override { return {}; }
+  bool Repeatable() const override { return true; }
+  RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
+                 const OutputSet& outputs, Execution* execution) override {
+    const RunOutcome outcome = trial.RunOptimized(how, outputs, execution);
+    const MutableLaneView& o = outputs.tensors[0].view;
+    if (first_.empty()) first_ = trial.InputDigest();
+    if (trial.InputDigest() == first_) return outcome;
+    for (int64_t b = 0; b < o.shape[0]; ++b) {
+      for (int64_t h = 0; h < o.shape[1]; ++h) {
+        for (int64_t i = 0; i < o.shape[2]; ++i) {
+          float& x = o.As<float>()(b, h, i, 0);
+          x = std::bit_cast<float>(std::bit_cast<uint32_t>(x) ^ 1);
+        }
+      }
+    }
+    return outcome;
+  }
+
+ private:
+  Variation fixed_;
+  std::string first_;
+};
+
+struct Judged {
+  std::set<std::string> ran;
+  std::set<std::string> broken;
+};
+
+// Every law of the case, each with several draws, without any truth.
+Judged JudgeAll(Candidate& candidate, const std::string& line) {
+  Judged judged;
+  const auto c = ParseCase(line);
+  EXPECT_TRUE(c.ok()) << line << ": " << c.message();
+  const auto opened = FindOp(c.value())->open(c.value(), {});
+  EXPECT_TRUE(opened.ok()) << line << ": " << opened.message();
+  const Trial& trial = *opened.value();
+  const CaseRequest request{&c.value(), line, 1, 1};
+  EXPECT_TRUE(candidate.Prepare(request).ok());
+  auto base = trial.Allocate(0);
+  EXPECT_TRUE(base.ok());
+  Execution execution;
+  const RunOutcome outcome = candidate.Run(request, trial, candidate.Fixed(),
+                                           base.value(), &execution);
+  EXPECT_EQ(outcome.message, "");
+  const auto claims = candidate.Claims();
+  // One law at a time: the salt says which.
+  const uint64_t draws = kDraws * trial.Laws().size();
+  for (uint64_t salt = 0; salt < draws; ++salt) {
+    CaseResult result;
+    LawsRequest laws;
+    laws.candidate = &candidate;
+    laws.request = &request;
+    laws.trial = &trial;
+    laws.base = &base.value();
+    laws.profile = claims && !claims->exact ? &*claims : nullptr;
+    laws.salt = salt;
+    laws.most = 1;
+    JudgeLaws(laws, &result);
+    for (const Check& check : result.checks) {
+      if (check.name.rfind("law_", 0) != 0) continue;
+      judged.ran.insert(check.name.substr(4));
+      if (check.passed) continue;
+      judged.broken.insert(check.name.substr(4));
+      EXPECT_FALSE(result.findings.empty());
+    }
+  }
+  return judged;
+}
+
+Judged JudgeSpec(const std::string& spec, const std::string& line) {
+  auto candidate = ParseCandidate(spec);
+  EXPECT_TRUE(candidate.ok()) << candidate.message();
+  return JudgeAll(*candidate.value(), line);
+}
+
+constexpr const char* kEverything =
+    "attention_forward b=2 hq=4 hkv=2 sq=9 skv=11 d=5 dv=3 align=1 "
+    "mask=(causal|random:0.3)&prefix:2,5 mask.h1=window:3,1 mask.h3=random:0.6 "
+    "q_seg=[ids:0*4,7*5;ids:1*2,3*7] kv_seg=[ids:0*6,7*5;ids:1*5,3*6] "
+    "valid_q=9,7 valid_kv=11,8 sinklogit=normal:1 cap=5 seed=3";
+
+const std::set<std::string> kAll = {"neighbours", "prefix", "window", "padding",
+                                    "relabel",    "scale",  "rows",   "heads"};
+
+TEST(AttentionLaws, AllHoldForCorrectKernels) {
+  for (const char* spec :
+       {"builtin:optimized,threads=1", "builtin:reference", "variant:flash"}) {
+    const Judged judged = JudgeSpec(spec, kEverything);
+    EXPECT_EQ(judged.ran, kAll) << spec;
+    EXPECT_TRUE(judged.broken.empty()) << spec << *judged.broken.begin();
+  }
+}
+
+TEST(AttentionLaws, NoneWhereNothingIsToBeSaid) {
+  const Judged judged = JudgeSpec("builtin:optimized",
+                                  "attention_forward sq=1 skv=1 d=1 "
+                                  "fill=huge:1 seed=1");
+  EXPECT_TRUE(judged.ran.empty()) << *judged.ran.begin();
+}
+
+TEST(AttentionLaws, EachSeesWhatDependsOnItsInputs) {
+  DependsOnAll candidate;
+  EXPECT_EQ(JudgeAll(candidate, kEverything).broken, kAll);
+}
+
+struct Fault {
+  const char* law;
+  const char* mutant;
+  const char* line;
+};
+
+// Of known faults those that a law sees although it has no truth.
+TEST(AttentionLaws, FaultsBreakThem) {
+  const Fault faults[] = {
+      {"neighbours", "attn.batch_zero",
+       "attention_forward b=3 sq=3 skv=4 d=4 seed=1"},
+      {"neighbours", "attn.kv_head_zero",
+       "attention_forward hq=4 hkv=2 sq=3 skv=4 d=4 seed=1"},
+      {"prefix", "attn.causal_plus_one",
+       "attention_forward sq=6 skv=6 d=4 mask=causal seed=1"},
+      {"window", "attn.window_left_plus_one",
+       "attention_forward sq=6 skv=6 d=4 mask=window:2,0 seed=1"},
+      {"padding", "attn.valid_kv_ignored",
+       "attention_forward sq=3 skv=6 d=4 valid_kv=4 seed=1"},
+      {"relabel", "attn.segments_8bit",
+       "attention_forward sq=6 skv=6 d=4 q_seg=ids:0*3,1*3 "
+       "kv_seg=ids:0*3,1*3 seed=1"},
+      {"rows", "attn.valid_of_batch0",
+       "attention_forward b=2 sq=3 skv=6 d=4 valid_kv=6,4 seed=1"},
+      {"rows", "attn.segments_of_batch0",
+       "attention_forward b=2 sq=4 skv=4 d=4 q_seg=[runs:2,2;runs:1,3] "
+       "kv_seg=[runs:2,2;runs:1,3] seed=1"},
+      {"heads", "attn.value_head_zero",
+       "attention_forward hq=2 hkv=2 sq=3 skv=4 d=4 seed=1"},
+  };
+  for (const Fault& fault : faults) {
+    const Judged judged =
+        JudgeSpec(std::string("mutant:") + fault.mutant, fault.line);
+    EXPECT_EQ(judged.broken.count(fault.law), 1u)
+        << fault.law << " " << fault.mutant;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::verify
