@@ -2,6 +2,7 @@
 // that every legal kernel passes and broken ones do not.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -207,6 +208,25 @@ TEST(ScanEnvelope, NanUnboundsItsOwnRunOnly) {
 // algorithm=chunked within its own profile's envelope: runs that begin one
 // token before, at and after the edge of a chunk. A thousandth of the state's
 // largest value is outside.
+// A chunk's kernel scales a key before it meets x: 1.5 * 3e38, however small x
+// is.
+TEST(ScanEnvelope, ClaimsNothingWhereScaledKeysOverflow) {
+  const auto trial = Open(
+      "mamba3_scan t=3 n=4 p=1 s=0 bias=no skip=no dt=const:1.5 tau=const:0 "
+      "a=const:0 fill=q.const:1e-6+k.const:3e38+v.const:1e-6");
+  const NumericProfile profile = Profile("scan-f32");
+  auto made = trial->Allocate(0);
+  const OutputSet& outputs = made.value();
+  trial->RunBaseline(outputs);
+  const std::array<int64_t, 4> first = {0, 0, 0, 0};
+  EXPECT_TRUE(std::isinf(ElementValue(
+      Lane::kF32, ElementBits(outputs.tensors[1].const_view(), first))));
+  const auto allowed = trial->Envelope(profile, AllRows(*trial), 1);
+  for (const int64_t outside : Outside(*trial, *allowed, outputs)) {
+    EXPECT_EQ(outside, 0);
+  }
+}
+
 TEST(ScanEnvelope, HoldsTheChunkedForm) {
   for (const int64_t chunk : {1, 4, 16, 64, 256}) {
     for (const char* more :

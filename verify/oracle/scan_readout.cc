@@ -23,7 +23,8 @@ void BoundedScan::Remember(const std::vector<Moduli>& keys, double dt) {
 double BoundedScan::Added(double x) const {
   double key = 1;
   for (const double peak : peak_) key = std::max(key, peak);
-  return std::fabs(x) * key * (1 + 2 * longest_);
+  // A chunk scales its keys before they meet x.
+  return std::max(std::fabs(x), 1.0) * key * (1 + 2 * longest_);
 }
 
 bool BoundedScan::MayOverflow(const Moduli& q, const Vector& sums) const {
