@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -9,6 +10,8 @@
 #include "fuzz/trial.h"
 #include "verify/case_file.h"
 #include "verify/mutants.h"
+#include "verify/ops/block_plan.h"
+#include "verify/plan_mutants.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -24,12 +27,11 @@ class Minimiser {
   Minimiser(const verify::Domain& domain, const std::atomic<bool>* stop)
       : domain_(domain), stop_(stop), features_(domain.features().size()) {
     for (const verify::MutantInfo& mutant : verify::Mutants()) {
-      if (std::string_view(mutant.op) != domain.op) continue;
-      Result<Target> target =
-          Target::Open(std::string("mutant:") + mutant.name, "");
-      if (!target.ok()) continue;
-      target->variations = 0;
-      targets_.push_back(std::move(target.value()));
+      if (std::string_view(mutant.op) == domain.op) Add(mutant.name);
+    }
+    if (std::string_view(domain.op) != verify::kBlockPlanOp.name) return;
+    for (const verify::PlanMutantInfo& mutant : verify::PlanMutants()) {
+      Add(mutant.name);
     }
   }
 
@@ -56,6 +58,13 @@ class Minimiser {
   }
 
  private:
+  void Add(const char* mutant) {
+    Result<Target> target = Target::Open(std::string("mutant:") + mutant, "");
+    if (!target.ok()) return;
+    target->variations = 0;
+    targets_.push_back(std::move(target.value()));
+  }
+
   const verify::Domain& domain_;
   const std::atomic<bool>* stop_;
   const size_t features_;
@@ -88,8 +97,29 @@ std::vector<size_t> Cover(const std::vector<Worth>& worths,
 
 }  // namespace
 
-Result<std::vector<Sequence>> ReadCorpus(const std::string& path,
-                                         std::string_view op) {
+void Corpus::Add(Corpus more) {
+  std::move(more.sequences.begin(), more.sequences.end(),
+            std::back_inserter(sequences));
+  other_ops += more.other_ops;
+  other_ends += more.other_ends;
+}
+
+std::string Corpus::Text() const {
+  const auto n = static_cast<int64_t>(sequences.size());
+  std::string text = std::to_string(n) + (n == 1 ? " line" : " lines");
+  if (other_ops + other_ends == 0) return text;
+  text += "; left aside: ";
+  if (other_ops > 0) text += std::to_string(other_ops) + " of other ops";
+  if (other_ops > 0 && other_ends > 0) text += ", ";
+  if (other_ends > 0) {
+    text +=
+        std::to_string(other_ends) +
+        (other_ends == 1 ? " that expects no pass" : " that expect no pass");
+  }
+  return text;
+}
+
+Result<Corpus> ReadCorpus(const std::string& path, std::string_view op) {
   std::error_code error;
   std::vector<std::string> files;
   if (std::filesystem::is_directory(path, error)) {
@@ -104,16 +134,23 @@ Result<std::vector<Sequence>> ReadCorpus(const std::string& path,
   } else {
     files.push_back(path);
   }
-  std::vector<Sequence> corpus;
+  Corpus corpus;
   for (const std::string& file : files) {
     Result<verify::CaseFile> read = verify::ReadCaseFile(file);
     if (!read.ok()) return read.status();
     for (verify::CaseFileEntry& entry : read->entries) {
-      const bool wanted = std::all_of(
-          entry.sequence.begin(), entry.sequence.end(), [&](const Case& c) {
-            return verify::OpName(c) == op && c.expect == verify::Expect::kPass;
-          });
-      if (wanted) corpus.push_back(std::move(entry.sequence));
+      const auto all = [&](auto&& is) {
+        return std::all_of(entry.sequence.begin(), entry.sequence.end(), is);
+      };
+      if (!all([&](const Case& c) { return verify::OpName(c) == op; })) {
+        ++corpus.other_ops;
+      } else if (!all([](const Case& c) {
+                   return c.expect == verify::Expect::kPass;
+                 })) {
+        ++corpus.other_ends;
+      } else {
+        corpus.sequences.push_back(std::move(entry.sequence));
+      }
     }
   }
   return corpus;

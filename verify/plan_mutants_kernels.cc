@@ -1,29 +1,13 @@
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <optional>
+#include <set>
 #include <vector>
 
-#include "verify/dialects/flat_list.h"
-#include "verify/dialects/splash.h"
-#include "verify/plan_mutants_trials.h"
-#include "verify/plan_scene.h"
+#include "verify/plan_mutants_bugs.h"
 
-namespace lockstep::verify::plan_trials {
+namespace lockstep::verify::plan_bugs {
 namespace {
-
-PlanTrial Splash(const PlanScene& scene, int64_t q_shards) {
-  const Result<SplashTables> tables = ExportSplash(scene.plan, q_shards);
-  return {std::move(LiftSplash(tables.value()).value()), scene.mask};
-}
-
-FlatTables Flat(const PlanScene& scene, int64_t q_shards) {
-  return std::move(ExportFlat(scene.plan, q_shards, 1).value());
-}
-
-PlanTrial Lifted(const FlatTables& tables, const PlanScene& scene) {
-  return {std::move(LiftFlat(tables).value()), scene.mask};
-}
 
 // The kernel does not look at the state: padding is work without a mask, after
 // the active tiles of the output tile.
@@ -39,105 +23,118 @@ void Execute(TracedPass* pass) {
   }
 }
 
-void NotStored(int64_t outer, TracedPass* pass) {
-  for (TracedHead& head : pass->heads) std::erase(head.stored, outer);
+// Output tiles that no visit works on keep what was there.
+void OnlyVisitedStored(std::vector<TracedPass>* passes) {
+  for (TracedPass& pass : *passes) {
+    for (TracedHead& head : pass.heads) {
+      std::set<int64_t> visited;
+      for (const TileVisit& visit : head.visits) {
+        if (visit.state != 0) visited.insert(visit.outer);
+      }
+      std::erase_if(head.stored,
+                    [&](int64_t o) { return !visited.contains(o); });
+    }
+  }
+}
+
+bool Visits(const std::vector<TracedPass>& passes) {
+  return std::any_of(passes.begin(), passes.end(), [](const TracedPass& pass) {
+    return std::any_of(pass.heads.begin(), pass.heads.end(),
+                       [](const TracedHead& h) { return !h.visits.empty(); });
+  });
+}
+
+bool By(const Scene& scene, PlanDialect dialect) {
+  return scene.asked.dialect == dialect;
 }
 
 }  // namespace
 
-PlanTrial PaddingExecuted(bool broken) {
-  PlanTrial trial = Shrunk(MakeScene(kEight, 1, Gaps));
-  if (broken) Execute(&trial.trace.forward[0]);
-  return trial;
+void PaddingExecuted(const Scene& scene, PlanTrace* trace) {
+  if (By(scene, PlanDialect::kShrunk)) Execute(&trace->forward[0]);
 }
 
-PlanTrial ShardPaddingExecuted(bool broken) {
-  PlanTrial trial = Splash(MakeScene(kEight, 1, Causal), 2);
-  if (broken) Execute(&trial.trace.forward[0]);
-  return trial;
+void ShardPaddingExecuted(const Scene& scene, PlanTrace* trace) {
+  if (!By(scene, PlanDialect::kSplash) || scene.asked.q_shards == 1) return;
+  for (TracedPass& pass : trace->forward) Execute(&pass);
 }
 
-PlanTrial KeysFromGridStep(bool broken) {
-  optimized::TileOptions options;
-  options.blocks = false;
-  PlanTrial trial = Splash(MakeScene(kEight, 1, Window, options), 1);
-  int64_t step = 0;
-  int64_t outer = 0;
-  for (TileVisit& visit : trial.trace.forward[0].heads[0].visits) {
-    step = visit.outer == outer ? step : 0;
-    outer = visit.outer;
-    if (broken) visit.mask_inner = step;
-    ++step;
-  }
-  return trial;
-}
-
-PlanTrial EmptyMaskNotWritten(bool broken) {
-  PlanTrial trial = Shrunk(MakeScene(
-      {4, 4, 2, 2}, 1, [](int64_t, int64_t, int64_t) { return false; }));
-  if (broken) {
-    for (TracedPass* pass :
-         {&trial.trace.forward[0], &trial.trace.transposed[0]}) {
-      pass->grid_width = pass->width = 0;
-      pass->heads[0].padding.clear();
-      pass->heads[0].stored.clear();
+void KeysFromGridStep(const Scene& scene, PlanTrace* trace) {
+  if (!By(scene, PlanDialect::kSplash) || !trace->computed) return;
+  for (TracedPass& pass : trace->forward) {
+    // A whole grid has a step for every tile: they are the same.
+    if (pass.width == pass.inner_end - pass.inner_begin) continue;
+    for (TracedHead& head : pass.heads) {
+      int64_t step = 0;
+      std::optional<int64_t> outer;
+      for (TileVisit& visit : head.visits) {
+        step = visit.outer == outer ? step : 0;
+        outer = visit.outer;
+        visit.mask_inner = step++;
+      }
     }
   }
-  return trial;
 }
 
-PlanTrial EmptyRowNotWritten(bool broken) {
-  PlanTrial trial = Shrunk(MakeScene(kEight, 1, Gaps));
-  if (broken) NotStored(1, &trial.trace.forward[0]);
-  return trial;
-}
-
-PlanTrial EmptyColumnNotFinished(bool broken) {
-  PlanTrial trial = Shrunk(MakeScene(kEight, 1, Gaps));
-  if (broken) NotStored(2, &trial.trace.transposed[0]);
-  return trial;
-}
-
-PlanTrial BlockNotTransposed(bool broken) {
-  PlanTrial trial = Shrunk(MakeScene(kEight, 1, Causal));
-  if (broken) trial.trace.transposed[0].pool = trial.trace.forward[0].pool;
-  return trial;
-}
-
-PlanTrial RowsShuffled(bool broken) {
-  const PlanScene scene = MakeScene(kEight, 1, Causal);
-  PlanTrial trial = Lifted(Flat(scene, 1), scene);
-  if (broken) {
-    std::vector<TileVisit>& visits = trial.trace.forward[0].heads[0].visits;
-    std::stable_sort(visits.begin(), visits.end(),
-                     [](const TileVisit& a, const TileVisit& b) {
-                       return a.inner < b.inner;
-                     });
+void EmptyMaskNotWritten(const Scene& scene, PlanTrace* trace) {
+  if (!By(scene, PlanDialect::kShrunk) || Visits(trace->forward)) return;
+  for (TracedPass* pass : {&trace->forward[0], &trace->transposed[0]}) {
+    pass->grid_width = pass->width = 0;
+    for (TracedHead& head : pass->heads) {
+      head.padding.clear();
+      head.stored.clear();
+    }
   }
-  return trial;
 }
 
-PlanTrial LastTileNotStored(bool broken) {
-  const PlanScene scene = MakeScene(kEight, 1, Causal);
-  PlanTrial trial = Lifted(Flat(scene, 1), scene);
-  if (broken) trial.trace.forward[0].heads[0].stored.pop_back();
-  return trial;
+void EmptyRowNotWritten(const Scene&, PlanTrace* trace) {
+  OnlyVisitedStored(&trace->forward);
 }
 
-PlanTrial EndOfListExecuted(bool broken) {
-  const PlanScene scene = MakeScene(kEight, 1, Causal);
-  FlatTables tables = Flat(scene, 2);
-  if (broken) tables.forward.counts[0] = tables.forward.counts[1];
-  return Lifted(tables, scene);
+void EmptyColumnNotFinished(const Scene&, PlanTrace* trace) {
+  OnlyVisitedStored(&trace->transposed);
 }
 
-PlanTrial ShardTilesAsGlobal(bool broken) {
-  PlanTrial trial = Splash(MakeScene(kEight, 1, Causal), 2);
-  TracedPass& second = trial.trace.transposed[1];
-  for (TileVisit& visit : second.heads[0].visits) {
-    if (broken) visit.inner -= second.inner_begin;
+void BlockNotTransposed(const Scene&, PlanTrace* trace) {
+  if (trace->grid.tile_q != trace->grid.tile_k) return;
+  for (size_t n = 0; n < trace->transposed.size(); ++n) {
+    trace->transposed[n].pool = trace->forward[n].pool;
   }
-  return trial;
 }
 
-}  // namespace lockstep::verify::plan_trials
+void RowsShuffled(const Scene& scene, PlanTrace* trace) {
+  if (!By(scene, PlanDialect::kFlatList)) return;
+  for (TracedPass& pass : trace->forward) {
+    for (TracedHead& head : pass.heads) {
+      std::stable_sort(head.visits.begin(), head.visits.end(),
+                       [](const TileVisit& a, const TileVisit& b) {
+                         return a.inner < b.inner;
+                       });
+    }
+  }
+}
+
+void LastTileNotStored(const Scene& scene, PlanTrace* trace) {
+  if (!By(scene, PlanDialect::kFlatList)) return;
+  for (TracedPass& pass : trace->forward) {
+    for (TracedHead& head : pass.heads) head.stored.pop_back();
+  }
+}
+
+void EndOfListExecuted(FlatTables* tables) {
+  std::vector<int64_t>& counts = tables->forward.counts;
+  if (counts.empty()) return;
+  const int64_t longest = *std::max_element(counts.begin(), counts.end());
+  std::fill(counts.begin(), counts.end(), longest);
+}
+
+void ShardTilesAsGlobal(const Scene& scene, PlanTrace* trace) {
+  if (!By(scene, PlanDialect::kSplash)) return;
+  for (TracedPass& pass : trace->transposed) {
+    for (TracedHead& head : pass.heads) {
+      for (TileVisit& visit : head.visits) visit.inner -= pass.inner_begin;
+    }
+  }
+}
+
+}  // namespace lockstep::verify::plan_bugs

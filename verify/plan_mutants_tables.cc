@@ -4,229 +4,239 @@
 #include <utility>
 #include <vector>
 
-#include "optimized/tile_plan.h"
 #include "optimized/worklist.h"
-#include "verify/dialects/block_mask.h"
-#include "verify/dialects/shrunk.h"
-#include "verify/dialects/splash.h"
-#include "verify/plan_mutants_trials.h"
-#include "verify/plan_scene.h"
+#include "verify/plan_mutants_bugs.h"
 
-namespace lockstep::verify::plan_trials {
+namespace lockstep::verify::plan_bugs {
 namespace {
 
-using optimized::TileGrid;
 using optimized::Worklist;
+using Tables = ShrunkTables;
 
-ShrunkTables Tables(const PlanScene& scene, int64_t capacity = 0) {
-  return std::move(ExportShrunk(scene.plan, capacity, capacity).value());
+// Every pattern's table of one direction; none has more than `width` steps.
+void CutTo(int64_t width, Worklist Tables::Pattern::* side, Tables* tables) {
+  for (Tables::Pattern& pattern : tables->patterns) {
+    Worklist& work = pattern.*side;
+    if (width >= work.grid_width) continue;
+    Worklist cut = work;
+    cut.width = cut.grid_width = width;
+    for (const auto member :
+         {&Worklist::data_next, &Worklist::block_mask, &Worklist::mask_next}) {
+      (cut.*member).clear();
+      for (int64_t o = 0; o < work.outer; ++o) {
+        const auto first = (work.*member).begin() + o * work.width;
+        (cut.*member).insert((cut.*member).end(), first, first + width);
+      }
+    }
+    work = std::move(cut);
+  }
 }
 
-PlanTrial Lifted(const ShrunkTables& tables, const PlanScene& scene) {
-  return {std::move(LiftShrunk(tables).value()), scene.mask};
+// Active tiles of an output tile of the widest pattern, at least 1.
+int64_t WidthOf(int64_t outer, const Tables& tables) {
+  int64_t most = 1;
+  for (const Tables::Pattern& pattern : tables.patterns) {
+    const Worklist& work = pattern.forward;
+    int64_t active = 0;
+    for (int64_t step = 0; step < work.grid_width; ++step) {
+      active += work.block_mask[work.At(outer, step)] != 0;
+    }
+    most = std::max(most, active);
+  }
+  return most;
 }
 
-PlanScene Padded(const TileGrid& grid, const PairVisible& visible) {
-  optimized::TileOptions options;
-  options.boundary = optimized::Boundary::kPadded;
-  return MakeScene(grid, 1, visible, options);
-}
-
-PlanTrial Lifted(const BlockMaskTables& tables, const PlanScene& scene) {
-  return {std::move(LiftBlockMask(tables).value()), scene.mask};
-}
-
-void CutTo(int64_t width, Worklist* work) {
-  Worklist cut = *work;
-  cut.width = cut.grid_width = width;
-  for (const auto member :
-       {&Worklist::data_next, &Worklist::block_mask, &Worklist::mask_next}) {
-    (cut.*member).clear();
-    for (int64_t o = 0; o < work->outer; ++o) {
-      const auto first = (work->*member).begin() + o * work->width;
-      (cut.*member).insert((cut.*member).end(), first, first + width);
+// Cells of the forward tables that are no work.
+template <typename Change>
+void EachPadding(Tables* tables, const Change& change) {
+  for (Tables::Pattern& pattern : tables->patterns) {
+    for (size_t cell = 0; cell < pattern.forward.block_mask.size(); ++cell) {
+      if (pattern.forward.block_mask[cell] == 0) {
+        change(&pattern.forward, cell);
+      }
     }
   }
-  *work = std::move(cut);
 }
 
-// Three active tiles of 2 x 2, and one step forward.
-PlanTrial CutForward(const PairVisible& visible, bool broken) {
-  const PlanScene scene = MakeScene({4, 4, 2, 2}, 1, visible);
-  ShrunkTables tables = Tables(scene);
-  if (broken) CutTo(1, &tables.patterns[0].forward);
-  return Lifted(tables, scene);
+// Every window one key wider.
+bool Widen(MaskExpr* mask) {
+  bool any = mask->kind == MaskExpr::Kind::kWindow;
+  if (any && mask->left != kUnlimited) ++mask->left;
+  for (MaskExpr& child : mask->children) any = Widen(&child) || any;
+  return any;
+}
+
+void OtherWindow(MaskExpr* mask) {
+  if (Widen(mask)) return;
+  MaskExpr window;
+  window.kind = MaskExpr::Kind::kWindow;
+  window.left = 2;
+  MaskExpr both;
+  both.kind = MaskExpr::Kind::kAnd;
+  both.children = {*mask, window};
+  *mask = mask->kind == MaskExpr::Kind::kFull ? window : both;
+}
+
+// The most tiles that a list of any output tile has.
+int32_t Most(const BlockLists& a, const BlockLists& b) {
+  return std::max(*std::max_element(a.num.begin(), a.num.end()),
+                  *std::max_element(b.num.begin(), b.num.end()));
 }
 
 }  // namespace
 
-PlanTrial StatesSwapped(bool broken) {
-  const PlanScene scene = MakeScene(kEight, 1, Causal);
-  ShrunkTables tables = Tables(scene);
-  for (Worklist* work :
-       {&tables.patterns[0].forward, &tables.patterns[0].transposed}) {
-    for (int32_t& state : work->block_mask) {
-      if (broken && state != 0) state = 3 - state;
+void StatesSwapped(const Scene&, PlanTrace* trace) {
+  for (auto* passes : {&trace->forward, &trace->transposed}) {
+    for (TracedPass& pass : *passes) {
+      for (TracedHead& head : pass.heads) {
+        for (TileVisit& visit : head.visits) {
+          if (visit.state != 0) visit.state = 3 - visit.state;
+        }
+      }
     }
   }
-  return Lifted(tables, scene);
 }
 
-PlanTrial FullTilesDropped(bool broken) {
-  const PlanScene scene = Padded(kEight, Causal);
-  BlockMaskTables tables = std::move(ExportBlockMask(scene.plan).value());
-  if (broken) {
-    std::fill(tables.full_kv.num.begin(), tables.full_kv.num.end(), 0);
-    std::fill(tables.full_q.num.begin(), tables.full_q.num.end(), 0);
-  }
-  return Lifted(tables, scene);
+void FullTilesDropped(BlockMaskTables* tables) {
+  std::fill(tables->full_kv.num.begin(), tables->full_kv.num.end(), 0);
+  std::fill(tables->full_q.num.begin(), tables->full_q.num.end(), 0);
 }
 
-PlanTrial WholeGridDataNext(bool broken) {
-  const PlanScene scene = MakeScene(kEight, 1, Documents);
-  SplashTables tables = std::move(ExportSplash(scene.plan, 1).value());
-  const Result<SplashTables> whole = ExportSplash(scene.plan, 1, false);
-  for (int64_t row = 0; broken && row < tables.forward.rows; ++row) {
-    for (int64_t step = 0; step < tables.forward.cols; ++step) {
-      tables.forward.data_next[tables.forward.At(0, row, step)] =
+void WholeGridDataNext(const TilePlan& plan, SplashTables* tables) {
+  if (!tables->shrunk) return;
+  const Result<SplashTables> whole =
+      ExportSplash(plan, tables->q_shards, false);
+  if (!whole.ok()) return;
+  SplashPass& pass = tables->forward;
+  for (int64_t row = 0; row < pass.rows; ++row) {
+    for (int64_t step = 0; step < pass.cols; ++step) {
+      pass.data_next[pass.At(0, row, step)] =
           whole->forward.data_next[whole->forward.At(0, row, step)];
     }
   }
-  return {std::move(LiftSplash(tables).value()), scene.mask};
 }
 
-PlanTrial WidthOfOtherDirection(bool broken) {
-  // Tiles [[2, 0], [2, 0]]: one step forward, two transposed.
-  const PlanScene scene = MakeScene(
-      {4, 4, 2, 2}, 1, [](int64_t, int64_t, int64_t j) { return j < 2; });
-  ShrunkTables tables = Tables(scene);
-  if (broken) {
-    CutTo(tables.patterns[0].forward.grid_width,
-          &tables.patterns[0].transposed);
+void WidthOfOtherDirection(ShrunkTables* tables) {
+  CutTo(tables->patterns[0].forward.grid_width, &Tables::Pattern::transposed,
+        tables);
+}
+
+void WidthOfLastRow(ShrunkTables* tables) {
+  CutTo(WidthOf(tables->grid.rows() - 1, *tables), &Tables::Pattern::forward,
+        tables);
+}
+
+void WidthOfFirstRow(ShrunkTables* tables) {
+  CutTo(WidthOf(0, *tables), &Tables::Pattern::forward, tables);
+}
+
+void MaskNextLate(ShrunkTables* tables) {
+  for (Tables::Pattern& pattern : tables->patterns) {
+    Worklist& work = pattern.forward;
+    int32_t before = 0;
+    for (size_t cell = 0; cell < work.block_mask.size(); ++cell) {
+      if (work.block_mask[cell] == 1) std::swap(before, work.mask_next[cell]);
+    }
   }
-  return Lifted(tables, scene);
 }
 
-PlanTrial WidthOfLastRow(bool broken) {
-  return CutForward([](int64_t, int64_t i, int64_t j) { return j >= i; },
-                    broken);
-}
-
-PlanTrial WidthOfFirstRow(bool broken) { return CutForward(Causal, broken); }
-
-PlanTrial MaskNextLate(bool broken) {
-  const PlanScene scene = MakeScene(kEight, 1, Documents);
-  ShrunkTables tables = Tables(scene);
-  Worklist& work = tables.patterns[0].forward;
-  int32_t before = 0;
-  for (size_t cell = 0; broken && cell < work.block_mask.size(); ++cell) {
-    if (work.block_mask[cell] == 1) std::swap(before, work.mask_next[cell]);
+void ForwardTablesTransposed(ShrunkTables* tables) {
+  if (tables->grid.rows() != tables->grid.cols()) return;
+  for (Tables::Pattern& pattern : tables->patterns) {
+    pattern.transposed = pattern.forward;
   }
-  return Lifted(tables, scene);
 }
 
-PlanTrial ForwardTablesTransposed(bool broken) {
-  const PlanScene scene = MakeScene(kEight, 1, Documents);
-  ShrunkTables tables = Tables(scene);
-  if (broken) tables.patterns[0].transposed = tables.patterns[0].forward;
-  return Lifted(tables, scene);
-}
-
-PlanTrial TransposeLosesClasses(bool broken) {
-  const PlanScene scene = MakeScene(kEight, 1, Causal);
-  ShrunkTables tables = Tables(scene);
-  const auto ones = static_cast<int32_t>(tables.pool.Append());
-  for (int64_t element = 0; element < 4; ++element) {
-    tables.pool.Set(ones, element / 2, element % 2, true);
+void TransposeLosesClasses(ShrunkTables* tables) {
+  if (tables->pool.rows == 0) return;
+  const auto ones = static_cast<int32_t>(tables->pool.Append());
+  for (int64_t r = 0; r < tables->pool.rows; ++r) {
+    for (int64_t c = 0; c < tables->pool.cols; ++c) {
+      tables->pool.Set(ones, r, c, true);
+    }
   }
-  Worklist& work = tables.patterns[0].transposed;
-  for (size_t cell = 0; broken && cell < work.block_mask.size(); ++cell) {
-    if (work.block_mask[cell] != 2) continue;
-    work.block_mask[cell] = 1;
-    work.mask_next[cell] = ones;
+  tables->block_bytes = 4;
+  for (Tables::Pattern& pattern : tables->patterns) {
+    Worklist& work = pattern.transposed;
+    for (size_t cell = 0; cell < work.block_mask.size(); ++cell) {
+      if (work.block_mask[cell] != 2) continue;
+      work.block_mask[cell] = 1;
+      work.mask_next[cell] = ones;
+    }
   }
-  return Lifted(tables, scene);
 }
 
-PlanTrial IndexWraps(bool broken) {
-  const PlanScene scene = MakeScene(
-      {1, 130, 1, 1}, 1, [](int64_t, int64_t, int64_t) { return true; });
-  ShrunkTables tables = Tables(scene);
-  if (broken) {
-    tables.inner_bytes = 1;
-    for (int32_t& tile : tables.patterns[0].forward.data_next) {
+void IndexWraps(ShrunkTables* tables) {
+  if (tables->inner_bytes == 1) return;
+  tables->inner_bytes = 1;
+  for (Tables::Pattern& pattern : tables->patterns) {
+    for (int32_t& tile : pattern.forward.data_next) {
       tile = static_cast<int8_t>(tile);
     }
   }
-  return Lifted(tables, scene);
 }
 
-PlanTrial PaddingNotFetchable(bool broken) {
-  const PlanScene scene = MakeScene(kEight, 1, Gaps);
-  ShrunkTables tables = Tables(scene);
-  Worklist& work = tables.patterns[0].forward;
-  for (size_t cell = 0; broken && cell < work.block_mask.size(); ++cell) {
-    if (work.block_mask[cell] == 0) work.data_next[cell] = -1;
-  }
-  return Lifted(tables, scene);
+void PaddingNotFetchable(ShrunkTables* tables) {
+  EachPadding(tables,
+              [](Worklist* work, size_t cell) { work->data_next[cell] = -1; });
 }
 
-PlanTrial PaddingWithState(bool broken) {
-  const PlanScene scene = MakeScene(kEight, 1, Causal);
-  ShrunkTables tables = Tables(scene, 6);
-  Worklist& work = tables.patterns[0].forward;
-  for (int64_t o = 0; broken && o < work.outer; ++o) {
-    work.block_mask[work.At(o, 5)] = 2;
-  }
-  return Lifted(tables, scene);
+void PaddingWithState(ShrunkTables* tables) {
+  EachPadding(tables, [](Worklist* work, size_t cell) {
+    const auto step = static_cast<int64_t>(cell) % work->width;
+    if (step >= work->grid_width) work->block_mask[cell] = 2;
+  });
 }
 
-PlanTrial TablesOfOtherWindow(bool broken) {
-  const PlanScene cached = MakeScene(kEight, 1, Window);
-  const PlanScene asked = MakeScene(kEight, 1, Causal);
-  return Lifted(Tables(cached), broken ? asked : cached);
+void TablesOfOtherWindow(BlockPlanCase* asked) {
+  OtherWindow(&asked->mask);
+  for (auto& [head, mask] : asked->head_mask) OtherWindow(&mask);
 }
 
-PlanTrial CapturedDocuments(bool broken) {
-  const auto documents = [](int64_t first) {
-    return MakeScene({4, 4, 2, 2}, 1, [=](int64_t, int64_t i, int64_t j) {
-      return j <= i && (i < first) == (j < first);
-    });
-  };
-  const PlanScene first = documents(2);
-  const PlanScene second = documents(1);
-  return Lifted(Tables(first), broken ? second : first);
-}
-
-PlanTrial CompactColumnsTransposed(bool broken) {
-  const PlanScene scene = Padded(kEight, Window);
-  BlockMaskTables tables = std::move(ExportBlockMask(scene.plan).value());
-  // No key list has more than two tiles: two columns are enough.
-  const BlockMaskTables wide = tables;
-  tables.kv_columns = 2;
-  for (const auto member : {&BlockMaskTables::kv, &BlockMaskTables::full_kv}) {
-    std::vector<int32_t>& indices = (tables.*member).indices;
-    indices.clear();
-    for (size_t row = 0; row < 4; ++row) {
-      const auto from =
-          (wide.*member).indices.begin() + static_cast<std::ptrdiff_t>(4 * row);
-      indices.insert(indices.end(), from, from + 2);
+// The row before ended its first document one token later.
+void CapturedDocuments(BlockPlanCase* asked) {
+  for (Segments* side : {&asked->q_seg, &asked->kv_seg}) {
+    for (auto& runs : side->rows) {
+      if (runs.size() < 2) continue;
+      ++runs.front().length;
+      if (--runs.back().length == 0) runs.pop_back();
     }
   }
-  if (broken) tables.q.num[2] = tables.q.num[3] = 0;  // beyond two columns
-  return Lifted(tables, scene);
 }
 
-PlanTrial CropComparesIndices(bool broken) {
-  // Cut from four key tiles to three; tile 3 was second in every list.
-  const PlanScene scene =
-      Padded({6, 6, 2, 2}, [](int64_t, int64_t, int64_t j) { return j == 0; });
-  BlockMaskTables tables = std::move(ExportBlockMask(scene.plan).value());
-  if (broken) {
-    tables.kv.num[0] = 2;
-    tables.kv.indices[1] = 3;
+// Lists with no more columns than the fullest needs.
+void CompactColumnsTransposed(BlockMaskTables* tables) {
+  const int64_t columns =
+      std::max<int64_t>(Most(tables->kv, tables->full_kv), 1);
+  if (columns >= tables->kv_columns) return;
+  const auto rows = static_cast<int64_t>(tables->kv.num.size());
+  for (BlockLists* lists : {&tables->kv, &tables->full_kv}) {
+    std::vector<int32_t> compact;
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto from = lists->indices.begin() + row * tables->kv_columns;
+      compact.insert(compact.end(), from, from + columns);
+    }
+    lists->indices = compact;
   }
-  return Lifted(tables, scene);
+  tables->kv_columns = columns;
+  const int64_t keys = tables->grid.cols();
+  for (BlockLists* lists : {&tables->q, &tables->full_q}) {
+    for (size_t row = 0; row < lists->num.size(); ++row) {
+      if (static_cast<int64_t>(row) % keys >= columns) lists->num[row] = 0;
+    }
+  }
 }
 
-}  // namespace lockstep::verify::plan_trials
+// The sequence had another tile of keys, which each list with room names.
+void CropComparesIndices(BlockMaskTables* tables) {
+  for (size_t row = 0; row < tables->kv.num.size(); ++row) {
+    const int64_t num = tables->kv.num[row];
+    if (num == 0 || num >= tables->kv_columns) continue;
+    const int64_t at = static_cast<int64_t>(row) * tables->kv_columns + num;
+    tables->kv.indices[static_cast<size_t>(at)] =
+        static_cast<int32_t>(tables->grid.cols());
+    ++tables->kv.num[row];
+  }
+}
+
+}  // namespace lockstep::verify::plan_bugs

@@ -17,6 +17,7 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
 #include "verify/case.h"
+#include "verify/case_block_plan.h"
 #include "verify/case_text.h"
 #include "verify/digest.h"
 #include "verify/inputs.h"
@@ -33,6 +34,8 @@ using optimized::TilePlan;
 // tensors that are in it.
 Case WithoutValues(const Case& c) {
   Case small = c;
+  // A block_plan case has no values to begin with.
+  if (!std::holds_alternative<AttentionForwardCase>(c.op)) return small;
   auto& a = std::get<AttentionForwardCase>(small.op);
   if (a.q_seg.kind == Segments::Kind::kFile) return small;
   a.head_dim = a.value_dim = 1;
@@ -158,13 +161,19 @@ Result<int64_t> WidthOf(const char* name, int64_t asked, int64_t needed) {
 }  // namespace
 
 Result<PlanReport> ReportPlan(const Case& c, const MaterialiseOptions& options,
-                              const PlanRequest& request) {
+                              const PlanRequest& asked) {
   const Status valid = ValidateCase(c);
   if (!valid.ok()) return valid;
-  if (!std::holds_alternative<AttentionForwardCase>(c.op)) {
+  const auto* plan = std::get_if<BlockPlanCase>(&c.op);
+  if (plan == nullptr && !std::holds_alternative<AttentionForwardCase>(c.op)) {
     return Status::Error(std::string("plan: ") + OpName(c) +
-                         " has no tiles to plan; want attention_forward");
+                         " has no tiles to plan; want attention_forward or "
+                         "block_plan");
   }
+  const PlanRequest request =
+      plan == nullptr
+          ? asked
+          : PlanRequest{TileOptionsOf(*plan), plan->width, plan->width_t};
   Result<AttentionForwardData> data = Materialise(WithoutValues(c), options);
   if (!data.ok()) return data.status();
   PlanReport report;

@@ -47,10 +47,11 @@ struct PlanReport {
   }
 };
 
-// Values of q, k and v are not made. Errors: the case (files included), the
+// Values of q, k and v are not made. A block_plan case says itself what is
+// asked, and `asked` is not looked at. Errors: the case (files included), the
 // request, a width too small for the mask.
 Result<PlanReport> ReportPlan(const Case& c, const MaterialiseOptions& options,
-                              const PlanRequest& request);
+                              const PlanRequest& asked);
 
 // Which map is drawn. Requires: in range.
 struct PlanView {

@@ -26,22 +26,19 @@ struct Arguments {
   std::string out = "-";
 };
 
-Status Gather(const Arguments& a, const verify::Domain& domain,
-              std::vector<std::vector<verify::Case>>* sequences) {
+Status Gather(const Arguments& a, const verify::Domain& domain, Corpus* all) {
   for (const std::string& path : a.paths) {
-    auto corpus = ReadCorpus(path, domain.op);
+    Result<Corpus> corpus = ReadCorpus(path, domain.op);
     if (!corpus.ok()) return corpus.status();
-    for (auto& sequence : corpus.value()) {
-      sequences->push_back(std::move(sequence));
-    }
+    all->Add(std::move(corpus.value()));
   }
   const Result<uint64_t> seed = verify::cli::ParseSeed(a.seed);
   if (!seed.ok()) return seed.status();
   for (int64_t n = 0; n < a.draw; ++n) {
-    sequences->push_back(
+    all->sequences.push_back(
         verify::DrawCase(domain, {}, seed.value(), static_cast<uint64_t>(n)));
   }
-  if (sequences->empty()) {
+  if (all->sequences.empty()) {
     return Status::Error("no cases of " + std::string(domain.op) +
                          ": give case files, folders of them, or --draw");
   }
@@ -51,15 +48,16 @@ Status Gather(const Arguments& a, const verify::Domain& domain,
 int RunVerb(const Arguments& a) {
   const Result<const verify::Domain*> domain = verify::FindDomain(a.op);
   if (!domain.ok()) return Fail(domain.message());
-  std::vector<std::vector<verify::Case>> sequences;
-  const Status status = Gather(a, *domain.value(), &sequences);
+  Corpus corpus;
+  const Status status = Gather(a, *domain.value(), &corpus);
   if (!status.ok()) return Fail(status.message());
   const Status writable = verify::cli::CheckDeliverable(a.out);
   if (!writable.ok()) return Fail(writable.message());
   const bool terminal = isatty(STDERR_FILENO) != 0;
+  std::cerr << "corpus    " << corpus.Text() << "\n";
   const Minimum minimum = MinimiseCorpus(
-      *domain.value(), std::move(sequences), verify::cli::WatchInterrupt(),
-      [&](int64_t done, int64_t all) {
+      *domain.value(), std::move(corpus.sequences),
+      verify::cli::WatchInterrupt(), [&](int64_t done, int64_t all) {
         if (!terminal) return;
         std::cerr << "\r\x1b[K" << done << " of " << all << " lines"
                   << std::flush;

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -29,7 +28,7 @@ using verify::cli::Fail;
 constexpr const char* kFooter =
     "Examples:\n"
     "  lockstep fuzz --budget 60s\n"
-    "  lockstep fuzz attention_forward --candidate mutant:attn.causal_strict\n"
+    "  lockstep fuzz block_plan --candidate mutant:plan.diagonal_full\n"
     "  lockstep fuzz --candidate variant:flash --budget 10000cases --seed 7\n\n"
     "Exit codes: 0 nothing found, 1 found, 3 the candidate broke, 5 nothing\n"
     "proved, 130 interrupted before anything was found (docs/verdicts.md).";
@@ -74,6 +73,8 @@ class Screen : public Observer {
               << std::flush;
     return {};
   }
+
+  void Say(const std::string& line) { Text() << line << "\n" << std::flush; }
 
   void OnFault(const Fault& fault) override {
     Clear();
@@ -153,15 +154,14 @@ Status ResolveCampaign(const Arguments& a, Plan* plan) {
   return {};
 }
 
-Status GatherCorpus(const Arguments& a, Plan* plan) {
+Result<Corpus> GatherCorpus(const Arguments& a, const Plan& plan) {
+  Corpus corpus;
   for (const std::string& path : a.corpus) {
-    Result<std::vector<std::vector<verify::Case>>> corpus =
-        ReadCorpus(path, plan->domain->op);
-    if (!corpus.ok()) return corpus.status();
-    std::move(corpus.value().begin(), corpus.value().end(),
-              std::back_inserter(plan->corpus));
+    Result<Corpus> read = ReadCorpus(path, plan.domain->op);
+    if (!read.ok()) return read.status();
+    corpus.Add(std::move(read.value()));
   }
-  return {};
+  return corpus;
 }
 
 int RunVerb(const Arguments& a) {
@@ -169,8 +169,9 @@ int RunVerb(const Arguments& a) {
   Target target;
   Status status = Resolve(a, &plan, &target);
   if (status.ok()) status = ResolveCampaign(a, &plan);
-  if (status.ok()) status = GatherCorpus(a, &plan);
   if (!status.ok()) return Fail(status.message());
+  Result<Corpus> corpus = GatherCorpus(a, plan);
+  if (!corpus.ok()) return Fail(corpus.message());
   if (!a.json.empty()) {
     const Status writable = verify::cli::CheckDeliverable(a.json);
     if (!writable.ok()) return Fail(writable.message());
@@ -186,6 +187,8 @@ int RunVerb(const Arguments& a) {
     if (!status.ok()) return Fail(status.message());
   }
   Screen screen(a, plan.budget, a.out.empty() ? nullptr : &writer);
+  if (!a.corpus.empty()) screen.Say("corpus    " + corpus->Text());
+  plan.corpus = std::move(corpus->sequences);
   const Result<Report> report = RunPlan(plan, target, &screen);
   if (!report.ok()) return Fail(report.message());
   const int exit_code = ExitCode(report.value(), target);
@@ -204,7 +207,9 @@ Verb AddFuzz(CLI::App* program) {
       "fuzz", "Draw cases until one fails, and shrink it");
   app->footer(kFooter);
   auto a = std::make_shared<Arguments>();
-  app->add_option("OP", a->op, "What to draw (default attention_forward)");
+  app->add_option("OP", a->op,
+                  "What to draw: attention_forward (default), block_plan,\n"
+                  "mamba3_scan or mamba3_step");
   app->add_option("--candidate", a->candidate,
                   "What is judged (default builtin:optimized,threads=1)")
       ->type_name("SPEC");

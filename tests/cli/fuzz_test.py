@@ -64,6 +64,28 @@ class Fuzz(program.TestCase):
             self.assertEqual(done.code, 1, done.err)
             self.assertIn("shrunk: " + op + " t=", done.out)
 
+    def test_plans(self):
+        done = run("fuzz", "block_plan", "--budget", "150cases", "--json", "-")
+        self.assertEqual(done.code, 0, done.err)
+        last = summary(done.out)
+        self.assertEqual((last["op"], last["cases"]), ("block_plan", 150))
+        self.assertGreater(last["pass"], 100)
+        for mutant, shrunk in (
+                ("plan.diagonal_full", " mask=causal bq="),
+                ("plan.index_wraps", "block_plan sq=129 skv=1 bq=1 bk=1"),
+                ("plan.shard_tiles_as_global", " dialect=splash q_shards=2")):
+            done = run("fuzz", "block_plan", "--candidate", "mutant:" + mutant,
+                       "--json", "-")
+            self.assertEqual(done.code, 1, done.err)
+            finding = events(done.out)[0]
+            self.assertIn(shrunk, finding["case"])
+            words = shlex.split(finding["replay"])
+            self.assertIn(finding["case"], words)
+            again = run(*words[1:], "--json", "-")
+            self.assertEqual(again.code, 1, again.err)
+            self.assertIn(finding["signature"].split(":")[1],
+                          [e.get("check") for e in events(again.out)])
+
     def test_the_same_seed_finds_the_same(self):
         found = []
         for seed in ("5", "5", "6"):
@@ -195,6 +217,17 @@ class Fuzz(program.TestCase):
                    "-")
         self.assertEqual(done.code, 0, done.err)
         self.assertGreater(summary(done.out)["cases"], 1)
+        # Lines of other ops are named, where people and where programs read.
+        for more in ((), ("--json", "-")):
+            done = run("fuzz", "mamba3_scan", "--corpus", "data/corpus",
+                       "--corpus", "data/cases/block_plan.cases", "--budget",
+                       "1cases", *more)
+            self.assertEqual(done.code, 0, done.err)
+            self.assertRegex(done.err if more else done.out,
+                             r"corpus    \d+ lines; left aside: \d+ of other ops")
+        done = run("corpus", "min", "--op", "block_plan", "data/corpus",
+                   "--out", self.path("plans.cases"))
+        self.assertIn(" of other ops", done.err)
         self.assertUsage(run("corpus", "min"), "--draw")
         self.assertUsage(run("corpus", "max"), "min")
 

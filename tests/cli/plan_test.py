@@ -95,6 +95,36 @@ class Plan(program.TestCase):
         text = [e.text for e in tree.iter() if e.tag.endswith("text")]
         self.assertIn("mask=causal&window:20,0", text[0])
 
+    def test_tables_asked_for_by_a_case(self):
+        """block_plan has the keys that are options elsewhere."""
+        mask = "mask=causal&window:20,0 q_seg=runs:40,24 kv_seg=runs:40,24"
+        case = f"block_plan sq=64 skv=64 bq=8 bk=8 {mask}"
+        like = f"attention_forward sq=64 skv=64 d=1 scale=1 {mask}"
+        for keys, options in (
+                ("", ("--blocks",)), ("blocks=no", ()),
+                ("padded=yes width=5 width_t=8",
+                 ("--blocks", "--padded", "--width", "5", "--width-t", "8"))):
+            plan = numbers(f"{case} {keys}")
+            same = numbers(like, "--tile", "8x8", *options)
+            for name in set(plan) - {"case", "planning_ms"}:
+                self.assertEqual(plan[name], same[name], name)
+        self.assertEqual(numbers(case.replace("bq=8", "bq=16"))["tiles"], 32)
+        # Without its segments the planner sees one long band.
+        self.assertGreater(numbers(case + " segments=no")["active"], 20)
+        done = run("plan", case)
+        self.assertIn("active    20 of 64", done.out)
+        self.assertIn("++#+....", done.out.splitlines())
+        path = self.path("tables.svg", "")
+        self.assertEqual(run("plan", case, "--svg", path).code, 0)
+        tree = xml.etree.ElementTree.parse(path)
+        self.assertGreaterEqual(sum(1 for e in tree.iter()
+                                    if e.tag.endswith("rect")), 13)
+        for option in (("--tile", "8x8"), ("--blocks",), ("--padded",),
+                       ("--width", "5"), ("--width-t", "5")):
+            self.assertUsage(run("plan", case, *option), option[0])
+        self.assertUsage(run("plan", case + " width=3"), "too small")
+        self.assertUsage(run("plan", "mamba3_step t=1 n=1 p=1"), "block_plan")
+
     def test_refusals(self):
         self.assertUsage(run("plan"))
         self.assertUsage(run("plan", CASE, CASE))

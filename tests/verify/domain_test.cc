@@ -57,6 +57,18 @@ TEST(DomainTest, VersionOneOfScansIsFrozen) {
   }
 }
 
+TEST(DomainTest, VersionOneOfPlansIsFrozen) {
+  const Domain& domain = *FindDomain("block_plan").value();
+  DomainOptions options;
+  std::string lines = LinesOf(domain, options, 0, 1000);
+  options.tile_q = 16;
+  options.tile_kv = 64;
+  lines += LinesOf(domain, options, 7, 1000);
+  options.tame = true;
+  lines += LinesOf(domain, options, 7, 1000);
+  EXPECT_EQ(DigestText(lines), "94c317a9748e12ccf0bf0204cfe42ad8");
+}
+
 TEST(DomainTest, EveryCaseIsLegalAndDrawnOnPurpose) {
   for (const Domain& domain : Domains()) {
     std::set<std::string> lines;
@@ -94,6 +106,60 @@ TEST(DomainTest, EveryFeatureIsProduced) {
       EXPECT_TRUE(all.has[f]) << domain.op << " " << domain.features()[f];
     }
   }
+}
+
+std::set<std::string> FeaturesOf(const char* op, const char* line) {
+  const Domain& domain = *FindDomain(op).value();
+  const FeatureSet set = domain.features_of(ParseCase(line).value());
+  std::set<std::string> names;
+  for (size_t f = 0; f < set.has.size(); ++f) {
+    if (set.has[f]) names.insert(domain.features()[f]);
+  }
+  return names;
+}
+
+// Read off the cases by hand: what the mask is counts, not how it is written.
+TEST(DomainTest, FeaturesOfPlansAreTheirs) {
+  using Names = std::set<std::string>;
+  EXPECT_EQ(
+      FeaturesOf("block_plan",
+                 "block_plan sq=5 skv=5 bq=2 bk=2 "
+                 "mask=causal"),
+      (Names{"square", "causal", "align_top_left", "ragged_queries",
+             "ragged_keys", "ragged_by_one", "dialect_shrunk", "every_class"}));
+  EXPECT_EQ(FeaturesOf("block_plan",
+                       "block_plan hq=2 sq=4 skv=4 bq=4 bk=2 valid_q=2 "
+                       "valid_kv=2 blocks=no width=2 slack=1 "
+                       "mask.h1=window:0,inf align=-4294967296"),
+            (Names{"heads_many",
+                   "square",
+                   "mask_full",
+                   "window",
+                   "window_zero",
+                   "window_unlimited",
+                   "head_masks",
+                   "align_offset",
+                   "align_negative",
+                   "valid_q",
+                   "valid_kv",
+                   "tile_oblong",
+                   "whole_tiles",
+                   "dialect_shrunk",
+                   "blocks_computed",
+                   "capacity",
+                   "capacity_of_the_grid",
+                   "slack",
+                   "offset_beyond_int32",
+                   "empty_tile_column",
+                   "empty_query"}));
+  EXPECT_EQ(
+      FeaturesOf("block_plan",
+                 "block_plan hq=2 sq=2 skv=2 bq=1 bk=2 "
+                 "mask=causal mask.h1=full dialect=splash "
+                 "q_shards=2"),
+      (Names{"heads_many", "square", "mask_full", "causal", "head_masks",
+             "align_top_left", "tile_one", "tile_oblong", "whole_tiles",
+             "dialect_splash", "q_shards", "heads_differ_in_one", "all_full"}));
 }
 
 TEST(DomainTest, TameCasesAreOrdinary) {
@@ -161,6 +227,12 @@ TEST(DomainTest, ReductionsEnd) {
           }
         }
         if (!smaller) break;
+      }
+      if (domain.op == std::string("block_plan")) {
+        for (const Case& c : sequence) {
+          EXPECT_EQ(MinimalLine(c), "block_plan sq=1 skv=1 bq=1 bk=1");
+        }
+        continue;
       }
       if (std::string(domain.op) != "attention_forward") {
         const Mamba3ScanProblem& p = sequence[0].scan().problem;

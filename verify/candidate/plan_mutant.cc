@@ -1,5 +1,4 @@
-// Known bugs of planners as candidates of block_plan: each answers the case it
-// is planted in.
+// Known bugs of planners, tables and kernels as candidates of block_plan.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -8,25 +7,11 @@
 
 #include "verify/candidate/candidate.h"
 #include "verify/ops/block_plan.h"
+#include "verify/plan_bug.h"
 #include "verify/plan_mutants.h"
 
 namespace lockstep::verify {
 namespace {
-
-bool SameMask(const IntendedMask& a, const IntendedMask& b) {
-  if (a.heads() != b.heads() || a.q_len() != b.q_len() ||
-      a.kv_len() != b.kv_len()) {
-    return false;
-  }
-  for (int64_t h = 0; h < a.heads(); ++h) {
-    for (int64_t i = 0; i < a.q_len(); ++i) {
-      for (int64_t j = 0; j < a.kv_len(); ++j) {
-        if (a.At(h, i, j) != b.At(h, i, j)) return false;
-      }
-    }
-  }
-  return true;
-}
 
 class PlanMutant final : public Candidate {
  public:
@@ -44,30 +29,17 @@ class PlanMutant final : public Candidate {
 
   RunOutcome Run(const CaseRequest&, const Trial&, const Variation&,
                  const OutputSet&, Execution*) override {
-    return {RunOutcome::State::kUnsupported, Elsewhere(), ""};
+    return {RunOutcome::State::kUnsupported,
+            std::string(info_.name) + " makes tables, for op block_plan only",
+            ""};
   }
 
   RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
                   PlanTrace* trace) override {
-    PlanTrial trial = info_.trial(true);
-    const optimized::TileGrid grid{scene.asked.q_len, scene.asked.kv_len,
-                                   scene.asked.tile_q, scene.asked.tile_k};
-    const bool planted_here = trial.trace.grid == grid &&
-                              trial.trace.computed == !scene.asked.blocks &&
-                              SameMask(trial.mask, scene.mask);
-    if (!planted_here) {
-      return {RunOutcome::State::kUnsupported, Elsewhere(), ""};
-    }
-    *trace = std::move(trial.trace);
-    return {};
+    return PlanWith(info_.bug, scene, trace);
   }
 
  private:
-  std::string Elsewhere() const {
-    return std::string(info_.name) + " is planted in 'block_plan " +
-           info_.pattern + "' only";
-  }
-
   const PlanMutantInfo& info_;
   Variation fixed_;
 };

@@ -4,6 +4,8 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "verify/cli/cli.h"
 #include "verify/plan_report.h"
@@ -19,6 +21,8 @@ struct Arguments {
   PlanRequest request;
   PlanView view;
   bool padded = false;
+  // Options that say what a block_plan case says itself.
+  std::vector<CLI::Option*> of_tables;
 };
 
 // "256x128": rows x keys.
@@ -38,6 +42,14 @@ Result<PlanReport> Report(const Arguments& a) {
   if (!jobs.ok()) return jobs.status();
   if (jobs->size() != 1 || jobs.value()[0].sequence.size() != 1) {
     return Status::Error("plan takes one case");
+  }
+  if (std::holds_alternative<BlockPlanCase>(jobs.value()[0].sequence[0].op)) {
+    for (const CLI::Option* option : a.of_tables) {
+      if (option->count() == 0) continue;
+      return Status::Error(option->get_name() +
+                           ": a block_plan case says bq, bk, blocks, padded, "
+                           "width and width_t itself");
+    }
   }
   PlanRequest request = a.request;
   const Status tile = ParseTile(a.tile, &request.tiles);
@@ -93,18 +105,20 @@ Verb AddPlan(CLI::App* program) {
       "plan", "Tiles, worklists, bytes and key of a masked case");
   app->footer(
       "Example:\n  lockstep plan 'attention_forward sq=4096 skv=4096 d=128 "
-      "mask=causal&window:1024,0' --svg plan.svg");
+      "mask=causal&window:1024,0' --svg plan.svg\n  lockstep plan 'block_plan "
+      "sq=64 skv=64 bq=8 bk=8 mask=causal&window:20,0'");
   auto a = std::make_shared<Arguments>();
   AddCaseArguments(app, &a->cases);
-  app->add_option("--tile", a->tile, "Queries x keys of a tile")
-      ->type_name("QxK");
-  app->add_flag("--blocks", a->request.tiles.blocks,
-                "Store the element masks of partial tiles");
-  app->add_flag("--padded", a->padded, "Ragged tiles are never full");
-  app->add_option("--width", a->request.width,
-                  "Steps the forward tables have room for");
-  app->add_option("--width-t", a->request.width_t,
-                  "Steps the transposed tables have room for");
+  a->of_tables = {
+      app->add_option("--tile", a->tile, "Queries x keys of a tile")
+          ->type_name("QxK"),
+      app->add_flag("--blocks", a->request.tiles.blocks,
+                    "Store the element masks of partial tiles"),
+      app->add_flag("--padded", a->padded, "Ragged tiles are never full"),
+      app->add_option("--width", a->request.width,
+                      "Steps the forward tables have room for"),
+      app->add_option("--width-t", a->request.width_t,
+                      "Steps the transposed tables have room for")};
   app->add_option("--row", a->view.batch, "Batch row of the map");
   app->add_option("--head", a->view.head, "Query head of the map");
   app->add_option("--json", a->json, "Numbers as JSON")->type_name("FILE|-");

@@ -76,11 +76,13 @@ void ShrinkForward(const TilePlan& plan, SplashTables* tables) {
   pass.rows = plan.grid.rows();
   pass.cols = static_cast<int64_t>(width);
   Resize(&pass, plan.options.blocks);
+  size_t own = 0;  // steps of the row's shard
   for (int64_t row = 0; row < pass.rows; ++row) {
-    const int64_t shard = row / shard_rows;
+    if (row % shard_rows == 0) {
+      own = ShardWidth(list, row, row + shard_rows, 0, plan.grid.cols());
+    }
     std::vector<Entry> entries = Entries(list, row, 0, plan.grid.cols());
-    entries.resize(ShardWidth(list, shard * shard_rows,
-                              (shard + 1) * shard_rows, 0, plan.grid.cols()));
+    entries.resize(own);
     entries = Widened(std::move(entries), width);
     for (size_t step = 0; step < width; ++step) {
       Put(&pass, pass.At(0, row, static_cast<int64_t>(step)), entries[step]);

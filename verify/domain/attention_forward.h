@@ -13,6 +13,7 @@ std::vector<Case> DrawAttentionForward(Draw* draw,
                                        const DomainOptions& options);
 std::span<const char* const> AttentionForwardFeatures();
 FeatureSet AttentionForwardFeaturesOf(const Case& c);
+// Of block_plan, too: its masks and payload.
 std::vector<std::vector<Case>> ReduceAttentionForward(
     std::span<const Case> sequence, size_t call);
 

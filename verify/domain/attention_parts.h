@@ -16,6 +16,9 @@ void DrawMasks(Draw* draw, const DomainOptions& options,
 // Segments and valid counts.
 void DrawPayload(Draw* draw, const DomainOptions& options,
                  AttentionForwardCase* c);
+// Another length of queries or of keys; runs are cut off or end early, counts
+// of all tokens stay counts of all.
+void SetLength(bool q, int64_t length, AttentionForwardCase* c);
 
 }  // namespace lockstep::verify
 

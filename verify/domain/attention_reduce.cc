@@ -5,15 +5,10 @@
 #include <utility>
 
 #include "verify/domain/attention_forward.h"
+#include "verify/domain/attention_parts.h"
 #include "verify/domain/reducer.h"
 
 namespace lockstep::verify {
-namespace {
-
-// Whether scale is that of the channels: it then follows them.
-bool NaturalScale(const AttentionForwardCase& a) {
-  return a.scale.value == 1.0 / std::sqrt(static_cast<double>(a.head_dim));
-}
 
 void SetLength(bool q, int64_t length, AttentionForwardCase* a) {
   int64_t& extent = q ? a->q_len : a->kv_len;
@@ -23,6 +18,13 @@ void SetLength(bool q, int64_t length, AttentionForwardCase* a) {
   for (int64_t& count : valid) {
     count = count >= before ? length : std::min(count, length);
   }
+}
+
+namespace {
+
+// Whether scale is that of the channels: it then follows them.
+bool NaturalScale(const AttentionForwardCase& a) {
+  return a.scale.value == 1.0 / std::sqrt(static_cast<double>(a.head_dim));
 }
 
 void SetBatch(int64_t batch, AttentionForwardCase* a) {
@@ -151,7 +153,8 @@ std::vector<MaskExpr> SmallerMasks(const MaskExpr& mask) {
 }
 
 AttentionForwardCase* PartOf(Case* c) {
-  return &std::get<AttentionForwardCase>(c->op);
+  auto* plan = std::get_if<BlockPlanCase>(&c->op);
+  return plan != nullptr ? plan : &std::get<AttentionForwardCase>(c->op);
 }
 
 class Reducer : SequenceReducer<&PartOf> {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "verify/domain/attention_forward.h"
+#include "verify/domain/block_plan.h"
 #include "verify/domain/mamba3_scan.h"
 
 namespace lockstep::verify {
@@ -11,6 +12,8 @@ namespace {
 constexpr Domain kDomains[] = {
     {"attention_forward", &DrawAttentionForward, &AttentionForwardFeatures,
      &AttentionForwardFeaturesOf, &ReduceAttentionForward},
+    {"block_plan", &DrawBlockPlan, &BlockPlanFeatures, &BlockPlanFeaturesOf,
+     &ReduceBlockPlan},
     {"mamba3_scan", &DrawMamba3Scan, &Mamba3ScanFeatures, &Mamba3ScanFeaturesOf,
      &ReduceMamba3},
     {"mamba3_step", &DrawMamba3Step, &Mamba3StepFeatures, &Mamba3ScanFeaturesOf,

@@ -22,6 +22,7 @@ struct BlockPlanScene {
   BlockPlanCase asked;
   AttentionForwardData data;
   IntendedMask mask;
+  Case call;  // that it is the scene of
 };
 
 // Time and memory O(pairs * heads). Errors: those of Materialise.
@@ -30,7 +31,7 @@ Result<BlockPlanScene> OpenBlockPlan(const Case& c,
                                      const MaterialiseOptions& options);
 
 // Our planner and our exporter of the dialect, lifted again. kUnsupported: the
-// dialect cannot say these tables.
+// dialect cannot say these tables (verify/plan_bug.h).
 RunOutcome PlanByOptimized(const BlockPlanScene& scene, PlanTrace* trace);
 
 // Classes tile by tile from the mask of every pair, nothing else: what the

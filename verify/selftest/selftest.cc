@@ -262,11 +262,13 @@ void TryZooCase(const AttentionVariant& variant, uint64_t seed,
 PlanKill TryPlanMutant(const PlanMutantInfo& info) {
   const Clock::time_point start = Clock::now();
   PlanKill kill{.mutant = &info};
-  const PlanTrial sound = info.trial(false);
-  kill.sound = CheckPlan(sound.trace, sound.mask).empty();
-  const PlanTrial broken = info.trial(true);
-  for (const Violation& found : CheckPlan(broken.trace, broken.mask)) {
-    kill.named = kill.named || found.invariant == info.invariant;
+  const Result<PlanTrial> sound = TryPattern(info, false);
+  kill.sound = sound.ok() && CheckPlan(sound->trace, sound->mask).empty();
+  const Result<PlanTrial> broken = TryPattern(info, true);
+  if (broken.ok()) {
+    for (const Violation& found : CheckPlan(broken->trace, broken->mask)) {
+      kill.named = kill.named || found.invariant == info.invariant;
+    }
   }
   kill.seconds = SecondsSince(start);
   return kill;

@@ -32,7 +32,7 @@ class Draw {
   uint64_t state_;
 };
 
-std::string Number(int64_t x) { return std::to_string(x); }
+std::string Digits(int64_t x) { return std::to_string(x); }
 
 // Runs of the given length by ids, or by ends with an empty one now and then.
 std::string Runs(int64_t length, bool ids, Draw* draw) {
@@ -40,10 +40,10 @@ std::string Runs(int64_t length, bool ids, Draw* draw) {
   int64_t id = 0;
   for (int64_t at = 0; at < length;) {
     const int64_t run = draw->In(1, std::min<int64_t>(length - at, 7));
-    if (ids) text += (at > 0 ? "," : "") + Number(id) + "*" + Number(run);
+    if (ids) text += (at > 0 ? "," : "") + Digits(id) + "*" + Digits(run);
     at += run;
-    if (!ids) text += "," + Number(at);
-    if (!ids && draw->OneIn(5)) text += "," + Number(at);
+    if (!ids) text += "," + Digits(at);
+    if (!ids && draw->OneIn(5)) text += "," + Digits(at);
     id = id == 0 ? draw->In(1, 3) : 0;
   }
   return text;
@@ -60,12 +60,12 @@ std::string SmallScanLine(uint64_t seed, std::optional<Lane> lane) {
   const int64_t state = 2 * draw.In(1, 5);
   const bool batch = draw.OneIn(5);
   if (batch) line += " b=2";
-  line += " t=" + Number(length) +
+  line += " t=" + Digits(length) +
           draw.Of<5>({"", "", " h=2", " h=2 g=2", " h=4 g=2"}) +
-          " n=" + Number(state) + " p=" + Number(draw.In(1, 5)) +
-          " s=" + Number(draw.In(0, state / 2));
+          " n=" + Digits(state) + " p=" + Digits(draw.In(1, 5)) +
+          " s=" + Digits(draw.In(0, state / 2));
   const bool mimo = draw.OneIn(2);
-  if (mimo) line += " variant=mimo r=" + Number(draw.In(1, 4));
+  if (mimo) line += " variant=mimo r=" + Digits(draw.In(1, 4));
   const bool bf16 = lane ? *lane == Lane::kBf16 : draw.OneIn(2);
   if (bf16) line += " lane=bf16";
   if (draw.OneIn(8)) line += " rot=bf16";
@@ -81,7 +81,7 @@ std::string SmallScanLine(uint64_t seed, std::optional<Lane> lane) {
   line += draw.Of<4>({"", "", " rate=signs:3", " rate=normal:0.2"});
   line += draw.Of<8>({"", "", "", "", "", " fill=normal:1+zero:0.3",
                       " fill=int:-3,3", " tau=signs:20"});
-  return line + " seed=" + Number(draw.In(0, 1 << 20));
+  return line + " seed=" + Digits(draw.In(0, 1 << 20));
 }
 
 }  // namespace lockstep::verify

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Mutants of the typed domains, before domain_test."""
+
+import sys
+
+import runner
+
+A = "verify/domain/attention_reduce.cc"
+D = "verify/domain/block_plan.cc"
+F = "verify/domain/block_plan_features.cc"
+R = "verify/domain/block_plan_reduce.cc"
+
+# name, source, text, replacement
+MUTANTS = (
+    ("another_draw", D, "if (!options.tame && draw->OneIn(24))",
+     "if (!options.tame && draw->OneIn(25))"),
+    ("illegal_draw", D, "if (!ValidateCase(c).ok()) p.segments = true;", ""),
+    ("bits_of_others", F, "attention.has[SharedBits()[n]]",
+     "attention.has[SharedBits()[n] + 1]"),
+    ("never_beyond_int32", F, "Set(kFarBound, bound > INT32_MAX)",
+     "Set(kFarBound, bound > INT64_MAX - 1)"),
+    ("full_by_the_tile", F, "full += n == pairs;",
+     "full += n == p_.tile_q * p_.tile_k;"),
+    ("empty_row_by_columns", F, "rows.size()) < Rows()", "cols.size()) < Rows()"),
+    ("one_difference_or_more", F, "different == 1", "different >= 1"),
+    ("dialect_stays", R, "p->dialect = PlanDialect::kShrunk;\n", ";\n"),
+    ("slack_stays", R, "p->slack = n;", ";"),
+    ("segments_stay_ignored", R, "p->segments = true;", ";"),
+    ("tiles_stay", R, "p->tile_q = n;", ";"),
+    ("no_smaller_masks", A, "Try([&](AttentionForwardCase* a) { a->mask = mask; });",
+     "(void)mask;"),
+    ("part_of_attention_only", R,
+     "for (auto& of_mask : ReduceAttentionForward(sequence, call))",
+     "for (auto& of_mask : std::vector<std::vector<Case>>())"),
+)
+
+if __name__ == "__main__":
+    sys.exit(runner.main("domain", MUTANTS))
