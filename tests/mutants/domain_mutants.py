@@ -26,7 +26,6 @@ MUTANTS = (
     ("dialect_stays", R, "p->dialect = PlanDialect::kShrunk;\n", ";\n"),
     ("slack_stays", R, "p->slack = n;", ";"),
     ("segments_stay_ignored", R, "p->segments = true;", ";"),
-    ("tiles_stay", R, "p->tile_q = n;", ";"),
     ("no_smaller_masks", A, "Try([&](AttentionForwardCase* a) { a->mask = mask; });",
      "(void)mask;"),
     ("part_of_attention_only", R,

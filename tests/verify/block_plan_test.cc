@@ -141,6 +141,14 @@ TEST(BlockPlan, CanariesAreCaught) {
   }
 }
 
+TEST(BlockPlan, SlackAllowsSoManyTilesInVain) {
+  const std::string line =
+      "block_plan sq=4 skv=4 bq=2 bk=2 q_seg=runs:2,2 kv_seg=runs:2,2 slack=";
+  const char* dense = "mutant:plan.dense_in_disguise";
+  EXPECT_EQ(JudgeBy(dense, line + "1").verdict, Verdict::kFail);
+  EXPECT_EQ(JudgeBy(dense, line + "2").verdict, Verdict::kPass);
+}
+
 TEST(BlockPlan, FlatListsCannotSayEmptyQueryTiles) {
   const std::string line =
       "block_plan sq=4 skv=4 bq=2 bk=2 valid_q=2 dialect=flat_list";

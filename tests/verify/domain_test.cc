@@ -160,6 +160,20 @@ TEST(DomainTest, FeaturesOfPlansAreTheirs) {
       (Names{"heads_many", "square", "mask_full", "causal", "head_masks",
              "align_top_left", "tile_one", "tile_oblong", "whole_tiles",
              "dialect_splash", "q_shards", "heads_differ_in_one", "all_full"}));
+  EXPECT_EQ(FeaturesOf("block_plan",
+                       "block_plan hq=2 sq=3 skv=3 bq=3 bk=3 "
+                       "mask.h1=causal"),
+            (Names{"heads_many", "square", "mask_full", "causal", "head_masks",
+                   "align_top_left", "one_tile", "whole_tiles",
+                   "dialect_shrunk", "all_full"}));
+  EXPECT_EQ(FeaturesOf("block_plan", "block_plan sq=5 skv=3 bq=3 bk=2"),
+            (Names{"more_queries", "mask_full", "align_top_left", "tile_oblong",
+                   "ragged_queries", "ragged_keys", "ragged_by_one",
+                   "dialect_shrunk", "all_full"}));
+  EXPECT_EQ(
+      FeaturesOf("block_plan", "block_plan sq=4 skv=4 bq=2 bk=2 valid_q=2"),
+      (Names{"square", "mask_full", "align_top_left", "valid_q", "whole_tiles",
+             "dialect_shrunk", "empty_tile_row", "empty_query"}));
 }
 
 TEST(DomainTest, TameCasesAreOrdinary) {

@@ -78,6 +78,7 @@ TEST(PlanMutants, JudgedByTheTruthIsThePlan) {
        {"block_plan hq=3 sq=7 skv=9 bq=2 bk=4 mask=causal&window:3,0 "
         "mask.h1=window:1,1 align=br",
         "block_plan sq=9 skv=9 bq=4 bk=2 mask=random:0.5 padded=yes",
+        "block_plan sq=3 skv=3 bq=2 bk=2 padded=yes",
         "block_plan sq=9 skv=9 bq=4 bk=2 mask=causal blocks=no"}) {
     SCOPED_TRACE(line);
     const Case call = ParseCase(line).value();
