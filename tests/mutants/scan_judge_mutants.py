@@ -53,6 +53,7 @@ MUTANTS = (
     ("bound_forgets_gate", E, "+ 8 * kU + Cast(s.gate);", "+ 8 * kU;"),
     ("bound_ten_times", R, "truth_.y_error.push_back(sound ? bound",
      "truth_.y_error.push_back(sound ? 1000 * bound"),
+    ("given_terms_never_overflow", B, "{&x_, &x_now_}", "{&x_now_, &x_now_}"),
     ("scaled_keys_never_overflow", R, "std::max(std::fabs(x), 1.0) * key",
      "std::fabs(x) * key"),
     ("angles_on_a_line", E,

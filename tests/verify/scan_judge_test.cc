@@ -2,15 +2,18 @@
 // that every legal kernel passes and broken ones do not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "verify/candidate/candidate.h"
 #include "verify/case_file.h"
 #include "verify/compare.h"
 #include "verify/inputs_mamba3_scan.h"
+#include "verify/judge.h"
 #include "verify/op.h"
 #include "verify/ops/mamba3_scan.h"
 #include "verify/oracle/mamba3_scan.h"
@@ -208,6 +211,23 @@ TEST(ScanEnvelope, NanUnboundsItsOwnRunOnly) {
 // algorithm=chunked within its own profile's envelope: runs that begin one
 // token before, at and after the edge of a chunk. A thousandth of the state's
 // largest value is outside.
+// So does a given key: k v of the carry overflows before 1e-35 forgets it.
+TEST(ScanEnvelope, ClaimsNothingWhereAGivenTermOverflows) {
+  const auto line =
+      "mamba3_scan t=2 h=2 n=1 p=1 lane=bf16 regime=short "
+      "a=const:-80 tau=signs:20 fill=huge:0.1 seed=1";
+  const auto candidate = ParseCandidate("variant:siso-a16");
+  const auto c = ParseCase(line);
+  ASSERT_TRUE(candidate.ok() && c.ok());
+  const CaseResult result =
+      JudgeCase({&c.value(), line, 1, 1}, *candidate.value(), {}, nullptr);
+  EXPECT_EQ(result.verdict, Verdict::kPass) << result.findings.size();
+  EXPECT_NE(std::find_if(
+                result.checks.begin(), result.checks.end(),
+                [](const Check& check) { return check.name == "law_split"; }),
+            result.checks.end());
+}
+
 // A chunk's kernel scales a key before it meets x: 1.5 * 3e38, however small x
 // is.
 TEST(ScanEnvelope, ClaimsNothingWhereScaledKeysOverflow) {

@@ -221,8 +221,11 @@ void BoundedScan::Step(int64_t t) {
     }
   }
   Remember(moduli_now_, token.dt);
-  for (const Vector& row : x_now_) {
-    for (const double x : row) broken_ = broken_ || !(Added(x) < kLargest);
+  // The last token's x, too: it may be a given one that meets a given k.
+  for (const Rows* rows : {&x_, &x_now_}) {
+    for (const Vector& row : *rows) {
+      for (const double x : row) broken_ = broken_ || !(Added(x) < kLargest);
+    }
   }
   Update(token, own, before, ScanExp(token.a));
   k_ = k_now_;
