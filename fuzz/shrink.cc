@@ -81,13 +81,6 @@ class Shrinker {
       std::chrono::steady_clock::now();
 };
 
-// The law in a signature, "invariance:law_scale"; empty if there is none.
-std::string LawOf(const std::string& signature) {
-  const std::string mark = ":law_";
-  const size_t at = signature.find(mark);
-  return at == std::string::npos ? "" : signature.substr(at + mark.size());
-}
-
 }  // namespace
 
 Shrunk Shrink(const verify::Domain& domain,
@@ -97,7 +90,9 @@ Shrunk Shrink(const verify::Domain& domain,
   shrunk.sequence = sequence;
   shrunk.outcome = outcome;
   Target alike = target;
-  const std::string law = LawOf(outcome.signature);
+  // A signature is a tier and a check: "invariance:law_scale".
+  const std::string law =
+      verify::LawOf(outcome.signature.substr(outcome.signature.find(':') + 1));
   if (!law.empty()) alike.law = law;
   Shrinker(domain, alike, seconds, &shrunk).Run();
   return shrunk;

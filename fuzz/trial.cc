@@ -74,7 +74,7 @@ void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
     outcome->canaries_missed += canary.caught ? 0 : 1;
   }
   for (const verify::Check& check : result.checks) {
-    const std::string law = verify::LawOf(check);
+    const std::string law = verify::LawOf(check.name);
     if (!law.empty()) outcome->laws.push_back(law);
   }
   const Finding* finding = Telling(result, target.suspicious);

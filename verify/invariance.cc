@@ -243,17 +243,6 @@ std::vector<Variation> ChooseVariations(std::vector<Variation> all,
   return ordered;
 }
 
-std::vector<Variation> PickVariations(std::vector<Variation> all, int64_t most,
-                                      uint64_t salt) {
-  const auto count = static_cast<uint64_t>(most);
-  if (all.size() <= count) return all;
-  std::vector<Variation> picked;
-  for (uint64_t n = 0; n < count; ++n) {
-    picked.push_back(all[(salt + n * all.size() / count) % all.size()]);
-  }
-  return picked;
-}
-
 void JudgeInvariance(const InvarianceRequest& request, CaseResult* result) {
   const Variation& fixed = request.candidate->Fixed();
   std::vector<Variation> all;
@@ -267,7 +256,7 @@ void JudgeInvariance(const InvarianceRequest& request, CaseResult* result) {
   for (Variation& how : request.candidate->Variations(*request.trial)) {
     all.push_back(std::move(how));
   }
-  all = PickVariations(std::move(all), request.most, request.salt);
+  all = PickSome(std::move(all), request.most, request.salt);
   const int64_t work = request.trial->rows() * request.trial->RowCost();
   ShiftedTrials trials(request);
   for (const Variation& how :

@@ -67,8 +67,16 @@ std::vector<Variation> ChooseVariations(std::vector<Variation> all,
                                         int64_t work, uint64_t salt);
 
 // `most` of them, spread over the list, others for another salt.
-std::vector<Variation> PickVariations(std::vector<Variation> all, int64_t most,
-                                      uint64_t salt);
+template <typename T>
+std::vector<T> PickSome(std::vector<T> all, int64_t most, uint64_t salt) {
+  const auto count = static_cast<uint64_t>(most);
+  if (all.size() <= count) return all;
+  std::vector<T> picked;
+  for (uint64_t n = 0; n < count; ++n) {
+    picked.push_back(all[(salt + n * all.size() / count) % all.size()]);
+  }
+  return picked;
+}
 
 struct InvarianceRequest {
   Candidate* candidate = nullptr;

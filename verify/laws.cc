@@ -128,21 +128,14 @@ class LawJudge {
   CaseResult* result_;
 };
 
-// `most` of them, spread over the list, others for another salt.
+// Those that are wanted of the trial's.
 std::vector<std::string> PickLaws(const LawsRequest& request) {
   std::vector<std::string> all = request.trial->Laws();
   if (!request.only.empty()) {
     std::erase_if(all,
                   [&](const std::string& law) { return law != request.only; });
   }
-  const auto count = static_cast<uint64_t>(request.most);
-  const uint64_t salt = request.salt;
-  if (all.size() <= count) return all;
-  std::vector<std::string> picked;
-  for (uint64_t n = 0; n < count; ++n) {
-    picked.push_back(all[(salt + n * all.size() / count) % all.size()]);
-  }
-  return picked;
+  return PickSome(std::move(all), request.most, request.salt);
 }
 
 }  // namespace

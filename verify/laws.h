@@ -15,6 +15,9 @@
 
 namespace lockstep::verify {
 
+// Multiply-adds of a case above which its laws are not tried: each has inputs
+// of its own.
+inline constexpr int64_t kLawWork = int64_t{1} << 28;
 // Multiply-adds of a call above which no envelope is made for a law: binary64
 // with bounds takes some 5e7 of them a second.
 inline constexpr int64_t kLawEnvelopeWork = int64_t{1} << 24;

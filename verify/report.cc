@@ -192,7 +192,14 @@ std::string CanaryLine(const RunStatistics& statistics) {
 
 std::string ExecutedLine(const RunStatistics& statistics) {
   if (statistics.executed.empty()) return "";
-  std::string text = "executed  " + Joined(statistics.executed);
+  // A planner has no instruction set: it is not named beside its kernels.
+  std::set<std::string> named = statistics.executed;
+  std::erase_if(named, [&](const std::string& backend) {
+    const auto next = statistics.executed.upper_bound(backend);
+    return next != statistics.executed.end() &&
+           next->starts_with(backend + " on ");
+  });
+  std::string text = "executed  " + Joined(named);
   if (statistics.max_threads > 0) {
     text += "; " + std::to_string(statistics.min_threads);
     if (statistics.max_threads != statistics.min_threads) {
@@ -241,7 +248,7 @@ void RunStatistics::Add(const CaseResult& result) {
     canaries_caught += canary.caught ? 1 : 0;
   }
   for (const Check& check : result.checks) {
-    const std::string law = LawOf(check);
+    const std::string law = LawOf(check.name);
     if (!law.empty()) ++laws[law];
   }
   if (result.rows_compared > 0 && result.rows_compared < result.rows) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "verify/case.h"
@@ -60,8 +61,8 @@ struct Check {
   int64_t runs = 0;
 };
 
-// "split" of a check that is a law's ("law_split"); else empty.
-std::string LawOf(const Check& check);
+// "split" of the name of a check that is a law's, "law_split"; else empty.
+std::string LawOf(std::string_view check);
 
 // What became of one null candidate.
 struct Power {

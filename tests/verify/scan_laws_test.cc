@@ -94,7 +94,8 @@ Tried TryLaws(Candidate& candidate, const std::string& line,
     laws.most = most;
     laws.threads = 1;
     JudgeLaws(laws, &result);
-    for (const Check& check : result.checks) tried.laws.insert(LawOf(check));
+    for (const Check& check : result.checks)
+      tried.laws.insert(LawOf(check.name));
     for (const Finding& finding : result.findings) {
       EXPECT_NE(finding.tier, Tier::kSelf) << finding.message;
       EXPECT_NE(finding.tier, Tier::kCandidate) << finding.message;

@@ -3,15 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "verify/laws.h"
 #include "verify/ops/attention_forward.h"
 #include "verify/ops/attention_laws.h"
 
 namespace lockstep::verify {
 namespace {
-
-// Multiply-adds of a case above which its laws are not tried: each has inputs
-// of its own.
-constexpr int64_t kLawWork = int64_t{1} << 28;
 
 struct LawRow {
   const char* name;

@@ -7,15 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "verify/laws.h"
 #include "verify/ops/mamba3_scan.h"
 #include "verify/ops/scan_laws.h"
 
 namespace lockstep::verify {
 namespace {
-
-// Multiply-adds of a case above which its laws are not tried: each has inputs
-// of its own.
-constexpr int64_t kLawWork = int64_t{1} << 28;
 
 // In the order in which they are tried.
 struct LawRow {

@@ -1,13 +1,12 @@
 // The law of scale.
-#include <bit>
 #include <cfenv>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 #include "verify/compare.h"
+#include "verify/elements.h"
 #include "verify/ops/scan_laws.h"
 
 namespace lockstep::verify {
@@ -19,30 +18,17 @@ constexpr int64_t kMostHalvings = 24;
 // Times 2^exponent; false if an element would leave the normal numbers.
 bool ScaleTensor(const ScanStorage& storage, int exponent) {
   if (!storage.there()) return true;
-  const MutableLaneView& view = storage.tensor.view;
-  const auto& n = view.shape;
-  const auto width = static_cast<int64_t>(LaneBytes(view.lane));
-  for (int64_t line = 0; line < n[0] * n[1] * n[2]; ++line) {
-    for (int64_t c = 0; c < n[3]; ++c) {
-      const int64_t offset = line / (n[1] * n[2]) * view.strides[0] +
-                             line / n[2] % n[1] * view.strides[1] +
-                             line % n[2] * view.strides[2] +
-                             c * view.strides[3];
-      char* at = static_cast<char*>(view.data) + offset * width;
-      uint32_t bits = 0;
-      std::memcpy(&bits, at, static_cast<size_t>(width));
-      const double x = std::ldexp(ElementValue(view.lane, bits), exponent);
-      const double size = std::fabs(x);
-      if (x != 0 && size < double{std::numeric_limits<float>::min()}) {
-        return false;
-      }
-      // The fraction of a number stays what it is; infinity and NaN, too.
-      const auto whole = std::bit_cast<uint32_t>(static_cast<float>(x));
-      bits = view.lane == Lane::kF32 ? whole : whole >> 16;
-      std::memcpy(at, &bits, static_cast<size_t>(width));
-    }
-  }
-  return true;
+  const LaneTensor& tensor = storage.tensor;
+  bool normal = true;
+  ForElements(tensor.view.shape, [&](const At& at) {
+    const Lane lane = tensor.view.lane;
+    const double x = std::ldexp(
+        ElementValue(lane, ElementBits(tensor.const_view(), at)), exponent);
+    normal &=
+        !(x != 0 && std::fabs(x) < double{std::numeric_limits<float>::min()});
+    SetElement(tensor.view, at, BitsOf(lane, x));
+  });
+  return normal;
 }
 
 }  // namespace
