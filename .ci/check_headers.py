@@ -2,7 +2,9 @@
 """Every header compiles alone: check_headers.py [BUILD_DIR] | --selftest.
 
 A header that leans on what its includers happened to include first breaks the next
-includer. Flags come from the build's compile_commands.json.
+includer. foo.cc includes foo.h first, so the build has proved foo.h already; the
+others, which no file of the build includes first, are compiled here. Flags come from
+the build's compile_commands.json.
 """
 
 import concurrent.futures
@@ -40,6 +42,20 @@ def check(compiler, flags, headers):
     return [message for message in found if message]
 
 
+def includes_first(path, header):
+    """Whether the file includes the header before anything else."""
+    with open(path, encoding="utf-8") as file:
+        first = next((line for line in file if line.startswith("#include")), "")
+    return first.strip() == f'#include "{header}"'
+
+
+def unproved(root, headers, compiled):
+    """Headers that their own file, among those compiled, does not include first."""
+    owners = {h: str(pathlib.Path(h).with_suffix(".cc")) for h in headers}
+    return [h for h in headers if owners[h] not in compiled
+            or not includes_first(root / owners[h], h)]
+
+
 def selftest():
     root = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-selftest-"))
     (root / "alone.h").write_text(
@@ -50,8 +66,14 @@ def selftest():
         "inline std::vector<int> G() { return {1}; }\n#endif\n")
     compiler = os.environ.get("CXX", "clang++-19")
     found = check(compiler, ["-std=c++20", f"-I{root}"], ["alone.h", "leans.h"])
-    ok = len(found) == 1 and found[0].startswith("leans.h")
-    print("selftest:", "ok" if ok else f"expected leans.h alone, got {found}")
+    (root / "alone.cc").write_text('// Its own first.\n#include "alone.h"\n')
+    (root / "leans.cc").write_text('#include <vector>\n#include "leans.h"\n')
+    left = unproved(root, ["alone.h", "leans.h"], {"alone.cc", "leans.cc"})
+    none = unproved(root, ["alone.h"], {})
+    ok = (len(found) == 1 and found[0].startswith("leans.h") and
+          left == ["leans.h"] and none == ["alone.h"])
+    print("selftest:", "ok" if ok else
+          f"expected leans.h alone, got {found}, {left}, {none}")
     return 0 if ok else 1
 
 
@@ -62,10 +84,12 @@ def main():
     # bench and tests need not compile for a header of the libraries.
     headers = sources.in_rooms(sources.files(sources.ROOT, (".h",)))
     compiler = compiling.compiler_of(next(iter(commands.values())))
-    found = check(compiler, compiling.include_flags(commands.values()), headers)
+    others = unproved(sources.ROOT, headers, commands)
+    found = check(compiler, compiling.include_flags(commands.values()), others)
     for message in found:
         print(message)
-    print(f"check_headers.py: {len(headers)} headers, {len(found)} findings")
+    print(f"check_headers.py: {len(headers)} headers, {len(headers) - len(others)} "
+          f"of them first in their own file, {len(found)} findings")
     sys.exit(1 if found else 0)
 
 

@@ -1,5 +1,4 @@
 // lockstep campaign merge
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -203,22 +202,20 @@ int RunVerb(const Arguments& a) {
 
 }  // namespace
 
-Verb AddCampaign(CLI::App* program) {
-  CLI::App* app = program->add_subcommand(
-      "campaign", "Join the shards of fuzz --out, confirm what they found");
-  app->footer(kFooter);
+void AddCampaign(Parser* program) {
+  Verb* verb = program->Add(
+      "campaign", "Join the shards of fuzz --out, confirm what they found",
+      kFooter);
   auto a = std::make_shared<Arguments>();
-  app->add_option("ACTION", a->action, "merge")
-      ->required()
-      ->check(CLI::IsMember({"merge"}));
-  app->add_option("DIR", a->folders, "Folders of shards, or shard files")
-      ->required();
-  app->add_option("--out", a->out, "The merged records, findings, summary")
-      ->type_name("FILE|-");
-  app->add_option("--shrink", a->shrink,
-                  "Seconds to shrink each finding (default 60)")
-      ->check(CLI::NonNegativeNumber);
-  return {app, [a] { return RunVerb(*a); }};
+  verb->Value("ACTION", &a->action, "merge").Required().OneOf({"merge"});
+  verb->Value("DIR", &a->folders, "Folders of shards, or shard files")
+      .Required();
+  verb->Value("--out", &a->out, "The merged records, findings, summary")
+      .Type("FILE|-");
+  verb->Value("--shrink", &a->shrink,
+              "Seconds to shrink each finding (default 60)")
+      .NonNegative();
+  verb->run = [a] { return RunVerb(*a); };
 }
 
 }  // namespace lockstep::fuzz::cli

@@ -7,16 +7,17 @@
 
 namespace lockstep::fuzz::cli {
 
+using verify::cli::Parser;
 using verify::cli::Verb;
 
 // Parses the command line, runs the verb, returns the exit code. Nothing
 // escapes it: foreign exceptions end here.
 int Main(int argc, char** argv);
 
-Verb AddFuzz(CLI::App* program);
-Verb AddShrink(CLI::App* program);
-Verb AddCampaign(CLI::App* program);
-Verb AddCorpus(CLI::App* program);
+void AddFuzz(Parser* program);
+void AddShrink(Parser* program);
+void AddCampaign(Parser* program);
+void AddCorpus(Parser* program);
 
 }  // namespace lockstep::fuzz::cli
 

@@ -1,7 +1,6 @@
 // lockstep corpus min
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
@@ -83,23 +82,20 @@ int RunVerb(const Arguments& a) {
 
 }  // namespace
 
-Verb AddCorpus(CLI::App* program) {
-  CLI::App* app = program->add_subcommand(
-      "corpus", "The smallest set of cases that keeps their worth");
-  app->footer(kFooter);
+void AddCorpus(Parser* program) {
+  Verb* verb = program->Add(
+      "corpus", "The smallest set of cases that keeps their worth", kFooter);
   auto a = std::make_shared<Arguments>();
-  app->add_option("ACTION", a->action, "min")
-      ->required()
-      ->check(CLI::IsMember({"min"}));
-  app->add_option("PATH", a->paths, "Case files, or folders of *.cases");
-  app->add_option("--op", a->op, "Whose cases (default attention_forward)")
-      ->type_name("OP");
-  app->add_option("--draw", a->draw, "Offer so many drawn cases, too")
-      ->check(CLI::NonNegativeNumber);
-  app->add_option("--seed", a->seed, "Of those drawn")->type_name("N");
-  app->add_option("--out", a->out, "Where the lines go (default -)")
-      ->type_name("FILE|-");
-  return {app, [a] { return RunVerb(*a); }};
+  verb->Value("ACTION", &a->action, "min").Required().OneOf({"min"});
+  verb->Value("PATH", &a->paths, "Case files, or folders of *.cases");
+  verb->Value("--op", &a->op, "Whose cases (default attention_forward)")
+      .Type("OP");
+  verb->Value("--draw", &a->draw, "Offer so many drawn cases, too")
+      .NonNegative();
+  verb->Value("--seed", &a->seed, "Of those drawn").Type("N");
+  verb->Value("--out", &a->out, "Where the lines go (default -)")
+      .Type("FILE|-");
+  verb->run = [a] { return RunVerb(*a); };
 }
 
 }  // namespace lockstep::fuzz::cli

@@ -1,7 +1,6 @@
 // lockstep fuzz
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -202,57 +201,53 @@ int RunVerb(const Arguments& a) {
 
 }  // namespace
 
-Verb AddFuzz(CLI::App* program) {
-  CLI::App* app = program->add_subcommand(
-      "fuzz", "Draw cases until one fails, and shrink it");
-  app->footer(kFooter);
+void AddFuzz(Parser* program) {
+  Verb* verb = program->Add("fuzz", "Draw cases until one fails, and shrink it",
+                            kFooter);
   auto a = std::make_shared<Arguments>();
-  app->add_option("OP", a->op,
-                  "What to draw: attention_forward (default), block_plan,\n"
-                  "mamba3_scan or mamba3_step");
-  app->add_option("--candidate", a->candidate,
-                  "What is judged (default builtin:optimized,threads=1)")
-      ->type_name("SPEC");
-  app->add_option("--profile", a->profile,
-                  "Numeric contract the candidate claims")
-      ->type_name("NAME|FILE");
-  app->add_option("--budget", a->budget,
-                  "Stop after 60s, 5m, 2h or 1000cases (default 60s)")
-      ->type_name("BUDGET");
-  app->add_option("--seed", a->seed, "Of the campaign (default 0)")
-      ->type_name("N");
-  app->add_option("--findings", a->findings,
-                  "Stop at so many different findings; 0: go on (default 1)")
-      ->check(CLI::NonNegativeNumber);
-  app->add_option("--plans", a->plans,
-                  "Ways to run each case, the first included (default 2)")
-      ->check(CLI::Range(1, 100));
-  app->add_option("--tile", a->tile,
-                  "Edges that lengths gather around: queries, keys "
-                  "(default 4 4)")
-      ->expected(2)
-      ->check(CLI::Range(1, 4096));
-  app->add_option("--shrink", a->shrink,
-                  "Seconds to shrink a finding; 0: as found (default 60)")
-      ->check(CLI::NonNegativeNumber);
-  app->add_option("--corpus", a->corpus,
-                  "Case file or folder of them, judged first; may be repeated")
-      ->take_all()
-      ->expected(1)
-      ->type_name("PATH");
-  app->add_option("--shard", a->shard,
-                  "Only cases n with n mod N = i; auto: the scheduler's")
-      ->type_name("i/N|auto");
-  app->add_option("--out", a->out,
-                  "Append a record per case to DIR/shard-i-of-N.ndjson, or "
-                  "take up what is there; all findings")
-      ->type_name("DIR");
-  app->add_option("--fail-on", a->fail_on,
-                  "'suspicious': a suspicion is a finding")
-      ->check(CLI::IsMember({"suspicious"}));
-  app->add_option("--json", a->json, "Findings and summary as NDJSON")
-      ->type_name("FILE|-");
-  return {app, [a] { return RunVerb(*a); }};
+  verb->Value("OP", &a->op,
+              "What to draw: attention_forward (default), block_plan,\n"
+              "mamba3_scan or mamba3_step");
+  verb->Value("--candidate", &a->candidate,
+              "What is judged (default builtin:optimized,threads=1)")
+      .Type("SPEC");
+  verb->Value("--profile", &a->profile, "Numeric contract the candidate claims")
+      .Type("NAME|FILE");
+  verb->Value("--budget", &a->budget,
+              "Stop after 60s, 5m, 2h or 1000cases (default 60s)")
+      .Type("BUDGET");
+  verb->Value("--seed", &a->seed, "Of the campaign (default 0)").Type("N");
+  verb->Value("--findings", &a->findings,
+              "Stop at so many different findings; 0: go on (default 1)")
+      .NonNegative();
+  verb->Value("--plans", &a->plans,
+              "Ways to run each case, the first included (default 2)")
+      .Range(1, 100);
+  verb->Value("--tile", &a->tile,
+              "Edges that lengths gather around: queries, keys "
+              "(default 4 4)")
+      .Words(2, 2)
+      .Range(1, 4096);
+  verb->Value("--shrink", &a->shrink,
+              "Seconds to shrink a finding; 0: as found (default 60)")
+      .NonNegative();
+  verb->Value("--corpus", &a->corpus,
+              "Case file or folder of them, judged first; may be repeated")
+      .Repeated()
+      .Type("PATH");
+  verb->Value("--shard", &a->shard,
+              "Only cases n with n mod N = i; auto: the scheduler's")
+      .Type("i/N|auto");
+  verb->Value("--out", &a->out,
+              "Append a record per case to DIR/shard-i-of-N.ndjson, or "
+              "take up what is there; all findings")
+      .Type("DIR");
+  verb->Value("--fail-on", &a->fail_on,
+              "'suspicious': a suspicion is a finding")
+      .OneOf({"suspicious"});
+  verb->Value("--json", &a->json, "Findings and summary as NDJSON")
+      .Type("FILE|-");
+  verb->run = [a] { return RunVerb(*a); };
 }
 
 }  // namespace lockstep::fuzz::cli

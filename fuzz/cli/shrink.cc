@@ -1,5 +1,4 @@
 // lockstep shrink
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
@@ -53,21 +52,18 @@ int RunVerb(const Arguments& a) {
 
 }  // namespace
 
-Verb AddShrink(CLI::App* program) {
-  CLI::App* app = program->add_subcommand(
-      "shrink", "Make a failing case as small as it will go");
-  app->footer(kFooter);
+void AddShrink(Parser* program) {
+  Verb* verb = program->Add(
+      "shrink", "Make a failing case as small as it will go", kFooter);
   auto a = std::make_shared<Arguments>();
-  app->add_option("CASE", a->line, "Case line, quoted")->required();
-  app->add_option("--candidate", a->candidate,
-                  "What fails on it (default builtin:optimized)")
-      ->type_name("SPEC");
-  app->add_option("--profile", a->profile,
-                  "Numeric contract the candidate claims")
-      ->type_name("NAME|FILE");
-  app->add_option("--seconds", a->seconds, "To spend (default 60)")
-      ->check(CLI::PositiveNumber);
-  return {app, [a] { return RunVerb(*a); }};
+  verb->Value("CASE", &a->line, "Case line, quoted").Required();
+  verb->Value("--candidate", &a->candidate,
+              "What fails on it (default builtin:optimized)")
+      .Type("SPEC");
+  verb->Value("--profile", &a->profile, "Numeric contract the candidate claims")
+      .Type("NAME|FILE");
+  verb->Value("--seconds", &a->seconds, "To spend (default 60)").Positive();
+  verb->run = [a] { return RunVerb(*a); };
 }
 
 }  // namespace lockstep::fuzz::cli

@@ -1,10 +1,7 @@
 #include "verify/cli/cli.h"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <exception>
-#include <iostream>
-#include <new>
+#include <string>
+#include <vector>
 
 namespace lockstep::verify::cli {
 namespace {
@@ -22,43 +19,20 @@ std::vector<std::string>& Arguments() {
   return arguments;
 }
 
-// One line, whatever the parser wrote.
-std::string OneLine(std::string text) {
-  const size_t end = text.find_last_not_of(" \n");
-  text.resize(end == std::string::npos ? 0 : end + 1);
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 int Run(int argc, char** argv) {
-  CLI::App program(
-      "Judges attention kernels against a bit-exact scalar reference.",
+  Parser program(
+      "Judges attention kernels against a bit-exact scalar reference.", kFooter,
       "lockstep");
-  program.footer(kFooter);
-  program.require_subcommand(0, 1);
-  const std::vector<Verb> verbs = {AddVerify(&program), AddReplay(&program),
-                                   AddList(&program),   AddEnv(&program),
-                                   AddExport(&program), AddSelftest(&program),
-                                   AddPlan(&program)};
+  AddVerify(&program);
+  AddReplay(&program);
+  AddList(&program);
+  AddEnv(&program);
+  AddExport(&program);
+  AddSelftest(&program);
+  AddPlan(&program);
   AddSiblings(&program);
   const int started = StartSibling(argc, argv);
-  if (started >= 0) return started;
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    const auto chosen = program.get_subcommands();
-    std::cout << (chosen.empty() ? program.help()
-                                 : chosen[0]->help(program.get_name()));
-    return kExitPass;
-  } catch (const CLI::ParseError& error) {
-    return Fail(OneLine(error.what()) + " (see lockstep --help)");
-  }
-  for (const Verb& verb : verbs) {
-    if (verb.app->parsed()) return verb.run();
-  }
-  std::string known;
-  for (const Verb& verb : verbs) known += " " + verb.app->get_name();
-  return Fail("no verb given; verbs:" + known + " (see lockstep --help)");
+  return started >= 0 ? started : program.Run(argc, argv);
 }
 
 }  // namespace
@@ -66,15 +40,10 @@ int Run(int argc, char** argv) {
 const std::vector<std::string>& CommandArguments() { return Arguments(); }
 
 int Main(int argc, char** argv) {
-  // Our code throws nothing; the libraries we use, and memory, may.
-  try {
+  return Guarded([&] {
     Arguments().assign(argv + (argc > 0 ? 1 : 0), argv + argc);
     return Run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    return Fail("out of memory", kExitSelf);
-  } catch (const std::exception& error) {
-    return Fail(OneLine(error.what()), kExitSelf);
-  }
+  });
 }
 
 }  // namespace lockstep::verify::cli

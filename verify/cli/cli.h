@@ -5,16 +5,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "verify/cli/parser.h"
 #include "verify/run.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
-class App;
-}
 
 namespace lockstep::verify::cli {
 
@@ -25,22 +21,16 @@ int Main(int argc, char** argv);
 // The command line as typed, without the program's name; for receipts.
 const std::vector<std::string>& CommandArguments();
 
-// A verb: its parser, and what it does. `run` returns the exit code.
-struct Verb {
-  CLI::App* app = nullptr;
-  std::function<int()> run;
-};
-
-Verb AddVerify(CLI::App* program);
-Verb AddReplay(CLI::App* program);
-Verb AddList(CLI::App* program);
-Verb AddEnv(CLI::App* program);
-Verb AddExport(CLI::App* program);
-Verb AddSelftest(CLI::App* program);
-Verb AddPlan(CLI::App* program);
+void AddVerify(Parser* program);
+void AddReplay(Parser* program);
+void AddList(Parser* program);
+void AddEnv(Parser* program);
+void AddExport(Parser* program);
+void AddSelftest(Parser* program);
+void AddPlan(Parser* program);
 
 // Verbs of sibling programs: named in the help, started by StartSibling.
-void AddSiblings(CLI::App* program);
+void AddSiblings(Parser* program);
 // Becomes the sibling that has the verb, and does not come back. -1 where the
 // verb is none of theirs; an exit code where the program cannot be started.
 int StartSibling(int argc, char** argv);
@@ -62,7 +52,7 @@ struct CaseArguments {
   std::vector<std::string> lines;
   std::vector<std::string> files;
 };
-void AddCaseArguments(CLI::App* app, CaseArguments* arguments);
+void AddCaseArguments(Verb* verb, CaseArguments* arguments);
 // Errors: usage, the first bad line.
 Result<std::vector<Job>> ReadJobs(const CaseArguments& arguments);
 

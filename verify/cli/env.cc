@@ -1,5 +1,4 @@
 // lockstep env: the machine and the build, as far as bits could depend on it.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
@@ -32,30 +31,30 @@ std::string EnvironmentText(const Environment& e) {
 
 }  // namespace
 
-Verb AddEnv(CLI::App* program) {
-  CLI::App* app = program->add_subcommand(
-      "env", "Machine, targets, rounding state, versions");
-  app->footer("Examples:\n  lockstep env\n  lockstep env --json -");
+void AddEnv(Parser* program) {
+  Verb* verb =
+      program->Add("env", "Machine, targets, rounding state, versions",
+                   "Examples:\n  lockstep env\n  lockstep env --json -");
   auto json = std::make_shared<std::string>();
-  CLI::Option* option =
-      app->add_option("--json", *json, "As JSON (default: to stdout)")
-          ->expected(0, 1)
-          ->type_name("FILE|-");
-  return {app, [json, option] {
-            const Environment environment = ReadEnvironment();
-            if (option->count() == 0) {
-              std::cout << EnvironmentText(environment);
-            } else {
-              const std::string path = json->empty() ? "-" : *json;
-              const Status status = Deliver(path, EnvironmentJson(environment));
-              if (!status.ok()) return Fail(status.message());
-            }
-            const Status sound = SelfCheck();
-            if (!sound.ok()) {
-              return Fail("self-check failed: " + sound.message(), kExitSelf);
-            }
-            return kExitPass;
-          }};
+  const Option option =
+      verb->Value("--json", json.get(), "As JSON (default: to stdout)")
+          .Words(0, 1)
+          .Type("FILE|-");
+  verb->run = [json, option] {
+    const Environment environment = ReadEnvironment();
+    if (!option.given()) {
+      std::cout << EnvironmentText(environment);
+    } else {
+      const std::string path = json->empty() ? "-" : *json;
+      const Status status = Deliver(path, EnvironmentJson(environment));
+      if (!status.ok()) return Fail(status.message());
+    }
+    const Status sound = SelfCheck();
+    if (!sound.ok()) {
+      return Fail("self-check failed: " + sound.message(), kExitSelf);
+    }
+    return kExitPass;
+  };
 }
 
 }  // namespace lockstep::verify::cli

@@ -1,5 +1,4 @@
 // lockstep export: a case as files, for tools that are not ours.
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -76,10 +75,9 @@ int Export(const Arguments& a) {
 
 }  // namespace
 
-Verb AddExport(CLI::App* program) {
-  CLI::App* app = program->add_subcommand(
-      "export", "Write inputs and expected outputs of cases as safetensors");
-  app->footer(
+void AddExport(Parser* program) {
+  Verb* verb = program->Add(
+      "export", "Write inputs and expected outputs of cases as safetensors",
       "Examples:\n"
       "  lockstep export 'attention_forward sq=8 skv=8 d=16' --out case1\n"
       "  lockstep export --cases my.cases --out out   # out/1, out/2, ...\n\n"
@@ -87,16 +85,16 @@ Verb AddExport(CLI::App* program) {
       "same folder: lockstep verify CASE --candidate files:case1 --profile "
       "exact-f32");
   auto a = std::make_shared<Arguments>();
-  AddCaseArguments(app, &a->cases);
-  app->add_option("--out", a->out, "Folder; made if absent")
-      ->required()
-      ->type_name("DIR");
-  app->add_option("--seed", a->seed, "Seed of every case, instead of its own")
-      ->type_name("N");
-  app->add_option("--max-memory", a->max_memory,
-                  "Refuse cases above this (default: half the memory)")
-      ->type_name("SIZE");
-  return {app, [a] { return Export(*a); }};
+  AddCaseArguments(verb, &a->cases);
+  verb->Value("--out", &a->out, "Folder; made if absent")
+      .Required()
+      .Type("DIR");
+  verb->Value("--seed", &a->seed, "Seed of every case, instead of its own")
+      .Type("N");
+  verb->Value("--max-memory", &a->max_memory,
+              "Refuse cases above this (default: half the memory)")
+      .Type("SIZE");
+  verb->run = [a] { return Export(*a); };
 }
 
 }  // namespace lockstep::verify::cli

@@ -1,5 +1,4 @@
 // lockstep list: what there is, one entry a line.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -172,11 +171,10 @@ int Print(const std::vector<Entry>& entries, bool as_json) {
 
 }  // namespace
 
-Verb AddList(CLI::App* program) {
-  CLI::App* app = program->add_subcommand(
+void AddList(Parser* program) {
+  Verb* verb = program->Add(
       "list",
-      "Names of ops, targets, profiles, families, probes, mutants, cases");
-  app->footer(
+      "Names of ops, targets, profiles, families, probes, mutants, cases",
       "Examples:\n"
       "  lockstep list targets\n"
       "  lockstep list cases data/cases/smoke.cases --json");
@@ -186,16 +184,16 @@ Verb AddList(CLI::App* program) {
     bool json = false;
   };
   auto a = std::make_shared<Arguments>();
-  app->add_option("WHAT", a->what,
-                  "ops, targets, profiles, families, probes, mutants, cases")
-      ->required();
-  app->add_option("FILE", a->file, "Case file, for cases");
-  app->add_flag("--json", a->json, "Whole records, as JSON");
-  return {app, [a] {
-            const Result<std::vector<Entry>> entries = List(a->what, a->file);
-            if (!entries.ok()) return Fail(entries.message());
-            return Print(entries.value(), a->json);
-          }};
+  verb->Value("WHAT", &a->what,
+              "ops, targets, profiles, families, probes, mutants, cases")
+      .Required();
+  verb->Value("FILE", &a->file, "Case file, for cases");
+  verb->Flag("--json", &a->json, "Whole records, as JSON");
+  verb->run = [a] {
+    const Result<std::vector<Entry>> entries = List(a->what, a->file);
+    if (!entries.ok()) return Fail(entries.message());
+    return Print(entries.value(), a->json);
+  };
 }
 
 }  // namespace lockstep::verify::cli

@@ -1,5 +1,4 @@
 // lockstep plan: how a masked case falls into tiles.
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <iostream>
 #include <memory>
@@ -22,7 +21,7 @@ struct Arguments {
   PlanView view;
   bool padded = false;
   // Options that say what a block_plan case says itself.
-  std::vector<CLI::Option*> of_tables;
+  std::vector<Option> of_tables;
 };
 
 // "256x128": rows x keys.
@@ -44,9 +43,9 @@ Result<PlanReport> Report(const Arguments& a) {
     return Status::Error("plan takes one case");
   }
   if (std::holds_alternative<BlockPlanCase>(jobs.value()[0].sequence[0].op)) {
-    for (const CLI::Option* option : a.of_tables) {
-      if (option->count() == 0) continue;
-      return Status::Error(option->get_name() +
+    for (const Option& option : a.of_tables) {
+      if (!option.given()) continue;
+      return Status::Error(option.name() +
                            ": a block_plan case says bq, bk, blocks, padded, "
                            "width and width_t itself");
     }
@@ -100,31 +99,29 @@ int RunVerb(const Arguments& a) {
 
 }  // namespace
 
-Verb AddPlan(CLI::App* program) {
-  CLI::App* app = program->add_subcommand(
-      "plan", "Tiles, worklists, bytes and key of a masked case");
-  app->footer(
+void AddPlan(Parser* program) {
+  Verb* verb = program->Add(
+      "plan", "Tiles, worklists, bytes and key of a masked case",
       "Example:\n  lockstep plan 'attention_forward sq=4096 skv=4096 d=128 "
       "mask=causal&window:1024,0' --svg plan.svg\n  lockstep plan 'block_plan "
       "sq=64 skv=64 bq=8 bk=8 mask=causal&window:20,0'");
   auto a = std::make_shared<Arguments>();
-  AddCaseArguments(app, &a->cases);
+  AddCaseArguments(verb, &a->cases);
   a->of_tables = {
-      app->add_option("--tile", a->tile, "Queries x keys of a tile")
-          ->type_name("QxK"),
-      app->add_flag("--blocks", a->request.tiles.blocks,
-                    "Store the element masks of partial tiles"),
-      app->add_flag("--padded", a->padded, "Ragged tiles are never full"),
-      app->add_option("--width", a->request.width,
-                      "Steps the forward tables have room for"),
-      app->add_option("--width-t", a->request.width_t,
-                      "Steps the transposed tables have room for")};
-  app->add_option("--row", a->view.batch, "Batch row of the map");
-  app->add_option("--head", a->view.head, "Query head of the map");
-  app->add_option("--json", a->json, "Numbers as JSON")->type_name("FILE|-");
-  app->add_option("--svg", a->svg, "The map as a picture")->type_name("FILE|-");
+      verb->Value("--tile", &a->tile, "Queries x keys of a tile").Type("QxK"),
+      verb->Flag("--blocks", &a->request.tiles.blocks,
+                 "Store the element masks of partial tiles"),
+      verb->Flag("--padded", &a->padded, "Ragged tiles are never full"),
+      verb->Value("--width", &a->request.width,
+                  "Steps the forward tables have room for"),
+      verb->Value("--width-t", &a->request.width_t,
+                  "Steps the transposed tables have room for")};
+  verb->Value("--row", &a->view.batch, "Batch row of the map");
+  verb->Value("--head", &a->view.head, "Query head of the map");
+  verb->Value("--json", &a->json, "Numbers as JSON").Type("FILE|-");
+  verb->Value("--svg", &a->svg, "The map as a picture").Type("FILE|-");
   a->request.tiles.blocks = false;
-  return {app, [a] { return RunVerb(*a); }};
+  verb->run = [a] { return RunVerb(*a); };
 }
 
 }  // namespace lockstep::verify::cli

@@ -1,6 +1,5 @@
 // lockstep replay: a case, a case file, or the findings of an earlier run, in
 // detail.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -120,39 +119,36 @@ Result<std::vector<JobGroup>> ReadGroups(const std::string& what,
 
 }  // namespace
 
-Verb AddReplay(CLI::App* program) {
-  CLI::App* app = program->add_subcommand(
-      "replay", "Judge again, in detail, what an earlier run found");
-  app->footer(kFooter);
+void AddReplay(Parser* program) {
+  Verb* verb = program->Add(
+      "replay", "Judge again, in detail, what an earlier run found", kFooter);
   struct Arguments {
     std::string what;
     SessionOptions session;
   };
   auto a = std::make_shared<Arguments>();
   a->session.verbose = true;
-  app->add_option("CASE|FILE", a->what,
-                  "Case line, case file, NDJSON events or receipt")
-      ->required();
-  app->add_option("--candidate", a->session.candidates,
-                  "Instead of the one recorded (default builtin:optimized)")
-      ->expected(1)
-      ->type_name("SPEC");
-  app->add_option("--profile", a->session.profile,
-                  "Numeric contract the candidate claims")
-      ->type_name("NAME|FILE");
-  app->add_option("--threads", a->session.threads,
-                  "Threads of the candidate and the reference")
-      ->check(CLI::Range(1, 1024));
-  app->add_option("--json", a->session.json, "Events as NDJSON")
-      ->type_name("FILE|-");
-  app->add_option("--receipt", a->session.receipt, "Receipt as JSON")
-      ->type_name("FILE|-");
-  return {app, [a] {
-            Result<std::vector<JobGroup>> groups =
-                ReadGroups(a->what, a->session);
-            if (!groups.ok()) return Fail(groups.message());
-            return RunSession(std::move(groups.value()), a->session);
-          }};
+  verb->Value("CASE|FILE", &a->what,
+              "Case line, case file, NDJSON events or receipt")
+      .Required();
+  verb->Value("--candidate", &a->session.candidates,
+              "Instead of the one recorded (default builtin:optimized)")
+      .Words(1, 1)
+      .Type("SPEC");
+  verb->Value("--profile", &a->session.profile,
+              "Numeric contract the candidate claims")
+      .Type("NAME|FILE");
+  verb->Value("--threads", &a->session.threads,
+              "Threads of the candidate and the reference")
+      .Range(1, 1024);
+  verb->Value("--json", &a->session.json, "Events as NDJSON").Type("FILE|-");
+  verb->Value("--receipt", &a->session.receipt, "Receipt as JSON")
+      .Type("FILE|-");
+  verb->run = [a] {
+    Result<std::vector<JobGroup>> groups = ReadGroups(a->what, a->session);
+    if (!groups.ok()) return Fail(groups.message());
+    return RunSession(std::move(groups.value()), a->session);
+  };
 }
 
 }  // namespace lockstep::verify::cli

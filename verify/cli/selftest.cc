@@ -1,8 +1,8 @@
 // lockstep selftest: the judge on trial by its own mutants and zoo.
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <iostream>
 #include <memory>
+#include <string>
 
 #include "verify/cli/cli.h"
 #include "verify/selftest/selftest.h"
@@ -15,7 +15,7 @@ struct SelftestArguments {
   std::string budget = "100000cases";
   std::string json;
   std::string op;
-  uint64_t seed = 0;
+  std::string seed = "0";
 };
 
 // "100000cases": the zoo is judged by count, so that its statement is one.
@@ -33,7 +33,9 @@ Result<int64_t> ZooCases(const std::string& budget) {
 
 int RunVerb(const SelftestArguments& a) {
   SelftestOptions options;
-  options.seed = a.seed;
+  const Result<uint64_t> seed = ParseSeed(a.seed);
+  if (!seed.ok()) return Fail(seed.message());
+  options.seed = seed.value();
   options.attention = a.op.empty() || a.op == "attention_forward";
   options.scans = a.op.empty() || a.op == "mamba3_scan";
   const Result<int64_t> zoo_cases = ZooCases(a.budget);
@@ -61,19 +63,18 @@ int RunVerb(const SelftestArguments& a) {
 
 }  // namespace
 
-Verb AddSelftest(CLI::App* program) {
-  CLI::App* app = program->add_subcommand(
-      "selftest", "Known bugs and correct kernels before the judge");
-  app->footer(
+void AddSelftest(Parser* program) {
+  Verb* verb = program->Add(
+      "selftest", "Known bugs and correct kernels before the judge",
       "Example:\n  lockstep selftest --budget 100000cases --json self.json");
   auto a = std::make_shared<SelftestArguments>();
-  app->add_option("--cases", a->cases, "Ordinary cases for the rule table");
-  app->add_option("--budget", a->budget, "Cases of the zoo: Ncases");
-  app->add_option("--op", a->op, "Only attention_forward, or mamba3_scan")
-      ->check(CLI::IsMember({"attention_forward", "mamba3_scan"}));
-  app->add_option("--seed", a->seed, "Of the zoo's cases");
-  app->add_option("--json", a->json, "FILE or -");
-  return {app, [a] { return RunVerb(*a); }};
+  verb->Value("--cases", &a->cases, "Ordinary cases for the rule table");
+  verb->Value("--budget", &a->budget, "Cases of the zoo: Ncases");
+  verb->Value("--op", &a->op, "Only attention_forward, or mamba3_scan")
+      .OneOf({"attention_forward", "mamba3_scan"});
+  verb->Value("--seed", &a->seed, "Of the zoo's cases").Type("N");
+  verb->Value("--json", &a->json, "FILE or -");
+  verb->run = [a] { return RunVerb(*a); };
 }
 
 }  // namespace lockstep::verify::cli

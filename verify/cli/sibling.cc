@@ -1,7 +1,6 @@
 // Verbs that live in programs of their own beside this one.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -28,9 +27,9 @@ constexpr Sibling kSiblings[] = {
 
 }  // namespace
 
-void AddSiblings(CLI::App* program) {
+void AddSiblings(Parser* program) {
   for (const Sibling& sibling : kSiblings) {
-    program->add_subcommand(sibling.verb, sibling.description);
+    program->Add(sibling.verb, sibling.description, "");
   }
 }
 

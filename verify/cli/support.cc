@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <csignal>
 #include <filesystem>
@@ -66,14 +65,13 @@ std::atomic<bool>* WatchInterrupt() {
   return &interrupted;
 }
 
-void AddCaseArguments(CLI::App* app, CaseArguments* arguments) {
-  app->add_option("CASE", arguments->lines,
-                  "Case line, quoted: 'attention_forward sq=37 ...'");
-  app->add_option("--cases", arguments->files,
-                  "File with a case line per line; may be repeated")
-      ->take_all()
-      ->expected(1)
-      ->type_name("FILE");
+void AddCaseArguments(Verb* verb, CaseArguments* arguments) {
+  verb->Value("CASE", &arguments->lines,
+              "Case line, quoted: 'attention_forward sq=37 ...'");
+  verb->Value("--cases", &arguments->files,
+              "File with a case line per line; may be repeated")
+      .Repeated()
+      .Type("FILE");
 }
 
 Result<std::vector<Job>> ReadJobs(const CaseArguments& arguments) {
