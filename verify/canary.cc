@@ -1,31 +1,42 @@
 #include "verify/canary.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "verify/digest.h"
+#include "verify/invariance.h"
 
 namespace lockstep::verify {
 namespace {
 
-// Digests of what a candidate answers, its outputs one after the other; empty
-// if it does not run.
-std::string Answer(const std::string& spec, const CaseRequest& request,
-                   const Trial& trial) {
+// What a candidate answers; none if it does not run.
+std::optional<OutputSet> Answer(const std::string& spec,
+                                const CaseRequest& request,
+                                const Trial& trial) {
   Result<std::unique_ptr<Candidate>> candidate = ParseCandidate(spec);
   Result<OutputSet> outputs = trial.Allocate(0);
-  if (!candidate.ok() || !outputs.ok()) return "";
+  if (!candidate.ok() || !outputs.ok()) return std::nullopt;
   Execution execution;
   const RunOutcome outcome = candidate.value()->Run(
       request, trial, Variation{}, outputs.value(), &execution);
-  if (outcome.state != RunOutcome::State::kRan) return "";
-  std::string answer;
-  for (const LaneTensor& tensor : outputs->tensors) {
-    answer += DigestTensor(tensor.const_view());
+  if (outcome.state != RunOutcome::State::kRan) return std::nullopt;
+  return std::move(outputs.value());
+}
+
+// What a canary has to keep: what the candidate claims. Absent: exact bits, by
+// a canary that claims nothing of its own.
+std::optional<NumericProfile> Claimed(const CaseResult& result,
+                                      const Trial& trial,
+                                      const Candidate& canary) {
+  if (result.claims || !canary.Claims()) return result.claims;
+  for (const NumericProfile& profile : BuiltinProfiles()) {
+    if (profile.exact && profile.lane == trial.outputs()[0].lane) {
+      return profile;
+    }
   }
-  return answer;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -43,15 +54,20 @@ void JudgeCanary(const CaseRequest& request, const Trial& trial,
   nested.canaries = false;
   nested.invariance = false;
   nested.require_executed = false;
-  nested.profile = result->claims;
   const auto specs = trial.Canaries();
-  const std::string right = Answer(trial.CorrectKernel(), request, trial);
-  for (size_t n = 0; n < specs.size() && !right.empty(); ++n) {
+  const auto right = Answer(trial.CorrectKernel(), request, trial);
+  // A fault may turn an inexact answer into the exact one.
+  const auto truth = Answer("builtin:reference", request, trial);
+  for (size_t n = 0; n < specs.size() && right && truth; ++n) {
     const std::string spec = specs[(salt / kCanaryEvery + n) % specs.size()];
-    const std::string wrong = Answer(spec, request, trial);
-    if (wrong.empty() || wrong == right) continue;
+    const auto wrong = Answer(spec, request, trial);
+    if (!wrong || !FirstDifference(trial, *right, *wrong) ||
+        !FirstDifference(trial, *truth, *wrong)) {
+      continue;
+    }
     Result<std::unique_ptr<Candidate>> candidate = ParseCandidate(spec);
     if (!candidate.ok()) return;
+    nested.profile = Claimed(*result, trial, *candidate.value());
     Case call = *request.call;
     call.expect = Expect::kPass;
     CaseRequest asked = request;

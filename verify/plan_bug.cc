@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,9 +42,10 @@ std::optional<int64_t> Unwritten(const FlatTables& tables) {
   const Result<PlanTrace> lifted = LiftFlat(tables);
   if (!lifted.ok()) return std::nullopt;
   for (const TracedPass& pass : lifted->forward) {
-    const std::vector<int64_t>& stored = pass.heads[0].stored;
+    const std::set<int64_t> stored(pass.heads[0].stored.begin(),
+                                   pass.heads[0].stored.end());
     for (int64_t o = pass.outer_begin; o < pass.outer_end; ++o) {
-      if (std::find(stored.begin(), stored.end(), o) == stored.end()) return o;
+      if (!stored.contains(o)) return o;
     }
   }
   return std::nullopt;

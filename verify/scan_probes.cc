@@ -174,11 +174,13 @@ class Filler {
          [&](int64_t run, int64_t h, int64_t c, int64_t n) {
            return Level(seed_ + 1, run, h, c, n) % 2;
          });
-    Fill(data_.at(T::kCarryK), [&](int64_t, int64_t, int64_t, int64_t n) {
-      return Impulses(kind_) && n > 0 ? 0 : 1;
+    // Under psi's signs 1, 1 and 1, 1, 1, 1 would cancel, and so would 1, 2, 1;
+    // a v of 0 hides its k.
+    Fill(data_.at(T::kCarryK), [&](int64_t, int64_t r, int64_t, int64_t n) {
+      return Impulses(kind_) && n > 0 ? 0 : 1 + 2 * (r % 2);
     });
     Fill(data_.at(T::kCarryV), [&](int64_t run, int64_t h, int64_t, int64_t c) {
-      return Level(seed_ + 2, run, h, 0, c) % 2;
+      return 1 + Level(seed_ + 2, run, h, 0, c) % 2;
     });
   }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/verify/fake_candidate.h"
+#include "tests/verify/judge_line.h"
 #include "verify/judge.h"
 
 namespace lockstep::verify {
@@ -18,29 +19,6 @@ namespace {
 constexpr const char* kCase =
     "attention_forward hq=4 hkv=2 sq=20 skv=40 d=8 cap=30 mask=causal align=br "
     "seed=3";
-
-CaseResult JudgeLine(const std::string& line, Candidate& candidate,
-                     const JudgeOptions& options = {}) {
-  const Result<Case> c = ParseCase(line);
-  EXPECT_TRUE(c.ok()) << c.message();
-  const CaseRequest request = {.call = &c.value(),
-                               .line = MinimalLine(c.value())};
-  return JudgeCase(request, candidate, options, nullptr);
-}
-
-CaseResult JudgeSpec(const std::string& line, const std::string& spec,
-                     const JudgeOptions& options = {}) {
-  const auto candidate = ParseCandidate(spec);
-  EXPECT_TRUE(candidate.ok()) << candidate.message();
-  return JudgeLine(line, *candidate.value(), options);
-}
-
-JudgeOptions With(const char* profile) {
-  JudgeOptions options;
-  options.profile = LoadProfile(profile).value();
-  options.profile_spec = profile;
-  return options;
-}
 
 int64_t Judgements(const CaseResult& result, Tier tier) {
   int64_t n = 0;

@@ -9,21 +9,13 @@
 #include <string>
 
 #include "tests/verify/fake_candidate.h"
+#include "tests/verify/judge_line.h"
 
 namespace lockstep::verify {
 namespace {
 
 constexpr const char* kCase =
     "attention_forward hq=2 sq=5 skv=9 d=8 cap=30 mask=causal seed=3";
-
-CaseResult JudgeLine(const std::string& line, Candidate& candidate,
-                     JudgeOptions options = {}) {
-  const Result<Case> c = ParseCase(line);
-  EXPECT_TRUE(c.ok());
-  const CaseRequest request = {.call = &c.value(),
-                               .line = MinimalLine(c.value())};
-  return JudgeCase(request, candidate, options, nullptr);
-}
 
 CaseResult JudgeDefect(const Defect& defect, JudgeOptions options = {}) {
   FakeCandidate candidate(defect);

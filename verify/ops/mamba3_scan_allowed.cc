@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -139,6 +140,22 @@ class AllowedOfScan final : public AllowedResults {
   std::vector<double> y_;
 };
 
+// Faults that change whole terms: every probe that holds one shows them.
+constexpr const char* kCanaries[] = {
+    "mutant:scan.diag_missing",       "mutant:scan.beta_dropped",
+    "mutant:scan.intra_ignores_runs", "mutant:scan.init_fold_missing",
+    "mutant:scan.carry_v_of_pack",    "mutant:scan.bias_missing",
+};
+// The same between bf16 tensors.
+constexpr const char* kBf16Canaries[] = {
+    "mutant:scan.diag_missing,base=scan-bf16-lane",
+    "mutant:scan.beta_dropped,base=scan-bf16-lane",
+    "mutant:scan.intra_ignores_runs,base=scan-bf16-lane",
+    "mutant:scan.init_fold_missing,base=scan-bf16-lane",
+    "mutant:scan.carry_v_of_pack,base=scan-bf16-lane",
+    "mutant:scan.bias_missing,base=scan-bf16-lane",
+};
+
 }  // namespace
 
 std::string Mamba3ScanTrial::WhyUndeclared(
@@ -193,8 +210,20 @@ void Mamba3ScanTrial::RunBaseline(const OutputSet& outputs) const {
   emulator.Run(data_.problem, data_.inputs, Views(outputs));
 }
 
-const char* Mamba3ScanTrial::CorrectKernel() const { return "variant:scan"; }
+const char* Mamba3ScanTrial::CorrectKernel() const {
+  return data_.problem.lane == Lane::kF32 ? "variant:scan"
+                                          : "variant:scan-bf16-lane";
+}
 
-std::span<const char* const> Mamba3ScanTrial::Canaries() const { return {}; }
+std::span<const char* const> Mamba3ScanTrial::Canaries() const {
+  // An envelope may be too wide for any fault, and one probe blind to some: a
+  // case that is a probe is judged by that one alone.
+  if (ProbeOf(request_) ||
+      !WhyNotScanProbe(ProbeKind::kIntegrate, data_.problem).empty()) {
+    return {};
+  }
+  return data_.problem.lane == Lane::kF32 ? std::span(kCanaries)
+                                          : std::span(kBf16Canaries);
+}
 
 }  // namespace lockstep::verify
