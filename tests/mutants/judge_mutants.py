@@ -42,7 +42,10 @@ MUTANTS = (
     ("canary_always_caught", C,
      "const bool caught = judged.verdict == Verdict::kFail;",
      "const bool caught = true;"),
-    ("canary_that_is_right", C, "wrong == right) continue;", "false) continue;"),
+    ("canary_that_is_right", C,
+     "!FirstDifference(trial, *right, *wrong) ||\n"
+     "        !FirstDifference(trial, *truth, *wrong)",
+     "false"),
     ("suspicion_is_proof", J, "finding.tier != Tier::kCalibrated &&", ""),
     ("canary_is_proof", J, "finding.tier != Tier::kCalibrated &&\n"
      "                                finding.tier != Tier::kPower;",

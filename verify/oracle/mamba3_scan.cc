@@ -40,7 +40,7 @@ void BoundedScan::Start() {
     }
     size_.push_back(size);
   }
-  seen_ = absolute_ = size_;
+  wide_ = seen_ = absolute_ = size_;
   k_ = carry.k;
   for (size_t r = 0; r < k_.size(); ++r) {
     Vector x(v_.size());
@@ -57,6 +57,7 @@ void BoundedScan::Start() {
       // A given k is scaled like any other.
       moduli.seen.push_back(size * (1 + e_.scaled + e_.key));
     }
+    moduli.wide = moduli.plain;
     moduli.absolute = moduli.seen;
     moduli_.push_back(moduli);
     for (const double value : x) broken_ = broken_ || !std::isfinite(value);
@@ -113,6 +114,9 @@ Moduli BoundedScan::ModuliOf(const Vector& x, const Vector& bias,
     return e_.bias * std::fabs(sum(n)) + e_.param * std::fabs(bias[Z(n)]) +
            (e_.bias > 0 ? e_.tiny : 0);
   };
+  const auto wide = [&](int64_t n) {
+    return e_.param > 0 ? std::fabs(x[Z(n)]) + std::fabs(bias[Z(n)]) : sum(n);
+  };
   for (size_t m = 0; m < modes_.size(); ++m) {
     const Mode& mode = modes_[m];
     const bool pair = mode.second >= 0;
@@ -123,6 +127,8 @@ Moduli BoundedScan::ModuliOf(const Vector& x, const Vector& bias,
     const double local = pair ? local_angle_[m] : 0;
     const double total = pair ? local + angle_error_[m] : 0;
     moduli.plain.push_back(plain);
+    moduli.wide.push_back(pair ? Modulus(wide(mode.first), wide(mode.second))
+                               : std::fabs(wide(mode.first)));
     moduli.seen.push_back(perturbed * (1 + local) * (1 + roundings + kOwn) +
                           e_.tiny);
     moduli.absolute.push_back(perturbed * (1 + (of_key ? total : local)) *
@@ -150,22 +156,25 @@ void BoundedScan::Update(const ScanToken& token, double own, double before,
     const bool pair = modes_[m].second >= 0;
     const double turn = pair ? step_angle_[m] : 0;
     for (size_t c = 0; c < v_.size(); ++c) {
-      double then = 0, then_seen = 0, then_absolute = 0;
-      double now = 0, now_seen = 0, now_absolute = 0;
+      double then = 0, then_wide = 0, then_seen = 0, then_absolute = 0;
+      double now = 0, now_wide = 0, now_seen = 0, now_absolute = 0;
       double sizes = 1;
       for (size_t r = 0; r < ranks; ++r) {
         const double last = std::fabs(x_[r][c]);
         const double x = std::fabs(x_now_[r][c]);
         then += last * moduli_[r].plain[m];
+        then_wide += last * moduli_[r].wide[m];
         then_seen += last * moduli_[r].seen[m];
         then_absolute += last * moduli_[r].absolute[m];
         now += x * moduli_now_[r].plain[m];
+        now_wide += x * moduli_now_[r].wide[m];
         now_seen += x * moduli_now_[r].seen[m];
         now_absolute += x * moduli_now_[r].absolute[m];
         sizes += last + x + moduli_[r].plain[m] + moduli_now_[r].plain[m];
       }
       const double lost = e_.tiny * 4 * sizes;
       size_[m][c] = alpha * (size_[m][c] + before * then) + own * now;
+      wide_[m][c] = alpha * (wide_[m][c] + before * then_wide) + own * now_wide;
       const double seen = seen_[m][c] + before_worst * then_seen * factors;
       seen_[m][c] = (alpha * drift + e_.tiny) * (1 + turn + kOwn) * seen +
                     own_worst * now_seen * factors + lost;

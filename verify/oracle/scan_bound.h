@@ -25,10 +25,11 @@ inline size_t Z(int64_t n) { return static_cast<size_t>(n); }
 // f32's squares are far from binary64's ends.
 inline double Modulus(double x, double y) { return std::sqrt(x * x + y * y); }
 
-// An operand over the modes: moduli, and the perturbed moduli as y sees them
+// An operand over the modes: moduli; those of |x| + |bias|, which is what a
+// rounded bias is off by parts of; and the perturbed moduli as y sees them
 // (angles relative to other tokens') and as the carry does (absolute angles).
 struct Moduli {
-  Vector plain, seen, absolute;
+  Vector plain, wide, seen, absolute;
 };
 
 class BoundedScan {
@@ -88,7 +89,8 @@ class BoundedScan {
   std::vector<Vector> rate_sums_;    // cumulative |rate| by angle
   Vector decay_sums_ = {0};          // cumulative |a|
   Rows h_;                           // [n][p]
-  Rows size_, seen_, absolute_;      // [mode][p]: companions
+  Rows size_, wide_;                 // [mode][p]: companions of the moduli
+  Rows seen_, absolute_;             // and of the perturbed ones
   Rows k_, x_;                       // of the last token
   std::vector<Moduli> moduli_;
   Rows k_now_, x_now_;

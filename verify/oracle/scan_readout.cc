@@ -52,11 +52,11 @@ void BoundedScan::ReadOut(const ScanToken& token, const Rows& q,
     for (size_t m = 0; m < modes_.size(); ++m) {
       const double plain = moduli[r].plain[m];
       const double seen = moduli[r].seen[m];
-      const double both = modes_[m].second >= 0 ? 2 * plain : plain;
+      const double both = (modes_[m].second >= 0 ? 2 : 1) * moduli[r].wide[m];
       for (size_t c = 0; c < channels; ++c) {
         error[r][c] -= plain * size_[m][c];
         worst[c] += seen * seen_[m][c] + e_.tiny * (1 + seen);
-        companion[r][c] += both * size_[m][c];
+        companion[r][c] += both * wide_[m][c];
       }
       for (size_t s = 0; s < ranks; ++s) {
         for (size_t c = 0; c < channels; ++c) {
@@ -189,7 +189,7 @@ ScanTruth BoundedScan::Finish() {
       truth_.h.push_back(h_[n][c]);
       truth_.h_error.push_back(
           broken_ || !(absolute_[m][c] < kLargest) ? kInf : error);
-      truth_.h_companion.push_back(size);
+      truth_.h_companion.push_back(wide_[m][c]);
     }
   }
   for (size_t r = 0; r < k_.size(); ++r) {
