@@ -40,6 +40,8 @@ def mutate(args, commands, units, mutant):
             code = file.read()
     with open(broken, "w", encoding="utf-8") as file:
         file.write(code if shadow else code.replace(text, replacement))
+    if path not in commands:
+        return f"{name}: nothing compiles {source} by itself; give it a unit"
     command = shlex.split(commands[path])
     command = command["ccache" in command[0]:]
     command = [broken if os.path.realpath(word) == path else word
