@@ -1,5 +1,5 @@
 // The command line of a program with verbs. CLI11 parses it, in parser.cc
-// alone: its headers cost 8 to 10 s of compile time in every file that includes
+// alone: its headers cost 6 to 8 s of compile time in every file that includes
 // them.
 #ifndef LOCKSTEP_VERIFY_CLI_PARSER_H_
 #define LOCKSTEP_VERIFY_CLI_PARSER_H_
