@@ -28,8 +28,8 @@ double ScoreF32(const float* a, const float* b, float* c) {
 
 double ValueF32(const float* a, const float* b, float* c) {
   const hn::ScalableTag<float> df;
-  tiles::ValuePanel<tiles::F32Dot, tiles::kRowBlock, 2>(df, a, kSteps, b,
-                                                        kSteps, c, kSteps);
+  tiles::ValuePanel<tiles::F32Dot, tiles::kRowBlock, 2>(
+      df, a, kSteps, b, 2 * hn::Lanes(df), kSteps, c, kSteps);
   return 4.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));
 }
 
@@ -46,7 +46,8 @@ double ValueBf16(const float* a, const float* b, float* c) {
   const hn::ScalableTag<float> df;
   tiles::ValuePanel<tiles::PairDot<true>, tiles::kRowBlock, 2>(
       df, reinterpret_cast<const uint32_t*>(a), kSteps,
-      reinterpret_cast<const uint32_t*>(b), kSteps, c, kSteps);
+      reinterpret_cast<const uint32_t*>(b), 2 * hn::Lanes(df), kSteps, c,
+      kSteps);
   return 8.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));
 }
 

@@ -126,7 +126,8 @@ template <class Dot, class D>
 void BlockValues(D df, const AttentionJob& job, const typename Dot::T* p,
                  const typename Dot::T* v, size_t per_step, const Block& block,
                  Worker& worker) {
-  const auto panel = static_cast<size_t>(job.geometry.panel());
+  const size_t lanes = hn::Lanes(df);
+  const size_t panel = 2 * lanes;
   const auto values = static_cast<size_t>(job.padded_values);
   const size_t p_stride = static_cast<size_t>(job.padded_keys) / per_step;
   const size_t tile_steps = static_cast<size_t>(job.plan->tile_keys) / per_step;
@@ -139,11 +140,11 @@ void BlockValues(D df, const AttentionJob& job, const typename Dot::T* p,
       const size_t width = std::min(panel, values - c);
       const typename Dot::T* from = v + c * tile_steps + begin * width;
       if (width == panel) {
-        ValuePanel<Dot, kRows, 2>(df, p + begin, p_stride, from, steps, acc + c,
-                                  values);
+        ValuePanel<Dot, kRows, 2>(df, p + begin, p_stride, from, 2 * lanes,
+                                  steps, acc + c, values);
       } else {
-        ValuePanel<Dot, kRows, 1>(df, p + begin, p_stride, from, steps, acc + c,
-                                  values);
+        ValuePanel<Dot, kRows, 1>(df, p + begin, p_stride, from, lanes, steps,
+                                  acc + c, values);
       }
     }
   });

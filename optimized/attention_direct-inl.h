@@ -17,8 +17,10 @@
 #include "hwy/highway.h"
 #include "optimized/attention_block-inl.h"
 #include "optimized/attention_pack-inl.h"
+#include "optimized/attention_tiles-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/elementary-inl.h"
+#include "optimized/simd/registers-inl.h"
 #include "optimized/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,8 +30,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Keys whose scores are formed together, an accumulator each; 16 registers
 // have room for the query and the broadcasts beside them.
 inline constexpr int kDirectKeys = 12;
-// Rows of a block of values: 4 x 3 accumulators, for the same reason.
-inline constexpr size_t kDirectRows = 4;
+// Rows of a block of values, by two vectors of channels. A group of eight heads
+// is two even blocks where six rows fill the registers: 8 = 6 + 2 would leave
+// the second one waiting for its own sums. 4 x 3 vectors spill with clang 19.
+inline constexpr size_t kDirectRows = kRowBlock < 8 ? 4 : 8;
 
 // Keys whose values are used together: all their channels stay in the first
 // cache level (32 x 128 bf16 are 8 KiB) while the blocks of rows pass.
@@ -136,45 +140,6 @@ void DirectScores(D df, const AttentionJob& job,
   }
 }
 
-// Weighted values of kRows rows and kVectors vectors of channels.
-//   p [kRows][keys], rows `p_stride` apart; v [keys][pitch];
-//   acc [kRows][pitch]. Exact: N11.
-template <int kRows, int kVectors, class D>
-HWY_INLINE void ValueRows(D df, const float* HWY_RESTRICT p, size_t p_stride,
-                          const float* HWY_RESTRICT v, size_t keys,
-                          float* HWY_RESTRICT acc, size_t pitch) {
-  static_assert(kVectors <= 3);
-  const size_t lanes = hn::Lanes(df);
-  constexpr int kSecond = kVectors > 1 ? 1 : 0;  // offset 0 when there is none
-  constexpr int kThird = kVectors > 2 ? 2 : 0;
-  hn::Vec<D> acc0[kRows], acc1[kRows], acc2[kRows];
-  HWY_UNROLL(8)
-  for (int r = 0; r < kRows; ++r) {
-    acc0[r] = hn::Load(df, acc + r * pitch);
-    acc1[r] = hn::Load(df, acc + r * pitch + kSecond * lanes);
-    acc2[r] = hn::Load(df, acc + r * pitch + kThird * lanes);
-  }
-  for (size_t j = 0; j < keys; ++j, v += pitch) {
-    const auto v0 = hn::Load(df, v);
-    const auto v1 = hn::Load(df, v + kSecond * lanes);
-    const auto v2 = hn::Load(df, v + kThird * lanes);
-    HWY_UNROLL(8)
-    for (int r = 0; r < kRows; ++r) {
-      const auto weight = hn::Set(df, p[r * p_stride + j]);
-      acc0[r] = hn::MulAdd(weight, v0, acc0[r]);
-      if constexpr (kVectors > 1) acc1[r] = hn::MulAdd(weight, v1, acc1[r]);
-      if constexpr (kVectors > 2) acc2[r] = hn::MulAdd(weight, v2, acc2[r]);
-    }
-  }
-  HWY_UNROLL(8)
-  for (int r = 0; r < kRows; ++r) {
-    float* to = acc + r * pitch;
-    hn::Store(acc0[r], df, to);
-    if constexpr (kVectors > 1) hn::Store(acc1[r], df, to + lanes);
-    if constexpr (kVectors > 2) hn::Store(acc2[r], df, to + 2 * lanes);
-  }
-}
-
 // Weights of worker.weights times the values of the block's keys.
 template <typename T, class D>
 void DirectValues(D df, const AttentionJob& job,
@@ -197,13 +162,13 @@ void DirectValues(D df, const AttentionJob& job,
       const size_t left = std::min(kDirectRows, block.rows - r);
       WithRows(static_cast<int64_t>(left), [&]<int kRows>() HWY_ATTR {
         size_t c = 0;
-        for (; c + 3 * lanes <= pitch; c += 3 * lanes) {
-          ValueRows<kRows, 3>(df, p, stride, wide + c, count, acc + c, pitch);
+        for (; c + 2 * lanes <= pitch; c += 2 * lanes) {
+          ValuePanel<F32Dot, kRows, 2>(df, p, stride, wide + c, pitch, count,
+                                       acc + c, pitch);
         }
-        if (c + 2 * lanes <= pitch) {
-          ValueRows<kRows, 2>(df, p, stride, wide + c, count, acc + c, pitch);
-        } else if (c < pitch) {
-          ValueRows<kRows, 1>(df, p, stride, wide + c, count, acc + c, pitch);
+        if (c < pitch) {
+          ValuePanel<F32Dot, kRows, 1>(df, p, stride, wide + c, pitch, count,
+                                       acc + c, pitch);
         }
       });
     }

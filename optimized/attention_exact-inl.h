@@ -50,6 +50,7 @@ template <class D1>
 void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
                  const RowState& row, Worker& worker) {
   const int64_t kv_head = row.head / job.problem->group();
+  const auto scale = InVectors(d1, job.scale);
   ForVisible(worker, [&](size_t key) HWY_ATTR {
     auto dot = hn::Zero(d1);
     for (int64_t d = 0; d < job.problem->head_dim; ++d) {
@@ -58,7 +59,9 @@ void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
           Element(job.inputs->k, batch, kv_head, static_cast<int64_t>(key), d);
       dot = hn::MulAdd(hn::Set(d1, q), hn::Set(d1, k), dot);
     }
-    worker.row_scores[key] = hn::GetLane(ScoreInLog2(d1, job.scale, dot));
+    worker.row_scores[key] =
+        hn::GetLane(job.scale.capped ? ScoreInLog2<true>(d1, scale, dot)
+                                     : ScoreInLog2<false>(d1, scale, dot));
   });
 }
 

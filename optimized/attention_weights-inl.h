@@ -32,13 +32,26 @@ HWY_INLINE hn::Vec<D> PowerOfTwoFromSum(D df, hn::Vec<D> sum) {
   return hn::BitCast(df, hn::Add(exponent, hn::Set(di, 127 << 23)));
 }
 
-// N7: scores in units of log2.
+// ScoreScale in vectors: read once, because a store of weights might change
+// the job's floats as far as the compiler knows.
 template <class D>
-HWY_INLINE hn::Vec<D> ScoreInLog2(D df, const ScoreScale& scale,
+struct VectorScale {
+  hn::Vec<D> inner;
+  hn::Vec<D> outer;
+};
+
+template <class D>
+HWY_INLINE VectorScale<D> InVectors(D df, const ScoreScale& scale) {
+  return {hn::Set(df, scale.inner), hn::Set(df, scale.outer)};
+}
+
+// N7: scores in units of log2.
+template <bool kCapped, class D>
+HWY_INLINE hn::Vec<D> ScoreInLog2(D df, const VectorScale<D>& scale,
                                   hn::Vec<D> dot) {
-  const auto inner = hn::Mul(dot, hn::Set(df, scale.inner));
-  if (!scale.capped) return inner;
-  return hn::Mul(hn::Set(df, scale.outer), TanhCore(df, inner));
+  const auto inner = hn::Mul(dot, scale.inner);
+  if constexpr (!kCapped) return inner;
+  return hn::Mul(scale.outer, TanhCore(df, inner));
 }
 
 // N9: 2^(u - m) * 2^shift, +0 below the exponent range, NaN for NaN.
@@ -67,29 +80,51 @@ struct RowSlice {
 
 // Calls weight(vector of scores, index of its first key) for every vector of
 // the slice, stores what it returns as weights and adds it to the stripes.
-template <class D, class F>
-HWY_INLINE void ForWeights(D df, const RowSlice& row, const F& weight) {
+template <bool kRound, class D, class F>
+HWY_INLINE void ForWeightsT(D df, const RowSlice& row, const F& weight) {
   const size_t lanes = hn::Lanes(df);
-  for (size_t stripe = 0; stripe < kStripes; stripe += lanes) {
-    auto sum = hn::Load(df, row.stripes + stripe);
-    for (size_t j = row.begin + stripe; j < row.end; j += kStripes) {
-      const auto p = weight(hn::Load(df, row.weights + j), j);
-      sum = hn::Add(sum, p);  // N10: the sum takes the unrounded weight
-      hn::Store(row.round_to_bf16 ? RoundToBf16LaneCore(df, p) : p, df,
-                row.weights + j);
+  constexpr size_t kVectors = kStripes / hn::MaxLanes(D());
+  hn::Vec<D> sums[kVectors];
+  HWY_UNROLL(4)
+  for (size_t v = 0; v < kVectors; ++v) {
+    sums[v] = hn::Load(df, row.stripes + v * lanes);
+  }
+  for (size_t j = row.begin; j < row.end; j += kStripes) {
+    HWY_UNROLL(4)
+    for (size_t v = 0; v < kVectors; ++v) {
+      const size_t key = j + v * lanes;
+      const auto p = weight(hn::Load(df, row.weights + key), key);
+      sums[v] = hn::Add(sums[v], p);  // N10: the sum takes the unrounded one
+      hn::Store(kRound ? RoundToBf16LaneCore(df, p) : p, df, row.weights + key);
     }
-    hn::Store(sum, df, row.stripes + stripe);
+  }
+  HWY_UNROLL(4)
+  for (size_t v = 0; v < kVectors; ++v) {
+    hn::Store(sums[v], df, row.stripes + v * lanes);
   }
 }
 
-// N9, fixed-m path: |u| <= kFixedPathBound, so no maximum is needed. kMasked:
-// keys whose bit is 0 get +0 by select (N8).
+template <class D, class F>
+HWY_INLINE void ForWeights(D df, const RowSlice& row, const F& weight) {
+  if (row.round_to_bf16) {
+    ForWeightsT<true>(df, row, weight);
+  } else {
+    ForWeightsT<false>(df, row, weight);
+  }
+}
+
+// N9, fixed-m path: |u| <= kFixedPathBound, so no maximum is needed; only a
+// softcap bounds it. kMasked: keys whose bit is 0 get +0 by select (N8).
 template <bool kMasked, class D>
 HWY_INLINE void FixedWeights(D df, const ScoreScale& scale,
                              const RowSlice& row) {
+  const auto in_vectors = InVectors(df, scale);
+  for (size_t j = row.begin; j < row.end; j += hn::Lanes(df)) {
+    const auto dot = hn::Load(df, row.weights + j);
+    hn::Store(ScoreInLog2<true>(df, in_vectors, dot), df, row.weights + j);
+  }
   const auto magic = hn::Set(df, kRoundMagic);
-  ForWeights(df, row, [&](hn::Vec<D> dot, size_t j) HWY_ATTR {
-    const auto u = ScoreInLog2(df, scale, dot);
+  ForWeights(df, row, [&](hn::Vec<D> u, size_t j) HWY_ATTR {
     const auto sum = hn::Add(u, magic);
     const auto g = Exp2Core(df, hn::Sub(u, hn::Sub(sum, magic)));
     const auto p = hn::Mul(g, PowerOfTwoFromSum(df, sum));
@@ -106,15 +141,17 @@ struct Extremes {
 
 // Online path, first half: dots -> u, masked ones -infinity. NaN takes part in
 // neither extreme (N13).
-template <bool kMasked, class D>
-HWY_INLINE Extremes OnlineScores(D df, const ScoreScale& scale,
-                                 const RowSlice& row) {
+template <bool kMasked, bool kCapped, class D>
+HWY_INLINE Extremes OnlineScoresT(D df, const ScoreScale& scale,
+                                  const RowSlice& row) {
+  const auto in_vectors = InVectors(df, scale);
   const auto lowest = hn::Set(df, Extremes().max);
   const auto highest = hn::Set(df, Extremes().min);
   auto max = lowest;
   auto min = highest;
   for (size_t j = row.begin; j < row.end; j += hn::Lanes(df)) {
-    const auto u = ScoreInLog2(df, scale, hn::Load(df, row.weights + j));
+    const auto dot = hn::Load(df, row.weights + j);
+    const auto u = ScoreInLog2<kCapped>(df, in_vectors, dot);
     if constexpr (kMasked) {
       const auto visible = hn::LoadMaskBits(df, row.bits + j / 8);
       const auto masked_low = hn::IfThenElse(visible, u, lowest);
@@ -128,6 +165,13 @@ HWY_INLINE Extremes OnlineScores(D df, const ScoreScale& scale,
     }
   }
   return {hn::ReduceMax(df, hn::Round(max)), hn::ReduceMin(df, hn::Round(min))};
+}
+
+template <bool kMasked, class D>
+HWY_INLINE Extremes OnlineScores(D df, const ScoreScale& scale,
+                                 const RowSlice& row) {
+  return scale.capped ? OnlineScoresT<kMasked, true>(df, scale, row)
+                      : OnlineScoresT<kMasked, false>(df, scale, row);
 }
 
 // Online path, second half: u -> weights relative to m. A masked u is -inf
