@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -81,14 +82,14 @@ struct HeadRange {
 class PackedHeads {
  public:
   PackedHeads(const AttentionJob& job, int64_t heads)
-      : memory_(static_cast<size_t>(heads * job.plan->key_tiles *
-                                    (job.k_elements() + job.v_elements()))),
-        pairs_(static_cast<size_t>(
+      : memory_(Allocate<float>(heads * job.plan->key_tiles *
+                                (job.k_elements() + job.v_elements()))),
+        pairs_(Allocate<uint32_t>(
             heads * job.plan->key_tiles *
             (job.k_pair_elements() + job.v_pair_elements()))),
         heads_(static_cast<size_t>(heads)) {
-    float* next = memory_.data();
-    uint32_t* pairs = pairs_.data();
+    float* next = memory_.get();
+    uint32_t* pairs = pairs_.get();
     for (PackedHead& head : heads_) {
       for (int64_t t = 0; t < job.plan->key_tiles; ++t) {
         PackedTile& tile = head.tiles.emplace_back();
@@ -106,8 +107,20 @@ class PackedHeads {
   }
 
  private:
-  hwy::AlignedVector<float> memory_;
-  hwy::AlignedVector<uint32_t> pairs_;
+  template <typename T>
+  using Memory = hwy::AlignedFreeUniquePtr<T[]>;
+
+  // Not cleared: a tile is read only after all of it was packed.
+  template <typename T>
+  static Memory<T> Allocate(int64_t count) {
+    if (count == 0) return Memory<T>();
+    Memory<T> memory = hwy::AllocateAligned<T>(static_cast<size_t>(count));
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+  }
+
+  Memory<float> memory_;
+  Memory<uint32_t> pairs_;
   std::vector<PackedHead> heads_;
 };
 

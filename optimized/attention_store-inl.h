@@ -80,9 +80,13 @@ inline void StoreRow(const AttentionJob& job, int64_t batch,
   out.lse(batch, row.head, row.query) = lse;
   const auto store = [&](const auto& view, const auto& element) {
     auto* to = &view(batch, row.head, row.query, 0);
-    for (int64_t c = 0; c < job.problem->value_dim; ++c) {
-      to[c * view.strides[3]] = element(o[c]);
+    const int64_t stride = view.strides[3];
+    const int64_t dim = job.problem->value_dim;
+    if (stride == 1) {  // in vectors, as the compiler sees fit
+      for (int64_t c = 0; c < dim; ++c) to[c] = element(o[c]);
+      return;
     }
+    for (int64_t c = 0; c < dim; ++c) to[c * stride] = element(o[c]);
   };
   if (job.problem->lane == Lane::kF32) {
     store(out.o.As<float>(), [](float x) { return x; });
