@@ -28,17 +28,27 @@ inline size_t BitWords(const AttentionJob& job) {
   return static_cast<size_t>(CeilDiv(job.padded_keys, 64) + 1);
 }
 
-// Weights of one row of one tile; scores are in `slice`.
+// Dots of one row of one tile -> u; sums so far follow a larger maximum.
 template <bool kMasked, class D>
-HWY_INLINE void RowWeights(D df, const AttentionJob& job, const RowSlice& slice,
-                           float* acc, RowState& row) {
-  if (row.fixed) return FixedWeights<kMasked>(df, job.scale, slice);
+HWY_INLINE void RowScores(D df, const AttentionJob& job, const RowSlice& slice,
+                          float* acc, RowState& row) {
+  if (row.fixed) return FixedScores(df, job.scale, slice);
   const Extremes n = OnlineScores<kMasked>(df, job.scale, slice);
   row.n_min = std::min(row.n_min, n.min);
   if (n.max > row.m) {
     ScaleDown(df, row.m - n.max, acc, static_cast<size_t>(job.padded_values));
     ScaleDown(df, row.m - n.max, slice.stripes, kStripes);
     row.m = n.max;
+  }
+}
+
+// u of one row of one tile -> weights.
+template <bool kMasked, class D>
+HWY_INLINE void RowWeights(D df, const RowSlice& slice, const RowState& row) {
+  if (row.fixed) return NearWeights<kMasked>(df, 0, slice);
+  if (NearWeightsAreExact(row.n_min, row.m)) {
+    return NearWeights<kMasked>(df, static_cast<int>(kWeightShift - row.m),
+                                slice);
   }
   OnlineWeights(df, row.m, slice);
 }
@@ -93,30 +103,43 @@ void BlockScores(D df, const AttentionJob& job, const PackedTile& tile,
   }
 }
 
-// Scores -> weights, row by row; as pairs too, if values are.
+// Row r of the block.
+template <bool kMasked>
+inline RowSlice SliceOf(const AttentionJob& job, const Block& block, size_t r,
+                        Worker& worker) {
+  const size_t row = block.first_row + r;
+  RowSlice slice;
+  slice.weights =
+      worker.weights.data() + r * static_cast<size_t>(job.padded_keys);
+  slice.stripes = &worker.stripes[row * kStripes];
+  slice.begin = block.begin / kStripes * kStripes;
+  slice.end = (block.end + kStripes - 1) / kStripes * kStripes;
+  slice.round_to_bf16 = job.problem->p_lane == Lane::kBf16;
+  if constexpr (kMasked) {
+    slice.bits =
+        reinterpret_cast<const uint8_t*>(&worker.bits[row * BitWords(job)]);
+  }
+  return slice;
+}
+
+// Scores -> weights; as pairs too, if values are. All rows' u first: a row's
+// weights need its maximum, and the other rows fill the wait for it.
 template <bool kMasked, class D>
 void BlockWeights(D df, const AttentionJob& job, const Block& block,
                   Worker& worker) {
-  const auto stride = static_cast<size_t>(job.padded_keys);
   const auto values = static_cast<size_t>(job.padded_values);
   for (size_t r = 0; r < block.rows; ++r) {
     const size_t row = block.first_row + r;
-    RowSlice slice;
-    slice.weights = worker.weights.data() + r * stride;
-    slice.stripes = &worker.stripes[row * kStripes];
-    slice.begin = block.begin / kStripes * kStripes;
-    slice.end = (block.end + kStripes - 1) / kStripes * kStripes;
-    slice.round_to_bf16 = job.problem->p_lane == Lane::kBf16;
-    if constexpr (kMasked) {
-      slice.bits =
-          reinterpret_cast<const uint8_t*>(&worker.bits[row * BitWords(job)]);
-    }
-    RowWeights<kMasked>(df, job, slice, worker.acc.data() + row * values,
-                        worker.rows[row]);
-    if (job.value_pairs()) {
-      PackPairs(df, slice.weights, slice.begin, slice.end,
-                worker.weight_pairs.data() + r * stride / 2);
-    }
+    RowScores<kMasked>(df, job, SliceOf<kMasked>(job, block, r, worker),
+                       worker.acc.data() + row * values, worker.rows[row]);
+  }
+  for (size_t r = 0; r < block.rows; ++r) {
+    const RowSlice slice = SliceOf<kMasked>(job, block, r, worker);
+    RowWeights<kMasked>(df, slice, worker.rows[block.first_row + r]);
+    if (!job.value_pairs()) continue;
+    PackPairs(df, slice.weights, slice.begin, slice.end,
+              worker.weight_pairs.data() +
+                  r * static_cast<size_t>(job.padded_keys) / 2);
   }
 }
 

@@ -23,13 +23,15 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 2^n from `sum` = n + kRoundMagic, n in [-126, 127]. A NaN gives some
-// number: multiply by it, so that a NaN factor stays one.
+// 2^(n + offset) from `sum` = n + kRoundMagic, n + offset in [-126, 127]. A NaN
+// gives some number: multiply by it, so that a NaN factor stays one.
 template <class D>
-HWY_INLINE hn::Vec<D> PowerOfTwoFromSum(D df, hn::Vec<D> sum) {
+HWY_INLINE hn::Vec<D> PowerOfTwoFromSum(D df, hn::Vec<D> sum, int offset = 0) {
   const hn::RebindToSigned<D> di;
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, sum));
-  return hn::BitCast(df, hn::Add(exponent, hn::Set(di, 127 << 23)));
+  const uint32_t bias = static_cast<uint32_t>(127 + offset) << 23;
+  return hn::BitCast(
+      df, hn::Add(exponent, hn::Set(di, static_cast<int32_t>(bias))));
 }
 
 // ScoreScale in vectors: read once, because a store of weights might change
@@ -113,24 +115,41 @@ HWY_INLINE void ForWeights(D df, const RowSlice& row, const F& weight) {
   }
 }
 
-// N9, fixed-m path: |u| <= kFixedPathBound, so no maximum is needed; only a
-// softcap bounds it. kMasked: keys whose bit is 0 get +0 by select (N8).
-template <bool kMasked, class D>
-HWY_INLINE void FixedWeights(D df, const ScoreScale& scale,
-                             const RowSlice& row) {
+// Fixed-m path, first half: dots -> u. Only a softcap bounds them. By itself,
+// because tanh and 2^u in one loop are one chain of 100 cycles, of which the
+// core holds three at a time: 24 cycles a vector, 14 in two loops.
+template <class D>
+HWY_INLINE void FixedScores(D df, const ScoreScale& scale,
+                            const RowSlice& row) {
   const auto in_vectors = InVectors(df, scale);
   for (size_t j = row.begin; j < row.end; j += hn::Lanes(df)) {
     const auto dot = hn::Load(df, row.weights + j);
     hn::Store(ScoreInLog2<true>(df, in_vectors, dot), df, row.weights + j);
   }
+}
+
+// Second half, u -> 2^(u + offset), where no exponent can leave the range of
+// normal numbers and |u| < 2^22: on the fixed-m path by the softcap's bound, on
+// the online path by NearWeightsAreExact(). kMasked: keys whose bit is 0 get +0
+// by select (N8).
+template <bool kMasked, class D>
+HWY_INLINE void NearWeights(D df, int offset, const RowSlice& row) {
   const auto magic = hn::Set(df, kRoundMagic);
   ForWeights(df, row, [&](hn::Vec<D> u, size_t j) HWY_ATTR {
     const auto sum = hn::Add(u, magic);
     const auto g = Exp2Core(df, hn::Sub(u, hn::Sub(sum, magic)));
-    const auto p = hn::Mul(g, PowerOfTwoFromSum(df, sum));
+    const auto p = hn::Mul(g, PowerOfTwoFromSum(df, sum, offset));
     if constexpr (!kMasked) return p;
     return hn::IfThenElseZero(hn::LoadMaskBits(df, row.bits + j / 8), p);
   });
+}
+
+// Whether NearWeights gives the weights of OnlineWeights for all integer scores
+// from n_min to m: none is +0, none too large for its rounding. False for NaN.
+inline bool NearWeightsAreExact(float n_min, float m) {
+  constexpr float kLargest = 0x1p20f;
+  return m >= -kLargest && m <= kLargest &&
+         n_min - m + kWeightShift >= kMinExponent;
 }
 
 // Extremes of the integer scores n of a row slice.
@@ -174,8 +193,8 @@ HWY_INLINE Extremes OnlineScores(D df, const ScoreScale& scale,
                       : OnlineScoresT<kMasked, false>(df, scale, row);
 }
 
-// Online path, second half: u -> weights relative to m. A masked u is -inf
-// and gets +0.
+// Online path, second half: u -> weights relative to m, however far below. A
+// masked u is -inf and gets +0.
 template <class D>
 HWY_INLINE void OnlineWeights(D df, float m, const RowSlice& row) {
   const auto vm = hn::Set(df, m);

@@ -79,6 +79,43 @@ TEST(Guard, SteeperRescaleIsRedone) {
   EXPECT_GT(RunAndCompare(instance).rows_redone, 0);
 }
 
+// 64 rows with the same scores u, in units of log2.
+Instance WithScores(const std::vector<float>& u) {
+  Instance instance = Square(64, 1);
+  AttentionForwardProblem& p = instance.problem;
+  p.scale = std::log(2.0);
+  p.masks[0].kind = MaskExpr::Kind::kFull;
+  for (float& x : instance.q) x = 1.0f;
+  for (size_t j = 0; j < 64; ++j) instance.k[j] = u[j % u.size()];
+  return instance;
+}
+
+// An exponent of -125 is the smallest that counts; the next score below weighs
+// +0, although 2^-126 is a normal number and these values would show it.
+TEST(Guard, QuickWeightsEndWhereWeightsBecomeZero) {
+  for (const float lowest : {-188.0f, -189.0f, -190.0f, -191.0f, -400.0f}) {
+    Instance instance = WithScores({0.0f, lowest});
+    for (size_t j = 0; j < 64; ++j) instance.v[j] = j % 2 ? 0x1p126f : 0.0f;
+    RunAndCompare(instance);
+    const bool counts = lowest >= -189.0f;
+    EXPECT_EQ(instance.RunReference()[0] != 0, counts) << lowest;
+  }
+}
+
+// Scores close together, but beyond the numbers that the quick form rounds.
+TEST(Guard, QuickWeightsNeedSmallScores) {
+  for (const float far : {0x1p20f, 0x1p21f, 0x1p22f, 0x1p23f, 0x1.8p23f}) {
+    for (const float sign : {1.0f, -1.0f}) {
+      std::vector<float> u;
+      for (int j = 0; j < 7; ++j) {
+        u.push_back(sign * far + 0.75f * static_cast<float>(j));
+      }
+      Instance instance = WithScores(u);
+      EXPECT_EQ(RunAndCompare(instance).rows_online, 64);
+    }
+  }
+}
+
 TEST(Guard, TinyValuesNeedTheirLastBits) {
   Instance instance = Square(64, 8);
   for (float& x : instance.q) x *= 8.0f;
