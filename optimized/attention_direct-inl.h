@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "optimized/attention_block-inl.h"
 #include "optimized/attention_pack-inl.h"
@@ -39,15 +40,32 @@ inline constexpr size_t kDirectRows = kRowBlock < 8 ? 4 : 8;
 // cache level (32 x 128 bf16 are 8 KiB) while the blocks of rows pass.
 inline constexpr size_t kValueKeys = 32;
 
-// `rows` rows of n elements, `next` apart -> f32 rows `pitch` apart, zero to a
-// whole vector. Read in order, once, because the hardware fetches ahead only
-// then: rows of 256 bytes visited in columns came at a third of that speed.
+// Rows of a tensor that is contiguous along its channels, `next` apart.
 template <typename T>
-HWY_INLINE void WidenRows(const T* HWY_RESTRICT x, int64_t next, size_t rows,
-                          size_t n, float* HWY_RESTRICT out, size_t pitch) {
+struct Rows {
+  const T* first;
+  int64_t next;
+  size_t count;
+  size_t channels;
+};
+
+// `rows` -> f32 rows `pitch` apart, zero to a whole vector. Read in order,
+// once, because the hardware fetches ahead only then: rows of 256 bytes visited
+// in columns came at a third of that speed. It stops at the last row, so as
+// many rows after it are asked for here, one for each row read; there are
+// `left` rows before the tensor ends.
+template <typename T>
+HWY_INLINE void WidenRows(const Rows<T>& rows, size_t left,
+                          float* HWY_RESTRICT out, size_t pitch) {
   const hn::ScalableTag<float> df;
   const size_t lanes = hn::Lanes(df);
-  for (size_t r = 0; r < rows; ++r, x += next, out += pitch) {
+  const size_t n = rows.channels;
+  const T* HWY_RESTRICT x = rows.first;
+  const int64_t ahead = static_cast<int64_t>(rows.count) * rows.next;
+  for (size_t r = 0; r < rows.count; ++r, x += rows.next, out += pitch) {
+    for (size_t c = 0; rows.count + r < left && c < n; c += 64 / sizeof(T)) {
+      hwy::Prefetch(x + ahead + c);
+    }
     size_t c = 0;
     for (; c + lanes <= n; c += lanes) {
       hn::Store(LoadWidened(df, x + c), df, out + c);
@@ -113,21 +131,24 @@ void DirectScores(D df, const AttentionJob& job,
   float* scores = worker.row_lanes.data();
   std::fill(scores + begin * lanes, scores + block.begin * lanes, 0.0f);
   std::fill(scores + block.end * lanes, scores + end * lanes, 0.0f);
-  const auto row = [&](size_t key) {
-    return &k(tile.batch, tile.kv_head, keys.begin + static_cast<int64_t>(key),
-              0);
+  const auto rows = [&](size_t key, size_t count) {
+    const int64_t first = keys.begin + static_cast<int64_t>(key);
+    return Rows<T>{&k(tile.batch, tile.kv_head, first, 0), k.strides[2], count,
+                   dim};
   };
+  const auto left = static_cast<size_t>(job.problem->kv_len - keys.begin);
   worker.wide_rows.resize(kDirectKeys * kDirectHeadDim);
   float* wide = worker.wide_rows.data();
   size_t j = block.begin;
-  for (; j + kDirectKeys <= block.end; j += kDirectKeys) {
-    WidenRows(row(j), k.strides[2], kDirectKeys, dim, wide, kDirectHeadDim);
-    ScoreKeys<kDirectKeys>(df, worker.q.data(), wide, dim, scores + j * lanes);
-  }
-  for (; j < block.end; ++j) {
-    WidenRows(row(j), k.strides[2], 1, dim, wide, kDirectHeadDim);
-    ScoreKeys<1>(df, worker.q.data(), wide, dim, scores + j * lanes);
-  }
+  const auto score = [&]<int kKeys>() HWY_ATTR {
+    for (; j + kKeys <= block.end; j += kKeys) {
+      WidenRows(rows(j, kKeys), left - j, wide, kDirectHeadDim);
+      ScoreKeys<kKeys>(df, worker.q.data(), wide, dim, scores + j * lanes);
+    }
+  };
+  score.template operator()<kDirectKeys>();
+  score.template operator()<4>();  // a tile of 256 keys leaves four
+  score.template operator()<1>();
   const hn::CappedTag<float, kQuad> d4;
   for (size_t r = 0; r < block.rows; r += kQuad) {
     float* out = worker.weights.data() + r * stride;
@@ -149,18 +170,22 @@ void DirectValues(D df, const AttentionJob& job,
   const auto dim = static_cast<size_t>(job.problem->value_dim);
   const auto pitch = static_cast<size_t>(job.padded_values);
   const auto stride = static_cast<size_t>(job.padded_keys);
+  const auto left = static_cast<size_t>(job.problem->kv_len - keys.begin);
   worker.wide_rows.resize(kValueKeys * pitch);
   float* wide = worker.wide_rows.data();
+  const auto rows = [&](size_t key, size_t count) {
+    const int64_t first = keys.begin + static_cast<int64_t>(key);
+    return Rows<T>{&v(tile.batch, tile.kv_head, first, 0), v.strides[2], count,
+                   dim};
+  };
   for (size_t key = block.begin; key < block.end; key += kValueKeys) {
     const size_t count = std::min(kValueKeys, block.end - key);
-    WidenRows(
-        &v(tile.batch, tile.kv_head, keys.begin + static_cast<int64_t>(key), 0),
-        v.strides[2], count, dim, wide, pitch);
+    WidenRows(rows(key, count), left - key, wide, pitch);
     for (size_t r = 0; r < block.rows; r += kDirectRows) {
       const float* p = worker.weights.data() + r * stride + key;
       float* acc = worker.acc.data() + r * pitch;
-      const size_t left = std::min(kDirectRows, block.rows - r);
-      WithRows(static_cast<int64_t>(left), [&]<int kRows>() HWY_ATTR {
+      const size_t some = std::min(kDirectRows, block.rows - r);
+      WithRows(static_cast<int64_t>(some), [&]<int kRows>() HWY_ATTR {
         size_t c = 0;
         for (; c + 2 * lanes <= pitch; c += 2 * lanes) {
           ValuePanel<F32Dot, kRows, 2>(df, p, stride, wide + c, pitch, count,
