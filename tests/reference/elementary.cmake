@@ -32,11 +32,21 @@ target_link_libraries(
 set_target_properties(elementary_sweep PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                   "${PROJECT_BINARY_DIR}/tests/bin")
 
+find_package(Python3 COMPONENTS Interpreter QUIET)
+set(_sweep $<TARGET_FILE:elementary_sweep>)
+if(Python3_FOUND)  # the same program need not sweep twice
+  set(_once "${PROJECT_SOURCE_DIR}/tests/reference/sweep_once.py")
+  list(PREPEND _sweep "${Python3_EXECUTABLE}" "${_once}"
+       "${PROJECT_SOURCE_DIR}/data/golden/elementary.digests")
+  add_test(NAME sweep_once_selftest COMMAND "${Python3_EXECUTABLE}" "${_once}"
+                                            --selftest)
+endif()
+
 # add_sweep(NAME ARGUMENTS...): exit code 0 expected.
 function(add_sweep name)
   add_test(
     NAME elementary_sweep.${name}
-    COMMAND elementary_sweep ${ARGN}
+    COMMAND ${_sweep} ${ARGN}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(
     elementary_sweep.${name} PROPERTIES LABELS sweep TIMEOUT 900 PROCESSORS 2
@@ -61,7 +71,6 @@ endforeach()
 lockstep_add_test(reference_elementary_test elementary_test.cc
                   LIBS lockstep_elementary_sides)
 
-find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
   add_test(
     NAME coefficients_are_generated
