@@ -3,19 +3,27 @@
 // Each row is a case line (docs/cases.md). The result is checked against the
 // reference on sampled rows before anything is timed: a wrong answer is not
 // timed. Work counts visible pairs only, 2 * (d + dv) flop each, so skipped
-// tiles earn nothing. Counters: gflops, peak_gflops (mean of right before and
-// right after, times the threads), fraction, bytes_per_second (q, k, v, o, lse
-// once), tiles visited.
+// tiles earn nothing. Counters, of the median run:
+//   gflops, fraction    of peak_gflops (the mean of right before and right
+//                       after, times the threads)
+//   of_roof             of the roofline: the peak or, if less, what the tensors
+//                       (q, k, v, o, lse once) at the read bandwidth of an
+//                       array of their size let through
+//   bytes_per_second    of those tensors
+//   tiles_visited
+// The last row is one run of a long sequence; extra_bytes: what the process
+// came to hold beside the tensors.
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/measure.h"
 #include "bench/peak.h"
 #include "benchmark/benchmark.h"
 #include "optimized/attention_forward.h"
@@ -149,23 +157,55 @@ void Run(benchmark::State& state, const Work& work, int threads) {
                 : MeasureFmaPeak(target, kPeakSeconds);
   };
   const double before = measure_peak();
-  const auto start = std::chrono::steady_clock::now();
+  std::vector<double> samples;
   for (auto _ : state) {
+    const double start = Now();
     const Status status = run();
     benchmark::DoNotOptimize(&status);
+    samples.push_back(Now() - start);
   }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count() /
-      static_cast<double>(state.iterations());
+  const double seconds = Median(std::move(samples));
   const double peak = (before + measure_peak()) / 2 * threads;
+  const double bandwidth =
+      threads * MeasureReadBandwidth(target, static_cast<size_t>(work.bytes),
+                                     kPeakSeconds);
+  const double roof = std::min(peak, bandwidth * work.flop / work.bytes);
   state.counters["gflops"] = work.flop / seconds * 1e-9;
   state.counters["peak_gflops"] = peak * 1e-9;
   state.counters["fraction"] = work.flop / seconds / peak;
+  state.counters["of_roof"] = work.flop / seconds / roof;
   state.counters["bytes_per_second"] = work.bytes / seconds;
   state.counters["tiles_visited"] =
       static_cast<double>(execution.tiles_full + execution.tiles_partial);
   state.SetLabel(plan->target);
+}
+
+// What a long sequence needs beside its tensors.
+void RunMemory(benchmark::State& state) {
+  Result<std::unique_ptr<Work>> work =
+      Prepare("sq=65536 skv=65536 d=128 mask=causal");
+  if (!work.ok()) return state.SkipWithError(work.message().c_str());
+  const Work& at = *work.value();
+  optimized::Caps caps;
+  caps.threads = 1;
+  const Result<optimized::Plan> plan =
+      optimized::MakePlan(at.data.problem, caps);
+  if (!plan.ok()) return state.SkipWithError(plan.message().c_str());
+  const MemoryMark mark;
+  double seconds = 0;
+  for (auto _ : state) {
+    const double start = Now();
+    const Status status = optimized::AttentionForward(
+        at.data.problem, at.data.inputs, plan.value(), at.out.view(), nullptr);
+    if (!status.ok()) return state.SkipWithError(status.message().c_str());
+    seconds = Now() - start;
+  }
+  const std::optional<double> extra = mark.Extra();
+  if (!extra) return state.SkipWithError("no account of memory in /proc/self");
+  if (!SampledRowsAreRight(at)) return state.SkipWithError("wrong answer");
+  state.counters["gflops"] = at.flop / seconds * 1e-9;
+  state.counters["tensor_bytes"] = at.bytes;
+  state.counters["extra_bytes"] = *extra;
 }
 
 void RunPeak(benchmark::State& state, const std::string& target, bool bf16) {
@@ -217,6 +257,11 @@ int Main(int argc, char** argv) {
           ->Unit(benchmark::kMillisecond);
     }
   }
+  benchmark::RegisterBenchmark(
+      "attention_forward sq=65536 skv=65536 d=128 mask=causal/memory",
+      RunMemory)
+      ->Iterations(1)
+      ->Unit(benchmark::kMillisecond);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

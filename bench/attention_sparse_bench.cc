@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/measure.h"
 #include "benchmark/benchmark.h"
 #include "optimized/attention_forward.h"
 #include "optimized/block_pool.h"
@@ -54,11 +55,6 @@ double CpuSeconds() {
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) +
          1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // One pattern on the common tensors.

@@ -58,11 +58,11 @@ HWY_AFTER_NAMESPACE();
 
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 
+#include "bench/measure.h"
 #include "bench/peak.h"
 #include "hwy/aligned_allocator.h"
 #include "optimized/plan.h"
@@ -91,14 +91,12 @@ void RunTile(benchmark::State& state, Tile tile, int64_t target, bool bf16) {
   for (auto _ : state) {
     const double now = bf16 ? MeasureBf16DotPeak(target, kPeakSeconds)
                             : MeasureFmaPeak(target, kPeakSeconds);
-    const auto start = std::chrono::steady_clock::now();
+    const double start = Now();
     for (int n = 0; n < kRuns; ++n) {
       flop += tile(a.data(), b.data(), c.data());
       benchmark::ClobberMemory();
     }
-    seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-            .count();
+    seconds += Now() - start;
     peak += now;
   }
   peak /= static_cast<double>(state.iterations());

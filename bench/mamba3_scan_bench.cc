@@ -2,16 +2,15 @@
 // element and token (SISO), 1 + 6 r with r ranks, whatever the algorithm does
 // for them. Every row but that of the long sequence is checked against the
 // reference before it is timed, exact ones bit for bit; times are medians.
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/measure.h"
 #include "bench/peak.h"
 #include "bench/scan_work.h"
 #include "benchmark/benchmark.h"
@@ -26,11 +25,6 @@ namespace {
 using Problem = Mamba3ScanProblem;
 
 constexpr double kPeakSeconds = 0.05;
-
-double Now() {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(since).count();
-}
 
 // Bias, skip, a quarter of n as angles; no gate.
 Problem Siso(int64_t length, int64_t heads) {
@@ -92,12 +86,6 @@ bool IsRight(ScanWork& work, const Row& row) {
   return work.RelativeError() < (row.problem.lane == Lane::kF32 ? 1e-5 : 1e-2);
 }
 
-// Median seconds of one run.
-double Median(std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
-}
-
 void Run(benchmark::State& state, const Row& row, int threads) {
   ScanWork work(row.problem);
   optimized::Mamba3ScanCaps caps;
@@ -128,25 +116,12 @@ void Run(benchmark::State& state, const Row& row, int threads) {
   state.SetLabel(execution.target);
 }
 
-// The field of /proc/self/status in bytes, 0 where there is none.
-double StatusBytes(const std::string& field) {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  double kilobytes = 0;
-  while (status >> word) {
-    if (word == field + ":" && status >> kilobytes) return kilobytes * 1024;
-  }
-  return 0;
-}
-
 // What a long scan needs beside its inputs and outputs.
 void RunMemory(benchmark::State& state) {
   ScanWork work(Siso(65536, 1));
   optimized::Mamba3ScanCaps caps;
   caps.threads = 1;
-  // Makes the high-water mark what is resident now.
-  std::ofstream("/proc/self/clear_refs") << "5";
-  const double before = StatusBytes("VmRSS");
+  const MemoryMark mark;
   double seconds = 0;
   for (auto _ : state) {
     const double start = Now();
@@ -154,13 +129,11 @@ void RunMemory(benchmark::State& state) {
     benchmark::DoNotOptimize(&status);
     seconds = Now() - start;
   }
-  const double peak = StatusBytes("VmHWM");
-  if (before == 0 || peak < before) {
-    return state.SkipWithError("no account of memory in /proc/self/status");
-  }
+  const std::optional<double> extra = mark.Extra();
+  if (!extra) return state.SkipWithError("no account of memory in /proc/self");
   state.counters["gflops"] = work.Flop() / seconds * 1e-9;
   state.counters["tensor_bytes"] = work.Bytes();
-  state.counters["extra_bytes"] = peak - before;
+  state.counters["extra_bytes"] = *extra;
 }
 
 int Main(int argc, char** argv) {

@@ -94,9 +94,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
+#include "bench/measure.h"
 #include "hwy/aligned_allocator.h"
 
 namespace lockstep::bench {
@@ -106,11 +106,6 @@ HWY_EXPORT(Lanes);
 HWY_EXPORT(RunFma);
 HWY_EXPORT(RunBf16Dot);
 HWY_EXPORT(RunReads);
-
-double Now() {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(since).count();
-}
 
 // Best rate of `work` (which returns its amount) over at least five goes.
 template <class F>
