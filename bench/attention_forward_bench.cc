@@ -9,6 +9,8 @@
 //   of_roof             of the roofline: the peak or, if less, what the tensors
 //                       (q, k, v, o, lse once) at the read bandwidth of an
 //                       array of their size let through
+//   best                fraction of the fastest run: neighbours of a shared
+//                       machine take the rest
 //   bytes_per_second    of those tensors
 //   tiles_visited
 // The last row is one run of a long sequence; extra_bytes: what the process
@@ -164,6 +166,7 @@ void Run(benchmark::State& state, const Work& work, int threads) {
     benchmark::DoNotOptimize(&status);
     samples.push_back(Now() - start);
   }
+  const double least = *std::min_element(samples.begin(), samples.end());
   const double seconds = Median(std::move(samples));
   const double peak = (before + measure_peak()) / 2 * threads;
   const double bandwidth =
@@ -173,6 +176,7 @@ void Run(benchmark::State& state, const Work& work, int threads) {
   state.counters["gflops"] = work.flop / seconds * 1e-9;
   state.counters["peak_gflops"] = peak * 1e-9;
   state.counters["fraction"] = work.flop / seconds / peak;
+  state.counters["best"] = work.flop / least / peak;
   state.counters["of_roof"] = work.flop / seconds / roof;
   state.counters["bytes_per_second"] = work.bytes / seconds;
   state.counters["tiles_visited"] =

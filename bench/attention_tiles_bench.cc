@@ -58,9 +58,12 @@ HWY_AFTER_NAMESPACE();
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "bench/measure.h"
 #include "bench/peak.h"
@@ -80,29 +83,31 @@ constexpr int kRuns = 4000;  // of a tile for one sample, about a millisecond
 
 using Tile = double (*)(const float*, const float*, float*);
 
-// Median of samples, each beside its own measurement of the peak.
+// Medians of samples, each beside its own measurement of the peak.
 void RunTile(benchmark::State& state, Tile tile, int64_t target, bool bf16) {
   // Zeros: no value is slower than another, and nothing grows.
   const hwy::AlignedVector<float> a(size_t{1} << 13), b(size_t{1} << 13);
   hwy::AlignedVector<float> c(size_t{1} << 13);
-  double flop = 0;
-  double peak = 0;
-  double seconds = 0;
+  std::vector<double> rates, peaks, fractions;
+  double best = 0;
   for (auto _ : state) {
-    const double now = bf16 ? MeasureBf16DotPeak(target, kPeakSeconds)
-                            : MeasureFmaPeak(target, kPeakSeconds);
+    const double peak = bf16 ? MeasureBf16DotPeak(target, kPeakSeconds)
+                             : MeasureFmaPeak(target, kPeakSeconds);
+    double flop = 0;
     const double start = Now();
     for (int n = 0; n < kRuns; ++n) {
       flop += tile(a.data(), b.data(), c.data());
       benchmark::ClobberMemory();
     }
-    seconds += Now() - start;
-    peak += now;
+    rates.push_back(flop / (Now() - start));
+    peaks.push_back(peak);
+    fractions.push_back(rates.back() / peak);
+    best = std::max(best, fractions.back());
   }
-  peak /= static_cast<double>(state.iterations());
-  state.counters["gflops"] = flop / seconds * 1e-9;
-  state.counters["peak_gflops"] = peak * 1e-9;
-  state.counters["fraction"] = flop / seconds / peak;
+  state.counters["gflops"] = Median(std::move(rates)) * 1e-9;
+  state.counters["peak_gflops"] = Median(std::move(peaks)) * 1e-9;
+  state.counters["fraction"] = Median(std::move(fractions));
+  state.counters["best"] = best;  // on a machine with neighbours: what it can
 }
 
 void Register(const std::string& name, Tile tile, const std::string& target,
