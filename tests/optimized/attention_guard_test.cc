@@ -102,6 +102,27 @@ TEST(Guard, QuickWeightsEndWhereWeightsBecomeZero) {
   }
 }
 
+// Across tiles: the first one's weights are large until the maximum of the
+// second makes them +0, and its values are so large that what a rescaled sum
+// keeps of them would be all of the output.
+TEST(Guard, WeightsThatBecomeZeroLaterAreRedone) {
+  Instance instance = WithScores({0.0f});
+  for (size_t j = 0; j < 32; ++j) instance.k[j] = -190.0f;
+  for (size_t j = 0; j < 64; ++j) instance.v[j] = j < 32 ? 0x1p50f : 0.0f;
+  EXPECT_EQ(RunAndCompare(instance).rows_redone, 64);
+  EXPECT_EQ(instance.RunReference()[0], 0u);
+}
+
+// A tile that everybody sees, but not of whole stripes: what fills it up has
+// weight in no row.
+TEST(Guard, RaggedTileNeedsItsMask) {
+  Instance instance = Square(41, 4);
+  instance.problem.masks[0].kind = MaskExpr::Kind::kFull;
+  EXPECT_GT(RunAndCompare(instance).tiles_partial, 0);
+  instance.problem.softcap = 20.0;  // the fixed-m path
+  EXPECT_EQ(RunAndCompare(instance).rows_fixed, 41);
+}
+
 // Scores close together, but beyond the numbers that the quick form rounds.
 TEST(Guard, QuickWeightsNeedSmallScores) {
   for (const float far : {0x1p20f, 0x1p21f, 0x1p22f, 0x1p23f, 0x1.8p23f}) {

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Mutants of the guards of attention's fast paths, before the tests that trip
+each of them."""
+
+import sys
+
+import runner
+
+W = "optimized/attention_weights-inl.h"
+B = "optimized/attention_block-inl.h"
+D = "optimized/attention_direct-inl.h"
+F = "optimized/attention_forward-inl.h"
+S = "optimized/attention_finish-inl.h"
+P = "optimized/attention_pack-inl.h"
+
+# name, source, text, replacement
+MUTANTS = (
+    ("quick_weights_of_far_scores", W, "kLargest = 0x1p20f", "kLargest = 0x1p30f"),
+    ("quick_weights_below_zero", W,
+     "n_min - m + kWeightShift >= kMinExponent;",
+     "n_min - m + kWeightShift >= kMinExponent - 1;"),
+    ("one_factor_for_a_steep_rescale", W,
+     "hn::Mul(hn::Mul(hn::Load(df, x + i), a), b)",
+     "hn::Mul(hn::Load(df, x + i), a)"),
+    ("sums_keep_the_old_maximum", B,
+     "    ScaleDown(df, row.m - n.max, slice.stripes, kStripes);\n", ""),
+    ("minimum_of_one_tile", B, "row.n_min = std::min(row.n_min, n.min);",
+     "row.n_min = n.min;"),
+    ("last_bit_unguarded", F,
+     "return spread >= kMinExponent &&\n"
+     "         spread >= least - static_cast<float>(last_bit);",
+     "return spread >= kMinExponent;"),
+    ("spread_unguarded", F,
+     "return spread >= kMinExponent &&\n"
+     "         spread >= least - static_cast<float>(last_bit);",
+     "return spread >= least - static_cast<float>(last_bit);"),
+    ("large_sink_on_the_fixed_path", F,
+     "if (row.fixed && n <= kFixedPathBound) continue;",
+     "if (row.fixed) continue;"),
+    ("ragged_tile_is_full", F,
+     "(keys.end - keys.begin) % kStripes == 0;", "true;"),
+    ("infinite_sums_stand", S, "AllFinite(df, acc, values)", "true"),
+    ("exponents_of_the_first_rows", P,
+     "    least.Add(hn::BitCast(du, x));\n", ""),
+    ("in_place_exponents_forgotten", D,
+     "return fixed ? PackedTile().v_exponent : ValueExponent(job, v, tile, keys);",
+     "return PackedTile().v_exponent;"),
+)
+
+if __name__ == "__main__":
+    sys.exit(runner.main("attention", MUTANTS,
+                         dict.fromkeys((W, B, D, F, S, P),
+                                       "optimized/attention_forward.cc")))
