@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <new>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -88,8 +88,8 @@ class PackedHeads {
             heads * job.plan->key_tiles *
             (job.k_pair_elements() + job.v_pair_elements()))),
         heads_(static_cast<size_t>(heads)) {
-    float* next = memory_.get();
-    uint32_t* pairs = pairs_.get();
+    auto* next = reinterpret_cast<float*>(memory_.get());
+    auto* pairs = reinterpret_cast<uint32_t*>(pairs_.get());
     for (PackedHead& head : heads_) {
       for (int64_t t = 0; t < job.plan->key_tiles; ++t) {
         PackedTile& tile = head.tiles.emplace_back();
@@ -107,20 +107,20 @@ class PackedHeads {
   }
 
  private:
-  template <typename T>
-  using Memory = hwy::AlignedFreeUniquePtr<T[]>;
-
   // Not cleared: a tile is read only after all of it was packed.
+  struct alignas(HWY_ALIGNMENT) Line {
+    uint8_t bytes[HWY_ALIGNMENT];
+  };
+  using Memory = std::unique_ptr<Line[]>;
   template <typename T>
-  static Memory<T> Allocate(int64_t count) {
-    if (count == 0) return Memory<T>();
-    Memory<T> memory = hwy::AllocateAligned<T>(static_cast<size_t>(count));
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
+  static Memory Allocate(int64_t count) {
+    const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
+    return std::make_unique_for_overwrite<Line[]>(
+        static_cast<size_t>(CeilDiv(bytes, sizeof(Line))));
   }
 
-  Memory<float> memory_;
-  Memory<uint32_t> pairs_;
+  Memory memory_;
+  Memory pairs_;
   std::vector<PackedHead> heads_;
 };
 
