@@ -8,13 +8,14 @@
 //                       after, times the threads)
 //   of_roof             of the roofline: the peak or, if less, what the tensors
 //                       (q, k, v, o, lse once) at the read bandwidth of an
-//                       array of their size let through
+//                       array of their size let through, times the threads
 //   best                fraction of the fastest run: neighbours of a shared
 //                       machine take the rest
 //   bytes_per_second    of those tensors
 //   tiles_visited
 // The last row is one run of a long sequence; extra_bytes: what the process
-// came to hold beside the tensors.
+// came to hold beside the tensors, and beside what earlier rows left it
+// (--benchmark_filter=memory: nothing).
 #include <algorithm>
 #include <bit>
 #include <cstdint>

@@ -70,6 +70,16 @@ HWY_INLINE hn::Vec<D> Weight(D df, hn::Vec<D> u, hn::Vec<D> m,
                             hn::Mul(g, power));
 }
 
+// Bits j, j + 1, .. as a mask. Vectors of four lanes start within a byte, and
+// LoadMaskBits reads from its lowest bit.
+template <class D>
+HWY_INLINE hn::Mask<D> VisibleFrom(D df, const uint8_t* bits, size_t j) {
+  if constexpr (hn::MaxLanes(D()) >= 8)
+    return hn::LoadMaskBits(df, bits + j / 8);
+  const uint8_t shifted[8] = {static_cast<uint8_t>(bits[j / 8] >> (j % 8))};
+  return hn::LoadMaskBits(df, shifted);
+}
+
 // One row of a tile: keys [begin, end) of it, multiples of kStripes.
 struct RowSlice {
   float* HWY_RESTRICT weights = nullptr;  // scores in, weights out
@@ -117,7 +127,7 @@ HWY_INLINE void ForWeights(D df, const RowSlice& row, const F& weight) {
 
 // Fixed-m path, first half: dots -> u. Only a softcap bounds them. By itself,
 // because tanh and 2^u in one loop are one chain of 100 cycles, of which the
-// core holds three at a time: 24 cycles a vector, 14 in two loops.
+// core holds few at a time: a third of the weights' time.
 template <class D>
 HWY_INLINE void FixedScores(D df, const ScoreScale& scale,
                             const RowSlice& row) {
@@ -140,7 +150,7 @@ HWY_INLINE void NearWeights(D df, int offset, const RowSlice& row) {
     const auto g = Exp2Core(df, hn::Sub(u, hn::Sub(sum, magic)));
     const auto p = hn::Mul(g, PowerOfTwoFromSum(df, sum, offset));
     if constexpr (!kMasked) return p;
-    return hn::IfThenElseZero(hn::LoadMaskBits(df, row.bits + j / 8), p);
+    return hn::IfThenElseZero(VisibleFrom(df, row.bits, j), p);
   });
 }
 
@@ -172,7 +182,7 @@ HWY_INLINE Extremes OnlineScoresT(D df, const ScoreScale& scale,
     const auto dot = hn::Load(df, row.weights + j);
     const auto u = ScoreInLog2<kCapped>(df, in_vectors, dot);
     if constexpr (kMasked) {
-      const auto visible = hn::LoadMaskBits(df, row.bits + j / 8);
+      const auto visible = VisibleFrom(df, row.bits, j);
       const auto masked_low = hn::IfThenElse(visible, u, lowest);
       max = hn::Max(masked_low, max);
       min = hn::Min(hn::IfThenElse(visible, u, highest), min);

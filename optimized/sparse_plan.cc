@@ -49,6 +49,25 @@ bool ListFits(const TileList& list, const TilePlan& tiles, int64_t outer,
   return true;
 }
 
+// Whether each list is the other's transpose. Requires: both fit.
+bool NamesTheSameTiles(const TilePattern& pattern) {
+  const TileList& query = pattern.by_query;
+  const TileList& key = pattern.by_key;
+  if (query.active() != key.active()) return false;
+  std::vector<int64_t> next(key.start.begin(), key.start.end() - 1);
+  for (int64_t o = 0; o < query.outer(); ++o) {
+    const auto row = static_cast<size_t>(o);
+    for (int64_t n = query.start[row]; n < query.start[row + 1]; ++n) {
+      const auto i = static_cast<size_t>(query.inner[static_cast<size_t>(n)]);
+      const int64_t at = next[i]++;
+      if (at >= key.start[i + 1] || key.inner[static_cast<size_t>(at)] != o) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 Status CheckTiles(const AttentionForwardProblem& problem, const Plan& plan,
                   const TilePlan& tiles, size_t batch) {
   const TileGrid& grid = tiles.grid;
@@ -80,11 +99,14 @@ Status CheckTiles(const AttentionForwardProblem& problem, const Plan& plan,
     return Refuse(batch, "it does not name a pattern for every query head");
   }
   for (const TilePattern& pattern : tiles.patterns) {
-    if (ListFits(pattern.by_query, tiles, grid.rows(), grid.cols()) &&
-        ListFits(pattern.by_key, tiles, grid.cols(), grid.rows())) {
-      continue;
+    if (!ListFits(pattern.by_query, tiles, grid.rows(), grid.cols()) ||
+        !ListFits(pattern.by_key, tiles, grid.cols(), grid.rows())) {
+      return Refuse(batch, "a list does not fit the grid");
     }
-    return Refuse(batch, "a list does not fit the grid");
+    // Keys are packed by one list and read by the other.
+    if (!NamesTheSameTiles(pattern)) {
+      return Refuse(batch, "its lists by query and by key name other tiles");
+    }
   }
   return Status();
 }

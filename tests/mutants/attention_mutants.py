@@ -40,7 +40,7 @@ MUTANTS = (
     ("ragged_tile_is_full", F,
      "(keys.end - keys.begin) % kStripes == 0;", "true;"),
     ("infinite_sums_stand", S, "AllFinite(df, acc, values)", "true"),
-    ("exponents_of_the_first_rows", P,
+    ("exponents_of_vectors_forgotten", P,
      "    least.Add(hn::BitCast(du, x));\n", ""),
     ("in_place_exponents_forgotten", D,
      "return fixed ? PackedTile().v_exponent : ValueExponent(job, v, tile, keys);",
@@ -50,4 +50,5 @@ MUTANTS = (
 if __name__ == "__main__":
     sys.exit(runner.main("attention", MUTANTS,
                          dict.fromkeys((W, B, D, F, S, P),
-                                       "optimized/attention_forward.cc")))
+                                       "optimized/attention_forward.cc"),
+                         also=("optimized/plan.cc",)))

@@ -38,4 +38,5 @@ MUTANTS = (
 
 if __name__ == "__main__":
     sys.exit(runner.main("chunk", MUTANTS,
-                         {C: "optimized/mamba3_scan.cc"}))
+                         {C: "optimized/mamba3_scan.cc"},
+                         also=("optimized/plan.cc",)))

@@ -16,6 +16,21 @@ import shutil
 import subprocess
 
 
+def compile_as(args, command, path, source, output, shadow):
+    """Compiles `source` the way that `command` compiles `path`."""
+    command = shlex.split(command)
+    command = command["ccache" in command[0]:]
+    command = [source if os.path.realpath(word) == path else word
+               for word in command]
+    command[command.index("-o") + 1] = output
+    command[1:1] = shadow
+    command[:0] = args.launcher
+    # The mutant leaves unused names behind; one SIMD target shows as much as all.
+    command += ["-w", "-O1", "-DLOCKSTEP_ONE_TARGET"]
+    return subprocess.run(command, cwd=args.build, capture_output=True, text=True,
+                          check=False)
+
+
 def mutate(args, commands, units, mutant):
     """Returns None if the mutant was killed, else why it was not."""
     name, source, text, replacement = mutant
@@ -42,21 +57,12 @@ def mutate(args, commands, units, mutant):
         file.write(code if shadow else code.replace(text, replacement))
     if path not in commands:
         return f"{name}: nothing compiles {source} by itself; give it a unit"
-    command = shlex.split(commands[path])
-    command = command["ccache" in command[0]:]
-    command = [broken if os.path.realpath(word) == path else word
-               for word in command]
-    command[command.index("-o") + 1] = broken + ".o"
-    command[1:1] = shadow
-    command[:0] = args.launcher
-    # The mutant leaves unused names behind; one SIMD target shows as much as all.
-    command += ["-w", "-O1", "-DLOCKSTEP_ONE_TARGET"]
-    compiled = subprocess.run(command, cwd=args.build, capture_output=True,
-                              text=True, check=False)
+    compiled = compile_as(args, commands[path], path, broken, broken + ".o",
+                          shadow)
     if compiled.returncode != 0:
         return f"{name}: does not compile: {compiled.stderr[:400]}"
     program = os.path.join(work, "test")
-    link = [args.compiler, *args.objects, broken + ".o",
+    link = [args.compiler, *args.objects, broken + ".o", *args.also,
             "-Wl,--start-group", *args.libraries, "-Wl,--end-group",
             "-fopenmp", "-lpthread", "-o", program]
     linked = subprocess.run(link, capture_output=True, text=True, check=False)
@@ -76,8 +82,9 @@ def mutate(args, commands, units, mutant):
     return None
 
 
-def main(name, mutants, units=None):
-    """`units`: the source that a header in the table is compiled with."""
+def main(name, mutants, units=None, also=()):
+    """`units`: the source that a header in the table is compiled with; `also`:
+    sources that must know the same SIMD targets as the broken one."""
     units = units or {}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", required=True)
@@ -97,6 +104,17 @@ def main(name, mutants, units=None):
         commands = {os.path.realpath(entry["file"]): entry["command"]
                     for entry in json.load(file)}
     args.launcher = [x for x in [shutil.which("ccache")] if x]
+    args.also = []
+    for source in also:
+        path = os.path.join(args.root, source)
+        output = os.path.join(args.build, "mutants", name,
+                              os.path.basename(source) + ".o")
+        os.makedirs(os.path.dirname(output), exist_ok=True)
+        done = compile_as(args, commands[path], path, path, output, [])
+        if done.returncode != 0:
+            print(f"{source} does not compile: {done.stderr[:400]}")
+            return 1
+        args.also.append(output)
     chosen = [m for m in mutants if args.only in (None, m[0])]
     # Unbroken, the same steps must end in a test that passes.
     _, source, text, _ = mutants[0]

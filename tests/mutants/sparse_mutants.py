@@ -25,6 +25,9 @@ MUTANTS = (
     ("bits_shifted_out", M, "words[to + 1] |= word >> (64 - shift);", ""),
     ("ids_not_accounted_for", P,
      "if (problem.segments && !tiles.options.segments) {", "if (false) {"),
+    ("lists_not_compared", P, "!NamesTheSameTiles(pattern)", "false"),
+    ("lists_compared_by_length", P,
+     "key.inner[static_cast<size_t>(at)] != o", "false"),
     ("indices_not_checked", P, "list.inner[at] >= inner) return false;",
      "false) return false;"),
 )

@@ -167,6 +167,32 @@ TEST(SparsePlan, StoredTilesDecide) {
   EXPECT_EQ(after, instance.RunReference());
 }
 
+// The last tile of one direction goes.
+void DropLast(TilePlan* plan, int direction) {
+  TilePattern& pattern = plan->patterns[0];
+  TileList& list = direction == 0 ? pattern.by_query : pattern.by_key;
+  list.inner.pop_back();
+  list.classes.pop_back();
+  list.block.pop_back();
+  for (int64_t& start : list.start) start = std::min(start, list.active());
+}
+
+// As many tiles, but a key tile moves to a query tile that had none.
+void MoveOne(TilePlan* plan) {
+  TileList& list = plan->patterns[0].by_key;
+  const int64_t rows = plan->grid.rows();
+  for (int64_t o = 0; o < list.outer(); ++o) {
+    const auto end =
+        static_cast<size_t>(list.start[static_cast<size_t>(o) + 1]);
+    if (end == static_cast<size_t>(list.start[static_cast<size_t>(o)]))
+      continue;
+    if (list.inner[end - 1] + 1 >= rows) continue;
+    ++list.inner[end - 1];
+    return;
+  }
+  FAIL() << "no tile to move";
+}
+
 TEST(SparsePlan, RefusesTablesThatDoNotFit) {
   std::mt19937 rng(5);
   Instance instance = Documents(rng);
@@ -196,6 +222,9 @@ TEST(SparsePlan, RefusesTablesThatDoNotFit) {
        [](SparsePlan* s) { s->tiles[0].patterns[0].by_query.start[2] = 9; }},
       {"does not fit",
        [](SparsePlan* s) { s->tiles[0].patterns[0].by_key.start.pop_back(); }},
+      {"name other tiles", [](SparsePlan* s) { DropLast(&s->tiles[0], 0); }},
+      {"name other tiles", [](SparsePlan* s) { DropLast(&s->tiles[0], 1); }},
+      {"name other tiles", [](SparsePlan* s) { MoveOne(&s->tiles[0]); }},
   };
   for (const Bend& bend : kBends) {
     SparsePlan bent = sound;

@@ -67,9 +67,8 @@ TEST(Bounded, WrongArithmeticLeavesTheEnvelope) {
   }
 }
 
-// At this length one key of ordinary data weighs less than the rounding of
-// bf16 weights: the envelope must let it pass, the probes must not.
-// A case of two rows whose plain inputs cannot show a single key.
+// Two rows so long that one key of ordinary data weighs less than the rounding
+// of bf16 weights: the envelope must let it pass, the probes must not.
 CaseResult JudgeLongRows(int keys, const std::string& spec, bool probes) {
   JudgeOptions options;
   options.invariance = false;
@@ -82,6 +81,7 @@ CaseResult JudgeLongRows(int keys, const std::string& spec, bool probes) {
 
 TEST(Bounded, ASingleKeyAmongManyIsFoundByProbes) {
   constexpr int kKeys = 16384;
+  int unseen = 0;  // without probes
   for (const char* name : {"drop_last_key", "leak_masked_key",
                            "double_edge_key", "v_row_off_by_one"}) {
     const std::string spec = std::string("mutant:attn.") + name + ",base=flash";
@@ -89,22 +89,27 @@ TEST(Bounded, ASingleKeyAmongManyIsFoundByProbes) {
     const CaseResult result = JudgeLongRows(kKeys, spec, true);
     EXPECT_EQ(result.verdict, Verdict::kFail) << spec;
     if (blind.verdict == Verdict::kFail) continue;
+    ++unseen;
     const Finding* finding = Find(result, Tier::kProbes);
     ASSERT_NE(finding, nullptr) << spec;
     EXPECT_NE(finding->line.find("fill=probe:"), std::string::npos);
     EXPECT_NE(ReplayLine(result, *finding).find(finding->line),
               std::string::npos);
   }
+  EXPECT_GT(unseen, 0);
   EXPECT_EQ(JudgeLongRows(kKeys, "variant:flash", true).verdict,
             Verdict::kPass);
 }
 
-// A suite of its own: a second, which no defect of the judge is left for.
+// A suite of its own, so that the judge's mutants can leave out its second.
 TEST(BoundedLongest, ASingleKeyAmong131072IsFoundByProbes) {
   const CaseResult result =
       JudgeLongRows(131072, "mutant:attn.drop_last_key,base=flash", true);
   EXPECT_EQ(result.verdict, Verdict::kFail);
   EXPECT_NE(Find(result, Tier::kProbes), nullptr);
+  const CaseResult blind =
+      JudgeLongRows(131072, "mutant:attn.drop_last_key,base=flash", false);
+  EXPECT_NE(blind.verdict, Verdict::kFail);
 }
 
 TEST(Bounded, ProbesCanBeLeftOut) {
