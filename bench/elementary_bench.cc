@@ -68,10 +68,10 @@ HWY_AFTER_NAMESPACE();
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <string>
 
+#include "bench/measure.h"
 #include "bench/peak.h"
 #include "hwy/aligned_allocator.h"
 
@@ -94,13 +94,12 @@ void RunKernel(benchmark::State& state, Kernel kernel, int64_t target,
   // The fastest batch of some ten microseconds: what an idle core takes, even
   // where other work shares it; the peaks are measured the same way.
   const auto batch = [&] {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = Now();
     for (int call = 0; call < kCalls; ++call) {
       kernel(x.get(), y.get(), kCount);
       benchmark::ClobberMemory();
     }
-    const auto end = std::chrono::steady_clock::now();
-    return std::chrono::duration<double>(end - start).count();
+    return Now() - start;
   };
   const double before = MeasureFmaPeak(target, kPeakSeconds);
   double fastest = std::numeric_limits<double>::infinity();

@@ -193,13 +193,6 @@ inline void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
   }
 }
 
-// The start of a row of q.
-template <typename T>
-const T* QueryRow(const TensorView<const T, 4>& q, int64_t batch,
-                  const RowState& row) {
-  return &q(batch, row.head, row.query, 0);
-}
-
 // q [row block][head_dim][kRowBlock]; rows beyond the tile are zero. Four rows
 // at a time: the last four of a block of six overlap the first four.
 template <typename T>
@@ -208,13 +201,13 @@ void PackQueries(const AttentionJob& job, const TensorView<const T, 4>& q,
   constexpr auto kStep = static_cast<int64_t>(kQuad);
   const int64_t dim = job.problem->head_dim;
   const auto rows = static_cast<int64_t>(worker.rows.size());
-  const auto four_from = [&](int64_t first) {
-    FourRows<T> four;
-    for (int64_t r = 0; r < kStep; ++r) {
-      const int64_t at = std::min(first + r, rows - 1);
-      four.row[r] = QueryRow(q, batch, worker.rows[static_cast<size_t>(at)]);
-    }
-    return four;
+  const auto row = [&](int64_t at) {  // beyond the last one: the last one
+    const RowState& state =
+        worker.rows[static_cast<size_t>(std::min(at, rows - 1))];
+    return &q(batch, state.head, state.query, 0);
+  };
+  const auto four_from = [&](int64_t at) {
+    return FourRows<T>{row(at), row(at + 1), row(at + 2), row(at + 3)};
   };
   float* out = worker.q.data();
   for (int64_t first = 0; first < rows; first += kRowBlock) {
@@ -228,11 +221,7 @@ void PackQueries(const AttentionJob& job, const TensorView<const T, 4>& q,
       }
       for (int64_t d = 0; d < dim; ++d) {
         out[d * kRowBlock + r] =
-            first + r < rows
-                ? ToFloat(QueryRow(q, batch,
-                                   worker.rows[static_cast<size_t>(
-                                       first + r)])[d * q.strides[3]])
-                : 0.0f;
+            first + r < rows ? ToFloat(row(first + r)[d * q.strides[3]]) : 0.0f;
       }
       ++r;
     }

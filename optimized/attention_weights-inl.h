@@ -74,10 +74,12 @@ HWY_INLINE hn::Vec<D> Weight(D df, hn::Vec<D> u, hn::Vec<D> m,
 // LoadMaskBits reads from its lowest bit.
 template <class D>
 HWY_INLINE hn::Mask<D> VisibleFrom(D df, const uint8_t* bits, size_t j) {
-  if constexpr (hn::MaxLanes(D()) >= 8)
+  if constexpr (hn::MaxLanes(D()) >= 8) {
     return hn::LoadMaskBits(df, bits + j / 8);
-  const uint8_t shifted[8] = {static_cast<uint8_t>(bits[j / 8] >> (j % 8))};
-  return hn::LoadMaskBits(df, shifted);
+  } else {  // which reads eight bytes
+    const uint8_t shifted[8] = {static_cast<uint8_t>(bits[j / 8] >> (j % 8))};
+    return hn::LoadMaskBits(df, shifted);
+  }
 }
 
 // One row of a tile: keys [begin, end) of it, multiples of kStripes.

@@ -3,10 +3,10 @@
   sweep_once.py DIGESTS PROGRAM ARGUMENT... | --selftest
 
 Two minutes of all 2^32 arguments change nothing that the same program has shown on
-such a CPU. What passed is a mark in install-deps.sh's cache folder, named by a hash
-of the program, the digests it is compared with, the arguments and the CPU's features;
-a program that fails or skips leaves none. Libraries of the system are not in it:
-after an update of libm, LOCKSTEP_FRESH=1 sweeps again.
+such a CPU. What passed is a mark (compiling.py), named by a hash of the program, the
+digests it is compared with, the arguments and the CPU's features; a program that
+fails or skips leaves none. Libraries of the system are not in it: after an update of
+libm, LOCKSTEP_FRESH=1 sweeps again.
 """
 
 import hashlib
@@ -15,6 +15,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+
+import compiling
 
 
 def features():
@@ -27,29 +29,25 @@ def features():
         return None
 
 
-def mark_of(digests, command):
+def key_of(digests, command):
     if features() is None:
         return None
     key = hashlib.sha256("\0".join([features(), *command[1:]]).encode())
     for path in (digests, command[0]):
         key.update(hashlib.sha256(pathlib.Path(path).read_bytes()).digest())
-    root = os.environ.get("LOCKSTEP_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
-        "lockstep")
-    return pathlib.Path(root, "sweep", key.hexdigest())
+    return key.hexdigest()
 
 
 def main(digests, *command):
-    mark = mark_of(digests, command)
-    if mark and mark.exists() and os.environ.get("LOCKSTEP_FRESH") != "1":
-        print("this program passed this sweep before: " + mark.read_text(), end="")
+    key = key_of(digests, command)
+    fresh = os.environ.get("LOCKSTEP_FRESH") == "1"
+    if not fresh and compiling.passed_before("sweep", key):
+        print("not run: this program passed this sweep before")
         return 0
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, end="")
-    if mark and done.returncode == 0:
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.write_text(done.stdout.strip().rpartition("\n")[2] + "\n")
-    return done.returncode
+    code = subprocess.run(command, check=False).returncode
+    if code == 0:
+        compiling.remember("sweep", key)
+    return code
 
 
 def selftest():
@@ -65,7 +63,7 @@ def selftest():
 
     def runs(code, *arguments):
         log.write_text("")
-        program.write_text(f"#!/bin/sh\necho ran | tee -a {log}\nexit {code}\n")
+        program.write_text(f"#!/bin/sh\necho ran >>{log}\nexit {code}\n")
         program.chmod(0o755)
         if main(str(digests), str(program), *arguments) not in (0, code):
             return -1
