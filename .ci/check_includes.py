@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Enforces the table "Who may include whom" of docs/architecture.md.
+"""Enforces the tables "Who may include whom" and "The rooms of verify" of
+docs/architecture.md, at most 25 files in a folder of verify/, and no circle of
+includes there.
 
 Also: includes are written from the project root and exist, no header that another
 layer sees brings Highway along, and include guards are named after their path.
@@ -28,6 +30,39 @@ MAY_INCLUDE = {
     "tests": LAYERS,
 }
 
+# The rooms of verify/, floor by floor: a room includes itself and lower floors.
+FLOORS = (
+    ("base",),
+    ("profile", "oracle", "host"),
+    ("case", "emulator"),
+    ("inputs",),
+    ("tables", "allowed"),
+    ("ops", "domain"),
+    ("candidate",),
+    ("judge",),
+    ("run",),
+    ("report",),
+    ("registry",),
+    ("selftest",),
+    ("cli",),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+# Lower floors that a room keeps out of all the same: what it says must not
+# depend on them.
+KEEPS_OUT = {
+    "oracle": ("base",),
+    "host": ("base",),
+    "case": ("oracle", "profile"),
+    "inputs": ("oracle", "profile", "emulator"),
+    "tables": ("oracle", "profile", "emulator"),
+    "allowed": ("emulator",),
+    "domain": ("oracle", "emulator"),
+    "candidate": ("oracle", "domain"),
+    "judge": ("oracle", "emulator", "domain"),
+    "report": ("oracle", "emulator"),
+}
+MOST_FILES = 25
+
 # Foreign headers and the layers that may see them. Anything else with a slash
 # or a .h must be the C, C++ or POSIX library's.
 FOREIGN = (
@@ -38,6 +73,7 @@ FOREIGN = (
     (r"xxh", ("verify", "tests")),
     (r"nlohmann/", ("verify", "bench", "tests")),
     (r"CLI/", ("verify", "fuzz", "bench")),
+    (r"toml\+\+/", ("verify",)),
     (r"gtest/|gmock/", ("tests",)),
     (r"benchmark/", ("bench",)),
     (r"(?:[a-z]+mm|x86|cpuid|arm_).*intrin.*|immintrin\.h|cpuid\.h",
@@ -83,6 +119,60 @@ def check_project_include(root, path, layer, name):
     return None
 
 
+def room_of(path):
+    """The room of verify/ that a path lies in; "" for verify/main.cc."""
+    parts = path.split("/")
+    return parts[1] if parts[0] == "verify" and len(parts) > 2 else ""
+
+
+def check_room_include(path, name):
+    here, there = room_of(path), room_of(name)
+    if not here or not there or here == there:
+        return None
+    for room in (here, there):
+        if room not in FLOOR:
+            return f"verify/{room} is no room of docs/architecture.md"
+    if FLOOR[there] >= FLOOR[here] or there in KEEPS_OUT.get(here, ()):
+        return f'the room {here} may not include "{name}" (room {there})'
+    return None
+
+
+def find_circle(includes):
+    """A circle of headers, first one repeated at the end; [] if there is none.
+
+    includes: path -> paths."""
+    done = set()
+
+    def visit(path, way):
+        if path in way:
+            return way[way.index(path):] + [path]
+        if path in done:
+            return []
+        for name in includes.get(path, ()):
+            circle = visit(name, way + [path])
+            if circle:
+                return circle
+        done.add(path)
+        return []
+
+    for path in sorted(includes):
+        circle = visit(path, [])
+        if circle:
+            return circle
+    return []
+
+
+def check_folders(paths):
+    """Too many files in one folder of verify/, and files outside the rooms."""
+    count = {}
+    for path in paths:
+        folder = os.path.dirname(path)
+        count[folder] = count.get(folder, 0) + 1
+    return [Finding(folder, 1, f"{n} files, at most {MOST_FILES}")
+            for folder, n in sorted(count.items())
+            if n > MOST_FILES and folder.startswith("verify")]
+
+
 def check_foreign_include(layer, name):
     for pattern, layers in FOREIGN:
         if re.match(pattern, name):
@@ -107,8 +197,10 @@ def check_guard(path, code):
 
 
 def check(root):
-    found = []
-    for path in sources.in_rooms(sources.files(root, (".h", ".cc", ".inc"))):
+    paths = list(sources.in_rooms(sources.files(root, (".h", ".cc", ".inc"))))
+    found = check_folders(paths)
+    includes = {}
+    for path in paths:
         layer = layer_of(path)
         with open(os.path.join(root, path), encoding="utf-8") as file:
             code = sources.code_only(file.read())
@@ -119,7 +211,9 @@ def check(root):
                     any(re.match(p, project) for p, _ in FOREIGN)):
                 project, foreign = None, project
             if project:
-                message = check_project_include(root, path, layer, project)
+                includes.setdefault(path, []).append(project)
+                message = (check_project_include(root, path, layer, project) or
+                           check_room_include(path, project))
             else:
                 message = check_foreign_include(layer, foreign)
             if message:
@@ -129,6 +223,10 @@ def check(root):
             message = check_guard(path, code)
             if message:
                 found.append(Finding(path, 1, message))
+    circle = find_circle(includes)
+    if circle:
+        found.append(Finding(circle[0], 1, "a circle of includes: " +
+                             " -> ".join(circle)))
     return found
 
 
@@ -149,8 +247,11 @@ CLEAN = {
                                 '#include "optimized/simd/s.h"\n'),
     "optimized/simd/s.h": _header("optimized/simd/s.h",
                                   '#include "hwy/highway.h"\n'),
-    "verify/v.h": _header("verify/v.h", '#include "reference/r.h"\n'
-                          '#include "optimized/o.h"\n'),
+    "verify/base/v.h": _header("verify/base/v.h",
+                               '#include "reference/r.h"\n'
+                               '#include "optimized/o.h"\n'),
+    "verify/oracle/o.h": _header("verify/oracle/o.h", ""),
+    "verify/cli/main.cc": '#include "verify/base/v.h"\n',
     "verify/oracle/w.cc": "#include <xsimd/xsimd.hpp>\n",
     "bench/b.cc": "#include <benchmark/benchmark.h>\n",
     "tests/t_test.cc": '#include "gtest/gtest.h"\n#include "optimized/o.h"\n'
@@ -164,16 +265,24 @@ PLANTED = [
     ("verify/oracle/x.cc", '#include "reference/r.h"\n', "may not include"),
     ("fuzz/x.cc", '#include "optimized/o.h"\n', "may not include"),
     ("bench/x.cc", "#include <xsimd/xsimd.hpp>\n", "may not include"),
-    ("verify/x.cc", '#include "optimized/simd/s.h"\n', "no public header"),
-    ("verify/x.cc", '#include "optimized/work.h"\n', "no public header"),
-    ("verify/x.cc", "#include <hwy/highway.h>\n", "may not include"),
+    ("verify/base/x.cc", '#include "optimized/simd/s.h"\n', "no public header"),
+    ("verify/base/x.cc", '#include "optimized/work.h"\n', "no public header"),
+    ("verify/base/x.cc", "#include <hwy/highway.h>\n", "may not include"),
     ("reference/x.cc", "  #  include <omp.h>\n", "may not include"),
     ("optimized/x.cc", "#include <nlohmann/json.hpp>\n", "may not include"),
-    ("verify/x.cc", '#include "v.h"\n', "not a path"),
-    ("verify/x.cc", '#include "../reference/r.h"\n', "not a path"),
-    ("verify/x.cc", "#include <boost/any.hpp>\n", "not known"),
-    ("verify/x.h", "#pragma once\n", "include guard"),
-    ("verify/x.h", _header("verify/y.h", ""), "include guard"),
+    ("verify/base/x.cc", '#include "v.h"\n', "not a path"),
+    ("verify/base/x.cc", '#include "../reference/r.h"\n', "not a path"),
+    ("verify/base/x.cc", "#include <boost/any.hpp>\n", "not known"),
+    ("verify/base/x.h", "#pragma once\n", "include guard"),
+    ("verify/base/x.h", _header("verify/base/y.h", ""), "include guard"),
+    ("verify/case/x.cc", '#include "verify/oracle/o.h"\n', "the room case may"),
+    ("verify/base/x.cc", '#include "verify/oracle/o.h"\n',
+     "the room base may"),
+    ("verify/judge/x.cc", '#include "verify/oracle/o.h"\n',
+     "the room judge may"),
+    ("verify/attic/x.cc", '#include "verify/base/v.h"\n', "is no room"),
+    ("verify/case/x.h", _header("verify/case/x.h",
+                                '#include "verify/case/x.h"\n'), "a circle"),
 ]
 
 if __name__ == "__main__":

@@ -28,15 +28,19 @@
 
 #include "bench/measure.h"
 #include "bench/peak.h"
+#include "bench/quiet.h"
 #include "benchmark/benchmark.h"
 #include "optimized/attention_forward.h"
 #include "optimized/plan.h"
 #include "optimized/row_keys.h"
 #include "optimized/simd/targets.h"
 #include "reference/attention_forward.h"
-#include "verify/case.h"
-#include "verify/inputs.h"
-#include "verify/tensor.h"
+#include "verify/base/tensor.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/case.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/attention_forward_outputs.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::bench {
 namespace {
@@ -96,7 +100,7 @@ Result<std::unique_ptr<Work>> Prepare(const std::string& keys) {
   if (!data.ok()) return data.status();
   work->data = std::move(data.value());
   Result<verify::AttentionForwardOutputBuffers> out =
-      verify::AllocateOutputs(parsed->attention_forward(), 0);
+      verify::AllocateOutputs(parsed->Get<verify::AttentionForwardCase>(), 0);
   if (!out.ok()) return out.status();
   work->out = std::move(out.value());
   const AttentionForwardProblem& p = work->data.problem;
@@ -121,7 +125,9 @@ bool SampledRowsAreRight(const Work& work) {
     const reference::AttentionRow row{at / p.q_len / p.q_heads,
                                       at / p.q_len % p.q_heads, at % p.q_len};
     float lse = 0;
-    reference::AttentionForwardRow(p, work.data.inputs, row, o, &lse);
+    const Status done =
+        reference::AttentionForwardRow(p, work.data.inputs, row, o, &lse);
+    if (!done.ok()) return false;
     const AttentionForwardOutputs out = work.out.view();
     bool same = bits(out.lse(row.batch, row.head, row.query)) == bits(lse);
     for (size_t c = 0; c < o.size(); ++c) {
@@ -267,6 +273,7 @@ int Main(int argc, char** argv) {
       RunMemory)
       ->Iterations(1)
       ->Unit(benchmark::kMillisecond);
+  const lockstep::bench::WithoutLibraryWarning quiet;
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

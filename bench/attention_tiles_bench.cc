@@ -67,6 +67,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "bench/measure.h"
 #include "bench/peak.h"
+#include "bench/quiet.h"
 #include "hwy/aligned_allocator.h"
 #include "optimized/plan.h"
 
@@ -143,6 +144,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "this CPU supports none of the compiled targets\n");
     return 77;
   }
+  const lockstep::bench::WithoutLibraryWarning quiet;
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

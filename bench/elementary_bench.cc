@@ -73,6 +73,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "bench/measure.h"
 #include "bench/peak.h"
+#include "bench/quiet.h"
 #include "hwy/aligned_allocator.h"
 
 namespace lockstep::bench {
@@ -199,6 +200,7 @@ int main(int argc, char** argv) {
     lockstep::bench::RegisterPeaks(target);
     lockstep::bench::RegisterTarget(target);
   }
+  const lockstep::bench::WithoutLibraryWarning quiet;
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "bench/measure.h"
 #include "bench/peak.h"
+#include "bench/quiet.h"
 #include "bench/scan_work.h"
 #include "benchmark/benchmark.h"
 #include "optimized/mamba3_scan.h"
@@ -160,6 +161,7 @@ int Main(int argc, char** argv) {
                                RunMemory)
       ->Iterations(1)
       ->Unit(benchmark::kMillisecond);
+  const lockstep::bench::WithoutLibraryWarning quiet;
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -7,16 +7,25 @@
 #   xxHash::xxhash                verify/ (digests)
 #   nlohmann_json::nlohmann_json  verify/ (receipts, events)
 #   CLI11::CLI11                  verify/ (programs)
+#   toml++ (MIT, headers alone)   verify/cli/gate/config.cc (lockstep.toml)
 #   GTest::gtest_main GTest::gmock  tests/
 #   benchmark::benchmark          bench/
 
 include(LockstepHighway)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+# Who links an installed Lockstep needs the OpenMP runtime of the compiler that
+# built it, which need not be that of their own: LockstepConfig.cmake finds it.
+set(LOCKSTEP_OPENMP "$<BUILD_INTERFACE:OpenMP::OpenMP_CXX>"
+                    "$<INSTALL_INTERFACE:Lockstep::openmp>")
 find_package(xsimd REQUIRED)
 find_package(Random123 REQUIRED)
 find_package(xxHash REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
 find_package(CLI11 REQUIRED)
+# Its package's target links a shared library, which the installed programs would
+# then need; the headers do without.
+find_path(LOCKSTEP_TOML_INCLUDE toml++/toml.h REQUIRED)
+mark_as_advanced(LOCKSTEP_TOML_INCLUDE)
 if(LOCKSTEP_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -12,7 +12,33 @@ install(
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
-# Headers are included from the project root ("reference/contract/types.h"), so
+# Completions and the man page say what the parser says: made by the program,
+# when it is built. A build for another machine that cannot run it has none.
+if(TARGET lockstep AND (NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR))
+  set(_pages "${PROJECT_BINARY_DIR}/pages")
+  foreach(page IN ITEMS "completion bash:lockstep:bash-completion/completions"
+                        "completion zsh:_lockstep:zsh/site-functions"
+                        "completion fish:lockstep.fish:fish/vendor_completions.d"
+                        "man:lockstep.1:man/man1")
+    string(REPLACE ":" ";" page "${page}")
+    list(GET page 0 _verb)
+    list(GET page 1 _name)
+    list(GET page 2 _folder)
+    string(REPLACE " " ";" _verb "${_verb}")
+    set(_page "${_pages}/${_folder}/${_name}")
+    add_custom_command(
+      OUTPUT "${_page}"
+      COMMAND "${CMAKE_COMMAND}" -E make_directory "${_pages}/${_folder}"
+      COMMAND lockstep ${_verb} > "${_page}"
+      DEPENDS lockstep lockstep-fuzz
+      VERBATIM)
+    list(APPEND _all_pages "${_page}")
+    install(FILES "${_page}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${_folder}")
+  endforeach()
+  add_custom_target(lockstep_pages ALL DEPENDS ${_all_pages})
+endif()
+
+# Headers are included from the project root ("reference/contract/status.h"), so
 # they keep their folders, below one folder of our own.
 foreach(room IN ITEMS reference optimized verify fuzz)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${room}")
@@ -21,9 +47,33 @@ foreach(room IN ITEMS reference optimized verify fuzz)
       DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lockstep"
       FILES_MATCHING
       PATTERN "*.h"
-      PATTERN "*-inl.h" EXCLUDE)
+      PATTERN "*-inl.h" EXCLUDE
+      PATTERN "verify/host" EXCLUDE)
   endif()
 endforeach()
+
+# What kernels of others include, "lockstep/candidate.h", and whole ones to start
+# from.
+install(FILES "${PROJECT_SOURCE_DIR}/verify/host/include/lockstep/candidate.h"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lockstep")
+install(FILES "${PROJECT_SOURCE_DIR}/examples/attention.c"
+              "${PROJECT_SOURCE_DIR}/examples/scan.cc"
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/lockstep/examples")
+
+# The OpenMP runtime: libomp for clang, libgomp for g++.
+set(LOCKSTEP_OPENMP_LIBRARY "")
+foreach(_library IN LISTS OpenMP_CXX_LIBRARIES)
+  if(_library MATCHES "omp[^/]*$")
+    set(LOCKSTEP_OPENMP_LIBRARY "${_library}")
+  endif()
+endforeach()
+if(NOT LOCKSTEP_OPENMP_LIBRARY)
+  message(FATAL_ERROR "no OpenMP runtime among '${OpenMP_CXX_LIBRARIES}': "
+                      "whoever links the installed libraries would lack it")
+endif()
+cmake_path(GET LOCKSTEP_OPENMP_LIBRARY PARENT_PATH LOCKSTEP_OPENMP_FOLDER)
+cmake_path(GET LOCKSTEP_OPENMP_LIBRARY STEM LOCKSTEP_OPENMP_NAME)
+string(REGEX REPLACE "^lib" "" LOCKSTEP_OPENMP_NAME "${LOCKSTEP_OPENMP_NAME}")
 
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/Lockstep")
 install(

@@ -1,6 +1,7 @@
-# The ops: the one list. Adding an op means one same-named unit in every room it
-# declares, one line at the end of this file and one row in verify/op_list.cc.
-# Configuring fails until every declared room is furnished.
+# The ops: the one list of the rooms that each has a unit in. Adding an op means one
+# same-named unit in every room it declares, one line at the end of this file and one
+# row in verify/registry/ops.cc. Configuring fails until every declared room is
+# furnished.
 
 # lockstep_declare_op(NAME ROOMS ROOMS...)
 function(lockstep_declare_op name)
@@ -9,18 +10,67 @@ function(lockstep_declare_op name)
   set(reference reference/${name}.h reference/${name}.cc)
   set(optimized optimized/${name}.h optimized/${name}.cc
                 optimized/${name}-inl.h)
-  set(verify verify/ops/${name}.cc)
+  set(text verify/case/${name}*)
+  set(emulator verify/emulator/${name}/kernel.h)
+  set(oracle verify/oracle/${name}/truth.h)
+  set(inputs verify/inputs/${name}.h)
+  set(allowed verify/allowed/${name}/envelope.h verify/allowed/${name}/probes.h)
+  set(trial verify/ops/${name}/trial.h)
+  set(domain verify/domain/${name}.h)
   set(bench bench/${name}_bench.cc)
+  set(docs docs/ops/${name}.md)
+  set(rooms
+      contract reference optimized text emulator oracle inputs allowed trial
+      domain bench docs)
   foreach(room IN LISTS arg_ROOMS)
-    if(NOT DEFINED ${room})
-      message(FATAL_ERROR "op ${name}: '${room}' is no room; rooms are "
-                          "contract reference optimized verify bench")
+    if(NOT room IN_LIST rooms)
+      message(FATAL_ERROR "op ${name}: '${room}' is no room; rooms are ${rooms}")
     endif()
     foreach(file IN LISTS ${room})
-      if(NOT EXISTS "${PROJECT_SOURCE_DIR}/${file}")
+      file(GLOB found "${PROJECT_SOURCE_DIR}/${file}")
+      if(NOT found)
         message(FATAL_ERROR "op ${name} declares the room '${room}' in "
                             "cmake/LockstepOps.cmake, but ${file} is missing")
       endif()
     endforeach()
   endforeach()
+  file(STRINGS "${PROJECT_SOURCE_DIR}/verify/registry/ops.cc" row
+       REGEX "verify/ops/${name}/")
+  if(NOT row)
+    message(FATAL_ERROR "op ${name} has no row in verify/registry/ops.cc")
+  endif()
 endfunction()
+
+lockstep_declare_op(
+  attention_forward
+  ROOMS
+  contract
+  reference
+  optimized
+  text
+  emulator
+  oracle
+  inputs
+  allowed
+  trial
+  domain
+  bench
+  docs)
+# mamba3_step is the same scan, token by token: it has these units, too.
+lockstep_declare_op(
+  mamba3_scan
+  ROOMS
+  contract
+  reference
+  optimized
+  text
+  emulator
+  oracle
+  inputs
+  allowed
+  trial
+  domain
+  bench
+  docs)
+# Its unit of tables is a room of its own, verify/tables.
+lockstep_declare_op(block_plan ROOMS text trial domain)

@@ -109,6 +109,7 @@ function(lockstep_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT" "LIBS;LABELS")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   _lockstep_common_settings(${name})
+  set_property(GLOBAL APPEND PROPERTY LOCKSTEP_TESTS ${name})
   set_target_properties(
     ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                        "${PROJECT_BINARY_DIR}/tests/bin")

@@ -4,14 +4,18 @@
 #include <iterator>
 #include <utility>
 
-#include "verify/json_text.h"
-#include "verify/verdict.h"
+#include "verify/judge/verdict.h"
+#include "verify/report/json_text.h"
 
 namespace lockstep::fuzz {
 namespace {
 
 using verify::Json;
 using verify::Verdict;
+
+// Of one case: far above one per call of a sequence, and no sum of them over a
+// campaign leaves 63 bits.
+constexpr int64_t kMostCanaries = int64_t{1} << 20;
 
 constexpr Verdict kVerdicts[] = {Verdict::kPass,       Verdict::kFail,
                                  Verdict::kSuspicious, Verdict::kUntrusted,
@@ -36,6 +40,15 @@ class Fields {
     const auto wide = at->get<uint64_t>();
     if (!std::in_range<T>(wide)) return Wrong(key, "a smaller integer");
     *value = static_cast<T>(wide);
+  }
+  template <typename T>
+  void ReadInteger(const char* key, T low, T high, T* value) {
+    ReadInteger(key, value);
+    if (*value < low || *value > high) {
+      const std::string range = "an integer from " + std::to_string(low) +
+                                " to " + std::to_string(high);
+      Wrong(key, range.c_str());
+    }
   }
   void Read(const char* key, bool* value) {
     const auto at = object_.find(key);
@@ -73,9 +86,9 @@ Result<CampaignHeader> ReadHeader(const Json& json) {
   fields.ReadInteger("seed", &header.seed);
   fields.ReadInteger("generator", &header.generator);
   fields.Read("lane", &header.lane);
-  fields.ReadInteger("tile_q", &header.tile_q);
-  fields.ReadInteger("tile_kv", &header.tile_kv);
-  fields.ReadInteger("plans", &header.plans);
+  fields.ReadInteger("tile_q", kLeastTile, kMostTile, &header.tile_q);
+  fields.ReadInteger("tile_kv", kLeastTile, kMostTile, &header.tile_kv);
+  fields.ReadInteger("plans", int64_t{1}, kMostPlans, &header.plans);
   fields.Read("suspicious", &header.suspicious);
   fields.ReadInteger("cases", &header.cases);
   fields.ReadInteger("shard", &header.shard.index);
@@ -96,8 +109,9 @@ Result<CaseRecord> ReadRecord(const Json& json) {
   if (!record.signature.empty()) fields.Read("case", &record.line);
   fields.Read("inputs", &record.inputs);
   fields.Read("outputs", &record.outputs);
-  fields.ReadInteger("canaries", &record.canaries);
-  fields.ReadInteger("canaries_missed", &record.canaries_missed);
+  fields.ReadInteger("canaries", int64_t{0}, kMostCanaries, &record.canaries);
+  fields.ReadInteger("canaries_missed", int64_t{0}, record.canaries,
+                     &record.canaries_missed);
   fields.Read("self_error", &record.self_error);
   fields.Read("unsupported", &record.unsupported);
   fields.ReadSeconds("seconds", &record.seconds);
@@ -127,7 +141,7 @@ Status Insert(const CaseRecord& record, ShardFile* file) {
 }
 
 Status ReadLine(const std::string& line, bool first, ShardFile* file) {
-  const Json json = Json::parse(line, nullptr, false);
+  const Json json = verify::ParseJson(line);
   if (!json.is_object()) return Status::Error("no JSON object");
   const auto at = json.find("kind");
   const std::string kind =

@@ -18,6 +18,11 @@
 
 namespace lockstep::fuzz {
 
+// Ranges of a campaign's options, and of the header of its files.
+inline constexpr int64_t kLeastTile = 1;
+inline constexpr int64_t kMostTile = 4096;
+inline constexpr int64_t kMostPlans = 100;
+
 // What every record of a campaign depends on; the first line of a shard file.
 struct CampaignHeader {
   std::string op;

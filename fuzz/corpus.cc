@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "fuzz/trial.h"
-#include "verify/case_file.h"
-#include "verify/mutants.h"
-#include "verify/ops/block_plan.h"
-#include "verify/plan_mutants.h"
+#include "verify/base/io/files.h"
+#include "verify/emulator/mutants.h"
+#include "verify/ops/block_plan/trial.h"
+#include "verify/registry/ops.h"
+#include "verify/run/case_file.h"
+#include "verify/tables/mutants.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -29,7 +31,7 @@ class Minimiser {
     for (const verify::MutantInfo& mutant : verify::Mutants()) {
       if (std::string_view(mutant.op) == domain.op) Add(mutant.name);
     }
-    if (std::string_view(domain.op) != verify::kBlockPlanOp.name) return;
+    if (std::string_view(domain.op) != "block_plan") return;
     for (const verify::PlanMutantInfo& mutant : verify::PlanMutants()) {
       Add(mutant.name);
     }
@@ -123,9 +125,10 @@ Result<Corpus> ReadCorpus(const std::string& path, std::string_view op) {
   std::error_code error;
   std::vector<std::string> files;
   if (std::filesystem::is_directory(path, error)) {
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(path, error)) {
-      if (entry.path().extension() == ".cases") files.push_back(entry.path());
+    const Result<std::vector<std::string>> below = verify::FilesBelow(path);
+    if (!below.ok()) return below.status();
+    for (const std::string& file : below.value()) {
+      if (file.ends_with(".cases")) files.push_back(file);
     }
     std::sort(files.begin(), files.end());
     if (files.empty()) {
@@ -136,7 +139,7 @@ Result<Corpus> ReadCorpus(const std::string& path, std::string_view op) {
   }
   Corpus corpus;
   for (const std::string& file : files) {
-    Result<verify::CaseFile> read = verify::ReadCaseFile(file);
+    Result<verify::CaseFile> read = verify::ReadCaseFile(file, verify::Ops());
     if (!read.ok()) return read.status();
     for (verify::CaseFileEntry& entry : read->entries) {
       const auto all = [&](auto&& is) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "reference/contract/status.h"
-#include "verify/case.h"
+#include "verify/case/case.h"
 #include "verify/domain/domain.h"
 
 namespace lockstep::fuzz {

@@ -1,7 +1,7 @@
 #include "fuzz/run.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cmath>
 #include <utility>
 
 namespace lockstep::fuzz {
@@ -9,12 +9,22 @@ namespace {
 
 using verify::Case;
 using verify::Verdict;
-using Clock = std::chrono::steady_clock;
+using Lock = std::unique_lock<std::mutex>;
+
+double SecondsSince(Progress::Clock::time_point then) {
+  return std::chrono::duration<double>(Progress::Clock::now() - then).count();
+}
 
 class Loop {
  public:
-  Loop(const Plan& plan, const Target& target, Observer* observer)
-      : plan_(plan), target_(target), observer_(observer) {
+  Loop(const Plan& plan, const Target& target, Observer* observer,
+       Progress* progress)
+      : plan_(plan),
+        target_(target),
+        observer_(observer),
+        progress_(*progress),
+        report_(progress->report),
+        lock_(progress->mutex) {
     report_.features.resize(plan.domain->features().size());
     report_.counts = plan.before;
     report_.known_faults = plan.known_faults;
@@ -24,15 +34,13 @@ class Loop {
     Status status = Corpus();
     if (status.ok()) status = Drawn();
     report_.seconds = Seconds();
-    report_.judging_seconds = report_.seconds - shrinking_;
+    report_.judging_seconds = report_.seconds - progress_.shrinking_seconds;
     return status;
   }
   Report Take() { return std::move(report_); }
 
  private:
-  double Seconds() const {
-    return std::chrono::duration<double>(Clock::now() - start_).count();
-  }
+  double Seconds() const { return SecondsSince(progress_.start); }
   bool Stopped() {
     const bool stop = target_.stop != nullptr && *target_.stop;
     report_.interrupted = report_.interrupted || stop;
@@ -81,13 +89,22 @@ class Loop {
   }
 
   Status One(uint64_t index, bool drawn, const std::vector<Case>& sequence) {
+    progress_.judging = &sequence;
+    lock_.unlock();
     const Outcome outcome =
         TryCase(sequence, target_, static_cast<int64_t>(index) + 1);
+    lock_.lock();
+    progress_.judging = nullptr;
     // Interrupted inside a case: what it says is not the whole truth.
     if (Stopped() && report_.interrupted && !outcome.Found()) return {};
     CountFeatures(sequence);
     report_.counts.Add(outcome);
     for (const std::string& law : outcome.laws) ++report_.laws[law];
+    for (const std::string& canary : outcome.missed) {
+      if (report_.missed.size() == kMostMissedNamed) break;
+      report_.missed.push_back(
+          {index, drawn, canary, verify::MinimalLine(sequence)});
+    }
     ++report_.fresh;
     const bool known = report_.known_faults.contains(outcome.signature) ||
                        std::any_of(report_.faults.begin(), report_.faults.end(),
@@ -108,10 +125,17 @@ class Loop {
     fault.index = index;
     fault.drawn = drawn;
     fault.line = verify::MinimalLine(sequence);
-    fault.seconds = Seconds() - shrinking_;
+    fault.seconds = Seconds() - progress_.shrinking_seconds;
+    fault.shrunk.sequence = sequence;
+    fault.shrunk.outcome = outcome;
+    progress_.shrinking = fault;
+    progress_.shrinking_since = Progress::Clock::now();
+    lock_.unlock();
     fault.shrunk =
         Shrink(*plan_.domain, sequence, outcome, target_, plan_.shrink_seconds);
-    shrinking_ += fault.shrunk.seconds;
+    lock_.lock();
+    progress_.shrinking.reset();
+    progress_.shrinking_seconds += fault.shrunk.seconds;
     observer_->OnFault(fault);
     report_.faults.push_back(std::move(fault));
   }
@@ -119,9 +143,9 @@ class Loop {
   const Plan& plan_;
   const Target& target_;
   Observer* observer_;
-  Report report_;
-  double shrinking_ = 0;
-  const Clock::time_point start_ = Clock::now();
+  Progress& progress_;
+  Report& report_;
+  Lock lock_;  // held, but while a case runs
 };
 
 }  // namespace
@@ -147,9 +171,40 @@ std::vector<std::string> Report::Missing(const verify::Domain& domain) const {
   return missing;
 }
 
+double WilsonUpper(int64_t hits, int64_t of) {
+  if (of <= 0) return 1;
+  constexpr double kZ = 1.959963984540054;  // 95 % of a normal lie within
+  const auto n = static_cast<double>(of);
+  const double p = static_cast<double>(hits) / n;
+  const double middle = p + kZ * kZ / (2 * n);
+  const double half = kZ * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n));
+  return std::min(1.0, (middle + half) / (1 + kZ * kZ / n));
+}
+
+bool CanariesHold(const Counts& counts) {
+  return counts.canaries_missed == 0 ||
+         WilsonUpper(counts.canaries_missed, counts.canaries) < kMostMissRate;
+}
+
+Report ReportSoFar(const Progress& progress) {
+  Report report = progress.report;
+  report.seconds = SecondsSince(progress.start);
+  report.judging_seconds = report.seconds - progress.shrinking_seconds;
+  if (progress.judging != nullptr) {
+    report.unfinished = verify::MinimalLine(*progress.judging);
+  }
+  if (!progress.shrinking) return report;
+  report.faults.push_back(*progress.shrinking);
+  Shrunk& shrunk = report.faults.back().shrunk;
+  shrunk.seconds = SecondsSince(progress.shrinking_since);
+  shrunk.finished = false;
+  report.judging_seconds -= shrunk.seconds;
+  return report;
+}
+
 Result<Report> RunPlan(const Plan& plan, const Target& target,
-                       Observer* observer) {
-  Loop loop(plan, target, observer);
+                       Observer* observer, Progress* progress) {
+  Loop loop(plan, target, observer, progress);
   const Status status = loop.Run();
   if (!status.ok()) return status;
   return loop.Take();
@@ -166,7 +221,7 @@ int ExitCode(const Report& report, const Target& target) {
     return unsupported ? verify::kExitUnsupported : verify::kExitVacuous;
   }
   const bool proves = n.pass + n.suspicious > 0;
-  if (!proves || n.canaries_missed > 0) return verify::kExitVacuous;
+  if (!proves || !CanariesHold(n)) return verify::kExitVacuous;
   if (n.suspicious > 0 && target.suspicious) return verify::kExitSuspicious;
   return verify::kExitPass;
 }

@@ -2,8 +2,11 @@
 #ifndef LOCKSTEP_FUZZ_RUN_H_
 #define LOCKSTEP_FUZZ_RUN_H_
 
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_set>
@@ -11,9 +14,9 @@
 
 #include "fuzz/shrink.h"
 #include "fuzz/trial.h"
-#include "verify/case.h"
+#include "verify/case/case.h"
 #include "verify/domain/domain.h"
-#include "verify/run.h"
+#include "verify/run/run.h"
 
 namespace lockstep::fuzz {
 
@@ -69,8 +72,17 @@ struct Fault {
   double seconds = 0;  // from the start to the find
 };
 
+// A known-bad kernel that passed, and on which case.
+struct MissedCanary {
+  uint64_t index = 0;
+  bool drawn = true;
+  std::string canary;  // spec; empty where only a record is left of it
+  std::string line;    // minimal
+};
+
 struct Report {
   Counts counts;
+  std::vector<MissedCanary> missed;     // the first kMostMissedNamed
   int64_t fresh = 0;                    // cases of this call
   std::vector<Fault> faults;            // one per signature, in the order found
   std::set<std::string> known_faults;   // found before this call
@@ -80,6 +92,7 @@ struct Report {
   double seconds = 0;
   double judging_seconds = 0;  // shrinking left out
   bool interrupted = false;
+  std::string unfinished;  // the case that ran when the process was ended
 
   int64_t Findings() const {
     return static_cast<int64_t>(faults.size() + known_faults.size());
@@ -96,13 +109,49 @@ class Observer {
   virtual void OnFault(const Fault& fault) = 0;
 };
 
+// What a run has come to, for whoever ends it from outside while a case runs:
+// a kernel cannot be asked to stop. To be read with the mutex held; the loop
+// holds it between cases, and while its observer is told of one.
+struct Progress {
+  using Clock = std::chrono::steady_clock;
+
+  std::mutex mutex;
+  Report report;
+  const std::vector<verify::Case>* judging = nullptr;  // the case that runs
+  // What is being shrunk, as it was found, and since when.
+  std::optional<Fault> shrinking;
+  Clock::time_point shrinking_since;
+  double shrinking_seconds = 0;  // of those before
+  Clock::time_point start = Clock::now();
+};
+
+// The report as it stands inside a case: the case that runs does not count, a
+// finding that is being shrunk is the last fault, as it was found.
+//   Requires: the mutex is held.
+Report ReportSoFar(const Progress& progress);
+
+inline constexpr size_t kMostMissedNamed = 20;
+
+// The rate of missed canaries that a run may have. A canary is wrong on its
+// case, but may be so by less than the claimed profile allows: 3 of 874 were,
+// of cpu-f32. A case with a missed canary is untrusted either way.
+inline constexpr double kMostMissRate = 0.02;
+
+// Upper end of Wilson's interval of 95 % of a rate; 1 of nothing.
+double WilsonUpper(int64_t hits, int64_t of);
+
+// Whether the canaries say that the judge sees: none was missed, or so many
+// were caught that the rate is below kMostMissRate with 95 % confidence (1 miss
+// of at least 280, 3 of 437).
+bool CanariesHold(const Counts& counts);
+
 // Errors: the observer's.
 Result<Report> RunPlan(const Plan& plan, const Target& target,
-                       Observer* observer);
+                       Observer* observer, Progress* progress);
 
 // Precedence 6, 3, 1, 130, 77, 5, 4, 0 (docs/verdicts.md). Untrusted cases are
 // counted, not held against a run: cases are drawn blindly, and only a run that
-// proves nothing at all, or misses a canary, is vacuous.
+// proves nothing at all, or misses canaries (CanariesHold), is vacuous.
 int ExitCode(const Report& report, const Target& target);
 
 }  // namespace lockstep::fuzz

@@ -1,9 +1,12 @@
 #include "fuzz/shard_writer.h"
 
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <system_error>
 
-#include "verify/files.h"
+#include "verify/base/io/files.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -17,14 +20,29 @@ Status ShardWriter::Open(const std::string& folder,
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   path_ = ShardPath(folder, header.shard);
-  std::string first = HeaderLine(header);
-  if (std::filesystem::exists(path_, error)) {
-    const Status status = Resume(header, plan);
-    if (!status.ok()) return status;
-    first.clear();
-  }
   file_.reset(std::fopen(path_.c_str(), "ab"));
-  return Write(first, true);
+  if (file_ == nullptr) return Status::Error("cannot write " + path_);
+  // The kernel lets go of the lock when the process ends, however it ends.
+  if (flock(fileno(file_.get()), LOCK_EX | LOCK_NB) != 0) {
+    return Status::Error(path_ +
+                         " is being written by another process; wait for it, "
+                         "or give another --out");
+  }
+  const uintmax_t size = std::filesystem::file_size(path_, error);
+  if (error) return Status::Error("cannot read " + path_);
+  if (size > 0) {
+    const Result<bool> begun = Resume(header, plan);
+    if (!begun.ok()) return begun.status();
+    if (begun.value()) return {};
+  }
+  return Write(HeaderLine(header), true);
+}
+
+Status ShardWriter::Close() {
+  std::FILE* file = file_.release();
+  return file == nullptr || std::fclose(file) == 0
+             ? Status()
+             : Status::Error("cannot write " + path_);
 }
 
 Status ShardWriter::Write(const std::string& line, bool now) {
@@ -38,12 +56,15 @@ Status ShardWriter::Write(const std::string& line, bool now) {
   return good ? Status() : Status::Error("cannot write " + path_);
 }
 
-Status ShardWriter::Resume(const CampaignHeader& header, Plan* plan) {
+Result<bool> ShardWriter::Resume(const CampaignHeader& header, Plan* plan) {
+  const Status bad = Status::Error("cannot write " + path_);
   const auto bytes = verify::ReadWholeFile(path_, size_t{1} << 34);
   if (!bytes.ok()) return bytes.status();
   const std::string text(bytes.value().begin(), bytes.value().end());
-  if (text.find('\n') == std::string::npos) {
-    return verify::WriteFileAtomically(path_, HeaderLine(header));
+  const int fd = fileno(file_.get());
+  if (text.find('\n') == std::string::npos) {  // killed in its first line
+    if (ftruncate(fd, 0) != 0) return bad;
+    return false;
   }
   const Result<ShardFile> file = ParseShardFile(text, path_);
   if (!file.ok()) return file.status();
@@ -59,9 +80,8 @@ Status ShardWriter::Resume(const CampaignHeader& header, Plan* plan) {
       plan->known_faults.insert(record.signature);
     }
   }
-  std::error_code error;
-  std::filesystem::resize_file(path_, file->good_bytes, error);
-  return error ? Status::Error("cannot write " + path_) : Status();
+  if (ftruncate(fd, static_cast<off_t>(file->good_bytes)) != 0) return bad;
+  return true;
 }
 
 }  // namespace lockstep::fuzz

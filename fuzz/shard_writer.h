@@ -17,21 +17,25 @@ namespace lockstep::fuzz {
 class ShardWriter {
  public:
   // Takes up a file of the same campaign where it ends: its indices become
-  // plan->done. Errors: another campaign's file, no file.
+  // plan->done. Errors: another campaign's file, no file, a file that another
+  // process is writing.
   Status Open(const std::string& folder, const CampaignHeader& header,
               Plan* plan);
   // `now`: reaches the file before this returns. Errors: the disk.
   Status Write(const std::string& line, bool now);
+  // Errors: the disk did not take the last records.
+  Status Close();
 
  private:
-  struct Close {
+  struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
-  Status Resume(const CampaignHeader& header, Plan* plan);
+  // False where the file holds nothing worth keeping: it is empty again.
+  Result<bool> Resume(const CampaignHeader& header, Plan* plan);
 
   std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<std::FILE, CloseFile> file_;
   int pending_ = 0;
 };
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fuzz/trial.h"
-#include "verify/case.h"
+#include "verify/case/case.h"
 #include "verify/domain/domain.h"
 
 namespace lockstep::fuzz {

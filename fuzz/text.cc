@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "verify/json_text.h"
-#include "verify/report.h"
+#include "verify/base/printable.h"
+#include "verify/report/json_text.h"
+#include "verify/report/report.h"
 
 namespace lockstep::fuzz {
 namespace {
+
+using verify::Printable;
 
 std::string Fixed(double x, int digits) {
   char text[48];
@@ -25,31 +28,54 @@ double Rate(const Report& report) {
              : 0;
 }
 
+// Cases for each feature of a domain, on average, before one that was never
+// met is worth its name in a summary. --json always has the names.
+constexpr int64_t kCasesPerFeature = 10;
+
 void AddCount(int64_t n, const char* name, std::string* text) {
   if (n == 0) return;
   if (!text->empty()) *text += ", ";
   *text += std::to_string(n) + " " + name;
 }
 
+// Which canaries passed, and what that says.
+std::string MissedText(const Report& report) {
+  const Counts& n = report.counts;
+  if (n.canaries_missed == 0) return "";
+  std::string text =
+      "missed    at most " +
+      Fixed(100 * WilsonUpper(n.canaries_missed, n.canaries), 2) +
+      " % of all canaries (95 %); " +
+      (CanariesHold(n) ? "tolerated below " : "too many: want below ") +
+      Fixed(100 * kMostMissRate, 0) + " %\n";
+  for (const MissedCanary& missed : report.missed) {
+    text +=
+        std::string("          ") + (missed.drawn ? "case " : "corpus line ") +
+        std::to_string(missed.index) + ": " + Printable(missed.line) +
+        (missed.canary.empty() ? "" : "  " + Printable(missed.canary)) + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string FaultText(const Fault& fault) {
   const Shrunk& shrunk = fault.shrunk;
-  std::string text = "FOUND " + shrunk.outcome.signature + " by " +
+  std::string text = "FOUND " + Printable(shrunk.outcome.signature) + " by " +
                      (fault.drawn ? "case " : "corpus line ") +
                      std::to_string(fault.index) + " after " +
                      Fixed(fault.seconds, 2) + " s\n";
-  text += "      found:  " + fault.line + "\n";
+  text += "      found:  " + Printable(fault.line) + "\n";
   if (shrunk.tried > 0) {
-    text += "      shrunk: " + verify::MinimalLine(shrunk.sequence) + "\n" +
-            "              " + Count(shrunk.steps, "step") + ", " +
+    text += "      shrunk: " + Printable(verify::MinimalLine(shrunk.sequence)) +
+            "\n" + "              " + Count(shrunk.steps, "step") + ", " +
             Count(shrunk.tried, "case") + " tried, " +
             Fixed(shrunk.seconds, 2) + " s" +
             (shrunk.finished ? "" : "; time was up before it was smallest") +
             "\n";
   }
-  return text + "      " + shrunk.outcome.message +
-         "\n      replay: " + shrunk.outcome.replay + "\n";
+  return text + "      " + Printable(shrunk.outcome.message) +
+         "\n      replay: " + Printable(shrunk.outcome.replay) + "\n";
 }
 
 std::string SummaryText(const Report& report, const verify::Domain& domain,
@@ -68,7 +94,10 @@ std::string SummaryText(const Report& report, const verify::Domain& domain,
   const auto met = all - static_cast<int64_t>(missing.size());
   text += "features  " + std::to_string(met) + " of " + std::to_string(all) +
           " met";
-  if (!missing.empty()) {
+  // After few cases nothing is remarkable about a feature that did not come.
+  if (!missing.empty() && n.cases < kCasesPerFeature * all) {
+    text += "; too few cases to name the rest";
+  } else if (!missing.empty()) {
     text += "; never produced:";
     for (const std::string& name : missing) text += " " + name;
   }
@@ -77,7 +106,11 @@ std::string SummaryText(const Report& report, const verify::Domain& domain,
     text += "canaries  " + std::to_string(n.canaries - n.canaries_missed) +
             " of " + Count(n.canaries, "known-bad kernel") + " caught\n";
   }
+  text += MissedText(report);
   text += verify::LawLine(report.laws);
+  if (!report.unfinished.empty()) {
+    text += "not run   ended inside " + Printable(report.unfinished) + "\n";
+  }
   text += Count(n.cases, "case") + (counts.empty() ? "" : ": " + counts) +
           "; " + Count(report.Findings(), "finding") + "; " +
           Fixed(report.seconds, 2) + " s";
@@ -103,7 +136,7 @@ std::string ProgressText(const Report& report, double elapsed,
   return text + ", " + Count(report.Findings(), "finding");
 }
 
-std::string FaultEvent(const Fault& fault) {
+std::string FaultEvent(const Fault& fault, const Target& target) {
   const Shrunk& shrunk = fault.shrunk;
   verify::Json json;
   json["kind"] = "finding";
@@ -114,6 +147,8 @@ std::string FaultEvent(const Fault& fault) {
   json["found"] = fault.line;
   json["case"] = verify::MinimalLine(shrunk.sequence);
   json["canonical"] = verify::CanonicalLine(shrunk.sequence);
+  json["candidate"] = target.candidate;
+  json["profile"] = target.profile_spec;
   json["replay"] = shrunk.outcome.replay;
   json["message"] = shrunk.outcome.message;
   json["shrink_steps"] = shrunk.steps;
@@ -154,11 +189,24 @@ std::string SummaryEvent(const Report& report, const verify::Domain& domain,
   json["features"] = features;
   json["canaries"] = n.canaries;
   json["canaries_caught"] = n.canaries - n.canaries_missed;
+  if (n.canaries_missed > 0) {
+    json["canaries_missed"] = verify::Json::array();
+    for (const MissedCanary& missed : report.missed) {
+      json["canaries_missed"].push_back(
+          {{"index", missed.index},
+           {"from", missed.drawn ? "generator" : "corpus"},
+           {"canary", missed.canary},
+           {"case", missed.line}});
+    }
+    json["canary_miss_rate_at_most"] =
+        WilsonUpper(n.canaries_missed, n.canaries);
+  }
   verify::Json laws = verify::Json::object();
   for (const auto& [name, times] : report.laws) laws[name] = times;
   json["laws"] = laws;
   json["seconds"] = report.seconds;
   json["interrupted"] = report.interrupted;
+  if (!report.unfinished.empty()) json["unfinished"] = report.unfinished;
   json["exit"] = exit_code;
   return verify::DumpJson(json, -1) + "\n";
 }

@@ -19,7 +19,7 @@ std::string ProgressText(const Report& report, double elapsed,
                          const verify::Budget& budget);
 
 // One line each, newline included; schema: docs/schemas/fuzz.schema.json.
-std::string FaultEvent(const Fault& fault);
+std::string FaultEvent(const Fault& fault, const Target& target);
 std::string SummaryEvent(const Report& report, const verify::Domain& domain,
                          int exit_code);
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "verify/candidate/candidate.h"
-#include "verify/judge.h"
-#include "verify/power.h"
+#include "verify/judge/evidence/power.h"
+#include "verify/judge/judge.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -42,12 +42,7 @@ const Finding* Telling(const CaseResult& result, bool suspicious) {
                    (suspicious && result.verdict == Verdict::kSuspicious);
   if (!bad) return nullptr;
   for (const Finding& finding : result.findings) {
-    // A fail rests on proof, whatever suspicion stands before it.
-    if (result.verdict != Verdict::kSuspicious &&
-        (finding.tier == Tier::kCalibrated || finding.tier == Tier::kPower)) {
-      continue;
-    }
-    return &finding;
+    if (verify::Counts(result, finding)) return &finding;
   }
   return nullptr;
 }
@@ -71,7 +66,9 @@ void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
   }
   for (const verify::Canary& canary : result.canaries) {
     ++outcome->canaries;
-    outcome->canaries_missed += canary.caught ? 0 : 1;
+    if (canary.caught) continue;
+    ++outcome->canaries_missed;
+    outcome->missed.push_back(canary.candidate);
   }
   for (const verify::Check& check : result.checks) {
     const std::string law = verify::LawOf(check.name);
@@ -79,8 +76,7 @@ void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
   }
   const Finding* finding = Telling(result, target.suspicious);
   if (finding == nullptr || outcome->Found()) return;
-  outcome->signature =
-      std::string(verify::TierName(finding->tier)) + ":" + finding->check;
+  outcome->signature = verify::SignatureOf(*finding);
   outcome->message = finding->message;
   outcome->replay = verify::ReplayLine(result, *finding);
 }
@@ -92,7 +88,9 @@ Result<Target> Target::Open(const std::string& candidate,
   Result<std::unique_ptr<verify::Candidate>> opened =
       verify::ParseCandidate(candidate);
   if (!opened.ok()) return opened.status();
-  if (!opened.value()->Repeatable()) {
+  const Status started = opened.value()->Start();
+  if (!started.ok()) return started;
+  if (!opened.value()->Computes()) {
     return Status::Error("candidate '" + candidate +
                          "' has answers to fixed cases only; fuzzing needs one "
                          "that computes");
@@ -104,9 +102,14 @@ Result<Target> Target::Open(const std::string& candidate,
   }
   Target target;
   target.candidate = candidate;
+  target.usual_op = opened.value()->UsualOp();
+  target.threads = opened.value()->Fixed().threads.value_or(1);
   std::optional<verify::NumericProfile> claims = opened.value()->Claims();
   if (!profile.empty()) {
-    Result<verify::NumericProfile> loaded = verify::LoadProfile(profile);
+    Result<verify::NumericProfile> loaded =
+        profile == verify::kProfileFromCandidate
+            ? verify::StatedProfileOf(*opened.value())
+            : verify::LoadProfile(profile);
     if (!loaded.ok()) return loaded.status();
     target.profile = std::move(loaded.value());
     target.profile_spec = profile;
@@ -136,13 +139,16 @@ Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
   options.max_laws = target.law ? INT64_MAX : number % 2;
   options.only_law = target.law.value_or("");
   options.stop = target.stop;
+  // Of what one case would not show another of a million will.
+  options.evidence = false;
   std::optional<verify::PreviousTruth> previous;
   const std::string replay = verify::MinimalLine(sequence);
   for (const verify::Case& call : sequence) {
     const verify::CaseRequest request{.call = &call,
                                       .line = verify::MinimalLine(call),
                                       .number = number,
-                                      .total = INT64_MAX};
+                                      .total = INT64_MAX,
+                                      .last = &call == &sequence.back()};
     CaseResult result =
         verify::JudgeCase(request, *candidate.value(), options, &previous);
     result.replay_case = replay;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "reference/contract/status.h"
-#include "verify/case.h"
-#include "verify/profile.h"
-#include "verify/verdict.h"
+#include "verify/case/case.h"
+#include "verify/judge/verdict.h"
+#include "verify/profile/profile.h"
 
 namespace lockstep::fuzz {
 
@@ -27,8 +27,10 @@ struct Target {
   // everything else together); empty, all; otherwise the one that is named.
   std::optional<std::string> law;
   bool suspicious = false;  // counts as a finding
+  int threads = 1;          // that the candidate asks for
   const std::atomic<bool>* stop = nullptr;
 
+  std::string usual_op;  // that the candidate is made for; empty: any
   // What the candidate claims. Errors: usage; a foreign candidate without a
   // profile, among others.
   static Result<Target> Open(const std::string& candidate,
@@ -51,7 +53,8 @@ struct Outcome {
   bool unsupported = false;
   int64_t canaries = 0;  // known-bad kernels put in the candidate's place
   int64_t canaries_missed = 0;
-  std::vector<std::string> laws;  // those that were tried
+  std::vector<std::string> missed;  // their specs
+  std::vector<std::string> laws;    // those that were tried
   // Largest error over its bound that an envelope saw; 0 where bits decide.
   double nearness = 0;
   double seconds = 0;

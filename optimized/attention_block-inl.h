@@ -8,10 +8,14 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "hwy/highway.h"
+#include "optimized/attention_blocks-inl.h"
+#include "optimized/attention_matrix-inl.h"
 #include "optimized/attention_tiles-inl.h"
 #include "optimized/attention_weights-inl.h"
 #include "optimized/attention_work.h"
@@ -53,14 +57,6 @@ HWY_INLINE void RowWeights(D df, const RowSlice& slice, const RowState& row) {
   OnlineWeights(df, row.m, slice);
 }
 
-// Where one row block of the worker stands in one tile.
-struct Block {
-  size_t first_row = 0;
-  size_t rows = 0;
-  size_t begin = 0;  // keys that some row sees
-  size_t end = 0;
-};
-
 // How a tile's products are formed (N5): by the dot instruction, or on pairs
 // of bf16 without it.
 struct DotForm {
@@ -74,7 +70,7 @@ void BlockScores(D df, const AttentionJob& job, const typename Dot::T* q,
                  const typename Dot::T* k, size_t steps, const Block& block,
                  Worker& worker) {
   const auto panel = static_cast<size_t>(job.geometry.panel());
-  const auto stride = static_cast<size_t>(job.padded_keys);
+  const auto stride = static_cast<size_t>(job.weight_stride);
   float* weights = worker.weights.data();
   q += block.first_row * steps;
   WithRows(static_cast<int64_t>(block.rows), [&]<int kRows>() HWY_ATTR {
@@ -90,7 +86,9 @@ template <class D>
 void BlockScores(D df, const AttentionJob& job, const PackedTile& tile,
                  const Block& block, bool native, Worker& worker) {
   const auto pairs = static_cast<size_t>(job.head_pairs());
-  if (!job.key_pairs()) {
+  if (job.plan->blocks != BlockForm::kNone) {
+    EmulatedScores(df, job, tile, block, worker);
+  } else if (!job.key_pairs()) {
     BlockScores<F32Dot>(df, job, worker.q.data(), tile.k,
                         static_cast<size_t>(job.problem->head_dim), block,
                         worker);
@@ -110,10 +108,12 @@ inline RowSlice SliceOf(const AttentionJob& job, const Block& block, size_t r,
   const size_t row = block.first_row + r;
   RowSlice slice;
   slice.weights =
-      worker.weights.data() + r * static_cast<size_t>(job.padded_keys);
+      worker.weights.data() +
+      (block.weight_row + r) * static_cast<size_t>(job.weight_stride);
   slice.stripes = &worker.stripes[row * kStripes];
-  slice.begin = block.begin / kStripes * kStripes;
-  slice.end = (block.end + kStripes - 1) / kStripes * kStripes;
+  const auto step = static_cast<size_t>(job.key_step());
+  slice.begin = block.begin / step * step;
+  slice.end = (block.end + step - 1) / step * step;
   slice.round_to_bf16 = job.problem->p_lane == Lane::kBf16;
   if constexpr (kMasked) {
     slice.bits =
@@ -139,7 +139,8 @@ void BlockWeights(D df, const AttentionJob& job, const Block& block,
     if (!job.value_pairs()) continue;
     PackPairs(df, slice.weights, slice.begin, slice.end,
               worker.weight_pairs.data() +
-                  r * static_cast<size_t>(job.padded_keys) / 2);
+                  (block.weight_row + r) *
+                      static_cast<size_t>(job.weight_stride) / 2);
   }
 }
 
@@ -152,7 +153,7 @@ void BlockValues(D df, const AttentionJob& job, const typename Dot::T* p,
   const size_t lanes = hn::Lanes(df);
   const size_t panel = 2 * lanes;
   const auto values = static_cast<size_t>(job.padded_values);
-  const size_t p_stride = static_cast<size_t>(job.padded_keys) / per_step;
+  const size_t p_stride = static_cast<size_t>(job.weight_stride) / per_step;
   const size_t tile_steps = static_cast<size_t>(job.plan->tile_keys) / per_step;
   // Whole steps: a neighbour nobody sees has weight +0.
   const size_t begin = block.begin / per_step;
@@ -176,7 +177,9 @@ void BlockValues(D df, const AttentionJob& job, const typename Dot::T* p,
 template <class D>
 void BlockValues(D df, const AttentionJob& job, const PackedTile& tile,
                  const Block& block, bool native, Worker& worker) {
-  if (!job.value_pairs()) {
+  if (job.plan->blocks != BlockForm::kNone) {
+    EmulatedValues(df, job, tile, block, worker);
+  } else if (!job.value_pairs()) {
     BlockValues<F32Dot>(df, job, worker.weights.data(), tile.v, 1, block,
                         worker);
   } else if (native) {
@@ -194,14 +197,55 @@ void BlockTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
                     size_t number, const DotForm& form, Worker& worker) {
   const Range seen = worker.seen[number];
   Block block;
-  block.first_row = number * kRowBlock;
-  block.rows =
-      std::min<size_t>(kRowBlock, worker.rows.size() - block.first_row);
+  const auto row_block = static_cast<size_t>(job.geometry.row_block);
+  block.first_row = number * row_block;
+  block.rows = std::min(row_block, worker.rows.size() - block.first_row);
   block.begin = static_cast<size_t>(seen.begin);
   block.end = static_cast<size_t>(seen.end);
   BlockScores(df, job, tile, block, form.native_scores, worker);
   BlockWeights<kMasked>(df, job, block, worker);
   BlockValues(df, job, tile, block, form.native_values, worker);
+}
+
+// Scores -> weights of the numerator as pairs, row by row: a row of scores
+// stays in the first cache.
+template <bool kMasked, class D>
+void MatrixWeights(D df, const AttentionJob& job, const Block& block,
+                   Worker& worker) {
+  const auto values = static_cast<size_t>(job.padded_values);
+  const auto stride = static_cast<size_t>(job.weight_stride);
+  for (size_t r = 0; r < block.rows; ++r) {
+    RowState& row = worker.rows[block.first_row + r];
+    const RowSlice slice = SliceOf<kMasked>(job, block, r, worker);
+    uint32_t* pairs =
+        worker.weight_pairs.data() + (block.weight_row + r) * stride / 2;
+    RowScores<kMasked>(df, job, slice,
+                       worker.acc.data() + (block.first_row + r) * values, row);
+    if (row.fixed || NearWeightsAreExact(row.n_min, row.m)) {
+      const float offset = row.fixed ? 0.0f : kWeightShift - row.m;
+      NearWeightPairs<kMasked>(df, static_cast<int>(offset), slice, pairs);
+    } else {
+      OnlineWeights(df, row.m, slice);
+      PackWeightPairs(df, slice, pairs);
+    }
+  }
+}
+
+// All rows against the tile, by the matrix unit.
+template <bool kMasked, class D>
+void MatrixTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
+                     Worker& worker) {
+  std::array<Block, kMatrixBlocks> storage;
+  // Few enough blocks at a time that their weights stay in the second cache.
+  for (size_t next = 0; next < worker.seen.size();) {
+    const std::span<const Block> blocks =
+        BlocksThatSee(job, worker, &next, storage);
+    MatrixScores(job, tile, blocks, worker);
+    for (const Block& block : blocks) {
+      MatrixWeights<kMasked>(df, job, block, worker);
+    }
+    MatrixValues(job, tile, blocks, worker);
+  }
 }
 
 // Whether the dot instruction gives the contract's bits on this tile. Values
@@ -211,9 +255,9 @@ inline DotForm FormOfTile(const AttentionJob& job, const PackedTile& tile,
                           bool exact, const Worker& worker) {
   DotForm form;
   form.native_scores =
-      job.key_pairs() && NativeDotIsExact(worker.q_seen, tile.k_seen);
+      job.plan->native_dot && NativeDotIsExact(worker.q_seen, tile.k_seen);
   form.native_values =
-      job.value_pairs() && !exact &&
+      job.plan->native_dot && job.value_pairs() && !exact &&
       (job.plan->fixed_m ? NativeFixedIsExact(tile.v_seen, job.scale.bound)
                          : !tile.v_seen.subnormal());
   return form;

@@ -116,15 +116,15 @@ HWY_INLINE void ScoreKeys(D df, const float* HWY_RESTRICT q,
   for (int j = 0; j < kKeys; ++j) hn::Store(acc[j], df, scores + j * lanes);
 }
 
-// Scores of the keys of `block` -> worker.weights [rows][padded_keys]; zero in
-// the stripes around them, where masks decide.
+// Scores of the keys of `block` -> worker.weights [rows][weight_stride]; zero
+// in the stripes around them, where masks decide.
 template <typename T, class D>
 void DirectScores(D df, const AttentionJob& job,
                   const TensorView<const T, 4>& k, const RowTile& tile,
                   Range keys, const Block& block, Worker& worker) {
   const size_t lanes = hn::Lanes(df);
   const auto dim = static_cast<size_t>(job.problem->head_dim);
-  const auto stride = static_cast<size_t>(job.padded_keys);
+  const auto stride = static_cast<size_t>(job.weight_stride);
   const size_t begin = block.begin / kStripes * kStripes;
   const size_t end = (block.end + kStripes - 1) / kStripes * kStripes;
   worker.row_lanes.resize(stride * lanes);
@@ -169,7 +169,7 @@ void DirectValues(D df, const AttentionJob& job,
   const size_t lanes = hn::Lanes(df);
   const auto dim = static_cast<size_t>(job.problem->value_dim);
   const auto pitch = static_cast<size_t>(job.padded_values);
-  const auto stride = static_cast<size_t>(job.padded_keys);
+  const auto stride = static_cast<size_t>(job.weight_stride);
   const auto left = static_cast<size_t>(job.problem->kv_len - keys.begin);
   worker.wide_rows.resize(kValueKeys * pitch);
   float* wide = worker.wide_rows.data();

@@ -21,6 +21,7 @@
 #include "optimized/attention_store-inl.h"
 #include "optimized/attention_weights-inl.h"
 #include "optimized/attention_work.h"
+#include "optimized/flushed_math.h"
 #include "optimized/simd/elementary-inl.h"
 #include "reference/contract/numerics.h"
 
@@ -45,20 +46,45 @@ HWY_INLINE void ForVisible(const Worker& worker, const F& f) {
   }
 }
 
-// u of every visible key into worker.row_scores (N3, N7).
+// A dot product of n elements a(i) * b(i): in one chain, or in blocks.
+template <class D1, class A, class B>
+HWY_INLINE float ExactDot(D1 d1, ProductOrder order, int64_t n, const A& a,
+                          const B& b) {
+  if (order == ProductOrder::kChain) {
+    auto dot = hn::Zero(d1);
+    for (int64_t i = 0; i < n; ++i) {
+      dot = hn::MulAdd(hn::Set(d1, a(i)), hn::Set(d1, b(i)), dot);
+    }
+    return hn::GetLane(dot);
+  }
+  float dot = 0.0f;
+  for (int64_t begin = 0; begin < n; begin += kProductBlock) {
+    float chains[2] = {};
+    for (int64_t i = begin; i < std::min(begin + kProductBlock, n); ++i) {
+      float& chain = chains[i % 2];
+      chain = FlushedMulAdd(a(i), b(i), chain);
+    }
+    dot = FlushedAddBlock(chains[0], chains[1], dot);
+  }
+  return dot;
+}
+
+// u of every visible key into worker.row_scores (N3 or N20, N7).
 template <class D1>
 void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
                  const RowState& row, Worker& worker) {
   const int64_t kv_head = row.head / job.problem->group();
   const auto scale = InVectors(d1, job.scale);
   ForVisible(worker, [&](size_t key) HWY_ATTR {
-    auto dot = hn::Zero(d1);
-    for (int64_t d = 0; d < job.problem->head_dim; ++d) {
-      const float q = Element(job.inputs->q, batch, row.head, row.query, d);
-      const float k =
-          Element(job.inputs->k, batch, kv_head, static_cast<int64_t>(key), d);
-      dot = hn::MulAdd(hn::Set(d1, q), hn::Set(d1, k), dot);
-    }
+    const auto q = [&](int64_t d) {
+      return Element(job.inputs->q, batch, row.head, row.query, d);
+    };
+    const auto k = [&](int64_t d) {
+      return Element(job.inputs->k, batch, kv_head, static_cast<int64_t>(key),
+                     d);
+    };
+    const auto dot = hn::Set(
+        d1, ExactDot(d1, job.problem->order, job.problem->head_dim, q, k));
     worker.row_scores[key] =
         hn::GetLane(job.scale.capped ? ScoreInLog2<true>(d1, scale, dot)
                                      : ScoreInLog2<false>(d1, scale, dot));
@@ -78,22 +104,73 @@ float ExactSum(D1 d1, const AttentionJob& job, const RowState& row, float m,
   return job.problem->sink ? l + ScalarWeight(d1, row.sink, m, shift) : l;
 }
 
-// acc [value_dim] = sum of p * v over the visible keys (N10, N11).
+// Calls f(key, p) for every visible key (N10).
+template <class D1, class F>
+HWY_INLINE void ForWeightsOfRow(D1 d1, const AttentionJob& job, float m,
+                                float shift, const Worker& worker, const F& f) {
+  ForVisible(worker, [&](size_t key) HWY_ATTR {
+    auto p = hn::Set(d1, ScalarWeight(d1, worker.row_scores[key], m, shift));
+    if (job.problem->p_lane == Lane::kBf16) p = RoundToBf16Lane(d1, p);
+    f(static_cast<int64_t>(key), hn::GetLane(p));
+  });
+}
+
+// acc [value_dim] = sum of p * v over the visible keys, in one chain (N11).
+template <class D1>
+void ExactChains(D1 d1, const AttentionJob& job, int64_t batch,
+                 const RowState& row, float m, float shift,
+                 const Worker& worker, float* acc) {
+  const int64_t kv_head = row.head / job.problem->group();
+  ForWeightsOfRow(
+      d1, job, m, shift, worker, [&](int64_t key, float p) HWY_ATTR {
+        for (int64_t c = 0; c < job.problem->value_dim; ++c) {
+          const float v = Element(job.inputs->v, batch, kv_head, key, c);
+          acc[c] = hn::GetLane(
+              hn::MulAdd(hn::Set(d1, p), hn::Set(d1, v), hn::Set(d1, acc[c])));
+        }
+      });
+}
+
+// The same in blocks of keys (N20).
+template <class D1>
+void ExactBlocks(D1 d1, const AttentionJob& job, int64_t batch,
+                 const RowState& row, float m, float shift,
+                 const Worker& worker, float* acc) {
+  const int64_t kv_head = row.head / job.problem->group();
+  const auto dim = static_cast<size_t>(job.problem->value_dim);
+  std::vector<float> chains[2] = {std::vector<float>(dim),
+                                  std::vector<float>(dim)};
+  int64_t block = 0;
+  const auto end_block = [&]() HWY_ATTR {
+    for (size_t c = 0; c < dim; ++c) {
+      acc[c] = FlushedAddBlock(chains[0][c], chains[1][c], acc[c]);
+      chains[0][c] = chains[1][c] = 0.0f;
+    }
+  };
+  ForWeightsOfRow(d1, job, m, shift, worker,
+                  [&](int64_t key, float p) HWY_ATTR {
+                    if (key / kProductBlock != block) end_block();
+                    block = key / kProductBlock;
+                    std::vector<float>& chain = chains[key % 2];
+                    for (size_t c = 0; c < dim; ++c) {
+                      const float v = Element(job.inputs->v, batch, kv_head,
+                                              key, static_cast<int64_t>(c));
+                      chain[c] = FlushedMulAdd(p, v, chain[c]);
+                    }
+                  });
+  end_block();
+}
+
 template <class D1>
 void ExactValues(D1 d1, const AttentionJob& job, int64_t batch,
                  const RowState& row, float m, float shift,
                  const Worker& worker, float* acc) {
-  const int64_t kv_head = row.head / job.problem->group();
   std::fill(acc, acc + job.problem->value_dim, 0.0f);
-  ForVisible(worker, [&](size_t key) HWY_ATTR {
-    auto p = hn::Set(d1, ScalarWeight(d1, worker.row_scores[key], m, shift));
-    if (job.problem->p_lane == Lane::kBf16) p = RoundToBf16Lane(d1, p);
-    for (int64_t c = 0; c < job.problem->value_dim; ++c) {
-      const float v =
-          Element(job.inputs->v, batch, kv_head, static_cast<int64_t>(key), c);
-      acc[c] = hn::GetLane(hn::MulAdd(p, hn::Set(d1, v), hn::Set(d1, acc[c])));
-    }
-  });
+  if (job.problem->order == ProductOrder::kChain) {
+    ExactChains(d1, job, batch, row, m, shift, worker, acc);
+  } else {
+    ExactBlocks(d1, job, batch, row, m, shift, worker, acc);
+  }
 }
 
 // Maximum of n over visible keys and sink; whether the row is NaN (N13).

@@ -50,7 +50,7 @@ void FinishRow(D df, const AttentionJob& job, int64_t batch, size_t index,
   // An empty row reads no sums: masked V may have left anything in acc (N8).
   const bool sums_ok = !row.visible || (std::isfinite(l) && l > 0.0f &&
                                         AllFinite(df, acc, values));
-  if (!sink_ok || !sums_ok) {
+  if (!sink_ok || !sums_ok || (row.letter && row.visible)) {
     ++worker.counts.rows_redone;
     return ExactRow(df, job, batch, row, acc, worker);
   }

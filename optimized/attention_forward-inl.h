@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include "hwy/highway.h"
@@ -22,8 +23,10 @@
 #include "optimized/attention_direct-inl.h"
 #include "optimized/attention_exact-inl.h"
 #include "optimized/attention_finish-inl.h"
+#include "optimized/attention_matrix-inl.h"
 #include "optimized/attention_pack-inl.h"
 #include "optimized/attention_work.h"
+#include "optimized/matrix_unit.h"
 #include "optimized/simd/registers-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -55,10 +58,9 @@ inline void StartRows(const AttentionJob& job, const RowTile& tile,
 
 // Clears what the key walk adds to.
 inline void ClearSums(const AttentionJob& job, Worker& worker) {
-  const auto blocks = static_cast<size_t>(
-      CeilDiv(static_cast<int64_t>(worker.rows.size()), kRowBlock));
-  worker.acc.assign(blocks * kRowBlock * static_cast<size_t>(job.padded_values),
-                    0.0f);
+  const int64_t rows =
+      RoundUp(static_cast<int64_t>(worker.rows.size()), job.geometry.row_block);
+  worker.acc.assign(static_cast<size_t>(rows * job.padded_values), 0.0f);
   worker.stripes.assign(worker.rows.size() * kStripes, 0.0f);
 }
 
@@ -79,11 +81,12 @@ inline void StartMasks(int64_t batch, Worker& worker) {
 inline bool FillBits(const AttentionJob& job, int64_t key_tile,
                      Worker& worker) {
   const size_t words = BitWords(job);
+  const auto row_block = static_cast<size_t>(job.geometry.row_block);
   worker.bits.assign(worker.rows.size() * words, 0);
   bool any = false;
   for (size_t r = 0; r < worker.rows.size(); ++r) {
-    Range& seen = worker.seen[r / kRowBlock];
-    if (r % kRowBlock == 0) seen = {0, 0};
+    Range& seen = worker.seen[r / row_block];
+    if (r % row_block == 0) seen = {0, 0};
     const std::span<uint64_t> bits(&worker.bits[r * words], words - 1);
     if (!worker.masks->TileBits(r, key_tile, bits)) continue;
     worker.rows[r].visible = any = true;
@@ -119,6 +122,15 @@ int PackedTimesTile(D df, const AttentionJob& job, const RowTile& rows,
   }
   const DotForm form = FormOfTile(job, tile, exact, worker);
   worker.counts.tiles_native_dot += form.native_scores;
+  worker.counts.tiles_matrix += job.matrix();
+  if (job.plan->blocks == BlockForm::kGuarded &&
+      !GuardedBlocksAreExact(job, tile, worker)) {
+    for (RowState& row : worker.rows) row.letter = true;
+  }
+  if (job.matrix()) {
+    MatrixTimesTile<kMasked>(df, job, tile, worker);
+    return tile.v_exponent;
+  }
   for (size_t block = 0; block < worker.seen.size(); ++block) {
     if (worker.seen[block].end == 0) continue;
     BlockTimesTile<kMasked>(df, job, tile, block, form, worker);
@@ -150,9 +162,10 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
   for (const KeyTileVisit& visit : worker.masks->visits()) {
     const int64_t t = visit.tile;
     const Range keys = job.KeysOfTile(t);
-    // The walk steps by whole stripes, so a ragged tile needs element masks.
+    // The walk steps by whole stripes or blocks, so a ragged tile needs element
+    // masks.
     const bool full = visit.kind == TileClass::kFull &&
-                      (keys.end - keys.begin) % kStripes == 0;
+                      (keys.end - keys.begin) % job.key_step() == 0;
     if (!full && !FillBits(job, t, worker)) continue;
     --worker.counts.tiles_empty;
     ++(full ? worker.counts.tiles_full : worker.counts.tiles_partial);
@@ -176,7 +189,8 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
 inline bool OnlineGuardHolds(const AttentionJob& job, const RowState& row,
                              int v_exponent) {
   const AttentionForwardProblem& p = *job.problem;
-  const float least = job.value_pairs() ? kMinNormalExponent : kMinBitExponent;
+  const bool flushes = job.value_pairs() || p.order == ProductOrder::kAmx;
+  const float least = flushes ? kMinNormalExponent : kMinBitExponent;
   const float spread = row.n_min - row.m + kWeightShift;
   const int p_bits = p.p_lane == Lane::kF32 ? 24 : 8;
   const int v_bits = p.lane == Lane::kF32 ? 23 : 7;
@@ -192,9 +206,12 @@ inline void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
     return f32 ? PackQueryLanes(job, job.inputs->q.As<float>(), batch, worker)
                : PackQueryLanes(job, job.inputs->q.As<Bf16>(), batch, worker);
   }
-  const size_t rows = worker.seen.size() * kRowBlock;
+  const auto rows =
+      worker.seen.size() * static_cast<size_t>(job.geometry.row_block);
+  if (job.plan->blocks == BlockForm::kGuarded) SeeQueries(job, batch, worker);
   if (job.key_pairs()) {
     worker.q_pairs.resize(rows * static_cast<size_t>(job.head_pairs()));
+    if (job.matrix()) return PackQueryRows(job, batch, worker);
     return PackQueryPairs(job, batch, worker);
   }
   worker.q.resize(rows * static_cast<size_t>(job.problem->head_dim));
@@ -209,13 +226,15 @@ template <class D>
 void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
               const PackedHead& packed, Worker& worker) {
   StartRows(job, tile, worker);
-  worker.seen.assign(static_cast<size_t>(CeilDiv(tile.rows, kRowBlock)),
+  const int64_t row_block = job.geometry.row_block;
+  worker.seen.assign(static_cast<size_t>(CeilDiv(tile.rows, row_block)),
                      Range());
   // The direct path forms the weights of all its rows at once.
   const int64_t weight_rows =
-      job.direct ? std::max<int64_t>(kRowBlock, RoundUp(tile.rows, kQuad))
-                 : kRowBlock;
-  worker.weights.resize(static_cast<size_t>(weight_rows * job.padded_keys));
+      job.direct     ? std::max<int64_t>(row_block, RoundUp(tile.rows, kQuad))
+      : job.matrix() ? row_block * static_cast<int64_t>(kMatrixBlocks)
+                     : row_block;
+  worker.weights.resize(static_cast<size_t>(weight_rows * job.weight_stride));
   if (job.value_pairs()) worker.weight_pairs.resize(worker.weights.size() / 2);
   PackRows(job, tile.batch, worker);
   ClearSums(job, worker);
@@ -224,7 +243,9 @@ void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
   for (RowState& row : worker.rows) {
     row.redo =
         !row.fixed && row.visible && !OnlineGuardHolds(job, row, v_exponent);
-    redo |= row.redo;
+    // Two passes give the bits where they may be flushed.
+    row.letter |= row.redo && job.plan->blocks == BlockForm::kGuarded;
+    redo |= row.redo && !row.letter;
   }
   if (redo) {
     // m is final now, so the second walk never rescales: it is the two-pass
@@ -244,6 +265,8 @@ void RunRows(const AttentionJob& job, const RowTile& tile,
              const PackedHead& packed, Worker& worker) {
   const hn::ScalableTag<float> df;
   // A template, so that the unfused fallback target compiles to nothing.
+  std::optional<MatrixScope> matrix;
+  if (job.matrix()) matrix.emplace();
   const auto run = [&](auto tag) HWY_ATTR {
     if constexpr (kFusedMulAdd) RunRowsT(tag, job, tile, packed, worker);
   };

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "optimized/attention_work.h"
+#include "optimized/matrix_unit.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -60,11 +61,15 @@ AttentionJob MakeJob(const AttentionForwardProblem& problem,
   job.plan = &plan;
   job.geometry = HWY_DISPATCH_TABLE(KernelGeometry)[target]();
   job.scale = MakeScale(problem);
+  if (job.matrix()) job.geometry.row_block = kMatrixRows;
   job.padded_keys = RoundUp(plan.tile_keys, job.geometry.panel());
+  job.weight_stride =
+      job.padded_keys + (job.matrix() ? 2 * job.geometry.lanes : 0);
   job.padded_values = RoundUp(problem.value_dim, job.geometry.lanes);
   // A packed tile pays off from about two vectors of rows on; read in place,
   // rows fill one vector at most.
   job.direct = !plan.pack_ahead && !plan.native_dot &&
+               plan.blocks == BlockForm::kNone &&
                problem.group() * problem.q_len <= job.geometry.lanes &&
                problem.head_dim <= kDirectHeadDim && inputs.k.strides[3] == 1 &&
                inputs.v.strides[3] == 1;
@@ -165,22 +170,43 @@ void RunRound(const AttentionJob& job, HeadRange heads, size_t target,
     const int64_t first = (tiles - 1 - item % tiles) * job.plan->tile_rows;
     const RowTile tile{head / kv_heads, head % kv_heads, first,
                        std::min(job.plan->tile_rows, rows - first)};
-    run(job, tile, packed ? (*packed)[head - heads.begin] : none,
-        workers[static_cast<size_t>(omp_get_thread_num())]);
+    Worker& worker = workers[static_cast<size_t>(omp_get_thread_num())];
+    // The team may be smaller than what was asked for.
+    worker.counts.threads = omp_get_num_threads();
+    run(job, tile, packed ? (*packed)[head - heads.begin] : none, worker);
   }
 }
 
 void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
   const AttentionForwardExecution& c = worker.counts;
+  total.threads = std::max(total.threads, c.threads);
   total.tiles_empty += c.tiles_empty;
   total.tiles_full += c.tiles_full;
   total.tiles_partial += c.tiles_partial;
   total.tiles_native_dot += c.tiles_native_dot;
+  total.tiles_matrix += c.tiles_matrix;
   total.tiles_in_place += c.tiles_in_place;
   total.rows_fixed += c.rows_fixed;
   total.rows_online += c.rows_online;
   total.rows_redone += c.rows_redone;
   total.rows_empty += c.rows_empty;
+}
+
+// Blocks and order=amx go together; tiles hold whole blocks (N20).
+Status CheckBlocks(const AttentionForwardProblem& problem, const Plan& plan) {
+  const bool blocks = plan.blocks != BlockForm::kNone;
+  const bool matrix = plan.blocks == BlockForm::kMatrix;
+  if (blocks != (problem.order == ProductOrder::kAmx) ||
+      (blocks && plan.tile_keys % kProductBlock != 0) ||
+      (blocks && plan.native_dot)) {
+    return Status::Error(std::string("the plan is not one of order=") +
+                         OrderName(problem.order) + ": " + plan.ToString());
+  }
+  if (matrix && !(TheMatrixUnit().usable && TakesMatrixUnit(plan.target))) {
+    return Status::Error("the plan wants a matrix unit that is not there: " +
+                         plan.ToString());
+  }
+  return Status();
 }
 
 Status CheckPlan(const AttentionForwardProblem& problem, const Plan& plan) {
@@ -190,15 +216,49 @@ Status CheckPlan(const AttentionForwardProblem& problem, const Plan& plan) {
                          " is not supported by this CPU");
   }
   if (plan.tile_rows < 1 || plan.tile_keys < 1 ||
-      plan.row_tiles * plan.tile_rows < problem.group() * problem.q_len ||
-      plan.key_tiles * plan.tile_keys < problem.kv_len) {
+      plan.tile_rows > kMaxLength * kMaxHeads || plan.tile_keys > kMaxLength ||
+      plan.tile_keys % kStripes != 0 ||
+      plan.row_tiles !=
+          CeilDiv(problem.group() * problem.q_len, plan.tile_rows) ||
+      plan.key_tiles != CeilDiv(problem.kv_len, plan.tile_keys)) {
     return Status::Error("the plan does not cover the problem: " +
+                         plan.ToString());
+  }
+  if (plan.threads < 1 || plan.threads > kMaxThreads) {
+    return Status::Error("no team of " + std::to_string(plan.threads) +
+                         " threads; want 1.." + std::to_string(kMaxThreads));
+  }
+  if (plan.fixed_m && !AllowsFixedPath(problem)) {
+    return Status::Error("the fixed path needs a small softcap: " +
                          plan.ToString());
   }
   if (plan.native_dot && problem.lane != Lane::kBf16) {
     return Status::Error("native dot needs bf16 lanes: " + plan.ToString());
   }
-  return Status();
+  return CheckBlocks(problem, plan);
+}
+
+// Who forms the products of order=amx, and if not the matrix unit, why.
+std::string Products(const Plan& plan) {
+  if (plan.blocks == BlockForm::kNone) return "";
+  if (plan.blocks == BlockForm::kMatrix) return "matrix unit";
+  const MatrixUnit& unit = TheMatrixUnit();
+  return "emulation: " +
+         (!unit.usable ? unit.why_not
+          : TakesMatrixUnit(plan.target)
+              ? "the matrix unit is not wanted"
+              : "no kernels for the matrix unit on " + plan.target);
+}
+
+// The problem without the masks that are not read.
+AttentionForwardProblem AskedOf(const AttentionForwardProblem& problem,
+                                const SparsePlan& sparse) {
+  AttentionForwardProblem asked = problem;
+  const bool stored =
+      std::all_of(sparse.tiles.begin(), sparse.tiles.end(),
+                  [](const TilePlan& tiles) { return tiles.options.blocks; });
+  if (stored) asked.masks = {MaskExpr{}};
+  return asked;
 }
 
 }  // namespace
@@ -209,11 +269,19 @@ bool NativeDotWorks(const std::string& target) {
   return HWY_DISPATCH_TABLE(DotInstructionWorks)[DispatchIndex(bit)]();
 }
 
+bool TakesMatrixUnit(const std::string& target) {
+  const int64_t bit = TargetBit(target);
+  return bit != 0 &&
+         2 * HWY_DISPATCH_TABLE(KernelGeometry)[DispatchIndex(bit)]().lanes ==
+             kMatrixColumns;
+}
+
 Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs, const Plan& plan,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution) {
-  const Status status = CheckPlan(problem, plan);
+  Status status = Validate(problem, inputs, outputs);
+  if (status.ok()) status = CheckPlan(problem, plan);
   if (!status.ok()) return status;
   const Result<SparsePlan> sparse = MakeSparsePlan(problem, inputs, plan);
   if (!sparse.ok()) return sparse.status();
@@ -226,7 +294,8 @@ Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution) {
   const Plan& plan = sparse.plan;
-  Status status = CheckPlan(problem, plan);
+  Status status = Validate(AskedOf(problem, sparse), inputs, outputs);
+  if (status.ok()) status = CheckPlan(problem, plan);
   if (status.ok()) status = CheckSparsePlan(problem, sparse);
   if (!status.ok()) return status;
   const size_t target = DispatchIndex(TargetBit(plan.target));
@@ -254,7 +323,7 @@ Status AttentionForward(const AttentionForwardProblem& problem,
   if (execution == nullptr) return Status();
   *execution = AttentionForwardExecution();
   execution->target = plan.target;
-  execution->threads = plan.threads;
+  execution->products = Products(plan);
   for (const Worker& worker : workers) AddCounts(worker, *execution);
   return Status();
 }

@@ -17,13 +17,18 @@ namespace lockstep::optimized {
 // "dense in disguise" and silent fallbacks can be seen.
 struct AttentionForwardExecution {
   std::string target;
-  int threads = 0;
+  // order=amx only: who forms the products, "matrix unit", or "emulation: " and
+  // why.
+  std::string products;
+  int threads = 0;            // of the team that ran, as OpenMP counts it
   int64_t tiles_empty = 0;    // skipped
   int64_t tiles_full = 0;     // without element masks
   int64_t tiles_partial = 0;  // with element masks
   // Tiles whose scores the bf16 dot instruction gave, its guard holding; where
   // the plan asks for it without one, what it means.
   int64_t tiles_native_dot = 0;
+  // Tiles whose products the matrix unit formed (order=amx).
+  int64_t tiles_matrix = 0;
   // Visited with keys and values read in place, not packed (few rows).
   int64_t tiles_in_place = 0;
   int64_t rows_fixed = 0;   // N9's fixed-m path
@@ -34,8 +39,9 @@ struct AttentionForwardExecution {
 
 // o [batch, q_heads, q_len, value_dim], lse [batch, q_heads, q_len] from q, k,
 // v as the contract has them. Exact class. `execution` may be null.
-// Errors: the plan does not fit the problem; its target is not supported here.
-// Requires: Validate(problem, inputs, outputs).ok(), plan from MakePlan.
+// Errors: Validate(problem, inputs, outputs)'s; the plan is not one that
+// MakePlan makes for the problem; its target is not supported here. Nothing is
+// written then.
 Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs, const Plan& plan,
                         const AttentionForwardOutputs& outputs,
@@ -43,7 +49,7 @@ Status AttentionForward(const AttentionForwardProblem& problem,
 
 // The same from tiles planned before: active ones are visited, others are not
 // looked at. Where the tiles hold their element masks, they are the mask and
-// problem.masks is not read. Errors: CheckSparsePlan.
+// problem.masks is not read. Errors: the same, and CheckSparsePlan's.
 Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs,
                         const SparsePlan& sparse,
@@ -53,6 +59,10 @@ Status AttentionForward(const AttentionForwardProblem& problem,
 // N5's start-up self-test: whether the target is supported here, has the bf16
 // dot instruction, and that does what it should.
 bool NativeDotWorks(const std::string& target);
+
+// Whether the target's vectors are those that the matrix unit's kernels are
+// written for; whether there is such a unit, TheMatrixUnit() says.
+bool TakesMatrixUnit(const std::string& target);
 
 }  // namespace lockstep::optimized
 

@@ -169,6 +169,28 @@ int PackValues(const AttentionJob& job, const TensorView<const T, 4>& v,
   return least.Exponent();
 }
 
+// Smallest magnitudes of rows [begin, end) of x, for BlockForm::kGuarded.
+inline Magnitudes SeenIn(const LaneView& x, int64_t batch, int64_t head,
+                         Range rows) {
+  const auto view = x.As<Bf16>();
+  Magnitudes seen;
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    for (int64_t c = 0; c < view.shape[3]; ++c) {
+      seen.Add(view(batch, head, i, c).bits);
+    }
+  }
+  return seen;
+}
+
+inline void SeeQueries(const AttentionJob& job, int64_t batch, Worker& worker) {
+  worker.q_seen = Magnitudes();
+  for (const RowState& row : worker.rows) {
+    const Magnitudes seen =
+        SeenIn(job.inputs->q, batch, row.head, {row.query, row.query + 1});
+    worker.q_seen.smallest = std::min(worker.q_seen.smallest, seen.smallest);
+  }
+}
+
 // Packs one key tile of one kv head; `tile` says where to.
 inline void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
                      int64_t key_tile, PackedTile& tile) {
@@ -178,6 +200,10 @@ inline void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
     tile.v_exponent = PackValues(job, job.inputs->v.As<float>(), batch, kv_head,
                                  keys, tile.v);
     return;
+  }
+  if (job.plan->blocks == BlockForm::kGuarded) {
+    tile.k_seen = SeenIn(job.inputs->k, batch, kv_head, keys);
+    tile.v_seen = SeenIn(job.inputs->v, batch, kv_head, keys);
   }
   if (job.key_pairs()) {
     tile.k_seen = PackKeyPairs(job, batch, kv_head, keys, tile.k_pairs);

@@ -10,6 +10,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -75,7 +76,8 @@ HWY_INLINE void PackFourKeyPairs(const Bf16* first, int64_t next, int64_t dim,
   }
 }
 
-// k [head_dim / 2, up][panel] per panel; keys beyond the tile are zero.
+// k [head_pairs][panel] per panel; keys beyond the tile are zero, and channels
+// beyond the head.
 inline Magnitudes PackKeyPairs(const AttentionJob& job, int64_t batch,
                                int64_t kv_head, Range keys, uint32_t* out) {
   const auto k = job.inputs->k.As<Bf16>();
@@ -99,6 +101,9 @@ inline Magnitudes PackKeyPairs(const AttentionJob& job, int64_t batch,
             at + r < count ? PairOf(&k(batch, kv_head, keys.begin + at + r, 0),
                                     k.strides[3], d, dim, &seen)
                            : 0u;
+      }
+      for (int64_t pair = (dim + 1) / 2; pair < job.head_pairs(); ++pair) {
+        to[pair * panel + r] = 0u;
       }
     }
   }
@@ -126,6 +131,8 @@ HWY_INLINE int64_t PackValuePairRow(const Bf16* row, int64_t next, int64_t n,
 }
 
 // v [key pair][panel] per panel, the last one a vector wide if that is enough.
+// The matrix unit wants the first key as lower half: so a vector of weights
+// packs at one stroke.
 inline Magnitudes PackValuePairs(const AttentionJob& job, int64_t batch,
                                  int64_t kv_head, Range keys, uint32_t* out) {
   const auto v = job.inputs->v.As<Bf16>();
@@ -141,13 +148,16 @@ inline Magnitudes PackValuePairs(const AttentionJob& job, int64_t batch,
       std::fill(out + used, out + width, 0u);
       if (used == 0) continue;
       const Bf16* row = &v(batch, kv_head, keys.begin + key, first);
+      const int64_t next = v.strides[2];
       int64_t c = 0;
       if (v.strides[3] == 1 && key + 2 <= count) {
-        c = PackValuePairRow(row, v.strides[2], used, least, out);
+        c = job.matrix() ? PackValuePairRow(row + next, -next, used, least, out)
+                         : PackValuePairRow(row, next, used, least, out);
       }
       for (; c < used; ++c) {
-        out[c] =
-            PairOf(row + c * v.strides[3], v.strides[2], 0, count - key, &seen);
+        const uint32_t pair =
+            PairOf(row + c * v.strides[3], next, 0, count - key, &seen);
+        out[c] = job.matrix() ? std::rotl(pair, 16) : pair;
       }
     }
   }

@@ -94,6 +94,16 @@ struct AttentionJob {
   // Keys of a tile and value channels, padded to whole panels and vectors.
   int64_t padded_keys = 0;
   int64_t padded_values = 0;
+  // Weights from a row to the next; of the matrix unit not a power of two,
+  // because a tile's sixteen rows would share two sets of the first cache.
+  int64_t weight_stride = 0;
+
+  bool matrix() const { return plan->blocks == BlockForm::kMatrix; }
+  // Multiples that key ranges inside a tile are widened to: stripes (N11), or
+  // blocks of products (N20).
+  int64_t key_step() const {
+    return plan->blocks == BlockForm::kNone ? kStripes : kProductBlock;
+  }
 
   Range KeysOfTile(int64_t tile) const {
     const int64_t begin = tile * plan->tile_keys;
@@ -101,11 +111,15 @@ struct AttentionJob {
     return {begin, end < problem->kv_len ? end : problem->kv_len};
   }
   // Panels of pairs (N5): of keys, and of values too if the weights are bf16.
-  bool key_pairs() const { return plan->native_dot; }
+  bool key_pairs() const { return plan->native_dot || matrix(); }
   bool value_pairs() const {
-    return plan->native_dot && problem->p_lane == Lane::kBf16;
+    return key_pairs() && problem->p_lane == Lane::kBf16;
   }
-  int64_t head_pairs() const { return (problem->head_dim + 1) / 2; }
+  // Whole blocks for the matrix unit.
+  int64_t head_pairs() const {
+    const int64_t pairs = (problem->head_dim + 1) / 2;
+    return matrix() ? RoundUp(pairs, kProductBlock / 2) : pairs;
+  }
 
   // Elements of one packed tile; 0 where it is packed in the other form.
   int64_t k_elements() const {
@@ -131,7 +145,7 @@ struct PackedTile {
   float* v = nullptr;
   uint32_t* k_pairs = nullptr;
   uint32_t* v_pairs = nullptr;
-  Magnitudes k_seen, v_seen;  // with pairs
+  Magnitudes k_seen, v_seen;  // with pairs, and with BlockForm::kGuarded
   // Exponent of the smallest nonzero |v| (N9's eV), -126 if subnormal; large
   // if all are zero.
   int v_exponent = std::numeric_limits<int>::max() / 2;
@@ -158,10 +172,23 @@ struct RowState {
   bool fixed = false;    // N9's fixed-m path: m stays 0
   bool visible = false;  // any visible key so far
   bool redo = false;     // the online guard failed
+  bool letter = false;   // its products are formed by attention_exact-inl.h
   float sink = 0.0f;     // n * log2e units; meaningful with problem.sink
   float m = 0.0f;        // integer-valued running maximum of n
   float n_min = 0.0f;    // integer-valued running minimum of n
 };
+
+// Where one row block of the worker stands in one tile.
+struct Block {
+  size_t first_row = 0;
+  size_t weight_row = 0;  // of worker.weights, where it is not row 0
+  size_t rows = 0;
+  size_t begin = 0;  // keys that some row sees
+  size_t end = 0;
+};
+
+// Row blocks that the matrix unit takes through a tile together.
+inline constexpr size_t kMatrixBlocks = 4;
 
 // Scratch and counters of one worker.
 struct Worker {
@@ -170,13 +197,14 @@ struct Worker {
   hwy::AlignedVector<float> row_lanes;  // direct: scores [padded_keys][lanes]
   hwy::AlignedVector<float> wide_rows;  // direct: a few rows of k or v
   hwy::AlignedVector<float> weights;    // scores, then weights
-                                        // [padded rows][padded_keys]
+                                        // [padded rows][weight_stride]
   hwy::AlignedVector<float> acc;        // [padded rows][padded_values]
   hwy::AlignedVector<float> stripes;    // [rows][kStripes]
   hwy::AlignedVector<float> k, v;       // one tile, when not packed ahead
   hwy::AlignedVector<uint32_t> k_pairs, v_pairs;
-  hwy::AlignedVector<uint32_t> q_pairs;       // [row blocks][pairs][row_block]
-  hwy::AlignedVector<uint32_t> weight_pairs;  // [padded rows][padded_keys / 2]
+  // [row blocks][pairs][row_block], or for the matrix unit [rows][pairs]
+  hwy::AlignedVector<uint32_t> q_pairs;
+  hwy::AlignedVector<uint32_t> weight_pairs;  // [rows][weight_stride / 2]
   Magnitudes q_seen;
   std::optional<MaskReader> masks;
   std::vector<HeadQueries> parts;  // the rows, head by head

@@ -21,7 +21,7 @@ constexpr const char* kNames[] = {
     "softcap",         "mask",       "sink_tokens",
     "dense_mask",      "head_masks", "segments",
     "valid_counts",    "sink_logit", "grouped_heads",
-    "other_value_dim", "bf16"};
+    "other_value_dim", "bf16",       "amx_order"};
 
 void AddMask(const MaskExpr& mask, FeatureSet* features) {
   switch (mask.kind) {
@@ -81,6 +81,7 @@ FeatureSet RequiredFeatures(const AttentionForwardProblem& problem,
     required.Add(Feature::kOtherValueDim);
   }
   if (problem.lane == Lane::kBf16) required.Add(Feature::kBf16);
+  if (problem.order == ProductOrder::kAmx) required.Add(Feature::kAmxOrder);
   return required;
 }
 

@@ -27,6 +27,7 @@ enum class Feature : uint8_t {
   kGroupedHeads,
   kOtherValueDim,
   kBf16,
+  kAmxOrder,  // products in blocks (N20)
 };
 
 // Bits by Feature.

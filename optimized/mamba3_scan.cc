@@ -38,6 +38,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "optimized/mamba3_work.h"
+#include "reference/contract/mamba3_step.h"
 #include "reference/contract/status.h"
 
 namespace lockstep::optimized {
@@ -117,16 +118,21 @@ int64_t CountPieces(const std::vector<Mamba3Task>& tasks, int64_t chunk) {
   return pieces;
 }
 
-// `kernel(job, task, scratch)` for every task, longest first.
+// `kernel(job, task, scratch)` for every task, longest first. Returns the
+// threads of the team that ran, which may be fewer than `threads`.
 template <class Kernel, class MakeScratch>
-void RunTasks(const Mamba3Job& job, const std::vector<Mamba3Task>& tasks,
-              int threads, const Kernel& kernel, const MakeScratch& make) {
+int RunTasks(const Mamba3Job& job, const std::vector<Mamba3Task>& tasks,
+             int threads, const Kernel& kernel, const MakeScratch& make) {
+  int ran = 0;
 #pragma omp parallel num_threads(threads)
   {
+#pragma omp single nowait
+    ran = omp_get_num_threads();
     auto scratch = make();
 #pragma omp for schedule(dynamic)
     for (size_t i = 0; i < tasks.size(); ++i) kernel(job, tasks[i], scratch);
   }
+  return ran;
 }
 
 }  // namespace
@@ -135,6 +141,8 @@ Status Mamba3Scan(const Mamba3ScanProblem& problem,
                   const Mamba3ScanInputs& inputs, const Mamba3ScanCaps& caps,
                   const Mamba3ScanOutputs& outputs,
                   Mamba3ScanExecution* execution) {
+  const Status valid = Validate(problem, inputs, outputs);
+  if (!valid.ok()) return valid;
   const int64_t target = ChooseTarget(caps.target);
   if (target == 0) {
     return Status::Error(caps.target.empty()
@@ -151,18 +159,19 @@ Status Mamba3Scan(const Mamba3ScanProblem& problem,
   const int threads = static_cast<int>(
       std::min<int64_t>(wanted, static_cast<int64_t>(tasks.size())));
   const size_t index = DispatchIndex(target);
-  if (job.chunk == 0) {
-    RunTasks(job, tasks, threads, HWY_DISPATCH_TABLE(RunMamba3Head)[index],
-             [&] { return Mamba3Scratch(problem); });
-  } else {
-    const int64_t longest = tasks.empty() ? 0 : tasks[0].end - tasks[0].first;
-    RunTasks(job, tasks, threads, HWY_DISPATCH_TABLE(RunMamba3Chunks)[index],
-             [&] {
-               return Mamba3ChunkScratch(problem, std::min(job.chunk, longest));
-             });
-  }
+  const int64_t longest = tasks.empty() ? 0 : tasks[0].end - tasks[0].first;
+  const int ran =
+      job.chunk == 0
+          ? RunTasks(job, tasks, threads,
+                     HWY_DISPATCH_TABLE(RunMamba3Head)[index],
+                     [&] { return Mamba3Scratch(problem); })
+          : RunTasks(job, tasks, threads,
+                     HWY_DISPATCH_TABLE(RunMamba3Chunks)[index], [&] {
+                       return Mamba3ChunkScratch(problem,
+                                                 std::min(job.chunk, longest));
+                     });
   if (execution != nullptr) {
-    *execution = {hwy::TargetName(target), threads, caps.algorithm, job.chunk,
+    *execution = {hwy::TargetName(target), ran, caps.algorithm, job.chunk,
                   CountPieces(tasks, job.chunk)};
   }
   return Status();
@@ -172,6 +181,8 @@ Status Mamba3Step(const Mamba3ScanProblem& problem,
                   const Mamba3ScanInputs& inputs, const Mamba3ScanCaps& caps,
                   const Mamba3ScanOutputs& outputs,
                   Mamba3ScanExecution* execution) {
+  const Status valid = ValidateStep(problem, inputs, outputs);
+  if (!valid.ok()) return valid;
   return Mamba3Scan(problem, inputs, caps, outputs, execution);
 }
 

@@ -47,18 +47,17 @@ struct Mamba3ScanExecution {
 // stand in docs/ops/mamba3_scan.md. Its bits are those of one chain for each
 // element too, so equal on every target and for any number of threads; they
 // depend on the chunk and on where a run lies on the row's grid of chunks.
-// Errors: the target is unknown, or not supported by this CPU; a chunk that is
-// out of range, or asked for without kChunked.
-// Requires: Validate(problem, inputs, outputs).ok().
+// Errors: Validate(problem, inputs, outputs)'s; the target is unknown, or not
+// supported by this CPU; a chunk that is out of range, or asked for without
+// kChunked. Nothing is written then.
 Status Mamba3Scan(const Mamba3ScanProblem& problem,
                   const Mamba3ScanInputs& inputs, const Mamba3ScanCaps& caps,
                   const Mamba3ScanOutputs& outputs,
                   Mamba3ScanExecution* execution);
 
 // One token of every row, from carry to carry: a chain of steps has the bits of
-// one scan. The carry may be updated in place. Errors: Mamba3Scan's.
-// Requires: Validate(problem, inputs, outputs).ok(), problem.length == 1, every
-// row a run.
+// one scan. The carry may be updated in place. Errors: Mamba3Scan's, and
+// ValidateStep's.
 Status Mamba3Step(const Mamba3ScanProblem& problem,
                   const Mamba3ScanInputs& inputs, const Mamba3ScanCaps& caps,
                   const Mamba3ScanOutputs& outputs,

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "optimized/attention_forward.h"
+#include "optimized/matrix_unit.h"
+#include "optimized/simd/flush_scope.h"
 #include "optimized/simd/targets.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
@@ -20,6 +22,10 @@ namespace {
 // find even work in short sequences.
 constexpr int64_t kTileRows = 48;  // whole blocks of 6 and of 8 rows
 constexpr int64_t kTileKeys = 256;
+// The matrix unit has 32 rows at a time, and its products are so quick that
+// sums want to stay longer in its tiles.
+constexpr int64_t kMatrixTileRows = 128;
+constexpr int64_t kMatrixTileKeys = 512;
 
 Result<std::string> ChooseTarget(const std::string& asked) {
   std::string known;
@@ -38,9 +44,10 @@ Result<std::string> ChooseTarget(const std::string& asked) {
 }
 
 Status CheckCaps(const Caps& caps) {
-  if (caps.threads < 0 || caps.threads > 4096) {
+  if (caps.threads < 0 || caps.threads > kMaxThreads) {
     return Status::Error("threads=" + std::to_string(caps.threads) +
-                         " is out of range; want 1..4096");
+                         " is out of range; want 1.." +
+                         std::to_string(kMaxThreads));
   }
   if (caps.tile_rows < 0 || caps.tile_rows > kMaxLength) {
     return Status::Error("tile rows " + std::to_string(caps.tile_rows) +
@@ -60,8 +67,10 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-std::vector<Target> Targets() {
-  // The self-test runs once.
+namespace {
+
+const std::vector<Target>& AllTargets() {
+  // The self-tests run once.
   static const std::vector<Target> kTargets = [] {
     std::vector<Target> targets;
     for (const int64_t bit : CompiledTargets()) {
@@ -69,6 +78,8 @@ std::vector<Target> Targets() {
       target.name = hwy::TargetName(bit);
       target.supported = (hwy::SupportedTargets() & bit) != 0;
       target.native_dot = NativeDotWorks(target.name);
+      target.matrix_unit = target.supported && TakesMatrixUnit(target.name) &&
+                           TheMatrixUnit().usable;
       targets.push_back(target);
     }
     return targets;
@@ -76,30 +87,60 @@ std::vector<Target> Targets() {
   return kTargets;
 }
 
-namespace {
+const Target& TargetOf(const std::string& name) {
+  const std::vector<Target>& targets = AllTargets();
+  return *std::find_if(
+      targets.begin(), targets.end(),
+      [&](const Target& target) { return target.name == name; });
+}
 
-bool HasNativeDot(const std::string& name) {
-  for (const Target& target : Targets()) {
-    if (target.name == name) return target.native_dot;
+BlockForm FormOf(const AttentionForwardProblem& problem, const Caps& caps,
+                 const std::string& target) {
+  if (problem.order == ProductOrder::kChain) return BlockForm::kNone;
+  if (caps.native_dot.value_or(true) && TargetOf(target).matrix_unit) {
+    return BlockForm::kMatrix;
   }
-  return false;
+  return kCanFlush && caps.flush.value_or(true) ? BlockForm::kFlushed
+                                                : BlockForm::kGuarded;
+}
+
+std::string DotName(const Plan& plan) {
+  switch (plan.blocks) {
+    case BlockForm::kNone:
+      return plan.native_dot ? "pairs" : "f32";
+    case BlockForm::kMatrix:
+      return "matrix";
+    case BlockForm::kFlushed:
+      return "flushed";
+    case BlockForm::kGuarded:
+      break;
+  }
+  return "guarded";
 }
 
 }  // namespace
 
+std::vector<Target> Targets() { return AllTargets(); }
+
 std::string Plan::ToString() const {
   return "target=" + target + " threads=" + std::to_string(threads) +
          " tile=" + std::to_string(tile_rows) + "x" +
-         std::to_string(tile_keys) + " dot=" + (native_dot ? "pairs" : "f32") +
+         std::to_string(tile_keys) + " dot=" + DotName(*this) +
          " path=" + (fixed_m ? "fixed" : "online") +
          " pack=" + (pack_ahead ? "ahead" : "tile") +
          " row_tiles=" + std::to_string(row_tiles) +
          " key_tiles=" + std::to_string(key_tiles);
 }
 
+bool AllowsFixedPath(const AttentionForwardProblem& problem) {
+  return problem.softcap.has_value() &&
+         static_cast<float>(*problem.softcap * kLog2E) <= kFixedPathBound;
+}
+
 Result<Plan> MakePlan(const AttentionForwardProblem& problem,
                       const Caps& caps) {
-  const Status status = CheckCaps(caps);
+  Status status = Validate(problem);
+  if (status.ok()) status = CheckCaps(caps);
   if (!status.ok()) return status;
   const Result<std::string> target = ChooseTarget(caps.target);
   if (!target.ok()) return target.status();
@@ -110,20 +151,25 @@ Result<Plan> MakePlan(const AttentionForwardProblem& problem,
                      ? caps.threads
                      : std::max(1u, std::thread::hardware_concurrency());
   const int64_t rows = problem.group() * problem.q_len;
+  plan.blocks = FormOf(problem, caps, plan.target);
+  const bool matrix = plan.blocks == BlockForm::kMatrix;
+  const int64_t tile_rows = matrix ? kMatrixTileRows : kTileRows;
+  const int64_t tile_keys = matrix ? kMatrixTileKeys : kTileKeys;
   plan.tile_rows =
-      std::min(rows, caps.tile_rows > 0 ? caps.tile_rows : kTileRows);
-  const int64_t padded_keys = CeilDiv(problem.kv_len, kStripes) * kStripes;
-  plan.tile_keys =
-      std::min(padded_keys, caps.tile_keys > 0 ? caps.tile_keys : kTileKeys);
+      std::min(rows, caps.tile_rows > 0 ? caps.tile_rows : tile_rows);
+  const int64_t step =
+      plan.blocks == BlockForm::kNone ? kStripes : kProductBlock;
+  const int64_t wanted = caps.tile_keys > 0 ? caps.tile_keys : tile_keys;
+  plan.tile_keys = std::min(CeilDiv(problem.kv_len, step) * step,
+                            CeilDiv(wanted, step) * step);
   plan.row_tiles = CeilDiv(rows, plan.tile_rows);
   plan.key_tiles = CeilDiv(problem.kv_len, plan.tile_keys);
   // Packed panels pay off when more than one row tile reads them.
   plan.pack_ahead = plan.row_tiles > 1;
   plan.native_dot = problem.lane == Lane::kBf16 &&
-                    caps.native_dot.value_or(HasNativeDot(plan.target));
-  plan.fixed_m =
-      problem.softcap.has_value() &&
-      static_cast<float>(*problem.softcap * kLog2E) <= kFixedPathBound;
+                    plan.blocks == BlockForm::kNone &&
+                    caps.native_dot.value_or(TargetOf(plan.target).native_dot);
+  plan.fixed_m = AllowsFixedPath(problem);
   return plan;
 }
 

@@ -23,18 +23,36 @@ struct Caps {
   std::string target;     // "AVX2", "AVX3", "AVX3_ZEN4", "AVX3_SPR"
   int threads = 0;        // > 0: exactly so many
   int64_t tile_rows = 0;  // any >= 1
-  int64_t tile_keys = 0;  // a multiple of kStripes (N11)
+  int64_t tile_keys = 0;  // a multiple of kStripes (N11); order=amx rounds it
+                          // up to whole blocks (N20)
   // The bf16 dot instruction (N5), for bf16 lanes: absent, where the target has
   // it; true, in its two-step form where it has not.
+  // With order=amx: the matrix unit, where the target has it, or else its
+  // emulation; false: the emulation.
   std::optional<bool> native_dot;
+  // The emulation of order=amx: absent or true, by flushing subnormals where
+  // the processor can; false: behind a guard, without.
+  std::optional<bool> flush;
 };
+
+// The most threads that a plan may have.
+inline constexpr int kMaxThreads = 4096;
 
 // One instruction set the library was built for.
 struct Target {
   std::string name;
-  bool supported = false;   // by this CPU
-  bool native_dot = false;  // has the bf16 dot instruction and it passed the
-                            // start-up self-test (N5); false if not supported
+  bool supported = false;    // by this CPU
+  bool native_dot = false;   // has the bf16 dot instruction and it passed the
+                             // start-up self-test (N5); false if not supported
+  bool matrix_unit = false;  // may use TheMatrixUnit() for order=amx
+};
+
+// How the products of order=amx are formed (N20); the bits are the same.
+enum class BlockForm : uint8_t {
+  kNone,     // order=chain
+  kMatrix,   // by the matrix unit
+  kFlushed,  // by multiply-adds while the processor flushes subnormals
+  kGuarded,  // by multiply-adds, where no number can be one
 };
 
 // Every compiled target, best first.
@@ -46,6 +64,7 @@ struct Plan {
   int64_t tile_rows = 0;
   int64_t tile_keys = 0;
   bool native_dot = false;  // products on pairs of bf16
+  BlockForm blocks = BlockForm::kNone;
   bool fixed_m = false;     // softcap small enough for N9's fixed-m path; a
                             // row with a large sink still leaves it
   bool pack_ahead = false;  // pack all keys and values once, before the rows
@@ -56,8 +75,11 @@ struct Plan {
   std::string ToString() const;
 };
 
+// Whether the softcap is small enough for N9's fixed-m path.
+bool AllowsFixedPath(const AttentionForwardProblem& problem);
+
 // Errors: unknown or unsupported target, tile_keys not a multiple of kStripes,
-// negative values. Requires: Validate(problem).ok().
+// negative values; Validate(problem)'s.
 Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& caps);
 
 }  // namespace lockstep::optimized

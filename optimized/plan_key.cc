@@ -22,8 +22,9 @@ std::optional<uint64_t> Bits(std::optional<double> number) {
 
 auto Members(const AttentionForwardProblem& p) {
   return std::tuple(p.batch, p.q_heads, p.kv_heads, p.q_len, p.kv_len,
-                    p.head_dim, p.value_dim, p.lane, p.p_lane, Bits(p.scale),
-                    Bits(p.softcap), p.align, p.segments, p.sink);
+                    p.head_dim, p.value_dim, p.lane, p.p_lane, p.order,
+                    Bits(p.scale), Bits(p.softcap), p.align, p.segments,
+                    p.sink);
 }
 
 auto Members(const TileOptions& t) {
@@ -57,9 +58,11 @@ bool operator==(const PlanKey& a, const PlanKey& b) {
 Result<PlanKey> MakePlanKey(const AttentionForwardProblem& problem,
                             bool valid_counts, const TileOptions& tiles,
                             int64_t width, int64_t width_t) {
+  Status status = Validate(problem);
+  if (status.ok()) status = CheckTileOptions(problem, tiles);
+  if (!status.ok()) return status;
   const TileGrid grid{problem.q_len, problem.kv_len, tiles.tile_q,
                       tiles.tile_k};
-  Status status = CheckTileOptions(problem, tiles);
   if (status.ok()) status = CheckWidth("width", width, grid.cols());
   if (status.ok()) status = CheckWidth("width_t", width_t, grid.rows());
   if (!status.ok()) return status;

@@ -28,8 +28,8 @@ struct PlanKey {
 };
 bool operator==(const PlanKey& a, const PlanKey& b);
 
-// Errors: CheckTileOptions; widths below 1 or beyond the grid.
-//   Requires: Validate(problem).ok().
+// Errors: Validate(problem)'s, CheckTileOptions'; widths below 1 or beyond the
+// grid.
 Result<PlanKey> MakePlanKey(const AttentionForwardProblem& problem,
                             bool valid_counts, const TileOptions& tiles,
                             int64_t width, int64_t width_t);

@@ -16,6 +16,8 @@ namespace lockstep::optimized {
 Status SsdScan(const SsdScanProblem& problem, const SsdScanInputs& inputs,
                const Mamba3ScanCaps& caps, const SsdScanOutputs& outputs,
                Mamba3ScanExecution* execution) {
+  const Status valid = Validate(problem, inputs, outputs);
+  if (!valid.ok()) return valid;
   const SsdAsMamba3 scan = AsMamba3(problem, inputs, outputs);
   if (outputs.carry.data == nullptr) {
     return Mamba3Scan(scan.problem, scan.inputs, caps, {scan.y, {}}, execution);

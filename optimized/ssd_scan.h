@@ -11,8 +11,8 @@ namespace lockstep::optimized {
 
 // y and, where asked for, the state of every run. Classes, memory and errors as
 // Mamba3Scan, and n + p more floats for every run and head whose state is asked
-// for. `execution` may be null.
-// Requires: Validate(problem, inputs, outputs).ok().
+// for. `execution` may be null. Errors also: Validate(problem, inputs,
+// outputs)'s.
 Status SsdScan(const SsdScanProblem& problem, const SsdScanInputs& inputs,
                const Mamba3ScanCaps& caps, const SsdScanOutputs& outputs,
                Mamba3ScanExecution* execution);

@@ -149,7 +149,12 @@ TileList ClassifyTiles(const AttentionForwardProblem& problem,
 Result<TilePlan> PlanTiles(const AttentionForwardProblem& problem,
                            const AttentionForwardInputs& inputs, int64_t batch,
                            const TileOptions& options) {
-  const Status status = CheckTileOptions(problem, options);
+  Status status = Validate(problem);
+  if (status.ok() && (batch < 0 || batch >= problem.batch)) {
+    status = Status::Error("tiles: no batch row " + std::to_string(batch) +
+                           " of " + std::to_string(problem.batch));
+  }
+  if (status.ok()) status = CheckTileOptions(problem, options);
   if (!status.ok()) return status;
   TilePlan plan;
   plan.grid = {problem.q_len, problem.kv_len, options.tile_q, options.tile_k};

@@ -101,7 +101,9 @@ Status CheckTileOptions(const AttentionForwardProblem& problem,
 
 // Errors: CheckTileOptions. Time: ClassifyTiles per different mask, and with
 // blocks the elements' ranges of the partial tiles.
-//   Requires: Validate(problem, inputs, ...).ok(), batch in range.
+//   Errors: also Validate(problem)'s, and a batch row that there is not.
+//   Requires: segments, counts and dense masks as Validate() wants them; q, k
+//   and v are not looked at.
 Result<TilePlan> PlanTiles(const AttentionForwardProblem& problem,
                            const AttentionForwardInputs& inputs, int64_t batch,
                            const TileOptions& options);

@@ -1,6 +1,6 @@
 // Softcap attention as in the textbook: 1 scores, 2 softcap, 3 mask and
 // softmax, 4 weighted values. Constants: contract/numerics.h; exp2, tanh and
-// log2: elementary.h; clause numbers (N3, N7..N13): docs/numerics.md.
+// log2: elementary.h; clause numbers (N3, N7..N13, N20): docs/numerics.md.
 #include "reference/attention_forward.h"
 
 #include <algorithm>
@@ -9,10 +9,13 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "reference/block_product.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
+#include "reference/contract/status.h"
 #include "reference/elementary.h"
 #include "reference/mask.h"
 
@@ -40,6 +43,15 @@ float Dot(const std::vector<float>& a, const std::vector<float>& b) {
   float acc = 0.0f;
   for (size_t d = 0; d < a.size(); ++d) acc = std::fma(a[d], b[d], acc);
   return acc;
+}
+
+// N20: the same sum in blocks.
+float BlockDot(const std::vector<float>& a, const std::vector<float>& b) {
+  BlockSum sum;
+  for (size_t d = 0; d < a.size(); ++d) {
+    sum.Add(static_cast<int64_t>(d), a[d], b[d]);
+  }
+  return sum.Total();
 }
 
 // N7: the score in units of log2; constants are rounded to f32 once.
@@ -106,13 +118,14 @@ Row ScoreRow(const AttentionForwardProblem& problem,
              const AttentionForwardInputs& inputs, const AttentionRow& at) {
   const std::vector<float> q = LoadRow(inputs.q, at.batch, at.head, at.query);
   const int64_t kv_head = at.head / problem.group();
+  const auto dot = problem.order == ProductOrder::kAmx ? BlockDot : Dot;
   Row row;
   for (int64_t j = 0; j < problem.kv_len; ++j) {
     // N8: a masked key is never read.
     if (!IsVisible(problem, inputs, at.batch, at.head, at.query, j)) continue;
     const std::vector<float> k = LoadRow(inputs.k, at.batch, kv_head, j);
     row.keys.push_back(j);
-    row.terms.emplace_back(ScoreInLog2(problem, Dot(q, k)));  // 1, 2
+    row.terms.emplace_back(ScoreInLog2(problem, dot(q, k)));  // 1, 2
   }
   if (problem.sink) {
     row.has_sink = true;
@@ -128,20 +141,29 @@ bool TakesFixedPath(const AttentionForwardProblem& problem, const Row& row) {
          (!row.has_sink || row.sink.n <= kFixedPathBound);
 }
 
-// N11: acc_c = sum over keys, ascending, of p * v[key, c].
+// N11: acc_c = sum over keys, ascending, of p * v[key, c]; in blocks by N20.
 std::vector<float> WeightedValues(const AttentionForwardProblem& problem,
                                   const AttentionForwardInputs& inputs,
                                   const AttentionRow& at, const Row& row,
                                   float m, float shift) {
   const int64_t kv_head = at.head / problem.group();
+  const bool chain = problem.order == ProductOrder::kChain;
   std::vector<float> acc(static_cast<size_t>(problem.value_dim), 0.0f);
+  std::vector<BlockSum> sums(acc.size());
   for (size_t t = 0; t < row.keys.size(); ++t) {
     float p = row.terms[t].Weight(m, shift);
     if (problem.p_lane == Lane::kBf16) p = RoundToBf16Lane(p);  // N10
     const std::vector<float> v =
         LoadRow(inputs.v, at.batch, kv_head, row.keys[t]);
-    for (size_t c = 0; c < acc.size(); ++c) acc[c] = std::fma(p, v[c], acc[c]);
+    for (size_t c = 0; c < acc.size(); ++c) {
+      if (chain) {
+        acc[c] = std::fma(p, v[c], acc[c]);
+      } else {
+        sums[c].Add(row.keys[t], p, v[c]);
+      }
+    }
   }
+  for (size_t c = 0; !chain && c < acc.size(); ++c) acc[c] = sums[c].Total();
   return acc;
 }
 
@@ -159,12 +181,10 @@ float LogSumExp(float l, float m, float shift) {
   return ((m + split.k) + Log2Core(split.z)) * static_cast<float>(kLn2) + 0.0f;
 }
 
-}  // namespace
-
-void AttentionForwardRow(const AttentionForwardProblem& problem,
-                         const AttentionForwardInputs& inputs,
-                         const AttentionRow& at, std::span<float> o,
-                         float* lse) {
+// The row, of arguments that were accepted.
+void ComputeRow(const AttentionForwardProblem& problem,
+                const AttentionForwardInputs& inputs, const AttentionRow& at,
+                std::span<float> o, float* lse) {
   const Row row = ScoreRow(problem, inputs, at);
   const float max = row.Max();
   if (row.IsNaN(max)) {
@@ -196,15 +216,42 @@ void AttentionForwardRow(const AttentionForwardProblem& problem,
   }
 }
 
-void AttentionForward(const AttentionForwardProblem& problem,
-                      const AttentionForwardInputs& inputs,
-                      const AttentionForwardOutputs& outputs) {
+}  // namespace
+
+Status AttentionForwardRow(const AttentionForwardProblem& problem,
+                           const AttentionForwardInputs& inputs,
+                           const AttentionRow& at, std::span<float> o,
+                           float* lse) {
+  Status valid = Validate(problem);
+  if (!valid.ok()) return valid;
+  const bool inside = at.batch >= 0 && at.batch < problem.batch &&
+                      at.head >= 0 && at.head < problem.q_heads &&
+                      at.query >= 0 && at.query < problem.q_len;
+  if (!inside) {
+    return Status::Error("no row [b=" + std::to_string(at.batch) +
+                         " h=" + std::to_string(at.head) +
+                         " i=" + std::to_string(at.query) + "]");
+  }
+  if (o.data() == nullptr || lse == nullptr ||
+      static_cast<int64_t>(o.size()) != problem.value_dim) {
+    return Status::Error("o has " + std::to_string(o.size()) +
+                         " elements, or lse is null; want " +
+                         std::to_string(problem.value_dim) + " and one");
+  }
+  ComputeRow(problem, inputs, at, o, lse);
+  return valid;
+}
+
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs,
+                        const AttentionForwardOutputs& outputs) {
+  Status valid = Validate(problem, inputs, outputs);
+  if (!valid.ok()) return valid;
   std::vector<float> o(static_cast<size_t>(problem.value_dim));
   for (int64_t b = 0; b < problem.batch; ++b) {
     for (int64_t h = 0; h < problem.q_heads; ++h) {
       for (int64_t i = 0; i < problem.q_len; ++i) {
-        AttentionForwardRow(problem, inputs, {b, h, i}, o,
-                            &outputs.lse(b, h, i));
+        ComputeRow(problem, inputs, {b, h, i}, o, &outputs.lse(b, h, i));
         for (size_t c = 0; c < o.size(); ++c) {
           if (problem.lane == Lane::kF32) {
             outputs.o.As<float>()(b, h, i, c) = o[c];
@@ -215,6 +262,7 @@ void AttentionForward(const AttentionForwardProblem& problem,
       }
     }
   }
+  return valid;
 }
 
 }  // namespace lockstep::reference

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "reference/contract/attention_forward.h"
+#include "reference/contract/status.h"
 
 namespace lockstep::reference {
 
@@ -18,17 +19,19 @@ struct AttentionRow {
 
 // o [value_dim] of the row, rounded to the problem's lane and carried in f32,
 // and its lse. Exact: N3, N7-N13.
-//   Requires: Validate(problem, inputs, ...).ok().
-void AttentionForwardRow(const AttentionForwardProblem& problem,
-                         const AttentionForwardInputs& inputs,
-                         const AttentionRow& row, std::span<float> o,
-                         float* lse);
+//   Errors: Validate(problem)'s; a row out of range; another extent of o; lse
+//   is null. Requires: tensors that are there and have the shapes that
+//   Validate(problem, inputs, outputs) wants.
+Status AttentionForwardRow(const AttentionForwardProblem& problem,
+                           const AttentionForwardInputs& inputs,
+                           const AttentionRow& row, std::span<float> o,
+                           float* lse);
 
 // All rows. o [batch, q_heads, q_len, value_dim], lse [batch, q_heads, q_len].
-//   Requires: Validate(problem, inputs, outputs).ok().
-void AttentionForward(const AttentionForwardProblem& problem,
-                      const AttentionForwardInputs& inputs,
-                      const AttentionForwardOutputs& outputs);
+//   Errors: Validate(problem, inputs, outputs)'s; nothing is written then.
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs,
+                        const AttentionForwardOutputs& outputs);
 
 }  // namespace lockstep::reference
 

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "reference/contract/mamba3_scan.h"
+#include "reference/contract/mamba3_step.h"
 #include "reference/contract/numerics.h"
+#include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
 #include "reference/elementary.h"
 #include "reference/runs.h"
@@ -282,8 +284,15 @@ void Scan::StoreCarry(int64_t run, int64_t head, const State& state) const {
 
 }  // namespace
 
-void Mamba3Scan(const Problem& problem, const Inputs& inputs,
-                const Outputs& outputs) {
+Status Mamba3Scan(const Problem& problem, const Inputs& inputs,
+                  const Outputs& outputs) {
+  Status valid = Validate(problem, inputs, outputs);
+  if (valid.ok()) ComputeMamba3Scan(problem, inputs, outputs);
+  return valid;
+}
+
+void ComputeMamba3Scan(const Problem& problem, const Inputs& inputs,
+                       const Outputs& outputs) {
   const Scan scan(problem, inputs, outputs);
   const std::vector<Run> runs = ListRuns(problem, inputs);
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -293,14 +302,17 @@ void Mamba3Scan(const Problem& problem, const Inputs& inputs,
   }
 }
 
-void Mamba3Step(const Problem& problem, const Inputs& inputs,
-                const Outputs& outputs) {
+Status Mamba3Step(const Problem& problem, const Inputs& inputs,
+                  const Outputs& outputs) {
+  Status valid = ValidateStep(problem, inputs, outputs);
+  if (!valid.ok()) return valid;
   const Scan scan(problem, inputs, outputs);
   for (int64_t row = 0; row < problem.batch; ++row) {
     for (int64_t head = 0; head < problem.heads; ++head) {
       scan.RunHead({row, 0, 1}, row, head);
     }
   }
+  return valid;
 }
 
 }  // namespace lockstep::reference

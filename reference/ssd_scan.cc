@@ -12,8 +12,10 @@
 
 namespace lockstep::reference {
 
-void SsdScan(const SsdScanProblem& problem, const SsdScanInputs& inputs,
-             const SsdScanOutputs& outputs) {
+Status SsdScan(const SsdScanProblem& problem, const SsdScanInputs& inputs,
+               const SsdScanOutputs& outputs) {
+  Status valid = Validate(problem, inputs, outputs);
+  if (!valid.ok()) return valid;
   const SsdAsMamba3 scan = AsMamba3(problem, inputs, outputs);
   Mamba3ScanOutputs out{scan.y, {}};
   // Mamba-3 also carries k and v, which beta = 0 never uses.
@@ -31,7 +33,8 @@ void SsdScan(const SsdScanProblem& problem, const SsdScanInputs& inputs,
                  {k.data(), k_shape, DenseStrides(k_shape)},
                  {v.data(), v_shape, DenseStrides(v_shape)}};
   }
-  Mamba3Scan(scan.problem, scan.inputs, out);
+  ComputeMamba3Scan(scan.problem, scan.inputs, out);
+  return valid;
 }
 
 }  // namespace lockstep::reference

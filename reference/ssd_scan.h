@@ -3,15 +3,16 @@
 #define LOCKSTEP_REFERENCE_SSD_SCAN_H_
 
 #include "reference/contract/ssd_scan.h"
+#include "reference/contract/status.h"
 
 namespace lockstep::reference {
 
 // y of every token and, where asked for, the state of every run. Exact: N15
 // with gamma = dt and beta = +0; a non-finite token makes the next one's state
 // NaN, as 0 * inf is.
-//   Requires: Validate(problem, inputs, outputs).ok().
-void SsdScan(const SsdScanProblem& problem, const SsdScanInputs& inputs,
-             const SsdScanOutputs& outputs);
+//   Errors: Validate(problem, inputs, outputs)'s; nothing is written then.
+Status SsdScan(const SsdScanProblem& problem, const SsdScanInputs& inputs,
+               const SsdScanOutputs& outputs);
 
 }  // namespace lockstep::reference
 

@@ -29,6 +29,18 @@ phase() {
   return "$code"
 }
 
+# quietly LOG COMMAND...: the end of its output; all of it lies in LOG.
+quietly() {
+  local log=$1
+  shift
+  if "$@" >"$log" 2>&1; then
+    tail -n 3 "$log"
+  else
+    tail -n 80 "$log"
+    return 1
+  fi
+}
+
 print_phases() {
   local i
   printf '\nTime per phase:\n'

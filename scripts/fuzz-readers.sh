@@ -7,7 +7,7 @@
 #
 #   scripts/fuzz-readers.sh [SECONDS [REGEX]]   default: 300 each, all
 #
-# The same for 1200 seconds each: ctest --preset nightly, once this has built.
+# The same for 1200 seconds each: ctest --preset nightly-fuzz, once this has built.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 case ${1:-} in

@@ -29,9 +29,9 @@ readonly PACKAGES=(
   cmake ninja-build ccache pkg-config git ca-certificates dpkg-dev
   # Libraries (see cmake/LockstepDependencies.cmake).
   libxsimd-dev libgtest-dev libgmock-dev libbenchmark-dev libcli11-dev
-  nlohmann-json3-dev librandom123-dev libxxhash-dev
-  # Generators and the independent float64 witness of the tests.
-  python3 python3-numpy python3-mpmath
+  nlohmann-json3-dev librandom123-dev libxxhash-dev libtomlplusplus-dev
+  # Generators, the independent float64 witness and the workflows of the tests.
+  python3 python3-numpy python3-mpmath python3-yaml
 )
 
 DRY_RUN=0

@@ -10,7 +10,9 @@
 #include "fuzz/campaign.h"
 #include "fuzz/cli/cli.h"
 #include "fuzz/text.h"
-#include "verify/files.h"
+#include "verify/base/io/files.h"
+#include "verify/base/printable.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::fuzz::cli {
 namespace {
@@ -30,6 +32,9 @@ struct Arguments {
   std::string action;
   std::vector<std::string> folders;
   std::string out;
+  std::string candidate;    // empty: the one that the records name
+  bool trust_file = false;  // they may name a program
+  verify::cli::HostArguments hosts;
   double shrink = 60;
 };
 
@@ -42,12 +47,13 @@ Result<std::vector<ShardFile>> ReadShards(
       paths.push_back(folder);
       continue;
     }
+    const Result<std::vector<std::string>> below = verify::FilesBelow(folder);
+    if (!below.ok()) return below.status();
     const size_t before = paths.size();
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(folder, error)) {
-      const std::string name = entry.path().filename();
+    for (const std::string& path : below.value()) {
+      const std::string name = std::filesystem::path(path).filename();
       if (name.starts_with("shard-") && name.ends_with(".ndjson")) {
-        paths.push_back(entry.path());
+        paths.push_back(path);
       }
     }
     if (paths.size() == before) {
@@ -70,7 +76,8 @@ Result<std::vector<ShardFile>> ReadShards(
 }
 
 // The plan and target whose records these are.
-Status Reopen(const CampaignHeader& header, Plan* plan, Target* target) {
+Status Reopen(const Arguments& a, const CampaignHeader& header, Plan* plan,
+              Target* target) {
   const Result<const verify::Domain*> domain = verify::FindDomain(header.op);
   if (!domain.ok()) return domain.status();
   if (header.generator != verify::kDomainVersion) {
@@ -78,7 +85,15 @@ Status Reopen(const CampaignHeader& header, Plan* plan, Target* target) {
                          std::to_string(header.generator) + "; this is " +
                          std::to_string(verify::kDomainVersion));
   }
-  Result<Target> opened = Target::Open(header.candidate, header.profile);
+  if (a.candidate.empty() && !a.trust_file &&
+      verify::StartsProgram(header.candidate)) {
+    return Status::Error("the records name the candidate '" +
+                         verify::Printable(header.candidate) +
+                         "', which is a program: give --candidate yourself, "
+                         "or --trust-file if they may start it");
+  }
+  Result<Target> opened = Target::Open(
+      a.candidate.empty() ? header.candidate : a.candidate, header.profile);
   if (!opened.ok()) return opened.status();
   *target = std::move(opened.value());
   target->variations = header.plans - 1;
@@ -122,16 +137,16 @@ class Confirmer {
     fault.line = verify::MinimalLine(sequence);
     if (outcome.signature != signature || fault.line != record.line) {
       all_confirmed_ = false;
-      text_ += "NOT CONFIRMED " + signature + " by case " +
+      text_ += "NOT CONFIRMED " + verify::Printable(signature) + " by case " +
                std::to_string(record.index) +
-               "\n      recorded: " + record.line +
+               "\n      recorded: " + verify::Printable(record.line) +
                "\n      drawn now: " + fault.line + "\n";
       return;
     }
     fault.shrunk = Shrink(*plan_.domain, sequence, outcome, target_, seconds_);
     text_ += FaultText(fault);
     fault.shrunk.seconds = 0;  // a merged file has no timings
-    events_ += FaultEvent(fault);
+    events_ += FaultEvent(fault, target_);
     faults_.push_back(std::move(fault));
   }
 
@@ -151,9 +166,13 @@ Report ReportOf(const ShardFile& merged, const Plan& plan,
   for (const auto& [index, record] : merged.records) {
     CountRecord(record, &report.counts);
     verify::FeatureSet features;
-    for (const verify::Case& call :
-         verify::DrawCase(*plan.domain, plan.draw, plan.seed, index)) {
+    const auto sequence =
+        verify::DrawCase(*plan.domain, plan.draw, plan.seed, index);
+    for (const verify::Case& call : sequence) {
       features.Add(plan.domain->features_of(call));
+    }
+    if (record.canaries_missed > 0 && report.missed.size() < kMostMissedNamed) {
+      report.missed.push_back({index, true, "", verify::MinimalLine(sequence)});
     }
     for (size_t f = 0; f < features.has.size(); ++f) {
       report.features[f] += features.has[f] ? 1 : 0;
@@ -174,7 +193,9 @@ int RunVerb(const Arguments& a) {
   if (!merged.ok()) return Fail(merged.message());
   Plan plan;
   Target target;
-  const Status status = Reopen(merged->header, &plan, &target);
+  const Status limited = verify::cli::LimitHosts(a.hosts);
+  if (!limited.ok()) return Fail(limited.message());
+  const Status status = Reopen(a, merged->header, &plan, &target);
   if (!status.ok()) return Fail(status.message());
   Confirmer confirmer(plan, target, a.shrink);
   confirmer.Confirm(merged.value());
@@ -212,10 +233,16 @@ void AddCampaign(Parser* program) {
       .Required();
   verb->Value("--out", &a->out, "The merged records, findings, summary")
       .Type("FILE|-");
+  verb->Value("--candidate", &a->candidate,
+              "Confirms with this one, not the one that the records name")
+      .Type("SPEC");
+  verb->Flag("--trust-file", &a->trust_file,
+             "Start a program that the records name as candidate");
+  verify::cli::AddHostArguments(verb, &a->hosts);
   verb->Value("--shrink", &a->shrink,
               "Seconds to shrink each finding (default 60)")
       .NonNegative();
-  verb->run = [a] { return RunVerb(*a); };
+  verb->run = [a] { return verify::cli::AfterHosts(RunVerb(*a)); };
 }
 
 }  // namespace lockstep::fuzz::cli

@@ -6,6 +6,7 @@
 
 #include "fuzz/cli/cli.h"
 #include "fuzz/corpus.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::fuzz::cli {
 namespace {

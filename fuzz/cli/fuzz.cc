@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -15,9 +18,13 @@
 #include "fuzz/run.h"
 #include "fuzz/shard_writer.h"
 #include "fuzz/text.h"
-#include "verify/files.h"
-#include "verify/self_check.h"
-#include "verify/shard.h"
+#include "verify/base/io/files.h"
+#include "verify/cli/process.h"
+#include "verify/cli/watch.h"
+#include "verify/registry/ops.h"
+#include "verify/report/report.h"
+#include "verify/run/self_check.h"
+#include "verify/run/shard.h"
 
 namespace lockstep::fuzz::cli {
 namespace {
@@ -27,13 +34,16 @@ using verify::cli::Fail;
 constexpr const char* kFooter =
     "Examples:\n"
     "  lockstep fuzz --budget 60s\n"
-    "  lockstep fuzz block_plan --candidate mutant:plan.diagonal_full\n"
+    "  lockstep fuzz mamba3_scan --budget 10m\n"
+    "  lockstep fuzz --candidate mutant:plan.diagonal_full\n"
     "  lockstep fuzz --candidate variant:flash --budget 10000cases --seed 7\n\n"
     "Exit codes: 0 nothing found, 1 found, 3 the candidate broke, 5 nothing\n"
     "proved, 130 interrupted before anything was found (docs/verdicts.md).";
 
+const std::string kDefaultOp = "attention_forward";
+
 struct Arguments {
-  std::string op = "attention_forward";
+  std::string op;  // empty: the candidate's, or attention_forward
   std::string candidate = "builtin:optimized,threads=1";
   std::string profile;
   std::string budget = "60s";
@@ -47,15 +57,21 @@ struct Arguments {
   std::vector<std::string> corpus;
   std::string out;
   std::string shard;
+  verify::cli::HostArguments hosts;
 };
 
-// A line on the terminal that is written over; nothing in a pipe.
+// What people and programs are told. On a terminal the progress is one line
+// that is written over; elsewhere one comes now and then.
 class Screen : public Observer {
  public:
   // `writer` may be null.
-  Screen(const Arguments& arguments, const verify::Budget& budget,
+  Screen(const Arguments& arguments, const Plan& plan, const Target& target,
          ShardWriter* writer)
-      : to_stdout_(arguments.json == "-"), budget_(budget), writer_(writer) {}
+      : json_(arguments.json),
+        to_stdout_(arguments.json == "-"),
+        plan_(plan),
+        target_(target),
+        writer_(writer) {}
 
   Status OnCase(const Tried& tried, const Report& report) override {
     if (writer_ != nullptr && tried.drawn) {
@@ -63,14 +79,17 @@ class Screen : public Observer {
                                            tried.outcome->Found());
       if (!status.ok()) return status;
     }
-    if (!terminal_) return {};
+    ShowProgress(report);
+    return {};
+  }
+  // Of the caller: a report that does not change meanwhile.
+  void ShowProgress(const Report& report) {
     const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::milliseconds(100)) return {};
+    if (now - last_ < (terminal_ ? kOnTerminal : kElsewhere)) return;
     last_ = now;
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    std::cerr << "\r\x1b[K" << ProgressText(report, seconds, budget_)
-              << std::flush;
-    return {};
+    const std::string line = ProgressText(report, seconds, plan_.budget);
+    std::cerr << (terminal_ ? "\r\x1b[K" + line : line + "\n") << std::flush;
   }
 
   void Say(const std::string& line) { Text() << line << "\n" << std::flush; }
@@ -78,19 +97,58 @@ class Screen : public Observer {
   void OnFault(const Fault& fault) override {
     Clear();
     Text() << FaultText(fault) << std::flush;
-    Emit(FaultEvent(fault));
+    Emit(FaultEvent(fault, target_));
   }
 
-  void Summary(const Report& report, const verify::Domain& domain,
-               int exit_code) {
+  // Says and delivers everything; the process's exit code.
+  int Finish(const Report& report, int exit_code) {
+    Status status;
+    if (writer_ != nullptr) status = writer_->Close();
+    Summary(report, exit_code);
+    if (!json_.empty() && !to_stdout_) {
+      const Status delivered = verify::cli::Deliver(json_, events_);
+      if (status.ok()) status = delivered;
+    }
+    if (status.ok()) return exit_code;
+    return Fail(status.message(), exit_code == verify::kExitPass
+                                      ? verify::kExitUsage
+                                      : exit_code);
+  }
+
+  // From a thread of its own: ends the process inside a case, or inside
+  // shrinking that took its time, with what is known by then.
+  void EndInside(Progress* progress, bool interrupted) {
+    const std::lock_guard<std::mutex> lock(progress->mutex);
+    if (progress->judging == nullptr && !progress->shrinking) return;
+    Report report = ReportSoFar(*progress);
+    if (progress->shrinking) {
+      // Shrinking has a time of its own, past the budget.
+      const Fault& fault = report.faults.back();
+      const double most = plan_.shrink_seconds + kPatience;
+      if (!interrupted && fault.shrunk.seconds < most) return;
+      OnFault(fault);
+    }
+    report.interrupted = interrupted;
+    verify::cli::EndProcess(Finish(report, ExitCode(report, target_)));
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kOnTerminal{100};
+  static constexpr std::chrono::milliseconds kElsewhere{30000};
+  static constexpr double kPatience = 1;  // seconds, of a case being shrunk
+
+  void Summary(const Report& report, int exit_code) {
     Clear();
+    const verify::Domain& domain = *plan_.domain;
+    const std::string_view op = domain.op;
+    if (op != "block_plan") {  // a planner has no instruction set
+      Text() << verify::NotRunLine(verify::TargetsNotRun(
+          target_.candidate, op == "attention_forward", false));
+    }
     Text() << SummaryText(report, domain, exit_code) << std::flush;
     Emit(SummaryEvent(report, domain, exit_code));
   }
 
-  const std::string& events() const { return events_; }
-
- private:
   // Where stdout belongs to a program, people read stderr.
   std::ostream& Text() { return to_stdout_ ? std::cerr : std::cout; }
   void Clear() {
@@ -101,18 +159,26 @@ class Screen : public Observer {
     if (to_stdout_) std::cout << line << std::flush;
   }
 
+  const std::string json_;
   const bool to_stdout_;
   const bool terminal_ = isatty(STDERR_FILENO) != 0;
-  const verify::Budget budget_;
+  const Plan& plan_;
+  const Target& target_;
   ShardWriter* const writer_;
   std::string events_;
   const std::chrono::steady_clock::time_point start_ =
       std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_;
+  std::chrono::steady_clock::time_point last_ = start_;
 };
 
 Status Resolve(const Arguments& a, Plan* plan, Target* target) {
-  const Result<const verify::Domain*> domain = verify::FindDomain(a.op);
+  Result<Target> opened = Target::Open(a.candidate, a.profile);
+  if (!opened.ok()) return opened.status();
+  *target = std::move(opened.value());
+  const std::string& op = !a.op.empty()              ? a.op
+                          : target->usual_op.empty() ? kDefaultOp
+                                                     : target->usual_op;
+  const Result<const verify::Domain*> domain = verify::FindDomain(op);
   if (!domain.ok()) return domain.status();
   plan->domain = domain.value();
   const Result<verify::Budget> budget = verify::ParseBudget(a.budget);
@@ -123,9 +189,6 @@ Status Resolve(const Arguments& a, Plan* plan, Target* target) {
   plan->seed = seed.value();
   plan->max_signatures = a.findings;
   plan->shrink_seconds = a.shrink;
-  Result<Target> opened = Target::Open(a.candidate, a.profile);
-  if (!opened.ok()) return opened.status();
-  *target = std::move(opened.value());
   target->variations = a.plans - 1;
   target->suspicious = a.fail_on == "suspicious";
   plan->draw.lane = target->lane;
@@ -163,10 +226,26 @@ Result<Corpus> GatherCorpus(const Arguments& a, const Plan& plan) {
   return corpus;
 }
 
+Result<Report> RunWatched(const Plan& plan, const Target& target,
+                          Screen* screen) {
+  Progress progress;
+  const auto tick = [&] {
+    const std::lock_guard<std::mutex> lock(progress.mutex);
+    screen->ShowProgress(progress.report);
+  };
+  const verify::cli::Watch watch(
+      verify::cli::WatchInterrupt(), plan.budget.seconds,
+      {.tick = tick,
+       .on_interrupt = [&] { screen->EndInside(&progress, true); },
+       .on_budget = [&] { screen->EndInside(&progress, false); }});
+  return RunPlan(plan, target, screen, &progress);
+}
+
 int RunVerb(const Arguments& a) {
   Plan plan;
   Target target;
-  Status status = Resolve(a, &plan, &target);
+  Status status = verify::cli::LimitHosts(a.hosts);
+  if (status.ok()) status = Resolve(a, &plan, &target);
   if (status.ok()) status = ResolveCampaign(a, &plan);
   if (!status.ok()) return Fail(status.message());
   Result<Corpus> corpus = GatherCorpus(a, plan);
@@ -175,7 +254,9 @@ int RunVerb(const Arguments& a) {
     const Status writable = verify::cli::CheckDeliverable(a.json);
     if (!writable.ok()) return Fail(writable.message());
   }
-  const Status sound = verify::SelfCheck();
+  const Status room = verify::cli::CheckThreads(target.threads);
+  if (!room.ok()) return Fail(room.message());
+  const Status sound = verify::SelfCheck(verify::Ops());
   if (!sound.ok()) {
     return Fail("self-check failed: " + sound.message(), verify::kExitSelf);
   }
@@ -185,18 +266,26 @@ int RunVerb(const Arguments& a) {
     status = writer.Open(a.out, DescribeCampaign(plan, target), &plan);
     if (!status.ok()) return Fail(status.message());
   }
-  Screen screen(a, plan.budget, a.out.empty() ? nullptr : &writer);
+  // No gate reads yesterday's findings where this run does not come to its end.
+  if (!a.json.empty() && a.json != "-" && !verify::IsStream(a.json)) {
+    std::remove(verify::WhereWritten(a.json).c_str());
+  }
+  Screen screen(a, plan, target, a.out.empty() ? nullptr : &writer);
   if (!a.corpus.empty()) screen.Say("corpus    " + corpus->Text());
   plan.corpus = std::move(corpus->sequences);
-  const Result<Report> report = RunPlan(plan, target, &screen);
+  Result<Report> report = RunWatched(plan, target, &screen);
   if (!report.ok()) return Fail(report.message());
-  const int exit_code = ExitCode(report.value(), target);
-  screen.Summary(report.value(), *plan.domain, exit_code);
-  if (a.json.empty() || a.json == "-") return exit_code;
-  const Status delivered = verify::cli::Deliver(a.json, screen.events());
-  if (delivered.ok()) return exit_code;
-  return Fail(delivered.message(),
-              exit_code == verify::kExitPass ? verify::kExitUsage : exit_code);
+  // A candidate in our process may have changed what everything rests on.
+  const Status still_sound = verify::SelfCheck(verify::Ops());
+  if (!still_sound.ok()) ++report->counts.self_errors;
+  const int code =
+      screen.Finish(report.value(), ExitCode(report.value(), target));
+  if (still_sound.ok()) return code;
+  return Fail(
+      "self-check failed after judging, so no verdict of this run "
+      "counts: " +
+          still_sound.message(),
+      verify::kExitSelf);
 }
 
 }  // namespace
@@ -206,8 +295,9 @@ void AddFuzz(Parser* program) {
                             kFooter);
   auto a = std::make_shared<Arguments>();
   verb->Value("OP", &a->op,
-              "What to draw: attention_forward (default), block_plan,\n"
-              "mamba3_scan or mamba3_step");
+              "What to draw: attention_forward, block_plan, mamba3_scan or\n"
+              "mamba3_step (default: what the candidate computes, or\n"
+              "attention_forward)");
   verb->Value("--candidate", &a->candidate,
               "What is judged (default builtin:optimized,threads=1)")
       .Type("SPEC");
@@ -222,12 +312,12 @@ void AddFuzz(Parser* program) {
       .NonNegative();
   verb->Value("--plans", &a->plans,
               "Ways to run each case, the first included (default 2)")
-      .Range(1, 100);
+      .Range(1, kMostPlans);
   verb->Value("--tile", &a->tile,
               "Edges that lengths gather around: queries, keys "
               "(default 4 4)")
       .Words(2, 2)
-      .Range(1, 4096);
+      .Range(kLeastTile, kMostTile);
   verb->Value("--shrink", &a->shrink,
               "Seconds to shrink a finding; 0: as found (default 60)")
       .NonNegative();
@@ -247,7 +337,8 @@ void AddFuzz(Parser* program) {
       .OneOf({"suspicious"});
   verb->Value("--json", &a->json, "Findings and summary as NDJSON")
       .Type("FILE|-");
-  verb->run = [a] { return RunVerb(*a); };
+  verify::cli::AddHostArguments(verb, &a->hosts);
+  verb->run = [a] { return verify::cli::AfterHosts(RunVerb(*a)); };
 }
 
 }  // namespace lockstep::fuzz::cli

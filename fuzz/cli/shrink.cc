@@ -5,6 +5,7 @@
 #include "fuzz/cli/cli.h"
 #include "fuzz/shrink.h"
 #include "fuzz/text.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::fuzz::cli {
 namespace {
@@ -22,10 +23,14 @@ struct Arguments {
   std::string candidate = "builtin:optimized";
   std::string profile;
   double seconds = 60;
+  verify::cli::HostArguments hosts;
 };
 
 int RunVerb(const Arguments& a) {
-  const Result<std::vector<verify::Job>> jobs = verify::JobsFromLines({a.line});
+  const Status limited = verify::cli::LimitHosts(a.hosts);
+  if (!limited.ok()) return Fail(limited.message());
+  const Result<std::vector<verify::Job>> jobs =
+      verify::JobsFromLines({a.line}, verify::Ops());
   if (!jobs.ok()) return Fail(jobs.message());
   const std::vector<verify::Case>& sequence = jobs.value()[0].sequence;
   const Result<const verify::Domain*> domain =
@@ -63,7 +68,8 @@ void AddShrink(Parser* program) {
   verb->Value("--profile", &a->profile, "Numeric contract the candidate claims")
       .Type("NAME|FILE");
   verb->Value("--seconds", &a->seconds, "To spend (default 60)").Positive();
-  verb->run = [a] { return RunVerb(*a); };
+  verify::cli::AddHostArguments(verb, &a->hosts);
+  verb->run = [a] { return verify::cli::AfterHosts(RunVerb(*a)); };
 }
 
 }  // namespace lockstep::fuzz::cli

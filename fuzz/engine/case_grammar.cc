@@ -3,7 +3,8 @@
 #include <vector>
 
 #include "fuzz/engine/engine.h"
-#include "verify/case.h"
+#include "verify/case/case.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::fuzz {
 namespace {

@@ -2,7 +2,9 @@
 #include <string>
 
 #include "fuzz/engine/engine.h"
-#include "verify/case.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/case.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -18,7 +20,7 @@ void Check(std::string_view text) {
   Expect(again.ok() && again.value() == read.value(),
          "a printed mask reads back as another", line);
   // Every head has the tree, and its own copy is judged.
-  (void)verify::ToProblem(read->attention_forward());
+  (void)verify::ToProblem(read->Get<verify::AttentionForwardCase>());
   (void)verify::ValidateCase(read.value());
 }
 

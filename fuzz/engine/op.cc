@@ -11,6 +11,7 @@
 #include "fuzz/engine/engine.h"
 #include "fuzz/trial.h"
 #include "verify/domain/domain.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -52,12 +53,14 @@ void Check(const uint8_t* data, size_t size) {
   verify::DomainOptions options;
   options.lane = setup.target.lane;
   verify::Draw draw{std::span<const uint8_t>(data, size)};
-  const auto sequence = setup.domain->draw(&draw, options);
+  const auto sequence = setup.domain->draw(*setup.domain->row, &draw, options);
   // An odd number: with one of its laws; not the first: canaries are rare.
   constexpr int64_t kNumber = 3;
   const Outcome outcome = TryCase(sequence, setup.target, kNumber);
   if (outcome.nearness > 0) {
-    const int bucket = std::ilogb(outcome.nearness) + kBuckets - 1;
+    // Infinite where a bound of zero was missed.
+    const double nearness = std::min(outcome.nearness, 1.0);
+    const int bucket = std::ilogb(nearness) + kBuckets - 1;
     error_buckets[std::clamp(bucket, 0, kBuckets - 1)] = 1;
   }
   Expect(!outcome.Found(), outcome.signature + ": " + outcome.message,

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "fuzz/engine/engine.h"
-#include "verify/profile.h"
+#include "verify/profile/profile.h"
 
 namespace lockstep::fuzz {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fuzz/engine/engine.h"
-#include "verify/files.h"
+#include "verify/base/io/files.h"
 
 namespace {
 

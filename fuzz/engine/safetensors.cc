@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fuzz/engine/engine.h"
-#include "verify/safetensors.h"
+#include "verify/base/io/safetensors.h"
 
 namespace lockstep::fuzz {
 namespace {

@@ -70,6 +70,21 @@ HWY_INLINE void PackPairs(D df, const float* HWY_RESTRICT x, size_t begin,
 #endif
 }
 
+// Numbers of bf16, two vectors of them -> pairs, the first as lower half.
+template <class D>
+HWY_INLINE void StoreKeyPairs(D /*df*/, hn::Vec<D> first, hn::Vec<D> second,
+                              uint32_t* HWY_RESTRICT pairs) {
+#if HWY_TARGET == HWY_SCALAR  // compiled, never run: one lane has no pairs
+  (void)first, (void)second, (void)pairs;
+#else
+  const hn::RebindToUnsigned<D> du;
+  const hn::Repartition<uint16_t, D> d16;
+  const auto upper_halves =
+      hn::ConcatOdd(d16, hn::BitCast(d16, second), hn::BitCast(d16, first));
+  hn::Store(hn::BitCast(du, upper_halves), du, pairs);
+#endif
+}
+
 // Whether dot(acc, a, b) is UnpackedDot on operands that N5's guard lets
 // through, the smallest normal sums among them.
 template <class D, class Dot>

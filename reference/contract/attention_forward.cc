@@ -71,6 +71,16 @@ Status CheckScale(const AttentionForwardProblem& p) {
   return Status();
 }
 
+// N20 is about products of two bf16, nothing else.
+Status CheckOrder(const AttentionForwardProblem& p) {
+  const bool bf16 = p.lane == Lane::kBf16 && p.p_lane == Lane::kBf16;
+  if (p.order == ProductOrder::kChain || bf16) return Status();
+  return Status::Error(std::string("order=") + OrderName(p.order) +
+                       " with lane=" + LaneName(p.lane) +
+                       " p=" + LaneName(p.p_lane) +
+                       "; want lane=bf16 and p=bf16, or order=chain");
+}
+
 size_t CountDense(const MaskExpr& mask) {
   size_t count = mask.kind == MaskExpr::Kind::kDense ? mask.dense + 1 : 0;
   for (const MaskExpr& child : mask.children) {
@@ -197,6 +207,7 @@ Status Validate(const AttentionForwardProblem& p) {
     if (!status.ok()) return status;
   }
   status = CheckScale(p);
+  if (status.ok()) status = CheckOrder(p);
   if (!status.ok()) return status;
   if (p.align.offset < -kMaxOffset || p.align.offset > kMaxOffset) {
     return Status::Error("align=" + Text(p.align.offset) +

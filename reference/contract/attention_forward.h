@@ -15,6 +15,14 @@
 
 namespace lockstep {
 
+// In which order products are summed: in one chain (N3, N11), or in blocks of
+// 32 as matrix units of the x86 AMX extension do (N20).
+enum class ProductOrder : uint8_t { kChain, kAmx };
+
+inline const char* OrderName(ProductOrder order) {
+  return order == ProductOrder::kChain ? "chain" : "amx";
+}
+
 // The static contract: a change of any field is another kernel.
 struct AttentionForwardProblem {
   int64_t batch = 1;
@@ -23,10 +31,11 @@ struct AttentionForwardProblem {
                          // floor(h / (q_heads / kv_heads))
   int64_t q_len = 1;     // physical extents
   int64_t kv_len = 1;
-  int64_t head_dim = 1;           // of q and k
-  int64_t value_dim = 1;          // of v and o
-  Lane lane = Lane::kF32;         // of q, k, v and o
-  Lane p_lane = Lane::kF32;       // of the weights in the numerator (N10)
+  int64_t head_dim = 1;      // of q and k
+  int64_t value_dim = 1;     // of v and o
+  Lane lane = Lane::kF32;    // of q, k, v and o
+  Lane p_lane = Lane::kF32;  // of the weights in the numerator (N10)
+  ProductOrder order = ProductOrder::kChain;  // kAmx: both lanes are bf16
   double scale = 1.0;             // of the scores, before the softcap
   std::optional<double> softcap;  // finite and > 0 where present
   Alignment align;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "reference/contract/checks.h"
+#include "reference/contract/mamba3_step.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
 
@@ -280,6 +281,24 @@ Status Validate(const Problem& p, const Inputs& in, const Outputs& out) {
   if (!status.ok()) return status;
   status = CheckSign("a", in.a, -1.0f, "<= 0");
   return status.ok() ? CheckSign("dt", in.dt, 1.0f, ">= 0") : status;
+}
+
+Status ValidateStep(const Mamba3ScanProblem& p, const Mamba3ScanInputs& in,
+                    const Mamba3ScanOutputs& out) {
+  if (p.length != 1) {
+    return Status::Error("t=" + Text(p.length) +
+                         " is no step; want one token of every row");
+  }
+  if (p.runs != Mamba3ScanProblem::Runs::kRows) {
+    return Status::Error(
+        "a step has a run in every row; want no segments and no cu_seqlens");
+  }
+  if (!p.carry_in || !out.carry.given()) {
+    return Status::Error(std::string("a step leads from carry to carry; the ") +
+                         (p.carry_in ? "exported" : "initial") +
+                         " carry is missing");
+  }
+  return Validate(p, in, out);
 }
 
 }  // namespace lockstep

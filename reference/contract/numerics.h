@@ -1,5 +1,5 @@
 // The implementation-defined choices of the numerics contract, in one place.
-// Clause numbers (N1..N18) refer to docs/numerics.md. Constants and bit
+// Clause numbers (N1..N20) refer to docs/numerics.md. Constants and bit
 // representations only: no function here computes a value of an operation.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_NUMERICS_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_NUMERICS_H_
@@ -28,6 +28,10 @@ inline constexpr float kMinExponent = -125.0f;
 // N9: an accumulator that overflowed is computed again with this shift. The
 // largest weight is then below 2^-31, so 2^31 keys of |v| = FLT_MAX are finite.
 inline constexpr float kRedoShift = -32.0f;
+
+// N20, order=amx: products of a sum are taken in blocks of so many, which begin
+// at multiples of it on the channel axis and on the key axis.
+inline constexpr int kProductBlock = 32;
 
 // Mathematical constants; rounded to f32 once, where a clause says so (N7).
 inline constexpr double kLog2E = 0x1.71547652b82fep+0;

@@ -59,7 +59,8 @@ class BadCases(program.TestCase):
                            self.path("receipt.json"), "--junit",
                            self.path("junit.xml"), address_space=1 << 30)
                 self.assertUsage(done, *words)
-                self.assertEqual(os.listdir(self.folder), [])
+                # Whoever waits for a JUnit file learns it there, too.
+                self.assertEqual(os.listdir(self.folder), ["junit.xml"])
                 if not program.SANITIZED:
                     self.assertLess(done.max_rss_mib, 64)
 
@@ -115,11 +116,11 @@ class BadOptions(program.TestCase):
             (["verify", SMALL, "--max-memory", "lots"], ["lots"]),
             (["verify", SMALL, "--max-memory", "1K"], ["max-memory"]),
             (["verify", SMALL, "--fail-on", "monday"], []),
-            (["verify", SMALL, "--json", "/nowhere/out.json"], ["/nowhere"]),
+            (["verify", SMALL, "--json", "/dev/null/out.json"], ["/dev/null"]),
             (["verify", SMALL, "--json", self.folder], [self.folder]),
             (["verify", SMALL, "--json", "-", "--junit", "-"], ["stdout"]),
             (["export", SMALL], ["--out"]),
-            (["export", SMALL, "--out", "/nowhere/deep/er"], ["/nowhere"]),
+            (["export", SMALL, "--out", "/dev/null/deep/er"], ["/dev/null"]),
             (["list"], []),
             (["list", "wishes"], ["wishes", "ops"]),
             (["list", "cases"], ["case file"]),
@@ -166,7 +167,7 @@ class HostileFiles(program.TestCase):
                 done = run("verify", SMALL, "--candidate",
                            "files:" + self.folder, "--profile", "exact-f32",
                            address_space=1 << 30)
-                self.assertUsage(done, "outputs.safetensors")
+                self.assertAnswerBroken(done, "outputs.safetensors")
 
     def test_as_input(self):
         for name, contents in HOSTILE.items():
@@ -178,15 +179,18 @@ class HostileFiles(program.TestCase):
                 self.assertUsage(done)
 
     def test_a_missing_tensor_or_file(self):
-        self.assertUsage(self.judge_files(self.folder), self.folder)
+        self.assertAnswerBroken(self.judge_files(self.folder), self.folder)
         folder, tensors = self.export(SMALL)
         self.write_outputs(folder, {"o": tensors["o"]})
-        self.assertUsage(self.judge_files(folder), "lse")
+        self.assertAnswerBroken(self.judge_files(folder), "lse")
+
+    def test_no_folder(self):
+        self.assertUsage(self.judge_files(self.path("nowhere")), "no folder")
 
     def test_outputs_of_another_case(self):
         folder, _ = self.export(SMALL)
         other = SMALL.replace("seed=3", "seed=4")
-        self.assertUsage(self.judge_files(folder, other), "another case")
+        self.assertAnswerBroken(self.judge_files(folder, other), "another case")
 
 
 if __name__ == "__main__":

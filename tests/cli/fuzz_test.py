@@ -30,8 +30,14 @@ class Fuzz(program.TestCase):
         self.assertEqual(never, last["features_missing"])
         self.assertIn("features", done.err)
 
-    def test_a_short_run_names_what_it_never_produced(self):
+    def test_a_long_run_names_what_it_never_produced(self):
         done = run("fuzz", "--budget", "1cases")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn("too few cases to name the rest", done.out)
+        self.assertNotIn("never produced", done.out)
+        lines = self.path("one.cases", "attention_forward sq=1 skv=1 d=1\n" * 900)
+        done = run("fuzz", "--budget", "1cases", "--plans", "1", "--corpus", lines,
+                   "--candidate", "builtin:reference")
         self.assertEqual(done.code, 0, done.err)
         self.assertIn("never produced: ", done.out)
 
@@ -113,6 +119,52 @@ class Fuzz(program.TestCase):
                 last = summary(file.read())
             self.assertTrue(last["interrupted"])
             self.assertEqual(last["findings"] > 0, code == 1)
+
+    def inside(self, json_path, *more, stop_after=None):
+        """A long case after a short one: code, text, summary, seconds."""
+        lines = self.path("long.cases", "attention_forward sq=8 skv=8 d=8\n"
+                          "attention_forward hq=8 sq=4096 skv=4096 d=128\n")
+        start = time.monotonic()
+        child = subprocess.Popen(
+            [os.path.abspath(program.PROGRAM), "fuzz", "--candidate",
+             "builtin:reference", "--corpus", lines, "--json", json_path, *more],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if stop_after is not None:
+            time.sleep(stop_after)
+            start = time.monotonic()
+            child.send_signal(signal.SIGINT)
+        out, _ = child.communicate(timeout=120)
+        seconds = time.monotonic() - start
+        with open(json_path, encoding="utf-8") as file:
+            return child.returncode, out, summary(file.read()), seconds
+
+    def test_a_budget_ends_inside_a_case(self):
+        code, out, last, seconds = self.inside(self.path("b"), "--budget", "2s")
+        self.assertLess(seconds, 5)
+        self.assertEqual((code, last["cases"]), (0, 1), out)
+        self.assertFalse(last["interrupted"])
+        self.assertIn("sq=4096", last["unfinished"])
+        self.assertIn("not run   ended inside attention_forward hq=8", out)
+
+    def test_an_interrupt_ends_inside_a_case(self):
+        code, out, last, seconds = self.inside(self.path("c"), stop_after=2)
+        self.assertLess(seconds, 2)
+        self.assertEqual((code, last["cases"]), (130, 1), out)
+        self.assertTrue(last["interrupted"])
+        self.assertIn("sq=4096", last["unfinished"])
+
+    def test_yesterdays_findings_do_not_survive_a_kill(self):
+        path = self.path("old", "yesterday")
+        child = subprocess.Popen(
+            [os.path.abspath(program.PROGRAM), "fuzz", "--json", path],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            time.sleep(0.1)
+            if not os.path.exists(path):
+                break
+        child.kill()
+        child.wait()
+        self.assertFalse(os.path.exists(path))
 
     def campaign(self, folder, *more, candidate="mutant:attn.prefix_plus_one",
                  cases=150):
@@ -211,7 +263,7 @@ class Fuzz(program.TestCase):
         done = run("corpus", "min", "data/cases/smoke.cases", "--draw", "20",
                    "--out", out)
         self.assertEqual(done.code, 0, done.err)
-        self.assertIn(" kills of 133 mutants", done.out)
+        self.assertIn(" kills of 203 mutants", done.out)
         self.assertEqual(run("verify", "--cases", out).code in (0, 5), True)
         done = run("fuzz", "--corpus", out, "--budget", "1cases", "--json",
                    "-")

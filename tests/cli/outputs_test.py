@@ -3,6 +3,8 @@
 import json
 import os
 import pty
+import shlex
+import shutil
 import subprocess
 import unittest
 import xml.etree.ElementTree
@@ -109,8 +111,11 @@ class Json(program.TestCase):
         for key in ("targets", "compiler", "highway", "threads", "rounding",
                     "ftz", "daz", "contract_version"):
             self.assertIn(key, environment)
-        for key in ("compiled", "supported", "used"):
+        for key in ("compiled", "supported", "not_run", "used"):
             self.assertIn(key, environment["targets"])
+        oracle = environment["oracle"]
+        self.assertIn("scalar", oracle["supported"])
+        self.assertEqual(oracle["used"], oracle["supported"][-1])
         self.assertEqual(environment["rounding"], "nearest")
         self.assertEqual(json.loads(run("env", "--json").out), environment)
         self.assertIn("rounding  nearest", run("env").out)
@@ -210,6 +215,68 @@ class Words(program.TestCase):
         cases = self.path("some.cases", SMALL + "\n")
         self.assertEqual(run("replay", cases).code, 0)
         self.assertUsage(run("replay", self.path("bad", '{"kind": 1}\nxx')))
+
+    def test_replay_lines_can_be_pasted(self):
+        # The second of two cases, in folders and a profile with spaces.
+        out = self.path("two cases")
+        cases = self.path("two.cases", f"{SMALL}\n{ODD}\n")
+        done = run("export", "--cases", cases, "--minimal", "--with-expected",
+                   "--out", out)
+        self.assertEqual(done.code, 0, done.err)
+        for n in ("1", "2"):
+            tensors, metadata = program.read_safetensors(
+                os.path.join(out, n, "expected.safetensors"))
+            if n == "2":
+                tensors["o"][2][0] ^= 1
+            self.write_outputs(os.path.join(out, n), tensors, metadata)
+        profile = self.path("my profile", "base = exact-f32\nname = mine\n")
+        stream = self.path("found.ndjson")
+        done = run("verify", "--cases", cases, "--candidate", "files:" + out,
+                   "--profile", profile, "--all-rows", "--json", stream)
+        self.assertEqual(done.code, 1, done.err)
+        with open(stream, encoding="utf-8") as file:
+            found = [e for e in events(file.read()) if e["kind"] == "finding"]
+        self.assertEqual(len(found), 1)
+        words = shlex.split(found[0]["replay"])
+        self.assertEqual(words[:3], ["lockstep", "verify", found[0]["case"]])
+        self.assertIn("files:" + os.path.join(out, "2"), words)
+        self.assertIn(profile, words)
+        self.assertIn("--all-rows", words)
+        again = run(*words[1:], "--json", "-")
+        self.assertEqual(again.code, 1, again.err)
+        repeated = [e for e in events(again.out) if e["kind"] == "finding"]
+        self.assertEqual(repeated[0]["comparison"], found[0]["comparison"])
+        self.assertEqual(repeated[0]["replay"], found[0]["replay"])
+        done = run("replay", stream)
+        self.assertEqual(done.code, 1, done.err)
+        self.assertIn("1 case: 1 fail", done.out)
+
+    def test_export_of_probes(self):
+        folder = self.path("probed")
+        case = "attention_forward sq=3 skv=9 d=8 lane=bf16"
+        done = run("export", case, "--minimal", "--probes", "--with-expected",
+                   "--out", folder)
+        self.assertEqual(done.code, 0, done.err)
+        with open(os.path.join(folder, "probes", "index.txt"),
+                  encoding="utf-8") as file:
+            index = [line.rstrip("\n").split("\t") for line in file]
+        self.assertGreater(len(index), 5)
+        for name, line in index:
+            place = os.path.join(folder, "probes", name)
+            _, metadata = program.read_safetensors(
+                os.path.join(place, "inputs.safetensors"))
+            self.assertIn("fill=probe:", line)
+            self.assertIn("fill=probe:", metadata["case"])
+            shutil.copy(os.path.join(place, "expected.safetensors"),
+                        os.path.join(place, "outputs.safetensors"))
+        shutil.copy(os.path.join(folder, "expected.safetensors"),
+                    os.path.join(folder, "outputs.safetensors"))
+        done = run("verify", case, "--candidate", "files:" + folder,
+                   "--profile", "flash-bf16", "--json", "-")
+        met = [e for e in events(done.out)
+               if e["kind"] == "case"][0]["evidence"]
+        self.assertGreater(len(met["probes_met"]), 5)
+        self.assertEqual(met["probes_missed"], [])
 
     def test_seed_and_shard(self):
         done = run("verify", SMALL, "--seed", "123", "--json", "-")

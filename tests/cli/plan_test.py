@@ -1,6 +1,7 @@
 """`lockstep plan`: numbers, map, picture, refusals."""
 
 import json
+import os
 import unittest
 import xml.etree.ElementTree
 
@@ -72,10 +73,11 @@ class Plan(program.TestCase):
         done = run("plan", CASE, "--tile", "8x8")
         self.assertEqual(done.code, 0, done.err)
         rows = [line for line in done.out.splitlines()
-                if line and not line.strip("#+.")]
+                if line and not line.strip("#+. <^")]
         self.assertEqual(rows, ["+.......", "#+......", "+#+.....", "++#+....",
-                                ".++#+...", ".....+..", ".....#+.",
-                                ".....+#+"])
+                                ".++#+...", ".....+.. <", ".....#+.",
+                                ".....+#+", "     ^"])
+        self.assertIn("keys 0..64, 8 a character; queries 0..64, 8 a line", done.out)
         large = run("plan", "attention_forward sq=4096 skv=8192 d=1 "
                     "mask=causal", "--tile", "16x16")
         rows = [line for line in large.out.splitlines()
@@ -89,11 +91,38 @@ class Plan(program.TestCase):
         self.assertEqual(run("plan", CASE, "--tile", "8x8", "--svg",
                              path).code, 0)
         tree = xml.etree.ElementTree.parse(path)
-        names = [e.tag.split("}")[1] for e in tree.iter()]
-        self.assertEqual(names.count("line"), 2)  # one border on each axis
-        self.assertGreaterEqual(names.count("rect"), 13)
-        text = [e.text for e in tree.iter() if e.tag.endswith("text")]
-        self.assertIn("mask=causal&window:20,0", text[0])
+        svg = "{http://www.w3.org/2000/svg}"
+        groups = {e.get("class"): e for e in tree.iter(svg + "g")}
+        self.assertEqual(len(groups["segments"]), 2)  # a border on each axis
+        self.assertGreaterEqual(len(groups["tiles"]), 13)
+        # In pixels: whatever the length, a border is one wide.
+        self.assertFalse(any(e.get("transform") for e in groups.values()))
+        self.assertEqual(groups["segments"].get("stroke-width"), "1")
+        text = [e.text for e in tree.iter(svg + "text")]
+        for tick in ("0", "8", "32", "64"):
+            self.assertEqual(text.count(tick), 2, text)  # keys and queries
+        self.assertTrue(any("mask=causal&window:20,0" in t for t in text))
+        self.assertTrue(any(t.startswith("row 0, head 0: 8 x 8 tiles of 8 x 8, 20 "
+                                         "active (density 31.25 %)") for t in text))
+
+    def test_picture_of_a_long_case(self):
+        path = self.path("long.svg", "")
+        case = ("attention_forward sq=131072 skv=131072 d=1 mask=causal&window:4096,0 "
+                "q_seg=runs:100000,31072 kv_seg=runs:100000,31072")
+        self.assertEqual(run("plan", case, "--svg", path).code, 0)
+        svg = "{http://www.w3.org/2000/svg}"
+        for line in xml.etree.ElementTree.parse(path).iter(svg + "line"):
+            for end in ("x1", "x2", "y1", "y2"):
+                self.assertLess(float(line.get(end)), 1000)
+
+    def test_picture_of_a_name_that_is_no_text(self):
+        name = os.fsencode(self.path("m")) + b"\xff<.safetensors"
+        program.write_safetensors(name, {"dense_mask": ("U8", [1, 1, 8, 8], bytes(64))})
+        path = self.path("odd.svg", "")
+        case = b"attention_forward sq=8 skv=8 d=1 mask=dense:" + name
+        done = run("plan", case, "--svg", path, "--json", "-")
+        self.assertEqual(done.code, 0, done.err)
+        xml.etree.ElementTree.parse(path)
 
     def test_tables_asked_for_by_a_case(self):
         """block_plan has the keys that are options elsewhere."""
@@ -127,8 +156,6 @@ class Plan(program.TestCase):
 
     def test_refusals(self):
         self.assertUsage(run("plan"))
-        self.assertUsage(run("plan", CASE, CASE))
-        self.assertUsage(run("plan", CASE + " ;; " + CASE))
         self.assertUsage(run("plan", CASE, "--tile", "8"))
         self.assertUsage(run("plan", CASE, "--tile", "8x"))
         self.assertUsage(run("plan", CASE, "--tile", "0x8"))

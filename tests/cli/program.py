@@ -11,6 +11,10 @@ import subprocess
 import tempfile
 import unittest
 
+# A job of GitHub Actions that runs these tests shall not change what they see.
+for name in ("GITHUB_ACTIONS", "GITHUB_WORKSPACE"):
+    os.environ.pop(name, None)
+
 PROGRAM = os.environ.get("LOCKSTEP", "build/release/bin/lockstep")
 SOURCE = os.environ.get(
     "LOCKSTEP_SOURCE",
@@ -112,7 +116,7 @@ class TestCase(unittest.TestCase):
     def export(self, case, name="case"):
         """Exports a case; the reference's answer as outputs.safetensors."""
         folder = self.path(name)
-        done = run("export", case, "--out", folder)
+        done = run("export", case, "--minimal", "--with-expected", "--out", folder)
         self.assertEqual(done.code, 0, done.err)
         tensors, metadata = read_safetensors(
             os.path.join(folder, "expected.safetensors"))
@@ -126,6 +130,14 @@ class TestCase(unittest.TestCase):
     def judge_files(self, folder, case=SMALL, *more):
         return run("verify", case, "--candidate", "files:" + folder,
                    "--profile", "exact-f32", *more)
+
+    def assertAnswerBroken(self, done, *words):
+        """Exit 3, an error of the case with a replay line, that names `words`."""
+        self.assertEqual(done.code, 3, done.out + done.err)
+        self.assertIn("1 case: 1 error", done.out)
+        self.assertIn("replay: lockstep verify", done.out)
+        for word in words:
+            self.assertIn(word, done.out)
 
     def assertUsage(self, done, *words):
         """Exit 2 and one clear line on stderr that names `words`."""

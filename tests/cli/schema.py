@@ -57,6 +57,14 @@ def problems(value, rule, root=None, where="$"):
                 if isinstance(value, dict) and name in value:
                     found += problems(value[name], inner, root,
                                       f"{where}.{name}")
+        elif key == "additionalProperties":
+            for name, inner in value.items() if isinstance(value, dict) else ():
+                if name in rule.get("properties", {}):
+                    continue
+                if want is False:
+                    check(False, f"has an unknown {name}")
+                else:
+                    found += problems(inner, want, root, f"{where}.{name}")
         elif key == "items":
             if isinstance(value, list):
                 for n, item in enumerate(value):

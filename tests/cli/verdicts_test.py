@@ -84,6 +84,16 @@ class Codes(program.TestCase):
         self.assertIn("rounding", done.err)
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_an_oracle_whose_fma_rounds_twice_judges_nothing(self):
+        library = os.environ.get("LOCKSTEP_BAD_FMA", "")
+        if program.SANITIZED or not library:
+            self.skipTest("needs a preloaded library")
+        for verb in (("verify", SMALL), ("env",)):
+            done = run(*verb, env={"LD_PRELOAD": library})
+            self.assertEqual(done.code, 6)
+            self.assertRegex(done.err, r"self-check failed: std::fma rounds "
+                             r"twice .*\n$")
+
     def test_interrupt(self):
         lines = "".join(
             f"attention_forward hq=2 sq=64 skv=512 d=64 seed={n}\n"
@@ -187,7 +197,8 @@ class Files(program.TestCase):
     def test_several_cases_are_numbered(self):
         other = SMALL.replace("seed=3", "seed=4")
         folder = self.path("all")
-        done = run("export", SMALL, other, "--out", folder)
+        done = run("export", SMALL, other, "--minimal", "--with-expected", "--out",
+                   folder)
         self.assertEqual(done.code, 0, done.err)
         for n in ("1", "2"):
             inner = os.path.join(folder, n)
@@ -206,7 +217,7 @@ class Files(program.TestCase):
     def test_expected_is_not_taken_for_outputs(self):
         folder, _ = self.export(SMALL)
         os.remove(os.path.join(folder, "outputs.safetensors"))
-        self.assertUsage(self.judge_files(folder), "outputs.safetensors")
+        self.assertAnswerBroken(self.judge_files(folder), "outputs.safetensors")
 
 
 class Execution(program.TestCase):
@@ -223,6 +234,18 @@ class Execution(program.TestCase):
             self.assertEqual(case["executed"]["target"], supported[0])
             self.assertEqual(sorted(case["executed"]["targets"]),
                              sorted(supported))
+            here = events(done.out)[0]["environment"]["targets"]
+            self.assertEqual(case["executed"]["targets_not_run"],
+                             here["not_run"])
+            self.assertEqual(sorted(supported + here["not_run"]),
+                             sorted(here["compiled"]))
+            # People are told, too.
+            text = run("verify", SMALL).out
+            line = "not run   " + ", ".join(here["not_run"])
+            self.assertEqual(line in text, bool(here["not_run"]), text)
+            self.assertNotIn("not run   ", run(
+                "verify", SMALL, "--candidate",
+                "builtin:optimized@" + supported[0]).out)
         else:
             self.assertEqual(done.code, 1)
             self.assertEqual(case["executed"]["backend"], "reference")

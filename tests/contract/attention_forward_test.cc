@@ -46,6 +46,18 @@ TEST(ValidateProblem, NamesFieldAndValue) {
       {"cap=-30", [](Problem& p) { p.softcap = -30.0; }},
       {"cap=nan", [=](Problem& p) { p.softcap = nan; }},
       {"cap=1e-60", [](Problem& p) { p.softcap = 1e-60; }},
+      {"order=amx with lane=f32 p=f32; want lane=bf16 and p=bf16",
+       [](Problem& p) { p.order = ProductOrder::kAmx; }},
+      {"order=amx with lane=bf16 p=f32",
+       [](Problem& p) {
+         p.order = ProductOrder::kAmx;
+         p.lane = Lane::kBf16;
+       }},
+      {"order=amx with lane=f32 p=bf16",
+       [](Problem& p) {
+         p.order = ProductOrder::kAmx;
+         p.p_lane = Lane::kBf16;
+       }},
       {"align=", [](Problem& p) { p.align.offset = kMaxOffset + 1; }},
       {"masks: 3 given", [](Problem& p) { p.masks.resize(3); }},
       {"window left=-7",

@@ -4,10 +4,13 @@
 #include <variant>
 
 #include "reference/attention_forward.h"
-#include "verify/case_file.h"
-#include "verify/digest.h"
-#include "verify/inputs.h"
-#include "verify/tensor.h"
+#include "verify/base/digest.h"
+#include "verify/base/tensor.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/attention_forward_outputs.h"
+#include "verify/registry/ops.h"
+#include "verify/run/case_file.h"
 
 namespace lockstep::verify {
 namespace {
@@ -47,7 +50,7 @@ Result<GoldenEntry> ParseGolden(std::string_view line) {
 Result<GoldenDigests> DigestsOf(const Case& c, const GoldenKernel& kernel) {
   const auto data = Materialise(c, {});
   if (!data.ok()) return data.status();
-  auto outputs = AllocateOutputs(c.attention_forward(), 0);
+  auto outputs = AllocateOutputs(c.Get<AttentionForwardCase>(), 0);
   if (!outputs.ok()) return outputs.status();
   const AttentionForwardOutputs view = outputs->view();
   const Status status = kernel(data.value().problem, data.value().inputs, view);
@@ -62,8 +65,7 @@ Result<GoldenDigests> DigestsOf(const Case& c, const GoldenKernel& kernel) {
 Status RunReference(const AttentionForwardProblem& problem,
                     const AttentionForwardInputs& inputs,
                     const AttentionForwardOutputs& outputs) {
-  reference::AttentionForward(problem, inputs, outputs);
-  return {};
+  return reference::AttentionForward(problem, inputs, outputs);
 }
 
 std::string FormatGolden(const GoldenEntry& entry) {
@@ -90,7 +92,7 @@ Result<std::vector<GoldenEntry>> ParseGoldens(std::string_view text) {
 }
 
 Result<std::string> TrialDigests(const Case& c, const TrialKernel& run) {
-  const Result<Op> op = FindOp(c);
+  const Result<TrialRow> op = TrialRowOf(c);
   if (!op.ok()) return op.status();
   const auto trial = op->open(c, {});
   if (!trial.ok()) return trial.status();
@@ -109,14 +111,14 @@ Result<std::string> TrialDigests(const Case& c, const TrialKernel& run) {
 }
 
 Result<std::vector<Case>> GoldenCases(const std::string& path, bool attention) {
-  auto file = ReadCaseFile(path);
+  auto file = ReadCaseFile(path, Ops());
   if (!file.ok()) return file.status();
   std::vector<Case> cases;
   for (CaseFileEntry& entry : file->entries) {
     if (entry.sequence.size() != 1) continue;
     Case& c = entry.sequence[0];
     if (c.expect == Expect::kRefuse) continue;
-    if (attention != std::holds_alternative<AttentionForwardCase>(c.op)) {
+    if (attention != (c.op->text.name == std::string("attention_forward"))) {
       continue;
     }
     c.expect = Expect::kPass;  // says nothing about the bits

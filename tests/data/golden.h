@@ -10,8 +10,8 @@
 
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
-#include "verify/case.h"
-#include "verify/op.h"
+#include "verify/case/case.h"
+#include "verify/ops/op.h"
 
 namespace lockstep::verify {
 

@@ -9,7 +9,8 @@
 #include "optimized/attention_forward.h"
 #include "optimized/plan.h"
 #include "tests/data/golden.h"
-#include "verify/files.h"
+#include "tests/support/runnable_targets.h"
+#include "verify/base/io/files.h"
 
 namespace lockstep::verify {
 namespace {
@@ -51,31 +52,32 @@ TEST(Golden, ReferenceReproducesEveryDigest) {
   EXPECT_EQ(CountReproduced(goldens, RunReference), goldens.size());
 }
 
-TEST(Golden, EveryTargetReproducesEveryDigest) {
+class GoldenTarget : public test::CompiledTarget {};
+
+TEST_P(GoldenTarget, ReproducesEveryDigest) {
   const auto goldens = Goldens();
-  int ran = 0;
-  for (const optimized::Target& target : optimized::Targets()) {
-    if (!target.supported) continue;
-    ++ran;
-    for (const bool pairs : {false, true}) {
-      SCOPED_TRACE(target.name + (pairs ? ", pairs of bf16" : ", f32"));
-      optimized::Caps caps;
-      caps.target = target.name;
-      caps.threads = 2;
-      caps.native_dot = pairs;
-      const auto kernel = [&](const AttentionForwardProblem& problem,
-                              const AttentionForwardInputs& inputs,
-                              const AttentionForwardOutputs& outputs) {
-        const auto plan = optimized::MakePlan(problem, caps);
-        if (!plan.ok()) return plan.status();
-        return optimized::AttentionForward(problem, inputs, plan.value(),
-                                           outputs, nullptr);
-      };
-      EXPECT_EQ(CountReproduced(goldens, kernel), goldens.size());
-    }
+  for (const bool pairs : {false, true}) {
+    SCOPED_TRACE(pairs ? "pairs of bf16" : "f32");
+    optimized::Caps caps;
+    caps.target = GetParam().name;
+    caps.threads = 2;
+    caps.native_dot = pairs;
+    const auto kernel = [&](const AttentionForwardProblem& problem,
+                            const AttentionForwardInputs& inputs,
+                            const AttentionForwardOutputs& outputs) {
+      const auto plan = optimized::MakePlan(problem, caps);
+      if (!plan.ok()) return plan.status();
+      return optimized::AttentionForward(problem, inputs, plan.value(), outputs,
+                                         nullptr);
+    };
+    EXPECT_EQ(CountReproduced(goldens, kernel), goldens.size());
   }
-  if (ran == 0) GTEST_SKIP() << "no SIMD target is supported here";
 }
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenTarget,
+                         testing::ValuesIn(optimized::Targets()),
+                         test::NameOfTarget);
+LOCKSTEP_NAME_NATIVE_DOT_NOT_RUN();
 
 TEST(Golden, EveryCaseOfTheCaseFilesIsPinned) {
   std::set<std::string> pinned;

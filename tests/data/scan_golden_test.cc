@@ -10,9 +10,11 @@
 
 #include "optimized/plan.h"
 #include "tests/data/golden.h"
-#include "verify/compare.h"
-#include "verify/files.h"
-#include "verify/op.h"
+#include "tests/support/runnable_targets.h"
+#include "verify/base/compare.h"
+#include "verify/base/io/files.h"
+#include "verify/ops/op.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::verify {
 namespace {
@@ -63,22 +65,21 @@ TEST(ScanGolden, ReferenceReproducesEveryDigest) {
   });
 }
 
-TEST(ScanGolden, EveryTargetReproducesEveryDigest) {
-  int ran = 0;
-  for (const optimized::Target& target : optimized::Targets()) {
-    if (!target.supported) continue;
-    ++ran;
-    SCOPED_TRACE(target.name);
-    ExpectReproduced([&](const Trial& trial, const OutputSet& outputs) {
-      Variation how;
-      how.target = target.name;
-      how.threads = 2;
-      Execution execution;
-      return trial.RunOptimized(how, outputs, &execution);
-    });
-  }
-  if (ran == 0) GTEST_SKIP() << "no SIMD target is supported here";
+class ScanGoldenTarget : public test::CompiledTarget {};
+
+TEST_P(ScanGoldenTarget, ReproducesEveryDigest) {
+  ExpectReproduced([&](const Trial& trial, const OutputSet& outputs) {
+    Variation how;
+    how.target = GetParam().name;
+    how.threads = 2;
+    Execution execution;
+    return trial.RunOptimized(how, outputs, &execution);
+  });
 }
+
+INSTANTIATE_TEST_SUITE_P(All, ScanGoldenTarget,
+                         testing::ValuesIn(optimized::Targets()),
+                         test::NameOfTarget);
 
 TEST(ScanGolden, EveryCaseOfTheCaseFilesIsPinned) {
   auto goldens = Goldens();
@@ -99,7 +100,7 @@ TEST(ScanGolden, RowsOfTheTruthAreTheWhole) {
   for (const auto& [line, digests] : Goldens()) {
     const auto c = ParseCase(line);
     ASSERT_TRUE(c.ok());
-    const auto trial = FindOp(c.value())->open(c.value(), {});
+    const auto trial = TrialRowOf(c.value())->open(c.value(), {});
     ASSERT_TRUE(trial.ok());
     const auto outputs = trial.value()->Allocate(0);
     ASSERT_TRUE(outputs.ok());

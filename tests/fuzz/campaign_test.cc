@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "verify/shard.h"
+#include "verify/run/shard.h"
 
 namespace lockstep::fuzz {
 namespace {

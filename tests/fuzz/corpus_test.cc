@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "verify/plan_mutants.h"
+#include "verify/registry/ops.h"
+#include "verify/tables/mutants.h"
 
 namespace lockstep::fuzz {
 namespace {

@@ -8,6 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "fuzz/text.h"
+#include "verify/registry/ops.h"
+
 namespace lockstep::fuzz {
 namespace {
 
@@ -39,7 +42,8 @@ Plan CasesPlan(int64_t cases) {
 }
 
 Report RunOf(const Plan& plan, const Target& target, Recorder* recorder) {
-  Result<Report> report = RunPlan(plan, target, recorder);
+  Progress progress;
+  Result<Report> report = RunPlan(plan, target, recorder, &progress);
   EXPECT_TRUE(report.ok());
   return std::move(report.value());
 }
@@ -57,6 +61,39 @@ TEST(FuzzRunTest, CorrectKernelsHaveNoFindings) {
     EXPECT_EQ(report.counts.canaries_missed, 0) << spec;
     EXPECT_EQ(ExitCode(report, target), verify::kExitPass) << spec;
   }
+}
+
+// Missed canaries are a rate with a bound, not an end of long campaigns.
+TEST(FuzzRunTest, MissedCanariesAreARate) {
+  Target target;
+  Report report;
+  report.counts.cases = report.counts.pass = 1000;
+  const auto code = [&](int64_t missed, int64_t canaries) {
+    report.counts.canaries = canaries;
+    report.counts.canaries_missed = missed;
+    return ExitCode(report, target);
+  };
+  EXPECT_EQ(code(0, 0), verify::kExitPass);
+  EXPECT_EQ(code(0, 1), verify::kExitPass);
+  EXPECT_EQ(code(1, 1), verify::kExitVacuous);
+  EXPECT_EQ(code(1, 279), verify::kExitVacuous);
+  EXPECT_EQ(code(1, 280), verify::kExitPass);
+  EXPECT_EQ(code(3, 436), verify::kExitVacuous);
+  EXPECT_EQ(code(3, 437), verify::kExitPass);
+  EXPECT_EQ(code(3, 874), verify::kExitPass);
+  // A judge that misses one in fifty never gets there.
+  EXPECT_EQ(code(20000, 1000000), verify::kExitVacuous);
+  EXPECT_EQ(code(874, 874), verify::kExitVacuous);
+  EXPECT_NEAR(WilsonUpper(3, 874), 0.01004, 1e-5);
+  EXPECT_EQ(WilsonUpper(0, 0), 1);
+  report.counts.canaries = 874;
+  report.counts.canaries_missed = 1;
+  report.missed.push_back({7, true, "mutant:x", "attention_forward sq=1"});
+  const std::string text =
+      SummaryText(report, *verify::FindDomain("attention_forward").value(), 0);
+  EXPECT_NE(text.find("case 7: attention_forward sq=1  mutant:x"),
+            std::string::npos)
+      << text;
 }
 
 TEST(FuzzRunTest, ShardsAreTheWhole) {

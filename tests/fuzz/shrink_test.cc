@@ -1,5 +1,7 @@
 // Shrinking: smaller, alike, and reproducible by the line it ends in.
 #include "fuzz/shrink.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/registry/ops.h"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +36,7 @@ TEST(ShrinkTest, EndsSmallWithTheSameSignature) {
     EXPECT_TRUE(shrunk.finished) << mutant;
     EXPECT_EQ(shrunk.outcome.signature, signature) << mutant;
     ASSERT_EQ(shrunk.sequence.size(), 1u);
-    const auto& a = shrunk.sequence[0].attention_forward();
+    const auto& a = shrunk.sequence[0].Get<verify::AttentionForwardCase>();
     EXPECT_LE(a.q_len, 8) << mutant;
     EXPECT_LE(a.kv_len, 8) << mutant;
     EXPECT_LE(a.batch, 2) << mutant;
@@ -54,7 +56,7 @@ TEST(ShrinkTest, KeepsTheCallsThatMatter) {
       "d=8 cap=1 seed=3 ;; attention_forward sq=5 skv=9 d=8 cap=5",
       target);
   EXPECT_EQ(shrunk.sequence.size(), 2u);
-  EXPECT_LE(shrunk.sequence[1].attention_forward().kv_len, 2);
+  EXPECT_LE(shrunk.sequence[1].Get<verify::AttentionForwardCase>().kv_len, 2);
 }
 
 // A right answer to every id below 256: only the law of names sees it, and
@@ -67,8 +69,8 @@ TEST(ShrinkTest, KeepsTheLawThatIsBroken) {
       "kv_seg=runs:5,4 cap=5 seed=3",
       target);
   EXPECT_EQ(shrunk.outcome.signature, "invariance:law_relabel");
-  EXPECT_LE(shrunk.sequence[0].attention_forward().q_len, 4);
-  EXPECT_LE(shrunk.sequence[0].attention_forward().kv_len, 2);
+  EXPECT_LE(shrunk.sequence[0].Get<verify::AttentionForwardCase>().q_len, 4);
+  EXPECT_LE(shrunk.sequence[0].Get<verify::AttentionForwardCase>().kv_len, 2);
   target.law = "scale";
   EXPECT_FALSE(TryCase(shrunk.sequence, target, 1).Found());
 }

@@ -1,6 +1,6 @@
 # Script of one consumer test; see CMakeLists.txt for its variables.
 
-set(work "${BUILD}/tests/install/${WAY}")
+set(work "${BUILD}/tests/install/${NAME}")
 file(REMOVE_RECURSE "${work}")
 
 function(run)
@@ -29,20 +29,48 @@ else()
 endif()
 string(REPLACE ";" "\\;" PREFIX_PATH "${PREFIX_PATH}")
 
+# The example that docs/api.md shows, and what it says it prints.
+file(READ "${SOURCE}/docs/api.md" page)
+string(REPLACE ";" "\\;" page "${page}")
+if(NOT page MATCHES "```cpp\n(.*)```\n```text\n([^`]*)```")
+  message(FATAL_ERROR "docs/api.md shows no example with its output")
+endif()
+set(example "${CMAKE_MATCH_1}")
+set(shown "${CMAKE_MATCH_2}")
+string(REPLACE "\\;" ";" example "${example}")
+string(REPLACE "\\;" ";" shown "${shown}")
+file(WRITE "${work}/api.cc" "${example}")
+list(APPEND arguments "-DAPI_EXAMPLE=${work}/api.cc")
+
 run("${CMAKE_COMMAND}" -S "${SOURCE}/tests/install/consumer" -B "${work}/build"
     -G "${GENERATOR}" ${arguments} "-DCMAKE_PREFIX_PATH=${PREFIX_PATH}")
-run("${CMAKE_COMMAND}" --build "${work}/build" --target consumer)
-run("${work}/build/consumer")
-message(STATUS "consumer (${WAY}) says: ${output}")
-if(NOT output MATCHES "bits equal: yes")
-  message(FATAL_ERROR "the consumer's kernels disagree: ${output}")
-endif()
+foreach(part IN ITEMS reference optimized verify api)
+  run("${CMAKE_COMMAND}" --build "${work}/build" --target consumer_${part})
+  run("${work}/build/${part}/consumer_${part}")
+  message(STATUS "consumer of ${part} (${NAME}) says: ${output}")
+  if(part STREQUAL "api")
+    if(NOT output STREQUAL shown)
+      message(FATAL_ERROR "docs/api.md shows\n${shown}but prints\n${output}")
+    endif()
+  elseif(NOT output MATCHES "bits equal: yes")
+    message(FATAL_ERROR "the consumer's kernels disagree: ${output}")
+  endif()
+endforeach()
 
 if(WAY STREQUAL "package")
   # The program came along and finds its libraries.
   run("${work}/moved/bin/lockstep" list ops)
   if(NOT output MATCHES "attention_forward")
     message(FATAL_ERROR "installed program lists no attention_forward: ${output}")
+  endif()
+  # So did the header for kernels of others, an example, and the host.
+  run(gcc -std=c99 -fPIC -shared -I "${work}/moved/include"
+      "${work}/moved/share/lockstep/examples/attention.c" -o
+      "${work}/attention.so" -lm)
+  run("${work}/moved/bin/lockstep" verify "attention_forward sq=5 skv=9 d=8 cap=30"
+      --candidate "so:${work}/attention.so" --profile from-candidate)
+  if(NOT output MATCHES "1 case: 1 pass")
+    message(FATAL_ERROR "the example does not pass: ${output}")
   endif()
   # The public headers lean on nothing that was not installed.
   file(GLOB_RECURSE kernels "${work}/moved/include/*-inl.h")

@@ -38,7 +38,7 @@ MUTANTS = (
      "if (row.fixed && n <= kFixedPathBound) continue;",
      "if (row.fixed) continue;"),
     ("ragged_tile_is_full", F,
-     "(keys.end - keys.begin) % kStripes == 0;", "true;"),
+     "(keys.end - keys.begin) % job.key_step() == 0;", "true;"),
     ("infinite_sums_stand", S, "AllFinite(df, acc, values)", "true"),
     ("exponents_of_vectors_forgotten", P,
      "    least.Add(hn::BitCast(du, x));\n", ""),

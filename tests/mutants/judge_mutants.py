@@ -5,24 +5,68 @@ import sys
 
 import runner
 
-A = "verify/ops/attention_forward_allowed.cc"
-B = "verify/bounded.cc"
-C = "verify/canary.cc"
-J = "verify/judge.cc"
-P = "verify/power.cc"
-R = "verify/baselines.cc"
+A = "verify/ops/attention_forward/trial_allowed.cc"
+B = "verify/judge/bounded.cc"
+C = "verify/judge/evidence/canary.cc"
+E = "verify/judge/evidence/evidence.cc"
+F = "verify/candidate/probe_folders.cc"
+I = "verify/judge/evidence/stage.cc"
+J = "verify/judge/judge.cc"
+O = "verify/judge/rows.cc"
+P = "verify/judge/evidence/power.cc"
+R = "verify/judge/rules/baselines.cc"
+T = "verify/base/text.cc"
+V = "verify/judge/verdict.cc"
 
 # name, source, text, replacement
 MUTANTS = (
     ("findings_lost", B, "if (!found.Passed()) {", "if (false) {"),
     ("suspicion_lost", B, "else if (found.Suspicious()) {", "else if (false) {"),
     ("probes_not_judged", B,
-     "JudgeByAllowed(trial, *allowed, outputs.value(), Tier::kProbes, line, "
-     "result);", ""),
-    ("first_probe_only", B, "if (!sound || (", "if (runs > 0 || ("),
+     "JudgeByAllowed(trial, allowed, outputs, Tier::kProbes, line_, result_);",
+     ""),
+    ("first_probe_only", B, "if (!sound || (",
+     "if (!result->probes_met.empty() || ("),
     ("probes_tell_no_nulls", B,
-     "RejectMore(trial, *allowed, &result->power);\n  return",
-     "return"),
+     "RejectMore(trial, allowed, false, &result_->power);", ""),
+    ("own_probe_like_any_case", P,
+     "if (own_probe && std::any_of(", "if (false && std::any_of("),
+    ("own_probe_by_values_alone", B,
+     "RejectMore(trial, *allowed, true, &result->power);",
+     "RejectMore(trial, *allowed, false, &result->power);"),
+    ("idle_probes_count", B, "return fault || RejectsANull(trial, allowed);",
+     "return true;"),
+    ("open_outputs_pass", I, "if (!own || !found.MostlyOpen()) continue;",
+     "continue;"),
+    ("own_rows_only", J, "if (!truth_.sampled || Proven()) return;", "return;"),
+    ("other_rows_not_compared", O,
+     "if (lines.empty() || comparison.Passed()) continue;", "continue;"),
+    ("other_rows_not_ranged", O,
+     "if (lines.empty() || found.Passed()) continue;", "continue;"),
+    ("canary_of_unmet_probes", J,
+     "met.only_probes = result_.probes_met;", ""),
+    ("one_fault_is_all", E, "if (!all) break;", "if (true) break;"),
+    ("unshown_is_shown", E, "if (all) entry.shown_by = line;",
+     "entry.shown_by = line;"),
+    ("faults_of_unjudged_rows", E,
+     "if (at == judge.rows->end() || *at != row) return std::nullopt;",
+     "if (at == judge.rows->end()) return std::nullopt;"),
+    ("key_too_dear", E,
+     'const bool first_key = fault.kind == "key" && asked == 0;',
+     "const bool first_key = false;"),
+    ("unshown_files_pass", E, "if (rule.repeatable && !key) return;",
+     "if (!key) return;"),
+    ("unshown_key_passes", E, "if (rule.repeatable && !key) return;",
+     "if (rule.repeatable) return;"),
+    ("index_of_probes_unread", F,
+     "if (named.ok() && named.value() == probe) return folder + name;", ""),
+    ("options_not_replayed", V,
+     'line += " " + ShellWord(word);', ""),
+    ("profile_not_quoted", T, "return safe ? word : ShellQuote(word);",
+     "return word;"),
+    ("file_of_another_case_replayed", V,
+     "return result.replay_candidate.empty() ? result.candidate\n",
+     "return true ? result.candidate\n"),
     ("lse_not_judged", A,
      "JudgeLse(envelope_, truth_, &rows_,", "JudgeLse(envelope_, {}, &rows_,"),
     ("masked_nan_overlooked", A, "if (!profile.masked_nan_safe &&",
@@ -31,7 +75,8 @@ MUTANTS = (
     ("everything_allowed", A,
      "      if (!envelope_.Output(truth_, n, c, slack)\n               .allowed",
      "      if (false && !envelope_.Output(truth_, n, c, slack)\n               .allowed"),
-    ("nulls_always_rejected", P, "power_.rejected = !allowed_->Allows(n, row);",
+    ("nulls_always_rejected", P,
+     "power_.rejected = !allowed_->Allows(n, {row});",
      "power_.rejected = true;"),
     ("nothing_tells_apart", P,
      "return row.max_abs > kTellingUlp * unit * largest;", "return false;"),
@@ -48,9 +93,9 @@ MUTANTS = (
      "false"),
     ("suspicion_is_proof", J, "finding.tier != Tier::kCalibrated &&", ""),
     ("canary_is_proof", J, "finding.tier != Tier::kCalibrated &&\n"
-     "                                finding.tier != Tier::kPower;",
+     "                              finding.tier != Tier::kPower;",
      "finding.tier != Tier::kCalibrated;"),
-    ("vacuous_is_pass", J, "if (!Vacuous() ||", "if (true ||"),
+    ("vacuous_is_pass", J, "if (vacuous.empty() ||", "if (true ||"),
     ("undeclared_is_judged", J, "if (why.empty()) return true;",
      "if (true) return true;"),
     ("rules_turned", R, "passes[r]});", "!passes[r]});"),

@@ -5,11 +5,11 @@ import sys
 
 import runner
 
-A = "verify/ops/attention_laws.cc"
-C = "verify/inputs_clone.cc"
-L = "verify/laws.cc"
-O = "verify/ops/attention_laws_order.cc"
-S = "verify/ops/attention_laws_scale.cc"
+A = "verify/ops/attention_forward/laws.cc"
+C = "verify/inputs/attention_forward_clone.cc"
+L = "verify/judge/laws.cc"
+O = "verify/ops/attention_forward/laws_order.cc"
+S = "verify/ops/attention_forward/laws_scale.cc"
 
 # name, source, text, replacement
 MUTANTS = (

@@ -5,13 +5,20 @@ import sys
 
 import runner
 
-V = "verify/envelope.cc"
-H = "verify/envelope_judge.h"
-J = "verify/envelope_judge.cc"
-M = "verify/envelope_model.cc"
-P = "verify/probes.cc"
-O = "verify/oracle/attention_forward.cc"
-S = "verify/oracle/visibility.cc"
+V = "verify/allowed/attention_forward/envelope.cc"
+H = "verify/allowed/counts.h"
+J = "verify/allowed/counts.cc"
+W = "verify/allowed/attention_forward/envelope_wide.cc"
+M = "verify/allowed/attention_forward/envelope_model.cc"
+B = "verify/allowed/attention_forward/envelope_builder.cc"
+P = "verify/allowed/attention_forward/probes.cc"
+I = "verify/inputs/attention_forward_probe.cc"
+U = "verify/allowed/attention_forward/probe_sums.cc"
+K = "verify/allowed/attention_forward/probe_slack.cc"
+C = "verify/case/attention_forward/probe.cc"
+X = "verify/allowed/attention_forward/probe_weights.cc"
+O = "verify/oracle/attention_forward/truth.cc"
+S = "verify/oracle/attention_forward/visibility.cc"
 
 # name, source, text, replacement
 MUTANTS = (
@@ -26,6 +33,15 @@ MUTANTS = (
      "if (!(x >= bounds.allowed.lo || (x != x && bounds.allowed.nan))) {"),
     ("sign_ignored", H, "if (!bounds.allowed.Contains(x)) {",
      "if (!bounds.allowed.Contains(x) && !bounds.allowed.Contains(-x)) {"),
+    ("vacuous_is_inside", H, "if (bounds.vacuous) {", "if (false) {"),
+    ("wide_never", V,
+     "if (!slack.bounded) return WideOutput(truth, r, c, slack, shares);",
+     "if (!slack.bounded) return Anything(o);"),
+    ("wide_sum_too_large", W, "ExpDouble(-own) / row.weight_sum - row.floor",
+     "ExpDouble(-own) - row.floor"),
+    ("wide_overflow_overlooked", W, "row.largest_value * (visible + 1)",
+     "0 * (visible + 1)"),
+    ("vacuous_at_any_width", V, "error > VacuousError(row)}", "false}"),
     ("outside_not_counted", H, "++result_.outside;", ""),
     ("first_row_only", J, "r < count; ++r) {", "r < 1 && r < count; ++r) {"),
     ("last_row_skipped", J, "r < count; ++r) {", "r + 1 < count; ++r) {"),
@@ -87,28 +103,61 @@ MUTANTS = (
     ("lse_too_narrow", V, "(sum + rounding + fixed + function + model_.flush)",
      "0.0 * (sum + rounding + fixed + function + model_.flush)"),
     # What the profile says.
-    ("p_ignored", M, "m_.numerator_weight = u;", "m_.numerator_weight = 0;"),
-    ("p_squared", M, "m_.numerator_weight = u;",
-     "m_.numerator_weight = u * u;"),
-    ("tanh_ignored", M, "p_.tanh_rel + kU);", "kU);"),
-    ("exp_ignored", M, "const double exp = p_.exp_rel + kU * 1.5;",
+    ("p_ignored", B, "AddNumerator(Cause::kP, u);", ""),
+    ("p_squared", B, "AddNumerator(Cause::kP, u);",
+     "AddNumerator(Cause::kP, u * u);"),
+    ("tanh_ignored", B, "p_.tanh_rel + kU);", "kU);"),
+    ("exp_ignored", B, "const double exp = p_.exp_rel + kU * 1.5;",
      "const double exp = kU;"),
-    ("dot_ignored", M,
+    ("dot_ignored", B,
      "Add(kProduct, Cause::kAccQk, Gamma(steps.count, steps.unit));", ""),
     ("state_ignored", M, "Gamma(rescales + 1, state)", "0"),
     ("gamma_unguarded", M, "return x < 0.5 ? x / (1 - x) : kInf;",
      "return x / (1 - x);"),
-    ("score_type_ignored", M, "Add(kScorePart, Cause::kScore, rounded);", ""),
+    ("score_type_ignored", B, "Add(kScorePart, Cause::kScore, rounded);", ""),
     # Probes.
-    ("probe_sum_of_all", P,
-     "prefix[static_cast<size_t>(run.begin) * width + c]", "0"),
-    ("probe_slack_huge", P, "low = 0x1p-21 +", "low = 1 +"),
-    ("probe_split_for_all", P,
-     "if (profile.normalise == Normalise::kEager || profile.splits != 1) {",
-     "{"),
-    ("probe_always_applies", P, "return \"the profile's sums are not in f32\";",
+    ("probe_sum_of_all", U,
+     "labelled.sum[to + c] - labelled.sum[from + c];", "labelled.sum[to + c];"),
+    ("probe_labels_ignored", P, "total = sums.Over(keys, label);",
+     "total = sums.Over(keys, kNoLabel);"),
+    ("probe_rows_alike", I, "(i + head_step * h + b + next) % m;",
+     "(head_step * h + b + next) % m;"),
+    ("probe_heads_alike", I, "(i + head_step * h + b + next) % m;",
+     "(i + b + next) % m;"),
+    ("probe_key_heads_alike", I, "(m > 5 ? 5 : 1) * h +", "0 * h +"),
+    ("probe_no_holes", I, "(hole ? 1 - 1.0 / channel.weight : 1.0);", "1.0;"),
+    ("probe_not_deep", I, "return -std::fabs(ProbeDeepQuery(problem)) * scale;",
+     "return -160;"),
+    ("probe_sinks_alike", C, "static_cast<double>(h % 12)", "0.0"),
+    ("probe_sink_ignored", P, "if (!p_.sink) return;", "return;"),
+    ("probe_sink_tie_ignored", P,
+     "mass->tie.relative += tie.relative + 2 * apart;", ""),
+    ("probe_lse_anything", P, "mass.open ? kAnything : Lse(mass)", "kAnything"),
+    ("probe_lse_too_narrow", K, "double error = rounding + function;",
+     "double error = 0 * (rounding + function);"),
+    ("probe_lse_empty_row", P, "EmptyRow::kZeroPosInf) none = kInf;",
+     "EmptyRow::kZeroPosInf) none = -kInf;"),
+    ("probe_slack_huge", X, "slack.common = 0x1p-21 +", "slack.common = 1 +"),
+    ("probe_split_for_all", X, "  if (profile.splits != 1) {", "  {"),
+    ("probe_narrow_sums_round", X, "if (!exact) value_sum", "value_sum"),
+    ("probe_common_factor_missing", X,
+     "narrow_ones ? 1.01 * w.off : to.unit + w.apart;", "0;"),
+    ("probe_quotients_missing", X, "slack->common += to.unit;", ""),
+    ("probe_growth_missing", X, "slack->value_step = StepOf(profile.acc_pv);",
+     ""),
+    ("probe_inexact_zero_missing", X, "slack->apart += 2.01 * w.apart;", ""),
+    ("probe_apart_applies", X, "if (several && rounded && !same) {",
+     "if (false) {"),
+    # Other fields.
+    ("operands_ignored", B, "q_error + k_error + q_error * k_error", "0"),
+    ("quotients_ignored", B, "AddNumerator(Cause::kDivision, m_.division);",
+     ""),
+    ("lse_base_ignored", V, "profile.lse_base == ExpBase::kTwo ?",
+     "false ?"),
+    ("lse_type_ignored", V, "profile.lse == LseLane::kBf16 ?", "false ?"),
+    ("probe_always_applies", K, "return \"the profile's sums are not in f32\";",
      'return "";'),
-    ("probe_small_cap_applies", P,
+    ("probe_small_cap_applies", C,
      'return rest < 0x1p-20 ? ""', 'return rest < 1e300 ? ""'),
     # The oracle.
     ("mask_inverted", S, "if (dense(db, dh, i, j) != 0)",

@@ -5,12 +5,12 @@ import sys
 
 import runner
 
-B = "verify/ops/block_plan.cc"
-G = "verify/plan_bug.cc"
-K = "verify/plan_mutants_kernels.cc"
-P = "verify/plan_mutants_planner.cc"
-S = "verify/dialects/splash_export.cc"
-T = "verify/plan_mutants_tables.cc"
+B = "verify/judge/block_plan.cc"
+G = "verify/tables/planner.cc"
+K = "verify/tables/mutants_kernels.cc"
+P = "verify/tables/mutants_planner.cc"
+S = "verify/tables/dialects/splash_export.cc"
+T = "verify/tables/mutants_tables.cc"
 
 # name, source, text, replacement
 MUTANTS = (
@@ -19,8 +19,8 @@ MUTANTS = (
     ("canary_never", B, "if (canary == nullptr) return;", "return;"),
     ("violations_lost", B, "if (found == violations.end()) continue;",
      "continue;"),
-    ("slack_forgotten", B, "  trace.slack = scene.asked.slack;\n  const auto judging",
-     "  const auto judging"),
+    ("slack_forgotten", B, "    trace.slack = scene.asked.slack;\n    CheckInvariants",
+     "    CheckInvariants"),
     ("flat_rows_overlooked", G, "if (row) {", "if (false) {"),
     ("bug_not_asked", G, "if (of_other.ok()) plan = std::move",
      "if (false) plan = std::move"),

@@ -6,17 +6,20 @@ import sys
 
 import runner
 
-A = "verify/ops/mamba3_scan_allowed.cc"
-B = "verify/oracle/mamba3_scan.cc"
-C = "verify/oracle/mamba3_corotating.cc"
-E = "verify/scan_envelope.cc"
-F = "verify/oracle/scan_functions.cc"
-J = "verify/laws.cc"
-K = "verify/scan_pick.cc"
-L = "verify/ops/scan_laws.cc"
-P = "verify/scan_probes.cc"
-R = "verify/oracle/scan_readout.cc"
-S = "verify/ops/scan_laws_scale.cc"
+A = "verify/ops/mamba3_scan/trial_allowed.cc"
+B = "verify/oracle/mamba3_scan/truth.cc"
+C = "verify/oracle/mamba3_scan/corotating.cc"
+E = "verify/allowed/mamba3_scan/envelope.cc"
+F = "verify/oracle/mamba3_scan/functions.cc"
+J = "verify/judge/laws.cc"
+H = "verify/oracle/mamba3_scan/head.cc"
+K = "verify/inputs/mamba3_scan_pick.cc"
+L = "verify/ops/mamba3_scan/laws.cc"
+G = "verify/inputs/mamba3_scan_probe.cc"
+P = "verify/allowed/mamba3_scan/probes.cc"
+Q = "verify/case/mamba3_scan/probe.cc"
+R = "verify/oracle/mamba3_scan/readout.cc"
+S = "verify/ops/mamba3_scan/laws_scale.cc"
 
 # name, source, text, replacement
 MUTANTS = (
@@ -58,26 +61,36 @@ MUTANTS = (
      "std::fabs(x) * key"),
     ("angles_on_a_line", E,
      "bounds.truth += std::nearbyint(produced - bounds.truth);", ""),
-    ("nan_is_bounded", B,
-     "truth_.y_error.insert(truth_.y_error.end(), outputs, kInf);",
-     "truth_.y_error.insert(truth_.y_error.end(), outputs, 0);"),
     ("v_may_round", E, "bounds.error = 0;", "bounds.error = 1;"),
     ("carries_not_judged", A,
      "t < trial_.outputs().size(); ++t) {\n      results.push_back",
      "t < 1; ++t) {\n      results.push_back"),
-    ("probe_carry_cancels", P, "n > 0 ? 0 : 1 + 2 * (r % 2)",
-     "n > 0 ? 0 : 1 + 0 * r"),
+    ("probe_carry_cancels", G, "(1 + 2 * (r % 2)) *", "(1 + 0 * r) *"),
     ("companion_forgets_biases", B, "return e_.param > 0 ?",
      "return e_.param > 1 ?"),
     ("canaries_of_probes", A, "ProbeOf(request_) ||", "false ||"),
     ("canaries_without_probes", A,
      "!WhyNotScanProbe(ProbeKind::kIntegrate, data_.problem).empty()",
      "false"),
-    ("probe_is_wide", P, "kind == ProbeKind::kTurns ? 0.25 : 0.125", "1.0"),
-    ("probe_with_norm", P, 'if (problem.norm_epsilon) return "the output norm '
-     'divides";', ""),
-    ("probe_without_angles", P,
-     'if (problem.angles == 0) return "there are no angles";', ""),
+    ("probe_is_wide", P, "kEighth = 0.125", "kEighth = 1"),
+    ("probe_without_angles", Q,
+     "kind == ProbeKind::kTurns && problem.angles == 0", "false"),
+    ("probe_forgets_the_sines", P,
+     "e.angle_step = e.angle_store = e.angle_start = e.angle_sum = 0;",
+     "e.trig = 1;"),
+    ("probe_d_of_every_head", G, "(int64_t{1} << h % 4)", "int64_t{1}"),
+    ("probe_tau_of_every_token", G, "return Of(2, Use::kTau, b, h, t, 0) == 0;",
+     "return false;"),
+    ("normed_channel_unbounded", R,
+     "if (holds && !(error[c] < most)) error[c] = most;", ""),
+    ("wide_bounds_are_evidence", E,
+     "bounds.vacuous = bounds.error > range + kNegligible;", ""),
+    ("pairing_of_the_variant", H, "problem.mimo() != other_pairing",
+     "problem.mimo()"),
+    ("infinite_tau_is_broken", H, "token.tau == token.tau",
+     "std::isfinite(token.tau)"),
+    ("empty_runs_are_judged", A,
+     "profile_.scan->empty_run == EmptyRun::kUnspecified", "false"),
     ("causality_keeps_nothing", L, "if (t >= cut) token += t % cut - t;", ""),
     ("isolation_poisons_nothing", L,
      "PoisonScanRun(CounterGenerator(request_.gen, request_.seed), poisoned,"

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "optimized/plan.h"
 #include "tests/support/attention_problem.h"
+#include "tests/support/runnable_targets.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -17,12 +18,11 @@ namespace {
 using test::Draw;
 using test::Instance;
 
+LOCKSTEP_NAME_TARGETS_NOT_RUN();
+
 Caps RandomCaps(std::mt19937& rng) {
   Caps caps;
-  std::vector<std::string> usable;
-  for (const Target& target : Targets()) {
-    if (target.supported) usable.push_back(target.name);
-  }
+  const std::vector<std::string> usable = test::RunnableTargets();
   caps.target = usable[static_cast<size_t>(
       Draw(rng, 0, static_cast<int64_t>(usable.size()) - 1))];
   caps.threads = static_cast<int>(Draw(rng, 1, 2));
@@ -83,16 +83,15 @@ TEST(AttentionForward, BitsDoNotDependOnThePlan) {
   p.align.kind = Alignment::Kind::kBottomRight;
   instance.Fill(rng, 3.0f);
   const std::vector<uint32_t> expected = instance.RunReference();
-  for (const Target& target : Targets()) {
-    if (!target.supported) continue;
+  for (const std::string& target : test::RunnableTargets()) {
     for (const int64_t tile_rows : {1, 2, 3, 5, 6, 7, 8, 9, 16, 48, 74, 500}) {
       for (const int64_t tile_keys : {16, 32, 48, 64, 112, 208, 512}) {
         Caps caps;
-        caps.target = target.name;
+        caps.target = target;
         caps.tile_rows = tile_rows;
         caps.tile_keys = tile_keys;
         EXPECT_EQ(expected, instance.RunOptimized(caps))
-            << target.name << " " << tile_rows << "x" << tile_keys;
+            << target << " " << tile_rows << "x" << tile_keys;
       }
     }
   }
@@ -123,15 +122,14 @@ TEST(AttentionForward, FewRowsReadKeysInPlace) {
     // Large values now and then: the online guard fails, rows are redone.
     instance.Fill(rng, Draw(rng, 0, 3) ? 1.0f : 40.0f);
     const std::vector<uint32_t> expected = instance.RunReference();
-    for (const Target& target : Targets()) {
-      if (!target.supported) continue;
+    for (const std::string& target : test::RunnableTargets()) {
       Caps caps;
-      caps.target = target.name;
+      caps.target = target;
       caps.native_dot = false;
       caps.tile_keys = 16 * Draw(rng, 1, 6);
       AttentionForwardExecution ran;
       ASSERT_EQ(expected, instance.RunOptimized(caps, &ran))
-          << target.name << ", seed " << seed;
+          << target << ", seed " << seed;
       EXPECT_EQ(ran.tiles_in_place, ran.tiles_full + ran.tiles_partial);
       // Two row tiles share what is packed.
       if (p.q_heads * p.q_len == p.kv_heads) continue;

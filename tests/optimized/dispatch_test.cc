@@ -29,7 +29,8 @@ AttentionForwardProblem Everything() {
   p.value_dim = p.head_dim + 1;
   p.softcap = 30;
   p.segments = p.sink = true;
-  p.lane = Lane::kBf16;
+  p.lane = p.p_lane = Lane::kBf16;
+  p.order = ProductOrder::kAmx;
   MaskExpr causal, sink, dense, tree;
   causal.kind = MaskExpr::Kind::kCausal;
   sink.kind = MaskExpr::Kind::kSink;
@@ -45,7 +46,7 @@ TEST(Dispatch, RequiredFeaturesAreThoseOfTheCall) {
   EXPECT_EQ(FeatureNames(RequiredFeatures(AttentionForwardProblem(), in)), "");
   EXPECT_EQ(FeatureNames(RequiredFeatures(Everything(), in)),
             "softcap mask sink_tokens dense_mask head_masks segments "
-            "sink_logit grouped_heads other_value_dim bf16");
+            "sink_logit grouped_heads other_value_dim bf16 amx_order");
   in.valid_kv = {0};  // present and zero is present
   EXPECT_EQ(FeatureNames(RequiredFeatures(AttentionForwardProblem(), in)),
             "valid_counts");

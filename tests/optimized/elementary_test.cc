@@ -51,6 +51,7 @@ HWY_AFTER_NAMESPACE();
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tests/support/elementary_oracle.h"
@@ -109,10 +110,25 @@ int CountDifferences(const elementary::Side& a, const elementary::Side& b,
   return different;
 }
 
-TEST(ElementaryTwins, SomeTargetRuns) {
-  if (SupportedIndices().empty()) GTEST_SKIP() << "no target with FMA here";
+TEST(ElementaryTwins, EverySupportedTargetHasASide) {
+  EXPECT_FALSE(SupportedIndices().empty());
   EXPECT_EQ(elementary::TwinSides().size(), SupportedIndices().size());
 }
+
+// What the loops over sides leave out, by name.
+class ElementaryTarget : public testing::TestWithParam<int64_t> {};
+
+TEST_P(ElementaryTarget, Runs) {
+  if (!(hwy::SupportedTargets() & GetParam())) {
+    GTEST_SKIP() << "not run: " << hwy::TargetName(GetParam()) << " (this CPU)";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ElementaryTarget,
+                         testing::ValuesIn(optimized::CompiledTargets()),
+                         [](const auto& info) {
+                           return std::string(hwy::TargetName(info.param));
+                         });
 
 TEST(ElementaryTwins, BitsAreTheScalarOnes) {
   for (const elementary::Side& side : elementary::TwinSides()) {

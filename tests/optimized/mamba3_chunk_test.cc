@@ -19,6 +19,7 @@
 #include "reference/runs.h"
 #include "tests/support/mamba3_chunk_form.h"
 #include "tests/support/mamba3_problem.h"
+#include "tests/support/runnable_targets.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -67,16 +68,17 @@ Mamba3Instance RandomProblem(std::mt19937& rng, test::Regime regime) {
   return t;
 }
 
+LOCKSTEP_NAME_TARGETS_NOT_RUN();
+
 void ExpectTwinBits(Mamba3Instance& t, int64_t chunk) {
   const std::vector<uint32_t> expected = test::ChunkTwin(t, chunk).Bits();
-  for (const Target& target : Targets()) {
-    if (!target.supported) continue;
+  for (const std::string& target : test::RunnableTargets()) {
     for (const int threads : {1, 3}) {
       Mamba3ScanCaps caps = Chunked(chunk);
-      caps.target = target.name;
+      caps.target = target;
       caps.threads = threads;
       ASSERT_EQ(RunChunked(t, caps).Bits(), expected)
-          << target.name << " chunk " << chunk << " n " << t.problem.state_dim
+          << target << " chunk " << chunk << " n " << t.problem.state_dim
           << " p " << t.problem.head_dim << " r " << t.problem.ranks;
     }
   }

@@ -14,11 +14,14 @@
 #include "optimized/plan.h"
 #include "optimized/simd/packed_dot-inl.h"
 #include "tests/support/attention_problem.h"
+#include "tests/support/runnable_targets.h"
 
 namespace lockstep::optimized {
 namespace {
 
 using test::Instance;
+
+LOCKSTEP_NAME_NATIVE_DOT_NOT_RUN();
 
 float Widen(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);

@@ -169,6 +169,11 @@ TEST(PlanKey, WhateverIsStaticMakesAnotherKey) {
       [](auto* p) { p->scale = 0.5; },
       [](auto* p) { p->lane = Lane::kBf16; },
       [](auto* p) { p->p_lane = Lane::kBf16; },
+      [](auto* p) { p->lane = p->p_lane = Lane::kBf16; },
+      [](auto* p) {
+        p->lane = p->p_lane = Lane::kBf16;
+        p->order = ProductOrder::kAmx;
+      },
       [](auto* p) { p->segments = false; },
       [](auto* p) { p->sink = true; },
       [](auto* p) { p->align.kind = Alignment::Kind::kBottomRight; },

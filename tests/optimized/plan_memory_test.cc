@@ -11,8 +11,9 @@
 
 #include "gtest/gtest.h"
 #include "optimized/tile_plan.h"
-#include "verify/case.h"
-#include "verify/inputs.h"
+#include "verify/case/case.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/registry/ops.h"
 
 namespace {
 

@@ -166,5 +166,80 @@ TEST(AttentionForwardReference, BottomOfTheRangeKeepsWeights) {  // N9's shift
   EXPECT_LT(o, 0x1p-59f);
 }
 
+// N20 in whole rows. Scores are equal, so that weights are: o says how values
+// were summed, and lse of one key how channels were.
+Instance Blocks(int64_t keys, int64_t channels) {
+  Instance t;
+  AttentionForwardProblem& p = t.problem;
+  p.lane = p.p_lane = Lane::kBf16;
+  p.order = ProductOrder::kAmx;
+  p.kv_len = keys;
+  p.head_dim = channels;
+  t.q.assign(static_cast<size_t>(channels), 0.0f);
+  t.k.assign(static_cast<size_t>(keys * channels), 0.0f);
+  t.v.assign(static_cast<size_t>(keys), 0.0f);
+  return t;
+}
+
+float Output(Instance& t) { return F32(t.RunReference()[0] << 16); }
+
+TEST(AttentionForwardReference, BlocksOfKeysBeginAtMultiplesOf32) {
+  Instance t = Blocks(64, 1);
+  t.v[0] = 0x1p40f;
+  t.v[1] = 64.0f;
+  t.v[30] = -0x1p40f;  // the even chain cancels before the odd one comes in
+  EXPECT_EQ(Output(t), 1.0f);
+  t.v[30] = 0.0f;
+  t.v[32] = -0x1p40f;  // the next block: the odd chain was lost in this one
+  EXPECT_EQ(Output(t), 0.0f);
+  t.problem.order = ProductOrder::kChain;
+  t.v[1] = 0.0f;
+  t.v[40] = 64.0f;
+  EXPECT_EQ(Output(t), 1.0f);
+}
+
+// Key 0 is hidden: blocks and parities stay those of the key axis, and what is
+// hidden is not read.
+TEST(AttentionForwardReference, BlocksCountHiddenKeys) {
+  Instance t = Blocks(65, 1);
+  t.problem.masks[0].kind = MaskExpr::Kind::kWindow;
+  t.problem.masks[0].left = 63;
+  t.problem.align = {Alignment::Kind::kOffset, 64};  // keys 1 to 64
+  t.k[0] = t.v[0] = kNaN;
+  t.v[2] = 0x1p40f;
+  t.v[3] = 64.0f;
+  t.v[30] = -0x1p40f;
+  EXPECT_EQ(Output(t), 1.0f);
+  t.v[30] = 0.0f;
+  t.v[32] = -0x1p40f;
+  EXPECT_EQ(Output(t), 0.0f);
+}
+
+TEST(AttentionForwardReference, BlocksOfChannels) {
+  Instance t = Blocks(1, 64);
+  for (float& x : t.q) x = 1.0f;
+  t.k[0] = 0x1p40f;
+  t.k[1] = 1.0f;
+  t.k[30] = -0x1p40f;
+  EXPECT_NEAR(F32(t.RunReference()[1]), 1.0f, 1e-6f);
+  t.k[30] = 0.0f;
+  t.k[32] = -0x1p40f;
+  EXPECT_EQ(F32(t.RunReference()[1]), 0.0f);
+}
+
+TEST(AttentionForwardReference, BlocksFlush) {
+  Instance t = Blocks(2, 1);
+  t.v[0] = t.v[1] = 0x1p-127f;  // a subnormal operand
+  EXPECT_EQ(Output(t), 0.0f);
+  t.problem.order = ProductOrder::kChain;
+  EXPECT_EQ(Output(t), 0x1p-127f);
+  t = Blocks(1, 1);
+  t.problem.scale = 0x1p120;
+  t.q[0] = t.k[0] = 0x1p-64f;  // a subnormal product
+  EXPECT_EQ(F32(t.RunReference()[1]), 0.0f);
+  t.problem.order = ProductOrder::kChain;
+  EXPECT_NE(F32(t.RunReference()[1]), 0.0f);
+}
+
 }  // namespace
 }  // namespace lockstep::reference

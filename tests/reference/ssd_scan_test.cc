@@ -84,7 +84,7 @@ TEST(SsdScan, IsMamba2BitForBit) {
     Case c(regime);
     const Status status = Validate(c.problem, c.inputs, c.outputs);
     ASSERT_TRUE(status.ok()) << status.message();
-    SsdScan(c.problem, c.inputs, c.outputs);
+    ASSERT_TRUE(SsdScan(c.problem, c.inputs, c.outputs).ok());
     for (int64_t run = 0; run < 3; ++run) {
       const int64_t first = c.data.cu_seqlens[static_cast<size_t>(run)];
       const int64_t end = c.data.cu_seqlens[static_cast<size_t>(run) + 1];
@@ -128,7 +128,7 @@ TEST(SsdScan, Bf16LaneIsTheDegenerateMamba3) {
   std::vector<Bf16> y(144);
   c.outputs.y = {y.data(), Lane::kBf16, {1, 12, 4, 3}, {144, 12, 3, 1}};
   ASSERT_TRUE(Validate(c.problem, c.inputs, c.outputs).ok());
-  SsdScan(c.problem, c.inputs, c.outputs);
+  ASSERT_TRUE(SsdScan(c.problem, c.inputs, c.outputs).ok());
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(ToFloat(y[i]), scan.y[i]);
 }
 

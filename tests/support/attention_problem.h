@@ -43,6 +43,8 @@ struct Instance {
   std::vector<uint32_t> RunOptimized(
       const optimized::Caps& caps = {},
       optimized::AttentionForwardExecution* execution = nullptr);
+  // What the optimized path says to a plan that may be another problem's.
+  Status RunPlan(const optimized::Plan& plan);
 
  private:
   std::vector<uint16_t> q_bf16_, k_bf16_, v_bf16_;

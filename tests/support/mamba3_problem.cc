@@ -285,9 +285,8 @@ Mamba3ScanInputs Mamba3Instance::Inputs() {
 Mamba3Result Mamba3Instance::RunReference() {
   Mamba3Outputs outputs(problem, CountRuns());
   const Mamba3ScanInputs in = Inputs();
-  const Status status = Validate(problem, in, outputs.View());
+  const Status status = reference::Mamba3Scan(problem, in, outputs.View());
   EXPECT_TRUE(status.ok()) << status.message();
-  if (status.ok()) reference::Mamba3Scan(problem, in, outputs.View());
   return outputs.Result();
 }
 

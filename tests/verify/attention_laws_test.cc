@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "verify/candidate/candidate.h"
-#include "verify/case.h"
-#include "verify/laws.h"
-#include "verify/op.h"
-#include "verify/verdict.h"
+#include "verify/case/case.h"
+#include "verify/judge/laws.h"
+#include "verify/judge/verdict.h"
+#include "verify/ops/op.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::verify {
 namespace {
@@ -63,7 +64,7 @@ Judged JudgeAll(Candidate& candidate, const std::string& line) {
   Judged judged;
   const auto c = ParseCase(line);
   EXPECT_TRUE(c.ok()) << line << ": " << c.message();
-  const auto opened = FindOp(c.value())->open(c.value(), {});
+  const auto opened = TrialRowOf(c.value())->open(c.value(), {});
   EXPECT_TRUE(opened.ok()) << line << ": " << opened.message();
   const Trial& trial = *opened.value();
   const CaseRequest request{&c.value(), line, 1, 1};

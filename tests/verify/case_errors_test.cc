@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "verify/case.h"
+#include "reference/contract/mask.h"
+#include "verify/case/case.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::verify {
 namespace {
@@ -43,7 +45,12 @@ TEST(CaseErrors, GrammarIsRefusedWithItsColumn) {
       {kGood + "mask.h1=full mask.h01=full", {"'mask.h01' is given twice"}},
       {kGood + "mask.hx=full", {"mask.h2"}},
       {kGood + "mask.h-1=full", {"mask.h2"}},
-      {kGood + "causal", {"expected key=value, found 'causal'"}},
+      {kGood + "causal",
+       {"expected key=value, found 'causal'", "nearest is 'mask=causal'"}},
+      {kGood + "casual", {"found 'casual'", "nearest is 'mask=causal'"}},
+      {kGood + "casual=yes", {"key 'casual'", "nearest is 'mask=causal'"}},
+      {kGood + "windwo=3,0", {"nearest is 'mask=window'"}},
+      {kGood + "layo", {"found 'layo'", "nearest is 'layout=...'"}},
       {kGood + "=3", {"expected key=value"}},
       {kGood + "b=", {"column 36", "expected an integer, found nothing"}},
       {kGood + "b=two", {"expected an integer, found 'two'", "b is"}},

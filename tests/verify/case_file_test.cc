@@ -1,5 +1,7 @@
 // Case files: comments, line numbers, refusal of the first bad line.
-#include "verify/case_file.h"
+#include "verify/run/case_file.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/registry/ops.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +16,8 @@ TEST(CaseFile, CommentsAndBlankLinesCountAsLines) {
   const auto file = ParseCaseFile(
       "x.cases",
       "# heading\n\n  \t\nattention_forward sq=1 skv=1 d=1  # why\r\n"
-      "attention_forward sq=1 skv=1 d=2 ;; attention_forward sq=1 skv=1 d=3");
+      "attention_forward sq=1 skv=1 d=2 ;; attention_forward sq=1 skv=1 d=3",
+      Ops());
   ASSERT_TRUE(file.ok()) << file.message();
   ASSERT_EQ(file.value().entries.size(), 2u);
   EXPECT_EQ(file.value().entries[0].line, 4);
@@ -23,9 +26,11 @@ TEST(CaseFile, CommentsAndBlankLinesCountAsLines) {
 }
 
 TEST(CaseFile, ADigestIsNoComment) {
-  const auto file = ParseCaseFile(
-      "x.cases", "attention_forward sq=1 skv=1 d=1 fill=file:a#" +
-                     std::string(32, 'a') + " seed=3 # comment\n");
+  const auto file =
+      ParseCaseFile("x.cases",
+                    "attention_forward sq=1 skv=1 d=1 fill=file:a#" +
+                        std::string(32, 'a') + " seed=3 # comment\n",
+                    Ops());
   ASSERT_TRUE(file.ok()) << file.message();
   EXPECT_EQ(file.value().entries[0].sequence[0].seed, 3u);
 }
@@ -34,26 +39,28 @@ TEST(CaseFile, TheFirstBadLineIsNamed) {
   const std::string good = "attention_forward sq=1 skv=1 d=1\n";
   for (const char* bad : {"attention_forward sq=1 skv=1\n",
                           "attention_forward sq=1 skv=1 d=0\n", "atten\n"}) {
-    const auto file = ParseCaseFile("x.cases", good + "# c\n" + bad + good);
+    const auto file =
+        ParseCaseFile("x.cases", good + "# c\n" + bad + good, Ops());
     ASSERT_FALSE(file.ok()) << bad;
     EXPECT_TRUE(file.message().starts_with("x.cases:3: ")) << file.message();
   }
 }
 
 TEST(CaseFile, NegativeCasesMayHaveNoMeaning) {
-  EXPECT_TRUE(
-      ParseCaseFile("x", "attention_forward sq=1 skv=1 d=0 expect=refuse\n")
-          .ok());
-  EXPECT_FALSE(
-      ParseCaseFile("x", "attention_forward sq=1 skv=1 d=0 expect=fail\n")
-          .ok());
+  EXPECT_TRUE(ParseCaseFile("x",
+                            "attention_forward sq=1 skv=1 d=0 expect=refuse\n",
+                            Ops())
+                  .ok());
+  EXPECT_FALSE(ParseCaseFile(
+                   "x", "attention_forward sq=1 skv=1 d=0 expect=fail\n", Ops())
+                   .ok());
 }
 
 TEST(CaseFile, UnreadableFilesAreRefused) {
-  const auto absent = ReadCaseFile("/no/such.cases");
+  const auto absent = ReadCaseFile("/no/such.cases", Ops());
   ASSERT_FALSE(absent.ok());
   EXPECT_NE(absent.message().find("/no/such.cases"), std::string::npos);
-  EXPECT_FALSE(ReadCaseFile(testing::TempDir()).ok());
+  EXPECT_FALSE(ReadCaseFile(testing::TempDir(), Ops()).ok());
 }
 
 TEST(CaseFile, PathsAreLookedForFromTheWorkingDirectoryUpwardsFromTheFile) {
@@ -66,7 +73,7 @@ TEST(CaseFile, ShippedCaseFilesAreCanonicalEnoughToPaste) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator("data/cases")) {
     if (entry.path().extension() != ".cases") continue;
-    const auto file = ReadCaseFile(entry.path().string());
+    const auto file = ReadCaseFile(entry.path().string(), Ops());
     ASSERT_TRUE(file.ok()) << file.message();
     EXPECT_FALSE(file.value().entries.empty()) << entry.path();
     ++files;
@@ -76,14 +83,14 @@ TEST(CaseFile, ShippedCaseFilesAreCanonicalEnoughToPaste) {
 
 // The gate's file holds what it promises.
 TEST(CaseFile, TheGateIsAsBroadAsItSays) {
-  const auto file = ReadCaseFile("data/cases/ci.cases");
+  const auto file = ReadCaseFile("data/cases/ci.cases", Ops());
   ASSERT_TRUE(file.ok()) << file.message();
   std::set<int64_t> head_dims;
   std::set<double> caps;
   std::set<std::string> features;
   for (const CaseFileEntry& entry : file.value().entries) {
     for (const Case& c : entry.sequence) {
-      const AttentionForwardCase& a = c.attention_forward();
+      const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
       if (c.expect == Expect::kRefuse) continue;
       if (a.value_dim != a.head_dim) head_dims.insert(a.head_dim);
       caps.insert(a.softcap ? a.softcap->value : 0);

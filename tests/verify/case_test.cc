@@ -1,5 +1,5 @@
 // The case grammar: parse and print are inverse, defaults, call sequences.
-#include "verify/case.h"
+#include "verify/case/case.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "tests/verify/random_case.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::verify {
 namespace {
@@ -81,7 +83,7 @@ TEST(Case, DefaultsAreThoseOfTheDocumentation) {
 
 TEST(Case, DefaultsFollowOtherKeysWhateverTheOrder) {
   const Case c = Parse("attention_forward d=80 hq=6 skv=9 sq=4");
-  const AttentionForwardCase& a = c.attention_forward();
+  const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
   EXPECT_EQ(a.kv_heads, 6);
   EXPECT_EQ(a.value_dim, 80);
   EXPECT_EQ(a.scale.value, 1.0 / std::sqrt(80.0));
@@ -112,12 +114,12 @@ TEST(Case, NumbersKeepTheirBits) {
     for (const std::string& text :
          {std::string(hex), FormatNumber(Number{x})}) {
       const Case c = Parse("attention_forward sq=1 skv=1 d=1 scale=" + text);
-      EXPECT_EQ(c.attention_forward().scale, Number{x}) << text;
+      EXPECT_EQ(c.Get<AttentionForwardCase>().scale, Number{x}) << text;
     }
   }
   const double inf = std::numeric_limits<double>::infinity();
   const Case c = Parse("attention_forward sq=1 skv=1 d=1 sinklogit=const:-inf");
-  EXPECT_EQ(c.attention_forward().sinklogit->a.value, -inf);
+  EXPECT_EQ(c.Get<AttentionForwardCase>().sinklogit->a.value, -inf);
 }
 
 TEST(Case, SequencesKeepTheirOrder) {
@@ -126,7 +128,7 @@ TEST(Case, SequencesKeepTheirOrder) {
   const auto sequence = ParseCaseSequence(line);
   ASSERT_TRUE(sequence.ok()) << sequence.message();
   ASSERT_EQ(sequence.value().size(), 2u);
-  EXPECT_EQ(sequence.value()[1].attention_forward().q_len, 4);
+  EXPECT_EQ(sequence.value()[1].Get<AttentionForwardCase>().q_len, 4);
   EXPECT_EQ(MinimalLine(sequence.value()), line);
   const auto again = ParseCaseSequence(CanonicalLine(sequence.value()));
   ASSERT_TRUE(again.ok());
@@ -137,7 +139,7 @@ TEST(Case, FamiliesStandInTheOrderOfTheirEnum) {
   for (size_t i = 0; i < FillFamilies().size(); ++i) {
     EXPECT_EQ(static_cast<size_t>(FillFamilies()[i].kind), i);
   }
-  EXPECT_EQ(FillFamilies().size(), static_cast<size_t>(FillKind::kSigns) + 1);
+  EXPECT_EQ(FillFamilies().size(), static_cast<size_t>(FillKind::kLow) + 1);
 }
 
 TEST(Case, HeadMasksReplaceTheMaskOfTheirHead) {
@@ -145,13 +147,13 @@ TEST(Case, HeadMasksReplaceTheMaskOfTheirHead) {
       "attention_forward hq=3 sq=4 skv=4 d=8 mask=random:0.5|causal "
       "mask.h2=random:0.25 mask.h0=full");
   ASSERT_TRUE(ValidateCase(c).ok());
-  const AttentionForwardProblem p = ToProblem(c.attention_forward());
+  const AttentionForwardProblem p = ToProblem(c.Get<AttentionForwardCase>());
   ASSERT_EQ(p.masks.size(), 3u);
   EXPECT_EQ(p.mask(0).kind, MaskExpr::Kind::kFull);
   EXPECT_EQ(p.mask(1).kind, MaskExpr::Kind::kOr);
   EXPECT_EQ(p.mask(1).children[0].dense, 0u);
   EXPECT_EQ(p.mask(2).dense, 1u);
-  EXPECT_EQ(c.attention_forward().dense[1].density.value, 0.25);
+  EXPECT_EQ(c.Get<AttentionForwardCase>().dense[1].density.value, 0.25);
 }
 
 TEST(Case, GroupingThatChangesNothingLeavesNoTrace) {

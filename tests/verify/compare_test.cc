@@ -1,7 +1,7 @@
 // The comparator's own table of planted defects: each row is a way in which a
 // produced tensor can be wrong that some public pass rule overlooks. Every row
 // is planted at the first, a middle and the last element, in both lanes.
-#include "verify/compare.h"
+#include "verify/base/compare.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Digests: known answers, logical order, nothing but the contents.
-#include "verify/digest.h"
+#include "verify/base/digest.h"
 
 #include <gtest/gtest.h>
 

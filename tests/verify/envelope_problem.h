@@ -11,7 +11,7 @@
 
 #include "reference/contract/attention_forward.h"
 #include "reference/elementary.h"
-#include "verify/profile.h"
+#include "verify/profile/profile.h"
 
 namespace lockstep::verify {
 

@@ -1,10 +1,11 @@
 // N17: a wrong floating-point environment is seen, not computed with.
-#include "verify/environment.h"
+#include "verify/run/environment.h"
 
 #include <gtest/gtest.h>
 
 #include <cfenv>
 #include <string>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -37,6 +38,29 @@ TEST(Environment, OtherRoundingModesAreRefused) {
 }
 
 #if defined(__x86_64__)
+// A library that sets MXCSR alone: fegetround, which reads the x87 unit, says
+// nearest, and sums are not.
+TEST(Environment, RoundingOfVectorsAloneIsNamed) {
+  const unsigned before = _mm_getcsr();
+  for (const auto& [mode, name] :
+       {std::pair(_MM_ROUND_UP, "upward"),
+        std::pair(_MM_ROUND_DOWN, "downward"),
+        std::pair(_MM_ROUND_TOWARD_ZERO, "toward_zero")}) {
+    _mm_setcsr((before & ~static_cast<unsigned>(_MM_ROUND_MASK)) |
+               static_cast<unsigned>(mode));
+    const int x87 = std::fegetround();
+    const Status status = CheckArithmetic();
+    const std::string rounding = ReadEnvironment().rounding;
+    _mm_setcsr(before);
+    EXPECT_EQ(x87, FE_TONEAREST);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(rounding, name);
+    EXPECT_NE(status.message().find(std::string("mode is ") + name),
+              std::string::npos)
+        << status.message();
+  }
+}
+
 TEST(Environment, FlushingIsRefused) {
   constexpr unsigned kFtz = 0x8000;
   constexpr unsigned kDaz = 0x0040;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "verify/candidate/candidate.h"
-#include "verify/op.h"
+#include "verify/ops/op.h"
 
 namespace lockstep::verify {
 

@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "verify/digest.h"
-#include "verify/export.h"
-#include "verify/inputs.h"
-#include "verify/safetensors.h"
+#include "verify/base/digest.h"
+#include "verify/base/io/safetensors.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/registry/ops.h"
+#include "verify/report/export.h"
 
 namespace lockstep::verify {
 namespace {
@@ -131,7 +132,7 @@ TEST_F(InputFiles, DenseMasksComeInTheirBroadcastShapes) {
 
 TEST_F(InputFiles, HostileFilesAreRefused) {
   std::filesystem::create_directory(folder_ + "/x");
-  ExpectRefusal("sq=2 skv=2 d=8 mask=dense:x", "not a regular file");
+  ExpectRefusal("sq=2 skv=2 d=8 mask=dense:x", "no .npy file there");
 }
 
 TEST_F(InputFiles, ExportHasTheDocumentedTensors) {
@@ -141,7 +142,7 @@ TEST_F(InputFiles, ExportHasTheDocumentedTensors) {
       "valid_kv=4,2 sinklogit=normal:1 cap=3");
   ASSERT_TRUE(c.ok());
   const std::string out = folder_ + "/out";
-  const Status status = ExportCase(c.value(), out, {});
+  const Status status = ExportCase(c.value(), out, true, {});
   ASSERT_TRUE(status.ok()) << status.message();
   const auto in = SafetensorsFile::Read(out + "/inputs.safetensors");
   ASSERT_TRUE(in.ok()) << in.message();
@@ -178,10 +179,10 @@ TEST_F(InputFiles, ExportHasTheDocumentedTensors) {
 TEST_F(InputFiles, ExportWritesNothingForABadCase) {
   const auto c = ParseCase("attention_forward sq=1 skv=1 d=0");
   ASSERT_TRUE(c.ok());
-  EXPECT_FALSE(ExportCase(c.value(), folder_ + "/out", {}).ok());
+  EXPECT_FALSE(ExportCase(c.value(), folder_ + "/out", true, {}).ok());
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/out"));
   const auto good = ParseCase("attention_forward sq=1 skv=1 d=1");
-  const Status status = ExportCase(good.value(), folder_ + "/no/out", {});
+  const Status status = ExportCase(good.value(), folder_ + "/no/out", true, {});
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.message().find("cannot be made"), std::string::npos);
 }

@@ -1,5 +1,5 @@
 // Inputs: frozen bits, independence of layout, what each family gives.
-#include "verify/inputs.h"
+#include "verify/inputs/attention_forward.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "reference/mask.h"
-#include "verify/digest.h"
-#include "verify/inputs_fill.h"
-#include "verify/safetensors.h"
+#include "verify/base/digest.h"
+#include "verify/base/io/safetensors.h"
+#include "verify/inputs/fill.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::verify {
 namespace {

@@ -8,9 +8,10 @@
 #include <string>
 
 #include "verify/candidate/candidate.h"
-#include "verify/case_file.h"
-#include "verify/judge.h"
-#include "verify/profile.h"
+#include "verify/judge/judge.h"
+#include "verify/profile/profile.h"
+#include "verify/registry/ops.h"
+#include "verify/run/case_file.h"
 
 namespace lockstep::verify {
 

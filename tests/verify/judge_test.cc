@@ -1,5 +1,5 @@
 // The judge against candidates with planted defects, one per promise.
-#include "verify/judge.h"
+#include "verify/judge/judge.h"
 
 #include <gtest/gtest.h>
 

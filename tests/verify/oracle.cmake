@@ -3,10 +3,26 @@
 lockstep_add_test(
   oracle_test
   envelope_test.cc
+  envelope_wide_test.cc
   oracle_elementary_test.cc
+  oracle_lanes_test.cc
   oracle_test.cc
+  probes_shown_test.cc
   probes_test.cc
   LIBS
-  lockstep_envelope
+  lockstep_allowed
   lockstep_reference
   WHOLE)
+
+# What a CPU without AVX-512 can still show of that unit: its code.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME oracle_avx512_code
+         COMMAND Python3::Interpreter -B
+                 "${CMAKE_CURRENT_SOURCE_DIR}/oracle_avx512_test.py"
+                 "$<TARGET_FILE:lockstep_oracle>")
+set_tests_properties(oracle_avx512_code PROPERTIES LABELS unit TIMEOUT 60
+                                                   SKIP_RETURN_CODE 77)
+
+# Apart from oracle_test, which runs once for every mutant.
+lockstep_add_test(probes_length_test probes_length_test.cc LIBS
+                  lockstep_allowed lockstep_reference WHOLE)

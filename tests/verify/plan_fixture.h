@@ -10,8 +10,8 @@
 #include "gtest/gtest.h"
 #include "optimized/tile_plan.h"
 #include "tests/support/mask_problem.h"
-#include "verify/intended_mask.h"
-#include "verify/plan_invariants.h"
+#include "verify/tables/intended_mask.h"
+#include "verify/tables/invariants.h"
 
 namespace lockstep::test {
 

@@ -1,6 +1,6 @@
 // The checker of block tables on trial: every planted defect is caught and
 // named, and the same case without it is sound.
-#include "verify/plan_mutants.h"
+#include "verify/tables/mutants.h"
 
 #include <algorithm>
 #include <fstream>
@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "verify/case.h"
-#include "verify/case_block_plan.h"
-#include "verify/ops/block_plan.h"
-#include "verify/plan_bug.h"
-#include "verify/plan_invariants.h"
+#include "verify/case/block_plan.h"
+#include "verify/case/case.h"
+#include "verify/registry/ops.h"
+#include "verify/tables/invariants.h"
+#include "verify/tables/planner.h"
+#include "verify/tables/scene.h"
 
 namespace lockstep::verify {
 namespace {

@@ -7,6 +7,9 @@
 #include <random>
 #include <utility>
 
+#include "verify/case/attention_forward/case.h"
+#include "verify/registry/ops.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -137,6 +140,10 @@ FillTerm RandomFillTerm(Random& random) {
                               0, static_cast<int64_t>(Probes().size()) - 1))]
                      .kind;
   }
+  if (family.kind == FillKind::kCaps || family.kind == FillKind::kDrift ||
+      family.kind == FillKind::kLow) {
+    term.tensors = kFillAll;
+  }
   if (family.kind == FillKind::kFile) {
     term.path = "data/captured/x+y.safetensors";
     term.digest = std::string(32, 'a');
@@ -216,8 +223,8 @@ Case RandomCase(uint64_t seed) {
     a.head_mask[head] = RandomMask(random, &a.dense, 2);
   }
   RandomPayload(random, &a);
-  Case c;
-  c.op = std::move(a);
+  Case c = EmptyCase(*Ops()[0]);
+  c.Get<AttentionForwardCase>() = std::move(a);
   if (random.OneIn(5)) c.gen = random.Bits();
   if (random.OneIn(2)) c.seed = random.Bits();
   c.expect = static_cast<Expect>(random.In(0, 3));

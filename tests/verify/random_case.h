@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "verify/case.h"
-#include "verify/case_text.h"
+#include "verify/case/case.h"
+#include "verify/case/text.h"
 
 namespace lockstep::verify {
 

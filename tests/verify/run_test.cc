@@ -1,5 +1,5 @@
 // The driver: budgets, shards, expectations of refusal, stopping.
-#include "verify/run.h"
+#include "verify/run/run.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/verify/fake_candidate.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::verify {
 namespace {
@@ -34,7 +35,7 @@ std::vector<std::string> Lines(int n) {
 
 Result<Run> Prepare(const std::vector<std::string>& lines,
                     const RunOptions& options, Defect defect) {
-  Result<std::vector<Job>> jobs = JobsFromLines(lines);
+  Result<std::vector<Job>> jobs = JobsFromLines(lines, Ops());
   if (!jobs.ok()) return jobs.status();
   std::vector<std::unique_ptr<Candidate>> candidates;
   candidates.push_back(std::make_unique<FakeCandidate>(std::move(defect)));
@@ -154,8 +155,9 @@ TEST(Run, RefusalsCanBeExpected) {
 }
 
 TEST(Run, BadCasesAreRefusedBeforeAnythingRuns) {
-  EXPECT_FALSE(JobsFromLines({"attention_forward sq=2 skv=3 d=0"}).ok());
-  EXPECT_FALSE(JobsFromLines({"attention_forward sq=2 skv=3 d=4 nope=1"}).ok());
+  EXPECT_FALSE(JobsFromLines({"attention_forward sq=2 skv=3 d=0"}, Ops()).ok());
+  EXPECT_FALSE(
+      JobsFromLines({"attention_forward sq=2 skv=3 d=4 nope=1"}, Ops()).ok());
   RunOptions options;
   options.max_memory = 1 << 20;
   EXPECT_FALSE(

@@ -1,5 +1,5 @@
 // The safetensors reader against hostile files, and the writer's round trip.
-#include "verify/safetensors.h"
+#include "verify/base/io/safetensors.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/files.h"
+#include "verify/base/io/files.h"
 
 namespace lockstep::verify {
 namespace {

@@ -38,6 +38,24 @@ TEST(ScanCanaries, AllAreCaughtWhateverIsClaimed) {
   EXPECT_EQ(met.size(), 6u);
 }
 
+// Behind an output norm, too: the probes survive it.
+TEST(ScanCanaries, AreCaughtBehindTheNorm) {
+  for (const char* spec :
+       {"builtin:optimized,threads=1", "variant:siso-a16", "variant:mimo"}) {
+    for (int seed = 0; seed < 12; ++seed) {
+      const CaseResult result = JudgeSpec(
+          "mamba3_scan t=9 n=8 p=3 s=2 seg=runs:4,1,4 carry=yes lane=bf16 "
+          "norm=1e-5" +
+              std::string(seed % 2 ? " variant=mimo r=2 gate=yes" : "") +
+              " seed=" + std::to_string(seed),
+          spec);
+      ASSERT_EQ(result.canaries.size(), 1u) << spec << " " << result.reason;
+      EXPECT_TRUE(result.canaries[0].caught)
+          << spec << " " << result.canaries[0].candidate;
+    }
+  }
+}
+
 // The k of a carry counts once for each rank, with psi's sign: values of one
 // size cancelled, and no probe showed a carry that is not folded in.
 TEST(ScanCanaries, ProbesShowACarryThatIsNotFoldedIn) {
@@ -77,7 +95,7 @@ TEST(ScanCanaries, AMissedOneMakesTheCaseUntrusted) {
 }
 
 TEST(ScanCanaries, ThereIsNoneWhereProbesProveNothing) {
-  for (const char* keys : {"norm=1e-5", "fill=probe:halves"}) {
+  for (const char* keys : {"variant=mimo r=5", "fill=probe:halves"}) {
     const CaseResult result =
         JudgeSpec("mamba3_scan t=9 n=4 p=2 seed=3 " + std::string(keys),
                   "builtin:reference");

@@ -1,5 +1,6 @@
 // The judge checks itself before it judges: a wrong answer is noticed.
-#include "verify/self_check.h"
+#include "verify/run/self_check.h"
+#include "verify/registry/ops.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@ namespace lockstep::verify {
 namespace {
 
 TEST(SelfCheck, KnownAnswersHoldHere) {
-  const Status status = SelfCheck();
+  const Status status = SelfCheck(Ops());
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.message());
   EXPECT_GE(KnownAnswers().size(), 2u);
 }
@@ -21,15 +22,15 @@ TEST(SelfCheck, EveryWrongDigestIsNoticed) {
          {KnownAnswer{good.line, wrong, good.o, good.lse},
           KnownAnswer{good.line, good.inputs, wrong, good.lse},
           KnownAnswer{good.line, good.inputs, good.o, wrong}}) {
-      EXPECT_FALSE(CheckKnownAnswers({&bad, 1}).ok());
+      EXPECT_FALSE(CheckKnownAnswers({&bad, 1}, Ops()).ok());
     }
   }
 }
 
 TEST(SelfCheck, AWrongRoundingModeIsNoticed) {
   ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
-  const Status all = SelfCheck();
-  const Status answers = CheckKnownAnswers(KnownAnswers());
+  const Status all = SelfCheck(Ops());
+  const Status answers = CheckKnownAnswers(KnownAnswers(), Ops());
   std::fesetround(FE_TONEAREST);
   EXPECT_FALSE(all.ok());
   EXPECT_FALSE(answers.ok());

@@ -1,5 +1,7 @@
 // Owning buffers: guard zones, alignment, poison and what is left of it.
-#include "verify/tensor.h"
+#include "verify/base/tensor.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/inputs/attention_forward_outputs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,14 @@
 // Rows that the reference computes: all of them where that is cheap, and a
 // fixed, telling sample where it is not.
-#include "verify/truth.h"
+#include "verify/judge/truth.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "verify/op.h"
+#include "verify/ops/op.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::verify {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 std::unique_ptr<Trial> Open(const std::string& line) {
   const Result<Case> c = ParseCase(line);
   EXPECT_TRUE(c.ok());
-  auto trial = FindOp(c.value())->open(c.value(), {});
+  auto trial = TrialRowOf(c.value())->open(c.value(), {});
   EXPECT_TRUE(trial.ok());
   return std::move(trial.value());
 }

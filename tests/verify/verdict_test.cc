@@ -1,5 +1,5 @@
 // Exit codes and their precedence; replay lines.
-#include "verify/verdict.h"
+#include "verify/judge/verdict.h"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ int CodeOf(const std::vector<CaseResult>& results, bool fail_on = false,
   Totals totals;
   for (const CaseResult& result : results) totals.Add(result);
   totals.interrupted = interrupted;
-  return ExitCode(totals, fail_on);
+  return ExitCode(totals, {.fail_on_suspicious = fail_on});
 }
 
 TEST(Verdict, EveryVerdictHasItsCode) {

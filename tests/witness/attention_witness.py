@@ -23,6 +23,8 @@ The bound, for f32 arithmetic (u = 2^-24, gamma_n = n u / (1 - n u)):
            V = 0.
   sums     gamma_(N+1) sum P|V| for the accumulator, the row sum's gamma, the
            division; 2^-8 sum P|V| when P is rounded to bf16.
+  flushes  order=amx takes subnormal q, k and v for zeros, and so does this
+           page; each of its operations may flush 2^-126 of the result.
   output   2^-8 |O| when o is bf16.
   lse      log of the weight factor, the row sum's gamma, log2, 3 roundings.
 """
@@ -39,6 +41,7 @@ U32 = 2.0 ** -24
 U_BF16 = 2.0 ** -8
 ULP2 = 2.0 ** -22          # two ulp of f32, relative
 TINY = 2.0 ** -148         # two smallest f32 subnormals
+FLUSHED = 2.0 ** -126      # below it order=amx has zeros
 LOG2E = 1.4426950408889634
 FLT_MAX = float(np.finfo(np.float32).max)
 DOMAIN = 2.0 ** 126        # beyond it f32 sums may overflow in some orders
@@ -49,6 +52,19 @@ SIGN_BIT = {"F32": 0x80000000, "BF16": 0x8000}
 
 class Undecidable(Exception):
     """The problem is outside what this witness can judge."""
+
+
+def operands(case, x):
+    """x in float64 as the products take it: order=amx flushes operands."""
+    x = x.astype(np.float64)
+    if case.order == "amx":
+        x = np.where(np.abs(x) < FLUSHED, np.copysign(0.0, x), x)
+    return x
+
+
+def lost(case):
+    """What one operation of a sum of products may lose to underflow."""
+    return 2.0 * FLUSHED if case.order == "amx" else TINY
 
 
 def gamma(n):
@@ -68,7 +84,9 @@ def logits(case, q, k, mask):
     size = np.where(np.isfinite(z), np.abs(z), 0.0)
     if np.any(mask & (magnitude > DOMAIN)):
         raise Undecidable("scores may overflow f32 in some order")
-    eta = abs(case.scale) * (gamma(case.d) * magnitude + case.d * TINY)
+    # The sum of two chains, and its sum with the blocks before, are two more.
+    n = case.d + (2 if case.order == "amx" else 0)
+    eta = abs(case.scale) * (gamma(n) * magnitude + n * lost(case))
     eta += 3.0 * U32 * size + TINY
     if case.cap is None:
         if np.any(mask & np.isfinite(z) & (size * LOG2E > DOMAIN)):
@@ -141,7 +159,7 @@ def finite_row(case, u, eta, v, sink, u_weight):
     bound += n * largest * 2.0 ** -92        # weights flushed to +0 (N9)
     total = np.exp2(min(lse * LOG2E, 80.0) if uses_fixed_maximum(case, sink)
                     else -34.0)
-    bound += (n + 1) * TINY / total + TINY   # subnormal accumulator, o
+    bound += (n + 1) * lost(case) / total + TINY   # subnormal accumulator, o
     if case.lane == "bf16":
         bound += U_BF16 * (np.abs(o) + bound) + 2.0 ** -133
     bound_lse = max(np.log(most), -np.log(least)) + sums
@@ -305,7 +323,7 @@ def judge(case, tensors, expected):
         and lse.bits.shape == (case.b, case.hq, case.sq), "shape of o or lse")
     case_language.require(o.dtype == case.lane.upper() and lse.dtype == "F32",
                           "type of o or lse")
-    q, k, v = (tensors[n].values.astype(np.float64) for n in ("q", "k", "v"))
+    q, k, v = (operands(case, tensors[n].values) for n in ("q", "k", "v"))
     u_weight = U_BF16 if case.p == "bf16" else 0.0
     group = case.hq // case.hkv
     tally = Tally()

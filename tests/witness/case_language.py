@@ -33,6 +33,7 @@ class Case:
     dv: int
     lane: str
     p: str
+    order: str
     scale: float
     cap: float | None
     align: str
@@ -47,7 +48,8 @@ class Case:
 # Keys that choose storage or the fill, and do not change what is right.
 INERT_KEYS = {"layout", "strides", "fill", "gen", "seed", "expect"}
 KNOWN_KEYS = INERT_KEYS | {
-    "b", "hq", "hkv", "sq", "skv", "d", "dv", "lane", "p", "scale", "cap",
+    "b", "hq", "hkv", "sq", "skv", "d", "dv", "lane", "p", "order",
+    "scale", "cap",
     "mask", "align", "q_seg", "kv_seg", "valid_q", "valid_kv", "sinklogit"}
 
 
@@ -199,7 +201,7 @@ def parse_case(line):
     return Case(
         b=b, hq=hq, hkv=int(keys.get("hkv", hq)), sq=sq, skv=skv, d=d,
         dv=int(keys.get("dv", d)), lane=keys.get("lane", "f32"),
-        p=keys.get("p", "f32"),
+        p=keys.get("p", "f32"), order=keys.get("order", "chain"),
         scale=number(keys["scale"]) if "scale" in keys else d ** -0.5,
         cap=None if keys.get("cap", "none") == "none" else number(keys["cap"]),
         align=keys.get("align", "tl"), masks=masks,

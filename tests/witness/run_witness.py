@@ -40,7 +40,8 @@ def kinds(tree):
 
 def judge_case(lockstep, line, folder):
     """(passed, text)."""
-    done = subprocess.run([lockstep, "export", line, "--out", str(folder)],
+    done = subprocess.run([lockstep, "export", line, "--minimal", "--with-expected",
+                           "--out", str(folder)],
                           capture_output=True, text=True, check=False,
                           timeout=TIME_LIMIT_SECONDS)
     if done.returncode != 0:

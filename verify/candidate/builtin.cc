@@ -7,8 +7,9 @@
 
 #include "optimized/mamba3_scan.h"
 #include "optimized/plan.h"
+#include "verify/base/nearest_name.h"
 #include "verify/candidate/candidate.h"
-#include "verify/ops/block_plan.h"
+#include "verify/tables/scene.h"
 
 namespace lockstep::verify {
 namespace {
@@ -92,8 +93,10 @@ Status SetTarget(const std::string& name, Variation* how) {
     }
     known += " " + target.name;
   }
-  return Status::Error("candidate target '" + name +
-                       "' is not compiled in; compiled:" + known);
+  return Status::Error("candidate target '" + name + "' is not compiled in; " +
+                       NearestIs(name, optimized::Targets(),
+                                 [](const auto& t) { return t.name; }) +
+                       "; compiled:" + known);
 }
 
 // "[@TARGET][,key=value]..."
@@ -129,6 +132,16 @@ class BuiltinOptimized final : public Candidate {
   const Variation& Fixed() const override { return fixed_; }
   bool Ours() const override { return true; }
   bool Repeatable() const override { return true; }
+  std::unique_ptr<Candidate> Without(std::string_view op) const override {
+    Variation rest = fixed_;
+    if (op != "mamba3_scan") rest.chunk.reset();
+    if (op != "attention_forward") {
+      rest.tile.reset();
+      rest.native_dot.reset();
+    }
+    if (rest.Suffix() == fixed_.Suffix()) return nullptr;
+    return std::make_unique<BuiltinOptimized>(std::move(rest));
+  }
   // A scan in matrices has bits of its own.
   std::optional<NumericProfile> Claims() const override {
     if (!fixed_.chunk) return std::nullopt;

@@ -1,5 +1,11 @@
 #include "verify/candidate/candidate.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "verify/base/nearest_name.h"
+#include "verify/base/printable.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -10,9 +16,18 @@ constexpr CandidateKind kKinds[] = {
      "the SIMD path of this library", ParseBuiltinOptimized},
     {"builtin:reference", "builtin:reference[,shift=N]",
      "the scalar reference, judged like any other", ParseBuiltinReference},
+    {"cmd:", "cmd:PROGRAM ARG...",
+     "a program that speaks the wire (docs/wire.md)", ParseCommand, true},
+    {"cmd-files:", "cmd-files:PROGRAM ARG...",
+     "a program that is started for every call, with a folder (docs/wire.md)",
+     ParseCommandFiles, true},
     {"files:", "files:DIR",
      "outputs or tables made elsewhere, as safetensors (docs/verdicts.md)",
      ParseFiles},
+    {"so:", "so:PATH[,ARG=VALUE]...",
+     "a shared object with the C interface of lockstep/candidate.h "
+     "(docs/candidates.md)",
+     ParseSharedObject, true},
     {"mutant:", "mutant:NAME[@SEVERITY][,base=VARIANT]",
      "a kernel with a known bug: lockstep list mutants", ParseMutantCandidate},
     {"variant:", "variant:NAME",
@@ -28,7 +43,33 @@ RunOutcome Candidate::Plan(const CaseRequest&, const BlockPlanScene&,
           ""};
 }
 
+Result<NumericProfile> StatedProfileOf(const Candidate& candidate) {
+  const std::string stated = candidate.StatedProfile();
+  if (stated.empty()) {
+    return Status::Error("--profile from-candidate: '" + candidate.Spec() +
+                         "' states no profile");
+  }
+  if (stated.find('\n') != std::string::npos) {
+    return ParseProfile(stated, candidate.Spec());
+  }
+  // A name only: a candidate opens no files in the judge.
+  for (const NumericProfile& profile : BuiltinProfiles()) {
+    if (profile.name == stated) return profile;
+  }
+  return Status::Error("--profile from-candidate: '" + candidate.Spec() +
+                       "' states '" + Printable(stated) +
+                       "', which is no built-in profile and no profile's "
+                       "text (lockstep list profiles)");
+}
+
 std::span<const CandidateKind> CandidateKinds() { return kKinds; }
+
+bool StartsProgram(std::string_view spec) {
+  return std::any_of(std::begin(kKinds), std::end(kKinds),
+                     [&](const CandidateKind& kind) {
+                       return kind.program && spec.starts_with(kind.prefix);
+                     });
+}
 
 Result<std::unique_ptr<Candidate>> ParseCandidate(std::string_view spec) {
   for (const CandidateKind& kind : kKinds) {
@@ -41,8 +82,15 @@ Result<std::unique_ptr<Candidate>> ParseCandidate(std::string_view spec) {
     if (!whole) continue;
     return kind.parse(rest);
   }
+  // What follows the kind would drown it.
+  std::string_view word = spec.substr(0, spec.find_first_of("@,"));
+  const bool builtin = word.starts_with('b');
+  if (!builtin)
+    word = spec.substr(0, std::min(word.find(':'), word.size() - 1) + 1);
   std::string message =
-      "candidate '" + std::string(spec) + "' is of no known kind; known:";
+      "candidate '" + std::string(spec) + "' is of no known kind; " +
+      NearestIs(word, kKinds, [](const auto& kind) { return kind.prefix; }) +
+      "; known:";
   for (const CandidateKind& kind : kKinds) {
     message += std::string(" ") + kind.form;
   }

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "reference/contract/status.h"
-#include "verify/case.h"
-#include "verify/op.h"
-#include "verify/profile.h"
+#include "verify/case/case.h"
+#include "verify/ops/op.h"
+#include "verify/profile/profile.h"
+#include "verify/tables/scene.h"
 
 namespace lockstep::verify {
 
@@ -24,10 +25,16 @@ struct CaseRequest {
   std::string line;    // minimal text of the call
   int64_t number = 1;  // of the call among all asked for, from 1
   int64_t total = 1;   // calls asked for
+  // Where `call` is a probe of the call asked for: its name.
+  std::string probe{};
+  int64_t max_bytes = INT64_MAX;  // of one file of answers
+  bool last = true;               // call of its sequence
+  bool has_lse = true;            // that is claimed by the profile
+  // Where the call is a law's: its name, and the inputs that are outputs of
+  // the call before.
+  std::string law{};
+  std::vector<TakenInput> taken{};
 };
-
-struct BlockPlanScene;
-struct PlanTrace;
 
 class Candidate {
  public:
@@ -36,6 +43,11 @@ class Candidate {
   // The spec that asks for `how`, in one form: a replay line takes it.
   virtual std::string Spec(const Variation& how) const = 0;
   std::string Spec() const { return Spec(Fixed()); }
+  // The spec that asks for the answer to this request alone, as its only one.
+  virtual std::string SpecOf(const CaseRequest& request) const {
+    (void)request;
+    return Spec();
+  }
   // What was asked for: "optimized", "reference", "files".
   virtual std::string Backend() const = 0;
   // The fixed part of the request: target, threads, tile, ... if named.
@@ -46,18 +58,55 @@ class Candidate {
   // That profile; absent: the exact contract, or what --profile says.
   virtual std::optional<NumericProfile> Claims() const { return std::nullopt; }
 
+  // The op that it is made for; empty: any.
+  virtual std::string UsualOp() const { return ""; }
+  // The same candidate without the arguments that `op` does not have; null
+  // where it has them all.
+  virtual std::unique_ptr<Candidate> Without(std::string_view) const {
+    return nullptr;
+  }
+
+  // Makes it ready, before anything else is asked of it: a program is started.
+  // Errors: usage.
+  virtual Status Start() { return {}; }
+  // The profile that the kernel itself says it has: a name, or the text of a
+  // profile file, which has line breaks. Empty: none.  Requires: Start().
+  virtual std::string StatedProfile() const { return ""; }
+  // What a receipt tells of the kernel: name, version, commit, ...
+  virtual std::vector<Fact> Identity() const { return {}; }
+
   // Everything that can be refused before anything is judged. Errors: usage.
   virtual Status Prepare(const CaseRequest& request) = 0;
 
   // Ways to run it again that must not change a bit, "repeat" not counted;
   // empty if it cannot be run again.
   virtual std::vector<Variation> Variations(const Trial& trial) const = 0;
+  // Forgets earlier calls, as if opened anew: each line of a case file is a
+  // sequence of its own, and its findings have to come again alone.
+  virtual void Reset() {}
+  // Whether it answers whatever is asked, not only what it was asked before.
+  virtual bool Computes() const { return true; }
   // Whether Run may be called more than once for a trial, with shifts.
   virtual bool Repeatable() const = 0;
+  // Checks that mean nothing of answers that were computed elsewhere; none of
+  // a kernel that runs.
+  virtual std::vector<std::string> CannotTry() const { return {}; }
+  // Whether it has an answer to this probe.
+  virtual bool Answers(const CaseRequest& probe) const {
+    (void)probe;
+    return Repeatable();
+  }
 
   virtual RunOutcome Run(const CaseRequest& request, const Trial& trial,
                          const Variation& how, const OutputSet& outputs,
                          Execution* execution) = 0;
+
+  // After the last run of a case. kError: what is wrong between two cases, such
+  // as processes left behind.
+  virtual RunOutcome Settle(const CaseRequest& request) {
+    (void)request;
+    return {};
+  }
 
   // What a planner answers to a block_plan case, as the visits of a kernel
   // that reads its tables. kMismatch: tables that no kernel can read.
@@ -65,14 +114,24 @@ class Candidate {
                           const BlockPlanScene& scene, PlanTrace* trace);
 };
 
+// What --profile says for the profile that the candidate itself states.
+inline constexpr const char* kProfileFromCandidate = "from-candidate";
+// That profile. Errors: it states none, or one that cannot be read.
+//   Requires: Start().
+Result<NumericProfile> StatedProfileOf(const Candidate& candidate);
+
 // One row of the table of kinds.
 struct CandidateKind {
   const char* prefix;  // "builtin:optimized"
   const char* form;    // with its arguments, for messages and lists
   const char* description;
   Result<std::unique_ptr<Candidate>> (*parse)(std::string_view arguments);
+  bool program = false;  // starts a program that the spec names
 };
 std::span<const CandidateKind> CandidateKinds();
+
+// Whether it starts a program: nobody else than the user may name one.
+bool StartsProgram(std::string_view spec);
 
 // "builtin:optimized@AVX3,tile=32x64". Errors: one line that lists the kinds,
 // or says which argument is wrong.
@@ -83,7 +142,12 @@ Result<std::unique_ptr<Candidate>> ParseBuiltinOptimized(
     std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParseBuiltinReference(
     std::string_view arguments);
+Result<std::unique_ptr<Candidate>> ParseCommand(std::string_view arguments);
+Result<std::unique_ptr<Candidate>> ParseCommandFiles(
+    std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParseFiles(std::string_view arguments);
+Result<std::unique_ptr<Candidate>> ParseSharedObject(
+    std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
     std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParsePlanMutant(std::string_view name);

@@ -3,110 +3,74 @@
 //
 //   one case      DIR/outputs.safetensors
 //   several       DIR/N/outputs.safetensors, N the number of the case, from 1
+//   its probes    probes/NAME/outputs.safetensors in the case's folder
 //
+// In its place o.npy, lse.npy, ... may lie there (verify/base/io/npy.h).
 // A folder with exactly one other safetensors file beside what `export` wrote
 // (inputs, expected) may call it as it likes; files:FILE names it directly.
-#include <algorithm>
-#include <array>
-#include <cstring>
+// A folder with an index of calls is read by verify/candidate/calls/.
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "verify/base/io/npy.h"
+#include "verify/base/io/safetensors.h"
+#include "verify/candidate/answer_file.h"
+#include "verify/candidate/calls/answers.h"
 #include "verify/candidate/candidate.h"
-#include "verify/ops/block_plan.h"
-#include "verify/plan_files.h"
-#include "verify/safetensors.h"
+#include "verify/candidate/probe_folders.h"
+#include "verify/tables/files.h"
+#include "verify/tables/scene.h"
 
 namespace lockstep::verify {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kUsual = "outputs.safetensors";
-
-// The outputs file of a folder. Errors: none there, or more than one.
-Result<std::string> FindIn(const fs::path& folder) {
-  std::error_code error;
-  if (fs::is_regular_file(folder / kUsual, error)) {
-    return (folder / kUsual).string();
-  }
-  std::vector<std::string> others;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (at->path().extension() == ".safetensors" &&
-        name != "inputs.safetensors" && name != "expected.safetensors") {
-      others.push_back(at->path().string());
-    }
-  }
-  if (others.size() == 1) return others.front();
-  return Status::Error("candidate files: no " + (folder / kUsual).string());
-}
-
-// The spelling of a lane in safetensors.
-const char* TypeName(Lane lane) { return lane == Lane::kF32 ? "F32" : "BF16"; }
-
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (const int64_t n : shape) {
-    text += (text.size() > 1 ? ", " : "") + std::to_string(n);
-  }
-  return text + "]";
-}
-
-// Extents of 1 at the end do not count: lse may be [b, h, i] or [b, h, i, 1].
-std::vector<int64_t> Trimmed(std::vector<int64_t> shape, size_t rank) {
-  while (shape.size() > rank && shape.back() == 1) shape.pop_back();
-  return shape;
-}
-
-// Dense bytes into a strided tensor.
-void Scatter(const uint8_t* bytes, const LaneTensor& to) {
-  const auto& n = to.view.shape;
-  const auto& s = to.view.strides;
-  const auto width = static_cast<int64_t>(LaneBytes(to.view.lane));
-  auto* data = static_cast<uint8_t*>(to.view.data);
-  for (int64_t b = 0; b < n[0]; ++b) {
-    for (int64_t h = 0; h < n[1]; ++h) {
-      for (int64_t i = 0; i < n[2]; ++i) {
-        for (int64_t c = 0; c < n[3]; ++c) {
-          const int64_t at = b * s[0] + h * s[1] + i * s[2] + c * s[3];
-          std::memcpy(data + at * width, bytes, static_cast<size_t>(width));
-          bytes += width;
-        }
-      }
-    }
-  }
-}
-
 class Files final : public Candidate {
  public:
   explicit Files(std::string path) : path_(std::move(path)) {}
 
   std::string Spec(const Variation&) const override { return "files:" + path_; }
+  // The folder of the request alone: what a replay of it judges.
+  std::string SpecOf(const CaseRequest& request) const override {
+    std::error_code error;
+    if (request.probe.empty() && fs::is_regular_file(path_, error)) {
+      return Spec({});
+    }
+    const Result<std::string> found = Locate(request);
+    if (!found.ok()) {
+      const fs::path numbered =
+          fs::path(path_) / std::to_string(request.number);
+      return request.total > 1 ? "files:" + numbered.string() : Spec({});
+    }
+    const std::string folder = FolderOf(found.value()).string();
+    return fs::equivalent(folder, path_, error) ? Spec({}) : "files:" + folder;
+  }
   std::string Backend() const override { return "files"; }
   const Variation& Fixed() const override { return fixed_; }
   bool Ours() const override { return false; }
   bool Repeatable() const override { return false; }
+  bool Computes() const override { return false; }
+  bool Answers(const CaseRequest& probe) const override {
+    return Locate(probe).ok();
+  }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
 
+  std::vector<std::string> CannotTry() const override {
+    return {"repeat",      "variations",       "laws",
+            "guard_zones", "inputs_unchanged", "written"};
+  }
+
+  // Whether there is anything at all: a file that is missing or torn is an
+  // error of its own case, and keeps nobody from judging the others.
   Status Prepare(const CaseRequest& request) override {
-    const Result<std::string> path = Locate(request);
-    if (!path.ok()) return path.status();
-    const Result<SafetensorsFile> file = SafetensorsFile::Read(path.value());
-    if (!file.ok()) return Status::Error("candidate files: " + file.message());
-    const Result<Op> op = FindOp(*request.call);
-    if (!op.ok()) return op.status();
-    for (const OutputSpec& spec : op->outputs(*request.call)) {
-      if (file->Find(spec.name) == nullptr) {
-        return Status::Error("candidate files: " + path.value() +
-                             " has no tensor '" + spec.name + "'");
-      }
-    }
-    return CheckSameCase(request, path.value(), file.value());
+    std::error_code error;
+    if (fs::is_directory(path_, error)) return {};
+    const Result<std::string> path = LocateCase(request);
+    return path.ok() ? Status() : path.status();
   }
 
   RunOutcome Run(const CaseRequest& request, const Trial& trial,
@@ -116,65 +80,79 @@ class Files final : public Candidate {
     execution->backend = "files";
     const Result<std::string> path = Locate(request);
     if (!path.ok()) return Broken(path.message());
-    const Result<SafetensorsFile> file = SafetensorsFile::Read(path.value());
+    const Result<SafetensorsFile> file = Read(request, path.value());
     if (!file.ok()) return Broken(file.message());
-    for (size_t t = 0; t < outputs.tensors.size(); ++t) {
-      const OutputSpec& spec = trial.outputs()[t];
-      const SafetensorsTensor* found = file->Find(spec.name);
-      if (found == nullptr) return Broken("no tensor '" + spec.name + "'");
-      std::vector<int64_t> wanted = spec.file_shape;
-      if (wanted.empty()) wanted.assign(spec.shape.begin(), spec.shape.end());
-      wanted = Trimmed(wanted, 3);
-      const std::vector<int64_t> shape = Trimmed(found->shape, 3);
-      if (found->type != TypeName(spec.lane) || shape != wanted) {
-        return {RunOutcome::State::kMismatch,
-                std::string("expected ") + TypeName(spec.lane) + " " +
-                    ShapeText(wanted) + ", produced " + found->type + " " +
-                    ShapeText(shape),
-                spec.name};
-      }
-      Scatter(found->bytes.data(), outputs.tensors[t]);
-    }
-    return {};
+    return TakeAnswer({path.value(), &file.value()}, request, trial.outputs(),
+                      outputs);
   }
 
   RunOutcome Plan(const CaseRequest& request, const BlockPlanScene& scene,
                   PlanTrace* trace) override {
     const Result<std::string> path = Locate(request);
     if (!path.ok()) return Broken(path.message());
-    const Result<SafetensorsFile> file = SafetensorsFile::Read(path.value());
+    const Result<SafetensorsFile> file = Read(request, path.value());
     if (!file.ok()) return Broken(file.message());
     Result<PlanTrace> read = ReadTables(scene.asked, file.value());
     if (!read.ok()) {
       return {RunOutcome::State::kMismatch, read.message(), "tables"};
     }
     *trace = std::move(read.value());
-    return {};
+    return {RunOutcome::State::kRan,
+            WhoseAnswer(path.value(), request.max_bytes), ""};
   }
 
  private:
   static RunOutcome Broken(const std::string& message) {
-    return {RunOutcome::State::kError, "candidate files: " + message, ""};
+    const std::string kind = "candidate files: ";
+    const bool named = message.starts_with(kind);
+    return {RunOutcome::State::kError, named ? message : kind + message, "",
+            "answer"};
+  }
+
+  // Errors: none there, torn, or the answer to another case.
+  static Result<SafetensorsFile> Read(const CaseRequest& request,
+                                      const std::string& path) {
+    Result<SafetensorsFile> file = ReadTensors(path, request.max_bytes);
+    if (!file.ok()) return file;
+    const Status same = CheckSameCase(request, path, file.value());
+    if (!same.ok()) return same;
+    return file;
   }
 
   Result<std::string> Locate(const CaseRequest& request) const {
+    const Result<std::string> found = LocateCase(request);
+    if (request.probe.empty() || !found.ok()) return found;
+    const fs::path folder = FolderOf(found.value());
+    return FindAnswer(
+        FindProbeFolder(folder.empty() ? "." : folder.string(), *request.call));
+  }
+
+  // Where an answer lies; arrays of NumPy are a folder themselves.
+  static fs::path FolderOf(const std::string& answer) {
+    std::error_code error;
+    return fs::is_directory(answer, error) ? fs::path(answer)
+                                           : fs::path(answer).parent_path();
+  }
+
+  // Of the case asked for, whose probe it may be.
+  Result<std::string> LocateCase(const CaseRequest& request) const {
     std::error_code error;
     const fs::path path = path_;
     if (fs::is_regular_file(path, error)) {
       if (request.total == 1) return path_;
       return Status::Error("candidate files: " + path_ + " is one file for " +
                            std::to_string(request.total) +
-                           " cases; want a folder with N/" + kUsual +
+                           " cases; want a folder with N/" + kUsualAnswer +
                            " for case N");
     }
     if (!fs::is_directory(path, error)) {
       return Status::Error("candidate files: no folder " + path_);
     }
     const fs::path numbered = path / std::to_string(request.number);
-    if (request.total > 1) return FindIn(numbered);
-    Result<std::string> found = FindIn(path);
+    if (request.total > 1) return FindAnswer(numbered);
+    Result<std::string> found = FindAnswer(path);
     if (!found.ok() && fs::is_directory(numbered, error)) {
-      return FindIn(numbered);
+      return FindAnswer(numbered);
     }
     return found;
   }
@@ -185,7 +163,8 @@ class Files final : public Candidate {
                               const SafetensorsFile& file) {
     const auto named = file.metadata().find("case");
     if (named == file.metadata().end()) return {};
-    Result<Case> other = ParseCase(named->second);
+    // Of another op it is another case, whatever it says.
+    Result<Case> other = ParseCase(named->second, {&request.call->op, 1});
     if (other.ok()) {
       other->expect = request.call->expect;
       if (other.value() == *request.call) return {};
@@ -205,8 +184,9 @@ Result<std::unique_ptr<Candidate>> ParseFiles(std::string_view arguments) {
     return Status::Error(
         "candidate files: wants a folder, such as files:out/run1");
   }
-  return std::unique_ptr<Candidate>(
-      std::make_unique<Files>(std::string(arguments)));
+  std::string folder(arguments);
+  if (HasCallIndex(folder)) return MakeCallAnswers(std::move(folder));
+  return std::unique_ptr<Candidate>(std::make_unique<Files>(std::move(folder)));
 }
 
 }  // namespace lockstep::verify

@@ -1,7 +1,10 @@
 #include "verify/cli/cli.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
+
+#include "verify/run/environment.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -19,10 +22,19 @@ std::vector<std::string>& Arguments() {
   return arguments;
 }
 
+std::string VersionText() {
+  const Environment environment = ReadEnvironment();
+  return "lockstep " + environment.version + " (commit " + environment.commit +
+         (environment.dirty ? " with changes" : "") + ", " +
+         environment.compiler + ", " + environment.build_type + ", contract " +
+         std::to_string(environment.contract_version) + ")";
+}
+
 int Run(int argc, char** argv) {
   Parser program(
-      "Judges attention kernels against a bit-exact scalar reference.", kFooter,
-      "lockstep");
+      "Judges attention and scan kernels against a bit-exact scalar reference.",
+      kFooter, "lockstep");
+  program.SetVersion(VersionText());
   AddVerify(&program);
   AddReplay(&program);
   AddList(&program);
@@ -30,6 +42,7 @@ int Run(int argc, char** argv) {
   AddExport(&program);
   AddSelftest(&program);
   AddPlan(&program);
+  AddPages(&program);
   AddSiblings(&program);
   const int started = StartSibling(argc, argv);
   return started >= 0 ? started : program.Run(argc, argv);
@@ -40,10 +53,15 @@ int Run(int argc, char** argv) {
 const std::vector<std::string>& CommandArguments() { return Arguments(); }
 
 int Main(int argc, char** argv) {
-  return Guarded([&] {
+  bool bisect = false;
+  const int code = Guarded([&] {
     Arguments().assign(argv + (argc > 0 ? 1 : 0), argv + argc);
+    const auto& words = Arguments();
+    bisect = std::find(words.begin(), words.end(), "--bisect") != words.end();
     return Run(argc, argv);
   });
+  // Here, so that a mistyped option does not make a commit a bad one.
+  return bisect ? BisectCode(code) : code;
 }
 
 }  // namespace lockstep::verify::cli

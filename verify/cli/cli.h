@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "verify/base/io/files.h"
 #include "verify/cli/parser.h"
-#include "verify/run.h"
+#include "verify/run/run.h"
 
 namespace lockstep::verify::cli {
 
@@ -28,23 +29,33 @@ void AddEnv(Parser* program);
 void AddExport(Parser* program);
 void AddSelftest(Parser* program);
 void AddPlan(Parser* program);
+void AddPages(Parser* program);  // completion, man
 
 // Verbs of sibling programs: named in the help, started by StartSibling.
 void AddSiblings(Parser* program);
 // Becomes the sibling that has the verb, and does not come back. -1 where the
 // verb is none of theirs; an exit code where the program cannot be started.
 int StartSibling(int argc, char** argv);
+// The description of `program` with that of its siblings' verbs, asked of them.
+// A sibling that cannot be asked keeps its verbs' names, and why is added to
+// `missing`.
+ProgramText DescribeWithSiblings(const Parser& program, std::string* missing);
 
-// "lockstep: message" on stderr; returns `code`.
+// "lockstep: message" on stderr, each line of it so, and printable; returns
+// `code`.
 int Fail(const std::string& message, int code = kExitUsage);
 
-// `text` to a file (beside, then renamed), or for "-" to stdout.
+// "lockstep: note: message" on stderr, printable.
+void Note(const std::string& message);
+
+// To a file (whole or not at all), or for "-" to stdout.
+Status Deliver(const std::string& path, const Producer& produce);
 Status Deliver(const std::string& path, const std::string& text);
 
 // Whether Deliver could work, so that a long run does not end in vain.
 Status CheckDeliverable(const std::string& path);
 
-// Set by the first Ctrl-C; the second ends the program.
+// Set by the first Ctrl-C or SIGTERM; the second ends the program.
 std::atomic<bool>* WatchInterrupt();
 
 // Which cases: shared by verify and export.
@@ -53,14 +64,32 @@ struct CaseArguments {
   std::vector<std::string> files;
 };
 void AddCaseArguments(Verb* verb, CaseArguments* arguments);
-// Errors: usage, the first bad line.
+// Errors: usage, all bad lines.
 Result<std::vector<Job>> ReadJobs(const CaseArguments& arguments);
+
+// All of stdin. Errors: more than `max_bytes`, or it cannot be read.
+Result<std::string> ReadStdin(size_t max_bytes);
+
+// Options of every verb that judges programs.
+struct HostArguments {
+  std::string call_timeout;      // seconds
+  std::string candidate_memory;  // as ParseMemory takes it
+};
+void AddHostArguments(Verb* verb, HostArguments* arguments);
+// For all programs that are started from now on. Errors: one line.
+Status LimitHosts(const HostArguments& arguments);
+// Ends those that are there. What was wrong with that goes to stderr; returns
+// whether nothing was.
+bool EndHosts();
+// The same; the exit code then says so where it would say nothing as grave.
+int AfterHosts(int exit_code);
 
 // 0 ... 2^64 - 1. Errors: one line.
 Result<uint64_t> ParseSeed(const std::string& text);
 
-// "512M", "4G", or bytes. Errors: one line.
-Result<int64_t> ParseMemory(const std::string& text);
+// "512M", "4G", or bytes. Errors: one line, which names the option.
+Result<int64_t> ParseMemory(const std::string& text,
+                            const std::string& option = "--max-memory");
 
 }  // namespace lockstep::verify::cli
 

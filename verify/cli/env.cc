@@ -3,9 +3,10 @@
 #include <memory>
 
 #include "verify/cli/cli.h"
-#include "verify/environment.h"
-#include "verify/events.h"
-#include "verify/self_check.h"
+#include "verify/registry/ops.h"
+#include "verify/report/events.h"
+#include "verify/run/environment.h"
+#include "verify/run/self_check.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -15,6 +16,10 @@ std::string EnvironmentText(const Environment& e) {
   for (const TargetState& target : e.targets) {
     targets += " " + target.name + (target.supported ? "" : " (not here)");
   }
+  std::string oracle;
+  for (const TargetState& target : e.oracle) {
+    oracle += " " + target.name + (target.supported ? "" : " (not here)");
+  }
   const auto yes = [](bool b) { return b ? "yes" : "no"; };
   return "lockstep  " + e.version + ", contract " +
          std::to_string(e.contract_version) + ", commit " + e.commit +
@@ -22,11 +27,11 @@ std::string EnvironmentText(const Environment& e) {
          e.build_type + "\nhighway   " + e.highway + "\ntargets  " + targets +
          "\nused      " +
          (e.used.empty() ? "reference: no target is supported" : e.used) +
-         "\nmachine   " + e.cpu + ", " + std::to_string(e.threads) +
-         " threads, " + std::to_string(e.memory_bytes >> 20) + " MiB, " +
-         e.system + " " + e.machine + "\nrounding  " + e.rounding +
-         ", flush to zero " + yes(e.ftz) + ", denormals are zero " +
-         yes(e.daz) + "\n";
+         "\noracle   " + oracle + "\nmachine   " + e.cpu + ", " +
+         std::to_string(e.threads) + " threads, " +
+         std::to_string(e.memory_bytes >> 20) + " MiB, " + e.system + " " +
+         e.machine + "\nrounding  " + e.rounding + ", flush to zero " +
+         yes(e.ftz) + ", denormals are zero " + yes(e.daz) + "\n";
 }
 
 }  // namespace
@@ -49,7 +54,7 @@ void AddEnv(Parser* program) {
       const Status status = Deliver(path, EnvironmentJson(environment));
       if (!status.ok()) return Fail(status.message());
     }
-    const Status sound = SelfCheck();
+    const Status sound = SelfCheck(Ops());
     if (!sound.ok()) {
       return Fail("self-check failed: " + sound.message(), kExitSelf);
     }

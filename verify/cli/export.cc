@@ -3,11 +3,20 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
+#include "verify/base/io/files.h"
+#include "verify/base/printable.h"
+#include "verify/candidate/probe_folders.h"
 #include "verify/cli/cli.h"
-#include "verify/export.h"
-#include "verify/self_check.h"
+#include "verify/profile/profile.h"
+#include "verify/registry/ops.h"
+#include "verify/report/export.h"
+#include "verify/report/export_calls.h"
+#include "verify/run/self_check.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -17,15 +26,128 @@ struct Arguments {
   std::string out;
   std::string max_memory;
   std::string seed;
+  std::string profile;
+  bool minimal = false;
+  bool probes = false;
+  bool expected = false;
 };
 
 // Calls in order, as `files:DIR` numbers them.
 struct Call {
   Case request;
-  std::vector<std::string> search_directories;
+  std::string folder;
+  SharedDirectories search_directories;
 };
 
+// The case's probes beside it, and the index of them.
+Status ExportProbes(const Case& c, const std::string& folder, bool expected,
+                    const MaterialiseOptions& options) {
+  const std::vector<ProbeFolder> probes = ProbeFolders(c);
+  if (probes.empty()) return {};
+  const std::string base = folder + "/probes";
+  std::error_code error;
+  std::filesystem::create_directory(base, error);
+  for (const ProbeFolder& probe : probes) {
+    const std::string place = base + "/" + probe.name;
+    const Status status = ExportCase(probe.call, place, expected, options);
+    if (!status.ok()) return status;
+    std::cout << Printable(place) << "  " << Printable(MinimalLine(probe.call))
+              << "\n";
+  }
+  return WriteFileAtomically(base + "/index.txt", FormatProbeIndex(probes));
+}
+
+// What is written, and where. What is to be refused is left aside.
+std::vector<Call> CallsOf(const std::vector<Job>& jobs, const std::string& out,
+                          const std::optional<uint64_t>& seed) {
+  int64_t total = 0;
+  for (const Job& job : jobs) {
+    total += static_cast<int64_t>(job.sequence.size());
+  }
+  std::vector<Call> calls;
+  int64_t number = 0;
+  for (const Job& job : jobs) {
+    for (const Case& c : job.sequence) {
+      ++number;
+      // What is to be refused has no inputs; its number stays its own, as
+      // `files:` counts.
+      if (c.expect == Expect::kRefuse) continue;
+      calls.push_back({c, total == 1 ? out : out + "/" + std::to_string(number),
+                       job.search_directories});
+      if (seed) calls.back().request.seed = *seed;
+    }
+  }
+  const int64_t aside = total - static_cast<int64_t>(calls.size());
+  if (aside > 0) {
+    Note(std::to_string(aside) + " of " + std::to_string(total) +
+         (aside == 1 ? " cases expects" : " cases expect") +
+         " to be refused; left aside, their folders' numbers stay free");
+  }
+  return calls;
+}
+
+// A folder a case: its inputs and nothing of the judge.
+int ExportFiles(const Arguments& a, const std::vector<Call>& calls,
+                MaterialiseOptions options) {
+  std::error_code error;
+  if (calls[0].folder != a.out) std::filesystem::create_directory(a.out, error);
+  for (const Call& call : calls) {
+    options.search_directories = *call.search_directories;
+    const Status status =
+        ExportCase(call.request, call.folder, a.expected, options);
+    if (!status.ok()) return Fail(status.message());
+    std::cout << Printable(call.folder) << "  "
+              << Printable(MinimalLine(call.request)) << "\n";
+    if (!a.probes) continue;
+    const Status probes =
+        ExportProbes(call.request, call.folder, a.expected, options);
+    if (!probes.ok()) return Fail(probes.message());
+  }
+  return kExitPass;
+}
+
+// One folder with all calls that judging the cases takes.
+int ExportCalls(const Arguments& a, const std::vector<Call>& calls,
+                MaterialiseOptions options) {
+  CallExport request;
+  request.folder = a.out;
+  request.expected = a.expected;
+  if (!a.profile.empty()) {
+    Result<NumericProfile> profile = LoadProfile(a.profile);
+    if (!profile.ok()) return Fail(profile.message());
+    request.profile = std::move(profile.value());
+  }
+  std::error_code error;
+  if (std::filesystem::exists(IndexFile(a.out), error)) {
+    return Fail(IndexFile(a.out) +
+                " is there, and answers to its calls may be: give another "
+                "folder, or remove this one");
+  }
+  const std::filesystem::path parent =
+      std::filesystem::absolute(a.out, error).parent_path();
+  if (!std::filesystem::is_directory(parent, error)) {
+    return Fail(a.out + ": cannot be made: no folder " + parent.string());
+  }
+  CallExporter exporter(std::move(request));
+  for (const Call& call : calls) {
+    options.search_directories = *call.search_directories;
+    const Result<int64_t> made = exporter.Add(call.request, options);
+    if (!made.ok()) return Fail(made.message());
+    std::cout << Printable(a.out) << "  "
+              << Printable(MinimalLine(call.request)) << "  (" << made.value()
+              << (made.value() == 1 ? " call)" : " calls)") << "\n";
+  }
+  const Status finished = exporter.Finish();
+  return finished.ok() ? kExitPass : Fail(finished.message());
+}
+
 int Export(const Arguments& a) {
+  if (a.probes && !a.minimal) {
+    return Fail("--probes is of --minimal: without it every call is written");
+  }
+  if (a.minimal && !a.profile.empty()) {
+    return Fail("--candidate-profile chooses calls, which --minimal has not");
+  }
   const Result<std::vector<Job>> jobs = ReadJobs(a.cases);
   if (!jobs.ok()) return Fail(jobs.message());
   MaterialiseOptions options;
@@ -41,17 +163,12 @@ int Export(const Arguments& a) {
     if (!parsed.ok()) return Fail(parsed.message());
     seed = parsed.value();
   }
-  const Status sound = SelfCheck();
+  const Status sound = SelfCheck(Ops());
   if (!sound.ok()) {
     return Fail("self-check failed: " + sound.message(), kExitSelf);
   }
-  std::vector<Call> calls;
-  for (const Job& job : jobs.value()) {
-    for (const Case& c : job.sequence) {
-      calls.push_back({c, job.search_directories});
-      if (seed) calls.back().request.seed = *seed;
-    }
-  }
+  const std::vector<Call> calls = CallsOf(jobs.value(), a.out, seed);
+  if (calls.empty()) return Fail("no case is left to export");
   // All of them are sound before the first is written.
   for (const Call& call : calls) {
     Status status = ValidateCase(call.request);
@@ -60,35 +177,42 @@ int Export(const Arguments& a) {
     }
     if (!status.ok()) return Fail("case: " + status.message());
   }
-  std::error_code error;
-  if (calls.size() > 1) std::filesystem::create_directory(a.out, error);
-  for (size_t n = 0; n < calls.size(); ++n) {
-    options.search_directories = calls[n].search_directories;
-    const std::string folder =
-        calls.size() == 1 ? a.out : a.out + "/" + std::to_string(n + 1);
-    const Status status = ExportCase(calls[n].request, folder, options);
-    if (!status.ok()) return Fail(status.message());
-    std::cout << folder << "  " << MinimalLine(calls[n].request) << "\n";
-  }
-  return kExitPass;
+  return a.minimal ? ExportFiles(a, calls, options)
+                   : ExportCalls(a, calls, options);
 }
 
 }  // namespace
 
 void AddExport(Parser* program) {
   Verb* verb = program->Add(
-      "export", "Write inputs and expected outputs of cases as safetensors",
+      "export", "Write cases as files, for kernels that run elsewhere",
       "Examples:\n"
-      "  lockstep export 'attention_forward sq=8 skv=8 d=16' --out case1\n"
-      "  lockstep export --cases my.cases --out out   # out/1, out/2, ...\n\n"
-      "Judge what a kernel made of the inputs, as outputs.safetensors in the\n"
-      "same folder: lockstep verify CASE --candidate files:case1 --profile "
-      "exact-f32");
+      "  lockstep export 'attention_forward sq=8 skv=8 d=16' --out calls1\n"
+      "  lockstep export --cases my.cases --out out "
+      "--candidate-profile flash-bf16\n"
+      "  lockstep export 'mamba3_scan t=8' --out case1 --minimal "
+      "--with-expected\n\n"
+      "The folder has every call that judging the cases takes (the case, "
+      "again,\n"
+      "its probes, the calls of its laws), an index, and lockstep_calls.py, "
+      "which\n"
+      "has a kernel answer them. Then: lockstep verify CASE --candidate "
+      "files:calls1\n"
+      "--profile P");
   auto a = std::make_shared<Arguments>();
   AddCaseArguments(verb, &a->cases);
   verb->Value("--out", &a->out, "Folder; made if absent")
       .Required()
       .Type("DIR");
+  verb->Value("--candidate-profile", &a->profile,
+              "Only probes and laws of this contract (default: of any)")
+      .Type("NAME|FILE");
+  verb->Flag("--minimal", &a->minimal,
+             "Only the cases' own inputs, a folder each");
+  verb->Flag("--probes", &a->probes,
+             "The exact probes, too, in probes/NAME; beside --minimal");
+  verb->Flag("--with-expected", &a->expected,
+             "What the reference answers, too, as expected.safetensors");
   verb->Value("--seed", &a->seed, "Seed of every case, instead of its own")
       .Type("N");
   verb->Value("--max-memory", &a->max_memory,

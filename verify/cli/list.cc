@@ -1,21 +1,31 @@
 // lockstep list: what there is, one entry a line.
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <sstream>
 #include <string>
 
 #include "optimized/plan.h"
+#include "verify/base/nearest_name.h"
+#include "verify/base/printable.h"
+#include "verify/case/probe_kind.h"
 #include "verify/cli/cli.h"
-#include "verify/json_text.h"
-#include "verify/mutants.h"
-#include "verify/plan_mutants.h"
-#include "verify/probe_kind.h"
-#include "verify/profile.h"
+#include "verify/emulator/attention_forward/zoo.h"
+#include "verify/emulator/mamba3_scan/zoo.h"
+#include "verify/emulator/mutants.h"
+#include "verify/profile/profile.h"
+#include "verify/registry/ops.h"
+#include "verify/report/json_text.h"
+#include "verify/tables/mutants.h"
 
 namespace lockstep::verify::cli {
 namespace {
+
+const std::vector<std::string> kLists = {"ops",      "targets", "profiles",
+                                         "families", "probes",  "mutants",
+                                         "variants", "cases"};
 
 struct Entry {
   std::string name;
@@ -25,8 +35,8 @@ struct Entry {
 
 std::vector<Entry> ListOps() {
   std::vector<Entry> entries;
-  for (const OpInfo& op : KnownOps()) {
-    entries.push_back({op.name, op.description, Json::object()});
+  for (const OpRow* op : Ops()) {
+    entries.push_back({op->text.name, op->text.description, Json::object()});
   }
   return entries;
 }
@@ -39,11 +49,13 @@ std::vector<Entry> ListTargets() {
     used = used || target.supported;
     std::string text = target.supported ? "supported" : "not on this CPU";
     if (target.native_dot) text += ", bf16 dot instruction";
+    if (target.matrix_unit) text += ", matrix unit";
     if (best) text += ", used by default";
     entries.push_back({target.name,
                        text,
                        {{"supported", target.supported},
                         {"native_dot", target.native_dot},
+                        {"matrix_unit", target.matrix_unit},
                         {"used", best}}});
   }
   return entries;
@@ -87,6 +99,17 @@ std::vector<Entry> ListMutants() {
   return entries;
 }
 
+std::vector<Entry> ListVariants() {
+  std::vector<Entry> entries;
+  const auto add = [&](const auto& variant, const char* op) {
+    entries.push_back(
+        {variant.name(), variant.numeric.description, {{"op", op}}});
+  };
+  for (const AttentionVariant& v : AttentionZoo()) add(v, "attention_forward");
+  for (const ScanVariant& v : ScanZoo()) add(v, "mamba3_scan");
+  return entries;
+}
+
 std::vector<Entry> ListFamilies() {
   std::vector<Entry> entries;
   for (const FillFamily& family : FillFamilies()) {
@@ -106,8 +129,14 @@ std::vector<Entry> ListProbes() {
   return entries;
 }
 
+// A case that is refused has no size.
+std::string SizeText(int64_t bytes) {
+  if (bytes == INT64_MAX) return "refused";
+  return std::to_string(bytes / 1024 + (bytes % 1024 != 0 ? 1 : 0)) + " KiB";
+}
+
 Result<std::vector<Entry>> ListCases(const std::string& path) {
-  const Result<std::vector<Job>> jobs = JobsFromFile(path);
+  const Result<std::vector<Job>> jobs = JobsFromFile(path, Ops());
   if (!jobs.ok()) return jobs.status();
   std::vector<Entry> entries;
   for (const Job& job : jobs.value()) {
@@ -115,15 +144,15 @@ Result<std::vector<Entry>> ListCases(const std::string& path) {
     for (const Case& c : job.sequence) {
       bytes = std::max(bytes, EstimateBytes(c));
     }
-    const std::string line = job.origin.substr(job.origin.rfind(':') + 1);
+    const int64_t line = job.origin.number;
     entries.push_back({MinimalLine(job.sequence),
-                       "line " + line + ", expect " +
+                       "line " + std::to_string(line) + ", expect " +
                            ExpectName(job.sequence.back().expect) + ", " +
-                           std::to_string((bytes + 1023) / 1024) + " KiB",
+                           SizeText(bytes),
                        {{"canonical", CanonicalLine(job.sequence)},
-                        {"line", std::strtoll(line.c_str(), nullptr, 10)},
+                        {"line", line},
                         {"expect", ExpectName(job.sequence.back().expect)},
-                        {"bytes", bytes}}});
+                        {"bytes", bytes == INT64_MAX ? Json() : Json(bytes)}}});
   }
   return entries;
 }
@@ -145,17 +174,19 @@ Result<std::vector<Entry>> List(const std::string& what,
   if (what == "targets") return ListTargets();
   if (what == "profiles") return ListProfiles();
   if (what == "mutants") return ListMutants();
+  if (what == "variants") return ListVariants();
   if (what == "families") return ListFamilies();
   if (what == "probes") return ListProbes();
   return Status::Error(
-      "list '" + what +
-      "': want ops, targets, profiles, families, probes, mutants or cases");
+      "list '" + what + "': " + NearestIs(what, kLists, std::identity()) +
+      "; want ops, targets, profiles, families, probes, mutants, variants or "
+      "cases");
 }
 
 int Print(const std::vector<Entry>& entries, bool as_json) {
   if (!as_json) {
     for (const Entry& entry : entries) {
-      std::cout << entry.name << "  " << entry.description << "\n";
+      std::cout << Printable(entry.name) << "  " << entry.description << "\n";
     }
     return kExitPass;
   }
@@ -174,7 +205,8 @@ int Print(const std::vector<Entry>& entries, bool as_json) {
 void AddList(Parser* program) {
   Verb* verb = program->Add(
       "list",
-      "Names of ops, targets, profiles, families, probes, mutants, cases",
+      "Names of ops, targets, profiles, families, probes, mutants, variants, "
+      "cases",
       "Examples:\n"
       "  lockstep list targets\n"
       "  lockstep list cases data/cases/smoke.cases --json");
@@ -185,8 +217,10 @@ void AddList(Parser* program) {
   };
   auto a = std::make_shared<Arguments>();
   verb->Value("WHAT", &a->what,
-              "ops, targets, profiles, families, probes, mutants, cases")
-      .Required();
+              "ops, targets, profiles, families, probes, mutants, variants, "
+              "cases")
+      .Required()
+      .Suggest(kLists);
   verb->Value("FILE", &a->file, "Case file, for cases");
   verb->Flag("--json", &a->json, "Whole records, as JSON");
   verb->run = [a] {

@@ -5,8 +5,12 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string_view>
+#include <utility>
 
+#include "verify/case/text.h"
 #include "verify/cli/cli.h"
+#include "verify/cli/process.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -37,12 +41,18 @@ Option Option::Words(int low, int high) const {
 }
 
 Option Option::Repeated() const {
-  option_->take_all()->expected(1);
+  // One each time: a word that follows is not the option's.
+  option_->take_all()->expected(1)->allow_extra_args(false);
   return *this;
 }
 
 Option Option::OneOf(const std::vector<std::string>& words) const {
   option_->check(CLI::IsMember(words));
+  return Suggest(words);
+}
+
+Option Option::Suggest(const std::vector<std::string>& words) const {
+  *words_ = words;
   return *this;
 }
 
@@ -67,40 +77,70 @@ std::string Option::name() const { return option_->get_name(); }
 
 Option Verb::Value(const std::string& names, std::string* to,
                    const std::string& help) {
-  return Option(app_->add_option(names, *to, help));
+  return Keep(app_->add_option(names, *to, help));
 }
 
 Option Verb::Value(const std::string& names, int* to, const std::string& help) {
-  return Option(app_->add_option(names, *to, help));
+  return Keep(app_->add_option(names, *to, help));
 }
 
 Option Verb::Value(const std::string& names, int64_t* to,
                    const std::string& help) {
-  return Option(app_->add_option(names, *to, help));
+  return Keep(app_->add_option(names, *to, help));
 }
 
 Option Verb::Value(const std::string& names, double* to,
                    const std::string& help) {
-  return Option(app_->add_option(names, *to, help));
+  return Keep(app_->add_option(names, *to, help));
 }
 
 Option Verb::Value(const std::string& names, std::vector<std::string>* to,
                    const std::string& help) {
-  return Option(app_->add_option(names, *to, help));
+  return Keep(app_->add_option(names, *to, help));
 }
 
 Option Verb::Value(const std::string& names, std::vector<int64_t>* to,
                    const std::string& help) {
-  return Option(app_->add_option(names, *to, help));
+  return Keep(app_->add_option(names, *to, help));
 }
 
 Option Verb::Flag(const std::string& names, bool* to, const std::string& help) {
-  return Option(app_->add_flag(names, *to, help));
+  return Keep(app_->add_flag(names, *to, help));
 }
 
 std::string Verb::name() const { return app_->get_name(); }
 
 bool Verb::parsed() const { return app_->parsed(); }
+
+VerbText Verb::Describe() const {
+  VerbText verb{app_->get_name(),
+                OneLine(app_->get_description()),
+                app_->get_footer(),
+                {}};
+  const CLI::App& app = *app_;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option == app.get_help_ptr()) continue;
+    OptionText text;
+    for (const std::string& name : option->get_snames()) {
+      text.names.push_back("-" + name);
+    }
+    for (const std::string& name : option->get_lnames()) {
+      text.names.push_back("--" + name);
+    }
+    if (text.names.empty()) text.argument = option->get_name(true);
+    text.help = OneLine(option->get_description());
+    // "TEXT:{auto,always}": what it is, then what is checked.
+    const std::string type = option->get_type_name();
+    if (option->get_type_size() > 0) text.type = type.substr(0, type.find(':'));
+    const auto words = words_.find(option);
+    if (words != words_.end()) text.words = words->second;
+    text.required = option->get_required();
+    text.repeated =
+        option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    verb.options.push_back(std::move(text));
+  }
+  return verb;
+}
 
 Parser::Parser(const std::string& description, const std::string& footer,
                const std::string& self)
@@ -111,6 +151,11 @@ Parser::Parser(const std::string& description, const std::string& footer,
 
 Parser::~Parser() = default;
 
+void Parser::SetVersion(const std::string& text) {
+  version_ = text;
+  app_->set_version_flag("--version", text);
+}
+
 Verb* Parser::Add(const std::string& name, const std::string& description,
                   const std::string& footer) {
   CLI::App* app = app_->add_subcommand(name, description);
@@ -118,7 +163,35 @@ Verb* Parser::Add(const std::string& name, const std::string& description,
   return &verbs_.emplace_back(app);
 }
 
+std::vector<std::string> Parser::Names() const {
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs_) names.push_back(verb.name());
+  return names;
+}
+
+std::string Parser::WhyNoVerb(const std::string& word) const {
+  const std::vector<std::string> names = Names();
+  if (std::find(names.begin(), names.end(), word) != names.end()) return "";
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return "unknown verb '" + word + "'; did you mean '" +
+         std::string(NearestName(word, views)) + "'?";
+}
+
+ProgramText Parser::Describe() const {
+  ProgramText program{OneLine(app_->get_description()), app_->get_footer(), {}};
+  for (const Verb& verb : verbs_) program.verbs.push_back(verb.Describe());
+  return program;
+}
+
 int Parser::Run(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--describe") {
+    std::cout << DescriptionJson(Describe());
+    return kExitPass;
+  }
+  if (argc > 1 && argv[1][0] != '-') {
+    const std::string why = WhyNoVerb(argv[1]);
+    if (!why.empty()) return Fail(why + " (see " + self_ + " --help)");
+  }
   try {
     app_->parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -126,26 +199,34 @@ int Parser::Run(int argc, char** argv) {
     std::cout << (chosen.empty() ? app_->help()
                                  : chosen[0]->help(app_->get_name()));
     return kExitPass;
+  } catch (const CLI::CallForVersion&) {
+    std::cout << version_ << "\n";
+    return kExitPass;
   } catch (const CLI::ParseError& error) {
     return Fail(OneLine(error.what()) + " (see " + self_ + " --help)");
   }
   std::string known;
   for (const Verb& verb : verbs_) {
-    if (!verb.run) continue;
-    if (verb.parsed()) return verb.run();
+    if (verb.run && verb.parsed()) return verb.run();
     known += " " + verb.name();
   }
   return Fail("no verb given; verbs:" + known + " (see lockstep --help)");
 }
 
 int Guarded(const std::function<int()>& program) {
+  const Status ready = PrepareProcess();
+  if (!ready.ok()) return Fail(ready.message());
+  int code = kExitSelf;
   try {
-    return program();
+    code = program();
   } catch (const std::bad_alloc&) {
-    return Fail("out of memory", kExitSelf);
+    code = Fail("out of memory", kExitSelf);
   } catch (const std::exception& error) {
-    return Fail(OneLine(error.what()), kExitSelf);
+    code = Fail(OneLine(error.what()), kExitSelf);
   }
+  const Status written = FinishStdout();
+  if (written.ok()) return code;
+  return Fail(written.message(), code == kExitPass ? kExitUsage : code);
 }
 
 }  // namespace lockstep::verify::cli

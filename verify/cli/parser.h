@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "verify/cli/help/describe.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;
@@ -21,7 +24,9 @@ namespace lockstep::verify::cli {
 // An option of a verb. Each of these returns the option itself.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  // `words`: what the option keeps of the values it takes.
+  Option(CLI::Option* option, std::vector<std::string>* words)
+      : option_(option), words_(words) {}
 
   Option Required() const;
   // What stands for the value in the help: "FILE|-".
@@ -31,6 +36,8 @@ class Option {
   // One word each time, and as often as wanted.
   Option Repeated() const;
   Option OneOf(const std::vector<std::string>& words) const;
+  // Words that completion offers; others are taken, too.
+  Option Suggest(const std::vector<std::string>& words) const;
   Option Range(int low, int high) const;  // both included
   Option NonNegative() const;
   Option Positive() const;
@@ -40,6 +47,7 @@ class Option {
 
  private:
   CLI::Option* option_;  // of the parser
+  std::vector<std::string>* words_;
 };
 
 // A verb: its options, and what it does. The targets of options have to live as
@@ -61,12 +69,16 @@ class Verb {
 
   std::string name() const;
   bool parsed() const;
+  VerbText Describe() const;
 
   // Returns the exit code. Absent for a verb of a sibling program.
   std::function<int()> run;
 
  private:
+  Option Keep(CLI::Option* option) { return Option(option, &words_[option]); }
+
   CLI::App* app_;  // of the parser
+  std::map<const CLI::Option*, std::vector<std::string>> words_;
 };
 
 class Parser {
@@ -82,17 +94,29 @@ class Parser {
   Verb* Add(const std::string& name, const std::string& description,
             const std::string& footer);
 
+  // What --version prints.
+  void SetVersion(const std::string& text);
+
+  ProgramText Describe() const;
+
   // Parses, runs the verb, returns the exit code. Bad input and help end here.
   int Run(int argc, char** argv);
 
  private:
+  std::vector<std::string> Names() const;
+  // Names the nearest verb; empty where the word is one.
+  std::string WhyNoVerb(const std::string& word) const;
+
   std::unique_ptr<CLI::App> app_;
   std::deque<Verb> verbs_;
   std::string self_;
+  std::string version_;
 };
 
-// What `program` returns. Our code throws nothing; the libraries we use, and
-// memory, may: foreign exceptions end here, as a line and an exit code.
+// What `program` returns, run in a process that PrepareProcess has made ready;
+// what stdout could not take is an error. Our code throws nothing; the
+// libraries we use, and memory, may: foreign exceptions end here, as a line and
+// an exit code.
 int Guarded(const std::function<int()>& program);
 
 }  // namespace lockstep::verify::cli

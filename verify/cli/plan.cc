@@ -6,8 +6,10 @@
 #include <variant>
 #include <vector>
 
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/block_plan.h"
 #include "verify/cli/cli.h"
-#include "verify/plan_report.h"
+#include "verify/report/block_plan.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -24,6 +26,9 @@ struct Arguments {
   std::vector<Option> of_tables;
 };
 
+// Of attention, and of block_plan, which has its keys.
+bool HasTiles(const Case& c) { return c.Has<AttentionForwardCase>(); }
+
 // "256x128": rows x keys.
 Status ParseTile(const std::string& text, optimized::TileOptions* tiles) {
   const char* end = text.data() + text.size();
@@ -36,13 +41,44 @@ Status ParseTile(const std::string& text, optimized::TileOptions* tiles) {
                        "': want queries x keys, such as 256x256");
 }
 
-Result<PlanReport> Report(const Arguments& a) {
-  const Result<std::vector<Job>> jobs = ReadJobs(a.cases);
+// One case to plan, and where it was asked for.
+struct Asked {
+  Case request;
+  SharedDirectories search_directories;
+};
+
+// The calls that have tiles. Errors: there is none.
+Result<std::vector<Asked>> Gather(const CaseArguments& cases) {
+  const Result<std::vector<Job>> jobs = ReadJobs(cases);
   if (!jobs.ok()) return jobs.status();
-  if (jobs->size() != 1 || jobs.value()[0].sequence.size() != 1) {
-    return Status::Error("plan takes one case");
+  std::vector<Asked> asked;
+  int64_t aside = 0;
+  std::string last_op;
+  for (const Job& job : jobs.value()) {
+    for (const Case& c : job.sequence) {
+      if (c.expect == Expect::kRefuse || !HasTiles(c)) {
+        ++aside;
+        last_op = OpName(c);
+        continue;
+      }
+      asked.push_back({c, job.search_directories});
+    }
   }
-  if (std::holds_alternative<BlockPlanCase>(jobs.value()[0].sequence[0].op)) {
+  if (asked.empty()) {
+    return Status::Error("plan: " + last_op +
+                         " has no tiles to plan; want attention_forward or "
+                         "block_plan");
+  }
+  if (aside > 0) {
+    Note(std::to_string(aside) + (aside == 1 ? " case is" : " cases are") +
+         " left aside: scans, and lines that expect to be refused, have no "
+         "tiles");
+  }
+  return asked;
+}
+
+Result<PlanReport> Report(const Arguments& a, const Asked& asked) {
+  if (asked.request.Has<BlockPlanCase>()) {
     for (const Option& option : a.of_tables) {
       if (!option.given()) continue;
       return Status::Error(option.name() +
@@ -54,11 +90,10 @@ Result<PlanReport> Report(const Arguments& a) {
   const Status tile = ParseTile(a.tile, &request.tiles);
   if (!tile.ok()) return tile;
   if (a.padded) request.tiles.boundary = optimized::Boundary::kPadded;
-  const Job& job = jobs.value()[0];
   MaterialiseOptions options;
   options.max_bytes = DefaultMemoryBudget();
-  options.search_directories = job.search_directories;
-  return ReportPlan(job.sequence[0], options, request);
+  options.search_directories = *asked.search_directories;
+  return ReportPlan(asked.request, options, request);
 }
 
 Status CheckView(const PlanReport& report, const PlanView& view) {
@@ -76,24 +111,62 @@ Status CheckView(const PlanReport& report, const PlanView& view) {
   return Status();
 }
 
+// What is printed and written for all cases.
+struct Pages {
+  std::string text;
+  std::vector<std::string> json;
+  std::string svg;
+};
+
+Status Describe(const Arguments& a, const Asked& asked, bool only,
+                Pages* pages) {
+  const Result<PlanReport> report = Report(a, asked);
+  const std::string which = only ? "" : MinimalLine(asked.request) + ": ";
+  if (!report.ok()) return Status::Error(which + report.message());
+  const Status status = CheckView(report.value(), a.view);
+  if (!status.ok()) return Status::Error(which + status.message());
+  if (!only) {
+    pages->text += (pages->text.empty() ? "case      " : "\ncase      ") +
+                   report->line + "\n";
+  }
+  pages->text += PlanText(report.value(), a.view);
+  pages->json.push_back(PlanJson(report.value()));
+  if (!a.svg.empty()) pages->svg = PlanSvg(report.value(), a.view);
+  return {};
+}
+
+// One object for one case, as it always was; a list of them for several.
+std::string JsonOf(const Pages& pages) {
+  if (pages.json.size() == 1) return pages.json[0];
+  std::string list = "[\n";
+  for (const std::string& one : pages.json) {
+    list += one.substr(0, one.size() - 1) +
+            (&one == &pages.json.back() ? "\n" : ",\n");
+  }
+  return list + "]\n";
+}
+
 int RunVerb(const Arguments& a) {
   for (const std::string& path : {a.json, a.svg}) {
     const Status status = path.empty() ? Status() : CheckDeliverable(path);
     if (!status.ok()) return Fail(status.message());
   }
-  const Result<PlanReport> report = Report(a);
-  if (!report.ok()) return Fail(report.message());
-  Status status = CheckView(report.value(), a.view);
-  if (status.ok() && !a.svg.empty()) {
-    status = Deliver(a.svg, PlanSvg(report.value(), a.view));
+  const Result<std::vector<Asked>> asked = Gather(a.cases);
+  if (!asked.ok()) return Fail(asked.message());
+  const bool only = asked->size() == 1;
+  if (!only && !a.svg.empty()) {
+    return Fail("--svg draws one case; these are " +
+                std::to_string(asked->size()));
   }
-  if (status.ok() && !a.json.empty()) {
-    status = Deliver(a.json, PlanJson(report.value()));
+  Pages pages;
+  Status status;
+  for (const Asked& one : asked.value()) {
+    if (status.ok()) status = Describe(a, one, only, &pages);
   }
+  if (status.ok() && !a.svg.empty()) status = Deliver(a.svg, pages.svg);
+  if (status.ok() && !a.json.empty()) status = Deliver(a.json, JsonOf(pages));
   if (!status.ok()) return Fail(status.message());
-  if (a.json != "-" && a.svg != "-") {
-    std::cout << PlanText(report.value(), a.view);
-  }
+  if (a.json != "-" && a.svg != "-") std::cout << pages.text;
   return kExitPass;
 }
 

@@ -6,9 +6,11 @@
 #include <system_error>
 #include <utility>
 
+#include "verify/base/io/files.h"
+#include "verify/cli/outputs/outputs.h"
 #include "verify/cli/session.h"
-#include "verify/files.h"
-#include "verify/json_text.h"
+#include "verify/registry/ops.h"
+#include "verify/report/json_text.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -17,6 +19,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  lockstep replay 'attention_forward sq=37 skv=129 d=64 seed=7'\n"
     "  lockstep replay out.ndjson      # findings of verify --json out.ndjson\n"
+    "  lockstep replay found.ndjson    # findings of fuzz --json\n"
     "  lockstep replay receipt.json    # findings of verify --receipt";
 
 constexpr size_t kMaxFile = size_t{256} << 20;
@@ -26,20 +29,39 @@ std::string Text(const Json& object, const char* key) {
   return at != object.end() && at->is_string() ? at->get<std::string>() : "";
 }
 
+std::vector<std::string> Words(const Json& object, const char* key) {
+  std::vector<std::string> words;
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_array()) return words;
+  for (const Json& word : *at) {
+    if (word.is_string()) words.push_back(word.get<std::string>());
+  }
+  return words;
+}
+
 // A finding, as a group of one job.
 Status AddFinding(const Json& finding, const SessionOptions& options,
                   std::vector<JobGroup>* groups) {
-  Result<std::vector<Job>> jobs = JobsFromLines({Text(finding, "sequence")});
+  // What `fuzz` found is one line, shrunk, under its other name.
+  const std::string line =
+      Text(finding, finding.contains("sequence") ? "sequence" : "case");
+  Result<std::vector<Job>> jobs = JobsFromLines({line}, Ops());
   if (!jobs.ok()) return jobs.status();
-  JobGroup group{std::move(jobs.value()), options.candidates, options.profile};
+  JobGroup group{std::move(jobs.value()), options.candidates, options.profile,
+                 Words(finding, "options")};
   if (group.candidates.empty()) {
+    if (!finding.contains("candidate")) {
+      return Status::Error("the finding names no candidate; give --candidate");
+    }
     group.candidates = {Text(finding, "candidate")};
+    if (!options.trust_file) group.untrusted = "the file";
   }
   if (group.profile.empty()) group.profile = Text(finding, "profile");
   // Several findings of one case are one replay.
   for (const JobGroup& known : *groups) {
     if (known.jobs[0].sequence == group.jobs[0].sequence &&
-        known.candidates == group.candidates) {
+        known.candidates == group.candidates &&
+        known.profile == group.profile && known.options == group.options) {
       return {};
     }
   }
@@ -70,7 +92,7 @@ Result<std::vector<JobGroup>> ReadFindings(const std::string& path,
                                            const std::string& text,
                                            const SessionOptions& options) {
   std::vector<JobGroup> groups;
-  const Json whole = Json::parse(text, nullptr, false);
+  const Json whole = ParseJson(text);
   if (whole.is_object() && Text(whole, "kind") == "receipt") {
     const Status status = AddReceipt(whole, options, &groups);
     if (!status.ok()) return Status::Error(path + ": " + status.message());
@@ -84,7 +106,7 @@ Result<std::vector<JobGroup>> ReadFindings(const std::string& path,
     ++number;
     if (line.empty()) continue;
     const std::string where = path + ":" + std::to_string(number) + ": ";
-    const Json event = Json::parse(line, nullptr, false);
+    const Json event = ParseJson(line);
     if (!event.is_object()) {
       return Status::Error(where + "neither an event nor a receipt");
     }
@@ -95,26 +117,38 @@ Result<std::vector<JobGroup>> ReadFindings(const std::string& path,
   return groups;
 }
 
+Result<std::string> ReadText(const std::string& what) {
+  if (what == "-") return ReadStdin(kMaxFile);
+  const Result<std::vector<uint8_t>> bytes = ReadWholeFile(what, kMaxFile);
+  if (!bytes.ok()) return bytes.status();
+  return std::string(bytes.value().begin(), bytes.value().end());
+}
+
+Result<std::vector<JobGroup>> OneGroup(Result<std::vector<Job>> jobs,
+                                       const SessionOptions& options) {
+  if (!jobs.ok()) return jobs.status();
+  std::vector<JobGroup> groups;
+  groups.push_back(
+      {std::move(jobs.value()), options.candidates, options.profile, {}});
+  return groups;
+}
+
 Result<std::vector<JobGroup>> ReadGroups(const std::string& what,
                                          const SessionOptions& options) {
   std::error_code error;
   const bool file = std::filesystem::is_regular_file(what, error);
-  if (file) {
-    const Result<std::vector<uint8_t>> bytes = ReadWholeFile(what, kMaxFile);
-    if (!bytes.ok()) return bytes.status();
-    const std::string text(bytes.value().begin(), bytes.value().end());
+  if (file || what == "-") {
+    const Result<std::string> read = ReadText(what);
+    if (!read.ok()) return read.status();
+    const std::string& text = read.value();
     const size_t first = text.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && text[first] == '{') {
-      return ReadFindings(what, text, options);
+      return ReadFindings(what == "-" ? "stdin" : what, text, options);
     }
+    if (!file) return OneGroup(JobsFromText("stdin", text, Ops()), options);
   }
-  Result<std::vector<Job>> jobs =
-      file ? JobsFromFile(what) : JobsFromLines({what});
-  if (!jobs.ok()) return jobs.status();
-  std::vector<JobGroup> groups;
-  groups.push_back(
-      {std::move(jobs.value()), options.candidates, options.profile});
-  return groups;
+  return OneGroup(
+      file ? JobsFromFile(what, Ops()) : JobsFromLines({what}, Ops()), options);
 }
 
 }  // namespace
@@ -129,7 +163,8 @@ void AddReplay(Parser* program) {
   auto a = std::make_shared<Arguments>();
   a->session.verbose = true;
   verb->Value("CASE|FILE", &a->what,
-              "Case line, case file, NDJSON events or receipt")
+              "Case line, case file, NDJSON of verify or fuzz, receipt; - for "
+              "stdin")
       .Required();
   verb->Value("--candidate", &a->session.candidates,
               "Instead of the one recorded (default builtin:optimized)")
@@ -138,15 +173,22 @@ void AddReplay(Parser* program) {
   verb->Value("--profile", &a->session.profile,
               "Numeric contract the candidate claims")
       .Type("NAME|FILE");
+  verb->Flag("--trust-file", &a->session.trust_file,
+             "Start programs that FILE names as candidates");
+  AddHostArguments(verb, &a->session.hosts);
   verb->Value("--threads", &a->session.threads,
               "Threads of the candidate and the reference")
       .Range(1, 1024);
   verb->Value("--json", &a->session.json, "Events as NDJSON").Type("FILE|-");
   verb->Value("--receipt", &a->session.receipt, "Receipt as JSON")
       .Type("FILE|-");
+  AddColor(verb, &a->session);
   verb->run = [a] {
     Result<std::vector<JobGroup>> groups = ReadGroups(a->what, a->session);
     if (!groups.ok()) return Fail(groups.message());
+    a->session.inputs = {a->what, a->session.profile};
+    const Status outputs = CheckOutputs(a->session);
+    if (!outputs.ok()) return Fail(outputs.message());
     return RunSession(std::move(groups.value()), a->session);
   };
 }

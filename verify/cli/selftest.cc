@@ -1,10 +1,14 @@
 // lockstep selftest: the judge on trial by its own mutants and zoo.
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "verify/case/probe_kind.h"
 #include "verify/cli/cli.h"
+#include "verify/selftest/lengths/matrix.h"
 #include "verify/selftest/selftest.h"
 
 namespace lockstep::verify::cli {
@@ -16,7 +20,90 @@ struct SelftestArguments {
   std::string json;
   std::string op;
   std::string seed = "0";
+  std::string lengths;  // the matrix, in place of the rest
+  bool full = false;
+  std::string only;
+  std::string without;
+  std::string markdown;
+  int threads = 0;
+  int64_t zoo_keys = 0;
+  bool dials = false;  // alone
 };
+
+std::vector<std::string> Words(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+// "1024,4096,16384": ascending.
+Result<std::vector<int64_t>> Lengths(const std::string& text) {
+  std::vector<int64_t> lengths;
+  for (const std::string& word : Words(text)) {
+    int64_t length = 0;
+    const char* end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, length);
+    if (error != std::errc{} || stop != end || length < 64 ||
+        length > 1 << 19 || (!lengths.empty() && length <= lengths.back())) {
+      return Status::Error("--lengths '" + text +
+                           "': want ascending counts of keys in 64..524288, "
+                           "such as 1024,4096,16384");
+    }
+    lengths.push_back(length);
+  }
+  return lengths;
+}
+
+// Whether the files that a run ends with can be written.
+Status CheckFiles(const SelftestArguments& a) {
+  for (const std::string& file : {a.json, a.markdown}) {
+    const Status status = file.empty() ? Status() : CheckDeliverable(file);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+int RunLengths(const SelftestArguments& a) {
+  MatrixOptions options;
+  const Result<std::vector<int64_t>> lengths = Lengths(a.lengths);
+  if (!lengths.ok()) return Fail(lengths.message());
+  options.lengths = lengths.value();
+  options.full = a.full;
+  options.threads = a.threads;
+  options.attention = a.op != "mamba3_scan";
+  options.scans = a.op != "attention_forward";
+  options.only = Words(a.only);
+  options.without = Words(a.without);
+  if (a.without == "all") options.without.clear();
+  for (const ProbeInfo& probe : Probes()) {
+    if (a.without == "all") options.without.emplace_back(probe.name);
+  }
+  for (const std::string& probe : options.without) {
+    const Result<ProbeKind> known = FindProbe(probe);
+    if (!known.ok()) return Fail("--without-probe: " + known.message());
+  }
+  options.progress = [](const std::string& word) { std::cerr << word << "\n"; };
+  const Status files = CheckFiles(a);
+  if (!files.ok()) return Fail(files.message());
+  const Result<MatrixResult> result = RunMatrix(options);
+  if (!result.ok()) return Fail(result.message());
+  if (a.json != "-" && a.markdown != "-") {
+    std::cout << MatrixText(result.value());
+  }
+  if (!a.json.empty()) {
+    const Status status = Deliver(a.json, MatrixJson(result.value()) + "\n");
+    if (!status.ok()) return Fail(status.message());
+  }
+  if (!a.markdown.empty()) {
+    const Status status = Deliver(a.markdown, PowerPage(result.value()));
+    if (!status.ok()) return Fail(status.message());
+  }
+  return result->Passed() ? kExitPass : kExitFail;
+}
 
 // "100000cases": the zoo is judged by count, so that its statement is one.
 Result<int64_t> ZooCases(const std::string& budget) {
@@ -31,7 +118,37 @@ Result<int64_t> ZooCases(const std::string& budget) {
   return cases;
 }
 
+int RunZooAlone(const SelftestOptions& options, const SelftestArguments& a) {
+  const Status files = CheckFiles(a);
+  if (!files.ok()) return Fail(files.message());
+  if (a.zoo_keys < 64 || a.zoo_keys > 1 << 19) {
+    return Fail("--zoo-keys " + std::to_string(a.zoo_keys) +
+                ": want 64..524288");
+  }
+  const SelftestResult result = RunZoo(options);
+  if (a.json != "-") std::cout << ZooText(result);
+  if (!a.json.empty()) {
+    const Status status = Deliver(a.json, SelftestJson(result) + "\n");
+    if (!status.ok()) return Fail(status.message());
+  }
+  return result.ZooPassed() ? kExitPass : kExitSelf;
+}
+
+int RunDials(const SelftestOptions& options, const SelftestArguments& a) {
+  const Status files = CheckFiles(a);
+  if (!files.ok()) return Fail(files.message());
+  const auto rows = MeasureDials(options.ordinary, options.threads);
+  if (!rows.ok()) return Fail(rows.message());
+  if (a.json != "-") std::cout << DialsText(rows.value());
+  if (!a.json.empty()) {
+    const Status status = Deliver(a.json, DialsJson(rows.value()) + "\n");
+    if (!status.ok()) return Fail(status.message());
+  }
+  return kExitPass;
+}
+
 int RunVerb(const SelftestArguments& a) {
+  if (!a.lengths.empty()) return RunLengths(a);
   SelftestOptions options;
   const Result<uint64_t> seed = ParseSeed(a.seed);
   if (!seed.ok()) return Fail(seed.message());
@@ -41,16 +158,19 @@ int RunVerb(const SelftestArguments& a) {
   const Result<int64_t> zoo_cases = ZooCases(a.budget);
   if (!zoo_cases.ok()) return Fail(zoo_cases.message());
   options.zoo_cases = zoo_cases.value();
+  options.threads = a.threads;
+  options.zoo_keys = a.zoo_keys;
+  if (a.zoo_keys > 0) return RunZooAlone(options, a);
   const CaseArguments files{{}, {a.cases}};
   const Result<std::vector<Job>> jobs = ReadJobs(files);
   if (!jobs.ok()) return Fail(jobs.message());
   for (const Job& job : jobs.value()) {
     options.ordinary.push_back(MinimalLine(job.sequence));
   }
-  if (!a.json.empty()) {
-    const Status status = CheckDeliverable(a.json);
-    if (!status.ok()) return Fail(status.message());
-  }
+  if (a.dials) return RunDials(options, a);
+  options.dials = options.attention;
+  const Status writable = CheckFiles(a);
+  if (!writable.ok()) return Fail(writable.message());
   const Result<SelftestResult> result = RunSelftest(options);
   if (!result.ok()) return Fail(result.message());
   if (a.json != "-") std::cout << SelftestText(result.value());
@@ -68,12 +188,30 @@ void AddSelftest(Parser* program) {
       "selftest", "Known bugs and correct kernels before the judge",
       "Example:\n  lockstep selftest --budget 100000cases --json self.json");
   auto a = std::make_shared<SelftestArguments>();
-  verb->Value("--cases", &a->cases, "Ordinary cases for the rule table");
-  verb->Value("--budget", &a->budget, "Cases of the zoo: Ncases");
+  verb->Value("--cases", &a->cases, "Ordinary cases for the rule table")
+      .Type("FILE");
+  verb->Value("--budget", &a->budget, "Cases of the zoo: Ncases")
+      .Type("BUDGET");
   verb->Value("--op", &a->op, "Only attention_forward, or mamba3_scan")
       .OneOf({"attention_forward", "mamba3_scan"});
   verb->Value("--seed", &a->seed, "Of the zoo's cases").Type("N");
-  verb->Value("--json", &a->json, "FILE or -");
+  verb->Value("--json", &a->json, "The whole result as JSON").Type("FILE|-");
+  verb->Value("--lengths", &a->lengths,
+              "In place of the rest: every structural bug at these lengths")
+      .Type("N,...");
+  verb->Flag("--full", &a->full, "Every row of the cover at every length");
+  verb->Value("--only", &a->only, "Bugs whose names begin so").Type("NAME,...");
+  verb->Value("--without-probe", &a->without,
+              "A judge without these probes, or without all")
+      .Type("KIND,...");
+  verb->Value("--markdown", &a->markdown, "The table of power, FILE or -");
+  verb->Value("--zoo-keys", &a->zoo_keys,
+              "In place of the rest: the zoo on cases of N keys")
+      .Type("N");
+  verb->Flag("--dials", &a->dials,
+             "In place of the rest: the mildest setting of every bug with a "
+             "dial that is found");
+  verb->Value("--threads", &a->threads, "0: all").NonNegative();
   verb->run = [a] { return RunVerb(*a); };
 }
 

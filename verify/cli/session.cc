@@ -1,182 +1,19 @@
 #include "verify/cli/session.h"
 
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdlib>
-#include <ctime>
-#include <iostream>
+#include <algorithm>
 #include <utility>
 
-#include "verify/events.h"
-#include "verify/self_check.h"
-#include "verify/shard.h"
+#include "verify/cli/outputs/outputs.h"
+#include "verify/cli/process.h"
+#include "verify/cli/session_options.h"
+#include "verify/cli/watch.h"
+#include "verify/registry/ops.h"
+#include "verify/run/self_check.h"
 
 namespace lockstep::verify::cli {
 namespace {
 
 constexpr const char* kDefaultCandidate = "builtin:optimized";
-
-std::string UtcNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
-bool WantsColor(int fd) {
-  const char* no_color = std::getenv("NO_COLOR");
-  return isatty(fd) != 0 && (no_color == nullptr || *no_color == '\0');
-}
-
-// A line on the terminal that is written over; nothing in a pipe.
-class Progress {
- public:
-  explicit Progress(int64_t total)
-      : on_(isatty(STDERR_FILENO) != 0 && total > 1), total_(total) {}
-  ~Progress() { Clear(); }
-
-  void Clear() {
-    if (!shown_) return;
-    std::cerr << "\r\x1b[K" << std::flush;
-    shown_ = false;
-  }
-  void Show(int64_t done, int64_t findings) {
-    if (!on_) return;
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
-    const double seconds = std::chrono::duration<double>(now - start_).count();
-    std::cerr << "\r\x1b[K" << ProgressLine(done, total_, findings, seconds)
-              << std::flush;
-    shown_ = true;
-  }
-
- private:
-  bool on_;
-  bool shown_ = false;
-  int64_t total_;
-  std::chrono::steady_clock::time_point start_ =
-      std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_;
-};
-
-class Session : public RunObserver {
- public:
-  Session(const SessionOptions& options, int64_t total,
-          const Environment& environment, ReceiptRequest request)
-      : options_(options),
-        progress_(total),
-        junit_(options.fail_on == "suspicious") {
-    // Where stdout belongs to a program, people read stderr.
-    text_ =
-        options.json == "-" || options.junit == "-" || options.receipt == "-"
-            ? &std::cerr
-            : &std::cout;
-    style_.color =
-        WantsColor(text_ == &std::cout ? STDOUT_FILENO : STDERR_FILENO);
-    style_.verbose = options.verbose;
-    Emit(StartEvent(environment, request.candidates, total));
-    if (!options.receipt.empty()) {
-      receipt_ = std::make_unique<Receipt>(environment, std::move(request));
-    }
-  }
-
-  void OnCase(const CaseResult& result, const Totals&, int64_t) override {
-    Emit(CaseEvents(result));
-    if (!options_.junit.empty()) junit_.Add(result);
-    if (receipt_ != nullptr) receipt_->Add(result);
-    statistics_.Add(result);
-    ++done_;
-    findings_ += static_cast<int64_t>(result.findings.size());
-    const std::string text = ReportCase(result, style_);
-    if (!text.empty()) {
-      progress_.Clear();
-      *text_ << text << std::flush;
-    }
-    progress_.Show(done_, findings_);
-  }
-
-  // Delivers everything. Errors: a file could not be written.
-  Status Finish(const Totals& totals, int exit_code) {
-    progress_.Clear();
-    *text_ << ReportSummary(totals, statistics_, exit_code, style_)
-           << std::flush;
-    Emit(SummaryEvent(totals, exit_code));
-    Status status;
-    const auto deliver = [&](const std::string& path, const std::string& text) {
-      if (path.empty() || !status.ok()) return;
-      status = Deliver(path, text);
-    };
-    if (options_.json != "-") deliver(options_.json, events_);
-    if (!options_.junit.empty()) {
-      deliver(options_.junit, junit_.Document(totals));
-    }
-    if (receipt_ != nullptr) {
-      deliver(options_.receipt, receipt_->Document(totals, exit_code));
-    }
-    return status;
-  }
-
- private:
-  // A stream to stdout at once; a file at the end, whole.
-  void Emit(const std::string& lines) {
-    if (options_.json.empty()) return;
-    if (options_.json == "-") {
-      progress_.Clear();
-      std::cout << lines << std::flush;
-    } else {
-      events_ += lines;
-    }
-  }
-
-  const SessionOptions& options_;
-  Progress progress_;
-  JUnit junit_;
-  std::unique_ptr<Receipt> receipt_;
-  std::ostream* text_;
-  ReportStyle style_;
-  RunStatistics statistics_;
-  std::string events_;
-  int64_t done_ = 0;
-  int64_t findings_ = 0;
-};
-
-// Options as typed into options of the run. Errors: usage.
-Result<RunOptions> Resolve(const SessionOptions& options) {
-  RunOptions run;
-  if (!options.budget.empty()) {
-    const Result<Budget> budget = ParseBudget(options.budget);
-    if (!budget.ok()) return budget.status();
-    run.budget = budget.value();
-  }
-  if (!options.shard.empty()) {
-    const Result<Shard> shard = ResolveShard(options.shard);
-    if (!shard.ok()) return shard.status();
-    run.shard = shard.value();
-  }
-  run.max_memory = DefaultMemoryBudget();
-  if (!options.max_memory.empty()) {
-    const Result<int64_t> memory = ParseMemory(options.max_memory);
-    if (!memory.ok()) return memory.status();
-    run.max_memory = memory.value();
-  }
-  if (!options.seed.empty()) {
-    const Result<uint64_t> seed = ParseSeed(options.seed);
-    if (!seed.ok()) return seed.status();
-    run.seed = seed.value();
-  }
-  run.fail_fast = options.fail_fast;
-  run.judge.materialise.max_bytes = run.max_memory;
-  run.judge.threads = options.threads;
-  run.judge.all_rows = options.all_rows;
-  run.judge.invariance = !options.no_invariance;
-  run.judge.probes = !options.no_probes;
-  run.judge.require_executed = options.require_executed;
-  return run;
-}
 
 // --threads is the number of every candidate that takes one and names none.
 std::string WithThreads(const std::string& spec, int threads) {
@@ -190,17 +27,26 @@ std::string WithThreads(const std::string& spec, int threads) {
 bool NeedsProfile(const JobGroup& group) {
   for (const Job& job : group.jobs) {
     for (const Case& c : job.sequence) {
-      const Result<Op> op = FindOp(c);
-      if (!op.ok() || op->judge == nullptr) return true;
+      const Result<TrialRow> op = TrialRowOf(c);
+      if (!op.ok() || op->claims) return true;
     }
   }
   return false;
+}
+
+Status CheckTrust(const JobGroup& group, const std::string& spec) {
+  if (group.untrusted.empty() || !StartsProgram(spec)) return {};
+  return Status::Error(group.untrusted + " names the candidate '" + spec +
+                       "', which is a program: give --candidate yourself, or "
+                       "--trust-file if the file may start it");
 }
 
 Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
     const JobGroup& group, const SessionOptions& options) {
   std::vector<std::unique_ptr<Candidate>> candidates;
   for (const std::string& spec : group.candidates) {
+    const Status trusted = CheckTrust(group, spec);
+    if (!trusted.ok()) return trusted;
     Result<std::unique_ptr<Candidate>> candidate =
         ParseCandidate(WithThreads(spec, options.threads));
     if (!candidate.ok()) return candidate.status();
@@ -215,26 +61,29 @@ Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
                            "claims; built in:" +
                            known + "; or a file (docs/profiles.md)");
     }
+    const Status started = candidate.value()->Start();
+    if (!started.ok()) return started;
     candidates.push_back(std::move(candidate.value()));
   }
   return candidates;
 }
 
-Status CheckOutputs(const SessionOptions& options) {
-  int on_stdout = 0;
-  for (const std::string& path :
-       {options.json, options.junit, options.receipt}) {
-    if (path.empty()) continue;
-    on_stdout += path == "-" ? 1 : 0;
-    const Status status = CheckDeliverable(path);
-    if (!status.ok()) return status;
+// The profile as asked for: by name, by file, or what the candidates say.
+Result<NumericProfile> ProfileOf(
+    const std::string& asked,
+    const std::vector<std::unique_ptr<Candidate>>& candidates) {
+  if (asked != kProfileFromCandidate) return LoadProfile(asked);
+  Result<NumericProfile> profile = StatedProfileOf(*candidates.front());
+  for (const auto& candidate : candidates) {
+    const Result<NumericProfile> own = StatedProfileOf(*candidate);
+    if (!own.ok()) return own.status();
+    if (own.value() == profile.value()) continue;
+    return Status::Error("--profile from-candidate: '" + candidate->Spec() +
+                         "' has another profile than '" +
+                         candidates.front()->Spec() +
+                         "'; judge them one by one");
   }
-  if (on_stdout > 1) {
-    return Status::Error(
-        "only one of --json, --junit and --receipt can go "
-        "to stdout ('-')");
-  }
-  return {};
+  return profile;
 }
 
 void Accumulate(const Totals& more, Totals* totals) {
@@ -247,6 +96,8 @@ void Accumulate(const Totals& more, Totals* totals) {
   totals->error += more.error;
   totals->skipped_unsupported += more.skipped_unsupported;
   totals->self_errors += more.self_errors;
+  totals->unreadable += more.unreadable;
+  totals->known += more.known;
   totals->not_run += more.not_run;
   totals->seconds += more.seconds;
   totals->interrupted = totals->interrupted || more.interrupted;
@@ -263,56 +114,108 @@ ReceiptRequest DescribeRequest(const std::vector<JobGroup>& groups,
   }
   request.candidate_explicit = !options.candidates.empty();
   request.profile = options.profile;
+  request.config = options.config;
+  request.profile_source = options.profile.empty() ? "builtin"
+                           : options.profile == kProfileFromCandidate
+                               ? "candidate"
+                           : options.config_profile ? "config"
+                                                    : "option";
   request.require_executed = options.require_executed;
+  request.fresh_seed = options.fresh;
   request.time = UtcNow();
   return request;
 }
 
 }  // namespace
 
+void AddColor(Verb* verb, SessionOptions* options) {
+  verb->Value("--color", &options->color,
+              "Of verdicts; auto: on a terminal, unless NO_COLOR is set")
+      .OneOf({"auto", "always", "never"})
+      .Type("WHEN");
+}
+
+namespace {
+
+// A group before its first case: candidates started, profile read, everything
+// that can be refused accepted. `threads`: raised to the most that it takes.
+Result<Run> OpenRun(JobGroup* group, const SessionOptions& options,
+                    int* threads) {
+  if (group->candidates.empty()) group->candidates = {kDefaultCandidate};
+  SessionOptions with = options;
+  const Status known = ApplyReplayOptions(group->options, &with);
+  if (!known.ok()) return known;
+  const Status limited = LimitHosts(with.hosts);
+  if (!limited.ok()) return limited;
+  auto candidates = OpenCandidates(*group, options);
+  if (!candidates.ok()) return candidates.status();
+  for (const auto& candidate : candidates.value()) {
+    *threads = std::max(*threads, candidate->Fixed().threads.value_or(0));
+  }
+  Result<RunOptions> own = ResolveOptions(with);
+  if (!own.ok()) return own.status();
+  *threads = std::max(*threads, with.threads);
+  if (!group->profile.empty()) {
+    Result<NumericProfile> profile =
+        ProfileOf(group->profile, candidates.value());
+    if (!profile.ok()) return profile.status();
+    own->judge.profile = std::move(profile.value());
+    own->judge.profile_spec = group->profile;
+  }
+  own->judge.stop = WatchInterrupt();
+  return Run::Prepare(std::move(group->jobs), std::move(candidates.value()),
+                      own.value());
+}
+
+}  // namespace
+
 int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
-  const Result<RunOptions> resolved = Resolve(options);
-  if (!resolved.ok()) return Fail(resolved.message());
-  const Status outputs = CheckOutputs(options);
-  if (!outputs.ok()) return Fail(outputs.message());
+  const auto refuse = [&](const Status& status) {
+    return Refuse(options, status.message());
+  };
+  const Result<RunOptions> resolved = ResolveOptions(options);
+  if (!resolved.ok()) return refuse(resolved.status());
 
   // Everything is opened before anything is judged.
   std::vector<Run> runs;
   int64_t total = 0;
+  int threads = options.threads;
   for (JobGroup& group : groups) {
-    if (group.candidates.empty()) group.candidates = {kDefaultCandidate};
-    auto candidates = OpenCandidates(group, options);
-    if (!candidates.ok()) return Fail(candidates.message());
-    RunOptions run_options = resolved.value();
-    if (!group.profile.empty()) {
-      Result<NumericProfile> profile = LoadProfile(group.profile);
-      if (!profile.ok()) return Fail(profile.message());
-      run_options.judge.profile = std::move(profile.value());
-      run_options.judge.profile_spec = group.profile;
-    }
-    run_options.judge.stop = WatchInterrupt();
-    Result<Run> run = Run::Prepare(std::move(group.jobs),
-                                   std::move(candidates.value()), run_options);
-    if (!run.ok()) return Fail(run.message());
+    Result<Run> run = OpenRun(&group, options, &threads);
+    if (!run.ok()) return refuse(run.status());
+    for (const std::string& note : run->notes()) Note(note);
     total += run->cases();
     runs.push_back(std::move(run.value()));
   }
-  const Status sound = SelfCheck();
+  const Status room = CheckThreads(threads);
+  if (!room.ok()) return refuse(room);
+  const Status sound = SelfCheck(Ops());
   if (!sound.ok()) {
-    return Fail("self-check failed: " + sound.message(), kExitSelf);
+    return Refuse(options, "self-check failed: " + sound.message(), kExitSelf);
   }
 
-  Session session(options, total, ReadEnvironment(),
+  Outputs outputs(options, total, ReadEnvironment(),
                   DescribeRequest(groups, options));
   Totals totals;
-  for (Run& run : runs) Accumulate(run.Judge(&session), &totals);
-  const int exit_code = ExitCode(totals, options.fail_on == "suspicious");
-  const Status delivered = session.Finish(totals, exit_code);
-  if (!delivered.ok()) {
-    return Fail(delivered.message(),
-                exit_code == kExitPass ? kExitUsage : exit_code);
+  {
+    const Watch watch(WatchInterrupt(), resolved->budget.seconds,
+                      {.tick = [&] { outputs.ShowProgress(); },
+                       .on_interrupt = [&] { outputs.EndInside(true); },
+                       .on_budget = [&] { outputs.EndInside(false); }});
+    for (Run& run : runs) Accumulate(run.Judge(&outputs), &totals);
   }
-  return exit_code;
+  runs.clear();
+  if (!EndHosts()) ++totals.error;
+  // A candidate in our process may have changed what everything rests on.
+  const Status still_sound = SelfCheck(Ops());
+  if (!still_sound.ok()) ++totals.self_errors;
+  const int code = outputs.Finish(totals, ExitCode(totals, PolicyOf(options)));
+  if (still_sound.ok()) return code;
+  return Fail(
+      "self-check failed after judging, so no verdict of this run "
+      "counts: " +
+          still_sound.message(),
+      kExitSelf);
 }
 
 }  // namespace lockstep::verify::cli

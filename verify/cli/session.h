@@ -10,20 +10,25 @@
 #include <vector>
 
 #include "verify/cli/cli.h"
-#include "verify/environment.h"
-#include "verify/junit.h"
-#include "verify/receipt.h"
-#include "verify/report.h"
+#include "verify/report/junit.h"
+#include "verify/report/receipt.h"
+#include "verify/report/report.h"
+#include "verify/run/environment.h"
 
 namespace lockstep::verify::cli {
 
 struct SessionOptions {
   std::vector<std::string> candidates;  // specs; empty: the default
   std::string profile;
-  std::string budget;  // as typed; empty: none
+  std::string config;  // the file that said what was not typed; empty: none
+  bool config_profile = false;  // it said the profile
+  std::string budget;           // as typed; empty: none
   std::string shard;
   std::string max_memory;
+  HostArguments hosts;
+  bool trust_file = false;  // what names the candidates may name programs
   std::string seed;
+  std::string fresh_seed;  // as typed or configured; empty: as fits the run
   int threads = 0;
   bool all_rows = false;
   bool no_invariance = false;
@@ -34,17 +39,31 @@ struct SessionOptions {
   std::string json;     // paths; "-": stdout; empty: none
   std::string junit;
   std::string receipt;
+  std::string sarif;
+  bool bisect = false;               // exit codes of `git bisect run`
+  std::string annotations = "auto";  // or "github", "none"
+  std::optional<int64_t> max_skipped;
+  std::vector<KnownFailure> known;
+  uint64_t fresh = 0;  // the seed of fresh cases, resolved; 0: none
+  std::vector<std::string> inputs;  // files read, which no output may replace
   bool verbose = false;
+  std::string color = "auto";  // or "always", "never"
 };
+void AddColor(Verb* verb, SessionOptions* options);
 
 // Jobs for one candidate, with its profile; `replay` has several of these.
 struct JobGroup {
   std::vector<Job> jobs;
   std::vector<std::string> candidates;
   std::string profile;
+  std::vector<std::string> options;  // of a finding's command, word by word
+  // The file that names the candidates, where nobody said that it may start
+  // programs; else empty.
+  std::string untrusted{};
 };
 
-// Everything after the cases are known. Returns the exit code.
+// Everything after the cases are known. Returns the exit code. Requires:
+// CheckOutputs() of verify/cli/outputs.
 int RunSession(std::vector<JobGroup> groups, const SessionOptions& options);
 
 }  // namespace lockstep::verify::cli

@@ -2,15 +2,21 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <utility>
 
+#include "verify/base/io/files.h"
+#include "verify/base/printable.h"
 #include "verify/cli/cli.h"
-#include "verify/files.h"
+#include "verify/registry/ops.h"
+#include "verify/run/case_file.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -24,17 +30,35 @@ void OnInterrupt(int) { interrupted = true; }
 }  // namespace
 
 int Fail(const std::string& message, int code) {
-  std::cerr << "lockstep: " << message << "\n";
+  for (size_t at = 0; at <= message.size();) {
+    const size_t end = std::min(message.find('\n', at), message.size());
+    std::cerr << "lockstep: " << Printable(message.substr(at, end - at))
+              << "\n";
+    at = end + 1;
+  }
   return code;
 }
 
+void Note(const std::string& message) {
+  std::cerr << "lockstep: note: " << Printable(message) << "\n";
+}
+
+Status Deliver(const std::string& path, const Producer& produce) {
+  if (path != "-") return WriteFileAtomically(path, produce);
+  const Status produced = produce([](std::string_view text) {
+    std::cout << text;
+    return static_cast<bool>(std::cout);
+  });
+  std::cout << std::flush;
+  if (!std::cout) return Status::Error("cannot write to stdout");
+  return produced;
+}
+
 Status Deliver(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    std::cout << text << std::flush;
-    if (!std::cout) return Status::Error("cannot write to stdout");
-    return {};
-  }
-  return WriteFileAtomically(path, text);
+  return Deliver(path, [&](const Sink& sink) {
+    sink(text);
+    return Status();
+  });
 }
 
 Status CheckDeliverable(const std::string& path) {
@@ -42,6 +66,18 @@ Status CheckDeliverable(const std::string& path) {
   std::error_code error;
   if (path.empty() || fs::is_directory(path, error)) {
     return Status::Error("cannot write '" + path + "': it is no file name");
+  }
+  if (IsStream(path)) {
+    return access(path.c_str(), W_OK) == 0
+               ? Status()
+               : Status::Error("cannot write " + path + ": " +
+                               std::strerror(errno));
+  }
+  // What is written beside it has 24 characters more.
+  constexpr size_t kMostName = 255 - 24;
+  if (fs::path(path).filename().string().size() > kMostName) {
+    return Status::Error("cannot write " + path + ": the name has more than " +
+                         std::to_string(kMostName) + " characters");
   }
   fs::path folder = fs::path(path).parent_path();
   if (folder.empty()) folder = ".";
@@ -62,6 +98,8 @@ std::atomic<bool>* WatchInterrupt() {
   // The second Ctrl-C meets the default again.
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
+  // CI ends a job that takes too long with SIGTERM.
+  sigaction(SIGTERM, &action, nullptr);
   return &interrupted;
 }
 
@@ -69,24 +107,60 @@ void AddCaseArguments(Verb* verb, CaseArguments* arguments) {
   verb->Value("CASE", &arguments->lines,
               "Case line, quoted: 'attention_forward sq=37 ...'");
   verb->Value("--cases", &arguments->files,
-              "File with a case line per line; may be repeated")
+              "File with a case line per line, - for stdin; may be repeated")
       .Repeated()
-      .Type("FILE");
+      .Type("FILE|-");
+}
+
+Result<std::string> ReadStdin(size_t max_bytes) {
+  std::string text;
+  char block[65536];
+  while (std::cin.read(block, sizeof(block)) || std::cin.gcount() > 0) {
+    text.append(block, static_cast<size_t>(std::cin.gcount()));
+    if (text.size() > max_bytes) {
+      return Status::Error("stdin: has more than " + std::to_string(max_bytes) +
+                           " bytes");
+    }
+  }
+  if (std::cin.bad()) return Status::Error("stdin: cannot be read");
+  return text;
 }
 
 Result<std::vector<Job>> ReadJobs(const CaseArguments& arguments) {
   if (arguments.lines.empty() && arguments.files.empty()) {
-    return Status::Error("no cases: give a case line or --cases FILE");
+    return Status::Error(
+        "no cases: give a case line or --cases FILE, or name them in "
+        "lockstep.toml (docs/config.md)");
   }
-  Result<std::vector<Job>> jobs = JobsFromLines(arguments.lines);
-  if (!jobs.ok()) return jobs;
-  for (const std::string& file : arguments.files) {
-    Result<std::vector<Job>> more = JobsFromFile(file);
-    if (!more.ok()) return more;
+  std::vector<Job> jobs;
+  std::string refused;
+  const auto add = [&](Result<std::vector<Job>> more) {
+    if (!more.ok()) {
+      refused += (refused.empty() ? "" : "\n") + more.message();
+      return;
+    }
     std::move(more.value().begin(), more.value().end(),
-              std::back_inserter(jobs.value()));
+              std::back_inserter(jobs));
+  };
+  add(JobsFromLines(arguments.lines, Ops()));
+  for (const std::string& file : arguments.files) {
+    std::string note;
+    if (file != "-") {
+      add(JobsFromFile(file, Ops(), &note));
+    } else {
+      const Result<std::string> text = ReadStdin(kMaxCaseFile);
+      add(text.ok() ? JobsFromText("stdin", text.value(), Ops(), &note)
+                    : text.status());
+    }
+    if (!note.empty()) Note(note);
   }
-  return jobs;
+  if (!refused.empty()) return Status::Error(refused);
+  size_t calls = 0;
+  for (const Job& job : jobs) calls += job.sequence.size();
+  if (calls <= kMostCalls) return jobs;
+  return Status::Error("the files have " + std::to_string(calls) +
+                       " cases together; one run takes at most " +
+                       std::to_string(kMostCalls));
 }
 
 Result<uint64_t> ParseSeed(const std::string& text) {
@@ -100,8 +174,9 @@ Result<uint64_t> ParseSeed(const std::string& text) {
   return value;
 }
 
-Result<int64_t> ParseMemory(const std::string& text) {
-  const Status bad = Status::Error("--max-memory '" + text +
+Result<int64_t> ParseMemory(const std::string& text,
+                            const std::string& option) {
+  const Status bad = Status::Error(option + " '" + text +
                                    "': want bytes, or such as 512M or 4G");
   int64_t value = 0;
   const char* end = text.data() + text.size();

@@ -1,4 +1,4 @@
-// Generator version 1 of attention_forward: what a draw means here is frozen.
+// Generator version 2 of attention_forward: what a draw means here is frozen.
 #include "verify/domain/attention_forward.h"
 
 #include <algorithm>
@@ -7,9 +7,11 @@
 #include <optional>
 #include <utility>
 
-#include "verify/domain/attention_parts.h"
+#include "verify/allowed/attention_forward/probes.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/attention_forward/probe.h"
+#include "verify/domain/attention_forward_parts.h"
 #include "verify/domain/reducer.h"
-#include "verify/probes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -198,7 +200,7 @@ void DrawMemory(Draw* draw, AttentionForwardCase* c) {
 
 // The case again, with something changed that a kernel may have kept.
 Case NextCall(Draw* draw, Case c) {
-  AttentionForwardCase& a = std::get<AttentionForwardCase>(c.op);
+  AttentionForwardCase& a = c.Get<AttentionForwardCase>();
   switch (draw->In(0, 5)) {
     case 0:
       return c;
@@ -221,12 +223,35 @@ Case NextCall(Draw* draw, Case c) {
   return c;
 }
 
+// Version 2's fills, drawn behind everything that version 1 draws, so that all
+// else stays: rows on both sides of the cap, a maximum that moves between
+// tiles, rows far below a finite sentinel.
+std::vector<Case> WithCorners(Draw* draw, std::vector<Case> sequence) {
+  if (ProbeOf(sequence[0].Get<AttentionForwardCase>()) || !draw->OneIn(6)) {
+    return sequence;
+  }
+  using enum FillKind;
+  const double edge = draw->Of({1., 3., 8., 64.});
+  const FillTerm corner =
+      draw->Of({Term(kCaps, kFillAll, draw->Of({0.1, 0.5}), 20),
+                Term(kDrift, kFillAll, draw->Of({30., 200., -30.}), edge),
+                Term(kLow, kFillAll, 1e5, edge)});
+  const std::vector<Case> before = sequence;
+  for (Case& c : sequence) {
+    c.Get<AttentionForwardCase>().fill = {Term(kNormal, kFillAll, 1), corner};
+    const std::optional<Case> legal = NormalForm(c);
+    if (!legal) return before;  // caps without a cap
+    c = *legal;
+  }
+  return sequence;
+}
+
 }  // namespace
 
-std::vector<Case> DrawAttentionForward(Draw* draw,
+std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
                                        const DomainOptions& options) {
-  Case c;
-  AttentionForwardCase& a = std::get<AttentionForwardCase>(c.op);
+  Case c = EmptyCase(op);
+  AttentionForwardCase& a = c.Get<AttentionForwardCase>();
   DrawShape(draw, options, &a);
   DrawNumbers(draw, options, &a);
   DrawMasks(draw, options, &a);
@@ -234,13 +259,13 @@ std::vector<Case> DrawAttentionForward(Draw* draw,
   DrawFill(draw, options, &a);
   if (!options.tame) DrawMemory(draw, &a);
   c.seed = static_cast<uint64_t>(draw->In(0, 1 << 20));
-  c = NormalForm(c).value_or(Case{});
+  c = NormalForm(c).value_or(EmptyCase(op));
   std::vector<Case> sequence = {c};
   if (!options.tame && draw->OneIn(12)) {
     const std::optional<Case> next = NormalForm(NextCall(draw, c));
     if (next) sequence.push_back(*next);
   }
-  return sequence;
+  return options.tame ? sequence : WithCorners(draw, std::move(sequence));
 }
 
 }  // namespace lockstep::verify

@@ -9,13 +9,17 @@
 
 namespace lockstep::verify {
 
-std::vector<Case> DrawAttentionForward(Draw* draw,
+std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
                                        const DomainOptions& options);
 std::span<const char* const> AttentionForwardFeatures();
 FeatureSet AttentionForwardFeaturesOf(const Case& c);
 // Of block_plan, too: its masks and payload.
 std::vector<std::vector<Case>> ReduceAttentionForward(
     std::span<const Case> sequence, size_t call);
+
+inline constexpr DomainRow kAttentionForwardDomain = {
+    &DrawAttentionForward, &AttentionForwardFeatures,
+    &AttentionForwardFeaturesOf, &ReduceAttentionForward};
 
 }  // namespace lockstep::verify
 

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "verify/domain/attention_parts.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/block_plan.h"
+#include "verify/domain/attention_forward_parts.h"
 #include "verify/domain/reducer.h"
 
 namespace lockstep::verify {
@@ -271,7 +273,7 @@ void DrawTables(Draw* draw, const DomainOptions& options, BlockPlanCase* p) {
 
 // The case again, with something changed that tables may have kept.
 Case NextCall(Draw* draw, Case c) {
-  BlockPlanCase& p = std::get<BlockPlanCase>(c.op);
+  BlockPlanCase& p = c.Get<BlockPlanCase>();
   switch (draw->In(0, 4)) {
     case 0:
       p.mask = {};
@@ -298,10 +300,10 @@ Case NextCall(Draw* draw, Case c) {
 
 }  // namespace
 
-std::vector<Case> DrawBlockPlan(Draw* draw, const DomainOptions& options) {
-  Case c;
-  c.op = BlockPlanCase();
-  BlockPlanCase& p = std::get<BlockPlanCase>(c.op);
+std::vector<Case> DrawBlockPlan(const OpRow& op, Draw* draw,
+                                const DomainOptions& options) {
+  Case c = EmptyCase(op);
+  BlockPlanCase& p = c.Get<BlockPlanCase>();
   DrawShape(draw, options, &p);
   DomainOptions edges = options;
   edges.tile_q = p.tile_q;
@@ -319,7 +321,7 @@ std::vector<Case> DrawBlockPlan(Draw* draw, const DomainOptions& options) {
   c.seed = static_cast<uint64_t>(draw->In(0, 1 << 20));
   // Sinks that count from a segment's start need the segments.
   if (!ValidateCase(c).ok()) p.segments = true;
-  c = NormalForm(c).value_or(Case{.op = BlockPlanCase()});
+  c = NormalForm(c).value_or(EmptyCase(op));
   std::vector<Case> sequence = {c};
   if (!options.tame && draw->OneIn(12)) {
     const std::optional<Case> next = NormalForm(NextCall(draw, c));

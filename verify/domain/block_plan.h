@@ -11,11 +11,15 @@
 namespace lockstep::verify {
 
 // `lane` says nothing here: plans have no numbers.
-std::vector<Case> DrawBlockPlan(Draw* draw, const DomainOptions& options);
+std::vector<Case> DrawBlockPlan(const OpRow& op, Draw* draw,
+                                const DomainOptions& options);
 std::span<const char* const> BlockPlanFeatures();
 FeatureSet BlockPlanFeaturesOf(const Case& c);
 std::vector<std::vector<Case>> ReduceBlockPlan(std::span<const Case> sequence,
                                                size_t call);
+
+inline constexpr DomainRow kBlockPlanDomain = {
+    &DrawBlockPlan, &BlockPlanFeatures, &BlockPlanFeaturesOf, &ReduceBlockPlan};
 
 }  // namespace lockstep::verify
 

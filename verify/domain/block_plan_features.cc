@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "verify/case/block_plan.h"
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/block_plan.h"
-#include "verify/inputs.h"
-#include "verify/intended_mask.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/tables/intended_mask.h"
 
 namespace lockstep::verify {
 namespace {
@@ -150,7 +151,7 @@ const std::vector<size_t>& SharedBits() {
 
 class Finder {
  public:
-  explicit Finder(const Case& c) : c_(c), p_(c.block_plan()) {
+  explicit Finder(const Case& c) : c_(c), p_(c.Get<BlockPlanCase>()) {
     set_.has.resize(std::size(kShared) + kOwnFeatures);
   }
 

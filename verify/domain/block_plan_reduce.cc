@@ -3,15 +3,16 @@
 #include <cstdint>
 #include <utility>
 
+#include "verify/case/block_plan.h"
 #include "verify/domain/attention_forward.h"
-#include "verify/domain/attention_parts.h"
+#include "verify/domain/attention_forward_parts.h"
 #include "verify/domain/block_plan.h"
 #include "verify/domain/reducer.h"
 
 namespace lockstep::verify {
 namespace {
 
-BlockPlanCase* PartOf(Case* c) { return &std::get<BlockPlanCase>(c->op); }
+BlockPlanCase* PartOf(Case* c) { return &c->Get<BlockPlanCase>(); }
 
 int64_t Tiles(int64_t length, int64_t tile) {
   return (length + tile - 1) / tile;
@@ -62,7 +63,7 @@ void CutRun(bool q, size_t run, int64_t left, BlockPlanCase* p) {
 class Reducer : SequenceReducer<&PartOf> {
  public:
   Reducer(std::span<const Case> sequence, size_t number)
-      : SequenceReducer(sequence, number), p_(call().block_plan()) {}
+      : SequenceReducer(sequence, number), p_(call().Get<BlockPlanCase>()) {}
 
   std::vector<std::vector<Case>> All() {
     Grid();

@@ -9,7 +9,7 @@ uint64_t Draw::Word(uint64_t count) {
     if (next_ % 4 == 0) {
       const r123::Philox4x32::ctr_type counter = {
           {static_cast<uint32_t>(index_), static_cast<uint32_t>(index_ >> 32),
-           version_, next_ / 4}};
+           key_, next_ / 4}};
       const r123::Philox4x32::key_type key = {
           {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)}};
       const auto block = r123::Philox4x32()(counter, key);

@@ -13,10 +13,10 @@ namespace lockstep::verify {
 
 class Draw {
  public:
-  // Philox4x32-10 with key = seed and counter = (index, version, n): choice n
-  // of a case depends on nothing else, whatever was drawn before.
-  Draw(uint64_t seed, uint32_t version, uint64_t index)
-      : seed_(seed), index_(index), version_(version) {}
+  // Philox4x32-10 with key = seed and counter = (index, key, n): choice n of a
+  // case depends on nothing else, whatever was drawn before.
+  Draw(uint64_t seed, uint32_t key, uint64_t index)
+      : seed_(seed), index_(index), key_(key) {}
   // Consumes bytes; behind their end every choice is its first.
   explicit Draw(std::span<const uint8_t> bytes)
       : bytes_(bytes), from_bytes_(true) {}
@@ -36,7 +36,7 @@ class Draw {
 
   uint64_t seed_ = 0;
   uint64_t index_ = 0;
-  uint32_t version_ = 0;
+  uint32_t key_ = 0;
   uint32_t next_ = 0;  // words drawn so far
   std::array<uint32_t, 4> words_{};
   std::span<const uint8_t> bytes_;

@@ -9,14 +9,19 @@
 
 namespace lockstep::verify {
 
-std::vector<Case> DrawMamba3Scan(Draw* draw, const DomainOptions& options);
-std::vector<Case> DrawMamba3Step(Draw* draw, const DomainOptions& options);
+std::vector<Case> DrawMamba3(const OpRow& op, Draw* draw,
+                             const DomainOptions& options);
 std::span<const char* const> Mamba3ScanFeatures();
 std::span<const char* const> Mamba3StepFeatures();
 FeatureSet Mamba3ScanFeaturesOf(const Case& c);
 // Of both.
 std::vector<std::vector<Case>> ReduceMamba3(std::span<const Case> sequence,
                                             size_t call);
+
+inline constexpr DomainRow kMamba3ScanDomain = {
+    &DrawMamba3, &Mamba3ScanFeatures, &Mamba3ScanFeaturesOf, &ReduceMamba3};
+inline constexpr DomainRow kMamba3StepDomain = {
+    &DrawMamba3, &Mamba3StepFeatures, &Mamba3ScanFeaturesOf, &ReduceMamba3};
 
 }  // namespace lockstep::verify
 

@@ -4,7 +4,7 @@ namespace lockstep::verify {
 
 std::optional<Case> NormalForm(const Case& c) {
   if (!ValidateCase(c).ok()) return std::nullopt;
-  Result<Case> read = ParseCase(CanonicalLine(c));
+  Result<Case> read = ParseCase(CanonicalLine(c), {&c.op, 1});
   if (!read.ok() || !ValidateCase(read.value()).ok()) return std::nullopt;
   return std::move(read.value());
 }

@@ -1,12 +1,11 @@
-// Number formats and elementary functions of emulated kernels, the same bits
-// on every machine: integer rounding, and double arithmetic without libm
-// (fma, add, multiply, divide only), rounded once where a kernel rounds.
+// Number formats and sums of emulated kernels, the same bits on every machine:
+// integer rounding, and double arithmetic, rounded once where a kernel rounds.
 #ifndef LOCKSTEP_VERIFY_EMULATOR_NUMBERS_H_
 #define LOCKSTEP_VERIFY_EMULATOR_NUMBERS_H_
 
 #include <cstdint>
 
-#include "verify/profile.h"
+#include "verify/profile/profile.h"
 
 namespace lockstep::verify {
 
@@ -19,12 +18,6 @@ float RoundTo(float x, NumberType type);
 float TruncateTo(float x, NumberType type);
 // A double to f32, towards zero.
 float TowardsZero(double x);
-
-// Relative errors below 2^-50; domains: any double, log of x > 0.
-double Exp2Double(double x);
-double ExpDouble(double x);
-double LogDouble(double x);
-double TanhDouble(double x);
 
 // acc + sum over i of a[i * a_stride] * b[i * b_stride], as the accumulator
 // forms it, i ascending.

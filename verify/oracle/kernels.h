@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "verify/oracle/attention_forward.h"
+#include "verify/oracle/attention_forward/truth.h"
+#include "verify/oracle/lane_primitives.h"
 
 namespace lockstep::oracle {
 
@@ -86,6 +87,7 @@ struct Kernels {
   void (*weight_row)(WeightRow*);
   void (*value_sums)(const ValueTile&);
   void (*value_spread)(const ValueTile&);
+  LaneLoops lanes;  // the primitives they are made of
 };
 
 enum class Target : uint8_t;  // attention_forward.h

@@ -10,6 +10,7 @@
 
 #include "verify/oracle/elementary.h"
 #include "verify/oracle/kernels.h"
+#include "verify/oracle/lane_loops.h"
 #include "verify/oracle/lanes.h"
 
 namespace lockstep::oracle {
@@ -294,8 +295,8 @@ void ValueSpreadOf(const ValueTile& t) {
 
 template <typename B>
 constexpr Kernels MakeKernels() {
-  return {&ScoreTileOf<B>, &LogitRowOf<B>, &WeightRowOf<B>, &ValueSumsOf<B>,
-          &ValueSpreadOf<B>};
+  return {&ScoreTileOf<B>, &LogitRowOf<B>,    &WeightRowOf<B>,
+          &ValueSumsOf<B>, &ValueSpreadOf<B>, MakeLaneLoops<B>()};
 }
 
 }  // namespace lockstep::oracle

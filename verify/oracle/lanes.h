@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <xsimd/xsimd.hpp>
 
 namespace lockstep::oracle {
@@ -59,10 +60,27 @@ inline void Store(ScalarLane a, double* to) { *to = a.value; }
 template <typename A>
 using Batch = xsimd::batch<double, A>;
 
+// Of these xsimd::fma is one rounding: it is the instruction. For every other
+// set it may fall back to a * b + c, which is two and gives other bits, so the
+// batch does not compile until it has an Fma of its own.
+template <typename A>
+inline constexpr bool kFusedInLibrary = false;
+template <typename Base>
+inline constexpr bool kFusedInLibrary<xsimd::fma3<Base>> = true;
+
 template <typename A>
 inline Batch<A> Fma(Batch<A> a, Batch<A> b, Batch<A> c) {
+  static_assert(kFusedInLibrary<A>, "this instruction set wants its own Fma");
   return xsimd::fma(a, b, c);
 }
+#if defined(__AVX512F__)
+// xsimd 8 has none for 512 bits and falls back to two roundings.
+inline Batch<xsimd::avx512bw> Fma(Batch<xsimd::avx512bw> a,
+                                  Batch<xsimd::avx512bw> b,
+                                  Batch<xsimd::avx512bw> c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+#endif
 template <typename A>
 inline Batch<A> Abs(Batch<A> a) {
   return xsimd::abs(a);

@@ -2,13 +2,25 @@
 #include <span>
 #include <vector>
 
-#include "verify/oracle/attention_forward.h"
+#include "verify/oracle/attention_forward/truth.h"
 #include "verify/oracle/kernels.h"
 
 namespace lockstep::oracle {
 namespace {
 
-bool Supported(Target target) {
+constexpr Target kCompiled[] = {
+    Target::kScalar,
+#if defined(__x86_64__)
+    Target::kAvx2,
+    Target::kAvx512,
+#endif
+};
+
+}  // namespace
+
+std::span<const Target> CompiledTargets() { return kCompiled; }
+
+bool IsSupported(Target target) {
 #if defined(__x86_64__)
   if (target == Target::kAvx2) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -22,8 +34,6 @@ bool Supported(Target target) {
 #endif
   return target == Target::kScalar;
 }
-
-}  // namespace
 
 const Kernels& KernelsOf(Target target) {
 #if defined(__x86_64__)
@@ -48,8 +58,8 @@ const char* TargetName(Target target) {
 std::span<const Target> SupportedTargets() {
   static const std::vector<Target> kTargets = [] {
     std::vector<Target> targets;
-    for (const Target t : {Target::kScalar, Target::kAvx2, Target::kAvx512}) {
-      if (Supported(t)) targets.push_back(t);
+    for (const Target target : kCompiled) {
+      if (IsSupported(target)) targets.push_back(target);
     }
     return targets;
   }();

@@ -6,7 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "verify/json_text.h"
+#include "verify/oracle/attention_forward/truth.h"
+#include "verify/report/json_text.h"
 #include "verify/selftest/selftest.h"
 
 namespace lockstep::verify {
@@ -68,6 +69,26 @@ std::string KillLine(const KillRow& row) {
 
 }  // namespace
 
+std::string ZooText(const SelftestResult& result) {
+  std::string text =
+      "zoo: " + std::to_string(result.zoo_variants) + " variants, " +
+      std::to_string(result.zoo_cases) + " cases, " +
+      std::to_string(result.zoo_probes) + " probes, " +
+      std::to_string(result.proof_false_alarms) + " proof alarms, " +
+      std::to_string(result.statistics_false_alarms) + " suspicious cases, " +
+      Format("%.1f", result.zoo_seconds) + " s\n";
+  for (const oracle::Target target : oracle::CompiledTargets()) {
+    if (oracle::IsSupported(target)) continue;
+    text += std::string("not run: the oracle on ") +
+            oracle::TargetName(target) + " (this CPU)\n";
+  }
+  for (const ZooAlarm& alarm : result.alarms) {
+    text += "alarm: " + alarm.variant + "  " + alarm.line + "  " + alarm.what +
+            "\n";
+  }
+  return text;
+}
+
 std::string SelftestText(const SelftestResult& result) {
   std::string text = Pad("mutant", 34);
   for (size_t t = 0; t < kProofTiers; ++t) {
@@ -110,17 +131,7 @@ std::string SelftestText(const SelftestResult& result) {
     text += std::string("\nsurvivor: ") + row.mutant->name + "  " +
             row.mutant->pattern;
   }
-  text += "\nzoo: " + std::to_string(result.zoo_variants) + " variants, " +
-          std::to_string(result.zoo_cases) + " cases, " +
-          std::to_string(result.zoo_probes) + " probes, " +
-          std::to_string(result.proof_false_alarms) + " proof alarms, " +
-          std::to_string(result.statistics_false_alarms) +
-          " suspicious cases, " + Format("%.1f", result.zoo_seconds) + " s\n";
-  for (const ZooAlarm& alarm : result.alarms) {
-    text += "alarm: " + alarm.variant + "  " + alarm.line + "  " + alarm.what +
-            "\n";
-  }
-  return text;
+  return text + "\n" + DialsText(result.dials) + ZooText(result);
 }
 
 std::string SelftestJson(const SelftestResult& result) {

@@ -6,12 +6,15 @@
 #include <utility>
 
 #include "reference/attention_forward.h"
-#include "verify/domain/domain.h"
-#include "verify/emulator/attention_forward.h"
-#include "verify/ops/attention_forward.h"
-#include "verify/selftest/scan.h"
-#include "verify/selftest/scene.h"
-#include "verify/zoo.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/emulator/attention_forward/kernel.h"
+#include "verify/emulator/attention_forward/zoo.h"
+#include "verify/inputs/attention_forward_outputs.h"
+#include "verify/ops/attention_forward/trial.h"
+#include "verify/registry/ops.h"
+#include "verify/selftest/attention_forward_scene.h"
+#include "verify/selftest/mamba3_scan.h"
+#include "verify/selftest/zoo_run.h"
 
 namespace lockstep::verify {
 namespace {
@@ -33,7 +36,7 @@ int64_t Work(const AttentionForwardProblem& p) {
 // The same case for a base whose profile claims a lane.
 Case InLane(Case c, const NumericProfile& profile) {
   if (profile.lane && !profile.exact) {
-    std::get<AttentionForwardCase>(c.op).lane = *profile.lane;
+    c.Get<AttentionForwardCase>().lane = *profile.lane;
   }
   return c;
 }
@@ -154,9 +157,11 @@ class Trialist {
     Result<Buffers> out = Emulate(scene.value(), &exact_);
     if (!out.ok()) return out.status();
     if (!judge || Work(p) > kReferenceWork) return {};
-    Result<Buffers> want = AllocateOutputs(call.attention_forward(), 0);
+    Result<Buffers> want = AllocateOutputs(call.Get<AttentionForwardCase>(), 0);
     if (!want.ok()) return want.status();
-    reference::AttentionForward(p, scene->data.inputs, want->view());
+    const Status done =
+        reference::AttentionForward(p, scene->data.inputs, want->view());
+    if (!done.ok()) return done;
     if (Bits(p, out.value()) != Bits(p, want.value())) Kill(ProofTier::kBits);
     Result<Buffers> again = Emulate(scene.value(), &exact_);
     if (!again.ok()) return again.status();
@@ -208,55 +213,6 @@ Result<KillRow> TryMutant(const MutantInfo& info,
   const Status status = TryOrdinaryLines(options, &trialist);
   if (!status.ok()) return status;
   return trialist.row();
-}
-
-// One probe of the case, another from case to case.
-void TryZooProbe(const Case& c, const AttentionVariant& variant, uint64_t seed,
-                 EnvelopeVerdict* verdict, SelftestResult* result) {
-  const auto probes = AttentionForwardTrial::ProbeCases(c, variant.numeric);
-  if (probes.empty()) return;
-  const Result<Scene> scene =
-      OpenScene(probes[static_cast<size_t>(seed % probes.size())]);
-  if (!scene.ok()) return;
-  AttentionEmulator emulator(variant);
-  const Result<Buffers> out = Emulate(scene.value(), &emulator);
-  if (!out.ok()) return;
-  ++result->zoo_probes;
-  const EnvelopeVerdict probe =
-      JudgeByProbe(scene.value(), variant.numeric, out.value());
-  verdict->outside = verdict->outside || probe.outside;
-  verdict->what += probe.what;
-}
-
-void TryZooCase(const AttentionVariant& variant, uint64_t seed,
-                SelftestResult* result) {
-  const Case c = SmallCase(seed, variant.numeric.lane);
-  Result<Scene> scene = OpenScene(c);
-  if (!scene.ok()) return;
-  AttentionEmulator emulator(variant);
-  const Result<Buffers> out = Emulate(scene.value(), &emulator);
-  if (!out.ok()) return;
-  EnvelopeVerdict verdict =
-      JudgeByEnvelope(scene.value(), variant.numeric, out.value(), nullptr);
-  if (variant.numeric.exact) {
-    Result<Buffers> want = AllocateOutputs(c.attention_forward(), 0);
-    if (!want.ok()) return;
-    reference::AttentionForward(scene->data.problem, scene->data.inputs,
-                                want->view());
-    if (Bits(scene->data.problem, out.value()) !=
-        Bits(scene->data.problem, want.value())) {
-      verdict.outside = true;
-      verdict.what += " bits differ";
-    }
-  }
-  TryZooProbe(c, variant, seed, &verdict, result);
-  ++result->zoo_cases;
-  result->statistics_false_alarms += verdict.unlikely;
-  if (!verdict.outside) return;
-  ++result->proof_false_alarms;
-  if (result->alarms.size() < 20) {
-    result->alarms.push_back({variant.name(), MinimalLine(c), verdict.what});
-  }
 }
 
 PlanKill TryPlanMutant(const PlanMutantInfo& info) {
@@ -311,9 +267,19 @@ int64_t SelftestResult::KilledByRule(ForeignRule rule) const {
   });
 }
 
+bool SelftestResult::ZooPassed() const {
+  return zoo_cases > 0 && proof_false_alarms == 0;
+}
+
 bool SelftestResult::Passed() const {
-  return !kills.empty() && Killed() == Mutants() && zoo_cases > 0 &&
-         proof_false_alarms == 0;
+  return !kills.empty() && Killed() == Mutants() && ZooPassed();
+}
+
+SelftestResult RunZoo(const SelftestOptions& options) {
+  SelftestResult result;
+  if (options.scans) TryScanZoo(options, ScanZooCases(options), &result);
+  if (options.attention) TryAttentionZoo(options, &result);
+  return result;
 }
 
 Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
@@ -327,17 +293,16 @@ Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
     result.kills.push_back(std::move(row.value()));
     if (options.progress) options.progress(info.name);
   }
-  if (options.scans) {
-    const Clock::time_point start = Clock::now();
-    TryScanZoo(options,
-               options.attention ? options.zoo_cases / 2 : options.zoo_cases,
-               &result);
-    result.zoo_seconds = SecondsSince(start);
-  }
+  if (options.scans) TryScanZoo(options, ScanZooCases(options), &result);
   if (!options.attention) return result;
   for (const PlanMutantInfo& info : PlanMutants()) {
     result.plan_kills.push_back(TryPlanMutant(info));
     if (options.progress) options.progress(info.name);
+  }
+  if (options.dials) {
+    auto dials = MeasureDials(options.ordinary, options.threads);
+    if (!dials.ok()) return dials.status();
+    result.dials = std::move(dials.value());
   }
   Mutant correct;
   correct.variant = FindVariant("exact").value();
@@ -346,17 +311,7 @@ Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
   if (!status.ok()) return status;
   result.rejects_correct = trialist.row().foreign;
   result.proof_false_alarms += trialist.row().Killed();
-  const Clock::time_point start = Clock::now();
-  const auto variants = AttentionZoo();
-  result.zoo_variants += static_cast<int64_t>(variants.size());
-  for (int64_t n = 0; n < options.zoo_cases; ++n) {
-    TryZooCase(variants[static_cast<size_t>(n) % variants.size()],
-               options.seed * 1000003 + static_cast<uint64_t>(n), &result);
-    if (options.progress && n % 1000 == 999) {
-      options.progress("zoo " + std::to_string(n + 1));
-    }
-  }
-  result.zoo_seconds += SecondsSince(start);
+  TryAttentionZoo(options, &result);
   return result;
 }
 

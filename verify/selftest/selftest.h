@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "reference/contract/status.h"
-#include "verify/foreign_rules.h"
-#include "verify/mutants.h"
-#include "verify/plan_mutants.h"
+#include "verify/emulator/mutants.h"
+#include "verify/judge/rules/foreign_rules.h"
+#include "verify/selftest/dials.h"
+#include "verify/tables/mutants.h"
 
 namespace lockstep::verify {
 
@@ -38,6 +39,10 @@ struct SelftestOptions {
   double seconds_each = 60;  // per mutant
   // Judged, all variants together; beside attention's half as many scans.
   int64_t zoo_cases = 100000;
+  // Keys (tokens) of the zoo's cases; 0: small ones, of any shape.
+  int64_t zoo_keys = 0;
+  bool dials = false;  // turn the dials of the mutants down, too
+  int threads = 0;     // of zoo and dials; 0: as many as the machine has
   uint64_t seed = 0;
   bool attention = true;  // which ops' mutants and zoo
   bool scans = true;
@@ -75,6 +80,7 @@ struct ZooAlarm {
 struct SelftestResult {
   std::vector<KillRow> kills;
   std::vector<PlanKill> plan_kills;
+  std::vector<DialRow> dials;
   int64_t zoo_variants = 0;
   int64_t zoo_cases = 0;
   int64_t zoo_probes = 0;  // cases judged on a probe's inputs, too
@@ -91,15 +97,20 @@ struct SelftestResult {
   int64_t Killed() const;
   double SlowestKill() const;
   int64_t KilledByRule(ForeignRule rule) const;
-  // Every mutant killed, no proof-tier alarm, something judged.
+  // No proof-tier alarm, something judged.
+  bool ZooPassed() const;
+  // That, and every mutant killed.
   bool Passed() const;
 };
 
 // Errors: a line that is no case.
 Result<SelftestResult> RunSelftest(const SelftestOptions& options);
+// The zoo alone. The same whatever the number of threads.
+SelftestResult RunZoo(const SelftestOptions& options);
 
-// The tables a person reads, and the keys of docs/cli.md as JSON.
+// The tables a person reads, and the same as JSON.
 std::string SelftestText(const SelftestResult& result);
+std::string ZooText(const SelftestResult& result);
 std::string SelftestJson(const SelftestResult& result);
 
 }  // namespace lockstep::verify

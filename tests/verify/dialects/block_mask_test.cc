@@ -1,5 +1,5 @@
 // BlockMask lists: the published ones, and soundness on random masks.
-#include "verify/dialects/block_mask.h"
+#include "verify/tables/dialects/block_mask.h"
 
 #include <cstdint>
 #include <random>
@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/attention_problem.h"
 #include "tests/verify/plan_fixture.h"
-#include "verify/plan_invariants.h"
+#include "verify/tables/invariants.h"
 
 namespace lockstep::verify {
 namespace {

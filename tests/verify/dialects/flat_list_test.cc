@@ -1,5 +1,5 @@
 // Flat lists: the published ones, and soundness on random masks.
-#include "verify/dialects/flat_list.h"
+#include "verify/tables/dialects/flat_list.h"
 
 #include <cstdint>
 #include <random>
@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/attention_problem.h"
 #include "tests/verify/plan_fixture.h"
-#include "verify/plan_invariants.h"
+#include "verify/tables/invariants.h"
 
 namespace lockstep::verify {
 namespace {

@@ -1,5 +1,5 @@
 // Every way in which an invariant can fail, one edit of a sound trace each.
-#include "verify/plan_invariants.h"
+#include "verify/tables/invariants.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 #include "gtest/gtest.h"
 #include "tests/verify/plan_fixture.h"
-#include "verify/dialects/shrunk.h"
-#include "verify/plan_trace.h"
+#include "verify/tables/dialects/shrunk.h"
+#include "verify/tables/trace.h"
 
 namespace lockstep::verify {
 namespace {

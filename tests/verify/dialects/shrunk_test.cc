@@ -1,5 +1,5 @@
 // Grid-shrinking tables: the published ones, and soundness on random masks.
-#include "verify/dialects/shrunk.h"
+#include "verify/tables/dialects/shrunk.h"
 
 #include <cstdint>
 #include <random>
@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/attention_problem.h"
 #include "tests/verify/plan_fixture.h"
-#include "verify/plan_invariants.h"
+#include "verify/tables/invariants.h"
 
 namespace lockstep::verify {
 namespace {

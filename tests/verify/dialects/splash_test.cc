@@ -1,5 +1,5 @@
 // Splash-style tables: the published ones, and soundness on random masks.
-#include "verify/dialects/splash.h"
+#include "verify/tables/dialects/splash.h"
 
 #include <cstdint>
 #include <random>
@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/attention_problem.h"
 #include "tests/verify/plan_fixture.h"
-#include "verify/plan_invariants.h"
+#include "verify/tables/invariants.h"
 
 namespace lockstep::verify {
 namespace {

@@ -1,12 +1,12 @@
 // The selftest on trial: it must see kills, survivors and alarms.
 #include "verify/selftest/selftest.h"
-#include "verify/plan_mutants.h"
+#include "verify/tables/mutants.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "verify/foreign_rules.h"
+#include "verify/judge/rules/foreign_rules.h"
 
 namespace lockstep::verify {
 namespace {

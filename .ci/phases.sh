@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The phases of .ci/run that build in a tree of their own: phases.sh NAME.
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
+
+second_compiler() {
+  build release-gcc golden_tests lockstep-fuzz
+  ctest --preset release-gcc -L 'golden|canary' --quiet --no-tests=error \
+    --output-on-failure -O build/release-gcc/ctest.log
+}
+
+# A sanitizer's report is a failure even where a program would go on.
+address_and_undefined() {
+  export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+  export UBSAN_OPTIONS=print_stacktrace=1
+  build asan-ubsan
+  ctest --preset asan-ubsan -R canary_sanitizer --no-tests=error
+  ctest --preset asan-ubsan -L unit -LE 'slow|nightly' --no-tests=error
+  build/asan-ubsan/bin/lockstep verify --cases data/cases/smoke.cases
+  build/asan-ubsan/bin/lockstep fuzz --budget 400cases
+}
+
+# Archer tells the sanitizer which accesses OpenMP has ordered; without it every
+# barrier looks like a race.
+threads() {
+  export OMP_TOOL_LIBRARIES=libarcher.so OMP_NUM_THREADS=2
+  export TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1
+  build tsan lockstep canary_sanitizer
+  ctest --preset tsan -R canary_sanitizer --no-tests=error
+  build/tsan/bin/lockstep verify --cases data/cases/smoke.cases --threads 2
+}
+
+case ${1:-} in
+  second_compiler | address_and_undefined | threads) "$1" ;;
+  *)
+    printf 'phases.sh: unknown phase %s\n' "${1:-}" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/mutants.md that come from the catalogue.
+
+  scripts/mutants-page.py PROGRAM [--rows | --check]
+
+PROGRAM is `lockstep`. Between the marker lines of the page everything is
+replaced: the rows of attention_forward by family, and below them what the
+dials of the mutants show (with --rows that is left as it is: it takes minutes).
+With --check nothing is written: exit 1 if the rows of the catalogue on the page
+are not those of the program."""
+import json
+import pathlib
+import subprocess
+import sys
+
+PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "mutants.md"
+ROWS = ("<!-- rows: scripts/mutants-page.py -->", "<!-- end of rows -->")
+DIALS = ("<!-- dials: scripts/mutants-page.py -->", "<!-- end of dials -->")
+
+
+def ask(program, *words):
+    done = subprocess.run([program, *words], check=False, text=True,
+                          stdout=subprocess.PIPE)
+    if not done.stdout:
+        sys.exit(f"{program} {' '.join(words)}: exit {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def rows(program):
+    families = {}
+    for row in ask(program, "list", "mutants", "--json"):
+        if row.get("op") == "attention_forward":
+            families.setdefault(row["family"], []).append(row)
+    text = ""
+    for family, members in families.items():
+        text += (f"## {family}\n\n| name | what it breaks | dial | smallest "
+                 "case |\n|---|---|---|---|\n")
+        for row in members:
+            base = "" if row["base"] == "exact" else f" (base {row['base']})"
+            dial = (f"{row['dial']}, default {row['severity']:g}"
+                    if row["dial"] else "")
+            case = row["pattern"].replace("attention_forward ", "")
+            text += (f"| {row['name']} | {cell(row['description'])}{base} | "
+                     f"{dial} | `{cell(case)}` |\n")
+        text += "\n"
+    return text.rstrip() + "\n"
+
+
+def dials(program):
+    text = ("| name | dial | mildest found | by | on |\n"
+            "|---|---|---|---|---|\n")
+    missed = []
+    for row in ask(program, "selftest", "--dials", "--json", "-")["dials"]:
+        if row["mildest"] == 0:
+            missed.append(row["mutant"])
+            continue
+        text += (f"| {row['mutant']} | {row['dial']} | {row['mildest']} | "
+                 f"{row['tier']} | `{cell(row['case'])}` |\n")
+    text += "\nNot found at any setting: "
+    return text + (", ".join(missed) if missed else "none") + ".\n"
+
+
+def replace(page, marks, text):
+    before, rest = page.split(marks[0])
+    old, after = rest.split(marks[1])
+    return f"{before}{marks[0]}\n\n{text}\n{marks[1]}{after}", old.strip()
+
+
+def main():
+    program = sys.argv[1]
+    page = PAGE.read_text(encoding="utf-8")
+    text = rows(program)
+    page, old = replace(page, ROWS, text)
+    if sys.argv[2:] == ["--check"]:
+        if old != text.strip():
+            sys.exit("docs/mutants.md is not what the catalogue says: run "
+                     "scripts/mutants-page.py PROGRAM")
+        return
+    if sys.argv[2:] != ["--rows"]:
+        page, _ = replace(page, DIALS, dials(program))
+    PAGE.write_text(page, encoding="utf-8")
+
+
+main()

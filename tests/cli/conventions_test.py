@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Conventions: each has case files that a correct kernel passes, and where a
+kernel has another one than its profile says, the report names the field."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import program  # noqa: E402
+from program import events, run  # noqa: E402
+
+FOLDER = "data/cases"
+# Case file, profile of a correct kernel without the contract's bits.
+RIGHT = {"empty-rows": "", "nan": "", "sinks": "", "lse-base": "", "no-lse": "lse = none\n"}
+# A kernel, the case file that shows it, and the field that would cover it.
+PLANTED = [
+    ("attn.lse_log2", "lse-base", "lse_base = 2"),
+    ("attn.lse_plus_inf", "empty-rows", "empty_row = zero_posinf"),
+    ("attn.empty_row_mean", "empty-rows", "empty_row = unspecified"),
+    ("attn.empty_row_nan", "empty-rows", "empty_row = unspecified"),
+    ("attn.nan_swallowed", "nan", "nan = unspecified"),
+]
+# Wrong whatever is said.
+WRONG = [("attn.sink_dropped", "sinks"), ("attn.causal_plus_one", "no-lse")]
+
+
+class ConventionsTest(program.TestCase):
+    def profile(self, more, name="kernel"):
+        return self.path(name, f"base = cpu-f32\nname = {name}\n{more}")
+
+    def judged(self, mutant, part, profile):
+        done = run("verify", "--cases", f"{FOLDER}/conventions-{part}.cases",
+                   "--candidate", "mutant:" + mutant, "--profile", profile, "--json", "-")
+        return done, [e for e in events(done.out) if e["kind"] == "case"]
+
+    def test_correct_kernels_pass(self):
+        for part, more in RIGHT.items():
+            with self.subTest(part):
+                done = run("verify", "--cases", f"{FOLDER}/conventions-{part}.cases",
+                           "--candidate", "variant:cpu", "--profile", self.profile(more))
+                self.assertEqual(done.code, 0, done.out + done.err)
+                self.assertNotIn("untrusted", done.out)
+                self.assertNotIn("skipped", done.out)
+
+    def test_every_file_is_listed_here(self):
+        there = {name[len("conventions-"):-len(".cases")]
+                 for name in os.listdir(os.path.join(program.SOURCE, FOLDER))
+                 if name.startswith("conventions-")}
+        self.assertEqual(there, set(RIGHT))
+
+    def test_the_report_names_the_field(self):
+        for mutant, part, field in PLANTED:
+            with self.subTest(mutant):
+                done, cases = self.judged(mutant, part, "cpu-f32")
+                self.assertEqual(done.code, 1, done.out + done.err)
+                failed = [c for c in cases if c["verdict"] == "fail"]
+                self.assertEqual({c["one_field"]["field"] for c in failed}, {field})
+                self.assertIn(f"profile: passes with `{field}`", done.err)
+                # And it is true.
+                done, cases = self.judged(mutant, part, self.profile(field + "\n"))
+                self.assertEqual(done.code, 0, done.err)
+
+    def test_no_field_covers_a_wrong_kernel(self):
+        for mutant, part in WRONG:
+            with self.subTest(mutant):
+                done, cases = self.judged(mutant, part, "cpu-f32")
+                self.assertEqual(done.code, 1, done.out + done.err)
+                for case in cases:
+                    self.assertEqual(case["one_field"], {}, case)
+                self.assertNotIn("profile:", done.err)
+
+    def test_a_field_that_leaves_the_case_open(self):
+        case = ("attention_forward hq=2 hkv=1 sq=9 skv=20 d=16 mask=causal "
+                "fill=normal:1+poison:masked seed=1")
+        done = run("verify", case, "--candidate", "mutant:attn.mask_multiplies_p",
+                   "--profile", "cpu-f32")
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertIn("profile: skipped with `masked_nan_safe = no`", done.out)
+
+    def test_nothing_is_said_of_exact_claims(self):
+        done = run("verify", "attention_forward sq=9 skv=20 d=16", "--candidate",
+                   "mutant:attn.lse_log2", "--profile", "exact-f32")
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertNotIn("profile:", done.out)
+
+    def test_a_kernel_without_lse_that_does_not_say_so(self):
+        case = "attention_forward hq=2 hkv=1 sq=9 skv=20 d=16 mask=causal align=br"
+        folder, tensors = self.export(case)
+        count = len(tensors["lse"][2])
+        self.write_outputs(folder, {"o": tensors["o"], "lse": (
+            "F32", tensors["lse"][1], b"\x00\x00\xc0\x7f" * (count // 4))})
+        done = run("verify", case, "--candidate", "files:" + folder, "--profile",
+                   "cpu-f32")
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertIn("(lse)", done.out)
+
+
+class ScanTest(program.TestCase):
+    def test_other_pairs_of_coordinates(self):
+        case = "mamba3_scan t=20 h=2 n=16 p=8 s=4"
+        done = run("verify", case, "--candidate", "mutant:scan.wrong_pairing",
+                   "--profile", "scan-f32")
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertIn("profile: passes with `scan.pairing = halves`", done.out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""The program where its starter, its files or its reader are hostile: the right exit
+code, one clear line, nothing half written, nothing left behind."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import time
+import unittest
+
+import program
+from program import SMALL, run
+
+LONG = "attention_forward hq=64 sq=4096 skv=4096 d=128"
+
+
+def shell(command, cwd, **environment):
+    """`command` in bash; $L is the program."""
+    return subprocess.run(
+        ["bash", "-c", command], cwd=cwd, capture_output=True, text=True,
+        check=False, env={**os.environ, "L": os.path.abspath(program.PROGRAM),
+                          **environment})
+
+
+class OptionsTest(program.TestCase):
+    def test_an_option_takes_one_word(self):
+        for options in (["--candidate", "builtin:reference"],
+                        ["--cases", "data/cases/smoke.cases", "--budget", "1cases"]):
+            done = run("verify", *options, SMALL)
+            self.assertEqual(done.code, 0, done.err)
+
+    def test_every_bad_line_is_listed(self):
+        first = self.path("a.cases", "nonsense\n" + SMALL + "\n" + SMALL + " x=1\n")
+        second = self.path("b.cases", SMALL + " sq=0\n")
+        done = run("verify", "--cases", first, "--cases", second)
+        self.assertEqual(done.code, 2)
+        for place in (first + ":1:", first + ":3:", second + ":1:"):
+            self.assertIn(place, done.err)
+        self.assertEqual(done.err.count("\n"), 3, done.err)
+
+    def test_many_bad_lines_are_counted(self):
+        file = self.path("a.cases", "nonsense\n" * 25)
+        done = run("verify", "--cases", file)
+        self.assertEqual(done.err.count("\n"), 21)
+        self.assertIn("5 more bad lines", done.err)
+
+    def test_verbs(self):
+        done = run()
+        self.assertUsage(done, "verify", "fuzz", "campaign", "corpus", "shrink")
+        self.assertUsage(run("verfy"), "'verfy'", "'verify'")
+        self.assertUsage(run("fuz", "--help"), "'fuz'", "'fuzz'")
+        version = run("--version")
+        self.assertEqual(version.code, 0)
+        self.assertRegex(version.out, r"^lockstep \d+\.\d+.* \(commit .*\)\n$")
+
+
+class OutputsTest(program.TestCase):
+    def test_a_pipe_is_written_into(self):
+        pipe = self.path("pipe")
+        os.mkfifo(pipe)
+        done = shell(f"cat pipe >got & $L verify '{SMALL}' --receipt pipe; wait",
+                     self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
+        with open(self.path("got"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["kind"], "receipt")
+
+    def test_a_device_stays_one(self):
+        done = run("verify", SMALL, "--json", "/dev/null")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+
+    def test_a_full_device_is_seen(self):
+        for option in ("--json", "--receipt"):
+            done = run("verify", SMALL, option, "/dev/full")
+            self.assertEqual(done.code, 2)
+            self.assertIn("/dev/full: cannot be written", done.err)
+
+    def test_a_link_leads_to_its_target(self):
+        target = self.path("target", "old")
+        os.symlink("target", self.path("link"))
+        done = run("verify", SMALL, "--receipt", self.path("link"))
+        self.assertEqual(done.code, 0, done.err)
+        self.assertTrue(os.path.islink(self.path("link")))
+        with open(target, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["kind"], "receipt")
+
+    def test_outputs_of_yesterday_are_gone(self):
+        old = self.path("r.json", "yesterday")
+        done = run("verify", SMALL, "--candidate", "builtin:optimized,tile=0x0",
+                   "--receipt", old)
+        self.assertEqual(done.code, 2)  # nothing was judged
+        self.assertTrue(os.path.exists(old))
+        child = subprocess.Popen(
+            [os.path.abspath(program.PROGRAM), "verify", ProcessTest.HUGE, "--receipt",
+             old], stdout=subprocess.DEVNULL, cwd=program.SOURCE)
+        time.sleep(2)
+        child.kill()
+        child.wait()
+        self.assertFalse(os.path.exists(old))
+
+    def test_outputs_do_not_meet(self):
+        cases = self.path("a.cases", SMALL + "\n")
+        for arguments in (["--json", "x", "--receipt", "./x"],
+                          ["--cases", cases, "--receipt", cases]):
+            done = run("verify", SMALL, *arguments, cwd=self.folder)
+            self.assertUsage(done, "would replace")
+        with open(cases, encoding="utf-8") as file:
+            self.assertEqual(file.read(), SMALL + "\n")
+
+    def test_a_long_name_is_refused_before_judging(self):
+        done = run("verify", SMALL, "--receipt", self.path("x" * 250))
+        self.assertUsage(done, "more than 231 characters")
+
+    def test_stdout_that_takes_nothing(self):
+        for command in (f"$L verify '{SMALL}' --json - >/dev/full",
+                        f"$L verify '{SMALL}' >&-", "$L list ops --json >/dev/full"):
+            done = shell(command, self.folder)
+            self.assertEqual(done.returncode, 2, command)
+            self.assertIn("cannot write to stdout", done.stderr)
+
+    def test_a_reader_that_leaves_costs_no_evidence(self):
+        lines = self.path("many.cases", (SMALL + "\n") * 200)
+        done = shell(f"set -o pipefail; $L verify --cases {lines} -v --receipt r "
+                     "| head -1", self.folder)
+        self.assertNotIn("stdout", done.stderr)
+        with open(self.path("r"), encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["cases"]), 200)
+
+
+class ProcessTest(program.TestCase):
+    HUGE = "mamba3_scan t=400000 h=8 n=64 p=64"
+
+    def test_openmp_variables(self):
+        for name, value in (("OMP_NUM_THREADS", ""), ("OMP_NUM_THREADS", "x"),
+                            ("OMP_NUM_THREADS", "-5"), ("OMP_NUM_THREADS", "2,0"),
+                            ("OMP_THREAD_LIMIT", "none")):
+            done = run("verify", SMALL, env={name: value})
+            self.assertUsage(done, name, "positive integer")
+        done = run("verify", SMALL, env={"OMP_NUM_THREADS": "2,1"})
+        self.assertEqual(done.code, 0, done.err)
+
+    def test_threads_that_ran_are_counted(self):
+        case = "attention_forward hq=4 sq=64 skv=64 d=16"
+        for spec in (case, "mamba3_scan t=32 h=4 n=8 p=4"):
+            out = self.path("out.json")
+            done = run("verify", spec, "--candidate", "builtin:optimized,threads=4",
+                       "--require-executed", "--no-invariance", "--receipt", out,
+                       env={"OMP_THREAD_LIMIT": "1"})
+            self.assertEqual(done.code, 1, done.out)
+            self.assertIn("on 1 thread", done.out)
+
+    def test_a_budget_ends_inside_a_case(self):
+        start = time.monotonic()
+        done = run("verify", SMALL, self.HUGE, "--budget", "2s", "--json",
+                   self.path("e.ndjson"))
+        self.assertLess(time.monotonic() - start, 4)
+        self.assertEqual(done.code, 0, done.err)
+        with open(self.path("e.ndjson"), encoding="utf-8") as file:
+            summary = program.summary(file.read())
+        self.assertEqual((summary["cases"], summary["not_run"]), (1, 1))
+
+    def test_ctrl_c_ends_inside_a_case(self):
+        child = subprocess.Popen(
+            [os.path.abspath(program.PROGRAM), "verify", SMALL, self.HUGE, "--junit",
+             self.path("j.xml")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, cwd=program.SOURCE)
+        time.sleep(2)
+        start = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        out, _ = child.communicate(timeout=60)
+        self.assertLess(time.monotonic() - start, 1.5)
+        self.assertEqual(child.returncode, 130)
+        self.assertIn("1 case not run", out)
+        self.assertTrue(os.path.exists(self.path("j.xml")))
+
+    def test_sigterm_leaves_the_evidence(self):
+        receipt = self.path("r.json")
+        child = subprocess.Popen(
+            [os.path.abspath(program.PROGRAM), "verify", SMALL, LONG, LONG, LONG, LONG,
+             "--receipt", receipt, "--max-memory", "64G"], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, cwd=program.SOURCE)
+        time.sleep(1)
+        child.send_signal(signal.SIGTERM)
+        child.wait(120)
+        with open(receipt, encoding="utf-8") as file:
+            self.assertTrue(json.load(file)["outcome"]["interrupted"])
+
+
+class CampaignTest(program.TestCase):
+    FUZZ = ("fuzz", "attention_forward", "--candidate", "builtin:reference")
+
+    def test_one_writer_a_shard(self):
+        folder = self.path("runs")
+        child = subprocess.Popen(
+            [os.path.abspath(program.PROGRAM), *self.FUZZ, "--budget", "200000cases",
+             "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            shard = os.path.join(folder, "shard-0-of-1.ndjson")
+            for _ in range(600):
+                if os.path.exists(shard) and os.path.getsize(shard):
+                    break
+                time.sleep(0.1)
+            done = run(*self.FUZZ, "--budget", "200000cases", "--out", folder)
+            self.assertUsage(done, "another process")
+        finally:
+            child.kill()
+            child.wait()
+
+    def test_closed_descriptors_are_nobodys_file(self):
+        done = shell("$L fuzz --budget 20cases --out runs >&-", self.folder)
+        self.assertEqual(done.returncode, 2)
+        with open(self.path("runs/shard-0-of-1.ndjson"), encoding="utf-8") as file:
+            for line in file:
+                self.assertIn(json.loads(line)["kind"], ("campaign", "case"))
+
+    def test_hostile_headers(self):
+        self.assertEqual(
+            run(*self.FUZZ, "--budget", "3cases", "--out", self.path("r")).code, 0)
+        with open(self.path("r/shard-0-of-1.ndjson"), encoding="utf-8") as file:
+            text = file.read()
+        for key, value in (("tile_kv", 0), ("tile_q", 1 << 62), ("plans", 0)):
+            first, rest = text.split("\n", 1)
+            header = json.loads(first)
+            header[key] = value
+            folder = self.path(key)
+            os.mkdir(folder)
+            self.path(f"{key}/shard-0-of-1.ndjson", json.dumps(header) + "\n" + rest)
+            self.assertUsage(run("campaign", "merge", folder), key)
+
+    def test_nested_receipts(self):
+        deep = "[" * 100000 + "]" * 100000
+        file = self.path("r.json", '{"kind":"receipt","cases":[{"outcome":{"findings":'
+                         + deep + "}}]}")
+        self.assertUsage(run("replay", file), "neither an event nor a receipt")
+
+    def test_long_sequences(self):
+        line = " ;; ".join(["attention_forward sq=1 skv=1 d=1"] * 4000)
+        file = self.path("long.cases", line + "\n")
+        done = run("verify", "--cases", file, "--budget", "1cases")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertLess(done.max_rss_mib, 500)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""data/cases/foreign-attention-*.cases: our kernel has the exact bits on every
+line, correct variants of common arithmetic pass and are trusted on every line,
+and wrong ones fail.
+
+usage: foreign_cases_test.py LOCKSTEP f32|bf16 exact|variants|mutants
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+VARIANTS = {"f32": [("variant:cpu", "cpu-f32")],
+            "bf16": [("variant:flash", "flash-bf16")]}
+# Defects of public kernels, in tiles of real size: candidate and the share of
+# the lines that it has to fail on.
+MUTANTS = {
+    "f32": [("attn.tail_tile_unmasked,base=cpu-tile128", 0.4),
+            ("attn.mask_before_cap,base=cpu-tile128", 0.05),
+            ("attn.max_init_zero,base=cpu-tile128", 0.02)],
+    "bf16": [("attn.tail_tile_unmasked,base=flash-descending", 0.4),
+             ("attn.mask_before_cap,base=flash-descending", 0.05)],
+}
+
+
+def cases(lane):
+    return f"data/cases/foreign-attention-{lane}.cases"
+
+
+def lines(lane):
+    text = (ROOT / cases(lane)).read_text().splitlines()
+    return [line for line in text if line and not line.startswith("#")]
+
+
+def unfit(line):
+    """Why a real kernel would refuse the line; empty if it would not."""
+    keys = dict(word.split("=", 1) for word in line.split()[1:])
+    if int(keys["d"]) % 16 or "dv" in keys:
+        return "head dimensions are multiples of 16, of v as of q"
+    if int(keys.get("hq", 1)) // int(keys.get("hkv", 1)) not in (1, 2, 4, 8):
+        return "groups are of 1, 2, 4 or 8 heads"
+    if {"layout", "strides", "expect"} & set(keys):
+        return "dense tensors, no refusals"
+    return ""
+
+
+def verify(lockstep, path, *options):
+    """Exit code, verdict per case, what was printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = f"{folder}/out.json"
+        done = subprocess.run(
+            [lockstep, "verify", "--cases", path, "--json", out, *options],
+            capture_output=True, text=True, cwd=ROOT, check=False)
+        events = [json.loads(line) for line in open(out, encoding="utf8")]
+    verdicts = [e["verdict"] for e in events if e["kind"] == "case"]
+    return done.returncode, verdicts, done.stdout + done.stderr
+
+
+def fit(lane):
+    assert unfit("attention_forward sq=1 skv=1 d=17"), "planted line not seen"
+    assert unfit("attention_forward hq=3 hkv=1 sq=1 skv=1 d=16")
+    wrong = [f"{line}: {unfit(line)}" for line in lines(lane) if unfit(line)]
+    if len(lines(lane)) < 120:
+        wrong.append(f"{len(lines(lane))} lines, want 120")
+    return wrong
+
+
+def passes(lockstep, lane, *options):
+    code, verdicts, text = verify(lockstep, cases(lane), *options)
+    good = code == 0 and set(verdicts) == {"pass"}
+    return [] if good and len(verdicts) == len(lines(lane)) else [text]
+
+
+def main():
+    lockstep, lane, part = sys.argv[1:]
+    faults = []
+    if part == "exact":
+        faults = fit(lane) + passes(lockstep, lane, "--no-invariance")
+    elif part == "variants":
+        for candidate, profile in VARIANTS[lane]:
+            faults += passes(lockstep, lane, "--candidate", candidate,
+                             "--profile", profile)
+    else:
+        for mutant, share in MUTANTS[lane]:
+            code, verdicts, text = verify(
+                lockstep, cases(lane), "--no-probes", "--no-invariance",
+                "--candidate", f"mutant:{mutant}")
+            failed = verdicts.count("fail")
+            print(f"{mutant}: {failed} of {len(verdicts)} lines fail")
+            if code != 1 or failed < share * len(verdicts):
+                faults.append(f"{mutant}: exit {code}\n{text[-2000:]}")
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

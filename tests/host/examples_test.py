@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""The examples of candidates so:, built outside the tree by plain gcc and g++:
+they pass, and with any one of twenty bugs they fail."""
+
+import os
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+
+import kernel_builds  # noqa: E402
+import program  # noqa: E402
+from program import run, summary  # noqa: E402
+
+MOST_LINES = 120
+ATTENTION = """
+attention_forward hq=2 hkv=1 sq=5 skv=9 d=8 cap=30 mask=causal align=br seed=3
+attention_forward b=2 hq=4 hkv=2 sq=4 skv=7 d=4 dv=3 mask=causal&window:2,0 seed=4
+attention_forward sq=6 skv=6 d=4 mask=prefix:2|chunked:3 seed=5
+attention_forward sq=8 skv=8 d=4 mask=causal&(window:1,0|sink:2) q_seg=runs:5,3 kv_seg=runs:5,3 seed=6
+attention_forward b=2 sq=5 skv=6 d=4 mask=random:0.5 valid_q=5,3 valid_kv=6,2 align=br seed=7
+attention_forward hq=2 hkv=2 sq=5 skv=6 d=4 layout=bshd mask.h1=causal seed=8
+attention_forward hq=2 sq=4 skv=8 d=4 sinklogit=normal:1 mask=window:3,inf align=2 seed=10
+attention_forward hq=2 sq=40 skv=70 d=16 cap=20 mask=causal align=br seed=11
+"""
+SCAN = """
+mamba3_scan t=9 h=2 n=8 p=4 s=2 seed=1
+mamba3_scan b=2 t=7 h=4 g=2 n=8 p=2 s=4 seg=runs:3,4 carry=yes gate=yes seed=2
+mamba3_scan t=12 h=2 n=8 p=4 s=3 cu=0,5,12 carry=yes bias=yes seed=3
+mamba3_scan t=8 h=2 n=8 p=4 s=2 variant=mimo r=2 gate=yes reduce=yes norm=1e-5 seed=4
+mamba3_scan t=6 h=2 n=8 p=4 variant=mimo r=3 carry=yes seed=5
+mamba3_scan t=40 h=2 n=16 p=8 s=4 regime=long seed=6
+mamba3_scan t=9 h=2 n=8 p=4 s=2 seg=runs:4,5 seed=7
+"""
+
+# What is in the example, and what a bug makes of it.
+ATTENTION_BUGS = {
+    "last key dropped": ("weights[j] = expf(weights[j] - highest);",
+                         "weights[j] = j + 1 == call->skv && j ? 0 : expf(weights[j] - highest);"),
+    "scale forgotten": ("score *= (float)call->scale;", ""),
+    "cap forgotten": ("cap * tanhf(score / cap)", "score"),
+    "cap twice": ("cap * tanhf(score / cap)",
+                  "cap * tanhf(cap * tanhf(score / cap) / cap)"),
+    "cap before scale": ("score *= (float)call->scale;\n    if (cap > 0) score = cap * tanhf(score / cap);",
+                         "if (cap > 0) score = cap * tanhf(score / cap);\n    score *= (float)call->scale;"),
+    "head of group 0": ("h / (call->hq / call->hkv)", "h * 0"),
+    "sink left out of the sum": ("sink == -INFINITY ? 0 : expf(sink - highest)",
+                                 "0"),
+    "lse in base 2": ("highest + logf(sum)", "(highest + logf(sum)) * 1.442695f"),
+    "empty rows are NaN": ("sum == 0 ? 0 : o / sum", "o / sum"),
+    "mask of another row": ("if (*(uint8_t*)at(call->mask_dense, b, h, i, j) == 0) continue;\n    float score",
+                            "if (*(uint8_t*)at(call->mask_dense, b, h, i ? i - 1 : 0, j) == 0) continue;\n    float score"),
+}
+SCAN_BUGS = {
+    "no look-ahead term": ("beta = (1 - lambda) * dt * alpha;", "beta = 0;"),
+    "beta without alpha": ("(1 - lambda) * dt * alpha", "(1 - lambda) * dt"),
+    "angles not halved": ("* dt / 2;", "* dt;"),
+    "turned the other way": ("angle = 2 *", "angle = -2 *"),
+    "state of the run before": ("state = start;\n      const bool", "(void)0;\n      const bool"),
+    "carry not read": ("if (first && c.carry_in)", "if (false && first)"),
+    "carry of the first token": ("if (last)", "if (first)"),
+    "pairs of the other variant": ("y[r][c.mimo ? s : 2 * s]", "y[r][c.mimo ? 2 * s : s]"),
+    "group of head 0": ("head / (c.h / c.g)", "head * 0"),
+    "skip forgotten": ("if (c.skip)", "if (false)"),
+}
+
+
+class ExampleTest(program.TestCase):
+    def judge(self, shared_object, cases, *more):
+        return run("verify", "--cases", self.path("a.cases", cases),
+                   "--candidate", "so:" + shared_object, "--profile",
+                   "from-candidate", *more)
+
+    def passes(self, name, cases):
+        shared_object = kernel_builds.build(
+            self.folder, os.path.join(kernel_builds.EXAMPLES, name), "-O2")
+        done = self.judge(shared_object, cases, "--json", "-")
+        self.assertEqual(done.code, 0, done.out[-2000:] + done.err)
+        self.assertEqual(summary(done.out)["pass"], cases.count("\n") - 1)
+
+    def fails(self, name, cases, bugs):
+        text = kernel_builds.example(name)
+        for number, (bug, (right, wrong)) in enumerate(bugs.items()):
+            with self.subTest(bug):
+                self.assertEqual(text.count(right), 1)
+                shared_object = kernel_builds.build(
+                    self.folder, name, "-Wno-unused", "-Wno-unused-parameter",
+                    text=text.replace(right, wrong), name=f"bug{number}")
+                done = self.judge(shared_object, cases)
+                self.assertEqual(done.code, 1, done.err)
+                self.assertIn(f"--candidate 'so:{shared_object}'", done.out)
+
+    def test_attention_passes(self):
+        self.passes("attention.c", ATTENTION)
+
+    def test_scan_passes(self):
+        self.passes("scan.cc", SCAN)
+
+    def test_attention_bugs(self):
+        self.fails("attention.c", ATTENTION, ATTENTION_BUGS)
+
+    def test_scan_bugs(self):
+        self.fails("scan.cc", SCAN, SCAN_BUGS)
+
+    def test_they_are_short(self):
+        for name in ("attention.c", "scan.cc"):
+            lines = kernel_builds.example(name).splitlines()
+            while lines[0].startswith("//"):
+                del lines[0]
+            lines = [line for line in lines if line.strip()]
+            self.assertLessEqual(len(lines), MOST_LINES, name)
+
+
+class VerbTest(program.TestCase):
+    """What the other verbs do with a kernel of somebody else."""
+
+    def setUp(self):
+        super().setUp()
+        text = kernel_builds.example("attention.c")
+        right, wrong = ATTENTION_BUGS["last key dropped"]
+        self.good = "so:" + kernel_builds.build(self.folder, "attention.c", text=text)
+        self.bad = "so:" + kernel_builds.build(self.folder, "attention.c", name="bad",
+                                         text=text.replace(right, wrong))
+
+    def test_fuzz_shrink_replay(self):
+        done = run("fuzz", "--candidate", self.good, "--profile",
+                   "from-candidate", "--budget", "60cases")
+        self.assertEqual(done.code, 0, done.out[-2000:] + done.err)
+        line = "attention_forward b=2 hq=2 hkv=1 sq=9 skv=12 d=8 cap=20 seed=4"
+        done = run("shrink", line, "--candidate", self.bad, "--profile",
+                   "from-candidate")
+        self.assertIn("skv=2", done.out + done.err)
+        found = self.path("found.ndjson")
+        done = run("verify", line, "--candidate", self.bad, "--profile",
+                   "from-candidate", "--json", found)
+        self.assertEqual(done.code, 1, done.err)
+        # Nothing starts a program that only a file names.
+        self.assertUsage(run("replay", found), "--trust-file")
+        self.assertEqual(run("replay", found, "--trust-file").code, 1)
+        done = run("replay", found, "--candidate", self.good)
+        self.assertEqual(done.code, 0, done.out[-2000:] + done.err)
+
+    def test_receipt(self):
+        receipt = self.path("r.json")
+        line = program.SMALL
+        done = run("verify", line, "--candidate", self.good, "--profile",
+                   "from-candidate", "--receipt", receipt)
+        self.assertEqual(done.code, 0, done.out[-2000:] + done.err)
+        with open(receipt, encoding="utf-8") as file:
+            text = file.read()
+        for word in ('"name": "example-attention"', '"version": "1.0"',
+                     '"guards": "pages"', '"isolation": "process"',
+                     '"profile_source": "candidate"', '"peeking"'):
+            self.assertIn(word, text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,116 @@
+// Kernels of the emulator with the C interface:
+// so:emulated.so,mutant=NAME[@SEVERITY]
+// [,base=VARIANT], or variant=NAME.
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tests/host/kernels/problem_of_call.h"
+#include "verify/emulator/attention_forward/kernel.h"
+#include "verify/emulator/attention_forward/zoo.h"
+#include "verify/emulator/mamba3_scan/kernel.h"
+#include "verify/emulator/mamba3_scan/zoo.h"
+#include "verify/emulator/mutants.h"
+
+namespace verify = lockstep::verify;
+using lockstep::Status;
+
+// What a kernel keeps from call to call: stale faults do.
+struct lockstep_handle {
+  std::optional<verify::AttentionEmulator> attention;
+  std::optional<verify::ScanEmulator> scan;
+};
+
+namespace {
+
+Status OpenMutant(const std::string& spec, lockstep_handle* handle) {
+  lockstep::Result<verify::Mutant> mutant = verify::ParseMutant(spec);
+  if (!mutant.ok()) return mutant.status();
+  if (mutant->info->attention()) {
+    handle->attention.emplace(mutant->variant, mutant->dial);
+  } else {
+    handle->scan.emplace(mutant->scan, mutant->scan_dial);
+  }
+  return {};
+}
+
+Status OpenVariant(const std::string& name, lockstep_handle* handle) {
+  const auto scan = verify::FindScanVariant(name);
+  if (scan.ok()) {
+    handle->scan.emplace(scan.value());
+    return {};
+  }
+  const auto attention = verify::FindVariant(name);
+  if (!attention.ok()) return attention.status();
+  handle->attention.emplace(attention.value());
+  return {};
+}
+
+int Scan(lockstep_handle* handle, const lockstep_mamba3_scan_call* call,
+         lockstep_receipt* receipt) {
+  if (!handle->scan) {
+    return lockstep::tests::Refuse(Status::Error("attention only"), receipt);
+  }
+  lockstep::tests::ScanCall scan;
+  const Status status = ProblemOf(*call, &scan);
+  if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
+  handle->scan->Run(scan.problem, scan.inputs, scan.outputs);
+  return LOCKSTEP_DONE;
+}
+
+}  // namespace
+
+int lockstep_describe(lockstep_description* description) {
+  description->abi = LOCKSTEP_ABI;
+  description->name = "emulated";
+  return 0;
+}
+
+int lockstep_open(int argc, const char* const* argv, lockstep_handle** handle) {
+  using lockstep::tests::ArgumentOf;
+  auto opened = std::make_unique<lockstep_handle>();
+  std::string mutant = ArgumentOf(argc, argv, "mutant");
+  const std::string base = ArgumentOf(argc, argv, "base");
+  if (!base.empty()) mutant += ",base=" + base;
+  const Status status =
+      mutant.empty()
+          ? OpenVariant(ArgumentOf(argc, argv, "variant"), opened.get())
+          : OpenMutant(mutant, opened.get());
+  if (!status.ok()) {
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    return 1;
+  }
+  *handle = opened.release();
+  return 0;
+}
+
+void lockstep_close(lockstep_handle* handle) {
+  const std::unique_ptr<lockstep_handle> closed(handle);
+}
+
+int lockstep_attention_forward(lockstep_handle* handle,
+                               const lockstep_attention_forward_call* call,
+                               lockstep_receipt* receipt) {
+  if (!handle->attention) {
+    return lockstep::tests::Refuse(Status::Error("scans only"), receipt);
+  }
+  lockstep::tests::AttentionCall attention;
+  const Status status = ProblemOf(*call, &attention);
+  if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
+  handle->attention->Run(attention.problem, attention.inputs,
+                         attention.outputs);
+  return LOCKSTEP_DONE;
+}
+
+int lockstep_mamba3_scan(lockstep_handle* handle,
+                         const lockstep_mamba3_scan_call* call,
+                         lockstep_receipt* receipt) {
+  return Scan(handle, call, receipt);
+}
+
+int lockstep_mamba3_step(lockstep_handle* handle,
+                         const lockstep_mamba3_scan_call* call,
+                         lockstep_receipt* receipt) {
+  return Scan(handle, call, receipt);
+}

@@ -1,0 +1,92 @@
+// The optimized kernels of this repository with the C interface:
+// so:optimized.so
+// [,threads=N].
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "optimized/attention_forward.h"
+#include "optimized/mamba3_scan.h"
+#include "optimized/plan.h"
+#include "tests/host/kernels/problem_of_call.h"
+
+namespace optimized = lockstep::optimized;
+using lockstep::Status;
+using lockstep::tests::Refuse;
+
+struct lockstep_handle {
+  int threads = 0;  // 0: one per core
+};
+
+namespace {
+
+int ThreadsOf(const lockstep_handle* handle, int32_t asked) {
+  return asked > 0 ? asked : handle->threads;
+}
+
+void Tell(const std::string& target, int threads, lockstep_receipt* receipt) {
+  std::snprintf(receipt->target, sizeof(receipt->target), "%s", target.c_str());
+  receipt->threads = threads;
+}
+
+}  // namespace
+
+int lockstep_describe(lockstep_description* description) {
+  description->abi = LOCKSTEP_ABI;
+  description->name = "optimized";
+  return 0;
+}
+
+int lockstep_open(int argc, const char* const* argv, lockstep_handle** handle) {
+  auto opened = std::make_unique<lockstep_handle>();
+  const std::string threads =
+      lockstep::tests::ArgumentOf(argc, argv, "threads");
+  opened->threads = std::atoi(threads.c_str());
+  *handle = opened.release();
+  return 0;
+}
+
+void lockstep_close(lockstep_handle* handle) {
+  const std::unique_ptr<lockstep_handle> closed(handle);
+}
+
+int lockstep_attention_forward(lockstep_handle* handle,
+                               const lockstep_attention_forward_call* call,
+                               lockstep_receipt* receipt) {
+  lockstep::tests::AttentionCall asked;
+  Status status = ProblemOf(*call, &asked);
+  if (!status.ok()) return Refuse(status, receipt);
+  optimized::Caps caps;
+  caps.threads = ThreadsOf(handle, call->threads);
+  const auto plan = optimized::MakePlan(asked.problem, caps);
+  if (!plan.ok()) return Refuse(plan.status(), receipt);
+  optimized::AttentionForwardExecution ran;
+  status = optimized::AttentionForward(asked.problem, asked.inputs,
+                                       plan.value(), asked.outputs, &ran);
+  if (!status.ok()) return Refuse(status, receipt);
+  Tell(ran.target, ran.threads, receipt);
+  return LOCKSTEP_DONE;
+}
+
+int lockstep_mamba3_scan(lockstep_handle* handle,
+                         const lockstep_mamba3_scan_call* call,
+                         lockstep_receipt* receipt) {
+  lockstep::tests::ScanCall asked;
+  Status status = ProblemOf(*call, &asked);
+  if (!status.ok()) return Refuse(status, receipt);
+  optimized::Mamba3ScanCaps caps;
+  caps.threads = ThreadsOf(handle, call->threads);
+  optimized::Mamba3ScanExecution ran;
+  status = optimized::Mamba3Scan(asked.problem, asked.inputs, caps,
+                                 asked.outputs, &ran);
+  if (!status.ok()) return Refuse(status, receipt);
+  Tell(ran.target, ran.threads, receipt);
+  return LOCKSTEP_DONE;
+}
+
+int lockstep_mamba3_step(lockstep_handle* handle,
+                         const lockstep_mamba3_scan_call* call,
+                         lockstep_receipt* receipt) {
+  return lockstep_mamba3_scan(handle, call, receipt);
+}

@@ -1,0 +1,214 @@
+#include "tests/host/kernels/problem_of_call.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+namespace lockstep::tests {
+namespace {
+
+Lane LaneOf(int32_t type) {
+  return type == LOCKSTEP_BF16 ? Lane::kBf16 : Lane::kF32;
+}
+
+int64_t BytesOf(int32_t type) {
+  if (type == LOCKSTEP_U8) return 1;
+  return type == LOCKSTEP_BF16 ? 2 : 4;
+}
+
+template <size_t kRank>
+void FillAxes(const lockstep_tensor& tensor, std::array<int64_t, kRank>* shape,
+              std::array<int64_t, kRank>* strides) {
+  for (size_t axis = 0; axis < kRank; ++axis) {
+    (*shape)[axis] = tensor.shape[axis];
+    (*strides)[axis] = tensor.strides[axis] / BytesOf(tensor.dtype);
+  }
+}
+
+template <typename T, size_t kRank>
+void Set(const lockstep_tensor* tensor, TensorView<T, kRank>* view) {
+  if (tensor == nullptr) return;
+  view->data = static_cast<T*>(tensor->data);
+  FillAxes(*tensor, &view->shape, &view->strides);
+}
+
+template <typename Void, size_t kRank>
+void Set(const lockstep_tensor* tensor, BasicLaneView<Void, kRank>* view) {
+  if (tensor == nullptr) return;
+  view->data = tensor->data;
+  view->lane = LaneOf(tensor->dtype);
+  FillAxes(*tensor, &view->shape, &view->strides);
+}
+
+std::vector<int64_t> IntegersOf(const lockstep_tensor& tensor) {
+  TensorView<const int32_t, 1> view;
+  Set(&tensor, &view);
+  std::vector<int64_t> values;
+  for (int64_t n = 0; n < view.shape[0]; ++n) values.push_back(view(n));
+  return values;
+}
+
+MaskExpr MaskOf(const lockstep_mask& mask, int64_t batch,
+                AttentionForwardInputs* inputs) {
+  static constexpr MaskExpr::Kind kKinds[] = {
+      MaskExpr::Kind::kFull,   MaskExpr::Kind::kCausal,
+      MaskExpr::Kind::kWindow, MaskExpr::Kind::kChunked,
+      MaskExpr::Kind::kPrefix, MaskExpr::Kind::kSink,
+      MaskExpr::Kind::kDense,  MaskExpr::Kind::kAnd,
+      MaskExpr::Kind::kOr};
+  const auto side = [](int64_t bound) {
+    return bound == LOCKSTEP_NO_BOUND ? kUnlimited : bound;
+  };
+  MaskExpr expr;
+  expr.kind = kKinds[mask.kind - LOCKSTEP_MASK_FULL];
+  expr.left = side(mask.left);
+  expr.right = side(mask.right);
+  expr.chunk = mask.chunk;
+  expr.tokens = mask.tokens;
+  if (mask.prefix != nullptr) {
+    expr.prefix.assign(mask.prefix, mask.prefix + batch);
+  }
+  if (mask.dense != nullptr) {
+    expr.dense = inputs->dense_masks.size();
+    Set(mask.dense, &inputs->dense_masks.emplace_back());
+  }
+  for (int32_t n = 0; n < mask.term_count; ++n) {
+    expr.children.push_back(MaskOf(*mask.terms[n], batch, inputs));
+  }
+  return expr;
+}
+
+// The alignment that gives these offsets.
+Alignment AlignmentOf(const lockstep_attention_forward_call& call,
+                      const AttentionForwardInputs& inputs) {
+  const int64_t* begin = call.offset;
+  const int64_t* end = begin + call.b;
+  if (std::all_of(begin, end, [](int64_t offset) { return offset == 0; })) {
+    return {};
+  }
+  bool right = true;
+  for (int64_t b = 0; b < call.b; ++b) {
+    const auto row = static_cast<size_t>(b);
+    right = right && begin[b] == inputs.valid_kv[row] - inputs.valid_q[row];
+  }
+  if (right) return {Alignment::Kind::kBottomRight, 0};
+  return {Alignment::Kind::kOffset, begin[0]};
+}
+
+template <typename T>
+void SetCarry(const lockstep_tensor* const (&parts)[4], Mamba3Carry<T>* carry) {
+  Set(parts[0], &carry->theta);
+  Set(parts[1], &carry->h);
+  Set(parts[2], &carry->k);
+  Set(parts[3], &carry->v);
+  if (parts[0] != nullptr || parts[1] == nullptr) return;
+  // Without angles it has no element, and a shape all the same.
+  carry->theta.shape = {carry->h.shape[0], carry->h.shape[1], 0};
+}
+
+}  // namespace
+
+Status ProblemOf(const lockstep_attention_forward_call& call,
+                 AttentionCall* to) {
+  AttentionForwardProblem& p = to->problem;
+  AttentionForwardInputs& in = to->inputs;
+  p.batch = call.b;
+  p.q_heads = call.hq;
+  p.kv_heads = call.hkv;
+  p.q_len = call.sq;
+  p.kv_len = call.skv;
+  p.head_dim = call.d;
+  p.value_dim = call.dv;
+  p.lane = LaneOf(call.lane);
+  p.p_lane = LaneOf(call.p);
+  p.scale = call.scale;
+  if (call.softcap != 0) p.softcap = call.softcap;
+  p.segments = call.q_seg != nullptr;
+  p.sink = call.sink != nullptr;
+  Set(call.q, &in.q);
+  Set(call.k, &in.k);
+  Set(call.v, &in.v);
+  Set(call.q_seg, &in.q_seg);
+  Set(call.kv_seg, &in.kv_seg);
+  Set(call.sink, &in.sink);
+  in.valid_q = IntegersOf(*call.valid_q);
+  in.valid_kv = IntegersOf(*call.valid_kv);
+  p.masks.clear();
+  for (int32_t n = 0; n < call.mask_count; ++n) {
+    p.masks.push_back(MaskOf(*call.masks[n], call.b, &in));
+  }
+  p.align = AlignmentOf(call, in);
+  Set(call.o, &to->outputs.o);
+  Set(call.lse, &to->outputs.lse);
+  return Validate(p, in, to->outputs);
+}
+
+Status ProblemOf(const lockstep_mamba3_scan_call& call, ScanCall* to) {
+  Mamba3ScanProblem& p = to->problem;
+  Mamba3ScanInputs& in = to->inputs;
+  static constexpr Mamba3ScanProblem::Runs kRuns[] = {
+      Mamba3ScanProblem::Runs::kRows, Mamba3ScanProblem::Runs::kSegments,
+      Mamba3ScanProblem::Runs::kCuSeqlens};
+  p.batch = call.b;
+  p.length = call.t;
+  p.heads = call.h;
+  p.groups = call.g;
+  p.ranks = call.r;
+  p.state_dim = call.n;
+  p.head_dim = call.p;
+  p.angles = call.s;
+  p.variant = call.mimo != 0 ? Mamba3ScanProblem::Variant::kMimo
+                             : Mamba3ScanProblem::Variant::kSiso;
+  p.lane = LaneOf(call.lane);
+  p.rotated_lane = LaneOf(call.rotated);
+  p.runs = kRuns[call.runs - LOCKSTEP_RUNS_ROWS];
+  p.bias = call.bias != 0;
+  p.skip = call.skip != 0;
+  p.gate = call.gate != 0;
+  p.reduce = call.reduce != 0;
+  if (call.norm_weight != nullptr) p.norm_epsilon = call.norm_epsilon;
+  p.carry_in = call.carry_in != 0;
+  Set(call.q, &in.q);
+  Set(call.k, &in.k);
+  Set(call.v, &in.v);
+  Set(call.a, &in.a);
+  Set(call.dt, &in.dt);
+  Set(call.tau, &in.tau);
+  Set(call.vartheta, &in.vartheta);
+  Set(call.bq, &in.bq);
+  Set(call.bk, &in.bk);
+  Set(call.d, &in.d);
+  Set(call.z, &in.z);
+  Set(call.psi, &in.psi);
+  Set(call.zeta, &in.zeta);
+  Set(call.phi, &in.phi);
+  Set(call.norm_weight, &in.norm_weight);
+  Set(call.segments, &in.segments);
+  if (call.cu_seqlens != nullptr) in.cu_seqlens = IntegersOf(*call.cu_seqlens);
+  SetCarry({call.init_theta, call.init_h, call.init_k, call.init_v}, &in.carry);
+  Set(call.y, &to->outputs.y);
+  SetCarry({call.carry_theta, call.carry_h, call.carry_k, call.carry_v},
+           &to->outputs.carry);
+  return Validate(p, in, to->outputs);
+}
+
+int Refuse(const Status& status, lockstep_receipt* receipt) {
+  std::snprintf(receipt->message, sizeof(receipt->message), "%s",
+                status.message().c_str());
+  return LOCKSTEP_UNSUPPORTED;
+}
+
+std::string ArgumentOf(int argc, const char* const* argv, const char* key) {
+  const size_t length = std::strlen(key);
+  for (int n = 0; n < argc; ++n) {
+    const std::string_view word = argv[n];
+    if (word.substr(0, length) == key && word.size() > length &&
+        word[length] == '=') {
+      return std::string(word.substr(length + 1));
+    }
+  }
+  return "";
+}
+
+}  // namespace lockstep::tests

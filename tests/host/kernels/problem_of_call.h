@@ -1,0 +1,38 @@
+// Calls of lockstep/candidate.h as problems of reference/contract/, so that our
+// own kernels can come in through the door of others.
+#ifndef LOCKSTEP_TESTS_HOST_KERNELS_PROBLEM_OF_CALL_H_
+#define LOCKSTEP_TESTS_HOST_KERNELS_PROBLEM_OF_CALL_H_
+
+#include <string>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/mamba3_scan.h"
+#include "verify/host/include/lockstep/candidate.h"
+
+namespace lockstep::tests {
+
+struct AttentionCall {
+  AttentionForwardProblem problem;
+  AttentionForwardInputs inputs;
+  AttentionForwardOutputs outputs;
+};
+// Views of the call's memory. Errors: Validate's.
+Status ProblemOf(const lockstep_attention_forward_call& call,
+                 AttentionCall* to);
+
+struct ScanCall {
+  Mamba3ScanProblem problem;
+  Mamba3ScanInputs inputs;
+  Mamba3ScanOutputs outputs;
+};
+Status ProblemOf(const lockstep_mamba3_scan_call& call, ScanCall* to);
+
+// Refuses the call with the error as its reason.
+int Refuse(const Status& status, lockstep_receipt* receipt);
+
+// The value of KEY=VALUE among the arguments of lockstep_open; empty: absent.
+std::string ArgumentOf(int argc, const char* const* argv, const char* key);
+
+}  // namespace lockstep::tests
+
+#endif  // LOCKSTEP_TESTS_HOST_KERNELS_PROBLEM_OF_CALL_H_

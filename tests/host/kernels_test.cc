@@ -1,0 +1,132 @@
+// Our own kernels through the door of others: those that are known to be wrong
+// are found there, those that have the contract's bits pass.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/candidate/wire/host.h"
+#include "verify/emulator/mutants.h"
+#include "verify/registry/ops.h"
+#include "verify/run/run.h"
+
+namespace lockstep::verify {
+namespace {
+
+class Verdicts final : public RunObserver {
+ public:
+  void OnCase(const CaseResult& result, const Totals&, int64_t) override {
+    found = found || result.verdict == Verdict::kFail;
+    if (result.verdict != Verdict::kPass) reasons += result.reason + "\n";
+  }
+  bool found = false;
+  std::string reasons;
+};
+
+NumericProfile Builtin(const std::string& name) {
+  for (const NumericProfile& profile : BuiltinProfiles()) {
+    if (profile.name == name) return profile;
+  }
+  ADD_FAILURE() << "no profile " << name;
+  return {};
+}
+
+Totals JudgeLines(const std::string& spec, const NumericProfile& profile,
+                  const std::vector<std::string>& lines, Verdicts* verdicts) {
+  Result<std::unique_ptr<Candidate>> candidate = ParseCandidate(spec);
+  EXPECT_TRUE(candidate.ok()) << candidate.message();
+  std::vector<std::unique_ptr<Candidate>> candidates;
+  candidates.push_back(std::move(candidate.value()));
+  RunOptions options;
+  options.judge.profile = profile;
+  options.judge.profile_spec = profile.name;
+  options.fail_fast = true;
+  auto jobs = JobsFromLines(lines, Ops());
+  EXPECT_TRUE(jobs.ok()) << jobs.message();
+  auto run =
+      Run::Prepare(std::move(jobs.value()), std::move(candidates), options);
+  EXPECT_TRUE(run.ok()) << run.message();
+  return run.ok() ? run->Judge(verdicts) : Totals{};
+}
+
+// Its pattern, then the same with other seeds where it names none.
+std::vector<std::string> LinesOf(const MutantInfo& info) {
+  std::vector<std::string> lines = {info.pattern};
+  if (lines[0].find("seed=") != std::string::npos) return lines;
+  for (int seed = 1; seed <= 3; ++seed) {
+    std::string line = lines[0];
+    const std::string more = " seed=" + std::to_string(seed);
+    for (size_t at = 0; (at = line.find(" ;;", at)) != std::string::npos;) {
+      line.insert(at, more);
+      at += more.size() + 3;
+    }
+    lines.push_back(line + more);
+  }
+  return lines;
+}
+
+// The profile of the kernel that it breaks; for exact ones that of the lane.
+NumericProfile ProfileOf(const Mutant& mutant) {
+  const NumericProfile& own =
+      mutant.info->attention() ? mutant.variant.numeric : mutant.scan.numeric;
+  if (!own.exact) return own;
+  const std::string pattern = mutant.info->pattern;
+  const bool bf16 = pattern.find("lane=bf16") != std::string::npos;
+  return Builtin(bf16 ? "exact-bf16" : "exact-f32");
+}
+
+class Kernels : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    // Where lockstep-host lies: not beside this program.
+    const std::string path = std::getenv("PATH");
+    setenv("PATH", (LOCKSTEP_HOST_FOLDER ":" + path).c_str(), 1);
+  }
+  static void TearDownTestSuite() { EXPECT_TRUE(CloseHosts().empty()); }
+};
+
+TEST_F(Kernels, EveryMutantIsFound) {
+  int64_t tried = 0;
+  for (const MutantInfo& info : Mutants()) {
+    const Result<Mutant> mutant = ParseMutant(info.name);
+    ASSERT_TRUE(mutant.ok()) << mutant.message();
+    Verdicts verdicts;
+    JudgeLines("so:" LOCKSTEP_EMULATED ",mutant=" + std::string(info.name),
+               ProfileOf(mutant.value()), LinesOf(info), &verdicts);
+    EXPECT_TRUE(verdicts.found) << info.name << ": " << verdicts.reasons;
+    ++tried;
+  }
+  EXPECT_GE(tried, 180);
+}
+
+TEST_F(Kernels, CorrectOnesPass) {
+  const std::vector<std::string> attention = {
+      "attention_forward hq=2 hkv=1 sq=5 skv=9 d=8 cap=30 mask=causal align=br",
+      "attention_forward b=2 sq=5 skv=6 d=4 mask=random:0.5 valid_q=5,3 "
+      "valid_kv=6,2 align=br",
+      "attention_forward hq=2 sq=8 skv=8 d=4 mask=causal&(window:1,0|sink:2) "
+      "q_seg=runs:5,3 kv_seg=runs:5,3 sinklogit=normal:1"};
+  const std::vector<std::string> scans = {
+      "mamba3_scan t=12 h=2 n=8 p=4 s=3 cu=0,5,12 carry=yes bias=yes gate=yes",
+      "mamba3_scan b=2 t=7 h=4 g=2 n=8 p=2 seg=runs:3,4",
+      "mamba3_step t=3 n=8 p=2 s=2"};
+  const NumericProfile exact = Builtin("exact-f32");
+  for (const char* spec :
+       {"so:" LOCKSTEP_EMULATED ",variant=exact", "so:" LOCKSTEP_OPTIMIZED}) {
+    Verdicts verdicts;
+    const Totals totals = JudgeLines(spec, exact, attention, &verdicts);
+    EXPECT_EQ(totals.pass, 3) << spec << ": " << verdicts.reasons;
+  }
+  Verdicts verdicts;
+  Totals totals = JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, scans, &verdicts);
+  EXPECT_EQ(totals.pass, 3) << verdicts.reasons;
+  totals = JudgeLines("so:" LOCKSTEP_EMULATED ",variant=scan",
+                      Builtin("scan-f32"), scans, &verdicts);
+  EXPECT_EQ(totals.pass, 3) << verdicts.reasons;
+}
+
+}  // namespace
+}  // namespace lockstep::verify

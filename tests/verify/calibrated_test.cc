@@ -1,0 +1,95 @@
+// The calibrated line on trial: how often it suspects correct kernels where
+// scores are large, so that their roundings decide between keys.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/verify/envelope_problem.h"
+#include "verify/allowed/attention_forward/envelope.h"
+#include "verify/emulator/attention_forward/kernel.h"
+#include "verify/emulator/attention_forward/zoo.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Scores of deviation `spread`: the largest of a row near three of it.
+void Spread(uint64_t seed, double spread, TestProblem* t) {
+  TestRandom random(seed);
+  AttentionForwardProblem& p = t->problem;
+  p.q_len = 24;
+  p.kv_len = 8 + random.Below(90);
+  p.head_dim = 8 << random.Below(4);
+  p.value_dim = 8;
+  p.lane = random.Below(2) != 0 ? Lane::kF32 : Lane::kBf16;
+  p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
+  if (random.Below(2) != 0) p.masks[0].kind = MaskExpr::Kind::kCausal;
+  p.align.kind = static_cast<Alignment::Kind>(1);
+  t->Allocate();
+  for (size_t n = 0; n < 3; ++n) {
+    for (size_t i = 0; i < t->elements(n); ++i) {
+      t->Set(n, i, random.Normal() * (n == 0 ? spread : 1));
+    }
+  }
+}
+
+TEST(Calibrated, SeldomSuspectsCorrectKernelsOfLargeScores) {
+  constexpr double kRate = 1e-3;  // wanted, per run
+  int runs = 0, suspected = 0;
+  double nearest = 0;  // largest error in units of the line
+  for (const double spread : {60.0, 80.0}) {
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      TestProblem t;
+      Spread(seed, spread, &t);
+      for (const AttentionVariant& variant : AttentionZoo()) {
+        const NumericProfile& profile = variant.numeric;
+        if (!Fits(profile, t) || profile.exact) continue;
+        AttentionEmulator(variant).Run(t.problem, t.inputs, t.outputs);
+        const AttentionEnvelope envelope(profile, t.problem, 24 * 9, kRate,
+                                         RangeOf(t.inputs, profile));
+        const auto truth = oracle::ComputeTruth(
+            t.problem, t.inputs, envelope.error_model(), {.threads = 1});
+        const EnvelopeResult o =
+            JudgeOutput(envelope, truth, nullptr, t.ProducedO());
+        EXPECT_TRUE(o.Passed()) << variant.name() << " seed " << seed;
+        ++runs;
+        suspected += o.Suspicious() ? 1 : 0;
+        nearest = std::max(nearest, o.worst);
+      }
+    }
+  }
+  EXPECT_GT(runs, 2000);
+  EXPECT_LE(suspected, 3 * kRate * runs) << suspected << " of " << runs;
+  EXPECT_GT(nearest, 0);
+}
+
+// The line is there: an error of twice its width is suspected, not accused.
+TEST(Calibrated, SuspectsErrorsBeyondTheLine) {
+  TestProblem t;
+  Spread(3, 60, &t);
+  const AttentionVariant variant =
+      FindVariant(t.problem.lane == Lane::kF32 ? "cpu" : "flash").value();
+  AttentionEmulator(variant).Run(t.problem, t.inputs, t.outputs);
+  const AttentionEnvelope envelope(variant.numeric, t.problem, 24 * 9);
+  const auto truth =
+      oracle::ComputeTruth(t.problem, t.inputs, envelope.error_model(), {});
+  int planted = 0;
+  for (size_t at = 0; at < truth.o.size(); ++at) {
+    const Bounds bounds = envelope.Output(truth, at / 8, at % 8,
+                                          envelope.ForRow(truth.rows[at / 8]));
+    const double right = t.GetOutput(at);
+    t.SetOutput(at, bounds.truth + 2 * bounds.likely_error);
+    const double wrong = t.GetOutput(at);
+    t.SetOutput(at, right);
+    if (!(bounds.error > 2.5 * bounds.likely_error) ||
+        !bounds.allowed.Contains(wrong) || wrong == bounds.likely.hi) {
+      continue;
+    }
+    ++planted;
+    EXPECT_FALSE(bounds.likely.Contains(wrong)) << at;
+  }
+  EXPECT_GT(planted, 10);
+}
+
+}  // namespace
+}  // namespace lockstep::verify

@@ -1,0 +1,148 @@
+// Rows of large cases that the reference does not compute.
+#include "verify/judge/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/verify/fake_candidate.h"
+#include "tests/verify/judge_line.h"
+#include "verify/registry/ops.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Above 2^27 multiply-adds: the reference computes a sample.
+constexpr const char* kLarge = "attention_forward sq=2112 skv=2112 d=16";
+constexpr int64_t kRow = 333;
+
+// Answers that were computed elsewhere, which is as fast as we are, with one
+// element of a row changed.
+class Elsewhere final : public Candidate {
+ public:
+  explicit Elsewhere(float change) : change_(change) {}
+  std::string Spec(const Variation&) const override { return "elsewhere"; }
+  std::string Backend() const override { return "elsewhere"; }
+  const Variation& Fixed() const override { return fixed_; }
+  bool Ours() const override { return false; }
+  bool Repeatable() const override { return false; }
+  Status Prepare(const CaseRequest&) override { return {}; }
+  std::vector<Variation> Variations(const Trial&) const override { return {}; }
+  RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
+                 const OutputSet& out, Execution* execution) override {
+    trial.RunOptimized({}, out, execution);
+    execution->backend = "elsewhere";
+    ElementOf(out, 0, kRow * 16 + 3) += change_;
+    return {};
+  }
+
+ private:
+  float change_;
+  Variation fixed_;
+};
+
+CaseResult JudgeElsewhere(float change, const JudgeOptions& options) {
+  Elsewhere candidate(change);
+  return JudgeLine(kLarge, candidate, options);
+}
+
+const Finding* Find(const CaseResult& result, Tier tier) {
+  for (const Finding& finding : result.findings) {
+    if (finding.tier == tier) return &finding;
+  }
+  return nullptr;
+}
+
+JudgeOptions Quick(const char* profile) {
+  JudgeOptions options = With(profile);
+  options.canaries = options.evidence = false;
+  return options;
+}
+
+TEST(OtherRows, BitsAreTheOptimizedPaths) {
+  const CaseResult right = JudgeElsewhere(0, Quick("exact-f32"));
+  EXPECT_EQ(right.verdict, Verdict::kPass) << right.reason;
+  EXPECT_EQ(right.rows_optimized, right.rows - right.rows_compared);
+  EXPECT_GT(right.rows_optimized, 1000);
+  EXPECT_EQ(UnheldRows(right), 0);
+  const CaseResult wrong = JudgeElsewhere(0x1p-20f, Quick("exact-f32"));
+  EXPECT_EQ(wrong.verdict, Verdict::kFail) << wrong.reason;
+  const Finding* finding = Find(wrong, Tier::kBits);
+  ASSERT_NE(finding, nullptr);
+  ASSERT_TRUE(finding->comparison.has_value());
+  EXPECT_EQ(finding->comparison->Over(), 1);
+  EXPECT_EQ(finding->comparison->first->index[2], kRow);
+}
+
+TEST(OtherRows, TheOptimizedPathIsNotHeldAgainstItself) {
+  JudgeOptions options;
+  options.invariance = options.canaries = options.evidence = false;
+  const CaseResult result = JudgeSpec(kLarge, "builtin:optimized", options);
+  EXPECT_EQ(result.verdict, Verdict::kPass) << result.reason;
+  EXPECT_EQ(result.rows_optimized, 0);
+  EXPECT_EQ(UnheldRows(result), result.rows - result.rows_compared);
+}
+
+// No row is a number beyond the largest value: all that can be said.
+TEST(OtherRows, OfAProfileStayInTheirRange) {
+  const CaseResult right = JudgeElsewhere(0, Quick("cpu-f32"));
+  EXPECT_EQ(right.verdict, Verdict::kPass) << right.reason;
+  EXPECT_EQ(right.rows_ranged, right.rows - right.rows_compared);
+  EXPECT_EQ(right.rows_optimized, 0);
+  for (const float change : {std::numeric_limits<float>::quiet_NaN(), 100.0f}) {
+    const CaseResult wrong = JudgeElsewhere(change, Quick("cpu-f32"));
+    EXPECT_EQ(wrong.verdict, Verdict::kFail) << change;
+    const Finding* finding = Find(wrong, Tier::kEnvelope);
+    ASSERT_NE(finding, nullptr);
+    EXPECT_NE(finding->message.find("outside the sample"), std::string::npos)
+        << finding->message;
+  }
+}
+
+// What correct kernels of any kind answer lies within.
+TEST(OtherRows, RangesHoldCorrectKernels) {
+  int64_t bounded = 0;
+  for (const char* line :
+       {"attention_forward hq=4 hkv=2 sq=20 skv=40 d=8 cap=30 mask=causal",
+        "attention_forward sq=9 skv=300 d=64 fill=q.normal:8 lane=bf16",
+        "attention_forward sq=7 skv=33 d=8 mask=causal align=-3 "
+        "sinklogit=normal:1 valid_kv=20",
+        "attention_forward sq=5 skv=50 d=8 fill=v.const:3 lane=bf16"}) {
+    const Result<Case> c = ParseCase(line);
+    ASSERT_TRUE(c.ok()) << c.message();
+    const auto trial = TrialRowOf(c.value())->open(c.value(), {});
+    ASSERT_TRUE(trial.ok()) << trial.message();
+    const CaseRequest request = {.call = &c.value(), .line = line};
+    for (const char* name :
+         {"cpu", "cpu-split3", "flash", "splash", "mma", "exact"}) {
+      const auto candidate = ParseCandidate(std::string("variant:") + name);
+      ASSERT_TRUE(candidate.ok());
+      const auto claims = candidate.value()->Claims();
+      if (!claims || !trial.value()->WhyUndeclared(*claims).empty()) continue;
+      const std::vector<ValueSet> ranges = trial.value()->Ranges(*claims);
+      if (ranges.empty()) continue;
+      OutputSet outputs = std::move(trial.value()->Allocate(0).value());
+      Execution execution;
+      candidate.value()->Run(request, *trial.value(), {}, outputs, &execution);
+      for (size_t t = 0; t < ranges.size(); ++t) {
+        const OutputSpec& spec = trial.value()->outputs()[t];
+        const LaneView view = outputs.tensors[t].const_view();
+        for (int64_t at = 0; at < spec.lines() * spec.shape[3]; ++at) {
+          const auto index =
+              LineIndex(spec, at / spec.shape[3], at % spec.shape[3]);
+          const double x = ElementValue(spec.lane, ElementBits(view, index));
+          ASSERT_TRUE(ranges[t].Contains(x))
+              << line << " " << name << " " << spec.name << " " << x;
+          bounded += ranges[t].hi < 1e30 ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(bounded, 1000);
+}
+
+}  // namespace
+}  // namespace lockstep::verify

@@ -1,0 +1,305 @@
+// The wire without a process: words of commands, messages, memory, receipts.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/candidate/process/words.h"
+#include "verify/candidate/wire/messages.h"
+#include "verify/candidate/wire/placed_call.h"
+#include "verify/candidate/wire/receipt.h"
+#include "verify/report/json_text.h"
+
+namespace lockstep::verify {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+TEST(Words, AreSplitByOurOwnQuoting) {
+  const std::pair<const char*, Texts> kCases[] = {
+      {"a", {"a"}},
+      {"  a   b ", {"a", "b"}},
+      {"'a b' c", {"a b", "c"}},
+      {"\"a b\"c", {"a bc"}},
+      {"a\\ b", {"a b"}},
+      {"'a\\b'", {"a\\b"}},
+      {"\"a\\\"b\"", {"a\"b"}},
+      {"''", {""}},
+      {"a '' b", {"a", "", "b"}},
+      {"$HOME *.py | x; y & `z`",
+       {"$HOME", "*.py", "|", "x;", "y", "&", "`z`"}},
+  };
+  for (const auto& [text, words] : kCases) {
+    const auto split = SplitWords(text);
+    ASSERT_TRUE(split.ok()) << text << ": " << split.message();
+    EXPECT_EQ(split.value(), words) << text;
+    const auto again = SplitWords(JoinWords(words));
+    ASSERT_TRUE(again.ok()) << text;
+    EXPECT_EQ(again.value(), words) << JoinWords(words);
+  }
+}
+
+TEST(Words, ThatCannotBeAreRefused) {
+  for (const char* text : {"", "  ", "'a", "\"a", "a\\", "a\nb", "\"a\\"}) {
+    EXPECT_FALSE(SplitWords(text).ok()) << text;
+  }
+}
+
+TEST(Hello, IsRead) {
+  const auto hello = ParseHello(
+      R"({"type":"hello","wire":"1.7","name":"k","ops":["a"],"lanes":["f32"],)"
+      R"("features":["reset"],"lacks":["lse"],"threads":[1,4],"alignment":16,)"
+      R"("what is this":{}})");
+  ASSERT_TRUE(hello.ok()) << hello.message();
+  EXPECT_EQ(hello->name, "k");
+  EXPECT_TRUE(hello->Has("reset"));
+  EXPECT_FALSE(hello->Has("pages"));
+  EXPECT_TRUE(hello->Lacks("lse"));
+  EXPECT_EQ(hello->threads, (std::vector<int>{1, 4}));
+  EXPECT_EQ(hello->alignment, 16);
+}
+
+TEST(Hello, ThatIsWrongIsAnError) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"", "no message"},
+      {"hello", "no message"},
+      {"[]", "no message"},
+      {R"({"type":"done"})", "answered hello with"},
+      {R"({"type":"hello","name":"k","ops":["a"]})", "version ''"},
+      {R"({"type":"hello","wire":"2.0","name":"k","ops":["a"]})",
+       "version '2.0'"},
+      {R"({"type":"hello","wire":"1.0","ops":["a"]})", "no 'name'"},
+      {R"({"type":"hello","wire":"1.0","name":"k"})", "no 'ops'"},
+      {R"({"type":"hello","wire":"1.0","name":3,"ops":["a"]})",
+       "'name' is not text"},
+      {R"({"type":"hello","wire":"1.0","name":"k","ops":"a"})",
+       "'ops' is not a list"},
+      {R"({"type":"hello","wire":"1.0","name":"k","ops":["a"],"threads":[0]})",
+       "'threads' holds 0"},
+      {R"({"type":"hello","wire":"1.0","name":"k","ops":["a"],"alignment":24})",
+       "power of two"},
+  };
+  for (const auto& [line, words] : kCases) {
+    const auto hello = ParseHello(line);
+    ASSERT_FALSE(hello.ok()) << line;
+    EXPECT_NE(hello.message().find(words), std::string::npos)
+        << line << ": " << hello.message();
+  }
+}
+
+TEST(Reply, IsRead) {
+  const auto reply = ParseReply(
+      R"({"type":"done","id":"7","receipt":{"backend":"k","tile":[4,8],)"
+      R"("tiles_full":1,"seconds":"0x1p-3","guards":"pages",)"
+      R"("fp":{"rounding":"upward","ftz":true},"left":{"threads":2}}})");
+  ASSERT_TRUE(reply.ok()) << reply.message();
+  EXPECT_EQ(reply->id, 7);
+  EXPECT_EQ(reply->receipt.tile, (std::array<int64_t, 2>{4, 8}));
+  EXPECT_EQ(reply->receipt.seconds, 0.125);
+  EXPECT_EQ(reply->receipt.rounding, "upward");
+  EXPECT_TRUE(reply->receipt.ftz);
+  EXPECT_EQ(reply->receipt.threads_left, 2);
+  EXPECT_EQ(reply->receipt.guards, "pages");
+}
+
+TEST(Reply, ThatIsWrongIsAnError) {
+  for (const char* line :
+       {"", "null", "7", R"({"type":"call","id":1})", R"({"id":1})",
+        R"({"type":3,"id":1})", R"({"type":"done","id":1.5})",
+        R"({"type":"done","id":"x"})", R"({"type":"done","id":1,"receipt":[]})",
+        R"({"type":"done","id":1,"receipt":{"tile":[1]}})",
+        R"({"type":"done","id":1,"receipt":{"threads":true}})",
+        R"({"type":"done","id":1,"receipt":{"seconds":"fast"}})",
+        R"({"type":"done","id":1,"receipt":{"fp":{"ftz":"no"}}})",
+        R"({"type":"done","id":18446744073709551615})",
+        R"({"type":"error","id":1,"fatal":1})",
+        R"({"type":"done","id":1,"tables":{"a":3}})", "{\"type\":\"done\""}) {
+    EXPECT_FALSE(ParseReply(line).ok()) << line;
+  }
+}
+
+TEST(Call, SaysEverything) {
+  KernelInputs inputs;
+  inputs.op = "attention_forward";
+  inputs.scalars = {{"b", int64_t{1}},
+                    {"scale", 0.1},
+                    {"cap", std::numeric_limits<double>::infinity()},
+                    {"none", std::monostate()},
+                    {"large", int64_t{1} << 60}};
+  MaskExpr window;
+  window.kind = MaskExpr::Kind::kWindow;
+  window.left = 3;
+  MaskExpr dense;
+  dense.kind = MaskExpr::Kind::kDense;
+  dense.dense = 2;
+  MaskExpr both;
+  both.kind = MaskExpr::Kind::kOr;
+  both.children = {window, dense};
+  inputs.masks = {both};
+  CallMessage call;
+  call.id = 3;
+  call.inputs = &inputs;
+  call.threads = 4;
+  const std::string line = CallLine(call);
+  EXPECT_EQ(line.back(), '\n');
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  const Json json = ParseJson(line);
+  EXPECT_EQ(json["scalars"]["scale"], "0x1.999999999999ap-4");
+  EXPECT_EQ(json["scalars"]["cap"], "inf");
+  EXPECT_TRUE(json["scalars"]["none"].is_null());
+  EXPECT_EQ(json["scalars"]["large"], "1152921504606846976");
+  EXPECT_EQ(json["variation"]["threads"], 4);
+  const Json& terms = json["masks"][0]["terms"];
+  EXPECT_EQ(terms[0]["left"], 3);
+  EXPECT_TRUE(terms[0]["right"].is_null());
+  EXPECT_EQ(terms[1]["tensor"], "dense_mask_2");
+}
+
+// One output of 3 x 4 floats whose rows lie 5 apart, in memory of its own.
+class PlacedTest : public ::testing::Test {
+ protected:
+  PlacedTest() {
+    call_.inputs.AddIntegers("ids", {3}, {7, 8, 9});
+    call_.outputs = {{"o", ElementType::kF32, {3, 4}, {5, 1}, result_}};
+    std::fill_n(result_, 15, -1.0f);
+  }
+  void SetUp() override {
+    auto in = SharedMemory::Make(1 << 20, SharedMemory::Others::kRead);
+    auto out = SharedMemory::Make(1 << 20, SharedMemory::Others::kWrite);
+    ASSERT_TRUE(in.ok() && out.ok());
+    in_ = std::move(in.value());
+    out_ = std::move(out.value());
+  }
+  PlacedCall Place(const Placement& placement) {
+    auto placed =
+        PlacedCall::Place(call_, placement, {{"o", 0x7fa00000u}}, in_, out_);
+    EXPECT_TRUE(placed.ok());
+    return std::move(placed.value());
+  }
+  float* At(const PlacedCall& placed, int64_t element) {
+    return reinterpret_cast<float*>(out_.data() + placed.outputs()[0].offset) +
+           element;
+  }
+
+  float result_[15];
+  KernelCall call_;
+  SharedMemory in_, out_;
+};
+
+TEST_F(PlacedTest, WritingInsideIsFine) {
+  for (const bool at_end : {false, true}) {
+    const PlacedCall placed = Place({.at_end = at_end});
+    for (int64_t r = 0; r < 3; ++r) {
+      for (int64_t c = 0; c < 4; ++c) {
+        *At(placed, r * 5 + c) = static_cast<float>(r * 4 + c);
+      }
+    }
+    EXPECT_EQ(placed.Outside(), "");
+    placed.CopyBack();
+    EXPECT_EQ(result_[6], 5.0f);
+    EXPECT_EQ(result_[4], -1.0f) << "what lies between rows is not copied";
+  }
+}
+
+TEST_F(PlacedTest, WritingOutsideIsTold) {
+  const std::pair<int64_t, const char*> kCases[] = {
+      {-1, "4 bytes before o"},
+      {14, "0 bytes behind o"},
+      {4, "between the rows of o"},
+      {9, "between the rows of o"},
+  };
+  for (const bool at_end : {false, true}) {
+    for (const auto& [element, words] : kCases) {
+      const PlacedCall placed = Place({.at_end = at_end});
+      *At(placed, element) = 1;
+      EXPECT_EQ(placed.Outside(), words) << element;
+    }
+  }
+}
+
+TEST_F(PlacedTest, PlacesAreAsAsked) {
+  const PlacedTensor below = Place({}).outputs()[0];
+  EXPECT_EQ(below.offset, below.first_page);
+  const PlacedTensor above = Place({.at_end = true}).outputs()[0];
+  EXPECT_EQ(above.offset % 64, 0);
+  // 14 floats: the last one ends less than 64 bytes before the page does.
+  EXPECT_GT(above.offset + 56 + 64, above.first_page + above.page_bytes);
+  for (const bool at_end : {false, true}) {
+    const auto shifted = Place({.shift = 7, .at_end = at_end}).outputs()[0];
+    EXPECT_EQ(shifted.offset % 64, 28);
+    const auto aligned =
+        Place({.shift = 7, .alignment = 32, .at_end = at_end}).outputs()[0];
+    EXPECT_EQ(aligned.offset % 64, 32);
+    const auto pages =
+        Place({.shift = 7, .alignment = 4096, .at_end = at_end}).outputs()[0];
+    EXPECT_EQ(pages.offset % 4096, 0);
+  }
+  const PlacedCall elsewhere = Place({.first_page = 18});
+  EXPECT_GE(elsewhere.outputs()[0].offset, 18 * 4096);
+  EXPECT_GE(elsewhere.inputs()[0].offset, 18 * 4096);
+}
+
+TEST_F(PlacedTest, WhatIsTooLargeIsRefused) {
+  call_.outputs[0].shape = {1 << 18, 4};
+  const auto placed = PlacedCall::Place(call_, {}, {}, in_, out_);
+  ASSERT_FALSE(placed.ok());
+  EXPECT_NE(placed.message().find("--candidate-memory"), std::string::npos);
+}
+
+TEST(Receipt, ThatCannotBeTrueIsTold) {
+  // Two queries, four keys, causal at the end; tiles of 1 x 2: two are full,
+  // one is partial, one is empty.
+  const uint8_t bits[] = {1, 1, 0, 0, 1, 1, 1, 0};
+  const NamedTensor mask = {
+      "mask.dense", ElementType::kU8, {1, 1, 2, 4}, {8, 8, 4, 1}, bits};
+  const CallFacts facts = {"cmd", "k", 2, 1.0, 1};
+  WireReceipt sound;
+  sound.backend = "k";
+  sound.threads = 2;
+  sound.seconds = 0.5;
+  sound.tile = {1, 2};
+  sound.tiles_full = 2;
+  sound.tiles_partial = 1;
+  sound.tiles_empty = 1;
+  EXPECT_EQ(WhyUntrue(sound, facts, &mask), "");
+  EXPECT_EQ(WhyUntrue({}, facts, &mask), "");
+  const auto lie = [&](auto&& change) {
+    WireReceipt receipt = sound;
+    change(receipt);
+    return WhyUntrue(receipt, facts, &mask);
+  };
+  EXPECT_NE(lie([](auto& r) { r.backend = "x"; }), "");
+  EXPECT_EQ(lie([](auto& r) { r.backend = "x", r.fallback_reason = "y"; }), "");
+  EXPECT_NE(lie([](auto& r) { r.threads = 1; }), "");
+  EXPECT_NE(lie([](auto& r) { r.threads = 0; }), "");
+  EXPECT_NE(lie([](auto& r) { r.seconds = 1.5; }), "");
+  EXPECT_NE(lie([](auto& r) { r.seconds = -1; }), "");
+  EXPECT_NE(lie([](auto& r) {
+              r.seconds = std::numeric_limits<double>::quiet_NaN();
+            }),
+            "");
+  EXPECT_NE(lie([](auto& r) { r.tile = {0, 2}; }), "");
+  EXPECT_NE(lie([](auto& r) { r.tiles_empty = -1; }), "");
+  EXPECT_NE(lie([](auto& r) { r.tiles_empty = 2; }), "");
+  EXPECT_NE(lie([](auto& r) { r.tiles_full = 3, r.tiles_empty = 0; }), "");
+  EXPECT_NE(lie([](auto& r) { r.tiles_partial = 0, r.tiles_empty = 2; }), "");
+}
+
+TEST(Receipt, StateThatIsLeftIsTold) {
+  WireReceipt receipt;
+  EXPECT_EQ(WhyBadState(receipt), "");
+  receipt.rounding = "nearest";
+  EXPECT_EQ(WhyBadState(receipt), "");
+  receipt.ftz = true;
+  EXPECT_NE(WhyBadState(receipt).find("FTZ"), std::string::npos);
+  receipt.ftz = false;
+  receipt.rounding = "upward";
+  EXPECT_NE(WhyBadState(receipt).find("upward"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockstep::verify

@@ -1,0 +1,393 @@
+// From a profile's fields to the amounts of an envelope model.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "verify/allowed/attention_forward/envelope_model.h"
+#include "verify/base/binary64.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr double kU = 0x1p-24;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+double Pick(bool condition, double amount) { return condition ? amount : 0; }
+
+// Relative error of one step of a sum of `n` terms, and its steps.
+struct Steps {
+  double unit = kU;
+  double count = 0;
+  bool biased = false;
+  double overflow = 0x1p126;
+};
+
+// `n`: terms in one chain; `tile`: terms between two restarts of the blocks.
+Steps StepsOf(const Accumulator& how, double n, double tile) {
+  switch (how.kind) {
+    case Accumulator::Kind::kRn32:
+      break;
+    case Accumulator::Kind::kTrunc32:
+      return {2 * kU, n, true};
+    case Accumulator::Kind::kMma: {
+      // Each of K products and the accumulator loses less than one unit of the
+      // largest one's last place and guard bits; then one cut to f32. Blocks
+      // are short where a tile ends.
+      const double k = std::max(how.width, 1);
+      const double unit =
+          (k + 1) * std::ldexp(1.0, -23 - how.guard_bits) + 2 * kU;
+      const double blocks = std::ceil(n / k) + (tile > 0 ? n / tile + 1 : n);
+      return {unit, std::min(blocks, n), true};
+    }
+    case Accumulator::Kind::kBf16:
+      return {0x1p-8, n, false};
+    case Accumulator::Kind::kF16:
+      return {0x1p-11, n, false, 30000.0};
+  }
+  return {kU, n, false};
+}
+
+double RoundoffOf(NumberType type, Lane p_lane) {
+  if (type == NumberType::kCase) {
+    return p_lane == Lane::kBf16 ? 0x1p-8 : 0;
+  }
+  return type == NumberType::kF32 ? 0 : UnitRoundoff(type);
+}
+
+class Builder {
+ public:
+  Builder(const NumericProfile& profile, const AttentionForwardProblem& problem,
+          const InputRange& range)
+      : p_(profile), problem_(problem), range_(range) {}
+
+  EnvelopeModel Build() {
+    Rescales();
+    Products();
+    Operands();
+    Scores();
+    Exponent();
+    Weights();
+    Sums();
+    Finish();
+    Total();
+    return m_;
+  }
+
+ private:
+  enum Part { kConstant, kProduct, kArgument, kScorePart, kDistance };
+
+  void Add(Part part, Cause cause, double amount) {
+    m_.amounts[part][static_cast<size_t>(cause)] += amount;
+  }
+  void PerRescale(Cause cause, double amount) {
+    m_.rescale_amounts[static_cast<size_t>(cause)] += amount;
+  }
+
+  // What multiplies the error of a rescale: a count that nobody declared, or
+  // else exp_rel, which is the error of one.
+  Cause RescaleCause() const {
+    const bool moves = p_.max.kind == MaxPolicy::Kind::kRunning ||
+                       p_.max.kind == MaxPolicy::Kind::kLazy;
+    if (moves && p_.tile_kv == 0) return Cause::kTileKv;
+    return p_.splits == 0 ? Cause::kSplits : Cause::kExpRel;
+  }
+
+  bool exact_rescale() const { return p_.shift == Shift::kInteger; }
+
+  void Rescales() {
+    // A running maximum moves at most once per tile; a split is one more.
+    int64_t most = problem_.kv_len;
+    if (p_.tile_kv > 0) most = problem_.kv_len / p_.tile_kv + 2;
+    const bool never = p_.max.kind == MaxPolicy::Kind::kTwoPass ||
+                       p_.max.kind == MaxPolicy::Kind::kFixed ||
+                       p_.max.kind == MaxPolicy::Kind::kNone;
+    // A kernel that keeps o normalised, or in a narrow type, does so per tile.
+    const bool by_tile = p_.normalise == Normalise::kEager ||
+                         RoundoffOf(p_.state, problem_.p_lane) > 0;
+    if (never && !by_tile) most = 0;
+    if (p_.splits != 1) {
+      // More parts than keys do not exist: the sum stays in range.
+      most += p_.splits > 0 ? std::min(p_.splits, problem_.kv_len)
+                            : problem_.kv_len;
+      most = std::min(most, problem_.kv_len);
+    }
+    // With a part per key and a move per key, two factors per key.
+    merges_ = p_.splits == 1 ? 1 : 2;
+    m_.weights.most_rescales = most;
+  }
+
+  void Products() {
+    const auto d = static_cast<double>(problem_.head_dim);
+    double chain = p_.chain_qk > 0 ? static_cast<double>(p_.chain_qk) : d;
+    chain = std::min(chain, d);
+    const Steps steps = StepsOf(p_.acc_qk, chain, d);
+    m_.biased |= steps.biased;
+    // Products of f32 values are rounded where they are not fused.
+    const bool exact_products =
+        problem_.lane == Lane::kBf16 && p_.scale_at != ScaleAt::kQF32;
+    Add(kProduct, Cause::kAccQk, Gamma(steps.count, steps.unit));
+    Add(kProduct, Cause::kAccQk, Pick(!exact_products, 2 * kU));
+    int exponent = 0;
+    const bool power = std::frexp(problem_.scale, &exponent) == 0.5;
+    if (p_.scale_at == ScaleAt::kQLane || p_.scale_at == ScaleAt::kQF32) {
+      // One rounding of q moves all scores of its row together.
+      m_.correlated = true;
+      Add(kProduct, Cause::kScaleAt, 2 * kU);
+      Add(kProduct, Cause::kScaleAt,
+          Pick(p_.scale_at == ScaleAt::kQLane && problem_.lane == Lane::kBf16 &&
+                   !power,
+               0x1p-8 * (1 + 4 * kU)));
+    } else {
+      Add(kArgument, Cause::kScaleAt, 2 * kU);
+    }
+    const double scale = std::fabs(problem_.scale);
+    const double cap = problem_.softcap.value_or(1.0);
+    m_.scale_growth = std::max({1.0, scale * 1.5, scale / cap});
+    m_.largest = std::min(steps.overflow, 0x1p126) / m_.scale_growth;
+    // Products and partial sums that underflow.
+    Add(kConstant, Cause::kUnderflow,
+        scale * (d + 4) * (p_.ftz ? 0x1p-125 : 0x1p-148) + cap * 0x1p-125);
+    // A subnormal q or k that is flushed, or q rounded after the scale, meets
+    // what stands opposite, which may be large.
+    const bool scaled_q =
+        p_.scale_at == ScaleAt::kQLane || p_.scale_at == ScaleAt::kQF32;
+    Add(kConstant, Cause::kUnderflow,
+        Pick(p_.ftz || scaled_q, std::max(scale, 1.0) * d *
+                                     (range_.q + range_.k) *
+                                     (p_.ftz ? 0x1p-126 : 0x1p-149)));
+  }
+
+  // Relative error of an operand of a product that a matrix unit rounds.
+  double OperandError(NumberType type) const {
+    if (type == NumberType::kF32) return 0;
+    return UnitRoundoff(type) *
+           (p_.operand_round == Rounding::kNearest ? 1 : 2);
+  }
+
+  void Operands() {
+    // A bf16 tensor is exact in tf32, and in bf16; f16 keeps its bits, not its
+    // range.
+    const bool narrow = problem_.lane == Lane::kBf16;
+    const bool scaled = p_.scale_at == ScaleAt::kQF32;
+    const double qk = OperandError(p_.operand_qk);
+    const double v = OperandError(p_.operand_v);
+    if (qk > 0) {
+      const double q_error = narrow && !scaled ? 0 : qk;
+      const double k_error = narrow ? 0 : qk;
+      // (1 + a)(1 + b) - 1, of products that have roundings of their own.
+      Add(kProduct, Cause::kOperandQk,
+          (q_error + k_error + q_error * k_error) * (1 + 4 * kU));
+      m_.correlated |= q_error > 0;
+      m_.biased |= p_.operand_round != Rounding::kNearest;
+    }
+    if (v > 0 && !narrow) {
+      AddNumerator(Cause::kOperandV, v);
+      m_.biased |= p_.operand_round != Rounding::kNearest;
+    }
+    const auto d = static_cast<double>(problem_.head_dim);
+    const double scale = std::max(std::fabs(problem_.scale), 1.0);
+    // f16 has the fixed spacing 2^-24 below 2^-14, and ends at 65504.
+    const double spacing = p_.ftz ? 0x1p-14 : 0x1p-24;
+    if (p_.operand_qk == NumberType::kF16) {
+      Add(kConstant, Cause::kOperandQk,
+          scale * d * spacing * (range_.q + range_.k + spacing));
+      m_.unbounded |= !(std::max(scale * range_.q, range_.k) < 65000);
+    }
+    if (p_.operand_v == NumberType::kF16) {
+      m_.operand_flush = spacing;
+      m_.unbounded |= !(range_.v < 65000);
+    }
+  }
+
+  // One more relative error of the numerator's terms.
+  void AddNumerator(Cause cause, double amount) {
+    m_.numerator_amounts[static_cast<size_t>(cause)] += amount;
+    m_.numerator_weight += amount * (1 + m_.numerator_weight);
+  }
+
+  void Scores() {
+    const double rounded = RoundoffOf(p_.score, problem_.p_lane);
+    Add(kScorePart, Cause::kScore, rounded);
+    const bool base_two = p_.exp_base == ExpBase::kTwo;
+    if (problem_.softcap) {
+      const double roundings = p_.cap_div == CapDivision::kReciprocal ? 3
+                               : p_.cap_div == CapDivision::kDivide   ? 2
+                                                                      : 1;
+      Add(kArgument, Cause::kCapDiv, roundings * kU);
+      // tanh as declared and rounded, the cap rounded, their product.
+      Add(kScorePart, Cause::kTanhRel, p_.tanh_rel + kU);
+      Add(kScorePart, Cause::kCapDiv, 2.5 * kU);
+    }
+    Add(kScorePart, Cause::kShift, Pick(base_two, 2.5 * kU));
+  }
+
+  void Exponent() {
+    const double exp = p_.exp_rel + kU * 1.5;
+    Add(kConstant, Cause::kExpRel, exp);
+    switch (p_.shift) {
+      case Shift::kSubtract:
+        Add(kDistance, Cause::kShift, 2 * kU);
+        break;
+      case Shift::kFma:
+        Add(kDistance, Cause::kShift, 3.5 * kU);
+        // The rounding of m * factor, once for each m that was used.
+        m_.reference_amounts[static_cast<size_t>(Cause::kShift)] += 2.5 * kU;
+        break;
+      case Shift::kInteger:
+        break;
+    }
+    // Factors of a rescale: their exp, and its argument's extra rounding; the
+    // multiplications themselves are counted with the sums.
+    if (!exact_rescale()) PerRescale(RescaleCause(), merges_ * exp);
+    const double value = std::fabs(p_.max.value);
+    switch (p_.max.kind) {
+      case MaxPolicy::Kind::kRunning:
+      case MaxPolicy::Kind::kTwoPass:
+        break;
+      case MaxPolicy::Kind::kLazy:
+        // Differences to a reference up to T above the maximum.
+        Add(kConstant, Cause::kMax, 4 * kU * value);
+        break;
+      case MaxPolicy::Kind::kFixed:
+        Add(kConstant, Cause::kMax, 4 * kU * value);
+        Add(kScorePart, Cause::kMax, 4 * kU);
+        m_.weights.fixed_reference = p_.max.value;
+        break;
+      case MaxPolicy::Kind::kNone:
+        Add(kScorePart, Cause::kMax, 4 * kU);
+        m_.weights.fixed_reference = 0;
+        break;
+    }
+  }
+
+  void Weights() {
+    double u = RoundoffOf(p_.p, problem_.p_lane);
+    if (p_.p_round != Rounding::kNearest) {
+      u *= 2;
+      m_.biased |= u > 0;
+    }
+    rounded_p_ = u;
+    if (p_.l_from == LFrom::kRounded) {
+      Add(kConstant, Cause::kP, u);
+    } else {
+      AddNumerator(Cause::kP, u);
+    }
+    // With the maximum subtracted equal weights at the top are 1, exactly.
+    const bool shared = p_.max.kind != MaxPolicy::Kind::kRunning &&
+                        p_.max.kind != MaxPolicy::Kind::kTwoPass;
+    if (shared && p_.l_from == LFrom::kUnrounded) m_.common_weight = u;
+    const bool f16 = p_.p == NumberType::kF16;
+    double floor = p_.ftz ? 0x1p-125 : 0x1p-126;
+    if (f16) floor += p_.ftz ? 0x1p-13 : 0x1p-24;
+    // Quotients underflow, which are weights over their sum: n at most.
+    if (p_.normalise == Normalise::kBefore) {
+      floor *= static_cast<double>(problem_.kv_len) + 1;
+    }
+    // A reference up to T below the maximum makes p larger, never smaller.
+    m_.weights.bound.floor = floor;
+    m_.weights.spread.floor = Pick(f16, floor);
+    m_.unbounded |=
+        f16 && (m_.weights.fixed_reference.has_value() ||
+                (p_.max.kind == MaxPolicy::Kind::kLazy && p_.max.value > 10));
+  }
+
+  EnvelopeModel::Sum SumOf(const Accumulator& how, double extra) {
+    const Steps steps = StepsOf(how, 1, 0);
+    m_.biased |= steps.biased;
+    EnvelopeModel::Sum sum;
+    sum.unit = steps.unit;
+    sum.chain = static_cast<double>(p_.chain_kv);
+    sum.extra = extra;
+    return sum;
+  }
+
+  void Sums() {
+    const bool unfused = problem_.lane == Lane::kF32;
+    m_.pv = SumOf(p_.acc_pv, unfused || rounded_p_ == 0 ? 2 : 1);
+    m_.l = SumOf(p_.acc_l, 17);  // the fold of partial sums, the sink
+    m_.state = RoundoffOf(p_.state, problem_.p_lane);
+    m_.normalise = Pick(p_.normalise == Normalise::kEager, 4 * kU);
+    m_.largest_sum = exact_rescale() ? 0x1p61 : 0x1p125;
+    const bool f16 = p_.acc_pv.kind == Accumulator::Kind::kF16 ||
+                     p_.acc_l.kind == Accumulator::Kind::kF16 ||
+                     p_.state == NumberType::kF16;
+    if (f16) m_.largest_sum = 30000;
+    if (p_.max.kind == MaxPolicy::Kind::kRunning ||
+        p_.max.kind == MaxPolicy::Kind::kLazy) {
+      m_.largest_early = f16 ? 30000 : 0x1p125;
+      // e^T, which is more than 2^T.
+      m_.early_weight = ExpDouble(std::min(p_.max.value, 80.0));
+    }
+  }
+
+  void Finish() {
+    m_.division = p_.division == Division::kReciprocal ? 2.5 * kU : 1.01 * kU;
+    m_.division += p_.division_rel;
+    if (p_.normalise == Normalise::kBefore) {
+      // Each quotient is rounded for itself, before it meets V.
+      AddNumerator(Cause::kDivision, m_.division);
+      m_.common_weight = rounded_p_ + m_.division;
+      m_.division = 0;
+      m_.least_growth = 1;
+    }
+    // A common factor per tile drifts.
+    m_.biased |= p_.exp_zero == ExpZero::kRel;
+    m_.log = p_.log_rel + kU;
+    m_.tiny = p_.ftz ? 0x1p-125 : 0x1p-148;
+    m_.flush = p_.ftz ? 0x1p-125 : 0;
+    m_.biased |= p_.out_round == Rounding::kTruncate;
+  }
+
+  static double Sum(const CauseAmounts& amounts) {
+    double sum = 0;
+    for (const double amount : amounts) sum += amount;
+    return sum;
+  }
+
+  void Total() {
+    oracle::WeightModel& bound = m_.weights.bound;
+    bound.constant = Sum(m_.amounts[kConstant]);
+    bound.product = Sum(m_.amounts[kProduct]);
+    bound.argument = Sum(m_.amounts[kArgument]);
+    bound.score = Sum(m_.amounts[kScorePart]);
+    bound.distance = Sum(m_.amounts[kDistance]);
+    bound.rescale = Sum(m_.rescale_amounts);
+    bound.reference = Sum(m_.reference_amounts);
+    bound.reference_rescale =
+        exact_rescale() ? 0 : 2 * Sum(m_.reference_amounts);
+    oracle::WeightModel& spread = m_.weights.spread;
+    const double floor = spread.floor;
+    spread = bound;
+    spread.floor = floor;
+    // Rounding errors of a sum add up like a random walk.
+    const double chain =
+        std::min(static_cast<double>(problem_.head_dim),
+                 p_.chain_qk > 0 ? static_cast<double>(p_.chain_qk) : kInf);
+    spread.product = bound.product / std::sqrt(std::max(chain, 1.0));
+    // Rounded weights: uniform within half a unit, hence the third.
+    if (p_.l_from == LFrom::kRounded) {
+      spread.constant += rounded_p_ * (0.578 - 1);
+    }
+    // What a rescale adds is common to all keys before it, and cancels but for
+    // the few that come after; moves of the maximum are rare.
+    spread.rescale = spread.reference_rescale = 0;
+  }
+
+  const NumericProfile& p_;
+  const AttentionForwardProblem& problem_;
+  const InputRange range_;
+  EnvelopeModel m_;
+  double merges_ = 1;
+  double rounded_p_ = 0;
+};
+
+}  // namespace
+
+EnvelopeModel MakeEnvelopeModel(const NumericProfile& profile,
+                                const AttentionForwardProblem& problem,
+                                const InputRange& range) {
+  return Builder(profile, problem, range).Build();
+}
+
+}  // namespace lockstep::verify

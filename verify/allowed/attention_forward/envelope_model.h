@@ -1,0 +1,85 @@
+// From a numeric profile to the coefficients of an error bound, each amount
+// under the name of the profile field that causes it. Derivation:
+// docs/envelopes.md.
+#ifndef LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_ENVELOPE_MODEL_H_
+#define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_ENVELOPE_MODEL_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "reference/contract/attention_forward.h"
+#include "verify/allowed/cause.h"
+#include "verify/oracle/attention_forward/truth.h"
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+
+// k roundings of relative error u each, in any order: k u / (1 - k u), +inf
+// where that is no bound.
+double Gamma(double k, double u);
+
+// The largest finite magnitudes of the inputs: what a flushed or narrowed
+// element may have stood opposite to.
+struct InputRange {
+  double q = 1;
+  double k = 1;
+  double v = 1;
+};
+
+// What the oracle must know, and what is left for the elements.
+struct EnvelopeModel {
+  oracle::ErrorModel weights;
+  // Amounts of the causes in each coefficient of weights.bound, in the order
+  // of RowTruth::parts; parts[0] also holds the terms of R and top.
+  std::array<CauseAmounts, 5> amounts{};
+  CauseAmounts rescale_amounts{};    // per rescale
+  CauseAmounts reference_amounts{};  // times (1 + R) top
+
+  // The numerator's and the denominator's own relative errors for a row of
+  // `visible` keys and R rescales.
+  double numerator_weight = 0;  // of a rounded p, if l sums the unrounded one,
+                                // of rounded v, and of quotients before V
+  CauseAmounts numerator_amounts{};  // its parts
+  // Of it what equal weights have in common: a factor of o, no random walk.
+  double common_weight = 0;
+  double operand_flush = 0;  // absolute, of v in a type of small range
+  double Numerator(double visible, double rescales) const;
+  double Denominator(double visible, double rescales) const;
+  // Logarithms of how much larger than its terms' sum |rounded sums| can be,
+  // which is finite where the relative errors above are none.
+  double NumeratorGrowth(double visible, double rescales) const;
+  double DenominatorGrowth(double visible, double rescales) const;
+  double state = 0;      // per rescale, of o between tiles
+  double division = 0;   // of the normalisation
+  double normalise = 0;  // per rescale, of an eager one
+  double log = 0;        // of lse's logarithm, relative to 1 + |log l|
+
+  struct Sum {
+    double unit = 0;   // relative error of one step
+    double chain = 0;  // steps; 0: one per key
+    double extra = 0;
+  };
+  Sum pv, l;
+  double tiny = 0;          // absolute error of one operation near zero
+  double least_growth = 0;  // of `tiny`: 1 if sums are of normalised weights
+  double flush = 0;         // of the stored result
+  double largest = 0;      // |sum q k| * max(1, scale...) above it may overflow
+  double largest_sum = 0;  // the same for sum p |v|
+  // The same for sums before the last rescale, of weights up to `early_weight`;
+  // 0: no such sums.
+  double largest_early = 0;
+  double early_weight = 1;
+  double scale_growth = 1;
+  bool biased = false;      // some rounding is one-sided: no sqrt law
+  bool correlated = false;  // one rounding acts on many keys: none either
+  bool unbounded = false;   // the profile bounds nothing here
+};
+
+EnvelopeModel MakeEnvelopeModel(const NumericProfile& profile,
+                                const AttentionForwardProblem& problem,
+                                const InputRange& range = {});
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_ENVELOPE_MODEL_H_

@@ -1,0 +1,275 @@
+#include "verify/base/io/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+namespace lockstep::verify {
+namespace fs = std::filesystem;
+namespace {
+
+// Closes what it holds.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { Close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return fd_; }
+  bool Close() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd < 0 || close(fd) == 0;
+  }
+
+ private:
+  int fd_;
+};
+
+// Bytes until the end or the full buffer; -1: an error.
+ssize_t ReadAll(int fd, uint8_t* to, size_t most) {
+  size_t have = 0;
+  while (have < most) {
+    const ssize_t n = read(fd, to + have, most - have);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return -1;
+    if (n == 0) break;
+    have += static_cast<size_t>(n);
+  }
+  return static_cast<ssize_t>(have);
+}
+
+Status TooLarge(const std::string& path, const std::string& size,
+                size_t max_bytes) {
+  return Status::Error(path + ": has " + size + " bytes; the most is " +
+                       std::to_string(max_bytes));
+}
+
+// Of a file whose size is not known before it ends.
+Result<std::vector<uint8_t>> ReadToItsEnd(const std::string& path, int fd,
+                                          size_t max_bytes) {
+  constexpr size_t kPiece = 65536;
+  std::vector<uint8_t> bytes;
+  while (true) {
+    const size_t before = bytes.size();
+    bytes.resize(before + kPiece);
+    const ssize_t n = ReadAll(fd, bytes.data() + before, kPiece);
+    if (n < 0) return Status::Error(path + ": cannot be read");
+    bytes.resize(before + static_cast<size_t>(n));
+    if (bytes.size() > max_bytes) {
+      return TooLarge(path, "more than " + std::to_string(max_bytes),
+                      max_bytes);
+    }
+    if (n == 0) return bytes;
+  }
+}
+
+Status CannotWrite(const std::string& path, const std::string& reason) {
+  return Status::Error(path + ": cannot be written" +
+                       (reason.empty() ? "" : ": " + reason));
+}
+
+// What is written before it has its name.
+class Unfinished {
+ public:
+  explicit Unfinished(const fs::path& target)
+      : target_(target), file_(Open(target)) {}
+  ~Unfinished() {
+    if (!beside_.empty()) unlink(beside_.c_str());
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+  bool there() const { return file_.get() >= 0; }
+  bool Write(std::string_view bytes) { return WriteAll(file_.get(), bytes); }
+
+  // Gives it the target's name. errno says what is wrong.
+  bool Finish() {
+    if (beside_.empty() && !Link()) return false;
+    if (!file_.Close()) return false;
+    if (beside_.empty()) return true;
+    if (rename(beside_.c_str(), target_.c_str()) != 0) return false;
+    beside_.clear();
+    return true;
+  }
+
+ private:
+  // A name per process and call, so that two writers do not meet; in the same
+  // folder, so that the rename stays within one file system.
+  std::string NameBeside() const {
+    static std::atomic<unsigned> counter{0};
+    return target_.string() + ".tmp" + std::to_string(getpid()) + "." +
+           std::to_string(counter++);
+  }
+
+  int Open(const fs::path& target) {
+    const std::string folder = target.parent_path().string();
+    // Without /proc a file without a name can get none.
+    if (access("/proc/self/fd", X_OK) == 0) {
+      const int fd = OpenNameless(folder);
+      if (fd >= 0) return fd;
+    }
+    beside_ = NameBeside();
+    const int fd =
+        open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+    if (fd < 0) beside_.clear();
+    return fd;
+  }
+
+  // Straight to the target where that is free, otherwise beside it.
+  bool Link() {
+    const std::string self = "/proc/self/fd/" + std::to_string(file_.get());
+    const auto link_to = [&](const std::string& name) {
+      return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(),
+                    AT_SYMLINK_FOLLOW) == 0;
+    };
+    if (link_to(target_.string())) return true;
+    if (errno != EEXIST) return false;
+    beside_ = NameBeside();
+    if (link_to(beside_)) return true;
+    beside_.clear();
+    return false;
+  }
+
+  static constexpr mode_t kMode = 0666;  // less the umask
+
+  const fs::path target_;
+  std::string beside_;  // empty: it has no name yet
+  Descriptor file_;
+};
+
+Status WriteToStream(const std::string& path, const Producer& produce) {
+  Descriptor stream(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  bool good = stream.get() >= 0;
+  int reason = good ? 0 : errno;
+  Status produced;
+  if (good) {
+    produced = produce([&](std::string_view text) {
+      good = good && WriteAll(stream.get(), text);
+      if (!good && reason == 0) reason = errno;
+      return good;
+    });
+  }
+  if (!stream.Close() && good) {
+    good = false;
+    reason = errno;
+  }
+  return good ? produced : CannotWrite(path, std::strerror(reason));
+}
+
+}  // namespace
+
+bool WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+int OpenNameless(const std::string& folder) {
+  return open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+}
+
+Result<std::vector<uint8_t>> ReadWholeFile(const std::string& path,
+                                           size_t max_bytes) {
+  struct stat state = {};
+  const auto failed = [&] {
+    const bool absent = errno == ENOENT || errno == ENOTDIR;
+    return Status::Error(path + ": " +
+                         (absent ? "no such file" : std::strerror(errno)));
+  };
+  if (stat(path.c_str(), &state) != 0) return failed();
+  // A pipe or device would block or never end.
+  const Status irregular = Status::Error(path + ": not a regular file");
+  if (!S_ISREG(state.st_mode)) return irregular;
+  // Looked at again when it is open, and opened without waiting: a pipe may
+  // have taken its place.
+  const Descriptor file(
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.get() < 0 || fstat(file.get(), &state) != 0) return failed();
+  if (!S_ISREG(state.st_mode)) return irregular;
+  const auto size = static_cast<size_t>(state.st_size);
+  if (size == 0) return ReadToItsEnd(path, file.get(), max_bytes);
+  if (size > max_bytes) {
+    return TooLarge(path, std::to_string(size), max_bytes);
+  }
+  std::vector<uint8_t> bytes(size);
+  if (ReadAll(file.get(), bytes.data(), size) != static_cast<ssize_t>(size)) {
+    return Status::Error(path + ": cannot be read");
+  }
+  return bytes;
+}
+
+Result<std::vector<std::string>> FilesBelow(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, error);
+  std::string last = folder;
+  for (; !error && at != fs::recursive_directory_iterator();
+       at.increment(error)) {
+    last = at->path().string();
+    std::error_code unknown;  // a link that leads nowhere is no folder
+    if (!at->is_directory(unknown)) files.push_back(last);
+  }
+  if (!error) return files;
+  return Status::Error(last + ": cannot be read: " + error.message());
+}
+
+fs::path WhereWritten(const std::string& path) {
+  std::error_code error;
+  fs::path target = fs::absolute(path, error);
+  constexpr int kMostLinks = 40;  // as the kernel follows
+  for (int n = 0; n < kMostLinks && fs::is_symlink(target, error); ++n) {
+    const fs::path next = fs::read_symlink(target, error);
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  const fs::path folder = fs::weakly_canonical(target.parent_path(), error);
+  return error ? target : folder / target.filename();
+}
+
+bool IsStream(const std::string& path) {
+  std::error_code error;
+  // What lies there may be a regular file that somebody else writes to, too.
+  if (path.starts_with("/dev/") || path.starts_with("/proc/")) return true;
+  const fs::file_status status = fs::status(path, error);
+  return fs::exists(status) && !fs::is_regular_file(status) &&
+         !fs::is_directory(status);
+}
+
+Status WriteFileAtomically(const std::string& path, const Producer& produce) {
+  if (IsStream(path)) return WriteToStream(path, produce);
+  const fs::path target = WhereWritten(path);
+  Unfinished file(target);
+  if (!file.there()) return CannotWrite(path, std::strerror(errno));
+  int reason = 0;
+  const Status produced = produce([&](std::string_view text) {
+    if (reason == 0 && !file.Write(text)) reason = errno;
+    return reason == 0;
+  });
+  if (reason != 0) return CannotWrite(path, std::strerror(reason));
+  if (!produced.ok()) return produced;
+  if (!file.Finish()) return CannotWrite(path, std::strerror(errno));
+  return {};
+}
+
+Status WriteFileAtomically(const std::string& path, std::string_view bytes) {
+  return WriteFileAtomically(path, [&](const Sink& sink) {
+    sink(bytes);
+    return Status();
+  });
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,32 @@
+// Arrays of NumPy (.npy, versions 1 to 3) as tensors, read as if they lay in a
+// safetensors file: the tensor's name is the file's name without ".npy".
+#ifndef LOCKSTEP_VERIFY_BASE_IO_NPY_H_
+#define LOCKSTEP_VERIFY_BASE_IO_NPY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "reference/contract/status.h"
+#include "verify/base/io/safetensors.h"
+
+namespace lockstep::verify {
+
+// Types: f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1, little-endian; V2, which is
+// what NumPy writes for bfloat16, is BF16. Errors, one line with the path:
+// another type, Fortran order, a header that is none, bytes that do not fit;
+// more than `max_bytes`, of which nothing is read then.
+Result<SafetensorsFile> ReadNpy(const std::string& path,
+                                int64_t max_bytes = kMaxSafetensorsFile);
+
+// All .npy files of a folder, of at most `max_bytes` together. Errors: as
+// above; none there.
+Result<SafetensorsFile> ReadNpyFolder(const std::string& folder,
+                                      int64_t max_bytes = kMaxSafetensorsFile);
+
+// A .npy file, a folder of them, or a safetensors file.
+Result<SafetensorsFile> ReadTensors(const std::string& path,
+                                    int64_t max_bytes = kMaxSafetensorsFile);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_BASE_IO_NPY_H_

@@ -1,0 +1,53 @@
+// One file of answers, computed elsewhere: safetensors, or in its place arrays
+// of NumPy. It is hostile until judged.
+#ifndef LOCKSTEP_VERIFY_CANDIDATE_ANSWER_FILE_H_
+#define LOCKSTEP_VERIFY_CANDIDATE_ANSWER_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reference/contract/status.h"
+#include "verify/base/io/safetensors.h"
+#include "verify/candidate/candidate.h"
+#include "verify/ops/op.h"
+
+namespace lockstep::verify {
+
+inline constexpr const char* kUsualAnswer = "outputs.safetensors";
+
+// The outputs of a folder: a file, or the folder itself where it has arrays of
+// NumPy. A folder with exactly one other safetensors file beside what `export`
+// wrote (inputs, expected) may call it as it likes. Errors: none there, or more
+// than one.
+Result<std::string> FindAnswer(const std::string& place);
+
+// What tells that the answer was not computed but is the judge's own, written
+// by `export`: its file by name, by a link, or by every byte. Empty if nothing
+// does. An honest kernel's tensors may be equal; its file, with another
+// writer's header, hardly is.
+std::string WhoseAnswer(const std::string& path, int64_t max_bytes);
+
+// " has no tensor 'lse', which is part of the answer (...); it has: o".
+std::string NoTensor(const OutputSpec& spec, const SafetensorsFile& file);
+
+// Whether the output may be missing: the profile says that the kernel has none.
+inline bool MayLack(const CaseRequest& request, const OutputSpec& spec) {
+  return !request.has_lse && spec.name == "lse";
+}
+
+struct AnswerFile {
+  std::string path;
+  const SafetensorsFile* file = nullptr;
+};
+
+// The tensors of that file into `outputs`; what may be missing, and is, becomes
+// NaN. kMismatch: a tensor of another type or shape. kError: one is missing.
+// kRan: the message is WhoseAnswer's.
+RunOutcome TakeAnswer(const AnswerFile& answer, const CaseRequest& request,
+                      const std::vector<OutputSpec>& specs,
+                      const OutputSet& outputs);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CANDIDATE_ANSWER_FILE_H_

@@ -1,0 +1,122 @@
+#include "verify/candidate/calls/call.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "verify/base/digest.h"
+#include "verify/base/io/safetensors.h"
+#include "verify/candidate/wire/messages.h"
+#include "verify/case/case.h"
+
+namespace lockstep::verify {
+namespace {
+
+bool IsTaken(const std::vector<TakenInput>& taken, const std::string& name) {
+  return std::any_of(taken.begin(), taken.end(),
+                     [&](const TakenInput& one) { return one.input == name; });
+}
+
+}  // namespace
+
+const char* FileType(ElementType type) {
+  switch (type) {
+    case ElementType::kF32:
+      return "F32";
+    case ElementType::kBf16:
+      return "BF16";
+    case ElementType::kU8:
+      return "U8";
+    case ElementType::kI32:
+      break;
+  }
+  return "I32";
+}
+
+KernelInputs CallInputs(const CaseRequest& request, const Trial& trial) {
+  KernelInputs inputs = trial.Inputs();
+  inputs.op = OpName(*request.call);
+  return inputs;
+}
+
+KernelInputs TurnedInputs(const KernelInputs& inputs) {
+  KernelInputs turned;
+  turned.op = inputs.op;
+  turned.scalars = inputs.scalars;
+  turned.masks = inputs.masks;
+  for (const NamedTensor& tensor : inputs.tensors) {
+    const auto width = static_cast<size_t>(ElementBytes(tensor.type));
+    const auto span =
+        static_cast<size_t>(ElementSpan(tensor.shape, tensor.strides));
+    const auto* data = static_cast<const uint8_t*>(tensor.data);
+    std::vector<uint8_t> bytes(data, data + span * width);
+    const bool real =
+        tensor.type == ElementType::kF32 || tensor.type == ElementType::kBf16;
+    // Where elements lie apart, what lies between them is no value.
+    const bool dense = static_cast<int64_t>(span) == ElementCount(tensor.shape);
+    if (real && dense && span > 1) {
+      std::rotate(bytes.begin(), bytes.begin() + static_cast<int64_t>(width),
+                  bytes.end());
+    }
+    turned.made.push_back(std::move(bytes));
+    turned.tensors.push_back(tensor);
+    turned.tensors.back().data = turned.made.back().data();
+  }
+  return turned;
+}
+
+std::vector<NamedOutput> CallOutputs(const std::vector<OutputSpec>& specs) {
+  std::vector<NamedOutput> outputs;
+  for (const OutputSpec& spec : specs) {
+    std::vector<int64_t> shape = spec.file_shape;
+    if (shape.empty()) {
+      for (size_t axis = 0; axis < 4; ++axis) {
+        if (spec.axes[axis] != nullptr) shape.push_back(spec.shape[axis]);
+      }
+    }
+    outputs.push_back(
+        {spec.name, TypeOf(spec.lane), shape, DenseStridesOf(shape), nullptr});
+  }
+  return outputs;
+}
+
+std::string CallDigest(const KernelInputs& inputs,
+                       const std::vector<TakenInput>& taken,
+                       const std::string& before) {
+  Digester digest;
+  // Names, types and shapes of the tensors are part of this text.
+  digest.UpdateText(CallFile(inputs, "", {}));
+  for (const NamedTensor& tensor : inputs.tensors) {
+    if (IsTaken(taken, tensor.name)) {
+      digest.UpdateText(before);
+      continue;
+    }
+    const std::vector<uint8_t> bytes = DenseBytes(tensor);
+    digest.Update(bytes.data(), bytes.size());
+  }
+  return digest.Hex();
+}
+
+bool BringsMask(const KernelInputs& inputs) {
+  const NamedTensor* q = inputs.Find("q");
+  const NamedTensor* k = inputs.Find("k");
+  if (inputs.masks.empty() || q == nullptr || k == nullptr) return false;
+  const int64_t rows = q->shape[0] * q->shape[1] * q->shape[2];
+  return rows <= kMostMask / k->shape[2];
+}
+
+Status WriteInputs(const KernelInputs& inputs,
+                   const std::vector<TakenInput>& taken,
+                   const std::string& case_line, const std::string& path) {
+  std::vector<std::vector<uint8_t>> storage;
+  std::vector<SafetensorsTensor> tensors;
+  for (const NamedTensor& tensor : inputs.tensors) {
+    if (IsTaken(taken, tensor.name)) continue;
+    storage.push_back(DenseBytes(tensor));
+    tensors.push_back(
+        {tensor.name, FileType(tensor.type), tensor.shape, storage.back()});
+  }
+  return WriteSafetensors(path, tensors, {{"case", case_line}});
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,63 @@
+// Known bugs of planners, tables and kernels as candidates of block_plan.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "verify/candidate/candidate.h"
+#include "verify/tables/mutants.h"
+#include "verify/tables/planner.h"
+#include "verify/tables/scene.h"
+
+namespace lockstep::verify {
+namespace {
+
+class PlanMutant final : public Candidate {
+ public:
+  explicit PlanMutant(const PlanMutantInfo& info) : info_(info) {}
+
+  std::string Spec(const Variation&) const override {
+    return std::string("mutant:") + info_.name;
+  }
+  std::string Backend() const override { return "mutant"; }
+  const Variation& Fixed() const override { return fixed_; }
+  bool Ours() const override { return true; }
+  bool Repeatable() const override { return true; }
+  std::string UsualOp() const override { return "block_plan"; }
+  Status Prepare(const CaseRequest&) override { return {}; }
+  std::vector<Variation> Variations(const Trial&) const override { return {}; }
+
+  RunOutcome Run(const CaseRequest&, const Trial&, const Variation&,
+                 const OutputSet&, Execution*) override {
+    return {RunOutcome::State::kUnsupported,
+            std::string(info_.name) + " makes tables, for op block_plan only",
+            ""};
+  }
+
+  RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
+                  PlanTrace* trace) override {
+    return PlanWith(info_.bug, scene, trace);
+  }
+
+ private:
+  const PlanMutantInfo& info_;
+  Variation fixed_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Candidate>> ParsePlanMutant(std::string_view name) {
+  const auto mutants = PlanMutants();
+  const auto found = std::find_if(
+      mutants.begin(), mutants.end(),
+      [&](const PlanMutantInfo& info) { return name == info.name; });
+  if (found != mutants.end()) {
+    return std::unique_ptr<Candidate>(std::make_unique<PlanMutant>(*found));
+  }
+  return Status::Error("mutant '" + std::string(name) +
+                       "' makes tables and takes no arguments (all: lockstep "
+                       "list mutants)");
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,185 @@
+#include "verify/candidate/process/child_process.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "verify/base/printable.h"
+#include "verify/candidate/process/process_tree.h"
+#include "verify/inputs/attention_forward.h"
+
+namespace lockstep::verify {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kKeptOutput = size_t{64} << 10;
+constexpr size_t kShownOutput = 200;
+// How often memory and the end of the program are looked at.
+constexpr int kTickMilliseconds = 20;
+
+HostLimits& Limits() {
+  static HostLimits limits;
+  return limits;
+}
+
+// Children that are no strays: those that are wanted.
+std::vector<pid_t>& Living() {
+  static std::vector<pid_t>& living = *new std::vector<pid_t>();
+  return living;
+}
+
+// To the millisecond: what is left of a limit is shown as the limit.
+std::string Text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", std::round(seconds * 1e3) / 1e3);
+  return text;
+}
+
+std::string MiB(int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+}  // namespace
+
+void SetHostLimits(const HostLimits& limits) { Limits() = limits; }
+const HostLimits& TheHostLimits() { return Limits(); }
+
+int64_t HostMemory() {
+  return Limits().memory > 0 ? Limits().memory : DefaultMemoryBudget();
+}
+
+std::string SignalName(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? "signal " + std::to_string(signal)
+                         : std::string("SIG") + name;
+}
+
+ChildProcess::ChildProcess(pid_t pid, int output) : pid_(pid), output_(output) {
+  Living().push_back(pid);
+}
+
+ChildProcess::~ChildProcess() {
+  Kill();
+  close(output_);
+  std::erase(Living(), pid_);
+}
+
+void ChildProcess::Drain() {
+  char block[16384];
+  while (true) {
+    const ssize_t got = read(output_, block, sizeof(block));
+    if (got <= 0) return;
+    printed_ += got;
+    last_.append(block, static_cast<size_t>(got));
+    if (last_.size() > kKeptOutput) {
+      last_.erase(0, last_.size() - kKeptOutput);
+    }
+    if (printed_ > kMostPrinted) return;
+  }
+}
+
+bool ChildProcess::Reap(bool wait) {
+  if (!alive_) return true;
+  pid_t got;
+  do {
+    got = waitpid(pid_, &status_, wait ? 0 : WNOHANG);
+  } while (got < 0 && errno == EINTR);
+  if (got != pid_) return false;
+  alive_ = false;
+  Drain();
+  return true;
+}
+
+std::optional<HostFailure> ChildProcess::Break(const std::string& check,
+                                               const std::string& message) {
+  Kill();
+  return HostFailure{check, message + LastWords()};
+}
+
+std::optional<HostFailure> ChildProcess::Wait(int descriptor, double seconds,
+                                              const std::string& what,
+                                              double limit) {
+  const Clock::time_point end =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(seconds));
+  printed_ = 0;
+  pollfd looked[] = {{descriptor, POLLIN, 0}, {output_, POLLIN, 0}};
+  while (true) {
+    const int ready = poll(looked, 2, kTickMilliseconds);
+    if (ready > 0 && (looked[1].revents & POLLIN) != 0) Drain();
+    if (printed_ > kMostPrinted) {
+      return Break("output", "printed more than " + MiB(kMostPrinted) +
+                                 " during " + what);
+    }
+    // A closed end is something to read as well: that there is no more.
+    if (ready > 0 && looked[0].revents != 0) return std::nullopt;
+    if (Reap(false)) return std::nullopt;
+    if (ready > 0 && (looked[1].revents & POLLIN) == 0 &&
+        looked[1].revents != 0) {
+      looked[1].fd = -1;
+    }
+    if (ready > 0 && Clock::now() < end) continue;
+    std::vector<pid_t> all = Descendants(pid_);
+    all.push_back(pid_);
+    const int64_t used = ResidentBytes(all);
+    if (used > HostMemory()) {
+      return Break("memory", "used " + MiB(used) + " during " + what +
+                                 ", above the limit of " + MiB(HostMemory()) +
+                                 " (--candidate-memory)");
+    }
+    if (Clock::now() < end) continue;
+    return Break("hang", "did not end " + what + " within " + Text(limit) +
+                             " s (--call-timeout)");
+  }
+}
+
+HostFailure ChildProcess::HowItEnded(const std::string& when) const {
+  if (WIFSIGNALED(status_)) {
+    const int number = WTERMSIG(status_);
+    return {"crash", "crashed: " + SignalName(number) + " (signal " +
+                         std::to_string(number) + ")" + when + LastWords()};
+  }
+  return {"exit", "ended with status " + std::to_string(ExitStatus()) + when +
+                      LastWords()};
+}
+
+int ChildProcess::ExitStatus() const {
+  return WIFEXITED(status_) ? WEXITSTATUS(status_) : -1;
+}
+
+std::string ChildProcess::LastWords() const {
+  size_t end = last_.find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) return "";
+  const size_t newline = last_.rfind('\n', end);
+  const size_t begin = newline == std::string::npos ? 0 : newline + 1;
+  const size_t length = std::min(end + 1 - begin, kShownOutput);
+  return "; its last line: '" + Printable(last_.substr(begin, length)) + "'";
+}
+
+std::vector<pid_t> ChildProcess::Orphans() { return Strays(Living()); }
+
+void ChildProcess::Kill() {
+  if (alive_) {
+    // Stopped, it starts no more while those below it are listed.
+    kill(pid_, SIGSTOP);
+    const std::vector<pid_t> below = Descendants(pid_);
+    kill(pid_, SIGKILL);
+    Reap(true);
+    KillAll(below);
+  }
+  for (int round = 0; round < 100; ++round) {
+    const std::vector<pid_t> strays = Strays(Living());
+    if (strays.empty()) return;
+    KillAll(strays);
+  }
+}
+
+}  // namespace lockstep::verify

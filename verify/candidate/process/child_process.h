@@ -1,0 +1,107 @@
+// A program that somebody else wrote, as a child: started with nothing of ours
+// but what it is given, watched, and ended with all that it started.
+#ifndef LOCKSTEP_VERIFY_CANDIDATE_PROCESS_CHILD_PROCESS_H_
+#define LOCKSTEP_VERIFY_CANDIDATE_PROCESS_CHILD_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/contract/status.h"
+
+namespace lockstep::verify {
+
+// What hosts may use. Set once, before the first is started: a run has one
+// limit for all of them.
+struct HostLimits {
+  std::optional<double> call_seconds;  // absent: see docs/wire.md
+  int64_t memory = 0;                  // bytes; 0: half of the machine's
+};
+void SetHostLimits(const HostLimits& limits);
+const HostLimits& TheHostLimits();
+// In bytes, resolved.
+int64_t HostMemory();
+
+inline constexpr double kFirstCallSeconds = 300;
+inline constexpr double kCallSeconds = 60;
+inline constexpr double kSlowestFactor = 20;
+inline constexpr int kByeSeconds = 5;
+// Of stdout and stderr together, in one wait.
+inline constexpr int64_t kMostPrinted = int64_t{1} << 20;
+
+// What broke, as a finding names it ("crash", "hang", "memory", "output", ...),
+// and one sentence.
+struct HostFailure {
+  std::string check;
+  std::string message;
+};
+
+struct ChildLaunch {
+  std::vector<std::string> arguments;  // the first: a program, or its path
+  std::vector<std::string> variables;  // "NAME=value", beside those kept
+  std::vector<int> descriptors;        // become 3, 4, ... of the child
+};
+
+class ChildProcess {
+ public:
+  // Errors: the program cannot be found or started.
+  static Result<std::unique_ptr<ChildProcess>> Start(const ChildLaunch& launch);
+  // Kills it and all below it.
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  bool alive() const { return alive_; }
+
+  // Waits until `descriptor` (-1: none) can be read, was closed, or the program
+  // ends; draws what it prints meanwhile and watches its memory. Absent: one of
+  // these. Otherwise why it was killed. For messages: `what` it does, and
+  // `limit`, the seconds of which this wait may be the rest.
+  std::optional<HostFailure> Wait(int descriptor, double seconds,
+                                  const std::string& what, double limit);
+  std::optional<HostFailure> Wait(int descriptor, double seconds,
+                                  const std::string& what) {
+    return Wait(descriptor, seconds, what, seconds);
+  }
+
+  // "ended with status 1 during the call", "crashed: SIGSEGV (signal 11) ...";
+  // `when` begins with a blank or a comma.  Requires: ended.
+  HostFailure HowItEnded(const std::string& when) const;
+  // -1 where a signal ended it.  Requires: ended.
+  int ExitStatus() const;
+  // "; its last line: '...'", or empty.
+  std::string LastWords() const;
+
+  // Kills it and everything below it, and reaps.
+  void Kill();
+  // Orphans of this or another host: what a program leaves behind that goes on
+  // when its parent has ended.
+  static std::vector<pid_t> Orphans();
+
+ private:
+  ChildProcess(pid_t pid, int output);
+
+  void Drain();
+  bool Reap(bool wait);
+  std::optional<HostFailure> Break(const std::string& check,
+                                   const std::string& message);
+
+  pid_t pid_;
+  int output_;  // the reading end of its stdout and stderr
+  bool alive_ = true;
+  int status_ = 0;
+  int64_t printed_ = 0;  // since the wait began
+  std::string last_;     // the end of what it printed
+};
+
+// Names of a signal: "SIGSEGV"; "signal N" where it has none.
+std::string SignalName(int signal);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CANDIDATE_PROCESS_CHILD_PROCESS_H_

@@ -1,0 +1,214 @@
+// Between fork and exec: only what is safe there, with everything made before.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include "verify/candidate/process/child_process.h"
+#include "verify/candidate/process/process_tree.h"
+
+namespace lockstep::verify {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFirstDescriptor = 3;
+constexpr size_t kMostDescriptors = 8;
+
+// Variables that a host inherits; a star stands for any end or beginning.
+constexpr const char* kKept[] = {
+    "PATH",    "HOME",       "USER",        "LANG",
+    "LC_*",    "TZ",         "TMPDIR",      "LD_LIBRARY_PATH",
+    "PYTHON*", "OMP_*",      "MKL_*",       "KMP_*",
+    "GOMP_*",  "OPENBLAS_*", "CUDA_*",      "ROCM_*",
+    "HIP_*",   "NVIDIA_*",   "XLA_*",       "JAX_*",
+    "TORCH_*", "TRITON_*",   "*SAN_OPTIONS"};
+
+bool Kept(std::string_view variable) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  return std::any_of(std::begin(kKept), std::end(kKept), [&](const char* kept) {
+    std::string_view pattern = kept;
+    if (pattern.ends_with('*')) {
+      pattern.remove_suffix(1);
+      return name.starts_with(pattern);
+    }
+    if (pattern.starts_with('*')) {
+      pattern.remove_prefix(1);
+      return name.ends_with(pattern);
+    }
+    return name == pattern;
+  });
+}
+
+Result<std::string> FindProgram(const std::string& name) {
+  const auto runs = [](const fs::path& path) {
+    std::error_code error;
+    return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) {
+    if (runs(name)) return name;
+    return Status::Error("cannot start '" + name +
+                         "': it is no file that may be executed");
+  }
+  const char* variable = std::getenv("PATH");
+  std::string_view path = variable == nullptr ? "/usr/bin:/bin" : variable;
+  while (!name.empty()) {
+    const size_t colon = path.find(':');
+    const fs::path folder(path.substr(0, colon));
+    if (runs(folder / name)) return (folder / name).string();
+    if (colon == path.npos) break;
+    path.remove_prefix(colon + 1);
+  }
+  return Status::Error("cannot start '" + name + "': no such program in PATH");
+}
+
+// Everything that exec needs, as it needs it.
+struct Prepared {
+  std::string program;
+  std::vector<std::string> variables;
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+  std::vector<int> descriptors;
+  int output = -1;  // of stdout and stderr
+  int report = -1;  // takes errno where exec fails
+  pid_t parent = 0;
+};
+
+void FillVariables(const ChildLaunch& launch, Prepared* prepared) {
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    if (Kept(*at)) prepared->variables.emplace_back(*at);
+  }
+  for (const std::string& variable : launch.variables) {
+    prepared->variables.push_back(variable);
+  }
+  for (std::string& variable : prepared->variables) {
+    prepared->environment.push_back(variable.data());
+  }
+  prepared->environment.push_back(nullptr);
+}
+
+// Tells the judge why there will be no program.
+[[noreturn]] void GiveUp(int report) {
+  const int error = errno;
+  // Nobody can be told if this fails, too.
+  const ssize_t written = write(report, &error, sizeof(error));
+  _exit(written == sizeof(error) ? 127 : 126);
+}
+
+// What a child must not inherit: the group of the terminal, cores that would
+// be left behind, signals that the judge ignores or holds back.
+void Detach(const Prepared& prepared) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (getppid() != prepared.parent) _exit(126);
+  const rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  for (const int number : {SIGPIPE, SIGINT, SIGTERM}) signal(number, SIG_DFL);
+  sigset_t empty;
+  sigemptyset(&empty);
+  sigprocmask(SIG_SETMASK, &empty, nullptr);
+}
+
+// In the child. Descriptors first go above all places that they shall have.
+[[noreturn]] void Become(const Prepared& prepared) {
+  constexpr int kAbove = 64;
+  Detach(prepared);
+  const auto count = static_cast<int>(prepared.descriptors.size());
+  std::array<int, kMostDescriptors> high{};
+  for (size_t n = 0; n < prepared.descriptors.size(); ++n) {
+    high[n] = fcntl(prepared.descriptors[n], F_DUPFD, kAbove);
+  }
+  const int nothing = open("/dev/null", O_RDONLY);
+  const int output = fcntl(prepared.output, F_DUPFD, kAbove);
+  const int report = fcntl(prepared.report, F_DUPFD, kAbove);
+  if (nothing < 0 || output < 0 || report < 0) GiveUp(prepared.report);
+  dup2(nothing, STDIN_FILENO);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  for (int n = 0; n < count; ++n) {
+    dup2(high[static_cast<size_t>(n)], kFirstDescriptor + n);
+  }
+  const int last = kFirstDescriptor + count;
+  dup3(report, last, O_CLOEXEC);
+  close_range(static_cast<unsigned>(last) + 1, ~0U, 0);
+  execve(prepared.program.c_str(), prepared.arguments.data(),
+         prepared.environment.data());
+  GiveUp(last);
+}
+
+// What the child says of its exec: 0 if it became the program.
+int ReadReport(int descriptor) {
+  int error = 0;
+  ssize_t got;
+  do {
+    got = read(descriptor, &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  return got == 0 ? 0 : got == sizeof(error) ? error : EIO;
+}
+
+struct Pipe {
+  int ends[2] = {-1, -1};
+  bool Open() { return pipe2(ends, O_CLOEXEC) == 0; }
+  void Close(int end) {
+    if (ends[end] >= 0) close(ends[end]);
+    ends[end] = -1;
+  }
+  ~Pipe() {
+    Close(0);
+    Close(1);
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ChildProcess>> ChildProcess::Start(
+    const ChildLaunch& launch) {
+  if (launch.arguments.empty()) return Status::Error("there is no program");
+  Result<std::string> program = FindProgram(launch.arguments[0]);
+  if (!program.ok()) return program.status();
+  GuardThisProcess();
+  Pipe output, report;
+  if (!output.Open() || !report.Open()) {
+    return Status::Error(std::string("no pipe: ") + std::strerror(errno));
+  }
+  Prepared prepared;
+  prepared.program = std::move(program.value());
+  std::vector<std::string> arguments = launch.arguments;
+  for (std::string& word : arguments) prepared.arguments.push_back(word.data());
+  prepared.arguments.push_back(nullptr);
+  FillVariables(launch, &prepared);
+  prepared.descriptors = launch.descriptors;
+  prepared.output = output.ends[1];
+  prepared.report = report.ends[1];
+  prepared.parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) Become(prepared);
+  if (pid < 0) {
+    return Status::Error("cannot start '" + launch.arguments[0] +
+                         "': " + std::strerror(errno));
+  }
+  setpgid(pid, pid);  // whoever of both comes first
+  report.Close(1);
+  const int error = ReadReport(report.ends[0]);
+  if (error != 0) {
+    waitpid(pid, nullptr, 0);
+    return Status::Error("cannot start '" + launch.arguments[0] +
+                         "': " + std::strerror(error));
+  }
+  fcntl(output.ends[0], F_SETFL, O_NONBLOCK);
+  const int reading = output.ends[0];
+  output.ends[0] = -1;
+  return std::unique_ptr<ChildProcess>(new ChildProcess(pid, reading));
+}
+
+}  // namespace lockstep::verify

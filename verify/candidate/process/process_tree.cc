@@ -1,0 +1,120 @@
+#include "verify/candidate/process/process_tree.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace lockstep::verify {
+namespace {
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { closedir(folder); }
+};
+
+// The names in a folder of /proc that are numbers.
+std::vector<pid_t> Numbers(const std::string& path) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, CloseFolder> folder(opendir(path.c_str()));
+  if (folder == nullptr) return numbers;
+  while (const dirent* entry = readdir(folder.get())) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto [end, error] =
+        std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc() && end == name.data() + name.size()) {
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+// Children of every thread of a process.
+std::vector<pid_t> Children(pid_t process) {
+  std::vector<pid_t> children;
+  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
+  for (const pid_t thread : Numbers(tasks)) {
+    std::ifstream list(tasks + "/" + std::to_string(thread) + "/children");
+    for (pid_t child; list >> child;) children.push_back(child);
+  }
+  return children;
+}
+
+std::vector<pid_t>& ChildrenBefore() {
+  static std::vector<pid_t>& before = *new std::vector<pid_t>();
+  return before;
+}
+
+bool Holds(const std::vector<pid_t>& list, pid_t process) {
+  return std::find(list.begin(), list.end(), process) != list.end();
+}
+
+}  // namespace
+
+void GuardThisProcess() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    ChildrenBefore() = Children(getpid());
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  });
+}
+
+std::vector<pid_t> Descendants(pid_t root) {
+  std::vector<pid_t> all = Children(root);
+  for (size_t n = 0; n < all.size(); ++n) {
+    for (const pid_t child : Children(all[n])) {
+      if (!Holds(all, child)) all.push_back(child);
+    }
+  }
+  return all;
+}
+
+std::vector<pid_t> Strays(const std::vector<pid_t>& known) {
+  std::vector<pid_t> strays;
+  for (const pid_t child : Children(getpid())) {
+    if (Holds(known, child) || Holds(ChildrenBefore(), child)) continue;
+    if (waitpid(child, nullptr, WNOHANG) == child) continue;
+    strays.push_back(child);
+  }
+  return strays;
+}
+
+int64_t ResidentBytes(const std::vector<pid_t>& processes) {
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  int64_t bytes = 0;
+  for (const pid_t process : processes) {
+    std::ifstream sizes("/proc/" + std::to_string(process) + "/statm");
+    int64_t size = 0, resident = 0;
+    if (sizes >> size >> resident) bytes += resident * page;
+  }
+  return bytes;
+}
+
+void KillAll(const std::vector<pid_t>& processes) {
+  // What they start while they are being killed is met in the next round.
+  std::vector<pid_t> left = processes;
+  while (!left.empty()) {
+    std::vector<pid_t> below;
+    for (const pid_t process : left) {
+      kill(process, SIGSTOP);
+      const std::vector<pid_t> more = Descendants(process);
+      below.insert(below.end(), more.begin(), more.end());
+    }
+    for (const pid_t process : left) kill(process, SIGKILL);
+    for (const pid_t process : left) waitpid(process, nullptr, 0);
+    left = std::move(below);
+  }
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,221 @@
+#include "verify/candidate/wire/candidate.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/candidate/calls/call.h"
+#include "verify/candidate/wire/host_caller.h"
+#include "verify/candidate/wire/plan.h"
+#include "verify/candidate/wire/receipt.h"
+#include "verify/candidate/wire/wants.h"
+
+namespace lockstep::verify {
+namespace {
+
+// What every pair of a small case sees, where tiles are told of.
+void AddMask(const Trial& trial, const KernelInputs& inputs,
+             KernelInputs* mask) {
+  const NamedTensor* q = inputs.Find("q");
+  const NamedTensor* k = inputs.Find("k");
+  if (inputs.op != "attention_forward" || q == nullptr || k == nullptr) return;
+  const int64_t rows =
+      ElementCount(q->shape) / std::max<int64_t>(q->shape.back(), 1);
+  const int64_t keys = k->shape[k->shape.size() - 2];
+  if (rows > kCountedPairs / std::max<int64_t>(keys, 1)) return;
+  // Why it could not be had is nobody's fault here.
+  const std::string why = trial.AddWanted("mask.dense", mask);
+  if (!why.empty()) mask->Drop("mask.dense");
+}
+
+class WireCandidate final : public Candidate {
+ public:
+  explicit WireCandidate(WireLaunch launch)
+      : launch_(std::move(launch)), host_(launch_.arguments) {}
+
+  std::string Spec(const Variation&) const override { return launch_.spec; }
+  std::string Backend() const override { return launch_.door; }
+  const Variation& Fixed() const override { return fixed_; }
+  bool Ours() const override { return false; }
+  bool Repeatable() const override { return true; }
+  std::string UsualOp() const override {
+    return host_.hello().ops.size() == 1 ? host_.hello().ops[0] : "";
+  }
+
+  Status Start() override {
+    const Status started = host_.Start();
+    if (started.ok()) return {};
+    return Status::Error("candidate '" + launch_.spec +
+                         "': " + started.message());
+  }
+  std::string StatedProfile() const override { return host_.hello().profile; }
+  std::vector<Fact> Identity() const override;
+  Status Prepare(const CaseRequest&) override { return Start(); }
+  std::vector<Variation> Variations(const Trial& trial) const override;
+  RunOutcome Run(const CaseRequest& request, const Trial& trial,
+                 const Variation& how, const OutputSet& outputs,
+                 Execution* execution) override;
+  RunOutcome Plan(const CaseRequest& request, const BlockPlanScene& scene,
+                  PlanTrace* trace) override;
+  RunOutcome Settle(const CaseRequest& request) override {
+    return host_.Settle(request.last);
+  }
+
+ private:
+  // What all calls of a run are made with.
+  struct Asked {
+    const CaseRequest* request = nullptr;
+    const Trial* trial = nullptr;
+    const Variation* how = nullptr;
+    const PoisonOf* poison = nullptr;
+  };
+
+  std::string WhyNot(const std::string& op, const char* lane) const;
+  RunOutcome RunCall(const Asked& asked, KernelCall call, Execution* execution);
+  HostAnswer Ask(const Asked& asked, const KernelCall& call);
+  void TakeReceipt(const Asked& asked, const KernelCall& call,
+                   const HostAnswer& answer, Execution* execution) const;
+
+  WireLaunch launch_;
+  Variation fixed_;
+  HostCaller host_;
+};
+
+std::vector<Fact> WireCandidate::Identity() const {
+  const HostHello& hello = host_.hello();
+  if (hello.name.empty()) return {};
+  return {{"name", hello.name},
+          {"version", hello.version},
+          {"commit", hello.commit},
+          {"wire", hello.wire},
+          {"isolation", "process"},
+          {"guards", host_.guards()},
+          {"peeking", geteuid() == 0 ? "not excluded" : "excluded"}};
+}
+
+std::vector<Variation> WireCandidate::Variations(const Trial&) const {
+  std::vector<Variation> variations;
+  for (const char* check : {"addresses", "contents"}) {
+    Variation how = fixed_;
+    how.check = check;
+    variations.push_back(std::move(how));
+  }
+  for (const int threads : host_.hello().threads) {
+    Variation how = fixed_;
+    how.check = "threads";
+    how.threads = threads;
+    variations.push_back(std::move(how));
+  }
+  return variations;
+}
+
+// Why the kernel does not do this case, by what it has said of itself.
+std::string WireCandidate::WhyNot(const std::string& op,
+                                  const char* lane) const {
+  const HostHello& hello = host_.hello();
+  const auto has = [](const std::vector<std::string>& list,
+                      const std::string& word) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+  };
+  if (!has(hello.ops, op)) return hello.name + " does not compute " + op;
+  if (lane != nullptr && !hello.lanes.empty() && !has(hello.lanes, lane)) {
+    return hello.name + " does not compute in lane " + lane;
+  }
+  return "";
+}
+
+RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
+                              const Variation& how, const OutputSet& outputs,
+                              Execution* execution) {
+  const Status started = Start();
+  if (!started.ok()) return BrokenBy({"start", started.message()});
+  const KernelCall first = trial.Call(0, outputs);
+  const std::string why =
+      WhyNot(first.inputs.op, ElementTypeName(first.outputs[0].type));
+  if (!why.empty()) return Unsupported(why);
+  const PoisonOf poison = ReadPoison(first.outputs);
+  const Asked asked = {&request, &trial, &how, &poison};
+  for (int64_t n = 0; n < trial.Calls(); ++n) {
+    RunOutcome outcome = RunCall(asked, trial.Call(n, outputs), execution);
+    if (outcome.state != RunOutcome::State::kRan) return outcome;
+  }
+  return {};
+}
+
+RunOutcome WireCandidate::RunCall(const Asked& asked, KernelCall call,
+                                  Execution* execution) {
+  const HostHello& hello = host_.hello();
+  Result<WantedCall> wanted =
+      WantedCall::Make(*asked.trial, hello.wants, hello.lacks, std::move(call));
+  if (!wanted.ok()) return Unsupported(wanted.message());
+  if (asked.how->check == "contents") {
+    // The same addresses first hold something else: who goes by addresses
+    // answers with that.
+    KernelCall other;
+    other.inputs = TurnedInputs(wanted->call().inputs);
+    other.outputs = wanted->call().outputs;
+    RunOutcome outcome = Ask(asked, other).outcome;
+    if (outcome.state != RunOutcome::State::kRan) return outcome;
+  }
+  const HostAnswer answer = Ask(asked, wanted->call());
+  if (answer.outcome.state != RunOutcome::State::kRan) return answer.outcome;
+  answer.placed->CopyBack();
+  wanted->Return();
+  TakeReceipt(asked, wanted->call(), answer, execution);
+  return {};
+}
+
+HostAnswer WireCandidate::Ask(const Asked& asked, const KernelCall& call) {
+  const std::string& check = asked.how->check;
+  return host_.Call({.case_line = asked.request->line,
+                     .call = &call,
+                     .poison = asked.poison,
+                     .threads = asked.how->threads,
+                     .shift = asked.how->shift,
+                     .elsewhere = check == "addresses" || check == "contents",
+                     .tables = false});
+}
+
+void WireCandidate::TakeReceipt(const Asked& asked, const KernelCall& call,
+                                const HostAnswer& answer,
+                                Execution* execution) const {
+  const WireReceipt& receipt = answer.reply.receipt;
+  const CallFacts facts = {launch_.door, host_.hello().name, asked.how->threads,
+                           answer.seconds, asked.trial->outputs()[0].shape[1]};
+  KernelInputs mask;
+  if (receipt.tile) AddMask(*asked.trial, call.inputs, &mask);
+  *execution = ToExecution(receipt, facts);
+  execution->untrue = WhyUntrue(receipt, facts, mask.Find("mask.dense"));
+}
+
+RunOutcome WireCandidate::Plan(const CaseRequest& request,
+                               const BlockPlanScene& scene, PlanTrace* trace) {
+  const Status started = Start();
+  if (!started.ok()) return BrokenBy({"start", started.message()});
+  const std::string why = WhyNot("block_plan", nullptr);
+  if (!why.empty()) return Unsupported(why);
+  const PlanCall plan(scene);
+  const PoisonOf poison;
+  const HostAnswer answer = host_.Call({.case_line = request.line,
+                                        .call = &plan.call(),
+                                        .poison = &poison,
+                                        .threads = std::nullopt,
+                                        .shift = 0,
+                                        .elsewhere = false,
+                                        .tables = true});
+  if (answer.outcome.state != RunOutcome::State::kRan) return answer.outcome;
+  return plan.Read(answer.reply.tables, answer.placed->outputs()[0],
+                   host_.out(), trace);
+}
+
+}  // namespace
+
+std::unique_ptr<Candidate> MakeWireCandidate(WireLaunch launch) {
+  return std::make_unique<WireCandidate>(std::move(launch));
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,25 @@
+// Kernels in a process of their own that speaks the wire (docs/wire.md): one
+// class for every door behind which such a process stands.
+#ifndef LOCKSTEP_VERIFY_CANDIDATE_WIRE_CANDIDATE_H_
+#define LOCKSTEP_VERIFY_CANDIDATE_WIRE_CANDIDATE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "verify/candidate/candidate.h"
+
+namespace lockstep::verify {
+
+struct WireLaunch {
+  std::string door;                    // "cmd", "so": the backend in reports
+  std::string spec;                    // whole, as a replay line takes it
+  std::vector<std::string> arguments;  // of the host, its program first
+};
+
+// Starts nothing yet: Start() does, or the first call.
+std::unique_ptr<Candidate> MakeWireCandidate(WireLaunch launch);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CANDIDATE_WIRE_CANDIDATE_H_

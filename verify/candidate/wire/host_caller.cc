@@ -1,0 +1,213 @@
+#include "verify/candidate/wire/host_caller.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "verify/base/digest.h"
+#include "verify/candidate/wire/receipt.h"
+
+namespace lockstep::verify {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Pages that calls begin behind: usual ones, and those at other addresses.
+constexpr int64_t kUsualPage = 1;
+constexpr int64_t kOtherPage = 18;
+
+// Op and shapes: what a kernel may have to be compiled for.
+std::string ShapeOf(const KernelInputs& inputs) {
+  std::string text = inputs.op;
+  for (const NamedTensor& tensor : inputs.tensors) {
+    text += " " + tensor.name;
+    for (const int64_t extent : tensor.shape) {
+      text += "," + std::to_string(extent);
+    }
+  }
+  return text;
+}
+
+// The word of an error as the name of a check, where it can be one.
+std::string CheckOf(const std::string& kind) {
+  const bool word = !kind.empty() && kind.size() <= 20 && kind != "error" &&
+                    std::all_of(kind.begin(), kind.end(), [](char c) {
+                      return (c >= 'a' && c <= 'z') || c == '_';
+                    });
+  return word ? kind : "run";
+}
+
+std::string Counted(int64_t count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+}  // namespace
+
+RunOutcome BrokenBy(const HostFailure& failure) {
+  return {RunOutcome::State::kError, failure.message, "", failure.check};
+}
+
+RunOutcome Unsupported(const std::string& why) {
+  return {RunOutcome::State::kUnsupported, why, ""};
+}
+
+HostCaller::~HostCaller() { GiveHost(arguments_, std::move(host_)); }
+
+Status HostCaller::Start() {
+  if (host_ != nullptr && host_->alive()) return {};
+  Result<std::unique_ptr<Host>> host = TakeHost(arguments_);
+  if (!host.ok()) return host.status();
+  host_ = std::move(host.value());
+  hello_ = host_->hello();
+  written_.reset();
+  return {};
+}
+
+RunOutcome HostCaller::Broken(const std::string& check,
+                              const std::string& message) {
+  host_->Kill();
+  return BrokenBy({check, message});
+}
+
+HostAnswer HostCaller::Call(const HostCall& call) {
+  HostAnswer answer;
+  answer.outcome = Exchange(call, &answer);
+  if (answer.outcome.state != RunOutcome::State::kRan) return answer;
+  answer.outcome = Judge(answer);
+  return answer;
+}
+
+RunOutcome HostCaller::Exchange(const HostCall& call, HostAnswer* answer) {
+  if (const auto late = WrittenLate()) return BrokenBy(*late);
+  if (const auto failure = host_->Unasked()) return BrokenBy(*failure);
+  const int64_t id = host_->NextId();
+  const Placement placement = {
+      .first_page = call.elsewhere ? kOtherPage : kUsualPage,
+      .shift = call.shift,
+      .alignment = hello_.alignment,
+      .at_end = id % 2 == 0};
+  Result<PlacedCall> placed = PlacedCall::Place(
+      *call.call, placement, *call.poison, host_->in(), host_->out());
+  if (!placed.ok()) return Unsupported(placed.message());
+  answer->placed = std::move(placed.value());
+  const KernelInputs& inputs = call.call->inputs;
+  CallMessage message = {.id = id,
+                         .case_line = call.case_line,
+                         .inputs = &inputs,
+                         .placed_inputs = answer->placed->inputs(),
+                         .placed_outputs = answer->placed->outputs(),
+                         .tables = std::nullopt,
+                         .threads = call.threads};
+  if (call.tables) {
+    message.tables = {
+        {message.placed_outputs[0].offset, message.placed_outputs[0].shape[0]}};
+  }
+  const std::string line = CallLine(message);
+  if (line.size() > kMostLine) {
+    return Unsupported("its message has more than 1 MiB");
+  }
+  const std::string shape = ShapeOf(inputs);
+  const double patience = host_->Patience(shape);
+  called_ = true;
+  const Clock::time_point start = Clock::now();
+  std::string text;
+  auto failure = host_->Send(line, patience, "the call");
+  if (!failure) failure = host_->Receive(patience, "the call", &text);
+  if (failure) return BrokenBy(*failure);
+  answer->seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  host_->NoteCall(shape, answer->seconds);
+  Result<WireReply> reply = ParseReply(text);
+  if (!reply.ok()) return Broken("wire", reply.message());
+  answer->reply = std::move(reply.value());
+  if (answer->reply.id == id) return {};
+  const std::string answered =
+      "answered call " + std::to_string(answer->reply.id);
+  if (answer->reply.id < id) {
+    return Broken("wire", answered + " again, without being asked");
+  }
+  return Broken("wire",
+                answered + " when it was asked for call " + std::to_string(id));
+}
+
+RunOutcome HostCaller::Judge(const HostAnswer& answer) {
+  const std::string outside = answer.placed->Outside();
+  if (!outside.empty()) {
+    return Broken("guard_zones", "wrote outside its outputs: " + outside);
+  }
+  written_ =
+      Written{answer.placed->region(), DigestOf(answer.placed->region())};
+  const WireReply& reply = answer.reply;
+  switch (reply.kind) {
+    case WireReply::Kind::kUnsupported:
+      return Unsupported(reply.message.empty() ? "the kernel says so"
+                                               : reply.message);
+    case WireReply::Kind::kError: {
+      const std::string check = CheckOf(reply.error_kind);
+      if (reply.fatal) host_->Kill();
+      return BrokenBy(
+          {check, (check == "run" ? "" : check + ": ") + reply.message});
+    }
+    case WireReply::Kind::kBye:
+      return Broken("wire", "said bye instead of answering the call");
+    case WireReply::Kind::kDone:
+      break;
+  }
+  const std::string state = WhyBadState(reply.receipt);
+  if (!state.empty()) return BrokenBy({"fp", state});
+  if (reply.receipt.guards == "pages") guards_ = "pages";
+  return {};
+}
+
+std::string HostCaller::DigestOf(const std::array<int64_t, 2>& region) const {
+  return DigestBytes(host_->out().data() + region[0],
+                     static_cast<size_t>(region[1] - region[0]));
+}
+
+std::optional<HostFailure> HostCaller::WrittenLate() {
+  if (!written_) return std::nullopt;
+  const bool same = DigestOf(written_->region) == written_->digest;
+  written_.reset();
+  if (same) return std::nullopt;
+  host_->Kill();
+  return HostFailure{"guard_zones",
+                     "wrote to outputs after it had said that it was done"};
+}
+
+RunOutcome HostCaller::Settle(bool last) {
+  if (host_ == nullptr || !host_->alive()) return {};
+  if (const auto late = WrittenLate()) return BrokenBy(*late);
+  if (const auto failure = host_->LookAround()) return BrokenBy(*failure);
+  if (!last || !called_ || !hello_.Has("reset")) return {};
+  return Reset();
+}
+
+RunOutcome HostCaller::Reset() {
+  called_ = false;
+  const double patience =
+      TheHostLimits().call_seconds.value_or(kFirstCallSeconds);
+  std::string text;
+  auto failure = host_->Send(ResetLine(host_->NextId()), patience, "reset");
+  if (!failure) failure = host_->Receive(patience, "reset", &text);
+  if (failure) return BrokenBy(*failure);
+  const Result<WireReply> reply = ParseReply(text);
+  if (!reply.ok()) return Broken("wire", reply.message());
+  if (reply->kind == WireReply::Kind::kError) {
+    return Broken("run", "reset: " + reply->message);
+  }
+  const WireReceipt& receipt = reply->receipt;
+  if (receipt.children_left > 0) {
+    return Broken("children", "left " +
+                                  Counted(receipt.children_left,
+                                          "child process", "child processes") +
+                                  " behind");
+  }
+  if (receipt.threads_left > 0) {
+    return Broken("threads",
+                  "left " + Counted(receipt.threads_left, "thread", "threads") +
+                      " behind");
+  }
+  return {};
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,52 @@
+// What hosts want made of the inputs, and layouts that they ask for.
+#ifndef LOCKSTEP_VERIFY_CANDIDATE_WIRE_WANTS_H_
+#define LOCKSTEP_VERIFY_CANDIDATE_WIRE_WANTS_H_
+
+#include <cstdint>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "reference/contract/status.h"
+#include "verify/inputs/named_tensor.h"
+#include "verify/ops/op.h"
+
+namespace lockstep::verify {
+
+// A call as a host wants it. Its outputs may lie in `storage`; they come back
+// to those of the trial by Return().
+class WantedCall {
+ public:
+  // Errors: what cannot be had, one line. `call` is taken over.
+  static Result<WantedCall> Make(const Trial& trial,
+                                 const std::vector<std::string>& wants,
+                                 const std::vector<std::string>& lacks,
+                                 KernelCall call);
+
+  const KernelCall& call() const { return call_; }
+  // Writes the outputs to where the trial has them; what the kernel lacks is
+  // NaN.
+  void Return() const;
+
+ private:
+  // One output twice: as the trial has it, and as the host writes it, both
+  // with the trial's axes.
+  struct Moved {
+    NamedOutput trial;
+    NamedOutput host;
+  };
+
+  Status Apply(const Trial& trial, const std::string& want);
+  Status Lay(const std::string& layout);
+  void MakeDense();
+  void DropLacking(const std::vector<std::string>& lacks);
+
+  KernelCall call_;
+  std::list<std::vector<uint8_t>> storage_;
+  std::vector<Moved> moved_;
+  std::vector<NamedOutput> lacking_;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CANDIDATE_WIRE_WANTS_H_

@@ -1,0 +1,91 @@
+// What an attention_forward case says, as a value. Keys: docs/cases.md.
+#ifndef LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_CASE_H_
+#define LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_CASE_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/mask.h"
+#include "reference/contract/tensor_view.h"
+#include "verify/case/case.h"
+
+namespace lockstep::verify {
+
+// Order of the axes in memory; all are views of [batch, head, position,
+// channel]. kThd is packed tokens: [batch * position, head, channel].
+enum class Layout : uint8_t { kBhsd, kBshd, kThd };
+
+// Where the bits of a dense mask term come from.
+struct DenseSource {
+  enum class Kind : uint8_t {
+    kFile,    // dense:PATH[#DIGEST]: tensor dense_mask of a safetensors file
+    kRandom,  // random:DENSITY: every element on its own, per row and head
+    kBlocks,  // blocks:BQxBK:DENSITY: whole blocks, one pattern for all
+  };
+  Kind kind = Kind::kRandom;
+  std::string path;
+  std::string digest;  // empty: not pinned
+  int64_t block_q = 0;
+  int64_t block_k = 0;
+  Number density;
+  friend bool operator==(const DenseSource&, const DenseSource&) = default;
+};
+
+// Memory strides of the lane tensors, in elements, axes [b, h, s, d];
+// absent: dense in the case's layout.
+struct StrideOverrides {
+  std::optional<std::array<int64_t, 4>> q, k, v, o;
+  friend bool operator==(const StrideOverrides&,
+                         const StrideOverrides&) = default;
+};
+
+struct AttentionForwardCase : OpValuesAs<AttentionForwardCase> {
+  int64_t batch = 1;
+  int64_t q_heads = 1;
+  int64_t kv_heads = 1;
+  int64_t q_len = 1;
+  int64_t kv_len = 1;
+  int64_t head_dim = 1;
+  int64_t value_dim = 1;
+  Lane lane = Lane::kF32;
+  Lane p_lane = Lane::kF32;
+  ProductOrder order = ProductOrder::kChain;
+  Number scale{1.0};
+  std::optional<Number> softcap;
+  MaskExpr mask;                          // of every head without its own
+  std::map<int64_t, MaskExpr> head_mask;  // mask.hN
+  // By dense index: order of appearance in mask, then in head_mask.
+  std::vector<DenseSource> dense;
+  Alignment align;
+  Segments q_seg;
+  Segments kv_seg;
+  std::vector<int64_t> valid_q;   // one count for all rows, or one per row
+  std::vector<int64_t> valid_kv;  // never empty
+  Layout layout = Layout::kBhsd;
+  StrideOverrides strides;
+  std::vector<FillTerm> fill = {FillTerm{FillKind::kNormal, kFillAll, {1.0}}};
+  std::optional<FillTerm> sinklogit;
+  friend bool operator==(const AttentionForwardCase&,
+                         const AttentionForwardCase&) = default;
+};
+
+// The probe whose inputs the case has, if any.
+std::optional<ProbeKind> ProbeOf(const AttentionForwardCase& c);
+
+// The static problem. Requires: ValidateCase passes for a meaningful one.
+AttentionForwardProblem ToProblem(const AttentionForwardCase& c);
+
+// Strides of one lane tensor [b, h, s, d] in a layout, dense.
+std::array<int64_t, 4> LayoutStrides(Layout layout,
+                                     const std::array<int64_t, 4>& shape);
+
+const char* LayoutName(Layout layout);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_CASE_H_

@@ -1,0 +1,125 @@
+#include "verify/case/attention_forward/probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "verify/base/binary64.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Natural logits: e^-kGap vanishes beside 2^-149, the contract's 2^-189 too.
+constexpr double kGap = 160;
+
+// Why the problem does not have what the probe looks at; empty if it has.
+std::string WhyNotShape(ProbeKind kind, const AttentionForwardProblem& p) {
+  if (kind == ProbeKind::kSink && !p.sink) return "the problem has no sinks";
+  if (kind == ProbeKind::kComb && p.head_dim < 2) {
+    return "keys of one channel cannot be told apart";
+  }
+  if (kind == ProbeKind::kThirds && p.head_dim < 5) {
+    return "with fewer than 5 channels comb has at most 3 classes itself";
+  }
+  if (kind == ProbeKind::kThirdsNext &&
+      (p.head_dim < 3 || p.q_len * p.group() > 1)) {
+    return "it stands for a second row, where a kv head has only one, and "
+           "wants 3 channels";
+  }
+  if (kind == ProbeKind::kHoles && p.head_dim < 2) {
+    return "one channel cannot tie with others";
+  }
+  return "";
+}
+
+// The same for probes all of whose keys have one score that is not 0.
+std::string WhyNotTied(ProbeKind kind, const AttentionForwardProblem& p) {
+  const double scale = std::fabs(p.scale);
+  if (!(scale > 0x1p-60 && scale < 0x1p60)) return "the scale is extreme";
+  if (kind == ProbeKind::kDeep && p.softcap) return "a cap limits every score";
+  return p.softcap && *p.softcap > 0x1p40 ? "the cap is extreme" : "";
+}
+
+}  // namespace
+
+bool HasHighKeys(ProbeKind kind) {
+  return kind == ProbeKind::kSelect || kind == ProbeKind::kAim ||
+         kind == ProbeKind::kReset || kind == ProbeKind::kShift ||
+         kind == ProbeKind::kComb || kind == ProbeKind::kThirds ||
+         kind == ProbeKind::kThirdsNext;
+}
+
+double ProbeQueryValue(const AttentionForwardProblem& p) {
+  const double wanted = std::max(kGap, 20 * p.softcap.value_or(0.0));
+  // No scale and tiny ones: WhyNotProbe refuses them, and ilogb of infinity is
+  // the largest integer.
+  const double ratio = std::min(wanted / std::fabs(p.scale), 0x1p1000);
+  const int exponent = std::ilogb(ratio) + 1;
+  return std::copysign(std::ldexp(1.0, exponent), p.scale);
+}
+
+double ProbeHighScore(const AttentionForwardProblem& p) {
+  return p.softcap ? *p.softcap : ProbeQueryValue(p) * p.scale;
+}
+
+int64_t ProbeClasses(ProbeKind kind, int64_t head_dim) {
+  if (kind != ProbeKind::kComb) return 3;
+  // Asked for every element: the last one is kept.
+  thread_local int64_t asked = 0;
+  thread_local int64_t classes = 0;
+  if (asked == head_dim) return classes;
+  const auto prime = [](int64_t n) {
+    for (int64_t d = 2; d * d <= n; ++d) {
+      if (n % d == 0) return false;
+    }
+    return true;
+  };
+  classes = head_dim;
+  while (classes > 2 && !prime(classes)) --classes;
+  asked = head_dim;
+  return classes;
+}
+
+double ProbeHoleUnit(const AttentionForwardProblem& p) {
+  const double scale = std::fabs(p.scale);
+  // With a cap about half of its range, where a lost channel still moves it.
+  const double wanted =
+      p.softcap ? *p.softcap / (1.5 * static_cast<double>(p.head_dim)) : 6;
+  return std::ldexp(1.0, std::ilogb(wanted / scale) + (p.softcap ? 0 : 1));
+}
+
+double ProbeDeepQuery(const AttentionForwardProblem& p) {
+  const int exponent = std::ilogb(0x1p20 / std::fabs(p.scale)) + 1;
+  return std::copysign(std::ldexp(1.0, exponent), -p.scale);
+}
+
+double ProbeSinkLogit(const AttentionForwardProblem& p, int64_t h) {
+  // Weights of keys beside it stay above 2^-18, where f16 still has 6 bits.
+  const double most = std::min(4 * static_cast<double>(p.kv_len), 0x1p18);
+  return LogDouble(most) - 0.5 * static_cast<double>(h % 12) * LogDouble(2.0);
+}
+
+std::string WhyNotProbe(ProbeKind kind,
+                        const AttentionForwardProblem& problem) {
+  if (kind >= ProbeKind::kIntegrate) return "it is a probe of scans";
+  if (problem.kv_len > int64_t{1} << 19) return "more than 2^19 keys";
+  const std::string shape = WhyNotShape(kind, problem);
+  if (!shape.empty()) return shape;
+  if (kind == ProbeKind::kHoles || kind == ProbeKind::kDeep) {
+    return WhyNotTied(kind, problem);
+  }
+  if (!HasHighKeys(kind)) return "";
+  const double scale = std::fabs(problem.scale);
+  if (!(scale > 0x1p-60 && scale < 0x1p60)) return "the scale is extreme";
+  if (!problem.softcap) return "";
+  if (*problem.softcap > 0x1p40) return "the cap is extreme";
+  if (kind == ProbeKind::kShift) return "a cap limits every shift";
+  // Everything but the high keys must vanish beside one of them.
+  const double largest = kind == ProbeKind::kReset ? kProbeBig : 16;
+  const double rest = static_cast<double>(problem.kv_len) * largest *
+                      ExpDouble(-*problem.softcap);
+  return rest < 0x1p-20 ? "" : "the cap is too small to separate the scores";
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,398 @@
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/attention_forward/line.h"
+#include "verify/case/attention_forward/probe.h"
+#include "verify/case/case.h"
+#include "verify/case/fill.h"
+#include "verify/case/text.h"
+#include "verify/case/views.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Mask nodes over all heads of a problem; ToProblem copies a tree per head.
+constexpr int64_t kMaxMaskNodes = int64_t{1} << 20;
+
+int64_t CountNodes(const MaskExpr& mask) {
+  int64_t nodes = 1;
+  for (const MaskExpr& child : mask.children) nodes += CountNodes(child);
+  return nodes;
+}
+
+Status CheckHeadMasks(const AttentionForwardCase& c) {
+  if (c.head_mask.empty()) return {};
+  const auto refuse = [&c](int64_t head) {
+    return Status::Error(
+        "mask.h" + std::to_string(head) +
+        ": there is no such head; hq=" + std::to_string(c.q_heads));
+  };
+  if (c.head_mask.rbegin()->first >= c.q_heads) {
+    return refuse(c.head_mask.rbegin()->first);
+  }
+  int64_t nodes = CountNodes(c.mask) * std::min(c.q_heads, kMaxHeads);
+  for (const auto& [head, mask] : c.head_mask) nodes += CountNodes(mask);
+  if (nodes <= kMaxMaskNodes) return {};
+  return Status::Error("mask: " + std::to_string(nodes) +
+                       " terms over all heads; the most is " +
+                       std::to_string(kMaxMaskNodes));
+}
+
+// B * Hq * Sq is below 2^46 here: q itself has passed the contract.
+Status CheckDenseSize(const AttentionForwardCase& c) {
+  int64_t bytes = c.batch * c.q_heads * c.q_len;
+  if (!__builtin_mul_overflow(bytes, c.kv_len, &bytes) &&
+      bytes <= kMaxTensorBytes) {
+    return {};
+  }
+  return Status::Error("mask: a dense mask of " + std::to_string(c.batch) +
+                       "x" + std::to_string(c.q_heads) + "x" +
+                       std::to_string(c.q_len) + "x" +
+                       std::to_string(c.kv_len) + " is larger than " +
+                       std::to_string(kMaxTensorBytes) + " bytes");
+}
+
+Status CheckDense(const AttentionForwardCase& c) {
+  for (const DenseSource& source : c.dense) {
+    const Status status = CheckDenseSize(c);
+    if (!status.ok()) return status;
+    if (source.kind == DenseSource::Kind::kFile) continue;
+    const double density = source.density.value;
+    if (!(0 <= density && density <= 1)) {
+      return Status::Error("mask: density " + FormatNumber(source.density) +
+                           " is not between 0 and 1");
+    }
+    if (source.kind != DenseSource::Kind::kBlocks) continue;
+    for (const int64_t block : {source.block_q, source.block_k}) {
+      if (block >= 1 && block <= kMaxLength) continue;
+      return Status::Error("mask: block size " + std::to_string(block) +
+                           " is out of range; want 1.." +
+                           std::to_string(kMaxLength));
+    }
+  }
+  return {};
+}
+
+int64_t CountFiles(const AttentionForwardCase& c) {
+  return std::count_if(c.fill.begin(), c.fill.end(), [](const FillTerm& t) {
+    return t.kind == FillKind::kFile;
+  });
+}
+
+Status CheckSegmentRows(const char* name, const char* extent_name,
+                        const Segments& segments, int64_t batch,
+                        int64_t extent) {
+  const auto rows = static_cast<int64_t>(segments.rows.size());
+  if (rows != 1 && rows != batch) {
+    return Status::Error(std::string(name) + " has " + std::to_string(rows) +
+                         " rows; want 1 or one per batch row (" +
+                         std::to_string(batch) + ")");
+  }
+  for (const auto& row : segments.rows) {
+    int64_t sum = 0;
+    for (const SegmentRun& run : row) {
+      // Saturated: a sum too large is wrong whatever it is.
+      if (__builtin_add_overflow(sum, run.length, &sum)) sum = INT64_MAX;
+    }
+    if (sum == extent) continue;
+    return Status::Error(std::string(name) + ": the lengths sum to " +
+                         std::to_string(sum) + ", " + extent_name + " is " +
+                         std::to_string(extent));
+  }
+  return {};
+}
+
+Status CheckSegments(const AttentionForwardCase& c) {
+  using Kind = Segments::Kind;
+  if ((c.q_seg.kind == Kind::kNone) != (c.kv_seg.kind == Kind::kNone)) {
+    return Status::Error("q_seg and kv_seg go together; " +
+                         std::string(c.q_seg.kind == Kind::kNone
+                                         ? "q_seg is missing"
+                                         : "kv_seg is missing"));
+  }
+  const auto from_fill = [](const Segments& segments) {
+    return segments.kind == Kind::kFile && segments.path.empty();
+  };
+  if ((from_fill(c.q_seg) || from_fill(c.kv_seg)) && CountFiles(c) != 1) {
+    return Status::Error(
+        "segments from a file need its name, as q_seg=file:PATH, or one file: "
+        "term in fill, found " +
+        std::to_string(CountFiles(c)));
+  }
+  if (c.q_seg.kind == Kind::kRuns) {
+    const Status status =
+        CheckSegmentRows("q_seg", "sq", c.q_seg, c.batch, c.q_len);
+    if (!status.ok()) return status;
+  }
+  if (c.kv_seg.kind != Kind::kRuns) return {};
+  return CheckSegmentRows("kv_seg", "skv", c.kv_seg, c.batch, c.kv_len);
+}
+
+Status CheckFill(const AttentionForwardCase& c) {
+  for (const FillTerm& term : c.fill) {
+    const Status status = ValidateFillTerm(term);
+    if (!status.ok()) return status;
+  }
+  for (const FillTerm& term : c.fill) {
+    if (term.kind != FillKind::kCaps || c.softcap) continue;
+    return Status::Error("fill " + FormatFillTerm(term) +
+                         ": counts in caps; the case has no cap=");
+  }
+  if (CountFiles(c) > 1) {
+    return Status::Error("fill: at most one file: term, found " +
+                         std::to_string(CountFiles(c)));
+  }
+  if (!c.sinklogit) return {};
+  const Status status = ValidateFillTerm(*c.sinklogit);
+  return status.ok() ? status : Status::Error("sinklogit: " + status.message());
+}
+
+// A probe's inputs prove something only as they are, and for this problem.
+Status CheckProbe(const AttentionForwardCase& c,
+                  const AttentionForwardProblem& problem) {
+  const std::optional<ProbeKind> probe = ProbeOf(c);
+  if (!probe) return {};
+  const std::string name = std::string("fill probe:") + ProbeName(*probe);
+  bool seen = false;
+  for (const FillTerm& term : c.fill) {
+    const bool kept = term.kind == FillKind::kProbe ? !seen
+                      : seen ? term.kind == FillKind::kPoison
+                             : term.kind == FillKind::kFile;
+    seen = seen || term.kind == FillKind::kProbe;
+    if (kept) continue;
+    return Status::Error(name + ": cannot be combined with '" +
+                         FormatFillTerm(term) +
+                         "'; only file:PATH#DIGEST before it (for segment "
+                         "ids) and poison:masked after it can");
+  }
+  for (const auto& strides : {c.strides.q, c.strides.k, c.strides.v}) {
+    if (!strides ||
+        std::find(strides->begin(), strides->end(), 0) == strides->end()) {
+      continue;
+    }
+    return Status::Error(name + ": a stride of 0 joins elements that differ");
+  }
+  const std::string why = WhyNotProbe(*probe, problem);
+  return why.empty() ? Status() : Status::Error(name + ": " + why);
+}
+
+// Elements from the first to the last one, or INT64_MAX.
+int64_t Span(const std::array<int64_t, 4>& shape,
+             const std::array<int64_t, 4>& strides) {
+  int64_t span = 1;
+  for (size_t r = 0; r < 4; ++r) {
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(shape[r] - 1, strides[r], &reach) ||
+        __builtin_add_overflow(span, reach, &span)) {
+      return INT64_MAX;
+    }
+  }
+  return span;
+}
+
+Status CheckSpans(const AttentionForwardInputs& in,
+                  const AttentionForwardOutputs& out) {
+  const struct {
+    const char* name;
+    int64_t span;
+  } spans[] = {{"q", Span(in.q.shape, in.q.strides)},
+               {"k", Span(in.k.shape, in.k.strides)},
+               {"v", Span(in.v.shape, in.v.strides)},
+               {"o", Span(out.o.shape, out.o.strides)}};
+  for (const auto& [name, span] : spans) {
+    if (span <= kMaxTensorBytes / 4) continue;
+    return Status::Error("strides: " + std::string(name) +
+                         " reaches over more than " +
+                         std::to_string(kMaxTensorBytes) + " bytes");
+  }
+  return {};
+}
+
+// The contract judges shapes, counts and strides through views that lead
+// nowhere: it never reads an element.
+Status CheckViews(const AttentionForwardCase& c,
+                  const AttentionForwardProblem& problem) {
+  static char nothing = 0;
+  static float no_float = 0;
+  static int32_t no_id = 0;
+  static uint8_t no_byte = 0;
+  AttentionForwardInputs in = InputShapes(c);
+  AttentionForwardOutputs out = OutputShapes(c);
+  const Status status = CheckSpans(in, out);
+  if (!status.ok()) return status;
+  in.q.data = in.k.data = in.v.data = out.o.data = &nothing;
+  out.lse.data = &no_float;
+  if (problem.segments) in.q_seg.data = in.kv_seg.data = &no_id;
+  if (problem.sink) in.sink.data = &no_float;
+  for (auto& dense : in.dense_masks) dense.data = &no_byte;
+  return Validate(problem, in, out);
+}
+
+LaneView ShapeOf(const AttentionForwardCase& c,
+                 const std::array<int64_t, 4>& shape,
+                 const std::optional<std::array<int64_t, 4>>& strides) {
+  return {nullptr, c.lane, shape,
+          strides.value_or(LayoutStrides(c.layout, shape))};
+}
+
+std::vector<int64_t> PerRow(const std::vector<int64_t>& counts, int64_t batch) {
+  if (counts.size() != 1) return counts;
+  return std::vector<int64_t>(static_cast<size_t>(batch), counts[0]);
+}
+
+int64_t AddSaturated(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+}  // namespace
+
+AttentionForwardInputs InputShapes(const AttentionForwardCase& c) {
+  AttentionForwardInputs in;
+  in.q = ShapeOf(c, {c.batch, c.q_heads, c.q_len, c.head_dim}, c.strides.q);
+  in.k = ShapeOf(c, {c.batch, c.kv_heads, c.kv_len, c.head_dim}, c.strides.k);
+  in.v = ShapeOf(c, {c.batch, c.kv_heads, c.kv_len, c.value_dim}, c.strides.v);
+  if (c.q_seg.kind != Segments::Kind::kNone) {
+    in.q_seg.shape = {c.batch, c.q_len};
+    in.q_seg.strides = DenseStrides(in.q_seg.shape);
+    in.kv_seg.shape = {c.batch, c.kv_len};
+    in.kv_seg.strides = DenseStrides(in.kv_seg.shape);
+  }
+  in.valid_q = PerRow(c.valid_q, c.batch);
+  in.valid_kv = PerRow(c.valid_kv, c.batch);
+  if (c.sinklogit) {
+    in.sink.shape = {c.q_heads};
+    in.sink.strides = {1};
+  }
+  for (const DenseSource& source : c.dense) {
+    const bool wide = source.kind == DenseSource::Kind::kRandom;
+    TensorView<const uint8_t, 4> dense;
+    dense.shape = {wide ? c.batch : 1, wide ? c.q_heads : 1, c.q_len, c.kv_len};
+    dense.strides = DenseStrides(dense.shape);
+    in.dense_masks.push_back(dense);
+  }
+  return in;
+}
+
+AttentionForwardOutputs OutputShapes(const AttentionForwardCase& c) {
+  AttentionForwardOutputs out;
+  const LaneView o =
+      ShapeOf(c, {c.batch, c.q_heads, c.q_len, c.value_dim}, c.strides.o);
+  out.o = {nullptr, o.lane, o.shape, o.strides};
+  out.lse.shape = {c.batch, c.q_heads, c.q_len};
+  out.lse.strides = DenseStrides(out.lse.shape);
+  return out;
+}
+
+Status ValidateAttentionForward(const Case& c) {
+  const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
+  Status status = CheckHeadMasks(a);
+  if (!status.ok()) return status;
+  const AttentionForwardProblem problem = ToProblem(a);
+  // Extents first: everything after relies on their limits.
+  status = Validate(problem);
+  if (status.ok()) status = CheckDense(a);
+  if (status.ok()) status = CheckSegments(a);
+  if (status.ok()) status = CheckFill(a);
+  if (status.ok()) status = CheckProbe(a, problem);
+  if (status.ok()) status = CheckViews(a, problem);
+  return status;
+}
+
+AttentionForwardProblem ToProblem(const AttentionForwardCase& c) {
+  AttentionForwardProblem p;
+  p.batch = c.batch;
+  p.q_heads = c.q_heads;
+  p.kv_heads = c.kv_heads;
+  p.q_len = c.q_len;
+  p.kv_len = c.kv_len;
+  p.head_dim = c.head_dim;
+  p.value_dim = c.value_dim;
+  p.lane = c.lane;
+  p.p_lane = c.p_lane;
+  p.order = c.order;
+  p.scale = c.scale.value;
+  if (c.softcap) p.softcap = c.softcap->value;
+  p.align = c.align;
+  p.masks = {c.mask};
+  if (!c.head_mask.empty() && 1 <= c.q_heads && c.q_heads <= kMaxHeads) {
+    p.masks.resize(static_cast<size_t>(c.q_heads), c.mask);
+    for (const auto& [head, mask] : c.head_mask) {
+      if (head < c.q_heads) p.masks[static_cast<size_t>(head)] = mask;
+    }
+  }
+  p.segments = c.q_seg.kind != Segments::Kind::kNone;
+  p.sink = c.sinklogit.has_value();
+  return p;
+}
+
+std::optional<ProbeKind> ProbeOf(const AttentionForwardCase& c) {
+  return ProbeIn(c.fill);
+}
+
+std::string WhyNotAttentionForwardProbe(ProbeKind probe, const Case& c) {
+  return WhyNotProbe(probe, ToProblem(c.Get<AttentionForwardCase>()));
+}
+
+const char* LayoutName(Layout layout) {
+  switch (layout) {
+    case Layout::kBhsd:
+      return "bhsd";
+    case Layout::kBshd:
+      return "bshd";
+    case Layout::kThd:
+      break;
+  }
+  return "thd";
+}
+
+std::array<int64_t, 4> LayoutStrides(Layout layout,
+                                     const std::array<int64_t, 4>& shape) {
+  if (layout == Layout::kBhsd) return DenseStrides(shape);
+  // bshd, and thd: the same memory, its first two axes joined in one.
+  const int64_t token = shape[1] * shape[3];
+  return {shape[2] * token, shape[3], token, 1};
+}
+
+bool AttentionForwardNamesFiles(const Case& c) {
+  const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
+  const auto is_file = [](const auto& x) {
+    return x.kind == std::remove_cvref_t<decltype(x)>::Kind::kFile;
+  };
+  return is_file(a.q_seg) || is_file(a.kv_seg) ||
+         std::any_of(a.dense.begin(), a.dense.end(), is_file) ||
+         CountFiles(a) > 0;
+}
+
+int64_t AttentionForwardBytes(const Case& c) {
+  const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
+  const AttentionForwardInputs in = InputShapes(a);
+  const AttentionForwardOutputs out = OutputShapes(a);
+  const auto lane = static_cast<int64_t>(LaneBytes(a.lane));
+  int64_t bytes = 0;
+  for (const LaneView& view : {in.q, in.k, in.v}) {
+    bytes = AddSaturated(bytes, lane * Span(view.shape, view.strides));
+  }
+  bytes = AddSaturated(bytes, lane * Span(out.o.shape, out.o.strides));
+  const int64_t rows = a.batch * a.q_heads * a.q_len;
+  bytes = AddSaturated(bytes, 4 * rows);
+  if (a.q_seg.kind != Segments::Kind::kNone) {
+    bytes = AddSaturated(bytes, 4 * a.batch * (a.q_len + a.kv_len));
+  }
+  for (const auto& dense : in.dense_masks) {
+    int64_t elements = 1;
+    for (const int64_t extent : dense.shape) {
+      if (__builtin_mul_overflow(elements, extent, &elements)) {
+        return INT64_MAX;
+      }
+    }
+    bytes = AddSaturated(bytes, elements);
+  }
+  return bytes;
+}
+
+}  // namespace lockstep::verify

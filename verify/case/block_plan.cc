@@ -1,0 +1,233 @@
+#include "verify/case/block_plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "optimized/tile_plan.h"
+#include "verify/case/attention_forward/line.h"
+#include "verify/case/text.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr std::string_view kDialects[] = {"shrunk", "splash", "flat_list",
+                                          "block_mask"};
+
+BlockPlanCase& Get(Case& c) { return c.Get<BlockPlanCase>(); }
+const BlockPlanCase& Get(const Case& c) { return c.Get<BlockPlanCase>(); }
+
+template <auto kMember>
+Status ParseInt(Scanner& in, int64_t, Case& c) {
+  const auto value = in.Int();
+  if (!value.ok()) return value.status();
+  Get(c).*kMember = value.value();
+  return {};
+}
+
+template <auto kMember>
+std::string PrintInt(const Case& c, int64_t) {
+  return std::to_string(Get(c).*kMember);
+}
+
+template <auto kMember, int64_t kValue>
+void SetInt(Case& c) {
+  Get(c).*kMember = kValue;
+}
+
+template <auto kMember>
+Status ParseBool(Scanner& in, int64_t, Case& c) {
+  if (in.AcceptWord("yes")) {
+    Get(c).*kMember = true;
+  } else if (in.AcceptWord("no")) {
+    Get(c).*kMember = false;
+  } else {
+    return in.Error("expected 'yes' or 'no', found " + Quote(in.Rest()));
+  }
+  return {};
+}
+
+template <auto kMember>
+std::string PrintBool(const Case& c, int64_t) {
+  return Get(c).*kMember ? "yes" : "no";
+}
+
+Status ParseDialect(Scanner& in, int64_t, Case& c) {
+  for (size_t i = 0; i < std::size(kDialects); ++i) {
+    if (!in.AcceptWord(kDialects[i])) continue;
+    Get(c).dialect = static_cast<PlanDialect>(i);
+    return {};
+  }
+  return in.Error("expected " + ListNames(kDialects) + ", found " +
+                  Quote(in.Rest()));
+}
+
+using Bp = BlockPlanCase;
+constexpr const char* kInteger = "an integer";
+constexpr const char* kBool = "yes|no";
+
+const CaseKey kOwnKeys[] = {
+    {"bq", kInteger, SetInt<&Bp::tile_q, 256>, ParseInt<&Bp::tile_q>,
+     PrintInt<&Bp::tile_q>, nullptr},
+    {"bk", kInteger, SetInt<&Bp::tile_k, 256>, ParseInt<&Bp::tile_k>,
+     PrintInt<&Bp::tile_k>, nullptr},
+    {"dialect", "shrunk|splash|flat_list|block_mask",
+     [](Case& c) { Get(c).dialect = PlanDialect::kShrunk; }, ParseDialect,
+     [](const Case& c, int64_t) {
+       return std::string(DialectName(Get(c).dialect));
+     },
+     nullptr},
+    // The block_mask dialect has no blocks and counts ragged tiles as padded.
+    {"blocks", kBool,
+     [](Case& c) { Get(c).blocks = Get(c).dialect != PlanDialect::kBlockMask; },
+     ParseBool<&Bp::blocks>, PrintBool<&Bp::blocks>, nullptr},
+    {"padded", kBool,
+     [](Case& c) { Get(c).padded = Get(c).dialect == PlanDialect::kBlockMask; },
+     ParseBool<&Bp::padded>, PrintBool<&Bp::padded>, nullptr},
+    {"segments", kBool, [](Case& c) { Get(c).segments = true; },
+     ParseBool<&Bp::segments>, PrintBool<&Bp::segments>, nullptr},
+    {"width", kInteger, SetInt<&Bp::width, 0>, ParseInt<&Bp::width>,
+     PrintInt<&Bp::width>, nullptr},
+    {"width_t", kInteger, SetInt<&Bp::width_t, 0>, ParseInt<&Bp::width_t>,
+     PrintInt<&Bp::width_t>, nullptr},
+    {"q_shards", kInteger, SetInt<&Bp::q_shards, 1>, ParseInt<&Bp::q_shards>,
+     PrintInt<&Bp::q_shards>, nullptr},
+    {"kv_shards", kInteger, SetInt<&Bp::kv_shards, 1>, ParseInt<&Bp::kv_shards>,
+     PrintInt<&Bp::kv_shards>, nullptr},
+    {"slack", kInteger, SetInt<&Bp::slack, 0>, ParseInt<&Bp::slack>,
+     PrintInt<&Bp::slack>, nullptr},
+};
+
+// Of attention_forward, in its order.
+constexpr std::string_view kMaskKeys[] = {
+    "hq",    "sq",    "skv",    "mask",    "mask.h",
+    "align", "q_seg", "kv_seg", "valid_q", "valid_kv"};
+
+Status Refuse(const std::string& what) {
+  return Status::Error("block_plan: " + what);
+}
+
+// What a dialect cannot say.
+Status CheckDialect(const BlockPlanCase& c) {
+  const std::string name = DialectName(c.dialect);
+  const bool whole = c.q_len % c.tile_q == 0 && c.kv_len % c.tile_k == 0;
+  const bool sharded = c.q_shards != 1 || c.kv_shards != 1;
+  switch (c.dialect) {
+    case PlanDialect::kShrunk:
+      return sharded ? Refuse("dialect=shrunk has no shards") : Status();
+    case PlanDialect::kBlockMask:
+      if (sharded) return Refuse("dialect=block_mask has no shards");
+      if (c.blocks || !c.padded) {
+        return Refuse("dialect=block_mask has blocks=no padded=yes");
+      }
+      break;
+    case PlanDialect::kSplash:
+      if (c.kv_shards != 1) return Refuse("dialect=splash has query shards");
+      [[fallthrough]];
+    case PlanDialect::kFlatList:
+      if (!whole) {
+        return Refuse("dialect=" + name + ": tiles of " +
+                      std::to_string(c.tile_q) + "x" +
+                      std::to_string(c.tile_k) + " do not divide " +
+                      std::to_string(c.q_len) + "x" + std::to_string(c.kv_len));
+      }
+      if (c.padded) return Refuse("dialect=" + name + " has padded=no");
+      if (c.q_shards < 1 || c.kv_shards < 1 ||
+          (c.q_shards > 1 && c.kv_shards > 1) ||
+          c.q_len / c.tile_q % c.q_shards != 0 ||
+          c.kv_len / c.tile_k % c.kv_shards != 0) {
+        return Refuse("shards are of queries or of keys and divide the tiles");
+      }
+      break;
+  }
+  if (c.width == 0 && c.width_t == 0) return Status();
+  return Refuse("width and width_t are dialect=shrunk's");
+}
+
+}  // namespace
+
+std::span<const CaseKey> BlockPlanKeys() {
+  static const std::vector<CaseKey> keys = [] {
+    std::vector<CaseKey> list;
+    for (const std::string_view name : kMaskKeys) {
+      for (const CaseKey& key : AttentionForwardKeys()) {
+        if (name == key.name) list.push_back(key);
+      }
+    }
+    list.insert(list.end(), std::begin(kOwnKeys), std::end(kOwnKeys));
+    list.insert(list.end(), {kGenKey, kSeedKey, kExpectKey});
+    return list;
+  }();
+  return keys;
+}
+
+Status ValidateBlockPlan(const Case& c) {
+  const BlockPlanCase& plan = c.Get<BlockPlanCase>();
+  Status status = ValidateAttentionForward(c);
+  if (status.ok()) {
+    status = CheckTileOptions(ToProblem(plan), TileOptionsOf(plan));
+  }
+  if (status.ok()) status = CheckDialect(plan);
+  if (!status.ok()) return status;
+  // Both lengths fit 32 bits here, and heads are few.
+  const int64_t pairs = plan.q_len * plan.kv_len;
+  if (pairs > kMaxPlanPairs / plan.q_heads) {
+    return Refuse(std::to_string(pairs) + " pairs and " +
+                  std::to_string(plan.q_heads) +
+                  " heads are too many to look at each; at most " +
+                  std::to_string(kMaxPlanPairs) + " altogether");
+  }
+  const int64_t cols = (plan.kv_len + plan.tile_k - 1) / plan.tile_k;
+  const int64_t rows = (plan.q_len + plan.tile_q - 1) / plan.tile_q;
+  if (plan.width < 0 || plan.width > 2 * cols || plan.width_t < 0 ||
+      plan.width_t > 2 * rows) {
+    return Refuse("width and width_t are 0 or up to twice the " +
+                  std::to_string(cols) + " x " + std::to_string(rows) +
+                  " tiles of the grid");
+  }
+  if (plan.slack >= 0) return Status();
+  return Refuse("slack=" + std::to_string(plan.slack) + " is below 0");
+}
+
+int64_t BlockPlanBytes(const Case& c) {
+  const BlockPlanCase& plan = c.Get<BlockPlanCase>();
+  const int64_t rows = (plan.q_len + plan.tile_q - 1) / plan.tile_q;
+  const int64_t cols = (plan.kv_len + plan.tile_k - 1) / plan.tile_k;
+  // Cells of both directions' tables: at most 2^28 pairs, twice as wide.
+  const int64_t cells =
+      rows * std::max(cols, plan.width) + cols * std::max(rows, plan.width_t);
+  // The mask, one byte a pair and head, and what is made of it; and per cell
+  // and head its lists, tables, visits and those of a known-bad kernel. Three
+  // times this is 384 bytes a tile; 300 to 350 were measured, of tiles of one
+  // pair.
+  return AttentionForwardBytes(c) +
+         plan.q_heads * (5 * plan.q_len * plan.kv_len + 64 * cells);
+}
+
+Result<Case> ParseBlockPlan(const std::string& keys) {
+  static constexpr OpRow kRow = {.text = kBlockPlanText};
+  static constexpr const OpRow* kRows[] = {&kRow};
+  return ParseCase("block_plan " + keys, kRows);
+}
+
+const char* DialectName(PlanDialect dialect) {
+  return kDialects[static_cast<size_t>(dialect)].data();
+}
+
+optimized::TileOptions TileOptionsOf(const BlockPlanCase& c) {
+  optimized::TileOptions options;
+  options.tile_q = c.tile_q;
+  options.tile_k = c.tile_k;
+  options.boundary =
+      c.padded ? optimized::Boundary::kPadded : optimized::Boundary::kInRange;
+  options.segments = c.segments;
+  options.blocks = c.blocks;
+  return options;
+}
+
+}  // namespace lockstep::verify

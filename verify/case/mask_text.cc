@@ -1,0 +1,260 @@
+#include "verify/case/mask_text.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "verify/case/attention_forward/case.h"
+
+namespace lockstep::verify {
+namespace {
+
+using Kind = MaskExpr::Kind;
+
+constexpr std::array<std::string_view, 9> kTerms = {
+    "full", "causal", "window", "chunked", "prefix",
+    "sink", "dense",  "random", "blocks"};
+
+// Brackets that only group leave no node, so text may nest a little deeper
+// than trees; this bounds the parser's recursion.
+constexpr int kMaxBrackets = 2 * kMaxMaskDepth;
+
+class MaskParser {
+ public:
+  MaskParser(Scanner& in, std::vector<DenseSource>* dense)
+      : in_(in), dense_(dense) {}
+
+  Result<MaskExpr> ParseOr() {
+    return ParseList('|', Kind::kOr, [this] { return ParseAnd(); });
+  }
+
+ private:
+  // operand (separator operand)*; one operand alone is itself.
+  template <typename Operand>
+  Result<MaskExpr> ParseList(char separator, Kind kind, Operand operand) {
+    MaskExpr list;
+    list.kind = kind;
+    do {
+      auto child = operand();
+      if (!child.ok()) return child;
+      if (child->kind == kind) {
+        for (MaskExpr& grandchild : child->children) {
+          list.children.push_back(std::move(grandchild));
+        }
+      } else {
+        list.children.push_back(std::move(child.value()));
+      }
+    } while (in_.Accept(separator));
+    if (list.children.size() > 1) return list;
+    return MaskExpr(std::move(list.children[0]));
+  }
+
+  Result<MaskExpr> ParseAnd() {
+    return ParseList('&', Kind::kAnd, [this] { return ParseOperand(); });
+  }
+
+  Result<MaskExpr> ParseOperand() {
+    const size_t open = in_.position();
+    if (!in_.Accept('(')) return ParseTerm();
+    if (++brackets_ > kMaxBrackets) {
+      return in_.ErrorAt(open, "brackets are nested more than " +
+                                   std::to_string(kMaxBrackets) + " deep");
+    }
+    auto inner = ParseOr();
+    if (!inner.ok()) return inner;
+    if (!in_.Accept(')')) {
+      return in_.Error("expected ')' for the '(' of column " +
+                       std::to_string(open + 1) + ", found " +
+                       (in_.AtEnd() ? "the end" : Quote(in_.Rest())));
+    }
+    --brackets_;
+    return inner;
+  }
+
+  Result<MaskExpr> ParseTerm();
+  Status ParseArguments(std::string_view name, MaskExpr* term);
+  Status ParseWindow(MaskExpr* term);
+  Status ParsePrefix(MaskExpr* term);
+  Status ParseDense(std::string_view name, MaskExpr* term);
+
+  Scanner& in_;
+  std::vector<DenseSource>* dense_;
+  int brackets_ = 0;
+};
+
+Result<MaskExpr> MaskParser::ParseTerm() {
+  const size_t start = in_.position();
+  const std::string_view name = in_.Word();
+  if (name.empty()) {
+    return in_.Error("expected a mask term (" + ListNames(kTerms) +
+                     ") or '(', found " +
+                     (in_.AtEnd() ? "the end" : Quote(in_.Rest())));
+  }
+  MaskExpr term;
+  if (name == "full" || name == "causal") {
+    term.kind = name == "full" ? Kind::kFull : Kind::kCausal;
+    return term;
+  }
+  bool known = false;
+  for (const std::string_view candidate : kTerms) known |= candidate == name;
+  if (!known) {
+    return in_.ErrorAt(start, "unknown mask term " + Quote(name) +
+                                  "; nearest is '" +
+                                  std::string(NearestName(name, kTerms)) + "'");
+  }
+  if (!in_.Accept(':')) {
+    return in_.Error("mask term '" + std::string(name) +
+                     "' wants ':' and its arguments");
+  }
+  const Status status = ParseArguments(name, &term);
+  if (!status.ok()) return status;
+  return term;
+}
+
+Status MaskParser::ParseArguments(std::string_view name, MaskExpr* term) {
+  if (name == "window") return ParseWindow(term);
+  if (name == "prefix") return ParsePrefix(term);
+  if (name == "chunked" || name == "sink") {
+    const auto value = in_.Int();
+    if (!value.ok()) return value.status();
+    term->kind = name == "sink" ? Kind::kSink : Kind::kChunked;
+    (name == "sink" ? term->tokens : term->chunk) = value.value();
+    return {};
+  }
+  return ParseDense(name, term);
+}
+
+Status MaskParser::ParseWindow(MaskExpr* term) {
+  term->kind = Kind::kWindow;
+  for (int64_t* side : {&term->left, &term->right}) {
+    if (side == &term->right && !in_.Accept(',')) {
+      return in_.Error("window wants two sides, window:L,R");
+    }
+    if (in_.AcceptWord("inf")) {
+      *side = kUnlimited;
+      continue;
+    }
+    const size_t start = in_.position();
+    const auto count = in_.Int();
+    if (!count.ok()) return count.status();
+    if (count.value() < 0) {
+      return in_.ErrorAt(start,
+                         "a window side is a count of keys, 0 or more, "
+                         "or 'inf'; found " +
+                             std::to_string(count.value()));
+    }
+    *side = count.value();
+  }
+  return {};
+}
+
+Status MaskParser::ParsePrefix(MaskExpr* term) {
+  term->kind = Kind::kPrefix;
+  do {
+    const auto count = in_.Int();
+    if (!count.ok()) return count.status();
+    term->prefix.push_back(count.value());
+  } while (in_.Accept(','));
+  return {};
+}
+
+Status MaskParser::ParseDense(std::string_view name, MaskExpr* term) {
+  DenseSource source;
+  if (name == "dense") {
+    source.kind = DenseSource::Kind::kFile;
+    source.path = in_.Until("#&|()");
+    if (source.path.empty()) return in_.Error("dense wants a file name");
+    if (in_.Accept('#')) {
+      auto digest = ScanDigest(in_);
+      if (!digest.ok()) return digest.status();
+      source.digest = std::move(digest.value());
+    }
+  } else {
+    if (name == "blocks") {
+      source.kind = DenseSource::Kind::kBlocks;
+      const auto block_q = in_.Int();
+      if (!block_q.ok()) return block_q.status();
+      if (!in_.Accept('x')) return in_.Error("expected blocks:BQxBK:DENSITY");
+      const auto block_k = in_.Int();
+      if (!block_k.ok()) return block_k.status();
+      if (!in_.Accept(':')) return in_.Error("expected blocks:BQxBK:DENSITY");
+      source.block_q = block_q.value();
+      source.block_k = block_k.value();
+    }
+    const auto density = in_.Real();
+    if (!density.ok()) return density.status();
+    source.density = density.value();
+  }
+  term->kind = Kind::kDense;
+  term->dense = dense_->size();
+  dense_->push_back(std::move(source));
+  return {};
+}
+
+std::string FormatSide(int64_t side) {
+  return side == kUnlimited ? "inf" : std::to_string(side);
+}
+
+std::string FormatDense(const DenseSource& source) {
+  switch (source.kind) {
+    case DenseSource::Kind::kFile:
+      return "dense:" + source.path +
+             (source.digest.empty() ? "" : "#" + source.digest);
+    case DenseSource::Kind::kRandom:
+      return "random:" + FormatNumber(source.density);
+    case DenseSource::Kind::kBlocks:
+      break;
+  }
+  return "blocks:" + std::to_string(source.block_q) + "x" +
+         std::to_string(source.block_k) + ":" + FormatNumber(source.density);
+}
+
+std::string FormatPrefix(const std::vector<int64_t>& prefix) {
+  std::string text = "prefix:";
+  for (size_t i = 0; i < prefix.size(); ++i) {
+    text += (i > 0 ? "," : "") + std::to_string(prefix[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::span<const std::string_view> MaskTerms() { return kTerms; }
+
+Result<MaskExpr> ParseMask(Scanner& in, std::vector<DenseSource>* dense) {
+  return MaskParser(in, dense).ParseOr();
+}
+
+std::string FormatMask(const MaskExpr& mask,
+                       std::span<const DenseSource> dense) {
+  switch (mask.kind) {
+    case Kind::kFull:
+      return "full";
+    case Kind::kCausal:
+      return "causal";
+    case Kind::kWindow:
+      return "window:" + FormatSide(mask.left) + "," + FormatSide(mask.right);
+    case Kind::kChunked:
+      return "chunked:" + std::to_string(mask.chunk);
+    case Kind::kPrefix:
+      return FormatPrefix(mask.prefix);
+    case Kind::kSink:
+      return "sink:" + std::to_string(mask.tokens);
+    case Kind::kDense:
+      return FormatDense(dense[mask.dense]);
+    case Kind::kAnd:
+    case Kind::kOr:
+      break;
+  }
+  std::string text;
+  for (const MaskExpr& child : mask.children) {
+    if (!text.empty()) text += mask.kind == Kind::kAnd ? '&' : '|';
+    // Only an Or inside an And needs brackets: flattening left no others.
+    const bool brackets = mask.kind == Kind::kAnd && child.kind == Kind::kOr;
+    const std::string inner = FormatMask(child, dense);
+    text += brackets ? "(" + inner + ")" : inner;
+  }
+  return text;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,68 @@
+#include "verify/case/probe_kind.h"
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "verify/base/nearest_name.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr std::array<ProbeInfo, 18> kProbes = {{
+    {ProbeKind::kCancel, "cancel",
+     "equal weights, integer values whose sum over any run of keys is small"},
+    {ProbeKind::kPrefix, "prefix",
+     "equal weights, values that step up and down in turn"},
+    {ProbeKind::kSelect, "select",
+     "one key outweighs all: rows that see it answer its value"},
+    {ProbeKind::kAim, "aim",
+     "the last key outweighs all: masked, it must not be noticed"},
+    {ProbeKind::kReset, "reset",
+     "late keys outweigh early ones that hold big values"},
+    {ProbeKind::kShift, "shift",
+     "all scores equal and far above what exp takes without a maximum"},
+    {ProbeKind::kHeadTag, "head-tag",
+     "values are a code of batch row and kv head"},
+    {ProbeKind::kSink, "sink",
+     "the sink of every head takes another part of the row's weight"},
+    {ProbeKind::kComb, "comb",
+     "a row averages the keys of one residue class modulo a prime"},
+    {ProbeKind::kThirds, "thirds", "a row averages a third of its keys"},
+    {ProbeKind::kThirdsNext, "thirds-next",
+     "the next third, where a kv head has one row only"},
+    {ProbeKind::kHoles, "holes",
+     "all channels of q and k in a tie that a lost channel breaks"},
+    {ProbeKind::kDeep, "deep",
+     "all scores equal and far below any finite start of the maximum"},
+    {ProbeKind::kIntegrate, "integrate", "scans: nothing is ever forgotten"},
+    {ProbeKind::kForget, "forget", "scans: all is forgotten at drawn tokens"},
+    {ProbeKind::kHalves, "halves",
+     "scans: decays 1, 1/2, 1/4, one impulse at a time"},
+    {ProbeKind::kTurns, "turns",
+     "scans: angles besides, one impulse at a time"},
+    {ProbeKind::kTriples, "triples",
+     "scans: nothing is forgotten, another k for every three tokens"},
+}};
+
+}  // namespace
+
+std::span<const ProbeInfo> Probes() { return kProbes; }
+
+const char* ProbeName(ProbeKind kind) {
+  return kProbes[static_cast<size_t>(kind)].name;
+}
+
+Result<ProbeKind> FindProbe(std::string_view name) {
+  std::string names;
+  for (const ProbeInfo& probe : kProbes) {
+    if (name == probe.name) return probe.kind;
+    names += std::string(names.empty() ? "" : ", ") + probe.name;
+  }
+  return Status::Error(
+      "unknown probe '" + std::string(name) + "'; " +
+      NearestIs(name, Probes(), [](const auto& p) { return p.name; }) +
+      "; probes are " + names);
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,20 @@
+// A case as the contract's structs, before there is any memory.
+#ifndef LOCKSTEP_VERIFY_CASE_VIEWS_H_
+#define LOCKSTEP_VERIFY_CASE_VIEWS_H_
+
+#include "reference/contract/attention_forward.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/case.h"
+
+namespace lockstep::verify {
+
+// Shapes, lanes, strides and counts; every data pointer is null. Counts given
+// once stand for every batch row. A dense mask that comes from a file has the
+// shape [1, 1, sq, skv] here.
+//   Requires: extents within the contract's limits.
+AttentionForwardInputs InputShapes(const AttentionForwardCase& c);
+AttentionForwardOutputs OutputShapes(const AttentionForwardCase& c);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CASE_VIEWS_H_

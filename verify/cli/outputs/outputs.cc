@@ -1,0 +1,274 @@
+#include "verify/cli/outputs/outputs.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "verify/base/printable.h"
+#include "verify/cli/watch.h"
+#include "verify/report/events.h"
+#include "verify/report/gate/annotations.h"
+#include "verify/report/gate/sarif.h"
+
+namespace lockstep::verify::cli {
+namespace {
+
+bool WantsColor(const std::string& when, int fd) {
+  if (when != "auto") return when == "always";
+  const char* no_color = std::getenv("NO_COLOR");
+  return isatty(fd) != 0 && (no_color == nullptr || *no_color == '\0');
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool WantsAnnotations(const SessionOptions& options) {
+  if (options.annotations != "auto") return options.annotations == "github";
+  return Variable("GITHUB_ACTIONS") == "true";
+}
+
+// Below which files of the checkout are named.
+std::string RepositoryRoot() { return Variable("GITHUB_WORKSPACE"); }
+
+// What stands behind each option that names a file to be written.
+std::vector<std::string> AllOutputs(const SessionOptions& options) {
+  return {options.json, options.junit, options.receipt, options.sarif};
+}
+
+// Those that are files of their own.
+std::vector<std::string> OutputFiles(const SessionOptions& options) {
+  std::vector<std::string> files;
+  for (const std::string& path : AllOutputs(options)) {
+    if (!path.empty() && path != "-" && !IsStream(path)) files.push_back(path);
+  }
+  return files;
+}
+
+// Where stdout belongs to a program, people read stderr.
+std::ostream* TextStream(const SessionOptions& options) {
+  for (const std::string& path : AllOutputs(options)) {
+    if (path == "-") return &std::cerr;
+  }
+  return &std::cout;
+}
+
+SarifRun SarifRunOf(const std::string& start) {
+  return {.version = ReadEnvironment().version,
+          .arguments = CommandArguments(),
+          .root = RepositoryRoot(),
+          .start = start,
+          .end = UtcNow()};
+}
+
+// The exit code after everything was delivered, or was not.
+int Conclude(const Status& delivered, int exit_code) {
+  if (delivered.ok()) return exit_code;
+  return Fail(delivered.message(),
+              exit_code == kExitPass ? kExitUsage : exit_code);
+}
+
+}  // namespace
+
+std::string UtcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+ExitPolicy PolicyOf(const SessionOptions& options) {
+  return {.fail_on_suspicious = options.fail_on == "suspicious",
+          .max_skipped = options.max_skipped};
+}
+
+Status CheckOutputs(const SessionOptions& options) {
+  int on_stdout = 0;
+  for (const std::string& path : AllOutputs(options)) {
+    if (path.empty()) continue;
+    on_stdout += path == "-" ? 1 : 0;
+    const Status status = CheckDeliverable(path);
+    if (!status.ok()) return status;
+  }
+  std::vector<std::string> taken = options.inputs;
+  for (const std::string& path : OutputFiles(options)) {
+    for (const std::string& other : taken) {
+      if (other.empty() || WhereWritten(path) != WhereWritten(other)) continue;
+      return Status::Error("writing " + path + " would replace " + other +
+                           "; give another file");
+    }
+    taken.push_back(path);
+  }
+  if (on_stdout > 1) {
+    return Status::Error(
+        "only one of --json, --junit, --receipt and --sarif can go "
+        "to stdout ('-')");
+  }
+  return {};
+}
+
+void BeginOutputs(const SessionOptions& options) {
+  const std::string& path = options.junit;
+  if (path.empty() || path == "-" || IsStream(path)) return;
+  const Status status = Deliver(
+      path, JUnitOfNothing("unfinished",
+                           "the run did not come to its end: it was killed, or "
+                           "lockstep itself broke"));
+  // What cannot be written now is said at the end, like that of other files.
+  if (!status.ok()) std::remove(WhereWritten(path).c_str());
+}
+
+int Refuse(const SessionOptions& options, const std::string& message,
+           int code) {
+  if (WantsAnnotations(options)) {
+    *TextStream(options) << ErrorAnnotations(message, RepositoryRoot())
+                         << std::flush;
+  }
+  Fail(message, code);
+  if (!options.sarif.empty()) {
+    const std::string text =
+        SarifOfNothing(SarifRunOf(UtcNow()), message, code);
+    code = Conclude(Deliver(options.sarif, text), code);
+  }
+  if (options.junit.empty()) return code;
+  return Conclude(Deliver(options.junit, JUnitOfNothing("refused", message)),
+                  code);
+}
+
+Outputs::Outputs(const SessionOptions& options, int64_t total,
+                 const Environment& environment, ReceiptRequest request)
+    : options_(options),
+      policy_(PolicyOf(options)),
+      progress_(total),
+      junit_(policy_.fail_on_suspicious, SpoolFolder(options.junit)),
+      events_(SpoolFolder(options.json)),
+      text_(TextStream(options)),
+      known_(options.known.size()),
+      total_(total) {
+  // No gate reads yesterday's verdict where this run does not come to its end.
+  for (const std::string& path : OutputFiles(options)) {
+    if (path != options.junit) std::remove(WhereWritten(path).c_str());
+  }
+  style_.color = WantsColor(
+      options.color, text_ == &std::cout ? STDOUT_FILENO : STDERR_FILENO);
+  style_.verbose = options.verbose;
+  Emit(StartEvent(environment, request.candidates, total));
+  if (!options.receipt.empty()) {
+    receipt_ = std::make_unique<Receipt>(environment, std::move(request),
+                                         SpoolFolder(options.receipt));
+  }
+}
+
+void Outputs::OnCase(const CaseResult& result, const Totals&, int64_t) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Emit(CaseEvents(result));
+  totals_.Add(result);
+  causes_.Add(result);
+  known_.Add(result);
+  if (!options_.junit.empty()) junit_.Add(result);
+  if (receipt_ != nullptr) receipt_->Add(result);
+  statistics_.Add(result);
+  ++done_;
+  if (result.origin.fresh) ++fresh_;
+  findings_ += static_cast<int64_t>(result.findings.size());
+  const std::string text = ReportCase(result, style_);
+  if (!text.empty()) {
+    progress_.Clear();
+    *text_ << text << std::flush;
+  }
+  progress_.Show(done_, findings_);
+}
+
+void Outputs::ShowProgress() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  progress_.Show(done_, findings_);
+}
+
+void Outputs::EndInside(bool interrupted) {
+  mutex_.lock();  // for good: nothing is reported any more
+  totals_.interrupted = interrupted;
+  totals_.not_run = total_ - done_;
+  totals_.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_)
+          .count();
+  const int exit_code = ExitCode(totals_, policy_);
+  const int code = Conclude(Deliverables(totals_, exit_code), exit_code);
+  EndProcess(options_.bisect ? BisectCode(code) : code);
+}
+
+int Outputs::Finish(const Totals& totals, int exit_code) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return Conclude(Deliverables(totals, exit_code), exit_code);
+}
+
+Status Outputs::Deliverables(const Totals& totals, int exit_code) {
+  progress_.Clear();
+  ShowRemarks(totals);
+  *text_ << ReportSummary(totals, statistics_, exit_code, style_) << std::flush;
+  Emit(SummaryEvent(totals, exit_code));
+  Status status;
+  // One that cannot be written does not cost the others.
+  const auto deliver = [&](const std::string& path, const Producer& produce) {
+    if (path.empty()) return;
+    const Status delivered = Deliver(path, produce);
+    if (status.ok()) status = delivered;
+  };
+  if (options_.json != "-") {
+    deliver(options_.json,
+            [&](const Sink& sink) { return events_.CopyTo(sink); });
+  }
+  deliver(options_.junit,
+          [&](const Sink& sink) { return junit_.Write(totals, sink); });
+  deliver(options_.sarif, [&](const Sink& sink) {
+    sink(SarifText(SarifRunOf(started_), causes_, totals, policy_, exit_code));
+    return Status();
+  });
+  deliver(options_.receipt, [&](const Sink& sink) {
+    return receipt_->Write(totals, exit_code, sink);
+  });
+  return status;
+}
+
+// Remarks on lines of files, and what became of fresh data and known failures.
+void Outputs::ShowRemarks(const Totals& totals) {
+  if (options_.fresh != 0) {
+    const std::string seed = std::to_string(options_.fresh);
+    *text_ << "fresh     seed " << seed << ": " << fresh_ << " of " << done_
+           << (done_ == 1 ? " case" : " cases")
+           << "; the same again: --fresh-seed " << seed << "\n";
+  }
+  const bool annotated = WantsAnnotations(options_);
+  const std::string root = RepositoryRoot();
+  if (annotated) *text_ << Annotations(causes_, totals, policy_, root);
+  for (size_t n = 0; n < options_.known.size(); ++n) {
+    // A run that left cases out does not know what they need.
+    if (known_.Needless(n) && totals.not_run > 0) continue;
+    const KnownFailure& known = options_.known[n];
+    const std::string text = known_.Say(known, n);
+    *text_ << "known     " << Printable(text) << "\n";
+    if (!annotated || !(known.expired || known_.Needless(n))) continue;
+    *text_ << Annotation("warning", PathBelow(root, options_.config),
+                         known.line, "known failure", text);
+  }
+}
+
+// A stream to stdout at once; a file at the end, whole.
+void Outputs::Emit(const std::string& lines) {
+  if (options_.json.empty()) return;
+  if (options_.json == "-") {
+    progress_.Clear();
+    std::cout << lines << std::flush;
+  } else {
+    events_.Append(lines);
+  }
+}
+
+}  // namespace lockstep::verify::cli

@@ -1,0 +1,95 @@
+#include "verify/cli/session_options.h"
+
+#include "verify/cli/cli.h"
+#include "verify/run/shard.h"
+
+namespace lockstep::verify::cli {
+namespace {
+
+// Of the options, those that may change a verdict, as words of a command.
+std::vector<std::string> ReplayOptions(const SessionOptions& options) {
+  std::vector<std::string> words;
+  const auto flag = [&](bool given, const char* word) {
+    if (given) words.emplace_back(word);
+  };
+  flag(options.all_rows, "--all-rows");
+  flag(options.no_invariance, "--no-invariance");
+  flag(options.no_probes, "--no-probes");
+  flag(options.require_executed, "--require-executed");
+  if (!options.max_memory.empty()) {
+    words.insert(words.end(), {"--max-memory", options.max_memory});
+  }
+  if (!options.hosts.call_timeout.empty()) {
+    words.insert(words.end(), {"--call-timeout", options.hosts.call_timeout});
+  }
+  if (!options.hosts.candidate_memory.empty()) {
+    words.insert(words.end(),
+                 {"--candidate-memory", options.hosts.candidate_memory});
+  }
+  return words;
+}
+
+}  // namespace
+
+Status ApplyReplayOptions(const std::vector<std::string>& words,
+                          SessionOptions* options) {
+  for (size_t n = 0; n < words.size(); ++n) {
+    const std::string& word = words[n];
+    if (word == "--all-rows") {
+      options->all_rows = true;
+    } else if (word == "--no-invariance") {
+      options->no_invariance = true;
+    } else if (word == "--no-probes") {
+      options->no_probes = true;
+    } else if (word == "--require-executed") {
+      options->require_executed = true;
+    } else if (word == "--max-memory" && n + 1 < words.size()) {
+      options->max_memory = words[++n];
+    } else if (word == "--call-timeout" && n + 1 < words.size()) {
+      options->hosts.call_timeout = words[++n];
+    } else if (word == "--candidate-memory" && n + 1 < words.size()) {
+      options->hosts.candidate_memory = words[++n];
+    } else {
+      return Status::Error("finding: unknown option '" + word + "'");
+    }
+  }
+  return {};
+}
+
+Result<RunOptions> ResolveOptions(const SessionOptions& options) {
+  RunOptions run;
+  if (!options.budget.empty()) {
+    const Result<Budget> budget = ParseBudget(options.budget);
+    if (!budget.ok()) return budget.status();
+    run.budget = budget.value();
+  }
+  if (!options.shard.empty()) {
+    const Result<Shard> shard = ResolveShard(options.shard);
+    if (!shard.ok()) return shard.status();
+    run.shard = shard.value();
+  }
+  run.max_memory = DefaultMemoryBudget();
+  if (!options.max_memory.empty()) {
+    const Result<int64_t> memory = ParseMemory(options.max_memory);
+    if (!memory.ok()) return memory.status();
+    run.max_memory = memory.value();
+  }
+  if (!options.seed.empty()) {
+    const Result<uint64_t> seed = ParseSeed(options.seed);
+    if (!seed.ok()) return seed.status();
+    run.seed = seed.value();
+  }
+  run.fail_fast = options.fail_fast;
+  run.known = options.known;
+  run.judge.materialise.max_bytes = run.max_memory;
+  run.judge.threads = options.threads;
+  run.judge.all_rows = options.all_rows;
+  run.judge.invariance = !options.no_invariance;
+  run.judge.probes = !options.no_probes;
+  run.judge.one_field = true;
+  run.judge.require_executed = options.require_executed;
+  run.judge.replay_options = ReplayOptions(options);
+  return run;
+}
+
+}  // namespace lockstep::verify::cli

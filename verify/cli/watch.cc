@@ -1,0 +1,49 @@
+#include "verify/cli/watch.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+namespace lockstep::verify::cli {
+
+void EndProcess(int exit_code) {
+  std::cout.flush();
+  std::cerr.flush();
+  std::_Exit(exit_code);
+}
+
+Watch::Watch(const std::atomic<bool>* stop, std::optional<double> budget,
+             Actions actions)
+    : stop_(stop),
+      budget_(budget),
+      actions_(std::move(actions)),
+      thread_([this] { Look(); }) {}
+
+Watch::~Watch() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    done_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Watch::Look() {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  std::optional<Clock::time_point> interrupted;
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!changed_.wait_for(lock, std::chrono::milliseconds(100),
+                            [this] { return done_; })) {
+    const Clock::time_point now = Clock::now();
+    actions_.tick();
+    if (*stop_ && !interrupted) interrupted = now;
+    if (interrupted && now - *interrupted > kPatience) actions_.on_interrupt();
+    if (budget_ &&
+        now - start > std::chrono::duration<double>(*budget_) + kPatience) {
+      actions_.on_budget();
+    }
+  }
+}
+
+}  // namespace lockstep::verify::cli

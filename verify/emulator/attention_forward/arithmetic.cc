@@ -1,0 +1,370 @@
+#include "verify/emulator/attention_forward/arithmetic.h"
+
+#include <algorithm>
+#include <array>
+#include <cfloat>
+#include <cmath>
+#include <limits>
+
+#include "reference/contract/numerics.h"
+#include "reference/elementary.h"
+#include "verify/base/binary64.h"
+#include "verify/emulator/numbers.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kSentinel = -0.7f * FLT_MAX;
+
+// Significant bits of a function that is good to `rel`; 24 if it is accurate.
+int BitsOf(double rel) {
+  return rel > 0x1p-20 ? std::clamp(-std::ilogb(rel), 1, 24) : 24;
+}
+
+float FoldPairs(std::vector<float>& x) {
+  if (x.empty()) return 0.0f;
+  for (size_t n = x.size(); n > 1; n = (n + 1) / 2) {
+    for (size_t i = 0; i < n / 2; ++i) x[i] = x[2 * i] + x[2 * i + 1];
+    if (n % 2 != 0) x[n / 2] = x[n - 1];
+  }
+  return x[0];
+}
+
+}  // namespace
+
+AttentionArithmetic::AttentionArithmetic(const AttentionForwardProblem& problem,
+                                         const AttentionVariant& variant,
+                                         const FaultDial& dial,
+                                         std::optional<double> stale_cap)
+    : problem_(problem),
+      numeric_(variant.numeric),
+      variant_(variant),
+      dial_(dial),
+      contract_(variant.numeric.shift == Shift::kInteger),
+      cap_(problem.softcap),
+      scale_(problem.scale),
+      p_(variant.numeric.p) {
+  if (p_ == NumberType::kCase) {
+    p_ = problem.p_lane == Lane::kBf16 ? NumberType::kBf16 : NumberType::kF32;
+  }
+  if (dial.Is(Fault::kPBf16)) p_ = NumberType::kBf16;
+  if (dial.Is(Fault::kCapIgnored)) cap_.reset();
+  if (dial.Is(Fault::kCapStale) && stale_cap) cap_ = stale_cap;
+  if (cap_ && dial.Is(Fault::kCapInteger)) {
+    cap_ = std::floor(*cap_);
+    if (*cap_ == 0) cap_.reset();
+  }
+  if (cap_ && dial.Is(Fault::kCapWrongValue)) {
+    cap_ = *cap_ * (1 + std::ldexp(1.0, -static_cast<int>(dial.severity)));
+  }
+  if (dial.Is(Fault::kScaleTwice)) scale_ *= scale_;
+  if (dial.Is(Fault::kScaleMissing)) scale_ = 1;
+  if (dial.Is(Fault::kScaleBf16)) {
+    scale_ = RoundTo(static_cast<float>(scale_), NumberType::kBf16);
+  }
+  if (numeric_.exp_base == ExpBase::kTwo && numeric_.shift == Shift::kFma) {
+    factor_ = kLog2E;
+    if (numeric_.scale_at == ScaleAt::kExponent) {
+      factor_ = (cap_ ? *cap_ : scale_) * kLog2E;
+    }
+  }
+}
+
+bool AttentionArithmetic::BoundedByCap() const {
+  if (!cap_ || static_cast<float>(*cap_ * kLog2E) > kFixedPathBound) {
+    return false;
+  }
+  return !(dial_.Is(Fault::kCapTimesTanh) || dial_.Is(Fault::kCapBeforeScale) ||
+           dial_.Is(Fault::kCapOnlyPartialTiles) ||
+           dial_.Is(Fault::kCapEverySecondVector) ||
+           dial_.Is(Fault::kCapOnlyFullTiles));
+}
+
+float AttentionArithmetic::Dot(const float* q, const float* k) const {
+  const int64_t n = std::max<int64_t>(
+      problem_.head_dim - (dial_.Is(Fault::kDropChannel) ? 1 : 0), 0);
+  Accumulator how = numeric_.acc_qk;
+  if (dial_.Is(Fault::kDotBf16)) how = {Accumulator::Kind::kBf16, 0, 0};
+  switch (how.kind == Accumulator::Kind::kRn32 ? variant_.dot
+                                               : DotOrder::kFma) {
+    case DotOrder::kFma:
+      break;
+    case DotOrder::kMulAdd: {
+      float acc = 0;
+      for (int64_t d = 0; d < n; ++d) {
+        const float product = q[d] * k[d];
+        acc += product;
+      }
+      return acc;
+    }
+    case DotOrder::kBackward:
+      return Accumulate({q + n - 1, -1, k + n - 1, -1, n}, 0, how);
+    case DotOrder::kLanes8: {
+      std::vector<float> lanes(8, 0.0f);
+      for (int64_t d = 0; d < n; ++d) {
+        float& lane = lanes[static_cast<size_t>(d % 8)];
+        lane = std::fma(q[d], k[d], lane);
+      }
+      return FoldPairs(lanes);
+    }
+    case DotOrder::kPairwise: {
+      std::vector<float> products(static_cast<size_t>(n));
+      for (int64_t d = 0; d < n; ++d) {
+        products[static_cast<size_t>(d)] = q[d] * k[d];
+      }
+      return FoldPairs(products);
+    }
+  }
+  return Accumulate({q, 1, k, 1, n}, 0, how);
+}
+
+float AttentionArithmetic::Tanh(float x) const {
+  if (dial_.Is(Fault::kCapClamp)) return std::clamp(x, -1.0f, 1.0f);
+  float t =
+      contract_ ? reference::TanhCore(x) : static_cast<float>(TanhDouble(x));
+  t = RoundToBits(t, BitsOf(numeric_.tanh_rel));
+  if (dial_.Is(Fault::kTanhCoarse)) {
+    t = TruncateToBits(t, static_cast<int>(dial_.severity));
+  }
+  return t;
+}
+
+// r4: the argument of the cap's tanh, in the way the profile divides.
+float AttentionArithmetic::CapArgument(float dot) const {
+  const bool scaled_q = !contract_ && (numeric_.scale_at == ScaleAt::kQF32 ||
+                                       numeric_.scale_at == ScaleAt::kQLane);
+  double scale = scaled_q ? 1.0 : scale_;
+  double divisor = *cap_;
+  if (dial_.Is(Fault::kCapBeforeScale)) scale = 1.0;
+  if (dial_.Is(Fault::kCapNoDivision)) divisor = 1.0;
+  if (dial_.Is(Fault::kCapBase2Unscaled)) scale *= kLog2E;
+  if (contract_ || numeric_.cap_div == CapDivision::kFolded) {
+    return dot * static_cast<float>(scale / divisor);
+  }
+  const float z = scaled_q ? dot : dot * static_cast<float>(scale);
+  return numeric_.cap_div == CapDivision::kDivide
+             ? z / static_cast<float>(divisor)
+             : z * static_cast<float>(1.0 / divisor);
+}
+
+// r6: from the tanh back to a score.
+float AttentionArithmetic::CapResult(float t, float dot) const {
+  if (dial_.Is(Fault::kCapTwice)) t = Tanh(t);
+  double cap = *cap_;
+  if (dial_.Is(Fault::kCapBase2Unscaled)) cap /= kLog2E;
+  if (dial_.Is(Fault::kCapBeforeScale)) cap *= scale_;
+  if (dial_.Is(Fault::kCapTimesTanh)) cap = static_cast<double>(dot) * scale_;
+  if (contract_) return static_cast<float>(cap * kLog2E) * t;
+  const bool folded =
+      numeric_.shift == Shift::kFma && numeric_.scale_at == ScaleAt::kExponent;
+  if (folded) return cap == *cap_ ? t : static_cast<float>(cap / *cap_) * t;
+  return InUnits(static_cast<float>(cap) * t);
+}
+
+// Natural logit to the units of exp_base, where they differ.
+float AttentionArithmetic::InUnits(float natural) const {
+  const bool convert =
+      numeric_.exp_base == ExpBase::kTwo && numeric_.shift == Shift::kSubtract;
+  return convert ? natural * static_cast<float>(kLog2E) : natural;
+}
+
+float AttentionArithmetic::Score(float dot, bool partial_tile) const {
+  const bool capped =
+      cap_ && !(dial_.Is(Fault::kCapOnlyPartialTiles) && !partial_tile) &&
+      !(dial_.Is(Fault::kCapEverySecondVector) && !partial_tile) &&
+      !(dial_.Is(Fault::kCapOnlyFullTiles) && partial_tile);
+  float s;
+  if (capped) {
+    s = CapResult(Tanh(CapArgument(dot)), dot);
+  } else if (contract_) {
+    s = dot * static_cast<float>(scale_ * kLog2E);
+  } else if (numeric_.scale_at == ScaleAt::kQF32 ||
+             numeric_.scale_at == ScaleAt::kQLane) {
+    s = InUnits(dot);
+  } else if (numeric_.scale_at == ScaleAt::kExponent) {
+    // Folded into factor_ (fma) or into one constant (subtract).
+    if (numeric_.shift == Shift::kFma) {  // the rest is in factor_
+      s = cap_ ? dot * static_cast<float>(scale_ / *cap_) : dot;
+    } else {
+      const double units =
+          numeric_.exp_base == ExpBase::kTwo ? scale_ * kLog2E : scale_;
+      s = dot * static_cast<float>(units);
+    }
+  } else {
+    s = InUnits(dot * static_cast<float>(scale_));
+  }
+  if (dial_.Is(Fault::kScoreBf16)) s = RoundTo(s, NumberType::kBf16);
+  return RoundTo(s, numeric_.score);
+}
+
+float AttentionArithmetic::SinkScore(float sink) const {
+  if (dial_.Is(Fault::kSinkScaled)) sink *= static_cast<float>(scale_);
+  if (dial_.Is(Fault::kCapOnSink) && cap_) {
+    const auto cap = static_cast<float>(*cap_);
+    sink = cap * Tanh(sink / cap);
+  }
+  if (contract_) return sink * static_cast<float>(kLog2E);
+  if (numeric_.shift == Shift::kFma) {
+    return static_cast<float>(double{sink} * (kLog2E / factor_));
+  }
+  return InUnits(sink);
+}
+
+float AttentionArithmetic::MaskedScore(float score) const {
+  if (dial_.Is(Fault::kMaskBeforeCap)) {
+    return Score(problem_.scale < 0 ? kInf : -kInf, true);
+  }
+  switch (numeric_.mask) {
+    case MaskApplication::kSelectNegInf:
+      break;
+    case MaskApplication::kSelectFinite:
+      return kSentinel;
+    case MaskApplication::kAddFinite:
+      return score + kSentinel;
+  }
+  return -kInf;
+}
+
+float AttentionArithmetic::NextMax(float m, float top) const {
+  if (dial_.Is(Fault::kFixedMax)) return 0.0f;
+  const MaxPolicy& policy = numeric_.max;
+  switch (policy.kind) {
+    case MaxPolicy::Kind::kFixed:
+      return static_cast<float>(numeric_.exp_base == ExpBase::kTwo
+                                    ? policy.value * kLog2E / factor_
+                                    : policy.value);
+    case MaxPolicy::Kind::kNone:
+      return 0.0f;
+    case MaxPolicy::Kind::kLazy:
+      if (m != -kInf && !(double{top - m} * factor_ > policy.value)) return m;
+      break;
+    case MaxPolicy::Kind::kRunning:
+    case MaxPolicy::Kind::kTwoPass:
+      break;
+  }
+  return std::max(m, top);
+}
+
+float AttentionArithmetic::Weight(float score, float m, float shift) const {
+  return WeightOfKey(score, m, shift, 0);
+}
+
+float AttentionArithmetic::WeightOfKey(float score, float m, float shift,
+                                       int64_t key) const {
+  if (score == -kInf) return 0.0f;
+  float p = Exponential(score, m, shift);
+  const double rel = numeric_.exp_rel;
+  if (numeric_.exp_zero == ExpZero::kExact) {
+    if (!contract_) p = RoundToBits(p, BitsOf(rel));
+  } else if (key % 16 != 15) {
+    p *= static_cast<float>(1 - 0.75 * rel);
+  }
+  if (numeric_.ftz && std::fabs(p) < FLT_MIN) p = 0.0f;
+  if (dial_.Is(Fault::kExpCoarse)) {
+    p = TruncateToBits(p, static_cast<int>(dial_.severity));
+  }
+  return p;
+}
+
+// The function itself, correctly rounded but for the contract's.
+float AttentionArithmetic::Exponential(float score, float m,
+                                       float shift) const {
+  float p;
+  if (contract_) {
+    const float n = std::nearbyint(score);
+    const float e = (n - m) + shift;
+    if (!(e >= kMinExponent)) return e != e ? e : 0.0f;
+    // More than f32's range: a fault without a maximum.
+    p = reference::Exp2Core(score - n) *
+        std::ldexp(1.0f, static_cast<int>(std::min(e, 1000.0f)));
+  } else {
+    const float base = m == -kInf && !dial_.Is(Fault::kEmptyTileNan) ? 0.0f : m;
+    if (numeric_.exp_base == ExpBase::kE) {
+      p = static_cast<float>(ExpDouble(score - base));
+    } else if (numeric_.shift == Shift::kFma) {
+      const auto factor = static_cast<float>(factor_);
+      p = static_cast<float>(
+          Exp2Double(std::fma(score, factor, -(base * factor))));
+    } else {
+      p = static_cast<float>(Exp2Double(score - base));
+    }
+  }
+  return p;
+}
+
+float AttentionArithmetic::AddWeight(float l, float p) const {
+  if (dial_.Is(Fault::kLBf16)) {
+    return RoundToBits(l + p, static_cast<int>(dial_.severity));
+  }
+  return AddTo(l, p, numeric_.acc_l);
+}
+
+float AttentionArithmetic::RoundWeight(float p) const {
+  if (dial_.Is(Fault::kPTruncated)) return TruncateTo(p, NumberType::kBf16);
+  return numeric_.p_round == Rounding::kTruncate ? TruncateTo(p, p_)
+                                                 : RoundTo(p, p_);
+}
+
+float AttentionArithmetic::SummedWeight(float p) const {
+  const bool rounded =
+      (numeric_.l_from == LFrom::kRounded) != dial_.Is(Fault::kLFromOther);
+  return rounded ? RoundWeight(p) : p;
+}
+
+Accumulator AttentionArithmetic::ValueAccumulator() const {
+  if (dial_.Is(Fault::kPvBf16)) return {Accumulator::Kind::kBf16, 0, 0};
+  return numeric_.acc_pv;
+}
+
+float AttentionArithmetic::StateBetweenTiles(float acc) const {
+  if (dial_.Is(Fault::kOBf16PerTile)) return RoundTo(acc, NumberType::kBf16);
+  return RoundTo(acc, numeric_.state);
+}
+
+float AttentionArithmetic::Divide(float x, float l) const {
+  return numeric_.division == Division::kDivide ? x / l : x * (1.0f / l);
+}
+
+float AttentionArithmetic::Output(float x) const {
+  if (x != x) return std::numeric_limits<float>::quiet_NaN();
+  if (problem_.lane == Lane::kBf16) {
+    if (dial_.Is(Fault::kOutDoubleRounded)) x = RoundToBits(x, 11);
+    x = dial_.Is(Fault::kOutTruncated) ||
+                numeric_.out_round == Rounding::kTruncate
+            ? TruncateTo(x, NumberType::kBf16)
+            : reference::RoundToBf16Lane(x);
+  } else if (dial_.Is(Fault::kOutTruncated)) {
+    x = TruncateToBits(x, 22);
+  }
+  if (numeric_.ftz && std::fabs(x) < FLT_MIN) x = 0.0f;
+  return x + 0.0f;
+}
+
+float AttentionArithmetic::LogSumExp(float l, float m, float shift) const {
+  if (l == 0.0f) return -kInf;
+  if (contract_) {
+    const float scaled = l * std::ldexp(1.0f, -static_cast<int>(shift));
+    if (!(scaled > 0) || scaled == kInf) {
+      return scaled > 0 ? kInf : std::numeric_limits<float>::quiet_NaN();
+    }
+    const auto split = reference::SplitForLog2(scaled);
+    const float log2 = (m + split.k) + reference::Log2Core(split.z);
+    return dial_.Is(Fault::kLseLog2) ? log2
+                                     : log2 * static_cast<float>(kLn2) + 0.0f;
+  }
+  if (m == -kInf) m = 0.0f;
+  const auto log = static_cast<float>(LogDouble(l));
+  float lse;
+  if (numeric_.exp_base == ExpBase::kE) {
+    lse = m + log;
+  } else {
+    const auto log2 = static_cast<float>(LogDouble(l) * kLog2E);
+    lse = (m * static_cast<float>(factor_) + log2) * static_cast<float>(kLn2);
+  }
+  if (dial_.Is(Fault::kLseLog2)) lse *= static_cast<float>(kLog2E);
+  if (lse != lse) return std::numeric_limits<float>::quiet_NaN();
+  return lse + 0.0f;
+}
+
+}  // namespace lockstep::verify

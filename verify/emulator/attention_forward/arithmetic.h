@@ -1,0 +1,73 @@
+// The rounding points of an attention kernel, one function each, numbered r1 to
+// r18 in the order in which they occur, with the faults that sit on them.
+#ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ARITHMETIC_H_
+#define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ARITHMETIC_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "verify/emulator/attention_forward/faults.h"
+#include "verify/emulator/attention_forward/variant.h"
+
+namespace lockstep::verify {
+
+class AttentionArithmetic {
+ public:
+  // `stale_cap`: the cap of an earlier call, for the fault that keeps it.
+  AttentionArithmetic(const AttentionForwardProblem& problem,
+                      const AttentionVariant& variant, const FaultDial& dial,
+                      std::optional<double> stale_cap);
+
+  // True where the contract's own arithmetic is followed (N7 to N13).
+  bool contract() const { return contract_; }
+  // N9: the cap bounds every score, no maximum is needed.
+  bool BoundedByCap() const;
+  bool capped() const { return cap_.has_value(); }
+
+  void FlushInputs(std::vector<float>* x) const;      // subnormals, if ftz
+  void PrescaleQuery(std::vector<float>* q) const;    // r1
+  void RoundOperandsQk(std::vector<float>* x) const;  // of q.k
+  void RoundOperandsV(std::vector<float>* x) const;   // of P.V
+  float Dot(const float* q, const float* k) const;    // r2
+  float Score(float dot, bool partial_tile) const;    // r3-r7
+  float SinkScore(float sink) const;
+  float MaskedScore(float score) const;                   // r8
+  float NextMax(float m, float top) const;                // r9
+  float Weight(float score, float m, float shift) const;  // r10-11
+  // The same for key `key`: with an inexact exp(0) some keys have an exact one,
+  // as those behind the last whole vector.
+  float WeightOfKey(float score, float m, float shift, int64_t key) const;
+  float AddWeight(float l, float p) const;               // r12
+  float RoundWeight(float p) const;                      // r13
+  float SummedWeight(float p) const;                     // r12-13
+  Accumulator ValueAccumulator() const;                  // r14
+  float StateBetweenTiles(float acc) const;              // r15
+  float Divide(float x, float l) const;                  // r16
+  float Output(float x) const;                           // r17
+  float LogSumExp(float l, float m, float shift) const;  // r18
+  float StoredLse(float lse) const;  // in the type and base of the profile
+
+ private:
+  float CapArgument(float dot) const;
+  float CapResult(float t, float dot) const;
+  float Tanh(float x) const;
+  float Exponential(float score, float m, float shift) const;
+  void RoundOperands(NumberType type, std::vector<float>* x) const;
+  float InUnits(float natural) const;
+
+  const AttentionForwardProblem& problem_;
+  const NumericProfile& numeric_;
+  const AttentionVariant& variant_;
+  const FaultDial dial_;
+  bool contract_;
+  std::optional<double> cap_;
+  double scale_;
+  NumberType p_;
+  double factor_ = 1;  // exponent = score * factor_, in exp_base's units
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ARITHMETIC_H_

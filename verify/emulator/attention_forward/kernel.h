@@ -1,0 +1,40 @@
+// One tiled attention kernel that computes what a variant says, or, with a
+// fault, what a broken kernel would. Slow, scalar, one thread.
+#ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_KERNEL_H_
+#define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_KERNEL_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "verify/emulator/attention_forward/faults.h"
+#include "verify/emulator/attention_forward/variant.h"
+
+namespace lockstep::verify {
+
+// A kernel handle: what survives from call to call is what stale faults keep.
+class AttentionEmulator {
+ public:
+  explicit AttentionEmulator(AttentionVariant variant, FaultDial dial = {});
+
+  // o [batch, q_heads, q_len, value_dim], lse [batch, q_heads, q_len].
+  //   With shift = integer and no fault: the contract's bits.
+  //   Requires: Validate(problem, inputs, outputs).ok().
+  void Run(const AttentionForwardProblem& problem,
+           const AttentionForwardInputs& inputs,
+           const AttentionForwardOutputs& outputs);
+
+  const AttentionVariant& variant() const { return variant_; }
+
+ private:
+  AttentionVariant variant_;
+  FaultDial dial_;
+  int64_t calls_ = 0;
+  std::optional<double> first_cap_;
+  std::vector<float> last_o_, last_lse_;  // of the call before
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_KERNEL_H_

@@ -1,0 +1,380 @@
+#include "verify/emulator/attention_forward/row.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "verify/base/binary64.h"
+#include "verify/emulator/numbers.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// x * 2^d for integer-valued d <= 0, without 2^d itself.
+float Shrink(float x, float d) {
+  return std::ldexp(x, static_cast<int>(std::max(d, -2000.0f)));
+}
+
+}  // namespace
+
+EmulatedRow::EmulatedRow(const RowTask& task)
+    : task_(task),
+      a_(task.arithmetic),
+      value_dim_(static_cast<size_t>(task.problem.value_dim)),
+      zeros_(std::max(value_dim_, static_cast<size_t>(task.problem.head_dim))) {
+  if (task_.has_sink) sink_ = a_.SinkScore(task_.sink);
+  ScoreTiles();
+  const float sink_n = a_.contract() ? std::nearbyint(sink_) : sink_;
+  top_ = std::max(top_, sink_n);
+  if (task_.has_sink) least_ = std::min(least_, sink_n);
+  fixed_ = a_.contract() && a_.BoundedByCap() && any_visible_ &&
+           (!task_.has_sink || sink_n <= kFixedPathBound);
+  const bool unshifted =
+      fixed_ || !a_.contract() || task_.dial.Is(Fault::kFixedMax);
+  shift_ = unshifted ? 0.0f : kWeightShift;
+}
+
+void EmulatedRow::ScoreTiles() {
+  const auto& problem = task_.problem;
+  const bool select =
+      task_.variant.numeric.mask == MaskApplication::kSelectNegInf;
+  const bool multiplies = task_.dial.Is(Fault::kMaskMultipliesP);
+  const bool through_cap = task_.dial.Is(Fault::kMaskBeforeCap) && a_.capped();
+  for (const VisitedTile& tile : task_.schedule) {
+    std::vector<Scored> scored;
+    for (TileKey key : tile.keys) {
+      if (!key.visible && task_.dial.Is(Fault::kMaskedKeysInL)) {
+        key.visible = true;
+        key.value = problem.kv_len;  // masked out of V only
+      }
+      if (!key.visible && select && !multiplies && !through_cap) continue;
+      const bool inside = key.score_key < problem.kv_len;
+      const float* k =
+          inside
+              ? &task_.head
+                     .k[static_cast<size_t>(key.score_key * problem.head_dim)]
+              : zeros_.data();
+      const float dot = a_.Dot(task_.q.data(), k);
+      float s = a_.Score(dot, task_.dial.Is(Fault::kCapEverySecondVector)
+                                  ? key.key / 8 % 2 == 0
+                                  : tile.partial);
+      if (!key.visible && !multiplies) s = a_.MaskedScore(s);
+      if (task_.dial.Is(Fault::kNanSwallowed) && s != s) s = -kInf;
+      const bool visible = key.visible || through_cap;
+      scored.push_back(
+          {s, key.key, key.value, !key.visible && multiplies, visible});
+      if (!visible) continue;
+      any_visible_ = true;
+      const float n = a_.contract() ? std::nearbyint(s) : s;
+      top_ = std::max(top_, n);
+      least_ = std::min(least_, n);
+      uncapped_sum_ += ExpDouble(static_cast<double>(dot) * problem.scale);
+    }
+    tiles_.push_back(std::move(scored));
+  }
+}
+
+// N13, on the scores that the row sees.
+bool EmulatedRow::IsNaN() const {
+  if (task_.has_sink && !(sink_ < kInf)) return true;
+  for (const auto& tile : tiles_) {
+    for (const Scored& item : tile) {
+      if (item.visible && !(item.s < kInf)) return true;
+    }
+  }
+  return any_visible_ && top_ == -kInf;
+}
+
+const float* EmulatedRow::ValueRow(int64_t row) const {
+  if (row >= task_.problem.kv_len) return zeros_.data();
+  return &task_.head.v[static_cast<size_t>(row) * value_dim_];
+}
+
+// r15
+void EmulatedRow::Rescale(float m, Part* part) const {
+  const float old = part->m;
+  part->previous_m = old;
+  part->m = m;
+  // An inexact exp(0) shows where a kernel multiplies by it.
+  const bool always = task_.variant.numeric.exp_zero == ExpZero::kRel;
+  if (old == -kInf || (old == m && !always)) return;
+  const FaultDial& dial = task_.dial;
+  const bool counted = static_cast<double>(part->rescales++) < dial.severity;
+  if (dial.Is(Fault::kLazyStaleMax) && double{m - old} <= dial.severity) return;
+  const bool inverted = dial.Is(Fault::kRescaleInverted);
+  float a =
+      a_.contract()
+          ? std::ldexp(1.0f, static_cast<int>(std::max(old - m, -2000.0f)))
+      : inverted ? a_.Weight(m, old, 0)
+                 : a_.Weight(old, m, 0);
+  const bool stale = dial.Is(Fault::kRescaleStale);
+  if (stale) std::swap(a, part->old_rescale);
+  const auto scale = [&](float& x) {
+    if (!a_.contract() || stale) {
+      x *= a;
+    } else {
+      x = inverted ? std::ldexp(x, static_cast<int>(std::min(m - old, 1e3f)))
+                   : Shrink(x, old - m);
+    }
+  };
+  if (!(dial.Is(Fault::kLNotRescaled) && counted)) {
+    for (float& l : part->l) scale(l);
+  }
+  // A normalised accumulator does not depend on m.
+  const bool eager = task_.variant.numeric.normalise == Normalise::kEager;
+  if (!eager && !(dial.Is(Fault::kAccNotRescaled) && counted)) {
+    const float kept = part->acc[0];
+    for (float& x : part->acc) scale(x);
+    if (dial.Is(Fault::kAccColumnNotRescaled)) part->acc[0] = kept;
+  }
+}
+
+void EmulatedRow::AddTile(const std::vector<Scored>& tile, Part* part) const {
+  const bool eager = task_.variant.numeric.normalise == Normalise::kEager;
+  const float l_before = eager ? Fold(*part) : 0.0f;
+  const int64_t lanes = a_.contract() ? kStripes : task_.variant.l_lanes;
+  std::vector<float> weights;
+  part->last_sum = 0;
+  for (const Scored& item : tile) {
+    float p = a_.WeightOfKey(item.s, part->m, shift_, item.key);
+    if (item.multiplied) p *= 0.0f;
+    float& l = part->l[item.key % lanes];
+    l = a_.AddWeight(l, a_.SummedWeight(p));
+    part->last_sum += p;
+    part->raw_l += p;
+    weights.push_back(a_.RoundWeight(p));
+  }
+  if (task_.dial.Is(Fault::kPOfPreviousTile)) {
+    if (part->old_weight >= 0) std::swap(weights.back(), part->old_weight);
+    if (part->old_weight < 0) part->old_weight = weights.back();
+  }
+  std::vector<float> fresh(eager ? value_dim_ : 0, 0.0f);
+  std::vector<float>& acc = eager ? fresh : part->acc;
+  AddValues(tile, weights, &acc);
+  if (eager) {
+    const float l = Fold(*part);
+    const float keep = l == 0 ? 0.0f : a_.Divide(l_before, l);
+    for (size_t c = 0; c < value_dim_; ++c) {
+      const float kept = part->acc[c] * keep;
+      part->acc[c] = kept + (l == 0 ? 0.0f : a_.Divide(fresh[c], l));
+    }
+  }
+  for (float& x : part->acc) x = a_.StateBetweenTiles(x);
+}
+
+void EmulatedRow::AddValues(const std::vector<Scored>& tile,
+                            const std::vector<float>& weights,
+                            std::vector<float>* sums) const {
+  std::vector<float>& acc = *sums;
+  const Accumulator how = a_.ValueAccumulator();
+  if (how.kind == Accumulator::Kind::kMma) {
+    std::vector<float> column(tile.size());
+    for (size_t c = 0; c < value_dim_; ++c) {
+      for (size_t t = 0; t < tile.size(); ++t) {
+        column[t] = ValueRow(tile[t].value)[c];
+      }
+      acc[c] = Accumulate({weights.data(), 1, column.data(), 1,
+                           static_cast<int64_t>(tile.size())},
+                          acc[c], how);
+    }
+  } else {
+    for (size_t t = 0; t < tile.size(); ++t) {
+      const float* v = ValueRow(tile[t].value);
+      for (size_t c = 0; c < value_dim_; ++c) {
+        acc[c] = how.kind == Accumulator::Kind::kRn32
+                     ? std::fma(weights[t], v[c], acc[c])
+                     : Accumulate({&weights[t], 1, v + c, 1, 1}, acc[c], how);
+      }
+    }
+  }
+}
+
+void EmulatedRow::Step(const std::vector<Scored>& tile, Part* part) const {
+  float top = -kInf;
+  for (const Scored& item : tile) {
+    if (item.multiplied) continue;
+    top = std::max(top, a_.contract() ? std::nearbyint(item.s) : item.s);
+  }
+  if (task_.dial.Is(Fault::kEmptyTileNan) && top == -kInf && part->m == -kInf) {
+    part->l[0] = kNaN;
+    std::fill(part->acc.begin(), part->acc.end(), kNaN);
+  }
+  if (tile.empty()) return;
+  if (!part->preset) Rescale(a_.NextMax(part->m, top), part);
+  AddTile(tile, part);
+}
+
+EmulatedRow::Part EmulatedRow::RunPart(size_t begin, size_t end,
+                                       bool preset) const {
+  Part part;
+  part.acc.assign(value_dim_, 0.0f);
+  part.preset = preset;
+  if (preset) {
+    part.m = fixed_ ? 0.0f : top_;
+  } else {
+    part.m = FirstMax();
+  }
+  for (size_t t = begin; t < end; ++t) {
+    const float kept = part.acc.back();
+    Step(tiles_[t], &part);
+    if (task_.dial.Is(Fault::kAccColumnStale) && t > begin && t + 1 == end) {
+      part.acc.back() = kept;
+    }
+  }
+  if (task_.dial.Is(Fault::kSplitEdgeKeyTwice) && end < tiles_.size() &&
+      !tiles_[end].empty()) {
+    Step({tiles_[end].front()}, &part);
+  }
+  return part;
+}
+
+float EmulatedRow::Fold(const Part& part) const {
+  float l[kStripes];
+  std::copy(std::begin(part.l), std::end(part.l), l);
+  for (int w = kStripes / 2; w >= 1; w /= 2) {
+    for (int r = 0; r < w; ++r) l[r] = a_.AddWeight(l[r], l[r + w]);
+  }
+  return l[0];
+}
+
+float EmulatedRow::WithSink(float l, float m) const {
+  if (!task_.has_sink || task_.dial.Is(Fault::kSinkDropped)) return l;
+  const float weight = a_.Weight(sink_, m, shift_);
+  if (task_.dial.Is(Fault::kSinkPerTile)) {
+    return l + weight * static_cast<float>(tiles_.size());
+  }
+  return l + weight;
+}
+
+EmulatedRow::Part EmulatedRow::Merge(std::vector<Part>* parts) const {
+  if (parts->size() == 1) return std::move(parts->front());
+  const FaultDial& dial = task_.dial;
+  if (dial.Is(Fault::kMergeDropsPart)) parts->pop_back();
+  Part all;
+  all.acc.assign(value_dim_, 0.0f);
+  for (const Part& part : *parts) all.m = std::max(all.m, part.m);
+  all.previous_m = all.m;
+  std::vector<float> factors;
+  for (const Part& part : *parts) {
+    factors.push_back(
+        dial.Is(Fault::kMergeUnweighted) ? 1.0f : a_.Weight(part.m, all.m, 0));
+  }
+  BreakFactors(*parts, &factors, &all);
+  const bool eager = task_.variant.numeric.normalise == Normalise::kEager;
+  for (size_t s = 0; s < parts->size(); ++s) {
+    const Part& part = (*parts)[s];
+    const float l = Fold(part);
+    const float weight = eager ? l * factors[s] : factors[s];
+    all.l[0] = a_.AddWeight(all.l[0], l * factors[s]);
+    all.raw_l += part.raw_l;
+    for (size_t c = 0; c < value_dim_; ++c) {
+      const float term = part.acc[c] * weight;
+      all.acc[c] += term;
+    }
+  }
+  if (eager && all.l[0] != 0) {
+    for (float& x : all.acc) x = a_.Divide(x, all.l[0]);
+  }
+  return all;
+}
+
+// N9: an online run equals the two-pass form.
+bool EmulatedRow::GuardHolds(const Part& part) const {
+  const auto finite = [](float x) { return std::isfinite(x); };
+  if (!std::all_of(part.acc.begin(), part.acc.end(), finite) ||
+      !finite(Fold(part))) {
+    return false;
+  }
+  const float d = least_ - top_;
+  if (!(d + kWeightShift >= kMinExponent)) return false;
+  if (task_.head.smallest_v == 0) return true;
+  const bool p_bf16 = task_.problem.p_lane == Lane::kBf16;
+  const bool v_bf16 = task_.problem.lane == Lane::kBf16;
+  const int lp = p_bf16 ? -8 : -24;
+  const int lv = std::ilogb(task_.head.smallest_v) - (v_bf16 ? 7 : 23);
+  return d + kWeightShift + static_cast<float>(lp + lv) >= -149.0f;
+}
+
+float EmulatedRow::LogSumExp(const Part& part, float l) const {
+  const FaultDial& dial = task_.dial;
+  float m = part.m;
+  if (dial.Is(Fault::kLsePreviousMax) && part.previous_m != -kInf) {
+    m = part.previous_m;
+  }
+  if (dial.Is(Fault::kCapNotInLse) && a_.capped()) {
+    return static_cast<float>(LogDouble(uncapped_sum_));
+  }
+  if (dial.Is(Fault::kLseWithoutSink)) l = Fold(part);
+  if (dial.Is(Fault::kLseSinkTwice)) l = WithSink(l, part.m);
+  l = WrongL(part, l, &m);
+  return a_.LogSumExp(l, m, shift_);
+}
+
+RowResult EmulatedRow::Finish(const Part& part) {
+  const float l_keys = Fold(part);
+  float l = WithSink(l_keys, part.m);
+  RowResult result;
+  result.lse = LogSumExp(part, l);
+  if (task_.dial.Is(Fault::kNormaliseLastTile)) l = part.last_sum;
+  const bool eager = task_.variant.numeric.normalise == Normalise::kEager;
+  std::vector<float> redo;
+  float redo_l = 0;
+  for (size_t c = 0; c < value_dim_; ++c) {
+    float x = part.acc[c];
+    if (eager) {
+      if (task_.has_sink) x *= a_.Divide(l_keys, l);
+    } else {
+      x = a_.Divide(x, l);
+    }
+    if (a_.contract() && !std::isfinite(part.acc[c]) &&
+        !task_.dial.Is(Fault::kFixedMax)) {
+      if (redo.empty()) {  // N9: smaller weights cannot overflow
+        const bool fixed = fixed_;
+        const float shift = shift_;
+        fixed_ = false;
+        shift_ = kRedoShift;
+        const Part again = RunPart(0, tiles_.size(), true);
+        redo = again.acc;
+        redo_l = WithSink(Fold(again), again.m);
+        fixed_ = fixed;
+        shift_ = shift;
+      }
+      x = a_.Divide(redo[c], redo_l);
+    }
+    result.o.push_back(a_.Output(x));
+  }
+  return result;
+}
+
+RowResult EmulatedRow::Run() {
+  if (task_.dial.Is(Fault::kMeanOfV)) return {MeanOfV(), 0.0f};
+  if (IsNaN() && !task_.dial.Is(Fault::kNanSwallowed)) {
+    return {std::vector<float>(value_dim_, kNaN), kNaN};
+  }
+  if (!any_visible_ && !task_.dial.Is(Fault::kEmptyTileNan)) return EmptyRow();
+  const MaxPolicy::Kind policy = task_.variant.numeric.max.kind;
+  if (task_.variant.numeric.normalise == Normalise::kBefore) {
+    return RunNormalised();
+  }
+  const bool preset =
+      fixed_ || (policy == MaxPolicy::Kind::kTwoPass && !a_.contract());
+  const size_t splits = std::max<size_t>(
+      1, std::min<size_t>(static_cast<size_t>(task_.variant.splits),
+                          tiles_.size()));
+  std::vector<Part> parts;
+  for (size_t s = 0; s < splits; ++s) {
+    parts.push_back(RunPart(tiles_.size() * s / splits,
+                            tiles_.size() * (s + 1) / splits, preset));
+  }
+  Part part = Merge(&parts);
+  if (a_.contract() && !fixed_ && !GuardHolds(part) &&
+      !task_.dial.Is(Fault::kFixedMax) &&
+      !task_.dial.Is(Fault::kEmptyTileNan)) {
+    part = RunPart(0, tiles_.size(), true);
+  }
+  return Finish(part);
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,120 @@
+// One row of emulated attention: scores, online softmax, merge, finish.
+#ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ROW_H_
+#define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ROW_H_
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "reference/contract/numerics.h"
+#include "verify/emulator/attention_forward/arithmetic.h"
+#include "verify/emulator/attention_forward/tiles.h"
+
+namespace lockstep::verify {
+
+// K and V of one kv head, widened to f32.
+struct HeadTensors {
+  std::vector<float> k;  // [kv_len, head_dim]
+  std::vector<float> v;  // [kv_len, value_dim]
+  float smallest_v = 0;  // smallest nonzero magnitude in v
+};
+
+struct RowTask {
+  const AttentionForwardProblem& problem;
+  const AttentionVariant& variant;
+  const FaultDial& dial;
+  const AttentionArithmetic& arithmetic;
+  const HeadTensors& head;
+  std::vector<float> q;
+  std::vector<VisitedTile> schedule;
+  bool empty = false;  // no visible key
+  bool has_sink = false;
+  float sink = 0;  // as given
+  // What the online maximum starts at, at least: for a fault.
+  float first_max = -std::numeric_limits<float>::infinity();
+};
+
+struct RowResult {
+  std::vector<float> o;
+  float lse = 0;
+};
+
+class EmulatedRow {
+ public:
+  explicit EmulatedRow(const RowTask& task);
+  RowResult Run();
+  // The largest score of a visible key or the sink.
+  float top() const { return top_; }
+
+ private:
+  struct Scored {
+    float s;
+    int64_t key;
+    int64_t value;
+    bool multiplied;  // masked by a factor 0, not by select
+    bool visible;
+  };
+  // The state of the online recurrence over one part of the keys.
+  struct Part {
+    float m = -std::numeric_limits<float>::infinity();
+    float previous_m = m;
+    float last_sum = 0;  // weights of the last tile
+    int64_t rescales = 0;
+    bool preset = false;  // m is the row's already
+    // What faults keep: the rescale and the weight of before, l as it was
+    // summed, and the l and m that the lse is made of.
+    float old_rescale = 1;
+    float old_weight = -1;
+    float raw_l = 0;
+    float lse_l = -1;
+    float lse_m = 0;
+    float l[kStripes] = {};
+    std::vector<float> acc;
+  };
+
+  void ScoreTiles();
+  bool IsNaN() const;
+  void Step(const std::vector<Scored>& tile, Part* part) const;
+  void Rescale(float m, Part* part) const;
+  void AddTile(const std::vector<Scored>& tile, Part* part) const;
+  void AddValues(const std::vector<Scored>& tile,
+                 const std::vector<float>& weights,
+                 std::vector<float>* sums) const;
+  // The row's sum first, then rounded quotients times V (normalise = before).
+  RowResult RunNormalised() const;
+  const float* ValueRow(int64_t row) const;
+  Part RunPart(size_t begin, size_t end, bool preset) const;
+  Part Merge(std::vector<Part>* parts) const;
+  float Fold(const Part& part) const;
+  float WithSink(float l, float m) const;
+  bool GuardHolds(const Part& part) const;
+  RowResult Finish(const Part& part);
+  float LogSumExp(const Part& part, float l) const;
+  // row_faults.cc: the l, and with it the m, of a faulty lse.
+  float WrongL(const Part& part, float l, float* m) const;
+  // The last N visible keys' part of l.
+  float LastWeights(const Part& part) const;
+  float FirstMax() const;
+  void BreakFactors(const std::vector<Part>& parts, std::vector<float>* factors,
+                    Part* all) const;
+  RowResult EmptyRow() const;
+  std::vector<float> MeanOfV() const;
+
+  const RowTask& task_;
+  const AttentionArithmetic& a_;
+  size_t value_dim_;
+  std::vector<std::vector<Scored>> tiles_;
+  float sink_ = -std::numeric_limits<float>::infinity();  // in score units
+  float top_ = -std::numeric_limits<float>::infinity();
+  float least_ = std::numeric_limits<float>::infinity();
+  float shift_ = 0;
+  bool fixed_ = false;  // N9: no maximum is subtracted
+  bool any_visible_ = false;
+  double uncapped_sum_ = 0;  // of exp, for a fault of the lse
+  std::vector<float> zeros_;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ROW_H_

@@ -1,0 +1,79 @@
+// Faults of one row's state that need more than a switch: where the maximum
+// starts, how parts are merged, what the lse is made of.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "verify/emulator/attention_forward/row.h"
+#include "verify/emulator/numbers.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// Far below every score that its author has met, in the kernel's own units.
+constexpr float kLowestScoreMet = -5e4f;
+
+}  // namespace
+
+// What the online maximum starts at.
+float EmulatedRow::FirstMax() const {
+  if (task_.dial.Is(Fault::kMaxInitZero)) return 0.0f;
+  float m = -kInf;
+  if (task_.has_sink) m = a_.contract() ? std::nearbyint(sink_) : sink_;
+  if (task_.dial.Is(Fault::kMaxFiniteSentinel)) {
+    m = std::max(m, kLowestScoreMet);
+  }
+  const float other = task_.first_max;
+  return std::max(m, a_.contract() ? std::nearbyint(other) : other);
+}
+
+void EmulatedRow::BreakFactors(const std::vector<Part>& parts,
+                               std::vector<float>* factors, Part* all) const {
+  const FaultDial& dial = task_.dial;
+  if (dial.Is(Fault::kMergeSwapped)) std::swap((*factors)[0], (*factors)[1]);
+  if (dial.Is(Fault::kSplitOffByTwo)) (*factors)[1] *= 2;
+  for (const Part& part : parts) {
+    // exp(0) in place of exp(-inf).
+    if (dial.Is(Fault::kEmptySplitCounted) && part.m == -kInf) all->l[0] += 1;
+  }
+  if (dial.Is(Fault::kLseLastSplit)) {
+    all->lse_l = Fold(parts.back());
+    all->lse_m = parts.back().m;
+  }
+}
+
+float EmulatedRow::LastWeights(const Part& part) const {
+  auto count = static_cast<int64_t>(task_.dial.severity);
+  float sum = 0;
+  for (auto tile = tiles_.rbegin(); tile != tiles_.rend(); ++tile) {
+    for (auto item = tile->rbegin(); item != tile->rend() && count > 0;
+         ++item) {
+      if (!item->visible) continue;
+      sum += a_.SummedWeight(a_.Weight(item->s, part.m, shift_));
+      --count;
+    }
+  }
+  return sum;
+}
+
+float EmulatedRow::WrongL(const Part& part, float l, float* m) const {
+  switch (task_.dial.fault) {
+    case Fault::kLseDropsKey:
+      return l - LastWeights(part);
+    case Fault::kLseFromBf16L:
+      return RoundTo(l, NumberType::kBf16);
+    case Fault::kLseUnrescaledL:
+      return l - Fold(part) + part.raw_l;
+    case Fault::kLseLastSplit:
+      if (part.lse_l < 0) return l;
+      *m = part.lse_m;
+      return part.lse_l;
+    default:
+      return l;
+  }
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,41 @@
+// Unfused attention: a whole softmax, rounded, then its product with V.
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "verify/emulator/attention_forward/row.h"
+
+namespace lockstep::verify {
+
+RowResult EmulatedRow::RunNormalised() const {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  Part part;
+  part.acc.assign(value_dim_, 0.0f);
+  const bool two_pass =
+      task_.variant.numeric.max.kind == MaxPolicy::Kind::kTwoPass;
+  part.m = two_pass ? top_ : a_.NextMax(-kInf, top_);
+  const auto weight = [&](const Scored& item) {
+    const float p = a_.WeightOfKey(item.s, part.m, shift_, item.key);
+    return item.multiplied ? p * 0.0f : p;
+  };
+  for (const std::vector<Scored>& tile : tiles_) {
+    for (const Scored& item : tile) {
+      float& l = part.l[item.key % task_.variant.l_lanes];
+      l = a_.AddWeight(l, weight(item));
+    }
+  }
+  const float l = WithSink(Fold(part), part.m);
+  for (const std::vector<Scored>& tile : tiles_) {
+    std::vector<float> weights;
+    for (const Scored& item : tile) {
+      weights.push_back(a_.RoundWeight(a_.Divide(weight(item), l)));
+    }
+    AddValues(tile, weights, &part.acc);
+  }
+  RowResult result;
+  result.lse = LogSumExp(part, l);
+  for (const float x : part.acc) result.o.push_back(a_.Output(x));
+  return result;
+}
+
+}  // namespace lockstep::verify

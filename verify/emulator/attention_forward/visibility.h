@@ -1,0 +1,52 @@
+// Which keys an emulated kernel lets a query see: the mask language once more,
+// written apart from reference/mask.cc, with the catalogue's mask bugs as
+// switches. Without a fault it equals reference::IsVisible (tested).
+#ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_VISIBILITY_H_
+#define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_VISIBILITY_H_
+
+#include <cstdint>
+
+#include "reference/contract/attention_forward.h"
+#include "verify/emulator/attention_forward/faults.h"
+
+namespace lockstep::verify {
+
+// A (batch row, query head, query, key).
+struct MaskPoint {
+  int64_t b, h, i, j;
+};
+
+class Visibility {
+ public:
+  // Keeps references.
+  Visibility(const AttentionForwardProblem& problem,
+             const AttentionForwardInputs& inputs, const FaultDial& dial)
+      : problem_(problem), inputs_(inputs), dial_(dial) {}
+
+  // The mask tree alone: what a planner that knows no payload sees.
+  bool Tree(const MaskPoint& at) const;
+  // Segments and valid counts alone.
+  bool Payload(const MaskPoint& at) const;
+  // Both.
+  bool operator()(const MaskPoint& at) const;
+
+ private:
+  int64_t Offset(int64_t b) const;
+  int64_t Position(const MaskPoint& at) const;
+  bool SameSegment(const MaskPoint& at) const;
+  bool Node(const MaskExpr& mask, const MaskPoint& at) const;
+  bool Causal(const MaskPoint& at) const;
+  bool Window(const MaskExpr& mask, const MaskPoint& at) const;
+  bool Chunked(const MaskExpr& mask, const MaskPoint& at) const;
+  bool Prefix(const MaskExpr& mask, const MaskPoint& at) const;
+  bool Sink(const MaskExpr& mask, const MaskPoint& at) const;
+  bool Dense(const MaskExpr& mask, const MaskPoint& at) const;
+
+  const AttentionForwardProblem& problem_;
+  const AttentionForwardInputs& inputs_;
+  const FaultDial dial_;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_VISIBILITY_H_

@@ -1,0 +1,289 @@
+#include "verify/emulator/attention_forward/zoo.h"
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/base/nearest_name.h"
+
+namespace lockstep::verify {
+namespace {
+
+using Acc = Accumulator::Kind;
+using Max = MaxPolicy::Kind;
+
+// Errors of the emulator's own functions: correctly rounded but for 2^-50.
+constexpr double kRounded = 0x1p-23;
+
+NumericProfile Builtin(std::string_view name) {
+  for (const NumericProfile& profile : BuiltinProfiles()) {
+    if (profile.name == name) return profile;
+  }
+  return {};
+}
+
+// Collects variants; every method starts one from a built-in profile.
+class Zoo {
+ public:
+  AttentionVariant& Add(const char* name, const char* base,
+                        const char* description) {
+    AttentionVariant variant;
+    variant.numeric = Builtin(base);
+    variant.numeric.name = name;
+    variant.numeric.description = description;
+    if (!variant.numeric.exact) {
+      variant.numeric.exp_rel = kRounded;
+      variant.numeric.tanh_rel = kRounded;
+      variant.numeric.division = Division::kDivide;
+      variant.numeric.log_rel = 0x1p-22;
+    }
+    variants_.push_back(std::move(variant));
+    return variants_.back();
+  }
+  std::vector<AttentionVariant> Take() const {
+    return {variants_.begin(), variants_.end()};
+  }
+
+ private:
+  std::deque<AttentionVariant> variants_;  // references stay good
+};
+
+AttentionVariant& Tiles(AttentionVariant& v, int64_t q, int64_t kv) {
+  v.tile_q = q;
+  v.tile_kv = kv;
+  return v;
+}
+
+// A whole softmax, then its product with V.
+AttentionVariant& Unfused(AttentionVariant& v) {
+  v.numeric.normalise = Normalise::kBefore;
+  v.numeric.max = {Max::kTwoPass, 0};
+  v.numeric.splits = 1;
+  return v;
+}
+
+void AddExact(Zoo* zoo) {
+  zoo->Add("exact", "exact-f32", "the contract, online, tiles of 4x4");
+  Tiles(zoo->Add("exact-tile16", "exact-f32", "the contract, tiles of 8x16"), 8,
+        16);
+  Tiles(zoo->Add("exact-bf16", "exact-bf16", "the contract, bf16 lane"), 2, 8);
+  Tiles(zoo->Add("exact-wide", "exact-f32", "the contract, one tile"), 64,
+        4096);
+}
+
+void AddCpu(Zoo* zoo) {
+  zoo->Add("cpu", "cpu-f32", "f32, natural exp, tiles of 4x4");
+  Tiles(zoo->Add("cpu-tile1", "cpu-f32", "f32, a rescale for every key"), 1, 1);
+  Tiles(zoo->Add("cpu-tile128", "cpu-f32", "f32, tiles of 64x128"), 64, 128);
+  zoo->Add("cpu-descending", "cpu-f32", "f32, tiles in descending order")
+      .order = KeyOrder::kDescending;
+  zoo->Add("cpu-partial-first", "cpu-f32", "f32, partial tiles, then full ones")
+      .order = KeyOrder::kPartialThenFull;
+  zoo->Add("cpu-muladd", "cpu-f32", "f32, products and sums rounded apart")
+      .dot = DotOrder::kMulAdd;
+  zoo->Add("cpu-backward", "cpu-f32", "f32, channels in descending order").dot =
+      DotOrder::kBackward;
+  zoo->Add("cpu-lanes", "cpu-f32", "f32, eight lanes per dot product").dot =
+      DotOrder::kLanes8;
+  zoo->Add("cpu-pairwise", "cpu-f32", "f32, pairwise dot products").dot =
+      DotOrder::kPairwise;
+  zoo->Add("cpu-l-lanes", "cpu-f32", "f32, eight partial sums of l").l_lanes =
+      8;
+  zoo->Add("cpu-split3", "cpu-f32", "f32, keys in three parts, merged").splits =
+      3;
+  zoo->Add("cpu-eager", "cpu-f32", "f32, o kept normalised").numeric.normalise =
+      Normalise::kEager;
+  auto& eager_split = zoo->Add("cpu-eager-split", "cpu-f32",
+                               "f32, normalised parts merged by their lse");
+  eager_split.numeric.normalise = Normalise::kEager;
+  eager_split.splits = 2;
+  zoo->Add("cpu-reciprocal", "cpu-f32", "f32, multiplied by 1/l")
+      .numeric.division = Division::kReciprocal;
+  zoo->Add("cpu-two-pass", "cpu-f32", "f32, the row's maximum first")
+      .numeric.max = {Max::kTwoPass, 0};
+  zoo->Add("cpu-lazy", "cpu-f32", "f32, maximum moved when exceeded by 4")
+      .numeric.max = {Max::kLazy, 4};
+  zoo->Add("cpu-scaled-q", "cpu-f32", "f32, q scaled before the dot product")
+      .numeric.scale_at = ScaleAt::kQF32;
+  zoo->Add("cpu-cap-reciprocal", "cpu-f32", "f32, the cap's argument times 1/c")
+      .numeric.cap_div = CapDivision::kReciprocal;
+  zoo->Add("cpu-cap-folded", "cpu-f32", "f32, scale / cap as one constant")
+      .numeric.cap_div = CapDivision::kFolded;
+  auto& base2 = zoo->Add("cpu-base2", "cpu-f32", "f32, exp2 of scaled scores");
+  base2.numeric.exp_base = ExpBase::kTwo;
+  auto& fma = zoo->Add("cpu-fma", "cpu-f32", "f32, exp2 with a fused shift");
+  fma.numeric.exp_base = ExpBase::kTwo;
+  fma.numeric.shift = Shift::kFma;
+  auto& finite =
+      zoo->Add("cpu-finite-mask", "cpu-f32", "f32, masked by -0.7 FLT_MAX");
+  finite.numeric.mask = MaskApplication::kSelectFinite;
+  auto& added =
+      zoo->Add("cpu-added-mask", "cpu-f32", "f32, -0.7 FLT_MAX added");
+  added.numeric.mask = MaskApplication::kAddFinite;
+  for (auto* v : {&finite, &added}) {
+    v->numeric.empty_row = EmptyRow::kMeanVisited;
+    v->numeric.masked_nan_safe = false;
+    v->numeric.nan = NanPolicy::kUnspecified;
+  }
+  zoo->Add("cpu-posinf", "cpu-f32", "f32, lse of an empty row is +inf")
+      .numeric.empty_row = EmptyRow::kZeroPosInf;
+  zoo->Add("cpu-truncating", "cpu-f32", "f32, dot products cut off")
+      .numeric.acc_qk = {Acc::kTrunc32, 0, 0};
+}
+
+void AddBf16(Zoo* zoo) {
+  zoo->Add("flash", "flash-bf16", "flash kernel, tiles of 4x4");
+  auto& big = Tiles(zoo->Add("flash-descending", "flash-bf16",
+                             "flash kernel, 64x64, last tile first"),
+                    64, 64);
+  big.order = KeyOrder::kDescending;
+  zoo->Add("flash-split", "flash-bf16", "flash kernel, three parts merged")
+      .splits = 3;
+  zoo->Add("flash-l-rounded", "flash-bf16", "flash, l of the rounded weights")
+      .numeric.l_from = LFrom::kRounded;
+  zoo->Add("flash-p-f16", "flash-bf16", "flash, weights in f16").numeric.p =
+      NumberType::kF16;
+  zoo->Add("flash-p-f32", "flash-bf16", "flash, weights in f32").numeric.p =
+      NumberType::kF32;
+  zoo->Add("flash-reciprocal", "flash-bf16", "flash, multiplied by 1/l")
+      .numeric.division = Division::kReciprocal;
+  zoo->Add("flash-lazy", "flash-bf16", "flash, maximum moved by 8 at least")
+      .numeric.max = {Max::kLazy, 8};
+  zoo->Add("flash-partial-first", "flash-bf16", "flash, partial tiles first")
+      .order = KeyOrder::kPartialThenFull;
+  auto& mma = Tiles(zoo->Add("mma", "mma-bf16",
+                             "matrix units: truncating blocks of 16, coarse "
+                             "tanh, no subnormals"),
+                    16, 32);
+  mma.numeric.tanh_rel = 0x1p-11;
+  mma.numeric.exp_rel = 0x1p-20;
+  auto& splash = zoo->Add("splash", "splash-bf16", "splash kernel");
+  Tiles(splash, 8, 8);
+  Tiles(zoo->Add("splash-sub-tile", "splash-bf16", "splash, tiles of 16x2"), 16,
+        2);
+  NumericProfile& rounded =
+      zoo->Add("bf16-scores", "flash-bf16", "natural scores rounded to bf16")
+          .numeric;
+  rounded.scale_at = ScaleAt::kLogits;
+  rounded.exp_base = ExpBase::kE;
+  rounded.shift = Shift::kSubtract;
+  rounded.cap_div = CapDivision::kDivide;
+  rounded.score = NumberType::kBf16;
+}
+
+// Conventions and roundings of public kernels, in f32.
+void AddCpuKinds(Zoo* zoo) {
+  zoo->Add("cpu-no-max", "cpu-f32", "f32, no maximum subtracted")
+      .numeric.max = {Max::kNone, 0};
+  zoo->Add("cpu-fixed-max", "cpu-f32", "f32, the constant 5 subtracted")
+      .numeric.max = {Max::kFixed, 5};
+  Unfused(zoo->Add("cpu-unfused", "cpu-f32", "f32, softmax, then times V"));
+  auto& unfused = Unfused(zoo->Add("cpu-unfused-no-max", "cpu-f32",
+                                   "f32, softmax without a maximum"));
+  unfused.numeric.max = {Max::kNone, 0};
+  auto& zero = zoo->Add("cpu-exp-zero", "cpu-f32", "f32, exp(0) is not 1");
+  zero.numeric.exp_rel = 0x1p-13;
+  zero.numeric.exp_zero = ExpZero::kWeights;
+  zero.numeric.splits = 1;
+  auto& drift = zoo->Add("cpu-exp-drift", "cpu-f32",
+                         "f32, every tile rescales by an exp(0) below 1");
+  drift.numeric.exp_rel = 0x1p-18;
+  drift.numeric.exp_zero = ExpZero::kRel;
+  drift.numeric.tile_kv = drift.tile_kv;
+  zoo->Add("cpu-ftz", "cpu-f32", "f32, subnormals flushed").numeric.ftz = true;
+  auto& tf32 = zoo->Add("cpu-tf32", "cpu-f32", "f32, matrix units of tf32");
+  auto& cut = zoo->Add("cpu-tf32-cut", "cpu-f32", "f32, operands cut to tf32");
+  for (auto* v : {&tf32, &cut}) {
+    v->numeric.operand_qk = v->numeric.operand_v = v->numeric.p =
+        NumberType::kTf32;
+  }
+  cut.numeric.operand_round = cut.numeric.p_round = Rounding::kTruncate;
+  auto& f16 = zoo->Add("cpu-f16-operands", "cpu-f32", "f32, operands in f16");
+  f16.numeric.operand_qk = f16.numeric.operand_v = NumberType::kF16;
+  auto& narrow =
+      zoo->Add("cpu-bf16-operands", "cpu-f32", "f32, operands in bf16");
+  narrow.numeric.operand_qk = narrow.numeric.operand_v = narrow.numeric.p =
+      NumberType::kBf16;
+  auto& lse = zoo->Add("cpu-lse-base2", "cpu-f32",
+                       "f32, lse in base 2, 0 in empty rows");
+  lse.numeric.lse_base = ExpBase::kTwo;
+  lse.numeric.empty_row = EmptyRow::kZeroZero;
+  zoo->Add("cpu-no-lse", "cpu-f32", "f32, no lse").numeric.lse = LseLane::kNone;
+}
+
+// The same in bf16, where weights are rounded before they meet V.
+void AddBf16Kinds(Zoo* zoo) {
+  zoo->Add("flash-no-max", "flash-bf16", "flash, no maximum subtracted")
+      .numeric.max = {Max::kNone, 0};
+  auto& cut = zoo->Add("flash-no-max-cut", "flash-bf16",
+                       "flash, no maximum, weights cut to bf16");
+  cut.numeric.max = {Max::kNone, 0};
+  cut.numeric.p_round = Rounding::kTruncate;
+  zoo->Add("flash-cut", "flash-bf16", "flash, weights cut to bf16")
+      .numeric.p_round = Rounding::kTruncate;
+  zoo->Add("flash-fixed-max", "flash-bf16", "flash, the constant 5 subtracted")
+      .numeric.max = {Max::kFixed, 5};
+  auto& late = zoo->Add("flash-lazy-no-split", "flash-bf16",
+                        "flash, maximum moved by 90 at least, one part");
+  late.numeric.max = {Max::kLazy, 90};
+  late.numeric.splits = 1;
+  Unfused(zoo->Add("unfused-bf16", "flash-bf16", "softmax, then bf16 times V"));
+  Unfused(zoo->Add("unfused-bf16-cut", "flash-bf16",
+                   "softmax, cut to bf16, then times V"))
+      .numeric.p_round = Rounding::kTruncate;
+  auto& unfused = Unfused(zoo->Add("unfused-no-max", "flash-bf16",
+                                   "softmax without a maximum, then bf16"));
+  unfused.numeric.max = {Max::kNone, 0};
+  auto& f16 =
+      Unfused(zoo->Add("unfused-f16", "flash-bf16", "softmax, then f16"));
+  f16.numeric.p = NumberType::kF16;
+  auto& zero = zoo->Add("flash-exp-zero", "flash-bf16",
+                        "flash, natural exp of 13 bits that is not 1 at 0");
+  zero.numeric.scale_at = ScaleAt::kLogits;
+  zero.numeric.cap_div = CapDivision::kDivide;
+  zero.numeric.exp_base = ExpBase::kE;
+  zero.numeric.shift = Shift::kSubtract;
+  zero.numeric.exp_rel = 0x1p-13;
+  zero.numeric.exp_zero = ExpZero::kWeights;
+  zero.numeric.splits = 1;
+  auto& drift = zoo->Add("flash-exp-drift", "flash-bf16",
+                         "flash, every tile rescales by an exp(0) below 1");
+  Tiles(drift, 4, 16);
+  drift.numeric.exp_rel = 0x1p-16;
+  drift.numeric.exp_zero = ExpZero::kRel;
+  drift.numeric.tile_kv = drift.tile_kv;
+  zoo->Add("flash-lse-bf16", "flash-bf16", "flash, lse in bf16").numeric.lse =
+      LseLane::kBf16;
+}
+
+std::vector<AttentionVariant> Build() {
+  Zoo zoo;
+  AddExact(&zoo);
+  AddCpu(&zoo);
+  AddBf16(&zoo);
+  AddCpuKinds(&zoo);
+  AddBf16Kinds(&zoo);
+  return zoo.Take();
+}
+
+}  // namespace
+
+std::span<const AttentionVariant> AttentionZoo() {
+  static const std::vector<AttentionVariant> kZoo = Build();
+  return kZoo;
+}
+
+Result<AttentionVariant> FindVariant(std::string_view name) {
+  std::string known;
+  for (const AttentionVariant& variant : AttentionZoo()) {
+    if (variant.name() == name) return variant;
+    known += " " + variant.name();
+  }
+  return Status::Error(
+      "variant '" + std::string(name) + "' is not in the zoo; " +
+      NearestIs(name, AttentionZoo(), [](const auto& v) { return v.name(); }) +
+      "; known:" + known);
+}
+
+}  // namespace lockstep::verify

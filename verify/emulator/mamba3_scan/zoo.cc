@@ -1,0 +1,137 @@
+#include "verify/emulator/mamba3_scan/zoo.h"
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/base/nearest_name.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Collects variants; every one starts from a built-in profile.
+class Zoo {
+ public:
+  ScanVariant& Add(const std::string& name, const char* base, int64_t chunk,
+                   const std::string& description) {
+    ScanVariant variant;
+    for (const NumericProfile& profile : BuiltinProfiles()) {
+      if (profile.name == base) variant.numeric = profile;
+    }
+    variant.numeric.name = name;
+    variant.numeric.description = description;
+    variant.chunk = chunk;
+    if (variant.numeric.scan->form == ScanForm::kChunked) {
+      variant.numeric.scan->chunk = chunk;
+    }
+    variants_.push_back(std::move(variant));
+    return variants_.back();
+  }
+  std::vector<ScanVariant> Take() const {
+    return {variants_.begin(), variants_.end()};
+  }
+
+ private:
+  std::deque<ScanVariant> variants_;  // references stay good
+};
+
+void AddF32(Zoo* zoo) {
+  zoo->Add("scan", "scan-f32", 4, "f32, chunks of 4 on the row's grid");
+  for (const int64_t chunk : {1, 2, 3, 5, 7, 8, 16, 64, 256}) {
+    const std::string length = std::to_string(chunk);
+    zoo->Add("scan-chunk" + length, "scan-f32", chunk,
+             "f32, chunks of " + length);
+  }
+  zoo->Add("scan-bf16-lane", "scan-f32", 4, "f32 between bf16 tensors")
+      .numeric.lane = Lane::kBf16;
+  zoo->Add("scan-segment", "scan-f32", 4, "f32, decays by segment sums")
+      .numeric.scan->decay = DecayForm::kSegment;
+  zoo->Add("scan-run-grid", "scan-f32", 4, "f32, chunks of every run's own")
+      .grid_of_runs = true;
+  zoo->Add("scan-backward", "scan-f32", 4, "f32, state in descending order")
+      .backward = true;
+  zoo->Add("scan-muladd", "scan-f32", 4, "f32, products and sums apart").fused =
+      false;
+  zoo->Add("scan-turns", "scan-f32", 8, "f32, angles in turns")
+      .numeric.scan->angle_form = AngleForm::kTurns;
+  zoo->Add("scan-unreduced", "scan-f32", 8, "f32, angles never reduced")
+      .numeric.scan->angle_form = AngleForm::kUnreduced;
+  for (const bool turns : {false, true}) {
+    auto& tokens = zoo->Add(
+        turns ? "scan-recurrent-turns" : "scan-recurrent", "scan-f32", 1,
+        turns ? "f32, token by token, turns" : "f32, token by token");
+    tokens.numeric.scan->form = ScanForm::kRecurrent;
+    tokens.numeric.scan->decay = DecayForm::kProduct;
+    if (turns) tokens.numeric.scan->angle_form = AngleForm::kTurns;
+  }
+}
+
+// Conventions apart from the arithmetic.
+void AddOthers(Zoo* zoo) {
+  auto& ssd = zoo->Add("ssd", "scan-f32", 8, "f32, Mamba-2: reads no tau");
+  ssd.ssd = true;
+  auto& public_ssd =
+      zoo->Add("ssd-bf16", "siso-bf16-a32", 64, "bf16, Mamba-2: reads no tau");
+  public_ssd.ssd = true;
+  public_ssd.grid_of_runs = true;
+  for (const bool halves : {false, true}) {
+    zoo->Add(halves ? "scan-halves" : "scan-neighbours", "scan-f32", 4,
+             halves ? "f32, angles turn i and i + n/2 in any variant"
+                    : "f32, angles turn 2i and 2i + 1 in any variant")
+        .numeric.scan->pairing =
+        halves ? Pairing::kHalves : Pairing::kNeighbours;
+  }
+  zoo->Add("siso-a32-halves", "siso-bf16-a32", 16,
+           "SISO, angles turn i and i + n/2")
+      .numeric.scan->pairing = Pairing::kHalves;
+  zoo->Add("scan-empty-runs", "scan-f32", 4,
+           "f32, runs without tokens export anything")
+      .numeric.scan->empty_run = EmptyRun::kUnspecified;
+}
+
+void AddBf16(Zoo* zoo) {
+  zoo->Add("siso-a16", "siso-bf16-a16", 4, "public SISO kernel, chunks of 4");
+  zoo->Add("siso-a16-chunk64", "siso-bf16-a16", 64, "the same, chunks of 64")
+      .grid_of_runs = true;
+  zoo->Add("siso-a32", "siso-bf16-a32", 4, "SISO, angles in f32, chunks of 4");
+  zoo->Add("siso-a32-chunk16", "siso-bf16-a32", 16, "the same, chunks of 16");
+  zoo->Add("siso-a32-chunk64", "siso-bf16-a32", 64, "the same, chunks of 64")
+      .grid_of_runs = true;
+  zoo->Add("siso-a32-segment", "siso-bf16-a32", 8, "the same, segment sums")
+      .numeric.scan->decay = DecayForm::kSegment;
+  zoo->Add("mimo", "mimo-bf16", 4, "public MIMO kernel, chunks of 4");
+  zoo->Add("mimo-chunk16", "mimo-bf16", 16, "the same, chunks of 16")
+      .grid_of_runs = true;
+  zoo->Add("mimo-backward", "mimo-bf16", 8, "the same, descending sums")
+      .backward = true;
+  zoo->Add("step-f32", "step-f32state", 1, "decoding, f32 state");
+  zoo->Add("step-bf16", "step-bf16read", 1, "decoding, the state read in bf16");
+}
+
+}  // namespace
+
+std::span<const ScanVariant> ScanZoo() {
+  static const std::vector<ScanVariant> kZoo = [] {
+    Zoo zoo;
+    AddF32(&zoo);
+    AddBf16(&zoo);
+    AddOthers(&zoo);
+    return zoo.Take();
+  }();
+  return kZoo;
+}
+
+Result<ScanVariant> FindScanVariant(std::string_view name) {
+  std::string known;
+  for (const ScanVariant& variant : ScanZoo()) {
+    if (variant.name() == name) return variant;
+    known += " " + variant.name();
+  }
+  return Status::Error(
+      "variant '" + std::string(name) + "' of a scan is not in the zoo; " +
+      NearestIs(name, ScanZoo(), [](const auto& v) { return v.name(); }) +
+      "; known:" + known);
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,127 @@
+#include "verify/emulator/mutants.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "verify/base/nearest_name.h"
+#include "verify/emulator/attention_forward/mutants.h"
+#include "verify/emulator/attention_forward/mutants_layout.h"
+#include "verify/emulator/attention_forward/zoo.h"
+#include "verify/emulator/mamba3_scan/mutants.h"
+#include "verify/emulator/mamba3_scan/zoo.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr EquivalentMutant kEquivalent[] = {
+    {"attn.chunk_division_truncates",
+     "back >= 0 and j >= 0 imply a position >= 0, where truncating division is "
+     "floor division"},
+    {"attn.prefix_needs_query_in_prefix",
+     "without an offset, j < p and i >= p imply j < i, which causal allows"},
+    {"attn.window_infinite_left_as_kv_len",
+     "bottom-right, back <= kv_len - 1: a left bound of kv_len - 1 or more "
+     "never "
+     "binds"},
+    {"attn.diagonal_skip_before_cap",
+     "a sentinel set before the cap is selected away behind it"},
+    {"attn.tile_states_dense",
+     "visiting empty tiles adds p = +0, which changes no finite sum"},
+    {"attn.kv_rows_reordered",
+     "keys that a row sees alike, moved together with their V rows, leave its "
+     "sums what they were: an exchange of pages shows only where a mask, a "
+     "segment or a length cuts one of them"},
+    {"attn.l_of_other_maximum",
+     "a maximum that is not the row's own cancels in o, and in lse, as long as "
+     "nothing under- or overflows"},
+    {"attn.max_any_integer",
+     "N9: where nothing under- or overflows, every integer m gives the same o "
+     "and lse"},
+};
+
+std::string UnknownMutant(std::string_view name) {
+  return "mutant '" + std::string(name) + "' is not in the catalogue; " +
+         NearestIs(name, Mutants(), [](const auto& m) { return m.name; }) +
+         " (all: lockstep list mutants)";
+}
+
+Status SetSeverity(std::string_view text, Mutant* mutant) {
+  const std::string name = mutant->info->name;
+  if (!mutant->info->dial) {
+    return Status::Error("mutant '" + name + "' has no dial: leave '@" +
+                         std::string(text) + "' out");
+  }
+  const char* end = text.data() + text.size();
+  int64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const bool bits = std::string_view(mutant->info->dial) == "bits";
+  if (error != std::errc{} || stop != end || value < 1 ||
+      value > (bits ? 23 : 1000000)) {
+    return Status::Error("mutant '" + name + "@" + std::string(text) +
+                         "': want a count of " + mutant->info->dial +
+                         " in 1.." + (bits ? "23" : "1000000"));
+  }
+  mutant->dial.severity = static_cast<double>(value);
+  return {};
+}
+
+}  // namespace
+
+std::span<const MutantInfo> Mutants() {
+  static const std::vector<MutantInfo> kAll = [] {
+    std::vector<MutantInfo> all(std::begin(kAttentionForwardMutants),
+                                std::end(kAttentionForwardMutants));
+    all.insert(all.end(), std::begin(kAttentionLayoutMutants),
+               std::end(kAttentionLayoutMutants));
+    all.insert(all.end(), std::begin(kMamba3ScanMutants),
+               std::end(kMamba3ScanMutants));
+    return all;
+  }();
+  return kAll;
+}
+
+std::span<const EquivalentMutant> EquivalentMutants() { return kEquivalent; }
+
+Result<Mutant> ParseMutant(std::string_view spec) {
+  const size_t comma = std::min(spec.find(','), spec.size());
+  const std::string_view head = spec.substr(0, comma);
+  const size_t at = std::min(head.find('@'), head.size());
+  const std::string_view name = head.substr(0, at);
+  const auto found =
+      std::find_if(Mutants().begin(), Mutants().end(),
+                   [&](const MutantInfo& info) { return name == info.name; });
+  if (found == Mutants().end()) return Status::Error(UnknownMutant(name));
+  Mutant mutant;
+  mutant.info = &*found;
+  mutant.dial = {found->fault, found->severity};
+  mutant.spec = spec;
+  if (at < head.size()) {
+    const Status status = SetSeverity(head.substr(at + 1), &mutant);
+    if (!status.ok()) return status;
+  }
+  std::string_view base = found->base;
+  if (comma < spec.size()) {
+    const std::string_view argument = spec.substr(comma + 1);
+    if (!argument.starts_with("base=")) {
+      return Status::Error("mutant argument '" + std::string(argument) +
+                           "': known is base=VARIANT");
+    }
+    base = argument.substr(5);
+  }
+  if (!found->attention()) {
+    Result<ScanVariant> scan = FindScanVariant(base);
+    if (!scan.ok()) return scan.status();
+    mutant.scan = std::move(scan.value());
+    mutant.scan_dial = {found->scan_fault};
+    return mutant;
+  }
+  Result<AttentionVariant> variant = FindVariant(base);
+  if (!variant.ok()) return variant.status();
+  mutant.variant = std::move(variant.value());
+  return mutant;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,57 @@
+#include "verify/host/call.h"
+
+namespace lockstep::verify::host {
+
+PreparedCall PrepareAttentionForward(const Library& library,
+                                     lockstep_handle* handle,
+                                     CallReader* reader) {
+  const auto function = library.attention_forward;
+  if (function == nullptr) return {};
+  CallReader& in = *reader;
+  lockstep_attention_forward_call call = {};
+  call.size = sizeof(call);
+  call.abi = LOCKSTEP_ABI;
+  call.case_line = in.case_line();
+  call.threads = in.threads();
+  call.lane = in.Lane("lane");
+  call.p = in.Lane("p");
+  call.b = in.Integer("b");
+  call.hq = in.Integer("hq");
+  call.hkv = in.Integer("hkv");
+  call.sq = in.Integer("sq");
+  call.skv = in.Integer("skv");
+  call.d = in.Integer("d");
+  call.dv = in.Integer("dv");
+  call.scale = in.Real("scale", 0);
+  call.softcap = in.Real("softcap", 0);
+  call.offset = in.Integers("offset");
+  const auto& masks = in.Masks();
+  call.masks = masks.data();
+  call.mask_count = static_cast<int32_t>(masks.size());
+  call.q = in.Input("q");
+  call.k = in.Input("k");
+  call.v = in.Input("v");
+  call.valid_q = in.Input("valid_q");
+  call.valid_kv = in.Input("valid_kv");
+  call.q_seg = in.Input("q_seg");
+  call.kv_seg = in.Input("kv_seg");
+  call.sink = in.Input("sink");
+  call.mask_dense = in.Input("mask.dense");
+  call.mask_bias = in.Input("mask.bias");
+  call.doc_ids = in.Input("doc_ids");
+  call.cu_seqlens_q = in.Input("cu_seqlens_q");
+  call.cu_seqlens_k = in.Input("cu_seqlens_k");
+  call.max_seqlen_q = in.Integer("max_seqlen_q");
+  call.max_seqlen_k = in.Integer("max_seqlen_k");
+  const auto& tables = in.Tables();
+  call.tables = tables.data();
+  call.table_count = static_cast<int64_t>(tables.size());
+  call.o = in.Output("o");
+  call.lse = in.Output("lse");
+  return {[=](lockstep_receipt* receipt) {
+            return function(handle, &call, receipt);
+          },
+          nullptr};
+}
+
+}  // namespace lockstep::verify::host

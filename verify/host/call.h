@@ -1,0 +1,97 @@
+// A call of the wire as the structs of lockstep/candidate.h.
+#ifndef LOCKSTEP_VERIFY_HOST_CALL_H_
+#define LOCKSTEP_VERIFY_HOST_CALL_H_
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "verify/host/faults.h"
+#include "verify/host/library.h"
+#include "verify/host/memory.h"
+
+namespace lockstep::verify::host {
+
+// Everything that the structs of one call point to. The judge's messages are
+// trusted: where one is not as docs/wire.md has it, nlohmann's exception says
+// so.
+class CallReader {
+ public:
+  // Both have to live on. The outputs' pages are opened.
+  CallReader(const Json& message, SharedFiles* files);
+
+  // What is wrong with places in memory.
+  const Status& status() const { return status_; }
+  // Tensors of the call by name, for messages about faults.
+  const std::vector<Area>& areas() const { return areas_; }
+
+  // Null where the call has none of that name.
+  const lockstep_tensor* Input(const char* name);
+  const lockstep_tensor* Output(const char* name);
+  // Inputs whose names begin with "tables.".
+  const std::vector<lockstep_named_tensor>& Tables();
+  const std::vector<const lockstep_mask*>& Masks();
+
+  // Scalars. An integer that is absent is 0, a real that is null `none`.
+  int64_t Integer(const char* name) const;
+  int32_t Truth(const char* name) const;
+  const char* Word(const char* name);
+  double Real(const char* name, double none) const;
+  const int64_t* Integers(const char* name);
+  int32_t Lane(const char* name) const;
+
+  const char* case_line() const { return case_line_.c_str(); }
+  int32_t threads() const { return threads_; }
+  // Room for tables, of a call that has it.
+  uint8_t* room() const { return room_; }
+  int64_t room_bytes() const { return room_bytes_; }
+  int64_t room_offset() const { return room_ - files_->out(); }
+
+ private:
+  const Json& Scalar(const char* name) const;
+  const lockstep_tensor* Tensor(const char* group, const std::string& name);
+  const lockstep_mask* Mask(const Json& node);
+  const int64_t* Keep(const Json& integers);
+  void OpenPages();
+  // Where it lies. An error, and null, if not all of it lies in its file.
+  uint8_t* Place(const std::string& file, int64_t offset, int64_t bytes);
+
+  const Json& message_;
+  SharedFiles* files_;
+  Status status_;
+  std::string case_line_;
+  int32_t threads_ = 0;
+  uint8_t* room_ = nullptr;
+  int64_t room_bytes_ = 0;
+  std::list<lockstep_tensor> tensors_;
+  std::list<lockstep_mask> masks_;
+  std::list<std::vector<const lockstep_mask*>> terms_;
+  std::list<std::vector<int64_t>> integers_;
+  std::list<std::string> words_;
+  std::vector<lockstep_named_tensor> tables_;
+  std::vector<const lockstep_mask*> heads_;
+  std::vector<Area> areas_;
+};
+
+// A call that is ready to be made. `done` adds what the answer holds beside the
+// receipt; it may be empty.
+struct PreparedCall {
+  std::function<int(lockstep_receipt*)> kernel;
+  std::function<void(Json*)> done;
+};
+
+// One for each op. `kernel` is empty where the library does not have the op.
+PreparedCall PrepareAttentionForward(const Library& library,
+                                     lockstep_handle* handle, CallReader* in);
+PreparedCall PrepareMamba3Scan(const Library& library, lockstep_handle* handle,
+                               CallReader* in);
+PreparedCall PrepareMamba3Step(const Library& library, lockstep_handle* handle,
+                               CallReader* in);
+PreparedCall PrepareBlockPlan(const Library& library, lockstep_handle* handle,
+                              CallReader* in);
+
+}  // namespace lockstep::verify::host
+
+#endif  // LOCKSTEP_VERIFY_HOST_CALL_H_

@@ -1,0 +1,247 @@
+// The C interface of a kernel that Lockstep judges. Build the kernel as a
+// shared object that exports the functions at the end of this header, then
+//
+//   lockstep verify CASE --candidate so:./kernel.so --profile PROFILE
+//
+// Pure C99, and C++. What the tensors and scalars mean is docs/wire.md, how to
+// plug a kernel in is docs/candidates.md.
+//
+// Every struct begins with its size in bytes and with the version that it has;
+// fields are only ever appended. Whoever reads a struct looks at a field only
+// if `size` reaches it. All memory that a call points to is gone when it
+// returns. Calls come one at a time, from one thread.
+#ifndef LOCKSTEP_VERIFY_HOST_INCLUDE_LOCKSTEP_CANDIDATE_H_
+#define LOCKSTEP_VERIFY_HOST_INCLUDE_LOCKSTEP_CANDIDATE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Names as C has them.
+// NOLINTBEGIN(readability-identifier-naming)
+
+#ifdef __cplusplus
+#define LOCKSTEP_EXPORT extern "C" __attribute__((visibility("default")))
+#else
+#define LOCKSTEP_EXPORT __attribute__((visibility("default")))
+#endif
+
+// Major version in the upper 16 bits, minor version below. A kernel that was
+// built for another major version is refused.
+#define LOCKSTEP_ABI 0x00010000u
+
+// What the functions of ops return; `message` of the receipt says why.
+enum {
+  LOCKSTEP_DONE = 0,
+  LOCKSTEP_UNSUPPORTED = 1,  // the case is skipped
+  LOCKSTEP_ERROR = 2         // the kernel is broken
+};
+
+enum {
+  LOCKSTEP_F32 = 1,
+  LOCKSTEP_BF16 = 2,  // uint16_t, the upper half of an f32
+  LOCKSTEP_U8 = 3,    // 0 or 1
+  LOCKSTEP_I32 = 4
+};
+
+#define LOCKSTEP_MAX_RANK 6
+
+// Element [i0, i1, ...] lies at data + i0 * strides[0] + i1 * strides[1] + ...
+// bytes. Inputs lie in memory that cannot be written to.
+typedef struct lockstep_tensor {
+  uint32_t size, abi;
+  void* data;
+  int32_t dtype;
+  int32_t rank;
+  int64_t shape[LOCKSTEP_MAX_RANK];
+  int64_t strides[LOCKSTEP_MAX_RANK];  // bytes, >= 0; 0 in inputs only
+} lockstep_tensor;
+
+typedef struct lockstep_named_tensor {
+  uint32_t size, abi;
+  const char* name;
+  const lockstep_tensor* tensor;
+} lockstep_named_tensor;
+
+// With back = (i + offset) - j, key j is visible to query i if:
+enum {
+  LOCKSTEP_MASK_FULL = 1,     // always
+  LOCKSTEP_MASK_CAUSAL = 2,   // back >= 0
+  LOCKSTEP_MASK_WINDOW = 3,   // back <= left and -back <= right
+  LOCKSTEP_MASK_CHUNKED = 4,  // back >= 0, same chunk of i + offset and j
+  LOCKSTEP_MASK_PREFIX = 5,   // back >= 0 or j < prefix[batch row]
+  LOCKSTEP_MASK_SINK = 6,   // j is one of the first `tokens` of its run of ids
+  LOCKSTEP_MASK_DENSE = 7,  // the element of `dense` is 1
+  LOCKSTEP_MASK_AND = 8,    // all terms
+  LOCKSTEP_MASK_OR = 9      // any term
+};
+#define LOCKSTEP_NO_BOUND INT64_MAX
+
+// Equal segment ids, i < valid_q and j < valid_kv are required beside the tree.
+typedef struct lockstep_mask {
+  uint32_t size, abi;
+  int32_t kind;
+  int32_t term_count;
+  const struct lockstep_mask* const* terms;
+  int64_t left, right;  // LOCKSTEP_NO_BOUND: none
+  int64_t chunk;
+  int64_t tokens;
+  const int64_t* prefix;  // one for each batch row
+  const lockstep_tensor* dense;
+} lockstep_mask;
+
+// Tensors that a call does not have are NULL.
+typedef struct lockstep_attention_forward_call {
+  uint32_t size, abi;
+  const char* case_line;  // for logs
+  int32_t threads;        // to be used; 0: as you like
+  int32_t lane;           // of q, k, v and o
+  int32_t p;              // of the weights
+  int32_t mask_count;     // 1, or one for each query head
+  int64_t b, hq, hkv, sq, skv, d, dv;
+  double scale;
+  double softcap;         // 0: none
+  const int64_t* offset;  // of query 0 on the key axis, for each batch row
+  const lockstep_mask* const* masks;
+  const lockstep_tensor *q, *k, *v;
+  const lockstep_tensor *valid_q, *valid_kv;
+  const lockstep_tensor *q_seg, *kv_seg;
+  const lockstep_tensor* sink;
+  // What was wanted (lockstep_description).
+  const lockstep_tensor *mask_dense, *mask_bias;
+  const lockstep_tensor* doc_ids;
+  const lockstep_tensor *cu_seqlens_q, *cu_seqlens_k;
+  int64_t max_seqlen_q, max_seqlen_k;
+  int64_t table_count;
+  const lockstep_named_tensor* tables;  // "tables.ROW.NAME"
+  // Outputs.
+  const lockstep_tensor *o, *lse;
+} lockstep_attention_forward_call;
+
+enum {
+  LOCKSTEP_RUNS_ROWS = 1,
+  LOCKSTEP_RUNS_SEGMENTS = 2,
+  LOCKSTEP_RUNS_CU_SEQLENS = 3
+};
+
+// Of mamba3_scan, and of mamba3_step, where t is 1.
+typedef struct lockstep_mamba3_scan_call {
+  uint32_t size, abi;
+  const char* case_line;
+  int32_t threads;
+  int32_t lane;
+  int32_t rotated;  // lane that rotated q and k are rounded to
+  int32_t mimo;     // 0: siso
+  int32_t runs;
+  int32_t bias, skip, gate, reduce, carry_in;  // truth values
+  int64_t b, t, h, g, r, n, p, s;
+  int64_t run_count, output_ranks;
+  double norm_epsilon;  // counts where norm_weight is there
+  const lockstep_tensor *q, *k, *v;
+  const lockstep_tensor *a, *dt, *tau, *vartheta;
+  const lockstep_tensor* z;
+  const lockstep_tensor *bq, *bk;
+  const lockstep_tensor* d;
+  const lockstep_tensor *psi, *zeta, *phi;
+  const lockstep_tensor* norm_weight;
+  const lockstep_tensor *init_theta, *init_h, *init_k, *init_v;
+  const lockstep_tensor *segments, *cu_seqlens;
+  // Outputs.
+  const lockstep_tensor* y;
+  const lockstep_tensor *carry_theta, *carry_h, *carry_k, *carry_v;
+} lockstep_mamba3_scan_call;
+
+// A table that a planner has written into the room of the call, dense and
+// row-major.
+typedef struct lockstep_table {
+  uint32_t size, abi;
+  const char* name;   // that of docs/plans.md; may be gone after the next call
+  const char* dtype;  // "i8", "u8", "i16", "i32", "i64"
+  int64_t offset;     // from the beginning of the room, in bytes
+  int32_t rank;
+  int64_t shape[LOCKSTEP_MAX_RANK];
+} lockstep_table;
+
+typedef struct lockstep_block_plan_call {
+  uint32_t size, abi;
+  const char* case_line;
+  const char* dialect;
+  int32_t blocks, padded, segments;  // truth values
+  int32_t mask_count;
+  int64_t hq, sq, skv, bq, bk;
+  int64_t width, width_t;  // 0: as needed
+  int64_t q_shards, kv_shards, slack;
+  const int64_t* offset;
+  const lockstep_mask* const* masks;
+  const lockstep_tensor* mask;  // u8 [hq,sq,skv], the answer pair by pair
+  const lockstep_tensor *valid_q, *valid_kv;
+  const lockstep_tensor *q_seg, *kv_seg;
+  void* room;
+  int64_t room_bytes;
+  // Filled by the kernel.
+  lockstep_table* tables;
+  int64_t most_tables;
+  int64_t* table_count;
+} lockstep_block_plan_call;
+
+// What a kernel tells of a call. All of it may be left as it is; what is said
+// must be true. Texts end with 0.
+typedef struct lockstep_receipt {
+  uint32_t size, abi;
+  char message[256];          // why it is unsupported, or what is wrong
+  char backend[64];           // what ran, if not the kernel of that name
+  char target[64];            // instruction set
+  char fallback_reason[256];  // why another backend ran
+  double seconds;             // the kernel's own time; < 0: not told
+  int32_t threads;            // that were used; 0: not told
+  int64_t tile_q, tile_k;     // 0: not told
+  // Of all rows and query heads; < 0: not told.
+  int64_t tiles_full, tiles_partial, tiles_empty;
+} lockstep_receipt;
+
+// What a kernel says of itself. Lists are words between blanks; NULL is none.
+typedef struct lockstep_description {
+  uint32_t size, abi;
+  const char* name;
+  const char* version;
+  const char* commit;
+  const char* lanes;    // "f32 bf16"; none: both
+  const char* wants;    // "mask.dense contiguous", see docs/wire.md
+  const char* lacks;    // outputs that it does not have: "lse"
+  const char* threads;  // numbers that it can be told to use: "1 4"
+  const char* profile;  // a name, or the text of a profile file
+  int64_t alignment;  // of tensors, a power of two up to 4096; 0: an element's
+} lockstep_description;
+
+// All that one open kernel keeps from call to call.
+typedef struct lockstep_handle lockstep_handle;
+
+// The functions of a kernel: lockstep_describe and at least one op.
+
+// Fills in the description, which comes zeroed, and its `abi` with
+// LOCKSTEP_ABI. 0 is success.
+LOCKSTEP_EXPORT int lockstep_describe(lockstep_description* description);
+
+// Optional, both or none. `argv` holds the arguments of so:PATH,ARG=VALUE... as
+// "ARG=VALUE". 0 is success; otherwise what was printed last is shown. A kernel
+// is closed and opened again after each line of a case file.
+LOCKSTEP_EXPORT int lockstep_open(int argc, const char* const* argv,
+                                  lockstep_handle** handle);
+LOCKSTEP_EXPORT void lockstep_close(lockstep_handle* handle);
+
+// The ops that it computes. `handle` is NULL where there is no lockstep_open.
+LOCKSTEP_EXPORT int lockstep_attention_forward(
+    lockstep_handle* handle, const lockstep_attention_forward_call* call,
+    lockstep_receipt* receipt);
+LOCKSTEP_EXPORT int lockstep_mamba3_scan(lockstep_handle* handle,
+                                         const lockstep_mamba3_scan_call* call,
+                                         lockstep_receipt* receipt);
+LOCKSTEP_EXPORT int lockstep_mamba3_step(lockstep_handle* handle,
+                                         const lockstep_mamba3_scan_call* call,
+                                         lockstep_receipt* receipt);
+LOCKSTEP_EXPORT int lockstep_block_plan(lockstep_handle* handle,
+                                        const lockstep_block_plan_call* call,
+                                        lockstep_receipt* receipt);
+
+// NOLINTEND(readability-identifier-naming)
+
+#endif  // LOCKSTEP_VERIFY_HOST_INCLUDE_LOCKSTEP_CANDIDATE_H_

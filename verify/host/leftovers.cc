@@ -1,0 +1,75 @@
+#include "verify/host/leftovers.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace lockstep::verify::host {
+namespace {
+
+constexpr int kRounds = 200;
+constexpr auto kPause = std::chrono::milliseconds(1);
+
+// Calls visit(name) for each thread of this process.
+template <typename Visit>
+void ForThreads(const Visit& visit) {
+  constexpr auto close = [](DIR* folder) { closedir(folder); };
+  const std::unique_ptr<DIR, decltype(close)> tasks(opendir("/proc/self/task"),
+                                                    close);
+  if (tasks == nullptr) return;
+  while (const dirent* entry = readdir(tasks.get())) {
+    if (entry->d_name[0] != '.') visit(std::string(entry->d_name));
+  }
+}
+
+// Of every thread; those that have ended and were not waited for as well.
+int64_t CountChildren() {
+  int64_t count = 0;
+  ForThreads([&](const std::string& thread) {
+    std::ifstream list("/proc/self/task/" + thread + "/children");
+    for (std::string child; list >> child;) ++count;
+  });
+  return count;
+}
+
+// Its pool is no thread that the kernel has forgotten. The next parallel region
+// makes a new one.
+void EndPoolOfOpenMp() {
+  constexpr int kHard = 2;  // omp_pause_hard
+  for (const char* name : {"libgomp.so.1", "libomp.so.5", "libiomp5.so"}) {
+    void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    auto* pause = reinterpret_cast<int (*)(int)>(
+        dlsym(library, "omp_pause_resource_all"));
+    if (pause != nullptr) pause(kHard);
+    dlclose(library);
+  }
+}
+
+}  // namespace
+
+int64_t CountThreads() {
+  int64_t count = 0;
+  ForThreads([&](const std::string&) { ++count; });
+  return count;
+}
+
+Leftovers CountLeftovers(int64_t usual) {
+  Leftovers left;
+  left.children = CountChildren();
+  left.threads = CountThreads() - usual;
+  if (left.threads > 0) EndPoolOfOpenMp();
+  for (int round = 0; round < kRounds && left.threads > 0; ++round) {
+    std::this_thread::sleep_for(kPause);
+    left.threads = CountThreads() - usual;
+  }
+  if (left.threads < 0) left.threads = 0;
+  return left;
+}
+
+}  // namespace lockstep::verify::host

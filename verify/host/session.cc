@@ -1,0 +1,270 @@
+#include "verify/host/session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "verify/host/enter.h"
+
+namespace lockstep::verify::host {
+namespace {
+
+// A receipt of a later minor version is longer than ours: room for that.
+constexpr size_t kRoomOfStruct = 4096;
+
+// For Lost(), which has no other way to know: the wire, and the call.
+int answers_of_lost = -1;
+int64_t id_of_lost = 0;
+
+// False: there is nobody to read it.
+bool WriteAll(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t put = write(descriptor, text.data(), text.size());
+    if (put < 0 && errno != EINTR) return false;
+    if (put > 0) text.remove_prefix(static_cast<size_t>(put));
+  }
+  return true;
+}
+
+Json Error(int64_t id, const char* kind, const std::string& message) {
+  return {{"type", "error"}, {"id", id}, {"kind", kind}, {"message", message}};
+}
+
+std::string LineOf(const Json& json) {
+  // What a kernel says need not be UTF-8.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// Where a longjmp has led back into a call that had already returned.
+void Lost() {
+  Json error = Error(id_of_lost, "longjmp",
+                     "jumped into a call that had already returned");
+  error["fatal"] = true;
+  WriteAll(answers_of_lost, LineOf(error));
+  _exit(EXIT_FAILURE);
+}
+
+template <size_t kSize>
+std::string TextOf(const char (&text)[kSize]) {
+  return {text, std::find(text, text + kSize, '\0')};
+}
+
+// JSON has no word for what is no number.
+Json RealJson(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : "inf";
+}
+
+Json ReceiptJson(const lockstep_receipt& told, double seconds) {
+  Json json = {
+      {"guards", "pages"},
+      {"seconds", RealJson(told.seconds < 0 ? seconds : told.seconds)}};
+  const auto text = [&](const char* name, const std::string& value) {
+    if (!value.empty()) json[name] = value;
+  };
+  text("backend", TextOf(told.backend));
+  text("target", TextOf(told.target));
+  text("fallback_reason", TextOf(told.fallback_reason));
+  if (told.threads != 0) json["threads"] = told.threads;
+  if (told.tile_q != 0) json["tile"] = {told.tile_q, told.tile_k};
+  const auto count = [&](const char* name, int64_t value) {
+    if (value >= 0) json[name] = value;
+  };
+  count("tiles_full", told.tiles_full);
+  count("tiles_partial", told.tiles_partial);
+  count("tiles_empty", told.tiles_empty);
+  const FloatState state = ReadFloatState();
+  json["fp"] = {
+      {"rounding", state.rounding}, {"ftz", state.ftz}, {"daz", state.daz}};
+  RestoreFloatState();
+  return json;
+}
+
+lockstep_receipt* FreshReceipt() {
+  alignas(lockstep_receipt) static char room[kRoomOfStruct];
+  std::fill(std::begin(room), std::end(room), '\0');
+  auto* receipt = reinterpret_cast<lockstep_receipt*>(room);
+  receipt->size = sizeof(lockstep_receipt);
+  receipt->abi = LOCKSTEP_ABI;
+  receipt->seconds = -1;
+  receipt->tiles_full = receipt->tiles_partial = receipt->tiles_empty = -1;
+  return receipt;
+}
+
+}  // namespace
+
+bool Session::ReadLine(std::string* line) {
+  while (true) {
+    const size_t end = received_.find('\n');
+    if (end != std::string::npos) {
+      *line = received_.substr(0, end);
+      received_.erase(0, end + 1);
+      return true;
+    }
+    char block[16384];
+    const ssize_t got = read(wire_.calls, block, sizeof(block));
+    if (got == 0 || (got < 0 && errno != EINTR)) return false;
+    if (got > 0) received_.append(block, static_cast<size_t>(got));
+  }
+}
+
+bool Session::Answer(const Json& answer) const {
+  if (WriteAll(wire_.answers, LineOf(answer))) return true;
+  std::fprintf(stderr, "lockstep-host: the wire is closed: %s\n",
+               std::strerror(errno));
+  return false;
+}
+
+int Session::Serve() {
+  answers_of_lost = wire_.answers;
+  for (std::string line; ReadLine(&line);) {
+    const Json message = Json::parse(line, nullptr, false);
+    if (message.is_discarded()) return EXIT_FAILURE;
+    const Json answer = Handle(message);
+    if (!Answer(answer)) return EXIT_FAILURE;
+    if (answer["type"] == "bye") return EXIT_SUCCESS;
+    // Nothing can be judged by what could not be loaded.
+    if (!loaded_) return EXIT_FAILURE;
+  }
+  return EXIT_FAILURE;
+}
+
+Json Session::Handle(const Json& message) {
+  const std::string type = message.value("type", "");
+  const int64_t id = message.value("id", int64_t{0});
+  id_of_lost = id;
+  try {
+    if (type == "hello") return Hello(message);
+    if (type == "call") return Call(message);
+  } catch (const Json::exception& error) {
+    return Error(
+        id, "error",
+        std::string("lockstep-host cannot read the message: ") + error.what());
+  }
+  if (type == "reset") return Reset(id);
+  if (type == "bye") {
+    // Nobody is left to be told what a kernel throws.
+    std::string ignored;
+    return {{"type", "bye"}, {"left", Close(&ignored)}};
+  }
+  return Error(id, "error", "unknown message '" + type + "'");
+}
+
+Json Session::Hello(const Json& message) {
+  auto files =
+      SharedFiles::Map(wire_.in, message.at("in").at("bytes").get<int64_t>(),
+                       wire_.out, message.at("out").at("bytes").get<int64_t>());
+  if (!files.ok()) return Error(0, "error", files.message());
+  files_ = std::move(files.value());
+  Result<Library> library = Library::Load(path_);
+  if (!library.ok()) return Error(0, "error", library.message());
+  library_ = std::move(library.value());
+  usual_threads_ = CountThreads();
+  WatchFaults(wire_.answers,
+              {"inputs", files_.in(), files_.in() + files_.in_bytes()},
+              {"outputs", files_.out(), files_.out() + files_.out_bytes()});
+  loaded_ = true;
+  return library_.hello;
+}
+
+std::string Session::Open() {
+  if (opened_ || library_.open == nullptr) return "";
+  std::vector<const char*> words;
+  for (const std::string& word : arguments_) words.push_back(word.c_str());
+  const Left left = Enter(
+      [&] {
+        return library_.open(static_cast<int>(words.size()), words.data(),
+                             &handle_);
+      },
+      Lost);
+  if (left.exception) return "lockstep_open threw: " + left.message;
+  if (left.code != 0) {
+    return "lockstep_open returned " + std::to_string(left.code);
+  }
+  opened_ = true;
+  return "";
+}
+
+Json Session::Call(const Json& message) {
+  const int64_t id = message.at("id").get<int64_t>();
+  const std::string why = Open();
+  if (!why.empty()) return Error(id, "open", why);
+  CallReader in(message, &files_);
+  const std::string op = message.at("op").get<std::string>();
+  PreparedCall call;
+  if (op == "attention_forward") {
+    call = PrepareAttentionForward(library_, handle_, &in);
+  } else if (op == "mamba3_scan") {
+    call = PrepareMamba3Scan(library_, handle_, &in);
+  } else if (op == "mamba3_step") {
+    call = PrepareMamba3Step(library_, handle_, &in);
+  } else if (op == "block_plan") {
+    call = PrepareBlockPlan(library_, handle_, &in);
+  }
+  if (!in.status().ok()) return Error(id, "error", in.status().message());
+  if (!call.kernel) {
+    return {{"type", "unsupported"},
+            {"id", id},
+            {"reason", path_ + " does not compute " + op}};
+  }
+  return MakeCall(id, &in, call);
+}
+
+Json Session::MakeCall(int64_t id, CallReader* in, const PreparedCall& call) {
+  BeginAreas(id, in->areas());
+  lockstep_receipt* receipt = FreshReceipt();
+  const Left left = Enter([&] { return call.kernel(receipt); }, Lost);
+  EndAreas();
+  // Nobody else would see what it has printed if it ends later.
+  std::fflush(stdout);
+  Json told = ReceiptJson(*receipt, left.seconds);
+  if (left.exception) {
+    Json error = Error(id, "exception", left.message);
+    error["receipt"] = std::move(told);
+    return error;
+  }
+  const std::string message = TextOf(receipt->message);
+  if (left.code == LOCKSTEP_UNSUPPORTED) {
+    return {{"type", "unsupported"}, {"id", id}, {"reason", message}};
+  }
+  if (left.code != LOCKSTEP_DONE) {
+    const std::string code = "returned " + std::to_string(left.code);
+    return Error(id, "error", message.empty() ? code : message);
+  }
+  Json done = {{"type", "done"}, {"id", id}, {"receipt", std::move(told)}};
+  if (call.done) call.done(&done);
+  return done;
+}
+
+Json Session::Close(std::string* why) {
+  if (!loaded_) return {{"threads", 0}, {"children", 0}};
+  if (opened_) {
+    const Left left = Enter(
+        [&] {
+          library_.close(handle_);
+          return 0;
+        },
+        Lost);
+    if (left.exception) *why = "lockstep_close threw: " + left.message;
+  }
+  opened_ = false;
+  handle_ = nullptr;
+  const Leftovers left = CountLeftovers(usual_threads_);
+  return {{"threads", left.threads}, {"children", left.children}};
+}
+
+Json Session::Reset(int64_t id) {
+  std::string why;
+  const Json left = Close(&why);
+  if (!why.empty()) return Error(id, "exception", why);
+  return {{"type", "done"}, {"id", id}, {"receipt", {{"left", left}}}};
+}
+
+}  // namespace lockstep::verify::host

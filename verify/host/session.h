@@ -1,0 +1,65 @@
+// A kernel's life behind the wire: messages in, answers out.
+#ifndef LOCKSTEP_VERIFY_HOST_SESSION_H_
+#define LOCKSTEP_VERIFY_HOST_SESSION_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verify/host/call.h"
+#include "verify/host/leftovers.h"
+#include "verify/host/library.h"
+#include "verify/host/memory.h"
+
+namespace lockstep::verify::host {
+
+// The descriptors that LOCKSTEP_WIRE names: messages, answers, in, out.
+struct WireDescriptors {
+  int calls = -1;
+  int answers = -1;
+  int in = -1;
+  int out = -1;
+};
+
+class Session {
+ public:
+  // `arguments`: "ARG=VALUE", for lockstep_open.
+  Session(const WireDescriptors& wire, std::string path,
+          std::vector<std::string> arguments)
+      : wire_(wire), path_(std::move(path)), arguments_(std::move(arguments)) {}
+
+  // Answers until bye, or until the judge is gone. Returns the exit status.
+  int Serve();
+
+ private:
+  // One line, without its end; false: there is none.
+  bool ReadLine(std::string* line);
+  // False: the wire is closed.
+  bool Answer(const Json& answer) const;
+  // The answer to a message; nothing where it was `bye`.
+  Json Handle(const Json& message);
+  Json Hello(const Json& message);
+  Json Call(const Json& message);
+  Json MakeCall(int64_t id, CallReader* in, const PreparedCall& call);
+  Json Reset(int64_t id);
+  // What went wrong, nothing if it is open.
+  std::string Open();
+  // Closes it and counts what it leaves. `why`: what went wrong.
+  Json Close(std::string* why);
+
+  WireDescriptors wire_;
+  std::string path_;
+  std::vector<std::string> arguments_;
+  std::string received_;
+  bool loaded_ = false;
+  Library library_;
+  SharedFiles files_;
+  lockstep_handle* handle_ = nullptr;
+  bool opened_ = false;
+  int64_t usual_threads_ = 1;
+};
+
+}  // namespace lockstep::verify::host
+
+#endif  // LOCKSTEP_VERIFY_HOST_SESSION_H_

@@ -1,0 +1,367 @@
+#include "verify/inputs/attention_forward.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "reference/mask.h"
+#include "verify/base/digest.h"
+#include "verify/base/io/npy.h"
+#include "verify/base/io/safetensors.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/views.h"
+#include "verify/inputs/attention_forward_probe.h"
+#include "verify/inputs/fill.h"
+#include "verify/inputs/segment_file.h"
+
+namespace lockstep::verify {
+namespace fs = std::filesystem;
+namespace {
+
+// The file of a case: the first one found whose digest fits (any, if none is
+// pinned).
+Result<SafetensorsFile> OpenPinned(const std::string& path,
+                                   const std::string& digest,
+                                   const MaterialiseOptions& options) {
+  Status worst = Status::Error(path + ": no such file");
+  const bool absolute = fs::path(path).is_absolute();
+  for (const std::string& directory : options.search_directories) {
+    const fs::path place =
+        absolute ? fs::path(path) : directory / fs::path(path);
+    std::error_code error;
+    if (!fs::exists(place, error)) continue;
+    auto file =
+        ReadTensors(place.lexically_normal().string(), options.max_bytes);
+    if (!file.ok()) {
+      worst = file.status();
+      continue;
+    }
+    const std::string found = file->Digest();
+    if (digest.empty() || found == digest) return file;
+    worst = Status::Error(path + ": its tensors have the digest " + found +
+                          ", the case pins " + digest);
+  }
+  return worst;
+}
+
+class Materialiser {
+ public:
+  Materialiser(const Case& c, const MaterialiseOptions& options)
+      : attention_(c.Get<AttentionForwardCase>()),
+        options_(options),
+        generator_(c.gen, c.seed) {}
+
+  Result<AttentionForwardData> Run() {
+    data_.problem = ToProblem(attention_);
+    data_.inputs = InputShapes(attention_);
+    Status status = OpenFile();
+    if (status.ok()) status = MakeSegments();
+    if (status.ok()) status = MakeSink();
+    if (status.ok()) status = MakeDenseMasks();
+    if (status.ok()) status = MakeLaneTensors();
+    if (!status.ok()) return status;
+    PoisonUnseen();
+    return std::move(data_);
+  }
+
+ private:
+  Status OpenFile() {
+    for (const FillTerm& term : attention_.fill) {
+      if (term.kind != FillKind::kFile) continue;
+      auto file = OpenPinned(term.path, term.digest, options_);
+      if (!file.ok()) return file.status();
+      file_ = std::move(file.value());
+    }
+    return {};
+  }
+
+  Status Allocate(int64_t bytes, int64_t element_bytes, GuardedBuffer* buffer) {
+    const int64_t shift =
+        ((options_.alignment_shift * element_bytes) % 64 + 64) % 64;
+    auto allocated = GuardedBuffer::Allocate(bytes, shift);
+    if (!allocated.ok()) return allocated.status();
+    *buffer = std::move(allocated.value());
+    return {};
+  }
+
+  Status MakeSegments() {
+    if (!data_.problem.segments) return {};
+    Status status = MakeSegmentIds("q_seg", attention_.q_seg,
+                                   &data_.inputs.q_seg, &data_.q_seg);
+    if (!status.ok()) return status;
+    return MakeSegmentIds("kv_seg", attention_.kv_seg, &data_.inputs.kv_seg,
+                          &data_.kv_seg);
+  }
+
+  Status MakeSegmentIds(const char* name, const Segments& segments,
+                        TensorView<const int32_t, 2>* view,
+                        GuardedBuffer* buffer) {
+    const auto [rows, extent] = view->shape;
+    const Status status = Allocate(rows * extent * 4, 4, buffer);
+    if (!status.ok()) return status;
+    auto* ids = reinterpret_cast<int32_t*>(buffer->data());
+    view->data = ids;
+    if (segments.kind == Segments::Kind::kFile) {
+      if (!segments.path.empty()) {
+        const auto file = OpenPinned(segments.path, segments.digest, options_);
+        if (!file.ok()) return file.status();
+        return CopySegmentIds(file.value(), name, {rows, extent}, ids);
+      }
+      const auto tensor = file_->Get(name, "I32", {rows, extent});
+      if (!tensor.ok()) return tensor.status();
+      std::memcpy(ids, tensor.value().bytes.data(),
+                  tensor.value().bytes.size());
+      return {};
+    }
+    for (int64_t b = 0; b < rows; ++b) {
+      const size_t row = segments.rows.size() == 1 ? 0 : static_cast<size_t>(b);
+      for (const SegmentRun& run : segments.rows[row]) {
+        for (int64_t i = 0; i < run.length; ++i) *ids++ = run.id;
+      }
+    }
+    return {};
+  }
+
+  Status MakeSink() {
+    if (!attention_.sinklogit) return {};
+    const int64_t heads = attention_.q_heads;
+    const Status status = Allocate(heads * 4, 4, &data_.sink);
+    if (!status.ok()) return status;
+    auto* sink = reinterpret_cast<float*>(data_.sink.data());
+    data_.inputs.sink.data = sink;
+    // A probe of sinks brings its own: the case says only that there are some.
+    const std::optional<ProbeKind> probe = ProbeOf(attention_);
+    if (probe && ProbeSetsSinks(*probe)) {
+      for (int64_t h = 0; h < heads; ++h) {
+        sink[h] = ProbeSinkElement(*probe, data_.problem, h);
+      }
+      return {};
+    }
+    FillSink(generator_, *attention_.sinklogit,
+             {sink, static_cast<size_t>(heads)});
+    return {};
+  }
+
+  Status MakeDenseMasks() {
+    data_.dense_masks.resize(attention_.dense.size());
+    for (size_t i = 0; i < attention_.dense.size(); ++i) {
+      const DenseSource& source = attention_.dense[i];
+      const Status status = source.kind == DenseSource::Kind::kFile
+                                ? ReadDenseMask(source, i)
+                                : DrawDenseMask(source, i);
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status DrawDenseMask(const DenseSource& source, size_t index) {
+    auto& view = data_.inputs.dense_masks[index];
+    GuardedBuffer& buffer = data_.dense_masks[index];
+    int64_t bytes = 1;
+    for (const int64_t extent : view.shape) bytes *= extent;
+    const Status status = Allocate(bytes, 1, &buffer);
+    if (!status.ok()) return status;
+    FillDense(generator_, source, static_cast<uint32_t>(index),
+              {buffer.data(), view.shape, view.strides});
+    view.data = buffer.data();
+    return {};
+  }
+
+  // [1 or b, 1 or hq, sq, skv], U8 or BOOL.
+  Status ReadDenseMask(const DenseSource& source, size_t index) {
+    const auto file = OpenPinned(source.path, source.digest, options_);
+    if (!file.ok()) return file.status();
+    const SafetensorsTensor* found = file.value().Find("dense_mask");
+    std::vector<int64_t> shape = {1, 1, attention_.q_len, attention_.kv_len};
+    std::string type = "U8";
+    if (found != nullptr && found->shape.size() == 4) {
+      if (found->shape[0] == attention_.batch) shape[0] = attention_.batch;
+      if (found->shape[1] == attention_.q_heads) shape[1] = attention_.q_heads;
+    }
+    if (found != nullptr && found->type == "BOOL") type = "BOOL";
+    const auto tensor = file.value().Get("dense_mask", type, shape);
+    if (!tensor.ok()) return tensor.status();
+    const auto& bytes = tensor.value().bytes;
+    GuardedBuffer& buffer = data_.dense_masks[index];
+    const Status status =
+        Allocate(static_cast<int64_t>(bytes.size()), 1, &buffer);
+    if (!status.ok()) return status;
+    std::memcpy(buffer.data(), bytes.data(), bytes.size());
+    auto& view = data_.inputs.dense_masks[index];
+    view.shape = {shape[0], shape[1], shape[2], shape[3]};
+    view.strides = DenseStrides(view.shape);
+    view.data = buffer.data();
+    return {};
+  }
+
+  Status MakeLaneTensors() {
+    const struct {
+      const char* name;
+      uint8_t bit;
+      uint32_t stream;
+      LaneView* view;
+      LaneTensor* tensor;
+    } tensors[] = {
+        {"q", kFillQ, kStreamQ, &data_.inputs.q, &data_.q},
+        {"k", kFillK, kStreamK, &data_.inputs.k, &data_.k},
+        {"v", kFillV, kStreamV, &data_.inputs.v, &data_.v},
+    };
+    for (const auto& [name, bit, stream, view, tensor] : tensors) {
+      auto allocated = AllocateLaneTensor(
+          view->lane, view->shape, view->strides, options_.alignment_shift);
+      if (!allocated.ok()) return allocated.status();
+      *tensor = std::move(allocated.value());
+      *view = tensor->const_view();
+      FillPlan plan;
+      plan.stream = stream;
+      plan.tensor = bit;
+      plan.terms = attention_.fill;
+      plan.problem = &data_.problem;
+      plan.score_scale = attention_.scale.value;
+      if (bit == kFillQ) plan.normal_scale = QueryScale(attention_);
+      const Status status = PlanFile(name, *view, &plan);
+      if (!status.ok()) return status;
+      FillTensor(generator_, plan, tensor->view);
+    }
+    return {};
+  }
+
+  Status PlanFile(const char* name, const LaneView& view, FillPlan* plan) {
+    bool wanted = false;
+    for (const FillTerm& term : attention_.fill) {
+      wanted |=
+          term.kind == FillKind::kFile && (term.tensors & plan->tensor) != 0;
+    }
+    if (!wanted) return {};
+    const SafetensorsTensor* found = file_->Find(name);
+    const bool bf16 = found != nullptr && found->type == "BF16";
+    const auto tensor = file_->Get(name, bf16 ? "BF16" : "F32",
+                                   {view.shape.begin(), view.shape.end()});
+    if (!tensor.ok()) return tensor.status();
+    plan->file = tensor.value().bytes;
+    plan->file_lane = bf16 ? Lane::kBf16 : Lane::kF32;
+    return {};
+  }
+
+  uint8_t PoisonedTensors() const {
+    uint8_t tensors = 0;
+    for (const FillTerm& term : attention_.fill) {
+      if (term.kind == FillKind::kPoison) tensors |= term.tensors;
+    }
+    return tensors;
+  }
+
+  // Rows of k and v that no query sees, rows of q that see no key.
+  void PoisonUnseen() {
+    const uint8_t tensors = PoisonedTensors();
+    if (tensors == 0) return;
+    const AttentionForwardProblem& p = data_.problem;
+    for (int64_t b = 0; b < p.batch; ++b) {
+      for (int64_t head = 0; head < p.kv_heads; ++head) {
+        std::vector<bool> seen(static_cast<size_t>(p.kv_len));
+        for (int64_t g = 0; g < p.group(); ++g) {
+          MarkSeen(b, head * p.group() + g, tensors, &seen);
+        }
+        for (int64_t j = 0; j < p.kv_len; ++j) {
+          if (seen[static_cast<size_t>(j)]) continue;
+          if ((tensors & kFillK) != 0) {
+            PoisonRow(generator_, kStreamK, data_.k.view, {b, head, j});
+          }
+          if ((tensors & kFillV) != 0) {
+            PoisonRow(generator_, kStreamV, data_.v.view, {b, head, j});
+          }
+        }
+      }
+    }
+  }
+
+  void MarkSeen(int64_t b, int64_t h, uint8_t tensors,
+                std::vector<bool>* seen) {
+    const AttentionForwardProblem& p = data_.problem;
+    for (int64_t i = 0; i < p.q_len; ++i) {
+      bool sees = false;
+      for (int64_t j = 0; j < p.kv_len; ++j) {
+        if (!reference::IsVisible(p, data_.inputs, b, h, i, j)) continue;
+        sees = true;
+        (*seen)[static_cast<size_t>(j)] = true;
+      }
+      if (!sees && (tensors & kFillQ) != 0) {
+        PoisonRow(generator_, kStreamQ, data_.q.view, {b, h, i});
+      }
+    }
+  }
+
+  const AttentionForwardCase& attention_;
+  const MaterialiseOptions& options_;
+  CounterGenerator generator_;
+  AttentionForwardData data_;
+  std::optional<SafetensorsFile> file_;
+};
+
+template <size_t kRank>
+std::string DigestLine(const char* name,
+                       const std::array<int64_t, kRank>& shape,
+                       const std::string& digest) {
+  std::string line = name;
+  for (const int64_t extent : shape) line += " " + std::to_string(extent);
+  return line + " " + digest + "\n";
+}
+
+}  // namespace
+
+int64_t DefaultMemoryBudget() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGESIZE);
+  constexpr int64_t kFallback = int64_t{1} << 32;
+  if (pages <= 0 || page <= 0) return kFallback;
+  return static_cast<int64_t>(pages) / 2 * page;
+}
+
+std::string AttentionForwardData::InputDigest() const {
+  std::string lines = DigestLine("q", inputs.q.shape, DigestTensor(inputs.q)) +
+                      DigestLine("k", inputs.k.shape, DigestTensor(inputs.k)) +
+                      DigestLine("v", inputs.v.shape, DigestTensor(inputs.v));
+  if (problem.segments) {
+    lines +=
+        DigestLine("q_seg", inputs.q_seg.shape, DigestTensor(inputs.q_seg)) +
+        DigestLine("kv_seg", inputs.kv_seg.shape, DigestTensor(inputs.kv_seg));
+  }
+  if (problem.sink) {
+    lines += DigestLine("sink", inputs.sink.shape, DigestTensor(inputs.sink));
+  }
+  for (const auto& dense : inputs.dense_masks) {
+    lines += DigestLine("dense_mask", dense.shape, DigestTensor(dense));
+  }
+  for (int64_t b = 0; b < problem.batch; ++b) {
+    lines += "valid " + std::to_string(inputs.ValidQ(problem, b)) + " " +
+             std::to_string(inputs.ValidKv(problem, b)) + "\n";
+  }
+  return DigestText(lines);
+}
+
+std::string AttentionForwardData::StorageDigest() const {
+  std::string digests = q.buffer.Digest() + k.buffer.Digest() +
+                        v.buffer.Digest() + q_seg.Digest() + kv_seg.Digest() +
+                        sink.Digest();
+  for (const GuardedBuffer& dense : dense_masks) digests += dense.Digest();
+  return DigestText(digests);
+}
+
+Result<AttentionForwardData> Materialise(const Case& c,
+                                         const MaterialiseOptions& options) {
+  const Status status = ValidateCase(c);
+  if (!status.ok()) return status;
+  const int64_t bytes = EstimateBytes(c);
+  if (bytes > options.max_bytes) {
+    return Status::Error("the case needs " + std::to_string(bytes) +
+                         " bytes; the budget is " +
+                         std::to_string(options.max_bytes));
+  }
+  return Materialiser(c, options).Run();
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,242 @@
+#include "verify/inputs/attention_forward_probe.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "verify/base/binary64.h"
+#include "verify/case/attention_forward/probe.h"
+
+namespace lockstep::verify {
+namespace {
+
+uint64_t Mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+uint64_t HashOf(uint64_t hash, int64_t part) {
+  return Mix(hash ^ static_cast<uint64_t>(part));
+}
+
+uint64_t HashOfHead(uint64_t seed, int64_t b, int64_t h) {
+  return HashOf(HashOf(Mix(seed), b), h);
+}
+
+// 0..15, the last step of everything that names an element.
+int Level(uint64_t hash, int64_t channel) {
+  return static_cast<int>(HashOf(hash, channel) >> 60);
+}
+
+// Places beside the keys in the hash of a head.
+constexpr int64_t kOfHead = -1;
+constexpr int64_t kOfParity = -2;
+constexpr int64_t kOfChannel = -3;
+constexpr int64_t kSlowSteps = -4;  // and below
+
+// The slow part of prefix moves every eight keys.
+constexpr int64_t kSlow = 8;
+
+bool HasClasses(ProbeKind kind) {
+  return kind == ProbeKind::kComb || kind == ProbeKind::kThirds ||
+         kind == ProbeKind::kThirdsNext;
+}
+
+// All keys have the one score.
+bool IsTied(ProbeKind kind) {
+  return kind == ProbeKind::kShift || kind == ProbeKind::kHoles ||
+         kind == ProbeKind::kDeep;
+}
+
+bool IsHigh(ProbeKind kind, const AttentionForwardProblem& p, uint64_t seed,
+            int64_t j) {
+  switch (kind) {
+    case ProbeKind::kSelect:
+      return j == static_cast<int64_t>(Mix(seed ^ 0x5e1ec7) %
+                                       static_cast<uint64_t>(p.kv_len));
+    case ProbeKind::kAim:
+      return j == p.kv_len - 1;
+    case ProbeKind::kReset:
+      return j >= p.kv_len / 2;
+    default:
+      return IsTied(kind);
+  }
+}
+
+// One channel of holes: its sign, and its weight in the sum.
+struct HoleChannel {
+  int sign = 1;
+  int weight = 1;
+};
+HoleChannel HoleChannelOf(uint64_t head, int64_t c) {
+  const int level = Level(HashOf(head, kOfChannel), c);
+  return {level % 2 == 0 ? 1 : -1, level / 2 % 2 == 0 ? 1 : 2};
+}
+
+// The channel in which key j of holes is smaller.
+int64_t HoleOf(const AttentionForwardProblem& p, int64_t b, int64_t h,
+               int64_t j) {
+  return (j + 5 * h + 3 * b) % p.head_dim;
+}
+
+double KeyElement(ProbeKind kind, const AttentionForwardProblem& p,
+                  uint64_t seed, const std::array<int64_t, 4>& index) {
+  const auto [b, h, j, c] = index;
+  if (kind == ProbeKind::kHoles) {
+    const HoleChannel channel = HoleChannelOf(HashOfHead(seed, b, h), c);
+    const bool hole = HoleOf(p, b, h, j) == c;
+    return channel.sign * (hole ? 1 - 1.0 / channel.weight : 1.0);
+  }
+  // Without high keys q is 0, and k may be anything: neighbours differ.
+  if (!HasHighKeys(kind) && kind != ProbeKind::kDeep) {
+    return 1 + Level(HashOf(HashOfHead(seed, b, h), j), c + (1 << 20));
+  }
+  if (HasClasses(kind)) {
+    return c == ProbeKeyLabel(kind, p, seed, {b, h, j}) ? 1 : 0;
+  }
+  return c == 0 && IsHigh(kind, p, seed, j) ? 1 : 0;
+}
+
+double QueryElement(ProbeKind kind, const AttentionForwardProblem& p,
+                    uint64_t seed, const std::array<int64_t, 4>& index) {
+  const auto [b, h, i, c] = index;
+  if (kind == ProbeKind::kHoles) {
+    const HoleChannel channel =
+        HoleChannelOf(HashOfHead(seed, b, h / p.group()), c);
+    return channel.sign * channel.weight * ProbeHoleUnit(p) *
+           std::copysign(1.0, p.scale);
+  }
+  if (kind == ProbeKind::kDeep) return c == 0 ? ProbeDeepQuery(p) : 0;
+  if (!HasHighKeys(kind)) return 0;
+  const int64_t at =
+      HasClasses(kind) ? ProbeRowLabel(kind, p, {b, h, i}) : int64_t{0};
+  return c == at ? ProbeQueryValue(p) : 0;
+}
+
+}  // namespace
+
+ProbeValueRow::ProbeValueRow(ProbeKind kind,
+                             const AttentionForwardProblem& problem,
+                             uint64_t seed,
+                             const std::array<int64_t, 3>& b_kv_key)
+    : kind_(kind), key_(b_kv_key[2]) {
+  const auto [b, h, j] = b_kv_key;
+  code_ = b * problem.kv_heads + h;
+  head_ = HashOfHead(seed, b, h);
+  int64_t back = HasClasses(kind) ? ProbeLabels(kind, problem) : 1;
+  if (kind == ProbeKind::kPrefix) {
+    here_ = HashOf(head_, kSlowSteps - j / kSlow);
+    before_ = HashOf(head_, kSlowSteps - (j - 1) / kSlow);
+  } else {
+    here_ = HashOf(head_, j);
+    before_ = HashOf(head_, j - back);
+  }
+  first_ = j < back;
+  big_ = kind == ProbeKind::kReset && !IsHigh(kind, problem, seed, j);
+}
+
+int ProbeValueRow::operator()(int64_t c) const {
+  switch (kind_) {
+    case ProbeKind::kPrefix: {
+      // Steps up and down in turn, by 2, 4 or 8, on top of 1 or 2: what is
+      // left of a run from the first key on is never 0, and a key more or less
+      // changes it by 1 at least.
+      const int level = Level(HashOf(head_, kOfParity), c);
+      const int step = 2 << level / 2 % 3;
+      const auto sum = [&](uint64_t slow, int64_t j) {
+        const bool up = (j + level) % 2 == 0;
+        return 1 + Level(slow, c) % 2 + (up ? step : 0);
+      };
+      return sum(here_, key_) - (first_ ? 0 : sum(before_, key_ - 1));
+    }
+    case ProbeKind::kHeadTag:
+      // Base 8 digits, so that every code is an integer below 2^4.
+      return 1 + static_cast<int>(code_ >> (3 * (c % 6)) & 7);
+    case ProbeKind::kSink:
+      // Small, so that sums of 8-bit weights stay exact to 2^15 keys.
+      return 1 + Level(HashOf(head_, kOfHead), c) % 2;
+    case ProbeKind::kDeep:
+      return 1 + Level(HashOf(head_, kOfHead), c);
+    default:
+      break;
+  }
+  if (big_) return Level(here_, c) % 2 == 0 ? kProbeBig : -kProbeBig;
+  // Differences of levels: the sum over a run of keys telescopes.
+  return Level(here_, c) - (first_ ? 0 : Level(before_, c));
+}
+
+bool ProbeSetsSinks(ProbeKind kind) {
+  return kind == ProbeKind::kSink || kind == ProbeKind::kDeep;
+}
+
+float ProbeSinkElement(ProbeKind kind, const AttentionForwardProblem& problem,
+                       int64_t h) {
+  // Half as deep again as the scores, it weighs nothing.
+  return kind == ProbeKind::kDeep
+             ? -0x1.8p22f
+             : static_cast<float>(ProbeSinkLogit(problem, h));
+}
+
+int64_t ProbeLabels(ProbeKind kind, const AttentionForwardProblem& problem) {
+  if (HasClasses(kind)) return ProbeClasses(kind, problem.head_dim);
+  return HasHighKeys(kind) && !IsTied(kind) ? 2 : 1;
+}
+
+int64_t ProbeKeyLabel(ProbeKind kind, const AttentionForwardProblem& problem,
+                      uint64_t seed, const std::array<int64_t, 3>& b_kv_key) {
+  const auto [b, h, j] = b_kv_key;
+  if (!HasClasses(kind)) {
+    return ProbeLabels(kind, problem) == 2 && IsHigh(kind, problem, seed, j)
+               ? 1
+               : 0;
+  }
+  // Other heads and batch rows begin elsewhere, by steps that are no multiple
+  // of the modulus and differ from those of the rows.
+  const int64_t m = ProbeClasses(kind, problem.head_dim);
+  return (j + (m > 5 ? 5 : 1) * h + (m > 3 ? 3 : m - 1) * b) % m;
+}
+
+int64_t ProbeRowLabel(ProbeKind kind, const AttentionForwardProblem& problem,
+                      const std::array<int64_t, 3>& b_head_query) {
+  if (IsTied(kind)) return 0;
+  if (!HasHighKeys(kind)) return kNoLabel;
+  if (!HasClasses(kind)) return 1;
+  const auto [b, h, i] = b_head_query;
+  const int64_t m = ProbeClasses(kind, problem.head_dim);
+  // Few rows: all of a kv head have classes of their own.
+  const int64_t head_step = problem.q_len < m ? problem.q_len : 1;
+  const int64_t next = kind == ProbeKind::kThirdsNext ? 1 : 0;
+  return (i + head_step * h + b + next) % m;
+}
+
+double ProbeRowScore(ProbeKind kind, const AttentionForwardProblem& problem,
+                     uint64_t seed, int64_t b, int64_t kv_head) {
+  const double scale = std::fabs(problem.scale);
+  if (kind == ProbeKind::kDeep)
+    return -std::fabs(ProbeDeepQuery(problem)) * scale;
+  if (kind != ProbeKind::kHoles) return ProbeHighScore(problem);
+  const uint64_t head = HashOfHead(seed, b, kv_head);
+  double weights = -1;  // of the hole, in every key
+  for (int64_t c = 0; c < problem.head_dim; ++c) {
+    weights += HoleChannelOf(head, c).weight;
+  }
+  const double score = weights * ProbeHoleUnit(problem) * scale;
+  if (!problem.softcap) return score;
+  return *problem.softcap * TanhDouble(score / *problem.softcap);
+}
+
+float ProbeElement(ProbeKind kind, const AttentionForwardProblem& problem,
+                   uint64_t seed, int tensor,
+                   const std::array<int64_t, 4>& index) {
+  if (tensor == 2) {
+    const auto [b, h, j, c] = index;
+    return static_cast<float>(ProbeValueRow(kind, problem, seed, {b, h, j})(c));
+  }
+  return static_cast<float>(tensor == 1
+                                ? KeyElement(kind, problem, seed, index)
+                                : QueryElement(kind, problem, seed, index));
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,393 @@
+#include "verify/inputs/fill.h"
+
+#include <Random123/philox.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "verify/case/attention_forward/case.h"
+#include "verify/inputs/attention_forward_probe.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr uint32_t kSign = 0x80000000u;
+constexpr uint32_t kMantissa = 0x007fffffu;
+constexpr uint32_t kExponentOne = 0x00800000u;  // exponent field 1
+constexpr uint32_t kInfinity = 0x7f800000u;
+
+// The channels a bf16 keeps of a binary32.
+constexpr uint32_t kUpperHalf = 0xffff0000u;
+
+uint32_t FamilyStream(uint32_t stream, FillKind kind) {
+  return stream | (static_cast<uint32_t>(kind) + 1) << 8;
+}
+
+uint32_t Bits(double x) {
+  if (std::isnan(x)) return kCanonicalNaNBits;
+  return std::bit_cast<uint32_t>(static_cast<float>(x));
+}
+
+// Round to nearest even in integers; a NaN keeps sign and upper payload, made
+// quiet so that it stays a NaN.
+uint16_t RoundBitsToBf16(uint32_t bits) {
+  if ((bits & ~kSign) > kInfinity) {
+    return static_cast<uint16_t>(bits >> 16 | 0x40u);
+  }
+  return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+// The sum of eight 16-bit uniforms less its mean: an exact integer of 19 bits
+// whose variance is (2/3) 2^32. The product with an f32 is exact in binary64,
+// so the deviate is rounded once.
+constexpr double kMeanOfEight = 8 * 32767.5;
+constexpr double kDeviationOfEight = 65536;
+
+int32_t SumOfEight(const std::array<uint32_t, 4>& draw) {
+  uint32_t sum = 0;
+  for (const uint32_t word : draw) sum += (word & 0xffffu) + (word >> 16);
+  return static_cast<int32_t>(sum) - static_cast<int32_t>(kMeanOfEight);
+}
+
+float NormalFactor(double sigma, float scale) {
+  const double factor =
+      sigma * static_cast<double>(scale) * std::sqrt(1.5) / kDeviationOfEight;
+  // 2^108 times the largest sum, below 2^18, is finite.
+  return static_cast<float>(std::min(factor, 0x1p108));
+}
+
+uint32_t NormalBits(const std::array<uint32_t, 4>& draw, float factor) {
+  return Bits(static_cast<double>(SumOfEight(draw)) *
+              static_cast<double>(factor));
+}
+
+uint32_t UniformBits(uint32_t word, double low, double high) {
+  const double fraction = static_cast<double>(word >> 8) * 0x1p-24;
+  return Bits(std::fma(fraction, high - low, low));
+}
+
+uint32_t IntBits(uint32_t word, double low, double high) {
+  const auto count = static_cast<uint64_t>(high - low) + 1;
+  return Bits(low + static_cast<double>(word * count >> 32));
+}
+
+// A number below 2^32 is smaller than the result with probability `rate`.
+uint64_t Threshold(double rate) {
+  return static_cast<uint64_t>(rate * 4294967296.0);
+}
+
+// Magnitudes spread over the whole subnormal range of the lane.
+uint32_t SubnormalBits(const std::array<uint32_t, 4>& draw, Lane lane) {
+  const uint32_t sign = draw[1] & kSign;
+  if (lane == Lane::kF32) {
+    return sign | std::max(draw[2] % kExponentOne >> draw[3] % 23, 1u);
+  }
+  return sign | std::max(draw[2] % 128 >> draw[3] % 7, 1u) << 16;
+}
+
+uint32_t SpecialBits(const std::array<uint32_t, 4>& draw) {
+  const uint32_t infinity = (draw[1] & kSign) | kInfinity;
+  // Half NaN, with payloads of all kinds; some are signalling.
+  return (draw[2] & 1) != 0 ? infinity | std::max(draw[3] & kMantissa, 1u)
+                            : infinity;
+}
+
+// Where an element stands.
+struct Place {
+  int64_t element = 0;  // row-major index
+  int64_t batch = 0;
+  int64_t head = 0;
+  int64_t position = 0;  // third axis
+  int64_t channel = 0;
+};
+
+class TensorFiller {
+ public:
+  TensorFiller(const CounterGenerator& generator, const FillPlan& plan,
+               const MutableLaneView& view)
+      : generator_(generator),
+        plan_(plan),
+        lane_(view.lane),
+        positions_(view.shape[2]),
+        channels_(view.shape[3]) {
+    base_.kind = FillKind::kNormal;
+    base_.a.value = 1;
+    for (const FillTerm& term : plan.terms) {
+      if ((term.tensors & plan.tensor) == 0) continue;
+      if (FamilyOf(term.kind).modifier) {
+        modifiers_.push_back(term);
+        if (term.kind == FillKind::kCaps) SetLevels(term);
+      } else {
+        base_ = term;  // the last one named stands
+      }
+    }
+    factor_ = NormalFactor(base_.a.value, plan.normal_scale);
+  }
+
+  uint32_t At(const Place& place) const {
+    uint32_t bits = Base(place);
+    for (const FillTerm& modifier : modifiers_) {
+      bits = Modify(modifier, place, bits);
+    }
+    return bits;
+  }
+
+ private:
+  uint32_t Base(const Place& place) const {
+    const double a = base_.a.value;
+    const double b = base_.b.value;
+    const auto draw = [&] {
+      return generator_.Draw(plan_.stream, place.element);
+    };
+    const bool hit = place.position % channels_ == place.channel;
+    switch (base_.kind) {
+      case FillKind::kUniform:
+        return UniformBits(draw()[0], a, b);
+      case FillKind::kConst:
+        return Bits(a);
+      case FillKind::kInt:
+        return IntBits(draw()[0], a, b);
+      case FillKind::kSigns:
+        return Bits((draw()[0] & 1) != 0 ? -a : a);
+      case FillKind::kOneHot:
+        return Bits(hit ? 1 : 0);
+      case FillKind::kSignature:
+        return Bits(hit ? static_cast<double>(place.position + 1) : 0);
+      case FillKind::kFile:
+        return FromFile(place.element);
+      case FillKind::kProbe:
+        return Bits(static_cast<double>(ProbeElement(
+            base_.probe, *plan_.problem, generator_.seed(),
+            static_cast<int>(plan_.stream),
+            {place.batch, place.head, place.position, place.channel})));
+      default:
+        return NormalBits(draw(), factor_);
+    }
+  }
+
+  uint32_t FromFile(int64_t element) const {
+    const uint8_t* source =
+        plan_.file.data() +
+        element * static_cast<int64_t>(LaneBytes(plan_.file_lane));
+    uint32_t bits = 0;
+    if (plan_.file_lane == Lane::kF32) {
+      std::memcpy(&bits, source, sizeof(bits));
+      return bits;
+    }
+    uint16_t half = 0;
+    std::memcpy(&half, source, sizeof(half));
+    return static_cast<uint32_t>(half) << 16;
+  }
+
+  uint32_t Modify(const FillTerm& term, const Place& place,
+                  uint32_t bits) const {
+    if (term.kind == FillKind::kRamp) {
+      const double step =
+          static_cast<double>(place.position) / static_cast<double>(positions_);
+      const auto factor = static_cast<float>(std::fma(term.a.value, step, 1.0));
+      return Bits(static_cast<double>(std::bit_cast<float>(bits)) *
+                  static_cast<double>(factor));
+    }
+    switch (term.kind) {
+      case FillKind::kSpread:
+      case FillKind::kPoison:
+        return bits;
+      case FillKind::kCaps:
+        return Scaled(place, bits);
+      case FillKind::kDrift:
+        return Drifted(term, place, bits);
+      case FillKind::kLow:
+        return Lowered(term, place, bits);
+      default:
+        break;
+    }
+    const auto draw =
+        generator_.Draw(FamilyStream(plan_.stream, term.kind), place.element);
+    if (draw[0] >= Threshold(term.a.value)) return bits;
+    const uint32_t sign = draw[1] & kSign;
+    const uint32_t mantissa = draw[2] & kMantissa;
+    // Rounding to bf16 must not carry a huge number into infinity.
+    const uint32_t kept = lane_ == Lane::kBf16 ? kUpperHalf : ~0u;
+    switch (term.kind) {
+      case FillKind::kSubnormal:
+        return SubnormalBits(draw, lane_);
+      case FillKind::kTiny:
+        return (sign | (1 + draw[3] % 24) * kExponentOne | mantissa) & kept;
+      case FillKind::kHuge:
+        return (sign | (kInfinity - kExponentOne) | mantissa) & kept;
+      case FillKind::kSpecial:
+        return SpecialBits(draw);
+      default:
+        return sign;  // kZero
+    }
+  }
+
+  // LO, 2 LO, 4 LO, ... below HI, and HI.
+  void SetLevels(const FillTerm& caps) {
+    levels_.clear();
+    for (double x = caps.a.value; x < caps.b.value; x *= 2) {
+      levels_.push_back(x);
+    }
+    levels_.push_back(caps.b.value);
+  }
+
+  // Rows, heads and batch rows take turns: decoding, too, meets several levels.
+  static int64_t Turn(const Place& place) {
+    return place.position + place.head + place.batch;
+  }
+
+  uint32_t Scaled(const Place& place, uint32_t bits) const {
+    if (plan_.tensor != kFillQ) return bits;
+    const auto count = static_cast<int64_t>(levels_.size());
+    const double level = levels_[static_cast<size_t>(Turn(place) % count)];
+    return Bits(static_cast<double>(std::bit_cast<float>(bits)) * level);
+  }
+
+  // The element of k whose product with 1 moves the scaled score by `score`.
+  uint32_t KeyFor(double score) const {
+    if (plan_.score_scale == 0) return 0;
+    const double key = score / plan_.score_scale;
+    return Bits(std::clamp(key, -0x1p100, 0x1p100));
+  }
+
+  uint32_t Drifted(const FillTerm& term, const Place& place,
+                   uint32_t bits) const {
+    if (plan_.tensor == kFillV || place.channel != 0) return bits;
+    if (plan_.tensor == kFillQ) return Bits(1);
+    const auto half = static_cast<int64_t>(term.b.value);
+    const int64_t at = place.position % (2 * half);
+    const auto steps = static_cast<double>(std::min(at, 2 * half - at));
+    return KeyFor(term.a.value * steps / term.b.value);
+  }
+
+  uint32_t Lowered(const FillTerm& term, const Place& place,
+                   uint32_t bits) const {
+    if (plan_.tensor == kFillV || place.channel != channels_ - 1) return bits;
+    if (plan_.tensor == kFillK) return KeyFor(1);
+    const bool low = Turn(place) % static_cast<int64_t>(term.b.value) == 0;
+    return low ? Bits(-term.a.value) : 0;
+  }
+
+  const CounterGenerator& generator_;
+  const FillPlan& plan_;
+  Lane lane_;
+  int64_t positions_;
+  int64_t channels_;
+  FillTerm base_;
+  std::vector<FillTerm> modifiers_;
+  std::vector<double> levels_;  // of a caps term
+  float factor_;
+};
+
+void Store(const MutableLaneView& view, int64_t offset, uint32_t bits) {
+  auto* base = static_cast<uint8_t*>(view.data);
+  if (view.lane == Lane::kF32) {
+    std::memcpy(base + offset * 4, &bits, 4);
+    return;
+  }
+  const uint16_t half = RoundBitsToBf16(bits);
+  std::memcpy(base + offset * 2, &half, 2);
+}
+
+}  // namespace
+
+std::array<uint32_t, 4> CounterGenerator::Draw(uint32_t stream,
+                                               int64_t element) const {
+  const auto index = static_cast<uint64_t>(element);
+  // Elements are below 2^48, so sixteen bits are free for the generator.
+  const r123::Philox4x32::ctr_type counter = {
+      {static_cast<uint32_t>(index),
+       static_cast<uint32_t>(index >> 32 | gen_ << 16), stream, 0}};
+  const r123::Philox4x32::key_type key = {
+      {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)}};
+  const auto words = r123::Philox4x32()(counter, key);
+  return {words[0], words[1], words[2], words[3]};
+}
+
+float QueryScale(const AttentionForwardCase& c) {
+  const double natural =
+      std::fabs(c.scale.value) * std::sqrt(static_cast<double>(c.head_dim));
+  double target = natural;
+  if (c.softcap) target = c.softcap->value / 2;
+  for (const FillTerm& term : c.fill) {
+    if (term.kind == FillKind::kSpread && (term.tensors & kFillQ) != 0) {
+      target = term.a.value;
+    }
+    if (term.kind == FillKind::kCaps && c.softcap) target = c.softcap->value;
+  }
+  const double scale = natural > 0 ? target / natural : 1.0;
+  return static_cast<float>(std::min(scale, 0x1p100));
+}
+
+void FillTensor(const CounterGenerator& generator, const FillPlan& plan,
+                const MutableLaneView& view) {
+  const TensorFiller filler(generator, plan, view);
+  const auto& strides = view.strides;
+  Place place;
+  for (int64_t b = 0; b < view.shape[0]; ++b) {
+    for (int64_t h = 0; h < view.shape[1]; ++h) {
+      for (int64_t s = 0; s < view.shape[2]; ++s) {
+        const int64_t row = b * strides[0] + h * strides[1] + s * strides[2];
+        place.batch = b;
+        place.head = h;
+        place.position = s;
+        for (int64_t d = 0; d < view.shape[3]; ++d, ++place.element) {
+          place.channel = d;
+          Store(view, row + d * strides[3], filler.At(place));
+        }
+      }
+    }
+  }
+}
+
+void FillSink(const CounterGenerator& generator, const FillTerm& term,
+              std::span<float> sink) {
+  const std::array<FillTerm, 1> terms = {term};
+  const auto heads = static_cast<int64_t>(sink.size());
+  FillPlan plan;
+  plan.stream = kStreamSink;
+  plan.terms = terms;
+  FillTensor(generator, plan,
+             {sink.data(), Lane::kF32, {1, 1, heads, 1}, {0, 0, 1, 1}});
+}
+
+void FillDense(const CounterGenerator& generator, const DenseSource& source,
+               uint32_t index, const TensorView<uint8_t, 4>& view) {
+  const uint64_t threshold = Threshold(source.density.value);
+  const uint32_t stream = kStreamDense + index;
+  const bool blocks = source.kind == DenseSource::Kind::kBlocks;
+  const int64_t columns =
+      blocks ? (view.shape[3] + source.block_k - 1) / source.block_k : 0;
+  int64_t element = 0;
+  for (int64_t b = 0; b < view.shape[0]; ++b) {
+    for (int64_t h = 0; h < view.shape[1]; ++h) {
+      for (int64_t i = 0; i < view.shape[2]; ++i) {
+        for (int64_t j = 0; j < view.shape[3]; ++j, ++element) {
+          const int64_t drawn =
+              blocks ? i / source.block_q * columns + j / source.block_k
+                     : element;
+          const bool visible = generator.Draw(stream, drawn)[0] < threshold;
+          view(b, h, i, j) = visible ? 1 : 0;
+        }
+      }
+    }
+  }
+}
+
+void PoisonRow(const CounterGenerator& generator, uint32_t stream,
+               const MutableLaneView& view, const std::array<int64_t, 3>& row) {
+  const auto& shape = view.shape;
+  const int64_t first =
+      ((row[0] * shape[1] + row[1]) * shape[2] + row[2]) * shape[3];
+  const int64_t offset = row[0] * view.strides[0] + row[1] * view.strides[1] +
+                         row[2] * view.strides[2];
+  for (int64_t d = 0; d < shape[3]; ++d) {
+    const auto draw =
+        generator.Draw(FamilyStream(stream, FillKind::kPoison), first + d);
+    Store(view, offset + d * view.strides[3], SpecialBits(draw));
+  }
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,145 @@
+#include "verify/inputs/mamba3_scan_pick.h"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "verify/case/mamba3_scan/case.h"
+#include "verify/case/mamba3_scan/line.h"
+
+namespace lockstep::verify {
+namespace {
+
+using T = ScanTensor;
+
+std::vector<int64_t> Count(int64_t n) {
+  std::vector<int64_t> list(static_cast<size_t>(n));
+  std::iota(list.begin(), list.end(), 0);
+  return list;
+}
+
+bool HasTokens(T tensor) { return tensor <= T::kRate; }
+bool HasGroups(T tensor) { return tensor <= T::kK; }
+bool HasTime(T tensor) { return tensor >= T::kDt && tensor <= T::kTau; }
+bool IsCarry(T tensor) { return tensor >= T::kCarryTheta; }
+
+// The first three axes: a line of channels.
+using Line = std::array<int64_t, 3>;
+
+class Picker {
+ public:
+  Picker(const Mamba3ScanData& from, const ScanPick& pick,
+         const Mamba3ScanCase& to)
+      : from_(from), pick_(pick), case_(to) {}
+
+  Result<Mamba3ScanData> Run() {
+    data_.problem = ToProblem(case_);
+    Status status = MakeScanRuns(case_, 0, &data_);
+    for (size_t n = 0; n < kScanTensors && status.ok(); ++n) {
+      status = Make(static_cast<T>(n));
+    }
+    if (!status.ok()) return status;
+    ViewScan(&data_);
+    return std::move(data_);
+  }
+
+ private:
+  bool Wanted(T tensor) const {
+    if (!IsCarry(tensor)) return from_.at(tensor).there();
+    return data_.problem.carry_in &&
+           (tensor != T::kCarryTheta || data_.problem.angles > 0);
+  }
+
+  ScanShape ShapeOf(T tensor) const {
+    const MutableLaneView& view = from_.at(tensor).tensor.view;
+    if (HasTime(tensor)) return TimeShape(case_);
+    if (HasTokens(tensor)) {
+      const int64_t ranks = view.shape[2] / from_.problem.length;
+      return TokenShape(case_, view.shape[1], ranks, view.shape[3]);
+    }
+    if (IsCarry(tensor)) {
+      return CarryShape(tensor, data_.problem, CountRuns(case_));
+    }
+    return {view.shape, view.strides};
+  }
+
+  // Where a line of the new tensor comes from.
+  Line SourceOf(T tensor, const Line& at) const {
+    const auto head = [&](int64_t h) {
+      return pick_.heads[static_cast<size_t>(h)];
+    };
+    if (HasTokens(tensor)) {
+      const Mamba3ScanProblem& p = data_.problem;
+      const int64_t ranks = HasGroups(tensor) ? p.ranks : 1;
+      const int64_t token =
+          pick_.tokens[static_cast<size_t>(at[0] * p.length + at[2] / ranks)];
+      const int64_t length = from_.problem.length;
+      return {
+          token / length,
+          HasGroups(tensor) ? head(at[1] * p.group()) / p.group() : head(at[1]),
+          token % length * ranks + at[2] % ranks};
+    }
+    if (!IsCarry(tensor)) return {at[0], head(at[1]), at[2]};
+    const int64_t run = pick_.runs[static_cast<size_t>(at[0])];
+    if (tensor == T::kCarryK) return {run, at[1], head(at[2])};
+    return {run, head(at[1]), at[2]};
+  }
+
+  Status Make(T tensor) {
+    if (!Wanted(tensor)) return {};
+    const ScanStorage& source = from_.at(tensor);
+    ScanStorage& made = data_.storage[static_cast<size_t>(tensor)];
+    const ScanShape shape = ShapeOf(tensor);
+    const Lane lane = source.there() ? source.tensor.view.lane : Lane::kF32;
+    auto allocated = AllocateLaneTensor(lane, shape.shape, shape.strides, 0);
+    if (!allocated.ok()) return allocated.status();
+    made.name = source.name;
+    made.tensor = std::move(allocated.value());
+    if (source.there()) Copy(tensor, source.tensor.view, made.tensor.view);
+    return {};
+  }
+
+  // Line by line; channels lie side by side in every tensor.
+  void Copy(T tensor, const MutableLaneView& source,
+            const MutableLaneView& made) const {
+    const auto width = static_cast<int64_t>(LaneBytes(made.lane));
+    const auto line = [width](const MutableLaneView& view, const Line& at) {
+      return static_cast<char*>(view.data) +
+             width * (at[0] * view.strides[0] + at[1] * view.strides[1] +
+                      at[2] * view.strides[2]);
+    };
+    const auto bytes = static_cast<size_t>(width * made.shape[3]);
+    Line at;
+    for (at[0] = 0; at[0] < made.shape[0]; ++at[0]) {
+      for (at[1] = 0; at[1] < made.shape[1]; ++at[1]) {
+        for (at[2] = 0; at[2] < made.shape[2]; ++at[2]) {
+          std::memcpy(line(made, at), line(source, SourceOf(tensor, at)),
+                      bytes);
+        }
+      }
+    }
+  }
+
+  const Mamba3ScanData& from_;
+  const ScanPick& pick_;
+  const Mamba3ScanCase& case_;
+  Mamba3ScanData data_;
+};
+
+}  // namespace
+
+ScanPick PickAll(const Mamba3ScanData& from) {
+  const Mamba3ScanProblem& p = from.problem;
+  return {Count(p.batch * p.length), Count(p.heads),
+          Count(CountRuns(p, from.inputs))};
+}
+
+Result<Mamba3ScanData> PickScan(const Mamba3ScanData& from,
+                                const ScanPick& pick,
+                                const Mamba3ScanCase& to) {
+  return Picker(from, pick, to).Run();
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,123 @@
+#include "verify/inputs/named_tensor.h"
+
+#include <cstring>
+
+namespace lockstep::verify {
+
+const char* ElementTypeName(ElementType type) {
+  switch (type) {
+    case ElementType::kF32:
+      return "f32";
+    case ElementType::kBf16:
+      return "bf16";
+    case ElementType::kU8:
+      return "u8";
+    case ElementType::kI32:
+      break;
+  }
+  return "i32";
+}
+
+int64_t ElementBytes(ElementType type) {
+  switch (type) {
+    case ElementType::kBf16:
+      return 2;
+    case ElementType::kU8:
+      return 1;
+    case ElementType::kF32:
+    case ElementType::kI32:
+      break;
+  }
+  return 4;
+}
+
+ElementType TypeOf(Lane lane) {
+  return lane == Lane::kF32 ? ElementType::kF32 : ElementType::kBf16;
+}
+
+std::vector<int64_t> DenseStridesOf(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    strides[axis] = stride;
+    stride *= shape[axis];
+  }
+  return strides;
+}
+
+int64_t ElementCount(const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  return count;
+}
+
+int64_t ElementSpan(const std::vector<int64_t>& shape,
+                    const std::vector<int64_t>& strides) {
+  int64_t span = 1;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] == 0) return 0;
+    span += (shape[axis] - 1) * strides[axis];
+  }
+  return span;
+}
+
+void CopyElements(const std::vector<int64_t>& shape, int64_t width,
+                  const void* from, const std::vector<int64_t>& from_strides,
+                  void* to, const std::vector<int64_t>& to_strides) {
+  if (ElementCount(shape) == 0) return;
+  std::vector<int64_t> at(shape.size());
+  while (true) {
+    int64_t source = 0, target = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      source += at[axis] * from_strides[axis];
+      target += at[axis] * to_strides[axis];
+    }
+    std::memcpy(static_cast<uint8_t*>(to) + target * width,
+                static_cast<const uint8_t*>(from) + source * width,
+                static_cast<size_t>(width));
+    size_t axis = shape.size();
+    while (axis > 0 && ++at[axis - 1] == shape[axis - 1]) at[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+std::vector<uint8_t> DenseBytes(const NamedTensor& tensor) {
+  const int64_t width = ElementBytes(tensor.type);
+  std::vector<uint8_t> bytes(
+      static_cast<size_t>(ElementCount(tensor.shape) * width));
+  CopyElements(tensor.shape, width, tensor.data, tensor.strides, bytes.data(),
+               DenseStridesOf(tensor.shape));
+  return bytes;
+}
+
+const NamedTensor* KernelInputs::Find(const std::string& name) const {
+  for (const NamedTensor& tensor : tensors) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+void KernelInputs::Drop(const std::string& name) {
+  std::erase_if(tensors,
+                [&](const NamedTensor& tensor) { return tensor.name == name; });
+}
+
+void KernelInputs::AddBytes(const std::string& name, ElementType type,
+                            std::vector<int64_t> shape,
+                            std::vector<uint8_t> bytes) {
+  Drop(name);
+  made.push_back(std::move(bytes));
+  std::vector<int64_t> strides = DenseStridesOf(shape);
+  tensors.push_back(
+      {name, type, std::move(shape), std::move(strides), made.back().data()});
+}
+
+void KernelInputs::AddIntegers(const std::string& name,
+                               std::vector<int64_t> shape,
+                               const std::vector<int32_t>& values) {
+  std::vector<uint8_t> bytes(values.size() * sizeof(int32_t));
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  AddBytes(name, ElementType::kI32, std::move(shape), std::move(bytes));
+}
+
+}  // namespace lockstep::verify

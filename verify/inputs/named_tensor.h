@@ -1,0 +1,128 @@
+// What a kernel is called with, without its op: tensors by name, scalars by
+// name, masks as terms. The wire, files, digests and copies work on these and
+// know no op.
+#ifndef LOCKSTEP_VERIFY_INPUTS_NAMED_TENSOR_H_
+#define LOCKSTEP_VERIFY_INPUTS_NAMED_TENSOR_H_
+
+#include <cstdint>
+#include <list>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/mamba3_scan.h"
+#include "reference/contract/mask.h"
+#include "reference/contract/tensor_view.h"
+
+namespace lockstep::verify {
+
+enum class ElementType : uint8_t { kF32, kBf16, kU8, kI32 };
+
+// Strides of a dense tensor whose last axis is contiguous.
+std::vector<int64_t> DenseStridesOf(const std::vector<int64_t>& shape);
+
+// "f32", "bf16", "u8", "i32".
+const char* ElementTypeName(ElementType type);
+int64_t ElementBytes(ElementType type);
+ElementType TypeOf(Lane lane);
+
+// A tensor of the contract's logical shape; `Void` is `const void` for inputs,
+// `void` for outputs.
+template <typename Void>
+struct BasicNamedTensor {
+  std::string name;  // as in files
+  ElementType type = ElementType::kF32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;  // in elements, >= 0; 0: broadcast
+  Void* data = nullptr;
+};
+using NamedTensor = BasicNamedTensor<const void>;
+using NamedOutput = BasicNamedTensor<void>;
+
+// Product of the extents.
+int64_t ElementCount(const std::vector<int64_t>& shape);
+// Elements from the first to the last one in memory; 0 if there are none.
+int64_t ElementSpan(const std::vector<int64_t>& shape,
+                    const std::vector<int64_t>& strides);
+
+// Element by element, from one memory layout to another; `width`: bytes of an
+// element, strides in elements.
+void CopyElements(const std::vector<int64_t>& shape, int64_t width,
+                  const void* from, const std::vector<int64_t>& from_strides,
+                  void* to, const std::vector<int64_t>& to_strides);
+
+// Its elements, dense and row-major.
+std::vector<uint8_t> DenseBytes(const NamedTensor& tensor);
+
+// Nothing: absent, such as a softcap that is not there.
+using ScalarValue = std::variant<std::monostate, bool, int64_t, double,
+                                 std::string, std::vector<int64_t>>;
+
+// All inputs of one call. Tensors refer to the memory of the trial, or to
+// `made`, whose elements stay where they are when the list is moved.
+struct KernelInputs {
+  std::string op;
+  std::vector<NamedTensor> tensors;
+  // Every number and word of the problem, nothing left to a default.
+  std::vector<std::pair<std::string, ScalarValue>> scalars;
+  // Of attention, one or one per query head; prefixes have one count per
+  // batch row. `dense` is the n of tensor dense_mask_n.
+  std::vector<MaskExpr> masks;
+  std::list<std::vector<uint8_t>> made;
+
+  KernelInputs() = default;
+  KernelInputs(KernelInputs&&) = default;
+  KernelInputs& operator=(KernelInputs&&) = default;
+  KernelInputs(const KernelInputs&) = delete;
+  KernelInputs& operator=(const KernelInputs&) = delete;
+
+  // Null if there is no such tensor.
+  const NamedTensor* Find(const std::string& name) const;
+  // Removes the tensor of that name, if there is one.
+  void Drop(const std::string& name);
+  // A dense tensor of the list's own, in place of one of that name.
+  void AddBytes(const std::string& name, ElementType type,
+                std::vector<int64_t> shape, std::vector<uint8_t> bytes);
+  void AddIntegers(const std::string& name, std::vector<int64_t> shape,
+                   const std::vector<int32_t>& values);
+
+  template <typename T, size_t kRank>
+  void Add(const char* name, ElementType type,
+           const TensorView<const T, kRank>& view) {
+    if (view.data != nullptr) AddView(name, type, view);
+  }
+  template <size_t kRank>
+  void Add(const char* name, const BasicLaneView<const void, kRank>& view) {
+    if (view.data != nullptr) AddView(name, TypeOf(view.lane), view);
+  }
+
+ private:
+  template <typename View>
+  void AddView(const char* name, ElementType type, const View& view) {
+    tensors.push_back({name,
+                       type,
+                       {view.shape.begin(), view.shape.end()},
+                       {view.strides.begin(), view.strides.end()},
+                       view.data});
+  }
+};
+
+// One call of a kernel: what goes in, and where what comes out belongs.
+struct KernelCall {
+  KernelInputs inputs;
+  std::vector<NamedOutput> outputs;
+};
+
+// Names, order and meaning of tensors and scalars: docs/wire.md.
+KernelInputs NameInputs(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs);
+KernelInputs NameInputs(const Mamba3ScanProblem& problem,
+                        const Mamba3ScanInputs& inputs);
+std::vector<NamedOutput> NameOutputs(const AttentionForwardOutputs& outputs);
+std::vector<NamedOutput> NameOutputs(const Mamba3ScanOutputs& outputs);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_INPUTS_NAMED_TENSOR_H_

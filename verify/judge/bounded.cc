@@ -1,0 +1,265 @@
+#include "verify/judge/bounded.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "verify/candidate/probe_folders.h"
+#include "verify/judge/answers.h"
+#include "verify/judge/evidence/power.h"
+#include "verify/judge/invariance.h"
+#include "verify/judge/truth.h"
+
+namespace lockstep::verify {
+namespace {
+
+std::string Decimal(double x) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.9g", x);
+  return text;
+}
+
+std::string DescribeSet(const ValueSet& set) {
+  std::string text;
+  if (set.lo == set.hi) {
+    text = Decimal(set.lo);
+  } else if (set.lo < set.hi) {
+    text = Decimal(set.lo) + " .. " + Decimal(set.hi);
+  }
+  if (set.nan) text += text.empty() ? "NaN" : " or NaN";
+  return text;
+}
+
+std::string DescribeIndex(const OutputSpec& spec,
+                          const std::array<int64_t, 4>& index) {
+  std::string text;
+  for (size_t axis = 0; axis < 4; ++axis) {
+    if (spec.axes[axis] == nullptr) continue;
+    text += std::string(text.empty() ? "" : " ") + spec.axes[axis] + "=" +
+            std::to_string(index[axis]);
+  }
+  return "[" + text + "]";
+}
+
+// The output of that name.
+const OutputSpec& SpecOf(const Trial& trial, const std::string& tensor) {
+  const auto& specs = trial.outputs();
+  const auto found =
+      std::find_if(specs.begin(), specs.end(),
+                   [&](const OutputSpec& spec) { return spec.name == tensor; });
+  return found == specs.end() ? specs[0] : *found;
+}
+
+// All rows, or where that is too much the ends and an even sample.
+std::vector<int64_t> ProbeRows(const Trial& trial) {
+  const int64_t rows = trial.rows();
+  const int64_t most =
+      std::max<int64_t>(kProbeElements / trial.outputs()[0].shape[3], 64);
+  std::vector<int64_t> chosen;
+  if (rows > most) {
+    chosen = trial.TellingRows();
+    chosen.resize(std::min(chosen.size(), static_cast<size_t>(most / 2)));
+  }
+  const int64_t step = rows > most ? rows / (most / 2) + 1 : 1;
+  for (int64_t row = 0; row < rows; row += step) chosen.push_back(row);
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+// Whether anything known to be wrong fails the probe: a fault that nothing
+// before has shown, or an answer that knows nothing.
+bool IsEvidence(const Trial& trial, const AllowedResults& allowed,
+                const std::string& line, EvidenceBook* evidence) {
+  const bool fault = evidence != nullptr &&
+                     evidence->LookAtProbe(trial, BySets(allowed), line);
+  return fault || RejectsANull(trial, allowed);
+}
+
+// Of the entries from that one on.
+void MarkEvidence(size_t from, bool evidence, CaseResult* result) {
+  for (size_t n = from; n < result->judged.size(); ++n) {
+    result->judged[n].evidence = evidence;
+  }
+}
+
+// One probe: its own trial, a run, the verdict. False where probing ends.
+class ProbeJudge {
+ public:
+  ProbeJudge(const BoundedRequest& request, const Case& probe,
+             CaseResult* result)
+      : request_(request),
+        line_(MinimalLine(probe)),
+        asked_{.call = &probe,
+               .line = line_,
+               .number = request.request->number,
+               .total = request.request->total,
+               .probe = ProbeName(line_),
+               .max_bytes = request.request->max_bytes,
+               .has_lse = request.request->has_lse},
+        result_(result) {}
+
+  bool Run(const TrialRow& op) {
+    Result<std::unique_ptr<Trial>> opened =
+        op.open(*asked_.call, *request_.materialise);
+    if (!opened.ok()) return Broken(Tier::kSelf, opened.message());
+    const Trial& trial = *opened.value();
+    const auto allowed = trial.Probe(*request_.profile, ProbeRows(trial));
+    if (allowed == nullptr) return true;
+    if (!request_.candidate->Answers(asked_)) {
+      result_->probes_missed.push_back(asked_.probe);
+      return true;
+    }
+    const int64_t shift = request_.candidate->Fixed().shift;
+    Result<OutputSet> outputs = trial.Allocate(shift);
+    if (!outputs.ok()) return Broken(Tier::kSelf, outputs.message());
+    const size_t before = result_->findings.size();
+    Answer(trial, *allowed, outputs.value());
+    for (size_t n = before; n < result_->findings.size(); ++n) {
+      Finding& finding = result_->findings[n];
+      finding.line = line_;
+      if (!request_.candidate->Repeatable()) {
+        finding.candidate = request_.candidate->SpecOf(asked_);
+      }
+    }
+    return result_->findings.size() == before;
+  }
+
+ private:
+  bool Broken(Tier tier, const std::string& message) {
+    result_->findings.push_back(
+        {tier, "probes", message, "", std::nullopt, line_, std::nullopt});
+    return false;
+  }
+
+  void Answer(const Trial& trial, const AllowedResults& allowed,
+              const OutputSet& outputs) {
+    const GuardedRun run =
+        RunGuarded(*request_.candidate, asked_, trial,
+                   request_.candidate->Fixed(), kFirstPoison, outputs);
+    ++result_->runs;
+    const std::vector<Finding> broke = GuardFindings(run, "");
+    result_->findings.insert(result_->findings.end(), broke.begin(),
+                             broke.end());
+    if (!broke.empty() || request_.rehearsal) return;
+    using State = RunOutcome::State;
+    if (run.outcome.state == State::kAbsent) {
+      result_->probes_missed.push_back(asked_.probe);
+      NoteUnanswered("probe " + asked_.probe, run.outcome, result_);
+      return;
+    }
+    if (run.outcome.state != State::kRan) {
+      const bool refused = run.outcome.state == State::kUnsupported;
+      if (refused) result_->probes_missed.push_back(asked_.probe);
+      Broken(refused ? Tier::kPower : Tier::kProbes, run.outcome.message);
+      return;
+    }
+    NoteAnswers(run.outcome, result_);
+    const size_t first = result_->judged.size();
+    JudgeByAllowed(trial, allowed, outputs, Tier::kProbes, line_, result_);
+    RejectMore(trial, allowed, false, &result_->power);
+    MarkEvidence(first, IsEvidence(trial, allowed, line_, request_.evidence),
+                 result_);
+    result_->probes_met.push_back(line_);
+  }
+
+  const BoundedRequest& request_;
+  std::string line_;
+  CaseRequest asked_;
+  CaseResult* result_;
+};
+
+}  // namespace
+
+std::string DescribeEnvelope(const OutputSpec& spec,
+                             const EnvelopeResult& result) {
+  std::string text;
+  const auto add = [&](const char* word, const EnvelopeWitness& witness) {
+    const Bounds& bounds = witness.bounds;
+    text += word + DescribeIndex(spec, witness.index) + ": produced " +
+            Decimal(witness.produced) + ", allowed " +
+            DescribeSet(bounds.allowed);
+    if (std::isfinite(bounds.error)) {
+      text += ", truth " + Decimal(bounds.truth);
+    }
+    text += "; ";
+  };
+  if (result.first) add((result.tensor + " at ").c_str(), *result.first);
+  if (result.furthest && result.furthest->index != result.first->index) {
+    add("furthest at ", *result.furthest);
+  }
+  text += std::to_string(result.outside) + " of " +
+          std::to_string(result.expected) + " elements outside";
+  const std::string dominant = result.Dominant();
+  if (dominant.empty()) return text;
+  if (std::isfinite(result.worst)) {
+    text += ", error before the last rounding at most " +
+            Decimal(std::round(result.worst * 100) / 100) + " x the bound";
+  }
+  return text + "; of the bound " + dominant;
+}
+
+void JudgeByAllowed(const Trial& trial, const AllowedResults& allowed,
+                    const OutputSet& produced, Tier tier,
+                    const std::string& line, CaseResult* result) {
+  for (EnvelopeResult& found : allowed.Judge(produced)) {
+    const OutputSpec& spec = SpecOf(trial, found.tensor);
+    if (!found.Passed()) {
+      result->findings.push_back({tier, found.tensor,
+                                  DescribeEnvelope(spec, found), "",
+                                  std::nullopt, line, found});
+    } else if (found.Suspicious()) {
+      result->findings.push_back(
+          {Tier::kCalibrated, found.tensor,
+           found.tensor + ": " + std::to_string(found.unlikely) + " of " +
+               std::to_string(found.expected) +
+               " elements further from the truth than random roundings "
+               "carry, within the bound",
+           "", std::nullopt, line, found});
+    }
+    result->judged.push_back(
+        {tier, line.empty() ? result->line : line, std::move(found)});
+  }
+}
+
+bool JudgeOwnProbe(const Trial& trial, const NumericProfile& profile,
+                   const OutputSet& produced, EvidenceBook* evidence,
+                   CaseResult* result) {
+  const auto allowed = trial.Probe(profile, ProbeRows(trial));
+  if (allowed == nullptr) return false;
+  const size_t before = result->findings.size();
+  const size_t first = result->judged.size();
+  JudgeByAllowed(trial, *allowed, produced, Tier::kProbes, "", result);
+  // Of deep the values say little where parts may be merged by their lse: by
+  // the lse itself, about -2e6, a kernel that knows nothing is told.
+  RejectMore(trial, *allowed, true, &result->power);
+  MarkEvidence(first, IsEvidence(trial, *allowed, result->line, evidence),
+               result);
+  result->checks.push_back({"probes", result->findings.size() == before, 1});
+  return true;
+}
+
+void JudgeProbes(const BoundedRequest& request, CaseResult* result) {
+  const Case& call = *request.request->call;
+  const Result<TrialRow> op = TrialRowOf(call);
+  if (!op.ok()) return;
+  const auto wanted = [&](const Case& probe) {
+    return request.only == nullptr ||
+           std::find(request.only->begin(), request.only->end(),
+                     MinimalLine(probe)) != request.only->end();
+  };
+  bool sound = true;
+  for (const Case& probe : op->probe_cases(call, *request.profile)) {
+    if (!sound || (request.stop != nullptr && *request.stop)) break;
+    if (wanted(probe)) {
+      sound = ProbeJudge(request, probe, result).Run(op.value());
+    }
+  }
+  const auto met = static_cast<int64_t>(result->probes_met.size());
+  if (met > 0 || !sound) {
+    result->checks.push_back({"probes", sound, std::max<int64_t>(met, 1)});
+  }
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,29 @@
+// Canaries: on some cases a kernel known to be wrong takes the candidate's
+// place, without the judge being told. A judge that passes it proves nothing.
+#ifndef LOCKSTEP_VERIFY_JUDGE_EVIDENCE_CANARY_H_
+#define LOCKSTEP_VERIFY_JUDGE_EVIDENCE_CANARY_H_
+
+#include "verify/judge/judge.h"
+#include "verify/ops/op.h"
+
+namespace lockstep::verify {
+
+// One case in so many, by its input digest; the first case of a run always.
+inline constexpr uint64_t kCanaryEvery = 32;
+// Multiply-adds of a case above which no canary is run: it is emulated, at
+// some 5e7 of them a second.
+inline constexpr int64_t kCanaryWork = int64_t{1} << 23;
+
+// Whether the case is one of them. `salt`: of the input digest.
+bool WantsCanary(const CaseRequest& request, const Trial& trial, uint64_t salt);
+
+// Judges the first of the trial's canaries that computes something else here
+// than a correct kernel does (established without the judge). Adds to
+// canaries, and a finding where it is not caught.
+void JudgeCanary(const CaseRequest& request, const Trial& trial,
+                 const JudgeOptions& options, uint64_t salt,
+                 CaseResult* result);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_JUDGE_EVIDENCE_CANARY_H_

@@ -1,0 +1,24 @@
+// What a verdict rests on besides the comparison itself: what really ran, and
+// how much of each output could have failed at all.
+#ifndef LOCKSTEP_VERIFY_JUDGE_EVIDENCE_STAGE_H_
+#define LOCKSTEP_VERIFY_JUDGE_EVIDENCE_STAGE_H_
+
+#include <string>
+
+#include "verify/candidate/candidate.h"
+#include "verify/judge/verdict.h"
+
+namespace lockstep::verify {
+
+// The check "executed_as_requested"; a finding where it is `required`.
+void JudgeExecution(const Candidate& candidate, bool required,
+                    CaseResult* result);
+
+// A finding of the power tier for every output of the case's own inputs of
+// which more than 1 / kOpenShare of the elements are open under the profile of
+// that name, and which no probe that the candidate answered bounds.
+void FindOpenOutputs(const std::string& profile, CaseResult* result);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_JUDGE_EVIDENCE_STAGE_H_

@@ -1,0 +1,304 @@
+#include "verify/judge/judge.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "verify/judge/bounded.h"
+#include "verify/judge/evidence/canary.h"
+#include "verify/judge/evidence/evidence.h"
+#include "verify/judge/evidence/stage.h"
+#include "verify/judge/invariance.h"
+#include "verify/judge/judgement.h"
+#include "verify/judge/laws.h"
+#include "verify/judge/one_field.h"
+#include "verify/judge/rows.h"
+#include "verify/judge/rules/baselines.h"
+
+namespace lockstep::verify {
+
+bool Judgement::Proven() const {
+  return std::any_of(result_.findings.begin(), result_.findings.end(),
+                     [](const Finding& finding) {
+                       return finding.tier != Tier::kCalibrated &&
+                              finding.tier != Tier::kPower;
+                     });
+}
+
+std::string Judgement::Vacuous() const {
+  if (result_.judged.empty()) return "";
+  const EnvelopeResult& found = result_.judged.front().result;
+  return found.unbounded == found.expected ? found.tensor : "";
+}
+
+void Judgement::Describe() {
+  result_.line = request_.line;
+  result_.canonical = CanonicalLine(*request_.call);
+  result_.replay_case = request_.line;
+  result_.candidate = candidate_.Spec();
+  const std::string alone = candidate_.SpecOf(request_);
+  if (alone != result_.candidate) result_.replay_candidate = alone;
+  result_.replay_options = options_.replay_options;
+  result_.profile = options_.profile_spec;
+  if (!Exact()) result_.claims = profile_;
+  result_.expect = request_.call->expect;
+  result_.requested_backend = candidate_.Backend();
+  result_.requested_suffix = candidate_.Fixed().Suffix();
+  result_.untried = candidate_.CannotTry();
+}
+
+bool Judgement::Declared() {
+  if (!profile_) return true;
+  const std::string why = trial_->WhyUndeclared(*profile_);
+  if (why.empty()) return true;
+  result_.skip = Skip::kUndeclared;
+  return End(Verdict::kSkipped,
+             "profile " + profile_->name + " does not cover " + why);
+}
+
+void Judgement::CompareBits() {
+  truth_ = ComputeTruth(*trial_, options_.all_rows, options_.threads);
+  result_.reference_seconds = truth_.seconds;
+  result_.rows_compared = static_cast<int64_t>(truth_.rows.size());
+  const bool twice =
+      candidate_.Repeatable() && !CannotTry(candidate_, "written");
+  result_.comparisons =
+      CompareWithTruth(*trial_, truth_, first_, twice ? &second_ : nullptr);
+  if (!Exact()) return;
+  bool equal = true;
+  for (size_t t = 0; t < result_.comparisons.size(); ++t) {
+    const Comparison& comparison = result_.comparisons[t];
+    if (comparison.Passed()) continue;
+    equal = false;
+    result_.findings.push_back(
+        {Tier::kBits, comparison.tensor,
+         DescribeComparison(trial_->outputs()[t], comparison), "", comparison});
+  }
+  AddCheck("bits", equal, 1);
+}
+
+bool Judgement::CompareAllowed() {
+  if (Exact()) return true;
+  allowed_ = trial_->Envelope(*profile_, truth_.rows, options_.threads);
+  JudgeByAllowed(*trial_, *allowed_, first_, Tier::kEnvelope, "", &result_);
+  AddCheck("envelope", !Has(Tier::kEnvelope), 1);
+  const std::string vacuous = Vacuous();
+  if (vacuous.empty() || !result_.findings.empty()) return true;
+  result_.skip = Skip::kUndeclared;
+  return End(Verdict::kSkipped, "profile " + profile_->name +
+                                    " bounds nothing of " + vacuous +
+                                    " on these inputs");
+}
+
+void Judgement::CheckInvariance() {
+  // After a wrong answer the other ways to compute it tell nothing new.
+  const bool worth = options_.invariance && candidate_.Repeatable() &&
+                     result_.findings.empty();
+  if (!worth) return;
+  InvarianceRequest request;
+  request.candidate = &candidate_;
+  request.request = &request_;
+  request.trial = trial_.get();
+  request.base = &first_;
+  request.scratch = &second_;
+  request.reopen = [this](int64_t shift) { return OpenShifted(shift); };
+  request.salt = Salt();
+  request.most = options_.max_variations;
+  request.stop = options_.stop;
+  JudgeInvariance(request, &result_);
+  if (!result_.findings.empty()) return;
+  LawsRequest laws;
+  laws.candidate = &candidate_;
+  laws.request = &request_;
+  laws.trial = trial_.get();
+  laws.base = &first_;
+  laws.profile = Exact() ? nullptr : &*profile_;
+  laws.salt = Salt();
+  laws.most = options_.max_laws;
+  laws.only = options_.only_law;
+  laws.threads = options_.threads;
+  laws.stop = options_.stop;
+  JudgeLaws(laws, &result_);
+}
+
+void Judgement::CheckPower(std::optional<PreviousTruth>* previous) {
+  const bool has_previous = previous != nullptr && previous->has_value() &&
+                            (*previous)->inputs != result_.input_digest;
+  if (has_previous) {
+    null_line_ = (*previous)->line + " ;; " + result_.line;
+  }
+  result_.power =
+      MeasurePower(*trial_, truth_, has_previous ? &previous->value() : nullptr,
+                   allowed_.get());
+}
+
+void Judgement::CheckOtherRows() {
+  if (!truth_.sampled || Proven()) return;
+  // Invariance overwrites the second run's outputs, too.
+  const OtherRows rows = {trial_.get(), &truth_, &first_, &second_,
+                          candidate_.Fixed().shift};
+  if (Exact()) {
+    CompareOtherRows(rows, &result_);
+  } else {
+    RangeOtherRows(rows, *profile_, &result_);
+  }
+}
+
+void Judgement::CheckProbes() {
+  std::optional<EvidenceBook> book;
+  if (options_.evidence && !Proven()) {
+    book.emplace(
+        *trial_, Salt(),
+        candidate_.Repeatable() ? kEvidenceWork : kEvidenceWorkOfFiles);
+    book->LookAtOwn(*trial_,
+                    Exact()
+                        ? ByBits(*trial_, truth_, result_.rows_optimized > 0)
+                        : BySets(*allowed_),
+                    result_.line);
+  }
+  EvidenceBook* const evidence = book ? &*book : nullptr;
+  own_probe_ =
+      JudgeOwnProbe(*trial_, profile_ ? *profile_ : BuiltinProfiles()[0],
+                    first_, evidence, &result_);
+  // After a wrong answer other inputs tell nothing new.
+  if (!Exact() && options_.probes && !Proven()) {
+    JudgeProbes(
+        {&candidate_, &request_, &*profile_, &options_.materialise,
+         options_.stop, options_.only_probes ? &*options_.only_probes : nullptr,
+         evidence},
+        &result_);
+  }
+  if (!book) {
+    if (!Exact()) FindOpenOutputs(profile_->name, &result_);
+    return;
+  }
+  result_.evidence = book->Take();
+  if (!Exact()) DropUnclaimed(&result_);
+  if (!Exact()) FindOpenOutputs(profile_->name, &result_);
+  if (!Proven()) FindUnshown({candidate_.Repeatable(), own_probe_}, &result_);
+}
+
+void Judgement::CheckCanary() {
+  const bool wanted =
+      options_.canaries && request_.call->expect == Expect::kPass;
+  if (!wanted || !WantsCanary(request_, *trial_, Salt())) return;
+  JudgeOptions met = options_;
+  // What the candidate never met is no merit of this verdict.
+  if (!candidate_.Repeatable() || !result_.unanswered.empty()) {
+    met.only_probes = result_.probes_met;
+  }
+  JudgeCanary(request_, *trial_, met, Salt(), &result_);
+}
+
+// What was exported to be answered, and was not, is not proved.
+void Judgement::CheckUnanswered() {
+  if (result_.unanswered.empty() || Proven()) return;
+  std::string checks;
+  for (const Unanswered& one : result_.unanswered) {
+    checks += (checks.empty() ? "" : ", ") + one.check;
+  }
+  result_.findings.push_back({Tier::kPower, "answers",
+                              "no answer to " + checks + "; the first: " +
+                                  result_.unanswered.front().why,
+                              "", std::nullopt});
+}
+
+void Judgement::SettleCandidate() {
+  const RunOutcome settled = candidate_.Settle(request_);
+  if (settled.state == RunOutcome::State::kRan) return;
+  result_.findings.push_back(
+      {Tier::kCandidate, settled.check, settled.message, "", std::nullopt});
+}
+
+void Judgement::SuggestField() {
+  const bool wanted = options_.one_field && result_.verdict == Verdict::kFail &&
+                      request_.call->expect == Expect::kPass;
+  if (!wanted || trial_->rows() > kOneFieldWork / trial_->RowCost()) return;
+  FindOneField(request_, candidate_, options_, &result_);
+}
+
+void Judgement::AddBaselines() {
+  // Where bits are equal every rule is content.
+  if (Exact() && !Has(Tier::kBits)) return;
+  result_.baselines = JudgeByBaselines(*trial_, truth_, allowed_.get(), first_);
+}
+
+void Judgement::Decide() {
+  if (Has(Tier::kSelf) || Has(Tier::kCandidate)) {
+    result_.verdict = Verdict::kError;
+  } else if (Proven()) {
+    result_.verdict = Verdict::kFail;
+  } else {
+    const std::string reason = WhyUntrusted(truth_, result_.power, own_probe_);
+    if (!reason.empty()) {
+      // Alone, the case would not have the null that is the one before.
+      const bool before = reason.find("previous_output") != std::string::npos;
+      result_.findings.push_back({Tier::kPower, "nulls", reason, "",
+                                  std::nullopt, before ? null_line_ : ""});
+    }
+    result_.verdict = Has(Tier::kPower)        ? Verdict::kUntrusted
+                      : Has(Tier::kCalibrated) ? Verdict::kSuspicious
+                                               : Verdict::kPass;
+  }
+  // What decided, not merely what was found first.
+  for (const Finding& finding : result_.findings) {
+    if (!result_.reason.empty()) break;
+    const bool decided =
+        result_.verdict != Verdict::kUntrusted || finding.tier == Tier::kPower;
+    if (decided) result_.reason = finding.message;
+  }
+}
+
+void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
+  const bool ran = Declared() && FirstRun() && SecondRun();
+  if (ran) CompareBits();
+  if (!ran || !CompareAllowed()) {
+    candidate_.Settle(request_);
+    return;
+  }
+  CheckPower(previous);
+  CheckOtherRows();
+  JudgeExecution(candidate_, options_.require_executed, &result_);
+  CheckInvariance();
+  CheckProbes();
+  AddBaselines();
+  CheckCanary();
+  CheckUnanswered();
+  SettleCandidate();
+  Decide();
+  if (previous != nullptr) {
+    *previous =
+        PreviousTruth{trial_->outputs()[0].shape, trial_->outputs()[0].lane,
+                      result_.input_digest, std::move(truth_), result_.line};
+  }
+}
+
+CaseResult Judgement::Run(std::optional<PreviousTruth>* previous) {
+  const auto start = std::chrono::steady_clock::now();
+  Describe();
+  if (Open()) {
+    if (trial_->scene() != nullptr) {
+      JudgeTables(*trial_->scene());
+    } else {
+      JudgeOutputs(previous);
+    }
+  } else {
+    candidate_.Settle(request_);
+  }
+  result_.kernel = candidate_.Identity();
+  SuggestField();
+  ApplyExpectation(&result_);
+  result_.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return std::move(result_);
+}
+
+CaseResult JudgeCase(const CaseRequest& request, Candidate& candidate,
+                     const JudgeOptions& options,
+                     std::optional<PreviousTruth>* previous) {
+  return Judgement(request, candidate, options).Run(previous);
+}
+
+}  // namespace lockstep::verify

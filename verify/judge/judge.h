@@ -1,0 +1,62 @@
+// One case before the judge: all tiers, ANDed.
+#ifndef LOCKSTEP_VERIFY_JUDGE_JUDGE_H_
+#define LOCKSTEP_VERIFY_JUDGE_JUDGE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/candidate/candidate.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/judge/evidence/power.h"
+#include "verify/judge/verdict.h"
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+
+// Copies of inputs and outputs that judging a case holds at once: the trial,
+// a shifted one, two runs and the truth.
+inline constexpr int64_t kJudgeCopies = 3;
+
+struct JudgeOptions {
+  MaterialiseOptions materialise;
+  // The contract the candidate claims; absent: the exact one of its lane.
+  std::optional<NumericProfile> profile;
+  std::string profile_spec;  // its name or path, as given; for replay lines
+  // Options as typed that change any of this; for replay lines.
+  std::vector<std::string> replay_options;
+  int threads = 0;         // of the reference; 0: one per core
+  bool all_rows = false;   // reference on all rows whatever the cost
+  bool invariance = true;  // run variations
+  // Most variations of a case; below their number others from case to case.
+  int64_t max_variations = INT64_MAX;
+  // Most laws of a case; below their number others from case to case.
+  int64_t max_laws = INT64_MAX;
+  std::string only_law;  // of all laws; empty: any
+  bool probes = true;    // for profiles that claim no exact bits
+  // Only these probes, by their lines; absent: all.
+  std::optional<std::vector<std::string>> only_probes;
+  bool evidence = true;  // plant faults
+  bool canaries = true;
+  bool one_field = false;  // of a fail: look for a field that it comes from
+  bool require_executed = false;
+  const std::atomic<bool>* stop = nullptr;  // may be null
+};
+
+// What all that is drawn for a case follows from, by the digest of its inputs.
+inline uint64_t SaltOf(const std::string& input_digest) {
+  return std::strtoull(input_digest.substr(0, 8).c_str(), nullptr, 16);
+}
+
+// Judges one call; `previous` carries the truth from case to case and may be
+// null. Requires: ValidateCase passes, candidate.Prepare succeeded.
+CaseResult JudgeCase(const CaseRequest& request, Candidate& candidate,
+                     const JudgeOptions& options,
+                     std::optional<PreviousTruth>* previous);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_JUDGE_JUDGE_H_

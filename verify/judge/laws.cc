@@ -1,0 +1,194 @@
+#include "verify/judge/laws.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/base/compare.h"
+#include "verify/judge/answers.h"
+#include "verify/judge/bounded.h"
+#include "verify/judge/invariance.h"
+
+namespace lockstep::verify {
+namespace {
+
+class LawJudge {
+ public:
+  LawJudge(const LawsRequest& request, const Law& law, CaseResult* result)
+      : request_(request),
+        law_(law),
+        check_("law_" + law.name),
+        result_(result) {}
+
+  // False if the candidate or the judge broke, which ends all.
+  bool Run() {
+    OutputSet before;
+    for (const LawCall& call : law_.calls) {
+      if (call.take) call.take(before);
+      Result<OutputSet> outputs =
+          call.trial->Allocate(request_.candidate->Fixed().shift);
+      if (!outputs.ok()) return Broken(Tier::kSelf, outputs.message());
+      const std::optional<bool> ran = RunCall(call, outputs.value());
+      if (!ran) return false;
+      // Answers to later calls may rest on this one.
+      if (!*ran) return true;
+      if (request_.rehearsal) {
+        before = std::move(outputs.value());
+        continue;
+      }
+      if (request_.profile == nullptr || law_.structural) {
+        CompareBits(call, outputs.value());
+      } else {
+        CompareAllowed(*call.trial, outputs.value());
+      }
+      before = std::move(outputs.value());
+    }
+    return true;
+  }
+
+ private:
+  bool Broken(Tier tier, const std::string& message) {
+    result_->findings.push_back({tier, check_, message, "", std::nullopt});
+    return false;
+  }
+
+  // Whether it was answered; none: something broke.
+  std::optional<bool> RunCall(const LawCall& call, const OutputSet& outputs) {
+    CaseRequest asked = *request_.request;
+    asked.law = law_.name;
+    asked.taken = call.taken;
+    const GuardedRun run =
+        RunGuarded(*request_.candidate, asked, *call.trial,
+                   request_.candidate->Fixed(), kSecondPoison, outputs);
+    ++result_->runs;
+    const std::vector<Finding> broken = GuardFindings(run, "");
+    result_->findings.insert(result_->findings.end(), broken.begin(),
+                             broken.end());
+    if (!broken.empty()) return std::nullopt;
+    using State = RunOutcome::State;
+    if (run.outcome.state == State::kRan) return true;
+    if (run.outcome.state == State::kAbsent) {
+      NoteUnanswered(check_, run.outcome, result_);
+      return false;
+    }
+    const bool refused = run.outcome.state == State::kUnsupported;
+    Broken(refused ? Tier::kPower : Tier::kCandidate,
+           "ran on the case, but not on inputs of " + law_.name + ": " +
+               run.outcome.message);
+    return std::nullopt;
+  }
+
+  void CompareBits(const LawCall& call, const OutputSet& produced) {
+    const auto& specs = request_.trial->outputs();
+    for (size_t t = 0; t < specs.size(); ++t) {
+      const OutputSpec& spec = specs[t];
+      const int exponent = law_.exponents.empty() ? 0 : law_.exponents[t];
+      struct Pair {
+        std::array<int64_t, 4> at;
+        uint32_t expected, produced;
+      };
+      std::vector<Pair> pairs;
+      for (const LinePair& lines : call.kept[t]) {
+        for (int64_t c = 0; c < spec.shape[3]; ++c) {
+          const auto at = LineIndex(spec, lines.own, c);
+          const auto expected = TimesPowerOfTwo(
+              spec.lane,
+              ElementBits(request_.base->tensors[t].const_view(), at),
+              exponent);
+          if (!expected) continue;
+          pairs.push_back({at, *expected,
+                           ElementBits(produced.tensors[t].const_view(),
+                                       LineIndex(call.trial->outputs()[t],
+                                                 lines.here, c))});
+        }
+      }
+      if (pairs.empty()) continue;
+      Comparer comparer(spec.name, spec.lane, spec.shape,
+                        static_cast<int64_t>(pairs.size()));
+      for (const Pair& pair : pairs) {
+        comparer.Add(pair.at, pair.expected, pair.produced);
+      }
+      const Comparison& comparison = comparer.comparison();
+      NoteCheck(result_, check_, comparison.Passed());
+      if (comparison.Passed()) continue;
+      result_->findings.push_back({Tier::kInvariance, check_,
+                                   "breaks the law of " + law_.name + ": " +
+                                       DescribeComparison(spec, comparison),
+                                   "", comparison});
+    }
+  }
+
+  // Of what is merely improbable other calls tell nothing.
+  void CompareAllowed(const Trial& trial, const OutputSet& produced) {
+    std::vector<int64_t> rows(static_cast<size_t>(trial.rows()));
+    std::iota(rows.begin(), rows.end(), 0);
+    const auto allowed =
+        trial.Envelope(*request_.profile, std::move(rows), request_.threads);
+    for (EnvelopeResult& found : allowed->Judge(produced)) {
+      NoteCheck(result_, check_, found.Passed());
+      if (found.Passed()) continue;
+      size_t t = 0;
+      while (trial.outputs()[t].name != found.tensor) ++t;
+      const std::string message =
+          "outside the envelope of a call of the law of " + law_.name + ": " +
+          DescribeEnvelope(trial.outputs()[t], found);
+      result_->findings.push_back({Tier::kEnvelope, check_, message, "",
+                                   std::nullopt, "", std::move(found)});
+    }
+  }
+
+  const LawsRequest& request_;
+  const Law& law_;
+  std::string check_;
+  CaseResult* result_;
+};
+
+// Those that are wanted of the trial's.
+std::vector<std::string> PickLaws(const LawsRequest& request) {
+  std::vector<std::string> all = request.trial->Laws();
+  if (!request.only.empty()) {
+    std::erase_if(all,
+                  [&](const std::string& law) { return law != request.only; });
+  }
+  return PickSome(std::move(all), request.most, request.salt);
+}
+
+}  // namespace
+
+std::optional<uint32_t> TimesPowerOfTwo(Lane lane, uint32_t bits,
+                                        int exponent) {
+  if (exponent == 0) return bits;
+  const double x = ElementValue(lane, bits);
+  const double scaled = std::ldexp(x, exponent);
+  const auto plain = [](double value) {
+    const double size = std::fabs(value);
+    return value == 0 || (size >= double{std::numeric_limits<float>::min()} &&
+                          size <= double{std::numeric_limits<float>::max()});
+  };
+  if (!plain(x) || !plain(scaled)) return std::nullopt;
+  const auto whole = std::bit_cast<uint32_t>(static_cast<float>(scaled));
+  return lane == Lane::kF32 ? whole : whole >> 16;
+}
+
+void JudgeLaws(const LawsRequest& request, CaseResult* result) {
+  const Trial& trial = *request.trial;
+  for (const std::string& name : PickLaws(request)) {
+    if (request.stop != nullptr && *request.stop) return;
+    const Result<Law> law = trial.MakeLaw(name, request.salt);
+    if (!law.ok()) {
+      result->findings.push_back(
+          {Tier::kSelf, "laws", law.message(), "", std::nullopt});
+      return;
+    }
+    const bool bits = request.profile == nullptr || law->structural;
+    if (!bits && trial.rows() > kLawEnvelopeWork / trial.RowCost()) continue;
+    if (!LawJudge(request, law.value(), result).Run()) return;
+  }
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,48 @@
+// Laws: what a candidate answers to other inputs, held against what it
+// answered to the case's own. They need no truth.
+#ifndef LOCKSTEP_VERIFY_JUDGE_LAWS_H_
+#define LOCKSTEP_VERIFY_JUDGE_LAWS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "verify/candidate/candidate.h"
+#include "verify/judge/verdict.h"
+#include "verify/ops/op.h"
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+
+// Multiply-adds of a call above which no envelope is made for a law: binary64
+// with bounds takes some 5e7 of them a second.
+inline constexpr int64_t kLawEnvelopeWork = int64_t{1} << 24;
+
+struct LawsRequest {
+  Candidate* candidate = nullptr;
+  const CaseRequest* request = nullptr;
+  const Trial* trial = nullptr;
+  const OutputSet* base = nullptr;  // what it answered to the case
+  // What it claims; null: exact bits.
+  const NumericProfile* profile = nullptr;
+  uint64_t salt = 0;                        // of all that is drawn
+  int64_t most = INT64_MAX;                 // laws; others for another salt
+  std::string only;                         // law; empty: any
+  int threads = 0;                          // of envelopes; 0: one per core
+  const std::atomic<bool>* stop = nullptr;  // may be null
+  bool rehearsal = false;  // only makes the calls (verify/judge/rehearsal.h)
+};
+
+// Runs the candidate on the calls of the trial's laws. Adds to checks
+// ("law_NAME"), runs and findings. A law that does not hold for the inputs adds
+// nothing.
+void JudgeLaws(const LawsRequest& request, CaseResult* result);
+
+// The bits of x * 2^exponent where x has these bits; none unless both are
+// normal numbers or zero, as only these are rounded alike.
+std::optional<uint32_t> TimesPowerOfTwo(Lane lane, uint32_t bits, int exponent);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_JUDGE_LAWS_H_

@@ -1,0 +1,117 @@
+#include "verify/judge/rehearsal.h"
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "verify/judge/bounded.h"
+#include "verify/judge/invariance.h"
+#include "verify/judge/laws.h"
+#include "verify/judge/truth.h"
+
+namespace lockstep::verify {
+namespace {
+
+class Rehearsal {
+ public:
+  Rehearsal(const CaseRequest& request, Candidate& candidate,
+            const JudgeOptions& options, const Trial& trial)
+      : request_(request),
+        candidate_(candidate),
+        options_(options),
+        trial_(trial),
+        salt_(SaltOf(trial.InputDigest())) {}
+
+  Status Run() {
+    for (OutputSet* set : {&first_, &second_}) {
+      Result<OutputSet> allocated = trial_.Allocate(candidate_.Fixed().shift);
+      if (!allocated.ok()) return allocated.status();
+      *set = std::move(allocated.value());
+      RunGuarded(candidate_, request_, trial_, candidate_.Fixed(), kFirstPoison,
+                 *set);
+    }
+    if (options_.invariance) RunVariations();
+    if (profile() != nullptr && options_.probes) RunProbes();
+    return {};
+  }
+
+ private:
+  // What it claims; null: exact bits.
+  const NumericProfile* profile() const {
+    const bool exact = !options_.profile || options_.profile->exact;
+    return exact ? nullptr : &*options_.profile;
+  }
+
+  void RunVariations() {
+    InvarianceRequest ways;
+    ways.candidate = &candidate_;
+    ways.request = &request_;
+    ways.trial = &trial_;
+    ways.base = &first_;
+    ways.scratch = &second_;
+    // Nothing here is moved: answers have no addresses.
+    ways.reopen = [](int64_t) -> Result<std::unique_ptr<Trial>> {
+      return Status::Error("a rehearsal moves no buffers");
+    };
+    ways.salt = salt_;
+    ways.most = options_.max_variations;
+    CaseResult ignored;
+    JudgeInvariance(ways, &ignored);
+    LawsRequest laws;
+    laws.candidate = &candidate_;
+    laws.request = &request_;
+    laws.trial = &trial_;
+    laws.base = &first_;
+    laws.profile = profile();
+    laws.salt = salt_;
+    laws.most = options_.max_laws;
+    laws.only = options_.only_law;
+    laws.rehearsal = true;
+    JudgeLaws(laws, &ignored);
+  }
+
+  void RunProbes() {
+    CaseResult ignored;
+    BoundedRequest probes;
+    probes.candidate = &candidate_;
+    probes.request = &request_;
+    probes.profile = profile();
+    probes.materialise = &options_.materialise;
+    probes.rehearsal = true;
+    JudgeProbes(probes, &ignored);
+  }
+
+  const CaseRequest& request_;
+  Candidate& candidate_;
+  const JudgeOptions& options_;
+  const Trial& trial_;
+  uint64_t salt_;
+  OutputSet first_;
+  OutputSet second_;
+};
+
+}  // namespace
+
+Status RehearseCase(const CaseRequest& request, Candidate& candidate,
+                    const JudgeOptions& options) {
+  const Result<TrialRow> op = TrialRowOf(*request.call);
+  if (!op.ok()) return op.status();
+  const Result<std::unique_ptr<Trial>> trial =
+      op->open(*request.call, options.materialise);
+  if (!trial.ok()) return trial.status();
+  if (trial.value()->scene() != nullptr) {
+    // Of tables there is one call, whatever comes of it.
+    JudgeCase(request, candidate, options, nullptr);
+    return {};
+  }
+  const bool declared = !options.profile ||
+                        trial.value()->WhyUndeclared(*options.profile).empty();
+  if (!declared) return {};
+  const Status status =
+      Rehearsal(request, candidate, options, *trial.value()).Run();
+  candidate.Settle(request);
+  return status;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,149 @@
+#include "verify/judge/rows.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "optimized/plan.h"
+#include "verify/allowed/counts.h"
+#include "verify/base/compare.h"
+#include "verify/judge/bounded.h"
+#include "verify/judge/invariance.h"
+
+namespace lockstep::verify {
+namespace {
+
+// The lines of output t that no sampled row holds, ascending.
+std::vector<int64_t> OtherLines(const OtherRows& rows, size_t t) {
+  const int64_t lines = rows.trial->outputs()[t].lines();
+  std::vector<bool> sampled(static_cast<size_t>(lines), false);
+  for (const int64_t row : rows.truth->rows) {
+    for (const int64_t line : rows.trial->Lines(t, row)) {
+      sampled[static_cast<size_t>(line)] = true;
+    }
+  }
+  std::vector<int64_t> others;
+  for (int64_t line = 0; line < lines; ++line) {
+    if (!sampled[static_cast<size_t>(line)]) others.push_back(line);
+  }
+  return others;
+}
+
+// Calls visit(index) for the elements of those lines.
+template <typename Visit>
+void ForLines(const OutputSpec& spec, const std::vector<int64_t>& lines,
+              Visit&& visit) {
+  for (const int64_t line : lines) {
+    for (int64_t c = 0; c < spec.shape[3]; ++c) {
+      visit(LineIndex(spec, line, c));
+    }
+  }
+}
+
+bool RunsHere() {
+  const std::vector<optimized::Target> targets = optimized::Targets();
+  return std::any_of(targets.begin(), targets.end(),
+                     [](const auto& target) { return target.supported; });
+}
+
+void Broken(const std::string& message, CaseResult* result) {
+  result->findings.push_back(
+      {Tier::kSelf, "optimized_rows", message, "", std::nullopt});
+}
+
+// The optimized path's answer in `scratch`. False: there is none.
+bool RunOptimized(const OtherRows& rows, CaseResult* result) {
+  const Trial& trial = *rows.trial;
+  if (rows.scratch->tensors.empty()) {
+    Result<OutputSet> allocated = trial.Allocate(rows.shift);
+    if (!allocated.ok()) {
+      Broken(allocated.message(), result);
+      return false;
+    }
+    *rows.scratch = std::move(allocated.value());
+  }
+  PoisonOutputs(*rows.scratch, kFirstPoison);
+  Execution execution;
+  const RunOutcome outcome =
+      trial.RunOptimized(Variation{}, *rows.scratch, &execution);
+  if (outcome.state != RunOutcome::State::kRan) return false;
+  const std::vector<Comparison> sample =
+      CompareWithTruth(trial, *rows.truth, *rows.scratch, nullptr);
+  for (size_t t = 0; t < sample.size(); ++t) {
+    if (sample[t].Passed()) continue;
+    Broken("the optimized path has not the reference's bits: " +
+               DescribeComparison(trial.outputs()[t], sample[t]),
+           result);
+    return false;
+  }
+  return true;
+}
+
+// Rows that are not in the sample; 0: all are.
+int64_t Others(const OtherRows& rows) {
+  return rows.trial->rows() - static_cast<int64_t>(rows.truth->rows.size());
+}
+
+}  // namespace
+
+void CompareOtherRows(const OtherRows& rows, CaseResult* result) {
+  const bool itself = result->execution.backend == "optimized";
+  if (Others(rows) == 0 || itself || !RunsHere()) return;
+  if (!RunOptimized(rows, result)) return;
+  bool equal = true;
+  for (size_t t = 0; t < rows.trial->outputs().size(); ++t) {
+    const OutputSpec& spec = rows.trial->outputs()[t];
+    const std::vector<int64_t> lines = OtherLines(rows, t);
+    const LaneView expected = rows.scratch->tensors[t].const_view();
+    const LaneView produced = rows.produced->tensors[t].const_view();
+    Comparer comparer(spec.name, spec.lane, spec.shape,
+                      static_cast<int64_t>(lines.size()) * spec.shape[3]);
+    ForLines(spec, lines, [&](const std::array<int64_t, 4>& at) {
+      comparer.Add(at, ElementBits(expected, at), ElementBits(produced, at));
+    });
+    const Comparison& comparison = comparer.comparison();
+    result->elements_optimized += comparison.Compared();
+    if (lines.empty() || comparison.Passed()) continue;
+    equal = false;
+    result->findings.push_back(
+        {Tier::kBits, comparison.tensor,
+         "outside the sample, compared with the optimized path: " +
+             DescribeComparison(spec, comparison),
+         "", comparison});
+  }
+  result->rows_optimized = Others(rows);
+  result->checks.push_back({"bits_of_other_rows", equal, 1});
+}
+
+void RangeOtherRows(const OtherRows& rows, const NumericProfile& profile,
+                    CaseResult* result) {
+  if (Others(rows) == 0) return;
+  const std::vector<ValueSet> ranges = rows.trial->Ranges(profile);
+  if (ranges.empty()) return;
+  bool inside = true;
+  for (size_t t = 0; t < rows.trial->outputs().size(); ++t) {
+    const OutputSpec& spec = rows.trial->outputs()[t];
+    const std::vector<int64_t> lines = OtherLines(rows, t);
+    const LaneView produced = rows.produced->tensors[t].const_view();
+    EnvelopeJudge judge(spec.name,
+                        static_cast<int64_t>(lines.size()) * spec.shape[3],
+                        spec.lane);
+    const Bounds bounds = {ranges[t], ranges[t], 0, HUGE_VAL, HUGE_VAL};
+    ForLines(spec, lines, [&](const std::array<int64_t, 4>& at) {
+      judge.Add(at, ElementValue(spec.lane, ElementBits(produced, at)), bounds);
+    });
+    const EnvelopeResult found = judge.Finish({});
+    if (lines.empty() || found.Passed()) continue;
+    inside = false;
+    result->findings.push_back({Tier::kEnvelope, spec.name,
+                                "outside the sample, where no row can be: " +
+                                    DescribeEnvelope(spec, found),
+                                "", std::nullopt, "", found});
+  }
+  result->rows_ranged = Others(rows);
+  result->checks.push_back({"range_of_other_rows", inside, 1});
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,36 @@
+// Rows of large cases that the reference did not compute: what they are held
+// against instead.
+#ifndef LOCKSTEP_VERIFY_JUDGE_ROWS_H_
+#define LOCKSTEP_VERIFY_JUDGE_ROWS_H_
+
+#include <cstdint>
+
+#include "verify/judge/truth.h"
+#include "verify/judge/verdict.h"
+#include "verify/ops/op.h"
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+
+struct OtherRows {
+  const Trial* trial = nullptr;
+  const Truth* truth = nullptr;         // of the sample
+  const OutputSet* produced = nullptr;  // all rows
+  OutputSet* scratch = nullptr;         // overwritten; empty: allocated
+  int64_t shift = 0;                    // of the outputs
+};
+
+// Bits, of a candidate that claims the reference's: those of the optimized
+// path, which on the sampled rows has to have the reference's (else the judge
+// is broken: Tier::kSelf). Nothing is compared where the candidate ran that
+// path itself, or this CPU has no such path.
+void CompareOtherRows(const OtherRows& rows, CaseResult* result);
+
+// Elements, of a candidate that claims a profile: what Trial::Ranges says that
+// no row can leave.
+void RangeOtherRows(const OtherRows& rows, const NumericProfile& profile,
+                    CaseResult* result);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_JUDGE_ROWS_H_

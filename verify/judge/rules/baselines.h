@@ -1,0 +1,24 @@
+// What rules of the trade (allclose, NMSE, ...) would have said about a case;
+// printed beside the verdict, never part of it.
+#ifndef LOCKSTEP_VERIFY_JUDGE_RULES_BASELINES_H_
+#define LOCKSTEP_VERIFY_JUDGE_RULES_BASELINES_H_
+
+#include "verify/judge/truth.h"
+#include "verify/judge/verdict.h"
+#include "verify/ops/op.h"
+
+namespace lockstep::verify {
+
+// Multiply-adds up to which the rule that compares with a correct kernel of
+// low precision gets one: the emulator does some 5e7 of them a second.
+inline constexpr int64_t kBaselineWork = int64_t{1} << 24;
+
+// On the first output of the truth's rows. `allowed` (may be null) brings a
+// truth without rounding.
+std::vector<Baseline> JudgeByBaselines(const Trial& trial, const Truth& truth,
+                                       const AllowedResults* allowed,
+                                       const OutputSet& produced);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_JUDGE_RULES_BASELINES_H_

@@ -1,0 +1,150 @@
+// The runs of a candidate that a verdict begins with.
+#include <utility>
+#include <vector>
+
+#include "verify/base/digest.h"
+#include "verify/judge/answers.h"
+#include "verify/judge/judgement.h"
+
+namespace lockstep::verify {
+Result<std::unique_ptr<Trial>> Judgement::OpenShifted(int64_t shift) const {
+  const Result<TrialRow> op = TrialRowOf(*request_.call);
+  if (!op.ok()) return op.status();
+  MaterialiseOptions materialise = options_.materialise;
+  materialise.alignment_shift = shift;
+  Result<std::unique_ptr<Trial>> trial = op->open(*request_.call, materialise);
+  // Inputs are a pure function of the case: alignment must not change them.
+  if (trial.ok() && !result_.input_digest.empty() &&
+      trial.value()->InputDigest() != result_.input_digest) {
+    return Status::Error("inputs changed with their alignment");
+  }
+  return trial;
+}
+
+bool Judgement::Open() {
+  const int64_t shift = candidate_.Fixed().shift;
+  Result<std::unique_ptr<Trial>> trial = OpenShifted(shift);
+  if (!trial.ok()) {
+    return SelfError(InputsCheck(*request_.call), trial.message());
+  }
+  trial_ = std::move(trial.value());
+  result_.input_digest = trial_->InputDigest();
+  result_.facts = trial_->Facts();
+  result_.outputs = trial_->outputs();
+  result_.rows = trial_->rows();
+  for (OutputSet* set : {&first_, &second_}) {
+    if (set == &second_ && !candidate_.Repeatable()) break;
+    Result<OutputSet> allocated = trial_->Allocate(shift);
+    if (!allocated.ok()) return SelfError("outputs", allocated.message());
+    *set = std::move(allocated.value());
+  }
+  return true;
+}
+
+GuardedRun Judgement::RunOnce(PoisonBits poison, const OutputSet& outputs) {
+  ++result_.runs;
+  return RunGuarded(candidate_, request_, *trial_, candidate_.Fixed(), poison,
+                    outputs);
+}
+
+bool Judgement::FirstRun() {
+  const GuardedRun run = RunOnce(kFirstPoison, first_);
+  result_.execution = run.execution;
+  result_.candidate_seconds = run.seconds;
+  NoteAnswers(run.outcome, &result_);
+  if (!run.execution.target.empty()) {
+    result_.targets.push_back(run.execution.target);
+  }
+  if (run.outcome.state == RunOutcome::State::kUnsupported) {
+    result_.skip = Skip::kUnsupported;
+    return End(Verdict::kSkipped, run.outcome.message);
+  }
+  const RunOutcome::State state = run.outcome.state;
+  AddCheck(
+      "forward_success",
+      state != RunOutcome::State::kError && state != RunOutcome::State::kAbsent,
+      1);
+  const bool shaped = run.outcome.state != RunOutcome::State::kMismatch;
+  AddCheck("output_shape_valid", shaped, 1);
+  if (!CannotTry(candidate_, "guard_zones")) {
+    AddCheck("guard_zones", run.guards_intact, 1);
+    AddCheck("inputs_unchanged", run.inputs_unchanged, 1);
+  }
+  result_.findings = GuardFindings(run, "");
+  if (run.outcome.state == RunOutcome::State::kAbsent) {
+    result_.findings.push_back({Tier::kCandidate, "answer",
+                                "candidate files: " + run.outcome.message, "",
+                                std::nullopt});
+  }
+  if (!result_.findings.empty()) {
+    return End(Verdict::kError, result_.findings[0].message);
+  }
+  if (!shaped) {
+    const std::string message = run.outcome.tensor + ": " + run.outcome.message;
+    result_.findings.push_back(
+        {Tier::kBits, run.outcome.tensor, message, "", std::nullopt});
+    return End(Verdict::kFail, message);
+  }
+  FindUntrue(run.execution, "", &result_);
+  for (const LaneTensor& tensor : first_.tensors) {
+    result_.output_digests.push_back(DigestTensor(tensor.const_view()));
+  }
+  return true;
+}
+
+bool Judgement::SecondRun() {
+  if (!candidate_.Repeatable()) return true;
+  const GuardedRun run = RunOnce(kSecondPoison, second_);
+  const std::vector<Finding> broken = GuardFindings(run, "");
+  if (!broken.empty()) {
+    result_.findings = broken;
+    return End(Verdict::kError, broken[0].message);
+  }
+  if (run.outcome.state == RunOutcome::State::kUnsupported) {
+    result_.findings.push_back(
+        {Tier::kPower, "repeat",
+         "answered once and would not again: " + run.outcome.message, "",
+         std::nullopt});
+    return true;
+  }
+  if (run.outcome.state == RunOutcome::State::kAbsent) {
+    NoteUnanswered("repeat", run.outcome, &result_);
+    return true;
+  }
+  if (CannotTry(candidate_, "written")) {
+    CompareRuns();
+    return true;
+  }
+  bool written = true;
+  const std::vector<Comparison> unwritten =
+      FindUnwritten(*trial_, first_, second_);
+  for (size_t t = 0; t < unwritten.size(); ++t) {
+    if (unwritten[t].unwritten == 0) continue;
+    written = false;
+    result_.findings.push_back(
+        {Tier::kInvariance, "written",
+         DescribeComparison(trial_->outputs()[t], unwritten[t]), "",
+         unwritten[t]});
+  }
+  AddCheck("written", written, 2);
+  // Otherwise the two runs differ where nothing was stored.
+  if (written) CompareRuns();
+  return true;
+}
+
+void Judgement::CompareRuns() {
+  const std::optional<Comparison> difference =
+      FirstDifference(*trial_, first_, second_);
+  AddCheck("repeat", !difference.has_value(), 1);
+  if (difference) {
+    for (const OutputSpec& spec : trial_->outputs()) {
+      if (spec.name != difference->tensor) continue;
+      result_.findings.push_back({Tier::kInvariance, "repeat",
+                                  "other bits when run again: " +
+                                      DescribeComparison(spec, *difference),
+                                  "", difference});
+    }
+  }
+}
+
+}  // namespace lockstep::verify

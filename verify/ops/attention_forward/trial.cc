@@ -1,0 +1,314 @@
+#include "verify/ops/attention_forward/trial.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+
+#include "optimized/attention_forward.h"
+#include "optimized/dispatch.h"
+#include "optimized/plan.h"
+#include "reference/attention_forward.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/inputs/attention_forward_outputs.h"
+
+namespace lockstep::verify {
+namespace {
+
+std::vector<Counter> Counters(
+    const optimized::AttentionForwardExecution& execution) {
+  return {{"tiles_empty", execution.tiles_empty},
+          {"tiles_full", execution.tiles_full},
+          {"tiles_partial", execution.tiles_partial},
+          {"tiles_native_dot", execution.tiles_native_dot},
+          {"tiles_matrix", execution.tiles_matrix},
+          {"tiles_in_place", execution.tiles_in_place},
+          {"rows_fixed", execution.rows_fixed},
+          {"rows_online", execution.rows_online},
+          {"rows_redone", execution.rows_redone},
+          {"rows_empty", execution.rows_empty}};
+}
+
+optimized::Caps ToCaps(const Variation& how) {
+  optimized::Caps caps;
+  if (how.target) caps.target = *how.target;
+  if (how.threads) caps.threads = *how.threads;
+  if (how.tile) {
+    caps.tile_rows = how.tile->first;
+    caps.tile_keys = how.tile->second;
+  }
+  if (how.native_dot) caps.native_dot = *how.native_dot;
+  return caps;
+}
+
+// Whether the wanted target, or without a wish any target, runs here.
+bool Supported(const Variation& how) {
+  const std::vector<optimized::Target> targets = optimized::Targets();
+  return std::any_of(targets.begin(), targets.end(), [&](const auto& target) {
+    return target.supported && (!how.target || *how.target == target.name);
+  });
+}
+
+// Heads, batch rows: the first, the last, and one between.
+std::vector<int64_t> Ends(int64_t n) {
+  std::set<int64_t> ends = {0, n - 1, n / 2};
+  return {ends.begin(), ends.end()};
+}
+
+}  // namespace
+
+AttentionForwardOutputs AttentionViews(const OutputSet& outputs) {
+  const LaneTensor& o = outputs.tensors[0];
+  const LaneTensor& lse = outputs.tensors[1];
+  const auto& shape = lse.view.shape;
+  const auto& strides = lse.view.strides;
+  return {o.view,
+          {static_cast<float*>(lse.view.data),
+           {shape[0], shape[1], shape[2]},
+           {strides[0], strides[1], strides[2]}}};
+}
+
+std::vector<OutputSpec> AttentionForwardTrial::Outputs(const Case& c) {
+  const AttentionForwardCase& p = c.Get<AttentionForwardCase>();
+  return {{.name = "o",
+           .lane = p.lane,
+           .shape = {p.batch, p.q_heads, p.q_len, p.value_dim},
+           .axes = {"b", "h", "i", "c"}},
+          {.name = "lse",
+           .lane = Lane::kF32,
+           .shape = {p.batch, p.q_heads, p.q_len, 1},
+           .axes = {"b", "h", "i", nullptr},
+           .file_shape = {p.batch, p.q_heads, p.q_len}}};
+}
+
+Result<std::unique_ptr<Trial>> AttentionForwardTrial::Open(
+    const Case& c, const MaterialiseOptions& options) {
+  Result<AttentionForwardData> data = Materialise(c, options);
+  if (!data.ok()) return data.status();
+  return std::unique_ptr<Trial>(
+      std::make_unique<AttentionForwardTrial>(c, std::move(data.value())));
+}
+
+AttentionForwardTrial::AttentionForwardTrial(const Case& request,
+                                             AttentionForwardData data)
+    : case_(request), data_(std::move(data)), outputs_(Outputs(request)) {}
+
+Result<OutputSet> AttentionForwardTrial::Allocate(int64_t shift) const {
+  Result<AttentionForwardOutputBuffers> buffers =
+      AllocateOutputs(case_.Get<AttentionForwardCase>(), shift);
+  if (!buffers.ok()) return buffers.status();
+  OutputSet set;
+  set.tensors.push_back(std::move(buffers->o));
+  set.tensors.push_back(std::move(buffers->lse));
+  return set;
+}
+
+KernelInputs AttentionForwardTrial::Inputs() const {
+  return NameInputs(data_.problem, data_.inputs);
+}
+
+KernelCall AttentionForwardTrial::Call(int64_t,
+                                       const OutputSet& outputs) const {
+  return {Inputs(), NameOutputs(AttentionViews(outputs))};
+}
+
+std::vector<Fact> AttentionForwardTrial::Facts() const {
+  const AttentionForwardProblem& p = data_.problem;
+  const auto present = [](bool b) { return b ? "present" : "absent"; };
+  return {
+      {"group", std::to_string(p.group()), true},
+      {"segment_ids", present(p.segments)},
+      {"valid_counts", present(!data_.inputs.valid_q.empty() ||
+                               !data_.inputs.valid_kv.empty())},
+      {"sink_logits", present(p.sink)},
+      {"dense_masks", std::to_string(data_.inputs.dense_masks.size()), true},
+  };
+}
+
+void AttentionForwardTrial::RowOf(const AttentionForwardProblem& problem,
+                                  const AttentionForwardInputs& inputs,
+                                  int64_t row, RowBits* bits) const {
+  const auto at = LineIndex(outputs_[0], row, 0);
+  std::vector<float> o(static_cast<size_t>(problem.value_dim));
+  float lse = 0;
+  // Row and problem are of the case, which was validated.
+  (void)reference::AttentionForwardRow(problem, inputs, {at[0], at[1], at[2]},
+                                       o, &lse);
+  bits->resize(2);
+  (*bits)[0].resize(o.size());
+  // A bf16 output comes widened: its bits are the upper half.
+  const int drop = problem.lane == Lane::kBf16 ? 16 : 0;
+  for (size_t c = 0; c < o.size(); ++c) {
+    (*bits)[0][c] = std::bit_cast<uint32_t>(o[c]) >> drop;
+  }
+  (*bits)[1] = {std::bit_cast<uint32_t>(lse)};
+}
+
+void AttentionForwardTrial::ReferenceRow(int64_t row, RowBits* bits) const {
+  RowOf(data_.problem, data_.inputs, row, bits);
+}
+
+int64_t AttentionForwardTrial::RowCost() const {
+  const AttentionForwardProblem& p = data_.problem;
+  return p.kv_len * (p.head_dim + p.value_dim);
+}
+
+std::vector<int64_t> AttentionForwardTrial::TellingRows() const {
+  const AttentionForwardProblem& p = data_.problem;
+  // Ends of the sequence, then of documents, then of tiles.
+  std::vector<int64_t> queries = {p.q_len - 1, 0, 1, p.q_len - 2, p.q_len / 2};
+  if (p.segments) {
+    const auto& seg = data_.inputs.q_seg;
+    for (int64_t i = 1; i < p.q_len && queries.size() < 64; ++i) {
+      if (seg(0, i) != seg(0, i - 1)) {
+        queries.push_back(i - 1);
+        queries.push_back(i);
+      }
+    }
+  }
+  for (int64_t edge = 16; edge <= 1024; edge *= 2) {
+    queries.insert(queries.end(), {edge - 1, edge});
+  }
+  std::vector<int64_t> rows;
+  for (const int64_t i : queries) {
+    if (i < 0 || i >= p.q_len) continue;
+    for (const int64_t b : Ends(p.batch)) {
+      for (const int64_t h : Ends(p.q_heads)) {
+        rows.push_back((b * p.q_heads + h) * p.q_len + i);
+      }
+    }
+  }
+  return rows;
+}
+
+RunOutcome AttentionForwardTrial::RunReference(const OutputSet& outputs,
+                                               Execution* execution) const {
+  const Status done = reference::AttentionForward(data_.problem, data_.inputs,
+                                                  AttentionViews(outputs));
+  if (!done.ok()) {
+    return {RunOutcome::State::kError, done.message(), "", ""};
+  }
+  *execution = Execution{};
+  execution->backend = "reference";
+  execution->threads = 1;
+  return {};
+}
+
+RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
+                                               const OutputSet& outputs,
+                                               Execution* execution) const {
+  const bool supported = Supported(how);
+  if (!supported && how.target) {
+    return {RunOutcome::State::kUnsupported,
+            "this CPU does not support target " + *how.target, ""};
+  }
+  const optimized::Backend backends[] = {
+      {"optimized", optimized::AllFeatures(), supported,
+       "this CPU supports no compiled SIMD target"},
+      {"reference", optimized::AllFeatures()}};
+  const auto selected = optimized::SelectBackend(
+      backends, optimized::RequiredFeatures(data_.problem, data_.inputs),
+      "optimized");
+  const auto ran = selected.ok()
+                       ? optimized::FallBack(backends, selected.value())
+                       : Result<optimized::FallbackReceipt>(selected.status());
+  if (!ran.ok()) return {RunOutcome::State::kError, ran.message(), ""};
+  if (ran->actual == "reference") {
+    const RunOutcome outcome = RunReference(outputs, execution);
+    execution->fallback_reason = ran->reason;
+    return outcome;
+  }
+  const Result<optimized::Plan> plan =
+      optimized::MakePlan(data_.problem, ToCaps(how));
+  if (!plan.ok()) {
+    return {RunOutcome::State::kError, "no plan: " + plan.message(), ""};
+  }
+  optimized::AttentionForwardExecution counts;
+  const Status status =
+      optimized::AttentionForward(data_.problem, data_.inputs, plan.value(),
+                                  AttentionViews(outputs), &counts);
+  if (!status.ok()) {
+    return {RunOutcome::State::kError, status.message(), ""};
+  }
+  *execution = {.backend = "optimized",
+                .target = counts.target,
+                .threads = counts.threads,
+                .plan = plan->ToString(),
+                .fallback_reason = "",
+                .products = counts.products,
+                .counters = Counters(counts)};
+  return {};
+}
+
+std::vector<Variation> AttentionForwardTrial::OptimizedVariations(
+    const Variation& fixed) const {
+  const AttentionForwardProblem& p = data_.problem;
+  std::vector<std::string> targets;
+  for (const optimized::Target& target : optimized::Targets()) {
+    if (!target.supported) continue;
+    if (fixed.target && *fixed.target != target.name) continue;
+    targets.push_back(target.name);
+  }
+  if (targets.empty()) return {};
+
+  std::vector<Variation> variations;
+  const auto add = [&](const char* check, auto&& change) {
+    Variation how = fixed;
+    how.check = check;
+    change(how);
+    variations.push_back(std::move(how));
+  };
+  std::vector<int> threads = {1, 2};
+  if (fixed.threads) threads = {*fixed.threads};
+  // Odd rows, one row, whole and ragged vectors, more than the problem.
+  const int64_t all_keys = (p.kv_len + 15) / 16 * 16;
+  std::vector<std::pair<int64_t, int64_t>> tiles = {
+      {1, 16},
+      {3, 48},
+      {7, 16},
+      {16, 64},
+      {33, 112},
+      {64, 256},
+      {std::min<int64_t>(p.q_len, 129), std::min<int64_t>(all_keys, 1024)}};
+  if (fixed.tile) tiles = {*fixed.tile};
+  const bool try_native = p.lane == Lane::kBf16 && !fixed.native_dot;
+
+  for (const std::string& target : targets) {
+    if (fixed.target) break;
+    add("targets", [&](Variation& how) { how.target = target; });
+  }
+  for (const int n : threads) {
+    if (fixed.threads) break;
+    add("threads", [&](Variation& how) { how.threads = n; });
+  }
+  if (try_native) {
+    for (const bool native : {false, true}) {
+      add("native_dot", [&](Variation& how) { how.native_dot = native; });
+    }
+  }
+  for (const auto& tile : tiles) {
+    if (fixed.tile) break;
+    add("tiles", [&](Variation& how) { how.tile = tile; });
+  }
+  // The product; native dot and alignment change from one to the next.
+  int64_t n = 0;
+  for (const auto& tile : tiles) {
+    for (const int count : threads) {
+      for (const std::string& target : targets) {
+        ++n;
+        add("combined", [&](Variation& how) {
+          how.target = target;
+          how.tile = tile;
+          how.threads = count;
+          if (try_native) how.native_dot = n % 2 != 0;
+          if (n % 3 != 0) how.shift = kShifts[n % 3 - 1];
+        });
+      }
+    }
+  }
+  return variations;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,87 @@
+// attention_forward before the judge: inputs, truth, candidates, null answers.
+#ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_TRIAL_H_
+#define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_TRIAL_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/ops/op.h"
+
+namespace lockstep::verify {
+
+class AttentionFaults;
+
+// The outputs of an attention trial as the contract's views.
+AttentionForwardOutputs AttentionViews(const OutputSet& outputs);
+
+// Outputs: o [b, h, i, c] in the problem's lane, lse [b, h, i] in f32.
+class AttentionForwardTrial final : public Trial {
+ public:
+  static std::vector<OutputSpec> Outputs(const Case& c);
+  // Errors: those of Materialise.
+  static Result<std::unique_ptr<Trial>> Open(const Case& c,
+                                             const MaterialiseOptions& options);
+
+  static std::vector<Case> ProbeCases(const Case& c,
+                                      const NumericProfile& profile);
+
+  AttentionForwardTrial(const Case& request, AttentionForwardData data);
+
+  const std::vector<OutputSpec>& outputs() const override { return outputs_; }
+  const AttentionForwardData& data() const { return data_; }
+  Result<OutputSet> Allocate(int64_t shift) const override;
+  KernelInputs Inputs() const override;
+  KernelCall Call(int64_t n, const OutputSet& outputs) const override;
+  std::string AddWanted(const std::string& want,
+                        KernelInputs* inputs) const override;
+  std::string InputDigest() const override { return data_.InputDigest(); }
+  std::string StorageDigest() const override { return data_.StorageDigest(); }
+  std::vector<Fact> Facts() const override;
+  void ReferenceRow(int64_t row, RowBits* bits) const override;
+  int64_t RowCost() const override;
+  std::vector<int64_t> TellingRows() const override;
+  RunOutcome RunReference(const OutputSet& outputs,
+                          Execution* execution) const override;
+  RunOutcome RunOptimized(const Variation& how, const OutputSet& outputs,
+                          Execution* execution) const override;
+  std::vector<Variation> OptimizedVariations(
+      const Variation& fixed) const override;
+  std::vector<std::string> Laws() const override;
+  Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
+  std::vector<NullCandidate> Nulls() const override;
+  // Kinds: key, lse, mask, channel, q_head, q_row, k_row, v_row, kv_head,
+  // batch, sink.
+  std::vector<PlantedFault> Faults(uint64_t salt) const override;
+  std::string WhyUndeclared(const NumericProfile& profile) const override;
+  std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
+                                           std::vector<int64_t> rows,
+                                           int threads) const override;
+  std::vector<ValueSet> Ranges(const NumericProfile& profile) const override;
+  std::unique_ptr<AllowedResults> Probe(
+      const NumericProfile& profile, std::vector<int64_t> rows) const override;
+  void RunBaseline(const OutputSet& outputs) const override;
+  const char* CorrectKernel() const override { return "variant:exact"; }
+  std::span<const char* const> Canaries() const override;
+
+ private:
+  friend class AttentionFaults;
+
+  // Row `row` of the reference on another problem with the same shapes.
+  void RowOf(const AttentionForwardProblem& problem,
+             const AttentionForwardInputs& inputs, int64_t row,
+             RowBits* bits) const;
+  void MeanOfValues(int64_t row, RowBits* bits) const;
+
+  Case case_;
+  AttentionForwardData data_;
+  std::vector<OutputSpec> outputs_;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_TRIAL_H_

@@ -1,0 +1,257 @@
+// What a numeric profile allows attention_forward to answer: envelopes and
+// exact probes, and the emulated kernels that the judge is tried with.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "verify/allowed/attention_forward/envelope.h"
+#include "verify/allowed/attention_forward/probes.h"
+#include "verify/base/compare.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/attention_forward/probe.h"
+#include "verify/emulator/attention_forward/kernel.h"
+#include "verify/emulator/attention_forward/zoo.h"
+#include "verify/ops/attention_forward/trial.h"
+
+namespace lockstep::verify {
+namespace {
+
+class EnvelopeOfTrial final : public AllowedResults {
+ public:
+  EnvelopeOfTrial(const AttentionForwardData& data,
+                  const NumericProfile& profile, std::vector<int64_t> rows,
+                  int threads)
+      : lane_(data.problem.lane),
+        rows_(std::move(rows)),
+        envelope_(profile, data.problem,
+                  static_cast<double>(rows_.size()) *
+                      static_cast<double>(data.problem.value_dim + 1),
+                  1e-3, RangeOf(data.inputs, profile)),
+        has_lse_(HasLse(profile)) {
+    oracle::TruthOptions options;
+    options.rows = &rows_;
+    options.threads = threads;
+    truth_ = oracle::ComputeTruth(data.problem, data.inputs,
+                                  envelope_.error_model(), options);
+  }
+
+  const std::vector<int64_t>& rows() const override { return rows_; }
+  std::span<const double> truth() const override { return truth_.o; }
+
+  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const override {
+    const AttentionForwardOutputs views = AttentionViews(produced);
+    std::vector<EnvelopeResult> results = {JudgeOutput(
+        envelope_, truth_, &rows_, produced.tensors[0].const_view())};
+    if (has_lse_) {
+      results.push_back(
+          JudgeLse(envelope_, truth_, &rows_,
+                   {views.lse.data, views.lse.shape, views.lse.strides}));
+    }
+    return results;
+  }
+
+  bool Allows(size_t n, const RowBits& bits) const override {
+    const RowSlack slack = envelope_.ForRow(truth_.rows[n]);
+    for (size_t c = 0; c < bits[0].size(); ++c) {
+      if (!envelope_.Output(truth_, n, c, slack)
+               .allowed.Contains(ElementValue(lane_, bits[0][c]))) {
+        return false;
+      }
+    }
+    return !has_lse_ || bits.size() < 2 || bits[1].empty() ||
+           envelope_.Lse(truth_, n).allowed.Contains(
+               ElementValue(Lane::kF32, bits[1][0]));
+  }
+
+  bool Bounds(size_t n) const override {
+    const RowSlack slack = envelope_.ForRow(truth_.rows[n]);
+    for (size_t c = 0; c < static_cast<size_t>(truth_.value_dim); ++c) {
+      if (!envelope_.Output(truth_, n, c, slack).allowed.Unbounded())
+        return true;
+    }
+    return false;
+  }
+
+ private:
+  Lane lane_;
+  std::vector<int64_t> rows_;
+  AttentionEnvelope envelope_;
+  bool has_lse_;
+  oracle::AttentionTruth truth_;
+};
+
+class ProbeOfTrial final : public AllowedResults {
+ public:
+  ProbeOfTrial(const ProbeRequest& request, std::vector<int64_t> rows)
+      : lane_(request.problem.lane),
+        has_lse_(HasLse(request.profile)),
+        rows_(std::move(rows)),
+        expected_(ExpectProbe(request, &rows_)) {}
+
+  const std::vector<int64_t>& rows() const override { return rows_; }
+  std::span<const double> truth() const override { return {}; }
+
+  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const override {
+    const AttentionForwardOutputs views = AttentionViews(produced);
+    std::vector<EnvelopeResult> results = {
+        JudgeProbe(expected_.o, &rows_, produced.tensors[0].const_view())};
+    if (has_lse_) {
+      results.push_back(
+          JudgeProbeLse(expected_.lse, &rows_,
+                        {views.lse.data, views.lse.shape, views.lse.strides}));
+    }
+    return results;
+  }
+
+  bool Allows(size_t n, const RowBits& bits) const override {
+    for (size_t c = 0; c < bits[0].size(); ++c) {
+      if (!expected_.o[n * bits[0].size() + c].Contains(
+              ElementValue(lane_, bits[0][c]))) {
+        return false;
+      }
+    }
+    return !has_lse_ || bits.size() < 2 || bits[1].empty() ||
+           expected_.lse[n].Contains(ElementValue(Lane::kF32, bits[1][0]));
+  }
+
+  bool Bounds(size_t n) const override {
+    const size_t channels = expected_.o.size() / rows_.size();
+    const auto row = expected_.o.begin() + static_cast<int64_t>(n * channels);
+    return !std::all_of(row, row + static_cast<int64_t>(channels),
+                        [](const ValueSet& set) { return set.Unbounded(); });
+  }
+
+ private:
+  Lane lane_;
+  bool has_lse_;
+  std::vector<int64_t> rows_;
+  ProbeAnswers expected_;
+};
+
+// The largest magnitude; infinity where there is a NaN.
+double Largest(const LaneView& x) {
+  const auto& n = x.shape;
+  double largest = 0;
+  for (int64_t b = 0; b < n[0]; ++b) {
+    for (int64_t h = 0; h < n[1]; ++h) {
+      for (int64_t i = 0; i < n[2]; ++i) {
+        for (int64_t c = 0; c < n[3]; ++c) {
+          const float value = x.lane == Lane::kF32
+                                  ? x.As<float>()(b, h, i, c)
+                                  : ToFloat(x.As<Bf16>()(b, h, i, c));
+          if (!std::isfinite(value)) return HUGE_VAL;
+          largest = std::max(largest, std::fabs(double{value}));
+        }
+      }
+    }
+  }
+  return largest;
+}
+
+// Whether sums of q.k stay far below the number that is added to mask them: a
+// score that does not is not masked by it.
+bool MaskableByAddition(const AttentionForwardProblem& p, const LaneView& q,
+                        const LaneView& k) {
+  const double bound = Largest(q) * Largest(k) *
+                       static_cast<double>(p.head_dim) *
+                       std::max(1.0, std::fabs(p.scale));
+  return bound < 0x1p120;  // FLT_MAX / 256
+}
+
+// Faults that change whole keys: every probe that holds one shows them.
+constexpr const char* kCanaries[] = {
+    "mutant:attn.drop_last_key",    "mutant:attn.leak_masked_key",
+    "mutant:attn.v_row_off_by_one", "mutant:attn.causal_plus_one",
+    "mutant:attn.causal_strict",    "mutant:attn.double_edge_key",
+    "mutant:attn.mask_before_cap",
+};
+
+}  // namespace
+
+std::string AttentionForwardTrial::WhyUndeclared(
+    const NumericProfile& profile) const {
+  const AttentionForwardProblem& p = data_.problem;
+  if (profile.scan) return "attention_forward";
+  if (profile.lane && *profile.lane != p.lane) {
+    return std::string("lane=") + LaneName(p.lane);
+  }
+  // Kernels of this kind take the maximum of scores without their scale.
+  if (!profile.exact && profile.shift == Shift::kFma && !p.softcap &&
+      profile.scale_at == ScaleAt::kExponent && !(p.scale > 0)) {
+    return "a scale that is not positive (shift = fma, scale_at = exponent)";
+  }
+  if (!profile.masked_nan_safe && !(std::isfinite(Largest(data_.inputs.k)) &&
+                                    std::isfinite(Largest(data_.inputs.v)))) {
+    return "NaN or infinity in k or v (masked_nan_safe = false)";
+  }
+  if (profile.mask == MaskApplication::kAddFinite &&
+      !MaskableByAddition(p, data_.inputs.q, data_.inputs.k)) {
+    return "scores that may reach what masks them (mask = add_finite)";
+  }
+  return "";
+}
+
+std::unique_ptr<AllowedResults> AttentionForwardTrial::Envelope(
+    const NumericProfile& profile, std::vector<int64_t> rows,
+    int threads) const {
+  return std::make_unique<EnvelopeOfTrial>(data_, profile, std::move(rows),
+                                           threads);
+}
+
+std::unique_ptr<AllowedResults> AttentionForwardTrial::Probe(
+    const NumericProfile& profile, std::vector<int64_t> rows) const {
+  const std::optional<ProbeKind> probe =
+      ProbeOf(case_.Get<AttentionForwardCase>());
+  if (!probe || !WhyNotProbe(*probe, data_.problem, profile).empty()) {
+    return nullptr;
+  }
+  return std::make_unique<ProbeOfTrial>(
+      ProbeRequest{*probe, data_.problem, data_.inputs, profile, case_.seed},
+      std::move(rows));
+}
+
+std::vector<Case> AttentionForwardTrial::ProbeCases(
+    const Case& c, const NumericProfile& profile) {
+  const AttentionForwardCase& from = c.Get<AttentionForwardCase>();
+  std::vector<Case> cases;
+  if (ProbeOf(from)) return cases;
+  for (const ProbeInfo& probe : Probes()) {
+    if (!WhyNotProbe(probe.kind, ToProblem(from), profile).empty()) continue;
+    Case changed = c;
+    auto& attention = changed.Get<AttentionForwardCase>();
+    auto& fill = attention.fill;
+    fill.clear();
+    // The logit 0 makes a sink one more key of value 0.
+    if (attention.sinklogit) {
+      attention.sinklogit = FillTerm{.kind = FillKind::kConst};
+    }
+    // A file stays where it holds the segment ids.
+    const bool segments = from.q_seg.kind == Segments::Kind::kFile ||
+                          from.kv_seg.kind == Segments::Kind::kFile;
+    for (const FillTerm& term : from.fill) {
+      if (segments && term.kind == FillKind::kFile) fill.push_back(term);
+    }
+    fill.push_back({.kind = FillKind::kProbe, .probe = probe.kind});
+    for (const FillTerm& term : from.fill) {
+      if (term.kind == FillKind::kPoison) fill.push_back(term);
+    }
+    if (ValidateCase(changed).ok()) cases.push_back(std::move(changed));
+  }
+  return cases;
+}
+
+void AttentionForwardTrial::RunBaseline(const OutputSet& outputs) const {
+  const char* name = data_.problem.lane == Lane::kF32 ? "cpu" : "flash";
+  AttentionEmulator emulator(FindVariant(name).value());
+  emulator.Run(data_.problem, data_.inputs, AttentionViews(outputs));
+}
+
+// Values of a probe hide what it does not look at: the case's own tell more.
+std::span<const char* const> AttentionForwardTrial::Canaries() const {
+  if (ProbeOf(case_.Get<AttentionForwardCase>())) return {};
+  return kCanaries;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,300 @@
+#include "verify/ops/mamba3_scan/laws.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "verify/case/mamba3_scan/case.h"
+#include "verify/case/mamba3_scan/line.h"
+#include "verify/inputs/fill.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Runs of a case that are scanned alone.
+constexpr int64_t kSeparateRuns = 4;
+
+Mamba3ScanCase& ScanOf(Case* c) { return c->Get<Mamba3ScanCase>(); }
+
+}  // namespace
+
+ScanLaws::ScanLaws(const Mamba3ScanTrial& trial, uint64_t salt)
+    : trial_(trial),
+      p_(trial.data().problem),
+      runs_(trial.runs()),
+      request_(trial.request()),
+      salt_(salt) {
+  // Runs change places, and the inputs are there already.
+  ScanOf(&request_).poison.reset();
+}
+
+bool ScanLaws::Isolates() const {
+  const Mamba3ScanCase& scan = trial_.request().Get<Mamba3ScanCase>();
+  return Several() && RunsOf(1) > 0 && !scan.poison && !ProbeOf(scan);
+}
+
+bool ScanLaws::Encodes() const {
+  return p_.batch == 1 && RunsOf(1) == Count() &&
+         !trial_.request().Has<Mamba3StepCase>();
+}
+
+int64_t ScanLaws::RunsOf(int64_t tokens) const {
+  return std::count_if(runs_.begin(), runs_.end(), [&](const auto& run) {
+    return run.end - run.first >= tokens;
+  });
+}
+
+int64_t ScanLaws::DrawRun(int64_t tokens) const {
+  int64_t run = Draw(LawDraw::kRun, Count());
+  while (TokensOf(run) < tokens) run = (run + 1) % Count();
+  return run;
+}
+
+int64_t ScanLaws::Draw(LawDraw what, int64_t n) const {
+  const auto word =
+      CounterGenerator(1, salt_).Draw(static_cast<uint32_t>(what), 0)[0];
+  return static_cast<int64_t>(word % static_cast<uint64_t>(n));
+}
+
+LawCall ScanLaws::CallOn(const Case& request, Mamba3ScanData data) const {
+  LawCall call;
+  call.trial = trial_.MakeAnother(request, std::move(data));
+  call.kept.resize(trial_.outputs().size());
+  return call;
+}
+
+Result<LawCall> ScanLaws::CallOn(const Case& request,
+                                 const ScanPick& pick) const {
+  Result<Mamba3ScanData> data =
+      PickScan(trial_.data(), pick, request.Get<Mamba3ScanCase>());
+  if (!data.ok()) return data.status();
+  return CallOn(request, std::move(data.value()));
+}
+
+Law ScanLaws::OneCall(bool structural, LawCall call) {
+  Law law;
+  law.structural = structural;
+  law.calls.push_back(std::move(call));
+  return law;
+}
+
+void ScanLaws::KeepLines(size_t t, int64_t here, int64_t own, size_t from,
+                         LawCall* call) const {
+  const auto lines = call->trial->Lines(t, here);
+  const auto others = trial_.Lines(t, own);
+  for (size_t n = 0; n < lines.size() && from + n < others.size(); ++n) {
+    call->kept[t].push_back({lines[n], others[from + n]});
+  }
+}
+
+void ScanLaws::KeepRun(int64_t here, int64_t own, LawCall* call) const {
+  for (int64_t head = 0; head < p_.heads; ++head) {
+    for (size_t t = 0; t < call->kept.size(); ++t) {
+      KeepLines(t, here * p_.heads + head, own * p_.heads + head, 0, call);
+    }
+  }
+}
+
+// Other tokens from a cut on change nothing before it.
+Result<Law> ScanLaws::Causality() const {
+  const int64_t cut = 1 + Draw(LawDraw::kCut, p_.length - 1);
+  ScanPick pick = PickAll(trial_.data());
+  for (int64_t& token : pick.tokens) {
+    const int64_t t = token % p_.length;
+    if (t >= cut) token += t % cut - t;
+  }
+  Result<LawCall> call = CallOn(request_, pick);
+  if (!call.ok()) return call.status();
+  const int64_t per_token = p_.output_ranks() * p_.heads;
+  for (int64_t b = 0; b < p_.batch; ++b) {
+    for (int64_t line = 0; line < cut * per_token; ++line) {
+      const int64_t at = b * p_.length * per_token + line;
+      call->kept[0].push_back({at, at});
+    }
+  }
+  for (int64_t row = 0; row < trial_.rows(); ++row) {
+    if (runs_[static_cast<size_t>(row / p_.heads)].end > cut) continue;
+    for (size_t t = 1; t < call->kept.size(); ++t) {
+      KeepLines(t, row, row, 0, &call.value());
+    }
+  }
+  return OneCall(true, std::move(call.value()));
+}
+
+// A NaN in one run reaches no other run.
+Result<Law> ScanLaws::Isolation() const {
+  const int64_t poisoned = DrawRun(1);
+  Result<Mamba3ScanData> data = PickScan(trial_.data(), PickAll(trial_.data()),
+                                         request_.Get<Mamba3ScanCase>());
+  if (!data.ok()) return data.status();
+  PoisonScanRun(CounterGenerator(request_.gen, request_.seed), poisoned,
+                &data.value());
+  LawCall call = CallOn(request_, std::move(data.value()));
+  for (int64_t run = 0; run < Count(); ++run) {
+    if (run != poisoned) KeepRun(run, run, &call);
+  }
+  return OneCall(true, std::move(call));
+}
+
+// Runs by offsets and runs by segment ids are the same runs.
+Result<Law> ScanLaws::Encoding() const {
+  Case other = request_;
+  Mamba3ScanCase& scan = ScanOf(&other);
+  scan.seg = {};
+  scan.cu.clear();
+  if (p_.runs == Mamba3ScanProblem::Runs::kCuSeqlens) {
+    scan.seg.kind = Segments::Kind::kRuns;
+    scan.seg.rows.resize(1);
+    int32_t id = 0;
+    for (const auto& run : runs_) {
+      scan.seg.rows[0].push_back({id++, run.end - run.first});
+    }
+  } else {
+    scan.cu = {0};
+    for (const auto& run : runs_) scan.cu.push_back(run.end);
+  }
+  Result<LawCall> call = CallOn(other, PickAll(trial_.data()));
+  if (!call.ok()) return call.status();
+  for (int64_t run = 0; run < Count(); ++run) {
+    KeepRun(run, run, &call.value());
+  }
+  return OneCall(true, std::move(call.value()));
+}
+
+Result<LawCall> ScanLaws::Alone(int64_t run, int64_t first, int64_t end,
+                                bool another_carry) const {
+  Case other = request_;
+  Mamba3ScanCase& scan = ScanOf(&other);
+  scan.problem.batch = 1;
+  scan.problem.length = end - first;
+  scan.seg = {};
+  scan.cu.clear();
+  if (another_carry) scan.carry = "thkv";
+  ScanPick pick = PickAll(trial_.data());
+  pick.tokens.clear();
+  for (int64_t t = first; t < end; ++t) {
+    pick.tokens.push_back(At(run).row * p_.length + t);
+  }
+  pick.runs = {run};
+  return CallOn(other, pick);
+}
+
+// A run of a pack is the run alone.
+Result<Law> ScanLaws::Separate() const {
+  Law law;
+  const int64_t most = std::min(kSeparateRuns, Count());
+  const int64_t first = Draw(LawDraw::kRun, Count());
+  for (int64_t n = 0; n < most; ++n) {
+    const int64_t run = (first + n * Count() / most) % Count();
+    if (TokensOf(run) == 0) continue;
+    Result<LawCall> call = Alone(run, At(run).first, At(run).end, false);
+    if (!call.ok()) return call.status();
+    KeepRun(0, run, &call.value());
+    law.calls.push_back(std::move(call.value()));
+  }
+  return law;
+}
+
+// The runs in another order, row by row. With one run a row the rows move.
+std::vector<std::vector<int64_t>> ScanLaws::Reordered() const {
+  const bool rows_only = Count() == p_.batch;
+  const int64_t turn = rows_only ? 1 + Draw(LawDraw::kRows, p_.batch - 1)
+                                 : Draw(LawDraw::kRows, p_.batch);
+  std::vector<std::vector<int64_t>> rows(static_cast<size_t>(p_.batch));
+  for (int64_t run = 0; run < Count(); ++run) {
+    const int64_t row = (At(run).row + p_.batch - turn) % p_.batch;
+    rows[static_cast<size_t>(row)].push_back(run);
+  }
+  for (auto& row : rows) {
+    const auto size = static_cast<int64_t>(row.size());
+    if (size < 2) continue;
+    const int64_t by = 1 + Draw(LawDraw::kRuns, size - 1);
+    std::rotate(row.begin(), row.begin() + by, row.end());
+  }
+  return rows;
+}
+
+// Rows and the runs of a row may come in any order.
+Result<Law> ScanLaws::Order() const {
+  Case other = request_;
+  Mamba3ScanCase& scan = ScanOf(&other);
+  scan.seg.rows.clear();
+  if (!scan.cu.empty()) scan.cu = {0};
+  ScanPick pick = PickAll(trial_.data());
+  pick.tokens.clear();
+  pick.runs.clear();
+  for (const std::vector<int64_t>& row : Reordered()) {
+    std::vector<SegmentRun> ids;
+    for (const int64_t run : row) {
+      for (int64_t t = At(run).first; t < At(run).end; ++t) {
+        pick.tokens.push_back(At(run).row * p_.length + t);
+      }
+      pick.runs.push_back(run);
+      ids.push_back({static_cast<int32_t>(ids.size()), TokensOf(run)});
+      if (!scan.cu.empty()) scan.cu.push_back(scan.cu.back() + TokensOf(run));
+    }
+    if (scan.seg.kind != Segments::Kind::kNone) scan.seg.rows.push_back(ids);
+  }
+  Result<LawCall> call = CallOn(other, pick);
+  if (!call.ok()) return call.status();
+  for (int64_t run = 0; run < Count(); ++run) {
+    KeepRun(run, pick.runs[static_cast<size_t>(run)], &call.value());
+  }
+  return OneCall(false, std::move(call.value()));
+}
+
+// A run in two calls, the second from the carry of the first.
+Result<Law> ScanLaws::Split() const {
+  const int64_t run = DrawRun(2);
+  const int64_t before = 1 + Draw(LawDraw::kCut, TokensOf(run) - 1);
+  const int64_t cut = At(run).first + before;
+  Result<LawCall> first = Alone(run, At(run).first, cut, false);
+  if (!first.ok()) return first.status();
+  Result<LawCall> second = Alone(run, cut, At(run).end, true);
+  if (!second.ok()) return second.status();
+  KeepRun(0, run, &second.value());
+  second->kept[0].clear();
+  for (int64_t head = 0; head < p_.heads; ++head) {
+    const int64_t own = run * p_.heads + head;
+    KeepLines(0, head, own, 0, &first.value());
+    KeepLines(0, head, own, static_cast<size_t>(before * p_.output_ranks()),
+              &second.value());
+  }
+  second->take = [trial = second->trial.get()](const OutputSet& done) {
+    static_cast<Mamba3ScanTrial*>(trial)->TakeCarry(done);
+  };
+  if (p_.angles > 0) second->taken = {{"init_theta", "carry_theta"}};
+  for (const char* part : {"h", "k", "v"}) {
+    second->taken.push_back(
+        {std::string("init_") + part, std::string("carry_") + part});
+  }
+  Law law;
+  law.calls.push_back(std::move(first.value()));
+  law.calls.push_back(std::move(second.value()));
+  return law;
+}
+
+// Groups, and the heads of a group, may change places.
+Result<Law> ScanLaws::Heads() const {
+  const int64_t size = p_.group();
+  const int64_t by_head = size > 1 ? 1 + Draw(LawDraw::kHeads, size - 1) : 0;
+  const int64_t by_group = size > 1 ? Draw(LawDraw::kGroups, p_.groups)
+                                    : 1 + Draw(LawDraw::kGroups, p_.groups - 1);
+  ScanPick pick = PickAll(trial_.data());
+  for (int64_t head = 0; head < p_.heads; ++head) {
+    const int64_t group = (head / size + by_group) % p_.groups;
+    pick.heads[static_cast<size_t>(head)] =
+        group * size + (head % size + by_head) % size;
+  }
+  Result<LawCall> call = CallOn(request_, pick);
+  if (!call.ok()) return call.status();
+  for (int64_t row = 0; row < trial_.rows(); ++row) {
+    const int64_t own =
+        row - row % p_.heads + pick.heads[static_cast<size_t>(row % p_.heads)];
+    for (size_t t = 0; t < call->kept.size(); ++t) {
+      KeepLines(t, row, own, 0, &call.value());
+    }
+  }
+  return OneCall(false, std::move(call.value()));
+}
+
+}  // namespace lockstep::verify

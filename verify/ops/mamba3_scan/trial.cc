@@ -1,0 +1,289 @@
+#include "verify/ops/mamba3_scan/trial.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "optimized/mamba3_scan.h"
+#include "optimized/plan.h"
+#include "reference/mamba3_scan.h"
+#include "verify/case/mamba3_scan/case.h"
+#include "verify/case/mamba3_scan/line.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Whether the wanted target, or without a wish any target, runs here.
+bool Supported(const Variation& how) {
+  const std::vector<optimized::Target> targets = optimized::Targets();
+  return std::any_of(targets.begin(), targets.end(), [&](const auto& target) {
+    return target.supported && (!how.target || *how.target == target.name);
+  });
+}
+
+TensorView<float, 3> ThreeAxes(const MutableLaneView& x) {
+  return {static_cast<float*>(x.data),
+          {x.shape[0], x.shape[1], x.shape[3]},
+          {x.strides[0], x.strides[1], x.strides[3]}};
+}
+TensorView<float, 4> FourAxes(const MutableLaneView& x) {
+  return {static_cast<float*>(x.data), x.shape, x.strides};
+}
+}  // namespace
+
+optimized::Mamba3ScanCaps ScanCaps(const Variation& how) {
+  using enum optimized::Mamba3Algorithm;
+  return {how.target.value_or(""), how.threads.value_or(0),
+          how.chunk ? kChunked : kExact, how.chunk.value_or(0)};
+}
+
+std::vector<OutputSpec> Mamba3ScanTrial::Outputs(const Case& c) {
+  const Mamba3ScanProblem& p = c.Get<Mamba3ScanCase>().problem;
+  const int64_t runs = CountRuns(c.Get<Mamba3ScanCase>());
+  const int64_t ranks = p.output_ranks();
+  std::vector<OutputSpec> specs = {
+      {.name = "y",
+       .lane = p.lane,
+       .shape = {p.batch, p.length * ranks, p.heads, p.head_dim},
+       .axes = {"b", ranks == 1 ? "t" : "t*r", "h", "p"},
+       .file_shape = {p.batch, p.length, ranks, p.heads, p.head_dim}}};
+  if (p.angles > 0) {
+    specs.push_back({.name = "carry_theta",
+                     .shape = {runs, p.heads, 1, p.angles},
+                     .axes = {"run", "h", nullptr, "s"},
+                     .file_shape = {runs, p.heads, p.angles}});
+  }
+  specs.push_back({.name = "carry_h",
+                   .shape = {runs, p.heads, p.head_dim, p.state_dim},
+                   .axes = {"run", "h", "p", "n"}});
+  specs.push_back({.name = "carry_k",
+                   .shape = {runs, p.ranks, p.heads, p.state_dim},
+                   .axes = {"run", "r", "h", "n"}});
+  specs.push_back({.name = "carry_v",
+                   .shape = {runs, p.heads, 1, p.head_dim},
+                   .axes = {"run", "h", nullptr, "p"},
+                   .file_shape = {runs, p.heads, p.head_dim}});
+  return specs;
+}
+
+Result<std::unique_ptr<Trial>> Mamba3ScanTrial::Open(
+    const Case& c, const MaterialiseOptions& options) {
+  Result<Mamba3ScanData> data = MaterialiseMamba3Scan(c, options);
+  if (!data.ok()) return data.status();
+  return std::unique_ptr<Trial>(
+      std::make_unique<Mamba3ScanTrial>(c, std::move(data.value())));
+}
+
+Mamba3ScanTrial::Mamba3ScanTrial(const Case& request, Mamba3ScanData data)
+    : case_(request),
+      request_(request.Get<Mamba3ScanCase>()),
+      data_(std::move(data)),
+      runs_(reference::ListRuns(data_.problem, data_.inputs)),
+      outputs_(Outputs(request)) {}
+
+Result<OutputSet> Mamba3ScanTrial::Allocate(int64_t shift) const {
+  OutputSet set;
+  for (const OutputSpec& spec : outputs_) {
+    std::array<int64_t, 4> strides = DenseStrides(spec.shape);
+    if (spec.name == "y") {
+      const auto s =
+          TokenShape(request_, data_.problem.heads,
+                     data_.problem.output_ranks(), data_.problem.head_dim)
+              .strides;
+      strides = {s[0], s[2], s[1], s[3]};
+    }
+    Result<LaneTensor> tensor =
+        AllocateLaneTensor(spec.lane, spec.shape, strides, shift);
+    if (!tensor.ok()) return tensor.status();
+    set.tensors.push_back(std::move(tensor.value()));
+  }
+  return set;
+}
+
+Mamba3ScanOutputs Mamba3ScanTrial::Views(const OutputSet& outputs) const {
+  Mamba3ScanOutputs out;
+  const MutableLaneView& y = outputs.tensors[0].view;
+  const int64_t ranks = data_.problem.output_ranks();
+  out.y = {y.data,
+           y.lane,
+           {y.shape[0], y.shape[1] / ranks, ranks, y.shape[2], y.shape[3]},
+           {y.strides[0], y.strides[1] * ranks, y.strides[1], y.strides[2],
+            y.strides[3]}};
+  size_t next = 1;
+  if (data_.problem.angles > 0) {
+    out.carry.theta = ThreeAxes(outputs.tensors[next++].view);
+  } else {
+    out.carry.theta.shape = {CountRuns(request_), data_.problem.heads, 0};
+  }
+  out.carry.h = FourAxes(outputs.tensors[next].view);
+  out.carry.k = FourAxes(outputs.tensors[next + 1].view);
+  out.carry.v = ThreeAxes(outputs.tensors[next + 2].view);
+  return out;
+}
+
+KernelInputs Mamba3ScanTrial::Inputs() const {
+  return NameInputs(data_.problem, data_.inputs);
+}
+
+KernelCall Mamba3ScanTrial::Call(int64_t, const OutputSet& outputs) const {
+  return {Inputs(), NameOutputs(Views(outputs))};
+}
+
+std::vector<Fact> Mamba3ScanTrial::Facts() const {
+  const auto empty =
+      std::count_if(runs_.begin(), runs_.end(),
+                    [](const auto& run) { return run.first == run.end; });
+  const auto present = [](bool b) { return b ? "present" : "absent"; };
+  return {
+      {"runs", std::to_string(runs_.size()), true},
+      {"runs_empty", std::to_string(empty), true},
+      {"group", std::to_string(data_.problem.group()), true},
+      {"ranks", std::to_string(data_.problem.ranks), true},
+      {"angles", std::to_string(data_.problem.angles), true},
+      {"regime", RegimeName(request_.regime)},
+      {"initial_carry", present(data_.problem.carry_in)},
+  };
+}
+
+int64_t Mamba3ScanTrial::rows() const {
+  return static_cast<int64_t>(runs_.size()) * data_.problem.heads;
+}
+
+std::vector<int64_t> Mamba3ScanTrial::Lines(size_t output, int64_t row) const {
+  const Mamba3ScanProblem& p = data_.problem;
+  const int64_t index = row / p.heads;
+  const int64_t head = row % p.heads;
+  const std::string& name = outputs_[output].name;
+  std::vector<int64_t> lines;
+  if (name == "y") {
+    const reference::Run& run = runs_[static_cast<size_t>(index)];
+    const int64_t ranks = p.output_ranks();
+    for (int64_t at = run.first * ranks; at < run.end * ranks; ++at) {
+      lines.push_back((run.row * p.length * ranks + at) * p.heads + head);
+    }
+  } else if (name == "carry_h") {
+    for (int64_t c = 0; c < p.head_dim; ++c) {
+      lines.push_back(row * p.head_dim + c);
+    }
+  } else if (name == "carry_k") {
+    for (int64_t r = 0; r < p.ranks; ++r) {
+      lines.push_back((index * p.ranks + r) * p.heads + head);
+    }
+  } else {
+    lines.push_back(row);
+  }
+  return lines;
+}
+
+int64_t Mamba3ScanTrial::RowCost() const {
+  const Mamba3ScanProblem& p = data_.problem;
+  int64_t longest = 1;
+  for (const auto& run : runs_) {
+    longest = std::max(longest, run.end - run.first);
+  }
+  return longest * p.state_dim * p.head_dim * (1 + 3 * p.ranks);
+}
+
+std::vector<int64_t> Mamba3ScanTrial::TellingRows() const {
+  const int64_t heads = data_.problem.heads;
+  const auto runs = static_cast<int64_t>(runs_.size());
+  const std::set<int64_t> of_runs = {0, runs - 1, runs / 2};
+  const std::set<int64_t> of_heads = {0, heads - 1, heads / 2};
+  std::vector<int64_t> rows;
+  for (const int64_t run : of_runs) {
+    for (const int64_t head : of_heads) rows.push_back(run * heads + head);
+  }
+  return rows;
+}
+
+void Mamba3ScanTrial::ComputeByReference(
+    const Mamba3ScanOutputs& outputs) const {
+  // Validated with the case.
+  reference::ComputeMamba3Scan(data_.problem, data_.inputs, outputs);
+}
+
+Status Mamba3ScanTrial::ComputeOptimized(const Variation& how,
+                                         const Mamba3ScanOutputs& outputs,
+                                         Execution* execution) const {
+  optimized::Mamba3ScanExecution ran;
+  const Status status = optimized::Mamba3Scan(data_.problem, data_.inputs,
+                                              ScanCaps(how), outputs, &ran);
+  execution->target = ran.target;
+  execution->threads = ran.threads;
+  if (how.chunk) {
+    execution->counters.push_back({"chunk", ran.chunk});
+    execution->counters.push_back({"pieces", ran.pieces});
+  }
+  return status;
+}
+
+RunOutcome Mamba3ScanTrial::RunReference(const OutputSet& outputs,
+                                         Execution* execution) const {
+  ComputeByReference(Views(outputs));
+  *execution = Execution{};
+  execution->backend = "reference";
+  execution->threads = 1;
+  return {};
+}
+
+RunOutcome Mamba3ScanTrial::RunOptimized(const Variation& how,
+                                         const OutputSet& outputs,
+                                         Execution* execution) const {
+  if (!Supported(how)) {
+    if (how.target) {
+      return {RunOutcome::State::kUnsupported,
+              "this CPU does not support target " + *how.target, ""};
+    }
+    const RunOutcome outcome = RunReference(outputs, execution);
+    execution->fallback_reason = "this CPU supports no compiled SIMD target";
+    return outcome;
+  }
+  *execution = Execution{};
+  const Status status = ComputeOptimized(how, Views(outputs), execution);
+  if (!status.ok()) {
+    return {RunOutcome::State::kError, status.message(), ""};
+  }
+  execution->backend = "optimized";
+  return {};
+}
+
+std::vector<Variation> Mamba3ScanTrial::OptimizedVariations(
+    const Variation& fixed) const {
+  std::vector<Variation> variations;
+  const auto add = [&](const char* check, auto&& change) {
+    Variation how = fixed;
+    how.check = check;
+    change(how);
+    variations.push_back(std::move(how));
+  };
+  std::vector<std::string> targets;
+  for (const optimized::Target& target : optimized::Targets()) {
+    if (!target.supported) continue;
+    if (fixed.target && *fixed.target != target.name) continue;
+    targets.push_back(target.name);
+    if (!fixed.target) {
+      add("targets", [&](Variation& how) { how.target = target.name; });
+    }
+  }
+  std::vector<int> threads = {1, 2, 3};
+  if (fixed.threads) threads = {*fixed.threads};
+  int64_t n = 0;
+  for (const int count : threads) {
+    if (!fixed.threads) {
+      add("threads", [&](Variation& how) { how.threads = count; });
+    }
+    for (const std::string& target : targets) {
+      ++n;
+      add("combined", [&](Variation& how) {
+        how.target = target;
+        how.threads = count;
+        if (n % 3 != 0) how.shift = kShifts[n % 3 - 1];
+      });
+    }
+  }
+  return variations;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,250 @@
+// What a numeric profile allows mamba3_scan to answer, and the kernels that the
+// judge is tried with.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "verify/allowed/counts.h"
+#include "verify/allowed/mamba3_scan/envelope.h"
+#include "verify/allowed/mamba3_scan/probes.h"
+#include "verify/base/compare.h"
+#include "verify/case/mamba3_scan/case.h"
+#include "verify/case/mamba3_scan/line.h"
+#include "verify/emulator/mamba3_scan/kernel.h"
+#include "verify/emulator/mamba3_scan/zoo.h"
+#include "verify/ops/mamba3_scan/trial.h"
+
+namespace lockstep::verify {
+namespace {
+
+ScanOutput OutputOf(const std::string& name) {
+  if (name == "y") return ScanOutput::kY;
+  if (name == "carry_theta") return ScanOutput::kTheta;
+  if (name == "carry_h") return ScanOutput::kH;
+  return name == "carry_k" ? ScanOutput::kK : ScanOutput::kV;
+}
+
+class AllowedOfScan final : public AllowedResults {
+ public:
+  // `probe`: the exact expectation of its inputs; none: the envelope.
+  AllowedOfScan(const Mamba3ScanTrial& trial, const NumericProfile& profile,
+                std::optional<ProbeKind> probe, std::vector<int64_t> rows,
+                int threads)
+      : trial_(trial),
+        profile_(profile),
+        probe_(probe),
+        rows_(std::move(rows)),
+        truth_(rows_.size()) {
+    const Mamba3ScanData& data = trial_.data();
+    const oracle::ScanErrors errors =
+        probe ? ScanProbeErrors(*probe, profile, data.problem)
+              : ScanErrorsOf(profile, data.problem);
+    std::atomic<size_t> next{0};
+    const auto work = [&] {
+      for (size_t n = next++; n < rows_.size(); n = next++) {
+        const int64_t run = rows_[n] / data.problem.heads;
+        const auto& at = trial_.runs()[static_cast<size_t>(run)];
+        truth_[n] = oracle::ComputeScan(
+            data.problem, data.inputs,
+            {at.row, at.first, at.end, run, rows_[n] % data.problem.heads},
+            errors);
+      }
+    };
+    const int64_t cost =
+        trial_.RowCost() * static_cast<int64_t>(rows_.size()) >> 20;
+    const auto cores =
+        static_cast<int64_t>(std::thread::hardware_concurrency());
+    const int64_t workers =
+        std::clamp<int64_t>(threads > 0 ? threads : cores, 1, cost + 1);
+    std::vector<std::thread> pool;
+    for (int64_t w = 1; w < workers; ++w) pool.emplace_back(work);
+    work();
+    for (std::thread& thread : pool) thread.join();
+    for (const oracle::ScanTruth& truth : truth_) {
+      y_.insert(y_.end(), truth.y.begin(), truth.y.end());
+    }
+  }
+
+  const std::vector<int64_t>& rows() const override { return rows_; }
+  std::span<const double> truth() const override { return y_; }
+
+  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const override {
+    std::vector<EnvelopeResult> results;
+    for (size_t t = 0; t < trial_.outputs().size(); ++t) {
+      results.push_back(JudgeOutput(t, produced.tensors[t].const_view()));
+    }
+    return results;
+  }
+
+  bool Allows(size_t n, const RowBits& bits) const override {
+    for (size_t t = 0; t < bits.size(); ++t) {
+      const OutputSpec& spec = trial_.outputs()[t];
+      const ScanOutput output = OutputOf(spec.name);
+      for (size_t i = 0; i < bits[t].size(); ++i) {
+        const double x = ElementValue(spec.lane, bits[t][i]);
+        if (!At(output, n, i, x).allowed.Contains(x)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool Bounds(size_t n) const override {
+    const oracle::ScanTruth& truth = truth_[n];
+    for (size_t i = 0; i < truth.y.size(); ++i) {
+      const auto bounds = At(ScanOutput::kY, n, i, truth.y[i]);
+      if (!bounds.allowed.Unbounded() && !bounds.vacuous) return true;
+    }
+    return false;
+  }
+
+ private:
+  lockstep::verify::Bounds At(ScanOutput output, size_t n, size_t i,
+                              double produced) const {
+    const Mamba3ScanProblem& p = trial_.data().problem;
+    const auto run = static_cast<size_t>(rows_[n] / p.heads);
+    const reference::Run& at = trial_.runs()[run];
+    if (at.first == at.end &&
+        profile_.scan->empty_run == EmptyRun::kUnspecified) {
+      lockstep::verify::Bounds none;
+      none.allowed = none.likely = {-HUGE_VAL, HUGE_VAL, true};
+      none.error = none.likely_error = HUGE_VAL;
+      return none;
+    }
+    if (!probe_) {
+      return ScanBounds(profile_, p.lane, truth_[n], output, i, produced);
+    }
+    return ScanProbeBounds(*probe_, profile_, p, truth_[n],
+                           {output, i, produced});
+  }
+
+  EnvelopeResult JudgeOutput(size_t t, const LaneView& produced) const {
+    const OutputSpec& spec = trial_.outputs()[t];
+    const ScanOutput output = OutputOf(spec.name);
+    int64_t expected = 0;
+    std::vector<std::vector<int64_t>> lines;
+    for (const int64_t row : rows_) {
+      lines.push_back(trial_.Lines(t, row));
+      expected += static_cast<int64_t>(lines.back().size()) * spec.shape[3];
+    }
+    EnvelopeJudge judge(spec.name, expected, spec.lane);
+    for (size_t n = 0; n < rows_.size(); ++n) {
+      size_t i = 0;
+      for (const int64_t line : lines[n]) {
+        for (int64_t c = 0; c < spec.shape[3]; ++c, ++i) {
+          const auto index = LineIndex(spec, line, c);
+          const double x =
+              ElementValue(spec.lane, ElementBits(produced, index));
+          judge.Add(index, x, At(output, n, i, x));
+        }
+      }
+    }
+    return judge.Finish({});
+  }
+
+  const Mamba3ScanTrial& trial_;
+  NumericProfile profile_;
+  std::optional<ProbeKind> probe_;
+  std::vector<int64_t> rows_;
+  std::vector<oracle::ScanTruth> truth_;
+  std::vector<double> y_;
+};
+
+// Faults that change whole terms: every probe that holds one shows them.
+constexpr const char* kCanaries[] = {
+    "mutant:scan.diag_missing",       "mutant:scan.beta_dropped",
+    "mutant:scan.intra_ignores_runs", "mutant:scan.init_fold_missing",
+    "mutant:scan.carry_v_of_pack",    "mutant:scan.bias_missing",
+};
+// The same between bf16 tensors.
+constexpr const char* kBf16Canaries[] = {
+    "mutant:scan.diag_missing,base=scan-bf16-lane",
+    "mutant:scan.beta_dropped,base=scan-bf16-lane",
+    "mutant:scan.intra_ignores_runs,base=scan-bf16-lane",
+    "mutant:scan.init_fold_missing,base=scan-bf16-lane",
+    "mutant:scan.carry_v_of_pack,base=scan-bf16-lane",
+    "mutant:scan.bias_missing,base=scan-bf16-lane",
+};
+
+}  // namespace
+
+std::string Mamba3ScanTrial::WhyUndeclared(
+    const NumericProfile& profile) const {
+  const Mamba3ScanProblem& p = data_.problem;
+  if (!profile.exact && !profile.scan) return "mamba3_scan";
+  if (profile.lane && *profile.lane != p.lane) {
+    return std::string("lane=") + LaneName(p.lane);
+  }
+  return "";
+}
+
+std::unique_ptr<AllowedResults> Mamba3ScanTrial::Envelope(
+    const NumericProfile& profile, std::vector<int64_t> rows,
+    int threads) const {
+  return std::make_unique<AllowedOfScan>(*this, profile, std::nullopt,
+                                         std::move(rows), threads);
+}
+
+std::unique_ptr<AllowedResults> Mamba3ScanTrial::Probe(
+    const NumericProfile& profile, std::vector<int64_t> rows) const {
+  const std::optional<ProbeKind> probe = ProbeOf(request_);
+  if (!probe || !WhyNotScanProbe(*probe, data_.problem, profile).empty()) {
+    return nullptr;
+  }
+  // Exact bits have a set, too: that of any kernel in f32.
+  if (!profile.scan) return Probe(LoadProfile("scan-chunked").value(), rows);
+  return std::make_unique<AllowedOfScan>(*this, profile, probe, std::move(rows),
+                                         0);
+}
+
+std::vector<Case> Mamba3ScanTrial::ProbeCases(const Case& c,
+                                              const NumericProfile& profile) {
+  std::vector<Case> cases;
+  if (ProbeOf(c.Get<Mamba3ScanCase>())) return cases;
+  for (const ProbeInfo& probe : Probes()) {
+    const auto problem = ToProblem(c.Get<Mamba3ScanCase>());
+    if (!WhyNotScanProbe(probe.kind, problem, profile).empty()) {
+      continue;
+    }
+    Case changed = c;
+    auto& scan = changed.Get<Mamba3ScanCase>();
+    scan.fill = {{.kind = FillKind::kProbe, .probe = probe.kind}};
+    scan.a.reset();
+    scan.dt.reset();
+    if (!AlwaysSure(scan)) scan.tau.reset();
+    scan.rate.reset();
+    scan.poison.reset();
+    if (ValidateCase(changed).ok()) cases.push_back(std::move(changed));
+  }
+  return cases;
+}
+
+void Mamba3ScanTrial::RunBaseline(const OutputSet& outputs) const {
+  const char* name = data_.problem.lane == Lane::kF32 ? "scan" : "siso-a32";
+  ScanEmulator emulator(FindScanVariant(name).value());
+  emulator.Run(data_.problem, data_.inputs, Views(outputs));
+}
+
+const char* Mamba3ScanTrial::CorrectKernel() const {
+  return data_.problem.lane == Lane::kF32 ? "variant:scan"
+                                          : "variant:scan-bf16-lane";
+}
+
+std::span<const char* const> Mamba3ScanTrial::Canaries() const {
+  // An envelope may be too wide for any fault, and one probe blind to some: a
+  // case that is a probe is judged by that one alone.
+  if (ProbeOf(request_) ||
+      !WhyNotScanProbe(ProbeKind::kIntegrate, data_.problem).empty()) {
+    return {};
+  }
+  return data_.problem.lane == Lane::kF32 ? std::span(kCanaries)
+                                          : std::span(kBf16Canaries);
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,92 @@
+// Answers that know nothing, or leave one feature out: what a case must be
+// able to tell from the truth.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/ops/mamba3_scan/trial.h"
+
+namespace lockstep::verify {
+namespace {
+
+// One value in place of every element of a tensor.
+constexpr float kForgets = -200.0f;  // exp of it vanishes
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr uint16_t kInfBf16 = 0x7f80;
+
+}  // namespace
+
+std::vector<NullCandidate> Mamba3ScanTrial::Nulls() const {
+  const Mamba3ScanProblem& truth = data_.problem;
+  std::vector<NullCandidate> nulls;
+  // The reference on another problem. `joined`: from the start of the row.
+  const auto without = [&](const char* name, const Mamba3ScanProblem& problem,
+                           const Mamba3ScanInputs& inputs,
+                           bool joined = false) {
+    nulls.push_back(
+        {name, [this, problem, inputs, joined](int64_t row, RowBits* bits) {
+           const int64_t run = row / data_.problem.heads;
+           const int64_t first =
+               joined ? 0 : runs_[static_cast<size_t>(run)].first;
+           RowOf(problem, inputs, run, row % data_.problem.heads, first, bits);
+         }});
+  };
+
+  nulls.push_back({"zeros", [this](int64_t row, RowBits* bits) {
+                     bits->assign(1, {});
+                     const auto lines = Lines(0, row).size();
+                     (*bits)[0].assign(
+                         lines * static_cast<size_t>(data_.problem.head_dim),
+                         0);
+                   }});
+  Mamba3ScanInputs inputs = data_.inputs;
+  inputs.a = {&kForgets, inputs.a.shape, {}};
+  without("memoryless", truth, inputs);
+
+  inputs = data_.inputs;
+  inputs.tau.data = truth.lane == Lane::kF32
+                        ? static_cast<const void*>(&kInf)
+                        : static_cast<const void*>(&kInfBf16);
+  inputs.tau.strides = {};
+  without("no_previous", truth, inputs);
+
+  if (static_cast<int64_t>(runs_.size()) > truth.batch) {
+    without("runs_joined", truth, data_.inputs, true);
+  }
+  if (truth.carry_in) {
+    Mamba3ScanProblem problem = truth;
+    problem.carry_in = false;
+    inputs = data_.inputs;
+    inputs.carry = {};
+    without("no_carry", problem, inputs);
+  }
+  // One token alone meets nothing that is turned by another angle.
+  const bool turned =
+      truth.carry_in ||
+      std::any_of(runs_.begin(), runs_.end(),
+                  [](const auto& run) { return run.end > run.first + 1; });
+  if (truth.angles > 0 && turned) {
+    Mamba3ScanProblem problem = truth;
+    problem.angles = 0;
+    inputs = data_.inputs;
+    inputs.vartheta = {};
+    inputs.carry.theta = {};
+    without("no_rotation", problem, inputs);
+  }
+  const auto leave_out = [&](const char* name,
+                             bool Mamba3ScanProblem::* field) {
+    if (!(truth.*field)) return;
+    Mamba3ScanProblem problem = truth;
+    problem.*field = false;
+    without(name, problem, data_.inputs);
+  };
+  leave_out("no_bias", &Mamba3ScanProblem::bias);
+  leave_out("no_skip", &Mamba3ScanProblem::skip);
+  leave_out("no_gate", &Mamba3ScanProblem::gate);
+  return nulls;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,335 @@
+// What an op brings so that it can be judged: a Trial, which is one of its
+// cases made concrete. Everything above (tiers, invariance, power, reports)
+// knows outputs as named tensors and the truth as rows of bits.
+#ifndef LOCKSTEP_VERIFY_OPS_OP_H_
+#define LOCKSTEP_VERIFY_OPS_OP_H_
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/contract/status.h"
+#include "reference/contract/tensor_view.h"
+#include "verify/allowed/result.h"
+#include "verify/base/run_outcome.h"
+#include "verify/base/tensor.h"
+#include "verify/case/case.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/named_tensor.h"
+#include "verify/profile/profile.h"
+#include "verify/tables/scene.h"
+
+namespace lockstep::verify {
+
+// Multiply-adds of a case above which its laws are not tried: each has inputs
+// of its own.
+inline constexpr int64_t kLawWork = int64_t{1} << 28;
+
+// One output tensor. A *line* is its last axis, line l is
+// (l / (n1 * n2), l / n2 % n1, l % n2). A *row* is what the truth computes at
+// once: of attention one line of every output, of a scan all lines of one head
+// of one run.
+struct OutputSpec {
+  std::string name;
+  Lane lane = Lane::kF32;
+  std::array<int64_t, 4> shape{};
+  std::array<const char*, 4> axes{};  // for messages: "b", "h", "i", "c"
+  // Its shape in files, where that is another.
+  std::vector<int64_t> file_shape{};
+
+  std::vector<int64_t> InFile() const {
+    return file_shape.empty() ? std::vector(shape.begin(), shape.end())
+                              : file_shape;
+  }
+  int64_t lines() const { return shape[0] * shape[1] * shape[2]; }
+};
+
+// Memory for the outputs of one run, in the order of Trial::outputs().
+struct OutputSet {
+  std::vector<LaneTensor> tensors;
+};
+
+// The bits of one row of every output: [output][line, channel].
+using RowBits = std::vector<std::vector<uint32_t>>;
+
+// One way to run a candidate that must not change a bit. Absent: the
+// candidate's own choice.
+struct Variation {
+  std::string check;  // "repeat", "threads", "tiles", "targets", ...
+  std::optional<std::string> target;
+  std::optional<int> threads;
+  std::optional<std::pair<int64_t, int64_t>> tile;  // rows x keys
+  std::optional<bool> native_dot;
+  std::optional<int64_t> chunk;  // of a scan in matrices; absent: exact
+  int64_t shift = 0;             // elements by which every buffer is moved
+
+  // "@AVX2,tile=3x16,threads=2,native=0,chunk=8,shift=5": the part of a
+  // candidate spec that asks for it.
+  std::string Suffix() const;
+};
+
+// A named count of what really ran.
+struct Counter {
+  std::string name;
+  int64_t value = 0;
+};
+
+// Misalignments tried, in elements.
+inline constexpr int64_t kShifts[] = {1, 7};
+
+// What really ran, as opposed to what was asked for.
+struct Execution {
+  std::string backend;          // "optimized", "reference", "files"
+  std::string target;           // instruction set; empty where none
+  int threads = 0;              // 0: not known
+  std::string plan;             // Plan::ToString(), or empty
+  std::string fallback_reason;  // empty iff the requested backend ran
+  std::string products{};       // of order=amx: who formed them, and if not the
+                                // matrix unit, why
+  std::string untrue{};         // what of this cannot be so, in one line
+  std::vector<Counter> counters;  // tiles_*, rows_*
+
+  int64_t Count(const std::string& name) const;
+};
+
+// What a numeric profile allows the rows of a trial to be.
+class AllowedResults {
+ public:
+  virtual ~AllowedResults() = default;
+
+  // Rows judged, ascending.
+  virtual const std::vector<int64_t>& rows() const = 0;
+  // One result per output that is judged.
+  virtual std::vector<EnvelopeResult> Judge(
+      const OutputSet& produced) const = 0;
+  // Whether rows()[n] may have these bits, in every output that is judged; an
+  // output whose bits are empty is not looked at.
+  virtual bool Allows(size_t n, const RowBits& bits) const = 0;
+  // Whether anything about that row is claimed.
+  virtual bool Bounds(size_t n) const = 0;
+  // Output 0 in real numbers, [row][channel]; empty where only sets are known.
+  virtual std::span<const double> truth() const = 0;
+};
+
+// A trivial answer: a case that cannot tell it from the truth proves little.
+struct NullCandidate {
+  std::string name;
+  std::function<void(int64_t row, RowBits*)> row;
+};
+
+// One fault of a kind, planted once into the right answer: inputs on which an
+// answer with it would pass are no evidence against faults of that kind.
+struct PlantedFault {
+  std::string kind;  // "key", "v_row", "channel", "kv_head", "lse", ...
+  std::string what;  // one line: "row 7 does not see key 4095"
+  // Rows of the truth that differ from the right answer, most telling first.
+  std::vector<int64_t> rows;
+  std::function<void(int64_t row, RowBits*)> row;
+};
+
+// A property of the problem for receipts.
+struct Fact {
+  std::string name;
+  std::string value;
+  bool number = false;
+};
+
+class Trial;
+
+// A line of an output of one call, and of the case's own call.
+struct LinePair {
+  int64_t here = 0;
+  int64_t own = 0;
+};
+
+// An input that is an output of another call.
+struct TakenInput {
+  std::string input;
+  std::string output;
+};
+
+// One call of a law.
+struct LawCall {
+  std::unique_ptr<Trial> trial;
+  // Per output: the lines that agree.
+  std::vector<std::vector<LinePair>> kept;
+  // Takes what the call before has left into the inputs; null: nothing.
+  std::function<void(const OutputSet& before)> take;
+  // What that is, by name.
+  std::vector<TakenInput> taken{};
+};
+
+// Calls, one after the other, whose answers agree in part with the case's own,
+// whatever the truth.
+struct Law {
+  std::string name;  // "causality", "split", ...
+  // No candidate may break it by a bit. Otherwise those that claim exact bits
+  // may not; the others have each call within its own envelope.
+  bool structural = false;
+  // Per output: elements are the case's times 2^exponent, where both are
+  // normal or zero. None: they are equal.
+  std::vector<int> exponents;
+  std::vector<LawCall> calls;  // none: it does not hold for these inputs
+};
+
+// One case made concrete: inputs in memory, truth and candidates on demand.
+class Trial {
+ public:
+  virtual ~Trial() = default;
+
+  virtual const std::vector<OutputSpec>& outputs() const = 0;
+  // Poisoned, dense unless the op says otherwise; errors: not enough memory.
+  virtual Result<OutputSet> Allocate(int64_t shift) const;
+
+  // Of an op whose answers are tables, of which many are right: what a planner
+  // is asked, and the mask that its tables are judged by. Null: answers are
+  // the outputs, and all below speaks of them.
+  virtual const BlockPlanScene* scene() const { return nullptr; }
+
+  // Its inputs by name, for whatever knows no op. They refer to the trial.
+  virtual KernelInputs Inputs() const = 0;
+  // Calls of a kernel that make the outputs, one after the other: 1, unless the
+  // op is a chain of steps.
+  virtual int64_t Calls() const { return 1; }
+  // Call n with its part of `outputs`, which Allocate made and the calls before
+  // have written. Refers to both.  Requires: 0 <= n < Calls().
+  virtual KernelCall Call(int64_t n, const OutputSet& outputs) const;
+  // Adds what a host wants made of the inputs (docs/wire.md, "What a host may
+  // want"). Returns why it cannot be; empty: it is done.
+  virtual std::string AddWanted(const std::string& want,
+                                KernelInputs* inputs) const {
+    (void)inputs;
+    return "'" + want + "' has no meaning for this op";
+  }
+
+  // Of the logical contents of all inputs, and of every byte in memory, with
+  // guards and padding: equal before and after a call that left them alone.
+  virtual std::string InputDigest() const;
+  virtual std::string StorageDigest() const { return InputDigest(); }
+  virtual std::vector<Fact> Facts() const { return {}; }
+
+  // The truth, row by row. Safe to call from several threads.
+  virtual void ReferenceRow(int64_t row, RowBits* bits) const = 0;
+  // Multiply-adds of the most expensive row.
+  virtual int64_t RowCost() const = 0;
+  virtual int64_t rows() const { return outputs()[0].lines(); }
+  // The lines of an output that a row holds, ascending.
+  virtual std::vector<int64_t> Lines(size_t output, int64_t row) const {
+    (void)output;
+    return {row};
+  }
+  // Rows where faults gather, most telling first: the sample begins with them.
+  virtual std::vector<int64_t> TellingRows() const { return {0}; }
+
+  virtual RunOutcome RunReference(const OutputSet& outputs,
+                                  Execution* execution) const = 0;
+  // Where an op has no optimized path, the reference, which says so.
+  virtual RunOutcome RunOptimized(const Variation& how,
+                                  const OutputSet& outputs,
+                                  Execution* execution) const;
+  // Ways to run the optimized path under `fixed`, most telling first.
+  virtual std::vector<Variation> OptimizedVariations(
+      const Variation& fixed) const {
+    (void)fixed;
+    return {};
+  }
+
+  // Names of the laws that have a meaning for this problem.
+  virtual std::vector<std::string> Laws() const { return {}; }
+  // One of them; what it draws follows from `salt`. Errors: memory.
+  virtual Result<Law> MakeLaw(const std::string& name, uint64_t salt) const {
+    (void)salt;
+    return Status::Error("there is no law '" + name + "'");
+  }
+
+  // Those that have a meaning for this problem. They keep references to the
+  // trial.
+  virtual std::vector<NullCandidate> Nulls() const { return {}; }
+
+  // Single faults of every kind that this problem can have, at some places that
+  // follow from `salt`. The kinds of a case and of its probes are the same.
+  // They keep references to the trial.
+  virtual std::vector<PlantedFault> Faults(uint64_t salt) const {
+    (void)salt;
+    return {};
+  }
+
+  // Why the profile claims nothing about this trial; empty if it does. An op
+  // without an envelope takes profiles of exact bits only.
+  virtual std::string WhyUndeclared(const NumericProfile& profile) const;
+  // The envelope of a profile that claims no exact bits, for these rows.
+  virtual std::unique_ptr<AllowedResults> Envelope(
+      const NumericProfile& profile, std::vector<int64_t> rows,
+      int threads) const {
+    (void)profile, (void)rows, (void)threads;
+    return nullptr;
+  }
+  // Per output, what no element of any row can leave under the profile: weak,
+  // but no more than the sizes of the inputs has to be known for it. None:
+  // nothing is known of any.
+  virtual std::vector<ValueSet> Ranges(const NumericProfile& profile) const {
+    (void)profile;
+    return {};
+  }
+  // The exact expectation; null where the inputs are no probe's, or prove
+  // nothing under the profile.
+  virtual std::unique_ptr<AllowedResults> Probe(
+      const NumericProfile& profile, std::vector<int64_t> rows) const {
+    (void)profile, (void)rows;
+    return nullptr;
+  }
+
+  // Emulated kernels: a correct one of common precision, for rules that
+  // compare with one, and specs of candidates known to be wrong somewhere.
+  virtual void RunBaseline(const OutputSet& outputs) const;
+  // Spec, same arithmetic.
+  virtual const char* CorrectKernel() const { return "builtin:reference"; }
+  virtual std::span<const char* const> Canaries() const { return {}; }
+};
+
+// Index of channel `c` of line `line`.
+std::array<int64_t, 4> LineIndex(const OutputSpec& spec, int64_t line,
+                                 int64_t c);
+
+// What this room knows of an op.
+struct TrialRow {
+  // Requires, of all three: ValidateCase passes.
+  std::vector<OutputSpec> (*outputs)(const Case&);
+  Result<std::unique_ptr<Trial>> (*open)(const Case&,
+                                         const MaterialiseOptions&);
+  // The case with the inputs of every probe that proves something for it
+  // under the profile; none for a case that is a probe.
+  std::vector<Case> (*probe_cases)(const Case&, const NumericProfile&);
+  // Whether answers are judged by what a profile claims of their arithmetic.
+  bool claims = true;
+};
+
+// An op adapter is a Trial that opens itself from a case.
+template <typename T>
+concept VerifiableOp =
+    std::derived_from<T, Trial> &&
+    requires(const Case& c, const MaterialiseOptions& options,
+             const NumericProfile& profile) {
+      { T::Outputs(c) } -> std::same_as<std::vector<OutputSpec>>;
+      { T::Open(c, options) } -> std::same_as<Result<std::unique_ptr<Trial>>>;
+      { T::ProbeCases(c, profile) } -> std::same_as<std::vector<Case>>;
+    };
+
+template <VerifiableOp T>
+constexpr TrialRow MakeTrialRow() {
+  return {&T::Outputs, &T::Open, &T::ProbeCases};
+}
+
+// The row of the case's op. Errors: the op cannot be verified yet.
+Result<TrialRow> TrialRowOf(const Case& c);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_OPS_OP_H_

@@ -1,0 +1,229 @@
+// The built-in profiles. Numbers of hardware are those of the vendors' manuals
+// and of docs/profiles.md.
+#include <array>
+#include <cmath>
+
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Largest errors of Exp2Core, TanhCore and Log2Core with room to spare: the
+// sweeps of elementary_sweep.cc stay below 2 ulp.
+constexpr double kTwoUlp = 0x1p-22;
+
+NumericProfile Exact(const char* name, Lane lane) {
+  NumericProfile p;
+  p.name = name;
+  p.description =
+      lane == Lane::kF32
+          ? "claims the numerics contract, f32 lane: judged by bits"
+          : "claims the numerics contract, bf16 lane: judged by bits";
+  p.exact = true;
+  p.lane = lane;
+  p.chain_qk = 0;
+  p.scale_at = ScaleAt::kExponent;
+  p.cap_div = CapDivision::kFolded;
+  p.tanh_rel = kTwoUlp;
+  p.exp_base = ExpBase::kTwo;
+  p.exp_rel = kTwoUlp;
+  p.shift = Shift::kInteger;
+  p.max = {MaxPolicy::Kind::kTwoPass, 0};
+  p.p = NumberType::kCase;
+  p.splits = 1;
+  p.log_rel = kTwoUlp;
+  return p;
+}
+
+NumericProfile CpuF32() {
+  NumericProfile p;
+  p.name = "cpu-f32";
+  p.description = "f32 everywhere, any order of sums, library exp and tanh";
+  p.lane = Lane::kF32;
+  p.tanh_rel = 0x1p-21;
+  p.exp_rel = 0x1p-21;
+  p.division = Division::kReciprocal;
+  p.log_rel = 0x1p-21;
+  return p;
+}
+
+NumericProfile FlashBf16() {
+  NumericProfile p;
+  p.name = "flash-bf16";
+  p.description =
+      "bf16 tensors, base-2 flash kernel, f32 sums, weights rounded to bf16, "
+      "accurate tanh";
+  p.lane = Lane::kBf16;
+  p.scale_at = ScaleAt::kExponent;
+  p.cap_div = CapDivision::kFolded;
+  p.tanh_rel = 0x1p-20;
+  p.exp_base = ExpBase::kTwo;
+  p.exp_rel = 0x1p-21;
+  p.shift = Shift::kFma;
+  p.p = NumberType::kBf16;
+  p.division = Division::kReciprocal;
+  p.log_rel = 0x1p-20;
+  return p;
+}
+
+NumericProfile SplashBf16() {
+  NumericProfile p;
+  p.name = "splash-bf16";
+  p.description =
+      "bf16 tensors, q scaled in bf16 beforehand, natural exp, f32 weights, "
+      "finite mask value, empty rows unspecified, flushed subnormals";
+  p.lane = Lane::kBf16;
+  p.scale_at = ScaleAt::kQLane;
+  p.tanh_rel = 0x1p-20;
+  p.exp_rel = 0x1p-20;
+  p.division = Division::kReciprocal;
+  p.log_rel = 0x1p-20;
+  p.mask = MaskApplication::kSelectFinite;
+  p.empty_row = EmptyRow::kMeanVisited;
+  p.ftz = true;  // XLA on CPU and TPU
+  p.nan = NanPolicy::kUnspecified;
+  p.masked_nan_safe = false;
+  return p;
+}
+
+NumericProfile MmaBf16() {
+  NumericProfile p = FlashBf16();
+  p.name = "mma-bf16";
+  p.description =
+      "flash-bf16 on matrix units: truncating block sums, hardware exp2 and "
+      "tanh, flushed subnormals";
+  p.acc_qk = {Accumulator::Kind::kMma, 16, 1};
+  p.acc_pv = {Accumulator::Kind::kMma, 16, 1};
+  p.tanh_rel = 0x1.1p-11;
+  p.exp_rel = 0x1p-20;
+  p.division_rel = 0x1p-22;
+  p.ftz = true;
+  p.nan = NanPolicy::kUnspecified;
+  return p;
+}
+
+// A scan in f32: chunks of any length, any order of sums.
+NumericProfile ScanF32() {
+  NumericProfile p;
+  p.name = "scan-f32";
+  p.description = "scans: f32 everywhere, recurrent or chunks of any length";
+  p.lane = Lane::kF32;
+  p.tanh_rel = 0x1p-21;
+  p.exp_rel = 0x1p-21;
+  ScanNumeric s;
+  s.form = ScanForm::kChunked;
+  s.decay = DecayForm::kPrefix;
+  s.angle_form = AngleForm::kRadians;
+  s.trig_abs = 0x1p-21;
+  s.sigmoid_rel = 0x1p-21;
+  p.scan = s;
+  return p;
+}
+
+// builtin:optimized,chunk=N: the contract's functions, f32 inside, any lane.
+NumericProfile ScanChunked() {
+  NumericProfile p = ScanF32();
+  p.name = "scan-chunked";
+  p.description =
+      "scans: this library's algorithm=chunked, f32 inside, any lane";
+  p.lane.reset();
+  p.tanh_rel = p.exp_rel = 0x1p-22;
+  ScanNumeric& s = *p.scan;
+  s.decay = DecayForm::kProduct;
+  s.angle_form = AngleForm::kTurns;
+  s.trig_abs = s.sigmoid_rel = 0x1p-22;
+  return p;
+}
+
+// The public SISO kernel: bf16 operands, f32 sums, hardware functions.
+NumericProfile SisoBf16(const char* name, NumberType angle) {
+  NumericProfile p = ScanF32();
+  p.name = name;
+  p.description = angle == NumberType::kBf16
+                      ? "scans: chunks of 64 with bf16 operands, angles stored "
+                        "in bf16"
+                      : "scans: chunks of 64 with bf16 operands, angles in f32";
+  p.lane = Lane::kBf16;
+  p.tanh_rel = 0x1.1p-11;
+  p.exp_rel = 0x1p-20;
+  ScanNumeric& s = *p.scan;
+  s.chunk = 64;
+  s.angle = s.angle_carry = angle;
+  s.trig_abs = 0x1p-20;
+  s.sigmoid_rel = 0x1p-20;
+  s.query = s.scaled = NumberType::kBf16;
+  s.score = s.state = s.decayed = NumberType::kBf16;
+  s.diagonal_rel = 0x1p-10;
+  s.companion = angle == NumberType::kBf16 ? 9 : 2;
+  return p;
+}
+
+NumericProfile MimoBf16() {
+  NumericProfile p = SisoBf16("mimo-bf16", NumberType::kF32);
+  p.description =
+      "scans: MIMO kernel, bf16 operands, parameters, diagonal and rank sums, "
+      "segment sums";
+  ScanNumeric& s = *p.scan;
+  s.decay = DecayForm::kSegment;
+  s.dt = s.weight = s.param = NumberType::kBf16;
+  s.key = s.carry_key = NumberType::kBf16;
+  s.diagonal = s.gate = s.rank_sum = NumberType::kBf16;
+  s.companion = 4;
+  return p;
+}
+
+// Decoding with an f32 state: accurate functions, lambda, q and k in bf16.
+NumericProfile StepF32State() {
+  NumericProfile p = ScanF32();
+  p.name = "step-f32state";
+  p.description =
+      "scans: token by token, f32 state and reads, bf16 lambda, angles never "
+      "reduced";
+  p.lane = Lane::kBf16;
+  ScanNumeric& s = *p.scan;
+  s.form = ScanForm::kRecurrent;
+  s.decay = DecayForm::kProduct;
+  s.angle_form = AngleForm::kUnreduced;
+  s.lambda = NumberType::kBf16;
+  s.query = s.key = s.carry_key = NumberType::kBf16;
+  s.companion = 4;
+  return p;
+}
+
+NumericProfile StepBf16Read() {
+  NumericProfile p = StepF32State();
+  p.name = "step-bf16read";
+  p.description =
+      "scans: token by token, the state read in bf16, hardware functions";
+  p.tanh_rel = 0x1.1p-11;
+  p.exp_rel = 0x1p-20;
+  ScanNumeric& s = *p.scan;
+  s.angle_form = AngleForm::kRadians;
+  s.trig_abs = 0x1p-20;
+  s.sigmoid_rel = 0x1p-20;
+  s.lambda = s.key = s.carry_key = NumberType::kF32;
+  s.state = NumberType::kBf16;
+  return p;
+}
+
+}  // namespace
+
+std::span<const NumericProfile> BuiltinProfiles() {
+  static const std::array<NumericProfile, 13> kProfiles = {
+      Exact("exact-f32", Lane::kF32),
+      Exact("exact-bf16", Lane::kBf16),
+      CpuF32(),
+      FlashBf16(),
+      SplashBf16(),
+      MmaBf16(),
+      ScanF32(),
+      ScanChunked(),
+      SisoBf16("siso-bf16-a16", NumberType::kBf16),
+      SisoBf16("siso-bf16-a32", NumberType::kF32),
+      MimoBf16(),
+      StepF32State(),
+      StepBf16Read()};
+  return kProfiles;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,350 @@
+#include "verify/profile/fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace lockstep::verify {
+namespace {
+
+std::string Hex(double x) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%a", x);
+  return text;
+}
+
+bool ParseNumber(std::string_view text, double* value) {
+  const bool hex = text.starts_with("0x");
+  const std::string_view digits = hex ? text.substr(2) : text;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(
+      digits.data(), end, *value,
+      hex ? std::chars_format::hex : std::chars_format::general);
+  return error == std::errc{} && stop == end && *value == *value;
+}
+
+bool ParseInteger(std::string_view text, int64_t* value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *value);
+  return error == std::errc{} && stop == end;
+}
+
+// A field's words in the order of its enum.
+using Words = std::vector<const char*>;
+const Words kTypes = {"f32", "bf16", "f16", "case", "tf32"};
+const Words kAccumulators = {"rn32", "trunc32", "mma", "bf16", "f16"};
+const Words kScaleAt = {"logits", "q_f32", "q_lane", "exponent"};
+const Words kCapDiv = {"divide", "reciprocal", "folded"};
+const Words kExpBase = {"e", "2"};
+const Words kShift = {"subtract", "fma", "integer"};
+const Words kMax = {"running", "two_pass", "lazy", "fixed", "none"};
+const Words kRounding = {"nearest", "faithful", "truncate"};
+const Words kLFrom = {"unrounded", "rounded"};
+const Words kNormalise = {"deferred", "eager", "before"};
+const Words kExpZero = {"exact", "weights", "rel"};
+const Words kLse = {"f32", "bf16", "none"};
+const Words kDivision = {"divide", "reciprocal"};
+const Words kMask = {"select_neg_inf", "select_finite", "add_finite"};
+const Words kEmptyRow = {"zero", "zero_posinf", "mean_visited", "unspecified",
+                         "zero_zero"};
+const Words kNan = {"propagate", "unspecified"};
+const Words kBool = {"no", "yes"};
+const Words kLane = {"f32", "bf16", "any"};
+
+std::string Join(const Words& words) {
+  std::string text;
+  for (const char* word : words) {
+    text += (text.empty() ? "" : " ") + std::string(word);
+  }
+  return text;
+}
+
+template <const Words& kWords, auto kMember>
+ProfileField Word(const char* key) {
+  return {key,
+          [](const NumericProfile& p) {
+            return std::string(kWords[static_cast<size_t>(p.*kMember)]);
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            using T = std::remove_reference_t<decltype(p->*kMember)>;
+            for (size_t i = 0; i < kWords.size(); ++i) {
+              if (text == kWords[i]) {
+                p->*kMember = static_cast<T>(i);
+                return "";
+              }
+            }
+            return "one of " + Join(kWords);
+          }};
+}
+
+template <auto kMember>
+ProfileField Count(const char* key) {
+  return {key,
+          [](const NumericProfile& p) {
+            return p.*kMember == 0 ? std::string("any")
+                                   : std::to_string(p.*kMember);
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            int64_t value = 0;
+            if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
+              return "any, or a count >= 1";
+            }
+            p->*kMember = value;
+            return "";
+          }};
+}
+
+template <auto kMember>
+ProfileField Error(const char* key) {
+  return {key, [](const NumericProfile& p) { return Hex(p.*kMember); },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            double value = 0;
+            if (!ParseNumber(text, &value) || !(value >= 0 && value < 1)) {
+              return "an error in [0, 1), such as 0x1p-21 or 4.8e-7";
+            }
+            p->*kMember = value;
+            return "";
+          }};
+}
+
+template <auto kMember>
+ProfileField Sum(const char* key) {
+  return {
+      key,
+      [](const NumericProfile& p) {
+        const Accumulator& a = p.*kMember;
+        std::string text = kAccumulators[static_cast<size_t>(a.kind)];
+        if (a.kind == Accumulator::Kind::kMma) {
+          text += ":" + std::to_string(a.width) + "," +
+                  std::to_string(a.guard_bits);
+        }
+        return text;
+      },
+      [](std::string_view text, NumericProfile* p) -> std::string {
+        const std::string wanted =
+            "rn32, trunc32, mma:K,G (K in 1..1024, G in 0..24), bf16 or f16";
+        Accumulator a;
+        if (text.starts_with("mma:")) {
+          const std::string_view rest = text.substr(4);
+          const size_t comma = std::min(rest.find(','), rest.size());
+          int64_t k = 0, g = 0;
+          if (comma == rest.size() ||
+              !ParseInteger(rest.substr(0, comma), &k) ||
+              !ParseInteger(rest.substr(comma + 1), &g) || k < 1 || k > 1024 ||
+              g < 0 || g > 24) {
+            return wanted;
+          }
+          p->*kMember = {Accumulator::Kind::kMma, static_cast<int>(k),
+                         static_cast<int>(g)};
+          return "";
+        }
+        for (size_t i = 0; i < kAccumulators.size(); ++i) {
+          a.kind = static_cast<Accumulator::Kind>(i);
+          if (text == kAccumulators[i] && a.kind != Accumulator::Kind::kMma) {
+            p->*kMember = a;
+            return "";
+          }
+        }
+        return wanted;
+      }};
+}
+
+ProfileField LaneField() {
+  return {"lane",
+          [](const NumericProfile& p) {
+            return std::string(p.lane ? LaneName(*p.lane) : "any");
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            if (text != "f32" && text != "bf16" && text != "any") {
+              return "one of " + Join(kLane);
+            }
+            p->lane = std::nullopt;
+            if (text == "f32") p->lane = Lane::kF32;
+            if (text == "bf16") p->lane = Lane::kBf16;
+            return "";
+          }};
+}
+
+ProfileField MaxField() {
+  return {
+      "max",
+      [](const NumericProfile& p) {
+        std::string text = kMax[static_cast<size_t>(p.max.kind)];
+        if (p.max.kind == MaxPolicy::Kind::kLazy ||
+            p.max.kind == MaxPolicy::Kind::kFixed) {
+          text += ":" + Hex(p.max.value);
+        }
+        return text;
+      },
+      [](std::string_view text, NumericProfile* p) -> std::string {
+        const std::string wanted = "running, two_pass, lazy:T, fixed:C or none";
+        const size_t colon = std::min(text.find(':'), text.size());
+        for (size_t i = 0; i < kMax.size(); ++i) {
+          if (text.substr(0, colon) != kMax[i]) continue;
+          MaxPolicy policy{static_cast<MaxPolicy::Kind>(i), 0};
+          const bool number = policy.kind == MaxPolicy::Kind::kLazy ||
+                              policy.kind == MaxPolicy::Kind::kFixed;
+          if (number != (colon < text.size())) return wanted;
+          if (number && (!ParseNumber(text.substr(colon + 1), &policy.value) ||
+                         !(policy.value > -1e6 && policy.value < 1e6))) {
+            return wanted;
+          }
+          p->max = policy;
+          return "";
+        }
+        return wanted;
+      }};
+}
+
+// Fields of scans: there only where the profile is a scan's.
+constexpr const char* kNoScan =
+    "a scan's profile: start from base = scan-f32 or another of theirs";
+const Words kForms = {"recurrent", "chunked"};
+const Words kDecays = {"product", "prefix", "segment"};
+const Words kAngles = {"turns", "radians", "unreduced"};
+const Words kPairings = {"variant", "neighbours", "halves"};
+const Words kEmptyRuns = {"carry", "unspecified"};
+
+template <const Words& kWords, auto kMember>
+ProfileField ScanWord(const char* key) {
+  return {key,
+          [](const NumericProfile& p) {
+            return std::string(
+                p.scan ? kWords[static_cast<size_t>((*p.scan).*kMember)] : "");
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            if (!p->scan) return kNoScan;
+            using T = std::remove_reference_t<decltype((*p->scan).*kMember)>;
+            for (size_t i = 0; i < kWords.size(); ++i) {
+              if (text != kWords[i] || text == "case") continue;
+              (*p->scan).*kMember = static_cast<T>(i);
+              return "";
+            }
+            return "one of " + Join(kWords);
+          }};
+}
+
+template <auto kMember>
+ProfileField ScanNumber(const char* key) {
+  return {key,
+          [](const NumericProfile& p) {
+            return p.scan ? Hex((*p.scan).*kMember) : std::string();
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            if (!p->scan) return kNoScan;
+            double value = 0;
+            if (!ParseNumber(text, &value) || !(value >= 0 && value < 1e6)) {
+              return "a number >= 0, such as 0x1p-20";
+            }
+            (*p->scan).*kMember = value;
+            return "";
+          }};
+}
+
+ProfileField ChunkField() {
+  return {"scan.chunk",
+          [](const NumericProfile& p) {
+            if (!p.scan) return std::string();
+            return p.scan->chunk == 0 ? std::string("any")
+                                      : std::to_string(p.scan->chunk);
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            if (!p->scan) return kNoScan;
+            int64_t value = 0;
+            if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
+              return "any, or a count >= 1";
+            }
+            p->scan->chunk = value;
+            return "";
+          }};
+}
+
+template <auto kMember>
+ProfileField Text(const char* key) {
+  return {key, [](const NumericProfile& p) { return p.*kMember; },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            if (text.empty()) return "some text";
+            p->*kMember = std::string(text);
+            return "";
+          }};
+}
+
+}  // namespace
+
+const std::vector<ProfileField>& ProfileFields() {
+  using P = NumericProfile;
+  using S = ScanNumeric;
+  static const std::vector<ProfileField> kFields = {
+      Text<&P::name>("name"),
+      Text<&P::description>("description"),
+      Word<kBool, &P::exact>("exact"),
+      LaneField(),
+      Word<kTypes, &P::operand_qk>("operand_qk"),
+      Word<kTypes, &P::operand_v>("operand_v"),
+      Word<kRounding, &P::operand_round>("operand_round"),
+      Sum<&P::acc_qk>("acc_qk"),
+      Count<&P::chain_qk>("chain_qk"),
+      Word<kScaleAt, &P::scale_at>("scale_at"),
+      Word<kTypes, &P::score>("score"),
+      Word<kCapDiv, &P::cap_div>("cap_div"),
+      Error<&P::tanh_rel>("tanh_rel"),
+      Word<kExpBase, &P::exp_base>("exp_base"),
+      Error<&P::exp_rel>("exp_rel"),
+      Word<kExpZero, &P::exp_zero>("exp_zero"),
+      Word<kShift, &P::shift>("shift"),
+      MaxField(),
+      Word<kTypes, &P::p>("p"),
+      Word<kRounding, &P::p_round>("p_round"),
+      Word<kLFrom, &P::l_from>("l_from"),
+      Sum<&P::acc_pv>("acc_pv"),
+      Sum<&P::acc_l>("acc_l"),
+      Count<&P::chain_kv>("chain_kv"),
+      Count<&P::tile_kv>("tile_kv"),
+      Count<&P::splits>("splits"),
+      Word<kTypes, &P::state>("state"),
+      Word<kNormalise, &P::normalise>("normalise"),
+      Word<kDivision, &P::division>("division"),
+      Error<&P::division_rel>("division_rel"),
+      Word<kRounding, &P::out_round>("out_round"),
+      Error<&P::log_rel>("log_rel"),
+      Word<kBool, &P::ftz>("ftz"),
+      Word<kLse, &P::lse>("lse"),
+      Word<kExpBase, &P::lse_base>("lse_base"),
+      Word<kMask, &P::mask>("mask"),
+      Word<kEmptyRow, &P::empty_row>("empty_row"),
+      Word<kNan, &P::nan>("nan"),
+      Word<kBool, &P::masked_nan_safe>("masked_nan_safe"),
+      ScanWord<kForms, &S::form>("scan.form"),
+      ChunkField(),
+      ScanWord<kDecays, &S::decay>("scan.decay"),
+      ScanWord<kAngles, &S::angle_form>("scan.angle_form"),
+      ScanWord<kPairings, &S::pairing>("scan.pairing"),
+      ScanWord<kTypes, &S::angle>("scan.angle"),
+      ScanWord<kTypes, &S::angle_carry>("scan.angle_carry"),
+      ScanNumber<&S::trig_abs>("scan.trig_abs"),
+      ScanNumber<&S::sigmoid_rel>("scan.sigmoid_rel"),
+      ScanWord<kTypes, &S::lambda>("scan.lambda"),
+      ScanWord<kTypes, &S::dt>("scan.dt"),
+      ScanWord<kTypes, &S::weight>("scan.weight"),
+      ScanWord<kTypes, &S::param>("scan.param"),
+      ScanWord<kTypes, &S::query>("scan.query"),
+      ScanWord<kTypes, &S::key>("scan.key"),
+      ScanWord<kTypes, &S::scaled>("scan.scaled"),
+      ScanWord<kTypes, &S::carry_key>("scan.carry_key"),
+      ScanWord<kTypes, &S::score>("scan.score"),
+      ScanWord<kTypes, &S::state>("scan.state"),
+      ScanWord<kTypes, &S::decayed>("scan.decayed"),
+      ScanWord<kTypes, &S::diagonal>("scan.diagonal"),
+      ScanNumber<&S::diagonal_rel>("scan.diagonal_rel"),
+      ScanWord<kTypes, &S::gate>("scan.gate"),
+      ScanWord<kTypes, &S::rank_sum>("scan.rank_sum"),
+      ScanWord<kEmptyRuns, &S::empty_run>("scan.empty_run"),
+      ScanNumber<&S::companion>("scan.companion"),
+  };
+  return kFields;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,24 @@
+// The keys of a profile's text form, in the order they are printed.
+#ifndef LOCKSTEP_VERIFY_PROFILE_FIELDS_H_
+#define LOCKSTEP_VERIFY_PROFILE_FIELDS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+
+// One key: how it is printed, and read ("" or what would be right).
+struct ProfileField {
+  const char* key;
+  std::string (*print)(const NumericProfile&);
+  std::string (*parse)(std::string_view, NumericProfile*);
+};
+
+const std::vector<ProfileField>& ProfileFields();
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_PROFILE_FIELDS_H_

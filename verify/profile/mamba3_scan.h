@@ -1,0 +1,92 @@
+// The part of a numeric profile that describes a scan kernel: what its angles,
+// operands and states are rounded to, and how decays are formed. Fields and
+// built-in profiles: docs/profiles.md.
+#ifndef LOCKSTEP_VERIFY_PROFILE_MAMBA3_SCAN_H_
+#define LOCKSTEP_VERIFY_PROFILE_MAMBA3_SCAN_H_
+
+#include <cstdint>
+
+namespace lockstep::verify {
+
+// Which coordinates an angle turns together.
+enum class Pairing : uint8_t {
+  kVariant,     // variant: as the case's variant says
+  kNeighbours,  // neighbours: 2i and 2i + 1
+  kHalves,      // halves: i and i + n/2
+};
+
+// What is exported for a run without tokens.
+enum class EmptyRun : uint8_t {
+  kCarry,        // carry: what it started from
+  kUnspecified,  // unspecified: anything
+};
+
+// A number type a value is rounded to. kCase: what the case line says (p=);
+// kTf32: f32's range with 11 significant bits, as matrix units read it.
+enum class NumberType : uint8_t { kF32, kBf16, kF16, kCase, kTf32 };
+
+enum class ScanForm : uint8_t {
+  kRecurrent,  // recurrent: state by state, explicit beta term
+  kChunked,    // chunked: matrices within chunks, look-ahead weights
+};
+
+// How a product of decays within a chunk is formed.
+enum class DecayForm : uint8_t {
+  kProduct,  // product: one exp per token
+  kPrefix,   // prefix: exp of differences of prefix sums
+  kSegment,  // segment: exp of segment sums
+};
+
+// Where an angle is reduced.
+enum class AngleForm : uint8_t {
+  kTurns,      // turns: in turns, exactly
+  kRadians,    // radians: mod 2 pi in f32
+  kUnreduced,  // unreduced: never
+};
+
+struct ScanNumeric {
+  // Whether its angles turn other pairs than those of the variant.
+  bool OtherPairing(bool mimo) const {
+    return pairing == (mimo ? Pairing::kNeighbours : Pairing::kHalves);
+  }
+
+  ScanForm form = ScanForm::kRecurrent;
+  int64_t chunk = 0;  // longest chunk; 0: any
+  DecayForm decay = DecayForm::kProduct;
+
+  AngleForm angle_form = AngleForm::kTurns;
+  Pairing pairing = Pairing::kVariant;
+  NumberType angle = NumberType::kF32;        // as rotations use it
+  NumberType angle_carry = NumberType::kF32;  // as it is exported
+  double trig_abs = 0;     // largest absolute error of sin and cos
+  double sigmoid_rel = 0;  // largest relative error
+
+  NumberType lambda = NumberType::kF32;
+  NumberType dt = NumberType::kF32;      // as gamma and the look-ahead use it
+  NumberType weight = NumberType::kF32;  // of s and the look-ahead
+  NumberType param = NumberType::kF32;   // biases, psi, phi, their products
+  NumberType query = NumberType::kF32;   // rotated q
+  NumberType key = NumberType::kF32;     // rotated k, unscaled
+  NumberType scaled = NumberType::kF32;  // k times its weight
+  NumberType carry_key = NumberType::kF32;
+
+  NumberType score = NumberType::kF32;    // q.k with its decay
+  NumberType state = NumberType::kF32;    // as read, not as carried
+  NumberType decayed = NumberType::kF32;  // operand of the state's update
+  NumberType diagonal = NumberType::kF32;
+  double diagonal_rel = 0;  // of its products, beyond f32's
+  NumberType gate = NumberType::kF32;
+  NumberType rank_sum = NumberType::kF32;
+
+  EmptyRun empty_run = EmptyRun::kCarry;
+
+  // Calibrated: |error| beyond so many units roundoff of the lane times the
+  // companion is unlikely.
+  double companion = 0;
+
+  friend bool operator==(const ScanNumeric&, const ScanNumeric&) = default;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_PROFILE_MAMBA3_SCAN_H_

@@ -1,0 +1,327 @@
+#include "verify/profile/profile.h"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "verify/base/io/files.h"
+#include "verify/base/nearest_name.h"
+#include "verify/profile/fields.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Fields a bounded profile without `base` has to name: those whose default
+// would be a claim that nobody made.
+constexpr const char* kRequired[] = {"name",    "lane",     "acc_qk",
+                                     "p",       "l_from",   "acc_pv",
+                                     "exp_rel", "tanh_rel", "scale_at"};
+
+constexpr const char* kScanRequired[] = {
+    "name",      "lane",       "tanh_rel",   "exp_rel",
+    "scan.form", "scan.chunk", "scan.decay", "scan.angle_form"};
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string NearestKey(std::string_view key) {
+  std::string best = "base";
+  for (const ProfileField& field : ProfileFields()) {
+    if (EditDistance(key, field.key) < EditDistance(key, best)) {
+      best = field.key;
+    }
+  }
+  return best;
+}
+
+const ProfileField* FindField(std::string_view key) {
+  for (const ProfileField& field : ProfileFields()) {
+    if (key == field.key) return &field;
+  }
+  return nullptr;
+}
+
+const NumericProfile* FindBuiltin(std::string_view name) {
+  for (const NumericProfile& p : BuiltinProfiles()) {
+    if (p.name == name) return &p;
+  }
+  return nullptr;
+}
+
+std::string BuiltinNames() {
+  std::string names;
+  for (const NumericProfile& p : BuiltinProfiles()) names += " " + p.name;
+  return names;
+}
+
+std::string_view Trim(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+constexpr size_t kMostBytes = (size_t{1} << 16) - 1;  // of a profile's file
+
+// Lines of errors that are worth reading.
+constexpr int kMostComplaints = 20;
+
+// A key as messages name it. Nothing else of a line is ever shown: the file may
+// be no profile at all, but one that whoever reads the log may not see.
+std::string KeyName(const std::string& key) {
+  constexpr size_t kMost = 40;
+  return "'" + (key.size() <= kMost ? key : key.substr(0, kMost - 3) + "...") +
+         "'";
+}
+
+// The state of reading one profile text.
+struct Reader {
+  std::string source;
+  NumericProfile profile;
+  std::string errors;
+  std::vector<std::string> seen;
+  bool has_base = false;
+  int complaints = 0;
+
+  void Complain(int line, const std::string& what) {
+    if (++complaints > kMostComplaints) return;
+    errors += (errors.empty() ? "" : "\n") + source +
+              (line > 0 ? ":" + std::to_string(line) : "") + ": " + what;
+  }
+
+  void ReadBase(int line, std::string_view value) {
+    if (!seen.empty()) {
+      return Complain(line, "base must be the first key");
+    }
+    const NumericProfile* base = FindBuiltin(value);
+    if (!base) {
+      return Complain(line, "base is not the name of one built in; known:" +
+                                BuiltinNames());
+    }
+    profile = *base;
+    profile.name.clear();
+    has_base = true;
+  }
+
+  void ReadLine(int line, std::string_view text) {
+    text = Trim(text.substr(0, text.find('#')));
+    if (text.empty()) return;
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos) {
+      return Complain(line, "want key = value");
+    }
+    const std::string key(Trim(text.substr(0, equals)));
+    const std::string_view value = Trim(text.substr(equals + 1));
+    if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+      return Complain(line,
+                      "key " + KeyName(key) + " stands here a second time");
+    }
+    if (key == "base") {
+      ReadBase(line, value);
+    } else if (const ProfileField* field = FindField(key)) {
+      // A whole text of a scan's profile needs no base to say so.
+      if (key.starts_with("scan.") && !has_base && !profile.scan) {
+        profile.scan.emplace();
+      }
+      const std::string wanted = field->parse(value, &profile);
+      if (!wanted.empty()) {
+        Complain(line, key + ": want " + wanted);
+      }
+    } else {
+      return Complain(line, "unknown key " + KeyName(key) + "; nearest is '" +
+                                NearestKey(key) + "'");
+    }
+    seen.push_back(key);
+  }
+
+  void Finish() {
+    const auto required = profile.scan
+                              ? std::span<const char* const>(kScanRequired)
+                              : std::span<const char* const>(kRequired);
+    for (const char* key : required) {
+      const bool given = std::find(seen.begin(), seen.end(), key) != seen.end();
+      if (!given && (!has_base || std::string_view(key) == "name")) {
+        Complain(0, "missing key '" + std::string(key) + "'" +
+                        (has_base ? "" : ", or start from 'base = NAME'"));
+      }
+    }
+    if (complaints > kMostComplaints) {
+      errors += "\n" + source + ": and " +
+                std::to_string(complaints - kMostComplaints) + " more errors";
+    }
+    if (!errors.empty()) return;
+    std::istringstream lines(LintProfile(profile));
+    for (std::string line; std::getline(lines, line);) Complain(0, line);
+  }
+};
+
+// Fields that count for scans, too; those of scans begin with "scan.".
+bool IsShared(std::string_view key) {
+  constexpr std::string_view kShared[] = {"name",      "description", "exact",
+                                          "lane",      "tanh_rel",    "exp_rel",
+                                          "out_round", "ftz"};
+  return std::find(std::begin(kShared), std::end(kShared), key) !=
+         std::end(kShared);
+}
+
+}  // namespace
+
+double UnitRoundoff(NumberType type) {
+  switch (type) {
+    case NumberType::kBf16:
+      return 0x1p-8;
+    case NumberType::kF16:
+    case NumberType::kTf32:
+      return 0x1p-11;
+    case NumberType::kF32:
+    case NumberType::kCase:
+      break;
+  }
+  return 0x1p-24;
+}
+
+Result<NumericProfile> ParseProfile(std::string_view text,
+                                    std::string_view source) {
+  Reader reader;
+  reader.source = source;
+  for (int line = 1; !text.empty(); ++line) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    reader.ReadLine(line, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  reader.Finish();
+  if (!reader.errors.empty()) return Status::Error(reader.errors);
+  return reader.profile;
+}
+
+Result<NumericProfile> LoadProfile(const std::string& name_or_path) {
+  if (const NumericProfile* builtin = FindBuiltin(name_or_path)) {
+    return *builtin;
+  }
+  const auto bytes = ReadWholeFile(name_or_path, kMostBytes);
+  if (!bytes.ok()) {
+    return Status::Error("profile '" + name_or_path +
+                         "' is neither built in nor a readable file (" +
+                         bytes.message() + "); " +
+                         NearestIs(name_or_path, BuiltinProfiles(),
+                                   [](const auto& p) { return p.name; }) +
+                         "; known:" + BuiltinNames());
+  }
+  return ParseProfile({reinterpret_cast<const char*>(bytes.value().data()),
+                       bytes.value().size()},
+                      name_or_path);
+}
+
+namespace {
+
+// What the contract's own arithmetic is.
+void LintExact(const NumericProfile& p,
+               const std::function<void(bool, const char*)>& refuse) {
+  refuse(p.exact && !p.lane, "exact = yes needs lane = f32 or bf16");
+  refuse(p.exact && p.p != NumberType::kCase,
+         "exact = yes needs p = case: the case line says what weights are");
+  refuse(p.exact && p.shift != Shift::kInteger,
+         "exact = yes needs shift = integer (N9)");
+  refuse(p.exact && (p.operand_qk != NumberType::kF32 ||
+                     p.operand_v != NumberType::kF32 || p.ftz ||
+                     p.exp_zero != ExpZero::kExact),
+         "exact = yes needs operand_qk = operand_v = f32, exp_zero = exact "
+         "and ftz = no");
+  refuse(p.exact && (p.lse != LseLane::kF32 || p.lse_base != ExpBase::kE),
+         "exact = yes needs lse = f32 and lse_base = e (N12)");
+}
+
+// What the place of the division asks of the rest.
+void LintNormalise(const NumericProfile& p,
+                   const std::function<void(bool, const char*)>& refuse) {
+  refuse(p.exact && p.normalise != Normalise::kDeferred,
+         "exact = yes needs normalise = deferred (N11)");
+  if (p.normalise != Normalise::kBefore) return;
+  refuse(p.max.kind == MaxPolicy::Kind::kRunning ||
+             p.max.kind == MaxPolicy::Kind::kLazy || p.splits != 1,
+         "normalise = before needs splits = 1 and max = two_pass, fixed or "
+         "none: the row's sum stands before V is met");
+  refuse(p.l_from == LFrom::kRounded,
+         "normalise = before needs l_from = unrounded: weights are rounded "
+         "after the division");
+}
+
+}  // namespace
+
+std::string LintProfile(const NumericProfile& p) {
+  std::string errors;
+  const auto refuse = [&](bool contradiction, const char* what) {
+    if (contradiction)
+      errors += (errors.empty() ? "" : "\n") + std::string(what);
+  };
+  refuse(p.name.empty(), "name is empty");
+  refuse(p.scan && p.exact, "exact = yes is no scan's profile");
+  refuse(p.scan && p.scan->form == ScanForm::kRecurrent &&
+             p.scan->decay != DecayForm::kProduct,
+         "scan.form = recurrent needs scan.decay = product");
+  if (p.scan) return errors;
+  LintExact(p, refuse);
+  refuse(p.shift == Shift::kInteger && p.exp_base != ExpBase::kTwo,
+         "shift = integer needs exp_base = 2");
+  refuse(p.shift == Shift::kFma && p.exp_base != ExpBase::kTwo,
+         "shift = fma needs exp_base = 2: a natural exponent has no factor");
+  refuse(p.shift == Shift::kFma && p.mask != MaskApplication::kSelectNegInf,
+         "shift = fma needs mask = select_neg_inf: the finite mask value times "
+         "log2(e) is -inf");
+  refuse(p.p == NumberType::kF32 && p.l_from == LFrom::kRounded,
+         "l_from = rounded says nothing with p = f32");
+  refuse(p.p == NumberType::kF32 && p.p_round != Rounding::kNearest,
+         "p_round says nothing with p = f32");
+  refuse(p.score == NumberType::kCase || p.state == NumberType::kCase ||
+             p.operand_qk == NumberType::kCase ||
+             p.operand_v == NumberType::kCase,
+         "score, state, operand_qk and operand_v cannot be 'case': a case line "
+         "does not name them");
+  refuse(p.operand_round != Rounding::kNearest &&
+             p.operand_qk == NumberType::kF32 &&
+             p.operand_v == NumberType::kF32,
+         "operand_round says nothing without operand_qk or operand_v");
+  refuse(p.exp_zero != ExpZero::kExact && !(p.exp_rel > 0),
+         "exp_zero other than exact needs exp_rel above 0");
+  LintNormalise(p, refuse);
+  refuse(p.lse == LseLane::kNone && p.lse_base != ExpBase::kE,
+         "lse_base says nothing with lse = none");
+  refuse(p.mask == MaskApplication::kSelectNegInf &&
+             p.empty_row == EmptyRow::kMeanVisited,
+         "empty_row = mean_visited needs a finite mask value");
+  refuse(p.max.kind == MaxPolicy::Kind::kLazy && p.max.value < 0,
+         "max = lazy:T needs T >= 0");
+  refuse(p.tile_kv > 0 && p.chain_kv > p.tile_kv,
+         "chain_kv is the chain inside a tile and cannot exceed tile_kv");
+  return errors;
+}
+
+std::string ProfileText(const NumericProfile& profile) {
+  std::string text;
+  for (const ProfileField& field : ProfileFields()) {
+    const std::string_view key = field.key;
+    if (!IsShared(key) && key.starts_with("scan.") != profile.scan.has_value())
+      continue;
+    // Nothing to say is no line: an empty text is none that Parse takes.
+    const std::string value = field.print(profile);
+    if (!value.empty()) text += std::string(key) + " = " + value + "\n";
+  }
+  return text;
+}
+
+}  // namespace lockstep::verify

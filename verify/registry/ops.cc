@@ -1,0 +1,76 @@
+#include "verify/registry/ops.h"
+
+#include <algorithm>
+#include <string>
+
+#include "verify/base/nearest_name.h"
+#include "verify/case/attention_forward/line.h"
+#include "verify/case/block_plan.h"
+#include "verify/case/mamba3_scan/line.h"
+#include "verify/domain/attention_forward.h"
+#include "verify/domain/block_plan.h"
+#include "verify/domain/mamba3_scan.h"
+#include "verify/ops/attention_forward/trial.h"
+#include "verify/ops/block_plan/trial.h"
+#include "verify/ops/mamba3_scan/trial.h"
+
+namespace lockstep::verify {
+namespace {
+
+template <typename T>
+constexpr TrialRow kTrial = MakeTrialRow<T>();
+
+constexpr TrialRow kBlockPlanTrial = [] {
+  TrialRow row = MakeTrialRow<BlockPlanTrial>();
+  row.claims = false;
+  return row;
+}();
+
+constexpr OpRow kAttentionForward = {kAttentionForwardText,
+                                     &kTrial<AttentionForwardTrial>,
+                                     &kAttentionForwardDomain};
+constexpr OpRow kMamba3Scan = {kMamba3ScanText, &kTrial<Mamba3ScanTrial>,
+                               &kMamba3ScanDomain};
+constexpr OpRow kMamba3Step = {kMamba3StepText, &kTrial<Mamba3StepTrial>,
+                               &kMamba3StepDomain};
+constexpr OpRow kBlockPlan = {kBlockPlanText, &kBlockPlanTrial,
+                              &kBlockPlanDomain};
+
+constexpr const OpRow* kOps[] = {&kAttentionForward, &kMamba3Scan, &kMamba3Step,
+                                 &kBlockPlan};
+
+}  // namespace
+
+OpRows Ops() { return kOps; }
+
+Result<Case> ParseCase(std::string_view line) { return ParseCase(line, kOps); }
+
+Result<std::vector<Case>> ParseCaseSequence(std::string_view line) {
+  return ParseCaseSequence(line, kOps);
+}
+
+std::span<const Domain> Domains() {
+  static const std::vector<Domain> domains = [] {
+    std::vector<Domain> all;
+    for (const OpRow* op : kOps) all.push_back(DomainOf(*op));
+    std::sort(all.begin(), all.end(), [](const Domain& a, const Domain& b) {
+      return std::string_view(a.op) < b.op;
+    });
+    return all;
+  }();
+  return domains;
+}
+
+Result<const Domain*> FindDomain(std::string_view op) {
+  std::string known;
+  for (const Domain& domain : Domains()) {
+    if (op == domain.op) return &domain;
+    known += std::string(" ") + domain.op;
+  }
+  return Status::Error(
+      "op '" + std::string(op) + "' has no domain to draw from; " +
+      NearestIs(op, Domains(), [](const auto& d) { return d.op; }) +
+      "; known:" + known);
+}
+
+}  // namespace lockstep::verify

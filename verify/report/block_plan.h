@@ -1,0 +1,77 @@
+// What `lockstep plan` says about a case: tiles, worklists, bytes, key, digest,
+// as numbers, as a text map and as a picture.
+#ifndef LOCKSTEP_VERIFY_REPORT_BLOCK_PLAN_H_
+#define LOCKSTEP_VERIFY_REPORT_BLOCK_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "optimized/tile_plan.h"
+#include "reference/contract/status.h"
+#include "verify/case/case.h"
+#include "verify/inputs/attention_forward.h"
+
+namespace lockstep::verify {
+
+struct PlanRequest {
+  optimized::TileOptions tiles;
+  // Steps the tables have room for; 0: as many as needed.
+  int64_t width = 0;
+  int64_t width_t = 0;
+};
+
+struct PlanReport {
+  std::string line;  // the case, minimal
+  AttentionForwardData payload;
+  std::vector<optimized::TilePlan> plans;  // of each batch row
+  // Over batch rows and patterns.
+  int64_t patterns = 0;
+  int64_t tiles = 0;
+  int64_t full = 0;
+  int64_t partial = 0;
+  int64_t blocks = 0;  // different element masks; 0 where none are stored
+  int64_t coo_bytes = 0;
+  int64_t coo_bytes_at_tenth = 0;  // if 10 % of the tiles were active
+  int64_t metadata_bytes = 0;
+  // Steps needed by the fullest row of tiles of all.
+  int64_t grid_width = 1;
+  int64_t grid_width_t = 1;
+  double planning_ms = 0;  // all batch rows on one thread, fastest of three
+  std::string key;         // PlanKey in words
+  std::string digest;      // of everything planned
+
+  int64_t active() const { return full + partial; }
+  double density() const {
+    return static_cast<double>(active()) / static_cast<double>(tiles);
+  }
+};
+
+// Values of q, k and v are not made. A block_plan case says itself what is
+// asked, and `asked` is not looked at. Errors: the case (files included), the
+// request, a width too small for the mask.
+Result<PlanReport> ReportPlan(const Case& c, const MaterialiseOptions& options,
+                              const PlanRequest& asked);
+
+// Which map is drawn. Requires: in range.
+struct PlanView {
+  int64_t batch = 0;
+  int64_t head = 0;
+};
+
+// The numbers, then a map of at most 64 x 32 characters: '#' only full tiles,
+// '.' only empty ones, '+' anything else; '<' behind lines and '^' below
+// columns where a segment begins.
+std::string PlanText(const PlanReport& report, const PlanView& view);
+
+// All numbers, one object; keys as in docs/plans.md.
+std::string PlanJson(const PlanReport& report);
+
+// The map as SVG: full and partial tiles, segment borders as lines, axes with
+// ticks; case, row, head and density in the caption. Well-formed XML whatever
+// bytes the case's file names have.
+std::string PlanSvg(const PlanReport& report, const PlanView& view);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_REPORT_BLOCK_PLAN_H_

@@ -1,0 +1,134 @@
+#include "verify/report/export_calls.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "verify/base/io/files.h"
+#include "verify/base/io/json.h"
+#include "verify/base/io/safetensors.h"
+#include "verify/candidate/calls/call.h"
+#include "verify/candidate/wire/messages.h"
+#include "verify/judge/rehearsal.h"
+#include "verify/report/export.h"
+#include "verify/report/export_loop.h"
+
+namespace lockstep::verify {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The tensors of another list, not their elements.
+KernelInputs SameInputs(const KernelInputs& inputs) {
+  KernelInputs same;
+  same.op = inputs.op;
+  same.tensors = inputs.tensors;
+  same.scalars = inputs.scalars;
+  same.masks = inputs.masks;
+  return same;
+}
+
+std::string CallText(const RecordedCall& call, const KernelInputs& inputs) {
+  Json json = ParseJson(CallFile(inputs, call.request->line, call.outputs));
+  json["call"] = call.entry.number;
+  json["what"] = call.entry.what;
+  json["digest"] = call.entry.digest;
+  if (call.after > 0) {
+    Json taken = Json::object();
+    for (const TakenInput& one : call.request->taken) {
+      taken[one.input] = one.output;
+    }
+    json["after"] = {{"call", call.after}, {"inputs", taken}};
+  }
+  return DumpJson(json, 1) + "\n";
+}
+
+Status WriteAnswer(const RecordedCall& call, const std::string& path) {
+  if (call.scene != nullptr) {
+    const Result<std::string> tables =
+        ExpectedTables(*call.scene, call.request->line);
+    return tables.ok() ? WriteFileAtomically(path, tables.value())
+                       : tables.status();
+  }
+  if (call.answer == nullptr) return {};
+  const auto& specs = call.trial->outputs();
+  std::vector<std::vector<uint8_t>> storage;
+  std::vector<SafetensorsTensor> tensors;
+  for (size_t t = 0; t < specs.size(); ++t) {
+    const LaneView view = call.answer->tensors[t].const_view();
+    const auto width = static_cast<int64_t>(LaneBytes(view.lane));
+    const std::vector<int64_t> shape(view.shape.begin(), view.shape.end());
+    storage.emplace_back(static_cast<size_t>(ElementCount(shape) * width));
+    CopyElements(shape, width, view.data,
+                 {view.strides.begin(), view.strides.end()},
+                 storage.back().data(), DenseStridesOf(shape));
+    tensors.push_back({specs[t].name, FileType(call.outputs[t].type),
+                       call.outputs[t].shape, storage.back()});
+  }
+  return WriteSafetensors(path, tensors, {{"digest", call.entry.digest}});
+}
+
+}  // namespace
+
+CallExporter::CallExporter(CallExport request)
+    : request_(std::move(request)),
+      recorder_([this](const RecordedCall& call) { return Write(call); },
+                request_.expected) {
+  if (request_.profile) index_.profile = request_.profile->name;
+}
+
+Status CallExporter::Write(const RecordedCall& call) const {
+  const std::string place =
+      request_.folder + "/" + CallFolder(call.entry.number);
+  std::error_code error;
+  fs::create_directories(place, error);
+  if (error) {
+    return Status::Error(place + ": cannot be made: " + error.message());
+  }
+  KernelInputs inputs = SameInputs(*call.inputs);
+  if (call.trial != nullptr && BringsMask(inputs)) {
+    const std::string why = call.trial->AddWanted(kMaskOfPairs, &inputs);
+    if (!why.empty())
+      return Status::Error(std::string(kMaskOfPairs) + ": " + why);
+  }
+  Status status = WriteInputs(inputs, call.request->taken, call.request->line,
+                              place + "/inputs.safetensors");
+  if (!status.ok()) return status;
+  status = WriteFileAtomically(place + "/call.json", CallText(call, inputs));
+  if (!status.ok() || !request_.expected) return status;
+  return WriteAnswer(call, place + "/expected.safetensors");
+}
+
+Result<int64_t> CallExporter::Add(const Case& c,
+                                  const MaterialiseOptions& options) {
+  const std::string line = MinimalLine(c);
+  const CaseRequest request = {.call = &c, .line = line};
+  JudgeOptions judge;
+  judge.materialise = options;
+  judge.canaries = false;
+  judge.profile = request_.profile;
+  Status status = RehearseCase(request, recorder_, judge);
+  if (!request_.profile) {
+    for (const NumericProfile& profile : BuiltinProfiles()) {
+      if (!status.ok()) break;
+      if (profile.exact) continue;
+      judge.profile = profile;
+      status = RehearseCase(request, recorder_, judge);
+    }
+  }
+  if (status.ok()) status = recorder_.status();
+  if (!status.ok()) return status;
+  index_.cases.push_back({line, recorder_.TakeCalls()});
+  return static_cast<int64_t>(index_.cases.back().calls.size());
+}
+
+Status CallExporter::Finish() {
+  const Status loop = WriteFileAtomically(request_.folder + "/" + kLoopFile,
+                                          std::string_view(kLoopText));
+  if (!loop.ok()) return loop;
+  index_.calls = recorder_.calls();
+  return WriteFileAtomically(IndexFile(request_.folder),
+                             FormatCallIndex(index_));
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,32 @@
+// Parts of results as JSON, shared by events and receipts.
+#ifndef LOCKSTEP_VERIFY_REPORT_JSON_TEXT_H_
+#define LOCKSTEP_VERIFY_REPORT_JSON_TEXT_H_
+
+#include <string>
+
+#include "verify/base/io/json.h"
+#include "verify/judge/verdict.h"
+#include "verify/run/environment.h"
+
+namespace lockstep::verify {
+
+Json ComparisonJson(const CaseResult& result, const Comparison& comparison);
+Json EnvelopeJson(const CaseResult& result, const EnvelopeResult& found);
+// Everything judged by allowed results, one entry per output and inputs.
+Json JudgedJson(const CaseResult& result);
+// Elements of each output that could hardly have failed, where there are any.
+Json UnboundedJson(const CaseResult& result);
+// Planted faults with what shows them, and probes without an answer.
+Json EvidenceJson(const CaseResult& result);
+// What could not be tried: checks that the way in does not allow, and checks
+// that lack an answer.
+Json OneFieldJson(const CaseResult& result);
+Json UntriedJson(const CaseResult& result);
+Json FindingJson(const CaseResult& result, const Finding& finding);
+Json TotalsJson(const Totals& totals, int exit_code);
+Json EnvironmentObject(const Environment& environment);
+Json ExecutionJson(const CaseResult& result);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_REPORT_JSON_TEXT_H_

@@ -1,0 +1,39 @@
+// The cases that known bugs meet at real lengths: a pairwise cover of masks,
+// segments, valid counts, heads, sinks, caps, shapes and arithmetic.
+#ifndef LOCKSTEP_VERIFY_SELFTEST_LENGTHS_CASES_H_
+#define LOCKSTEP_VERIFY_SELFTEST_LENGTHS_CASES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+
+// One row of the cover at one length.
+struct LengthCase {
+  std::string line;
+  std::string base;  // variant of the zoo; empty: the mutant's own
+  bool sink = false;
+  std::string only;        // the mutant that meets it; empty: all
+  bool small_cap = false;  // no key can be made to outweigh the rest
+};
+
+// The rows of the cover for `length` keys (tokens of a scan); row n differs
+// from length to length in nothing else. Few query rows: the emulator is slow.
+//   Requires: length >= 64.
+std::vector<LengthCase> AttentionLengthCases(int64_t length);
+// And the pattern of every mutant of scans, stretched, for that one alone.
+std::vector<LengthCase> ScanLengthCases(int64_t length, bool step);
+
+// A case for one correct kernel of the zoo, of `length` keys (tokens) or a few
+// more and of small heads; the rest is drawn by `seed`.
+std::string AttentionLineAt(uint64_t seed, int64_t length,
+                            const NumericProfile& profile);
+std::string ScanLineAt(uint64_t seed, int64_t length,
+                       const NumericProfile& profile);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_SELFTEST_LENGTHS_CASES_H_

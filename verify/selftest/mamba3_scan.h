@@ -1,0 +1,52 @@
+// The scan's part of the selftest: its mutants, and a case of its zoo, before
+// the tiers.
+#ifndef LOCKSTEP_VERIFY_SELFTEST_MAMBA3_SCAN_H_
+#define LOCKSTEP_VERIFY_SELFTEST_MAMBA3_SCAN_H_
+
+#include <cstdint>
+#include <string>
+
+#include "reference/contract/status.h"
+#include "verify/emulator/mamba3_scan/kernel.h"
+#include "verify/emulator/mutants.h"
+#include "verify/selftest/selftest.h"
+#include "verify/selftest/zoo_run.h"
+
+namespace lockstep::verify {
+
+inline constexpr int64_t kLongEvery = 487;
+
+// A small random mamba3_scan or mamba3_step line, of a lane if one is given:
+// every variant, regime, run pattern and carry by chance.
+std::string SmallScanLine(uint64_t seed, std::optional<Lane> lane);
+
+// The same at 1000 to 4100 tokens, with small states.
+std::string LongScanLine(uint64_t seed, std::optional<Lane> lane);
+
+// The mutant's pattern under several seeds: envelope and probes of its own
+// base, and invariance.
+Result<KillRow> TryScanMutant(const MutantInfo& info,
+                              const SelftestOptions& options);
+
+// Whether a scan's mutant computes something else, not only less precisely, at
+// any length.
+bool IsStructural(const MutantInfo& info);
+
+// The mutant's pattern at a length that people run: as many tokens, and what
+// was ragged or odd still is; runs end where they ended within a chunk.
+// Requires: a mutant of a scan.
+Result<Case> ScanCaseAt(const MutantInfo& info, int64_t length);
+
+// That case under one seed, before the probes, and where they find nothing,
+// before the envelope.
+Result<KillRow> TryScanMutantAt(const MutantInfo& info, int64_t length,
+                                uint64_t seed);
+
+// A correct kernel on a case made such that its profile speaks of it, and on
+// one of its probes or, without a number, on all.
+ZooOutcome TryScanZooCase(const ScanVariant& variant, Case c,
+                          std::optional<size_t> probe);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_SELFTEST_MAMBA3_SCAN_H_

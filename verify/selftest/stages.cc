@@ -1,0 +1,187 @@
+#include "verify/selftest/stages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "verify/base/compare.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/mamba3_scan/case.h"
+#include "verify/case/mamba3_scan/line.h"
+#include "verify/case/probe_kind.h"
+#include "verify/emulator/attention_forward/zoo.h"
+#include "verify/emulator/mamba3_scan/zoo.h"
+#include "verify/registry/ops.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Last places by which an answer may differ and be called rounded: the judge's
+// own measure for answers that know nothing.
+constexpr double kRoundedPlaces = 4;
+
+std::vector<int64_t> AllRows(const Trial& trial) {
+  std::vector<int64_t> rows(static_cast<size_t>(trial.rows()));
+  for (size_t n = 0; n < rows.size(); ++n) rows[n] = static_cast<int64_t>(n);
+  return rows;
+}
+
+// The same case in the lane that the base claims.
+Case InLane(Case c, const NumericProfile& profile) {
+  const auto set_lane = c.op->text.set_lane;
+  if (profile.lane && set_lane != nullptr) set_lane(*profile.lane, &c);
+  return c;
+}
+
+Difference CompareLine(const OutputSpec& spec, int64_t line,
+                       const LaneView& right, const LaneView& produced) {
+  double largest = 0;
+  double apart = 0;
+  bool same = true;
+  for (int64_t c = 0; c < spec.shape[3]; ++c) {
+    const auto at = LineIndex(spec, line, c);
+    const uint32_t want = ElementBits(right, at);
+    const uint32_t have = ElementBits(produced, at);
+    if (want == have) {
+      const double size = std::fabs(ElementValue(spec.lane, want));
+      if (std::isfinite(size)) largest = std::max(largest, size);
+      continue;
+    }
+    same = false;
+    const double x = ElementValue(spec.lane, want);
+    const double y = ElementValue(spec.lane, have);
+    if (!std::isfinite(x) || !std::isfinite(y)) return Difference::kWrong;
+    largest = std::max(largest, std::fabs(x));
+    apart = std::max(apart, std::fabs(x - y));
+  }
+  if (same) return Difference::kNone;
+  const double place =
+      std::ldexp(1.0, (largest > 0 ? std::ilogb(largest) : -126) -
+                          (spec.lane == Lane::kBf16 ? 7 : 23));
+  return apart <= kRoundedPlaces * place ? Difference::kRounded
+                                         : Difference::kWrong;
+}
+
+}  // namespace
+
+Difference Compare(const Trial& trial, const AllowedResults* allowed,
+                   const OutputSet& right, const OutputSet& produced) {
+  Difference most = Difference::kNone;
+  for (int64_t row = 0; row < trial.rows(); ++row) {
+    if (allowed != nullptr && !allowed->Bounds(static_cast<size_t>(row))) {
+      continue;
+    }
+    for (size_t n = 0; n < right.tensors.size(); ++n) {
+      for (const int64_t line : trial.Lines(n, row)) {
+        most = std::max(most, CompareLine(trial.outputs()[n], line,
+                                          right.tensors[n].const_view(),
+                                          produced.tensors[n].const_view()));
+      }
+    }
+  }
+  return most;
+}
+
+Difference Stage::DifferenceOf(const OutputSet& outputs) const {
+  return Compare(*trial_, allowed_.get(), right_, outputs);
+}
+
+Status Stage::Open() {
+  std::call_once(once_, [this] {
+    status_ = OpenOnce();
+    opened_ = status_.ok();
+  });
+  return status_;
+}
+
+Status Stage::OpenOnce() {
+  const Result<TrialRow> op = TrialRowOf(call_);
+  if (!op.ok()) return op.status();
+  auto trial = op->open(call_, {});
+  if (!trial.ok()) return trial.status();
+  trial_ = std::move(trial.value());
+  if (tier_ == "bits") {
+    auto outputs = trial_->Allocate(0);
+    if (!outputs.ok()) return outputs.status();
+    right_ = std::move(outputs.value());
+    Execution execution;
+    const RunOutcome ran = trial_->RunReference(right_, &execution);
+    return ran.state == RunOutcome::State::kRan ? Status()
+                                                : Status::Error(ran.message);
+  }
+  allowed_ = tier_ == "envelope"
+                 ? trial_->Envelope(profile_, AllRows(*trial_), 1)
+                 : trial_->Probe(profile_, AllRows(*trial_));
+  if (allowed_ == nullptr) {
+    return Status::Error("the probe " + tier_ +
+                         " proves nothing: " + MinimalLine({call_}));
+  }
+  auto honest = ParseCandidate("variant:" + base_);
+  if (!honest.ok()) return honest.status();
+  auto outputs = Run(honest.value().get());
+  if (!outputs.ok()) return outputs.status();
+  right_ = std::move(outputs.value());
+  return {};
+}
+
+bool Stage::Allows(const OutputSet& outputs) const {
+  if (allowed_ == nullptr) {
+    return DifferenceOf(outputs) == Difference::kNone;
+  }
+  const auto results = allowed_->Judge(outputs);
+  return std::all_of(results.begin(), results.end(),
+                     [](const EnvelopeResult& r) { return r.Passed(); });
+}
+
+Result<OutputSet> Stage::Run(Candidate* candidate) const {
+  auto outputs = trial_->Allocate(0);
+  if (!outputs.ok()) return outputs.status();
+  Execution execution;
+  const CaseRequest request{&call_, "", 1, 1};
+  const RunOutcome ran =
+      candidate->Run(request, *trial_, {}, outputs.value(), &execution);
+  if (ran.state != RunOutcome::State::kRan) return Status::Error(ran.message);
+  return outputs;
+}
+
+Result<NumericProfile> ProfileOfBase(const std::string& base) {
+  const Result<ScanVariant> scan = FindScanVariant(base);
+  if (scan.ok()) return scan->numeric;
+  const Result<AttentionVariant> variant = FindVariant(base);
+  if (!variant.ok()) return variant.status();
+  return variant->numeric;
+}
+
+Result<std::unique_ptr<Stages>> Stages::Make(
+    const std::string& line, const std::string& base,
+    const std::vector<std::string>& without) {
+  const Result<Case> parsed = ParseCase(line);
+  if (!parsed.ok()) {
+    return Status::Error("'" + line + "': " + parsed.message());
+  }
+  const Status valid = ValidateCase(parsed.value());
+  if (!valid.ok()) return Status::Error("'" + line + "': " + valid.message());
+  const Result<NumericProfile> profile = ProfileOfBase(base);
+  if (!profile.ok()) return profile.status();
+  auto all = std::make_unique<Stages>();
+  all->profile_ = profile.value();
+  const Case call = InLane(parsed.value(), all->profile_);
+  const bool exact = all->profile_.exact;
+  all->stages_.push_back(std::make_unique<Stage>(call, base, all->profile_,
+                                                 exact ? "bits" : "envelope"));
+  if (exact) return all;
+  const Result<TrialRow> op = TrialRowOf(call);
+  if (!op.ok()) return op.status();
+  for (Case& probe : op->probe_cases(call, all->profile_)) {
+    const std::string name = ProbeName(*probe.op->text.probe(probe));
+    if (std::find(without.begin(), without.end(), name) != without.end()) {
+      continue;
+    }
+    all->stages_.push_back(
+        std::make_unique<Stage>(std::move(probe), base, all->profile_, name));
+  }
+  return all;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,38 @@
+// The catalogue of bugs of planners, of their tables and of kernels that read
+// them; each with the invariant that names it. They are candidates of
+// block_plan, and the trial of CheckPlan.
+#ifndef LOCKSTEP_VERIFY_TABLES_MUTANTS_H_
+#define LOCKSTEP_VERIFY_TABLES_MUTANTS_H_
+
+#include <span>
+
+#include "reference/contract/status.h"
+#include "verify/tables/intended_mask.h"
+#include "verify/tables/invariants.h"
+#include "verify/tables/planner.h"
+#include "verify/tables/trace.h"
+
+namespace lockstep::verify {
+
+struct PlanMutantInfo {
+  const char* name;
+  const char* family;   // planner tables kernel
+  Invariant invariant;  // that does not hold
+  const char* breaks;
+  PlanBug bug;
+  // The keys of a small case of block_plan that shows it.
+  const char* pattern;
+};
+std::span<const PlanMutantInfo> PlanMutants();
+
+// What is judged, and by which mask.
+struct PlanTrial {
+  PlanTrace trace;
+  IntendedMask mask;
+};
+// The tables of the pattern, with the bug or without it.
+Result<PlanTrial> TryPattern(const PlanMutantInfo& mutant, bool broken);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_TABLES_MUTANTS_H_

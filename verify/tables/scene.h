@@ -1,0 +1,38 @@
+// What a planner is asked, and the two planners that answer by themselves.
+#ifndef LOCKSTEP_VERIFY_TABLES_SCENE_H_
+#define LOCKSTEP_VERIFY_TABLES_SCENE_H_
+
+#include "reference/contract/status.h"
+#include "verify/base/run_outcome.h"
+#include "verify/case/block_plan.h"
+#include "verify/case/case.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/tables/intended_mask.h"
+#include "verify/tables/trace.h"
+
+namespace lockstep::verify {
+
+// What a planner is asked, and the mask its tables are judged by.
+struct BlockPlanScene {
+  BlockPlanCase asked;
+  AttentionForwardData data;
+  IntendedMask mask;
+  Case call;  // that it is the scene of
+};
+
+// Time and memory O(pairs * heads). Errors: those of Materialise.
+//   Requires: a block_plan case.
+Result<BlockPlanScene> OpenBlockPlan(const Case& c,
+                                     const MaterialiseOptions& options);
+
+// Our planner and our exporter of the dialect, lifted again. kUnsupported: the
+// dialect cannot say these tables (verify/tables/planner.h).
+RunOutcome PlanByOptimized(const BlockPlanScene& scene, PlanTrace* trace);
+
+// Classes tile by tile from the mask of every pair, nothing else: what the
+// planner is, without its speed.
+RunOutcome PlanByReference(const BlockPlanScene& scene, PlanTrace* trace);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_TABLES_SCENE_H_
