@@ -13,6 +13,7 @@
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/registry/ops.h"
+#include "verify/selftest/trialist.h"
 
 namespace lockstep::verify {
 namespace {
@@ -20,19 +21,6 @@ namespace {
 // Last places by which an answer may differ and be called rounded: the judge's
 // own measure for answers that know nothing.
 constexpr double kRoundedPlaces = 4;
-
-std::vector<int64_t> AllRows(const Trial& trial) {
-  std::vector<int64_t> rows(static_cast<size_t>(trial.rows()));
-  for (size_t n = 0; n < rows.size(); ++n) rows[n] = static_cast<int64_t>(n);
-  return rows;
-}
-
-// The same case in the lane that the base claims.
-Case InLane(Case c, const NumericProfile& profile) {
-  const auto set_lane = c.op->text.set_lane;
-  if (profile.lane && set_lane != nullptr) set_lane(*profile.lane, &c);
-  return c;
-}
 
 Difference CompareLine(const OutputSpec& spec, int64_t line,
                        const LaneView& right, const LaneView& produced) {
@@ -96,9 +84,7 @@ Status Stage::Open() {
 }
 
 Status Stage::OpenOnce() {
-  const Result<TrialRow> op = TrialRowOf(call_);
-  if (!op.ok()) return op.status();
-  auto trial = op->open(call_, {});
+  auto trial = OpenTrial(call_);
   if (!trial.ok()) return trial.status();
   trial_ = std::move(trial.value());
   if (tier_ == "bits") {
