@@ -21,7 +21,7 @@
 #include "verify/base/run_outcome.h"
 #include "verify/base/tensor.h"
 #include "verify/case/case.h"
-#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/materialise.h"
 #include "verify/inputs/named_tensor.h"
 #include "verify/profile/profile.h"
 #include "verify/tables/scene.h"
