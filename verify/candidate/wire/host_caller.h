@@ -65,6 +65,9 @@ class HostCaller {
   RunOutcome Exchange(const HostCall& call, HostAnswer* answer);
   RunOutcome Judge(const HostAnswer& answer);
   RunOutcome Reset();
+  // What the host does although nothing is asked of it: it speaks, which is
+  // told first, or it writes.
+  std::optional<HostFailure> GoneOn();
   // Whether somebody has written to outputs since the last call was done.
   std::optional<HostFailure> WrittenLate();
   std::string DigestOf(const std::array<int64_t, 2>& region) const;
