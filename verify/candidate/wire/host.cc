@@ -166,6 +166,8 @@ void Host::ReadMore() {
     if (got == 0) closed_ = true;
     if (got <= 0) return;
     received_.append(block, static_cast<size_t>(got));
+    // There is no more now.
+    if (static_cast<size_t>(got) < sizeof(block)) return;
   }
 }
 
