@@ -42,6 +42,7 @@ class WireCandidate final : public Candidate {
   const Variation& Fixed() const override { return fixed_; }
   bool Ours() const override { return false; }
   bool Repeatable() const override { return true; }
+  bool Apart() const override { return true; }
   std::string UsualOp() const override {
     return host_.hello().ops.size() == 1 ? host_.hello().ops[0] : "";
   }
