@@ -95,9 +95,12 @@ struct AttentionForwardOutputs {
 // what would be right. Allocates nothing that grows with the extents.
 Status Validate(const AttentionForwardProblem& problem);
 
-// The same, and that the tensors agree with the problem: shapes, lanes,
-// strides (inputs >= 0, outputs without overlap), presence, valid counts.
-// Requires: nothing; calls Validate(problem) first.
+// The same, and that the inputs agree with the problem: shapes, lanes, strides
+// >= 0, presence, valid counts.
+Status Validate(const AttentionForwardProblem& problem,
+                const AttentionForwardInputs& inputs);
+
+// The same, and that the outputs do: shapes, lanes, strides without overlap.
 Status Validate(const AttentionForwardProblem& problem,
                 const AttentionForwardInputs& inputs,
                 const AttentionForwardOutputs& outputs);
