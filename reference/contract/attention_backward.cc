@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "reference/contract/attention_checks.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/checks.h"
 #include "reference/contract/status.h"
@@ -82,7 +83,9 @@ Status Validate(const AttentionBackwardProblem& p,
                 const AttentionBackwardInputs& in,
                 const AttentionBackwardOutputs& out) {
   Status status = Validate(p);
-  if (status.ok()) status = Validate(p.forward, in.forward);
+  if (status.ok()) {
+    status = checks::CheckAttentionInputs(p.forward, in.forward);
+  }
   if (status.ok()) status = CheckGivenRows(p, in);
   return status.ok() ? CheckGradients(p, out) : status;
 }

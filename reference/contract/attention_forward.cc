@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/contract/attention_checks.h"
 #include "reference/contract/checks.h"
 #include "reference/contract/mask.h"
 #include "reference/contract/numerics.h"
@@ -220,8 +221,8 @@ Status Validate(const AttentionForwardProblem& p) {
   return CheckMasks(p, dense);
 }
 
-Status Validate(const AttentionForwardProblem& p,
-                const AttentionForwardInputs& in) {
+Status checks::CheckAttentionInputs(const AttentionForwardProblem& p,
+                                    const AttentionForwardInputs& in) {
   Status status = Validate(p);
   if (!status.ok()) return status;
   status = CheckMasks(p, in.dense_masks.size());
@@ -245,7 +246,7 @@ Status Validate(const AttentionForwardProblem& p,
 Status Validate(const AttentionForwardProblem& p,
                 const AttentionForwardInputs& in,
                 const AttentionForwardOutputs& out) {
-  Status status = Validate(p, in);
+  Status status = checks::CheckAttentionInputs(p, in);
   return status.ok() ? CheckOutputs(p, out) : status;
 }
 

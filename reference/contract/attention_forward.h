@@ -95,12 +95,9 @@ struct AttentionForwardOutputs {
 // what would be right. Allocates nothing that grows with the extents.
 Status Validate(const AttentionForwardProblem& problem);
 
-// The same, and that the inputs agree with the problem: shapes, lanes, strides
-// >= 0, presence, valid counts.
-Status Validate(const AttentionForwardProblem& problem,
-                const AttentionForwardInputs& inputs);
-
-// The same, and that the outputs do: shapes, lanes, strides without overlap.
+// The same, and that the tensors agree with the problem: shapes, lanes,
+// strides (inputs >= 0, outputs without overlap), presence, valid counts.
+// Requires: nothing; calls Validate(problem) first.
 Status Validate(const AttentionForwardProblem& problem,
                 const AttentionForwardInputs& inputs,
                 const AttentionForwardOutputs& outputs);

@@ -119,6 +119,19 @@ Gradients BackwardInstance::RunReference() {
   return gradients;
 }
 
+Gradients BackwardInstance::RunOptimized(
+    const optimized::Caps& caps,
+    optimized::AttentionBackwardExecution* execution) {
+  Gradients gradients(Problem());
+  const Result<optimized::Plan> plan = optimized::MakePlan(Problem(), caps);
+  EXPECT_TRUE(plan.ok()) << plan.message();
+  const AttentionBackwardInputs in = Inputs();
+  const Status status = optimized::AttentionBackward(
+      Problem(), in, plan.value(), gradients.View(), execution);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return gradients;
+}
+
 BackwardInstance RandomBackward(std::mt19937& rng, bool special) {
   BackwardInstance t;
   t.forward = RandomInstance(rng);

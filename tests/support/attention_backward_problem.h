@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "optimized/attention_forward.h"
+#include "optimized/attention_backward.h"
 #include "reference/contract/attention_backward.h"
 #include "tests/support/attention_problem.h"
 
@@ -40,6 +40,10 @@ struct BackwardInstance {
   AttentionBackwardInputs Inputs();
 
   Gradients RunReference();
+  // Requires: the plan can be made.
+  Gradients RunOptimized(
+      const optimized::Caps& caps = {},
+      optimized::AttentionBackwardExecution* execution = nullptr);
 
  private:
   std::vector<uint16_t> o_bf16_, d_o_bf16_;
