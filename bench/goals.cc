@@ -77,10 +77,8 @@ Result<double> JudgingSeconds(const Row& row) {
 }
 
 Result<double> ExtraMemory(Row* row) {
-  const MemoryMark mark;
-  row->TakeSample(0);
-  const std::optional<double> extra = mark.Extra();
-  if (!extra) return NotMeasured("/proc/self does not account for memory");
+  const std::optional<double> extra = row->MeasureMemory();
+  if (!extra) return NotMeasured("nobody accounts for the memory of a call");
   return *extra / row->scene().bytes;
 }
 

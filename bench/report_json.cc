@@ -104,6 +104,7 @@ void AddCounters(const Row& row, const Summary& summary, Json* run) {
     (*run)["peak_gflops"] = summary.limit * kGiga;
     (*run)["fraction"] = summary.fraction;
     (*run)["best"] = summary.best_fraction;
+    if (summary.cpu_fraction) (*run)["cpu_fraction"] = *summary.cpu_fraction;
     (*run)["of_roof"] = summary.of_roof;
     (*run)[row.scene().work->unit] = row.scene().work->units;
   }

@@ -56,12 +56,13 @@ std::string FractionsText(const Row& row, const Summary& s) {
   const bool amx_is_limit =
       s.limit_name == InstructionName(Instruction::kMatrix);
   if (s.of_matrix && !amx_is_limit) {
-    text += Format("  of amx %.1f %%", 100 * *s.of_matrix);
+    text += Format("  amx %.1f %%", 100 * *s.of_matrix);
   }
   if (s.roof < s.limit) {
-    text += Format("  of reads from %s %.1f %%", s.roof_name.c_str(),
-                   100 * s.of_roof);
+    text +=
+        Format("  reads from %s %.1f %%", s.roof_name.c_str(), 100 * s.of_roof);
   }
+  if (s.cpu_fraction) text += Format("  cpu %.1f %%", 100 * *s.cpu_fraction);
   return text + Format("  best %.1f %%", 100 * s.best_fraction);
 }
 

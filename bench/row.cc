@@ -1,5 +1,9 @@
 #include "bench/row.h"
 
+#ifdef __linux__
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -209,6 +213,7 @@ void Row::Verify() {
   // The first call packs, faults pages in and asks for targets; what it took
   // decides how many calls a sample has.
   Result<Times> first = RunOnce();
+  if (first.ok()) cold_ = first->seconds;
   if (first.ok() && scene_->right.count(Digests(scene_->outputs)) == 0) {
     Judge();
     if (!refused_.empty()) return;
@@ -224,6 +229,7 @@ void Row::Verify() {
   ChooseEngines();
   const Result<Times> warm = RunOnce();
   if (!warm.ok()) return Refuse("not timed: " + warm.message());
+  warm_ = warm->seconds;
   const double calls = kSampleSeconds / std::max(warm->seconds, 1e-9);
   calls_ = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(calls)), 1,
                                kMostCallsOfSample);
@@ -242,6 +248,23 @@ void Row::TakeSample(int64_t round) {
     sample.bursts.push_back(Burst(engine, threads(), kBurstSeconds));
   }
   samples_.push_back(std::move(sample));
+}
+
+Result<double> Row::TimeOnce() {
+  const Result<Times> times = RunOnce();
+  if (!times.ok()) return times.status();
+  return times->seconds;
+}
+
+std::optional<double> Row::MeasureMemory() {
+#ifdef __GLIBC__
+  // What calls before have given back is not resident any more.
+  malloc_trim(0);
+#endif
+  const MemoryMark mark;
+  const Result<Times> times = RunOnce();
+  if (!times.ok() || execution_.seconds) return std::nullopt;
+  return mark.Extra();
 }
 
 void Row::Close() {

@@ -65,6 +65,12 @@ class Row {
   void Verify();
   // Requires: Verify(), and nothing is refused. A failure refuses the row.
   void TakeSample(int64_t round);
+  // Seconds of one call more. Requires: Verify(), and nothing is refused.
+  // Errors: it did not run.
+  Result<double> TimeOnce();
+  // Memory that a call more takes beside the tensors, in bytes; none where
+  // nobody accounts for it, as for a host's.  Requires: as above.
+  std::optional<double> MeasureMemory();
   // Ends what the candidate has open.
   void Close();
 
@@ -75,6 +81,9 @@ class Row {
   const std::string& refused() const { return refused_; }
   const std::string& verdict() const { return verdict_; }
   const std::vector<Sample>& samples() const { return samples_; }
+  // Of the first call of all, and of one that follows.
+  double cold_seconds() const { return cold_; }
+  double warm_seconds() const { return warm_; }
   std::string spec() const { return candidate_->Spec(); }
   verify::Candidate& candidate() { return *candidate_; }
   int threads() const;
@@ -109,6 +118,8 @@ class Row {
   std::vector<Engine> engines_;
   size_t limits_ = 0;
   std::optional<size_t> used_;
+  double cold_ = 0;
+  double warm_ = 0;
   int64_t calls_ = 1;  // a sample
   std::vector<Sample> samples_;
 };

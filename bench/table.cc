@@ -90,6 +90,11 @@ void AddFractions(const Row& row, const std::vector<ReadLevel>& levels,
     if (s.seconds > summary->best) continue;
     summary->best_fraction = flop / s.seconds / Best(s.bursts, limits);
   }
+  if (!row.execution().seconds) {
+    summary->cpu_fraction = MedianOver(row, [&](const Sample& s) {
+      return flop / s.cpu / (Best(s.bursts, limits) / row.threads());
+    });
+  }
   AddInstruction(row, flop, summary);
   summary->roof = summary->limit;
   summary->roof_name = summary->limit_name;
@@ -141,6 +146,9 @@ void Measure(const TableOptions& options, Table* table) {
   }
   table->seconds = Now() - start;
   table->interrupted = Stopped(options);
+}
+
+void CloseRows(Table* table) {
   for (Row& row : table->rows) row.Close();
 }
 

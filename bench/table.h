@@ -43,6 +43,8 @@ struct Table {
 // has its turn, in an order drawn anew, and levels of the memory are read
 // between them.
 void Measure(const TableOptions& options, Table* table);
+// Ends what the candidates have open; a row that breaks then is refused.
+void CloseRows(Table* table);
 
 // What the samples of a row say; of a refused row nothing does.
 struct Summary {
@@ -57,6 +59,9 @@ struct Summary {
   std::string limit_name;
   double fraction = 0;       // of that
   double best_fraction = 0;  // of the fastest sample
+  // Of processor time instead: what neighbours take is not in it. None where
+  // the time is a host's.
+  std::optional<double> cpu_fraction;
   std::optional<double> of_instruction;
   std::optional<double> instruction_limit;  // flop/s
   std::optional<double> of_matrix;          // where the machine has the unit

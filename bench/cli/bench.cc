@@ -121,6 +121,7 @@ int RunVerb(const Arguments& a) {
   Measure(options, &report.table);
   progress.Clear();
   report.goals = CheckGoals(&report.table);
+  CloseRows(&report.table);
   for (const Ask& ask : plan->planned) {
     report.goals.push_back(CheckPlanning(ask));
   }

@@ -7,6 +7,7 @@ int Main(int argc, char** argv) {
     Parser program("Times kernels, against what the machine can do.", "",
                    "lockstep bench");
     AddBench(&program);
+    AddGate(&program);
     return program.Run(argc, argv);
   });
 }

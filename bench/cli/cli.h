@@ -14,6 +14,7 @@ using verify::cli::Verb;
 int Main(int argc, char** argv);
 
 void AddBench(Parser* program);
+void AddGate(Parser* program);
 
 }  // namespace lockstep::bench::cli
 

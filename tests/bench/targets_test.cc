@@ -81,13 +81,11 @@ TEST(ParseGoals, RefusesWhatHangsInTheAir) {
   const std::string line = "attention_forward sq=4 skv=4 d=4\n";
   EXPECT_THAT(ParseGoals("#: a fraction >= 1\n", "f").message(),
               HasSubstr("goal 'a' has no case after it"));
-  EXPECT_THAT(
-      ParseGoals("#: a fraction >= 1\n#: a of_roof >= 1\n" + line, "f")
-          .message(),
-      HasSubstr("f:2: a second goal 'a'"));
-  EXPECT_THAT(
-      ParseGoals("#: a speedup >= 1 against b\n" + line, "f").message(),
-      HasSubstr("f:1: there is no row 'b'"));
+  EXPECT_THAT(ParseGoals("#: a fraction >= 1\n#: a of_roof >= 1\n" + line, "f")
+                  .message(),
+              HasSubstr("f:2: a second goal 'a'"));
+  EXPECT_THAT(ParseGoals("#: a speedup >= 1 against b\n" + line, "f").message(),
+              HasSubstr("f:1: there is no row 'b'"));
 }
 
 }  // namespace

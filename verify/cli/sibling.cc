@@ -31,6 +31,8 @@ constexpr Sibling kSiblings[] = {
      "The smallest set of cases that keeps their worth"},
     {"bench", "lockstep-bench",
      "Time kernels, against what the machine can do"},
+    {"gate", "lockstep-bench",
+     "Whether a kernel is worth having in another one's place"},
 };
 
 // Where a program beside this one lies. Errors: /proc is not there.
