@@ -111,14 +111,8 @@ Duel Fight(Row* baseline, Row* candidate, double seconds, Dice* dice,
            const std::atomic<bool>* stop) {
   Duel duel;
   duel.line = baseline->scene().line;
-  double warm = 0;
-  for (Row* row : {baseline, candidate}) {
-    const Result<double> once = row->TimeOnce();
-    if (!once.ok()) duel.broken = row->spec() + ": " + once.message();
-    if (!once.ok()) return duel;
-    warm += once.value() / 2;
-  }
-  const DuelPlan plan = PlanDuel(warm, seconds);
+  const DuelPlan plan = PlanDuel(
+      (baseline->wall_seconds() + candidate->wall_seconds()) / 2, seconds);
   std::vector<double> times[2];
   for (int64_t n = 0; n < plan.pairs; ++n) {
     if (stop != nullptr && *stop) break;

@@ -4,7 +4,6 @@
 #define LOCKSTEP_BENCH_GATE_H_
 
 #include <atomic>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +59,6 @@ struct GateOptions {
   std::string profile;  // of foreign kernels; empty: none
   Thresholds thresholds;
   const std::atomic<bool>* stop = nullptr;  // may be null
-  std::function<void()> progress;           // may be empty
 };
 
 // One case: the candidate before the judge, with everything that it tries, then

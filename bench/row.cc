@@ -150,9 +150,8 @@ Result<Row::Times> Row::RunOnce() {
     return Status::Error(outcome.message);
   }
   execution_ = std::move(execution);
-  if (execution_.seconds)
-    return Times{*execution_.seconds, *execution_.seconds};
-  return Times{wall, used};
+  const std::optional<double>& own = execution_.seconds;
+  return own ? Times{*own, *own, wall} : Times{wall, used, wall};
 }
 
 void Row::ChooseEngines() {
@@ -229,8 +228,8 @@ void Row::Verify() {
   ChooseEngines();
   const Result<Times> warm = RunOnce();
   if (!warm.ok()) return Refuse("not timed: " + warm.message());
-  warm_ = warm->seconds;
-  const double calls = kSampleSeconds / std::max(warm->seconds, 1e-9);
+  wall_ = warm->wall;
+  const double calls = kSampleSeconds / std::max(wall_, 1e-9);
   calls_ = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(calls)), 1,
                                kMostCallsOfSample);
 }

@@ -81,9 +81,10 @@ class Row {
   const std::string& refused() const { return refused_; }
   const std::string& verdict() const { return verdict_; }
   const std::vector<Sample>& samples() const { return samples_; }
-  // Of the first call of all, and of one that follows.
+  // Of the first call of all.
   double cold_seconds() const { return cold_; }
-  double warm_seconds() const { return warm_; }
+  // What it takes to have one of the calls that follow made.
+  double wall_seconds() const { return wall_; }
   std::string spec() const { return candidate_->Spec(); }
   verify::Candidate& candidate() { return *candidate_; }
   int threads() const;
@@ -99,8 +100,9 @@ class Row {
   Row(Ask ask, std::shared_ptr<Scene> scene)
       : ask_(std::move(ask)), scene_(std::move(scene)) {}
   struct Times {
-    double seconds = 0;
+    double seconds = 0;  // of the kernel: a host measures them itself
     double cpu = 0;
+    double wall = 0;  // until the answer was there
   };
   // Errors: it did not run.
   Result<Times> RunOnce();
@@ -119,7 +121,7 @@ class Row {
   size_t limits_ = 0;
   std::optional<size_t> used_;
   double cold_ = 0;
-  double warm_ = 0;
+  double wall_ = 0;
   int64_t calls_ = 1;  // a sample
   std::vector<Sample> samples_;
 };

@@ -1,18 +1,18 @@
 // lockstep bench
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <iostream>
-#include <map>
+#include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/cli/cli.h"
 #include "bench/cli/plan.h"
+#include "bench/cli/ticker.h"
 #include "bench/report.h"
-#include "verify/cli/progress.h"
 #include "verify/registry/ops.h"
 #include "verify/run/self_check.h"
 
@@ -115,11 +115,13 @@ int RunVerb(const Arguments& a) {
   TableOptions options;
   options.seconds = seconds.value();
   options.stop = verify::cli::WatchInterrupt();
-  verify::cli::Progress progress(
-      static_cast<int64_t>(report.table.rows.size()));
-  options.progress = [&](int64_t done, int64_t) { progress.Show(done, 0); };
-  Measure(options, &report.table);
-  progress.Clear();
+  {
+    Ticker ticker("rows measured");
+    options.progress = [&](int64_t done, int64_t total) {
+      ticker.Show(done, total);
+    };
+    Measure(options, &report.table);
+  }
   report.goals = CheckGoals(&report.table);
   CloseRows(&report.table);
   for (const Ask& ask : plan->planned) {

@@ -1,18 +1,15 @@
 // lockstep gate
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "bench/cli/cli.h"
+#include "bench/cli/ticker.h"
 #include "bench/gate.h"
 #include "verify/base/io/files.h"
 #include "verify/base/io/json.h"
-#include "verify/cli/progress.h"
 #include "verify/registry/ops.h"
 #include "verify/run/self_check.h"
 
@@ -123,7 +120,7 @@ Status CompareKernels(const Arguments& a, const Rules& rules,
   options.thresholds = rules.paired;
   options.stop = verify::cli::WatchInterrupt();
   Dice dice(options.seed);
-  verify::cli::Progress progress(static_cast<int64_t>(jobs->size()));
+  Ticker ticker("cases compared");
   for (const verify::Job& job : jobs.value()) {
     if (job.sequence.size() != 1) {
       return Status::Error("gate: '" + verify::MinimalLine(job.sequence) +
@@ -132,7 +129,8 @@ Status CompareKernels(const Arguments& a, const Rules& rules,
     }
     if (job.sequence[0].expect != verify::Expect::kPass) continue;
     if (*options.stop) break;
-    progress.Show(static_cast<int64_t>(report->shapes.size()), 0);
+    ticker.Show(static_cast<int64_t>(report->shapes.size()),
+                static_cast<int64_t>(jobs->size()));
     auto shape = CompareOn(job, a.baseline, a.candidate, options, &dice);
     if (!shape.ok()) return shape.status();
     report->shapes.push_back(std::move(shape.value()));

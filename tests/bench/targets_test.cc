@@ -5,6 +5,11 @@
 
 #include <string>
 
+#include "verify/base/io/files.h"
+#include "verify/candidate/candidate.h"
+#include "verify/registry/ops.h"
+#include "verify/run/case_file.h"
+
 namespace lockstep::bench {
 namespace {
 
@@ -86,6 +91,28 @@ TEST(ParseGoals, RefusesWhatHangsInTheAir) {
               HasSubstr("f:2: a second goal 'a'"));
   EXPECT_THAT(ParseGoals("#: a speedup >= 1 against b\n" + line, "f").message(),
               HasSubstr("f:1: there is no row 'b'"));
+}
+
+// Everything but what the rows take.
+TEST(ParseGoals, ReadsTheGoalsOfTheHouse) {
+  const std::string path = "data/cases/targets.cases";
+  const auto file = verify::ReadCaseFile(path, verify::Ops());
+  ASSERT_TRUE(file.ok()) << file.message();
+  const auto bytes = verify::ReadWholeFile(path, verify::kMaxCaseFile);
+  ASSERT_TRUE(bytes.ok());
+  const std::string text(bytes.value().begin(), bytes.value().end());
+  const auto goals = ParseGoals(text, path);
+  ASSERT_TRUE(goals.ok()) << goals.message();
+  EXPECT_EQ(goals->of_line.size(), file->entries.size());
+  for (const verify::CaseFileEntry& entry : file->entries) {
+    ASSERT_EQ(goals->of_line.count(entry.line), 1u) << entry.line;
+    for (const Goal& goal : goals->of_line.at(entry.line)) {
+      if (goal.spec.empty()) continue;
+      const auto candidate = verify::ParseCandidate(goal.spec);
+      EXPECT_TRUE(candidate.ok()) << goal.name;
+    }
+  }
+  EXPECT_EQ(goals->alone.size(), 3u);
 }
 
 }  // namespace
