@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -140,10 +141,15 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
   if (!why.empty()) return Unsupported(why);
   const PoisonOf poison = ReadPoison(first.outputs);
   const Asked asked = {&request, &trial, &how, &poison};
+  // Of all calls; a host that does not say it of one says nothing.
+  std::optional<double> seconds = 0;
   for (int64_t n = 0; n < trial.Calls(); ++n) {
     RunOutcome outcome = RunCall(asked, trial.Call(n, outputs), execution);
     if (outcome.state != RunOutcome::State::kRan) return outcome;
+    if (!execution->seconds) seconds.reset();
+    if (seconds) *seconds += *execution->seconds;
   }
+  execution->seconds = seconds;
   return {};
 }
 
