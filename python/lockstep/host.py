@@ -140,6 +140,15 @@ class Wire:
         self.inside = mmap.mmap(inside, 0, prot=mmap.PROT_READ)
         self.outside = mmap.mmap(outside, 0)
 
+        self.descriptors = (inside, outside)
+
+    def close(self):
+        """Lets go of the descriptors. The memory stays mapped as long as a kernel
+        keeps arrays in it."""
+        self.lines.close()
+        for descriptor in (self.write, *self.descriptors):
+            os.close(descriptor)
+
     def serve(self, before_call=None):
         """True: the judge said bye. `before_call` is told each call's case."""
         for line in self.lines:

@@ -15,6 +15,22 @@ import sys
 from lockstep.errors import UsageError
 from lockstep.frameworks import check_framework
 
+# Set where a kernel's file is imported by its host: scripts that define a kernel
+# and then call verify need no `if __name__ == "__main__"`.
+loading = False
+_stopped = False  # the last import ended there
+
+
+class StopLoading(BaseException):
+    """What is called while a host imports a kernel's file: the rest of the file is
+    for the process that asked."""
+
+
+def stop_if_loading():
+    if loading:
+        raise StopLoading
+
+
 OPS = ("attention_forward", "mamba3_scan", "mamba3_step", "block_plan")
 _LISTS = ("op", "lanes", "wants", "lacks")
 
@@ -91,7 +107,9 @@ def load(target):
     for part in name.split("."):
         found = getattr(found, part, None)
     if not callable(found):
-        raise UsageError(f"{place} has no function {name!r}")
+        raise UsageError(f"{place} has no function {name!r}" + (
+            " before it first calls lockstep; define kernels first, or write calls "
+            "below if __name__ == \"__main__\"" if _stopped else ""))
     return found
 
 
@@ -116,7 +134,14 @@ def _load_file(path):
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    global loading, _stopped
+    loading = True
+    try:
+        spec.loader.exec_module(module)
+    except StopLoading:
+        _stopped = True
+    finally:
+        loading = False
     return module
 
 
@@ -137,6 +162,13 @@ def target_of(function):
         return f"{function.__module__}:{qualified}"
     relative = os.path.relpath(file)
     return f"{file if relative.startswith('..') else relative}:{qualified}"
+
+
+def quoted(word):
+    """A word of a candidate's spec."""
+    if any(c in word for c in " ,'\"\\\n"):
+        return "'" + word.replace("'", "'\\''") + "'"
+    return word
 
 
 @dataclasses.dataclass(frozen=True)
