@@ -68,7 +68,8 @@ MOST_FILES = 25
 FOREIGN = (
     (r"hwy/", ("optimized", "bench", "tests")),
     (r"xsimd/", ("verify/oracle", "tests")),
-    (r"omp\.h", ("optimized", "verify/oracle", "verify", "bench", "tests")),
+    (r"omp\.h", ("reference/contract", "optimized", "verify/oracle", "verify", "bench",
+                 "tests")),
     (r"Random123/", ("verify", "tests")),
     (r"xxh", ("verify", "tests")),
     (r"nlohmann/", ("verify", "bench", "tests")),

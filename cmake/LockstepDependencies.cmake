@@ -12,11 +12,19 @@
 #   benchmark::benchmark          bench/
 
 include(LockstepHighway)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
-# Who links an installed Lockstep needs the OpenMP runtime of the compiler that
-# built it, which need not be that of their own: LockstepConfig.cmake finds it.
-set(LOCKSTEP_OPENMP "$<BUILD_INTERFACE:OpenMP::OpenMP_CXX>"
-                    "$<INSTALL_INTERFACE:Lockstep::openmp>")
+if(LOCKSTEP_USE_OPENMP)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  # Who links an installed Lockstep needs the OpenMP runtime of the compiler that
+  # built it, which need not be that of their own: LockstepConfig.cmake finds it.
+  set(LOCKSTEP_OPENMP "$<BUILD_INTERFACE:OpenMP::OpenMP_CXX>"
+                      "$<INSTALL_INTERFACE:Lockstep::openmp>")
+elseif(LOCKSTEP_INSTALL)
+  message(FATAL_ERROR "LOCKSTEP_INSTALL exports libraries built with OpenMP; "
+                      "want LOCKSTEP_USE_OPENMP=ON, or LOCKSTEP_INSTALL=OFF")
+else()
+  find_package(Threads REQUIRED)
+  set(LOCKSTEP_OPENMP Threads::Threads)
+endif()
 find_package(xsimd REQUIRED)
 find_package(Random123 REQUIRED)
 find_package(xxHash REQUIRED)

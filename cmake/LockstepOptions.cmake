@@ -9,6 +9,11 @@ option(LOCKSTEP_CCACHE "Compile through ccache if it is there"
 # For sanitizer builds: the same vector code once instead of once per target.
 option(LOCKSTEP_ONE_TARGET "Compile a single SIMD target (AVX2)" OFF)
 
+# Off: threads of the standard library, for a process that has another OpenMP
+# runtime already.
+option(LOCKSTEP_USE_OPENMP "Take threads from OpenMP" ON)
+option(LOCKSTEP_BUILD_PYTHON "Build the Python package's extension (pip does)" OFF)
+
 option(LOCKSTEP_LIBFUZZER "Link the coverage-guided targets to libFuzzer" OFF)
 
 if(PROJECT_IS_TOP_LEVEL)

@@ -12,8 +12,6 @@
 
 #if HWY_ONCE
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -23,6 +21,7 @@
 #include "optimized/attention_work.h"
 #include "optimized/matrix_unit.h"
 #include "optimized/plan_check.h"
+#include "reference/contract/team.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -128,14 +127,15 @@ void PackRound(const AttentionJob& job, HeadRange heads, size_t target,
   const auto pack = HWY_DISPATCH_TABLE(PackKeyTile)[target];
   const int64_t tiles = job.plan->key_tiles;
   const int64_t kv_heads = job.problem->kv_heads;
-#pragma omp parallel for schedule(dynamic) num_threads(job.plan->threads)
-  for (int64_t item = 0; item < (heads.end - heads.begin) * tiles; ++item) {
+  const auto pack_tile = [&](int64_t item, int) {
     const int64_t head = heads.begin + item / tiles;
     const int64_t tile = item % tiles;
-    if (!IsVisited(job, head / kv_heads, head % kv_heads, tile)) continue;
+    if (!IsVisited(job, head / kv_heads, head % kv_heads, tile)) return;
     pack(job, head / kv_heads, head % kv_heads, tile,
          packed[head - heads.begin].tiles[static_cast<size_t>(tile)]);
-  }
+  };
+  ForEach((heads.end - heads.begin) * tiles, job.plan->threads,
+          [](int thread) { return thread; }, pack_tile);
 }
 
 void RunRound(const AttentionJob& job, HeadRange heads, size_t target,
@@ -145,19 +145,20 @@ void RunRound(const AttentionJob& job, HeadRange heads, size_t target,
   const int64_t kv_heads = job.problem->kv_heads;
   const int64_t rows = job.problem->group() * job.problem->q_len;
   const PackedHead none;
-#pragma omp parallel for schedule(dynamic) num_threads(job.plan->threads)
-  for (int64_t item = 0; item < (heads.end - heads.begin) * tiles; ++item) {
+  const auto run_tile = [&](int64_t item, Worker* worker) {
     const int64_t head = heads.begin + item / tiles;
     // Last rows first: under a causal mask they have the most keys, and the
     // short ones fill the gaps at the end.
     const int64_t first = (tiles - 1 - item % tiles) * job.plan->tile_rows;
     const RowTile tile{head / kv_heads, head % kv_heads, first,
                        std::min(job.plan->tile_rows, rows - first)};
-    Worker& worker = workers[static_cast<size_t>(omp_get_thread_num())];
-    // The team may be smaller than what was asked for.
-    worker.counts.threads = omp_get_num_threads();
-    run(job, tile, packed ? (*packed)[head - heads.begin] : none, worker);
-  }
+    run(job, tile, packed ? (*packed)[head - heads.begin] : none, *worker);
+  };
+  // The team may be smaller than what was asked for.
+  workers[0].counts.threads =
+      ForEach((heads.end - heads.begin) * tiles, job.plan->threads,
+              [&](int thread) { return &workers[static_cast<size_t>(thread)]; },
+              run_tile);
 }
 
 void AddCounts(const Worker& worker, AttentionForwardExecution& total) {

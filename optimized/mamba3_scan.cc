@@ -29,8 +29,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +38,7 @@ HWY_AFTER_NAMESPACE();
 #include "optimized/mamba3_work.h"
 #include "reference/contract/mamba3_step.h"
 #include "reference/contract/status.h"
+#include "reference/contract/team.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -123,16 +122,11 @@ int64_t CountPieces(const std::vector<Mamba3Task>& tasks, int64_t chunk) {
 template <class Kernel, class MakeScratch>
 int RunTasks(const Mamba3Job& job, const std::vector<Mamba3Task>& tasks,
              int threads, const Kernel& kernel, const MakeScratch& make) {
-  int ran = 0;
-#pragma omp parallel num_threads(threads)
-  {
-#pragma omp single nowait
-    ran = omp_get_num_threads();
-    auto scratch = make();
-#pragma omp for schedule(dynamic)
-    for (size_t i = 0; i < tasks.size(); ++i) kernel(job, tasks[i], scratch);
-  }
-  return ran;
+  return ForEach(
+      static_cast<int64_t>(tasks.size()), threads, [&](int) { return make(); },
+      [&](int64_t task, auto& scratch) {
+        kernel(job, tasks[static_cast<size_t>(task)], scratch);
+      });
 }
 
 }  // namespace
@@ -154,8 +148,7 @@ Status Mamba3Scan(const Mamba3ScanProblem& problem,
   if (!chunk.ok()) return chunk.status();
   const Mamba3Job job{&problem, &inputs, &outputs, chunk.value()};
   const std::vector<Mamba3Task> tasks = ListTasks(problem, inputs);
-  const int64_t wanted =
-      caps.threads > 0 ? caps.threads : omp_get_max_threads();
+  const int64_t wanted = caps.threads > 0 ? caps.threads : DefaultThreads();
   const int threads = static_cast<int>(
       std::min<int64_t>(wanted, static_cast<int64_t>(tasks.size())));
   const size_t index = DispatchIndex(target);

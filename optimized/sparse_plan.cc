@@ -11,6 +11,7 @@
 #include "optimized/tile_plan.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
+#include "reference/contract/team.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -124,12 +125,13 @@ Result<SparsePlan> MakeSparsePlan(const AttentionForwardProblem& problem,
   sparse.tiles.resize(static_cast<size_t>(problem.batch));
   const Status status = CheckTileOptions(problem, options);
   if (!status.ok()) return status;
-#pragma omp parallel for schedule(dynamic) num_threads(plan.threads)
-  for (int64_t b = 0; b < problem.batch; ++b) {
-    // The options are all that PlanTiles can refuse.
-    sparse.tiles[static_cast<size_t>(b)] =
-        std::move(PlanTiles(problem, inputs, b, options).value());
-  }
+  ForEach(
+      problem.batch, plan.threads, [](int thread) { return thread; },
+      [&](int64_t b, int) {
+        // The options are all that PlanTiles can refuse.
+        sparse.tiles[static_cast<size_t>(b)] =
+            std::move(PlanTiles(problem, inputs, b, options).value());
+      });
   return sparse;
 }
 

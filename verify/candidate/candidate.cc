@@ -24,6 +24,9 @@ constexpr CandidateKind kKinds[] = {
     {"files:", "files:DIR",
      "outputs or tables made elsewhere, as safetensors (docs/verdicts.md)",
      ParseFiles},
+    {"py:", "py:MODULE:FUNCTION[,NAME=VALUE]...",
+     "a Python function, MODULE or FILE.py (docs/python.md)", ParsePython,
+     true},
     {"so:", "so:PATH[,ARG=VALUE]...",
      "a shared object with the C interface of lockstep/candidate.h "
      "(docs/candidates.md)",

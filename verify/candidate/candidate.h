@@ -154,6 +154,7 @@ Result<std::unique_ptr<Candidate>> ParseSharedObject(
 Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
     std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParsePlanMutant(std::string_view name);
+Result<std::unique_ptr<Candidate>> ParsePython(std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParseVariantCandidate(
     std::string_view arguments);
 

@@ -1,13 +1,12 @@
 #include "verify/oracle/attention_forward/truth.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "reference/contract/team.h"
 #include "verify/oracle/attention_forward/packed_head.h"
 #include "verify/oracle/attention_forward/visibility.h"
 #include "verify/oracle/elementary.h"
@@ -360,8 +359,7 @@ AttentionTruth ComputeTruth(const AttentionForwardProblem& problem,
   with_own.bound = WithOwnError(model.bound, problem.head_dim);
   const Visibility visibility(problem, inputs);
   const Kernels& kernels = KernelsOf(options.target);
-  const int threads =
-      options.threads > 0 ? options.threads : omp_get_max_threads();
+  const int threads = options.threads > 0 ? options.threads : DefaultThreads();
   PackedHead packed;
   int64_t packed_head = -1;
   for (size_t begin = 0; begin < rows.size();) {
@@ -381,12 +379,12 @@ AttentionTruth ComputeTruth(const AttentionForwardProblem& problem,
       const size_t count = std::min(kTileRows, end - first);
       tile->Run(packed, {&rows[first], count}, first, &truth);
     };
-#pragma omp parallel num_threads(threads) if (tiles > 1)
-    {
-      Tile tile(problem, inputs, with_own, kernels, visibility);
-#pragma omp for schedule(dynamic)
-      for (int64_t n = 0; n < tiles; ++n) run(n, &tile);
-    }
+    ForEach(
+        tiles, tiles > 1 ? threads : 1,
+        [&](int) {
+          return Tile(problem, inputs, with_own, kernels, visibility);
+        },
+        [&](int64_t n, Tile& tile) { run(n, &tile); });
     begin = end;
   }
   return truth;

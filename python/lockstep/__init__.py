@@ -1,0 +1,32 @@
+"""Lockstep: is my attention, mask or scan kernel right?
+
+    import lockstep
+    lockstep.verify(my_attention, "attention_forward sq=37 skv=129 d=64 cap=50",
+                    profile="cpu-f32").check()
+"""
+import importlib
+
+from lockstep.errors import Failed, LockstepError, Skipped, Unsupported, UsageError
+from lockstep.kernels import kernel
+
+_HOMES = {
+    "Case": "case", "cases": "case",
+    "attention_forward": "operators", "block_plan": "operators",
+    "mamba3_scan": "operators", "mamba3_step": "operators",
+    "Report": "report", "Finding": "report",
+    "verify": "judge", "fuzz": "judge", "bench": "bench_kernel",
+    "parametrize": "pytest_plugin",
+}
+
+__all__ = ["Failed", "LockstepError", "Skipped", "Unsupported", "UsageError", "kernel",
+           *_HOMES]
+__version__ = "0.1.0"
+
+
+def __getattr__(name):
+    # A host starts for every run: what it does not need is not imported.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lockstep' has no attribute {name!r}")
+    module = importlib.import_module(f"lockstep.{_HOMES[name]}")
+    globals()[name] = found = getattr(module, name)
+    return found

@@ -1,0 +1,86 @@
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar, overload
+
+from lockstep.call import Call as Call
+from lockstep.errors import (
+    Failed as Failed, LockstepError as LockstepError, Skipped as Skipped,
+    Unsupported as Unsupported, UsageError as UsageError)
+from lockstep.report import Finding as Finding, Report as Report
+
+__version__: str
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_Framework = Literal["numpy", "torch", "jax"]
+_Words = Sequence[str] | str
+_Case = str | os.PathLike[str] | "Case"
+
+class Case:
+    def __init__(self, line: str) -> None: ...
+    @property
+    def canonical(self) -> str: ...
+    @property
+    def op(self) -> str: ...
+    def inputs(self) -> dict[str, Any]: ...
+    def expected(self) -> dict[str, Any]: ...
+    def mask(self) -> Any: ...
+    def segments(self) -> Any: ...
+    def call(self, wants: Sequence[str] = (), lacks: Sequence[str] = (),
+             framework: _Framework = "numpy") -> Call: ...
+
+def cases(path: str | os.PathLike[str]) -> list[Case]: ...
+
+@overload
+def kernel(function: _F, /) -> _F: ...
+@overload
+def kernel(*, op: _Words = ..., framework: _Framework = ..., profile: str = ...,
+           wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...,
+           name: str = ..., version: str = ...) -> Callable[[_F], _F]: ...
+
+def verify(kernel: Callable[..., Any] | str, cases: _Case | Sequence[_Case], *,
+           profile: str | os.PathLike[str] | None = None, isolate: bool = True,
+           budget: str | None = None, shard: str | None = None,
+           seed: int | None = None, threads: int | None = None,
+           call_timeout: float | None = None, junit: str | None = None,
+           receipt: str | None = None, options: Sequence[str] = (),
+           op: _Words = ..., framework: _Framework = ..., wants: _Words = ...,
+           lacks: _Words = ..., lanes: _Words = ...) -> Report: ...
+def fuzz(kernel: Callable[..., Any] | str, op: str | None = None, *,
+         budget: str = "10s", profile: str | os.PathLike[str] | None = None,
+         seed: int | None = None, isolate: bool = True, findings: int | None = None,
+         shrink: float | None = None, shard: str | None = None,
+         corpus: str | None = None, out: str | None = None,
+         call_timeout: float | None = None, options: Sequence[str] = (),
+         framework: _Framework = ..., wants: _Words = ..., lacks: _Words = ...,
+         lanes: _Words = ...) -> Report: ...
+def bench(kernel: Callable[..., Any], cases: _Case | Sequence[_Case], *,
+          repetitions: int = 20, profile: str | os.PathLike[str] | None = None,
+          **facts: Any) -> list[dict[str, Any]]: ...
+def parametrize(*cases: _Case, profile: str | None = None, isolate: bool = True,
+                **facts: Any) -> Callable[[_F], _F]: ...
+
+def attention_forward(
+    q: Any, k: Any, v: Any, *, scale: float | None = None,
+    softcap: float | None = None, mask: str = "full", align: str | int = "tl",
+    dense_mask: Any = None, q_segments: Any = None, kv_segments: Any = None,
+    valid_q: Any = None, valid_kv: Any = None, sink: Any = None,
+    p: Literal["f32", "bf16"] | None = None, order: Literal["chain", "amx"] = "chain",
+    threads: int = 0) -> tuple[Any, Any]: ...
+def mamba3_scan(
+    q: Any, k: Any, v: Any, *, a: Any, dt: Any, tau: Any, vartheta: Any = None,
+    bq: Any = None, bk: Any = None, d: Any = None, z: Any = None, psi: Any = None,
+    zeta: Any = None, phi: Any = None, norm_weight: Any = None, carry: Any = None,
+    segments: Any = None, cu_seqlens: Any = None,
+    variant: Literal["siso", "mimo"] = "siso", reduce: bool = False,
+    norm_epsilon: float | None = None, rotated: Literal["f32", "bf16"] = "f32",
+    threads: int = 0) -> tuple[Any, tuple[Any, Any, Any, Any]]: ...
+def mamba3_step(
+    q: Any, k: Any, v: Any, *, carry: Any, a: Any, dt: Any, tau: Any,
+    vartheta: Any = None, bq: Any = None, bk: Any = None, d: Any = None, z: Any = None,
+    psi: Any = None, zeta: Any = None, phi: Any = None, norm_weight: Any = None,
+    variant: Literal["siso", "mimo"] = "siso", reduce: bool = False,
+    norm_epsilon: float | None = None, rotated: Literal["f32", "bf16"] = "f32",
+    threads: int = 0) -> tuple[Any, tuple[Any, Any, Any, Any]]: ...
+def block_plan(mask: str, *, sq: int, skv: int, hq: int = 1, bq: int = 256,
+               bk: int = 256, dialect: str = "shrunk", **keys: Any
+               ) -> dict[str, Any]: ...

@@ -1,0 +1,56 @@
+"""bench: how long a kernel takes here, once its answer is right."""
+import statistics
+import time
+
+from lockstep.case import Case, cases as read_cases
+from lockstep.errors import UsageError
+from lockstep.host import ARGUMENTS
+from lockstep.judge import is_line, listed, verify
+from lockstep.kernels import Signature, facts_of
+
+
+def _wait_for(answer):
+    """JAX computes while Python goes on."""
+    parts = answer if isinstance(answer, (tuple, list)) else (answer,)
+    for part in parts:
+        if hasattr(part, "block_until_ready"):
+            part.block_until_ready()
+
+
+def bench(kernel, cases, *, repetitions=20, profile=None, **facts):
+    """Judges each case, then times the kernel on it in this process.
+
+    Returns a row each: {"case", "verdict", "seconds" (median), "best", "samples"};
+    a case that does not pass is not timed: its seconds are None. The first call, which
+    may compile, is not among the samples.
+    """
+    if repetitions < 1:
+        raise UsageError(f"repetitions {repetitions}: want at least 1")
+    known = facts_of(kernel).changed(**facts)
+    signature = Signature.of(kernel)
+    if signature.out:
+        raise UsageError("bench times kernels that return arrays, not out=")
+    all_cases = []
+    for case in listed(cases):
+        all_cases += ([case] if isinstance(case, Case) else [Case(case)]
+                      if is_line(str(case)) else read_cases(case))
+    return [_row(kernel, case, known, signature, repetitions, profile, facts)
+            for case in all_cases]
+
+
+def _row(kernel, case, known, signature, repetitions, profile, facts):
+    report = verify(kernel, case, profile=profile, isolate=False, **facts)
+    row = {"case": str(case), "verdict": report.cases[0].verdict, "seconds": None,
+           "best": None, "samples": []}
+    if not report.passed or report.skipped:
+        return row
+    call = case.call(known.wants, known.lacks, known.framework)
+    arguments = [call.inputs[name] for name in ARGUMENTS[case.op]]
+    words = {"call": call} if signature.call else {}
+    _wait_for(kernel(*arguments, **words))
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        _wait_for(kernel(*arguments, **words))
+        row["samples"].append(time.perf_counter() - start)
+    return {**row, "seconds": statistics.median(row["samples"]),
+            "best": min(row["samples"])}

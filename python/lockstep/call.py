@@ -1,0 +1,128 @@
+"""What a kernel is told of one call: numbers, tensors, the mask in every form."""
+import numpy as np
+
+_REALS = ("scale", "softcap", "norm_epsilon")
+
+
+def _real(value):
+    return float.fromhex(value) if isinstance(value, str) else value
+
+
+class Call:
+    """One call of a kernel.
+
+    Every scalar and every tensor of docs/wire.md is an attribute: `call.scale`,
+    `call.softcap` (None without one), `call.valid_kv`, `call.dt`. Scalars come
+    first where both have the name; `call.inputs[...]` is always the tensor.
+
+    mask_dense   bool-like u8 [b or 1, hq or 1, sq, skv], wants "mask.dense"
+    mask_bias    the lane, same shape, 0 or -inf, wants "mask.bias"
+    segments     (q_seg i32 [b, sq], kv_seg i32 [b, skv]), wants "segments";
+                 of a scan one array [b, t]
+    tables       {name: i32 or u8 tensor}, one dict a batch row, wants "tables:..."
+    outputs      {name: (shape, dtype)} of what is to be returned
+    receipt      a dict: what is put there goes into the judge's receipt
+    """
+
+    def __init__(self, message, inputs, outputs):
+        self.op = message["op"]
+        self.case = message.get("case", "")
+        self.scalars = message.get("scalars", {})
+        self.masks = message.get("masks", [])
+        self.threads = message.get("variation", {}).get("threads")
+        self.inputs = inputs
+        self.outputs = outputs
+        self.receipt = {}
+
+    def __getattr__(self, name):
+        scalars = self.__dict__.get("scalars", {})
+        if name in scalars:
+            value = scalars[name]
+            return _real(value) if name in _REALS else value
+        inputs = self.__dict__.get("inputs", {})
+        if name in inputs:
+            return inputs[name]
+        raise AttributeError(
+            f"this call of {self.__dict__.get('op')} has no {name!r}; it has "
+            + ", ".join([*scalars, *inputs]))
+
+    def _wanted(self, name):
+        if name not in self.inputs:
+            raise AttributeError(f'the kernel does not say wants=["{name}"]')
+        return self.inputs[name]
+
+    @property
+    def mask_dense(self):
+        return self._wanted("mask.dense")
+
+    @property
+    def mask_bias(self):
+        return self._wanted("mask.bias")
+
+    @property
+    def segments(self):
+        if self.op != "attention_forward":
+            return self._wanted("segments")
+        return self.inputs.get("q_seg"), self.inputs.get("kv_seg")
+
+    @property
+    def tables(self):
+        rows = {}
+        for name, tensor in self.inputs.items():
+            if name.startswith("tables."):
+                _, row, table = name.split(".", 2)
+                rows.setdefault(int(row), {})[table] = tensor
+        if not rows:
+            self._wanted("tables:DIALECT:BQxBK")
+        return [rows[row] for row in sorted(rows)]
+
+    def visible(self, b, h, rows, keys):
+        """Whether query `rows` of head `h` of batch row `b` see `keys`: integer
+        arrays that broadcast -> bool, everything counted. NumPy only."""
+        rows, keys = np.asarray(rows), np.asarray(keys)
+        tensors = {name: np.asarray(x) for name, x in self.inputs.items()
+                   if name not in ("q", "k", "v")}
+        tree = self.masks[h if len(self.masks) > 1 else 0]
+        seen = _visible(tree, b, h, rows, keys, self.scalars["offset"][b], tensors)
+        seen = seen & (rows < tensors["valid_q"][b]) & (keys < tensors["valid_kv"][b])
+        if "q_seg" in tensors:
+            seen = seen & (tensors["q_seg"][b, rows] == tensors["kv_seg"][b, keys])
+        return seen
+
+
+def _visible(node, b, h, rows, keys, offset, tensors):
+    kind = node["kind"]
+    if kind in ("and", "or"):
+        join = np.logical_and if kind == "and" else np.logical_or
+        return join.reduce([_visible(term, b, h, rows, keys, offset, tensors)
+                            for term in node["terms"]])
+    back = rows + offset - keys
+    if kind == "causal":
+        return back >= 0
+    if kind == "window":
+        left, right = node["left"], node["right"]
+        return ((back <= left if left is not None else True)
+                & (-back <= right if right is not None else True)
+                & np.ones(back.shape, bool))
+    if kind == "chunked":
+        chunk = node["chunk"]
+        return (back >= 0) & ((rows + offset) // chunk == keys // chunk)
+    if kind == "prefix":
+        return (back >= 0) | (keys < node["prefix"][b])
+    if kind == "sink":
+        return _place_in_run(tensors, b, keys) < node["tokens"] + 0 * back
+    if kind == "dense":
+        dense = tensors[node["tensor"]]
+        return dense[b % dense.shape[0], h % dense.shape[1], rows, keys] != 0
+    return np.ones(back.shape, bool)
+
+
+def _place_in_run(tensors, b, keys):
+    """How many keys of the same run lie before each key."""
+    if "kv_seg" not in tensors:
+        return keys
+    ids = tensors["kv_seg"][b]
+    places = np.arange(len(ids))
+    starts = np.maximum.accumulate(
+        np.where(np.r_[True, ids[1:] != ids[:-1]], places, 0))
+    return (places - starts)[keys]

@@ -1,0 +1,255 @@
+"""The host of Python kernels: the other side of the wire (docs/wire.md).
+
+    python3 -m lockstep.host MODULE:FUNCTION [NAME=VALUE]...
+"""
+import ctypes
+import json
+import mmap
+import os
+import sys
+import traceback
+
+import numpy as np
+
+from lockstep.call import Call
+from lockstep.errors import LockstepError, Unsupported
+from lockstep.frameworks import dtype_of, name_of, to_framework, to_numpy
+from lockstep.kernels import Signature, facts_of, load
+
+ARGUMENTS = {"attention_forward": ("q", "k", "v"), "mamba3_scan": ("q", "k", "v"),
+             "mamba3_step": ("q", "k", "v"), "block_plan": ("mask",)}
+# Smallest normal number and the smallest of all: products with them show whether
+# the processor flushes results, or arguments, that are subnormal.
+_NORMAL, _SUBNORMAL, _HALF, _ONE = sys.float_info.min, 5e-324, 0.5, 1.0
+_LIBM = ctypes.CDLL(None)
+
+
+class Wrong(Exception):
+    """An answer that cannot be taken: the kind of error, and one sentence."""
+
+    def __init__(self, kind, message):
+        super().__init__(message)
+        self.kind = kind
+
+
+def _floating_point():
+    """What the kernel left of the state that all arithmetic rests on."""
+    changed = []
+    if _LIBM.fegetround() != 0:
+        changed.append("the rounding mode is not to nearest")
+    if _NORMAL * _HALF == 0:
+        changed.append("subnormal results are flushed (FTZ)")
+    elif _SUBNORMAL * _ONE == 0:
+        changed.append("subnormal arguments are flushed (DAZ)")
+    return ", ".join(changed)
+
+
+class Runner:
+    """One kernel with its facts: arrays in, arrays out."""
+
+    def __init__(self, function, facts):
+        self.function, self.facts = function, facts
+        self.signature = Signature.of(function)
+        self._returned = []  # by the call before, kept so that memory is not reused
+
+    def hello(self):
+        name = self.facts.name or getattr(self.function, "__name__", "kernel")
+        return {"type": "hello", "wire": "1.0", "name": name,
+                "version": self.facts.version, "ops": list(self.facts.op),
+                "profile": self.facts.profile, "wants": list(self.facts.wants),
+                "lacks": list(self.facts.lacks),
+                **({"lanes": list(self.facts.lanes)} if self.facts.lanes else {})}
+
+    def run(self, message, inputs, outputs):
+        """Calls the kernel; `outputs`: {name: array to be written}, or None where
+        the answer is tables, which are returned. Returns them and a receipt."""
+        framework = self.facts.framework
+        arrays = {name: to_framework(x, framework) for name, x in inputs.items()}
+        shapes = {name: (x.shape, name_of(x.dtype)) for name, x in (outputs or {}).items()}
+        call = Call(message, arrays, shapes)
+        words = {"call": call} if self.signature.call else {}
+        in_place = self.signature.out and outputs is not None
+        if in_place:
+            words["out"] = {n: to_framework(x, framework) for n, x in outputs.items()}
+        arguments = [arrays[name] for name in ARGUMENTS[message["op"]]]
+        answer = self.function(*arguments, **words)
+        if outputs is None:
+            return _tables(answer), call.receipt
+        if not in_place:
+            self._take(answer, inputs, outputs)
+        return None, call.receipt
+
+    def _take(self, answer, inputs, outputs):
+        """Copies what was returned to where it belongs."""
+        parts = answer if isinstance(answer, (tuple, list)) else (answer,)
+        if len(parts) != len(outputs):
+            raise Wrong("outputs", f"returned {len(parts)} arrays, want "
+                        f"{len(outputs)}: {', '.join(outputs)}; what it does not "
+                        "have it names with lacks=[...]")
+        returned = []
+        for (name, place), part in zip(outputs.items(), parts):
+            array = to_numpy(part)
+            if array.shape != place.shape:
+                raise Wrong("shape", f"{name} has the shape {list(array.shape)}, "
+                            f"want {list(place.shape)}")
+            if array.dtype != place.dtype:
+                raise Wrong("dtype", f"{name} has the type {array.dtype}, "
+                            f"want {place.dtype}")
+            returned.append(array)
+        self._check_aliases(returned, inputs, list(outputs))
+        for place, array in zip(outputs.values(), returned):
+            place[...] = array
+        self._returned = returned
+
+    def _check_aliases(self, returned, inputs, names):
+        for name, array in zip(names, returned):
+            if not array.size:
+                continue
+            for other, held in inputs.items():
+                if np.may_share_memory(array, held):
+                    raise Wrong("alias", f"{name} lies in the memory of the input {other}")
+            for before in self._returned:
+                if np.may_share_memory(array, before):
+                    raise Wrong("alias", f"{name} lies in memory that an earlier call "
+                                "returned, which its caller may still hold")
+
+
+def _tables(answer):
+    if not isinstance(answer, dict):
+        raise Wrong("tables", "returned " + type(answer).__name__
+                    + ", want {name: integer array}")
+    tables = {}
+    for name, table in answer.items():
+        array = np.ascontiguousarray(to_numpy(table))
+        array = array.astype(np.uint8) if array.dtype == bool else array
+        if name_of(array.dtype) in (None, "f32", "bf16"):
+            raise Wrong("tables", f"table {name} has the type {array.dtype}, want "
+                        "i8, u8, i16, i32 or i64")
+        tables[name] = array
+    return tables
+
+
+class Wire:
+    """Serves one kernel on the four descriptors until the judge says bye."""
+
+    def __init__(self, runner, descriptors):
+        self.runner = runner
+        read, write, inside, outside = descriptors
+        self.lines = os.fdopen(read, "rb")
+        self.write = write
+        self.inside = mmap.mmap(inside, 0, prot=mmap.PROT_READ)
+        self.outside = mmap.mmap(outside, 0)
+
+        self.descriptors = (inside, outside)
+
+    def close(self):
+        """Lets go of the descriptors. The memory stays mapped as long as a kernel
+        keeps arrays in it."""
+        self.lines.close()
+        for descriptor in (self.write, *self.descriptors):
+            os.close(descriptor)
+
+    def serve(self, before_call=None):
+        """True: the judge said bye. `before_call` is told each call's case."""
+        for line in self.lines:
+            message = json.loads(line)
+            kind = message["type"]
+            if kind == "call" and before_call:
+                before_call(message.get("case", ""))
+            try:
+                self._send(self._answer(kind, message))
+            except BrokenPipeError:
+                return False
+            if kind == "bye":
+                return True
+        return False
+
+    def _send(self, reply):
+        text = json.dumps(reply).encode() + b"\n"
+        while text:
+            text = text[os.write(self.write, text):]
+
+    def _answer(self, kind, message):
+        if kind == "hello":
+            return self.runner.hello()
+        if kind == "bye":
+            return {"type": "bye"}
+        if kind != "call":
+            return {"type": "error", "id": message.get("id", 0), "kind": "error",
+                    "message": f"no message of the type {kind!r} is known here"}
+        return {"id": message["id"], **self._call(message)}
+
+    def _view(self, tensor):
+        memory = self.inside if tensor["file"] == "in" else self.outside
+        return np.ndarray(tensor["shape"], dtype_of(tensor["dtype"]), memory,
+                          tensor["offset"], tensor["strides"])
+
+    def _call(self, message):
+        try:
+            inputs = {n: self._view(t) for n, t in message["inputs"].items()}
+            places = message.get("outputs")
+            outputs = {n: self._view(t) for n, t in places.items()} if places else None
+            tables, receipt = self.runner.run(message, inputs, outputs)
+            reply = {"type": "done", "receipt": receipt}
+            if tables is not None:
+                reply["tables"] = self._place(tables, message["tables"])
+        except Unsupported as why:
+            return {"type": "unsupported", "reason": _one_line(why)}
+        except Wrong as wrong:
+            return {"type": "error", "kind": wrong.kind, "message": str(wrong)}
+        except Exception as error:  # a broken kernel is a verdict
+            return {"type": "error", "kind": "exception", "message": _where(error)}
+        changed = _floating_point()
+        if changed:
+            return {"type": "error", "kind": "fp", "message": changed, "fatal": True}
+        return reply
+
+    def _place(self, tables, room):
+        """Tables one behind the other in the room for them."""
+        at, end, placed = room["offset"], room["offset"] + room["bytes"], {}
+        for name, array in tables.items():
+            at = -(-at // 8) * 8
+            if at + array.nbytes > end:
+                raise Wrong("tables", f"they take more than {room['bytes']} bytes")
+            np.ndarray(array.shape, array.dtype, self.outside, at)[...] = array
+            placed[name] = {"offset": at, "dtype": name_of(array.dtype),
+                            "shape": list(array.shape)}
+            at += array.nbytes
+        return placed
+
+
+def _one_line(error):
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _where(error):
+    """The exception and the line of the kernel that it came from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = os.path.dirname(os.path.abspath(__file__))
+    place = next((f for f in reversed(frames)
+                  if os.path.dirname(os.path.abspath(f.filename)) != own), None)
+    at = f" ({os.path.basename(place.filename)}:{place.lineno})" if place else ""
+    return f"{type(error).__name__}: {_one_line(error)}{at}"[:2000]
+
+
+def main(words):
+    try:
+        if not words:
+            raise LockstepError("want MODULE:FUNCTION or FILE.py:FUNCTION")
+        descriptors = [int(n) for n in os.environ.get("LOCKSTEP_WIRE", "").split(",") if n]
+        if len(descriptors) != 4:
+            raise LockstepError("LOCKSTEP_WIRE names no four descriptors: the judge "
+                                "starts hosts (lockstep verify --candidate py:...)")
+        function = load(words[0])
+        given = dict(word.partition("=")[::2] for word in words[1:])
+        runner = Runner(function, facts_of(function).changed(**given))
+    except LockstepError as error:
+        # The judge shows the last line that a host printed.
+        print(f"lockstep.host: {error}", file=sys.stderr)
+        return 2
+    Wire(runner, descriptors).serve()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

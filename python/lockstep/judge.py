@@ -1,0 +1,156 @@
+"""verify and fuzz: the program judges, a Python function answers."""
+import json
+import os
+import threading
+
+from lockstep import program
+from lockstep.errors import UsageError
+from lockstep.kernels import OPS, facts_of, quoted, stop_if_loading, target_of
+from lockstep.report import USAGE, Report, usage_error
+
+
+def verify(kernel, cases, *, profile=None, isolate=True, budget=None, shard=None,
+           seed=None, threads=None, call_timeout=None, junit=None, receipt=None,
+           options=(), **facts):
+    """Judges a kernel on cases; returns a Report.
+
+    kernel   a function (lockstep.kernel), or a candidate's spec as the program takes
+             it: "so:./kernel.so", "builtin:optimized"
+    cases    a case line, a lockstep.Case, the path of a case file, or a list of those
+    profile  a numeric profile's name or file; absent: the kernel's own
+    isolate  True: the kernel is imported by a process of its own, so that a crash or a
+             hang is a verdict. False: it runs here, closures and debuggers work, and
+             nothing protects this process
+    budget   "30s", "1000cases"; shard "i/N"; seed of every case
+    facts    op=, framework=, wants=, lacks=, lanes= in place of the kernel's own
+
+    Raises UsageError where nothing could be judged.
+    """
+    words = _case_words(cases)
+    given = {"--budget": budget, "--shard": shard, "--seed": seed, "--threads": threads,
+             "--call-timeout": call_timeout, "--junit": junit, "--receipt": receipt}
+    for name, value in given.items():
+        words += [name, str(value)] if value is not None else []
+    return _judge("verify", kernel, profile, isolate, [*words, *options], facts,
+                  _op_of(cases))
+
+
+def fuzz(kernel, op=None, *, budget="10s", profile=None, seed=None, isolate=True,
+         findings=None, shrink=None, shard=None, corpus=None, out=None,
+         call_timeout=None, options=(), **facts):
+    """Draws cases until one fails, and shrinks it to one line; returns a Report
+    whose findings hold that line in `replay`.
+
+    op        what is drawn, absent: what the kernel computes
+    budget    "10s", "2m", "1000cases"
+    findings  stop at so many different ones (1); shrink: seconds for each (60)
+    out       a folder that takes a record of every case, for campaigns
+    """
+    words = [op] if op else []
+    given = {"--budget": budget, "--seed": seed, "--findings": findings,
+             "--shrink": shrink, "--shard": shard, "--corpus": corpus, "--out": out,
+             "--call-timeout": call_timeout}
+    for name, value in given.items():
+        words += [name, str(value)] if value is not None else []
+    return _judge("fuzz", kernel, profile, isolate, [*words, *options], facts, op)
+
+
+def listed(cases):
+    """One list of what may be one thing."""
+    return list(cases) if isinstance(cases, (list, tuple)) else [cases]
+
+
+def is_line(text):
+    return text.split(maxsplit=1)[:1] != [] and text.split()[0] in OPS
+
+
+def _case_words(cases):
+    words = []
+    for case in listed(cases):
+        text = os.fspath(case) if isinstance(case, os.PathLike) else str(case)
+        if is_line(text):
+            words.append(text)
+        elif os.path.exists(text):
+            words += ["--cases", text]
+        elif "=" in text:
+            words.append(text)  # the program knows what is wrong with it
+        else:
+            raise UsageError(f"{text!r} is neither a case line (\"OP key=value ...\", OP "
+                             f"one of {', '.join(OPS)}) nor a file")
+    if not words:
+        raise UsageError("there are no cases")
+    return words
+
+
+def _op_of(cases):
+    """The op of the cases, where their first line says it."""
+    text = str(listed(cases)[0])
+    return text.split()[0] if is_line(text) else None
+
+
+def _resolved(kernel, facts, op):
+    """The kernel's facts, those of the call in place of its own."""
+    own = facts_of(kernel)
+    declared = hasattr(kernel, "__lockstep__") or "op" in facts
+    if op and not declared:
+        facts = {**facts, "op": (op,)}
+    return own, own.changed(**facts)
+
+
+def _judge(verb, kernel, profile, isolate, words, facts, op):
+    stop_if_loading()
+    if isinstance(kernel, str):
+        if facts:
+            raise UsageError(f"{', '.join(facts)} belong to functions; {kernel!r} is a spec")
+        chosen = ["--profile", str(profile)] if profile else []
+        return _run(verb, [*words, "--candidate", kernel, *chosen], "process")
+    if not callable(kernel):
+        raise UsageError(f"want a function or a candidate's spec, not {kernel!r}")
+    own, known = _resolved(kernel, facts, op)
+    if profile is None and known.op != ("block_plan",):
+        if not known.profile:
+            raise UsageError("a kernel needs a numeric profile: profile=\"cpu-f32\" here, or in "
+                             "@lockstep.kernel(profile=...) (lockstep list profiles)")
+        profile = "from-candidate"
+    chosen = ["--profile", os.fspath(profile)] if profile else []
+    if isolate:
+        spec = "py:" + ",".join(map(quoted, [target_of(kernel), *known.words(own)]))
+        return _run(verb, [*words, "--candidate", spec, *chosen], "process")
+    from lockstep.in_process import Server
+    with Server(kernel, known) as server:
+        return _run(verb, [*words, "--candidate", server.spec, *chosen], "none", server)
+
+
+def _run(verb, words, isolation, server=None):
+    """Runs the program; `server` answers in this thread meanwhile."""
+    import subprocess
+    judge = program.start([verb, *words, "--json", "-"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    taken = {}
+    readers = [threading.Thread(target=lambda n=n, pipe=pipe: taken.update({n: pipe.read()}))
+               for n, pipe in (("out", judge.stdout), ("err", judge.stderr))]
+    for reader in readers:
+        reader.start()
+    try:
+        if server:
+            server.serve_until(judge)
+        code = judge.wait()
+    except BaseException:
+        judge.terminate()
+        judge.wait()
+        raise
+    finally:
+        for reader in readers:
+            reader.join()
+        judge.stdout.close()
+        judge.stderr.close()
+    text = taken["err"].decode(errors="replace")
+    if code == USAGE:
+        raise usage_error(text)
+    out = taken["out"].decode()
+    if server:
+        # The relay is nobody's to start again.
+        text = text.replace(server.spec, server.replay_spec)
+        out = out.replace(server.spec, server.replay_spec)
+    events = [json.loads(line) for line in out.splitlines()]
+    return Report(code, events, text, isolation)

@@ -1,0 +1,187 @@
+"""Kernels: plain functions, with what they say of themselves.
+
+    def attend(q, k, v, *, call): ...          -> o, or (o, lse)
+    def attend(q, k, v, *, call, out): ...     writes out["o"], out["lse"]
+    def scan(q, k, v, *, call): ...            -> y, or (y, theta, h, k, v)
+    def plan(mask, *, call): ...               -> {name: integer array}
+"""
+import dataclasses
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+
+from lockstep.errors import UsageError
+from lockstep.frameworks import check_framework
+
+# Set where a kernel's file is imported by its host: scripts that define a kernel
+# and then call verify need no `if __name__ == "__main__"`.
+loading = False
+_stopped = False  # the last import ended there
+
+
+class StopLoading(BaseException):
+    """What is called while a host imports a kernel's file: the rest of the file is
+    for the process that asked."""
+
+
+def stop_if_loading():
+    if loading:
+        raise StopLoading
+
+
+OPS = ("attention_forward", "mamba3_scan", "mamba3_step", "block_plan")
+_LISTS = ("op", "lanes", "wants", "lacks")
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What docs/wire.md calls hello, and the framework of the arrays."""
+    op: tuple = ("attention_forward",)
+    framework: str = "numpy"
+    profile: str = ""
+    wants: tuple = ()
+    lacks: tuple = ()
+    lanes: tuple = ()
+    name: str = ""
+    version: str = ""
+
+    def changed(self, **changes):
+        """With these words in place of its own; None changes nothing."""
+        given = {}
+        for key, value in changes.items():
+            if value is None:
+                continue
+            if key not in {f.name for f in dataclasses.fields(self)}:
+                raise UsageError(f"a kernel has no {key!r}; it has "
+                                 + ", ".join(f.name for f in dataclasses.fields(self)))
+            if key in _LISTS:
+                value = tuple(value.split("+")) if isinstance(value, str) else tuple(value)
+            given[key] = value
+        facts = dataclasses.replace(self, **given)
+        for op in facts.op:
+            if op not in OPS:
+                raise UsageError(f"op {op!r} is unknown; known: " + ", ".join(OPS))
+        check_framework(facts.framework)
+        return facts
+
+    def words(self, default):
+        """The NAME=VALUE words that make these facts of `default`."""
+        return [f"{f.name}=" + ("+".join(value) if f.name in _LISTS else value)
+                for f in dataclasses.fields(self)
+                if (value := getattr(self, f.name)) != getattr(default, f.name)]
+
+
+def kernel(function=None, **facts):
+    """Declares facts of a kernel: @lockstep.kernel(op="attention_forward",
+    profile="flash-bf16", wants=["mask.dense"], framework="torch").
+
+    op         one op or several, of lockstep.kernels.OPS
+    framework  "numpy", "torch" or "jax": what the arguments are
+    profile    name of a built-in numeric profile, or the text of one
+    wants      what the judge makes of the masks (docs/wire.md)
+    lacks      outputs that the kernel does not have, such as "lse"
+    lanes      "f32", "bf16": others are skipped
+    """
+    known = Facts().changed(**facts)
+
+    def mark(marked):
+        marked.__lockstep__ = known
+        return marked
+
+    return mark(function) if function is not None else mark
+
+
+def facts_of(function):
+    return getattr(function, "__lockstep__", Facts())
+
+
+def load(target):
+    """The function of "MODULE:FUNCTION" or "FILE.py:FUNCTION"."""
+    place, colon, name = target.rpartition(":")
+    if not colon or not place or not name:
+        raise UsageError(f"{target!r} is no MODULE:FUNCTION or FILE.py:FUNCTION")
+    module = _load_file(place) if place.endswith(".py") else _load_module(place)
+    found = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise UsageError(f"{place} has no function {name!r}" + (
+            " before it first calls lockstep; define kernels first, or write calls "
+            "below if __name__ == \"__main__\"" if _stopped else ""))
+    return found
+
+
+def _load_module(name):
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and name.startswith(error.name):
+            raise UsageError(f"there is no module {name!r} (looked in "
+                             "the working directory and PYTHONPATH)") from None
+        raise
+
+
+def _load_file(path):
+    if not os.path.isfile(path):
+        raise UsageError(f"there is no file {path!r}")
+    name = os.path.splitext(os.path.basename(path))[0]
+    # What stands beside the file can be imported, as when Python runs it.
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    global loading, _stopped
+    loading = True
+    try:
+        spec.loader.exec_module(module)
+    except StopLoading:
+        _stopped = True
+    finally:
+        loading = False
+    return module
+
+
+def target_of(function):
+    """FILE.py:FUNCTION or MODULE:FUNCTION of a function that another process can
+    import."""
+    qualified = getattr(function, "__qualname__", "")
+    if not qualified or "<" in qualified:
+        raise UsageError(
+            f"{function!r} has no name by which another process could import it: "
+            "move it to the top of a module, or judge it here with isolate=False")
+    module = sys.modules.get(function.__module__)
+    file = getattr(module, "__file__", None)
+    if "." in function.__module__ or not file or not file.endswith(".py"):
+        if function.__module__ == "__main__":
+            raise UsageError(f"{qualified} was typed at a prompt: write it to a file, "
+                             "or judge it here with isolate=False")
+        return f"{function.__module__}:{qualified}"
+    relative = os.path.relpath(file)
+    return f"{file if relative.startswith('..') else relative}:{qualified}"
+
+
+def quoted(word):
+    """A word of a candidate's spec."""
+    if any(c in word for c in " ,'\"\\\n"):
+        return "'" + word.replace("'", "'\\''") + "'"
+    return word
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """Which of `call` and `out` a kernel takes by name."""
+    call: bool
+    out: bool
+
+    @classmethod
+    def of(cls, function):
+        try:
+            names = inspect.signature(function).parameters
+        except (TypeError, ValueError):
+            return cls(True, False)
+        any_name = any(p.kind is p.VAR_KEYWORD for p in names.values())
+        return cls("call" in names or any_name, "out" in names)

@@ -1,0 +1,196 @@
+"""The exact operators, on arrays of NumPy, torch, JAX, or anything with DLPack, on
+the CPU. Results are arrays of the framework that q is of. What they compute, to the
+last bit: docs/ops/, docs/numerics.md."""
+import json
+
+import numpy as np
+
+from lockstep import _native
+from lockstep.errors import UsageError
+from lockstep.frameworks import dtype_of, framework_of, name_of, to_framework, to_numpy
+
+
+def _operands(arrays):
+    """What the extension reads: NumPy has no bf16 of its own, u16 stands for it."""
+    read = {}
+    for name, array in arrays.items():
+        if array is None:
+            continue
+        array = to_numpy(array)
+        read[name] = array.view(np.uint16) if name_of(array.dtype) == "bf16" else array
+    return read
+
+
+def _lane(q):
+    lane = name_of(to_numpy(q).dtype)
+    if lane not in ("f32", "bf16"):
+        raise UsageError(f"q has the type {to_numpy(q).dtype}, want float32 or bfloat16")
+    return lane
+
+
+def _shape(name, array, rank):
+    shape = np.shape(array) if not hasattr(array, "shape") else tuple(array.shape)
+    if len(shape) != rank:
+        raise UsageError(f"{name} has {len(shape)} axes, want {rank}")
+    return shape
+
+
+def _make(shapes, lane):
+    """Arrays for outputs: f32 where nothing else is said."""
+    return {name: np.empty(shape, dtype_of(lane if name in ("o", "y") else "f32"))
+            for name, shape in shapes.items()}
+
+
+def _run(function, *arguments):
+    try:
+        return function(*arguments)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _line(op, keys):
+    return " ".join([op, *(f"{key}={value}" for key, value in keys.items()
+                           if value is not None)])
+
+
+def _number(value):
+    return None if value is None else float(value).hex()
+
+
+def _counts(values):
+    return None if values is None else ",".join(str(int(v)) for v in np.atleast_1d(values))
+
+
+def attention_forward(q, k, v, *, scale=None, softcap=None, mask="full", align="tl",
+                      dense_mask=None, q_segments=None, kv_segments=None, valid_q=None,
+                      valid_kv=None, sink=None, p=None, order="chain", threads=0):
+    """Softcap attention: o [b, hq, sq, dv] in q's type, lse f32 [b, hq, sq].
+
+    q [b, hq, sq, d], k [b, hkv, skv, d], v [b, hkv, skv, dv], all float32 or all
+    bfloat16; hkv divides hq. scale is 1/sqrt(d) if not given.
+    mask        text as in case lines: "causal&window:32,0"; align "tl", "br" or
+                the position of query 0
+    dense_mask  bool or u8 [b or 1, hq or 1, sq, skv], narrows the mask
+    q_segments, kv_segments   i32 [b, sq], [b, skv]: equal ids see each other
+    valid_q, valid_kv         a count, or one a batch row
+    sink        f32 [hq], a learned logit per head; natural logarithm
+    p           "f32" or "bf16", the type of the weights (f32)
+    Raises UsageError, one line, for what has no meaning.
+    """
+    b, hq, sq, d = _shape("q", q, 4)
+    _, hkv, skv, _ = _shape("k", k, 4)
+    dv = _shape("v", v, 4)[3]
+    lane = _lane(q)
+    line = _line("attention_forward", {
+        "b": b, "hq": hq, "hkv": hkv, "sq": sq, "skv": skv, "d": d, "dv": dv,
+        "lane": lane, "p": p, "order": None if order == "chain" else order,
+        "scale": _number(scale), "cap": _number(softcap), "mask": mask, "align": align,
+        "valid_q": _counts(valid_q), "valid_kv": _counts(valid_kv)})
+    inputs = _operands({"q": q, "k": k, "v": v, "q_segments": q_segments,
+                        "kv_segments": kv_segments, "sink": sink, "dense": dense_mask})
+    outputs = _make({"o": (b, hq, sq, dv), "lse": (b, hq, sq)}, lane)
+    _run(_native.attention_forward, line, inputs, _operands(outputs), threads)
+    framework = framework_of(q)
+    return tuple(to_framework(outputs[name], framework) for name in ("o", "lse"))
+
+
+_CARRY = ("theta", "h", "k", "v")
+
+
+def _mamba3(step, arrays, carry, *, segments=None, cu_seqlens=None, variant="siso",
+            reduce=False, norm_epsilon=None, rotated="f32", threads=0):
+    q, v = arrays["q"], arrays["v"]
+    b, t, r, g, n = _shape("q", q, 5)
+    h, channels = _shape("v", v, 4)[2:]
+    rates = arrays["vartheta"]
+    s = 0 if rates is None else _shape("vartheta", rates, 4)[3]
+    lane = _lane(q)
+    line = _line("mamba3_step" if step else "mamba3_scan", {
+        "b": b, "t": t, "h": h, "g": g, "r": r, "n": n, "p": channels, "s": s,
+        "variant": variant, "lane": lane, "rot": rotated,
+        "bias": "no" if arrays["bq"] is None else "yes",
+        "skip": "no" if arrays["d"] is None else "yes",
+        "gate": "no" if arrays["z"] is None else "yes",
+        "reduce": "yes" if reduce else "no", "norm": _number(norm_epsilon)})
+    if segments is not None:
+        arrays["segments"] = segments
+    ends = [] if cu_seqlens is None else [int(n) for n in np.asarray(cu_seqlens)]
+    runs = len(ends) - 1 if ends else _runs(segments, b)
+    for name, tensor in zip(_CARRY, carry or ()):
+        arrays["init_" + name] = tensor
+    shapes = {"y": (b, t, 1 if reduce else r, h, channels), "carry_theta": (runs, h, s),
+              "carry_h": (runs, h, channels, n), "carry_k": (runs, r, h, n),
+              "carry_v": (runs, h, channels)}
+    outputs = _make(shapes, lane)
+    _run(_native.mamba3, line, _operands(arrays), _operands(outputs), ends, step, threads)
+    framework = framework_of(q)
+    made = [to_framework(x, framework) for x in outputs.values()]
+    return made[0], tuple(made[1:])
+
+
+def _runs(segments, rows):
+    """How many runs there are: stretches of equal ids in each row."""
+    if segments is None:
+        return rows
+    ids = to_numpy(segments)
+    return rows + int((ids[:, 1:] != ids[:, :-1]).sum())
+
+
+def mamba3_scan(q, k, v, *, a, dt, tau, vartheta=None, bq=None, bk=None, d=None, z=None,
+                psi=None, zeta=None, phi=None, norm_weight=None, carry=None, segments=None,
+                cu_seqlens=None, variant="siso", reduce=False, norm_epsilon=None,
+                rotated="f32", threads=0):
+    """The Mamba-3 scan: y [b, t, r, h, p] (one rank with reduce=True), and the carry
+    (theta, h, k, v) that every run leaves, f32.
+
+    q, k [b, t, r, g, n], v, z [b, t, h, p], tau [b, h, t], vartheta [b, t, h, s] in
+    one type, float32 or bfloat16; a, dt [b, h, t], bq, bk [h, r, n], d [h], psi,
+    zeta, phi [h, r, p], norm_weight [h, p] f32. Runs are rows, stretches of equal
+    segments i32 [b, t], or cu_seqlens [runs + 1] with b = 1.
+    carry: (theta [run, h, s], h [run, h, p, n], k [run, r, h, n], v [run, h, p]).
+    """
+    return _mamba3(False, {
+        "q": q, "k": k, "v": v, "a": a, "dt": dt, "tau": tau, "vartheta": vartheta,
+        "bq": bq, "bk": bk, "d": d, "z": z, "psi": psi, "zeta": zeta, "phi": phi,
+        "norm_weight": norm_weight}, carry, segments=segments, cu_seqlens=cu_seqlens,
+        variant=variant, reduce=reduce, norm_epsilon=norm_epsilon, rotated=rotated,
+        threads=threads)
+
+
+def mamba3_step(q, k, v, *, carry, a, dt, tau, vartheta=None, bq=None, bk=None, d=None,
+                z=None, psi=None, zeta=None, phi=None, norm_weight=None, variant="siso",
+                reduce=False, norm_epsilon=None, rotated="f32", threads=0):
+    """One token of every row, from carry to carry: mamba3_scan's tensors with t = 1. A
+    chain of steps has the bits of one scan."""
+    return _mamba3(True, {
+        "q": q, "k": k, "v": v, "a": a, "dt": dt, "tau": tau, "vartheta": vartheta,
+        "bq": bq, "bk": bk, "d": d, "z": z, "psi": psi, "zeta": zeta, "phi": phi,
+        "norm_weight": norm_weight}, carry, variant=variant, reduce=reduce,
+        norm_epsilon=norm_epsilon, rotated=rotated, threads=threads)
+
+
+_TABLE_TYPES = {"BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16,
+                "I32": np.int32, "I64": np.int64}
+
+
+def block_plan(mask, *, sq, skv, hq=1, bq=256, bk=256, dialect="shrunk", **keys):
+    """The tables that a block-sparse kernel reads, {name: integer array}, as our
+    planner makes them (docs/plans.md).
+
+    mask as in case lines; dialect "shrunk", "splash", "flat_list" or "block_mask";
+    keys: any others of a block_plan case line, such as align="br", blocks="no",
+    q_seg="runs:3,4", q_shards=2.
+    """
+    line = _line("block_plan", {"hq": hq, "sq": sq, "skv": skv, "bq": bq, "bk": bk,
+                                "dialect": dialect, "mask": mask, **keys})
+    file = _run(_native.block_plan, line)
+    size = int.from_bytes(file[:8], "little")
+    head = json.loads(file[8:8 + size])
+    tables = {}
+    for name, entry in head.items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + size + at for at in entry["data_offsets"])
+        tables[name] = np.frombuffer(file[begin:end], _TABLE_TYPES[entry["dtype"]]).reshape(
+            entry["shape"])
+    return tables

@@ -1,0 +1,53 @@
+// py:MODULE:FUNCTION or py:FILE.py:FUNCTION, with NAME=VALUE behind it: a
+// Python function in a process of its own, `python3 -m lockstep.host`.
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/base/text.h"
+#include "verify/candidate/candidate.h"
+#include "verify/candidate/process/words.h"
+#include "verify/candidate/wire/candidate.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Which Python: a package knows the one it runs in and says so by a variable;
+// else the one that PATH leads to.
+std::string Interpreter() {
+  const char* named = std::getenv("LOCKSTEP_PYTHON");
+  return named != nullptr && *named != '\0' ? named : "python3";
+}
+
+Status Bad(const std::string& what) {
+  return Status::Error("candidate py: " + what +
+                       "; want MODULE:FUNCTION or FILE.py:FUNCTION and facts "
+                       "of the kernel, such as py:kernels.py:attend,"
+                       "framework=torch");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Candidate>> ParsePython(std::string_view arguments) {
+  Result<std::vector<std::string>> words = SplitWords(arguments, ',');
+  if (!words.ok()) return Bad(words.message());
+  if (words->empty()) return Bad("there is no function");
+  const std::string& target = words.value()[0];
+  const size_t colon = target.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == target.size()) {
+    return Bad(Quote(target) + " names no function of a module");
+  }
+  for (size_t n = 1; n < words->size(); ++n) {
+    const size_t equals = words.value()[n].find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Bad("argument " + Quote(words.value()[n]) + " is no NAME=VALUE");
+    }
+  }
+  WireLaunch launch = {"py", "py:" + JoinWords(words.value(), ','), {}};
+  launch.arguments = {Interpreter(), "-m", "lockstep.host"};
+  launch.arguments.insert(launch.arguments.end(), words->begin(), words->end());
+  return MakeWireCandidate(std::move(launch));
+}
+
+}  // namespace lockstep::verify
