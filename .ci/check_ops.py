@@ -18,15 +18,15 @@ SUFFIXES = (".cc", ".h", ".py", ".sh", ".cmake", "CMakeLists.txt")
 
 # Names of files that find an op; what names it in code.
 OPS = {
-    "attention_forward": (("attention_forward",), r"attention_forward|AttentionForward"),
-    "attention_backward": (("attention_backward",), r"attention_backward|AttentionBackward"),
+    "attention": (("attention_forward", "attention_backward"),
+                  r"attention_(?:for|back)ward|Attention(?:For|Back)ward"),
     "mamba3_scan": (("mamba3_scan", "mamba3_step"),
                     r"mamba3_(?:scan|step)|Mamba3(?:Scan|Step)"),
     "block_plan": (("block_plan",), r"block_plan|BlockPlan"),
 }
 
 ANY = tuple(OPS)
-MASKS = ("attention_forward", "attention_backward")
+MASKS = ("attention",)
 SCANS = ("mamba3_scan",)
 TABLES = ("block_plan",)
 # (files, ops, reason)
@@ -44,6 +44,7 @@ EXCEPTIONS = (
     ("fuzz/engine/*", ANY, "targets of an engine, by the op they begin with"),
     ("bench/*", ANY, "a benchmark is of a shape of an op"),
     ("examples/*", ANY, "kernels of one op, to be copied"),
+    ("python/*", ANY, "one function an op, as in the C interface"),
     ("scripts/*", ANY, "runs over ops by name"),
     (".clusterfuzzlite/*", ANY, "the same"),
     ("docs/*", ANY, "scripts to be copied"),
@@ -74,6 +75,9 @@ EXCEPTIONS = (
     ("verify/oracle/kernels.h", MASKS, "the witness's inner loops"),
     # What attention is made of: masks, their classes by tile, and plans.
     ("reference/mask.*", MASKS, "the mask's definition, which the op's row reads"),
+    ("reference/attention_row.*", MASKS, "the row that both directions share"),
+    ("reference/contract/attention_checks.h", MASKS, "what both directions check"),
+    ("optimized/tuning.*", MASKS, "tiles, which only attention has"),
     ("optimized/attention_*", MASKS, "parts of the kernel, by their own names"),
     ("optimized/mask_*", MASKS, "the mask, read and classed by tile"),
     ("optimized/*plan*", MASKS, "plans of the kernel and of its tables"),
@@ -141,7 +145,7 @@ CLEAN = {
 PLANTED = (
     ("verify/report/export.cc", 'if (op == "block_plan") return;\n', "knows block_plan"),
     ("verify/judge/judge.h", "// Of this.\nclass Mamba3ScanTrial;\n", "knows mamba3_scan"),
-    ("verify/judge/rows.h", "struct AttentionForwardCase;\n", "knows attention_forward"),
+    ("verify/judge/rows.h", "struct AttentionForwardCase;\n", "knows attention"),
 )
 
 if __name__ == "__main__":
