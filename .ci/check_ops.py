@@ -143,7 +143,8 @@ CLEAN = {
     "tests/verify/judge_test.cc": 'Try("mamba3_scan t=4");\n',
 }
 PLANTED = (
-    ("verify/report/export.cc", 'if (op == "block_plan") return;\n', "knows block_plan"),
+    ("verify/report/junit.cc", "if (op == \"block_plan\") return;\n",
+     "knows block_plan"),
     ("verify/judge/judge.h", "// Of this.\nclass Mamba3ScanTrial;\n", "knows mamba3_scan"),
     ("verify/judge/rows.h", "struct AttentionForwardCase;\n", "knows attention"),
 )

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/candidate/candidate.h"
@@ -134,7 +135,8 @@ inline constexpr const char* kFeatures[] = {"one_row", "several_rows"};
 inline constexpr DomainRow kDomain = {
     [](const OpRow& op, Draw* draw, const DomainOptions&) {
       Case c = EmptyCase(op);
-      *PartOf(&c) = {{}, draw->In(1, 9), draw->In(1, 40)};
+      PartOf(&c)->rows = draw->In(1, 9);
+      PartOf(&c)->n = draw->In(1, 40);
       c.seed = static_cast<uint64_t>(draw->In(0, 1 << 20));
       return std::vector<Case>{c};
     },
@@ -154,12 +156,17 @@ inline constexpr OpRow kRow = {
     &kDomain};
 inline constexpr const OpRow* kRows[] = {&kRow};
 
-inline constexpr MutantInfo kBug = {.name = "toy.short_sum",
-                                    .op = "row_softmax",
-                                    .family = "tail",
-                                    .pattern = "row_softmax n=4"};
+inline constexpr MutantInfo kBug = {"toy.short_sum",
+                                    "row_softmax",
+                                    "tail",
+                                    {},
+                                    nullptr,
+                                    nullptr,
+                                    0,
+                                    "the sum ends at the third element",
+                                    "row_softmax n=4"};
 inline Result<Subject> Exact(const char* spec) {
-  return Subject{ParseCandidate(spec).value(),
+  return Subject{std::move(ParseCandidate(spec).value()),
                  LoadProfile("exact-f32").value()};
 }
 inline constexpr SelftestRow kSelftest = {

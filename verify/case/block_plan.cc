@@ -20,87 +20,33 @@ constexpr std::string_view kDialects[] = {"shrunk", "splash", "flat_list",
                                           "block_mask"};
 
 BlockPlanCase& Get(Case& c) { return c.Get<BlockPlanCase>(); }
-const BlockPlanCase& Get(const Case& c) { return c.Get<BlockPlanCase>(); }
-
-template <auto kMember>
-Status ParseInt(Scanner& in, int64_t, Case& c) {
-  const auto value = in.Int();
-  if (!value.ok()) return value.status();
-  Get(c).*kMember = value.value();
-  return {};
-}
-
-template <auto kMember>
-std::string PrintInt(const Case& c, int64_t) {
-  return std::to_string(Get(c).*kMember);
-}
-
-template <auto kMember, int64_t kValue>
-void SetInt(Case& c) {
-  Get(c).*kMember = kValue;
-}
-
-template <auto kMember>
-Status ParseBool(Scanner& in, int64_t, Case& c) {
-  if (in.AcceptWord("yes")) {
-    Get(c).*kMember = true;
-  } else if (in.AcceptWord("no")) {
-    Get(c).*kMember = false;
-  } else {
-    return in.Error("expected 'yes' or 'no', found " + Quote(in.Rest()));
-  }
-  return {};
-}
-
-template <auto kMember>
-std::string PrintBool(const Case& c, int64_t) {
-  return Get(c).*kMember ? "yes" : "no";
-}
-
-Status ParseDialect(Scanner& in, int64_t, Case& c) {
-  for (size_t i = 0; i < std::size(kDialects); ++i) {
-    if (!in.AcceptWord(kDialects[i])) continue;
-    Get(c).dialect = static_cast<PlanDialect>(i);
-    return {};
-  }
-  return in.Error("expected " + ListNames(kDialects) + ", found " +
-                  Quote(in.Rest()));
-}
 
 using Bp = BlockPlanCase;
-constexpr const char* kInteger = "an integer";
-constexpr const char* kBool = "yes|no";
 
 const CaseKey kOwnKeys[] = {
-    {"bq", kInteger, SetInt<&Bp::tile_q, 256>, ParseInt<&Bp::tile_q>,
-     PrintInt<&Bp::tile_q>, nullptr},
-    {"bk", kInteger, SetInt<&Bp::tile_k, 256>, ParseInt<&Bp::tile_k>,
-     PrintInt<&Bp::tile_k>, nullptr},
-    {"dialect", "shrunk|splash|flat_list|block_mask",
-     [](Case& c) { Get(c).dialect = PlanDialect::kShrunk; }, ParseDialect,
-     [](const Case& c, int64_t) {
-       return std::string(DialectName(Get(c).dialect));
-     },
-     nullptr},
+    keys::IntKey<&Bp::tile_q>("bq", &keys::Set<256, &Bp::tile_q>),
+    keys::IntKey<&Bp::tile_k>("bk", &keys::Set<256, &Bp::tile_k>),
+    keys::WordKey<kDialects, &Bp::dialect>(
+        "dialect", "shrunk|splash|flat_list|block_mask",
+        &keys::Set<PlanDialect::kShrunk, &Bp::dialect>),
     // The block_mask dialect has no blocks and counts ragged tiles as padded.
-    {"blocks", kBool,
-     [](Case& c) { Get(c).blocks = Get(c).dialect != PlanDialect::kBlockMask; },
-     ParseBool<&Bp::blocks>, PrintBool<&Bp::blocks>, nullptr},
-    {"padded", kBool,
-     [](Case& c) { Get(c).padded = Get(c).dialect == PlanDialect::kBlockMask; },
-     ParseBool<&Bp::padded>, PrintBool<&Bp::padded>, nullptr},
-    {"segments", kBool, [](Case& c) { Get(c).segments = true; },
-     ParseBool<&Bp::segments>, PrintBool<&Bp::segments>, nullptr},
-    {"width", kInteger, SetInt<&Bp::width, 0>, ParseInt<&Bp::width>,
-     PrintInt<&Bp::width>, nullptr},
-    {"width_t", kInteger, SetInt<&Bp::width_t, 0>, ParseInt<&Bp::width_t>,
-     PrintInt<&Bp::width_t>, nullptr},
-    {"q_shards", kInteger, SetInt<&Bp::q_shards, 1>, ParseInt<&Bp::q_shards>,
-     PrintInt<&Bp::q_shards>, nullptr},
-    {"kv_shards", kInteger, SetInt<&Bp::kv_shards, 1>, ParseInt<&Bp::kv_shards>,
-     PrintInt<&Bp::kv_shards>, nullptr},
-    {"slack", kInteger, SetInt<&Bp::slack, 0>, ParseInt<&Bp::slack>,
-     PrintInt<&Bp::slack>, nullptr},
+    keys::BoolKey<&Bp::blocks>("blocks",
+                               [](Case& c) {
+                                 Get(c).blocks =
+                                     Get(c).dialect != PlanDialect::kBlockMask;
+                               }),
+    keys::BoolKey<&Bp::padded>("padded",
+                               [](Case& c) {
+                                 Get(c).padded =
+                                     Get(c).dialect == PlanDialect::kBlockMask;
+                               }),
+    keys::BoolKey<&Bp::segments>("segments",
+                                 [](Case& c) { Get(c).segments = true; }),
+    keys::IntKey<&Bp::width>("width", &keys::Set<0, &Bp::width>),
+    keys::IntKey<&Bp::width_t>("width_t", &keys::Set<0, &Bp::width_t>),
+    keys::IntKey<&Bp::q_shards>("q_shards", &keys::Set<1, &Bp::q_shards>),
+    keys::IntKey<&Bp::kv_shards>("kv_shards", &keys::Set<1, &Bp::kv_shards>),
+    keys::IntKey<&Bp::slack>("slack", &keys::Set<0, &Bp::slack>),
 };
 
 // Of attention_forward, in its order.

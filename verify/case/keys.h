@@ -4,7 +4,10 @@
 #define LOCKSTEP_VERIFY_CASE_KEYS_H_
 
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "reference/contract/status.h"
@@ -78,6 +81,46 @@ constexpr CaseKey IntKey(const char* name, void (*set_default)(Case& c)) {
       &ParseInt<kPath...>,
       [](const Case& c, int64_t) { return std::to_string(At<kPath...>(c)); },
       nullptr};
+}
+
+// One word of a list; its place in it is the value of an enum or a bool.
+template <const auto& kWords, auto... kPath>
+Status ParseWord(Scanner& in, int64_t, Case& c) {
+  auto& to = At<kPath...>(c);
+  for (size_t i = 0; i < std::size(kWords); ++i) {
+    if (!in.AcceptWord(kWords[i])) continue;
+    to = static_cast<std::remove_reference_t<decltype(to)>>(i);
+    return {};
+  }
+  return in.Error("expected " + ListNames(kWords) + ", found " +
+                  Quote(in.Rest()));
+}
+
+// `form`: the words, joined by '|'.
+template <const auto& kWords, auto... kPath>
+constexpr CaseKey WordKey(const char* name, const char* form,
+                          void (*set_default)(Case& c)) {
+  return {name,
+          form,
+          set_default,
+          &ParseWord<kWords, kPath...>,
+          [](const Case& c, int64_t) {
+            return std::string(kWords[static_cast<size_t>(At<kPath...>(c))]);
+          },
+          nullptr};
+}
+
+inline constexpr std::string_view kNoYes[] = {"no", "yes"};
+template <auto... kPath>
+constexpr CaseKey BoolKey(const char* name, void (*set_default)(Case& c)) {
+  return WordKey<kNoYes, kPath...>(name, "no|yes", set_default);
+}
+
+inline constexpr std::string_view kLanes[] = {"f32", "bf16"};
+template <auto... kPath>
+constexpr CaseKey LaneKey(const char* name) {
+  return WordKey<kLanes, kPath...>(name, "f32|bf16",
+                                   &Set<Lane::kF32, kPath...>);
 }
 
 }  // namespace keys

@@ -7,6 +7,7 @@
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/fill.h"
+#include "verify/case/keys.h"
 #include "verify/case/lists.h"
 #include "verify/case/mask_text.h"
 
@@ -19,54 +20,8 @@ using Af = AttentionForwardCase;
 Af& Get(Case& c) { return c.Get<Af>(); }
 const Af& Get(const Case& c) { return c.Get<AttentionForwardCase>(); }
 
-template <auto kMember>
-Status ParseInt(Scanner& in, int64_t, Case& c) {
-  const auto value = in.Int();
-  if (!value.ok()) return value.status();
-  Get(c).*kMember = value.value();
-  return {};
-}
-
-template <auto kMember>
-std::string PrintInt(const Case& c, int64_t) {
-  return std::to_string(Get(c).*kMember);
-}
-
-template <auto kMember>
-void SetOne(Case& c) {
-  Get(c).*kMember = 1;
-}
-
-template <auto kMember>
-Status ParseLane(Scanner& in, int64_t, Case& c) {
-  if (in.AcceptWord("f32")) {
-    Get(c).*kMember = Lane::kF32;
-  } else if (in.AcceptWord("bf16")) {
-    Get(c).*kMember = Lane::kBf16;
-  } else {
-    return in.Error("expected 'f32' or 'bf16', found " + Quote(in.Rest()));
-  }
-  return {};
-}
-
-template <auto kMember>
-std::string PrintLane(const Case& c, int64_t) {
-  return LaneName(Get(c).*kMember);
-}
-
-template <auto kMember>
-void SetF32(Case& c) {
-  Get(c).*kMember = Lane::kF32;
-}
-
-Status ParseOrder(Scanner& in, int64_t, Case& c) {
-  for (const ProductOrder order : {ProductOrder::kChain, ProductOrder::kAmx}) {
-    if (!in.AcceptWord(OrderName(order))) continue;
-    Get(c).order = order;
-    return {};
-  }
-  return in.Error("expected 'chain' or 'amx', found " + Quote(in.Rest()));
-}
+constexpr std::string_view kOrders[] = {"chain", "amx"};
+constexpr std::string_view kLayouts[] = {"bhsd", "bshd", "thd"};
 
 void SetScale(Case& c) {
   // A head dimension without a square root is refused later, by its name.
@@ -179,16 +134,6 @@ std::string PrintCounts(const Case& c, int64_t) {
   return FormatCounts(Get(c).*kMember);
 }
 
-Status ParseLayout(Scanner& in, int64_t, Case& c) {
-  for (const Layout layout : {Layout::kBhsd, Layout::kBshd, Layout::kThd}) {
-    if (!in.AcceptWord(LayoutName(layout))) continue;
-    Get(c).layout = layout;
-    return {};
-  }
-  return in.Error("expected 'bhsd', 'bshd' or 'thd', found " +
-                  Quote(in.Rest()));
-}
-
 Status ParseStridesKey(Scanner& in, int64_t, Case& c) {
   const auto strides = ParseStrides(in);
   if (!strides.ok()) return strides.status();
@@ -214,37 +159,29 @@ Status ParseSink(Scanner& in, int64_t, Case& c) {
   return {};
 }
 
-constexpr const char* kInteger = "an integer";
-constexpr const char* kLane = "f32|bf16";
 constexpr const char* kMask = "a mask expression such as causal&window:32,0";
 constexpr const char* kSegments = "none|file|runs:LEN,...|ids:ID*LEN,...";
 constexpr const char* kCounts = "a count, or one per batch row: 3,5";
 
+constexpr CaseKey Younger(CaseKey key) {
+  key.younger = true;
+  return key;
+}
+
 const CaseKey kKeys[] = {
-    {"b", kInteger, SetOne<&Af::batch>, ParseInt<&Af::batch>,
-     PrintInt<&Af::batch>, nullptr},
-    {"hq", kInteger, SetOne<&Af::q_heads>, ParseInt<&Af::q_heads>,
-     PrintInt<&Af::q_heads>, nullptr},
-    {"hkv", kInteger, [](Case& c) { Get(c).kv_heads = Get(c).q_heads; },
-     ParseInt<&Af::kv_heads>, PrintInt<&Af::kv_heads>, nullptr},
-    {"sq", kInteger, nullptr, ParseInt<&Af::q_len>, PrintInt<&Af::q_len>,
-     nullptr},
-    {"skv", kInteger, nullptr, ParseInt<&Af::kv_len>, PrintInt<&Af::kv_len>,
-     nullptr},
-    {"d", kInteger, nullptr, ParseInt<&Af::head_dim>, PrintInt<&Af::head_dim>,
-     nullptr},
-    {"dv", kInteger, [](Case& c) { Get(c).value_dim = Get(c).head_dim; },
-     ParseInt<&Af::value_dim>, PrintInt<&Af::value_dim>, nullptr},
-    {"lane", kLane, SetF32<&Af::lane>, ParseLane<&Af::lane>,
-     PrintLane<&Af::lane>, nullptr},
-    {"p", kLane, SetF32<&Af::p_lane>, ParseLane<&Af::p_lane>,
-     PrintLane<&Af::p_lane>, nullptr},
-    {"order", "chain|amx", [](Case& c) { Get(c).order = ProductOrder::kChain; },
-     ParseOrder,
-     [](const Case& c, int64_t) {
-       return std::string(OrderName(Get(c).order));
-     },
-     nullptr, true},
+    keys::IntKey<&Af::batch>("b", &keys::Set<1, &Af::batch>),
+    keys::IntKey<&Af::q_heads>("hq", &keys::Set<1, &Af::q_heads>),
+    keys::IntKey<&Af::kv_heads>(
+        "hkv", [](Case& c) { Get(c).kv_heads = Get(c).q_heads; }),
+    keys::IntKey<&Af::q_len>("sq", nullptr),
+    keys::IntKey<&Af::kv_len>("skv", nullptr),
+    keys::IntKey<&Af::head_dim>("d", nullptr),
+    keys::IntKey<&Af::value_dim>(
+        "dv", [](Case& c) { Get(c).value_dim = Get(c).head_dim; }),
+    keys::LaneKey<&Af::lane>("lane"),
+    keys::LaneKey<&Af::p_lane>("p"),
+    Younger(keys::WordKey<kOrders, &Af::order>(
+        "order", "chain|amx", &keys::Set<ProductOrder::kChain, &Af::order>)),
     {"scale", "a number", SetScale, ParseScale,
      [](const Case& c, int64_t) { return FormatNumber(Get(c).scale); },
      nullptr},
@@ -270,12 +207,8 @@ const CaseKey kKeys[] = {
      ParseCountsKey<&Af::valid_q>, PrintCounts<&Af::valid_q>, nullptr},
     {"valid_kv", kCounts, [](Case& c) { Get(c).valid_kv = {Get(c).kv_len}; },
      ParseCountsKey<&Af::valid_kv>, PrintCounts<&Af::valid_kv>, nullptr},
-    {"layout", "bhsd|bshd|thd", [](Case& c) { Get(c).layout = Layout::kBhsd; },
-     ParseLayout,
-     [](const Case& c, int64_t) {
-       return std::string(LayoutName(Get(c).layout));
-     },
-     nullptr},
+    keys::WordKey<kLayouts, &Af::layout>(
+        "layout", "bhsd|bshd|thd", &keys::Set<Layout::kBhsd, &Af::layout>),
     {"strides", "none|q:SB/SH/SS/SD,...", [](Case& c) { Get(c).strides = {}; },
      ParseStridesKey,
      [](const Case& c, int64_t) { return FormatStrides(Get(c).strides); },

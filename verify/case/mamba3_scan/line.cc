@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "verify/case/fill.h"
+#include "verify/case/keys.h"
 #include "verify/case/lists.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/text.h"
@@ -20,72 +21,10 @@ using Problem = Mamba3ScanProblem;
 Scan& Get(Case& c) { return c.Get<Scan>(); }
 const Scan& Get(const Case& c) { return c.Get<Mamba3ScanCase>(); }
 
-template <auto kMember>
-Status ParseInt(Scanner& in, int64_t, Case& c) {
-  const auto value = in.Int();
-  if (!value.ok()) return value.status();
-  Get(c).problem.*kMember = value.value();
-  return {};
-}
-
-template <auto kMember>
-std::string PrintInt(const Case& c, int64_t) {
-  return std::to_string(Get(c).problem.*kMember);
-}
-
-template <auto kMember>
-void SetOne(Case& c) {
-  Get(c).problem.*kMember = 1;
-}
-
-// One of `words` as the value of an enum or bool.
-template <typename T, size_t kSize>
-Status ParseWord(Scanner& in, const std::string_view (&words)[kSize], T* to) {
-  for (size_t i = 0; i < kSize; ++i) {
-    if (!in.AcceptWord(words[i])) continue;
-    *to = static_cast<T>(i);
-    return {};
-  }
-  return in.Error("expected " + ListNames(words) + ", found " +
-                  Quote(in.Rest()));
-}
-
-constexpr std::string_view kBool[] = {"no", "yes"};
-constexpr std::string_view kLanes[] = {"f32", "bf16"};
 constexpr std::string_view kVariants[] = {"siso", "mimo"};
 constexpr std::string_view kLayouts[] = {"bthp", "bhtp"};
 constexpr std::string_view kRegimes[] = {"typical", "short", "long", "strong",
                                          "resets"};
-
-template <auto kMember>
-Status ParseBool(Scanner& in, int64_t, Case& c) {
-  return ParseWord(in, kBool, &(Get(c).problem.*kMember));
-}
-
-template <auto kMember>
-std::string PrintBool(const Case& c, int64_t) {
-  return std::string(kBool[Get(c).problem.*kMember ? 1 : 0]);
-}
-
-template <auto kMember, bool kValue>
-void SetBool(Case& c) {
-  Get(c).problem.*kMember = kValue;
-}
-
-template <auto kMember>
-Status ParseLane(Scanner& in, int64_t, Case& c) {
-  return ParseWord(in, kLanes, &(Get(c).problem.*kMember));
-}
-
-template <auto kMember>
-std::string PrintLane(const Case& c, int64_t) {
-  return LaneName(Get(c).problem.*kMember);
-}
-
-template <auto kMember>
-void SetF32(Case& c) {
-  Get(c).problem.*kMember = Lane::kF32;
-}
 
 Status ParseNorm(Scanner& in, int64_t, Case& c) {
   Get(c).norm.reset();
@@ -176,52 +115,48 @@ Status ParsePoison(Scanner& in, int64_t, Case& c) {
   return {};
 }
 
-constexpr const char* kInteger = "an integer";
-constexpr const char* kLane = "f32|bf16";
-constexpr const char* kYesNo = "no|yes";
 constexpr const char* kSource =
     "regime|normal:SIGMA|uniform:LO,HI|const:X|int:LO,HI|signs:X";
 
+// A key of the contract's problem.
+template <auto kMember>
+constexpr CaseKey IntKey(const char* name, void (*set_default)(Case& c)) {
+  return keys::IntKey<&Scan::problem, kMember>(name, set_default);
+}
+template <auto kMember>
+constexpr CaseKey LaneKey(const char* name) {
+  return keys::LaneKey<&Scan::problem, kMember>(name);
+}
+template <auto kMember, bool kDefault>
+constexpr CaseKey BoolKey(const char* name) {
+  return keys::BoolKey<&Scan::problem, kMember>(
+      name, &keys::Set<kDefault, &Scan::problem, kMember>);
+}
+template <auto kMember>
+void SetOne(Case& c) {
+  keys::Set<1, &Scan::problem, kMember>(c);
+}
+
 const CaseKey kKeys[] = {
-    {"b", kInteger, SetOne<&Problem::batch>, ParseInt<&Problem::batch>,
-     PrintInt<&Problem::batch>, nullptr},
-    {"t", kInteger, nullptr, ParseInt<&Problem::length>,
-     PrintInt<&Problem::length>, nullptr},
-    {"h", kInteger, SetOne<&Problem::heads>, ParseInt<&Problem::heads>,
-     PrintInt<&Problem::heads>, nullptr},
-    {"g", kInteger, SetOne<&Problem::groups>, ParseInt<&Problem::groups>,
-     PrintInt<&Problem::groups>, nullptr},
-    {"n", kInteger, nullptr, ParseInt<&Problem::state_dim>,
-     PrintInt<&Problem::state_dim>, nullptr},
-    {"p", kInteger, nullptr, ParseInt<&Problem::head_dim>,
-     PrintInt<&Problem::head_dim>, nullptr},
-    {"s", kInteger,
-     [](Case& c) { Get(c).problem.angles = Get(c).problem.state_dim / 4; },
-     ParseInt<&Problem::angles>, PrintInt<&Problem::angles>, nullptr},
-    {"variant", "siso|mimo",
-     [](Case& c) { Get(c).problem.variant = Problem::Variant::kSiso; },
-     [](Scanner& in, int64_t, Case& c) {
-       return ParseWord(in, kVariants, &Get(c).problem.variant);
-     },
-     [](const Case& c, int64_t) {
-       return std::string(kVariants[Get(c).problem.mimo() ? 1 : 0]);
-     },
-     nullptr},
-    {"r", kInteger, SetOne<&Problem::ranks>, ParseInt<&Problem::ranks>,
-     PrintInt<&Problem::ranks>, nullptr},
-    {"lane", kLane, SetF32<&Problem::lane>, ParseLane<&Problem::lane>,
-     PrintLane<&Problem::lane>, nullptr},
-    {"rot", kLane, SetF32<&Problem::rotated_lane>,
-     ParseLane<&Problem::rotated_lane>, PrintLane<&Problem::rotated_lane>,
-     nullptr},
-    {"bias", kYesNo, SetBool<&Problem::bias, true>, ParseBool<&Problem::bias>,
-     PrintBool<&Problem::bias>, nullptr},
-    {"skip", kYesNo, SetBool<&Problem::skip, true>, ParseBool<&Problem::skip>,
-     PrintBool<&Problem::skip>, nullptr},
-    {"gate", kYesNo, SetBool<&Problem::gate, false>, ParseBool<&Problem::gate>,
-     PrintBool<&Problem::gate>, nullptr},
-    {"reduce", kYesNo, SetBool<&Problem::reduce, false>,
-     ParseBool<&Problem::reduce>, PrintBool<&Problem::reduce>, nullptr},
+    IntKey<&Problem::batch>("b", SetOne<&Problem::batch>),
+    IntKey<&Problem::length>("t", nullptr),
+    IntKey<&Problem::heads>("h", SetOne<&Problem::heads>),
+    IntKey<&Problem::groups>("g", SetOne<&Problem::groups>),
+    IntKey<&Problem::state_dim>("n", nullptr),
+    IntKey<&Problem::head_dim>("p", nullptr),
+    IntKey<&Problem::angles>(
+        "s",
+        [](Case& c) { Get(c).problem.angles = Get(c).problem.state_dim / 4; }),
+    keys::WordKey<kVariants, &Scan::problem, &Problem::variant>(
+        "variant", "siso|mimo",
+        &keys::Set<Problem::Variant::kSiso, &Scan::problem, &Problem::variant>),
+    IntKey<&Problem::ranks>("r", SetOne<&Problem::ranks>),
+    LaneKey<&Problem::lane>("lane"),
+    LaneKey<&Problem::rotated_lane>("rot"),
+    BoolKey<&Problem::bias, true>("bias"),
+    BoolKey<&Problem::skip, true>("skip"),
+    BoolKey<&Problem::gate, false>("gate"),
+    BoolKey<&Problem::reduce, false>("reduce"),
     {"norm", "none|EPSILON", [](Case& c) { Get(c).norm.reset(); }, ParseNorm,
      [](const Case& c, int64_t) {
        return Get(c).norm ? FormatNumber(*Get(c).norm) : std::string("none");
@@ -238,14 +173,8 @@ const CaseKey kKeys[] = {
      nullptr},
     {"carry", "no|yes", [](Case& c) { Get(c).carry.clear(); }, ParseCarry,
      PrintCarry, nullptr},
-    {"layout", "bthp|bhtp", [](Case& c) { Get(c).layout = ScanLayout::kBthp; },
-     [](Scanner& in, int64_t, Case& c) {
-       return ParseWord(in, kLayouts, &Get(c).layout);
-     },
-     [](const Case& c, int64_t) {
-       return std::string(kLayouts[static_cast<size_t>(Get(c).layout)]);
-     },
-     nullptr},
+    keys::WordKey<kLayouts, &Scan::layout>(
+        "layout", "bthp|bhtp", &keys::Set<ScanLayout::kBthp, &Scan::layout>),
     {"pad", "a count of elements", [](Case& c) { Get(c).pad = 0; },
      [](Scanner& in, int64_t, Case& c) -> Status {
        const auto pad = in.Count();
@@ -255,15 +184,9 @@ const CaseKey kKeys[] = {
      },
      [](const Case& c, int64_t) { return std::to_string(Get(c).pad); },
      nullptr},
-    {"regime", "typical|short|long|strong|resets",
-     [](Case& c) { Get(c).regime = ScanRegime::kTypical; },
-     [](Scanner& in, int64_t, Case& c) {
-       return ParseWord(in, kRegimes, &Get(c).regime);
-     },
-     [](const Case& c, int64_t) {
-       return std::string(RegimeName(Get(c).regime));
-     },
-     nullptr},
+    keys::WordKey<kRegimes, &Scan::regime>(
+        "regime", "typical|short|long|strong|resets",
+        &keys::Set<ScanRegime::kTypical, &Scan::regime>),
     {"a", kSource, SetRegime<&Scan::a>, ParseSource<&Scan::a>,
      PrintSource<&Scan::a>, nullptr},
     {"dt", kSource, SetRegime<&Scan::dt>, ParseSource<&Scan::dt>,
