@@ -68,7 +68,7 @@ MUTANTS = (
     ("dq_not_carried_over", K,
      "CopyRows(dq, tile.count(), job.padded_head(), w.dq.data());",
      "std::fill(w.dq.begin(), w.dq.end(), 0.0f);"),
-    ("empty_rows_read", K, "row.sees            ?", "true ?"),
+    ("empty_rows_read", K, "row.sees ? row.delta", "true ? row.delta"),
     ("lse_of_infinity_is_a_number", K,
      "row.l = lse < std::numeric_limits<float>::infinity()",
      "row.l = lse == lse"),
