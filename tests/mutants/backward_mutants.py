@@ -14,7 +14,11 @@ P = "optimized/attention_backward_pack-inl.h"
 C = "optimized/attention_backward.cc"
 
 # name, source, text, replacement
+# The first is the one that the unbroken code is built like.
 MUTANTS = (
+    ("first_head_only", K,
+     "for (int64_t head = first; head < first + p.group(); ++head) {",
+     "for (int64_t head = first; head < first + 1; ++head) {"),
     ("derivative_of_cap_missing", R, "ds * std::fma(-score.y, score.y, 1.0f)",
      "ds"),
     ("scale_missing", R, "sums[i][c] * scale", "sums[i][c] + 0 * scale"),
@@ -43,9 +47,6 @@ MUTANTS = (
     ("heads_of_a_group_backwards", K,
      "for (int64_t head = first; head < first + p.group(); ++head) {",
      "for (int64_t head = first + p.group(); head-- > first;) {"),
-    ("first_head_only", K,
-     "for (int64_t head = first; head < first + p.group(); ++head) {",
-     "for (int64_t head = first; head < first + 1; ++head) {"),
     ("forward_table_for_transposed", K,
      "const TileList& list = tiles.pattern(head).by_key;",
      "const TileList& list = tiles.pattern(head).by_query;"),
@@ -96,4 +97,5 @@ MUTANTS = (
 )
 
 if __name__ == "__main__":
-    sys.exit(runner.main("backward", MUTANTS, dict.fromkeys((K, T, P), C)))
+    sys.exit(runner.main("backward", MUTANTS, dict.fromkeys((K, T, P), C),
+                         also=("optimized/plan.cc", "optimized/plan_check.cc")))
