@@ -170,6 +170,8 @@ bool IsRight(Work& work, bool query, int64_t at) {
   const int64_t offset = in.forward.Offset(p, 0);
   p.align = {Alignment::Kind::kOffset, query ? offset + at : offset - at};
   (query ? p.q_len : p.kv_len) = 1;
+  in.forward.valid_q.clear();  // every row and key of kLines is valid
+  in.forward.valid_kv.clear();
   if (query) {
     Narrow(in.forward.q, at, 1);
     Narrow(in.o, at, 1);

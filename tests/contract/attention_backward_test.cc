@@ -5,8 +5,10 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
+#include "optimized/attention_backward.h"
 #include "reference/attention_backward.h"
 #include "tests/support/attention_backward_problem.h"
 
@@ -81,11 +83,17 @@ TEST(ValidateBackwardTensors, NamesTheTensorAndWritesNothing) {
     Inputs in = t.Inputs();
     Views out = g.View();
     one.spoil(in, out);
-    const Status status = reference::AttentionBackward(p, in, out);
-    ASSERT_FALSE(status.ok()) << one.part;
-    EXPECT_NE(status.message().find(one.part), std::string::npos)
-        << status.message();
-    EXPECT_EQ(g.Bits(), before);
+    const Result<optimized::Plan> plan = optimized::MakePlan(p, {});
+    ASSERT_TRUE(plan.ok()) << plan.message();
+    const Status statuses[] = {
+        reference::AttentionBackward(p, in, out),
+        optimized::AttentionBackward(p, in, plan.value(), out, nullptr)};
+    for (const Status& status : statuses) {
+      ASSERT_FALSE(status.ok()) << one.part;
+      EXPECT_NE(status.message().find(one.part), std::string::npos)
+          << status.message();
+      EXPECT_EQ(g.Bits(), before);
+    }
   }
 }
 
