@@ -19,7 +19,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink);
   background: var(--paper); max-width: 70rem; margin: 0 auto; padding: 1rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2.5rem; }
 p.case { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
-p.soft, td.soft, caption { color: var(--soft); }
+p.soft, td.soft { color: var(--soft); }
 div.wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line);
@@ -27,11 +27,11 @@ th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line);
 th:first-child, td:first-child { text-align: left; }
 td.spec { font-family: ui-monospace, monospace; white-space: normal;
   overflow-wrap: anywhere; min-width: 12rem; }
-table.heat td { text-align: center; border: 2px solid var(--paper);
+table.heat th, table.heat td { text-align: center; padding: .3rem .35rem; }
+table.heat td { border: 2px solid var(--paper);
   background: color-mix(in srgb, var(--accent) var(--heat), var(--paper)); }
 table.heat td.best { outline: 3px solid var(--good); outline-offset: -3px; }
 table.heat td.default { text-decoration: underline; font-weight: 600; }
-caption { text-align: left; padding-bottom: .5rem; }
 .good { color: var(--good); } .bad { color: var(--bad); }
 svg { width: 100%; height: auto; max-width: 46rem; display: block; }
 svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }

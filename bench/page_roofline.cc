@@ -110,7 +110,8 @@ std::string Slope(const Axes& axes, const ReadLevel& level, double limit) {
   std::string text =
       Format("<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f\"/>", axes.X(from),
              axes.Y(from * rate), axes.X(to), axes.Y(to * rate));
-  // In the middle of it, above the line.
+  // In the middle of it, above the line; a short one has no room.
+  if (to < 3 * from) return text;
   const double middle = std::sqrt(from * to);
   return text + Format(
                     "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s"

@@ -68,9 +68,9 @@ std::string HeatMap(const Report& report, const SweepResult& sweep) {
     most = std::max(most, seconds);
   }
   std::string text =
-      "<div class=\"wide\"><table class=\"heat\">\n<caption>Time over that of "
-      "the best tile, - 1; rows of queries down, keys across. Green: best. "
-      "Underlined: the default plan's.</caption>\n<tr><th></th>";
+      "<p class=\"soft\">Time over that of the best tile, - 1; queries down, "
+      "keys across. Green: best. Underlined: the default plan's.</p>\n"
+      "<div class=\"wide\"><table class=\"heat\">\n<tr><th></th>";
   for (const long key : keys) text += "<th>" + std::to_string(key) + "</th>";
   text += "</tr>\n";
   for (const long row : rows) {

@@ -33,7 +33,7 @@ def medians(result):
 class Page(html.parser.HTMLParser):
     """Which tags a page has, and whether each is closed."""
 
-    VOID = {"meta", "rect", "path", "circle", "br"}
+    VOID = {"meta", "br"}
 
     def __init__(self):
         super().__init__()
