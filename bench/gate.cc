@@ -6,8 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "verify/inputs/attention_forward.h"
-#include "verify/run/run.h"
+#include "bench/judge_job.h"
 
 namespace lockstep::bench {
 namespace {
@@ -44,47 +43,18 @@ int CompareCount(const std::optional<double>& baseline,
   return *candidate > *baseline * (1 + kSame) ? 1 : 0;
 }
 
-class Listener : public verify::RunObserver {
- public:
-  void OnCase(const verify::CaseResult& result, const verify::Totals&,
-              int64_t) override {
-    result_ = result;
-  }
-  const std::optional<verify::CaseResult>& result() const { return result_; }
-
- private:
-  std::optional<verify::CaseResult> result_;
-};
-
 // All that `lockstep verify` does with the case.
 Status JudgeCandidate(const verify::Job& job, const std::string& spec,
                       const GateOptions& options, Shape* shape) {
-  verify::RunOptions run_options;
-  run_options.judge.materialise.max_bytes = verify::DefaultMemoryBudget();
-  run_options.judge.stop = options.stop;
-  auto candidate = verify::ParseCandidate(spec);
+  const auto candidate = verify::ParseCandidate(spec);
   if (!candidate.ok()) return candidate.status();
-  if (!candidate.value()->Ours() && !options.profile.empty()) {
-    const Status started = candidate.value()->Start();
-    if (!started.ok()) return started;
-    auto profile = options.profile == verify::kProfileFromCandidate
-                       ? verify::StatedProfileOf(*candidate.value())
-                       : verify::LoadProfile(options.profile);
-    if (!profile.ok()) return profile.status();
-    run_options.judge.profile = std::move(profile.value());
-    run_options.judge.profile_spec = options.profile;
-  }
-  std::vector<std::unique_ptr<verify::Candidate>> candidates;
-  candidates.push_back(std::move(candidate.value()));
-  auto run = verify::Run::Prepare({job}, std::move(candidates), run_options);
-  if (!run.ok()) return run.status();
-  Listener listener;
-  run->Judge(&listener);
-  shape->verdict = "skipped";
-  shape->reason = "interrupted";
-  if (!listener.result()) return {};
-  shape->verdict = verify::VerdictName(listener.result()->verdict);
-  shape->reason = listener.result()->reason;
+  verify::RunOptions run;
+  run.judge.stop = options.stop;
+  const Result<verify::CaseResult> result = JudgeJob(
+      job, spec, candidate.value()->Ours() ? "" : options.profile, run);
+  if (!result.ok()) return result.status();
+  shape->verdict = verify::VerdictName(result->verdict);
+  shape->reason = result->reason;
   return {};
 }
 

@@ -4,6 +4,7 @@
 #define LOCKSTEP_BENCH_GATE_H_
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,10 +68,19 @@ Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
                         const std::string& candidate,
                         const GateOptions& options, Dice* dice);
 
+// Whether it is a result of `lockstep bench --json`. Errors: "is no ...".
+Status CheckResult(const verify::Json& json);
+
+// What rows of two files have in common, and are shapes by.
+enum class SameBy : uint8_t {
+  kCase,  // the file has one kernel
+  kRow,   // case, kernel and goal
+};
 // The shapes that two results of `lockstep bench --json` share. Errors: a file
-// is no such result, has two candidates on one case, or they share no case.
+// is no such result, has two candidates on one case, or they share nothing.
 Result<std::vector<Shape>> CompareFiles(const verify::Json& baseline,
                                         const verify::Json& candidate,
+                                        SameBy same,
                                         const Thresholds& thresholds);
 
 std::string GateText(const GateReport& report);

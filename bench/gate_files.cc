@@ -33,9 +33,10 @@ std::string WordOf(const Json& run, const char* name) {
 }
 
 // The row that says what a case is; its samples have the same run_name.
-Status TakeMedian(const Json& run, Records* records,
+Status TakeMedian(const Json& run, SameBy same, Records* records,
                   std::map<std::string, std::string>* case_of) {
-  const std::string line = WordOf(run, "case");
+  const std::string line =
+      WordOf(run, same == SameBy::kCase ? "case" : "run_name");
   const std::string candidate = WordOf(run, "candidate");
   if (line.empty() || candidate.empty()) return {};
   Recorded& record = (*records)[line];
@@ -57,16 +58,14 @@ Status TakeMedian(const Json& run, Records* records,
   return {};
 }
 
-Result<Records> RecordsOf(const Json& json) {
-  if (!json.is_object() || !json.contains("benchmarks") ||
-      !json["benchmarks"].is_array()) {
-    return Status::Error("is no result of lockstep bench --json");
-  }
+Result<Records> RecordsOf(const Json& json, SameBy same) {
+  const Status sound = CheckResult(json);
+  if (!sound.ok()) return sound;
   Records records;
   std::map<std::string, std::string> case_of;
   for (const Json& run : json["benchmarks"]) {
     if (!run.is_object()) continue;
-    const Status taken = TakeMedian(run, &records, &case_of);
+    const Status taken = TakeMedian(run, same, &records, &case_of);
     if (!taken.ok()) return taken;
   }
   for (const Json& run : json["benchmarks"]) {
@@ -84,12 +83,20 @@ Result<Records> RecordsOf(const Json& json) {
 
 }  // namespace
 
+Status CheckResult(const Json& json) {
+  if (json.is_object() && json.contains("benchmarks") &&
+      json["benchmarks"].is_array()) {
+    return {};
+  }
+  return Status::Error("is no result of lockstep bench --json");
+}
+
 Result<std::vector<Shape>> CompareFiles(const Json& baseline,
-                                        const Json& candidate,
+                                        const Json& candidate, SameBy same,
                                         const Thresholds& thresholds) {
-  const Result<Records> before = RecordsOf(baseline);
+  const Result<Records> before = RecordsOf(baseline, same);
   if (!before.ok()) return Status::Error("BASELINE " + before.message());
-  const Result<Records> after = RecordsOf(candidate);
+  const Result<Records> after = RecordsOf(candidate, same);
   if (!after.ok()) return Status::Error("CANDIDATE " + after.message());
   std::vector<Shape> shapes;
   for (const auto& [line, own] : after.value()) {

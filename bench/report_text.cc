@@ -46,12 +46,14 @@ std::string TimesText(const Summary& s) {
 
 std::string FractionsText(const Row& row, const Summary& s) {
   if (s.limit <= 0) return "";
-  std::string text = Format("  %s  of %s %.1f %%", RateText(s.flops).c_str(),
-                            s.limit_name.c_str(), 100 * s.fraction);
-  if (s.of_instruction) {
-    text +=
-        Format("  of its %s %.1f %%", row.engines()[*row.used()].Name().c_str(),
-               100 * *s.of_instruction);
+  const std::string own = row.used() ? row.engines()[*row.used()].Name() : "";
+  const bool same = own == s.limit_name;
+  std::string text = Format(
+      "  %s  limit%s %s %.1f %%", RateText(s.flops).c_str(),
+      same ? " and instruction" : "", s.limit_name.c_str(), 100 * s.fraction);
+  if (s.of_instruction && !same) {
+    text += Format("  instruction %s %.1f %%", own.c_str(),
+                   100 * *s.of_instruction);
   }
   const bool amx_is_limit =
       s.limit_name == InstructionName(Instruction::kMatrix);

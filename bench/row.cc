@@ -8,6 +8,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "bench/judge_job.h"
 #include "bench/measure.h"
 #include "verify/base/digest.h"
 #include "verify/inputs/attention_forward.h"
@@ -54,24 +55,10 @@ std::vector<std::string> Digests(const verify::OutputSet& outputs) {
   return digests;
 }
 
-// Keeps what the judge said.
-class Listener : public verify::RunObserver {
- public:
-  void OnCase(const verify::CaseResult& result, const verify::Totals&,
-              int64_t) override {
-    result_ = result;
-  }
-  const std::optional<verify::CaseResult>& result() const { return result_; }
-
- private:
-  std::optional<verify::CaseResult> result_;
-};
-
 // The answer, every element of it, and nothing that needs the kernel to run
 // again on other inputs: `lockstep verify` is for that.
 verify::RunOptions JudgeOnce() {
   verify::RunOptions options;
-  options.judge.materialise.max_bytes = verify::DefaultMemoryBudget();
   options.judge.invariance = false;
   options.judge.max_laws = 0;
   options.judge.evidence = false;
@@ -177,35 +164,16 @@ void Row::ChooseEngines() {
 }
 
 void Row::Judge() {
-  verify::RunOptions options = JudgeOnce();
-  if (!ask_.profile.empty()) {
-    Result<verify::NumericProfile> profile =
-        ask_.profile == verify::kProfileFromCandidate
-            ? verify::StatedProfileOf(*candidate_)
-            : verify::LoadProfile(ask_.profile);
-    if (!profile.ok()) return Refuse(profile.message());
-    options.judge.profile = std::move(profile.value());
-    options.judge.profile_spec = ask_.profile;
-  }
-  Result<std::unique_ptr<verify::Candidate>> again =
-      verify::ParseCandidate(ask_.spec);
-  if (!again.ok()) return Refuse(again.message());
-  std::vector<std::unique_ptr<verify::Candidate>> candidates;
-  candidates.push_back(std::move(again.value()));
-  Result<verify::Run> run =
-      verify::Run::Prepare({ask_.job}, std::move(candidates), options);
-  if (!run.ok()) return Refuse(run.message());
-  Listener listener;
-  run->Judge(&listener);
-  if (!listener.result()) return Refuse("was not judged");
-  const verify::CaseResult& result = *listener.result();
-  verdict_ = verify::VerdictName(result.verdict);
-  if (result.verdict == verify::Verdict::kPass) {
-    scene_->right.insert(result.output_digests);
+  const Result<verify::CaseResult> result =
+      JudgeJob(ask_.job, ask_.spec, ask_.profile, JudgeOnce());
+  if (!result.ok()) return Refuse("not timed: " + result.message());
+  verdict_ = verify::VerdictName(result->verdict);
+  if (result->verdict == verify::Verdict::kPass) {
+    scene_->right.insert(result->output_digests);
     return;
   }
   Refuse("not timed: " + verdict_ +
-         (result.reason.empty() ? "" : ": " + result.reason));
+         (result->reason.empty() ? "" : ": " + result->reason));
 }
 
 void Row::Verify() {

@@ -5,14 +5,19 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bench/cli/cli.h"
 #include "bench/cli/plan.h"
 #include "bench/cli/ticker.h"
+#include "bench/gate.h"
+#include "bench/page.h"
 #include "bench/report.h"
+#include "verify/base/io/files.h"
 #include "verify/registry/ops.h"
 #include "verify/run/self_check.h"
 
@@ -20,6 +25,9 @@ namespace lockstep::bench::cli {
 namespace {
 
 using verify::cli::Fail;
+
+constexpr double kApartFloor = 0.05;
+constexpr size_t kMostBaseline = size_t{256} << 20;
 
 constexpr const char* kFooter =
     "Examples:\n"
@@ -70,7 +78,10 @@ int ExitCode(const Report& report) {
 }
 
 Status CheckFiles(const Arguments& a) {
-  for (const std::string& path : {a.json, a.tune}) {
+  if (a.json == "-" && a.html == "-") {
+    return Status::Error("--json - and --html -: stdout takes one of them");
+  }
+  for (const std::string& path : {a.json, a.html, a.tune}) {
     if (path.empty()) continue;
     const Status status = verify::cli::CheckDeliverable(path);
     if (!status.ok()) return status;
@@ -78,18 +89,51 @@ Status CheckFiles(const Arguments& a) {
   return {};
 }
 
-Status DeliverAll(const Arguments& a, const Report& report) {
+// How rows have changed since a file was written. The two were not measured in
+// turns, so only large changes count.
+Result<std::string> AgainstText(const verify::Json& before,
+                                const Report& report) {
+  const Thresholds thresholds = {Thresholds{}.chance, kApartFloor};
+  const auto shapes =
+      CompareFiles(before, ReportJson(report), SameBy::kRow, thresholds);
+  if (!shapes.ok()) return Status::Error("--baseline: " + shapes.message());
+  std::string text = "\nagainst the baseline\n";
+  for (const Shape& shape : shapes.value()) {
+    text += "  " + shape.line + "\n    " +
+            (shape.compared ? TimeText(shape.baseline_seconds) + " -> " +
+                                  TimeText(shape.candidate_seconds) + ", " +
+                                  PercentText(shape.told.change) + ": " +
+                                  ClaimName(shape.told.claim)
+                            : "not compared") +
+            "\n";
+  }
+  return text;
+}
+
+// `before`: the baseline; null: none.
+Status DeliverAll(const Arguments& a, const Report& report,
+                  const verify::Json* before) {
   if (!a.json.empty()) {
     const Status done = verify::cli::Deliver(
         a.json, verify::DumpJson(ReportJson(report), 1) + "\n");
     if (!done.ok()) return done;
   }
-  if (a.json != "-") std::cout << ReportText(report);
+  if (!a.html.empty()) {
+    const Status done = verify::cli::Deliver(a.html, ReportPage(report));
+    if (!done.ok()) return done;
+  }
+  const bool talks = a.json != "-" && a.html != "-";
+  if (talks) std::cout << ReportText(report);
+  if (talks && before != nullptr) {
+    const Result<std::string> changes = AgainstText(*before, report);
+    if (!changes.ok()) return changes.status();
+    std::cout << changes.value();
+  }
   if (a.tune.empty()) return {};
   const auto entries = TuningOf(report.table, report.sweeps);
   const Status done = AddToTuning(a.tune, entries);
   if (!done.ok()) return done;
-  if (a.json != "-") {
+  if (talks) {
     std::cout << "\ntuning    " << entries.size()
               << (entries.size() == 1 ? " entry" : " entries") << " written to "
               << a.tune << "\n";
@@ -97,23 +141,27 @@ Status DeliverAll(const Arguments& a, const Report& report) {
   return {};
 }
 
-int RunVerb(const Arguments& a) {
-  Status status = verify::cli::LimitHosts(a.hosts);
-  if (status.ok()) status = CheckFiles(a);
-  if (!status.ok()) return Fail(status.message());
-  Result<Plan> plan = MakePlan(a);
-  if (!plan.ok()) return Fail(plan.message());
-  const Result<double> seconds = SecondsFor(a, plan->rows.size());
-  if (!seconds.ok()) return Fail(seconds.message());
-  const Status sound = verify::SelfCheck(verify::Ops());
-  if (!sound.ok()) {
-    return Fail("self-check failed: " + sound.message(), verify::kExitSelf);
-  }
+// The file of --baseline; nothing without it. Errors: it is no such result.
+Result<std::optional<verify::Json>> ReadBaseline(const std::string& path) {
+  std::optional<verify::Json> before;
+  if (path.empty()) return before;
+  const auto bytes = verify::ReadWholeFile(path, kMostBaseline);
+  if (!bytes.ok()) return bytes.status();
+  before = verify::ParseJson(
+      std::string_view(reinterpret_cast<const char*>(bytes.value().data()),
+                       bytes.value().size()));
+  const Status sound = CheckResult(*before);
+  if (sound.ok()) return before;
+  return Status::Error("--baseline " + path + " " + sound.message());
+}
+
+// Measures, and draws every conclusion.
+Report Measured(Plan plan, double seconds) {
   Report report;
   report.time = UtcNow();
-  report.table.rows = std::move(plan->rows);
+  report.table.rows = std::move(plan.rows);
   TableOptions options;
-  options.seconds = seconds.value();
+  options.seconds = seconds;
   options.stop = verify::cli::WatchInterrupt();
   {
     Ticker ticker("rows measured");
@@ -124,12 +172,34 @@ int RunVerb(const Arguments& a) {
   }
   report.goals = CheckGoals(&report.table);
   CloseRows(&report.table);
-  for (const Ask& ask : plan->planned) {
+  for (const Ask& ask : plan.planned) {
     report.goals.push_back(CheckPlanning(ask));
   }
-  for (const Goal& goal : plan->alone) report.goals.push_back(CheckAlone(goal));
-  report.sweeps = JudgeSweeps(report.table, plan->axes);
-  const Status delivered = DeliverAll(a, report);
+  for (const Goal& goal : plan.alone) report.goals.push_back(CheckAlone(goal));
+  report.sweeps = JudgeSweeps(report.table, plan.axes);
+  return report;
+}
+
+int RunVerb(const Arguments& a) {
+  Status status = verify::cli::LimitHosts(a.hosts);
+  if (status.ok()) status = CheckFiles(a);
+  if (!status.ok()) return Fail(status.message());
+  const auto before = ReadBaseline(a.baseline);
+  if (!before.ok()) return Fail(before.message());
+  Result<Plan> plan = MakePlan(a);
+  if (!plan.ok()) return Fail(plan.message());
+  const Result<double> seconds = SecondsFor(a, plan->rows.size());
+  if (!seconds.ok()) return Fail(seconds.message());
+  // A file that cannot be added to is found before anything is measured.
+  if (!a.tune.empty()) status = AddToTuning(a.tune, {});
+  if (!status.ok()) return Fail(status.message());
+  const Status sound = verify::SelfCheck(verify::Ops());
+  if (!sound.ok()) {
+    return Fail("self-check failed: " + sound.message(), verify::kExitSelf);
+  }
+  const Report report = Measured(std::move(plan.value()), seconds.value());
+  const Status delivered =
+      DeliverAll(a, report, before.value() ? &*before.value() : nullptr);
   if (!delivered.ok()) return Fail(delivered.message());
   return ExitCode(report);
 }
@@ -164,6 +234,11 @@ void AddBench(Parser* program) {
   verb->Value("--budget", &a->budget,
               "For measuring, such as 20s (default 2 s a row, 60 s at most)")
       .Type("TIME");
+  verb->Value("--baseline", &a->baseline,
+              "Also say what has changed since this result of --json")
+      .Type("FILE");
+  verb->Value("--html", &a->html, "A page: tables, heat map, roofline, scaling")
+      .Type("FILE|-");
   verb->Value("--json", &a->json, "In Google Benchmark's format")
       .Type("FILE|-");
   verify::cli::AddHostArguments(verb, &a->hosts);

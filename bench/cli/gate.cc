@@ -83,7 +83,8 @@ Status CompareResults(const Arguments& a, const Rules& rules,
   if (!candidate.ok()) return candidate.status();
   Thresholds thresholds = rules.paired;
   thresholds.floor = rules.unpaired_floor;
-  auto shapes = CompareFiles(baseline.value(), candidate.value(), thresholds);
+  auto shapes = CompareFiles(baseline.value(), candidate.value(), SameBy::kCase,
+                             thresholds);
   if (!shapes.ok()) return Status::Error("gate: " + shapes.message());
   report->paired = false;
   report->shapes = std::move(shapes.value());

@@ -20,7 +20,9 @@ struct Arguments {
   std::vector<std::string> sweeps;
   std::string tune;
   std::string budget;
+  std::string baseline;
   std::string json;
+  std::string html;
   verify::cli::HostArguments hosts;
 };
 

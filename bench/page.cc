@@ -1,0 +1,172 @@
+#include "bench/page.h"
+
+#include <cstdio>
+
+#include "optimized/tuning.h"
+#include "verify/report/junit.h"
+
+namespace lockstep::bench {
+namespace {
+
+// Colours of both schemes; a heat map mixes the accent into the background.
+constexpr const char* kStyle = R"(
+:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --soft: #667;
+  --line: #d5d9e0; --accent: #1f6feb; --good: #1a7f37; --bad: #b42318; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --paper: #14171c;
+  --soft: #9aa3b2; --line: #343b46; --accent: #6aa6ff; --good: #5bc77a;
+  --bad: #ff8b7e; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink);
+  background: var(--paper); max-width: 70rem; margin: 0 auto; padding: 1rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2.5rem; }
+p.case { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
+p.soft, td.soft { color: var(--soft); }
+div.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line);
+  text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
+td.spec { font-family: ui-monospace, monospace; white-space: normal;
+  overflow-wrap: anywhere; min-width: 12rem; }
+table.heat th, table.heat td { text-align: center; padding: .3rem .35rem; }
+table.heat td { border: 2px solid var(--paper);
+  background: color-mix(in srgb, var(--accent) var(--heat), var(--paper)); }
+table.heat td.best { outline: 3px solid var(--good); outline-offset: -3px; }
+table.heat td.default { text-decoration: underline; font-weight: 600; }
+.good { color: var(--good); } .bad { color: var(--bad); }
+svg { width: 100%; height: auto; max-width: 46rem; display: block; }
+svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
+svg .axis { stroke: var(--line); } svg .roof { stroke: var(--soft); }
+svg .bar, svg .dot { fill: var(--accent); }
+svg .ideal { stroke: var(--soft); stroke-dasharray: 4 4; fill: none; }
+)";
+
+template <typename... Args>
+std::string Format(const char* format, Args... args) {
+  char text[256];
+  std::snprintf(text, sizeof(text), format, args...);
+  return text;
+}
+
+std::string Cell(const std::string& text, const char* kind = "") {
+  const std::string attribute =
+      *kind == '\0' ? "" : std::string(" class=\"") + kind + "\"";
+  return "<td" + attribute + ">" + text + "</td>";
+}
+
+std::string MachineHtml(const Report& report) {
+  std::string text = "<p>" + HtmlText(optimized::CpuModel()) + ", " +
+                     HtmlText(report.time) + ". One thread: ";
+  for (const Peak& peak : PeaksOf(report.table)) {
+    text += HtmlText(peak.name) + Format(" %.0f GFLOP/s, ", peak.flops * 1e-9);
+  }
+  for (const ReadLevel& level : report.table.levels) {
+    text += "reads from " + level.name +
+            Format(" %.0f GB/s", level.bytes_per_second * 1e-9) +
+            (&level == &report.table.levels.back() ? ".</p>\n" : ", ");
+  }
+  if (report.table.levels.empty()) text += "no compiled target.</p>\n";
+  return text;
+}
+
+std::string RowHtml(const Report& report, const Row& row) {
+  std::string text = "<tr>" + Cell(HtmlText(row.spec()), "spec");
+  if (!row.refused().empty() || row.samples().empty()) {
+    const std::string why =
+        row.refused().empty() ? "interrupted" : row.refused();
+    return text + "<td colspan=\"6\" class=\"bad\">" + HtmlText(why) +
+           "</td></tr>\n";
+  }
+  const Summary s = Summarise(row, report.table.levels);
+  const double wide =
+      std::max(s.interval.high / s.seconds - 1, 1 - s.interval.low / s.seconds);
+  text +=
+      Cell(TimeText(s.seconds)) + Cell(Format("&plusmn;%.1f %%", 100 * wide));
+  if (s.limit <= 0) return text + "<td colspan=\"4\"></td></tr>\n";
+  text += Cell(Format("%.1f", s.flops * 1e-9)) +
+          Cell(Format("%.1f %%", 100 * s.fraction));
+  text += Cell(s.of_instruction ? Format("%.1f %%", 100 * *s.of_instruction)
+                                : "not known",
+               s.of_instruction ? "" : "soft");
+  return text + Cell(Format("%.1f %%", 100 * s.best_fraction)) + "</tr>\n";
+}
+
+// Rows of no sweep, a table for each case.
+std::string RowsHtml(const Report& report) {
+  std::string text, line;
+  for (const Row& row : report.table.rows) {
+    if (row.ask().sweep) continue;
+    if (row.scene().line != line) {
+      text += (line.empty() ? "" : "</table></div>\n") +
+              std::string("<p class=\"case\">") + HtmlText(row.scene().line) +
+              "</p>\n<div class=\"wide\"><table>\n<tr><th>kernel</th>"
+              "<th>median</th><th></th><th>GFLOP/s</th><th>of the limit</th>"
+              "<th>of its instruction</th><th>best</th></tr>\n";
+      line = row.scene().line;
+    }
+    text += RowHtml(report, row);
+  }
+  if (line.empty()) return "";
+  return "<h2>Rows</h2>\n" + text + "</table></div>\n";
+}
+
+std::string SweepHtml(const Report& report, const SweepResult& sweep) {
+  const Row& best = report.table.rows[sweep.best];
+  std::string text = "<h2>Sweep of " + std::string(AxisName(sweep.axis)) +
+                     "</h2>\n<p class=\"case\">" + HtmlText(sweep.line) +
+                     "</p>\n<p>";
+  if (sweep.told) {
+    text += "<b class=\"good\">" + HtmlText(best.ask().point) +
+            "</b> is best: " +
+            Format("the default takes %.1f %% longer. ", 100 * sweep.margin);
+  } else {
+    text += "No plan is told from the default one by 2 % or more. Fastest " +
+            HtmlText(best.ask().point) +
+            Format(", %+.1f %%. ", 100 * sweep.margin);
+  }
+  text += Format("%zu of %zu plans lie within 2 %% of the best.</p>\n",
+                 sweep.near, sweep.rows.size());
+  return text + (sweep.axis == Axis::kTile ? HeatMap(report, sweep)
+                                           : Bars(report, sweep));
+}
+
+std::string GoalsHtml(const Report& report) {
+  if (report.goals.empty()) return "";
+  std::string text =
+      "<h2>Goals</h2>\n<div class=\"wide\"><table>\n<tr><th>goal</th>"
+      "<th>metric</th><th>target</th><th>measured</th><th></th></tr>\n";
+  for (const GoalResult& result : report.goals) {
+    const Goal& goal = result.goal;
+    text +=
+        "<tr>" + Cell(HtmlText(goal.name)) + Cell(MetricName(goal.metric)) +
+        Cell(Format("%s %g", goal.at_least ? "&ge;" : "&le;", goal.value)) +
+        Cell(result.measured ? Format("%.3g", *result.measured)
+                             : HtmlText(result.why_not)) +
+        Cell(result.met() ? "met" : "missed", result.met() ? "good" : "bad") +
+        "</tr>\n";
+  }
+  return text + "</table></div>\n";
+}
+
+}  // namespace
+
+std::string HtmlText(const std::string& text) {
+  return verify::XmlEscape(text);
+}
+
+std::string ReportPage(const Report& report) {
+  std::string text =
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width\">\n"
+      "<title>lockstep bench</title>\n<style>" +
+      std::string(kStyle) +
+      "</style>\n</head>\n<body>\n<h1>lockstep bench</h1>\n";
+  text += MachineHtml(report) + RowsHtml(report);
+  for (const SweepResult& sweep : report.sweeps) {
+    text += SweepHtml(report, sweep);
+  }
+  const std::string roofline = Roofline(report);
+  if (!roofline.empty()) text += "<h2>Roofline</h2>\n" + roofline;
+  return text + GoalsHtml(report) + "</body>\n</html>\n";
+}
+
+}  // namespace lockstep::bench
