@@ -10,8 +10,8 @@ constexpr double kShown = 0.95;  // confidence of intervals that are shown
 // With so many pairs, all of one sign, chance is 2 / 2^20.
 constexpr int64_t kLeastPairs = 20;
 constexpr int64_t kMostPairs = 150;
-constexpr double kBlockSeconds = 0.02;
-constexpr int64_t kLeastCalls = 3;
+constexpr double kBlockSeconds = 0.03;
+constexpr int64_t kLeastCalls = 4;
 constexpr int64_t kMostCalls = 2000;
 
 // Seconds of the fastest of so many calls.
