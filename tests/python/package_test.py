@@ -245,11 +245,6 @@ def test_the_page_prints_what_it_shows(tmp_path):
     script = tmp_path / "page.py"
     script.write_text(f"import sys; sys.path.insert(0, {str(SOURCE / 'python/examples')!r})\n"
                       + "".join(code for code, _ in blocks))
-    # A script ends where it first calls verify in its host: isolation has tests of
-    # its own, here all blocks run in one process.
-    text = script.read_text().replace('wants=["mask.dense"])\nprint(repr',
-                                      'wants=["mask.dense"], isolate=False)\nprint(repr')
-    script.write_text(text)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True,
                           check=False)
     shown = "".join(text for _, text in blocks)
