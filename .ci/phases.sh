@@ -3,7 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
 
 second_compiler() {
-  build release-gcc golden_tests lockstep-fuzz
+  build release-gcc golden_tests lockstep-bench lockstep-fuzz
   ctest --preset release-gcc -L 'golden|canary' --quiet --no-tests=error \
     --output-on-failure -O build/release-gcc/ctest.log
 }

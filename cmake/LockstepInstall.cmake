@@ -30,7 +30,7 @@ if(TARGET lockstep AND (NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATO
       OUTPUT "${_page}"
       COMMAND "${CMAKE_COMMAND}" -E make_directory "${_pages}/${_folder}"
       COMMAND lockstep ${_verb} > "${_page}"
-      DEPENDS lockstep lockstep-fuzz
+      DEPENDS lockstep lockstep-bench lockstep-fuzz
       VERBATIM)
     list(APPEND _all_pages "${_page}")
     install(FILES "${_page}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${_folder}")

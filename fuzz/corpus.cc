@@ -10,7 +10,6 @@
 #include "fuzz/trial.h"
 #include "verify/base/io/files.h"
 #include "verify/emulator/mutants.h"
-#include "verify/ops/block_plan/trial.h"
 #include "verify/registry/ops.h"
 #include "verify/run/case_file.h"
 #include "verify/tables/mutants.h"

@@ -13,7 +13,6 @@
 #if HWY_ONCE
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,6 +20,7 @@
 
 #include "optimized/attention_work.h"
 #include "optimized/matrix_unit.h"
+#include "optimized/plan_check.h"
 #include "reference/contract/team.h"
 
 namespace lockstep::optimized {
@@ -30,23 +30,6 @@ HWY_EXPORT(RunRows);
 HWY_EXPORT(PackKeyTile);
 HWY_EXPORT(KernelGeometry);
 HWY_EXPORT(DotInstructionWorks);
-
-// CPUID costs tens of microseconds where a hypervisor answers it: once.
-bool IsSupported(int64_t target_bit) {
-  static const int64_t kSupported = hwy::SupportedTargets();
-  return (kSupported & target_bit) != 0;
-}
-
-ScoreScale MakeScale(const AttentionForwardProblem& p) {
-  if (!p.softcap) {
-    return {false, static_cast<float>(p.scale * kLog2E), 1.0f};
-  }
-  const auto outer = static_cast<float>(*p.softcap * kLog2E);
-  // Beyond the fixed path's bound nobody asks.
-  const float bound = std::min(std::nearbyint(outer), 2 * kFixedPathBound);
-  return {true, static_cast<float>(p.scale / *p.softcap), outer,
-          static_cast<int>(bound)};
-}
 
 AttentionJob MakeJob(const AttentionForwardProblem& problem,
                      const AttentionForwardInputs& inputs,
@@ -59,7 +42,7 @@ AttentionJob MakeJob(const AttentionForwardProblem& problem,
   job.outputs = &outputs;
   job.plan = &plan;
   job.geometry = HWY_DISPATCH_TABLE(KernelGeometry)[target]();
-  job.scale = MakeScale(problem);
+  job.scale = MakeScoreScale(problem);
   if (job.matrix()) job.geometry.row_block = kMatrixRows;
   job.padded_keys = RoundUp(plan.tile_keys, job.geometry.panel());
   job.weight_stride =
@@ -211,24 +194,8 @@ Status CheckBlocks(const AttentionForwardProblem& problem, const Plan& plan) {
 }
 
 Status CheckPlan(const AttentionForwardProblem& problem, const Plan& plan) {
-  const int64_t bit = TargetBit(plan.target);
-  if (!IsSupported(bit)) {
-    return Status::Error("target " + plan.target +
-                         " is not supported by this CPU");
-  }
-  if (plan.tile_rows < 1 || plan.tile_keys < 1 ||
-      plan.tile_rows > kMaxLength * kMaxHeads || plan.tile_keys > kMaxLength ||
-      plan.tile_keys % kStripes != 0 ||
-      plan.row_tiles !=
-          CeilDiv(problem.group() * problem.q_len, plan.tile_rows) ||
-      plan.key_tiles != CeilDiv(problem.kv_len, plan.tile_keys)) {
-    return Status::Error("the plan does not cover the problem: " +
-                         plan.ToString());
-  }
-  if (plan.threads < 1 || plan.threads > kMaxThreads) {
-    return Status::Error("no team of " + std::to_string(plan.threads) +
-                         " threads; want 1.." + std::to_string(kMaxThreads));
-  }
+  const Status status = CheckPlanFits(problem, plan);
+  if (!status.ok()) return status;
   if (plan.fixed_m && !AllowsFixedPath(problem)) {
     return Status::Error("the fixed path needs a small softcap: " +
                          plan.ToString());
@@ -249,17 +216,6 @@ std::string Products(const Plan& plan) {
           : TakesMatrixUnit(plan.target)
               ? "the matrix unit is not wanted"
               : "no kernels for the matrix unit on " + plan.target);
-}
-
-// The problem without the masks that are not read.
-AttentionForwardProblem AskedOf(const AttentionForwardProblem& problem,
-                                const SparsePlan& sparse) {
-  AttentionForwardProblem asked = problem;
-  const bool stored =
-      std::all_of(sparse.tiles.begin(), sparse.tiles.end(),
-                  [](const TilePlan& tiles) { return tiles.options.blocks; });
-  if (stored) asked.masks = {MaskExpr{}};
-  return asked;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #ifndef LOCKSTEP_OPTIMIZED_ATTENTION_WORK_H_
 #define LOCKSTEP_OPTIMIZED_ATTENTION_WORK_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -37,6 +39,18 @@ struct ScoreScale {
   float outer = 0.0f;
   int bound = 0;  // capped: no integer score exceeds it
 };
+
+// Constants are rounded to f32 once.
+inline ScoreScale MakeScoreScale(const AttentionForwardProblem& p) {
+  if (!p.softcap) {
+    return {false, static_cast<float>(p.scale * kLog2E), 1.0f};
+  }
+  const auto outer = static_cast<float>(*p.softcap * kLog2E);
+  // Beyond the fixed path's bound nobody asks.
+  const float bound = std::min(std::nearbyint(outer), 2 * kFixedPathBound);
+  return {true, static_cast<float>(p.scale / *p.softcap), outer,
+          static_cast<int>(bound)};
+}
 
 // Smallest nonzero magnitude among bf16 elements, for the guards of N5, N9.
 struct Magnitudes {

@@ -10,6 +10,7 @@
 #include "optimized/matrix_unit.h"
 #include "optimized/simd/flush_scope.h"
 #include "optimized/simd/targets.h"
+#include "optimized/tuning.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"
@@ -104,6 +105,20 @@ BlockForm FormOf(const AttentionForwardProblem& problem, const Caps& caps,
                                                 : BlockForm::kGuarded;
 }
 
+// Whether there is one, and the caller has no wish of his own.
+bool TakeTunedTile(const AttentionForwardProblem& problem, const Plan& plan,
+                   const Tuning& tuning, Caps* caps) {
+  if (tuning.entries.empty() || caps->tile_rows > 0 || caps->tile_keys > 0) {
+    return false;
+  }
+  const TuningEntry* entry =
+      tuning.Find(CpuModel(), plan.target, TuningKey(problem, plan.threads));
+  if (entry == nullptr) return false;
+  caps->tile_rows = entry->tile_rows;
+  caps->tile_keys = entry->tile_keys;
+  return true;
+}
+
 std::string DotName(const Plan& plan) {
   switch (plan.blocks) {
     case BlockForm::kNone:
@@ -129,7 +144,7 @@ std::string Plan::ToString() const {
          " path=" + (fixed_m ? "fixed" : "online") +
          " pack=" + (pack_ahead ? "ahead" : "tile") +
          " row_tiles=" + std::to_string(row_tiles) +
-         " key_tiles=" + std::to_string(key_tiles);
+         " key_tiles=" + std::to_string(key_tiles) + (tuned ? " tuned" : "");
 }
 
 bool AllowsFixedPath(const AttentionForwardProblem& problem) {
@@ -139,6 +154,14 @@ bool AllowsFixedPath(const AttentionForwardProblem& problem) {
 
 Result<Plan> MakePlan(const AttentionForwardProblem& problem,
                       const Caps& caps) {
+  const Result<Tuning>& tuning = TheTuning();
+  if (!tuning.ok()) return tuning.status();
+  return MakePlan(problem, caps, tuning.value());
+}
+
+Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& wish,
+                      const Tuning& tuning) {
+  Caps caps = wish;
   Status status = Validate(problem);
   if (status.ok()) status = CheckCaps(caps);
   if (!status.ok()) return status;
@@ -150,6 +173,7 @@ Result<Plan> MakePlan(const AttentionForwardProblem& problem,
   plan.threads = caps.threads > 0
                      ? caps.threads
                      : std::max(1u, std::thread::hardware_concurrency());
+  plan.tuned = TakeTunedTile(problem, plan, tuning, &caps);
   const int64_t rows = problem.group() * problem.q_len;
   plan.blocks = FormOf(problem, caps, plan.target);
   const bool matrix = plan.blocks == BlockForm::kMatrix;

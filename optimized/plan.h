@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "optimized/tuning.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
 
@@ -68,6 +69,7 @@ struct Plan {
   bool fixed_m = false;     // softcap small enough for N9's fixed-m path; a
                             // row with a large sink still leaves it
   bool pack_ahead = false;  // pack all keys and values once, before the rows
+  bool tuned = false;       // the tile is that of a tuning file
   int64_t row_tiles = 0;    // per kv head
   int64_t key_tiles = 0;
 
@@ -78,8 +80,12 @@ struct Plan {
 // Whether the softcap is small enough for N9's fixed-m path.
 bool AllowsFixedPath(const AttentionForwardProblem& problem);
 
+// Where caps have no tile, that of `tuning` for this CPU, if there is one.
 // Errors: unknown or unsupported target, tile_keys not a multiple of kStripes,
 // negative values; Validate(problem)'s.
+Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& caps,
+                      const Tuning& tuning);
+// By TheTuning(). Errors: also TheTuning()'s.
 Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& caps);
 
 }  // namespace lockstep::optimized

@@ -1,6 +1,7 @@
 // Softcap attention as in the textbook: 1 scores, 2 softcap, 3 mask and
-// softmax, 4 weighted values. Constants: contract/numerics.h; exp2, tanh and
-// log2: elementary.h; clause numbers (N3, N7..N13, N20): docs/numerics.md.
+// softmax, 4 weighted values. Constants: contract/numerics.h; scores:
+// attention_row.h; exp2, tanh and log2: elementary.h; clause numbers (N3,
+// N7..N13, N20): docs/numerics.md.
 #include "reference/attention_forward.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/attention_row.h"
 #include "reference/block_product.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
@@ -25,26 +27,6 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// The last axis of a tensor at (b, h, position), widened to f32.
-std::vector<float> LoadRow(const LaneView& x, int64_t b, int64_t h,
-                           int64_t position) {
-  std::vector<float> row(static_cast<size_t>(x.shape[3]));
-  const auto load = [&](const auto& view) {
-    for (size_t c = 0; c < row.size(); ++c) {
-      row[c] = ToFloat(view(b, h, position, c));
-    }
-  };
-  x.lane == Lane::kF32 ? load(x.As<float>()) : load(x.As<Bf16>());
-  return row;
-}
-
-// N3: one chain over the channels, ascending.
-float Dot(const std::vector<float>& a, const std::vector<float>& b) {
-  float acc = 0.0f;
-  for (size_t d = 0; d < a.size(); ++d) acc = std::fma(a[d], b[d], acc);
-  return acc;
-}
-
 // N20: the same sum in blocks.
 float BlockDot(const std::vector<float>& a, const std::vector<float>& b) {
   BlockSum sum;
@@ -52,16 +34,6 @@ float BlockDot(const std::vector<float>& a, const std::vector<float>& b) {
     sum.Add(static_cast<int64_t>(d), a[d], b[d]);
   }
   return sum.Total();
-}
-
-// N7: the score in units of log2; constants are rounded to f32 once.
-float ScoreInLog2(const AttentionForwardProblem& problem, float dot) {
-  if (!problem.softcap) {
-    return dot * static_cast<float>(problem.scale * kLog2E);
-  }
-  const double cap = *problem.softcap;
-  return static_cast<float>(cap * kLog2E) *
-         TanhCore(dot * static_cast<float>(problem.scale / cap));
 }
 
 // One term of a row's softmax: a visible key, or the learned sink.
@@ -125,7 +97,7 @@ Row ScoreRow(const AttentionForwardProblem& problem,
     if (!IsVisible(problem, inputs, at.batch, at.head, at.query, j)) continue;
     const std::vector<float> k = LoadRow(inputs.k, at.batch, kv_head, j);
     row.keys.push_back(j);
-    row.terms.emplace_back(ScoreInLog2(problem, dot(q, k)));  // 1, 2
+    row.terms.emplace_back(ScoreOf(problem, dot(q, k)).u);  // 1, 2
   }
   if (problem.sink) {
     row.has_sink = true;
@@ -167,12 +139,6 @@ std::vector<float> WeightedValues(const AttentionForwardProblem& problem,
   return acc;
 }
 
-// N2, N11: round, add +0 so that no output is -0, canonical NaN.
-float Finish(float x, Lane lane) {
-  if (lane == Lane::kBf16) x = RoundToBf16Lane(x);
-  return std::isnan(x) ? kNaN : x + 0.0f;
-}
-
 // N11: natural logarithm of l * 2^(m - shift).
 float LogSumExp(float l, float m, float shift) {
   if (l == 0.0f) return -kInfinity;
@@ -212,7 +178,7 @@ void ComputeRow(const AttentionForwardProblem& problem,
       }
       x = redo[c] / row.Sum(max, kRedoShift);
     }
-    o[c] = Finish(x, problem.lane);
+    o[c] = FinishOutput(x, problem.lane);
   }
 }
 

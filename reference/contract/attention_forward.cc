@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/contract/attention_checks.h"
 #include "reference/contract/checks.h"
 #include "reference/contract/mask.h"
 #include "reference/contract/numerics.h"
@@ -220,9 +221,8 @@ Status Validate(const AttentionForwardProblem& p) {
   return CheckMasks(p, dense);
 }
 
-Status Validate(const AttentionForwardProblem& p,
-                const AttentionForwardInputs& in,
-                const AttentionForwardOutputs& out) {
+Status checks::CheckAttentionInputs(const AttentionForwardProblem& p,
+                                    const AttentionForwardInputs& in) {
   Status status = Validate(p);
   if (!status.ok()) return status;
   status = CheckMasks(p, in.dense_masks.size());
@@ -240,7 +240,13 @@ Status Validate(const AttentionForwardProblem& p,
     status = CheckLaneTensor(tensor.name, tensor.view, tensor.shape, p.lane);
     if (!status.ok()) return status;
   }
-  status = CheckPayload(p, in);
+  return CheckPayload(p, in);
+}
+
+Status Validate(const AttentionForwardProblem& p,
+                const AttentionForwardInputs& in,
+                const AttentionForwardOutputs& out) {
+  Status status = checks::CheckAttentionInputs(p, in);
   return status.ok() ? CheckOutputs(p, out) : status;
 }
 

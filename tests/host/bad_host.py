@@ -181,6 +181,12 @@ if __name__ == "__main__":
     if MODE == "survives_bye":
         host.serve()
         time.sleep(600)
+    if MODE == "helper_at_end":
+        # It ends because we do, and takes its time.
+        host.serve()
+        subprocess.Popen([sys.executable, "-c", "import sys, time; sys.stdin.read(); "
+                          "time.sleep(0.3)"], stdin=subprocess.PIPE)
+        sys.exit(0)
     if MODE == "orphan_at_end":
         host.serve()
         spawn(True)

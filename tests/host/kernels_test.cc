@@ -85,7 +85,9 @@ class Kernels : public testing::Test {
     const std::string path = std::getenv("PATH");
     setenv("PATH", (LOCKSTEP_HOST_FOLDER ":" + path).c_str(), 1);
   }
-  static void TearDownTestSuite() { EXPECT_TRUE(CloseHosts().empty()); }
+  static void TearDownTestSuite() {
+    EXPECT_EQ(CloseHosts(), std::vector<std::string>());
+  }
 };
 
 TEST_F(Kernels, EveryMutantIsFound) {

@@ -181,24 +181,30 @@ def plan(call, x):
 KERNELS = {"attention_forward": attention, "mamba3_scan": scan,
            "mamba3_step": scan, "block_plan": plan}
 
-# The glue that a kernel of somebody's needs, and faults of a few lines.
-calls_before = []
+def with_bug(kernel, bug=""):
+    """The same kernel with a fault of a few lines."""
+    calls_before = []
+
+    def wrong(call, x):
+        calls_before.append(call)
+        if bug == "drop_key" and "mask.dense" in x:
+            x["mask.dense"][..., -1] = False
+        if bug == "drop_carry":
+            x.update({n: np.zeros_like(a) for n, a in x.items() if n.startswith("init_")})
+        out = kernel(call, x)
+        if bug == "twice_other" and len(calls_before) % 2 == 0:
+            out = {name: np.nextafter(np.float32(a), np.inf) for name, a in out.items()}
+        return out
+
+    return wrong
 
 
+# The glue that a kernel of somebody's needs.
 def answer(call, x):
-    bug = sys.argv[2] if len(sys.argv) > 2 else ""
-    calls_before.append(call)
-    if bug == "drop_key" and "mask.dense" in x:
-        x["mask.dense"][..., -1] = False
-    if bug == "drop_carry":
-        x.update({n: np.zeros_like(a) for n, a in x.items() if n.startswith("init_")})
-    out = KERNELS[call["op"]](call, x)
-    if bug == "twice_other" and len(calls_before) % 2 == 0:
-        out = {name: np.nextafter(np.float32(a), np.inf) for name, a in out.items()}
-    return out
+    return KERNELS[call["op"]](call, x)
 
 
 if __name__ == "__main__":
     sys.path.insert(0, sys.argv[1])
     import lockstep_calls
-    lockstep_calls.run(answer)
+    lockstep_calls.run(with_bug(answer, *sys.argv[2:]))

@@ -37,19 +37,6 @@ std::array<int64_t, 4> OShape(const AttentionForwardProblem& p) {
   return {p.batch, p.q_heads, p.q_len, p.value_dim};
 }
 
-LaneView View(Lane lane, const std::vector<float>& values,
-              std::vector<uint16_t>& bf16,
-              const std::array<int64_t, 4>& shape) {
-  if (lane == Lane::kF32) {
-    return {values.data(), lane, shape, DenseStrides(shape)};
-  }
-  bf16.clear();
-  for (const float x : values) {
-    bf16.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16));
-  }
-  return {bf16.data(), lane, shape, DenseStrides(shape)};
-}
-
 std::vector<float> Normal(std::mt19937& rng, size_t count, float scale) {
   std::normal_distribution<float> normal(0.0f, scale);
   std::vector<float> values(count);
@@ -68,6 +55,21 @@ std::vector<int32_t> RandomIds(std::mt19937& rng, int64_t count) {
   return ids;
 }
 
+}  // namespace
+
+LaneView ViewOf(Lane lane, const std::vector<float>& values,
+                std::vector<uint16_t>& bf16,
+                const std::array<int64_t, 4>& shape) {
+  if (lane == Lane::kF32) {
+    return {values.data(), lane, shape, DenseStrides(shape)};
+  }
+  bf16.clear();
+  for (const float x : values) {
+    bf16.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16));
+  }
+  return {bf16.data(), lane, shape, DenseStrides(shape)};
+}
+
 void PlantSpecial(std::mt19937& rng, std::vector<float>& values) {
   if (Draw(rng, 0, 7) != 0) return;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -77,8 +79,6 @@ void PlantSpecial(std::mt19937& rng, std::vector<float>& values) {
       Draw(rng, 0, static_cast<int64_t>(values.size()) - 1))] =
       kSpecial[Draw(rng, 0, 4)];
 }
-
-}  // namespace
 
 int64_t Draw(std::mt19937& rng, int64_t least, int64_t most) {
   const auto span = static_cast<uint64_t>(most - least + 1);
@@ -120,9 +120,9 @@ void Instance::Fill(std::mt19937& rng, float q_scale, float v_scale) {
 AttentionForwardInputs Instance::Inputs() {
   AttentionForwardInputs in;
   const AttentionForwardProblem& p = problem;
-  in.q = View(p.lane, q, q_bf16_, QShape(p));
-  in.k = View(p.lane, k, k_bf16_, KShape(p));
-  in.v = View(p.lane, v, v_bf16_, VShape(p));
+  in.q = ViewOf(p.lane, q, q_bf16_, QShape(p));
+  in.k = ViewOf(p.lane, k, k_bf16_, KShape(p));
+  in.v = ViewOf(p.lane, v, v_bf16_, VShape(p));
   in.valid_q = valid_q;
   in.valid_kv = valid_kv;
   if (p.sink) in.sink = {sink.data(), {p.q_heads}, {1}};

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_TESTS_SUPPORT_ATTENTION_PROBLEM_H_
 #define LOCKSTEP_TESTS_SUPPORT_ATTENTION_PROBLEM_H_
 
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -56,6 +57,14 @@ MaskExpr RandomMask(std::mt19937& rng);
 
 // Small, every feature of the contract by chance, special values now and then.
 Instance RandomInstance(std::mt19937& rng);
+
+// A dense tensor of the lane; a bf16 one is made in `bf16`, by truncation.
+LaneView ViewOf(Lane lane, const std::vector<float>& values,
+                std::vector<uint16_t>& bf16,
+                const std::array<int64_t, 4>& shape);
+
+// Now and then makes one of the values NaN, infinite, huge or tiny.
+void PlantSpecial(std::mt19937& rng, std::vector<float>& values);
 
 // Uniform in [least, most].
 int64_t Draw(std::mt19937& rng, int64_t least, int64_t most);

@@ -314,7 +314,8 @@ TEST(BlockPlan, CasesThatMeanNothingAreRefused) {
            {"dialect=splash bq=2 bk=2 width=4", "dialect=shrunk's"},
            {"width=99", "up to twice"},
            {"slack=-1", "below 0"},
-           {"hq=2 sq=16384 skv=16384", "too many"}}) {
+           {"hq=2 sq=16384 skv=16384 mask=random:0.5", "too many"},
+           {"sq=131072 skv=131072 mask=causal&blocks:8x8:0.5", "too many"}}) {
     std::string line = std::string("block_plan ") + keys;
     if (line.find("sq=") == std::string::npos) line += " sq=8 skv=8";
     const Result<Case> c = ParseCase(line);

@@ -18,7 +18,7 @@ namespace lockstep::test {
 struct Planned {
   MaskProblem mask;
   optimized::TilePlan plan;
-  verify::IntendedMask intended{0, 0, 0};
+  verify::IntendedMask intended;
 };
 
 // Plans batch row 0.

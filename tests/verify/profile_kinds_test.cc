@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "verify/candidate/mutant_attention_forward.h"
 #include "verify/case/case.h"
-#include "verify/emulator/attention_forward/kernel.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/registry/ops.h"
-#include "verify/selftest/attention_forward_scene.h"
+#include "verify/selftest/trialist.h"
 
 namespace lockstep::verify {
 namespace {
@@ -82,26 +82,20 @@ struct Findings {
 
 Findings JudgeAll(const Kind& kind, const NumericProfile& profile) {
   Findings findings;
-  const AttentionVariant variant = FindVariant(kind.variant).value();
+  Trialist trialist(
+      {MakeEmulatedAttention("variant", kind.variant,
+                             FindVariant(kind.variant).value(), FaultDial{}),
+       profile});
   Result<Case> c = ParseCase(kind.line);
   EXPECT_TRUE(c.ok()) << c.message();
   for (c->seed = 1; c->seed <= 4; ++c->seed) {
-    AttentionEmulator emulator(variant);
-    const Result<Scene> scene = OpenScene(c.value());
-    const Result<Buffers> out = Emulate(scene.value(), &emulator);
-    const EnvelopeVerdict verdict =
-        JudgeByEnvelope(scene.value(), profile, out.value(), nullptr);
-    findings.accused += verdict.outside ? 1 : 0;
-    findings.suspected += verdict.unlikely ? 1 : 0;
-    for (const Case& probe :
-         AttentionForwardTrial::ProbeCases(c.value(), profile)) {
-      const Result<Scene> probed = OpenScene(probe);
-      const Result<Buffers> answer = Emulate(probed.value(), &emulator);
-      ++findings.probes;
-      findings.accused +=
-          JudgeByProbe(probed.value(), profile, answer.value()).outside;
-    }
+    const Found found = trialist.Envelope(trialist.Run(c.value()).value());
+    findings.accused += found.outside ? 1 : 0;
+    findings.suspected += found.unlikely ? 1 : 0;
+    findings.accused +=
+        trialist.Probes(c.value(), std::nullopt)->outside ? 1 : 0;
   }
+  findings.probes = static_cast<int>(trialist.probes());
   return findings;
 }
 

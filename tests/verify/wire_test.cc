@@ -122,6 +122,87 @@ TEST(Reply, ThatIsWrongIsAnError) {
   }
 }
 
+const char kUsualReply[] =
+    R"({"type":"done","id":17,"receipt":{"guards":"pages","seconds":1.25e-05,)"
+    R"("backend":"k","target":"AVX3 \ SPR","fallback_reason":"no","threads":2,)"
+    R"("tile":[4,8],"tiles_full":0,"tiles_partial":3,"tiles_empty":10,)"
+    R"("fp":{"rounding":"nearest","ftz":false,"daz":true}}})";
+
+TEST(QuickReply, ReadsWhatHostsOfSharedObjectsSay) {
+  for (const char* line :
+       {R"({"type":"done","id":0,"receipt":{"guards":"pages","seconds":0,)"
+        R"("fp":{"rounding":"nearest","ftz":false,"daz":false}}})",
+        R"({"type":"done","id":7,"receipt":{"guards":"pages","seconds":2.5,)"
+        R"("target":"AVX2","threads":1,)"
+        R"("fp":{"rounding":"nearest","ftz":true,"daz":false}}})"}) {
+    const auto quick = QuickReply(line);
+    ASSERT_TRUE(quick) << line;
+    const auto any = ParseAnyReply(line);
+    ASSERT_TRUE(any.ok()) << any.message();
+    EXPECT_TRUE(*quick == any.value()) << line;
+  }
+}
+
+// Whatever becomes of the usual answer, one byte changed, put in or left out:
+// where it is read at all, the library reads the same.
+TEST(QuickReply, NeverReadsMoreThanTheLibrary) {
+  const std::string right =
+      std::string(kUsualReply)
+          .replace(std::string(kUsualReply).find('\\'), 1, "-");
+  ASSERT_FALSE(QuickReply(kUsualReply));  // an escape is the library's
+  ASSERT_TRUE(QuickReply(right));
+  int64_t read = 0;
+  for (size_t at = 0; at < right.size(); ++at) {
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string changed = right, longer = right;
+      changed[at] = static_cast<char>(byte);
+      longer.insert(at, 1, static_cast<char>(byte));
+      for (const std::string& line :
+           {changed, longer, right.substr(0, at), right.substr(at)}) {
+        const auto quick = QuickReply(line);
+        if (!quick) continue;
+        ++read;
+        const auto any = ParseAnyReply(line);
+        ASSERT_TRUE(any.ok()) << line << ": " << any.message();
+        ASSERT_TRUE(*quick == any.value()) << line;
+      }
+    }
+  }
+  EXPECT_GT(read, 1000);
+}
+
+// The writer's text is what the JSON library would have written.
+TEST(Call, IsWrittenAsTheLibraryWrites) {
+  KernelInputs inputs;
+  inputs.op = "attention_forward";
+  inputs.scalars = {{"a \"b\\", std::string("\xc3\xa9\n\x01")},
+                    {"list", std::vector<int64_t>{1, -2, int64_t{1} << 60}},
+                    {"truth", true},
+                    {"none", std::monostate()},
+                    {"scale", -0.1}};
+  for (int kind = 0; kind <= static_cast<int>(MaskExpr::Kind::kOr); ++kind) {
+    MaskExpr mask;
+    mask.kind = static_cast<MaskExpr::Kind>(kind);
+    mask.prefix = {3, 4};
+    mask.children = inputs.masks;
+    inputs.masks.push_back(mask);
+  }
+  CallMessage call;
+  call.id = 3;
+  call.case_line = "a 'file name \" \x7f' b";
+  call.inputs = &inputs;
+  call.placed_inputs = {{"q", ElementType::kBf16, 4096, {1, 2}, {4, 2}, 0, 0},
+                        {"k", ElementType::kF32, 0, {}, {}, 0, 0}};
+  call.placed_outputs = {{"o", ElementType::kF32, 8, {3}, {4}, 4096, 4096}};
+  const std::string line = CallLine(call);
+  EXPECT_EQ(DumpJson(ParseJson(line), -1) + "\n", line);
+  EXPECT_EQ(ParseJson(line)["scalars"]["a \"b\\"], "\xc3\xa9\n\x01");
+  call.tables = {4096, 8192};
+  const std::string tables = CallLine(call);
+  EXPECT_EQ(DumpJson(ParseJson(tables), -1) + "\n", tables);
+  EXPECT_EQ(ParseJson(tables)["tables"]["bytes"], 8192);
+}
+
 TEST(Call, SaysEverything) {
   KernelInputs inputs;
   inputs.op = "attention_forward";

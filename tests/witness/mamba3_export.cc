@@ -15,6 +15,7 @@
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/numerics.h"
 #include "tests/support/mamba3_problem.h"
+#include "tests/support/tensor_file.h"
 
 namespace lockstep::test {
 namespace {
@@ -23,64 +24,15 @@ constexpr int kSmall = 40;  // problems of each regime
 constexpr int kLong = 2;
 constexpr const char* kRegimeNames[] = {"typical", "short", "long", "decay"};
 
-using Shape = std::vector<int64_t>;
-
-// Tensors one after the other, and their entries of the header.
-class File {
- public:
-  template <typename T>
-  void Add(const std::string& name, const std::vector<T>& x,
-           const Shape& shape) {
-    const size_t begin = data_.size();
-    data_.append(reinterpret_cast<const char*>(x.data()), x.size() * sizeof(T));
-    header_ << "\"" << name << "\":{\"dtype\":\""
-            << (std::is_same_v<T, float> ? "F32" : "I32") << "\",\"shape\":[";
-    for (size_t r = 0; r < shape.size(); ++r) {
-      header_ << (r > 0 ? "," : "") << shape[r];
-    }
-    header_ << "],\"data_offsets\":[" << begin << "," << data_.size() << "]},";
-  }
-  void AddText(const std::string& key, const std::string& value) {
-    text_ << (text_.tellp() > 0 ? "," : "") << "\"" << key << "\":\"" << value
-          << "\"";
-  }
-  bool Write(const std::string& path) const {
-    std::string header =
-        "{" + header_.str() + "\"__metadata__\":{" + text_.str() + "}}";
-    header.resize((header.size() + 7) / 8 * 8, ' ');
-    const uint64_t size = header.size();
-    std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(&size), sizeof(size));
-    file << header << data_;
-    return file.good();
-  }
-
- private:
-  std::ostringstream header_;
-  std::ostringstream text_;
-  std::string data_;
-};
-
-// As the op sees it: what the bf16 lane cuts off is not exported.
-std::vector<float> Seen(const std::vector<float>& x, Lane lane) {
-  std::vector<float> seen = x;
-  for (float& value : seen) {
-    if (lane == Lane::kF32) break;
-    const uint32_t bits = std::bit_cast<uint32_t>(value);
-    value = std::bit_cast<float>(bits & 0xffff0000u);
-  }
-  return seen;
-}
-
 void AddCarry(const std::string& prefix, const Mamba3ScanProblem& p,
-              int64_t runs, const Mamba3CarryData& carry, File& file) {
+              int64_t runs, const Mamba3CarryData& carry, TensorFile& file) {
   file.Add(prefix + "theta", carry.theta, {runs, p.heads, p.angles});
   file.Add(prefix + "h", carry.h, {runs, p.heads, p.head_dim, p.state_dim});
   file.Add(prefix + "k", carry.k, {runs, p.ranks, p.heads, p.state_dim});
   file.Add(prefix + "v", carry.v, {runs, p.heads, p.head_dim});
 }
 
-void AddInputs(const Mamba3Instance& t, File& file) {
+void AddInputs(const Mamba3Instance& t, TensorFile& file) {
   const Mamba3ScanProblem& p = t.problem;
   const Shape time = {p.batch, p.heads, p.length};
   const Shape groups = {p.batch, p.length, p.ranks, p.groups, p.state_dim};
@@ -116,7 +68,7 @@ void AddInputs(const Mamba3Instance& t, File& file) {
 
 bool Export(Mamba3Instance& t, const std::string& path) {
   const Mamba3Result result = t.RunReference();
-  File file;
+  TensorFile file;
   file.AddText("variant", t.problem.mimo() ? "mimo" : "siso");
   file.AddText("lane", LaneName(t.problem.lane));
   file.AddText("rotated_lane", LaneName(t.problem.rotated_lane));

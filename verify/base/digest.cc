@@ -43,6 +43,10 @@ std::string Digester::Hex() const {
   return hex;
 }
 
+uint64_t QuickDigest(const void* data, size_t bytes) {
+  return XXH3_64bits(data, bytes);
+}
+
 std::string DigestBytes(const void* data, size_t bytes) {
   Digester digester;
   digester.Update(data, bytes);

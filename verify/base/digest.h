@@ -33,6 +33,9 @@ class Digester {
   std::unique_ptr<State> state_;
 };
 
+// Of bytes in one piece, for comparison within one process.
+uint64_t QuickDigest(const void* data, size_t bytes);
+
 // Of bytes as they are.
 std::string DigestBytes(const void* data, size_t bytes);
 std::string DigestText(std::string_view text);

@@ -88,6 +88,9 @@ class Candidate {
   virtual bool Computes() const { return true; }
   // Whether Run may be called more than once for a trial, with shifts.
   virtual bool Repeatable() const = 0;
+  // Whether it computes in a process of its own, which reaches no memory of the
+  // judge, and lays tensors out there as variations ask.
+  virtual bool Apart() const { return false; }
   // Checks that mean nothing of answers that were computed elsewhere; none of
   // a kernel that runs.
   virtual std::vector<std::string> CannotTry() const { return {}; }

@@ -149,6 +149,28 @@ Status CheckDialect(const BlockPlanCase& c) {
   return Refuse("width and width_t are dialect=shrunk's");
 }
 
+// Places along the keys of one query, beside the ends of its id's runs.
+int64_t PlacesOf(const MaskExpr& mask, int64_t kv_len) {
+  int64_t places = mask.kind == MaskExpr::Kind::kDense ? kv_len : 2;
+  for (const MaskExpr& child : mask.children) {
+    places += PlacesOf(child, kv_len);
+  }
+  return std::min(places, kv_len);
+}
+
+// As far as the line tells: ids in files may make more of it.
+int64_t PlacesOf(const BlockPlanCase& plan) {
+  const std::vector<MaskExpr> masks = ToProblem(plan).masks;
+  // Heads that share an expression may have bits of their own.
+  const bool own = masks.size() == 1 && !plan.dense.empty();
+  int64_t places = 0;
+  for (const MaskExpr& mask : masks) {
+    // At most 2^16 heads and 2^26 keys.
+    places += PlacesOf(mask, plan.kv_len) * (own ? plan.q_heads : 1);
+  }
+  return places > kMaxPlanPlaces ? places : places * plan.q_len;
+}
+
 }  // namespace
 
 std::span<const CaseKey> BlockPlanKeys() {
@@ -174,13 +196,11 @@ Status ValidateBlockPlan(const Case& c) {
   }
   if (status.ok()) status = CheckDialect(plan);
   if (!status.ok()) return status;
-  // Both lengths fit 32 bits here, and heads are few.
-  const int64_t pairs = plan.q_len * plan.kv_len;
-  if (pairs > kMaxPlanPairs / plan.q_heads) {
-    return Refuse(std::to_string(pairs) + " pairs and " +
-                  std::to_string(plan.q_heads) +
-                  " heads are too many to look at each; at most " +
-                  std::to_string(kMaxPlanPairs) + " altogether");
+  const int64_t places = PlacesOf(plan);
+  if (places > kMaxPlanPlaces) {
+    return Refuse("the mask may turn at " + std::to_string(places) +
+                  " places, which are too many to look at each; at most " +
+                  std::to_string(kMaxPlanPlaces));
   }
   const int64_t cols = (plan.kv_len + plan.tile_k - 1) / plan.tile_k;
   const int64_t rows = (plan.q_len + plan.tile_q - 1) / plan.tile_q;
@@ -198,15 +218,22 @@ int64_t BlockPlanBytes(const Case& c) {
   const BlockPlanCase& plan = c.Get<BlockPlanCase>();
   const int64_t rows = (plan.q_len + plan.tile_q - 1) / plan.tile_q;
   const int64_t cols = (plan.kv_len + plan.tile_k - 1) / plan.tile_k;
-  // Cells of both directions' tables: at most 2^28 pairs, twice as wide.
+  // Cells of both directions' tables: lengths below 2^27, twice as wide, heads
+  // below 2^17.
   const int64_t cells =
       rows * std::max(cols, plan.width) + cols * std::max(rows, plan.width_t);
-  // The mask, one byte a pair and head, and what is made of it; and per cell
-  // and head its lists, tables, visits and those of a known-bad kernel. Three
-  // times this is 384 bytes a tile; 300 to 350 were measured, of tiles of one
-  // pair.
-  return AttentionForwardBytes(c) +
-         plan.q_heads * (5 * plan.q_len * plan.kv_len + 64 * cells);
+  int64_t bytes = 0;
+  // The ranges of the mask, 8 bytes each and twice that while they grow, one
+  // for every two places; and per cell and head its lists, tables, visits and
+  // those of a known-bad kernel. Three times this is 384 bytes a tile; 300 to
+  // 350 were measured, of tiles of one pair.
+  if (__builtin_mul_overflow(64 * plan.q_heads, cells, &bytes) ||
+      __builtin_add_overflow(
+          bytes, 8 * std::min(PlacesOf(plan), kMaxPlanPlaces), &bytes) ||
+      __builtin_add_overflow(bytes, AttentionForwardBytes(c), &bytes)) {
+    return INT64_MAX;
+  }
+  return bytes;
 }
 
 Result<Case> ParseBlockPlan(const std::string& keys) {

@@ -34,8 +34,9 @@ struct BlockPlanCase : OpValuesAs<BlockPlanCase, AttentionForwardCase> {
   friend bool operator==(const BlockPlanCase&, const BlockPlanCase&) = default;
 };
 
-// Pairs times heads that one case may have: each is looked at, several times.
-inline constexpr int64_t kMaxPlanPairs = int64_t{1} << 28;
+// Places along the keys, over all queries, where the masks of a case may turn:
+// each is looked at. With a mask of single pairs they are the pairs.
+inline constexpr int64_t kMaxPlanPlaces = int64_t{1} << 28;
 
 // In canonical order.
 std::span<const CaseKey> BlockPlanKeys();

@@ -4,9 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "verify/case/attention_forward/case.h"
 #include "verify/case/keys.h"
-#include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mask_text.h"
 #include "verify/case/text.h"
 

@@ -33,6 +33,55 @@ extern const CaseKey kGenKey;
 extern const CaseKey kSeedKey;
 extern const CaseKey kExpectKey;
 
+// Keys of common kinds.
+namespace keys {
+
+// What a path of member pointers leads to: the first is of the struct of the
+// case's op, or of one that it derives from.
+template <typename T>
+struct MemberOf;
+template <typename Class, typename T>
+struct MemberOf<T Class::*> {
+  using Type = Class;
+};
+template <auto kFirst, auto... kRest>
+auto& At(Case& c) {
+  return ((c.Get<typename MemberOf<decltype(kFirst)>::Type>().*kFirst).*....*
+          kRest);
+}
+template <auto kFirst, auto... kRest>
+const auto& At(const Case& c) {
+  return ((c.Get<typename MemberOf<decltype(kFirst)>::Type>().*kFirst).*....*
+          kRest);
+}
+
+// As a default.
+template <auto kValue, auto... kPath>
+void Set(Case& c) {
+  At<kPath...>(c) = kValue;
+}
+
+template <auto... kPath>
+Status ParseInt(Scanner& in, int64_t, Case& c) {
+  const auto value = in.Int();
+  if (value.ok()) At<kPath...>(c) = value.value();
+  return value.status();
+}
+
+// An integer. `set_default`: null where it must be given.
+template <auto... kPath>
+constexpr CaseKey IntKey(const char* name, void (*set_default)(Case& c)) {
+  return {
+      name,
+      "an integer",
+      set_default,
+      &ParseInt<kPath...>,
+      [](const Case& c, int64_t) { return std::to_string(At<kPath...>(c)); },
+      nullptr};
+}
+
+}  // namespace keys
+
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_CASE_KEYS_H_

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "optimized/tuning.h"
 #include "verify/case/text.h"
 #include "verify/cli/cli.h"
 #include "verify/cli/process.h"
@@ -216,6 +217,9 @@ int Parser::Run(int argc, char** argv) {
 int Guarded(const std::function<int()>& program) {
   const Status ready = PrepareProcess();
   if (!ready.ok()) return Fail(ready.message());
+  // Here, because a kernel would say it of every case.
+  const Result<optimized::Tuning>& tuning = optimized::TheTuning();
+  if (!tuning.ok()) return Fail(tuning.message());
   int code = kExitSelf;
   try {
     code = program();

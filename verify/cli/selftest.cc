@@ -153,8 +153,10 @@ int RunVerb(const SelftestArguments& a) {
   const Result<uint64_t> seed = ParseSeed(a.seed);
   if (!seed.ok()) return Fail(seed.message());
   options.seed = seed.value();
-  options.attention = a.op.empty() || a.op == "attention_forward";
-  options.scans = a.op.empty() || a.op == "mamba3_scan";
+  for (const SelftestRow* const& op : SelftestRows()) {
+    if (a.op == op->op) options.rows = {&op, 1};
+  }
+  options.plans = a.op.empty() || a.op == "attention_forward";
   const Result<int64_t> zoo_cases = ZooCases(a.budget);
   if (!zoo_cases.ok()) return Fail(zoo_cases.message());
   options.zoo_cases = zoo_cases.value();
@@ -168,7 +170,7 @@ int RunVerb(const SelftestArguments& a) {
     options.ordinary.push_back(MinimalLine(job.sequence));
   }
   if (a.dials) return RunDials(options, a);
-  options.dials = options.attention;
+  options.dials = options.plans;
   const Status writable = CheckFiles(a);
   if (!writable.ok()) return Fail(writable.message());
   const Result<SelftestResult> result = RunSelftest(options);

@@ -29,6 +29,10 @@ constexpr Sibling kSiblings[] = {
      "Join the shards of fuzz --out, confirm what they found"},
     {"corpus", "lockstep-fuzz",
      "The smallest set of cases that keeps their worth"},
+    {"bench", "lockstep-bench",
+     "Time kernels, against what the machine can do"},
+    {"gate", "lockstep-bench",
+     "Whether a kernel is worth having in another one's place"},
 };
 
 // Where a program beside this one lies. Errors: /proc is not there.

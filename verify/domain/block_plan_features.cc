@@ -238,13 +238,7 @@ class Finder {
         IntendedMask::Of(data->problem, data->inputs, 0, p_.segments);
     for (int64_t h = 0; h < mask.heads(); ++h) Head(mask, h);
     for (int64_t h = 1; h < mask.heads(); ++h) {
-      int64_t different = 0;
-      for (int64_t i = 0; i < p_.q_len; ++i) {
-        for (int64_t j = 0; j < p_.kv_len; ++j) {
-          different += mask.At(0, i, j) != mask.At(h, i, j);
-        }
-      }
-      Set(kHeadsDifferInOne, different == 1);
+      Set(kHeadsDifferInOne, mask.Differences(0, h) == 1);
     }
   }
 
@@ -263,14 +257,12 @@ class Finder {
     std::vector<int64_t> visible(static_cast<size_t>(Rows() * Cols()));
     bool empty_query = false;
     for (int64_t i = 0; i < p_.q_len; ++i) {
-      int64_t seen = 0;
-      for (int64_t j = 0; j < p_.kv_len; ++j) {
-        const auto tile =
-            static_cast<size_t>(i / p_.tile_q * Cols() + j / p_.tile_k);
-        visible[tile] += mask.At(head, i, j);
-        seen += mask.At(head, i, j);
+      for (int64_t col = 0; col < Cols(); ++col) {
+        const auto tile = static_cast<size_t>(i / p_.tile_q * Cols() + col);
+        visible[tile] +=
+            mask.Count(head, i, col * p_.tile_k, (col + 1) * p_.tile_k);
       }
-      empty_query = empty_query || seen == 0;
+      empty_query = empty_query || mask.Keys(head, i).empty();
     }
     const int64_t tiles = Rows() * Cols();
     int64_t empty = 0, full = 0;

@@ -79,7 +79,7 @@ PreparedCall PrepareBlockPlan(const Library& library, lockstep_handle* handle,
   return {[=](lockstep_receipt* receipt) {
             return function(handle, &plan->call, receipt);
           },
-          [=](Json* done) { (*done)["tables"] = TablesOf(*plan, offset); }};
+          [=] { return TablesOf(*plan, offset); }};
 }
 
 }  // namespace lockstep::verify::host

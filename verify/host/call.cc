@@ -1,7 +1,6 @@
 #include "verify/host/call.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
@@ -10,16 +9,7 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 
-// Beyond 2^53 integers are decimal strings.
-int64_t AsInteger(const Json& json) {
-  if (!json.is_string()) return json.get<int64_t>();
-  const auto text = json.get<std::string>();
-  int64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-int32_t TypeOf(const std::string& name) {
+int32_t TypeOf(std::string_view name) {
   if (name == "f32") return LOCKSTEP_F32;
   if (name == "bf16") return LOCKSTEP_BF16;
   return name == "u8" ? LOCKSTEP_U8 : LOCKSTEP_I32;
@@ -40,7 +30,7 @@ int64_t SpanOf(const lockstep_tensor& tensor) {
   return span;
 }
 
-int32_t KindOf(const std::string& name) {
+int32_t KindOf(std::string_view name) {
   static constexpr std::pair<const char*, int32_t> kKinds[] = {
       {"full", LOCKSTEP_MASK_FULL},     {"causal", LOCKSTEP_MASK_CAUSAL},
       {"window", LOCKSTEP_MASK_WINDOW}, {"chunked", LOCKSTEP_MASK_CHUNKED},
@@ -54,36 +44,38 @@ int32_t KindOf(const std::string& name) {
   return 0;
 }
 
-int64_t SideOf(const Json& node, const char* name) {
-  const auto side = node.find(name);
-  return side == node.end() || side->is_null() ? LOCKSTEP_NO_BOUND
-                                               : AsInteger(*side);
+int64_t SideOf(const Field& side) {
+  return side ? side.Integer() : LOCKSTEP_NO_BOUND;
 }
 
 }  // namespace
 
-CallReader::CallReader(const Json& message, SharedFiles* files)
-    : message_(message), files_(files) {
-  case_line_ = message.value("case", "");
-  threads_ = message.at("variation").value("threads", 0);
+CallReader::CallReader(Message* message, SharedFiles* files)
+    : message_(message),
+      root_(message->root()),
+      scalars_(root_["scalars"]),
+      inputs_(root_["inputs"]),
+      outputs_(root_["outputs"]),
+      files_(files) {
+  case_line_ = root_["case"].Text();
+  threads_ = static_cast<int32_t>(root_["variation"]["threads"].Integer());
   OpenPages();
+}
+
+const Status& CallReader::status() const {
+  return status_.ok() ? message_->status() : status_;
 }
 
 void CallReader::OpenPages() {
   std::vector<SharedFiles::Pages> pages;
-  if (const auto outputs = message_.find("outputs");
-      outputs != message_.end()) {
-    for (const Json& output : *outputs) {
-      const Json& own = output.at("pages");
-      pages.emplace_back(AsInteger(own.at("offset")),
-                         AsInteger(own.at("bytes")));
-    }
-  }
-  const auto tables = message_.find("tables");
-  if (tables != message_.end()) {
-    const int64_t offset = AsInteger(tables->at("offset"));
-    room_bytes_ = AsInteger(tables->at("bytes"));
-    room_ = Place("out", offset, room_bytes_);
+  outputs_.ForEach([&](const Field& output) {
+    const Field own = output["pages"];
+    pages.emplace_back(own["offset"].Integer(), own["bytes"].Integer());
+  });
+  if (const Field tables = root_["tables"]) {
+    const int64_t offset = tables["offset"].Integer();
+    room_bytes_ = tables["bytes"].Integer();
+    room_ = Place(false, offset, room_bytes_);
     const int64_t first = offset / kPage * kPage;
     const int64_t end = (offset + room_bytes_ + kPage - 1) / kPage * kPage;
     pages.emplace_back(first, end - first);
@@ -92,9 +84,7 @@ void CallReader::OpenPages() {
   if (status_.ok()) status_ = files_->Open(pages);
 }
 
-uint8_t* CallReader::Place(const std::string& file, int64_t offset,
-                           int64_t bytes) {
-  const bool in = file == "in";
+uint8_t* CallReader::Place(bool in, int64_t offset, int64_t bytes) {
   const int64_t there = in ? files_->in_bytes() : files_->out_bytes();
   if (offset >= 0 && bytes >= 0 && offset <= there && bytes <= there - offset) {
     return (in ? files_->in() : files_->out()) + offset;
@@ -103,118 +93,111 @@ uint8_t* CallReader::Place(const std::string& file, int64_t offset,
   return nullptr;
 }
 
-const lockstep_tensor* CallReader::Tensor(const char* group,
-                                          const std::string& name) {
-  const auto tensors = message_.find(group);
-  if (tensors == message_.end()) return nullptr;
-  const auto found = tensors->find(name);
-  if (found == tensors->end()) return nullptr;
-  const Json& json = *found;
-  const Json& shape = json.at("shape");
-  if (shape.size() > LOCKSTEP_MAX_RANK) {
-    status_ = Status::Error(name + " has more axes than lockstep_tensor");
-    return nullptr;
-  }
+const lockstep_tensor* CallReader::Tensor(const Field& field) {
+  if (!field) return nullptr;
   lockstep_tensor tensor = {};
   tensor.size = sizeof(tensor);
   tensor.abi = LOCKSTEP_ABI;
-  tensor.dtype = TypeOf(json.at("dtype").get<std::string>());
-  tensor.rank = static_cast<int32_t>(shape.size());
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    tensor.shape[axis] = AsInteger(shape[axis]);
-    tensor.strides[axis] = AsInteger(json.at("strides").at(axis));
+  tensor.dtype = TypeOf(field["dtype"].Text());
+  field["shape"].ForEach([&](const Field& extent) {
+    if (tensor.rank < LOCKSTEP_MAX_RANK) {
+      tensor.shape[tensor.rank] = extent.Integer();
+    }
+    ++tensor.rank;
+  });
+  if (tensor.rank > LOCKSTEP_MAX_RANK) {
+    status_ = Status::Error(std::string(field.name()) +
+                            " has more axes than lockstep_tensor");
+    return nullptr;
   }
+  int32_t axis = 0;
+  field["strides"].ForEach([&](const Field& stride) {
+    if (axis < tensor.rank) tensor.strides[axis++] = stride.Integer();
+  });
   const int64_t span = SpanOf(tensor);
-  uint8_t* data = Place(json.at("file").get<std::string>(),
-                        AsInteger(json.at("offset")), span);
+  uint8_t* data =
+      Place(field["file"].Text() == "in", field["offset"].Integer(), span);
   if (data == nullptr) return nullptr;
   tensor.data = data;
   tensors_.push_back(tensor);
-  areas_.push_back({words_.emplace_back(name).c_str(), data, data + span});
+  areas_.push_back(
+      {words_.emplace_back(field.name()).c_str(), data, data + span});
   return &tensors_.back();
 }
 
 const lockstep_tensor* CallReader::Input(const char* name) {
-  return Tensor("inputs", name);
+  return Tensor(inputs_[name]);
 }
 
 const lockstep_tensor* CallReader::Output(const char* name) {
-  return Tensor("outputs", name);
+  return Tensor(outputs_[name]);
 }
 
 const std::vector<lockstep_named_tensor>& CallReader::Tables() {
-  for (const auto& [name, json] : message_.at("inputs").items()) {
-    if (!std::string_view(name).starts_with("tables.")) continue;
+  inputs_.ForEach([&](const Field& field) {
+    if (!field.name().starts_with("tables.")) return;
     lockstep_named_tensor table = {};
     table.size = sizeof(table);
     table.abi = LOCKSTEP_ABI;
-    table.tensor = Tensor("inputs", name);
-    table.name = words_.back().c_str();
+    table.tensor = Tensor(field);
+    table.name = words_.emplace_back(field.name()).c_str();
     tables_.push_back(table);
-  }
+  });
   return tables_;
 }
 
 const std::vector<const lockstep_mask*>& CallReader::Masks() {
-  if (const auto masks = message_.find("masks"); masks != message_.end()) {
-    for (const Json& node : *masks) heads_.push_back(Mask(node));
-  }
+  root_["masks"].ForEach(
+      [&](const Field& node) { heads_.push_back(Mask(node)); });
   return heads_;
 }
 
-const lockstep_mask* CallReader::Mask(const Json& node) {
+const lockstep_mask* CallReader::Mask(const Field& node) {
   lockstep_mask& mask = masks_.emplace_back();
   mask = {};
   mask.size = sizeof(mask);
   mask.abi = LOCKSTEP_ABI;
-  mask.kind = KindOf(node.at("kind").get<std::string>());
-  mask.left = SideOf(node, "left");
-  mask.right = SideOf(node, "right");
-  if (node.contains("chunk")) mask.chunk = AsInteger(node["chunk"]);
-  if (node.contains("tokens")) mask.tokens = AsInteger(node["tokens"]);
-  if (node.contains("prefix")) mask.prefix = Keep(node["prefix"]);
-  if (node.contains("tensor")) {
-    mask.dense = Input(node["tensor"].get<std::string>().c_str());
+  mask.kind = KindOf(node["kind"].Text());
+  mask.left = SideOf(node["left"]);
+  mask.right = SideOf(node["right"]);
+  mask.chunk = node["chunk"].Integer();
+  mask.tokens = node["tokens"].Integer();
+  if (const Field prefix = node["prefix"]) mask.prefix = Keep(prefix);
+  if (const Field tensor = node["tensor"]) {
+    mask.dense = Tensor(inputs_[tensor.Text()]);
   }
-  if (node.contains("terms")) {
+  if (const Field children = node["terms"]) {
     std::vector<const lockstep_mask*>& terms = terms_.emplace_back();
-    for (const Json& term : node["terms"]) terms.push_back(Mask(term));
+    children.ForEach([&](const Field& term) { terms.push_back(Mask(term)); });
     mask.terms = terms.data();
     mask.term_count = static_cast<int32_t>(terms.size());
   }
   return &mask;
 }
 
-const int64_t* CallReader::Keep(const Json& integers) {
+const int64_t* CallReader::Keep(const Field& integers) {
   std::vector<int64_t>& kept = integers_.emplace_back();
-  for (const Json& value : integers) kept.push_back(AsInteger(value));
+  integers.ForEach(
+      [&](const Field& value) { kept.push_back(value.Integer()); });
   return kept.data();
 }
 
-const Json& CallReader::Scalar(const char* name) const {
-  static const Json null;
-  const Json& scalars = message_.at("scalars");
-  const auto found = scalars.find(name);
-  return found == scalars.end() ? null : *found;
-}
-
 int64_t CallReader::Integer(const char* name) const {
-  const Json& scalar = Scalar(name);
-  return scalar.is_null() ? 0 : AsInteger(scalar);
+  return Scalar(name).Integer();
 }
 
 int32_t CallReader::Truth(const char* name) const {
-  return Scalar(name).get<bool>() ? 1 : 0;
+  return Scalar(name).Truth() ? 1 : 0;
 }
 
 const char* CallReader::Word(const char* name) {
-  return words_.emplace_back(Scalar(name).get<std::string>()).c_str();
+  return words_.emplace_back(Scalar(name).Text()).c_str();
 }
 
 double CallReader::Real(const char* name, double none) const {
-  const Json& scalar = Scalar(name);
-  if (scalar.is_null()) return none;
-  return std::strtod(scalar.get<std::string>().c_str(), nullptr);
+  const Field scalar = Scalar(name);
+  return scalar ? std::strtod(std::string(scalar.Text()).c_str(), nullptr)
+                : none;
 }
 
 const int64_t* CallReader::Integers(const char* name) {
@@ -222,7 +205,7 @@ const int64_t* CallReader::Integers(const char* name) {
 }
 
 int32_t CallReader::Lane(const char* name) const {
-  return TypeOf(Scalar(name).get<std::string>());
+  return TypeOf(Scalar(name).Text());
 }
 
 }  // namespace lockstep::verify::host

@@ -11,19 +11,18 @@
 #include "verify/host/faults.h"
 #include "verify/host/library.h"
 #include "verify/host/memory.h"
+#include "verify/host/message.h"
 
 namespace lockstep::verify::host {
 
-// Everything that the structs of one call point to. The judge's messages are
-// trusted: where one is not as docs/wire.md has it, nlohmann's exception says
-// so.
+// Everything that the structs of one call point to.
 class CallReader {
  public:
   // Both have to live on. The outputs' pages are opened.
-  CallReader(const Json& message, SharedFiles* files);
+  CallReader(Message* message, SharedFiles* files);
 
-  // What is wrong with places in memory.
-  const Status& status() const { return status_; }
+  // What is wrong with places in memory, or with the message.
+  const Status& status() const;
   // Tensors of the call by name, for messages about faults.
   const std::vector<Area>& areas() const { return areas_; }
 
@@ -50,15 +49,16 @@ class CallReader {
   int64_t room_offset() const { return room_ - files_->out(); }
 
  private:
-  const Json& Scalar(const char* name) const;
-  const lockstep_tensor* Tensor(const char* group, const std::string& name);
-  const lockstep_mask* Mask(const Json& node);
-  const int64_t* Keep(const Json& integers);
+  Field Scalar(const char* name) const { return scalars_[name]; }
+  const lockstep_tensor* Tensor(const Field& field);
+  const lockstep_mask* Mask(const Field& node);
+  const int64_t* Keep(const Field& integers);
   void OpenPages();
   // Where it lies. An error, and null, if not all of it lies in its file.
-  uint8_t* Place(const std::string& file, int64_t offset, int64_t bytes);
+  uint8_t* Place(bool in, int64_t offset, int64_t bytes);
 
-  const Json& message_;
+  const Message* message_;
+  Field root_, scalars_, inputs_, outputs_;
   SharedFiles* files_;
   Status status_;
   std::string case_line_;
@@ -75,11 +75,11 @@ class CallReader {
   std::vector<Area> areas_;
 };
 
-// A call that is ready to be made. `done` adds what the answer holds beside the
-// receipt; it may be empty.
+// A call that is ready to be made. `tables`, which may be empty, are those of
+// the answer, as its field of that name.
 struct PreparedCall {
   std::function<int(lockstep_receipt*)> kernel;
-  std::function<void(Json*)> done;
+  std::function<Json()> tables;
 };
 
 // One for each op. `kernel` is empty where the library does not have the op.

@@ -27,14 +27,16 @@ void ForThreads(const Visit& visit) {
   }
 }
 
-// Of every thread; those that have ended and were not waited for as well.
-int64_t CountChildren() {
-  int64_t count = 0;
+// Threads, and children of every one of them; those that have ended and were
+// not waited for as well.
+Leftovers CountAll() {
+  Leftovers all;
   ForThreads([&](const std::string& thread) {
+    ++all.threads;
     std::ifstream list("/proc/self/task/" + thread + "/children");
-    for (std::string child; list >> child;) ++count;
+    for (std::string child; list >> child;) ++all.children;
   });
-  return count;
+  return all;
 }
 
 // Its pool is no thread that the kernel has forgotten. The next parallel region
@@ -60,9 +62,8 @@ int64_t CountThreads() {
 }
 
 Leftovers CountLeftovers(int64_t usual) {
-  Leftovers left;
-  left.children = CountChildren();
-  left.threads = CountThreads() - usual;
+  Leftovers left = CountAll();
+  left.threads -= usual;
   if (left.threads > 0) EndPoolOfOpenMp();
   for (int round = 0; round < kRounds && left.threads > 0; ++round) {
     std::this_thread::sleep_for(kPause);

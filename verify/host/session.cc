@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "verify/host/enter.h"
 
@@ -56,35 +58,69 @@ std::string TextOf(const char (&text)[kSize]) {
   return {text, std::find(text, text + kSize, '\0')};
 }
 
-// JSON has no word for what is no number.
-Json RealJson(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "nan" : "inf";
+// An object of JSON, put together as text: one is written for every call.
+class ObjectText {
+ public:
+  void Text(const char* name, const std::string& value) {
+    // What a kernel says need not be UTF-8.
+    Add(name, Json(value).dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+  void Integer(const char* name, int64_t value) {
+    Add(name, std::to_string(value));
+  }
+  void Real(const char* name, double value) {
+    // JSON has no word for what is no number.
+    if (!std::isfinite(value)) {
+      return Text(name, std::isnan(value) ? "nan" : "inf");
+    }
+    char digits[32];
+    const char* end = std::to_chars(digits, std::end(digits), value).ptr;
+    Add(name, std::string_view(digits, static_cast<size_t>(end - digits)));
+  }
+  // Whatever is JSON.
+  void Add(const char* name, std::string_view value) {
+    text_.append(text_.empty() ? "\"" : ",\"").append(name);
+    text_.append("\":").append(value);
+  }
+  std::string Take() { return "{" + std::move(text_) + "}"; }
+
+ private:
+  std::string text_;
+};
+
+std::string FloatStateText(const FloatState& state) {
+  ObjectText fp;
+  fp.Text("rounding", state.rounding);
+  fp.Add("ftz", state.ftz ? "true" : "false");
+  fp.Add("daz", state.daz ? "true" : "false");
+  return fp.Take();
 }
 
-Json ReceiptJson(const lockstep_receipt& told, double seconds) {
-  Json json = {
-      {"guards", "pages"},
-      {"seconds", RealJson(told.seconds < 0 ? seconds : told.seconds)}};
+std::string ReceiptOf(const lockstep_receipt& told, double seconds) {
+  ObjectText receipt;
+  const FloatState state = ReadFloatState();
+  RestoreFloatState();
+  receipt.Text("guards", "pages");
+  receipt.Real("seconds", told.seconds < 0 ? seconds : told.seconds);
   const auto text = [&](const char* name, const std::string& value) {
-    if (!value.empty()) json[name] = value;
+    if (!value.empty()) receipt.Text(name, value);
   };
   text("backend", TextOf(told.backend));
   text("target", TextOf(told.target));
   text("fallback_reason", TextOf(told.fallback_reason));
-  if (told.threads != 0) json["threads"] = told.threads;
-  if (told.tile_q != 0) json["tile"] = {told.tile_q, told.tile_k};
+  if (told.threads != 0) receipt.Integer("threads", told.threads);
+  if (told.tile_q != 0) {
+    receipt.Add("tile", "[" + std::to_string(told.tile_q) + "," +
+                            std::to_string(told.tile_k) + "]");
+  }
   const auto count = [&](const char* name, int64_t value) {
-    if (value >= 0) json[name] = value;
+    if (value >= 0) receipt.Integer(name, value);
   };
   count("tiles_full", told.tiles_full);
   count("tiles_partial", told.tiles_partial);
   count("tiles_empty", told.tiles_empty);
-  const FloatState state = ReadFloatState();
-  json["fp"] = {
-      {"rounding", state.rounding}, {"ftz", state.ftz}, {"daz", state.daz}};
-  RestoreFloatState();
-  return json;
+  receipt.Add("fp", FloatStateText(state));
+  return receipt.Take();
 }
 
 lockstep_receipt* FreshReceipt() {
@@ -115,8 +151,8 @@ bool Session::ReadLine(std::string* line) {
   }
 }
 
-bool Session::Answer(const Json& answer) const {
-  if (WriteAll(wire_.answers, LineOf(answer))) return true;
+bool Session::Answer(const std::string& line) const {
+  if (WriteAll(wire_.answers, line)) return true;
   std::fprintf(stderr, "lockstep-host: the wire is closed: %s\n",
                std::strerror(errno));
   return false;
@@ -125,42 +161,37 @@ bool Session::Answer(const Json& answer) const {
 int Session::Serve() {
   answers_of_lost = wire_.answers;
   for (std::string line; ReadLine(&line);) {
-    const Json message = Json::parse(line, nullptr, false);
-    if (message.is_discarded()) return EXIT_FAILURE;
-    const Json answer = Handle(message);
-    if (!Answer(answer)) return EXIT_FAILURE;
-    if (answer["type"] == "bye") return EXIT_SUCCESS;
+    if (!message_.Read(std::move(line))) return EXIT_FAILURE;
+    if (!Answer(Handle())) return EXIT_FAILURE;
+    if (bye_) return EXIT_SUCCESS;
     // Nothing can be judged by what could not be loaded.
     if (!loaded_) return EXIT_FAILURE;
   }
   return EXIT_FAILURE;
 }
 
-Json Session::Handle(const Json& message) {
-  const std::string type = message.value("type", "");
-  const int64_t id = message.value("id", int64_t{0});
+std::string Session::Handle() {
+  const std::string_view type = message_.root()["type"].Text();
+  const int64_t id = message_.root()["id"].Integer();
   id_of_lost = id;
-  try {
-    if (type == "hello") return Hello(message);
-    if (type == "call") return Call(message);
-  } catch (const Json::exception& error) {
-    return Error(
-        id, "error",
-        std::string("lockstep-host cannot read the message: ") + error.what());
-  }
-  if (type == "reset") return Reset(id);
+  if (type == "call") return Call(id);
+  if (type == "hello") return LineOf(Hello());
+  if (type == "reset") return LineOf(Reset(id));
   if (type == "bye") {
+    bye_ = true;
     // Nobody is left to be told what a kernel throws.
     std::string ignored;
-    return {{"type", "bye"}, {"left", Close(&ignored)}};
+    const Json left = Close(&ignored);
+    return LineOf({{"type", "bye"}, {"left", left}});
   }
-  return Error(id, "error", "unknown message '" + type + "'");
+  return LineOf(
+      Error(id, "error", "unknown message '" + std::string(type) + "'"));
 }
 
-Json Session::Hello(const Json& message) {
-  auto files =
-      SharedFiles::Map(wire_.in, message.at("in").at("bytes").get<int64_t>(),
-                       wire_.out, message.at("out").at("bytes").get<int64_t>());
+Json Session::Hello() {
+  const Field message = message_.root();
+  auto files = SharedFiles::Map(wire_.in, message["in"]["bytes"].Integer(),
+                                wire_.out, message["out"]["bytes"].Integer());
   if (!files.ok()) return Error(0, "error", files.message());
   files_ = std::move(files.value());
   Result<Library> library = Library::Load(path_);
@@ -192,12 +223,11 @@ std::string Session::Open() {
   return "";
 }
 
-Json Session::Call(const Json& message) {
-  const int64_t id = message.at("id").get<int64_t>();
+std::string Session::Call(int64_t id) {
   const std::string why = Open();
-  if (!why.empty()) return Error(id, "open", why);
-  CallReader in(message, &files_);
-  const std::string op = message.at("op").get<std::string>();
+  if (!why.empty()) return LineOf(Error(id, "open", why));
+  CallReader in(&message_, &files_);
+  const std::string op(message_.root()["op"].Text());
   PreparedCall call;
   if (op == "attention_forward") {
     call = PrepareAttentionForward(library_, handle_, &in);
@@ -208,39 +238,48 @@ Json Session::Call(const Json& message) {
   } else if (op == "block_plan") {
     call = PrepareBlockPlan(library_, handle_, &in);
   }
-  if (!in.status().ok()) return Error(id, "error", in.status().message());
+  if (!in.status().ok()) {
+    return LineOf(Error(id, "error",
+                        "the call cannot be read: " + in.status().message()));
+  }
   if (!call.kernel) {
-    return {{"type", "unsupported"},
-            {"id", id},
-            {"reason", path_ + " does not compute " + op}};
+    return LineOf({{"type", "unsupported"},
+                   {"id", id},
+                   {"reason", path_ + " does not compute " + op}});
   }
   return MakeCall(id, &in, call);
 }
 
-Json Session::MakeCall(int64_t id, CallReader* in, const PreparedCall& call) {
+std::string Session::MakeCall(int64_t id, CallReader* in,
+                              const PreparedCall& call) {
   BeginAreas(id, in->areas());
   lockstep_receipt* receipt = FreshReceipt();
   const Left left = Enter([&] { return call.kernel(receipt); }, Lost);
   EndAreas();
   // Nobody else would see what it has printed if it ends later.
   std::fflush(stdout);
-  Json told = ReceiptJson(*receipt, left.seconds);
+  // Whatever it returned, the state that it left has to be set back.
+  const std::string told = ReceiptOf(*receipt, left.seconds);
   if (left.exception) {
-    Json error = Error(id, "exception", left.message);
-    error["receipt"] = std::move(told);
-    return error;
+    return LineOf(Error(id, "exception", left.message));
   }
   const std::string message = TextOf(receipt->message);
   if (left.code == LOCKSTEP_UNSUPPORTED) {
-    return {{"type", "unsupported"}, {"id", id}, {"reason", message}};
+    return LineOf({{"type", "unsupported"}, {"id", id}, {"reason", message}});
   }
   if (left.code != LOCKSTEP_DONE) {
     const std::string code = "returned " + std::to_string(left.code);
-    return Error(id, "error", message.empty() ? code : message);
+    return LineOf(Error(id, "error", message.empty() ? code : message));
   }
-  Json done = {{"type", "done"}, {"id", id}, {"receipt", std::move(told)}};
-  if (call.done) call.done(&done);
-  return done;
+  ObjectText done;
+  done.Text("type", "done");
+  done.Integer("id", id);
+  done.Add("receipt", told);
+  if (call.tables) {
+    done.Add("tables", call.tables().dump(-1, ' ', false,
+                                          Json::error_handler_t::replace));
+  }
+  return done.Take() + "\n";
 }
 
 Json Session::Close(std::string* why) {

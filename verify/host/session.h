@@ -11,6 +11,7 @@
 #include "verify/host/leftovers.h"
 #include "verify/host/library.h"
 #include "verify/host/memory.h"
+#include "verify/host/message.h"
 
 namespace lockstep::verify::host {
 
@@ -36,12 +37,12 @@ class Session {
   // One line, without its end; false: there is none.
   bool ReadLine(std::string* line);
   // False: the wire is closed.
-  bool Answer(const Json& answer) const;
-  // The answer to a message; nothing where it was `bye`.
-  Json Handle(const Json& message);
-  Json Hello(const Json& message);
-  Json Call(const Json& message);
-  Json MakeCall(int64_t id, CallReader* in, const PreparedCall& call);
+  bool Answer(const std::string& line) const;
+  // The line that answers the message.
+  std::string Handle();
+  Json Hello();
+  std::string Call(int64_t id);
+  std::string MakeCall(int64_t id, CallReader* in, const PreparedCall& call);
   Json Reset(int64_t id);
   // What went wrong, nothing if it is open.
   std::string Open();
@@ -52,6 +53,8 @@ class Session {
   std::string path_;
   std::vector<std::string> arguments_;
   std::string received_;
+  Message message_;
+  bool bye_ = false;  // was said
   bool loaded_ = false;
   Library library_;
   SharedFiles files_;

@@ -12,20 +12,9 @@
 #include "reference/contract/status.h"
 #include "verify/base/tensor.h"
 #include "verify/case/case.h"
+#include "verify/inputs/materialise.h"
 
 namespace lockstep::verify {
-
-struct MaterialiseOptions {
-  // Elements by which every lane tensor starts behind a 64-byte boundary.
-  int64_t alignment_shift = 0;
-  // Where relative paths are looked for, in this order.
-  std::vector<std::string> search_directories = {"."};
-  // Refuse, before anything is allocated, a case whose EstimateBytes is more.
-  int64_t max_bytes = INT64_MAX;
-};
-
-// Half of this machine's physical memory: the default budget of the tools.
-int64_t DefaultMemoryBudget();
 
 // Problem and inputs of a case, with the memory behind the views. Moving keeps
 // the views good.

@@ -12,7 +12,7 @@
 #include "verify/base/tensor.h"
 #include "verify/case/case.h"
 #include "verify/case/mamba3_scan/case.h"
-#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/materialise.h"
 
 namespace lockstep::verify {
 

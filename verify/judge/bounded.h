@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "verify/candidate/candidate.h"
-#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/materialise.h"
 #include "verify/judge/evidence/evidence.h"
 #include "verify/judge/verdict.h"
 #include "verify/ops/op.h"

@@ -56,7 +56,9 @@ class ShiftedTrials {
       : request_(request), base_shift_(request.candidate->Fixed().shift) {}
 
   Result<const Trial*> Get(int64_t shift) {
-    if (shift == base_shift_) return request_.trial;
+    if (shift == base_shift_ || request_.candidate->Apart()) {
+      return request_.trial;
+    }
     if (trial_ == nullptr || shift != shift_) {
       trial_.reset();
       Result<std::unique_ptr<Trial>> trial = request_.reopen(shift);
@@ -186,13 +188,14 @@ GuardedRun RunGuarded(Candidate& candidate, const CaseRequest& request,
                       PoisonBits poison, const OutputSet& outputs) {
   GuardedRun run;
   PoisonOutputs(outputs, poison);
-  const std::string before = trial.StorageDigest();
+  const bool here = !candidate.Apart();
+  const std::string before = here ? trial.StorageDigest() : "";
   const auto start = std::chrono::steady_clock::now();
   run.outcome = candidate.Run(request, trial, how, outputs, &run.execution);
   run.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
-  run.inputs_unchanged = trial.StorageDigest() == before;
+  run.inputs_unchanged = !here || trial.StorageDigest() == before;
   for (const LaneTensor& tensor : outputs.tensors) {
     run.guards_intact = run.guards_intact && tensor.buffer.GuardsIntact() &&
                         PaddingIntact(tensor);

@@ -212,7 +212,9 @@ void Judgement::SettleCandidate() {
 }
 
 void Judgement::SuggestField() {
-  const bool wanted = options_.one_field && result_.verdict == Verdict::kFail &&
+  // Without a profile that is claimed there is no field to be wrong.
+  const bool wanted = options_.one_field && result_.claims &&
+                      result_.verdict == Verdict::kFail &&
                       request_.call->expect == Expect::kPass;
   if (!wanted || trial_->rows() > kOneFieldWork / trial_->RowCost()) return;
   FindOneField(request_, candidate_, options_, &result_);

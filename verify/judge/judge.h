@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "verify/candidate/candidate.h"
-#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/materialise.h"
 #include "verify/judge/evidence/power.h"
 #include "verify/judge/verdict.h"
 #include "verify/profile/profile.h"

@@ -21,7 +21,7 @@
 #include "verify/base/run_outcome.h"
 #include "verify/base/tensor.h"
 #include "verify/case/case.h"
-#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/materialise.h"
 #include "verify/inputs/named_tensor.h"
 #include "verify/profile/profile.h"
 #include "verify/tables/scene.h"
@@ -95,6 +95,9 @@ struct Execution {
                                 // matrix unit, why
   std::string untrue{};         // what of this cannot be so, in one line
   std::vector<Counter> counters;  // tiles_*, rows_*
+  // Of the kernel alone, where whoever ran it has measured that: the clock
+  // around a host's call has the wire in it.
+  std::optional<double> seconds{};
 
   int64_t Count(const std::string& name) const;
 };
@@ -139,6 +142,23 @@ struct Fact {
   std::string name;
   std::string value;
   bool number = false;
+};
+
+// The lane that the products of a problem take: which instructions of a
+// machine are a limit for it.
+enum class WorkLane : uint8_t {
+  kF32,
+  kBf16,        // pairs, in one chain (N3, N5)
+  kBf16Blocks,  // order=amx (N20)
+};
+
+// What a problem asks of whoever solves it, whatever the algorithm does for
+// it: what benchmarks count. Invisible pairs are no work.
+struct Work {
+  double flop = 0;   // a multiply-add is two
+  double units = 0;  // what is counted: visible pairs, tokens of all heads
+  const char* unit = "";
+  WorkLane lane = WorkLane::kF32;
 };
 
 class Trial;
@@ -214,6 +234,8 @@ class Trial {
   virtual std::string InputDigest() const;
   virtual std::string StorageDigest() const { return InputDigest(); }
   virtual std::vector<Fact> Facts() const { return {}; }
+  // None: no work is counted for the op, and its rows have times only.
+  virtual std::optional<Work> CountWork() const { return std::nullopt; }
 
   // The truth, row by row. Safe to call from several threads.
   virtual void ReferenceRow(int64_t row, RowBits* bits) const = 0;

@@ -90,7 +90,6 @@ struct Kernels {
   LaneLoops lanes;  // the primitives they are made of
 };
 
-enum class Target : uint8_t;  // attention_forward.h
 const Kernels& KernelsOf(Target target);
 
 extern const Kernels kScalarKernels;

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "verify/oracle/attention_forward/truth.h"
 #include "verify/oracle/elementary.h"
 #include "verify/oracle/kernels.h"
 #include "verify/oracle/lanes.h"
+#include "verify/oracle/targets.h"
 
 namespace lockstep::oracle {
 namespace {

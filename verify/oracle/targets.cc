@@ -2,8 +2,8 @@
 #include <span>
 #include <vector>
 
-#include "verify/oracle/attention_forward/truth.h"
 #include "verify/oracle/kernels.h"
+#include "verify/oracle/targets.h"
 
 namespace lockstep::oracle {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "reference/contract/status.h"
 #include "verify/case/case.h"
-#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/materialise.h"
 #include "verify/tables/scene.h"
 
 namespace lockstep::verify {

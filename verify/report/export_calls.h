@@ -12,7 +12,7 @@
 #include "verify/candidate/calls/index.h"
 #include "verify/candidate/calls/recorder.h"
 #include "verify/case/case.h"
-#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/materialise.h"
 #include "verify/profile/profile.h"
 
 namespace lockstep::verify {

@@ -13,7 +13,7 @@
 
 #include "optimized/plan.h"
 #include "reference/contract/numerics.h"
-#include "verify/oracle/attention_forward/truth.h"
+#include "verify/oracle/targets.h"
 #include "verify/run/build_info.h"
 
 namespace lockstep::verify {

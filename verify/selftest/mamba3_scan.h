@@ -7,14 +7,10 @@
 #include <string>
 
 #include "reference/contract/status.h"
-#include "verify/emulator/mamba3_scan/kernel.h"
 #include "verify/emulator/mutants.h"
 #include "verify/selftest/selftest.h"
-#include "verify/selftest/zoo_run.h"
 
 namespace lockstep::verify {
-
-inline constexpr int64_t kLongEvery = 487;
 
 // A small random mamba3_scan or mamba3_step line, of a lane if one is given:
 // every variant, regime, run pattern and carry by chance.
@@ -22,11 +18,6 @@ std::string SmallScanLine(uint64_t seed, std::optional<Lane> lane);
 
 // The same at 1000 to 4100 tokens, with small states.
 std::string LongScanLine(uint64_t seed, std::optional<Lane> lane);
-
-// The mutant's pattern under several seeds: envelope and probes of its own
-// base, and invariance.
-Result<KillRow> TryScanMutant(const MutantInfo& info,
-                              const SelftestOptions& options);
 
 // Whether a scan's mutant computes something else, not only less precisely, at
 // any length.
@@ -41,11 +32,6 @@ Result<Case> ScanCaseAt(const MutantInfo& info, int64_t length);
 // before the envelope.
 Result<KillRow> TryScanMutantAt(const MutantInfo& info, int64_t length,
                                 uint64_t seed);
-
-// A correct kernel on a case made such that its profile speaks of it, and on
-// one of its probes or, without a number, on all.
-ZooOutcome TryScanZooCase(const ScanVariant& variant, Case c,
-                          std::optional<size_t> probe);
 
 }  // namespace lockstep::verify
 

@@ -9,9 +9,9 @@ namespace lockstep::verify {
 namespace {
 
 // SplitMix64 (Steele, Lea, Flood 2014).
-class Draw {
+class Stream {
  public:
-  explicit Draw(uint64_t seed) : state_(seed) {}
+  explicit Stream(uint64_t seed) : state_(seed) {}
   uint64_t Next() {
     uint64_t z = state_ += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -36,7 +36,7 @@ std::string Digits(int64_t x) { return std::to_string(x); }
 
 // Runs of the given length by ids, or by ends with an empty one now and then.
 // None is longer than `longest`.
-std::string Runs(int64_t length, bool ids, int64_t longest, Draw* draw) {
+std::string Runs(int64_t length, bool ids, int64_t longest, Stream* draw) {
   std::string text = ids ? " seg=ids:" : " cu=0";
   int64_t id = 0;
   for (int64_t at = 0; at < length;) {
@@ -53,7 +53,7 @@ std::string Runs(int64_t length, bool ids, int64_t longest, Draw* draw) {
 }  // namespace
 
 std::string SmallScanLine(uint64_t seed, std::optional<Lane> lane) {
-  Draw draw(seed);
+  Stream draw(seed);
   const bool step = draw.OneIn(8);
   std::string line = step ? "mamba3_step" : "mamba3_scan";
   const int64_t length =
@@ -89,7 +89,7 @@ std::string SmallScanLine(uint64_t seed, std::optional<Lane> lane) {
 }
 
 std::string LongScanLine(uint64_t seed, std::optional<Lane> lane) {
-  Draw draw(seed);
+  Stream draw(seed);
   const int64_t length =
       draw.OneIn(2) ? draw.In(1000, 1100) : draw.In(1000, 4100);
   const int64_t state = 8 * draw.In(1, 3);

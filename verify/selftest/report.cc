@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "verify/oracle/attention_forward/truth.h"
+#include "verify/oracle/targets.h"
 #include "verify/report/json_text.h"
 #include "verify/selftest/selftest.h"
 

@@ -5,15 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "reference/attention_forward.h"
-#include "verify/case/attention_forward/case.h"
-#include "verify/emulator/attention_forward/kernel.h"
-#include "verify/emulator/attention_forward/zoo.h"
-#include "verify/inputs/attention_forward_outputs.h"
-#include "verify/ops/attention_forward/trial.h"
-#include "verify/registry/ops.h"
-#include "verify/selftest/attention_forward_scene.h"
-#include "verify/selftest/mamba3_scan.h"
+#include "verify/selftest/trialist.h"
 #include "verify/selftest/zoo_run.h"
 
 namespace lockstep::verify {
@@ -25,77 +17,84 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Reference on cases of at most this many multiply-adds; the envelope alone
-// judges larger ones.
-constexpr int64_t kReferenceWork = 40000000;
-
-int64_t Work(const AttentionForwardProblem& p) {
-  return p.batch * p.q_heads * p.q_len * p.kv_len * (p.head_dim + p.value_dim);
-}
-
-// The same case for a base whose profile claims a lane.
-Case InLane(Case c, const NumericProfile& profile) {
-  if (profile.lane && !profile.exact) {
-    c.Get<AttentionForwardCase>().lane = *profile.lane;
-  }
-  return c;
-}
-
-// One mutant before all tiers: in its own base, and in one that claims a
-// profile only.
-class Trialist {
+// One mutant before all tiers: in its own base, in one that claims a profile
+// only, and in one that ordinary cases meet.
+class Defendant {
  public:
-  explicit Trialist(const Mutant& mutant)
-      : mutant_(mutant),
-        exact_(mutant.variant, mutant.dial),
-        bounded_variant_(mutant.variant.numeric.exact
-                             ? FindVariant("cpu").value()
-                             : mutant.variant),
-        bounded_(bounded_variant_, mutant.dial),
-        flash_(FlashOf(mutant), mutant.dial),
-        baseline_(FindVariant("flash").value()) {
-    row_.mutant = mutant.info;
+  // Errors: the catalogue is wrong.
+  static Result<Defendant> Make(const SelftestRow& op, const MutantInfo& info) {
+    Defendant defendant;
+    defendant.row_.mutant = &info;
+    Result<Subject> own = op.mutant(info, BugBase::kOwn);
+    if (!own.ok()) return own.status();
+    const bool exact = own->profile.exact;
+    defendant.own_.emplace(std::move(own.value()));
+    if (exact) {
+      Result<Subject> bounded = op.mutant(info, BugBase::kBounded);
+      if (!bounded.ok()) return bounded.status();
+      if (!bounded->profile.exact) {
+        defendant.bounded_.emplace(std::move(bounded.value()));
+      }
+    }
+    if (op.ordinary == nullptr) return defendant;
+    Result<Subject> ordinary = op.mutant(info, BugBase::kOrdinary);
+    Result<Subject> baseline = op.correct(op.ordinary);
+    if (!ordinary.ok()) return ordinary.status();
+    if (!baseline.ok()) return baseline.status();
+    defendant.ordinary_.emplace(std::move(ordinary.value()));
+    defendant.baseline_.emplace(std::move(baseline.value()));
+    return defendant;
   }
+
+  // A kernel without a bug, before ordinary cases only.
+  Defendant(Subject correct, Subject baseline)
+      : ordinary_(std::in_place, std::move(correct)),
+        baseline_(std::in_place, std::move(baseline)) {}
 
   const KillRow& row() const { return row_; }
 
   // Judges the last call of a sequence. Errors: the case cannot be opened.
-  Status Try(const std::vector<Case>& sequence, const std::string& line,
-             Clock::time_point start) {
+  Status Try(const std::vector<Case>& sequence, Clock::time_point start) {
     const bool killed_before = row_.Killed();
     if (!killed_before) ++row_.cases;
-    for (size_t i = 0; i < sequence.size(); ++i) {
-      const Status status = TryCall(sequence[i], i + 1 == sequence.size());
-      if (!status.ok()) return status;
+    for (size_t i = 0; i + 1 < sequence.size(); ++i) {
+      for (std::optional<Trialist>* trialist : {&own_, &bounded_}) {
+        if (!*trialist) continue;
+        const Result<Answer> answer =
+            (*trialist)->Run(InLane(sequence[i], (*trialist)->profile()));
+        if (!answer.ok()) return answer.status();
+      }
     }
+    const Status status = TryLast(sequence.back());
+    if (!status.ok()) return status;
+    const std::string line = MinimalLine(sequence);
     if (row_.Killed() && !killed_before) {
       row_.seconds = SecondsSince(start);
       row_.by = line;
     }
     if (row_.killed[static_cast<size_t>(ProofTier::kEnvelope)] &&
-        row_.envelope_by.empty())
+        row_.envelope_by.empty()) {
       row_.envelope_by = line;
+    }
     return {};
   }
 
   // An ordinary case: the envelope and the foreign rules, side by side.
   Status TryOrdinary(const Case& call) {
-    const NumericProfile& profile = flash_.variant().numeric;
-    Result<Scene> scene = OpenScene(InLane(call, profile));
-    if (!scene.ok()) return scene.status();
-    const Result<Buffers> out = Emulate(scene.value(), &flash_);
-    if (!out.ok()) return out.status();
-    const Result<Buffers> baseline = Emulate(scene.value(), &baseline_);
+    if (!ordinary_) return {};
+    const Case c = InLane(call, ordinary_->profile());
+    const Result<Answer> answer = ordinary_->Run(c);
+    if (!answer.ok()) return answer.status();
+    const Result<Answer> baseline = baseline_->Run(c);
     if (!baseline.ok()) return baseline.status();
-    RuleInput input;
-    if (JudgeByEnvelope(scene.value(), profile, out.value(), &input.truth)
-            .outside) {
-      Kill(ProofTier::kOrdinary);
-    }
-    const AttentionForwardProblem& p = scene->data.problem;
-    input.lane = p.lane;
-    input.baseline = Numbers(p, baseline->o.const_view());
-    input.produced = Numbers(p, out->o.const_view());
+    const auto allowed = answer->trial->Envelope(ordinary_->profile(),
+                                                 AllRows(*answer->trial), 1);
+    Note(ProofTier::kOrdinary, Judge(*allowed, answer->outputs));
+    const RuleInput input = {
+        .lane = answer->trial->outputs()[0].lane,
+        .truth = {allowed->truth().begin(), allowed->truth().end()},
+        .baseline = Numbers(baseline.value(), 0),
+        .produced = Numbers(answer.value(), 0)};
     const auto passes = PassesForeignRules(input);
     for (size_t r = 0; r < kForeignRules; ++r) {
       row_.foreign[r] = row_.foreign[r] || !passes[r];
@@ -104,101 +103,66 @@ class Trialist {
   }
 
  private:
-  // The kernel that ordinary cases meet: tiles as they are in use.
-  static AttentionVariant FlashOf(const Mutant& mutant) {
-    AttentionVariant variant = mutant.variant.numeric.exact
-                                   ? FindVariant("flash").value()
-                                   : mutant.variant;
-    variant.tile_q = 64;
-    variant.tile_kv = 64;
-    return variant;
+  Defendant() = default;
+
+  void Note(ProofTier tier, const Found& found) {
+    bool& killed = row_.killed[static_cast<size_t>(tier)];
+    killed = killed || found.outside;
   }
 
-  void Kill(ProofTier tier) { row_.killed[static_cast<size_t>(tier)] = true; }
-
-  Status TryCall(const Case& call, bool judge) {
-    if (mutant_.variant.numeric.exact) {
-      const Status status = TryExact(call, judge);
-      if (!status.ok()) return status;
-    }
-    Result<Scene> scene = OpenScene(InLane(call, bounded_variant_.numeric));
-    if (!scene.ok()) return scene.status();
-    Result<Buffers> out = Emulate(scene.value(), &bounded_);
-    if (!out.ok()) return out.status();
-    if (!judge) return {};
-    if (JudgeByEnvelope(scene.value(), bounded_variant_.numeric, out.value(),
-                        nullptr)
-            .outside) {
-      Kill(ProofTier::kEnvelope);
-    }
-    return TryProbes(scene->request);
+  // The tiers of bits and invariance look at the mutant's own base, the others
+  // at one that claims no bits.
+  Status TryLast(const Case& call) {
+    const Case own = InLane(call, own_->profile());
+    const Result<Answer> answer = own_->Run(own);
+    if (!answer.ok()) return answer.status();
+    if (own_->exact()) Note(ProofTier::kBits, own_->Bits(answer.value()));
+    const Status status = own_->exact()
+                              ? bounded_ ? TryBounded(call) : Status()
+                              : TryClaims(own, answer.value(), &*own_);
+    if (!status.ok()) return status;
+    const Result<Found> again = own_->Invariant(own, answer.value());
+    if (again.ok()) Note(ProofTier::kInvariance, again.value());
+    return again.status();
   }
 
-  // The same shapes and masks with the inputs of every probe.
-  Status TryProbes(const Case& call) {
-    const NumericProfile& profile = bounded_variant_.numeric;
-    for (const Case& probe : AttentionForwardTrial::ProbeCases(call, profile)) {
-      if (row_.killed[static_cast<size_t>(ProofTier::kProbes)]) break;
-      const Result<Scene> scene = OpenScene(probe);
-      if (!scene.ok()) return scene.status();
-      const Result<Buffers> out = Emulate(scene.value(), &bounded_);
-      if (!out.ok()) return out.status();
-      if (JudgeByProbe(scene.value(), profile, out.value()).outside) {
-        Kill(ProofTier::kProbes);
-      }
-    }
-    return {};
+  Status TryBounded(const Case& call) {
+    const Case c = InLane(call, bounded_->profile());
+    const Result<Answer> answer = bounded_->Run(c);
+    return answer.ok() ? TryClaims(c, answer.value(), &*bounded_)
+                       : answer.status();
   }
 
-  Status TryExact(const Case& call, bool judge) {
-    Result<Scene> scene = OpenScene(call);
-    if (!scene.ok()) return scene.status();
-    const AttentionForwardProblem& p = scene->data.problem;
-    Result<Buffers> out = Emulate(scene.value(), &exact_);
-    if (!out.ok()) return out.status();
-    if (!judge || Work(p) > kReferenceWork) return {};
-    Result<Buffers> want = AllocateOutputs(call.Get<AttentionForwardCase>(), 0);
-    if (!want.ok()) return want.status();
-    const Status done =
-        reference::AttentionForward(p, scene->data.inputs, want->view());
-    if (!done.ok()) return done;
-    if (Bits(p, out.value()) != Bits(p, want.value())) Kill(ProofTier::kBits);
-    Result<Buffers> again = Emulate(scene.value(), &exact_);
-    if (!again.ok()) return again.status();
-    if (Bits(p, out.value()) != Bits(p, again.value()) ||
-        out->Unwritten() > 0 || !out->GuardsIntact()) {
-      Kill(ProofTier::kInvariance);
-    }
-    return {};
+  Status TryClaims(const Case& c, const Answer& answer, Trialist* trialist) {
+    Note(ProofTier::kEnvelope, trialist->Envelope(answer));
+    if (row_.killed[static_cast<size_t>(ProofTier::kProbes)]) return {};
+    const Result<Found> probes = trialist->Probes(c, std::nullopt);
+    if (probes.ok()) Note(ProofTier::kProbes, probes.value());
+    return probes.status();
   }
 
-  Mutant mutant_;
-  AttentionEmulator exact_;
-  AttentionVariant bounded_variant_;
-  AttentionEmulator bounded_;
-  AttentionEmulator flash_;
-  AttentionEmulator baseline_;
+  std::optional<Trialist> own_, bounded_, ordinary_, baseline_;
   KillRow row_;
 };
 
-Status TryOrdinaryLines(const SelftestOptions& options, Trialist* trialist) {
+Status TryOrdinaryLines(const SelftestOptions& options, Defendant* defendant) {
   for (const std::string& line : options.ordinary) {
-    const Result<Case> c = ParseCase(line);
+    const Result<Case> c = ParseCase(line, options.ops);
     if (!c.ok()) return Status::Error("'" + line + "': " + c.message());
-    const Status status = trialist->TryOrdinary(c.value());
+    const Status status = defendant->TryOrdinary(c.value());
     if (!status.ok()) return status;
   }
   return {};
 }
 
 // The mutant's pattern under several seeds, then the ordinary cases.
-Result<KillRow> TryMutant(const MutantInfo& info,
+Result<KillRow> TryMutant(const SelftestRow& op, const MutantInfo& info,
                           const SelftestOptions& options) {
   const Clock::time_point start = Clock::now();
-  const Result<Mutant> mutant = ParseMutant(info.name);
-  if (!mutant.ok()) return mutant.status();
-  Trialist trialist(mutant.value());
-  Result<std::vector<Case>> sequence = ParseCaseSequence(info.pattern);
+  Result<Defendant> defendant = Defendant::Make(op, info);
+  if (!defendant.ok()) return defendant.status();
+  Result<std::vector<Case>> sequence =
+      ParseCaseSequence(info.pattern, options.ops);
   if (!sequence.ok()) return sequence.status();
   for (int64_t v = 0;
        v <= options.variations && SecondsSince(start) < options.seconds_each;
@@ -206,13 +170,26 @@ Result<KillRow> TryMutant(const MutantInfo& info,
     for (Case& c : sequence.value()) {
       if (v > 0) c.seed += 1 + options.seed;
     }
-    const Status status =
-        trialist.Try(sequence.value(), MinimalLine(sequence.value()), start);
+    const Status status = defendant->Try(sequence.value(), start);
     if (!status.ok()) return status;
   }
-  const Status status = TryOrdinaryLines(options, &trialist);
+  const Status status = TryOrdinaryLines(options, &defendant.value());
   if (!status.ok()) return status;
-  return trialist.row();
+  return defendant->row();
+}
+
+// What the rules of others say of a correct kernel on the ordinary cases.
+Status TryCorrect(const SelftestRow& op, const SelftestOptions& options,
+                  SelftestResult* result) {
+  if (op.ordinary == nullptr) return {};
+  Result<Subject> correct = op.correct(op.ordinary);
+  Result<Subject> baseline = op.correct(op.ordinary);
+  if (!correct.ok()) return correct.status();
+  Defendant defendant(std::move(correct.value()), std::move(baseline.value()));
+  const Status status = TryOrdinaryLines(options, &defendant);
+  result->rejects_correct = defendant.row().foreign;
+  result->proof_false_alarms += defendant.row().Killed();
+  return status;
 }
 
 PlanKill TryPlanMutant(const PlanMutantInfo& info) {
@@ -277,25 +254,26 @@ bool SelftestResult::Passed() const {
 
 SelftestResult RunZoo(const SelftestOptions& options) {
   SelftestResult result;
-  if (options.scans) TryScanZoo(options, ScanZooCases(options), &result);
-  if (options.attention) TryAttentionZoo(options, &result);
+  for (const SelftestRow* op : options.rows) TryZoo(*op, options, &result);
   return result;
 }
 
 Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
   SelftestResult result;
-  for (const MutantInfo& info : Mutants()) {
-    const bool attention = info.attention();
-    if (attention ? !options.attention : !options.scans) continue;
-    Result<KillRow> row =
-        attention ? TryMutant(info, options) : TryScanMutant(info, options);
-    if (!row.ok()) return row.status();
-    result.kills.push_back(std::move(row.value()));
-    if (options.progress) options.progress(info.name);
+  for (const SelftestRow* op : options.rows) {
+    for (const MutantInfo* info : op->mutants()) {
+      Result<KillRow> row = TryMutant(*op, *info, options);
+      if (!row.ok()) {
+        return Status::Error(std::string(info->name) + ": " + row.message());
+      }
+      result.kills.push_back(std::move(row.value()));
+      if (options.progress) options.progress(info->name);
+    }
+    const Status status = TryCorrect(*op, options, &result);
+    if (!status.ok()) return status;
   }
-  if (options.scans) TryScanZoo(options, ScanZooCases(options), &result);
-  if (!options.attention) return result;
   for (const PlanMutantInfo& info : PlanMutants()) {
+    if (!options.plans) break;
     result.plan_kills.push_back(TryPlanMutant(info));
     if (options.progress) options.progress(info.name);
   }
@@ -304,14 +282,7 @@ Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
     if (!dials.ok()) return dials.status();
     result.dials = std::move(dials.value());
   }
-  Mutant correct;
-  correct.variant = FindVariant("exact").value();
-  Trialist trialist(correct);
-  const Status status = TryOrdinaryLines(options, &trialist);
-  if (!status.ok()) return status;
-  result.rejects_correct = trialist.row().foreign;
-  result.proof_false_alarms += trialist.row().Killed();
-  TryAttentionZoo(options, &result);
+  for (const SelftestRow* op : options.rows) TryZoo(*op, options, &result);
   return result;
 }
 

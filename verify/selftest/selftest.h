@@ -6,13 +6,16 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "reference/contract/status.h"
 #include "verify/emulator/mutants.h"
 #include "verify/judge/rules/foreign_rules.h"
+#include "verify/registry/ops.h"
 #include "verify/selftest/dials.h"
+#include "verify/selftest/row.h"
 #include "verify/tables/mutants.h"
 
 namespace lockstep::verify {
@@ -37,15 +40,17 @@ struct SelftestOptions {
   std::vector<std::string> ordinary;
   int64_t variations = 40;   // of the pattern, by seed
   double seconds_each = 60;  // per mutant
-  // Judged, all variants together; beside attention's half as many scans.
+  // Judged of each op, all variants together; see SelftestRow::fewer.
   int64_t zoo_cases = 100000;
   // Keys (tokens) of the zoo's cases; 0: small ones, of any shape.
   int64_t zoo_keys = 0;
   bool dials = false;  // turn the dials of the mutants down, too
   int threads = 0;     // of zoo and dials; 0: as many as the machine has
   uint64_t seed = 0;
-  bool attention = true;  // which ops' mutants and zoo
-  bool scans = true;
+  // Which ops' mutants and zoo, and the ops that lines are of.
+  std::span<const SelftestRow* const> rows = SelftestRows();
+  OpRows ops = Ops();
+  bool plans = true;  // the planted defects of block tables, too
   std::function<void(const std::string&)> progress;  // may be null
 };
 

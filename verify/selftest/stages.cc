@@ -6,13 +6,9 @@
 #include <utility>
 
 #include "verify/base/compare.h"
-#include "verify/case/attention_forward/case.h"
-#include "verify/case/mamba3_scan/case.h"
-#include "verify/case/mamba3_scan/line.h"
 #include "verify/case/probe_kind.h"
-#include "verify/emulator/attention_forward/zoo.h"
-#include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/registry/ops.h"
+#include "verify/selftest/trialist.h"
 
 namespace lockstep::verify {
 namespace {
@@ -20,19 +16,6 @@ namespace {
 // Last places by which an answer may differ and be called rounded: the judge's
 // own measure for answers that know nothing.
 constexpr double kRoundedPlaces = 4;
-
-std::vector<int64_t> AllRows(const Trial& trial) {
-  std::vector<int64_t> rows(static_cast<size_t>(trial.rows()));
-  for (size_t n = 0; n < rows.size(); ++n) rows[n] = static_cast<int64_t>(n);
-  return rows;
-}
-
-// The same case in the lane that the base claims.
-Case InLane(Case c, const NumericProfile& profile) {
-  const auto set_lane = c.op->text.set_lane;
-  if (profile.lane && set_lane != nullptr) set_lane(*profile.lane, &c);
-  return c;
-}
 
 Difference CompareLine(const OutputSpec& spec, int64_t line,
                        const LaneView& right, const LaneView& produced) {
@@ -96,9 +79,7 @@ Status Stage::Open() {
 }
 
 Status Stage::OpenOnce() {
-  const Result<TrialRow> op = TrialRowOf(call_);
-  if (!op.ok()) return op.status();
-  auto trial = op->open(call_, {});
+  auto trial = OpenTrial(call_);
   if (!trial.ok()) return trial.status();
   trial_ = std::move(trial.value());
   if (tier_ == "bits") {
@@ -146,11 +127,13 @@ Result<OutputSet> Stage::Run(Candidate* candidate) const {
 }
 
 Result<NumericProfile> ProfileOfBase(const std::string& base) {
-  const Result<ScanVariant> scan = FindScanVariant(base);
-  if (scan.ok()) return scan->numeric;
-  const Result<AttentionVariant> variant = FindVariant(base);
-  if (!variant.ok()) return variant.status();
-  return variant->numeric;
+  Status status = Status::Error("no op has a zoo");
+  for (const SelftestRow* op : SelftestRows()) {
+    const Result<Subject> subject = op->correct(base);
+    if (subject.ok()) return subject->profile;
+    status = subject.status();
+  }
+  return status;
 }
 
 Result<std::unique_ptr<Stages>> Stages::Make(

@@ -18,14 +18,10 @@ struct ZooOutcome {
   ZooAlarm alarm;
 };
 
-// Scans of options.zoo_cases: all, or half as many beside attention.
-int64_t ScanZooCases(const SelftestOptions& options);
-
-// Variant after variant, each on a case of its own and on one of its probes;
+// The op's correct kernels, each on a case of its own and on one of its probes;
 // adds to the zoo's counts and times of `result`.
-void TryAttentionZoo(const SelftestOptions& options, SelftestResult* result);
-void TryScanZoo(const SelftestOptions& options, int64_t cases,
-                SelftestResult* result);
+void TryZoo(const SelftestRow& op, const SelftestOptions& options,
+            SelftestResult* result);
 
 }  // namespace lockstep::verify
 

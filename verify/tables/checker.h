@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -18,12 +19,6 @@
 #include "verify/tables/trace.h"
 
 namespace lockstep::verify {
-
-// Pairs of one tile.
-struct TileTruth {
-  int64_t visible = 0;
-  int64_t in_range = 0;
-};
 
 // Lives for one call of CheckPlan; keeps references to both arguments.
 class PlanChecker {
@@ -43,15 +38,17 @@ class PlanChecker {
     int64_t col = 0;
     friend auto operator<=>(const Tile&, const Tile&) = default;
   };
-  // A visit that does something, in range, with the pool it refers to.
+  // A visit that does something, in range, with the blocks it refers to.
   struct Work {
     Tile tile;
     const TileVisit* visit;
-    const optimized::BlockPool* pool;
+    const optimized::BlockPool* pool;  // [block][query][key] of a tile
   };
   using WorkList = std::vector<Work>;
 
-  void Note(Invariant invariant, const std::function<std::string()>& message);
+  // One place more, or several, where it does not hold.
+  void Note(Invariant invariant, const std::function<std::string()>& message,
+            int64_t places = 1);
   static Tile TileAt(const Side& side, int64_t outer, int64_t inner) {
     return side.transposed ? Tile{inner, outer} : Tile{outer, inner};
   }
@@ -59,14 +56,17 @@ class PlanChecker {
     return side.name + ": query tile " + std::to_string(tile.row) +
            ", key tile " + std::to_string(tile.col);
   }
-  const TileTruth& Truth(int64_t head, Tile tile) const {
-    return truth_[static_cast<size_t>(
+  // Visible pairs of a tile.
+  int64_t Visible(int64_t head, Tile tile) const {
+    return visible_[static_cast<size_t>(
         (head * grid_.rows() + tile.row) * grid_.cols() + tile.col)];
   }
   bool Full(int64_t head, Tile tile) const;
-  // What the block of a visit says about an element of its tile.
-  bool BlockAt(const Side& side, const Work& work, int64_t r, int64_t c) const;
-  bool Counts(const Side& side, const Work& work, int64_t r, int64_t c) const;
+  // The pool with queries outside.
+  const optimized::BlockPool* ByQuery(const TracedPass& pass, bool transposed);
+  // What a visit of state 1 shows to query r of its tile, in row_.
+  void ReadRow(const Side& side, const Work& work, int64_t r);
+  bool SameBlock(const Work& a, const Work& b) const;
 
   void CheckDirection(const std::vector<TracedPass>& passes, bool transposed);
   void CheckWidth(const TracedPass& pass, const std::string& name,
@@ -77,16 +77,25 @@ class PlanChecker {
   void CheckPadding(const Side& side, const TracedPass& pass);
   void CheckOrder(const Side& side, const TracedPass& pass);
   void CheckStored(const Side& side, const TracedPass& pass);
-  WorkList InRange(const Side& side, const TracedPass& pass);
+  WorkList InRange(const Side& side, const TracedPass& pass,
+                   const optimized::BlockPool* pool);
   void CheckTiles(const Side& side, const TracedPass& pass,
                   const WorkList& work);
+  void CheckBlock(const Side& side, const Work& work);
   void CheckEffective(const Side& side, const WorkList& work);
+  // Adds the keys that a visit shows to a query; neighbours become one range.
+  void AddShown(const Side& side, const Work& work, int64_t query,
+                std::vector<KeyRange>* shown);
+  void CheckShown(const Side& side, int64_t query,
+                  const std::vector<KeyRange>& shown);
   void CheckTranspose(int64_t head);
 
   const PlanTrace& trace_;
   const IntendedMask& mask_;
   const optimized::TileGrid& grid_;
-  std::vector<TileTruth> truth_;        // [head][row][col]
+  std::vector<int64_t> visible_;  // [head][row][col]
+  std::deque<optimized::BlockPool> by_query_;
+  std::vector<uint64_t> row_, wanted_;  // bits of one query in a tile
   std::vector<WorkList> forward_work_;  // per head
   std::vector<WorkList> transposed_work_;
   std::map<Invariant, Violation> found_;

@@ -1,53 +1,89 @@
-// The mask that tables are judged by: every pair, by the meaning of the mask.
+// The mask that tables are judged by, as the keys that each query sees. What a
+// pair is, only reference::IsVisible says: here is known where along the keys
+// its answer may turn, and one key is asked between two such places.
 #ifndef LOCKSTEP_VERIFY_TABLES_INTENDED_MASK_H_
 #define LOCKSTEP_VERIFY_TABLES_INTENDED_MASK_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "reference/contract/attention_forward.h"
+#include "reference/contract/status.h"
 
 namespace lockstep::verify {
 
-// One batch row, all query heads. Memory: one byte a pair and head.
+// Keys [begin, end).
+struct KeyRange {
+  int32_t begin = 0;
+  int32_t end = 0;
+  friend bool operator==(const KeyRange&, const KeyRange&) = default;
+};
+
+// One batch row, all query heads. Memory: 8 bytes a range of visible keys, and
+// 8 a query, for every different mask.
 class IntendedMask {
  public:
-  // Nothing visible.
-  IntendedMask(int64_t heads, int64_t q_len, int64_t kv_len);
+  // Nothing to see.
+  IntendedMask() = default;
 
-  // By reference::IsVisible, pair by pair. Without `segments` the mask that
-  // tables hold whose kernel compares segment ids itself.
-  //   Requires: Validate(problem, inputs, ...).ok(), batch in range.
+  // Without `segments` the mask that tables hold whose kernel compares segment
+  // ids itself. Time: PlacesToAsk, one IsVisible each.
+  //   Requires: Validate(problem, inputs, ...).ok(), batch in range, lengths
+  //   below 2^31.
   static IntendedMask Of(const AttentionForwardProblem& problem,
                          const AttentionForwardInputs& inputs, int64_t batch,
                          bool segments);
 
-  int64_t heads() const { return static_cast<int64_t>(bits_.size()); }
+  int64_t heads() const { return static_cast<int64_t>(mask_of_head_.size()); }
   int64_t q_len() const { return q_len_; }
   int64_t kv_len() const { return kv_len_; }
 
+  // What a query sees: ascending, disjoint, none touching the next. Nothing
+  // outside the mask.
+  std::span<const KeyRange> Keys(int64_t head, int64_t query) const;
   // False outside the mask.
-  bool At(int64_t head, int64_t i, int64_t j) const {
-    return i >= 0 && j >= 0 && i < q_len_ && j < kv_len_ &&
-           bits_[static_cast<size_t>(head)]
-                [static_cast<size_t>(i * kv_len_ + j)] != 0;
+  bool At(int64_t head, int64_t query, int64_t key) const {
+    return Count(head, query, key, key + 1) != 0;
   }
-  // Requires: indices in range.
-  void Set(int64_t head, int64_t i, int64_t j, bool visible) {
-    bits_[static_cast<size_t>(head)][static_cast<size_t>(i * kv_len_ + j)] =
-        visible;
-  }
+  // Keys of [begin, end) that a query sees.
+  int64_t Count(int64_t head, int64_t query, int64_t begin, int64_t end) const;
+  // The same as bits: bit n % 64 of word n / 64 for key begin + n.
+  //   Requires: words for end - begin bits.
+  void Bits(int64_t head, int64_t query, int64_t begin, int64_t end,
+            std::span<uint64_t> words) const;
+  // Visible pairs of a head.
+  int64_t Pairs(int64_t head) const;
+  // Pairs that one of two heads sees.
+  int64_t Differences(int64_t a, int64_t b) const;
   // Whether two heads see the same.
   bool Same(int64_t a, int64_t b) const {
-    return bits_[static_cast<size_t>(a)] == bits_[static_cast<size_t>(b)];
+    return MaskOf(a).ranges == MaskOf(b).ranges &&
+           MaskOf(a).start == MaskOf(b).start;
   }
 
  private:
-  int64_t q_len_;
-  int64_t kv_len_;
-  std::vector<std::vector<uint8_t>> bits_;  // [head][i * kv_len + j]
+  struct HeadMask {
+    std::vector<int64_t> start;  // of each query's ranges, and the end
+    std::vector<KeyRange> ranges;
+  };
+  const HeadMask& MaskOf(int64_t head) const {
+    return masks_[mask_of_head_[static_cast<size_t>(head)]];
+  }
+
+  int64_t q_len_ = 0;
+  int64_t kv_len_ = 0;
+  std::vector<size_t> mask_of_head_;
+  std::vector<HeadMask> masks_;  // of heads that differ by their expressions
 };
+
+// How many keys the masks of all heads are asked for, all but exactly and never
+// too few; each may begin a range. Saturates.
+//   Requires: as IntendedMask::Of.
+int64_t PlacesToAsk(const AttentionForwardProblem& problem,
+                    const AttentionForwardInputs& inputs, int64_t batch,
+                    bool segments);
 
 }  // namespace lockstep::verify
 

@@ -57,24 +57,32 @@ PlanChecker::PlanChecker(const PlanTrace& trace, const IntendedMask& mask)
     : trace_(trace),
       mask_(mask),
       grid_(trace.grid),
-      truth_(static_cast<size_t>(mask.heads() * grid_.tiles())) {
+      visible_(static_cast<size_t>(mask.heads() * grid_.tiles())),
+      row_(static_cast<size_t>((grid_.tile_k + 63) / 64)),
+      wanted_(row_.size()) {
   for (int64_t h = 0; h < mask.heads(); ++h) {
     for (int64_t i = 0; i < grid_.q_len; ++i) {
-      for (int64_t j = 0; j < grid_.kv_len; ++j) {
-        const int64_t tile =
-            (h * grid_.rows() + i / grid_.tile_q) * grid_.cols() +
-            j / grid_.tile_k;
-        ++truth_[static_cast<size_t>(tile)].in_range;
-        truth_[static_cast<size_t>(tile)].visible += mask.At(h, i, j);
+      const int64_t tiles =
+          (h * grid_.rows() + i / grid_.tile_q) * grid_.cols();
+      for (const KeyRange& keys : mask.Keys(h, i)) {
+        for (int64_t j = keys.begin; j < keys.end;) {
+          const int64_t col = j / grid_.tile_k;
+          const int64_t end =
+              std::min<int64_t>((col + 1) * grid_.tile_k, keys.end);
+          visible_[static_cast<size_t>(tiles + col)] += end - j;
+          j = end;
+        }
       }
     }
   }
 }
 
 void PlanChecker::Note(Invariant invariant,
-                       const std::function<std::string()>& message) {
+                       const std::function<std::string()>& message,
+                       int64_t places) {
   Violation& violation = found_[invariant];
-  if (violation.count++ > 0) return;
+  violation.count += places;
+  if (violation.count > places) return;
   violation.invariant = invariant;
   violation.message = std::string(InfoOf(invariant).name) + ": " + message();
 }
@@ -107,7 +115,7 @@ void PlanChecker::CheckWidth(const TracedPass& pass, const std::string& name,
       for (int64_t i = pass.inner_begin; i < pass.inner_end; ++i) {
         const Side side{transposed, static_cast<int64_t>(h), {}};
         const Tile tile = TileAt(side, o, i);
-        if (Truth(side.head, tile).visible > 0) tiles[o].insert(i);
+        if (Visible(side.head, tile) > 0) tiles[o].insert(i);
       }
       needed = std::max(needed, static_cast<int64_t>(tiles[o].size()));
     }
@@ -132,7 +140,7 @@ void PlanChecker::CheckTypes(const TracedPass& pass, const std::string& name,
   for (int64_t h = 0; h < mask_.heads(); ++h) {
     for (int64_t o = pass.outer_begin; o < pass.outer_end; ++o) {
       for (int64_t i = pass.inner_begin; i < pass.inner_end; ++i) {
-        if (Truth(h, TileAt({transposed, h, {}}, o, i)).visible == 0) continue;
+        if (Visible(h, TileAt({transposed, h, {}}, o, i)) == 0) continue;
         most.row = std::max(most.row, o - pass.outer_begin);
         most.col = std::max(most.col, i - pass.inner_begin);
       }
@@ -175,7 +183,8 @@ void PlanChecker::CheckPadding(const Side& side, const TracedPass& pass) {
 
 // The visits that can be followed; notes the others.
 PlanChecker::WorkList PlanChecker::InRange(const Side& side,
-                                           const TracedPass& pass) {
+                                           const TracedPass& pass,
+                                           const optimized::BlockPool* pool) {
   WorkList work;
   const TracedHead& head = pass.heads[static_cast<size_t>(side.head)];
   for (const TileVisit& visit : head.visits) {
@@ -193,8 +202,7 @@ PlanChecker::WorkList PlanChecker::InRange(const Side& side,
     const bool state = visit.state >= 0 && visit.state <= 2;
     if (outer && inner && block && state) {
       if (visit.state != 0) {
-        work.push_back(
-            {TileAt(side, visit.outer, visit.inner), &visit, &pass.pool});
+        work.push_back({TileAt(side, visit.outer, visit.inner), &visit, pool});
       }
       continue;
     }
@@ -262,12 +270,13 @@ void PlanChecker::CheckDirection(const std::vector<TracedPass>& passes,
     CheckShared(pass, name);
     CheckWidth(pass, name, transposed);
     CheckTypes(pass, name, transposed);
+    const optimized::BlockPool* pool = ByQuery(pass, transposed);
     for (int64_t h = 0; h < mask_.heads(); ++h) {
       const Side side{transposed, h, name + ", head " + std::to_string(h)};
       CheckPadding(side, pass);
       CheckOrder(side, pass);
       CheckStored(side, pass);
-      const WorkList work = InRange(side, pass);
+      const WorkList work = InRange(side, pass, pool);
       CheckTiles(side, pass, work);
       WorkList& list = all[static_cast<size_t>(h)];
       list.insert(list.end(), work.begin(), work.end());

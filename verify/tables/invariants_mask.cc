@@ -1,11 +1,15 @@
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "optimized/block_pool.h"
 #include "optimized/tile_plan.h"
 #include "verify/tables/checker.h"
 #include "verify/tables/invariants.h"
@@ -13,31 +17,85 @@
 
 namespace lockstep::verify {
 
+using optimized::BlockPool;
+
 bool PlanChecker::Full(int64_t head, Tile tile) const {
-  const TileTruth& truth = Truth(head, tile);
-  return truth.visible == (trace_.boundary == optimized::Boundary::kPadded
-                               ? grid_.tile_q * grid_.tile_k
-                               : truth.in_range);
+  const bool padded = trace_.boundary == optimized::Boundary::kPadded;
+  const int64_t rows =
+      std::min(grid_.tile_q, grid_.q_len - tile.row * grid_.tile_q);
+  const int64_t cols =
+      std::min(grid_.tile_k, grid_.kv_len - tile.col * grid_.tile_k);
+  return Visible(head, tile) ==
+         (padded ? grid_.tile_q * grid_.tile_k : rows * cols);
 }
 
-bool PlanChecker::BlockAt(const Side& side, const Work& work, int64_t r,
-                          int64_t c) const {
-  if (trace_.computed) {
-    const int64_t shown = side.transposed ? work.tile.row : work.tile.col;
-    const int64_t given = work.visit->mask_inner.value_or(shown);
-    const Tile from = side.transposed ? Tile{given, work.tile.col}
-                                      : Tile{work.tile.row, given};
-    return mask_.At(side.head, from.row * grid_.tile_q + r,
-                    from.col * grid_.tile_k + c);
+// Written here once more: the transposed pools are optimized::Transpose's.
+const BlockPool* PlanChecker::ByQuery(const TracedPass& pass, bool transposed) {
+  if (!transposed) return &pass.pool;
+  BlockPool& pool = by_query_.emplace_back();
+  pool.rows = pass.pool.cols;
+  pool.cols = pass.pool.rows;
+  for (int64_t block = 0; block < pass.pool.size(); ++block) {
+    pool.Append();
+    for (int64_t c = 0; c < pool.cols; ++c) {
+      for (int64_t r = 0; r < pool.rows; ++r) {
+        if (pass.pool.At(block, c, r)) pool.Set(block, r, c, true);
+      }
+    }
   }
-  return side.transposed ? work.pool->At(work.visit->block, c, r)
-                         : work.pool->At(work.visit->block, r, c);
+  return &pool;
 }
 
-// Whether the kernel lets the pair take part.
-bool PlanChecker::Counts(const Side& side, const Work& work, int64_t r,
-                         int64_t c) const {
-  return work.visit->state == 2 || BlockAt(side, work, r, c);
+void PlanChecker::ReadRow(const Side& side, const Work& work, int64_t r) {
+  if (!trace_.computed) {
+    const auto width = static_cast<size_t>(work.pool->words_per_row());
+    const auto row =
+        work.pool->words.begin() +
+        static_cast<std::ptrdiff_t>(work.visit->block *
+                                    work.pool->words_per_block()) +
+        static_cast<std::ptrdiff_t>(r * work.pool->words_per_row());
+    std::copy_n(row, width, row_.begin());
+    return;
+  }
+  const int64_t shown = side.transposed ? work.tile.row : work.tile.col;
+  const int64_t given = work.visit->mask_inner.value_or(shown);
+  const Tile from =
+      side.transposed ? Tile{given, work.tile.col} : Tile{work.tile.row, given};
+  const int64_t begin = from.col * grid_.tile_k;
+  mask_.Bits(side.head, from.row * grid_.tile_q + r, begin,
+             begin + grid_.tile_k, row_);
+}
+
+bool PlanChecker::SameBlock(const Work& a, const Work& b) const {
+  const int64_t words = a.pool->words_per_block();
+  const auto block = [words](const Work& work) {
+    return work.pool->words.begin() +
+           static_cast<std::ptrdiff_t>(work.visit->block * words);
+  };
+  return std::equal(block(a), block(a) + words, block(b));
+}
+
+void PlanChecker::CheckBlock(const Side& side, const Work& work) {
+  const int64_t begin = work.tile.col * grid_.tile_k;
+  for (int64_t r = 0; r < grid_.tile_q; ++r) {
+    mask_.Bits(side.head, work.tile.row * grid_.tile_q + r, begin,
+               begin + grid_.tile_k, wanted_);
+    ReadRow(side, work, r);
+    for (size_t n = 0; n < row_.size(); ++n) {
+      const uint64_t wrong = row_[n] ^ wanted_[n];
+      if (wrong == 0) continue;
+      const int first = std::countr_zero(wrong);
+      Note(
+          Invariant::kBlockIsMask,
+          [&] {
+            return Where(side, work.tile) + ", element (" + std::to_string(r) +
+                   ", " + std::to_string(64 * n + static_cast<size_t>(first)) +
+                   "): block " + std::to_string(work.visit->block) + " says " +
+                   ((wanted_[n] >> first) & 1 ? "hidden" : "visible");
+          },
+          std::popcount(wrong));
+    }
+  }
 }
 
 void PlanChecker::CheckTiles(const Side& side, const TracedPass& pass,
@@ -47,7 +105,7 @@ void PlanChecker::CheckTiles(const Side& side, const TracedPass& pass,
   for (const Work& w : work) {
     visited.insert(w.tile);
     const std::string where = Where(side, w.tile);
-    if (Truth(side.head, w.tile).visible == 0 && ++in_vain > trace_.slack) {
+    if (Visible(side.head, w.tile) == 0 && ++in_vain > trace_.slack) {
       Note(Invariant::kNothingInVain,
            [&] { return where + " is empty and visited"; });
     }
@@ -55,25 +113,12 @@ void PlanChecker::CheckTiles(const Side& side, const TracedPass& pass,
       Note(Invariant::kFullIsFull,
            [&] { return where + " is marked full and is not"; });
     }
-    if (w.visit->state != 1 || trace_.computed) continue;
-    for (int64_t r = 0; r < grid_.tile_q; ++r) {
-      for (int64_t c = 0; c < grid_.tile_k; ++c) {
-        const bool visible = mask_.At(side.head, w.tile.row * grid_.tile_q + r,
-                                      w.tile.col * grid_.tile_k + c);
-        if (BlockAt(side, w, r, c) == visible) continue;
-        Note(Invariant::kBlockIsMask, [&] {
-          return where + ", element (" + std::to_string(r) + ", " +
-                 std::to_string(c) + "): block " +
-                 std::to_string(w.visit->block) + " says " +
-                 (visible ? "hidden" : "visible");
-        });
-      }
-    }
+    if (w.visit->state == 1 && !trace_.computed) CheckBlock(side, w);
   }
   for (int64_t o = pass.outer_begin; o < pass.outer_end; ++o) {
     for (int64_t i = pass.inner_begin; i < pass.inner_end; ++i) {
       const Tile tile = TileAt(side, o, i);
-      if (Truth(side.head, tile).visible == 0 || visited.contains(tile)) {
+      if (Visible(side.head, tile) == 0 || visited.contains(tile)) {
         continue;
       }
       Note(Invariant::kSkippedIsEmpty, [&] {
@@ -83,33 +128,85 @@ void PlanChecker::CheckTiles(const Side& side, const TracedPass& pass,
   }
 }
 
-void PlanChecker::CheckEffective(const Side& side, const WorkList& work) {
-  std::vector<int32_t> times(static_cast<size_t>(grid_.q_len * grid_.kv_len));
-  for (const Work& w : work) {
-    const int64_t i0 = w.tile.row * grid_.tile_q;
-    const int64_t j0 = w.tile.col * grid_.tile_k;
-    for (int64_t i = i0; i < std::min(i0 + grid_.tile_q, grid_.q_len); ++i) {
-      for (int64_t j = j0; j < std::min(j0 + grid_.tile_k, grid_.kv_len); ++j) {
-        times[static_cast<size_t>(i * grid_.kv_len + j)] +=
-            Counts(side, w, i - i0, j - j0);
-      }
+void PlanChecker::AddShown(const Side& side, const Work& work, int64_t query,
+                           std::vector<KeyRange>* shown) {
+  const int64_t begin = work.tile.col * grid_.tile_k;
+  const int64_t end = std::min(begin + grid_.tile_k, grid_.kv_len);
+  const auto add = [&](int64_t from, int64_t to) {
+    if (!shown->empty() && shown->back().end == from) {
+      shown->back().end = static_cast<int32_t>(to);
+    } else {
+      shown->push_back({static_cast<int32_t>(from), static_cast<int32_t>(to)});
     }
-  }
-  for (int64_t i = 0; i < grid_.q_len; ++i) {
-    for (int64_t j = 0; j < grid_.kv_len; ++j) {
-      const int32_t n = times[static_cast<size_t>(i * grid_.kv_len + j)];
-      if (n == (mask_.At(side.head, i, j) ? 1 : 0)) continue;
-      Note(Invariant::kEffectiveMask, [&] {
-        return side.name + ": query " + std::to_string(i) + ", key " +
-               std::to_string(j) + " counts " + std::to_string(n) + " times";
-      });
+  };
+  if (work.visit->state == 2) return add(begin, end);
+  ReadRow(side, work, query - work.tile.row * grid_.tile_q);
+  for (size_t n = 0; n < row_.size(); ++n) {
+    for (uint64_t bits = row_[n]; bits != 0;) {
+      const int first = std::countr_zero(bits);
+      const int ones = std::countr_one(bits >> first);
+      const int64_t key = begin + 64 * static_cast<int64_t>(n) + first;
+      if (key < end) add(key, std::min(key + ones, end));
+      bits = first + ones == 64 ? 0 : bits >> (first + ones) << (first + ones);
     }
   }
 }
 
+// `shown` overlaps where a key counts more than once.
+void PlanChecker::CheckShown(const Side& side, int64_t query,
+                             const std::vector<KeyRange>& shown) {
+  const std::span<const KeyRange> keys = mask_.Keys(side.head, query);
+  if (std::equal(shown.begin(), shown.end(), keys.begin(), keys.end())) return;
+  struct Change {
+    int64_t times = 0;
+    int64_t wanted = 0;
+  };
+  std::map<int64_t, Change> changes;  // along the keys
+  for (const KeyRange& range : shown) {
+    ++changes[range.begin].times;
+    --changes[range.end].times;
+  }
+  for (const KeyRange& range : keys) {
+    ++changes[range.begin].wanted;
+    --changes[range.end].wanted;
+  }
+  Change now;
+  for (auto at = changes.begin(); at != changes.end(); ++at) {
+    now.times += at->second.times;
+    now.wanted += at->second.wanted;
+    if (now.times == now.wanted) continue;
+    Note(
+        Invariant::kEffectiveMask,
+        [&] {
+          return side.name + ": query " + std::to_string(query) + ", key " +
+                 std::to_string(at->first) + " counts " +
+                 std::to_string(now.times) + " times";
+        },
+        std::next(at)->first - at->first);
+  }
+}
+
+void PlanChecker::CheckEffective(const Side& side, const WorkList& work) {
+  std::vector<std::vector<const Work*>> rows(static_cast<size_t>(grid_.rows()));
+  for (const Work& w : work) {
+    rows[static_cast<size_t>(w.tile.row)].push_back(&w);
+  }
+  std::vector<KeyRange> shown;
+  for (int64_t i = 0; i < grid_.q_len; ++i) {
+    auto& row = rows[static_cast<size_t>(i / grid_.tile_q)];
+    if (i % grid_.tile_q == 0) {
+      std::stable_sort(row.begin(), row.end(),
+                       [](const Work* a, const Work* b) {
+                         return a->tile.col < b->tile.col;
+                       });
+    }
+    shown.clear();
+    for (const Work* w : row) AddShown(side, *w, i, &shown);
+    CheckShown(side, i, shown);
+  }
+}
+
 void PlanChecker::CheckTranspose(int64_t head) {
-  const Side forward{false, head, ""};
-  const Side transposed{true, head, ""};
   std::map<Tile, const Work*> other;
   for (const Work& w : transposed_work_[static_cast<size_t>(head)]) {
     other[w.tile] = &w;
@@ -121,12 +218,7 @@ void PlanChecker::CheckTranspose(int64_t head) {
         found != other.end() && found->second->visit->state == w.visit->state;
     if (same) ++matched;
     if (same && w.visit->state == 1 && !trace_.computed) {
-      for (int64_t r = 0; r < grid_.tile_q; ++r) {
-        for (int64_t c = 0; c < grid_.tile_k; ++c) {
-          same = same && BlockAt(forward, w, r, c) ==
-                             BlockAt(transposed, *found->second, r, c);
-        }
-      }
+      same = SameBlock(w, *found->second);
     }
     if (same) continue;
     Note(Invariant::kTransposeAgrees, [&] {

@@ -78,10 +78,7 @@ std::optional<int64_t> Selecting(const Scene& scene, const TileGrid& g,
   const Range keys = Keys(g, col);
   int64_t all = 0;
   for (int64_t i = Queries(g, row).begin; i < Queries(g, row).end; ++i) {
-    int64_t seen = 0;
-    for (int64_t j = keys.begin; j < keys.end; ++j) {
-      seen += scene.mask.At(head, i, j);
-    }
+    const int64_t seen = scene.mask.Count(head, i, keys.begin, keys.end);
     if (seen != 0 && seen != keys.end - keys.begin) return std::nullopt;
     all += seen != 0;
   }
@@ -320,13 +317,7 @@ void WindowFromChunkStart(const Scene& scene, TilePlan* plan) {
 
 void HeadsMergedByWeakHash(const Scene& scene, TilePlan* plan) {
   for (int64_t h = 1; h < scene.mask.heads(); ++h) {
-    int64_t different = 0;
-    for (int64_t i = 0; i < scene.mask.q_len(); ++i) {
-      for (int64_t j = 0; j < scene.mask.kv_len(); ++j) {
-        different += scene.mask.At(0, i, j) != scene.mask.At(h, i, j);
-      }
-    }
-    if (different != 1) continue;
+    if (scene.mask.Differences(0, h) != 1) continue;
     plan->head_pattern[static_cast<size_t>(h)] = plan->head_pattern[0];
   }
 }

@@ -110,13 +110,14 @@ Result<TilePlan> PlanOf(const BlockPlanScene& scene) {
 std::vector<BlockRange> Elements(const IntendedMask& mask, const TileGrid& g,
                                  int64_t head, int64_t row, int64_t col) {
   std::vector<BlockRange> ranges;
+  const int64_t first = col * g.tile_k;
   for (int32_t r = 0; r < g.tile_q; ++r) {
-    bool open = false;
-    for (int32_t c = 0; c < g.tile_k; ++c) {
-      const bool seen = mask.At(head, row * g.tile_q + r, col * g.tile_k + c);
-      if (seen && !open) ranges.push_back({r, c, c + 1});
-      if (seen) ranges.back().end = c + 1;
-      open = seen;
+    for (const KeyRange& keys : mask.Keys(head, row * g.tile_q + r)) {
+      const int64_t begin = std::max<int64_t>(keys.begin - first, 0);
+      const int64_t end = std::min(keys.end - first, g.tile_k);
+      if (begin >= end) continue;
+      ranges.push_back(
+          {r, static_cast<int32_t>(begin), static_cast<int32_t>(end)});
     }
   }
   return ranges;
@@ -158,8 +159,9 @@ TileClass ClassOf(const IntendedMask& mask, const TilePlan& plan, int64_t head,
                   int64_t row, int64_t col) {
   const TileGrid& g = plan.grid;
   int64_t visible = 0;
-  for (const BlockRange& range : Elements(mask, g, head, row, col)) {
-    visible += range.end - range.begin;
+  for (int64_t r = 0; r < g.tile_q; ++r) {
+    visible += mask.Count(head, row * g.tile_q + r, col * g.tile_k,
+                          (col + 1) * g.tile_k);
   }
   const int64_t whole = plan.options.boundary == optimized::Boundary::kPadded
                             ? g.tile_q * g.tile_k

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "optimized/block_pool.h"
 #include "optimized/tile_plan.h"
@@ -20,11 +22,11 @@ void VisitTile(const BlockPlanScene& scene, int64_t head, int64_t row,
                int64_t col, PlanTrace* trace) {
   const TileGrid& g = trace->grid;
   TracedPass& forward = trace->forward[0];
+  const int64_t first_key = col * g.tile_k;
   int64_t visible = 0;
   for (int64_t r = 0; r < g.tile_q; ++r) {
-    for (int64_t c = 0; c < g.tile_k; ++c) {
-      visible += scene.mask.At(head, row * g.tile_q + r, col * g.tile_k + c);
-    }
+    visible += scene.mask.Count(head, row * g.tile_q + r, first_key,
+                                first_key + g.tile_k);
   }
   if (visible == 0) return;
   const int64_t in_range = std::min(g.tile_q, g.q_len - row * g.tile_q) *
@@ -35,10 +37,12 @@ void VisitTile(const BlockPlanScene& scene, int64_t head, int64_t row,
   if (!full && scene.asked.blocks) {
     block = forward.pool.Append();
     for (int64_t r = 0; r < g.tile_q; ++r) {
-      for (int64_t c = 0; c < g.tile_k; ++c) {
-        forward.pool.Set(
-            block, r, c,
-            scene.mask.At(head, row * g.tile_q + r, col * g.tile_k + c));
+      for (const KeyRange& keys : scene.mask.Keys(head, row * g.tile_q + r)) {
+        const int64_t end = std::min(keys.end - first_key, g.tile_k);
+        for (int64_t c = std::max<int64_t>(keys.begin - first_key, 0); c < end;
+             ++c) {
+          forward.pool.Set(block, r, c, true);
+        }
       }
     }
   }
@@ -66,9 +70,36 @@ Result<BlockPlanScene> OpenBlockPlan(const Case& c,
   Result<AttentionForwardData> data = Materialise(c, options);
   if (!data.ok()) return data.status();
   const BlockPlanCase& asked = c.Get<BlockPlanCase>();
+  // Only now the ids of files are known.
+  const int64_t places =
+      PlacesToAsk(data->problem, data->inputs, 0, asked.segments);
+  if (places > kMaxPlanPlaces) {
+    return Status::Error(
+        "block_plan: the mask may turn at " + std::to_string(places) +
+        " places, which are too many to look at each; at most " +
+        std::to_string(kMaxPlanPlaces));
+  }
   IntendedMask mask =
       IntendedMask::Of(data->problem, data->inputs, 0, asked.segments);
   return BlockPlanScene{asked, std::move(data.value()), std::move(mask), c};
+}
+
+void AddMaskTensor(const BlockPlanScene& scene, KernelInputs* inputs) {
+  const IntendedMask& mask = scene.mask;
+  const int64_t pairs = mask.q_len() * mask.kv_len();
+  if (pairs > kMaxPlanPlaces / mask.heads()) return;
+  std::vector<uint8_t> bits(static_cast<size_t>(mask.heads() * pairs));
+  for (int64_t h = 0; h < mask.heads(); ++h) {
+    for (int64_t i = 0; i < mask.q_len(); ++i) {
+      const auto row = bits.begin() + h * pairs + i * mask.kv_len();
+      for (const KeyRange& keys : mask.Keys(h, i)) {
+        std::fill(row + keys.begin, row + keys.end, 1);
+      }
+    }
+  }
+  inputs->AddBytes("mask", ElementType::kU8,
+                   {mask.heads(), mask.q_len(), mask.kv_len()},
+                   std::move(bits));
 }
 
 RunOutcome PlanByOptimized(const BlockPlanScene& scene, PlanTrace* trace) {

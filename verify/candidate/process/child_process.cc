@@ -15,7 +15,7 @@
 
 #include "verify/base/printable.h"
 #include "verify/candidate/process/process_tree.h"
-#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/materialise.h"
 
 namespace lockstep::verify {
 namespace {

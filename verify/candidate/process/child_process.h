@@ -30,6 +30,8 @@ inline constexpr double kFirstCallSeconds = 300;
 inline constexpr double kCallSeconds = 60;
 inline constexpr double kSlowestFactor = 20;
 inline constexpr int kByeSeconds = 5;
+// That a program has to end which has closed the wire.
+inline constexpr int kEndSeconds = 5;
 // Of stdout and stderr together, in one wait.
 inline constexpr int64_t kMostPrinted = int64_t{1} << 20;
 

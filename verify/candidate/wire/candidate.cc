@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,7 @@ class WireCandidate final : public Candidate {
   const Variation& Fixed() const override { return fixed_; }
   bool Ours() const override { return false; }
   bool Repeatable() const override { return true; }
+  bool Apart() const override { return true; }
   std::string UsualOp() const override {
     return host_.hello().ops.size() == 1 ? host_.hello().ops[0] : "";
   }
@@ -139,10 +141,15 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
   if (!why.empty()) return Unsupported(why);
   const PoisonOf poison = ReadPoison(first.outputs);
   const Asked asked = {&request, &trial, &how, &poison};
+  // Of all calls; a host that does not say it of one says nothing.
+  std::optional<double> seconds = 0;
   for (int64_t n = 0; n < trial.Calls(); ++n) {
     RunOutcome outcome = RunCall(asked, trial.Call(n, outputs), execution);
     if (outcome.state != RunOutcome::State::kRan) return outcome;
+    if (!execution->seconds) seconds.reset();
+    if (seconds) *seconds += *execution->seconds;
   }
+  execution->seconds = seconds;
   return {};
 }
 

@@ -99,6 +99,13 @@ std::string Host::Close() {
         HostFailure{"hang", "did not end within " +
                                 std::to_string(kByeSeconds) + " s of bye"};
   }
+  // What ends because the host did, such as the program that finds names for a
+  // sanitizer's report, has not been left behind.
+  const Clock::time_point end = Clock::now();
+  while (!failure && !ChildProcess::Orphans().empty() &&
+         SecondsSince(end) < kByeSeconds) {
+    poll(nullptr, 0, 2);
+  }
   if (!failure) failure = LeftBehind();
   return failure ? "host " + hello_.name + ": " + failure->message : "";
 }
@@ -128,11 +135,7 @@ std::optional<HostFailure> Host::Send(const std::string& line, double seconds,
     if (put > 0) {
       at += static_cast<size_t>(put);
     } else if (errno == EPIPE) {
-      // It may still be about to end.
-      if (auto failure = process_->Wait(-1, 1, what)) {
-        return Broken("wire", "closed the wire before " + what);
-      }
-      return process_->HowItEnded(" before " + what);
+      return HowItClosed("before " + what);
     } else if (errno == EAGAIN) {
       pollfd room = {to_, POLLOUT, 0};
       poll(&room, 1, 20);
@@ -147,6 +150,15 @@ std::optional<HostFailure> Host::Send(const std::string& line, double seconds,
   return std::nullopt;
 }
 
+HostFailure Host::HowItClosed(const std::string& when) {
+  // The end of the program follows, or else it only closed its end.
+  const auto failure =
+      alive() ? process_->Wait(-1, kEndSeconds, "its end") : std::nullopt;
+  if (!failure) return process_->HowItEnded(" " + when);
+  if (failure->check != "hang") return *failure;
+  return {"wire", "closed the wire " + when};
+}
+
 void Host::ReadMore() {
   char block[16384];
   while (received_.size() <= kMostLine) {
@@ -154,6 +166,8 @@ void Host::ReadMore() {
     if (got == 0) closed_ = true;
     if (got <= 0) return;
     received_.append(block, static_cast<size_t>(got));
+    // There is no more now.
+    if (static_cast<size_t>(got) < sizeof(block)) return;
   }
 }
 
@@ -173,16 +187,9 @@ std::optional<HostFailure> Host::Receive(double seconds,
       return Broken("wire",
                     "answered " + what + " with a line of more than 1 MiB");
     }
-    if (!alive()) {
+    if (!alive() || closed_) {
       const std::string torn = received_.empty() ? "" : ", within a line";
-      return process_->HowItEnded(" during " + what + torn);
-    }
-    if (closed_) {
-      // The end of the program follows, or else it only closed its end.
-      if (process_->Wait(-1, 1, what)) {
-        return HostFailure{"wire", "closed the wire during " + what};
-      }
-      continue;
+      return HowItClosed("during " + what + torn);
     }
     const double left = seconds - SecondsSince(start);
     if (auto failure =
@@ -214,10 +221,7 @@ std::optional<HostFailure> Host::Unasked() {
 std::optional<HostFailure> Host::LookAround() {
   if (auto failure = Unasked()) return failure;
   if (!closed_) return LeftBehind();
-  if (process_->Wait(-1, 1, "the call")) {
-    return HostFailure{"wire", "closed the wire after its last answer"};
-  }
-  return process_->HowItEnded(" after its last answer");
+  return HowItClosed("after its last answer");
 }
 
 std::optional<HostFailure> Host::LeftBehind() {

@@ -61,6 +61,8 @@ class Host {
   Status Greet();
   std::optional<HostFailure> Broken(const std::string& check,
                                     const std::string& message);
+  // Its end of the wire is closed: why it ended, or that it did not.
+  HostFailure HowItClosed(const std::string& when);
   // Processes that go on without it.
   std::optional<HostFailure> LeftBehind();
   // Takes what has been written so far.

@@ -42,6 +42,14 @@ std::string Counted(int64_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
+// Why an answer is not the one to message `asked`; empty: it is.
+std::string WhyOtherId(int64_t answered, int64_t asked) {
+  if (answered == asked) return "";
+  const std::string what = "answered call " + std::to_string(answered);
+  if (answered < asked) return what + " again, without being asked";
+  return what + " when it was asked for call " + std::to_string(asked);
+}
+
 }  // namespace
 
 RunOutcome BrokenBy(const HostFailure& failure) {
@@ -79,8 +87,7 @@ HostAnswer HostCaller::Call(const HostCall& call) {
 }
 
 RunOutcome HostCaller::Exchange(const HostCall& call, HostAnswer* answer) {
-  if (const auto late = WrittenLate()) return BrokenBy(*late);
-  if (const auto failure = host_->Unasked()) return BrokenBy(*failure);
+  if (const auto failure = GoneOn()) return BrokenBy(*failure);
   const int64_t id = host_->NextId();
   const Placement placement = {
       .first_page = call.elsewhere ? kOtherPage : kUsualPage,
@@ -120,14 +127,8 @@ RunOutcome HostCaller::Exchange(const HostCall& call, HostAnswer* answer) {
   Result<WireReply> reply = ParseReply(text);
   if (!reply.ok()) return Broken("wire", reply.message());
   answer->reply = std::move(reply.value());
-  if (answer->reply.id == id) return {};
-  const std::string answered =
-      "answered call " + std::to_string(answer->reply.id);
-  if (answer->reply.id < id) {
-    return Broken("wire", answered + " again, without being asked");
-  }
-  return Broken("wire",
-                answered + " when it was asked for call " + std::to_string(id));
+  const std::string other = WhyOtherId(answer->reply.id, id);
+  return other.empty() ? RunOutcome{} : Broken("wire", other);
 }
 
 RunOutcome HostCaller::Judge(const HostAnswer& answer) {
@@ -159,8 +160,8 @@ RunOutcome HostCaller::Judge(const HostAnswer& answer) {
   return {};
 }
 
-std::string HostCaller::DigestOf(const std::array<int64_t, 2>& region) const {
-  return DigestBytes(host_->out().data() + region[0],
+uint64_t HostCaller::DigestOf(const std::array<int64_t, 2>& region) const {
+  return QuickDigest(host_->out().data() + region[0],
                      static_cast<size_t>(region[1] - region[0]));
 }
 
@@ -174,9 +175,14 @@ std::optional<HostFailure> HostCaller::WrittenLate() {
                      "wrote to outputs after it had said that it was done"};
 }
 
+std::optional<HostFailure> HostCaller::GoneOn() {
+  if (auto failure = host_->Unasked()) return failure;
+  return WrittenLate();
+}
+
 RunOutcome HostCaller::Settle(bool last) {
   if (host_ == nullptr || !host_->alive()) return {};
-  if (const auto late = WrittenLate()) return BrokenBy(*late);
+  if (const auto failure = GoneOn()) return BrokenBy(*failure);
   if (const auto failure = host_->LookAround()) return BrokenBy(*failure);
   if (!last || !called_ || !hello_.Has("reset")) return {};
   return Reset();
@@ -187,11 +193,15 @@ RunOutcome HostCaller::Reset() {
   const double patience =
       TheHostLimits().call_seconds.value_or(kFirstCallSeconds);
   std::string text;
-  auto failure = host_->Send(ResetLine(host_->NextId()), patience, "reset");
+  const int64_t id = host_->NextId();
+  auto failure = host_->Send(ResetLine(id), patience, "reset");
   if (!failure) failure = host_->Receive(patience, "reset", &text);
   if (failure) return BrokenBy(*failure);
   const Result<WireReply> reply = ParseReply(text);
   if (!reply.ok()) return Broken("wire", reply.message());
+  // A kernel that answered too early has one answer more than was asked for.
+  const std::string other = WhyOtherId(reply->id, id);
+  if (!other.empty()) return Broken("wire", other);
   if (reply->kind == WireReply::Kind::kError) {
     return Broken("run", "reset: " + reply->message);
   }

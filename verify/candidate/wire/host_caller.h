@@ -65,9 +65,12 @@ class HostCaller {
   RunOutcome Exchange(const HostCall& call, HostAnswer* answer);
   RunOutcome Judge(const HostAnswer& answer);
   RunOutcome Reset();
+  // What the host does although nothing is asked of it: it speaks, which is
+  // told first, or it writes.
+  std::optional<HostFailure> GoneOn();
   // Whether somebody has written to outputs since the last call was done.
   std::optional<HostFailure> WrittenLate();
-  std::string DigestOf(const std::array<int64_t, 2>& region) const;
+  uint64_t DigestOf(const std::array<int64_t, 2>& region) const;
   RunOutcome Broken(const std::string& check, const std::string& message);
 
   std::vector<std::string> arguments_;
@@ -77,7 +80,7 @@ class HostCaller {
   // Memory of the last call's outputs, and what was there when it was done.
   struct Written {
     std::array<int64_t, 2> region;
-    std::string digest;
+    uint64_t digest;
   };
   std::optional<Written> written_;
   bool called_ = false;  // since the last reset

@@ -80,12 +80,14 @@ struct WireReceipt {
   bool daz = false;
   int64_t threads_left = 0;
   int64_t children_left = 0;
+  friend bool operator==(const WireReceipt&, const WireReceipt&) = default;
 };
 
 struct WireTable {
   std::string name, type;
   int64_t offset = 0;
   std::vector<int64_t> shape;
+  friend bool operator==(const WireTable&, const WireTable&) = default;
 };
 
 struct WireReply {
@@ -97,9 +99,15 @@ struct WireReply {
   bool fatal = false;
   WireReceipt receipt;
   std::vector<WireTable> tables;
+  friend bool operator==(const WireReply&, const WireReply&) = default;
 };
 // Errors: torn lines, unknown types, fields of another type.
 Result<WireReply> ParseReply(std::string_view line);
+// Its two halves: an answer in the form that lockstep-host gives to calls, or
+// nothing; and whatever else, by the JSON library. Where both read, they read
+// the same.
+std::optional<WireReply> QuickReply(std::string_view line);
+Result<WireReply> ParseAnyReply(std::string_view line);
 
 }  // namespace lockstep::verify
 

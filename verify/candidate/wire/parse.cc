@@ -243,6 +243,11 @@ Result<HostHello> ParseHello(std::string_view line) {
 }
 
 Result<WireReply> ParseReply(std::string_view line) {
+  if (std::optional<WireReply> quick = QuickReply(line)) return *quick;
+  return ParseAnyReply(line);
+}
+
+Result<WireReply> ParseAnyReply(std::string_view line) {
   const Result<Json> json = ParseLine(line);
   if (!json.ok()) return json.status();
   Status status;

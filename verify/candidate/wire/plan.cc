@@ -14,13 +14,16 @@ namespace lockstep::verify {
 namespace {
 
 // Room that any dialect's tables fit in: element masks of every tile in both
-// directions, and some words a tile, head and shard.
+// directions, as far as there are not gigabytes of them, and some words a tile,
+// head and shard.
 int64_t RoomFor(const BlockPlanCase& c) {
   const int64_t rows = (c.q_len + c.tile_q - 1) / c.tile_q + 1;
   const int64_t cols = (c.kv_len + c.tile_k - 1) / c.tile_k + 1;
   const int64_t tiles = rows * cols * c.q_heads;
   const int64_t words = 64 * (c.q_shards + c.kv_shards);
-  return (int64_t{1} << 16) + tiles * (2 * c.tile_q * c.tile_k + words);
+  const int64_t most_blocks = (int64_t{1} << 31) / (2 * c.tile_q * c.tile_k);
+  return (int64_t{1} << 16) + tiles * words +
+         std::min(tiles, most_blocks + 1) * 2 * c.tile_q * c.tile_k;
 }
 
 // The spelling of a type in safetensors; empty where it is no integer.
@@ -75,17 +78,7 @@ PlanCall::PlanCall(const BlockPlanScene& scene) : scene_(scene) {
       {"kv_shards", c.kv_shards},
       {"slack", c.slack}};
   inputs.scalars.insert(inputs.scalars.end(), std::begin(more), std::end(more));
-  const IntendedMask& mask = scene.mask;
-  std::vector<uint8_t> bits;
-  for (int64_t h = 0; h < mask.heads(); ++h) {
-    for (int64_t i = 0; i < mask.q_len(); ++i) {
-      for (int64_t j = 0; j < mask.kv_len(); ++j) {
-        bits.push_back(mask.At(h, i, j) ? 1 : 0);
-      }
-    }
-  }
-  inputs.AddBytes("mask", ElementType::kU8,
-                  {mask.heads(), mask.q_len(), mask.kv_len()}, std::move(bits));
+  AddMaskTensor(scene, &inputs);
   call_.outputs.push_back(
       {"tables", ElementType::kU8, {RoomFor(c)}, {1}, nullptr});
 }

@@ -123,6 +123,7 @@ Execution ToExecution(const WireReceipt& receipt, const CallFacts& facts) {
   execution.target = receipt.target;
   execution.threads = static_cast<int>(receipt.threads.value_or(0));
   execution.fallback_reason = receipt.fallback_reason;
+  execution.seconds = receipt.seconds;
   if (receipt.tile) {
     execution.plan = "tile " + std::to_string((*receipt.tile)[0]) + "x" +
                      std::to_string((*receipt.tile)[1]);

@@ -3,6 +3,7 @@
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_TRIAL_H_
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,6 +43,8 @@ class AttentionForwardTrial final : public Trial {
   std::string InputDigest() const override { return data_.InputDigest(); }
   std::string StorageDigest() const override { return data_.StorageDigest(); }
   std::vector<Fact> Facts() const override;
+  // 2 (d + dv) flop for each visible pair of query and key.
+  std::optional<Work> CountWork() const override;
   void ReferenceRow(int64_t row, RowBits* bits) const override;
   int64_t RowCost() const override;
   std::vector<int64_t> TellingRows() const override;

@@ -21,19 +21,14 @@ Result<std::unique_ptr<Trial>> BlockPlanTrial::Open(
 }
 
 KernelInputs BlockPlanTrial::Inputs() const {
-  const IntendedMask& mask = scene_.mask;
-  std::vector<uint8_t> bits;
-  for (int64_t h = 0; h < mask.heads(); ++h) {
-    for (int64_t i = 0; i < mask.q_len(); ++i) {
-      for (int64_t j = 0; j < mask.kv_len(); ++j) {
-        bits.push_back(mask.At(h, i, j) ? 1 : 0);
-      }
-    }
-  }
-  KernelInputs inputs;
-  inputs.op = "block_plan";
-  inputs.AddBytes("mask", ElementType::kU8,
-                  {mask.heads(), mask.q_len(), mask.kv_len()}, std::move(bits));
+  KernelInputs inputs = NameInputs(scene_.data.problem, scene_.data.inputs);
+  KernelInputs named;
+  named.op = "block_plan";
+  AddMaskTensor(scene_, &named);
+  if (!named.tensors.empty()) return named;
+  // Too large to be written pair by pair: what else it is made of.
+  inputs.op = named.op;
+  for (const char* name : {"q", "k", "v", "sink"}) inputs.Drop(name);
   return inputs;
 }
 

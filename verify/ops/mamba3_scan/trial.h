@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,6 +52,9 @@ class Mamba3ScanTrial : public Trial {
   std::string InputDigest() const override { return data_.InputDigest(); }
   std::string StorageDigest() const override { return data_.StorageDigest(); }
   std::vector<Fact> Facts() const override;
+  // 1 + 6 r flop for each state element and token, with r ranks: decay, two
+  // updates and one read-out a rank.
+  std::optional<Work> CountWork() const override;
   void ReferenceRow(int64_t row, RowBits* bits) const override;
   int64_t RowCost() const override;
   int64_t rows() const override;

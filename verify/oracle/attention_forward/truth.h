@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "reference/contract/attention_forward.h"
+#include "verify/oracle/targets.h"
 
 namespace lockstep::oracle {
 
@@ -96,15 +97,6 @@ struct AttentionTruth {
   std::vector<double> spread_sum;  // sum (w_j psi_j (v_j - o))^2
   std::vector<double> square_sum;  // sum (w_j v_j)^2
 };
-
-// Instruction sets of this library; kScalar is plain C++ with std::fma.
-enum class Target : uint8_t { kScalar, kAvx2, kAvx512 };
-const char* TargetName(Target target);
-// Those of this build, best last; IsSupported: by this CPU.
-std::span<const Target> CompiledTargets();
-bool IsSupported(Target target);
-// Compiled in and supported by this CPU, best last; never empty.
-std::span<const Target> SupportedTargets();
 
 struct TruthOptions {
   // Row r is (r / (hq * sq), r / sq % hq, r % sq), ascending. Null: all rows.

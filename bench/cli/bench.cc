@@ -1,0 +1,173 @@
+// lockstep bench
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/cli/cli.h"
+#include "bench/cli/plan.h"
+#include "bench/cli/ticker.h"
+#include "bench/report.h"
+#include "verify/registry/ops.h"
+#include "verify/run/self_check.h"
+
+namespace lockstep::bench::cli {
+namespace {
+
+using verify::cli::Fail;
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  lockstep bench 'attention_forward sq=1024 skv=1024 d=64 mask=causal'\n"
+    "  lockstep bench 'attention_forward sq=1024 skv=1024 d=64' \\\n"
+    "      --candidate builtin:optimized --candidate so:./kernel.so \\\n"
+    "      --profile cpu-f32\n"
+    "  lockstep bench 'attention_forward sq=1024 skv=1024 d=64' --sweep tile\n"
+    "  lockstep bench --cases data/cases/targets.cases --json targets.json\n\n"
+    "Exit codes: 0 every row was timed, 1 a wrong answer was not, 2 usage,\n"
+    "3 a candidate broke, 130 interrupted (docs/benchmarking.md).";
+
+std::string UtcNow() {
+  const std::time_t now =
+      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+  return text;
+}
+
+// Seconds that measuring may take: as typed, or so much a row.
+Result<double> SecondsFor(const Arguments& a, size_t rows) {
+  constexpr double kOfRow = 2, kMost = 60;
+  if (a.budget.empty()) {
+    return std::min(kMost, kOfRow * static_cast<double>(rows));
+  }
+  const Result<verify::Budget> budget = verify::ParseBudget(a.budget);
+  if (!budget.ok()) return budget.status();
+  if (!budget->seconds) {
+    return Status::Error("--budget '" + a.budget +
+                         "': a benchmark has seconds to spend, such as 20s");
+  }
+  return *budget->seconds;
+}
+
+int ExitCode(const Report& report) {
+  int code = verify::kExitPass;
+  for (const Row& row : report.table.rows) {
+    if (row.refused().empty()) continue;
+    const bool wrong = row.verdict() != "" && row.verdict() != "error";
+    const int own = wrong ? verify::kExitFail : verify::kExitCandidate;
+    code = std::max(code, own);
+  }
+  if (code != verify::kExitPass || !report.table.interrupted) return code;
+  return verify::kExitInterrupted;
+}
+
+Status CheckFiles(const Arguments& a) {
+  for (const std::string& path : {a.json, a.tune}) {
+    if (path.empty()) continue;
+    const Status status = verify::cli::CheckDeliverable(path);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status DeliverAll(const Arguments& a, const Report& report) {
+  if (!a.json.empty()) {
+    const Status done = verify::cli::Deliver(
+        a.json, verify::DumpJson(ReportJson(report), 1) + "\n");
+    if (!done.ok()) return done;
+  }
+  if (a.json != "-") std::cout << ReportText(report);
+  if (a.tune.empty()) return {};
+  const auto entries = TuningOf(report.table, report.sweeps);
+  const Status done = AddToTuning(a.tune, entries);
+  if (!done.ok()) return done;
+  if (a.json != "-") {
+    std::cout << "\ntuning    " << entries.size()
+              << (entries.size() == 1 ? " entry" : " entries") << " written to "
+              << a.tune << "\n";
+  }
+  return {};
+}
+
+int RunVerb(const Arguments& a) {
+  Status status = verify::cli::LimitHosts(a.hosts);
+  if (status.ok()) status = CheckFiles(a);
+  if (!status.ok()) return Fail(status.message());
+  Result<Plan> plan = MakePlan(a);
+  if (!plan.ok()) return Fail(plan.message());
+  const Result<double> seconds = SecondsFor(a, plan->rows.size());
+  if (!seconds.ok()) return Fail(seconds.message());
+  const Status sound = verify::SelfCheck(verify::Ops());
+  if (!sound.ok()) {
+    return Fail("self-check failed: " + sound.message(), verify::kExitSelf);
+  }
+  Report report;
+  report.time = UtcNow();
+  report.table.rows = std::move(plan->rows);
+  TableOptions options;
+  options.seconds = seconds.value();
+  options.stop = verify::cli::WatchInterrupt();
+  {
+    Ticker ticker("rows measured");
+    options.progress = [&](int64_t done, int64_t total) {
+      ticker.Show(done, total);
+    };
+    Measure(options, &report.table);
+  }
+  report.goals = CheckGoals(&report.table);
+  CloseRows(&report.table);
+  for (const Ask& ask : plan->planned) {
+    report.goals.push_back(CheckPlanning(ask));
+  }
+  for (const Goal& goal : plan->alone) report.goals.push_back(CheckAlone(goal));
+  report.sweeps = JudgeSweeps(report.table, plan->axes);
+  const Status delivered = DeliverAll(a, report);
+  if (!delivered.ok()) return Fail(delivered.message());
+  return ExitCode(report);
+}
+
+}  // namespace
+
+void AddBench(Parser* program) {
+  Verb* verb = program->Add(
+      "bench", "Time kernels, against what the machine can do", kFooter);
+  auto a = std::make_shared<Arguments>();
+  verify::cli::AddCaseArguments(verb, &a->cases);
+  verb->Value("--candidate", &a->candidates,
+              "What is timed (default builtin:optimized); may be repeated")
+      .Repeated()
+      .Type("SPEC");
+  verb->Value("--profile", &a->profile,
+              "Numeric contract that foreign candidates claim")
+      .Type("NAME|FILE");
+  verb->Value("--tile", &a->tiles,
+              "Also with this tile of rows x keys; may be repeated")
+      .Repeated()
+      .Type("QxK");
+  verb->Value("--sweep", &a->sweeps,
+              "Also with every plan of an axis; may be repeated")
+      .Repeated()
+      .Type("AXIS")
+      .OneOf({kAxisNames, kAxisNames + std::size(kAxisNames)});
+  verb->Value("--tune", &a->tune,
+              "Add the tiles that won a sweep to this file, for "
+              "LOCKSTEP_TUNING")
+      .Type("FILE");
+  verb->Value("--budget", &a->budget,
+              "For measuring, such as 20s (default 2 s a row, 60 s at most)")
+      .Type("TIME");
+  verb->Value("--json", &a->json, "In Google Benchmark's format")
+      .Type("FILE|-");
+  verify::cli::AddHostArguments(verb, &a->hosts);
+  verb->run = [a] { return verify::cli::AfterHosts(RunVerb(*a)); };
+}
+
+}  // namespace lockstep::bench::cli

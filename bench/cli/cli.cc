@@ -1,0 +1,15 @@
+#include "bench/cli/cli.h"
+
+namespace lockstep::bench::cli {
+
+int Main(int argc, char** argv) {
+  return verify::cli::Guarded([&] {
+    Parser program("Times kernels, against what the machine can do.", "",
+                   "lockstep bench");
+    AddBench(&program);
+    AddGate(&program);
+    return program.Run(argc, argv);
+  });
+}
+
+}  // namespace lockstep::bench::cli

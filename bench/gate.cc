@@ -1,0 +1,196 @@
+#include "bench/gate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "verify/inputs/attention_forward.h"
+#include "verify/run/run.h"
+
+namespace lockstep::bench {
+namespace {
+
+// What has changed by less has not changed.
+constexpr double kSame = 0.01;
+
+// Rows x keys of the tiles of a plan: "tile=48x256", or a host's "tile 48x256".
+std::optional<double> TileArea(const std::string& plan) {
+  const size_t at = plan.find("tile");
+  if (at == plan.npos || at + 5 > plan.size()) return std::nullopt;
+  const char* text = plan.c_str() + at + 5;
+  char* end = nullptr;
+  const double rows = static_cast<double>(std::strtoll(text, &end, 10));
+  if (*end != 'x') return std::nullopt;
+  const double keys = static_cast<double>(std::strtoll(end + 1, &end, 10));
+  if (!(rows > 0 && keys > 0)) return std::nullopt;
+  return rows * keys;
+}
+
+std::optional<double> CountOf(const verify::Execution& execution,
+                              const std::string& name) {
+  for (const verify::Counter& counter : execution.counters) {
+    if (counter.name == name) return static_cast<double>(counter.value);
+  }
+  return std::nullopt;
+}
+
+// Where both say it: -1, 0, 1.
+int CompareCount(const std::optional<double>& baseline,
+                 const std::optional<double>& candidate) {
+  if (!baseline || !candidate) return 0;
+  if (*candidate < *baseline * (1 - kSame)) return -1;
+  return *candidate > *baseline * (1 + kSame) ? 1 : 0;
+}
+
+class Listener : public verify::RunObserver {
+ public:
+  void OnCase(const verify::CaseResult& result, const verify::Totals&,
+              int64_t) override {
+    result_ = result;
+  }
+  const std::optional<verify::CaseResult>& result() const { return result_; }
+
+ private:
+  std::optional<verify::CaseResult> result_;
+};
+
+// All that `lockstep verify` does with the case.
+Status JudgeCandidate(const verify::Job& job, const std::string& spec,
+                      const GateOptions& options, Shape* shape) {
+  verify::RunOptions run_options;
+  run_options.judge.materialise.max_bytes = verify::DefaultMemoryBudget();
+  run_options.judge.stop = options.stop;
+  auto candidate = verify::ParseCandidate(spec);
+  if (!candidate.ok()) return candidate.status();
+  if (!candidate.value()->Ours() && !options.profile.empty()) {
+    const Status started = candidate.value()->Start();
+    if (!started.ok()) return started;
+    auto profile = options.profile == verify::kProfileFromCandidate
+                       ? verify::StatedProfileOf(*candidate.value())
+                       : verify::LoadProfile(options.profile);
+    if (!profile.ok()) return profile.status();
+    run_options.judge.profile = std::move(profile.value());
+    run_options.judge.profile_spec = options.profile;
+  }
+  std::vector<std::unique_ptr<verify::Candidate>> candidates;
+  candidates.push_back(std::move(candidate.value()));
+  auto run = verify::Run::Prepare({job}, std::move(candidates), run_options);
+  if (!run.ok()) return run.status();
+  Listener listener;
+  run->Judge(&listener);
+  shape->verdict = "skipped";
+  shape->reason = "interrupted";
+  if (!listener.result()) return {};
+  shape->verdict = verify::VerdictName(listener.result()->verdict);
+  shape->reason = listener.result()->reason;
+  return {};
+}
+
+double VerdictFact(const std::string& verdict) {
+  if (verdict == "pass") return 2;
+  return verdict == "fail" || verdict == "error" ? 0 : 1;
+}
+
+}  // namespace
+
+Structure StructureOf(const verify::Execution& execution,
+                      std::optional<double> bytes) {
+  Structure structure;
+  const auto full = CountOf(execution, "tiles_full");
+  const auto partial = CountOf(execution, "tiles_partial");
+  const auto area = TileArea(execution.plan);
+  if (full && partial && area) structure.visited = (*full + *partial) * *area;
+  structure.redone = CountOf(execution, "rows_redone");
+  structure.bytes = bytes;
+  return structure;
+}
+
+int CompareStructure(const Structure& baseline, const Structure& candidate) {
+  const int counts[] = {CompareCount(baseline.visited, candidate.visited),
+                        CompareCount(baseline.redone, candidate.redone),
+                        CompareCount(baseline.bytes, candidate.bytes)};
+  const int most = *std::max_element(std::begin(counts), std::end(counts));
+  return most > 0 ? 1 : *std::min_element(std::begin(counts), std::end(counts));
+}
+
+Facts FactsOf(const std::vector<Shape>& shapes) {
+  Facts facts;
+  for (const FactName& name : FactNames()) facts[name.name] = 0;
+  facts["verdict"] = 2;
+  double logarithms = 0, compared = 0;
+  int less = 0, more = 0;
+  for (const Shape& shape : shapes) {
+    facts["verdict"] = std::min(facts["verdict"], VerdictFact(shape.verdict));
+    if (!shape.compared) continue;
+    ++compared;
+    logarithms += std::log1p(shape.told.change);
+    facts["wins"] += shape.told.claim == Claim::kFaster ? 1 : 0;
+    facts["losses"] += shape.told.claim == Claim::kSlower ? 1 : 0;
+    facts["ties"] += shape.told.claim == Claim::kTie ? 1 : 0;
+    facts["undecided"] += shape.told.claim == Claim::kUndecided ? 1 : 0;
+    facts["cold_seconds"] = std::max(
+        facts["cold_seconds"], shape.cold_seconds - shape.candidate_seconds);
+    const int structure = CompareStructure(shape.baseline, shape.candidate);
+    less += structure < 0 ? 1 : 0;
+    more += structure > 0 ? 1 : 0;
+  }
+  facts["shapes"] = static_cast<double>(shapes.size());
+  facts["share"] = facts["wins"] / std::max(facts["shapes"], 1.0);
+  facts["gain"] = compared > 0 ? -std::expm1(logarithms / compared) : 0;
+  facts["structure"] = more > 0 ? 1 : less > 0 ? -1 : 0;
+  return facts;
+}
+
+Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
+                        const std::string& candidate,
+                        const GateOptions& options, Dice* dice) {
+  Shape shape;
+  shape.line = verify::MinimalLine(job.sequence[0]);
+  const Status judged = JudgeCandidate(job, candidate, options, &shape);
+  if (!judged.ok()) return judged;
+  const auto scene = OpenScene(job);
+  if (!scene.ok()) return scene.status();
+  const auto open = [&](const std::string& spec) {
+    Ask ask = {job, spec, "", std::nullopt, std::nullopt, ""};
+    const auto parsed = verify::ParseCandidate(spec);
+    if (parsed.ok() && !parsed.value()->Ours()) ask.profile = options.profile;
+    return Row::Open(std::move(ask), scene.value());
+  };
+  Result<Row> own = open(candidate);
+  if (!own.ok()) return own.status();
+  Result<Row> other = open(baseline);
+  if (!other.ok()) return other.status();
+  own->Verify();
+  other->Verify();
+  if (!other->refused().empty()) {
+    return Status::Error("the baseline " + other->spec() + " on '" +
+                         shape.line + "': " + other->refused());
+  }
+  shape.cold_seconds = own->cold_seconds();
+  if (own->refused().empty()) {
+    const Duel duel = Fight(&other.value(), &own.value(), options.seconds, dice,
+                            options.stop);
+    if (!duel.broken.empty()) {
+      shape.verdict = "error";
+      shape.reason = duel.broken;
+    }
+    shape.compared = duel.broken.empty() && !duel.logarithms.empty();
+    shape.told = Tell(duel.logarithms, options.thresholds);
+    shape.baseline_seconds = duel.baseline_seconds;
+    shape.candidate_seconds = duel.candidate_seconds;
+    const auto bytes = other->MeasureMemory();
+    shape.baseline = StructureOf(other->execution(), bytes);
+    const auto own_bytes = own->MeasureMemory();
+    shape.candidate = StructureOf(own->execution(), own_bytes);
+  } else if (shape.verdict == "pass") {
+    shape.verdict = "error";
+    shape.reason = own->refused();
+  }
+  own->Close();
+  other->Close();
+  return shape;
+}
+
+}  // namespace lockstep::bench

@@ -1,0 +1,81 @@
+// The gate: a candidate against a baseline on some shapes, and what to do with
+// it.
+#ifndef LOCKSTEP_BENCH_GATE_H_
+#define LOCKSTEP_BENCH_GATE_H_
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/duel.h"
+#include "bench/row.h"
+#include "bench/rules.h"
+#include "verify/base/io/json.h"
+
+namespace lockstep::bench {
+
+// What a kernel does for a shape, whatever it takes to do it; each where the
+// kernel says it.
+struct Structure {
+  std::optional<double> visited;  // scores of the tiles that it worked on
+  std::optional<double> redone;   // rows of which it made a second pass
+  std::optional<double> bytes;    // beside the tensors
+};
+Structure StructureOf(const verify::Execution& execution,
+                      std::optional<double> bytes);
+
+// One shape.
+struct Shape {
+  std::string line;
+  std::string verdict;  // of the judge on the candidate
+  std::string reason;   // of a verdict other than pass
+  bool compared = false;
+  Told told;
+  double baseline_seconds = 0;
+  double candidate_seconds = 0;
+  double cold_seconds = 0;  // of the candidate
+  Structure baseline, candidate;
+};
+
+struct GateReport {
+  std::string baseline, candidate;  // specs, or files
+  bool paired = true;
+  std::vector<Shape> shapes;
+  Facts facts;
+  Judgement judgement;
+};
+
+// -1 where the candidate does less of something and more of nothing, 1 where it
+// does more of something, else 0. What changes by less than 1 % has not.
+int CompareStructure(const Structure& baseline, const Structure& candidate);
+
+// Requires: shapes.
+Facts FactsOf(const std::vector<Shape>& shapes);
+
+struct GateOptions {
+  double seconds = 20;  // to measure one shape, and not to judge it
+  uint64_t seed = 1;
+  std::string profile;  // of foreign kernels; empty: none
+  Thresholds thresholds;
+  const std::atomic<bool>* stop = nullptr;  // may be null
+};
+
+// One case: the candidate before the judge, with everything that it tries, then
+// both against each other. Errors: usage.
+Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
+                        const std::string& candidate,
+                        const GateOptions& options, Dice* dice);
+
+// The shapes that two results of `lockstep bench --json` share. Errors: a file
+// is no such result, has two candidates on one case, or they share no case.
+Result<std::vector<Shape>> CompareFiles(const verify::Json& baseline,
+                                        const verify::Json& candidate,
+                                        const Thresholds& thresholds);
+
+std::string GateText(const GateReport& report);
+verify::Json GateJson(const GateReport& report);
+
+}  // namespace lockstep::bench
+
+#endif  // LOCKSTEP_BENCH_GATE_H_

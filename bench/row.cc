@@ -1,0 +1,279 @@
+#include "bench/row.h"
+
+#ifdef __linux__
+#include <malloc.h>
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include "bench/measure.h"
+#include "verify/base/digest.h"
+#include "verify/inputs/attention_forward.h"
+
+namespace lockstep::bench {
+namespace {
+
+using verify::RunOutcome;
+
+// A sample lasts this long at least, so that a look at the clock is no part of
+// it; a burst about so long.
+constexpr double kSampleSeconds = 1e-3;
+constexpr double kBurstSeconds = 1e-3;
+constexpr int64_t kMostCallsOfSample = 10000;
+
+double CpuNow() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double BytesOf(const verify::Trial& trial, const verify::OutputSet& outputs) {
+  double bytes = 0;
+  for (const verify::NamedTensor& tensor : trial.Inputs().tensors) {
+    bytes += static_cast<double>(
+        std::min(verify::ElementCount(tensor.shape),
+                 verify::ElementSpan(tensor.shape, tensor.strides)) *
+        verify::ElementBytes(tensor.type));
+  }
+  for (size_t n = 0; n < outputs.tensors.size(); ++n) {
+    const verify::OutputSpec& spec = trial.outputs()[n];
+    bytes += static_cast<double>(spec.lines() * spec.shape[3]) *
+             static_cast<double>(LaneBytes(spec.lane));
+  }
+  return bytes;
+}
+
+std::vector<std::string> Digests(const verify::OutputSet& outputs) {
+  std::vector<std::string> digests;
+  for (const verify::LaneTensor& tensor : outputs.tensors) {
+    digests.push_back(verify::DigestTensor(tensor.const_view()));
+  }
+  return digests;
+}
+
+// Keeps what the judge said.
+class Listener : public verify::RunObserver {
+ public:
+  void OnCase(const verify::CaseResult& result, const verify::Totals&,
+              int64_t) override {
+    result_ = result;
+  }
+  const std::optional<verify::CaseResult>& result() const { return result_; }
+
+ private:
+  std::optional<verify::CaseResult> result_;
+};
+
+// The answer, every element of it, and nothing that needs the kernel to run
+// again on other inputs: `lockstep verify` is for that.
+verify::RunOptions JudgeOnce() {
+  verify::RunOptions options;
+  options.judge.materialise.max_bytes = verify::DefaultMemoryBudget();
+  options.judge.invariance = false;
+  options.judge.max_laws = 0;
+  options.judge.evidence = false;
+  options.judge.canaries = false;
+  options.judge.probes = false;
+  return options;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Scene>> OpenScene(const verify::Job& job) {
+  const verify::Case& c = job.sequence[0];
+  const Result<verify::TrialRow> op = verify::TrialRowOf(c);
+  if (!op.ok()) return op.status();
+  verify::MaterialiseOptions options;
+  options.max_bytes = verify::DefaultMemoryBudget();
+  if (job.search_directories) {
+    options.search_directories = *job.search_directories;
+  }
+  auto scene = std::make_shared<Scene>();
+  scene->line = verify::MinimalLine(c);
+  Result<std::unique_ptr<verify::Trial>> trial = op->open(c, options);
+  if (!trial.ok()) return trial.status();
+  scene->trial = std::move(trial.value());
+  if (scene->trial->outputs().empty()) {
+    return Status::Error(
+        "bench: '" + scene->line +
+        "' has no tensors to compute; `lockstep plan` says what planning "
+        "costs, and a goal planning_ms in a case file has it in this table");
+  }
+  Result<verify::OutputSet> outputs = scene->trial->Allocate(0);
+  if (!outputs.ok()) return outputs.status();
+  scene->outputs = std::move(outputs.value());
+  scene->work = scene->trial->CountWork();
+  scene->bytes = BytesOf(*scene->trial, scene->outputs);
+  return scene;
+}
+
+Result<Row> Row::Open(Ask ask, std::shared_ptr<Scene> scene) {
+  Result<std::unique_ptr<verify::Candidate>> candidate =
+      verify::ParseCandidate(ask.spec);
+  if (!candidate.ok()) return candidate.status();
+  if (!candidate.value()->Computes() || !candidate.value()->Repeatable()) {
+    return Status::Error("candidate '" + ask.spec +
+                         "' computes nothing that could be timed; want a "
+                         "kernel, such as builtin:optimized or so:PATH");
+  }
+  Row row(std::move(ask), std::move(scene));
+  row.candidate_ = std::move(candidate.value());
+  const Status started = row.candidate_->Start();
+  if (!started.ok()) return started;
+  row.request_.line = row.scene_->line;
+  row.request_.call = &row.ask_.job.sequence[0];
+  const Status prepared = row.candidate_->Prepare(row.request_);
+  if (!prepared.ok()) return prepared;
+  return row;
+}
+
+int Row::threads() const {
+  if (execution_.threads > 0) return execution_.threads;
+  return std::max(1, candidate_->Fixed().threads.value_or(1));
+}
+
+Result<Row::Times> Row::RunOnce() {
+  // A row may have been moved since it was opened.
+  request_.call = &ask_.job.sequence[0];
+  verify::Execution execution;
+  const double cpu = CpuNow();
+  const double start = Now();
+  const RunOutcome outcome =
+      candidate_->Run(request_, *scene_->trial, candidate_->Fixed(),
+                      scene_->outputs, &execution);
+  const double wall = Now() - start;
+  const double used = CpuNow() - cpu;
+  if (outcome.state != RunOutcome::State::kRan) {
+    return Status::Error(outcome.message);
+  }
+  execution_ = std::move(execution);
+  const std::optional<double>& own = execution_.seconds;
+  return own ? Times{*own, *own, wall} : Times{wall, used, wall};
+}
+
+void Row::ChooseEngines() {
+  engines_.clear();
+  if (!scene_->work) return;
+  engines_ = EnginesFor(scene_->work->lane);
+  limits_ = engines_.size();
+  // Bf16 in one chain cannot take the matrix unit (N3); what that would be is
+  // printed all the same.
+  if (scene_->work->lane == verify::WorkLane::kBf16) {
+    for (const Engine& engine : EnginesFor(verify::WorkLane::kBf16Blocks)) {
+      if (engine.instruction == Instruction::kMatrix) {
+        engines_.push_back(engine);
+      }
+    }
+  }
+  const std::optional<Engine> own = EngineOf(execution_);
+  used_.reset();
+  if (!own) return;
+  const auto at = std::find(engines_.begin(), engines_.end(), *own);
+  used_ = static_cast<size_t>(at - engines_.begin());
+  if (at == engines_.end()) engines_.push_back(*own);
+}
+
+void Row::Judge() {
+  verify::RunOptions options = JudgeOnce();
+  if (!ask_.profile.empty()) {
+    Result<verify::NumericProfile> profile =
+        ask_.profile == verify::kProfileFromCandidate
+            ? verify::StatedProfileOf(*candidate_)
+            : verify::LoadProfile(ask_.profile);
+    if (!profile.ok()) return Refuse(profile.message());
+    options.judge.profile = std::move(profile.value());
+    options.judge.profile_spec = ask_.profile;
+  }
+  Result<std::unique_ptr<verify::Candidate>> again =
+      verify::ParseCandidate(ask_.spec);
+  if (!again.ok()) return Refuse(again.message());
+  std::vector<std::unique_ptr<verify::Candidate>> candidates;
+  candidates.push_back(std::move(again.value()));
+  Result<verify::Run> run =
+      verify::Run::Prepare({ask_.job}, std::move(candidates), options);
+  if (!run.ok()) return Refuse(run.message());
+  Listener listener;
+  run->Judge(&listener);
+  if (!listener.result()) return Refuse("was not judged");
+  const verify::CaseResult& result = *listener.result();
+  verdict_ = verify::VerdictName(result.verdict);
+  if (result.verdict == verify::Verdict::kPass) {
+    scene_->right.insert(result.output_digests);
+    return;
+  }
+  Refuse("not timed: " + verdict_ +
+         (result.reason.empty() ? "" : ": " + result.reason));
+}
+
+void Row::Verify() {
+  // The first call packs, faults pages in and asks for targets; what it took
+  // decides how many calls a sample has.
+  Result<Times> first = RunOnce();
+  if (first.ok()) cold_ = first->seconds;
+  if (first.ok() && scene_->right.count(Digests(scene_->outputs)) == 0) {
+    Judge();
+    if (!refused_.empty()) return;
+    first = RunOnce();
+    // What is timed has to be what was judged.
+    if (first.ok() && candidate_->Ours() &&
+        scene_->right.count(Digests(scene_->outputs)) == 0) {
+      return Refuse("not timed: it answered otherwise than when it was judged");
+    }
+  }
+  if (!first.ok()) return Refuse("not timed: " + first.message());
+  verdict_ = verify::VerdictName(verify::Verdict::kPass);
+  ChooseEngines();
+  const Result<Times> warm = RunOnce();
+  if (!warm.ok()) return Refuse("not timed: " + warm.message());
+  wall_ = warm->wall;
+  const double calls = kSampleSeconds / std::max(wall_, 1e-9);
+  calls_ = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(calls)), 1,
+                               kMostCallsOfSample);
+}
+
+void Row::TakeSample(int64_t round) {
+  Sample sample = {.round = round, .calls = calls_, .bursts = {}};
+  for (int64_t n = 0; n < calls_; ++n) {
+    const Result<Times> times = RunOnce();
+    if (!times.ok())
+      return Refuse("broke while it was timed: " + times.message());
+    sample.seconds += times->seconds / static_cast<double>(calls_);
+    sample.cpu += times->cpu / static_cast<double>(calls_);
+  }
+  for (const Engine& engine : engines_) {
+    sample.bursts.push_back(Burst(engine, threads(), kBurstSeconds));
+  }
+  samples_.push_back(std::move(sample));
+}
+
+Result<double> Row::TimeOnce() {
+  const Result<Times> times = RunOnce();
+  if (!times.ok()) return times.status();
+  return times->seconds;
+}
+
+std::optional<double> Row::MeasureMemory() {
+#ifdef __GLIBC__
+  // What calls before have given back is not resident any more.
+  malloc_trim(0);
+#endif
+  const MemoryMark mark;
+  const Result<Times> times = RunOnce();
+  if (!times.ok() || execution_.seconds) return std::nullopt;
+  return mark.Extra();
+}
+
+void Row::Close() {
+  if (candidate_ == nullptr) return;
+  request_.call = &ask_.job.sequence[0];
+  const RunOutcome settled = candidate_->Settle(request_);
+  if (settled.state == RunOutcome::State::kError && refused_.empty()) {
+    Refuse("broke after it was timed: " + settled.message);
+  }
+  candidate_->Reset();
+}
+
+}  // namespace lockstep::bench

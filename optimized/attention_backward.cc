@@ -1,0 +1,198 @@
+// Dispatch and threads of attention_backward; the kernels are in the -inl
+// files.
+#include "optimized/attention_backward.h"
+
+#include "optimized/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "optimized/attention_backward.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.
+#include "hwy/highway.h"
+#include "optimized/attention_backward-inl.h"
+
+#if HWY_ONCE
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "optimized/attention_backward_work.h"
+#include "optimized/plan_check.h"
+#include "reference/contract/team.h"
+
+namespace lockstep::optimized {
+namespace {
+
+HWY_EXPORT(RunKeyTile);
+HWY_EXPORT(PrepareRows);
+HWY_EXPORT(FinishSink);
+HWY_EXPORT(BackwardGeometry);
+
+Status CheckBackwardPlan(const AttentionBackwardProblem& problem,
+                         const Plan& plan) {
+  const Status status = CheckPlanFits(problem.forward, plan);
+  if (!status.ok()) return status;
+  if (plan.native_dot || plan.fixed_m || plan.pack_ahead ||
+      plan.blocks != BlockForm::kNone) {
+    return Status::Error("the plan is not one of a backward pass: " +
+                         plan.ToString());
+  }
+  return status;
+}
+
+BackwardWorker MakeWorker(const BackwardJob& job, const SparsePlan& sparse) {
+  const AttentionForwardProblem& p = job.forward();
+  BackwardWorker w;
+  const auto size = [](int64_t rows, int64_t columns) {
+    return static_cast<size_t>(rows * columns);
+  };
+  w.k.columns.resize(size(job.padded_keys(), p.head_dim));
+  w.k.panels.resize(size(job.padded_keys(), job.padded_head()));
+  w.v.columns.resize(size(job.padded_keys(), p.value_dim));
+  w.dk.resize(size(job.key_rows(), job.padded_head()));
+  w.dv.resize(size(job.key_rows(), job.padded_value()));
+  w.q.columns.resize(size(job.padded_rows(), p.head_dim));
+  w.q.panels.resize(size(job.padded_rows(), job.padded_head()));
+  w.d_o.columns.resize(size(job.padded_rows(), p.value_dim));
+  w.d_o.panels.resize(size(job.padded_rows(), job.padded_value()));
+  w.dq.resize(size(job.padded_rows(), job.padded_head()));
+  // Register tiles of keys may read beyond the last row.
+  w.p.resize(size(job.padded_rows(), job.padded_keys()) +
+             static_cast<size_t>(job.geometry.row_block));
+  w.ds.resize(w.p.size());
+  w.masks.emplace(p, job.inputs->forward, sparse.tiles);
+  return w;
+}
+
+// All rows' L and D.
+void Prepare(const BackwardJob& job, size_t target) {
+  const AttentionForwardProblem& p = job.forward();
+  const auto prepare = HWY_DISPATCH_TABLE(PrepareRows)[target];
+  const int64_t tile = job.plan->tile_rows;
+  const int64_t tiles = CeilDiv(p.q_len, tile);
+  const auto prepare_tile = [&](int64_t item, int) {
+    const int64_t head = item / tiles;
+    const int64_t begin = item % tiles * tile;
+    prepare(job, head / p.q_heads, head % p.q_heads,
+            {begin, std::min(begin + tile, p.q_len)});
+  };
+  ForEach(
+      p.batch * p.q_heads * tiles, job.plan->threads,
+      [](int thread) { return thread; }, prepare_tile);
+}
+
+// Every key tile of every kv head, in ascending order of the taking.
+void RunKeyTiles(const BackwardJob& job, size_t target,
+                 std::vector<BackwardWorker>& workers) {
+  const auto run = HWY_DISPATCH_TABLE(RunKeyTile)[target];
+  const int64_t tiles = job.plan->key_tiles;
+  const int64_t kv_heads = job.forward().kv_heads;
+  const int64_t tasks = job.forward().batch * kv_heads * tiles;
+  Wavefront wavefront(job.forward().batch * kv_heads, tiles);
+  std::atomic<int64_t> next = 0;
+  const auto team = static_cast<int>(workers.size());
+  const auto take_tasks = [&](int64_t, BackwardWorker* worker) {
+    for (int64_t item = next++; item < tasks; item = next++) {
+      const int64_t group = item / tiles;
+      run(job, {group / kv_heads, group % kv_heads, item % tiles, group},
+          wavefront, *worker);
+    }
+  };
+  // The team may be smaller than what was asked for.
+  workers[0].counts.threads = ForEach(
+      team, team,
+      [&](int thread) { return &workers[static_cast<size_t>(thread)]; },
+      take_tasks);
+}
+
+void FinishSinks(const BackwardJob& job, size_t target) {
+  if (!job.forward().sink) return;
+  const auto finish = HWY_DISPATCH_TABLE(FinishSink)[target];
+  ForEach(
+      job.forward().q_heads, job.plan->threads,
+      [](int thread) { return thread; },
+      [&](int64_t head, int) { finish(job, head); });
+}
+
+}  // namespace
+
+Result<Plan> MakePlan(const AttentionBackwardProblem& problem,
+                      const Caps& caps) {
+  const Status status = Validate(problem);
+  if (!status.ok()) return status;
+  Result<Plan> plan = MakePlan(problem.forward, caps);
+  if (!plan.ok()) return plan;
+  plan->native_dot = plan->fixed_m = plan->pack_ahead = false;
+  return plan;
+}
+
+Status AttentionBackward(const AttentionBackwardProblem& problem,
+                         const AttentionBackwardInputs& inputs,
+                         const Plan& plan,
+                         const AttentionBackwardOutputs& outputs,
+                         AttentionBackwardExecution* execution) {
+  Status status = Validate(problem, inputs, outputs);
+  if (status.ok()) status = CheckBackwardPlan(problem, plan);
+  if (!status.ok()) return status;
+  const Result<SparsePlan> sparse =
+      MakeSparsePlan(problem.forward, inputs.forward, plan);
+  if (!sparse.ok()) return sparse.status();
+  return AttentionBackward(problem, inputs, sparse.value(), outputs, execution);
+}
+
+Status AttentionBackward(const AttentionBackwardProblem& problem,
+                         const AttentionBackwardInputs& inputs,
+                         const SparsePlan& sparse,
+                         const AttentionBackwardOutputs& outputs,
+                         AttentionBackwardExecution* execution) {
+  const Plan& plan = sparse.plan;
+  AttentionBackwardProblem asked = problem;
+  asked.forward = AskedOf(problem.forward, sparse);
+  Status status = Validate(asked, inputs, outputs);
+  if (status.ok()) status = CheckBackwardPlan(problem, plan);
+  if (status.ok()) status = CheckSparsePlan(problem.forward, sparse);
+  if (!status.ok()) return status;
+  const size_t target = DispatchIndex(TargetBit(plan.target));
+  const AttentionForwardProblem& p = problem.forward;
+  BackwardJob job;
+  job.problem = &problem;
+  job.inputs = &inputs;
+  job.outputs = &outputs;
+  job.plan = &plan;
+  job.tiles = &sparse.tiles;
+  job.geometry = HWY_DISPATCH_TABLE(BackwardGeometry)[target]();
+  job.scale = MakeScoreScale(p);
+  const int64_t count = p.batch * p.q_heads * p.q_len;
+  std::vector<BackwardRow> rows(static_cast<size_t>(count));
+  std::vector<float> dq(static_cast<size_t>(count * job.padded_head()));
+  job.rows = rows.data();
+  job.dq = dq.data();
+  std::vector<BackwardWorker> workers;
+  // More than there are key tiles would have nothing to do.
+  const int64_t team =
+      std::min<int64_t>(plan.threads, p.batch * p.kv_heads * plan.key_tiles);
+  while (static_cast<int64_t>(workers.size()) < team) {
+    workers.push_back(MakeWorker(job, sparse));
+  }
+  Prepare(job, target);
+  RunKeyTiles(job, target, workers);
+  FinishSinks(job, target);
+  if (execution == nullptr) return Status();
+  *execution = AttentionBackwardExecution();
+  execution->target = plan.target;
+  for (const BackwardWorker& worker : workers) {
+    const AttentionBackwardExecution& c = worker.counts;
+    execution->threads = std::max(execution->threads, c.threads);
+    execution->tiles_full += c.tiles_full;
+    execution->tiles_partial += c.tiles_partial;
+    execution->tiles_by_pair += c.tiles_by_pair;
+  }
+  return Status();
+}
+
+}  // namespace lockstep::optimized
+
+#endif  // HWY_ONCE

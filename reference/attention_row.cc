@@ -1,0 +1,46 @@
+#include "reference/attention_row.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/numerics.h"
+#include "reference/elementary.h"
+
+namespace lockstep::reference {
+
+std::vector<float> LoadRow(const LaneView& x, int64_t b, int64_t h,
+                           int64_t position) {
+  std::vector<float> row(static_cast<size_t>(x.shape[3]));
+  const auto load = [&](const auto& view) {
+    for (size_t c = 0; c < row.size(); ++c) {
+      row[c] = ToFloat(view(b, h, position, c));
+    }
+  };
+  x.lane == Lane::kF32 ? load(x.As<float>()) : load(x.As<Bf16>());
+  return row;
+}
+
+float Dot(const std::vector<float>& a, const std::vector<float>& b) {
+  float acc = 0.0f;
+  for (size_t d = 0; d < a.size(); ++d) acc = std::fma(a[d], b[d], acc);
+  return acc;
+}
+
+Score ScoreOf(const AttentionForwardProblem& problem, float dot) {
+  if (!problem.softcap) {
+    return {dot * static_cast<float>(problem.scale * kLog2E), 0.0f};
+  }
+  const double cap = *problem.softcap;
+  const float y = TanhCore(dot * static_cast<float>(problem.scale / cap));
+  return {static_cast<float>(cap * kLog2E) * y, y};
+}
+
+float FinishOutput(float x, Lane lane) {
+  if (lane == Lane::kBf16) x = RoundToBf16Lane(x);
+  return CanonicalNaN(x + 0.0f);
+}
+
+}  // namespace lockstep::reference

@@ -1,0 +1,33 @@
+// What the forward and the backward pass of attention share: rows of tensors,
+// the score of a pair, the rounding of outputs. One spelling of N2, N3 and N7.
+#ifndef LOCKSTEP_REFERENCE_ATTENTION_ROW_H_
+#define LOCKSTEP_REFERENCE_ATTENTION_ROW_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/tensor_view.h"
+
+namespace lockstep::reference {
+
+// The last axis of a tensor at (b, h, position), widened to f32.
+std::vector<float> LoadRow(const LaneView& x, int64_t b, int64_t h,
+                           int64_t position);
+
+// N3: one chain over the channels, ascending.
+float Dot(const std::vector<float>& a, const std::vector<float>& b);
+
+// N7. Constants are rounded to f32 once.
+struct Score {
+  float u = 0.0f;  // in units of log2
+  float y = 0.0f;  // tanh of the softcap; 0 without one
+};
+Score ScoreOf(const AttentionForwardProblem& problem, float dot);
+
+// N2, N11: rounded to the lane and carried in f32, never -0, NaN canonical.
+float FinishOutput(float x, Lane lane);
+
+}  // namespace lockstep::reference
+
+#endif  // LOCKSTEP_REFERENCE_ATTENTION_ROW_H_

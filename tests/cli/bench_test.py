@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""`lockstep bench` and `lockstep gate`: rows, files, refusals, exit codes. What a
+figure is depends on the machine, so no test asks for one."""
+
+import json
+import os
+import unittest
+
+import program
+from program import run
+
+CASE = "attention_forward sq=40 skv=40 d=16 cap=30 mask=causal seed=1"
+SCAN = "mamba3_scan t=16 n=8 p=8 seed=2"
+KERNEL = "builtin:optimized,threads=1"
+# Of a kernel that passes as the profile that it states.
+SHAPES = ("attention_forward hq=2 hkv=1 sq=5 skv=9 d=4 cap=30 mask=causal align=br seed=3",
+          "attention_forward sq=5 skv=8 d=4 mask=causal align=br seed=4")
+HOST = os.path.join(os.path.abspath(program.SOURCE), "tests/host/clock_host.py")
+QUICK = ("--budget", "0.01s")
+
+
+def bench(*arguments, code=0, env=None):
+    done = run("bench", *arguments, *QUICK, "--json", "-", env=env)
+    assert done.code == code, (done.code, done.out, done.err)
+    return json.loads(done.out)
+
+
+def medians(result):
+    return [r for r in result["benchmarks"] if r.get("aggregate_name") == "median"]
+
+
+class Bench(program.TestCase):
+
+    def test_rows_are_what_comparing_tools_read(self):
+        result = bench(CASE, SCAN, "--candidate", KERNEL)
+        context = result["context"]
+        for key in ("date", "host_name", "executable", "num_cpus", "mhz_per_cpu",
+                    "cpu_scaling_enabled", "caches", "load_avg",
+                    "library_build_type", "cpu_model", "lockstep_commit"):
+            self.assertIn(key, context)
+        names = {r["run_name"] for r in result["benchmarks"]}
+        self.assertEqual(len(names), 2)
+        for name in names:
+            rows = [r for r in result["benchmarks"] if r["run_name"] == name]
+            samples = [r for r in rows if r["run_type"] == "iteration"]
+            self.assertGreaterEqual(len(samples), 5)
+            self.assertEqual([r["repetition_index"] for r in samples],
+                             list(range(len(samples))))
+            self.assertEqual({r["repetitions"] for r in rows}, {len(samples)})
+            self.assertEqual({r.get("aggregate_name") for r in rows},
+                             {None, "mean", "median", "stddev", "cv"})
+            for row in rows:
+                self.assertEqual(row["time_unit"], "ms")
+                self.assertEqual(row["threads"], 1)
+                self.assertGreaterEqual(row["real_time"], 0)
+                self.assertGreaterEqual(row["cpu_time"], 0)
+
+    def test_a_row_has_work_and_the_machine_its_limit(self):
+        attention, scan = medians(bench(CASE, SCAN, "--candidate", KERNEL))
+        self.assertEqual(attention["visible_pairs"], 40 * 41 // 2)
+        flop = attention["visible_pairs"] * 2 * (16 + 16)
+        self.assertAlmostEqual(
+            attention["gflops"] * attention["real_time"] * 1e6 / flop, 1)
+        # q, k, v, o and lse, and the two valid counts.
+        self.assertEqual(attention["tensor_bytes"], 4 * 40 * (4 * 16 + 1) + 8)
+        self.assertEqual(scan["head_tokens"], 16)
+        for row in (attention, scan):
+            self.assertEqual(row["verdict"], "pass")
+            self.assertEqual(row["candidate"], KERNEL)
+            for key in ("fraction", "of_roof", "best", "peak_gflops",
+                        "bytes_per_second", "interval_low", "interval_high"):
+                self.assertGreaterEqual(row[key], 0, key)
+            self.assertIn("of_instruction", row)
+            self.assertIn("f32_fma", row["instruction"])
+
+    def test_blocks_are_held_against_the_matrix_unit_where_there_is_one(self):
+        targets = json.loads(run("env", "--json", "-").out)["targets"]
+        row, = medians(bench("attention_forward sq=40 skv=40 d=16 lane=bf16 p=bf16 "
+                             "order=amx", "--candidate", KERNEL))
+        if targets["used"] in targets["matrix_unit"]:
+            self.assertEqual((row["limit"], row["instruction"]), ("amx", "amx"))
+            self.assertIn("of_amx", row)
+        else:
+            self.assertNotIn("of_amx", row)
+
+    def test_the_reference_has_no_instruction(self):
+        row, = medians(bench(CASE, "--candidate", "builtin:reference"))
+        self.assertIn("fraction", row)
+        self.assertNotIn("of_instruction", row)
+
+    def test_tiles_and_sweeps(self):
+        rows = medians(bench(CASE, "--candidate", KERNEL, "--tile", "8x16", "--tile",
+                             "16x32"))
+        self.assertEqual([r["candidate"].split(",")[1] for r in rows],
+                         ["threads=1", "tile=8x16", "tile=16x32"])
+        result = bench(CASE, "--candidate", KERNEL, "--sweep", "tile", "--sweep",
+                       "threads")
+        tiles, threads = result["sweeps"]
+        points = [p["point"] for p in tiles["points"]]
+        self.assertEqual(points[0], "default")
+        self.assertEqual(len(points), len(set(points)))
+        # 40 keys are at most 48 of a tile: plans that are the same are one.
+        self.assertTrue(all(p.endswith("x48") for p in points[1:]), points)
+        self.assertIn("40x48", points)
+        self.assertIn(tiles["best"], points)
+        self.assertEqual([p["point"] for p in threads["points"]][:2], ["default", "1"])
+        chunks, = bench(SCAN, "--sweep", "chunk")["sweeps"]
+        self.assertIn("16", [p["point"] for p in chunks["points"]])
+        targets, = bench(CASE, "--sweep", "target")["sweeps"]
+        self.assertGreaterEqual(len(targets["points"]), 2)
+
+    def test_a_wrong_answer_is_not_timed(self):
+        result = bench(CASE, "--candidate", "mutant:attn.cap_ignored", code=1)
+        row, = result["benchmarks"]
+        self.assertTrue(row["error_occurred"])
+        self.assertIn("not timed: fail", row["error_message"])
+        self.assertNotIn("fraction", row)
+
+    def test_the_time_of_a_host_is_its_own(self):
+        row, = medians(bench(SHAPES[0], "--profile", "from-candidate", "--candidate",
+                             f"cmd:python3 -B {HOST} 2.5e-5"))
+        self.assertAlmostEqual(row["real_time"], 0.025)
+        self.assertNotIn("of_instruction", row)
+        self.assertNotIn("cpu_fraction", row)
+
+    def test_text(self):
+        done = run("bench", CASE, "--candidate", KERNEL, *QUICK)
+        self.assertEqual(done.code, 0, done.err)
+        for word in ("machine   ", "peaks     ", "reads     ", CASE[:40], KERNEL, "+-"):
+            self.assertIn(word, done.out)
+
+    def test_goals(self):
+        path = self.path("goals.cases",
+                         "#: slow fraction >= 1e-9 with builtin:optimized,threads=1\n"
+                         "#: vain fraction >= 1e9 with builtin:optimized,threads=1\n"
+                         "#: beside speedup >= 1e-9 against slow\n" + CASE + "\n"
+                         "#: plan planning_ms <= 1e9\n" + CASE + "\n"
+                         "#: tanh cycles <= 1e9 of tanh\n")
+        done = run("bench", "--cases", path, *QUICK, "--json", "-")
+        self.assertEqual(done.code, 0, done.err)
+        goals = {g["goal"]: g for g in json.loads(done.out)["goals"]}
+        self.assertEqual({n: g["met"] for n, g in goals.items()},
+                         {"slow": 1, "vain": 0, "beside": 1, "plan": 1, "tanh": 1})
+        for goal in goals.values():
+            self.assertGreater(goal["measured"], 0)
+            self.assertIn("target", goal)
+        # To the judge they are comments.
+        self.assertEqual(run("verify", "--cases", path).code, 0)
+
+    def test_refusals(self):
+        self.assertUsage(run("bench"), "no cases")
+        self.assertUsage(run("bench", "attention_forward sq=0"))
+        self.assertUsage(run("bench", CASE, "--candidate", "files:x"))
+        self.assertUsage(run("bench", CASE, "--candidate", "cmd:false"), "--profile")
+        self.assertUsage(run("bench", CASE, "--tile", "8x17"), "tile")
+        self.assertUsage(run("bench", SCAN, "--sweep", "tile"), "has no tiles")
+        self.assertUsage(run("bench", CASE, "--sweep", "chunk"), "mamba3_scan")
+        self.assertUsage(run("bench", CASE, "--sweep", "tile", "--candidate",
+                             "builtin:reference"), "only builtin:optimized")
+        self.assertUsage(run("bench", CASE, "--budget", "5cases"), "seconds to spend")
+        self.assertUsage(run("bench", CASE, "--json", self.folder), "no file name")
+        self.assertUsage(run("bench", "block_plan sq=64 skv=64 bq=8 bk=8"),
+                         "no tensors")
+        self.assertUsage(run("bench", CASE + " ;; " + CASE), "sequence")
+        for text, word in (("#: a fracton >= 1\n", "nearest is 'fraction'"),
+                           ("#: a fraction >= 1\n", "no case after it")):
+            path = self.path("bad.cases", CASE + "\n" + text)
+            self.assertUsage(run("bench", "--cases", path), word)
+
+
+class Tuning(program.TestCase):
+
+    def test_a_file_is_made_taken_and_changes_no_bit(self):
+        path = self.path("tuning")
+        done = run("bench", CASE, "--candidate", KERNEL, "--sweep", "tile", "--tune",
+                   path, *QUICK)
+        self.assertEqual(done.code, 0, done.err)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.readline(), "lockstep-tuning 1\n")
+        # Whatever won: a file as it would be if 8x16 had.
+        used = json.loads(run("env", "--json", "-").out)["targets"]["used"]
+        cpu = bench(CASE, "--candidate", KERNEL)["context"]["cpu_model"]
+        key = ("attention_forward lane=f32 p=f32 order=chain d=16 dv=16 group=1 sq<=64 "
+               "skv<=64 cap=yes segments=no mask=causal threads=1")
+        path = self.path("made", "lockstep-tuning 1\n" + "\t".join(
+            (cpu, used, key, "tile=8x16")) + "\n")
+        env = {"LOCKSTEP_TUNING": path}
+        row, = medians(bench(CASE, "--candidate", KERNEL, env=env))
+        self.assertIn("tile=8x16 ", row["plan"])
+        self.assertTrue(row["plan"].endswith(" tuned"))
+        digests = []
+        for e in ({}, env):
+            done = run("verify", CASE, "--json", "-", env=e)
+            self.assertEqual(done.code, 0, done.out)
+            digests += [event["output_digests"] for event in program.events(done.out)
+                        if "output_digests" in event]
+        self.assertEqual(len(digests), 2)
+        self.assertEqual(digests[0], digests[1])
+
+    def test_a_bad_file_is_one_line(self):
+        for text, word in (("no\n", "lockstep-tuning 1"),
+                           ("lockstep-tuning 1\na\tAVX2\tk\ttile=8x17\n", ":2: ")):
+            env = {"LOCKSTEP_TUNING": self.path("bad", text)}
+            for verb in (("verify", CASE), ("bench", CASE), ("fuzz",), ("env",)):
+                self.assertUsage(run(*verb, env=env), "LOCKSTEP_TUNING", word)
+        env = {"LOCKSTEP_TUNING": self.path("nowhere")}
+        self.assertUsage(run("verify", CASE, env=env), "cannot be read")
+
+
+class Gate(program.TestCase):
+
+    def gate(self, *arguments):
+        done = run("gate", *arguments, "--json", "-")
+        result = json.loads(done.out) if done.out else None
+        if result:
+            self.assertEqual(done.code, result["exit"])
+        return done.code, result
+
+    def test_a_wrong_kernel_is_deleted_whatever_its_speed(self):
+        code, result = self.gate(KERNEL, "mutant:attn.cap_ignored", CASE)
+        self.assertEqual((code, result["decision"]), (1, "delete"))
+        self.assertEqual(result["shapes"][0]["verdict"], "fail")
+        self.assertFalse(result["shapes"][0]["compared"])
+
+    def host(self, seconds):
+        """A kernel that says itself how long it took."""
+        return f"cmd:python3 -B {HOST} {seconds}"
+
+    def compare(self, before, after, *cases):
+        return self.gate(self.host(before), self.host(after), *cases, "--profile",
+                         "from-candidate", "--budget", "0.1s")
+
+    def test_a_slower_kernel_and_an_equal_one_are_deleted(self):
+        code, result = self.compare(1e-5, 2e-5, SHAPES[0])
+        self.assertEqual((code, result["decision"]), (1, "delete"))
+        shape = result["shapes"][0]
+        self.assertEqual((shape["verdict"], shape["claim"]), ("pass", "slower"))
+        self.assertAlmostEqual(shape["change"], 1)
+        self.assertGreaterEqual(shape["pairs"], 20)
+        code, result = self.compare(1e-5, 1.01e-5, SHAPES[0])
+        self.assertEqual((code, result["decision"]), (1, "delete"))
+        self.assertEqual(result["shapes"][0]["claim"], "tie")
+
+    def test_a_win_on_many_shapes_is_a_promotion(self):
+        code, result = self.compare(1e-5, 0.9e-5, *SHAPES)
+        self.assertEqual((code, result["decision"]), (0, "promote"))
+        self.assertEqual(result["facts"]["wins"], 2)
+        self.assertAlmostEqual(result["facts"]["gain"], 0.1)
+        code, result = self.compare(1e-5, 0.9e-5, SHAPES[0])
+        self.assertEqual((code, result["decision"]), (4, "experimental"))
+        self.assertIn("narrow", result["reason"])
+
+    def test_a_teams_own_table(self):
+        rules = run("gate", "--print-rules").out
+        self.assertTrue(rules.startswith("lockstep-gate 1\n"))
+        path = self.path("rules", rules)
+        code, _ = self.gate(KERNEL, "mutant:attn.cap_ignored", CASE, "--rules", path)
+        self.assertEqual(code, 1)
+        path = self.path("ours", "lockstep-gate 1\nkeep-out otherwise: we say so\n")
+        code, result = self.gate(KERNEL, "mutant:attn.cap_ignored", CASE, "--rules", path)
+        self.assertEqual((code, result["reason"]), (4, "we say so"))
+
+    def test_files(self):
+        for name, spec in (("slow", "builtin:reference"), ("fast", KERNEL)):
+            self.path(name + ".json", json.dumps(bench(
+                *(CASE.replace("40", size) for size in ("64", "96")), "--candidate", spec)))
+        slow, fast = self.path("slow.json"), self.path("fast.json")
+        result = self.gate(slow, fast)[1]
+        self.assertFalse(result["paired"])
+        self.assertEqual(len(result["shapes"]), 2)
+        self.assertNotEqual(self.gate(slow, slow)[1]["decision"], "promote")
+        both = self.path("both.json", json.dumps(bench(
+            CASE, "--candidate", KERNEL, "--candidate", "builtin:reference")))
+        self.assertUsage(run("gate", both, fast), "two candidates")
+        other = self.path("other.json", json.dumps(bench(SCAN)))
+        self.assertUsage(run("gate", slow, other), "share no case")
+        self.assertUsage(run("gate", slow, self.path("x.json", "{}")), "no result")
+        self.assertUsage(run("gate", slow, fast, CASE), "have their cases")
+
+    def test_refusals(self):
+        self.assertUsage(run("gate"), "BASELINE and CANDIDATE")
+        self.assertUsage(run("gate", KERNEL), "BASELINE and CANDIDATE")
+        self.assertUsage(run("gate", KERNEL, KERNEL), "no cases")
+        self.assertUsage(run("gate", KERNEL, "x.json"), "no pair")
+        self.assertUsage(run("gate", KERNEL, "cmd:false", CASE), "--profile")
+        bad = self.path("rules", "lockstep-gate 1\ndelete when win == 0: x\n")
+        self.assertUsage(run("gate", KERNEL, KERNEL, CASE, "--rules", bad),
+                         "nearest is 'wins'")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,25 @@
+// How the inputs of a case of any op come into memory.
+#ifndef LOCKSTEP_VERIFY_INPUTS_MATERIALISE_H_
+#define LOCKSTEP_VERIFY_INPUTS_MATERIALISE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::verify {
+
+struct MaterialiseOptions {
+  // Elements by which every lane tensor starts behind a 64-byte boundary.
+  int64_t alignment_shift = 0;
+  // Where relative paths are looked for, in this order.
+  std::vector<std::string> search_directories = {"."};
+  // Refuse, before anything is allocated, a case whose EstimateBytes is more.
+  int64_t max_bytes = INT64_MAX;
+};
+
+// Half of this machine's physical memory: the default budget of the tools.
+int64_t DefaultMemoryBudget();
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_INPUTS_MATERIALISE_H_

@@ -1,0 +1,50 @@
+// What attention asks of a machine, for benchmarks.
+#include <cstdint>
+#include <optional>
+
+#include "optimized/row_keys.h"
+#include "verify/ops/attention_forward/trial.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Pairs of all heads and batch rows. Heads that share one mask are counted
+// once.
+double VisiblePairs(const AttentionForwardProblem& p,
+                    const AttentionForwardInputs& inputs) {
+  const auto maps = static_cast<int64_t>(p.masks.size());
+  bool heads_differ = maps > 1;
+  for (const auto& dense : inputs.dense_masks) {
+    heads_differ |= dense.shape[1] > 1;
+  }
+  const int64_t heads = heads_differ ? p.q_heads : 1;
+  double pairs = 0;
+  for (int64_t b = 0; b < p.batch; ++b) {
+    optimized::RowKeys keys(p, inputs, b, true);
+    for (int64_t h = 0; h < heads; ++h) {
+      for (int64_t i = 0; i < p.q_len; ++i) {
+        for (const optimized::Range& range : keys.Visible(h, i)) {
+          pairs += static_cast<double>(range.end - range.begin);
+        }
+      }
+    }
+  }
+  return pairs * static_cast<double>(p.q_heads / heads);
+}
+
+WorkLane LaneOf(const AttentionForwardProblem& p) {
+  if (p.lane == Lane::kF32) return WorkLane::kF32;
+  return p.order == ProductOrder::kAmx ? WorkLane::kBf16Blocks
+                                       : WorkLane::kBf16;
+}
+
+}  // namespace
+
+std::optional<Work> AttentionForwardTrial::CountWork() const {
+  const AttentionForwardProblem& p = data_.problem;
+  const double pairs = VisiblePairs(p, data_.inputs);
+  return Work{pairs * static_cast<double>(2 * (p.head_dim + p.value_dim)),
+              pairs, "visible_pairs", LaneOf(p)};
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,77 @@
+// The selftest's row of attention.
+#include <utility>
+
+#include "verify/candidate/mutant_attention_forward.h"
+#include "verify/domain/domain.h"
+#include "verify/emulator/attention_forward/zoo.h"
+#include "verify/registry/ops.h"
+#include "verify/selftest/lengths/cases.h"
+#include "verify/selftest/row.h"
+
+namespace lockstep::verify {
+namespace {
+
+// In the catalogue's base, in "cpu", or in "flash" with the tiles that are in
+// use.
+Result<AttentionVariant> BaseFor(const Mutant& mutant, BugBase base) {
+  const bool exact = mutant.variant.numeric.exact;
+  Result<AttentionVariant> variant = mutant.variant;
+  if (base == BugBase::kOwn) return variant;
+  if (exact) {
+    variant = FindVariant(base == BugBase::kBounded ? "cpu" : "flash");
+  }
+  if (base == BugBase::kOrdinary && variant.ok()) {
+    variant->tile_q = 64;
+    variant->tile_kv = 64;
+  }
+  return variant;
+}
+
+Subject SubjectOf(const char* kind, const std::string& spec,
+                  const AttentionVariant& variant, FaultDial dial) {
+  return {MakeEmulatedAttention(kind, spec, variant, dial), variant.numeric};
+}
+
+Result<Case> DrawForZoo(const NumericProfile& profile, int64_t keys,
+                        uint64_t seed, int64_t) {
+  if (keys > 0) return ParseCase(AttentionLineAt(seed, keys, profile));
+  return TameCase(*FindDomain("attention_forward").value(), seed, profile.lane);
+}
+
+}  // namespace
+
+const SelftestRow kAttentionForwardSelftest = {
+    .op = "attention_forward",
+    .mutants =
+        [] {
+          std::vector<const MutantInfo*> mutants;
+          for (const MutantInfo& info : Mutants()) {
+            if (info.attention()) mutants.push_back(&info);
+          }
+          return mutants;
+        },
+    .mutant = [](const MutantInfo& info, BugBase base) -> Result<Subject> {
+      const Result<Mutant> mutant = ParseMutant(info.name);
+      if (!mutant.ok()) return mutant.status();
+      const Result<AttentionVariant> variant = BaseFor(mutant.value(), base);
+      if (!variant.ok()) return variant.status();
+      return SubjectOf("mutant", info.name, variant.value(), mutant->dial);
+    },
+    .zoo =
+        [] {
+          std::vector<std::string> names;
+          for (const AttentionVariant& v : AttentionZoo()) {
+            names.push_back(v.name());
+          }
+          return names;
+        },
+    .correct = [](const std::string& name) -> Result<Subject> {
+      const Result<AttentionVariant> variant = FindVariant(name);
+      if (!variant.ok()) return variant.status();
+      return SubjectOf("variant", name, variant.value(), {});
+    },
+    .draw = &DrawForZoo,
+    .ordinary = "flash",
+};
+
+}  // namespace lockstep::verify

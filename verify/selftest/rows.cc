@@ -1,0 +1,11 @@
+#include "verify/selftest/row.h"
+
+namespace lockstep::verify {
+
+std::span<const SelftestRow* const> SelftestRows() {
+  static const SelftestRow* const kRows[] = {&kAttentionForwardSelftest,
+                                             &kMamba3ScanSelftest};
+  return kRows;
+}
+
+}  // namespace lockstep::verify
