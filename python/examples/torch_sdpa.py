@@ -10,6 +10,7 @@ splits = 1
 empty_row = zero_zero
 tile_kv = 512
 masked_nan_safe = no
+nan = unspecified
 """
 BF16 = """base = cpu-f32
 name = sdpa-cpu-bf16
@@ -21,6 +22,7 @@ splits = 1
 empty_row = zero_zero
 tile_kv = 512
 masked_nan_safe = no
+nan = unspecified
 """
 
 
