@@ -15,7 +15,7 @@ from sources import Finding
 
 # Layer of a file: the first prefix that matches.
 LAYERS = ("reference/contract", "reference", "optimized", "verify/oracle",
-          "verify", "fuzz", "bench", "tests")
+          "verify", "fuzz", "bench", "python", "tests")
 
 # Project folders a layer may include from, itself always included.
 MAY_INCLUDE = {
@@ -27,6 +27,7 @@ MAY_INCLUDE = {
                "verify/oracle"),
     "fuzz": ("reference/contract", "verify"),
     "bench": ("reference", "reference/contract", "verify", "optimized"),
+    "python": ("reference", "reference/contract", "verify", "optimized"),
     "tests": LAYERS,
 }
 
@@ -68,8 +69,8 @@ MOST_FILES = 25
 FOREIGN = (
     (r"hwy/", ("optimized", "bench", "tests")),
     (r"xsimd/", ("verify/oracle", "tests")),
-    (r"omp\.h", ("reference/contract", "optimized", "verify/oracle", "verify", "bench",
-                 "tests")),
+    (r"omp\.h", ("reference/contract", "verify", "bench", "tests")),
+    (r"nanobind/", ("python",)),
     (r"Random123/", ("verify", "tests")),
     (r"xxh", ("verify", "tests")),
     (r"nlohmann/", ("verify", "bench", "tests")),

@@ -17,7 +17,7 @@ import sources
 from sources import Finding
 
 FOLDERS = ("reference", "optimized", "verify", "fuzz", "bench", "tests", "data",
-           "examples",
+           "examples", "python",
            "docs", "scripts", "cmake", ".ci", ".github")
 SUFFIXES = (".md", ".h", ".cc", ".py", ".sh", ".txt", ".cmake", ".yml", "run")
 CITED = re.compile(r"(?<![\w./$}-])(?:%s)/[\w./*{},+-]*" %

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ("reference", "optimized", "verify", "fuzz", "bench", "tests")
+ROOMS = ("reference", "optimized", "verify", "fuzz", "bench", "python", "tests")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,6 @@
 
 #if HWY_ONCE
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -23,6 +21,7 @@
 
 #include "optimized/attention_backward_work.h"
 #include "optimized/plan_check.h"
+#include "reference/contract/team.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -79,13 +78,15 @@ void Prepare(const BackwardJob& job, size_t target) {
   const auto prepare = HWY_DISPATCH_TABLE(PrepareRows)[target];
   const int64_t tile = job.plan->tile_rows;
   const int64_t tiles = CeilDiv(p.q_len, tile);
-#pragma omp parallel for num_threads(job.plan->threads)
-  for (int64_t item = 0; item < p.batch * p.q_heads * tiles; ++item) {
+  const auto prepare_tile = [&](int64_t item, int) {
     const int64_t head = item / tiles;
     const int64_t begin = item % tiles * tile;
     prepare(job, head / p.q_heads, head % p.q_heads,
             {begin, std::min(begin + tile, p.q_len)});
-  }
+  };
+  ForEach(
+      p.batch * p.q_heads * tiles, job.plan->threads,
+      [](int thread) { return thread; }, prepare_tile);
 }
 
 // Every key tile of every kv head, in ascending order of the taking.
@@ -98,26 +99,27 @@ void RunKeyTiles(const BackwardJob& job, size_t target,
   Wavefront wavefront(job.forward().batch * kv_heads, tiles);
   std::atomic<int64_t> next = 0;
   const auto team = static_cast<int>(workers.size());
-#pragma omp parallel num_threads(team)
-  {
-    BackwardWorker& worker = workers[static_cast<size_t>(omp_get_thread_num())];
-    // The team may be smaller than what was asked for.
-    worker.counts.threads = omp_get_num_threads();
+  const auto take_tasks = [&](int64_t, BackwardWorker* worker) {
     for (int64_t item = next++; item < tasks; item = next++) {
       const int64_t group = item / tiles;
       run(job, {group / kv_heads, group % kv_heads, item % tiles, group},
-          wavefront, worker);
+          wavefront, *worker);
     }
-  }
+  };
+  // The team may be smaller than what was asked for.
+  workers[0].counts.threads = ForEach(
+      team, team,
+      [&](int thread) { return &workers[static_cast<size_t>(thread)]; },
+      take_tasks);
 }
 
 void FinishSinks(const BackwardJob& job, size_t target) {
   if (!job.forward().sink) return;
   const auto finish = HWY_DISPATCH_TABLE(FinishSink)[target];
-#pragma omp parallel for num_threads(job.plan->threads)
-  for (int64_t head = 0; head < job.forward().q_heads; ++head) {
-    finish(job, head);
-  }
+  ForEach(
+      job.forward().q_heads, job.plan->threads,
+      [](int thread) { return thread; },
+      [&](int64_t head, int) { finish(job, head); });
 }
 
 }  // namespace

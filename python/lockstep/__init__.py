@@ -5,6 +5,7 @@
                     profile="cpu-f32").check()
 """
 import importlib
+import importlib.metadata
 
 from lockstep.errors import Failed, LockstepError, Skipped, Unsupported, UsageError
 from lockstep.kernels import kernel
@@ -20,10 +21,11 @@ _HOMES = {
 
 __all__ = ["Failed", "LockstepError", "Skipped", "Unsupported", "UsageError", "kernel",
            *_HOMES]
-__version__ = "0.1.0"
 
 
 def __getattr__(name):
+    if name == "__version__":
+        return importlib.metadata.version("lockstep")
     # A host starts for every run: what it does not need is not imported.
     if name not in _HOMES:
         raise AttributeError(f"module 'lockstep' has no attribute {name!r}")

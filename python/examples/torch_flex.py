@@ -1,0 +1,69 @@
+"""torch FlexAttention, eager and compiled, with the BlockMask that it makes itself."""
+import os
+
+# Compiling in this process: workers would outlive it.
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+
+import torch
+from torch.nn.attention import flex_attention as flex
+
+import lockstep
+
+EAGER = """base = cpu-f32
+name = flex-eager-f32
+normalise = before
+max = two_pass
+splits = 1
+masked_nan_safe = no
+nan = unspecified
+"""
+EAGER_BF16 = EAGER.replace("flex-eager-f32", "flex-eager-bf16") + """lane = bf16
+p = bf16
+ftz = yes
+"""
+COMPILED = """base = cpu-f32
+name = flex-compiled-f32
+exp_rel = 0x1p-18
+exp_zero = weights
+tile_kv = 128
+masked_nan_safe = no
+lse = none
+"""
+
+
+def attend(q, k, v, call, attention, **words):
+    if "sink" in call.inputs:
+        raise lockstep.Unsupported("sinks")
+    seen = call.mask_dense.bool()
+    rows, heads = seen.shape[:2]
+
+    def visible(b, h, i, j):
+        return seen[b % rows, h % heads, i, j]
+
+    def capped(score, b, h, i, j):
+        return call.softcap * torch.tanh(score / call.softcap)
+
+    mask = flex.create_block_mask(visible, rows if rows > 1 else None,
+                                  heads if heads > 1 else None, call.sq, call.skv, "cpu")
+    return attention(q, k, v, capped if call.softcap else None, mask, call.scale,
+                     enable_gqa=call.hq != call.hkv, **words)
+
+
+@lockstep.kernel(framework="torch", profile=EAGER, wants=["mask.dense"], lanes=["f32"])
+def eager_f32(q, k, v, *, call):
+    o, aux = attend(q, k, v, call, flex.flex_attention,
+                    return_aux=flex.AuxRequest(lse=True))
+    return o, aux.lse
+
+
+@lockstep.kernel(framework="torch", profile=EAGER_BF16, wants=["mask.dense"], lanes=["bf16"])
+def eager_bf16(q, k, v, *, call):
+    o, aux = attend(q, k, v, call, flex.flex_attention,
+                    return_aux=flex.AuxRequest(lse=True))
+    return o, aux.lse.float()
+
+
+@lockstep.kernel(framework="torch", profile=COMPILED, wants=["mask.dense"], lanes=["f32"],
+                 lacks=["lse"])
+def compiled_f32(q, k, v, *, call):
+    return attend(q, k, v, call, torch.compile(flex.flex_attention, dynamic=False))

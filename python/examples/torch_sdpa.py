@@ -1,0 +1,47 @@
+"""torch.nn.functional.scaled_dot_product_attention on the CPU: the flash operator that
+it dispatches to, which has an lse. No softcap, no sinks."""
+import torch
+
+import lockstep
+
+F32 = """base = cpu-f32
+name = sdpa-cpu-f32
+splits = 1
+empty_row = zero_zero
+tile_kv = 512
+masked_nan_safe = no
+nan = unspecified
+"""
+BF16 = """base = cpu-f32
+name = sdpa-cpu-bf16
+lane = bf16
+p = bf16
+exp_rel = 0x1p-13
+exp_zero = weights
+splits = 1
+empty_row = zero_zero
+tile_kv = 512
+masked_nan_safe = no
+nan = unspecified
+"""
+
+
+def flash(q, k, v, call):
+    if call.softcap is not None or "sink" in call.inputs:
+        raise lockstep.Unsupported("softcaps and sinks")
+    if call.d != call.dv:
+        raise lockstep.Unsupported("values of another width than keys")
+    group = call.hq // call.hkv
+    k, v = (x.repeat_interleave(group, 1) for x in (k, v))
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        q, k, v, 0.0, False, attn_mask=call.mask_bias, scale=call.scale)
+
+
+@lockstep.kernel(framework="torch", profile=F32, wants=["mask.bias"], lanes=["f32"])
+def attend_f32(q, k, v, *, call):
+    return flash(q, k, v, call)
+
+
+@lockstep.kernel(framework="torch", profile=BF16, wants=["mask.bias"], lanes=["bf16"])
+def attend_bf16(q, k, v, *, call):
+    return flash(q, k, v, call)

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Installs the package with pip into a fresh environment and runs package_test.py
+there: run_package.py FOLDER."""
+import os
+import shutil
+import subprocess
+import sys
+import venv
+
+SOURCE = os.environ["LOCKSTEP_SOURCE"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def main():
+    folder = os.path.abspath(sys.argv[1])
+    place = os.path.join(folder, "venv")
+    shutil.rmtree(place, ignore_errors=True)
+    venv.create(place, with_pip=True)
+    python = os.path.join(place, "bin", "python")
+    # What one checkout compiled serves the next one, wherever that lies.
+    environment = {**os.environ, "CCACHE_BASEDIR": SOURCE, "CCACHE_NOHASHDIR": "1",
+                   "PYTHONDONTWRITEBYTECODE": "1"}
+    for name in ("PYTHONPATH", "LOCKSTEP_PROGRAM", "LOCKSTEP_PYTHON"):
+        environment.pop(name, None)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", SOURCE + "[test]"],
+                   env=environment, check=True)
+    # Elsewhere, so that nothing can lean on the checkout's own folders.
+    return subprocess.run(
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytester",
+         os.path.join(HERE, "package_test.py"), os.path.join(HERE, "plugin_test.py")],
+        cwd=folder, env={**environment, "LOCKSTEP_SOURCE": SOURCE}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
