@@ -19,6 +19,16 @@ address_and_undefined() {
   build/asan-ubsan/bin/lockstep fuzz --budget 400cases
 }
 
+# The programs as their users meet them, under the same sanitizers: what reads
+# hostile input, is interrupted, and writes files.
+programs() {
+  export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+  export UBSAN_OPTIONS=print_stacktrace=1
+  build asan-ubsan lockstep lockstep-fuzz lockstep-host
+  ctest --preset asan-ubsan --no-tests=error \
+    -R '^cli\.(bad_input|friendly|outputs|plan|robust|verdicts)$'
+}
+
 # Archer tells the sanitizer which accesses OpenMP has ordered; without it every
 # barrier looks like a race.
 threads() {
@@ -30,7 +40,7 @@ threads() {
 }
 
 case ${1:-} in
-  second_compiler | address_and_undefined | threads) "$1" ;;
+  second_compiler | address_and_undefined | programs | threads) "$1" ;;
   *)
     printf 'phases.sh: unknown phase %s\n' "${1:-}" >&2
     exit 2

@@ -114,6 +114,24 @@ class OutputsTest(program.TestCase):
         done = run("verify", SMALL, "--receipt", self.path("x" * 250))
         self.assertUsage(done, "more than 231 characters")
 
+    def test_a_disk_that_fills_up_is_seen(self):
+        fuzz = "$L fuzz attention_forward --budget 92cases --out "
+        whole = shell(fuzz + "whole", self.folder)
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        size = os.path.getsize(self.path("whole/shard-0-of-1.ndjson"))
+        # The limit falls into what only the end of the run writes.
+        done = shell(f"trap '' XFSZ; ulimit -f {size // 1024}; {fuzz} torn",
+                     self.folder)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertRegex(done.stderr, r"cannot write .*shard-0-of-1\.ndjson")
+
+    def test_counts_that_overflow_blame_no_kernel(self):
+        profile = self.path(
+            "p", "base = cpu-f32\nname = p\nsplits = 9223372036854775807\n")
+        done = run("verify", SMALL, "--candidate", "variant:cpu", "--profile",
+                   profile)
+        self.assertEqual(done.code, 0, done.out + done.err)
+
     def test_stdout_that_takes_nothing(self):
         for command in (f"$L verify '{SMALL}' --json - >/dev/full",
                         f"$L verify '{SMALL}' >&-", "$L list ops --json >/dev/full"):

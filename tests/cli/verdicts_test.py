@@ -94,6 +94,14 @@ class Codes(program.TestCase):
             self.assertRegex(done.err, r"self-check failed: std::fma rounds "
                              r"twice .*\n$")
 
+    def test_an_environment_that_changes_while_judging_gives_no_verdict(self):
+        library = os.environ.get("LOCKSTEP_BAD_LATER", "")
+        if program.SANITIZED or not library:
+            self.skipTest("needs a preloaded library")
+        done = run("verify", SMALL, env={"LD_PRELOAD": library})
+        self.assertEqual(done.code, 6)
+        self.assertIn("self-check failed after judging", done.err)
+
     def test_interrupt(self):
         lines = "".join(
             f"attention_forward hq=2 sq=64 skv=512 d=64 seed={n}\n"

@@ -221,6 +221,21 @@ TEST(ScanConventions, Mamba2IsJudged) {
             Verdict::kFail);
 }
 
+// A chunk's queries read the state that it began with before it has decayed:
+// that may overflow where the truth has forgotten nearly all of it.
+TEST(ScanConventions, AnOverflowBeforeTheDecayIsNoProof) {
+  const CaseResult result = JudgeSpec(
+      "mamba3_scan b=2 t=8 h=2 g=2 n=4 p=1 s=0 seg=runs:3,5 carry=yes "
+      "regime=strong fill=huge:0.1 seed=732245",
+      "variant:scan", With("scan-f32"));
+  EXPECT_NE(result.verdict, Verdict::kFail) << result.reason;
+  // Numbers of an ordinary size stay bounded.
+  EXPECT_EQ(JudgeSpec("mamba3_scan t=8 n=4 p=2 carry=yes regime=strong",
+                      "variant:scan", With("scan-f32"))
+                .verdict,
+            Verdict::kPass);
+}
+
 // Pairs of coordinates apart from the variant.
 TEST(ScanConventions, PairingIsDeclared) {
   const std::string siso = "mamba3_scan t=40 n=8 p=3 carry=yes";

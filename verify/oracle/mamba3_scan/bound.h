@@ -77,7 +77,8 @@ class BoundedScan {
   void Remember(const std::vector<Moduli>& keys, double dt);
   // What a channel of x may grow to on its way into the state.
   double Added(double x) const;
-  // Whether a score, or a sum in front of norm and gate, may overflow.
+  // Whether a score, what a query reads of an earlier state, or a sum in front
+  // of norm and gate may overflow.
   bool MayOverflow(const Moduli& q, const Vector& sums) const;
 
   const Mamba3ScanProblem& p_;
@@ -102,6 +103,7 @@ class BoundedScan {
   std::vector<Moduli> moduli_now_;
   Vector v_;
   Vector peak_;          // [mode]
+  Rows high_;            // [mode][p]: the largest state so far, seen_'s
   double longest_ = 0;   // largest step size
   bool broken_ = false;  // something was not finite
   ScanTruth truth_;

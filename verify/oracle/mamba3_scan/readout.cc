@@ -31,8 +31,16 @@ bool BoundedScan::MayOverflow(const Moduli& q, const Vector& sums) const {
   double score = 0, squares = 0;
   for (size_t m = 0; m < peak_.size(); ++m) score += q.seen[m] * peak_[m];
   for (const double sum : sums) squares += sum * sum;
+  // A chunk reads the state that it began with before it lets that decay.
+  double read = 0;
+  for (size_t c = 0; c < sums.size(); ++c) {
+    double sum = 0;
+    for (size_t m = 0; m < high_.size(); ++m) sum += q.seen[m] * high_[m][c];
+    read = std::max(read, sum);
+  }
   // Weights of two step sizes; the norm squares.
-  return broken_ || !(score * (1 + 2 * longest_) < kLargest) ||
+  return broken_ || !(read < kLargest) ||
+         !(score * (1 + 2 * longest_) < kLargest) ||
          !(std::sqrt(squares) < kLargest) ||
          (p_.norm_epsilon && !(squares < kLargest));
 }
@@ -55,6 +63,7 @@ void BoundedScan::ReadOut(const ScanToken& token, const Rows& q,
       const double seen = moduli[r].seen[m];
       const double both = (modes_[m].second >= 0 ? 2 : 1) * moduli[r].wide[m];
       for (size_t c = 0; c < channels; ++c) {
+        high_[m][c] = std::max(high_[m][c], seen_[m][c]);
         error[c] -= plain * size_[m][c];
         worst[c] += seen * seen_[m][c] + e_.tiny * (1 + seen);
         companion[c] += both * wide_[m][c];

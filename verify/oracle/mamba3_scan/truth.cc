@@ -40,7 +40,7 @@ void BoundedScan::Start() {
     }
     size_.push_back(size);
   }
-  wide_ = seen_ = absolute_ = size_;
+  wide_ = seen_ = absolute_ = high_ = size_;
   k_ = carry.k;
   for (size_t r = 0; r < k_.size(); ++r) {
     Vector x(v_.size());
