@@ -5,6 +5,7 @@ ends with its sentence and exit code, and nothing is left behind."""
 import glob
 import json
 import os
+import subprocess
 import sys
 import time
 import unittest
@@ -215,7 +216,6 @@ class MisbehaviourTest(program.TestCase):
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_a_killed_judge_takes_its_host_along(self):
-        import subprocess
         child = subprocess.Popen(
             [os.path.abspath(program.PROGRAM), "verify", SMALL, "--candidate",
              host("bad_host", "hang"), "--profile", "from-candidate"],
@@ -342,6 +342,13 @@ class SpecTest(program.TestCase):
         run("verify", SMALL, "--candidate", f"cmd:python3 -c 'pass' ; touch {mark}",
             "--profile", "cpu-f32")
         self.assertFalse(os.path.exists(mark))
+
+    def test_few_descriptors_are_enough(self):
+        command = [os.path.abspath(program.PROGRAM), "verify", SMALL, "--candidate",
+                   host("attention_host"), "--profile", "from-candidate"]
+        done = subprocess.run(["bash", "-c", 'ulimit -n 30 && exec "$@"', "_", *command],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_environment_and_descriptors(self):
         seen = self.path("seen")

@@ -220,7 +220,9 @@ TEST(AttentionBackward, RefusesPlansThatAreNotItsOwn) {
     const std::vector<uint32_t> before = got.Bits();
     const Status status =
         AttentionBackward(t.Problem(), in, plan, got.View(), nullptr);
-    if (!status.ok()) EXPECT_EQ(got.Bits(), before);
+    if (!status.ok()) {
+      EXPECT_EQ(got.Bits(), before);
+    }
     return status.ok() ? "" : status.message();
   };
   EXPECT_EQ(run(good), "");

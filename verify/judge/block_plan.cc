@@ -89,8 +89,10 @@ bool Judgement::Traced(const RunOutcome& outcome) {
   }
   AddCheck("forward_success", outcome.state != State::kError, 1);
   if (outcome.state == State::kError) {
-    result_.findings.push_back({Tier::kCandidate, "forward_success",
-                                outcome.message, "", std::nullopt});
+    const std::string check =
+        outcome.check.empty() ? "forward_success" : outcome.check;
+    result_.findings.push_back(
+        {Tier::kCandidate, check, outcome.message, "", std::nullopt});
     return End(Verdict::kError, outcome.message);
   }
   AddCheck("output_shape_valid", outcome.state != State::kMismatch, 1);

@@ -23,6 +23,19 @@ void AddCounter(const Counter& counter, std::vector<Counter>* sums) {
   sums->push_back(counter);
 }
 
+// What ran: a backend, of a door with the kernel behind it.
+std::string Executed(const CaseResult& result) {
+  std::string name, version;
+  for (const Fact& fact : result.kernel) {
+    if (fact.name == "name") name = fact.value;
+    if (fact.name == "version" && !fact.value.empty()) {
+      version = " " + fact.value;
+    }
+  }
+  const std::string& backend = result.execution.backend;
+  return name.empty() ? backend : backend + " (" + name + version + ")";
+}
+
 }  // namespace
 
 std::vector<std::string> TargetsNotRun(std::string_view candidate, bool pairs,
@@ -62,10 +75,11 @@ void RunStatistics::Add(const CaseResult& result) {
   }
   const Execution& ran = result.execution;
   if (ran.backend.empty()) return;
+  const std::string backend = Executed(result);
   for (const std::string& target : result.targets) {
-    executed.insert(ran.backend + " on " + target);
+    executed.insert(backend + " on " + target);
   }
-  if (result.targets.empty()) executed.insert(ran.backend);
+  if (result.targets.empty()) executed.insert(backend);
   for (const std::string& target : TargetsNotRun(result)) {
     if (std::find(not_run.begin(), not_run.end(), target) == not_run.end()) {
       not_run.push_back(target);

@@ -119,18 +119,21 @@ void Detach(const Prepared& prepared) {
   sigprocmask(SIG_SETMASK, &empty, nullptr);
 }
 
-// In the child. Descriptors first go above all places that they shall have.
+// In the child. Descriptors first go above all places that they shall have,
+// and no higher: a machine may allow few.
 [[noreturn]] void Become(const Prepared& prepared) {
-  constexpr int kAbove = 64;
   Detach(prepared);
   const auto count = static_cast<int>(prepared.descriptors.size());
+  const int last = kFirstDescriptor + count;
+  const int above = last + 1;
   std::array<int, kMostDescriptors> high{};
   for (size_t n = 0; n < prepared.descriptors.size(); ++n) {
-    high[n] = fcntl(prepared.descriptors[n], F_DUPFD, kAbove);
+    high[n] = fcntl(prepared.descriptors[n], F_DUPFD, above);
+    if (high[n] < 0) GiveUp(prepared.report);
   }
   const int nothing = open("/dev/null", O_RDONLY);
-  const int output = fcntl(prepared.output, F_DUPFD, kAbove);
-  const int report = fcntl(prepared.report, F_DUPFD, kAbove);
+  const int output = fcntl(prepared.output, F_DUPFD, above);
+  const int report = fcntl(prepared.report, F_DUPFD, above);
   if (nothing < 0 || output < 0 || report < 0) GiveUp(prepared.report);
   dup2(nothing, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
@@ -138,7 +141,6 @@ void Detach(const Prepared& prepared) {
   for (int n = 0; n < count; ++n) {
     dup2(high[static_cast<size_t>(n)], kFirstDescriptor + n);
   }
-  const int last = kFirstDescriptor + count;
   dup3(report, last, O_CLOEXEC);
   close_range(static_cast<unsigned>(last) + 1, ~0U, 0);
   execve(prepared.program.c_str(), prepared.arguments.data(),

@@ -19,7 +19,8 @@ bool WantsCanary(const CaseRequest& request, const Trial& trial, uint64_t salt);
 
 // Judges the first of the trial's canaries that computes something else here
 // than a correct kernel does (established without the judge). Adds to
-// canaries, and a finding where it is not caught.
+// canaries, and a finding where it is not caught; one that is not caught and
+// differs by roundings alone makes way for the next.
 void JudgeCanary(const CaseRequest& request, const Trial& trial,
                  const JudgeOptions& options, uint64_t salt,
                  CaseResult* result);
