@@ -52,14 +52,14 @@ std::string HeatMap(const Report& report, const SweepResult& sweep) {
   std::map<Tile, Spot> spots;
   std::set<long> rows, keys;
   double least = 0, most = 0;
-  // The default comes first: a point of the sweep that is the same plan is the
-  // one that is shown.
+  // The default comes first. A point of the sweep that is the same plan stays
+  // behind it, so that the map shows the time that the verdict is about.
   for (const size_t n : sweep.rows) {
     const Row& row = table.rows[n];
     const Tile tile = TileOf(row);
     const double seconds = Summarise(row, table.levels).seconds;
     Spot& spot = spots[tile];
-    spot.seconds = seconds;
+    if (!spot.is_default) spot.seconds = seconds;
     spot.best |= n == sweep.best;
     spot.is_default |= row.ask().point == kDefaultPoint;
     rows.insert(tile.rows);
