@@ -6,6 +6,7 @@
 -k, --lf, xdist and JUnit know the items as any other; --lockstep-budget 30s adds a
 fuzzing item for each kernel. A skipped or untrusted case is a skip with its reason.
 """
+import argparse
 import json
 import os
 import tempfile
@@ -54,8 +55,10 @@ def _lines(cases, folder):
 
 
 class _Item(pytest.Item):
-    def __init__(self, *, kernel, words, **kwargs):
-        super().__init__(**kwargs)
+    def __init__(self, *, name, parent, kernel, words, **kwargs):
+        # As text: a newer pytest tells a name from its brackets, and --lf finds an
+        # item by what it reads.
+        super().__init__(name=name, parent=parent, nodeid=f"{parent.nodeid}::{name}", **kwargs)
         self.kernel, self.words = kernel, words
 
     def judged(self):
@@ -122,7 +125,7 @@ def _shard(text):
     index, _, count = text.partition("/")
     if index.isdigit() and count.isdigit() and int(index) < int(count):
         return int(index), int(count)
-    raise ValueError("want i/N with 0 <= i < N, such as 0/4")
+    raise argparse.ArgumentTypeError("want i/N with 0 <= i < N, such as 0/4")
 
 
 def pytest_pycollect_makeitem(collector, name, obj):

@@ -1,5 +1,7 @@
 #include "python/native/tensors.h"
 
+#include <nanobind/stl/string.h>
+
 namespace lockstep::python {
 
 using Array = nb::ndarray<nb::ro, nb::device::cpu>;
