@@ -29,7 +29,8 @@ double VisiblePairs(const AttentionForwardProblem& p,
       }
     }
   }
-  return pairs * static_cast<double>(p.q_heads / heads);
+  // Heads that see the same keys were counted once.
+  return heads_differ ? pairs : pairs * static_cast<double>(p.q_heads);
 }
 
 WorkLane LaneOf(const AttentionForwardProblem& p) {
