@@ -11,6 +11,7 @@ second_compiler() {
 # A sanitizer's report is a failure even where a program would go on.
 address_and_undefined() {
   export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+  export LSAN_OPTIONS=suppressions=$PWD/.ci/leaks.supp:print_suppressions=0
   export UBSAN_OPTIONS=print_stacktrace=1
   build asan-ubsan
   ctest --preset asan-ubsan -R canary_sanitizer --no-tests=error
@@ -23,6 +24,7 @@ address_and_undefined() {
 # hostile input, is interrupted, and writes files.
 programs() {
   export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+  export LSAN_OPTIONS=suppressions=$PWD/.ci/leaks.supp:print_suppressions=0
   export UBSAN_OPTIONS=print_stacktrace=1
   build asan-ubsan lockstep lockstep-fuzz lockstep-host
   ctest --preset asan-ubsan --no-tests=error \

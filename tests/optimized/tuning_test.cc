@@ -32,7 +32,7 @@ std::string BestTarget() {
 TEST(Tuning, SurvivesItsText) {
   Tuning tuning;
   tuning.Set({"a cpu", "AVX2", "a key", 96, 128});
-  tuning.Set({"a cpu", "AVX3", "a key", 24, 64});
+  tuning.Set({"a second", "AVX2", "a key", 24, 64});
   tuning.Set({"a cpu", "AVX2", "a key", 48, 512});  // in place of the first
   ASSERT_EQ(tuning.entries.size(), 2u);
   const auto again = ParseTuning(TuningText(tuning), "f");
