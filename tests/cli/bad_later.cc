@@ -1,7 +1,10 @@
 // Preloaded by verdicts_test.py: a process whose arithmetic changes after it
 // was found sound. The first look at the clock comes with the first case.
+// Rounding is a thread's own, so only looks of the thread that judges are
+// counted.
 #include <dlfcn.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cfenv>
 
@@ -10,6 +13,6 @@ extern "C" int clock_gettime(clockid_t id, timespec* now) noexcept {
   static const auto real =
       reinterpret_cast<Function>(dlsym(RTLD_NEXT, "clock_gettime"));
   static int calls = 0;
-  if (++calls == 10) std::fesetround(FE_UPWARD);
+  if (gettid() == getpid() && ++calls == 10) std::fesetround(FE_UPWARD);
   return real(id, now);
 }
