@@ -236,22 +236,21 @@ TEST(ToyOp, IsSelftestedByItsRow) {
 }
 
 TEST(ToyOp, IsBenchedByItsRow) {
-  const Job job = JobsFromLines({"row_softmax rows=5 n=9"}, kRows).value()[0];
-  const auto scene = bench::OpenScene(job).value();
+  bench::Ask ask;
+  ask.job = JobsFromLines({"row_softmax rows=5 n=9"}, kRows).value()[0];
+  const auto scene = bench::OpenScene(ask.job).value();
   EXPECT_EQ(scene->work->flop, 4 * 5 * 9);
   EXPECT_EQ(scene->bytes, 2 * 5 * 9 * 4);
-  bench::Row right =
-      bench::Row::Open({.job = job, .spec = "builtin:reference"}, scene)
-          .value();
-  right.Verify();
-  ASSERT_EQ(right.refused(), "");
-  right.TakeSample(0);
-  EXPECT_GT(right.samples()[0].seconds, 0);
-  bench::Row wrong =
-      bench::Row::Open({.job = job, .spec = "builtin:optimized"}, scene)
-          .value();
-  wrong.Verify();
-  EXPECT_EQ(wrong.refused().find("not timed: fail"), 0u) << wrong.refused();
+  ask.spec = "builtin:reference";
+  auto right = bench::Row::Open(ask, scene);
+  right->Verify();
+  ASSERT_EQ(right->refused(), "");
+  right->TakeSample(0);
+  EXPECT_GT(right->samples()[0].seconds, 0);
+  ask.spec = "builtin:optimized";
+  auto wrong = bench::Row::Open(ask, scene);
+  wrong->Verify();
+  EXPECT_EQ(wrong->refused().find("not timed: fail"), 0u) << wrong->refused();
 }
 
 }  // namespace
