@@ -1,9 +1,9 @@
 // What the gate says: for people, for programs.
-#include <cstdio>
 #include <string>
 
 #include "bench/gate.h"
 #include "bench/report.h"
+#include "verify/base/format.h"
 
 namespace lockstep::bench {
 namespace {
@@ -23,11 +23,9 @@ std::string ShapeText(const Shape& shape, bool paired) {
           TimeText(shape.candidate_seconds) + ", " +
           PercentText(shape.told.change) + " (" + IntervalText(shape.told) +
           "): " + ClaimName(shape.told.claim) + "\n";
-  char line[96];
-  std::snprintf(line, sizeof(line), "  evidence  %zu %s, chance %.1g\n",
-                shape.told.pairs, paired ? "pairs" : "samples",
-                shape.told.chance);
-  return text + line;
+  return text + verify::Format("  evidence  %zu %s, chance %.1g\n",
+                               shape.told.pairs, paired ? "pairs" : "samples",
+                               shape.told.chance);
 }
 
 Json NumberOrNull(const std::optional<double>& value) {

@@ -1,8 +1,7 @@
 #include "bench/page.h"
 
-#include <cstdio>
-
 #include "optimized/tuning.h"
+#include "verify/base/format.h"
 #include "verify/report/junit.h"
 
 namespace lockstep::bench {
@@ -40,12 +39,7 @@ svg .bar, svg .dot { fill: var(--accent); }
 svg .ideal { stroke: var(--soft); stroke-dasharray: 4 4; fill: none; }
 )";
 
-template <typename... Args>
-std::string Format(const char* format, Args... args) {
-  char text[256];
-  std::snprintf(text, sizeof(text), format, args...);
-  return text;
-}
+using verify::Format;
 
 std::string Cell(const std::string& text, const char* kind = "") {
   const std::string attribute =

@@ -1,23 +1,18 @@
 // The roofline on the page.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "bench/page.h"
+#include "verify/base/format.h"
 
 namespace lockstep::bench {
 namespace {
 
 constexpr double kLeft = 70, kRight = 700, kTop = 20, kBottom = 380;
 
-template <typename... Args>
-std::string Format(const char* format, Args... args) {
-  char text[256];
-  std::snprintf(text, sizeof(text), format, args...);
-  return text;
-}
+using verify::Format;
 
 struct Dot {
   double intensity = 0;  // flop a byte

@@ -1,6 +1,5 @@
 // Sweeps on the page: tiles as a heat map, everything else as bars.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -8,16 +7,12 @@
 #include <utility>
 
 #include "bench/page.h"
+#include "verify/base/format.h"
 
 namespace lockstep::bench {
 namespace {
 
-template <typename... Args>
-std::string Format(const char* format, Args... args) {
-  char text[256];
-  std::snprintf(text, sizeof(text), format, args...);
-  return text;
-}
+using verify::Format;
 
 struct Tile {
   long rows = 0;

@@ -1,19 +1,14 @@
 // The table as people read it.
-#include <cstdio>
 #include <string>
 
 #include "bench/report.h"
 #include "optimized/tuning.h"
+#include "verify/base/format.h"
 
 namespace lockstep::bench {
 namespace {
 
-template <typename... Args>
-std::string Format(const char* format, Args... args) {
-  char text[256];
-  std::snprintf(text, sizeof(text), format, args...);
-  return text;
-}
+using verify::Format;
 
 std::string RateText(double flops) {
   return flops >= 1e12 ? Format("%.2f TFLOP/s", flops * 1e-12)

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <iterator>
 #include <optional>
 #include <sstream>
 
+#include "verify/base/format.h"
 #include "verify/base/nearest_name.h"
 #include "verify/base/text.h"
 #include "verify/judge/verdict.h"
@@ -190,11 +190,7 @@ Status SetThreshold(const std::string& name, const std::string& text,
   return {};
 }
 
-std::string NumberText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.3g", value);
-  return text;
-}
+std::string NumberText(double value) { return verify::Format("%.3g", value); }
 
 }  // namespace
 

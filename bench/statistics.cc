@@ -5,16 +5,11 @@
 #include <numeric>
 #include <utility>
 
+#include "verify/base/mixing.h"
+
 namespace lockstep::bench {
 
-uint64_t Dice::Next() {
-  // splitmix64.
-  state_ += 0x9e3779b97f4a7c15u;
-  uint64_t x = state_;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+uint64_t Dice::Next() { return verify::NextMixed(&state_); }
 
 std::vector<size_t> Dice::Order(size_t n) {
   std::vector<size_t> order(n);

@@ -1,8 +1,8 @@
 #include "fuzz/text.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "verify/base/format.h"
 #include "verify/base/printable.h"
 #include "verify/report/json_text.h"
 #include "verify/report/report.h"
@@ -10,16 +10,11 @@
 namespace lockstep::fuzz {
 namespace {
 
+using verify::Count;
 using verify::Printable;
 
 std::string Fixed(double x, int digits) {
-  char text[48];
-  std::snprintf(text, sizeof(text), "%.*f", digits, x);
-  return text;
-}
-
-std::string Count(int64_t n, const std::string& noun) {
-  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+  return verify::Format("%.*f", digits, x);
 }
 
 double Rate(const Report& report) {

@@ -1,12 +1,12 @@
 // Candidates against envelopes: counts and witnesses.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/attention_forward/probes.h"
 #include "verify/allowed/counts.h"
+#include "verify/base/format.h"
 
 namespace lockstep::verify {
 namespace {
@@ -33,10 +33,8 @@ void ForEachRow(const std::array<int64_t, 4>& shape,
 std::string EnvelopeResult::Dominant() const {
   const auto largest = std::max_element(shares.begin(), shares.end());
   if (!(*largest > 0)) return "";
-  char text[64];
-  std::snprintf(text, sizeof text, "%.0f %% from %s", *largest * 100,
+  return Format("%.0f %% from %s", *largest * 100,
                 CauseName(static_cast<Cause>(largest - shares.begin())));
-  return text;
 }
 
 EnvelopeResult JudgeOutput(const AttentionEnvelope& envelope,

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <utility>
+
+#include "verify/base/format.h"
 
 namespace lockstep::verify {
 namespace {
@@ -101,16 +102,9 @@ uint64_t UlpDistance(Lane lane, uint32_t a, uint32_t b) {
 
 std::string FormatElement(Lane lane, uint32_t bits) {
   const auto value = std::bit_cast<float>(Widen(lane, bits));
-  char text[64];
-  if (std::isnan(value)) {
-    std::snprintf(text, sizeof(text), "nan");
-  } else {
-    std::snprintf(text, sizeof(text), "%+a", static_cast<double>(value));
-  }
-  char hex[16];
-  std::snprintf(hex, sizeof(hex), lane == Lane::kF32 ? "0x%08x" : "0x%04x",
-                bits);
-  return std::string(text) + " (" + hex + ")";
+  return (std::isnan(value) ? "nan"
+                            : Format("%+a", static_cast<double>(value))) +
+         Format(lane == Lane::kF32 ? " (0x%08x)" : " (0x%04x)", bits);
 }
 
 int64_t Comparison::Compared() const {

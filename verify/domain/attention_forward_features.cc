@@ -63,7 +63,7 @@ class Finder : FeatureFinder<kNames> {
     Counts();
     Memory();
     for (const FillTerm& term : c_.fill) SetFill(term.kind);
-    return set_;
+    return found();
   }
 
  private:

@@ -63,7 +63,7 @@ class Finder : FeatureFinder<kNames> {
   FeatureSet Find() {
     const FeatureSet attention = AttentionForwardFeaturesOf(c_);
     for (size_t n = 0; n < SharedBits().size(); ++n) {
-      set_.has[n] = attention.has[SharedBits()[n]];
+      found().has[n] = attention.has[SharedBits()[n]];
     }
     Shape();
     Tables();
@@ -74,7 +74,7 @@ class Finder : FeatureFinder<kNames> {
       for (const auto& row : side->rows) Ids(row);
     }
     Pairs();
-    return set_;
+    return found();
   }
 
  private:

@@ -47,7 +47,9 @@ class FeatureFinder {
       }
     }
   }
+  FeatureSet& found() { return set_; }
 
+ private:
   FeatureSet set_;
 };
 

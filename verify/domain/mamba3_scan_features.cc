@@ -49,7 +49,7 @@ class Finder : FeatureFinder<kNames> {
     Sources();
     for (const FillTerm& term : c_.fill) SetFill(term.kind);
     Runs();
-    return set_;
+    return found();
   }
 
  private:

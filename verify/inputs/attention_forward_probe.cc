@@ -5,17 +5,11 @@
 #include <cmath>
 
 #include "verify/base/binary64.h"
+#include "verify/base/mixing.h"
 #include "verify/case/attention_forward/probe.h"
 
 namespace lockstep::verify {
 namespace {
-
-uint64_t Mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 uint64_t HashOf(uint64_t hash, int64_t part) {
   return Mix(hash ^ static_cast<uint64_t>(part));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reference/runs.h"
+#include "verify/base/mixing.h"
 
 namespace lockstep::verify {
 namespace {
@@ -45,13 +46,6 @@ enum class Use : uint8_t {
   kPhase,
   kStrike,
 };
-
-uint64_t Mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 // Sets element [b, h, position, channel] of a tensor to f(...).
 template <typename F>

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
+#include "verify/base/format.h"
 #include "verify/candidate/probe_folders.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/evidence/power.h"
@@ -14,11 +14,7 @@
 namespace lockstep::verify {
 namespace {
 
-std::string Decimal(double x) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.9g", x);
-  return text;
-}
+std::string Decimal(double x) { return Format("%.9g", x); }
 
 std::string DescribeSet(const ValueSet& set) {
   std::string text;

@@ -7,16 +7,10 @@
 #include <set>
 #include <thread>
 
+#include "verify/base/mixing.h"
+
 namespace lockstep::verify {
 namespace {
-
-// A fixed mixing function: which rows are drawn must not depend on anything.
-uint64_t Mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 bool Unwritten(Lane lane, uint32_t first, uint32_t second) {
   return first == kFirstPoison.of(lane) && second == kSecondPoison.of(lane);

@@ -7,14 +7,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "verify/base/format.h"
+
 namespace lockstep::verify {
 namespace {
 
-std::string Hex(double x) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%a", x);
-  return text;
-}
+std::string Hex(double x) { return Format("%a", x); }
 
 bool ParseNumber(std::string_view text, double* value) {
   const bool hex = text.starts_with("0x");

@@ -4,11 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "optimized/tile_plan.h"
+#include "verify/base/format.h"
 #include "verify/report/block_plan.h"
 #include "verify/report/junit.h"
 
@@ -41,11 +41,7 @@ constexpr const char* kLegend[][2] = {{"full", kFullColour},
                                       {"segment begins", kBorderColour}};
 
 // Hundredths of a pixel are enough, and the same text everywhere.
-std::string Pixels(double x) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.2f", x);
-  return text.data();
-}
+std::string Pixels(double x) { return Format("%.2f", x); }
 
 // Positions to pixels.
 struct Scene {

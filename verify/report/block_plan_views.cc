@@ -2,11 +2,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "optimized/tile_plan.h"
+#include "verify/base/format.h"
 #include "verify/report/block_plan.h"
 #include "verify/report/json_text.h"
 
@@ -22,9 +22,7 @@ constexpr int64_t kMapColumns = 64;
 constexpr int64_t kMapRows = 32;
 
 std::string Fixed(double value, int digits) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
+  return Format("%.*f", digits, value);
 }
 
 const TilePlan& PlanOf(const PlanReport& report, const PlanView& view) {

@@ -2,9 +2,9 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdio>
 
 #include "verify/allowed/cause.h"
+#include "verify/base/format.h"
 #include "verify/judge/evidence/evidence.h"
 #include "verify/report/report.h"
 
@@ -12,18 +12,11 @@ namespace lockstep::verify {
 namespace {
 
 std::string HexBits(Lane lane, uint32_t bits) {
-  char text[16];
-  std::snprintf(text, sizeof(text), lane == Lane::kF32 ? "0x%08x" : "0x%04x",
-                bits);
-  return text;
+  return Format(lane == Lane::kF32 ? "0x%08x" : "0x%04x", bits);
 }
 
 // A float that matters is a hex string.
-std::string HexFloat(double value) {
-  char text[48];
-  std::snprintf(text, sizeof(text), "%a", value);
-  return text;
-}
+std::string HexFloat(double value) { return Format("%a", value); }
 
 Json ElementJson(const OutputSpec& spec, const ElementWitness& witness) {
   Json index = Json::object();

@@ -1,17 +1,12 @@
 #include "verify/report/junit.h"
 
-#include <cstdio>
-
+#include "verify/base/format.h"
 #include "verify/base/printable.h"
 
 namespace lockstep::verify {
 namespace {
 
-std::string Seconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.6f", seconds);
-  return text;
-}
+std::string Seconds(double seconds) { return Format("%.6f", seconds); }
 
 // " file=... line=..." of a case from a file.
 std::string Place(const CaseOrigin& origin) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "verify/base/format.h"
 #include "verify/base/printable.h"
 
 namespace lockstep::verify {
@@ -37,15 +37,7 @@ std::string Padded(std::string text, size_t width) {
 }
 
 std::string Seconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof(text), seconds < 10 ? "%.2f s" : "%.0f s",
-                seconds);
-  return text;
-}
-
-// "1 case", "2 cases".
-std::string Count(int64_t n, const std::string& noun) {
-  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+  return Format(seconds < 10 ? "%.2f s" : "%.0f s", seconds);
 }
 
 // 1234567 -> "1 234 567".
@@ -93,11 +85,9 @@ std::string JudgedLines(const CaseResult& result) {
     if (judged.tier == Tier::kProbes) {
       text += " on " + Printable(judged.line.substr(judged.line.find("fill=")));
     } else if (std::isfinite(found.worst)) {
-      char worst[96];
-      std::snprintf(worst, sizeof(worst),
-                    ", error before the last rounding at most %.2f x the bound",
-                    found.worst);
-      text += worst;
+      text +=
+          Format(", error before the last rounding at most %.2f x the bound",
+                 found.worst);
     }
     const std::string dominant = found.Dominant();
     if (!dominant.empty()) text += ", " + dominant;
@@ -350,10 +340,8 @@ std::string ProgressLine(int64_t done, int64_t total, int64_t findings,
   std::string text = std::to_string(done) + " of " + Count(total, "case");
   if (done > 0 && seconds > 0) {
     const double rate = static_cast<double>(done) / seconds;
-    char number[32];
-    std::snprintf(number, sizeof(number), ", %.1f/s", rate);
-    text += number;
-    text += ", " + Seconds(static_cast<double>(total - done) / rate) + " left";
+    text += Format(", %.1f/s, ", rate) +
+            Seconds(static_cast<double>(total - done) / rate) + " left";
   }
   return text + ", " + Count(findings, "finding");
 }

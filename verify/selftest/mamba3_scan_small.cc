@@ -3,24 +3,18 @@
 #include <array>
 #include <cstddef>
 
+#include "verify/base/mixing.h"
 #include "verify/selftest/mamba3_scan.h"
 
 namespace lockstep::verify {
 namespace {
 
-// SplitMix64 (Steele, Lea, Flood 2014).
 class Stream {
  public:
   explicit Stream(uint64_t seed) : state_(seed) {}
-  uint64_t Next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
   int64_t In(int64_t low, int64_t high) {
-    return low +
-           static_cast<int64_t>(Next() % static_cast<uint64_t>(high - low + 1));
+    return low + static_cast<int64_t>(NextMixed(&state_) %
+                                      static_cast<uint64_t>(high - low + 1));
   }
   bool OneIn(int64_t n) { return In(1, n) == 1; }
   template <size_t kSize>

@@ -1,23 +1,17 @@
 // The selftest's tables and JSON.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "verify/base/format.h"
 #include "verify/oracle/targets.h"
 #include "verify/report/json_text.h"
 #include "verify/selftest/selftest.h"
 
 namespace lockstep::verify {
 namespace {
-
-std::string Format(const char* format, double x) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, x);
-  return text;
-}
 
 std::string Pad(std::string text, size_t width) {
   text.resize(std::max(width, text.size() + 1), ' ');

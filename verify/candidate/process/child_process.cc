@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
+#include "verify/base/format.h"
 #include "verify/base/printable.h"
 #include "verify/candidate/process/process_tree.h"
 #include "verify/inputs/materialise.h"
@@ -40,9 +40,7 @@ std::vector<pid_t>& Living() {
 
 // To the millisecond: what is left of a limit is shown as the limit.
 std::string Text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%g", std::round(seconds * 1e3) / 1e3);
-  return text;
+  return Format("%g", std::round(seconds * 1e3) / 1e3);
 }
 
 std::string MiB(int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+
+#include "verify/base/format.h"
 
 namespace lockstep::verify {
 namespace {
 
-std::string Seconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.6f s", seconds);
-  return text;
-}
+std::string Seconds(double seconds) { return Format("%.6f s", seconds); }
 
 // Tiles of all rows and query heads, by what the mask says.
 struct TileCount {

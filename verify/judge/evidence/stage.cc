@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
+
+#include "verify/base/format.h"
 
 namespace lockstep::verify {
 namespace {
@@ -11,10 +12,7 @@ namespace {
 std::string Share(int64_t part, int64_t whole) {
   const double share =
       100 * static_cast<double>(part) / static_cast<double>(whole);
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.3g %%",
-                part < whole ? std::min(share, 99.9) : share);
-  return text;
+  return Format("%.3g %%", part < whole ? std::min(share, 99.9) : share);
 }
 
 // Whether a probe that the candidate answered, and that would have shown a

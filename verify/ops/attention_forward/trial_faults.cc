@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/mixing.h"
 #include "verify/ops/attention_forward/fault_inputs.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/oracle/attention_forward/visibility.h"
@@ -85,12 +86,9 @@ class AttentionFaults {
   }
 
  private:
-  // splitmix64: 0..n-1.
+  // 0..n-1.
   int64_t Draw(int64_t n) {
-    uint64_t x = (state_ += 0x9e3779b97f4a7c15u);
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return static_cast<int64_t>((x ^ (x >> 31)) % static_cast<uint64_t>(n));
+    return static_cast<int64_t>(NextMixed(&state_) % static_cast<uint64_t>(n));
   }
 
   // Telling rows that see a key, the one with most keys first.

@@ -11,6 +11,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/mixing.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/inputs/mamba3_scan_pick.h"
 #include "verify/ops/mamba3_scan/trial.h"
@@ -22,13 +23,6 @@ using T = ScanTensor;
 // A line of channels: row or run, head, position.
 using Line = std::array<int64_t, 3>;
 using Edit = std::function<void(Mamba3ScanData*)>;
-
-uint64_t Mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 uint32_t BitsAt(const ScanStorage& from, const Line& line, int64_t c) {
   return ElementBits(from.tensor.const_view(), {line[0], line[1], line[2], c});

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "verify/base/mixing.h"
 #include "verify/case/case.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mutants.h"
@@ -233,14 +234,6 @@ std::string ScanLine(const CoverRow& row, int64_t t, bool step) {
          (row[5] == 1 ? " carry=yes" : "");
 }
 
-// SplitMix64 (Steele, Lea, Flood 2014).
-uint64_t Next(uint64_t* state) {
-  uint64_t z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 }  // namespace
 
 std::vector<LengthCase> AttentionLengthCases(int64_t length) {
@@ -286,12 +279,12 @@ std::string AttentionLineAt(uint64_t seed, int64_t length,
                             const NumericProfile& profile) {
   uint64_t state = seed;
   CoverRow row;
-  for (const size_t n : kLevels) row.push_back(Next(&state) % n);
+  for (const size_t n : kLevels) row.push_back(NextMixed(&state) % n);
   constexpr const char* kSmall[] = {"d=8", "d=9 dv=5", "d=16 dv=4", "d=4"};
-  const LineParts parts = {length, static_cast<int64_t>(1 + Next(&state) % 3),
-                           kSmall[Next(&state) % std::size(kSmall)],
-                           profile.lane == Lane::kBf16,
-                           profile.masked_nan_safe};
+  const LineParts parts = {
+      length, static_cast<int64_t>(1 + NextMixed(&state) % 3),
+      kSmall[NextMixed(&state) % std::size(kSmall)],
+      profile.lane == Lane::kBf16, profile.masked_nan_safe};
   return AttentionLine(row, parts) + " seed=" + std::to_string(seed);
 }
 
@@ -300,9 +293,10 @@ std::string ScanLineAt(uint64_t seed, int64_t length,
   uint64_t state = seed;
   CoverRow row;
   for (size_t f = 0; f < kScanFactors; ++f) {
-    row.push_back(Next(&state) % ScanLevels(f, false));
+    row.push_back(NextMixed(&state) % ScanLevels(f, false));
   }
-  return ScanLine(row, length + static_cast<int64_t>(Next(&state) % 6), false) +
+  return ScanLine(row, length + static_cast<int64_t>(NextMixed(&state) % 6),
+                  false) +
          (profile.lane == Lane::kBf16 ? " lane=bf16" : "") +
          " seed=" + std::to_string(seed);
 }

@@ -1,11 +1,11 @@
 // The matrix as text, as JSON, and as docs/power.md.
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "verify/base/format.h"
 #include "verify/report/json_text.h"
 #include "verify/selftest/lengths/matrix.h"
 #include "verify/selftest/lengths/structural.h"
@@ -67,11 +67,7 @@ std::string Cell(const MatrixResult& result, const std::string& family,
          "**";
 }
 
-std::string Seconds(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f s", x);
-  return text;
-}
+std::string Seconds(double x) { return Format("%.1f s", x); }
 
 // Rows of mutants and reasons, in the order of the catalogue.
 std::string Reasons(const char* (*why)(const MutantInfo&)) {
