@@ -169,7 +169,7 @@ class BuiltinOptimized final : public Candidate {
     return trial.RunOptimized(how, outputs, execution);
   }
   RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
-                  PlanTrace* trace) override {
+                  PlanTrace* trace, Execution*) override {
     return PlanByOptimized(scene, trace);
   }
 
@@ -195,7 +195,7 @@ class BuiltinReference final : public Candidate {
     return trial.RunReference(outputs, execution);
   }
   RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
-                  PlanTrace* trace) override {
+                  PlanTrace* trace, Execution*) override {
     return PlanByReference(scene, trace);
   }
 
