@@ -113,19 +113,27 @@ def _judge(verb, kernel, profile, isolate, words, facts, op):
                              "@lockstep.kernel(profile=...) (lockstep list profiles)")
         profile = "from-candidate"
     chosen = ["--profile", os.fspath(profile)] if profile else []
+    try:
+        target = target_of(kernel)
+    except UsageError:
+        if isolate:
+            raise
+        target = "FILE.py:FUNCTION"  # a closure: nobody else can call it
+    spec = "py:" + ",".join(map(quoted, [target, *known.words(own)]))
+    words = [*words, "--candidate", spec, *chosen]
     if isolate:
-        spec = "py:" + ",".join(map(quoted, [target_of(kernel), *known.words(own)]))
-        return _run(verb, [*words, "--candidate", spec, *chosen], "process")
+        return _run(verb, words, "process")
     from lockstep.in_process import Server
     with Server(kernel, known) as server:
-        return _run(verb, [*words, "--candidate", server.spec, *chosen], "none", server)
+        return _run(verb, words, "none", server)
 
 
 def _run(verb, words, isolation, server=None):
     """Runs the program; `server` answers in this thread meanwhile."""
     import subprocess
-    judge = program.start([verb, *words, "--json", "-"], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE)
+    judge = program.start([verb, *words, "--json", "-"],
+                          server.environment if server else {},
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     taken = {}
     readers = [threading.Thread(target=lambda n=n, pipe=pipe: taken.update({n: pipe.read()}))
                for n, pipe in (("out", judge.stdout), ("err", judge.stderr))]
@@ -147,10 +155,5 @@ def _run(verb, words, isolation, server=None):
     text = taken["err"].decode(errors="replace")
     if code == USAGE:
         raise usage_error(text)
-    out = taken["out"].decode()
-    if server:
-        # The relay is nobody's to start again.
-        text = text.replace(server.spec, server.replay_spec)
-        out = out.replace(server.spec, server.replay_spec)
-    events = [json.loads(line) for line in out.splitlines()]
+    events = [json.loads(line) for line in taken["out"].decode().splitlines()]
     return Report(code, events, text, isolation)

@@ -32,7 +32,7 @@ def environment():
             "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
-def start(words, **pipes):
-    """A subprocess.Popen of the program."""
-    return subprocess.Popen([path(), *words], env=environment(),
+def start(words, more=None, **pipes):
+    """A subprocess.Popen of the program, `more` in its environment."""
+    return subprocess.Popen([path(), *words], env={**environment(), **(more or {})},
                             stdin=subprocess.DEVNULL, **pipes)
