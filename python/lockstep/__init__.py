@@ -12,7 +12,8 @@ from lockstep.kernels import kernel
 
 _HOMES = {
     "Case": "case", "cases": "case",
-    "attention_forward": "operators", "block_plan": "operators",
+    "attention_forward": "operators", "attention_backward": "operators",
+    "block_plan": "operators",
     "mamba3_scan": "operators", "mamba3_step": "operators",
     "Report": "report", "Finding": "report",
     "verify": "judge", "fuzz": "judge", "bench": "bench_kernel",
