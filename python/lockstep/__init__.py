@@ -27,6 +27,8 @@ __all__ = ["Failed", "LockstepError", "Skipped", "Unsupported", "UsageError", "k
 def __getattr__(name):
     if name == "__version__":
         return importlib.metadata.version("lockstep")
+    if name == "ray":
+        return importlib.import_module("lockstep.ray")
     # A host starts for every run: what it does not need is not imported.
     if name not in _HOMES:
         raise AttributeError(f"module 'lockstep' has no attribute {name!r}")

@@ -2,6 +2,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
+from lockstep import ray as ray
 from lockstep.call import Call as Call
 from lockstep.errors import (
     Failed as Failed, LockstepError as LockstepError, Skipped as Skipped,

@@ -97,13 +97,13 @@ def _resolved(kernel, facts, op):
     return own, own.changed(**facts)
 
 
-def _judge(verb, kernel, profile, isolate, words, facts, op):
-    stop_if_loading()
+def candidate_words(kernel, profile, isolate, facts, op):
+    """What the program is told of a kernel, and the kernel's facts (of a spec None)."""
     if isinstance(kernel, str):
         if facts:
             raise UsageError(f"{', '.join(facts)} belong to functions; {kernel!r} is a spec")
         chosen = ["--profile", str(profile)] if profile else []
-        return _run(verb, [*words, "--candidate", kernel, *chosen], "process")
+        return ["--candidate", kernel, *chosen], None
     if not callable(kernel):
         raise UsageError(f"want a function or a candidate's spec, not {kernel!r}")
     own, known = _resolved(kernel, facts, op)
@@ -120,8 +120,14 @@ def _judge(verb, kernel, profile, isolate, words, facts, op):
             raise
         target = "FILE.py:FUNCTION"  # a closure: nobody else can call it
     spec = "py:" + ",".join(map(quoted, [target, *known.words(own)]))
-    words = [*words, "--candidate", spec, *chosen]
-    if isolate:
+    return ["--candidate", spec, *chosen], known
+
+
+def _judge(verb, kernel, profile, isolate, words, facts, op):
+    stop_if_loading()
+    candidate, known = candidate_words(kernel, profile, isolate, facts, op)
+    words = [*words, *candidate]
+    if isolate or known is None:
         return _run(verb, words, "process")
     from lockstep.in_process import Server
     with Server(kernel, known) as server:
