@@ -94,7 +94,7 @@ std::vector<Fact> WireCandidate::Identity() const {
           {"version", hello.version},
           {"commit", hello.commit},
           {"wire", hello.wire},
-          {"isolation", "process"},
+          {"isolation", hello.isolation},
           {"guards", host_.guards()},
           {"peeking", geteuid() == 0 ? "not excluded" : "excluded"}};
 }
