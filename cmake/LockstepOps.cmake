@@ -17,11 +17,10 @@ function(lockstep_declare_op name)
   set(allowed verify/allowed/${name}/envelope.h verify/allowed/${name}/probes.h)
   set(trial verify/ops/${name}/trial.h)
   set(domain verify/domain/${name}.h)
-  set(bench bench/${name}_bench.cc)
   set(docs docs/ops/${name}.md)
   set(rooms
       contract reference optimized text emulator oracle inputs allowed trial
-      domain bench docs)
+      domain docs)
   foreach(room IN LISTS arg_ROOMS)
     if(NOT room IN_LIST rooms)
       message(FATAL_ERROR "op ${name}: '${room}' is no room; rooms are ${rooms}")
@@ -54,7 +53,6 @@ lockstep_declare_op(
   allowed
   trial
   domain
-  bench
   docs)
 # mamba3_step is the same scan, token by token: it has these units, too.
 lockstep_declare_op(
@@ -70,7 +68,6 @@ lockstep_declare_op(
   allowed
   trial
   domain
-  bench
   docs)
 # Its unit of tables is a room of its own, verify/tables.
 lockstep_declare_op(block_plan ROOMS text trial domain)

@@ -28,7 +28,7 @@ class Minimiser {
   Minimiser(const verify::Domain& domain, const std::atomic<bool>* stop)
       : domain_(domain), stop_(stop), features_(domain.features().size()) {
     for (const verify::MutantInfo& mutant : verify::Mutants()) {
-      if (std::string_view(mutant.op) == domain.op) Add(mutant.name);
+      if (mutant.op() == domain.op) Add(mutant.name);
     }
     if (std::string_view(domain.op) != "block_plan") return;
     for (const verify::PlanMutantInfo& mutant : verify::PlanMutants()) {

@@ -2,6 +2,8 @@
 // thread count.
 #include "optimized/attention_forward.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -156,6 +158,80 @@ TEST(AttentionForward, CausalRowsSkipTheTilesAhead) {
   EXPECT_EQ(execution.tiles_partial, 8);
   EXPECT_EQ(execution.tiles_full, 28);
   EXPECT_EQ(execution.tiles_empty, 28);
+}
+
+// Documents of these lengths in one row, then padding of NaN.
+Instance Packed(const std::vector<int64_t>& documents, Lane lane) {
+  Instance t;
+  AttentionForwardProblem& p = t.problem;
+  p.q_heads = p.kv_heads = 2;
+  p.q_len = p.kv_len = 56;
+  p.head_dim = p.value_dim = 8;
+  p.lane = lane;
+  p.softcap = 5;
+  p.segments = true;
+  p.masks[0].kind = MaskExpr::Kind::kCausal;
+  std::mt19937 rng(7);
+  t.Fill(rng);
+  t.q_seg.clear();
+  for (size_t d = 0; d < documents.size(); ++d) {
+    t.q_seg.insert(t.q_seg.end(), static_cast<size_t>(documents[d]),
+                   static_cast<int32_t>(d));
+  }
+  const size_t used = t.q_seg.size();
+  t.q_seg.resize(56, -1);
+  t.kv_seg = t.q_seg;
+  std::replace(t.kv_seg.begin(), t.kv_seg.end(), -1, -2);
+  for (std::vector<float>* x : {&t.q, &t.k, &t.v}) {
+    for (size_t row = 0; row < x->size() / 8; ++row) {
+      if (row % 56 < used) continue;
+      std::fill_n(x->begin() + static_cast<int64_t>(row * 8), 8, std::nanf(""));
+    }
+  }
+  return t;
+}
+
+// Neither the chains of N11 nor their fold depend on where a document stands,
+// nor on what other documents and padding hold.
+TEST(AttentionForward, ADocumentAloneHasTheSameBits) {
+  const std::vector<int64_t> rows[] = {
+      {16, 16, 7},        // aligned, of one length
+      {1, 15, 17, 3, 3},  // borders at 1, one before and one behind 16
+      {5, 45},            // one over several stripes, not from a border
+      {50},               // one document over several tiles
+  };
+  for (const auto& documents : rows) {
+    for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+      Instance row = Packed(documents, lane);
+      const std::vector<uint32_t> all = row.RunReference();
+      ASSERT_EQ(row.RunOptimized(), all);
+      int64_t first = 0;
+      for (const int64_t n : documents) {
+        Instance alone;
+        alone.problem = row.problem;
+        alone.problem.q_len = alone.problem.kv_len = n;
+        alone.q_seg.assign(static_cast<size_t>(n), 0);
+        alone.kv_seg = alone.q_seg;
+        std::vector<uint32_t> expected, lse;
+        for (int64_t h = 0; h < 2; ++h) {
+          const int64_t at = h * 56 + first;
+          const auto cut = [&](const auto& from, int64_t width, auto* to) {
+            to->insert(to->end(), from.begin() + at * width,
+                       from.begin() + (at + n) * width);
+          };
+          cut(row.q, 8, &alone.q);
+          cut(row.k, 8, &alone.k);
+          cut(row.v, 8, &alone.v);
+          cut(all, 8, &expected);
+          cut(std::vector(all.begin() + 2 * 56 * 8, all.end()), 1, &lse);
+        }
+        expected.insert(expected.end(), lse.begin(), lse.end());
+        EXPECT_EQ(alone.RunReference(), expected) << n << " from " << first;
+        EXPECT_EQ(alone.RunOptimized(), expected) << n << " from " << first;
+        first += n;
+      }
+    }
+  }
 }
 
 TEST(AttentionForward, RefusesAPlanOfAnotherProblem) {

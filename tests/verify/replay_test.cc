@@ -156,7 +156,7 @@ std::vector<std::string> LinesOf(const MutantInfo& mutant) {
             "attention_forward b=2 sq=6 skv=18 d=4 sinklogit=normal:1 "
             "q_seg=runs:2,4 kv_seg=runs:9,9"};
   }
-  return {std::string(mutant.op) + " t=1 n=8 p=2", mutant.pattern};
+  return {mutant.op() + " t=1 n=8 p=2", mutant.pattern};
 }
 
 TEST(Replay, EveryFindingOfEveryMutantComesAgain) {

@@ -336,7 +336,7 @@ TEST(ScanEmulator, EveryFaultIsVisibleAndNamedOnce) {
     ASSERT_TRUE(sequence.ok()) << info.name << ": " << sequence.message();
     const Case& c = sequence->back();
     ASSERT_TRUE(ValidateCase(c).ok()) << info.name;
-    EXPECT_STREQ(OpName(c), info.op);
+    EXPECT_EQ(OpName(c), info.op());
   }
   EXPECT_GE(scans, 55);
 }

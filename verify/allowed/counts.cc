@@ -91,7 +91,8 @@ EnvelopeResult JudgeProbe(const std::vector<ValueSet>& expected,
                for (size_t c = 0; c < channels; ++c) {
                  const auto at = static_cast<int64_t>(c);
                  const ValueSet set = expected[r * channels + c];
-                 // Outside there is no distance, inside it says nothing.
+                 // Only sets are known: a value outside has no distance that
+                 // could be counted, and one inside needs none.
                  const double middle = set.lo / 2 + set.hi / 2;
                  judge.Add({b, h, i, at}, Produced(produced, b, h, i, at),
                            {set, set, middle, HUGE_VAL, HUGE_VAL});

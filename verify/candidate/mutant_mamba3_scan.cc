@@ -29,7 +29,7 @@ class EmulatedScan final : public Candidate {
   bool Ours() const override { return true; }
   std::string UsualOp() const override {
     const Result<Mutant> mutant = ParseMutant(spec_);
-    if (mutant.ok()) return mutant->info->op;
+    if (mutant.ok()) return mutant->info->op();
     return spec_.starts_with("step-") ? "mamba3_step" : "mamba3_scan";
   }
   // A mutant claims what the variant it broke could.

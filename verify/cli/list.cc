@@ -81,7 +81,7 @@ std::vector<Entry> ListMutants() {
   for (const MutantInfo& info : Mutants()) {
     entries.push_back({info.name,
                        info.breaks,
-                       {{"op", info.op},
+                       {{"op", info.op()},
                         {"family", info.family},
                         {"base", info.base},
                         {"dial", info.dial ? Json(info.dial) : Json()},

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <iterator>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "verify/case/block_plan.h"
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/block_plan.h"
+#include "verify/domain/features.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/tables/intended_mask.h"
 
@@ -18,142 +18,47 @@ namespace {
 
 // Of attention_forward, for its masks and payload. Names and their order are
 // written into campaigns: append only, behind the last.
-constexpr std::string_view kShared[] = {"heads_many",
-                                        "one_query",
-                                        "one_key",
-                                        "more_queries",
-                                        "more_keys",
-                                        "square",
-                                        "mask_full",
-                                        "causal",
-                                        "window",
-                                        "window_zero",
-                                        "window_unlimited",
-                                        "window_wide",
-                                        "chunked",
-                                        "prefix",
-                                        "sink_tokens",
-                                        "dense_random",
-                                        "dense_blocks",
-                                        "dense_empty",
-                                        "dense_full",
-                                        "dense_columns",
-                                        "dense_rows",
-                                        "mask_and",
-                                        "mask_or",
-                                        "mask_nested",
-                                        "head_masks",
-                                        "align_top_left",
-                                        "align_bottom_right",
-                                        "align_offset",
-                                        "align_negative",
-                                        "segments",
-                                        "segments_one",
-                                        "segment_length_one",
-                                        "segments_repeat",
-                                        "segments_wide_ids",
-                                        "segments_negative_ids",
-                                        "segments_differ",
-                                        "segments_disjoint",
-                                        "valid_q",
-                                        "valid_kv",
-                                        "valid_zero"};
 
-enum Feature : uint8_t {
-  kTileOne,
-  kTileOblong,
-  kTileLarge,
-  kTileLonger,
-  kOneTile,
-  kWhole,
-  kRaggedQueries,
-  kRaggedKeys,
-  kRaggedByOne,
-  kTilesAbove128,
-  kTilesAbove32768,
-  kBlocksAbove128,
-  kDialectShrunk,
-  kDialectSplash,
-  kDialectFlat,
-  kDialectBlockMask,
-  kComputed,
-  kPadded,
-  kNoSegments,
-  kCapacity,
-  kCapacityExact,
-  kCapacityTransposed,
-  kQShards,
-  kKvShards,
-  kSlack,
-  kFarBound,
-  kFarOffset,
-  kIdsUnsorted,
-  kHeadsDifferInOne,
-  kAllEmpty,
-  kAllFull,
-  kEmptyRow,
-  kEmptyColumn,
-  kEmptyQuery,
-  kEveryClass,
-  kOwnFeatures
-};
+constexpr const char* kNames[] = {
+    // Of attention_forward, for its masks and payload.
+    "heads_many", "one_query", "one_key", "more_queries", "more_keys", "square",
+    "mask_full", "causal", "window", "window_zero", "window_unlimited",
+    "window_wide", "chunked", "prefix", "sink_tokens", "dense_random",
+    "dense_blocks", "dense_empty", "dense_full", "dense_columns", "dense_rows",
+    "mask_and", "mask_or", "mask_nested", "head_masks", "align_top_left",
+    "align_bottom_right", "align_offset", "align_negative", "segments",
+    "segments_one", "segment_length_one", "segments_repeat",
+    "segments_wide_ids", "segments_negative_ids", "segments_differ",
+    "segments_disjoint", "valid_q", "valid_kv", "valid_zero",
+    // Own: shape, tables, bounds, pairs.
+    "tile_one", "tile_oblong", "tile_large", "tile_longer", "one_tile",
+    "whole_tiles", "ragged_queries", "ragged_keys", "ragged_by_one",
+    "tiles_above_128", "tiles_above_32768", "blocks_above_128",
+    "dialect_shrunk", "dialect_splash", "dialect_flat_list",
+    "dialect_block_mask", "blocks_computed", "padded", "segments_ignored",
+    "capacity", "capacity_of_the_grid", "capacity_transposed", "q_shards",
+    "kv_shards", "slack", "bound_beyond_int32", "offset_beyond_int32",
+    "segments_unsorted", "heads_differ_in_one", "all_empty", "all_full",
+    "empty_tile_row", "empty_tile_column", "empty_query", "every_class"};
 
-constexpr const char* kOwn[] = {"tile_one",
-                                "tile_oblong",
-                                "tile_large",
-                                "tile_longer",
-                                "one_tile",
-                                "whole_tiles",
-                                "ragged_queries",
-                                "ragged_keys",
-                                "ragged_by_one",
-                                "tiles_above_128",
-                                "tiles_above_32768",
-                                "blocks_above_128",
-                                "dialect_shrunk",
-                                "dialect_splash",
-                                "dialect_flat_list",
-                                "dialect_block_mask",
-                                "blocks_computed",
-                                "padded",
-                                "segments_ignored",
-                                "capacity",
-                                "capacity_of_the_grid",
-                                "capacity_transposed",
-                                "q_shards",
-                                "kv_shards",
-                                "slack",
-                                "bound_beyond_int32",
-                                "offset_beyond_int32",
-                                "segments_unsorted",
-                                "heads_differ_in_one",
-                                "all_empty",
-                                "all_full",
-                                "empty_tile_row",
-                                "empty_tile_column",
-                                "empty_query",
-                                "every_class"};
-static_assert(std::size(kOwn) == kOwnFeatures);
-
-// Bits of attention_forward's set, in the order of kShared.
+// Bits of attention_forward's set, in the order of kNames.
 const std::vector<size_t>& SharedBits() {
   static const std::vector<size_t> bits = [] {
     std::vector<size_t> found;
     const auto names = AttentionForwardFeatures();
-    for (const std::string_view name : kShared) {
+    for (size_t n = 0; n < FeatureOf<kNames>("tile_one").bit; ++n) {
       found.push_back(static_cast<size_t>(
-          std::find(names.begin(), names.end(), name) - names.begin()));
+          std::find(names.begin(), names.end(), std::string_view(kNames[n])) -
+          names.begin()));
     }
     return found;
   }();
   return bits;
 }
 
-class Finder {
+class Finder : FeatureFinder<kNames> {
  public:
-  explicit Finder(const Case& c) : c_(c), p_(c.Get<BlockPlanCase>()) {
-    set_.has.resize(std::size(kShared) + kOwnFeatures);
-  }
+  explicit Finder(const Case& c) : c_(c), p_(c.Get<BlockPlanCase>()) {}
 
   FeatureSet Find() {
     const FeatureSet attention = AttentionForwardFeaturesOf(c_);
@@ -163,8 +68,8 @@ class Finder {
     Shape();
     Tables();
     Bounds(p_.mask);
-    Set(kFarOffset, p_.align.kind == Alignment::Kind::kOffset &&
-                        std::abs(p_.align.offset) > INT32_MAX);
+    Set("offset_beyond_int32", p_.align.kind == Alignment::Kind::kOffset &&
+                                   std::abs(p_.align.offset) > INT32_MAX);
     for (const Segments* side : {&p_.q_seg, &p_.kv_seg}) {
       for (const auto& row : side->rows) Ids(row);
     }
@@ -173,44 +78,41 @@ class Finder {
   }
 
  private:
-  void Set(Feature feature, bool has) {
-    if (has) set_.has[std::size(kShared) + feature] = true;
-  }
   int64_t Rows() const { return (p_.q_len + p_.tile_q - 1) / p_.tile_q; }
   int64_t Cols() const { return (p_.kv_len + p_.tile_k - 1) / p_.tile_k; }
 
   void Shape() {
     const int64_t over_q = p_.q_len % p_.tile_q;
     const int64_t over_k = p_.kv_len % p_.tile_k;
-    Set(kTileOne, p_.tile_q == 1 || p_.tile_k == 1);
-    Set(kTileOblong, p_.tile_q != p_.tile_k);
-    Set(kTileLarge, p_.tile_q * p_.tile_k > 1000);
-    Set(kTileLonger, p_.tile_q > p_.q_len || p_.tile_k > p_.kv_len);
-    Set(kOneTile, Rows() * Cols() == 1);
-    Set(kWhole, over_q + over_k == 0);
-    Set(kRaggedQueries, over_q != 0);
-    Set(kRaggedKeys, over_k != 0);
-    Set(kRaggedByOne, (over_q == 1 && p_.q_len > p_.tile_q) ||
-                          (over_k == 1 && p_.kv_len > p_.tile_k));
-    Set(kTilesAbove128, std::max(Rows(), Cols()) > 128);
-    Set(kTilesAbove32768, std::max(Rows(), Cols()) > 32768);
+    Set("tile_one", p_.tile_q == 1 || p_.tile_k == 1);
+    Set("tile_oblong", p_.tile_q != p_.tile_k);
+    Set("tile_large", p_.tile_q * p_.tile_k > 1000);
+    Set("tile_longer", p_.tile_q > p_.q_len || p_.tile_k > p_.kv_len);
+    Set("one_tile", Rows() * Cols() == 1);
+    Set("whole_tiles", over_q + over_k == 0);
+    Set("ragged_queries", over_q != 0);
+    Set("ragged_keys", over_k != 0);
+    Set("ragged_by_one", (over_q == 1 && p_.q_len > p_.tile_q) ||
+                             (over_k == 1 && p_.kv_len > p_.tile_k));
+    Set("tiles_above_128", std::max(Rows(), Cols()) > 128);
+    Set("tiles_above_32768", std::max(Rows(), Cols()) > 32768);
   }
 
   void Tables() {
     using enum PlanDialect;
-    Set(kDialectShrunk, p_.dialect == kShrunk);
-    Set(kDialectSplash, p_.dialect == kSplash);
-    Set(kDialectFlat, p_.dialect == kFlatList);
-    Set(kDialectBlockMask, p_.dialect == kBlockMask);
-    Set(kComputed, !p_.blocks && p_.dialect != kBlockMask);
-    Set(kPadded, p_.padded && p_.dialect == kShrunk);
-    Set(kNoSegments, !p_.segments);
-    Set(kCapacity, p_.width > 0);
-    Set(kCapacityExact, p_.width == Cols());
-    Set(kCapacityTransposed, p_.width_t > 0);
-    Set(kQShards, p_.q_shards > 1);
-    Set(kKvShards, p_.kv_shards > 1);
-    Set(kSlack, p_.slack > 0);
+    Set("dialect_shrunk", p_.dialect == kShrunk);
+    Set("dialect_splash", p_.dialect == kSplash);
+    Set("dialect_flat_list", p_.dialect == kFlatList);
+    Set("dialect_block_mask", p_.dialect == kBlockMask);
+    Set("blocks_computed", !p_.blocks && p_.dialect != kBlockMask);
+    Set("padded", p_.padded && p_.dialect == kShrunk);
+    Set("segments_ignored", !p_.segments);
+    Set("capacity", p_.width > 0);
+    Set("capacity_of_the_grid", p_.width == Cols());
+    Set("capacity_transposed", p_.width_t > 0);
+    Set("q_shards", p_.q_shards > 1);
+    Set("kv_shards", p_.kv_shards > 1);
+    Set("slack", p_.slack > 0);
   }
 
   void Bounds(const MaskExpr& mask) {
@@ -218,16 +120,16 @@ class Finder {
          {mask.left == kUnlimited ? 0 : mask.left,
           mask.right == kUnlimited ? 0 : mask.right, mask.chunk, mask.tokens,
           mask.prefix.empty() ? 0 : mask.prefix[0]}) {
-      Set(kFarBound, bound > INT32_MAX);
+      Set("bound_beyond_int32", bound > INT32_MAX);
     }
     for (const MaskExpr& child : mask.children) Bounds(child);
   }
 
   void Ids(const std::vector<SegmentRun>& runs) {
-    Set(kIdsUnsorted, !std::is_sorted(runs.begin(), runs.end(),
-                                      [](const auto& a, const auto& b) {
-                                        return a.id < b.id;
-                                      }));
+    Set("segments_unsorted", !std::is_sorted(runs.begin(), runs.end(),
+                                             [](const auto& a, const auto& b) {
+                                               return a.id < b.id;
+                                             }));
   }
 
   // What the mask is, whatever expression says it.
@@ -238,7 +140,7 @@ class Finder {
         IntendedMask::Of(data->problem, data->inputs, 0, p_.segments);
     for (int64_t h = 0; h < mask.heads(); ++h) Head(mask, h);
     for (int64_t h = 1; h < mask.heads(); ++h) {
-      Set(kHeadsDifferInOne, mask.Differences(0, h) == 1);
+      Set("heads_differ_in_one", mask.Differences(0, h) == 1);
     }
   }
 
@@ -283,32 +185,23 @@ class Finder {
         cols.insert(col);
       }
     }
-    Set(kBlocksAbove128, p_.blocks && blocks.size() > 128);
-    Set(kAllEmpty, empty == tiles);
-    Set(kAllFull, full == tiles);
+    Set("blocks_above_128", p_.blocks && blocks.size() > 128);
+    Set("all_empty", empty == tiles);
+    Set("all_full", full == tiles);
     if (empty == tiles) return;
-    Set(kEmptyRow, static_cast<int64_t>(rows.size()) < Rows());
-    Set(kEmptyColumn, static_cast<int64_t>(cols.size()) < Cols());
-    Set(kEmptyQuery, empty_query);
-    Set(kEveryClass, empty > 0 && full > 0 && empty + full < tiles);
+    Set("empty_tile_row", static_cast<int64_t>(rows.size()) < Rows());
+    Set("empty_tile_column", static_cast<int64_t>(cols.size()) < Cols());
+    Set("empty_query", empty_query);
+    Set("every_class", empty > 0 && full > 0 && empty + full < tiles);
   }
 
   const Case& c_;
   const BlockPlanCase& p_;
-  FeatureSet set_;
 };
 
 }  // namespace
 
-std::span<const char* const> BlockPlanFeatures() {
-  static const std::vector<const char*> names = [] {
-    std::vector<const char*> all;
-    for (const std::string_view name : kShared) all.push_back(name.data());
-    all.insert(all.end(), std::begin(kOwn), std::end(kOwn));
-    return all;
-  }();
-  return names;
-}
+std::span<const char* const> BlockPlanFeatures() { return kNames; }
 
 FeatureSet BlockPlanFeaturesOf(const Case& c) { return Finder(c).Find(); }
 

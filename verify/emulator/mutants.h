@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_VERIFY_EMULATOR_MUTANTS_H_
 #define LOCKSTEP_VERIFY_EMULATOR_MUTANTS_H_
 
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,19 +18,46 @@
 namespace lockstep::verify {
 
 struct MutantInfo {
+  // Of attention_forward; `variant`: of the zoo, that is broken.
+  constexpr MutantInfo(const char* id, const char* kind, Fault point,
+                       const char* what, const char* example,
+                       const char* variant = "exact")
+      : name(id),
+        family(kind),
+        breaks(what),
+        pattern(example),
+        base(variant),
+        fault(point) {}
+  // The same with a dial: what @SEVERITY counts, and its value without @.
+  constexpr MutantInfo(const char* id, const char* kind, Fault point,
+                       const char* what, const char* example, const char* unit,
+                       double value, const char* variant = "exact")
+      : MutantInfo(id, kind, point, what, example, variant) {
+    dial = unit;
+    severity = value;
+  }
+  // Of the scans.
+  constexpr MutantInfo(const char* id, const char* kind, ScanFault point,
+                       const char* what, const char* example,
+                       const char* variant = "scan")
+      : MutantInfo(id, kind, Fault::kNone, what, example, variant) {
+    scan_fault = point;
+  }
+
   const char* name;
-  const char* op;
   const char* family;  // softcap mask layout tiles softmax numeric cheat
-  Fault fault;
-  const char* base;  // variant of the zoo that is broken
-  const char* dial;  // what @SEVERITY counts; null: no dial
-  double severity;   // without @
   const char* breaks;
   // The smallest case that shows it in tiles of 4x4; `A ;; B` is a sequence.
   const char* pattern;
-  ScanFault scan_fault = ScanFault::kNone;  // of the other ops
+  const char* base;
+  const char* dial = nullptr;  // null: no dial
+  double severity = 0;
+  Fault fault;
+  ScanFault scan_fault = ScanFault::kNone;
 
   bool attention() const { return scan_fault == ScanFault::kNone; }
+  // The op of its pattern.
+  std::string op() const { return {pattern, std::strcspn(pattern, " ")}; }
 };
 std::span<const MutantInfo> Mutants();
 

@@ -191,7 +191,8 @@ Json FindingJson(const CaseResult& result, const Finding& finding) {
   json["profile"] = result.profile;
   json["candidate"] = ReplayCandidate(result, finding);
   json["options"] = result.replay_options;
-  // Causes, best first; none of today's tiers names any.
+  // Causes, best first. Consumers of the schema expect the key; no tier names
+  // a cause.
   json["attribution"] = Json::array();
   json["replay"] = ReplayLine(result, finding);
   if (result.origin.file != nullptr) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reference/contract/attention_forward.h"
+#include "reference/contract/limits.h"
 #include "reference/contract/mask.h"
 #include "reference/mask.h"
 
@@ -16,8 +17,9 @@ namespace {
 
 using Kind = MaskExpr::Kind;
 
-// Distances beyond every key: sums of these do not overflow.
-constexpr int64_t kFar = int64_t{1} << 32;
+// Farther than any query is from any key, so that a bound beyond it does not
+// bind; sums of it do not overflow.
+constexpr int64_t kFar = 2 * kMaxOffset;
 
 // Whether a head of its own means bits of its own.
 bool HasHeadBits(const MaskExpr& mask, const AttentionForwardInputs& inputs) {

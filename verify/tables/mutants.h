@@ -15,13 +15,26 @@
 namespace lockstep::verify {
 
 struct PlanMutantInfo {
+  // `stages`: who errs, each by what its stage of PlanBug is called with.
+  template <typename... Stages>
+  constexpr PlanMutantInfo(const char* id, const char* kind, Invariant broken,
+                           const char* what, const char* example,
+                           Stages*... stages)
+      : name(id),
+        family(kind),
+        invariant(broken),
+        breaks(what),
+        pattern(example) {
+    (bug.Set(stages), ...);
+  }
+
   const char* name;
   const char* family;   // planner tables kernel
   Invariant invariant;  // that does not hold
   const char* breaks;
-  PlanBug bug;
   // The keys of a small case of block_plan that shows it.
   const char* pattern;
+  PlanBug bug;
 };
 std::span<const PlanMutantInfo> PlanMutants();
 

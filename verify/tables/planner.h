@@ -35,6 +35,15 @@ struct PlanBug {
   void (*lists)(BlockMaskTables* tables) = nullptr;
   // What the kernel makes of sound tables.
   void (*trace)(const BlockPlanScene& scene, PlanTrace* trace) = nullptr;
+
+  // The stage that a bug of this kind is in.
+  constexpr void Set(decltype(asked) bug) { asked = bug; }
+  constexpr void Set(decltype(plan) bug) { plan = bug; }
+  constexpr void Set(decltype(shrunk) bug) { shrunk = bug; }
+  constexpr void Set(decltype(splash) bug) { splash = bug; }
+  constexpr void Set(decltype(flat) bug) { flat = bug; }
+  constexpr void Set(decltype(lists) bug) { lists = bug; }
+  constexpr void Set(decltype(trace) bug) { trace = bug; }
 };
 
 // kUnsupported: the dialect cannot say these tables; flat lists, for one, not

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "reference/contract/limits.h"
 #include "reference/mask.h"
 #include "tests/support/mask_problem.h"
 
@@ -57,6 +58,23 @@ TEST(IntendedMask, IsTheMeaningOfEveryPair) {
       }
       ASSERT_LE(ranges, PlacesToAsk(m.problem, in, 0, segments));
     }
+  }
+}
+
+// A bound that is as far as the offset ends among the keys.
+TEST(IntendedMask, BoundsMayBeAsFarAsOffsets) {
+  for (const int64_t offset : {kMaxOffset, -kMaxOffset}) {
+    test::MaskProblem m;
+    m.problem.q_len = m.problem.kv_len = 5;
+    m.problem.align = {Alignment::Kind::kOffset, offset};
+    MaskExpr window;
+    window.kind = MaskExpr::Kind::kWindow;
+    window.left = window.right = kMaxOffset - 1;
+    m.problem.masks = {window};
+    const AttentionForwardInputs in = m.Inputs();
+    const IntendedMask mask = IntendedMask::Of(m.problem, in, 0, true);
+    EXPECT_EQ(WrongPairs(mask, m.problem, in, 0), 0) << offset;
+    EXPECT_EQ(mask.Pairs(0), 10) << offset;
   }
 }
 

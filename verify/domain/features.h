@@ -1,0 +1,56 @@
+// Features by name: an op's list of names is all there is.
+#ifndef LOCKSTEP_VERIFY_DOMAIN_FEATURES_H_
+#define LOCKSTEP_VERIFY_DOMAIN_FEATURES_H_
+
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+
+#include "verify/case/fill.h"
+#include "verify/domain/domain.h"
+
+namespace lockstep::verify {
+
+// A feature of the list `names`. A name that is not in it does not compile.
+template <const auto& names>
+struct FeatureOf {
+  // NOLINTNEXTLINE(google-explicit-constructor): a name is the feature
+  consteval FeatureOf(const char* name) {
+    while (std::string_view(names[bit]) != name) ++bit;
+  }
+  size_t bit = 0;
+};
+
+// Collects the features of a case. Names and their order are written into
+// campaigns: `names` only grows at its end.
+template <const auto& names>
+class FeatureFinder {
+ protected:
+  using Feature = FeatureOf<names>;
+
+  // Only the first `count` of the names are features of this case's op.
+  explicit FeatureFinder(size_t count = std::size(names)) {
+    set_.has.resize(count);
+  }
+
+  void Set(Feature feature, bool has) {
+    if (has && feature.bit < set_.has.size()) set_.has[feature.bit] = true;
+  }
+  // "fill_" and the family's name; many families are features of some ops only.
+  void SetFill(FillKind kind) {
+    constexpr std::string_view kPrefix = "fill_";
+    for (size_t n = 0; n < set_.has.size(); ++n) {
+      const std::string_view name = names[n];
+      if (name.starts_with(kPrefix) &&
+          name.substr(kPrefix.size()) == FamilyOf(kind).name) {
+        set_.has[n] = true;
+      }
+    }
+  }
+
+  FeatureSet set_;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_DOMAIN_FEATURES_H_
