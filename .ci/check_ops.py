@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Every file that knows an op is found by the op's name: check_ops.py [--selftest].
 
-`git ls-files '*mamba3_scan*' '*mamba3_step*'` lists what knows the scan, and so for
-the other ops. A file knows an op that names it, or a type of its own, outside of
+`git ls-files '*mamba3_scan*' '*mamba3_step*' '*ssd_scan*'` lists what knows the
+recurrence of these three ops, and so for the other ops. A file knows an op that names it, or a type of its own, outside of
 comments. The exceptions stand below, each with its reason; one that no file needs any
 more is a finding, too.
 """
@@ -20,8 +20,8 @@ SUFFIXES = (".cc", ".h", ".py", ".sh", ".cmake", "CMakeLists.txt")
 OPS = {
     "attention": (("attention_forward", "attention_backward"),
                   r"attention_(?:for|back)ward|Attention(?:For|Back)ward"),
-    "mamba3_scan": (("mamba3_scan", "mamba3_step"),
-                    r"mamba3_(?:scan|step)|Mamba3(?:Scan|Step)"),
+    "mamba3_scan": (("mamba3_scan", "mamba3_step", "ssd_scan"),
+                    r"mamba3_(?:scan|step)|Mamba3(?:Scan|Step)|ssd_scan|SsdScan"),
     "block_plan": (("block_plan",), r"block_plan|BlockPlan"),
 }
 
@@ -92,7 +92,6 @@ EXCEPTIONS = (
     ("verify/tables/*", MASKS + ("block_plan",), "tables are of an attention mask"),
     # What the scan is made of.
     ("optimized/mamba3_*", SCANS, "parts of the kernel, by their own names"),
-    ("*ssd_scan*", SCANS, "the same recurrence, read in matrices"),
     ("reference/runs.*", SCANS, "runs of a packed sequence"),
 )
 

@@ -95,8 +95,10 @@ Result<Variations> Others(Axis axis, const Scene& scene,
       how.target = target.name;
       all.push_back({target.name, how});
     }
-  } else if (scene.trial->Inputs().op != "mamba3_scan") {
-    return NoAxis(axis, scene, "is no scan in chunks; want mamba3_scan");
+  } else if (const std::string op = scene.trial->Inputs().op;
+             op != "mamba3_scan" && op != "ssd_scan") {
+    return NoAxis(axis, scene,
+                  "is no scan in chunks; want mamba3_scan or ssd_scan");
   } else {
     for (const int64_t chunk : kChunks) {
       verify::Variation how = fixed;

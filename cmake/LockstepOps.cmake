@@ -69,5 +69,7 @@ lockstep_declare_op(
   trial
   domain
   docs)
+# Its kernel, emulator, oracle and envelopes are mamba3_scan's, with tau = +infinity.
+lockstep_declare_op(ssd_scan ROOMS contract reference text inputs trial domain docs)
 # Its unit of tables is a room of its own, verify/tables.
 lockstep_declare_op(block_plan ROOMS text trial domain)

@@ -295,9 +295,9 @@ void AddFuzz(Parser* program) {
                             kFooter);
   auto a = std::make_shared<Arguments>();
   verb->Value("OP", &a->op,
-              "What to draw: attention_forward, block_plan, mamba3_scan or\n"
-              "mamba3_step (default: what the candidate computes, or\n"
-              "attention_forward)");
+              "What to draw: attention_forward, block_plan, mamba3_scan,\n"
+              "mamba3_step or ssd_scan (default: what the candidate\n"
+              "computes, or attention_forward)");
   verb->Value("--candidate", &a->candidate,
               "What is judged (default builtin:optimized,threads=1)")
       .Type("SPEC");

@@ -12,7 +12,8 @@ from lockstep.kernels import kernel
 
 _HOMES = {
     "Case": "case", "cases": "case",
-    "attention_forward": "operators", "block_plan": "operators",
+    "attention_forward": "operators", "attention_backward": "operators",
+    "block_plan": "operators",
     "mamba3_scan": "operators", "mamba3_step": "operators",
     "Report": "report", "Finding": "report",
     "verify": "judge", "fuzz": "judge", "bench": "bench_kernel",
@@ -26,6 +27,8 @@ __all__ = ["Failed", "LockstepError", "Skipped", "Unsupported", "UsageError", "k
 def __getattr__(name):
     if name == "__version__":
         return importlib.metadata.version("lockstep")
+    if name == "ray":
+        return importlib.import_module("lockstep.ray")
     # A host starts for every run: what it does not need is not imported.
     if name not in _HOMES:
         raise AttributeError(f"module 'lockstep' has no attribute {name!r}")

@@ -2,6 +2,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
+from lockstep import ray as ray
 from lockstep.call import Call as Call
 from lockstep.errors import (
     Failed as Failed, LockstepError as LockstepError, Skipped as Skipped,
@@ -66,6 +67,14 @@ def attention_forward(
     valid_q: Any = None, valid_kv: Any = None, sink: Any = None,
     p: Literal["f32", "bf16"] | None = None, order: Literal["chain", "amx"] = "chain",
     threads: int = 0) -> tuple[Any, Any]: ...
+def attention_backward(
+    q: Any, k: Any, v: Any, o: Any, lse: Any, do: Any, *, dlse: Any = None,
+    grad: Literal["f32", "bf16"] | None = None, scale: float | None = None,
+    softcap: float | None = None, mask: str = "full", align: str | int = "tl",
+    dense_mask: Any = None, q_segments: Any = None, kv_segments: Any = None,
+    valid_q: Any = None, valid_kv: Any = None, sink: Any = None,
+    p: Literal["f32", "bf16"] | None = None, threads: int = 0
+    ) -> tuple[Any, Any, Any, Any]: ...
 def mamba3_scan(
     q: Any, k: Any, v: Any, *, a: Any, dt: Any, tau: Any, vartheta: Any = None,
     bq: Any = None, bk: Any = None, d: Any = None, z: Any = None, psi: Any = None,

@@ -17,7 +17,8 @@ from lockstep.frameworks import dtype_of, name_of, to_framework, to_numpy
 from lockstep.kernels import Signature, facts_of, load
 
 ARGUMENTS = {"attention_forward": ("q", "k", "v"), "mamba3_scan": ("q", "k", "v"),
-             "mamba3_step": ("q", "k", "v"), "block_plan": ("mask",)}
+             "mamba3_step": ("q", "k", "v"), "ssd_scan": ("q", "k", "v"),
+             "block_plan": ("mask",)}
 # Smallest normal number and the smallest of all: products with them show whether
 # the processor flushes results, or arguments, that are subnormal.
 _NORMAL, _SUBNORMAL, _HALF, _ONE = sys.float_info.min, 5e-324, 0.5, 1.0

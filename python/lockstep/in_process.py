@@ -6,9 +6,8 @@ import select
 import socket
 import sys
 
-from lockstep.errors import UsageError
 from lockstep.host import Runner, Wire
-from lockstep.kernels import quoted, target_of
+from lockstep.kernels import quoted
 from lockstep import relay
 from lockstep.relay import DONE
 
@@ -27,12 +26,9 @@ class Server:
     def __init__(self, function, facts):
         self.runner = _HereRunner(function, facts)
         self.name = "lockstep-" + secrets.token_hex(16)
-        self.spec = " ".join(["cmd:" + quoted(sys.executable), "-IS",
-                              quoted(relay.__file__), self.name])
-        try:
-            self.replay_spec = "py:" + target_of(function)
-        except UsageError:
-            self.replay_spec = "py:FILE.py:FUNCTION"
+        # The judge starts this where it would start a host of its own.
+        self.environment = {"LOCKSTEP_PYTHON_HOST": " ".join(
+            map(quoted, [sys.executable, "-IS", relay.__file__, self.name]))}
 
     def __enter__(self):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -97,13 +97,13 @@ def _resolved(kernel, facts, op):
     return own, own.changed(**facts)
 
 
-def _judge(verb, kernel, profile, isolate, words, facts, op):
-    stop_if_loading()
+def candidate_words(kernel, profile, isolate, facts, op):
+    """What the program is told of a kernel, and the kernel's facts (of a spec None)."""
     if isinstance(kernel, str):
         if facts:
             raise UsageError(f"{', '.join(facts)} belong to functions; {kernel!r} is a spec")
         chosen = ["--profile", str(profile)] if profile else []
-        return _run(verb, [*words, "--candidate", kernel, *chosen], "process")
+        return ["--candidate", kernel, *chosen], None
     if not callable(kernel):
         raise UsageError(f"want a function or a candidate's spec, not {kernel!r}")
     own, known = _resolved(kernel, facts, op)
@@ -113,19 +113,33 @@ def _judge(verb, kernel, profile, isolate, words, facts, op):
                              "@lockstep.kernel(profile=...) (lockstep list profiles)")
         profile = "from-candidate"
     chosen = ["--profile", os.fspath(profile)] if profile else []
-    if isolate:
-        spec = "py:" + ",".join(map(quoted, [target_of(kernel), *known.words(own)]))
-        return _run(verb, [*words, "--candidate", spec, *chosen], "process")
+    try:
+        target = target_of(kernel)
+    except UsageError:
+        if isolate:
+            raise
+        target = "FILE.py:FUNCTION"  # a closure: nobody else can call it
+    spec = "py:" + ",".join(map(quoted, [target, *known.words(own)]))
+    return ["--candidate", spec, *chosen], known
+
+
+def _judge(verb, kernel, profile, isolate, words, facts, op):
+    stop_if_loading()
+    candidate, known = candidate_words(kernel, profile, isolate, facts, op)
+    words = [*words, *candidate]
+    if isolate or known is None:
+        return _run(verb, words, "process")
     from lockstep.in_process import Server
     with Server(kernel, known) as server:
-        return _run(verb, [*words, "--candidate", server.spec, *chosen], "none", server)
+        return _run(verb, words, "none", server)
 
 
 def _run(verb, words, isolation, server=None):
     """Runs the program; `server` answers in this thread meanwhile."""
     import subprocess
-    judge = program.start([verb, *words, "--json", "-"], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE)
+    judge = program.start([verb, *words, "--json", "-"],
+                          server.environment if server else {},
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     taken = {}
     readers = [threading.Thread(target=lambda n=n, pipe=pipe: taken.update({n: pipe.read()}))
                for n, pipe in (("out", judge.stdout), ("err", judge.stderr))]
@@ -147,10 +161,5 @@ def _run(verb, words, isolation, server=None):
     text = taken["err"].decode(errors="replace")
     if code == USAGE:
         raise usage_error(text)
-    out = taken["out"].decode()
-    if server:
-        # The relay is nobody's to start again.
-        text = text.replace(server.spec, server.replay_spec)
-        out = out.replace(server.spec, server.replay_spec)
-    events = [json.loads(line) for line in out.splitlines()]
+    events = [json.loads(line) for line in taken["out"].decode().splitlines()]
     return Report(code, events, text, isolation)

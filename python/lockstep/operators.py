@@ -61,6 +61,19 @@ def _counts(values):
     return None if values is None else ",".join(str(int(v)) for v in np.atleast_1d(values))
 
 
+def _attention_line(q, k, v, *, scale, softcap, mask, align, valid_q, valid_kv, p, order):
+    """The case line of a call, and (b, hq, sq, d, hkv, skv, dv)."""
+    b, hq, sq, d = _shape("q", q, 4)
+    _, hkv, skv, _ = _shape("k", k, 4)
+    dv = _shape("v", v, 4)[3]
+    line = _line("attention_forward", {
+        "b": b, "hq": hq, "hkv": hkv, "sq": sq, "skv": skv, "d": d, "dv": dv,
+        "lane": _lane(q), "p": p, "order": None if order == "chain" else order,
+        "scale": _number(scale), "cap": _number(softcap), "mask": mask, "align": align,
+        "valid_q": _counts(valid_q), "valid_kv": _counts(valid_kv)})
+    return line, (b, hq, sq, d, hkv, skv, dv)
+
+
 def attention_forward(q, k, v, *, scale=None, softcap=None, mask="full", align="tl",
                       dense_mask=None, q_segments=None, kv_segments=None, valid_q=None,
                       valid_kv=None, sink=None, p=None, order="chain", threads=0):
@@ -77,21 +90,51 @@ def attention_forward(q, k, v, *, scale=None, softcap=None, mask="full", align="
     p           "f32" or "bf16", the type of the weights (f32)
     Raises UsageError, one line, for what has no meaning.
     """
-    b, hq, sq, d = _shape("q", q, 4)
-    _, hkv, skv, _ = _shape("k", k, 4)
-    dv = _shape("v", v, 4)[3]
-    lane = _lane(q)
-    line = _line("attention_forward", {
-        "b": b, "hq": hq, "hkv": hkv, "sq": sq, "skv": skv, "d": d, "dv": dv,
-        "lane": lane, "p": p, "order": None if order == "chain" else order,
-        "scale": _number(scale), "cap": _number(softcap), "mask": mask, "align": align,
-        "valid_q": _counts(valid_q), "valid_kv": _counts(valid_kv)})
+    line, (b, hq, sq, _, _, _, dv) = _attention_line(
+        q, k, v, scale=scale, softcap=softcap, mask=mask, align=align, valid_q=valid_q,
+        valid_kv=valid_kv, p=p, order=order)
     inputs = _operands({"q": q, "k": k, "v": v, "q_segments": q_segments,
                         "kv_segments": kv_segments, "sink": sink, "dense": dense_mask})
-    outputs = _make({"o": (b, hq, sq, dv), "lse": (b, hq, sq)}, lane)
+    outputs = _make({"o": (b, hq, sq, dv), "lse": (b, hq, sq)}, _lane(q))
     _run(_native.attention_forward, line, inputs, _operands(outputs), threads)
     framework = framework_of(q)
     return tuple(to_framework(outputs[name], framework) for name in ("o", "lse"))
+
+
+def attention_backward(q, k, v, o, lse, do, *, dlse=None, grad=None, scale=None,
+                       softcap=None, mask="full", align="tl", dense_mask=None,
+                       q_segments=None, kv_segments=None, valid_q=None, valid_kv=None,
+                       sink=None, p=None, threads=0):
+    """The gradients of attention_forward: (dq, dk, dv, dsink), shaped as q, k, v and
+    sink; dsink is None without a sink, and f32.
+
+    q, k, v and all that follows grad: as they were given to attention_forward, whose
+    answers are o and lse.
+    do     the cotangent of o, its shape and type
+    dlse   f32 [b, hq, sq], the cotangent of lse; absent: 0
+    grad   "f32" or "bf16", the type of dq, dk and dv; absent: q's
+    Raises UsageError, one line, for what has no meaning.
+    """
+    line, (b, hq, sq, d, hkv, skv, dv) = _attention_line(
+        q, k, v, scale=scale, softcap=softcap, mask=mask, align=align, valid_q=valid_q,
+        valid_kv=valid_kv, p=p, order="chain")
+    lane = _lane(q)
+    if grad not in (None, "f32", lane):
+        raise UsageError(f"grad is {grad!r}, want 'f32' or {lane!r}, the type of q")
+    inputs = _operands({
+        "q": q, "k": k, "v": v, "o": o, "lse": lse, "do": do, "dlse": dlse,
+        "q_segments": q_segments, "kv_segments": kv_segments, "sink": sink,
+        "dense": dense_mask})
+    shapes = {"dq": (b, hq, sq, d), "dk": (b, hkv, skv, d), "dv": (b, hkv, skv, dv)}
+    outputs = {name: np.empty(shape, dtype_of(grad or lane))
+               for name, shape in shapes.items()}
+    if sink is not None:
+        outputs["dsink"] = np.empty(hq, np.float32)
+    _run(_native.attention_backward, line, inputs, _operands(outputs), threads,
+         grad == "f32")
+    framework = framework_of(q)
+    return tuple(to_framework(outputs[name], framework) if name in outputs else None
+                 for name in ("dq", "dk", "dv", "dsink"))
 
 
 _CARRY = ("theta", "h", "k", "v")

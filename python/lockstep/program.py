@@ -32,7 +32,22 @@ def environment():
             "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
-def start(words, **pipes):
-    """A subprocess.Popen of the program."""
-    return subprocess.Popen([path(), *words], env=environment(),
+# Runs a program that ends with the process that started it, which may be killed.
+_TIED = """import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(1)  # it is gone already
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def start_tied(words, **pipes):
+    """The same as start; a kill of the calling process kills it, too."""
+    return subprocess.Popen([sys.executable, "-ISc", _TIED, str(os.getpid()), path(), *words],
+                            env=environment(), stdin=subprocess.DEVNULL, **pipes)
+
+
+def start(words, more=None, **pipes):
+    """A subprocess.Popen of the program, `more` in its environment."""
+    return subprocess.Popen([path(), *words], env={**environment(), **(more or {})},
                             stdin=subprocess.DEVNULL, **pipes)

@@ -1,6 +1,4 @@
-// The exact operators on arrays of Python. What they are asked is a case line,
-// whose keys and errors are those of docs/cases.md; tensors come by name
-// (docs/wire.md). The interpreter's lock is not held while they compute.
+// Scans and planners on arrays of Python.
 #include "python/native/operators.h"
 
 #include <nanobind/nanobind.h>
@@ -11,18 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "optimized/attention_forward.h"
 #include "optimized/mamba3_scan.h"
 #include "optimized/plan.h"
 #include "optimized/tile_plan.h"
 #include "python/native/tensors.h"
-#include "reference/attention_forward.h"
-#include "reference/contract/team.h"
 #include "reference/mamba3_scan.h"
-#include "verify/case/attention_forward/case.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/mamba3_scan/case.h"
-#include "verify/case/views.h"
 #include "verify/registry/ops.h"
 #include "verify/tables/files.h"
 #include "verify/tables/scene.h"
@@ -31,79 +24,6 @@ namespace lockstep::python {
 namespace {
 
 using verify::Case;
-
-Case Ask(const std::string& line) {
-  Case asked = Accept(verify::ParseCase(line));
-  Accept(verify::ValidateCase(asked));
-  return asked;
-}
-
-// Whether this CPU has what the SIMD path was compiled for.
-bool AnyTarget() {
-  for (const optimized::Target& target : optimized::Targets()) {
-    if (target.supported) return true;
-  }
-  return false;
-}
-
-// The dense mask, where given, narrows every head's.
-void AddDense(const TensorView<const uint8_t, 4>& dense,
-              AttentionForwardProblem* problem,
-              AttentionForwardInputs* inputs) {
-  if (dense.data == nullptr) return;
-  for (MaskExpr& mask : problem->masks) {
-    MaskExpr term;
-    term.kind = MaskExpr::Kind::kDense;
-    MaskExpr both;
-    both.kind = MaskExpr::Kind::kAnd;
-    both.children = {mask, term};
-    mask = mask.kind == MaskExpr::Kind::kFull ? term : both;
-  }
-  inputs->dense_masks = {dense};
-}
-
-AttentionForwardInputs InputsOf(const verify::AttentionForwardCase& asked,
-                                const Arrays& in,
-                                AttentionForwardProblem* problem) {
-  AttentionForwardInputs inputs = verify::InputShapes(asked);
-  inputs.q = in.LaneOf<const void, 4>("q", problem->lane);
-  inputs.k = in.LaneOf<const void, 4>("k", problem->lane);
-  inputs.v = in.LaneOf<const void, 4>("v", problem->lane);
-  inputs.q_seg = in.View<const int32_t, 2>("q_segments", "i32");
-  inputs.kv_seg = in.View<const int32_t, 2>("kv_segments", "i32");
-  inputs.sink = in.View<const float, 1>("sink", "f32");
-  problem->segments = in.Has("q_segments") || in.Has("kv_segments");
-  problem->sink = in.Has("sink");
-  inputs.dense_masks.clear();
-  AddDense(in.View<const uint8_t, 4>("dense", "u8"), problem, &inputs);
-  return inputs;
-}
-
-void AttentionForward(const std::string& line, const nb::dict& inputs,
-                      const nb::dict& outputs, int threads) {
-  const Case asked = Ask(line);
-  const auto& values = asked.Get<verify::AttentionForwardCase>();
-  AttentionForwardProblem problem = verify::ToProblem(values);
-  const Arrays in(inputs), out(outputs);
-  const AttentionForwardInputs given = InputsOf(values, in, &problem);
-  const AttentionForwardOutputs made = {out.LaneOf<void, 4>("o", problem.lane),
-                                        out.View<float, 3>("lse", "f32")};
-  Status status;
-  {
-    const nb::gil_scoped_release released;
-    if (!AnyTarget()) {
-      status = reference::AttentionForward(problem, given, made);
-    } else {
-      optimized::Caps caps;
-      caps.threads = threads > 0 ? threads : DefaultThreads();
-      const auto plan = optimized::MakePlan(problem, caps);
-      status = plan.ok() ? optimized::AttentionForward(
-                               problem, given, plan.value(), made, nullptr)
-                         : plan.status();
-    }
-  }
-  Accept(status);
-}
 
 template <typename T>
 Mamba3Carry<T> CarryOf(const Arrays& arrays, const std::string& prefix) {
@@ -200,9 +120,21 @@ nb::bytes BlockPlan(const std::string& line) {
 
 }  // namespace
 
+Case Ask(const std::string& line) {
+  Case asked = Accept(verify::ParseCase(line));
+  Accept(verify::ValidateCase(asked));
+  return asked;
+}
+
+bool AnyTarget() {
+  for (const optimized::Target& target : optimized::Targets()) {
+    if (target.supported) return true;
+  }
+  return false;
+}
+
 void AddOperators(nb::module_* module) {
-  module->def("attention_forward", &AttentionForward, nb::arg("line"),
-              nb::arg("inputs"), nb::arg("outputs"), nb::arg("threads"));
+  AddAttention(module);
   module->def("mamba3", &Mamba3, nb::arg("line"), nb::arg("inputs"),
               nb::arg("outputs"), nb::arg("cu_seqlens"), nb::arg("step"),
               nb::arg("threads"));

@@ -37,7 +37,8 @@ extern "C" int right_attention_forward(lockstep_handle* handle,
 
 namespace {
 
-std::string mode;
+// Never destroyed: it is read when all that is has been.
+std::string& mode = *new std::string;
 jmp_buf opened_at;
 volatile int sink_of_work;
 
@@ -48,6 +49,12 @@ char* End(const lockstep_tensor* x) {
     end += (x->shape[axis] - 1) * x->strides[axis];
   return end;
 }
+// Runs when the host ends: after bye, where nobody asks any more.
+__attribute__((destructor)) void OnTheWayOut() {
+  if (mode == "ends_crashing") abort();
+  if (mode == "ends_with_status") _exit(7);
+}
+
 Bytes Copy(const lockstep_tensor* x) { return {Begin(x), End(x)}; }
 void Store(const Bytes& bytes, const lockstep_tensor* x) {
   memcpy(Begin(x), bytes.data(), bytes.size());

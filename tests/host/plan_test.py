@@ -29,6 +29,8 @@ BUGS = {
                                        '"kv_num_blocks", "kv_indices", 1, 1'),
     "masks of head 0": ("visible(call->mask, h, i, j)", "visible(call->mask, h * 0, i, j)"),
     "beyond the room": ("return done ?", "call->tables[0].offset = call->room_bytes;\n  return done ?"),
+    "a backend that is another": ("return done ?", 'snprintf(receipt->backend, 64, "another");\n  return done ?'),
+    "seconds that were not": ("return done ?", "receipt->seconds = 1000;\n  return done ?"),
     "a type that is none": ('"i32"', '"f32"'),
 }
 
@@ -64,6 +66,19 @@ class PlanTest(program.TestCase):
                 done = self.judge(kernel)
                 self.assertEqual(done.code, 1, done.out + done.err)
                 self.assertIn(f"--candidate 'so:{kernel}'", done.out)
+
+    def test_another_backend_is_told_and_may_be_refused(self):
+        kernel = self.kernel(
+            "return done ?",
+            'snprintf(receipt->backend, 64, "plain");\n'
+            '  snprintf(receipt->fallback_reason, 64, "no lists for 61 rows");\n'
+            "  return done ?")
+        done = self.judge(kernel)
+        self.assertEqual(done.code, 0, done.out + done.err)
+        self.assertIn("executed  plain", done.out)
+        done = self.judge(kernel, "--require-executed")
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertIn("executed plain: no lists for 61 rows", done.out)
 
     def test_other_dialects_are_skipped(self):
         done = run("verify", CASES.split("\n")[1].replace("block_mask", "shrunk"),

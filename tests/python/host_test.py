@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """py: candidates and the package's host: right kernels, and each way to be wrong.
 Needs NumPy alone: the extension is tried by package_test.py."""
+import json
 import os
 import subprocess
 import sys
@@ -141,6 +142,17 @@ class PackageTest(unittest.TestCase):
         report = lockstep.verify(closure, CASE, **words).check()
         self.assertEqual(report.isolation, "none")
         self.assertGreater(len(calls), 5)
+
+        with tempfile.TemporaryDirectory() as folder:
+            for isolate, said in ((False, "none"), (True, "process")):
+                path = f"{folder}/receipt.json"
+                lockstep.verify(kernels.attend, CASE, isolate=isolate, receipt=path)
+                with open(path, encoding="utf-8") as file:
+                    ran = json.load(file)["cases"][0]["resolution"]
+                self.assertEqual(ran["kernel"]["isolation"], said)
+                self.assertEqual(ran["kernel"]["name"], "attend")
+                self.assertEqual(ran["actual_backend"], "py")
+                self.assertTrue(ran["requested"].endswith("numpy_attention.py:attend"), ran)
         with self.assertRaises(lockstep.UsageError) as caught:
             lockstep.verify(closure, CASE, profile="cpu-f32")
         self.assertIn("isolate=False", str(caught.exception))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Installs the package with pip into a fresh environment and runs package_test.py
+"""Installs the package with pip into a fresh environment and runs its tests
 there: run_package.py FOLDER. Exits with 77, and says so, where the index of packages
 cannot be reached."""
 import os
@@ -39,7 +39,8 @@ def main():
     # Elsewhere, so that nothing can lean on the checkout's own folders.
     return subprocess.run(
         [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytester",
-         os.path.join(HERE, "package_test.py"), os.path.join(HERE, "plugin_test.py")],
+         *(os.path.join(HERE, name + "_test.py")
+           for name in ("package", "plugin", "backward"))],
         cwd=folder, env={**environment, "LOCKSTEP_SOURCE": SOURCE}, check=False).returncode
 
 

@@ -61,6 +61,15 @@ TEST(Hello, IsRead) {
   EXPECT_TRUE(hello->Lacks("lse"));
   EXPECT_EQ(hello->threads, (std::vector<int>{1, 4}));
   EXPECT_EQ(hello->alignment, 16);
+  EXPECT_EQ(hello->isolation, "process");
+}
+
+TEST(Hello, SaysThatNothingIsolates) {
+  const auto hello =
+      ParseHello(R"({"type":"hello","wire":"1.0","name":"k","ops":["a"],)"
+                 R"("isolation":"none"})");
+  ASSERT_TRUE(hello.ok()) << hello.message();
+  EXPECT_EQ(hello->isolation, "none");
 }
 
 TEST(Hello, ThatIsWrongIsAnError) {
@@ -82,6 +91,10 @@ TEST(Hello, ThatIsWrongIsAnError) {
        "'threads' holds 0"},
       {R"({"type":"hello","wire":"1.0","name":"k","ops":["a"],"alignment":24})",
        "power of two"},
+      {R"({"type":"hello","wire":"1.0","name":"k","ops":["a"],"isolation":"no"})",
+       "'isolation' is 'no'"},
+      {R"({"type":"hello","wire":"1.0","name":"k","ops":["a"],"isolation":1})",
+       "'isolation' is not text"},
   };
   for (const auto& [line, words] : kCases) {
     const auto hello = ParseHello(line);

@@ -121,6 +121,10 @@ Result<Variation> ParseArguments(std::string_view text) {
   return how;
 }
 
+bool HasChunks(std::string_view op) {
+  return op == "mamba3_scan" || op == "ssd_scan";
+}
+
 class BuiltinOptimized final : public Candidate {
  public:
   explicit BuiltinOptimized(Variation fixed) : fixed_(std::move(fixed)) {}
@@ -134,7 +138,7 @@ class BuiltinOptimized final : public Candidate {
   bool Repeatable() const override { return true; }
   std::unique_ptr<Candidate> Without(std::string_view op) const override {
     Variation rest = fixed_;
-    if (op != "mamba3_scan") rest.chunk.reset();
+    if (!HasChunks(op)) rest.chunk.reset();
     if (op != "attention_forward") {
       rest.tile.reset();
       rest.native_dot.reset();
@@ -150,9 +154,9 @@ class BuiltinOptimized final : public Candidate {
   Status Prepare(const CaseRequest& request) override {
     const std::string op = OpName(*request.call);
     const std::string refused = "candidate " + Candidate::Spec() + ": ";
-    if (fixed_.chunk && op != "mamba3_scan") {
-      return Status::Error(refused + "chunk is mamba3_scan's, not " + op +
-                           "'s");
+    if (fixed_.chunk && !HasChunks(op)) {
+      return Status::Error(refused + "chunk is mamba3_scan's and ssd_scan's, " +
+                           "not " + op + "'s");
     }
     if (op != "attention_forward" && (fixed_.tile || fixed_.native_dot)) {
       return Status::Error(refused +
@@ -169,7 +173,7 @@ class BuiltinOptimized final : public Candidate {
     return trial.RunOptimized(how, outputs, execution);
   }
   RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
-                  PlanTrace* trace) override {
+                  PlanTrace* trace, Execution*) override {
     return PlanByOptimized(scene, trace);
   }
 
@@ -195,7 +199,7 @@ class BuiltinReference final : public Candidate {
     return trial.RunReference(outputs, execution);
   }
   RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
-                  PlanTrace* trace) override {
+                  PlanTrace* trace, Execution*) override {
     return PlanByReference(scene, trace);
   }
 

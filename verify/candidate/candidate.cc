@@ -41,7 +41,7 @@ constexpr CandidateKind kKinds[] = {
 }  // namespace
 
 RunOutcome Candidate::Plan(const CaseRequest&, const BlockPlanScene&,
-                           PlanTrace*) {
+                           PlanTrace*, Execution*) {
   return {RunOutcome::State::kUnsupported, Spec() + " makes no block tables",
           ""};
 }

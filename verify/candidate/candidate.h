@@ -114,7 +114,8 @@ class Candidate {
   // What a planner answers to a block_plan case, as the visits of a kernel
   // that reads its tables. kMismatch: tables that no kernel can read.
   virtual RunOutcome Plan(const CaseRequest& request,
-                          const BlockPlanScene& scene, PlanTrace* trace);
+                          const BlockPlanScene& scene, PlanTrace* trace,
+                          Execution* execution);
 };
 
 // What --profile says for the profile that the candidate itself states.

@@ -87,7 +87,7 @@ class Files final : public Candidate {
   }
 
   RunOutcome Plan(const CaseRequest& request, const BlockPlanScene& scene,
-                  PlanTrace* trace) override {
+                  PlanTrace* trace, Execution*) override {
     const Result<std::string> path = Locate(request);
     if (!path.ok()) return Broken(path.message());
     const Result<SafetensorsFile> file = Read(request, path.value());

@@ -36,7 +36,7 @@ class PlanMutant final : public Candidate {
   }
 
   RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
-                  PlanTrace* trace) override {
+                  PlanTrace* trace, Execution*) override {
     return PlanWith(info_.bug, scene, trace);
   }
 

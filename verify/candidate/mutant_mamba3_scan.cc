@@ -30,6 +30,7 @@ class EmulatedScan final : public Candidate {
   std::string UsualOp() const override {
     const Result<Mutant> mutant = ParseMutant(spec_);
     if (mutant.ok()) return mutant->info->op();
+    if (emulator_.variant().ssd) return "ssd_scan";
     return spec_.starts_with("step-") ? "mamba3_step" : "mamba3_scan";
   }
   // A mutant claims what the variant it broke could.
@@ -47,10 +48,10 @@ class EmulatedScan final : public Candidate {
                  const OutputSet& outputs, Execution* execution) override {
     const auto* scan = dynamic_cast<const Mamba3ScanTrial*>(&trial);
     if (scan == nullptr) {
-      return {
-          RunOutcome::State::kUnsupported,
-          kind_ + ":" + spec_ + " computes mamba3_scan and mamba3_step only",
-          ""};
+      return {RunOutcome::State::kUnsupported,
+              kind_ + ":" + spec_ +
+                  " computes mamba3_scan, mamba3_step and ssd_scan only",
+              ""};
     }
     if (emulator_.variant().ssd &&
         !AlwaysSure(scan->request().Get<Mamba3ScanCase>())) {

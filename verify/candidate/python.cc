@@ -20,6 +20,14 @@ std::string Interpreter() {
   return named != nullptr && *named != '\0' ? named : "python3";
 }
 
+// What is started in place of `python3 -m lockstep.host`: where a Python
+// process that started this one runs the kernel itself, the package names the
+// program that joins the two here, with its arguments.
+std::string StandIn() {
+  const char* named = std::getenv("LOCKSTEP_PYTHON_HOST");
+  return named != nullptr ? named : "";
+}
+
 Status Bad(const std::string& what) {
   return Status::Error("candidate py: " + what +
                        "; want MODULE:FUNCTION or FILE.py:FUNCTION and facts "
@@ -45,8 +53,14 @@ Result<std::unique_ptr<Candidate>> ParsePython(std::string_view arguments) {
     }
   }
   WireLaunch launch = {"py", "py:" + JoinWords(words.value(), ','), {}};
-  launch.arguments = {Interpreter(), "-m", "lockstep.host"};
-  launch.arguments.insert(launch.arguments.end(), words->begin(), words->end());
+  Result<std::vector<std::string>> stand_in = SplitWords(StandIn());
+  if (stand_in.ok() && !stand_in->empty()) {
+    launch.arguments = std::move(stand_in.value());
+  } else {
+    launch.arguments = {Interpreter(), "-m", "lockstep.host"};
+    launch.arguments.insert(launch.arguments.end(), words->begin(),
+                            words->end());
+  }
   return MakeWireCandidate(std::move(launch));
 }
 

@@ -74,8 +74,7 @@ int RunLengths(const SelftestArguments& a) {
   options.lengths = lengths.value();
   options.full = a.full;
   options.threads = a.threads;
-  options.attention = a.op != "mamba3_scan";
-  options.scans = a.op != "attention_forward";
+  options.op = a.op;
   options.only = Words(a.only);
   options.without = Words(a.without);
   if (a.without == "all") options.without.clear();
@@ -194,8 +193,8 @@ void AddSelftest(Parser* program) {
       .Type("FILE");
   verb->Value("--budget", &a->budget, "Cases of the zoo: Ncases")
       .Type("BUDGET");
-  verb->Value("--op", &a->op, "Only attention_forward, or mamba3_scan")
-      .OneOf({"attention_forward", "mamba3_scan"});
+  verb->Value("--op", &a->op, "Only attention_forward, mamba3_scan or ssd_scan")
+      .OneOf({"attention_forward", "mamba3_scan", "ssd_scan"});
   verb->Value("--seed", &a->seed, "Of the zoo's cases").Type("N");
   verb->Value("--json", &a->json, "The whole result as JSON").Type("FILE|-");
   verb->Value("--lengths", &a->lengths,

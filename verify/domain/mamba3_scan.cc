@@ -39,6 +39,7 @@ void DrawShape(Draw* draw, const DomainOptions& options, bool step,
   if (!mimo && draw->OneIn(5)) p.state_dim -= 1;
   p.angles = draw->Of<int64_t>({p.state_dim / 4, p.state_dim / 2, 0, 1});
   p.angles = std::min(p.angles, p.state_dim / 2);
+  if (c->ssd) p.angles = 0;
   p.head_dim = draw->Of<int64_t>({1, 2, 3, 5, 8, 9, 16, 17, 33});
   const auto work = [&] {
     return p.batch * p.length * p.heads * p.state_dim * p.head_dim * p.ranks;

@@ -12,6 +12,7 @@
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mamba3_scan/mutants.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
+#include "verify/emulator/ssd_scan/mutants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -78,6 +79,8 @@ std::span<const MutantInfo> Mutants() {
                std::end(kAttentionLayoutMutants));
     all.insert(all.end(), std::begin(kMamba3ScanMutants),
                std::end(kMamba3ScanMutants));
+    all.insert(all.end(), std::begin(kSsdScanMutants),
+               std::end(kSsdScanMutants));
     return all;
   }();
   return kAll;

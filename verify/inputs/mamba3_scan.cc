@@ -129,7 +129,7 @@ class Materialiser {
       status = Make(ScanTensor::kA, "a", Lane::kF32, time, file,
                     scan_.a.value_or(regime.a));
     }
-    if (status.ok()) {
+    if (status.ok() && !scan_.ssd) {
       status = Make(ScanTensor::kTau, "tau", p.lane, time, file,
                     scan_.tau.value_or(regime.tau));
     }
@@ -238,6 +238,7 @@ class Materialiser {
            Uniform(0, 1));
     }
     make(ScanTensor::kCarryH, "init_h", {runs, h, c, n}, Normal(1));
+    if (scan_.ssd) return status;
     make(ScanTensor::kCarryK, "init_k", {runs, r, h, n}, Normal(1));
     make(ScanTensor::kCarryV, "init_v", {runs, h, c}, Normal(1));
     return status;

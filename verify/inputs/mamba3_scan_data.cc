@@ -5,12 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "reference/contract/ssd_scan.h"
 #include "reference/runs.h"
 #include "verify/base/digest.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/fill.h"
 #include "verify/inputs/mamba3_scan.h"
+#include "verify/inputs/ssd_scan.h"
 
 namespace lockstep::verify {
 namespace {
@@ -110,6 +112,10 @@ void ViewScan(Mamba3ScanData* data) {
   // A theta without angles is no tensor, but has its shape.
   if (p.carry_in && p.angles == 0) {
     in.carry.theta.shape = {in.carry.h.shape[0], p.heads, 0};
+  }
+  // What Mamba-2 does not have is broadcast from one element.
+  if (!at(T::kTau).there()) {
+    in = AsMamba3(SsdProblemOf(p), SsdInputsOf(in), {}).inputs;
   }
 }
 

@@ -48,8 +48,8 @@ class Picker {
  private:
   bool Wanted(T tensor) const {
     if (!IsCarry(tensor)) return from_.at(tensor).there();
-    return data_.problem.carry_in &&
-           (tensor != T::kCarryTheta || data_.problem.angles > 0);
+    if (tensor == T::kCarryTheta && data_.problem.angles == 0) return false;
+    return data_.problem.carry_in && (tensor <= T::kCarryH || !case_.ssd);
   }
 
   ScanShape ShapeOf(T tensor) const {

@@ -16,6 +16,8 @@
 #include "verify/case/block_plan.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/evidence/canary.h"
+#include "verify/judge/evidence/stage.h"
+#include "verify/judge/invariance.h"
 #include "verify/judge/judgement.h"
 #include "verify/tables/invariants.h"
 #include "verify/tables/mutants.h"
@@ -173,11 +175,18 @@ void Judgement::JudgeTables(const BlockPlanScene& scene) {
   result_.rows = 0;        // until they are judged
   PlanTrace trace;
   const auto start = std::chrono::steady_clock::now();
-  const RunOutcome outcome = candidate_.Plan(request_, scene, &trace);
+  const RunOutcome outcome =
+      candidate_.Plan(request_, scene, &trace, &result_.execution);
   result_.candidate_seconds = SecondsSince(start);
   result_.runs = 1;
-  result_.execution.backend = candidate_.Backend();
+  if (result_.execution.backend.empty()) {
+    result_.execution.backend = candidate_.Backend();
+  }
   result_.executed_as_requested = true;
+  // Planning has neither targets nor threads: only a host can do otherwise.
+  if (candidate_.Apart()) {
+    JudgeExecution(candidate_, options_.require_executed, &result_);
+  }
   if (Traced(outcome)) {
     NoteAnswers(outcome, &result_);
     result_.execution.counters = CountTiles(trace);
@@ -186,6 +195,7 @@ void Judgement::JudgeTables(const BlockPlanScene& scene) {
                              " tile=" + std::to_string(scene.asked.tile_q) +
                              "x" + std::to_string(scene.asked.tile_k);
     trace.slack = scene.asked.slack;
+    FindUntrue(result_.execution, "", &result_);
     CheckInvariants(trace, scene.mask);
     result_.rows = result_.rows_compared = trial_->rows();
     CheckNoPlans(scene.mask);

@@ -7,12 +7,15 @@
 #include "verify/case/attention_forward/line.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/mamba3_scan/line.h"
+#include "verify/case/ssd_scan.h"
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/block_plan.h"
 #include "verify/domain/mamba3_scan.h"
+#include "verify/domain/ssd_scan.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/block_plan/trial.h"
 #include "verify/ops/mamba3_scan/trial.h"
+#include "verify/ops/ssd_scan/trial.h"
 
 namespace lockstep::verify {
 namespace {
@@ -33,11 +36,13 @@ constexpr OpRow kMamba3Scan = {kMamba3ScanText, &kTrial<Mamba3ScanTrial>,
                                &kMamba3ScanDomain};
 constexpr OpRow kMamba3Step = {kMamba3StepText, &kTrial<Mamba3StepTrial>,
                                &kMamba3StepDomain};
+constexpr OpRow kSsdScan = {kSsdScanText, &kTrial<SsdScanTrial>,
+                            &kSsdScanDomain};
 constexpr OpRow kBlockPlan = {kBlockPlanText, &kBlockPlanTrial,
                               &kBlockPlanDomain};
 
 constexpr const OpRow* kOps[] = {&kAttentionForward, &kMamba3Scan, &kMamba3Step,
-                                 &kBlockPlan};
+                                 &kSsdScan, &kBlockPlan};
 
 }  // namespace
 

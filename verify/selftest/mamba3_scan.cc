@@ -16,18 +16,10 @@
 namespace lockstep::verify {
 namespace {
 
-Result<Subject> OpenMutant(const MutantInfo& info, BugBase) {
-  const Result<Mutant> mutant = ParseMutant(info.name);
-  if (!mutant.ok()) return mutant.status();
-  return Subject{
-      MakeEmulatedScan("mutant", info.name, mutant->scan, mutant->scan_dial),
-      mutant->scan.numeric};
-}
-
 // A scan that reads no tau is right where it is +infinity.
 Result<Case> DrawForZoo(const NumericProfile& profile, int64_t keys,
                         uint64_t seed, int64_t number) {
-  std::string line = keys > 0         ? ScanLineAt(seed, keys, profile)
+  std::string line = keys > 0 ? ScanLineAt("mamba3_scan", seed, keys, profile)
                      : IsLong(number) ? LongScanLine(seed, profile.lane)
                                       : SmallScanLine(seed, profile.lane);
   Result<Case> c = ParseCase(line);
@@ -42,29 +34,42 @@ Result<Case> DrawForZoo(const NumericProfile& profile, int64_t keys,
 
 }  // namespace
 
+Result<Subject> OpenScanMutant(const MutantInfo& info, BugBase) {
+  const Result<Mutant> mutant = ParseMutant(info.name);
+  if (!mutant.ok()) return mutant.status();
+  return Subject{
+      MakeEmulatedScan("mutant", info.name, mutant->scan, mutant->scan_dial),
+      mutant->scan.numeric};
+}
+
+std::vector<std::string> ScanZooNames() {
+  std::vector<std::string> names;
+  for (const ScanVariant& v : ScanZoo()) names.push_back(v.name());
+  return names;
+}
+
+Result<Subject> OpenScanVariant(const std::string& name) {
+  const Result<ScanVariant> variant = FindScanVariant(name);
+  if (!variant.ok()) return variant.status();
+  return Subject{MakeEmulatedScan("variant", name, variant.value(), {}),
+                 variant->numeric};
+}
+
 const SelftestRow kMamba3ScanSelftest = {
     .op = "mamba3_scan",
     .mutants =
         [] {
           std::vector<const MutantInfo*> mutants;
           for (const MutantInfo& info : Mutants()) {
-            if (!info.attention()) mutants.push_back(&info);
+            if (info.op().starts_with("mamba3_")) {
+              mutants.push_back(&info);
+            }
           }
           return mutants;
         },
-    .mutant = &OpenMutant,
-    .zoo =
-        [] {
-          std::vector<std::string> names;
-          for (const ScanVariant& v : ScanZoo()) names.push_back(v.name());
-          return names;
-        },
-    .correct = [](const std::string& name) -> Result<Subject> {
-      const Result<ScanVariant> variant = FindScanVariant(name);
-      if (!variant.ok()) return variant.status();
-      return Subject{MakeEmulatedScan("variant", name, variant.value(), {}),
-                     variant->numeric};
-    },
+    .mutant = &OpenScanMutant,
+    .zoo = &ScanZooNames,
+    .correct = &OpenScanVariant,
     .draw = &DrawForZoo,
     .fewer = 2,
 };
@@ -101,7 +106,7 @@ Result<Case> ScanCaseAt(const MutantInfo& info, int64_t length) {
 
 Result<KillRow> TryScanMutantAt(const MutantInfo& info, int64_t length,
                                 uint64_t seed) {
-  Result<Subject> subject = OpenMutant(info, BugBase::kOwn);
+  Result<Subject> subject = OpenScanMutant(info, BugBase::kOwn);
   if (!subject.ok()) return subject.status();
   Result<Case> c = ScanCaseAt(info, length);
   if (!c.ok()) return c.status();

@@ -5,12 +5,20 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "reference/contract/status.h"
 #include "verify/emulator/mutants.h"
+#include "verify/selftest/row.h"
 #include "verify/selftest/selftest.h"
 
 namespace lockstep::verify {
+
+// Of the rows of scans: a bug in the kernel that the catalogue names, and the
+// correct kernels.
+Result<Subject> OpenScanMutant(const MutantInfo& info, BugBase base);
+std::vector<std::string> ScanZooNames();
+Result<Subject> OpenScanVariant(const std::string& name);
 
 // A small random mamba3_scan or mamba3_step line, of a lane if one is given:
 // every variant, regime, run pattern and carry by chance.

@@ -61,6 +61,7 @@ std::span<const SelftestRow* const> SelftestRows();
 
 extern const SelftestRow kAttentionForwardSelftest;
 extern const SelftestRow kMamba3ScanSelftest;
+extern const SelftestRow kSsdScanSelftest;
 
 }  // namespace lockstep::verify
 

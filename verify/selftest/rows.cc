@@ -3,8 +3,8 @@
 namespace lockstep::verify {
 
 std::span<const SelftestRow* const> SelftestRows() {
-  static const SelftestRow* const kRows[] = {&kAttentionForwardSelftest,
-                                             &kMamba3ScanSelftest};
+  static const SelftestRow* const kRows[] = {
+      &kAttentionForwardSelftest, &kMamba3ScanSelftest, &kSsdScanSelftest};
   return kRows;
 }
 

@@ -62,8 +62,8 @@ TEST(LengthCases, AreCasesAtEveryLength) {
     auto cases = AttentionLengthCases(length);
     EXPECT_EQ(cases.size(), AttentionLengthCases(64).size());
     int64_t sinks = 0;
-    for (const bool step : {false, true}) {
-      for (LengthCase& c : ScanLengthCases(length, step)) {
+    for (const char* op : {"mamba3_scan", "mamba3_step", "ssd_scan"}) {
+      for (LengthCase& c : ScanLengthCases(length, op)) {
         c.base = "scan";
         cases.push_back(c);
       }
@@ -81,8 +81,9 @@ TEST(LengthCases, ZooLinesAreCases) {
   const NumericProfile flash = ProfileOfBase("flash").value();
   const NumericProfile scan = ProfileOfBase("scan").value();
   for (uint64_t seed = 0; seed < 300; ++seed) {
-    for (const std::string& line :
-         {AttentionLineAt(seed, 4096, flash), ScanLineAt(seed, 4096, scan)}) {
+    for (const std::string& line : {AttentionLineAt(seed, 4096, flash),
+                                    ScanLineAt("mamba3_scan", seed, 4096, scan),
+                                    ScanLineAt("ssd_scan", seed, 4096, scan)}) {
       const Result<Case> c = ParseCase(line);
       ASSERT_TRUE(c.ok()) << line << ": " << c.message();
       EXPECT_TRUE(ValidateCase(c.value()).ok())
@@ -213,8 +214,10 @@ TEST(Pages, HoldWhatTheCommandsPrint) {
     EXPECT_NE(mutants.find(std::string("| ") + info.name + " |"),
               std::string::npos)
         << info.name << " is not in docs/mutants.md: scripts/mutants-page.py";
-    const std::string family =
-        (info.attention() ? "| " : "| scan: ") + std::string(info.family);
+    const std::string name = info.name;
+    const std::string op =
+        info.attention() ? "" : name.substr(0, name.find('.')) + ": ";
+    const std::string family = "| " + op + info.family;
     if (WhyExempt(info) != nullptr) {
       EXPECT_NE(power.find(std::string("| ") + info.name + " | "),
                 std::string::npos)

@@ -75,7 +75,7 @@ class CallAnswers final : public Candidate {
                  const Variation& how, const OutputSet& outputs,
                  Execution* execution) override;
   RunOutcome Plan(const CaseRequest& request, const BlockPlanScene& scene,
-                  PlanTrace* trace) override;
+                  PlanTrace* trace, Execution* execution) override;
 
  private:
   // The answer to one call: where it lies, and what is in it.
@@ -159,7 +159,8 @@ RunOutcome CallAnswers::Run(const CaseRequest& request, const Trial& trial,
 }
 
 RunOutcome CallAnswers::Plan(const CaseRequest& request,
-                             const BlockPlanScene& scene, PlanTrace* trace) {
+                             const BlockPlanScene& scene, PlanTrace* trace,
+                             Execution*) {
   const PlanCall plan(scene);
   const Found found = Find(request, plan.call().inputs);
   if (found.outcome.state == RunOutcome::State::kAbsent) {

@@ -109,7 +109,8 @@ RunOutcome CallRecorder::Run(const CaseRequest& request, const Trial& trial,
 }
 
 RunOutcome CallRecorder::Plan(const CaseRequest& request,
-                              const BlockPlanScene& scene, PlanTrace*) {
+                              const BlockPlanScene& scene, PlanTrace*,
+                              Execution*) {
   const PlanCall plan(scene);
   RecordedCall* call = Note(request, kTheCase, plan.call().inputs);
   if (call != nullptr) {

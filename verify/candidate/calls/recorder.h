@@ -57,7 +57,7 @@ class CallRecorder final : public Candidate {
                  const Variation& how, const OutputSet& outputs,
                  Execution* execution) override;
   RunOutcome Plan(const CaseRequest& request, const BlockPlanScene& scene,
-                  PlanTrace* trace) override;
+                  PlanTrace* trace, Execution* execution) override;
   RunOutcome Settle(const CaseRequest& request) override;
 
  private:

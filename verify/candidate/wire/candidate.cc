@@ -62,7 +62,7 @@ class WireCandidate final : public Candidate {
                  const Variation& how, const OutputSet& outputs,
                  Execution* execution) override;
   RunOutcome Plan(const CaseRequest& request, const BlockPlanScene& scene,
-                  PlanTrace* trace) override;
+                  PlanTrace* trace, Execution* execution) override;
   RunOutcome Settle(const CaseRequest& request) override {
     return host_.Settle(request.last);
   }
@@ -94,7 +94,7 @@ std::vector<Fact> WireCandidate::Identity() const {
           {"version", hello.version},
           {"commit", hello.commit},
           {"wire", hello.wire},
-          {"isolation", "process"},
+          {"isolation", hello.isolation},
           {"guards", host_.guards()},
           {"peeking", geteuid() == 0 ? "not excluded" : "excluded"}};
 }
@@ -200,7 +200,8 @@ void WireCandidate::TakeReceipt(const Asked& asked, const KernelCall& call,
 }
 
 RunOutcome WireCandidate::Plan(const CaseRequest& request,
-                               const BlockPlanScene& scene, PlanTrace* trace) {
+                               const BlockPlanScene& scene, PlanTrace* trace,
+                               Execution* execution) {
   const Status started = Start();
   if (!started.ok()) return BrokenBy({"start", started.message()});
   const std::string why = WhyNot("block_plan", nullptr);
@@ -215,6 +216,10 @@ RunOutcome WireCandidate::Plan(const CaseRequest& request,
                                         .elsewhere = false,
                                         .tables = true});
   if (answer.outcome.state != RunOutcome::State::kRan) return answer.outcome;
+  const CallFacts facts = {launch_.door, host_.hello().name, std::nullopt,
+                           answer.seconds, 1};
+  *execution = ToExecution(answer.reply.receipt, facts);
+  execution->untrue = WhyUntrue(answer.reply.receipt, facts, nullptr);
   return plan.Read(answer.reply.tables, answer.placed->outputs()[0],
                    host_.out(), trace);
 }

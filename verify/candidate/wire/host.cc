@@ -94,10 +94,14 @@ std::string Host::Close() {
   // A host that reads until there is nothing more ends now, too. What it
   // answers is not looked at: its end is.
   close(std::exchange(to_, -1));
-  if (!failure && process_->Wait(-1, kByeSeconds, "bye")) {
-    failure =
-        HostFailure{"hang", "did not end within " +
-                                std::to_string(kByeSeconds) + " s of bye"};
+  if (!failure) failure = process_->Wait(-1, kByeSeconds, "bye");
+  if (failure && failure->check == "hang") {
+    failure->message =
+        "did not end within " + std::to_string(kByeSeconds) + " s of bye";
+  }
+  // What a program breaks on its way out may be what a call has corrupted.
+  if (!failure && process_->ExitStatus() != 0) {
+    failure = process_->HowItEnded(" after bye");
   }
   // What ends because the host did, such as the program that finds names for a
   // sanitizer's report, has not been left behind.

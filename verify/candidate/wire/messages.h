@@ -29,6 +29,9 @@ struct HostHello {
   std::vector<std::string> lacks;
   std::vector<int> threads;
   int64_t alignment = 0;  // bytes; 0: of an element
+  // "none": the kernel runs in the process that started the judge, and the host
+  // stands in for it.
+  std::string isolation = "process";
 
   bool Has(std::string_view feature) const;
   bool Lacks(std::string_view output) const;

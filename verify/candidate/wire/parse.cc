@@ -230,6 +230,9 @@ Result<HostHello> ParseHello(std::string_view line) {
     hello.threads.push_back(static_cast<int>(count));
   }
   hello.alignment = fields.Integer("alignment").value_or(0);
+  if (fields.Find("isolation") != nullptr) {
+    hello.isolation = fields.Text("isolation");
+  }
   if (!status.ok()) return Status::Error("hello: " + status.message());
   if (hello.name.empty()) return Status::Error("hello: there is no 'name'");
   if (hello.ops.empty()) return Status::Error("hello: there are no 'ops'");
@@ -238,6 +241,11 @@ Result<HostHello> ParseHello(std::string_view line) {
     return Status::Error("hello: 'alignment' is " +
                          std::to_string(hello.alignment) +
                          "; want a power of two up to 4096");
+  }
+  if (hello.isolation != "process" && hello.isolation != "none") {
+    return Status::Error("hello: 'isolation' is '" +
+                         Printable(hello.isolation) +
+                         "'; want 'process' or 'none'");
   }
   return hello;
 }

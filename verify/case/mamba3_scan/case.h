@@ -36,6 +36,8 @@ struct Mamba3ScanCase : OpValuesAs<Mamba3ScanCase> {
   std::vector<FillTerm> fill = {FillTerm{FillKind::kNormal, kFillAll, {1.0}}};
   std::optional<Number> norm;     // epsilon of the output norm
   std::optional<int64_t> poison;  // a run that holds NaN and infinities
+  // Mamba-2's scan: tau is +infinity and no tensor, a carry is h alone.
+  bool ssd = false;
   friend bool operator==(const Mamba3ScanCase&,
                          const Mamba3ScanCase&) = default;
 };

@@ -205,6 +205,7 @@ std::string WhyNotMamba3ScanProbe(ProbeKind probe, const Case& c) {
 }
 
 bool AlwaysSure(const Mamba3ScanCase& c) {
+  if (c.ssd) return true;
   return c.tau && c.tau->kind == FillKind::kConst &&
          c.tau->a.value == std::numeric_limits<double>::infinity();
 }
@@ -238,9 +239,10 @@ int64_t Mamba3ScanBytes(const Case& c) {
   const auto token_bytes = [&](int64_t heads, int64_t ranks, int64_t channels) {
     return Times(Times(tokens, heads * ranks), lane * (channels + scan.pad));
   };
-  const int64_t states = Times(
-      Times(CountRuns(scan), p.heads),
-      p.head_dim * p.state_dim + p.ranks * p.state_dim + p.head_dim + p.angles);
+  const int64_t last = p.ranks * p.state_dim + p.head_dim + p.angles;
+  const int64_t states =
+      Times(Times(CountRuns(scan), p.heads),
+            p.head_dim * p.state_dim + (scan.ssd ? 0 : last));
   const int64_t weights =
       Times(p.heads, p.ranks * (2 * p.state_dim + 3 * p.head_dim) + 1);
   int64_t bytes =

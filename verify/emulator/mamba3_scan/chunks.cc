@@ -241,6 +241,7 @@ State Chunks::After(int64_t last) const {
   for (int64_t j = first_; j <= last; ++j) {
     const bool ragged = last - first_ + 1 < chunk_ && last + 1 == row_.p.length;
     if (ragged && dial_.Is(F::kRaggedChunkDropped)) break;
+    if (j == last && dial_.Is(F::kTokenDropped)) break;
     if (!Together(j, last) && !dial_.Is(F::kUpdateIgnoresRuns) &&
         !dial_.Is(F::kResetByDecay)) {
       continue;
@@ -302,7 +303,8 @@ void Chunks::Chunk(int64_t first, int64_t end) {
     result_.y[Z(t)] = row_.Finish(t, std::move(o));
     if (RunAt(t).end == t + 1) Export(t);
   }
-  carried_ = After(end - 1);
+  const bool early = dial_.Is(F::kChunkEndsEarly) && end - first > 1;
+  carried_ = After(early ? end - 2 : end - 1);
   before_ = Decay(first_ - 1, end - 1);
   if (dial_.Is(F::kChannelsExchanged)) {
     for (Floats& one : carried_) {

@@ -117,6 +117,15 @@ enum class ScanFault : uint8_t {
   kStepAngleRate,
   kStepBatchZero,
   kStepGroupZero,
+  // Of any recurrence that is discretised.
+  kDtMissing,
+  kDtTwice,
+  kReadWriteExchanged,
+  kDecayAfterAdd,
+  kTokenDropped,
+  kChunkEndsEarly,
+  kInitIgnored,
+  kSkipMissing,
   // Numbers.
   kStateBf16,
   kAngleBf16,

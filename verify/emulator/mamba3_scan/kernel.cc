@@ -142,6 +142,9 @@ struct Writer {
       for (int64_t n = 0; n < p.state_dim; ++n) {
         out.carry.h(run, h, c, n) = keep * state.h[Z(n)][Z(c)];
       }
+    }
+    if (out.carry.k.data == nullptr) return;
+    for (int64_t c = 0; c < p.head_dim; ++c) {
       out.carry.v(run, h, c) = keep * state.v[Z(c)];
     }
     for (int64_t r = 0; r < p.ranks; ++r) {

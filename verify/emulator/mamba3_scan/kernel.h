@@ -34,7 +34,8 @@ class ScanEmulator {
   explicit ScanEmulator(ScanVariant variant, ScanDial dial = {});
 
   // y and the carry of every run.
-  //   Requires: Validate(problem, inputs, outputs).ok(), an exported carry.
+  //   Requires: Validate(problem, inputs, outputs).ok(), an exported carry; its
+  //   k and v may both be null.
   void Run(const Mamba3ScanProblem& problem, const Mamba3ScanInputs& inputs,
            const Mamba3ScanOutputs& outputs);
 

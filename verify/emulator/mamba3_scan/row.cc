@@ -69,7 +69,8 @@ void ScanRow::LoadWeights() {
   psi = ranked(in_.psi, F::kPsiOfHead0);
   zeta = ranked(in_.zeta, F::kZetaOfHead0);
   phi = ranked(in_.phi, F::kPhiOfHead0);
-  if (p.skip) skip = in_.d(dial.Is(F::kSkipOfHead0) ? 0 : head_);
+  if (p.skip && !dial.Is(F::kSkipMissing))
+    skip = in_.d(dial.Is(F::kSkipOfHead0) ? 0 : head_);
   for (int64_t c = 0; c < p.head_dim && p.norm_epsilon; ++c) {
     const int64_t head = dial.Is(F::kNormWeightOfHead0) ? 0 : head_;
     norm_weight.push_back(in_.norm_weight(head, c));
@@ -85,6 +86,8 @@ void ScanRow::LoadTimes() {
     a.push_back(in_.a(dial.Is(F::kDecayOfRow0) ? 0 : row_, h, time));
     const bool late = dial.Is(F::kDtAtChunk) && t > 0 && NewChunk(t);
     dt.push_back(in_.dt(row_, h, late ? t - 1 : time));
+    if (dial.Is(F::kDtMissing)) dt.back() = 1;
+    if (dial.Is(F::kDtTwice)) dt.back() *= dt.back();
     float mix = Load(in_.tau, row_, dial.Is(F::kTauOfHead0) ? 0 : h, time);
     if (!dial.Is(F::kSigmoidMissing)) mix = math.Sigmoid(mix);
     if (dial.Is(F::kSigmoidTwice)) mix = math.Sigmoid(mix);
@@ -107,6 +110,9 @@ void ScanRow::LoadToken(int64_t t) {
   int64_t group = head_ / p.group();
   if (dial.Is(F::kGroupModulo)) group = head_ % p.groups;
   if (dial.Is(F::kStepGroupZero)) group = 0;
+  const bool exchanged = dial.Is(F::kReadWriteExchanged);
+  const auto& from_q = exchanged ? in_.k : in_.q;
+  const auto& from_k = exchanged ? in_.q : in_.k;
   std::vector<Floats> biased_q, biased_k;
   const bool add = !dial.Is(F::kBiasAfterRotation);
   for (int64_t r = 0; r < p.ranks; ++r) {
@@ -114,11 +120,11 @@ void ScanRow::LoadToken(int64_t t) {
     for (int64_t n = 0; n < p.state_dim; ++n) {
       const float bq = add ? BiasOf(in_.bq, r, n) : 0;
       const float bk = add ? BiasOf(in_.bk, r, n) : 0;
-      one_q.push_back(Cast(Load(in_.q, row_, t, r, group, n) + bq,
+      one_q.push_back(Cast(Load(from_q, row_, t, r, group, n) + bq,
                            p.bias ? math.sites().param : NumberType::kF32));
       const bool late = dial.Is(F::kKeyAtChunk) && t > 0 && NewChunk(t);
       one_k.push_back(
-          Cast(Load(in_.k, row_, late ? t - 1 : t, r, group, n) + bk,
+          Cast(Load(from_k, row_, late ? t - 1 : t, r, group, n) + bk,
                p.bias ? math.sites().param : NumberType::kF32));
     }
     biased_q.push_back(one_q);
@@ -171,6 +177,7 @@ void ScanRow::Look() {
   for (int64_t t = 0; t <= last; ++t) {
     const float step = Cast(dt[Z(t)], sites.dt);
     gamma.push_back(lambda[Z(t)] * step);
+    if (dial.Is(F::kDecayAfterAdd)) gamma.back() *= math.Exp(a[Z(t)]);
     int64_t next = t + 1;
     bool cut = next > last || run_of[Z(next)] != run_of[Z(t)];
     if (dial.Is(F::kLookAheadCrossesRun)) cut = next > last;
@@ -297,6 +304,7 @@ RowState ScanRow::Init(const RowRun& run) const {
   state.k.assign(Z(p.ranks), Floats(Z(p.state_dim)));
   state.v.assign(Z(p.head_dim), 0.0f);
   const bool lost =
+      dial.Is(F::kInitIgnored) ||
       (dial.Is(F::kInitRun0Only) && run.index > 0) ||
       (dial.Is(F::kInitIgnoredMidChunk) && run.first % variant_.chunk != 0);
   if (!p.carry_in || lost) return state;

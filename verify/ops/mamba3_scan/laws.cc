@@ -1,8 +1,10 @@
 #include "verify/ops/mamba3_scan/laws.h"
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 
+#include "verify/base/compare.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/fill.h"
@@ -242,11 +244,28 @@ Result<Law> ScanLaws::Order() const {
   return OneCall(false, std::move(call.value()));
 }
 
+// Mamba-2 carries h alone: a k or v that is not finite makes the next token's
+// state NaN (0 * inf), which only a call that holds both tokens can know.
+bool ScanLaws::CarryIsWhole(int64_t row, int64_t token) const {
+  if (!request_.Get<Mamba3ScanCase>().ssd) return true;
+  for (const ScanTensor tensor : {ScanTensor::kK, ScanTensor::kV}) {
+    const LaneView x = trial_.data().at(tensor).tensor.const_view();
+    for (int64_t h = 0; h < x.shape[1]; ++h) {
+      for (int64_t c = 0; c < x.shape[3]; ++c) {
+        const uint32_t bits = ElementBits(x, {row, h, token, c});
+        if (!std::isfinite(ElementValue(x.lane, bits))) return false;
+      }
+    }
+  }
+  return true;
+}
+
 // A run in two calls, the second from the carry of the first.
 Result<Law> ScanLaws::Split() const {
   const int64_t run = DrawRun(2);
   const int64_t before = 1 + Draw(LawDraw::kCut, TokensOf(run) - 1);
   const int64_t cut = At(run).first + before;
+  if (!CarryIsWhole(At(run).row, cut - 1)) return Law();
   Result<LawCall> first = Alone(run, At(run).first, cut, false);
   if (!first.ok()) return first.status();
   Result<LawCall> second = Alone(run, cut, At(run).end, true);
@@ -262,10 +281,9 @@ Result<Law> ScanLaws::Split() const {
   second->take = [trial = second->trial.get()](const OutputSet& done) {
     static_cast<Mamba3ScanTrial*>(trial)->TakeCarry(done);
   };
-  if (p_.angles > 0) second->taken = {{"init_theta", "carry_theta"}};
-  for (const char* part : {"h", "k", "v"}) {
-    second->taken.push_back(
-        {std::string("init_") + part, std::string("carry_") + part});
+  for (const OutputSpec& spec : trial_.outputs()) {
+    if (!spec.name.starts_with("carry_")) continue;
+    second->taken.push_back({"init_" + spec.name.substr(6), spec.name});
   }
   Law law;
   law.calls.push_back(std::move(first.value()));

@@ -66,6 +66,9 @@ class ScanLaws {
   // 0 .. n - 1.
   int64_t Draw(LawDraw what, int64_t n) const;
 
+  // Whether what a call exports behind that token is all that the next needs.
+  bool CarryIsWhole(int64_t row, int64_t token) const;
+
   // A call on other inputs; nothing is kept yet.
   LawCall CallOn(const Case& request, Mamba3ScanData data) const;
   Result<LawCall> CallOn(const Case& request, const ScanPick& pick) const;

@@ -39,6 +39,15 @@ optimized::Mamba3ScanCaps ScanCaps(const Variation& how) {
           how.chunk ? kChunked : kExact, how.chunk.value_or(0)};
 }
 
+void NoteScan(const Variation& how, const optimized::Mamba3ScanExecution& ran,
+              Execution* execution) {
+  execution->target = ran.target;
+  execution->threads = ran.threads;
+  if (!how.chunk) return;
+  execution->counters.push_back({"chunk", ran.chunk});
+  execution->counters.push_back({"pieces", ran.pieces});
+}
+
 std::vector<OutputSpec> Mamba3ScanTrial::Outputs(const Case& c) {
   const Mamba3ScanProblem& p = c.Get<Mamba3ScanCase>().problem;
   const int64_t runs = CountRuns(c.Get<Mamba3ScanCase>());
@@ -76,12 +85,18 @@ Result<std::unique_ptr<Trial>> Mamba3ScanTrial::Open(
       std::make_unique<Mamba3ScanTrial>(c, std::move(data.value())));
 }
 
-Mamba3ScanTrial::Mamba3ScanTrial(const Case& request, Mamba3ScanData data)
+Mamba3ScanTrial::Mamba3ScanTrial(const Case& request, Mamba3ScanData data,
+                                 std::vector<OutputSpec> outputs)
     : case_(request),
       request_(request.Get<Mamba3ScanCase>()),
       data_(std::move(data)),
       runs_(reference::ListRuns(data_.problem, data_.inputs)),
-      outputs_(Outputs(request)) {}
+      outputs_(std::move(outputs)) {}
+
+bool Mamba3ScanTrial::HasOutput(const std::string& name) const {
+  return std::any_of(outputs_.begin(), outputs_.end(),
+                     [&](const OutputSpec& spec) { return spec.name == name; });
+}
 
 Result<OutputSet> Mamba3ScanTrial::Allocate(int64_t shift) const {
   OutputSet set;
@@ -118,6 +133,7 @@ Mamba3ScanOutputs Mamba3ScanTrial::Views(const OutputSet& outputs) const {
     out.carry.theta.shape = {CountRuns(request_), data_.problem.heads, 0};
   }
   out.carry.h = FourAxes(outputs.tensors[next].view);
+  if (!HasOutput("carry_k")) return out;
   out.carry.k = FourAxes(outputs.tensors[next + 1].view);
   out.carry.v = ThreeAxes(outputs.tensors[next + 2].view);
   return out;
@@ -210,12 +226,7 @@ Status Mamba3ScanTrial::ComputeOptimized(const Variation& how,
   optimized::Mamba3ScanExecution ran;
   const Status status = optimized::Mamba3Scan(data_.problem, data_.inputs,
                                               ScanCaps(how), outputs, &ran);
-  execution->target = ran.target;
-  execution->threads = ran.threads;
-  if (how.chunk) {
-    execution->counters.push_back({"chunk", ran.chunk});
-    execution->counters.push_back({"pieces", ran.pieces});
-  }
+  NoteScan(how, ran, execution);
   return status;
 }
 

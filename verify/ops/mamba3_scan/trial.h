@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optimized/mamba3_scan.h"
@@ -21,6 +22,9 @@ namespace lockstep::verify {
 
 // What the optimized path is to be called with.
 optimized::Mamba3ScanCaps ScanCaps(const Variation& how);
+// And what it says of the call.
+void NoteScan(const Variation& how, const optimized::Mamba3ScanExecution& ran,
+              Execution* execution);
 
 // Outputs: y [b, t * output_ranks, h, p] in the problem's lane, then the carry
 // of every run in f32: carry_theta [run, h, 1, s] if there are angles, carry_h
@@ -35,12 +39,14 @@ class Mamba3ScanTrial : public Trial {
   static std::vector<Case> ProbeCases(const Case& c,
                                       const NumericProfile& profile);
 
-  Mamba3ScanTrial(const Case& request, Mamba3ScanData data);
+  Mamba3ScanTrial(const Case& request, Mamba3ScanData data)
+      : Mamba3ScanTrial(request, std::move(data), Outputs(request)) {}
 
   const Case& request() const { return case_; }
   const Mamba3ScanData& data() const { return data_; }
   const std::vector<reference::Run>& runs() const { return runs_; }
-  // The outputs of the trial as the contract's views.
+  // The outputs of the trial as the contract's views; of a carry those parts
+  // that the trial has.
   Mamba3ScanOutputs Views(const OutputSet& outputs) const;
 
   const std::vector<OutputSpec>& outputs() const override { return outputs_; }
@@ -66,7 +72,7 @@ class Mamba3ScanTrial : public Trial {
                           Execution* execution) const override;
   std::vector<Variation> OptimizedVariations(
       const Variation& fixed) const override;
-  // Those of scan_laws.h.
+  // Those of laws.h.
   std::vector<std::string> Laws() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   // The same op with other inputs.
@@ -93,7 +99,12 @@ class Mamba3ScanTrial : public Trial {
   std::span<const char* const> Canaries() const override;
 
  protected:
-  // What the op's two names differ in: how a whole problem is computed.
+  // `outputs`: as Outputs(), or without a carry's k and v.
+  Mamba3ScanTrial(const Case& request, Mamba3ScanData data,
+                  std::vector<OutputSpec> outputs);
+  bool HasOutput(const std::string& name) const;
+
+  // What the ops of this recurrence differ in: how a whole problem is computed.
   virtual void ComputeByReference(const Mamba3ScanOutputs& outputs) const;
   virtual Status ComputeOptimized(const Variation& how,
                                   const Mamba3ScanOutputs& outputs,

@@ -177,7 +177,7 @@ constexpr const char* kBf16Canaries[] = {
 std::string Mamba3ScanTrial::WhyUndeclared(
     const NumericProfile& profile) const {
   const Mamba3ScanProblem& p = data_.problem;
-  if (!profile.exact && !profile.scan) return "mamba3_scan";
+  if (!profile.exact && !profile.scan) return OpName(case_);
   if (profile.lane && *profile.lane != p.lane) {
     return std::string("lane=") + LaneName(p.lane);
   }

@@ -72,6 +72,7 @@ void Mamba3ScanTrial::RowOf(const Mamba3ScanProblem& problem,
     bits->push_back(BitsOf(out.theta));
   }
   bits->push_back(BitsOf(out.h));
+  if (!HasOutput("carry_k")) return;
   bits->push_back(BitsOf(out.k));
   bits->push_back(BitsOf(out.v));
 }
@@ -97,6 +98,9 @@ void Mamba3ScanTrial::EmptyRow(const Mamba3ScanInputs& inputs, int64_t run,
     for (int64_t n = 0; n < p.state_dim; ++n) {
       part[0].push_back(value(carry.h, head, c, n));
     }
+  }
+  if (!HasOutput("carry_k")) return;
+  for (int64_t c = 0; c < p.head_dim; ++c) {
     part[2].push_back(value(carry.v, head, c));
   }
   for (int64_t r = 0; r < p.ranks; ++r) {

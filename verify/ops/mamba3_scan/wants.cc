@@ -11,7 +11,7 @@ std::string Mamba3ScanTrial::AddWanted(const std::string& want,
                                        KernelInputs* inputs) const {
   const Mamba3ScanProblem& p = data_.problem;
   if (want != "segments" && want != "cu_seqlens") {
-    return "mamba3_scan has no such input";
+    return std::string(OpName(case_)) + " has no such input";
   }
   std::vector<int32_t> starts, ids;
   for (size_t n = 0; n < runs_.size(); ++n) {

@@ -175,6 +175,8 @@ constexpr const char* kScanForms[] = {"", " variant=mimo r=2",
                                       " variant=mimo r=2 reduce=yes"};
 constexpr const char* kScanRegimes[] = {"", " regime=short", " regime=long"};
 constexpr const char* kScanParts[] = {"", " gate=yes", " skip=no bias=no"};
+constexpr const char* kSsdParts[] = {"", " gate=yes", " skip=no"};
+static_assert(std::size(kSsdParts) == std::size(kScanParts));
 constexpr const char* kScanStates[] = {" n=8 p=3", " n=10 p=2"};
 constexpr size_t kScanRuns = 4;
 
@@ -215,21 +217,22 @@ std::string AttentionLine(const CoverRow& row, const LineParts& parts) {
          (row[kSink] == 1 ? " sinklogit=normal:1" : "");
 }
 
-// The factors of scans.
-constexpr size_t ScanLevels(size_t factor, bool step) {
-  const size_t levels[] = {std::size(kScanHeads),   std::size(kScanForms),
-                           std::size(kScanRegimes), std::size(kScanParts),
-                           step ? 1 : kScanRuns,    2,
-                           std::size(kScanStates)};
-  return levels[factor];
+// The factors of scans: a step has no runs, Mamba-2 one form.
+std::vector<size_t> ScanLevels(std::string_view op) {
+  return {std::size(kScanHeads),
+          op == "ssd_scan" ? 1 : std::size(kScanForms),
+          std::size(kScanRegimes),
+          std::size(kScanParts),
+          op == "mamba3_step" ? 1 : kScanRuns,
+          2,
+          std::size(kScanStates)};
 }
-constexpr size_t kScanFactors = 7;
 
-std::string ScanLine(const CoverRow& row, int64_t t, bool step) {
+std::string ScanLine(std::string_view op, const CoverRow& row, int64_t t) {
   const std::string heads = kScanHeads[row[0]];
-  return std::string(step ? "mamba3_step" : "mamba3_scan") + heads +
-         " t=" + Text(t) + kScanStates[row[6]] + kScanForms[row[1]] +
-         kScanRegimes[row[2]] + kScanParts[row[3]] +
+  const auto& parts = op == "ssd_scan" ? kSsdParts : kScanParts;
+  return std::string(op) + heads + " t=" + Text(t) + kScanStates[row[6]] +
+         kScanForms[row[1]] + kScanRegimes[row[2]] + parts[row[3]] +
          ScanRuns(row[4], t, heads.starts_with(" b=")) +
          (row[5] == 1 ? " carry=yes" : "");
 }
@@ -255,19 +258,13 @@ std::vector<LengthCase> AttentionLengthCases(int64_t length) {
   return cases;
 }
 
-std::vector<LengthCase> ScanLengthCases(int64_t length, bool step) {
-  std::vector<size_t> levels;
-  for (size_t f = 0; f < kScanFactors; ++f) {
-    levels.push_back(ScanLevels(f, step));
-  }
+std::vector<LengthCase> ScanLengthCases(int64_t length, std::string_view op) {
   std::vector<LengthCase> cases;
-  for (const CoverRow& row : PairwiseCover(levels)) {
-    cases.push_back({ScanLine(row, length, step), "", false, "", false});
+  for (const CoverRow& row : PairwiseCover(ScanLevels(op))) {
+    cases.push_back({ScanLine(op, row, length), "", false, "", false});
   }
   for (const MutantInfo& info : Mutants()) {
-    const bool stepped =
-        std::string_view(info.pattern).starts_with("mamba3_step");
-    if (info.attention() || stepped != step) continue;
+    if (!std::string_view(info.pattern).starts_with(op)) continue;
     const Result<Case> c = ScanCaseAt(info, length);
     if (!c.ok() || !ValidateCase(c.value()).ok()) continue;
     cases.push_back({MinimalLine(c.value()), "", false, info.name, false});
@@ -288,15 +285,15 @@ std::string AttentionLineAt(uint64_t seed, int64_t length,
   return AttentionLine(row, parts) + " seed=" + std::to_string(seed);
 }
 
-std::string ScanLineAt(uint64_t seed, int64_t length,
+std::string ScanLineAt(std::string_view op, uint64_t seed, int64_t length,
                        const NumericProfile& profile) {
   uint64_t state = seed;
   CoverRow row;
-  for (size_t f = 0; f < kScanFactors; ++f) {
-    row.push_back(NextMixed(&state) % ScanLevels(f, false));
+  for (const size_t levels : ScanLevels(op)) {
+    row.push_back(NextMixed(&state) % levels);
   }
-  return ScanLine(row, length + static_cast<int64_t>(NextMixed(&state) % 6),
-                  false) +
+  return ScanLine(op, row,
+                  length + static_cast<int64_t>(NextMixed(&state) % 6)) +
          (profile.lane == Lane::kBf16 ? " lane=bf16" : "") +
          " seed=" + std::to_string(seed);
 }

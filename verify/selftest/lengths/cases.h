@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "verify/profile/profile.h"
@@ -25,13 +26,14 @@ struct LengthCase {
 //   Requires: length >= 64.
 std::vector<LengthCase> AttentionLengthCases(int64_t length);
 // And the pattern of every mutant of scans, stretched, for that one alone.
-std::vector<LengthCase> ScanLengthCases(int64_t length, bool step);
+// `op`: mamba3_scan, mamba3_step or ssd_scan.
+std::vector<LengthCase> ScanLengthCases(int64_t length, std::string_view op);
 
 // A case for one correct kernel of the zoo, of `length` keys (tokens) or a few
 // more and of small heads; the rest is drawn by `seed`.
 std::string AttentionLineAt(uint64_t seed, int64_t length,
                             const NumericProfile& profile);
-std::string ScanLineAt(uint64_t seed, int64_t length,
+std::string ScanLineAt(std::string_view op, uint64_t seed, int64_t length,
                        const NumericProfile& profile);
 
 }  // namespace lockstep::verify

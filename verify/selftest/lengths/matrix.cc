@@ -13,6 +13,7 @@
 #include "verify/selftest/lengths/cases.h"
 #include "verify/selftest/lengths/structural.h"
 #include "verify/selftest/pool.h"
+#include "verify/selftest/row.h"
 #include "verify/selftest/stages.h"
 
 namespace lockstep::verify {
@@ -25,7 +26,7 @@ double SecondsSince(Clock::time_point start) {
 }
 
 // A mutant with one setting of its dial.
-struct Subject {
+struct Suspect {
   const MutantInfo* info = nullptr;
   std::string spec;  // without base
   std::string hint;  // the tier that proved it last
@@ -45,7 +46,6 @@ struct Cell {
 
 bool Wanted(const MutantInfo& info, const MatrixOptions& options) {
   if (WhyExempt(info) != nullptr) return false;
-  if (info.attention() ? !options.attention : !options.scans) return false;
   const std::string_view name = info.name;
   return options.only.empty() ||
          std::any_of(options.only.begin(), options.only.end(),
@@ -54,44 +54,44 @@ bool Wanted(const MutantInfo& info, const MatrixOptions& options) {
 
 // Blocks of real tiles and pages; other dials count what is wrong, and one is
 // the hardest to see.
-std::vector<Subject> Subjects(const MatrixOptions& options) {
-  std::vector<Subject> subjects;
-  for (const MutantInfo& info : Mutants()) {
-    if (!Wanted(info, options)) continue;
-    const std::string name = info.name;
-    const bool blocks =
-        name == "attn.v_tiles_exchanged" || name == "attn.kv_pages_exchanged";
-    for (const char* dial : {"", "@128", "@256"}) {
-      if (*dial != '\0' && !blocks) break;
-      subjects.push_back({&info, name + dial, "", {}, {}});
+std::vector<Suspect> Suspects(const MatrixOptions& options) {
+  std::vector<Suspect> subjects;
+  for (const SelftestRow* row : SelftestRows()) {
+    if (!options.op.empty() && options.op != row->op) continue;
+    for (const MutantInfo* info : row->mutants()) {
+      if (!Wanted(*info, options)) continue;
+      const std::string name = info->name;
+      const bool blocks =
+          name == "attn.v_tiles_exchanged" || name == "attn.kv_pages_exchanged";
+      for (const char* dial : {"", "@128", "@256"}) {
+        if (*dial != '\0' && !blocks) break;
+        subjects.push_back({info, name + dial, "", {}, {}});
+      }
     }
   }
   return subjects;
 }
 
-// Which cover a mutant meets.
-enum class Cover : uint8_t { kAttention, kScan, kStep };
-constexpr Cover kCovers[] = {Cover::kAttention, Cover::kScan, Cover::kStep};
+// A mutant meets the cover of its op.
+constexpr std::string_view kCovers[] = {"attention_forward", "mamba3_scan",
+                                        "mamba3_step", "ssd_scan"};
 
-Cover CoverOf(const MutantInfo& info) {
-  if (info.attention()) return Cover::kAttention;
-  return std::string_view(info.pattern).starts_with("mamba3_step")
-             ? Cover::kStep
-             : Cover::kScan;
+std::string_view CoverOf(const MutantInfo& info) {
+  const std::string_view line = info.pattern;
+  return line.substr(0, line.find(' '));
 }
 
-std::vector<LengthCase> CasesOf(Cover cover, int64_t length) {
-  return cover == Cover::kAttention
-             ? AttentionLengthCases(length)
-             : ScanLengthCases(length, cover == Cover::kStep);
+std::vector<LengthCase> CasesOf(std::string_view cover, int64_t length) {
+  return cover == kCovers[0] ? AttentionLengthCases(length)
+                             : ScanLengthCases(length, cover);
 }
 
-std::string BaseOf(const Subject& subject, const LengthCase& row) {
+std::string BaseOf(const Suspect& subject, const LengthCase& row) {
   return row.base.empty() ? subject.info->base : row.base;
 }
 
 // A bug in the merge of parts needs a kernel that has some.
-bool Meets(const Subject& subject, const std::string& base) {
+bool Meets(const Suspect& subject, const std::string& base) {
   if (std::string_view(subject.info->base) != "flash-split") return true;
   const Result<AttentionVariant> variant = FindVariant(base);
   return variant.ok() && variant->splits > 1;
@@ -108,7 +108,7 @@ std::vector<size_t> Order(Stages* stages, const std::string& hint) {
 }
 
 // One mutant on one row: until a tier proves it.
-Cell TryCell(const Subject& subject, const std::string& base, Stages* stages) {
+Cell TryCell(const Suspect& subject, const std::string& base, Stages* stages) {
   Cell cell;
   cell.spec = "mutant:" + subject.spec + ",base=" + base;
   auto candidate = ParseCandidate(cell.spec);
@@ -142,9 +142,9 @@ Cell TryCell(const Subject& subject, const std::string& base, Stages* stages) {
 class Run {
  public:
   explicit Run(const MatrixOptions& options)
-      : options_(options), subjects_(Subjects(options)) {
+      : options_(options), subjects_(Suspects(options)) {
     result_.lengths = options.lengths;
-    for (const Subject& subject : subjects_) {
+    for (const Suspect& subject : subjects_) {
       for (const int64_t length : options.lengths) {
         MatrixLine line;
         line.info = subject.info;
@@ -162,7 +162,7 @@ class Run {
     for (size_t n = 0; n < options_.lengths.size(); ++n) {
       const Clock::time_point start = Clock::now();
       result_.rows.push_back(0);
-      for (const Cover cover : kCovers) {
+      for (const std::string_view cover : kCovers) {
         const Status status = OneCover(cover, n);
         if (!status.ok()) return status;
       }
@@ -176,7 +176,7 @@ class Run {
     return result_.lines[subject * options_.lengths.size() + length];
   }
 
-  Status OneCover(Cover cover, size_t length);
+  Status OneCover(std::string_view cover, size_t length);
   std::vector<std::vector<size_t>> Chosen(const std::vector<size_t>& who,
                                           const std::vector<LengthCase>& rows);
   Status OneRow(const LengthCase& row, size_t at,
@@ -184,7 +184,7 @@ class Run {
   void Count(const LengthCase& row, const Cell& cell, MatrixLine* line);
 
   MatrixOptions options_;
-  std::vector<Subject> subjects_;
+  std::vector<Suspect> subjects_;
   MatrixResult result_;
 };
 
@@ -227,7 +227,7 @@ std::vector<std::vector<size_t>> Run::Chosen(
   return chosen;
 }
 
-Status Run::OneCover(Cover cover, size_t length) {
+Status Run::OneCover(std::string_view cover, size_t length) {
   std::vector<size_t> who;
   for (size_t s = 0; s < subjects_.size(); ++s) {
     if (CoverOf(*subjects_[s].info) == cover) who.push_back(s);
@@ -282,7 +282,7 @@ Status Run::OneRow(const LengthCase& row, size_t at,
   }
   std::vector<Cell> cells(who.size());
   ForEach(static_cast<int64_t>(who.size()), options_.threads, [&](int64_t n) {
-    const Subject& subject = subjects_[who[static_cast<size_t>(n)]];
+    const Suspect& subject = subjects_[who[static_cast<size_t>(n)]];
     const std::string base = BaseOf(subject, row);
     if (!Meets(subject, base)) return;
     cells[static_cast<size_t>(n)] =
@@ -297,7 +297,7 @@ Status Run::OneRow(const LengthCase& row, size_t at,
     }
   }
   for (size_t n = 0; n < who.size(); ++n) {
-    Subject& subject = subjects_[who[n]];
+    Suspect& subject = subjects_[who[n]];
     const Cell& cell = cells[n];
     if (!cell.status.ok()) return cell.status;
     ++result_.cells;

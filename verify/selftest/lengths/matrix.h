@@ -22,8 +22,7 @@ struct MatrixOptions {
   // without, of those on which it was proved at the first, not by bits.
   bool full = false;
   int threads = 0;  // 0: as many as the machine has
-  bool attention = true;
-  bool scans = true;
+  std::string op;   // of a selftest row; empty: all
   // Beginnings of names; empty: all.
   std::vector<std::string> only;
   // Probes that the judge is to go without: the matrix must notice.

@@ -15,9 +15,11 @@ namespace {
 
 using Tiers = std::map<std::string, int64_t>;
 
-// "fragment", or "scan: carry".
+// "fragment", or "scan: carry" of scan.init_of_neighbour.
 std::string FamilyOf(const MutantInfo& info) {
-  return (info.attention() ? "" : "scan: ") + std::string(info.family);
+  if (info.attention()) return info.family;
+  const std::string name = info.name;
+  return name.substr(0, name.find('.')) + ": " + info.family;
 }
 
 // In the order of the catalogue.

@@ -71,6 +71,7 @@ constexpr Exempt kSomewhere[] = {
     {"attn.lse_previous_max", kSmallGrowth},
     {"attn.lse_unrescaled_l", kSmallGrowth},
     {"scan.skip_after_gate", kNoGate},
+    {"ssd.skip_after_gate", kNoGate},
     {"scan.ratio_decay", kRatio},
 };
 
