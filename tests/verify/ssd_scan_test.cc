@@ -136,7 +136,7 @@ TEST(SsdJudge, PassesOurKernelsOnEveryCaseOfTheFile) {
 TEST(SsdJudge, ProvesEveryBugAndNoRightKernel) {
   int64_t bugs = 0;
   for (const MutantInfo& info : Mutants()) {
-    if (info.op != std::string_view("ssd_scan")) continue;
+    if (info.op() != "ssd_scan") continue;
     ++bugs;
     const CaseResult wrong =
         JudgeSpec(info.pattern, std::string("mutant:") + info.name);

@@ -18,7 +18,7 @@ constexpr const char* kOp = "ssd_scan";
 std::vector<const MutantInfo*> SsdMutants() {
   std::vector<const MutantInfo*> mutants;
   for (const MutantInfo& info : Mutants()) {
-    if (info.op == std::string_view(kOp)) mutants.push_back(&info);
+    if (info.op() == kOp) mutants.push_back(&info);
   }
   return mutants;
 }
