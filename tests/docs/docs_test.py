@@ -7,7 +7,9 @@ the lockstep program under test for build/release/bin/lockstep and on the PATH. 
 behind a command states its exit code, 0 otherwise. Commands of scripts/ are
 not run here: CI itself calls them. Durations and machine facts are wildcards:
 a number before " s", the instruction sets that ran or did not, and anything
-where the page shows `...`.
+where the page shows `...`. A ```python block that begins with `# /tmp/NAME` is a file
+of that name; commands about one that imports torch are run by the Python of
+LOCKSTEP_PUBLIC_VENV, and not at all where that is not set.
 """
 import os
 import pathlib
@@ -21,6 +23,7 @@ os.environ.pop("GITHUB_ACTIONS", None)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROFILE = re.compile(r"```profile\n(.*?)```", re.S)
+FILE = re.compile(r"```python\n# /tmp/(\S+)\n(.*?)```", re.S)
 BLOCK = re.compile(r"```sh\n(.*?)```\n(?:\s*```text\n(.*?)```)?", re.S)
 
 
@@ -46,17 +49,42 @@ def machine(text):
                   "optimized on SIMD", text)
 
 
+def write_files(text, scratch):
+    """The files that a page shows; returns the names of those for torch."""
+    for name, content in FILE.findall(text):
+        pathlib.Path(scratch, name).write_text(content)
+    return [name for name, content in FILE.findall(text) if "import torch" in content]
+
+
+def environment(block, torch_files):
+    """Of the commands of a block; None: what they need is not here."""
+    found = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1",
+             "LOCKSTEP_PYTHON": sys.executable}
+    if any(f"/tmp/{name}" in block for name in torch_files):
+        folder = os.environ.get("LOCKSTEP_PUBLIC_VENV")
+        if not folder:
+            return None
+        found["LOCKSTEP_PYTHON"] = os.path.join(folder, "bin", "python")
+    return found
+
+
 def run_page(page, text, program, scratch):
     """Returns (number of commands run, list of failures)."""
     ran, failures = 0, []
+    torch_files = write_files(text, scratch)
     for block, expected in BLOCK.findall(text):
         output = ""
         if "scripts/" in block or "cmake" in block or "ctest" in block:
+            continue
+        variables = environment(block, torch_files)
+        if variables is None:
+            print(f"{page}: not run without LOCKSTEP_PUBLIC_VENV: {block.splitlines()[0]}")
             continue
         for line, code in commands(block):
             shell = line.replace("/tmp/", f"{scratch}/")
             shell = shell.replace("build/release/bin/lockstep", program)
             done = subprocess.run(["bash", "-c", shell], cwd=ROOT, text=True,
+                                  env=variables,
                                   stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, check=False)
             ran += 1
@@ -65,7 +93,7 @@ def run_page(page, text, program, scratch):
                 failures.append(f"{page}: exit {done.returncode}, not {code}: "
                                 f"{line}\n{done.stdout}")
         # A machine that is busy makes a run long enough for lines of progress.
-        output = re.sub(r"^\d+ of \d+ cases?, .*\bfindings?\n", "",
+        output = re.sub(r"^\d+ (?:of \d+ )?cases?, .*\bfindings?\n", "",
                         output.replace(f"{scratch}/", "/tmp/"), flags=re.M)
         output = machine(output)
         expected = machine(expected)

@@ -25,6 +25,7 @@ OPS = [(SMALL, "cpu-f32"),
        (SMALL + " lane=bf16", "flash-bf16"),
        (SPLIT, "scan-f32"),
        ("mamba3_step t=5 n=8 p=4", "scan-f32"),
+       ("ssd_scan t=20 h=4 g=2 n=8 p=4 cu=0,7,20 carry=yes gate=yes", "scan-f32"),
        (PLAN, "exact-f32")]
 SHIPPED = [("foreign-attention-f32", "cpu-f32"),
            ("foreign-attention-bf16", "flash-bf16"),

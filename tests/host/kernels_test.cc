@@ -114,7 +114,8 @@ TEST_F(Kernels, CorrectOnesPass) {
   const std::vector<std::string> scans = {
       "mamba3_scan t=12 h=2 n=8 p=4 s=3 cu=0,5,12 carry=yes bias=yes gate=yes",
       "mamba3_scan b=2 t=7 h=4 g=2 n=8 p=2 seg=runs:3,4",
-      "mamba3_step t=3 n=8 p=2 s=2"};
+      "mamba3_step t=3 n=8 p=2 s=2",
+      "ssd_scan b=2 t=12 h=4 g=2 n=8 p=3 seg=runs:5,7 carry=yes gate=yes"};
   const NumericProfile exact = Builtin("exact-f32");
   for (const char* spec :
        {"so:" LOCKSTEP_EMULATED ",variant=exact", "so:" LOCKSTEP_OPTIMIZED}) {
@@ -124,10 +125,10 @@ TEST_F(Kernels, CorrectOnesPass) {
   }
   Verdicts verdicts;
   Totals totals = JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, scans, &verdicts);
-  EXPECT_EQ(totals.pass, 3) << verdicts.reasons;
+  EXPECT_EQ(totals.pass, 4) << verdicts.reasons;
   totals = JudgeLines("so:" LOCKSTEP_EMULATED ",variant=scan",
                       Builtin("scan-f32"), scans, &verdicts);
-  EXPECT_EQ(totals.pass, 3) << verdicts.reasons;
+  EXPECT_EQ(totals.pass, 4) << verdicts.reasons;
 }
 
 }  // namespace

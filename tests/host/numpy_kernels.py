@@ -178,8 +178,23 @@ def plan(call, x):
     return tables
 
 
+def ssd_scan(call, x):
+    """Mamba-2: the recurrence with lambda = 1, no angles, one rank, no carried k, v."""
+    call = {**call, "r": 1, "s": 0, "output_ranks": 1, "variant": "siso", "bias": False,
+            "rotated": "f32", "norm_epsilon": None, "reduce": False}
+    b, t, h, n, p = (call[name] for name in ("b", "t", "h", "n", "p"))
+    x = {**x, "q": x["q"][:, :, None], "k": x["k"][:, :, None],
+         "tau": np.full((b, h, t), np.inf, np.float32)}
+    if call["carry_in"]:
+        x["init_k"] = np.zeros((call["run_count"], 1, h, n))
+        x["init_v"] = np.zeros((call["run_count"], h, p))
+    out = scan(call, x)
+    return {"y": out["y"][:, :, 0], "carry_h": out["carry_h"]}
+
+
 KERNELS = {"attention_forward": attention, "mamba3_scan": scan,
-           "mamba3_step": scan, "block_plan": plan}
+           "mamba3_step": scan, "ssd_scan": ssd_scan, "block_plan": plan}
+
 
 def with_bug(kernel, bug=""):
     """The same kernel with a fault of a few lines."""

@@ -2,7 +2,6 @@
 import importlib.metadata
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import threading
@@ -235,18 +234,3 @@ def test_types_came_along():
     stub = (folder / "__init__.pyi").read_text()
     for name in lockstep.__all__:
         assert f"def {name}(" in stub or f"class {name}" in stub or f"as {name}" in stub, name
-
-
-def test_the_page_prints_what_it_shows(tmp_path):
-    """Every ```python block of docs/python.md, in order, as one script."""
-    page = (SOURCE / "docs/python.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```\n(?:```text\n(.*?)```)?", page, re.S)
-    assert len(blocks) >= 4
-    script = tmp_path / "page.py"
-    script.write_text(f"import sys; sys.path.insert(0, {str(SOURCE / 'python/examples')!r})\n"
-                      + "".join(code for code, _ in blocks))
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True,
-                          check=False)
-    shown = "".join(text for _, text in blocks)
-    assert done.returncode == 0, done.stderr
-    assert re.fullmatch(re.escape(shown).replace(r"\.\.\.", ".*"), done.stdout), done.stdout

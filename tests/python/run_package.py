@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Installs the package with pip into a fresh environment and runs its tests
+"""Makes a wheel with pip, installs it into a fresh environment and runs its tests
 there: run_package.py FOLDER. Exits with 77, and says so, where the index of packages
 cannot be reached."""
+import glob
 import os
 import shutil
 import subprocess
@@ -34,14 +35,20 @@ def main():
         return 77
     # The build's own environment is this one: nothing is fetched twice.
     environment["PATH"] = os.path.join(place, "bin") + os.pathsep + environment["PATH"]
-    subprocess.run(install + ["--no-deps", "--no-build-isolation", SOURCE],
+    wheels = os.path.join(folder, "wheels")
+    shutil.rmtree(wheels, ignore_errors=True)
+    subprocess.run([python, "-m", "pip", "wheel", "--quiet", "--no-deps",
+                    "--no-build-isolation", "--wheel-dir", wheels, SOURCE],
                    env=environment, check=True)
+    wheel, = glob.glob(os.path.join(wheels, "lockstep-*.whl"))
+    subprocess.run(install + ["--no-deps", wheel], env=environment, check=True)
     # Elsewhere, so that nothing can lean on the checkout's own folders.
     return subprocess.run(
         [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytester",
          *(os.path.join(HERE, name + "_test.py")
-           for name in ("package", "plugin", "backward"))],
-        cwd=folder, env={**environment, "LOCKSTEP_SOURCE": SOURCE}, check=False).returncode
+           for name in ("package", "plugin", "backward", "pages"))],
+        cwd=folder, check=False,
+        env={**environment, "LOCKSTEP_SOURCE": SOURCE, "LOCKSTEP_WHEEL": wheel}).returncode
 
 
 if __name__ == "__main__":

@@ -89,6 +89,10 @@ PreparedCall PrepareMamba3Scan(const Library& library, lockstep_handle* handle,
                                CallReader* in);
 PreparedCall PrepareMamba3Step(const Library& library, lockstep_handle* handle,
                                CallReader* in);
+PreparedCall PrepareSsdScan(const Library& library, lockstep_handle* handle,
+                            CallReader* in);
+// LOCKSTEP_RUNS_... of a scan.
+int32_t RunsOf(std::string_view name);
 PreparedCall PrepareBlockPlan(const Library& library, lockstep_handle* handle,
                               CallReader* in);
 

@@ -3,12 +3,13 @@
 #include "verify/host/call.h"
 
 namespace lockstep::verify::host {
-namespace {
 
 int32_t RunsOf(std::string_view name) {
   if (name == "segments") return LOCKSTEP_RUNS_SEGMENTS;
   return name == "cu_seqlens" ? LOCKSTEP_RUNS_CU_SEQLENS : LOCKSTEP_RUNS_ROWS;
 }
+
+namespace {
 
 void ReadScalars(CallReader* reader, lockstep_mamba3_scan_call* call) {
   CallReader& in = *reader;

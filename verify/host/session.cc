@@ -235,6 +235,8 @@ std::string Session::Call(int64_t id) {
     call = PrepareMamba3Scan(library_, handle_, &in);
   } else if (op == "mamba3_step") {
     call = PrepareMamba3Step(library_, handle_, &in);
+  } else if (op == "ssd_scan") {
+    call = PrepareSsdScan(library_, handle_, &in);
   } else if (op == "block_plan") {
     call = PrepareBlockPlan(library_, handle_, &in);
   }

@@ -89,7 +89,7 @@ Result<Case> ScanCaseAt(const MutantInfo& info, int64_t length) {
   // What is odd or ragged in the pattern stays so.
   p.length = length + p.length % 4;
   p.state_dim = 16 + p.state_dim % 2;
-  p.angles = p.state_dim / 4;
+  p.angles = scan.ssd ? 0 : p.state_dim / 4;
   p.heads = std::max<int64_t>(p.heads, 2);
   for (auto& row : scan.seg.rows) {
     // The first run ends within a chunk where it did, the last one has what

@@ -114,3 +114,20 @@ int lockstep_mamba3_step(lockstep_handle* handle,
                          lockstep_receipt* receipt) {
   return Scan(handle, call, receipt);
 }
+
+int lockstep_ssd_scan(lockstep_handle* handle,
+                      const lockstep_ssd_scan_call* call,
+                      lockstep_receipt* receipt) {
+  if (!handle->scan) {
+    return lockstep::tests::Refuse(Status::Error("attention only"), receipt);
+  }
+  lockstep::tests::SsdCall ssd;
+  const Status status = ProblemOf(*call, &ssd);
+  if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
+  const lockstep::SsdAsMamba3 scan =
+      AsMamba3(ssd.problem, ssd.inputs, ssd.outputs);
+  lockstep::Mamba3ScanOutputs outputs{scan.y, {}};
+  outputs.carry.h = ssd.outputs.carry;
+  handle->scan->Run(scan.problem, scan.inputs, outputs);
+  return LOCKSTEP_DONE;
+}

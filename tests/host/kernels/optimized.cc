@@ -9,6 +9,7 @@
 #include "optimized/attention_forward.h"
 #include "optimized/mamba3_scan.h"
 #include "optimized/plan.h"
+#include "optimized/ssd_scan.h"
 #include "tests/host/kernels/problem_of_call.h"
 
 namespace optimized = lockstep::optimized;
@@ -89,4 +90,20 @@ int lockstep_mamba3_step(lockstep_handle* handle,
                          const lockstep_mamba3_scan_call* call,
                          lockstep_receipt* receipt) {
   return lockstep_mamba3_scan(handle, call, receipt);
+}
+
+int lockstep_ssd_scan(lockstep_handle* handle,
+                      const lockstep_ssd_scan_call* call,
+                      lockstep_receipt* receipt) {
+  lockstep::tests::SsdCall asked;
+  Status status = ProblemOf(*call, &asked);
+  if (!status.ok()) return Refuse(status, receipt);
+  optimized::Mamba3ScanCaps caps;
+  caps.threads = ThreadsOf(handle, call->threads);
+  optimized::Mamba3ScanExecution ran;
+  status = optimized::SsdScan(asked.problem, asked.inputs, caps, asked.outputs,
+                              &ran);
+  if (!status.ok()) return Refuse(status, receipt);
+  Tell(ran.target, ran.threads, receipt);
+  return LOCKSTEP_DONE;
 }

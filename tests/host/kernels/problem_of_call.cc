@@ -144,12 +144,13 @@ Status ProblemOf(const lockstep_attention_forward_call& call,
   return Validate(p, in, to->outputs);
 }
 
+constexpr Mamba3ScanProblem::Runs kRuns[] = {
+    Mamba3ScanProblem::Runs::kRows, Mamba3ScanProblem::Runs::kSegments,
+    Mamba3ScanProblem::Runs::kCuSeqlens};
+
 Status ProblemOf(const lockstep_mamba3_scan_call& call, ScanCall* to) {
   Mamba3ScanProblem& p = to->problem;
   Mamba3ScanInputs& in = to->inputs;
-  static constexpr Mamba3ScanProblem::Runs kRuns[] = {
-      Mamba3ScanProblem::Runs::kRows, Mamba3ScanProblem::Runs::kSegments,
-      Mamba3ScanProblem::Runs::kCuSeqlens};
   p.batch = call.b;
   p.length = call.t;
   p.heads = call.h;
@@ -191,6 +192,34 @@ Status ProblemOf(const lockstep_mamba3_scan_call& call, ScanCall* to) {
   SetCarry({call.carry_theta, call.carry_h, call.carry_k, call.carry_v},
            &to->outputs.carry);
   return Validate(p, in, to->outputs);
+}
+
+Status ProblemOf(const lockstep_ssd_scan_call& call, SsdCall* to) {
+  SsdScanInputs& in = to->inputs;
+  to->problem = {call.b,
+                 call.t,
+                 call.h,
+                 call.g,
+                 call.n,
+                 call.p,
+                 LaneOf(call.lane),
+                 kRuns[call.runs - LOCKSTEP_RUNS_ROWS],
+                 call.skip != 0,
+                 call.gate != 0,
+                 call.carry_in != 0};
+  Set(call.q, &in.q);
+  Set(call.k, &in.k);
+  Set(call.v, &in.v);
+  Set(call.a, &in.a);
+  Set(call.dt, &in.dt);
+  Set(call.d, &in.d);
+  Set(call.z, &in.z);
+  Set(call.init_h, &in.carry);
+  Set(call.segments, &in.segments);
+  if (call.cu_seqlens != nullptr) in.cu_seqlens = IntegersOf(*call.cu_seqlens);
+  Set(call.y, &to->outputs.y);
+  Set(call.carry_h, &to->outputs.carry);
+  return Validate(to->problem, in, to->outputs);
 }
 
 int Refuse(const Status& status, lockstep_receipt* receipt) {

@@ -7,6 +7,7 @@
 
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/mamba3_scan.h"
+#include "reference/contract/ssd_scan.h"
 #include "verify/host/include/lockstep/candidate.h"
 
 namespace lockstep::tests {
@@ -26,6 +27,12 @@ struct ScanCall {
   Mamba3ScanOutputs outputs;
 };
 Status ProblemOf(const lockstep_mamba3_scan_call& call, ScanCall* to);
+struct SsdCall {
+  SsdScanProblem problem;
+  SsdScanInputs inputs;
+  SsdScanOutputs outputs;
+};
+Status ProblemOf(const lockstep_ssd_scan_call& call, SsdCall* to);
 
 // Refuses the call with the error as its reason.
 int Refuse(const Status& status, lockstep_receipt* receipt);

@@ -150,6 +150,25 @@ typedef struct lockstep_mamba3_scan_call {
   const lockstep_tensor *carry_theta, *carry_h, *carry_k, *carry_v;
 } lockstep_mamba3_scan_call;
 
+typedef struct lockstep_ssd_scan_call {
+  uint32_t size, abi;
+  const char* case_line;
+  int32_t threads;
+  int32_t lane;
+  int32_t runs;
+  int32_t skip, gate, carry_in;  // truth values
+  int64_t b, t, h, g, n, p;
+  int64_t run_count;
+  const lockstep_tensor *q, *k, *v;
+  const lockstep_tensor *a, *dt;
+  const lockstep_tensor* z;
+  const lockstep_tensor* d;
+  const lockstep_tensor* init_h;
+  const lockstep_tensor *segments, *cu_seqlens;
+  // Outputs.
+  const lockstep_tensor *y, *carry_h;
+} lockstep_ssd_scan_call;
+
 // A table that a planner has written into the room of the call, dense and
 // row-major.
 typedef struct lockstep_table {
@@ -238,6 +257,9 @@ LOCKSTEP_EXPORT int lockstep_mamba3_scan(lockstep_handle* handle,
 LOCKSTEP_EXPORT int lockstep_mamba3_step(lockstep_handle* handle,
                                          const lockstep_mamba3_scan_call* call,
                                          lockstep_receipt* receipt);
+LOCKSTEP_EXPORT int lockstep_ssd_scan(lockstep_handle* handle,
+                                      const lockstep_ssd_scan_call* call,
+                                      lockstep_receipt* receipt);
 LOCKSTEP_EXPORT int lockstep_block_plan(lockstep_handle* handle,
                                         const lockstep_block_plan_call* call,
                                         lockstep_receipt* receipt);
