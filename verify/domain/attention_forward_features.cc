@@ -278,6 +278,7 @@ class Finder {
   }
 
   void Dense(const DenseSource& source) {
+    if (source.from_file()) return;  // what it holds, the line does not say
     Set(kDenseRandom, source.kind == DenseSource::Kind::kRandom);
     Set(kDenseEmpty, source.density.value == 0);
     Set(kDenseFull, source.density.value == 1);
