@@ -28,7 +28,7 @@ programs() {
   export UBSAN_OPTIONS=print_stacktrace=1
   build asan-ubsan lockstep lockstep-fuzz lockstep-host
   ctest --preset asan-ubsan --no-tests=error \
-    -R '^cli\.(bad_input|friendly|outputs|plan|robust|verdicts)$'
+    -R '^cli\.(bad_input|friendly|mask_file|outputs|plan|robust|verdicts|wide_output)$'
 }
 
 # Archer tells the sanitizer which accesses OpenMP has ordered; without it every

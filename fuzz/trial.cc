@@ -1,6 +1,7 @@
 #include "fuzz/trial.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -119,6 +120,11 @@ Result<Target> Target::Open(const std::string& candidate,
   return target;
 }
 
+int NearnessBucket(double nearness, int buckets) {
+  const int bucket = std::ilogb(std::min(nearness, 1.0)) + buckets - 1;
+  return std::max(bucket, 0);
+}
+
 Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
                 int64_t number) {
   Outcome outcome;
@@ -143,12 +149,15 @@ Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
   options.evidence = false;
   std::optional<verify::PreviousTruth> previous;
   const std::string replay = verify::MinimalLine(sequence);
+  const bool wide_out =
+      target.profile && target.profile->out == verify::OutLane::kF32;
   for (const verify::Case& call : sequence) {
     const verify::CaseRequest request{.call = &call,
                                       .line = verify::MinimalLine(call),
                                       .number = number,
                                       .total = INT64_MAX,
-                                      .last = &call == &sequence.back()};
+                                      .last = &call == &sequence.back(),
+                                      .wide_out = wide_out};
     CaseResult result =
         verify::JudgeCase(request, *candidate.value(), options, &previous);
     result.replay_case = replay;

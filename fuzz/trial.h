@@ -62,6 +62,11 @@ struct Outcome {
   bool Found() const { return !signature.empty(); }
 };
 
+// Which of `buckets` an outcome falls into: the last from 1 on, infinity where
+// a bound of zero was missed among it, each one before for half of that.
+//   Requires: nearness > 0.
+int NearnessBucket(double nearness, int buckets);
+
 // A fresh candidate judges nothing of another case: an outcome is a function
 // of the sequence and the target alone, time and machine apart.
 //   `number`: of the case in the run, from 1; the first has a canary always,

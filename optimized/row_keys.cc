@@ -200,9 +200,11 @@ void RowKeys::PushDense(const MaskExpr& mask, Range clip) {
   const auto& dense = inputs_->dense_masks[mask.dense];
   const int64_t b = dense.shape[0] == 1 ? 0 : batch_;
   const int64_t h = dense.shape[1] == 1 ? 0 : head_;
+  const int64_t row = query_ / mask.block_q;
+  int64_t column = clip.begin / mask.block_k;
   bool open = false;
-  for (int64_t j = clip.begin; j < clip.end; ++j) {
-    const bool seen = dense(b, h, query_, j) != 0;
+  for (int64_t j = clip.begin; j < clip.end; j = column * mask.block_k) {
+    const bool seen = dense(b, h, row, column++) != 0;
     if (seen && !open) stack_.push_back({j, clip.end});
     if (!seen && open) stack_.back().end = j;
     open = seen;

@@ -38,7 +38,8 @@ std::string MaskWord(const MaskExpr& mask) {
     case MaskExpr::Kind::kSink:
       return "sink:" + number(mask.tokens);
     case MaskExpr::Kind::kDense:
-      return "dense";
+      if (mask.block_q == 1 && mask.block_k == 1) return "dense";
+      return "blocks:" + number(mask.block_q) + "x" + number(mask.block_k);
     case MaskExpr::Kind::kAnd:
     case MaskExpr::Kind::kOr:
       break;

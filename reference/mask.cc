@@ -57,7 +57,8 @@ bool IsVisible(const MaskExpr& mask, const Pair& at) {
     case MaskExpr::Kind::kDense: {
       const auto& dense = at.inputs.dense_masks[mask.dense];
       return dense(dense.shape[0] == 1 ? 0 : at.b,
-                   dense.shape[1] == 1 ? 0 : at.h, at.i, at.j) != 0;
+                   dense.shape[1] == 1 ? 0 : at.h, at.i / mask.block_q,
+                   at.j / mask.block_k) != 0;
     }
     case MaskExpr::Kind::kAnd:
       return std::all_of(mask.children.begin(), mask.children.end(), child);

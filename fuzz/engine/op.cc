@@ -3,8 +3,6 @@
 //   LOCKSTEP_FUZZ_OP         whose cases, default attention_forward
 //   LOCKSTEP_FUZZ_CANDIDATE  spec, default builtin:optimized,threads=1
 //   LOCKSTEP_FUZZ_PROFILE    name or path, default the candidate's own
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <string>
 
@@ -58,10 +56,7 @@ void Check(const uint8_t* data, size_t size) {
   constexpr int64_t kNumber = 3;
   const Outcome outcome = TryCase(sequence, setup.target, kNumber);
   if (outcome.nearness > 0) {
-    // Infinite where a bound of zero was missed.
-    const double nearness = std::min(outcome.nearness, 1.0);
-    const int bucket = std::ilogb(nearness) + kBuckets - 1;
-    error_buckets[std::clamp(bucket, 0, kBuckets - 1)] = 1;
+    error_buckets[NearnessBucket(outcome.nearness, kBuckets)] = 1;
   }
   Expect(!outcome.Found(), outcome.signature + ": " + outcome.message,
          outcome.replay);

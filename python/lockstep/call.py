@@ -114,6 +114,10 @@ def _visible(node, b, h, rows, keys, offset, tensors):
     if kind == "dense":
         dense = tensors[node["tensor"]]
         return dense[b % dense.shape[0], h % dense.shape[1], rows, keys] != 0
+    if kind == "blocks":
+        dense, (queries, width) = tensors[node["tensor"]], node["block"]
+        return dense[b % dense.shape[0], h % dense.shape[1], rows // queries,
+                     keys // width] != 0
     return np.ones(back.shape, bool)
 
 

@@ -104,6 +104,32 @@ Status CheckMasks(const AttentionForwardProblem& p, size_t dense_masks) {
   return Status();
 }
 
+int64_t Blocks(int64_t length, int64_t block) {
+  return (length + block - 1) / block;
+}
+
+// Every dense term, and that its tensor has an element for each of its blocks.
+Status CheckDenseShapes(const AttentionForwardProblem& p, const MaskExpr& mask,
+                        const AttentionForwardInputs& in) {
+  for (const MaskExpr& child : mask.children) {
+    const Status status = CheckDenseShapes(p, child, in);
+    if (!status.ok()) return status;
+  }
+  if (mask.kind != MaskExpr::Kind::kDense) return Status();
+  const auto& dense = in.dense_masks[mask.dense];
+  const int64_t rows = Blocks(p.q_len, mask.block_q);
+  const int64_t columns = Blocks(p.kv_len, mask.block_k);
+  const bool batch_ok = dense.shape[0] == 1 || dense.shape[0] == p.batch;
+  const bool heads_ok = dense.shape[1] == 1 || dense.shape[1] == p.q_heads;
+  if (dense.data != nullptr && batch_ok && heads_ok && dense.shape[2] == rows &&
+      dense.shape[3] == columns) {
+    return Status();
+  }
+  return Status::Error("dense mask has shape " + Text(dense.shape) +
+                       "; want [1|" + Text(p.batch) + ",1|" + Text(p.q_heads) +
+                       "," + Text(rows) + "," + Text(columns) + "]");
+}
+
 Status CheckSegments(const AttentionForwardProblem& p,
                      const AttentionForwardInputs& in) {
   const bool q = in.q_seg.data != nullptr;
@@ -159,17 +185,9 @@ Status CheckPayload(const AttentionForwardProblem& p,
                          " logits; want one per query head (" +
                          Text(p.q_heads) + ")");
   }
-  for (const auto& dense : in.dense_masks) {
-    const bool batch_ok = dense.shape[0] == 1 || dense.shape[0] == p.batch;
-    const bool heads_ok = dense.shape[1] == 1 || dense.shape[1] == p.q_heads;
-    if (dense.data != nullptr && batch_ok && heads_ok &&
-        dense.shape[2] == p.q_len && dense.shape[3] == p.kv_len) {
-      continue;
-    }
-    return Status::Error("dense mask has shape " + Text(dense.shape) +
-                         "; want [1|" + Text(p.batch) + ",1|" +
-                         Text(p.q_heads) + "," + Text(p.q_len) + "," +
-                         Text(p.kv_len) + "]");
+  for (const MaskExpr& mask : p.masks) {
+    status = CheckDenseShapes(p, mask, in);
+    if (!status.ok()) return status;
   }
   return CheckSegments(p, in);
 }

@@ -63,7 +63,8 @@ struct AttentionForwardInputs {
   std::vector<int64_t> valid_q;
   std::vector<int64_t> valid_kv;
   TensorView<const float, 1> sink;  // [q_heads]; null without problem.sink
-  // One per dense index of the masks: [batch or 1, q_heads or 1, q_len, kv_len]
+  // One per dense index of the masks: [batch or 1, q_heads or 1,
+  // ceil(q_len / block_q), ceil(kv_len / block_k)] of the term
   std::vector<TensorView<const uint8_t, 4>> dense_masks;
 
   int64_t ValidQ(const AttentionForwardProblem& p, int64_t b) const {

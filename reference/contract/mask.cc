@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "reference/contract/limits.h"
 #include "reference/contract/status.h"
 
 namespace lockstep {
@@ -48,6 +49,12 @@ Status ValidateTerm(const MaskExpr& mask, int64_t batch, size_t dense_masks) {
       return Status::Error("mask: sink:" + std::to_string(mask.tokens) +
                            " is negative");
     case MaskExpr::Kind::kDense:
+      for (const int64_t block : {mask.block_q, mask.block_k}) {
+        if (block >= 1 && block <= kMaxLength) continue;
+        return Status::Error("mask: block size " + std::to_string(block) +
+                             " is out of range; want 1.." +
+                             std::to_string(kMaxLength));
+      }
       if (mask.dense < dense_masks) return Status();
       return Status::Error("mask: dense mask " + std::to_string(mask.dense) +
                            " is not among the " + std::to_string(dense_masks) +

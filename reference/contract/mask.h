@@ -36,7 +36,7 @@ struct MaskExpr {
     kChunked,  // back >= 0 and floor((i + offset) / chunk) == floor(j / chunk)
     kPrefix,   // back >= 0 or j < prefix of the batch row
     kSink,     // one of the first `tokens` keys of its run
-    kDense,    // dense_masks[dense](batch, head, i, j) != 0
+    kDense,    // dense_masks[dense](batch, head, i / block_q, j / block_k) != 0
     kAnd,      // all children
     kOr,       // any child
   };
@@ -47,6 +47,8 @@ struct MaskExpr {
   int64_t tokens = 0;              // kSink: >= 0
   std::vector<int64_t> prefix;     // kPrefix: one count, or one per batch row
   size_t dense = 0;                // kDense: index of the tensor
+  int64_t block_q = 1;             // kDense: queries that one element is for
+  int64_t block_k = 1;             // kDense: keys that one element is for
   std::vector<MaskExpr> children;  // kAnd, kOr: two or more
   friend bool operator==(const MaskExpr&, const MaskExpr&) = default;
 };
@@ -55,7 +57,8 @@ struct MaskExpr {
 inline constexpr int kMaxMaskDepth = 32;
 
 // Refuses parameters out of range, a wrong number of children or prefixes, a
-// tree too deep, a dense index not below `dense_masks`.
+// tree too deep, a dense index not below `dense_masks`, blocks beyond
+// 1..kMaxLength.
 Status ValidateMask(const MaskExpr& mask, int64_t batch, size_t dense_masks);
 
 }  // namespace lockstep

@@ -128,8 +128,23 @@ TEST(ValidateTensors, NamesTensorAndShape) {
       {"q_seg and kv_seg go together",
        [](Problem& p, Inputs&, Views&) { p.segments = true; }},
       {"dense mask has shape",
-       [](Problem&, Inputs& in, Views&) {
+       [](Problem& p, Inputs& in, Views&) {
+         p.masks[0].kind = MaskExpr::Kind::kDense;
          in.dense_masks.push_back({kDense, {1, 1, 1, 1}, {1, 1, 1, 1}});
+       }},
+      // Five queries in blocks of two, seven keys in blocks of four.
+      {",3,2]",
+       [](Problem& p, Inputs& in, Views&) {
+         p.masks[0].kind = MaskExpr::Kind::kDense;
+         p.masks[0].block_q = 2;
+         p.masks[0].block_k = 4;
+         in.dense_masks.push_back({kDense, {1, 1, 2, 3}, {0, 0, 0, 0}});
+       }},
+      {"block size 0 is out of range",
+       [](Problem& p, Inputs& in, Views&) {
+         p.masks[0].kind = MaskExpr::Kind::kDense;
+         p.masks[0].block_k = 0;
+         in.dense_masks.push_back({kDense, {1, 1, 5, 7}, {0, 0, 0, 0}});
        }},
       {"dense mask 0 is not among",
        [](Problem& p, Inputs&, Views&) {

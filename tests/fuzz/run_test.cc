@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -194,6 +195,18 @@ TEST(FuzzRunTest, CorpusComesFirst) {
   ASSERT_EQ(report.faults.size(), 1u);
   EXPECT_FALSE(report.faults[0].drawn);
   EXPECT_EQ(report.counts.cases, 1);
+}
+
+// A missed bound of zero is infinitely near, and no place outside the counters.
+TEST(FuzzRunTest, EveryNearnessHasABucket) {
+  EXPECT_EQ(NearnessBucket(std::numeric_limits<double>::infinity(), 34), 33);
+  EXPECT_EQ(NearnessBucket(std::numeric_limits<double>::max(), 34), 33);
+  EXPECT_EQ(NearnessBucket(1, 34), 33);
+  EXPECT_EQ(NearnessBucket(0.75, 34), 32);
+  EXPECT_EQ(NearnessBucket(0.5, 34), 32);
+  EXPECT_EQ(NearnessBucket(0x1p-33, 34), 0);
+  EXPECT_EQ(NearnessBucket(0x1p-34, 34), 0);
+  EXPECT_EQ(NearnessBucket(std::numeric_limits<double>::denorm_min(), 34), 0);
 }
 
 TEST(FuzzRunTest, BadTargetsAreRefused) {

@@ -30,8 +30,8 @@ def sees(node, at):
         while first > 0 and ids[first - 1] == ids[j]:
             first -= 1
         return j - first < node["tokens"]
-    assert kind == "dense", kind
-    return at["dense"](node["tensor"])
+    assert kind in ("dense", "blocks"), kind
+    return at["dense"](node["tensor"], *node.get("block", (1, 1)))
 
 
 def visible(call, memory, b, h, i):
@@ -46,8 +46,9 @@ def visible(call, memory, b, h, i):
     for j in range(get("valid_kv", b)):
         if "q_seg" in inputs and get("q_seg", b, i) != ids[j]:
             continue
-        dense = lambda name, j=j: get(name, *(
-            n % extent for n, extent in zip((b, h, i, j), inputs[name]["shape"])))
+        dense = lambda name, rows, columns, j=j: get(name, *(
+            n % extent for n, extent in zip((b, h, i // rows, j // columns),
+                                            inputs[name]["shape"])))
         if sees(mask, {"b": b, "i": i, "j": j, "ids": ids, "dense": dense,
                        "offset": scalars["offset"][b]}):
             keys.append(j)

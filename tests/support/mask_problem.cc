@@ -30,8 +30,14 @@ MaskExpr DenseTerm(std::mt19937& rng, MaskProblem* p) {
   dense.per_head = Draw(rng, 0, 1) != 0;
   const int64_t planes = (dense.per_row ? p->problem.batch : 1) *
                          (dense.per_head ? p->problem.q_heads : 1);
-  dense.bits = RandomBits(rng, planes * p->problem.q_len * p->problem.kv_len);
   MaskExpr mask;
+  if (Draw(rng, 0, 1) != 0) {
+    mask.block_q = Draw(rng, 1, 9);
+    mask.block_k = Draw(rng, 1, 9);
+  }
+  dense.rows = (p->problem.q_len + mask.block_q - 1) / mask.block_q;
+  dense.columns = (p->problem.kv_len + mask.block_k - 1) / mask.block_k;
+  dense.bits = RandomBits(rng, planes * dense.rows * dense.columns);
   mask.kind = MaskExpr::Kind::kDense;
   mask.dense = p->dense.size();
   p->dense.push_back(std::move(dense));
@@ -108,7 +114,7 @@ AttentionForwardInputs MaskProblem::Inputs() const {
   }
   for (const Dense& d : dense) {
     const std::array<int64_t, 4> shape{
-        d.per_row ? p.batch : 1, d.per_head ? p.q_heads : 1, p.q_len, p.kv_len};
+        d.per_row ? p.batch : 1, d.per_head ? p.q_heads : 1, d.rows, d.columns};
     in.dense_masks.push_back({d.bits.data(), shape, DenseStrides(shape)});
   }
   return in;

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "reference/mask.h"
 #include "verify/base/digest.h"
 #include "verify/base/io/safetensors.h"
 #include "verify/inputs/attention_forward.h"
+#include "verify/oracle/attention_forward/visibility.h"
 #include "verify/registry/ops.h"
 #include "verify/report/export.h"
 
@@ -121,13 +123,60 @@ TEST_F(InputFiles, DenseMasksComeInTheirBroadcastShapes) {
     EXPECT_TRUE(pinned.ok()) << pinned.message();
   }
   Write("m", {{"dense_mask", "U8", {2, 2}, std::span(bytes).first(4)}});
-  ExpectRefusal(line, "shape [2,2]; want [1,1,2,2]");
-  ExpectRefusal(line + " align=tl mask.h1=full", "want [1,1,2,2]");
+  EXPECT_TRUE(Load(line).ok());
+  Write("m", {{"dense_mask", "U8", {3, 2}, std::span(bytes).first(6)}});
+  const std::string wanted = "U8 or BOOL, [2, 2] or [1 or 2, 1 or 3, 2, 2]";
+  ExpectRefusal(line, "tensor 'dense_mask' is U8 [3, 2]; want tensor");
+  ExpectRefusal(line, wanted);
+  ExpectRefusal(line + " align=tl mask.h1=full", wanted);
+  Write("m", {{"dense_mask", "U8", {3, 1, 2, 2}, std::span(bytes).first(12)}});
+  ExpectRefusal(line, "U8 [3, 1, 2, 2]; want tensor");
+  Write("m", {{"dense_mask", "I8", {2, 2}, std::span(bytes).first(4)}});
+  ExpectRefusal(line, "is I8 [2, 2]; want tensor");
+  const std::vector<uint8_t> two = {0, 1, 2, 0};
+  Write("m", {{"dense_mask", "U8", {2, 2}, two}});
+  ExpectRefusal(line, "'dense_mask': element 2 is 2; want 0 or 1");
   Write("m", {{"dense_mask", "U8", {1, 1, 2, 2}, std::span(bytes).first(4)}});
   ExpectRefusal("b=2 hq=3 sq=2 skv=2 d=4 mask=dense:m#" + std::string(32, 'a'),
                 "the case pins aaaa");
-  Write("m", {{"mask", "U8", {1, 1, 2, 2}, std::span(bytes).first(4)}});
-  ExpectRefusal(line, "'dense_mask' is not in the file");
+  const SafetensorsTensor one{"a", "U8", {2, 2}, std::span(bytes).first(4)};
+  SafetensorsTensor other = one;
+  other.name = "b";
+  Write("m", {one});
+  EXPECT_TRUE(Load(line).ok());
+  Write("m", {one, other});
+  ExpectRefusal(line, "m: no mask; want tensor 'dense_mask'");
+}
+
+// Five queries in blocks of two, seven keys in blocks of three: the last block
+// of either is ragged, and rows are not columns.
+TEST_F(InputFiles, AMaskOfBlocksSaysOneThingForEachBlock) {
+  const std::vector<uint8_t> bits = {1, 0, 1, 0, 1, 0, 0, 0, 1};
+  Write("m", {{"block_mask", "U8", {1, 1, 3, 3}, bits}});
+  const std::string line = "sq=5 skv=7 d=4 mask=blocks:2x3:file:m";
+  const auto data = Load(line);
+  ASSERT_TRUE(data.ok()) << data.message();
+  const AttentionForwardProblem& p = data->problem;
+  EXPECT_EQ(data->dense_masks[0].bytes(), 9);  // not 35
+  oracle::Visibility witness(p, data->inputs);
+  for (int64_t i = 0; i < 5; ++i) {
+    std::string seen, found(7, '.');
+    for (int64_t j = 0; j < 7; ++j) {
+      const bool sees = reference::IsVisible(p, data->inputs, 0, 0, i, j);
+      EXPECT_EQ(sees, bits[static_cast<size_t>(i / 2 * 3 + j / 3)] != 0);
+      seen += sees ? '#' : '.';
+    }
+    for (const oracle::KeyInterval& keys : witness.VisibleKeys(0, 0, i)) {
+      for (int64_t j = keys.begin; j < keys.end; ++j) found[j] = '#';
+    }
+    EXPECT_EQ(found, seen) << i;
+    EXPECT_EQ(seen, i < 2 ? "###...#" : i < 4 ? "...###." : "......#");
+  }
+  ExpectRefusal("sq=5 skv=7 d=4 mask=blocks:3x2:file:m",
+                "is U8 [1, 1, 3, 3]; want tensor 'block_mask' (or one tensor "
+                "alone), U8 or BOOL, [2, 4] or [1, 1, 2, 4]");
+  ExpectRefusal("sq=5 skv=7 d=4 mask=blocks:0x3:file:m", "block size 0 is out");
+  ExpectRefusal(line + "#" + std::string(32, 'a'), "the case pins aaaa");
 }
 
 TEST_F(InputFiles, HostileFilesAreRefused) {

@@ -68,8 +68,8 @@ MaskExpr RandomTerm(Random& random, std::vector<DenseSource>* dense) {
       break;
     case Kind::kDense: {
       DenseSource source;
-      source.kind = static_cast<DenseSource::Kind>(random.In(0, 2));
-      if (source.kind == DenseSource::Kind::kFile) {
+      source.kind = static_cast<DenseSource::Kind>(random.In(0, 3));
+      if (source.from_file()) {
         source.path = "dir/mask,1.safetensors";
         if (random.OneIn(2)) source.digest = std::string(32, 'b');
       } else {
@@ -78,6 +78,10 @@ MaskExpr RandomTerm(Random& random, std::vector<DenseSource>* dense) {
       if (source.kind == DenseSource::Kind::kBlocks) {
         source.block_q = random.In(-1, 9);
         source.block_k = random.In(-1, 9);
+      }
+      if (source.kind == DenseSource::Kind::kBlockFile) {
+        term.block_q = source.block_q = random.In(-1, 9);
+        term.block_k = source.block_k = random.In(-1, 9);
       }
       term.dense = dense->size();
       dense->push_back(std::move(source));

@@ -265,6 +265,14 @@ def stored_masks(case, tensors):
             name = f"dense_mask_{index}"
             case_language.require(name in tensors, f"{name} is missing")
             mask = tensors[name].bits
+            if kind == "blocks" and ":file:" in rest:
+                rows, cols = (int(n) for n in rest.split(":")[0].split("x"))
+                case_language.require(
+                    mask.ndim == 4 and mask.shape[2:] == (
+                        -(-case.sq // rows), -(-case.skv // cols)),
+                    f"{name}: shape {mask.shape}")
+                grown = mask.repeat(rows, axis=2).repeat(cols, axis=3)
+                mask = grown[..., :case.sq, :case.skv]
             case_language.require(
                 mask.ndim == 4 and mask.shape[2:] == (case.sq, case.skv)
                 and mask.shape[0] in (1, case.b)

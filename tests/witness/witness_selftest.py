@@ -275,6 +275,14 @@ def problems():
             0, chosen(bug, "stored_mask_of_head_0", 0, h), i, j] == 1,
         ("stored_mask_of_head_0",),
         extra={"dense_mask_0": ("U8", stored.astype(np.uint8))})
+    blocks = np.array([[1, 0], [0, 1], [1, 1]], np.uint8)
+    yield Problem(
+        "sq=5 skv=7 d=8 mask=blocks:2x4:file:m",
+        lambda b, h, i, j, bug: blocks[
+            min(i // chosen(bug, "block_sizes_swapped", 4, 2), 2),
+            min(j // chosen(bug, "block_sizes_swapped", 2, 4), 1)] == 1,
+        ("block_sizes_swapped",),
+        extra={"dense_mask_0": ("U8", blocks.reshape(1, 1, 3, 2))})
     yield Problem("sq=3 skv=6 d=16 lane=bf16 p=bf16 cap=50",
                   lambda b, h, i, j, bug: True,
                   ("scale_forgotten", "last_key_dropped", "lse_in_log2"))

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "verify/base/io/files.h"
+#include "verify/candidate/wide_output.h"
 
 namespace lockstep::verify {
 namespace {
@@ -66,7 +67,8 @@ std::string Mismatch(const OutputSpec& spec, const SafetensorsTensor& found) {
     text += spec.lane == Lane::kF32
                 ? "; write this output as f32"
                 : "; the case has lane=bf16: write bf16, as the kernel rounds "
-                  "it, or ask for a case with lane=f32";
+                  "it, or f32 where the profile says out = f32, or ask for a "
+                  "case with lane=f32";
   }
   return text;
 }
@@ -187,11 +189,20 @@ RunOutcome TakeAnswer(const AnswerFile& answer, const CaseRequest& request,
               "", "answer"};
     }
     const std::vector<int64_t> wanted = WantedShape(spec);
-    if (found->type != TypeName(spec.lane) ||
+    const bool wide =
+        request.wide_out && spec.lane == Lane::kBf16 && found->type == "F32";
+    if ((found->type != TypeName(spec.lane) && !wide) ||
         !SameShape(found->shape, wanted)) {
       return {RunOutcome::State::kMismatch, Mismatch(spec, *found), spec.name};
     }
-    Scatter(found->bytes.data(), outputs.tensors[t]);
+    if (wide) {
+      const MutableLaneView& to = outputs.tensors[t].view;
+      const std::vector<int64_t> shape = {to.shape.begin(), to.shape.end()};
+      RoundElements(shape, found->bytes.data(), DenseStridesOf(shape), to.data,
+                    {to.strides.begin(), to.strides.end()});
+    } else {
+      Scatter(found->bytes.data(), outputs.tensors[t]);
+    }
   }
   return {RunOutcome::State::kRan, WhoseAnswer(answer.path, request.max_bytes),
           ""};

@@ -30,6 +30,7 @@ struct CaseRequest {
   int64_t max_bytes = INT64_MAX;  // of one file of answers
   bool last = true;               // call of its sequence
   bool has_lse = true;            // that is claimed by the profile
+  bool wide_out = false;          // the profile says out = f32
   // Where the call is a law's: its name, and the inputs that are outputs of
   // the call before.
   std::string law{};

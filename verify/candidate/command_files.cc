@@ -15,6 +15,7 @@
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/process/child_process.h"
 #include "verify/candidate/process/words.h"
+#include "verify/candidate/wide_output.h"
 #include "verify/candidate/wire/messages.h"
 
 namespace lockstep::verify {
@@ -117,7 +118,8 @@ class CommandFiles final : public Candidate {
     if (written.ok()) {
       written = WriteFileAtomically(
           place.File("call.json"),
-          CallFile(call.inputs, request.line, call.outputs));
+          CallFile(call.inputs, request.line,
+                   request.wide_out ? Widened(call.outputs) : call.outputs));
     }
     if (!written.ok()) return Broken("run", written.message());
     std::vector<std::string> arguments = words_;
@@ -127,8 +129,7 @@ class CommandFiles final : public Candidate {
     const RunOutcome ended = WaitFor(*process.value());
     process.value().reset();
     if (ended.state != RunOutcome::State::kRan) return ended;
-    return ReadOutputs(call, place.File("outputs.safetensors"),
-                       request.max_bytes);
+    return ReadOutputs(call, place.File("outputs.safetensors"), request);
   }
 
   RunOutcome WaitFor(ChildProcess& process) {
@@ -152,8 +153,9 @@ class CommandFiles final : public Candidate {
   }
 
   static RunOutcome ReadOutputs(const KernelCall& call, const std::string& path,
-                                int64_t max_bytes) {
-    const Result<SafetensorsFile> file = SafetensorsFile::Read(path, max_bytes);
+                                const CaseRequest& request) {
+    const Result<SafetensorsFile> file =
+        SafetensorsFile::Read(path, request.max_bytes);
     if (!file.ok()) {
       return Broken("answer", "ended with status 0, and its answer is none: " +
                                   file.message());
@@ -166,14 +168,22 @@ class CommandFiles final : public Candidate {
         return {RunOutcome::State::kMismatch, wanted + ", produced nothing",
                 output.name};
       }
-      if (found->type != type || found->shape != output.shape) {
+      const bool wide = request.wide_out && output.type == ElementType::kBf16 &&
+                        found->type == "F32";
+      if ((found->type != type && !wide) || found->shape != output.shape) {
         return {
             RunOutcome::State::kMismatch,
             wanted + ", produced " + Text(found->type.c_str(), found->shape),
             output.name};
       }
-      CopyElements(output.shape, ElementBytes(output.type), found->bytes.data(),
-                   DenseStridesOf(output.shape), output.data, output.strides);
+      const std::vector<int64_t> dense = DenseStridesOf(output.shape);
+      if (wide) {
+        RoundElements(output.shape, found->bytes.data(), dense, output.data,
+                      output.strides);
+      } else {
+        CopyElements(output.shape, ElementBytes(output.type),
+                     found->bytes.data(), dense, output.data, output.strides);
+      }
     }
     return {};
   }

@@ -97,7 +97,10 @@ Status CheckDialect(const BlockPlanCase& c) {
 
 // Places along the keys of one query, beside the ends of its id's runs.
 int64_t PlacesOf(const MaskExpr& mask, int64_t kv_len) {
-  int64_t places = mask.kind == MaskExpr::Kind::kDense ? kv_len : 2;
+  int64_t places = 2;
+  if (mask.kind == MaskExpr::Kind::kDense) {
+    places = (kv_len + mask.block_k - 1) / mask.block_k;
+  }
   for (const MaskExpr& child : mask.children) {
     places += PlacesOf(child, kv_len);
   }

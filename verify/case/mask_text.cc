@@ -15,6 +15,9 @@ constexpr std::array<std::string_view, 9> kTerms = {
     "full", "causal", "window", "chunked", "prefix",
     "sink", "dense",  "random", "blocks"};
 
+constexpr const char* kBlocksForm =
+    "expected blocks:BQxBK:DENSITY or blocks:BQxBK:file:PATH";
+
 // Brackets that only group leave no node, so text may nest a little deeper
 // than trees; this bounds the parser's recursion.
 constexpr int kMaxBrackets = 2 * kMaxMaskDepth;
@@ -76,6 +79,9 @@ class MaskParser {
   Status ParseWindow(MaskExpr* term);
   Status ParsePrefix(MaskExpr* term);
   Status ParseDense(std::string_view name, MaskExpr* term);
+  Status ParseBlocks(MaskExpr* term, DenseSource* source);
+  Status ParsePath(std::string_view name, DenseSource* source);
+  Status ParseDensity(DenseSource* source);
 
   Scanner& in_;
   std::vector<DenseSource>* dense_;
@@ -158,33 +164,57 @@ Status MaskParser::ParsePrefix(MaskExpr* term) {
   return {};
 }
 
+Status MaskParser::ParsePath(std::string_view name, DenseSource* source) {
+  source->path = in_.Until("#&|()");
+  if (source->path.empty()) {
+    return in_.Error(std::string(name) + " wants a file name");
+  }
+  if (!in_.Accept('#')) return {};
+  auto digest = ScanDigest(in_);
+  if (!digest.ok()) return digest.status();
+  source->digest = std::move(digest.value());
+  return {};
+}
+
+Status MaskParser::ParseDensity(DenseSource* source) {
+  const auto density = in_.Real();
+  if (!density.ok()) return density.status();
+  source->density = density.value();
+  return {};
+}
+
+// After "blocks:".
+Status MaskParser::ParseBlocks(MaskExpr* term, DenseSource* source) {
+  const auto block_q = in_.Int();
+  if (!block_q.ok()) return block_q.status();
+  if (!in_.Accept('x')) return in_.Error(kBlocksForm);
+  const auto block_k = in_.Int();
+  if (!block_k.ok()) return block_k.status();
+  if (!in_.Accept(':')) return in_.Error(kBlocksForm);
+  source->block_q = block_q.value();
+  source->block_k = block_k.value();
+  if (!in_.AcceptWord("file")) {
+    source->kind = DenseSource::Kind::kBlocks;
+    return ParseDensity(source);
+  }
+  if (!in_.Accept(':')) return in_.Error(kBlocksForm);
+  source->kind = DenseSource::Kind::kBlockFile;
+  term->block_q = source->block_q;
+  term->block_k = source->block_k;
+  return ParsePath("blocks:BQxBK:file:", source);
+}
+
 Status MaskParser::ParseDense(std::string_view name, MaskExpr* term) {
   DenseSource source;
+  Status status;
   if (name == "dense") {
     source.kind = DenseSource::Kind::kFile;
-    source.path = in_.Until("#&|()");
-    if (source.path.empty()) return in_.Error("dense wants a file name");
-    if (in_.Accept('#')) {
-      auto digest = ScanDigest(in_);
-      if (!digest.ok()) return digest.status();
-      source.digest = std::move(digest.value());
-    }
+    status = ParsePath(name, &source);
   } else {
-    if (name == "blocks") {
-      source.kind = DenseSource::Kind::kBlocks;
-      const auto block_q = in_.Int();
-      if (!block_q.ok()) return block_q.status();
-      if (!in_.Accept('x')) return in_.Error("expected blocks:BQxBK:DENSITY");
-      const auto block_k = in_.Int();
-      if (!block_k.ok()) return block_k.status();
-      if (!in_.Accept(':')) return in_.Error("expected blocks:BQxBK:DENSITY");
-      source.block_q = block_q.value();
-      source.block_k = block_k.value();
-    }
-    const auto density = in_.Real();
-    if (!density.ok()) return density.status();
-    source.density = density.value();
+    status =
+        name == "blocks" ? ParseBlocks(term, &source) : ParseDensity(&source);
   }
+  if (!status.ok()) return status;
   term->kind = Kind::kDense;
   term->dense = dense_->size();
   dense_->push_back(std::move(source));
@@ -195,18 +225,21 @@ std::string FormatSide(int64_t side) {
   return side == kUnlimited ? "inf" : std::to_string(side);
 }
 
+std::string FormatPath(const DenseSource& source) {
+  return source.path + (source.digest.empty() ? "" : "#" + source.digest);
+}
+
 std::string FormatDense(const DenseSource& source) {
-  switch (source.kind) {
-    case DenseSource::Kind::kFile:
-      return "dense:" + source.path +
-             (source.digest.empty() ? "" : "#" + source.digest);
-    case DenseSource::Kind::kRandom:
-      return "random:" + FormatNumber(source.density);
-    case DenseSource::Kind::kBlocks:
-      break;
+  using From = DenseSource::Kind;
+  if (source.kind == From::kFile) return "dense:" + FormatPath(source);
+  if (source.kind == From::kRandom) {
+    return "random:" + FormatNumber(source.density);
   }
-  return "blocks:" + std::to_string(source.block_q) + "x" +
-         std::to_string(source.block_k) + ":" + FormatNumber(source.density);
+  const std::string blocks = "blocks:" + std::to_string(source.block_q) + "x" +
+                             std::to_string(source.block_k) + ":";
+  return blocks + (source.kind == From::kBlockFile
+                       ? "file:" + FormatPath(source)
+                       : FormatNumber(source.density));
 }
 
 std::string FormatPrefix(const std::vector<int64_t>& prefix) {

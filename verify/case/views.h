@@ -9,8 +9,8 @@
 namespace lockstep::verify {
 
 // Shapes, lanes, strides and counts; every data pointer is null. Counts given
-// once stand for every batch row. A dense mask that comes from a file has the
-// shape [1, 1, sq, skv] here.
+// once stand for every batch row. A mask that comes from a file has one row and
+// one head here.
 //   Requires: extents within the contract's limits.
 AttentionForwardInputs InputShapes(const AttentionForwardCase& c);
 AttentionForwardOutputs OutputShapes(const AttentionForwardCase& c);

@@ -125,6 +125,7 @@ class Finder : FeatureFinder<kNames> {
   }
 
   void Dense(const DenseSource& source) {
+    if (source.from_file()) return;  // what it holds, the line does not say
     Set("dense_random", source.kind == DenseSource::Kind::kRandom);
     Set("dense_empty", source.density.value == 0);
     Set("dense_full", source.density.value == 1);

@@ -264,6 +264,7 @@ class Reducer : SequenceReducer<&PartOf> {
       }
     }
     for (size_t n = 0; n < a_.dense.size(); ++n) {
+      if (a_.dense[n].from_file()) continue;
       if (a_.dense[n].density.value == 0.5) continue;
       Try([n](AttentionForwardCase* a) {
         if (n < a->dense.size()) a->dense[n].density.value = 0.5;

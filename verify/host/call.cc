@@ -36,7 +36,7 @@ int32_t KindOf(std::string_view name) {
       {"window", LOCKSTEP_MASK_WINDOW}, {"chunked", LOCKSTEP_MASK_CHUNKED},
       {"prefix", LOCKSTEP_MASK_PREFIX}, {"sink", LOCKSTEP_MASK_SINK},
       {"dense", LOCKSTEP_MASK_DENSE},   {"and", LOCKSTEP_MASK_AND},
-      {"or", LOCKSTEP_MASK_OR},
+      {"or", LOCKSTEP_MASK_OR},         {"blocks", LOCKSTEP_MASK_BLOCKS},
   };
   for (const auto& [word, kind] : kKinds) {
     if (name == word) return kind;
@@ -165,6 +165,11 @@ const lockstep_mask* CallReader::Mask(const Field& node) {
   if (const Field prefix = node["prefix"]) mask.prefix = Keep(prefix);
   if (const Field tensor = node["tensor"]) {
     mask.dense = Tensor(inputs_[tensor.Text()]);
+  }
+  if (const Field block = node["block"]) {
+    const int64_t* extents = Keep(block);
+    mask.block_q = extents[0];
+    mask.block_k = extents[1];
   }
   if (const Field children = node["terms"]) {
     std::vector<const lockstep_mask*>& terms = terms_.emplace_back();

@@ -14,9 +14,9 @@
 #include "verify/base/io/safetensors.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/views.h"
+#include "verify/inputs/attention_forward_file.h"
 #include "verify/inputs/attention_forward_probe.h"
 #include "verify/inputs/fill.h"
-#include "verify/inputs/segment_file.h"
 
 namespace lockstep::verify {
 namespace fs = std::filesystem;
@@ -150,9 +150,8 @@ class Materialiser {
     data_.dense_masks.resize(attention_.dense.size());
     for (size_t i = 0; i < attention_.dense.size(); ++i) {
       const DenseSource& source = attention_.dense[i];
-      const Status status = source.kind == DenseSource::Kind::kFile
-                                ? ReadDenseMask(source, i)
-                                : DrawDenseMask(source, i);
+      const Status status = source.from_file() ? ReadDenseMask(source, i)
+                                               : DrawDenseMask(source, i);
       if (!status.ok()) return status;
     }
     return {};
@@ -171,28 +170,25 @@ class Materialiser {
     return {};
   }
 
-  // [1 or b, 1 or hq, sq, skv], U8 or BOOL.
   Status ReadDenseMask(const DenseSource& source, size_t index) {
     const auto file = OpenPinned(source.path, source.digest, options_);
     if (!file.ok()) return file.status();
-    const SafetensorsTensor* found = file.value().Find("dense_mask");
-    std::vector<int64_t> shape = {1, 1, attention_.q_len, attention_.kv_len};
-    std::string type = "U8";
-    if (found != nullptr && found->shape.size() == 4) {
-      if (found->shape[0] == attention_.batch) shape[0] = attention_.batch;
-      if (found->shape[1] == attention_.q_heads) shape[1] = attention_.q_heads;
-    }
-    if (found != nullptr && found->type == "BOOL") type = "BOOL";
-    const auto tensor = file.value().Get("dense_mask", type, shape);
-    if (!tensor.ok()) return tensor.status();
-    const auto& bytes = tensor.value().bytes;
+    auto& view = data_.inputs.dense_masks[index];
+    const bool blocks = source.kind == DenseSource::Kind::kBlockFile;
+    const auto found =
+        FindMask(file.value(), {.name = blocks ? "block_mask" : "dense_mask",
+                                .batch = attention_.batch,
+                                .heads = attention_.q_heads,
+                                .rows = view.shape[2],
+                                .columns = view.shape[3]});
+    if (!found.ok()) return found.status();
     GuardedBuffer& buffer = data_.dense_masks[index];
+    const auto& bytes = found->bytes;
     const Status status =
         Allocate(static_cast<int64_t>(bytes.size()), 1, &buffer);
     if (!status.ok()) return status;
     std::memcpy(buffer.data(), bytes.data(), bytes.size());
-    auto& view = data_.inputs.dense_masks[index];
-    view.shape = {shape[0], shape[1], shape[2], shape[3]};
+    view.shape = found->shape;
     view.strides = DenseStrides(view.shape);
     view.data = buffer.data();
     return {};

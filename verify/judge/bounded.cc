@@ -93,7 +93,8 @@ class ProbeJudge {
                .total = request.request->total,
                .probe = ProbeName(line_),
                .max_bytes = request.request->max_bytes,
-               .has_lse = request.request->has_lse},
+               .has_lse = request.request->has_lse,
+               .wide_out = request.request->wide_out},
         result_(result) {}
 
   bool Run(const TrialRow& op) {

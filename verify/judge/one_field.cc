@@ -110,6 +110,7 @@ Verdict VerdictOf(const CaseRequest& request, Candidate& candidate,
                   const JudgeOptions& options) {
   CaseRequest asked = request;
   asked.has_lse = HasLse(*options.profile);
+  asked.wide_out = options.profile->out == OutLane::kF32;
   return JudgeCase(asked, candidate, options, nullptr).verdict;
 }
 

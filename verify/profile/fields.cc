@@ -44,6 +44,7 @@ const Words kLFrom = {"unrounded", "rounded"};
 const Words kNormalise = {"deferred", "eager", "before"};
 const Words kExpZero = {"exact", "weights", "rel"};
 const Words kLse = {"f32", "bf16", "none"};
+const Words kOut = {"lane", "f32"};
 const Words kDivision = {"divide", "reciprocal"};
 const Words kMask = {"select_neg_inf", "select_finite", "add_finite"};
 const Words kEmptyRow = {"zero", "zero_posinf", "mean_visited", "unspecified",
@@ -309,6 +310,7 @@ const std::vector<ProfileField>& ProfileFields() {
       Word<kRounding, &P::out_round>("out_round"),
       Error<&P::log_rel>("log_rel"),
       Word<kBool, &P::ftz>("ftz"),
+      Word<kOut, &P::out>("out"),
       Word<kLse, &P::lse>("lse"),
       Word<kExpBase, &P::lse_base>("lse_base"),
       Word<kMask, &P::mask>("mask"),

@@ -109,6 +109,12 @@ enum class NanPolicy : uint8_t {
   kUnspecified,  // unspecified: rows that see a NaN or infinity are excluded
 };
 
+// What outputs in the case's lane are handed over in.
+enum class OutLane : uint8_t {
+  kLane,  // lane: in it
+  kF32,   // f32: unrounded; the judge rounds them to the lane, to nearest
+};
+
 // What lse is stored in.
 enum class LseLane : uint8_t {
   kF32,
@@ -162,6 +168,7 @@ struct NumericProfile {
   Division division = Division::kDivide;
   double division_rel = 0;  // beyond the roundings of the f32 operations
   Rounding out_round = Rounding::kNearest;
+  OutLane out = OutLane::kLane;
   double log_rel = 0;  // absolute error of log(l), plus relative to it
   bool ftz = false;    // subnormals may be flushed: inputs, weights, outputs
   LseLane lse = LseLane::kF32;

@@ -36,10 +36,9 @@ bool Drawn(const FillTerm& term) {
 }
 
 bool DrawsMask(const AttentionForwardCase& c) {
-  return std::any_of(c.dense.begin(), c.dense.end(),
-                     [](const DenseSource& source) {
-                       return source.kind != DenseSource::Kind::kFile;
-                     });
+  return std::any_of(
+      c.dense.begin(), c.dense.end(),
+      [](const DenseSource& source) { return !source.from_file(); });
 }
 
 }  // namespace

@@ -139,7 +139,10 @@ class Turns {
         }
         break;
       case Kind::kDense:
-        every_key_ = true;
+        every_key_ = every_key_ || mask.block_k == 1;
+        for (int64_t j = 0; !every_key_ && j < valid_kv_; j += mask.block_k) {
+          turns_.push_back(j);
+        }
         break;
       case Kind::kAnd:
       case Kind::kOr:
@@ -159,7 +162,9 @@ class Turns {
   int64_t MostOf(const MaskExpr& mask, int64_t runs) const {
     int64_t most = 2;
     if (mask.kind == Kind::kSink) most = 2 * runs;
-    if (mask.kind == Kind::kDense) most = valid_kv_;
+    if (mask.kind == Kind::kDense) {
+      most = (valid_kv_ + mask.block_k - 1) / mask.block_k;
+    }
     for (const MaskExpr& child : mask.children) most += MostOf(child, runs);
     return most;
   }
@@ -192,6 +197,22 @@ void SetBits(int64_t begin, int64_t end, std::span<uint64_t> words) {
 
 }  // namespace
 
+void IntendedMask::HeadMask::CloseRow() {
+  if (start.empty()) start.push_back(0);
+  const auto last = ranges.begin() + start.back();
+  // Queries of one block see the same: one row of ranges stands for them all.
+  if (start.size() > 1) {
+    const auto before = ranges.begin() + start[start.size() - 2];
+    if (std::equal(before, last, last, ranges.end())) {
+      ranges.erase(last, ranges.end());
+      row.push_back(row.back());
+      return;
+    }
+  }
+  row.push_back(static_cast<int32_t>(start.size()) - 1);
+  start.push_back(static_cast<int64_t>(ranges.size()));
+}
+
 IntendedMask IntendedMask::Of(const AttentionForwardProblem& problem,
                               const AttentionForwardInputs& inputs,
                               int64_t batch, bool segments) {
@@ -211,9 +232,8 @@ IntendedMask IntendedMask::Of(const AttentionForwardProblem& problem,
     }
     HeadMask head;
     for (int64_t i = 0; i < problem.q_len; ++i) {
-      head.start.push_back(static_cast<int64_t>(head.ranges.size()));
-      if (i >= valid_q) continue;
-      const std::vector<int64_t>& at = turns.Of(h, i);
+      static const std::vector<int64_t> kNowhere;
+      const std::vector<int64_t>& at = i < valid_q ? turns.Of(h, i) : kNowhere;
       bool open = false;
       for (size_t n = 0; n < at.size(); ++n) {
         const bool seen =
@@ -226,8 +246,8 @@ IntendedMask IntendedMask::Of(const AttentionForwardProblem& problem,
         if (seen) head.ranges.back().end = end;
         open = seen;
       }
+      head.CloseRow();
     }
-    head.start.push_back(static_cast<int64_t>(head.ranges.size()));
     mask.mask_of_head_.push_back(mask.masks_.size());
     mask.masks_.push_back(std::move(head));
   }
@@ -238,9 +258,9 @@ std::span<const KeyRange> IntendedMask::Keys(int64_t head,
                                              int64_t query) const {
   if (query < 0 || query >= q_len_) return {};
   const HeadMask& mask = MaskOf(head);
-  const auto i = static_cast<size_t>(query);
-  return {mask.ranges.data() + mask.start[i],
-          mask.ranges.data() + mask.start[i + 1]};
+  const auto row = static_cast<size_t>(mask.row[static_cast<size_t>(query)]);
+  return {mask.ranges.data() + mask.start[row],
+          mask.ranges.data() + mask.start[row + 1]};
 }
 
 int64_t IntendedMask::Count(int64_t head, int64_t query, int64_t begin,
@@ -272,8 +292,10 @@ void IntendedMask::Bits(int64_t head, int64_t query, int64_t begin, int64_t end,
 
 int64_t IntendedMask::Pairs(int64_t head) const {
   int64_t pairs = 0;
-  for (const KeyRange& range : MaskOf(head).ranges) {
-    pairs += range.end - range.begin;
+  for (int64_t i = 0; i < q_len_; ++i) {
+    for (const KeyRange& range : Keys(head, i)) {
+      pairs += range.end - range.begin;
+    }
   }
   return pairs;
 }

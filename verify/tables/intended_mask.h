@@ -21,8 +21,9 @@ struct KeyRange {
   friend bool operator==(const KeyRange&, const KeyRange&) = default;
 };
 
-// One batch row, all query heads. Memory: 8 bytes a range of visible keys, and
-// 8 a query, for every different mask.
+// One batch row, all query heads. Memory for every different mask: 4 bytes a
+// query; 8 a range of visible keys and 8 a query for queries that do not see
+// what the one before them sees.
 class IntendedMask {
  public:
   // Nothing to see.
@@ -58,15 +59,17 @@ class IntendedMask {
   // Pairs that one of two heads sees.
   int64_t Differences(int64_t a, int64_t b) const;
   // Whether two heads see the same.
-  bool Same(int64_t a, int64_t b) const {
-    return MaskOf(a).ranges == MaskOf(b).ranges &&
-           MaskOf(a).start == MaskOf(b).start;
-  }
+  bool Same(int64_t a, int64_t b) const { return MaskOf(a) == MaskOf(b); }
 
  private:
   struct HeadMask {
-    std::vector<int64_t> start;  // of each query's ranges, and the end
+    std::vector<int32_t> row;    // of each query; neighbours may share one
+    std::vector<int64_t> start;  // of each row's ranges, and the end
     std::vector<KeyRange> ranges;
+    friend bool operator==(const HeadMask&, const HeadMask&) = default;
+
+    // The next query sees the ranges from start.back() on.
+    void CloseRow();
   };
   const HeadMask& MaskOf(int64_t head) const {
     return masks_[mask_of_head_[static_cast<size_t>(head)]];

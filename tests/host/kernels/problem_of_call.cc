@@ -56,7 +56,7 @@ MaskExpr MaskOf(const lockstep_mask& mask, int64_t batch,
       MaskExpr::Kind::kWindow, MaskExpr::Kind::kChunked,
       MaskExpr::Kind::kPrefix, MaskExpr::Kind::kSink,
       MaskExpr::Kind::kDense,  MaskExpr::Kind::kAnd,
-      MaskExpr::Kind::kOr};
+      MaskExpr::Kind::kOr,     MaskExpr::Kind::kDense};
   const auto side = [](int64_t bound) {
     return bound == LOCKSTEP_NO_BOUND ? kUnlimited : bound;
   };
@@ -68,6 +68,10 @@ MaskExpr MaskOf(const lockstep_mask& mask, int64_t batch,
   expr.tokens = mask.tokens;
   if (mask.prefix != nullptr) {
     expr.prefix.assign(mask.prefix, mask.prefix + batch);
+  }
+  if (mask.kind == LOCKSTEP_MASK_BLOCKS) {
+    expr.block_q = mask.block_q;
+    expr.block_k = mask.block_k;
   }
   if (mask.dense != nullptr) {
     expr.dense = inputs->dense_masks.size();

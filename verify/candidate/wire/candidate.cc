@@ -139,7 +139,12 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
   const std::string why =
       WhyNot(first.inputs.op, ElementTypeName(first.outputs[0].type));
   if (!why.empty()) return Unsupported(why);
-  const PoisonOf poison = ReadPoison(first.outputs);
+  PoisonOf poison = ReadPoison(first.outputs);
+  for (const NamedOutput& output : first.outputs) {
+    // Rounded to bf16 again, it is the poison that it was.
+    const bool wide = request.wide_out && output.type == ElementType::kBf16;
+    if (wide) poison[output.name] <<= 16;
+  }
   const Asked asked = {&request, &trial, &how, &poison};
   // Of all calls; a host that does not say it of one says nothing.
   std::optional<double> seconds = 0;
@@ -155,9 +160,8 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
 
 RunOutcome WireCandidate::RunCall(const Asked& asked, KernelCall call,
                                   Execution* execution) {
-  const HostHello& hello = host_.hello();
-  Result<WantedCall> wanted =
-      WantedCall::Make(*asked.trial, hello.wants, hello.lacks, std::move(call));
+  Result<WantedCall> wanted = WantedCall::Make(
+      *asked.trial, host_.hello(), asked.request->wide_out, std::move(call));
   if (!wanted.ok()) return Unsupported(wanted.message());
   if (asked.how->check == "contents") {
     // The same addresses first hold something else: who goes by addresses

@@ -107,7 +107,9 @@ void WriteMask(const MaskExpr& mask, Writer* out) {
   static constexpr const char* kKinds[] = {"full",    "causal", "window",
                                            "chunked", "prefix", "sink",
                                            "dense",   "and",    "or"};
-  out->Plain("{").Key("kind").Text(kKinds[static_cast<size_t>(mask.kind)]);
+  const bool blocks = mask.block_q != 1 || mask.block_k != 1;
+  out->Plain("{").Key("kind").Text(
+      blocks ? "blocks" : kKinds[static_cast<size_t>(mask.kind)]);
   switch (mask.kind) {
     case MaskExpr::Kind::kFull:
     case MaskExpr::Kind::kCausal:
@@ -128,6 +130,9 @@ void WriteMask(const MaskExpr& mask, Writer* out) {
     case MaskExpr::Kind::kDense:
       out->Plain(",").Key("tensor").Text("dense_mask_" +
                                          std::to_string(mask.dense));
+      if (blocks) {
+        out->Plain(",").Key("block").Integers({mask.block_q, mask.block_k});
+      }
       break;
     case MaskExpr::Kind::kAnd:
     case MaskExpr::Kind::kOr:

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "verify/candidate/wide_output.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -39,14 +41,13 @@ bool LaneTensorName(const std::string& name) {
 
 }  // namespace
 
-Result<WantedCall> WantedCall::Make(const Trial& trial,
-                                    const std::vector<std::string>& wants,
-                                    const std::vector<std::string>& lacks,
-                                    KernelCall call) {
+Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
+                                    bool wide, KernelCall call) {
   WantedCall wanted;
   wanted.call_ = std::move(call);
-  wanted.DropLacking(lacks);
-  for (const std::string& want : wants) {
+  wanted.DropLacking(hello.lacks);
+  if (wide) wanted.Widen();
+  for (const std::string& want : hello.wants) {
     const Status status = wanted.Apply(trial, want);
     if (!status.ok()) return status;
   }
@@ -71,6 +72,21 @@ void WantedCall::DropLacking(const std::vector<std::string>& lacks) {
     if (lacking) lacking_.push_back(output);
     return lacking;
   });
+}
+
+// Strides count elements, so that they stay.
+void WantedCall::Widen() {
+  for (NamedOutput& output : call_.outputs) {
+    if (output.type != ElementType::kBf16) continue;
+    Moved moved{output, output};
+    moved.host.type = ElementType::kF32;
+    storage_.emplace_back(
+        static_cast<size_t>(ElementSpan(output.shape, output.strides) *
+                            ElementBytes(moved.host.type)));
+    moved.host.data = storage_.back().data();
+    output = moved.host;
+    moved_.push_back(std::move(moved));
+  }
 }
 
 void WantedCall::MakeDense() {
@@ -149,6 +165,11 @@ Status WantedCall::Lay(const std::string& layout) {
 void WantedCall::Return() const {
   // The last move first: one may have moved what another has moved.
   for (auto moved = moved_.rbegin(); moved != moved_.rend(); ++moved) {
+    if (moved->trial.type != moved->host.type) {
+      RoundElements(moved->trial.shape, moved->host.data, moved->host.strides,
+                    moved->trial.data, moved->trial.strides);
+      continue;
+    }
     CopyElements(moved->trial.shape, ElementBytes(moved->trial.type),
                  moved->host.data, moved->host.strides, moved->trial.data,
                  moved->trial.strides);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "verify/candidate/wire/messages.h"
 #include "verify/inputs/named_tensor.h"
 #include "verify/ops/op.h"
 
@@ -18,10 +19,9 @@ namespace lockstep::verify {
 class WantedCall {
  public:
   // Errors: what cannot be had, one line. `call` is taken over.
-  static Result<WantedCall> Make(const Trial& trial,
-                                 const std::vector<std::string>& wants,
-                                 const std::vector<std::string>& lacks,
-                                 KernelCall call);
+  // `wide`: bf16 outputs are f32 to the host, and rounded when they return.
+  static Result<WantedCall> Make(const Trial& trial, const HostHello& hello,
+                                 bool wide, KernelCall call);
 
   const KernelCall& call() const { return call_; }
   // Writes the outputs to where the trial has them; what the kernel lacks is
@@ -39,6 +39,7 @@ class WantedCall {
   Status Apply(const Trial& trial, const std::string& want);
   Status Lay(const std::string& layout);
   void MakeDense();
+  void Widen();
   void DropLacking(const std::vector<std::string>& lacks);
 
   KernelCall call_;

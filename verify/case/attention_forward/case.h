@@ -26,6 +26,8 @@ struct DenseSource {
     kFile,    // dense:PATH[#DIGEST]: tensor dense_mask of a safetensors file
     kRandom,  // random:DENSITY: every element on its own, per row and head
     kBlocks,  // blocks:BQxBK:DENSITY: whole blocks, one pattern for all
+    // blocks:BQxBK:file:PATH[#DIGEST]: tensor block_mask, an element a block
+    kBlockFile,
   };
   Kind kind = Kind::kRandom;
   std::string path;
@@ -33,6 +35,9 @@ struct DenseSource {
   int64_t block_q = 0;
   int64_t block_k = 0;
   Number density;
+  bool from_file() const {
+    return kind == Kind::kFile || kind == Kind::kBlockFile;
+  }
   friend bool operator==(const DenseSource&, const DenseSource&) = default;
 };
 

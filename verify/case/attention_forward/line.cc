@@ -232,4 +232,24 @@ const CaseKey kKeys[] = {
 
 std::span<const CaseKey> AttentionForwardKeys() { return kKeys; }
 
+const char* LayoutName(Layout layout) {
+  switch (layout) {
+    case Layout::kBhsd:
+      return "bhsd";
+    case Layout::kBshd:
+      return "bshd";
+    case Layout::kThd:
+      break;
+  }
+  return "thd";
+}
+
+std::array<int64_t, 4> LayoutStrides(Layout layout,
+                                     const std::array<int64_t, 4>& shape) {
+  if (layout == Layout::kBhsd) return DenseStrides(shape);
+  // bshd, and thd: the same memory, its first two axes joined in one.
+  const int64_t token = shape[1] * shape[3];
+  return {shape[2] * token, shape[3], token, 1};
+}
+
 }  // namespace lockstep::verify

@@ -42,25 +42,35 @@ Status CheckHeadMasks(const AttentionForwardCase& c) {
                        std::to_string(kMaxMaskNodes));
 }
 
+// Rows and columns of the tensor of a term.
+std::array<int64_t, 2> ExtentsOf(const AttentionForwardCase& c,
+                                 const DenseSource& source) {
+  if (source.kind != DenseSource::Kind::kBlockFile) return {c.q_len, c.kv_len};
+  return {(c.q_len + source.block_q - 1) / source.block_q,
+          (c.kv_len + source.block_k - 1) / source.block_k};
+}
+
 // B * Hq * Sq is below 2^46 here: q itself has passed the contract.
-Status CheckDenseSize(const AttentionForwardCase& c) {
-  int64_t bytes = c.batch * c.q_heads * c.q_len;
-  if (!__builtin_mul_overflow(bytes, c.kv_len, &bytes) &&
+Status CheckDenseSize(const AttentionForwardCase& c,
+                      const DenseSource& source) {
+  const auto [rows, columns] = ExtentsOf(c, source);
+  int64_t bytes = c.batch * c.q_heads * rows;
+  if (!__builtin_mul_overflow(bytes, columns, &bytes) &&
       bytes <= kMaxTensorBytes) {
     return {};
   }
   return Status::Error("mask: a dense mask of " + std::to_string(c.batch) +
                        "x" + std::to_string(c.q_heads) + "x" +
-                       std::to_string(c.q_len) + "x" +
-                       std::to_string(c.kv_len) + " is larger than " +
-                       std::to_string(kMaxTensorBytes) + " bytes");
+                       std::to_string(rows) + "x" + std::to_string(columns) +
+                       " is larger than " + std::to_string(kMaxTensorBytes) +
+                       " bytes");
 }
 
 Status CheckDense(const AttentionForwardCase& c) {
   for (const DenseSource& source : c.dense) {
-    const Status status = CheckDenseSize(c);
+    const Status status = CheckDenseSize(c, source);
     if (!status.ok()) return status;
-    if (source.kind == DenseSource::Kind::kFile) continue;
+    if (source.from_file()) continue;
     const double density = source.density.value;
     if (!(0 <= density && density <= 1)) {
       return Status::Error("mask: density " + FormatNumber(source.density) +
@@ -271,7 +281,8 @@ AttentionForwardInputs InputShapes(const AttentionForwardCase& c) {
   for (const DenseSource& source : c.dense) {
     const bool wide = source.kind == DenseSource::Kind::kRandom;
     TensorView<const uint8_t, 4> dense;
-    dense.shape = {wide ? c.batch : 1, wide ? c.q_heads : 1, c.q_len, c.kv_len};
+    const auto [rows, columns] = ExtentsOf(c, source);
+    dense.shape = {wide ? c.batch : 1, wide ? c.q_heads : 1, rows, columns};
     dense.strides = DenseStrides(dense.shape);
     in.dense_masks.push_back(dense);
   }
@@ -338,33 +349,14 @@ std::string WhyNotAttentionForwardProbe(ProbeKind probe, const Case& c) {
   return WhyNotProbe(probe, ToProblem(c.Get<AttentionForwardCase>()));
 }
 
-const char* LayoutName(Layout layout) {
-  switch (layout) {
-    case Layout::kBhsd:
-      return "bhsd";
-    case Layout::kBshd:
-      return "bshd";
-    case Layout::kThd:
-      break;
-  }
-  return "thd";
-}
-
-std::array<int64_t, 4> LayoutStrides(Layout layout,
-                                     const std::array<int64_t, 4>& shape) {
-  if (layout == Layout::kBhsd) return DenseStrides(shape);
-  // bshd, and thd: the same memory, its first two axes joined in one.
-  const int64_t token = shape[1] * shape[3];
-  return {shape[2] * token, shape[3], token, 1};
-}
-
 bool AttentionForwardNamesFiles(const Case& c) {
   const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
   const auto is_file = [](const auto& x) {
     return x.kind == std::remove_cvref_t<decltype(x)>::Kind::kFile;
   };
   return is_file(a.q_seg) || is_file(a.kv_seg) ||
-         std::any_of(a.dense.begin(), a.dense.end(), is_file) ||
+         std::any_of(a.dense.begin(), a.dense.end(),
+                     [](const DenseSource& s) { return s.from_file(); }) ||
          CountFiles(a) > 0;
 }
 

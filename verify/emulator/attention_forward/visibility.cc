@@ -232,9 +232,9 @@ bool Visibility::Dense(const MaskExpr& mask, const MaskPoint& at) const {
   }
   if (dial_.Is(Fault::kDenseTransposed) && at.i < problem_.kv_len &&
       at.j < problem_.q_len) {
-    return bits(b, h, at.j, at.i) != 0;
+    return bits(b, h, at.j / mask.block_q, at.i / mask.block_k) != 0;
   }
-  return bits(b, h, at.i, at.j) != 0;
+  return bits(b, h, at.i / mask.block_q, at.j / mask.block_k) != 0;
 }
 
 bool Visibility::Node(const MaskExpr& mask, const MaskPoint& at) const {

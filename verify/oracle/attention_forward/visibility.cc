@@ -112,8 +112,11 @@ KeySet Visibility::Evaluate(const MaskExpr& mask, int64_t b, int64_t h,
       const auto& dense = inputs_.dense_masks[mask.dense];
       const int64_t db = dense.shape[0] == 1 ? 0 : b;
       const int64_t dh = dense.shape[1] == 1 ? 0 : h;
-      for (int64_t j = 0; j < problem_.kv_len; ++j) {
-        if (dense(db, dh, i, j) != 0) Append({j, j + 1}, &keys);
+      const int64_t row = i / mask.block_q;
+      for (int64_t c = 0; c < dense.shape[3]; ++c) {
+        if (dense(db, dh, row, c) == 0) continue;
+        const int64_t begin = c * mask.block_k;
+        Append({begin, std::min(begin + mask.block_k, problem_.kv_len)}, &keys);
       }
       return keys;
     }

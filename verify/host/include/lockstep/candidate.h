@@ -72,7 +72,9 @@ enum {
   LOCKSTEP_MASK_SINK = 6,   // j is one of the first `tokens` of its run of ids
   LOCKSTEP_MASK_DENSE = 7,  // the element of `dense` is 1
   LOCKSTEP_MASK_AND = 8,    // all terms
-  LOCKSTEP_MASK_OR = 9      // any term
+  LOCKSTEP_MASK_OR = 9,     // any term
+  // The element of `dense` at [.., i / block_q, j / block_k] is 1.
+  LOCKSTEP_MASK_BLOCKS = 10
 };
 #define LOCKSTEP_NO_BOUND INT64_MAX
 
@@ -87,6 +89,7 @@ typedef struct lockstep_mask {
   int64_t tokens;
   const int64_t* prefix;  // one for each batch row
   const lockstep_tensor* dense;
+  int64_t block_q, block_k;  // of LOCKSTEP_MASK_BLOCKS
 } lockstep_mask;
 
 // Tensors that a call does not have are NULL.

@@ -1,0 +1,39 @@
+// Segment ids and masks of a user's own file, which needs to have nothing else.
+#ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
+#define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "reference/contract/status.h"
+#include "verify/base/io/safetensors.h"
+
+namespace lockstep::verify {
+
+// The tensor `name` of the file, or its only one: I32 or I64, shape [s] or
+// [1, s] for all batch rows, or [b, s]. `shape` is {b, s}; writes b * s ids.
+// Errors: no such tensor, another type or shape, an id beyond 32 bits.
+Status CopySegmentIds(const SafetensorsFile& file, const std::string& name,
+                      const std::array<int64_t, 2>& shape, int32_t* ids);
+
+struct WantedMask {
+  const char* name;
+  int64_t batch, heads, rows, columns;
+};
+
+struct FoundMask {
+  std::array<int64_t, 4> shape;    // [1 or batch, 1 or heads, rows, columns]
+  std::span<const uint8_t> bytes;  // each 0 or 1; lies in the file
+};
+
+// The tensor of that name, or the file's only one: U8 or BOOL, of the shape
+// above or [rows, columns]. Errors, one line with the path: no such tensor,
+// another type or shape, an element that is neither 0 nor 1.
+Result<FoundMask> FindMask(const SafetensorsFile& file,
+                           const WantedMask& wanted);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
