@@ -1,15 +1,10 @@
-"""torch FlexAttention, eager and compiled, with the BlockMask that it makes itself."""
-import os
-
-# Compiling in this process: workers would outlive it.
-os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-
+"""torch FlexAttention, eager, with the BlockMask that it makes itself. No sinks."""
 import torch
 from torch.nn.attention import flex_attention as flex
 
 import lockstep
 
-EAGER = """base = cpu-f32
+F32 = """base = cpu-f32
 name = flex-eager-f32
 normalise = before
 max = two_pass
@@ -17,17 +12,9 @@ splits = 1
 masked_nan_safe = no
 nan = unspecified
 """
-EAGER_BF16 = EAGER.replace("flex-eager-f32", "flex-eager-bf16") + """lane = bf16
+BF16 = F32.replace("flex-eager-f32", "flex-eager-bf16") + """lane = bf16
 p = bf16
 ftz = yes
-"""
-COMPILED = """base = cpu-f32
-name = flex-compiled-f32
-exp_rel = 0x1p-18
-exp_zero = weights
-tile_kv = 128
-masked_nan_safe = no
-lse = none
 """
 
 
@@ -49,21 +36,19 @@ def attend(q, k, v, call, attention, **words):
                      enable_gqa=call.hq != call.hkv, **words)
 
 
-@lockstep.kernel(framework="torch", profile=EAGER, wants=["mask.dense"], lanes=["f32"])
-def eager_f32(q, k, v, *, call):
-    o, aux = attend(q, k, v, call, flex.flex_attention,
-                    return_aux=flex.AuxRequest(lse=True))
-    return o, aux.lse
-
-
-@lockstep.kernel(framework="torch", profile=EAGER_BF16, wants=["mask.dense"], lanes=["bf16"])
-def eager_bf16(q, k, v, *, call):
-    o, aux = attend(q, k, v, call, flex.flex_attention,
-                    return_aux=flex.AuxRequest(lse=True))
+def eager(q, k, v, call):
+    # Tracing would take a second for every new shape, and change nothing.
+    with torch.compiler.set_stance("force_eager"):
+        o, aux = attend(q, k, v, call, flex.flex_attention,
+                        return_aux=flex.AuxRequest(lse=True))
     return o, aux.lse.float()
 
 
-@lockstep.kernel(framework="torch", profile=COMPILED, wants=["mask.dense"], lanes=["f32"],
-                 lacks=["lse"])
-def compiled_f32(q, k, v, *, call):
-    return attend(q, k, v, call, torch.compile(flex.flex_attention, dynamic=False))
+@lockstep.kernel(framework="torch", profile=F32, wants=["mask.dense"], lanes=["f32"])
+def eager_f32(q, k, v, *, call):
+    return eager(q, k, v, call)
+
+
+@lockstep.kernel(framework="torch", profile=BF16, wants=["mask.dense"], lanes=["bf16"])
+def eager_bf16(q, k, v, *, call):
+    return eager(q, k, v, call)

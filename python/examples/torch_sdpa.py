@@ -31,8 +31,13 @@ def flash(q, k, v, call):
         raise lockstep.Unsupported("softcaps and sinks")
     if call.d != call.dv:
         raise lockstep.Unsupported("values of another width than keys")
+    if q.abs().amax().double() * k.abs().amax() * call.d * abs(call.scale) > 2.0**120:
+        # -inf is added to what is masked, and makes NaN of a score that is inf.
+        raise lockstep.Unsupported("scores that may overflow")
     group = call.hq // call.hkv
     k, v = (x.repeat_interleave(group, 1) for x in (k, v))
+    # The dispatcher hands it no others, and it reads them as if they were dense.
+    q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
     return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
         q, k, v, 0.0, False, attn_mask=call.mask_bias, scale=call.scale)
 

@@ -46,7 +46,7 @@ def _lines(cases, folder):
     for case in cases:
         text = str(case)
         beside = os.path.join(folder, text)
-        if isinstance(case, lockstep.Case) or judge.is_line(text):
+        if judge.is_line(text) or isinstance(case, lockstep.Case):
             lines.append(text)
         else:
             path = beside if os.path.exists(beside) else text

@@ -1,0 +1,106 @@
+"""Writes docs/public-kernels.md from what scripts/judge_public_kernels.py saw."""
+import importlib.metadata
+import pathlib
+import platform
+
+from public_kernels_table import DEFECTS, KERNELS
+
+HEAD = """# Public kernels before the judge
+
+Written by `scripts/judge-public-kernels.sh`, which installs the versions below and takes two
+to three hours for all of its cases on two free cores; here stands what its last run judged, on
+{cpu} ({units}). Shorter runs (`--cases N`) show fewer cases than those hours.
+*Lines* are of `data/cases/foreign-attention-f32.cases`, `foreign-attention-bf16.cases` and
+`foreign-scan.cases`; *drawn* cases come from `lockstep fuzz`. A case is skipped where the kernel has no
+such thing (softcaps, sinks, the lane), untrusted where nothing proved that a wrong kernel
+would show. Adapters are in `python/examples`; each holds its profile.
+
+| kernel | library | lines: pass, fail, untrusted, skipped | drawn: pass, fail, untrusted, skipped |
+|---|---|---|---|
+"""
+
+
+def version(library):
+    if library == "mamba-ssm":
+        return "mamba-ssm 2.3.2.post1"
+    return f"{library} {importlib.metadata.version(library)}" if library else "this repository"
+
+
+def cpu():
+    for line in open("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.machine()
+
+
+def units():
+    """What decides the path that a library takes."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    return ", ".join(name for name, flag in (("AVX2", " avx2 "), ("AVX-512", " avx512f "),
+                                             ("AMX", " amx_tile ")) if flag in flags)
+
+
+def counts(part):
+    if not part:
+        return "-"
+    c = part["counts"]
+    wrong = c["fail"] + c["error"] + c["suspicious"]
+    return f"{c['pass']}, {wrong}, {c['untrusted']}, {c['skipped']}"
+
+
+def findings_of(result):
+    """All that is no pass, untrusted verdicts aside, once a case."""
+    for part in ("corpus", "drawn"):
+        seen = set()
+        for finding in (result[part] or {"findings": []})["findings"]:
+            if finding["verdict"] != "untrusted" and finding["case"] not in seen:
+                seen.add(finding["case"])
+                yield finding
+
+
+def fenced(text, language):
+    return f"```{language}\n{text.rstrip()}\n```\n"
+
+
+def section(defect, shown, found):
+    words = [f"### {defect.title}\n"]
+    if found:
+        kernel, finding = found[0]
+        words.append(f"Found in {len(found)} cases, by `{finding['signature']}` in `{kernel}`:\n")
+        words.append(fenced(finding["case"] + "\n" + finding["message"][:300], "text"))
+    words.append("Without Lockstep" + ("" if shown.get("shows") else ", not seen on this CPU")
+                 + f" (`{defect.script}`):\n")
+    words.append(fenced(pathlib.Path(defect.script).read_text(), "python"))
+    if shown.get("text"):
+        words.append(fenced("\n".join(shown["text"]), "text"))
+    words.append(f"Known: {defect.public}.\n" if defect.public else
+                 "No public report was found.\n")
+    return "\n".join(words)
+
+
+def write_page(results, shown):
+    """Returns the findings that no defect explains."""
+    page, unexplained, explained = [HEAD.format(cpu=cpu(), units=units())], [], {d: [] for d in DEFECTS}
+    for kernel in KERNELS:
+        if kernel.name not in results:
+            page.append(f"| `{kernel.name}` | {version(kernel.library)} | not in this run | |\n")
+            continue
+        result = results[kernel.name]
+        page.append(f"| `{kernel.name}` | {version(kernel.library)} | "
+                    f"{counts(result['corpus'])} | {counts(result['drawn'])} |\n")
+        for finding in findings_of(result):
+            known = [d for d in DEFECTS if d.explains(kernel.name, finding)]
+            if known:
+                explained[known[0]].append((kernel.name, finding))
+            else:
+                unexplained.append((kernel.name, finding))
+    page.append("\n## Defects and conventions\n\n")
+    for defect in DEFECTS:
+        page.append(section(defect, shown.get(defect.script, {}), explained[defect]) + "\n")
+    if unexplained:
+        page.append("## Not explained\n\n")
+    for kernel, finding in unexplained:
+        page.append(f"`{kernel}`:\n\n" + fenced(finding["case"] + "\n"
+                                               + finding["message"][:300], "text") + "\n")
+    pathlib.Path("docs/public-kernels.md").write_text("".join(page))
+    return [f"{kernel}: {finding['case']}" for kernel, finding in unexplained]

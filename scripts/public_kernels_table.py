@@ -1,0 +1,98 @@
+"""The public kernels, and what is known of their findings: read by
+scripts/judge_public_kernels.py."""
+import dataclasses
+import re
+
+FORWARD = ("foreign-attention-f32.cases",)
+FORWARD_BF16 = ("foreign-attention-bf16.cases",)
+SCAN = ("foreign-scan.cases",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """`lines` of its corpora and `drawn` cases are judged; `only` words are in a line."""
+    name: str
+    library: str
+    spec: str
+    corpora: tuple
+    lane: str = "f32"
+    op: str = "attention_forward"
+    lines: int = 1000
+    drawn: int = 0
+    only: tuple = ()
+
+
+def python(file, function):
+    return f"py:python/examples/{file}.py:{function}"
+
+
+def _pair(name, library, file, function, **numbers):
+    """A kernel in f32 and in bf16."""
+    for lane, corpora in (("f32", FORWARD), ("bf16", FORWARD_BF16)):
+        yield Kernel(f"{name}_{lane}", library, python(file, f"{function}_{lane}"), corpora,
+                     lane, **numbers)
+
+
+KERNELS = (
+    Kernel("numpy_f32", "numpy", python("numpy_attention", "attend"), FORWARD, drawn=6000),
+    *_pair("sdpa", "torch", "torch_sdpa", "attend", drawn=8000),
+    *_pair("flex_eager", "torch", "torch_flex", "eager", drawn=5000),
+    *_pair("flex_compiled", "torch", "torch_flex_compiled", "compiled", lines=50),
+    Kernel("jax_nn_f32", "jax", python("jax_attention", "attend_f32"), FORWARD, lines=80),
+    *_pair("splash", "jax", "jax_splash", "attend", lines=50),
+    Kernel("tokamax_xla_f32", "tokamax", python("tokamax_attention", "xla_f32"), FORWARD,
+           lines=80),
+    Kernel("tokamax_xla_bf16", "tokamax", python("tokamax_attention", "xla_bf16"),
+           FORWARD_BF16, "bf16", lines=80),
+    Kernel("tokamax_chunked_f32", "tokamax", python("tokamax_attention", "chunked_f32"),
+           FORWARD, lines=80),
+    *_pair("ggml", "ggml-python", "ggml_attention", "attend", drawn=2000),
+    Kernel("ggml_style_c", "", "so:build/public/ggml_style.so", FORWARD, drawn=2000),
+    Kernel("mamba3_triton_f32", "mamba-ssm", python("mamba3_triton", "siso_f32"), SCAN,
+           "f32", "mamba3_scan", lines=50),
+    Kernel("mamba3_triton_bf16", "mamba-ssm", python("mamba3_triton", "siso_bf16"), SCAN,
+           "bf16", "mamba3_scan", lines=50),
+    Kernel("mamba3_jax_f32", "mamba3-jax", python("mamba3_jax_siso", "siso_f32"), SCAN,
+           "f32", "mamba3_scan", lines=50),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Defect:
+    """A finding is this defect if its kernel's name begins with one of `kernels` and
+    `case` is found in its line. `public`: where it is known, in public."""
+    title: str
+    script: str
+    kernels: tuple = ()
+    case: str = "$^"
+    public: str = ""
+
+    def explains(self, kernel, finding):
+        return kernel.startswith(self.kernels) and re.search(self.case, finding["case"])
+
+
+def _script(name):
+    return f"python/examples/defects/{name}.py"
+
+
+DEFECTS = (
+    Defect("A run without tokens exports memory that nobody wrote, and its neighbour's token",
+           _script("mamba3_triton_empty_run"), ("mamba3_triton",),
+           r" cu=(\S*,)?(\d+),\2(,|\s|$)", "state-spaces/mamba, pull request 920"),
+    Defect("A NaN in one row of a bf16 product shows in the row before it (oneDNN, AMX)",
+           _script("onednn_bf16_nan_row"), ("flex_eager_bf16",),
+           r"poison|special|huge|inf|nan|rows:", "oneapi-src/oneDNN, issue 5717"),
+    Defect("Compiled for one query: where no block of keys is visible, o is not written",
+           _script("flex_compiled_decode"), ("flex_compiled",), r" sq=1 "),
+    Defect("Packed runs are separated by exp(-30), not by 0",
+           _script("mamba3_jax_leaks"), ("mamba3_jax",), r" cu="),
+    Defect("local_window_size with fewer queries than keys", _script("tokamax_local_window")),
+    Defect("Channels that do not lie side by side are read as if they did; the adapter hands "
+           "over none, as the dispatcher does", _script("sdpa_strided_channels"), ("sdpa",),
+           r"strides=q:\S*/[2-9]\b"),
+    Defect("-inf is added to a masked score, which makes NaN of one that overflowed; the "
+           "adapter leaves such cases aside", _script("sdpa_additive_mask")),
+    Defect("exp(0) is 1 - 5.3e-5 in bf16, and lse of an empty row is 0; the profile says so",
+           _script("sdpa_bf16_exp")),
+    Defect("The lse of bf16 tensors is bf16", _script("jax_lse_bf16")),
+)
