@@ -14,6 +14,18 @@ SOURCE = os.environ["LOCKSTEP_SOURCE"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def lend_public(place):
+    """torch and JAX of LOCKSTEP_PUBLIC_VENV, where it has them for this Python: behind
+    what is installed here."""
+    public = os.environ.get("LOCKSTEP_PUBLIC_VENV")
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = os.path.join(public or "", "lib", version, "site-packages")
+    if public and os.path.isdir(packages):
+        own = os.path.join(place, "lib", version, "site-packages", "zz_public.pth")
+        with open(own, "w", encoding="utf-8") as file:
+            file.write(packages + "\n")
+
+
 def main():
     folder = os.path.abspath(sys.argv[1])
     place = os.path.join(folder, "venv")
@@ -42,6 +54,7 @@ def main():
                    env=environment, check=True)
     wheel, = glob.glob(os.path.join(wheels, "lockstep-*.whl"))
     subprocess.run(install + ["--no-deps", wheel], env=environment, check=True)
+    lend_public(place)
     # Elsewhere, so that nothing can lean on the checkout's own folders.
     return subprocess.run(
         [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytester",
