@@ -160,8 +160,8 @@ MUTANTS = (
     ("probe_small_cap_applies", C,
      'return rest < 0x1p-20 ? ""', 'return rest < 1e300 ? ""'),
     # The oracle.
-    ("mask_inverted", S, "if (dense(db, dh, i, j) != 0)",
-     "if (dense(db, dh, i, j) == 0)"),
+    ("mask_inverted", S, "if (dense(db, dh, row, c) == 0) continue;",
+     "if (dense(db, dh, row, c) != 0) continue;"),
     ("segments_ignored", S, "if (!problem_.segments) return keys;",
      "return keys;"),
     ("valid_keys_ignored", S, "Range(0, inputs_.ValidKv(problem_, b))",
