@@ -114,7 +114,8 @@ AttentionForwardInputs MaskProblem::Inputs() const {
   }
   for (const Dense& d : dense) {
     const std::array<int64_t, 4> shape{
-        d.per_row ? p.batch : 1, d.per_head ? p.q_heads : 1, d.rows, d.columns};
+        d.per_row ? p.batch : 1, d.per_head ? p.q_heads : 1,
+        d.rows != 0 ? d.rows : p.q_len, d.columns != 0 ? d.columns : p.kv_len};
     in.dense_masks.push_back({d.bits.data(), shape, DenseStrides(shape)});
   }
   return in;

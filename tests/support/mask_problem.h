@@ -19,8 +19,8 @@ struct MaskProblem {
   struct Dense {
     bool per_row = false;
     bool per_head = false;
-    int64_t rows = 0;     // of blocks of queries
-    int64_t columns = 0;  // of blocks of keys
+    // Of blocks of queries and keys; 0: one for each query, for each key.
+    int64_t rows = 0, columns = 0;
     std::vector<uint8_t> bits;
   };
   std::vector<Dense> dense;
