@@ -6,7 +6,7 @@
 READS are the files and folders that can change what the command finds; of a folder
 in the checkout, the files that git tracks or would track. What passed is a mark
 (compiling.py), named by a hash of their names and contents, the command, the
-compilers and the CPU's features; a command that fails or skips leaves none.
+compilers, the environments of Python that tests are told of, and the CPU's features; a command that fails or skips leaves none.
 Libraries of the system are not in it: LOCKSTEP_FRESH=1 runs everything again.
 """
 
@@ -21,6 +21,7 @@ import compiling
 import sources
 
 COMPILERS = ("clang++-19", "g++")
+ENVIRONMENTS = ("LOCKSTEP_PUBLIC_VENV", "LOCKSTEP_PYTHON_RAY")
 
 
 def features():
@@ -64,7 +65,8 @@ def key_of(reads, command):
     if features() is None:
         return None
     words = [word.replace(str(sources.ROOT), ".") for word in command]
-    key = hashlib.sha256("\0".join([features(), *versions(), *words]).encode())
+    told = [os.environ.get(name, "") for name in ENVIRONMENTS]
+    key = hashlib.sha256("\0".join([features(), *versions(), *told, *words]).encode())
     for name, data in contents(reads):
         key.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
     return key.hexdigest()

@@ -139,3 +139,65 @@ function(lockstep_add_test name)
       PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
   endif()
 endfunction()
+
+# lockstep_add_program_test(NAME SCRIPT [ARGUMENTS...] [LABEL LABEL] [TIMEOUT SECONDS]
+#                           [MAY_SKIP] [ENVIRONMENT NAME=VALUE...])
+#   A Python script that starts the built programs: it finds lockstep in LOCKSTEP, the
+#   checkout in LOCKSTEP_SOURCE, and whether sanitizers slow it down in
+#   LOCKSTEP_SANITIZED. MAY_SKIP: status 77 is a skip. What passed on the same contents
+#   of the whole checkout is not run again (.ci/once.py), unless the label is nightly or
+#   the build has sanitizers.
+function(lockstep_add_program_test name script)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "MAY_SKIP" "LABEL;TIMEOUT" "ENVIRONMENT")
+  if(NOT arg_LABEL)
+    set(arg_LABEL cli)
+  endif()
+  # A limit is for what hangs: a machine may be ten times as slow as another.
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 600)
+  endif()
+  set(sanitized OFF)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+    set(sanitized ON)
+    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+  endif()
+  set(once "")
+  if(NOT sanitized AND NOT arg_LABEL STREQUAL nightly)
+    set(once
+        "${LOCKSTEP_PYTHON}"
+        -B
+        "${PROJECT_SOURCE_DIR}/.ci/once.py"
+        "${name}"
+        reference
+        optimized
+        verify
+        fuzz
+        bench
+        tests
+        data
+        docs
+        examples
+        python
+        scripts
+        cmake
+        CMakeLists.txt
+        CMakePresets.json
+        README.md
+        pyproject.toml
+        .github
+        --)
+  endif()
+  # The environment is a part of the command: it is a part of the mark.
+  add_test(
+    NAME ${name}
+    COMMAND
+      ${once} "${CMAKE_COMMAND}" -E env "LOCKSTEP=$<TARGET_FILE:lockstep>"
+      "LOCKSTEP_SOURCE=${PROJECT_SOURCE_DIR}" "LOCKSTEP_SANITIZED=${sanitized}"
+      PYTHONDONTWRITEBYTECODE=1 ${arg_ENVIRONMENT} "${LOCKSTEP_PYTHON}"
+      "${CMAKE_CURRENT_SOURCE_DIR}/${script}" ${arg_UNPARSED_ARGUMENTS}
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  if(arg_MAY_SKIP)
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
+endfunction()

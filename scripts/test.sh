@@ -2,7 +2,9 @@
 # The tests that a newcomer waits for, from a fresh clone: installs what is missing,
 # builds the release programs, judges the smoke cases and runs the unit, golden,
 # command-line and documentation tests. ctest's summary comes last; the exit code is
-# 0 only if everything passed. What CI runs beyond that: .ci/run.
+# 0 only if everything passed. Tests of the programs that passed on the same contents of
+# the checkout are not run again; LOCKSTEP_FRESH=1 runs all. What CI runs beyond that:
+# .ci/run.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 case ${1:-} in
