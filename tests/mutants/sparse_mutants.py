@@ -7,9 +7,14 @@ import runner
 
 M = "optimized/mask_reader.cc"
 P = "optimized/sparse_plan.cc"
+R = "optimized/row_keys.cc"
 
 # name, source, text, replacement
 MUTANTS = (
+    ("block_of_queries_is_that_of_keys", R, "query_ / mask.block_q",
+     "query_ / mask.block_k"),
+    ("block_begins_where_the_clip_does", R, "j = column * mask.block_k)",
+     "j += mask.block_k, column = j / mask.block_k)"),
     ("visits_not_merged", M, "if (lists > 1) MergeVisits(lists);", ""),
     ("full_if_any_list_says_so", M, "full == lists", "full > 0"),
     ("last_query_tile_missed", M, "n < list.start[last + 1]",
