@@ -123,9 +123,10 @@ Result<std::string> FindAnswer(const std::string& place) {
   std::vector<std::string> others;
   for (fs::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (at->path().extension() == ".safetensors" &&
-        name != "inputs.safetensors" && name != "expected.safetensors") {
+    const fs::path extension = at->path().extension();
+    const fs::path stem = at->path().stem();
+    if ((extension == ".safetensors" || extension == ".npz") &&
+        stem != "inputs" && stem != "expected") {
       others.push_back(at->path().string());
     }
   }
@@ -133,10 +134,11 @@ Result<std::string> FindAnswer(const std::string& place) {
   if (others.empty() && HasNpy(folder)) return folder.string();
   return Status::Error(
       "candidate files: no " + (folder / kUsualAnswer).string() +
-      (others.empty() ? ", and no o.npy, lse.npy, ... in its place"
+      (others.empty() ? ", and no .npz file or o.npy, lse.npy, ... "
+                        "in its place"
                       : ", and " + std::to_string(others.size()) +
-                            " other safetensors files, of which it could be "
-                            "any"));
+                            " other safetensors and .npz files, of which it "
+                            "could be any"));
 }
 
 std::string WhoseAnswer(const std::string& path, int64_t max_bytes) {

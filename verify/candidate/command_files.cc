@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "verify/base/io/files.h"
+#include "verify/base/io/npy.h"
 #include "verify/base/io/safetensors.h"
+#include "verify/candidate/answer_file.h"
 #include "verify/candidate/calls/call.h"
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/process/child_process.h"
@@ -129,7 +131,10 @@ class CommandFiles final : public Candidate {
     const RunOutcome ended = WaitFor(*process.value());
     process.value().reset();
     if (ended.state != RunOutcome::State::kRan) return ended;
-    return ReadOutputs(call, place.File("outputs.safetensors"), request);
+    const Result<std::string> answer = FindAnswer(place.path());
+    return ReadOutputs(
+        call, answer.ok() ? answer.value() : place.File("outputs.safetensors"),
+        request);
   }
 
   RunOutcome WaitFor(ChildProcess& process) {
@@ -154,8 +159,7 @@ class CommandFiles final : public Candidate {
 
   static RunOutcome ReadOutputs(const KernelCall& call, const std::string& path,
                                 const CaseRequest& request) {
-    const Result<SafetensorsFile> file =
-        SafetensorsFile::Read(path, request.max_bytes);
+    const Result<SafetensorsFile> file = ReadTensors(path, request.max_bytes);
     if (!file.ok()) {
       return Broken("answer", "ended with status 0, and its answer is none: " +
                                   file.message());

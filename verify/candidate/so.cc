@@ -18,12 +18,18 @@ namespace {
 constexpr const char* kHost = "lockstep-host";
 
 // Beside this program; else where PATH leads.
-std::string PathOfHost() {
+std::string FindHost() {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const fs::path beside = self.parent_path() / kHost;
   return !error && fs::exists(beside, error) ? beside.string() : kHost;
+}
+
+// A campaign makes a candidate for each case.
+const std::string& PathOfHost() {
+  static const std::string path = FindHost();
+  return path;
 }
 
 Status Bad(const std::string& what) {

@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <sys/wait.h>
 
+#include <cerrno>
 #include <chrono>
 #include <fstream>
 #include <memory>
@@ -27,16 +29,23 @@ void ForThreads(const Visit& visit) {
   }
 }
 
-// Threads, and children of every one of them; those that have ended and were
-// not waited for as well.
-Leftovers CountAll() {
-  Leftovers all;
+// Whether any thread has one, such as has ended and was not waited for as well.
+bool HasChildren() {
+  siginfo_t ended;
+  return waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 ||
+         errno != ECHILD;
+}
+
+// Of every thread.
+int64_t CountChildren() {
+  int64_t count = 0;
+  // This is asked after each case: most kernels have none.
+  if (!HasChildren()) return count;
   ForThreads([&](const std::string& thread) {
-    ++all.threads;
     std::ifstream list("/proc/self/task/" + thread + "/children");
-    for (std::string child; list >> child;) ++all.children;
+    for (std::string child; list >> child;) ++count;
   });
-  return all;
+  return count;
 }
 
 // Its pool is no thread that the kernel has forgotten. The next parallel region
@@ -62,8 +71,8 @@ int64_t CountThreads() {
 }
 
 Leftovers CountLeftovers(int64_t usual) {
-  Leftovers left = CountAll();
-  left.threads -= usual;
+  Leftovers left = {.threads = CountThreads() - usual,
+                    .children = CountChildren()};
   if (left.threads > 0) EndPoolOfOpenMp();
   for (int round = 0; round < kRounds && left.threads > 0; ++round) {
     std::this_thread::sleep_for(kPause);

@@ -22,23 +22,23 @@ Result<SharedFiles> SharedFiles::Map(int in, int64_t in_bytes, int out,
                       MAP_SHARED | MAP_NORESERVE, in, 0);
   if (inputs == MAP_FAILED) return Failed("inputs cannot be mapped");
   void* outputs = mmap(nullptr, static_cast<size_t>(out_bytes), PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                       MAP_SHARED | MAP_NORESERVE, out, 0);
   if (outputs == MAP_FAILED) return Failed("outputs cannot be mapped");
   files.in_ = static_cast<uint8_t*>(inputs);
   files.out_ = static_cast<uint8_t*>(outputs);
   files.in_bytes_ = in_bytes;
   files.out_bytes_ = out_bytes;
-  files.out_file_ = out;
   return files;
 }
 
 Status SharedFiles::Open(const std::vector<Pages>& pages) {
   if (pages == open_) return {};
+  // Pages that were touched stay mapped, which spares faults when they are
+  // opened again.
   for (const auto& [offset, bytes] : open_) {
-    void* closed =
-        mmap(out_ + offset, static_cast<size_t>(bytes), PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    if (closed == MAP_FAILED) return Failed("outputs cannot be unmapped");
+    if (mprotect(out_ + offset, static_cast<size_t>(bytes), PROT_NONE) != 0) {
+      return Failed("outputs cannot be closed");
+    }
   }
   open_.clear();
   for (const auto& [offset, bytes] : pages) {
@@ -46,10 +46,10 @@ Status SharedFiles::Open(const std::vector<Pages>& pages) {
         bytes > out_bytes_ - offset) {
       return Status::Error("pages of outputs lie outside of their file");
     }
-    void* opened =
-        mmap(out_ + offset, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_FIXED, out_file_, offset);
-    if (opened == MAP_FAILED) return Failed("outputs cannot be mapped");
+    if (mprotect(out_ + offset, static_cast<size_t>(bytes),
+                 PROT_READ | PROT_WRITE) != 0) {
+      return Failed("outputs cannot be opened");
+    }
     open_.emplace_back(offset, bytes);
   }
   return {};

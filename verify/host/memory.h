@@ -13,8 +13,8 @@ namespace lockstep::verify::host {
 
 class SharedFiles {
  public:
-  // Maps all of `in`, for reading, and reserves addresses for all of `out`,
-  // which nobody may touch. Errors: one line.
+  // Maps all of `in`, for reading, and all of `out`, which nobody may touch.
+  // Errors: one line.
   static Result<SharedFiles> Map(int in, int64_t in_bytes, int out,
                                  int64_t out_bytes);
 
@@ -33,7 +33,6 @@ class SharedFiles {
   uint8_t* out_ = nullptr;
   int64_t in_bytes_ = 0;
   int64_t out_bytes_ = 0;
-  int out_file_ = -1;
   std::vector<Pages> open_;
 };
 

@@ -62,6 +62,10 @@ std::string TextOf(const char (&text)[kSize]) {
 class ObjectText {
  public:
   void Text(const char* name, const std::string& value) {
+    const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
+      return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+    });
+    if (plain) return Add(name, "\"" + value + "\"");
     // What a kernel says need not be UTF-8.
     Add(name, Json(value).dump(-1, ' ', false, Json::error_handler_t::replace));
   }
@@ -123,6 +127,21 @@ std::string ReceiptOf(const lockstep_receipt& told, double seconds) {
   return receipt.Take();
 }
 
+std::string LeftText(const Leftovers& left) {
+  ObjectText text;
+  text.Integer("threads", left.threads);
+  text.Integer("children", left.children);
+  return text.Take();
+}
+
+ObjectText DoneText(int64_t id, const std::string& receipt) {
+  ObjectText done;
+  done.Text("type", "done");
+  done.Integer("id", id);
+  done.Add("receipt", receipt);
+  return done;
+}
+
 lockstep_receipt* FreshReceipt() {
   alignas(lockstep_receipt) static char room[kRoomOfStruct];
   std::fill(std::begin(room), std::end(room), '\0');
@@ -176,13 +195,15 @@ std::string Session::Handle() {
   id_of_lost = id;
   if (type == "call") return Call(id);
   if (type == "hello") return LineOf(Hello());
-  if (type == "reset") return LineOf(Reset(id));
+  if (type == "reset") return Reset(id);
   if (type == "bye") {
     bye_ = true;
     // Nobody is left to be told what a kernel throws.
     std::string ignored;
-    const Json left = Close(&ignored);
-    return LineOf({{"type", "bye"}, {"left", left}});
+    ObjectText bye;
+    bye.Text("type", "bye");
+    bye.Add("left", LeftText(Close(&ignored)));
+    return bye.Take() + "\n";
   }
   return LineOf(
       Error(id, "error", "unknown message '" + std::string(type) + "'"));
@@ -273,10 +294,7 @@ std::string Session::MakeCall(int64_t id, CallReader* in,
     const std::string code = "returned " + std::to_string(left.code);
     return LineOf(Error(id, "error", message.empty() ? code : message));
   }
-  ObjectText done;
-  done.Text("type", "done");
-  done.Integer("id", id);
-  done.Add("receipt", told);
+  ObjectText done = DoneText(id, told);
   if (call.tables) {
     done.Add("tables", call.tables().dump(-1, ' ', false,
                                           Json::error_handler_t::replace));
@@ -284,8 +302,8 @@ std::string Session::MakeCall(int64_t id, CallReader* in,
   return done.Take() + "\n";
 }
 
-Json Session::Close(std::string* why) {
-  if (!loaded_) return {{"threads", 0}, {"children", 0}};
+Leftovers Session::Close(std::string* why) {
+  if (!loaded_) return {};
   if (opened_) {
     const Left left = Enter(
         [&] {
@@ -297,15 +315,16 @@ Json Session::Close(std::string* why) {
   }
   opened_ = false;
   handle_ = nullptr;
-  const Leftovers left = CountLeftovers(usual_threads_);
-  return {{"threads", left.threads}, {"children", left.children}};
+  return CountLeftovers(usual_threads_);
 }
 
-Json Session::Reset(int64_t id) {
+std::string Session::Reset(int64_t id) {
   std::string why;
-  const Json left = Close(&why);
-  if (!why.empty()) return Error(id, "exception", why);
-  return {{"type", "done"}, {"id", id}, {"receipt", {{"left", left}}}};
+  const Leftovers left = Close(&why);
+  if (!why.empty()) return LineOf(Error(id, "exception", why));
+  ObjectText receipt;
+  receipt.Add("left", LeftText(left));
+  return DoneText(id, receipt.Take()).Take() + "\n";
 }
 
 }  // namespace lockstep::verify::host

@@ -43,11 +43,11 @@ class Session {
   Json Hello();
   std::string Call(int64_t id);
   std::string MakeCall(int64_t id, CallReader* in, const PreparedCall& call);
-  Json Reset(int64_t id);
+  std::string Reset(int64_t id);
   // What went wrong, nothing if it is open.
   std::string Open();
   // Closes it and counts what it leaves. `why`: what went wrong.
-  Json Close(std::string* why);
+  Leftovers Close(std::string* why);
 
   WireDescriptors wire_;
   std::string path_;

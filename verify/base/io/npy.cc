@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "verify/base/io/files.h"
+#include "verify/base/io/zip.h"
+#include "verify/base/text.h"
 
 namespace lockstep::verify {
 namespace fs = std::filesystem;
@@ -28,6 +30,8 @@ constexpr std::pair<std::string_view, const char*> kTypes[] = {
 
 // One array, with the memory behind it.
 struct Array {
+  std::string file;  // where it lies, for messages
+  std::string name;
   std::vector<uint8_t> contents;
   SafetensorsTensor tensor;
 };
@@ -136,25 +140,17 @@ Status ParseArray(Array* array) {
                      &array->tensor);
 }
 
-// `files` have at most `max_bytes` together.
+// Of `arrays` whose contents are read.
 Result<SafetensorsFile> AsFile(const std::string& path,
-                               std::vector<std::string> files,
-                               int64_t max_bytes) {
-  std::sort(files.begin(), files.end());
-  auto left = static_cast<size_t>(std::min(max_bytes, kMaxSafetensorsFile));
-  std::vector<Array> arrays(files.size());
+                               std::vector<Array> arrays) {
   std::vector<SafetensorsTensor> tensors;
-  for (size_t n = 0; n < files.size(); ++n) {
-    auto contents = ReadWholeFile(files[n], left);
-    if (!contents.ok()) return contents.status();
-    left -= contents->size();
-    arrays[n].contents = std::move(contents.value());
-    const Status status = ParseArray(&arrays[n]);
+  for (Array& array : arrays) {
+    const Status status = ParseArray(&array);
     if (!status.ok()) {
-      return Status::Error(files[n] + ": " + status.message());
+      return Status::Error(array.file + ": " + status.message());
     }
-    arrays[n].tensor.name = fs::path(files[n]).stem().string();
-    tensors.push_back(arrays[n].tensor);
+    array.tensor.name = array.name;
+    tensors.push_back(array.tensor);
   }
   const Result<std::string> text = FormatSafetensors(tensors, {});
   if (!text.ok()) return Status::Error(path + ": " + text.message());
@@ -162,10 +158,61 @@ Result<SafetensorsFile> AsFile(const std::string& path,
       path, std::vector<uint8_t>(text->begin(), text->end()));
 }
 
+size_t Bounded(int64_t max_bytes) {
+  return static_cast<size_t>(std::min(max_bytes, kMaxSafetensorsFile));
+}
+
+// `files` have at most `max_bytes` together.
+Result<SafetensorsFile> ReadFiles(const std::string& path,
+                                  std::vector<std::string> files,
+                                  int64_t max_bytes) {
+  std::sort(files.begin(), files.end());
+  size_t left = Bounded(max_bytes);
+  std::vector<Array> arrays;
+  for (const std::string& file : files) {
+    auto contents = ReadWholeFile(file, left);
+    if (!contents.ok()) return contents.status();
+    left -= contents->size();
+    arrays.push_back({file,
+                      fs::path(file).stem().string(),
+                      std::move(contents.value()),
+                      {}});
+  }
+  return AsFile(path, std::move(arrays));
+}
+
 }  // namespace
 
 Result<SafetensorsFile> ReadNpy(const std::string& path, int64_t max_bytes) {
-  return AsFile(path, {path}, max_bytes);
+  return ReadFiles(path, {path}, max_bytes);
+}
+
+Result<SafetensorsFile> ParseNpz(const std::string& path,
+                                 std::span<const uint8_t> contents,
+                                 int64_t max_bytes) {
+  Result<std::vector<ZipMember>> members =
+      ReadZip(contents, Bounded(max_bytes));
+  if (!members.ok()) {
+    return Status::Error(path + ": " + members.message());
+  }
+  constexpr std::string_view kExtension = ".npy";
+  std::vector<Array> arrays;
+  for (ZipMember& member : members.value()) {
+    std::string name = member.name;
+    const std::string where = path + ": " + Quote(name);
+    if (!name.ends_with(kExtension) || name.size() == kExtension.size()) {
+      return Status::Error(where + " is no NAME.npy");
+    }
+    name.resize(name.size() - kExtension.size());
+    arrays.push_back({where, std::move(name), std::move(member.contents), {}});
+  }
+  return AsFile(path, std::move(arrays));
+}
+
+Result<SafetensorsFile> ReadNpz(const std::string& path, int64_t max_bytes) {
+  const auto contents = ReadWholeFile(path, Bounded(max_bytes));
+  if (!contents.ok()) return contents.status();
+  return ParseNpz(path, contents.value(), max_bytes);
 }
 
 Result<SafetensorsFile> ReadNpyFolder(const std::string& folder,
@@ -177,14 +224,16 @@ Result<SafetensorsFile> ReadNpyFolder(const std::string& folder,
     if (at->path().extension() == ".npy") files.push_back(at->path().string());
   }
   if (files.empty()) return Status::Error(folder + ": no .npy file there");
-  return AsFile(folder, std::move(files), max_bytes);
+  return ReadFiles(folder, std::move(files), max_bytes);
 }
 
 Result<SafetensorsFile> ReadTensors(const std::string& path,
                                     int64_t max_bytes) {
   std::error_code error;
   if (fs::is_directory(path, error)) return ReadNpyFolder(path, max_bytes);
-  if (fs::path(path).extension() == ".npy") return ReadNpy(path, max_bytes);
+  const fs::path extension = fs::path(path).extension();
+  if (extension == ".npy") return ReadNpy(path, max_bytes);
+  if (extension == ".npz") return ReadNpz(path, max_bytes);
   return SafetensorsFile::Read(path, max_bytes);
 }
 

@@ -1,9 +1,11 @@
-// Arrays of NumPy (.npy, versions 1 to 3) as tensors, read as if they lay in a
-// safetensors file: the tensor's name is the file's name without ".npy".
+// Arrays of NumPy (.npy, versions 1 to 3; .npz, a zip archive of them) as
+// tensors, read as if they lay in a safetensors file: the tensor's name is that
+// of the file, or of the member of the archive, without ".npy".
 #ifndef LOCKSTEP_VERIFY_BASE_IO_NPY_H_
 #define LOCKSTEP_VERIFY_BASE_IO_NPY_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "reference/contract/status.h"
@@ -18,12 +20,22 @@ namespace lockstep::verify {
 Result<SafetensorsFile> ReadNpy(const std::string& path,
                                 int64_t max_bytes = kMaxSafetensorsFile);
 
+// An archive as numpy.savez and numpy.savez_compressed write it: members, what
+// they unpack to, and the file itself have at most `max_bytes`. Errors, one
+// line with the path and the member: as above and in zip.h; a member that is no
+// NAME.npy.
+Result<SafetensorsFile> ReadNpz(const std::string& path,
+                                int64_t max_bytes = kMaxSafetensorsFile);
+Result<SafetensorsFile> ParseNpz(const std::string& path,
+                                 std::span<const uint8_t> contents,
+                                 int64_t max_bytes = kMaxSafetensorsFile);
+
 // All .npy files of a folder, of at most `max_bytes` together. Errors: as
 // above; none there.
 Result<SafetensorsFile> ReadNpyFolder(const std::string& folder,
                                       int64_t max_bytes = kMaxSafetensorsFile);
 
-// A .npy file, a folder of them, or a safetensors file.
+// A .npy file, a folder of them, a .npz file, or a safetensors file.
 Result<SafetensorsFile> ReadTensors(const std::string& path,
                                     int64_t max_bytes = kMaxSafetensorsFile);
 

@@ -135,12 +135,12 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
                               Execution* execution) {
   const Status started = Start();
   if (!started.ok()) return BrokenBy({"start", started.message()});
-  const KernelCall first = trial.Call(0, outputs);
+  KernelCall call = trial.Call(0, outputs);
   const std::string why =
-      WhyNot(first.inputs.op, ElementTypeName(first.outputs[0].type));
+      WhyNot(call.inputs.op, ElementTypeName(call.outputs[0].type));
   if (!why.empty()) return Unsupported(why);
-  PoisonOf poison = ReadPoison(first.outputs);
-  for (const NamedOutput& output : first.outputs) {
+  PoisonOf poison = ReadPoison(call.outputs);
+  for (const NamedOutput& output : call.outputs) {
     // Rounded to bf16 again, it is the poison that it was.
     const bool wide = request.wide_out && output.type == ElementType::kBf16;
     if (wide) poison[output.name] <<= 16;
@@ -149,7 +149,8 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
   // Of all calls; a host that does not say it of one says nothing.
   std::optional<double> seconds = 0;
   for (int64_t n = 0; n < trial.Calls(); ++n) {
-    RunOutcome outcome = RunCall(asked, trial.Call(n, outputs), execution);
+    if (n > 0) call = trial.Call(n, outputs);
+    RunOutcome outcome = RunCall(asked, std::move(call), execution);
     if (outcome.state != RunOutcome::State::kRan) return outcome;
     if (!execution->seconds) seconds.reset();
     if (seconds) *seconds += *execution->seconds;

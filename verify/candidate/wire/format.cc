@@ -24,13 +24,19 @@ class Writer {
     return *this;
   }
   Writer& Text(std::string_view text) {
-    const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-      return c >= ' ' && c <= '~' && c != '"' && c != '\\';
-    });
+    bool plain = true;  // of all characters at once
+    for (const char c : text) {
+      plain &= c >= ' ' && c <= '~' && c != '"' && c != '\\';
+    }
     if (!plain) return Plain(DumpJson(text, -1));
     return Plain("\"").Plain(text).Plain("\"");
   }
   Writer& Key(std::string_view name) { return Text(name).Plain(":"); }
+  // One of our words, which hold nothing to escape.
+  template <size_t kSize>
+  Writer& Key(const char (&word)[kSize]) {
+    return Plain("\"").Plain({word, kSize - 1}).Plain("\":");
+  }
   Writer& Truth(bool truth) { return Plain(truth ? "true" : "false"); }
   // Integers that a reader with binary64 numbers would change are strings.
   Writer& Integer(int64_t value) {

@@ -180,7 +180,6 @@ std::optional<HostFailure> Host::Receive(double seconds,
                                          std::string* line) {
   const Clock::time_point start = Clock::now();
   while (true) {
-    ReadMore();
     const size_t end = received_.find('\n');
     if (end != std::string::npos) {
       *line = received_.substr(0, end);
@@ -200,17 +199,18 @@ std::optional<HostFailure> Host::Receive(double seconds,
             process_->Wait(from_, std::max(left, 0.0), what, seconds)) {
       return failure;
     }
+    ReadMore();
   }
 }
 
-double Host::Patience(const std::string& shape) const {
+double Host::Patience(uint64_t shape) const {
   if (TheHostLimits().call_seconds) return *TheHostLimits().call_seconds;
   return shapes_.contains(shape)
              ? std::max(kCallSeconds, kSlowestFactor * slowest_)
              : kFirstCallSeconds;
 }
 
-void Host::NoteCall(const std::string& shape, double seconds) {
+void Host::NoteCall(uint64_t shape, double seconds) {
   // The first may have compiled.
   if (!shapes_.insert(shape).second) slowest_ = std::max(slowest_, seconds);
 }

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "reference/contract/status.h"
@@ -42,11 +42,11 @@ class Host {
   // The next line, without its end.
   std::optional<HostFailure> Receive(double seconds, const std::string& what,
                                      std::string* line);
-  // Seconds that a call may take; `shape` names op and shapes, whose first call
-  // may take longer.
-  double Patience(const std::string& shape) const;
+  // Seconds that a call may take; `shape` is a digest of op and shapes, whose
+  // first call may take longer.
+  double Patience(uint64_t shape) const;
   // A call of that shape has ended.
-  void NoteCall(const std::string& shape, double seconds);
+  void NoteCall(uint64_t shape, double seconds);
 
   // What is wrong before a call: it has spoken without being asked.
   std::optional<HostFailure> Unasked();
@@ -77,7 +77,7 @@ class Host {
   bool closed_ = false;  // the other end of `from_`
   int64_t id_ = 0;
   double slowest_ = 0;
-  std::set<std::string> shapes_;  // that were called
+  std::unordered_set<uint64_t> shapes_;  // that were called
 };
 
 // Hosts that nobody uses at the moment, by what they were started with: cases

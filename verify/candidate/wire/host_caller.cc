@@ -17,16 +17,16 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kUsualPage = 1;
 constexpr int64_t kOtherPage = 18;
 
-// Op and shapes: what a kernel may have to be compiled for.
-std::string ShapeOf(const KernelInputs& inputs) {
+// Of op and shapes: what a kernel may have to be compiled for.
+uint64_t ShapeDigest(const KernelInputs& inputs) {
   std::string text = inputs.op;
   for (const NamedTensor& tensor : inputs.tensors) {
-    text += " " + tensor.name;
-    for (const int64_t extent : tensor.shape) {
-      text += "," + std::to_string(extent);
-    }
+    text += ' ';
+    text += tensor.name;
+    text.append(reinterpret_cast<const char*>(tensor.shape.data()),
+                tensor.shape.size() * sizeof(tensor.shape[0]));
   }
-  return text;
+  return QuickDigest(text.data(), text.size());
 }
 
 // The word of an error as the name of a check, where it can be one.
@@ -93,7 +93,8 @@ RunOutcome HostCaller::Exchange(const HostCall& call, HostAnswer* answer) {
       .first_page = call.elsewhere ? kOtherPage : kUsualPage,
       .shift = call.shift,
       .alignment = hello_.alignment,
-      .at_end = id % 2 == 0};
+      .at_end = id % 2 == 0,
+      .pages = hello_.Has("pages")};
   Result<PlacedCall> placed = PlacedCall::Place(
       *call.call, placement, *call.poison, host_->in(), host_->out());
   if (!placed.ok()) return Unsupported(placed.message());
@@ -114,7 +115,7 @@ RunOutcome HostCaller::Exchange(const HostCall& call, HostAnswer* answer) {
   if (line.size() > kMostLine) {
     return Unsupported("its message has more than 1 MiB");
   }
-  const std::string shape = ShapeOf(inputs);
+  const uint64_t shape = ShapeDigest(inputs);
   const double patience = host_->Patience(shape);
   called_ = true;
   const Clock::time_point start = Clock::now();
@@ -136,8 +137,8 @@ RunOutcome HostCaller::Judge(const HostAnswer& answer) {
   if (!outside.empty()) {
     return Broken("guard_zones", "wrote outside its outputs: " + outside);
   }
-  written_ =
-      Written{answer.placed->region(), DigestOf(answer.placed->region())};
+  const std::vector<PlacedCall::Region> regions = answer.placed->regions();
+  written_ = Written{regions, DigestOf(regions)};
   const WireReply& reply = answer.reply;
   switch (reply.kind) {
     case WireReply::Kind::kUnsupported:
@@ -160,14 +161,21 @@ RunOutcome HostCaller::Judge(const HostAnswer& answer) {
   return {};
 }
 
-uint64_t HostCaller::DigestOf(const std::array<int64_t, 2>& region) const {
-  return QuickDigest(host_->out().data() + region[0],
-                     static_cast<size_t>(region[1] - region[0]));
+uint64_t HostCaller::DigestOf(
+    const std::vector<PlacedCall::Region>& regions) const {
+  uint64_t digest = 0;
+  for (const auto& [begin, end] : regions) {
+    const auto bytes = static_cast<size_t>(end - begin);
+    const std::array both = {digest,
+                             QuickDigest(host_->out().data() + begin, bytes)};
+    digest = QuickDigest(both.data(), sizeof(both));
+  }
+  return digest;
 }
 
 std::optional<HostFailure> HostCaller::WrittenLate() {
   if (!written_) return std::nullopt;
-  const bool same = DigestOf(written_->region) == written_->digest;
+  const bool same = DigestOf(written_->regions) == written_->digest;
   written_.reset();
   if (same) return std::nullopt;
   host_->Kill();

@@ -70,7 +70,7 @@ class HostCaller {
   std::optional<HostFailure> GoneOn();
   // Whether somebody has written to outputs since the last call was done.
   std::optional<HostFailure> WrittenLate();
-  uint64_t DigestOf(const std::array<int64_t, 2>& region) const;
+  uint64_t DigestOf(const std::vector<PlacedCall::Region>& regions) const;
   RunOutcome Broken(const std::string& check, const std::string& message);
 
   std::vector<std::string> arguments_;
@@ -79,7 +79,7 @@ class HostCaller {
   std::string guards_ = "zones";
   // Memory of the last call's outputs, and what was there when it was done.
   struct Written {
-    std::array<int64_t, 2> region;
+    std::vector<PlacedCall::Region> regions;
     uint64_t digest;
   };
   std::optional<Written> written_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,8 +59,8 @@ struct CallMessage {
   int64_t id = 0;
   std::string case_line;
   const KernelInputs* inputs = nullptr;  // op, scalars and masks
-  std::vector<PlacedTensor> placed_inputs;
-  std::vector<PlacedTensor> placed_outputs;
+  std::span<const PlacedTensor> placed_inputs;
+  std::span<const PlacedTensor> placed_outputs;
   // Of block_plan, in place of outputs: where tables go.
   std::optional<std::array<int64_t, 2>> tables;  // offset, bytes
   std::optional<int> threads;                    // variation
@@ -106,9 +107,9 @@ struct WireReply {
 };
 // Errors: torn lines, unknown types, fields of another type.
 Result<WireReply> ParseReply(std::string_view line);
-// Its two halves: an answer in the form that lockstep-host gives to calls, or
-// nothing; and whatever else, by the JSON library. Where both read, they read
-// the same.
+// Its two halves: an answer in a form that lockstep-host gives to calls and
+// resets, or nothing; and whatever else, by the JSON library. Where both read,
+// they read the same.
 std::optional<WireReply> QuickReply(std::string_view line);
 Result<WireReply> ParseAnyReply(std::string_view line);
 

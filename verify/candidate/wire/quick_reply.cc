@@ -1,6 +1,6 @@
-// The one form of answer that lockstep-host gives to almost every call, read
-// without a tree of values. Whatever is not of this form to the letter is left
-// to the JSON library.
+// The forms of answer that lockstep-host gives to almost every call and reset,
+// read without a tree of values. Whatever is not of this form to the letter is
+// left to the JSON library.
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -98,6 +98,7 @@ bool OptionalTile(Scanner* in, WireReceipt* receipt) {
 
 bool ReadReceipt(Scanner* in, WireReceipt* receipt) {
   receipt->guards = "pages";
+  receipt->rounding = "nearest";
   return in->Skip(R"({"guards":"pages","seconds":)") &&
          in->Real(&receipt->seconds) &&
          OptionalText(in, R"(,"backend":")", &receipt->backend) &&
@@ -114,17 +115,24 @@ bool ReadReceipt(Scanner* in, WireReceipt* receipt) {
          in->Truth(&receipt->daz) && in->Skip("}}");
 }
 
+// Of a reset.
+bool ReadLeft(Scanner* in, WireReceipt* receipt) {
+  return in->Integer(&receipt->threads_left) && in->Skip(R"(,"children":)") &&
+         in->Integer(&receipt->children_left) && in->Skip("}}");
+}
+
 }  // namespace
 
 std::optional<WireReply> QuickReply(std::string_view line) {
   WireReply reply;
   Scanner in(line);
-  const bool read = in.Skip(R"({"type":"done","id":)") &&
-                    in.Integer(&reply.id) && in.Skip(R"(,"receipt":)") &&
-                    ReadReceipt(&in, &reply.receipt) && in.Skip("}") &&
-                    in.AtEnd();
-  if (!read) return std::nullopt;
-  reply.receipt.rounding = "nearest";
+  const bool done = in.Skip(R"({"type":"done","id":)") &&
+                    in.Integer(&reply.id) && in.Skip(R"(,"receipt":)");
+  if (!done) return std::nullopt;
+  const bool left = in.Skip(R"({"left":{"threads":)");
+  const bool read =
+      left ? ReadLeft(&in, &reply.receipt) : ReadReceipt(&in, &reply.receipt);
+  if (!read || !in.Skip("}") || !in.AtEnd()) return std::nullopt;
   return reply;
 }
 
