@@ -176,6 +176,20 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(report.exit, 1)
         self.assertEqual(report.findings[0].case, "attention_forward sq=1 skv=1 d=1")
 
+    def test_a_profile_may_be_a_text(self):
+        def report(base):
+            return lockstep.verify(kernels.lse_in_bits, CASE,
+                                   profile=kernels.PROFILE + f"lse_base = {base}\n")
+
+        self.assertTrue(report(2).passed)
+        wrong = report("e")
+        self.assertEqual(wrong.exit, 1)
+        replay = wrong.findings[0].replay
+        self.assertNotIn("\n", replay)
+        self.assertEqual(program.run(*shlex.split(replay)[1:], cwd=HERE).code, 1)
+        with self.assertRaisesRegex(lockstep.UsageError, "lse_base"):
+            report(3)
+
     def test_what_is_shrunk_fails_alone(self):
         # Every case fails once a long one was there, in the same process.
         found = lockstep.fuzz(kernels.wrong_after_a_long_one, budget="200cases",
