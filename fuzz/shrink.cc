@@ -10,12 +10,18 @@ namespace {
 using verify::Case;
 using Sequence = std::vector<Case>;
 
+// In a campaign this one would have neither a canary nor a law.
+constexpr int64_t kNumber = 2;
+
 class Shrinker {
  public:
-  Shrinker(const verify::Domain& domain, const Target& target, double seconds,
-           Shrunk* shrunk)
+  using Try = Outcome (*)(const Sequence&, const Target&, int64_t);
+
+  Shrinker(const verify::Domain& domain, const Target& target, Try attempt,
+           double seconds, Shrunk* shrunk)
       : domain_(domain),
         target_(target),
+        attempt_(attempt),
         seconds_(seconds),
         shrunk_(shrunk),
         signature_(shrunk->outcome.signature) {}
@@ -23,7 +29,7 @@ class Shrinker {
   void Run() {
     while (!TimeIsUp() && Step()) {
     }
-    shrunk_->seconds = Seconds();
+    shrunk_->seconds += Seconds();
     shrunk_->finished = !TimeIsUp();
   }
 
@@ -42,7 +48,7 @@ class Shrinker {
     if (TimeIsUp()) return false;
     if (!seen_.insert(verify::MinimalLine(sequence)).second) return false;
     ++shrunk_->tried;
-    Outcome outcome = TryCase(sequence, target_, 2);
+    Outcome outcome = attempt_(sequence, target_, kNumber);
     if (outcome.signature != signature_) return false;
     ++shrunk_->steps;
     shrunk_->sequence = sequence;
@@ -73,6 +79,7 @@ class Shrinker {
 
   const verify::Domain& domain_;
   const Target& target_;
+  const Try attempt_;
   const double seconds_;
   Shrunk* shrunk_;
   const std::string signature_;
@@ -94,7 +101,20 @@ Shrunk Shrink(const verify::Domain& domain,
   const std::string law =
       verify::LawOf(outcome.signature.substr(outcome.signature.find(':') + 1));
   if (!law.empty()) alike.law = law;
-  Shrinker(domain, alike, seconds, &shrunk).Run();
+  Shrinker(domain, alike, TryCase, seconds, &shrunk).Run();
+  const bool stopped = target.stop != nullptr && *target.stop;
+  if (!target.apart || shrunk.tried == 0 || stopped) return shrunk;
+  const auto alone = [&](const Sequence& calls) {
+    return TryAlone(calls, alike, kNumber).signature == outcome.signature;
+  };
+  if (alone(shrunk.sequence)) return shrunk;
+  shrunk.sequence = sequence;
+  shrunk.outcome = outcome;
+  shrunk.steps = 0;
+  shrunk.alone = alone(sequence);
+  if (shrunk.alone) {
+    Shrinker(domain, alike, TryAlone, seconds - shrunk.seconds, &shrunk).Run();
+  }
   return shrunk;
 }
 

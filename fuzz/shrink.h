@@ -20,10 +20,16 @@ struct Shrunk {
   int64_t steps = 0;  // of them smaller and alike
   double seconds = 0;
   bool finished = true;  // false: time was up, or stop
+  // False: it fails only after other cases in the same process. Not looked at
+  // where nothing was shrunk.
+  bool alone = true;
 };
 
 // Greedy: the first simpler sequence with the same signature is taken, until
-// none has it or `seconds` are over. `outcome` is that of `sequence`.
+// none has it or `seconds` are over. `outcome` is that of `sequence`. What a
+// process that had answered other cases made of the last one has to come again
+// in a fresh process; if it does not, each step is taken in one of its own, and
+// a sequence that does not even fail there as it is stays as it is.
 //   Requires: outcome.Found(), the domain is that of the sequence's op.
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,

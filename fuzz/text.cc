@@ -69,6 +69,11 @@ std::string FaultText(const Fault& fault) {
             (shrunk.finished ? "" : "; time was up before it was smallest") +
             "\n";
   }
+  if (!shrunk.alone) {
+    text +=
+        "              not in a fresh process: it takes what earlier cases "
+        "left behind\n";
+  }
   return text + "      " + Printable(shrunk.outcome.message) +
          "\n      replay: " + Printable(shrunk.outcome.replay) + "\n";
 }
@@ -150,6 +155,7 @@ std::string FaultEvent(const Fault& fault, const Target& target) {
   json["shrink_cases"] = shrunk.tried;
   json["shrink_seconds"] = shrunk.seconds;
   json["shrink_finished"] = shrunk.finished;
+  json["alone"] = shrunk.alone;
   json["found_seconds"] = fault.seconds;
   return verify::DumpJson(json, -1) + "\n";
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "verify/candidate/candidate.h"
+#include "verify/candidate/wire/host.h"
 #include "verify/judge/evidence/power.h"
 #include "verify/judge/judge.h"
 
@@ -104,6 +105,7 @@ Result<Target> Target::Open(const std::string& candidate,
   Target target;
   target.candidate = candidate;
   target.usual_op = opened.value()->UsualOp();
+  target.apart = opened.value()->Apart();
   target.threads = opened.value()->Fixed().threads.value_or(1);
   std::optional<verify::NumericProfile> claims = opened.value()->Claims();
   if (!profile.empty()) {
@@ -164,6 +166,12 @@ Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
     Merge(result, target, &outcome);
   }
   return outcome;
+}
+
+Outcome TryAlone(const std::vector<verify::Case>& sequence,
+                 const Target& target, int64_t number) {
+  verify::RetireHosts();
+  return TryCase(sequence, target, number);
 }
 
 }  // namespace lockstep::fuzz

@@ -31,6 +31,9 @@ struct Target {
   const std::atomic<bool>* stop = nullptr;
 
   std::string usual_op;  // that the candidate is made for; empty: any
+  // It computes in a process of its own, which answers for many cases and may
+  // keep something of them.
+  bool apart = false;
   // What the candidate claims. Errors: usage; a foreign candidate without a
   // profile, among others.
   static Result<Target> Open(const std::string& candidate,
@@ -68,11 +71,16 @@ struct Outcome {
 int NearnessBucket(double nearness, int buckets);
 
 // A fresh candidate judges nothing of another case: an outcome is a function
-// of the sequence and the target alone, time and machine apart.
+// of the sequence and the target alone, time and machine apart, unless a
+// process of the candidate's own keeps something of earlier cases (TryAlone).
 //   `number`: of the case in the run, from 1; the first has a canary always,
 //   odd ones a law.
 Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
                 int64_t number);
+
+// The same in a fresh process, where the candidate computes in one.
+Outcome TryAlone(const std::vector<verify::Case>& sequence,
+                 const Target& target, int64_t number);
 
 }  // namespace lockstep::fuzz
 

@@ -36,7 +36,7 @@ def _pair(name, library, file, function, **numbers):
 KERNELS = (
     Kernel("numpy_f32", "numpy", python("numpy_attention", "attend"), FORWARD, drawn=6000),
     *_pair("sdpa", "torch", "torch_sdpa", "attend", drawn=8000),
-    *_pair("flex_eager", "torch", "torch_flex", "eager", drawn=5000),
+    *_pair("flex_eager", "torch", "torch_flex", "eager", drawn=3000),
     *_pair("flex_compiled", "torch", "torch_flex_compiled", "compiled", lines=50),
     Kernel("jax_nn_f32", "jax", python("jax_attention", "attend_f32"), FORWARD, lines=80),
     *_pair("splash", "jax", "jax_splash", "attend", lines=50),

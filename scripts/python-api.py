@@ -27,7 +27,7 @@ SECTIONS = [
     ("Exact operators", [("attention_forward", "operators"),
                          ("attention_backward", "operators"),
                          ("mamba3_scan", "operators"), ("mamba3_step", "operators"),
-                         ("block_plan", "operators")]),
+                         ("ssd_scan", "operators"), ("block_plan", "operators")]),
     ("Errors", [(name, "errors") for name in (
         "LockstepError", "UsageError", "Failed", "Skipped", "Unsupported")]
      + [("ray.Torn", "ray")]),

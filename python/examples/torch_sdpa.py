@@ -21,6 +21,7 @@ exp_zero = weights
 splits = 1
 empty_row = zero_zero
 tile_kv = 512
+ftz = yes
 masked_nan_safe = no
 nan = unspecified
 """
@@ -31,9 +32,10 @@ def flash(q, k, v, call):
         raise lockstep.Unsupported("softcaps and sinks")
     if call.d != call.dv:
         raise lockstep.Unsupported("values of another width than keys")
-    if q.abs().amax().double() * k.abs().amax() * call.d * abs(call.scale) > 2.0**120:
-        # -inf is added to what is masked, and makes NaN of a score that is inf.
-        raise lockstep.Unsupported("scores that may overflow")
+    most = q.abs().amax().double() * k.abs().amax() * call.d * max(1, abs(call.scale))
+    if call.mask_bias.isinf().any() and not most <= 2.0**120:
+        # -inf is added to what is masked, and leaves NaN of a score that is inf or NaN.
+        raise lockstep.Unsupported("masked scores that may overflow")
     group = call.hq // call.hkv
     k, v = (x.repeat_interleave(group, 1) for x in (k, v))
     # The dispatcher hands it no others, and it reads them as if they were dense.

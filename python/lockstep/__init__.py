@@ -14,7 +14,7 @@ _HOMES = {
     "Case": "case", "cases": "case",
     "attention_forward": "operators", "attention_backward": "operators",
     "block_plan": "operators",
-    "mamba3_scan": "operators", "mamba3_step": "operators",
+    "mamba3_scan": "operators", "mamba3_step": "operators", "ssd_scan": "operators",
     "Report": "report", "Finding": "report",
     "verify": "judge", "fuzz": "judge", "bench": "bench_kernel",
     "parametrize": "pytest_plugin",

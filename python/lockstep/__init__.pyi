@@ -90,6 +90,10 @@ def mamba3_step(
     variant: Literal["siso", "mimo"] = "siso", reduce: bool = False,
     norm_epsilon: float | None = None, rotated: Literal["f32", "bf16"] = "f32",
     threads: int = 0) -> tuple[Any, tuple[Any, Any, Any, Any]]: ...
+def ssd_scan(
+    q: Any, k: Any, v: Any, *, a: Any, dt: Any, d: Any = None, z: Any = None,
+    carry: Any = None, segments: Any = None, cu_seqlens: Any = None, threads: int = 0
+    ) -> tuple[Any, Any]: ...
 def block_plan(mask: str, *, sq: int, skv: int, hq: int = 1, bq: int = 256,
                bk: int = 256, dialect: str = "shrunk", **keys: Any
                ) -> dict[str, Any]: ...

@@ -1,6 +1,8 @@
 """verify and fuzz: the program judges, a Python function answers."""
+import hashlib
 import json
 import os
+import tempfile
 import threading
 
 from lockstep import program
@@ -17,7 +19,7 @@ def verify(kernel, cases, *, profile=None, isolate=True, budget=None, shard=None
     kernel   a function (lockstep.kernel), or a candidate's spec as the program takes
              it: "so:./kernel.so", "builtin:optimized"
     cases    a case line, a lockstep.Case, the path of a case file, or a list of those
-    profile  a numeric profile's name or file; absent: the kernel's own
+    profile  a numeric profile's name, file or text; absent: the kernel's own
     isolate  True: the kernel is imported by a process of its own, so that a crash or a
              hang is a verdict. False: it runs here, closures and debuggers work, and
              nothing protects this process
@@ -97,12 +99,27 @@ def _resolved(kernel, facts, op):
     return own, own.changed(**facts)
 
 
+def _profile_word(profile):
+    """What the program's --profile takes: a text becomes a file, named by what it says,
+    which stays where it is for the replay lines that name it."""
+    word = os.fspath(profile)
+    if "\n" not in word:
+        return word
+    digest = hashlib.sha256(word.encode()).hexdigest()[:16]
+    place = os.path.join(tempfile.gettempdir(), f"lockstep-{digest}.profile")
+    with tempfile.NamedTemporaryFile("w", dir=tempfile.gettempdir(), delete=False,
+                                     encoding="utf-8") as file:
+        file.write(word)
+    os.replace(file.name, place)
+    return place
+
+
 def candidate_words(kernel, profile, isolate, facts, op):
     """What the program is told of a kernel, and the kernel's facts (of a spec None)."""
     if isinstance(kernel, str):
         if facts:
             raise UsageError(f"{', '.join(facts)} belong to functions; {kernel!r} is a spec")
-        chosen = ["--profile", str(profile)] if profile else []
+        chosen = ["--profile", _profile_word(profile)] if profile else []
         return ["--candidate", kernel, *chosen], None
     if not callable(kernel):
         raise UsageError(f"want a function or a candidate's spec, not {kernel!r}")
@@ -112,7 +129,7 @@ def candidate_words(kernel, profile, isolate, facts, op):
             raise UsageError("a kernel needs a numeric profile: profile=\"cpu-f32\" here, or in "
                              "@lockstep.kernel(profile=...) (lockstep list profiles)")
         profile = "from-candidate"
-    chosen = ["--profile", os.fspath(profile)] if profile else []
+    chosen = ["--profile", _profile_word(profile)] if profile else []
     try:
         target = target_of(kernel)
     except UsageError:

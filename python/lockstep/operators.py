@@ -157,8 +157,7 @@ def _mamba3(step, arrays, carry, *, segments=None, cu_seqlens=None, variant="sis
         "reduce": "yes" if reduce else "no", "norm": _number(norm_epsilon)})
     if segments is not None:
         arrays["segments"] = segments
-    ends = [] if cu_seqlens is None else [int(n) for n in np.asarray(cu_seqlens)]
-    runs = len(ends) - 1 if ends else _runs(segments, b)
+    ends, runs = _runs(segments, cu_seqlens, b)
     for name, tensor in zip(_CARRY, carry or ()):
         arrays["init_" + name] = tensor
     shapes = {"y": (b, t, 1 if reduce else r, h, channels), "carry_theta": (runs, h, s),
@@ -171,12 +170,16 @@ def _mamba3(step, arrays, carry, *, segments=None, cu_seqlens=None, variant="sis
     return made[0], tuple(made[1:])
 
 
-def _runs(segments, rows):
-    """How many runs there are: stretches of equal ids in each row."""
+def _runs(segments, cu_seqlens, rows):
+    """cu_seqlens as a list, empty without them, and how many runs there are: of
+    segments, stretches of equal ids in each row."""
+    if cu_seqlens is not None:
+        ends = [int(n) for n in np.asarray(cu_seqlens)]
+        return ends, len(ends) - 1
     if segments is None:
-        return rows
+        return [], rows
     ids = to_numpy(segments)
-    return rows + int((ids[:, 1:] != ids[:, :-1]).sum())
+    return [], rows + int((ids[:, 1:] != ids[:, :-1]).sum())
 
 
 def mamba3_scan(q, k, v, *, a, dt, tau, vartheta=None, bq=None, bk=None, d=None, z=None,
@@ -210,6 +213,30 @@ def mamba3_step(q, k, v, *, carry, a, dt, tau, vartheta=None, bq=None, bk=None, 
         "bq": bq, "bk": bk, "d": d, "z": z, "psi": psi, "zeta": zeta, "phi": phi,
         "norm_weight": norm_weight}, carry, variant=variant, reduce=reduce,
         norm_epsilon=norm_epsilon, rotated=rotated, threads=threads)
+
+
+def ssd_scan(q, k, v, *, a, dt, d=None, z=None, carry=None, segments=None,
+             cu_seqlens=None, threads=0):
+    """Mamba-2's scan: y [b, t, h, p], and the state f32 [run, h, p, n] that every run
+    leaves.
+
+    q, k [b, t, g, n] (C and B), v, z [b, t, h, p] in one type, float32 or bfloat16; a
+    (dt A), dt [b, h, t] and d [h] f32. Runs as in mamba3_scan; carry: the state
+    that each of them starts from.
+    """
+    b, t, g, n = _shape("q", q, 4)
+    h, p = _shape("v", v, 4)[2:]
+    lane = _lane(q)
+    line = _line("ssd_scan", {
+        "b": b, "t": t, "h": h, "g": g, "n": n, "p": p, "lane": lane,
+        "skip": "no" if d is None else "yes", "gate": "no" if z is None else "yes"})
+    ends, runs = _runs(segments, cu_seqlens, b)
+    arrays = {"q": q, "k": k, "v": v, "a": a, "dt": dt, "d": d, "z": z,
+              "init_h": carry, "segments": segments}
+    outputs = _make({"y": (b, t, h, p), "carry_h": (runs, h, p, n)}, lane)
+    _run(_native.ssd, line, _operands(arrays), _operands(outputs), ends, threads)
+    framework = framework_of(q)
+    return tuple(to_framework(x, framework) for x in outputs.values())
 
 
 _TABLE_TYPES = {"BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16,

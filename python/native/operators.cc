@@ -11,11 +11,14 @@
 
 #include "optimized/mamba3_scan.h"
 #include "optimized/plan.h"
+#include "optimized/ssd_scan.h"
 #include "optimized/tile_plan.h"
 #include "python/native/tensors.h"
 #include "reference/mamba3_scan.h"
+#include "reference/ssd_scan.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/mamba3_scan/case.h"
+#include "verify/inputs/ssd_scan.h"
 #include "verify/registry/ops.h"
 #include "verify/tables/files.h"
 #include "verify/tables/scene.h"
@@ -70,17 +73,21 @@ Status Scan(const Mamba3ScanProblem& problem, const Mamba3ScanInputs& inputs,
               : optimized::Mamba3Scan(problem, inputs, caps, outputs, nullptr);
 }
 
+Mamba3ScanProblem::Runs RunsOf(const Arrays& in,
+                               const std::vector<int64_t>& cu_seqlens) {
+  using Runs = Mamba3ScanProblem::Runs;
+  if (in.Has("segments")) return Runs::kSegments;
+  return cu_seqlens.empty() ? Runs::kRows : Runs::kCuSeqlens;
+}
+
 void Mamba3(const std::string& line, const nb::dict& inputs,
             const nb::dict& outputs, const std::vector<int64_t>& cu_seqlens,
             bool step, int threads) {
-  using Runs = Mamba3ScanProblem::Runs;
   const Case asked = Ask(line);
   Mamba3ScanProblem problem =
       verify::ToProblem(asked.Get<verify::Mamba3ScanCase>());
   const Arrays in(inputs), out(outputs);
-  problem.runs = in.Has("segments")   ? Runs::kSegments
-                 : cu_seqlens.empty() ? Runs::kRows
-                                      : Runs::kCuSeqlens;
+  problem.runs = RunsOf(in, cu_seqlens);
   problem.carry_in = in.Has("init_h");
   const Mamba3ScanInputs given = InputsOf(problem, in, cu_seqlens);
   const Mamba3ScanOutputs made = {out.LaneOf<void, 5>("y", problem.lane),
@@ -89,6 +96,41 @@ void Mamba3(const std::string& line, const nb::dict& inputs,
   {
     const nb::gil_scoped_release released;
     status = Scan(problem, given, made, step, threads);
+  }
+  Accept(status);
+}
+
+void Ssd(const std::string& line, const nb::dict& inputs,
+         const nb::dict& outputs, const std::vector<int64_t>& cu_seqlens,
+         int threads) {
+  const Case asked = Ask(line);
+  SsdScanProblem problem = verify::SsdProblemOf(
+      verify::ToProblem(asked.Get<verify::Mamba3ScanCase>()));
+  const Arrays in(inputs), out(outputs);
+  const Lane lane = problem.lane;
+  problem.runs = RunsOf(in, cu_seqlens);
+  problem.carry_in = in.Has("init_h");
+  const SsdScanInputs given = {
+      .q = in.LaneOf<const void, 4>("q", lane),
+      .k = in.LaneOf<const void, 4>("k", lane),
+      .v = in.LaneOf<const void, 4>("v", lane),
+      .a = in.View<const float, 3>("a", "f32"),
+      .dt = in.View<const float, 3>("dt", "f32"),
+      .d = in.View<const float, 1>("d", "f32"),
+      .z = in.LaneOf<const void, 4>("z", lane),
+      .carry = in.View<const float, 4>("init_h", "f32"),
+      .segments = in.View<const int32_t, 2>("segments", "i32"),
+      .cu_seqlens = cu_seqlens};
+  const SsdScanOutputs made = {out.LaneOf<void, 4>("y", lane),
+                               out.View<float, 4>("carry_h", "f32")};
+  Status status;
+  {
+    const nb::gil_scoped_release released;
+    optimized::Mamba3ScanCaps caps;
+    caps.threads = threads;
+    status = AnyTarget()
+                 ? optimized::SsdScan(problem, given, caps, made, nullptr)
+                 : reference::SsdScan(problem, given, made);
   }
   Accept(status);
 }
@@ -138,6 +180,8 @@ void AddOperators(nb::module_* module) {
   module->def("mamba3", &Mamba3, nb::arg("line"), nb::arg("inputs"),
               nb::arg("outputs"), nb::arg("cu_seqlens"), nb::arg("step"),
               nb::arg("threads"));
+  module->def("ssd", &Ssd, nb::arg("line"), nb::arg("inputs"),
+              nb::arg("outputs"), nb::arg("cu_seqlens"), nb::arg("threads"));
   module->def("block_plan", &BlockPlan, nb::arg("line"));
 }
 

@@ -3,6 +3,7 @@
 Needs NumPy alone: the extension is tried by package_test.py."""
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -174,6 +175,34 @@ class PackageTest(unittest.TestCase):
         report = lockstep.fuzz(kernels.wrong_number, budget="200cases", shrink=20)
         self.assertEqual(report.exit, 1)
         self.assertEqual(report.findings[0].case, "attention_forward sq=1 skv=1 d=1")
+
+    def test_a_profile_may_be_a_text(self):
+        def report(base):
+            return lockstep.verify(kernels.lse_in_bits, CASE,
+                                   profile=kernels.PROFILE + f"lse_base = {base}\n")
+
+        self.assertTrue(report(2).passed)
+        wrong = report("e")
+        self.assertEqual(wrong.exit, 1)
+        replay = wrong.findings[0].replay
+        self.assertNotIn("\n", replay)
+        self.assertEqual(program.run(*shlex.split(replay)[1:], cwd=HERE).code, 1)
+        with self.assertRaisesRegex(lockstep.UsageError, "lse_base"):
+            report(3)
+
+    def test_what_is_shrunk_fails_alone(self):
+        # Every case fails once a long one was there, in the same process.
+        found = lockstep.fuzz(kernels.wrong_after_a_long_one, budget="200cases",
+                              shrink=40).findings[0]
+        self.assertTrue(found.event["alone"])
+        self.assertIn(" skv=6 ", found.case)
+        self.assertEqual(program.run(*shlex.split(found.replay)[1:], cwd=HERE).code, 1)
+
+    def test_what_takes_earlier_cases_says_so(self):
+        report = lockstep.fuzz(kernels.wrong_after_many_cases, budget="200cases", shrink=20)
+        self.assertFalse(report.findings[0].event["alone"])
+        self.assertEqual(report.findings[0].case, report.findings[0].event["found"])
+        self.assertIn("not in a fresh process", str(report))
 
     def test_scripts_need_no_guard(self):
         with tempfile.TemporaryDirectory() as folder:

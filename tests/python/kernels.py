@@ -38,6 +38,34 @@ def wrong_number(q, k, v, *, call):
 
 
 @marked
+def lse_in_bits(q, k, v, *, call):
+    """The logarithm to base 2."""
+    o, lse = attend(q, k, v, call=call)
+    return o, lse * np.float32(np.log2(np.e))
+
+
+_seen = set()
+
+
+def _wrong_after(what, many, q, k, v, call):
+    """Wrong from the first call on by which this process has seen so many."""
+    o, lse = attend(q, k, v, call=call)
+    if what is not None:
+        _seen.add(what)
+    return (o + np.float32(0.25) if len(_seen) >= many else o), lse
+
+
+@marked
+def wrong_after_a_long_one(q, k, v, *, call):
+    return _wrong_after("long" if call.skv >= 6 else None, 1, q, k, v, call)
+
+
+@marked
+def wrong_after_many_cases(q, k, v, *, call):
+    return _wrong_after(call.case, 100, q, k, v, call)
+
+
+@marked
 def raises(q, k, v, *, call):
     raise ValueError("no luck\nat all")
 

@@ -29,6 +29,12 @@ SCANS = [
     "mamba3_scan t=9 h=2 n=8 p=4 r=4 variant=mimo gate=yes reduce=yes",
 ]
 
+SSD = [
+    "ssd_scan t=65 h=6 g=2 n=16 p=17",
+    "ssd_scan b=2 t=9 h=2 n=8 p=16 lane=bf16 gate=yes carry=yes seg=runs:5,4",
+    "ssd_scan t=9 h=6 g=2 n=16 p=17 skip=no carry=yes cu=0,0,4,4,9,9",
+]
+
 
 def bits(array):
     return np.ascontiguousarray(array).view(np.uint8).tobytes()
@@ -86,6 +92,24 @@ def test_scans_have_the_exact_bits(line):
     for name, array in zip(("theta", "h", "k", "v"), carry):
         if "carry_" + name in expected:
             assert bits(array) == bits(expected["carry_" + name]), name
+
+
+@pytest.mark.parametrize("line", SSD)
+def test_scans_of_mamba2_have_the_exact_bits(line):
+    case = lockstep.Case(line)
+    call, expected = case.call(), case.expected()
+    words = {name: call.inputs[name] for name in ("d", "z", "segments", "cu_seqlens")
+             if name in call.inputs}
+    y, state = lockstep.ssd_scan(call.q, call.k, call.v, a=call.a, dt=call.dt,
+                                 carry=call.inputs.get("init_h"), **words)
+    assert bits(y) == bits(expected["y"])
+    assert bits(state) == bits(expected["carry_h"])
+
+
+def test_scans_of_mamba2_refuse_what_has_no_meaning():
+    call = lockstep.Case(SSD[0]).call()
+    with pytest.raises(lockstep.UsageError, match="k"):
+        lockstep.ssd_scan(call.q, call.k[..., :-1], call.v, a=call.a, dt=call.dt)
 
 
 def test_steps_are_one_scan():

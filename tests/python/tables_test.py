@@ -30,8 +30,13 @@ sys.path.insert(0, os.path.join(PACKAGE, "examples"))
 
 import numpy as np  # noqa: E402
 import jax_mask_info as splash  # noqa: E402
+import jax_mask_info_ways as ways  # noqa: E402
 import lockstep  # noqa: E402
 import torch_block_mask as flex  # noqa: E402
+try:
+    import tokamax_flat_list as flat  # noqa: E402
+except ModuleNotFoundError:
+    flat = None  # an environment without tokamax
 
 MASKS = ["full", "causal", "window:9,3", "window:inf,0", "causal&window:20,0", "chunked:16",
          "prefix:11", "causal&(window:8,0|sink:5)", "random:0.02", "random:0.9",
@@ -86,13 +91,13 @@ class TablesTest(Judged):
         self.right(splash.plan, cases, 120)
 
     def test_mask_info_of_the_whole_grid(self):
-        self.right(splash.plan_whole, lines(WHOLE, "dialect=splash"), 190)
+        self.right(ways.plan_whole, lines(WHOLE, "dialect=splash"), 190)
 
     def test_mask_info_in_shards_of_heads(self):
-        self.right(splash.plan_head_shards, lines(WHOLE, "dialect=splash"), 190)
+        self.right(ways.plan_head_shards, lines(WHOLE, "dialect=splash"), 190)
 
     def test_mask_info_of_dynamic_masks(self):
-        self.right(splash.plan_dynamic, lines(WHOLE[:2], "dialect=splash"), 90)
+        self.right(ways.plan_dynamic, lines(WHOLE[:2], "dialect=splash"), 90)
 
     def test_mask_info_without_blocks(self):
         cases = lines(WHOLE, "dialect=splash blocks=no", heads=HEADS[:2],
@@ -100,6 +105,14 @@ class TablesTest(Judged):
         cases += lines(WHOLE, "dialect=splash blocks=no align=br", heads=HEADS[:2],
                        masks=["causal", "window:7,0"])
         self.right(splash.plan, cases, 50)
+
+    @unittest.skipUnless(flat, "tokamax is not there")
+    def test_flat_lists(self):
+        # Of masks by which every tile of queries sees a key: the others are below.
+        masks = [m for m in MASKS if m not in ("random:0.02", "blocks:8x8:0.4")]
+        cases = lines(WHOLE[:2] + WHOLE[3:], "dialect=flat_list", masks=masks, heads=HEADS[:2])
+        cases += lines(WHOLE[:2], "dialect=flat_list q_shards=2", masks=masks, heads=HEADS[:2])
+        self.right(flat.plan, cases, 90)
 
 
 class WrongTablesTest(Judged):
@@ -186,6 +199,11 @@ class DefectsOfTheLibrariesTest(Judged):
     def test_shards_without_partial_tiles(self):
         self.wrong(splash.plan, "block_plan sq=64 skv=64 bq=8 bk=8 mask=full "
                    "dialect=splash q_shards=2", "concatenate")
+
+    @unittest.skipUnless(flat, "tokamax is not there")
+    def test_flat_lists_leave_out_tiles_of_queries(self):
+        self.wrong(flat.plan, "block_plan sq=96 skv=32 bq=8 bk=16 mask=window:9,3 "
+                   "dialect=flat_list", "(I9)")
 
     def test_a_shard_without_tiles(self):
         self.wrong(splash.plan, "block_plan sq=96 skv=32 bq=8 bk=16 mask=window:9,3 "

@@ -30,6 +30,11 @@ std::vector<Idle>& IdleHosts() {
   static std::vector<Idle>& idle = *new std::vector<Idle>();
   return idle;
 }
+// What was wrong with those that retired. Never destroyed, as above.
+std::vector<std::string>& WrongOfRetired() {
+  static std::vector<std::string>& wrong = *new std::vector<std::string>();
+  return wrong;
+}
 
 }  // namespace
 
@@ -254,14 +259,17 @@ void GiveHost(const std::vector<std::string>& arguments,
   IdleHosts().push_back({arguments, std::move(host)});
 }
 
-std::vector<std::string> CloseHosts() {
-  std::vector<std::string> wrong;
+void RetireHosts() {
   for (Idle& idle : IdleHosts()) {
     std::string what = idle.host->Close();
-    if (!what.empty()) wrong.push_back(std::move(what));
+    if (!what.empty()) WrongOfRetired().push_back(std::move(what));
   }
   IdleHosts().clear();
-  return wrong;
+}
+
+std::vector<std::string> CloseHosts() {
+  RetireHosts();
+  return std::exchange(WrongOfRetired(), {});
 }
 
 }  // namespace lockstep::verify

@@ -86,8 +86,11 @@ Result<std::unique_ptr<Host>> TakeHost(
     const std::vector<std::string>& arguments);
 void GiveHost(const std::vector<std::string>& arguments,
               std::unique_ptr<Host> host);
+// Closes all of them: who takes one next gets a fresh one, which remembers no
+// call. What was wrong CloseHosts() says.
+void RetireHosts();
 // Closes all of them, before a program that judged ends. Returns what was
-// wrong, a line each.
+// wrong, of those that retired too, a line each.
 std::vector<std::string> CloseHosts();
 
 }  // namespace lockstep::verify
