@@ -54,6 +54,9 @@ lockstep_declare_op(
   trial
   domain
   docs)
+# Its keys and masks are attention_forward's.
+lockstep_declare_op(attention_backward ROOMS contract reference optimized text inputs trial
+                    domain docs)
 # mamba3_step is the same scan, token by token: it has these units, too.
 lockstep_declare_op(
   mamba3_scan

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "reference/attention_row.h"
@@ -44,7 +45,7 @@ void AddTimes(float x, const std::vector<float>& y, std::vector<float>& sums) {
 // One query of one head, and what all of its keys share.
 struct Row {
   int64_t b, h, i;
-  std::vector<int64_t> keys;  // visible, ascending
+  std::vector<int64_t> keys;  // visible, ascending: all, or those asked about
   std::vector<float> q, d_o;  // read where a key is visible
   bool counts = false;        // lse is not -inf
   bool is_nan = false;        // lse is NaN or +inf
@@ -55,18 +56,24 @@ struct Row {
   float Weight(float u) const { return is_nan ? kNaN : Exp2(u - l); }
 };
 
+std::vector<int64_t> VisibleKeys(const AttentionForwardProblem& p,
+                                 const AttentionForwardInputs& inputs,
+                                 int64_t b, int64_t h, int64_t i) {
+  std::vector<int64_t> keys;
+  for (int64_t j = 0; j < p.kv_len; ++j) {
+    if (IsVisible(p, inputs, b, h, i, j)) keys.push_back(j);
+  }
+  return keys;
+}
+
+// `keys`: those that are asked about; none only if the query sees none.
 Row MakeRow(const Problem& problem, const Inputs& inputs, int64_t b, int64_t h,
-            int64_t i) {
-  Row row{b, h, i, {}, {}, {}};
+            int64_t i, std::vector<int64_t> keys) {
+  Row row{b, h, i, std::move(keys), {}, {}};
   const float lse = inputs.lse(b, h, i);
   row.counts = lse != -kInfinity;
   row.is_nan = !(lse < kInfinity);
   row.l = lse * static_cast<float>(kLog2E);
-  for (int64_t j = 0; j < problem.forward.kv_len; ++j) {
-    if (IsVisible(problem.forward, inputs.forward, b, h, i, j)) {
-      row.keys.push_back(j);
-    }
-  }
   if (!row.keys.empty()) {
     row.q = LoadRow(inputs.forward.q, b, h, i);
     row.d_o = LoadRow(inputs.d_o, b, h, i);
@@ -91,16 +98,30 @@ Pair MakePair(const Problem& problem, const Row& row,
   return {RoundToBf16Lane(pair.p), RoundToBf16Lane(pair.ds)};
 }
 
+// The sink of the row's head as one more key.
+void AddSink(const Inputs& inputs, const Row& row, float& sum) {
+  const float u = inputs.forward.sink(row.h) * static_cast<float>(kLog2E);
+  sum = std::fma(-row.Weight(u), row.delta, sum);
+}
+
+// One line of 4.
+std::vector<float> Finish(const std::vector<float>& sums, float scale,
+                          Lane lane) {
+  std::vector<float> line;
+  for (const float x : sums) line.push_back(FinishOutput(x * scale, lane));
+  return line;
+}
+
 // 4: the sums of one head, finished and written.
 void Store(const Sums& sums, float scale, int64_t b, int64_t h,
            const MutableLaneView& out) {
   for (size_t i = 0; i < sums.size(); ++i) {
-    for (size_t c = 0; c < sums[i].size(); ++c) {
-      const float x = FinishOutput(sums[i][c] * scale, out.lane);
+    const std::vector<float> line = Finish(sums[i], scale, out.lane);
+    for (size_t c = 0; c < line.size(); ++c) {
       if (out.lane == Lane::kF32) {
-        out.As<float>()(b, h, i, c) = x;
+        out.As<float>()(b, h, i, c) = line[c];
       } else {
-        out.As<Bf16>()(b, h, i, c) = RoundToBf16(x);
+        out.As<Bf16>()(b, h, i, c) = RoundToBf16(line[c]);
       }
     }
   }
@@ -117,7 +138,8 @@ void ComputeGroup(const Problem& problem, const Inputs& inputs,
   for (int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h) {
     Sums dq = ZeroSums(p.q_len, p.head_dim);
     for (int64_t i = 0; i < p.q_len; ++i) {
-      const Row row = MakeRow(problem, inputs, b, h, i);
+      const Row row = MakeRow(problem, inputs, b, h, i,
+                              VisibleKeys(p, inputs.forward, b, h, i));
       if (!row.counts) continue;
       for (const int64_t j : row.keys) {
         const std::vector<float> k = LoadRow(inputs.forward.k, b, kv_head, j);
@@ -128,9 +150,7 @@ void ComputeGroup(const Problem& problem, const Inputs& inputs,
         AddTimes(pair.ds, k, dq[static_cast<size_t>(i)]);
       }
       if (!p.sink) continue;
-      float& sum = dsink[static_cast<size_t>(h)];  // 3
-      const float u = inputs.forward.sink(h) * static_cast<float>(kLog2E);
-      sum = std::fma(-row.Weight(u), row.delta, sum);
+      AddSink(inputs, row, dsink[static_cast<size_t>(h)]);  // 3
     }
     Store(dq, scale, b, h, outputs.dq);
   }
@@ -155,6 +175,61 @@ Status AttentionBackward(const Problem& problem, const Inputs& inputs,
     outputs.dsink(h) = FinishOutput(dsink[static_cast<size_t>(h)], Lane::kF32);
   }
   return valid;
+}
+
+std::vector<float> AttentionBackwardQuery(const Problem& problem,
+                                          const Inputs& inputs, int64_t b,
+                                          int64_t h, int64_t i) {
+  const AttentionForwardProblem& p = problem.forward;
+  const int64_t kv_head = h / p.group();
+  const Row row = MakeRow(problem, inputs, b, h, i,
+                          VisibleKeys(p, inputs.forward, b, h, i));
+  std::vector<float> dq(static_cast<size_t>(p.head_dim), 0.0f);
+  for (const int64_t j : row.keys) {
+    if (!row.counts) break;
+    const std::vector<float> k = LoadRow(inputs.forward.k, b, kv_head, j);
+    const std::vector<float> v = LoadRow(inputs.forward.v, b, kv_head, j);
+    AddTimes(MakePair(problem, row, k, v).ds, k, dq);
+  }
+  return Finish(dq, static_cast<float>(p.scale), problem.grad_lane);
+}
+
+KeyGradients AttentionBackwardKey(const Problem& problem, const Inputs& inputs,
+                                  int64_t b, int64_t kv_head, int64_t j) {
+  const AttentionForwardProblem& p = problem.forward;
+  std::vector<float> dk(static_cast<size_t>(p.head_dim), 0.0f);
+  std::vector<float> dv(static_cast<size_t>(p.value_dim), 0.0f);
+  for (int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h) {
+    for (int64_t i = 0; i < p.q_len; ++i) {
+      if (!IsVisible(p, inputs.forward, b, h, i, j)) continue;
+      const Row row = MakeRow(problem, inputs, b, h, i, {j});
+      if (!row.counts) continue;
+      const std::vector<float> k = LoadRow(inputs.forward.k, b, kv_head, j);
+      const std::vector<float> v = LoadRow(inputs.forward.v, b, kv_head, j);
+      const Pair pair = MakePair(problem, row, k, v);
+      AddTimes(pair.p, row.d_o, dv);
+      AddTimes(pair.ds, row.q, dk);
+    }
+  }
+  return {Finish(dk, static_cast<float>(p.scale), problem.grad_lane),
+          Finish(dv, 1.0f, problem.grad_lane)};
+}
+
+float AttentionBackwardSink(const Problem& problem, const Inputs& inputs,
+                            int64_t h) {
+  const AttentionForwardProblem& p = problem.forward;
+  float sum = 0.0f;
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t i = 0; i < p.q_len; ++i) {
+      std::vector<int64_t> first;
+      for (int64_t j = 0; j < p.kv_len && first.empty(); ++j) {
+        if (IsVisible(p, inputs.forward, b, h, i, j)) first = {j};
+      }
+      const Row row = MakeRow(problem, inputs, b, h, i, std::move(first));
+      if (row.counts) AddSink(inputs, row, sum);
+    }
+  }
+  return FinishOutput(sum, Lane::kF32);
 }
 
 }  // namespace lockstep::reference

@@ -121,6 +121,10 @@ Result<Variation> ParseArguments(std::string_view text) {
   return how;
 }
 
+bool HasTiles(std::string_view op) {
+  return op == "attention_forward" || op == "attention_backward";
+}
+
 bool HasChunks(std::string_view op) {
   return op == "mamba3_scan" || op == "ssd_scan";
 }
@@ -139,10 +143,8 @@ class BuiltinOptimized final : public Candidate {
   std::unique_ptr<Candidate> Without(std::string_view op) const override {
     Variation rest = fixed_;
     if (!HasChunks(op)) rest.chunk.reset();
-    if (op != "attention_forward") {
-      rest.tile.reset();
-      rest.native_dot.reset();
-    }
+    if (!HasTiles(op)) rest.tile.reset();
+    if (op != "attention_forward") rest.native_dot.reset();
     if (rest.Suffix() == fixed_.Suffix()) return nullptr;
     return std::make_unique<BuiltinOptimized>(std::move(rest));
   }
@@ -158,10 +160,16 @@ class BuiltinOptimized final : public Candidate {
       return Status::Error(refused + "chunk is mamba3_scan's and ssd_scan's, " +
                            "not " + op + "'s");
     }
-    if (op != "attention_forward" && (fixed_.tile || fixed_.native_dot)) {
+    if (fixed_.tile && !HasTiles(op)) {
       return Status::Error(refused +
-                           "tile and native are attention_forward's; " + op +
-                           " takes threads and shift");
+                           "tile is attention_forward's and "
+                           "attention_backward's; " +
+                           op + " takes threads and shift");
+    }
+    if (fixed_.native_dot && op != "attention_forward") {
+      return Status::Error(refused + "native is attention_forward's; " + op +
+                           " takes " + (HasTiles(op) ? "tile, " : "") +
+                           "threads and shift");
     }
     return {};
   }

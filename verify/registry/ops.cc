@@ -4,14 +4,17 @@
 #include <string>
 
 #include "verify/base/nearest_name.h"
+#include "verify/case/attention_backward.h"
 #include "verify/case/attention_forward/line.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/case/ssd_scan.h"
+#include "verify/domain/attention_backward.h"
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/block_plan.h"
 #include "verify/domain/mamba3_scan.h"
 #include "verify/domain/ssd_scan.h"
+#include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/block_plan/trial.h"
 #include "verify/ops/mamba3_scan/trial.h"
@@ -32,6 +35,9 @@ constexpr TrialRow kBlockPlanTrial = [] {
 constexpr OpRow kAttentionForward = {kAttentionForwardText,
                                      &kTrial<AttentionForwardTrial>,
                                      &kAttentionForwardDomain};
+constexpr OpRow kAttentionBackward = {kAttentionBackwardText,
+                                      &kTrial<AttentionBackwardTrial>,
+                                      &kAttentionBackwardDomain};
 constexpr OpRow kMamba3Scan = {kMamba3ScanText, &kTrial<Mamba3ScanTrial>,
                                &kMamba3ScanDomain};
 constexpr OpRow kMamba3Step = {kMamba3StepText, &kTrial<Mamba3StepTrial>,
@@ -41,8 +47,9 @@ constexpr OpRow kSsdScan = {kSsdScanText, &kTrial<SsdScanTrial>,
 constexpr OpRow kBlockPlan = {kBlockPlanText, &kBlockPlanTrial,
                               &kBlockPlanDomain};
 
-constexpr const OpRow* kOps[] = {&kAttentionForward, &kMamba3Scan, &kMamba3Step,
-                                 &kSsdScan, &kBlockPlan};
+constexpr const OpRow* kOps[] = {&kAttentionForward, &kAttentionBackward,
+                                 &kMamba3Scan,       &kMamba3Step,
+                                 &kSsdScan,          &kBlockPlan};
 
 }  // namespace
 

@@ -21,13 +21,6 @@ namespace {
 // Pairs of query and key above which nobody looks for those that are hidden.
 constexpr int64_t kHiddenPairs = int64_t{1} << 22;
 
-// Another number of about the same size; what is not finite stays so.
-uint32_t Changed(Lane lane, uint32_t bits) {
-  const uint32_t other = BitsOf(lane, 0.25 - 1.5 * ElementValue(lane, bits));
-  if (std::isfinite(ElementValue(lane, other))) return other;
-  return bits ^ (lane == Lane::kBf16 ? 0x8000u : 0x80000000u);
-}
-
 // Changes the rows of `tensor` that are wanted(batch, head, position).
 template <class Wanted>
 void ChangeRows(const LaneTensor& tensor, const Wanted& wanted) {
@@ -35,7 +28,7 @@ void ChangeRows(const LaneTensor& tensor, const Wanted& wanted) {
   ForElements(view.shape, [&](const At& at) {
     if (!wanted(at[0], at[1], at[2])) return;
     const uint32_t bits = ElementBits(tensor.const_view(), at);
-    SetElement(view, at, Changed(view.lane, bits));
+    SetElement(view, at, OtherNumber(view.lane, bits));
   });
 }
 
@@ -44,6 +37,12 @@ bool Owned(const AttentionForwardData& data) {
 }
 
 }  // namespace
+
+uint32_t OtherNumber(Lane lane, uint32_t bits) {
+  const uint32_t other = BitsOf(lane, 0.25 - 1.5 * ElementValue(lane, bits));
+  if (std::isfinite(ElementValue(lane, other))) return other;
+  return bits ^ (lane == Lane::kBf16 ? 0x8000u : 0x80000000u);
+}
 
 std::vector<LinePair> AttentionLaws::AllLines() const {
   const AttentionForwardProblem& p = data_.problem;

@@ -30,6 +30,18 @@ inline TensorView<int32_t, 2> Ids(const GuardedBuffer& buffer,
   return {reinterpret_cast<int32_t*>(buffer.data()), view.shape, view.strides};
 }
 
+// The same inputs in another order: batch row b is row (b + 1) mod batch of
+// `from`. Errors: memory.
+Result<AttentionForwardData> TurnRows(const AttentionForwardData& from);
+// Head h is head TurnedHead(h) of `from`: groups with their key head, and if
+// `inside`, heads within their group, too.
+int64_t TurnedHead(const AttentionForwardProblem& p, int64_t h, bool inside);
+Result<AttentionForwardData> TurnHeads(const AttentionForwardData& from,
+                                       bool inside);
+
+// Another number of about the same size; what is not finite stays so.
+uint32_t OtherNumber(Lane lane, uint32_t bits);
+
 // The laws of one case. Of each: whether it may hold, and the law itself, with
 // inputs of its own; errors: memory. What is drawn follows from `salt`.
 class AttentionLaws {

@@ -53,34 +53,44 @@ void TakePrefixes(int64_t batch, const Row& row, MaskExpr* mask) {
 
 }  // namespace
 
-Result<Law> AttentionLaws::Rows() const {
-  const AttentionForwardProblem& p = data_.problem;
-  Result<AttentionForwardData> data = Clone(data_);
+Result<AttentionForwardData> TurnRows(const AttentionForwardData& from) {
+  const AttentionForwardProblem& p = from.problem;
+  Result<AttentionForwardData> data = Clone(from);
   if (!data.ok()) return data.status();
   const auto row = [&](int64_t b) { return (b + 1) % p.batch; };
-  Take(data_.q, row, Same, data->q);
-  Take(data_.k, row, Same, data->k);
-  Take(data_.v, row, Same, data->v);
-  TakeMasks(data_, row, Same, &data.value());
+  Take(from.q, row, Same, data->q);
+  Take(from.k, row, Same, data->k);
+  Take(from.v, row, Same, data->v);
+  TakeMasks(from, row, Same, &data.value());
   for (MaskExpr& mask : data->problem.masks) TakePrefixes(p.batch, row, &mask);
+  const auto turn = [&](const std::vector<int64_t>& own,
+                        std::vector<int64_t>* counts) {
+    for (size_t b = 0; b < own.size(); ++b) {
+      (*counts)[b] = own[static_cast<size_t>(row(static_cast<int64_t>(b)))];
+    }
+  };
+  turn(from.inputs.valid_q, &data->inputs.valid_q);
+  turn(from.inputs.valid_kv, &data->inputs.valid_kv);
+  for (int64_t b = 0; p.segments && b < p.batch; ++b) {
+    for (int64_t i = 0; i < p.q_len; ++i) {
+      Ids(data->q_seg, from.inputs.q_seg)(b, i) = from.inputs.q_seg(row(b), i);
+    }
+    for (int64_t j = 0; j < p.kv_len; ++j) {
+      Ids(data->kv_seg, from.inputs.kv_seg)(b, j) =
+          from.inputs.kv_seg(row(b), j);
+    }
+  }
+  return data;
+}
+
+Result<Law> AttentionLaws::Rows() const {
+  const AttentionForwardProblem& p = data_.problem;
+  Result<AttentionForwardData> data = TurnRows(data_);
+  if (!data.ok()) return data.status();
   std::vector<LinePair> kept;
   for (int64_t b = 0; b < p.batch; ++b) {
-    const int64_t from = row(b);
-    for (auto* counts : {&data->inputs.valid_q, &data->inputs.valid_kv}) {
-      const auto& own = counts == &data->inputs.valid_q ? data_.inputs.valid_q
-                                                        : data_.inputs.valid_kv;
-      if (own.empty()) continue;
-      (*counts)[static_cast<size_t>(b)] = own[static_cast<size_t>(from)];
-    }
-    for (int64_t i = 0; p.segments && i < p.q_len; ++i) {
-      Ids(data->q_seg, data_.inputs.q_seg)(b, i) = data_.inputs.q_seg(from, i);
-    }
-    for (int64_t j = 0; p.segments && j < p.kv_len; ++j) {
-      Ids(data->kv_seg, data_.inputs.kv_seg)(b, j) =
-          data_.inputs.kv_seg(from, j);
-    }
     for (int64_t n = 0; n < p.q_heads * p.q_len; ++n) {
-      kept.push_back({Line(b, 0, n), Line(from, 0, n)});
+      kept.push_back({Line(b, 0, n), Line((b + 1) % p.batch, 0, n)});
     }
   }
   Law law = Of("rows", std::move(data.value()), kept);
@@ -88,31 +98,42 @@ Result<Law> AttentionLaws::Rows() const {
   return law;
 }
 
-Result<Law> AttentionLaws::Heads() const {
-  const AttentionForwardProblem& p = data_.problem;
-  Result<AttentionForwardData> data = Clone(data_);
+int64_t TurnedHead(const AttentionForwardProblem& p, int64_t h, bool inside) {
+  const int64_t key_head = (h / p.group() + 1) % p.kv_heads;
+  return key_head * p.group() + (h % p.group() + (inside ? 1 : 0)) % p.group();
+}
+
+Result<AttentionForwardData> TurnHeads(const AttentionForwardData& from,
+                                       bool inside) {
+  const AttentionForwardProblem& p = from.problem;
+  Result<AttentionForwardData> data = Clone(from);
   if (!data.ok()) return data.status();
   const auto key_head = [&](int64_t g) { return (g + 1) % p.kv_heads; };
-  const auto head = [&](int64_t h) {
-    return key_head(h / p.group()) * p.group() +
-           (h % p.group() + 1) % p.group();
-  };
-  Take(data_.q, Same, head, data->q);
-  Take(data_.k, Same, key_head, data->k);
-  Take(data_.v, Same, key_head, data->v);
-  TakeMasks(data_, Same, head, &data.value());
-  std::vector<LinePair> kept;
+  const auto head = [&](int64_t h) { return TurnedHead(p, h, inside); };
+  Take(from.q, Same, head, data->q);
+  Take(from.k, Same, key_head, data->k);
+  Take(from.v, Same, key_head, data->v);
+  TakeMasks(from, Same, head, &data.value());
   auto* sinks = reinterpret_cast<float*>(data->sink.data());
   for (int64_t h = 0; h < p.q_heads; ++h) {
-    const int64_t from = head(h);
-    if (p.sink) sinks[h] = data_.inputs.sink(from);
+    if (p.sink) sinks[h] = from.inputs.sink(head(h));
     if (p.masks.size() > 1) {
       data->problem.masks[static_cast<size_t>(h)] =
-          p.masks[static_cast<size_t>(from)];
+          p.masks[static_cast<size_t>(head(h))];
     }
-    for (int64_t b = 0; b < p.batch; ++b) {
+  }
+  return data;
+}
+
+Result<Law> AttentionLaws::Heads() const {
+  const AttentionForwardProblem& p = data_.problem;
+  Result<AttentionForwardData> data = TurnHeads(data_, true);
+  if (!data.ok()) return data.status();
+  std::vector<LinePair> kept;
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t h = 0; h < p.q_heads; ++h) {
       for (int64_t i = 0; i < p.q_len; ++i) {
-        kept.push_back({Line(b, h, i), Line(b, from, i)});
+        kept.push_back({Line(b, h, i), Line(b, TurnedHead(p, h, true), i)});
       }
     }
   }

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "verify/ops/attention_forward/nulls.h"
 #include "verify/ops/attention_forward/trial.h"
 
 namespace lockstep::verify {
@@ -66,29 +67,14 @@ void AttentionForwardTrial::MeanOfValues(int64_t row, RowBits* bits) const {
   }
 }
 
-std::vector<NullCandidate> AttentionForwardTrial::Nulls() const {
-  const AttentionForwardProblem& truth = data_.problem;
-  const AttentionForwardInputs& inputs = data_.inputs;
-  std::vector<NullCandidate> nulls;
-  // The reference on a problem that leaves something out.
+std::vector<WeakerAttention> WithoutOneFeature(
+    const AttentionForwardProblem& truth,
+    const AttentionForwardInputs& inputs) {
+  std::vector<WeakerAttention> weaker;
   const auto without = [&](const char* name, AttentionForwardProblem problem,
                            AttentionForwardInputs payload) {
-    nulls.push_back(
-        {name, [this, problem = std::move(problem),
-                payload = std::move(payload)](int64_t row, RowBits* bits) {
-           RowOf(problem, payload, row, bits);
-         }});
+    weaker.push_back({name, std::move(problem), std::move(payload)});
   };
-
-  nulls.push_back({"zeros", [this](int64_t, RowBits* bits) {
-                     bits->assign(2, {0});
-                     (*bits)[0].assign(
-                         static_cast<size_t>(data_.problem.value_dim), 0);
-                   }});
-  nulls.push_back({"mean_of_v", [this](int64_t row, RowBits* bits) {
-                     MeanOfValues(row, bits);
-                   }});
-
   const bool masked =
       !std::all_of(truth.masks.begin(), truth.masks.end(), IsFull);
   if (masked || truth.segments || !inputs.valid_q.empty() ||
@@ -122,6 +108,26 @@ std::vector<NullCandidate> AttentionForwardTrial::Nulls() const {
     AttentionForwardProblem problem = truth;
     problem.sink = false;
     without("no_sink", problem, inputs);
+  }
+  return weaker;
+}
+
+std::vector<NullCandidate> AttentionForwardTrial::Nulls() const {
+  std::vector<NullCandidate> nulls;
+  nulls.push_back({"zeros", [this](int64_t, RowBits* bits) {
+                     bits->assign(2, {0});
+                     (*bits)[0].assign(
+                         static_cast<size_t>(data_.problem.value_dim), 0);
+                   }});
+  nulls.push_back({"mean_of_v", [this](int64_t row, RowBits* bits) {
+                     MeanOfValues(row, bits);
+                   }});
+  for (WeakerAttention& one : WithoutOneFeature(data_.problem, data_.inputs)) {
+    const char* name = one.name;
+    nulls.push_back(
+        {name, [this, other = std::move(one)](int64_t row, RowBits* bits) {
+           RowOf(other.problem, other.inputs, row, bits);
+         }});
   }
   return nulls;
 }

@@ -1,0 +1,139 @@
+#include "verify/case/attention_backward.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "verify/case/fill.h"
+#include "verify/case/text.h"
+
+namespace lockstep::verify {
+namespace {
+
+using Ab = AttentionBackwardCase;
+
+Status ParseCotangent(Scanner& in, int64_t, Case& c) {
+  auto terms = ParseFill(in);
+  if (!terms.ok()) return terms.status();
+  c.Get<Ab>().d_o = std::move(terms.value());
+  return {};
+}
+
+Status ParseLseCotangent(Scanner& in, int64_t, Case& c) {
+  if (in.AcceptWord("none")) {
+    c.Get<Ab>().dlse.reset();
+    return {};
+  }
+  auto term = ParseSingleFill(in, "a cotangent of lse");
+  if (!term.ok()) return term.status();
+  c.Get<Ab>().dlse = std::move(term.value());
+  return {};
+}
+
+constexpr CaseKey GradKey() {
+  CaseKey key = keys::LaneKey<&Ab::grad_lane>("grad");
+  // Frameworks give a gradient the type of what it is the gradient of.
+  key.set_default = [](Case& c) { c.Get<Ab>().grad_lane = c.Get<Ab>().lane; };
+  return key;
+}
+
+const CaseKey kOwnKeys[] = {
+    GradKey(),
+    {"do", "FAMILY:ARGUMENTS joined by +",
+     [](Case& c) { c.Get<Ab>().d_o = Ab().d_o; }, ParseCotangent,
+     [](const Case& c, int64_t) { return FormatFill(c.Get<Ab>().d_o); },
+     nullptr},
+    {"dlse", "none|normal:SIGMA|const:X",
+     [](Case& c) { c.Get<Ab>().dlse.reset(); }, ParseLseCotangent,
+     [](const Case& c, int64_t) {
+       const auto& dlse = c.Get<Ab>().dlse;
+       return dlse ? FormatFillTerm(*dlse) : std::string("none");
+     },
+     nullptr},
+};
+
+// Families that say something of a tensor by itself.
+bool FitsCotangent(const FillTerm& term) {
+  constexpr FillKind kKinds[] = {
+      FillKind::kNormal, FillKind::kUniform, FillKind::kConst,
+      FillKind::kInt,    FillKind::kOneHot,  FillKind::kSignature,
+      FillKind::kRamp,   FillKind::kSigns,   FillKind::kSubnormal,
+      FillKind::kTiny,   FillKind::kHuge,    FillKind::kZero,
+      FillKind::kSpecial};
+  return term.tensors == kFillAll &&
+         std::find(std::begin(kKinds), std::end(kKinds), term.kind) !=
+             std::end(kKinds);
+}
+
+Status CheckCotangents(const AttentionBackwardCase& c) {
+  for (const FillTerm& term : c.d_o) {
+    if (!FitsCotangent(term)) {
+      return Status::Error("do " + FormatFillTerm(term) +
+                           ": want a family of one tensor, such as normal:1, "
+                           "int:-3,3 or zero:0.5, without a prefix");
+    }
+    const Status status = ValidateFillTerm(term);
+    if (!status.ok()) return Status::Error("do: " + status.message());
+  }
+  if (!c.dlse) return {};
+  const Status status = ValidateFillTerm(*c.dlse);
+  return status.ok() ? status : Status::Error("dlse: " + status.message());
+}
+
+}  // namespace
+
+std::span<const CaseKey> AttentionBackwardKeys() {
+  static const std::vector<CaseKey> kKeys = [] {
+    std::vector<CaseKey> keys;
+    for (const CaseKey& key : AttentionForwardKeys()) {
+      if (key.name == std::string_view("order")) continue;
+      if (key.name == std::string_view("expect")) {
+        keys.insert(keys.end(), std::begin(kOwnKeys), std::end(kOwnKeys));
+      }
+      keys.push_back(key);
+    }
+    return keys;
+  }();
+  return kKeys;
+}
+
+AttentionBackwardProblem ToBackwardProblem(const AttentionBackwardCase& c) {
+  return {ToProblem(c), c.grad_lane, c.dlse.has_value()};
+}
+
+Status ValidateAttentionBackward(const Case& c) {
+  const AttentionBackwardCase& a = c.Get<AttentionBackwardCase>();
+  if (const auto probe = ProbeOf(a)) {
+    return Status::Error(std::string("fill probe:") + ProbeName(*probe) +
+                         ": a probe of attention_forward proves nothing about "
+                         "gradients");
+  }
+  Status status = ValidateAttentionForward(c);
+  if (status.ok()) status = Validate(ToBackwardProblem(a));
+  return status.ok() ? CheckCotangents(a) : status;
+}
+
+int64_t AttentionBackwardBytes(const Case& c) {
+  const AttentionBackwardCase& a = c.Get<AttentionBackwardCase>();
+  const auto lane = static_cast<int64_t>(LaneBytes(a.lane));
+  const auto grad = static_cast<int64_t>(LaneBytes(a.grad_lane));
+  // Extents are within the contract's limits: each product is below 2^50.
+  const int64_t queries = a.batch * a.q_heads * a.q_len;
+  const int64_t keys = a.batch * a.kv_heads * a.kv_len;
+  const int64_t bytes = queries * (a.value_dim * lane + 8 + a.head_dim * grad) +
+                        keys * (a.head_dim + a.value_dim) * grad +
+                        a.q_heads * 4;
+  int64_t sum = 0;
+  const bool over =
+      __builtin_add_overflow(AttentionForwardBytes(c), bytes, &sum);
+  return over ? INT64_MAX : sum;
+}
+
+// A gradient in bf16 has inputs in bf16.
+void SetAttentionBackwardLane(Lane lane, Case* c) {
+  AttentionBackwardCase& a = c->Get<AttentionBackwardCase>();
+  a.lane = lane;
+  if (lane == Lane::kF32) a.grad_lane = lane;
+}
+
+}  // namespace lockstep::verify

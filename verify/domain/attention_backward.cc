@@ -1,0 +1,159 @@
+#include "verify/domain/attention_backward.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "verify/case/attention_backward.h"
+#include "verify/domain/attention_forward.h"
+#include "verify/domain/features.h"
+#include "verify/domain/reducer.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Names and their order are written into campaigns: append only.
+constexpr const char* kOwnFeatures[] = {
+    "grad_bf16", "grad_wider",  "dlse",       "do_normal", "do_int",
+    "do_onehot", "do_constant", "do_special", "do_tiny",   "do_zero"};
+
+// Features that every case has, or none: attention_forward's probes prove
+// nothing of gradients.
+constexpr std::string_view kMissing[] = {"fill_probe"};
+
+const std::vector<size_t>& KeptFeatures() {
+  static const std::vector<size_t> kKept = [] {
+    std::vector<size_t> kept;
+    const auto names = AttentionForwardFeatures();
+    for (size_t n = 0; n < names.size(); ++n) {
+      if (std::find(std::begin(kMissing), std::end(kMissing), names[n]) ==
+          std::end(kMissing)) {
+        kept.push_back(n);
+      }
+    }
+    return kept;
+  }();
+  return kKept;
+}
+
+AttentionBackwardCase* PartOf(Case* c) {
+  return &c->Get<AttentionBackwardCase>();
+}
+
+FillTerm Term(FillKind kind, double a = 0, double b = 0) {
+  return {.kind = kind, .a = {a}, .b = {b}};
+}
+
+std::vector<FillTerm> DrawCotangent(Draw* draw, bool tame) {
+  using enum FillKind;
+  switch (draw->In(0, tame ? 5 : 10)) {
+    case 0:
+      return {Term(kNormal, draw->Of({0.01, 8.0}))};
+    case 1:
+      return {Term(kInt, -3, 3)};
+    case 2:  // which query reaches a key, readable
+      return {Term(kOneHot)};
+    case 3:
+      return {Term(kUniform, -1, 2)};
+    case 6:
+      return {Term(kConst, draw->Of({1.0, -0.5}))};
+    case 7:
+      return {Term(kNormal, 1), Term(kSpecial, draw->Of({0.02, 0.2}))};
+    case 8:
+      return {Term(kNormal, 1), Term(kTiny, 0.3)};
+    case 9:
+      return {Term(kNormal, 1), Term(kZero, draw->Of({0.3, 1.0}))};
+    case 10:
+      return {Term(kNormal, 1), Term(kHuge, 0.1)};
+    default:
+      return {Term(kNormal, 1)};
+  }
+}
+
+void DrawOwn(Draw* draw, bool tame, Case* c) {
+  AttentionBackwardCase* a = PartOf(c);
+  a->order = ProductOrder::kChain;
+  DropProbe(&a->fill);
+  if (a->fill.empty()) a->fill = AttentionBackwardCase().fill;
+  a->grad_lane = draw->OneIn(2) ? a->lane : Lane::kF32;
+  a->d_o = DrawCotangent(draw, tame);
+  if (!draw->OneIn(3)) return;
+  a->dlse = draw->OneIn(2) ? Term(FillKind::kNormal, 1)
+                           : Term(FillKind::kConst, draw->Of({0.0, -2.0}));
+}
+
+class Reducer : SequenceReducer<&PartOf> {
+ public:
+  using SequenceReducer::SequenceReducer;
+  std::vector<std::vector<Case>> All() {
+    using Part = AttentionBackwardCase;
+    Try([](Part* a) {
+      a->d_o = Part().d_o;
+      a->dlse.reset();
+      a->lane = a->p_lane = a->grad_lane = Lane::kF32;
+    });
+    Try([](Part* a) { a->dlse.reset(); });
+    Try([](Part* a) { a->d_o = Part().d_o; });
+    Try([](Part* a) { a->d_o.resize(1); });
+    Try([](Part* a) { a->lane = a->grad_lane = Lane::kF32; });
+    // The default: the lane.
+    Try([](Part* a) { a->grad_lane = a->lane; });
+    return Take();
+  }
+};
+
+}  // namespace
+
+std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
+                                        const DomainOptions& options) {
+  std::vector<Case> sequence = DrawAttentionForward(op, draw, options);
+  for (Case& c : sequence) {
+    DrawOwn(draw, options.tame, &c);
+    c = NormalForm(c).value_or(EmptyCase(op));
+  }
+  return sequence;
+}
+
+std::span<const char* const> AttentionBackwardFeatures() {
+  static const std::vector<const char*> kNames = [] {
+    std::vector<const char*> names;
+    for (const size_t n : KeptFeatures()) {
+      names.push_back(AttentionForwardFeatures()[n]);
+    }
+    names.insert(names.end(), std::begin(kOwnFeatures), std::end(kOwnFeatures));
+    return names;
+  }();
+  return kNames;
+}
+
+FeatureSet AttentionBackwardFeaturesOf(const Case& c) {
+  const FeatureSet all = AttentionForwardFeaturesOf(c);
+  FeatureSet set;
+  for (const size_t n : KeptFeatures()) set.has.push_back(all.has[n]);
+  const AttentionBackwardCase& a = c.Get<AttentionBackwardCase>();
+  const auto has = [&](FillKind kind) {
+    return std::any_of(
+        a.d_o.begin(), a.d_o.end(),
+        [kind](const FillTerm& term) { return term.kind == kind; });
+  };
+  set.has.insert(
+      set.has.end(),
+      {a.grad_lane == Lane::kBf16, a.grad_lane != a.lane, a.dlse.has_value(),
+       has(FillKind::kNormal), has(FillKind::kInt), has(FillKind::kOneHot),
+       has(FillKind::kConst), has(FillKind::kSpecial), has(FillKind::kTiny),
+       has(FillKind::kZero)});
+  return set;
+}
+
+std::vector<std::vector<Case>> ReduceAttentionBackward(
+    std::span<const Case> sequence, size_t call) {
+  std::vector<std::vector<Case>> smaller =
+      ReduceAttentionForward(sequence, call);
+  const auto own = Reducer(sequence, call).All();
+  smaller.insert(smaller.end(), own.begin(), own.end());
+  return smaller;
+}
+
+}  // namespace lockstep::verify

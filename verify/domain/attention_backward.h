@@ -1,0 +1,25 @@
+// The domain of attention_backward: that of attention_forward, with cotangents.
+#ifndef LOCKSTEP_VERIFY_DOMAIN_ATTENTION_BACKWARD_H_
+#define LOCKSTEP_VERIFY_DOMAIN_ATTENTION_BACKWARD_H_
+
+#include <span>
+#include <vector>
+
+#include "verify/domain/domain.h"
+
+namespace lockstep::verify {
+
+std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
+                                        const DomainOptions& options);
+std::span<const char* const> AttentionBackwardFeatures();
+FeatureSet AttentionBackwardFeaturesOf(const Case& c);
+std::vector<std::vector<Case>> ReduceAttentionBackward(
+    std::span<const Case> sequence, size_t call);
+
+inline constexpr DomainRow kAttentionBackwardDomain = {
+    &DrawAttentionBackward, &AttentionBackwardFeatures,
+    &AttentionBackwardFeaturesOf, &ReduceAttentionBackward};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_DOMAIN_ATTENTION_BACKWARD_H_

@@ -1,0 +1,252 @@
+#include "verify/inputs/attention_backward.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "optimized/attention_forward.h"
+#include "optimized/plan.h"
+#include "reference/attention_forward.h"
+#include "reference/mask.h"
+#include "verify/base/digest.h"
+#include "verify/case/attention_backward.h"
+#include "verify/inputs/attention_forward_clone.h"
+#include "verify/inputs/fill.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Behind the streams of attention_forward's tensors.
+constexpr uint32_t kStreamDo = 4;
+constexpr uint32_t kStreamDlse = 5;
+constexpr uint32_t kStreamO = 6;  // of its poison
+
+// Multiply-adds of a forward pass above which the optimized one is called,
+// which has the same bits.
+constexpr int64_t kReferenceWork = int64_t{1} << 22;
+
+using Shape = std::array<int64_t, 4>;
+
+TensorView<const float, 3> RowsOf(const LaneTensor& x) {
+  const auto& n = x.view.shape;
+  const auto& s = x.view.strides;
+  return {static_cast<const float*>(x.view.data),
+          {n[0], n[1], n[2]},
+          {s[0], s[1], s[2]}};
+}
+
+void ShowTensors(AttentionBackwardData* data) {
+  AttentionBackwardInputs& in = data->inputs;
+  in.forward = data->forward.inputs;
+  in.o = data->o.const_view();
+  in.d_o = data->d_o.const_view();
+  in.lse = RowsOf(data->lse);
+  if (data->problem.dlse) in.dlse = RowsOf(data->dlse);
+}
+
+bool OptimizedRuns(const AttentionForwardProblem& p,
+                   const AttentionForwardInputs& in,
+                   const AttentionForwardOutputs& out) {
+  if (p.batch * p.q_heads * p.q_len <=
+      kReferenceWork / (p.kv_len * (p.head_dim + p.value_dim))) {
+    return false;
+  }
+  const Result<optimized::Plan> plan = optimized::MakePlan(p, {});
+  return plan.ok() &&
+         optimized::AttentionForward(p, in, plan.value(), out, nullptr).ok();
+}
+
+class Materialiser {
+ public:
+  Materialiser(const Case& c, const MaterialiseOptions& options)
+      : case_(c),
+        a_(c.Get<AttentionBackwardCase>()),
+        options_(options),
+        generator_(c.gen, c.seed) {}
+
+  Result<AttentionBackwardData> Run() {
+    Result<AttentionForwardData> forward = Materialise(case_, options_);
+    if (!forward.ok()) return forward.status();
+    data_.forward = std::move(forward.value());
+    data_.problem = ToBackwardProblem(a_);
+    Status status = AllocateAll();
+    if (!status.ok()) return status;
+    FillCotangents();
+    ShowTensors(&data_);
+    status = RunForward(&data_);
+    if (!status.ok()) return status;
+    PoisonUnseen();
+    return std::move(data_);
+  }
+
+ private:
+  Status Allocate(Lane lane, const Shape& shape, const Shape& strides,
+                  LaneTensor* to) {
+    auto allocated =
+        AllocateLaneTensor(lane, shape, strides, options_.alignment_shift);
+    if (!allocated.ok()) return allocated.status();
+    *to = std::move(allocated.value());
+    return {};
+  }
+
+  Status AllocateAll() {
+    const Shape o{a_.batch, a_.q_heads, a_.q_len, a_.value_dim};
+    const Shape rows{a_.batch, a_.q_heads, a_.q_len, 1};
+    const Shape dense = LayoutStrides(a_.layout, o);
+    Status status =
+        Allocate(a_.lane, o, a_.strides.o.value_or(dense), &data_.o);
+    if (status.ok()) status = Allocate(a_.lane, o, dense, &data_.d_o);
+    if (status.ok()) {
+      status = Allocate(Lane::kF32, rows, DenseStrides(rows), &data_.lse);
+    }
+    if (!status.ok() || !a_.dlse) return status;
+    return Allocate(Lane::kF32, rows, DenseStrides(rows), &data_.dlse);
+  }
+
+  void FillCotangents() {
+    FillPlan plan;
+    plan.stream = kStreamDo;
+    plan.terms = a_.d_o;
+    FillTensor(generator_, plan, data_.d_o.view);
+    if (!a_.dlse) return;
+    const std::array<FillTerm, 1> terms = {*a_.dlse};
+    plan.stream = kStreamDlse;
+    plan.terms = terms;
+    FillTensor(generator_, plan, data_.dlse.view);
+  }
+
+  // Rows of o and do whose query sees no key.
+  void PoisonUnseen() {
+    const bool wanted =
+        std::any_of(a_.fill.begin(), a_.fill.end(), [](const FillTerm& term) {
+          return term.kind == FillKind::kPoison && (term.tensors & kFillQ) != 0;
+        });
+    const AttentionForwardProblem& p = data_.problem.forward;
+    for (int64_t b = 0; wanted && b < p.batch; ++b) {
+      for (int64_t h = 0; h < p.q_heads; ++h) {
+        for (int64_t i = 0; i < p.q_len; ++i) {
+          if (Sees(b, h, i)) continue;
+          PoisonRow(generator_, kStreamO, data_.o.view, {b, h, i});
+          PoisonRow(generator_, kStreamDo, data_.d_o.view, {b, h, i});
+        }
+      }
+    }
+  }
+
+  bool Sees(int64_t b, int64_t h, int64_t i) const {
+    const AttentionForwardProblem& p = data_.problem.forward;
+    for (int64_t j = 0; j < p.kv_len; ++j) {
+      if (reference::IsVisible(p, data_.inputs.forward, b, h, i, j)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const Case& case_;
+  const AttentionBackwardCase& a_;
+  const MaterialiseOptions& options_;
+  CounterGenerator generator_;
+  AttentionBackwardData data_;
+};
+
+// A copy of one tensor's bytes; the first error stays.
+void CopyTensor(const LaneTensor& from, LaneTensor* to, Status* status) {
+  if (!status->ok() || from.buffer.data() == nullptr) return;
+  auto buffer = GuardedBuffer::Allocate(from.buffer.bytes(), 0);
+  if (!buffer.ok()) {
+    *status = buffer.status();
+    return;
+  }
+  std::memcpy(buffer->data(), from.buffer.data(),
+              static_cast<size_t>(from.buffer.bytes()));
+  to->buffer = std::move(buffer.value());
+  to->view = from.view;
+  to->view.data = to->buffer.data();
+}
+
+template <size_t kRank>
+NamedOutput Named(const char* name, ElementType type,
+                  const std::array<int64_t, kRank>& shape,
+                  const std::array<int64_t, kRank>& strides, void* data) {
+  return {name,
+          type,
+          {shape.begin(), shape.end()},
+          {strides.begin(), strides.end()},
+          data};
+}
+
+}  // namespace
+
+std::string AttentionBackwardData::StorageDigest() const {
+  return DigestText(forward.StorageDigest() + o.buffer.Digest() +
+                    d_o.buffer.Digest() + lse.buffer.Digest() +
+                    dlse.buffer.Digest());
+}
+
+Status RunForward(AttentionBackwardData* data) {
+  const MutableLaneView& lse = data->lse.view;
+  const AttentionForwardOutputs out = {
+      data->o.view,
+      {static_cast<float*>(lse.data),
+       {lse.shape[0], lse.shape[1], lse.shape[2]},
+       {lse.strides[0], lse.strides[1], lse.strides[2]}}};
+  const AttentionForwardProblem& p = data->problem.forward;
+  if (OptimizedRuns(p, data->inputs.forward, out)) return {};
+  return reference::AttentionForward(p, data->inputs.forward, out);
+}
+
+Result<AttentionBackwardData> MaterialiseAttentionBackward(
+    const Case& c, const MaterialiseOptions& options) {
+  // The views that Validate wants come with the tensors: it cannot fail here.
+  return Materialiser(c, options).Run();
+}
+
+Result<AttentionBackwardData> Clone(const AttentionBackwardData& data) {
+  AttentionBackwardData copy;
+  Result<AttentionForwardData> forward = Clone(data.forward);
+  if (!forward.ok()) return forward.status();
+  copy.forward = std::move(forward.value());
+  copy.problem = data.problem;
+  Status status;
+  CopyTensor(data.o, &copy.o, &status);
+  CopyTensor(data.d_o, &copy.d_o, &status);
+  CopyTensor(data.lse, &copy.lse, &status);
+  CopyTensor(data.dlse, &copy.dlse, &status);
+  if (!status.ok()) return status;
+  ShowTensors(&copy);
+  return copy;
+}
+
+KernelInputs NameInputs(const AttentionBackwardProblem& problem,
+                        const AttentionBackwardInputs& inputs) {
+  KernelInputs named = NameInputs(problem.forward, inputs.forward);
+  named.op = "attention_backward";
+  std::erase_if(named.scalars,
+                [](const auto& scalar) { return scalar.first == "order"; });
+  named.scalars.emplace_back("grad", std::string(LaneName(problem.grad_lane)));
+  named.Add("o", inputs.o);
+  named.Add("lse", ElementType::kF32, inputs.lse);
+  named.Add("do", inputs.d_o);
+  if (problem.dlse) named.Add("dlse", ElementType::kF32, inputs.dlse);
+  return named;
+}
+
+std::vector<NamedOutput> NameOutputs(const AttentionBackwardOutputs& outputs) {
+  std::vector<NamedOutput> named;
+  const auto add = [&](const char* name, const MutableLaneView& x) {
+    named.push_back(Named(name, TypeOf(x.lane), x.shape, x.strides, x.data));
+  };
+  add("dq", outputs.dq);
+  add("dk", outputs.dk);
+  add("dv", outputs.dv);
+  const auto& dsink = outputs.dsink;
+  if (dsink.data != nullptr) {
+    named.push_back(Named("dsink", ElementType::kF32, dsink.shape,
+                          dsink.strides, dsink.data));
+  }
+  return named;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,52 @@
+// From a case to the tensors of attention_backward: those of attention_forward,
+// the o and lse that the forward op makes of them, and cotangents.
+#ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_H_
+#define LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_H_
+
+#include <string>
+#include <vector>
+
+#include "reference/contract/attention_backward.h"
+#include "reference/contract/status.h"
+#include "verify/base/tensor.h"
+#include "verify/case/case.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/materialise.h"
+#include "verify/inputs/named_tensor.h"
+
+namespace lockstep::verify {
+
+// Problem and inputs of a case, with the memory behind the views. Moving keeps
+// the views good.
+struct AttentionBackwardData {
+  AttentionBackwardProblem problem;
+  AttentionBackwardInputs inputs;  // its `forward` is forward.inputs
+
+  AttentionForwardData forward;
+  LaneTensor o, d_o;
+  LaneTensor lse, dlse;  // [b, h, s, 1], f32; dlse is empty without one
+
+  // Of every byte, guard zones and padding included.
+  std::string StorageDigest() const;
+};
+
+// o and lse are the forward op's own bits, whoever computes them here. With a
+// poison:masked term, o and do of queries that see nothing hold NaN and
+// infinities, too. Errors: those of Materialise.
+Result<AttentionBackwardData> MaterialiseAttentionBackward(
+    const Case& c, const MaterialiseOptions& options);
+
+// o and lse again, after q, k, v or the problem have been changed.
+Status RunForward(AttentionBackwardData* data);
+
+// A second copy, to be changed and judged beside the first. Errors: memory.
+Result<AttentionBackwardData> Clone(const AttentionBackwardData& data);
+
+// Names, order and meaning of tensors and scalars: docs/wire.md.
+KernelInputs NameInputs(const AttentionBackwardProblem& problem,
+                        const AttentionBackwardInputs& inputs);
+std::vector<NamedOutput> NameOutputs(const AttentionBackwardOutputs& outputs);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_H_

@@ -1,0 +1,235 @@
+#include "verify/ops/attention_backward/trial.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+
+#include "reference/attention_backward.h"
+#include "verify/case/attention_backward.h"
+
+namespace lockstep::verify {
+namespace {
+
+using Kind = BackwardRow::Kind;
+
+// Places in Outputs().
+enum : size_t { kDv, kDk, kDq, kDsink };
+
+std::vector<uint32_t> BitsOfLine(const std::vector<float>& line, Lane lane) {
+  // A bf16 value comes widened: its bits are the upper half.
+  const int drop = lane == Lane::kBf16 ? 16 : 0;
+  std::vector<uint32_t> bits;
+  for (const float x : line) bits.push_back(std::bit_cast<uint32_t>(x) >> drop);
+  return bits;
+}
+
+// Positions where faults gather: both ends, the middle, edges of documents and
+// of tiles.
+std::vector<int64_t> TellingPositions(int64_t n,
+                                      const TensorView<const int32_t, 2>* ids) {
+  std::vector<int64_t> at = {n - 1, 0, n / 2, 1, n - 2};
+  for (int64_t i = 1; ids != nullptr && i < n && at.size() < 24; ++i) {
+    if ((*ids)(0, i) != (*ids)(0, i - 1)) at.insert(at.end(), {i - 1, i});
+  }
+  for (int64_t edge = 16; edge <= 1024; edge *= 2) {
+    at.insert(at.end(), {edge, edge - 1});
+  }
+  std::erase_if(at, [n](int64_t i) { return i < 0 || i >= n; });
+  return at;
+}
+
+}  // namespace
+
+AttentionBackwardOutputs BackwardViews(const OutputSet& outputs) {
+  const auto& t = outputs.tensors;
+  AttentionBackwardOutputs views{t[kDq].view, t[kDk].view, t[kDv].view, {}};
+  if (t.size() > kDsink) {
+    const MutableLaneView& sink = t[kDsink].view;
+    views.dsink = {
+        static_cast<float*>(sink.data), {sink.shape[2]}, {sink.strides[2]}};
+  }
+  return views;
+}
+
+std::vector<OutputSpec> AttentionBackwardTrial::Outputs(const Case& c) {
+  const AttentionBackwardCase& p = c.Get<AttentionBackwardCase>();
+  const auto spec = [&](const char* name, std::array<int64_t, 4> shape,
+                        std::array<const char*, 4> axes) {
+    return OutputSpec{
+        .name = name, .lane = p.grad_lane, .shape = shape, .axes = axes};
+  };
+  std::vector<OutputSpec> specs = {
+      spec("dv", {p.batch, p.kv_heads, p.kv_len, p.value_dim},
+           {"b", "h", "j", "c"}),
+      spec("dk", {p.batch, p.kv_heads, p.kv_len, p.head_dim},
+           {"b", "h", "j", "c"}),
+      spec("dq", {p.batch, p.q_heads, p.q_len, p.head_dim},
+           {"b", "h", "i", "c"})};
+  if (p.sinklogit) {
+    specs.push_back({.name = "dsink",
+                     .lane = Lane::kF32,
+                     .shape = {1, 1, p.q_heads, 1},
+                     .axes = {nullptr, nullptr, "h", nullptr},
+                     .file_shape = {p.q_heads}});
+  }
+  return specs;
+}
+
+Result<std::unique_ptr<Trial>> AttentionBackwardTrial::Open(
+    const Case& c, const MaterialiseOptions& options) {
+  Result<AttentionBackwardData> data = MaterialiseAttentionBackward(c, options);
+  if (!data.ok()) return data.status();
+  return std::unique_ptr<Trial>(
+      std::make_unique<AttentionBackwardTrial>(c, std::move(data.value())));
+}
+
+AttentionBackwardTrial::AttentionBackwardTrial(const Case& request,
+                                               AttentionBackwardData data)
+    : case_(request), data_(std::move(data)), outputs_(Outputs(request)) {}
+
+Result<OutputSet> AttentionBackwardTrial::Allocate(int64_t shift) const {
+  const Layout layout = case_.Get<AttentionBackwardCase>().layout;
+  OutputSet set;
+  for (size_t t = 0; t < outputs_.size(); ++t) {
+    const OutputSpec& spec = outputs_[t];
+    const auto strides = t == kDsink ? DenseStrides(spec.shape)
+                                     : LayoutStrides(layout, spec.shape);
+    Result<LaneTensor> tensor =
+        AllocateLaneTensor(spec.lane, spec.shape, strides, shift);
+    if (!tensor.ok()) return tensor.status();
+    set.tensors.push_back(std::move(tensor.value()));
+  }
+  return set;
+}
+
+KernelInputs AttentionBackwardTrial::Inputs() const {
+  return NameInputs(data_.problem, data_.inputs);
+}
+
+KernelCall AttentionBackwardTrial::Call(int64_t,
+                                        const OutputSet& outputs) const {
+  return {Inputs(), NameOutputs(BackwardViews(outputs))};
+}
+
+std::vector<Fact> AttentionBackwardTrial::Facts() const {
+  const AttentionForwardProblem& p = data_.problem.forward;
+  const AttentionForwardInputs& in = data_.inputs.forward;
+  const auto present = [](bool b) { return b ? "present" : "absent"; };
+  return {
+      {"group", std::to_string(p.group()), true},
+      {"segment_ids", present(p.segments)},
+      {"valid_counts", present(!in.valid_q.empty() || !in.valid_kv.empty())},
+      {"sink_logits", present(p.sink)},
+      {"dense_masks", std::to_string(in.dense_masks.size()), true},
+      {"dlse", present(data_.problem.dlse)},
+  };
+}
+
+int64_t AttentionBackwardTrial::Sinks() const {
+  const AttentionForwardProblem& p = data_.problem.forward;
+  return p.sink ? p.q_heads : 0;
+}
+
+int64_t AttentionBackwardTrial::Queries() const {
+  const AttentionForwardProblem& p = data_.problem.forward;
+  return p.batch * p.q_heads * p.q_len;
+}
+
+int64_t AttentionBackwardTrial::rows() const {
+  return Sinks() + Queries() + outputs_[kDv].lines();
+}
+
+BackwardRow AttentionBackwardTrial::RowAt(int64_t row) const {
+  if (row < Sinks()) return {Kind::kSink, 0, row, 0};
+  row -= Sinks();
+  const bool query = row < Queries();
+  const auto at = query ? LineIndex(outputs_[kDq], row, 0)
+                        : LineIndex(outputs_[kDv], row - Queries(), 0);
+  return {query ? Kind::kQuery : Kind::kKey, at[0], at[1], at[2]};
+}
+
+int64_t AttentionBackwardTrial::RowOf(const BackwardRow& row) const {
+  if (row.kind == Kind::kSink) return row.head;
+  const bool query = row.kind == Kind::kQuery;
+  const auto& n = outputs_[query ? kDq : kDv].shape;
+  const int64_t line = (row.b * n[1] + row.head) * n[2] + row.position;
+  return Sinks() + (query ? 0 : Queries()) + line;
+}
+
+std::vector<int64_t> AttentionBackwardTrial::Lines(size_t output,
+                                                   int64_t row) const {
+  const Kind kind = RowAt(row).kind;
+  if (output == kDsink) {
+    return kind == Kind::kSink ? std::vector{row} : std::vector<int64_t>();
+  }
+  if (kind != (output == kDq ? Kind::kQuery : Kind::kKey)) return {};
+  return {row - Sinks() - (output == kDq ? 0 : Queries())};
+}
+
+void AttentionBackwardTrial::RowWith(const AttentionBackwardProblem& problem,
+                                     const AttentionBackwardInputs& inputs,
+                                     int64_t row, RowBits* bits) const {
+  bits->assign(outputs_.size(), {});
+  const Lane lane = problem.grad_lane;
+  const BackwardRow at = RowAt(row);
+  switch (at.kind) {
+    case Kind::kSink: {
+      // A problem that leaves the sinks out has nothing to say of them.
+      const float sum = problem.forward.sink ? reference::AttentionBackwardSink(
+                                                   problem, inputs, at.head)
+                                             : 0.0f;
+      (*bits)[kDsink] = {std::bit_cast<uint32_t>(sum)};
+      return;
+    }
+    case Kind::kQuery:
+      (*bits)[kDq] =
+          BitsOfLine(reference::AttentionBackwardQuery(problem, inputs, at.b,
+                                                       at.head, at.position),
+                     lane);
+      return;
+    case Kind::kKey:
+      break;
+  }
+  const reference::KeyGradients key = reference::AttentionBackwardKey(
+      problem, inputs, at.b, at.head, at.position);
+  (*bits)[kDk] = BitsOfLine(key.dk, lane);
+  (*bits)[kDv] = BitsOfLine(key.dv, lane);
+}
+
+void AttentionBackwardTrial::ReferenceRow(int64_t row, RowBits* bits) const {
+  RowWith(data_.problem, data_.inputs, row, bits);
+}
+
+int64_t AttentionBackwardTrial::RowCost() const {
+  const AttentionForwardProblem& p = data_.problem.forward;
+  const int64_t query = p.kv_len * (2 * p.head_dim + p.value_dim);
+  const int64_t key = p.group() * p.q_len * (2 * p.head_dim + 3 * p.value_dim);
+  const int64_t sink = p.sink ? p.batch * p.q_len * (p.value_dim + 1) : 0;
+  return std::max({query, key, sink});
+}
+
+std::vector<int64_t> AttentionBackwardTrial::TellingRows() const {
+  const AttentionForwardProblem& p = data_.problem.forward;
+  const AttentionForwardInputs& in = data_.inputs.forward;
+  const auto keys =
+      TellingPositions(p.kv_len, p.segments ? &in.kv_seg : nullptr);
+  const auto queries =
+      TellingPositions(p.q_len, p.segments ? &in.q_seg : nullptr);
+  std::vector<int64_t> rows;
+  if (p.sink) rows.push_back(p.q_heads - 1);
+  const int64_t last = p.batch - 1;
+  for (size_t n = 0; n < std::max(keys.size(), queries.size()); ++n) {
+    if (n < keys.size()) {
+      rows.push_back(RowOf({Kind::kKey, last, p.kv_heads - 1, keys[n]}));
+      rows.push_back(RowOf({Kind::kKey, 0, 0, keys[n]}));
+    }
+    if (n < queries.size()) {
+      rows.push_back(RowOf({Kind::kQuery, last, p.q_heads - 1, queries[n]}));
+      rows.push_back(RowOf({Kind::kQuery, 0, 0, queries[n]}));
+    }
+  }
+  return rows;
+}
+
+}  // namespace lockstep::verify

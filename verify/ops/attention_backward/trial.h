@@ -1,0 +1,92 @@
+// attention_backward before the judge: inputs, truth, candidates, null answers.
+#ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_TRIAL_H_
+#define LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_TRIAL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/contract/attention_backward.h"
+#include "verify/inputs/attention_backward.h"
+#include "verify/ops/op.h"
+
+namespace lockstep::verify {
+
+// The outputs of a trial as the contract's views.
+AttentionBackwardOutputs BackwardViews(const OutputSet& outputs);
+
+// What one row of the truth is: the gradient of one sink, over all batch rows;
+// dq of one query; dk and dv of one key. In this order.
+struct BackwardRow {
+  enum class Kind : uint8_t { kSink, kQuery, kKey };
+  Kind kind = Kind::kKey;
+  int64_t b = 0;
+  int64_t head = 0;  // of keys: a key head
+  int64_t position = 0;
+};
+
+// Outputs: dv [b, hkv, j, c], dk, dq [b, h, i, c] in the gradients' lane, and
+// with a sink dsink [h] in f32. dv is the first because it is the one that no
+// problem with a visible pair makes vanish: where a query sees one key only, dq
+// and dk are zero.
+class AttentionBackwardTrial final : public Trial {
+ public:
+  static std::vector<OutputSpec> Outputs(const Case& c);
+  // Errors: those of MaterialiseAttentionBackward.
+  static Result<std::unique_ptr<Trial>> Open(const Case& c,
+                                             const MaterialiseOptions& options);
+  static std::vector<Case> ProbeCases(const Case& c,
+                                      const NumericProfile& profile);
+
+  AttentionBackwardTrial(const Case& request, AttentionBackwardData data);
+
+  const AttentionBackwardData& data() const { return data_; }
+  const Case& request() const { return case_; }
+  BackwardRow RowAt(int64_t row) const;
+  int64_t RowOf(const BackwardRow& row) const;
+  // The truth of a row for other problems or tensors of the same shapes.
+  void RowWith(const AttentionBackwardProblem& problem,
+               const AttentionBackwardInputs& inputs, int64_t row,
+               RowBits* bits) const;
+
+  const std::vector<OutputSpec>& outputs() const override { return outputs_; }
+  Result<OutputSet> Allocate(int64_t shift) const override;
+  KernelInputs Inputs() const override;
+  KernelCall Call(int64_t n, const OutputSet& outputs) const override;
+  std::string StorageDigest() const override { return data_.StorageDigest(); }
+  std::vector<Fact> Facts() const override;
+  // 6 d + 4 dv flop for each visible pair: five products.
+  std::optional<Work> CountWork() const override;
+  void ReferenceRow(int64_t row, RowBits* bits) const override;
+  int64_t RowCost() const override;
+  int64_t rows() const override;
+  std::vector<int64_t> Lines(size_t output, int64_t row) const override;
+  std::vector<int64_t> TellingRows() const override;
+  RunOutcome RunReference(const OutputSet& outputs,
+                          Execution* execution) const override;
+  RunOutcome RunOptimized(const Variation& how, const OutputSet& outputs,
+                          Execution* execution) const override;
+  std::vector<Variation> OptimizedVariations(
+      const Variation& fixed) const override;
+  std::vector<std::string> Laws() const override;
+  Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
+  std::vector<NullCandidate> Nulls() const override;
+  // Kinds: key, query, mask, channel, do, batch, sink, dlse.
+  std::vector<PlantedFault> Faults(uint64_t salt) const override;
+  std::string WhyUndeclared(const NumericProfile& profile) const override;
+
+ private:
+  int64_t Sinks() const;
+  int64_t Queries() const;
+
+  Case case_;
+  AttentionBackwardData data_;
+  std::vector<OutputSpec> outputs_;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_TRIAL_H_
