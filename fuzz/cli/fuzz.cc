@@ -172,7 +172,7 @@ class Screen : public Observer {
 };
 
 Status Resolve(const Arguments& a, Plan* plan, Target* target) {
-  Result<Target> opened = Target::Open(a.candidate, a.profile);
+  Result<Target> opened = Target::Open(a.candidate, a.profile, a.op);
   if (!opened.ok()) return opened.status();
   *target = std::move(opened.value());
   const std::string& op = !a.op.empty()              ? a.op
