@@ -68,7 +68,7 @@ KERNELS = (
            "f32", "mamba3_scan", drawn=900),
     *_planners("flex_block_mask", "torch", "torch_block_mask", "plan", "plan_adjusted"),
     *_planners("splash_mask_info", "jax", "jax_mask_info", "plan"),
-    *_planners("splash_mask_info", "jax", "jax_mask_info_ways", "plan_whole", "plan_dynamic"),
+    *_planners("splash_mask_info", "jax", "jax_mask_info_ways", "plan_whole"),
     *_planners("tokamax_flat_list", "tokamax", "tokamax_flat_list", "plan"),
 )
 

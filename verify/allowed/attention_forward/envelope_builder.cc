@@ -286,7 +286,7 @@ class Builder {
     }
     // A reference up to T below the maximum makes p larger, never smaller.
     m_.weights.bound.floor = floor;
-    m_.weights.spread.floor = Pick(f16, floor);
+    m_.weights.spread.floor = floor;
     m_.unbounded |=
         f16 && (m_.weights.fixed_reference.has_value() ||
                 (p_.max.kind == MaxPolicy::Kind::kLazy && p_.max.value > 10));
