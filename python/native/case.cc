@@ -86,8 +86,11 @@ class BoundCase {
                  const std::vector<std::string>& lacks) {
     const Trial& trial = Opened();
     verify::OutputSet outputs = Accept(trial.Allocate(0));
-    const verify::WantedCall wanted = Accept(
-        verify::WantedCall::Make(trial, wants, lacks, trial.Call(0, outputs)));
+    verify::HostHello hello;
+    hello.wants = wants;
+    hello.lacks = lacks;
+    const verify::WantedCall wanted = Accept(verify::WantedCall::Make(
+        trial, hello, /*wide=*/false, trial.Call(0, outputs)));
     const verify::KernelCall& call = wanted.call();
     nb::list asked;
     for (const verify::NamedOutput& out : call.outputs) {
