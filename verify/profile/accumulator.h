@@ -1,10 +1,14 @@
-// How a kernel forms its sums.
+// What numbers are rounded to, and how sums are formed.
 #ifndef LOCKSTEP_VERIFY_PROFILE_ACCUMULATOR_H_
 #define LOCKSTEP_VERIFY_PROFILE_ACCUMULATOR_H_
 
 #include <cstdint>
 
 namespace lockstep::verify {
+
+// A number type a value is rounded to. kCase: what the case line says (p=);
+// kTf32: f32's range with 11 significant bits, as matrix units read it.
+enum class NumberType : uint8_t { kF32, kBf16, kF16, kCase, kTf32 };
 
 // How sums are formed; products of lane values are exact in front of it.
 struct Accumulator {

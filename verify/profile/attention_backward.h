@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "verify/profile/accumulator.h"
-#include "verify/profile/mamba3_scan.h"
 
 namespace lockstep::verify {
 

@@ -30,6 +30,18 @@ bool ParseInteger(std::string_view text, int64_t* value) {
   return error == std::errc{} && stop == end;
 }
 
+std::string PrintCount(int64_t count) {
+  return count == 0 ? std::string("any") : std::to_string(count);
+}
+std::string ParseCount(std::string_view text, int64_t* count) {
+  int64_t value = 0;
+  if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
+    return "any, or a count >= 1";
+  }
+  *count = value;
+  return "";
+}
+
 // A field's words in the order of its enum.
 using Words = std::vector<const char*>;
 const Words kTypes = {"f32", "bf16", "f16", "case", "tf32"};
@@ -81,18 +93,9 @@ ProfileField Word(const char* key) {
 
 template <auto kMember>
 ProfileField Count(const char* key) {
-  return {key,
-          [](const NumericProfile& p) {
-            return p.*kMember == 0 ? std::string("any")
-                                   : std::to_string(p.*kMember);
-          },
-          [](std::string_view text, NumericProfile* p) -> std::string {
-            int64_t value = 0;
-            if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
-              return "any, or a count >= 1";
-            }
-            p->*kMember = value;
-            return "";
+  return {key, [](const NumericProfile& p) { return PrintCount(p.*kMember); },
+          [](std::string_view text, NumericProfile* p) {
+            return ParseCount(text, &(p->*kMember));
           }};
 }
 
@@ -245,18 +248,10 @@ ProfileField ScanNumber(const char* key) {
 ProfileField ChunkField() {
   return {"scan.chunk",
           [](const NumericProfile& p) {
-            if (!p.scan) return std::string();
-            return p.scan->chunk == 0 ? std::string("any")
-                                      : std::to_string(p.scan->chunk);
+            return p.scan ? PrintCount(p.scan->chunk) : std::string();
           },
           [](std::string_view text, NumericProfile* p) -> std::string {
-            if (!p->scan) return kNoScan;
-            int64_t value = 0;
-            if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
-              return "any, or a count >= 1";
-            }
-            p->scan->chunk = value;
-            return "";
+            return p->scan ? ParseCount(text, &p->scan->chunk) : kNoScan;
           }};
 }
 
@@ -292,17 +287,10 @@ ProfileField GradSum(const char* key) {
 ProfileField GradTileField() {
   return {"grad.tile_q",
           [](const NumericProfile& p) {
-            if (!p.grad) return std::string();
-            return p.grad->tile_q == 0 ? std::string("any")
-                                       : std::to_string(p.grad->tile_q);
+            return p.grad ? PrintCount(p.grad->tile_q) : std::string();
           },
-          [](std::string_view text, NumericProfile* p) -> std::string {
-            int64_t value = 0;
-            if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
-              return "any, or a count >= 1";
-            }
-            p->grad->tile_q = value;
-            return "";
+          [](std::string_view text, NumericProfile* p) {
+            return ParseCount(text, &p->grad->tile_q);
           }};
 }
 
