@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/wire/host.h"
 #include "verify/judge/evidence/power.h"
 #include "verify/judge/judge.h"
+#include "verify/ops/op.h"
+#include "verify/registry/ops.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -83,10 +86,19 @@ void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
   outcome->replay = verify::ReplayLine(result, *finding);
 }
 
+// Tables of integers, for instance, are not.
+bool JudgedByProfile(std::string_view op) {
+  for (const verify::OpRow* row : verify::Ops()) {
+    if (row->text.name == op)
+      return row->trial == nullptr || row->trial->claims;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Target> Target::Open(const std::string& candidate,
-                            const std::string& profile) {
+                            const std::string& profile, const std::string& op) {
   Result<std::unique_ptr<verify::Candidate>> opened =
       verify::ParseCandidate(candidate);
   if (!opened.ok()) return opened.status();
@@ -97,7 +109,8 @@ Result<Target> Target::Open(const std::string& candidate,
                          "' has answers to fixed cases only; fuzzing needs one "
                          "that computes");
   }
-  if (!opened.value()->Ours() && profile.empty()) {
+  if (!opened.value()->Ours() && profile.empty() &&
+      JudgedByProfile(op.empty() ? opened.value()->UsualOp() : op)) {
     return Status::Error("candidate '" + candidate +
                          "' needs --profile, the numeric contract it claims "
                          "(lockstep list profiles)");

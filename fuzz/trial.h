@@ -34,10 +34,12 @@ struct Target {
   // It computes in a process of its own, which answers for many cases and may
   // keep something of them.
   bool apart = false;
-  // What the candidate claims. Errors: usage; a foreign candidate without a
-  // profile, among others.
+  // What the candidate claims. `op`: what it is tried with; empty: its usual
+  // one. Errors: usage; a foreign candidate without a profile, among others,
+  // where the op is judged by one.
   static Result<Target> Open(const std::string& candidate,
-                             const std::string& profile);
+                             const std::string& profile,
+                             const std::string& op = "");
   // The lane the claim is limited to, if any.
   std::optional<Lane> lane;
 };

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from public_kernels_table import DEFECTS, KERNELS
 
 OUT = pathlib.Path("build/public")
 PROGRAM = "build/release/bin/lockstep"
+SEEDS = 1000000  # between the rounds of a line
 
 
 def lines_of(kernel, limit):
@@ -26,7 +28,10 @@ def lines_of(kernel, limit):
                     word in line for word in kernel.only):
                 lines.append(line)
     wanted = min(limit, len(lines))
-    return [lines[n * len(lines) // wanted] for n in range(wanted)]
+    lines = [lines[n * len(lines) // wanted] for n in range(wanted)]
+    seeds = range(0, SEEDS * kernel.rounds, SEEDS)
+    return [re.sub(r" seed=(\d+)", lambda found: f" seed={int(found[1]) + more}", line)
+            for more in seeds for line in lines]
 
 
 def judged(words, name):
@@ -51,7 +56,9 @@ def summary(events):
 
 def judge(kernel, limit):
     start = time.time()
-    candidate = ["--candidate", kernel.spec, "--profile", "from-candidate"]
+    candidate = ["--candidate", kernel.spec]
+    if kernel.op != "block_plan":
+        candidate += ["--profile", "from-candidate"]
     result = {"corpus": None, "drawn": None}
     if lines := lines_of(kernel, limit or kernel.lines):
         cases = OUT / f"{kernel.name}.cases"

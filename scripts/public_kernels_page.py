@@ -2,6 +2,7 @@
 import importlib.metadata
 import pathlib
 import platform
+import textwrap
 
 from public_kernels_table import DEFECTS, KERNELS
 
@@ -10,8 +11,8 @@ HEAD = """# Public kernels before the judge
 Written by `scripts/judge-public-kernels.sh`, which installs the versions below and takes two
 to three hours for all of its cases on two free cores; here stands what its last run judged, on
 {cpu} ({units}). Shorter runs (`--cases N`) show fewer cases than those hours.
-*Lines* are of `data/cases/foreign-attention-f32.cases`, `foreign-attention-bf16.cases` and
-`foreign-scan.cases`; *drawn* cases come from `lockstep fuzz`. A case is skipped where the kernel has no
+*Lines* are of `data/cases/foreign-attention-f32.cases`, `foreign-attention-bf16.cases`,
+`foreign-scan.cases` and, for what makes tables of masks, `block_plan.cases`; *drawn* cases come from `lockstep fuzz`. A case is skipped where the kernel has no
 such thing (softcaps, sinks, the lane), untrusted where nothing proved that a wrong kernel
 would show. Adapters are in `python/examples`; each holds its profile.
 
@@ -78,6 +79,24 @@ def section(defect, shown, found):
     return "\n".join(words)
 
 
+def judged(result):
+    """Cases of a kernel that it computed."""
+    return sum(part["counts"]["cases"] - part["counts"]["skipped"]
+               for part in (result["corpus"], result["drawn"]) if part)
+
+
+def alarms(results, unexplained):
+    """How many cases were judged, a family of kernels each, and how many alarms are no
+    defect."""
+    families = {}
+    for name, result in results.items():
+        family = name.removesuffix("_f32").removesuffix("_bf16")
+        families[family] = families.get(family, 0) + judged(result)
+    counts = ", ".join(f"{family} {count}" for family, count in families.items())
+    return (f"Cases that were computed and judged: {counts}. Alarms among them that no defect "
+            f"below explains: {len(unexplained)}.\n")
+
+
 def write_page(results, shown):
     """Returns the findings that no defect explains."""
     page, unexplained, explained = [HEAD.format(cpu=cpu(), units=units())], [], {d: [] for d in DEFECTS}
@@ -94,6 +113,7 @@ def write_page(results, shown):
                 explained[known[0]].append((kernel.name, finding))
             else:
                 unexplained.append((kernel.name, finding))
+    page.append("\n" + textwrap.fill(alarms(results, unexplained), 100) + "\n")
     page.append("\n## Defects and conventions\n\n")
     for defect in DEFECTS:
         page.append(section(defect, shown.get(defect.script, {}), explained[defect]) + "\n")

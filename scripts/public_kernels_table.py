@@ -10,7 +10,8 @@ SCAN = ("foreign-scan.cases",)
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """`lines` of its corpora and `drawn` cases are judged; `only` words are in a line."""
+    """`lines` of its corpora, each `rounds` times with other data, and `drawn` cases are
+    judged; `only` words are in a line."""
     name: str
     library: str
     spec: str
@@ -20,6 +21,7 @@ class Kernel:
     lines: int = 1000
     drawn: int = 0
     only: tuple = ()
+    rounds: int = 1
 
 
 def python(file, function):
@@ -31,6 +33,13 @@ def _pair(name, library, file, function, **numbers):
     for lane, corpora in (("f32", FORWARD), ("bf16", FORWARD_BF16)):
         yield Kernel(f"{name}_{lane}", library, python(file, f"{function}_{lane}"), corpora,
                      lane, **numbers)
+
+
+def _planners(name, library, file, *functions):
+    """What makes tables of masks."""
+    for function in functions:
+        yield Kernel(name + function.removeprefix("plan"), library, python(file, function),
+                     ("block_plan.cases",), op="block_plan", drawn=2000)
 
 
 KERNELS = (
@@ -46,14 +55,21 @@ KERNELS = (
            FORWARD_BF16, "bf16", lines=80),
     Kernel("tokamax_chunked_f32", "tokamax", python("tokamax_attention", "chunked_f32"),
            FORWARD, lines=80),
+    *_pair("tokamax_triton", "tokamax", "tokamax_triton", "stable", lines=60),
+    Kernel("tokamax_triton_capped_f32", "tokamax", python("tokamax_triton", "capped_f32"),
+           FORWARD, lines=60, only=("cap=",)),
     *_pair("ggml", "ggml-python", "ggml_attention", "attend", drawn=2000),
     Kernel("ggml_style_c", "", "so:build/public/ggml_style.so", FORWARD, drawn=2000),
     Kernel("mamba3_triton_f32", "mamba-ssm", python("mamba3_triton", "siso_f32"), SCAN,
-           "f32", "mamba3_scan", lines=50),
+           "f32", "mamba3_scan", rounds=2),
     Kernel("mamba3_triton_bf16", "mamba-ssm", python("mamba3_triton", "siso_bf16"), SCAN,
-           "bf16", "mamba3_scan", lines=50),
+           "bf16", "mamba3_scan", rounds=2),
     Kernel("mamba3_jax_f32", "mamba3-jax", python("mamba3_jax_siso", "siso_f32"), SCAN,
-           "f32", "mamba3_scan", lines=50),
+           "f32", "mamba3_scan", drawn=900),
+    *_planners("flex_block_mask", "torch", "torch_block_mask", "plan", "plan_adjusted"),
+    *_planners("splash_mask_info", "jax", "jax_mask_info", "plan"),
+    *_planners("splash_mask_info", "jax", "jax_mask_info_ways", "plan_whole"),
+    *_planners("tokamax_flat_list", "tokamax", "tokamax_flat_list", "plan"),
 )
 
 
@@ -79,6 +95,8 @@ DEFECTS = (
     Defect("A run without tokens exports memory that nobody wrote, and its neighbour's token",
            _script("mamba3_triton_empty_run"), ("mamba3_triton",),
            r" cu=(\S*,)?(\d+),\2(,|\s|$)", "state-spaces/mamba, pull request 920"),
+    Defect("A NaN in a token reaches the tokens before it in its chunk",
+           _script("mamba3_triton_nan_back"), ("mamba3_triton",), r"special|poison"),
     Defect("A NaN in one row of a bf16 product shows in the row before it (oneDNN, AMX)",
            _script("onednn_bf16_nan_row"), ("flex_eager_bf16",),
            r"poison|special|huge|inf|nan|rows:", "oneapi-src/oneDNN, issue 5717"),
@@ -86,6 +104,20 @@ DEFECTS = (
            _script("flex_compiled_decode"), ("flex_compiled",), r" sq=1 "),
     Defect("Packed runs are separated by exp(-30), not by 0",
            _script("mamba3_jax_leaks"), ("mamba3_jax",), r" cu="),
+    Defect("Keys that pad the last tile are masked before the softcap, and count",
+           _script("ggml_softcap_padding"), ("ggml_f32",), r"^(?!.* mask).* cap=",
+           "ggml-org/llama.cpp, pull request 29034"),
+    Defect("Cut to shorter lengths, a BlockMask has indices compared with counts",
+           _script("flex_adjust"), ("flex_block_mask_adjusted",), r"",
+           "pytorch/pytorch, issue 139117 and pull request 188208"),
+    Defect("Tables of a mask without partial tiles, or without tiles, in shards of queries",
+           _script("splash_shards"), ("splash_mask_info",), r" q_shards="),
+    Defect("A tile of queries that sees no key is in no list, and its output never written",
+           _script("tokamax_flat_list_unwritten"), ("tokamax_flat_list",), r""),
+    Defect("Triton's interpreter cuts f32 off to bf16; the adapter rounds as GPUs do",
+           _script("triton_interpreter_bf16")),
+    Defect("bf16 products of subnormal numbers are 0 (oneDNN, AMX); the profiles say so",
+           _script("onednn_bf16_subnormals")),
     Defect("local_window_size with fewer queries than keys", _script("tokamax_local_window")),
     Defect("Channels that do not lie side by side are read as if they did; the adapter hands "
            "over none, as the dispatcher does", _script("sdpa_strided_channels"), ("sdpa",),

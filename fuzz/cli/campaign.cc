@@ -92,8 +92,9 @@ Status Reopen(const Arguments& a, const CampaignHeader& header, Plan* plan,
                          "', which is a program: give --candidate yourself, "
                          "or --trust-file if they may start it");
   }
-  Result<Target> opened = Target::Open(
-      a.candidate.empty() ? header.candidate : a.candidate, header.profile);
+  Result<Target> opened =
+      Target::Open(a.candidate.empty() ? header.candidate : a.candidate,
+                   header.profile, header.op);
   if (!opened.ok()) return opened.status();
   *target = std::move(opened.value());
   target->variations = header.plans - 1;

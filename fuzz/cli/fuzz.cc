@@ -172,7 +172,7 @@ class Screen : public Observer {
 };
 
 Status Resolve(const Arguments& a, Plan* plan, Target* target) {
-  Result<Target> opened = Target::Open(a.candidate, a.profile);
+  Result<Target> opened = Target::Open(a.candidate, a.profile, a.op);
   if (!opened.ok()) return opened.status();
   *target = std::move(opened.value());
   const std::string& op = !a.op.empty()              ? a.op
@@ -294,10 +294,11 @@ void AddFuzz(Parser* program) {
   Verb* verb = program->Add("fuzz", "Draw cases until one fails, and shrink it",
                             kFooter);
   auto a = std::make_shared<Arguments>();
-  verb->Value("OP", &a->op,
-              "What to draw: attention_forward, block_plan, mamba3_scan,\n"
-              "mamba3_step or ssd_scan (default: what the candidate\n"
-              "computes, or attention_forward)");
+  verb->Value(
+      "OP", &a->op,
+      "What to draw: attention_forward, attention_backward, block_plan,\n"
+      "mamba3_scan, mamba3_step or ssd_scan (default: what the\n"
+      "candidate computes, or attention_forward)");
   verb->Value("--candidate", &a->candidate,
               "What is judged (default builtin:optimized,threads=1)")
       .Type("SPEC");

@@ -36,7 +36,8 @@ int RunVerb(const Arguments& a) {
   const Result<const verify::Domain*> domain =
       verify::FindDomain(verify::OpName(sequence[0]));
   if (!domain.ok()) return Fail(domain.message());
-  Result<Target> target = Target::Open(a.candidate, a.profile);
+  Result<Target> target =
+      Target::Open(a.candidate, a.profile, verify::OpName(sequence[0]));
   if (!target.ok()) return Fail(target.message());
   target->stop = verify::cli::WatchInterrupt();
   target->law = "";

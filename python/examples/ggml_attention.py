@@ -34,17 +34,17 @@ def attend(q, k, v, call):
     memory = 16 * sum(x.size for x in sizes) + 8 * call.b * call.hq * call.sq * call.dv + (16 << 20)
     context = ggml.ggml_init(ggml.ggml_init_params(mem_size=memory, mem_buffer=None,
                                                    no_alloc=False))
-    bias = np.where(mask, np.float16(0), np.float16(-np.inf))
+    bias = None if mask.all() else tensor(
+        context, np.where(mask, np.float16(0), np.float16(-np.inf)))
     made = ggml.ggml_flash_attn_ext(
         context, tensor(context, q.astype(np.float32)), tensor(context, k),
-        tensor(context, v), tensor(context, bias), call.scale, 0.0, call.softcap or 0.0)
+        tensor(context, v), bias, call.scale, 0.0, call.softcap or 0.0)
     if "sink" in call.inputs:
         ggml.ggml_flash_attn_ext_add_sinks(made, tensor(context, call.sink))
     graph = ggml.ggml_new_graph(context)
     ggml.ggml_build_forward_expand(graph, made)
     ggml.ggml_graph_compute_with_ctx(context, graph, 1)
-    shape = (call.b, call.sq, call.hq, call.dv)
-    o = np.empty(shape, np.float32)
+    o = np.empty((call.b, call.sq, call.hq, call.dv), np.float32)
     ctypes.memmove(o.ctypes.data, ggml.ggml_get_data(made), o.nbytes)
     ggml.ggml_free(context)
     return np.ascontiguousarray(o.swapaxes(1, 2)).astype(q.dtype)

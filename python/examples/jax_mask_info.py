@@ -33,9 +33,12 @@ def tables_of(made, call, shrunk):
 def _mask(pairs, term, call):
     if call.blocks:
         return masks.FullMask(pairs.shape) if pairs.all() else masks.NumpyMask(pairs != 0)
-    if term["kind"] not in COMPUTED or (term["kind"] == "full" and not pairs.all()):
+    if term["kind"] not in COMPUTED:
         raise lockstep.Unsupported("splash computes causal, local and chunked masks only")
-    return COMPUTED[term["kind"]](pairs.shape, call.offset[0], term)
+    made = COMPUTED[term["kind"]](pairs.shape, call.offset[0], term)
+    if (made[:, :] != (pairs != 0)).any():
+        raise lockstep.Unsupported("splash computes no documents and no lengths")
+    return made
 
 
 def answer(mask, call, **words):

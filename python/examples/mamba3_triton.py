@@ -16,6 +16,8 @@ def scan(q, k, v, call):
     if call.variant != "siso" or call.runs == "segments" or call.s % 2 or not call.s \
             or call.norm_epsilon is not None:
         raise lockstep.Unsupported("MIMO, segments, norms, an odd number of angles or none")
+    if call.n * q.element_size() % 16 or call.p * q.element_size() % 16:
+        raise lockstep.Unsupported("rows of no multiple of 16 bytes")
     got = call.inputs.get
     none = torch.zeros(call.h, 1, call.n)
     carry = [got(f"init_{name}") for name in ("theta", "h", "k", "v")]

@@ -7,11 +7,9 @@ import types
 
 os.environ["TRITON_INTERPRET"] = "1"
 
-import ml_dtypes
-import numpy as np
 import triton
 import triton.language as tl
-from triton.runtime import interpreter
+import triton_bf16  # its bf16 as GPUs have it
 
 PACKAGE = "mamba_ssm.ops.triton.mamba3"
 for depth in range(1, 5):
@@ -43,23 +41,4 @@ for module in (utils, angles, siso):
         setattr(module, exact.__name__, exact)
 for kernel in (angles.angle_dt_fwd_kernel, siso.mamba3_siso_fwd_kernel):
     kernel.configs = kernel.configs[:1]  # there is nothing to tune
-dot, convert = interpreter.InterpreterBuilder.create_dot, interpreter._convert_float
-
-
-# A GPU rounds to bf16 to nearest; the interpreter of Triton 3.5 cuts off, makes other
-# numbers of subnormal ones, and multiplies the bits of bf16 as integers.
-def nearest(bits, source, target, mode):
-    if (source, target) == (tl.float32, tl.bfloat16):
-        return bits.astype(ml_dtypes.bfloat16).view(np.uint16)
-    if (source, target) == (tl.bfloat16, tl.float32):
-        return bits.view(ml_dtypes.bfloat16).astype(np.float32)
-    return convert(bits, source, target, mode)
-
-
-def wide_dot(self, *operands):
-    return dot(self, *(self.create_fp_ext(x, tl.float32) if x.dtype.scalar == tl.bfloat16
-                       else x for x in operands[:2]), *operands[2:])
-
-
-interpreter._convert_float = nearest
-interpreter.InterpreterBuilder.create_dot = wide_dot
+triton_bf16.repair()

@@ -16,7 +16,8 @@ from lockstep.errors import LockstepError, Unsupported
 from lockstep.frameworks import dtype_of, name_of, to_framework, to_numpy
 from lockstep.kernels import Signature, facts_of, load
 
-ARGUMENTS = {"attention_forward": ("q", "k", "v"), "mamba3_scan": ("q", "k", "v"),
+ARGUMENTS = {"attention_forward": ("q", "k", "v"),
+             "attention_backward": ("q", "k", "v", "o", "lse", "do"), "mamba3_scan": ("q", "k", "v"),
              "mamba3_step": ("q", "k", "v"), "ssd_scan": ("q", "k", "v"),
              "block_plan": ("mask",)}
 # Smallest normal number and the smallest of all: products with them show whether

@@ -111,6 +111,13 @@ TEST_F(Kernels, CorrectOnesPass) {
       "valid_kv=6,2 align=br",
       "attention_forward hq=2 sq=8 skv=8 d=4 mask=causal&(window:1,0|sink:2) "
       "q_seg=runs:5,3 kv_seg=runs:5,3 sinklogit=normal:1"};
+  const std::vector<std::string> gradients = {
+      "attention_backward b=2 hq=4 hkv=2 sq=9 skv=14 d=8 cap=20 mask=causal "
+      "align=br sinklogit=normal:1 dlse=normal:1 q_seg=runs:4,5 "
+      "kv_seg=runs:7,7 valid_kv=14,9 fill=normal:1+poison:masked",
+      "attention_backward hq=2 sq=7 skv=11 d=6 dv=3 mask=random:0.5 "
+      "layout=bshd",
+      "attention_backward sq=5 skv=5 d=4 p=bf16 mask=blocks:2x2:0.5"};
   const std::vector<std::string> scans = {
       "mamba3_scan t=12 h=2 n=8 p=4 s=3 cu=0,5,12 carry=yes bias=yes gate=yes",
       "mamba3_scan b=2 t=7 h=4 g=2 n=8 p=2 seg=runs:3,4",
@@ -126,6 +133,8 @@ TEST_F(Kernels, CorrectOnesPass) {
   Verdicts verdicts;
   Totals totals = JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, scans, &verdicts);
   EXPECT_EQ(totals.pass, 4) << verdicts.reasons;
+  totals = JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, gradients, &verdicts);
+  EXPECT_EQ(totals.pass, 3) << verdicts.reasons;
   totals = JudgeLines("so:" LOCKSTEP_EMULATED ",variant=scan",
                       Builtin("scan-f32"), scans, &verdicts);
   EXPECT_EQ(totals.pass, 4) << verdicts.reasons;

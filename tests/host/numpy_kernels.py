@@ -40,6 +40,42 @@ def attention(call, x):
     return {"o": o, "lse": lse}
 
 
+def attention_backward(call, x):
+    """The gradients of softcap attention from the o and lse that are given."""
+    group = call["hq"] // call["hkv"]
+    sees = np.broadcast_to(x["mask.dense"], (call["b"], call["hq"], call["sq"], call["skv"])) != 0
+    counts = x["lse"] > -np.inf
+    bad = ~(x["lse"] < np.inf)
+    seen = sees & counts[..., None]
+    # What nobody sees may hold anything.
+    q, o, d_o = (np.where(seen.any(axis=3)[..., None], x[name].astype(np.float64), 0.0)
+                 for name in ("q", "o", "do"))
+    reached = seen.any(axis=2).reshape(call["b"], call["hkv"], group, -1).any(axis=2)
+    k, v = (np.repeat(np.where(reached[..., None], x[name].astype(np.float64), 0.0), group, axis=1)
+            for name in "kv")
+    with np.errstate(all="ignore"):
+        z = q @ k.swapaxes(2, 3) * call["scale"]
+        u, slope = z, 1.0
+        if call["softcap"]:
+            y = np.tanh(z / call["softcap"])
+            u, slope = call["softcap"] * y, 1.0 - y * y
+        lse = np.where(counts & ~bad, x["lse"].astype(np.float64), 0.0)
+        p = np.where(seen, np.where(bad[..., None], np.nan, np.exp(u - lse[..., None])), 0.0)
+        delta = (d_o * o).sum(axis=3)
+        if "dlse" in x:
+            delta = delta - x["dlse"]
+        ds = np.where(seen, p * (d_o @ v.swapaxes(2, 3) - delta[..., None]) * slope, 0.0)
+        fold = lambda y: y.reshape((call["b"], call["hkv"], group) + y.shape[2:]).sum(axis=2)
+        out = {"dq": ds @ k * call["scale"],
+               "dk": fold(ds.swapaxes(2, 3) @ q) * call["scale"],
+               "dv": fold(p.swapaxes(2, 3) @ d_o)}
+        if "sink" in x:
+            sink = np.exp(x["sink"].astype(np.float64)[None, :, None] - lse)
+            sink = np.where(counts, np.where(bad, np.nan, sink * delta), 0.0)
+            out["dsink"] = -sink.sum(axis=(0, 2))
+    return out
+
+
 def sigmoid(x):
     with np.errstate(over="ignore"):
         return 1.0 / (1.0 + np.exp(-x))
@@ -192,7 +228,7 @@ def ssd_scan(call, x):
     return {"y": out["y"][:, :, 0], "carry_h": out["carry_h"]}
 
 
-KERNELS = {"attention_forward": attention, "mamba3_scan": scan,
+KERNELS = {"attention_forward": attention, "attention_backward": attention_backward, "mamba3_scan": scan,
            "mamba3_step": scan, "ssd_scan": ssd_scan, "block_plan": plan}
 
 

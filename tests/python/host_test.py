@@ -176,6 +176,14 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(report.exit, 1)
         self.assertEqual(report.findings[0].case, "attention_forward sq=1 skv=1 d=1")
 
+    def test_fuzz_needs_no_profile_of_a_planner(self):
+        # One of another dialect than most cases ask for.
+        report = lockstep.fuzz(kernels.plan, budget="60cases", shrink=5)
+        self.assertEqual(report.exit, 1, str(report))
+        self.assertNotIn("--profile", report.findings[0].replay)
+        with self.assertRaisesRegex(lockstep.UsageError, "needs --profile"):
+            lockstep.fuzz("py:kernels.py:plan", "attention_forward", budget="2cases")
+
     def test_a_profile_may_be_a_text(self):
         def report(base):
             return lockstep.verify(kernels.lse_in_bits, CASE,

@@ -290,6 +290,49 @@ BackwardInstance GoldenProblem(int which) {
   return t;
 }
 
+// Every line of every output by itself.
+std::vector<uint32_t> BitsByParts(BackwardInstance& t) {
+  const AttentionBackwardProblem problem = t.Problem();
+  const AttentionForwardProblem& p = problem.forward;
+  const AttentionBackwardInputs in = t.Inputs();
+  std::vector<uint32_t> bits, dk, dv;
+  const int drop = problem.grad_lane == Lane::kBf16 ? 16 : 0;
+  const auto add = [drop](const std::vector<float>& line,
+                          std::vector<uint32_t>* to) {
+    for (const float x : line)
+      to->push_back(std::bit_cast<uint32_t>(x) >> drop);
+  };
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      for (int64_t i = 0; i < p.q_len; ++i) {
+        add(AttentionBackwardQuery(problem, in, b, h, i), &bits);
+      }
+    }
+    for (int64_t g = 0; g < p.kv_heads; ++g) {
+      for (int64_t j = 0; j < p.kv_len; ++j) {
+        const KeyGradients key = AttentionBackwardKey(problem, in, b, g, j);
+        add(key.dk, &dk);
+        add(key.dv, &dv);
+      }
+    }
+  }
+  bits.insert(bits.end(), dk.begin(), dk.end());
+  bits.insert(bits.end(), dv.begin(), dv.end());
+  for (int64_t h = 0; p.sink && h < p.q_heads; ++h) {
+    bits.push_back(
+        std::bit_cast<uint32_t>(AttentionBackwardSink(problem, in, h)));
+  }
+  return bits;
+}
+
+TEST(AttentionBackwardReference, PartsAreTheWhole) {
+  std::mt19937 rng(20);
+  for (int n = 0; n < 300; ++n) {
+    BackwardInstance t = test::RandomBackward(rng);
+    EXPECT_EQ(BitsByParts(t), t.RunReference().Bits()) << n;
+  }
+}
+
 uint64_t Digest(const std::vector<uint32_t>& words) {  // FNV-1a
   uint64_t digest = 0xcbf29ce484222325u;
   for (const uint32_t word : words) {

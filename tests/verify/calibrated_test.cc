@@ -63,6 +63,28 @@ TEST(Calibrated, SeldomSuspectsCorrectKernelsOfLargeScores) {
   EXPECT_GT(nearest, 0);
 }
 
+// A weight below the smallest normal number is a whole number of 2^-149: its
+// rounding is no 2^-24 of it, and a large value shows that.
+TEST(Calibrated, KnowsThatSmallWeightsAreSubnormal) {
+  TestProblem t;
+  AttentionForwardProblem& p = t.problem;
+  p.q_len = p.head_dim = p.value_dim = 1;
+  p.kv_len = 2;
+  p.scale = 1;
+  t.Allocate();
+  t.Set(0, 0, -100);
+  t.Set(1, 1, 1);  // scores 0 and -100
+  t.Set(2, 1, 1024);
+  const AttentionEnvelope envelope(FindVariant("cpu")->numeric, p, 1);
+  const auto truth =
+      oracle::ComputeTruth(p, t.inputs, envelope.error_model(), {});
+  const Bounds bounds =
+      envelope.Output(truth, 0, 0, envelope.ForRow(truth.rows[0]));
+  // exp(-100) is 26.55 of them.
+  EXPECT_TRUE(bounds.likely.Contains(1024 * 27 * 0x1p-149));
+  EXPECT_TRUE(bounds.likely.Contains(1024 * 26 * 0x1p-149));
+}
+
 // The line is there: an error of twice its width is suspected, not accused.
 TEST(Calibrated, SuspectsErrorsBeyondTheLine) {
   TestProblem t;

@@ -74,9 +74,6 @@ std::vector<FillTerm> DrawCotangent(Draw* draw, bool tame) {
 
 void DrawOwn(Draw* draw, bool tame, Case* c) {
   AttentionBackwardCase* a = PartOf(c);
-  a->order = ProductOrder::kChain;
-  DropProbe(&a->fill);
-  if (a->fill.empty()) a->fill = AttentionBackwardCase().fill;
   a->grad_lane = draw->OneIn(2) ? a->lane : Lane::kF32;
   a->d_o = DrawCotangent(draw, tame);
   if (!draw->OneIn(3)) return;
@@ -108,7 +105,7 @@ class Reducer : SequenceReducer<&PartOf> {
 
 std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
                                         const DomainOptions& options) {
-  std::vector<Case> sequence = DrawAttentionForward(op, draw, options);
+  std::vector<Case> sequence = DrawAttention(op, draw, options, false);
   for (Case& c : sequence) {
     DrawOwn(draw, options.tame, &c);
     c = NormalForm(c).value_or(EmptyCase(op));

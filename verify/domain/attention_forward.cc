@@ -155,11 +155,11 @@ std::vector<FillTerm> DrawRegime(Draw* draw, bool tame) {
   }
 }
 
-void DrawFill(Draw* draw, const DomainOptions& options,
+void DrawFill(Draw* draw, const DomainOptions& options, bool probes,
               AttentionForwardCase* c) {
   if (draw->OneIn(2)) {
     c->fill = DrawRegime(draw, options.tame);
-  } else if (!options.tame && draw->OneIn(10) && DrawProbe(draw, c)) {
+  } else if (!options.tame && probes && draw->OneIn(10) && DrawProbe(draw, c)) {
     return;
   }
 }
@@ -250,13 +250,18 @@ std::vector<Case> WithCorners(Draw* draw, std::vector<Case> sequence) {
 
 std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
                                        const DomainOptions& options) {
+  return DrawAttention(op, draw, options, true);
+}
+
+std::vector<Case> DrawAttention(const OpRow& op, Draw* draw,
+                                const DomainOptions& options, bool probes) {
   Case c = EmptyCase(op);
   AttentionForwardCase& a = c.Get<AttentionForwardCase>();
   DrawShape(draw, options, &a);
   DrawNumbers(draw, options, &a);
   DrawMasks(draw, options, &a);
   DrawPayload(draw, options, &a);
-  DrawFill(draw, options, &a);
+  DrawFill(draw, options, probes, &a);
   if (!options.tame) DrawMemory(draw, &a);
   c.seed = static_cast<uint64_t>(draw->In(0, 1 << 20));
   c = NormalForm(c).value_or(EmptyCase(op));

@@ -11,6 +11,10 @@ namespace lockstep::verify {
 
 std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
                                        const DomainOptions& options);
+// The same for an op that has these keys, too; `probes`: now and then the
+// inputs of one.
+std::vector<Case> DrawAttention(const OpRow& op, Draw* draw,
+                                const DomainOptions& options, bool probes);
 std::span<const char* const> AttentionForwardFeatures();
 FeatureSet AttentionForwardFeaturesOf(const Case& c);
 // Of block_plan, too: its masks and payload.

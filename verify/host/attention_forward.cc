@@ -2,11 +2,7 @@
 
 namespace lockstep::verify::host {
 
-PreparedCall PrepareAttentionForward(const Library& library,
-                                     lockstep_handle* handle,
-                                     CallReader* reader) {
-  const auto function = library.attention_forward;
-  if (function == nullptr) return {};
+lockstep_attention_forward_call ReadAttentionCall(CallReader* reader) {
   CallReader& in = *reader;
   lockstep_attention_forward_call call = {};
   call.size = sizeof(call);
@@ -46,8 +42,16 @@ PreparedCall PrepareAttentionForward(const Library& library,
   const auto& tables = in.Tables();
   call.tables = tables.data();
   call.table_count = static_cast<int64_t>(tables.size());
-  call.o = in.Output("o");
-  call.lse = in.Output("lse");
+  return call;
+}
+
+PreparedCall PrepareAttentionForward(const Library& library,
+                                     lockstep_handle* handle, CallReader* in) {
+  const auto function = library.attention_forward;
+  if (function == nullptr) return {};
+  lockstep_attention_forward_call call = ReadAttentionCall(in);
+  call.o = in->Output("o");
+  call.lse = in->Output("lse");
   return {[=](lockstep_receipt* receipt) {
             return function(handle, &call, receipt);
           },

@@ -85,12 +85,16 @@ struct PreparedCall {
 // One for each op. `kernel` is empty where the library does not have the op.
 PreparedCall PrepareAttentionForward(const Library& library,
                                      lockstep_handle* handle, CallReader* in);
+PreparedCall PrepareAttentionBackward(const Library& library,
+                                      lockstep_handle* handle, CallReader* in);
 PreparedCall PrepareMamba3Scan(const Library& library, lockstep_handle* handle,
                                CallReader* in);
 PreparedCall PrepareMamba3Step(const Library& library, lockstep_handle* handle,
                                CallReader* in);
 PreparedCall PrepareSsdScan(const Library& library, lockstep_handle* handle,
                             CallReader* in);
+// All but o and lse. What it points to lives as long as `in`.
+lockstep_attention_forward_call ReadAttentionCall(CallReader* in);
 // LOCKSTEP_RUNS_... of a scan.
 int32_t RunsOf(std::string_view name);
 PreparedCall PrepareBlockPlan(const Library& library, lockstep_handle* handle,

@@ -112,12 +112,16 @@ Result<Library> Library::Load(const std::string& path) {
                          "want both or none");
   }
   Find(object, "lockstep_attention_forward", &library.attention_forward);
+  Find(object, "lockstep_attention_backward", &library.attention_backward);
   Find(object, "lockstep_mamba3_scan", &library.mamba3_scan);
   Find(object, "lockstep_mamba3_step", &library.mamba3_step);
   Find(object, "lockstep_ssd_scan", &library.ssd_scan);
   Find(object, "lockstep_block_plan", &library.block_plan);
   Json ops = Json::array();
   if (library.attention_forward != nullptr) ops.push_back("attention_forward");
+  if (library.attention_backward != nullptr) {
+    ops.push_back("attention_backward");
+  }
   if (library.mamba3_scan != nullptr) ops.push_back("mamba3_scan");
   if (library.mamba3_step != nullptr) ops.push_back("mamba3_step");
   if (library.ssd_scan != nullptr) ops.push_back("ssd_scan");

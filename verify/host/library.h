@@ -18,6 +18,7 @@ struct Library {
   decltype(&lockstep_open) open = nullptr;
   decltype(&lockstep_close) close = nullptr;
   decltype(&lockstep_attention_forward) attention_forward = nullptr;
+  decltype(&lockstep_attention_backward) attention_backward = nullptr;
   decltype(&lockstep_mamba3_scan) mamba3_scan = nullptr;
   decltype(&lockstep_mamba3_scan) mamba3_step = nullptr;
   decltype(&lockstep_ssd_scan) ssd_scan = nullptr;

@@ -252,6 +252,8 @@ std::string Session::Call(int64_t id) {
   PreparedCall call;
   if (op == "attention_forward") {
     call = PrepareAttentionForward(library_, handle_, &in);
+  } else if (op == "attention_backward") {
+    call = PrepareAttentionBackward(library_, handle_, &in);
   } else if (op == "mamba3_scan") {
     call = PrepareMamba3Scan(library_, handle_, &in);
   } else if (op == "mamba3_step") {

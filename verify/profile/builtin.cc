@@ -32,6 +32,8 @@ NumericProfile Exact(const char* name, Lane lane) {
   p.p = NumberType::kCase;
   p.splits = 1;
   p.log_rel = kTwoUlp;
+  p.grad.emplace();
+  p.grad->p = p.grad->ds = NumberType::kCase;
   return p;
 }
 
@@ -44,6 +46,7 @@ NumericProfile CpuF32() {
   p.exp_rel = 0x1p-21;
   p.division = Division::kReciprocal;
   p.log_rel = 0x1p-21;
+  p.grad.emplace();
   return p;
 }
 
@@ -63,6 +66,8 @@ NumericProfile FlashBf16() {
   p.p = NumberType::kBf16;
   p.division = Division::kReciprocal;
   p.log_rel = 0x1p-20;
+  p.grad.emplace();
+  p.grad->p = p.grad->ds = NumberType::kBf16;
   return p;
 }
 
@@ -83,6 +88,8 @@ NumericProfile SplashBf16() {
   p.ftz = true;  // XLA on CPU and TPU
   p.nan = NanPolicy::kUnspecified;
   p.masked_nan_safe = false;
+  p.grad.emplace();
+  p.grad->p = p.grad->ds = NumberType::kBf16;
   return p;
 }
 
@@ -94,6 +101,7 @@ NumericProfile MmaBf16() {
       "tanh, flushed subnormals";
   p.acc_qk = {Accumulator::Kind::kMma, 16, 1};
   p.acc_pv = {Accumulator::Kind::kMma, 16, 1};
+  p.grad->acc_dp = p.grad->acc_dq = p.grad->acc_dkv = p.acc_pv;
   p.tanh_rel = 0x1.1p-11;
   p.exp_rel = 0x1p-20;
   p.division_rel = 0x1p-22;

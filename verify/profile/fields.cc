@@ -30,6 +30,18 @@ bool ParseInteger(std::string_view text, int64_t* value) {
   return error == std::errc{} && stop == end;
 }
 
+std::string PrintCount(int64_t count) {
+  return count == 0 ? std::string("any") : std::to_string(count);
+}
+std::string ParseCount(std::string_view text, int64_t* count) {
+  int64_t value = 0;
+  if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
+    return "any, or a count >= 1";
+  }
+  *count = value;
+  return "";
+}
+
 // A field's words in the order of its enum.
 using Words = std::vector<const char*>;
 const Words kTypes = {"f32", "bf16", "f16", "case", "tf32"};
@@ -81,18 +93,9 @@ ProfileField Word(const char* key) {
 
 template <auto kMember>
 ProfileField Count(const char* key) {
-  return {key,
-          [](const NumericProfile& p) {
-            return p.*kMember == 0 ? std::string("any")
-                                   : std::to_string(p.*kMember);
-          },
-          [](std::string_view text, NumericProfile* p) -> std::string {
-            int64_t value = 0;
-            if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
-              return "any, or a count >= 1";
-            }
-            p->*kMember = value;
-            return "";
+  return {key, [](const NumericProfile& p) { return PrintCount(p.*kMember); },
+          [](std::string_view text, NumericProfile* p) {
+            return ParseCount(text, &(p->*kMember));
           }};
 }
 
@@ -109,46 +112,45 @@ ProfileField Error(const char* key) {
           }};
 }
 
+std::string PrintSum(const Accumulator& a) {
+  std::string text = kAccumulators[static_cast<size_t>(a.kind)];
+  if (a.kind == Accumulator::Kind::kMma) {
+    text += ":" + std::to_string(a.width) + "," + std::to_string(a.guard_bits);
+  }
+  return text;
+}
+
+std::string ParseSum(std::string_view text, Accumulator* sum) {
+  const std::string wanted =
+      "rn32, trunc32, mma:K,G (K in 1..1024, G in 0..24), bf16 or f16";
+  if (text.starts_with("mma:")) {
+    const std::string_view rest = text.substr(4);
+    const size_t comma = std::min(rest.find(','), rest.size());
+    int64_t k = 0, g = 0;
+    if (comma == rest.size() || !ParseInteger(rest.substr(0, comma), &k) ||
+        !ParseInteger(rest.substr(comma + 1), &g) || k < 1 || k > 1024 ||
+        g < 0 || g > 24) {
+      return wanted;
+    }
+    *sum = {Accumulator::Kind::kMma, static_cast<int>(k), static_cast<int>(g)};
+    return "";
+  }
+  for (size_t i = 0; i < kAccumulators.size(); ++i) {
+    const auto kind = static_cast<Accumulator::Kind>(i);
+    if (text == kAccumulators[i] && kind != Accumulator::Kind::kMma) {
+      *sum = {kind, 0, 0};
+      return "";
+    }
+  }
+  return wanted;
+}
+
 template <auto kMember>
 ProfileField Sum(const char* key) {
-  return {
-      key,
-      [](const NumericProfile& p) {
-        const Accumulator& a = p.*kMember;
-        std::string text = kAccumulators[static_cast<size_t>(a.kind)];
-        if (a.kind == Accumulator::Kind::kMma) {
-          text += ":" + std::to_string(a.width) + "," +
-                  std::to_string(a.guard_bits);
-        }
-        return text;
-      },
-      [](std::string_view text, NumericProfile* p) -> std::string {
-        const std::string wanted =
-            "rn32, trunc32, mma:K,G (K in 1..1024, G in 0..24), bf16 or f16";
-        Accumulator a;
-        if (text.starts_with("mma:")) {
-          const std::string_view rest = text.substr(4);
-          const size_t comma = std::min(rest.find(','), rest.size());
-          int64_t k = 0, g = 0;
-          if (comma == rest.size() ||
-              !ParseInteger(rest.substr(0, comma), &k) ||
-              !ParseInteger(rest.substr(comma + 1), &g) || k < 1 || k > 1024 ||
-              g < 0 || g > 24) {
-            return wanted;
-          }
-          p->*kMember = {Accumulator::Kind::kMma, static_cast<int>(k),
-                         static_cast<int>(g)};
-          return "";
-        }
-        for (size_t i = 0; i < kAccumulators.size(); ++i) {
-          a.kind = static_cast<Accumulator::Kind>(i);
-          if (text == kAccumulators[i] && a.kind != Accumulator::Kind::kMma) {
-            p->*kMember = a;
-            return "";
-          }
-        }
-        return wanted;
-      }};
+  return {key, [](const NumericProfile& p) { return PrintSum(p.*kMember); },
+          [](std::string_view text, NumericProfile* p) {
+            return ParseSum(text, &(p->*kMember));
+          }};
 }
 
 ProfileField LaneField() {
@@ -246,18 +248,49 @@ ProfileField ScanNumber(const char* key) {
 ProfileField ChunkField() {
   return {"scan.chunk",
           [](const NumericProfile& p) {
-            if (!p.scan) return std::string();
-            return p.scan->chunk == 0 ? std::string("any")
-                                      : std::to_string(p.scan->chunk);
+            return p.scan ? PrintCount(p.scan->chunk) : std::string();
           },
           [](std::string_view text, NumericProfile* p) -> std::string {
-            if (!p->scan) return kNoScan;
-            int64_t value = 0;
-            if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
-              return "any, or a count >= 1";
+            return p->scan ? ParseCount(text, &p->scan->chunk) : kNoScan;
+          }};
+}
+
+// Fields of gradients: there only where the profile has them.
+template <auto kMember>
+ProfileField GradType(const char* key) {
+  return {key,
+          [](const NumericProfile& p) {
+            return std::string(
+                p.grad ? kTypes[static_cast<size_t>((*p.grad).*kMember)] : "");
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            for (size_t i = 0; i < kTypes.size(); ++i) {
+              if (text != kTypes[i]) continue;
+              (*p->grad).*kMember = static_cast<NumberType>(i);
+              return "";
             }
-            p->scan->chunk = value;
-            return "";
+            return "one of " + Join(kTypes);
+          }};
+}
+
+template <auto kMember>
+ProfileField GradSum(const char* key) {
+  return {key,
+          [](const NumericProfile& p) {
+            return p.grad ? PrintSum((*p.grad).*kMember) : std::string();
+          },
+          [](std::string_view text, NumericProfile* p) {
+            return ParseSum(text, &((*p->grad).*kMember));
+          }};
+}
+
+ProfileField GradTileField() {
+  return {"grad.tile_q",
+          [](const NumericProfile& p) {
+            return p.grad ? PrintCount(p.grad->tile_q) : std::string();
+          },
+          [](std::string_view text, NumericProfile* p) {
+            return ParseCount(text, &p->grad->tile_q);
           }};
 }
 
@@ -317,6 +350,14 @@ const std::vector<ProfileField>& ProfileFields() {
       Word<kEmptyRow, &P::empty_row>("empty_row"),
       Word<kNan, &P::nan>("nan"),
       Word<kBool, &P::masked_nan_safe>("masked_nan_safe"),
+      GradType<&GradNumeric::p>("grad.p"),
+      GradType<&GradNumeric::ds>("grad.ds"),
+      GradSum<&GradNumeric::acc_dp>("grad.acc_dp"),
+      GradSum<&GradNumeric::acc_dq>("grad.acc_dq"),
+      GradSum<&GradNumeric::acc_dkv>("grad.acc_dkv"),
+      GradType<&GradNumeric::dq_state>("grad.dq_state"),
+      GradType<&GradNumeric::dkv_state>("grad.dkv_state"),
+      GradTileField(),
       ScanWord<kForms, &S::form>("scan.form"),
       ChunkField(),
       ScanWord<kDecays, &S::decay>("scan.decay"),

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "verify/profile/accumulator.h"
+
 namespace lockstep::verify {
 
 // Which coordinates an angle turns together.
@@ -20,10 +22,6 @@ enum class EmptyRun : uint8_t {
   kCarry,        // carry: what it started from
   kUnspecified,  // unspecified: anything
 };
-
-// A number type a value is rounded to. kCase: what the case line says (p=);
-// kTf32: f32's range with 11 significant bits, as matrix units read it.
-enum class NumberType : uint8_t { kF32, kBf16, kF16, kCase, kTf32 };
 
 enum class ScanForm : uint8_t {
   kRecurrent,  // recurrent: state by state, explicit beta term

@@ -96,6 +96,7 @@ struct Reader {
   std::string errors;
   std::vector<std::string> seen;
   bool has_base = false;
+  bool base_grad = false;  // and it describes gradients
   int complaints = 0;
 
   void Complain(int line, const std::string& what) {
@@ -114,6 +115,7 @@ struct Reader {
                                 BuiltinNames());
     }
     profile = *base;
+    base_grad = base->grad.has_value();
     profile.name.clear();
     has_base = true;
   }
@@ -138,6 +140,7 @@ struct Reader {
       if (key.starts_with("scan.") && !has_base && !profile.scan) {
         profile.scan.emplace();
       }
+      if (key.starts_with("grad.") && !profile.grad) profile.grad.emplace();
       const std::string wanted = field->parse(value, &profile);
       if (!wanted.empty()) {
         Complain(line, key + ": want " + wanted);
@@ -149,7 +152,20 @@ struct Reader {
     seen.push_back(key);
   }
 
+  // What no default may claim, of gradients that no base describes.
+  void RequireGradients() {
+    if (!profile.grad || base_grad) return;
+    for (const char* key : {"grad.p", "grad.ds"}) {
+      const bool given = std::find(seen.begin(), seen.end(), key) != seen.end();
+      if (!given) {
+        Complain(0, "missing key '" + std::string(key) +
+                        "' beside others of gradients");
+      }
+    }
+  }
+
   void Finish() {
+    RequireGradients();
     const auto required = profile.scan
                               ? std::span<const char* const>(kScanRequired)
                               : std::span<const char* const>(kRequired);
@@ -271,6 +287,9 @@ std::string LintProfile(const NumericProfile& p) {
   };
   refuse(p.name.empty(), "name is empty");
   refuse(p.scan && p.exact, "exact = yes is no scan's profile");
+  refuse(p.scan && p.grad,
+         "a scan's profile has no fields of attention's "
+         "gradients (grad.)");
   refuse(p.scan && p.scan->form == ScanForm::kRecurrent &&
              p.scan->decay != DecayForm::kProduct,
          "scan.form = recurrent needs scan.decay = product");
@@ -299,6 +318,14 @@ std::string LintProfile(const NumericProfile& p) {
   refuse(p.exp_zero != ExpZero::kExact && !(p.exp_rel > 0),
          "exp_zero other than exact needs exp_rel above 0");
   LintNormalise(p, refuse);
+  refuse(p.grad && (p.grad->dq_state == NumberType::kCase ||
+                    p.grad->dkv_state == NumberType::kCase),
+         "grad.dq_state and grad.dkv_state cannot be 'case': a case line does "
+         "not name them");
+  refuse(
+      p.exact && p.grad &&
+          (p.grad->p != NumberType::kCase || p.grad->ds != NumberType::kCase),
+      "exact = yes needs grad.p = grad.ds = case (N18)");
   refuse(p.lse == LseLane::kNone && p.lse_base != ExpBase::kE,
          "lse_base says nothing with lse = none");
   refuse(p.mask == MaskApplication::kSelectNegInf &&

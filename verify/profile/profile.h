@@ -12,25 +12,11 @@
 
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
+#include "verify/profile/accumulator.h"
+#include "verify/profile/attention_backward.h"
 #include "verify/profile/mamba3_scan.h"
 
 namespace lockstep::verify {
-
-// How sums are formed; products of lane values are exact in front of it.
-struct Accumulator {
-  enum class Kind : uint8_t {
-    kRn32,     // rn32: f32, to nearest, fused or not
-    kTrunc32,  // trunc32: f32, towards zero
-    kMma,      // mma:K,G: blocks of K products and the accumulator, aligned to
-               // the largest, cut off below G bits behind f32's last
-    kBf16,     // bf16, to nearest
-    kF16,      // f16, to nearest
-  };
-  Kind kind = Kind::kRn32;
-  int width = 0;       // K
-  int guard_bits = 0;  // G
-  friend bool operator==(const Accumulator&, const Accumulator&) = default;
-};
 
 // Where the scale is multiplied in.
 enum class ScaleAt : uint8_t {
@@ -179,6 +165,9 @@ struct NumericProfile {
   EmptyRow empty_row = EmptyRow::kZero;
   NanPolicy nan = NanPolicy::kPropagate;
   bool masked_nan_safe = true;  // NaN in masked K or V changes nothing
+
+  // Present: the profile describes gradients of attention, too.
+  std::optional<GradNumeric> grad;
 
   // Present: the profile describes a scan. Of the fields above only lane,
   // tanh_rel, exp_rel, out_round and ftz count then.

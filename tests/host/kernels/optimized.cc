@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "optimized/attention_backward.h"
 #include "optimized/attention_forward.h"
 #include "optimized/mamba3_scan.h"
 #include "optimized/plan.h"
@@ -65,6 +66,24 @@ int lockstep_attention_forward(lockstep_handle* handle,
   optimized::AttentionForwardExecution ran;
   status = optimized::AttentionForward(asked.problem, asked.inputs,
                                        plan.value(), asked.outputs, &ran);
+  if (!status.ok()) return Refuse(status, receipt);
+  Tell(ran.target, ran.threads, receipt);
+  return LOCKSTEP_DONE;
+}
+
+int lockstep_attention_backward(lockstep_handle* handle,
+                                const lockstep_attention_backward_call* call,
+                                lockstep_receipt* receipt) {
+  lockstep::tests::BackwardCall asked;
+  Status status = ProblemOf(*call, &asked);
+  if (!status.ok()) return Refuse(status, receipt);
+  optimized::Caps caps;
+  caps.threads = ThreadsOf(handle, call->forward->threads);
+  const auto plan = optimized::MakePlan(asked.problem, caps);
+  if (!plan.ok()) return Refuse(plan.status(), receipt);
+  optimized::AttentionBackwardExecution ran;
+  status = optimized::AttentionBackward(asked.problem, asked.inputs,
+                                        plan.value(), asked.outputs, &ran);
   if (!status.ok()) return Refuse(status, receipt);
   Tell(ran.target, ran.threads, receipt);
   return LOCKSTEP_DONE;

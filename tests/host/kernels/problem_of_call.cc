@@ -111,12 +111,12 @@ void SetCarry(const lockstep_tensor* const (&parts)[4], Mamba3Carry<T>* carry) {
   carry->theta.shape = {carry->h.shape[0], carry->h.shape[1], 0};
 }
 
-}  // namespace
-
-Status ProblemOf(const lockstep_attention_forward_call& call,
-                 AttentionCall* to) {
-  AttentionForwardProblem& p = to->problem;
-  AttentionForwardInputs& in = to->inputs;
+// All but o and lse.
+void ReadAttention(const lockstep_attention_forward_call& call,
+                   AttentionForwardProblem* problem,
+                   AttentionForwardInputs* inputs) {
+  AttentionForwardProblem& p = *problem;
+  AttentionForwardInputs& in = *inputs;
   p.batch = call.b;
   p.q_heads = call.hq;
   p.kv_heads = call.hkv;
@@ -143,9 +143,32 @@ Status ProblemOf(const lockstep_attention_forward_call& call,
     p.masks.push_back(MaskOf(*call.masks[n], call.b, &in));
   }
   p.align = AlignmentOf(call, in);
+}
+
+}  // namespace
+
+Status ProblemOf(const lockstep_attention_forward_call& call,
+                 AttentionCall* to) {
+  ReadAttention(call, &to->problem, &to->inputs);
   Set(call.o, &to->outputs.o);
   Set(call.lse, &to->outputs.lse);
-  return Validate(p, in, to->outputs);
+  return Validate(to->problem, to->inputs, to->outputs);
+}
+
+Status ProblemOf(const lockstep_attention_backward_call& call,
+                 BackwardCall* to) {
+  ReadAttention(*call.forward, &to->problem.forward, &to->inputs.forward);
+  to->problem.grad_lane = LaneOf(call.grad);
+  to->problem.dlse = call.dlse != nullptr;
+  Set(call.forward->o, &to->inputs.o);
+  Set(call.forward->lse, &to->inputs.lse);
+  Set(call.d_o, &to->inputs.d_o);
+  Set(call.dlse, &to->inputs.dlse);
+  Set(call.dq, &to->outputs.dq);
+  Set(call.dk, &to->outputs.dk);
+  Set(call.dv, &to->outputs.dv);
+  Set(call.dsink, &to->outputs.dsink);
+  return Validate(to->problem, to->inputs, to->outputs);
 }
 
 constexpr Mamba3ScanProblem::Runs kRuns[] = {

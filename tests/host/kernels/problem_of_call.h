@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "reference/contract/attention_backward.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/ssd_scan.h"
@@ -20,6 +21,14 @@ struct AttentionCall {
 // Views of the call's memory. Errors: Validate's.
 Status ProblemOf(const lockstep_attention_forward_call& call,
                  AttentionCall* to);
+
+struct BackwardCall {
+  AttentionBackwardProblem problem;
+  AttentionBackwardInputs inputs;
+  AttentionBackwardOutputs outputs;
+};
+Status ProblemOf(const lockstep_attention_backward_call& call,
+                 BackwardCall* to);
 
 struct ScanCall {
   Mamba3ScanProblem problem;

@@ -15,16 +15,9 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 double Pick(bool condition, double amount) { return condition ? amount : 0; }
 
-// Relative error of one step of a sum of `n` terms, and its steps.
-struct Steps {
-  double unit = kU;
-  double count = 0;
-  bool biased = false;
-  double overflow = 0x1p126;
-};
+}  // namespace
 
-// `n`: terms in one chain; `tile`: terms between two restarts of the blocks.
-Steps StepsOf(const Accumulator& how, double n, double tile) {
+SumSteps StepsOf(const Accumulator& how, double n, double tile) {
   switch (how.kind) {
     case Accumulator::Kind::kRn32:
       break;
@@ -54,6 +47,8 @@ double RoundoffOf(NumberType type, Lane p_lane) {
   }
   return type == NumberType::kF32 ? 0 : UnitRoundoff(type);
 }
+
+namespace {
 
 class Builder {
  public:
@@ -121,7 +116,7 @@ class Builder {
     const auto d = static_cast<double>(problem_.head_dim);
     double chain = p_.chain_qk > 0 ? static_cast<double>(p_.chain_qk) : d;
     chain = std::min(chain, d);
-    const Steps steps = StepsOf(p_.acc_qk, chain, d);
+    const SumSteps steps = StepsOf(p_.acc_qk, chain, d);
     m_.biased |= steps.biased;
     // Products of f32 values are rounded where they are not fused.
     const bool exact_products =
@@ -286,14 +281,14 @@ class Builder {
     }
     // A reference up to T below the maximum makes p larger, never smaller.
     m_.weights.bound.floor = floor;
-    m_.weights.spread.floor = Pick(f16, floor);
+    m_.weights.spread.floor = floor;
     m_.unbounded |=
         f16 && (m_.weights.fixed_reference.has_value() ||
                 (p_.max.kind == MaxPolicy::Kind::kLazy && p_.max.value > 10));
   }
 
   EnvelopeModel::Sum SumOf(const Accumulator& how, double extra) {
-    const Steps steps = StepsOf(how, 1, 0);
+    const SumSteps steps = StepsOf(how, 1, 0);
     m_.biased |= steps.biased;
     EnvelopeModel::Sum sum;
     sum.unit = steps.unit;

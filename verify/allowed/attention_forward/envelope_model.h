@@ -19,6 +19,19 @@ namespace lockstep::verify {
 // where that is no bound.
 double Gamma(double k, double u);
 
+// Relative error of one step of a sum, and its steps.
+struct SumSteps {
+  double unit = 0x1p-24;
+  double count = 0;
+  bool biased = false;
+  double overflow = 0x1p126;  // of its terms' sizes
+};
+// `n`: terms in one chain; `tile`: terms between two restarts of the blocks.
+SumSteps StepsOf(const Accumulator& how, double n, double tile);
+
+// Relative error of one rounding to the type; `p_lane`: what `case` stands for.
+double RoundoffOf(NumberType type, Lane p_lane);
+
 // The largest finite magnitudes of the inputs: what a flushed or narrowed
 // element may have stood opposite to.
 struct InputRange {

@@ -7,6 +7,7 @@
 
 #include "reference/attention_backward.h"
 #include "verify/case/attention_backward.h"
+#include "verify/ops/attention_forward/trial.h"
 
 namespace lockstep::verify {
 namespace {
@@ -110,6 +111,11 @@ KernelInputs AttentionBackwardTrial::Inputs() const {
 KernelCall AttentionBackwardTrial::Call(int64_t,
                                         const OutputSet& outputs) const {
   return {Inputs(), NameOutputs(BackwardViews(outputs))};
+}
+
+std::string AttentionBackwardTrial::AddWanted(const std::string& want,
+                                              KernelInputs* inputs) const {
+  return AddAttentionWanted(data_.forward, want, inputs);
 }
 
 std::vector<Fact> AttentionBackwardTrial::Facts() const {

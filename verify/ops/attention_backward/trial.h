@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "reference/contract/attention_backward.h"
-#include "verify/inputs/attention_backward.h"
+#include "verify/inputs/attention_backward/data.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {
@@ -56,6 +56,8 @@ class AttentionBackwardTrial final : public Trial {
   Result<OutputSet> Allocate(int64_t shift) const override;
   KernelInputs Inputs() const override;
   KernelCall Call(int64_t n, const OutputSet& outputs) const override;
+  std::string AddWanted(const std::string& want,
+                        KernelInputs* inputs) const override;
   std::string StorageDigest() const override { return data_.StorageDigest(); }
   std::vector<Fact> Facts() const override;
   // 6 d + 4 dv flop for each visible pair: five products.
@@ -77,6 +79,9 @@ class AttentionBackwardTrial final : public Trial {
   // Kinds: key, query, mask, channel, do, batch, sink, dlse.
   std::vector<PlantedFault> Faults(uint64_t salt) const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
+  std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
+                                           std::vector<int64_t> rows,
+                                           int threads) const override;
 
  private:
   int64_t Sinks() const;

@@ -20,6 +20,17 @@ class AttentionFaults;
 // The outputs of an attention trial as the contract's views.
 AttentionForwardOutputs AttentionViews(const OutputSet& outputs);
 
+// What a host may want of masks and ids (docs/wire.md); what Trial::AddWanted
+// returns.
+std::string AddAttentionWanted(const AttentionForwardData& data,
+                               const std::string& want, KernelInputs* inputs);
+
+// Why the profile claims nothing about an op on these inputs; empty if it does.
+std::string WhyUndeclaredAttention(const AttentionForwardProblem& problem,
+                                   const AttentionForwardInputs& inputs,
+                                   const NumericProfile& profile,
+                                   const char* op);
+
 // Outputs: o [b, h, i, c] in the problem's lane, lse [b, h, i] in f32.
 class AttentionForwardTrial final : public Trial {
  public:

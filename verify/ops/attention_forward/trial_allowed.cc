@@ -170,10 +170,11 @@ constexpr const char* kCanaries[] = {
 
 }  // namespace
 
-std::string AttentionForwardTrial::WhyUndeclared(
-    const NumericProfile& profile) const {
-  const AttentionForwardProblem& p = data_.problem;
-  if (profile.scan) return "attention_forward";
+std::string WhyUndeclaredAttention(const AttentionForwardProblem& p,
+                                   const AttentionForwardInputs& inputs,
+                                   const NumericProfile& profile,
+                                   const char* op) {
+  if (profile.scan) return op;
   if (profile.lane && *profile.lane != p.lane) {
     return std::string("lane=") + LaneName(p.lane);
   }
@@ -182,15 +183,21 @@ std::string AttentionForwardTrial::WhyUndeclared(
       profile.scale_at == ScaleAt::kExponent && !(p.scale > 0)) {
     return "a scale that is not positive (shift = fma, scale_at = exponent)";
   }
-  if (!profile.masked_nan_safe && !(std::isfinite(Largest(data_.inputs.k)) &&
-                                    std::isfinite(Largest(data_.inputs.v)))) {
+  if (!profile.masked_nan_safe &&
+      !(std::isfinite(Largest(inputs.k)) && std::isfinite(Largest(inputs.v)))) {
     return "NaN or infinity in k or v (masked_nan_safe = false)";
   }
   if (profile.mask == MaskApplication::kAddFinite &&
-      !MaskableByAddition(p, data_.inputs.q, data_.inputs.k)) {
+      !MaskableByAddition(p, inputs.q, inputs.k)) {
     return "scores that may reach what masks them (mask = add_finite)";
   }
   return "";
+}
+
+std::string AttentionForwardTrial::WhyUndeclared(
+    const NumericProfile& profile) const {
+  return WhyUndeclaredAttention(data_.problem, data_.inputs, profile,
+                                "attention_forward");
 }
 
 std::unique_ptr<AllowedResults> AttentionForwardTrial::Envelope(

@@ -256,9 +256,14 @@ class AttentionWants {
 
 }  // namespace
 
+std::string AddAttentionWanted(const AttentionForwardData& data,
+                               const std::string& want, KernelInputs* inputs) {
+  return AttentionWants(data, inputs).Add(want);
+}
+
 std::string AttentionForwardTrial::AddWanted(const std::string& want,
                                              KernelInputs* inputs) const {
-  return AttentionWants(data_, inputs).Add(want);
+  return AddAttentionWanted(data_, want, inputs);
 }
 
 }  // namespace lockstep::verify

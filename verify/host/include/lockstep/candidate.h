@@ -153,6 +153,17 @@ typedef struct lockstep_mamba3_scan_call {
   const lockstep_tensor *carry_theta, *carry_h, *carry_k, *carry_v;
 } lockstep_mamba3_scan_call;
 
+// The gradients of attention: the call of the forward op whose gradients are
+// wanted, and the cotangents. Its o and lse are inputs here.
+typedef struct lockstep_attention_backward_call {
+  uint32_t size, abi;
+  const lockstep_attention_forward_call* forward;
+  int32_t grad;  // of dq, dk and dv
+  const lockstep_tensor *d_o, *dlse;
+  // Outputs.
+  const lockstep_tensor *dq, *dk, *dv, *dsink;
+} lockstep_attention_backward_call;
+
 typedef struct lockstep_ssd_scan_call {
   uint32_t size, abi;
   const char* case_line;
@@ -253,6 +264,9 @@ LOCKSTEP_EXPORT void lockstep_close(lockstep_handle* handle);
 // The ops that it computes. `handle` is NULL where there is no lockstep_open.
 LOCKSTEP_EXPORT int lockstep_attention_forward(
     lockstep_handle* handle, const lockstep_attention_forward_call* call,
+    lockstep_receipt* receipt);
+LOCKSTEP_EXPORT int lockstep_attention_backward(
+    lockstep_handle* handle, const lockstep_attention_backward_call* call,
     lockstep_receipt* receipt);
 LOCKSTEP_EXPORT int lockstep_mamba3_scan(lockstep_handle* handle,
                                          const lockstep_mamba3_scan_call* call,

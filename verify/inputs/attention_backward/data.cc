@@ -1,4 +1,4 @@
-#include "verify/inputs/attention_backward.h"
+#include "verify/inputs/attention_backward/data.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // From a case to the tensors of attention_backward: those of attention_forward,
 // the o and lse that the forward op makes of them, and cotangents.
-#ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_H_
-#define LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_H_
+#ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_DATA_H_
+#define LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_DATA_H_
 
 #include <string>
 #include <vector>
@@ -49,4 +49,4 @@ std::vector<NamedOutput> NameOutputs(const AttentionBackwardOutputs& outputs);
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_H_
+#endif  // LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_DATA_H_

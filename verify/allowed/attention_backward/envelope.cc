@@ -1,0 +1,147 @@
+#include "verify/allowed/attention_backward/envelope.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "verify/allowed/attention_forward/envelope.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kU = 0x1p-24;
+// Of the arithmetic below, and of the oracle's own sums of up to 2^26 terms.
+constexpr double kRoundUp = 1 + 1e-7;
+constexpr double kOwnSums = 0x1p-26 * 0x1p-1;
+constexpr double kF16Largest = 30000;
+
+Bounds Anything(double truth) {
+  const ValueSet all = {-kInf, kInf, true};
+  return {all, all, truth, kInf, kInf};
+}
+
+Bounds Only(double value) {
+  ValueSet set{value, value, false};
+  if (value != value) set = {1, -1, true};
+  return {set, set, value, 0, 0};
+}
+
+bool Narrow(NumberType type) { return type == NumberType::kF16; }
+
+oracle::GradientModel ModelOf(const NumericProfile& profile,
+                              const AttentionForwardProblem& problem,
+                              const InputRange& range) {
+  const GradNumeric& grad = *profile.grad;
+  const EnvelopeModel forward = MakeEnvelopeModel(profile, problem, range);
+  const auto channels = static_cast<double>(problem.value_dim);
+  const double operand_v = RoundoffOf(profile.operand_v, problem.p_lane);
+  const double operand_qk = RoundoffOf(profile.operand_qk, problem.p_lane);
+  const SumSteps dp = StepsOf(grad.acc_dp, channels, channels);
+  const double widen = profile.operand_round == Rounding::kNearest ? 1 : 2;
+  const double rounding = profile.p_round == Rounding::kNearest ? 1 : 2;
+
+  oracle::GradientModel m;
+  m.weights = forward.weights.bound;
+  m.weights.distance = std::max(m.weights.distance, 4 * kU);
+  // lse times log2(e), the constant, and a fused subtraction's own rounding.
+  m.lse = 6 * kU;
+  m.slope = 4 * kU;
+  m.step = 2 * kU;
+  m.delta = Gamma(channels + 2, kU);
+  m.dp = Gamma(dp.count, dp.unit) + 2 * kU + 2.5 * widen * operand_v;
+  m.p = rounding * RoundoffOf(grad.p, problem.p_lane);
+  m.ds = rounding * RoundoffOf(grad.ds, problem.p_lane);
+  m.operand_v = widen * operand_v + 2 * kU;
+  m.operand_qk = widen * operand_qk + 2 * kU;
+  if (profile.scale_at == ScaleAt::kQLane && problem.lane == Lane::kBf16) {
+    m.operand_qk += 0x1p-8 * (1 + 4 * kU);
+  }
+  m.tiny = profile.ftz ? 0x1p-125 : 0x1p-148;
+  m.flush = profile.ftz ? 0x1p-125 : 0;
+  if (Narrow(profile.operand_v) || Narrow(profile.operand_qk)) {
+    m.flush = 0x1p-13;
+  }
+  if (Narrow(grad.ds)) m.ds_floor = profile.ftz ? 0x1p-13 : 0x1p-24;
+  if (Narrow(grad.p)) {
+    m.weights.floor += profile.ftz ? 0x1p-13 : 0x1p-24;
+  }
+  m.largest_qk = forward.largest;
+  const bool f16 = Narrow(grad.p) || Narrow(grad.ds) ||
+                   Narrow(profile.operand_v) || Narrow(profile.operand_qk) ||
+                   Narrow(grad.dq_state) || Narrow(grad.dkv_state);
+  m.largest = f16 ? kF16Largest : 0x1p120;
+  for (const Accumulator& sum : {grad.acc_dp, grad.acc_dq, grad.acc_dkv}) {
+    m.largest = std::min(m.largest, StepsOf(sum, 1, 1).overflow);
+  }
+  return m;
+}
+
+}  // namespace
+
+GradientEnvelope::GradientEnvelope(const NumericProfile& profile,
+                                   const AttentionBackwardProblem& problem,
+                                   const InputRange& range)
+    : profile_(profile),
+      problem_(problem.forward),
+      grad_lane_(problem.grad_lane),
+      model_(ModelOf(profile, problem.forward, range)) {}
+
+bool GradientEnvelope::LeavesEmptyOpen() const {
+  return profile_.empty_row == EmptyRow::kMeanVisited ||
+         profile_.empty_row == EmptyRow::kUnspecified;
+}
+
+double GradientEnvelope::Growth(GradientOutput output, double terms) const {
+  const GradNumeric& grad = *profile_.grad;
+  if (output == GradientOutput::kDsink) return Gamma(terms + 2, kU);
+  const bool keys = output == GradientOutput::kDq;
+  const auto tile = static_cast<double>(keys ? profile_.tile_kv : grad.tile_q);
+  const auto length =
+      static_cast<double>(keys ? problem_.kv_len : problem_.q_len);
+  const auto sums = static_cast<double>(keys ? 1 : problem_.group());
+  const SumSteps steps =
+      StepsOf(keys ? grad.acc_dq : grad.acc_dkv, terms, tile);
+  double states = terms;
+  if (tile > 0) states = std::min(terms, sums * (length / tile + 2));
+  const double state =
+      RoundoffOf(keys ? grad.dq_state : grad.dkv_state, problem_.p_lane);
+  // The products' own roundings, the factor scale, a merge of parts.
+  return Gamma(steps.count, steps.unit) + Gamma(4, kU) +
+         Gamma(states + 1, state);
+}
+
+Bounds GradientEnvelope::Element(GradientOutput output,
+                                 const oracle::GradientLine& line, size_t c,
+                                 bool excluded) const {
+  const bool sink = output == GradientOutput::kDsink;
+  const bool scaled =
+      output == GradientOutput::kDk || output == GradientOutput::kDq;
+  const double scale = scaled ? problem_.scale : 1;
+  const double truth = scale * line.value[c];
+  if (excluded || line.open) return Anything(truth);
+  if (line.terms == 0) return Only(0);
+  if (std::isnan(truth)) {
+    return profile_.nan == NanPolicy::kPropagate ? Only(truth)
+                                                 : Anything(truth);
+  }
+  const auto terms = static_cast<double>(line.terms);
+  const double size = std::fabs(scale);
+  const double growth = Growth(output, terms);
+  double error = size * (line.wrong[c] + growth * line.size[c] +
+                         kOwnSums * line.span[c] + terms * 2 * model_.tiny) +
+                 4 * kU * std::fabs(truth) + 2 * model_.tiny;
+  if (profile_.ftz) error += 0x1p-125;
+  error *= kRoundUp;
+  // A scale may move what was in range beyond it.
+  if (!(error < kInf) || !(size * line.size[c] < 0x1p120)) {
+    return Anything(truth);
+  }
+  const ValueSet set =
+      RoundedSet(truth - error, truth + error, sink ? Lane::kF32 : grad_lane_,
+                 profile_.out_round);
+  const bool vacuous = !(error <= size * line.span[c] / 4);
+  return {set, set, truth, error, error, vacuous};
+}
+
+}  // namespace lockstep::verify

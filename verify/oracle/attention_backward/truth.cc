@@ -1,0 +1,308 @@
+#include "verify/oracle/attention_backward/truth.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "verify/oracle/elementary.h"
+
+namespace lockstep::oracle {
+namespace {
+
+constexpr double kUnit = 0x1p-53;
+// Logarithms of factors by which a weight may be wrong: beyond, nothing is
+// known of it.
+constexpr double kMostEta = 40;
+// Logarithm of the largest weight that f32 holds, with room.
+constexpr double kMostWeight = 80;
+
+using Line = std::vector<double>;
+
+double At(const LaneView& x, int64_t b, int64_t h, int64_t s, int64_t c) {
+  return double{x.lane == Lane::kF32 ? x.As<float>()(b, h, s, c)
+                                     : ToFloat(x.As<Bf16>()(b, h, s, c))};
+}
+
+Line LoadLine(const LaneView& x, int64_t b, int64_t h, int64_t s) {
+  Line line(static_cast<size_t>(x.shape[3]));
+  for (size_t c = 0; c < line.size(); ++c) {
+    line[c] = At(x, b, h, s, static_cast<int64_t>(c));
+  }
+  return line;
+}
+
+// A sum of products, of their sizes, and of the sizes of the factors.
+struct Dot {
+  double value = 0;
+  double size = 0;
+  double factors = 0;
+};
+Dot DotOf(const Line& a, const Line& b) {
+  Dot dot;
+  for (size_t c = 0; c < a.size(); ++c) {
+    dot.value = std::fma(a[c], b[c], dot.value);
+    dot.size += std::fabs(a[c] * b[c]);
+    dot.factors += std::fabs(a[c]) + std::fabs(b[c]);
+  }
+  return dot;
+}
+
+double Exp(double x) { return oracle::Exp(ScalarLane(x)).value; }
+
+GradientLine MakeLine(int64_t channels) {
+  const Line zeros(static_cast<size_t>(channels), 0.0);
+  return {false, 0, zeros, zeros, zeros, zeros};
+}
+
+// What a term is multiplied by, and how wrong that is.
+struct Factor {
+  double value = 0;
+  double wrong = 0;
+  double span = 0;
+};
+
+// One term in every channel. `operand`, `flush`: of x.
+void Add(const Factor& f, const Line& x, double operand, double flush,
+         GradientLine* line) {
+  ++line->terms;
+  const double all = std::fabs(f.value) + f.wrong;
+  for (size_t c = 0; c < x.size(); ++c) {
+    const double size = std::fabs(x[c]);
+    line->value[c] = std::fma(f.value, x[c], line->value[c]);
+    line->wrong[c] += f.wrong * size + all * (operand * size + flush);
+    line->size[c] += all * (size * (1 + operand) + flush);
+    line->span[c] += f.span * size;
+  }
+}
+
+// Infinities leave no bound; NaN stays NaN whatever is done to it.
+void Close(double largest, GradientLine* line) {
+  for (size_t c = 0; c < line->value.size(); ++c) {
+    const double size = line->size[c];
+    if (std::isnan(line->value[c])) continue;
+    if (!(size < largest) || std::isinf(line->span[c])) line->open = true;
+  }
+}
+
+}  // namespace
+
+// What the pairs of one query share.
+struct Gradients::Row {
+  bool counts = false;  // it sees a key, and lse is no infinity
+  bool open = false;    // lse is one: kernels differ
+  double lse = 0;
+  double delta = 0, delta_wrong = 0, delta_span = 0;
+  Line q, d_o;
+};
+
+struct Gradients::Pair {
+  bool open_p = false, open_ds = false;
+  Factor p, ds;  // ds before the scale
+};
+
+Gradients::Gradients(const AttentionBackwardProblem& problem,
+                     const AttentionBackwardInputs& inputs,
+                     const GradientModel& model)
+    : problem_(problem), p_(problem.forward), in_(inputs), m_(model) {
+  // The witness is itself a computation of this model.
+  m_.weights.constant += 4 * kExpError;
+  m_.weights.product += static_cast<double>(p_.head_dim + 4) * kUnit;
+  m_.weights.argument += 8 * kUnit;
+  m_.weights.score += 2 * kTanhError;
+  m_.weights.distance += 4 * kUnit;
+  m_.slope += 4 * kSlopeError;
+  m_.delta += static_cast<double>(p_.value_dim + 4) * kUnit;
+  m_.dp += static_cast<double>(p_.value_dim + 4) * kUnit;
+  const Visibility visibility(p_, in_.forward);
+  for (int64_t b = 0; b < p_.batch; ++b) {
+    for (int64_t h = 0; h < p_.q_heads; ++h) {
+      for (int64_t i = 0; i < p_.q_len; ++i) {
+        keys_.push_back(visibility.VisibleKeys(b, h, i));
+      }
+    }
+  }
+}
+
+bool Gradients::Sees(int64_t b, int64_t h, int64_t i, int64_t j) const {
+  const KeySet& keys =
+      keys_[static_cast<size_t>((b * p_.q_heads + h) * p_.q_len + i)];
+  return std::any_of(keys.begin(), keys.end(), [j](const KeyInterval& run) {
+    return run.begin <= j && j < run.end;
+  });
+}
+
+bool Gradients::HasEmptyQueries(int64_t b, int64_t kv_head) const {
+  const int64_t first = (b * p_.q_heads + kv_head * p_.group()) * p_.q_len;
+  const auto begin = keys_.begin() + first;
+  return std::any_of(begin, begin + p_.group() * p_.q_len,
+                     [](const KeySet& keys) { return keys.empty(); });
+}
+
+Gradients::Row Gradients::RowOf(int64_t b, int64_t h, int64_t i) const {
+  Row row;
+  row.lse = double{in_.lse(b, h, i)};
+  const bool sees =
+      !keys_[static_cast<size_t>((b * p_.q_heads + h) * p_.q_len + i)].empty();
+  row.open = std::isinf(row.lse) && sees;
+  row.counts = !std::isinf(row.lse);
+  if (sees) {
+    row.q = LoadLine(in_.forward.q, b, h, i);
+    row.d_o = LoadLine(in_.d_o, b, h, i);
+    const Dot dot = DotOf(row.d_o, LoadLine(in_.o, b, h, i));
+    row.delta = dot.value;
+    row.delta_span = dot.size;
+    row.delta_wrong = m_.delta * dot.size + m_.flush * dot.factors;
+  }
+  if (problem_.dlse) {
+    const double dlse = double{in_.dlse(b, h, i)};
+    row.delta -= dlse;
+    row.delta_span += std::fabs(dlse);
+  }
+  const auto channels = static_cast<double>(p_.value_dim);
+  row.delta_wrong += m_.step * (std::fabs(row.delta) + row.delta_wrong) +
+                     (channels + 2) * m_.tiny;
+  return row;
+}
+
+// The capped score, the cap's slope and how far both may be off: `wrong` is of
+// the score before the cap.
+void Gradients::Slope(double z, double wrong, double* slope,
+                      double* score) const {
+  if (!p_.softcap) {
+    *slope = 1;
+    *score = z;
+    return;
+  }
+  const double cap = *p_.softcap;
+  const double near = std::max(std::fabs(z) - wrong, 0.0);
+  *score = cap * TanhWithSlope(ScalarLane(z / cap)).tanh.value;
+  // The slope is steepest where the argument may be least.
+  *slope = TanhWithSlope(ScalarLane(near / cap)).slope.value;
+}
+
+Gradients::Pair Gradients::PairOf(const Row& row, const Line& k,
+                                  const Line& v) const {
+  Pair pair;
+  const Dot qk = DotOf(row.q, k);
+  const double z = p_.scale * qk.value;
+  const double z_wrong = std::fabs(p_.scale) * m_.weights.product * qk.size +
+                         m_.weights.argument * std::fabs(z);
+  double steepest = 1, u = z, t = 1, t_wrong = 0;
+  Slope(z, z_wrong, &steepest, &u);
+  if (p_.softcap) {
+    const double cap = *p_.softcap;
+    const TanhAndSlope<ScalarLane> y = TanhWithSlope(ScalarLane(z / cap));
+    const double y_wrong = std::min(steepest * z_wrong / cap, 2.0) +
+                           m_.weights.score * std::fabs(y.tanh.value) + m_.tiny;
+    t = y.slope.value;
+    t_wrong =
+        2 * std::fabs(y.tanh.value) * y_wrong + y_wrong * y_wrong + m_.slope;
+  }
+  const double x = u - row.lse;
+  const double eta = m_.weights.constant + steepest * z_wrong +
+                     m_.weights.score * std::fabs(u) +
+                     m_.weights.distance * std::fabs(x) +
+                     m_.lse * std::fabs(row.lse);
+  const Dot dp = DotOf(row.d_o, v);
+  pair.open_p = row.open || !(qk.size < m_.largest_qk) || !(eta < kMostEta) ||
+                !(x + eta < kMostWeight);
+  pair.open_ds =
+      pair.open_p || !(dp.size < m_.largest) || !(row.delta_span < m_.largest);
+  // The functions here take NaN for a number.
+  const double w = std::isnan(z) || std::isnan(x) ? z + x : Exp(x);
+  const double w_wrong =
+      w * ExpMinusOne(ScalarLane(std::min(eta, kMostEta))).value +
+      m_.weights.floor;
+  const double gap = dp.value - row.delta;
+  double gap_wrong = m_.dp * dp.size + m_.flush * dp.factors +
+                     static_cast<double>(p_.value_dim) * m_.tiny +
+                     row.delta_wrong;
+  gap_wrong += m_.step * (std::fabs(gap) + gap_wrong) + m_.tiny;
+  const double all = std::fabs(gap) + gap_wrong;
+  pair.p = {w, w_wrong + m_.p * (w + w_wrong), w};
+  const double ds = w * gap * t;
+  double ds_wrong = w_wrong * all * (t + t_wrong) +
+                    w * gap_wrong * (t + t_wrong) +
+                    w * std::fabs(gap) * t_wrong;
+  ds_wrong += (3 * m_.step + m_.ds) * (std::fabs(ds) + ds_wrong) * (1 + m_.ds) +
+              4 * m_.tiny + m_.ds_floor;
+  pair.ds = {ds, ds_wrong, w * (dp.size + row.delta_span)};
+  return pair;
+}
+
+GradientLine Gradients::Query(int64_t b, int64_t h, int64_t i) const {
+  GradientLine line = MakeLine(p_.head_dim);
+  const Row row = RowOf(b, h, i);
+  line.open = row.open;
+  const int64_t kv_head = h / p_.group();
+  const KeySet& keys =
+      keys_[static_cast<size_t>((b * p_.q_heads + h) * p_.q_len + i)];
+  for (const KeyInterval& run : keys) {
+    for (int64_t j = run.begin; j < run.end && !line.open; ++j) {
+      const Line k = LoadLine(in_.forward.k, b, kv_head, j);
+      const Line v = LoadLine(in_.forward.v, b, kv_head, j);
+      const Pair pair = PairOf(row, k, v);
+      line.open = pair.open_ds && !std::isnan(pair.ds.value);
+      Add(pair.ds, k, m_.operand_qk, m_.flush, &line);
+    }
+  }
+  Close(m_.largest, &line);
+  return line;
+}
+
+KeyLines Gradients::Key(int64_t b, int64_t kv_head, int64_t j) const {
+  KeyLines lines = {MakeLine(p_.head_dim), MakeLine(p_.value_dim)};
+  const Line k = LoadLine(in_.forward.k, b, kv_head, j);
+  const Line v = LoadLine(in_.forward.v, b, kv_head, j);
+  for (int64_t h = kv_head * p_.group(); h < (kv_head + 1) * p_.group(); ++h) {
+    for (int64_t i = 0; i < p_.q_len; ++i) {
+      if (!Sees(b, h, i, j)) continue;
+      const Row row = RowOf(b, h, i);
+      if (row.open) {
+        lines.dk.open = lines.dv.open = true;
+        return lines;
+      }
+      const Pair pair = PairOf(row, k, v);
+      lines.dk.open |= pair.open_ds && !std::isnan(pair.ds.value);
+      lines.dv.open |= pair.open_p && !std::isnan(pair.p.value);
+      Add(pair.ds, row.q, m_.operand_qk, m_.flush, &lines.dk);
+      Add(pair.p, row.d_o, m_.operand_v, m_.flush, &lines.dv);
+    }
+  }
+  Close(m_.largest, &lines.dk);
+  Close(m_.largest, &lines.dv);
+  return lines;
+}
+
+GradientLine Gradients::Sink(int64_t h) const {
+  GradientLine line = MakeLine(1);
+  const double sink = double{in_.forward.sink(h)};
+  line.open = !(sink < HUGE_VAL);
+  for (int64_t b = 0; b < p_.batch; ++b) {
+    for (int64_t i = 0; i < p_.q_len && !line.open; ++i) {
+      const Row row = RowOf(b, h, i);
+      line.open = row.open;
+      if (!row.counts || line.open) continue;
+      const double x = sink - row.lse;
+      const double far = std::isinf(sink) ? 0 : std::fabs(sink);
+      const double eta = m_.weights.constant +
+                         (m_.weights.score + 4 * m_.step) * far +
+                         m_.weights.distance * (far + std::fabs(row.lse)) +
+                         m_.lse * std::fabs(row.lse);
+      const double s = std::isnan(x) ? x : Exp(x);
+      line.open = !std::isnan(s * row.delta) &&
+                  (!(eta < kMostEta) || !(x + eta < kMostWeight) ||
+                   !(row.delta_span < m_.largest));
+      const double s_wrong =
+          s * ExpMinusOne(ScalarLane(std::min(eta, kMostEta))).value +
+          m_.weights.floor;
+      const double size = std::fabs(row.delta) + row.delta_wrong;
+      const double wrong = s_wrong * size + s * row.delta_wrong + 2 * m_.tiny;
+      Add({-s * row.delta, wrong, s * row.delta_span}, {1.0}, 0, 0, &line);
+    }
+  }
+  Close(m_.largest, &line);
+  return line;
+}
+
+}  // namespace lockstep::oracle

@@ -1,0 +1,86 @@
+// The fp64 witness of attention_backward: gradients from the o and lse that are
+// given, line by line, and the magnitudes from which their envelopes are made.
+// Derivation: docs/envelopes.md.
+#ifndef LOCKSTEP_VERIFY_ORACLE_ATTENTION_BACKWARD_TRUTH_H_
+#define LOCKSTEP_VERIFY_ORACLE_ATTENTION_BACKWARD_TRUTH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/contract/attention_backward.h"
+#include "verify/oracle/attention_forward/truth.h"
+#include "verify/oracle/attention_forward/visibility.h"
+
+namespace lockstep::oracle {
+
+// How far the parts of one pair's gradient may be from the truth. Relative
+// where nothing else is said; sums over channels: per sum of their terms'
+// sizes.
+struct GradientModel {
+  WeightModel weights;    // of ln P; `floor` absolute
+  double lse = 0;         // of ln P, per |lse|
+  double slope = 0;       // of the cap's slope, absolute, beside 2 |y| err(y)
+  double delta = 0;       // sum over do o
+  double dp = 0;          // sum over do v
+  double step = 0;        // one operation on a single number
+  double p = 0;           // of P before it meets do
+  double ds = 0;          // of dS before it meets k and q
+  double operand_v = 0;   // of do in the product with P
+  double operand_qk = 0;  // of k and q in the products with dS
+  double ds_floor = 0;    // of dS, absolute: what its type flushes
+  double tiny = 0;        // of one operation near zero, absolute
+  double flush = 0;       // of an operand, absolute
+  double largest_qk = 0;  // sum |q k| above it may overflow
+  double largest = 0;     // the same of other sums and products
+};
+
+// The elements of one line of one output.
+struct GradientLine {
+  // Anything may stand there: an infinity, or an overflow, is near.
+  bool open = false;
+  int64_t terms = 0;  // of each sum; 0: nothing is added, the line is zero
+  // In units before the factor `scale`: the sum; what errors of its terms
+  // change in it; the sum of the sizes of its terms, errors included; and what
+  // the sizes would be without cancellation within a term, which any answer,
+  // right or wrong, can span.
+  std::vector<double> value, wrong, size, span;
+};
+
+struct KeyLines {
+  GradientLine dk, dv;
+};
+
+// One problem's gradients. Keeps references to problem and inputs.
+class Gradients {
+ public:
+  // Requires: Validate(problem, inputs, ...).ok().
+  Gradients(const AttentionBackwardProblem& problem,
+            const AttentionBackwardInputs& inputs, const GradientModel& model);
+
+  // Safe to call from several threads.
+  GradientLine Query(int64_t b, int64_t h, int64_t i) const;
+  KeyLines Key(int64_t b, int64_t kv_head, int64_t j) const;
+  GradientLine Sink(int64_t h) const;
+  // Whether some query of the batch row's group sees no key.
+  bool HasEmptyQueries(int64_t b, int64_t kv_head) const;
+
+ private:
+  struct Row;
+  struct Pair;
+  Row RowOf(int64_t b, int64_t h, int64_t i) const;
+  Pair PairOf(const Row& row, const std::vector<double>& k,
+              const std::vector<double>& v) const;
+  void Slope(double z, double wrong, double* slope, double* score) const;
+  bool Sees(int64_t b, int64_t h, int64_t i, int64_t j) const;
+
+  const AttentionBackwardProblem& problem_;
+  const AttentionForwardProblem& p_;
+  const AttentionBackwardInputs& in_;
+  GradientModel m_;
+  // Of every query, flat (b, h, i).
+  std::vector<KeySet> keys_;
+};
+
+}  // namespace lockstep::oracle
+
+#endif  // LOCKSTEP_VERIFY_ORACLE_ATTENTION_BACKWARD_TRUTH_H_

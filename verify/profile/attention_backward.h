@@ -1,0 +1,29 @@
+// The part of a numeric profile that describes the gradients of an attention
+// kernel: what P and dS are rounded to, and how the three gradients are summed.
+// What is said of scores, weights and operands counts for them, too. Fields:
+// docs/profiles.md.
+#ifndef LOCKSTEP_VERIFY_PROFILE_ATTENTION_BACKWARD_H_
+#define LOCKSTEP_VERIFY_PROFILE_ATTENTION_BACKWARD_H_
+
+#include <cstdint>
+
+#include "verify/profile/accumulator.h"
+
+namespace lockstep::verify {
+
+struct GradNumeric {
+  NumberType p = NumberType::kF32;   // of P before it meets do
+  NumberType ds = NumberType::kF32;  // of dS before it meets q and k
+  Accumulator acc_dp;                // of do v
+  Accumulator acc_dq;
+  Accumulator acc_dkv;
+  NumberType dq_state = NumberType::kF32;  // of dq between tiles of keys
+  // Of dk and dv between tiles of queries, and between heads of a group.
+  NumberType dkv_state = NumberType::kF32;
+  int64_t tile_q = 0;  // fewest queries between two such roundings; 0: any
+  friend bool operator==(const GradNumeric&, const GradNumeric&) = default;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_PROFILE_ATTENTION_BACKWARD_H_
