@@ -12,16 +12,18 @@ using Sequence = std::vector<Case>;
 
 class Shrinker {
  public:
+  using Enough = std::function<bool(const Sequence&)>;
   Shrinker(const verify::Domain& domain, const Target& target, double seconds,
-           Shrunk* shrunk)
+           const Enough& enough, Shrunk* shrunk)
       : domain_(domain),
         target_(target),
         seconds_(seconds),
+        enough_(enough),
         shrunk_(shrunk),
         signature_(shrunk->outcome.signature) {}
 
   void Run() {
-    while (!TimeIsUp() && Step()) {
+    while (!IsEnough() && !TimeIsUp() && Step()) {
     }
     shrunk_->seconds = Seconds();
     shrunk_->finished = !TimeIsUp();
@@ -33,6 +35,7 @@ class Shrinker {
                                          start_)
         .count();
   }
+  bool IsEnough() const { return enough_ && enough_(shrunk_->sequence); }
   bool TimeIsUp() const {
     return Seconds() >= seconds_ || (target_.stop != nullptr && *target_.stop);
   }
@@ -74,6 +77,7 @@ class Shrinker {
   const verify::Domain& domain_;
   const Target& target_;
   const double seconds_;
+  const Enough& enough_;
   Shrunk* shrunk_;
   const std::string signature_;
   std::set<std::string> seen_;
@@ -85,7 +89,8 @@ class Shrinker {
 
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,
-              const Target& target, double seconds) {
+              const Target& target, double seconds,
+              const std::function<bool(const Sequence&)>& enough) {
   Shrunk shrunk;
   shrunk.sequence = sequence;
   shrunk.outcome = outcome;
@@ -94,7 +99,7 @@ Shrunk Shrink(const verify::Domain& domain,
   const std::string law =
       verify::LawOf(outcome.signature.substr(outcome.signature.find(':') + 1));
   if (!law.empty()) alike.law = law;
-  Shrinker(domain, alike, seconds, &shrunk).Run();
+  Shrinker(domain, alike, seconds, enough, &shrunk).Run();
   return shrunk;
 }
 

@@ -24,10 +24,13 @@ struct Shrunk {
 
 // Greedy: the first simpler sequence with the same signature is taken, until
 // none has it or `seconds` are over. `outcome` is that of `sequence`.
+// `enough`, where given: the first sequence that it holds of is small enough.
 //   Requires: outcome.Found(), the domain is that of the sequence's op.
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,
-              const Target& target, double seconds);
+              const Target& target, double seconds,
+              const std::function<bool(const std::vector<verify::Case>&)>&
+                  enough = nullptr);
 
 }  // namespace lockstep::fuzz
 
