@@ -40,6 +40,7 @@ FLOORS = (
     ("tables", "allowed"),
     ("ops", "domain"),
     ("candidate",),
+    ("causes",),
     ("judge",),
     ("run",),
     ("report",),
@@ -59,6 +60,7 @@ KEEPS_OUT = {
     "allowed": ("emulator",),
     "domain": ("oracle", "emulator"),
     "candidate": ("oracle", "domain"),
+    "causes": ("oracle", "domain", "allowed"),
     "judge": ("oracle", "emulator", "domain"),
     "report": ("oracle", "emulator"),
 }

@@ -16,18 +16,20 @@ constexpr int64_t kNumber = 2;
 class Shrinker {
  public:
   using Try = Outcome (*)(const Sequence&, const Target&, int64_t);
+  using Enough = std::function<bool(const Sequence&)>;
 
   Shrinker(const verify::Domain& domain, const Target& target, Try attempt,
-           double seconds, Shrunk* shrunk)
+           double seconds, const Enough& enough, Shrunk* shrunk)
       : domain_(domain),
         target_(target),
         attempt_(attempt),
         seconds_(seconds),
+        enough_(enough),
         shrunk_(shrunk),
         signature_(shrunk->outcome.signature) {}
 
   void Run() {
-    while (!TimeIsUp() && Step()) {
+    while (!IsEnough() && !TimeIsUp() && Step()) {
     }
     shrunk_->seconds += Seconds();
     shrunk_->finished = !TimeIsUp();
@@ -39,6 +41,7 @@ class Shrinker {
                                          start_)
         .count();
   }
+  bool IsEnough() const { return enough_ && enough_(shrunk_->sequence); }
   bool TimeIsUp() const {
     return Seconds() >= seconds_ || (target_.stop != nullptr && *target_.stop);
   }
@@ -81,6 +84,7 @@ class Shrinker {
   const Target& target_;
   const Try attempt_;
   const double seconds_;
+  const Enough& enough_;
   Shrunk* shrunk_;
   const std::string signature_;
   std::set<std::string> seen_;
@@ -92,7 +96,8 @@ class Shrinker {
 
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,
-              const Target& target, double seconds) {
+              const Target& target, double seconds,
+              const std::function<bool(const Sequence&)>& enough) {
   Shrunk shrunk;
   shrunk.sequence = sequence;
   shrunk.outcome = outcome;
@@ -101,7 +106,7 @@ Shrunk Shrink(const verify::Domain& domain,
   const std::string law =
       verify::LawOf(outcome.signature.substr(outcome.signature.find(':') + 1));
   if (!law.empty()) alike.law = law;
-  Shrinker(domain, alike, TryCase, seconds, &shrunk).Run();
+  Shrinker(domain, alike, TryCase, seconds, enough, &shrunk).Run();
   const bool stopped = target.stop != nullptr && *target.stop;
   if (!target.apart || shrunk.tried == 0 || stopped) return shrunk;
   const auto alone = [&](const Sequence& calls) {
@@ -113,7 +118,8 @@ Shrunk Shrink(const verify::Domain& domain,
   shrunk.steps = 0;
   shrunk.alone = alone(sequence);
   if (shrunk.alone) {
-    Shrinker(domain, alike, TryAlone, seconds - shrunk.seconds, &shrunk).Run();
+    Shrinker(domain, alike, TryAlone, seconds - shrunk.seconds, enough, &shrunk)
+        .Run();
   }
   return shrunk;
 }

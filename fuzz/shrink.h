@@ -30,10 +30,13 @@ struct Shrunk {
 // process that had answered other cases made of the last one has to come again
 // in a fresh process; if it does not, each step is taken in one of its own, and
 // a sequence that does not even fail there as it is stays as it is.
+// `enough`, where given: the first sequence that it holds of is small enough.
 //   Requires: outcome.Found(), the domain is that of the sequence's op.
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,
-              const Target& target, double seconds);
+              const Target& target, double seconds,
+              const std::function<bool(const std::vector<verify::Case>&)>&
+                  enough = nullptr);
 
 }  // namespace lockstep::fuzz
 

@@ -83,6 +83,7 @@ void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
   if (finding == nullptr || outcome->Found()) return;
   outcome->signature = verify::SignatureOf(*finding);
   outcome->message = finding->message;
+  outcome->line = finding->line;
   outcome->replay = verify::ReplayLine(result, *finding);
 }
 

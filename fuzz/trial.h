@@ -51,6 +51,8 @@ struct Outcome {
   // that counts; empty if none does. Shrinking keeps it.
   std::string signature;
   std::string message;  // of that finding
+  std::string line;     // the case that shows it: a probe of the one tried;
+                        // empty: the one tried
   std::string replay;   // the command that shows it
   std::string inputs;   // digests, of the last call
   std::string outputs;

@@ -8,6 +8,7 @@ int Main(int argc, char** argv) {
                    "lockstep fuzz");
     AddFuzz(&program);
     AddShrink(&program);
+    AddExplain(&program);
     AddCampaign(&program);
     AddCorpus(&program);
     return program.Run(argc, argv);

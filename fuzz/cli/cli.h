@@ -16,6 +16,7 @@ int Main(int argc, char** argv);
 
 void AddFuzz(Parser* program);
 void AddShrink(Parser* program);
+void AddExplain(Parser* program);
 void AddCampaign(Parser* program);
 void AddCorpus(Parser* program);
 

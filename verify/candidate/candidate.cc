@@ -31,7 +31,7 @@ constexpr CandidateKind kKinds[] = {
      "a shared object with the C interface of lockstep/candidate.h "
      "(docs/candidates.md)",
      ParseSharedObject, true},
-    {"mutant:", "mutant:NAME[@SEVERITY][,base=VARIANT]",
+    {"mutant:", "mutant:NAME[@SEVERITY][,base=VARIANT][,tile=ROWSxKEYS]",
      "a kernel with a known bug: lockstep list mutants", ParseMutantCandidate},
     {"variant:", "variant:NAME",
      "a correct kernel of the zoo, under its own profile",

@@ -87,6 +87,7 @@ Result<RunOptions> ResolveOptions(const SessionOptions& options) {
   run.judge.invariance = !options.no_invariance;
   run.judge.probes = !options.no_probes;
   run.judge.one_field = true;
+  run.judge.causes = true;
   run.judge.require_executed = options.require_executed;
   run.judge.replay_options = ReplayOptions(options);
   return run;

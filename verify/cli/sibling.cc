@@ -25,6 +25,8 @@ struct Sibling {
 constexpr Sibling kSiblings[] = {
     {"fuzz", "lockstep-fuzz", "Draw cases until one fails, and shrink it"},
     {"shrink", "lockstep-fuzz", "Make a failing case as small as it will go"},
+    {"explain", "lockstep-fuzz",
+     "Which known bugs give the wrong answer of a failing case"},
     {"campaign", "lockstep-fuzz",
      "Join the shards of fuzz --out, confirm what they found"},
     {"corpus", "lockstep-fuzz",

@@ -49,6 +49,16 @@ std::string UnknownMutant(std::string_view name) {
          " (all: lockstep list mutants)";
 }
 
+// Most rows, keys or tokens of an emulated tile.
+constexpr int64_t kMostTile = 65536;
+
+bool ReadCount(std::string_view text, int64_t* count) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *count);
+  return error == std::errc{} && stop == end && *count >= 1 &&
+         *count <= kMostTile;
+}
+
 Status SetSeverity(std::string_view text, Mutant* mutant) {
   const std::string name = mutant->info->name;
   if (!mutant->info->dial) {
@@ -67,6 +77,57 @@ Status SetSeverity(std::string_view text, Mutant* mutant) {
   }
   mutant->dial.severity = static_cast<double>(value);
   return {};
+}
+
+// "32x64": rows by keys.
+bool ReadTile(std::string_view text, AttentionVariant* variant) {
+  const size_t cross = std::min(text.find('x'), text.size());
+  return cross < text.size() &&
+         ReadCount(text.substr(0, cross), &variant->tile_q) &&
+         ReadCount(text.substr(cross + 1), &variant->tile_kv);
+}
+
+// The variant that the bug lives in: "base=VARIANT,tile=32x64", "chunk=8".
+Result<Mutant> Furnish(std::string_view arguments, Mutant* mutant) {
+  const MutantInfo& info = *mutant->info;
+  std::string_view base = info.base;
+  std::string_view tile, chunk;
+  while (!arguments.empty()) {
+    const size_t comma = std::min(arguments.find(','), arguments.size());
+    const std::string_view argument = arguments.substr(0, comma);
+    arguments.remove_prefix(std::min(comma + 1, arguments.size()));
+    if (argument.starts_with("base=")) {
+      base = argument.substr(5);
+    } else if (argument.starts_with("tile=") && info.attention()) {
+      tile = argument.substr(5);
+    } else if (argument.starts_with("chunk=") && !info.attention()) {
+      chunk = argument.substr(6);
+    } else {
+      return Status::Error("mutant argument '" + std::string(argument) +
+                           "': known are base=VARIANT and " +
+                           (info.attention() ? "tile=ROWSxKEYS" : "chunk=N"));
+    }
+  }
+  if (!info.attention()) {
+    Result<ScanVariant> scan = FindScanVariant(base);
+    if (!scan.ok()) return scan.status();
+    mutant->scan = std::move(scan.value());
+    mutant->scan_dial = {info.scan_fault};
+    if (chunk.empty() || ReadCount(chunk, &mutant->scan.chunk)) {
+      return std::move(*mutant);
+    }
+    return Status::Error("chunk=" + std::string(chunk) +
+                         ": want tokens, 1 to " + std::to_string(kMostTile));
+  }
+  Result<AttentionVariant> variant = FindVariant(base);
+  if (!variant.ok()) return variant.status();
+  mutant->variant = std::move(variant.value());
+  if (tile.empty() || ReadTile(tile, &mutant->variant)) {
+    return std::move(*mutant);
+  }
+  return Status::Error("tile=" + std::string(tile) +
+                       ": want ROWSxKEYS, each 1 to " +
+                       std::to_string(kMostTile));
 }
 
 }  // namespace
@@ -105,26 +166,7 @@ Result<Mutant> ParseMutant(std::string_view spec) {
     const Status status = SetSeverity(head.substr(at + 1), &mutant);
     if (!status.ok()) return status;
   }
-  std::string_view base = found->base;
-  if (comma < spec.size()) {
-    const std::string_view argument = spec.substr(comma + 1);
-    if (!argument.starts_with("base=")) {
-      return Status::Error("mutant argument '" + std::string(argument) +
-                           "': known is base=VARIANT");
-    }
-    base = argument.substr(5);
-  }
-  if (!found->attention()) {
-    Result<ScanVariant> scan = FindScanVariant(base);
-    if (!scan.ok()) return scan.status();
-    mutant.scan = std::move(scan.value());
-    mutant.scan_dial = {found->scan_fault};
-    return mutant;
-  }
-  Result<AttentionVariant> variant = FindVariant(base);
-  if (!variant.ok()) return variant.status();
-  mutant.variant = std::move(variant.value());
-  return mutant;
+  return Furnish(spec.substr(std::min(comma + 1, spec.size())), &mutant);
 }
 
 }  // namespace lockstep::verify

@@ -76,11 +76,12 @@ struct Mutant {
   // Of scans, in place of dial and variant.
   ScanDial scan_dial;
   ScanVariant scan;
-  std::string spec;  // "NAME@SEVERITY,base=VARIANT", only what was given
+  std::string spec;  // as it was given
 };
 
-// "NAME[@SEVERITY][,base=VARIANT]". Errors: an unknown name (the nearest is
-// named), a severity without a dial or out of range, an unknown variant.
+// "NAME[@SEVERITY][,base=VARIANT][,tile=ROWSxKEYS]", of scans chunk=N in place
+// of the tile. Errors: an unknown name (the nearest is named), a severity
+// without a dial or out of range, an unknown variant, no tile or chunk.
 Result<Mutant> ParseMutant(std::string_view spec);
 
 }  // namespace lockstep::verify

@@ -14,6 +14,7 @@
 #include "optimized/tile_plan.h"
 #include "verify/base/digest.h"
 #include "verify/case/block_plan.h"
+#include "verify/causes/explain.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/evidence/canary.h"
 #include "verify/judge/evidence/stage.h"
@@ -205,6 +206,9 @@ void Judgement::JudgeTables(const BlockPlanScene& scene) {
                                                  : Verdict::kUntrusted;
     if (!result_.findings.empty()) {
       result_.reason = result_.findings[0].message;
+    }
+    if (options_.causes && result_.verdict == Verdict::kFail) {
+      result_.causes = CausesOfTables(scene, trace);
     }
   }
   const size_t before = result_.findings.size();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "verify/judge/bounded.h"
+#include "verify/judge/causes.h"
 #include "verify/judge/evidence/canary.h"
 #include "verify/judge/evidence/evidence.h"
 #include "verify/judge/evidence/stage.h"
@@ -220,6 +221,13 @@ void Judgement::SuggestField() {
   FindOneField(request_, candidate_, options_, &result_);
 }
 
+void Judgement::SuggestCauses() {
+  const bool wanted = options_.causes && result_.verdict == Verdict::kFail &&
+                      request_.call->expect == Expect::kPass;
+  if (!wanted || trial_->scene() != nullptr) return;
+  FindCauses(request_, candidate_, options_, *trial_, first_, &result_);
+}
+
 void Judgement::AddBaselines() {
   // Where bits are equal every rule is content.
   if (Exact() && !Has(Tier::kBits)) return;
@@ -290,6 +298,7 @@ CaseResult Judgement::Run(std::optional<PreviousTruth>* previous) {
   }
   result_.kernel = candidate_.Identity();
   SuggestField();
+  SuggestCauses();
   ApplyExpectation(&result_);
   result_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)

@@ -42,6 +42,7 @@ struct JudgeOptions {
   bool evidence = true;  // plant faults
   bool canaries = true;
   bool one_field = false;  // of a fail: look for a field that it comes from
+  bool causes = false;     // of a fail: replay the known bugs
   bool require_executed = false;
   const std::atomic<bool>* stop = nullptr;  // may be null
 };

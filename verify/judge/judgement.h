@@ -51,6 +51,7 @@ class Judgement {
   void CheckUnanswered();
   void SettleCandidate();
   void SuggestField();
+  void SuggestCauses();
   void AddBaselines();
   void Decide();
   // Of tables (block_plan.cc).

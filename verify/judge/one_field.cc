@@ -125,6 +125,7 @@ void FindOneField(const CaseRequest& request, Candidate& candidate,
   if (!failed->claims || failed->claims->exact || !OfNumbers(*failed)) return;
   JudgeOptions whole = options;
   whole.one_field = false;
+  whole.causes = false;
   whole.canaries = false;
   // Only what failed, before the whole judge is asked.
   JudgeOptions quick = whole;

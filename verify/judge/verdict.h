@@ -12,6 +12,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/case/case.h"
+#include "verify/causes/explanation.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
 
@@ -189,6 +190,10 @@ struct CaseResult {
   // Empty: no such field was found, or looked for.
   std::string one_field;
   Verdict one_field_verdict = Verdict::kPass;
+  // Known bugs that give the same wrong answer, best first; none: none does, or
+  // they were not replayed.
+  std::vector<Explanation> causes;
+  bool too_large_to_explain = false;  // to replay them on
   double seconds = 0;            // all of it
   double candidate_seconds = 0;  // the compared run
   double reference_seconds = 0;

@@ -128,6 +128,20 @@ Json EvidenceJson(const CaseResult& result) {
           {"probes_missed", missed}};
 }
 
+Json CausesJson(const std::vector<Explanation>& causes) {
+  Json json = Json::array();
+  for (const Explanation& cause : causes) {
+    json.push_back({{"cause", cause.bug},
+                    {"what", cause.what},
+                    {"where", cause.where},
+                    {"candidate", cause.candidate},
+                    {"score", cause.explained},
+                    {"same_bits", cause.same_bits},
+                    {"alike", cause.alike}});
+  }
+  return json;
+}
+
 Json OneFieldJson(const CaseResult& result) {
   if (result.one_field.empty()) return Json::object();
   return {{"field", result.one_field},
@@ -184,9 +198,7 @@ Json FindingJson(const CaseResult& result, const Finding& finding) {
   json["profile"] = result.profile;
   json["candidate"] = ReplayCandidate(result, finding);
   json["options"] = result.replay_options;
-  // Causes, best first. Consumers of the schema expect the key; no tier names
-  // a cause.
-  json["attribution"] = Json::array();
+  json["attribution"] = CausesJson(result.causes);
   json["replay"] = ReplayLine(result, finding);
   if (result.origin.file != nullptr) {
     json["file"] = *result.origin.file;

@@ -20,6 +20,8 @@ Json UnboundedJson(const CaseResult& result);
 Json EvidenceJson(const CaseResult& result);
 // What could not be tried: checks that the way in does not allow, and checks
 // that lack an answer.
+// Known bugs that give the same answer, best first.
+Json CausesJson(const std::vector<Explanation>& causes);
 Json OneFieldJson(const CaseResult& result);
 Json UntriedJson(const CaseResult& result);
 Json FindingJson(const CaseResult& result, const Finding& finding);

@@ -271,6 +271,9 @@ std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
             " with `" + result.one_field +
             "`: say so if it is what the kernel does\n";
   }
+  for (const Explanation& cause : result.causes) {
+    text += "      cause: " + Printable(ExplanationText(cause)) + "\n";
+  }
   if (result.known) text += "      " + Printable(result.known->text) + "\n";
   if (!quiet || style.verbose) text += BaselineLine(result);
   if (style.verbose) text += Details(result);

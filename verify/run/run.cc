@@ -11,6 +11,10 @@
 namespace lockstep::verify {
 namespace {
 
+// Failures of a run whose causes are looked for: a broken kernel fails a
+// thousand cases for one reason.
+constexpr int64_t kMostExplained = 3;
+
 constexpr int64_t kMiB = int64_t{1} << 20;
 
 template <typename T>
@@ -261,7 +265,9 @@ CaseResult Run::JudgeCall(const Call& call,
   judge.materialise.search_directories = *call.search_directories;
   Candidate& candidate = *candidates_[call.candidate];
   if (call.request.expect != Expect::kRefuse) {
+    judge.causes = judge.causes && explained_ < kMostExplained;
     CaseResult result = JudgeCase(RequestOf(call), candidate, judge, previous);
+    explained_ += judge.causes && result.verdict == Verdict::kFail ? 1 : 0;
     result.replay_case = *call.replay;
     return result;
   }

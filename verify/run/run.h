@@ -118,7 +118,8 @@ class Run {
   std::map<std::pair<size_t, std::string>, size_t> reduced_;
   std::vector<std::string> notes_;
   RunOptions options_;
-  int64_t total_ = 0;  // calls asked for, all shards
+  int64_t total_ = 0;      // calls asked for, all shards
+  int64_t explained_ = 0;  // failures whose causes were looked for
 };
 
 }  // namespace lockstep::verify

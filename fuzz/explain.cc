@@ -1,0 +1,235 @@
+#include "fuzz/explain.h"
+
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "fuzz/shrink.h"
+#include "verify/candidate/candidate.h"
+#include "verify/causes/explain.h"
+#include "verify/judge/judge.h"
+#include "verify/registry/ops.h"
+
+namespace lockstep::fuzz {
+namespace {
+
+using verify::Case;
+
+// Cases nearby on which bugs are told apart: enough for a wrong seed, a longer
+// side and each key left out once.
+constexpr int64_t kNearby = 24;
+
+Result<std::unique_ptr<verify::Trial>> Open(const Case& c) {
+  const Result<verify::TrialRow> op = verify::TrialRowOf(c);
+  if (!op.ok()) return op.status();
+  return op->open(c, {});
+}
+
+bool SmallEnough(const std::vector<Case>& sequence) {
+  const auto trial = Open(sequence.back());
+  return trial.ok() && verify::CanExplain(*trial.value(), verify::kCauseWork);
+}
+
+// "order" of "envelope:law_order".
+std::string LawIn(const Outcome& outcome) {
+  return verify::LawOf(
+      outcome.signature.substr(outcome.signature.find(':') + 1));
+}
+
+bool OfNumbers(const Outcome& outcome) {
+  return !LawIn(outcome).empty() || outcome.signature.starts_with("bits:") ||
+         outcome.signature.starts_with("envelope:") ||
+         outcome.signature.starts_with("probes:");
+}
+
+// What the candidate claims of its arithmetic; none: the exact contract.
+std::optional<verify::NumericProfile> ClaimsOf(const Target& target) {
+  if (target.profile) return target.profile;
+  const auto candidate = verify::ParseCandidate(target.candidate);
+  return candidate.ok() ? candidate.value()->Claims() : std::nullopt;
+}
+
+class Teller {
+ public:
+  Teller(const verify::Domain& domain, const Target& target)
+      : domain_(domain),
+        target_(target),
+        claims_(ClaimsOf(target)),
+        explainer_(domain.op, claims_ ? &*claims_ : nullptr, target.stop) {}
+
+  // The case, or the probe of it, that shows the finding.
+  Status AddFailing(const Case& c, const Outcome& outcome) {
+    Case shown = c;
+    if (!outcome.line.empty()) {
+      Result<Case> probe = verify::ParseCase(outcome.line, verify::Ops());
+      if (!probe.ok()) return probe.status();
+      shown = std::move(probe.value());
+    }
+    seen_.insert(verify::MinimalLine(c));
+    return Add(shown, true);
+  }
+
+  // The calls of the law that was broken.
+  Status AddLaw(const Case& c, const std::string& name) {
+    auto own = Open(c);
+    if (!own.ok()) return own.status();
+    trials_.push_back(std::move(own.value()));
+    const verify::Trial& trial = *trials_.back();
+    Result<verify::Law> law =
+        trial.MakeLaw(name, verify::SaltOf(trial.InputDigest()));
+    if (!law.ok()) return law.status();
+    for (verify::LawCall& call : law->calls) {
+      if (call.take) call.take(answer_);
+      trials_.push_back(std::move(call.trial));
+      const Status added = AddAnswer(c, *trials_.back(), name);
+      if (!added.ok()) return added;
+    }
+    return {};
+  }
+
+  // Until one bug is left or there is nothing more to ask.
+  void TellApart(const Case& c) {
+    std::vector<Case> nearby;
+    for (const uint64_t more : {1, 2, 3}) {
+      nearby.push_back(c);
+      nearby.back().seed = c.seed + more;
+    }
+    for (const auto& sequence : domain_.reduce(std::span(&c, 1), 0)) {
+      if (sequence.size() == 1) nearby.push_back(sequence[0]);
+    }
+    for (const Case& other : nearby) {
+      if (cases_ >= kNearby || !Torn() || Stopped()) return;
+      if (!seen_.insert(verify::MinimalLine(other)).second) continue;
+      const Outcome outcome = TryCase({other}, target_, 2);
+      if (OfNumbers(outcome) && LawIn(outcome).empty()) {
+        if (!AddFailing(other, outcome).ok()) continue;
+      } else if (outcome.verdict == verify::Verdict::kPass) {
+        (void)Add(other, false);
+      }
+    }
+  }
+
+  Explained Take() {
+    Explained explained;
+    explained.causes = explainer_.Causes();
+    explained.nearest = explainer_.Nearest();
+    explained.cases = cases_;
+    explained.tried = explainer_.tried();
+    return explained;
+  }
+
+ private:
+  bool Stopped() const { return target_.stop != nullptr && *target_.stop; }
+
+  // Whether more than one bug reproduces what was seen.
+  bool Torn() const {
+    const std::vector<verify::Explanation> causes = explainer_.Causes(2);
+    if (causes.empty()) return false;
+    return !causes[0].alike.empty() ||
+           (causes.size() > 1 && causes[1].Reproduced());
+  }
+
+  Status Add(const Case& c, bool wrong) {
+    auto opened = Open(c);
+    if (!opened.ok()) return opened.status();
+    if (!verify::CanExplain(*opened.value(), verify::kCauseWork)) {
+      return Status::Error("too large");
+    }
+    trials_.push_back(std::move(opened.value()));
+    if (wrong) return AddAnswer(c, *trials_.back());
+    ++cases_;
+    return explainer_.AddRight(*trials_.back());
+  }
+
+  Status AddAnswer(const Case& c, const verify::Trial& trial,
+                   const std::string& law = "") {
+    ++cases_;
+    auto candidate = verify::ParseCandidate(target_.candidate);
+    if (!candidate.ok()) return candidate.status();
+    auto outputs = trial.Allocate(0);
+    if (!outputs.ok()) return outputs.status();
+    const verify::CaseRequest request{
+        .call = &c, .line = verify::MinimalLine(c), .law = law};
+    verify::Execution execution;
+    const verify::RunOutcome ran =
+        candidate.value()->Run(request, trial, candidate.value()->Fixed(),
+                               outputs.value(), &execution);
+    if (ran.state != verify::RunOutcome::State::kRan) {
+      return Status::Error(ran.message);
+    }
+    answer_ = std::move(outputs.value());
+    return explainer_.AddWrong(trial, answer_);
+  }
+
+  const verify::Domain& domain_;
+  const Target& target_;
+  const std::optional<verify::NumericProfile> claims_;
+  std::vector<std::unique_ptr<verify::Trial>> trials_;
+  verify::OutputSet answer_;  // the last one
+  verify::Explainer explainer_;
+  std::set<std::string> seen_;
+  int64_t cases_ = 0;
+};
+
+Result<Explained> ExplainTables(const Case& c, const Target& target) {
+  auto trial = Open(c);
+  if (!trial.ok()) return trial.status();
+  auto candidate = verify::ParseCandidate(target.candidate);
+  if (!candidate.ok()) return candidate.status();
+  verify::PlanTrace trace;
+  verify::Execution execution;
+  const verify::CaseRequest request{.call = &c, .line = verify::MinimalLine(c)};
+  const verify::RunOutcome ran = candidate.value()->Plan(
+      request, *trial.value()->scene(), &trace, &execution);
+  if (ran.state != verify::RunOutcome::State::kRan) {
+    return Status::Error(ran.message);
+  }
+  Explained explained;
+  explained.line = request.line;
+  explained.causes = verify::CausesOfTables(*trial.value()->scene(), trace);
+  explained.cases = 1;
+  return explained;
+}
+
+}  // namespace
+
+Result<Explained> Explain(const verify::Domain& domain,
+                          const std::vector<Case>& sequence,
+                          const Outcome& outcome, const Target& target,
+                          double seconds) {
+  const auto first = Open(sequence.back());
+  if (!first.ok()) return first.status();
+  if (first.value()->scene() != nullptr) {
+    return ExplainTables(sequence.back(), target);
+  }
+  if (!OfNumbers(outcome)) {
+    return Status::Error("the finding is " + outcome.signature +
+                         ", which says itself what is wrong: no outputs that "
+                         "known bugs could be held against");
+  }
+  Shrunk shrunk;
+  shrunk.sequence = sequence;
+  shrunk.outcome = outcome;
+  if (!SmallEnough(sequence)) {
+    shrunk = Shrink(domain, sequence, outcome, target, seconds, &SmallEnough);
+  }
+  const Case& c = shrunk.sequence.back();
+  if (!SmallEnough(shrunk.sequence)) {
+    return Status::Error(
+        "no case that fails alike was found among those small "
+        "enough to replay known bugs on; the smallest is '" +
+        verify::MinimalLine(shrunk.sequence) + "' (give it more --seconds)");
+  }
+  Teller teller(domain, target);
+  const std::string law = LawIn(shrunk.outcome);
+  const Status added = law.empty() ? teller.AddFailing(c, shrunk.outcome)
+                                   : teller.AddLaw(c, law);
+  if (!added.ok()) return added;
+  if (shrunk.sequence.size() == 1) teller.TellApart(c);
+  Explained explained = teller.Take();
+  explained.line = verify::MinimalLine(shrunk.sequence);
+  return explained;
+}
+
+}  // namespace lockstep::fuzz

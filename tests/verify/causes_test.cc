@@ -1,0 +1,222 @@
+// Known bugs are named by what they do: in other arithmetic and other tiles
+// than they are replayed in, in some heads or rows only; and what is no known
+// bug is not named.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verify/candidate/candidate.h"
+#include "verify/causes/explain.h"
+#include "verify/causes/hypotheses.h"
+#include "verify/profile/profile.h"
+#include "verify/registry/ops.h"
+#include "verify/tables/mutants.h"
+#include "verify/tables/planner.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr const char* kCausal =
+    "attention_forward hq=4 hkv=2 sq=40 skv=40 d=8 mask=causal&window:9,0 "
+    "seed=5";
+
+std::unique_ptr<Trial> Open(const std::string& line) {
+  const Case c = ParseCase(line, Ops()).value();
+  return std::move(TrialRowOf(c)->open(c, {}).value());
+}
+
+OutputSet AnswerOf(const std::string& kernel, const Trial& trial) {
+  OutputSet outputs = std::move(trial.Allocate(0).value());
+  Execution execution;
+  auto candidate = ParseCandidate(kernel);
+  EXPECT_TRUE(candidate.ok()) << kernel << candidate.message();
+  const RunOutcome ran =
+      candidate.value()->Run({}, trial, {}, outputs, &execution);
+  EXPECT_EQ(ran.state, RunOutcome::State::kRan) << ran.message;
+  return outputs;
+}
+
+// `from` in the lines of `to` that `where` names by head and row.
+template <typename Where>
+void Mix(const OutputSet& from, const OutputSet& to, Where where) {
+  for (size_t t = 0; t < to.tensors.size(); ++t) {
+    const LaneView source = from.tensors[t].const_view();
+    const auto& view = to.tensors[t].view;
+    for (int64_t h = 0; h < view.shape[1]; ++h) {
+      for (int64_t i = 0; i < view.shape[2]; ++i) {
+        if (!where(h, i)) continue;
+        for (int64_t c = 0; c < view.shape[3]; ++c) {
+          view.As<float>()(0, h, i, c) = source.As<float>()(0, h, i, c);
+        }
+      }
+    }
+  }
+}
+
+Explanation First(const std::string& line, const std::string& kernel,
+                  const char* profile = nullptr) {
+  const auto trial = Open(line);
+  std::optional<NumericProfile> claims;
+  if (profile != nullptr) claims = LoadProfile(profile).value();
+  Explainer explainer(OpName(ParseCase(line, Ops()).value()),
+                      claims ? &*claims : nullptr);
+  EXPECT_TRUE(explainer.AddWrong(*trial, AnswerOf(kernel, *trial)).ok());
+  const std::vector<Explanation> causes = explainer.Causes();
+  return causes.empty() ? Explanation{} : causes[0];
+}
+
+TEST(Causes, ABugIsNamedByItsBits) {
+  const Explanation cause = First(kCausal, "mutant:attn.window_left_plus_one");
+  EXPECT_EQ(cause.bug, "attn.window_left_plus_one");
+  EXPECT_TRUE(cause.same_bits);
+  EXPECT_EQ(cause.explained, 1);
+  EXPECT_EQ(cause.where, "");
+  EXPECT_EQ(ExplanationText(cause),
+            "behaves like attn.window_left_plus_one (one key too many to the "
+            "left): the same bits");
+}
+
+TEST(Causes, OtherArithmeticIsTheSameBug) {
+  const Explanation cause =
+      First(kCausal, "mutant:attn.window_left_plus_one,base=cpu");
+  EXPECT_EQ(cause.bug, "attn.window_left_plus_one");
+  EXPECT_FALSE(cause.same_bits);
+  EXPECT_GT(cause.explained, 0.999);
+  EXPECT_LT(cause.explained, 1);
+}
+
+TEST(Causes, EdgesLieWhereTheKernelHasThem) {
+  const Explanation cause =
+      First("attention_forward hq=2 sq=80 skv=80 d=8 mask=causal",
+            "mutant:attn.double_edge_key,base=cpu,tile=32x32", "cpu-f32");
+  EXPECT_EQ(cause.bug, "attn.double_edge_key");
+  EXPECT_NE(cause.candidate.find(",tile=32x32"), std::string::npos)
+      << cause.candidate;
+}
+
+TEST(Causes, DialsAreTurned) {
+  const Explanation cause =
+      First("attention_forward hq=2 sq=24 skv=24 d=8 cap=3 mask=causal",
+            "mutant:attn.cap_wrong_value@5");
+  EXPECT_EQ(cause.bug, "attn.cap_wrong_value");
+  EXPECT_EQ(cause.candidate, "mutant:attn.cap_wrong_value@5");
+  EXPECT_TRUE(cause.same_bits);
+}
+
+TEST(Causes, SomeHeadsAlone) {
+  const auto trial = Open(kCausal);
+  const OutputSet answer = AnswerOf("variant:exact", *trial);
+  Mix(AnswerOf("mutant:attn.causal_strict", *trial), answer,
+      [](int64_t h, int64_t) { return h >= 2; });
+  Explainer explainer("attention_forward", nullptr);
+  ASSERT_TRUE(explainer.AddWrong(*trial, answer).ok());
+  const Explanation cause = explainer.Causes().at(0);
+  EXPECT_EQ(cause.bug, "attn.causal_strict");
+  EXPECT_EQ(cause.where, "h 2, 3 of 4");
+  EXPECT_EQ(cause.explained, 1);
+}
+
+TEST(Causes, SomeRowsAlone) {
+  const auto trial = Open(kCausal);
+  const OutputSet answer = AnswerOf("variant:exact", *trial);
+  Mix(AnswerOf("mutant:attn.causal_strict", *trial), answer,
+      [](int64_t, int64_t i) { return i >= 10 && i < 20; });
+  Explainer explainer("attention_forward", nullptr);
+  ASSERT_TRUE(explainer.AddWrong(*trial, answer).ok());
+  EXPECT_EQ(explainer.Causes().at(0).where, "i 10 to 19 of 40");
+}
+
+// An answer that no bug gives: signs of every second channel turned.
+TEST(Causes, WhatIsNoKnownBugIsNotNamed) {
+  const auto trial = Open(kCausal);
+  const OutputSet answer = AnswerOf("variant:exact", *trial);
+  const auto view = answer.tensors[0].view;
+  for (int64_t h = 0; h < 4; ++h) {
+    for (int64_t i = 0; i < 40; ++i) {
+      for (int64_t c = 0; c < 8; c += 2) {
+        view.As<float>()(0, h, i, c) *= -1.0f;
+      }
+    }
+  }
+  Explainer explainer("attention_forward", nullptr);
+  ASSERT_TRUE(explainer.AddWrong(*trial, answer).ok());
+  EXPECT_TRUE(explainer.Causes().empty());
+  ASSERT_TRUE(explainer.Nearest().has_value());
+  EXPECT_LT(explainer.Nearest()->explained, kCauseStated);
+}
+
+// Dropping the last key and a strict mask are one where every row ends on the
+// diagonal, and two where none does.
+TEST(Causes, AlikeBugsAreSaidToBeAndToldApart) {
+  const auto narrow = Open("attention_forward sq=12 skv=12 d=8 mask=causal");
+  const auto wide = Open("attention_forward sq=12 skv=12 d=8 mask=full");
+  Explainer explainer("attention_forward", nullptr);
+  ASSERT_TRUE(
+      explainer
+          .AddWrong(*narrow, AnswerOf("mutant:attn.causal_strict", *narrow))
+          .ok());
+  const Explanation torn = explainer.Causes().at(0);
+  EXPECT_EQ(torn.bug, "attn.causal_strict");
+  EXPECT_EQ(torn.alike, std::vector<std::string>{"attn.drop_last_key"});
+  EXPECT_NE(
+      ExplanationText(torn).find("not to be told from attn.drop_last_key"),
+      std::string::npos);
+  ASSERT_TRUE(explainer.AddRight(*wide).ok());
+  const Explanation sure = explainer.Causes().at(0);
+  EXPECT_EQ(sure.bug, "attn.causal_strict");
+  EXPECT_TRUE(sure.alike.empty());
+  EXPECT_TRUE(sure.Reproduced());
+}
+
+TEST(Causes, OfScans) {
+  const Explanation cause =
+      First("mamba3_scan t=33 h=2 n=8 p=4", "mutant:scan.ahead_cut_at_chunk");
+  EXPECT_EQ(cause.bug, "scan.ahead_cut_at_chunk");
+  const Explanation ssd =
+      First("ssd_scan t=33 h=2 n=8 p=4", "mutant:ssd.dt_at_chunk,chunk=16");
+  EXPECT_EQ(ssd.bug, "ssd.dt_at_chunk");
+  EXPECT_NE(ssd.candidate.find("chunk=16"), std::string::npos);
+}
+
+TEST(Causes, OfTables) {
+  for (const PlanMutantInfo& bug : PlanMutants()) {
+    const auto trial = Open(std::string("block_plan ") + bug.pattern);
+    PlanTrace trace;
+    ASSERT_EQ(PlanWith(bug.bug, *trial->scene(), &trace).state,
+              RunOutcome::State::kRan);
+    const auto causes = CausesOfTables(*trial->scene(), trace);
+    if (causes.empty()) {
+      ADD_FAILURE() << bug.name << " is not named";
+      continue;
+    }
+    std::vector<std::string> names = causes[0].alike;
+    names.push_back(causes[0].bug);
+    EXPECT_EQ(std::count(names.begin(), names.end(), bug.name), 1) << bug.name;
+    EXPECT_TRUE(causes[0].same_bits) << bug.name;
+  }
+}
+
+TEST(Fit, APlaceCountsOneAtMost) {
+  const auto trial = Open("attention_forward sq=2 skv=2 d=4");
+  const Numbers right = {{1, 1, 1, 1, 1, 1, 1, 1}, {1, 1}};
+  Numbers produced = right;
+  produced[0][0] = 1e30f;
+  produced[0][5] = std::nanf("");
+  Numbers bug = right;
+  bug[0][0] = -1e30f;
+  bug[0][5] = std::nanf("");
+  const Fit fit = FitOf(*trial, right, produced, bug);
+  EXPECT_EQ(fit.all.wrong, 2);
+  EXPECT_EQ(fit.all.left, 1);
+  EXPECT_EQ(fit.all.moved, 2);
+  EXPECT_FALSE(fit.same_bits);
+  EXPECT_NEAR(Left(fit.all), std::sqrt(0.5), 1e-12);
+  EXPECT_EQ(Left({}), 1);
+}
+
+}  // namespace
+}  // namespace lockstep::verify

@@ -1,0 +1,235 @@
+#include "verify/causes/explain.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "verify/candidate/candidate.h"
+
+namespace lockstep::verify {
+namespace {
+
+// A scope has to leave so little of what the bug leaves everywhere.
+constexpr double kScopeGain = 0.1;
+// Shares nearer than this are one.
+constexpr double kSameShare = 1e-6;
+// Causes that later cases are held against.
+constexpr size_t kKept = 60;
+// What is left between a bug's answers in two tilings, of what it moves, up to
+// which they are one: tiles change roundings, too.
+constexpr double kSameElsewhere = 0.05;
+// Squared: what nothing is said about where neither the answer nor the bug
+// moves more.
+constexpr double kUnseen = 1e-6;
+
+uint64_t HashOf(const Numbers& numbers, uint64_t hash) {
+  for (const std::vector<float>& output : numbers) {
+    for (const float x : output) {
+      const uint32_t bits =
+          std::isnan(x) ? 0x7fc00000u : std::bit_cast<uint32_t>(x);
+      hash = (hash ^ bits) * 0x100000001b3u;
+      hash ^= hash >> 29;
+    }
+  }
+  return hash;
+}
+
+// Rows, keys or tokens, whichever are most.
+int64_t LongestSide(const Trial& trial) {
+  int64_t longest = 1;
+  for (const NamedTensor& input : trial.Inputs().tensors) {
+    for (size_t a = 1; a + 1 < input.shape.size(); ++a) {
+      longest = std::max(longest, input.shape[a]);
+    }
+  }
+  return longest;
+}
+
+}  // namespace
+
+bool CanExplain(const Trial& trial, int64_t work) {
+  return trial.rows() <= work / std::max<int64_t>(trial.RowCost(), 1);
+}
+
+bool Explainer::Held::Scoped() const {
+  return !where.empty() && scoped <= left * kScopeGain;
+}
+
+double Explainer::Held::Explained() const {
+  if (cases == 0) return 0;
+  return 1 - (Scoped() ? scoped : left) / static_cast<double>(cases);
+}
+
+Explainer::Explainer(std::string op, const NumericProfile* profile,
+                     const std::atomic<bool>* stop)
+    : op_(std::move(op)), profile_(profile), stop_(stop) {}
+
+std::optional<Numbers> Explainer::Run(const Trial& trial,
+                                      const std::string& spec) {
+  Result<std::unique_ptr<Candidate>> kernel = ParseCandidate(spec);
+  if (!kernel.ok()) return std::nullopt;
+  Result<OutputSet> outputs = trial.Allocate(0);
+  if (!outputs.ok()) return std::nullopt;
+  Execution execution;
+  const RunOutcome ran =
+      kernel.value()->Run({}, trial, {}, outputs.value(), &execution);
+  if (ran.state != RunOutcome::State::kRan) return std::nullopt;
+  ++tried_;
+  return NumbersOf(trial, outputs.value());
+}
+
+void Explainer::Hold(Ground* ground, Held* held) {
+  const std::string& right = held->hypothesis.right;
+  if (!ground->right.contains(right)) {
+    std::optional<Numbers> numbers = Run(*ground->trial, right);
+    if (!numbers) return;
+    ground->right.emplace(right, std::move(*numbers));
+  }
+  const std::optional<Numbers> bug = Run(*ground->trial, held->hypothesis.spec);
+  if (!bug) return;
+  held->answers = HashOf(*bug, held->answers);
+  const Numbers& sound = ground->right.at(right);
+  const Fit fit = FitOf(*ground->trial, sound,
+                        ground->produced ? *ground->produced : sound, *bug);
+  if (std::max(fit.all.wrong, fit.all.moved) < kUnseen) return;
+  held->same_bits = held->same_bits && fit.same_bits;
+  const Scope scope = ScopeOf(fit);
+  if (held->cases == 0) held->where = scope.text;
+  held->left += Left(fit.all);
+  held->scoped += scope.left;
+  ++held->cases;
+}
+
+void Explainer::HoldAll(const std::vector<Hypothesis>& hypotheses) {
+  for (const Hypothesis& hypothesis : hypotheses) {
+    if (Stopped()) return;
+    Held held;
+    held.hypothesis = hypothesis;
+    for (Ground& ground : grounds_) Hold(&ground, &held);
+    if (held.cases > 0) held_.push_back(std::move(held));
+  }
+}
+
+bool Explainer::Reproduced() const {
+  return std::any_of(held_.begin(), held_.end(), [](const Held& held) {
+    return held.Explained() >= kCauseReproduced;
+  });
+}
+
+// On the first case, whose hypotheses all have a right answer there. Small,
+// middle and large tiles: edges of one size alone may all lie where the bug
+// says nothing.
+bool Explainer::HasEdges(const Hypothesis& one,
+                         const std::vector<std::string>& tiles) {
+  Ground& ground = grounds_.front();
+  const std::optional<Numbers> own = Run(*ground.trial, one.spec);
+  if (!own) return false;
+  for (const size_t n : {size_t{0}, tiles.size() / 2, tiles.size() - 1}) {
+    const auto other = Run(*ground.trial, InTile(one, tiles[n]).spec);
+    if (!other) continue;
+    const Fit fit =
+        FitOf(*ground.trial, ground.right.at(one.right), *own, *other);
+    const bool moves = std::max(fit.all.wrong, fit.all.moved) >= kUnseen;
+    if (moves && Left(fit.all) > kSameElsewhere) return true;
+  }
+  return false;
+}
+
+void Explainer::Refine() {
+  for (; turned_ < own_.size() && !Reproduced(); ++turned_) {
+    HoldAll(AtOtherDials(own_[turned_]));
+  }
+  if (Reproduced() || grounds_.empty()) return;
+  const std::vector<std::string> tiles =
+      TilesOf(op_, LongestSide(*grounds_.front().trial));
+  if (tiled_ == 0 && !tiles.empty()) {
+    std::erase_if(own_,
+                  [&](const Hypothesis& one) { return !HasEdges(one, tiles); });
+  }
+  // All bugs in a tile, then the next: those alike are to be seen together.
+  for (; tiled_ < tiles.size() && !Reproduced() && !Stopped(); ++tiled_) {
+    std::vector<Hypothesis> moved;
+    for (const Hypothesis& one : own_) {
+      moved.push_back(InTile(one, tiles[tiled_]));
+    }
+    HoldAll(moved);
+  }
+}
+
+Status Explainer::Add(const Trial& trial, std::optional<Numbers> produced) {
+  grounds_.push_back({&trial, std::move(produced), {}});
+  if (grounds_.size() == 1) {
+    HoldAll(HypothesesOf(op_, profile_));
+    Sort();
+    for (const Held& held : held_) own_.push_back(held.hypothesis);
+  } else {
+    for (Held& held : held_) Hold(&grounds_.back(), &held);
+  }
+  // What the cases so far could not tell from another, this one may have shown
+  // to be neither.
+  Refine();
+  Sort();
+  held_.resize(std::min(held_.size(), kKept));
+  return {};
+}
+
+Status Explainer::AddWrong(const Trial& trial, const OutputSet& produced) {
+  return Add(trial, NumbersOf(trial, produced));
+}
+
+Status Explainer::AddRight(const Trial& trial) {
+  return Add(trial, std::nullopt);
+}
+
+// Best first; of those alike, one that acts everywhere, then one in the tiles
+// of the catalogue, which were tried first.
+void Explainer::Sort() {
+  std::stable_sort(held_.begin(), held_.end(),
+                   [](const Held& a, const Held& b) {
+                     const double more = a.Explained() - b.Explained();
+                     if (std::fabs(more) > kSameShare) return more > 0;
+                     return !a.Scoped() && b.Scoped();
+                   });
+}
+
+Explanation Explainer::ExplanationOf(size_t n) const {
+  const Held& held = held_[n];
+  Explanation cause;
+  cause.bug = held.hypothesis.bug->name;
+  cause.what = held.hypothesis.bug->breaks;
+  if (held.Scoped()) cause.where = held.where;
+  cause.candidate = held.hypothesis.spec;
+  cause.explained = held.Explained();
+  cause.same_bits = held.same_bits;
+  for (const Held& other : held_) {
+    const std::string name = other.hypothesis.bug->name;
+    const bool known =
+        name == cause.bug || std::find(cause.alike.begin(), cause.alike.end(),
+                                       name) != cause.alike.end();
+    if (!known && other.answers == held.answers) cause.alike.push_back(name);
+  }
+  return cause;
+}
+
+std::vector<Explanation> Explainer::Causes(size_t most) const {
+  std::vector<Explanation> causes;
+  std::vector<std::string> named;
+  for (size_t n = 0; n < held_.size() && causes.size() < most; ++n) {
+    if (held_[n].Explained() < kCauseStated) break;
+    const std::string name = held_[n].hypothesis.bug->name;
+    if (std::find(named.begin(), named.end(), name) != named.end()) continue;
+    Explanation cause = ExplanationOf(n);
+    named.push_back(name);
+    named.insert(named.end(), cause.alike.begin(), cause.alike.end());
+    causes.push_back(std::move(cause));
+  }
+  return causes;
+}
+
+std::optional<Explanation> Explainer::Nearest() const {
+  if (held_.empty()) return std::nullopt;
+  return ExplanationOf(0);
+}
+
+}  // namespace lockstep::verify

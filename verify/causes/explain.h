@@ -1,0 +1,110 @@
+// From a wrong answer to what it may come from: every known bug is planted into
+// an emulated kernel, which is run on the same inputs.
+#ifndef LOCKSTEP_VERIFY_CAUSES_EXPLAIN_H_
+#define LOCKSTEP_VERIFY_CAUSES_EXPLAIN_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/causes/explanation.h"
+#include "verify/causes/fit.h"
+#include "verify/causes/hypotheses.h"
+#include "verify/ops/op.h"
+#include "verify/profile/profile.h"
+#include "verify/tables/scene.h"
+#include "verify/tables/trace.h"
+
+namespace lockstep::verify {
+
+// Multiply-adds of a case up to which bugs are replayed, on demand and at the
+// end of a failing case: some hundred emulated kernels run on it, each at about
+// 10 ns a multiply-add.
+inline constexpr int64_t kCauseWork = int64_t{1} << 20;
+inline constexpr int64_t kCauseWorkOfVerdict = int64_t{1} << 18;
+bool CanExplain(const Trial& trial, int64_t work);
+
+class Explainer {
+ public:
+  // `profile`: that the candidate claims; null: the exact contract. It is kept.
+  Explainer(std::string op, const NumericProfile* profile,
+            const std::atomic<bool>* stop = nullptr);
+
+  // Takes a wrong answer into account. Errors: memory.
+  //   Requires: outputs of this trial, which is kept.
+  Status AddWrong(const Trial& trial, const OutputSet& produced);
+  // An answer with which nothing is wrong: bugs that would show are not it.
+  // Not the first.
+  Status AddRight(const Trial& trial);
+
+  // Causes that are worth stating, best first.
+  std::vector<Explanation> Causes(size_t most = 3) const;
+  // The best of all, stated or not: none if no bug moves anything here.
+  std::optional<Explanation> Nearest() const;
+  // Emulated kernels that were held against the answers.
+  int64_t tried() const { return tried_; }
+
+ private:
+  struct Held {
+    Hypothesis hypothesis;
+    // Shares left unexplained, summed over the cases that say anything of the
+    // bug: everywhere, and where it acts.
+    double left = 0;
+    double scoped = 0;
+    int64_t cases = 0;
+    std::string where;  // it acts, in the first case
+    bool same_bits = true;
+    uint64_t answers = 0;  // hash of what it gave
+
+    bool Scoped() const;
+    double Explained() const;
+  };
+  // One case: the answer, absent where nothing is wrong with it, and right ones
+  // by the kernels they are of.
+  struct Ground {
+    const Trial* trial;
+    std::optional<Numbers> produced;
+    std::map<std::string, Numbers> right;
+  };
+
+  bool Stopped() const { return stop_ != nullptr && *stop_; }
+  std::optional<Numbers> Run(const Trial& trial, const std::string& spec);
+  void Hold(Ground* ground, Held* held);
+  // Each against all cases so far.
+  void HoldAll(const std::vector<Hypothesis>& hypotheses);
+  bool Reproduced() const;
+  // Whether the bug gives another answer in other tiles: it lives at edges.
+  bool HasEdges(const Hypothesis& one, const std::vector<std::string>& tiles);
+  // Dials turned, then edges where kernels have them, until one reproduces all
+  // answers; goes on from where it stopped.
+  void Refine();
+  Status Add(const Trial& trial, std::optional<Numbers> produced);
+  void Sort();
+  Explanation ExplanationOf(size_t n) const;
+
+  std::string op_;
+  const NumericProfile* profile_;
+  const std::atomic<bool>* stop_;
+  std::vector<Ground> grounds_;
+  std::vector<Held> held_;
+  // Bugs that move anything in the first case, nearest first (once tiles are
+  // tried: those that have edges); of them those with turned dials, and tiles
+  // that were tried.
+  std::vector<Hypothesis> own_;
+  size_t turned_ = 0;
+  size_t tiled_ = 0;
+  int64_t tried_ = 0;
+};
+
+// The same of tables: bugs of planners and of kernels that read them.
+std::vector<Explanation> CausesOfTables(const BlockPlanScene& scene,
+                                        const PlanTrace& produced,
+                                        size_t most = 3);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CAUSES_EXPLAIN_H_

@@ -1,0 +1,39 @@
+#include "verify/causes/explanation.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "verify/base/format.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Most names of bugs in a line.
+constexpr size_t kNamed = 4;
+
+std::string Share(const Explanation& cause) {
+  if (cause.same_bits) return "the same bits";
+  // Rounded down: what is not all of it does not read so.
+  const double percent = static_cast<int>(cause.explained * 1000) / 10.0;
+  return Format("%.1f %% of the error", percent);
+}
+
+}  // namespace
+
+std::string ExplanationText(const Explanation& cause) {
+  std::string text = "behaves like " + cause.bug + " (" + cause.what + ")";
+  if (!cause.where.empty()) text += " in " + cause.where;
+  text += ": " + Share(cause);
+  if (cause.alike.empty()) return text;
+  text += "; here not to be told from ";
+  for (size_t n = 0; n < std::min(cause.alike.size(), kNamed); ++n) {
+    text += (n > 0 ? ", " : "") + cause.alike[n];
+  }
+  if (cause.alike.size() > kNamed) {
+    text += " and " + std::to_string(cause.alike.size() - kNamed) + " more";
+  }
+  return text;
+}
+
+}  // namespace lockstep::verify

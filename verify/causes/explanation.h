@@ -1,0 +1,38 @@
+// What a wrong answer may come from: a known bug that, planted into a correct
+// kernel, gives the same wrong answer.
+#ifndef LOCKSTEP_VERIFY_CAUSES_EXPLANATION_H_
+#define LOCKSTEP_VERIFY_CAUSES_EXPLANATION_H_
+
+#include <string>
+#include <vector>
+
+namespace lockstep::verify {
+
+// Shares of the error from which a cause is stated at all, and from which it
+// is said to reproduce the answer. docs/causes.md has how often each is right.
+inline constexpr double kCauseStated = 0.6;
+inline constexpr double kCauseReproduced = 0.98;
+
+struct Explanation {
+  std::string bug;    // of the catalogue: "attn.window_left_plus_one"
+  std::string what;   // its sentence there
+  std::string where;  // "h 2, 3 of 4"; empty: wherever the bug can show
+  // Spec of the emulated kernel with the bug.
+  std::string candidate;
+  // The share of the error that is the bug's: 1 - |produced - with the bug| /
+  // |produced - right|, in [0, 1].
+  double explained = 0;
+  bool same_bits = false;  // of every element
+  // Bugs that give the same answer to these inputs.
+  std::vector<std::string> alike;
+
+  bool Reproduced() const { return explained >= kCauseReproduced; }
+};
+
+// "behaves like BUG (its sentence) in h 2, 3 of 4: 99.9 % of the error; here
+// not to be told from ...": one line.
+std::string ExplanationText(const Explanation& cause);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CAUSES_EXPLANATION_H_

@@ -1,0 +1,96 @@
+#include "verify/causes/hypotheses.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace lockstep::verify {
+namespace {
+
+// Tiles of queries x keys, and chunks of tokens, that kernels have.
+constexpr std::array<std::array<int64_t, 2>, 8> kTiles = {{{16, 16},
+                                                           {32, 32},
+                                                           {64, 64},
+                                                           {128, 128},
+                                                           {64, 128},
+                                                           {128, 64},
+                                                           {64, 32},
+                                                           {256, 256}}};
+constexpr int64_t kChunks[] = {8, 16, 32, 64, 128, 256};
+// Bits of precision that are left, and counts of anything else.
+constexpr int kBits[] = {4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16};
+constexpr int kCounts[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32, 64};
+
+bool IsScan(std::string_view op) {
+  return op == "mamba3_scan" || op == "mamba3_step" || op == "ssd_scan";
+}
+
+// Whether a bug of that op can be one of this op.
+bool Related(const std::string& bug, const std::string& op) {
+  return bug == op || (IsScan(bug) && IsScan(op));
+}
+
+// The variant of the zoo that computes as the profile says, where the bug is at
+// home in the contract's arithmetic.
+std::string BaseOf(const MutantInfo& bug, const NumericProfile* profile) {
+  const bool free = bug.attention() && std::string_view(bug.base) == "exact";
+  if (!free || profile == nullptr || profile->exact) return bug.base;
+  return profile->p == NumberType::kF32 ? "cpu" : "flash";
+}
+
+}  // namespace
+
+std::vector<Hypothesis> HypothesesOf(const std::string& op,
+                                     const NumericProfile* profile) {
+  std::vector<Hypothesis> all;
+  for (const MutantInfo& bug : Mutants()) {
+    if (!Related(bug.op(), op)) continue;
+    const std::string base = BaseOf(bug, profile);
+    std::string spec = std::string("mutant:") + bug.name;
+    if (base != bug.base) spec += ",base=" + base;
+    all.push_back({&bug, std::move(spec), "variant:" + base});
+  }
+  // Of bugs that are alike, the op's own is the one to name.
+  std::stable_partition(all.begin(), all.end(), [&](const Hypothesis& one) {
+    return one.bug->op() == op;
+  });
+  return all;
+}
+
+std::vector<std::string> TilesOf(const std::string& op, int64_t longest) {
+  std::vector<std::string> all;
+  if (IsScan(op)) {
+    for (const int64_t chunk : kChunks) {
+      if (chunk < 2 * longest) all.push_back("chunk=" + std::to_string(chunk));
+    }
+    return all;
+  }
+  for (const auto& [rows, keys] : kTiles) {
+    if (std::max(rows, keys) >= 2 * longest) continue;
+    all.push_back("tile=" + std::to_string(rows) + "x" + std::to_string(keys));
+  }
+  return all;
+}
+
+Hypothesis InTile(const Hypothesis& hypothesis, const std::string& tile) {
+  return {hypothesis.bug, hypothesis.spec + "," + tile, hypothesis.right};
+}
+
+std::vector<Hypothesis> AtOtherDials(const Hypothesis& hypothesis) {
+  std::vector<Hypothesis> all;
+  if (hypothesis.bug->dial == nullptr) return all;
+  const std::string name = std::string("mutant:") + hypothesis.bug->name;
+  const std::string rest = hypothesis.spec.substr(name.size());
+  const auto add = [&](int severity) {
+    all.push_back({hypothesis.bug, name + "@" + std::to_string(severity) + rest,
+                   hypothesis.right});
+  };
+  if (std::string_view(hypothesis.bug->dial) == "bits") {
+    for (const int bits : kBits) add(bits);
+  } else {
+    for (const int count : kCounts) add(count);
+  }
+  return all;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,38 @@
+// The known bugs of an op as kernels that can be run: what a wrong answer is
+// held against.
+#ifndef LOCKSTEP_VERIFY_CAUSES_HYPOTHESES_H_
+#define LOCKSTEP_VERIFY_CAUSES_HYPOTHESES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/emulator/mutants.h"
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+
+struct Hypothesis {
+  const MutantInfo* bug = nullptr;
+  // Of emulated kernels: the one with the bug, and one without it.
+  std::string spec;
+  std::string right;
+};
+
+// Every known bug of the op in tiles or chunks of the emulator's own choice, in
+// the arithmetic of the profile as far as the zoo has it; null: the contract's.
+std::vector<Hypothesis> HypothesesOf(const std::string& op,
+                                     const NumericProfile* profile);
+
+// Tiles or chunks as kernels have them, none longer than twice the longest
+// side, and the hypothesis in one of them: of bugs that live at edges.
+std::vector<std::string> TilesOf(const std::string& op, int64_t longest);
+Hypothesis InTile(const Hypothesis& hypothesis, const std::string& tile);
+
+// With the dial turned; none where the bug has no dial.
+std::vector<Hypothesis> AtOtherDials(const Hypothesis& hypothesis);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CAUSES_HYPOTHESES_H_
