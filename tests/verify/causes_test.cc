@@ -200,6 +200,17 @@ TEST(Causes, OfTables) {
   }
 }
 
+TEST(Causes, AShareIsRoundedDown) {
+  Explanation cause;
+  cause.bug = "attn.x";
+  cause.what = "y";
+  cause.explained = 0.99999;
+  cause.alike = {"a", "b", "c", "d", "e", "f"};
+  EXPECT_EQ(ExplanationText(cause),
+            "behaves like attn.x (y): 99.9 % of the error; here not to be told "
+            "from a, b, c, d and 2 more");
+}
+
 TEST(Fit, APlaceCountsOneAtMost) {
   const auto trial = Open("attention_forward sq=2 skv=2 d=4");
   const Numbers right = {{1, 1, 1, 1, 1, 1, 1, 1}, {1, 1}};

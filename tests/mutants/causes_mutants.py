@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Mutants of what names causes, before causes_test."""
+
+import sys
+
+import runner
+
+E = "verify/causes/explain.cc"
+F = "verify/causes/fit.cc"
+H = "verify/causes/hypotheses.cc"
+T = "verify/causes/tables.cc"
+X = "verify/causes/explanation.cc"
+
+# name, source, text, replacement
+MUTANTS = (
+    ("far_places_weigh_more", F, "return std::min(distance * distance, 1.0);",
+     "return distance * distance;"),
+    ("nan_is_near", F, "if (!std::isfinite(a) || !std::isfinite(b)) return 1;",
+     "if (!std::isfinite(a) || !std::isfinite(b)) return 0;"),
+    ("errors_of_a_bug_are_free", F,
+     "const double most = std::max(distances.wrong, distances.moved);",
+     "const double most = distances.left + distances.wrong;"),
+    ("every_bug_is_scoped", F, "if (on.empty() || !off) return {};",
+     "if (on.empty()) return {};"),
+    ("no_bug_is_scoped", F, "if (on.empty() || !off) return {};", "return {};"),
+    ("bits_are_not_looked_at", F,
+     "fit.same_bits && SameBits(produced[t][at], bug[t][at]);",
+     "fit.same_bits;"),
+    ("alike_is_not_said", E, "if (!known && other.answers == held.answers)",
+     "if (false)"),
+    ("a_right_answer_excuses_all", E,
+     "if (std::max(fit.all.wrong, fit.all.moved) < kUnseen) return;",
+     "if (fit.all.wrong < kUnseen) return;"),
+    ("worst_first", E, "if (std::fabs(more) > kSameShare) return more > 0;",
+     "if (std::fabs(more) > kSameShare) return more < 0;"),
+    ("dials_stay", E, "HoldAll(AtOtherDials(own_[turned_]));", ""),
+    ("edges_stay", E, "if (moves && Left(fit.all) > kSameElsewhere) return true;",
+     ""),
+    ("anything_is_stated", E, "if (held_[n].Explained() < kCauseStated) break;", ""),
+    ("another_ops_bug_first", H, "return one.bug->op() == op;",
+     "return one.bug->op() != op;"),
+    ("rounded_up", X, "static_cast<int>(cause.explained * 1000)",
+     "static_cast<int>(cause.explained * 1000 + 1)"),
+    ("blocks_are_not_looked_at", T, "entries->push_back({pass, -1, 5, block, hash, 0, 0, 0});",
+     ""),
+    ("order_is_not_looked_at", T, "if (visit.outer != before) {", "if (false) {"),
+)
+
+if __name__ == "__main__":
+    sys.exit(runner.main("causes", MUTANTS))
