@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "verify/base/nearest_name.h"
+#include "verify/emulator/attention_backward/mutants.h"
 #include "verify/emulator/attention_forward/mutants.h"
 #include "verify/emulator/attention_forward/mutants_layout.h"
 #include "verify/emulator/attention_forward/zoo.h"
@@ -77,6 +78,8 @@ std::span<const MutantInfo> Mutants() {
                                 std::end(kAttentionForwardMutants));
     all.insert(all.end(), std::begin(kAttentionLayoutMutants),
                std::end(kAttentionLayoutMutants));
+    all.insert(all.end(), std::begin(kAttentionBackwardMutants),
+               std::end(kAttentionBackwardMutants));
     all.insert(all.end(), std::begin(kMamba3ScanMutants),
                std::end(kMamba3ScanMutants));
     all.insert(all.end(), std::begin(kSsdScanMutants),
@@ -114,7 +117,13 @@ Result<Mutant> ParseMutant(std::string_view spec) {
     }
     base = argument.substr(5);
   }
-  if (!found->attention()) {
+  if (found->gradients()) {
+    Result<GradVariant> grad = FindGradVariant(base);
+    if (!grad.ok()) return grad.status();
+    mutant.grad = std::move(grad.value());
+    return mutant;
+  }
+  if (found->scan()) {
     Result<ScanVariant> scan = FindScanVariant(base);
     if (!scan.ok()) return scan.status();
     mutant.scan = std::move(scan.value());
