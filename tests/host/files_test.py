@@ -23,6 +23,8 @@ SPLIT = "mamba3_scan t=20 h=4 n=8 p=4 carry=yes"
 # Lines of every op, and a part of the shipped files for kernels of others.
 OPS = [(SMALL, "cpu-f32"),
        (SMALL + " lane=bf16", "flash-bf16"),
+       ("attention_backward hq=4 hkv=2 sq=9 skv=20 d=8 cap=30 mask=causal align=br "
+        "sinklogit=normal:1 dlse=normal:1", "cpu-f32"),
        (SPLIT, "scan-f32"),
        ("mamba3_step t=5 n=8 p=4", "scan-f32"),
        ("ssd_scan t=20 h=4 g=2 n=8 p=4 cu=0,7,20 carry=yes gate=yes", "scan-f32"),

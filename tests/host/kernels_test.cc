@@ -70,8 +70,9 @@ std::vector<std::string> LinesOf(const MutantInfo& info) {
 
 // The profile of the kernel that it breaks; for exact ones that of the lane.
 NumericProfile ProfileOf(const Mutant& mutant) {
-  const NumericProfile& own =
-      mutant.info->attention() ? mutant.variant.numeric : mutant.scan.numeric;
+  const NumericProfile& own = mutant.info->attention() ? mutant.variant.numeric
+                              : mutant.info->gradients() ? mutant.grad.numeric
+                                                         : mutant.scan.numeric;
   if (!own.exact) return own;
   const std::string pattern = mutant.info->pattern;
   const bool bf16 = pattern.find("lane=bf16") != std::string::npos;

@@ -1,5 +1,5 @@
 // attention_backward before the judge: the keys it has, the tensors it shows,
-// the rows of its truth, right kernels and wrong answers.
+// the rows of its truth, its laws, its domain.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,38 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "tests/verify/judge_line.h"
+#include "tests/verify/attention_backward_trial.h"
 #include "verify/base/compare.h"
 #include "verify/base/digest.h"
 #include "verify/domain/domain.h"
+#include "verify/emulator/attention_backward/kernel.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/op.h"
 #include "verify/registry/ops.h"
-#include "verify/run/case_file.h"
 
 namespace lockstep::verify {
 namespace {
-
-constexpr const char* kEverything =
-    "attention_backward b=2 hq=4 hkv=2 sq=21 skv=26 d=9 dv=5 cap=10 "
-    "mask=causal|sink:2 align=br q_seg=runs:9,12 kv_seg=runs:10,16 "
-    "valid_q=21,17 valid_kv=26,20 sinklogit=normal:1 dlse=normal:1 seed=3";
-
-std::unique_ptr<Trial> Open(const std::string& line) {
-  const Result<Case> c = ParseCase(line);
-  EXPECT_TRUE(c.ok()) << line << ": " << c.message();
-  auto trial = c->op->trial->open(c.value(), {});
-  EXPECT_TRUE(trial.ok()) << line << ": " << trial.message();
-  return std::move(trial.value());
-}
-
-OutputSet Reference(const Trial& trial) {
-  auto outputs = trial.Allocate(0);
-  EXPECT_TRUE(outputs.ok());
-  Execution execution;
-  trial.RunReference(outputs.value(), &execution);
-  return std::move(outputs.value());
-}
 
 std::string Refusal(const std::string& keys) {
   const auto c = ParseCase("attention_backward sq=4 skv=4 d=8 " + keys);
@@ -93,7 +72,7 @@ TEST(BackwardTrial, ShowsWhatAKernelReads) {
 
 // Every element is part of one row, and has its bits.
 TEST(BackwardTrial, RowsAreTheWhole) {
-  for (const std::string line :
+  for (const std::string& line :
        {std::string(kEverything), std::string(kEverything) + " lane=bf16",
         std::string("attention_backward hq=3 sq=5 skv=7 d=4 p=bf16")}) {
     const auto trial = Open(line);
@@ -192,22 +171,63 @@ TEST(BackwardLaws, HoldForOurKernelsAndHaveAMeaning) {
   }
 }
 
-TEST(BackwardJudge, PassesOurKernelsOnEveryCaseOfTheFile) {
-  const auto file = ReadCaseFile("data/cases/attention_backward.cases", Ops());
-  ASSERT_TRUE(file.ok()) << file.message();
-  int64_t judged = 0;
-  for (const CaseFileEntry& entry : file->entries) {
-    if (entry.sequence[0].expect == Expect::kRefuse) {
-      EXPECT_FALSE(ValidateCase(entry.sequence[0]).ok());
-      continue;
+OutputSet Emulated(const AttentionBackwardTrial& trial, GradFault fault) {
+  auto outputs = trial.Allocate(0);
+  EXPECT_TRUE(outputs.ok());
+  // What a fault does not write is the same every time.
+  for (const LaneTensor& tensor : outputs->tensors) Poison(tensor);
+  GradEmulator(FindGradVariant("grad-exact").value(), fault)
+      .Run(trial.data().problem, trial.data().inputs,
+           BackwardViews(outputs.value()));
+  return std::move(outputs.value());
+}
+
+// Whether some line that a law keeps differs, of a kernel with a fault.
+bool Breaks(const Trial& own, const std::string& name, GradFault fault) {
+  const auto& trial = dynamic_cast<const AttentionBackwardTrial&>(own);
+  const OutputSet here = Emulated(trial, fault);
+  for (uint64_t salt = 0; salt < 12; ++salt) {
+    const auto law = own.MakeLaw(name, salt * 4099);
+    EXPECT_TRUE(law.ok()) << law.message();
+    for (const LawCall& call : law->calls) {
+      const OutputSet there = Emulated(
+          dynamic_cast<const AttentionBackwardTrial&>(*call.trial), fault);
+      for (size_t t = 0; t < call.kept.size(); ++t) {
+        const OutputSpec& spec = own.outputs()[t];
+        for (const LinePair& pair : call.kept[t]) {
+          for (int64_t c = 0; c < spec.shape[3]; ++c) {
+            if (ElementBits(there.tensors[t].const_view(),
+                            LineIndex(spec, pair.here, c)) !=
+                ElementBits(here.tensors[t].const_view(),
+                            LineIndex(spec, pair.own, c))) {
+              return true;
+            }
+          }
+        }
+      }
     }
-    if (entry.sequence[0].expect != Expect::kPass) continue;
-    const std::string line = MinimalLine(entry.sequence[0]);
-    const CaseResult result = JudgeSpec(line, "builtin:optimized");
-    EXPECT_EQ(result.verdict, Verdict::kPass) << line << result.reason;
-    ++judged;
   }
-  EXPECT_GE(judged, 150);
+  return false;
+}
+
+// Every law is broken by a kernel that it is there for, and by no right one.
+TEST(BackwardLaws, AreBrokenByKernelsThatTheyAreFor) {
+  const auto trial = Open(kEverything);
+  const struct {
+    const char* law;
+    GradFault fault;
+  } pairs[] = {{"neighbours", GradFault::kLseOfBatch0},
+               {"neighbours", GradFault::kDoOfHead0},
+               {"queries", GradFault::kDkvIgnoresSegments},
+               {"queries", GradFault::kDeltaOfPreviousRow},
+               {"keys", GradFault::kDqIgnoresSegments},
+               {"rows", GradFault::kLseOfBatch0},
+               {"heads", GradFault::kLseOfHead0},
+               {"heads", GradFault::kSinkOfHead0}};
+  for (const auto& [law, fault] : pairs) {
+    EXPECT_TRUE(Breaks(*trial, law, fault)) << law;
+    EXPECT_FALSE(Breaks(*trial, law, GradFault::kNone)) << law;
+  }
 }
 
 TEST(BackwardDomain, MeetsAllItsFeatures) {

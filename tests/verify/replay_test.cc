@@ -156,6 +156,11 @@ std::vector<std::string> LinesOf(const MutantInfo& mutant) {
             "attention_forward b=2 sq=6 skv=18 d=4 sinklogit=normal:1 "
             "q_seg=runs:2,4 kv_seg=runs:9,9"};
   }
+  if (mutant.gradients()) {
+    return {"attention_backward sq=3 skv=5 d=4", mutant.pattern,
+            "attention_backward hq=4 hkv=2 sq=13 skv=21 d=8 cap=3 mask=causal "
+            "align=br dlse=normal:1 seed=5"};
+  }
   return {mutant.op() + " t=1 n=8 p=2", mutant.pattern};
 }
 

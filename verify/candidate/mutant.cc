@@ -8,6 +8,7 @@
 
 #include "verify/base/nearest_name.h"
 #include "verify/candidate/candidate.h"
+#include "verify/candidate/mutant_attention_backward.h"
 #include "verify/candidate/mutant_attention_forward.h"
 #include "verify/candidate/mutant_mamba3_scan.h"
 #include "verify/emulator/attention_forward/zoo.h"
@@ -34,7 +35,12 @@ Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
   if (name.starts_with("plan.")) return ParsePlanMutant(arguments);
   Result<Mutant> mutant = ParseMutant(arguments);
   if (!mutant.ok()) return mutant.status();
-  if (!mutant->info->attention()) {
+  if (mutant->info->gradients()) {
+    return MakeEmulatedGradients("mutant", mutant->spec,
+                                 std::move(mutant->grad),
+                                 mutant->info->grad_fault);
+  }
+  if (mutant->info->scan()) {
     return MakeEmulatedScan("mutant", mutant->spec, std::move(mutant->scan),
                             mutant->scan_dial);
   }
@@ -49,10 +55,16 @@ Result<std::unique_ptr<Candidate>> ParseVariantCandidate(
     return MakeEmulatedScan("variant", std::string(arguments),
                             std::move(scan.value()), ScanDial{});
   }
+  Result<GradVariant> grad = FindGradVariant(arguments);
+  if (grad.ok()) {
+    return MakeEmulatedGradients("variant", std::string(arguments),
+                                 std::move(grad.value()), GradFault::kNone);
+  }
   Result<AttentionVariant> variant = FindVariant(arguments);
   if (!variant.ok()) {
     std::vector<std::string> names;
     for (const AttentionVariant& v : AttentionZoo()) names.push_back(v.name());
+    for (const GradVariant& v : GradZoo()) names.push_back(v.name());
     for (const ScanVariant& v : ScanZoo()) names.push_back(v.name());
     return Status::Error("variant '" + std::string(arguments) +
                          "' is not in the zoo; " +

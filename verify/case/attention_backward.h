@@ -38,6 +38,9 @@ std::span<const CaseKey> AttentionBackwardKeys();
 // Of its row, below.  Requires: an attention_backward case.
 Status ValidateAttentionBackward(const Case& c);
 int64_t AttentionBackwardBytes(const Case& c);
+std::string WhyNotAttentionBackwardProbe(ProbeKind probe, const Case& c);
+// The case with ordinary q, k and v in place of a probe's.
+Case WithoutGradProbe(const Case& c);
 void SetAttentionBackwardLane(Lane lane, Case* c);
 
 inline constexpr CaseRow kAttentionBackwardText = {
@@ -48,9 +51,9 @@ inline constexpr CaseRow kAttentionBackwardText = {
     &ValidateAttentionBackward,
     &AttentionBackwardBytes,
     &AttentionForwardNamesFiles,
-    nullptr,
-    nullptr,
-    nullptr,
+    [](const Case& c) { return ProbeOf(c.Get<AttentionForwardCase>()); },
+    [](Case* c) { DropProbe(&c->Get<AttentionForwardCase>().fill); },
+    &WhyNotAttentionBackwardProbe,
     &SetAttentionBackwardLane};
 
 }  // namespace lockstep::verify

@@ -106,6 +106,7 @@ std::vector<Entry> ListVariants() {
         {variant.name(), variant.numeric.description, {{"op", op}}});
   };
   for (const AttentionVariant& v : AttentionZoo()) add(v, "attention_forward");
+  for (const GradVariant& v : GradZoo()) add(v, "attention_backward");
   for (const ScanVariant& v : ScanZoo()) add(v, "mamba3_scan");
   return entries;
 }

@@ -194,7 +194,8 @@ void AddSelftest(Parser* program) {
   verb->Value("--budget", &a->budget, "Cases of the zoo: Ncases")
       .Type("BUDGET");
   verb->Value("--op", &a->op, "Only attention_forward, mamba3_scan or ssd_scan")
-      .OneOf({"attention_forward", "mamba3_scan", "ssd_scan"});
+      .OneOf({"attention_forward", "attention_backward", "mamba3_scan",
+              "ssd_scan"});
   verb->Value("--seed", &a->seed, "Of the zoo's cases").Type("N");
   verb->Value("--json", &a->json, "The whole result as JSON").Type("FILE|-");
   verb->Value("--lengths", &a->lengths,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "verify/base/nearest_name.h"
+#include "verify/emulator/attention_backward/mutants.h"
 #include "verify/emulator/attention_forward/mutants.h"
 #include "verify/emulator/attention_forward/mutants_layout.h"
 #include "verify/emulator/attention_forward/zoo.h"
@@ -79,55 +80,67 @@ Status SetSeverity(std::string_view text, Mutant* mutant) {
   return {};
 }
 
-// "32x64": rows by keys.
-bool ReadTile(std::string_view text, AttentionVariant* variant) {
-  const size_t cross = std::min(text.find('x'), text.size());
-  return cross < text.size() &&
-         ReadCount(text.substr(0, cross), &variant->tile_q) &&
-         ReadCount(text.substr(cross + 1), &variant->tile_kv);
-}
+// What follows the name of a bug: the variant it lives in, and its tile
+// ("32x64", rows by keys) or, of scans, its chunk ("8").
+struct Place {
+  std::string_view base;
+  std::string_view size;
+};
 
-// The variant that the bug lives in: "base=VARIANT,tile=32x64", "chunk=8".
-Result<Mutant> Furnish(std::string_view arguments, Mutant* mutant) {
-  const MutantInfo& info = *mutant->info;
-  std::string_view base = info.base;
-  std::string_view tile, chunk;
+Result<Place> ReadPlace(std::string_view arguments, const MutantInfo& info) {
+  const std::string_view key = info.scan() ? "chunk=" : "tile=";
+  Place place{info.base, ""};
   while (!arguments.empty()) {
     const size_t comma = std::min(arguments.find(','), arguments.size());
     const std::string_view argument = arguments.substr(0, comma);
     arguments.remove_prefix(std::min(comma + 1, arguments.size()));
     if (argument.starts_with("base=")) {
-      base = argument.substr(5);
-    } else if (argument.starts_with("tile=") && info.attention()) {
-      tile = argument.substr(5);
-    } else if (argument.starts_with("chunk=") && !info.attention()) {
-      chunk = argument.substr(6);
+      place.base = argument.substr(5);
+    } else if (argument.starts_with(key)) {
+      place.size = argument.substr(key.size());
     } else {
       return Status::Error("mutant argument '" + std::string(argument) +
-                           "': known are base=VARIANT and " +
-                           (info.attention() ? "tile=ROWSxKEYS" : "chunk=N"));
+                           "': known are base=VARIANT and " + std::string(key) +
+                           (info.scan() ? "N" : "ROWSxKEYS"));
     }
   }
-  if (!info.attention()) {
-    Result<ScanVariant> scan = FindScanVariant(base);
+  return place;
+}
+
+// `rows` alone: a chunk.
+Status SetSize(std::string_view text, int64_t* rows, int64_t* keys) {
+  if (text.empty()) return {};
+  const size_t cross = std::min(text.find('x'), text.size());
+  const bool read = keys == nullptr
+                        ? ReadCount(text, rows)
+                        : cross < text.size() &&
+                              ReadCount(text.substr(0, cross), rows) &&
+                              ReadCount(text.substr(cross + 1), keys);
+  if (read) return {};
+  return Status::Error("'" + std::string(text) + "': want " +
+                       (keys == nullptr ? "chunk=N" : "tile=ROWSxKEYS") +
+                       ", each 1 to " + std::to_string(kMostTile));
+}
+
+Status Furnish(const Place& place, Mutant* mutant) {
+  const MutantInfo& info = *mutant->info;
+  if (info.gradients()) {
+    Result<GradVariant> grad = FindGradVariant(place.base);
+    if (!grad.ok()) return grad.status();
+    mutant->grad = std::move(grad.value());
+    return SetSize(place.size, &mutant->grad.tile_q, &mutant->grad.tile_kv);
+  }
+  if (info.scan()) {
+    Result<ScanVariant> scan = FindScanVariant(place.base);
     if (!scan.ok()) return scan.status();
     mutant->scan = std::move(scan.value());
     mutant->scan_dial = {info.scan_fault};
-    if (chunk.empty() || ReadCount(chunk, &mutant->scan.chunk)) {
-      return std::move(*mutant);
-    }
-    return Status::Error("chunk=" + std::string(chunk) +
-                         ": want tokens, 1 to " + std::to_string(kMostTile));
+    return SetSize(place.size, &mutant->scan.chunk, nullptr);
   }
-  Result<AttentionVariant> variant = FindVariant(base);
+  Result<AttentionVariant> variant = FindVariant(place.base);
   if (!variant.ok()) return variant.status();
   mutant->variant = std::move(variant.value());
-  if (tile.empty() || ReadTile(tile, &mutant->variant)) {
-    return std::move(*mutant);
-  }
-  return Status::Error("tile=" + std::string(tile) +
-                       ": want ROWSxKEYS, each 1 to " +
-                       std::to_string(kMostTile));
+  return SetSize(place.size, &mutant->variant.tile_q, &mutant->variant.tile_kv);
 }
 
 }  // namespace
@@ -138,6 +151,8 @@ std::span<const MutantInfo> Mutants() {
                                 std::end(kAttentionForwardMutants));
     all.insert(all.end(), std::begin(kAttentionLayoutMutants),
                std::end(kAttentionLayoutMutants));
+    all.insert(all.end(), std::begin(kAttentionBackwardMutants),
+               std::end(kAttentionBackwardMutants));
     all.insert(all.end(), std::begin(kMamba3ScanMutants),
                std::end(kMamba3ScanMutants));
     all.insert(all.end(), std::begin(kSsdScanMutants),
@@ -166,7 +181,12 @@ Result<Mutant> ParseMutant(std::string_view spec) {
     const Status status = SetSeverity(head.substr(at + 1), &mutant);
     if (!status.ok()) return status;
   }
-  return Furnish(spec.substr(std::min(comma + 1, spec.size())), &mutant);
+  const Result<Place> place =
+      ReadPlace(spec.substr(std::min(comma + 1, spec.size())), *found);
+  if (!place.ok()) return place.status();
+  const Status furnished = Furnish(place.value(), &mutant);
+  if (!furnished.ok()) return furnished;
+  return mutant;
 }
 
 }  // namespace lockstep::verify

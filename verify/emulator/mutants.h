@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "reference/contract/status.h"
+#include "verify/emulator/attention_backward/kernel.h"
 #include "verify/emulator/attention_forward/faults.h"
 #include "verify/emulator/attention_forward/variant.h"
 #include "verify/emulator/mamba3_scan/faults.h"
@@ -36,6 +37,13 @@ struct MutantInfo {
     dial = unit;
     severity = value;
   }
+  // Of the gradients of attention.
+  constexpr MutantInfo(const char* id, const char* kind, GradFault point,
+                       const char* what, const char* example,
+                       const char* variant = "grad-cpu")
+      : MutantInfo(id, kind, Fault::kNone, what, example, variant) {
+    grad_fault = point;
+  }
   // Of the scans.
   constexpr MutantInfo(const char* id, const char* kind, ScanFault point,
                        const char* what, const char* example,
@@ -54,8 +62,12 @@ struct MutantInfo {
   double severity = 0;
   Fault fault;
   ScanFault scan_fault = ScanFault::kNone;
+  GradFault grad_fault = GradFault::kNone;
 
-  bool attention() const { return scan_fault == ScanFault::kNone; }
+  // Whether it breaks attention_forward, its gradients, or a scan.
+  bool attention() const { return !gradients() && !scan(); }
+  bool gradients() const { return grad_fault != GradFault::kNone; }
+  bool scan() const { return scan_fault != ScanFault::kNone; }
   // The op of its pattern.
   std::string op() const { return {pattern, std::strcspn(pattern, " ")}; }
 };
@@ -76,6 +88,8 @@ struct Mutant {
   // Of scans, in place of dial and variant.
   ScanDial scan_dial;
   ScanVariant scan;
+  // Of gradients.
+  GradVariant grad;
   std::string spec;  // as it was given
 };
 

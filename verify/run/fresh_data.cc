@@ -7,6 +7,7 @@
 
 #include "verify/base/digest.h"
 #include "verify/base/text.h"
+#include "verify/case/attention_backward.h"
 #include "verify/case/block_plan.h"
 #include "verify/run/case_file.h"
 
@@ -41,6 +42,13 @@ bool DrawsMask(const AttentionForwardCase& c) {
       [](const DenseSource& source) { return !source.from_file(); });
 }
 
+bool DrawsCotangent(const Case& c) {
+  if (!c.Has<AttentionBackwardCase>()) return false;
+  const auto& gradients = c.Get<AttentionBackwardCase>();
+  return std::any_of(gradients.d_o.begin(), gradients.d_o.end(), Drawn) ||
+         (gradients.dlse && Drawn(*gradients.dlse));
+}
+
 }  // namespace
 
 Result<FreshSeed> ParseFreshSeed(std::string_view text) {
@@ -59,7 +67,7 @@ bool DrawsNumbers(const Case& c) {
   // A scan's step sizes and decays are drawn.
   if (!c.Has<AttentionForwardCase>()) return true;
   const auto& attention = c.Get<AttentionForwardCase>();
-  if (DrawsMask(attention)) return true;
+  if (DrawsMask(attention) || DrawsCotangent(c)) return true;
   // A plan has no numbers.
   return !c.Has<BlockPlanCase>() &&
          (std::any_of(attention.fill.begin(), attention.fill.end(), Drawn) ||

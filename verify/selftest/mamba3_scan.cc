@@ -77,7 +77,7 @@ const SelftestRow kMamba3ScanSelftest = {
 bool IsStructural(const MutantInfo& info) {
   const std::string_view family = info.family;
   // Axes are only exchanged where they have one length.
-  return !info.attention() && family != "numeric" && family != "cheat" &&
+  return info.scan() && family != "numeric" && family != "cheat" &&
          info.scan_fault != ScanFault::kTimeHeadSwapped;
 }
 

@@ -60,6 +60,7 @@ inline bool IsLong(int64_t number) {
 std::span<const SelftestRow* const> SelftestRows();
 
 extern const SelftestRow kAttentionForwardSelftest;
+extern const SelftestRow kAttentionBackwardSelftest;
 extern const SelftestRow kMamba3ScanSelftest;
 extern const SelftestRow kSsdScanSelftest;
 

@@ -4,7 +4,8 @@ namespace lockstep::verify {
 
 std::span<const SelftestRow* const> SelftestRows() {
   static const SelftestRow* const kRows[] = {
-      &kAttentionForwardSelftest, &kMamba3ScanSelftest, &kSsdScanSelftest};
+      &kAttentionForwardSelftest, &kAttentionBackwardSelftest,
+      &kMamba3ScanSelftest, &kSsdScanSelftest};
   return kRows;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/host/kernels/problem_of_call.h"
+#include "verify/emulator/attention_backward/kernel.h"
 #include "verify/emulator/attention_forward/kernel.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
@@ -19,6 +20,7 @@ using lockstep::Status;
 // What a kernel keeps from call to call: stale faults do.
 struct lockstep_handle {
   std::optional<verify::AttentionEmulator> attention;
+  std::optional<verify::GradEmulator> grad;
   std::optional<verify::ScanEmulator> scan;
 };
 
@@ -29,6 +31,8 @@ Status OpenMutant(const std::string& spec, lockstep_handle* handle) {
   if (!mutant.ok()) return mutant.status();
   if (mutant->info->attention()) {
     handle->attention.emplace(mutant->variant, mutant->dial);
+  } else if (mutant->info->gradients()) {
+    handle->grad.emplace(mutant->grad, mutant->info->grad_fault);
   } else {
     handle->scan.emplace(mutant->scan, mutant->scan_dial);
   }
@@ -39,6 +43,11 @@ Status OpenVariant(const std::string& name, lockstep_handle* handle) {
   const auto scan = verify::FindScanVariant(name);
   if (scan.ok()) {
     handle->scan.emplace(scan.value());
+    return {};
+  }
+  const auto grad = verify::FindGradVariant(name);
+  if (grad.ok()) {
+    handle->grad.emplace(grad.value());
     return {};
   }
   const auto attention = verify::FindVariant(name);
@@ -100,6 +109,19 @@ int lockstep_attention_forward(lockstep_handle* handle,
   if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
   handle->attention->Run(attention.problem, attention.inputs,
                          attention.outputs);
+  return LOCKSTEP_DONE;
+}
+
+int lockstep_attention_backward(lockstep_handle* handle,
+                                const lockstep_attention_backward_call* call,
+                                lockstep_receipt* receipt) {
+  if (!handle->grad) {
+    return lockstep::tests::Refuse(Status::Error("no gradients"), receipt);
+  }
+  lockstep::tests::BackwardCall asked;
+  const Status status = ProblemOf(*call, &asked);
+  if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
+  handle->grad->Run(asked.problem, asked.inputs, asked.outputs);
   return LOCKSTEP_DONE;
 }
 

@@ -79,17 +79,38 @@ oracle::GradientModel ModelOf(const NumericProfile& profile,
 
 }  // namespace
 
+std::string WhyNotGradProbe(const NumericProfile& profile) {
+  if (!profile.grad) return "the profile describes no gradients";
+  // A weight of a score equal to lse.
+  if (profile.exp_zero != ExpZero::kExact) return "exp(0) need not be 1";
+  return "";
+}
+
 GradientEnvelope::GradientEnvelope(const NumericProfile& profile,
                                    const AttentionBackwardProblem& problem,
-                                   const InputRange& range)
+                                   const InputRange& range, bool probe)
     : profile_(profile),
       problem_(problem.forward),
       grad_lane_(problem.grad_lane),
+      probe_(probe),
       model_(ModelOf(profile, problem.forward, range)) {}
 
 bool GradientEnvelope::LeavesEmptyOpen() const {
   return profile_.empty_row == EmptyRow::kMeanVisited ||
          profile_.empty_row == EmptyRow::kUnspecified;
+}
+
+bool GradientEnvelope::SumsExactly(GradientOutput output, double span) const {
+  const GradNumeric& grad = *profile_.grad;
+  if (output == GradientOutput::kDsink) return span < 0x1p24;
+  const bool keys = output == GradientOutput::kDq;
+  const Accumulator& sum = keys ? grad.acc_dq : grad.acc_dkv;
+  double unit =
+      RoundoffOf(keys ? grad.dq_state : grad.dkv_state, problem_.p_lane);
+  unit = std::max(unit, kU);
+  if (sum.kind == Accumulator::Kind::kBf16) unit = std::max(unit, 0x1p-8);
+  if (sum.kind == Accumulator::Kind::kF16) unit = std::max(unit, 0x1p-11);
+  return span < 1 / unit;
 }
 
 double GradientEnvelope::Growth(GradientOutput output, double terms) const {
@@ -132,6 +153,13 @@ Bounds GradientEnvelope::Element(GradientOutput output,
                          kOwnSums * line.span[c] + terms * 2 * model_.tiny) +
                  4 * kU * std::fabs(truth) + 2 * model_.tiny;
   if (profile_.ftz) error += 0x1p-125;
+  if (probe_ && SumsExactly(output, line.span[c])) {
+    // What remains is the scale, and where it was multiplied into a bf16 q the
+    // one rounding that all of them share.
+    const bool narrow = profile_.scale_at == ScaleAt::kQLane &&
+                        problem_.lane == Lane::kBf16 && scaled;
+    error = (6 * kU + (narrow ? 0x1p-8 : 0)) * std::fabs(truth);
+  }
   error *= kRoundUp;
   // A scale may move what was in range beyond it.
   if (!(error < kInf) || !(size * line.size[c] < 0x1p120)) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "reference/contract/attention_backward.h"
 #include "verify/allowed/attention_forward/envelope_model.h"
@@ -14,15 +15,19 @@
 
 namespace lockstep::verify {
 
+// Why a probe proves nothing under the profile; empty if it does.
+std::string WhyNotGradProbe(const NumericProfile& profile);
+
 enum class GradientOutput : uint8_t { kDv, kDk, kDq, kDsink };
 
 class GradientEnvelope {
  public:
   // Requires: profile.grad. `range`: of the inputs, for profiles that flush or
-  // narrow operands.
+  // narrow operands. `probe`: the inputs are those of a probe, whose sums are
+  // exact where no type that they pass through is too narrow.
   GradientEnvelope(const NumericProfile& profile,
                    const AttentionBackwardProblem& problem,
-                   const InputRange& range);
+                   const InputRange& range, bool probe);
 
   // What the oracle is to be called with.
   const oracle::GradientModel& model() const { return model_; }
@@ -34,12 +39,15 @@ class GradientEnvelope {
   bool LeavesEmptyOpen() const;
 
  private:
+  // Whether a sum of integers of that size is exact in every order.
+  bool SumsExactly(GradientOutput output, double span) const;
   // Relative error of a sum of so many terms, per sum of their sizes.
   double Growth(GradientOutput output, double terms) const;
 
   NumericProfile profile_;
   AttentionForwardProblem problem_;
   Lane grad_lane_;
+  bool probe_;
   oracle::GradientModel model_;
 };
 

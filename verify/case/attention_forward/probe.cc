@@ -102,6 +102,9 @@ double ProbeSinkLogit(const AttentionForwardProblem& p, int64_t h) {
 
 std::string WhyNotProbe(ProbeKind kind,
                         const AttentionForwardProblem& problem) {
+  if (kind >= ProbeKind::kGradKeys) {
+    return "it is a probe of attention_backward";
+  }
   if (kind >= ProbeKind::kIntegrate) return "it is a probe of scans";
   if (problem.kv_len > int64_t{1} << 19) return "more than 2^19 keys";
   const std::string shape = WhyNotShape(kind, problem);

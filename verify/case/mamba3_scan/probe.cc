@@ -15,6 +15,9 @@ bool ScanProbeOfIntegers(ProbeKind kind) {
 
 std::string WhyNotScanProbe(ProbeKind kind, const Mamba3ScanProblem& problem) {
   if (kind < ProbeKind::kIntegrate) return "it is a probe of attention_forward";
+  if (kind >= ProbeKind::kGradKeys) {
+    return "it is a probe of attention_backward";
+  }
   if (ScanProbeOfIntegers(kind) && problem.ranks > kMaxRanks) {
     return "more than four ranks";
   }

@@ -11,6 +11,7 @@
 #include "reference/mask.h"
 #include "verify/base/digest.h"
 #include "verify/case/attention_backward.h"
+#include "verify/inputs/attention_backward/probe.h"
 #include "verify/inputs/attention_forward_clone.h"
 #include "verify/inputs/fill.h"
 
@@ -66,7 +67,8 @@ class Materialiser {
         generator_(c.gen, c.seed) {}
 
   Result<AttentionBackwardData> Run() {
-    Result<AttentionForwardData> forward = Materialise(case_, options_);
+    Result<AttentionForwardData> forward =
+        Materialise(WithoutGradProbe(case_), options_);
     if (!forward.ok()) return forward.status();
     data_.forward = std::move(forward.value());
     data_.problem = ToBackwardProblem(a_);
@@ -74,7 +76,11 @@ class Materialiser {
     if (!status.ok()) return status;
     FillCotangents();
     ShowTensors(&data_);
-    status = RunForward(&data_);
+    if (const auto probe = ProbeOf(a_)) {
+      FillGradProbe(*probe, case_.seed, &data_);
+    } else {
+      status = RunForward(&data_);
+    }
     if (!status.ok()) return status;
     PoisonUnseen();
     return std::move(data_);

@@ -14,6 +14,8 @@
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/counts.h"
 #include "verify/base/compare.h"
+#include "verify/case/attention_backward.h"
+#include "verify/emulator/attention_backward/kernel.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/trial.h"
 
@@ -32,11 +34,11 @@ class AllowedGradients final : public AllowedResults {
  public:
   AllowedGradients(const AttentionBackwardTrial& trial,
                    const NumericProfile& profile, std::vector<int64_t> rows,
-                   int threads)
+                   int threads, bool probe)
       : trial_(trial),
         rows_(std::move(rows)),
         envelope_(profile, trial.data().problem,
-                  RangeOf(trial.data().inputs.forward, profile)),
+                  RangeOf(trial.data().inputs.forward, profile), probe),
         truth_(rows_.size()) {
     const oracle::Gradients gradients(trial_.data().problem,
                                       trial_.data().inputs, envelope_.model());
@@ -159,9 +161,63 @@ class AllowedGradients final : public AllowedResults {
 
 }  // namespace
 
-std::vector<Case> AttentionBackwardTrial::ProbeCases(const Case&,
-                                                     const NumericProfile&) {
-  return {};
+std::vector<Case> AttentionBackwardTrial::ProbeCases(
+    const Case& c, const NumericProfile& profile) {
+  std::vector<Case> cases;
+  const auto& from = c.Get<AttentionBackwardCase>();
+  if (ProbeOf(from) || !WhyNotGradProbe(profile).empty()) return cases;
+  for (const ProbeKind kind : {ProbeKind::kGradKeys, ProbeKind::kGradQueries}) {
+    Case changed = c;
+    auto& a = changed.Get<AttentionBackwardCase>();
+    a.d_o = AttentionBackwardCase().d_o;
+    const FillTerm zero{.kind = FillKind::kConst};
+    if (a.sinklogit) a.sinklogit = zero;
+    if (a.dlse) a.dlse = zero;
+    a.fill = {{.kind = FillKind::kProbe, .probe = kind}};
+    for (const FillTerm& term : from.fill) {
+      if (term.kind == FillKind::kPoison) a.fill.push_back(term);
+    }
+    if (ValidateCase(changed).ok()) cases.push_back(std::move(changed));
+  }
+  return cases;
+}
+
+std::unique_ptr<AllowedResults> AttentionBackwardTrial::Probe(
+    const NumericProfile& profile, std::vector<int64_t> rows) const {
+  if (!ProbeOf(case_.Get<AttentionForwardCase>()) ||
+      !WhyNotGradProbe(profile).empty()) {
+    return nullptr;
+  }
+  return std::make_unique<AllowedGradients>(*this, profile, std::move(rows), 0,
+                                            true);
+}
+
+namespace {
+
+// Faults that change whole pairs: every probe that holds one shows them. In the
+// contract's own arithmetic they differ from CorrectKernel by nothing else.
+constexpr const char* kCanaries[] = {
+    "mutant:grad.last_keys_dropped,base=grad-exact",
+    "mutant:grad.query_tile_twice,base=grad-exact",
+    "mutant:grad.dkv_causal_plus_one,base=grad-exact",
+    "mutant:grad.forward_table,base=grad-exact",
+    "mutant:grad.last_head_only,base=grad-exact",
+    "mutant:grad.dkv_ignores_segments,base=grad-exact",
+    "mutant:grad.delta_missing,base=grad-exact",
+};
+
+}  // namespace
+
+void AttentionBackwardTrial::RunBaseline(const OutputSet& outputs) const {
+  const bool f32 = data_.problem.forward.lane == Lane::kF32;
+  const GradEmulator emulator(
+      FindGradVariant(f32 ? "grad-cpu" : "grad-flash").value());
+  emulator.Run(data_.problem, data_.inputs, BackwardViews(outputs));
+}
+
+std::span<const char* const> AttentionBackwardTrial::Canaries() const {
+  if (ProbeOf(case_.Get<AttentionForwardCase>())) return {};
+  return kCanaries;
 }
 
 std::string AttentionBackwardTrial::WhyUndeclared(
@@ -175,7 +231,7 @@ std::unique_ptr<AllowedResults> AttentionBackwardTrial::Envelope(
     const NumericProfile& profile, std::vector<int64_t> rows,
     int threads) const {
   return std::make_unique<AllowedGradients>(*this, profile, std::move(rows),
-                                            threads);
+                                            threads, false);
 }
 
 }  // namespace lockstep::verify

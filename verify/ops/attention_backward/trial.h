@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,11 @@ class AttentionBackwardTrial final : public Trial {
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
                                            std::vector<int64_t> rows,
                                            int threads) const override;
+  std::unique_ptr<AllowedResults> Probe(
+      const NumericProfile& profile, std::vector<int64_t> rows) const override;
+  void RunBaseline(const OutputSet& outputs) const override;
+  const char* CorrectKernel() const override { return "variant:grad-exact"; }
+  std::span<const char* const> Canaries() const override;
 
  private:
   int64_t Sinks() const;

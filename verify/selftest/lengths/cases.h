@@ -29,10 +29,17 @@ std::vector<LengthCase> AttentionLengthCases(int64_t length);
 // `op`: mamba3_scan, mamba3_step or ssd_scan.
 std::vector<LengthCase> ScanLengthCases(int64_t length, std::string_view op);
 
+// Of gradients: masks, documents, sinks and groups with few queries or few
+// keys, and every mutant's pattern, made as long either way, for that one
+// alone.
+std::vector<LengthCase> GradientLengthCases(int64_t length);
+
 // A case for one correct kernel of the zoo, of `length` keys (tokens) or a few
 // more and of small heads; the rest is drawn by `seed`.
 std::string AttentionLineAt(uint64_t seed, int64_t length,
                             const NumericProfile& profile);
+std::string GradientLineAt(uint64_t seed, int64_t length,
+                           const NumericProfile& profile);
 std::string ScanLineAt(std::string_view op, uint64_t seed, int64_t length,
                        const NumericProfile& profile);
 

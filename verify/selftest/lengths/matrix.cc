@@ -73,7 +73,8 @@ std::vector<Suspect> Suspects(const MatrixOptions& options) {
 }
 
 // A mutant meets the cover of its op.
-constexpr std::string_view kCovers[] = {"attention_forward", "mamba3_scan",
+constexpr std::string_view kCovers[] = {"attention_forward",
+                                        "attention_backward", "mamba3_scan",
                                         "mamba3_step", "ssd_scan"};
 
 std::string_view CoverOf(const MutantInfo& info) {
@@ -82,8 +83,9 @@ std::string_view CoverOf(const MutantInfo& info) {
 }
 
 std::vector<LengthCase> CasesOf(std::string_view cover, int64_t length) {
-  return cover == kCovers[0] ? AttentionLengthCases(length)
-                             : ScanLengthCases(length, cover);
+  if (cover == kCovers[0]) return AttentionLengthCases(length);
+  if (cover == kCovers[1]) return GradientLengthCases(length);
+  return ScanLengthCases(length, cover);
 }
 
 std::string BaseOf(const Suspect& subject, const LengthCase& row) {

@@ -1,0 +1,174 @@
+// attention_backward before the judge: right kernels and wrong ones, envelopes,
+// probes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/verify/attention_backward_trial.h"
+#include "tests/verify/judge_line.h"
+#include "verify/base/compare.h"
+#include "verify/domain/domain.h"
+#include "verify/emulator/attention_backward/kernel.h"
+#include "verify/emulator/mutants.h"
+#include "verify/ops/attention_backward/trial.h"
+#include "verify/ops/op.h"
+#include "verify/profile/profile.h"
+#include "verify/registry/ops.h"
+#include "verify/run/case_file.h"
+
+namespace lockstep::verify {
+namespace {
+
+TEST(BackwardJudge, PassesOurKernelsOnEveryCaseOfTheFile) {
+  const auto file = ReadCaseFile("data/cases/attention_backward.cases", Ops());
+  ASSERT_TRUE(file.ok()) << file.message();
+  int64_t judged = 0;
+  for (const CaseFileEntry& entry : file->entries) {
+    if (entry.sequence[0].expect == Expect::kRefuse) {
+      EXPECT_FALSE(ValidateCase(entry.sequence[0]).ok());
+      continue;
+    }
+    if (entry.sequence[0].expect != Expect::kPass) continue;
+    const std::string line = MinimalLine(entry.sequence[0]);
+    const CaseResult result = JudgeSpec(line, "builtin:optimized");
+    EXPECT_EQ(result.verdict, Verdict::kPass) << line << result.reason;
+    ++judged;
+  }
+  EXPECT_GE(judged, 150);
+}
+
+// Every bug, on its smallest case, by a proof; and where nothing is wrong, no
+// alarm: of the kernel that the bug is planted into.
+TEST(BackwardJudge, ProvesEveryBugAndNoRightKernel) {
+  int64_t bugs = 0;
+  for (const MutantInfo& info : Mutants()) {
+    if (!info.gradients()) continue;
+    ++bugs;
+    EXPECT_EQ(info.op(), "attention_backward");
+    const CaseResult wrong =
+        JudgeSpec(info.pattern, std::string("mutant:") + info.name);
+    EXPECT_EQ(wrong.verdict, Verdict::kFail) << info.name << wrong.reason;
+    const CaseResult right =
+        JudgeSpec(info.pattern, std::string("variant:") + info.base);
+    EXPECT_NE(right.verdict, Verdict::kFail) << info.name << right.reason;
+    EXPECT_NE(right.verdict, Verdict::kError) << info.name << right.reason;
+  }
+  EXPECT_GE(bugs, 60);
+}
+
+// P and dS recomputed and rounded, dq in bf16 between tiles, split sums and all
+// others are right under their own profiles.
+TEST(BackwardJudge, EveryCorrectKernelPasses) {
+  for (const GradVariant& variant : GradZoo()) {
+    const std::string lane =
+        *variant.numeric.lane == Lane::kBf16 ? " lane=bf16 p=bf16" : "";
+    const CaseResult result =
+        JudgeSpec(kEverything + lane, "variant:" + variant.name());
+    EXPECT_EQ(result.verdict, Verdict::kPass)
+        << variant.name() << ": " << result.reason;
+  }
+}
+
+// The emulated contract has the contract's bits.
+TEST(BackwardEmulator, ExactVariantsHaveTheReferencesBits) {
+  const Domain& domain = *FindDomain("attention_backward").value();
+  for (uint64_t n = 0; n < 300; ++n) {
+    const Case c = DrawCase(domain, {}, 5, n)[0];
+    const auto opened = c.op->trial->open(c, {});
+    ASSERT_TRUE(opened.ok()) << opened.message();
+    const auto* trial =
+        dynamic_cast<const AttentionBackwardTrial*>(opened->get());
+    for (const char* name : {"grad-exact", "grad-exact-wide"}) {
+      const OutputSet expected = Reference(*trial);
+      auto outputs = trial->Allocate(0);
+      ASSERT_TRUE(outputs.ok());
+      GradEmulator(FindGradVariant(name).value())
+          .Run(trial->data().problem, trial->data().inputs,
+               BackwardViews(outputs.value()));
+      for (size_t t = 0; t < expected.tensors.size(); ++t) {
+        EXPECT_TRUE(CompareTensors("x", expected.tensors[t].const_view(),
+                                   outputs->tensors[t].const_view())
+                        .Passed())
+            << name << " " << trial->outputs()[t].name << " " << MinimalLine(c);
+      }
+    }
+  }
+}
+
+// What f32 allows is narrow: a relative change of 2^-12 of the largest element
+// of any output is outside.
+TEST(BackwardEnvelope, OfF32IsNarrow) {
+  const auto trial = Open(kEverything);
+  std::vector<int64_t> rows(static_cast<size_t>(trial->rows()));
+  for (size_t n = 0; n < rows.size(); ++n) rows[n] = static_cast<int64_t>(n);
+  const auto allowed = trial->Envelope(LoadProfile("cpu-f32").value(), rows, 1);
+  for (size_t t = 0; t < trial->outputs().size(); ++t) {
+    OutputSet outputs = Reference(*trial);
+    for (const EnvelopeResult& right : allowed->Judge(outputs)) {
+      EXPECT_TRUE(right.Passed()) << right.tensor;
+      EXPECT_FALSE(right.MostlyOpen()) << right.tensor;
+    }
+    auto* data = static_cast<float*>(outputs.tensors[t].view.data);
+    const int64_t count =
+        trial->outputs()[t].lines() * trial->outputs()[t].shape[3];
+    float* largest = std::max_element(data, data + count, [](float a, float b) {
+      return std::abs(a) < std::abs(b);
+    });
+    *largest *= 1 + 0x1p-12f;
+    const auto wrong = allowed->Judge(outputs);
+    for (size_t other = 0; other < wrong.size(); ++other) {
+      EXPECT_EQ(wrong[other].outside, other == t ? 1 : 0);
+    }
+  }
+}
+
+// On a probe one pair more or less is outside, at any length; without it the
+// envelope would allow that.
+TEST(BackwardProbes, ShowOnePairAmongMany) {
+  const char* line =
+      "attention_backward hq=2 hkv=1 sq=4 skv=4096 d=16 mask=causal align=br";
+  const NumericProfile profile = LoadProfile("cpu-f32").value();
+  const Case c = ParseCase(line).value();
+  const std::vector<Case> probes = c.op->trial->probe_cases(c, profile);
+  ASSERT_EQ(probes.size(), 2u);
+  for (const bool of_query : {true, false}) {
+    bool shown = false, seen = false;
+    for (const Case& probe : probes) {
+      const auto opened = probe.op->trial->open(probe, {});
+      ASSERT_TRUE(opened.ok()) << opened.message();
+      const Trial& trial = *opened.value();
+      for (const PlantedFault& fault : trial.Faults(1)) {
+        if (fault.kind != (of_query ? "query" : "key")) continue;
+        seen = true;
+        const auto allowed = trial.Probe(profile, {fault.rows[0]});
+        ASSERT_NE(allowed, nullptr);
+        RowBits wrong, right;
+        fault.row(fault.rows[0], &wrong);
+        trial.ReferenceRow(fault.rows[0], &right);
+        EXPECT_TRUE(allowed->Allows(0, right));
+        shown |= !allowed->Allows(0, wrong);
+      }
+    }
+    EXPECT_TRUE(seen && shown) << of_query;
+  }
+}
+
+// A profile whose exp(0) is not 1, or whose sums are too narrow, has no exact
+// expectation.
+TEST(BackwardProbes, AreLeftOutWhereTheyProveNothing) {
+  const Case c = ParseCase("attention_backward sq=4 skv=6 d=8").value();
+  NumericProfile profile = LoadProfile("cpu-f32").value();
+  profile.exp_zero = ExpZero::kWeights;
+  EXPECT_TRUE(c.op->trial->probe_cases(c, profile).empty());
+  profile.exp_zero = ExpZero::kExact;
+  profile.grad.reset();
+  EXPECT_TRUE(c.op->trial->probe_cases(c, profile).empty());
+  EXPECT_NE(Open("attention_backward sq=4 skv=6 d=8")->WhyUndeclared(profile),
+            "");
+}
+
+}  // namespace
+}  // namespace lockstep::verify

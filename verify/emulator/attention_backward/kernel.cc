@@ -1,0 +1,352 @@
+#include "verify/emulator/attention_backward/kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "reference/attention_row.h"
+#include "reference/contract/numerics.h"
+#include "reference/elementary.h"
+#include "reference/mask.h"
+#include "verify/emulator/attention_backward/pairs.h"
+#include "verify/emulator/numbers.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Sums of one head, [part][position][channel].
+struct Sums {
+  int64_t positions = 0;
+  int64_t channels = 0;
+  std::vector<float> parts;
+
+  Sums(int64_t count, int64_t n, int64_t c)
+      : positions(n),
+        channels(c),
+        parts(static_cast<size_t>(count * n * c), 0.0f) {}
+  float* At(int64_t part, int64_t position) {
+    return &parts[static_cast<size_t>((part * positions + position) *
+                                      channels)];
+  }
+  // All parts, in order.
+  float Total(int64_t position, int64_t c, int64_t count) {
+    float sum = At(0, position)[c];
+    for (int64_t n = 1; n < count; ++n) sum += At(n, position)[c];
+    return sum;
+  }
+};
+
+void Write(const MutableLaneView& out, int64_t b, int64_t h, int64_t i,
+           int64_t c, float x, Rounding rounding) {
+  const bool bf16 = out.lane == Lane::kBf16;
+  if (bf16 && rounding == Rounding::kTruncate) {
+    x = TruncateTo(x, NumberType::kBf16);
+  }
+  const float finished = reference::FinishOutput(x, out.lane);
+  if (bf16) {
+    out.As<Bf16>()(b, h, i, c) = reference::RoundToBf16(finished);
+  } else {
+    out.As<float>()(b, h, i, c) = finished;
+  }
+}
+
+// One key head of one batch row.
+class Group {
+ public:
+  Group(const AttentionBackwardProblem& problem,
+        const AttentionBackwardInputs& inputs,
+        const AttentionBackwardOutputs& outputs, const GradVariant& variant,
+        GradFault fault, int64_t b, int64_t g)
+      : p_(problem.forward),
+        in_(inputs),
+        out_(outputs),
+        variant_(variant),
+        grad_(*variant.numeric.grad),
+        fault_(fault),
+        pairs_(problem, inputs, variant, fault),
+        b_(b),
+        g_(g),
+        dk_(variant.parts, p_.kv_len, p_.head_dim),
+        dv_(variant.parts, p_.kv_len, p_.value_dim) {
+    for (int64_t h = 0; h < p_.q_heads; ++h) {
+      if (pairs_.KvHead(h) == g_) heads_.push_back(h);
+    }
+  }
+
+  void Run() {
+    for (const int64_t h : heads_) {
+      dq_.emplace_back(variant_.parts, p_.q_len, p_.head_dim);
+      auto& rows = rows_.emplace_back();
+      for (int64_t i = 0; i < p_.q_len; ++i) {
+        rows.push_back(pairs_.Row(b_, h, i));
+      }
+    }
+    for (const int64_t tile : Order(KeyTiles())) RunKeyTile(tile);
+    Store();
+  }
+
+  const std::vector<int64_t>& heads() const { return heads_; }
+  // In the order of the contract: query by query onto what is there.
+  void AddSinks(size_t head, float* sum) const {
+    for (const GradRow& row : rows_[head]) {
+      if (row.lse != -kInfinity) *sum = pairs_.AddSink(row, *sum);
+    }
+  }
+
+ private:
+  static int64_t Tiles(int64_t n, int64_t tile) {
+    return (n + tile - 1) / tile;
+  }
+  int64_t KeyTiles() const { return Tiles(p_.kv_len, variant_.tile_kv); }
+  int64_t QueryTiles() const { return Tiles(p_.q_len, variant_.tile_q); }
+
+  std::vector<int64_t> Order(int64_t tiles) const {
+    std::vector<int64_t> order;
+    for (int64_t n = 0; n < tiles; ++n) order.push_back(n);
+    if (variant_.descending) std::reverse(order.begin(), order.end());
+    return order;
+  }
+
+  // Whether the lists of tiles lead from this key tile to these queries.
+  bool Visits(int64_t h, int64_t key_tile, int64_t query_tile) const {
+    const bool ragged_q = p_.q_len % variant_.tile_q != 0;
+    const bool ragged_k = p_.kv_len % variant_.tile_kv != 0;
+    if (fault_ == GradFault::kLastQueriesDropped && ragged_q &&
+        query_tile == QueryTiles() - 1) {
+      return false;
+    }
+    if (fault_ == GradFault::kLastKeysDropped && ragged_k &&
+        key_tile == KeyTiles() - 1) {
+      return false;
+    }
+    if (fault_ == GradFault::kForwardTable) {
+      // Rows of the table for columns.
+      return Active(h, query_tile, key_tile);
+    }
+    if (fault_ == GradFault::kFirstTileSkipped) {
+      // The first tile of queries that sees these keys.
+      return query_tile == 0 || Active(h, key_tile, query_tile - 1) ||
+             !Active(h, key_tile, query_tile);
+    }
+    return true;
+  }
+  // Whether any pair of the tile is visible.
+  bool Active(int64_t h, int64_t key_tile, int64_t query_tile) const {
+    const int64_t q = query_tile * variant_.tile_q;
+    const int64_t k = key_tile * variant_.tile_kv;
+    for (int64_t i = q; i < std::min(q + variant_.tile_q, p_.q_len); ++i) {
+      for (int64_t j = k; j < std::min(k + variant_.tile_kv, p_.kv_len); ++j) {
+        if (reference::IsVisible(p_, in_.forward, b_, h, i, j)) return true;
+      }
+    }
+    return false;
+  }
+
+  void RunKeyTile(int64_t tile);
+  void RunTile(size_t head, int64_t key_tile, int64_t query_tile);
+  void AddToKeys(size_t head, int64_t part, int64_t query_begin,
+                 int64_t query_end);
+  void AddToQueries(size_t head, int64_t key_tile, int64_t query_begin,
+                    int64_t query_end);
+  void RoundState(NumberType type, int64_t channels, float* state) const {
+    for (int64_t c = 0; c < channels; ++c) state[c] = RoundTo(state[c], type);
+  }
+  void Store();
+
+  const AttentionForwardProblem& p_;
+  const AttentionBackwardInputs& in_;
+  const AttentionBackwardOutputs& out_;
+  const GradVariant& variant_;
+  const GradNumeric& grad_;
+  const GradFault fault_;
+  const GradPairs pairs_;
+  const int64_t b_, g_;
+  std::vector<int64_t> heads_;
+  Sums dk_, dv_;
+  std::vector<Sums> dq_;
+  std::vector<std::vector<GradRow>> rows_;
+  // Of the key tile.
+  int64_t key_begin_ = 0, key_end_ = 0;
+  std::vector<std::vector<float>> k_, v_;
+  // Of the tile, [query][key].
+  std::vector<std::vector<GradPair>> tile_;
+};
+
+void Group::RunKeyTile(int64_t tile) {
+  key_begin_ = tile * variant_.tile_kv;
+  key_end_ = std::min(key_begin_ + variant_.tile_kv, p_.kv_len);
+  k_.clear();
+  v_.clear();
+  for (int64_t j = key_begin_; j < key_end_; ++j) {
+    k_.push_back(
+        pairs_.Operand(in_.forward.k, b_, g_, j, variant_.numeric.operand_qk));
+    v_.push_back(
+        pairs_.Operand(in_.forward.v, b_, g_, j, variant_.numeric.operand_v));
+  }
+  for (size_t head = 0; head < heads_.size(); ++head) {
+    for (const int64_t query_tile : Order(QueryTiles())) {
+      if (!Visits(heads_[head], tile, query_tile)) continue;
+      RunTile(head, tile, query_tile);
+      if (fault_ == GradFault::kQueryTileTwice && query_tile == 0) {
+        RunTile(head, tile, query_tile);
+      }
+    }
+  }
+}
+
+void Group::RunTile(size_t head, int64_t key_tile, int64_t query_tile) {
+  const int64_t begin = query_tile * variant_.tile_q;
+  const int64_t end = std::min(begin + variant_.tile_q, p_.q_len);
+  tile_.clear();
+  for (int64_t i = begin; i < end; ++i) {
+    auto& line = tile_.emplace_back();
+    for (size_t j = 0; j < k_.size(); ++j) {
+      line.push_back(pairs_.Pair(rows_[head][static_cast<size_t>(i)],
+                                 key_begin_ + static_cast<int64_t>(j),
+                                 k_[j].data(), v_[j].data()));
+    }
+  }
+  const bool first = fault_ == GradFault::kFirstHeadOnly && head > 0;
+  const bool last =
+      fault_ == GradFault::kLastHeadOnly && head + 1 < heads_.size();
+  if (!first && !last) {
+    AddToKeys(head, query_tile * variant_.parts / QueryTiles(), begin, end);
+  }
+  AddToQueries(head, key_tile, begin, end);
+}
+
+void Group::AddToKeys(size_t head, int64_t part, int64_t query_begin,
+                      int64_t query_end) {
+  for (size_t j = 0; j < k_.size(); ++j) {
+    const int64_t key = key_begin_ + static_cast<int64_t>(j);
+    float* dk = dk_.At(part, key);
+    float* dv = dv_.At(part, key);
+    if (fault_ == GradFault::kDkOverwritten) {
+      std::fill_n(dk, p_.head_dim, 0.0f);
+    }
+    // The terms of the tile, as one chain a channel.
+    std::vector<float> p, ds, q, d_o;
+    for (int64_t i = query_begin; i < query_end; ++i) {
+      const GradPair& pair = tile_[static_cast<size_t>(i - query_begin)][j];
+      if (!pair.to_key) continue;
+      const GradRow& row = rows_[head][static_cast<size_t>(i)];
+      p.push_back(pair.p);
+      ds.push_back(pair.ds);
+      for (const float x : row.q) {
+        q.push_back(RoundTo(x, variant_.numeric.operand_qk));
+      }
+      for (const float x : row.d_o) {
+        d_o.push_back(RoundTo(x, variant_.numeric.operand_v));
+      }
+    }
+    const auto n = static_cast<int64_t>(p.size());
+    for (int64_t c = 0; c < p_.head_dim; ++c) {
+      dk[c] = Accumulate({ds.data(), 1, q.data() + c, p_.head_dim, n}, dk[c],
+                         grad_.acc_dkv);
+    }
+    for (int64_t c = 0; c < p_.value_dim; ++c) {
+      dv[c] = Accumulate({p.data(), 1, d_o.data() + c, p_.value_dim, n}, dv[c],
+                         grad_.acc_dkv);
+    }
+    const NumberType state =
+        fault_ == GradFault::kDkvInBf16 ? NumberType::kBf16 : grad_.dkv_state;
+    RoundState(state, p_.head_dim, dk);
+    RoundState(state, p_.value_dim, dv);
+  }
+}
+
+void Group::AddToQueries(size_t head, int64_t key_tile, int64_t query_begin,
+                         int64_t query_end) {
+  const int64_t part = key_tile * variant_.parts / KeyTiles();
+  if (fault_ == GradFault::kDqTileLost && key_tile == 0 && KeyTiles() > 1) {
+    return;
+  }
+  for (int64_t i = query_begin; i < query_end; ++i) {
+    float* dq = dq_[head].At(part, i);
+    std::vector<float> ds, k;
+    const auto& line = tile_[static_cast<size_t>(i - query_begin)];
+    for (size_t j = 0; j < k_.size(); ++j) {
+      if (!line[j].to_query) continue;
+      ds.push_back(line[j].ds);
+      k.insert(k.end(), k_[j].begin(), k_[j].end());
+    }
+    const auto n = static_cast<int64_t>(ds.size());
+    if (n == 0) continue;
+    if (fault_ == GradFault::kDqOverwritten) {
+      std::fill_n(dq, p_.head_dim, 0.0f);
+    }
+    for (int64_t c = 0; c < p_.head_dim; ++c) {
+      dq[c] = Accumulate({ds.data(), 1, k.data() + c, p_.head_dim, n}, dq[c],
+                         grad_.acc_dq);
+    }
+    RoundState(
+        fault_ == GradFault::kDqInBf16 ? NumberType::kBf16 : grad_.dq_state,
+        p_.head_dim, dq);
+  }
+}
+
+void Group::Store() {
+  const Rounding rounding = variant_.numeric.out_round;
+  const auto scale = static_cast<float>(p_.scale);
+  float of_dq = scale, of_dk = scale, of_dv = 1.0f;
+  if (fault_ == GradFault::kScaleMissingDq) of_dq = 1.0f;
+  if (fault_ == GradFault::kScaleMissingDk) of_dk = 1.0f;
+  if (fault_ == GradFault::kScaleTwiceDq) of_dq *= scale;
+  if (fault_ == GradFault::kScaleTwiceDk) of_dk *= scale;
+  if (fault_ == GradFault::kScaleOnDv) of_dv = scale;
+  if (fault_ == GradFault::kLog2eKept) of_dk *= static_cast<float>(kLog2E);
+  if (fault_ == GradFault::kLn2Applied) of_dq /= static_cast<float>(kLog2E);
+  if (fault_ == GradFault::kGroupMean) {
+    of_dk /= static_cast<float>(p_.group());
+    of_dv /= static_cast<float>(p_.group());
+  }
+  if (fault_ == GradFault::kZeros) of_dq = of_dk = of_dv = 0.0f;
+  const int64_t parts = variant_.parts;
+  for (int64_t j = 0; j < p_.kv_len; ++j) {
+    for (int64_t c = 0; c < p_.head_dim; ++c) {
+      Write(out_.dk, b_, g_, j, c, dk_.Total(j, c, parts) * of_dk, rounding);
+    }
+    for (int64_t c = 0; c < p_.value_dim; ++c) {
+      Write(out_.dv, b_, g_, j, c, dv_.Total(j, c, parts) * of_dv, rounding);
+    }
+  }
+  if (fault_ == GradFault::kDqUnwritten) return;
+  for (size_t head = 0; head < heads_.size(); ++head) {
+    for (int64_t i = 0; i < p_.q_len; ++i) {
+      for (int64_t c = 0; c < p_.head_dim; ++c) {
+        Write(out_.dq, b_, heads_[head], i, c,
+              dq_[head].Total(i, c, parts) * of_dq, rounding);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void GradEmulator::Run(const AttentionBackwardProblem& problem,
+                       const AttentionBackwardInputs& inputs,
+                       const AttentionBackwardOutputs& outputs) const {
+  const AttentionForwardProblem& p = problem.forward;
+  std::vector<float> sinks(static_cast<size_t>(p.q_heads), 0.0f);
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t g = 0; g < p.kv_heads; ++g) {
+      Group group(problem, inputs, outputs, variant_, fault_, b, g);
+      group.Run();
+      const bool skip = fault_ == GradFault::kSinkMissing ||
+                        (fault_ == GradFault::kSinkFirstRow && b > 0);
+      for (size_t n = 0; p.sink && !skip && n < group.heads().size(); ++n) {
+        group.AddSinks(n, &sinks[static_cast<size_t>(group.heads()[n])]);
+      }
+    }
+  }
+  for (int64_t h = 0; p.sink && h < p.q_heads; ++h) {
+    outputs.dsink(h) = reference::FinishOutput(
+        fault_ == GradFault::kZeros ? 0.0f : sinks[static_cast<size_t>(h)],
+        Lane::kF32);
+  }
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,57 @@
+// One tiled kernel of attention's gradients, key tiles outer, that computes
+// what a variant says, or, with a fault, what a broken kernel would. Slow,
+// scalar, one thread.
+#ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_BACKWARD_KERNEL_H_
+#define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_BACKWARD_KERNEL_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reference/contract/attention_backward.h"
+#include "reference/contract/status.h"
+#include "verify/emulator/attention_backward/faults.h"
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+
+struct GradVariant {
+  // numeric.name is the variant's name; it is its honest profile, too.
+  NumericProfile numeric;
+  int64_t tile_q = 4;
+  int64_t tile_kv = 4;
+  bool descending = false;  // both kinds of tiles
+  int64_t parts = 1;        // of each sum, added up at the end
+
+  const std::string& name() const { return numeric.name; }
+};
+
+// Correct kernels, each with its honest profile.
+std::span<const GradVariant> GradZoo();
+// Errors: an unknown name; the message lists the known ones.
+Result<GradVariant> FindGradVariant(std::string_view name);
+
+class GradEmulator {
+ public:
+  explicit GradEmulator(GradVariant variant, GradFault fault = GradFault::kNone)
+      : variant_(std::move(variant)), fault_(fault) {}
+
+  const GradVariant& variant() const { return variant_; }
+
+  // Requires: Validate(problem, inputs, outputs).ok(). What a fault leaves out
+  // is not written.
+  void Run(const AttentionBackwardProblem& problem,
+           const AttentionBackwardInputs& inputs,
+           const AttentionBackwardOutputs& outputs) const;
+
+ private:
+  GradVariant variant_;
+  GradFault fault_;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_EMULATOR_ATTENTION_BACKWARD_KERNEL_H_

@@ -1,0 +1,70 @@
+// What one pair of query and key contributes, with the faults that sit on
+// scores, weights and masks.
+#ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_BACKWARD_PAIRS_H_
+#define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_BACKWARD_PAIRS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/contract/attention_backward.h"
+#include "verify/emulator/attention_backward/faults.h"
+#include "verify/emulator/attention_backward/kernel.h"
+
+namespace lockstep::verify {
+
+// P and dS as they meet do, k and q: for the sums over queries and for those
+// over keys, which a kernel with a fault masks apart.
+struct GradPair {
+  bool to_key = false, to_query = false;  // takes part in them
+  float p = 0, ds = 0;
+};
+
+// A query's own numbers.
+struct GradRow {
+  int64_t b = 0, h = 0, i = 0;
+  std::vector<float> q, d_o;
+  float lse = 0;
+  float delta = 0;
+};
+
+class GradPairs {
+ public:
+  GradPairs(const AttentionBackwardProblem& problem,
+            const AttentionBackwardInputs& inputs, const GradVariant& variant,
+            GradFault fault);
+
+  int64_t KvHead(int64_t h) const;
+  bool SeesAny(int64_t b, int64_t h, int64_t i) const;
+  GradRow Row(int64_t b, int64_t h, int64_t i) const;
+  GradPair Pair(const GradRow& row, int64_t j, const float* k,
+                const float* v) const;
+  // dsink with the row's term.
+  float AddSink(const GradRow& row, float sum) const;
+  // The number of a row or a key as the products meet it.
+  std::vector<float> Operand(const LaneView& x, int64_t b, int64_t h,
+                             int64_t position, NumberType type) const;
+  float Round(float x, NumberType type) const;
+
+ private:
+  bool contract() const { return variant_.numeric.exact; }
+  float Dot(const float* a, const float* b, int64_t n,
+            const Accumulator& how) const;
+  float Delta(const GradRow& row) const;
+  // u, and what the score's gradient is multiplied with.
+  void Score(float dot, float* u, float* slope) const;
+  float Weight(float u, float lse) const;
+  void See(const GradRow& row, int64_t j, GradPair* pair) const;
+
+  const AttentionBackwardProblem& problem_;
+  const AttentionForwardProblem& p_;
+  const AttentionBackwardInputs& in_;
+  const GradVariant& variant_;
+  const GradFault fault_;
+  // What the sums over queries, and those over keys, believe of the masks.
+  AttentionForwardProblem to_key_, to_query_;
+  AttentionForwardInputs key_inputs_, query_inputs_;
+};
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_EMULATOR_ATTENTION_BACKWARD_PAIRS_H_

@@ -1,0 +1,23 @@
+// The inputs of the exact probes of attention's gradients. Every score is 0 and
+// every lse, too, so that each weight is 1 whatever a kernel does; all else is
+// small integers, so that sums in any order, in any number of parts, between
+// any tiles are exact.
+#ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_PROBE_H_
+#define LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_PROBE_H_
+
+#include <cstdint>
+
+#include "verify/case/probe_kind.h"
+#include "verify/inputs/attention_backward/data.h"
+
+namespace lockstep::verify {
+
+// Overwrites q, k, v, o, lse, do, dlse and the sinks. A query's do is +-1 in
+// one channel, its o 2 or -2 there, so that D is +-2 and no gradient of a score
+// vanishes; dlse is +-4, a sink 0. grad-keys has q one-hot and k = 0: dk and dv
+// count queries; grad-queries has k one-hot and q = 0: dq counts keys.
+void FillGradProbe(ProbeKind kind, uint64_t seed, AttentionBackwardData* data);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_PROBE_H_

@@ -1,0 +1,62 @@
+// The selftest's row of attention's gradients.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verify/candidate/mutant_attention_backward.h"
+#include "verify/case/attention_backward.h"
+#include "verify/domain/domain.h"
+#include "verify/registry/ops.h"
+#include "verify/selftest/lengths/cases.h"
+#include "verify/selftest/row.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr const char* kOp = "attention_backward";
+
+Subject SubjectOf(const char* kind, const std::string& spec,
+                  const GradVariant& variant, GradFault fault) {
+  return {MakeEmulatedGradients(kind, spec, variant, fault), variant.numeric};
+}
+
+// NaN behind a mask is not for kernels that multiply by it.
+Result<Case> DrawForZoo(const NumericProfile& profile, int64_t keys,
+                        uint64_t seed, int64_t) {
+  if (keys > 0) return ParseCase(GradientLineAt(seed, keys, profile));
+  return TameCase(*FindDomain(kOp).value(), seed, profile.lane);
+}
+
+}  // namespace
+
+const SelftestRow kAttentionBackwardSelftest = {
+    .op = kOp,
+    .mutants =
+        [] {
+          std::vector<const MutantInfo*> mutants;
+          for (const MutantInfo& info : Mutants()) {
+            if (info.gradients()) mutants.push_back(&info);
+          }
+          return mutants;
+        },
+    .mutant = [](const MutantInfo& info, BugBase) -> Result<Subject> {
+      const Result<Mutant> mutant = ParseMutant(info.name);
+      if (!mutant.ok()) return mutant.status();
+      return SubjectOf("mutant", info.name, mutant->grad, info.grad_fault);
+    },
+    .zoo =
+        [] {
+          std::vector<std::string> names;
+          for (const GradVariant& v : GradZoo()) names.push_back(v.name());
+          return names;
+        },
+    .correct = [](const std::string& name) -> Result<Subject> {
+      const Result<GradVariant> variant = FindGradVariant(name);
+      if (!variant.ok()) return variant.status();
+      return SubjectOf("variant", name, variant.value(), GradFault::kNone);
+    },
+    .draw = &DrawForZoo,
+    .fewer = 4,
+};
+
+}  // namespace lockstep::verify
