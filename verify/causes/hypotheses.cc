@@ -31,11 +31,14 @@ bool Related(const std::string& bug, const std::string& op) {
 }
 
 // The variant of the zoo that computes as the profile says, where the bug is at
-// home in the contract's arithmetic.
+// home in ordinary arithmetic.
 std::string BaseOf(const MutantInfo& bug, const NumericProfile* profile) {
-  const bool free = bug.attention() && std::string_view(bug.base) == "exact";
-  if (!free || profile == nullptr || profile->exact) return bug.base;
-  return profile->p == NumberType::kF32 ? "cpu" : "flash";
+  if (profile == nullptr || profile->exact) return bug.base;
+  const bool narrow = profile->p != NumberType::kF32;
+  const std::string_view base = bug.base;
+  if (bug.attention() && base == "exact") return narrow ? "flash" : "cpu";
+  if (bug.gradients() && base == "grad-cpu" && narrow) return "grad-flash";
+  return bug.base;
 }
 
 }  // namespace
