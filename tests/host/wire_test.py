@@ -5,6 +5,7 @@ ends with its sentence and exit code, and nothing is left behind."""
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -38,6 +39,32 @@ def judge(candidate, *more, case=SMALL):
     cases = [case] if case else []
     return run("verify", *cases, "--candidate", candidate, "--profile",
                "from-candidate", *more)
+
+
+class StoppedTest(program.TestCase):
+
+    def test_time_in_which_the_judge_stood_still_does_not_count(self):
+        limit = 8
+        begun, go = self.path("begun"), self.path("go")
+        child = subprocess.Popen(
+            [os.path.abspath(program.PROGRAM), "verify", SMALL, "--candidate",
+             host("wait_host", begun, go), "--profile", "from-candidate",
+             "--call-timeout", str(limit)],
+            cwd=program.SOURCE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        while not os.path.exists(begun):
+            time.sleep(0.01)
+        with open(begun, encoding="utf-8") as file:
+            both = [child.pid, int(file.read())]
+        for process in both:
+            os.kill(process, signal.SIGSTOP)
+        time.sleep(limit + 1)
+        for process in both:
+            os.kill(process, signal.SIGCONT)
+        # Time in which whoever counts all of it finds out.
+        time.sleep(0.5)
+        self.path("go", "")
+        out, _ = child.communicate()
+        self.assertEqual(child.returncode, 0, out.decode())
 
 
 class RightTest(program.TestCase):

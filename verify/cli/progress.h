@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <iostream>
 #include <string>
+#include <utility>
 
 #include "verify/report/report.h"
 
@@ -17,22 +19,35 @@ namespace lockstep::verify::cli {
 // that a log shows a long run to be alive.
 class Progress {
  public:
+  using Clock = std::chrono::steady_clock;
+
   explicit Progress(int64_t total)
-      : on_(isatty(STDERR_FILENO) != 0), total_(total) {}
+      : Progress(total, isatty(STDERR_FILENO) != 0, &std::cerr, Clock::now) {}
+  // On any stream, by any clock.
+  Progress(int64_t total, bool terminal, std::ostream* out,
+           std::function<Clock::time_point()> now)
+      : on_(terminal),
+        total_(total),
+        out_(out),
+        now_(std::move(now)),
+        start_(now_()),
+        last_(start_) {}
   ~Progress() { Clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   void Clear() {
     if (!shown_) return;
-    std::cerr << "\r\x1b[K" << std::flush;
+    *out_ << "\r\x1b[K" << std::flush;
     shown_ = false;
   }
   void Show(int64_t done, int64_t findings) {
-    const auto now = std::chrono::steady_clock::now();
+    const Clock::time_point now = now_();
     if (now - last_ < (on_ ? kOnTerminal : kElsewhere)) return;
     last_ = now;
     const double seconds = std::chrono::duration<double>(now - start_).count();
     const std::string line = ProgressLine(done, total_, findings, seconds);
-    std::cerr << (on_ ? "\r\x1b[K" + line : line + "\n") << std::flush;
+    *out_ << (on_ ? "\r\x1b[K" + line : line + "\n") << std::flush;
     shown_ = on_;
   }
 
@@ -43,9 +58,10 @@ class Progress {
   bool on_;
   bool shown_ = false;
   int64_t total_;
-  std::chrono::steady_clock::time_point start_ =
-      std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_ = start_;
+  std::ostream* out_;
+  std::function<Clock::time_point()> now_;
+  Clock::time_point start_;
+  Clock::time_point last_;
 };
 
 }  // namespace lockstep::verify::cli

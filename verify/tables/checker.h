@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ class PlanChecker {
   };
   using WorkList = std::vector<Work>;
 
+  void CountVisible(int64_t head, int64_t row, std::span<const KeyRange> keys,
+                    int64_t queries);
   // One place more, or several, where it does not hold.
   void Note(Invariant invariant, const std::function<std::string()>& message,
             int64_t places = 1);
@@ -56,14 +59,21 @@ class PlanChecker {
     return side.name + ": query tile " + std::to_string(tile.row) +
            ", key tile " + std::to_string(tile.col);
   }
+  // Of a tile of the grid, row by row.
+  size_t Index(Tile tile) const {
+    return static_cast<size_t>(tile.row * grid_.cols() + tile.col);
+  }
   // Visible pairs of a tile.
   int64_t Visible(int64_t head, Tile tile) const {
-    return visible_[static_cast<size_t>(
-        (head * grid_.rows() + tile.row) * grid_.cols() + tile.col)];
+    return visible_[static_cast<size_t>(head * grid_.tiles()) + Index(tile)];
   }
   bool Full(int64_t head, Tile tile) const;
   // The pool with queries outside.
   const optimized::BlockPool* ByQuery(const TracedPass& pass, bool transposed);
+  // Where a computed mask takes the bits of a tile from.
+  Tile SourceOf(const Side& side, const Work& work) const;
+  // Of a stored block.
+  std::span<const uint64_t> StoredRow(const Work& work, int64_t r) const;
   // What a visit of state 1 shows to query r of its tile, in row_.
   void ReadRow(const Side& side, const Work& work, int64_t r);
   bool SameBlock(const Work& a, const Work& b) const;
@@ -83,10 +93,14 @@ class PlanChecker {
                   const WorkList& work);
   void CheckBlock(const Side& side, const Work& work);
   void CheckEffective(const Side& side, const WorkList& work);
+  // Whether a visit shows query r of its tile, r > 0, what it shows the one
+  // before.
+  bool ShownAlike(const Side& side, const Work& work, int64_t r) const;
   // Adds the keys that a visit shows to a query; neighbours become one range.
   void AddShown(const Side& side, const Work& work, int64_t query,
                 std::vector<KeyRange>* shown);
-  void CheckShown(const Side& side, int64_t query,
+  // Returns whether they are the right ones.
+  bool CheckShown(const Side& side, int64_t query,
                   const std::vector<KeyRange>& shown);
   void CheckTranspose(int64_t head);
 

@@ -82,6 +82,14 @@ class Turns {
     return turns_;
   }
 
+  // Whether a query sees what the one before it sees, by what both are made of.
+  bool AsBefore(int64_t head, int64_t query) const {
+    if (query == 0) return false;
+    const bool same_id = !by_id_ || inputs_.q_seg(batch_, query) ==
+                                        inputs_.q_seg(batch_, query - 1);
+    return same_id && SameOf(problem_.mask(head), query);
+  }
+
   // How many there are at most.
   int64_t Most(int64_t head, int64_t query) {
     const auto runs = static_cast<int64_t>(Own(query).size());
@@ -148,6 +156,24 @@ class Turns {
       case Kind::kOr:
         for (const MaskExpr& child : mask.children) Append(child, query, own);
         break;
+    }
+  }
+
+  // Only what does not go by positions, or by blocks of them, can be the same.
+  static bool SameOf(const MaskExpr& mask, int64_t query) {
+    switch (mask.kind) {
+      case Kind::kFull:
+      case Kind::kSink:
+        return true;
+      case Kind::kDense:
+        return query % mask.block_q != 0;
+      case Kind::kAnd:
+      case Kind::kOr:
+        return std::all_of(
+            mask.children.begin(), mask.children.end(),
+            [&](const MaskExpr& child) { return SameOf(child, query); });
+      default:
+        return false;
     }
   }
 
@@ -232,6 +258,10 @@ IntendedMask IntendedMask::Of(const AttentionForwardProblem& problem,
     }
     HeadMask head;
     for (int64_t i = 0; i < problem.q_len; ++i) {
+      if (i < valid_q && turns.AsBefore(h, i)) {
+        head.row.push_back(head.row.back());
+        continue;
+      }
       static const std::vector<int64_t> kNowhere;
       const std::vector<int64_t>& at = i < valid_q ? turns.Of(h, i) : kNowhere;
       bool open = false;
@@ -263,16 +293,31 @@ std::span<const KeyRange> IntendedMask::Keys(int64_t head,
           mask.ranges.data() + mask.start[row + 1]};
 }
 
-int64_t IntendedMask::Count(int64_t head, int64_t query, int64_t begin,
-                            int64_t end) const {
+std::span<const KeyRange> IntendedMask::Keys(int64_t head, int64_t query,
+                                             int64_t begin, int64_t end) const {
   const std::span<const KeyRange> keys = Keys(head, query);
-  auto range = std::partition_point(
+  const auto first = std::partition_point(
       keys.begin(), keys.end(),
       [begin](const KeyRange& r) { return r.end <= begin; });
+  auto last = first;
+  while (last != keys.end() && last->begin < end) ++last;
+  return {first, last};
+}
+
+bool IntendedMask::Alike(int64_t head, int64_t a, int64_t b) const {
+  const std::vector<int32_t>& row = MaskOf(head).row;
+  const auto row_of = [&](int64_t query) {
+    return query < 0 || query >= q_len_ ? -1 : row[static_cast<size_t>(query)];
+  };
+  return row_of(a) == row_of(b);
+}
+
+int64_t IntendedMask::Count(int64_t head, int64_t query, int64_t begin,
+                            int64_t end) const {
   int64_t count = 0;
-  for (; range != keys.end() && range->begin < end; ++range) {
-    count += std::min<int64_t>(range->end, end) -
-             std::max<int64_t>(range->begin, begin);
+  for (const KeyRange& range : Keys(head, query, begin, end)) {
+    count += std::min<int64_t>(range.end, end) -
+             std::max<int64_t>(range.begin, begin);
   }
   return count;
 }
@@ -280,24 +325,24 @@ int64_t IntendedMask::Count(int64_t head, int64_t query, int64_t begin,
 void IntendedMask::Bits(int64_t head, int64_t query, int64_t begin, int64_t end,
                         std::span<uint64_t> words) const {
   std::fill(words.begin(), words.end(), 0);
-  const std::span<const KeyRange> keys = Keys(head, query);
-  auto range = std::partition_point(
-      keys.begin(), keys.end(),
-      [begin](const KeyRange& r) { return r.end <= begin; });
-  for (; range != keys.end() && range->begin < end; ++range) {
-    SetBits(std::max<int64_t>(range->begin, begin) - begin,
-            std::min<int64_t>(range->end, end) - begin, words);
+  for (const KeyRange& range : Keys(head, query, begin, end)) {
+    SetBits(std::max<int64_t>(range.begin, begin) - begin,
+            std::min<int64_t>(range.end, end) - begin, words);
   }
 }
 
-int64_t IntendedMask::Pairs(int64_t head) const {
+int64_t IntendedMask::PairsIn(int64_t head, KeyRange queries,
+                              KeyRange keys) const {
   int64_t pairs = 0;
-  for (int64_t i = 0; i < q_len_; ++i) {
-    for (const KeyRange& range : Keys(head, i)) {
-      pairs += range.end - range.begin;
-    }
-  }
+  ForAlike(head, queries.begin, queries.end, [&](int64_t first, int64_t last) {
+    pairs += (last - first) * Count(head, first, keys.begin, keys.end);
+  });
   return pairs;
+}
+
+int64_t IntendedMask::Pairs(int64_t head) const {
+  return PairsIn(head, {0, static_cast<int32_t>(q_len_)},
+                 {0, static_cast<int32_t>(kv_len_)});
 }
 
 int64_t IntendedMask::Differences(int64_t a, int64_t b) const {
@@ -318,6 +363,7 @@ int64_t PlacesToAsk(const AttentionForwardProblem& problem,
   for (int64_t h = 0; h < problem.q_heads; ++h) {
     if (FirstLike(problem, inputs, h) < h) continue;
     for (int64_t i = 0; i < problem.q_len; ++i) {
+      if (turns.AsBefore(h, i)) continue;
       if (__builtin_add_overflow(places, turns.Most(h, i), &places)) {
         return INT64_MAX;
       }

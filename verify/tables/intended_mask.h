@@ -1,6 +1,7 @@
 // The mask that tables are judged by, as the keys that each query sees. What a
 // pair is, only reference::IsVisible says: here is known where along the keys
-// its answer may turn, and one key is asked between two such places.
+// and from query to query its answer may turn, and one pair is asked between
+// two such places.
 #ifndef LOCKSTEP_VERIFY_TABLES_INTENDED_MASK_H_
 #define LOCKSTEP_VERIFY_TABLES_INTENDED_MASK_H_
 
@@ -14,12 +15,17 @@
 
 namespace lockstep::verify {
 
-// Keys [begin, end).
+// Keys, or queries, [begin, end).
 struct KeyRange {
   int32_t begin = 0;
   int32_t end = 0;
   friend bool operator==(const KeyRange&, const KeyRange&) = default;
 };
+
+// Of the n-th tile along an axis; it may reach beyond the end.
+inline KeyRange RangeOf(int64_t n, int64_t tile) {
+  return {static_cast<int32_t>(n * tile), static_cast<int32_t>((n + 1) * tile)};
+}
 
 // One batch row, all query heads. Memory for every different mask: 4 bytes a
 // query; 8 a range of visible keys and 8 a query for queries that do not see
@@ -44,6 +50,22 @@ class IntendedMask {
   // What a query sees: ascending, disjoint, none touching the next. Nothing
   // outside the mask.
   std::span<const KeyRange> Keys(int64_t head, int64_t query) const;
+  // Those of them that reach into [begin, end).
+  std::span<const KeyRange> Keys(int64_t head, int64_t query, int64_t begin,
+                                 int64_t end) const;
+  // Whether both queries see the same; neighbours that do are always known.
+  bool Alike(int64_t head, int64_t a, int64_t b) const;
+  // Calls visit(first, last) for one run of queries that see the same after the
+  // other: all of [begin, end), of which some may lie outside of the mask.
+  template <typename Visit>
+  void ForAlike(int64_t head, int64_t begin, int64_t end,
+                const Visit& visit) const {
+    for (int64_t first = begin, last; first < end; first = last) {
+      last = first + 1;
+      while (last < end && Alike(head, first, last)) ++last;
+      visit(first, last);
+    }
+  }
   // False outside the mask.
   bool At(int64_t head, int64_t query, int64_t key) const {
     return Count(head, query, key, key + 1) != 0;
@@ -54,6 +76,8 @@ class IntendedMask {
   //   Requires: words for end - begin bits.
   void Bits(int64_t head, int64_t query, int64_t begin, int64_t end,
             std::span<uint64_t> words) const;
+  // Visible pairs of a tile: of its queries and keys.
+  int64_t PairsIn(int64_t head, KeyRange queries, KeyRange keys) const;
   // Visible pairs of a head.
   int64_t Pairs(int64_t head) const;
   // Pairs that one of two heads sees.

@@ -61,18 +61,28 @@ PlanChecker::PlanChecker(const PlanTrace& trace, const IntendedMask& mask)
       row_(static_cast<size_t>((grid_.tile_k + 63) / 64)),
       wanted_(row_.size()) {
   for (int64_t h = 0; h < mask.heads(); ++h) {
-    for (int64_t i = 0; i < grid_.q_len; ++i) {
-      const int64_t tiles =
-          (h * grid_.rows() + i / grid_.tile_q) * grid_.cols();
-      for (const KeyRange& keys : mask.Keys(h, i)) {
-        for (int64_t j = keys.begin; j < keys.end;) {
-          const int64_t col = j / grid_.tile_k;
-          const int64_t end =
-              std::min<int64_t>((col + 1) * grid_.tile_k, keys.end);
-          visible_[static_cast<size_t>(tiles + col)] += end - j;
-          j = end;
-        }
-      }
+    for (int64_t row = 0; row < grid_.rows(); ++row) {
+      const int64_t begin = row * grid_.tile_q;
+      mask.ForAlike(h, begin, std::min(begin + grid_.tile_q, grid_.q_len),
+                    [&](int64_t first, int64_t last) {
+                      CountVisible(h, row, mask.Keys(h, first), last - first);
+                    });
+    }
+  }
+}
+
+// Adds what so many queries of a row of tiles see.
+void PlanChecker::CountVisible(int64_t head, int64_t row,
+                               std::span<const KeyRange> keys,
+                               int64_t queries) {
+  const int64_t tiles = (head * grid_.rows() + row) * grid_.cols();
+  for (const KeyRange& range : keys) {
+    for (int64_t j = range.begin; j < range.end;) {
+      const int64_t col = j / grid_.tile_k;
+      const int64_t end =
+          std::min<int64_t>((col + 1) * grid_.tile_k, range.end);
+      visible_[static_cast<size_t>(tiles + col)] += queries * (end - j);
+      j = end;
     }
   }
 }
@@ -107,17 +117,29 @@ void PlanChecker::CheckWidth(const TracedPass& pass, const std::string& name,
   if (!pass.grid_width) return;
   int64_t needed = 1;
   for (size_t h = 0; h < pass.heads.size(); ++h) {
-    std::map<int64_t, std::set<int64_t>> tiles;  // of each outer tile
+    std::vector<std::pair<int64_t, int64_t>> tiles;  // outer, inner
     for (const TileVisit& visit : pass.heads[h].visits) {
-      if (visit.state != 0) tiles[visit.outer].insert(visit.inner);
+      const bool outer =
+          visit.outer >= pass.outer_begin && visit.outer < pass.outer_end;
+      if (outer && visit.state != 0) {
+        tiles.emplace_back(visit.outer, visit.inner);
+      }
     }
+    const Side side{transposed, static_cast<int64_t>(h), {}};
     for (int64_t o = pass.outer_begin; o < pass.outer_end; ++o) {
       for (int64_t i = pass.inner_begin; i < pass.inner_end; ++i) {
-        const Side side{transposed, static_cast<int64_t>(h), {}};
-        const Tile tile = TileAt(side, o, i);
-        if (Visible(side.head, tile) > 0) tiles[o].insert(i);
+        if (Visible(side.head, TileAt(side, o, i)) > 0) {
+          tiles.emplace_back(o, i);
+        }
       }
-      needed = std::max(needed, static_cast<int64_t>(tiles[o].size()));
+    }
+    std::sort(tiles.begin(), tiles.end());
+    tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
+    int64_t steps = 0;
+    for (size_t n = 0; n < tiles.size(); ++n) {
+      const bool same = n > 0 && tiles[n - 1].first == tiles[n].first;
+      steps = same ? steps + 1 : 1;
+      needed = std::max(needed, steps);
     }
   }
   if (*pass.grid_width != needed) {
@@ -225,17 +247,19 @@ void PlanChecker::CheckOrder(const Side& side, const TracedPass& pass) {
        pass.heads[static_cast<size_t>(side.head)].visits) {
     const bool same = before && before->outer == visit.outer;
     if (before && !same) left.insert(before->outer);
-    const std::string where =
-        Where(side, TileAt(side, visit.outer, visit.inner));
+    const auto where = [&] {
+      return Where(side, TileAt(side, visit.outer, visit.inner));
+    };
     if (left.contains(visit.outer)) {
       Note(Invariant::kVisitsTogether,
-           [&] { return where + " comes after other output tiles"; });
+           [&] { return where() + " comes after other output tiles"; });
     }
     if (visit.state != 0 && !seen.insert({visit.outer, visit.inner}).second) {
       Note(Invariant::kVisitedOnce,
-           [&] { return where + " is visited twice"; });
+           [&] { return where() + " is visited twice"; });
     } else if (same && pass.ascending && visit.inner <= before->inner) {
-      Note(Invariant::kVisitedOnce, [&] { return where + " is out of order"; });
+      Note(Invariant::kVisitedOnce,
+           [&] { return where() + " is out of order"; });
     }
     before = &visit;
   }

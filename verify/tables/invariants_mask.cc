@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,24 +45,44 @@ const BlockPool* PlanChecker::ByQuery(const TracedPass& pass, bool transposed) {
   return &pool;
 }
 
-void PlanChecker::ReadRow(const Side& side, const Work& work, int64_t r) {
-  if (!trace_.computed) {
-    const auto width = static_cast<size_t>(work.pool->words_per_row());
-    const auto row =
-        work.pool->words.begin() +
-        static_cast<std::ptrdiff_t>(work.visit->block *
-                                    work.pool->words_per_block()) +
-        static_cast<std::ptrdiff_t>(r * work.pool->words_per_row());
-    std::copy_n(row, width, row_.begin());
-    return;
-  }
+PlanChecker::Tile PlanChecker::SourceOf(const Side& side,
+                                        const Work& work) const {
   const int64_t shown = side.transposed ? work.tile.row : work.tile.col;
   const int64_t given = work.visit->mask_inner.value_or(shown);
-  const Tile from =
-      side.transposed ? Tile{given, work.tile.col} : Tile{work.tile.row, given};
+  return side.transposed ? Tile{given, work.tile.col}
+                         : Tile{work.tile.row, given};
+}
+
+std::span<const uint64_t> PlanChecker::StoredRow(const Work& work,
+                                                 int64_t r) const {
+  const auto width = static_cast<size_t>(work.pool->words_per_row());
+  const int64_t block = work.visit->block * work.pool->words_per_block();
+  return std::span(work.pool->words)
+      .subspan(static_cast<size_t>(block) + static_cast<size_t>(r) * width,
+               width);
+}
+
+void PlanChecker::ReadRow(const Side& side, const Work& work, int64_t r) {
+  if (!trace_.computed) {
+    const std::span<const uint64_t> row = StoredRow(work, r);
+    std::copy(row.begin(), row.end(), row_.begin());
+    return;
+  }
+  const Tile from = SourceOf(side, work);
   const int64_t begin = from.col * grid_.tile_k;
   mask_.Bits(side.head, from.row * grid_.tile_q + r, begin,
              begin + grid_.tile_k, row_);
+}
+
+bool PlanChecker::ShownAlike(const Side& side, const Work& work,
+                             int64_t r) const {
+  if (work.visit->state == 2) return true;
+  if (trace_.computed) {
+    const int64_t query = SourceOf(side, work).row * grid_.tile_q + r;
+    return mask_.Alike(side.head, query - 1, query);
+  }
+  const auto before = StoredRow(work, r - 1), row = StoredRow(work, r);
+  return std::equal(before.begin(), before.end(), row.begin());
 }
 
 bool PlanChecker::SameBlock(const Work& a, const Work& b) const {
@@ -78,8 +97,10 @@ bool PlanChecker::SameBlock(const Work& a, const Work& b) const {
 void PlanChecker::CheckBlock(const Side& side, const Work& work) {
   const int64_t begin = work.tile.col * grid_.tile_k;
   for (int64_t r = 0; r < grid_.tile_q; ++r) {
-    mask_.Bits(side.head, work.tile.row * grid_.tile_q + r, begin,
-               begin + grid_.tile_k, wanted_);
+    const int64_t query = work.tile.row * grid_.tile_q + r;
+    if (r == 0 || !mask_.Alike(side.head, query - 1, query)) {
+      mask_.Bits(side.head, query, begin, begin + grid_.tile_k, wanted_);
+    }
     ReadRow(side, work, r);
     for (size_t n = 0; n < row_.size(); ++n) {
       const uint64_t wrong = row_[n] ^ wanted_[n];
@@ -100,25 +121,24 @@ void PlanChecker::CheckBlock(const Side& side, const Work& work) {
 
 void PlanChecker::CheckTiles(const Side& side, const TracedPass& pass,
                              const WorkList& work) {
-  std::set<Tile> visited;
+  std::vector<bool> visited(static_cast<size_t>(grid_.tiles()));
   int64_t in_vain = 0;
   for (const Work& w : work) {
-    visited.insert(w.tile);
-    const std::string where = Where(side, w.tile);
+    visited[Index(w.tile)] = true;
     if (Visible(side.head, w.tile) == 0 && ++in_vain > trace_.slack) {
       Note(Invariant::kNothingInVain,
-           [&] { return where + " is empty and visited"; });
+           [&] { return Where(side, w.tile) + " is empty and visited"; });
     }
     if (w.visit->state == 2 && !Full(side.head, w.tile)) {
       Note(Invariant::kFullIsFull,
-           [&] { return where + " is marked full and is not"; });
+           [&] { return Where(side, w.tile) + " is marked full and is not"; });
     }
     if (w.visit->state == 1 && !trace_.computed) CheckBlock(side, w);
   }
   for (int64_t o = pass.outer_begin; o < pass.outer_end; ++o) {
     for (int64_t i = pass.inner_begin; i < pass.inner_end; ++i) {
       const Tile tile = TileAt(side, o, i);
-      if (Visible(side.head, tile) == 0 || visited.contains(tile)) {
+      if (Visible(side.head, tile) == 0 || visited[Index(tile)]) {
         continue;
       }
       Note(Invariant::kSkippedIsEmpty, [&] {
@@ -153,10 +173,12 @@ void PlanChecker::AddShown(const Side& side, const Work& work, int64_t query,
 }
 
 // `shown` overlaps where a key counts more than once.
-void PlanChecker::CheckShown(const Side& side, int64_t query,
+bool PlanChecker::CheckShown(const Side& side, int64_t query,
                              const std::vector<KeyRange>& shown) {
   const std::span<const KeyRange> keys = mask_.Keys(side.head, query);
-  if (std::equal(shown.begin(), shown.end(), keys.begin(), keys.end())) return;
+  if (std::equal(shown.begin(), shown.end(), keys.begin(), keys.end())) {
+    return true;
+  }
   struct Change {
     int64_t times = 0;
     int64_t wanted = 0;
@@ -184,6 +206,7 @@ void PlanChecker::CheckShown(const Side& side, int64_t query,
         },
         std::next(at)->first - at->first);
   }
+  return false;
 }
 
 void PlanChecker::CheckEffective(const Side& side, const WorkList& work) {
@@ -192,33 +215,41 @@ void PlanChecker::CheckEffective(const Side& side, const WorkList& work) {
     rows[static_cast<size_t>(w.tile.row)].push_back(&w);
   }
   std::vector<KeyRange> shown;
+  bool right = false;  // of the query before
   for (int64_t i = 0; i < grid_.q_len; ++i) {
     auto& row = rows[static_cast<size_t>(i / grid_.tile_q)];
-    if (i % grid_.tile_q == 0) {
+    const int64_t r = i % grid_.tile_q;
+    if (r == 0) {
       std::stable_sort(row.begin(), row.end(),
                        [](const Work* a, const Work* b) {
                          return a->tile.col < b->tile.col;
                        });
+    } else if (right && mask_.Alike(side.head, i - 1, i) &&
+               std::all_of(row.begin(), row.end(), [&](const Work* w) {
+                 return ShownAlike(side, *w, r);
+               })) {
+      continue;  // right again
     }
     shown.clear();
     for (const Work* w : row) AddShown(side, *w, i, &shown);
-    CheckShown(side, i, shown);
+    right = CheckShown(side, i, shown);
   }
 }
 
 void PlanChecker::CheckTranspose(int64_t head) {
-  std::map<Tile, const Work*> other;
+  std::vector<const Work*> other(static_cast<size_t>(grid_.tiles()));
+  size_t matched = 0, others = 0;
   for (const Work& w : transposed_work_[static_cast<size_t>(head)]) {
-    other[w.tile] = &w;
+    const Work*& place = other[Index(w.tile)];
+    if (place == nullptr) ++others;
+    place = &w;
   }
-  size_t matched = 0;
   for (const Work& w : forward_work_[static_cast<size_t>(head)]) {
-    const auto found = other.find(w.tile);
-    bool same =
-        found != other.end() && found->second->visit->state == w.visit->state;
+    const Work* found = other[Index(w.tile)];
+    bool same = found != nullptr && found->visit->state == w.visit->state;
     if (same) ++matched;
     if (same && w.visit->state == 1 && !trace_.computed) {
-      same = SameBlock(w, *found->second);
+      same = SameBlock(w, *found);
     }
     if (same) continue;
     Note(Invariant::kTransposeAgrees, [&] {
@@ -226,7 +257,7 @@ void PlanChecker::CheckTranspose(int64_t head) {
              " is another one in the transposed tables";
     });
   }
-  if (matched < other.size()) {
+  if (matched < others) {
     Note(Invariant::kTransposeAgrees, [&] {
       return "head " + std::to_string(head) +
              ": the transposed tables have more tiles";

@@ -112,10 +112,10 @@ std::vector<BlockRange> Elements(const IntendedMask& mask, const TileGrid& g,
   std::vector<BlockRange> ranges;
   const int64_t first = col * g.tile_k;
   for (int32_t r = 0; r < g.tile_q; ++r) {
-    for (const KeyRange& keys : mask.Keys(head, row * g.tile_q + r)) {
+    for (const KeyRange& keys :
+         mask.Keys(head, row * g.tile_q + r, first, first + g.tile_k)) {
       const int64_t begin = std::max<int64_t>(keys.begin - first, 0);
       const int64_t end = std::min(keys.end - first, g.tile_k);
-      if (begin >= end) continue;
       ranges.push_back(
           {r, static_cast<int32_t>(begin), static_cast<int32_t>(end)});
     }
@@ -158,11 +158,8 @@ std::optional<BlockPlanScene> SceneOf(const BlockPlanScene& scene,
 TileClass ClassOf(const IntendedMask& mask, const TilePlan& plan, int64_t head,
                   int64_t row, int64_t col) {
   const TileGrid& g = plan.grid;
-  int64_t visible = 0;
-  for (int64_t r = 0; r < g.tile_q; ++r) {
-    visible += mask.Count(head, row * g.tile_q + r, col * g.tile_k,
-                          (col + 1) * g.tile_k);
-  }
+  const int64_t visible =
+      mask.PairsIn(head, RangeOf(row, g.tile_q), RangeOf(col, g.tile_k));
   const int64_t whole = plan.options.boundary == optimized::Boundary::kPadded
                             ? g.tile_q * g.tile_k
                             : std::min(g.tile_q, g.q_len - row * g.tile_q) *

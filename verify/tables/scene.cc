@@ -23,11 +23,8 @@ void VisitTile(const BlockPlanScene& scene, int64_t head, int64_t row,
   const TileGrid& g = trace->grid;
   TracedPass& forward = trace->forward[0];
   const int64_t first_key = col * g.tile_k;
-  int64_t visible = 0;
-  for (int64_t r = 0; r < g.tile_q; ++r) {
-    visible += scene.mask.Count(head, row * g.tile_q + r, first_key,
-                                first_key + g.tile_k);
-  }
+  const int64_t visible =
+      scene.mask.PairsIn(head, RangeOf(row, g.tile_q), RangeOf(col, g.tile_k));
   if (visible == 0) return;
   const int64_t in_range = std::min(g.tile_q, g.q_len - row * g.tile_q) *
                            std::min(g.tile_k, g.kv_len - col * g.tile_k);
@@ -37,7 +34,8 @@ void VisitTile(const BlockPlanScene& scene, int64_t head, int64_t row,
   if (!full && scene.asked.blocks) {
     block = forward.pool.Append();
     for (int64_t r = 0; r < g.tile_q; ++r) {
-      for (const KeyRange& keys : scene.mask.Keys(head, row * g.tile_q + r)) {
+      for (const KeyRange& keys : scene.mask.Keys(
+               head, row * g.tile_q + r, first_key, first_key + g.tile_k)) {
         const int64_t end = std::min(keys.end - first_key, g.tile_k);
         for (int64_t c = std::max<int64_t>(keys.begin - first_key, 0); c < end;
              ++c) {

@@ -1,6 +1,7 @@
 // The mask that tables are judged by, against the meaning of every pair.
 #include "verify/tables/intended_mask.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <random>
@@ -53,12 +54,46 @@ TEST(IntendedMask, IsTheMeaningOfEveryPair) {
         ASSERT_EQ(WrongPairs(mask, asked, in, h), 0) << "problem " << n;
       }
       int64_t ranges = 0;
-      for (int64_t i = 0; i < asked.q_len; ++i) {
-        ranges += static_cast<int64_t>(mask.Keys(0, i).size());
-      }
+      mask.ForAlike(0, 0, asked.q_len, [&](int64_t first, int64_t) {
+        ranges += static_cast<int64_t>(mask.Keys(0, first).size());
+      });
       ASSERT_LE(ranges, PlacesToAsk(m.problem, in, 0, segments));
     }
   }
+}
+
+// What is known of runs of queries is what each of them sees.
+TEST(IntendedMask, QueriesOfARunSeeTheSame) {
+  std::mt19937 rng(5);
+  int64_t runs = 0, queries = 0;
+  for (int n = 0; n < 2000; ++n) {
+    const test::MaskProblem m = test::RandomMaskProblem(rng, {40, 1, 3});
+    const IntendedMask mask = IntendedMask::Of(m.problem, m.Inputs(), 0, true);
+    const int64_t end = mask.q_len() + 3;  // some lie outside
+    for (int64_t h = 0; h < mask.heads(); ++h) {
+      int64_t at = -2;
+      mask.ForAlike(h, -2, end, [&](int64_t first, int64_t last) {
+        ASSERT_EQ(first, at);
+        at = last;
+        ++runs;
+        for (int64_t i = first; i < last; ++i) {
+          const auto a = mask.Keys(h, first), b = mask.Keys(h, i);
+          ASSERT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+        }
+        const auto a = mask.Keys(h, first), b = mask.Keys(h, last);
+        const bool inside = first >= 0 && last < mask.q_len();
+        ASSERT_FALSE(inside &&
+                     std::equal(a.begin(), a.end(), b.begin(), b.end()))
+            << "neighbours that see the same are one run";
+      });
+      ASSERT_EQ(at, end);
+      queries += end + 2;
+      int64_t pairs = 0;
+      for (int64_t i = 3; i < 17; ++i) pairs += mask.Count(h, i, 2, 29);
+      EXPECT_EQ(mask.PairsIn(h, {3, 17}, {2, 29}), pairs);
+    }
+  }
+  EXPECT_LT(runs, queries);
 }
 
 // A bound that is as far as the offset ends among the keys.

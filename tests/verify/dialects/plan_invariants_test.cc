@@ -139,6 +139,90 @@ TEST(PlanInvariants, EveryEditIsNamed) {
   }
 }
 
+// Blocks of 4 x 4 on 40 x 40: in tiles of 10 x 10 queries see the same in runs.
+Planned PlanOfBlocks(bool blocks) {
+  test::MaskProblem m;
+  m.problem.q_len = m.problem.kv_len = 40;
+  MaskExpr mask;
+  mask.kind = MaskExpr::Kind::kDense;
+  mask.block_q = mask.block_k = 4;
+  m.problem.masks = {mask};
+  m.dense.resize(1);
+  m.dense[0].rows = m.dense[0].columns = 10;
+  for (int n = 0; n < 100; ++n) m.dense[0].bits.push_back(n * n % 11 < 5);
+  optimized::TileOptions options = Tiles(10, 10);
+  options.blocks = blocks;
+  return PlanOf(m, options);
+}
+
+int64_t CountOf(const std::vector<Violation>& found, Invariant invariant) {
+  for (const Violation& one : found) {
+    if (one.invariant == invariant) return one.count;
+  }
+  return 0;
+}
+
+// Wherever in a run of queries a kernel is shown one key more or less, it is
+// found, and found once for each tile that reads the block.
+TEST(PlanInvariants, EveryElementOfARunIsLookedAt) {
+  const Planned p = PlanOfBlocks(true);
+  const PlanTrace sound = TraceOf(p);
+  ASSERT_EQ(test::Names(CheckPlan(sound, p.intended)), "");
+  for (const bool transposed : {false, true}) {
+    const auto passes =
+        transposed ? &PlanTrace::transposed : &PlanTrace::forward;
+    const TracedPass& pass = (sound.*passes)[0];
+    ASSERT_GT(pass.pool.size(), 2);
+    for (int64_t at = 0; at < pass.pool.size() * 100; ++at) {
+      const int64_t block = at / 100, r = at / 10 % 10, c = at % 10;
+      int64_t readers = 0;
+      for (const TileVisit& visit : pass.heads[0].visits) {
+        readers += visit.state == 1 && visit.block == block;
+      }
+      PlanTrace trace = sound;
+      optimized::BlockPool& pool = (trace.*passes)[0].pool;
+      pool.Set(block, r, c, !pool.At(block, r, c));
+      const auto found = CheckPlan(trace, p.intended);
+      ASSERT_EQ(CountOf(found, Invariant::kBlockIsMask), readers) << at;
+      ASSERT_EQ(CountOf(found, Invariant::kEffectiveMask), readers) << at;
+    }
+  }
+}
+
+// A computed mask that is given the positions of another tile.
+TEST(PlanInvariants, EveryTileOfAComputedMaskIsLookedAt) {
+  const Planned p = PlanOfBlocks(false);
+  const PlanTrace sound = TraceOf(p);
+  ASSERT_EQ(test::Names(CheckPlan(sound, p.intended)), "");
+  int64_t wrong = 0;
+  for (const bool transposed : {false, true}) {
+    const auto passes =
+        transposed ? &PlanTrace::transposed : &PlanTrace::forward;
+    for (size_t n = 0; n < (sound.*passes)[0].heads[0].visits.size(); ++n) {
+      PlanTrace trace = sound;
+      TileVisit& visit = (trace.*passes)[0].heads[0].visits[n];
+      const int64_t other = (visit.inner + 1) % 4;
+      visit.mask_inner = other;
+      int64_t differs = 0;
+      for (int64_t e = 0; visit.state == 1 && e < 100; ++e) {
+        const int64_t r = e / 10, c = e % 10;
+        const auto at = [&](int64_t inner) {
+          return transposed
+                     ? p.intended.At(0, inner * 10 + r, visit.outer * 10 + c)
+                     : p.intended.At(0, visit.outer * 10 + r, inner * 10 + c);
+        };
+        differs += at(visit.inner) != at(other);
+      }
+      ASSERT_EQ(
+          CountOf(CheckPlan(trace, p.intended), Invariant::kEffectiveMask),
+          differs)
+          << n;
+      wrong += differs;
+    }
+  }
+  EXPECT_GT(wrong, 100);
+}
+
 // The type has to hold what the mask needs, of each of the three kinds.
 TEST(PlanInvariants, TypesAreChecked) {
   const Planned p = PlanOf(Golden("all", 300), Tiles(1, 1));

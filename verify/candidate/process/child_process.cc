@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -19,8 +18,6 @@
 
 namespace lockstep::verify {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr size_t kKeptOutput = size_t{64} << 10;
 constexpr size_t kShownOutput = 200;
@@ -58,6 +55,14 @@ std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? "signal " + std::to_string(signal)
                          : std::string("SIG") + name;
+}
+
+double RunningTime::Spent() {
+  constexpr double kMostStep = 1;
+  const Clock::time_point now = Clock::now();
+  const double step = std::chrono::duration<double>(now - asked_).count();
+  asked_ = now;
+  return spent_ += std::min(step, kMostStep);
 }
 
 ChildProcess::ChildProcess(pid_t pid, int output) : pid_(pid), output_(output) {
@@ -104,10 +109,7 @@ std::optional<HostFailure> ChildProcess::Break(const std::string& check,
 
 std::optional<HostFailure> ChildProcess::Wait(int descriptor, double seconds,
                                               const std::string& what,
-                                              double limit) {
-  const Clock::time_point end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(seconds));
+                                              RunningTime* time) {
   printed_ = 0;
   pollfd looked[] = {{descriptor, POLLIN, 0}, {output_, POLLIN, 0}};
   while (true) {
@@ -124,7 +126,8 @@ std::optional<HostFailure> ChildProcess::Wait(int descriptor, double seconds,
         looked[1].revents != 0) {
       looked[1].fd = -1;
     }
-    if (ready > 0 && Clock::now() < end) continue;
+    const bool over = time->Spent() >= seconds;
+    if (ready > 0 && !over) continue;
     std::vector<pid_t> all = Descendants(pid_);
     all.push_back(pid_);
     const int64_t used = ResidentBytes(all);
@@ -133,8 +136,8 @@ std::optional<HostFailure> ChildProcess::Wait(int descriptor, double seconds,
                                  ", above the limit of " + MiB(HostMemory()) +
                                  " (--candidate-memory)");
     }
-    if (Clock::now() < end) continue;
-    return Break("hang", "did not end " + what + " within " + Text(limit) +
+    if (!over) continue;
+    return Break("hang", "did not end " + what + " within " + Text(seconds) +
                              " s (--call-timeout)");
   }
 }

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,6 +49,19 @@ struct ChildLaunch {
   std::vector<int> descriptors;        // become 3, 4, ... of the child
 };
 
+// Seconds that passed while this process ran, which is asked for often: of a
+// stretch in which nobody asked, as when judge and host were stopped together,
+// no more than one second counts.
+class RunningTime {
+ public:
+  double Spent();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point asked_ = Clock::now();
+  double spent_ = 0;
+};
+
 class ChildProcess {
  public:
   // Errors: the program cannot be found or started.
@@ -62,13 +76,14 @@ class ChildProcess {
 
   // Waits until `descriptor` (-1: none) can be read, was closed, or the program
   // ends; draws what it prints meanwhile and watches its memory. Absent: one of
-  // these. Otherwise why it was killed. For messages: `what` it does, and
-  // `limit`, the seconds of which this wait may be the rest.
+  // these. Otherwise why it was killed. `what` it does, for messages. `time`:
+  // what of the seconds is spent, where this wait is not the first.
   std::optional<HostFailure> Wait(int descriptor, double seconds,
-                                  const std::string& what, double limit);
+                                  const std::string& what, RunningTime* time);
   std::optional<HostFailure> Wait(int descriptor, double seconds,
                                   const std::string& what) {
-    return Wait(descriptor, seconds, what, seconds);
+    RunningTime time;
+    return Wait(descriptor, seconds, what, &time);
   }
 
   // "ended with status 1 during the call", "crashed: SIGSEGV (signal 11) ...";

@@ -138,7 +138,7 @@ std::optional<HostFailure> Host::Send(const std::string& line, double seconds,
                                    std::to_string(line.size()) +
                                    " bytes, more than a line may have"};
   }
-  const Clock::time_point start = Clock::now();
+  RunningTime time;
   for (size_t at = 0; at < line.size();) {
     const ssize_t put = write(to_, line.data() + at, line.size() - at);
     if (put > 0) {
@@ -148,7 +148,7 @@ std::optional<HostFailure> Host::Send(const std::string& line, double seconds,
     } else if (errno == EAGAIN) {
       pollfd room = {to_, POLLOUT, 0};
       poll(&room, 1, 20);
-      if (SecondsSince(start) > seconds) {
+      if (time.Spent() > seconds) {
         return Broken("hang", "did not read the message of " + what);
       }
     } else if (errno != EINTR) {
@@ -183,7 +183,7 @@ void Host::ReadMore() {
 std::optional<HostFailure> Host::Receive(double seconds,
                                          const std::string& what,
                                          std::string* line) {
-  const Clock::time_point start = Clock::now();
+  RunningTime time;
   while (true) {
     const size_t end = received_.find('\n');
     if (end != std::string::npos) {
@@ -199,9 +199,7 @@ std::optional<HostFailure> Host::Receive(double seconds,
       const std::string torn = received_.empty() ? "" : ", within a line";
       return HowItClosed("during " + what + torn);
     }
-    const double left = seconds - SecondsSince(start);
-    if (auto failure =
-            process_->Wait(from_, std::max(left, 0.0), what, seconds)) {
+    if (auto failure = process_->Wait(from_, seconds, what, &time)) {
       return failure;
     }
     ReadMore();
