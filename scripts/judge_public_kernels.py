@@ -31,7 +31,8 @@ def lines_of(kernel, limit):
     lines = [lines[n * len(lines) // wanted] for n in range(wanted)]
     seeds = range(0, SEEDS * kernel.rounds, SEEDS)
     return [re.sub(r" seed=(\d+)", lambda found: f" seed={int(found[1]) + more}", line)
-            for more in seeds for line in lines]
+            for more in seeds for line in lines] + [
+                line.format(lane=kernel.lane) for line in kernel.more]
 
 
 def judged(words, name):
