@@ -10,8 +10,8 @@
 #             defects runs the reproductions that need no Lockstep
 #
 # The first run makes build/public/venv, or the LOCKSTEP_PUBLIC_VENV that does not
-# exist yet: 1.5 GB of downloads at most, 3 GB of disk, some minutes. Judging all takes two to
-# three hours on two cores, most of it for kernels that are compiled or interpreted.
+# exist yet: 1.5 GB of downloads at most, 3 GB of disk, some minutes. Judging all takes
+# hours on two cores, most of them for kernels that are compiled or interpreted.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 PUBLIC=$PWD/build/public

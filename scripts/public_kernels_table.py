@@ -11,7 +11,7 @@ SCAN = ("foreign-scan.cases",)
 @dataclasses.dataclass(frozen=True)
 class Kernel:
     """`lines` of its corpora, each `rounds` times with other data, and `drawn` cases are
-    judged; `only` words are in a line."""
+    judged; `only` words are in a line. `more` lines show what no line of a corpus does."""
     name: str
     library: str
     spec: str
@@ -22,6 +22,15 @@ class Kernel:
     drawn: int = 0
     only: tuple = ()
     rounds: int = 1
+    more: tuple = ()
+
+
+# A NaN in one row of queries, and sums over a tile of 32 and a rest; one query without
+# a key, in blocks of 512; a NaN in a late token.
+SPECIAL = tuple(f"attention_forward sq=33 skv={skv} d=64 lane={{lane}} fill=normal:1+"
+                f"q.special:0.001 seed=1" for skv in (37, 50))
+LONELY = ("attention_forward sq=1 skv=512 d=64 lane={lane} mask=random:0 seed=1",)
+LATE = ("mamba3_scan t=65 n=64 p=64 lane={lane} fill=normal:1+v.special:0.001 seed=2",)
 
 
 def python(file, function):
@@ -45,8 +54,9 @@ def _planners(name, library, file, *functions):
 KERNELS = (
     Kernel("numpy_f32", "numpy", python("numpy_attention", "attend"), FORWARD, drawn=6000),
     *_pair("sdpa", "torch", "torch_sdpa", "attend", drawn=8000),
-    *_pair("flex_eager", "torch", "torch_flex", "eager", drawn=3000),
-    *_pair("flex_compiled", "torch", "torch_flex_compiled", "compiled", lines=50),
+    *_pair("flex_eager", "torch", "torch_flex", "eager", drawn=3000, more=SPECIAL),
+    *_pair("flex_compiled", "torch", "torch_flex_compiled", "compiled", lines=50,
+           more=LONELY),
     Kernel("jax_nn_f32", "jax", python("jax_attention", "attend_f32"), FORWARD, lines=80),
     *_pair("splash", "jax", "jax_splash", "attend", lines=50),
     Kernel("tokamax_xla_f32", "tokamax", python("tokamax_attention", "xla_f32"), FORWARD,
@@ -61,9 +71,9 @@ KERNELS = (
     *_pair("ggml", "ggml-python", "ggml_attention", "attend", drawn=2000),
     Kernel("ggml_style_c", "", "so:build/public/ggml_style.so", FORWARD, drawn=2000),
     Kernel("mamba3_triton_f32", "mamba-ssm", python("mamba3_triton", "siso_f32"), SCAN,
-           "f32", "mamba3_scan", rounds=2),
+           "f32", "mamba3_scan", rounds=2, more=LATE),
     Kernel("mamba3_triton_bf16", "mamba-ssm", python("mamba3_triton", "siso_bf16"), SCAN,
-           "bf16", "mamba3_scan", rounds=2),
+           "bf16", "mamba3_scan", rounds=2, more=LATE),
     Kernel("mamba3_jax_f32", "mamba3-jax", python("mamba3_jax_siso", "siso_f32"), SCAN,
            "f32", "mamba3_scan", drawn=900),
     *_planners("flex_block_mask", "torch", "torch_block_mask", "plan", "plan_adjusted"),

@@ -12,6 +12,7 @@ name = ggml-f32
 cap_div = folded
 lse = none
 masked_nan_safe = no
+nan = unspecified
 """
 BF16 = F32.replace("ggml-f32", "ggml-bf16") + "lane = bf16\n"
 TYPES = {np.dtype(np.float32): ggml.GGML_TYPE_F32, np.dtype(np.float16): ggml.GGML_TYPE_F16,
@@ -28,7 +29,6 @@ def tensor(context, array):
 
 
 def attend(q, k, v, call):
-    # A mask of all rows and heads: ggml's grows with them by its own rule.
     mask = np.asarray(call.mask_dense) != 0
     sizes = (q, k, v, mask)
     memory = 16 * sum(x.size for x in sizes) + 8 * call.b * call.hq * call.sq * call.dv + (16 << 20)
