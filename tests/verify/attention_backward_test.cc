@@ -186,7 +186,7 @@ OutputSet Emulated(const AttentionBackwardTrial& trial, GradFault fault) {
 bool Breaks(const Trial& own, const std::string& name, GradFault fault) {
   const auto& trial = dynamic_cast<const AttentionBackwardTrial&>(own);
   const OutputSet here = Emulated(trial, fault);
-  for (uint64_t salt = 0; salt < 12; ++salt) {
+  for (uint64_t salt = 0; salt < 26; ++salt) {
     const auto law = own.MakeLaw(name, salt * 4099);
     EXPECT_TRUE(law.ok()) << law.message();
     for (const LawCall& call : law->calls) {
