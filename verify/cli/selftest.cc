@@ -193,7 +193,9 @@ void AddSelftest(Parser* program) {
       .Type("FILE");
   verb->Value("--budget", &a->budget, "Cases of the zoo: Ncases")
       .Type("BUDGET");
-  verb->Value("--op", &a->op, "Only attention_forward, mamba3_scan or ssd_scan")
+  verb->Value("--op", &a->op,
+              "Only attention_forward, attention_backward, mamba3_scan\n"
+              "or ssd_scan")
       .OneOf({"attention_forward", "attention_backward", "mamba3_scan",
               "ssd_scan"});
   verb->Value("--seed", &a->seed, "Of the zoo's cases").Type("N");
