@@ -7,6 +7,7 @@
 
 #include "fuzz/shrink.h"
 #include "verify/candidate/candidate.h"
+#include "verify/causes/block_plan.h"
 #include "verify/causes/explain.h"
 #include "verify/judge/judge.h"
 #include "verify/registry/ops.h"

@@ -8,7 +8,7 @@ import runner
 E = "verify/causes/explain.cc"
 F = "verify/causes/fit.cc"
 H = "verify/causes/hypotheses.cc"
-T = "verify/causes/tables.cc"
+T = "verify/causes/block_plan.cc"
 X = "verify/causes/explanation.cc"
 
 # name, source, text, replacement

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "verify/candidate/candidate.h"
+#include "verify/causes/block_plan.h"
 #include "verify/causes/explain.h"
 #include "verify/causes/hypotheses.h"
 #include "verify/profile/profile.h"

@@ -16,8 +16,6 @@
 #include "verify/causes/hypotheses.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
-#include "verify/tables/scene.h"
-#include "verify/tables/trace.h"
 
 namespace lockstep::verify {
 
@@ -99,11 +97,6 @@ class Explainer {
   size_t tiled_ = 0;
   int64_t tried_ = 0;
 };
-
-// The same of tables: bugs of planners and of kernels that read them.
-std::vector<Explanation> CausesOfTables(const BlockPlanScene& scene,
-                                        const PlanTrace& produced,
-                                        size_t most = 3);
 
 }  // namespace lockstep::verify
 

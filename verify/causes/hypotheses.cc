@@ -21,8 +21,11 @@ constexpr int64_t kChunks[] = {8, 16, 32, 64, 128, 256};
 constexpr int kBits[] = {4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16};
 constexpr int kCounts[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32, 64};
 
+// Whether bugs of scans are bugs of that op.
 bool IsScan(std::string_view op) {
-  return op == "mamba3_scan" || op == "mamba3_step" || op == "ssd_scan";
+  return std::any_of(
+      Mutants().begin(), Mutants().end(),
+      [&](const MutantInfo& bug) { return bug.scan() && bug.op() == op; });
 }
 
 // Whether a bug of that op can be one of this op.

@@ -14,7 +14,7 @@
 #include "optimized/tile_plan.h"
 #include "verify/base/digest.h"
 #include "verify/case/block_plan.h"
-#include "verify/causes/explain.h"
+#include "verify/causes/block_plan.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/evidence/canary.h"
 #include "verify/judge/evidence/stage.h"

@@ -194,8 +194,8 @@ struct CaseResult {
   // they were not replayed.
   std::vector<Explanation> causes;
   bool too_large_to_explain = false;  // to replay them on
-  double seconds = 0;            // all of it
-  double candidate_seconds = 0;  // the compared run
+  double seconds = 0;                 // all of it
+  double candidate_seconds = 0;       // the compared run
   double reference_seconds = 0;
 };
 

@@ -1,5 +1,7 @@
-// What wrong tables may come from. Tables have no near and far: a bug explains
-// visits that differ from ours as it makes them differ.
+// Tables have no near and far: a bug explains visits that differ from ours as
+// it makes them differ.
+#include "verify/causes/block_plan.h"
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -9,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "verify/causes/explain.h"
 #include "verify/tables/mutants.h"
 #include "verify/tables/planner.h"
 
