@@ -128,7 +128,9 @@ std::vector<Explanation> CausesOfTables(const BlockPlanScene& scene,
                    });
   std::vector<Explanation> causes;
   for (auto& [cause, entries] : found) {
-    if (causes.size() < most) causes.push_back(std::move(cause));
+    if (causes.size() == most) break;
+    if (!causes.empty() && causes[0].same_bits) break;
+    causes.push_back(std::move(cause));
   }
   return causes;
 }

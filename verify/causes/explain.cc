@@ -217,6 +217,11 @@ std::vector<Explanation> Explainer::Causes(size_t most) const {
   std::vector<std::string> named;
   for (size_t n = 0; n < held_.size() && causes.size() < most; ++n) {
     if (held_[n].Explained() < kCauseStated) break;
+    // Beside what reproduces the answer the merely near is noise.
+    if (!causes.empty() && causes[0].Reproduced() &&
+        held_[n].Explained() < kCauseReproduced) {
+      break;
+    }
     const std::string name = held_[n].hypothesis.bug->name;
     if (std::find(named.begin(), named.end(), name) != named.end()) continue;
     Explanation cause = ExplanationOf(n);
