@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 
-PROGRAM = os.environ["LOCKSTEP_PROGRAM"]
+PROGRAM = os.environ["LOCKSTEP"]
 # Cases as kernels meet them: groups, batches, tails, and each kind of mask.
 ATTENTION = [
     "attention_forward b=2 hq=4 hkv=2 sq=70 skv=70 d=16 dv=8 cap=5 mask=causal",
@@ -35,6 +35,14 @@ ATTENTION = [
     "attention_forward hq=2 sq=40 skv=70 d=8 fill=normal:8",
     "attention_forward hq=2 sq=40 skv=70 d=8 lane=bf16 cap=2",
 ]
+BACKWARD = [
+    "attention_backward b=2 hq=4 hkv=2 sq=40 skv=40 d=16 dv=8 cap=5 mask=causal",
+    "attention_backward b=2 hq=4 hkv=2 sq=30 skv=40 d=8 mask=causal&window:12,3 align=br "
+    "sinklogit=normal:2 dlse=normal:1",
+    "attention_backward b=2 hq=4 hkv=2 sq=36 skv=36 d=8 mask=causal q_seg=runs:20,16 "
+    "kv_seg=runs:20,16",
+    "attention_backward hq=2 sq=24 skv=40 d=8 mask=causal align=br valid_kv=35 valid_q=20",
+]
 SCAN = [
     "mamba3_scan b=2 t=70 h=4 g=2 n=16 p=8 seg=runs:30,40",
     "mamba3_scan t=70 h=4 g=2 n=16 p=8 regime=short seg=runs:33,37",
@@ -49,9 +57,10 @@ def kernels_of(bug):
     name = "mutant:" + bug["name"]
     if bug["op"] == "block_plan":
         return [name]
-    if bug["op"] != "attention_forward":
+    if bug["op"] not in ("attention_forward", "attention_backward"):
         return [name + ",chunk=16", name]
-    base = ",base=cpu" if bug["base"] == "exact" else ""
+    other = {"exact": "cpu", "grad-cpu": "grad-cpu-base2"}.get(bug["base"])
+    base = ",base=" + other if other else ""
     return [name + base + ",tile=32x32", name + base]
 
 
@@ -59,7 +68,8 @@ def cases_of(bug):
     if bug["op"] == "block_plan":
         return ["block_plan " + bug["pattern"]
                 if not bug["pattern"].startswith("block_plan") else bug["pattern"]]
-    usual = {"attention_forward": ATTENTION, "ssd_scan": SSD}.get(bug["op"], SCAN)
+    usual = {"attention_forward": ATTENTION, "attention_backward": BACKWARD,
+             "ssd_scan": SSD}.get(bug["op"], SCAN)
     alone = [] if ";;" in bug["pattern"] else [bug["pattern"]]
     return usual + alone
 
@@ -87,11 +97,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--table")
     arguments = parser.parse_args()
-    listed = subprocess.run([PROGRAM, "list", "mutants", "--json", "-"],
-                            capture_output=True, text=True, check=False)
-    if listed.returncode:
-        listed = subprocess.run([PROGRAM, "list", "mutants", "--json"],
-                                capture_output=True, text=True, check=True)
+    listed = subprocess.run([PROGRAM, "list", "mutants", "--json"],
+                            capture_output=True, text=True, check=True)
     bugs = json.loads(listed.stdout)[::arguments.every]
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         results = list(pool.map(explain, bugs))
