@@ -119,6 +119,11 @@ TEST(Causes, SomeHeadsAlone) {
   EXPECT_EQ(cause.bug, "attn.causal_strict");
   EXPECT_EQ(cause.where, "h 2, 3 of 4");
   EXPECT_EQ(cause.explained, 1);
+  // An answer that is right does not speak against a bug of some heads.
+  const auto other = Open("attention_forward sq=12 skv=12 d=8 mask=causal");
+  ASSERT_TRUE(explainer.AddRight(*other).ok());
+  EXPECT_EQ(explainer.Causes().at(0).where, "h 2, 3 of 4");
+  EXPECT_EQ(explainer.Causes().at(0).explained, 1);
 }
 
 TEST(Causes, SomeRowsAlone) {

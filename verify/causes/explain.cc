@@ -46,6 +46,10 @@ int64_t LongestSide(const Trial& trial) {
   return longest;
 }
 
+double Share(double sum, int64_t cases) {
+  return sum / static_cast<double>(cases);
+}
+
 }  // namespace
 
 bool CanExplain(const Trial& trial, int64_t work) {
@@ -53,12 +57,12 @@ bool CanExplain(const Trial& trial, int64_t work) {
 }
 
 bool Explainer::Held::Scoped() const {
-  return !where.empty() && scoped <= left * kScopeGain;
+  return acting > 0 && Share(scoped, acting) <= Share(left, cases) * kScopeGain;
 }
 
 double Explainer::Held::Explained() const {
   if (cases == 0) return 0;
-  return 1 - (Scoped() ? scoped : left) / static_cast<double>(cases);
+  return 1 - (Scoped() ? Share(scoped, acting) : Share(left, cases));
 }
 
 Explainer::Explainer(std::string op, const NumericProfile* profile,
@@ -95,10 +99,14 @@ void Explainer::Hold(Ground* ground, Held* held) {
   if (std::max(fit.all.wrong, fit.all.moved) < kUnseen) return;
   held->same_bits = held->same_bits && fit.same_bits;
   const Scope scope = ScopeOf(fit);
+  const bool wrong = fit.all.wrong >= kUnseen;
   if (held->cases == 0) held->where = scope.text;
   held->left += Left(fit.all);
-  held->scoped += scope.left;
   ++held->cases;
+  // Of where a bug acts an answer that is right says nothing.
+  if (held->where.empty() || !wrong) return;
+  held->scoped += scope.left;
+  ++held->acting;
 }
 
 void Explainer::HoldAll(const std::vector<Hypothesis>& hypotheses) {

@@ -50,10 +50,11 @@ class Explainer {
   struct Held {
     Hypothesis hypothesis;
     // Shares left unexplained, summed over the cases that say anything of the
-    // bug: everywhere, and where it acts.
+    // bug; and, over those with a wrong answer, with places where it acts.
     double left = 0;
-    double scoped = 0;
     int64_t cases = 0;
+    double scoped = 0;
+    int64_t acting = 0;
     std::string where;  // it acts, in the first case
     bool same_bits = true;
     uint64_t answers = 0;  // hash of what it gave
