@@ -51,6 +51,12 @@ class Explain(program.TestCase):
         self.assertEqual(done.code, 5)
         self.assertEqual(done.err, "lockstep: nothing to explain: the verdict is pass\n")
 
+    def test_help_is_of_the_verb(self):
+        done = run("explain")
+        self.assertEqual(done.code, 2)
+        self.assertEqual(done.err,
+                         "lockstep: CASE is required (see lockstep explain --help)\n")
+
     def test_a_finding_of_another_kind(self):
         done = run("explain", LINE, "--candidate", "mutant:attn.racy")
         self.assertEqual(done.code, 1)

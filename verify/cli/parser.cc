@@ -204,7 +204,10 @@ int Parser::Run(int argc, char** argv) {
     std::cout << version_ << "\n";
     return kExitPass;
   } catch (const CLI::ParseError& error) {
-    return Fail(OneLine(error.what()) + " (see " + self_ + " --help)");
+    // A program of several verbs is typed as the one that was meant.
+    const bool named = self_ != "lockstep" && argc > 1 && argv[1][0] != '-';
+    const std::string self = named ? "lockstep " + std::string(argv[1]) : self_;
+    return Fail(OneLine(error.what()) + " (see " + self + " --help)");
   }
   std::string known;
   for (const Verb& verb : verbs_) {
