@@ -148,15 +148,19 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
   const Asked asked = {&request, &trial, &how, &poison};
   // Of all calls; a host that does not say it of one says nothing.
   std::optional<double> seconds = 0;
-  for (int64_t n = 0; n < trial.Calls(); ++n) {
-    if (n > 0) call = trial.Call(n, outputs);
-    RunOutcome outcome = RunCall(asked, std::move(call), execution);
-    if (outcome.state != RunOutcome::State::kRan) return outcome;
+  const auto run = [&](KernelCall one) {
+    RunOutcome outcome = RunCall(asked, std::move(one), execution);
     if (!execution->seconds) seconds.reset();
     if (seconds) *seconds += *execution->seconds;
+    return outcome;
+  };
+  RunOutcome outcome = run(std::move(call));
+  for (int64_t n = 1; n < trial.Calls(); ++n) {
+    if (outcome.state != RunOutcome::State::kRan) return outcome;
+    outcome = run(trial.Call(n, outputs));
   }
-  execution->seconds = seconds;
-  return {};
+  if (outcome.state == RunOutcome::State::kRan) execution->seconds = seconds;
+  return outcome;
 }
 
 RunOutcome WireCandidate::RunCall(const Asked& asked, KernelCall call,
