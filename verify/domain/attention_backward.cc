@@ -85,7 +85,6 @@ class Reducer : SequenceReducer<&PartOf> {
  public:
   using SequenceReducer::SequenceReducer;
   std::vector<std::vector<Case>> All() {
-    using Part = AttentionBackwardCase;
     Try([](Part* a) {
       a->d_o = Part().d_o;
       a->dlse.reset();
