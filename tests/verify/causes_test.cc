@@ -175,6 +175,7 @@ TEST(Causes, AlikeBugsAreSaidToBeAndToldApart) {
   const Explanation sure = explainer.Causes().at(0);
   EXPECT_EQ(sure.bug, "attn.causal_strict");
   EXPECT_TRUE(sure.alike.empty());
+  EXPECT_EQ(explainer.Causes().size(), 1u);
   EXPECT_TRUE(sure.Reproduced());
 }
 
@@ -186,6 +187,11 @@ TEST(Causes, OfScans) {
       First("ssd_scan t=33 h=2 n=8 p=4", "mutant:ssd.dt_at_chunk,chunk=16");
   EXPECT_EQ(ssd.bug, "ssd.dt_at_chunk");
   EXPECT_NE(ssd.candidate.find("chunk=16"), std::string::npos);
+  // Both ops have this bug: the name is the one of the case's op.
+  EXPECT_EQ(First("ssd_scan t=40 h=2 n=16 p=8",
+                  "mutant:scan.exp2_of_natural,chunk=16")
+                .bug,
+            "ssd.exp2_of_natural");
 }
 
 TEST(Causes, OfTables) {

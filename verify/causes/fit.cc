@@ -10,8 +10,6 @@
 namespace lockstep::verify {
 namespace {
 
-// A scope has to leave so little of what the bug leaves without one.
-constexpr double kScopeGain = 0.1;
 // Places that are listed one by one.
 constexpr size_t kListed = 6;
 
@@ -61,17 +59,15 @@ Scope ScopeAlong(const std::string& axis,
                  const std::vector<Distances>& places) {
   Distances with;
   std::vector<int64_t> on;
-  bool off = false;
   for (size_t n = 0; n < places.size(); ++n) {
     const Distances& here = places[n];
     const bool acts = here.left < here.wrong;
-    off = off || (!acts && here.moved > 0);
     with.wrong += here.wrong;
     with.left += acts ? here.left : here.wrong;
     with.moved += acts ? here.moved : 0;
     if (acts && here.moved > 0) on.push_back(static_cast<int64_t>(n));
   }
-  if (on.empty() || !off) return {};
+  if (on.empty()) return {};
   return {axis + " " + Places(on, places.size()), Left(with)};
 }
 
@@ -143,10 +139,8 @@ double Left(const Distances& distances) {
 
 Scope ScopeOf(const Fit& fit) {
   Scope best{"", Left(fit.all)};
-  const double wanted = best.left * kScopeGain;
   for (const auto& [axis, places] : fit.by_axis) {
     Scope scope = ScopeAlong(axis, places);
-    if (scope.text.empty() || scope.left > wanted) continue;
     if (scope.left < best.left) best = std::move(scope);
   }
   return best;

@@ -43,8 +43,8 @@ Fit FitOf(const Trial& trial, const Numbers& right, const Numbers& produced,
 // same answer. A bug that errs where the answer is right pays for it.
 double Left(const Distances& distances);
 
-// Where the bug acts: the axis along which its places and places without it
-// explain the answer far better than the bug everywhere.
+// Where the bug acts: the axis along which its places, and places without it,
+// explain the answer best.
 struct Scope {
   std::string text;  // "h 2, 3 of 4"; empty: everywhere
   double left = 1;   // with it
