@@ -107,6 +107,8 @@ DEFECTS = (
            r" cu=(\S*,)?(\d+),\2(,|\s|$)", "state-spaces/mamba, pull request 920"),
     Defect("A NaN in a token reaches the tokens before it in its chunk",
            _script("mamba3_triton_nan_back"), ("mamba3_triton",), r"special|poison"),
+    Defect("A NaN in a late token reaches those before it in its chunk (mamba3-jax)",
+           _script("mamba3_jax_nan_back"), ("mamba3_jax",), r"special|poison"),
     Defect("A NaN in one row of a bf16 product shows in the row before it (oneDNN, AMX)",
            _script("onednn_bf16_nan_row"), ("flex_eager_bf16",),
            r"poison|special|huge|inf|nan|rows:", "oneapi-src/oneDNN, issue 5717"),

@@ -26,6 +26,8 @@ class Handed:
 
 
 def scan(q, k, v, call):
+    if call.n % 2:
+        raise lockstep.Unsupported("an odd state, which it cannot pair")
     if call.variant != "siso" or call.gate or not call.s or call.norm_epsilon is not None:
         raise lockstep.Unsupported("MIMO, gates, norms, no angles")
     got, time = call.inputs.get, lambda x: jnp.moveaxis(x, 1, 2)
