@@ -76,6 +76,11 @@ class AtTheEndOfAFailure(program.TestCase):
                          [True, True, True, False, False])
         self.assertEqual(found[0][0]["cause"], "attn.causal_strict")
 
+    def test_a_large_case_says_that_nothing_was_looked_for(self):
+        done = run("verify", "attention_forward sq=512 skv=512 d=32 mask=causal",
+                   "--candidate", "mutant:attn.causal_strict")
+        self.assertIn("cause: not looked for on a case this large", done.out)
+
     def test_a_passing_case_has_none(self):
         self.assertNotIn("cause:", run("verify", SMALL).out)
 

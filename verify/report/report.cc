@@ -274,6 +274,11 @@ std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
   for (const Explanation& cause : result.causes) {
     text += "      cause: " + Printable(ExplanationText(cause)) + "\n";
   }
+  if (result.too_large_to_explain) {
+    text +=
+        "      cause: not looked for on a case this large; lockstep explain "
+        "makes it small first\n";
+  }
   if (result.known) text += "      " + Printable(result.known->text) + "\n";
   if (!quiet || style.verbose) text += BaselineLine(result);
   if (style.verbose) text += Details(result);
