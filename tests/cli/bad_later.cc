@@ -1,18 +1,18 @@
 // Preloaded by verdicts_test.py: a process whose arithmetic changes after it
-// was found sound. The first look at the clock comes with the first case.
-// Rounding is a thread's own, so only looks of the thread that judges are
-// counted.
+// was found sound. The program's first look at its rounding mode is before the
+// first case; every later one finds sums rounded upward. Looks are counted
+// instead of calls of the clock, so that nothing between a change and the look
+// at it (a thread pool that restores its threads' modes) can hide it.
 #include <dlfcn.h>
-#include <time.h>
-#include <unistd.h>
 
+#include <atomic>
 #include <cfenv>
 
-extern "C" int clock_gettime(clockid_t id, timespec* now) noexcept {
-  using Function = int (*)(clockid_t, timespec*);
+extern "C" int fegetround() noexcept {
+  using Function = int (*)();
   static const auto real =
-      reinterpret_cast<Function>(dlsym(RTLD_NEXT, "clock_gettime"));
-  static int calls = 0;
-  if (gettid() == getpid() && ++calls == 10) std::fesetround(FE_UPWARD);
-  return real(id, now);
+      reinterpret_cast<Function>(dlsym(RTLD_NEXT, "fegetround"));
+  static std::atomic<int> looks = 0;
+  if (++looks > 1) std::fesetround(FE_UPWARD);
+  return real();
 }
