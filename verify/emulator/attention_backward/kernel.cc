@@ -229,6 +229,10 @@ void Group::AddToKeys(size_t head, int64_t part, int64_t query_begin,
     }
     // The terms of the tile, as one chain a channel.
     std::vector<float> p, ds, q, d_o;
+    // A key that no query of the tile sees has no terms, yet its columns are
+    // addressed below; reserved storage is never null.
+    q.reserve(static_cast<size_t>((query_end - query_begin) * p_.head_dim));
+    d_o.reserve(static_cast<size_t>((query_end - query_begin) * p_.value_dim));
     for (int64_t i = query_begin; i < query_end; ++i) {
       const GradPair& pair = tile_[static_cast<size_t>(i - query_begin)][j];
       if (!pair.to_key) continue;
