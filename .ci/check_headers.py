@@ -2,9 +2,9 @@
 """Every header compiles alone: check_headers.py [BUILD_DIR] | --selftest.
 
 A header that leans on what its includers happened to include first breaks the next
-includer. foo.cc includes foo.h first, so the build has proved foo.h already; the
-others, which no file of the build includes first, are compiled here. Flags come from
-the build's compile_commands.json.
+includer. foo.cc includes foo.h first, so g++'s build, which has no precompiled headers
+(cmake/prelude.h), has proved foo.h already; the others, which no file of the build
+includes first, are compiled here. Flags come from the build's compile_commands.json.
 """
 
 import concurrent.futures

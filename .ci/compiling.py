@@ -23,6 +23,21 @@ def build_dir():
     return build
 
 
+def without_prelude(arguments):
+    """The arguments without precompiled headers (cmake/prelude.h): a check sees
+    what a file includes itself."""
+    kept, skip = [], 0
+    for i, argument in enumerate(arguments):
+        if skip:
+            skip -= 1
+        elif arguments[i:i + 2] in (["-Xclang", "-include-pch"],
+                                    ["-Xclang", "-include"]):
+            skip = 3
+        elif argument != "-Winvalid-pch":
+            kept.append(argument)
+    return kept
+
+
 def commands(build):
     """{path relative to the root: argument list} of the files compiled there."""
     with open(build / "compile_commands.json", encoding="utf-8") as file:
@@ -31,8 +46,8 @@ def commands(build):
     for entry in entries:
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
         if path.is_relative_to(sources.ROOT):
-            result[path.relative_to(sources.ROOT).as_posix()] = shlex.split(
-                entry["command"])
+            result[path.relative_to(sources.ROOT).as_posix()] = without_prelude(
+                shlex.split(entry["command"]))
     return result
 
 

@@ -6,6 +6,11 @@ option(LOCKSTEP_INSTALL "Install and export Lockstep::" ${PROJECT_IS_TOP_LEVEL})
 option(LOCKSTEP_WERROR "Treat warnings as errors" OFF)
 option(LOCKSTEP_CCACHE "Compile through ccache if it is there"
        ${PROJECT_IS_TOP_LEVEL})
+# With clang alone: g++'s build shows that every file includes what it uses.
+include(CMakeDependentOption)
+cmake_dependent_option(
+  LOCKSTEP_PRECOMPILE "Parse the standard headers once" ON
+  "PROJECT_IS_TOP_LEVEL;CMAKE_CXX_COMPILER_ID MATCHES Clang" OFF)
 # For sanitizer builds: the same vector code once instead of once per target.
 option(LOCKSTEP_ONE_TARGET "Compile a single SIMD target (AVX2)" OFF)
 
@@ -29,5 +34,11 @@ if(LOCKSTEP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   mark_as_advanced(LOCKSTEP_CCACHE_PROGRAM)
   if(LOCKSTEP_CCACHE_PROGRAM)
     set(CMAKE_CXX_COMPILER_LAUNCHER "${LOCKSTEP_CCACHE_PROGRAM}")
+    if(LOCKSTEP_PRECOMPILE)
+      # What ccache asks for before it serves a file that starts with precompiled
+      # headers; no source uses __DATE__ or __TIME__.
+      list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+           CCACHE_SLOPPINESS=pch_defines,time_macros)
+    endif()
   endif()
 endif()

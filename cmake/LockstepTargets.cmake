@@ -62,6 +62,36 @@ function(_lockstep_common_settings name)
   target_link_libraries(${name} PRIVATE lockstep_warnings)
 endfunction()
 
+# The standard headers as the compiler keeps them once parsed (prelude.h): for
+# libraries, for programs, whose code is position-independent in another way, and with
+# GoogleTest's for tests. The oracle goes without: OpenMP changes how headers are parsed.
+if(LOCKSTEP_PRECOMPILE)
+  foreach(kind IN ITEMS library program test)
+    set(prelude lockstep_${kind}_prelude)
+    add_library(${prelude} OBJECT "${PROJECT_SOURCE_DIR}/cmake/prelude.cc")
+    _lockstep_common_settings(${prelude})
+    target_link_libraries(${prelude} PRIVATE lockstep_numerics)
+    target_compile_options(${prelude} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+    target_precompile_headers(${prelude} PRIVATE
+                              "${PROJECT_SOURCE_DIR}/cmake/prelude.h")
+    if(NOT kind STREQUAL library)
+      set_target_properties(${prelude} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${prelude} PRIVATE -fPIE)
+    endif()
+  endforeach()
+  if(LOCKSTEP_BUILD_TESTS)
+    target_precompile_headers(lockstep_test_prelude PRIVATE <gtest/gtest.h>)
+    target_link_libraries(lockstep_test_prelude PRIVATE GTest::gtest)
+  endif()
+endif()
+
+# _lockstep_prelude(NAME KIND): NAME's files start where the headers of its kind end.
+function(_lockstep_prelude name kind)
+  if(LOCKSTEP_PRECOMPILE)
+    target_precompile_headers(${name} REUSE_FROM lockstep_${kind}_prelude)
+  endif()
+endfunction()
+
 # lockstep_add_library(NAME SOURCES... [PUBLIC LIBS...] [PRIVATE LIBS...])
 #   Static library lockstep_NAME with alias Lockstep::NAME, installed and
 #   exported. Headers are included from the project root.
@@ -75,6 +105,8 @@ function(lockstep_add_library name)
     target_link_libraries(${target} PRIVATE ${arg_PRIVATE})
     if(name IN_LIST _f32_rooms)
       target_compile_options(${target} PRIVATE ${_f32_warnings})
+    elseif(NOT name STREQUAL oracle)
+      _lockstep_prelude(${target} library)
     endif()
   else()
     add_library(${target} INTERFACE)
@@ -95,6 +127,7 @@ function(lockstep_add_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   _lockstep_common_settings(${name})
+  _lockstep_prelude(${name} program)
   target_link_libraries(${name} PRIVATE lockstep_numerics ${arg_LIBS})
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_PROGRAMS ${name})
 endfunction()
@@ -109,6 +142,7 @@ function(lockstep_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT" "LIBS;LABELS")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   _lockstep_common_settings(${name})
+  _lockstep_prelude(${name} test)
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_TESTS ${name})
   set_target_properties(
     ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY

@@ -1,5 +1,6 @@
 #include "fuzz/explain.h"
 
+#include <limits>
 #include <memory>
 #include <set>
 #include <span>
@@ -27,9 +28,14 @@ Result<std::unique_ptr<verify::Trial>> Open(const Case& c) {
   return op->open(c, {});
 }
 
-bool SmallEnough(const std::vector<Case>& sequence) {
+int64_t WorkOf(const std::vector<Case>& sequence) {
   const auto trial = Open(sequence.back());
-  return trial.ok() && verify::CanExplain(*trial.value(), verify::kCauseWork);
+  return trial.ok() ? verify::WorkToExplain(*trial.value())
+                    : std::numeric_limits<int64_t>::max();
+}
+
+bool SmallEnough(const std::vector<Case>& sequence) {
+  return WorkOf(sequence) <= verify::kCauseWork;
 }
 
 // "order" of "envelope:law_order".
@@ -134,7 +140,7 @@ class Teller {
   Status Add(const Case& c, bool wrong) {
     auto opened = Open(c);
     if (!opened.ok()) return opened.status();
-    if (!verify::CanExplain(*opened.value(), verify::kCauseWork)) {
+    if (verify::WorkToExplain(*opened.value()) > verify::kCauseWork) {
       return Status::Error("too large");
     }
     trials_.push_back(std::move(opened.value()));
@@ -213,7 +219,8 @@ Result<Explained> Explain(const verify::Domain& domain,
   shrunk.sequence = sequence;
   shrunk.outcome = outcome;
   if (!SmallEnough(sequence)) {
-    shrunk = Shrink(domain, sequence, outcome, target, seconds, &SmallEnough);
+    shrunk = Shrink(domain, sequence, outcome, target, seconds,
+                    {.work = &WorkOf, .most = verify::kCauseWork});
   }
   const Case& c = shrunk.sequence.back();
   if (!SmallEnough(shrunk.sequence)) {

@@ -34,6 +34,19 @@ class Explain(program.TestCase):
         self.assertNotIn("sq=512 skv=512", done.out)
         self.assertIn("1     behaves like attn.window_left_plus_one", done.out)
 
+    # On one key a dropped key is four bugs at once: what is replayed is the largest
+    # of the smaller cases, not the smallest.
+    def test_a_large_case_stays_large_enough_to_tell(self):
+        line = ("attention_forward hq=4 hkv=2 sq=16 skv=4096 d=64 cap=30 "
+                "sinklogit=const:1 mask=causal align=br kv_seg=runs:1000,3096 "
+                "q_seg=ids:1*16")
+        done = run("explain", line, "--candidate", "mutant:attn.drop_last_key", "--json",
+                   "-")
+        self.assertEqual(done.code, 1, done.err)
+        explained = json.loads(done.out)
+        self.assertEqual(explained["causes"][0]["cause"], "attn.drop_last_key")
+        self.assertEqual(explained["causes"][0]["alike"], [])
+
     def test_a_law_that_is_broken(self):
         done = run("explain", "mamba3_scan b=2 t=70 h=4 g=2 n=16 p=8 seg=runs:30,40",
                    "--candidate", "mutant:scan.reset_lost_at_edge")

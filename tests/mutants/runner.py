@@ -104,6 +104,8 @@ def main(name, mutants, units=None, also=()):
         commands = {os.path.realpath(entry["file"]): entry["command"]
                     for entry in json.load(file)}
     args.launcher = [x for x in [shutil.which("ccache")] if x]
+    # As in the build: ccache serves files that start with precompiled headers.
+    os.environ["CCACHE_SLOPPINESS"] = "pch_defines,time_macros"
     args.also = []
     for source in also:
         path = os.path.join(args.root, source)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "verify/candidate/candidate.h"
@@ -52,8 +53,10 @@ double Share(double sum, int64_t cases) {
 
 }  // namespace
 
-bool CanExplain(const Trial& trial, int64_t work) {
-  return trial.rows() <= work / std::max<int64_t>(trial.RowCost(), 1);
+int64_t WorkToExplain(const Trial& trial) {
+  const int64_t row = std::max<int64_t>(trial.RowCost(), 1);
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  return trial.rows() > most / row ? most : trial.rows() * row;
 }
 
 bool Explainer::Held::Scoped() const {

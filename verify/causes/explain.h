@@ -24,7 +24,7 @@ namespace lockstep::verify {
 // 10 ns a multiply-add.
 inline constexpr int64_t kCauseWork = int64_t{1} << 20;
 inline constexpr int64_t kCauseWorkOfVerdict = int64_t{1} << 18;
-bool CanExplain(const Trial& trial, int64_t work);
+int64_t WorkToExplain(const Trial& trial);
 
 class Explainer {
  public:

@@ -37,8 +37,9 @@ bool AskAgain(const CaseRequest& request, Candidate& candidate,
   const Result<TrialRow> op = TrialRowOf(asked->call);
   if (!op.ok()) return false;
   Result<std::unique_ptr<Trial>> trial = op->open(asked->call, {});
-  if (!trial.ok() || !CanExplain(*trial.value(), kCauseWorkOfVerdict))
+  if (!trial.ok() || WorkToExplain(*trial.value()) > kCauseWorkOfVerdict) {
     return false;
+  }
   asked->trial = std::move(trial.value());
   Result<OutputSet> outputs = asked->trial->Allocate(0);
   if (!outputs.ok()) return false;
@@ -67,7 +68,7 @@ void FindCauses(const CaseRequest& request, Candidate& candidate,
   Status status;
   Asked asked;
   if (own) {
-    failed->too_large_to_explain = !CanExplain(trial, kCauseWorkOfVerdict);
+    failed->too_large_to_explain = WorkToExplain(trial) > kCauseWorkOfVerdict;
     if (failed->too_large_to_explain) return;
     status = explainer.AddWrong(trial, produced);
   } else if (AskAgain(request, candidate, finding->line, &asked)) {
