@@ -60,7 +60,7 @@ HeadSums HeadBackward::Walk(int64_t checkpoint) {
     if ((t - run_.first) % checkpoint == 0) starts.push_back(state);
     token_.Advance({run_.row, t, head_}, state);
   }
-  LoadCotangent();
+  LoadCarry();
   for (size_t i = starts.size(); i-- > 0;) {
     const int64_t first = run_.first + static_cast<int64_t>(i) * checkpoint;
     RunPiece(starts[i], first, std::min(first + checkpoint, run_.end));
@@ -69,22 +69,21 @@ HeadSums HeadBackward::Walk(int64_t checkpoint) {
   return std::move(sums_);
 }
 
-// Behind the last token: k and v of its carry are added where they were made.
-void HeadBackward::LoadCotangent() {
+void HeadBackward::LoadCarry() {
   if (!problem_.carry_grad) return;
   for (int64_t s = 0; s < p_.angles; ++s) {
-    later_.theta[static_cast<size_t>(s)] = in_.dcarry.theta(index_, head_, s);
+    carry_.theta[s] = in_.dcarry.theta(index_, head_, s);
   }
   for (int64_t n = 0; n < p_.state_dim; ++n) {
     for (int64_t c = 0; c < p_.head_dim; ++c) {
-      later_.m[n][c] = in_.dcarry.h(index_, head_, c, n);
+      carry_.h[n][c] = in_.dcarry.h(index_, head_, c, n);
     }
     for (int64_t r = 0; r < p_.ranks; ++r) {
-      later_.of_k[r][n] = in_.dcarry.k(index_, r, head_, n);
+      carry_.k[r][n] = in_.dcarry.k(index_, r, head_, n);
     }
   }
   for (int64_t c = 0; c < p_.head_dim; ++c) {
-    later_.of_x[0][c] = in_.dcarry.v(index_, head_, c);
+    carry_.v[c] = in_.dcarry.v(index_, head_, c);
   }
 }
 
@@ -102,26 +101,21 @@ void HeadBackward::RunPiece(const State& start, int64_t first, int64_t end) {
   }
 }
 
+// carry_ goes from behind the token to before it, a part at a time.
 void HeadBackward::Reverse(const Place& at, const Moment& now) {
   const Mamba3Weights w = token_.Weigh(at);
   const Matrix d_o = OutputStage(at, now.read);           // 1
-  Advance(d_o, now.read.q);                               // 2
+  ReadBack(d_o, now.read.q);                              // 2
   const Matrix d_q = OverChannels(now.after.h, d_o, p_);  // 3
-  const Matrix of_x = OverStates(later_.m, now.after.k, p_);
-  const Matrix of_x_before = OverStates(later_.m, now.before.k, p_);
-  const Matrix of_k = OverChannels(later_.m, now.after.x, p_);
-  const Matrix of_k_before = OverChannels(later_.m, now.before.x, p_);
-  Channels(at, w, d_o, now, of_x);  // 4
-  const Matrix d_k = Keys(w, of_k);
+  const Matrix of_x = OverStates(carry_.h, now.after.k, p_);
+  const Matrix of_x_before = OverStates(carry_.h, now.before.k, p_);
+  Channels(at, w, d_o, now, of_x, of_x_before);  // 4
+  const Matrix d_k = Keys(w, now);
   const float d_dt = Scalars(at, w, now, of_x, of_x_before);  // 5
   Angles(at, w.dt, d_dt, d_q, d_k, now);                      // 6
   RotateBack(at, now.after, d_q, dq_, sums_.bq);              // 7
   RotateBack(at, now.after, d_k, dk_, sums_.bk);
-  later_.token = true;
-  later_.alpha = w.alpha;
-  later_.beta = w.beta;
-  later_.of_x = of_x_before;
-  later_.of_k = of_k_before;
+  for (float& h : carry_.h.elements()) h = w.alpha * h;  // 8
 }
 
 // 1: the cotangent of o before the norm.
@@ -186,56 +180,58 @@ void HeadBackward::GateAndSum(const Place& at, const Matrix& value,
   }
 }
 
-// 2: m of this token from the one after.
-void HeadBackward::Advance(const Matrix& d_o, const Matrix& q) {
+// 2: what the token's own read-out adds to the cotangent of its state.
+void HeadBackward::ReadBack(const Matrix& d_o, const Matrix& q) {
   for (int64_t n = 0; n < p_.state_dim; ++n) {
     for (int64_t c = 0; c < p_.head_dim; ++c) {
-      float sum = 0.0f;
       for (int64_t r = 0; r < p_.ranks; ++r) {
-        sum = std::fma(d_o[r][c], q[r][n], sum);
+        carry_.h[n][c] = std::fma(d_o[r][c], q[r][n], carry_.h[n][c]);
       }
-      later_.m[n][c] = std::fma(later_.alpha, later_.m[n][c], sum);
     }
   }
 }
 
-// 4: x and what it is made of. Before this token's step, later_ is the next's.
+// 4: x and what it is made of, the token's own and, through beta, that of the
+// token before.
 void HeadBackward::Channels(const Place& at, const Mamba3Weights& w,
                             const Matrix& d_o, const Moment& now,
-                            const Matrix& of_x) {
+                            const Matrix& of_x, const Matrix& of_x_before) {
   for (int64_t c = 0; c < p_.head_dim; ++c) {
     float d_v = 0.0f;
+    float d_v_before = 0.0f;
     for (int64_t r = 0; r < p_.ranks; ++r) {
       float d_x = w.gamma * of_x[r][c];
-      if (later_.token) d_x = std::fma(later_.beta, later_.of_x[r][c], d_x);
+      const float d_x_before = w.beta * of_x_before[r][c];
       if (p_.skip) {
         d_x = std::fma(in_.forward.d(head_), d_o[r][c], d_x);
         sums_.d[0][c] = std::fma(d_o[r][c], now.after.x[r][c], sums_.d[0][c]);
       }
       if (p_.mimo()) {
-        d_v = std::fma(in_.forward.psi(head_, r, c), d_x, d_v);
-        sums_.psi[r][c] = std::fma(d_x, now.after.v[c], sums_.psi[r][c]);
+        const float psi = in_.forward.psi(head_, r, c);
+        float& sum = sums_.psi[r][c];
+        d_v = std::fma(psi, d_x, d_v);
+        d_v_before = std::fma(psi, d_x_before, d_v_before);
+        sum = std::fma(d_x, now.after.v[c], sum);
+        sum = std::fma(d_x_before, now.before.v[c], sum);
       } else {
         d_v = d_x;
+        d_v_before = d_x_before;
       }
     }
-    if (!later_.token && problem_.carry_grad) d_v = d_v + later_.of_x[0][c];
-    StoreElement(out_.dv, d_v, at.b, at.t, head_, c);
+    StoreElement(out_.dv, d_v + carry_.v[c], at.b, at.t, head_, c);
+    carry_.v[c] = d_v_before;
   }
 }
 
-// 4: the cotangent of the rotated k.
-Matrix HeadBackward::Keys(const Mamba3Weights& w, const Matrix& of_k) const {
+// 4: the cotangents of the rotated k, the token's own and that before.
+Matrix HeadBackward::Keys(const Mamba3Weights& w, const Moment& now) {
+  const Matrix of_k = OverChannels(carry_.h, now.after.x, p_);
+  const Matrix of_k_before = OverChannels(carry_.h, now.before.x, p_);
   Matrix d_k(p_.ranks, p_.state_dim);
   for (int64_t r = 0; r < p_.ranks; ++r) {
     for (int64_t n = 0; n < p_.state_dim; ++n) {
-      float d = w.gamma * of_k[r][n];
-      if (later_.token) {
-        d = std::fma(later_.beta, later_.of_k[r][n], d);
-      } else if (problem_.carry_grad) {
-        d = d + later_.of_k[r][n];
-      }
-      d_k[r][n] = d;
+      d_k[r][n] = w.gamma * of_k[r][n] + carry_.k[r][n];
+      carry_.k[r][n] = w.beta * of_k_before[r][n];
     }
   }
   return d_k;
@@ -253,7 +249,7 @@ float HeadBackward::Scalars(const Place& at, const Mamba3Weights& w,
   std::vector<float> state(static_cast<size_t>(p_.state_dim), 0.0f);
   for (int64_t n = 0; n < p_.state_dim; ++n) {
     for (int64_t c = 0; c < p_.head_dim; ++c) {
-      state[n] = std::fma(later_.m[n][c], now.before.h[n][c], state[n]);
+      state[n] = std::fma(carry_.h[n][c], now.before.h[n][c], state[n]);
     }
   }
   const float rest = 1.0f - w.lambda;
@@ -282,7 +278,7 @@ void HeadBackward::Angles(const Place& at, float dt, float d_dt,
       turn = std::fma(d_k[r][w], k[r][u], turn);
       turn = std::fma(-d_k[r][u], k[r][w], turn);
     }
-    float& theta = later_.theta[s];
+    float& theta = carry_.theta[s];
     theta = std::fma(kTwoPi, turn, theta);
     rate[s] = token_.Rate(at, s);
     const float slope = std::fma(-rate[s], rate[s], 1.0f);
@@ -291,7 +287,7 @@ void HeadBackward::Angles(const Place& at, float dt, float d_dt,
   }
   if (p_.angles > 0) {
     const float sum =
-        StripedDot(later_.theta.data(), rate.data(), 1, p_.angles);
+        StripedDot(carry_.theta.data(), rate.data(), 1, p_.angles);
     d_dt = std::fma(0.5f, sum, d_dt);
   }
   out_.ddt(at.b, at.h, at.t) = FinishElement(d_dt, Lane::kF32);
@@ -317,38 +313,22 @@ void HeadBackward::RotateBack(const Place& at, const State& after, Matrix x,
   }
 }
 
-// 8: from the first token to the initial carry; an empty run passes on what it
-// was given.
+// 8: an empty run passes on what it was given.
 void HeadBackward::StoreCarry() {
-  const bool token = later_.token;
   const auto finish = [](float x) { return FinishElement(x, Lane::kF32); };
   for (int64_t s = 0; s < p_.angles; ++s) {
-    out_.dcarry.theta(index_, head_, s) = finish(later_.theta[s]);
+    out_.dcarry.theta(index_, head_, s) = finish(carry_.theta[s]);
   }
   for (int64_t n = 0; n < p_.state_dim; ++n) {
     for (int64_t c = 0; c < p_.head_dim; ++c) {
-      const float m = later_.m[n][c];
-      out_.dcarry.h(index_, head_, c, n) = finish(token ? later_.alpha * m : m);
+      out_.dcarry.h(index_, head_, c, n) = finish(carry_.h[n][c]);
     }
     for (int64_t r = 0; r < p_.ranks; ++r) {
-      const float m = later_.of_k[r][n];
-      out_.dcarry.k(index_, r, head_, n) = finish(token ? later_.beta * m : m);
+      out_.dcarry.k(index_, r, head_, n) = finish(carry_.k[r][n]);
     }
   }
   for (int64_t c = 0; c < p_.head_dim; ++c) {
-    float d_v = later_.of_x[0][c];
-    if (token) d_v = 0.0f;
-    for (int64_t r = 0; token && r < p_.ranks; ++r) {
-      const float d_x = later_.beta * later_.of_x[r][c];
-      if (p_.mimo()) {
-        const float v = in_.forward.carry.v(index_, head_, c);
-        d_v = std::fma(in_.forward.psi(head_, r, c), d_x, d_v);
-        sums_.psi[r][c] = std::fma(d_x, v, sums_.psi[r][c]);
-      } else {
-        d_v = d_x;
-      }
-    }
-    out_.dcarry.v(index_, head_, c) = finish(d_v);
+    out_.dcarry.v(index_, head_, c) = finish(carry_.v[c]);
   }
 }
 

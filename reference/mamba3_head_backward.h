@@ -56,22 +56,20 @@ struct HeadSums {
   float skip = 0.0f;      // over all runs
 };
 
-// What a token gets from those after it. Behind the last one stands the
-// cotangent of the carry, or zeros.
-struct Later {
-  explicit Later(const Mamba3ScanProblem& p)
-      : m(p.state_dim, p.head_dim),
-        of_x(p.ranks, p.head_dim),
-        of_k(p.ranks, p.state_dim),
-        theta(static_cast<size_t>(p.angles), 0.0f) {}
+// The cotangent of the carry behind a token, which a token turns into that of
+// the carry before it. It starts as what the caller gives, or zeros, and ends
+// as the gradient of the initial carry.
+struct CarryCotangent {
+  explicit CarryCotangent(const Mamba3ScanProblem& p)
+      : theta(static_cast<size_t>(p.angles), 0.0f),
+        h(p.state_dim, p.head_dim),
+        k(p.ranks, p.state_dim),
+        v(static_cast<size_t>(p.head_dim), 0.0f) {}
 
-  bool token = false;        // there is a token after this one
-  float alpha = 1.0f;        // its decay
-  float beta = 0.0f;         // its weight of this token
-  Matrix m;                  // [n][p] cotangent of its state
-  Matrix of_x;               // [r][p] m k of this token
-  Matrix of_k;               // [r][n] m x of this token
-  std::vector<float> theta;  // [s] per turn, summed from the run's end
+  std::vector<float> theta;  // [s] per turn
+  Matrix h;                  // [n][p]
+  Matrix k;                  // [r][n]
+  std::vector<float> v;      // [p]
 };
 
 // A token's forward values: the state before, the state after, q and o.
@@ -100,22 +98,23 @@ class HeadBackward {
         dk_(dk),
         token_(problem.forward, inputs.forward),
         sums_(problem.forward),
-        later_(problem.forward) {}
+        carry_(problem.forward) {}
 
   // All of it: what has one value a token is written, sums are returned.
   //   Requires: checkpoint >= 1.
   HeadSums Walk(int64_t checkpoint);
 
  private:
-  void LoadCotangent();
+  void LoadCarry();
   void RunPiece(const Mamba3State& start, int64_t first, int64_t end);
   void Reverse(const Mamba3Place& at, const Moment& now);
   Matrix OutputStage(const Mamba3Place& at, const Mamba3Read& read);
   void GateAndSum(const Mamba3Place& at, const Matrix& value, Matrix& d_value);
-  void Advance(const Matrix& d_o, const Matrix& q);
+  void ReadBack(const Matrix& d_o, const Matrix& q);
   void Channels(const Mamba3Place& at, const Mamba3Weights& w,
-                const Matrix& d_o, const Moment& now, const Matrix& of_x);
-  Matrix Keys(const Mamba3Weights& w, const Matrix& of_k) const;
+                const Matrix& d_o, const Moment& now, const Matrix& of_x,
+                const Matrix& of_x_before);
+  Matrix Keys(const Mamba3Weights& w, const Moment& now);
   float Scalars(const Mamba3Place& at, const Mamba3Weights& w,
                 const Moment& now, const Matrix& of_x,
                 const Matrix& of_x_before);
@@ -135,7 +134,7 @@ class HeadBackward {
   Matrix& dk_;
   Mamba3Token token_;
   HeadSums sums_;
-  Later later_;
+  CarryCotangent carry_;
 };
 
 }  // namespace lockstep::reference
