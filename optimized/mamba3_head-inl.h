@@ -36,24 +36,22 @@ inline void AddSkip(float skip, const float* HWY_RESTRICT x, int64_t count,
   }
 }
 
-// 6: channel c is in stripe c mod 16, whatever the number of lanes.
+// 6: 1 / sqrt(mean o^2 + epsilon).
+inline float InverseNorm(const Mamba3ScanProblem& p,
+                         const float* HWY_RESTRICT o) {
+  Stripes squares;
+  squares.AddProducts(o, o, p.head_dim);
+  const float mean = squares.Fold() / static_cast<float>(p.head_dim);
+  const auto epsilon = static_cast<float>(*p.norm_epsilon);
+  return 1.0f / std::sqrt(mean + epsilon);
+}
+
+// 6: in place.
 inline void Normalise(const Mamba3Job& job, int64_t head, Mamba3Scratch& s,
                       float* HWY_RESTRICT o) {
   const VectorTag d;
   const Mamba3ScanProblem& p = *job.problem;
-  alignas(64) float l[kStripes] = {};
-  for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
-    const auto inside = hn::FirstN(d, static_cast<size_t>(p.head_dim - c));
-    const auto value = hn::IfThenElseZero(inside, hn::Load(d, o + c));
-    float* stripes = l + c % kStripes;
-    hn::Store(hn::MulAdd(value, value, hn::Load(d, stripes)), d, stripes);
-  }
-  for (int w = kStripes / 2; w >= 1; w /= 2) {
-    for (int r = 0; r < w; ++r) l[r] += l[r + w];
-  }
-  const float mean = l[0] / static_cast<float>(p.head_dim);
-  const auto epsilon = static_cast<float>(*p.norm_epsilon);
-  const auto inverse = hn::Set(d, 1.0f / std::sqrt(mean + epsilon));
+  const auto inverse = hn::Set(d, InverseNorm(p, o));
   LoadRow(RowAt(job.inputs->norm_weight, head), p.head_dim, s.y);
   for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
     const auto value = hn::Mul(hn::Load(d, o + c), inverse);

@@ -58,14 +58,9 @@ inline void WeighTokens(const Mamba3Job& job, const Mamba3Task& task, int64_t t,
                         int64_t count, Mamba3Scratch& s) {
   const VectorTag d;
   const Mamba3ScanInputs& in = *job.inputs;
-  const auto at = [&](auto row) {
-    const auto bytes = static_cast<int64_t>(LaneBytes(row.lane));
-    row.data = static_cast<char*>(row.data) + t * row.stride * bytes;
-    return row;
-  };
-  LoadRow(at(RowAt(in.dt, task.row, task.head)), count, s.dt);
-  LoadRow(at(RowAt(in.a, task.row, task.head)), count, s.alpha);
-  LoadRow(at(RowAt(in.tau, task.row, task.head)), count, s.gamma);
+  LoadRow(From(RowAt(in.dt, task.row, task.head), t), count, s.dt);
+  LoadRow(From(RowAt(in.a, task.row, task.head), t), count, s.alpha);
+  LoadRow(From(RowAt(in.tau, task.row, task.head), t), count, s.gamma);
   const auto one = hn::Set(d, 1.0f);
   for (int64_t i = 0; i < count; i += VectorLanes()) {
     const auto dt = hn::Load(d, s.dt + i);

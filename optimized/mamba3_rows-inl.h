@@ -41,10 +41,17 @@ RowOfLane RowAt(const BasicLaneView<Data, kRank>& x, Index... at) {
   return {data + offset * bytes, x.lane, x.strides[kRank - 1]};
 }
 
-template <size_t kRank, typename... Index>
-RowOfLane RowAt(const TensorView<const float, kRank>& x, Index... at) {
+template <typename T, size_t kRank, typename... Index>
+RowOfLane RowAt(const TensorView<T, kRank>& x, Index... at) {
   return {const_cast<float*>(x.data) + x.Offset(at..., 0), Lane::kF32,
           x.strides[kRank - 1]};
+}
+
+// The same row from its element `first` on.
+inline RowOfLane From(RowOfLane row, int64_t first) {
+  const auto bytes = static_cast<int64_t>(LaneBytes(row.lane));
+  row.data = static_cast<char*>(row.data) + first * row.stride * bytes;
+  return row;
 }
 
 // Four vectors at a time: compilers make a call to memcpy of a plainer loop,
@@ -145,6 +152,43 @@ inline void StoreRow(const float* HWY_RESTRICT y, int64_t count,
     out[i * to.stride] = static_cast<uint16_t>(bits >> 16);
   }
 }
+
+// N11's sixteen stripes: element i in stripe i mod 16, whatever the number of
+// lanes. x and y are aligned.
+struct Stripes {
+  // l = fma(x, y, l), elements ascending.
+  void AddProducts(const float* HWY_RESTRICT x, const float* HWY_RESTRICT y,
+                   int64_t count) {
+    const VectorTag d;
+    for (int64_t i = 0; i < count; i += VectorLanes()) {
+      const auto inside = hn::FirstN(d, static_cast<size_t>(count - i));
+      float* stripes = l + i % kStripes;
+      const auto sum = hn::Load(d, stripes);
+      const auto added =
+          hn::MulAdd(hn::Load(d, x + i), hn::Load(d, y + i), sum);
+      hn::Store(hn::IfThenElse(inside, added, sum), d, stripes);
+    }
+  }
+  // l = l + x, elements ascending.
+  void Add(const float* HWY_RESTRICT x, int64_t count) {
+    const VectorTag d;
+    for (int64_t i = 0; i < count; i += VectorLanes()) {
+      const auto inside = hn::FirstN(d, static_cast<size_t>(count - i));
+      float* stripes = l + i % kStripes;
+      const auto sum = hn::Load(d, stripes);
+      hn::Store(hn::IfThenElse(inside, hn::Add(sum, hn::Load(d, x + i)), sum),
+                d, stripes);
+    }
+  }
+  float Fold() {
+    for (int w = kStripes / 2; w >= 1; w /= 2) {
+      for (int r = 0; r < w; ++r) l[r] += l[r + w];
+    }
+    return l[0];
+  }
+
+  alignas(64) float l[kStripes] = {};
+};
 
 // The rows of a head's tokens in one tensor.
 struct HeadRows {

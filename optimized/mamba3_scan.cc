@@ -35,6 +35,7 @@ HWY_AFTER_NAMESPACE();
 #include <string>
 #include <vector>
 
+#include "optimized/mamba3_tasks.h"
 #include "optimized/mamba3_work.h"
 #include "reference/contract/mamba3_step.h"
 #include "reference/contract/status.h"
@@ -46,53 +47,13 @@ namespace {
 HWY_EXPORT(RunMamba3Head);
 HWY_EXPORT(RunMamba3Chunks);
 
-// Where the runs of a row start, and its end behind the last.
-std::vector<int64_t> Bounds(const Mamba3ScanProblem& p,
-                            const Mamba3ScanInputs& in, int64_t row) {
-  if (p.runs == Mamba3ScanProblem::Runs::kCuSeqlens) return in.cu_seqlens;
-  std::vector<int64_t> bounds = {0};
-  if (p.runs == Mamba3ScanProblem::Runs::kSegments) {
-    int32_t id = in.segments(row, 0);
-    for (int64_t t = 1; t < p.length; ++t) {
-      const int32_t next = in.segments(row, t);
-      if (next != id) bounds.push_back(t);
-      id = next;
-    }
-  }
-  bounds.push_back(p.length);
-  return bounds;
-}
-
 // Longest first, so that no thread is left with a long one at the end.
-std::vector<Mamba3Task> ListTasks(const Mamba3ScanProblem& p,
-                                  const Mamba3ScanInputs& in) {
-  std::vector<Mamba3Task> tasks;
-  int64_t run = 0;
-  for (int64_t row = 0; row < p.batch; ++row) {
-    const std::vector<int64_t> bounds = Bounds(p, in, row);
-    for (size_t i = 1; i < bounds.size(); ++i, ++run) {
-      for (int64_t head = 0; head < p.heads; ++head) {
-        tasks.push_back({run, row, bounds[i - 1], bounds[i], head});
-      }
-    }
-  }
+std::vector<Mamba3Task> LongestFirst(std::vector<Mamba3Task> tasks) {
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Mamba3Task& a, const Mamba3Task& b) {
                      return a.end - a.first > b.end - b.first;
                    });
   return tasks;
-}
-
-// Bit of the target asked for, or of the best one; 0: none.
-int64_t ChooseTarget(const std::string& name) {
-  // Asked once: the question costs tens of microseconds on a virtual machine,
-  // longer than a step of decoding.
-  static const int64_t supported = hwy::SupportedTargets();
-  for (const int64_t bit : CompiledTargets()) {
-    const bool asked = name.empty() || name == hwy::TargetName(bit);
-    if (asked && (supported & bit)) return bit;
-  }
-  return 0;
 }
 
 // Tokens of a chunk, 0 for the recurrence.
@@ -137,21 +98,17 @@ Status Mamba3Scan(const Mamba3ScanProblem& problem,
                   Mamba3ScanExecution* execution) {
   const Status valid = Validate(problem, inputs, outputs);
   if (!valid.ok()) return valid;
-  const int64_t target = ChooseTarget(caps.target);
-  if (target == 0) {
-    return Status::Error(caps.target.empty()
-                             ? "no compiled target is supported by this CPU"
-                             : "target " + caps.target +
-                                   " is unknown or not supported by this CPU");
-  }
+  const Result<int64_t> target = ChooseTarget(caps.target);
+  if (!target.ok()) return target.status();
   const Result<int64_t> chunk = ChooseChunk(caps);
   if (!chunk.ok()) return chunk.status();
   const Mamba3Job job{&problem, &inputs, &outputs, chunk.value()};
-  const std::vector<Mamba3Task> tasks = ListTasks(problem, inputs);
+  const std::vector<Mamba3Task> tasks =
+      LongestFirst(ListTasks(problem, inputs));
   const int64_t wanted = caps.threads > 0 ? caps.threads : DefaultThreads();
   const int threads = static_cast<int>(
       std::min<int64_t>(wanted, static_cast<int64_t>(tasks.size())));
-  const size_t index = DispatchIndex(target);
+  const size_t index = DispatchIndex(target.value());
   const int64_t longest = tasks.empty() ? 0 : tasks[0].end - tasks[0].first;
   const int ran =
       job.chunk == 0
@@ -164,8 +121,8 @@ Status Mamba3Scan(const Mamba3ScanProblem& problem,
                                                  std::min(job.chunk, longest));
                      });
   if (execution != nullptr) {
-    *execution = {hwy::TargetName(target), ran, caps.algorithm, job.chunk,
-                  CountPieces(tasks, job.chunk)};
+    *execution = {hwy::TargetName(target.value()), ran, caps.algorithm,
+                  job.chunk, CountPieces(tasks, job.chunk)};
   }
   return Status();
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "reference/contract/checks.h"
+#include "reference/contract/mamba3_checks.h"
 #include "reference/contract/mamba3_step.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
@@ -14,19 +15,24 @@
 namespace lockstep {
 namespace {
 
+using checks::AngleShape;
+using checks::CheckCarry;
 using checks::CheckExtent;
 using checks::CheckLaneTensor;
 using checks::CheckNoOverlap;
+using checks::CheckOptional;
 using checks::CheckTensor;
 using checks::CheckTensorSize;
 using checks::FirstError;
+using checks::QShape;
+using checks::Shape;
 using checks::Text;
+using checks::TimeShape;
+using checks::VShape;
+using checks::YShape;
 using Problem = Mamba3ScanProblem;
 using Inputs = Mamba3ScanInputs;
 using Outputs = Mamba3ScanOutputs;
-
-template <size_t kRank>
-using Shape = std::array<int64_t, kRank>;
 
 Status CheckExtents(const Problem& p) {
   return FirstError({CheckExtent("b", p.batch, kMaxHeads),
@@ -73,30 +79,6 @@ Status CheckEpsilon(const Problem& p) {
   if (std::isfinite(epsilon) && epsilon > 0.0f) return Status();
   return Status::Error("norm epsilon " + Text(*p.norm_epsilon) +
                        " is not usable; want finite and > 0 in f32");
-}
-
-// Shapes of the large tensors.
-Shape<5> QShape(const Problem& p) {
-  return {p.batch, p.length, p.ranks, p.groups, p.state_dim};
-}
-Shape<4> VShape(const Problem& p) {
-  return {p.batch, p.length, p.heads, p.head_dim};
-}
-Shape<4> AngleShape(const Problem& p) {
-  return {p.batch, p.length, p.heads, p.angles};
-}
-Shape<3> TimeShape(const Problem& p) { return {p.batch, p.heads, p.length}; }
-Shape<5> YShape(const Problem& p) {
-  return {p.batch, p.length, p.output_ranks(), p.heads, p.head_dim};
-}
-
-// A tensor that the problem asks for, or must not be there.
-template <typename View, size_t kRank>
-Status CheckOptional(const char* name, const View& view, bool wanted,
-                     const Shape<kRank>& shape, const char* reason) {
-  if (wanted) return CheckTensor(name, view, shape);
-  if (view.data == nullptr) return Status();
-  return Status::Error(std::string(name) + " given without " + reason);
 }
 
 Status CheckActivations(const Problem& p, const Inputs& in) {
@@ -168,54 +150,11 @@ Status CheckRuns(const Problem& p, const Inputs& in) {
                        Shape<2>{p.batch, p.length}, "runs by segments");
 }
 
-// All four parts of a carry, or none. theta may be null with s = 0.
-template <typename T>
-Status CheckCarry(const char* name, const Problem& p, int64_t runs,
-                  const Mamba3Carry<T>& carry) {
-  const bool theta = carry.theta.data != nullptr;
-  const bool k = carry.k.data != nullptr;
-  const bool v = carry.v.data != nullptr;
-  if (k != carry.given() || v != carry.given() ||
-      (theta != carry.given() && (theta || p.angles > 0))) {
-    const auto word = [](bool given) { return given ? "given" : "missing"; };
-    return Status::Error(std::string(name) + " is partial: theta " +
-                         word(theta) + ", h " + word(carry.given()) + ", k " +
-                         word(k) + ", v " + word(v));
-  }
-  if (!carry.given()) return Status();
-  const std::string prefix = std::string(name) + " ";
-  const auto check = [&](const char* part, const auto& view,
-                         const auto& shape) {
-    Status status = CheckTensorSize((prefix + part).c_str(), shape);
-    if (!status.ok()) return status;
-    return CheckTensor((prefix + part).c_str(), view, shape);
-  };
-  return FirstError({
-      check("h", carry.h, Shape<4>{runs, p.heads, p.head_dim, p.state_dim}),
-      check("theta", carry.theta, Shape<3>{runs, p.heads, p.angles}),
-      check("k", carry.k, Shape<4>{runs, p.ranks, p.heads, p.state_dim}),
-      check("v", carry.v, Shape<3>{runs, p.heads, p.head_dim}),
-  });
-}
-
-Status CheckCarries(const Problem& p, const Inputs& in, const Outputs& out) {
-  const int64_t runs = CountRuns(p, in);
-  Status status =
-      FirstError({CheckCarry("carry", p, runs, in.carry),
-                  CheckCarry("exported carry", p, runs, out.carry)});
-  if (!status.ok()) return status;
-  if (in.carry.given() != p.carry_in) {
-    return Status::Error(p.carry_in ? "carry is missing"
-                                    : "carry given without carry_in");
-  }
-  if (!out.carry.given()) return Status();
-  const auto check = [](const char* name, const auto& view) {
-    return CheckNoOverlap(name, view.shape, view.strides);
-  };
-  return FirstError({check("exported carry theta", out.carry.theta),
-                     check("exported carry h", out.carry.h),
-                     check("exported carry k", out.carry.k),
-                     check("exported carry v", out.carry.v)});
+Status CheckGivenCarry(const Problem& p, const Inputs& in) {
+  const Status status = CheckCarry("carry", p, CountRuns(p, in), in.carry);
+  if (!status.ok() || in.carry.given() == p.carry_in) return status;
+  return Status::Error(p.carry_in ? "carry is missing"
+                                  : "carry given without carry_in");
 }
 
 // Every element finite and, times sign, >= 0.
@@ -267,20 +206,28 @@ Status Validate(const Problem& p) {
   });
 }
 
-Status Validate(const Problem& p, const Inputs& in, const Outputs& out) {
+Status checks::CheckScanInputs(const Problem& p, const Inputs& in) {
   Status status = Validate(p);
   if (!status.ok()) return status;
   status = FirstError({CheckActivations(p, in), CheckWeights(p, in)});
   if (!status.ok()) return status;
   status = CheckRuns(p, in);
   if (!status.ok()) return status;
-  status = CheckCarries(p, in, out);
-  if (!status.ok()) return status;
-  status = FirstError({CheckLaneTensor("y", out.y, YShape(p), p.lane),
-                       CheckNoOverlap("y", out.y.shape, out.y.strides)});
+  status = CheckGivenCarry(p, in);
   if (!status.ok()) return status;
   status = CheckSign("a", in.a, -1.0f, "<= 0");
   return status.ok() ? CheckSign("dt", in.dt, 1.0f, ">= 0") : status;
+}
+
+Status Validate(const Problem& p, const Inputs& in, const Outputs& out) {
+  const Status status = checks::CheckScanInputs(p, in);
+  if (!status.ok()) return status;
+  return FirstError({
+      CheckCarry("exported carry", p, CountRuns(p, in), out.carry),
+      checks::CheckCarryOverlap("exported carry", out.carry),
+      CheckLaneTensor("y", out.y, YShape(p), p.lane),
+      CheckNoOverlap("y", out.y.shape, out.y.strides),
+  });
 }
 
 Status ValidateStep(const Mamba3ScanProblem& p, const Mamba3ScanInputs& in,

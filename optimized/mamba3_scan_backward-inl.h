@@ -1,0 +1,507 @@
+// The rest of N19 for a head of a run: the output stage, what is made of M's
+// products, and the walk from the last token to the first.
+#if defined(LOCKSTEP_OPTIMIZED_MAMBA3_SCAN_BACKWARD_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef LOCKSTEP_OPTIMIZED_MAMBA3_SCAN_BACKWARD_INL_H_
+#undef LOCKSTEP_OPTIMIZED_MAMBA3_SCAN_BACKWARD_INL_H_
+#else
+#define LOCKSTEP_OPTIMIZED_MAMBA3_SCAN_BACKWARD_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "optimized/mamba3_head-inl.h"
+#include "optimized/mamba3_piece-inl.h"
+#include "optimized/mamba3_reverse-inl.h"
+#include "optimized/mamba3_reverse_work.h"
+#include "optimized/mamba3_rows-inl.h"
+#include "optimized/simd/elementary-inl.h"
+#include "reference/contract/coefficients.h"
+#include "reference/contract/mamba3_scan.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::optimized::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A head of a run on its way back.
+struct ReverseHead {
+  ReverseHead(const ReverseJob& j, const Mamba3Task& task_of_head)
+      : job(j),
+        task(task_of_head),
+        p(*j.forward.problem),
+        forward(j.forward, task_of_head),
+        dy(RowsOf(j.inputs->dy, 1, 2, task.row, 0, 0, task.head)),
+        d_v(RowsOf(j.outputs->dv, 1, 0, task.row, 0, task.head)),
+        d_z(RowsOf(j.outputs->dz, 1, 0, task.row, 0, task.head)),
+        d_vartheta(RowsOf(j.outputs->dvartheta, 1, 0, task.row, 0, task.head)) {
+  }
+
+  const ReverseJob& job;
+  const Mamba3Task& task;
+  const Mamba3ScanProblem& p;
+  HeadTensors forward;
+  HeadRows dy, d_v, d_z, d_vartheta;
+};
+
+// A gradient's row, finished in place and written.
+inline void WriteRow(float* HWY_RESTRICT x, int64_t count,
+                     const RowOfLane& to) {
+  FinishRow(to.lane, count, x);
+  StoreRow(x, count, to);
+}
+
+// sums = fma(x, y, sums)
+HWY_INLINE void AddTimes(hn::Vec<VectorTag> x, hn::Vec<VectorTag> y,
+                         float* HWY_RESTRICT sums) {
+  const VectorTag d;
+  hn::Store(hn::MulAdd(x, y, hn::Load(d, sums)), d, sums);
+}
+
+// 1 for rank r: s.d_o's row from the cotangent of y, `value` what the gate is
+// given.
+inline void ReverseGate(const ReverseHead& head, int64_t r,
+                        const float* HWY_RESTRICT value, ReverseScratch& s) {
+  const VectorTag d;
+  const Mamba3ScanProblem& p = head.p;
+  const int64_t row = r * s.head.p_pad;
+  const auto one = hn::Set(d, 1.0f);
+  for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
+    const auto dy = hn::Load(d, s.dy + c);
+    auto y = hn::Load(d, value + c);
+    auto e = p.reduce ? hn::Mul(dy, hn::Load(d, s.phi + row + c)) : dy;
+    if (p.gate) {
+      const auto z = hn::Load(d, s.z + c);
+      const auto zeta = hn::Load(d, s.zeta + row + c);
+      const auto u = p.mimo() ? hn::Mul(zeta, z) : z;
+      const auto sigma = Sigmoid(d, u);
+      const auto slope =
+          hn::Mul(sigma, hn::MulAdd(u, hn::Sub(one, sigma), one));
+      const auto d_u = hn::Mul(hn::Mul(e, y), slope);
+      const auto silu = Silu(d, u);
+      y = hn::Mul(y, silu);
+      e = hn::Mul(e, silu);
+      if (p.mimo()) {
+        AddTimes(d_u, zeta, s.d_z + c);
+        AddTimes(d_u, z, s.sums.zeta + row + c);
+      } else {
+        hn::Store(d_u, d, s.d_z + c);
+      }
+    }
+    if (p.reduce) AddTimes(dy, y, s.sums.phi + row + c);
+    hn::Store(e, d, s.d_o + row + c);
+  }
+}
+
+// 1, the norm of a rank: `o` before it, s.d_o's row behind it, then before.
+inline void ReverseNorm(const ReverseHead& head, int64_t r, float inverse,
+                        ReverseScratch& s) {
+  const VectorTag d;
+  const Mamba3ScanProblem& p = head.p;
+  float* HWY_RESTRICT d_o = s.d_o + r * s.head.p_pad;
+  const float* HWY_RESTRICT normal = s.normal + r * s.head.p_pad;
+  for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
+    const auto e = hn::Load(d, d_o + c);
+    AddTimes(e, hn::Load(d, normal + c), s.sums.weight + c);
+    hn::Store(hn::Mul(e, hn::Load(d, s.weight + c)), d, d_o + c);
+  }
+  Stripes products;
+  products.AddProducts(d_o, normal, p.head_dim);
+  const auto mean =
+      hn::Set(d, products.Fold() / static_cast<float>(p.head_dim));
+  const auto factor = hn::Set(d, inverse);
+  for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
+    const auto rest = hn::NegMulAdd(hn::Load(d, normal + c), mean,  //
+                                    hn::Load(d, d_o + c));
+    hn::Store(hn::Mul(factor, rest), d, d_o + c);
+  }
+}
+
+// 1 for token t, `i` of the piece.
+inline void ReverseOutput(const ReverseHead& head, int64_t t, int64_t i,
+                          ReverseScratch& s) {
+  const VectorTag d;
+  const Mamba3ScanProblem& p = head.p;
+  if (p.gate) {
+    LoadRow(head.forward.z.At(t), p.head_dim, s.z);
+    std::fill_n(s.d_z, s.head.p_pad, 0.0f);
+  }
+  for (int64_t r = 0; r < p.ranks; ++r) {
+    const int64_t row = r * s.head.p_pad;
+    float* o = s.o + i * s.head.x_stride + row;
+    float inverse = 0.0f;
+    if (p.norm_epsilon) {
+      inverse = InverseNorm(p, o);
+      const auto factor = hn::Set(d, inverse);
+      for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
+        const auto normal = hn::Mul(hn::Load(d, o + c), factor);
+        hn::Store(normal, d, s.normal + row + c);
+        hn::Store(hn::Mul(normal, hn::Load(d, s.weight + c)), d, o + c);
+      }
+    }
+    if (r == 0 || !p.reduce) LoadRow(head.dy.At(t, r), p.head_dim, s.dy);
+    ReverseGate(head, r, o, s);
+    if (p.norm_epsilon) ReverseNorm(head, r, inverse, s);
+  }
+  if (p.gate) WriteRow(s.d_z, p.head_dim, head.d_z.At(t));
+}
+
+// 4: x, and what it is made of.
+inline void ReverseChannels(const ReverseHead& head, int64_t t, int64_t i,
+                            ReverseScratch& s) {
+  const VectorTag d;
+  const Mamba3ScanProblem& p = head.p;
+  const Mamba3Scratch& f = s.head;
+  const auto gamma = hn::Set(d, s.gamma[i]);
+  const auto beta = hn::Set(d, s.beta[i]);
+  const auto skip =
+      hn::Set(d, p.skip ? head.job.forward.inputs->d(head.task.head) : 0.0f);
+  const float* v_before = s.v + i * f.p_pad;
+  const float* x_rows = s.x_rows + (i + 1) * f.x_stride;
+  for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
+    auto d_v = hn::Zero(d);
+    auto d_v_before = hn::Zero(d);
+    for (int64_t r = 0; r < p.ranks; ++r) {
+      const int64_t at = r * f.p_pad + c;
+      auto d_x = hn::Mul(gamma, hn::Load(d, s.of_x + at));
+      const auto d_x_before = hn::Mul(beta, hn::Load(d, s.of_x_before + at));
+      if (p.skip) {
+        const auto d_o = hn::Load(d, s.d_o + at);
+        d_x = hn::MulAdd(skip, d_o, d_x);
+        AddTimes(d_o, hn::Load(d, x_rows + at), s.sums.d + c);
+      }
+      if (p.mimo()) {
+        const auto psi = hn::Load(d, s.psi + at);
+        d_v = hn::MulAdd(psi, d_x, d_v);
+        d_v_before = hn::MulAdd(psi, d_x_before, d_v_before);
+        AddTimes(d_x, hn::Load(d, v_before + f.p_pad + c), s.sums.psi + at);
+        AddTimes(d_x_before, hn::Load(d, v_before + c), s.sums.psi + at);
+      } else {
+        d_v = d_x;
+        d_v_before = d_x_before;
+      }
+    }
+    hn::Store(hn::Add(d_v, hn::Load(d, s.carry_v + c)), d, s.d_v + c);
+    hn::Store(d_v_before, d, s.carry_v + c);
+  }
+  WriteRow(s.d_v, p.head_dim, head.d_v.At(t));
+}
+
+// 4: the rotated k.
+inline void ReverseKeys(const Mamba3ScanProblem& p, int64_t i,
+                        ReverseScratch& s) {
+  const VectorTag d;
+  const auto gamma = hn::Set(d, s.gamma[i]);
+  const auto beta = hn::Set(d, s.beta[i]);
+  for (int64_t r = 0; r < p.ranks; ++r) {
+    for (int64_t n = 0; n < p.state_dim; n += VectorLanes()) {
+      const int64_t at = r * s.head.n_pad + n;
+      float* carry = s.carry_k + at;
+      const auto own = hn::Mul(gamma, hn::Load(d, s.of_k + at));
+      hn::Store(hn::Add(own, hn::Load(d, carry)), d, s.d_k + at);
+      hn::Store(hn::Mul(beta, hn::Load(d, s.of_k_before + at)), d, carry);
+    }
+  }
+}
+
+// 5
+inline void ReverseScalars(const Mamba3ScanProblem& p, int64_t i,
+                           ReverseScratch& s) {
+  const Mamba3Scratch& f = s.head;
+  const float* x_before = s.x_rows + i * f.x_stride;
+  const float* x = x_before + f.x_stride;
+  Stripes of_now, of_before, of_state;
+  for (int64_t r = 0; r < p.ranks; ++r) {
+    const int64_t row = r * f.p_pad;
+    of_now.AddProducts(x + row, s.of_x + row, p.head_dim);
+    of_before.AddProducts(x_before + row, s.of_x_before + row, p.head_dim);
+  }
+  of_state.Add(s.of_state, p.state_dim);
+  const float now = of_now.Fold();
+  const float before = of_before.Fold();
+  const float lambda = s.lambda[i];
+  const float rest = 1.0f - lambda;
+  const float decayed = s.alpha[i] * before;
+  s.d_a[i] = std::fma(s.alpha[i], of_state.Fold(), s.beta[i] * before);
+  s.d_tau[i] = ((now - decayed) * s.dt[i]) * (lambda * rest);
+  s.d_dt[i] = std::fma(rest, decayed, lambda * now);
+}
+
+// The coordinates u and w of angles `at` on.
+struct Turned {
+  hn::Vec<VectorTag> u, w;
+};
+HWY_INLINE Turned LoadPairs(const Mamba3ScanProblem& p, const float* x,
+                            int64_t at) {
+  const VectorTag d;
+  Turned pair;
+  if (p.mimo()) {
+    pair.u = hn::LoadU(d, x + at);
+    pair.w = hn::LoadU(d, x + p.state_dim / 2 + at);
+  } else {
+    hn::LoadInterleaved2(d, x + 2 * at, pair.u, pair.w);
+  }
+  return pair;
+}
+
+// 6 for token t, `i` of the piece.
+inline void ReverseAngles(const ReverseHead& head, int64_t t, int64_t i,
+                          ReverseScratch& s) {
+  const VectorTag d;
+  const Mamba3ScanProblem& p = head.p;
+  const Mamba3Scratch& f = s.head;
+  if (p.angles == 0) return;
+  const float* q = s.q + i * f.k_stride;
+  const float* k = s.k + (i + 1) * f.k_stride;
+  LoadRow(head.forward.vartheta.At(t), p.angles, s.rate);
+  for (int64_t a = 0; a < p.angles; a += VectorLanes()) {
+    auto turn = hn::Zero(d);
+    for (int64_t r = 0; r < p.ranks; ++r) {
+      const int64_t row = r * f.n_pad;
+      const Turned of_q = LoadPairs(p, q + row, a);
+      const Turned of_k = LoadPairs(p, k + row, a);
+      const Turned d_q = LoadPairs(p, s.d_q + row, a);
+      const Turned d_k = LoadPairs(p, s.d_k + row, a);
+      turn = hn::MulAdd(d_q.w, of_q.u, turn);
+      turn = hn::NegMulAdd(d_q.u, of_q.w, turn);
+      turn = hn::MulAdd(d_k.w, of_k.u, turn);
+      turn = hn::NegMulAdd(d_k.u, of_k.w, turn);
+    }
+    const auto theta =
+        hn::MulAdd(hn::Set(d, kTwoPi), turn, hn::Load(d, s.theta + a));
+    hn::Store(theta, d, s.theta + a);
+    hn::Store(TanhCore(d, hn::Load(d, s.rate + a)), d, s.rate + a);
+  }
+  Stripes steps;
+  steps.AddProducts(s.theta, s.rate, p.angles);
+  s.d_dt[i] = std::fma(0.5f, steps.Fold(), s.d_dt[i]);
+  const auto half = hn::Set(d, s.dt[i] * 0.5f);
+  const auto one = hn::Set(d, 1.0f);
+  for (int64_t a = 0; a < p.angles; a += VectorLanes()) {
+    const auto rate = hn::Load(d, s.rate + a);
+    const auto theta = hn::Mul(hn::Load(d, s.theta + a), half);
+    hn::Store(hn::Mul(theta, hn::NegMulAdd(rate, rate, one)), d, s.rate + a);
+  }
+  WriteRow(s.rate, p.angles, head.d_vartheta.At(t));
+}
+
+// 7: [r, n_pad] turned back to `to`, by the turns of token i. Lanes that do not
+// turn are stored as they were; MIMO's w's come after the u's, whose last
+// vector may reach into them.
+inline void RotateBack(const Mamba3ScanProblem& p, const float* HWY_RESTRICT x,
+                       int64_t i, const ReverseScratch& s,
+                       float* HWY_RESTRICT to) {
+  const VectorTag d;
+  const Mamba3Scratch& f = s.head;
+  std::copy_n(x, f.k_stride, to);
+  for (int64_t r = 0; r < p.ranks; ++r, x += f.n_pad, to += f.n_pad) {
+    for (const bool second : {false, true}) {
+      if (second && !p.mimo()) continue;
+      for (int64_t a = 0; a < p.angles; a += VectorLanes()) {
+        const auto inside = hn::FirstN(d, static_cast<size_t>(p.angles - a));
+        const auto sine = hn::Load(d, s.sine + i * f.a_stride + a);
+        const auto cosine = hn::Load(d, s.cosine + i * f.a_stride + a);
+        const Turned old = LoadPairs(p, x, a);
+        const auto u = hn::MulAdd(old.u, cosine, hn::Mul(old.w, sine));
+        const auto w = hn::MulSub(old.w, cosine, hn::Mul(old.u, sine));
+        const auto new_u = hn::IfThenElse(inside, u, old.u);
+        const auto new_w = hn::IfThenElse(inside, w, old.w);
+        if (!p.mimo()) {
+          hn::StoreInterleaved2(new_u, new_w, d, to + 2 * a);
+        } else {
+          hn::StoreU(second ? new_w : new_u, d,
+                     to + (second ? p.state_dim / 2 : 0) + a);
+        }
+      }
+    }
+  }
+}
+
+// sums = sums + x
+inline void AddRow(const float* HWY_RESTRICT x, int64_t count,
+                   float* HWY_RESTRICT sums) {
+  const VectorTag d;
+  for (int64_t n = 0; n < count; n += VectorLanes()) {
+    hn::StoreU(hn::Add(hn::LoadU(d, sums + n), hn::LoadU(d, x + n)), d,
+               sums + n);
+  }
+}
+
+// Token t, `i` of the piece.
+inline void WalkToken(const ReverseHead& head, int64_t t, int64_t i,
+                      ReverseScratch& s) {
+  const Mamba3ScanProblem& p = head.p;
+  const Mamba3Scratch& f = s.head;
+  ReverseOutput(head, t, i, s);
+  ReverseToken(s, p, i);
+  s.decay = s.alpha[i];
+  ReverseChannels(head, t, i, s);
+  ReverseKeys(p, i, s);
+  ReverseScalars(p, i, s);
+  ReverseAngles(head, t, i, s);
+  const int64_t row = i * f.k_stride;
+  RotateBack(p, s.d_q, i, s, s.turned_q + row);
+  RotateBack(p, s.d_k, i, s, s.turned_k + row);
+  if (!p.bias) return;
+  AddRow(s.turned_q + row, f.k_stride, s.sums.bq);
+  AddRow(s.turned_k + row, f.k_stride, s.sums.bk);
+}
+
+// 7: a piece's part of dq and dk, after the head before in the group; the last
+// one finishes them.
+inline void AddToGroup(const ReverseHead& head, int64_t t, int64_t count,
+                       ReverseScratch& s) {
+  const ReverseJob& job = head.job;
+  const Mamba3ScanProblem& p = head.p;
+  const Mamba3Scratch& f = s.head;
+  const int64_t task = head.task.run * p.heads + head.task.head;
+  const int64_t group = head.task.head / p.group();
+  const int64_t place = head.task.head % p.group();
+  const int64_t done = head.task.end - t;
+  if (place > 0) job.order->WaitForTokens(task - 1, done);
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t r = 0; r < p.ranks; ++r) {
+      const int64_t from = i * f.k_stride + r * f.n_pad;
+      const int64_t to = job.RowOf(head.task.row, t + i, r, group);
+      AddRow(s.turned_q + from, p.state_dim, job.dq + to);
+      AddRow(s.turned_k + from, p.state_dim, job.dk + to);
+      if (place + 1 < p.group()) continue;
+      WriteRow(job.dq + to, p.state_dim,
+               RowAt(job.outputs->dq, head.task.row, t + i, r, group));
+      WriteRow(job.dk + to, p.state_dim,
+               RowAt(job.outputs->dk, head.task.row, t + i, r, group));
+    }
+  }
+  job.order->PublishTokens(task, done);
+}
+
+// The tokens of a piece, from the last to the first.
+inline void WalkPiece(const ReverseHead& head, int64_t t, int64_t count,
+                      ReverseScratch& s) {
+  const Mamba3Task& task = head.task;
+  const Mamba3ScanBackwardOutputs& out = *head.job.outputs;
+  for (int64_t i = count; i-- > 0;) WalkToken(head, t + i, i, s);
+  WriteRow(s.d_a, count, From(RowAt(out.da, task.row, task.head), t));
+  WriteRow(s.d_dt, count, From(RowAt(out.ddt, task.row, task.head), t));
+  WriteRow(s.d_tau, count, From(RowAt(out.dtau, task.row, task.head), t));
+  AddToGroup(head, t, count, s);
+}
+
+// Zeros or the cotangent of the carry, what the head has once, empty sums.
+inline void BeginReverse(const ReverseHead& head, ReverseScratch& s) {
+  const Mamba3ScanProblem& p = head.p;
+  const Mamba3Scratch& f = s.head;
+  const Mamba3ScanInputs& in = *head.job.forward.inputs;
+  const auto& carry = head.job.inputs->dcarry;
+  const int64_t run = head.task.run;
+  const int64_t h = head.task.head;
+  std::fill_n(s.sum_memory, HeadSums::Size(f), 0.0f);
+  std::fill_n(s.m, p.state_dim * f.p_pad, 0.0f);
+  std::fill_n(s.mt, p.head_dim * s.row, 0.0f);
+  std::fill_n(s.carry_k, f.k_stride, 0.0f);
+  std::fill_n(s.carry_v, f.p_pad, 0.0f);
+  std::fill_n(s.theta, f.a_stride, 0.0f);
+  s.decay = 1.0f;
+  for (int64_t r = 0; r < p.ranks; ++r) {
+    const int64_t row = r * f.p_pad;
+    if (p.mimo()) LoadRow(RowAt(in.psi, h, r), p.head_dim, s.psi + row);
+    if (p.mimo() && p.gate) {
+      LoadRow(RowAt(in.zeta, h, r), p.head_dim, s.zeta + row);
+    }
+    if (p.reduce) LoadRow(RowAt(in.phi, h, r), p.head_dim, s.phi + row);
+  }
+  if (p.norm_epsilon) LoadRow(RowAt(in.norm_weight, h), p.head_dim, s.weight);
+  if (!head.job.problem->carry_grad) return;
+  if (p.angles > 0) LoadRow(RowAt(carry.theta, run, h), p.angles, s.theta);
+  for (int64_t c = 0; c < p.head_dim; ++c) {
+    LoadRow(RowAt(carry.h, run, h, c), p.state_dim, s.mt + c * s.row);
+    for (int64_t n = 0; n < p.state_dim; ++n) {
+      s.m[n * f.p_pad + c] = s.mt[c * s.row + n];
+    }
+  }
+  for (int64_t r = 0; r < p.ranks; ++r) {
+    LoadRow(RowAt(carry.k, run, r, h), p.state_dim, s.carry_k + r * f.n_pad);
+  }
+  LoadRow(RowAt(carry.v, run, h), p.head_dim, s.carry_v);
+}
+
+// 8: the gradient of the run's initial carry.
+inline void WriteCarry(const ReverseHead& head, ReverseScratch& s) {
+  const Mamba3ScanProblem& p = head.p;
+  const auto& carry = head.job.outputs->dcarry;
+  const int64_t run = head.task.run;
+  const int64_t h = head.task.head;
+  if (p.angles > 0) WriteRow(s.theta, p.angles, RowAt(carry.theta, run, h));
+  for (int64_t c = 0; c < p.head_dim; ++c) {
+    Scale(s.decay, s.mt + c * s.row, p.state_dim, s.of_state);
+    WriteRow(s.of_state, p.state_dim, RowAt(carry.h, run, h, c));
+  }
+  for (int64_t r = 0; r < p.ranks; ++r) {
+    WriteRow(s.carry_k + r * s.head.n_pad, p.state_dim,
+             RowAt(carry.k, run, r, h));
+  }
+  WriteRow(s.carry_v, p.head_dim, RowAt(carry.v, run, h));
+}
+
+// 9: the run's sums, after those of the run before.
+inline void AddToHead(const ReverseHead& head, ReverseScratch& s) {
+  const Mamba3Scratch& f = s.head;
+  const int64_t h = head.task.head;
+  float* totals = head.job.totals + h * HeadSums::Size(f);
+  Stripes skip;
+  skip.Add(s.sums.d, head.p.head_dim);
+  head.job.order->WaitForRuns(h, head.task.run);
+  AddRow(s.sum_memory, HeadSums::Plain(f), totals);
+  HeadSums::At(totals, f).d[0] += skip.Fold();
+  head.job.order->PublishRuns(h, head.task.run + 1);
+}
+
+inline void ReverseRun(const ReverseJob& job, const Mamba3Task& task,
+                       ReverseScratch& s) {
+  const ReverseHead head(job, task);
+  BeginReverse(head, s);
+  KeepStates(job, task, head.forward, s);
+  const int64_t length = task.end - task.first;
+  for (int64_t piece = (length + job.checkpoint - 1) / job.checkpoint;
+       piece-- > 0;) {
+    const int64_t t = task.first + piece * job.checkpoint;
+    const int64_t count = std::min(job.checkpoint, task.end - t);
+    RestorePiece(job, task, head.forward, piece, t, count, s);
+    WalkPiece(head, t, count, s);
+  }
+  if (head.p.carry_in) WriteCarry(head, s);
+  AddToHead(head, s);
+}
+
+// 9: what a head has once, summed over the runs.
+inline void WriteHead(const ReverseJob& job, int64_t h,
+                      const Mamba3Scratch& f) {
+  const Mamba3ScanProblem& p = *job.forward.problem;
+  const Mamba3ScanBackwardOutputs& out = *job.outputs;
+  const HeadSums sums = HeadSums::At(job.totals + h * HeadSums::Size(f), f);
+  for (int64_t r = 0; r < p.ranks; ++r) {
+    const int64_t n = r * f.n_pad;
+    const int64_t c = r * f.p_pad;
+    if (p.bias) {
+      WriteRow(sums.bq + n, p.state_dim, RowAt(out.dbq, h, r));
+      WriteRow(sums.bk + n, p.state_dim, RowAt(out.dbk, h, r));
+    }
+    if (p.mimo()) WriteRow(sums.psi + c, p.head_dim, RowAt(out.dpsi, h, r));
+    if (p.mimo() && p.gate) {
+      WriteRow(sums.zeta + c, p.head_dim, RowAt(out.dzeta, h, r));
+    }
+    if (p.reduce) WriteRow(sums.phi + c, p.head_dim, RowAt(out.dphi, h, r));
+  }
+  if (p.norm_epsilon) {
+    WriteRow(sums.weight, p.head_dim, RowAt(out.dnorm_weight, h));
+  }
+  if (p.skip) out.dd(h) = Exported(sums.d[0] + 0.0f);
+}
+
+}  // namespace lockstep::optimized::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
