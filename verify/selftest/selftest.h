@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "verify/judge/rules/foreign_rules.h"
 #include "verify/registry/ops.h"
 #include "verify/selftest/dials.h"
+#include "verify/selftest/rates.h"
 #include "verify/selftest/row.h"
 #include "verify/tables/mutants.h"
 
@@ -117,6 +119,10 @@ SelftestResult RunZoo(const SelftestOptions& options);
 std::string SelftestText(const SelftestResult& result);
 std::string ZooText(const SelftestResult& result);
 std::string SelftestJson(const SelftestResult& result);
+// And as a page; parts that did not run are left out.
+std::string SelftestPage(const SelftestResult& result);
+// Bugs killed, by family; of block tables "plan/..."
+std::map<std::string, Rate> KillsByFamily(const SelftestResult& result);
 
 }  // namespace lockstep::verify
 
