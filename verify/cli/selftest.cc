@@ -30,6 +30,7 @@ struct SelftestArguments {
   int threads = 0;
   int64_t zoo_keys = 0;
   bool dials = false;  // alone
+  int64_t curves = 0;
 };
 
 std::vector<std::string> Words(const std::string& text) {
@@ -154,7 +155,12 @@ int RunDials(const SelftestOptions& options, const SelftestArguments& a) {
   if (!rows.ok()) return Fail(rows.message());
   SelftestResult result;
   result.dials = std::move(rows.value());
-  return DeliverAll(a, result, DialsText(result.dials),
+  auto curves =
+      MeasureCurves(options.ordinary, options.curves, options.threads);
+  if (!curves.ok()) return Fail(curves.message());
+  result.curves = std::move(curves.value());
+  return DeliverAll(a, result,
+                    DialsText(result.dials) + CurvesText(result.curves),
                     DialsJson(result.dials));
 }
 
@@ -180,6 +186,7 @@ int RunVerb(const SelftestArguments& a) {
   for (const Job& job : jobs.value()) {
     options.ordinary.push_back(MinimalLine(job.sequence));
   }
+  options.curves = a.curves;
   if (a.dials) return RunDials(options, a);
   options.dials = options.plans;
   const Status writable = CheckFiles(a);
@@ -226,6 +233,11 @@ void AddSelftest(Parser* program) {
   verb->Flag("--dials", &a->dials,
              "In place of the rest: the mildest setting of every bug with a "
              "dial that is found");
+  verb->Value("--curves", &a->curves,
+              "How likely each setting of a dial is found, over N draws of "
+              "the ordinary cases")
+      .NonNegative()
+      .Type("N");
   verb->Value("--threads", &a->threads, "0: all").NonNegative();
   verb->run = [a] { return RunVerb(*a); };
 }

@@ -106,7 +106,8 @@ std::string SelftestText(const SelftestResult& result) {
     text += std::string("\nsurvivor: ") + row.mutant->name + "  " +
             row.mutant->pattern;
   }
-  return text + "\n" + DialsText(result.dials) + ZooText(result);
+  return text + "\n" + DialsText(result.dials) + CurvesText(result.curves) +
+         ZooText(result);
 }
 
 std::string SelftestJson(const SelftestResult& result) {

@@ -26,6 +26,7 @@ svg .e6 { fill: var(--ink); fill-opacity: 1; }
 svg .e0 { fill: url(#unjudged); } svg .e7 { fill: url(#nodistance); }
 svg.errors .frame { fill: none; stroke: var(--soft); }
 svg.errors .seg { stroke: var(--bad); stroke-width: 2; }
+svg.errors .halo { stroke: var(--paper); stroke-width: 2.5; }
 svg.errors .edge { stroke: var(--accent); stroke-dasharray: 3 3; }
 svg.errors .axes { stroke: var(--soft); }
 svg.swatch { display: inline-block; width: 1.1em; height: 1.1em;
@@ -125,8 +126,9 @@ std::string Borders(const Canvas& canvas, int64_t tile, std::string* note) {
              " rows, are too near one another to be drawn.";
   } else if (tile > 0) {
     for (int64_t at = tile; at < canvas.lines(); at += tile) {
-      svg += SvgLine(kLeft, canvas.Y(at), canvas.right(), canvas.Y(at),
-                     "class=\"edge\"");
+      for (const char* const kind : {"class=\"halo\"", "class=\"edge\""}) {
+        svg += SvgLine(kLeft, canvas.Y(at), canvas.right(), canvas.Y(at), kind);
+      }
     }
   }
   double last = 0;
@@ -319,7 +321,7 @@ std::string ErrorPictureHtml(const ErrorPicture& picture,
   if (left_out > 0) {
     text += " Drawn: the " + std::to_string(picture.maps.size()) +
             " that are furthest off; " + std::to_string(left_out) +
-            " more are left out.";
+            (left_out == 1 ? " more is left out." : " more are left out.");
   }
   text += "</p>\n" + Legend(picture);
   for (const ErrorMap& map : picture.maps) text += MapHtml(picture, map, edge);

@@ -102,7 +102,7 @@ std::string RowByKeyHtml(const ErrorPicture& picture) {
            HtmlText(picture.output.name) +
            " of this op, or of errors without a distance.</p>\n";
   }
-  constexpr double kLeft = 40, kTop = 10, kHeight = 90, kWidth = 512;
+  constexpr double kLeft = 50, kTop = 10, kHeight = 90, kWidth = 512;
   const RowByKey& row = picture.by_key[0];
   const double bar = kWidth / static_cast<double>(row.bars.size());
   std::string bars = "<path class=\"bar\" d=\"";
@@ -130,7 +130,7 @@ std::string RowByKeyHtml(const ErrorPicture& picture) {
                  .axes = {picture.output.axes[0], picture.output.axes[1],
                           picture.output.axes[2], nullptr}},
                 row.at, true);
-  const std::string what = "the error of row " + where + " by key";
+  const std::string what = "Error of row " + where + " by key";
   const RowByKey::Key* const culprit = Culprit(picture);
   std::string text = "<figure><figcaption>" + HtmlText(what) +
                      ": the share that another weight of this one key "
@@ -150,7 +150,7 @@ std::string RowByKeyHtml(const ErrorPicture& picture) {
   }
   text +=
       "</figcaption>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
-      "class=\"keys\" role=\"img\" viewBox=\"0 0 572 128\" aria-label=\"" +
+      "class=\"keys\" role=\"img\" viewBox=\"0 0 580 128\" aria-label=\"" +
       HtmlText(what) + "\">\n" + axes + "</g>\n" + bars + labels +
       "</svg>\n</figure>\n";
   std::vector<std::vector<std::string>> rows;

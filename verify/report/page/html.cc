@@ -38,6 +38,7 @@ pre { font: 13px/1.45 ui-monospace, monospace; white-space: pre-wrap;
 table.text th, table.text td { text-align: left; }
 table.text td { white-space: normal; overflow-wrap: anywhere;
   vertical-align: top; min-width: 5rem; }
+table.text td:first-child { white-space: nowrap; }
 dl.facts { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr;
   gap: .15rem 1rem; margin: .5rem 0; }
 dl.facts dt { color: var(--soft); }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "verify/base/format.h"
+#include "verify/base/text.h"
 #include "verify/report/page/block_plan.h"
 #include "verify/report/page/error_map.h"
 #include "verify/report/page/guilty_keys.h"
@@ -18,10 +19,12 @@ constexpr const char* kStyle = R"(
 td.mark { font-weight: 700; } section { margin-top: 3rem;
   border-top: 3px solid var(--line); }
 section h2 { margin-top: 1rem; }
-table.cases td { white-space: normal; overflow-wrap: anywhere; }
+table.cases th, table.cases td { text-align: left; vertical-align: top; }
 table.cases td.line { font-family: ui-monospace, monospace; font-size: .85em;
-  text-align: left; }
-table.cases td.mark { white-space: nowrap; }
+  white-space: normal; overflow-wrap: anywhere; }
+table.cases td.more { white-space: normal; overflow-wrap: anywhere; }
+.finding ul { margin: .2rem 0 .8rem; padding-left: 1.2rem; }
+.finding li { overflow-wrap: anywhere; }
 @media (max-width: 40rem) { table.cases .more { display: none; } }
 )";
 
@@ -55,17 +58,33 @@ bool IsQuiet(const CaseResult& result) {
          result.verdict == Verdict::kSkipped;
 }
 
+// A finding's message, its parts between "; " on lines of their own.
+std::string FindingHtml(const CaseResult& result, const Finding& finding) {
+  std::string text = "<div class=\"finding\"><b>" +
+                     HtmlText(std::string(TierName(finding.tier)) + " (" +
+                              finding.check + ")") +
+                     "</b><ul>\n";
+  size_t from = 0;
+  for (size_t at = 0; at != std::string::npos; from = at + 2) {
+    at = finding.message.find("; ", from);
+    text +=
+        "<li>" + HtmlText(finding.message.substr(from, at - from)) + "</li>\n";
+    if (at == std::string::npos) break;
+  }
+  text += "</ul>\n";
+  if (!finding.line.empty() && finding.line != result.line) {
+    text += "<p class=\"case\">on " + HtmlText(finding.line) + "</p>\n";
+  }
+  return text + "</div>\n";
+}
+
 std::string FindingsHtml(const CaseResult& result) {
   if (result.findings.empty()) return "";
-  std::vector<std::vector<std::string>> rows;
+  std::string text = "<h3>Found</h3>\n";
   for (const Finding& finding : result.findings) {
-    rows.push_back({TierName(finding.tier), finding.check, finding.message,
-                    finding.line.empty() || finding.line == result.line
-                        ? "the case's own"
-                        : finding.line});
+    text += FindingHtml(result, finding);
   }
-  return "<h3>Found</h3>\n" +
-         HtmlTable({"tier", "check", "what", "inputs"}, rows, "text");
+  return text;
 }
 
 std::string CausesHtml(const CaseResult& result) {
@@ -117,7 +136,7 @@ std::string FactsHtml(const CaseResult& result) {
   }
   const bool passes = result.one_field_verdict == Verdict::kPass;
   const Facts facts = {
-      {"why", result.reason},
+      {"why", result.findings.empty() ? result.reason : ""},
       {"written at", OriginText(result.origin)},
       {"candidate", result.candidate},
       {"profile", result.profile.empty() ? "" : result.profile},
@@ -221,12 +240,16 @@ void VerdictPage::Add(const CaseResult& result) {
 }
 
 std::string VerdictPage::Asked() const {
+  std::string asked;
+  for (const std::string& word : request_.arguments) {
+    asked += " " + ShellWord(word);
+  }
   std::vector<std::string> targets;
   for (const TargetState& target : environment_.targets) {
     targets.push_back(target.name + (target.supported ? "" : " (not here)"));
   }
   const Facts facts = {
-      {"asked", "lockstep " + Joined(request_.arguments)},
+      {"asked", "lockstep" + asked},
       {"candidates", Joined(request_.candidates)},
       {"profile", request_.profile},
       {"configuration", request_.config},

@@ -6,6 +6,7 @@
 #include "verify/base/format.h"
 #include "verify/report/page/html.h"
 #include "verify/report/page/svg.h"
+#include "verify/selftest/page/curves.h"
 #include "verify/selftest/selftest.h"
 
 namespace lockstep::verify {
@@ -214,9 +215,10 @@ std::string SelftestPage(const SelftestResult& result) {
                       Count(result.zoo_cases, "case") + " of " +
                       Count(result.zoo_variants, "variant")}}) +
       SurvivorsHtml(result) + FamiliesHtml(result) + RulesHtml(result) +
-      ZooHtml(result) + DialsHtml(result) + KillsHtml(result) +
-      PlansHtml(result);
-  return HtmlPage("lockstep selftest", kStyle, body);
+      ZooHtml(result) + CurvesHtml(result.curves) + DialsHtml(result) +
+      KillsHtml(result) + PlansHtml(result);
+  return HtmlPage("lockstep selftest", std::string(kStyle) + kCurvesStyle,
+                  body);
 }
 
 }  // namespace lockstep::verify
