@@ -161,7 +161,7 @@ int RunDials(const SelftestOptions& options, const SelftestArguments& a) {
   result.curves = std::move(curves.value());
   return DeliverAll(a, result,
                     DialsText(result.dials) + CurvesText(result.curves),
-                    DialsJson(result.dials));
+                    DialsJson(result.dials, result.curves));
 }
 
 int RunVerb(const SelftestArguments& a) {

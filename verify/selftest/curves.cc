@@ -26,26 +26,24 @@ struct Seen {
   bool probed = false;
 };
 
-Result<Seen> Look(const MutantInfo& info, int64_t setting, Stages* stages) {
-  auto candidate = ParseCandidate(std::string("mutant:") + info.name + "@" +
-                                  std::to_string(setting) + ",base=" + kBase);
+Result<std::unique_ptr<Candidate>> Kernel(const MutantInfo& info,
+                                          int64_t setting) {
+  return ParseCandidate(std::string("mutant:") + info.name + "@" +
+                        std::to_string(setting) + ",base=" + kBase);
+}
+
+// The answer to one set of inputs: whether it is found, and differs.
+Status Ask(const MutantInfo& info, int64_t setting, Stage* stage, bool* found,
+           bool* changed) {
+  auto candidate = Kernel(info, setting);
   if (!candidate.ok()) return candidate.status();
-  Seen seen;
-  for (size_t s = 0; s < stages->size(); ++s) {
-    Stage& stage = (*stages)[s];
-    const Status open = stage.Open();
-    if (!open.ok()) return open;
-    const auto outputs = stage.Run(candidate.value().get());
-    if (!outputs.ok()) return outputs.status();
-    const bool found = !stage.Allows(outputs.value());
-    if (s == 0) {
-      seen.changed = stage.DifferenceOf(outputs.value()) != Difference::kNone;
-      seen.own = found;
-    }
-    seen.probed = seen.probed || found;
-    if (seen.probed) break;
-  }
-  return seen;
+  const Status open = stage->Open();
+  if (!open.ok()) return open;
+  const auto outputs = stage->Run(candidate.value().get());
+  if (!outputs.ok()) return outputs.status();
+  *found = !stage->Allows(outputs.value());
+  *changed = stage->DifferenceOf(outputs.value()) != Difference::kNone;
+  return {};
 }
 
 // The case with that seed.
@@ -59,17 +57,28 @@ Result<std::string> WithSeed(const std::string& line, uint64_t seed) {
   return MinimalLine(sequence.value()[0]);
 }
 
+// All settings on one case: its own inputs first; those of its probes only
+// where the bug has a place in the case, and was not found before.
 Status Add(DialCurve* curve, Stages* stages) {
-  std::vector<Seen> all;
-  for (const CurvePoint& point : curve->points) {
-    const Result<Seen> seen = Look(*curve->info, point.setting, stages);
-    if (!seen.ok()) return seen.status();
-    all.push_back(seen.value());
-    // What changes nothing at its most severe has no place in these inputs.
-    if (!all.front().changed) return {};
+  std::vector<Seen> all(curve->points.size());
+  bool shows = false;
+  for (size_t n = 0; n < all.size(); ++n) {
+    Seen& seen = all[n];
+    const Status asked = Ask(*curve->info, curve->points[n].setting,
+                             &(*stages)[0], &seen.own, &seen.changed);
+    if (!asked.ok()) return asked;
+    seen.probed = seen.own;
+    shows = shows || seen.changed;
   }
+  if (!shows) return {};
   for (size_t n = 0; n < all.size(); ++n) {
     CurvePoint& point = curve->points[n];
+    for (size_t s = 1; s < stages->size() && !all[n].probed; ++s) {
+      bool changed = false;
+      const Status asked = Ask(*curve->info, point.setting, &(*stages)[s],
+                               &all[n].probed, &changed);
+      if (!asked.ok()) return asked;
+    }
     ++point.own.total;
     ++point.probed.total;
     point.own.hits += all[n].own ? 1 : 0;
@@ -88,6 +97,7 @@ bool MoreIsMilder(const MutantInfo& info) {
 Result<std::vector<DialCurve>> MeasureCurves(
     const std::vector<std::string>& lines, int64_t draws, int threads) {
   std::vector<DialCurve> curves;
+  if (draws == 0) return curves;
   for (const MutantInfo& info : Mutants()) {
     if (!info.attention() || info.dial == nullptr) continue;
     DialCurve& curve = curves.emplace_back();
@@ -117,6 +127,23 @@ Result<std::vector<DialCurve>> MeasureCurves(
     }
   }
   return curves;
+}
+
+Json CurvesJson(const std::vector<DialCurve>& curves) {
+  Json all = Json::array();
+  for (const DialCurve& curve : curves) {
+    Json points = Json::array();
+    for (const CurvePoint& point : curve.points) {
+      points.push_back({{"setting", point.setting},
+                        {"cases", point.own.total},
+                        {"found_on_own_inputs", point.own.hits},
+                        {"found", point.probed.hits}});
+    }
+    all.push_back({{"mutant", curve.info->name},
+                   {"dial", curve.info->dial},
+                   {"points", points}});
+  }
+  return all;
 }
 
 std::string CurvesText(const std::vector<DialCurve>& curves) {

@@ -8,12 +8,13 @@
 
 #include "reference/contract/status.h"
 #include "verify/emulator/mutants.h"
+#include "verify/report/json_text.h"
 #include "verify/selftest/rates.h"
 
 namespace lockstep::verify {
 
-// One setting of a dial, over all cases whose answer the bug changes by a bit
-// at its most severe.
+// One setting of a dial, over all cases whose answer some setting of it changes
+// by a bit.
 struct CurvePoint {
   int64_t setting = 0;
   Rate own;     // found on the case's own inputs, by the envelope
@@ -30,13 +31,15 @@ struct DialCurve {
 bool MoreIsMilder(const MutantInfo& info);
 
 // Every mutant of attention with a dial, as a bf16 flash kernel has it, on
-// `draws` draws of the data of each of these cases. Errors: a line that is no
-// single case.
+// `draws` draws of the data of each of these cases; none of 0. Errors: a line
+// that is no single case.
 Result<std::vector<DialCurve>> MeasureCurves(
     const std::vector<std::string>& lines, int64_t draws, int threads);
 
-// "curve attn.drop_last_key: 64 keys 20 of 20 (own 11), ...", one line each.
+// "curve attn.drop_last_key, keys found/own/of: 4096 10/10/10 ...", one line
+// each: found anywhere, on the case's own inputs, of so many cases.
 std::string CurvesText(const std::vector<DialCurve>& curves);
+Json CurvesJson(const std::vector<DialCurve>& curves);
 
 }  // namespace lockstep::verify
 

@@ -114,7 +114,8 @@ std::string DialsText(const std::vector<DialRow>& rows) {
   return text;
 }
 
-std::string DialsJson(const std::vector<DialRow>& rows) {
+std::string DialsJson(const std::vector<DialRow>& rows,
+                      const std::vector<DialCurve>& curves) {
   Json dials = Json::array();
   for (const DialRow& row : rows) {
     dials.push_back({{"mutant", row.info->name},
@@ -123,7 +124,8 @@ std::string DialsJson(const std::vector<DialRow>& rows) {
                      {"tier", row.tier},
                      {"case", row.line}});
   }
-  const Json json = {{"kind", "selftest_dials"}, {"dials", dials}};
+  Json json = {{"kind", "selftest_dials"}, {"dials", dials}};
+  if (!curves.empty()) json["curves"] = CurvesJson(curves);
   return DumpJson(json, 2);
 }
 

@@ -161,21 +161,21 @@ std::string SelftestJson(const SelftestResult& result) {
                       {"case", alarm.line},
                       {"what", alarm.what}});
   }
-  const Json json = {
-      {"kind", "selftest"},
-      {"mutants_total", result.Mutants()},
-      {"mutants_killed", result.Killed()},
-      {"survivors", survivors},
-      {"slowest_kill_s", result.SlowestKill()},
-      {"zoo_variants", result.zoo_variants},
-      {"zoo_cases", result.zoo_cases},
-      {"zoo_probes", result.zoo_probes},
-      {"proof_false_alarms", result.proof_false_alarms},
-      {"statistics_false_alarms", result.statistics_false_alarms},
-      {"rules", rules},
-      {"rules_rejecting_correct", rejects_correct},
-      {"kills", kills},
-      {"alarms", alarms}};
+  Json json = {{"kind", "selftest"},
+               {"mutants_total", result.Mutants()},
+               {"mutants_killed", result.Killed()},
+               {"survivors", survivors},
+               {"slowest_kill_s", result.SlowestKill()},
+               {"zoo_variants", result.zoo_variants},
+               {"zoo_cases", result.zoo_cases},
+               {"zoo_probes", result.zoo_probes},
+               {"proof_false_alarms", result.proof_false_alarms},
+               {"statistics_false_alarms", result.statistics_false_alarms},
+               {"rules", rules},
+               {"rules_rejecting_correct", rejects_correct},
+               {"kills", kills},
+               {"alarms", alarms}};
+  if (!result.curves.empty()) json["curves"] = CurvesJson(result.curves);
   return DumpJson(json, 2);
 }
 

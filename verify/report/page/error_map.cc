@@ -63,9 +63,11 @@ struct Canvas {
         map(drawn),
         levels(from),
         cell_width(
-            std::clamp(std::floor(kWidth / double(drawn.columns)), 6.0, 28.0)),
-        cell_height(
-            std::clamp(std::floor(kHeight / double(drawn.rows)), 6.0, 20.0)) {}
+            std::clamp(std::floor(kWidth / static_cast<double>(drawn.columns)),
+                       6.0, 28.0)),
+        cell_height(std::clamp(
+            std::floor(kHeight / static_cast<double>(drawn.rows)), 6.0, 20.0)) {
+  }
 
   int64_t lines() const { return picture.output.shape[picture.output.down]; }
   int64_t channels() const { return picture.output.shape[3]; }
@@ -99,12 +101,13 @@ std::string Cells(const Canvas& canvas) {
       while (end < canvas.map.columns && canvas.LevelOf(row, end) == level) {
         ++end;
       }
+      const double width =
+          canvas.cell_width * static_cast<double>(end - column);
       paths[static_cast<size_t>(level)] +=
           Format("M%.0f %.0fh%.0fv%.0fh-%.0fz",
-                 kLeft + canvas.cell_width * double(column),
-                 kTop + canvas.cell_height * double(row),
-                 canvas.cell_width * double(end - column), canvas.cell_height,
-                 canvas.cell_width * double(end - column));
+                 kLeft + canvas.cell_width * static_cast<double>(column),
+                 kTop + canvas.cell_height * static_cast<double>(row), width,
+                 canvas.cell_height, width);
       column = end;
     }
   }
@@ -214,7 +217,7 @@ std::string MapHtml(const ErrorPicture& picture, const ErrorMap& map,
                     int64_t tile) {
   const Canvas canvas(picture, map);
   const std::string where = PlaceText(picture.output, map.at, false);
-  const std::string what = "error of " + picture.output.name +
+  const std::string what = "Error of " + picture.output.name +
                            (where.empty() ? "" : ", " + where) + ": " +
                            std::to_string(map.outside) + " of " +
                            std::to_string(map.judged) + " elements wrong";

@@ -5,6 +5,7 @@
 
 #include "verify/base/format.h"
 #include "verify/base/text.h"
+#include "verify/judge/pictures/ask_again.h"
 #include "verify/report/page/block_plan.h"
 #include "verify/report/page/error_map.h"
 #include "verify/report/page/guilty_keys.h"
@@ -22,7 +23,8 @@ section h2 { margin-top: 1rem; }
 table.cases th, table.cases td { text-align: left; vertical-align: top; }
 table.cases td.line { font-family: ui-monospace, monospace; font-size: .85em;
   white-space: normal; overflow-wrap: anywhere; }
-table.cases td.more { white-space: normal; overflow-wrap: anywhere; }
+table.cases td.took { white-space: nowrap; }
+table.cases td.candidate { white-space: normal; overflow-wrap: anywhere; }
 .finding ul { margin: .2rem 0 .8rem; padding-left: 1.2rem; }
 .finding li { overflow-wrap: anywhere; }
 @media (max-width: 40rem) { table.cases .more { display: none; } }
@@ -167,12 +169,12 @@ std::string PictureHtml(const CaseResult& result) {
   if (result.verdict != Verdict::kFail) return "";
   const std::string head = "<h3>Where</h3>\n";
   if (result.picture == nullptr) {
-    return head + "<p>Not drawn: " +
-           HtmlText(result.no_picture.empty()
-                        ? "this is done for the first failures of a run that "
-                          "are errors of numbers"
-                        : result.no_picture) +
-           ".</p>\n";
+    const std::string why =
+        !result.no_picture.empty() ? result.no_picture
+        : FindingOfNumbers(result) == nullptr
+            ? "what was found is no error of numbers"
+            : "only the first failures of a run are";
+    return head + "<p>Not drawn: " + HtmlText(why) + ".</p>\n";
   }
   const ErrorPicture& picture = *result.picture;
   const std::optional<Tile> tile = TileOf(result.execution.plan);
@@ -235,8 +237,8 @@ void VerdictPage::Add(const CaseResult& result) {
   rows_ += "<tr>" + HtmlCell(Mark(result), KindOf(result)) +
            HtmlCell(line, "line") + HtmlCell(HtmlText(tier)) +
            HtmlCell(HtmlText(check)) +
-           HtmlCell(HtmlText(result.candidate), "more") +
-           HtmlCell(Format("%.2f s", result.seconds), "more") + "</tr>\n";
+           HtmlCell(HtmlText(result.candidate), "more candidate") +
+           HtmlCell(Format("%.2f s", result.seconds), "more took") + "</tr>\n";
 }
 
 std::string VerdictPage::Asked() const {

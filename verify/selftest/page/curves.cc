@@ -22,7 +22,7 @@ svg.curve circle.own { fill: var(--paper); stroke-dasharray: none; }
 
 namespace {
 
-constexpr double kLeft = 44, kTop = 8, kWidth = 230, kHeight = 100;
+constexpr double kLeft = 50, kTop = 8, kWidth = 230, kHeight = 100;
 
 double Y(double rate) { return kTop + kHeight * (1 - rate); }
 
@@ -35,7 +35,7 @@ class Curve {
   std::string Svg(const std::string& what) const {
     std::string svg =
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"curve\" "
-        "role=\"img\" viewBox=\"0 0 290 134\" aria-label=\"" +
+        "role=\"img\" viewBox=\"0 0 292 134\" aria-label=\"" +
         HtmlText(what) + "\">\n<g class=\"axes\">\n";
     for (const double rate : {0.0, 0.5, 1.0}) {
       svg += SvgLine(kLeft, Y(rate), kLeft + kWidth, Y(rate));
@@ -114,15 +114,17 @@ std::string CurvesHtml(const std::vector<DialCurve>& curves) {
       "most severe setting of each bug's dial, right the mildest. Dashed, with "
       "rings: found by the envelope on the inputs of the ordinary cases. "
       "Solid, with dots: found there or on an exact probe. Upright: Wilson's "
-      "95 % interval. A case counts where the bug at its most severe changes a "
-      "bit of the answer.</p>\n<div class=\"curves\">\n" +
+      "95 % interval. A case counts where some setting changes a bit of its "
+      "answer; what has no place in it changes nothing, such as an exchange of "
+      "more keys than there are.</p>\n<div class=\"curves\">\n" +
       figures + "</div>\n";
   if (!unseen.empty()) {
     text += "<p>Bugs that change no bit of any of these cases: " +
             HtmlText(unseen) + ".</p>\n";
   }
   return text + "<details><summary>the same as a table</summary>\n" +
-         HtmlTable({"bug", "setting", "own inputs", "or a probe"}, rows) +
+         HtmlTable({"bug", "setting", "own inputs", "or a probe"}, rows,
+                   "points") +
          "</details>\n";
 }
 

@@ -48,6 +48,7 @@ std::string RateRow(const std::string& name, const Rate& rate,
 }
 
 std::string FamiliesHtml(const SelftestResult& result) {
+  if (result.Mutants() == 0) return "";
   std::string text =
       "<h2>Known bugs by family</h2>\n<p>Killed: a tier that proves found the "
       "bug. With Wilson's 95 % interval.</p>\n<div class=\"wide\"><table>\n"
