@@ -67,6 +67,7 @@ EXCEPTIONS = (
     ("verify/selftest/report.cc", TABLES, "planted tables beside planted kernels"),
     ("verify/case/attention_forward/line.cc", TABLES, "plans share attention's keys"),
     ("verify/domain/attention_forward_reduce.cc", TABLES, "and their reducer"),
+    ("verify/report/page/*", TABLES, "a mask is drawn as its plan"),
     ("*block_plan*", MASKS, "a plan is of an attention's mask"),
     # One op that shares another's parts.
     ("verify/allowed/counts.cc", MASKS, "what of an envelope is counted"),

@@ -2,28 +2,12 @@
 
 #include "optimized/tuning.h"
 #include "verify/base/format.h"
-#include "verify/report/junit.h"
 
 namespace lockstep::bench {
 namespace {
 
-// Colours of both schemes; a heat map mixes the accent into the background.
+// A heat map mixes the accent into the background.
 constexpr const char* kStyle = R"(
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --soft: #667;
-  --line: #d5d9e0; --accent: #1f6feb; --good: #1a7f37; --bad: #b42318; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --paper: #14171c;
-  --soft: #9aa3b2; --line: #343b46; --accent: #6aa6ff; --good: #5bc77a;
-  --bad: #ff8b7e; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink);
-  background: var(--paper); max-width: 70rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2.5rem; }
-p.case { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
-p.soft, td.soft { color: var(--soft); }
-div.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line);
-  text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
 td.spec { font-family: ui-monospace, monospace; white-space: normal;
   overflow-wrap: anywhere; min-width: 12rem; }
 table.heat th, table.heat td { text-align: center; padding: .3rem .35rem; }
@@ -31,20 +15,16 @@ table.heat td { border: 2px solid var(--paper);
   background: color-mix(in srgb, var(--accent) var(--heat), var(--paper)); }
 table.heat td.best { outline: 3px solid var(--good); outline-offset: -3px; }
 table.heat td.default { text-decoration: underline; font-weight: 600; }
-.good { color: var(--good); } .bad { color: var(--bad); }
-svg { width: 100%; height: auto; max-width: 46rem; display: block; }
-svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
-svg .axis { stroke: var(--line); } svg .roof { stroke: var(--soft); }
+svg .roof { stroke: var(--soft); }
 svg .bar, svg .dot { fill: var(--accent); }
 svg .ideal { stroke: var(--soft); stroke-dasharray: 4 4; fill: none; }
 )";
 
 using verify::Format;
+using verify::HtmlText;
 
 std::string Cell(const std::string& text, const char* kind = "") {
-  const std::string attribute =
-      *kind == '\0' ? "" : std::string(" class=\"") + kind + "\"";
-  return "<td" + attribute + ">" + text + "</td>";
+  return verify::HtmlCell(text, kind);
 }
 
 std::string MachineHtml(const Report& report) {
@@ -143,24 +123,15 @@ std::string GoalsHtml(const Report& report) {
 
 }  // namespace
 
-std::string HtmlText(const std::string& text) {
-  return verify::XmlEscape(text);
-}
-
 std::string ReportPage(const Report& report) {
-  std::string text =
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width\">\n"
-      "<title>lockstep bench</title>\n<style>" +
-      std::string(kStyle) +
-      "</style>\n</head>\n<body>\n<h1>lockstep bench</h1>\n";
+  std::string text = "<h1>lockstep bench</h1>\n";
   text += MachineHtml(report) + RowsHtml(report);
   for (const SweepResult& sweep : report.sweeps) {
     text += SweepHtml(report, sweep);
   }
   const std::string roofline = Roofline(report);
   if (!roofline.empty()) text += "<h2>Roofline</h2>\n" + roofline;
-  return text + GoalsHtml(report) + "</body>\n</html>\n";
+  return verify::HtmlPage("lockstep bench", kStyle, text + GoalsHtml(report));
 }
 
 }  // namespace lockstep::bench

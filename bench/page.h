@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/report.h"
+#include "verify/report/page/html.h"
 
 namespace lockstep::bench {
 
@@ -20,9 +21,6 @@ std::string Bars(const Report& report, const SweepResult& sweep);
 // limit and what each level of the memory lets through. Empty where no row has
 // counted work.
 std::string Roofline(const Report& report);
-
-// Text with what HTML takes for markup escaped.
-std::string HtmlText(const std::string& text);
 
 }  // namespace lockstep::bench
 

@@ -138,7 +138,7 @@ std::string Roofline(const Report& report) {
   for (const Dot& dot : dots) {
     text += Format("<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\">",
                    axes.X(dot.intensity), axes.Y(dot.flops));
-    text += "<title>" + HtmlText(dot.name) + "</title></circle>\n";
+    text += "<title>" + verify::HtmlText(dot.name) + "</title></circle>\n";
   }
   return text +
          Format(

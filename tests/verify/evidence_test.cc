@@ -94,7 +94,8 @@ class Above final : public AllowedResults {
   Above(uint32_t most, std::vector<int64_t> rows)
       : most_(most), rows_(std::move(rows)) {}
   const std::vector<int64_t>& rows() const override { return rows_; }
-  std::vector<EnvelopeResult> Judge(const OutputSet&) const override {
+  std::vector<EnvelopeResult> JudgeEach(const OutputSet&,
+                                        const ElementSink&) const override {
     return {};
   }
   bool Allows(size_t n, const RowBits& bits) const override {

@@ -40,11 +40,11 @@ std::string EnvelopeResult::Dominant() const {
 EnvelopeResult JudgeOutput(const AttentionEnvelope& envelope,
                            const oracle::AttentionTruth& truth,
                            const std::vector<int64_t>* rows,
-                           const LaneView& produced) {
+                           const LaneView& produced, const ElementSink& each) {
   const size_t count = truth.rows.size();
   const int64_t channels = truth.value_dim;
   EnvelopeJudge judge("o", static_cast<int64_t>(count) * channels,
-                      produced.lane);
+                      produced.lane, &each);
   CauseAmounts shares{};
   ForEachRow(produced.shape, rows, count,
              [&](size_t r, int64_t b, int64_t h, int64_t i) {
@@ -64,9 +64,10 @@ EnvelopeResult JudgeOutput(const AttentionEnvelope& envelope,
 EnvelopeResult JudgeLse(const AttentionEnvelope& envelope,
                         const oracle::AttentionTruth& truth,
                         const std::vector<int64_t>* rows,
-                        const TensorView<const float, 3>& produced) {
+                        const TensorView<const float, 3>& produced,
+                        const ElementSink& each) {
   const size_t count = truth.rows.size();
-  EnvelopeJudge judge("lse", static_cast<int64_t>(count), Lane::kF32);
+  EnvelopeJudge judge("lse", static_cast<int64_t>(count), Lane::kF32, &each);
   CauseAmounts shares{};
   const std::array<int64_t, 4> shape = {produced.shape[0], produced.shape[1],
                                         produced.shape[2], 1};
@@ -80,10 +81,10 @@ EnvelopeResult JudgeLse(const AttentionEnvelope& envelope,
 
 EnvelopeResult JudgeProbe(const std::vector<ValueSet>& expected,
                           const std::vector<int64_t>* rows,
-                          const LaneView& produced) {
+                          const LaneView& produced, const ElementSink& each) {
   const auto channels = static_cast<size_t>(produced.shape[3]);
-  EnvelopeJudge judge("o", static_cast<int64_t>(expected.size()),
-                      produced.lane);
+  EnvelopeJudge judge("o", static_cast<int64_t>(expected.size()), produced.lane,
+                      &each);
   ForEachRow(produced.shape, rows, expected.size() / channels,
              [&](size_t r, int64_t b, int64_t h, int64_t i) {
                for (size_t c = 0; c < channels; ++c) {
@@ -101,8 +102,10 @@ EnvelopeResult JudgeProbe(const std::vector<ValueSet>& expected,
 
 EnvelopeResult JudgeProbeLse(const std::vector<ValueSet>& expected,
                              const std::vector<int64_t>* rows,
-                             const TensorView<const float, 3>& produced) {
-  EnvelopeJudge judge("lse", static_cast<int64_t>(expected.size()), Lane::kF32);
+                             const TensorView<const float, 3>& produced,
+                             const ElementSink& each) {
+  EnvelopeJudge judge("lse", static_cast<int64_t>(expected.size()), Lane::kF32,
+                      &each);
   const std::array<int64_t, 4> shape = {produced.shape[0], produced.shape[1],
                                         produced.shape[2], 1};
   ForEachRow(shape, rows, expected.size(),

@@ -17,14 +17,19 @@ namespace lockstep::verify {
 // Takes one element after the other.
 class EnvelopeJudge {
  public:
-  EnvelopeJudge(std::string tensor, int64_t expected, Lane lane)
-      : half_ulp_(lane == Lane::kF32 ? 0x1p-24 : 0x1p-8) {
+  // `each`: told of every element; may be null.
+  EnvelopeJudge(std::string tensor, int64_t expected, Lane lane,
+                const ElementSink* each = nullptr)
+      : half_ulp_(lane == Lane::kF32 ? 0x1p-24 : 0x1p-8), each_(each) {
     result_.tensor = std::move(tensor);
     result_.expected = expected;
   }
 
   void Add(const std::array<int64_t, 4>& index, double x,
            const Bounds& bounds) {
+    if (each_ != nullptr && *each_) {
+      (*each_)(result_.tensor, {index, x, bounds, Distance(x, bounds)});
+    }
     if (!bounds.allowed.Contains(x)) {
       AddOutside(index, x, bounds);
       return;
@@ -75,6 +80,7 @@ class EnvelopeJudge {
   }
 
   double half_ulp_;
+  const ElementSink* each_;
   EnvelopeResult result_;
   double furthest_ = 0;
 };

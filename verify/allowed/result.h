@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -48,6 +49,19 @@ struct EnvelopeWitness {
   double produced = 0;
   Bounds bounds;
 };
+
+// One judged element, for whoever draws it.
+struct JudgedElement {
+  std::array<int64_t, 4> index{};
+  double produced = 0;
+  Bounds bounds;
+  // |produced - truth| without the last rounding, in units of the bound;
+  // infinite for what has no distance.
+  double distance = 0;
+};
+// Told of every element of a tensor as it is judged; may be empty.
+using ElementSink =
+    std::function<void(const std::string& tensor, const JudgedElement&)>;
 
 // What judging one output tensor found.
 struct EnvelopeResult {

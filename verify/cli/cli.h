@@ -55,6 +55,16 @@ Status Deliver(const std::string& path, const std::string& text);
 // Whether Deliver could work, so that a long run does not end in vain.
 Status CheckDeliverable(const std::string& path);
 
+// An option that names a file to be written, and what was given; maybe nothing.
+struct Output {
+  const char* option;
+  std::string path;
+};
+// The same of all files of a run. Errors: also two that are one file, one that
+// would replace one of `inputs`, and stdout asked for twice.
+Status CheckDeliverables(const std::vector<Output>& outputs,
+                         const std::vector<std::string>& inputs);
+
 // Set by the first Ctrl-C or SIGTERM; the second ends the program.
 std::atomic<bool>* WatchInterrupt();
 

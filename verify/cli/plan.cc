@@ -10,6 +10,7 @@
 #include "verify/case/block_plan.h"
 #include "verify/cli/cli.h"
 #include "verify/report/block_plan.h"
+#include "verify/report/page/block_plan.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -19,6 +20,7 @@ struct Arguments {
   std::string tile = "256x256";
   std::string json;
   std::string svg;
+  std::string html;
   PlanRequest request;
   PlanView view;
   bool padded = false;
@@ -116,6 +118,7 @@ struct Pages {
   std::string text;
   std::vector<std::string> json;
   std::string svg;
+  std::string html;
 };
 
 Status Describe(const Arguments& a, const Asked& asked, bool only,
@@ -132,6 +135,7 @@ Status Describe(const Arguments& a, const Asked& asked, bool only,
   pages->text += PlanText(report.value(), a.view);
   pages->json.push_back(PlanJson(report.value()));
   if (!a.svg.empty()) pages->svg = PlanSvg(report.value(), a.view);
+  if (!a.html.empty()) pages->html = PlanPage(report.value(), a.view);
   return {};
 }
 
@@ -147,16 +151,16 @@ std::string JsonOf(const Pages& pages) {
 }
 
 int RunVerb(const Arguments& a) {
-  for (const std::string& path : {a.json, a.svg}) {
-    const Status status = path.empty() ? Status() : CheckDeliverable(path);
-    if (!status.ok()) return Fail(status.message());
-  }
+  const Status files = CheckDeliverables(
+      {{"--json", a.json}, {"--svg", a.svg}, {"--html", a.html}},
+      a.cases.files);
+  if (!files.ok()) return Fail(files.message());
   const Result<std::vector<Asked>> asked = Gather(a.cases);
   if (!asked.ok()) return Fail(asked.message());
   const bool only = asked->size() == 1;
-  if (!only && !a.svg.empty()) {
-    return Fail("--svg draws one case; these are " +
-                std::to_string(asked->size()));
+  if (!only && !(a.svg + a.html).empty()) {
+    return Fail(std::string(a.svg.empty() ? "--html" : "--svg") +
+                " draws one case; these are " + std::to_string(asked->size()));
   }
   Pages pages;
   Status status;
@@ -164,9 +168,10 @@ int RunVerb(const Arguments& a) {
     if (status.ok()) status = Describe(a, one, only, &pages);
   }
   if (status.ok() && !a.svg.empty()) status = Deliver(a.svg, pages.svg);
+  if (status.ok() && !a.html.empty()) status = Deliver(a.html, pages.html);
   if (status.ok() && !a.json.empty()) status = Deliver(a.json, JsonOf(pages));
   if (!status.ok()) return Fail(status.message());
-  if (a.json != "-" && a.svg != "-") std::cout << pages.text;
+  if (a.json != "-" && a.svg != "-" && a.html != "-") std::cout << pages.text;
   return kExitPass;
 }
 
@@ -193,6 +198,8 @@ void AddPlan(Parser* program) {
   verb->Value("--head", &a->view.head, "Query head of the map");
   verb->Value("--json", &a->json, "Numbers as JSON").Type("FILE|-");
   verb->Value("--svg", &a->svg, "The map as a picture").Type("FILE|-");
+  verb->Value("--html", &a->html, "Numbers and map as a page, with zoom")
+      .Type("FILE|-");
   a->request.tiles.blocks = false;
   verb->run = [a] { return RunVerb(*a); };
 }

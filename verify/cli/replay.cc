@@ -182,6 +182,9 @@ void AddReplay(Parser* program) {
   verb->Value("--json", &a->session.json, "Events as NDJSON").Type("FILE|-");
   verb->Value("--receipt", &a->session.receipt, "Receipt as JSON")
       .Type("FILE|-");
+  verb->Value("--html", &a->session.html,
+              "A page to read, with maps of the errors")
+      .Type("FILE|-");
   AddColor(verb, &a->session);
   verb->run = [a] {
     Result<std::vector<JobGroup>> groups = ReadGroups(a->what, a->session);

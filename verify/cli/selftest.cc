@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/case/probe_kind.h"
@@ -18,6 +19,7 @@ struct SelftestArguments {
   std::string cases = "data/cases/selftest.cases";
   std::string budget = "100000cases";
   std::string json;
+  std::string html;
   std::string op;
   std::string seed = "0";
   std::string lengths;  // the matrix, in place of the rest
@@ -28,6 +30,7 @@ struct SelftestArguments {
   int threads = 0;
   int64_t zoo_keys = 0;
   bool dials = false;  // alone
+  int64_t curves = 0;
 };
 
 std::vector<std::string> Words(const std::string& text) {
@@ -60,14 +63,29 @@ Result<std::vector<int64_t>> Lengths(const std::string& text) {
 
 // Whether the files that a run ends with can be written.
 Status CheckFiles(const SelftestArguments& a) {
-  for (const std::string& file : {a.json, a.markdown}) {
-    const Status status = file.empty() ? Status() : CheckDeliverable(file);
-    if (!status.ok()) return status;
+  return CheckDeliverables(
+      {{"--json", a.json}, {"--markdown", a.markdown}, {"--html", a.html}},
+      {a.cases});
+}
+
+// Of a result, all that was asked for.
+int DeliverAll(const SelftestArguments& a, const SelftestResult& result,
+               const std::string& text, const std::string& json) {
+  if (a.json != "-" && a.html != "-") std::cout << text;
+  Status status;
+  if (!a.json.empty()) status = Deliver(a.json, json + "\n");
+  if (status.ok() && !a.html.empty()) {
+    status = Deliver(a.html, SelftestPage(result));
   }
-  return {};
+  return status.ok() ? kExitPass : Fail(status.message());
 }
 
 int RunLengths(const SelftestArguments& a) {
+  if (!a.html.empty()) {
+    return Fail(
+        "--html does not go with --lengths, whose table --markdown "
+        "writes");
+  }
   MatrixOptions options;
   const Result<std::vector<int64_t>> lengths = Lengths(a.lengths);
   if (!lengths.ok()) return Fail(lengths.message());
@@ -125,25 +143,25 @@ int RunZooAlone(const SelftestOptions& options, const SelftestArguments& a) {
                 ": want 64..524288");
   }
   const SelftestResult result = RunZoo(options);
-  if (a.json != "-") std::cout << ZooText(result);
-  if (!a.json.empty()) {
-    const Status status = Deliver(a.json, SelftestJson(result) + "\n");
-    if (!status.ok()) return Fail(status.message());
-  }
+  const int done = DeliverAll(a, result, ZooText(result), SelftestJson(result));
+  if (done != kExitPass) return done;
   return result.ZooPassed() ? kExitPass : kExitSelf;
 }
 
 int RunDials(const SelftestOptions& options, const SelftestArguments& a) {
   const Status files = CheckFiles(a);
   if (!files.ok()) return Fail(files.message());
-  const auto rows = MeasureDials(options.ordinary, options.threads);
+  auto rows = MeasureDials(options.ordinary, options.threads);
   if (!rows.ok()) return Fail(rows.message());
-  if (a.json != "-") std::cout << DialsText(rows.value());
-  if (!a.json.empty()) {
-    const Status status = Deliver(a.json, DialsJson(rows.value()) + "\n");
-    if (!status.ok()) return Fail(status.message());
-  }
-  return kExitPass;
+  SelftestResult result;
+  result.dials = std::move(rows.value());
+  auto curves =
+      MeasureCurves(options.ordinary, options.curves, options.threads);
+  if (!curves.ok()) return Fail(curves.message());
+  result.curves = std::move(curves.value());
+  return DeliverAll(a, result,
+                    DialsText(result.dials) + CurvesText(result.curves),
+                    DialsJson(result.dials, result.curves));
 }
 
 int RunVerb(const SelftestArguments& a) {
@@ -168,17 +186,16 @@ int RunVerb(const SelftestArguments& a) {
   for (const Job& job : jobs.value()) {
     options.ordinary.push_back(MinimalLine(job.sequence));
   }
+  options.curves = a.curves;
   if (a.dials) return RunDials(options, a);
   options.dials = options.plans;
   const Status writable = CheckFiles(a);
   if (!writable.ok()) return Fail(writable.message());
   const Result<SelftestResult> result = RunSelftest(options);
   if (!result.ok()) return Fail(result.message());
-  if (a.json != "-") std::cout << SelftestText(result.value());
-  if (!a.json.empty()) {
-    const Status status = Deliver(a.json, SelftestJson(result.value()) + "\n");
-    if (!status.ok()) return Fail(status.message());
-  }
+  const int done = DeliverAll(a, result.value(), SelftestText(result.value()),
+                              SelftestJson(result.value()));
+  if (done != kExitPass) return done;
   return result->Passed() ? kExitPass : kExitSelf;
 }
 
@@ -200,6 +217,7 @@ void AddSelftest(Parser* program) {
               "ssd_scan"});
   verb->Value("--seed", &a->seed, "Of the zoo's cases").Type("N");
   verb->Value("--json", &a->json, "The whole result as JSON").Type("FILE|-");
+  verb->Value("--html", &a->html, "The whole result as a page").Type("FILE|-");
   verb->Value("--lengths", &a->lengths,
               "In place of the rest: every structural bug at these lengths")
       .Type("N,...");
@@ -215,6 +233,11 @@ void AddSelftest(Parser* program) {
   verb->Flag("--dials", &a->dials,
              "In place of the rest: the mildest setting of every bug with a "
              "dial that is found");
+  verb->Value("--curves", &a->curves,
+              "How likely each setting of a dial is found, over N draws of "
+              "the ordinary cases")
+      .NonNegative()
+      .Type("N");
   verb->Value("--threads", &a->threads, "0: all").NonNegative();
   verb->run = [a] { return RunVerb(*a); };
 }

@@ -40,6 +40,7 @@ struct SessionOptions {
   std::string junit;
   std::string receipt;
   std::string sarif;
+  std::string html;
   bool bisect = false;               // exit codes of `git bisect run`
   std::string annotations = "auto";  // or "github", "none"
   std::optional<int64_t> max_skipped;

@@ -88,6 +88,7 @@ Result<RunOptions> ResolveOptions(const SessionOptions& options) {
   run.judge.probes = !options.no_probes;
   run.judge.one_field = true;
   run.judge.causes = true;
+  run.judge.pictures = !options.html.empty();
   run.judge.require_executed = options.require_executed;
   run.judge.replay_options = ReplayOptions(options);
   return run;

@@ -92,6 +92,35 @@ Status CheckDeliverable(const std::string& path) {
   return {};
 }
 
+Status CheckDeliverables(const std::vector<Output>& outputs,
+                         const std::vector<std::string>& inputs) {
+  int on_stdout = 0;
+  std::vector<std::string> taken = inputs;
+  for (const auto& [option, path] : outputs) {
+    if (path.empty()) continue;
+    const Status status = CheckDeliverable(path);
+    if (!status.ok()) return status;
+    on_stdout += path == "-" ? 1 : 0;
+    if (path == "-" || IsStream(path)) continue;
+    for (const std::string& other : taken) {
+      if (other.empty() || WhereWritten(path) != WhereWritten(other)) continue;
+      return Status::Error("writing " + path + " would replace " + other +
+                           "; give another file");
+    }
+    taken.push_back(path);
+  }
+  if (on_stdout <= 1) return {};
+  std::string names;
+  for (const Output& output : outputs) {
+    const bool last = &output == &outputs.back();
+    names += (names.empty() ? ""
+              : last        ? " and "
+                            : ", ") +
+             std::string(output.option);
+  }
+  return Status::Error("only one of " + names + " can go to stdout ('-')");
+}
+
 std::atomic<bool>* WatchInterrupt() {
   struct sigaction action = {};
   action.sa_handler = OnInterrupt;

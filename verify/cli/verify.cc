@@ -77,6 +77,8 @@ void AddOptions(Verb* verb, Arguments* a) {
   verb->Value("--sarif", &s.sarif, "SARIF 2.1.0, a result a cause")
       .Type("FILE|-");
   verb->Value("--receipt", &s.receipt, "Receipt as JSON").Type("FILE|-");
+  verb->Value("--html", &s.html, "A page to read, with maps of the errors")
+      .Type("FILE|-");
   verb->Flag("--require-executed", &s.require_executed,
              "Fail if something else ran than was requested");
   verb->Value("--fail-on", &s.fail_on, "'suspicious': exit 4 on it")

@@ -47,23 +47,6 @@ const OutputSpec& SpecOf(const Trial& trial, const std::string& tensor) {
   return found == specs.end() ? specs[0] : *found;
 }
 
-// All rows, or where that is too much the ends and an even sample.
-std::vector<int64_t> ProbeRows(const Trial& trial) {
-  const int64_t rows = trial.rows();
-  const int64_t most =
-      std::max<int64_t>(kProbeElements / trial.outputs()[0].shape[3], 64);
-  std::vector<int64_t> chosen;
-  if (rows > most) {
-    chosen = trial.TellingRows();
-    chosen.resize(std::min(chosen.size(), static_cast<size_t>(most / 2)));
-  }
-  const int64_t step = rows > most ? rows / (most / 2) + 1 : 1;
-  for (int64_t row = 0; row < rows; row += step) chosen.push_back(row);
-  std::sort(chosen.begin(), chosen.end());
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-  return chosen;
-}
-
 // Whether anything known to be wrong fails the probe: a fault that nothing
 // before has shown, or an answer that knows nothing.
 bool IsEvidence(const Trial& trial, const AllowedResults& allowed,
@@ -168,6 +151,22 @@ class ProbeJudge {
 };
 
 }  // namespace
+
+std::vector<int64_t> ProbeRows(const Trial& trial) {
+  const int64_t rows = trial.rows();
+  const int64_t most =
+      std::max<int64_t>(kProbeElements / trial.outputs()[0].shape[3], 64);
+  std::vector<int64_t> chosen;
+  if (rows > most) {
+    chosen = trial.TellingRows();
+    chosen.resize(std::min(chosen.size(), static_cast<size_t>(most / 2)));
+  }
+  const int64_t step = rows > most ? rows / (most / 2) + 1 : 1;
+  for (int64_t row = 0; row < rows; row += step) chosen.push_back(row);
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
 
 std::string DescribeEnvelope(const OutputSpec& spec,
                              const EnvelopeResult& result) {

@@ -31,6 +31,10 @@ struct BoundedRequest {
   bool rehearsal = false;  // only makes the calls (verify/judge/rehearsal.h)
 };
 
+// The rows of a probe that are judged: all, or where that is too much the ends
+// and an even sample.
+std::vector<int64_t> ProbeRows(const Trial& trial);
+
 // Adds what `allowed` finds in `produced` to judged and findings of `result`.
 // `line`: the case of other inputs; empty: the judged one.
 void JudgeByAllowed(const Trial& trial, const AllowedResults& allowed,

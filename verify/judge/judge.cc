@@ -14,6 +14,7 @@
 #include "verify/judge/judgement.h"
 #include "verify/judge/laws.h"
 #include "verify/judge/one_field.h"
+#include "verify/judge/pictures/error_picture.h"
 #include "verify/judge/rows.h"
 #include "verify/judge/rules/baselines.h"
 
@@ -228,6 +229,21 @@ void Judgement::SuggestCauses() {
   FindCauses(request_, candidate_, options_, *trial_, first_, &result_);
 }
 
+void Judgement::DrawPicture() {
+  const bool wanted = options_.pictures && result_.verdict == Verdict::kFail &&
+                      request_.call->expect == Expect::kPass;
+  if (!wanted) return;
+  DrawError({.request = request_,
+             .candidate = candidate_,
+             .profile = profile_ ? &*profile_ : nullptr,
+             .trial = *trial_,
+             .truth = truth_,
+             .allowed = allowed_.get(),
+             .produced = first_,
+             .materialise = options_.materialise},
+            &result_);
+}
+
 void Judgement::AddBaselines() {
   // Where bits are equal every rule is content.
   if (Exact() && !Has(Tier::kBits)) return;
@@ -277,6 +293,7 @@ void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
   CheckUnanswered();
   SettleCandidate();
   Decide();
+  DrawPicture();
   if (previous != nullptr) {
     *previous =
         PreviousTruth{trial_->outputs()[0].shape, trial_->outputs()[0].lane,

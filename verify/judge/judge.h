@@ -43,6 +43,7 @@ struct JudgeOptions {
   bool canaries = true;
   bool one_field = false;  // of a fail: look for a field that it comes from
   bool causes = false;     // of a fail: replay the known bugs
+  bool pictures = false;   // of a fail: map its error
   bool require_executed = false;
   const std::atomic<bool>* stop = nullptr;  // may be null
 };

@@ -52,6 +52,7 @@ class Judgement {
   void SettleCandidate();
   void SuggestField();
   void SuggestCauses();
+  void DrawPicture();
   void AddBaselines();
   void Decide();
   // Of tables (block_plan.cc).

@@ -18,6 +18,8 @@
 
 namespace lockstep::verify {
 
+struct ErrorPicture;  // verify/judge/pictures/error_picture.h
+
 enum class Verdict : uint8_t {
   kPass,
   kFail,        // contract violated
@@ -194,8 +196,11 @@ struct CaseResult {
   // they were not replayed.
   std::vector<Explanation> causes;
   bool too_large_to_explain = false;  // to replay them on
-  double seconds = 0;                 // all of it
-  double candidate_seconds = 0;       // the compared run
+  // Of a fail whose error was asked to be drawn: that, or why it is not.
+  std::shared_ptr<const ErrorPicture> picture;
+  std::string no_picture;
+  double seconds = 0;            // all of it
+  double candidate_seconds = 0;  // the compared run
   double reference_seconds = 0;
 };
 

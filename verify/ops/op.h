@@ -49,6 +49,17 @@ struct OutputSpec {
                               : file_shape;
   }
   int64_t lines() const { return shape[0] * shape[1] * shape[2]; }
+  // The axis along which lines are drawn below one another: that of positions,
+  // where the output has one.
+  size_t down = 2;
+};
+
+// How much of a row's error each key can be blamed for.
+struct KeyErrors {
+  // The share, in [0, 1], of the row's squared error that another weight of
+  // this key alone explains.
+  std::vector<double> share;
+  std::vector<bool> visible;
 };
 
 // Memory for the outputs of one run, in the order of Trial::outputs().
@@ -109,9 +120,12 @@ class AllowedResults {
 
   // Rows judged, ascending.
   virtual const std::vector<int64_t>& rows() const = 0;
-  // One result per output that is judged.
-  virtual std::vector<EnvelopeResult> Judge(
-      const OutputSet& produced) const = 0;
+  // One result per output that is judged. `each`: told of every element.
+  virtual std::vector<EnvelopeResult> JudgeEach(
+      const OutputSet& produced, const ElementSink& each) const = 0;
+  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const {
+    return JudgeEach(produced, {});
+  }
   // Whether rows()[n] may have these bits, in every output that is judged; an
   // output whose bits are empty is not looked at.
   virtual bool Allows(size_t n, const RowBits& bits) const = 0;
@@ -306,6 +320,22 @@ class Trial {
       const NumericProfile& profile, std::vector<int64_t> rows) const {
     (void)profile, (void)rows;
     return nullptr;
+  }
+
+  // For pictures. Places along axis `down` of an output where a segment, or a
+  // run, begins; 0 is none. `at`: an element of the part that is drawn.
+  virtual std::vector<int64_t> SegmentStarts(
+      size_t output, const std::array<int64_t, 4>& at) const {
+    (void)output, (void)at;
+    return {};
+  }
+  // Whether the lines of a wrong row can be blamed on keys, and on which. The
+  // row's error and truth, channel by channel. Empty: not known.
+  virtual KeyErrors ErrorByKey(size_t output, const std::array<int64_t, 4>& at,
+                               std::span<const double> error,
+                               std::span<const double> truth) const {
+    (void)output, (void)at, (void)error, (void)truth;
+    return {};
   }
 
   // Emulated kernels: a correct one of common precision, for rules that

@@ -165,6 +165,12 @@ Result<int64_t> WidthOf(const char* name, int64_t asked, int64_t needed) {
 
 }  // namespace
 
+std::optional<std::pair<int64_t, int64_t>> MaskLengths(const Case& c) {
+  if (!c.Has<AttentionForwardCase>()) return std::nullopt;
+  const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
+  return std::pair{a.q_len, a.kv_len};
+}
+
 Result<PlanReport> ReportPlan(const Case& c, const MaterialiseOptions& options,
                               const PlanRequest& asked) {
   const Status valid = ValidateCase(c);

@@ -4,7 +4,9 @@
 #define LOCKSTEP_VERIFY_REPORT_BLOCK_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optimized/tile_plan.h"
@@ -59,6 +61,19 @@ struct PlanView {
   int64_t head = 0;
 };
 
+// Queries and keys of a case that has a mask; none of another.
+std::optional<std::pair<int64_t, int64_t>> MaskLengths(const Case& c);
+
+// Where on the map something is wrong.
+struct PlanMarks {
+  // First and last position of stretches, ascending.
+  std::vector<std::pair<int64_t, int64_t>> queries;
+  std::vector<std::pair<int64_t, int64_t>> keys;
+  // The query and the key between which it is known to happen.
+  std::optional<std::pair<int64_t, int64_t>> pair;
+  bool Any() const { return !queries.empty() || !keys.empty() || pair; }
+};
+
 // The numbers, then a map of at most 64 x 32 characters: '#' only full tiles,
 // '.' only empty ones, '+' anything else; '<' behind lines and '^' below
 // columns where a segment begins.
@@ -71,6 +86,10 @@ std::string PlanJson(const PlanReport& report);
 // ticks; case, row, head and density in the caption. Well-formed XML whatever
 // bytes the case's file names have.
 std::string PlanSvg(const PlanReport& report, const PlanView& view);
+// The map alone, to stand on a page in the page's colours (kPlanFigureStyle).
+// `what`: in words, for whoever does not see it.
+std::string PlanFigure(const PlanReport& report, const PlanView& view,
+                       const PlanMarks& marks, const std::string& what);
 
 }  // namespace lockstep::verify
 

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optimized/tile_plan.h"
 #include "verify/base/format.h"
 #include "verify/report/block_plan.h"
 #include "verify/report/junit.h"
+#include "verify/report/page/svg.h"
 
 namespace lockstep::verify {
 namespace {
@@ -20,13 +22,16 @@ using optimized::TileGrid;
 using optimized::TileList;
 using optimized::TilePlan;
 
-constexpr double kSide = 720;  // of the map's longer side
+constexpr double kSide = 720;      // of the map's longer side
+constexpr double kPageSide = 420;  // on a page, which may be narrow
+// On a page a picture may be looked at so many times as large.
+constexpr double kPageZoom = 16;
 constexpr double kLeast = 24;  // of its shorter one
 constexpr double kLeft = 64;   // room for the numbers of the queries
 constexpr double kTop = 44;    // and of the keys
 constexpr double kRight = 28;
 constexpr double kBottom = 96;  // for the caption
-constexpr int64_t kMostTicks = 8;
+constexpr double kPageBottom = 12;
 constexpr size_t kMostCaption = 96;  // characters of a case in the caption
 
 constexpr const char* kFullColour = "#1f5a91";
@@ -40,14 +45,18 @@ constexpr const char* kLegend[][2] = {{"full", kFullColour},
                                       {"empty", kEmptyColour},
                                       {"segment begins", kBorderColour}};
 
-// Hundredths of a pixel are enough, and the same text everywhere.
-std::string Pixels(double x) { return Format("%.2f", x); }
+// Colours are attributes, so that a file shows them wherever it is opened; a
+// page has its own, by class.
+std::string Fill(const char* kind, const char* colour) {
+  return std::string("class=\"") + kind + "\" fill=\"" + colour + "\"";
+}
 
 // Positions to pixels.
 struct Scene {
   const PlanReport& report;
   const PlanView& view;
   const TilePlan& plan;
+  bool on_page = false;
   double width = 0;  // of the map
   double height = 0;
 
@@ -62,32 +71,16 @@ struct Scene {
   }
 };
 
-Scene MakeScene(const PlanReport& report, const PlanView& view) {
-  Scene scene{report, view, report.plans[static_cast<size_t>(view.batch)]};
+Scene MakeScene(const PlanReport& report, const PlanView& view, bool on_page) {
+  Scene scene{report, view, report.plans[static_cast<size_t>(view.batch)],
+              on_page};
+  const double side = on_page ? kPageSide : kSide;
   const auto queries = static_cast<double>(scene.grid().q_len);
   const auto keys = static_cast<double>(scene.grid().kv_len);
   const double longer = std::max(queries, keys);
-  scene.width = std::max(kLeast, kSide * keys / longer);
-  scene.height = std::max(kLeast, kSide * queries / longer);
+  scene.width = std::max(kLeast, side * keys / longer);
+  scene.height = std::max(kLeast, side * queries / longer);
   return scene;
-}
-
-std::string Rect(double x, double y, double right, double bottom,
-                 const char* colour) {
-  return "<rect x=\"" + Pixels(x) + "\" y=\"" + Pixels(y) + "\" width=\"" +
-         Pixels(right - x) + "\" height=\"" + Pixels(bottom - y) +
-         "\" fill=\"" + colour + "\"/>\n";
-}
-
-std::string Line(double x1, double y1, double x2, double y2) {
-  return "<line x1=\"" + Pixels(x1) + "\" y1=\"" + Pixels(y1) + "\" x2=\"" +
-         Pixels(x2) + "\" y2=\"" + Pixels(y2) + "\"/>\n";
-}
-
-std::string Label(double x, double y, const char* anchor,
-                  const std::string& text) {
-  return "<text x=\"" + Pixels(x) + "\" y=\"" + Pixels(y) +
-         "\" text-anchor=\"" + anchor + "\">" + XmlEscape(text) + "</text>\n";
 }
 
 // Active tiles; neighbours of one class are one rectangle.
@@ -109,9 +102,11 @@ std::string Tiles(const Scene& scene) {
       }
       const int64_t right =
           std::min((list.inner[last] + int64_t{1}) * g.tile_k, g.kv_len);
-      svg += Rect(
-          scene.X(list.inner[n] * g.tile_k), top, scene.X(right), bottom,
-          list.classes[n] == TileClass::kFull ? kFullColour : kPartialColour);
+      svg += SvgRect(scene.X(list.inner[n] * g.tile_k), top, scene.X(right),
+                     bottom,
+                     list.classes[n] == TileClass::kFull
+                         ? Fill("full", kFullColour)
+                         : Fill("partial", kPartialColour));
       n = last + 1;
     }
   }
@@ -134,53 +129,35 @@ std::string SegmentBorders(const Scene& scene) {
   const AttentionForwardData& data = scene.report.payload;
   if (!data.problem.segments) return "";
   const TileGrid& g = scene.grid();
-  const auto step = static_cast<int64_t>(
-      static_cast<double>(std::max(g.q_len, g.kv_len)) / kSide);
+  const auto step =
+      static_cast<int64_t>(static_cast<double>(std::max(g.q_len, g.kv_len)) /
+                           (scene.on_page ? kPageSide * kPageZoom : kSide));
   std::string svg = "<g class=\"segments\" stroke=\"" +
                     std::string(kBorderColour) + "\" stroke-width=\"1\">\n";
   const int64_t batch = scene.view.batch;
   for (const int64_t i : Borders(data.inputs.q_seg, batch, g.q_len, step)) {
-    svg += Line(scene.X(0), scene.Y(i), scene.X(g.kv_len), scene.Y(i));
+    svg += SvgLine(scene.X(0), scene.Y(i), scene.X(g.kv_len), scene.Y(i));
   }
   for (const int64_t j : Borders(data.inputs.kv_seg, batch, g.kv_len, step)) {
-    svg += Line(scene.X(j), scene.Y(0), scene.X(j), scene.Y(g.q_len));
+    svg += SvgLine(scene.X(j), scene.Y(0), scene.X(j), scene.Y(g.q_len));
   }
   return svg + "</g>\n";
-}
-
-// 0, the multiples of a round number, and the end; a power of two where the
-// length is a multiple of it.
-std::vector<int64_t> Ticks(int64_t length, double pixels) {
-  const int64_t most =
-      std::clamp<int64_t>(static_cast<int64_t>(pixels / 60), 1, kMostTicks);
-  int64_t step = 1;
-  if (length % 8 == 0) {
-    while (length / step > most) step *= 2;
-  } else {
-    for (int64_t factor = 0; length / step > most; ++factor) {
-      step = factor % 3 == 1 ? step / 2 * 5 : step * 2;  // 1 2 5 10 20 50
-    }
-  }
-  std::vector<int64_t> ticks;
-  for (int64_t t = 0; t + step / 2 < length; t += step) ticks.push_back(t);
-  ticks.push_back(length);
-  return ticks;
 }
 
 std::string Axes(const Scene& scene) {
   const TileGrid& g = scene.grid();
   std::string lines = "<g class=\"axes\" stroke=\"#444444\">\n";
   std::string labels;
-  for (const int64_t j : Ticks(g.kv_len, scene.width)) {
-    lines += Line(scene.X(j), kTop - 5, scene.X(j), kTop);
-    labels += Label(scene.X(j), kTop - 9, "middle", std::to_string(j));
+  for (const int64_t j : SvgTicks(g.kv_len, scene.width)) {
+    lines += SvgLine(scene.X(j), kTop - 5, scene.X(j), kTop);
+    labels += SvgLabel(scene.X(j), kTop - 9, "middle", std::to_string(j));
   }
-  for (const int64_t i : Ticks(g.q_len, scene.height)) {
-    lines += Line(kLeft - 5, scene.Y(i), kLeft, scene.Y(i));
-    labels += Label(kLeft - 9, scene.Y(i) + 4, "end", std::to_string(i));
+  for (const int64_t i : SvgTicks(g.q_len, scene.height)) {
+    lines += SvgLine(kLeft - 5, scene.Y(i), kLeft, scene.Y(i));
+    labels += SvgLabel(kLeft - 9, scene.Y(i) + 4, "end", std::to_string(i));
   }
-  labels += Label(kLeft + scene.width / 2, 16, "middle", "keys");
-  const std::string middle = Pixels(kTop + scene.height / 2);
+  labels += SvgLabel(kLeft + scene.width / 2, 16, "middle", "keys");
+  const std::string middle = SvgPixels(kTop + scene.height / 2);
   labels += "<text transform=\"translate(12 " + middle +
             ") rotate(-90)\" text-anchor=\"middle\">queries</text>\n";
   return lines + "</g>\n" + labels;
@@ -201,43 +178,111 @@ std::string Caption(const Scene& scene) {
   const int64_t active =
       list.Count(TileClass::kFull) + list.Count(TileClass::kPartial);
   const double y = kTop + scene.height;
-  std::string svg = Label(kLeft, y + 24, "start", CaseText(scene.report.line));
-  svg +=
-      Label(kLeft, y + 44, "start",
-            "row " + number(scene.view.batch) + ", head " +
-                number(scene.view.head) + ": " + number(g.rows()) + " x " +
-                number(g.cols()) + " tiles of " + number(g.tile_q) + " x " +
-                number(g.tile_k) + ", " + number(active) + " active (density " +
-                Pixels(100 * static_cast<double>(active) /
-                       static_cast<double>(g.tiles())) +
-                " %), " + number(list.Count(TileClass::kFull)) + " full");
+  std::string svg =
+      SvgLabel(kLeft, y + 24, "start", CaseText(scene.report.line));
+  svg += SvgLabel(kLeft, y + 44, "start",
+                  "row " + number(scene.view.batch) + ", head " +
+                      number(scene.view.head) + ": " + number(g.rows()) +
+                      " x " + number(g.cols()) + " tiles of " +
+                      number(g.tile_q) + " x " + number(g.tile_k) + ", " +
+                      number(active) + " active (density " +
+                      SvgPixels(100 * static_cast<double>(active) /
+                                static_cast<double>(g.tiles())) +
+                      " %), " + number(list.Count(TileClass::kFull)) + " full");
   double x = kLeft;
   for (const auto& [name, colour] : kLegend) {
-    svg += Rect(x, y + 56, x + 12, y + 68, colour);
-    svg += Label(x + 18, y + 67, "start", name);
+    svg += SvgRect(x, y + 56, x + 12, y + 68, Fill("key", colour));
+    svg += SvgLabel(x + 18, y + 67, "start", name);
     x += 90;
   }
   return svg;
 }
 
+// The empty map, its tiles, borders and axes.
+std::string Map(const Scene& scene) {
+  const TileGrid& g = scene.grid();
+  return "<g class=\"tiles\" shape-rendering=\"crispEdges\">\n" +
+         SvgRect(scene.X(0), scene.Y(0), scene.X(g.kv_len), scene.Y(g.q_len),
+                 Fill("empty", kEmptyColour)) +
+         Tiles(scene) + "</g>\n" + SegmentBorders(scene) + Axes(scene);
+}
+
+// Stretches of positions, widened to whole tiles and joined where these touch.
+std::vector<std::pair<int64_t, int64_t>> TilesOf(
+    const std::vector<std::pair<int64_t, int64_t>>& stretches, int64_t tile,
+    int64_t length) {
+  std::vector<std::pair<int64_t, int64_t>> bands;
+  for (const auto& [first, last] : stretches) {
+    const int64_t begin = first / tile * tile;
+    const int64_t end = std::min((last / tile + 1) * tile, length);
+    if (!bands.empty() && begin <= bands.back().second) {
+      bands.back().second = std::max(bands.back().second, end);
+    } else {
+      bands.emplace_back(begin, end);
+    }
+  }
+  return bands;
+}
+
+// Bands of guilty tiles are framed, and pointed at from outside; the one tile
+// that is known is crossed out.
+std::string Marks(const Scene& scene, const PlanMarks& marks) {
+  const TileGrid& g = scene.grid();
+  std::string svg = "<g class=\"guilty\">\n";
+  for (const auto& [begin, end] : TilesOf(marks.queries, g.tile_q, g.q_len)) {
+    svg += SvgRect(scene.X(0), scene.Y(begin), scene.X(g.kv_len), scene.Y(end),
+                   "class=\"band\"");
+    svg +=
+        SvgLabel(scene.X(g.kv_len) + 2, (scene.Y(begin) + scene.Y(end)) / 2 + 4,
+                 "start", "\xe2\x97\x80");
+  }
+  for (const auto& [begin, end] : TilesOf(marks.keys, g.tile_k, g.kv_len)) {
+    svg += SvgRect(scene.X(begin), scene.Y(0), scene.X(end), scene.Y(g.q_len),
+                   "class=\"band\"");
+    svg += SvgLabel((scene.X(begin) + scene.X(end)) / 2, scene.Y(g.q_len) + 11,
+                    "middle", "\xe2\x96\xb2");
+  }
+  if (marks.pair) {
+    const int64_t row = marks.pair->first / g.tile_q * g.tile_q;
+    const int64_t col = marks.pair->second / g.tile_k * g.tile_k;
+    const double left = scene.X(col), top = scene.Y(row);
+    const double right = scene.X(std::min(col + g.tile_k, g.kv_len));
+    const double bottom = scene.Y(std::min(row + g.tile_q, g.q_len));
+    svg += SvgRect(left, top, right, bottom, "class=\"tile\"") +
+           SvgLine(left, top, right, bottom, "class=\"tile\"") +
+           SvgLine(left, bottom, right, top, "class=\"tile\"");
+  }
+  return svg + "</g>\n";
+}
+
+std::string Head(double width, double height, const std::string& attributes) {
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" " + attributes +
+         "viewBox=\"0 0 " + SvgPixels(width) + " " + SvgPixels(height) +
+         "\">\n";
+}
+
 }  // namespace
 
 std::string PlanSvg(const PlanReport& report, const PlanView& view) {
-  const Scene scene = MakeScene(report, view);
-  const TileGrid& g = scene.grid();
+  const Scene scene = MakeScene(report, view, false);
   // The caption is wider than the map of few keys.
   const double width = kLeft + std::max(scene.width, kSide) + kRight;
   const double height = kTop + scene.height + kBottom;
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + Pixels(width) +
-         "\" height=\"" + Pixels(height) + "\" viewBox=\"0 0 " + Pixels(width) +
-         " " + Pixels(height) +
-         "\">\n<style>text{font:12px sans-serif}</style>\n" +
-         Rect(0, 0, width, height, "#ffffff") +
-         "<g class=\"tiles\" shape-rendering=\"crispEdges\">\n" +
-         Rect(scene.X(0), scene.Y(0), scene.X(g.kv_len), scene.Y(g.q_len),
-              kEmptyColour) +
-         Tiles(scene) + "</g>\n" + SegmentBorders(scene) + Axes(scene) +
+  return Head(width, height,
+              "width=\"" + SvgPixels(width) + "\" height=\"" +
+                  SvgPixels(height) + "\" ") +
+         "<style>text{font:12px sans-serif}</style>\n" +
+         SvgRect(0, 0, width, height, Fill("paper", "#ffffff")) + Map(scene) +
          Caption(scene) + "</svg>\n";
+}
+
+std::string PlanFigure(const PlanReport& report, const PlanView& view,
+                       const PlanMarks& marks, const std::string& what) {
+  const Scene scene = MakeScene(report, view, true);
+  return Head(kLeft + scene.width + kRight, kTop + scene.height + kPageBottom,
+              "class=\"plan\" role=\"img\" aria-label=\"" + XmlEscape(what) +
+                  "\" ") +
+         Map(scene) + (marks.Any() ? Marks(scene, marks) : "") + "</svg>\n";
 }
 
 }  // namespace lockstep::verify

@@ -14,6 +14,8 @@ namespace {
 // Failures of a run whose causes are looked for: a broken kernel fails a
 // thousand cases for one reason.
 constexpr int64_t kMostExplained = 3;
+// And those whose error is drawn, where that is asked for.
+constexpr int64_t kMostPictured = 8;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
@@ -266,8 +268,10 @@ CaseResult Run::JudgeCall(const Call& call,
   Candidate& candidate = *candidates_[call.candidate];
   if (call.request.expect != Expect::kRefuse) {
     judge.causes = judge.causes && explained_ < kMostExplained;
+    judge.pictures = judge.pictures && pictured_ < kMostPictured;
     CaseResult result = JudgeCase(RequestOf(call), candidate, judge, previous);
     explained_ += judge.causes && result.verdict == Verdict::kFail ? 1 : 0;
+    pictured_ += result.picture != nullptr ? 1 : 0;
     result.replay_case = *call.replay;
     return result;
   }

@@ -120,6 +120,7 @@ class Run {
   RunOptions options_;
   int64_t total_ = 0;      // calls asked for, all shards
   int64_t explained_ = 0;  // failures whose causes were looked for
+  int64_t pictured_ = 0;   // failures whose error was drawn
 };
 
 }  // namespace lockstep::verify

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "verify/candidate/candidate.h"
 #include "verify/report/json_text.h"
+#include "verify/selftest/curves.h"
 #include "verify/selftest/pool.h"
 #include "verify/selftest/stages.h"
 
@@ -47,12 +47,6 @@ Finding Try(const MutantInfo& info, int64_t severity,
     }
   }
   return finding;
-}
-
-// Where more is milder: bits of precision, and the N of a factor 1 + 2^-N.
-bool MoreIsMilder(const MutantInfo& info) {
-  const std::string_view dial = info.dial;
-  return dial == "bits" || dial == "N";
 }
 
 // The mildest setting that is found, by bisection between one that is found
@@ -120,7 +114,8 @@ std::string DialsText(const std::vector<DialRow>& rows) {
   return text;
 }
 
-std::string DialsJson(const std::vector<DialRow>& rows) {
+std::string DialsJson(const std::vector<DialRow>& rows,
+                      const std::vector<DialCurve>& curves) {
   Json dials = Json::array();
   for (const DialRow& row : rows) {
     dials.push_back({{"mutant", row.info->name},
@@ -129,7 +124,8 @@ std::string DialsJson(const std::vector<DialRow>& rows) {
                      {"tier", row.tier},
                      {"case", row.line}});
   }
-  const Json json = {{"kind", "selftest_dials"}, {"dials", dials}};
+  Json json = {{"kind", "selftest_dials"}, {"dials", dials}};
+  if (!curves.empty()) json["curves"] = CurvesJson(curves);
   return DumpJson(json, 2);
 }
 

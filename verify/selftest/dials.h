@@ -8,6 +8,7 @@
 
 #include "reference/contract/status.h"
 #include "verify/emulator/mutants.h"
+#include "verify/selftest/curves.h"
 
 namespace lockstep::verify {
 
@@ -28,7 +29,8 @@ Result<std::vector<DialRow>> MeasureDials(const std::vector<std::string>& lines,
 
 // "dial attn.drop_last_key: 1 keys by cancel on LINE", one line each.
 std::string DialsText(const std::vector<DialRow>& rows);
-std::string DialsJson(const std::vector<DialRow>& rows);
+std::string DialsJson(const std::vector<DialRow>& rows,
+                      const std::vector<DialCurve>& curves);
 
 }  // namespace lockstep::verify
 

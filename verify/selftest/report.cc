@@ -1,9 +1,7 @@
 // The selftest's tables and JSON.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "verify/base/format.h"
 #include "verify/oracle/targets.h"
@@ -18,38 +16,6 @@ std::string Pad(std::string text, size_t width) {
   return text;
 }
 
-struct Family {
-  int64_t total = 0;
-  int64_t killed = 0;
-};
-
-// Wilson's 95 % interval of a rate.
-std::pair<double, double> Wilson(const Family& family) {
-  const auto n = static_cast<double>(family.total);
-  const double rate = static_cast<double>(family.killed) / n;
-  const double z2 = 1.96 * 1.96;
-  const double centre = rate + z2 / (2 * n);
-  const double half =
-      1.96 * std::sqrt(rate * (1 - rate) / n + z2 / (4 * n * n));
-  return {std::max(0.0, (centre - half) / (1 + z2 / n)),
-          std::min(1.0, (centre + half) / (1 + z2 / n))};
-}
-
-std::map<std::string, Family> Families(const SelftestResult& result) {
-  std::map<std::string, Family> families;
-  for (const KillRow& row : result.kills) {
-    Family& family = families[row.mutant->family];
-    ++family.total;
-    family.killed += row.Killed();
-  }
-  for (const PlanKill& row : result.plan_kills) {
-    Family& family = families[std::string("plan/") + row.mutant->family];
-    ++family.total;
-    family.killed += row.Killed();
-  }
-  return families;
-}
-
 std::string KillLine(const KillRow& row) {
   std::string line = Pad(row.mutant->name, 34);
   for (size_t t = 0; t < kProofTiers; ++t) {
@@ -62,6 +28,21 @@ std::string KillLine(const KillRow& row) {
 }
 
 }  // namespace
+
+std::map<std::string, Rate> KillsByFamily(const SelftestResult& result) {
+  std::map<std::string, Rate> families;
+  for (const KillRow& row : result.kills) {
+    Rate& family = families[row.mutant->family];
+    ++family.total;
+    family.hits += row.Killed();
+  }
+  for (const PlanKill& row : result.plan_kills) {
+    Rate& family = families[std::string("plan/") + row.mutant->family];
+    ++family.total;
+    family.hits += row.Killed();
+  }
+  return families;
+}
 
 std::string ZooText(const SelftestResult& result) {
   std::string text =
@@ -99,9 +80,9 @@ std::string SelftestText(const SelftestResult& result) {
             (kill.sound ? "" : " (and without the defect, too)") + "\n";
   }
   text += "\n";
-  for (const auto& [name, family] : Families(result)) {
+  for (const auto& [name, family] : KillsByFamily(result)) {
     const auto [low, high] = Wilson(family);
-    text += Pad(name, 13) + std::to_string(family.killed) + " of " +
+    text += Pad(name, 13) + std::to_string(family.hits) + " of " +
             std::to_string(family.total) + " killed, 95 % interval " +
             Format("%.2f", low) + " to " + Format("%.2f", high) + "\n";
   }
@@ -125,7 +106,8 @@ std::string SelftestText(const SelftestResult& result) {
     text += std::string("\nsurvivor: ") + row.mutant->name + "  " +
             row.mutant->pattern;
   }
-  return text + "\n" + DialsText(result.dials) + ZooText(result);
+  return text + "\n" + DialsText(result.dials) + CurvesText(result.curves) +
+         ZooText(result);
 }
 
 std::string SelftestJson(const SelftestResult& result) {
@@ -179,21 +161,21 @@ std::string SelftestJson(const SelftestResult& result) {
                       {"case", alarm.line},
                       {"what", alarm.what}});
   }
-  const Json json = {
-      {"kind", "selftest"},
-      {"mutants_total", result.Mutants()},
-      {"mutants_killed", result.Killed()},
-      {"survivors", survivors},
-      {"slowest_kill_s", result.SlowestKill()},
-      {"zoo_variants", result.zoo_variants},
-      {"zoo_cases", result.zoo_cases},
-      {"zoo_probes", result.zoo_probes},
-      {"proof_false_alarms", result.proof_false_alarms},
-      {"statistics_false_alarms", result.statistics_false_alarms},
-      {"rules", rules},
-      {"rules_rejecting_correct", rejects_correct},
-      {"kills", kills},
-      {"alarms", alarms}};
+  Json json = {{"kind", "selftest"},
+               {"mutants_total", result.Mutants()},
+               {"mutants_killed", result.Killed()},
+               {"survivors", survivors},
+               {"slowest_kill_s", result.SlowestKill()},
+               {"zoo_variants", result.zoo_variants},
+               {"zoo_cases", result.zoo_cases},
+               {"zoo_probes", result.zoo_probes},
+               {"proof_false_alarms", result.proof_false_alarms},
+               {"statistics_false_alarms", result.statistics_false_alarms},
+               {"rules", rules},
+               {"rules_rejecting_correct", rejects_correct},
+               {"kills", kills},
+               {"alarms", alarms}};
+  if (!result.curves.empty()) json["curves"] = CurvesJson(result.curves);
   return DumpJson(json, 2);
 }
 

@@ -281,6 +281,10 @@ Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
     auto dials = MeasureDials(options.ordinary, options.threads);
     if (!dials.ok()) return dials.status();
     result.dials = std::move(dials.value());
+    auto curves =
+        MeasureCurves(options.ordinary, options.curves, options.threads);
+    if (!curves.ok()) return curves.status();
+    result.curves = std::move(curves.value());
   }
   for (const SelftestRow* op : options.rows) TryZoo(*op, options, &result);
   return result;

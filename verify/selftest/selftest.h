@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +15,9 @@
 #include "verify/emulator/mutants.h"
 #include "verify/judge/rules/foreign_rules.h"
 #include "verify/registry/ops.h"
+#include "verify/selftest/curves.h"
 #include "verify/selftest/dials.h"
+#include "verify/selftest/rates.h"
 #include "verify/selftest/row.h"
 #include "verify/tables/mutants.h"
 
@@ -45,6 +48,7 @@ struct SelftestOptions {
   // Keys (tokens) of the zoo's cases; 0: small ones, of any shape.
   int64_t zoo_keys = 0;
   bool dials = false;  // turn the dials of the mutants down, too
+  int64_t curves = 0;  // draws of each ordinary case at each setting; 0: none
   int threads = 0;     // of zoo and dials; 0: as many as the machine has
   uint64_t seed = 0;
   // Which ops' mutants and zoo, and the ops that lines are of.
@@ -86,6 +90,7 @@ struct SelftestResult {
   std::vector<KillRow> kills;
   std::vector<PlanKill> plan_kills;
   std::vector<DialRow> dials;
+  std::vector<DialCurve> curves;
   int64_t zoo_variants = 0;
   int64_t zoo_cases = 0;
   int64_t zoo_probes = 0;  // cases judged on a probe's inputs, too
@@ -117,6 +122,10 @@ SelftestResult RunZoo(const SelftestOptions& options);
 std::string SelftestText(const SelftestResult& result);
 std::string ZooText(const SelftestResult& result);
 std::string SelftestJson(const SelftestResult& result);
+// And as a page; parts that did not run are left out.
+std::string SelftestPage(const SelftestResult& result);
+// Bugs killed, by family; of block tables "plan/..."
+std::map<std::string, Rate> KillsByFamily(const SelftestResult& result);
 
 }  // namespace lockstep::verify
 

@@ -111,11 +111,13 @@ class AttentionEnvelope {
 EnvelopeResult JudgeOutput(const AttentionEnvelope& envelope,
                            const oracle::AttentionTruth& truth,
                            const std::vector<int64_t>* rows,
-                           const LaneView& produced);
+                           const LaneView& produced,
+                           const ElementSink& each = {});
 EnvelopeResult JudgeLse(const AttentionEnvelope& envelope,
                         const oracle::AttentionTruth& truth,
                         const std::vector<int64_t>* rows,
-                        const TensorView<const float, 3>& produced);
+                        const TensorView<const float, 3>& produced,
+                        const ElementSink& each = {});
 
 }  // namespace lockstep::verify
 

@@ -89,10 +89,12 @@ ProbeAnswers ExpectProbe(const ProbeRequest& request,
 // Same form of answer as an envelope: `worst` and `shares` stay empty.
 EnvelopeResult JudgeProbe(const std::vector<ValueSet>& expected,
                           const std::vector<int64_t>* rows,
-                          const LaneView& produced);
+                          const LaneView& produced,
+                          const ElementSink& each = {});
 EnvelopeResult JudgeProbeLse(const std::vector<ValueSet>& expected,
                              const std::vector<int64_t>* rows,
-                             const TensorView<const float, 3>& produced);
+                             const TensorView<const float, 3>& produced,
+                             const ElementSink& each = {});
 
 }  // namespace lockstep::verify
 

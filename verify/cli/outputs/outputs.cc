@@ -37,15 +37,18 @@ bool WantsAnnotations(const SessionOptions& options) {
 // Below which files of the checkout are named.
 std::string RepositoryRoot() { return Variable("GITHUB_WORKSPACE"); }
 
-// What stands behind each option that names a file to be written.
-std::vector<std::string> AllOutputs(const SessionOptions& options) {
-  return {options.json, options.junit, options.receipt, options.sarif};
+std::vector<Output> AllOutputs(const SessionOptions& options) {
+  return {{"--json", options.json},
+          {"--junit", options.junit},
+          {"--receipt", options.receipt},
+          {"--sarif", options.sarif},
+          {"--html", options.html}};
 }
 
 // Those that are files of their own.
 std::vector<std::string> OutputFiles(const SessionOptions& options) {
   std::vector<std::string> files;
-  for (const std::string& path : AllOutputs(options)) {
+  for (const auto& [option, path] : AllOutputs(options)) {
     if (!path.empty() && path != "-" && !IsStream(path)) files.push_back(path);
   }
   return files;
@@ -53,8 +56,8 @@ std::vector<std::string> OutputFiles(const SessionOptions& options) {
 
 // Where stdout belongs to a program, people read stderr.
 std::ostream* TextStream(const SessionOptions& options) {
-  for (const std::string& path : AllOutputs(options)) {
-    if (path == "-") return &std::cerr;
+  for (const Output& output : AllOutputs(options)) {
+    if (output.path == "-") return &std::cerr;
   }
   return &std::cout;
 }
@@ -91,28 +94,7 @@ ExitPolicy PolicyOf(const SessionOptions& options) {
 }
 
 Status CheckOutputs(const SessionOptions& options) {
-  int on_stdout = 0;
-  for (const std::string& path : AllOutputs(options)) {
-    if (path.empty()) continue;
-    on_stdout += path == "-" ? 1 : 0;
-    const Status status = CheckDeliverable(path);
-    if (!status.ok()) return status;
-  }
-  std::vector<std::string> taken = options.inputs;
-  for (const std::string& path : OutputFiles(options)) {
-    for (const std::string& other : taken) {
-      if (other.empty() || WhereWritten(path) != WhereWritten(other)) continue;
-      return Status::Error("writing " + path + " would replace " + other +
-                           "; give another file");
-    }
-    taken.push_back(path);
-  }
-  if (on_stdout > 1) {
-    return Status::Error(
-        "only one of --json, --junit, --receipt and --sarif can go "
-        "to stdout ('-')");
-  }
-  return {};
+  return CheckDeliverables(AllOutputs(options), options.inputs);
 }
 
 void BeginOutputs(const SessionOptions& options) {
@@ -161,6 +143,9 @@ Outputs::Outputs(const SessionOptions& options, int64_t total,
       options.color, text_ == &std::cout ? STDOUT_FILENO : STDERR_FILENO);
   style_.verbose = options.verbose;
   Emit(StartEvent(environment, request.candidates, total));
+  if (!options.html.empty()) {
+    page_ = std::make_unique<VerdictPage>(environment, request);
+  }
   if (!options.receipt.empty()) {
     receipt_ = std::make_unique<Receipt>(environment, std::move(request),
                                          SpoolFolder(options.receipt));
@@ -175,6 +160,7 @@ void Outputs::OnCase(const CaseResult& result, const Totals&, int64_t) {
   known_.Add(result);
   if (!options_.junit.empty()) junit_.Add(result);
   if (receipt_ != nullptr) receipt_->Add(result);
+  if (page_ != nullptr) page_->Add(result);
   statistics_.Add(result);
   ++done_;
   if (result.origin.fresh) ++fresh_;
@@ -233,6 +219,10 @@ Status Outputs::Deliverables(const Totals& totals, int exit_code) {
   });
   deliver(options_.receipt, [&](const Sink& sink) {
     return receipt_->Write(totals, exit_code, sink);
+  });
+  deliver(options_.html, [&](const Sink& sink) {
+    sink(page_->Write(totals, statistics_, exit_code));
+    return Status();
   });
   return status;
 }

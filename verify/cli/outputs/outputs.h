@@ -14,6 +14,7 @@
 #include "verify/cli/progress.h"
 #include "verify/cli/session.h"
 #include "verify/report/gate/root_causes.h"
+#include "verify/report/page/verdicts.h"
 
 namespace lockstep::verify::cli {
 
@@ -64,6 +65,7 @@ class Outputs : public RunObserver {
   JUnit junit_;
   Spool events_;
   std::unique_ptr<Receipt> receipt_;
+  std::unique_ptr<VerdictPage> page_;
   std::ostream* text_;
   ReportStyle style_;
   RunStatistics statistics_;

@@ -67,10 +67,11 @@ class AllowedGradients final : public AllowedResults {
   const std::vector<int64_t>& rows() const override { return rows_; }
   std::span<const double> truth() const override { return dv_; }
 
-  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const override {
+  std::vector<EnvelopeResult> JudgeEach(
+      const OutputSet& produced, const ElementSink& each) const override {
     std::vector<EnvelopeResult> results;
     for (size_t t = 0; t < trial_.outputs().size(); ++t) {
-      results.push_back(JudgeOne(t, produced.tensors[t].const_view()));
+      results.push_back(JudgeOne(t, produced.tensors[t].const_view(), each));
     }
     return results;
   }
@@ -132,13 +133,14 @@ class AllowedGradients final : public AllowedResults {
                              c, truth_[n].excluded);
   }
 
-  EnvelopeResult JudgeOne(size_t t, const LaneView& produced) const {
+  EnvelopeResult JudgeOne(size_t t, const LaneView& produced,
+                          const ElementSink& each) const {
     const OutputSpec& spec = trial_.outputs()[t];
     int64_t expected = 0;
     for (const RowTruth& row : truth_) {
       expected += static_cast<int64_t>(row.lines[t].value.size());
     }
-    EnvelopeJudge judge(spec.name, expected, spec.lane);
+    EnvelopeJudge judge(spec.name, expected, spec.lane, &each);
     for (size_t n = 0; n < rows_.size(); ++n) {
       for (const int64_t line : trial_.Lines(t, rows_[n])) {
         for (int64_t c = 0; c < spec.shape[3]; ++c) {

@@ -238,4 +238,13 @@ std::vector<int64_t> AttentionBackwardTrial::TellingRows() const {
   return rows;
 }
 
+std::vector<int64_t> AttentionBackwardTrial::SegmentStarts(
+    size_t output, const std::array<int64_t, 4>& at) const {
+  const AttentionForwardInputs& inputs = data_.inputs.forward;
+  const std::string axis = outputs_[output].axes[2];
+  if (axis == "h") return {};
+  return SegmentStartsOf(data_.problem.forward,
+                         axis == "j" ? inputs.kv_seg : inputs.q_seg, at[0]);
+}
+
 }  // namespace lockstep::verify

@@ -85,6 +85,8 @@ class AttentionBackwardTrial final : public Trial {
                                            int threads) const override;
   std::unique_ptr<AllowedResults> Probe(
       const NumericProfile& profile, std::vector<int64_t> rows) const override;
+  std::vector<int64_t> SegmentStarts(
+      size_t output, const std::array<int64_t, 4>& at) const override;
   void RunBaseline(const OutputSet& outputs) const override;
   const char* CorrectKernel() const override { return "variant:grad-exact"; }
   std::span<const char* const> Canaries() const override;

@@ -17,6 +17,11 @@ namespace lockstep::verify {
 
 class AttentionFaults;
 
+// Positions of one batch row where the id changes; none without segments.
+std::vector<int64_t> SegmentStartsOf(const AttentionForwardProblem& problem,
+                                     const TensorView<const int32_t, 2>& ids,
+                                     int64_t batch);
+
 // The outputs of an attention trial as the contract's views.
 AttentionForwardOutputs AttentionViews(const OutputSet& outputs);
 
@@ -78,6 +83,11 @@ class AttentionForwardTrial final : public Trial {
   std::vector<ValueSet> Ranges(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Probe(
       const NumericProfile& profile, std::vector<int64_t> rows) const override;
+  std::vector<int64_t> SegmentStarts(
+      size_t output, const std::array<int64_t, 4>& at) const override;
+  KeyErrors ErrorByKey(size_t output, const std::array<int64_t, 4>& at,
+                       std::span<const double> error,
+                       std::span<const double> truth) const override;
   void RunBaseline(const OutputSet& outputs) const override;
   const char* CorrectKernel() const override { return "variant:exact"; }
   std::span<const char* const> Canaries() const override;

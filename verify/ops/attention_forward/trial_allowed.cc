@@ -40,14 +40,15 @@ class EnvelopeOfTrial final : public AllowedResults {
   const std::vector<int64_t>& rows() const override { return rows_; }
   std::span<const double> truth() const override { return truth_.o; }
 
-  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const override {
+  std::vector<EnvelopeResult> JudgeEach(
+      const OutputSet& produced, const ElementSink& each) const override {
     const AttentionForwardOutputs views = AttentionViews(produced);
     std::vector<EnvelopeResult> results = {JudgeOutput(
-        envelope_, truth_, &rows_, produced.tensors[0].const_view())};
+        envelope_, truth_, &rows_, produced.tensors[0].const_view(), each)};
     if (has_lse_) {
       results.push_back(
           JudgeLse(envelope_, truth_, &rows_,
-                   {views.lse.data, views.lse.shape, views.lse.strides}));
+                   {views.lse.data, views.lse.shape, views.lse.strides}, each));
     }
     return results;
   }
@@ -93,14 +94,15 @@ class ProbeOfTrial final : public AllowedResults {
   const std::vector<int64_t>& rows() const override { return rows_; }
   std::span<const double> truth() const override { return {}; }
 
-  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const override {
+  std::vector<EnvelopeResult> JudgeEach(
+      const OutputSet& produced, const ElementSink& each) const override {
     const AttentionForwardOutputs views = AttentionViews(produced);
-    std::vector<EnvelopeResult> results = {
-        JudgeProbe(expected_.o, &rows_, produced.tensors[0].const_view())};
+    std::vector<EnvelopeResult> results = {JudgeProbe(
+        expected_.o, &rows_, produced.tensors[0].const_view(), each)};
     if (has_lse_) {
-      results.push_back(
-          JudgeProbeLse(expected_.lse, &rows_,
-                        {views.lse.data, views.lse.shape, views.lse.strides}));
+      results.push_back(JudgeProbeLse(
+          expected_.lse, &rows_,
+          {views.lse.data, views.lse.shape, views.lse.strides}, each));
     }
     return results;
   }

@@ -57,12 +57,14 @@ std::vector<OutputSpec> Mamba3ScanTrial::Outputs(const Case& c) {
        .lane = p.lane,
        .shape = {p.batch, p.length * ranks, p.heads, p.head_dim},
        .axes = {"b", ranks == 1 ? "t" : "t*r", "h", "p"},
-       .file_shape = {p.batch, p.length, ranks, p.heads, p.head_dim}}};
+       .file_shape = {p.batch, p.length, ranks, p.heads, p.head_dim},
+       .down = 1}};
   if (p.angles > 0) {
     specs.push_back({.name = "carry_theta",
                      .shape = {runs, p.heads, 1, p.angles},
                      .axes = {"run", "h", nullptr, "s"},
-                     .file_shape = {runs, p.heads, p.angles}});
+                     .file_shape = {runs, p.heads, p.angles},
+                     .down = 1});
   }
   specs.push_back({.name = "carry_h",
                    .shape = {runs, p.heads, p.head_dim, p.state_dim},
@@ -73,7 +75,8 @@ std::vector<OutputSpec> Mamba3ScanTrial::Outputs(const Case& c) {
   specs.push_back({.name = "carry_v",
                    .shape = {runs, p.heads, 1, p.head_dim},
                    .axes = {"run", "h", nullptr, "p"},
-                   .file_shape = {runs, p.heads, p.head_dim}});
+                   .file_shape = {runs, p.heads, p.head_dim},
+                   .down = 1});
   return specs;
 }
 
@@ -295,6 +298,18 @@ std::vector<Variation> Mamba3ScanTrial::OptimizedVariations(
     }
   }
   return variations;
+}
+
+std::vector<int64_t> Mamba3ScanTrial::SegmentStarts(
+    size_t output, const std::array<int64_t, 4>& at) const {
+  std::vector<int64_t> starts;
+  if (outputs_[output].name != "y") return starts;
+  for (const reference::Run& run : runs_) {
+    if (run.row == at[0] && run.first > 0 && run.first < run.end) {
+      starts.push_back(run.first * data_.problem.output_ranks());
+    }
+  }
+  return starts;
 }
 
 }  // namespace lockstep::verify

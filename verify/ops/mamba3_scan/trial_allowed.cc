@@ -75,10 +75,11 @@ class AllowedOfScan final : public AllowedResults {
   const std::vector<int64_t>& rows() const override { return rows_; }
   std::span<const double> truth() const override { return y_; }
 
-  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const override {
+  std::vector<EnvelopeResult> JudgeEach(
+      const OutputSet& produced, const ElementSink& each) const override {
     std::vector<EnvelopeResult> results;
     for (size_t t = 0; t < trial_.outputs().size(); ++t) {
-      results.push_back(JudgeOutput(t, produced.tensors[t].const_view()));
+      results.push_back(JudgeOutput(t, produced.tensors[t].const_view(), each));
     }
     return results;
   }
@@ -124,7 +125,8 @@ class AllowedOfScan final : public AllowedResults {
                            {output, i, produced});
   }
 
-  EnvelopeResult JudgeOutput(size_t t, const LaneView& produced) const {
+  EnvelopeResult JudgeOutput(size_t t, const LaneView& produced,
+                             const ElementSink& each) const {
     const OutputSpec& spec = trial_.outputs()[t];
     const ScanOutput output = OutputOf(spec.name);
     int64_t expected = 0;
@@ -133,7 +135,7 @@ class AllowedOfScan final : public AllowedResults {
       lines.push_back(trial_.Lines(t, row));
       expected += static_cast<int64_t>(lines.back().size()) * spec.shape[3];
     }
-    EnvelopeJudge judge(spec.name, expected, spec.lane);
+    EnvelopeJudge judge(spec.name, expected, spec.lane, &each);
     for (size_t n = 0; n < rows_.size(); ++n) {
       size_t i = 0;
       for (const int64_t line : lines[n]) {

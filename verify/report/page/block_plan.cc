@@ -1,0 +1,127 @@
+#include "verify/report/page/block_plan.h"
+
+#include <vector>
+
+#include "verify/base/format.h"
+#include "verify/report/page/html.h"
+
+namespace lockstep::verify {
+
+// Full, partial and empty differ in lightness in either scheme, so that they
+// are told apart without colour.
+const char* const kPlanFigureStyle = R"(
+:root { --full: #1f5a91; --partial: #f0a33c; --empty: #f2f2f2;
+  --seg: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --full: #8fc1f0;
+  --partial: #9a6212; --empty: #22262d; --seg: #ff8b7e; } }
+svg.plan { max-width: 40rem; }
+svg.plan .full, .key.full { fill: var(--full); background: var(--full); }
+svg.plan .partial, .key.partial { fill: var(--partial);
+  background: var(--partial); }
+svg.plan .empty, .key.empty { fill: var(--empty); background: var(--empty); }
+svg.plan .segments, svg.plan .segments line { stroke: var(--seg);
+  vector-effect: non-scaling-stroke; }
+svg.plan .axes { stroke: var(--soft); }
+svg.plan .band { fill: none; stroke: var(--ink); stroke-width: 2.5;
+  stroke-dasharray: 5 3; vector-effect: non-scaling-stroke; }
+svg.plan .tile { fill: none; stroke: var(--bad); stroke-width: 2.5;
+  vector-effect: non-scaling-stroke; }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: .4rem 0; }
+.key { display: inline-block; width: .9em; height: .9em; margin-right: .4em;
+  vertical-align: -.1em; border: 1px solid var(--soft); }
+.key.segment { width: 0; border: 0; border-left: 3px solid var(--seg); }
+.key.guilty { border: 2px dashed var(--ink); }
+)";
+
+std::string PlanLegend(bool marked) {
+  std::string text = "<div class=\"legend\">";
+  const auto add = [&](const char* kind, const char* word) {
+    text += std::string("<span><span class=\"key ") + kind + "\"></span>" +
+            word + "</span>";
+  };
+  add("full", "full");
+  add("partial", "partial");
+  add("empty", "empty");
+  add("segment", "a segment begins");
+  if (marked) add("guilty", "holds wrong rows");
+  return text + "</div>\n";
+}
+
+namespace {
+
+// Buttons of the zoom: the picture grows inside a box that scrolls. Radio
+// buttons and rules do it, so that it works without a script.
+constexpr int kZooms[] = {1, 2, 4, 8, 16};
+
+constexpr const char* kZoomStyle = R"(
+.zoom > input { margin: 0 .2rem 0 .8rem; }
+.zoom > div { overflow: auto; max-height: 85vh; margin-top: .6rem;
+  border: 1px solid var(--line); }
+.zoom svg.plan { max-width: none; }
+#z1:checked ~ div svg { max-width: 40rem; }
+)";
+
+std::string ZoomStyle() {
+  std::string style = kZoomStyle;
+  for (const int zoom : kZooms) {
+    style +=
+        Format("#z%d:checked ~ div svg { width: %d%%; }\n", zoom, 100 * zoom);
+  }
+  return style;
+}
+
+std::string Zoomed(const std::string& figure) {
+  std::string text = "<div class=\"zoom\">\n<span>Zoom</span>";
+  for (const int zoom : kZooms) {
+    text += Format(
+        "<input type=\"radio\" name=\"zoom\" id=\"z%d\"%s/>"
+        "<label for=\"z%d\">%d&#215;</label>\n",
+        zoom, zoom == 1 ? " checked=\"checked\"" : "", zoom, zoom);
+  }
+  return text + "<div tabindex=\"0\">\n" + figure + "</div>\n</div>\n";
+}
+
+std::vector<std::pair<std::string, std::string>> Numbers(
+    const PlanReport& report, const PlanView& view) {
+  const optimized::TileGrid& g = report.plans[0].grid;
+  const auto number = [](int64_t n) { return std::to_string(n); };
+  return {
+      {"tiles", number(g.rows()) + " x " + number(g.cols()) + " of " +
+                    number(g.tile_q) + " x " + number(g.tile_k) +
+                    " (queries x keys)"},
+      {"batch rows", std::to_string(report.plans.size())},
+      {"patterns", number(report.patterns)},
+      {"active", number(report.active()) + " of " + number(report.tiles) +
+                     Format(" (%.2f %%)", 100 * report.density())},
+      {"full", number(report.full)},
+      {"partial", number(report.partial)},
+      {"element masks", report.blocks > 0 ? number(report.blocks) : ""},
+      {"grid", number(report.grid_width) + " steps forward, " +
+                   number(report.grid_width_t) + " transposed"},
+      {"bytes", number(report.coo_bytes) + " as coordinates (" +
+                    number(report.coo_bytes_at_tenth) + " at 10 % active), " +
+                    number(report.metadata_bytes) + " as tables"},
+      {"planned", Format("in %.3f ms", report.planning_ms)},
+      {"key", report.key},
+      {"digest", report.digest},
+      {"drawn", "row " + number(view.batch) + ", head " + number(view.head)}};
+}
+
+}  // namespace
+
+std::string PlanPage(const PlanReport& report, const PlanView& view) {
+  const std::string what = Format(
+      "map of the mask, queries down, keys across: %.2f %% of the tiles "
+      "are active",
+      100 * report.density());
+  const std::string text = PlanText(report, view);
+  const std::string body =
+      "<h1>lockstep plan</h1>\n<p class=\"case\">" + HtmlText(report.line) +
+      "</p>\n" + HtmlFacts(Numbers(report, view)) + "<h2>Map</h2>\n" +
+      PlanLegend(false) + Zoomed(PlanFigure(report, view, {}, what)) +
+      "<h2>The same as text</h2>\n<div class=\"wide\"><pre class=\"map\">" +
+      HtmlText(text.substr(text.find("\n\n") + 2)) + "</pre></div>\n";
+  return HtmlPage("lockstep plan", kPlanFigureStyle + ZoomStyle(), body);
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,297 @@
+#include "verify/report/page/verdicts.h"
+
+#include <utility>
+#include <vector>
+
+#include "verify/base/format.h"
+#include "verify/base/text.h"
+#include "verify/judge/pictures/ask_again.h"
+#include "verify/report/page/block_plan.h"
+#include "verify/report/page/error_map.h"
+#include "verify/report/page/guilty_keys.h"
+#include "verify/report/page/html.h"
+
+namespace lockstep::verify {
+namespace {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+constexpr const char* kStyle = R"(
+td.mark { font-weight: 700; } section { margin-top: 3rem;
+  border-top: 3px solid var(--line); }
+section h2 { margin-top: 1rem; }
+table.cases th, table.cases td { text-align: left; vertical-align: top; }
+table.cases td.line { font-family: ui-monospace, monospace; font-size: .85em;
+  white-space: normal; overflow-wrap: anywhere; }
+table.cases td.took { white-space: nowrap; }
+table.cases td.candidate { white-space: normal; overflow-wrap: anywhere; }
+.finding ul { margin: .2rem 0 .8rem; padding-left: 1.2rem; }
+.finding li { overflow-wrap: anywhere; }
+@media (max-width: 40rem) { table.cases .more { display: none; } }
+)";
+
+// Words carry the verdict; the sign is for whoever skims.
+std::string Mark(const CaseResult& result) {
+  if (Excused(result)) return "\xe2\x97\x8b known";
+  switch (result.verdict) {
+    case Verdict::kPass:
+      return "\xe2\x9c\x93 pass";
+    case Verdict::kFail:
+      return "\xe2\x9c\x97 FAIL";
+    case Verdict::kError:
+      return "\xe2\x9c\x97 ERROR";
+    case Verdict::kSkipped:
+      return "\xe2\x80\x93 skipped";
+    default:
+      return std::string("? ") + VerdictName(result.verdict);
+  }
+}
+
+const char* KindOf(const CaseResult& result) {
+  const bool bad =
+      result.verdict == Verdict::kFail || result.verdict == Verdict::kError;
+  return bad                                ? "mark bad"
+         : result.verdict == Verdict::kPass ? "mark good"
+                                            : "mark";
+}
+
+bool IsQuiet(const CaseResult& result) {
+  return result.verdict == Verdict::kPass ||
+         result.verdict == Verdict::kSkipped;
+}
+
+// A finding's message, its parts between "; " on lines of their own.
+std::string FindingHtml(const CaseResult& result, const Finding& finding) {
+  std::string text = "<div class=\"finding\"><b>" +
+                     HtmlText(std::string(TierName(finding.tier)) + " (" +
+                              finding.check + ")") +
+                     "</b><ul>\n";
+  size_t from = 0;
+  for (size_t at = 0; at != std::string::npos; from = at + 2) {
+    at = finding.message.find("; ", from);
+    text +=
+        "<li>" + HtmlText(finding.message.substr(from, at - from)) + "</li>\n";
+    if (at == std::string::npos) break;
+  }
+  text += "</ul>\n";
+  if (!finding.line.empty() && finding.line != result.line) {
+    text += "<p class=\"case\">on " + HtmlText(finding.line) + "</p>\n";
+  }
+  return text + "</div>\n";
+}
+
+std::string FindingsHtml(const CaseResult& result) {
+  if (result.findings.empty()) return "";
+  std::string text = "<h3>Found</h3>\n";
+  for (const Finding& finding : result.findings) {
+    text += FindingHtml(result, finding);
+  }
+  return text;
+}
+
+std::string CausesHtml(const CaseResult& result) {
+  std::string text;
+  for (const Explanation& cause : result.causes) {
+    text += "<li>" + HtmlText(ExplanationText(cause)) + "</li>\n";
+  }
+  if (!text.empty()) return "<h3>Causes</h3>\n<ul>\n" + text + "</ul>\n";
+  if (result.too_large_to_explain) {
+    return "<h3>Causes</h3>\n<p>Not looked for on a case this large; lockstep "
+           "explain makes it small first.</p>\n";
+  }
+  return "";
+}
+
+std::string ReplayHtml(const CaseResult& result) {
+  const Finding none;
+  return "<h3>See it again</h3>\n" +
+         HtmlTerminal(ReplayLine(
+             result, result.findings.empty() ? none : result.findings.front()));
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : ", ") + word;
+  }
+  return text;
+}
+
+// What of a receipt tells one run from another.
+std::string FactsHtml(const CaseResult& result) {
+  const Execution& ran = result.execution;
+  std::string kernel, rules, checks, compared;
+  for (const Fact& fact : result.kernel) {
+    kernel += (kernel.empty() ? "" : ", ") + fact.name + " " + fact.value;
+  }
+  for (const Baseline& baseline : result.baselines) {
+    rules += (rules.empty() ? "" : ", ") + baseline.rule +
+             (baseline.passes ? " passes" : " fails");
+  }
+  for (const Check& check : result.checks) {
+    checks += (checks.empty() ? "" : ", ") + check.name +
+              (check.passed ? "" : " FAILED");
+  }
+  if (result.rows > 0) {
+    compared = std::to_string(result.rows_compared) + " of " +
+               std::to_string(result.rows) + " rows";
+  }
+  const bool passes = result.one_field_verdict == Verdict::kPass;
+  const Facts facts = {
+      {"why", result.findings.empty() ? result.reason : ""},
+      {"written at", OriginText(result.origin)},
+      {"candidate", result.candidate},
+      {"profile", result.profile.empty() ? "" : result.profile},
+      {"suggestion",
+       result.one_field.empty()
+           ? ""
+           : std::string(passes ? "passes"
+                                : VerdictName(result.one_field_verdict)) +
+                 " with `" + result.one_field +
+                 "` in the profile: say so if it is what the kernel does"},
+      {"known failure", result.known ? result.known->text : ""},
+      {"kernel", kernel},
+      {"executed",
+       ran.backend + (ran.target.empty() ? "" : " on ") + ran.target},
+      {"plan", ran.plan},
+      {"fell back", ran.fallback_reason},
+      {"held against the truth", compared},
+      {"checks", checks},
+      {"other rules", rules},
+      {"inputs", result.input_digest},
+      {"outputs", Joined(result.output_digests)},
+      {"took", Format("%.3f s, the candidate %.3f s", result.seconds,
+                      result.candidate_seconds)}};
+  return "<h3>Facts</h3>\n" + HtmlFacts(facts);
+}
+
+std::string PictureHtml(const CaseResult& result) {
+  if (result.verdict != Verdict::kFail) return "";
+  const std::string head = "<h3>Where</h3>\n";
+  if (result.picture == nullptr) {
+    const std::string why =
+        !result.no_picture.empty() ? result.no_picture
+        : FindingOfNumbers(result) == nullptr
+            ? "what was found is no error of numbers"
+            : "only the first failures of a run are";
+    return head + "<p>Not drawn: " + HtmlText(why) + ".</p>\n";
+  }
+  const ErrorPicture& picture = *result.picture;
+  const std::optional<Tile> tile = TileOf(result.execution.plan);
+  std::string inputs;
+  if (picture.line != result.line) {
+    inputs = "<p>On the inputs of a probe:</p>\n<p class=\"case\">" +
+             HtmlText(picture.line) + "</p>\n";
+  }
+  return head + inputs + ErrorPictureHtml(picture, tile) +
+         GuiltyTilesHtml(picture, tile) + RowByKeyHtml(picture);
+}
+
+std::string Section(const CaseResult& result, int64_t number) {
+  return Format("<section id=\"case-%lld\">\n<h2 class=\"%s\">",
+                static_cast<long long>(number), KindOf(result)) +
+         Mark(result) + "</h2>\n<p class=\"case\">" + HtmlText(result.line) +
+         "</p>\n" + FindingsHtml(result) + CausesHtml(result) +
+         ReplayHtml(result) + PictureHtml(result) + FactsHtml(result) +
+         "</section>\n";
+}
+
+// The tier and the check that the verdict rests on.
+std::pair<std::string, std::string> Decided(const CaseResult& result) {
+  for (const Finding& finding : result.findings) {
+    if (Counts(result, finding)) return {TierName(finding.tier), finding.check};
+  }
+  return {"", ""};
+}
+
+std::string Title(const Totals& totals) {
+  const int64_t bad = totals.fail + totals.error;
+  std::string text = "lockstep verify: " + Count(totals.cases, "case");
+  if (bad > 0) return text + ", " + std::to_string(bad) + " failed";
+  return text + (totals.pass == totals.cases && totals.cases > 0
+                     ? ", all passed"
+                     : ", none failed");
+}
+
+}  // namespace
+
+VerdictPage::VerdictPage(const Environment& environment, ReceiptRequest request)
+    : environment_(environment), request_(std::move(request)) {}
+
+void VerdictPage::Add(const CaseResult& result) {
+  ++cases_;
+  const bool quiet = IsQuiet(result);
+  const bool told = !quiet && told_ < kToldCases;
+  if (!told && cases_ - told_ - untold_ - unlisted_ > kListedCases) {
+    ++(quiet ? unlisted_ : untold_);
+    return;
+  }
+  const auto [tier, check] = Decided(result);
+  std::string line = HtmlText(result.line);
+  if (told) {
+    ++told_;
+    sections_ += Section(result, cases_);
+    line = Format("<a href=\"#case-%lld\">", static_cast<long long>(cases_)) +
+           line + "</a>";
+  }
+  rows_ += "<tr>" + HtmlCell(Mark(result), KindOf(result)) +
+           HtmlCell(line, "line") + HtmlCell(HtmlText(tier)) +
+           HtmlCell(HtmlText(check)) +
+           HtmlCell(HtmlText(result.candidate), "more candidate") +
+           HtmlCell(Format("%.2f s", result.seconds), "more took") + "</tr>\n";
+}
+
+std::string VerdictPage::Asked() const {
+  std::string asked;
+  for (const std::string& word : request_.arguments) {
+    asked += " " + ShellWord(word);
+  }
+  std::vector<std::string> targets;
+  for (const TargetState& target : environment_.targets) {
+    targets.push_back(target.name + (target.supported ? "" : " (not here)"));
+  }
+  const Facts facts = {
+      {"asked", "lockstep" + asked},
+      {"candidates", Joined(request_.candidates)},
+      {"profile", request_.profile},
+      {"configuration", request_.config},
+      {"at", request_.time},
+      {"lockstep", environment_.version + " (" + environment_.commit +
+                       (environment_.dirty ? ", changed" : "") + "), " +
+                       environment_.compiler + ", " + environment_.build_type},
+      {"machine", environment_.cpu + ", " +
+                      std::to_string(environment_.threads) + " threads, " +
+                      environment_.system},
+      {"instruction sets", Joined(targets)},
+      {"rounding", environment_.rounding +
+                       (environment_.ftz ? ", flushing results" : "") +
+                       (environment_.daz ? ", flushing operands" : "")},
+      {"contract", std::to_string(environment_.contract_version)}};
+  return "<h2>What was asked, and of what machine</h2>\n" + HtmlFacts(facts);
+}
+
+std::string VerdictPage::Write(const Totals& totals,
+                               const RunStatistics& statistics,
+                               int exit_code) const {
+  const std::string title = Title(totals);
+  std::string body =
+      "<h1>" + HtmlText(title) + "</h1>\n" +
+      HtmlTerminal(ReportSummary(totals, statistics, exit_code, {}));
+  body +=
+      "<h2>Cases</h2>\n<div class=\"wide\"><table class=\"cases\">\n<tr>"
+      "<th>verdict</th><th>case</th><th>tier</th><th>check</th>"
+      "<th class=\"more\">candidate</th><th class=\"more\">took</th></tr>"
+      "\n" +
+      rows_ + "</table></div>\n";
+  if (untold_ + unlisted_ > 0) {
+    body += "<p>Left out here: " + std::to_string(unlisted_) +
+            " that passed or were skipped, and " + std::to_string(untold_) +
+            " others; --json has every case.</p>\n";
+  }
+  body += Asked() + ErrorPatterns() + sections_;
+  const std::string style = std::string(kPlanFigureStyle) + kErrorMapStyle +
+                            kGuiltyKeysStyle + kStyle;
+  return HtmlPage(title, style, body);
+}
+
+}  // namespace lockstep::verify
