@@ -91,10 +91,11 @@ MUTANTS = (
      "!FirstDifference(trial, *right, *wrong) ||\n"
      "        !FirstDifference(trial, *truth, *wrong)",
      "false"),
-    ("suspicion_is_proof", J, "finding.tier != Tier::kCalibrated &&", ""),
-    ("canary_is_proof", J, "finding.tier != Tier::kCalibrated &&\n"
+    ("suspicion_is_proof", J, "return !IsSuspicion(finding.tier) &&",
+     "return true &&"),
+    ("canary_is_proof", J, "return !IsSuspicion(finding.tier) &&\n"
      "                              finding.tier != Tier::kPower;",
-     "finding.tier != Tier::kCalibrated;"),
+     "return !IsSuspicion(finding.tier);"),
     ("vacuous_is_pass", J, "if (vacuous.empty() ||", "if (true ||"),
     ("undeclared_is_judged", J, "if (why.empty()) return true;",
      "if (true) return true;"),

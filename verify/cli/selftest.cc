@@ -9,6 +9,7 @@
 
 #include "verify/case/probe_kind.h"
 #include "verify/cli/cli.h"
+#include "verify/selftest/attention_forward_nulls.h"
 #include "verify/selftest/lengths/matrix.h"
 #include "verify/selftest/selftest.h"
 
@@ -31,6 +32,7 @@ struct SelftestArguments {
   int64_t zoo_keys = 0;
   bool dials = false;  // alone
   int64_t curves = 0;
+  bool statistics = false;  // alone
 };
 
 std::vector<std::string> Words(const std::string& text) {
@@ -164,6 +166,23 @@ int RunDials(const SelftestOptions& options, const SelftestArguments& a) {
                     DialsJson(result.dials, result.curves));
 }
 
+// The zoo, or one kernel of `only`, before the statistics.
+int RunStatistics(const SelftestOptions& options, const SelftestArguments& a) {
+  if (a.zoo_keys != 0 && (a.zoo_keys < 24 || a.zoo_keys > 1 << 17)) {
+    return Fail("--zoo-keys " + std::to_string(a.zoo_keys) +
+                " --statistics: want 24..131072");
+  }
+  NullOptions nulls;
+  nulls.cases = options.zoo_cases;
+  nulls.keys = a.zoo_keys;
+  nulls.threads = a.threads;
+  nulls.seed = options.seed;
+  nulls.kernel = a.only;
+  const NullResult result = RunNulls(nulls);
+  std::cout << NullText(result);
+  return result.Passed() ? kExitPass : kExitSelf;
+}
+
 int RunVerb(const SelftestArguments& a) {
   if (!a.lengths.empty()) return RunLengths(a);
   SelftestOptions options;
@@ -179,6 +198,7 @@ int RunVerb(const SelftestArguments& a) {
   options.zoo_cases = zoo_cases.value();
   options.threads = a.threads;
   options.zoo_keys = a.zoo_keys;
+  if (a.statistics) return RunStatistics(options, a);
   if (a.zoo_keys > 0) return RunZooAlone(options, a);
   const CaseArguments files{{}, {a.cases}};
   const Result<std::vector<Job>> jobs = ReadJobs(files);
@@ -238,6 +258,9 @@ void AddSelftest(Parser* program) {
               "the ordinary cases")
       .NonNegative()
       .Type("N");
+  verb->Flag("--statistics", &a->statistics,
+             "In place of the rest: correct kernels (or those of --only)\n"
+             "before the statistics of errors: how often these alarm");
   verb->Value("--threads", &a->threads, "0: all").NonNegative();
   verb->run = [a] { return RunVerb(*a); };
 }

@@ -17,13 +17,14 @@
 #include "verify/judge/pictures/error_picture.h"
 #include "verify/judge/rows.h"
 #include "verify/judge/rules/baselines.h"
+#include "verify/judge/statistics/confirm.h"
 
 namespace lockstep::verify {
 
 bool Judgement::Proven() const {
   return std::any_of(result_.findings.begin(), result_.findings.end(),
                      [](const Finding& finding) {
-                       return finding.tier != Tier::kCalibrated &&
+                       return !IsSuspicion(finding.tier) &&
                               finding.tier != Tier::kPower;
                      });
 }
@@ -181,6 +182,15 @@ void Judgement::CheckProbes() {
   if (!Proven()) FindUnshown({candidate_.Repeatable(), own_probe_}, &result_);
 }
 
+// After a proof improbable errors tell nothing new; of bits that are claimed
+// none may err.
+void Judgement::CheckStatistics() {
+  if (Exact() || Proven()) return;
+  JudgeStatistics({&candidate_, &request_, &*profile_, &options_.materialise,
+                   allowed_.get(), &first_, Salt(), options_.threads},
+                  &result_);
+}
+
 void Judgement::CheckCanary() {
   const bool wanted =
       options_.canaries && request_.call->expect == Expect::kPass;
@@ -263,9 +273,12 @@ void Judgement::Decide() {
       result_.findings.push_back({Tier::kPower, "nulls", reason, "",
                                   std::nullopt, before ? null_line_ : ""});
     }
-    result_.verdict = Has(Tier::kPower)        ? Verdict::kUntrusted
-                      : Has(Tier::kCalibrated) ? Verdict::kSuspicious
-                                               : Verdict::kPass;
+    const bool suspected =
+        std::any_of(result_.findings.begin(), result_.findings.end(),
+                    [](const Finding& f) { return IsSuspicion(f.tier); });
+    result_.verdict = Has(Tier::kPower) ? Verdict::kUntrusted
+                      : suspected       ? Verdict::kSuspicious
+                                        : Verdict::kPass;
   }
   // What decided, not merely what was found first.
   for (const Finding& finding : result_.findings) {
@@ -288,6 +301,7 @@ void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
   JudgeExecution(candidate_, options_.require_executed, &result_);
   CheckInvariance();
   CheckProbes();
+  CheckStatistics();
   AddBaselines();
   CheckCanary();
   CheckUnanswered();

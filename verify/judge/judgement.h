@@ -47,6 +47,7 @@ class Judgement {
   void CheckPower(std::optional<PreviousTruth>* previous);
   void CheckOtherRows();
   void CheckProbes();
+  void CheckStatistics();
   void CheckCanary();
   void CheckUnanswered();
   void SettleCandidate();

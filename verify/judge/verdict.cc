@@ -36,6 +36,10 @@ const char* TierName(Tier tier) {
       return "envelope";
     case Tier::kCalibrated:
       return "calibrated";
+    case Tier::kStatistics:
+      return "statistics";
+    case Tier::kStatisticsOnce:
+      return "unconfirmed";
     case Tier::kInvariance:
       return "invariance";
     case Tier::kTables:
@@ -66,7 +70,7 @@ bool Counts(const CaseResult& result, const Finding& finding) {
   const bool proven =
       result.verdict == Verdict::kFail || result.verdict == Verdict::kError;
   return !proven ||
-         (finding.tier != Tier::kCalibrated && finding.tier != Tier::kPower);
+         (!IsSuspicion(finding.tier) && finding.tier != Tier::kPower);
 }
 
 std::string SignatureOf(const Finding& finding) {

@@ -13,6 +13,7 @@
 #include "verify/base/compare.h"
 #include "verify/case/case.h"
 #include "verify/causes/explanation.h"
+#include "verify/judge/statistics/statistics.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
 
@@ -32,20 +33,26 @@ const char* VerdictName(Verdict verdict);
 
 // The tier that found something.
 enum class Tier : uint8_t {
-  kBits,        // equality with the reference
-  kProbes,      // inputs on which every legal kernel gives one result
-  kEnvelope,    // what the declared profile allows
-  kCalibrated,  // the same with errors like a random walk: not proof
-  kInvariance,  // the same bits however it runs; guards, inputs, stores
-  kTables,      // an invariant of block tables (docs/plans.md)
-  kPower,       // the case cannot tell trivial answers from the truth
-  kExecution,   // something else ran than was asked for
-  kRefusal,     // expect=refuse
-  kExpect,      // the outcome is not the one the case expects
-  kCandidate,   // the candidate broke
-  kSelf,        // the judge broke
+  kBits,            // equality with the reference
+  kProbes,          // inputs on which every legal kernel gives one result
+  kEnvelope,        // what the declared profile allows
+  kCalibrated,      // the same with errors like a random walk: not proof
+  kStatistics,      // errors that together are improbable, on two draws
+  kStatisticsOnce,  // the same on one draw alone: not proof
+  kInvariance,      // the same bits however it runs; guards, inputs, stores
+  kTables,          // an invariant of block tables (docs/plans.md)
+  kPower,           // the case cannot tell trivial answers from the truth
+  kExecution,       // something else ran than was asked for
+  kRefusal,         // expect=refuse
+  kExpect,          // the outcome is not the one the case expects
+  kCandidate,       // the candidate broke
+  kSelf,            // the judge broke
 };
 const char* TierName(Tier tier);
+// Whether what the tier finds makes a case suspicious, no more.
+inline bool IsSuspicion(Tier tier) {
+  return tier == Tier::kCalibrated || tier == Tier::kStatisticsOnce;
+}
 
 struct Finding {
   Tier tier = Tier::kBits;
@@ -180,7 +187,10 @@ struct CaseResult {
   std::vector<Comparison> comparisons;
   std::vector<Check> checks;
   std::vector<Power> power;
-  std::vector<Judged> judged;       // by profiles that claim no exact bits
+  std::vector<Judged> judged;  // by profiles that claim no exact bits
+  // Of the errors of a profile's case; absent: none were looked at, because
+  // something was proved before.
+  std::optional<StatisticsResult> statistics;
   std::vector<Baseline> baselines;  // where they may tell something
   std::vector<Canary> canaries;
   std::vector<Evidence> evidence;

@@ -17,6 +17,7 @@
 
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
+#include "verify/allowed/errors.h"
 #include "verify/allowed/result.h"
 #include "verify/base/run_outcome.h"
 #include "verify/base/tensor.h"
@@ -133,6 +134,14 @@ class AllowedResults {
   virtual bool Bounds(size_t n) const = 0;
   // Output 0 in real numbers, [row][channel]; empty where only sets are known.
   virtual std::span<const double> truth() const = 0;
+  // The signed errors of an output as statistics look at them; or why they do
+  // not.
+  virtual ErrorSample Errors(const OutputSet& produced) const {
+    (void)produced;
+    ErrorSample sample;
+    sample.why_not = "no statistics are known of such outputs";
+    return sample;
+  }
 };
 
 // A trivial answer: a case that cannot tell it from the truth proves little.

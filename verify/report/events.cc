@@ -28,6 +28,7 @@ std::string CaseEvents(const CaseResult& result) {
   json["rows_compared"] = result.rows_compared;
   json["unbounded"] = UnboundedJson(result);
   json["evidence"] = EvidenceJson(result);
+  json["statistics"] = StatisticsJson(result);
   json["untried"] = UntriedJson(result);
   json["input_digest"] = result.input_digest;
   Json digests = Json::object();

@@ -109,6 +109,39 @@ Json UnboundedJson(const CaseResult& result) {
   return json;
 }
 
+namespace {
+
+Json OneStatisticJson(const Statistic& s) {
+  return {{"name", s.name}, {"where", s.where},          {"value", s.value},
+          {"rows", s.rows}, {"ln_probability", s.log_p}, {"ln_limit", s.limit}};
+}
+
+}  // namespace
+
+Json StatisticsJson(const CaseResult& result) {
+  if (!result.statistics || !result.statistics->why_not.empty()) {
+    const std::string why = result.statistics ? result.statistics->why_not
+                            : result.claims   ? "not come to"
+                                              : "exact bits are claimed";
+    return {{"looked_at", false}, {"why_not", why}};
+  }
+  const StatisticsResult& found = *result.statistics;
+  Json alarms = Json::array();
+  for (const Statistic& s : found.alarms) {
+    if (alarms.size() == 16) break;  // of thousands of keys
+    alarms.push_back(OneStatisticJson(s));
+  }
+  return {{"looked_at", true},
+          {"tensor", found.tensor},
+          {"false_alarms", kStatisticsRate},
+          {"rows", found.rows},
+          {"rows_judged", found.judged},
+          {"tests", found.tests},
+          {"by_key", found.pools},
+          {"strongest", OneStatisticJson(found.strongest)},
+          {"alarms", alarms}};
+}
+
 Json EvidenceJson(const CaseResult& result) {
   Json faults = Json::array();
   for (const Evidence& entry : result.evidence) {

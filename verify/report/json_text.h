@@ -16,6 +16,8 @@ Json EnvelopeJson(const CaseResult& result, const EnvelopeResult& found);
 Json JudgedJson(const CaseResult& result);
 // Elements of each output that could hardly have failed, where there are any.
 Json UnboundedJson(const CaseResult& result);
+// What statistics of the errors looked at, and the least probable of them.
+Json StatisticsJson(const CaseResult& result);
 // Planted faults with what shows them, and probes without an answer.
 Json EvidenceJson(const CaseResult& result);
 // What could not be tried: checks that the way in does not allow, and checks

@@ -156,6 +156,7 @@ Json Checks(const CaseResult& result) {
                        {"range", result.rows_ranged},
                        {"none", UnheldRows(result)}};
   json["evidence"] = EvidenceJson(result);
+  json["statistics"] = StatisticsJson(result);
   json["untried"] = UntriedJson(result);
   json["rows_excluded"] = result.rows - result.rows_compared;
   json["rows_excluded_reason"] =

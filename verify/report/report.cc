@@ -131,6 +131,14 @@ std::string Details(const CaseResult& result) {
             std::to_string(comparison.max_ulp) + " ulp\n";
   }
   text += EvidenceLines(result);
+  if (result.statistics && result.statistics->why_not.empty()) {
+    const StatisticsResult& found = *result.statistics;
+    text += "      statistics " + found.tensor + ": " + Grouped(found.tests) +
+            " tests on " + Grouped(found.rows) + " of " +
+            Grouped(found.judged) + " rows, strongest " +
+            DescribeStatistic(found.strongest) +
+            (found.pools ? "" : "; none by key") + "\n";
+  }
   std::string checks;
   for (const Check& check : result.checks) {
     checks += " " + check.name + (check.passed ? "" : "=FAILED");
@@ -206,6 +214,21 @@ std::string CanaryLine(const RunStatistics& statistics) {
   if (statistics.canaries == 0) return "";
   return "canaries  " + std::to_string(statistics.canaries_caught) + " of " +
          Count(statistics.canaries, "known-bad kernel") + " caught\n";
+}
+
+// What statistics looked at, and what they did not: that is no pass of theirs.
+std::string StatisticsLine(const RunStatistics& statistics) {
+  std::string text;
+  if (statistics.statistics_cases > 0) {
+    text = "statistics " + Count(statistics.statistics_cases, "case") + ", " +
+           Grouped(statistics.statistics_rows) + " rows, " +
+           Grouped(statistics.statistics_tests) +
+           Format(" tests; false alarms at most %g a case\n", kStatisticsRate);
+  }
+  for (const auto& [why, cases] : statistics.no_statistics) {
+    text += "statistics none of " + Count(cases, "case") + ": " + why + "\n";
+  }
+  return text;
 }
 
 std::string ExecutedLine(const RunStatistics& statistics) {
@@ -298,8 +321,9 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
   std::string text =
       ExecutedLine(statistics) + NotRunLine(statistics.not_run) +
       ComparedLine(statistics) + CounterLine("tiles", statistics.counters) +
-      CounterLine("rows", statistics.counters) + CanaryLine(statistics) +
-      LawLine(statistics.laws) + CountsLine("unprobed  ", statistics.unprobed) +
+      CounterLine("rows", statistics.counters) + StatisticsLine(statistics) +
+      CanaryLine(statistics) + LawLine(statistics.laws) +
+      CountsLine("unprobed  ", statistics.unprobed) +
       CountsLine("unanswered ", statistics.unanswered);
   if (!statistics.untried.empty()) {
     text += "untried   " + Joined(statistics.untried) +

@@ -45,6 +45,12 @@ struct RunStatistics {
   // Checks that lack an answer: cases.
   std::map<std::string, int64_t> unanswered;
   std::set<std::string> profiles;
+  // Cases whose errors statistics looked at, their rows and tests; why they
+  // did not look at others: cases.
+  int64_t statistics_cases = 0;
+  int64_t statistics_rows = 0;
+  int64_t statistics_tests = 0;
+  std::map<std::string, int64_t> no_statistics;
   int64_t canaries = 0;
   int64_t canaries_caught = 0;
   int64_t sampled_cases = 0;            // compared on sampled rows

@@ -112,6 +112,14 @@ void RunStatistics::Add(const CaseResult& result) {
     idle_probes += first && !judged.evidence ? 1 : 0;
     if (result.claims) profiles.insert(result.claims->name);
   }
+  if (result.statistics) {
+    const StatisticsResult& found = *result.statistics;
+    const bool looked = found.why_not.empty();
+    if (!looked) ++no_statistics[found.why_not];
+    statistics_cases += looked ? 1 : 0;
+    statistics_rows += looked ? found.rows : 0;
+    statistics_tests += found.tests;
+  }
   for (const Canary& canary : result.canaries) {
     ++canaries;
     canaries_caught += canary.caught ? 1 : 0;

@@ -15,7 +15,7 @@
 #include "verify/case/case.h"
 #include "verify/case/probe_kind.h"
 #include "verify/registry/ops.h"
-#include "verify/selftest/dials.h"
+#include "verify/selftest/dials/dials.h"
 #include "verify/selftest/lengths/cases.h"
 #include "verify/selftest/lengths/cover.h"
 #include "verify/selftest/lengths/matrix.h"

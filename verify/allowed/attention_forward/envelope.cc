@@ -210,24 +210,33 @@ RowSlack AttentionEnvelope::ForRow(const oracle::RowTruth& row) const {
   return slack;
 }
 
+double AttentionEnvelope::Variance(const oracle::AttentionTruth& truth,
+                                   size_t r, size_t c,
+                                   const RowSlack& slack) const {
+  const size_t at = r * static_cast<size_t>(truth.value_dim) + c;
+  const double size = std::fabs(truth.o[at]);
+  const double both = truth.abs_sum[at] + size;
+  const double p = model_.numerator_weight;
+  return truth.spread_sum[at] + p * p / 3 * truth.square_sum[at] +
+         slack.walk * both * both +
+         model_.division * model_.division * size * size;
+}
+
 // Errors of an element as a random walk makes them, or `error` where that
 // does not hold: squares add up only where errors are independent and small
 // enough to be linear.
 double AttentionEnvelope::Likely(const oracle::AttentionTruth& truth, size_t r,
-                                 size_t at, const RowSlack& slack,
+                                 size_t c, const RowSlack& slack,
                                  double error) const {
   const oracle::RowTruth& row = truth.rows[r];
   if (model_.biased || model_.correlated || !(row.eta < kLinear)) return error;
+  const size_t at = r * static_cast<size_t>(truth.value_dim) + c;
   const double size = std::fabs(truth.o[at]);
   const double both = truth.abs_sum[at] + size;
-  const double p = model_.numerator_weight;
-  const double variance = truth.spread_sum[at] +
-                          p * p / 3 * truth.square_sum[at] +
-                          slack.walk * both * both +
-                          model_.division * model_.division * size * size;
   const double rest = row.own_error * both + model_.common_weight * size +
                       slack.tiny + 2 * model_.tiny + model_.flush;
-  return std::min(error, (lambda_ * std::sqrt(variance) + rest) * kRoundUp);
+  const double walk = lambda_ * std::sqrt(Variance(truth, r, c, slack));
+  return std::min(error, (walk + rest) * kRoundUp);
 }
 
 Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
@@ -263,7 +272,7 @@ Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
   const double error =
       (before + parts.division + 2 * model_.tiny + model_.flush) * kRoundUp;
   if (!(error < kInf)) return WideOutput(truth, r, c, slack, shares);
-  const double likely = Likely(truth, r, at, slack, error);
+  const double likely = Likely(truth, r, c, slack, error);
   if (shares != nullptr && error > 0) {
     ShareOutput(row, slack, parts, size, error, shares);
   }

@@ -62,12 +62,18 @@ class AttentionEnvelope {
   // What ComputeTruth is to be called with.
   const oracle::ErrorModel& error_model() const { return model_.weights; }
   double lambda() const { return lambda_; }
+  const EnvelopeModel& model() const { return model_; }
 
   RowSlack ForRow(const oracle::RowTruth& row) const;
   // Element c of row r of the truth, whose slack is ForRow(truth.rows[r]).
   // `shares`, if not null, is increased by the causes' parts of E / E.
   Bounds Output(const oracle::AttentionTruth& truth, size_t r, size_t c,
                 const RowSlack& slack, CauseAmounts* shares = nullptr) const;
+  // Of that element before its last rounding: the variance of its error where
+  // roundings are independent and small. Requires: neither model().biased nor
+  // model().correlated.
+  double Variance(const oracle::AttentionTruth& truth, size_t r, size_t c,
+                  const RowSlack& slack) const;
   // In the base and the type of the profile. Requires: HasLse(profile).
   Bounds Lse(const oracle::AttentionTruth& truth, size_t r,
              CauseAmounts* shares = nullptr) const;
@@ -91,7 +97,7 @@ class AttentionEnvelope {
   // Of an element that Output has no bound for.
   Bounds WideOutput(const oracle::AttentionTruth& truth, size_t r, size_t c,
                     const RowSlack& slack, CauseAmounts* shares) const;
-  double Likely(const oracle::AttentionTruth& truth, size_t r, size_t at,
+  double Likely(const oracle::AttentionTruth& truth, size_t r, size_t c,
                 const RowSlack& slack, double error) const;
   void ShareOutput(const oracle::RowTruth& row, const RowSlack& slack,
                    const OutputParts& parts, double size, double error,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "verify/allowed/attention_forward/envelope.h"
+#include "verify/allowed/attention_forward/errors.h"
 #include "verify/allowed/attention_forward/probes.h"
 #include "verify/base/compare.h"
 #include "verify/case/attention_forward/case.h"
@@ -20,10 +21,15 @@ namespace {
 
 class EnvelopeOfTrial final : public AllowedResults {
  public:
+  // `no_draw`: why the inputs are no random draw; empty if they are.
   EnvelopeOfTrial(const AttentionForwardData& data,
                   const NumericProfile& profile, std::vector<int64_t> rows,
-                  int threads)
-      : lane_(data.problem.lane),
+                  int threads, std::string no_draw)
+      : data_(data),
+        profile_(profile),
+        threads_(threads),
+        no_draw_(std::move(no_draw)),
+        lane_(data.problem.lane),
         rows_(std::move(rows)),
         envelope_(profile, data.problem,
                   static_cast<double>(rows_.size()) *
@@ -53,6 +59,15 @@ class EnvelopeOfTrial final : public AllowedResults {
     return results;
   }
 
+  ErrorSample Errors(const OutputSet& produced) const override {
+    ErrorSample sample;
+    sample.why_not = no_draw_;
+    if (!sample.why_not.empty()) return sample;
+    return AttentionErrors({profile_, data_.problem, data_.inputs, envelope_,
+                            truth_, rows_, produced.tensors[0].const_view(),
+                            threads_});
+  }
+
   bool Allows(size_t n, const RowBits& bits) const override {
     const RowSlack slack = envelope_.ForRow(truth_.rows[n]);
     for (size_t c = 0; c < bits[0].size(); ++c) {
@@ -76,6 +91,10 @@ class EnvelopeOfTrial final : public AllowedResults {
   }
 
  private:
+  const AttentionForwardData& data_;
+  NumericProfile profile_;
+  int threads_;
+  std::string no_draw_;
   Lane lane_;
   std::vector<int64_t> rows_;
   AttentionEnvelope envelope_;
@@ -131,6 +150,21 @@ class ProbeOfTrial final : public AllowedResults {
   std::vector<int64_t> rows_;
   ProbeAnswers expected_;
 };
+
+// Why the same case with another seed is no second draw of smooth numbers.
+std::string WhyNoDraw(const AttentionForwardCase& c) {
+  const bool smooth =
+      std::all_of(c.fill.begin(), c.fill.end(), [](const FillTerm& term) {
+        const bool wide = term.kind == FillKind::kUniform
+                              ? term.a.value < term.b.value
+                              : term.a.value > 0;
+        return term.kind == FillKind::kPoison ||
+               ((term.kind == FillKind::kNormal ||
+                 term.kind == FillKind::kUniform) &&
+                wide);
+      });
+  return smooth ? "" : "inputs that are no random draw";
+}
 
 // The largest magnitude; infinity where there is a NaN.
 double Largest(const LaneView& x) {
@@ -205,8 +239,9 @@ std::string AttentionForwardTrial::WhyUndeclared(
 std::unique_ptr<AllowedResults> AttentionForwardTrial::Envelope(
     const NumericProfile& profile, std::vector<int64_t> rows,
     int threads) const {
-  return std::make_unique<EnvelopeOfTrial>(data_, profile, std::move(rows),
-                                           threads);
+  return std::make_unique<EnvelopeOfTrial>(
+      data_, profile, std::move(rows), threads,
+      WhyNoDraw(case_.Get<AttentionForwardCase>()));
 }
 
 std::unique_ptr<AllowedResults> AttentionForwardTrial::Probe(

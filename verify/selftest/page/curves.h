@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/selftest/curves.h"
+#include "verify/selftest/dials/curves.h"
 
 namespace lockstep::verify {
 

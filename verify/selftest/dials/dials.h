@@ -1,6 +1,6 @@
 // How mild a known bug may be and still be found: its dial, turned down.
-#ifndef LOCKSTEP_VERIFY_SELFTEST_DIALS_H_
-#define LOCKSTEP_VERIFY_SELFTEST_DIALS_H_
+#ifndef LOCKSTEP_VERIFY_SELFTEST_DIALS_DIALS_H_
+#define LOCKSTEP_VERIFY_SELFTEST_DIALS_DIALS_H_
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "reference/contract/status.h"
 #include "verify/emulator/mutants.h"
-#include "verify/selftest/curves.h"
+#include "verify/selftest/dials/curves.h"
 
 namespace lockstep::verify {
 
@@ -34,4 +34,4 @@ std::string DialsJson(const std::vector<DialRow>& rows,
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_SELFTEST_DIALS_H_
+#endif  // LOCKSTEP_VERIFY_SELFTEST_DIALS_DIALS_H_

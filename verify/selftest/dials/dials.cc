@@ -1,4 +1,4 @@
-#include "verify/selftest/dials.h"
+#include "verify/selftest/dials/dials.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,7 +6,7 @@
 
 #include "verify/candidate/candidate.h"
 #include "verify/report/json_text.h"
-#include "verify/selftest/curves.h"
+#include "verify/selftest/dials/curves.h"
 #include "verify/selftest/pool.h"
 #include "verify/selftest/stages.h"
 

@@ -1,6 +1,6 @@
 // How likely a bug is found, by how severe it is.
-#ifndef LOCKSTEP_VERIFY_SELFTEST_CURVES_H_
-#define LOCKSTEP_VERIFY_SELFTEST_CURVES_H_
+#ifndef LOCKSTEP_VERIFY_SELFTEST_DIALS_CURVES_H_
+#define LOCKSTEP_VERIFY_SELFTEST_DIALS_CURVES_H_
 
 #include <cstdint>
 #include <string>
@@ -43,4 +43,4 @@ Json CurvesJson(const std::vector<DialCurve>& curves);
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_SELFTEST_CURVES_H_
+#endif  // LOCKSTEP_VERIFY_SELFTEST_DIALS_CURVES_H_

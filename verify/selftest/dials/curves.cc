@@ -1,4 +1,4 @@
-#include "verify/selftest/curves.h"
+#include "verify/selftest/dials/curves.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Mutants of the statistics of errors: thresholds, shares of the rate, which
+rows count, the second draw, before statistics_test."""
+
+import sys
+
+import runner
+
+C = "verify/judge/statistics/confirm.cc"
+E = "verify/allowed/attention_forward/errors.cc"
+H = "verify/allowed/attention_forward/errors_head.cc"
+S = "verify/judge/statistics/statistics.cc"
+T = "verify/ops/attention_forward/trial_allowed.cc"
+
+# name, source, text, replacement
+MUTANTS = (
+    ("bias_bound_loosened", S, "LogDouble(2) - x * x / 2",
+     "LogDouble(2) - x * x / 2.2"),
+    ("bias_bound_tightened", S, "LogDouble(2) - x * x / 2",
+     "LogDouble(2) - x * x / 1.8"),
+    ("size_bound_loosened", S, "return -static_cast<double>(rows) / 2 *",
+     "return -static_cast<double>(rows) / 2.1 *"),
+    ("whole_takes_all", S, "constexpr double kWholePart = 0.5;",
+     "constexpr double kWholePart = 1;"),
+    ("groups_take_more", S, "constexpr double kGroupPart = 0.25;",
+     "constexpr double kGroupPart = 0.5;"),
+    ("places_take_more", S, "constexpr double kPoolPart = 0.25;",
+     "constexpr double kPoolPart = 0.5;"),
+    ("no_bonferroni", S,
+     "return log_part - LogDouble(std::max(static_cast<double>(count), 1.0));",
+     "return log_part;"),
+    ("drift_forgotten", S, "const double left = std::fabs(along) - drift;",
+     "const double left = std::fabs(along);"),
+    ("few_rows_looked_at", S, "if (!(LeastLog(result.rows) < least)) {",
+     "if (result.rows == 0) {"),
+    ("any_sign_confirms", S, "if (s.Same(first)) return s.log_p;",
+     "if (s.name == first.name) return s.log_p;"),
+    ("one_draw_proves", C, "if (log_p < limit) {", "if (log_p <= 0) {"),
+    ("same_draw_again", C, "call_.seed = Mix(request.salt ^ call_.seed) >> 1;",
+     ""),
+    ("truncation_is_chance", E,
+     "if (model.biased || profile.out_round != Rounding::kNearest) {",
+     "if (false) {"),
+    ("equal_weights_are_chance", E, "spread > 0x1p-10 &&", "true &&"),
+    ("any_inputs_are_a_draw", T,
+     'return smooth ? "" : "inputs that are no random draw";', 'return "";'),
+    ("cap_has_no_slope", H, "s - x * (1 - t * t)", "s * 0"),
+)
+
+if __name__ == "__main__":
+    sys.exit(runner.main("statistics", MUTANTS))
