@@ -15,7 +15,6 @@ namespace lockstep::verify {
 // Levels are amounts of ink, so that order shows without colour in either
 // scheme; what has no distance is crossed, what was not judged is hatched.
 const char* const kErrorMapStyle = R"(
-svg.errors { max-width: 34rem; }
 svg.errors .e, .key.e { stroke: none; }
 svg.errors .e1, svg .e1 { fill: var(--ink); fill-opacity: .03; }
 svg .e2 { fill: var(--ink); fill-opacity: .13; }
@@ -164,11 +163,13 @@ std::string Axes(const Canvas& canvas) {
 
 std::string Svg(const Canvas& canvas, int64_t tile, const std::string& what,
                 std::string* note) {
+  const double width = std::max(canvas.right() + kRight, 200.0);
+  // Text of a map of few channels shall not be larger than that of others.
   return Format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"errors\" "
-             "role=\"img\" viewBox=\"0 0 %.0f %.0f\" aria-label=\"",
-             std::max(canvas.right() + kRight, 200.0),
-             canvas.bottom() + kBottom) +
+             "role=\"img\" style=\"max-width: %.0fpx\" viewBox=\"0 0 %.0f "
+             "%.0f\" aria-label=\"",
+             1.2 * width, width, canvas.bottom() + kBottom) +
          HtmlText(what) + "\">\n" + Cells(canvas) +
          SvgRect(kLeft, kTop, canvas.right(), canvas.bottom(),
                  "class=\"frame\"") +

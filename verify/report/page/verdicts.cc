@@ -169,11 +169,10 @@ std::string PictureHtml(const CaseResult& result) {
   if (result.verdict != Verdict::kFail) return "";
   const std::string head = "<h3>Where</h3>\n";
   if (result.picture == nullptr) {
-    const std::string why =
-        !result.no_picture.empty() ? result.no_picture
-        : FindingOfNumbers(result) == nullptr
-            ? "what was found is no error of numbers"
-            : "only the first failures of a run are";
+    const std::string why = !result.no_picture.empty() ? result.no_picture
+                            : FindingOfNumbers(result) == nullptr
+                                ? "what was found is no error of numbers"
+                                : "only the first failures of a run are";
     return head + "<p>Not drawn: " + HtmlText(why) + ".</p>\n";
   }
   const ErrorPicture& picture = *result.picture;
