@@ -64,7 +64,7 @@ HostAnswer CallHost(const Scene& scene) {
                                       .poison = &poison,
                                       .threads = std::nullopt,
                                       .shift = 0,
-                                      .elsewhere = false,
+                                      .place = Place::kNext,
                                       .tables = false});
   if (answer.placed) answer.placed->CopyBack();
   return answer;

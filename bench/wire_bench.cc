@@ -39,7 +39,7 @@ void RoundTrip(benchmark::State& state, const std::string& line) {
                                          .poison = &poison,
                                          .threads = std::nullopt,
                                          .shift = 0,
-                                         .elsewhere = false,
+                                         .place = Place::kNext,
                                          .tables = false});
     if (answer.outcome.state != RunOutcome::State::kRan) {
       state.SkipWithError(answer.outcome.message.c_str());

@@ -165,15 +165,14 @@ Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
   options.evidence = false;
   std::optional<verify::PreviousTruth> previous;
   const std::string replay = verify::MinimalLine(sequence);
-  const bool wide_out =
-      target.profile && target.profile->out == verify::OutLane::kF32;
   for (const verify::Case& call : sequence) {
-    const verify::CaseRequest request{.call = &call,
-                                      .line = verify::MinimalLine(call),
-                                      .number = number,
-                                      .total = INT64_MAX,
-                                      .last = &call == &sequence.back(),
-                                      .wide_out = wide_out};
+    const verify::CaseRequest request{
+        .call = &call,
+        .line = verify::MinimalLine(call),
+        .number = number,
+        .total = INT64_MAX,
+        .last = &call == &sequence.back(),
+        .claims = target.profile ? &*target.profile : nullptr};
     CaseResult result =
         verify::JudgeCase(request, *candidate.value(), options, &previous);
     result.replay_case = replay;

@@ -1,75 +1,41 @@
 // lockstep shrink
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <string>
 
-#include "fuzz/cli/cli.h"
+#include "fuzz/cli/failing_case.h"
 #include "fuzz/shrink.h"
 #include "fuzz/text.h"
-#include "verify/registry/ops.h"
 
 namespace lockstep::fuzz::cli {
 namespace {
 
-using verify::cli::Fail;
-
-constexpr const char* kFooter =
+constexpr const char* kExample =
     "Example:\n"
     "  lockstep shrink 'attention_forward sq=37 skv=129 d=8 mask=causal'\n"
-    "      --candidate mutant:attn.causal_strict\n\n"
-    "Exit codes: those of the case's verdict; 5 if it does not fail.";
+    "      --candidate mutant:attn.causal_strict\n\n";
 
-struct Arguments {
-  std::string line;
-  std::string candidate = "builtin:optimized";
-  std::string profile;
-  double seconds = 60;
-  verify::cli::HostArguments hosts;
-};
-
-int RunVerb(const Arguments& a) {
-  const Status limited = verify::cli::LimitHosts(a.hosts);
-  if (!limited.ok()) return Fail(limited.message());
-  const Result<std::vector<verify::Job>> jobs =
-      verify::JobsFromLines({a.line}, verify::Ops());
-  if (!jobs.ok()) return Fail(jobs.message());
-  const std::vector<verify::Case>& sequence = jobs.value()[0].sequence;
-  const Result<const verify::Domain*> domain =
-      verify::FindDomain(verify::OpName(sequence[0]));
-  if (!domain.ok()) return Fail(domain.message());
-  Result<Target> target =
-      Target::Open(a.candidate, a.profile, verify::OpName(sequence[0]));
-  if (!target.ok()) return Fail(target.message());
-  target->stop = verify::cli::WatchInterrupt();
-  target->law = "";
+int RunVerb(const FailingCaseArguments& a) {
+  int code = 0;
+  const std::optional<FailingCase> found = JudgeFailing(a, "shrink", &code);
+  if (!found) return code;
   Fault fault;
-  fault.line = verify::MinimalLine(sequence);
-  const Outcome outcome = TryCase(sequence, target.value(), 2);
-  if (!outcome.Found()) {
-    return Fail("nothing to shrink: the verdict is " +
-                    std::string(verify::VerdictName(outcome.verdict)),
-                verify::kExitVacuous);
-  }
-  fault.shrunk =
-      Shrink(*domain.value(), sequence, outcome, target.value(), a.seconds);
+  fault.line = verify::MinimalLine(found->sequence);
+  fault.shrunk = Shrink(*found->domain, found->sequence, found->outcome,
+                        found->target, a.seconds);
   std::cout << FaultText(fault);
-  return outcome.verdict == verify::Verdict::kError ? verify::kExitCandidate
-                                                    : verify::kExitFail;
+  return found->ExitCode();
 }
 
 }  // namespace
 
 void AddShrink(Parser* program) {
-  Verb* verb = program->Add(
-      "shrink", "Make a failing case as small as it will go", kFooter);
-  auto a = std::make_shared<Arguments>();
-  verb->Value("CASE", &a->line, "Case line, quoted").Required();
-  verb->Value("--candidate", &a->candidate,
-              "What fails on it (default builtin:optimized)")
-      .Type("SPEC");
-  verb->Value("--profile", &a->profile, "Numeric contract the candidate claims")
-      .Type("NAME|FILE");
-  verb->Value("--seconds", &a->seconds, "To spend (default 60)").Positive();
-  verify::cli::AddHostArguments(verb, &a->hosts);
+  Verb* verb =
+      program->Add("shrink", "Make a failing case as small as it will go",
+                   kExample + std::string(kExitCodesOfFailing));
+  auto a = std::make_shared<FailingCaseArguments>();
+  AddFailingCase(verb, "To spend (default 60)", a.get());
   verb->run = [a] { return verify::cli::AfterHosts(RunVerb(*a)); };
 }
 

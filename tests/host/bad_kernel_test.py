@@ -86,7 +86,7 @@ BAD = {
     "one_unwritten": (1, "1 never written"),
     "no_lse": (1, "1 never written"),
     "previous": (1, "other bits"),
-    "of_address": (1, "outside the envelope of a call"),
+    "of_address": (1, "invariance (contents): other bits"),
     "random": (1, "other bits"),
     "of_threads": (1, "other bits"),
     "infinite": (1, "produced inf"),

@@ -66,12 +66,14 @@ SCAN_BUGS = {
 }
 
 
-class ExampleTest(program.TestCase):
+class JudgedTest(program.TestCase):
     def judge(self, shared_object, cases, *more):
         return run("verify", "--cases", self.path("a.cases", cases),
                    "--candidate", "so:" + shared_object, "--profile",
                    "from-candidate", *more)
 
+
+class ExampleTest(JudgedTest):
     def passes(self, name, cases):
         shared_object = kernel_builds.build(
             self.folder, os.path.join(kernel_builds.EXAMPLES, name), "-O2")
@@ -110,6 +112,47 @@ class ExampleTest(program.TestCase):
                 del lines[0]
             lines = [line for line in lines if line.strip()]
             self.assertLessEqual(len(lines), MOST_LINES, name)
+
+
+class LackTest(JudgedTest):
+    """A scan without some of its carries, or without any."""
+
+    SAYS = 'd->profile = "base = scan-f32\\nname = example-scan\\n'
+
+    def lacking(self, names, told=True, bugs=()):
+        """The example without those carries; `told`: its profile says so."""
+        text = kernel_builds.example("scan.cc")
+        edits = [('d->lanes = "f32";', f'd->lanes = "f32"; d->lacks = "{names}";'),
+                 ("move(v[p], At(", "if (carry[3]) move(v[p], At("),
+                 ("move(theta[s], At(", "if (carry[0]) move(theta[s], At("),
+                 ("move(h[p][n], At(", "if (carry[1]) move(h[p][n], At("),
+                 ("move(k[r][n], At(", "if (carry[2]) move(k[r][n], At(")]
+        if told:
+            edits.append((self.SAYS, self.SAYS + f"scan.lacks = {names}\\n"))
+        for right, wrong in [*edits, *bugs]:
+            self.assertEqual(text.count(right), 1, right)
+            text = text.replace(right, wrong)
+        return kernel_builds.build(self.folder, "scan.cc", "-Wno-unused", text=text,
+                                   name="lacking")
+
+    def test_what_is_lacking_is_not_judged(self):
+        for names in ("carry_theta carry_h carry_k carry_v", "carry_k carry_v"):
+            with self.subTest(names):
+                done = self.judge(self.lacking(names), SCAN, "--json", "-")
+                self.assertEqual(done.code, 0, done.out[-3000:] + done.err)
+                self.assertEqual(summary(done.out)["pass"], SCAN.count("\n") - 1)
+
+    def test_what_is_there_is_judged(self):
+        bug = SCAN_BUGS["carry of the first token"]
+        done = self.judge(self.lacking("carry_k carry_v", bugs=[bug]), SCAN)
+        self.assertEqual(done.code, 1, done.out[-3000:] + done.err)
+        self.assertIn("carry_h", done.out)
+
+    def test_the_profile_has_to_say_so(self):
+        names = "carry_theta carry_h carry_k carry_v"
+        done = self.judge(self.lacking(names, told=False), SCAN)
+        self.assertEqual(done.code, 1, done.err)
+        self.assertIn(f"profile: passes with `scan.lacks = {names}`", done.out)
 
 
 class VerbTest(program.TestCase):

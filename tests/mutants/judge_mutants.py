@@ -88,8 +88,8 @@ MUTANTS = (
      "const bool caught = judged.verdict == Verdict::kFail;",
      "const bool caught = true;"),
     ("canary_that_is_right", C,
-     "!FirstDifference(trial, *right, *wrong) ||\n"
-     "        !FirstDifference(trial, *truth, *wrong)",
+     "!Differ(trial, result->claims, *right, *wrong) ||\n"
+     "        !Differ(trial, result->claims, *truth, *wrong)",
      "false"),
     ("suspicion_is_proof", J, "return !IsSuspicion(finding.tier) &&",
      "return true &&"),

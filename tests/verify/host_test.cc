@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "verify/candidate/process/process_tree.h"
@@ -37,14 +39,15 @@ class HostTest : public ::testing::Test {
   std::vector<std::string> Bad(const std::string& mode) const {
     return {LOCKSTEP_PYTHON, LOCKSTEP_HOSTS "/bad_host.py", mode};
   }
-  HostAnswer Ask(HostCaller& host) {
-    return host.Call({.case_line = "",
-                      .call = &call_,
-                      .poison = &poison_,
-                      .threads = std::nullopt,
-                      .shift = 0,
-                      .elsewhere = false,
-                      .tables = false});
+  HostAnswer Ask(HostCaller& host) { return host.Call(AsCall()); }
+  HostCall AsCall() const {
+    return {.case_line = "",
+            .call = &call_,
+            .poison = &poison_,
+            .threads = std::nullopt,
+            .shift = 0,
+            .place = Place::kNext,
+            .tables = false};
   }
 
   std::unique_ptr<Trial> trial_;
@@ -68,6 +71,40 @@ TEST_F(HostTest, OneProcessAnswersAllCallsAndIsTakenAgain) {
   }
   EXPECT_TRUE(CloseHosts().empty());
   EXPECT_TRUE(Descendants(getpid()).empty());
+}
+
+TEST_F(HostTest, AnAnswerThatNobodyTookIsNoOneElses) {
+  for (int n = 0; n < 2; ++n) {
+    HostCaller host(Bad("plain"));
+    ASSERT_TRUE(host.Start().ok());
+    EXPECT_EQ(Ask(host).outcome.state, RunOutcome::State::kRan);
+    host.Ask(AsCall());
+  }
+  HostCaller host(Bad("plain"));
+  ASSERT_TRUE(host.Start().ok());
+  EXPECT_EQ(Ask(host).outcome.state, RunOutcome::State::kRan);
+}
+
+TEST_F(HostTest, CallsLieWhereTheyAreWanted) {
+  HostCaller host(Bad("plain"));
+  ASSERT_TRUE(host.Start().ok());
+  const auto places = [&](Place place) {
+    HostCall call = AsCall();
+    call.place = place;
+    const HostAnswer answer = host.Call(call);
+    EXPECT_EQ(answer.outcome.state, RunOutcome::State::kRan);
+    return std::pair(answer.placed->inputs()[0].offset,
+                     answer.placed->outputs()[0].offset);
+  };
+  const auto first = places(Place::kNext);
+  const auto next = places(Place::kNext);
+  EXPECT_EQ(next.first, first.first);
+  EXPECT_NE(next.second, first.second);
+  EXPECT_EQ(places(Place::kSame), next);
+  const auto moved = places(Place::kElsewhere);
+  EXPECT_NE(moved.first, next.first);
+  EXPECT_GT(std::abs(moved.second - next.second), 4 * kPage);
+  EXPECT_EQ(places(Place::kSame), moved);
 }
 
 TEST_F(HostTest, WritingAfterTheAnswerIsTold) {

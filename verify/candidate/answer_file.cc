@@ -192,7 +192,7 @@ RunOutcome TakeAnswer(const AnswerFile& answer, const CaseRequest& request,
     }
     const std::vector<int64_t> wanted = WantedShape(spec);
     const bool wide =
-        request.wide_out && spec.lane == Lane::kBf16 && found->type == "F32";
+        request.WideOut() && spec.lane == Lane::kBf16 && found->type == "F32";
     if ((found->type != TypeName(spec.lane) && !wide) ||
         !SameShape(found->shape, wanted)) {
       return {RunOutcome::State::kMismatch, Mismatch(spec, *found), spec.name};

@@ -33,7 +33,7 @@ std::string NoTensor(const OutputSpec& spec, const SafetensorsFile& file);
 
 // Whether the output may be missing: the profile says that the kernel has none.
 inline bool MayLack(const CaseRequest& request, const OutputSpec& spec) {
-  return !request.has_lse && spec.name == "lse";
+  return !request.Has(spec.name);
 }
 
 struct AnswerFile {

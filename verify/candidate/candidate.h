@@ -29,8 +29,16 @@ struct CaseRequest {
   std::string probe{};
   int64_t max_bytes = INT64_MAX;  // of one file of answers
   bool last = true;               // call of its sequence
-  bool has_lse = true;            // that is claimed by the profile
-  bool wide_out = false;          // the profile says out = f32
+  // What the kernel claims; null: exact bits.
+  const NumericProfile* claims = nullptr;
+  // Whether it has the output of that name.
+  bool Has(std::string_view output) const {
+    return claims == nullptr || HasOutput(*claims, output);
+  }
+  // Whether its bf16 outputs are f32.
+  bool WideOut() const {
+    return claims != nullptr && claims->out == OutLane::kF32;
+  }
   // Where the call is a law's: its name, and the inputs that are outputs of
   // the call before.
   std::string law{};
@@ -104,6 +112,12 @@ class Candidate {
   virtual RunOutcome Run(const CaseRequest& request, const Trial& trial,
                          const Variation& how, const OutputSet& outputs,
                          Execution* execution) = 0;
+  // The next thing asked for will be Run() with the same: what computes in
+  // another process may begin. Outputs are poisoned, and written by Run() only.
+  virtual void Begin(const CaseRequest& request, const Trial& trial,
+                     const Variation& how, const OutputSet& outputs) {
+    (void)request, (void)trial, (void)how, (void)outputs;
+  }
 
   // After the last run of a case. kError: what is wrong between two cases, such
   // as processes left behind.

@@ -121,7 +121,7 @@ class CommandFiles final : public Candidate {
       written = WriteFileAtomically(
           place.File("call.json"),
           CallFile(call.inputs, request.line,
-                   request.wide_out ? Widened(call.outputs) : call.outputs));
+                   request.WideOut() ? Widened(call.outputs) : call.outputs));
     }
     if (!written.ok()) return Broken("run", written.message());
     std::vector<std::string> arguments = words_;
@@ -172,7 +172,8 @@ class CommandFiles final : public Candidate {
         return {RunOutcome::State::kMismatch, wanted + ", produced nothing",
                 output.name};
       }
-      const bool wide = request.wide_out && output.type == ElementType::kBf16 &&
+      const bool wide = request.WideOut() &&
+                        output.type == ElementType::kBf16 &&
                         found->type == "F32";
       if ((found->type != type && !wide) || found->shape != output.shape) {
         return {

@@ -105,7 +105,7 @@ void OnFault(int number, siginfo_t* info, void* context) {
   line.Add(R"(, "kind": "signal", "fatal": true, "message": ")");
   line.Add(number == SIGBUS ? "SIGBUS " : "SIGSEGV ");
   line.Add(HowItTouches(context));
-  if (DistanceTo(*near, at) == 0) {
+  if (Holds(*near, at)) {
     line.Add(in ? "the input " : "");
   } else {
     line.Add(DistanceTo(*near, at));

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -27,6 +28,21 @@ void ForThreads(const Visit& visit) {
   while (const dirent* entry = readdir(tasks.get())) {
     if (entry->d_name[0] != '.') visit(std::string(entry->d_name));
   }
+}
+
+int64_t CountThreads() {
+  int64_t count = 0;
+  ForThreads([&](const std::string&) { ++count; });
+  return count;
+}
+
+// Links of the folder of threads, which Linux counts: two, and one a thread. 0
+// where they cannot be had.
+int64_t LinksOfThreads() {
+  struct stat folder = {};
+  return stat("/proc/self/task", &folder) == 0
+             ? static_cast<int64_t>(folder.st_nlink)
+             : 0;
 }
 
 // Whether any thread has one, such as has ended and was not waited for as well.
@@ -64,19 +80,24 @@ void EndPoolOfOpenMp() {
 
 }  // namespace
 
-int64_t CountThreads() {
-  int64_t count = 0;
-  ForThreads([&](const std::string&) { ++count; });
-  return count;
+ThreadCounter::ThreadCounter()
+    : usual_(CountThreads()), links_(LinksOfThreads()) {
+  constexpr int64_t kOwnLinks = 2;
+  if (links_ != kOwnLinks + usual_) links_ = 0;
 }
 
-Leftovers CountLeftovers(int64_t usual) {
-  Leftovers left = {.threads = CountThreads() - usual,
-                    .children = CountChildren()};
+int64_t ThreadCounter::More() const {
+  // This is asked after each case: a list would cost more than most of them.
+  if (links_ != 0) return LinksOfThreads() - links_;
+  return CountThreads() - usual_;
+}
+
+Leftovers CountLeftovers(const ThreadCounter& threads) {
+  Leftovers left = {.threads = threads.More(), .children = CountChildren()};
   if (left.threads > 0) EndPoolOfOpenMp();
   for (int round = 0; round < kRounds && left.threads > 0; ++round) {
     std::this_thread::sleep_for(kPause);
-    left.threads = CountThreads() - usual;
+    left.threads = threads.More();
   }
   if (left.threads < 0) left.threads = 0;
   return left;

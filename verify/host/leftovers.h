@@ -11,12 +11,21 @@ struct Leftovers {
   int64_t children = 0;
 };
 
-// Threads of this process.
-int64_t CountThreads();
+// Counts threads of this process beyond those that it had when this was made.
+class ThreadCounter {
+ public:
+  ThreadCounter();
+  // Below 0 if some of those have ended.
+  int64_t More() const;
 
-// Threads beyond `usual`, and children. OpenMP's own threads are ended first;
-// threads that are about to end have 200 ms.
-Leftovers CountLeftovers(int64_t usual);
+ private:
+  int64_t usual_;
+  int64_t links_;  // of the folder of threads; 0: they do not count threads
+};
+
+// Threads beyond the usual ones, and children. OpenMP's own threads are ended
+// first; threads that are about to end have 200 ms.
+Leftovers CountLeftovers(const ThreadCounter& threads);
 
 }  // namespace lockstep::verify::host
 

@@ -34,9 +34,12 @@ Result<SharedFiles> SharedFiles::Map(int in, int64_t in_bytes, int out,
 Status SharedFiles::Open(const std::vector<Pages>& pages) {
   if (pages == open_) return {};
   // Pages that were touched stay mapped, which spares faults when they are
-  // opened again.
-  for (const auto& [offset, bytes] : open_) {
-    if (mprotect(out_ + offset, static_cast<size_t>(bytes), PROT_NONE) != 0) {
+  // opened again. What lies between them is closed already.
+  if (!open_.empty()) {
+    const int64_t begin = open_.front().first;
+    const int64_t end = open_.back().first + open_.back().second;
+    if (mprotect(out_ + begin, static_cast<size_t>(end - begin), PROT_NONE) !=
+        0) {
       return Failed("outputs cannot be closed");
     }
   }

@@ -20,7 +20,8 @@ class SharedFiles {
 
   // Offset and bytes, both multiples of a page.
   using Pages = std::pair<int64_t, int64_t>;
-  // Of `out`, these pages alone can be touched from now on. Errors: one line.
+  // Of `out`, these pages, ascending, alone can be touched from now on. Errors:
+  // one line.
   Status Open(const std::vector<Pages>& pages);
 
   uint8_t* in() const { return in_; }

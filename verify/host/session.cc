@@ -218,7 +218,7 @@ Json Session::Hello() {
   Result<Library> library = Library::Load(path_);
   if (!library.ok()) return Error(0, "error", library.message());
   library_ = std::move(library.value());
-  usual_threads_ = CountThreads();
+  threads_.emplace();
   WatchFaults(wire_.answers,
               {"inputs", files_.in(), files_.in() + files_.in_bytes()},
               {"outputs", files_.out(), files_.out() + files_.out_bytes()});
@@ -317,7 +317,7 @@ Leftovers Session::Close(std::string* why) {
   }
   opened_ = false;
   handle_ = nullptr;
-  return CountLeftovers(usual_threads_);
+  return CountLeftovers(*threads_);
 }
 
 std::string Session::Reset(int64_t id) {

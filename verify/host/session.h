@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,7 @@ class Session {
   SharedFiles files_;
   lockstep_handle* handle_ = nullptr;
   bool opened_ = false;
-  int64_t usual_threads_ = 1;
+  std::optional<ThreadCounter> threads_;  // once it is loaded
 };
 
 }  // namespace lockstep::verify::host

@@ -76,8 +76,7 @@ class ProbeJudge {
                .total = request.request->total,
                .probe = ProbeName(line_),
                .max_bytes = request.request->max_bytes,
-               .has_lse = request.request->has_lse,
-               .wide_out = request.request->wide_out},
+               .claims = request.request->claims},
         result_(result) {}
 
   bool Run(const TrialRow& op) {

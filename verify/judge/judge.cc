@@ -60,10 +60,13 @@ bool Judgement::Declared() {
              "profile " + profile_->name + " does not cover " + why);
 }
 
-void Judgement::CompareBits() {
+void Judgement::FindTruth() {
   truth_ = ComputeTruth(*trial_, options_.all_rows, options_.threads);
   result_.reference_seconds = truth_.seconds;
   result_.rows_compared = static_cast<int64_t>(truth_.rows.size());
+}
+
+void Judgement::CompareBits() {
   const bool twice =
       candidate_.Repeatable() && !CannotTry(candidate_, "written");
   result_.comparisons =
@@ -290,7 +293,12 @@ void Judgement::Decide() {
 }
 
 void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
-  const bool ran = Declared() && FirstRun() && SecondRun();
+  bool ran = Declared() && FirstRun();
+  if (ran) {
+    BeginSecondRun();
+    FindTruth();
+    ran = SecondRun();
+  }
   if (ran) CompareBits();
   if (!ran || !CompareAllowed()) {
     candidate_.Settle(request_);

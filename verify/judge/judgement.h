@@ -39,6 +39,8 @@ class Judgement {
   void JudgeTables(const BlockPlanScene& scene);
   bool Declared();
   bool FirstRun();
+  void BeginSecondRun();
+  void FindTruth();
   bool SecondRun();
   void CompareRuns();  // the two, bit for bit
   void CompareBits();

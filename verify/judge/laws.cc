@@ -158,6 +158,18 @@ std::vector<std::string> PickLaws(const LawsRequest& request) {
   return PickSome(std::move(all), request.most, request.salt);
 }
 
+// Whether a call goes on from an output that the kernel does not have.
+bool TakesWhatLacks(const Law& law, const NumericProfile* profile) {
+  if (profile == nullptr) return false;
+  return std::any_of(
+      law.calls.begin(), law.calls.end(), [&](const LawCall& call) {
+        return std::any_of(call.taken.begin(), call.taken.end(),
+                           [&](const TakenInput& input) {
+                             return !HasOutput(*profile, input.output);
+                           });
+      });
+}
+
 }  // namespace
 
 std::optional<uint32_t> TimesPowerOfTwo(Lane lane, uint32_t bits,
@@ -185,6 +197,7 @@ void JudgeLaws(const LawsRequest& request, CaseResult* result) {
           {Tier::kSelf, "laws", law.message(), "", std::nullopt});
       return;
     }
+    if (TakesWhatLacks(law.value(), request.profile)) continue;
     const bool bits = request.profile == nullptr || law->structural;
     if (!bits && trial.rows() > kLawEnvelopeWork / trial.RowCost()) continue;
     if (!LawJudge(request, law.value(), result).Run()) return;

@@ -50,6 +50,7 @@ constexpr Saying kScan[] = {
     {"scan.pairing", "neighbours", true},
     {"scan.pairing", "halves", true},
     {"scan.empty_run", "unspecified", true},
+    {"scan.lacks", "carry_theta carry_h carry_k carry_v"},
     {"ftz", "yes"},
     {"scan.angle_carry", "bf16"},
     {"scan.carry_key", "bf16"},
@@ -109,8 +110,7 @@ std::vector<std::string> ProbesOf(const CaseResult& failed) {
 Verdict VerdictOf(const CaseRequest& request, Candidate& candidate,
                   const JudgeOptions& options) {
   CaseRequest asked = request;
-  asked.has_lse = HasLse(*options.profile);
-  asked.wide_out = options.profile->out == OutLane::kF32;
+  asked.claims = &*options.profile;
   return JudgeCase(asked, candidate, options, nullptr).verdict;
 }
 

@@ -7,6 +7,14 @@
 #include "verify/judge/judgement.h"
 
 namespace lockstep::verify {
+namespace {
+
+// Multiply-adds of the truth, some milliseconds, up to which nobody watches
+// what a process does meanwhile.
+constexpr int64_t kWorkAside = int64_t{1} << 20;
+
+}  // namespace
+
 Result<std::unique_ptr<Trial>> Judgement::OpenShifted(int64_t shift) const {
   const Result<TrialRow> op = TrialRowOf(*request_.call);
   if (!op.ok()) return op.status();
@@ -90,6 +98,14 @@ bool Judgement::FirstRun() {
     result_.output_digests.push_back(DigestTensor(tensor.const_view()));
   }
   return true;
+}
+
+// A kernel in a process of its own computes while the truth is computed here.
+void Judgement::BeginSecondRun() {
+  const int64_t work = trial_->rows() * trial_->RowCost();
+  if (!candidate_.Repeatable() || work > kWorkAside) return;
+  PoisonOutputs(second_, kSecondPoison);
+  candidate_.Begin(request_, *trial_, candidate_.Fixed(), second_);
 }
 
 bool Judgement::SecondRun() {

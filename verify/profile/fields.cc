@@ -201,8 +201,6 @@ ProfileField MaxField() {
 }
 
 // Fields of scans: there only where the profile is a scan's.
-constexpr const char* kNoScan =
-    "a scan's profile: start from base = scan-f32 or another of theirs";
 const Words kForms = {"recurrent", "chunked"};
 const Words kDecays = {"product", "prefix", "segment"};
 const Words kAngles = {"turns", "radians", "unreduced"};
@@ -383,6 +381,7 @@ const std::vector<ProfileField>& ProfileFields() {
       ScanWord<kTypes, &S::gate>("scan.gate"),
       ScanWord<kTypes, &S::rank_sum>("scan.rank_sum"),
       ScanWord<kEmptyRuns, &S::empty_run>("scan.empty_run"),
+      LacksField(),
       ScanNumber<&S::companion>("scan.companion"),
   };
   return kFields;

@@ -19,6 +19,12 @@ struct ProfileField {
 
 const std::vector<ProfileField>& ProfileFields();
 
+// What is wrong with a field of scans in another profile.
+inline constexpr const char* kNoScan =
+    "a scan's profile: start from base = scan-f32 or another of theirs";
+// scan.lacks
+ProfileField LacksField();
+
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_PROFILE_FIELDS_H_

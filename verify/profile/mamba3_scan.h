@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_VERIFY_PROFILE_MAMBA3_SCAN_H_
 #define LOCKSTEP_VERIFY_PROFILE_MAMBA3_SCAN_H_
 
+#include <array>
 #include <cstdint>
 
 #include "verify/profile/accumulator.h"
@@ -42,6 +43,10 @@ enum class AngleForm : uint8_t {
   kUnreduced,  // unreduced: never
 };
 
+// Outputs that a scan may do without.
+inline constexpr std::array kScanCarries = {"carry_theta", "carry_h", "carry_k",
+                                            "carry_v"};
+
 struct ScanNumeric {
   // Whether its angles turn other pairs than those of the variant.
   bool OtherPairing(bool mimo) const {
@@ -77,6 +82,7 @@ struct ScanNumeric {
   NumberType rank_sum = NumberType::kF32;
 
   EmptyRun empty_run = EmptyRun::kCarry;
+  std::array<bool, kScanCarries.size()> lacks{};  // of kScanCarries
 
   // Calibrated: |error| beyond so many units roundoff of the lane times the
   // companion is unlikely.

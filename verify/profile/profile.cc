@@ -197,6 +197,14 @@ bool IsShared(std::string_view key) {
 
 }  // namespace
 
+bool HasOutput(const NumericProfile& profile, std::string_view name) {
+  if (name == "lse") return HasLse(profile);
+  for (size_t i = 0; profile.scan && i < kScanCarries.size(); ++i) {
+    if (name == kScanCarries[i]) return !profile.scan->lacks[i];
+  }
+  return true;
+}
+
 double UnitRoundoff(NumberType type) {
   switch (type) {
     case NumberType::kBf16:

@@ -182,6 +182,9 @@ inline bool HasLse(const NumericProfile& profile) {
   return profile.lse != LseLane::kNone;
 }
 
+// Whether it has the output of that name ("lse", "carry_h", ...) to be judged.
+bool HasOutput(const NumericProfile& profile, std::string_view name);
+
 // Half the distance from 1 to the next number: 2^-24, 2^-8, f16 and tf32
 // 2^-11.
 //   Requires: type is not kCase.

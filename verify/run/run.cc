@@ -230,15 +230,14 @@ void Run::AddCalls(Job* job, size_t candidate, bool last, int64_t* number) {
 }
 
 CaseRequest Run::RequestOf(const Call& call) const {
-  return {.call = &call.request,
-          .line = *call.line,
-          .number = call.number,
-          .total = total_,
-          .max_bytes = options_.max_memory,
-          .last = call.last,
-          .has_lse = !options_.judge.profile || HasLse(*options_.judge.profile),
-          .wide_out = options_.judge.profile &&
-                      options_.judge.profile->out == OutLane::kF32};
+  return {
+      .call = &call.request,
+      .line = *call.line,
+      .number = call.number,
+      .total = total_,
+      .max_bytes = options_.max_memory,
+      .last = call.last,
+      .claims = options_.judge.profile ? &*options_.judge.profile : nullptr};
 }
 
 Status Run::PrepareCall(const Call& call) {

@@ -23,8 +23,7 @@ struct CloseFolder {
   void operator()(DIR* folder) const { closedir(folder); }
 };
 
-// A file of /proc; empty: its process is gone. This is read after each case,
-// where a stream would cost more than the file.
+// A file of /proc; empty: its process is gone.
 std::string Text(const std::string& path) {
   std::string text;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -54,22 +53,52 @@ std::vector<pid_t> Numbers(const std::string& path) {
   return numbers;
 }
 
+// Adds the numbers of a list of children, each with a space behind it.
+void AddChildren(std::string_view list, std::vector<pid_t>* children) {
+  const char* end = list.data() + list.size();
+  for (const char* at = list.data(); at < end; ++at) {
+    pid_t child = 0;
+    const auto [stop, error] = std::from_chars(at, end, child);
+    if (error != std::errc()) return;
+    children->push_back(child);
+    at = stop;
+  }
+}
+
+std::string ListOf(const std::string& tasks, pid_t thread) {
+  return tasks + "/" + std::to_string(thread) + "/children";
+}
+
+std::string TasksOf(pid_t process) {
+  return "/proc/" + std::to_string(process) + "/task";
+}
+
 // Children of every thread of a process.
 std::vector<pid_t> Children(pid_t process) {
   std::vector<pid_t> children;
-  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
+  const std::string tasks = TasksOf(process);
   for (const pid_t thread : Numbers(tasks)) {
-    const std::string list =
-        Text(tasks + "/" + std::to_string(thread) + "/children");
-    const char* end = list.data() + list.size();
-    for (const char* at = list.data(); at < end; ++at) {  // over a space
-      pid_t child = 0;
-      const auto [stop, error] = std::from_chars(at, end, child);
-      if (error != std::errc()) break;
-      children.push_back(child);
-      at = stop;
-    }
+    AddChildren(Text(ListOf(tasks, thread)), &children);
   }
+  return children;
+}
+
+// The list of the children of this process's first thread, which Linux gives
+// orphans to. It is read after each case, and stays open for that.
+int OpenedList() {
+  static const int list =
+      open(ListOf(TasksOf(getpid()), getpid()).c_str(), O_RDONLY | O_CLOEXEC);
+  return list;
+}
+
+std::vector<pid_t> ChildrenOfFirstThread() {
+  std::vector<pid_t> children;
+  char block[4096];
+  const ssize_t got = pread(OpenedList(), block, sizeof(block), 0);
+  // A longer list comes in pieces.
+  const bool whole = got >= 0 && static_cast<size_t>(got) < sizeof(block) / 2;
+  if (!whole) return Children(getpid());
+  AddChildren({block, static_cast<size_t>(got)}, &children);
   return children;
 }
 
@@ -88,6 +117,7 @@ void GuardThisProcess() {
   static std::once_flag once;
   std::call_once(once, [] {
     ChildrenBefore() = Children(getpid());
+    OpenedList();
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   });
@@ -105,7 +135,7 @@ std::vector<pid_t> Descendants(pid_t root) {
 
 std::vector<pid_t> Strays(const std::vector<pid_t>& known) {
   std::vector<pid_t> strays;
-  for (const pid_t child : Children(getpid())) {
+  for (const pid_t child : ChildrenOfFirstThread()) {
     if (Holds(known, child) || Holds(ChildrenBefore(), child)) continue;
     if (waitpid(child, nullptr, WNOHANG) == child) continue;
     strays.push_back(child);

@@ -58,6 +58,8 @@ class WireCandidate final : public Candidate {
   std::vector<Fact> Identity() const override;
   Status Prepare(const CaseRequest&) override { return Start(); }
   std::vector<Variation> Variations(const Trial& trial) const override;
+  void Begin(const CaseRequest& request, const Trial& trial,
+             const Variation& how, const OutputSet& outputs) override;
   RunOutcome Run(const CaseRequest& request, const Trial& trial,
                  const Variation& how, const OutputSet& outputs,
                  Execution* execution) override;
@@ -77,14 +79,25 @@ class WireCandidate final : public Candidate {
   };
 
   std::string WhyNot(const std::string& op, const char* lane) const;
+  // A call that Begin() has asked for, with what it points to.
+  struct Begun {
+    PoisonOf poison;
+    WantedCall wanted;
+  };
+
+  static PoisonOf PoisonFor(const CaseRequest& request, const KernelCall& call);
   RunOutcome RunCall(const Asked& asked, KernelCall call, Execution* execution);
-  HostAnswer Ask(const Asked& asked, const KernelCall& call);
+  void Ask(const Asked& asked, const KernelCall& call, Place place);
+  // Takes the answer to the call that was asked.
+  RunOutcome Take(const Asked& asked, const WantedCall& wanted,
+                  Execution* execution);
   void TakeReceipt(const Asked& asked, const KernelCall& call,
                    const HostAnswer& answer, Execution* execution) const;
 
   WireLaunch launch_;
   Variation fixed_;
   HostCaller host_;
+  std::unique_ptr<Begun> begun_;
 };
 
 std::vector<Fact> WireCandidate::Identity() const {
@@ -130,21 +143,49 @@ std::string WireCandidate::WhyNot(const std::string& op,
   return "";
 }
 
+PoisonOf WireCandidate::PoisonFor(const CaseRequest& request,
+                                  const KernelCall& call) {
+  PoisonOf poison = ReadPoison(call.outputs);
+  for (const NamedOutput& output : call.outputs) {
+    // Rounded to bf16 again, it is the poison that it was.
+    const bool wide = request.WideOut() && output.type == ElementType::kBf16;
+    if (wide) poison[output.name] <<= 16;
+  }
+  return poison;
+}
+
+void WireCandidate::Begin(const CaseRequest& request, const Trial& trial,
+                          const Variation& how, const OutputSet& outputs) {
+  // Later calls of a chain take what those before them have answered.
+  if (trial.Calls() != 1 || !Start().ok()) return;
+  KernelCall call = trial.Call(0, outputs);
+  PoisonOf poison = PoisonFor(request, call);
+  Result<WantedCall> wanted = WantedCall::Make(
+      trial, host_.hello(), request.WideOut(), std::move(call));
+  if (!wanted.ok()) return;
+  begun_.reset(new Begun{std::move(poison), std::move(wanted.value())});
+  Ask({&request, &trial, &how, &begun_->poison}, begun_->wanted.call(),
+      Place::kNext);
+}
+
 RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
                               const Variation& how, const OutputSet& outputs,
                               Execution* execution) {
+  if (const std::unique_ptr<Begun> begun = std::move(begun_)) {
+    return Take({&request, &trial, &how, &begun->poison}, begun->wanted,
+                execution);
+  }
   const Status started = Start();
   if (!started.ok()) return BrokenBy({"start", started.message()});
   KernelCall call = trial.Call(0, outputs);
   const std::string why =
       WhyNot(call.inputs.op, ElementTypeName(call.outputs[0].type));
   if (!why.empty()) return Unsupported(why);
-  PoisonOf poison = ReadPoison(call.outputs);
-  for (const NamedOutput& output : call.outputs) {
-    // Rounded to bf16 again, it is the poison that it was.
-    const bool wide = request.wide_out && output.type == ElementType::kBf16;
-    if (wide) poison[output.name] <<= 16;
+  if (trial.Calls() > 1 && !host_.hello().lacks.empty()) {
+    return Unsupported(host_.hello().name + " lacks " + host_.hello().lacks[0] +
+                       ", and the next call of a chain goes on from outputs");
   }
+  const PoisonOf poison = PoisonFor(request, call);
   const Asked asked = {&request, &trial, &how, &poison};
   // Of all calls; a host that does not say it of one says nothing.
   std::optional<double> seconds = 0;
@@ -166,34 +207,44 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
 RunOutcome WireCandidate::RunCall(const Asked& asked, KernelCall call,
                                   Execution* execution) {
   Result<WantedCall> wanted = WantedCall::Make(
-      *asked.trial, host_.hello(), asked.request->wide_out, std::move(call));
+      *asked.trial, host_.hello(), asked.request->WideOut(), std::move(call));
   if (!wanted.ok()) return Unsupported(wanted.message());
+  Place place =
+      asked.how->check == "addresses" ? Place::kElsewhere : Place::kNext;
   if (asked.how->check == "contents") {
     // The same addresses first hold something else: who goes by addresses
     // answers with that.
     KernelCall other;
     other.inputs = TurnedInputs(wanted->call().inputs);
     other.outputs = wanted->call().outputs;
-    RunOutcome outcome = Ask(asked, other).outcome;
+    Ask(asked, other, Place::kNext);
+    RunOutcome outcome = host_.Take().outcome;
     if (outcome.state != RunOutcome::State::kRan) return outcome;
+    place = Place::kSame;
   }
-  const HostAnswer answer = Ask(asked, wanted->call());
-  if (answer.outcome.state != RunOutcome::State::kRan) return answer.outcome;
-  answer.placed->CopyBack();
-  wanted->Return();
-  TakeReceipt(asked, wanted->call(), answer, execution);
-  return {};
+  Ask(asked, wanted->call(), place);
+  return Take(asked, wanted.value(), execution);
 }
 
-HostAnswer WireCandidate::Ask(const Asked& asked, const KernelCall& call) {
-  const std::string& check = asked.how->check;
-  return host_.Call({.case_line = asked.request->line,
-                     .call = &call,
-                     .poison = asked.poison,
-                     .threads = asked.how->threads,
-                     .shift = asked.how->shift,
-                     .elsewhere = check == "addresses" || check == "contents",
-                     .tables = false});
+void WireCandidate::Ask(const Asked& asked, const KernelCall& call,
+                        Place place) {
+  host_.Ask({.case_line = asked.request->line,
+             .call = &call,
+             .poison = asked.poison,
+             .threads = asked.how->threads,
+             .shift = asked.how->shift,
+             .place = place,
+             .tables = false});
+}
+
+RunOutcome WireCandidate::Take(const Asked& asked, const WantedCall& wanted,
+                               Execution* execution) {
+  const HostAnswer answer = host_.Take();
+  if (answer.outcome.state != RunOutcome::State::kRan) return answer.outcome;
+  answer.placed->CopyBack();
+  wanted.Return();
+  TakeReceipt(asked, wanted.call(), answer, execution);
+  return {};
 }
 
 void WireCandidate::TakeReceipt(const Asked& asked, const KernelCall& call,
@@ -222,7 +273,7 @@ RunOutcome WireCandidate::Plan(const CaseRequest& request,
                                         .poison = &poison,
                                         .threads = std::nullopt,
                                         .shift = 0,
-                                        .elsewhere = false,
+                                        .place = Place::kNext,
                                         .tables = true});
   if (answer.outcome.state != RunOutcome::State::kRan) return answer.outcome;
   const CallFacts facts = {launch_.door, host_.hello().name, std::nullopt,

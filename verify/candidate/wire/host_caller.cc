@@ -1,7 +1,7 @@
 #include "verify/candidate/wire/host_caller.h"
 
 #include <algorithm>
-#include <chrono>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -13,8 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Pages that calls begin behind: usual ones, and those at other addresses.
-constexpr int64_t kUsualPage = 1;
+// Pages that calls begin behind, in turn: addresses stay until others are asked
+// for, since pages of a host cost more to open and close than most calls.
+constexpr int64_t kSomePage = 1;
 constexpr int64_t kOtherPage = 18;
 
 // Of op and shapes: what a kernel may have to be compiled for.
@@ -60,7 +61,11 @@ RunOutcome Unsupported(const std::string& why) {
   return {RunOutcome::State::kUnsupported, why, ""};
 }
 
-HostCaller::~HostCaller() { GiveHost(arguments_, std::move(host_)); }
+HostCaller::~HostCaller() {
+  // An answer that nobody takes would be the next one's.
+  if (asked_ && host_ != nullptr) host_->Kill();
+  GiveHost(arguments_, std::move(host_));
+}
 
 Status HostCaller::Start() {
   if (host_ != nullptr && host_->alive()) return {};
@@ -78,33 +83,43 @@ RunOutcome HostCaller::Broken(const std::string& check,
   return BrokenBy({check, message});
 }
 
-HostAnswer HostCaller::Call(const HostCall& call) {
-  HostAnswer answer;
-  answer.outcome = Exchange(call, &answer);
-  if (answer.outcome.state != RunOutcome::State::kRan) return answer;
-  answer.outcome = Judge(answer);
+void HostCaller::Ask(const HostCall& call) {
+  asked_.emplace();
+  asked_->answer.outcome = Send(call);
+}
+
+HostAnswer HostCaller::Take() {
+  RunOutcome& outcome = asked_->answer.outcome;
+  if (outcome.state == RunOutcome::State::kRan) outcome = Receive();
+  if (outcome.state == RunOutcome::State::kRan) outcome = Judge(asked_->answer);
+  HostAnswer answer = std::move(asked_->answer);
+  asked_.reset();
   return answer;
 }
 
-RunOutcome HostCaller::Exchange(const HostCall& call, HostAnswer* answer) {
+RunOutcome HostCaller::Send(const HostCall& call) {
   if (const auto failure = GoneOn()) return BrokenBy(*failure);
-  const int64_t id = host_->NextId();
-  const Placement placement = {
-      .first_page = call.elsewhere ? kOtherPage : kUsualPage,
-      .shift = call.shift,
-      .alignment = hello_.alignment,
-      .at_end = id % 2 == 0,
-      .pages = hello_.Has("pages")};
+  if (call.place == Place::kElsewhere) {
+    first_page_ = kSomePage + kOtherPage - first_page_;
+  }
+  at_end_ = at_end_ != (call.place != Place::kSame);
+  asked_->id = host_->NextId();
+  const Placement placement = {.first_page = first_page_,
+                               .shift = call.shift,
+                               .alignment = hello_.alignment,
+                               .at_end = at_end_,
+                               .pages = hello_.Has("pages")};
   Result<PlacedCall> placed = PlacedCall::Place(
       *call.call, placement, *call.poison, host_->in(), host_->out());
   if (!placed.ok()) return Unsupported(placed.message());
-  answer->placed = std::move(placed.value());
+  asked_->answer.placed = std::move(placed.value());
+  const PlacedCall& laid = *asked_->answer.placed;
   const KernelInputs& inputs = call.call->inputs;
-  CallMessage message = {.id = id,
+  CallMessage message = {.id = asked_->id,
                          .case_line = call.case_line,
                          .inputs = &inputs,
-                         .placed_inputs = answer->placed->inputs(),
-                         .placed_outputs = answer->placed->outputs(),
+                         .placed_inputs = laid.inputs(),
+                         .placed_outputs = laid.outputs(),
                          .tables = std::nullopt,
                          .threads = call.threads};
   if (call.tables) {
@@ -115,20 +130,26 @@ RunOutcome HostCaller::Exchange(const HostCall& call, HostAnswer* answer) {
   if (line.size() > kMostLine) {
     return Unsupported("its message has more than 1 MiB");
   }
-  const uint64_t shape = ShapeDigest(inputs);
-  const double patience = host_->Patience(shape);
+  asked_->shape = ShapeDigest(inputs);
+  asked_->patience = host_->Patience(asked_->shape);
   called_ = true;
-  const Clock::time_point start = Clock::now();
+  asked_->start = Clock::now();
+  const auto failure = host_->Send(line, asked_->patience, "the call");
+  return failure ? BrokenBy(*failure) : RunOutcome{};
+}
+
+RunOutcome HostCaller::Receive() {
+  HostAnswer& answer = asked_->answer;
   std::string text;
-  auto failure = host_->Send(line, patience, "the call");
-  if (!failure) failure = host_->Receive(patience, "the call", &text);
+  const auto failure = host_->Receive(asked_->patience, "the call", &text);
   if (failure) return BrokenBy(*failure);
-  answer->seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  host_->NoteCall(shape, answer->seconds);
+  answer.seconds =
+      std::chrono::duration<double>(Clock::now() - asked_->start).count();
+  host_->NoteCall(asked_->shape, answer.seconds);
   Result<WireReply> reply = ParseReply(text);
   if (!reply.ok()) return Broken("wire", reply.message());
-  answer->reply = std::move(reply.value());
-  const std::string other = WhyOtherId(answer->reply.id, id);
+  answer.reply = std::move(reply.value());
+  const std::string other = WhyOtherId(answer.reply.id, asked_->id);
   return other.empty() ? RunOutcome{} : Broken("wire", other);
 }
 

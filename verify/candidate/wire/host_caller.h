@@ -3,7 +3,7 @@
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_WIRE_HOST_CALLER_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_WIRE_HOST_CALLER_H_
 
-#include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,15 +18,20 @@
 
 namespace lockstep::verify {
 
+// Where tensors of a call lie: kNext puts outputs to the other end of their
+// pages than those of the call before, kElsewhere everything on other pages,
+// kSame everything where the call before had it.
+enum class Place : uint8_t { kNext, kElsewhere, kSame };
+
 // One call and how it is made.
 struct HostCall {
   std::string case_line;
   const KernelCall* call = nullptr;
   const PoisonOf* poison = nullptr;
   std::optional<int> threads;
-  int64_t shift = 0;       // elements
-  bool elsewhere = false;  // at other addresses than calls usually have
-  bool tables = false;     // the one output is room for tables
+  int64_t shift = 0;  // elements
+  Place place = Place::kNext;
+  bool tables = false;  // the one output is room for tables
 };
 
 // What came back. `placed` and `reply` are there where it ran.
@@ -35,6 +40,15 @@ struct HostAnswer {
   std::optional<PlacedCall> placed;
   WireReply reply;
   double seconds = 0;
+};
+
+// A call that was sent, and what came of it.
+struct AskedCall {
+  int64_t id = 0;
+  uint64_t shape = 0;
+  double patience = 0;
+  std::chrono::steady_clock::time_point start;
+  HostAnswer answer;
 };
 
 class HostCaller {
@@ -53,8 +67,14 @@ class HostCaller {
   // "pages" or "zones", as the host has said.
   const std::string& guards() const { return guards_; }
 
-  //   Requires: Start() succeeded.
-  HostAnswer Call(const HostCall& call);
+  // Sends a call, and takes the answer. What `call` points to lives until then;
+  // between both nothing else is asked.  Requires: Start() succeeded.
+  void Ask(const HostCall& call);
+  HostAnswer Take();
+  HostAnswer Call(const HostCall& call) {
+    Ask(call);
+    return Take();
+  }
   // Of the last call's memory of outputs.
   const SharedMemory& out() const { return host_->out(); }
 
@@ -62,7 +82,8 @@ class HostCaller {
   RunOutcome Settle(bool last);
 
  private:
-  RunOutcome Exchange(const HostCall& call, HostAnswer* answer);
+  RunOutcome Send(const HostCall& call);
+  RunOutcome Receive();
   RunOutcome Judge(const HostAnswer& answer);
   RunOutcome Reset();
   // What the host does although nothing is asked of it: it speaks, which is
@@ -83,6 +104,11 @@ class HostCaller {
     uint64_t digest;
   };
   std::optional<Written> written_;
+  std::optional<AskedCall> asked_;
+  // Of the last call: the page that inputs and outputs begin behind, and
+  // whether outputs end with their pages.
+  int64_t first_page_ = 1;
+  bool at_end_ = true;
   bool called_ = false;  // since the last reset
 };
 

@@ -43,6 +43,21 @@ std::optional<NumericProfile> Claimed(const CaseResult& result,
   return std::nullopt;
 }
 
+// Whether two answers differ where the claimant has an output.
+bool Differ(const Trial& trial, const std::optional<NumericProfile>& claims,
+            const OutputSet& a, const OutputSet& b) {
+  for (size_t t = 0; t < trial.outputs().size(); ++t) {
+    const std::string& name = trial.outputs()[t].name;
+    if (claims && !HasOutput(*claims, name)) continue;
+    if (!CompareTensors(name, a.tensors[t].const_view(),
+                        b.tensors[t].const_view())
+             .Passed()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Steps of an f32 tensor's largest element that two right kernels differ by.
 constexpr double kRoundings = 4;
 
@@ -98,8 +113,8 @@ void JudgeCanary(const CaseRequest& request, const Trial& trial,
   for (size_t n = 0; n < specs.size() && right && truth; ++n) {
     const std::string spec = specs[(salt / kCanaryEvery + n) % specs.size()];
     const auto wrong = Answer(spec, request, trial);
-    if (!wrong || !FirstDifference(trial, *right, *wrong) ||
-        !FirstDifference(trial, *truth, *wrong)) {
+    if (!wrong || !Differ(trial, result->claims, *right, *wrong) ||
+        !Differ(trial, result->claims, *truth, *wrong)) {
       continue;
     }
     Result<std::unique_ptr<Candidate>> candidate = ParseCandidate(spec);

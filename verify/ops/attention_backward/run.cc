@@ -11,30 +11,10 @@
 #include "optimized/row_keys.h"
 #include "reference/attention_backward.h"
 #include "verify/ops/attention_backward/trial.h"
+#include "verify/ops/attention_forward/ways.h"
 
 namespace lockstep::verify {
 namespace {
-
-optimized::Caps ToCaps(const Variation& how) {
-  optimized::Caps caps;
-  if (how.target) caps.target = *how.target;
-  if (how.threads) caps.threads = *how.threads;
-  if (how.tile) {
-    caps.tile_rows = how.tile->first;
-    caps.tile_keys = how.tile->second;
-  }
-  return caps;
-}
-
-std::vector<std::string> RunningTargets(const Variation& fixed) {
-  std::vector<std::string> names;
-  for (const optimized::Target& target : optimized::Targets()) {
-    if (!target.supported) continue;
-    if (fixed.target && *fixed.target != target.name) continue;
-    names.push_back(target.name);
-  }
-  return names;
-}
 
 RunOutcome Failed(const std::string& message) {
   return {RunOutcome::State::kError, message, ""};
@@ -86,52 +66,14 @@ RunOutcome AttentionBackwardTrial::RunOptimized(const Variation& how,
 std::vector<Variation> AttentionBackwardTrial::OptimizedVariations(
     const Variation& fixed) const {
   const AttentionForwardProblem& p = data_.problem.forward;
-  const std::vector<std::string> targets = RunningTargets(fixed);
-  std::vector<Variation> variations;
-  const auto add = [&](const char* check, auto&& change) {
-    Variation how = fixed;
-    how.check = check;
-    change(how);
-    variations.push_back(std::move(how));
-  };
-  std::vector<int> threads = {1, 2, 3};
-  if (fixed.threads) threads = {*fixed.threads};
-  const int64_t all_keys = (p.kv_len + 15) / 16 * 16;
-  std::vector<std::pair<int64_t, int64_t>> tiles = {
-      {1, 16},
-      {3, 48},
-      {7, 16},
-      {16, 64},
-      {96, 256},
-      {std::min<int64_t>(p.q_len, 129), std::min<int64_t>(all_keys, 1024)}};
-  if (fixed.tile) tiles = {*fixed.tile};
-  for (const std::string& target : targets) {
-    if (fixed.target) break;
-    add("targets", [&](Variation& how) { how.target = target; });
-  }
-  for (const int n : threads) {
-    if (fixed.threads) break;
-    add("threads", [&](Variation& how) { how.threads = n; });
-  }
-  for (const auto& tile : tiles) {
-    if (fixed.tile) break;
-    add("tiles", [&](Variation& how) { how.tile = tile; });
-  }
-  int64_t n = 0;
-  for (const auto& tile : tiles) {
-    for (const int count : threads) {
-      for (const std::string& target : targets) {
-        ++n;
-        add("combined", [&](Variation& how) {
-          how.target = target;
-          how.tile = tile;
-          how.threads = count;
-          if (n % 3 != 0) how.shift = kShifts[n % 3 - 1];
-        });
-      }
-    }
-  }
-  return variations;
+  return VariationsOf({.threads = {1, 2, 3},
+                       .tiles = {{1, 16},
+                                 {3, 48},
+                                 {7, 16},
+                                 {16, 64},
+                                 {96, 256},
+                                 WholeTile(p.q_len, p.kv_len)}},
+                      fixed);
 }
 
 std::optional<Work> AttentionBackwardTrial::CountWork() const {

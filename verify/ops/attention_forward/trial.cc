@@ -13,6 +13,7 @@
 #include "reference/attention_forward.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/inputs/attention_forward_outputs.h"
+#include "verify/ops/attention_forward/ways.h"
 
 namespace lockstep::verify {
 namespace {
@@ -29,26 +30,6 @@ std::vector<Counter> Counters(
           {"rows_online", execution.rows_online},
           {"rows_redone", execution.rows_redone},
           {"rows_empty", execution.rows_empty}};
-}
-
-optimized::Caps ToCaps(const Variation& how) {
-  optimized::Caps caps;
-  if (how.target) caps.target = *how.target;
-  if (how.threads) caps.threads = *how.threads;
-  if (how.tile) {
-    caps.tile_rows = how.tile->first;
-    caps.tile_keys = how.tile->second;
-  }
-  if (how.native_dot) caps.native_dot = *how.native_dot;
-  return caps;
-}
-
-// Whether the wanted target, or without a wish any target, runs here.
-bool Supported(const Variation& how) {
-  const std::vector<optimized::Target> targets = optimized::Targets();
-  return std::any_of(targets.begin(), targets.end(), [&](const auto& target) {
-    return target.supported && (!how.target || *how.target == target.name);
-  });
 }
 
 // Heads, batch rows: the first, the last, and one between.
@@ -199,7 +180,7 @@ RunOutcome AttentionForwardTrial::RunReference(const OutputSet& outputs,
 RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
                                                const OutputSet& outputs,
                                                Execution* execution) const {
-  const bool supported = Supported(how);
+  const bool supported = !RunningTargets(how).empty();
   if (!supported && how.target) {
     return {RunOutcome::State::kUnsupported,
             "this CPU does not support target " + *how.target, ""};
@@ -245,70 +226,18 @@ RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
 std::vector<Variation> AttentionForwardTrial::OptimizedVariations(
     const Variation& fixed) const {
   const AttentionForwardProblem& p = data_.problem;
-  std::vector<std::string> targets;
-  for (const optimized::Target& target : optimized::Targets()) {
-    if (!target.supported) continue;
-    if (fixed.target && *fixed.target != target.name) continue;
-    targets.push_back(target.name);
-  }
-  if (targets.empty()) return {};
-
-  std::vector<Variation> variations;
-  const auto add = [&](const char* check, auto&& change) {
-    Variation how = fixed;
-    how.check = check;
-    change(how);
-    variations.push_back(std::move(how));
-  };
-  std::vector<int> threads = {1, 2};
-  if (fixed.threads) threads = {*fixed.threads};
   // Odd rows, one row, whole and ragged vectors, more than the problem.
-  const int64_t all_keys = (p.kv_len + 15) / 16 * 16;
-  std::vector<std::pair<int64_t, int64_t>> tiles = {
-      {1, 16},
-      {3, 48},
-      {7, 16},
-      {16, 64},
-      {33, 112},
-      {64, 256},
-      {std::min<int64_t>(p.q_len, 129), std::min<int64_t>(all_keys, 1024)}};
-  if (fixed.tile) tiles = {*fixed.tile};
-  const bool try_native = p.lane == Lane::kBf16 && !fixed.native_dot;
-
-  for (const std::string& target : targets) {
-    if (fixed.target) break;
-    add("targets", [&](Variation& how) { how.target = target; });
-  }
-  for (const int n : threads) {
-    if (fixed.threads) break;
-    add("threads", [&](Variation& how) { how.threads = n; });
-  }
-  if (try_native) {
-    for (const bool native : {false, true}) {
-      add("native_dot", [&](Variation& how) { how.native_dot = native; });
-    }
-  }
-  for (const auto& tile : tiles) {
-    if (fixed.tile) break;
-    add("tiles", [&](Variation& how) { how.tile = tile; });
-  }
-  // The product; native dot and alignment change from one to the next.
-  int64_t n = 0;
-  for (const auto& tile : tiles) {
-    for (const int count : threads) {
-      for (const std::string& target : targets) {
-        ++n;
-        add("combined", [&](Variation& how) {
-          how.target = target;
-          how.tile = tile;
-          how.threads = count;
-          if (try_native) how.native_dot = n % 2 != 0;
-          if (n % 3 != 0) how.shift = kShifts[n % 3 - 1];
-        });
-      }
-    }
-  }
-  return variations;
+  return VariationsOf(
+      {.threads = {1, 2},
+       .tiles = {{1, 16},
+                 {3, 48},
+                 {7, 16},
+                 {16, 64},
+                 {33, 112},
+                 {64, 256},
+                 WholeTile(p.q_len, p.kv_len)},
+       .native_dot = p.lane == Lane::kBf16 && !fixed.native_dot},
+      fixed);
 }
 
 }  // namespace lockstep::verify

@@ -79,6 +79,7 @@ class AllowedOfScan final : public AllowedResults {
       const OutputSet& produced, const ElementSink& each) const override {
     std::vector<EnvelopeResult> results;
     for (size_t t = 0; t < trial_.outputs().size(); ++t) {
+      if (!HasOutput(profile_, trial_.outputs()[t].name)) continue;
       results.push_back(JudgeOutput(t, produced.tensors[t].const_view(), each));
     }
     return results;
@@ -87,6 +88,7 @@ class AllowedOfScan final : public AllowedResults {
   bool Allows(size_t n, const RowBits& bits) const override {
     for (size_t t = 0; t < bits.size(); ++t) {
       const OutputSpec& spec = trial_.outputs()[t];
+      if (!HasOutput(profile_, spec.name)) continue;
       const ScanOutput output = OutputOf(spec.name);
       for (size_t i = 0; i < bits[t].size(); ++i) {
         const double x = ElementValue(spec.lane, bits[t][i]);

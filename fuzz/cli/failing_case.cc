@@ -1,0 +1,64 @@
+#include "fuzz/cli/failing_case.h"
+
+#include <utility>
+
+#include "verify/registry/ops.h"
+
+namespace lockstep::fuzz::cli {
+namespace {
+
+Result<FailingCase> Judge(const FailingCaseArguments& a) {
+  const Status limited = verify::cli::LimitHosts(a.hosts);
+  if (!limited.ok()) return limited;
+  Result<std::vector<verify::Job>> jobs =
+      verify::JobsFromLines({a.line}, verify::Ops());
+  if (!jobs.ok()) return jobs.status();
+  FailingCase found;
+  found.sequence = std::move(jobs.value()[0].sequence);
+  const std::string op = verify::OpName(found.sequence[0]);
+  const Result<const verify::Domain*> domain = verify::FindDomain(op);
+  if (!domain.ok()) return domain.status();
+  found.domain = domain.value();
+  Result<Target> target = Target::Open(a.candidate, a.profile, op);
+  if (!target.ok()) return target.status();
+  found.target = std::move(target.value());
+  found.target.stop = verify::cli::WatchInterrupt();
+  found.target.law = "";
+  found.outcome = TryCase(found.sequence, found.target, 2);
+  return found;
+}
+
+}  // namespace
+
+void AddFailingCase(Verb* verb, const char* seconds, FailingCaseArguments* a) {
+  verb->Value("CASE", &a->line, "Case line, quoted").Required();
+  verb->Value("--candidate", &a->candidate,
+              "What fails on it (default builtin:optimized)")
+      .Type("SPEC");
+  verb->Value("--profile", &a->profile, "Numeric contract the candidate claims")
+      .Type("NAME|FILE");
+  verb->Value("--seconds", &a->seconds, seconds).Positive();
+  verify::cli::AddHostArguments(verb, &a->hosts);
+}
+
+int FailingCase::ExitCode() const {
+  return outcome.verdict == verify::Verdict::kError ? verify::kExitCandidate
+                                                    : verify::kExitFail;
+}
+
+std::optional<FailingCase> JudgeFailing(const FailingCaseArguments& a,
+                                        const char* verb, int* code) {
+  Result<FailingCase> judged = Judge(a);
+  if (!judged.ok()) {
+    *code = verify::cli::Fail(judged.message());
+    return std::nullopt;
+  }
+  if (judged->outcome.Found()) return std::move(judged.value());
+  *code = verify::cli::Fail("nothing to " + std::string(verb) +
+                                ": the verdict is " +
+                                verify::VerdictName(judged->outcome.verdict),
+                            verify::kExitVacuous);
+  return std::nullopt;
+}
+
+}  // namespace lockstep::fuzz::cli
