@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Mutants of the fast path of the scan's gradients, before the tests that hold
+it to the definition."""
+
+import sys
+
+import runner
+
+C = "optimized/mamba3_scan_backward.cc"
+K = "optimized/mamba3_scan_backward-inl.h"
+O = "optimized/mamba3_reverse_output-inl.h"
+M = "optimized/mamba3_reverse-inl.h"
+P = "optimized/mamba3_piece-inl.h"
+W = "optimized/mamba3_reverse_work.h"
+
+# name, source, text, replacement
+MUTANTS = (
+    ("one_vector_for_two", M, "at + VectorLanes() < count;",
+     "at + 2 * VectorLanes() < count;"),
+    ("state_of_rank_zero", M, "const auto x_now = hn::Set(d, x[r * f.p_pad + c]);",
+     "const auto x_now = hn::Set(d, x[c]);"),
+    ("later_after_now", M,
+     "h[v] = hn::MulAdd(hn::Load(d, later + n), x_before, h[v]);\n"
+     "        h[v] = hn::MulAdd(hn::Load(d, now + n), x_now, h[v]);",
+     "h[v] = hn::MulAdd(hn::Load(d, now + n), x_now, h[v]);\n"
+     "        h[v] = hn::MulAdd(hn::Load(d, later + n), x_before, h[v]);"),
+    ("not_decayed", M, "value[v] = hn::Mul(decay, hn::Load(d, m + v",
+     "value[v] = hn::Identity(hn::Load(d, m + v"),
+    ("other_ranks_not_read_back", M, "for (int64_t r = 0; r < ranks; ++r) {",
+     "for (int64_t r = 0; r < 1; ++r) {"),
+    ("every_rank_reads_back", M, "if (r == 0) {\n      ReadBack<kVectors>(decay, "
+     "p.ranks, q, f.n_pad, s.d_o + c,", "if (true) {\n      ReadBack<kVectors>("
+     "decay, p.ranks, q, f.n_pad, s.d_o + c,"),
+    ("state_after_in_da", M, "hn::Load(d, h_before + lane), of_state[v]",
+     "hn::Load(d, h + lane), of_state[v]"),
+    ("x_of_token_before", M, "const float* HWY_RESTRICT k = before + f.k_stride;",
+     "const float* HWY_RESTRICT k = before;"),
+    ("decay_of_this_token", K, "  ReverseToken(s, p, i);\n  s.decay = s.alpha[i];",
+     "  s.decay = s.alpha[i];\n  ReverseToken(s, p, i);"),
+    ("carry_k_overwritten_first", K,
+     "hn::Store(hn::Add(own, hn::Load(d, carry)), d, s.d_k + at);",
+     "hn::Store(own, d, s.d_k + at);"),
+    ("stripes_run_over_the_end", K,
+     "of_now.AddProducts(x + row, s.of_x + row, p.head_dim);",
+     "of_now.AddProducts(x + row, s.of_x + row, f.p_pad);"),
+    ("one_rank_in_scalars", K, "s.of_x_before + row, p.head_dim);",
+     "s.of_x_before, p.head_dim);"),
+    ("angles_of_k_before", K,
+     "const float* k = s.k + (i + 1) * f.k_stride;",
+     "const float* k = s.k + i * f.k_stride;"),
+    ("all_lanes_turn", K, "const auto new_u = hn::IfThenElse(inside, u, old.u);",
+     "const auto new_u = u;"),
+    ("w_not_turned", K, "for (const bool second : {false, true}) {",
+     "for (const bool second : {false}) {"),
+    ("finished_by_first_head", K, "if (place + 1 < p.group()) continue;",
+     "if (place > 0) continue;"),
+    ("sums_of_last_run", K, "std::fill_n(s.sum_memory, HeadSums::Size(f), 0.0f);",
+     ""),
+    ("theta_of_last_run", K, "std::fill_n(s.theta, f.a_stride, 0.0f);", ""),
+    ("decay_of_last_run", K, "  s.decay = 1.0f;\n", ""),
+    ("cotangent_of_run_zero", K, "RowAt(carry.h, run, h, c), p.state_dim, s.mt",
+     "RowAt(carry.h, 0, h, c), p.state_dim, s.mt"),
+    ("carry_not_decayed", K, "Scale(s.decay, s.mt + c * s.row,",
+     "Scale(1.0f, s.mt + c * s.row,"),
+    ("skip_of_first_channel", K, "skip.Add(s.sums.d, head.p.head_dim);",
+     "skip.Add(s.sums.d, 1);"),
+    ("pieces_from_the_first", K, "const int64_t t = task.first + piece *",
+     "const int64_t t = task.first + 0 * piece *"),
+    ("gate_of_gated", O, "const auto d_u = hn::Mul(hn::Mul(e, y), slope);",
+     "const auto d_u = hn::Mul(hn::Mul(e, slope), y);"),
+    ("dz_of_last_token", O, "std::fill_n(s.d_z, s.head.p_pad, 0.0f);", ""),
+    ("dy_of_first_rank", O, "if (r == 0 || !p.reduce)", "if (r == 0)"),
+    ("norm_mean_is_a_sum", O,
+     "products.Fold() / static_cast<float>(p.head_dim)", "products.Fold()"),
+    ("lambda_of_last_piece", P,
+     "hn::Store(Sigmoid(d, hn::Load(d, s.lambda + i)), d, s.lambda + i);", ""),
+    ("k_before_scaled_by_gamma", P, "Scale(s.beta[i], k_before,",
+     "Scale(s.gamma[i], k_before,"),
+    ("turns_of_first_token", P, "const int64_t turns = block * f.a_stride;",
+     "const int64_t turns = 0 * block;"),
+    ("angle_not_kept", P, "{f.theta, f.a_stride}};", "{s.rate, f.a_stride}};"),
+    ("v_not_moved_on", P, "std::copy_n(s.v + count * f.p_pad, f.p_pad, s.v);",
+     ""),
+    ("skip_missing_behind_norm", P, "p.skip && reads && i < count",
+     "p.skip && p.gate && i < count"),
+    ("sums_overlap", W, "sums.phi = sums.zeta + s.x_stride;",
+     "sums.phi = sums.zeta;"),
+    ("negative_checkpoint", C, "if (caps.checkpoint < 0) {", "if (false) {"),
+)
+
+if __name__ == "__main__":
+    sys.exit(runner.main("scan_reverse", MUTANTS, dict.fromkeys((K, O, M, P, W), C),
+                         also=("optimized/plan.cc", "optimized/mamba3_tasks.cc")))
