@@ -178,7 +178,7 @@ inline void RestorePiece(const ReverseJob& job, const Mamba3Task& task,
   }
   const bool reads = p.gate || p.reduce || p.norm_epsilon;
   ForwardPiece(job, task, rows, t, count, reads, s);
-  for (int64_t i = 0; i < count; ++i) AdvanceStates(s, p, i);
+  AdvanceStates(s, p, count);
   for (int64_t i = 0; p.skip && reads && i < count; ++i) {
     AddSkip(job.forward.inputs->d(task.head), s.x_rows + (i + 1) * f.x_stride,
             f.x_stride, s.o + i * f.x_stride);
