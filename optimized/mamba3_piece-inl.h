@@ -173,7 +173,7 @@ inline void RestorePiece(const ReverseJob& job, const Mamba3Task& task,
   const int64_t width = TileWidth();
   for (int64_t c = 0; c < p.head_dim; ++c) {
     for (int64_t n = 0; n < p.state_dim; ++n) {
-      s.states[c * s.row + n] = Channel(f, p, c)[n * width];
+      s.states[TilePlace(n, c, p.head_dim)] = Channel(f, p, c)[n * width];
     }
   }
   const bool reads = p.gate || p.reduce || p.norm_epsilon;

@@ -15,11 +15,20 @@
 #include "hwy/highway.h"
 #include "optimized/mamba3_reverse_work.h"
 #include "optimized/mamba3_rows-inl.h"
+#include "optimized/mamba3_scan-inl.h"
 #include "reference/contract/mamba3_scan.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+// The states, and the cotangent, lie in tiles of two vectors: [lane / width,
+// other, width], so that what is worked on lies together. Where an element is,
+// `others` the extent of the axis that is not in lanes.
+inline int64_t TilePlace(int64_t lane, int64_t other, int64_t others) {
+  const int64_t width = TileWidth();
+  return lane / width * width * others + other * width + lane % width;
+}
 
 // Calls `two(at)` for pairs of vectors of 0 .. count, then `one(at)` for what
 // is left.
@@ -44,9 +53,10 @@ HWY_INLINE void AdvanceColumns(const ReverseScratch& s,
   const float* HWY_RESTRICT later = s.later + i * f.k_stride + at;
   const float* HWY_RESTRICT now = s.now + i * f.k_stride + at;
   const int64_t size = p.head_dim * s.row;
-  const float* HWY_RESTRICT from = s.states + i * size + at;
-  float* HWY_RESTRICT to = s.states + (i + 1) * size + at;
-  for (int64_t c = 0; c < p.head_dim; ++c, from += s.row, to += s.row) {
+  const int64_t width = TileWidth();
+  const float* HWY_RESTRICT from = s.states + i * size + at * p.head_dim;
+  float* HWY_RESTRICT to = s.states + (i + 1) * size + at * p.head_dim;
+  for (int64_t c = 0; c < p.head_dim; ++c, from += width, to += width) {
     V h[kVectors];
     for (int v = 0; v < kVectors; ++v) {
       h[v] = hn::Mul(alpha, hn::Load(d, from + v * VectorLanes()));
@@ -118,15 +128,15 @@ HWY_INLINE void SumChannels(const ReverseScratch& s, const Mamba3ScanProblem& p,
   const float* HWY_RESTRICT before = s.x_rows + i * f.x_stride + r * f.p_pad;
   const float* HWY_RESTRICT x = before + f.x_stride;
   const int64_t size = p.head_dim * s.row;
-  const float* HWY_RESTRICT h_before = s.states + i * size + at;
+  const float* HWY_RESTRICT h_before = s.states + i * size + at * p.head_dim;
   const float* HWY_RESTRICT h = h_before + size;
-  float* HWY_RESTRICT m = s.mt + at;
+  float* HWY_RESTRICT m = s.mt + at * p.head_dim;
   V of_k[kVectors], of_k_before[kVectors], of_state[kVectors], d_q[kVectors];
   for (int v = 0; v < kVectors; ++v) {
     of_k[v] = of_k_before[v] = of_state[v] = d_q[v] = hn::Zero(d);
   }
   for (int64_t c = 0; c < p.head_dim; ++c) {
-    const int64_t element = c * s.row;
+    const int64_t element = c * TileWidth();
     V value[kVectors];
     if (r == 0) {
       ReadBack<kVectors>(decay, p.ranks, q, f.n_pad, d_o_rows + c, f.p_pad,
@@ -171,10 +181,10 @@ HWY_INLINE void SumStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
   const float* HWY_RESTRICT q = s.q + i * f.k_stride;
   const float* HWY_RESTRICT before = s.k + i * f.k_stride + r * f.n_pad;
   const float* HWY_RESTRICT k = before + f.k_stride;
-  float* HWY_RESTRICT m = s.m + at;
+  float* HWY_RESTRICT m = s.m + at * p.state_dim;
   V of_x[kVectors], of_x_before[kVectors];
   for (int v = 0; v < kVectors; ++v) of_x[v] = of_x_before[v] = hn::Zero(d);
-  for (int64_t n = 0; n < p.state_dim; ++n, m += f.p_pad) {
+  for (int64_t n = 0; n < p.state_dim; ++n, m += TileWidth()) {
     V value[kVectors];
     if (r == 0) {
       ReadBack<kVectors>(decay, p.ranks, d_o_rows + at, f.p_pad, q + n, f.n_pad,

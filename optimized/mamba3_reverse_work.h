@@ -98,8 +98,11 @@ struct ReverseJob {
   float* totals = nullptr;  // [h, HeadSums::Size]
   HeadOrder* order = nullptr;
 
-  // The n's of a row in whole vectors of at most 16 lanes.
-  int64_t row() const { return (forward.problem->state_dim + 15) / 16 * 16; }
+  // The n's of a row in whole tiles of at most 16 lanes a vector.
+  int64_t row() const {
+    const int64_t tile = kChannelVectors * 16;
+    return (forward.problem->state_dim + tile - 1) / tile * tile;
+  }
   // Where a group's row of a token lies in dq and dk.
   int64_t RowOf(int64_t b, int64_t t, int64_t r, int64_t group) const {
     const Mamba3ScanProblem& p = *forward.problem;
@@ -195,9 +198,9 @@ struct ReverseScratch {
   float* gamma;
   float* beta;
   float* lambda;
-  float* states;       // [1 + token, p, row]
-  float* m;            // [n, p_pad] cotangent of the state
-  float* mt;           // [p, row] the same
+  float* states;       // [1 + token, row / width, p, width] of tiles
+  float* m;            // [p_pad / width, n, width] cotangent of the state
+  float* mt;           // [row / width, p, width] the same
   float* d_o;          // [token of a block, r, p_pad]
   float* normal;       // [r, p_pad] o i of the norm
   float* of_x;         // [token of a block, r, p_pad] M k
