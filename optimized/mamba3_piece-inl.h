@@ -173,12 +173,12 @@ inline void RestorePiece(const ReverseJob& job, const Mamba3Task& task,
   const int64_t width = TileWidth();
   for (int64_t c = 0; c < p.head_dim; ++c) {
     for (int64_t n = 0; n < p.state_dim; ++n) {
-      s.states[c * s.row + n] = Channel(f, p, c)[n * width];
+      s.states[TilePlace(n, c, p.head_dim)] = Channel(f, p, c)[n * width];
     }
   }
   const bool reads = p.gate || p.reduce || p.norm_epsilon;
   ForwardPiece(job, task, rows, t, count, reads, s);
-  for (int64_t i = 0; i < count; ++i) AdvanceStates(s, p, i);
+  AdvanceStates(s, p, count);
   for (int64_t i = 0; p.skip && reads && i < count; ++i) {
     AddSkip(job.forward.inputs->d(task.head), s.x_rows + (i + 1) * f.x_stride,
             f.x_stride, s.o + i * f.x_stride);

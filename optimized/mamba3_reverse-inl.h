@@ -15,11 +15,20 @@
 #include "hwy/highway.h"
 #include "optimized/mamba3_reverse_work.h"
 #include "optimized/mamba3_rows-inl.h"
+#include "optimized/mamba3_scan-inl.h"
 #include "reference/contract/mamba3_scan.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+// The states, and the cotangent, lie in tiles of two vectors: [lane / width,
+// other, width], so that what is worked on lies together. Where an element is,
+// `others` the extent of the axis that is not in lanes.
+inline int64_t TilePlace(int64_t lane, int64_t other, int64_t others) {
+  const int64_t width = TileWidth();
+  return lane / width * width * others + other * width + lane % width;
+}
 
 // Calls `two(at)` for pairs of vectors of 0 .. count, then `one(at)` for what
 // is left.
@@ -44,9 +53,10 @@ HWY_INLINE void AdvanceColumns(const ReverseScratch& s,
   const float* HWY_RESTRICT later = s.later + i * f.k_stride + at;
   const float* HWY_RESTRICT now = s.now + i * f.k_stride + at;
   const int64_t size = p.head_dim * s.row;
-  const float* HWY_RESTRICT from = s.states + i * size + at;
-  float* HWY_RESTRICT to = s.states + (i + 1) * size + at;
-  for (int64_t c = 0; c < p.head_dim; ++c, from += s.row, to += s.row) {
+  const int64_t width = TileWidth();
+  const float* HWY_RESTRICT from = s.states + i * size + at * p.head_dim;
+  float* HWY_RESTRICT to = s.states + (i + 1) * size + at * p.head_dim;
+  for (int64_t c = 0; c < p.head_dim; ++c, from += width, to += width) {
     V h[kVectors];
     for (int v = 0; v < kVectors; ++v) {
       h[v] = hn::Mul(alpha, hn::Load(d, from + v * VectorLanes()));
@@ -66,11 +76,17 @@ HWY_INLINE void AdvanceColumns(const ReverseScratch& s,
   }
 }
 
+// For all `count` tokens, a few n's at a time: they stay in L1.
 inline void AdvanceStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
-                          int64_t i) {
+                          int64_t count) {
   ForVectors(
-      p.state_dim, [&](int64_t n) HWY_ATTR { AdvanceColumns<2>(s, p, i, n); },
-      [&](int64_t n) HWY_ATTR { AdvanceColumns<1>(s, p, i, n); });
+      p.state_dim,
+      [&](int64_t n) HWY_ATTR {
+        for (int64_t i = 0; i < count; ++i) AdvanceColumns<2>(s, p, i, n);
+      },
+      [&](int64_t n) HWY_ATTR {
+        for (int64_t i = 0; i < count; ++i) AdvanceColumns<1>(s, p, i, n);
+      });
 }
 
 // M of an element of `m` from the one behind it: the ranks' `row` in lanes
@@ -97,31 +113,33 @@ HWY_INLINE void ReadBack(hn::Vec<VectorTag> decay, int64_t ranks,
   }
 }
 
-// 2 and the sums over p for rank r of token i. Rank 0 makes M and sums M h'.
+// 2 and the sums over p for rank r of token i of the piece, `j` of its block.
+// Rank 0 makes M and sums M h'.
 template <int kVectors>
 HWY_INLINE void SumChannels(const ReverseScratch& s, const Mamba3ScanProblem& p,
-                            int64_t i, int64_t r, int64_t at) {
+                            int64_t i, int64_t j, int64_t r, int64_t at) {
   const VectorTag d;
   using V = hn::Vec<VectorTag>;
   const Mamba3Scratch& f = s.head;
-  const auto decay = hn::Set(d, s.decay);
+  const auto decay = hn::Set(d, s.decay[j]);
+  const float* HWY_RESTRICT d_o_rows = s.d_o + j * f.x_stride;
   const float* HWY_RESTRICT q = s.q + i * f.k_stride + at;
-  const float* HWY_RESTRICT d_o = s.d_o + r * f.p_pad;
+  const float* HWY_RESTRICT d_o = d_o_rows + r * f.p_pad;
   const float* HWY_RESTRICT before = s.x_rows + i * f.x_stride + r * f.p_pad;
   const float* HWY_RESTRICT x = before + f.x_stride;
   const int64_t size = p.head_dim * s.row;
-  const float* HWY_RESTRICT h_before = s.states + i * size + at;
+  const float* HWY_RESTRICT h_before = s.states + i * size + at * p.head_dim;
   const float* HWY_RESTRICT h = h_before + size;
-  float* HWY_RESTRICT m = s.mt + at;
+  float* HWY_RESTRICT m = s.mt + at * p.head_dim;
   V of_k[kVectors], of_k_before[kVectors], of_state[kVectors], d_q[kVectors];
   for (int v = 0; v < kVectors; ++v) {
     of_k[v] = of_k_before[v] = of_state[v] = d_q[v] = hn::Zero(d);
   }
   for (int64_t c = 0; c < p.head_dim; ++c) {
-    const int64_t element = c * s.row;
+    const int64_t element = c * TileWidth();
     V value[kVectors];
     if (r == 0) {
-      ReadBack<kVectors>(decay, p.ranks, q, f.n_pad, s.d_o + c, f.p_pad,
+      ReadBack<kVectors>(decay, p.ranks, q, f.n_pad, d_o_rows + c, f.p_pad,
                          m + element, value);
     } else {
       for (int v = 0; v < kVectors; ++v) {
@@ -141,33 +159,36 @@ HWY_INLINE void SumChannels(const ReverseScratch& s, const Mamba3ScanProblem& p,
     }
   }
   for (int v = 0; v < kVectors; ++v) {
-    const int64_t n = at + v * VectorLanes();
-    hn::Store(of_k[v], d, s.of_k + r * f.n_pad + n);
-    hn::Store(of_k_before[v], d, s.of_k_before + r * f.n_pad + n);
-    hn::Store(d_q[v], d, s.d_q + r * f.n_pad + n);
-    if (r == 0) hn::Store(of_state[v], d, s.of_state + n);
+    const int64_t lane = at + v * VectorLanes();
+    const int64_t n = j * f.k_stride + r * f.n_pad + lane;
+    hn::Store(of_k[v], d, s.of_k + n);
+    hn::Store(of_k_before[v], d, s.of_k_before + n);
+    hn::Store(d_q[v], d, s.d_q + n);
+    if (r == 0) hn::Store(of_state[v], d, s.of_state + j * f.n_pad + lane);
   }
 }
 
-// 2 and the sums over n for rank r of token i. Rank 0 makes M.
+// 2 and the sums over n for rank r of token i of the piece, `j` of its block.
+// Rank 0 makes M.
 template <int kVectors>
 HWY_INLINE void SumStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
-                          int64_t i, int64_t r, int64_t at) {
+                          int64_t i, int64_t j, int64_t r, int64_t at) {
   const VectorTag d;
   using V = hn::Vec<VectorTag>;
   const Mamba3Scratch& f = s.head;
-  const auto decay = hn::Set(d, s.decay);
+  const auto decay = hn::Set(d, s.decay[j]);
+  const float* HWY_RESTRICT d_o_rows = s.d_o + j * f.x_stride;
   const float* HWY_RESTRICT q = s.q + i * f.k_stride;
   const float* HWY_RESTRICT before = s.k + i * f.k_stride + r * f.n_pad;
   const float* HWY_RESTRICT k = before + f.k_stride;
-  float* HWY_RESTRICT m = s.m + at;
+  float* HWY_RESTRICT m = s.m + at * p.state_dim;
   V of_x[kVectors], of_x_before[kVectors];
   for (int v = 0; v < kVectors; ++v) of_x[v] = of_x_before[v] = hn::Zero(d);
-  for (int64_t n = 0; n < p.state_dim; ++n, m += f.p_pad) {
+  for (int64_t n = 0; n < p.state_dim; ++n, m += TileWidth()) {
     V value[kVectors];
     if (r == 0) {
-      ReadBack<kVectors>(decay, p.ranks, s.d_o + at, f.p_pad, q + n, f.n_pad, m,
-                         value);
+      ReadBack<kVectors>(decay, p.ranks, d_o_rows + at, f.p_pad, q + n, f.n_pad,
+                         m, value);
     } else {
       for (int v = 0; v < kVectors; ++v) {
         value[v] = hn::Load(d, m + v * VectorLanes());
@@ -180,23 +201,46 @@ HWY_INLINE void SumStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
     }
   }
   for (int v = 0; v < kVectors; ++v) {
-    const int64_t c = r * f.p_pad + at + v * VectorLanes();
+    const int64_t c = j * f.x_stride + r * f.p_pad + at + v * VectorLanes();
     hn::Store(of_x[v], d, s.of_x + c);
     hn::Store(of_x_before[v], d, s.of_x_before + c);
   }
 }
 
-// 2 and 3 for token i of the piece.
-inline void ReverseToken(const ReverseScratch& s, const Mamba3ScanProblem& p,
-                         int64_t i) {
-  for (int64_t r = 0; r < p.ranks; ++r) {
-    ForVectors(
-        p.state_dim, [&](int64_t n) HWY_ATTR { SumChannels<2>(s, p, i, r, n); },
-        [&](int64_t n) HWY_ATTR { SumChannels<1>(s, p, i, r, n); });
-    ForVectors(
-        p.head_dim, [&](int64_t c) HWY_ATTR { SumStates<2>(s, p, i, r, c); },
-        [&](int64_t c) HWY_ATTR { SumStates<1>(s, p, i, r, c); });
+// Of a block of tokens, first .. end - 1 of the piece, backwards on a few n's
+// or channels at a time: their part of M stays in L1.
+template <int kVectors>
+HWY_INLINE void SumBlockChannels(const ReverseScratch& s,
+                                 const Mamba3ScanProblem& p, int64_t first,
+                                 int64_t end, int64_t at) {
+  for (int64_t i = end; i-- > first;) {
+    for (int64_t r = 0; r < p.ranks; ++r) {
+      SumChannels<kVectors>(s, p, i, i - first, r, at);
+    }
   }
+}
+template <int kVectors>
+HWY_INLINE void SumBlockStates(const ReverseScratch& s,
+                               const Mamba3ScanProblem& p, int64_t first,
+                               int64_t end, int64_t at) {
+  for (int64_t i = end; i-- > first;) {
+    for (int64_t r = 0; r < p.ranks; ++r) {
+      SumStates<kVectors>(s, p, i, i - first, r, at);
+    }
+  }
+}
+
+// 2 and 3 for a block of tokens.
+inline void ReverseBlock(const ReverseScratch& s, const Mamba3ScanProblem& p,
+                         int64_t first, int64_t end) {
+  ForVectors(
+      p.state_dim,
+      [&](int64_t n) HWY_ATTR { SumBlockChannels<2>(s, p, first, end, n); },
+      [&](int64_t n) HWY_ATTR { SumBlockChannels<1>(s, p, first, end, n); });
+  ForVectors(
+      p.head_dim,
+      [&](int64_t c) HWY_ATTR { SumBlockStates<2>(s, p, first, end, c); },
+      [&](int64_t c) HWY_ATTR { SumBlockStates<1>(s, p, first, end, c); });
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

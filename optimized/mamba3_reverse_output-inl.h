@@ -58,10 +58,11 @@ HWY_INLINE void AddTimes(hn::Vec<VectorTag> x, hn::Vec<VectorTag> y,
   hn::Store(hn::MulAdd(x, y, hn::Load(d, sums)), d, sums);
 }
 
-// 1 for rank r: s.d_o's row from the cotangent of y, `value` what the gate is
+// 1 for rank r: its d_o from the cotangent of y, `value` what the gate is
 // given.
 inline void ReverseGate(const ReverseHead& head, int64_t r,
-                        const float* HWY_RESTRICT value, ReverseScratch& s) {
+                        const float* HWY_RESTRICT value,
+                        float* HWY_RESTRICT d_o, ReverseScratch& s) {
   const VectorTag d;
   const Mamba3ScanProblem& p = head.p;
   const int64_t row = r * s.head.p_pad;
@@ -89,16 +90,15 @@ inline void ReverseGate(const ReverseHead& head, int64_t r,
       }
     }
     if (p.reduce) AddTimes(dy, y, s.sums.phi + row + c);
-    hn::Store(e, d, s.d_o + row + c);
+    hn::Store(e, d, d_o + c);
   }
 }
 
-// 1, the norm of a rank: `o` before it, s.d_o's row behind it, then before.
+// 1, the norm of a rank: d_o behind it, then before.
 inline void ReverseNorm(const ReverseHead& head, int64_t r, float inverse,
-                        ReverseScratch& s) {
+                        float* HWY_RESTRICT d_o, ReverseScratch& s) {
   const VectorTag d;
   const Mamba3ScanProblem& p = head.p;
-  float* HWY_RESTRICT d_o = s.d_o + r * s.head.p_pad;
   const float* HWY_RESTRICT normal = s.normal + r * s.head.p_pad;
   for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
     const auto e = hn::Load(d, d_o + c);
@@ -117,9 +117,9 @@ inline void ReverseNorm(const ReverseHead& head, int64_t r, float inverse,
   }
 }
 
-// 1 for token t, `i` of the piece.
+// 1 for token t, `i` of the piece and `j` of its block.
 inline void ReverseOutput(const ReverseHead& head, int64_t t, int64_t i,
-                          ReverseScratch& s) {
+                          int64_t j, ReverseScratch& s) {
   const VectorTag d;
   const Mamba3ScanProblem& p = head.p;
   if (p.gate) {
@@ -140,8 +140,9 @@ inline void ReverseOutput(const ReverseHead& head, int64_t t, int64_t i,
       }
     }
     if (r == 0 || !p.reduce) LoadRow(head.dy.At(t, r), p.head_dim, s.dy);
-    ReverseGate(head, r, o, s);
-    if (p.norm_epsilon) ReverseNorm(head, r, inverse, s);
+    float* d_o = s.d_o + j * s.head.x_stride + row;
+    ReverseGate(head, r, o, d_o, s);
+    if (p.norm_epsilon) ReverseNorm(head, r, inverse, d_o, s);
   }
   if (p.gate) WriteRow(s.d_z, p.head_dim, head.d_z.At(t));
 }

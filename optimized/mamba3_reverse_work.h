@@ -98,8 +98,11 @@ struct ReverseJob {
   float* totals = nullptr;  // [h, HeadSums::Size]
   HeadOrder* order = nullptr;
 
-  // The n's of a row in whole vectors of at most 16 lanes.
-  int64_t row() const { return (forward.problem->state_dim + 15) / 16 * 16; }
+  // The n's of a row in whole tiles of at most 16 lanes a vector.
+  int64_t row() const {
+    const int64_t tile = kChannelVectors * 16;
+    return (forward.problem->state_dim + tile - 1) / tile * tile;
+  }
   // Where a group's row of a token lies in dq and dk.
   int64_t RowOf(int64_t b, int64_t t, int64_t r, int64_t group) const {
     const Mamba3ScanProblem& p = *forward.problem;
@@ -138,15 +141,15 @@ struct ReverseScratch {
         {&states, (tokens + 1) * p.head_dim * row},
         {&m, p.state_dim * head.p_pad},
         {&mt, p.head_dim * row},
-        {&d_o, x},
+        {&d_o, kTokenBlock * x},
         {&normal, x},
-        {&of_x, x},
-        {&of_x_before, x},
-        {&of_k, n},
-        {&of_k_before, n},
-        {&d_q, n},
+        {&of_x, kTokenBlock * x},
+        {&of_x_before, kTokenBlock * x},
+        {&of_k, kTokenBlock * n},
+        {&of_k_before, kTokenBlock * n},
+        {&d_q, kTokenBlock * n},
         {&d_k, n},
-        {&of_state, head.n_pad},
+        {&of_state, kTokenBlock * head.n_pad},
         {&turned_q, tokens * n},
         {&turned_k, tokens * n},
         {&carry_k, n},
@@ -195,18 +198,18 @@ struct ReverseScratch {
   float* gamma;
   float* beta;
   float* lambda;
-  float* states;       // [1 + token, p, row]
-  float* m;            // [n, p_pad] cotangent of the state
-  float* mt;           // [p, row] the same
-  float* d_o;          // [r, p_pad]
+  float* states;       // [1 + token, row / width, p, width] of tiles
+  float* m;            // [p_pad / width, n, width] cotangent of the state
+  float* mt;           // [row / width, p, width] the same
+  float* d_o;          // [token of a block, r, p_pad]
   float* normal;       // [r, p_pad] o i of the norm
-  float* of_x;         // [r, p_pad] M k
-  float* of_x_before;  // [r, p_pad] M k'
-  float* of_k;         // [r, n_pad] M x
-  float* of_k_before;  // [r, n_pad] M x'
-  float* d_q;          // [r, n_pad] of the rotated q
+  float* of_x;         // [token of a block, r, p_pad] M k
+  float* of_x_before;  // [token of a block, r, p_pad] M k'
+  float* of_k;         // [token of a block, r, n_pad] M x
+  float* of_k_before;  // [token of a block, r, n_pad] M x'
+  float* d_q;          // [token of a block, r, n_pad] of the rotated q
   float* d_k;          // [r, n_pad] of the rotated k
-  float* of_state;     // [n_pad] M h'
+  float* of_state;     // [token of a block, n_pad] M h'
   float* turned_q;     // [token, r, n_pad]
   float* turned_k;     // [token, r, n_pad]
   float* carry_k;      // [r, n_pad] cotangents that pass from token to token
@@ -225,8 +228,11 @@ struct ReverseScratch {
   float* phi;     // [r, p_pad]
   float* weight;  // [p_pad]
   float* sum_memory;
-  HeadSums sums;       // of the run
-  float decay = 1.0f;  // m and mt still lack: alpha of the token after
+  HeadSums sums;  // of the run
+  // What M lacks yet where token `j` of a block comes: alpha of the token
+  // after.
+  float decay[kTokenBlock] = {};
+  float decay_behind = 1.0f;  // the same, behind the block
 };
 
 }  // namespace lockstep::optimized

@@ -17,6 +17,7 @@
 #include "optimized/mamba3_head-inl.h"
 #include "optimized/mamba3_piece-inl.h"
 #include "optimized/mamba3_reverse-inl.h"
+#include "optimized/mamba3_reverse_carry-inl.h"
 #include "optimized/mamba3_reverse_output-inl.h"
 #include "optimized/mamba3_reverse_work.h"
 #include "optimized/mamba3_rows-inl.h"
@@ -30,7 +31,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // 4: x, and what it is made of.
 inline void ReverseChannels(const ReverseHead& head, int64_t t, int64_t i,
-                            ReverseScratch& s) {
+                            int64_t j, ReverseScratch& s) {
   const VectorTag d;
   const Mamba3ScanProblem& p = head.p;
   const Mamba3Scratch& f = s.head;
@@ -39,16 +40,19 @@ inline void ReverseChannels(const ReverseHead& head, int64_t t, int64_t i,
   const auto skip =
       hn::Set(d, p.skip ? head.job.forward.inputs->d(head.task.head) : 0.0f);
   const float* v_before = s.v + i * f.p_pad;
+  const float* d_o_rows = s.d_o + j * f.x_stride;
+  const float* of_x = s.of_x + j * f.x_stride;
+  const float* of_x_before = s.of_x_before + j * f.x_stride;
   const float* x_rows = s.x_rows + (i + 1) * f.x_stride;
   for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
     auto d_v = hn::Zero(d);
     auto d_v_before = hn::Zero(d);
     for (int64_t r = 0; r < p.ranks; ++r) {
       const int64_t at = r * f.p_pad + c;
-      auto d_x = hn::Mul(gamma, hn::Load(d, s.of_x + at));
-      const auto d_x_before = hn::Mul(beta, hn::Load(d, s.of_x_before + at));
+      auto d_x = hn::Mul(gamma, hn::Load(d, of_x + at));
+      const auto d_x_before = hn::Mul(beta, hn::Load(d, of_x_before + at));
       if (p.skip) {
-        const auto d_o = hn::Load(d, s.d_o + at);
+        const auto d_o = hn::Load(d, d_o_rows + at);
         d_x = hn::MulAdd(skip, d_o, d_x);
         AddTimes(d_o, hn::Load(d, x_rows + at), s.sums.d + c);
       }
@@ -70,7 +74,7 @@ inline void ReverseChannels(const ReverseHead& head, int64_t t, int64_t i,
 }
 
 // 4: the rotated k.
-inline void ReverseKeys(const Mamba3ScanProblem& p, int64_t i,
+inline void ReverseKeys(const Mamba3ScanProblem& p, int64_t i, int64_t j,
                         ReverseScratch& s) {
   const VectorTag d;
   const auto gamma = hn::Set(d, s.gamma[i]);
@@ -79,15 +83,16 @@ inline void ReverseKeys(const Mamba3ScanProblem& p, int64_t i,
     for (int64_t n = 0; n < p.state_dim; n += VectorLanes()) {
       const int64_t at = r * s.head.n_pad + n;
       float* carry = s.carry_k + at;
-      const auto own = hn::Mul(gamma, hn::Load(d, s.of_k + at));
+      const int64_t from = j * s.head.k_stride + at;
+      const auto own = hn::Mul(gamma, hn::Load(d, s.of_k + from));
       hn::Store(hn::Add(own, hn::Load(d, carry)), d, s.d_k + at);
-      hn::Store(hn::Mul(beta, hn::Load(d, s.of_k_before + at)), d, carry);
+      hn::Store(hn::Mul(beta, hn::Load(d, s.of_k_before + from)), d, carry);
     }
   }
 }
 
 // 5
-inline void ReverseScalars(const Mamba3ScanProblem& p, int64_t i,
+inline void ReverseScalars(const Mamba3ScanProblem& p, int64_t i, int64_t j,
                            ReverseScratch& s) {
   const Mamba3Scratch& f = s.head;
   const float* x_before = s.x_rows + i * f.x_stride;
@@ -95,10 +100,11 @@ inline void ReverseScalars(const Mamba3ScanProblem& p, int64_t i,
   Stripes of_now, of_before, of_state;
   for (int64_t r = 0; r < p.ranks; ++r) {
     const int64_t row = r * f.p_pad;
-    of_now.AddProducts(x + row, s.of_x + row, p.head_dim);
-    of_before.AddProducts(x_before + row, s.of_x_before + row, p.head_dim);
+    const int64_t from = j * f.x_stride + row;
+    of_now.AddProducts(x + row, s.of_x + from, p.head_dim);
+    of_before.AddProducts(x_before + row, s.of_x_before + from, p.head_dim);
   }
-  of_state.Add(s.of_state, p.state_dim);
+  of_state.Add(s.of_state + j * f.n_pad, p.state_dim);
   const float now = of_now.Fold();
   const float before = of_before.Fold();
   const float lambda = s.lambda[i];
@@ -128,7 +134,7 @@ HWY_INLINE Turned LoadPairs(const Mamba3ScanProblem& p, const float* x,
 
 // 6 for token t, `i` of the piece.
 inline void ReverseAngles(const ReverseHead& head, int64_t t, int64_t i,
-                          ReverseScratch& s) {
+                          const float* d_q_rows, ReverseScratch& s) {
   const VectorTag d;
   const Mamba3ScanProblem& p = head.p;
   const Mamba3Scratch& f = s.head;
@@ -142,7 +148,7 @@ inline void ReverseAngles(const ReverseHead& head, int64_t t, int64_t i,
       const int64_t row = r * f.n_pad;
       const Turned of_q = LoadPairs(p, q + row, a);
       const Turned of_k = LoadPairs(p, k + row, a);
-      const Turned d_q = LoadPairs(p, s.d_q + row, a);
+      const Turned d_q = LoadPairs(p, d_q_rows + row, a);
       const Turned d_k = LoadPairs(p, s.d_k + row, a);
       turn = hn::MulAdd(d_q.w, of_q.u, turn);
       turn = hn::NegMulAdd(d_q.u, of_q.w, turn);
@@ -209,24 +215,34 @@ inline void AddRow(const float* HWY_RESTRICT x, int64_t count,
   }
 }
 
-// Token t, `i` of the piece.
-inline void WalkToken(const ReverseHead& head, int64_t t, int64_t i,
+// 4 to 7 for token t, `i` of the piece and `j` of its block.
+inline void WalkToken(const ReverseHead& head, int64_t t, int64_t i, int64_t j,
                       ReverseScratch& s) {
   const Mamba3ScanProblem& p = head.p;
   const Mamba3Scratch& f = s.head;
-  ReverseOutput(head, t, i, s);
-  ReverseToken(s, p, i);
-  s.decay = s.alpha[i];
-  ReverseChannels(head, t, i, s);
-  ReverseKeys(p, i, s);
-  ReverseScalars(p, i, s);
-  ReverseAngles(head, t, i, s);
+  const float* d_q = s.d_q + j * f.k_stride;
+  ReverseChannels(head, t, i, j, s);
+  ReverseKeys(p, i, j, s);
+  ReverseScalars(p, i, j, s);
+  ReverseAngles(head, t, i, d_q, s);
   const int64_t row = i * f.k_stride;
-  RotateBack(p, s.d_q, i, s, s.turned_q + row);
+  RotateBack(p, d_q, i, s, s.turned_q + row);
   RotateBack(p, s.d_k, i, s, s.turned_k + row);
   if (!p.bias) return;
   AddRow(s.turned_q + row, f.k_stride, s.sums.bq);
   AddRow(s.turned_k + row, f.k_stride, s.sums.bk);
+}
+
+// The tokens first .. end - 1 of the piece that begins at token t.
+inline void WalkBlock(const ReverseHead& head, int64_t t, int64_t first,
+                      int64_t end, ReverseScratch& s) {
+  for (int64_t i = end; i-- > first;) {
+    s.decay[i - first] = s.decay_behind;
+    s.decay_behind = s.alpha[i];
+    ReverseOutput(head, t + i, i, i - first, s);
+  }
+  ReverseBlock(s, head.p, first, end);
+  for (int64_t i = end; i-- > first;) WalkToken(head, t + i, i, i - first, s);
 }
 
 // 7: a piece's part of dq and dk, after the head before in the group; the last
@@ -262,67 +278,15 @@ inline void WalkPiece(const ReverseHead& head, int64_t t, int64_t count,
                       ReverseScratch& s) {
   const Mamba3Task& task = head.task;
   const Mamba3ScanBackwardOutputs& out = *head.job.outputs;
-  for (int64_t i = count; i-- > 0;) WalkToken(head, t + i, i, s);
+  for (int64_t end = count; end > 0;) {
+    const int64_t first = std::max<int64_t>(end - kTokenBlock, 0);
+    WalkBlock(head, t, first, end, s);
+    end = first;
+  }
   WriteRow(s.d_a, count, From(RowAt(out.da, task.row, task.head), t));
   WriteRow(s.d_dt, count, From(RowAt(out.ddt, task.row, task.head), t));
   WriteRow(s.d_tau, count, From(RowAt(out.dtau, task.row, task.head), t));
   AddToGroup(head, t, count, s);
-}
-
-// Zeros or the cotangent of the carry, what the head has once, empty sums.
-inline void BeginReverse(const ReverseHead& head, ReverseScratch& s) {
-  const Mamba3ScanProblem& p = head.p;
-  const Mamba3Scratch& f = s.head;
-  const Mamba3ScanInputs& in = *head.job.forward.inputs;
-  const auto& carry = head.job.inputs->dcarry;
-  const int64_t run = head.task.run;
-  const int64_t h = head.task.head;
-  std::fill_n(s.sum_memory, HeadSums::Size(f), 0.0f);
-  std::fill_n(s.m, p.state_dim * f.p_pad, 0.0f);
-  std::fill_n(s.mt, p.head_dim * s.row, 0.0f);
-  std::fill_n(s.carry_k, f.k_stride, 0.0f);
-  std::fill_n(s.carry_v, f.p_pad, 0.0f);
-  std::fill_n(s.theta, f.a_stride, 0.0f);
-  s.decay = 1.0f;
-  for (int64_t r = 0; r < p.ranks; ++r) {
-    const int64_t row = r * f.p_pad;
-    if (p.mimo()) LoadRow(RowAt(in.psi, h, r), p.head_dim, s.psi + row);
-    if (p.mimo() && p.gate) {
-      LoadRow(RowAt(in.zeta, h, r), p.head_dim, s.zeta + row);
-    }
-    if (p.reduce) LoadRow(RowAt(in.phi, h, r), p.head_dim, s.phi + row);
-  }
-  if (p.norm_epsilon) LoadRow(RowAt(in.norm_weight, h), p.head_dim, s.weight);
-  if (!head.job.problem->carry_grad) return;
-  if (p.angles > 0) LoadRow(RowAt(carry.theta, run, h), p.angles, s.theta);
-  for (int64_t c = 0; c < p.head_dim; ++c) {
-    LoadRow(RowAt(carry.h, run, h, c), p.state_dim, s.mt + c * s.row);
-    for (int64_t n = 0; n < p.state_dim; ++n) {
-      s.m[n * f.p_pad + c] = s.mt[c * s.row + n];
-    }
-  }
-  for (int64_t r = 0; r < p.ranks; ++r) {
-    LoadRow(RowAt(carry.k, run, r, h), p.state_dim, s.carry_k + r * f.n_pad);
-  }
-  LoadRow(RowAt(carry.v, run, h), p.head_dim, s.carry_v);
-}
-
-// 8: the gradient of the run's initial carry.
-inline void WriteCarry(const ReverseHead& head, ReverseScratch& s) {
-  const Mamba3ScanProblem& p = head.p;
-  const auto& carry = head.job.outputs->dcarry;
-  const int64_t run = head.task.run;
-  const int64_t h = head.task.head;
-  if (p.angles > 0) WriteRow(s.theta, p.angles, RowAt(carry.theta, run, h));
-  for (int64_t c = 0; c < p.head_dim; ++c) {
-    Scale(s.decay, s.mt + c * s.row, p.state_dim, s.of_state);
-    WriteRow(s.of_state, p.state_dim, RowAt(carry.h, run, h, c));
-  }
-  for (int64_t r = 0; r < p.ranks; ++r) {
-    WriteRow(s.carry_k + r * s.head.n_pad, p.state_dim,
-             RowAt(carry.k, run, r, h));
-  }
-  WriteRow(s.carry_v, p.head_dim, RowAt(carry.v, run, h));
 }
 
 // 9: the run's sums, after those of the run before.

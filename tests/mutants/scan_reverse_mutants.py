@@ -9,6 +9,7 @@ import runner
 C = "optimized/mamba3_scan_backward.cc"
 K = "optimized/mamba3_scan_backward-inl.h"
 O = "optimized/mamba3_reverse_output-inl.h"
+A = "optimized/mamba3_reverse_carry-inl.h"
 M = "optimized/mamba3_reverse-inl.h"
 P = "optimized/mamba3_piece-inl.h"
 W = "optimized/mamba3_reverse_work.h"
@@ -29,22 +30,26 @@ MUTANTS = (
     ("other_ranks_not_read_back", M, "for (int64_t r = 0; r < ranks; ++r) {",
      "for (int64_t r = 0; r < 1; ++r) {"),
     ("every_rank_reads_back", M, "if (r == 0) {\n      ReadBack<kVectors>(decay, "
-     "p.ranks, q, f.n_pad, s.d_o + c,", "if (true) {\n      ReadBack<kVectors>("
-     "decay, p.ranks, q, f.n_pad, s.d_o + c,"),
+     "p.ranks, q, f.n_pad, d_o_rows + c,", "if (true) {\n      ReadBack<kVectors>("
+     "decay, p.ranks, q, f.n_pad, d_o_rows + c,"),
     ("state_after_in_da", M, "hn::Load(d, h_before + lane), of_state[v]",
      "hn::Load(d, h + lane), of_state[v]"),
     ("x_of_token_before", M, "const float* HWY_RESTRICT k = before + f.k_stride;",
      "const float* HWY_RESTRICT k = before;"),
-    ("decay_of_this_token", K, "  ReverseToken(s, p, i);\n  s.decay = s.alpha[i];",
-     "  s.decay = s.alpha[i];\n  ReverseToken(s, p, i);"),
+    ("decay_of_this_token", K, "s.decay[i - first] = s.decay_behind;",
+     "s.decay[i - first] = s.alpha[i];"),
+    ("decay_of_block_start", K, "s.decay_behind = s.alpha[i];",
+     "s.decay_behind = s.alpha[first];"),
+    ("next_block_overlaps", K, "std::max<int64_t>(end - kTokenBlock, 0)",
+     "std::max<int64_t>(end - kTokenBlock + 1, 0)"),
     ("carry_k_overwritten_first", K,
      "hn::Store(hn::Add(own, hn::Load(d, carry)), d, s.d_k + at);",
      "hn::Store(own, d, s.d_k + at);"),
     ("stripes_run_over_the_end", K,
-     "of_now.AddProducts(x + row, s.of_x + row, p.head_dim);",
-     "of_now.AddProducts(x + row, s.of_x + row, f.p_pad);"),
-    ("one_rank_in_scalars", K, "s.of_x_before + row, p.head_dim);",
-     "s.of_x_before, p.head_dim);"),
+     "of_now.AddProducts(x + row, s.of_x + from, p.head_dim);",
+     "of_now.AddProducts(x + row, s.of_x + from, f.p_pad);"),
+    ("one_rank_in_scalars", K, "s.of_x_before + from, p.head_dim);",
+     "s.of_x_before + j * f.x_stride, p.head_dim);"),
     ("angles_of_k_before", K,
      "const float* k = s.k + (i + 1) * f.k_stride;",
      "const float* k = s.k + i * f.k_stride;"),
@@ -54,14 +59,13 @@ MUTANTS = (
      "for (const bool second : {false}) {"),
     ("finished_by_first_head", K, "if (place + 1 < p.group()) continue;",
      "if (place > 0) continue;"),
-    ("sums_of_last_run", K, "std::fill_n(s.sum_memory, HeadSums::Size(f), 0.0f);",
+    ("sums_of_last_run", A, "std::fill_n(s.sum_memory, HeadSums::Size(f), 0.0f);",
      ""),
-    ("theta_of_last_run", K, "std::fill_n(s.theta, f.a_stride, 0.0f);", ""),
-    ("decay_of_last_run", K, "  s.decay = 1.0f;\n", ""),
-    ("cotangent_of_run_zero", K, "RowAt(carry.h, run, h, c), p.state_dim, s.mt",
-     "RowAt(carry.h, 0, h, c), p.state_dim, s.mt"),
-    ("carry_not_decayed", K, "Scale(s.decay, s.mt + c * s.row,",
-     "Scale(1.0f, s.mt + c * s.row,"),
+    ("theta_of_last_run", A, "std::fill_n(s.theta, f.a_stride, 0.0f);", ""),
+    ("decay_of_last_run", A, "  s.decay_behind = 1.0f;\n", ""),
+    ("cotangent_of_run_zero", A, "LoadRow(RowAt(carry.h, run, h, c)",
+     "LoadRow(RowAt(carry.h, 0, h, c)"),
+    ("carry_not_decayed", A, "s.decay_behind * s.mt", "s.mt"),
     ("skip_of_first_channel", K, "skip.Add(s.sums.d, head.p.head_dim);",
      "skip.Add(s.sums.d, 1);"),
     ("pieces_from_the_first", K, "const int64_t t = task.first + piece *",
@@ -89,5 +93,5 @@ MUTANTS = (
 )
 
 if __name__ == "__main__":
-    sys.exit(runner.main("scan_reverse", MUTANTS, dict.fromkeys((K, O, M, P, W), C),
+    sys.exit(runner.main("scan_reverse", MUTANTS, dict.fromkeys((K, O, A, M, P, W), C),
                          also=("optimized/plan.cc", "optimized/mamba3_tasks.cc")))
