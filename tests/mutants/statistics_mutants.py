@@ -41,6 +41,8 @@ MUTANTS = (
     ("truncation_is_chance", E,
      "if (model.biased || profile.out_round != Rounding::kNearest) {",
      "if (false) {"),
+    ("shared_factor_forgotten", E, "return model_.common_weight;",
+     "return 0;"),
     ("equal_weights_are_chance", E, "spread > 0x1p-10 &&", "true &&"),
     ("any_inputs_are_a_draw", T,
      'return smooth ? "" : "inputs that are no random draw";', 'return "";'),

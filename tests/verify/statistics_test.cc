@@ -81,7 +81,7 @@ TEST(Statistics, OneHeadAlarmsAlone) {
   ErrorSample sample = Sample(400, 0);
   for (size_t r = 0; r < 400; ++r) {
     sample.rows[r].head = static_cast<int64_t>(r % 4);
-    sample.rows[r].along[kGain] = r / 4 % 2 == 0 ? 1 : -1;
+    sample.rows[r].along.fill(r / 4 % 2 == 0 ? 1 : -1);
   }
   EXPECT_EQ(Alarm(JudgeErrors(sample)), "");
   // 74 of 100 rows of head 2 pull one way: 4.8; 76: 5.2.
@@ -210,6 +210,21 @@ TEST(Statistics, PassCorrectKernels) {
     EXPECT_EQ(result.statistics->rows, 128);
     EXPECT_GT(result.statistics->tests, 2000);
   }
+}
+
+// Scores at the cap have one weight, e^cap: without a maximum it is rounded, by
+// the same factor in every row.
+TEST(Statistics, SaturatedScoresRoundAlike) {
+  const auto candidate = ParseCandidate("variant:flash-no-max");
+  JudgeOptions options = Quick("flash-bf16");
+  options.profile->max = {MaxPolicy::Kind::kNone, 0};
+  const CaseResult right = JudgeLine(
+      "attention_forward sq=57 skv=214 hq=3 hkv=1 d=32 mask=causal align=br "
+      "cap=2 fill=normal:4 lane=bf16 seed=1006228",
+      *candidate.value(), options);
+  EXPECT_EQ(right.verdict, Verdict::kPass) << right.reason;
+  ASSERT_TRUE(right.statistics);
+  EXPECT_EQ(right.statistics->why_not, "");
 }
 
 // Every answer of the first two runs one unit nearer to zero; the third run,

@@ -53,7 +53,7 @@ class RowReader {
     kappa_ = Kappa(truth);
     row->usable = true;
     row->runs = weights_.runs;
-    Squares(truth, &row->errors);
+    Squares(&row->errors);
     Directions();
     Project(row);
   }
@@ -114,15 +114,18 @@ class RowReader {
     return r_.problem.lane == Lane::kBf16 ? 0x1p-16 : 0x1p-48;
   }
 
-  void Squares(const oracle::RowTruth& row, RowErrors* errors) const {
-    (void)row;
+  // Weights of saturated scores are one number. Where no maximum makes them 1
+  // they are rounded alike in all rows, which is a factor of o.
+  double SharedFactor() const { return model_.common_weight; }
+
+  void Squares(RowErrors* errors) const {
     const size_t tile = Size(kColumnTile);
     errors->squares.assign((channels_ + tile - 1) / tile, 0.0);
     for (size_t c = 0; c < channels_; ++c) {
       const size_t at = place_ * channels_ + c;
       const double size = std::fabs(Truth(c));
-      const double drift =
-          kappa_ * (r_.truth.abs_sum[at] + size) + OutputDrift() * size;
+      const double drift = kappa_ * (r_.truth.abs_sum[at] + size) +
+                           (OutputDrift() + SharedFactor()) * size;
       const double left = std::max(std::fabs(error_[c]) - drift, 0.0);
       errors->squares[c / tile] += left * left / variance_[c];
     }
@@ -182,7 +185,8 @@ class RowReader {
       }
       if (d == kErrorDirections) break;
       row->errors.along[d] = sum;
-      row->errors.drift[d] = kappa_ * drift + OutputDrift() * size;
+      row->errors.drift[d] = kappa_ * drift + OutputDrift() * size +
+                             SharedFactor() * std::fabs(mean);
     }
     row->by_key = products_[kErrorDirections];
   }
@@ -248,7 +252,8 @@ class Pools {
 bool RoundingsLead(const AttentionErrorsRequest& r, const EnvelopeModel& m) {
   const double rounding = std::max(
       m.numerator_weight, r.problem.lane == Lane::kBf16 ? 0x1p-8 : 0x1p-24);
-  return std::max({r.profile.exp_rel, r.profile.tanh_rel, m.weights.bound.score,
+  return m.common_weight == 0 &&
+         std::max({r.profile.exp_rel, r.profile.tanh_rel, m.weights.bound.score,
                    m.weights.bound.distance}) < rounding / 256;
 }
 
