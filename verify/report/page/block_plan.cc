@@ -1,5 +1,7 @@
 #include "verify/report/page/block_plan.h"
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/base/format.h"

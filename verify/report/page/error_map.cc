@@ -180,8 +180,8 @@ std::string Svg(const Canvas& canvas, int64_t tile, const std::string& what,
 std::string TextMap(const Canvas& canvas) {
   std::string text;
   for (int64_t row = 0; row < canvas.map.rows; ++row) {
-    text +=
-        Format("%8lld  ", static_cast<long long>(row * canvas.map.row_step));
+    const int64_t first = row * canvas.map.row_step;
+    text += Format("%8lld  ", static_cast<long long>(first));
     for (int64_t column = 0; column < canvas.map.columns; ++column) {
       text += ErrorLevels::Letter(canvas.LevelOf(row, column));
     }

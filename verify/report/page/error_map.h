@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_VERIFY_REPORT_PAGE_ERROR_MAP_H_
 #define LOCKSTEP_VERIFY_REPORT_PAGE_ERROR_MAP_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

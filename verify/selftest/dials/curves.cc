@@ -1,8 +1,8 @@
 #include "verify/selftest/dials/curves.h"
 
-#include <algorithm>
 #include <memory>
-#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
