@@ -4,13 +4,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <numeric>
+#include <string>
 #include <system_error>
 
 #include "bench/cycles.h"
 #include "bench/measure.h"
 #include "verify/base/io/json.h"
 #include "verify/base/text.h"
+#include "verify/judge/rows.h"
+#include "verify/judge/truth.h"
 #include "verify/report/block_plan.h"
 
 namespace lockstep::bench {
@@ -57,8 +59,8 @@ Result<double> AgainstOther(const Row& row, const Table& table) {
          (theirs / static_cast<double>(their_tiles));
 }
 
-// The fp64 truth of all rows, what a profile allows around it, and the answer
-// held against that, on one thread.
+// The answer held against what a profile allows, all rows of it: by the fp64
+// truth of a sample and by the first witness, on one thread.
 Result<double> JudgingSeconds(const Row& row) {
   const verify::Trial& trial = *row.scene().trial;
   const bool f32 = trial.outputs()[0].lane == Lane::kF32;
@@ -67,13 +69,23 @@ Result<double> JudgingSeconds(const Row& row) {
   if (!profile.ok()) return profile.status();
   const std::string why = trial.WhyUndeclared(profile.value());
   if (!why.empty()) return NotMeasured(why);
-  std::vector<int64_t> rows(static_cast<size_t>(trial.rows()));
-  std::iota(rows.begin(), rows.end(), int64_t{0});
+  const verify::OutputSet& produced = row.scene().outputs;
+  verify::Truth sample;
+  sample.rows = verify::RowsToCompare(trial, false);
+  verify::CaseResult result;
   const double start = Now();
-  const auto allowed = trial.Envelope(profile.value(), std::move(rows), 1);
+  const auto allowed = trial.Envelope(profile.value(), sample.rows, 1);
   if (allowed == nullptr) return NotMeasured("the op has no envelope");
-  (void)allowed->Judge(row.scene().outputs);
-  return Now() - start;
+  (void)allowed->Judge(produced);
+  const verify::OtherRows others = {&trial, &sample, &produced, nullptr, 0};
+  verify::RangeOtherRows(others, profile.value(), &result);
+  verify::WitnessOtherRows(others, profile.value(), 1, 0, &result);
+  const double seconds = Now() - start;
+  if (result.rows_ranged > 0) {
+    return NotMeasured(std::to_string(result.rows_ranged) +
+                       " rows have no witness");
+  }
+  return seconds;
 }
 
 Result<double> ExtraMemory(Row* row) {

@@ -21,7 +21,7 @@ enum class Metric : uint8_t {
   kTileCost,       // time of an active tile, over that of another row
   kPlanningMs,     // planning alone, milliseconds
   kPlanningShare,  // planning over the time of a call
-  kJudgingRatio,   // the truth and its comparison over the time of a call
+  kJudgingRatio,   // holding all rows against an envelope, over a call
   kExtraBytes,     // memory beside the tensors, over the tensors
   kCycles,         // of an elementary function, an f32 element
   kCasesPerSecond  // verified by the fuzzer, on one core

@@ -86,11 +86,44 @@ TEST(OtherRows, TheOptimizedPathIsNotHeldAgainstItself) {
   EXPECT_EQ(UnheldRows(result), result.rows - result.rows_compared);
 }
 
-// No row is a number beyond the largest value: all that can be said.
-TEST(OtherRows, OfAProfileStayInTheirRange) {
+// The first witness vouches for most rows and asks the oracle for the others.
+TEST(OtherRows, OfAProfileAreWitnessed) {
   const CaseResult right = JudgeElsewhere(0, Quick("cpu-f32"));
   EXPECT_EQ(right.verdict, Verdict::kPass) << right.reason;
+  EXPECT_EQ(right.rows_witnessed + right.rows_oracle,
+            right.rows - right.rows_compared);
+  EXPECT_GT(right.rows_witnessed, 3 * right.rows_oracle);
+  EXPECT_GE(right.rows_oracle, right.rows / 64);
+  EXPECT_EQ(right.rows_ranged, 0);
+  EXPECT_EQ(UnheldRows(right), 0);
+  // Far inside of what no row can leave.
+  const CaseResult wrong = JudgeElsewhere(0x1p-6f, Quick("cpu-f32"));
+  EXPECT_EQ(wrong.verdict, Verdict::kFail) << wrong.reason;
+  const Finding* finding = Find(wrong, Tier::kEnvelope);
+  ASSERT_NE(finding, nullptr);
+  ASSERT_TRUE(finding->envelope.has_value());
+  EXPECT_EQ(finding->envelope->outside, 1);
+  EXPECT_EQ(finding->envelope->first->index[2], kRow);
+}
+
+// It is our own kernel: for that it cannot speak.
+TEST(OtherRows, TheWitnessIsNotHeldAgainstItself) {
+  JudgeOptions options = Quick("cpu-f32");
+  options.invariance = options.probes = false;
+  const CaseResult result = JudgeSpec(kLarge, "builtin:optimized", options);
+  EXPECT_EQ(result.rows_witnessed, 0);
+  EXPECT_EQ(result.rows_oracle, 0);
+  EXPECT_EQ(result.rows_ranged, result.rows - result.rows_compared);
+}
+
+// No row is a number beyond the largest value: all that can be said where there
+// is no witness, as of a profile that is more exact.
+TEST(OtherRows, OfAProfileStayInTheirRange) {
+  JudgeOptions options = Quick("cpu-f32");
+  options.profile->chain_qk = 4;
+  const CaseResult right = JudgeElsewhere(0, options);
   EXPECT_EQ(right.rows_ranged, right.rows - right.rows_compared);
+  EXPECT_EQ(right.rows_witnessed, 0);
   EXPECT_EQ(right.rows_optimized, 0);
   for (const float change : {std::numeric_limits<float>::quiet_NaN(), 100.0f}) {
     const CaseResult wrong = JudgeElsewhere(change, Quick("cpu-f32"));

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,6 +89,76 @@ int64_t Others(const OtherRows& rows) {
   return rows.trial->rows() - static_cast<int64_t>(rows.truth->rows.size());
 }
 
+using Rows = std::vector<int64_t>;
+
+Rows Without(const Rows& all, const Rows& taken) {
+  Rows rest;
+  std::set_difference(all.begin(), all.end(), taken.begin(), taken.end(),
+                      std::back_inserter(rest));
+  return rest;
+}
+
+// Whether the witness is where it has to be on these rows.
+bool Sound(const FirstWitness& witness, const Trial& trial, const Rows& trials,
+           CaseResult* result) {
+  bool sound = true;
+  const std::vector<EnvelopeResult> found = witness.OnTrial(trials);
+  for (size_t t = 0; t < found.size(); ++t) {
+    if (found[t].Passed()) continue;
+    sound = false;
+    result->findings.push_back(
+        {Tier::kSelf, "first_witness",
+         "the first witness is outside its own bound: " +
+             DescribeEnvelope(trial.outputs()[t], found[t]),
+         "", std::nullopt});
+  }
+  return sound;
+}
+
+// Of the rows that the witness does not vouch for as many as the oracle may
+// take, the most doubtful ones first; adds to rows_witnessed.
+Rows Doubtful(const FirstWitness& witness, const Rows& rows,
+              const OutputSet& produced, CaseResult* result) {
+  std::vector<std::pair<double, int64_t>> doubts;
+  for (const int64_t row : rows) {
+    const std::optional<double> doubt = witness.Doubt(row, produced);
+    if (doubt) {
+      doubts.emplace_back(*doubt, row);
+    } else {
+      ++result->rows_witnessed;
+    }
+  }
+  std::sort(doubts.begin(), doubts.end(), std::greater<>());
+  Rows chosen;
+  int64_t cost = 0;
+  for (const auto& [doubt, row] : doubts) {
+    cost += witness.TruthCost(row);
+    if (cost > kDoubtfulCost) break;
+    chosen.push_back(row);
+  }
+  return chosen;
+}
+
+bool AskOracle(const OtherRows& rows, const NumericProfile& profile,
+               int threads, Rows asked, CaseResult* result) {
+  if (asked.empty()) return true;
+  std::sort(asked.begin(), asked.end());
+  result->rows_oracle = static_cast<int64_t>(asked.size());
+  const auto allowed = rows.trial->Envelope(profile, std::move(asked), threads);
+  bool inside = true;
+  const std::vector<EnvelopeResult> found = allowed->Judge(*rows.produced);
+  for (size_t t = 0; t < found.size(); ++t) {
+    if (found[t].Passed()) continue;
+    inside = false;
+    const OutputSpec& spec = rows.trial->outputs()[t];
+    result->findings.push_back(
+        {Tier::kEnvelope, spec.name,
+         "outside the sample: " + DescribeEnvelope(spec, found[t]), "",
+         std::nullopt, "", found[t]});
+  }
+  return inside;
+}
+
 }  // namespace
 
 void CompareOtherRows(const OtherRows& rows, CaseResult* result) {
@@ -144,6 +217,31 @@ void RangeOtherRows(const OtherRows& rows, const NumericProfile& profile,
   }
   result->rows_ranged = Others(rows);
   result->checks.push_back({"range_of_other_rows", inside, 1});
+}
+
+void WitnessOtherRows(const OtherRows& rows, const NumericProfile& profile,
+                      int threads, uint64_t salt, CaseResult* result) {
+  const auto computed = static_cast<int64_t>(rows.truth->rows.size());
+  if (computed == rows.trial->rows()) return;
+  const auto witness = rows.trial->Witness(profile, threads);
+  if (witness == nullptr) return;
+  const Rows trials = witness->Trials(salt);
+  if (!Sound(*witness, *rows.trial, trials, result)) return;
+  Rows all(static_cast<size_t>(rows.trial->rows()));
+  for (size_t row = 0; row < all.size(); ++row) {
+    all[row] = static_cast<int64_t>(row);
+  }
+  const Rows others = Without(all, rows.truth->rows);
+  Rows asked =
+      Doubtful(*witness, Without(others, trials), *rows.produced, result);
+  const Rows tried = Without(trials, rows.truth->rows);
+  asked.insert(asked.end(), tried.begin(), tried.end());
+  const bool inside =
+      AskOracle(rows, profile, threads, std::move(asked), result);
+  result->checks.push_back({"envelope_of_other_rows", inside, 1});
+  if (result->rows_ranged > 0) {
+    result->rows_ranged -= result->rows_witnessed + result->rows_oracle;
+  }
 }
 
 }  // namespace lockstep::verify

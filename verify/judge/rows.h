@@ -31,6 +31,18 @@ void CompareOtherRows(const OtherRows& rows, CaseResult* result);
 void RangeOtherRows(const OtherRows& rows, const NumericProfile& profile,
                     CaseResult* result);
 
+// Multiply-adds of the truth of rows that the witness does not vouch for. Where
+// they cost more, the most doubtful ones come first, and the others stay with
+// what no row can leave (RangeOtherRows).
+inline constexpr int64_t kDoubtfulCost = int64_t{1} << 32;
+
+// Judges by Trial::Witness, if there is one, and adds to rows_witnessed,
+// rows_oracle and findings: Tier::kEnvelope of a row that the oracle has found
+// outside, Tier::kSelf where the witness itself is outside its own bound.
+//   Requires: the candidate ran other code than the witness is.
+void WitnessOtherRows(const OtherRows& rows, const NumericProfile& profile,
+                      int threads, uint64_t salt, CaseResult* result);
+
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_JUDGE_ROWS_H_

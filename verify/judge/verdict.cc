@@ -91,7 +91,7 @@ bool Excused(const CaseResult& result) {
 int64_t UnheldRows(const CaseResult& result) {
   if (result.rows_compared == 0) return 0;
   return result.rows - result.rows_compared - result.rows_optimized -
-         result.rows_ranged;
+         result.rows_witnessed - result.rows_oracle - result.rows_ranged;
 }
 
 std::string ReplayCase(const CaseResult& result, const Finding& finding) {

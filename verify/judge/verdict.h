@@ -182,7 +182,9 @@ struct CaseResult {
   int64_t rows = 0;
   int64_t rows_compared = 0;   // with the reference, or the truth
   int64_t rows_optimized = 0;  // others: with the optimized path
-  int64_t rows_ranged = 0;     // others: with what no row can leave
+  int64_t rows_witnessed = 0;  // others: by the first witness
+  int64_t rows_oracle = 0;     // others: with the oracle, for which it asked
+  int64_t rows_ranged = 0;     // others: with what no row can leave alone
   int64_t elements_optimized = 0;
   std::vector<Comparison> comparisons;
   std::vector<Check> checks;

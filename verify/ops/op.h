@@ -144,6 +144,29 @@ class AllowedResults {
   }
 };
 
+// Our own kernel's answer to a trial, which vouches for rows whose truth nobody
+// computes: what a profile allows around the truth is larger than what our
+// arithmetic can be off by.
+class FirstWitness {
+ public:
+  virtual ~FirstWitness() = default;
+
+  // Rows whose truth is computed all the same, ascending: first and last ones,
+  // those at edges of the witness's tiles and of segments, and one in 64, drawn
+  // by `salt`.
+  virtual std::vector<int64_t> Trials(uint64_t salt) const = 0;
+  // The witness's own answer to these rows before the envelope of its own
+  // arithmetic, one result per output: one that fails is our own fault.
+  virtual std::vector<EnvelopeResult> OnTrial(
+      const std::vector<int64_t>& rows) const = 0;
+  // None: the profile certainly allows the row. Otherwise how far apart the
+  // two are, the larger the more suspect; infinite for NaN.
+  virtual std::optional<double> Doubt(int64_t row,
+                                      const OutputSet& produced) const = 0;
+  // Multiply-adds of the row's truth.
+  virtual int64_t TruthCost(int64_t row) const = 0;
+};
+
 // A trivial answer: a case that cannot tell it from the truth proves little.
 struct NullCandidate {
   std::string name;
@@ -322,6 +345,13 @@ class Trial {
   virtual std::vector<ValueSet> Ranges(const NumericProfile& profile) const {
     (void)profile;
     return {};
+  }
+  // The first witness of rows under a profile that claims no exact bits. Null:
+  // it would vouch for none, costs too much, or cannot run here.
+  virtual std::unique_ptr<FirstWitness> Witness(const NumericProfile& profile,
+                                                int threads) const {
+    (void)profile, (void)threads;
+    return nullptr;
   }
   // The exact expectation; null where the inputs are no probe's, or prove
   // nothing under the profile.

@@ -151,10 +151,10 @@ Json Checks(const CaseResult& result) {
   json["unbounded"] = UnboundedJson(result);
   json["rows"] = result.rows;
   json["rows_compared"] = result.rows_compared;
-  json["rows_held"] = {{"reference", result.rows_compared},
-                       {"optimized", result.rows_optimized},
-                       {"range", result.rows_ranged},
-                       {"none", UnheldRows(result)}};
+  json["rows_held"] = {
+      {"reference", result.rows_compared}, {"optimized", result.rows_optimized},
+      {"witness", result.rows_witnessed},  {"oracle", result.rows_oracle},
+      {"range", result.rows_ranged},       {"none", UnheldRows(result)}};
   json["evidence"] = EvidenceJson(result);
   json["statistics"] = StatisticsJson(result);
   json["untried"] = UntriedJson(result);

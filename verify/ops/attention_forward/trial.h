@@ -81,6 +81,8 @@ class AttentionForwardTrial final : public Trial {
                                            std::vector<int64_t> rows,
                                            int threads) const override;
   std::vector<ValueSet> Ranges(const NumericProfile& profile) const override;
+  std::unique_ptr<FirstWitness> Witness(const NumericProfile& profile,
+                                        int threads) const override;
   std::unique_ptr<AllowedResults> Probe(
       const NumericProfile& profile, std::vector<int64_t> rows) const override;
   std::vector<int64_t> SegmentStarts(
