@@ -17,13 +17,14 @@
 
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
-#include "verify/allowed/errors.h"
 #include "verify/allowed/result.h"
 #include "verify/base/run_outcome.h"
 #include "verify/base/tensor.h"
 #include "verify/case/case.h"
 #include "verify/inputs/materialise.h"
 #include "verify/inputs/named_tensor.h"
+#include "verify/ops/allowed.h"
+#include "verify/ops/outputs.h"
 #include "verify/profile/profile.h"
 #include "verify/tables/scene.h"
 
@@ -33,28 +34,6 @@ namespace lockstep::verify {
 // of its own.
 inline constexpr int64_t kLawWork = int64_t{1} << 28;
 
-// One output tensor. A *line* is its last axis, line l is
-// (l / (n1 * n2), l / n2 % n1, l % n2). A *row* is what the truth computes at
-// once: of attention one line of every output, of a scan all lines of one head
-// of one run.
-struct OutputSpec {
-  std::string name;
-  Lane lane = Lane::kF32;
-  std::array<int64_t, 4> shape{};
-  std::array<const char*, 4> axes{};  // for messages: "b", "h", "i", "c"
-  // Its shape in files, where that is another.
-  std::vector<int64_t> file_shape{};
-
-  std::vector<int64_t> InFile() const {
-    return file_shape.empty() ? std::vector(shape.begin(), shape.end())
-                              : file_shape;
-  }
-  int64_t lines() const { return shape[0] * shape[1] * shape[2]; }
-  // The axis along which lines are drawn below one another: that of positions,
-  // where the output has one.
-  size_t down = 2;
-};
-
 // How much of a row's error each key can be blamed for.
 struct KeyErrors {
   // The share, in [0, 1], of the row's squared error that another weight of
@@ -62,14 +41,6 @@ struct KeyErrors {
   std::vector<double> share;
   std::vector<bool> visible;
 };
-
-// Memory for the outputs of one run, in the order of Trial::outputs().
-struct OutputSet {
-  std::vector<LaneTensor> tensors;
-};
-
-// The bits of one row of every output: [output][line, channel].
-using RowBits = std::vector<std::vector<uint32_t>>;
 
 // One way to run a candidate that must not change a bit. Absent: the
 // candidate's own choice.
@@ -112,59 +83,6 @@ struct Execution {
   std::optional<double> seconds{};
 
   int64_t Count(const std::string& name) const;
-};
-
-// What a numeric profile allows the rows of a trial to be.
-class AllowedResults {
- public:
-  virtual ~AllowedResults() = default;
-
-  // Rows judged, ascending.
-  virtual const std::vector<int64_t>& rows() const = 0;
-  // One result per output that is judged. `each`: told of every element.
-  virtual std::vector<EnvelopeResult> JudgeEach(
-      const OutputSet& produced, const ElementSink& each) const = 0;
-  std::vector<EnvelopeResult> Judge(const OutputSet& produced) const {
-    return JudgeEach(produced, {});
-  }
-  // Whether rows()[n] may have these bits, in every output that is judged; an
-  // output whose bits are empty is not looked at.
-  virtual bool Allows(size_t n, const RowBits& bits) const = 0;
-  // Whether anything about that row is claimed.
-  virtual bool Bounds(size_t n) const = 0;
-  // Output 0 in real numbers, [row][channel]; empty where only sets are known.
-  virtual std::span<const double> truth() const = 0;
-  // The signed errors of an output as statistics look at them; or why they do
-  // not.
-  virtual ErrorSample Errors(const OutputSet& produced) const {
-    (void)produced;
-    ErrorSample sample;
-    sample.why_not = "no statistics are known of such outputs";
-    return sample;
-  }
-};
-
-// Our own kernel's answer to a trial, which vouches for rows whose truth nobody
-// computes: what a profile allows around the truth is larger than what our
-// arithmetic can be off by.
-class FirstWitness {
- public:
-  virtual ~FirstWitness() = default;
-
-  // Rows whose truth is computed all the same, ascending: first and last ones,
-  // those at edges of the witness's tiles and of segments, and one in 64, drawn
-  // by `salt`.
-  virtual std::vector<int64_t> Trials(uint64_t salt) const = 0;
-  // The witness's own answer to these rows before the envelope of its own
-  // arithmetic, one result per output: one that fails is our own fault.
-  virtual std::vector<EnvelopeResult> OnTrial(
-      const std::vector<int64_t>& rows) const = 0;
-  // None: the profile certainly allows the row. Otherwise how far apart the
-  // two are, the larger the more suspect; infinite for NaN.
-  virtual std::optional<double> Doubt(int64_t row,
-                                      const OutputSet& produced) const = 0;
-  // Multiply-adds of the row's truth.
-  virtual int64_t TruthCost(int64_t row) const = 0;
 };
 
 // A trivial answer: a case that cannot tell it from the truth proves little.
