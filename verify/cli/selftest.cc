@@ -168,6 +168,11 @@ int RunDials(const SelftestOptions& options, const SelftestArguments& a) {
 
 // The zoo, or one kernel of `only`, before the statistics.
 int RunStatistics(const SelftestOptions& options, const SelftestArguments& a) {
+  if (!a.json.empty() || !a.markdown.empty() || !a.html.empty()) {
+    return Fail(
+        "--statistics prints its rates and writes no file; leave out "
+        "--json, --markdown and --html");
+  }
   if (a.zoo_keys != 0 && (a.zoo_keys < 24 || a.zoo_keys > 1 << 17)) {
     return Fail("--zoo-keys " + std::to_string(a.zoo_keys) +
                 " --statistics: want 24..131072");
