@@ -25,8 +25,9 @@ MUTANTS = (
      "        h[v] = hn::MulAdd(hn::Load(d, now + n), x_now, h[v]);",
      "h[v] = hn::MulAdd(hn::Load(d, now + n), x_now, h[v]);\n"
      "        h[v] = hn::MulAdd(hn::Load(d, later + n), x_before, h[v]);"),
-    ("not_decayed", M, "value[v] = hn::Mul(decay, hn::Load(d, m + v",
-     "value[v] = hn::Identity(hn::Load(d, m + v"),
+    ("not_decayed", M,
+     "value[v] = hn::Mul(decay, hn::Load(d, m + v * VectorLanes()));",
+     "value[v] = hn::Load(d, m + v * VectorLanes());"),
     ("other_ranks_not_read_back", M, "for (int64_t r = 0; r < ranks; ++r) {",
      "for (int64_t r = 0; r < 1; ++r) {"),
     ("every_rank_reads_back", M, "if (r == 0) {\n      ReadBack<kVectors>(decay, "
@@ -40,8 +41,6 @@ MUTANTS = (
      "s.decay[i - first] = s.alpha[i];"),
     ("decay_of_block_start", K, "s.decay_behind = s.alpha[i];",
      "s.decay_behind = s.alpha[first];"),
-    ("next_block_overlaps", K, "std::max<int64_t>(end - kTokenBlock, 0)",
-     "std::max<int64_t>(end - kTokenBlock + 1, 0)"),
     ("carry_k_overwritten_first", K,
      "hn::Store(hn::Add(own, hn::Load(d, carry)), d, s.d_k + at);",
      "hn::Store(own, d, s.d_k + at);"),
