@@ -1,8 +1,6 @@
 #include "fuzz/shrink.h"
 
-#include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -18,6 +16,7 @@ constexpr int64_t kNumber = 2;
 class Shrinker {
  public:
   using Try = Outcome (*)(const Sequence&, const Target&, int64_t);
+  using Enough = std::function<bool(const Sequence&)>;
 
   Shrinker(const verify::Domain& domain, const Target& target, Try attempt,
            double seconds, const Enough& enough, Shrunk* shrunk)
@@ -42,9 +41,7 @@ class Shrinker {
                                          start_)
         .count();
   }
-  bool IsEnough() const {
-    return enough_.work && enough_.work(shrunk_->sequence) <= enough_.most;
-  }
+  bool IsEnough() const { return enough_ && enough_(shrunk_->sequence); }
   bool TimeIsUp() const {
     return Seconds() >= seconds_ || (target_.stop != nullptr && *target_.stop);
   }
@@ -73,32 +70,10 @@ class Shrinker {
     return false;
   }
 
-  // Simpler sequences in the order in which they are tried.
-  std::vector<Sequence> Smaller(size_t call) const {
-    std::vector<Sequence> smaller = domain_.reduce(shrunk_->sequence, call);
-    if (!enough_.work) return smaller;
-    std::vector<std::pair<int64_t, Sequence>> small;
-    std::vector<Sequence> rest;
-    for (Sequence& sequence : smaller) {
-      const int64_t work = enough_.work(sequence);
-      if (work <= enough_.most) {
-        small.emplace_back(work, std::move(sequence));
-      } else {
-        rest.push_back(std::move(sequence));
-      }
-    }
-    std::ranges::stable_sort(small, std::ranges::greater(),
-                             &std::pair<int64_t, Sequence>::first);
-    std::vector<Sequence> ordered;
-    for (auto& [work, sequence] : small) ordered.push_back(std::move(sequence));
-    std::ranges::move(rest, std::back_inserter(ordered));
-    return ordered;
-  }
-
   bool Step() {
     if (FewerCalls()) return true;
     for (size_t call = 0; call < shrunk_->sequence.size(); ++call) {
-      for (const Sequence& smaller : Smaller(call)) {
+      for (const Sequence& smaller : domain_.reduce(shrunk_->sequence, call)) {
         if (Take(smaller)) return true;
       }
     }
@@ -121,7 +96,8 @@ class Shrinker {
 
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,
-              const Target& target, double seconds, const Enough& enough) {
+              const Target& target, double seconds,
+              const std::function<bool(const Sequence&)>& enough) {
   Shrunk shrunk;
   shrunk.sequence = sequence;
   shrunk.outcome = outcome;

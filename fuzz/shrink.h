@@ -25,23 +25,18 @@ struct Shrunk {
   bool alone = true;
 };
 
-// How far a sequence is made smaller; without `work`, until nothing is simpler.
-struct Enough {
-  std::function<int64_t(const std::vector<verify::Case>&)> work;
-  int64_t most = 0;  // a sequence with no more work is small enough
-};
-
 // Greedy: the first simpler sequence with the same signature is taken, until
 // none has it or `seconds` are over. `outcome` is that of `sequence`. What a
 // process that had answered other cases made of the last one has to come again
 // in a fresh process; if it does not, each step is taken in one of its own, and
 // a sequence that does not even fail there as it is stays as it is.
-// Of the simpler ones that are small enough, those with most work are tried
-// first: on a case of one key many bugs are one.
+// `enough`, where given: the first sequence that it holds of is small enough.
 //   Requires: outcome.Found(), the domain is that of the sequence's op.
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,
-              const Target& target, double seconds, const Enough& enough = {});
+              const Target& target, double seconds,
+              const std::function<bool(const std::vector<verify::Case>&)>&
+                  enough = nullptr);
 
 }  // namespace lockstep::fuzz
 

@@ -264,8 +264,8 @@ void AddSelftest(Parser* program) {
       .NonNegative()
       .Type("N");
   verb->Flag("--statistics", &a->statistics,
-             "In place of the rest: correct kernels (or those of --only)\n"
-             "before the statistics of errors: how often these alarm");
+             "In place of the rest: how often the statistics of errors alarm "
+             "for correct kernels");
   verb->Value("--threads", &a->threads, "0: all").NonNegative();
   verb->run = [a] { return RunVerb(*a); };
 }
