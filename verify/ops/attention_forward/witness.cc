@@ -21,10 +21,11 @@ namespace {
 constexpr uint64_t kDrawn = 64;
 // Where edges are more than one row of so many, so many are drawn of them.
 constexpr int64_t kMostTrials = 4;
-// Multiply-adds of a problem, and elements of the witness's tensors, above
-// which there is none: a second or two, and half a gigabyte.
+// Multiply-adds of a problem, and elements of the witness's tensors of queries
+// or of keys, above which there is none: a second or two, and 256 MiB in all,
+// for they come on top of what --max-memory is asked for.
 constexpr int64_t kWitnessWork = int64_t{1} << 36;
-constexpr int64_t kWitnessElements = int64_t{1} << 27;
+constexpr int64_t kWitnessElements = int64_t{1} << 25;
 
 Result<LaneTensor> Dense(const AttentionForwardProblem& p, int64_t channels) {
   const std::array<int64_t, 4> shape = {p.batch, p.q_heads, p.q_len, channels};
