@@ -34,11 +34,5 @@ if(LOCKSTEP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   mark_as_advanced(LOCKSTEP_CCACHE_PROGRAM)
   if(LOCKSTEP_CCACHE_PROGRAM)
     set(CMAKE_CXX_COMPILER_LAUNCHER "${LOCKSTEP_CCACHE_PROGRAM}")
-    if(LOCKSTEP_PRECOMPILE)
-      # What ccache asks for before it serves a file that starts with precompiled
-      # headers; no source uses __DATE__ or __TIME__.
-      list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
-           CCACHE_SLOPPINESS=pch_defines,time_macros)
-    endif()
   endif()
 endif()
