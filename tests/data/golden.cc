@@ -37,7 +37,7 @@ std::span<const GoldenFile> GoldenFiles() {
        300},
       {"attention_backward",
        {"attention_backward"},
-       {"smoke", "attention_backward"},
+       {"smoke", "captured", "attention_backward"},
        200},
       {"mamba3_scan",
        {"mamba3_scan", "mamba3_step"},

@@ -9,6 +9,8 @@
 #include "reference/mask.h"
 #include "verify/base/digest.h"
 #include "verify/base/io/safetensors.h"
+#include "verify/case/attention_backward.h"
+#include "verify/inputs/attention_backward/data.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/oracle/attention_forward/visibility.h"
 #include "verify/registry/ops.h"
@@ -177,6 +179,43 @@ TEST_F(InputFiles, AMaskOfBlocksSaysOneThingForEachBlock) {
                 "alone), U8 or BOOL, [2, 4] or [1, 1, 2, 4]");
   ExpectRefusal("sq=5 skv=7 d=4 mask=blocks:0x3:file:m", "block size 0 is out");
   ExpectRefusal(line + "#" + std::string(32, 'a'), "the case pins aaaa");
+}
+
+// A cotangent has a file of its own, whatever the inputs come from.
+TEST_F(InputFiles, ACotangentComesFromAFile) {
+  std::vector<float> values(2 * 3 * 4);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 0.5f + float(i);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
+  const SafetensorsTensor tensor = {
+      "do", "F32", {1, 2, 3, 4}, {bytes, values.size() * sizeof(float)}};
+  const std::string pin = Write("do.safetensors", {tensor});
+  const auto load = [&](const std::string& rest) {
+    const auto c = ParseCase("attention_backward hq=2 skv=5 " + rest +
+                             " do=file:do.safetensors#" + pin);
+    EXPECT_TRUE(c.ok() && NamesFiles(c.value()));
+    return MaterialiseAttentionBackward(
+        c.value(), {.search_directories = {".", folder_}});
+  };
+  const auto data = load("sq=3 d=4 layout=bshd");
+  ASSERT_TRUE(data.ok()) << data.message();
+  EXPECT_EQ(DigestTensor(data->inputs.d_o),
+            DigestBytes(bytes, values.size() * sizeof(float)));
+  EXPECT_EQ(data->inputs.d_o.As<float>()(0, 1, 2, 3), 23.5f);
+
+  const auto shape = load("sq=2 d=4");
+  ASSERT_FALSE(shape.ok());
+  EXPECT_NE(shape.message().find("do"), std::string::npos) << shape.message();
+  EXPECT_EQ(shape.message().find('\n'), std::string::npos);
+}
+
+TEST_F(InputFiles, ACotangentHasOneFile) {
+  const std::string term = "file:x#" + std::string(32, '0');
+  const auto c = ParseCase("attention_backward sq=2 skv=2 d=4 do=" + term +
+                           "+" + term);
+  ASSERT_TRUE(c.ok()) << c.message();
+  const Status status = ValidateCase(c.value());
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.message(), "do: at most one file: term");
 }
 
 TEST_F(InputFiles, HostileFilesAreRefused) {

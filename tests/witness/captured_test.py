@@ -17,9 +17,9 @@ import numpy as np
 
 import safetensors_file
 
-MAX_TOTAL_BYTES = 600 * 1000
+MAX_TOTAL_BYTES = 800 * 1000
 HEAD_DIM = 32
-TENSORS = ["k", "kv_seg", "q", "q_seg", "v"]
+INPUTS = ["k", "kv_seg", "q", "q_seg", "v"]
 
 
 class Wrong(Exception):
@@ -42,10 +42,14 @@ def read_table(readme):
     return table
 
 
+def token_counts(metadata):
+    return [int(n) for n in
+            re.findall(r": (\d+) tokens", metadata["documents"])]
+
+
 def check_segments(tensors, metadata):
     """Ids 0, 1, 2, ... with exactly the documents' token counts."""
-    lengths = [int(n) for n in
-               re.findall(r": (\d+) tokens", metadata["documents"])]
+    lengths = token_counts(metadata)
     expect(len(lengths) >= 2, "fewer than two documents")
     wanted = np.repeat(np.arange(len(lengths)), lengths)[None]
     for name in ("q_seg", "kv_seg"):
@@ -59,17 +63,19 @@ def check_file(data, rows):
         tensors, metadata = safetensors_file.parse(data)
     except safetensors_file.FormatError as error:
         raise Wrong(str(error)) from None
-    expect(sorted(tensors) == TENSORS, f"tensors are {sorted(tensors)}")
+    expect(sorted(tensors) in (INPUTS, ["do"]), f"tensors are {sorted(tensors)}")
     expect("no softcap" in metadata["softcap"], "metadata omits the softcap")
-    check_segments(tensors, metadata)
+    if "q_seg" in tensors:
+        check_segments(tensors, metadata)
     heads = len(metadata["heads"].split(","))
-    tokens = tensors["q_seg"].values.shape[1]
-    for name in "qkv":
+    tokens = sum(token_counts(metadata))
+    for name in sorted(set(tensors) - {"q_seg", "kv_seg"}):
         values = tensors[name].values
         expect(values.shape == (1, heads, tokens, HEAD_DIM),
                f"{name} has shape {values.shape}")
         expect(bool(np.all(np.isfinite(values))), f"{name} is not finite")
-        expect(float(values.std()) > 0.1, f"{name} is almost constant")
+        expect(float(values.std()) > 0.1 * float(np.abs(values).mean()),
+               f"{name} is almost constant")
     for name, tensor in tensors.items():
         expect(name in rows, f"{name} is not in the table")
         dtype, shape, digest = rows[name]
@@ -95,7 +101,7 @@ def check_folder(files, table):
 
 def planted_defects(files, table):
     """(description, files, table): every one must be refused."""
-    name = sorted(files)[0]
+    name = "minilm_layer0_bf16.safetensors"
     data = files[name]
     size = int.from_bytes(data[:8], "little")
 

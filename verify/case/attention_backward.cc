@@ -59,13 +59,18 @@ bool FitsCotangent(const FillTerm& term) {
       FillKind::kInt,    FillKind::kOneHot,  FillKind::kSignature,
       FillKind::kRamp,   FillKind::kSigns,   FillKind::kSubnormal,
       FillKind::kTiny,   FillKind::kHuge,    FillKind::kZero,
-      FillKind::kSpecial};
+      FillKind::kSpecial, FillKind::kFile};
   return term.tensors == kFillAll &&
          std::find(std::begin(kKinds), std::end(kKinds), term.kind) !=
              std::end(kKinds);
 }
 
+bool IsFile(const FillTerm& term) { return term.kind == FillKind::kFile; }
+
 Status CheckCotangents(const AttentionBackwardCase& c) {
+  if (std::count_if(c.d_o.begin(), c.d_o.end(), IsFile) > 1) {
+    return Status::Error("do: at most one file: term");
+  }
   for (const FillTerm& term : c.d_o) {
     if (!FitsCotangent(term)) {
       return Status::Error("do " + FormatFillTerm(term) +
@@ -152,6 +157,12 @@ int64_t AttentionBackwardBytes(const Case& c) {
   const bool over =
       __builtin_add_overflow(AttentionForwardBytes(c), bytes, &sum);
   return over ? INT64_MAX : sum;
+}
+
+bool AttentionBackwardNamesFiles(const Case& c) {
+  const auto& d_o = c.Get<AttentionBackwardCase>().d_o;
+  return AttentionForwardNamesFiles(c) ||
+         std::any_of(d_o.begin(), d_o.end(), IsFile);
 }
 
 // A gradient in bf16 has inputs in bf16.

@@ -38,6 +38,7 @@ std::span<const CaseKey> AttentionBackwardKeys();
 // Of its row, below.  Requires: an attention_backward case.
 Status ValidateAttentionBackward(const Case& c);
 int64_t AttentionBackwardBytes(const Case& c);
+bool AttentionBackwardNamesFiles(const Case& c);
 std::string WhyNotAttentionBackwardProbe(ProbeKind probe, const Case& c);
 // The case with ordinary q, k and v in place of a probe's.
 Case WithoutGradProbe(const Case& c);
@@ -50,7 +51,7 @@ inline constexpr CaseRow kAttentionBackwardText = {
     &MakeValues<AttentionBackwardCase>,
     &ValidateAttentionBackward,
     &AttentionBackwardBytes,
-    &AttentionForwardNamesFiles,
+    &AttentionBackwardNamesFiles,
     [](const Case& c) { return ProbeOf(c.Get<AttentionForwardCase>()); },
     [](Case* c) { DropProbe(&c->Get<AttentionForwardCase>().fill); },
     &WhyNotAttentionBackwardProbe,

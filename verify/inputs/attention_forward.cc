@@ -3,14 +3,11 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "reference/mask.h"
 #include "verify/base/digest.h"
-#include "verify/base/io/npy.h"
 #include "verify/base/io/safetensors.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/views.h"
@@ -19,34 +16,7 @@
 #include "verify/inputs/fill.h"
 
 namespace lockstep::verify {
-namespace fs = std::filesystem;
 namespace {
-
-// The file of a case: the first one found whose digest fits (any, if none is
-// pinned).
-Result<SafetensorsFile> OpenPinned(const std::string& path,
-                                   const std::string& digest,
-                                   const MaterialiseOptions& options) {
-  Status worst = Status::Error(path + ": no such file");
-  const bool absolute = fs::path(path).is_absolute();
-  for (const std::string& directory : options.search_directories) {
-    const fs::path place =
-        absolute ? fs::path(path) : directory / fs::path(path);
-    std::error_code error;
-    if (!fs::exists(place, error)) continue;
-    auto file =
-        ReadTensors(place.lexically_normal().string(), options.max_bytes);
-    if (!file.ok()) {
-      worst = file.status();
-      continue;
-    }
-    const std::string found = file->Digest();
-    if (digest.empty() || found == digest) return file;
-    worst = Status::Error(path + ": its tensors have the digest " + found +
-                          ", the case pins " + digest);
-  }
-  return worst;
-}
 
 class Materialiser {
  public:
@@ -233,14 +203,7 @@ class Materialiser {
           term.kind == FillKind::kFile && (term.tensors & plan->tensor) != 0;
     }
     if (!wanted) return {};
-    const SafetensorsTensor* found = file_->Find(name);
-    const bool bf16 = found != nullptr && found->type == "BF16";
-    const auto tensor = file_->Get(name, bf16 ? "BF16" : "F32",
-                                   {view.shape.begin(), view.shape.end()});
-    if (!tensor.ok()) return tensor.status();
-    plan->file = tensor.value().bytes;
-    plan->file_lane = bf16 ? Lane::kBf16 : Lane::kF32;
-    return {};
+    return PlanFileTensor(*file_, name, view.shape, plan);
   }
 
   uint8_t PoisonedTensors() const {

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
+#include "verify/base/io/npy.h"
+
 namespace lockstep::verify {
+namespace fs = std::filesystem;
 namespace {
 
 // "'q_seg' is I32 [7]".
@@ -29,6 +34,42 @@ std::string WantText(const WantedMask& wanted) {
 }
 
 }  // namespace
+
+Result<SafetensorsFile> OpenPinned(const std::string& path,
+                                   const std::string& digest,
+                                   const MaterialiseOptions& options) {
+  Status worst = Status::Error(path + ": no such file");
+  const bool absolute = fs::path(path).is_absolute();
+  for (const std::string& directory : options.search_directories) {
+    const fs::path place =
+        absolute ? fs::path(path) : directory / fs::path(path);
+    std::error_code error;
+    if (!fs::exists(place, error)) continue;
+    auto file =
+        ReadTensors(place.lexically_normal().string(), options.max_bytes);
+    if (!file.ok()) {
+      worst = file.status();
+      continue;
+    }
+    const std::string found = file->Digest();
+    if (digest.empty() || found == digest) return file;
+    worst = Status::Error(path + ": its tensors have the digest " + found +
+                          ", the case pins " + digest);
+  }
+  return worst;
+}
+
+Status PlanFileTensor(const SafetensorsFile& file, const char* name,
+                      const std::array<int64_t, 4>& shape, FillPlan* plan) {
+  const SafetensorsTensor* found = file.Find(name);
+  const bool bf16 = found != nullptr && found->type == "BF16";
+  const auto tensor = file.Get(name, bf16 ? "BF16" : "F32",
+                               {shape.begin(), shape.end()});
+  if (!tensor.ok()) return tensor.status();
+  plan->file = tensor.value().bytes;
+  plan->file_lane = bf16 ? Lane::kBf16 : Lane::kF32;
+  return {};
+}
 
 Status CopySegmentIds(const SafetensorsFile& file, const std::string& name,
                       const std::array<int64_t, 2>& shape, int32_t* ids) {

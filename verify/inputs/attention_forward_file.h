@@ -1,4 +1,5 @@
-// Segment ids and masks of a user's own file, which needs to have nothing else.
+// What a case takes from files: tensors pinned by their digest, and segment ids and
+// masks of a user's own file, which needs to have nothing else.
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
 
@@ -9,8 +10,21 @@
 
 #include "reference/contract/status.h"
 #include "verify/base/io/safetensors.h"
+#include "verify/inputs/fill.h"
+#include "verify/inputs/materialise.h"
 
 namespace lockstep::verify {
+
+// The file of a case: the first one found whose digest fits (any, if `digest` is
+// empty). Errors: absent, hostile or larger than max_bytes, another digest.
+Result<SafetensorsFile> OpenPinned(const std::string& path,
+                                   const std::string& digest,
+                                   const MaterialiseOptions& options);
+
+// The file's tensor `name`, bf16 or f32, as what file terms of the plan read; the plan
+// then points into the file. Errors: no such tensor, another type or shape.
+Status PlanFileTensor(const SafetensorsFile& file, const char* name,
+                      const std::array<int64_t, 4>& shape, FillPlan* plan);
 
 // The tensor `name` of the file, or its only one: I32 or I64, shape [s] or
 // [1, s] for all batch rows, or [b, s]. `shape` is {b, s}; writes b * s ids.

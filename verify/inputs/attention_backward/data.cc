@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "optimized/attention_forward.h"
@@ -13,6 +14,7 @@
 #include "verify/case/attention_backward.h"
 #include "verify/inputs/attention_backward/probe.h"
 #include "verify/inputs/attention_forward_clone.h"
+#include "verify/inputs/attention_forward_file.h"
 #include "verify/inputs/fill.h"
 
 namespace lockstep::verify {
@@ -74,7 +76,8 @@ class Materialiser {
     data_.problem = ToBackwardProblem(a_);
     Status status = AllocateAll();
     if (!status.ok()) return status;
-    FillCotangents();
+    status = FillCotangents();
+    if (!status.ok()) return status;
     ShowTensors(&data_);
     if (const auto probe = ProbeOf(a_)) {
       FillGradProbe(*probe, case_.seed, &data_);
@@ -110,16 +113,28 @@ class Materialiser {
     return Allocate(Lane::kF32, rows, DenseStrides(rows), &data_.dlse);
   }
 
-  void FillCotangents() {
+  Status FillCotangents() {
     FillPlan plan;
     plan.stream = kStreamDo;
     plan.terms = a_.d_o;
+    // The plan points into the file.
+    std::optional<SafetensorsFile> file;
+    for (const FillTerm& term : a_.d_o) {
+      if (term.kind != FillKind::kFile) continue;
+      auto opened = OpenPinned(term.path, term.digest, options_);
+      if (!opened.ok()) return opened.status();
+      file = std::move(opened.value());
+      const Status status =
+          PlanFileTensor(*file, "do", data_.d_o.view.shape, &plan);
+      if (!status.ok()) return status;
+    }
     FillTensor(generator_, plan, data_.d_o.view);
-    if (!a_.dlse) return;
+    if (!a_.dlse) return {};
     const std::array<FillTerm, 1> terms = {*a_.dlse};
     plan.stream = kStreamDlse;
     plan.terms = terms;
     FillTensor(generator_, plan, data_.dlse.view);
+    return {};
   }
 
   // Rows of o and do whose query sees no key.
