@@ -193,8 +193,8 @@ TEST_F(InputFiles, ACotangentComesFromAFile) {
     const auto c = ParseCase("attention_backward hq=2 skv=5 " + rest +
                              " do=file:do.safetensors#" + pin);
     EXPECT_TRUE(c.ok() && NamesFiles(c.value()));
-    return MaterialiseAttentionBackward(
-        c.value(), {.search_directories = {".", folder_}});
+    return MaterialiseAttentionBackward(c.value(),
+                                        {.search_directories = {".", folder_}});
   };
   const auto data = load("sq=3 d=4 layout=bshd");
   ASSERT_TRUE(data.ok()) << data.message();
@@ -210,8 +210,8 @@ TEST_F(InputFiles, ACotangentComesFromAFile) {
 
 TEST_F(InputFiles, ACotangentHasOneFile) {
   const std::string term = "file:x#" + std::string(32, '0');
-  const auto c = ParseCase("attention_backward sq=2 skv=2 d=4 do=" + term +
-                           "+" + term);
+  const auto c =
+      ParseCase("attention_backward sq=2 skv=2 d=4 do=" + term + "+" + term);
   ASSERT_TRUE(c.ok()) << c.message();
   const Status status = ValidateCase(c.value());
   ASSERT_FALSE(status.ok());

@@ -55,10 +55,10 @@ const CaseKey kOwnKeys[] = {
 // Families that say something of a tensor by itself.
 bool FitsCotangent(const FillTerm& term) {
   constexpr FillKind kKinds[] = {
-      FillKind::kNormal, FillKind::kUniform, FillKind::kConst,
-      FillKind::kInt,    FillKind::kOneHot,  FillKind::kSignature,
-      FillKind::kRamp,   FillKind::kSigns,   FillKind::kSubnormal,
-      FillKind::kTiny,   FillKind::kHuge,    FillKind::kZero,
+      FillKind::kNormal,  FillKind::kUniform, FillKind::kConst,
+      FillKind::kInt,     FillKind::kOneHot,  FillKind::kSignature,
+      FillKind::kRamp,    FillKind::kSigns,   FillKind::kSubnormal,
+      FillKind::kTiny,    FillKind::kHuge,    FillKind::kZero,
       FillKind::kSpecial, FillKind::kFile};
   return term.tensors == kFillAll &&
          std::find(std::begin(kKinds), std::end(kKinds), term.kind) !=

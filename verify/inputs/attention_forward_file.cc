@@ -63,8 +63,8 @@ Status PlanFileTensor(const SafetensorsFile& file, const char* name,
                       const std::array<int64_t, 4>& shape, FillPlan* plan) {
   const SafetensorsTensor* found = file.Find(name);
   const bool bf16 = found != nullptr && found->type == "BF16";
-  const auto tensor = file.Get(name, bf16 ? "BF16" : "F32",
-                               {shape.begin(), shape.end()});
+  const auto tensor =
+      file.Get(name, bf16 ? "BF16" : "F32", {shape.begin(), shape.end()});
   if (!tensor.ok()) return tensor.status();
   plan->file = tensor.value().bytes;
   plan->file_lane = bf16 ? Lane::kBf16 : Lane::kF32;

@@ -1,5 +1,5 @@
-// What a case takes from files: tensors pinned by their digest, and segment ids and
-// masks of a user's own file, which needs to have nothing else.
+// What a case takes from files: tensors pinned by their digest, and segment ids
+// and masks of a user's own file, which needs to have nothing else.
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
 
@@ -15,14 +15,15 @@
 
 namespace lockstep::verify {
 
-// The file of a case: the first one found whose digest fits (any, if `digest` is
-// empty). Errors: absent, hostile or larger than max_bytes, another digest.
+// The file of a case: the first one found whose digest fits (any, if `digest`
+// is empty). Errors: absent, hostile or larger than max_bytes, another digest.
 Result<SafetensorsFile> OpenPinned(const std::string& path,
                                    const std::string& digest,
                                    const MaterialiseOptions& options);
 
-// The file's tensor `name`, bf16 or f32, as what file terms of the plan read; the plan
-// then points into the file. Errors: no such tensor, another type or shape.
+// The file's tensor `name`, bf16 or f32, as what file terms of the plan read;
+// the plan then points into the file. Errors: no such tensor, another type or
+// shape.
 Status PlanFileTensor(const SafetensorsFile& file, const char* name,
                       const std::array<int64_t, 4>& shape, FillPlan* plan);
 
