@@ -260,8 +260,10 @@ class Fuzz(program.TestCase):
 
     def test_corpus(self):
         out = self.path("small.cases")
-        done = run("corpus", "min", "data/cases/smoke.cases", "--draw", "20",
-                   "--out", out)
+        with open("data/cases/smoke.cases", encoding="utf-8") as file:
+            cases = [line for line in file if line.startswith("attention_forward")]
+        done = run("corpus", "min", self.path("some.cases", "".join(cases[::8])),
+                   "--draw", "1", "--out", out)
         self.assertEqual(done.code, 0, done.err)
         self.assertIn(" kills of 203 mutants", done.out)
         self.assertEqual(run("verify", "--cases", out).code in (0, 5), True)
