@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <span>
 
@@ -64,6 +65,21 @@ inline bool FillBits(const BackwardJob& job, const KeyTask& task,
   return any;
 }
 
+// 2^x, but zero where that would be subnormal (N18); 2^0 is computed there
+// instead, because a processor takes long for what is subnormal on the way.
+template <class D>
+HWY_INLINE hn::Vec<D> WeightOf(D df, hn::Vec<D> x) {
+  const auto least = hn::Set(df, kLeastWeightLog2);
+  const auto below = hn::Lt(x, least);  // not where x is NaN
+  return hn::IfThenZeroElse(below, Exp2(df, hn::IfThenZeroElse(below, x)));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> SubnormalAsZero(D df, hn::Vec<D> x) {
+  const auto least = hn::Set(df, std::numeric_limits<float>::min());
+  return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), least), x);
+}
+
 // One row of scores: dots -> p, products do.v -> ds, keys of `seen`.
 template <bool kCapped, bool kMasked, class D>
 HWY_INLINE void RowGradients(D df, const BackwardJob& job,
@@ -83,9 +99,10 @@ HWY_INLINE void RowGradients(D df, const BackwardJob& job,
       u = hn::Mul(scale.outer, y);
       slope = hn::NegMulAdd(y, y, slope);
     }
-    auto weight = Exp2(df, hn::Sub(u, l));
+    auto weight = WeightOf(df, hn::Sub(u, l));
     auto gradient = hn::Mul(weight, hn::Sub(hn::Load(df, ds + j), delta));
     if constexpr (kCapped) gradient = hn::Mul(gradient, slope);
+    gradient = SubnormalAsZero(df, gradient);
     if (round) {
       weight = RoundToBf16Lane(df, weight);
       gradient = RoundToBf16Lane(df, gradient);
@@ -106,7 +123,7 @@ template <bool kMasked, class D>
 HWY_INLINE void BlockGradients(D df, const BackwardJob& job,
                                const BackwardRow* rows, int64_t count,
                                size_t block, BackwardWorker& w) {
-  const auto stride = static_cast<size_t>(job.padded_keys());
+  const size_t stride = job.score_stride();
   const Range seen = w.seen[block];
   for (size_t r = 0; r < kRowBlock; ++r) {
     const size_t at = block * kRowBlock + r;
@@ -158,8 +175,8 @@ void RunQueryTile(D df, const BackwardJob& job, const KeyTask& task,
   const Positions at{task.batch, tile.head, tile.queries, job.padded_rows()};
   PackBackward(job.inputs->forward.q, at, kRowBlock, job.geometry, w.q);
   PackBackward(job.inputs->d_o, at, kRowBlock, job.geometry, w.d_o);
+  TileScores(df, job, w);
   for (size_t block = 0; block < blocks; ++block) {
-    BlockScores(df, job, block, w);
     if (masked) {
       BlockGradients<true>(df, job, rows, tile.count(), block, w);
     } else {
@@ -172,12 +189,9 @@ void RunQueryTile(D df, const BackwardJob& job, const KeyTask& task,
     ++w.counts.tiles_by_pair;
     for (int64_t r = 0; r < tile.count(); ++r) AddRowByPair(df, job, r, w);
   } else {
-    for (size_t block = 0; block < blocks; ++block) {
-      AddToQueries(df, job, block, w);
-    }
-    for (int64_t key = 0; key < job.padded_keys(); key += kRowBlock) {
-      AddToKeys(df, job, key, w);
-    }
+    AddToQueries(df, job, w);
+    AddToKeys(df, job, w, w.p.data(), w.d_o, job.padded_value(), w.dv.data());
+    AddToKeys(df, job, w, w.ds.data(), w.q, job.padded_head(), w.dk.data());
   }
   CopyRows(w.dq.data(), tile.count(), job.padded_head(), dq);
 }
@@ -288,6 +302,7 @@ void RunKeyTileT(D df, const BackwardJob& job, const KeyTask& task,
 // One key tile, start to end: the function behind the dispatch table.
 void RunKeyTile(const BackwardJob& job, const KeyTask& task,
                 Wavefront& wavefront, BackwardWorker& w) {
+  if (getenv("FTZ")) __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
   // A template, so that the unfused fallback target compiles to nothing.
   const auto run = [&](auto tag) HWY_ATTR {
     if constexpr (kFusedMulAdd) RunKeyTileT(tag, job, task, wavefront, w);

@@ -65,8 +65,7 @@ BackwardWorker MakeWorker(const BackwardJob& job, const SparsePlan& sparse) {
   w.d_o.panels.resize(size(job.padded_rows(), job.padded_value()));
   w.dq.resize(size(job.padded_rows(), job.padded_head()));
   // Register tiles of keys may read beyond the last row.
-  w.p.resize(size(job.padded_rows(), job.padded_keys()) +
-             static_cast<size_t>(job.geometry.row_block));
+  w.p.resize(static_cast<size_t>(job.padded_rows()) * job.score_stride());
   w.ds.resize(w.p.size());
   w.masks.emplace(p, job.inputs->forward, sparse.tiles);
   return w;

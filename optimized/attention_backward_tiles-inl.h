@@ -22,25 +22,33 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Both scores of one row block: dots of q and k to p, of do and v to ds, for
-// the keys of `seen`. Exact: N3.
+// Both scores of every row block: dots of q and k to p, of do and v to ds, for
+// the keys that its rows see. One panel of keys stays in the first cache for
+// all blocks. Exact: N3.
 template <class D>
-HWY_INLINE void BlockScores(D df, const BackwardJob& job, size_t block,
-                            BackwardWorker& w) {
+HWY_INLINE void TileScores(D df, const BackwardJob& job, BackwardWorker& w) {
   const auto head_dim = static_cast<size_t>(job.forward().head_dim);
   const auto value_dim = static_cast<size_t>(job.forward().value_dim);
-  const auto stride = static_cast<size_t>(job.padded_keys());
+  const size_t stride = job.score_stride();
   const size_t panel = 2 * hn::Lanes(df);
-  const Range seen = w.seen[block];
-  const size_t row = block * kRowBlock;
-  for (auto j = static_cast<size_t>(seen.begin);
-       j < static_cast<size_t>(seen.end); j += panel) {
-    ScorePanel<F32Dot, kRowBlock>(df, &w.q.columns[row * head_dim],
-                                  &w.k.columns[j * head_dim], head_dim,
-                                  &w.p[row * stride + j], stride);
-    ScorePanel<F32Dot, kRowBlock>(df, &w.d_o.columns[row * value_dim],
-                                  &w.v.columns[j * value_dim], value_dim,
-                                  &w.ds[row * stride + j], stride);
+  const auto keys = static_cast<size_t>(job.padded_keys());
+  const auto each = [&](const BackwardPanels& rows, const BackwardPanels& x,
+                        size_t dim, size_t j, float* scores) {
+    for (size_t block = 0; block < w.seen.size(); ++block) {
+      const Range seen = w.seen[block];
+      if (static_cast<int64_t>(j) < seen.begin ||
+          static_cast<int64_t>(j) >= seen.end) {
+        continue;
+      }
+      const size_t row = block * kRowBlock;
+      ScorePanel<F32Dot, kRowBlock>(df, &rows.columns[row * dim],
+                                    &x.columns[j * dim], dim,
+                                    scores + row * stride + j, stride);
+    }
+  };
+  for (size_t j = 0; j < keys; j += panel) {
+    each(w.q, w.k, head_dim, j, w.p.data());
+    each(w.d_o, w.v, value_dim, j, w.ds.data());
   }
 }
 
@@ -93,65 +101,78 @@ HWY_INLINE void AddPanel(D df, const Factors& factors,
   }
 }
 
-// The same for all channels: terms of positions `steps` of panels that have
-// room for `positions`.
+// Adds terms of positions `steps` to kRowBlock chains of one panel of channels,
+// which starts at channel c; panels have room for `positions`.
 template <class D>
 HWY_INLINE void AddProducts(D df, const Factors& factors, Range steps,
                             const BackwardPanels& b, int64_t positions,
-                            int64_t channels, float* acc) {
+                            int64_t c, int64_t channels, float* acc) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(df));
   const auto acc_stride = static_cast<size_t>(channels);
   const auto count = static_cast<size_t>(steps.end - steps.begin);
-  for (int64_t c = 0; c < channels; c += 2 * lanes) {
-    const float* panel = b.panels.data() + c * positions;
-    if (c + lanes < channels) {
-      AddPanel<2>(df, factors, panel + steps.begin * 2 * lanes,
-                  static_cast<size_t>(2 * lanes), count, acc + c, acc_stride);
-    } else {
-      AddPanel<1>(df, factors, panel + steps.begin * lanes,
-                  static_cast<size_t>(lanes), count, acc + c, acc_stride);
+  const float* panel = b.panels.data() + c * positions;
+  if (c + lanes < channels) {
+    AddPanel<2>(df, factors, panel + steps.begin * 2 * lanes,
+                static_cast<size_t>(2 * lanes), count, acc + c, acc_stride);
+  } else {
+    AddPanel<1>(df, factors, panel + steps.begin * lanes,
+                static_cast<size_t>(lanes), count, acc + c, acc_stride);
+  }
+}
+
+// dq of every row block: chains over the keys it sees. One panel of channels of
+// k stays in the first cache for all blocks.
+template <class D>
+HWY_INLINE void AddToQueries(D df, const BackwardJob& job, BackwardWorker& w) {
+  const size_t stride = job.score_stride();
+  const int64_t channels = job.padded_head();
+  for (int64_t c = 0; c < channels; c += job.geometry.panel()) {
+    for (size_t block = 0; block < w.seen.size(); ++block) {
+      const size_t row = block * kRowBlock;
+      const Range seen = w.seen[block];
+      if (seen.empty()) continue;
+      const Factors ds{&w.ds[row * stride + static_cast<size_t>(seen.begin)],
+                       stride, 1};
+      AddProducts(df, ds, seen, w.k, job.padded_keys(), c, channels,
+                  &w.dq[row * static_cast<size_t>(channels)]);
     }
   }
 }
 
-// dq of one row block: a chain over the keys it sees.
-template <class D>
-HWY_INLINE void AddToQueries(D df, const BackwardJob& job, size_t block,
-                             BackwardWorker& w) {
-  const auto stride = static_cast<size_t>(job.padded_keys());
-  const size_t row = block * kRowBlock;
-  const Range seen = w.seen[block];
-  const Factors ds{&w.ds[row * stride + static_cast<size_t>(seen.begin)],
-                   stride, 1};
-  AddProducts(df, ds, seen, w.k, job.padded_keys(), job.padded_head(),
-              &w.dq[row * static_cast<size_t>(job.padded_head())]);
-}
-
-// dk and dv of kRowBlock keys from `key` on: chains over the rows, of which
-// those outside the row blocks that see one of the keys have zeros.
-template <class D>
-HWY_INLINE void AddToKeys(D df, const BackwardJob& job, int64_t key,
-                          BackwardWorker& w) {
+// The rows of blocks that see one of kRowBlock keys from `key` on, and those
+// between.
+inline Range RowsThatSee(const BackwardWorker& w, int64_t key) {
   Range rows{0, 0};
   for (size_t block = 0; block < w.seen.size(); ++block) {
     const Range seen = w.seen[block];
-    if (seen.empty() || seen.end <= key || seen.begin >= key + kRowBlock) {
+    if (seen.empty() || seen.end <= key ||
+        seen.begin >= key + static_cast<int64_t>(kRowBlock)) {
       continue;
     }
     const auto first = static_cast<int64_t>(block) * kRowBlock;
     if (rows.empty()) rows.begin = first;
     rows.end = first + kRowBlock;
   }
-  if (rows.empty()) return;
-  const auto stride = static_cast<size_t>(job.padded_keys());
-  const size_t at = static_cast<size_t>(rows.begin) * stride +  //
-                    static_cast<size_t>(key);
-  AddProducts(df, {&w.p[at], 1, stride}, rows, w.d_o, job.padded_rows(),
-              job.padded_value(),
-              &w.dv[static_cast<size_t>(key * job.padded_value())]);
-  AddProducts(df, {&w.ds[at], 1, stride}, rows, w.q, job.padded_rows(),
-              job.padded_head(),
-              &w.dk[static_cast<size_t>(key * job.padded_head())]);
+  return rows;
+}
+
+// dk or dv of all keys: chains over the rows, factors p or ds, of which those
+// outside the row blocks that see one of the keys have zeros.
+template <class D>
+HWY_INLINE void AddToKeys(D df, const BackwardJob& job, const BackwardWorker& w,
+                          const float* factors, const BackwardPanels& b,
+                          int64_t channels, float* acc) {
+  const size_t stride = job.score_stride();
+  for (int64_t c = 0; c < channels; c += job.geometry.panel()) {
+    for (int64_t key = 0; key < job.padded_keys(); key += kRowBlock) {
+      const Range rows = RowsThatSee(w, key);
+      if (rows.empty()) continue;
+      const size_t at =
+          static_cast<size_t>(rows.begin) * stride + static_cast<size_t>(key);
+      AddProducts(df, {factors + at, 1, stride}, rows, b, job.padded_rows(), c,
+                  channels, acc + key * channels);
+    }
+  }
 }
 
 // acc [channels] + x * row `position` of the panels.
@@ -180,7 +201,8 @@ HWY_INLINE void AddRowByPair(D df, const BackwardJob& job, int64_t row,
   const uint64_t* bits = &w.bits[static_cast<size_t>(row) * job.bit_words()];
   for (int64_t j = 0; j < job.plan->tile_keys; ++j) {
     if ((bits[j / 64] >> (j % 64) & 1) == 0) continue;
-    const auto at = static_cast<size_t>(row * job.padded_keys() + j);
+    const size_t at =
+        static_cast<size_t>(row) * job.score_stride() + static_cast<size_t>(j);
     AddRow(df, w.p[at], w.d_o, job.padded_rows(), row, job.padded_value(),
            &w.dv[static_cast<size_t>(j * job.padded_value())]);
     AddRow(df, w.ds[at], w.q, job.padded_rows(), row, job.padded_head(),

@@ -54,6 +54,12 @@ struct BackwardJob {
   int64_t padded_rows() const {
     return RoundUp(plan->tile_rows, geometry.row_block);
   }
+  // Floats between rows of p and ds: one vector more than the keys, or columns
+  // of a power of two of keys would share a few sets of the first cache.
+  size_t score_stride() const {
+    return static_cast<size_t>(RoundUp(key_rows(), geometry.lanes) +
+                               geometry.lanes);
+  }
   // Register tiles of keys may reach beyond the panels; nobody reads there.
   int64_t key_rows() const {
     return RoundUp(padded_keys(), geometry.row_block);
@@ -137,7 +143,7 @@ struct BackwardWorker {
   BackwardPanels q, d_o;
   hwy::AlignedVector<float> dq;  // [padded_rows][padded_head]
   // Scores, then weights; products do.v, then gradients of scores.
-  hwy::AlignedVector<float> p, ds;  // [padded_rows][padded_keys]
+  hwy::AlignedVector<float> p, ds;  // [padded_rows][score_stride]
   std::optional<MaskReader> masks;
   std::vector<uint64_t> bits;  // [tile_rows][bit_words]
   std::vector<Range> seen;     // per row block: visible keys, whole panels

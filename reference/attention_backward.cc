@@ -52,8 +52,12 @@ struct Row {
   float l = 0.0f;             // lse in units of log2
   float delta = 0.0f;         // the D of N18
 
-  // 2^(u - l) for the score of a key or for the sink's.
-  float Weight(float u) const { return is_nan ? kNaN : Exp2(u - l); }
+  // 2^(u - l) for the score of the sink.
+  float SinkWeight(float u) const { return is_nan ? kNaN : Exp2(u - l); }
+  // The same for the score of a key, where what would be subnormal is zero.
+  float Weight(float u) const {
+    return u - l < kLeastWeightLog2 && !is_nan ? 0.0f : SinkWeight(u);
+  }
 };
 
 std::vector<int64_t> VisibleKeys(const AttentionForwardProblem& p,
@@ -88,12 +92,16 @@ struct Pair {
   float p, ds;
 };
 
+float SubnormalAsZero(float x) {
+  return std::fabs(x) < std::numeric_limits<float>::min() ? 0.0f : x;
+}
+
 Pair MakePair(const Problem& problem, const Row& row,
               const std::vector<float>& k, const std::vector<float>& v) {
   const Score score = ScoreOf(problem.forward, Dot(row.q, k));
   const float p = row.Weight(score.u);
   const float ds = p * (Dot(row.d_o, v) - row.delta);
-  const Pair pair{p, ds * std::fma(-score.y, score.y, 1.0f)};
+  const Pair pair{p, SubnormalAsZero(ds * std::fma(-score.y, score.y, 1.0f))};
   if (problem.forward.p_lane == Lane::kF32) return pair;
   return {RoundToBf16Lane(pair.p), RoundToBf16Lane(pair.ds)};
 }
@@ -101,7 +109,7 @@ Pair MakePair(const Problem& problem, const Row& row,
 // The sink of the row's head as one more key.
 void AddSink(const Inputs& inputs, const Row& row, float& sum) {
   const float u = inputs.forward.sink(row.h) * static_cast<float>(kLog2E);
-  sum = std::fma(-row.Weight(u), row.delta, sum);
+  sum = std::fma(-row.SinkWeight(u), row.delta, sum);
 }
 
 // One line of 4.

@@ -108,6 +108,24 @@ TEST(AttentionBackward, BitsDoNotDependOnThePlan) {
   }
 }
 
+// Weights and gradients of scores on both sides of the least normal number.
+TEST(AttentionBackward, SharpRowsHaveTheReferencesBits) {
+  for (const bool capped : {true, false}) {
+    BackwardInstance t = SomeProblem();
+    t.forward.problem.softcap.reset();
+    if (capped) t.forward.problem.softcap = 120.0;
+    std::mt19937 rng(8);
+    t.forward.Fill(rng, 9.0f);
+    t.Fill(rng, 0x1p-12f);
+    const std::vector<uint32_t> expected = t.RunReference().Bits();
+    for (const std::string& target : test::RunnableTargets()) {
+      Caps caps;
+      caps.target = target;
+      ASSERT_EQ(expected, t.RunOptimized(caps).Bits()) << target << capped;
+    }
+  }
+}
+
 // The chains of one head pass from key tile to key tile, which are on as many
 // threads as there are: any order of their taking gives the same bits.
 TEST(AttentionBackward, BitsDoNotDependOnThreads) {

@@ -152,6 +152,26 @@ TEST(AttentionBackwardReference, RowsWithoutALogSumExp) {
   }
 }
 
+// Scores of 0 and an lse that puts the weights next to the least normal number.
+TEST(AttentionBackwardReference, WhatIsSubnormalIsZero) {
+  BackwardInstance t = TwoByTwo();
+  t.forward.q.assign(t.forward.q.size(), 0.0f);
+  Prepare(t);
+  constexpr float kLog2 = 0.693147182f;
+  t.lse.assign(t.lse.size(), 126.01f * kLog2);
+  for (const uint32_t bits : t.RunReference().Bits()) EXPECT_EQ(bits, 0u);
+  t.lse.assign(t.lse.size(), 125.9f * kLog2);
+  const Gradients kept = t.RunReference();
+  EXPECT_NE(kept.dv[0], 0u);
+  EXPECT_NE(kept.dq[2], 0u);
+  // The gradients of the scores become subnormal, the weights do not.
+  for (float& x : t.forward.v) x *= 0x1p-10f;
+  for (float& x : t.o) x *= 0x1p-10f;
+  const Gradients g = t.RunReference();
+  EXPECT_EQ(g.dv, kept.dv);
+  for (const uint32_t bits : g.dq) EXPECT_EQ(bits, 0u);
+}
+
 // Terms that lose their small ones in any other order.
 TEST(AttentionBackwardReference, ChainsOfKeysRunOverHeadsThenQueries) {
   BackwardInstance t = Ones(2, false);

@@ -17,6 +17,8 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr auto kLog2e = static_cast<float>(kLog2E);
 
+float SubnormalAsZero(float x) { return std::fabs(x) < 0x1p-126f ? 0.0f : x; }
+
 // A mask whose windows reach one key further back.
 void WidenWindows(MaskExpr* mask) {
   if (mask->kind == MaskExpr::Kind::kWindow && mask->left != kUnlimited) {
@@ -219,7 +221,7 @@ float GradPairs::Weight(float u, float lse) const {
     const float l = fault_ == GradFault::kLseInBase2 ? lse / kLog2e : lse;
     p = static_cast<float>(ExpDouble(u - l));
   }
-  return n.ftz && std::fabs(p) < 0x1p-126f ? 0.0f : p;
+  return n.ftz ? SubnormalAsZero(p) : p;
 }
 
 void GradPairs::See(const GradRow& row, int64_t j, GradPair* pair) const {
@@ -248,7 +250,8 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
   for (float& x : d_o) x = RoundTo(x, variant_.numeric.operand_v);
   float u = 0, slope = 0;
   Score(Dot(q.data(), k, p_.head_dim, variant_.numeric.acc_qk), &u, &slope);
-  const float p = Weight(u, row.lse);
+  float p = Weight(u, row.lse);
+  if (contract()) p = SubnormalAsZero(p);
   int64_t channels = p_.value_dim;
   if (fault_ == GradFault::kChannelTailDropped) channels = channels / 4 * 4;
   float gap = Dot(d_o.data(), v, channels, grad.acc_dp) - row.delta;
@@ -256,6 +259,7 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
   if (fault_ == GradFault::kDlseUnweighted && problem_.dlse) {
     ds += in_.dlse(row.b, row.h, row.i);
   }
+  if (contract()) ds = SubnormalAsZero(ds);
   pair.p = p;
   if (fault_ == GradFault::kSlopeOnP) pair.p *= slope;
   if (fault_ == GradFault::kDvOfScores) pair.p = ds;
