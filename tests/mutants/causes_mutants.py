@@ -8,6 +8,7 @@ import runner
 E = "verify/causes/explain.cc"
 F = "verify/causes/fit.cc"
 H = "verify/causes/hypotheses.cc"
+P = "verify/causes/pairs.cc"
 T = "verify/causes/block_plan.cc"
 X = "verify/causes/explanation.cc"
 
@@ -40,6 +41,12 @@ MUTANTS = (
     ("anything_is_stated", E, "if (held_[n].Explained() < kCauseStated) break;", ""),
     ("another_ops_bug_first", H, "return one.bug->op() == op;",
      "return one.bug->op() != op;"),
+    ("pairs_of_the_same_round_only", P, "firsts = std::move(seconds);", "firsts.clear();"),
+    ("pairs_are_never_held", P, "  HoldAll(pairs);\n", ""),
+    ("farthest_pairs_first", P, "return a.left < b.left;", "return a.left > b.left;"),
+    ("any_pair_is_stated", E, "if (pair && held_[n].Explained() < kPairStated) continue;", ""),
+    ("pairs_lack_their_second", H, 'BugIn(first.spec) + "+" + BugIn(second.spec)',
+     "BugIn(first.spec)"),
     ("rounded_up", X, "static_cast<int>(cause.explained * 1000)",
      "static_cast<int>(cause.explained * 1000 + 1)"),
     ("blocks_are_not_looked_at", T, "entries->push_back({pass, -1, 5, block, hash, 0, 0, 0});",
