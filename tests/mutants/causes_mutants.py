@@ -21,7 +21,12 @@ MUTANTS = (
     ("errors_of_a_bug_are_free", F,
      "const double most = std::max(distances.wrong, distances.moved);",
      "const double most = distances.left + distances.wrong;"),
-    ("no_bug_is_scoped", F, "if (on.empty()) return {};", "return {};"),
+    ("no_bug_is_scoped", F, "if (on.empty() || on.size() == places.size()) return {};",
+     "return {};"),
+    ("outputs_without_the_axis_are_forgotten", F, "Distances with = all;",
+     "Distances with = all;\n  with.wrong = with.left = with.moved = 0;\n"
+     "  for (const Distances& here : places) {\n    with.wrong += here.wrong;\n"
+     "    with.left += here.left;\n    with.moved += here.moved;\n  }"),
     ("bits_are_not_looked_at", F,
      "fit.same_bits && SameBits(produced[t][at], bug[t][at]);",
      "fit.same_bits;"),

@@ -136,6 +136,23 @@ TEST(Causes, SomeRowsAlone) {
   EXPECT_EQ(explainer.Causes().at(0).where, "i 10 to 19 of 40");
 }
 
+// An output without heads is not forgotten where a bug acts in some heads: it
+// is wrong here, and the bug leaves it right.
+TEST(Causes, NoOutputIsLeftOutOfAScope) {
+  const std::vector<Explanation> causes = [] {
+    const auto trial = Open("mamba3_scan t=33 h=2 n=8 p=4");
+    Explainer explainer("mamba3_scan", nullptr);
+    EXPECT_TRUE(
+        explainer
+            .AddWrong(
+                *trial,
+                AnswerOf("mutant:scan.conjugate+scan.skip_missing", *trial))
+            .ok());
+    return explainer.Causes();
+  }();
+  EXPECT_TRUE(causes.empty() || !causes[0].Reproduced()) << causes[0].where;
+}
+
 // An answer that no bug gives: signs of every second channel turned.
 TEST(Causes, WhatIsNoKnownBugIsNotNamed) {
   const auto trial = Open(kCausal);
