@@ -13,8 +13,8 @@ W = "verify/ops/attention_forward/witness.cc"
 # name, source, text, replacement
 MUTANTS = (
     ("growth_forgotten", A,
-     "const double growth = (1 + before) * (1 + own_.division) * kRoundUp;",
-     "const double growth = 1;"),
+     "margin.growth = (1 + before) * (1 + own_.division) * kRoundUp;",
+     "margin.growth = 1;"),
     ("growth_without_phi", A,
      "(2 * phi + numerator * (1 + 3 * phi) + denominator * (1 + phi)) / least;",
      "(numerator + denominator) / least;"),
@@ -25,8 +25,8 @@ MUTANTS = (
     ("numerator_of_the_profile", A,
      "const double more_numerator = claimed_.Numerator(n, rescales) - numerator;",
      "const double more_numerator = claimed_.Numerator(n, rescales);"),
-    ("both_terms_of_output", A, "(more_numerator + std::min(more_denominator, more_eta) -",
-     "(more_numerator + more_denominator + more_eta -"),
+    ("both_terms_of_output", A, "more_numerator + std::min(more_denominator, more_eta) -",
+     "2 * more_numerator + more_denominator + more_eta -"),
     ("any_product", A, 'return "products are more exact than the witness";',
      'return "";'),
     ("any_maximum", A, 'if (claimed_.weights.fixed_reference) return "no maximum is subtracted";',
