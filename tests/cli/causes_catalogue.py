@@ -11,6 +11,7 @@ named is a pair; it fails below 70 % (first). --json writes what scripts/power.p
 import argparse
 import collections
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -178,11 +179,18 @@ def table_of(results):
     return head + "".join(lines), total
 
 
-def write_json(path, of, results):
-    """What scripts/power.py collects."""
+def program_that_explained():
+    """Of `lockstep explain`, which is a program beside lockstep: digest and CPU."""
     asked = subprocess.run([PROGRAM, "selftest", "--statistics", "--budget", "1cases",
                             "--json", "-"], capture_output=True, text=True, check=False)
-    result = {"kind": "causes", "of": of, "program": json.loads(asked.stdout)["program"],
+    sibling = pathlib.Path(PROGRAM).with_name("lockstep-fuzz").read_bytes()
+    return {"cpu": json.loads(asked.stdout)["program"]["cpu"],
+            "digest": hashlib.sha256(sibling).hexdigest()[:32]}
+
+
+def write_json(path, of, results):
+    """What scripts/power.py collects."""
+    result = {"kind": "causes", "of": of, "program": program_that_explained(),
               "found": [row for _, row in results if row is not None],
               "not_shown": [name for name, row in results if row is None]}
     pathlib.Path(path).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
