@@ -134,6 +134,8 @@ class Teller {
     return {};
   }
 
+  void TryPairs() { explainer_.TryPairs(); }
+
   // Until one bug is left or there is nothing more to ask.
   void TellApart(const Case& c) {
     std::vector<Case> nearby;
@@ -271,6 +273,7 @@ Result<Explained> Explain(const verify::Domain& domain,
   const Status added = law.empty() ? teller.AddFailing(c, shrunk.outcome)
                                    : teller.AddLaw(c, law);
   if (!added.ok()) return added;
+  teller.TryPairs();
   if (shrunk.sequence.size() == 1) teller.TellApart(c);
   Explained explained = teller.Take();
   explained.line = verify::MinimalLine(shrunk.sequence);

@@ -20,6 +20,8 @@ V = "verify/judge/verdict.cc"
 
 # name, source, text, replacement
 MUTANTS = (
+    ("witness_beyond_memory", J, "if (ours || Proven() || !HasRoomForWitness(*request_.call, memory)) return;",
+     "if (ours || Proven()) return;"),
     ("findings_lost", B, "if (!found.Passed()) {", "if (false) {"),
     ("suspicion_lost", B, "else if (found.Suspicious()) {", "else if (false) {"),
     ("probes_not_judged", B,

@@ -82,11 +82,9 @@ def mutate(args, commands, units, mutant):
     return None
 
 
-def main(name, mutants, units=None, also=()):
-    """`units`: the source that a header in the table is compiled with; `also`:
-    sources that must know the same SIMD targets as the broken one."""
-    units = units or {}
-    parser = argparse.ArgumentParser(description=__doc__)
+def arguments(text):
+    """What the command line says of the checkout, the build and what to link."""
+    parser = argparse.ArgumentParser(description=text)
     parser.add_argument("--root", required=True)
     parser.add_argument("--build", required=True)
     parser.add_argument("--compiler", required=True)
@@ -96,9 +94,17 @@ def main(name, mutants, units=None, also=()):
     parser.add_argument("--filter", default="*", help="of the tests")
     args = parser.parse_args()
     args.root = os.path.realpath(args.root)
-    args.table = name  # tables run side by side
     args.objects = [x for word in args.objects for x in word.split(";")]
     args.libraries = [x for word in args.libraries for x in word.split(";")]
+    return args
+
+
+def main(name, mutants, units=None, also=()):
+    """`units`: the source that a header in the table is compiled with; `also`:
+    sources that must know the same SIMD targets as the broken one."""
+    units = units or {}
+    args = arguments(__doc__)
+    args.table = name  # tables run side by side
     with open(os.path.join(args.build, "compile_commands.json"),
               encoding="utf-8") as file:
         commands = {os.path.realpath(entry["file"]): entry["command"]

@@ -136,6 +136,23 @@ TEST(Causes, SomeRowsAlone) {
   EXPECT_EQ(explainer.Causes().at(0).where, "i 10 to 19 of 40");
 }
 
+// An output without heads is not forgotten where a bug acts in some heads: it
+// is wrong here, and the bug leaves it right.
+TEST(Causes, NoOutputIsLeftOutOfAScope) {
+  const std::vector<Explanation> causes = [] {
+    const auto trial = Open("mamba3_scan t=33 h=2 n=8 p=4");
+    Explainer explainer("mamba3_scan", nullptr);
+    EXPECT_TRUE(
+        explainer
+            .AddWrong(
+                *trial,
+                AnswerOf("mutant:scan.conjugate+scan.skip_missing", *trial))
+            .ok());
+    return explainer.Causes();
+  }();
+  EXPECT_TRUE(causes.empty() || !causes[0].Reproduced()) << causes[0].where;
+}
+
 // An answer that no bug gives: signs of every second channel turned.
 TEST(Causes, WhatIsNoKnownBugIsNotNamed) {
   const auto trial = Open(kCausal);
@@ -209,6 +226,70 @@ TEST(Causes, OfTables) {
     names.push_back(causes[0].bug);
     EXPECT_EQ(std::count(names.begin(), names.end(), bug.name), 1) << bug.name;
     EXPECT_TRUE(causes[0].same_bits) << bug.name;
+  }
+}
+
+std::vector<Explanation> PairsOf(const std::string& line,
+                                 const std::string& kernel) {
+  const auto trial = Open(line);
+  Explainer explainer(OpName(ParseCase(line, Ops()).value()), nullptr);
+  EXPECT_TRUE(explainer.AddWrong(*trial, AnswerOf(kernel, *trial)).ok());
+  EXPECT_TRUE(explainer.Causes().empty() ||
+              !explainer.Causes()[0].Reproduced());
+  explainer.TryPairs();
+  return explainer.Causes();
+}
+
+TEST(Causes, TwoBugsAtOnce) {
+  const std::string line =
+      "attention_forward hq=2 hkv=1 sq=20 skv=20 d=8 cap=3 mask=causal "
+      "sinklogit=normal:1";
+  const std::vector<Explanation> causes =
+      PairsOf(line, "mutant:attn.causal_strict+attn.sink_dropped,base=cpu");
+  ASSERT_FALSE(causes.empty());
+  EXPECT_TRUE(causes[0].bug == "attn.causal_strict+attn.sink_dropped" ||
+              causes[0].bug == "attn.sink_dropped+attn.causal_strict")
+      << causes[0].bug;
+  EXPECT_TRUE(causes[0].Reproduced());
+  EXPECT_NE(causes[0].what.find("; "), std::string::npos);
+}
+
+TEST(Causes, TwoBugsOfScans) {
+  const std::vector<Explanation> causes =
+      PairsOf("mamba3_scan t=33 h=2 n=8 p=4",
+              "mutant:scan.conjugate+scan.skip_missing");
+  ASSERT_FALSE(causes.empty());
+  EXPECT_NE(causes[0].bug.find("scan.conjugate"), std::string::npos);
+  EXPECT_NE(causes[0].bug.find("scan.skip_missing"), std::string::npos);
+}
+
+// What no pair gives is not given a pair that is merely near.
+TEST(Causes, PairsDoNotExplainAnything) {
+  const auto trial = Open("attention_forward hq=2 sq=12 skv=12 d=8");
+  const OutputSet answer = AnswerOf("variant:exact", *trial);
+  const auto view = answer.tensors[0].view;
+  for (int64_t i = 0; i < 12; ++i) {
+    for (int64_t c = 0; c < 8; c += 2) {
+      view.As<float>()(0, i % 2, i, c) *= -1.0f;
+    }
+  }
+  Explainer explainer("attention_forward", nullptr);
+  ASSERT_TRUE(explainer.AddWrong(*trial, answer).ok());
+  explainer.TryPairs();
+  EXPECT_TRUE(explainer.Causes().empty());
+}
+
+TEST(Causes, AdditionsToTheCatalogue) {
+  EXPECT_EQ(First("attention_forward hq=2 sq=24 skv=24 d=8 mask=random:0.4",
+                  "mutant:attn.mask_of_previous_row,base=cpu")
+                .bug,
+            "attn.mask_of_previous_row");
+  for (const char* bug : {"scan.skip_missing", "scan.init_ignored",
+                          "scan.angle_not_halved", "scan.key_wrong_pairing"}) {
+    EXPECT_EQ(First("mamba3_scan t=33 h=2 n=8 p=4 carry=yes",
+                    std::string("mutant:") + bug + ",chunk=16")
+                  .bug,
+              bug);
   }
 }
 

@@ -106,6 +106,19 @@ TEST(OtherRows, OfAProfileAreWitnessed) {
   EXPECT_EQ(finding->envelope->first->index[2], kRow);
 }
 
+// It takes up to five times what the case's tensors do, beside three copies.
+TEST(OtherRows, AreNotWitnessedBeyondTheLimitOfMemory) {
+  const int64_t own = EstimateBytes(ParseCase(kLarge).value());
+  JudgeOptions options = Quick("cpu-f32");
+  options.materialise.max_bytes = 8 * own;
+  EXPECT_GT(JudgeElsewhere(0, options).rows_witnessed, 0);
+  options.materialise.max_bytes = 8 * own - 1;
+  const CaseResult result = JudgeElsewhere(0, options);
+  EXPECT_EQ(result.rows_witnessed, 0);
+  EXPECT_GT(result.rows_ranged, 0);
+  EXPECT_EQ(result.verdict, Verdict::kPass) << result.reason;
+}
+
 // It is our own kernel: for that it cannot speak.
 TEST(OtherRows, TheWitnessIsNotHeldAgainstItself) {
   JudgeOptions options = Quick("cpu-f32");

@@ -183,6 +183,53 @@ TEST(FirstWitness, VouchesForNothingOutsideTheEnvelope) {
   EXPECT_GE(at_its_worst, 100000);
 }
 
+// The sum of w |v| that a margin rests on is never more than the true one,
+// however far above it the witness's may be: where errors of scores are about
+// as large as a witness may have them, and where sums are of one sign.
+TEST(FirstWitness, KnowsSumsFromBelow) {
+  constexpr const char* kLines[] = {
+      "attention_forward hq=2 sq=80 skv=120 d=64 dv=8 "
+      "fill=q.normal:8+k.normal:8 seed=8",
+      "attention_forward hq=2 sq=80 skv=120 d=64 dv=8 cap=5 "
+      "fill=v.uniform:1,2 sinklogit=normal:1 seed=9"};
+  double largest_growth = 1;
+  for (const char* line : kLines) {
+    SCOPED_TRACE(line);
+    const Stage stage({line, "cpu-f32"});
+    const AttentionForwardData& data = stage.data();
+    const WitnessModel model(stage.profile, data.problem,
+                             RangeOf(data.inputs, stage.profile));
+    const WitnessInputs wide =
+        std::move(WidenForWitness(data.problem, data.inputs).value());
+    const AttentionEnvelope own(WitnessProfile(), wide.problem, 1);
+    const oracle::AttentionTruth truth = oracle::ComputeTruth(
+        wide.problem, wide.inputs, own.error_model(), {.threads = 1});
+    int64_t known = 0;
+    for (size_t r = 0; r < truth.rows.size(); ++r) {
+      const auto head = r / 80;
+      const double sink =
+          data.problem.sink ? std::fabs(static_cast<double>(
+                                  data.inputs.sink(static_cast<int64_t>(head))))
+                            : 0;
+      const auto margin = model.ForRow({truth.rows[r].visible,
+                                        wide.q_norm[r] * wide.k_norm[head],
+                                        sink, wide.value[head]});
+      if (!margin) continue;
+      ++known;
+      largest_growth = std::max(largest_growth, margin->growth);
+      const RowSlack slack = own.ForRow(truth.rows[r]);
+      for (size_t c = 8; c < 16; ++c) {
+        const Bounds bounds = own.Output(truth, r, c, slack);
+        const double most = static_cast<double>(
+            Towards(bounds.truth, bounds.truth + bounds.error));
+        ASSERT_LE(WitnessModel::LeastSum(*margin, most), bounds.truth);
+      }
+    }
+    EXPECT_GT(known, 0);
+  }
+  EXPECT_GT(largest_growth, 1.005);
+}
+
 TEST(FirstWitness, VouchesForMostRowsThatAreRight) {
   for (const Scene& scene : kScenes) {
     SCOPED_TRACE(scene.line);

@@ -20,7 +20,7 @@ namespace lockstep::verify {
 Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
     std::string_view arguments) {
   const std::string_view name =
-      arguments.substr(0, arguments.find_first_of("@,"));
+      arguments.substr(0, arguments.find_first_of("@+,"));
   std::vector<std::string_view> names;
   for (const MutantInfo& info : Mutants()) names.emplace_back(info.name);
   for (const PlanMutantInfo& info : PlanMutants()) {

@@ -15,8 +15,6 @@ namespace {
 constexpr double kScopeGain = 0.1;
 // Shares nearer than this are one.
 constexpr double kSameShare = 1e-6;
-// Causes that later cases are held against.
-constexpr size_t kKept = 60;
 // What is left between a bug's answers in two tilings, of what it moves, up to
 // which they are one: tiles change roundings, too.
 constexpr double kSameElsewhere = 0.05;
@@ -152,8 +150,7 @@ void Explainer::Refine() {
     HoldAll(AtOtherDials(own_[turned_]));
   }
   if (Reproduced() || grounds_.empty()) return;
-  const std::vector<std::string> tiles =
-      TilesOf(op_, LongestSide(*grounds_.front().trial));
+  const std::vector<std::string> tiles = Tiles();
   if (tiled_ == 0 && !tiles.empty()) {
     std::erase_if(own_,
                   [&](const Hypothesis& one) { return !HasEdges(one, tiles); });
@@ -174,6 +171,7 @@ Status Explainer::Add(const Trial& trial, std::optional<Numbers> produced) {
     HoldAll(HypothesesOf(op_, profile_));
     Sort();
     for (const Held& held : held_) own_.push_back(held.hypothesis);
+    moving_ = own_;
   } else {
     for (Held& held : held_) Hold(&grounds_.back(), &held);
   }
@@ -183,6 +181,10 @@ Status Explainer::Add(const Trial& trial, std::optional<Numbers> produced) {
   Sort();
   held_.resize(std::min(held_.size(), kKept));
   return {};
+}
+
+std::vector<std::string> Explainer::Tiles() const {
+  return TilesOf(op_, LongestSide(*grounds_.front().trial));
 }
 
 Status Explainer::AddWrong(const Trial& trial, const OutputSet& produced) {
@@ -207,14 +209,14 @@ void Explainer::Sort() {
 Explanation Explainer::ExplanationOf(size_t n) const {
   const Held& held = held_[n];
   Explanation cause;
-  cause.bug = held.hypothesis.bug->name;
-  cause.what = held.hypothesis.bug->breaks;
+  cause.bug = held.hypothesis.Name();
+  cause.what = held.hypothesis.Sentence();
   if (held.Scoped()) cause.where = held.where;
   cause.candidate = held.hypothesis.spec;
   cause.explained = held.Explained();
   cause.same_bits = held.same_bits;
   for (const Held& other : held_) {
-    const std::string name = other.hypothesis.bug->name;
+    const std::string name = other.hypothesis.Name();
     const bool known =
         name == cause.bug || std::find(cause.alike.begin(), cause.alike.end(),
                                        name) != cause.alike.end();
@@ -228,12 +230,15 @@ std::vector<Explanation> Explainer::Causes(size_t most) const {
   std::vector<std::string> named;
   for (size_t n = 0; n < held_.size() && causes.size() < most; ++n) {
     if (held_[n].Explained() < kCauseStated) break;
+    // A pair of a hundred times a hundred is near anything.
+    const bool pair = held_[n].hypothesis.second != nullptr;
+    if (pair && held_[n].Explained() < kPairStated) continue;
     // Beside what reproduces the answer the merely near is noise.
     if (!causes.empty() && causes[0].Reproduced() &&
         held_[n].Explained() < kCauseReproduced) {
       break;
     }
-    const std::string name = held_[n].hypothesis.bug->name;
+    const std::string name = held_[n].hypothesis.Name();
     if (std::find(named.begin(), named.end(), name) != named.end()) continue;
     Explanation cause = ExplanationOf(n);
     named.push_back(name);

@@ -39,6 +39,10 @@ class Explainer {
   // Not the first.
   Status AddRight(const Trial& trial);
 
+  // Holds pairs of bugs against the answers, where no single one reproduces
+  // them: each of the nearest with every other. Some thousand kernels run.
+  void TryPairs();
+
   // Causes that are worth stating, best first.
   std::vector<Explanation> Causes(size_t most = 3) const;
   // The best of all, stated or not: none if no bug moves anything here.
@@ -70,6 +74,9 @@ class Explainer {
     std::map<std::string, Numbers> right;
   };
 
+  // Causes that later cases are held against.
+  static constexpr size_t kKept = 60;
+
   bool Stopped() const { return stop_ != nullptr && *stop_; }
   std::optional<Numbers> Run(const Trial& trial, const std::string& spec);
   void Hold(Ground* ground, Held* held);
@@ -81,6 +88,13 @@ class Explainer {
   // Dials turned, then edges where kernels have them, until one reproduces all
   // answers; goes on from where it stopped.
   void Refine();
+  std::vector<std::string> Tiles() const;
+  // Of the nearest bugs, each once, in no tile of their own choice.
+  std::vector<Hypothesis> Nearest(size_t most) const;
+  // Each of `firsts` with each of `others`: on the first case; of those the
+  // nearest are held against all cases. Names of the second bugs of these.
+  std::vector<Hypothesis> HoldPairs(const std::vector<Hypothesis>& firsts,
+                                    const std::vector<Hypothesis>& others);
   Status Add(const Trial& trial, std::optional<Numbers> produced);
   void Sort();
   Explanation ExplanationOf(size_t n) const;
@@ -94,6 +108,7 @@ class Explainer {
   // tried: those that have edges); of them those with turned dials, and tiles
   // that were tried.
   std::vector<Hypothesis> own_;
+  std::vector<Hypothesis> moving_;  // the former, with and without edges
   size_t turned_ = 0;
   size_t tiled_ = 0;
   int64_t tried_ = 0;

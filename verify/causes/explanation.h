@@ -12,6 +12,8 @@ namespace lockstep::verify {
 // is said to reproduce the answer. docs/causes.md has how often each is right.
 inline constexpr double kCauseStated = 0.6;
 inline constexpr double kCauseReproduced = 0.98;
+// The share from which a pair of bugs is stated.
+inline constexpr double kPairStated = 0.95;
 
 struct Explanation {
   std::string bug;    // of the catalogue: "attn.window_left_plus_one"

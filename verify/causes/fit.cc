@@ -54,10 +54,18 @@ std::string Places(const std::vector<int64_t>& on, size_t all) {
   return text + of;
 }
 
-// With the bug where that is nearer, without it elsewhere.
-Scope ScopeAlong(const std::string& axis,
-                 const std::vector<Distances>& places) {
-  Distances with;
+// With the bug where that is nearer, without it elsewhere; outputs that lack
+// the axis have the bug in any case, and speak against it if it is not there.
+Scope ScopeAlong(const std::string& axis, const std::vector<Distances>& places,
+                 const Distances& all) {
+  Distances with = all;
+  for (const Distances& here : places) {
+    with.wrong -= here.wrong;
+    with.left -= here.left;
+    with.moved -= here.moved;
+  }
+  // Differences of sums that were added up in another order.
+  if (with.left < 1e-12 * all.left) with.left = 0;
   std::vector<int64_t> on;
   for (size_t n = 0; n < places.size(); ++n) {
     const Distances& here = places[n];
@@ -67,7 +75,7 @@ Scope ScopeAlong(const std::string& axis,
     with.moved += acts ? here.moved : 0;
     if (acts && here.moved > 0) on.push_back(static_cast<int64_t>(n));
   }
-  if (on.empty()) return {};
+  if (on.empty() || on.size() == places.size()) return {};
   return {axis + " " + Places(on, places.size()), Left(with)};
 }
 
@@ -140,7 +148,7 @@ double Left(const Distances& distances) {
 Scope ScopeOf(const Fit& fit) {
   Scope best{"", Left(fit.all)};
   for (const auto& [axis, places] : fit.by_axis) {
-    Scope scope = ScopeAlong(axis, places);
+    Scope scope = ScopeAlong(axis, places, fit.all);
     if (scope.left < best.left) best = std::move(scope);
   }
   return best;

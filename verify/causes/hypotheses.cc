@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 namespace lockstep::verify {
@@ -44,7 +45,48 @@ std::string BaseOf(const MutantInfo& bug, const NumericProfile* profile) {
   return bug.base;
 }
 
+// "attn.x@3" of "mutant:attn.x@3,base=cpu,tile=16x16", and ",tile=16x16".
+std::string BugIn(const std::string& spec) {
+  const size_t colon = spec.find(':') + 1;
+  return spec.substr(colon, spec.find(',') - colon);
+}
+std::string TileIn(const std::string& spec) {
+  const size_t at = std::min(spec.find(",tile="), spec.find(",chunk="));
+  return at == std::string::npos ? "" : spec.substr(at);
+}
+
+// Kernels that nothing but their arithmetic tells from others.
+bool IsUsual(const std::string& variant) {
+  constexpr const char* kUsual[] = {"variant:exact", "variant:cpu",
+                                    "variant:flash", "variant:scan"};
+  return std::find(std::begin(kUsual), std::end(kUsual), variant) !=
+         std::end(kUsual);
+}
+
 }  // namespace
+
+std::string Hypothesis::Name() const {
+  const std::string name = bug->name;
+  return second == nullptr ? name : name + "+" + second->name;
+}
+
+std::string Hypothesis::Sentence() const {
+  const std::string sentence = bug->breaks;
+  return second == nullptr ? sentence : sentence + "; " + second->breaks;
+}
+
+std::optional<Hypothesis> PairOf(const Hypothesis& first,
+                                 const Hypothesis& second) {
+  const bool together = first.bug->gradients() == second.bug->gradients() &&
+                        !first.bug->gradients() && first.bug != second.bug;
+  if (!together) return std::nullopt;
+  const std::string& right = IsUsual(first.right) ? second.right : first.right;
+  const std::string base = right.substr(std::string_view("variant:").size());
+  return Hypothesis{first.bug, second.bug,
+                    "mutant:" + BugIn(first.spec) + "+" + BugIn(second.spec) +
+                        ",base=" + base + TileIn(first.spec),
+                    right};
+}
 
 std::vector<Hypothesis> HypothesesOf(const std::string& op,
                                      const NumericProfile* profile) {
@@ -54,7 +96,7 @@ std::vector<Hypothesis> HypothesesOf(const std::string& op,
     const std::string base = BaseOf(bug, profile);
     std::string spec = std::string("mutant:") + bug.name;
     if (base != bug.base) spec += ",base=" + base;
-    all.push_back({&bug, std::move(spec), "variant:" + base});
+    all.push_back({&bug, nullptr, std::move(spec), "variant:" + base});
   }
   // Of bugs that are alike, the op's own is the one to name.
   std::stable_partition(all.begin(), all.end(), [&](const Hypothesis& one) {
@@ -79,7 +121,8 @@ std::vector<std::string> TilesOf(const std::string& op, int64_t longest) {
 }
 
 Hypothesis InTile(const Hypothesis& hypothesis, const std::string& tile) {
-  return {hypothesis.bug, hypothesis.spec + "," + tile, hypothesis.right};
+  return {hypothesis.bug, hypothesis.second, hypothesis.spec + "," + tile,
+          hypothesis.right};
 }
 
 std::vector<Hypothesis> AtOtherDials(const Hypothesis& hypothesis) {
@@ -88,7 +131,8 @@ std::vector<Hypothesis> AtOtherDials(const Hypothesis& hypothesis) {
   const std::string name = std::string("mutant:") + hypothesis.bug->name;
   const std::string rest = hypothesis.spec.substr(name.size());
   const auto add = [&](int severity) {
-    all.push_back({hypothesis.bug, name + "@" + std::to_string(severity) + rest,
+    all.push_back({hypothesis.bug, nullptr,
+                   name + "@" + std::to_string(severity) + rest,
                    hypothesis.right});
   };
   if (std::string_view(hypothesis.bug->dial) == "bits") {

@@ -15,9 +15,15 @@ namespace lockstep::verify {
 
 struct Hypothesis {
   const MutantInfo* bug = nullptr;
+  const MutantInfo* second = nullptr;  // of a pair
   // Of emulated kernels: the one with the bug, and one without it.
   std::string spec;
   std::string right;
+
+  // "attn.causal_strict", of a pair "attn.causal_strict+attn.sink_dropped".
+  std::string Name() const;
+  // What the catalogue says of it.
+  std::string Sentence() const;
 };
 
 // Every known bug of the op in tiles or chunks of the emulator's own choice, in
@@ -29,6 +35,11 @@ std::vector<Hypothesis> HypothesesOf(const std::string& op,
 // side, and the hypothesis in one of them: of bugs that live at edges.
 std::vector<std::string> TilesOf(const std::string& op, int64_t longest);
 Hypothesis InTile(const Hypothesis& hypothesis, const std::string& tile);
+
+// Both bugs in one kernel, each as its hypothesis has it, in the tile of the
+// first; none where no kernel has both.  Requires: one bug in each.
+std::optional<Hypothesis> PairOf(const Hypothesis& first,
+                                 const Hypothesis& second);
 
 // With the dial turned; none where the bug has no dial.
 std::vector<Hypothesis> AtOtherDials(const Hypothesis& hypothesis);

@@ -29,6 +29,7 @@ struct SelftestArguments {
   std::string without;
   std::string markdown;
   int threads = 0;
+  bool zoo = false;  // alone
   int64_t zoo_keys = 0;
   bool dials = false;  // alone
   int64_t curves = 0;
@@ -140,7 +141,7 @@ Result<int64_t> ZooCases(const std::string& budget) {
 int RunZooAlone(const SelftestOptions& options, const SelftestArguments& a) {
   const Status files = CheckFiles(a);
   if (!files.ok()) return Fail(files.message());
-  if (a.zoo_keys < 64 || a.zoo_keys > 1 << 19) {
+  if (a.zoo_keys != 0 && (a.zoo_keys < 64 || a.zoo_keys > 1 << 19)) {
     return Fail("--zoo-keys " + std::to_string(a.zoo_keys) +
                 ": want 64..524288");
   }
@@ -168,11 +169,11 @@ int RunDials(const SelftestOptions& options, const SelftestArguments& a) {
 
 // The zoo, or one kernel of `only`, before the statistics.
 int RunStatistics(const SelftestOptions& options, const SelftestArguments& a) {
-  if (!a.json.empty() || !a.markdown.empty() || !a.html.empty()) {
-    return Fail(
-        "--statistics prints its rates and writes no file; leave out "
-        "--json, --markdown and --html");
+  if (!a.markdown.empty() || !a.html.empty()) {
+    return Fail("--statistics has no page: leave out --markdown and --html");
   }
+  const Status files = CheckFiles(a);
+  if (!files.ok()) return Fail(files.message());
   if (a.zoo_keys != 0 && (a.zoo_keys < 24 || a.zoo_keys > 1 << 17)) {
     return Fail("--zoo-keys " + std::to_string(a.zoo_keys) +
                 " --statistics: want 24..131072");
@@ -184,7 +185,11 @@ int RunStatistics(const SelftestOptions& options, const SelftestArguments& a) {
   nulls.seed = options.seed;
   nulls.kernel = a.only;
   const NullResult result = RunNulls(nulls);
-  std::cout << NullText(result);
+  if (a.json != "-") std::cout << NullText(result);
+  if (!a.json.empty()) {
+    const Status status = Deliver(a.json, NullJson(result) + "\n");
+    if (!status.ok()) return Fail(status.message());
+  }
   return result.Passed() ? kExitPass : kExitSelf;
 }
 
@@ -204,7 +209,7 @@ int RunVerb(const SelftestArguments& a) {
   options.threads = a.threads;
   options.zoo_keys = a.zoo_keys;
   if (a.statistics) return RunStatistics(options, a);
-  if (a.zoo_keys > 0) return RunZooAlone(options, a);
+  if (a.zoo || a.zoo_keys > 0) return RunZooAlone(options, a);
   const CaseArguments files{{}, {a.cases}};
   const Result<std::vector<Job>> jobs = ReadJobs(files);
   if (!jobs.ok()) return Fail(jobs.message());
@@ -252,6 +257,8 @@ void AddSelftest(Parser* program) {
               "A judge without these probes, or without all")
       .Type("KIND,...");
   verb->Value("--markdown", &a->markdown, "The table of power, FILE or -");
+  verb->Flag("--zoo", &a->zoo,
+             "In place of the rest: correct kernels, --budget of them");
   verb->Value("--zoo-keys", &a->zoo_keys,
               "In place of the rest: the zoo on cases of N keys")
       .Type("N");

@@ -60,24 +60,72 @@ bool ReadCount(std::string_view text, int64_t* count) {
          *count <= kMostTile;
 }
 
-Status SetSeverity(std::string_view text, Mutant* mutant) {
-  const std::string name = mutant->info->name;
-  if (!mutant->info->dial) {
+Result<double> ReadSeverity(std::string_view text, const MutantInfo& info) {
+  const std::string name = info.name;
+  if (!info.dial) {
     return Status::Error("mutant '" + name + "' has no dial: leave '@" +
                          std::string(text) + "' out");
   }
   const char* end = text.data() + text.size();
   int64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const bool bits = std::string_view(mutant->info->dial) == "bits";
+  const bool bits = std::string_view(info.dial) == "bits";
   if (error != std::errc{} || stop != end || value < 1 ||
       value > (bits ? 23 : 1000000)) {
     return Status::Error("mutant '" + name + "@" + std::string(text) +
-                         "': want a count of " + mutant->info->dial +
-                         " in 1.." + (bits ? "23" : "1000000"));
+                         "': want a count of " + info.dial + " in 1.." +
+                         (bits ? "23" : "1000000"));
   }
-  mutant->dial.severity = static_cast<double>(value);
+  return static_cast<double>(value);
+}
+
+// "NAME[@SEVERITY]".
+struct Bug {
+  const MutantInfo* info = nullptr;
+  double severity = 0;
+};
+
+Result<Bug> ReadBug(std::string_view text) {
+  const size_t at = std::min(text.find('@'), text.size());
+  const std::string_view name = text.substr(0, at);
+  const auto found =
+      std::find_if(Mutants().begin(), Mutants().end(),
+                   [&](const MutantInfo& info) { return name == info.name; });
+  if (found == Mutants().end()) return Status::Error(UnknownMutant(name));
+  Bug bug{&*found, found->severity};
+  if (at == text.size()) return bug;
+  const Result<double> severity = ReadSeverity(text.substr(at + 1), *found);
+  if (!severity.ok()) return severity.status();
+  bug.severity = severity.value();
+  return bug;
+}
+
+Status AddSecond(std::string_view text, Mutant* mutant) {
+  const Result<Bug> bug = ReadBug(text);
+  if (!bug.ok()) return bug.status();
+  const MutantInfo& first = *mutant->info;
+  const MutantInfo& second = *bug->info;
+  const bool kernel = (first.attention() && second.attention()) ||
+                      (first.scan() && second.scan());
+  if (!kernel || &first == &second) {
+    return Status::Error("mutants '" + std::string(first.name) + "' and '" +
+                         second.name +
+                         "' do not go together: want two of attn, or two of "
+                         "scan and ssd");
+  }
+  mutant->second = &second;
+  mutant->dial.second = second.fault;
+  mutant->dial.second_severity = bug->severity;
+  mutant->scan_dial.second = second.scan_fault;
   return {};
+}
+
+// The variant that both bugs can show in: the one that the catalogue names for
+// either, if the other has the usual one.
+std::string_view BaseOf(const Mutant& mutant) {
+  const std::string_view first = mutant.info->base;
+  const bool usual = first == "exact" || first == "scan";
+  return usual && mutant.second != nullptr ? mutant.second->base : first;
 }
 
 // What follows the name of a bug: the variant it lives in, and its tile
@@ -87,9 +135,10 @@ struct Place {
   std::string_view size;
 };
 
-Result<Place> ReadPlace(std::string_view arguments, const MutantInfo& info) {
+Result<Place> ReadPlace(std::string_view arguments, const Mutant& mutant) {
+  const MutantInfo& info = *mutant.info;
   const std::string_view key = info.scan() ? "chunk=" : "tile=";
-  Place place{info.base, ""};
+  Place place{BaseOf(mutant), ""};
   while (!arguments.empty()) {
     const size_t comma = std::min(arguments.find(','), arguments.size());
     const std::string_view argument = arguments.substr(0, comma);
@@ -134,7 +183,6 @@ Status Furnish(const Place& place, Mutant* mutant) {
     Result<ScanVariant> scan = FindScanVariant(place.base);
     if (!scan.ok()) return scan.status();
     mutant->scan = std::move(scan.value());
-    mutant->scan_dial = {info.scan_fault};
     return SetSize(place.size, &mutant->scan.chunk, nullptr);
   }
   Result<AttentionVariant> variant = FindVariant(place.base);
@@ -167,22 +215,20 @@ std::span<const EquivalentMutant> EquivalentMutants() { return kEquivalent; }
 Result<Mutant> ParseMutant(std::string_view spec) {
   const size_t comma = std::min(spec.find(','), spec.size());
   const std::string_view head = spec.substr(0, comma);
-  const size_t at = std::min(head.find('@'), head.size());
-  const std::string_view name = head.substr(0, at);
-  const auto found =
-      std::find_if(Mutants().begin(), Mutants().end(),
-                   [&](const MutantInfo& info) { return name == info.name; });
-  if (found == Mutants().end()) return Status::Error(UnknownMutant(name));
+  const size_t plus = std::min(head.find('+'), head.size());
+  const Result<Bug> first = ReadBug(head.substr(0, plus));
+  if (!first.ok()) return first.status();
   Mutant mutant;
-  mutant.info = &*found;
-  mutant.dial = {found->fault, found->severity};
+  mutant.info = first->info;
+  mutant.dial = {.fault = first->info->fault, .severity = first->severity};
+  mutant.scan_dial = {.fault = first->info->scan_fault};
   mutant.spec = spec;
-  if (at < head.size()) {
-    const Status status = SetSeverity(head.substr(at + 1), &mutant);
+  if (plus < head.size()) {
+    const Status status = AddSecond(head.substr(plus + 1), &mutant);
     if (!status.ok()) return status;
   }
   const Result<Place> place =
-      ReadPlace(spec.substr(std::min(comma + 1, spec.size())), *found);
+      ReadPlace(spec.substr(std::min(comma + 1, spec.size())), mutant);
   if (!place.ok()) return place.status();
   const Status furnished = Furnish(place.value(), &mutant);
   if (!furnished.ok()) return furnished;

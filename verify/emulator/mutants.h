@@ -83,6 +83,7 @@ std::span<const EquivalentMutant> EquivalentMutants();
 // A mutant with its dial and the variant it lives in.
 struct Mutant {
   const MutantInfo* info = nullptr;
+  const MutantInfo* second = nullptr;  // null: one bug
   FaultDial dial;
   AttentionVariant variant;
   // Of scans, in place of dial and variant.
@@ -94,8 +95,10 @@ struct Mutant {
 };
 
 // "NAME[@SEVERITY][,base=VARIANT][,tile=ROWSxKEYS]", of scans chunk=N in place
-// of the tile. Errors: an unknown name (the nearest is named), a severity
-// without a dial or out of range, an unknown variant, no tile or chunk.
+// of the tile; "NAME[@SEVERITY]+NAME[@SEVERITY]..." is two bugs in one kernel.
+// Errors: an unknown name (the nearest is named), a severity without a dial or
+// out of range, an unknown variant, no tile or chunk, a pair that no kernel
+// has.
 Result<Mutant> ParseMutant(std::string_view spec);
 
 }  // namespace lockstep::verify

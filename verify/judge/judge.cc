@@ -20,6 +20,23 @@
 #include "verify/judge/statistics/confirm.h"
 
 namespace lockstep::verify {
+namespace {
+
+// Beside the copies that a case has anyhow, in f32 where these may be in bf16,
+// values and results twice as wide: at most so many times what they take, and
+// no more than so many bytes.
+constexpr int64_t kWitnessCopies = 5;
+constexpr int64_t kWitnessBytes = int64_t{1} << 28;
+
+// Whether the limit of memory leaves room for a first witness.
+bool HasRoomForWitness(const Case& c, int64_t max_bytes) {
+  const int64_t own = EstimateBytes(c);
+  const int64_t copies = max_bytes / own;
+  if (copies >= kJudgeCopies + kWitnessCopies) return true;
+  return max_bytes - kJudgeCopies * own >= kWitnessBytes;
+}
+
+}  // namespace
 
 bool Judgement::Proven() const {
   return std::any_of(result_.findings.begin(), result_.findings.end(),
@@ -151,7 +168,8 @@ void Judgement::CheckOtherRows() {
     const std::string& ran = result_.execution.backend;
     // It would vouch for itself.
     const bool ours = ran == "optimized" || ran == "reference";
-    if (ours || Proven()) return;
+    const int64_t memory = options_.materialise.max_bytes;
+    if (ours || Proven() || !HasRoomForWitness(*request_.call, memory)) return;
     WitnessOtherRows(rows, *profile_, options_.threads, Salt(), &result_);
   }
 }

@@ -12,7 +12,9 @@
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/judge/statistics/statistics.h"
 #include "verify/registry/ops.h"
+#include "verify/report/json_text.h"
 #include "verify/selftest/pool.h"
+#include "verify/selftest/program.h"
 #include "verify/selftest/trialist.h"
 
 namespace lockstep::verify {
@@ -158,6 +160,7 @@ bool NullResult::Passed() const {
 NullResult RunNulls(const NullOptions& options) {
   const Clock::time_point start = Clock::now();
   NullResult result;
+  result.seed = options.seed;
   const std::vector<std::string> names = Kernels(options);
   result.kernels = static_cast<int64_t>(names.size());
   for (int64_t first = 0; first < options.cases; first += kBlock) {
@@ -195,6 +198,29 @@ std::string NullText(const NullResult& result) {
         "alarm: " + alarm.kernel + "  " + alarm.line + "  " + alarm.what + "\n";
   }
   return text;
+}
+
+std::string NullJson(const NullResult& result) {
+  Json alarms = Json::array();
+  for (const NullAlarm& alarm : result.alarms) {
+    alarms.push_back({{"variant", alarm.kernel},
+                      {"case", alarm.line},
+                      {"what", alarm.what}});
+  }
+  const Json json = {{"kind", "selftest_statistics"},
+                     {"program", ProgramJson()},
+                     {"seed", result.seed},
+                     {"kernels", result.kernels},
+                     {"cases", result.cases},
+                     {"rows", result.rows},
+                     {"tests", result.tests},
+                     {"alarmed", result.alarmed},
+                     {"stated_rate", kStatisticsRate},
+                     {"close", result.close},
+                     {"not_looked_at", result.not_looked_at},
+                     {"alarms", alarms},
+                     {"seconds", result.seconds}};
+  return DumpJson(json, 2);
 }
 
 }  // namespace lockstep::verify

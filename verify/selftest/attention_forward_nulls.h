@@ -29,6 +29,7 @@ struct NullAlarm {
 };
 
 struct NullResult {
+  uint64_t seed = 0;
   int64_t kernels = 0;
   int64_t cases = 0;  // that statistics looked at
   int64_t alarmed = 0;
@@ -48,6 +49,7 @@ struct NullResult {
 
 NullResult RunNulls(const NullOptions& options);
 std::string NullText(const NullResult& result);
+std::string NullJson(const NullResult& result);
 
 }  // namespace lockstep::verify
 

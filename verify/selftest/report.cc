@@ -6,6 +6,7 @@
 #include "verify/base/format.h"
 #include "verify/oracle/targets.h"
 #include "verify/report/json_text.h"
+#include "verify/selftest/program.h"
 #include "verify/selftest/selftest.h"
 
 namespace lockstep::verify {
@@ -161,11 +162,22 @@ std::string SelftestJson(const SelftestResult& result) {
                       {"case", alarm.line},
                       {"what", alarm.what}});
   }
+  Json zoo = Json::array();
+  for (const ZooCount& op : result.zoo) {
+    zoo.push_back({{"op", op.op},
+                   {"variants", op.variants},
+                   {"cases", op.cases},
+                   {"proof_false_alarms", op.proof_alarms}});
+  }
   Json json = {{"kind", "selftest"},
+               {"program", ProgramJson()},
+               {"seed", result.seed},
                {"mutants_total", result.Mutants()},
                {"mutants_killed", result.Killed()},
                {"survivors", survivors},
                {"slowest_kill_s", result.SlowestKill()},
+               {"zoo", zoo},
+               {"zoo_seconds", result.zoo_seconds},
                {"zoo_variants", result.zoo_variants},
                {"zoo_cases", result.zoo_cases},
                {"zoo_probes", result.zoo_probes},

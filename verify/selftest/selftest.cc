@@ -254,12 +254,14 @@ bool SelftestResult::Passed() const {
 
 SelftestResult RunZoo(const SelftestOptions& options) {
   SelftestResult result;
+  result.seed = options.seed;
   for (const SelftestRow* op : options.rows) TryZoo(*op, options, &result);
   return result;
 }
 
 Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
   SelftestResult result;
+  result.seed = options.seed;
   for (const SelftestRow* op : options.rows) {
     for (const MutantInfo* info : op->mutants()) {
       Result<KillRow> row = TryMutant(*op, *info, options);

@@ -86,7 +86,17 @@ struct ZooAlarm {
   std::string what;
 };
 
+// What the correct kernels of one op gave.
+struct ZooCount {
+  const char* op = nullptr;
+  int64_t variants = 0;
+  int64_t cases = 0;
+  int64_t proof_alarms = 0;
+};
+
 struct SelftestResult {
+  uint64_t seed = 0;
+  std::vector<ZooCount> zoo;  // by op
   std::vector<KillRow> kills;
   std::vector<PlanKill> plan_kills;
   std::vector<DialRow> dials;

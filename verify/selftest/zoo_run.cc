@@ -90,7 +90,10 @@ void TryZoo(const SelftestRow& op, const SelftestOptions& options,
             SelftestResult* result) {
   const std::vector<std::string> names = op.zoo();
   if (names.empty()) return;
-  result->zoo_variants += static_cast<int64_t>(names.size());
+  const auto variants = static_cast<int64_t>(names.size());
+  result->zoo_variants += variants;
+  const int64_t judged = result->zoo_cases;
+  const int64_t accused = result->proof_false_alarms;
   const int64_t cases = options.rows.size() == 1 ? options.zoo_cases
                                                  : options.zoo_cases / op.fewer;
   TryMany(
@@ -100,6 +103,8 @@ void TryZoo(const SelftestRow& op, const SelftestOptions& options,
                        options, n);
       },
       result);
+  result->zoo.push_back({op.op, variants, result->zoo_cases - judged,
+                         result->proof_false_alarms - accused});
 }
 
 }  // namespace lockstep::verify

@@ -308,6 +308,56 @@ TEST(Mutants, NamesFaultsAndDialsAreUniqueAndWhole) {
   }
 }
 
+// Two bugs at once: neither alone, whichever stands first, and of two places
+// in one chain of addresses both are wrong.
+TEST(Mutants, PairsAreBothBugs) {
+  const Case c = ParseCase(
+                     "attention_forward b=2 hq=4 hkv=2 sq=20 skv=20 d=16 cap=3 "
+                     "mask=causal")
+                     .value();
+  const auto answer = [&](const std::string& spec) {
+    Mutant mutant = ParseMutant(spec).value();
+    return RunSequence(mutant, mutant.dial, {c});
+  };
+  for (const auto& [one, other] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"attn.causal_strict", "attn.cap_twice"},
+           {"attn.drop_last_key@2", "attn.drop_first_key@3"},
+           {"attn.v_rows_permuted", "attn.v_fragment_columns"},
+           {"attn.k_vector_halves", "attn.key_head_zero"},
+           {"attn.lse_head_zero", "attn.o_fragment_rows"},
+           {"attn.lse_drops_key", "attn.lse_from_bf16_l"},
+           {"attn.double_edge_key", "attn.k_row_off_by_one"}}) {
+    const auto both = answer(one + "+" + other);
+    EXPECT_NE(both, answer(one)) << one << " hides " << other;
+    EXPECT_NE(both, answer(other)) << other << " hides " << one;
+  }
+  EXPECT_EQ(answer("attn.causal_strict+attn.cap_twice"),
+            answer("attn.cap_twice+attn.causal_strict"));
+  // A dial is its own bug's.
+  EXPECT_EQ(answer("attn.drop_last_key@2+attn.drop_first_key@3"),
+            answer("attn.drop_first_key@3+attn.drop_last_key@2"));
+}
+
+TEST(Mutants, PairsThatNoKernelHas) {
+  EXPECT_NE(ParseMutant("attn.zeros+attn.drop_last")
+                .message()
+                .find("attn.drop_last_key"),
+            std::string::npos);
+  for (const char* spec :
+       {"attn.zeros+scan.zeros", "attn.cap_twice+attn.cap_twice",
+        "grad.zeros+grad.dq_in_bf16", "attn.zeros+",
+        "attn.zeros+attn.zeros@3"}) {
+    EXPECT_FALSE(ParseMutant(spec).ok()) << spec;
+  }
+  EXPECT_EQ(ParseMutant("scan.zeros+ssd.dt_twice").value().variant.name(), "");
+  const Mutant steps =
+      ParseMutant("scan.diag_missing+scan.step_aliased").value();
+  EXPECT_EQ(steps.scan.name(), "scan-recurrent");
+  EXPECT_TRUE(steps.scan_dial.Is(ScanFault::kStepAliased));
+  EXPECT_TRUE(steps.scan_dial.Is(ScanFault::kDiagonalMissing));
+}
+
 TEST(Mutants, ErrorsNameWhatWouldBeRight) {
   EXPECT_NE(ParseMutant("attn.drop_last").message().find("attn.drop_last_key"),
             std::string::npos);

@@ -209,7 +209,7 @@ std::string Read(const char* path) {
 // left unproved, and a part of the table is made anew.
 TEST(Pages, HoldWhatTheCommandsPrint) {
   const std::string mutants = Read("docs/mutants.md");
-  const std::string power = Read("docs/power.md");
+  const std::string lengths = Read("docs/lengths.md");
   for (const MutantInfo& info : Mutants()) {
     EXPECT_NE(mutants.find(std::string("| ") + info.name + " |"),
               std::string::npos)
@@ -219,14 +219,15 @@ TEST(Pages, HoldWhatTheCommandsPrint) {
         info.attention() ? "" : name.substr(0, name.find('.')) + ": ";
     const std::string family = "| " + op + info.family;
     if (WhyExempt(info) != nullptr) {
-      EXPECT_NE(power.find(std::string("| ") + info.name + " | "),
+      EXPECT_NE(lengths.find(std::string("| ") + info.name + " | "),
                 std::string::npos)
           << info.name;
     } else {
-      EXPECT_NE(power.find("\n" + family + " | "), std::string::npos) << family;
+      EXPECT_NE(lengths.find("\n" + family + " | "), std::string::npos)
+          << family;
     }
   }
-  EXPECT_EQ(power.find("not proved"), std::string::npos);
+  EXPECT_EQ(lengths.find("not proved"), std::string::npos);
   MatrixOptions tails;
   tails.lengths = {1024};
   tails.only = {"attn.tail_", "attn.value_tail_"};
@@ -234,7 +235,7 @@ TEST(Pages, HoldWhatTheCommandsPrint) {
   const MatrixResult part = Take(RunMatrix(tails));
   const std::string row = PowerRow(part, "tail");
   // The page goes on with further lengths.
-  EXPECT_NE(power.find(row.substr(0, row.size() - 1)), std::string::npos)
+  EXPECT_NE(lengths.find(row.substr(0, row.size() - 1)), std::string::npos)
       << row;
 }
 

@@ -144,15 +144,14 @@ std::optional<WitnessMargin> WitnessModel::ForRow(const WitnessRow& row) const {
   const double least = ExpDouble(-eta) * (1 - denominator) - n * floor;
   const double before =
       (2 * phi + numerator * (1 + 3 * phi) + denominator * (1 + phi)) / least;
-  const double growth = (1 + before) * (1 + own_.division) * kRoundUp;
   WitnessMargin margin;
+  margin.growth = (1 + before) * (1 + own_.division) * kRoundUp;
   margin.lost = 16 * n * (floor * row.value + own_.tiny);
   margin.lse = more_denominator + more_eta - kRounding;
   // What a profile without a division of its own lacks of the witness's.
   const double short_of = std::max(own_.division - claimed_.division, 0.0);
-  margin.output = (more_numerator + std::min(more_denominator, more_eta) -
-                   short_of * growth - kRounding) /
-                  growth;
+  margin.output = more_numerator + std::min(more_denominator, more_eta) -
+                  short_of * margin.growth - kRounding;
   const bool lse = !HasLse(profile_) || margin.lse > 0;
   if (!(margin.output > 0) || !lse) return std::nullopt;
   return margin;
@@ -161,7 +160,7 @@ std::optional<WitnessMargin> WitnessModel::ForRow(const WitnessRow& row) const {
 bool WitnessModel::Allows(const WitnessMargin& margin, double witness,
                           double abs_sum, double x) const {
   const double error =
-      std::max(margin.output * (abs_sum - margin.lost) - margin.lost, 0.0);
+      std::max(margin.output * LeastSum(margin, abs_sum) - margin.lost, 0.0);
   // The ends' rounding can only add to what lies between them.
   if (std::fabs(x - witness) <= error) return true;
   return RoundedSet(witness - error, witness + error, problem_.lane,

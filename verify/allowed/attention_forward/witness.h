@@ -27,9 +27,11 @@ struct WitnessRow {
 // Limits from below of E - B: the envelope of the claimed profile less that of
 // the contract's arithmetic with weights in f32.
 struct WitnessMargin {
-  double output = 0;  // per unit of the witness's own sum_j w_j |v_j|
-  double lost = 0;    // less so much, which underflow may have changed
-  double lse = 0;     // of the natural logarithm
+  double output = 0;  // per unit of the true sum_j w_j |v_j|
+  // The witness's own sum is at most so many times the true one, and so much.
+  double growth = 1;
+  double lost = 0;
+  double lse = 0;  // of the natural logarithm
 };
 
 // The numeric contract with unrounded weights: that of the witness.
@@ -45,6 +47,11 @@ class WitnessModel {
   const std::string& why_not() const { return why_not_; }
   // None: nothing is known without the row's truth.
   std::optional<WitnessMargin> ForRow(const WitnessRow& row) const;
+
+  // No more than the true sum_j w_j |v_j| where the witness has `abs_sum`.
+  static double LeastSum(const WitnessMargin& margin, double abs_sum) {
+    return (abs_sum - margin.lost) / margin.growth;
+  }
 
   // Whether the envelope certainly holds x, a number of the problem's lane,
   // where the witness has `witness` and the sum `abs_sum` of w |v|, both f32.

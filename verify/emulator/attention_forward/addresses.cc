@@ -31,36 +31,35 @@ Element Restrided(Element at, int64_t width, int64_t own) {
 }  // namespace
 
 bool Addresses::Plain() const {
-  const Fault f = dial_.fault;
-  const bool older = f == Fault::kHeadModulo || f == Fault::kKvHeadZero ||
-                     f == Fault::kValueHeadZero || f == Fault::kBatchZero ||
-                     f == Fault::kValueStride;
-  return !older && (f < Fault::kVRowsPermuted || f > Fault::kVTileOfOtherBatch);
+  const auto elsewhere = [](Fault f) {
+    return f == Fault::kHeadModulo || f == Fault::kKvHeadZero ||
+           f == Fault::kValueHeadZero || f == Fault::kBatchZero ||
+           f == Fault::kValueStride ||
+           (f >= Fault::kVRowsPermuted && f <= Fault::kVTileOfOtherBatch);
+  };
+  return !elsewhere(dial_.fault) && !elsewhere(dial_.second);
 }
 
 int64_t Addresses::KvHead(int64_t h) const {
   const int64_t last = p_.kv_heads - 1;
-  switch (dial_.fault) {
-    case Fault::kHeadModulo:
-      return h % p_.kv_heads;
-    case Fault::kKvHeadZero:
-      return 0;
-    case Fault::kGroupBoundary:
-      return std::min((h + 1) / p_.group(), last);
-    case Fault::kGroupRounded:
-      return std::min(h / static_cast<int64_t>(
-                              std::bit_ceil(static_cast<uint64_t>(p_.group()))),
-                      last);
-    case Fault::kLastHeadOfFirst:
-      return h == p_.q_heads - 1 ? 0 : h / p_.group();
-    default:
-      return h / p_.group();
+  if (dial_.Is(Fault::kHeadModulo)) return h % p_.kv_heads;
+  if (dial_.Is(Fault::kKvHeadZero)) return 0;
+  if (dial_.Is(Fault::kLastHeadOfFirst) && h == p_.q_heads - 1) return 0;
+  if (dial_.Is(Fault::kGroupBoundary)) {
+    return std::min((h + 1) / p_.group(), last);
   }
+  if (dial_.Is(Fault::kGroupRounded)) {
+    const auto group = static_cast<uint64_t>(p_.group());
+    return std::min(h / static_cast<int64_t>(std::bit_ceil(group)), last);
+  }
+  return h / p_.group();
 }
 
 // The physical row of key j, in pages of `severity` keys.
 int64_t Addresses::Page(int64_t j) const {
-  const auto keys = static_cast<int64_t>(dial_.severity);
+  const Fault fault = dial_.Is(Fault::kPageOffByOne) ? Fault::kPageOffByOne
+                                                     : Fault::kKvPagesExchanged;
+  const auto keys = static_cast<int64_t>(dial_.SeverityOf(fault));
   const int64_t pages = (p_.kv_len + keys - 1) / keys;
   const int64_t page = j / keys;
   if (pages < 2) return j;
@@ -93,12 +92,29 @@ Element Addresses::InVector(Element at, int64_t channels, int64_t flip) const {
 }
 
 Element Addresses::Key(Element at) const {
+  Element e = KvElement(at);
+  for (const Fault fault : dial_.Faults()) e = BrokenKey(fault, at, e);
+  return e;
+}
+
+Element Addresses::Value(Element at) const {
+  Element e = KvElement(at);
+  for (const Fault fault : dial_.Faults()) e = BrokenValue(fault, at, e);
+  return e;
+}
+
+Element Addresses::Query(Element at) const {
+  Element e = at;
+  for (const Fault fault : dial_.Faults()) e = BrokenQuery(fault, at, e);
+  return e;
+}
+
+Element Addresses::BrokenKey(Fault fault, const Element& at, Element e) const {
   const int64_t d = p_.head_dim;
   const int64_t tile = variant_.tile_kv;
   const int64_t tiles = (p_.kv_len + tile - 1) / tile;
   const bool tail = at.channel >= d - d % 8;
-  Element e = KvElement(at);
-  switch (dial_.fault) {
+  switch (fault) {
     case Fault::kKeyHeadZero:
       e.h = 0;
       break;
@@ -109,15 +125,16 @@ Element Addresses::Key(Element at) const {
       if (at.row % (2 * tile) == tile) --e.row;
       break;
     case Fault::kKStrideOfV:
-      if (at.h % 2 == 1) return Restrided(e, p_.value_dim, d);
+      if (at.h % 2 == 1) e = Restrided(e, p_.value_dim, d);
       break;
     case Fault::kKFragmentPairs:
-      if (at.row % 2 == 1) return InVector(e, d, 1);
+      if (at.row % 2 == 1) e = InVector(e, d, 1);
       break;
     case Fault::kKVectorHalves:
-      return InVector(e, d, VectorOf(d, 16) / 2);
+      e = InVector(e, d, VectorOf(d, 16) / 2);
+      break;
     case Fault::kKSwizzleBank:
-      if (at.row % 8 == 5) return InVector(e, d, VectorOf(d, 16) / 4);
+      if (at.row % 8 == 5) e = InVector(e, d, VectorOf(d, 16) / 4);
       break;
     case Fault::kKSwizzleRow:
       if (at.row % 16 == 6) e.row ^= 1;
@@ -143,12 +160,12 @@ Element Addresses::Key(Element at) const {
   return e;
 }
 
-Element Addresses::Value(Element at) const {
+Element Addresses::BrokenValue(Fault fault, const Element& at,
+                               Element e) const {
   const int64_t dv = p_.value_dim;
   const int64_t tile = variant_.tile_kv;
   const int64_t tiles = (p_.kv_len + tile - 1) / tile;
-  Element e = KvElement(at);
-  switch (dial_.fault) {
+  switch (fault) {
     case Fault::kValueHeadZero:
       e.h = 0;
       break;
@@ -165,7 +182,7 @@ Element Addresses::Value(Element at) const {
       break;
     }
     case Fault::kVTilesExchanged: {
-      const auto keys = static_cast<int64_t>(dial_.severity);
+      const auto keys = static_cast<int64_t>(dial_.SeverityOf(fault));
       if (2 * keys > p_.kv_len) break;
       if (at.row < keys) e.row += keys;
       if (at.row >= keys && at.row < 2 * keys) e.row -= keys;
@@ -174,14 +191,15 @@ Element Addresses::Value(Element at) const {
     case Fault::kValueStride:
       e = Restrided(e, p_.head_dim, dv);
       e.row %= p_.kv_len;
-      return e;
+      break;
     case Fault::kVFragmentColumns:
-      return InVector(e, dv, 1);
+      e = InVector(e, dv, 1);
+      break;
     case Fault::kVVectorHalves:
-      if (at.row % 2 == 1) return InVector(e, dv, VectorOf(dv, 8) / 2);
+      if (at.row % 2 == 1) e = InVector(e, dv, VectorOf(dv, 8) / 2);
       break;
     case Fault::kVSwizzleBank:
-      if (at.row % 8 == 3) return InVector(e, dv, VectorOf(dv, 16) / 4);
+      if (at.row % 8 == 3) e = InVector(e, dv, VectorOf(dv, 16) / 4);
       break;
     case Fault::kVOfOldBuffer:
       // Two buffers: what the last tile meets was loaded two tiles ago.
@@ -196,12 +214,12 @@ Element Addresses::Value(Element at) const {
   return e;
 }
 
-Element Addresses::Query(Element at) const {
+Element Addresses::BrokenQuery(Fault fault, const Element& at,
+                               Element e) const {
   const int64_t tile = variant_.tile_q;
   const int64_t in_tile = at.row % tile;
   const int64_t rows = std::min(tile, p_.q_len - (at.row - in_tile));
-  Element e = at;
-  switch (dial_.fault) {
+  switch (fault) {
     case Fault::kQueryHeadZero:
       e.h = 0;
       break;

@@ -42,6 +42,10 @@ class Addresses {
   int64_t KvHead(int64_t h) const;
   Element KvElement(const Element& at) const;
   int64_t Page(int64_t j) const;
+  // With one bug: `e` is what is read for `at` but for it.
+  Element BrokenQuery(Fault fault, const Element& at, Element e) const;
+  Element BrokenKey(Fault fault, const Element& at, Element e) const;
+  Element BrokenValue(Fault fault, const Element& at, Element e) const;
   Element InVector(Element at, int64_t channels, int64_t flip) const;
 
   const AttentionForwardProblem& p_;

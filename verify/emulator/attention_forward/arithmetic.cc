@@ -56,7 +56,8 @@ AttentionArithmetic::AttentionArithmetic(const AttentionForwardProblem& problem,
     if (*cap_ == 0) cap_.reset();
   }
   if (cap_ && dial.Is(Fault::kCapWrongValue)) {
-    cap_ = *cap_ * (1 + std::ldexp(1.0, -static_cast<int>(dial.severity)));
+    cap_ = *cap_ * (1 + std::ldexp(1.0, -static_cast<int>(dial.SeverityOf(
+                                            Fault::kCapWrongValue))));
   }
   if (dial.Is(Fault::kScaleTwice)) scale_ *= scale_;
   if (dial.Is(Fault::kScaleMissing)) scale_ = 1;
@@ -125,7 +126,8 @@ float AttentionArithmetic::Tanh(float x) const {
       contract_ ? reference::TanhCore(x) : static_cast<float>(TanhDouble(x));
   t = RoundToBits(t, BitsOf(numeric_.tanh_rel));
   if (dial_.Is(Fault::kTanhCoarse)) {
-    t = TruncateToBits(t, static_cast<int>(dial_.severity));
+    t = TruncateToBits(t,
+                       static_cast<int>(dial_.SeverityOf(Fault::kTanhCoarse)));
   }
   return t;
 }
@@ -262,7 +264,8 @@ float AttentionArithmetic::WeightOfKey(float score, float m, float shift,
   }
   if (numeric_.ftz && std::fabs(p) < FLT_MIN) p = 0.0f;
   if (dial_.Is(Fault::kExpCoarse)) {
-    p = TruncateToBits(p, static_cast<int>(dial_.severity));
+    p = TruncateToBits(p,
+                       static_cast<int>(dial_.SeverityOf(Fault::kExpCoarse)));
   }
   return p;
 }
@@ -295,7 +298,8 @@ float AttentionArithmetic::Exponential(float score, float m,
 
 float AttentionArithmetic::AddWeight(float l, float p) const {
   if (dial_.Is(Fault::kLBf16)) {
-    return RoundToBits(l + p, static_cast<int>(dial_.severity));
+    return RoundToBits(l + p,
+                       static_cast<int>(dial_.SeverityOf(Fault::kLBf16)));
   }
   return AddTo(l, p, numeric_.acc_l);
 }

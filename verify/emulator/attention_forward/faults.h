@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_FAULTS_H_
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_FAULTS_H_
 
+#include <array>
 #include <cstdint>
 
 namespace lockstep::verify {
@@ -65,6 +66,7 @@ enum class Fault : uint8_t {
   kHead0Mask,
   kDenseAxesSwapped,
   kDenseTransposed,
+  kMaskOfPreviousRow,
   kSingleQueryUnwindowed,
   kSingleQueryNotCausal,
   kAndAsOr,
@@ -224,11 +226,19 @@ enum class Fault : uint8_t {
   kStaleOutput,
 };
 
+// One bug, or two at once.
 struct FaultDial {
   Fault fault = Fault::kNone;
   double severity = 0;  // what it counts: the catalogue's column `dial`
+  Fault second = Fault::kNone;
+  double second_severity = 0;
 
-  bool Is(Fault f) const { return fault == f; }
+  // Requires: f is a bug.
+  bool Is(Fault f) const { return fault == f || second == f; }
+  double SeverityOf(Fault f) const {
+    return second == f ? second_severity : severity;
+  }
+  std::array<Fault, 2> Faults() const { return {fault, second}; }
 };
 
 }  // namespace lockstep::verify

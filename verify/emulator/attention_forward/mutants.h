@@ -147,6 +147,8 @@ inline constexpr MutantInfo kAttentionForwardMutants[] = {
      A "b=2 hq=2 sq=2 skv=4 d=4 mask=random:0.5"},
     {"attn.dense_transposed", "mask", Fault::kDenseTransposed,
      "dense mask indexed [key, query]", A "sq=3 skv=3 d=4 mask=random:0.5"},
+    {"attn.mask_of_previous_row", "mask", Fault::kMaskOfPreviousRow,
+     "the mask of the row before", A "sq=3 skv=3 d=4 mask=random:0.5"},
     {"attn.single_query_unwindowed", "mask", Fault::kSingleQueryUnwindowed,
      "a single query loses its left window bound",
      A "sq=1 skv=4 d=4 mask=causal&window:1,inf align=br"},

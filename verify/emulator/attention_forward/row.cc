@@ -101,8 +101,14 @@ void EmulatedRow::Rescale(float m, Part* part) const {
   const bool always = task_.variant.numeric.exp_zero == ExpZero::kRel;
   if (old == -kInf || (old == m && !always)) return;
   const FaultDial& dial = task_.dial;
-  const bool counted = static_cast<double>(part->rescales++) < dial.severity;
-  if (dial.Is(Fault::kLazyStaleMax) && double{m - old} <= dial.severity) return;
+  const auto rescales = static_cast<double>(part->rescales++);
+  const auto lacks = [&](Fault fault) {
+    return dial.Is(fault) && rescales < dial.SeverityOf(fault);
+  };
+  if (dial.Is(Fault::kLazyStaleMax) &&
+      double{m - old} <= dial.SeverityOf(Fault::kLazyStaleMax)) {
+    return;
+  }
   const bool inverted = dial.Is(Fault::kRescaleInverted);
   float a =
       a_.contract()
@@ -119,12 +125,12 @@ void EmulatedRow::Rescale(float m, Part* part) const {
                    : Shrink(x, old - m);
     }
   };
-  if (!(dial.Is(Fault::kLNotRescaled) && counted)) {
+  if (!lacks(Fault::kLNotRescaled)) {
     for (float& l : part->l) scale(l);
   }
   // A normalised accumulator does not depend on m.
   const bool eager = task_.variant.numeric.normalise == Normalise::kEager;
-  if (!eager && !(dial.Is(Fault::kAccNotRescaled) && counted)) {
+  if (!eager && !lacks(Fault::kAccNotRescaled)) {
     const float kept = part->acc[0];
     for (float& x : part->acc) scale(x);
     if (dial.Is(Fault::kAccColumnNotRescaled)) part->acc[0] = kept;

@@ -46,7 +46,7 @@ void EmulatedRow::BreakFactors(const std::vector<Part>& parts,
 }
 
 float EmulatedRow::LastWeights(const Part& part) const {
-  auto count = static_cast<int64_t>(task_.dial.severity);
+  auto count = static_cast<int64_t>(task_.dial.SeverityOf(Fault::kLseDropsKey));
   float sum = 0;
   for (auto tile = tiles_.rbegin(); tile != tiles_.rend(); ++tile) {
     for (auto item = tile->rbegin(); item != tile->rend() && count > 0;
@@ -60,20 +60,14 @@ float EmulatedRow::LastWeights(const Part& part) const {
 }
 
 float EmulatedRow::WrongL(const Part& part, float l, float* m) const {
-  switch (task_.dial.fault) {
-    case Fault::kLseDropsKey:
-      return l - LastWeights(part);
-    case Fault::kLseFromBf16L:
-      return RoundTo(l, NumberType::kBf16);
-    case Fault::kLseUnrescaledL:
-      return l - Fold(part) + part.raw_l;
-    case Fault::kLseLastSplit:
-      if (part.lse_l < 0) return l;
-      *m = part.lse_m;
-      return part.lse_l;
-    default:
-      return l;
+  const FaultDial& dial = task_.dial;
+  if (dial.Is(Fault::kLseLastSplit) && part.lse_l >= 0) {
+    *m = part.lse_m;
+    l = part.lse_l;
   }
+  if (dial.Is(Fault::kLseUnrescaledL)) l = l - Fold(part) + part.raw_l;
+  if (dial.Is(Fault::kLseDropsKey)) l -= LastWeights(part);
+  return dial.Is(Fault::kLseFromBf16L) ? RoundTo(l, NumberType::kBf16) : l;
 }
 
 }  // namespace lockstep::verify

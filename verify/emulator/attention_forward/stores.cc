@@ -67,7 +67,7 @@ Row OutputFrom(const AttentionForwardProblem& p,
 void BreakStores(const AttentionForwardProblem& p,
                  const AttentionVariant& variant, const FaultDial& dial,
                  std::vector<float>* o, std::vector<float>* lse) {
-  if (dial.Is(Fault::kNone)) return;
+  if (dial.fault == Fault::kNone) return;
   if (dial.Is(Fault::kZeros)) {
     std::fill(o->begin(), o->end(), 0.0f);
     std::fill(lse->begin(), lse->end(), 0.0f);
@@ -82,10 +82,17 @@ void BreakStores(const AttentionForwardProblem& p,
   for (int64_t row = 0; row < rows; ++row) {
     const Row at = {row / p.q_len / p.q_heads, row / p.q_len % p.q_heads,
                     row % p.q_len};
-    (*lse)[static_cast<size_t>(row)] = lse_before[static_cast<size_t>(
-        flat(LseFrom(p, variant, dial.fault, at)))];
+    Row lse_from = at;
+    for (const Fault fault : dial.Faults()) {
+      lse_from = LseFrom(p, variant, fault, lse_from);
+    }
+    (*lse)[static_cast<size_t>(row)] =
+        lse_before[static_cast<size_t>(flat(lse_from))];
     for (int64_t c = 0; c < p.value_dim; ++c) {
-      const Row from = OutputFrom(p, variant, dial.fault, at, c);
+      Row from = at;
+      for (const Fault fault : dial.Faults()) {
+        from = OutputFrom(p, variant, fault, from, c);
+      }
       (*o)[static_cast<size_t>(row * p.value_dim + c)] =
           from.i < 0
               ? 0.0f

@@ -45,36 +45,29 @@ bool QueryTile::Empty(int64_t r) const {
 
 // Faults that add or remove single keys of a row.
 void QueryTile::FaultKeys(int64_t r) {
-  auto count = static_cast<int64_t>(dial_.severity);
   const int64_t n = problem_.kv_len;
-  if (dial_.Is(Fault::kDropLastKey)) {
-    for (int64_t j = n; j-- > 0 && count > 0;) {
-      count -= Bit(r, j);
-      Bit(r, j) = 0;
-    }
-  } else if (dial_.Is(Fault::kDropFirstKey)) {
-    for (int64_t j = 0; j < n && count > 0; ++j) {
-      count -= Bit(r, j);
-      Bit(r, j) = 0;
-    }
-  } else if (dial_.Is(Fault::kDropEdgeKey)) {
-    for (int64_t j = variant_.tile_kv; j < n && count > 0;
-         j += variant_.tile_kv) {
-      count -= Bit(r, j);
-      Bit(r, j) = 0;
-    }
-  } else if (dial_.Is(Fault::kLeakMaskedKey) && !Empty(r)) {
-    for (int64_t j = n; j-- > 0 && count > 0;) {
-      count -= !Bit(r, j);
-      Bit(r, j) = 1;
-    }
-  } else if (dial_.Is(Fault::kTileUnion)) {
+  if (dial_.Is(Fault::kTileUnion)) {
     for (int64_t j = 0; j < n; ++j) {
       for (int64_t other = 0; other < rows_; ++other) {
         Bit(r, j) |= visibility_({b_, h_, first_ + other, j});
       }
     }
   }
+  // Turns the first `severity` keys that the row sees, or does not, in an
+  // order.
+  const auto turn = [&](Fault fault, bool seen, int64_t first, int64_t step) {
+    if (!dial_.Is(fault)) return;
+    auto count = static_cast<int64_t>(dial_.SeverityOf(fault));
+    for (int64_t j = first; j >= 0 && j < n && count > 0; j += step) {
+      if ((Bit(r, j) != 0) != seen) continue;
+      Bit(r, j) = seen ? 0 : 1;
+      --count;
+    }
+  };
+  if (!Empty(r)) turn(Fault::kLeakMaskedKey, false, n - 1, -1);
+  turn(Fault::kDropLastKey, true, n - 1, -1);
+  turn(Fault::kDropFirstKey, true, 0, 1);
+  turn(Fault::kDropEdgeKey, true, variant_.tile_kv, variant_.tile_kv);
 }
 
 QueryTile::Class QueryTile::Classify(int64_t tile) const {
@@ -185,16 +178,18 @@ std::vector<VisitedTile> QueryTile::Schedule(int64_t r, bool flip) const {
   for (const int64_t tile : Order(flip)) {
     schedule.push_back(Visit(r, tile, static_cast<int64_t>(schedule.size())));
   }
-  auto count = static_cast<int64_t>(dial_.severity);
   if (dial_.Is(Fault::kDoubleEdgeKey)) {
+    auto count = static_cast<int64_t>(dial_.SeverityOf(Fault::kDoubleEdgeKey));
     for (VisitedTile& tile : schedule) {
       if (tile.index == 0 || count <= 0 || !tile.keys[0].visible) continue;
       tile.keys.insert(tile.keys.begin(), tile.keys[0]);
       --count;
     }
   }
-  const bool v_row = dial_.Is(Fault::kVRowOffByOne);
-  if ((v_row || dial_.Is(Fault::kKRowOffByOne)) && problem_.kv_len > 1) {
+  for (const Fault fault : {Fault::kVRowOffByOne, Fault::kKRowOffByOne}) {
+    if (!dial_.Is(fault) || problem_.kv_len < 2) continue;
+    const bool v_row = fault == Fault::kVRowOffByOne;
+    auto count = static_cast<int64_t>(dial_.SeverityOf(fault));
     for (auto tile = schedule.rbegin(); tile != schedule.rend(); ++tile) {
       for (auto key = tile->keys.rbegin(); key != tile->keys.rend(); ++key) {
         if (!key->visible || count <= 0) continue;

@@ -135,7 +135,9 @@ bool Visibility::Tree(const MaskPoint& at) const {
   return Node(mask, at);
 }
 
-bool Visibility::operator()(const MaskPoint& at) const {
+bool Visibility::operator()(const MaskPoint& point) const {
+  MaskPoint at = point;
+  if (dial_.Is(Fault::kMaskOfPreviousRow) && at.i > 0) --at.i;
   if (dial_.Is(Fault::kSegmentsOr) && problem_.segments) {
     return at.i < inputs_.ValidQ(problem_, at.b) &&
            at.j < inputs_.ValidKv(problem_, at.b) &&

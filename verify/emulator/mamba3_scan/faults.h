@@ -66,6 +66,8 @@ enum class ScanFault : uint8_t {
   kRotationSkipped,
   kRotationOfQOnly,
   kRateOfHead0,
+  kAngleNotHalved,
+  kKeyWrongPairing,
   // Biases, groups, ranks, output.
   kBiasMissing,
   kBiasAfterRotation,
@@ -139,9 +141,11 @@ enum class ScanFault : uint8_t {
   kStaleOutput,
 };
 
+// One bug, or two at once.
 struct ScanDial {
   ScanFault fault = ScanFault::kNone;
-  bool Is(ScanFault f) const { return fault == f; }
+  ScanFault second = ScanFault::kNone;
+  bool Is(ScanFault f) const { return fault == f || second == f; }
 };
 
 }  // namespace lockstep::verify

@@ -70,7 +70,7 @@ void Advance(const ScanRow& row, int64_t t, RowState* state,
     }
   }
   if (dial.Is(F::kStepKeyRotatedAgain)) {
-    for (Floats& k : last_k) k = row.Rotate(k, row.theta[Z(t)]);
+    for (Floats& k : last_k) k = row.Rotate(k, row.theta[Z(t)], false);
   }
   if (dial.Is(F::kStepAliased)) {
     last_k = row.k[Z(t)];

@@ -230,6 +230,7 @@ void ScanRow::TurnAngles() {
       if (!turns && !dial.Is(F::kPiMissing)) w = w * pi;
       if (!dial.Is(F::kDtMissingInAngle)) w = w * other;
       if (turns && !dial.Is(F::kPiMissing)) w = w * 0.5f;
+      if (dial.Is(F::kAngleNotHalved)) w = w * 2;
       now[i] = dial.Is(F::kStepAngleRate) ? w : now[i] + w;
       if (sites.angle_form != AngleForm::kUnreduced) {
         const float times = std::floor(now[i] / period);
@@ -244,10 +245,11 @@ void ScanRow::TurnAngles() {
   }
 }
 
-Floats ScanRow::Rotate(const Floats& values, const Floats& angles) const {
+Floats ScanRow::Rotate(const Floats& values, const Floats& angles,
+                       bool wrong_pairs) const {
   Floats turned = values;
   const bool other = math.sites().OtherPairing(p.mimo());
-  const bool halves = p.mimo() != (other != dial.Is(F::kWrongPairing));
+  const bool halves = p.mimo() != (other != wrong_pairs);
   for (size_t i = 0; i < angles.size(); ++i) {
     const size_t first = halves ? i : 2 * i;
     const size_t second = halves ? i + values.size() / 2 : 2 * i + 1;
@@ -280,8 +282,12 @@ void ScanRow::RotateTokens() {
               : angles;
       Floats one_q = xi[Z(t)][Z(r)], one_k = kap[Z(t)][Z(r)];
       if (!dial.Is(F::kRotationSkipped)) {
-        one_q = Rotate(one_q, angles);
-        if (!dial.Is(F::kRotationOfQOnly)) one_k = Rotate(one_k, of_k);
+        const bool wrong = dial.Is(F::kWrongPairing);
+        one_q = Rotate(one_q, angles, wrong);
+        const bool wrong_k = wrong || dial.Is(F::kKeyWrongPairing);
+        if (!dial.Is(F::kRotationOfQOnly)) {
+          one_k = Rotate(one_k, of_k, wrong_k);
+        }
       }
       if (dial.Is(F::kBiasAfterRotation) && p.bias) {
         for (int64_t n = 0; n < p.state_dim; ++n) {

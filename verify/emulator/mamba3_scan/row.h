@@ -90,7 +90,8 @@ class ScanRow {
   // What a run without tokens exports.
   RowState Untouched(const RowRun& run) const;
   float ThetaInTurns(float angle) const;
-  Floats Rotate(const Floats& x, const Floats& angles) const;
+  // `wrong_pairs`: in those of the other variant.
+  Floats Rotate(const Floats& x, const Floats& angles, bool wrong_pairs) const;
   std::vector<Floats> UpProjected(const Floats& v) const;
 
  private:

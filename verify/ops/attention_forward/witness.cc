@@ -22,8 +22,8 @@ constexpr uint64_t kDrawn = 64;
 // Where edges are more than one row of so many, so many are drawn of them.
 constexpr int64_t kMostTrials = 4;
 // Multiply-adds of a problem, and elements of the witness's tensors of queries
-// or of keys, above which there is none: a second or two, and 256 MiB in all,
-// for they come on top of what --max-memory is asked for.
+// or of keys, above which there is none: a second or two, and 256 MiB in all.
+// The judge asks for none where --max-memory leaves no room for so many.
 constexpr int64_t kWitnessWork = int64_t{1} << 36;
 constexpr int64_t kWitnessElements = int64_t{1} << 25;
 

@@ -67,7 +67,7 @@ Result<MatrixResult> RunMatrix(const MatrixOptions& options);
 // What a person reads; survivors and mutants without effect by name.
 std::string MatrixText(const MatrixResult& result);
 std::string MatrixJson(const MatrixResult& result);
-// docs/power.md: kinds of bugs by length, in cells the tiers that prove them.
+// docs/lengths.md: kinds of bugs by length, in cells the tiers that prove them.
 std::string PowerPage(const MatrixResult& result);
 // The row of one family in that page.
 std::string PowerRow(const MatrixResult& result, const std::string& family);

@@ -1,4 +1,4 @@
-// The matrix as text, as JSON, and as docs/power.md.
+// The matrix as text, as JSON, and as docs/lengths.md.
 #include <algorithm>
 #include <set>
 #include <string>

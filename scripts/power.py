@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""Writes docs/power.md, the judge measured, from data/power.json.
+
+  scripts/power.py collect RECEIPT...   adds results of runs to data/power.json
+  scripts/power.py page [--check]       writes the page; --check: is it that page?
+
+A RECEIPT is the JSON of `lockstep selftest` (whole, with --curves, --zoo or
+--statistics) or of tests/cli/causes_catalogue.py. Counts of correct kernels add
+up over runs of one program, told by its digest, whose seeds differ; a second run
+with one seed is refused. Other results replace those that were there.
+"""
+import json
+import math
+import pathlib
+import statistics
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+DATA = ROOT / "data" / "power.json"
+PAGE = ROOT / "docs" / "power.md"
+RULES = ["allclose", "nmse", "baseline3x", "cosine", "max_ulp"]
+
+
+def wilson(hits, total):
+    """Wilson's 95 % interval, as verify/selftest/rates.h has it."""
+    if total == 0:
+        return 0.0, 1.0
+    rate, z2 = hits / total, 1.96 * 1.96
+    centre = rate + z2 / (2 * total)
+    half = 1.96 * math.sqrt(rate * (1 - rate) / total + z2 / (4 * total * total))
+    low = 0.0 if hits == 0 else max(0.0, (centre - half) / (1 + z2 / total))
+    high = 1.0 if hits == total else min(1.0, (centre + half) / (1 + z2 / total))
+    return low, high
+
+
+def percent(hits, total):
+    low, high = wilson(hits, total)
+    return f"{100 * low:.0f} to {100 * high:.0f} %"
+
+
+def key_of(run):
+    return (run["kind"], run["program"]["digest"], run["seed"],
+            tuple(op["op"] for op in run.get("zoo", [])))
+
+
+def reduced(result):
+    """What the page needs of a result: a list of (part, contents)."""
+    kind = result["kind"]
+    program = {name: result["program"][name] for name in ("digest", "cpu")}
+    if kind == "selftest_statistics":
+        names = ("seed", "kernels", "cases", "rows", "tests", "alarmed", "stated_rate",
+                 "seconds")
+        return [("runs", {"kind": "statistics", "program": program,
+                          **{name: result[name] for name in names}})]
+    if kind == "causes":
+        return [("causes_" + result["of"],
+                 {"program": program, "found": result["found"],
+                  "not_shown": result["not_shown"]})]
+    parts = [("runs", {"kind": "zoo", "program": program, "seed": result["seed"],
+                       "seconds": result["zoo_seconds"], "zoo": result["zoo"]})]
+    if result["kills"]:
+        rows = [{name: kill[name] for name in
+                 ("mutant", "family", "tiers", "rules", "cases", "seconds")}
+                for kill in result["kills"]]
+        parts.append(("kills", {"program": program, "rows": rows, "rules_rejecting_correct":
+                                result["rules_rejecting_correct"]}))
+    if "curves" in result:
+        parts.append(("curves", {"program": program, "rows": result["curves"]}))
+    return parts
+
+
+def collect(data, results):
+    for result in results:
+        for part, contents in reduced(result):
+            if part != "runs":
+                data[part] = contents
+                continue
+            runs = data.setdefault("runs", [])
+            if key_of(contents) in map(key_of, runs):
+                raise ValueError(f"a run of {contents['kind']} with seed {contents['seed']} "
+                                 "by this program is there already: it adds nothing")
+            runs.append(contents)
+    return data
+
+
+def made_on(part):
+    program = part["program"]
+    return f"On {program['cpu']}, program `{program['digest'][:12]}`."
+
+
+def family_of(kill):
+    name, family = kill["mutant"].split(".")[0], kill["family"]
+    return family if name == "plan" else f"{name}: {family}"
+
+
+def kills_text(part):
+    families = {}
+    for kill in part["rows"]:
+        families.setdefault(family_of(kill), []).append(kill)
+    text = ("## Known bugs\n\n"
+            "Each bug of the catalogue ([mutants.md](mutants.md)) before the tiers that prove, "
+            "on its\nown smallest case and variations of it. The interval is Wilson's at 95 %, "
+            "cases and\nmilliseconds are those up to the first proof.\n\n"
+            "| bugs | killed | interval | cases, median | most | ms, median | most |\n"
+            "|---|---|---|---|---|---|---|\n")
+    everything = sorted(families.items()) + [("all", part["rows"])]
+    for family, rows in everything:
+        killed = [row for row in rows if row["tiers"]]
+        cases = [row["cases"] for row in killed] or [0]
+        seconds = [row["seconds"] for row in killed] or [0]
+        text += (f"| {family} | {len(killed)} of {len(rows)} | "
+                 f"{percent(len(killed), len(rows))} | {statistics.median(cases):g} | "
+                 f"{max(cases)} | {1000 * statistics.median(seconds):.2f} | {1000 * max(seconds):.1f} |\n")
+    survivors = [row["mutant"] for row in part["rows"] if not row["tiers"]]
+    return text + "\nSurvivors: " + (", ".join(survivors) or "none") + f". {made_on(part)}\n"
+
+
+def rules_text(part):
+    rows = [row for row in part["rows"] if row["mutant"].startswith("attn.")]
+    text = ("## Other rules on the same cases and the same bugs\n\n"
+            "The bugs of attention in a bf16 flash kernel, on the ordinary cases of\n"
+            "`data/cases/selftest.cases`: random data, no probes. *Envelope* is what Lockstep "
+            "proves on\nthese cases alone, *Lockstep* with its probes, sequences and bits. A rule "
+            "that rejects\na correct kernel, too, says nothing by rejecting a wrong one.\n\n"
+            "| rule | finds | interval | a correct flash kernel |\n|---|---|---|---|\n")
+    for rule in RULES:
+        hits = sum(rule in row["rules"] for row in rows)
+        wrong = rule in part["rules_rejecting_correct"]
+        text += (f"| {rule} | {hits} of {len(rows)} | {percent(hits, len(rows))} | "
+                 f"{'rejected' if wrong else 'accepted'} |\n")
+    for name, hits in (("envelope", sum("ordinary" in row["tiers"] for row in rows)),
+                       ("Lockstep", sum(bool(row["tiers"]) for row in rows))):
+        text += f"| {name} | {hits} of {len(rows)} | {percent(hits, len(rows))} | accepted |\n"
+    return text
+
+
+def curve_cell(point):
+    hits, total = point["found"], point["cases"]
+    if total == 0:
+        return ""
+    low, high = wilson(hits, total)
+    own = "" if point["found_on_own_inputs"] == hits else "*"
+    return f"{100 * hits / total:.0f}{own} ({100 * low:.0f}-{100 * high:.0f})"
+
+
+def curves_text(part):
+    text = ("## How severe a bug must be\n\n"
+            "Of the cases whose answer some setting of the dial changes by a bit, how many per "
+            "cent are\nproved wrong at this setting, with Wilson's 95 % interval; `*`: some of "
+            "them on a probe's\ninputs only. Bugs of attention in a bf16 flash kernel, on the "
+            "ordinary cases with other data\neach time. Counts of keys, rescales and the like "
+            "are worse where they are larger, bits of\nprecision where they are fewer.\n")
+    scales = {}
+    for curve in part["rows"]:
+        scales.setdefault(tuple(p["setting"] for p in curve["points"]), []).append(curve)
+    for scale, curves in scales.items():
+        text += ("\n| bug | dial | cases | " + " | ".join(map(str, scale)) + " |\n" +
+                 "|---" * (len(scale) + 3) + "|\n")
+        for curve in curves:
+            cells = [curve_cell(point) for point in curve["points"]]
+            text += (f"| {curve['mutant']} | {curve['dial']} | {curve['points'][0]['cases']} | "
+                     + " | ".join(cells) + " |\n")
+    return text + f"\n{made_on(part)}\n"
+
+
+def by_digest(runs):
+    groups = {}
+    for run in runs:
+        groups.setdefault(run["program"]["digest"], []).append(run)
+    return groups.values()
+
+
+def alarm_row(runs, cases, alarms):
+    program = runs[0]["program"]
+    return (f"| `{program['digest'][:12]}` | {len(runs)} | {max(cases):,} | {sum(cases):,} | "
+            f"{alarms} | {wilson(alarms, sum(cases))[1]:.1e} | "
+            f"{sum(run['seconds'] for run in runs) / 60:.0f} | {program['cpu']} |\n")
+
+
+HEAD = ("| program | runs | cases, largest run | all | alarms | rate at most | minutes | CPU |\n"
+        "|---|---|---|---|---|---|---|---|\n")
+
+
+def alarms_text(runs):
+    zoo = [run for run in runs if run["kind"] == "zoo"]
+    nulls = [run for run in runs if run["kind"] == "statistics"]
+    text = ("## False alarms\n\nCorrect kernels, each under the profile that it keeps; runs of one "
+            "program with other\nseeds add up. The rate is the upper end of Wilson's 95 % "
+            "interval. Proofs first: one\nalarm would be a bug of the judge.\n\n" + HEAD)
+    for group in by_digest(zoo):
+        cases = [sum(op["cases"] for op in run["zoo"]) for run in group]
+        alarms = sum(op["proof_false_alarms"] for run in group for op in run["zoo"])
+        text += alarm_row(group, cases, alarms)
+    ops = {}
+    for run in zoo:
+        for op in run["zoo"]:
+            row = ops.setdefault(op["op"], [0, 0, 0])
+            row[0] = max(row[0], op["variants"])
+            row[1] += op["cases"]
+            row[2] += op["proof_false_alarms"]
+    text += "\n| op | correct kernels | cases | alarms |\n|---|---|---|---|\n"
+    for name, (variants, cases, alarms) in [*ops.items(),
+                                            ("all", map(sum, zip(*ops.values())))]:
+        text += f"| {name} | {variants} | {cases:,} | {alarms} |\n"
+    if not nulls:
+        return text
+    text += ("\nThe statistics of errors state their rate of false alarms, "
+             f"{nulls[0]['stated_rate']:g} a case:\n\n" + HEAD)
+    for group in by_digest(nulls):
+        text += alarm_row(group, [run["cases"] for run in group],
+                          sum(run["alarmed"] for run in group))
+    return text
+
+
+def calibration(found):
+    """Rows of the table: how often causes stated at a share of the error are right."""
+    text = "| stated with | causes | right | interval |\n|---|---|---|---|\n"
+    for name, low, high in (("98 % of the error and more: reproduced", 0.98, 2.0),
+                            ("90 to 98 %", 0.90, 0.98), ("60 to 90 %", 0.60, 0.90)):
+        rows = [row for row in found if low <= row["score"] < high]
+        right = sum(row["rank"] == 1 for row in rows)
+        text += f"| {name} | {len(rows)} | {right} | {percent(right, len(rows))} |\n"
+    return text
+
+
+def causes_text(part, title, words):
+    found = part["found"]
+    first = sum(row["rank"] == 1 for row in found)
+    three = sum(1 <= row["rank"] <= 3 for row in found)
+    text = (f"## {title}\n\n{words}\n\n| | | interval |\n|---|---|---|\n"
+            f"| named first | {first} of {len(found)} | {percent(first, len(found))} |\n"
+            f"| among the first three | {three} of {len(found)} | "
+            f"{percent(three, len(found))} |\n")
+    if "one_of_two" in found[0]:
+        one = sum(row["one_of_two"] for row in found)
+        text += (f"| one of the two is in the first | {one} of {len(found)} | "
+                 f"{percent(one, len(found))} |\n")
+    text += "\nHow far to trust the first cause, by what it explains:\n\n" + calibration(found)
+    sure = [row for row in found if row["score"] >= 0.98]
+    right = sum(row["rank"] == 1 for row in sure)
+    return text + (f"\nOf the causes stated as certain {100 * right / max(len(sure), 1):.1f} % "
+                   f"were right. Not shown by any case: {len(part['not_shown'])}. "
+                   f"{made_on(part)}\n")
+
+
+SINGLE = ("Every bug of the catalogue, planted into arithmetic and tiles that it is not replayed "
+          "in, on\ncases that were not made for it (`tests/cli/causes_catalogue.py`); bugs that "
+          "give the same\nanswers on every case nearby count as one.")
+PAIRS = ("Two bugs drawn from the catalogue, in one kernel of other arithmetic and tiles "
+         "(`--pairs`).\nRight is the pair, no single bug of it; a case on which one bug alone "
+         "reproduces the answer\nof both shows no pair, and another one is taken.")
+
+
+def page_of(data):
+    parts = ["# The judge, measured\n\nMade by `scripts/power.py page` from `data/power.json`, "
+             "which `scripts/power.py collect`\nmakes of what programs printed; a test holds the "
+             "page against the data. Times are of a\nmachine on which others compiled. What is "
+             "proved at which length: [lengths.md](lengths.md).\n"]
+    if "kills" in data:
+        parts += [kills_text(data["kills"]), rules_text(data["kills"])]
+    if "curves" in data:
+        parts.append(curves_text(data["curves"]))
+    if "runs" in data:
+        parts.append(alarms_text(data["runs"]))
+    if "causes_bugs" in data:
+        parts.append(causes_text(data["causes_bugs"], "Causes", SINGLE))
+    if "causes_pairs" in data:
+        parts.append(causes_text(data["causes_pairs"], "Causes of two bugs at once", PAIRS))
+    return "\n".join(parts)
+
+
+def read(path):
+    return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+
+
+def main(words):
+    if words[:1] == ["collect"] and len(words) > 1:
+        data = collect(read(DATA) if DATA.exists() else {}, map(read, words[1:]))
+        DATA.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    elif words == ["page"]:
+        PAGE.write_text(page_of(read(DATA)), encoding="utf-8")
+    elif words == ["page", "--check"]:
+        if PAGE.read_text(encoding="utf-8") != page_of(read(DATA)):
+            sys.exit("docs/power.md is not what data/power.json gives: run "
+                     "scripts/power.py page")
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except ValueError as error:
+        sys.exit(f"power.py: {error}")

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""docs/power.md is what scripts/power.py makes of data/power.json, and nobody typed it."""
+import copy
+import importlib.util
+import pathlib
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("power", ROOT / "scripts" / "power.py")
+power = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(power)
+
+
+def zoo(seed, digest="a" * 32, alarms=0):
+    return {"kind": "selftest", "kills": [], "seed": seed, "zoo_seconds": 60.0,
+            "program": {"digest": digest, "cpu": "some CPU"},
+            "zoo": [{"op": "attention_forward", "variants": 67, "cases": 1000,
+                     "proof_false_alarms": alarms}]}
+
+
+class Page(unittest.TestCase):
+
+    def test_it_is_what_the_data_gives(self):
+        self.assertEqual(power.PAGE.read_text(encoding="utf-8"),
+                         power.page_of(power.read(power.DATA)),
+                         "run scripts/power.py page")
+
+    def test_it_names_what_it_rests_on(self):
+        page = power.PAGE.read_text(encoding="utf-8")
+        for heading in ("## Known bugs", "## Other rules", "## How severe", "## False alarms",
+                        "## Causes", "## Causes of two bugs at once", "stated as certain"):
+            self.assertIn(heading, page)
+
+    # A page that would read alike whatever was measured could not be wrong.
+    def test_every_part_of_the_data_shows(self):
+        data = power.read(power.DATA)
+        page = power.page_of(data)
+        for part in data:
+            other = copy.deepcopy(data)
+            del other[part]
+            self.assertNotEqual(power.page_of(other), page, part)
+        other = copy.deepcopy(data)
+        other["runs"][0]["program"]["cpu"] = "another CPU"
+        self.assertIn("another CPU", power.page_of(other))
+        other["kills"]["rows"][0]["tiers"] = []
+        self.assertIn(f"Survivors: {other['kills']['rows'][0]['mutant']}.",
+                      power.page_of(other))
+
+
+class Collected(unittest.TestCase):
+
+    def test_runs_of_one_program_add_up(self):
+        data = power.collect({}, [zoo(0), zoo(1, alarms=2)])
+        self.assertIn("| `aaaaaaaaaaaa` | 2 | 1,000 | 2,000 | 2 |", power.page_of(data))
+
+    def test_runs_of_another_program_do_not(self):
+        data = power.collect({}, [zoo(0), zoo(0, digest="b" * 32)])
+        page = power.page_of(data)
+        self.assertIn("| `aaaaaaaaaaaa` | 1 | 1,000 | 1,000 | 0 |", page)
+        self.assertIn("| `bbbbbbbbbbbb` | 1 | 1,000 | 1,000 | 0 |", page)
+
+    def test_a_seed_counts_once(self):
+        with self.assertRaisesRegex(ValueError, "seed 0"):
+            power.collect({}, [zoo(0), zoo(0)])
+
+    def test_calibration_counts_what_was_right(self):
+        found = [{"score": 0.99, "rank": 1}, {"score": 1.0, "rank": 0},
+                 {"score": 0.95, "rank": 1}]
+        self.assertIn("reproduced | 2 | 1 |", power.calibration(found))
+        self.assertIn("| 90 to 98 % | 1 | 1 |", power.calibration(found))
+
+    # Values of the formula, by hand: no failure in ten, 5 of 10.
+    def test_wilsons_interval(self):
+        self.assertAlmostEqual(power.wilson(0, 10)[1], 0.27754, places=4)
+        low, high = power.wilson(5, 10)
+        self.assertAlmostEqual(low, 0.23659, places=4)
+        self.assertAlmostEqual(high, 0.76341, places=4)
+        self.assertEqual(power.wilson(10, 10)[1], 1.0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Mutants of the first witness: what it leaves out of its margins, and what of
+its own is never tried, before witness_test."""
+
+import sys
+
+import runner
+
+A = "verify/allowed/attention_forward/witness.cc"
+I = "verify/ops/attention_forward/witness_inputs.cc"
+W = "verify/ops/attention_forward/witness.cc"
+
+# name, source, text, replacement
+MUTANTS = (
+    ("growth_forgotten", A,
+     "margin.growth = (1 + before) * (1 + own_.division) * kRoundUp;",
+     "margin.growth = 1;"),
+    ("growth_without_phi", A,
+     "(2 * phi + numerator * (1 + 3 * phi) + denominator * (1 + phi)) / least;",
+     "(numerator + denominator) / least;"),
+    ("lse_denominator_twice", A, "margin.lse = more_denominator + more_eta - kRounding;",
+     "margin.lse = 2 * more_denominator + more_eta;"),
+    ("lse_eta_of_the_profile", A, "margin.lse = more_denominator + more_eta - kRounding;",
+     "margin.lse = claimed_.Denominator(n, rescales) + more_eta;"),
+    ("numerator_of_the_profile", A,
+     "const double more_numerator = claimed_.Numerator(n, rescales) - numerator;",
+     "const double more_numerator = claimed_.Numerator(n, rescales);"),
+    ("both_terms_of_output", A, "more_numerator + std::min(more_denominator, more_eta) -",
+     "2 * more_numerator + more_denominator + more_eta -"),
+    ("any_product", A, 'return "products are more exact than the witness";',
+     'return "";'),
+    ("any_maximum", A, 'if (claimed_.weights.fixed_reference) return "no maximum is subtracted";',
+     ""),
+    ("rounded_outward", A, "std::fabs(x - witness) <= error) return true;",
+     "std::fabs(x - witness) <= 3 * error) return true;"),
+    ("lse_allowed_twice", A, "margin.lse * (1 - 1e-6)", "margin.lse * 2"),
+    ("keys_not_counted", W, "known.visible = visible_[at];", "known.visible = 1;"),
+    ("norms_halved", I, "return std::sqrt(sum) * kRoundUp;", "return std::sqrt(sum) * 0.01;"),
+    ("nan_is_allowed", W, "doubt = apart <= doubt ? doubt : apart == apart ? apart : HUGE_VAL;",
+     "if (apart != apart) return std::nullopt;"),
+    ("lse_not_looked_at", W, "if (allowed && has_lse_) {", "if (false) {"),
+    ("edges_not_tried", W, "if (drawn % static_cast<uint64_t>(step) == 0) trials.insert(row);",
+     ""),
+)
+
+if __name__ == "__main__":
+    sys.exit(runner.main("witness", MUTANTS))
