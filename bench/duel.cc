@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "bench/measure.h"
 
 namespace lockstep::bench {
 namespace {
@@ -9,20 +12,62 @@ namespace {
 constexpr double kShown = 0.95;  // confidence of intervals that are shown
 // With so many pairs, all of one sign, chance is 2 / 2^20.
 constexpr int64_t kLeastPairs = 20;
-constexpr int64_t kMostPairs = 150;
-constexpr double kBlockSeconds = 0.03;
-constexpr int64_t kLeastCalls = 4;
+// More, of fewer rounds each, tell less: the fastest of a few turns scatters a
+// third as much as one of them, and ranks of twice as many pairs gain a
+// quarter.
+constexpr size_t kPairs = 150;
+// A turn is long enough for a kernel to find its own data in the first cache
+// again, and short enough for what changes on the machine to meet both.
+constexpr double kTurnSeconds = 1e-3;
 constexpr int64_t kMostCalls = 2000;
+// Looks at how long a call takes: the shortest counts.
+constexpr int kLooks = 5;
+constexpr size_t kMostRounds = size_t{1} << 20;
+// Of the turns, for processor time to be what is compared: a page fault may
+// make any kernel wait once.
+constexpr double kAlone = 0.95;
 
-// Seconds of the fastest of so many calls.
-Result<double> TimeBlock(Row* row, int64_t calls) {
-  double best = INFINITY;
+// So many calls, one after the other.
+Result<Turn> TakeTurn(Row* row, int64_t calls) {
+  Turn turn = {INFINITY, INFINITY, true};
   for (int64_t n = 0; n < calls; ++n) {
-    const Result<double> seconds = row->TimeOnce();
-    if (!seconds.ok()) return seconds;
-    best = std::min(best, seconds.value());
+    const Result<CallTimes> call = row->TimeOnce();
+    if (!call.ok()) {
+      return Status::Error(row->spec() + ": " + call.message());
+    }
+    turn.seconds = std::min(turn.seconds, call->seconds);
+    turn.processor = std::min(turn.processor, call->processor);
+    turn.alone = turn.alone && call->alone;
   }
-  return best;
+  return turn;
+}
+
+// Of a turn. A call that takes longer than a turn does not get shorter by being
+// looked at again.
+Result<int64_t> CallsOfTurn(Row* row) {
+  double shortest = row->wall_seconds();
+  for (int n = 0; n < kLooks && shortest < 20 * kTurnSeconds; ++n) {
+    const Result<CallTimes> call = row->TimeOnce();
+    if (!call.ok()) {
+      return Status::Error(row->spec() + ": " + call.message());
+    }
+    shortest = std::min(shortest, call->wall);
+  }
+  const double calls = std::ceil(kTurnSeconds / std::max(shortest, 1e-7));
+  return std::clamp<int64_t>(static_cast<int64_t>(calls), 1, kMostCalls);
+}
+
+double TimeOf(const Turn& turn, Clock clock) {
+  return clock == Clock::kWall ? turn.seconds : turn.processor;
+}
+
+double MedianOfTurns(const std::vector<Round>& rounds, size_t side,
+                     Clock clock) {
+  std::vector<double> times;
+  for (const Round& round : rounds) {
+    times.push_back(TimeOf(round.turns[side], clock));
+  }
+  return MedianOf(std::move(times));
 }
 
 Claim ClaimOf(double logarithm, bool shown, const Interval& interval,
@@ -92,42 +137,68 @@ Told TellApart(const std::vector<double>& baseline,
   return told;
 }
 
-DuelPlan PlanDuel(double call_seconds, double seconds) {
-  const double call = std::max(call_seconds, 1e-7);
-  DuelPlan plan;
-  plan.calls =
-      std::clamp<int64_t>(static_cast<int64_t>(std::ceil(kBlockSeconds / call)),
-                          kLeastCalls, kMostCalls);
-  const auto fit = [&] {
-    return static_cast<int64_t>(seconds /
-                                (2 * call * static_cast<double>(plan.calls)));
-  };
-  while (plan.calls > 1 && fit() < kLeastPairs) --plan.calls;
-  plan.pairs = std::clamp(fit(), kLeastPairs, kMostPairs);
-  return plan;
+const char* ClockName(Clock clock) {
+  return clock == Clock::kWall ? "wall" : "processor";
+}
+
+Clock ClockFor(const std::vector<Round>& rounds) {
+  size_t alone = 0;
+  for (const Round& round : rounds) {
+    for (const Turn& turn : round.turns) alone += turn.alone ? 1 : 0;
+  }
+  const auto turns = static_cast<double>(2 * rounds.size());
+  return static_cast<double>(alone) >= kAlone * turns ? Clock::kProcessor
+                                                      : Clock::kWall;
+}
+
+std::vector<double> PairUp(const std::vector<Round>& rounds, Clock clock) {
+  const size_t together = std::max<size_t>(1, rounds.size() / kPairs);
+  std::vector<double> logarithms;
+  for (size_t at = 0; at + together <= rounds.size(); at += together) {
+    double fastest[2] = {INFINITY, INFINITY};
+    for (size_t n = at; n < at + together; ++n) {
+      for (const size_t side : {0, 1}) {
+        fastest[side] =
+            std::min(fastest[side], TimeOf(rounds[n].turns[side], clock));
+      }
+    }
+    logarithms.push_back(std::log(fastest[1] / fastest[0]));
+  }
+  return logarithms;
 }
 
 Duel Fight(Row* baseline, Row* candidate, double seconds, Dice* dice,
            const std::atomic<bool>* stop) {
   Duel duel;
   duel.line = baseline->scene().line;
-  const DuelPlan plan = PlanDuel(
-      (baseline->wall_seconds() + candidate->wall_seconds()) / 2, seconds);
-  std::vector<double> times[2];
-  for (int64_t n = 0; n < plan.pairs; ++n) {
-    if (stop != nullptr && *stop) break;
-    for (const size_t side : dice->Order(2)) {
-      Row* row = side == 0 ? baseline : candidate;
-      const Result<double> block = TimeBlock(row, plan.calls);
-      if (!block.ok()) duel.broken = row->spec() + ": " + block.message();
-      if (!block.ok()) return duel;
-      times[side].push_back(block.value());
-    }
-    duel.logarithms.push_back(std::log(times[1].back() / times[0].back()));
+  Row* const rows[] = {baseline, candidate};
+  const double end = Now() + seconds;
+  int64_t calls = kMostCalls;
+  for (Row* row : rows) {
+    const Result<int64_t> own = CallsOfTurn(row);
+    if (!own.ok()) duel.broken = own.message();
+    if (!own.ok()) return duel;
+    // As many for both, since the fastest of more calls is faster.
+    calls = std::min(calls, own.value());
   }
-  if (times[0].empty()) return duel;
-  duel.baseline_seconds = MedianOf(times[0]);
-  duel.candidate_seconds = MedianOf(times[1]);
+  std::vector<Round> rounds;
+  while (rounds.size() < kMostRounds &&
+         (Now() < end || rounds.size() < static_cast<size_t>(kLeastPairs))) {
+    if (stop != nullptr && *stop) break;
+    Round round;
+    for (const size_t side : dice->Order(2)) {
+      const Result<Turn> turn = TakeTurn(rows[side], calls);
+      if (!turn.ok()) duel.broken = turn.message();
+      if (!turn.ok()) return duel;
+      round.turns[side] = turn.value();
+    }
+    rounds.push_back(round);
+  }
+  if (rounds.empty()) return duel;
+  duel.clock = ClockFor(rounds);
+  duel.logarithms = PairUp(rounds, duel.clock);
+  duel.baseline_seconds = MedianOfTurns(rounds, 0, duel.clock);
+  duel.candidate_seconds = MedianOfTurns(rounds, 1, duel.clock);
   return duel;
 }
 

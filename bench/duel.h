@@ -1,4 +1,4 @@
-// Two kernels on one case, call against call: which one is faster, if that can
+// Two kernels on one case, turn against turn: which one is faster, if that can
 // be told.
 #ifndef LOCKSTEP_BENCH_DUEL_H_
 #define LOCKSTEP_BENCH_DUEL_H_
@@ -45,24 +45,42 @@ Told TellApart(const std::vector<double>& baseline,
                const std::vector<double>& candidate,
                const Thresholds& thresholds);
 
-// A block is the fastest of some calls, so that a neighbour who comes for one
-// of them leaves no trace; a pair is a block of each, in an order that is
-// drawn.
-struct DuelPlan {
-  int64_t pairs = 0;
-  int64_t calls = 0;  // a block
+// A kernel's turn: the fastest of some calls, on each clock.
+struct Turn {
+  double seconds = 0;
+  double processor = 0;
+  bool alone = false;  // all of them (CallTimes)
 };
-// For a call that takes so long, within about so many seconds. Never fewer
-// pairs than can tell anything.
-DuelPlan PlanDuel(double call_seconds, double seconds);
+// A turn of each, in an order that was drawn.
+struct Round {
+  Turn turns[2];  // baseline, candidate
+};
+
+// By which clock two kernels are compared. On cores that others use, too, a
+// call waits for its turn several times as long as it takes, but that is no
+// part of processor time; where a kernel has threads or waits for a device, the
+// clock on the wall alone tells what it takes.
+enum class Clock : uint8_t { kWall, kProcessor };
+const char* ClockName(Clock clock);
+Clock ClockFor(const std::vector<Round>& rounds);
+
+// Logarithms of the candidate's time over the baseline's, one a pair. A pair
+// is made of neighbouring rounds, as many as leave about 150 pairs: the fastest
+// turn of each kernel in them, so that what neighbours leave in the caches
+// counts in few. Each round's order is a coin's of its own, and no step here
+// asks which kernel is which, so that the signs are coins' if they are the
+// same.
+std::vector<double> PairUp(const std::vector<Round>& rounds, Clock clock);
 
 struct Duel {
   std::string line;
+  Clock clock = Clock::kWall;
   std::vector<double> logarithms;
-  double baseline_seconds = 0;  // medians of blocks
+  double baseline_seconds = 0;  // medians of turns, by that clock
   double candidate_seconds = 0;
   std::string broken;  // one line: why it could not go on
 };
+// Rounds for about so many seconds, and never fewer than can tell anything.
 // Requires: both are verified, and neither is refused. `stop` may be null.
 Duel Fight(Row* baseline, Row* candidate, double seconds, Dice* dice,
            const std::atomic<bool>* stop);

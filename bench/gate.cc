@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bench/judge_job.h"
+#include "bench/measure.h"
 
 namespace lockstep::bench {
 namespace {
@@ -117,6 +118,7 @@ Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
                         const std::string& candidate,
                         const GateOptions& options, Dice* dice) {
   Shape shape;
+  const double start = Now();
   shape.line = verify::MinimalLine(job.sequence[0]);
   const Status judged = JudgeCandidate(job, candidate, options, &shape);
   if (!judged.ok()) return judged;
@@ -140,14 +142,17 @@ Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
   }
   shape.cold_seconds = own->cold_seconds();
   if (own->refused().empty()) {
-    const Duel duel = Fight(&other.value(), &own.value(), options.seconds, dice,
-                            options.stop);
+    const double left =
+        std::max(options.seconds / 2, start + options.seconds - Now());
+    const Duel duel =
+        Fight(&other.value(), &own.value(), left, dice, options.stop);
     if (!duel.broken.empty()) {
       shape.verdict = "error";
       shape.reason = duel.broken;
     }
     shape.compared = duel.broken.empty() && !duel.logarithms.empty();
     shape.told = Tell(duel.logarithms, options.thresholds);
+    shape.clock = duel.clock;
     shape.baseline_seconds = duel.baseline_seconds;
     shape.candidate_seconds = duel.candidate_seconds;
     const auto bytes = other->MeasureMemory();

@@ -23,9 +23,14 @@ std::string ShapeText(const Shape& shape, bool paired) {
           TimeText(shape.candidate_seconds) + ", " +
           PercentText(shape.told.change) + " (" + IntervalText(shape.told) +
           "): " + ClaimName(shape.told.claim) + "\n";
-  return text + verify::Format("  evidence  %zu %s, chance %.1g\n",
-                               shape.told.pairs, paired ? "pairs" : "samples",
-                               shape.told.chance);
+  text += verify::Format("  evidence  %zu %s, chance %.1g", shape.told.pairs,
+                         paired ? "pairs" : "samples", shape.told.chance);
+  if (paired) {
+    text += shape.clock == Clock::kProcessor
+                ? "; processor time"
+                : "; by the clock: neighbours count";
+  }
+  return text + "\n";
 }
 
 Json NumberOrNull(const std::optional<double>& value) {
@@ -47,6 +52,7 @@ Json ShapeJson(const Shape& shape) {
   json["interval"] = {shape.told.interval.low, shape.told.interval.high};
   json["chance"] = shape.told.chance;
   json["pairs"] = shape.told.pairs;
+  json["clock"] = ClockName(shape.clock);
   json["baseline_seconds"] = shape.baseline_seconds;
   json["candidate_seconds"] = shape.candidate_seconds;
   json["cold_seconds"] = shape.cold_seconds;
