@@ -59,6 +59,20 @@ Status JudgeCandidate(const verify::Job& job, const std::string& spec,
   return {};
 }
 
+void TakeDuel(const Duel& duel, const Thresholds& thresholds, Shape* shape) {
+  if (!duel.broken.empty()) {
+    shape->verdict = "error";
+    shape->reason = duel.broken;
+  }
+  shape->compared = duel.broken.empty() && !duel.logarithms.empty();
+  shape->told = Tell(duel.logarithms, thresholds);
+  shape->clock = duel.clock;
+  shape->starts = duel.starts;
+  shape->rounds = duel.rounds;
+  shape->baseline_seconds = duel.baseline_seconds;
+  shape->candidate_seconds = duel.candidate_seconds;
+}
+
 double VerdictFact(const std::string& verdict) {
   if (verdict == "pass") return 2;
   return verdict == "fail" || verdict == "error" ? 0 : 1;
@@ -142,19 +156,12 @@ Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
   }
   shape.cold_seconds = own->cold_seconds();
   if (own->refused().empty()) {
-    const double left =
-        std::max(options.seconds / 2, start + options.seconds - Now());
-    const Duel duel =
-        Fight(&other.value(), &own.value(), left, dice, options.stop);
-    if (!duel.broken.empty()) {
-      shape.verdict = "error";
-      shape.reason = duel.broken;
-    }
-    shape.compared = duel.broken.empty() && !duel.logarithms.empty();
-    shape.told = Tell(duel.logarithms, options.thresholds);
-    shape.clock = duel.clock;
-    shape.baseline_seconds = duel.baseline_seconds;
-    shape.candidate_seconds = duel.candidate_seconds;
+    const Ring ring = {
+        [&](size_t side) { return open(side == 0 ? baseline : candidate); },
+        own->alone() && other->alone(),
+        std::max(options.seconds / 2, start + options.seconds - Now()),
+        options.stop};
+    TakeDuel(Fight(ring, dice), options.thresholds, &shape);
     const auto bytes = other->MeasureMemory();
     shape.baseline = StructureOf(other->execution(), bytes);
     const auto own_bytes = own->MeasureMemory();

@@ -36,6 +36,8 @@ struct Shape {
   double baseline_seconds = 0;
   double candidate_seconds = 0;
   Clock clock = Clock::kWall;
+  size_t starts = 0;  // of both kernels to be timed, and turns of each
+  size_t rounds = 0;
   double cold_seconds = 0;  // of the candidate
   Structure baseline, candidate;
 };

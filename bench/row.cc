@@ -218,6 +218,7 @@ void Row::Verify() {
   const Result<CallTimes> warm = TimeOnce();
   if (!warm.ok()) return Refuse("not timed: " + warm.message());
   wall_ = warm->wall;
+  alone_ = warm->alone;
   const double calls = kSampleSeconds / std::max(wall_, 1e-9);
   calls_ = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(calls)), 1,
                                kMostCallsOfSample);

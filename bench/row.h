@@ -93,6 +93,8 @@ class Row {
   const std::vector<Sample>& samples() const { return samples_; }
   // Of the first call of all.
   double cold_seconds() const { return cold_; }
+  // Of the last call that Verify() made (CallTimes).
+  bool alone() const { return alone_; }
   // What it takes to have one of the calls that follow made.
   double wall_seconds() const { return wall_; }
   std::string spec() const { return candidate_->Spec(); }
@@ -125,6 +127,7 @@ class Row {
   std::optional<size_t> used_;
   double cold_ = 0;
   double wall_ = 0;
+  bool alone_ = false;
   int64_t calls_ = 1;  // a sample
   std::vector<Sample> samples_;
 };
