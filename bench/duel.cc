@@ -1,29 +1,190 @@
 #include "bench/duel.h"
 
+#ifdef __linux__
+#include <sched.h>
+#endif
+
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
+
+#include "bench/measure.h"
+#include "verify/candidate/wire/host.h"
 
 namespace lockstep::bench {
 namespace {
 
 constexpr double kShown = 0.95;  // confidence of intervals that are shown
-// With so many pairs, all of one sign, chance is 2 / 2^20.
-constexpr int64_t kLeastPairs = 20;
-constexpr int64_t kMostPairs = 150;
-constexpr double kBlockSeconds = 0.03;
-constexpr int64_t kLeastCalls = 4;
+// With so many bouts, all of one sign, chance is 2 / 2^20.
+constexpr size_t kLeastBouts = 20;
+constexpr double kBouts = 30;
+static_assert(kBouts < kMostDifferences);
+// Of a bout. More, of fewer rounds each, tell less: the fastest of a few turns
+// scatters a third as much as one of them.
+constexpr size_t kPairs = 8;
+// A turn is long enough for a kernel to find its own data in the first cache
+// again, and short enough for what changes on the machine to meet both.
+constexpr double kTurnSeconds = 1e-3;
 constexpr int64_t kMostCalls = 2000;
+// Looks at how long a call takes: the shortest counts.
+constexpr int kLooks = 5;
+// Of the turns, for processor time to be what is compared: a page fault may
+// make any kernel wait once.
+constexpr double kAlone = 0.95;
 
-// Seconds of the fastest of so many calls.
-Result<double> TimeBlock(Row* row, int64_t calls) {
-  double best = INFINITY;
+// So many calls, one after the other.
+Result<Turn> TakeTurn(Row* row, int64_t calls) {
+  Turn turn = {INFINITY, INFINITY, true};
   for (int64_t n = 0; n < calls; ++n) {
-    const Result<double> seconds = row->TimeOnce();
-    if (!seconds.ok()) return seconds;
-    best = std::min(best, seconds.value());
+    const Result<CallTimes> call = row->TimeOnce();
+    if (!call.ok()) {
+      return Status::Error(row->spec() + ": " + call.message());
+    }
+    turn.seconds = std::min(turn.seconds, call->seconds);
+    turn.processor = std::min(turn.processor, call->processor);
+    turn.alone = turn.alone && call->alone;
   }
-  return best;
+  return turn;
 }
+
+// Of a turn. A call that takes longer than a turn does not get shorter by being
+// looked at again.
+Result<int64_t> CallsOfTurn(Row* row) {
+  double shortest = INFINITY;
+  for (int n = 0; n < kLooks && !(shortest > 20 * kTurnSeconds && n > 0); ++n) {
+    const Result<CallTimes> call = row->TimeOnce();
+    if (!call.ok()) {
+      return Status::Error(row->spec() + ": " + call.message());
+    }
+    shortest = std::min(shortest, call->wall);
+  }
+  const double calls = std::ceil(kTurnSeconds / std::max(shortest, 1e-7));
+  return std::clamp<int64_t>(static_cast<int64_t>(calls), 1, kMostCalls);
+}
+
+double TimeOf(const Turn& turn, Clock clock) {
+  return clock == Clock::kWall ? turn.seconds : turn.processor;
+}
+
+double MedianOfTurns(const std::vector<Bout>& bouts, size_t side, Clock clock) {
+  std::vector<double> times;
+  for (const Bout& bout : bouts) {
+    for (const Round& round : bout) {
+      times.push_back(TimeOf(round.turns[side], clock));
+    }
+  }
+  return MedianOf(std::move(times));
+}
+
+// Keeps this thread, and the processes that it starts, on one core of those
+// that it may use, while it lives; nowhere but on Linux.
+class OneCore {
+ public:
+  explicit OneCore(size_t turn) {
+#ifdef __linux__
+    if (sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
+    size_t left = turn % static_cast<size_t>(std::max(CPU_COUNT(&before_), 1));
+    for (size_t core = 0; core < CPU_SETSIZE; ++core) {
+      if (!CPU_ISSET(core, &before_) || left-- > 0) continue;
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(core, &one);
+      moved_ = sched_setaffinity(0, sizeof(one), &one) == 0;
+      return;
+    }
+#else
+    (void)turn;
+#endif
+  }
+  ~OneCore() {
+#ifdef __linux__
+    if (moved_) sched_setaffinity(0, sizeof(before_), &before_);
+#endif
+  }
+  OneCore(const OneCore&) = delete;
+  OneCore& operator=(const OneCore&) = delete;
+
+ private:
+#ifdef __linux__
+  cpu_set_t before_ = {};
+  bool moved_ = false;
+#endif
+};
+
+// The two kernels of a duel and what they have said.
+class Fighters {
+ public:
+  Fighters(const Ring& ring, Dice* dice)
+      : ring_(ring), dice_(dice), slice_(ring.seconds / kBouts) {}
+
+  // Errors: one could not go on.
+  Result<Bout> Fight(size_t number) {
+    const double end = Now() + slice_;
+    std::optional<OneCore> core;
+    if (ring_.one_core) core.emplace(number);
+    const Status ready = MakeReady();
+    if (!ready.ok()) return ready;
+    Bout bout;
+    do {
+      Round round;
+      for (const size_t side : dice_->Order(2)) {
+        const Result<Turn> turn = TakeTurn(&*rows_[side], calls_);
+        if (!turn.ok()) return turn.status();
+        round.turns[side] = turn.value();
+      }
+      bout.push_back(round);
+    } while (Now() < end && !Stopped());
+    return bout;
+  }
+  // Hosts of processes end, too: others would take them as they are.
+  void End() {
+    for (std::optional<Row>& row : rows_) {
+      if (row) row->Close();
+      row.reset();
+    }
+    verify::RetireHosts();
+  }
+  bool Stopped() const { return ring_.stop != nullptr && *ring_.stop; }
+  size_t starts() const { return starts_; }
+
+ private:
+  // Both are there, and have been called.
+  Status MakeReady() {
+    if (starts_ > 0 && !anew_) return {};
+    const double start = Now();
+    End();
+    for (const size_t side : dice_->Order(2)) {
+      Result<Row> row = ring_.open(side);
+      if (!row.ok()) return row.status();
+      rows_[side].emplace(std::move(row.value()));
+    }
+    anew_ = Now() - start < slice_;
+    for (const size_t side : dice_->Order(2)) {
+      const Result<Turn> cold = TakeTurn(&*rows_[side], 1);
+      if (!cold.ok()) return cold.status();
+    }
+    ++starts_;
+    return starts_ == 1 ? ChooseCalls() : Status();
+  }
+  Status ChooseCalls() {
+    for (std::optional<Row>& row : rows_) {
+      const Result<int64_t> own = CallsOfTurn(&*row);
+      if (!own.ok()) return own.status();
+      // As many for both, since the fastest of more calls is faster.
+      calls_ = std::min(calls_, own.value());
+    }
+    return {};
+  }
+
+  const Ring& ring_;
+  Dice* dice_;
+  double slice_;  // seconds of a bout
+  std::optional<Row> rows_[2];
+  size_t starts_ = 0;
+  bool anew_ = true;  // to start them takes less than a bout has
+  int64_t calls_ = kMostCalls;
+};
 
 Claim ClaimOf(double logarithm, bool shown, const Interval& interval,
               double floor) {
@@ -64,8 +225,8 @@ Told Tell(const std::vector<double>& logarithms, const Thresholds& thresholds) {
   told.change = std::expm1(centre);
   told.interval = Changes(interval);
   told.chance = SignedRank(logarithms);
-  // An interval of few pairs is whatever they were.
-  if (told.pairs < static_cast<size_t>(kLeastPairs)) return told;
+  // An interval of few is whatever they were.
+  if (told.pairs < kLeastBouts) return told;
   told.claim = ClaimOf(centre, told.chance < thresholds.chance, interval,
                        thresholds.floor);
   return told;
@@ -87,47 +248,67 @@ Told TellApart(const std::vector<double>& baseline,
   const bool apart = ratio.low > 0 || ratio.high < 0;
   // Two files say nothing about chance: between two runs a machine changes.
   told.chance = apart ? thresholds.chance : 1;
-  if (told.pairs < static_cast<size_t>(kLeastPairs)) return told;
+  if (told.pairs < kLeastBouts) return told;
   told.claim = ClaimOf(centre, apart, ratio, thresholds.floor);
   return told;
 }
 
-DuelPlan PlanDuel(double call_seconds, double seconds) {
-  const double call = std::max(call_seconds, 1e-7);
-  DuelPlan plan;
-  plan.calls =
-      std::clamp<int64_t>(static_cast<int64_t>(std::ceil(kBlockSeconds / call)),
-                          kLeastCalls, kMostCalls);
-  const auto fit = [&] {
-    return static_cast<int64_t>(seconds /
-                                (2 * call * static_cast<double>(plan.calls)));
-  };
-  while (plan.calls > 1 && fit() < kLeastPairs) --plan.calls;
-  plan.pairs = std::clamp(fit(), kLeastPairs, kMostPairs);
-  return plan;
+const char* ClockName(Clock clock) {
+  return clock == Clock::kWall ? "wall" : "processor";
 }
 
-Duel Fight(Row* baseline, Row* candidate, double seconds, Dice* dice,
-           const std::atomic<bool>* stop) {
-  Duel duel;
-  duel.line = baseline->scene().line;
-  const DuelPlan plan = PlanDuel(
-      (baseline->wall_seconds() + candidate->wall_seconds()) / 2, seconds);
-  std::vector<double> times[2];
-  for (int64_t n = 0; n < plan.pairs; ++n) {
-    if (stop != nullptr && *stop) break;
-    for (const size_t side : dice->Order(2)) {
-      Row* row = side == 0 ? baseline : candidate;
-      const Result<double> block = TimeBlock(row, plan.calls);
-      if (!block.ok()) duel.broken = row->spec() + ": " + block.message();
-      if (!block.ok()) return duel;
-      times[side].push_back(block.value());
+Clock ClockFor(const std::vector<Bout>& bouts) {
+  size_t alone = 0, turns = 0;
+  for (const Bout& bout : bouts) {
+    for (const Round& round : bout) {
+      for (const Turn& turn : round.turns) alone += turn.alone ? 1 : 0;
+      turns += 2;
     }
-    duel.logarithms.push_back(std::log(times[1].back() / times[0].back()));
   }
-  if (times[0].empty()) return duel;
-  duel.baseline_seconds = MedianOf(times[0]);
-  duel.candidate_seconds = MedianOf(times[1]);
+  const bool most =
+      static_cast<double>(alone) >= kAlone * static_cast<double>(turns);
+  return most ? Clock::kProcessor : Clock::kWall;
+}
+
+double LogarithmOf(const Bout& bout, Clock clock) {
+  const size_t together = std::max<size_t>(1, bout.size() / kPairs);
+  std::vector<double> logarithms;
+  for (size_t at = 0; at + together <= bout.size(); at += together) {
+    double fastest[2] = {INFINITY, INFINITY};
+    for (size_t n = at; n < at + together; ++n) {
+      for (const size_t side : {size_t{0}, size_t{1}}) {
+        fastest[side] =
+            std::min(fastest[side], TimeOf(bout[n].turns[side], clock));
+      }
+    }
+    logarithms.push_back(std::log(fastest[1] / fastest[0]));
+  }
+  return CentreOf(logarithms);
+}
+
+Duel Fight(const Ring& ring, Dice* dice) {
+  Duel duel;
+  Fighters fighters(ring, dice);
+  std::vector<Bout> bouts;
+  const double end = Now() + ring.seconds;
+  while (bouts.size() < kLeastBouts ||
+         (Now() < end && bouts.size() < kMostDifferences)) {
+    if (fighters.Stopped()) break;
+    Result<Bout> bout = fighters.Fight(bouts.size());
+    if (!bout.ok()) duel.broken = bout.message();
+    if (!bout.ok()) return duel;
+    duel.rounds += bout->size();
+    bouts.push_back(std::move(bout.value()));
+  }
+  fighters.End();
+  if (bouts.empty()) return duel;
+  duel.starts = fighters.starts();
+  duel.clock = ClockFor(bouts);
+  for (const Bout& bout : bouts) {
+    duel.logarithms.push_back(LogarithmOf(bout, duel.clock));
+  }
+  duel.baseline_seconds = MedianOfTurns(bouts, 0, duel.clock);
+  duel.candidate_seconds = MedianOfTurns(bouts, 1, duel.clock);
   return duel;
 }
 

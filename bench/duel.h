@@ -1,10 +1,11 @@
-// Two kernels on one case, call against call: which one is faster, if that can
+// Two kernels on one case, turn against turn: which one is faster, if that can
 // be told.
 #ifndef LOCKSTEP_BENCH_DUEL_H_
 #define LOCKSTEP_BENCH_DUEL_H_
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,16 +27,16 @@ enum class Claim : uint8_t {
 };
 const char* ClaimName(Claim claim);
 
-// What pairs of times say. `change`: of the candidate's time against the
+// What bouts say. `change`: of the candidate's time against the
 // baseline's, - 0.05 is 5 % less.
 struct Told {
   Claim claim = Claim::kUndecided;
   double change = 0;
   Interval interval;  // of the median change, 95 %
   double chance = 1;  // of SignedRank
-  size_t pairs = 0;
+  size_t pairs = 0;   // of logarithms, or of samples
 };
-// logarithms: of the candidate's time over the baseline's, one a pair, whose
+// logarithms: of the candidate's time over the baseline's, one a bout, whose
 // order was drawn. Too few to tell anything are undecided.
 Told Tell(const std::vector<double>& logarithms, const Thresholds& thresholds);
 
@@ -45,27 +46,58 @@ Told TellApart(const std::vector<double>& baseline,
                const std::vector<double>& candidate,
                const Thresholds& thresholds);
 
-// A block is the fastest of some calls, so that a neighbour who comes for one
-// of them leaves no trace; a pair is a block of each, in an order that is
-// drawn.
-struct DuelPlan {
-  int64_t pairs = 0;
-  int64_t calls = 0;  // a block
+// A kernel's turn: the fastest of some calls, on each clock.
+struct Turn {
+  double seconds = 0;
+  double processor = 0;
+  bool alone = false;  // all of them (CallTimes)
 };
-// For a call that takes so long, within about so many seconds. Never fewer
-// pairs than can tell anything.
-DuelPlan PlanDuel(double call_seconds, double seconds);
+// A turn of each, in an order that was drawn.
+struct Round {
+  Turn turns[2];  // baseline, candidate
+};
+// Rounds of one start of both kernels.
+using Bout = std::vector<Round>;
+
+// By which clock two kernels are compared. On cores that others use, too, a
+// call waits for its turn several times as long as it takes, but that is no
+// part of processor time; where a kernel has threads or waits for a device, the
+// clock on the wall alone tells what it takes.
+enum class Clock : uint8_t { kWall, kProcessor };
+const char* ClockName(Clock clock);
+Clock ClockFor(const std::vector<Bout>& bouts);
+
+// The logarithm of the candidate's time over the baseline's in a bout: the
+// centre of some eight pairs, each the fastest turns of neighbouring rounds, so
+// that what other programs leave in the caches counts in few. No step asks
+// which kernel is which. Requires: not empty.
+double LogarithmOf(const Bout& bout, Clock clock);
 
 struct Duel {
-  std::string line;
-  std::vector<double> logarithms;
-  double baseline_seconds = 0;  // medians of blocks
+  Clock clock = Clock::kWall;
+  std::vector<double> logarithms;  // one a bout
+  size_t starts = 0;               // of both kernels
+  size_t rounds = 0;
+  double baseline_seconds = 0;  // medians of turns, by that clock
   double candidate_seconds = 0;
   std::string broken;  // one line: why it could not go on
 };
-// Requires: both are verified, and neither is refused. `stop` may be null.
-Duel Fight(Row* baseline, Row* candidate, double seconds, Dice* dice,
-           const std::atomic<bool>* stop);
+
+struct Ring {
+  // Starts the baseline (0) or the candidate (1). Both were verified.
+  std::function<Result<Row>(size_t side)> open;
+  // Neither has threads nor waits: each bout is on one core, the next on the
+  // next one, so that a core with busy neighbours slows both.
+  bool one_core = false;
+  double seconds = 0;
+  const std::atomic<bool>* stop = nullptr;  // may be null
+};
+// Bouts for about so many seconds, and never fewer than can tell anything. Each
+// starts both kernels anew, in an order that is drawn: where a process happens
+// to lie in memory makes it some percent faster or slower for as long as it
+// lives, and signs of bouts are coins' for equal kernels only if that is drawn
+// again. Kernels that take too long to start are started once.
+Duel Fight(const Ring& ring, Dice* dice);
 
 }  // namespace lockstep::bench
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bench/judge_job.h"
+#include "bench/measure.h"
 
 namespace lockstep::bench {
 namespace {
@@ -56,6 +57,20 @@ Status JudgeCandidate(const verify::Job& job, const std::string& spec,
   shape->verdict = verify::VerdictName(result->verdict);
   shape->reason = result->reason;
   return {};
+}
+
+void TakeDuel(const Duel& duel, const Thresholds& thresholds, Shape* shape) {
+  if (!duel.broken.empty()) {
+    shape->verdict = "error";
+    shape->reason = duel.broken;
+  }
+  shape->compared = duel.broken.empty() && !duel.logarithms.empty();
+  shape->told = Tell(duel.logarithms, thresholds);
+  shape->clock = duel.clock;
+  shape->starts = duel.starts;
+  shape->rounds = duel.rounds;
+  shape->baseline_seconds = duel.baseline_seconds;
+  shape->candidate_seconds = duel.candidate_seconds;
 }
 
 double VerdictFact(const std::string& verdict) {
@@ -117,6 +132,7 @@ Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
                         const std::string& candidate,
                         const GateOptions& options, Dice* dice) {
   Shape shape;
+  const double start = Now();
   shape.line = verify::MinimalLine(job.sequence[0]);
   const Status judged = JudgeCandidate(job, candidate, options, &shape);
   if (!judged.ok()) return judged;
@@ -140,16 +156,12 @@ Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
   }
   shape.cold_seconds = own->cold_seconds();
   if (own->refused().empty()) {
-    const Duel duel = Fight(&other.value(), &own.value(), options.seconds, dice,
-                            options.stop);
-    if (!duel.broken.empty()) {
-      shape.verdict = "error";
-      shape.reason = duel.broken;
-    }
-    shape.compared = duel.broken.empty() && !duel.logarithms.empty();
-    shape.told = Tell(duel.logarithms, options.thresholds);
-    shape.baseline_seconds = duel.baseline_seconds;
-    shape.candidate_seconds = duel.candidate_seconds;
+    const Ring ring = {
+        [&](size_t side) { return open(side == 0 ? baseline : candidate); },
+        own->alone() && other->alone(),
+        std::max(options.seconds / 2, start + options.seconds - Now()),
+        options.stop};
+    TakeDuel(Fight(ring, dice), options.thresholds, &shape);
     const auto bytes = other->MeasureMemory();
     shape.baseline = StructureOf(other->execution(), bytes);
     const auto own_bytes = own->MeasureMemory();

@@ -35,6 +35,9 @@ struct Shape {
   Told told;
   double baseline_seconds = 0;
   double candidate_seconds = 0;
+  Clock clock = Clock::kWall;
+  size_t starts = 0;  // of both kernels to be timed, and turns of each
+  size_t rounds = 0;
   double cold_seconds = 0;  // of the candidate
   Structure baseline, candidate;
 };
@@ -55,7 +58,8 @@ int CompareStructure(const Structure& baseline, const Structure& candidate);
 Facts FactsOf(const std::vector<Shape>& shapes);
 
 struct GateOptions {
-  double seconds = 20;  // to measure one shape, and not to judge it
+  // For one shape; the judge and first calls have half of it at most.
+  double seconds = 20;
   uint64_t seed = 1;
   std::string profile;  // of foreign kernels; empty: none
   Thresholds thresholds;

@@ -15,6 +15,21 @@ std::string IntervalText(const Told& told) {
          PercentText(told.interval.high);
 }
 
+std::string EvidenceText(const Shape& shape, bool paired) {
+  const std::string chance = verify::Format("chance %.1g", shape.told.chance);
+  if (!paired) {
+    return std::to_string(shape.told.pairs) + " samples, " + chance;
+  }
+  const char* const clock = shape.clock == Clock::kProcessor
+                                ? "processor time"
+                                : "by the clock: neighbours count";
+  return verify::Format("%zu bouts, %zu rounds, %s; %s", shape.told.pairs,
+                        shape.rounds, chance.c_str(), clock) +
+         (shape.starts < shape.told.pairs
+              ? "; started once, and where it then lies in memory counts"
+              : "");
+}
+
 std::string ShapeText(const Shape& shape, bool paired) {
   std::string text = shape.line + "\n  verdict   " + shape.verdict +
                      (shape.reason.empty() ? "" : ": " + shape.reason) + "\n";
@@ -23,9 +38,7 @@ std::string ShapeText(const Shape& shape, bool paired) {
           TimeText(shape.candidate_seconds) + ", " +
           PercentText(shape.told.change) + " (" + IntervalText(shape.told) +
           "): " + ClaimName(shape.told.claim) + "\n";
-  return text + verify::Format("  evidence  %zu %s, chance %.1g\n",
-                               shape.told.pairs, paired ? "pairs" : "samples",
-                               shape.told.chance);
+  return text + "  evidence  " + EvidenceText(shape, paired) + "\n";
 }
 
 Json NumberOrNull(const std::optional<double>& value) {
@@ -47,6 +60,9 @@ Json ShapeJson(const Shape& shape) {
   json["interval"] = {shape.told.interval.low, shape.told.interval.high};
   json["chance"] = shape.told.chance;
   json["pairs"] = shape.told.pairs;
+  json["clock"] = ClockName(shape.clock);
+  json["starts"] = shape.starts;
+  json["rounds"] = shape.rounds;
   json["baseline_seconds"] = shape.baseline_seconds;
   json["candidate_seconds"] = shape.candidate_seconds;
   json["cold_seconds"] = shape.cold_seconds;

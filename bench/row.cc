@@ -4,6 +4,8 @@
 #include <malloc.h>
 #endif
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -23,12 +25,21 @@ using verify::RunOutcome;
 constexpr double kSampleSeconds = 1e-3;
 constexpr double kBurstSeconds = 1e-3;
 constexpr int64_t kMostCallsOfSample = 10000;
+// What two clocks may differ by because they are read one after the other.
+constexpr double kTick = 5e-6;
 
 double CpuNow() {
   timespec time = {};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) +
          1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// How often threads of this process have waited for something.
+long Waits() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
 }
 
 double BytesOf(const verify::Trial& trial, const verify::OutputSet& outputs) {
@@ -122,10 +133,11 @@ int Row::threads() const {
   return std::max(1, candidate_->Fixed().threads.value_or(1));
 }
 
-Result<Row::Times> Row::RunOnce() {
+Result<CallTimes> Row::TimeOnce() {
   // A row may have been moved since it was opened.
   request_.call = &ask_.job.sequence[0];
   verify::Execution execution;
+  const long waits = Waits();
   const double cpu = CpuNow();
   const double start = Now();
   const RunOutcome outcome =
@@ -137,8 +149,17 @@ Result<Row::Times> Row::RunOnce() {
     return Status::Error(outcome.message);
   }
   execution_ = std::move(execution);
-  const std::optional<double>& own = execution_.seconds;
-  return own ? Times{*own, *own, wall} : Times{wall, used, wall};
+  CallTimes times = {wall, used, wall};
+  bool waited = Waits() != waits;
+  if (execution_.seconds) {
+    times.seconds = *execution_.seconds;
+    times.processor = execution_.processor_seconds.value_or(times.seconds);
+    waited = !execution_.processor_seconds;
+  }
+  // Threads that nobody tells of show in what they use together.
+  times.alone = !waited && threads() == 1 &&
+                times.processor <= times.seconds * 1.05 + kTick;
+  return times;
 }
 
 void Row::ChooseEngines() {
@@ -179,12 +200,12 @@ void Row::Judge() {
 void Row::Verify() {
   // The first call packs, faults pages in and asks for targets; what it took
   // decides how many calls a sample has.
-  Result<Times> first = RunOnce();
+  Result<CallTimes> first = TimeOnce();
   if (first.ok()) cold_ = first->seconds;
   if (first.ok() && scene_->right.count(Digests(scene_->outputs)) == 0) {
     Judge();
     if (!refused_.empty()) return;
-    first = RunOnce();
+    first = TimeOnce();
     // What is timed has to be what was judged.
     if (first.ok() && candidate_->Ours() &&
         scene_->right.count(Digests(scene_->outputs)) == 0) {
@@ -194,9 +215,10 @@ void Row::Verify() {
   if (!first.ok()) return Refuse("not timed: " + first.message());
   verdict_ = verify::VerdictName(verify::Verdict::kPass);
   ChooseEngines();
-  const Result<Times> warm = RunOnce();
+  const Result<CallTimes> warm = TimeOnce();
   if (!warm.ok()) return Refuse("not timed: " + warm.message());
   wall_ = warm->wall;
+  alone_ = warm->alone;
   const double calls = kSampleSeconds / std::max(wall_, 1e-9);
   calls_ = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(calls)), 1,
                                kMostCallsOfSample);
@@ -205,22 +227,16 @@ void Row::Verify() {
 void Row::TakeSample(int64_t round) {
   Sample sample = {.round = round, .calls = calls_, .bursts = {}};
   for (int64_t n = 0; n < calls_; ++n) {
-    const Result<Times> times = RunOnce();
+    const Result<CallTimes> times = TimeOnce();
     if (!times.ok())
       return Refuse("broke while it was timed: " + times.message());
     sample.seconds += times->seconds / static_cast<double>(calls_);
-    sample.cpu += times->cpu / static_cast<double>(calls_);
+    sample.cpu += times->processor / static_cast<double>(calls_);
   }
   for (const Engine& engine : engines_) {
     sample.bursts.push_back(Burst(engine, threads(), kBurstSeconds));
   }
   samples_.push_back(std::move(sample));
-}
-
-Result<double> Row::TimeOnce() {
-  const Result<Times> times = RunOnce();
-  if (!times.ok()) return times.status();
-  return times->seconds;
 }
 
 std::optional<double> Row::MeasureMemory() {
@@ -229,7 +245,7 @@ std::optional<double> Row::MeasureMemory() {
   malloc_trim(0);
 #endif
   const MemoryMark mark;
-  const Result<Times> times = RunOnce();
+  const Result<CallTimes> times = TimeOnce();
   if (!times.ok() || execution_.seconds) return std::nullopt;
   return mark.Extra();
 }

@@ -55,6 +55,16 @@ struct Sample {
   std::vector<double> bursts;
 };
 
+// What one call took.
+struct CallTimes {
+  double seconds = 0;    // of the kernel: a host measures them itself
+  double processor = 0;  // of this process, or what the host says; else seconds
+  double wall = 0;       // until the answer was there
+  // One thread, and it waited for nothing but its turn on a core: `processor`
+  // is what the call costs, and what neighbours take is not in it.
+  bool alone = false;
+};
+
 class Row {
  public:
   // Starts the candidate. Errors: usage.
@@ -65,9 +75,9 @@ class Row {
   void Verify();
   // Requires: Verify(), and nothing is refused. A failure refuses the row.
   void TakeSample(int64_t round);
-  // Seconds of one call more. Requires: Verify(), and nothing is refused.
-  // Errors: it did not run.
-  Result<double> TimeOnce();
+  // One call more. Requires: Verify(), and nothing is refused. Errors: it did
+  // not run.
+  Result<CallTimes> TimeOnce();
   // Memory that a call more takes beside the tensors, in bytes; none where
   // nobody accounts for it, as for a host's.  Requires: as above.
   std::optional<double> MeasureMemory();
@@ -83,6 +93,8 @@ class Row {
   const std::vector<Sample>& samples() const { return samples_; }
   // Of the first call of all.
   double cold_seconds() const { return cold_; }
+  // Of the last call that Verify() made (CallTimes).
+  bool alone() const { return alone_; }
   // What it takes to have one of the calls that follow made.
   double wall_seconds() const { return wall_; }
   std::string spec() const { return candidate_->Spec(); }
@@ -99,13 +111,6 @@ class Row {
  private:
   Row(Ask ask, std::shared_ptr<Scene> scene)
       : ask_(std::move(ask)), scene_(std::move(scene)) {}
-  struct Times {
-    double seconds = 0;  // of the kernel: a host measures them itself
-    double cpu = 0;
-    double wall = 0;  // until the answer was there
-  };
-  // Errors: it did not run.
-  Result<Times> RunOnce();
   void ChooseEngines();
   void Judge();
   void Refuse(const std::string& why) { refused_ = why; }
@@ -122,6 +127,7 @@ class Row {
   std::optional<size_t> used_;
   double cold_ = 0;
   double wall_ = 0;
+  bool alone_ = false;
   int64_t calls_ = 1;  // a sample
   std::vector<Sample> samples_;
 };

@@ -115,8 +115,7 @@ Status CompareKernels(const Arguments& a, const Rules& rules,
                          "': a comparison has seconds to spend, such as 20s");
   }
   GateOptions options;
-  // Half of it: judging takes its part, and so do first calls.
-  options.seconds = *budget->seconds / 2;
+  options.seconds = *budget->seconds;
   options.profile = a.profile;
   options.thresholds = rules.paired;
   options.stop = verify::cli::WatchInterrupt();

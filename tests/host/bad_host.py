@@ -143,6 +143,8 @@ def answer(call, inside, outside):
         return {**done, "receipt": {"fp": {"rounding": "nearest", "ftz": True}}}
     if MODE == "lie_seconds":
         return {**done, "receipt": {"seconds": 1000}}
+    if MODE == "lie_processor":
+        return {**done, "receipt": {"processor_seconds": -1}}
     if MODE == "lie_backend":
         return {**done, "receipt": {"backend": "another"}}
     if MODE == "lie_tiles":

@@ -188,6 +188,7 @@ BAD = {
     "fp": (3, "left subnormals flushed (FTZ)"),
     "closes": (3, "closed the wire"),
     "lie_seconds": (1, "the kernel took 1000.000000 s"),
+    "lie_processor": (1, "-1.000000 s of processor time"),
     "lie_backend": (1, "'another' ran instead of"),
     "lie_tiles": (1, "add up to 0"),
     "error": (3, "out of luck"),

@@ -136,7 +136,7 @@ TEST(Reply, ThatIsWrongIsAnError) {
 
 const char kUsualReply[] =
     R"({"type":"done","id":17,"receipt":{"guards":"pages","seconds":1.25e-05,)"
-    R"("backend":"k","target":"AVX3 \ SPR","fallback_reason":"no","threads":2,)"
+    R"("processor_seconds":1.2e-05,"backend":"k","target":"AVX3 \ SPR","fallback_reason":"no","threads":2,)"
     R"("tile":[4,8],"tiles_full":0,"tiles_partial":3,"tiles_empty":10,)"
     R"("fp":{"rounding":"nearest","ftz":false,"daz":true}}})";
 

@@ -1,10 +1,12 @@
 #include "verify/host/enter.h"
 
 #include <alloca.h>
+#include <sys/resource.h>
 
 #include <cfenv>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <exception>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -23,6 +25,20 @@ constexpr uint64_t kDepths = 8;
 constexpr size_t kDeeper = size_t{256} << 10;
 
 volatile uint64_t entered = 0;
+
+// How often threads of this process have waited for something.
+long Waits() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
+}
+
+double ProcessorNow() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 // Keeps the compiler from leaving out memory that nobody uses.
 void Keep(void* memory) { asm volatile("" : : "r"(memory) : "memory"); }
@@ -46,6 +62,8 @@ Left Enter(const std::function<int()>& kernel, void (*lost)()) {
   Left left;
   const uint64_t turn = entered + 1;
   entered = turn;
+  const long waits = Waits();
+  const double processor = ProcessorNow();
   const Clock::time_point start = Clock::now();
   try {
     left.code = CallDeep(kernel, turn, lost);
@@ -57,6 +75,8 @@ Left Enter(const std::function<int()>& kernel, void (*lost)()) {
     left.message = "of a type that is no std::exception";
   }
   left.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double used = ProcessorNow() - processor;
+  if (Waits() == waits) left.processor_seconds = used;
   return left;
 }
 

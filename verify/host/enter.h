@@ -4,6 +4,7 @@
 #define LOCKSTEP_VERIFY_HOST_ENTER_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace lockstep::verify::host {
@@ -14,6 +15,8 @@ struct Left {
   bool exception = false;
   std::string message;  // of the exception
   double seconds = 0;
+  // Of this process; none where any of its threads waited for something.
+  std::optional<double> processor_seconds;
 };
 
 // Calls it. Where a longjmp leads back into an earlier call, nothing of this

@@ -100,12 +100,17 @@ std::string FloatStateText(const FloatState& state) {
   return fp.Take();
 }
 
-std::string ReceiptOf(const lockstep_receipt& told, double seconds) {
+std::string ReceiptOf(const lockstep_receipt& told, const Left& left) {
   ObjectText receipt;
   const FloatState state = ReadFloatState();
   RestoreFloatState();
   receipt.Text("guards", "pages");
-  receipt.Real("seconds", told.seconds < 0 ? seconds : told.seconds);
+  // A kernel that has its own clock was somewhere else, as on a device.
+  const bool ours = told.seconds < 0;
+  receipt.Real("seconds", ours ? left.seconds : told.seconds);
+  if (ours && left.processor_seconds) {
+    receipt.Real("processor_seconds", *left.processor_seconds);
+  }
   const auto text = [&](const char* name, const std::string& value) {
     if (!value.empty()) receipt.Text(name, value);
   };
@@ -284,7 +289,7 @@ std::string Session::MakeCall(int64_t id, CallReader* in,
   // Nobody else would see what it has printed if it ends later.
   std::fflush(stdout);
   // Whatever it returned, the state that it left has to be set back.
-  const std::string told = ReceiptOf(*receipt, left.seconds);
+  const std::string told = ReceiptOf(*receipt, left);
   if (left.exception) {
     return LineOf(Error(id, "exception", left.message));
   }

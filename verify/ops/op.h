@@ -81,6 +81,9 @@ struct Execution {
   // Of the kernel alone, where whoever ran it has measured that: the clock
   // around a host's call has the wire in it.
   std::optional<double> seconds{};
+  // Likewise: processor time of one thread that waited for nothing but its turn
+  // on a core. None where it had company, or waited for a device.
+  std::optional<double> processor_seconds{};
 
   int64_t Count(const std::string& name) const;
 };

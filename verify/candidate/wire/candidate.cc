@@ -188,11 +188,16 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
   const PoisonOf poison = PoisonFor(request, call);
   const Asked asked = {&request, &trial, &how, &poison};
   // Of all calls; a host that does not say it of one says nothing.
-  std::optional<double> seconds = 0;
+  std::optional<double> seconds = 0, processor = 0;
+  const auto add = [](const std::optional<double>& one,
+                      std::optional<double>* all) {
+    if (!one) all->reset();
+    if (*all) **all += *one;
+  };
   const auto run = [&](KernelCall one) {
     RunOutcome outcome = RunCall(asked, std::move(one), execution);
-    if (!execution->seconds) seconds.reset();
-    if (seconds) *seconds += *execution->seconds;
+    add(execution->seconds, &seconds);
+    add(execution->processor_seconds, &processor);
     return outcome;
   };
   RunOutcome outcome = run(std::move(call));
@@ -200,7 +205,10 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
     if (outcome.state != RunOutcome::State::kRan) return outcome;
     outcome = run(trial.Call(n, outputs));
   }
-  if (outcome.state == RunOutcome::State::kRan) execution->seconds = seconds;
+  if (outcome.state == RunOutcome::State::kRan) {
+    execution->seconds = seconds;
+    execution->processor_seconds = processor;
+  }
   return outcome;
 }
 

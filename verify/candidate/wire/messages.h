@@ -78,7 +78,7 @@ struct WireReceipt {
   std::optional<int64_t> threads;
   std::optional<std::array<int64_t, 2>> tile;
   std::optional<int64_t> tiles_full, tiles_partial, tiles_empty;
-  std::optional<double> seconds;
+  std::optional<double> seconds, processor_seconds;
   std::optional<std::string> rounding;
   bool ftz = false;
   bool daz = false;

@@ -89,6 +89,11 @@ bool OptionalCount(Scanner* in, std::string_view key,
   return !in->Skip(key) || in->Integer(&count->emplace());
 }
 
+bool OptionalReal(Scanner* in, std::string_view key,
+                  std::optional<double>* value) {
+  return !in->Skip(key) || in->Real(value);
+}
+
 bool OptionalTile(Scanner* in, WireReceipt* receipt) {
   if (!in->Skip(R"(,"tile":[)")) return true;
   auto& tile = receipt->tile.emplace();
@@ -101,6 +106,8 @@ bool ReadReceipt(Scanner* in, WireReceipt* receipt) {
   receipt->rounding = "nearest";
   return in->Skip(R"({"guards":"pages","seconds":)") &&
          in->Real(&receipt->seconds) &&
+         OptionalReal(in, R"(,"processor_seconds":)",
+                      &receipt->processor_seconds) &&
          OptionalText(in, R"(,"backend":")", &receipt->backend) &&
          OptionalText(in, R"(,"target":")", &receipt->target) &&
          OptionalText(in, R"(,"fallback_reason":")",

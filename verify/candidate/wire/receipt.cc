@@ -88,6 +88,10 @@ std::string WhyUntrue(const WireReceipt& receipt, const CallFacts& facts,
     return "the kernel took " + Seconds(*receipt.seconds) +
            " of a call that took " + Seconds(facts.seconds);
   }
+  if (receipt.processor_seconds && !(*receipt.processor_seconds >= 0)) {
+    return "the kernel took " + Seconds(*receipt.processor_seconds) +
+           " of processor time";
+  }
   for (const auto& count :
        {receipt.tiles_full, receipt.tiles_partial, receipt.tiles_empty}) {
     if (count && *count < 0)
@@ -121,6 +125,7 @@ Execution ToExecution(const WireReceipt& receipt, const CallFacts& facts) {
   execution.threads = static_cast<int>(receipt.threads.value_or(0));
   execution.fallback_reason = receipt.fallback_reason;
   execution.seconds = receipt.seconds;
+  execution.processor_seconds = receipt.processor_seconds;
   if (receipt.tile) {
     execution.plan = "tile " + std::to_string((*receipt.tile)[0]) + "x" +
                      std::to_string((*receipt.tile)[1]);
