@@ -23,19 +23,18 @@ Status CheckCotangent(const char* key, const std::vector<FillTerm>& terms);
 // `kMember`: the terms in the struct of the case's op.
 template <auto kMember>
 constexpr CaseKey CotangentKey(const char* name) {
-  return {name,
-          "FAMILY:ARGUMENTS joined by +",
-          [](Case& c) { keys::At<kMember>(c) = OrdinaryCotangent(); },
-          [](Scanner& in, int64_t, Case& c) -> Status {
-            auto terms = ParseFill(in);
-            if (!terms.ok()) return terms.status();
-            keys::At<kMember>(c) = std::move(terms.value());
-            return {};
-          },
-          [](const Case& c, int64_t) {
-            return FormatFill(keys::At<kMember>(c));
-          },
-          nullptr};
+  return {
+      name,
+      "FAMILY:ARGUMENTS joined by +",
+      [](Case& c) { keys::At<kMember>(c) = OrdinaryCotangent(); },
+      [](Scanner& in, int64_t, Case& c) -> Status {
+        auto terms = ParseFill(in);
+        if (!terms.ok()) return terms.status();
+        keys::At<kMember>(c) = std::move(terms.value());
+        return {};
+      },
+      [](const Case& c, int64_t) { return FormatFill(keys::At<kMember>(c)); },
+      nullptr};
 }
 
 }  // namespace lockstep::verify

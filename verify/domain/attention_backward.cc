@@ -102,9 +102,8 @@ FeatureSet AttentionBackwardFeaturesOf(const Case& c) {
   FeatureSet set;
   for (const size_t n : KeptFeatures()) set.has.push_back(all.has[n]);
   const AttentionBackwardCase& a = c.Get<AttentionBackwardCase>();
-  set.has.insert(set.has.end(),
-                 {a.grad_lane == Lane::kBf16, a.grad_lane != a.lane,
-                  a.dlse.has_value()});
+  set.has.insert(set.has.end(), {a.grad_lane == Lane::kBf16,
+                                 a.grad_lane != a.lane, a.dlse.has_value()});
   const std::vector<bool> d_o = CotangentFeatures(a.d_o);
   set.has.insert(set.has.end(), d_o.begin(), d_o.end());
   return set;

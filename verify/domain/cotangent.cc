@@ -42,10 +42,9 @@ std::vector<bool> CotangentFeatures(const std::vector<FillTerm>& terms) {
   std::vector<bool> has;
   for (const FillKind kind :
        {kNormal, kInt, kOneHot, kConst, kSpecial, kTiny, kZero}) {
-    has.push_back(
-        std::any_of(terms.begin(), terms.end(), [kind](const FillTerm& term) {
-          return term.kind == kind;
-        }));
+    has.push_back(std::any_of(
+        terms.begin(), terms.end(),
+        [kind](const FillTerm& term) { return term.kind == kind; }));
   }
   return has;
 }

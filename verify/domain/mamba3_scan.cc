@@ -127,11 +127,10 @@ bool ProvesInVersionOne(ProbeKind kind, const Mamba3ScanCase& c) {
 bool DrawProbe(Draw* draw, Mamba3ScanCase* c) {
   FillTerm term = Term(kProbe);
   // Those of integers say nothing of gradients.
-  term.probe =
-      dynamic_cast<const Mamba3ScanBackwardCase*>(c) != nullptr
-          ? draw->Of({ProbeKind::kHalves, ProbeKind::kTurns})
-          : draw->Of({ProbeKind::kIntegrate, ProbeKind::kForget,
-                      ProbeKind::kHalves, ProbeKind::kTurns});
+  term.probe = dynamic_cast<const Mamba3ScanBackwardCase*>(c) != nullptr
+                   ? draw->Of({ProbeKind::kHalves, ProbeKind::kTurns})
+                   : draw->Of({ProbeKind::kIntegrate, ProbeKind::kForget,
+                               ProbeKind::kHalves, ProbeKind::kTurns});
   if (!ProvesInVersionOne(term.probe, *c)) return false;
   c->a = c->dt = c->tau = c->rate = std::nullopt;
   c->fill = {term};

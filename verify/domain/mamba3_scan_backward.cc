@@ -12,7 +12,7 @@ namespace {
 
 // Names and their order are written into campaigns: append only.
 constexpr const char* kOwnFeatures[] = {
-    "grad_bf16", "grad_wider", "dcarry",     "dy_normal", "dy_int",
+    "grad_bf16", "grad_wider",  "dcarry",     "dy_normal", "dy_int",
     "dy_onehot", "dy_constant", "dy_special", "dy_tiny",   "dy_zero"};
 
 Mamba3ScanBackwardCase* PartOf(Case* c) {

@@ -77,7 +77,7 @@ class Picker {
     };
     if (HasTokens(tensor)) {
       const Mamba3ScanProblem& p = data_.problem;
-      const int64_t ranks = HasGroups(tensor)   ? p.ranks
+      const int64_t ranks = HasGroups(tensor)  ? p.ranks
                             : tensor == T::kDy ? p.output_ranks()
                                                : 1;
       const int64_t token =
@@ -90,7 +90,8 @@ class Picker {
     }
     if (!IsCarry(tensor)) return {at[0], head(at[1]), at[2]};
     const int64_t run = pick_.runs[static_cast<size_t>(at[0])];
-    if (tensor == T::kCarryK || tensor == T::kDK) return {run, at[1], head(at[2])};
+    if (tensor == T::kCarryK || tensor == T::kDK)
+      return {run, at[1], head(at[2])};
     return {run, head(at[1]), at[2]};
   }
 

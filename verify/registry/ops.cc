@@ -53,10 +53,9 @@ constexpr OpRow kSsdScan = {kSsdScanText, &kTrial<SsdScanTrial>,
 constexpr OpRow kBlockPlan = {kBlockPlanText, &kBlockPlanTrial,
                               &kBlockPlanDomain};
 
-constexpr const OpRow* kOps[] = {&kAttentionForward, &kAttentionBackward,
-                                 &kMamba3Scan,       &kMamba3ScanBackward,
-                                 &kMamba3Step,       &kSsdScan,
-                                 &kBlockPlan};
+constexpr const OpRow* kOps[] = {
+    &kAttentionForward, &kAttentionBackward, &kMamba3Scan, &kMamba3ScanBackward,
+    &kMamba3Step,       &kSsdScan,           &kBlockPlan};
 
 }  // namespace
 

@@ -43,10 +43,10 @@ Result<OutputSet> RunsTrial::Allocate(int64_t shift) const {
   for (const OutputSpec& spec : outputs_) {
     std::array<int64_t, 4> strides = DenseStrides(spec.shape);
     if (AxisOf(spec, 1).starts_with("t")) {
-      const auto s = TokenShape(request_, spec.shape[2],
-                                spec.shape[1] / data_.problem.length,
-                                spec.shape[3])
-                         .strides;
+      const auto s =
+          TokenShape(request_, spec.shape[2],
+                     spec.shape[1] / data_.problem.length, spec.shape[3])
+              .strides;
       strides = {s[0], s[2], s[1], s[3]};
     } else if (AxisOf(spec, 2) == "t") {
       strides = TimeShape(request_).strides;

@@ -97,9 +97,8 @@ Result<LawCall> BackwardLaws::LastPart(int64_t run, int64_t cut) const {
   const auto data = [&](T tensor) {
     return made->data().at(tensor).tensor.view;
   };
-  const ScanSlice slice =
-      SliceRun(trial_.data().problem, trial_.data().inputs,
-               {At(run).row, At(run).first, cut}, run);
+  const ScanSlice slice = SliceRun(trial_.data().problem, trial_.data().inputs,
+                                   {At(run).row, At(run).first, cut}, run);
   const int64_t ranks = p_.output_ranks();
   const std::array<int64_t, 4> shape = {1, slice.problem.length * ranks,
                                         p_.heads, p_.head_dim};

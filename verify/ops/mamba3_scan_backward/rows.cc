@@ -51,9 +51,9 @@ void Mamba3ScanBackwardTrial::RowBy(const RowInputs& from, int64_t row,
   Mamba3ScanBackwardProblem problem = problem_;
   Mamba3ScanBackwardInputs in = BackwardInputsOf(from.data);
   problem.carry_grad = in.dcarry.given();
-  const ScanSlice of_run =
-      weights ? ScanSlice{from.problem, from.inputs}
-              : SliceRun(from.problem, from.inputs, at, index);
+  const ScanSlice of_run = weights
+                               ? ScanSlice{from.problem, from.inputs}
+                               : SliceRun(from.problem, from.inputs, at, index);
   const ScanSlice slice = SliceHeads(of_run.problem, of_run.inputs, heads);
   problem.forward = slice.problem;
   in.forward = slice.inputs;
@@ -69,8 +69,8 @@ void Mamba3ScanBackwardTrial::RowBy(const RowInputs& from, int64_t row,
     Narrow(&in.dy, 1, at.first, at.end - at.first);
     NarrowRuns(&in.dcarry, index);
   }
-  const std::vector<OutputSpec> specs = GradientSpecs(
-      problem, weights ? static_cast<int64_t>(runs_.size()) : 1);
+  const std::vector<OutputSpec> specs =
+      GradientSpecs(problem, weights ? static_cast<int64_t>(runs_.size()) : 1);
   OutputSet made;
   for (const OutputSpec& spec : specs) {
     made.tensors.push_back(std::move(

@@ -97,10 +97,9 @@ std::optional<Work> Mamba3ScanBackwardTrial::CountWork() const {
 }
 
 int64_t Mamba3ScanBackwardTrial::rows() const {
-  const bool weights =
-      std::any_of(outputs_.begin(), outputs_.end(), [](const auto& spec) {
-        return PlaceOf(spec) == GradientPlace::kWeight;
-      });
+  const bool weights = std::any_of(
+      outputs_.begin(), outputs_.end(),
+      [](const auto& spec) { return PlaceOf(spec) == GradientPlace::kWeight; });
   return RunRows() + (weights ? data_.problem.heads : 0);
 }
 
@@ -152,8 +151,8 @@ int64_t Mamba3ScanBackwardTrial::RowCost() const {
   const Mamba3ScanProblem& p = problem_.forward;
   const int64_t token = p.state_dim * p.head_dim * FlopPerElement() / 2;
   const bool weights = rows() > RunRows();
-  return token * std::max(LongestRun() * p.group(),
-                          weights ? p.batch * p.length : 0);
+  return token *
+         std::max(LongestRun() * p.group(), weights ? p.batch * p.length : 0);
 }
 
 std::vector<int64_t> Mamba3ScanBackwardTrial::TellingRows() const {

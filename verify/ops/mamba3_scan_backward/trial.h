@@ -69,6 +69,15 @@ class Mamba3ScanBackwardTrial final : public RunsTrial {
   std::vector<std::string> Laws() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   std::vector<NullCandidate> Nulls() const override;
+  std::string WhyUndeclared(const NumericProfile& profile) const override;
+  std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
+                                           std::vector<int64_t> rows,
+                                           int threads) const override;
+  std::unique_ptr<AllowedResults> Probe(
+      const NumericProfile& profile, std::vector<int64_t> rows) const override;
+  void RunBaseline(const OutputSet& outputs) const override;
+  const char* CorrectKernel() const override;
+  std::span<const char* const> Canaries() const override;
 
  private:
   int64_t RunRows() const {

@@ -71,15 +71,14 @@ std::vector<Nums> GradientWalk::OutputStage(int64_t t, const Moment& now) {
       const double dy =
           Load(in_.dy, at_.row, t, rank, at_.head, static_cast<int64_t>(c));
       of_y.push_back(Exactly(dy));
-      value.push_back(
-          p_.norm_epsilon
-              ? normed[c] *
-                    Exactly(forward_.norm()[c], scan_.param + scan_.norm)
-              : Within(now.o[r][c], now.o_error[r][c]));
+      value.push_back(p_.norm_epsilon
+                          ? normed[c] * Exactly(forward_.norm()[c],
+                                                scan_.param + scan_.norm)
+                          : Within(now.o[r][c], now.o_error[r][c]));
       Num made = of_y[c];
       if (p_.reduce) {
-        made = Off(made, scan_.rank) *
-               Exactly(forward_.phi()[r][c], scan_.param);
+        made =
+            Off(made, scan_.rank) * Exactly(forward_.phi()[r][c], scan_.param);
       }
       Num silu = Exactly(1);
       if (p_.gate) {
@@ -88,17 +87,14 @@ std::vector<Nums> GradientWalk::OutputStage(int64_t t, const Moment& now) {
         const double u = zeta * z;
         const double sigma = ScanSigmoid(u);
         const double input =
-            p_.mimo()
-                ? (1 + scan_.param) * (1 + scan_.product) - 1
-                : 0;
+            p_.mimo() ? (1 + scan_.param) * (1 + scan_.product) - 1 : 0;
         const double relative =
             2 * scan_.gate + input * (1 + std::fabs(u)) + kOwn;
         const double lost = scan_.tiny * (1 + std::fabs(u));
         silu = Within(u * sigma, std::fabs(u) * sigma * relative + lost);
         // A difference of what may cancel.
-        const Num slope =
-            Within(sigma * (1 + u * (1 - sigma)),
-                   sigma * (1 + std::fabs(u)) * relative + lost);
+        const Num slope = Within(sigma * (1 + u * (1 - sigma)),
+                                 sigma * (1 + std::fabs(u)) * relative + lost);
         const Num d_u = made * value[c] * slope;
         AddTo(Gradient::kZ, token * channels_ + c,
               Off(d_u * Exactly(zeta, scan_.param), scan_.rank + scan_.gate));

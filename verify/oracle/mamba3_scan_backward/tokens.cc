@@ -15,9 +15,9 @@ constexpr double kU = 0x1p-24;
 
 // A given one of the carry is rounded like any other.
 Num GradientWalk::XOf(const Moment& at, size_t r, size_t c) const {
-  return Exactly(at.x[r][c],
-                 (1 + scan_.param) * (1 + scan_.product) * (1 + scan_.input) -
-                     1);
+  return Exactly(
+      at.x[r][c],
+      (1 + scan_.param) * (1 + scan_.product) * (1 + scan_.input) - 1);
 }
 
 GradientWalk::Products GradientWalk::Multiply(const Weights& w,
@@ -68,8 +68,7 @@ GradientWalk::Products GradientWalk::Multiply(const Weights& w,
       const size_t m = mode_of_[n];
       made.q[r][n] = Off({q[n], of_q[m].size, of_q[m].worst}, off);
       made.k[r][n] =
-          Off(w.gamma * Num{k[n], of_k[m].size, of_k[m].worst}, off) +
-          k_[r][n];
+          Off(w.gamma * Num{k[n], of_k[m].size, of_k[m].worst}, off) + k_[r][n];
       k_[r][n] = Off(
           w.alpha * w.before * Num{then[n], of_then[m].size, of_then[m].worst},
           off);
@@ -137,11 +136,9 @@ Num GradientWalk::Scalars(int64_t t, const Weights& w, const Moment& now,
   then = Off(then, off);
   state = Off(state, 2 * off);
   const Num decayed = w.alpha * then;
-  Store(Gradient::kA, token,
-        Off(w.alpha * state + w.before * decayed, e_.sum));
+  Store(Gradient::kA, token, Off(w.alpha * state + w.before * decayed, e_.sum));
   const Num slope = Off(w.lambda * w.rest, 4 * kU);
-  Store(Gradient::kTau, token,
-        Off(slope * w.dt * (own - decayed), e_.sum));
+  Store(Gradient::kTau, token, Off(slope * w.dt * (own - decayed), e_.sum));
   return Off(w.lambda * own + w.rest * decayed, e_.sum);
 }
 
@@ -155,16 +152,17 @@ void GradientWalk::Angles(int64_t t, const Weights& w, const Moment& now,
     for (size_t r = 0; r < ranks_; ++r) {
       const Num& of_q = products.q[r][u];
       const Num& of_k = products.k[r][u];
-      g += {products.q[r][v].value * now.q[r][u] -
-                products.q[r][u].value * now.q[r][v] +
-                products.k[r][v].value * now.k[r][u] -
-                products.k[r][u].value * now.k[r][v],
-            of_q.size * now.of_q[r].plain[s] + of_k.size * now.of_k[r].plain[s],
-            of_q.worst * now.of_q[r].seen[s] +
-                of_k.worst * now.of_k[r].seen[s] +
-                Lost(of_q.worst + of_k.worst)};
+      g +=
+          {products.q[r][v].value * now.q[r][u] -
+               products.q[r][u].value * now.q[r][v] +
+               products.k[r][v].value * now.k[r][u] -
+               products.k[r][u].value * now.k[r][v],
+           of_q.size * now.of_q[r].plain[s] + of_k.size * now.of_k[r].plain[s],
+           of_q.worst * now.of_q[r].seen[s] + of_k.worst * now.of_k[r].seen[s] +
+               Lost(of_q.worst + of_k.worst)};
     }
-    theta_[s] += Exactly(kTwoPi, (4 * static_cast<double>(ranks_) + 6) * kU) * g;
+    theta_[s] +=
+        Exactly(kTwoPi, (4 * static_cast<double>(ranks_) + 6) * kU) * g;
     // A sum over the tokens, in any order.
     theta_[s] = Off(theta_[s], e_.sum);
     const double rate = ScanTanh(now.token.rate[s]);
@@ -174,7 +172,8 @@ void GradientWalk::Angles(int64_t t, const Weights& w, const Moment& now,
         Within(slope, 2 * rate * rate * scan_.tanh + slope * 2 * kU + 2 * kU);
     const Num half = Off(theta_[s] * w.dt, 4 * kU) * Exactly(0.5);
     Store(Gradient::kVartheta, token * theta_.size() + s, half * of_rate);
-    d_dt += theta_[s] * tanh * Exactly(0.5, static_cast<double>(p_.angles) * kU);
+    d_dt +=
+        theta_[s] * tanh * Exactly(0.5, static_cast<double>(p_.angles) * kU);
   }
   Store(Gradient::kDt, token, Off(d_dt, e_.sum));
 }

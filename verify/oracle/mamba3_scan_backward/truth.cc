@@ -129,9 +129,9 @@ void GradientWalk::LoadCarry(const Moment& last) {
   const auto& given = in_.dcarry;
   if (!given.given()) return;
   const auto turned = [&](size_t m) {
-    return forward_.modes()[m].second < 0 ? 0.0
-                                          : last.angle_error[m] +
-                                                last.local_angle[m];
+    return forward_.modes()[m].second < 0
+               ? 0.0
+               : last.angle_error[m] + last.local_angle[m];
   };
   for (size_t s = 0; s < theta_.size(); ++s) {
     theta_[s] = Exactly(static_cast<double>(
@@ -140,8 +140,7 @@ void GradientWalk::LoadCarry(const Moment& last) {
   }
   for (size_t c = 0; c < channels_; ++c) {
     const auto channel = static_cast<int64_t>(c);
-    v_[c] = Exactly(
-        static_cast<double>(given.v(at_.run, at_.head, channel)));
+    v_[c] = Exactly(static_cast<double>(given.v(at_.run, at_.head, channel)));
     broken_ = broken_ || !std::isfinite(v_[c].value);
     for (size_t n = 0; n < states_; ++n) {
       m_[n][c] = static_cast<double>(
@@ -151,9 +150,8 @@ void GradientWalk::LoadCarry(const Moment& last) {
     for (size_t m = 0; m < m_size_.size(); ++m) {
       const Mode& mode = forward_.modes()[m];
       const double u = m_[Z(mode.first)][c];
-      m_size_[m][c] = mode.second < 0
-                          ? std::fabs(u)
-                          : Modulus(u, m_[Z(mode.second)][c]);
+      m_size_[m][c] =
+          mode.second < 0 ? std::fabs(u) : Modulus(u, m_[Z(mode.second)][c]);
       m_worst_[m][c] = m_size_[m][c] * (1 + turned(m));
     }
   }
@@ -216,8 +214,7 @@ void GradientWalk::Decay(const Weights& w, const Moment& now) {
     for (double& x : row) x *= w.alpha.value;
   }
   for (size_t m = 0; m < m_size_.size(); ++m) {
-    const double turn =
-        forward_.modes()[m].second < 0 ? 0 : now.step_angle[m];
+    const double turn = forward_.modes()[m].second < 0 ? 0 : now.step_angle[m];
     for (size_t c = 0; c < channels_; ++c) {
       m_size_[m][c] *= w.alpha.size;
       m_worst_[m][c] *= w.alpha.worst * (1 + turn + kOwn);

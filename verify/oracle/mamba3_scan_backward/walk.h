@@ -25,8 +25,8 @@ struct Moment {
   std::vector<Moduli> of_k, of_q;
   Vector v, theta;
   Vector step_angle, local_angle, angle_error;
-  Rows o, o_error;   // before norm and gate, [r][p]
-  double ends = 0;   // of decays that are differences
+  Rows o, o_error;  // before norm and gate, [r][p]
+  double ends = 0;  // of decays that are differences
   bool broken = false;
 };
 
