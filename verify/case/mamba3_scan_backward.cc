@@ -53,8 +53,10 @@ std::string WhyNotMamba3ScanBackwardProbe(ProbeKind probe, const Case& c) {
   std::string why = WhyNotScanProbe(probe, problem);
   if (!why.empty()) return why;
   if (ScanProbeOfIntegers(probe)) return "it says nothing of gradients";
-  // A norm's gradient is a difference of what nearly cancels.
-  return problem.norm_epsilon ? "there is an output norm" : "";
+  // A norm's gradient is a difference of what nearly cancels; a gate at +-64
+  // has no slope.
+  if (problem.norm_epsilon) return "there is an output norm";
+  return problem.gate ? "there is a gate" : "";
 }
 
 Status ValidateMamba3ScanBackward(const Case& c) {

@@ -16,20 +16,15 @@ namespace {
 
 using T = ScanTensor;
 
-constexpr uint64_t kProbeBeat = 8;
-
-// A probe's cotangent: an impulse of +-1 in one token of eight, in one channel
-// and rank of each head, so that one term outweighs all others.
+// A probe's cotangent: +-1 in one channel of every token, rank and head.
 void FillImpulses(uint64_t seed, const LaneTensor& x) {
   const auto channels = static_cast<uint64_t>(x.view.shape[3]);
   ForElements(x.view.shape, [&](const At& at) {
     uint64_t word = Mix(seed + 77);
     word = Mix(word ^ static_cast<uint64_t>(at[0]));
     word = Mix(word ^ static_cast<uint64_t>(at[1]));
-    word = Mix(word ^ static_cast<uint64_t>(at[2]) / kProbeBeat);
-    const bool hit =
-        static_cast<uint64_t>(at[2]) % kProbeBeat == word % kProbeBeat &&
-        static_cast<uint64_t>(at[3]) == (word >> 8) % channels;
+    word = Mix(word ^ static_cast<uint64_t>(at[2]));
+    const bool hit = static_cast<uint64_t>(at[3]) == (word >> 8) % channels;
     const double sign = (word >> 40 & 1) != 0 ? -1 : 1;
     SetElement(x.view, at, BitsOf(x.view.lane, hit ? sign : 0.0));
   });

@@ -138,7 +138,12 @@ Num GradientWalk::Scalars(int64_t t, const Weights& w, const Moment& now,
   const Num decayed = w.alpha * then;
   Store(Gradient::kA, token, Off(w.alpha * state + w.before * decayed, e_.sum));
   const Num slope = Off(w.lambda * w.rest, 4 * kU);
-  Store(Gradient::kTau, token, Off(slope * w.dt * (own - decayed), e_.sum));
+  Num tau = Off(slope * w.dt * (own - decayed), e_.sum);
+  // Where lambda is next to 1, a wrong slope is as large as lambda.
+  const double most = w.lambda.size * w.dt.size * (own.size + decayed.size);
+  tau.worst += most - tau.size;
+  tau.size = most;
+  Store(Gradient::kTau, token, tau);
   return Off(w.lambda * own + w.rest * decayed, e_.sum);
 }
 
