@@ -17,7 +17,9 @@ constexpr const char* kOp = "mamba3_scan_backward ";
 
 std::string Text(int64_t n) { return std::to_string(n); }
 
-// Variants, runs, carries, gates, norms and groups.
+// Variants, runs, carries, gates, norms and groups. Where weights are summed
+// up, terms of one sign: what is left out of a sum then grows as its bound
+// does.
 std::vector<std::string> Lines(int64_t t) {
   const std::string half = Text(t / 2);
   const std::string rest = Text(t - t / 2);
@@ -25,7 +27,8 @@ std::vector<std::string> Lines(int64_t t) {
           "t=" + Text(t) + " n=4 p=2 h=4 g=2 regime=long gate=yes seg=runs:" +
               half + "," + rest,
           "t=" + Text(t) +
-              " n=8 p=2 variant=mimo r=2 gate=yes reduce=yes dcarry=yes",
+              " n=8 p=2 variant=mimo r=2 gate=yes reduce=yes dcarry=yes "
+              "fill=uniform:0,1 dy=uniform:0,1",
           "b=2 t=" + Text(t) + " n=4 p=3 norm=1e-3 regime=short",
           "t=" + Text(t) + " n=5 p=2 h=2 s=2 carry=yes cu=0," + half + "," +
               half + "," + Text(t) + " dcarry=yes",
