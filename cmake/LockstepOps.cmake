@@ -72,6 +72,8 @@ lockstep_declare_op(
   trial
   domain
   docs)
+lockstep_declare_op(mamba3_scan_backward ROOMS contract reference optimized text inputs
+                    trial domain docs)
 # Its kernel, emulator, oracle and envelopes are mamba3_scan's, with tau = +infinity.
 lockstep_declare_op(ssd_scan ROOMS contract reference text inputs trial domain docs)
 # Its unit of tables is a room of its own, verify/tables.

@@ -297,8 +297,8 @@ void AddFuzz(Parser* program) {
   verb->Value(
       "OP", &a->op,
       "What to draw: attention_forward, attention_backward, block_plan,\n"
-      "mamba3_scan, mamba3_step or ssd_scan (default: what the\n"
-      "candidate computes, or attention_forward)");
+      "mamba3_scan, mamba3_scan_backward, mamba3_step or ssd_scan\n"
+      "(default: what the candidate computes, or attention_forward)");
   verb->Value("--candidate", &a->candidate,
               "What is judged (default builtin:optimized,threads=1)")
       .Type("SPEC");

@@ -18,7 +18,7 @@ from lockstep.kernels import Signature, facts_of, load
 
 ARGUMENTS = {"attention_forward": ("q", "k", "v"),
              "attention_backward": ("q", "k", "v", "o", "lse", "do"), "mamba3_scan": ("q", "k", "v"),
-             "mamba3_step": ("q", "k", "v"), "ssd_scan": ("q", "k", "v"),
+             "mamba3_step": ("q", "k", "v"), "mamba3_scan_backward": ("q", "k", "v", "dy"), "ssd_scan": ("q", "k", "v"),
              "block_plan": ("mask",)}
 # Smallest normal number and the smallest of all: products with them show whether
 # the processor flushes results, or arguments, that are subnormal.

@@ -31,7 +31,8 @@ def stop_if_loading():
         raise StopLoading
 
 
-OPS = ("attention_forward", "attention_backward", "mamba3_scan", "mamba3_step", "ssd_scan", "block_plan")
+OPS = ("attention_forward", "attention_backward", "mamba3_scan", "mamba3_scan_backward",
+       "mamba3_step", "ssd_scan", "block_plan")
 _LISTS = ("op", "lanes", "wants", "lacks")
 
 

@@ -57,6 +57,11 @@ SCAN = [
     "mamba3_scan t=40 h=2 n=16 p=8 r=2",
     "mamba3_step t=6 h=4 g=2 n=16 p=8",
 ]
+SCAN_BACKWARD = [
+    "mamba3_scan_backward b=2 t=40 h=4 g=2 n=8 p=6 seg=runs:18,22 dcarry=yes",
+    "mamba3_scan_backward t=40 h=2 n=8 p=6 variant=mimo r=2 gate=yes reduce=yes dcarry=yes",
+    "mamba3_scan_backward t=30 h=2 n=9 p=5 norm=1e-3 carry=yes dcarry=yes",
+]
 SSD = ["ssd_scan b=2 t=70 h=4 g=2 n=16 p=8", "ssd_scan t=70 h=4 n=16 p=8 regime=short"]
 
 
@@ -77,7 +82,7 @@ def cases_of(bug):
         return ["block_plan " + bug["pattern"]
                 if not bug["pattern"].startswith("block_plan") else bug["pattern"]]
     usual = {"attention_forward": ATTENTION, "attention_backward": BACKWARD,
-             "ssd_scan": SSD}.get(bug["op"], SCAN)
+             "mamba3_scan_backward": SCAN_BACKWARD, "ssd_scan": SSD}.get(bug["op"], SCAN)
     alone = [] if ";;" in bug["pattern"] else [bug["pattern"]]
     return usual + alone
 

@@ -43,6 +43,10 @@ std::span<const GoldenFile> GoldenFiles() {
        {"mamba3_scan", "mamba3_step"},
        {"smoke", "mamba3_scan"},
        180},
+      {"mamba3_scan_backward",
+       {"mamba3_scan_backward"},
+       {"mamba3_scan_backward"},
+       200},
       {"ssd_scan", {"ssd_scan"}, {"ssd_scan"}, 75},
   };
   return kFiles;

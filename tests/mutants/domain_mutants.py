@@ -5,7 +5,7 @@ import sys
 
 import runner
 
-A = "verify/domain/attention_forward_reduce.cc"
+A = "verify/domain/attention_forward/reduce.cc"
 D = "verify/domain/block_plan.cc"
 F = "verify/domain/block_plan_features.cc"
 R = "verify/domain/block_plan_reduce.cc"

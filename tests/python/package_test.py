@@ -210,7 +210,7 @@ def test_case():
 
 def test_case_files():
     found = lockstep.cases(SOURCE / "data/cases/smoke.cases")
-    assert len(found) > 20 and all(c.op in ("attention_forward", "attention_backward", "mamba3_scan", "mamba3_step", "ssd_scan", "block_plan") for c in found)
+    assert len(found) > 20 and all(c.op in ("attention_forward", "attention_backward", "mamba3_scan", "mamba3_scan_backward", "mamba3_step", "ssd_scan", "block_plan") for c in found)
 
 
 def test_block_plan():

@@ -11,6 +11,7 @@
 #include "verify/candidate/mutant_attention_backward.h"
 #include "verify/candidate/mutant_attention_forward.h"
 #include "verify/candidate/mutant_mamba3_scan.h"
+#include "verify/candidate/mutant_mamba3_scan_backward.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/emulator/mutants.h"
@@ -40,6 +41,11 @@ Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
                                  std::move(mutant->grad),
                                  mutant->info->grad_fault);
   }
+  if (mutant->info->scan_gradients()) {
+    return MakeEmulatedScanGradients("mutant", mutant->spec,
+                                     std::move(mutant->scan_grad),
+                                     mutant->info->scan_grad_fault);
+  }
   if (mutant->info->scan()) {
     return MakeEmulatedScan("mutant", mutant->spec, std::move(mutant->scan),
                             mutant->scan_dial);
@@ -60,12 +66,19 @@ Result<std::unique_ptr<Candidate>> ParseVariantCandidate(
     return MakeEmulatedGradients("variant", std::string(arguments),
                                  std::move(grad.value()), GradFault::kNone);
   }
+  Result<ScanGradVariant> scan_grad = FindScanGradVariant(arguments);
+  if (scan_grad.ok()) {
+    return MakeEmulatedScanGradients("variant", std::string(arguments),
+                                     std::move(scan_grad.value()),
+                                     ScanGradFault::kNone);
+  }
   Result<AttentionVariant> variant = FindVariant(arguments);
   if (!variant.ok()) {
     std::vector<std::string> names;
     for (const AttentionVariant& v : AttentionZoo()) names.push_back(v.name());
     for (const GradVariant& v : GradZoo()) names.push_back(v.name());
     for (const ScanVariant& v : ScanZoo()) names.push_back(v.name());
+    for (const ScanGradVariant& v : ScanGradZoo()) names.push_back(v.name());
     return Status::Error("variant '" + std::string(arguments) +
                          "' is not in the zoo; " +
                          NearestIs(arguments, names, std::identity()) +

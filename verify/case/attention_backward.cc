@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/case/cotangent.h"
 #include "verify/case/fill.h"
 #include "verify/case/text.h"
 
@@ -11,13 +12,6 @@ namespace lockstep::verify {
 namespace {
 
 using Ab = AttentionBackwardCase;
-
-Status ParseCotangent(Scanner& in, int64_t, Case& c) {
-  auto terms = ParseFill(in);
-  if (!terms.ok()) return terms.status();
-  c.Get<Ab>().d_o = std::move(terms.value());
-  return {};
-}
 
 Status ParseLseCotangent(Scanner& in, int64_t, Case& c) {
   if (in.AcceptWord("none")) {
@@ -39,10 +33,7 @@ constexpr CaseKey GradKey() {
 
 const CaseKey kOwnKeys[] = {
     GradKey(),
-    {"do", "FAMILY:ARGUMENTS joined by +",
-     [](Case& c) { c.Get<Ab>().d_o = Ab().d_o; }, ParseCotangent,
-     [](const Case& c, int64_t) { return FormatFill(c.Get<Ab>().d_o); },
-     nullptr},
+    CotangentKey<&Ab::d_o>("do"),
     {"dlse", "none|normal:SIGMA|const:X",
      [](Case& c) { c.Get<Ab>().dlse.reset(); }, ParseLseCotangent,
      [](const Case& c, int64_t) {
@@ -52,34 +43,17 @@ const CaseKey kOwnKeys[] = {
      nullptr},
 };
 
-// Families that say something of a tensor by itself.
-bool FitsCotangent(const FillTerm& term) {
-  constexpr FillKind kKinds[] = {
-      FillKind::kNormal,  FillKind::kUniform, FillKind::kConst,
-      FillKind::kInt,     FillKind::kOneHot,  FillKind::kSignature,
-      FillKind::kRamp,    FillKind::kSigns,   FillKind::kSubnormal,
-      FillKind::kTiny,    FillKind::kHuge,    FillKind::kZero,
-      FillKind::kSpecial, FillKind::kFile};
-  return term.tensors == kFillAll &&
-         std::find(std::begin(kKinds), std::end(kKinds), term.kind) !=
-             std::end(kKinds);
+bool IsFile(const FillTerm& term) {
+  return term.kind == FillKind::kFile && term.tensors == kFillAll;
 }
 
-bool IsFile(const FillTerm& term) { return term.kind == FillKind::kFile; }
-
 Status CheckCotangents(const AttentionBackwardCase& c) {
-  if (std::count_if(c.d_o.begin(), c.d_o.end(), IsFile) > 1) {
+  std::vector<FillTerm> drawn = c.d_o;
+  if (std::erase_if(drawn, IsFile) > 1) {
     return Status::Error("do: at most one file: term");
   }
-  for (const FillTerm& term : c.d_o) {
-    if (!FitsCotangent(term)) {
-      return Status::Error("do " + FormatFillTerm(term) +
-                           ": want a family of one tensor, such as normal:1, "
-                           "int:-3,3 or zero:0.5, without a prefix");
-    }
-    const Status status = ValidateFillTerm(term);
-    if (!status.ok()) return Status::Error("do: " + status.message());
-  }
+  const Status cotangent = CheckCotangent("do", drawn);
+  if (!cotangent.ok()) return cotangent;
   if (!c.dlse) return {};
   const Status status = ValidateFillTerm(*c.dlse);
   return status.ok() ? status : Status::Error("dlse: " + status.message());

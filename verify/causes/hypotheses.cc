@@ -107,7 +107,11 @@ std::vector<Hypothesis> HypothesesOf(const std::string& op,
 
 std::vector<std::string> TilesOf(const std::string& op, int64_t longest) {
   std::vector<std::string> all;
-  if (IsScan(op)) {
+  const bool chunks = std::any_of(
+      Mutants().begin(), Mutants().end(), [&](const MutantInfo& bug) {
+        return (bug.scan() || bug.scan_gradients()) && bug.op() == op;
+      });
+  if (chunks) {
     for (const int64_t chunk : kChunks) {
       if (chunk < 2 * longest) all.push_back("chunk=" + std::to_string(chunk));
     }

@@ -108,6 +108,11 @@ std::vector<Entry> ListVariants() {
   for (const AttentionVariant& v : AttentionZoo()) add(v, "attention_forward");
   for (const GradVariant& v : GradZoo()) add(v, "attention_backward");
   for (const ScanVariant& v : ScanZoo()) add(v, "mamba3_scan");
+  for (const ScanGradVariant& v : ScanGradZoo()) {
+    entries.push_back({v.name(),
+                       v.scan.numeric.description,
+                       {{"op", "mamba3_scan_backward"}}});
+  }
   return entries;
 }
 

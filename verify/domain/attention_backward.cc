@@ -8,6 +8,7 @@
 
 #include "verify/case/attention_backward.h"
 #include "verify/domain/attention_forward.h"
+#include "verify/domain/cotangent.h"
 #include "verify/domain/features.h"
 #include "verify/domain/reducer.h"
 
@@ -42,35 +43,7 @@ AttentionBackwardCase* PartOf(Case* c) {
   return &c->Get<AttentionBackwardCase>();
 }
 
-FillTerm Term(FillKind kind, double a = 0, double b = 0) {
-  return {.kind = kind, .a = {a}, .b = {b}};
-}
-
-std::vector<FillTerm> DrawCotangent(Draw* draw, bool tame) {
-  using enum FillKind;
-  switch (draw->In(0, tame ? 5 : 10)) {
-    case 0:
-      return {Term(kNormal, draw->Of({0.01, 8.0}))};
-    case 1:
-      return {Term(kInt, -3, 3)};
-    case 2:  // which query reaches a key, readable
-      return {Term(kOneHot)};
-    case 3:
-      return {Term(kUniform, -1, 2)};
-    case 6:
-      return {Term(kConst, draw->Of({1.0, -0.5}))};
-    case 7:
-      return {Term(kNormal, 1), Term(kSpecial, draw->Of({0.02, 0.2}))};
-    case 8:
-      return {Term(kNormal, 1), Term(kTiny, 0.3)};
-    case 9:
-      return {Term(kNormal, 1), Term(kZero, draw->Of({0.3, 1.0}))};
-    case 10:
-      return {Term(kNormal, 1), Term(kHuge, 0.1)};
-    default:
-      return {Term(kNormal, 1)};
-  }
-}
+FillTerm Term(FillKind kind, double a) { return {.kind = kind, .a = {a}}; }
 
 void DrawOwn(Draw* draw, bool tame, Case* c) {
   AttentionBackwardCase* a = PartOf(c);
@@ -129,17 +102,10 @@ FeatureSet AttentionBackwardFeaturesOf(const Case& c) {
   FeatureSet set;
   for (const size_t n : KeptFeatures()) set.has.push_back(all.has[n]);
   const AttentionBackwardCase& a = c.Get<AttentionBackwardCase>();
-  const auto has = [&](FillKind kind) {
-    return std::any_of(
-        a.d_o.begin(), a.d_o.end(),
-        [kind](const FillTerm& term) { return term.kind == kind; });
-  };
-  set.has.insert(
-      set.has.end(),
-      {a.grad_lane == Lane::kBf16, a.grad_lane != a.lane, a.dlse.has_value(),
-       has(FillKind::kNormal), has(FillKind::kInt), has(FillKind::kOneHot),
-       has(FillKind::kConst), has(FillKind::kSpecial), has(FillKind::kTiny),
-       has(FillKind::kZero)});
+  set.has.insert(set.has.end(), {a.grad_lane == Lane::kBf16,
+                                 a.grad_lane != a.lane, a.dlse.has_value()});
+  const std::vector<bool> d_o = CotangentFeatures(a.d_o);
+  set.has.insert(set.has.end(), d_o.begin(), d_o.end());
   return set;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "verify/case/mamba3_scan/case.h"
+#include "verify/case/mamba3_scan_backward.h"
 #include "verify/domain/attention_forward_parts.h"
 #include "verify/domain/reducer.h"
 #include "verify/inputs/mamba3_scan.h"
@@ -125,8 +126,13 @@ bool ProvesInVersionOne(ProbeKind kind, const Mamba3ScanCase& c) {
 // Probe inputs, where they prove something.
 bool DrawProbe(Draw* draw, Mamba3ScanCase* c) {
   FillTerm term = Term(kProbe);
-  term.probe = draw->Of({ProbeKind::kIntegrate, ProbeKind::kForget,
-                         ProbeKind::kHalves, ProbeKind::kTurns});
+  // Those of integers, and any behind a gate, say nothing of gradients.
+  const bool gradients =
+      dynamic_cast<const Mamba3ScanBackwardCase*>(c) != nullptr;
+  if (gradients && c->problem.gate) return false;
+  term.probe = gradients ? draw->Of({ProbeKind::kHalves, ProbeKind::kTurns})
+                         : draw->Of({ProbeKind::kIntegrate, ProbeKind::kForget,
+                                     ProbeKind::kHalves, ProbeKind::kTurns});
   if (!ProvesInVersionOne(term.probe, *c)) return false;
   c->a = c->dt = c->tau = c->rate = std::nullopt;
   c->fill = {term};

@@ -13,6 +13,7 @@
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mamba3_scan/mutants.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
+#include "verify/emulator/mamba3_scan_backward/mutants.h"
 #include "verify/emulator/ssd_scan/mutants.h"
 
 namespace lockstep::verify {
@@ -137,7 +138,8 @@ struct Place {
 
 Result<Place> ReadPlace(std::string_view arguments, const Mutant& mutant) {
   const MutantInfo& info = *mutant.info;
-  const std::string_view key = info.scan() ? "chunk=" : "tile=";
+  const bool chunks = info.scan() || info.scan_gradients();
+  const std::string_view key = chunks ? "chunk=" : "tile=";
   Place place{BaseOf(mutant), ""};
   while (!arguments.empty()) {
     const size_t comma = std::min(arguments.find(','), arguments.size());
@@ -150,7 +152,7 @@ Result<Place> ReadPlace(std::string_view arguments, const Mutant& mutant) {
     } else {
       return Status::Error("mutant argument '" + std::string(argument) +
                            "': known are base=VARIANT and " + std::string(key) +
-                           (info.scan() ? "N" : "ROWSxKEYS"));
+                           (chunks ? "N" : "ROWSxKEYS"));
     }
   }
   return place;
@@ -179,6 +181,12 @@ Status Furnish(const Place& place, Mutant* mutant) {
     mutant->grad = std::move(grad.value());
     return SetSize(place.size, &mutant->grad.tile_q, &mutant->grad.tile_kv);
   }
+  if (info.scan_gradients()) {
+    Result<ScanGradVariant> grad = FindScanGradVariant(place.base);
+    if (!grad.ok()) return grad.status();
+    mutant->scan_grad = std::move(grad.value());
+    return SetSize(place.size, &mutant->scan_grad.scan.chunk, nullptr);
+  }
   if (info.scan()) {
     Result<ScanVariant> scan = FindScanVariant(place.base);
     if (!scan.ok()) return scan.status();
@@ -203,6 +211,8 @@ std::span<const MutantInfo> Mutants() {
                std::end(kAttentionBackwardMutants));
     all.insert(all.end(), std::begin(kMamba3ScanMutants),
                std::end(kMamba3ScanMutants));
+    all.insert(all.end(), std::begin(kMamba3ScanBackwardMutants),
+               std::end(kMamba3ScanBackwardMutants));
     all.insert(all.end(), std::begin(kSsdScanMutants),
                std::end(kSsdScanMutants));
     return all;

@@ -15,6 +15,7 @@
 #include "verify/emulator/attention_forward/variant.h"
 #include "verify/emulator/mamba3_scan/faults.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
+#include "verify/emulator/mamba3_scan_backward/kernel.h"
 
 namespace lockstep::verify {
 
@@ -51,6 +52,13 @@ struct MutantInfo {
       : MutantInfo(id, kind, Fault::kNone, what, example, variant) {
     scan_fault = point;
   }
+  // Of the gradients of a scan.
+  constexpr MutantInfo(const char* id, const char* kind, ScanGradFault point,
+                       const char* what, const char* example,
+                       const char* variant = "scan-grad")
+      : MutantInfo(id, kind, Fault::kNone, what, example, variant) {
+    scan_grad_fault = point;
+  }
 
   const char* name;
   const char* family;  // softcap mask layout tiles softmax numeric cheat
@@ -63,9 +71,16 @@ struct MutantInfo {
   Fault fault;
   ScanFault scan_fault = ScanFault::kNone;
   GradFault grad_fault = GradFault::kNone;
+  ScanGradFault scan_grad_fault = ScanGradFault::kNone;
 
-  // Whether it breaks attention_forward, its gradients, or a scan.
-  bool attention() const { return !gradients() && !scan(); }
+  // Whether it breaks attention_forward, its gradients, a scan, or those of
+  // one.
+  bool attention() const {
+    return !gradients() && !scan() && !scan_gradients();
+  }
+  bool scan_gradients() const {
+    return scan_grad_fault != ScanGradFault::kNone;
+  }
   bool gradients() const { return grad_fault != GradFault::kNone; }
   bool scan() const { return scan_fault != ScanFault::kNone; }
   // The op of its pattern.
@@ -91,6 +106,7 @@ struct Mutant {
   ScanVariant scan;
   // Of gradients.
   GradVariant grad;
+  ScanGradVariant scan_grad;
   std::string spec;  // as it was given
 };
 

@@ -9,7 +9,7 @@
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/fill.h"
-#include "verify/inputs/mamba3_scan_probe.h"
+#include "verify/inputs/mamba3_scan/probe.h"
 
 namespace lockstep::verify {
 namespace {

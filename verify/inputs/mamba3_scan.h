@@ -39,8 +39,22 @@ enum class ScanTensor : uint8_t {
   kCarryH,
   kCarryK,
   kCarryV,
+  // Of gradients: the cotangents of y and of the carry that is left.
+  kDy,
+  kDTheta,
+  kDH,
+  kDK,
+  kDV,
 };
-inline constexpr size_t kScanTensors = 19;
+inline constexpr size_t kScanTensors = 24;
+
+// An initial carry, or the cotangent of one.
+inline bool IsCarry(ScanTensor tensor) {
+  return tensor >= ScanTensor::kCarryTheta && tensor != ScanTensor::kDy;
+}
+inline bool IsCarryCotangent(ScanTensor tensor) {
+  return tensor >= ScanTensor::kDTheta;
+}
 
 // One of them with its memory, as [row or run, head, position, channel]:
 // positions are tokens and their ranks (q, k), ranks (weights) or what the
@@ -94,6 +108,13 @@ Status MakeScanRuns(const Mamba3ScanCase& c, int64_t shift,
                     Mamba3ScanData* data);
 // The contract's views of the storage.
 void ViewScan(Mamba3ScanData* data);
+// [b, t, r, h, c] from [b, h, t * r, c].
+BasicLaneView<const void, 5> RankedTokens(const ScanStorage& storage,
+                                          int64_t ranks);
+// A carry whose theta is that tensor. A theta without angles is no tensor, but
+// has its shape.
+Mamba3Carry<const float> CarryViews(const Mamba3ScanData& data,
+                                    ScanTensor theta);
 // NaN and infinities in q, k, v and z of one run.
 void PoisonScanRun(const CounterGenerator& generator, int64_t run,
                    Mamba3ScanData* data);

@@ -41,7 +41,9 @@ LaneView Tokens(const ScanStorage& storage) {
   return {from.data, from.lane, Pick<4>(from.shape, {0, 2, 1, 3}),
           Pick<4>(from.strides, {0, 2, 1, 3})};
 }
-// [b, t, r, g, n] from [b, g, t * r, n].
+
+}  // namespace
+
 BasicLaneView<const void, 5> RankedTokens(const ScanStorage& storage,
                                           int64_t ranks) {
   const MutableLaneView& from = storage.tensor.view;
@@ -53,7 +55,19 @@ BasicLaneView<const void, 5> RankedTokens(const ScanStorage& storage,
           {s[0], s[2] * ranks, s[2], s[1], s[3]}};
 }
 
-}  // namespace
+Mamba3Carry<const float> CarryViews(const Mamba3ScanData& data,
+                                    ScanTensor theta) {
+  const auto part = [&](int n) -> const ScanStorage& {
+    return data.storage[static_cast<size_t>(theta) + static_cast<size_t>(n)];
+  };
+  Mamba3Carry<const float> carry = {
+      Floats<3>(part(0), {0, 1, 3}), Floats<4>(part(1), {0, 1, 2, 3}),
+      Floats<4>(part(2), {0, 1, 2, 3}), Floats<3>(part(3), {0, 1, 3})};
+  if (carry.given() && data.problem.angles == 0) {
+    carry.theta.shape = {carry.h.shape[0], data.problem.heads, 0};
+  }
+  return carry;
+}
 
 uint32_t StreamOf(ScanTensor tensor) {
   const auto n = static_cast<uint32_t>(tensor);
@@ -105,14 +119,7 @@ void ViewScan(Mamba3ScanData* data) {
   in.zeta = Floats<3>(at(T::kZeta), {1, 2, 3});
   in.phi = Floats<3>(at(T::kPhi), {1, 2, 3});
   in.norm_weight = Floats<2>(at(T::kNormWeight), {1, 3});
-  in.carry = {Floats<3>(at(T::kCarryTheta), {0, 1, 3}),
-              Floats<4>(at(T::kCarryH), {0, 1, 2, 3}),
-              Floats<4>(at(T::kCarryK), {0, 1, 2, 3}),
-              Floats<3>(at(T::kCarryV), {0, 1, 3})};
-  // A theta without angles is no tensor, but has its shape.
-  if (p.carry_in && p.angles == 0) {
-    in.carry.theta.shape = {in.carry.h.shape[0], p.heads, 0};
-  }
+  in.carry = CarryViews(*data, T::kCarryTheta);
   // What Mamba-2 does not have is broadcast from one element.
   if (!at(T::kTau).there()) {
     in = AsMamba3(SsdProblemOf(p), SsdInputsOf(in), {}).inputs;
@@ -125,7 +132,8 @@ void PoisonScanRun(const CounterGenerator& generator, int64_t run,
   const auto runs = reference::ListRuns(p, data->inputs);
   const reference::Run& poisoned = runs[static_cast<size_t>(run)];
   for (const ScanTensor tensor :
-       {ScanTensor::kQ, ScanTensor::kK, ScanTensor::kV, ScanTensor::kZ}) {
+       {ScanTensor::kQ, ScanTensor::kK, ScanTensor::kV, ScanTensor::kZ,
+        ScanTensor::kDy}) {
     if (!data->at(tensor).there()) continue;
     const MutableLaneView& view = data->at(tensor).tensor.view;
     const int64_t ranks = view.shape[2] / p.length;
@@ -140,6 +148,12 @@ void PoisonScanRun(const CounterGenerator& generator, int64_t run,
 ScanShape CarryShape(ScanTensor tensor, const Mamba3ScanProblem& p,
                      int64_t runs) {
   ScanShape shape;
+  if (IsCarryCotangent(tensor)) {
+    // The shape of what it is the cotangent of.
+    constexpr auto kApart = static_cast<uint8_t>(ScanTensor::kDTheta) -
+                            static_cast<uint8_t>(ScanTensor::kCarryTheta);
+    tensor = static_cast<ScanTensor>(static_cast<uint8_t>(tensor) - kApart);
+  }
   if (tensor == ScanTensor::kCarryTheta) {
     shape.shape = {runs, p.heads, 1, p.angles};
   } else if (tensor == ScanTensor::kCarryH) {

@@ -8,6 +8,7 @@
 
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
+#include "verify/case/mamba3_scan_backward.h"
 
 namespace lockstep::verify {
 namespace {
@@ -20,10 +21,9 @@ std::vector<int64_t> Count(int64_t n) {
   return list;
 }
 
-bool HasTokens(T tensor) { return tensor <= T::kRate; }
+bool HasTokens(T tensor) { return tensor <= T::kRate || tensor == T::kDy; }
 bool HasGroups(T tensor) { return tensor <= T::kK; }
 bool HasTime(T tensor) { return tensor >= T::kDt && tensor <= T::kTau; }
-bool IsCarry(T tensor) { return tensor >= T::kCarryTheta; }
 
 // The first three axes: a line of channels.
 using Line = std::array<int64_t, 3>;
@@ -48,7 +48,12 @@ class Picker {
  private:
   bool Wanted(T tensor) const {
     if (!IsCarry(tensor)) return from_.at(tensor).there();
-    if (tensor == T::kCarryTheta && data_.problem.angles == 0) return false;
+    const bool angle = tensor == T::kCarryTheta || tensor == T::kDTheta;
+    if (angle && data_.problem.angles == 0) return false;
+    if (IsCarryCotangent(tensor)) {
+      const auto* back = dynamic_cast<const Mamba3ScanBackwardCase*>(&case_);
+      return back != nullptr && back->dcarry;
+    }
     return data_.problem.carry_in && (tensor <= T::kCarryH || !case_.ssd);
   }
 
@@ -72,7 +77,9 @@ class Picker {
     };
     if (HasTokens(tensor)) {
       const Mamba3ScanProblem& p = data_.problem;
-      const int64_t ranks = HasGroups(tensor) ? p.ranks : 1;
+      const int64_t ranks = HasGroups(tensor)  ? p.ranks
+                            : tensor == T::kDy ? p.output_ranks()
+                                               : 1;
       const int64_t token =
           pick_.tokens[static_cast<size_t>(at[0] * p.length + at[2] / ranks)];
       const int64_t length = from_.problem.length;
@@ -83,7 +90,8 @@ class Picker {
     }
     if (!IsCarry(tensor)) return {at[0], head(at[1]), at[2]};
     const int64_t run = pick_.runs[static_cast<size_t>(at[0])];
-    if (tensor == T::kCarryK) return {run, at[1], head(at[2])};
+    if (tensor == T::kCarryK || tensor == T::kDK)
+      return {run, at[1], head(at[2])};
     return {run, head(at[1]), at[2]};
   }
 

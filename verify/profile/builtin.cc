@@ -162,6 +162,7 @@ NumericProfile SisoBf16(const char* name, NumberType angle) {
   s.query = s.scaled = NumberType::kBf16;
   s.score = s.state = s.decayed = NumberType::kBf16;
   s.diagonal_rel = 0x1p-10;
+  s.grad_do = s.grad_state = NumberType::kBf16;
   s.companion = angle == NumberType::kBf16 ? 9 : 2;
   return p;
 }

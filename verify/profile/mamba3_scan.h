@@ -81,6 +81,11 @@ struct ScanNumeric {
   NumberType gate = NumberType::kF32;
   NumberType rank_sum = NumberType::kF32;
 
+  // Of gradients, whose forward pass is made again by the fields above.
+  NumberType grad_do = NumberType::kF32;       // of o, behind norm and gate
+  NumberType grad_state = NumberType::kF32;    // of the state, as it is read
+  NumberType grad_partial = NumberType::kF32;  // dq, dk of a head of a group
+
   EmptyRun empty_run = EmptyRun::kCarry;
   std::array<bool, kScanCarries.size()> lacks{};  // of kScanCarries
 

@@ -8,16 +8,19 @@
 #include "verify/case/attention_forward/line.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/mamba3_scan/line.h"
+#include "verify/case/mamba3_scan_backward.h"
 #include "verify/case/ssd_scan.h"
 #include "verify/domain/attention_backward.h"
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/block_plan.h"
 #include "verify/domain/mamba3_scan.h"
+#include "verify/domain/mamba3_scan_backward.h"
 #include "verify/domain/ssd_scan.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/block_plan/trial.h"
 #include "verify/ops/mamba3_scan/trial.h"
+#include "verify/ops/mamba3_scan_backward/trial.h"
 #include "verify/ops/ssd_scan/trial.h"
 
 namespace lockstep::verify {
@@ -40,6 +43,9 @@ constexpr OpRow kAttentionBackward = {kAttentionBackwardText,
                                       &kAttentionBackwardDomain};
 constexpr OpRow kMamba3Scan = {kMamba3ScanText, &kTrial<Mamba3ScanTrial>,
                                &kMamba3ScanDomain};
+constexpr OpRow kMamba3ScanBackward = {kMamba3ScanBackwardText,
+                                       &kTrial<Mamba3ScanBackwardTrial>,
+                                       &kMamba3ScanBackwardDomain};
 constexpr OpRow kMamba3Step = {kMamba3StepText, &kTrial<Mamba3StepTrial>,
                                &kMamba3StepDomain};
 constexpr OpRow kSsdScan = {kSsdScanText, &kTrial<SsdScanTrial>,
@@ -47,9 +53,9 @@ constexpr OpRow kSsdScan = {kSsdScanText, &kTrial<SsdScanTrial>,
 constexpr OpRow kBlockPlan = {kBlockPlanText, &kBlockPlanTrial,
                               &kBlockPlanDomain};
 
-constexpr const OpRow* kOps[] = {&kAttentionForward, &kAttentionBackward,
-                                 &kMamba3Scan,       &kMamba3Step,
-                                 &kSsdScan,          &kBlockPlan};
+constexpr const OpRow* kOps[] = {
+    &kAttentionForward, &kAttentionBackward, &kMamba3Scan, &kMamba3ScanBackward,
+    &kMamba3Step,       &kSsdScan,           &kBlockPlan};
 
 }  // namespace
 

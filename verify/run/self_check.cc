@@ -50,6 +50,24 @@ constexpr KnownAnswer kAnswers[] = {
      "carry_h=0c090ffc975aef2f6bd26b2328ce6844 "
      "carry_k=7944e0e59b90ae4b5d130f7f2f6cc0d2 "
      "carry_v=9845226d376640968ef137651f221bc9"},
+    {"mamba3_scan_backward b=2 t=11 h=4 g=2 n=6 p=5 gate=yes carry=yes "
+     "layout=bhtp dcarry=yes seed=198",
+     "inputs=e1879c136a2aa6d45a718bcc88f37f07 "
+     "dv=4564ad8b5c888a68ea887034af22b7ff "
+     "dq=16060e2be7aea5d2095f6a40072d8f42 "
+     "dk=c5abe351645116768156de8d4850e4d7 "
+     "da=c5d61c67cec3912c4537ba9a7b5d5bca "
+     "ddt=e7fa1d7e7933c4bd8e79b3e29085b16f "
+     "dtau=52480d203201141a574d6b91553a867e "
+     "dvartheta=4b1fd50d44649859ecdd25958aa6b091 "
+     "dz=31bad4540f879fe15d36042ed8c7931c "
+     "dbq=8ca9d1233bf5a8fb0504641a9031abe9 "
+     "dbk=0609070ae4ec94138b97b34606d5ca5a "
+     "dd=32d32b36923a040cb9317c4fa998e7e3 "
+     "dinit_theta=1e30e6e36ee80133b029ec2bc723b5ee "
+     "dinit_h=b5064b93eaad4ea44ff7bc9d864fee45 "
+     "dinit_k=7989c104be97da7a10ca8a918482d7f0 "
+     "dinit_v=67ca8602d3dc060259c2e8617ab6bbe9"},
     {"ssd_scan t=9 h=6 g=2 n=16 p=17 cu=0,0,4,4,9,9 carry=yes seed=12",
      "inputs=ec8f6036517bf9dd147c23f99d6b03f8 "
      "y=d5f178abffe092646ca37d0db1b85cce "

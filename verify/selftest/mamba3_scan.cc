@@ -61,7 +61,7 @@ const SelftestRow kMamba3ScanSelftest = {
         [] {
           std::vector<const MutantInfo*> mutants;
           for (const MutantInfo& info : Mutants()) {
-            if (info.op().starts_with("mamba3_")) {
+            if (info.scan() && info.op().starts_with("mamba3_")) {
               mutants.push_back(&info);
             }
           }

@@ -62,6 +62,7 @@ std::span<const SelftestRow* const> SelftestRows();
 extern const SelftestRow kAttentionForwardSelftest;
 extern const SelftestRow kAttentionBackwardSelftest;
 extern const SelftestRow kMamba3ScanSelftest;
+extern const SelftestRow kMamba3ScanBackwardSelftest;
 extern const SelftestRow kSsdScanSelftest;
 
 }  // namespace lockstep::verify

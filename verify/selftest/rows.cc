@@ -5,7 +5,7 @@ namespace lockstep::verify {
 std::span<const SelftestRow* const> SelftestRows() {
   static const SelftestRow* const kRows[] = {
       &kAttentionForwardSelftest, &kAttentionBackwardSelftest,
-      &kMamba3ScanSelftest, &kSsdScanSelftest};
+      &kMamba3ScanSelftest, &kMamba3ScanBackwardSelftest, &kSsdScanSelftest};
   return kRows;
 }
 

@@ -1,5 +1,5 @@
 // What the probes of scans allow. Their inputs:
-// verify/inputs/mamba3_scan_probe.h.
+// verify/inputs/mamba3_scan/probe.h.
 #include "verify/allowed/mamba3_scan/probes.h"
 
 #include <cmath>

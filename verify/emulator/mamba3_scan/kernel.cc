@@ -10,17 +10,7 @@
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
-namespace {
 
-using F = ScanFault;
-
-size_t Z(int64_t n) { return static_cast<size_t>(n); }
-
-float Cast(float x, NumberType type) {
-  return type == NumberType::kF32 ? x : RoundTo(x, type);
-}
-
-// The runs of one row. `next`: the index of the first one's carry.
 std::vector<RowRun> RunsOf(const Mamba3ScanProblem& p,
                            const Mamba3ScanInputs& in, int64_t row,
                            int64_t* next) {
@@ -45,6 +35,16 @@ std::vector<RowRun> RunsOf(const Mamba3ScanProblem& p,
     first = t;
   }
   return runs;
+}
+
+namespace {
+
+using F = ScanFault;
+
+size_t Z(int64_t n) { return static_cast<size_t>(n); }
+
+float Cast(float x, NumberType type) {
+  return type == NumberType::kF32 ? x : RoundTo(x, type);
 }
 
 // One token: h = alpha h + beta x' k'^T + gamma x k^T.

@@ -45,6 +45,12 @@ struct RowRun {
   int32_t id = 0;
 };
 
+// The runs of one row. `next`: the index of the first one's carry, then that
+// behind the last one.
+std::vector<RowRun> RunsOf(const Mamba3ScanProblem& p,
+                           const Mamba3ScanInputs& in, int64_t row,
+                           int64_t* next);
+
 struct RowState {
   Floats theta;           // as the variant keeps it
   std::vector<Floats> h;  // [n][p]

@@ -36,7 +36,7 @@ std::optional<NumericProfile> Claimed(const CaseResult& result,
                                       const Candidate& canary) {
   if (result.claims || !canary.Claims()) return result.claims;
   for (const NumericProfile& profile : BuiltinProfiles()) {
-    if (profile.exact && profile.lane == trial.outputs()[0].lane) {
+    if (profile.exact && trial.WhyUndeclared(profile).empty()) {
       return profile;
     }
   }

@@ -19,7 +19,7 @@ Mamba3ScanCase& ScanOf(Case* c) { return c->Get<Mamba3ScanCase>(); }
 
 }  // namespace
 
-ScanLaws::ScanLaws(const Mamba3ScanTrial& trial, uint64_t salt)
+ScanLaws::ScanLaws(const RunsTrial& trial, uint64_t salt)
     : trial_(trial),
       p_(trial.data().problem),
       runs_(trial.runs()),
@@ -89,37 +89,12 @@ void ScanLaws::KeepLines(size_t t, int64_t here, int64_t own, size_t from,
 }
 
 void ScanLaws::KeepRun(int64_t here, int64_t own, LawCall* call) const {
-  for (int64_t head = 0; head < p_.heads; ++head) {
+  const int64_t rows = trial_.RowsPerRun();
+  for (int64_t row = 0; row < rows; ++row) {
     for (size_t t = 0; t < call->kept.size(); ++t) {
-      KeepLines(t, here * p_.heads + head, own * p_.heads + head, 0, call);
+      KeepLines(t, here * rows + row, own * rows + row, 0, call);
     }
   }
-}
-
-// Other tokens from a cut on change nothing before it.
-Result<Law> ScanLaws::Causality() const {
-  const int64_t cut = 1 + Draw(LawDraw::kCut, p_.length - 1);
-  ScanPick pick = PickAll(trial_.data());
-  for (int64_t& token : pick.tokens) {
-    const int64_t t = token % p_.length;
-    if (t >= cut) token += t % cut - t;
-  }
-  Result<LawCall> call = CallOn(request_, pick);
-  if (!call.ok()) return call.status();
-  const int64_t per_token = p_.output_ranks() * p_.heads;
-  for (int64_t b = 0; b < p_.batch; ++b) {
-    for (int64_t line = 0; line < cut * per_token; ++line) {
-      const int64_t at = b * p_.length * per_token + line;
-      call->kept[0].push_back({at, at});
-    }
-  }
-  for (int64_t row = 0; row < trial_.rows(); ++row) {
-    if (runs_[static_cast<size_t>(row / p_.heads)].end > cut) continue;
-    for (size_t t = 1; t < call->kept.size(); ++t) {
-      KeepLines(t, row, row, 0, &call.value());
-    }
-  }
-  return OneCall(true, std::move(call.value()));
 }
 
 // A NaN in one run reaches no other run.
@@ -162,22 +137,20 @@ Result<Law> ScanLaws::Encoding() const {
   return OneCall(true, std::move(call.value()));
 }
 
-Result<LawCall> ScanLaws::Alone(int64_t run, int64_t first, int64_t end,
-                                bool another_carry) const {
-  Case other = request_;
-  Mamba3ScanCase& scan = ScanOf(&other);
+Result<LawCall> ScanLaws::Alone(int64_t run, const reference::Run& at,
+                                Case request) const {
+  Mamba3ScanCase& scan = ScanOf(&request);
   scan.problem.batch = 1;
-  scan.problem.length = end - first;
+  scan.problem.length = at.end - at.first;
   scan.seg = {};
   scan.cu.clear();
-  if (another_carry) scan.carry = "thkv";
   ScanPick pick = PickAll(trial_.data());
   pick.tokens.clear();
-  for (int64_t t = first; t < end; ++t) {
-    pick.tokens.push_back(At(run).row * p_.length + t);
+  for (int64_t t = at.first; t < at.end; ++t) {
+    pick.tokens.push_back(at.row * p_.length + t);
   }
   pick.runs = {run};
-  return CallOn(other, pick);
+  return CallOn(request, pick);
 }
 
 // A run of a pack is the run alone.
@@ -188,7 +161,7 @@ Result<Law> ScanLaws::Separate() const {
   for (int64_t n = 0; n < most; ++n) {
     const int64_t run = (first + n * Count() / most) % Count();
     if (TokensOf(run) == 0) continue;
-    Result<LawCall> call = Alone(run, At(run).first, At(run).end, false);
+    Result<LawCall> call = Alone(run, At(run), request_);
     if (!call.ok()) return call.status();
     KeepRun(0, run, &call.value());
     law.calls.push_back(std::move(call.value()));
@@ -258,61 +231,6 @@ bool ScanLaws::CarryIsWhole(int64_t row, int64_t token) const {
     }
   }
   return true;
-}
-
-// A run in two calls, the second from the carry of the first.
-Result<Law> ScanLaws::Split() const {
-  const int64_t run = DrawRun(2);
-  const int64_t before = 1 + Draw(LawDraw::kCut, TokensOf(run) - 1);
-  const int64_t cut = At(run).first + before;
-  if (!CarryIsWhole(At(run).row, cut - 1)) return Law();
-  Result<LawCall> first = Alone(run, At(run).first, cut, false);
-  if (!first.ok()) return first.status();
-  Result<LawCall> second = Alone(run, cut, At(run).end, true);
-  if (!second.ok()) return second.status();
-  KeepRun(0, run, &second.value());
-  second->kept[0].clear();
-  for (int64_t head = 0; head < p_.heads; ++head) {
-    const int64_t own = run * p_.heads + head;
-    KeepLines(0, head, own, 0, &first.value());
-    KeepLines(0, head, own, static_cast<size_t>(before * p_.output_ranks()),
-              &second.value());
-  }
-  second->take = [trial = second->trial.get()](const OutputSet& done) {
-    static_cast<Mamba3ScanTrial*>(trial)->TakeCarry(done);
-  };
-  for (const OutputSpec& spec : trial_.outputs()) {
-    if (!spec.name.starts_with("carry_")) continue;
-    second->taken.push_back({"init_" + spec.name.substr(6), spec.name});
-  }
-  Law law;
-  law.calls.push_back(std::move(first.value()));
-  law.calls.push_back(std::move(second.value()));
-  return law;
-}
-
-// Groups, and the heads of a group, may change places.
-Result<Law> ScanLaws::Heads() const {
-  const int64_t size = p_.group();
-  const int64_t by_head = size > 1 ? 1 + Draw(LawDraw::kHeads, size - 1) : 0;
-  const int64_t by_group = size > 1 ? Draw(LawDraw::kGroups, p_.groups)
-                                    : 1 + Draw(LawDraw::kGroups, p_.groups - 1);
-  ScanPick pick = PickAll(trial_.data());
-  for (int64_t head = 0; head < p_.heads; ++head) {
-    const int64_t group = (head / size + by_group) % p_.groups;
-    pick.heads[static_cast<size_t>(head)] =
-        group * size + (head % size + by_head) % size;
-  }
-  Result<LawCall> call = CallOn(request_, pick);
-  if (!call.ok()) return call.status();
-  for (int64_t row = 0; row < trial_.rows(); ++row) {
-    const int64_t own =
-        row - row % p_.heads + pick.heads[static_cast<size_t>(row % p_.heads)];
-    for (size_t t = 0; t < call->kept.size(); ++t) {
-      KeepLines(t, row, own, 0, &call.value());
-    }
-  }
-  return OneCall(false, std::move(call.value()));
 }
 
 }  // namespace lockstep::verify

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,10 +29,10 @@ enum class LawDraw : uint32_t {
   kScale
 };
 
-// The laws of one trial; `salt`: of all that is drawn.
+// Those that every trial of runs has; `salt`: of all that is drawn.
 class ScanLaws {
  public:
-  ScanLaws(const Mamba3ScanTrial& trial, uint64_t salt);
+  ScanLaws(const RunsTrial& trial, uint64_t salt);
 
   // Whether a law says something.
   bool Causal() const { return p_.length > 1; }
@@ -40,20 +41,14 @@ class ScanLaws {
   bool Isolates() const;
   bool Encodes() const;
   bool HasHeads() const { return p_.heads > 1; }
-  // The output norm has an epsilon, which is not scaled.
-  bool Scales() const { return !p_.norm_epsilon; }
 
   // Errors: memory. Requires: it says something.
-  Result<Law> Causality() const;
   Result<Law> Isolation() const;
   Result<Law> Encoding() const;
   Result<Law> Separate() const;
   Result<Law> Order() const;
-  Result<Law> Split() const;
-  Result<Law> Heads() const;
-  Result<Law> Scale() const;
 
- private:
+ protected:
   int64_t Count() const { return static_cast<int64_t>(runs_.size()); }
   const reference::Run& At(int64_t run) const {
     return runs_[static_cast<size_t>(run)];
@@ -72,10 +67,10 @@ class ScanLaws {
   // A call on other inputs; nothing is kept yet.
   LawCall CallOn(const Case& request, Mamba3ScanData data) const;
   Result<LawCall> CallOn(const Case& request, const ScanPick& pick) const;
-  // Tokens first .. end - 1 of the run as the only one, with its carry, or
-  // with room for another.
-  Result<LawCall> Alone(int64_t run, int64_t first, int64_t end,
-                        bool another_carry) const;
+  // Tokens `at` of the run as the only one. `request`: what is asked, with its
+  // carries, or with room for others.
+  Result<LawCall> Alone(int64_t run, const reference::Run& at,
+                        Case request) const;
   static Law OneCall(bool structural, LawCall call);
   std::vector<std::vector<int64_t>> Reordered() const;
 
@@ -86,12 +81,59 @@ class ScanLaws {
   // All outputs of a run are those of a run of the case.
   void KeepRun(int64_t here, int64_t own, LawCall* call) const;
 
-  const Mamba3ScanTrial& trial_;
+  const RunsTrial& trial_;
   const Mamba3ScanProblem& p_;
   const std::vector<reference::Run>& runs_;
   Case request_;  // of inputs that are as the case's
   uint64_t salt_;
 };
+
+// And those of mamba3_scan, its steps and ssd_scan.
+class ForwardLaws : public ScanLaws {
+ public:
+  using ScanLaws::ScanLaws;
+
+  // The output norm has an epsilon, which is not scaled.
+  bool Scales() const { return !p_.norm_epsilon; }
+
+  Result<Law> Causality() const;
+  Result<Law> Split() const;
+  Result<Law> Heads() const;
+  Result<Law> Scale() const;
+};
+
+// One law of a table; tables are in the order in which laws are tried.
+template <typename Laws>
+struct LawRow {
+  const char* name;
+  bool (Laws::*holds)() const;
+  Result<Law> (Laws::*make)() const;
+};
+template <typename Laws, size_t kRows>
+std::vector<std::string> LawNames(const LawRow<Laws> (&rows)[kRows],
+                                  const Laws& laws) {
+  std::vector<std::string> names;
+  for (const LawRow<Laws>& row : rows) {
+    if ((laws.*row.holds)()) names.push_back(row.name);
+  }
+  return names;
+}
+template <typename Laws, size_t kRows>
+Result<Law> MakeLawOf(const LawRow<Laws> (&rows)[kRows], const Laws& laws,
+                      const std::string& name) {
+  for (const LawRow<Laws>& row : rows) {
+    if (name != row.name || !(laws.*row.holds)()) continue;
+    Result<Law> law = (laws.*row.make)();
+    if (law.ok()) law->name = name;
+    return law;
+  }
+  return Status::Error("there is no law '" + name + "'");
+}
+
+// Values are made smaller by up to so many powers of two.
+inline constexpr int64_t kMostHalvings = 24;
+// Times 2^exponent; false if an element would leave the normal numbers.
+bool ScaleTensor(const ScanStorage& storage, int exponent);
 
 }  // namespace lockstep::verify
 

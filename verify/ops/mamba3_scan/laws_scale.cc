@@ -11,11 +11,6 @@
 #include "verify/ops/mamba3_scan/laws.h"
 
 namespace lockstep::verify {
-namespace {
-
-// Values are made smaller by up to so many powers of two.
-constexpr int64_t kMostHalvings = 24;
-
 // Times 2^exponent; false if an element would leave the normal numbers.
 bool ScaleTensor(const ScanStorage& storage, int exponent) {
   if (!storage.there()) return true;
@@ -32,11 +27,9 @@ bool ScaleTensor(const ScanStorage& storage, int exponent) {
   return normal;
 }
 
-}  // namespace
-
 // v and the carry's h and v times a power of two: so are y, h and v. Proof:
 // docs/verdicts.md, "Laws".
-Result<Law> ScanLaws::Scale() const {
+Result<Law> ForwardLaws::Scale() const {
   const auto exponent =
       -1 - static_cast<int>(Draw(LawDraw::kScale, kMostHalvings));
   Result<Mamba3ScanData> data = PickScan(trial_.data(), PickAll(trial_.data()),

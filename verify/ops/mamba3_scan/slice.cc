@@ -5,25 +5,6 @@
 namespace lockstep::verify {
 namespace {
 
-// Elements `first` .. `first + extent` - 1 along one axis.
-template <typename T, size_t kRank>
-void Narrow(TensorView<T, kRank>* view, size_t axis, int64_t first,
-            int64_t extent) {
-  if (view->data == nullptr) return;
-  view->data += first * view->strides[axis];
-  view->shape[axis] = extent;
-}
-
-template <size_t kRank>
-void Narrow(BasicLaneView<const void, kRank>* view, size_t axis, int64_t first,
-            int64_t extent) {
-  if (view->data == nullptr) return;
-  const int64_t bytes =
-      first * view->strides[axis] * static_cast<int64_t>(LaneBytes(view->lane));
-  view->data = static_cast<const char*>(view->data) + bytes;
-  view->shape[axis] = extent;
-}
-
 // Tokens of every tensor that has them.
 void NarrowTokens(Mamba3ScanInputs* in, int64_t first, int64_t extent) {
   Narrow(&in->q, 1, first, extent);
@@ -45,29 +26,21 @@ void NarrowRow(Mamba3ScanInputs* in, int64_t row) {
   Narrow(&in->tau, 0, row, 1);
 }
 
-void NarrowHead(Mamba3ScanInputs* in, int64_t head, int64_t group) {
+void NarrowInputs(Mamba3ScanInputs* in, const HeadRange& heads, int64_t group) {
+  const int64_t head = heads.first;
+  const int64_t count = heads.end - heads.first;
   Narrow(&in->q, 3, group, 1);
   Narrow(&in->k, 3, group, 1);
-  for (LaneView* x : {&in->v, &in->z, &in->vartheta}) Narrow(x, 2, head, 1);
-  Narrow(&in->a, 1, head, 1);
-  Narrow(&in->dt, 1, head, 1);
-  Narrow(&in->tau, 1, head, 1);
+  for (LaneView* x : {&in->v, &in->z, &in->vartheta}) Narrow(x, 2, head, count);
+  Narrow(&in->a, 1, head, count);
+  Narrow(&in->dt, 1, head, count);
+  Narrow(&in->tau, 1, head, count);
   for (auto* x : {&in->bq, &in->bk, &in->psi, &in->zeta, &in->phi}) {
-    Narrow(x, 0, head, 1);
+    Narrow(x, 0, head, count);
   }
-  Narrow(&in->d, 0, head, 1);
-  Narrow(&in->norm_weight, 0, head, 1);
-}
-
-void NarrowCarry(Mamba3Carry<const float>* carry, int64_t run, int64_t head) {
-  Narrow(&carry->theta, 0, run, 1);
-  Narrow(&carry->theta, 1, head, 1);
-  Narrow(&carry->h, 0, run, 1);
-  Narrow(&carry->h, 1, head, 1);
-  Narrow(&carry->k, 0, run, 1);
-  Narrow(&carry->k, 2, head, 1);
-  Narrow(&carry->v, 0, run, 1);
-  Narrow(&carry->v, 1, head, 1);
+  Narrow(&in->d, 0, head, count);
+  Narrow(&in->norm_weight, 0, head, count);
+  NarrowHeads(&in->carry, heads);
 }
 
 void AsRows(ScanSlice* slice) {
@@ -78,18 +51,50 @@ void AsRows(ScanSlice* slice) {
 
 }  // namespace
 
+void NarrowRuns(Mamba3Carry<const float>* carry, int64_t run) {
+  Narrow(&carry->theta, 0, run, 1);
+  if (carry->given()) carry->theta.shape[0] = 1;
+  Narrow(&carry->h, 0, run, 1);
+  Narrow(&carry->k, 0, run, 1);
+  Narrow(&carry->v, 0, run, 1);
+}
+
+void NarrowHeads(Mamba3Carry<const float>* carry, const HeadRange& heads) {
+  const int64_t count = heads.end - heads.first;
+  Narrow(&carry->theta, 1, heads.first, count);
+  if (carry->given()) carry->theta.shape[1] = count;
+  Narrow(&carry->h, 1, heads.first, count);
+  Narrow(&carry->k, 2, heads.first, count);
+  Narrow(&carry->v, 1, heads.first, count);
+}
+
+ScanSlice SliceHeads(const Mamba3ScanProblem& problem,
+                     const Mamba3ScanInputs& inputs, const HeadRange& heads) {
+  ScanSlice slice{problem, inputs};
+  slice.problem.heads = heads.end - heads.first;
+  slice.problem.groups = 1;
+  NarrowInputs(&slice.inputs, heads, heads.first / problem.group());
+  return slice;
+}
+
+ScanSlice SliceRun(const Mamba3ScanProblem& problem,
+                   const Mamba3ScanInputs& inputs, const reference::Run& at,
+                   int64_t run) {
+  ScanSlice slice{problem, inputs};
+  AsRows(&slice);
+  slice.problem.batch = 1;
+  slice.problem.length = at.end - at.first;
+  NarrowRow(&slice.inputs, at.row);
+  NarrowTokens(&slice.inputs, at.first, at.end - at.first);
+  NarrowRuns(&slice.inputs.carry, run);
+  return slice;
+}
+
 ScanSlice SliceHead(const Mamba3ScanProblem& problem,
                     const Mamba3ScanInputs& inputs, int64_t row, int64_t first,
                     int64_t end, int64_t head, int64_t run) {
-  ScanSlice slice{problem, inputs};
-  AsRows(&slice);
-  slice.problem.batch = slice.problem.heads = slice.problem.groups = 1;
-  slice.problem.length = end - first;
-  NarrowRow(&slice.inputs, row);
-  NarrowTokens(&slice.inputs, first, end - first);
-  NarrowHead(&slice.inputs, head, head / problem.group());
-  NarrowCarry(&slice.inputs.carry, run, head);
-  return slice;
+  const ScanSlice of_run = SliceRun(problem, inputs, {row, first, end}, run);
+  return SliceHeads(of_run.problem, of_run.inputs, {head, head + 1});
 }
 
 ScanSlice SliceStep(const Mamba3ScanProblem& problem,

@@ -15,14 +15,6 @@
 namespace lockstep::verify {
 namespace {
 
-// Whether the wanted target, or without a wish any target, runs here.
-bool Supported(const Variation& how) {
-  const std::vector<optimized::Target> targets = optimized::Targets();
-  return std::any_of(targets.begin(), targets.end(), [&](const auto& target) {
-    return target.supported && (!how.target || *how.target == target.name);
-  });
-}
-
 TensorView<float, 3> ThreeAxes(const MutableLaneView& x) {
   return {static_cast<float*>(x.data),
           {x.shape[0], x.shape[1], x.shape[3]},
@@ -90,35 +82,7 @@ Result<std::unique_ptr<Trial>> Mamba3ScanTrial::Open(
 
 Mamba3ScanTrial::Mamba3ScanTrial(const Case& request, Mamba3ScanData data,
                                  std::vector<OutputSpec> outputs)
-    : case_(request),
-      request_(request.Get<Mamba3ScanCase>()),
-      data_(std::move(data)),
-      runs_(reference::ListRuns(data_.problem, data_.inputs)),
-      outputs_(std::move(outputs)) {}
-
-bool Mamba3ScanTrial::HasOutput(const std::string& name) const {
-  return std::any_of(outputs_.begin(), outputs_.end(),
-                     [&](const OutputSpec& spec) { return spec.name == name; });
-}
-
-Result<OutputSet> Mamba3ScanTrial::Allocate(int64_t shift) const {
-  OutputSet set;
-  for (const OutputSpec& spec : outputs_) {
-    std::array<int64_t, 4> strides = DenseStrides(spec.shape);
-    if (spec.name == "y") {
-      const auto s =
-          TokenShape(request_, data_.problem.heads,
-                     data_.problem.output_ranks(), data_.problem.head_dim)
-              .strides;
-      strides = {s[0], s[2], s[1], s[3]};
-    }
-    Result<LaneTensor> tensor =
-        AllocateLaneTensor(spec.lane, spec.shape, strides, shift);
-    if (!tensor.ok()) return tensor.status();
-    set.tensors.push_back(std::move(tensor.value()));
-  }
-  return set;
-}
+    : RunsTrial(request, std::move(data), std::move(outputs)) {}
 
 Mamba3ScanOutputs Mamba3ScanTrial::Views(const OutputSet& outputs) const {
   Mamba3ScanOutputs out;
@@ -148,22 +112,6 @@ KernelInputs Mamba3ScanTrial::Inputs() const {
 
 KernelCall Mamba3ScanTrial::Call(int64_t, const OutputSet& outputs) const {
   return {Inputs(), NameOutputs(Views(outputs))};
-}
-
-std::vector<Fact> Mamba3ScanTrial::Facts() const {
-  const auto empty =
-      std::count_if(runs_.begin(), runs_.end(),
-                    [](const auto& run) { return run.first == run.end; });
-  const auto present = [](bool b) { return b ? "present" : "absent"; };
-  return {
-      {"runs", std::to_string(runs_.size()), true},
-      {"runs_empty", std::to_string(empty), true},
-      {"group", std::to_string(data_.problem.group()), true},
-      {"ranks", std::to_string(data_.problem.ranks), true},
-      {"angles", std::to_string(data_.problem.angles), true},
-      {"regime", RegimeName(request_.regime)},
-      {"initial_carry", present(data_.problem.carry_in)},
-  };
 }
 
 int64_t Mamba3ScanTrial::rows() const {
@@ -198,23 +146,7 @@ std::vector<int64_t> Mamba3ScanTrial::Lines(size_t output, int64_t row) const {
 
 int64_t Mamba3ScanTrial::RowCost() const {
   const Mamba3ScanProblem& p = data_.problem;
-  int64_t longest = 1;
-  for (const auto& run : runs_) {
-    longest = std::max(longest, run.end - run.first);
-  }
-  return longest * p.state_dim * p.head_dim * (1 + 3 * p.ranks);
-}
-
-std::vector<int64_t> Mamba3ScanTrial::TellingRows() const {
-  const int64_t heads = data_.problem.heads;
-  const auto runs = static_cast<int64_t>(runs_.size());
-  const std::set<int64_t> of_runs = {0, runs - 1, runs / 2};
-  const std::set<int64_t> of_heads = {0, heads - 1, heads / 2};
-  std::vector<int64_t> rows;
-  for (const int64_t run : of_runs) {
-    for (const int64_t head : of_heads) rows.push_back(run * heads + head);
-  }
-  return rows;
+  return LongestRun() * p.state_dim * p.head_dim * (1 + 3 * p.ranks);
 }
 
 void Mamba3ScanTrial::ComputeByReference(
@@ -245,7 +177,7 @@ RunOutcome Mamba3ScanTrial::RunReference(const OutputSet& outputs,
 RunOutcome Mamba3ScanTrial::RunOptimized(const Variation& how,
                                          const OutputSet& outputs,
                                          Execution* execution) const {
-  if (!Supported(how)) {
+  if (!SupportsTarget(how)) {
     if (how.target) {
       return {RunOutcome::State::kUnsupported,
               "this CPU does not support target " + *how.target, ""};
@@ -261,55 +193,6 @@ RunOutcome Mamba3ScanTrial::RunOptimized(const Variation& how,
   }
   execution->backend = "optimized";
   return {};
-}
-
-std::vector<Variation> Mamba3ScanTrial::OptimizedVariations(
-    const Variation& fixed) const {
-  std::vector<Variation> variations;
-  const auto add = [&](const char* check, auto&& change) {
-    Variation how = fixed;
-    how.check = check;
-    change(how);
-    variations.push_back(std::move(how));
-  };
-  std::vector<std::string> targets;
-  for (const optimized::Target& target : optimized::Targets()) {
-    if (!target.supported) continue;
-    if (fixed.target && *fixed.target != target.name) continue;
-    targets.push_back(target.name);
-    if (!fixed.target) {
-      add("targets", [&](Variation& how) { how.target = target.name; });
-    }
-  }
-  std::vector<int> threads = {1, 2, 3};
-  if (fixed.threads) threads = {*fixed.threads};
-  int64_t n = 0;
-  for (const int count : threads) {
-    if (!fixed.threads) {
-      add("threads", [&](Variation& how) { how.threads = count; });
-    }
-    for (const std::string& target : targets) {
-      ++n;
-      add("combined", [&](Variation& how) {
-        how.target = target;
-        how.threads = count;
-        if (n % 3 != 0) how.shift = kShifts[n % 3 - 1];
-      });
-    }
-  }
-  return variations;
-}
-
-std::vector<int64_t> Mamba3ScanTrial::SegmentStarts(
-    size_t output, const std::array<int64_t, 4>& at) const {
-  std::vector<int64_t> starts;
-  if (outputs_[output].name != "y") return starts;
-  for (const reference::Run& run : runs_) {
-    if (run.row == at[0] && run.first > 0 && run.first < run.end) {
-      starts.push_back(run.first * data_.problem.output_ranks());
-    }
-  }
-  return starts;
 }
 
 }  // namespace lockstep::verify

@@ -1,13 +1,11 @@
 // What a numeric profile allows mamba3_scan to answer, and the kernels that the
 // judge is tried with.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <variant>
 
@@ -20,6 +18,7 @@
 #include "verify/emulator/mamba3_scan/kernel.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/ops/mamba3_scan/trial.h"
+#include "verify/ops/rows_in_parallel.h"
 
 namespace lockstep::verify {
 namespace {
@@ -46,27 +45,15 @@ class AllowedOfScan final : public AllowedResults {
     const oracle::ScanErrors errors =
         probe ? ScanProbeErrors(*probe, profile, data.problem)
               : ScanErrorsOf(profile, data.problem);
-    std::atomic<size_t> next{0};
-    const auto work = [&] {
-      for (size_t n = next++; n < rows_.size(); n = next++) {
-        const int64_t run = rows_[n] / data.problem.heads;
-        const auto& at = trial_.runs()[static_cast<size_t>(run)];
-        truth_[n] = oracle::ComputeScan(
-            data.problem, data.inputs,
-            {at.row, at.first, at.end, run, rows_[n] % data.problem.heads},
-            errors);
-      }
-    };
-    const int64_t cost =
-        trial_.RowCost() * static_cast<int64_t>(rows_.size()) >> 20;
-    const auto cores =
-        static_cast<int64_t>(std::thread::hardware_concurrency());
-    const int64_t workers =
-        std::clamp<int64_t>(threads > 0 ? threads : cores, 1, cost + 1);
-    std::vector<std::thread> pool;
-    for (int64_t w = 1; w < workers; ++w) pool.emplace_back(work);
-    work();
-    for (std::thread& thread : pool) thread.join();
+    const int64_t cost = trial_.RowCost() * static_cast<int64_t>(rows_.size());
+    RowsInParallel(rows_.size(), cost, threads, [&](size_t n) {
+      const int64_t run = rows_[n] / data.problem.heads;
+      const auto& at = trial_.runs()[static_cast<size_t>(run)];
+      truth_[n] = oracle::ComputeScan(
+          data.problem, data.inputs,
+          {at.row, at.first, at.end, run, rows_[n] % data.problem.heads},
+          errors);
+    });
     for (const oracle::ScanTruth& truth : truth_) {
       y_.insert(y_.end(), truth.y.begin(), truth.y.end());
     }

@@ -14,7 +14,7 @@
 #include "verify/base/mixing.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/inputs/mamba3_scan_pick.h"
-#include "verify/ops/mamba3_scan/trial.h"
+#include "verify/ops/mamba3_scan/runs_trial.h"
 
 namespace lockstep::verify {
 namespace {
@@ -46,7 +46,7 @@ void CopyLine(const ScanStorage& x, const Line& to, const Line& from) {
 // Collects the faults of a trial.
 class ScanFaultPlanter {
  public:
-  ScanFaultPlanter(const Mamba3ScanTrial& trial, uint64_t salt)
+  ScanFaultPlanter(const RunsTrial& trial, uint64_t salt)
       : trial_(trial), p_(trial.data().problem), salt_(Mix(salt)) {}
 
   std::vector<PlantedFault> Run() {
@@ -71,8 +71,13 @@ class ScanFaultPlanter {
     OfChannels(T::kV, "channel", "v");
     OfChannels(T::kQ, "coordinate", "q");
     if (p_.ranks > 1) OfRanks();
-    if (p_.carry_in) OfCarries();
+    if (p_.carry_in) OfCarries(T::kCarryTheta, "carry", "starts from");
     OfRuns();
+    OfTokens(T::kDy, "cotangent", "dy");
+    OfPlaces(T::kDy, 1, "cotangent_head", "dy of head");
+    if (At(T::kDH).there()) {
+      OfCarries(T::kDTheta, "carry_cotangent", "ends with");
+    }
     return std::move(faults_);
   }
 
@@ -90,15 +95,16 @@ class ScanFaultPlanter {
     PlantedFault fault;
     fault.kind = kind;
     fault.what = what;
-    fault.rows = {run * p_.heads + head};
-    const Mamba3ScanTrial* trial = &trial_;
+    fault.rows = {trial_.RowOf(run, head)};
+    const RunsTrial* trial = &trial_;
     fault.row = [trial, edit](int64_t row, RowBits* bits) {
       const Mamba3ScanData& own = trial->data();
       Result<Mamba3ScanData> changed =
           PickScan(own, PickAll(own), trial->request().Get<Mamba3ScanCase>());
       if (!changed.ok()) return trial->ReferenceRow(row, bits);
       edit(&changed.value());
-      trial->RowWith(changed.value(), row, bits);
+      trial->RowBy({changed->problem, changed->inputs, changed.value()}, row,
+                   bits);
     };
     faults_.push_back(std::move(fault));
   }
@@ -266,19 +272,20 @@ class ScanFaultPlanter {
           });
   }
 
-  // The carry of another run, or where there is but one, zeros.
-  void OfCarries() {
+  // The carry of another run, or where there is but one, zeros. `theta`: the
+  // first of its four tensors.
+  void OfCarries(T theta, const char* kind, const char* how) {
     const auto count = static_cast<int64_t>(trial_.runs().size());
     const int64_t run = Draw(count);
     const int64_t head = Draw(p_.heads);
     const int64_t other = count > 1 ? (run + 1 + Draw(count - 1)) % count : -1;
-    Plant("carry",
-          "run " + std::to_string(run) + " starts from " +
+    Plant(kind,
+          "run " + std::to_string(run) + " " + how + " " +
               (other < 0 ? "zeros" : "the carry of " + std::to_string(other)),
           run, head, [=](Mamba3ScanData* data) {
-            for (const T tensor :
-                 {T::kCarryTheta, T::kCarryH, T::kCarryK, T::kCarryV}) {
-              const ScanStorage& x = data->at(tensor);
+            for (size_t part = 0; part < 4; ++part) {
+              const ScanStorage& x =
+                  data->storage[static_cast<size_t>(theta) + part];
               if (!x.there()) continue;
               const auto& shape = x.tensor.view.shape;
               for (int64_t h = 0; h < shape[1]; ++h) {
@@ -309,23 +316,24 @@ class ScanFaultPlanter {
       fault.kind = "run";
       fault.what = "run " + std::to_string(run) + " goes on from token " +
                    std::to_string(at.first - 1);
-      fault.rows = {run * p_.heads + Draw(p_.heads)};
-      const Mamba3ScanTrial* trial = &trial_;
+      fault.rows = {trial_.RowOf(run, Draw(p_.heads))};
+      const RunsTrial* trial = &trial_;
       fault.row = [trial](int64_t row, RowBits* bits) {
-        trial->JoinedRow(row, bits);
+        const Mamba3ScanData& own = trial->data();
+        trial->RowBy({own.problem, own.inputs, own, true}, row, bits);
       };
       faults_.push_back(std::move(fault));
       return;
     }
   }
 
-  const Mamba3ScanTrial& trial_;
+  const RunsTrial& trial_;
   const Mamba3ScanProblem& p_;
   uint64_t salt_;
   std::vector<PlantedFault> faults_;
 };
 
-std::vector<PlantedFault> Mamba3ScanTrial::Faults(uint64_t salt) const {
+std::vector<PlantedFault> RunsTrial::Faults(uint64_t salt) const {
   return ScanFaultPlanter(*this, salt).Run();
 }
 

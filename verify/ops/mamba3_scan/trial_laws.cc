@@ -13,21 +13,15 @@
 namespace lockstep::verify {
 namespace {
 
-// In the order in which they are tried.
-struct LawRow {
-  const char* name;
-  bool (ScanLaws::*holds)() const;
-  Result<Law> (ScanLaws::*make)() const;
-};
-constexpr LawRow kLaws[] = {
-    {"causality", &ScanLaws::Causal, &ScanLaws::Causality},
-    {"separate", &ScanLaws::Several, &ScanLaws::Separate},
-    {"split", &ScanLaws::Splits, &ScanLaws::Split},
-    {"isolation", &ScanLaws::Isolates, &ScanLaws::Isolation},
-    {"order", &ScanLaws::Several, &ScanLaws::Order},
-    {"scale", &ScanLaws::Scales, &ScanLaws::Scale},
-    {"encoding", &ScanLaws::Encodes, &ScanLaws::Encoding},
-    {"heads", &ScanLaws::HasHeads, &ScanLaws::Heads},
+constexpr LawRow<ForwardLaws> kLaws[] = {
+    {"causality", &ForwardLaws::Causal, &ForwardLaws::Causality},
+    {"separate", &ForwardLaws::Several, &ForwardLaws::Separate},
+    {"split", &ForwardLaws::Splits, &ForwardLaws::Split},
+    {"isolation", &ForwardLaws::Isolates, &ForwardLaws::Isolation},
+    {"order", &ForwardLaws::Several, &ForwardLaws::Order},
+    {"scale", &ForwardLaws::Scales, &ForwardLaws::Scale},
+    {"encoding", &ForwardLaws::Encodes, &ForwardLaws::Encoding},
+    {"heads", &ForwardLaws::HasHeads, &ForwardLaws::Heads},
 };
 
 }  // namespace
@@ -40,8 +34,8 @@ std::unique_ptr<Trial> Mamba3ScanTrial::MakeAnother(const Case& request,
 void Mamba3ScanTrial::TakeCarry(const OutputSet& done) {
   // Outputs and carry have one order; there is no theta without angles.
   size_t t = 1;
-  for (auto n = static_cast<size_t>(ScanTensor::kCarryTheta); n < kScanTensors;
-       ++n) {
+  for (auto n = static_cast<size_t>(ScanTensor::kCarryTheta);
+       n <= static_cast<size_t>(ScanTensor::kCarryV); ++n) {
     if (!data_.storage[n].there()) continue;
     const LaneTensor& to = data_.storage[n].tensor;
     std::memcpy(to.buffer.data(), done.tensors[t++].buffer.data(),
@@ -50,25 +44,13 @@ void Mamba3ScanTrial::TakeCarry(const OutputSet& done) {
 }
 
 std::vector<std::string> Mamba3ScanTrial::Laws() const {
-  std::vector<std::string> names;
-  if (rows() > kLawWork / RowCost()) return names;
-  const ScanLaws laws(*this, 0);
-  for (const LawRow& row : kLaws) {
-    if ((laws.*row.holds)()) names.push_back(row.name);
-  }
-  return names;
+  if (rows() > kLawWork / RowCost()) return {};
+  return LawNames(kLaws, ForwardLaws(*this, 0));
 }
 
 Result<Law> Mamba3ScanTrial::MakeLaw(const std::string& name,
                                      uint64_t salt) const {
-  const ScanLaws laws(*this, salt);
-  for (const LawRow& row : kLaws) {
-    if (name != row.name || !(laws.*row.holds)()) continue;
-    Result<Law> law = (laws.*row.make)();
-    if (law.ok()) law->name = name;
-    return law;
-  }
-  return Trial::MakeLaw(name, salt);
+  return MakeLawOf(kLaws, ForwardLaws(*this, salt), name);
 }
 
 }  // namespace lockstep::verify

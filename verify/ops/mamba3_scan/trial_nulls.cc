@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "verify/case/mamba3_scan/line.h"
-#include "verify/ops/mamba3_scan/trial.h"
+#include "verify/ops/mamba3_scan/runs_trial.h"
 
 namespace lockstep::verify {
 namespace {
@@ -20,7 +20,7 @@ constexpr uint16_t kInfBf16 = 0x7f80;
 
 }  // namespace
 
-std::vector<NullCandidate> Mamba3ScanTrial::Nulls() const {
+std::vector<NullCandidate> RunsTrial::Nulls() const {
   const Mamba3ScanProblem& truth = data_.problem;
   std::vector<NullCandidate> nulls;
   // The reference on another problem. `joined`: from the start of the row.
@@ -29,19 +29,20 @@ std::vector<NullCandidate> Mamba3ScanTrial::Nulls() const {
                            bool joined = false) {
     nulls.push_back(
         {name, [this, problem, inputs, joined](int64_t row, RowBits* bits) {
-           const int64_t run = row / data_.problem.heads;
-           const int64_t first =
-               joined ? 0 : runs_[static_cast<size_t>(run)].first;
-           RowOf(problem, inputs, run, row % data_.problem.heads, first, bits);
+           RowBy({problem, inputs, data_, joined}, row, bits);
          }});
   };
 
+  // In the first output that the row has.
   nulls.push_back({"zeros", [this](int64_t row, RowBits* bits) {
-                     bits->assign(1, {});
-                     const auto lines = Lines(0, row).size();
-                     (*bits)[0].assign(
-                         lines * static_cast<size_t>(data_.problem.head_dim),
-                         0);
+                     bits->clear();
+                     for (size_t t = 0; t < outputs_.size(); ++t) {
+                       const auto lines = Lines(t, row).size();
+                       const auto channels =
+                           static_cast<size_t>(outputs_[t].shape[3]);
+                       bits->emplace_back(lines * channels, 0u);
+                       if (lines > 0) return;
+                     }
                    }});
   Mamba3ScanInputs inputs = data_.inputs;
   inputs.a = {&kForgets, inputs.a.shape, {}};

@@ -51,13 +51,16 @@ std::vector<uint32_t> BitsOf(const std::vector<float>& x) {
 
 }  // namespace
 
-void Mamba3ScanTrial::RowOf(const Mamba3ScanProblem& problem,
-                            const Mamba3ScanInputs& inputs, int64_t run,
-                            int64_t head, int64_t first, RowBits* bits) const {
+// One head of a run; the outputs are those of the run's own tokens.
+void Mamba3ScanTrial::RowBy(const RowInputs& from, int64_t row,
+                            RowBits* bits) const {
+  const int64_t run = row / data_.problem.heads;
+  const int64_t head = row % data_.problem.heads;
   const reference::Run& at = runs_[static_cast<size_t>(run)];
-  if (at.first == at.end) return EmptyRow(inputs, run, head, bits);
+  if (at.first == at.end) return EmptyRow(from.inputs, run, head, bits);
   const ScanSlice slice =
-      SliceHead(problem, inputs, at.row, first, at.end, head, run);
+      SliceHead(from.problem, from.inputs, at.row, from.joined ? 0 : at.first,
+                at.end, head, run);
   const Mamba3ScanProblem& p = slice.problem;
   HeadOutputs out(p);
   reference::ComputeMamba3Scan(p, slice.inputs, out.View(p));
@@ -108,24 +111,6 @@ void Mamba3ScanTrial::EmptyRow(const Mamba3ScanInputs& inputs, int64_t run,
       part[1].push_back(value(carry.k, r, head, n));
     }
   }
-}
-
-void Mamba3ScanTrial::RowWith(const Mamba3ScanData& data, int64_t row,
-                              RowBits* bits) const {
-  const int64_t heads = data_.problem.heads;
-  const reference::Run& run = runs_[static_cast<size_t>(row / heads)];
-  RowOf(data.problem, data.inputs, row / heads, row % heads, run.first, bits);
-}
-
-void Mamba3ScanTrial::JoinedRow(int64_t row, RowBits* bits) const {
-  const int64_t heads = data_.problem.heads;
-  RowOf(data_.problem, data_.inputs, row / heads, row % heads, 0, bits);
-}
-
-void Mamba3ScanTrial::ReferenceRow(int64_t row, RowBits* bits) const {
-  const int64_t heads = data_.problem.heads;
-  const reference::Run& run = runs_[static_cast<size_t>(row / heads)];
-  RowOf(data_.problem, data_.inputs, row / heads, row % heads, run.first, bits);
 }
 
 }  // namespace lockstep::verify

@@ -7,8 +7,8 @@
 
 namespace lockstep::verify {
 
-std::string Mamba3ScanTrial::AddWanted(const std::string& want,
-                                       KernelInputs* inputs) const {
+std::string RunsTrial::AddWanted(const std::string& want,
+                                 KernelInputs* inputs) const {
   const Mamba3ScanProblem& p = data_.problem;
   if (want != "segments" && want != "cu_seqlens") {
     return std::string(OpName(case_)) + " has no such input";

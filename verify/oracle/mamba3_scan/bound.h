@@ -52,7 +52,7 @@ class BoundedScan {
   void Step(int64_t t);
   ScanTruth Finish();
 
- private:
+ protected:
   using Rows = std::vector<Vector>;
 
   void Start();
@@ -99,8 +99,9 @@ class BoundedScan {
   Rows seen_, absolute_;             // and of the perturbed ones
   Rows k_, x_;                       // of the last token
   std::vector<Moduli> moduli_;
-  Rows k_now_, x_now_;
-  std::vector<Moduli> moduli_now_;
+  Rows k_now_, x_now_, q_now_;
+  std::vector<Moduli> moduli_now_, of_q_;
+  std::vector<Sums> read_;  // of the token, before norm and gate
   Vector v_;
   Vector peak_;          // [mode]
   Rows high_;            // [mode][p]: the largest state so far, seen_'s

@@ -87,10 +87,11 @@ void BoundedScan::ReadOut(const ScanToken& token, const Rows& q,
       companion[c] += added;
     }
     range = companion;
-    if (MayOverflow(moduli[r], companion)) {
-      error.assign(channels, kInf);
-      continue;
-    }
+    if (MayOverflow(moduli[r], companion)) error.assign(channels, kInf);
+  }
+  read_ = sums;
+  for (size_t r = 0; r < ranks; ++r) {
+    if (sums[r].error[0] == kInf) continue;
     if (p_.norm_epsilon) Normalise(&sums[r]);
     if (p_.gate) Gate(token, r, &sums[r]);
   }

@@ -215,14 +215,15 @@ void BoundedScan::Step(int64_t t) {
   Turn(token, token.dt);
   const double own = ScanSigmoid(token.tau) * token.dt;
   const double before = ScanSigmoid(-token.tau) * token.dt;
-  const Rows q = Rotated(token.q, bq_);
+  q_now_ = Rotated(token.q, bq_);
+  const Rows& q = q_now_;
   k_now_ = Rotated(token.k, bk_);
   moduli_now_.clear();
-  std::vector<Moduli> of_q;
+  of_q_.clear();
   for (size_t r = 0; r < q.size(); ++r) {
     const double key = (1 + e_.key) * (1 + e_.scaled) - 1;
     moduli_now_.push_back(ModuliOf(token.k[r], bk_[r], key, true));
-    of_q.push_back(ModuliOf(token.q[r], bq_[r], e_.query, false));
+    of_q_.push_back(ModuliOf(token.q[r], bq_[r], e_.query, false));
   }
   x_now_.assign(q.size(), Vector(channels));
   for (size_t r = 0; r < q.size(); ++r) {
@@ -242,7 +243,7 @@ void BoundedScan::Step(int64_t t) {
   x_ = x_now_;
   moduli_ = moduli_now_;
   v_ = token.v;
-  ReadOut(token, q, of_q);
+  ReadOut(token, q, of_q_);
 }
 
 ScanTruth ComputeScan(const Mamba3ScanProblem& problem,

@@ -34,12 +34,17 @@ std::vector<LengthCase> ScanLengthCases(int64_t length, std::string_view op);
 // alone.
 std::vector<LengthCase> GradientLengthCases(int64_t length);
 
+// The same of a scan's gradients.
+std::vector<LengthCase> ScanGradientLengthCases(int64_t length);
+
 // A case for one correct kernel of the zoo, of `length` keys (tokens) or a few
 // more and of small heads; the rest is drawn by `seed`.
 std::string AttentionLineAt(uint64_t seed, int64_t length,
                             const NumericProfile& profile);
 std::string GradientLineAt(uint64_t seed, int64_t length,
                            const NumericProfile& profile);
+std::string ScanGradientLineAt(uint64_t seed, int64_t length,
+                               const NumericProfile& profile);
 std::string ScanLineAt(std::string_view op, uint64_t seed, int64_t length,
                        const NumericProfile& profile);
 

@@ -73,9 +73,9 @@ std::vector<Suspect> Suspects(const MatrixOptions& options) {
 }
 
 // A mutant meets the cover of its op.
-constexpr std::string_view kCovers[] = {"attention_forward",
-                                        "attention_backward", "mamba3_scan",
-                                        "mamba3_step", "ssd_scan"};
+constexpr std::string_view kCovers[] = {
+    "attention_forward", "attention_backward", "mamba3_scan",
+    "mamba3_step",       "ssd_scan",           "mamba3_scan_backward"};
 
 std::string_view CoverOf(const MutantInfo& info) {
   const std::string_view line = info.pattern;
@@ -85,6 +85,7 @@ std::string_view CoverOf(const MutantInfo& info) {
 std::vector<LengthCase> CasesOf(std::string_view cover, int64_t length) {
   if (cover == kCovers[0]) return AttentionLengthCases(length);
   if (cover == kCovers[1]) return GradientLengthCases(length);
+  if (cover == kCovers[5]) return ScanGradientLengthCases(length);
   return ScanLengthCases(length, cover);
 }
 

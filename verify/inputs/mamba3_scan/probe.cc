@@ -1,4 +1,4 @@
-#include "verify/inputs/mamba3_scan_probe.h"
+#include "verify/inputs/mamba3_scan/probe.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,0 +1,273 @@
+// mamba3_scan_backward before the judge: right kernels and wrong ones, rows,
+// envelopes, laws, lengths.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/verify/judge_line.h"
+#include "verify/base/compare.h"
+#include "verify/domain/domain.h"
+#include "verify/emulator/mamba3_scan_backward/kernel.h"
+#include "verify/emulator/mutants.h"
+#include "verify/judge/laws.h"
+#include "verify/ops/mamba3_scan_backward/trial.h"
+#include "verify/ops/op.h"
+#include "verify/profile/profile.h"
+#include "verify/registry/ops.h"
+#include "verify/run/case_file.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Every feature at once but those that exclude another.
+constexpr const char* kEverything =
+    "mamba3_scan_backward b=2 t=15 h=4 g=2 n=10 p=5 s=3 variant=mimo r=2 "
+    "gate=yes reduce=yes seg=[runs:6,9;runs:15] carry=yes dcarry=yes seed=3";
+
+std::unique_ptr<Trial> Open(const std::string& line) {
+  const Result<Case> c = ParseCase(line);
+  EXPECT_TRUE(c.ok()) << line << ": " << c.message();
+  auto trial = c->op->trial->open(c.value(), {});
+  EXPECT_TRUE(trial.ok()) << line << ": " << trial.message();
+  return std::move(trial.value());
+}
+
+OutputSet Reference(const Trial& trial) {
+  auto outputs = trial.Allocate(0);
+  EXPECT_TRUE(outputs.ok());
+  Execution execution;
+  trial.RunReference(outputs.value(), &execution);
+  return std::move(outputs.value());
+}
+
+std::vector<int64_t> AllRows(const Trial& trial) {
+  std::vector<int64_t> rows(static_cast<size_t>(trial.rows()));
+  for (size_t n = 0; n < rows.size(); ++n) rows[n] = static_cast<int64_t>(n);
+  return rows;
+}
+
+TEST(ScanBackwardJudge, PassesOurKernelsOnEveryCaseOfTheFile) {
+  const auto file =
+      ReadCaseFile("data/cases/mamba3_scan_backward.cases", Ops());
+  ASSERT_TRUE(file.ok()) << file.message();
+  int64_t judged = 0;
+  for (const CaseFileEntry& entry : file->entries) {
+    if (entry.sequence[0].expect == Expect::kRefuse) {
+      EXPECT_FALSE(ValidateCase(entry.sequence[0]).ok());
+      continue;
+    }
+    const std::string line = MinimalLine(entry.sequence[0]);
+    const CaseResult result = JudgeSpec(line, "builtin:optimized");
+    EXPECT_EQ(result.verdict, Verdict::kPass) << line << result.reason;
+    ++judged;
+  }
+  EXPECT_GE(judged, 200);
+}
+
+// The rows of a problem, computed part by part, are the whole, each line once.
+TEST(ScanBackwardRows, AreTheWholeProblem) {
+  const Domain& domain = *FindDomain("mamba3_scan_backward").value();
+  for (uint64_t n = 0; n < 300; ++n) {
+    const Case c = DrawCase(domain, {}, 7, n)[0];
+    const auto opened = c.op->trial->open(c, {});
+    ASSERT_TRUE(opened.ok()) << opened.message();
+    const Trial& trial = *opened.value();
+    const OutputSet whole = Reference(trial);
+    std::vector<std::set<int64_t>> seen(trial.outputs().size());
+    for (int64_t row = 0; row < trial.rows(); ++row) {
+      RowBits bits;
+      trial.ReferenceRow(row, &bits);
+      for (size_t t = 0; t < trial.outputs().size(); ++t) {
+        const OutputSpec& spec = trial.outputs()[t];
+        size_t i = 0;
+        for (const int64_t line : trial.Lines(t, row)) {
+          EXPECT_TRUE(seen[t].insert(line).second) << spec.name;
+          for (int64_t k = 0; k < spec.shape[3]; ++k) {
+            ASSERT_LT(i, bits[t].size());
+            ASSERT_EQ(bits[t][i++], ElementBits(whole.tensors[t].const_view(),
+                                                LineIndex(spec, line, k)))
+                << spec.name << " " << MinimalLine(c);
+          }
+        }
+        EXPECT_EQ(i, bits[t].size());
+      }
+    }
+    for (size_t t = 0; t < seen.size(); ++t) {
+      EXPECT_EQ(static_cast<int64_t>(seen[t].size()),
+                trial.outputs()[t].lines())
+          << trial.outputs()[t].name << " " << MinimalLine(c);
+    }
+  }
+}
+
+// Every bug, on its smallest case and at 1024 and 4096 tokens, by a proof; and
+// where nothing is wrong, no alarm: of the kernel that the bug is planted into.
+TEST(ScanBackwardJudge, ProvesEveryBugAndNoRightKernel) {
+  int64_t bugs = 0;
+  for (const MutantInfo& info : Mutants()) {
+    if (!info.scan_gradients()) continue;
+    ++bugs;
+    EXPECT_EQ(info.op(), "mamba3_scan_backward");
+    const CaseResult wrong =
+        JudgeSpec(info.pattern, std::string("mutant:") + info.name);
+    EXPECT_EQ(wrong.verdict, Verdict::kFail) << info.name << wrong.reason;
+    const CaseResult right =
+        JudgeSpec(info.pattern, std::string("variant:") + info.base);
+    EXPECT_NE(right.verdict, Verdict::kFail) << info.name << right.reason;
+    EXPECT_NE(right.verdict, Verdict::kError) << info.name << right.reason;
+  }
+  EXPECT_GE(bugs, 60);
+}
+
+// States made again in any chunk, cotangents by pairs of tokens, partial sums
+// in bf16 and all others are right under their own profiles.
+TEST(ScanBackwardJudge, EveryCorrectKernelPasses) {
+  for (const ScanGradVariant& variant : ScanGradZoo()) {
+    const bool bf16 = *variant.scan.numeric.lane == Lane::kBf16;
+    const CaseResult result =
+        JudgeSpec(std::string(kEverything) + (bf16 ? " lane=bf16" : ""),
+                  "variant:" + variant.name());
+    EXPECT_NE(result.verdict, Verdict::kFail)
+        << variant.name() << ": " << result.reason;
+    EXPECT_NE(result.verdict, Verdict::kError)
+        << variant.name() << ": " << result.reason;
+  }
+}
+
+// What f32 allows is narrow: a small relative change of the largest element of
+// any output is outside.
+TEST(ScanBackwardEnvelope, OfF32IsNarrow) {
+  struct Row {
+    std::string line;
+    float change;
+  };
+  // Behind a norm all is made of differences.
+  const Row rows[] = {
+      {kEverything, 0x1p-7f},
+      {"mamba3_scan_backward t=12 n=8 p=6 h=2", 0x1p-8f},
+      {"mamba3_scan_backward t=12 n=8 p=6 h=2 norm=1e-3", 0x1p-3f}};
+  for (const auto& [line, change] : rows) {
+    const auto trial = Open(line);
+    const auto allowed =
+        trial->Envelope(LoadProfile("scan-f32").value(), AllRows(*trial), 1);
+    for (size_t t = 0; t < trial->outputs().size(); ++t) {
+      OutputSet outputs = Reference(*trial);
+      for (const EnvelopeResult& right : allowed->Judge(outputs)) {
+        EXPECT_TRUE(right.Passed()) << right.tensor;
+        EXPECT_FALSE(right.MostlyOpen()) << right.tensor;
+      }
+      auto* data = static_cast<float*>(outputs.tensors[t].view.data);
+      const int64_t count =
+          trial->outputs()[t].lines() * trial->outputs()[t].shape[3];
+      float* largest = std::max_element(
+          data, data + count,
+          [](float a, float b) { return std::abs(a) < std::abs(b); });
+      *largest *= 1 + change;
+      const auto wrong = allowed->Judge(outputs);
+      for (size_t other = 0; other < wrong.size(); ++other) {
+        EXPECT_EQ(wrong[other].outside, other == t ? 1 : 0)
+            << wrong[other].tensor;
+      }
+    }
+  }
+}
+
+OutputSet Emulated(const Trial& trial, ScanGradFault fault) {
+  const auto& scan = dynamic_cast<const Mamba3ScanBackwardTrial&>(trial);
+  OutputSet outputs = std::move(trial.Allocate(0).value());
+  ScanGradEmulator(FindScanGradVariant("scan-grad").value(), fault)
+      .Run(scan.problem(), scan.inputs(), scan.Views(outputs));
+  return outputs;
+}
+
+// Whether the kernel's answer to a law's only call agrees with its own.
+bool Keeps(const Trial& trial, const std::string& name, uint64_t salt,
+           ScanGradFault fault) {
+  Result<Law> law = trial.MakeLaw(name, salt);
+  EXPECT_TRUE(law.ok()) << law.message();
+  EXPECT_EQ(law->calls.size(), 1u);
+  const LawCall& call = law->calls[0];
+  const OutputSet own = Emulated(trial, fault);
+  const OutputSet other = Emulated(*call.trial, fault);
+  for (size_t t = 0; t < trial.outputs().size(); ++t) {
+    for (const LinePair& lines : call.kept[t]) {
+      for (int64_t c = 0; c < trial.outputs()[t].shape[3]; ++c) {
+        const uint32_t mine =
+            ElementBits(own.tensors[t].const_view(),
+                        LineIndex(trial.outputs()[t], lines.own, c));
+        const uint32_t theirs =
+            ElementBits(other.tensors[t].const_view(),
+                        LineIndex(call.trial->outputs()[t], lines.here, c));
+        if (mine != theirs) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Laws that hold for every kernel: those of right ones keep them whatever is
+// drawn, a kernel that lets a run's cotangents into another one does not, and
+// one that hands the heads of a group to another group does not, either.
+TEST(ScanBackwardLaws, AreBrokenByWhatTheySpeakOf) {
+  const auto runs =
+      Open("mamba3_scan_backward t=12 n=4 p=3 cu=0,5,12 dcarry=yes");
+  const auto heads = Open("mamba3_scan_backward t=5 n=4 p=3 h=4 g=4");
+  int64_t leaks = 0, swaps = 0;
+  for (uint64_t salt = 0; salt < 8; ++salt) {
+    for (const char* law : {"isolation", "encoding", "reach"}) {
+      EXPECT_TRUE(Keeps(*runs, law, salt, ScanGradFault::kNone)) << law;
+    }
+    EXPECT_TRUE(Keeps(*heads, "heads", salt, ScanGradFault::kNone));
+    leaks +=
+        Keeps(*runs, "isolation", salt, ScanGradFault::kRunsJoined) ? 0 : 1;
+    swaps += Keeps(*heads, "heads", salt, ScanGradFault::kGroupModulo) ? 0 : 1;
+  }
+  EXPECT_GT(leaks, 0);
+  EXPECT_GT(swaps, 0);
+}
+
+// A probe tells single tokens apart at lengths at which the gradients of
+// ordinary data drown them.
+TEST(ScanBackwardProbes, ShowOneTokenAmongMany) {
+  const NumericProfile profile = LoadProfile("scan-f32").value();
+  const Case c =
+      ParseCase("mamba3_scan_backward t=4096 n=4 p=2 regime=long").value();
+  const std::vector<Case> probes = c.op->trial->probe_cases(c, profile);
+  ASSERT_EQ(probes.size(), 2u);
+  for (const std::string& kind :
+       {std::string("token"), std::string("key"), std::string("query"),
+        std::string("cotangent")}) {
+    bool seen = false, shown = false;
+    for (const Case& probe : probes) {
+      const auto opened = probe.op->trial->open(probe, {});
+      ASSERT_TRUE(opened.ok()) << opened.message();
+      const Trial& trial = *opened.value();
+      std::vector<PlantedFault> faults;
+      for (uint64_t salt = 1; salt <= 4; ++salt) {
+        for (PlantedFault& fault : trial.Faults(salt)) {
+          if (fault.kind == kind) faults.push_back(std::move(fault));
+        }
+      }
+      for (const PlantedFault& fault : faults) {
+        seen = true;
+        const auto allowed = trial.Probe(profile, {fault.rows[0]});
+        ASSERT_NE(allowed, nullptr);
+        RowBits wrong, right;
+        fault.row(fault.rows[0], &wrong);
+        trial.ReferenceRow(fault.rows[0], &right);
+        EXPECT_TRUE(allowed->Allows(0, right)) << kind;
+        shown |= !allowed->Allows(0, wrong);
+      }
+    }
+    EXPECT_TRUE(seen && shown) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::verify

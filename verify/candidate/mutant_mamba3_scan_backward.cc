@@ -1,0 +1,50 @@
+#include "verify/candidate/mutant_mamba3_scan_backward.h"
+
+#include <string>
+#include <utility>
+
+#include "verify/candidate/emulated.h"
+#include "verify/ops/mamba3_scan_backward/trial.h"
+
+namespace lockstep::verify {
+namespace {
+
+class EmulatedScanGradients final : public EmulatedCandidate {
+ public:
+  EmulatedScanGradients(std::string kind, const std::string& spec,
+                        ScanGradVariant variant, ScanGradFault fault)
+      : EmulatedCandidate(std::move(kind), spec),
+        emulator_(std::move(variant), fault) {}
+
+  std::string UsualOp() const override { return "mamba3_scan_backward"; }
+
+  RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
+                 const OutputSet& outputs, Execution* execution) override {
+    const auto* scan = dynamic_cast<const Mamba3ScanBackwardTrial*>(&trial);
+    if (scan == nullptr) return Refuse(" computes mamba3_scan_backward only");
+    emulator_.Run(scan->problem(), scan->inputs(), scan->Views(outputs));
+    const ScanGradVariant& variant = emulator_.variant();
+    return Ran("chunk " + std::to_string(variant.scan.chunk) + " variant " +
+                   variant.name(),
+               execution);
+  }
+
+ private:
+  const NumericProfile& Honest() const override {
+    return emulator_.variant().scan.numeric;
+  }
+
+  ScanGradEmulator emulator_;
+};
+
+}  // namespace
+
+std::unique_ptr<Candidate> MakeEmulatedScanGradients(std::string kind,
+                                                     std::string spec,
+                                                     ScanGradVariant variant,
+                                                     ScanGradFault fault) {
+  return std::make_unique<EmulatedScanGradients>(std::move(kind), spec,
+                                                 std::move(variant), fault);
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,298 @@
+// What a numeric profile allows mamba3_scan_backward to answer, and the kernels
+// that the judge is tried with.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "verify/allowed/counts.h"
+#include "verify/allowed/mamba3_scan/probes.h"
+#include "verify/allowed/mamba3_scan_backward/envelope.h"
+#include "verify/base/compare.h"
+#include "verify/case/mamba3_scan/line.h"
+#include "verify/emulator/mamba3_scan_backward/kernel.h"
+#include "verify/ops/mamba3_scan_backward/trial.h"
+#include "verify/ops/rows_in_parallel.h"
+
+namespace lockstep::verify {
+namespace {
+
+using oracle::Gradient;
+
+constexpr const char* kNames[oracle::kGradients] = {
+    "dv",          "dq",        "dk",      "da",     "ddt",
+    "dtau",        "dvartheta", "dz",      "dbq",    "dbk",
+    "dd",          "dpsi",      "dzeta",   "dphi",   "dnorm_weight",
+    "dinit_theta", "dinit_h",   "dinit_k", "dinit_v"};
+
+size_t GradientOf(const OutputSpec& spec) {
+  size_t n = 0;
+  while (spec.name != kNames[n]) ++n;
+  return n;
+}
+
+// The truth of a row: [output][element], in the order of its lines.
+using RowTruth = std::vector<std::vector<GradientSum>>;
+
+class AllowedScanGradients final : public AllowedResults {
+ public:
+  // `probe`: the exact expectation of its inputs; none: the envelope.
+  AllowedScanGradients(const Mamba3ScanBackwardTrial& trial,
+                       const NumericProfile& profile,
+                       std::optional<ProbeKind> probe,
+                       std::vector<int64_t> rows, int threads)
+      : trial_(trial),
+        profile_(profile),
+        errors_(GradientErrorsOf(profile, trial.problem(), probe)),
+        rows_(std::move(rows)),
+        truth_(rows_.size()) {
+    const int64_t cost = trial.RowCost() * static_cast<int64_t>(rows_.size());
+    RowsInParallel(rows_.size(), cost, threads,
+                   [&](size_t n) { truth_[n] = TruthOf(rows_[n]); });
+    for (const RowTruth& row : truth_) {
+      for (const GradientSum& sum : row[0]) dv_.push_back(sum.value);
+    }
+  }
+
+  const std::vector<int64_t>& rows() const override { return rows_; }
+  std::span<const double> truth() const override { return dv_; }
+
+  std::vector<EnvelopeResult> JudgeEach(
+      const OutputSet& produced, const ElementSink& each) const override {
+    std::vector<EnvelopeResult> results;
+    for (size_t t = 0; t < trial_.outputs().size(); ++t) {
+      results.push_back(JudgeOne(t, produced.tensors[t].const_view(), each));
+    }
+    return results;
+  }
+
+  bool Allows(size_t n, const RowBits& bits) const override {
+    for (size_t t = 0; t < bits.size(); ++t) {
+      const Lane lane = trial_.outputs()[t].lane;
+      for (size_t i = 0; i < bits[t].size(); ++i) {
+        if (!Element(t, n, i).allowed.Contains(
+                ElementValue(lane, bits[t][i]))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  bool Bounds(size_t n) const override {
+    for (size_t t = 0; t < truth_[n].size(); ++t) {
+      for (size_t i = 0; i < truth_[n][t].size(); ++i) {
+        const auto bounds = Element(t, n, i);
+        if (!bounds.allowed.Unbounded() && !bounds.vacuous) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  oracle::ScanPlace PlaceOfRun(int64_t run, int64_t head) const {
+    const reference::Run& at = trial_.runs()[static_cast<size_t>(run)];
+    return {at.row, at.first, at.end, run, head};
+  }
+
+  RowTruth TruthOf(int64_t row) const {
+    const auto [first, end] = trial_.HeadsOf(row);
+    const auto runs = static_cast<int64_t>(trial_.runs().size());
+    const int64_t only = row / trial_.RowsPerRun();
+    const bool weights = trial_.OfWeights(row);
+    RowTruth truth(trial_.outputs().size());
+    for (size_t t = 0; t < truth.size(); ++t) {
+      const OutputSpec& spec = trial_.outputs()[t];
+      const auto channels = static_cast<size_t>(spec.shape[3]);
+      truth[t].resize(trial_.Lines(t, row).size() * channels);
+      for (GradientSum& sum : truth[t]) {
+        sum.lane = spec.lane;
+        sum.of_heads = OfGroups(spec);
+        sum.parts = OfGroups(spec) ? end - first : weights ? Tokens() : 1;
+      }
+    }
+    for (int64_t run = weights ? 0 : only; run < (weights ? runs : only + 1);
+         ++run) {
+      for (int64_t head = first; head < end; ++head) {
+        const oracle::ScanPlace place = PlaceOfRun(run, head);
+        AddHead(row, place,
+                oracle::ComputeScanGradients(trial_.problem(), trial_.inputs(),
+                                             place, errors_),
+                &truth);
+      }
+    }
+    return truth;
+  }
+
+  int64_t Tokens() const {
+    const Mamba3ScanProblem& p = trial_.problem().forward;
+    return p.batch * p.length * p.ranks;
+  }
+
+  // Lines of the row that the head has, or has a part of.
+  void AddHead(int64_t row, const oracle::ScanPlace& place,
+               const oracle::HeadGradients& head, RowTruth* truth) const {
+    const int64_t length = trial_.problem().forward.length;
+    const bool open = place.first == place.end &&
+                      profile_.scan->empty_run == EmptyRun::kUnspecified;
+    for (size_t t = 0; t < truth->size(); ++t) {
+      const OutputSpec& spec = trial_.outputs()[t];
+      const oracle::GradientValues& values = head[GradientOf(spec)];
+      const auto lines = trial_.Lines(t, row);
+      for (size_t n = 0; n < lines.size(); ++n) {
+        const auto at = LineIndex(spec, lines[n], 0);
+        bool here = true;
+        int64_t position = 0;
+        for (size_t i = 0; i < 3; ++i) {
+          const std::string_view axis = AxisOf(spec, i);
+          if (axis == "h") here = at[i] == place.head;
+          if (axis.starts_with("t")) {
+            position = at[i] - place.first * (spec.shape[i] / length);
+          }
+          if (axis == "r" || axis == "p") position = at[i];
+        }
+        if (!here) continue;
+        for (int64_t c = 0; c < spec.shape[3]; ++c) {
+          const auto from = static_cast<size_t>(position * spec.shape[3] + c);
+          GradientSum& sum =
+              (*truth)[t][n * static_cast<size_t>(spec.shape[3]) +
+                          static_cast<size_t>(c)];
+          sum.value += values.value[from];
+          sum.size += values.size[from];
+          sum.error += open ? HUGE_VAL : values.error[from];
+        }
+      }
+    }
+  }
+
+  lockstep::verify::Bounds Element(size_t t, size_t n, size_t i) const {
+    return GradientBounds(profile_, truth_[n][t][i]);
+  }
+
+  EnvelopeResult JudgeOne(size_t t, const LaneView& produced,
+                          const ElementSink& each) const {
+    const OutputSpec& spec = trial_.outputs()[t];
+    int64_t expected = 0;
+    for (const RowTruth& row : truth_) {
+      expected += static_cast<int64_t>(row[t].size());
+    }
+    EnvelopeJudge judge(spec.name, expected, spec.lane, &each);
+    for (size_t n = 0; n < rows_.size(); ++n) {
+      size_t i = 0;
+      for (const int64_t line : trial_.Lines(t, rows_[n])) {
+        for (int64_t c = 0; c < spec.shape[3]; ++c, ++i) {
+          const auto index = LineIndex(spec, line, c);
+          const double x =
+              ElementValue(spec.lane, ElementBits(produced, index));
+          judge.Add(index, x, Element(t, n, i));
+        }
+      }
+    }
+    return judge.Finish({});
+  }
+
+  const Mamba3ScanBackwardTrial& trial_;
+  NumericProfile profile_;
+  oracle::GradientErrors errors_;
+  std::vector<int64_t> rows_;
+  std::vector<RowTruth> truth_;
+  std::vector<double> dv_;
+};
+
+// Faults that change whole terms: the envelope of f32 shows them wherever a
+// case has what they break.
+constexpr const char* kCanaries[] = {
+    "mutant:sgrad.decay_missing",    "mutant:sgrad.runs_joined",
+    "mutant:sgrad.dcarry_ignored",   "mutant:sgrad.last_head_only",
+    "mutant:sgrad.key_then_missing", "mutant:sgrad.last_token_dropped",
+    "mutant:sgrad.skip_missing",
+};
+// The same between bf16 tensors.
+constexpr const char* kBf16Canaries[] = {
+    "mutant:sgrad.decay_missing,base=scan-grad-bf16-lane",
+    "mutant:sgrad.runs_joined,base=scan-grad-bf16-lane",
+    "mutant:sgrad.dcarry_ignored,base=scan-grad-bf16-lane",
+    "mutant:sgrad.last_head_only,base=scan-grad-bf16-lane",
+    "mutant:sgrad.key_then_missing,base=scan-grad-bf16-lane",
+    "mutant:sgrad.last_token_dropped,base=scan-grad-bf16-lane",
+    "mutant:sgrad.skip_missing,base=scan-grad-bf16-lane",
+};
+
+}  // namespace
+
+void Mamba3ScanBackwardTrial::RunBaseline(const OutputSet& outputs) const {
+  const bool f32 = data_.problem.lane == Lane::kF32;
+  const ScanGradEmulator emulator(
+      FindScanGradVariant(f32 ? "scan-grad" : "scan-grad-siso").value());
+  emulator.Run(problem_, inputs(), Views(outputs));
+}
+
+const char* Mamba3ScanBackwardTrial::CorrectKernel() const {
+  return data_.problem.lane == Lane::kF32 ? "variant:scan-grad"
+                                          : "variant:scan-grad-bf16-lane";
+}
+
+std::span<const char* const> Mamba3ScanBackwardTrial::Canaries() const {
+  // A case that is a probe is judged by that one alone, which may be blind to
+  // some.
+  if (ProbeOf(request_)) return {};
+  return data_.problem.lane == Lane::kF32 ? std::span(kCanaries)
+                                          : std::span(kBf16Canaries);
+}
+
+std::string Mamba3ScanBackwardTrial::WhyUndeclared(
+    const NumericProfile& profile) const {
+  const Mamba3ScanProblem& p = problem_.forward;
+  if (!profile.exact && !profile.scan) return OpName(case_);
+  if (profile.lane && *profile.lane != p.lane) {
+    return std::string("lane=") + LaneName(p.lane);
+  }
+  return "";
+}
+
+std::unique_ptr<AllowedResults> Mamba3ScanBackwardTrial::Envelope(
+    const NumericProfile& profile, std::vector<int64_t> rows,
+    int threads) const {
+  return std::make_unique<AllowedScanGradients>(*this, profile, std::nullopt,
+                                                std::move(rows), threads);
+}
+
+std::unique_ptr<AllowedResults> Mamba3ScanBackwardTrial::Probe(
+    const NumericProfile& profile, std::vector<int64_t> rows) const {
+  const std::optional<ProbeKind> probe = ProbeOf(request_);
+  if (!probe || !WhyNotMamba3ScanBackwardProbe(*probe, case_).empty()) {
+    return nullptr;
+  }
+  // Exact bits have a set, too: that of any kernel in f32.
+  if (!profile.scan) return Probe(LoadProfile("scan-chunked").value(), rows);
+  return std::make_unique<AllowedScanGradients>(*this, profile, probe,
+                                                std::move(rows), 0);
+}
+
+std::vector<Case> Mamba3ScanBackwardTrial::ProbeCases(const Case& c,
+                                                      const NumericProfile&) {
+  std::vector<Case> cases;
+  if (ProbeOf(c.Get<Mamba3ScanCase>())) return cases;
+  for (const ProbeInfo& probe : Probes()) {
+    if (!WhyNotMamba3ScanBackwardProbe(probe.kind, c).empty()) continue;
+    Case changed = c;
+    auto& scan = changed.Get<Mamba3ScanCase>();
+    scan.fill = {{.kind = FillKind::kProbe, .probe = probe.kind}};
+    scan.a.reset();
+    scan.dt.reset();
+    if (!AlwaysSure(scan)) scan.tau.reset();
+    scan.rate.reset();
+    scan.poison.reset();
+    if (ValidateCase(changed).ok()) cases.push_back(std::move(changed));
+  }
+  return cases;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,34 @@
+// The truth of rows, several at a time.
+#ifndef LOCKSTEP_VERIFY_OPS_ROWS_IN_PARALLEL_H_
+#define LOCKSTEP_VERIFY_OPS_ROWS_IN_PARALLEL_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace lockstep::verify {
+
+// Calls work(n) for 0 .. rows - 1. `threads`: at most; 0: as many as there are
+// cores. `cost`: multiply-adds of all of it, which decide what is worth a
+// thread.
+template <typename Work>
+void RowsInParallel(size_t rows, int64_t cost, int threads, const Work& work) {
+  std::atomic<size_t> next{0};
+  const auto run = [&] {
+    for (size_t n = next++; n < rows; n = next++) work(n);
+  };
+  const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
+  const int64_t workers =
+      std::clamp<int64_t>(threads > 0 ? threads : cores, 1, (cost >> 20) + 1);
+  std::vector<std::thread> pool;
+  for (int64_t w = 1; w < workers; ++w) pool.emplace_back(run);
+  run();
+  for (std::thread& thread : pool) thread.join();
+}
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_OPS_ROWS_IN_PARALLEL_H_

@@ -1,0 +1,64 @@
+// The selftest's row of a scan's gradients.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verify/candidate/mutant_mamba3_scan_backward.h"
+#include "verify/domain/domain.h"
+#include "verify/registry/ops.h"
+#include "verify/selftest/lengths/cases.h"
+#include "verify/selftest/row.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr const char* kOp = "mamba3_scan_backward";
+
+Subject SubjectOf(const char* kind, const std::string& spec,
+                  const ScanGradVariant& variant, ScanGradFault fault) {
+  return {MakeEmulatedScanGradients(kind, spec, variant, fault),
+          variant.scan.numeric};
+}
+
+Result<Case> DrawForZoo(const NumericProfile& profile, int64_t keys,
+                        uint64_t seed, int64_t) {
+  if (keys > 0) return ParseCase(ScanGradientLineAt(seed, keys, profile));
+  return TameCase(*FindDomain(kOp).value(), seed, profile.lane);
+}
+
+}  // namespace
+
+const SelftestRow kMamba3ScanBackwardSelftest = {
+    .op = kOp,
+    .mutants =
+        [] {
+          std::vector<const MutantInfo*> mutants;
+          for (const MutantInfo& info : Mutants()) {
+            if (info.scan_gradients()) mutants.push_back(&info);
+          }
+          return mutants;
+        },
+    .mutant = [](const MutantInfo& info, BugBase) -> Result<Subject> {
+      const Result<Mutant> mutant = ParseMutant(info.name);
+      if (!mutant.ok()) return mutant.status();
+      return SubjectOf("mutant", info.name, mutant->scan_grad,
+                       info.scan_grad_fault);
+    },
+    .zoo =
+        [] {
+          std::vector<std::string> names;
+          for (const ScanGradVariant& v : ScanGradZoo()) {
+            names.push_back(v.name());
+          }
+          return names;
+        },
+    .correct = [](const std::string& name) -> Result<Subject> {
+      const Result<ScanGradVariant> variant = FindScanGradVariant(name);
+      if (!variant.ok()) return variant.status();
+      return SubjectOf("variant", name, variant.value(), ScanGradFault::kNone);
+    },
+    .draw = &DrawForZoo,
+    .fewer = 4,
+};
+
+}  // namespace lockstep::verify
