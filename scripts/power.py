@@ -43,6 +43,10 @@ def key_of(run):
             tuple(op["op"] for op in run.get("zoo", [])))
 
 
+def alarms_of(result):
+    return [f"{alarm['variant']} on `{alarm['case']}`" for alarm in result["alarms"]]
+
+
 def reduced(result):
     """What the page needs of a result: a list of (part, contents)."""
     kind = result["kind"]
@@ -51,13 +55,15 @@ def reduced(result):
         names = ("seed", "kernels", "cases", "rows", "tests", "alarmed", "stated_rate",
                  "seconds")
         return [("runs", {"kind": "statistics", "program": program,
+                          "alarms_at": alarms_of(result),
                           **{name: result[name] for name in names}})]
     if kind == "causes":
         return [("causes_" + result["of"],
                  {"program": program, "found": result["found"],
                   "not_shown": result["not_shown"]})]
     parts = [("runs", {"kind": "zoo", "program": program, "seed": result["seed"],
-                       "seconds": result["zoo_seconds"], "zoo": result["zoo"]})]
+                       "seconds": result["zoo_seconds"], "zoo": result["zoo"],
+                       "alarms_at": alarms_of(result)})]
     if result["kills"]:
         rows = [{name: kill[name] for name in
                  ("mutant", "family", "tiers", "rules", "cases", "seconds")}
@@ -177,6 +183,15 @@ def alarm_row(runs, cases, alarms):
             f"{sum(run['seconds'] for run in runs) / 60:.0f} | {program['cpu']} |\n")
 
 
+def alarms_at(runs):
+    """The first alarms of each program: later programs may have been mended."""
+    text = ""
+    for run in runs:
+        for alarm in run["alarms_at"]:
+            text += f"- program `{run['program']['digest'][:12]}`: {alarm}\n"
+    return "\nAlarms, of which later programs may be free:\n\n" + text if text else ""
+
+
 HEAD = ("| program | runs | cases, largest run | all | alarms | rate at most | minutes | CPU |\n"
         "|---|---|---|---|---|---|---|---|\n")
 
@@ -202,6 +217,7 @@ def alarms_text(runs):
     for name, (variants, cases, alarms) in [*ops.items(),
                                             ("all", map(sum, zip(*ops.values())))]:
         text += f"| {name} | {variants} | {cases:,} | {alarms} |\n"
+    text += alarms_at(zoo)
     if not nulls:
         return text
     text += ("\nThe statistics of errors state their rate of false alarms, "
@@ -209,7 +225,7 @@ def alarms_text(runs):
     for group in by_digest(nulls):
         text += alarm_row(group, [run["cases"] for run in group],
                           sum(run["alarmed"] for run in group))
-    return text
+    return text + alarms_at(nulls)
 
 
 def calibration(found):

@@ -13,6 +13,7 @@ SPEC.loader.exec_module(power)
 
 def zoo(seed, digest="a" * 32, alarms=0):
     return {"kind": "selftest", "kills": [], "seed": seed, "zoo_seconds": 60.0,
+            "alarms": [{"variant": "v", "case": "line"}] * alarms,
             "program": {"digest": digest, "cpu": "some CPU"},
             "zoo": [{"op": "attention_forward", "variants": 67, "cases": 1000,
                      "proof_false_alarms": alarms}]}
@@ -52,6 +53,7 @@ class Collected(unittest.TestCase):
     def test_runs_of_one_program_add_up(self):
         data = power.collect({}, [zoo(0), zoo(1, alarms=2)])
         self.assertIn("| `aaaaaaaaaaaa` | 2 | 1,000 | 2,000 | 2 |", power.page_of(data))
+        self.assertIn("- program `aaaaaaaaaaaa`: v on `line`", power.page_of(data))
 
     def test_runs_of_another_program_do_not(self):
         data = power.collect({}, [zoo(0), zoo(0, digest="b" * 32)])

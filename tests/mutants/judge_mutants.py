@@ -11,6 +11,7 @@ C = "verify/judge/evidence/canary.cc"
 E = "verify/judge/evidence/evidence.cc"
 F = "verify/candidate/probe_folders.cc"
 I = "verify/judge/evidence/stage.cc"
+G = "verify/judge/pictures/guilty_key.cc"
 J = "verify/judge/judge.cc"
 O = "verify/judge/rows.cc"
 P = "verify/judge/evidence/power.cc"
@@ -20,6 +21,9 @@ V = "verify/judge/verdict.cc"
 
 # name, source, text, replacement
 MUTANTS = (
+    ("any_key_is_named", G, "ChanceOf(key.share, row.keys, output.shape[3]) < kChance",
+     "key.share >= 0"),
+    ("a_key_of_no_share_is_named", G, "key.share >= kCauseStated &&", "key.share > 0.01 &&"),
     ("witness_beyond_memory", J, "if (ours || Proven() || !HasRoomForWitness(*request_.call, memory)) return;",
      "if (ours || Proven()) return;"),
     ("findings_lost", B, "if (!found.Passed()) {", "if (false) {"),

@@ -170,5 +170,34 @@ TEST(BackwardProbes, AreLeftOutWhereTheyProveNothing) {
             "");
 }
 
+// Roundings to bf16 among its subnormal numbers are no shares of what is
+// rounded: cut P and dS, and sums kept in bf16.
+TEST(AttentionBackwardJudge, SubnormalNumbersOfBf16AreAllowedTheirUnit) {
+  const struct {
+    const char* kernel;
+    const char* line;
+  } kSeen[] = {
+      {"variant:grad-flash-cut",
+       "attention_backward b=3 hq=3 sq=3 skv=33 d=64 lane=bf16 cap=50 "
+       "mask=full&sink:3&prefix:26,18,28|window:inf,5&(window:3,inf|window:3,"
+       "inf)&chunked:32 align=br fill=qk.normal:1+v.signature seed=643102 "
+       "grad=f32 do=onehot dlse=const:0"},
+      {"variant:grad-flash-dkv-bf16",
+       "attention_backward hq=4 hkv=2 sq=7 skv=24 d=8 lane=bf16 scale=2 "
+       "mask=sink:0 mask.h2=(causal&causal|window:3,2&causal|full&chunked:3)&("
+       "blocks:7x1:0.8|full&prefix:18|chunked:24&causal) mask.h3=sink:24 "
+       "valid_q=1 fill=int:-3,3 seed=449320 sinklogit=const:0 grad=f32 "
+       "do=normal:0.01 dlse=normal:1"}};
+  for (const auto& [kernel, line] : kSeen) {
+    JudgeOptions options;
+    options.probes = options.evidence = options.canaries = false;
+    const CaseResult result = JudgeSpec(line, kernel, options);
+    for (const Finding& finding : result.findings) {
+      EXPECT_NE(finding.tier, Tier::kEnvelope) << kernel << finding.message;
+    }
+    EXPECT_NE(result.verdict, Verdict::kFail) << kernel;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::verify

@@ -106,6 +106,48 @@ TEST(OtherRows, OfAProfileAreWitnessed) {
   EXPECT_EQ(finding->envelope->first->index[2], kRow);
 }
 
+JudgeOptions WithCauses() {
+  JudgeOptions options;
+  options.causes = true;
+  options.canaries = options.evidence = false;
+  return options;
+}
+
+// Where a case is too large to replay bugs on, a key may still be named.
+TEST(GuiltyKey, IsNamedOnALargeCase) {
+  constexpr const char* kLong =
+      "attention_forward sq=16 skv=4096 d=32 dv=64 mask=causal align=br";
+  const struct {
+    const char* bug;
+    const char* says;
+  } kKeys[] = {
+      {"attn.drop_first_key", "key 0, which the row sees"},
+      {"attn.double_edge_key", "key 64, which the row sees"},
+      {"attn.leak_masked_key", "key 4095, which the row does not see"}};
+  for (const auto& [bug, says] : kKeys) {
+    const CaseResult result = JudgeSpec(
+        kLong, std::string("mutant:") + bug + ",tile=64x64", WithCauses());
+    ASSERT_EQ(result.causes.size(), 1u) << bug;
+    const std::string text = ExplanationText(result.causes[0]);
+    EXPECT_EQ(text.find(says), 0u) << text;
+    EXPECT_NE(text.find("of the error of row b 0, h 0, i "), std::string::npos)
+        << text;
+    EXPECT_TRUE(result.too_large_to_explain);
+    EXPECT_EQ(result.picture, nullptr);
+  }
+}
+
+TEST(GuiltyKey, NoneIsNamedForOtherErrorsOrByChance) {
+  // Every weight is wrong.
+  EXPECT_TRUE(JudgeSpec("attention_forward sq=16 skv=4096 d=32 dv=64",
+                        "mutant:attn.scale_twice", WithCauses())
+                  .causes.empty());
+  // Among 4096 values of two channels many point the same way.
+  EXPECT_TRUE(JudgeSpec("attention_forward sq=16 skv=4096 d=32 dv=2",
+                        "mutant:attn.drop_first_key", WithCauses())
+                  .causes.empty());
+}
+
 // It takes up to five times what the case's tensors do, beside three copies.
 TEST(OtherRows, AreNotWitnessedBeyondTheLimitOfMemory) {
   const int64_t own = EstimateBytes(ParseCase(kLarge).value());

@@ -22,6 +22,11 @@ std::string Share(const Explanation& cause) {
 }  // namespace
 
 std::string ExplanationText(const Explanation& cause) {
+  // One key that is to blame is no bug of the catalogue.
+  if (cause.bug.starts_with("key ")) {
+    return cause.bug + ", " + cause.what + ": another weight of it alone is " +
+           Share(cause) + " of " + cause.where;
+  }
   std::string text = "behaves like " + cause.bug + " (" + cause.what + ")";
   if (!cause.where.empty()) text += " in " + cause.where;
   text += ": " + Share(cause);

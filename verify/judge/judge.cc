@@ -14,7 +14,9 @@
 #include "verify/judge/judgement.h"
 #include "verify/judge/laws.h"
 #include "verify/judge/one_field.h"
+#include "verify/judge/pictures/ask_again.h"
 #include "verify/judge/pictures/error_picture.h"
+#include "verify/judge/pictures/guilty_key.h"
 #include "verify/judge/rows.h"
 #include "verify/judge/rules/baselines.h"
 #include "verify/judge/statistics/confirm.h"
@@ -263,10 +265,19 @@ void Judgement::SuggestCauses() {
                       request_.call->expect == Expect::kPass;
   if (!wanted || trial_->scene() != nullptr) return;
   FindCauses(request_, candidate_, options_, *trial_, first_, &result_);
+  NameKey(&result_);
+  if (options_.pictures) return;
+  result_.picture.reset();
+  result_.no_picture.clear();
 }
 
+// Causes look at it, too, where nobody has to be asked again, and after the
+// outputs have served for other things.
 void Judgement::DrawPicture() {
-  const bool wanted = options_.pictures && result_.verdict == Verdict::kFail &&
+  const Finding* const finding = FindingOfNumbers(result_);
+  const bool own = finding != nullptr && OnOwnInputs(result_, *finding);
+  const bool wanted = (options_.pictures || (options_.causes && own)) &&
+                      result_.verdict == Verdict::kFail &&
                       request_.call->expect == Expect::kPass;
   if (!wanted) return;
   DrawError({.request = request_,

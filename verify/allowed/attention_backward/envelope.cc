@@ -15,6 +15,8 @@ constexpr double kU = 0x1p-24;
 constexpr double kRoundUp = 1 + 1e-7;
 constexpr double kOwnSums = 0x1p-26 * 0x1p-1;
 constexpr double kF16Largest = 30000;
+// What rounding to nearest may be off by among bf16's subnormal numbers.
+constexpr double kBf16Tiny = 0x1p-134;
 
 Bounds Anything(double truth) {
   const ValueSet all = {-kInf, kInf, true};
@@ -28,6 +30,9 @@ Bounds Only(double value) {
 }
 
 bool Narrow(NumberType type) { return type == NumberType::kF16; }
+
+// A roundoff of bf16, or of more: of a subnormal number it says too little.
+double Bf16Floor(double roundoff) { return roundoff > 0 ? kBf16Tiny : 0; }
 
 oracle::GradientModel ModelOf(const NumericProfile& profile,
                               const AttentionForwardProblem& problem,
@@ -62,6 +67,8 @@ oracle::GradientModel ModelOf(const NumericProfile& profile,
   if (Narrow(profile.operand_v) || Narrow(profile.operand_qk)) {
     m.flush = 0x1p-13;
   }
+  m.ds_floor = rounding * Bf16Floor(m.ds);
+  m.weights.floor += rounding * Bf16Floor(m.p);
   if (Narrow(grad.ds)) m.ds_floor = profile.ftz ? 0x1p-13 : 0x1p-24;
   if (Narrow(grad.p)) {
     m.weights.floor += profile.ftz ? 0x1p-13 : 0x1p-24;
@@ -132,6 +139,17 @@ double GradientEnvelope::Growth(GradientOutput output, double terms) const {
          Gamma(states + 1, state);
 }
 
+double GradientEnvelope::StateFloor(GradientOutput output) const {
+  if (output == GradientOutput::kDsink) return 0;
+  const bool keys = output == GradientOutput::kDq;
+  const Accumulator& sum =
+      keys ? profile_.grad->acc_dq : profile_.grad->acc_dkv;
+  if (sum.kind == Accumulator::Kind::kBf16) return kBf16Tiny;
+  return Bf16Floor(
+      RoundoffOf(keys ? profile_.grad->dq_state : profile_.grad->dkv_state,
+                 problem_.p_lane));
+}
+
 Bounds GradientEnvelope::Element(GradientOutput output,
                                  const oracle::GradientLine& line, size_t c,
                                  bool excluded) const {
@@ -151,7 +169,8 @@ Bounds GradientEnvelope::Element(GradientOutput output,
   const double growth = Growth(output, terms);
   double error = size * (line.wrong[c] + growth * line.size[c] +
                          kOwnSums * line.span[c] + terms * 2 * model_.tiny) +
-                 4 * kU * std::fabs(truth) + 2 * model_.tiny;
+                 4 * kU * std::fabs(truth) + 2 * model_.tiny +
+                 size * (terms + 1) * StateFloor(output);
   if (profile_.ftz) error += 0x1p-125;
   if (probe_ && SumsExactly(output, line.span[c])) {
     // What remains is the scale, and where it was multiplied into a bf16 q the

@@ -43,6 +43,8 @@ class GradientEnvelope {
   bool SumsExactly(GradientOutput output, double span) const;
   // Relative error of a sum of so many terms, per sum of their sizes.
   double Growth(GradientOutput output, double terms) const;
+  // What a rounding of the sums between tiles may be off by near zero.
+  double StateFloor(GradientOutput output) const;
 
   NumericProfile profile_;
   AttentionForwardProblem problem_;
