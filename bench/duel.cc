@@ -18,11 +18,11 @@ namespace {
 constexpr double kShown = 0.95;  // confidence of intervals that are shown
 // With so many bouts, all of one sign, chance is 2 / 2^20.
 constexpr size_t kLeastBouts = 20;
-constexpr double kBouts = 60;
+constexpr double kBouts = 120;
 static_assert(kBouts < kMostDifferences);
 // Starting processes takes its time, too: a third of half a minute would go for
 // one in each bout.
-constexpr size_t kBoutsOfStart = 6;
+constexpr size_t kBoutsOfStart = 12;
 // Of a bout, at most; and rounds of a pair, at least, where there are as many.
 // More pairs, of fewer rounds each, tell less: the fastest of four turns
 // scatters by 7 % where one of them does by 15.
@@ -225,11 +225,11 @@ Told Tell(const std::vector<double>& logarithms, const Thresholds& thresholds) {
   Told told;
   told.pairs = logarithms.size();
   if (logarithms.empty()) return told;
-  const double centre = CentreOf(logarithms);
+  const double centre = MedianOf(logarithms);
   const Interval interval = MedianInterval(logarithms, kShown);
   told.change = std::expm1(centre);
   told.interval = Changes(interval);
-  told.chance = SignedRank(logarithms);
+  told.chance = SignTest(logarithms);
   // An interval of few is whatever they were.
   if (told.pairs < kLeastBouts) return told;
   told.claim = ClaimOf(centre, told.chance < thresholds.chance, interval,

@@ -33,7 +33,7 @@ struct Told {
   Claim claim = Claim::kUndecided;
   double change = 0;
   Interval interval;  // of the median change, 95 %
-  double chance = 1;  // of SignedRank
+  double chance = 1;  // of SignTest
   size_t pairs = 0;   // of logarithms, or of samples
 };
 // logarithms: of the candidate's time over the baseline's, one a bout, whose

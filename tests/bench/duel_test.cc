@@ -27,12 +27,12 @@ class NoisyMachine {
     Start();
   }
 
-  // As Fight does it. `anew`: both are started for every sixth bout.
+  // As Fight does it. `anew`: both are started for every twelfth bout.
   std::vector<Bout> Bouts(double baseline, double candidate, size_t rounds,
                           bool anew = true) {
-    std::vector<Bout> bouts(60, Bout(rounds));
+    std::vector<Bout> bouts(120, Bout(rounds));
     for (size_t n = 0; n < bouts.size(); ++n) {
-      if (anew && n % 6 == 0) Start();
+      if (anew && n % 12 == 0) Start();
       for (Round& round : bouts[n]) {
         for (const size_t side : dice_.Order(2)) {
           round.turns[side] =
@@ -76,10 +76,10 @@ class NoisyMachine {
   double process_[2] = {};
 };
 
-// Of a quarter of a second, with a call that takes 12 ms and 60 ms until it is
+// Of an eighth of a second, with a call that takes 12 ms and 60 ms until it is
 // done; and of one that takes 1 ms.
-constexpr size_t kFewRounds = 2;
-constexpr size_t kManyRounds = 20;
+constexpr size_t kFewRounds = 1;
+constexpr size_t kManyRounds = 10;
 
 TEST(LogarithmOf, TakesTheFastestOfNeighbouringRounds) {
   Bout bout(24);
