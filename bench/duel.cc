@@ -18,11 +18,16 @@ namespace {
 constexpr double kShown = 0.95;  // confidence of intervals that are shown
 // With so many bouts, all of one sign, chance is 2 / 2^20.
 constexpr size_t kLeastBouts = 20;
-constexpr double kBouts = 30;
+constexpr double kBouts = 120;
 static_assert(kBouts < kMostDifferences);
-// Of a bout. More, of fewer rounds each, tell less: the fastest of a few turns
-// scatters a third as much as one of them.
+// Starting processes takes its time, too: a third of half a minute would go for
+// one in each bout.
+constexpr size_t kBoutsOfStart = 12;
+// Of a bout, at most; and rounds of a pair, at least, where there are as many.
+// More pairs, of fewer rounds each, tell less: the fastest of four turns
+// scatters by 7 % where one of them does by 15.
 constexpr size_t kPairs = 8;
+constexpr size_t kTogether = 4;
 // A turn is long enough for a kernel to find its own data in the first cache
 // again, and short enough for what changes on the machine to meet both.
 constexpr double kTurnSeconds = 1e-3;
@@ -122,8 +127,8 @@ class Fighters {
   Result<Bout> Fight(size_t number) {
     const double end = Now() + slice_;
     std::optional<OneCore> core;
-    if (ring_.one_core) core.emplace(number);
-    const Status ready = MakeReady();
+    if (ring_.one_core) core.emplace(number / kBoutsOfStart);
+    const Status ready = MakeReady(number);
     if (!ready.ok()) return ready;
     Bout bout;
     do {
@@ -150,8 +155,8 @@ class Fighters {
 
  private:
   // Both are there, and have been called.
-  Status MakeReady() {
-    if (starts_ > 0 && !anew_) return {};
+  Status MakeReady(size_t number) {
+    if (starts_ > 0 && (!anew_ || number % kBoutsOfStart != 0)) return {};
     const double start = Now();
     End();
     for (const size_t side : dice_->Order(2)) {
@@ -159,7 +164,7 @@ class Fighters {
       if (!row.ok()) return row.status();
       rows_[side].emplace(std::move(row.value()));
     }
-    anew_ = Now() - start < slice_;
+    anew_ = Now() - start < kBoutsOfStart * slice_ / 2;
     for (const size_t side : dice_->Order(2)) {
       const Result<Turn> cold = TakeTurn(&*rows_[side], 1);
       if (!cold.ok()) return cold.status();
@@ -182,7 +187,7 @@ class Fighters {
   double slice_;  // seconds of a bout
   std::optional<Row> rows_[2];
   size_t starts_ = 0;
-  bool anew_ = true;  // to start them takes less than a bout has
+  bool anew_ = true;  // to start them takes less than half of its bouts
   int64_t calls_ = kMostCalls;
 };
 
@@ -220,11 +225,11 @@ Told Tell(const std::vector<double>& logarithms, const Thresholds& thresholds) {
   Told told;
   told.pairs = logarithms.size();
   if (logarithms.empty()) return told;
-  const double centre = CentreOf(logarithms);
+  const double centre = MedianOf(logarithms);
   const Interval interval = MedianInterval(logarithms, kShown);
   told.change = std::expm1(centre);
   told.interval = Changes(interval);
-  told.chance = SignedRank(logarithms);
+  told.chance = SignTest(logarithms);
   // An interval of few is whatever they were.
   if (told.pairs < kLeastBouts) return told;
   told.claim = ClaimOf(centre, told.chance < thresholds.chance, interval,
@@ -271,7 +276,8 @@ Clock ClockFor(const std::vector<Bout>& bouts) {
 }
 
 double LogarithmOf(const Bout& bout, Clock clock) {
-  const size_t together = std::max<size_t>(1, bout.size() / kPairs);
+  const size_t pairs = std::clamp<size_t>(bout.size() / kTogether, 1, kPairs);
+  const size_t together = bout.size() / pairs;
   std::vector<double> logarithms;
   for (size_t at = 0; at + together <= bout.size(); at += together) {
     double fastest[2] = {INFINITY, INFINITY};

@@ -33,7 +33,7 @@ struct Told {
   Claim claim = Claim::kUndecided;
   double change = 0;
   Interval interval;  // of the median change, 95 %
-  double chance = 1;  // of SignedRank
+  double chance = 1;  // of SignTest
   size_t pairs = 0;   // of logarithms, or of samples
 };
 // logarithms: of the candidate's time over the baseline's, one a bout, whose
@@ -56,7 +56,7 @@ struct Turn {
 struct Round {
   Turn turns[2];  // baseline, candidate
 };
-// Rounds of one start of both kernels.
+// Rounds that count as one comparison.
 using Bout = std::vector<Round>;
 
 // By which clock two kernels are compared. On cores that others use, too, a
@@ -86,17 +86,17 @@ struct Duel {
 struct Ring {
   // Starts the baseline (0) or the candidate (1). Both were verified.
   std::function<Result<Row>(size_t side)> open;
-  // Neither has threads nor waits: each bout is on one core, the next on the
+  // Neither has threads nor waits: each start is on one core, the next on the
   // next one, so that a core with busy neighbours slows both.
   bool one_core = false;
   double seconds = 0;
   const std::atomic<bool>* stop = nullptr;  // may be null
 };
-// Bouts for about so many seconds, and never fewer than can tell anything. Each
-// starts both kernels anew, in an order that is drawn: where a process happens
-// to lie in memory makes it some percent faster or slower for as long as it
-// lives, and signs of bouts are coins' for equal kernels only if that is drawn
-// again. Kernels that take too long to start are started once.
+// Bouts for about so many seconds, and never fewer than can tell anything. Now
+// and then both kernels are started anew, in an order that is drawn: where a
+// process happens to lie in memory, and on which core, makes it slower or
+// faster for as long as it lives, and only what is left of that on average has
+// to be below the floor. Kernels that take too long to start are started once.
 Duel Fight(const Ring& ring, Dice* dice);
 
 }  // namespace lockstep::bench

@@ -23,11 +23,10 @@ std::string EvidenceText(const Shape& shape, bool paired) {
   const char* const clock = shape.clock == Clock::kProcessor
                                 ? "processor time"
                                 : "by the clock: neighbours count";
-  return verify::Format("%zu bouts, %zu rounds, %s; %s", shape.told.pairs,
-                        shape.rounds, chance.c_str(), clock) +
-         (shape.starts < shape.told.pairs
-              ? "; started once, and where it then lies in memory counts"
-              : "");
+  return verify::Format("%zu bouts, %zu rounds, %zu %s, %s; %s",
+                        shape.told.pairs, shape.rounds, shape.starts,
+                        shape.starts == 1 ? "start" : "starts", chance.c_str(),
+                        clock);
 }
 
 std::string ShapeText(const Shape& shape, bool paired) {

@@ -36,6 +36,12 @@ double MedianOf(std::vector<double> values);
 // `confidence`. Of too few values it is all of them. Requires: not empty.
 Interval MedianInterval(std::vector<double> values, double confidence);
 
+// How probable it is that so many of the differences have one sign, or more, if
+// the sign of each is a coin's: two-sided and exact; zeros say nothing. Unlike
+// SignedRank() it does not ask how large they are: where noise comes in bursts,
+// the largest are what the bursts made. 1 where there are none.
+double SignTest(const std::vector<double>& differences);
+
 // The median of the means of all pairs (Hodges and Lehmann): where the
 // differences of two alternatives lie. Requires: not empty.
 double CentreOf(const std::vector<double>& differences);

@@ -19,18 +19,21 @@ namespace {
 // call waits for its turn up to ten times as long as it takes, and what it then
 // takes itself depends on what is left in the caches. Neighbours of the virtual
 // machine come and go for stretches of calls, and the clock drifts by 5 %. A
-// process is up to 4 % slower than another one of the same program.
+// process is up to `spread` slower than another one of the same program.
 class NoisyMachine {
  public:
-  explicit NoisyMachine(uint64_t seed) : dice_(seed) { Start(); }
+  explicit NoisyMachine(uint64_t seed, double spread = 0.02)
+      : dice_(seed), spread_(spread) {
+    Start();
+  }
 
-  // As Fight does it. `anew`: both are started for each bout.
+  // As Fight does it. `anew`: both are started for every twelfth bout.
   std::vector<Bout> Bouts(double baseline, double candidate, size_t rounds,
                           bool anew = true) {
-    std::vector<Bout> bouts(30, Bout(rounds));
-    for (Bout& bout : bouts) {
-      if (anew) Start();
-      for (Round& round : bout) {
+    std::vector<Bout> bouts(120, Bout(rounds));
+    for (size_t n = 0; n < bouts.size(); ++n) {
+      if (anew && n % 12 == 0) Start();
+      for (Round& round : bouts[n]) {
         for (const size_t side : dice_.Order(2)) {
           round.turns[side] =
               Call((side == 0 ? baseline : candidate) * process_[side]);
@@ -50,7 +53,7 @@ class NoisyMachine {
 
  private:
   void Start() {
-    for (double& process : process_) process = 1 + 0.04 * Uniform();
+    for (double& process : process_) process = 1 + spread_ * Uniform();
   }
   Turn Call(double seconds) {
     ++calls_;
@@ -67,15 +70,16 @@ class NoisyMachine {
   }
   double Uniform() { return static_cast<double>(dice_.Next() >> 11) * 0x1p-53; }
   Dice dice_;
+  double spread_;
   int64_t calls_ = 0;
   double neighbour_ = 0;
   double process_[2] = {};
 };
 
-// Of half a second, with a call that takes 12 ms and 60 ms until it is done;
-// and of one that takes 1 ms.
-constexpr size_t kFewRounds = 4;
-constexpr size_t kManyRounds = 40;
+// Of an eighth of a second, with a call that takes 12 ms and 60 ms until it is
+// done; and of one that takes 1 ms.
+constexpr size_t kFewRounds = 1;
+constexpr size_t kManyRounds = 10;
 
 TEST(LogarithmOf, TakesTheFastestOfNeighbouringRounds) {
   Bout bout(24);
@@ -86,12 +90,12 @@ TEST(LogarithmOf, TakesTheFastestOfNeighbouringRounds) {
   }
   EXPECT_DOUBLE_EQ(LogarithmOf(bout, Clock::kWall), std::log(3.0));
   EXPECT_DOUBLE_EQ(LogarithmOf(bout, Clock::kProcessor), std::log(0.5));
-  // Of few each is a pair, and the centre is that of their ratios.
-  bout.resize(3);
-  bout[0].turns[1].seconds = bout[0].turns[0].seconds * 2;
-  bout[1].turns[1].seconds = bout[1].turns[0].seconds * 4;
-  bout[2].turns[1].seconds = bout[2].turns[0].seconds * 8;
-  EXPECT_DOUBLE_EQ(LogarithmOf(bout, Clock::kWall), std::log(4.0));
+  // Few are one pair, and the centre of two is their mean.
+  bout.resize(8);
+  for (size_t n = 4; n < 8; ++n) bout[n].turns[1].seconds = 27;
+  EXPECT_DOUBLE_EQ(LogarithmOf(bout, Clock::kWall), std::log(9.0));
+  bout.resize(7);
+  EXPECT_DOUBLE_EQ(LogarithmOf(bout, Clock::kWall), std::log(3.0));
 }
 
 TEST(LogarithmOf, AsksNobodyWhichKernelIsWhich) {
@@ -129,13 +133,14 @@ TEST(Tell, MakesNoClaimOfOneKernelAgainstItself) {
   }
 }
 
-// What starts are for: two processes of one program differ.
+// What starts are for: two processes of one program differ by as much, where
+// each stays on a core of its own.
 TEST(Tell, WouldMakeClaimsOfProcessesThatAreStartedOnce) {
   int claims = 0;
   for (uint64_t run = 0; run < 50; ++run) {
     claims +=
-        Claims(NoisyMachine(1000 + run)
-                   .Compare(1, 4 * kManyRounds, Clock::kProcessor, {}, false));
+        Claims(NoisyMachine(1000 + run, 0.09)
+                   .Compare(1, kManyRounds, Clock::kProcessor, {}, false));
   }
   EXPECT_GE(claims, 5);
 }
@@ -147,7 +152,7 @@ TEST(Tell, ClaimsByChanceAsOftenAsItSays) {
     constexpr int kRuns = 1000;
     for (uint64_t run = 0; run < kRuns; ++run) {
       claims +=
-          Claims(NoisyMachine(5000 + run)
+          Claims(NoisyMachine(5000 + run, 0)
                      .Compare(1, rounds, Clock::kProcessor, {0.05, 1e-9}));
     }
     EXPECT_GE(claims, kRuns * 0.03) << rounds;

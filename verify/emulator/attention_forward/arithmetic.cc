@@ -9,6 +9,7 @@
 #include "reference/contract/numerics.h"
 #include "reference/elementary.h"
 #include "verify/base/binary64.h"
+#include "verify/emulator/block_sum.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
@@ -82,9 +83,21 @@ bool AttentionArithmetic::BoundedByCap() const {
            dial_.Is(Fault::kCapOnlyFullTiles));
 }
 
+BlockRules AttentionArithmetic::block_rules() const {
+  return {.length = dial_.Is(Fault::kBlockOf16) ? 16 : 32,
+          .odd_first = dial_.Is(Fault::kBlockOddFirst),
+          .flushed = !dial_.Is(Fault::kBlockUnflushed),
+          .from_sum = dial_.Is(Fault::kBlockFromSum)};
+}
+
 float AttentionArithmetic::Dot(const float* q, const float* k) const {
   const int64_t n = std::max<int64_t>(
       problem_.head_dim - (dial_.Is(Fault::kDropChannel) ? 1 : 0), 0);
+  if (blocks() && !dial_.Is(Fault::kDotBf16)) {
+    BlockSum sum(block_rules());
+    for (int64_t d = 0; d < n; ++d) sum.Add(d, q[d], k[d]);
+    return sum.Result();
+  }
   Accumulator how = numeric_.acc_qk;
   if (dial_.Is(Fault::kDotBf16)) how = {Accumulator::Kind::kBf16, 0, 0};
   switch (how.kind == Accumulator::Kind::kRn32 ? variant_.dot

@@ -10,6 +10,7 @@
 #include "reference/contract/attention_forward.h"
 #include "verify/emulator/attention_forward/faults.h"
 #include "verify/emulator/attention_forward/variant.h"
+#include "verify/emulator/block_sum.h"
 
 namespace lockstep::verify {
 
@@ -22,6 +23,11 @@ class AttentionArithmetic {
 
   // True where the contract's own arithmetic is followed (N7 to N13).
   bool contract() const { return contract_; }
+  // N20: products in blocks; weights of the final maximum.
+  bool blocks() const {
+    return contract_ && problem_.order == ProductOrder::kAmx;
+  }
+  BlockRules block_rules() const;
   // N9: the cap bounds every score, no maximum is needed.
   bool BoundedByCap() const;
   bool capped() const { return cap_.has_value(); }

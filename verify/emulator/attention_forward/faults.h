@@ -220,6 +220,11 @@ enum class Fault : uint8_t {
   kSplitOffByTwo,
   kEmptySplitCounted,
   kSplitEdgeKeyTwice,
+  // Products in blocks (N20).
+  kBlockOf16,
+  kBlockOddFirst,
+  kBlockUnflushed,
+  kBlockFromSum,
   // Cheats.
   kZeros,
   kMeanOfV,

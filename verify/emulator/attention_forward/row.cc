@@ -158,7 +158,11 @@ void EmulatedRow::AddTile(const std::vector<Scored>& tile, Part* part) const {
   }
   std::vector<float> fresh(eager ? value_dim_ : 0, 0.0f);
   std::vector<float>& acc = eager ? fresh : part->acc;
-  AddValues(tile, weights, &acc);
+  if (a_.blocks()) {
+    part->weights.insert(part->weights.end(), weights.begin(), weights.end());
+  } else {
+    AddValues(tile, weights, &acc);
+  }
   if (eager) {
     const float l = Fold(*part);
     const float keep = l == 0 ? 0.0f : a_.Divide(l_before, l);
@@ -228,6 +232,10 @@ EmulatedRow::Part EmulatedRow::RunPart(size_t begin, size_t end,
     if (task_.dial.Is(Fault::kAccColumnStale) && t > begin && t + 1 == end) {
       part.acc.back() = kept;
     }
+  }
+  if (a_.blocks()) {
+    AddBlocks(begin, end, &part);
+    return part;
   }
   if (task_.dial.Is(Fault::kSplitEdgeKeyTwice) && end < tiles_.size() &&
       !tiles_[end].empty()) {
@@ -364,8 +372,8 @@ RowResult EmulatedRow::Run() {
   if (task_.variant.numeric.normalise == Normalise::kBefore) {
     return RunNormalised();
   }
-  const bool preset =
-      fixed_ || (policy == MaxPolicy::Kind::kTwoPass && !a_.contract());
+  const bool preset = fixed_ || a_.blocks() ||
+                      (policy == MaxPolicy::Kind::kTwoPass && !a_.contract());
   const size_t splits = std::max<size_t>(
       1, std::min<size_t>(static_cast<size_t>(task_.variant.splits),
                           tiles_.size()));
@@ -375,7 +383,7 @@ RowResult EmulatedRow::Run() {
                             tiles_.size() * (s + 1) / splits, preset));
   }
   Part part = Merge(&parts);
-  if (a_.contract() && !fixed_ && !GuardHolds(part) &&
+  if (a_.contract() && !preset && !GuardHolds(part) &&
       !task_.dial.Is(Fault::kFixedMax) &&
       !task_.dial.Is(Fault::kEmptyTileNan)) {
     part = RunPart(0, tiles_.size(), true);

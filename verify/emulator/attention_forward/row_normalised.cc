@@ -1,4 +1,5 @@
-// Unfused attention: a whole softmax, rounded, then its product with V.
+// Rows whose values are summed when all weights are known: unfused attention, a
+// whole softmax, rounded, then its product with V; and blocks of keys (N20).
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -36,6 +37,20 @@ RowResult EmulatedRow::RunNormalised() const {
   result.lse = LogSumExp(part, l);
   for (const float x : part.acc) result.o.push_back(a_.Output(x));
   return result;
+}
+
+void EmulatedRow::AddBlocks(size_t begin, size_t end, Part* part) const {
+  std::vector<Scored> items;
+  for (size_t t = begin; t < end; ++t) {
+    items.insert(items.end(), tiles_[t].begin(), tiles_[t].end());
+  }
+  for (size_t c = 0; c < value_dim_; ++c) {
+    BlockSum sum(a_.block_rules());
+    for (size_t n = 0; n < items.size(); ++n) {
+      sum.Add(items[n].key, part->weights[n], ValueRow(items[n].value)[c]);
+    }
+    part->acc[c] = sum.Result();
+  }
 }
 
 }  // namespace lockstep::verify
