@@ -4,6 +4,7 @@
 #define LOCKSTEP_VERIFY_CASE_COTANGENT_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reference/contract/status.h"
