@@ -13,8 +13,8 @@
 
 namespace lockstep {
 
-// N18: the weight of a pair whose binary logarithm is less is +0, so that none is
-// subnormal.
+// N18: the weight of a pair whose binary logarithm is less is +0, so that none
+// is subnormal.
 inline constexpr float kLeastWeightLog2 = -126.0f;
 
 // The static contract: a change of any field is another kernel.

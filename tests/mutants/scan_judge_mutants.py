@@ -14,6 +14,7 @@ F = "verify/oracle/mamba3_scan/functions.cc"
 J = "verify/judge/laws.cc"
 H = "verify/oracle/mamba3_scan/head.cc"
 K = "verify/inputs/mamba3_scan_pick.cc"
+W = "verify/ops/mamba3_scan/laws_forward.cc"
 L = "verify/ops/mamba3_scan/laws.cc"
 G = "verify/inputs/mamba3_scan/probe.cc"
 P = "verify/allowed/mamba3_scan/probes.cc"
@@ -91,7 +92,7 @@ MUTANTS = (
      "std::isfinite(token.tau)"),
     ("empty_runs_are_judged", A,
      "profile_.scan->empty_run == EmptyRun::kUnspecified", "false"),
-    ("causality_keeps_nothing", L, "if (t >= cut) token += t % cut - t;", ""),
+    ("causality_keeps_nothing", W, "if (t >= cut) token += t % cut - t;", ""),
     ("isolation_poisons_nothing", L,
      "PoisonScanRun(CounterGenerator(request_.gen, request_.seed), poisoned,"
      "\n                &data.value());", ""),
@@ -100,9 +101,9 @@ MUTANTS = (
     ("separate_keeps_nothing", L,
      "    KeepRun(0, run, &call.value());\n    law.calls", "    law.calls"),
     ("order_is_the_same", L, "1 + Draw(LawDraw::kRuns, size - 1)", "0"),
-    ("split_hands_nothing_over", L,
+    ("split_hands_nothing_over", W,
      "static_cast<Mamba3ScanTrial*>(trial)->TakeCarry(done);", ""),
-    ("heads_stay", L, "group * size + (head % size + by_head) % size", "head"),
+    ("heads_stay", W, "group * size + (head % size + by_head) % size", "head"),
     ("scale_is_one", S,
      "-1 - static_cast<int>(Draw(LawDraw::kScale, kMostHalvings))", "0"),
     ("scale_of_all", S, "linear ? exponent : 0", "exponent"),
