@@ -23,10 +23,6 @@ MUTANTS = (
      "const double most = distances.left + distances.wrong;"),
     ("no_bug_is_scoped", F, "if (on.empty() || on.size() == places.size()) return {};",
      "return {};"),
-    ("outputs_without_the_axis_are_forgotten", F, "Distances with = all;",
-     "Distances with = all;\n  with.wrong = with.left = with.moved = 0;\n"
-     "  for (const Distances& here : places) {\n    with.wrong += here.wrong;\n"
-     "    with.left += here.left;\n    with.moved += here.moved;\n  }"),
     ("bits_are_not_looked_at", F,
      "fit.same_bits && SameBits(produced[t][at], bug[t][at]);",
      "fit.same_bits;"),
@@ -46,10 +42,8 @@ MUTANTS = (
     ("anything_is_stated", E, "if (held_[n].Explained() < kCauseStated) break;", ""),
     ("another_ops_bug_first", H, "return one.bug->op() == op;",
      "return one.bug->op() != op;"),
-    ("pairs_of_the_same_round_only", P, "firsts = std::move(seconds);", "firsts.clear();"),
     ("pairs_are_never_held", P, "  HoldAll(pairs);\n", ""),
     ("farthest_pairs_first", P, "return a.left < b.left;", "return a.left > b.left;"),
-    ("any_pair_is_stated", E, "if (pair && held_[n].Explained() < kPairStated) continue;", ""),
     ("pairs_lack_their_second", H, 'BugIn(first.spec) + "+" + BugIn(second.spec)',
      "BugIn(first.spec)"),
     ("rounded_up", X, "static_cast<int>(cause.explained * 1000)",

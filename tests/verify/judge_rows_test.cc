@@ -142,6 +142,14 @@ TEST(GuiltyKey, NoneIsNamedForOtherErrorsOrByChance) {
   EXPECT_TRUE(JudgeSpec("attention_forward sq=16 skv=4096 d=32 dv=64",
                         "mutant:attn.scale_twice", WithCauses())
                   .causes.empty());
+  // A key that stands out, and explains an eighth of it.
+  EXPECT_TRUE(JudgeSpec("attention_forward sq=16 skv=4096 d=32 dv=256",
+                        "mutant:attn.scale_twice", WithCauses())
+                  .causes.empty());
+  // One of 4096 values of six channels points the way, by chance.
+  EXPECT_TRUE(JudgeSpec("attention_forward sq=16 skv=4096 d=32 dv=6 seed=1",
+                        "mutant:attn.scale_twice", WithCauses())
+                  .causes.empty());
   // Among 4096 values of two channels many point the same way.
   EXPECT_TRUE(JudgeSpec("attention_forward sq=16 skv=4096 d=32 dv=2",
                         "mutant:attn.drop_first_key", WithCauses())
