@@ -126,8 +126,11 @@ class Defendant {
     return again.status();
   }
 
+  // A case that has no meaning in the other base's lane, as blocks have none in
+  // f32 (N20), is left to the bits.
   Status TryBounded(const Case& call) {
     const Case c = InLane(call, bounded_->profile());
+    if (!ValidateCase(c).ok()) return {};
     const Result<Answer> answer = bounded_->Run(c);
     return answer.ok() ? TryClaims(c, answer.value(), &*bounded_)
                        : answer.status();

@@ -161,7 +161,7 @@ FloatRows GradHead::TurnBack(int64_t t, const FloatRows& x, bool key) const {
     if (!Is(F::kTurnedForward)) angle = -angle;
   }
   FloatRows turned;
-  for (const Floats& one : x) turned.push_back(row_.Rotate(one, back));
+  for (const Floats& one : x) turned.push_back(row_.Rotate(one, back, false));
   return turned;
 }
 
