@@ -81,6 +81,12 @@ class ScanLaws {
   // All outputs of a run are those of a run of the case.
   void KeepRun(int64_t here, int64_t own, LawCall* call) const;
 
+  const RunsTrial& trial() const { return trial_; }
+  const Mamba3ScanProblem& problem() const { return p_; }
+  const std::vector<reference::Run>& runs() const { return runs_; }
+  const Case& request() const { return request_; }
+
+ private:
   const RunsTrial& trial_;
   const Mamba3ScanProblem& p_;
   const std::vector<reference::Run>& runs_;
@@ -94,7 +100,7 @@ class ForwardLaws : public ScanLaws {
   using ScanLaws::ScanLaws;
 
   // The output norm has an epsilon, which is not scaled.
-  bool Scales() const { return !p_.norm_epsilon; }
+  bool Scales() const { return !problem().norm_epsilon; }
 
   Result<Law> Causality() const;
   Result<Law> Split() const;

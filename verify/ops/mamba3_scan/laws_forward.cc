@@ -12,23 +12,23 @@ namespace lockstep::verify {
 
 // Other tokens from a cut on change nothing before it.
 Result<Law> ForwardLaws::Causality() const {
-  const int64_t cut = 1 + Draw(LawDraw::kCut, p_.length - 1);
-  ScanPick pick = PickAll(trial_.data());
+  const int64_t cut = 1 + Draw(LawDraw::kCut, problem().length - 1);
+  ScanPick pick = PickAll(trial().data());
   for (int64_t& token : pick.tokens) {
-    const int64_t t = token % p_.length;
+    const int64_t t = token % problem().length;
     if (t >= cut) token += t % cut - t;
   }
-  Result<LawCall> call = CallOn(request_, pick);
+  Result<LawCall> call = CallOn(request(), pick);
   if (!call.ok()) return call.status();
-  const int64_t per_token = p_.output_ranks() * p_.heads;
-  for (int64_t b = 0; b < p_.batch; ++b) {
+  const int64_t per_token = problem().output_ranks() * problem().heads;
+  for (int64_t b = 0; b < problem().batch; ++b) {
     for (int64_t line = 0; line < cut * per_token; ++line) {
-      const int64_t at = b * p_.length * per_token + line;
+      const int64_t at = b * problem().length * per_token + line;
       call->kept[0].push_back({at, at});
     }
   }
-  for (int64_t row = 0; row < trial_.rows(); ++row) {
-    if (runs_[static_cast<size_t>(row / p_.heads)].end > cut) continue;
+  for (int64_t row = 0; row < trial().rows(); ++row) {
+    if (runs()[static_cast<size_t>(row / problem().heads)].end > cut) continue;
     for (size_t t = 1; t < call->kept.size(); ++t) {
       KeepLines(t, row, row, 0, &call.value());
     }
@@ -43,24 +43,25 @@ Result<Law> ForwardLaws::Split() const {
   const int64_t cut = At(run).first + before;
   if (!CarryIsWhole(At(run).row, cut - 1)) return Law();
   const int64_t row = At(run).row;
-  Result<LawCall> first = Alone(run, {row, At(run).first, cut}, request_);
+  Result<LawCall> first = Alone(run, {row, At(run).first, cut}, request());
   if (!first.ok()) return first.status();
-  Case from_carry = request_;
+  Case from_carry = request();
   from_carry.Get<Mamba3ScanCase>().carry = "thkv";
   Result<LawCall> second = Alone(run, {row, cut, At(run).end}, from_carry);
   if (!second.ok()) return second.status();
   KeepRun(0, run, &second.value());
   second->kept[0].clear();
-  for (int64_t head = 0; head < p_.heads; ++head) {
-    const int64_t own = run * p_.heads + head;
+  for (int64_t head = 0; head < problem().heads; ++head) {
+    const int64_t own = run * problem().heads + head;
     KeepLines(0, head, own, 0, &first.value());
-    KeepLines(0, head, own, static_cast<size_t>(before * p_.output_ranks()),
+    KeepLines(0, head, own,
+              static_cast<size_t>(before * problem().output_ranks()),
               &second.value());
   }
   second->take = [trial = second->trial.get()](const OutputSet& done) {
     static_cast<Mamba3ScanTrial*>(trial)->TakeCarry(done);
   };
-  for (const OutputSpec& spec : trial_.outputs()) {
+  for (const OutputSpec& spec : trial().outputs()) {
     if (!spec.name.starts_with("carry_")) continue;
     second->taken.push_back({"init_" + spec.name.substr(6), spec.name});
   }
@@ -72,21 +73,22 @@ Result<Law> ForwardLaws::Split() const {
 
 // Groups, and the heads of a group, may change places.
 Result<Law> ForwardLaws::Heads() const {
-  const int64_t size = p_.group();
+  const int64_t size = problem().group();
   const int64_t by_head = size > 1 ? 1 + Draw(LawDraw::kHeads, size - 1) : 0;
-  const int64_t by_group = size > 1 ? Draw(LawDraw::kGroups, p_.groups)
-                                    : 1 + Draw(LawDraw::kGroups, p_.groups - 1);
-  ScanPick pick = PickAll(trial_.data());
-  for (int64_t head = 0; head < p_.heads; ++head) {
-    const int64_t group = (head / size + by_group) % p_.groups;
+  const int64_t by_group =
+      size > 1 ? Draw(LawDraw::kGroups, problem().groups)
+               : 1 + Draw(LawDraw::kGroups, problem().groups - 1);
+  ScanPick pick = PickAll(trial().data());
+  for (int64_t head = 0; head < problem().heads; ++head) {
+    const int64_t group = (head / size + by_group) % problem().groups;
     pick.heads[static_cast<size_t>(head)] =
         group * size + (head % size + by_head) % size;
   }
-  Result<LawCall> call = CallOn(request_, pick);
+  Result<LawCall> call = CallOn(request(), pick);
   if (!call.ok()) return call.status();
-  for (int64_t row = 0; row < trial_.rows(); ++row) {
-    const int64_t own =
-        row - row % p_.heads + pick.heads[static_cast<size_t>(row % p_.heads)];
+  for (int64_t row = 0; row < trial().rows(); ++row) {
+    const int64_t own = row - row % problem().heads +
+                        pick.heads[static_cast<size_t>(row % problem().heads)];
     for (size_t t = 0; t < call->kept.size(); ++t) {
       KeepLines(t, row, own, 0, &call.value());
     }

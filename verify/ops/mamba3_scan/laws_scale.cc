@@ -32,14 +32,14 @@ bool ScaleTensor(const ScanStorage& storage, int exponent) {
 Result<Law> ForwardLaws::Scale() const {
   const auto exponent =
       -1 - static_cast<int>(Draw(LawDraw::kScale, kMostHalvings));
-  Result<Mamba3ScanData> data = PickScan(trial_.data(), PickAll(trial_.data()),
-                                         request_.Get<Mamba3ScanCase>());
+  Result<Mamba3ScanData> data = PickScan(
+      trial().data(), PickAll(trial().data()), request().Get<Mamba3ScanCase>());
   if (!data.ok()) return data.status();
   for (const ScanTensor tensor :
        {ScanTensor::kV, ScanTensor::kCarryH, ScanTensor::kCarryV}) {
     if (!ScaleTensor(data->at(tensor), exponent)) return Law();
   }
-  LawCall call = CallOn(request_, std::move(data.value()));
+  LawCall call = CallOn(request(), std::move(data.value()));
   Result<OutputSet> outputs = call.trial->Allocate(0);
   if (!outputs.ok()) return outputs.status();
   Execution execution;
@@ -48,7 +48,7 @@ Result<Law> ForwardLaws::Scale() const {
   if (std::fetestexcept(FE_UNDERFLOW) != 0) return Law();
   for (int64_t run = 0; run < Count(); ++run) KeepRun(run, run, &call);
   Law law = OneCall(false, std::move(call));
-  for (const OutputSpec& spec : trial_.outputs()) {
+  for (const OutputSpec& spec : trial().outputs()) {
     const bool linear = spec.name != "carry_theta" && spec.name != "carry_k";
     law.exponents.push_back(linear ? exponent : 0);
   }

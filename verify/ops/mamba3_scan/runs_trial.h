@@ -79,7 +79,9 @@ class RunsTrial : public Trial {
   bool HasOutput(const std::string& name) const;
   // Tokens of the longest run; 1 at least.
   int64_t LongestRun() const;
+  const Mamba3ScanCase& scan() const { return request_; }
 
+ private:
   Case case_;
   Mamba3ScanCase request_;
   Mamba3ScanData data_;

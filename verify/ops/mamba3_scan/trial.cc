@@ -87,17 +87,17 @@ Mamba3ScanTrial::Mamba3ScanTrial(const Case& request, Mamba3ScanData data,
 Mamba3ScanOutputs Mamba3ScanTrial::Views(const OutputSet& outputs) const {
   Mamba3ScanOutputs out;
   const MutableLaneView& y = outputs.tensors[0].view;
-  const int64_t ranks = data_.problem.output_ranks();
+  const int64_t ranks = data().problem.output_ranks();
   out.y = {y.data,
            y.lane,
            {y.shape[0], y.shape[1] / ranks, ranks, y.shape[2], y.shape[3]},
            {y.strides[0], y.strides[1] * ranks, y.strides[1], y.strides[2],
             y.strides[3]}};
   size_t next = 1;
-  if (data_.problem.angles > 0) {
+  if (data().problem.angles > 0) {
     out.carry.theta = ThreeAxes(outputs.tensors[next++].view);
   } else {
-    out.carry.theta.shape = {CountRuns(request_), data_.problem.heads, 0};
+    out.carry.theta.shape = {CountRuns(scan()), data().problem.heads, 0};
   }
   out.carry.h = FourAxes(outputs.tensors[next].view);
   if (!HasOutput("carry_k")) return out;
@@ -107,7 +107,7 @@ Mamba3ScanOutputs Mamba3ScanTrial::Views(const OutputSet& outputs) const {
 }
 
 KernelInputs Mamba3ScanTrial::Inputs() const {
-  return NameInputs(data_.problem, data_.inputs);
+  return NameInputs(data().problem, data().inputs);
 }
 
 KernelCall Mamba3ScanTrial::Call(int64_t, const OutputSet& outputs) const {
@@ -115,17 +115,17 @@ KernelCall Mamba3ScanTrial::Call(int64_t, const OutputSet& outputs) const {
 }
 
 int64_t Mamba3ScanTrial::rows() const {
-  return static_cast<int64_t>(runs_.size()) * data_.problem.heads;
+  return static_cast<int64_t>(runs().size()) * data().problem.heads;
 }
 
 std::vector<int64_t> Mamba3ScanTrial::Lines(size_t output, int64_t row) const {
-  const Mamba3ScanProblem& p = data_.problem;
+  const Mamba3ScanProblem& p = data().problem;
   const int64_t index = row / p.heads;
   const int64_t head = row % p.heads;
-  const std::string& name = outputs_[output].name;
+  const std::string& name = outputs()[output].name;
   std::vector<int64_t> lines;
   if (name == "y") {
-    const reference::Run& run = runs_[static_cast<size_t>(index)];
+    const reference::Run& run = runs()[static_cast<size_t>(index)];
     const int64_t ranks = p.output_ranks();
     for (int64_t at = run.first * ranks; at < run.end * ranks; ++at) {
       lines.push_back((run.row * p.length * ranks + at) * p.heads + head);
@@ -145,21 +145,21 @@ std::vector<int64_t> Mamba3ScanTrial::Lines(size_t output, int64_t row) const {
 }
 
 int64_t Mamba3ScanTrial::RowCost() const {
-  const Mamba3ScanProblem& p = data_.problem;
+  const Mamba3ScanProblem& p = data().problem;
   return LongestRun() * p.state_dim * p.head_dim * (1 + 3 * p.ranks);
 }
 
 void Mamba3ScanTrial::ComputeByReference(
     const Mamba3ScanOutputs& outputs) const {
   // Validated with the case.
-  reference::ComputeMamba3Scan(data_.problem, data_.inputs, outputs);
+  reference::ComputeMamba3Scan(data().problem, data().inputs, outputs);
 }
 
 Status Mamba3ScanTrial::ComputeOptimized(const Variation& how,
                                          const Mamba3ScanOutputs& outputs,
                                          Execution* execution) const {
   optimized::Mamba3ScanExecution ran;
-  const Status status = optimized::Mamba3Scan(data_.problem, data_.inputs,
+  const Status status = optimized::Mamba3Scan(data().problem, data().inputs,
                                               ScanCaps(how), outputs, &ran);
   NoteScan(how, ran, execution);
   return status;

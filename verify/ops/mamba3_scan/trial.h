@@ -51,7 +51,7 @@ class Mamba3ScanTrial : public RunsTrial {
   // 1 + 6 r flop for each state element and token, with r ranks: decay, two
   // updates and one read-out a rank.
   std::optional<Work> CountWork() const override;
-  int64_t RowsPerRun() const override { return data_.problem.heads; }
+  int64_t RowsPerRun() const override { return data().problem.heads; }
   void RowBy(const RowInputs& from, int64_t row, RowBits* bits) const override;
   int64_t RowCost() const override;
   int64_t rows() const override;

@@ -167,8 +167,8 @@ constexpr const char* kBf16Canaries[] = {
 
 std::string Mamba3ScanTrial::WhyUndeclared(
     const NumericProfile& profile) const {
-  const Mamba3ScanProblem& p = data_.problem;
-  if (!profile.exact && !profile.scan) return OpName(case_);
+  const Mamba3ScanProblem& p = data().problem;
+  if (!profile.exact && !profile.scan) return OpName(request());
   if (profile.lane && *profile.lane != p.lane) {
     return std::string("lane=") + LaneName(p.lane);
   }
@@ -184,8 +184,8 @@ std::unique_ptr<AllowedResults> Mamba3ScanTrial::Envelope(
 
 std::unique_ptr<AllowedResults> Mamba3ScanTrial::Probe(
     const NumericProfile& profile, std::vector<int64_t> rows) const {
-  const std::optional<ProbeKind> probe = ProbeOf(request_);
-  if (!probe || !WhyNotScanProbe(*probe, data_.problem, profile).empty()) {
+  const std::optional<ProbeKind> probe = ProbeOf(scan());
+  if (!probe || !WhyNotScanProbe(*probe, data().problem, profile).empty()) {
     return nullptr;
   }
   // Exact bits have a set, too: that of any kernel in f32.
@@ -217,25 +217,25 @@ std::vector<Case> Mamba3ScanTrial::ProbeCases(const Case& c,
 }
 
 void Mamba3ScanTrial::RunBaseline(const OutputSet& outputs) const {
-  const char* name = data_.problem.lane == Lane::kF32 ? "scan" : "siso-a32";
+  const char* name = data().problem.lane == Lane::kF32 ? "scan" : "siso-a32";
   ScanEmulator emulator(FindScanVariant(name).value());
-  emulator.Run(data_.problem, data_.inputs, Views(outputs));
+  emulator.Run(data().problem, data().inputs, Views(outputs));
 }
 
 const char* Mamba3ScanTrial::CorrectKernel() const {
-  return data_.problem.lane == Lane::kF32 ? "variant:scan"
-                                          : "variant:scan-bf16-lane";
+  return data().problem.lane == Lane::kF32 ? "variant:scan"
+                                           : "variant:scan-bf16-lane";
 }
 
 std::span<const char* const> Mamba3ScanTrial::Canaries() const {
   // An envelope may be too wide for any fault, and one probe blind to some: a
   // case that is a probe is judged by that one alone.
-  if (ProbeOf(request_) ||
-      !WhyNotScanProbe(ProbeKind::kIntegrate, data_.problem).empty()) {
+  if (ProbeOf(scan()) ||
+      !WhyNotScanProbe(ProbeKind::kIntegrate, data().problem).empty()) {
     return {};
   }
-  return data_.problem.lane == Lane::kF32 ? std::span(kCanaries)
-                                          : std::span(kBf16Canaries);
+  return data().problem.lane == Lane::kF32 ? std::span(kCanaries)
+                                           : std::span(kBf16Canaries);
 }
 
 }  // namespace lockstep::verify

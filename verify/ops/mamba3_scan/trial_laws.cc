@@ -36,8 +36,8 @@ void Mamba3ScanTrial::TakeCarry(const OutputSet& done) {
   size_t t = 1;
   for (auto n = static_cast<size_t>(ScanTensor::kCarryTheta);
        n <= static_cast<size_t>(ScanTensor::kCarryV); ++n) {
-    if (!data_.storage[n].there()) continue;
-    const LaneTensor& to = data_.storage[n].tensor;
+    if (!data().storage[n].there()) continue;
+    const LaneTensor& to = data().storage[n].tensor;
     std::memcpy(to.buffer.data(), done.tensors[t++].buffer.data(),
                 static_cast<size_t>(to.buffer.bytes()));
   }

@@ -54,9 +54,9 @@ std::vector<uint32_t> BitsOf(const std::vector<float>& x) {
 // One head of a run; the outputs are those of the run's own tokens.
 void Mamba3ScanTrial::RowBy(const RowInputs& from, int64_t row,
                             RowBits* bits) const {
-  const int64_t run = row / data_.problem.heads;
-  const int64_t head = row % data_.problem.heads;
-  const reference::Run& at = runs_[static_cast<size_t>(run)];
+  const int64_t run = row / data().problem.heads;
+  const int64_t head = row % data().problem.heads;
+  const reference::Run& at = runs()[static_cast<size_t>(run)];
   if (at.first == at.end) return EmptyRow(from.inputs, run, head, bits);
   const ScanSlice slice =
       SliceHead(from.problem, from.inputs, at.row, from.joined ? 0 : at.first,
@@ -70,8 +70,8 @@ void Mamba3ScanTrial::RowBy(const RowInputs& from, int64_t row,
   // Of a longer scan only the run itself.
   const int64_t kept = (at.end - at.first) * p.output_ranks() * p.head_dim;
   bits->emplace_back(y.end() - kept, y.end());
-  if (data_.problem.angles > 0) {
-    out.theta.resize(static_cast<size_t>(data_.problem.angles));
+  if (data().problem.angles > 0) {
+    out.theta.resize(static_cast<size_t>(data().problem.angles));
     bits->push_back(BitsOf(out.theta));
   }
   bits->push_back(BitsOf(out.h));
@@ -83,13 +83,13 @@ void Mamba3ScanTrial::RowBy(const RowInputs& from, int64_t row,
 // The carry passes through; without one it is zeros.
 void Mamba3ScanTrial::EmptyRow(const Mamba3ScanInputs& inputs, int64_t run,
                                int64_t head, RowBits* bits) const {
-  const Mamba3ScanProblem& p = data_.problem;
+  const Mamba3ScanProblem& p = data().problem;
   const auto& carry = inputs.carry;
   const auto value = [run](const auto& view, auto... at) {
     const float x = view.data != nullptr ? view(run, at...) : 0.0f;
     return x != x ? kCanonicalNaNBits : std::bit_cast<uint32_t>(x);
   };
-  bits->assign(outputs_.size(), {});
+  bits->assign(outputs().size(), {});
   auto part = bits->begin() + 1;
   if (p.angles > 0) {
     for (int64_t s = 0; s < p.angles; ++s) {

@@ -7,9 +7,9 @@
 namespace lockstep::verify {
 
 std::optional<Work> Mamba3ScanTrial::CountWork() const {
-  const Mamba3ScanProblem& p = data_.problem;
+  const Mamba3ScanProblem& p = data().problem;
   int64_t tokens = 0;
-  for (const reference::Run& run : runs_) tokens += run.end - run.first;
+  for (const reference::Run& run : runs()) tokens += run.end - run.first;
   const double units = static_cast<double>(tokens * p.heads);
   // The state is f32 whatever the lane of the tensors is.
   return Work{units * static_cast<double>(p.state_dim * p.head_dim) *

@@ -228,29 +228,29 @@ constexpr const char* kBf16Canaries[] = {
 }  // namespace
 
 void Mamba3ScanBackwardTrial::RunBaseline(const OutputSet& outputs) const {
-  const bool f32 = data_.problem.lane == Lane::kF32;
+  const bool f32 = data().problem.lane == Lane::kF32;
   const ScanGradEmulator emulator(
       FindScanGradVariant(f32 ? "scan-grad" : "scan-grad-siso").value());
   emulator.Run(problem_, inputs(), Views(outputs));
 }
 
 const char* Mamba3ScanBackwardTrial::CorrectKernel() const {
-  return data_.problem.lane == Lane::kF32 ? "variant:scan-grad"
-                                          : "variant:scan-grad-bf16-lane";
+  return data().problem.lane == Lane::kF32 ? "variant:scan-grad"
+                                           : "variant:scan-grad-bf16-lane";
 }
 
 std::span<const char* const> Mamba3ScanBackwardTrial::Canaries() const {
   // A case that is a probe is judged by that one alone, which may be blind to
   // some.
-  if (ProbeOf(request_)) return {};
-  return data_.problem.lane == Lane::kF32 ? std::span(kCanaries)
-                                          : std::span(kBf16Canaries);
+  if (ProbeOf(scan())) return {};
+  return data().problem.lane == Lane::kF32 ? std::span(kCanaries)
+                                           : std::span(kBf16Canaries);
 }
 
 std::string Mamba3ScanBackwardTrial::WhyUndeclared(
     const NumericProfile& profile) const {
   const Mamba3ScanProblem& p = problem_.forward;
-  if (!profile.exact && !profile.scan) return OpName(case_);
+  if (!profile.exact && !profile.scan) return OpName(request());
   if (profile.lane && *profile.lane != p.lane) {
     return std::string("lane=") + LaneName(p.lane);
   }
@@ -266,8 +266,8 @@ std::unique_ptr<AllowedResults> Mamba3ScanBackwardTrial::Envelope(
 
 std::unique_ptr<AllowedResults> Mamba3ScanBackwardTrial::Probe(
     const NumericProfile& profile, std::vector<int64_t> rows) const {
-  const std::optional<ProbeKind> probe = ProbeOf(request_);
-  if (!probe || !WhyNotMamba3ScanBackwardProbe(*probe, case_).empty()) {
+  const std::optional<ProbeKind> probe = ProbeOf(scan());
+  if (!probe || !WhyNotMamba3ScanBackwardProbe(*probe, request()).empty()) {
     return nullptr;
   }
   // Exact bits have a set, too: that of any kernel in f32.

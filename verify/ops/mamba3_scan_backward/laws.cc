@@ -26,7 +26,7 @@ class BackwardLaws : public ScanLaws {
   using ScanLaws::ScanLaws;
 
   bool Always() const { return true; }
-  bool Apart() const { return p_.length > 1; }
+  bool Apart() const { return problem().length > 1; }
 
   Result<Law> Reach() const;
   Result<Law> Split() const;
@@ -35,7 +35,7 @@ class BackwardLaws : public ScanLaws {
 
  private:
   Result<Mamba3ScanData> Copy(const Case& request) const {
-    return PickScan(trial_.data(), PickAll(trial_.data()),
+    return PickScan(trial().data(), PickAll(trial().data()),
                     request.Get<Mamba3ScanCase>());
   }
   // The tokens of a call on part of a run: those from `from` on of the case's.
@@ -45,25 +45,25 @@ class BackwardLaws : public ScanLaws {
 
 // Other cotangents of y before a cut change nothing from it on.
 Result<Law> BackwardLaws::Reach() const {
-  const int64_t cut = 1 + Draw(LawDraw::kCut, p_.length - 1);
-  Result<Mamba3ScanData> data = Copy(request_);
+  const int64_t cut = 1 + Draw(LawDraw::kCut, problem().length - 1);
+  Result<Mamba3ScanData> data = Copy(request());
   if (!data.ok()) return data.status();
   const LaneTensor& dy = data->at(T::kDy).tensor;
-  const int64_t ranks = p_.output_ranks();
-  const LaneView given = trial_.data().at(T::kDy).tensor.const_view();
+  const int64_t ranks = problem().output_ranks();
+  const LaneView given = trial().data().at(T::kDy).tensor.const_view();
   ForElements(dy.view.shape, [&](const ::lockstep::verify::At& at) {
     if (at[2] >= cut * ranks) return;
-    const int64_t last = p_.length * ranks - 1;
+    const int64_t last = problem().length * ranks - 1;
     SetElement(dy.view, at,
                ElementBits(given, {at[0], at[1], last - at[2], at[3]}));
   });
-  LawCall call = CallOn(request_, std::move(data.value()));
+  LawCall call = CallOn(request(), std::move(data.value()));
   for (size_t t = 0; t < call.kept.size(); ++t) {
-    const OutputSpec& spec = trial_.outputs()[t];
+    const OutputSpec& spec = trial().outputs()[t];
     if (PlaceOf(spec) != GradientPlace::kToken) continue;
     for (int64_t line = 0; line < spec.lines(); ++line) {
       const int64_t at = LineIndex(spec, line, 0)[spec.down];
-      if (at >= cut * (spec.shape[spec.down] / p_.length)) {
+      if (at >= cut * (spec.shape[spec.down] / problem().length)) {
         call.kept[t].push_back({line, line});
       }
     }
@@ -74,12 +74,12 @@ Result<Law> BackwardLaws::Reach() const {
 void BackwardLaws::KeepTokens(int64_t run, int64_t from, LawCall* call) const {
   const auto& there = call->trial->outputs();
   for (size_t t = 0; t < call->kept.size(); ++t) {
-    const OutputSpec& spec = trial_.outputs()[t];
+    const OutputSpec& spec = trial().outputs()[t];
     if (PlaceOf(spec) != GradientPlace::kToken) continue;
     for (int64_t line = 0; line < there[t].lines(); ++line) {
       auto at = LineIndex(there[t], line, 0);
       at[0] = At(run).row;
-      at[spec.down] += from * (spec.shape[spec.down] / p_.length);
+      at[spec.down] += from * (spec.shape[spec.down] / problem().length);
       call->kept[t].push_back(
           {line, (at[0] * spec.shape[1] + at[1]) * spec.shape[2] + at[2]});
     }
@@ -88,29 +88,31 @@ void BackwardLaws::KeepTokens(int64_t run, int64_t from, LawCall* call) const {
 
 // From the cut on, from the carry that the reference leaves in front of it.
 Result<LawCall> BackwardLaws::LastPart(int64_t run, int64_t cut) const {
-  Case request = request_;
-  request.Get<Mamba3ScanCase>().carry = "thkv";
-  Result<LawCall> call = Alone(run, {At(run).row, cut, At(run).end}, request);
+  Case part = request();
+  part.Get<Mamba3ScanCase>().carry = "thkv";
+  Result<LawCall> call = Alone(run, {At(run).row, cut, At(run).end}, part);
   if (!call.ok()) return call;
   const auto* made =
       static_cast<const Mamba3ScanBackwardTrial*>(call->trial.get());
   const auto data = [&](T tensor) {
     return made->data().at(tensor).tensor.view;
   };
-  const ScanSlice slice = SliceRun(trial_.data().problem, trial_.data().inputs,
-                                   {At(run).row, At(run).first, cut}, run);
-  const int64_t ranks = p_.output_ranks();
+  const ScanSlice slice =
+      SliceRun(trial().data().problem, trial().data().inputs,
+               {At(run).row, At(run).first, cut}, run);
+  const int64_t ranks = problem().output_ranks();
   const std::array<int64_t, 4> shape = {1, slice.problem.length * ranks,
-                                        p_.heads, p_.head_dim};
+                                        problem().heads, problem().head_dim};
   Result<LaneTensor> y =
-      AllocateLaneTensor(p_.lane, shape, DenseStrides(shape), 0);
+      AllocateLaneTensor(problem().lane, shape, DenseStrides(shape), 0);
   if (!y.ok()) return y.status();
   const auto& s = y->view.strides;
   Mamba3ScanOutputs out;
-  out.y = {y->view.data,
-           p_.lane,
-           {1, slice.problem.length, ranks, p_.heads, p_.head_dim},
-           {s[0], s[1] * ranks, s[1], s[2], s[3]}};
+  out.y = {
+      y->view.data,
+      problem().lane,
+      {1, slice.problem.length, ranks, problem().heads, problem().head_dim},
+      {s[0], s[1] * ranks, s[1], s[2], s[3]}};
   const auto view = [&](T tensor) {
     const MutableLaneView x = data(tensor);
     return TensorView<float, 4>{static_cast<float*>(x.data), x.shape,
@@ -122,8 +124,8 @@ Result<LawCall> BackwardLaws::LastPart(int64_t run, int64_t cut) const {
                                 {x.shape[0], x.shape[1], x.shape[3]},
                                 {x.strides[0], x.strides[1], x.strides[3]}};
   };
-  out.carry.theta.shape = {1, p_.heads, 0};
-  if (p_.angles > 0) out.carry.theta = flat(T::kCarryTheta);
+  out.carry.theta.shape = {1, problem().heads, 0};
+  if (problem().angles > 0) out.carry.theta = flat(T::kCarryTheta);
   out.carry.h = view(T::kCarryH);
   out.carry.k = view(T::kCarryK);
   out.carry.v = flat(T::kCarryV);
@@ -140,20 +142,19 @@ Result<Law> BackwardLaws::Split() const {
   Result<LawCall> last = LastPart(run, cut);
   if (!last.ok()) return last.status();
   KeepTokens(run, cut, &last.value());
-  Case request = request_;
-  request.Get<Mamba3ScanBackwardCase>().dcarry = true;
-  Result<LawCall> first =
-      Alone(run, {At(run).row, At(run).first, cut}, request);
+  Case part = request();
+  part.Get<Mamba3ScanBackwardCase>().dcarry = true;
+  Result<LawCall> first = Alone(run, {At(run).row, At(run).first, cut}, part);
   if (!first.ok()) return first.status();
   KeepTokens(run, At(run).first, &first.value());
   for (size_t t = 0; t < first->kept.size(); ++t) {
-    if (PlaceOf(trial_.outputs()[t]) != GradientPlace::kCarry) continue;
-    for (int64_t row = 0; row < trial_.RowsPerRun(); ++row) {
-      KeepLines(t, row, run * trial_.RowsPerRun() + row, 0, &first.value());
+    if (PlaceOf(trial().outputs()[t]) != GradientPlace::kCarry) continue;
+    for (int64_t row = 0; row < trial().RowsPerRun(); ++row) {
+      KeepLines(t, row, run * trial().RowsPerRun() + row, 0, &first.value());
     }
   }
-  first->take = [trial = first->trial.get()](const OutputSet& done) {
-    static_cast<Mamba3ScanBackwardTrial*>(trial)->TakeCarry(done);
+  first->take = [made = first->trial.get()](const OutputSet& done) {
+    static_cast<Mamba3ScanBackwardTrial*>(made)->TakeCarry(done);
   };
   for (const OutputSpec& spec : last->trial->outputs()) {
     if (!spec.name.starts_with("dinit_")) continue;
@@ -169,12 +170,12 @@ Result<Law> BackwardLaws::Split() const {
 Result<Law> BackwardLaws::Scale() const {
   const auto exponent =
       -1 - static_cast<int>(Draw(LawDraw::kScale, kMostHalvings));
-  Result<Mamba3ScanData> data = Copy(request_);
+  Result<Mamba3ScanData> data = Copy(request());
   if (!data.ok()) return data.status();
   for (const T tensor : {T::kDy, T::kDTheta, T::kDH, T::kDK, T::kDV}) {
     if (!ScaleTensor(data->at(tensor), exponent)) return Law();
   }
-  LawCall call = CallOn(request_, std::move(data.value()));
+  LawCall call = CallOn(request(), std::move(data.value()));
   Result<OutputSet> outputs = call.trial->Allocate(0);
   if (!outputs.ok()) return outputs.status();
   Execution execution;
@@ -182,32 +183,33 @@ Result<Law> BackwardLaws::Scale() const {
   call.trial->RunReference(outputs.value(), &execution);
   if (std::fetestexcept(FE_UNDERFLOW) != 0) return Law();
   for (size_t t = 0; t < call.kept.size(); ++t) {
-    for (int64_t n = 0; n < trial_.outputs()[t].lines(); ++n) {
+    for (int64_t n = 0; n < trial().outputs()[t].lines(); ++n) {
       call.kept[t].push_back({n, n});
     }
   }
   Law law = OneCall(false, std::move(call));
-  law.exponents.assign(trial_.outputs().size(), exponent);
+  law.exponents.assign(trial().outputs().size(), exponent);
   return law;
 }
 
 // Groups, and the heads of a group, may change places; a group's sum over its
 // heads is in their order.
 Result<Law> BackwardLaws::Heads() const {
-  const int64_t size = p_.group();
+  const int64_t size = problem().group();
   const int64_t by_head = size > 1 ? 1 + Draw(LawDraw::kHeads, size - 1) : 0;
-  const int64_t by_group = size > 1 ? Draw(LawDraw::kGroups, p_.groups)
-                                    : 1 + Draw(LawDraw::kGroups, p_.groups - 1);
-  ScanPick pick = PickAll(trial_.data());
-  for (int64_t head = 0; head < p_.heads; ++head) {
-    const int64_t group = (head / size + by_group) % p_.groups;
+  const int64_t by_group =
+      size > 1 ? Draw(LawDraw::kGroups, problem().groups)
+               : 1 + Draw(LawDraw::kGroups, problem().groups - 1);
+  ScanPick pick = PickAll(trial().data());
+  for (int64_t head = 0; head < problem().heads; ++head) {
+    const int64_t group = (head / size + by_group) % problem().groups;
     pick.heads[static_cast<size_t>(head)] =
         group * size + (head % size + by_head) % size;
   }
-  Result<LawCall> call = CallOn(request_, pick);
+  Result<LawCall> call = CallOn(request(), pick);
   if (!call.ok()) return call.status();
   for (size_t t = 0; t < call->kept.size(); ++t) {
-    const OutputSpec& spec = trial_.outputs()[t];
+    const OutputSpec& spec = trial().outputs()[t];
     if (OfGroups(spec) && size > 1) continue;
     for (int64_t line = 0; line < spec.lines(); ++line) {
       auto at = LineIndex(spec, line, 0);

@@ -44,7 +44,7 @@ void Mamba3ScanBackwardTrial::RowBy(const RowInputs& from, int64_t row,
   const auto [first, end] = HeadsOf(row);
   const HeadRange heads{first, end};
   const int64_t index = weights ? 0 : row / RowsPerRun();
-  reference::Run at = runs_[static_cast<size_t>(index)];
+  reference::Run at = runs()[static_cast<size_t>(index)];
   if (!weights && at.first == at.end) return EmptyRow(from, row, bits);
   const int64_t skipped = from.joined && !weights ? at.first : 0;
   at.first -= skipped;
@@ -70,7 +70,7 @@ void Mamba3ScanBackwardTrial::RowBy(const RowInputs& from, int64_t row,
     NarrowRuns(&in.dcarry, index);
   }
   const std::vector<OutputSpec> specs =
-      GradientSpecs(problem, weights ? static_cast<int64_t>(runs_.size()) : 1);
+      GradientSpecs(problem, weights ? static_cast<int64_t>(runs().size()) : 1);
   OutputSet made;
   for (const OutputSpec& spec : specs) {
     made.tensors.push_back(std::move(
@@ -80,15 +80,15 @@ void Mamba3ScanBackwardTrial::RowBy(const RowInputs& from, int64_t row,
   const Status done = reference::Mamba3ScanBackward(
       problem, in, GradientViews(problem, specs, made));
   (void)done;  // the data were validated with the case
-  bits->assign(outputs_.size(), {});
-  for (size_t t = 0; t < outputs_.size(); ++t) {
+  bits->assign(outputs().size(), {});
+  for (size_t t = 0; t < outputs().size(); ++t) {
     const size_t elements =
-        Lines(t, row).size() * static_cast<size_t>(outputs_[t].shape[3]);
+        Lines(t, row).size() * static_cast<size_t>(outputs()[t].shape[3]);
     if (elements == 0) continue;
     // A problem that leaves an input out has nothing to say of its gradient.
     (*bits)[t].assign(elements, 0);
     for (size_t s = 0; s < specs.size(); ++s) {
-      if (specs[s].name != outputs_[t].name) continue;
+      if (specs[s].name != outputs()[t].name) continue;
       (*bits)[t] =
           BitsFrom(specs[s], made.tensors[s], skipped, problem.forward.length);
     }
@@ -98,21 +98,21 @@ void Mamba3ScanBackwardTrial::RowBy(const RowInputs& from, int64_t row,
 // What is given behind a run without tokens is the gradient before it.
 void Mamba3ScanBackwardTrial::EmptyRow(const RowInputs& from, int64_t row,
                                        RowBits* bits) const {
-  bits->assign(outputs_.size(), {});
+  bits->assign(outputs().size(), {});
   constexpr ScanTensor kGiven[] = {ScanTensor::kDTheta, ScanTensor::kDH,
                                    ScanTensor::kDK, ScanTensor::kDV};
   constexpr std::string_view kNames[] = {"dinit_theta", "dinit_h", "dinit_k",
                                          "dinit_v"};
-  for (size_t t = 0; t < outputs_.size(); ++t) {
+  for (size_t t = 0; t < outputs().size(); ++t) {
     for (size_t n = 0; n < 4; ++n) {
-      if (outputs_[t].name != kNames[n]) continue;
+      if (outputs()[t].name != kNames[n]) continue;
       const ScanStorage& given = from.data.at(kGiven[n]);
       for (const int64_t line : Lines(t, row)) {
-        for (int64_t c = 0; c < outputs_[t].shape[3]; ++c) {
+        for (int64_t c = 0; c < outputs()[t].shape[3]; ++c) {
           uint32_t element = 0;
           if (given.there()) {
             element = ElementBits(given.tensor.const_view(),
-                                  LineIndex(outputs_[t], line, c));
+                                  LineIndex(outputs()[t], line, c));
           }
           const float x = std::bit_cast<float>(element) + 0.0f;
           (*bits)[t].push_back(x != x ? kCanonicalNaNBits

@@ -39,12 +39,12 @@ Mamba3ScanBackwardTrial::Mamba3ScanBackwardTrial(const Case& request,
       problem_(ToBackwardProblem(request.Get<Mamba3ScanBackwardCase>())) {}
 
 Mamba3ScanBackwardInputs Mamba3ScanBackwardTrial::inputs() const {
-  return BackwardInputsOf(data_);
+  return BackwardInputsOf(data());
 }
 
 Mamba3ScanBackwardOutputs Mamba3ScanBackwardTrial::Views(
     const OutputSet& outputs) const {
-  return GradientViews(problem_, outputs_, outputs);
+  return GradientViews(problem_, RunsTrial::outputs(), outputs);
 }
 
 std::unique_ptr<Trial> Mamba3ScanBackwardTrial::MakeAnother(
@@ -54,11 +54,11 @@ std::unique_ptr<Trial> Mamba3ScanBackwardTrial::MakeAnother(
 
 void Mamba3ScanBackwardTrial::TakeCarry(const OutputSet& done) {
   // Outputs and cotangents have one order; there is no theta without angles.
-  size_t t = done.tensors.size() - (data_.problem.angles > 0 ? 4 : 3);
+  size_t t = done.tensors.size() - (data().problem.angles > 0 ? 4 : 3);
   for (auto n = static_cast<size_t>(ScanTensor::kDTheta); n < kScanTensors;
        ++n) {
-    if (!data_.storage[n].there()) continue;
-    const LaneTensor& to = data_.storage[n].tensor;
+    if (!data().storage[n].there()) continue;
+    const LaneTensor& to = data().storage[n].tensor;
     std::memcpy(to.buffer.data(), done.tensors[t++].buffer.data(),
                 static_cast<size_t>(to.buffer.bytes()));
   }
@@ -89,7 +89,7 @@ int64_t Mamba3ScanBackwardTrial::FlopPerElement() const {
 std::optional<Work> Mamba3ScanBackwardTrial::CountWork() const {
   const Mamba3ScanProblem& p = problem_.forward;
   int64_t tokens = 0;
-  for (const reference::Run& run : runs_) tokens += run.end - run.first;
+  for (const reference::Run& run : runs()) tokens += run.end - run.first;
   const auto units = static_cast<double>(tokens * p.heads);
   return Work{
       units * static_cast<double>(p.state_dim * p.head_dim * FlopPerElement()),
@@ -98,29 +98,29 @@ std::optional<Work> Mamba3ScanBackwardTrial::CountWork() const {
 
 int64_t Mamba3ScanBackwardTrial::rows() const {
   const bool weights = std::any_of(
-      outputs_.begin(), outputs_.end(),
+      outputs().begin(), outputs().end(),
       [](const auto& spec) { return PlaceOf(spec) == GradientPlace::kWeight; });
-  return RunRows() + (weights ? data_.problem.heads : 0);
+  return RunRows() + (weights ? data().problem.heads : 0);
 }
 
 std::pair<int64_t, int64_t> Mamba3ScanBackwardTrial::HeadsOf(
     int64_t row) const {
   const int64_t head = row - RunRows();
   if (OfWeights(row)) return {head, head + 1};
-  const int64_t first = row % RowsPerRun() * data_.problem.group();
-  return {first, first + data_.problem.group()};
+  const int64_t first = row % RowsPerRun() * data().problem.group();
+  return {first, first + data().problem.group()};
 }
 
 // The lines whose place along every axis is in the row.
 std::vector<int64_t> Mamba3ScanBackwardTrial::Lines(size_t output,
                                                     int64_t row) const {
-  const OutputSpec& spec = outputs_[output];
+  const OutputSpec& spec = outputs()[output];
   const bool weights = PlaceOf(spec) == GradientPlace::kWeight;
   if (weights != OfWeights(row)) return {};
   const auto [first, end] = HeadsOf(row);
   const int64_t index = weights ? 0 : row / RowsPerRun();
   const reference::Run run =
-      weights ? reference::Run() : runs_[static_cast<size_t>(index)];
+      weights ? reference::Run() : runs()[static_cast<size_t>(index)];
   std::array<int64_t, 3> from{}, to{};
   for (size_t i = 0; i < 3; ++i) {
     const std::string_view axis = AxisOf(spec, i);
@@ -129,7 +129,7 @@ std::vector<int64_t> Mamba3ScanBackwardTrial::Lines(size_t output,
       from[i] = low;
       to[i] = high;
     };
-    const int64_t ranks = spec.shape[i] / data_.problem.length;
+    const int64_t ranks = spec.shape[i] / data().problem.length;
     if (axis == "b") only(run.row, run.row + 1);
     if (axis.starts_with("t")) only(run.first * ranks, run.end * ranks);
     if (axis == "h") only(first, end);
@@ -205,14 +205,13 @@ std::vector<NullCandidate> Mamba3ScanBackwardTrial::Nulls() const {
   std::vector<NullCandidate> nulls = RunsTrial::Nulls();
   if (!problem_.carry_grad) return nulls;
   nulls.push_back({"no_dcarry", [this](int64_t row, RowBits* bits) {
-                     Case other = case_;
+                     Case other = request();
                      auto& scan = other.Get<Mamba3ScanBackwardCase>();
                      scan.dcarry = false;
                      scan.poison.reset();
-                     auto data = PickScan(data_, PickAll(data_), scan);
-                     if (!data.ok()) return ReferenceRow(row, bits);
-                     RowBy({data->problem, data->inputs, data.value()}, row,
-                           bits);
+                     auto cut = PickScan(data(), PickAll(data()), scan);
+                     if (!cut.ok()) return ReferenceRow(row, bits);
+                     RowBy({cut->problem, cut->inputs, cut.value()}, row, bits);
                    }});
   return nulls;
 }

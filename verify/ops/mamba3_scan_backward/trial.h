@@ -45,7 +45,7 @@ class Mamba3ScanBackwardTrial final : public RunsTrial {
   // cotangents of the carry. Requires: as many runs and heads.
   void TakeCarry(const OutputSet& done);
 
-  int64_t RowsPerRun() const override { return data_.problem.groups; }
+  int64_t RowsPerRun() const override { return data().problem.groups; }
   std::unique_ptr<Trial> MakeAnother(const Case& request,
                                      Mamba3ScanData data) const override;
   void RowBy(const RowInputs& from, int64_t row, RowBits* bits) const override;
@@ -81,7 +81,7 @@ class Mamba3ScanBackwardTrial final : public RunsTrial {
 
  private:
   int64_t RunRows() const {
-    return static_cast<int64_t>(runs_.size()) * RowsPerRun();
+    return static_cast<int64_t>(runs().size()) * RowsPerRun();
   }
   // Flop of one token of one head for each element of the state.
   int64_t FlopPerElement() const;
