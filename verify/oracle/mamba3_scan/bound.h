@@ -32,6 +32,8 @@ struct Moduli {
   Vector plain, wide, seen, absolute;
 };
 
+class RecordedScan;
+
 class BoundedScan {
  public:
   BoundedScan(const Mamba3ScanProblem& problem, const Mamba3ScanInputs& inputs,
@@ -52,7 +54,10 @@ class BoundedScan {
   void Step(int64_t t);
   ScanTruth Finish();
 
- protected:
+  // Keeps what this computes on the way, for the walk back over the tokens.
+  friend class RecordedScan;
+
+ private:
   using Rows = std::vector<Vector>;
 
   void Start();
