@@ -43,6 +43,8 @@ MUTANTS = (
      "if (false) {"),
     ("shared_factor_forgotten", E, "return model_.common_weight;",
      "return 0;"),
+    ("crowds_at_the_cap_forgotten", E, "apart > unit ? unit / apart : 1.0",
+     "apart > unit ? unit / apart : 0.0"),
     ("equal_weights_are_chance", E, "spread > 0x1p-10 &&", "true &&"),
     ("any_inputs_are_a_draw", T,
      'return smooth ? "" : "inputs that are no random draw";', 'return "";'),

@@ -212,6 +212,21 @@ TEST(Statistics, PassCorrectKernels) {
   }
 }
 
+// Scores at minus the cap have one weight, e^-2cap, whose rounding all of them
+// share: along the softcap it is the same error in every row.
+TEST(Statistics, ScoresAtMinusTheCapRoundAlike) {
+  JudgeOptions options = Quick("flash-bf16");
+  options.profile->l_from = LFrom::kRounded;
+  const CaseResult right = JudgeSpec(
+      "attention_forward sq=57 skv=124 b=2 hq=2 d=32 mask=causal align=br "
+      "cap=2 fill=normal:4 sinklogit=normal:1 q_seg=ids:0*28,1*29 "
+      "kv_seg=ids:0*62,1*62 lane=bf16 seed=1018868",
+      "variant:flash-l-rounded", options);
+  ASSERT_TRUE(right.statistics);
+  EXPECT_EQ(right.statistics->why_not, "");
+  EXPECT_TRUE(right.statistics->alarms.empty()) << right.reason;
+}
+
 // Scores at the cap have one weight, e^cap: without a maximum it is rounded, by
 // the same factor in every row.
 TEST(Statistics, SaturatedScoresRoundAlike) {

@@ -33,7 +33,7 @@ struct SignedSum {
   void Add(double x) {
     sum += x;
     squares += x * x;
-    ++rows;
+    rows += x != 0 ? 1 : 0;
   }
 };
 

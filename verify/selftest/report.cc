@@ -28,6 +28,26 @@ std::string KillLine(const KillRow& row) {
   return line + Pad(std::to_string(row.cases), 6) + Format("%.3f", row.seconds);
 }
 
+std::string AlarmsText(const std::string& kind,
+                       const std::vector<ZooAlarm>& alarms) {
+  std::string text;
+  for (const ZooAlarm& alarm : alarms) {
+    text += kind + ": " + alarm.variant + "  " + alarm.line + "  " +
+            alarm.what + "\n";
+  }
+  return text;
+}
+
+Json AlarmsJson(const std::vector<ZooAlarm>& alarms) {
+  Json json = Json::array();
+  for (const ZooAlarm& alarm : alarms) {
+    json.push_back({{"variant", alarm.variant},
+                    {"case", alarm.line},
+                    {"what", alarm.what}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::map<std::string, Rate> KillsByFamily(const SelftestResult& result) {
@@ -58,11 +78,8 @@ std::string ZooText(const SelftestResult& result) {
     text += std::string("not run: the oracle on ") +
             oracle::TargetName(target) + " (this CPU)\n";
   }
-  for (const ZooAlarm& alarm : result.alarms) {
-    text += "alarm: " + alarm.variant + "  " + alarm.line + "  " + alarm.what +
-            "\n";
-  }
-  return text;
+  text += AlarmsText("alarm", result.alarms);
+  return text + AlarmsText("suspicious", result.suspicious);
 }
 
 std::string SelftestText(const SelftestResult& result) {
@@ -156,12 +173,6 @@ std::string SelftestJson(const SelftestResult& result) {
          {"case", std::string("block_plan ") + row.mutant->pattern},
          {"envelope_case", ""}});
   }
-  Json alarms = Json::array();
-  for (const ZooAlarm& alarm : result.alarms) {
-    alarms.push_back({{"variant", alarm.variant},
-                      {"case", alarm.line},
-                      {"what", alarm.what}});
-  }
   Json zoo = Json::array();
   for (const ZooCount& op : result.zoo) {
     zoo.push_back({{"op", op.op},
@@ -186,7 +197,8 @@ std::string SelftestJson(const SelftestResult& result) {
                {"rules", rules},
                {"rules_rejecting_correct", rejects_correct},
                {"kills", kills},
-               {"alarms", alarms}};
+               {"alarms", AlarmsJson(result.alarms)},
+               {"suspicious", AlarmsJson(result.suspicious)}};
   if (!result.curves.empty()) json["curves"] = CurvesJson(result.curves);
   return DumpJson(json, 2);
 }

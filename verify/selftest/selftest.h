@@ -107,7 +107,8 @@ struct SelftestResult {
   int64_t proof_false_alarms = 0;
   int64_t statistics_false_alarms = 0;  // cases with an unlikely element
   double zoo_seconds = 0;
-  std::vector<ZooAlarm> alarms;  // the first few
+  std::vector<ZooAlarm> alarms;      // the first few
+  std::vector<ZooAlarm> suspicious;  // and of those with an unlikely element
   // Rules that reject a correct flash kernel on the ordinary cases: their
   // kills are worth nothing.
   std::array<bool, kForeignRules> rejects_correct{};

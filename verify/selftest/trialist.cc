@@ -9,7 +9,11 @@ namespace lockstep::verify {
 Found Judge(const AllowedResults& allowed, const OutputSet& outputs) {
   Found found;
   for (const EnvelopeResult& result : allowed.Judge(outputs)) {
-    found.unlikely = found.unlikely || result.Suspicious();
+    if (result.Suspicious()) {
+      found.unlikely = true;
+      found.what += " " + std::to_string(result.unlikely) + " of " +
+                    result.tensor + " unlikely";
+    }
     if (result.Passed()) continue;
     found.outside = true;
     found.what += " " + std::to_string(result.outside) + " of " + result.tensor;

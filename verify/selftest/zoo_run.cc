@@ -55,7 +55,12 @@ void Count(ZooOutcome outcome, SelftestResult* result) {
   if (!outcome.judged) return;
   ++result->zoo_cases;
   result->zoo_probes += outcome.probes;
-  result->statistics_false_alarms += outcome.unlikely ? 1 : 0;
+  if (outcome.unlikely) {
+    ++result->statistics_false_alarms;
+    if (result->suspicious.size() < kMostAlarms) {
+      result->suspicious.push_back(outcome.alarm);
+    }
+  }
   if (!outcome.outside) return;
   ++result->proof_false_alarms;
   if (result->alarms.size() < kMostAlarms) {

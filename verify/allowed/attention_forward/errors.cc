@@ -37,6 +37,44 @@ struct Row {
   std::vector<float> by_key;  // of the runs' keys, one after the other
 };
 
+// How much of a weight's rounding a row's keys have in common: near the softcap
+// scores crowd, and what lies in one interval of weights that round to one
+// number errs by one amount, in every row. Over an interval of length u in the
+// score, at the distance t from the cap, the density of the scores changes by
+// its share u / t, and no more than this of the rounding fails to cancel.
+struct RoundedAlike {
+  std::vector<float> share;  // of each visible key, relative to its weight
+  double unit = 0;           // of one rounding
+  double largest = 0;
+  double squares = 0;
+  double mean = 0;  // by weight
+
+  RoundedAlike() = default;
+  RoundedAlike(const AttentionErrorsRequest& r,
+               const HeadOfValues::Weights& weights)
+      : share(weights.weight.size(), 0.0f),
+        unit(RoundoffOf(r.profile.p, r.problem.p_lane)) {
+    if (!r.problem.softcap || unit == 0) return;
+    for (size_t j = 0; j < share.size(); ++j) {
+      const double apart =
+          *r.problem.softcap - std::fabs(double{weights.score[j]});
+      const double common = unit * (apart > unit ? unit / apart : 1.0);
+      share[j] = static_cast<float>(common);
+      largest = std::max(largest, common);
+      squares += common * common;
+      mean += common * double{weights.weight[j]};
+    }
+  }
+
+  // Sums over rows at one key see chance only where next to nothing is common.
+  void LeaveOut(std::vector<float>* by_key) const {
+    const double most = unit / 256;
+    for (size_t j = 0; j < share.size(); ++j) {
+      if (mean > most || double{share[j]} > most) (*by_key)[j] = 0;
+    }
+  }
+};
+
 class RowReader {
  public:
   RowReader(const AttentionErrorsRequest& request, const HeadOfValues& head)
@@ -51,6 +89,7 @@ class RowReader {
     if (!Tells(truth) || !Deviations()) return;
     head_.Weigh(r_.rows[place], truth, &weights_);
     kappa_ = Kappa(truth);
+    alike_ = RoundedAlike(r_, weights_);
     row->usable = true;
     row->runs = weights_.runs;
     Squares(&row->errors);
@@ -124,8 +163,11 @@ class RowReader {
     for (size_t c = 0; c < channels_; ++c) {
       const size_t at = place_ * channels_ + c;
       const double size = std::fabs(Truth(c));
-      const double drift = kappa_ * (r_.truth.abs_sum[at] + size) +
-                           (OutputDrift() + SharedFactor()) * size;
+      const double alike =
+          std::min(alike_.largest * r_.truth.abs_sum[at],
+                   std::sqrt(alike_.squares * r_.truth.square_sum[at]));
+      const double drift = kappa_ * (r_.truth.abs_sum[at] + size) + alike +
+                           (OutputDrift() + SharedFactor() + alike_.mean) * size;
       const double left = std::max(std::fabs(error_[c]) - drift, 0.0);
       errors->squares[c / tile] += left * left / variance_[c];
     }
@@ -176,19 +218,22 @@ class RowReader {
         size += std::fabs(a * Truth(c));
       }
       std::vector<float>& product = products_[d];
-      double drift = 0;
+      double drift = 0, alike = 0;
       for (size_t j = 0; j < product.size(); ++j) {
         const double w = weights_.weight[j];
         const double apart = w * (double{product[j]} - mean);
         drift += std::fabs(apart);
+        alike += std::fabs(apart) * double{alike_.share[j]};
         product[j] = static_cast<float>(apart);
       }
       if (d == kErrorDirections) break;
       row->errors.along[d] = sum;
-      row->errors.drift[d] = kappa_ * drift + OutputDrift() * size +
-                             SharedFactor() * std::fabs(mean);
+      row->errors.drift[d] =
+          kappa_ * drift + alike + OutputDrift() * size +
+          (SharedFactor() + alike_.mean) * std::fabs(mean);
     }
     row->by_key = products_[kErrorDirections];
+    alike_.LeaveOut(&row->by_key);
   }
 
   const AttentionErrorsRequest& r_;
@@ -198,6 +243,7 @@ class RowReader {
   size_t place_ = 0;
   double kappa_ = 0;
   HeadOfValues::Weights weights_;
+  RoundedAlike alike_;
   std::vector<double> error_, variance_;
   std::array<std::vector<float>, kErrorDirections + 1> directions_;
   std::array<std::vector<float>, kErrorDirections + 1> products_;
