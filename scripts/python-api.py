@@ -26,8 +26,10 @@ SECTIONS = [
     ("Cases", [("Case", "case"), ("cases", "case")]),
     ("Exact operators", [("attention_forward", "operators"),
                          ("attention_backward", "operators"),
-                         ("mamba3_scan", "operators"), ("mamba3_step", "operators"),
-                         ("ssd_scan", "operators"), ("block_plan", "operators")]),
+                         ("mamba3_scan", "operators"),
+                         ("mamba3_scan_backward", "operators"),
+                         ("mamba3_step", "operators"), ("ssd_scan", "operators"),
+                         ("block_plan", "operators")]),
     ("Errors", [(name, "errors") for name in (
         "LockstepError", "UsageError", "Failed", "Skipped", "Unsupported")]
      + [("ray.Torn", "ray")]),

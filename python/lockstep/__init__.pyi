@@ -83,6 +83,14 @@ def mamba3_scan(
     variant: Literal["siso", "mimo"] = "siso", reduce: bool = False,
     norm_epsilon: float | None = None, rotated: Literal["f32", "bf16"] = "f32",
     threads: int = 0) -> tuple[Any, tuple[Any, Any, Any, Any]]: ...
+def mamba3_scan_backward(
+    q: Any, k: Any, v: Any, dy: Any, *, a: Any, dt: Any, tau: Any, vartheta: Any = None,
+    bq: Any = None, bk: Any = None, d: Any = None, z: Any = None, psi: Any = None,
+    zeta: Any = None, phi: Any = None, norm_weight: Any = None, carry: Any = None,
+    dcarry: Any = None, grad: Literal["f32", "bf16"] | None = None, segments: Any = None,
+    cu_seqlens: Any = None, variant: Literal["siso", "mimo"] = "siso",
+    reduce: bool = False, norm_epsilon: float | None = None,
+    rotated: Literal["f32", "bf16"] = "f32", threads: int = 0) -> dict[str, Any]: ...
 def mamba3_step(
     q: Any, k: Any, v: Any, *, carry: Any, a: Any, dt: Any, tau: Any,
     vartheta: Any = None, bq: Any = None, bk: Any = None, d: Any = None, z: Any = None,

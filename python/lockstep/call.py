@@ -61,7 +61,7 @@ class Call:
 
     @property
     def segments(self):
-        if self.op != "attention_forward":
+        if not self.op.startswith("attention_"):
             return self._wanted("segments")
         return self.inputs.get("q_seg"), self.inputs.get("kv_seg")
 

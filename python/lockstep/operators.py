@@ -61,6 +61,13 @@ def _counts(values):
     return None if values is None else ",".join(str(int(v)) for v in np.atleast_1d(values))
 
 
+def _grad(grad, lane):
+    """The type of gradients of inputs of the lane."""
+    if grad not in (None, "f32", lane):
+        raise UsageError(f"grad is {grad!r}, want 'f32' or {lane!r}, the type of q")
+    return grad or lane
+
+
 def _attention_line(q, k, v, *, scale, softcap, mask, align, valid_q, valid_kv, p, order):
     """The case line of a call, and (b, hq, sq, d, hkv, skv, dv)."""
     b, hq, sq, d = _shape("q", q, 4)
@@ -119,14 +126,13 @@ def attention_backward(q, k, v, o, lse, do, *, dlse=None, grad=None, scale=None,
         q, k, v, scale=scale, softcap=softcap, mask=mask, align=align, valid_q=valid_q,
         valid_kv=valid_kv, p=p, order="chain")
     lane = _lane(q)
-    if grad not in (None, "f32", lane):
-        raise UsageError(f"grad is {grad!r}, want 'f32' or {lane!r}, the type of q")
+    grad = _grad(grad, lane)
     inputs = _operands({
         "q": q, "k": k, "v": v, "o": o, "lse": lse, "do": do, "dlse": dlse,
         "q_segments": q_segments, "kv_segments": kv_segments, "sink": sink,
         "dense": dense_mask})
     shapes = {"dq": (b, hq, sq, d), "dk": (b, hkv, skv, d), "dv": (b, hkv, skv, dv)}
-    outputs = {name: np.empty(shape, dtype_of(grad or lane))
+    outputs = {name: np.empty(shape, dtype_of(grad))
                for name, shape in shapes.items()}
     if sink is not None:
         outputs["dsink"] = np.empty(hq, np.float32)
@@ -140,32 +146,41 @@ def attention_backward(q, k, v, o, lse, do, *, dlse=None, grad=None, scale=None,
 _CARRY = ("theta", "h", "k", "v")
 
 
-def _mamba3(step, arrays, carry, *, segments=None, cu_seqlens=None, variant="siso",
-            reduce=False, norm_epsilon=None, rotated="f32", threads=0):
-    q, v = arrays["q"], arrays["v"]
-    b, t, r, g, n = _shape("q", q, 5)
-    h, channels = _shape("v", v, 4)[2:]
+def _mamba3_line(op, arrays, *, variant, reduce, norm_epsilon, rotated, grad=None):
+    """The case line of a call, its runs apart, and (b, t, r, h, n, p, s)."""
+    b, t, r, g, n = _shape("q", arrays["q"], 5)
+    h, channels = _shape("v", arrays["v"], 4)[2:]
     rates = arrays["vartheta"]
     s = 0 if rates is None else _shape("vartheta", rates, 4)[3]
-    lane = _lane(q)
-    line = _line("mamba3_step" if step else "mamba3_scan", {
+    line = _line(op, {
         "b": b, "t": t, "h": h, "g": g, "r": r, "n": n, "p": channels, "s": s,
-        "variant": variant, "lane": lane, "rot": rotated,
+        "variant": variant, "lane": _lane(arrays["q"]), "rot": rotated,
         "bias": "no" if arrays["bq"] is None else "yes",
         "skip": "no" if arrays["d"] is None else "yes",
         "gate": "no" if arrays["z"] is None else "yes",
-        "reduce": "yes" if reduce else "no", "norm": _number(norm_epsilon)})
-    if segments is not None:
-        arrays["segments"] = segments
+        "reduce": "yes" if reduce else "no", "norm": _number(norm_epsilon), "grad": grad})
+    return line, (b, t, r, h, n, channels, s)
+
+
+def _carry_shapes(runs, r, h, n, p, s):
+    return [(runs, h, s), (runs, h, p, n), (runs, r, h, n), (runs, h, p)]
+
+
+def _named_carry(prefix, carry):
+    return {prefix + name: tensor for name, tensor in zip(_CARRY, carry or ())}
+
+
+def _mamba3(step, arrays, carry, *, segments=None, cu_seqlens=None, reduce=False, threads=0,
+            **words):
+    line, (b, t, r, h, n, p, s) = _mamba3_line(
+        "mamba3_step" if step else "mamba3_scan", arrays, reduce=reduce, **words)
     ends, runs = _runs(segments, cu_seqlens, b)
-    for name, tensor in zip(_CARRY, carry or ()):
-        arrays["init_" + name] = tensor
-    shapes = {"y": (b, t, 1 if reduce else r, h, channels), "carry_theta": (runs, h, s),
-              "carry_h": (runs, h, channels, n), "carry_k": (runs, r, h, n),
-              "carry_v": (runs, h, channels)}
-    outputs = _make(shapes, lane)
-    _run(_native.mamba3, line, _operands(arrays), _operands(outputs), ends, step, threads)
-    framework = framework_of(q)
+    inputs = _operands({**arrays, "segments": segments, **_named_carry("init_", carry)})
+    carries = _carry_shapes(runs, r, h, n, p, s)
+    outputs = _make({"y": (b, t, 1 if reduce else r, h, p), **_named_carry("carry_", carries)},
+                    _lane(arrays["q"]))
+    _run(_native.mamba3, line, inputs, _operands(outputs), ends, step, threads)
+    framework = framework_of(arrays["q"])
     made = [to_framework(x, framework) for x in outputs.values()]
     return made[0], tuple(made[1:])
 
@@ -201,6 +216,49 @@ def mamba3_scan(q, k, v, *, a, dt, tau, vartheta=None, bq=None, bk=None, d=None,
         "norm_weight": norm_weight}, carry, segments=segments, cu_seqlens=cu_seqlens,
         variant=variant, reduce=reduce, norm_epsilon=norm_epsilon, rotated=rotated,
         threads=threads)
+
+
+# Of the gradients of a scan, those that are not f32.
+_OF_TOKENS = ("q", "k", "v", "tau", "vartheta", "z")
+
+
+def mamba3_scan_backward(q, k, v, dy, *, a, dt, tau, vartheta=None, bq=None, bk=None, d=None,
+                         z=None, psi=None, zeta=None, phi=None, norm_weight=None, carry=None,
+                         dcarry=None, grad=None, segments=None, cu_seqlens=None,
+                         variant="siso", reduce=False, norm_epsilon=None, rotated="f32",
+                         threads=0):
+    """The gradients of mamba3_scan: {name: array} for each of its inputs that is there,
+    under the argument's name and of its shape; "carry" is (theta, h, k, v).
+
+    All but these as they were given to mamba3_scan:
+    dy      the cotangent of y, its shape and type
+    dcarry  those of the carry that every run leaves, f32, of theta per turn; absent: 0
+    grad    "f32" or "bf16", the type of the gradients of q, k, v, tau, vartheta and z;
+            absent: q's. The others are f32
+    Raises UsageError, one line, for what has no meaning.
+    """
+    arrays = {"q": q, "k": k, "v": v, "a": a, "dt": dt, "tau": tau, "vartheta": vartheta,
+              "bq": bq, "bk": bk, "d": d, "z": z, "psi": psi, "zeta": zeta, "phi": phi,
+              "norm_weight": norm_weight}
+    grad = _grad(grad, _lane(q))
+    line, (b, _, r, h, n, p, s) = _mamba3_line(
+        "mamba3_scan_backward", arrays, variant=variant, reduce=reduce,
+        norm_epsilon=norm_epsilon, rotated=rotated, grad=grad)
+    ends, runs = _runs(segments, cu_seqlens, b)
+    inputs = _operands({**arrays, "dy": dy, "segments": segments,
+                        **_named_carry("init_", carry), **_named_carry("dcarry_", dcarry)})
+    outputs = {name: np.empty(inputs[name].shape,
+                              dtype_of(grad if name in _OF_TOKENS else "f32"))
+               for name in arrays if name in inputs}
+    carries = _make(_named_carry("init_", _carry_shapes(runs, r, h, n, p, s) if carry else ()),
+                    "f32")
+    made = {"d" + name: array for name, array in {**outputs, **carries}.items()}
+    _run(_native.mamba3_backward, line, inputs, _operands(made), ends, threads)
+    framework = framework_of(q)
+    gradients = {name: to_framework(array, framework) for name, array in outputs.items()}
+    if carry:
+        gradients["carry"] = tuple(to_framework(x, framework) for x in carries.values())
+    return gradients
 
 
 def mamba3_step(q, k, v, *, carry, a, dt, tau, vartheta=None, bq=None, bk=None, d=None,

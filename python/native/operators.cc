@@ -10,14 +10,17 @@
 #include <vector>
 
 #include "optimized/mamba3_scan.h"
+#include "optimized/mamba3_scan_backward.h"
 #include "optimized/plan.h"
 #include "optimized/ssd_scan.h"
 #include "optimized/tile_plan.h"
 #include "python/native/tensors.h"
 #include "reference/mamba3_scan.h"
+#include "reference/mamba3_scan_backward.h"
 #include "reference/ssd_scan.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/mamba3_scan/case.h"
+#include "verify/case/mamba3_scan_backward.h"
 #include "verify/inputs/ssd_scan.h"
 #include "verify/registry/ops.h"
 #include "verify/tables/files.h"
@@ -96,6 +99,55 @@ void Mamba3(const std::string& line, const nb::dict& inputs,
   {
     const nb::gil_scoped_release released;
     status = Scan(problem, given, made, step, threads);
+  }
+  Accept(status);
+}
+
+// Of the lane or of f32, as the array that the caller made for it says.
+Mamba3ScanBackwardOutputs GradientsOf(const Arrays& out, Lane lane) {
+  Mamba3ScanBackwardOutputs made;
+  made.dq = out.LaneOf<void, 5>("dq", lane);
+  made.dk = out.LaneOf<void, 5>("dk", lane);
+  made.dv = out.LaneOf<void, 4>("dv", lane);
+  made.da = out.View<float, 3>("da", "f32");
+  made.ddt = out.View<float, 3>("ddt", "f32");
+  made.dtau = out.LaneOf<void, 3>("dtau", lane);
+  made.dvartheta = out.LaneOf<void, 4>("dvartheta", lane);
+  made.dbq = out.View<float, 3>("dbq", "f32");
+  made.dbk = out.View<float, 3>("dbk", "f32");
+  made.dd = out.View<float, 1>("dd", "f32");
+  made.dz = out.LaneOf<void, 4>("dz", lane);
+  made.dpsi = out.View<float, 3>("dpsi", "f32");
+  made.dzeta = out.View<float, 3>("dzeta", "f32");
+  made.dphi = out.View<float, 3>("dphi", "f32");
+  made.dnorm_weight = out.View<float, 2>("dnorm_weight", "f32");
+  made.dcarry = CarryOf<float>(out, "dinit_");
+  return made;
+}
+
+void Mamba3Backward(const std::string& line, const nb::dict& inputs,
+                    const nb::dict& outputs,
+                    const std::vector<int64_t>& cu_seqlens, int threads) {
+  const Case asked = Ask(line);
+  Mamba3ScanBackwardProblem problem =
+      verify::ToBackwardProblem(asked.Get<verify::Mamba3ScanBackwardCase>());
+  const Arrays in(inputs), out(outputs);
+  problem.forward.runs = RunsOf(in, cu_seqlens);
+  problem.forward.carry_in = in.Has("init_h");
+  problem.carry_grad = in.Has("dcarry_h");
+  const Mamba3ScanBackwardInputs given = {
+      InputsOf(problem.forward, in, cu_seqlens),
+      in.LaneOf<const void, 5>("dy", problem.forward.lane),
+      CarryOf<const float>(in, "dcarry_")};
+  const Mamba3ScanBackwardOutputs made = GradientsOf(out, problem.grad_lane);
+  Status status;
+  {
+    const nb::gil_scoped_release released;
+    optimized::Mamba3ScanBackwardCaps caps;
+    caps.threads = threads;
+    status = AnyTarget() ? optimized::Mamba3ScanBackward(problem, given, caps,
+                                                         made, nullptr)
+                         : reference::Mamba3ScanBackward(problem, given, made);
   }
   Accept(status);
 }
@@ -179,6 +231,9 @@ void AddOperators(nb::module_* module) {
   AddAttention(module);
   module->def("mamba3", &Mamba3, nb::arg("line"), nb::arg("inputs"),
               nb::arg("outputs"), nb::arg("cu_seqlens"), nb::arg("step"),
+              nb::arg("threads"));
+  module->def("mamba3_backward", &Mamba3Backward, nb::arg("line"),
+              nb::arg("inputs"), nb::arg("outputs"), nb::arg("cu_seqlens"),
               nb::arg("threads"));
   module->def("ssd", &Ssd, nb::arg("line"), nb::arg("inputs"),
               nb::arg("outputs"), nb::arg("cu_seqlens"), nb::arg("threads"));

@@ -19,12 +19,17 @@ KERNELS = os.path.join(HERE, "numpy_kernels.py")
 SMALL = "attention_forward hq=4 hkv=2 sq=9 skv=20 d=8 cap=30 mask=causal align=br"
 PLAN = "block_plan sq=61 skv=64 bq=8 bk=8 mask=causal&window:20,0 dialect=block_mask"
 SPLIT = "mamba3_scan t=20 h=4 n=8 p=4 carry=yes"
+GRADIENTS = "mamba3_scan_backward t=20 h=4 n=8 p=4 cu=0,8,8,20 carry=yes dcarry=yes"
 # Lines of every op, and a part of the shipped files for kernels of others.
 OPS = [(SMALL, "cpu-f32"),
        (SMALL + " lane=bf16", "flash-bf16"),
        ("attention_backward hq=4 hkv=2 sq=9 skv=20 d=8 cap=30 mask=causal align=br "
         "sinklogit=normal:1 dlse=normal:1", "cpu-f32"),
        (SPLIT, "scan-f32"),
+       (GRADIENTS, "scan-f32"),
+       ("mamba3_scan_backward b=2 t=9 h=4 g=2 n=8 p=3 variant=mimo r=2 s=3 gate=yes reduce=yes "
+        "seg=runs:4,5 carry=yes dcarry=yes", "scan-f32"),
+       ("mamba3_scan_backward t=9 h=2 n=8 p=6 s=0 norm=1e-3 skip=no bias=no", "scan-f32"),
        ("mamba3_step t=5 n=8 p=4", "scan-f32"),
        ("ssd_scan t=20 h=4 g=2 n=8 p=4 cu=0,7,20 carry=yes gate=yes", "scan-f32"),
        (PLAN, "exact-f32")]
@@ -128,8 +133,10 @@ class WrongTest(CallsTest):
         for bug, line, profile, check in (
                 ("drop_key", SMALL, "cpu-f32", "(o)"),
                 ("drop_carry", SPLIT, "scan-f32", "(y)"),
+                ("drop_carry", GRADIENTS, "scan-f32", "(dinit_h)"),
+                ("drop_dcarry", GRADIENTS, "scan-f32", "(dv)"),
                 ("twice_other", SMALL, "cpu-f32", "(repeat)")):
-            with self.subTest(bug):
+            with self.subTest(bug, line=line):
                 shutil.rmtree(self.path("calls"), ignore_errors=True)
                 folder = self.exported(line, profile=profile)
                 self.answer(folder, bug)

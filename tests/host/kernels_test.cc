@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "verify/candidate/wire/host.h"
+#include "verify/emulator/mamba3_scan_backward/kernel.h"
 #include "verify/emulator/mutants.h"
 #include "verify/registry/ops.h"
 #include "verify/run/run.h"
@@ -70,9 +72,12 @@ std::vector<std::string> LinesOf(const MutantInfo& info) {
 
 // The profile of the kernel that it breaks; for exact ones that of the lane.
 NumericProfile ProfileOf(const Mutant& mutant) {
-  const NumericProfile& own = mutant.info->attention() ? mutant.variant.numeric
-                              : mutant.info->gradients() ? mutant.grad.numeric
-                                                         : mutant.scan.numeric;
+  const MutantInfo& info = *mutant.info;
+  const NumericProfile& own = info.attention()   ? mutant.variant.numeric
+                              : info.gradients() ? mutant.grad.numeric
+                              : info.scan_gradients()
+                                  ? mutant.scan_grad.scan.numeric
+                                  : mutant.scan.numeric;
   if (!own.exact) return own;
   const std::string pattern = mutant.info->pattern;
   const bool bf16 = pattern.find("lane=bf16") != std::string::npos;
@@ -94,8 +99,6 @@ class Kernels : public testing::Test {
 TEST_F(Kernels, EveryMutantIsFound) {
   int64_t tried = 0;
   for (const MutantInfo& info : Mutants()) {
-    // The C interface has no function for a scan's gradients.
-    if (info.scan_gradients()) continue;
     const Result<Mutant> mutant = ParseMutant(info.name);
     ASSERT_TRUE(mutant.ok()) << mutant.message();
     Verdicts verdicts;
@@ -104,7 +107,7 @@ TEST_F(Kernels, EveryMutantIsFound) {
     EXPECT_TRUE(verdicts.found) << info.name << ": " << verdicts.reasons;
     ++tried;
   }
-  EXPECT_GE(tried, 180);
+  EXPECT_EQ(tried, std::ssize(Mutants()));
 }
 
 TEST_F(Kernels, CorrectOnesPass) {
@@ -121,6 +124,13 @@ TEST_F(Kernels, CorrectOnesPass) {
       "attention_backward hq=2 sq=7 skv=11 d=6 dv=3 mask=random:0.5 "
       "layout=bshd",
       "attention_backward sq=5 skv=5 d=4 p=bf16 mask=blocks:2x2:0.5"};
+  const std::vector<std::string> scan_gradients = {
+      "mamba3_scan_backward b=2 t=15 h=4 g=2 n=10 p=5 s=3 variant=mimo r=2 "
+      "gate=yes reduce=yes seg=[runs:6,9;runs:15] carry=yes dcarry=yes",
+      "mamba3_scan_backward t=12 h=2 n=8 p=6 s=0 cu=0,5,5,12 carry=yes "
+      "norm=1e-3 skip=no",
+      "mamba3_scan_backward t=9 h=2 n=8 p=6 bias=no dcarry=yes",
+      "mamba3_scan_backward t=9 n=8 p=6 variant=mimo r=3 gate=yes"};
   const std::vector<std::string> scans = {
       "mamba3_scan t=12 h=2 n=8 p=4 s=3 cu=0,5,12 carry=yes bias=yes gate=yes",
       "mamba3_scan b=2 t=7 h=4 g=2 n=8 p=2 seg=runs:3,4",
@@ -138,8 +148,15 @@ TEST_F(Kernels, CorrectOnesPass) {
   EXPECT_EQ(totals.pass, 4) << verdicts.reasons;
   totals = JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, gradients, &verdicts);
   EXPECT_EQ(totals.pass, 3) << verdicts.reasons;
+  totals =
+      JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, scan_gradients, &verdicts);
+  EXPECT_EQ(totals.pass, 4) << verdicts.reasons;
   totals = JudgeLines("so:" LOCKSTEP_EMULATED ",variant=scan",
                       Builtin("scan-f32"), scans, &verdicts);
+  EXPECT_EQ(totals.pass, 4) << verdicts.reasons;
+  totals = JudgeLines("so:" LOCKSTEP_EMULATED ",variant=scan-grad",
+                      FindScanGradVariant("scan-grad")->scan.numeric,
+                      scan_gradients, &verdicts);
   EXPECT_EQ(totals.pass, 4) << verdicts.reasons;
 }
 

@@ -124,6 +124,73 @@ def test_refusals_are_one_line(change, words):
     assert len(str(caught.value).splitlines()) == 1
 
 
+SCANS = [
+    "mamba3_scan_backward b=2 t=15 h=4 g=2 n=10 p=5 s=3 variant=mimo r=2 gate=yes reduce=yes "
+    "seg=[runs:6,9;runs:15] carry=yes dcarry=yes",
+    "mamba3_scan_backward t=12 h=2 n=8 p=6 s=0 cu=0,5,5,12 carry=yes norm=1e-3 skip=no",
+    "mamba3_scan_backward t=9 h=2 n=8 p=6 bias=no dcarry=yes lane=bf16 rot=bf16",
+    "mamba3_scan_backward t=9 h=2 g=2 n=8 p=6 lane=bf16 grad=f32",
+]
+CARRY = ("theta", "h", "k", "v")
+TENSORS = ("a dt tau vartheta bq bk d z psi zeta phi norm_weight").split()
+
+
+def scan_arguments(line):
+    """Of mamba3_scan: arrays by name, the carry among them, and words; dy and dcarry."""
+    call = lockstep.Case(line).call()
+    arrays = {name: call.inputs[name] for name in ["q", "k", "v", *TENSORS]
+              if name in call.inputs}
+    runs, h, s = call.run_count, call.h, call.s
+
+    def carry(prefix):
+        return tuple(call.inputs.get(prefix + name, np.zeros((runs, h, s), np.float32))
+                     for name in CARRY)
+
+    if call.carry_in:
+        arrays["carry"] = carry("init_")
+    words = {name: call.inputs[name] for name in ("segments", "cu_seqlens")
+             if name in call.inputs}
+    words.update({name: getattr(call, name)
+                  for name in ("variant", "reduce", "norm_epsilon", "rotated")})
+    dcarry = carry("dcarry_") if call.carry_grad else None
+    return arrays, words, call.dy, dcarry, call.scalars["grad"]
+
+
+@pytest.mark.parametrize("line", SCANS)
+def test_gradients_of_scans_have_the_exact_bits(line):
+    arrays, words, dy, dcarry, grad = scan_arguments(line)
+    expected = lockstep.Case(line).expected()
+    for threads in (1, 3):
+        told = lockstep.mamba3_scan_backward(**arrays, dy=dy, dcarry=dcarry, grad=grad,
+                                             threads=threads, **words)
+        assert set(told) == set(arrays)
+        made = {"dinit_" + name: x for name, x in zip(CARRY, told.pop("carry", ()))}
+        made.update({"d" + name: x for name, x in told.items()})
+        for name, array in expected.items():
+            assert made[name].dtype == array.dtype, name
+            assert bits(made[name].reshape(array.shape)) == bits(array), name
+        assert {name for name in made if made[name].size} == set(expected)
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"grad": "bf16"}, "grad is 'bf16'"),
+    ({"dy": lambda x: x[..., :-1]}, "dy"),
+    ({"dy": lambda x: x.astype(np.float64)}, "dy has"),
+    ({"dcarry": (np.zeros((1, 1), np.float32),) * 4}, "axes, want"),
+    ({"a": lambda x: -x}, "a"),
+    ({"variant": "mino"}, "mino"),
+])
+def test_refusals_of_scans_are_one_line(change, words):
+    arrays, given, dy, _, _ = scan_arguments("mamba3_scan_backward t=3 h=2 n=4 p=2")
+    given.update(arrays, dy=dy)
+    for name, value in change.items():
+        given[name] = value(given[name]) if callable(value) else value
+    with pytest.raises(lockstep.UsageError) as caught:
+        lockstep.mamba3_scan_backward(**given)
+    assert words in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def drawn_qkv():
     rng = np.random.default_rng(6)
     return [rng.standard_normal(shape).astype(np.float32)
@@ -172,3 +239,51 @@ def test_jax_custom_vjp():
         assert bits(np.asarray(o)) == bits(wanted_o)
         for made, gradient in zip(pull((do, jax.numpy.zeros_like(lse))), wanted):
             assert bits(np.asarray(made)) == bits(gradient)
+
+
+def carries(left):
+    return tuple(cotangent(x, 8 + n) for n, x in enumerate(left))
+
+
+@pytest.mark.parametrize("line", SCANS[:3])
+def test_torch_autograd_of_scans(line):
+    torch = pytest.importorskip("torch")
+    import torch_autograd
+    arrays, words, _, _, _ = scan_arguments(line)
+
+    def leaf(x):
+        return operators.to_framework(np.array(x), "torch").requires_grad_()
+
+    leaves = {name: tuple(map(leaf, x)) if name == "carry" else leaf(x)
+              for name, x in arrays.items()}
+    y, left = torch_autograd.scan(**leaves, **words)
+    wanted_y, wanted_left = lockstep.mamba3_scan(**arrays, **words)
+    assert bits(operators.to_numpy(y.detach())) == bits(wanted_y)
+    dy, dcarry = cotangent(wanted_y, 7), carries(wanted_left)
+    torch.autograd.backward([y, *left], [operators.to_framework(x, "torch")
+                                         for x in (dy, *dcarry)])
+    wanted = lockstep.mamba3_scan_backward(**arrays, dy=dy, dcarry=dcarry, **words)
+    for name, gradient in wanted.items():
+        pairs = zip(leaves[name], gradient) if name == "carry" else [(leaves[name], gradient)]
+        for tensor, array in pairs:
+            assert bits(operators.to_numpy(tensor.grad)) == bits(array), name
+
+
+@pytest.mark.parametrize("line", SCANS[:3])
+def test_jax_custom_vjp_of_scans(line):
+    jax = pytest.importorskip("jax")
+    import jax_vjp
+    arrays, words, _, _, _ = scan_arguments(line)
+    runs = lockstep.Case(line).call().run_count
+    scan = jax_vjp.scan(runs, **words)
+    wanted_y, wanted_left = lockstep.mamba3_scan(**arrays, **words)
+    dy, dcarry = cotangent(wanted_y, 7), carries(wanted_left)
+    wanted = lockstep.mamba3_scan_backward(**arrays, dy=dy, dcarry=dcarry, **words)
+    for function in (scan, jax.jit(scan)):
+        (y, _), pull = jax.vjp(function, jax.tree.map(jax.numpy.asarray, arrays))
+        assert bits(np.asarray(y)) == bits(wanted_y)
+        made, = pull(jax.tree.map(jax.numpy.asarray, (dy, dcarry)))
+        assert set(made) == set(wanted)
+        for name, gradient in wanted.items():
+            for one, other in zip(jax.tree.leaves(made[name]), jax.tree.leaves(gradient)):
+                assert bits(np.asarray(one)) == bits(other), name

@@ -85,6 +85,16 @@ class ProgramTest(unittest.TestCase):
         done = run("verify", case, "--candidate", "py:kernels.py:plan")
         self.assertEqual(done.code, 0, done.out + done.err)
 
+    def test_gradients_of_a_scan(self):
+        case = ("mamba3_scan_backward b=2 t=9 h=4 g=2 n=8 p=3 variant=mimo r=2 gate=yes "
+                "norm=1e-3 seg=runs:4,5 carry=yes dcarry=yes")
+        done = judged("scan_gradients", case)
+        self.assertEqual(done.code, 0, done.out + done.err)
+        self.assertIn("executed  py (scan_gradients)", done.out)
+        done = judged("scan_gradients_without_skip", case)
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertIn("(dv)", done.out)
+
     def test_what_cannot_start(self):
         for spec, words in (
                 ("py:kernels", "names no function of a module"),

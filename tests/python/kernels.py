@@ -7,8 +7,9 @@ import numpy as np
 
 import lockstep
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "../../python/examples"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..", folder)
+                for folder in ("python/examples", "tests/host")]
+import numpy_gradients  # noqa: E402
 from numpy_attention import PROFILE, attend  # noqa: E402
 
 PROFILE_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "numpy.profile")
@@ -42,6 +43,26 @@ def lse_in_bits(q, k, v, *, call):
     """The logarithm to base 2."""
     o, lse = attend(q, k, v, call=call)
     return o, lse * np.float32(np.log2(np.e))
+
+
+def _scan_gradients(call, inputs):
+    scalars = {**call.scalars, "norm_epsilon": call.norm_epsilon}
+    made = numpy_gradients.scan_backward(scalars, inputs)
+    return [made[name].astype(np.float32) for name in call.outputs]
+
+
+gradients = lockstep.kernel(op="mamba3_scan_backward", profile="scan-f32", lanes=["f32"])
+
+
+@gradients
+def scan_gradients(q, k, v, dy, *, call):
+    return _scan_gradients(call, call.inputs)
+
+
+@gradients
+def scan_gradients_without_skip(q, k, v, dy, *, call):
+    """D does not reach dv."""
+    return _scan_gradients(call, {**call.inputs, "d": np.zeros_like(call.inputs["d"])})
 
 
 _seen = set()

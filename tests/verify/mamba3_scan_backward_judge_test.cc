@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "tests/verify/judge_line.h"
+#include "tests/verify/law_lines.h"
 #include "verify/base/compare.h"
+#include "verify/base/elements.h"
 #include "verify/domain/domain.h"
 #include "verify/emulator/mamba3_scan_backward/kernel.h"
 #include "verify/emulator/mutants.h"
@@ -186,50 +188,114 @@ OutputSet Emulated(const Trial& trial, ScanGradFault fault) {
   return outputs;
 }
 
+OutputSet Normalised(const Trial& trial, ScanGradFault) {
+  OutputSet outputs = Reference(trial);
+  Normalise(outputs);
+  return outputs;
+}
+
 // Whether the kernel's answer to a law's only call agrees with its own.
 bool Keeps(const Trial& trial, const std::string& name, uint64_t salt,
-           ScanGradFault fault) {
+           ScanGradFault fault, decltype(&Emulated) kernel = Emulated) {
   Result<Law> law = trial.MakeLaw(name, salt);
   EXPECT_TRUE(law.ok()) << law.message();
   EXPECT_EQ(law->calls.size(), 1u);
   const LawCall& call = law->calls[0];
-  const OutputSet own = Emulated(trial, fault);
-  const OutputSet other = Emulated(*call.trial, fault);
-  for (size_t t = 0; t < trial.outputs().size(); ++t) {
-    for (const LinePair& lines : call.kept[t]) {
-      for (int64_t c = 0; c < trial.outputs()[t].shape[3]; ++c) {
-        const uint32_t mine =
-            ElementBits(own.tensors[t].const_view(),
-                        LineIndex(trial.outputs()[t], lines.own, c));
-        const uint32_t theirs =
-            ElementBits(other.tensors[t].const_view(),
-                        LineIndex(call.trial->outputs()[t], lines.here, c));
-        if (mine != theirs) return false;
-      }
-    }
-  }
-  return true;
+  return Agree(trial, kernel(trial, fault), law.value(), call,
+               kernel(*call.trial, fault));
 }
 
 // Laws that hold for every kernel: those of right ones keep them whatever is
-// drawn, a kernel that lets a run's cotangents into another one does not, and
-// one that hands the heads of a group to another group does not, either.
+// drawn; a kernel that lets a run's cotangents into another one does not, nor
+// one that hands the heads of a group to another group, nor one whose gradients
+// are normalised.
 TEST(ScanBackwardLaws, AreBrokenByWhatTheySpeakOf) {
   const auto runs =
       Open("mamba3_scan_backward t=12 n=4 p=3 cu=0,5,12 dcarry=yes");
   const auto heads = Open("mamba3_scan_backward t=5 n=4 p=3 h=4 g=4");
   int64_t leaks = 0, swaps = 0;
   for (uint64_t salt = 0; salt < 8; ++salt) {
-    for (const char* law : {"isolation", "encoding", "reach"}) {
+    for (const char* law : {"isolation", "encoding", "reach", "scale"}) {
       EXPECT_TRUE(Keeps(*runs, law, salt, ScanGradFault::kNone)) << law;
     }
     EXPECT_TRUE(Keeps(*heads, "heads", salt, ScanGradFault::kNone));
     leaks +=
         Keeps(*runs, "isolation", salt, ScanGradFault::kRunsJoined) ? 0 : 1;
+    for (const char* law : {"reach", "scale"}) {
+      EXPECT_FALSE(Keeps(*runs, law, salt, ScanGradFault::kNone, Normalised));
+    }
     swaps += Keeps(*heads, "heads", salt, ScanGradFault::kGroupModulo) ? 0 : 1;
   }
   EXPECT_GT(leaks, 0);
   EXPECT_GT(swaps, 0);
+}
+
+TEST(ScanBackwardLaws, AreThoseThatSaySomething) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(Open(kEverything)->Laws(),
+            (Names{"reach", "separate", "split", "isolation", "order", "scale",
+                   "heads"}));
+  EXPECT_EQ(Open("mamba3_scan_backward t=1 n=4 p=3")->Laws(),
+            (Names{"scale", "encoding"}));
+  // Too long for calls of their own.
+  EXPECT_TRUE(Open("mamba3_scan_backward t=65536 n=32 p=32")->Laws().empty());
+}
+
+// Known-bad kernels that a run is tried with fail wherever a case has what they
+// break, and trivial answers are none where there is something to answer.
+TEST(ScanBackwardEvidence, CanariesFailAndNullsDiffer) {
+  for (const std::string lane : {"f32", "bf16"}) {
+    const std::string line = std::string(kEverything) + " lane=" + lane;
+    const auto trial = Open(line);
+    EXPECT_EQ(trial->Canaries().size(), 7u);
+    for (const char* canary : trial->Canaries()) {
+      EXPECT_EQ(JudgeSpec(line, canary).verdict, Verdict::kFail) << canary;
+    }
+    for (const NullCandidate& null : trial->Nulls()) {
+      bool differs = false;
+      for (int64_t row = 0; row < trial->rows(); ++row) {
+        RowBits right, bits;
+        trial->ReferenceRow(row, &right);
+        null.row(row, &bits);
+        differs = differs || bits != right;
+      }
+      EXPECT_TRUE(differs) << null.name;
+    }
+  }
+}
+
+// What a run without tokens answers is the cotangent of its carry, unless the
+// profile leaves that open.
+TEST(ScanBackwardEnvelope, OfAnEmptyRunIsTheProfilesWord) {
+  const auto trial = Open(
+      "mamba3_scan_backward t=6 h=2 n=4 p=3 cu=0,3,3,6 carry=yes dcarry=yes");
+  NumericProfile profile = LoadProfile("scan-f32").value();
+  for (const bool open : {false, true}) {
+    profile.scan->empty_run = open ? EmptyRun::kUnspecified : EmptyRun::kCarry;
+    const auto allowed = trial->Envelope(profile, AllRows(*trial), 1);
+    OutputSet outputs = Reference(*trial);
+    for (size_t t = 0; t < trial->outputs().size(); ++t) {
+      if (trial->outputs()[t].name != "dinit_h") continue;
+      const LaneTensor& dh = outputs.tensors[t];
+      SetElement(dh.view, {1, 0, 0, 0}, BitsOf(Lane::kF32, 1e3));
+      EXPECT_EQ(allowed->Judge(outputs)[t].outside, open ? 0 : 1);
+    }
+  }
+}
+
+// 4 + 16 r flop for each element of the state and token, 2 r more where the
+// output is made again.
+TEST(ScanBackwardWork, IsCounted) {
+  const auto flop = [](const std::string& keys) {
+    return Open("mamba3_scan_backward t=5 h=2 n=4 p=3" + keys)
+               ->CountWork()
+               ->flop /
+           (5 * 2 * 4 * 3);
+  };
+  EXPECT_EQ(flop(""), 20);
+  EXPECT_EQ(flop(" gate=yes"), 22);
+  EXPECT_EQ(flop(" variant=mimo r=3"), 52);
+  EXPECT_EQ(flop(" variant=mimo r=3 norm=1e-3"), 58);
 }
 
 // A probe tells single tokens apart at lengths at which the gradients of

@@ -91,10 +91,14 @@ PreparedCall PrepareMamba3Scan(const Library& library, lockstep_handle* handle,
                                CallReader* in);
 PreparedCall PrepareMamba3Step(const Library& library, lockstep_handle* handle,
                                CallReader* in);
+PreparedCall PrepareMamba3ScanBackward(const Library& library,
+                                       lockstep_handle* handle, CallReader* in);
 PreparedCall PrepareSsdScan(const Library& library, lockstep_handle* handle,
                             CallReader* in);
 // All but o and lse. What it points to lives as long as `in`.
 lockstep_attention_forward_call ReadAttentionCall(CallReader* in);
+// All but the outputs.
+lockstep_mamba3_scan_call ReadMamba3ScanCall(CallReader* in);
 // LOCKSTEP_RUNS_... of a scan.
 int32_t RunsOf(std::string_view name);
 PreparedCall PrepareBlockPlan(const Library& library, lockstep_handle* handle,

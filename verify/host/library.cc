@@ -111,21 +111,18 @@ Result<Library> Library::Load(const std::string& path) {
                          " exports one of lockstep_open and lockstep_close: "
                          "want both or none");
   }
-  Find(object, "lockstep_attention_forward", &library.attention_forward);
-  Find(object, "lockstep_attention_backward", &library.attention_backward);
-  Find(object, "lockstep_mamba3_scan", &library.mamba3_scan);
-  Find(object, "lockstep_mamba3_step", &library.mamba3_step);
-  Find(object, "lockstep_ssd_scan", &library.ssd_scan);
-  Find(object, "lockstep_block_plan", &library.block_plan);
   Json ops = Json::array();
-  if (library.attention_forward != nullptr) ops.push_back("attention_forward");
-  if (library.attention_backward != nullptr) {
-    ops.push_back("attention_backward");
-  }
-  if (library.mamba3_scan != nullptr) ops.push_back("mamba3_scan");
-  if (library.mamba3_step != nullptr) ops.push_back("mamba3_step");
-  if (library.ssd_scan != nullptr) ops.push_back("ssd_scan");
-  if (library.block_plan != nullptr) ops.push_back("block_plan");
+  const auto find_op = [&](const std::string& op, auto* function) {
+    Find(object, ("lockstep_" + op).c_str(), function);
+    if (*function != nullptr) ops.push_back(op);
+  };
+  find_op("attention_forward", &library.attention_forward);
+  find_op("attention_backward", &library.attention_backward);
+  find_op("mamba3_scan", &library.mamba3_scan);
+  find_op("mamba3_scan_backward", &library.mamba3_scan_backward);
+  find_op("mamba3_step", &library.mamba3_step);
+  find_op("ssd_scan", &library.ssd_scan);
+  find_op("block_plan", &library.block_plan);
   if (ops.empty()) {
     return Status::Error(path + " exports no op (lockstep/candidate.h)");
   }

@@ -20,6 +20,7 @@ struct Library {
   decltype(&lockstep_attention_forward) attention_forward = nullptr;
   decltype(&lockstep_attention_backward) attention_backward = nullptr;
   decltype(&lockstep_mamba3_scan) mamba3_scan = nullptr;
+  decltype(&lockstep_mamba3_scan_backward) mamba3_scan_backward = nullptr;
   decltype(&lockstep_mamba3_scan) mamba3_step = nullptr;
   decltype(&lockstep_ssd_scan) ssd_scan = nullptr;
   decltype(&lockstep_block_plan) block_plan = nullptr;

@@ -37,7 +37,7 @@ void ReadScalars(CallReader* reader, lockstep_mamba3_scan_call* call) {
   call->norm_epsilon = in.Real("norm_epsilon", 0);
 }
 
-void ReadTensors(CallReader* reader, lockstep_mamba3_scan_call* call) {
+void ReadInputs(CallReader* reader, lockstep_mamba3_scan_call* call) {
   CallReader& in = *reader;
   call->q = in.Input("q");
   call->k = in.Input("k");
@@ -60,21 +60,17 @@ void ReadTensors(CallReader* reader, lockstep_mamba3_scan_call* call) {
   call->init_v = in.Input("init_v");
   call->segments = in.Input("segments");
   call->cu_seqlens = in.Input("cu_seqlens");
-  call->y = in.Output("y");
-  call->carry_theta = in.Output("carry_theta");
-  call->carry_h = in.Output("carry_h");
-  call->carry_k = in.Output("carry_k");
-  call->carry_v = in.Output("carry_v");
 }
 
 PreparedCall Prepare(decltype(&lockstep_mamba3_scan) function,
                      lockstep_handle* handle, CallReader* in) {
   if (function == nullptr) return {};
-  lockstep_mamba3_scan_call call = {};
-  call.size = sizeof(call);
-  call.abi = LOCKSTEP_ABI;
-  ReadScalars(in, &call);
-  ReadTensors(in, &call);
+  lockstep_mamba3_scan_call call = ReadMamba3ScanCall(in);
+  call.y = in->Output("y");
+  call.carry_theta = in->Output("carry_theta");
+  call.carry_h = in->Output("carry_h");
+  call.carry_k = in->Output("carry_k");
+  call.carry_v = in->Output("carry_v");
   return {[=](lockstep_receipt* receipt) {
             return function(handle, &call, receipt);
           },
@@ -82,6 +78,15 @@ PreparedCall Prepare(decltype(&lockstep_mamba3_scan) function,
 }
 
 }  // namespace
+
+lockstep_mamba3_scan_call ReadMamba3ScanCall(CallReader* in) {
+  lockstep_mamba3_scan_call call = {};
+  call.size = sizeof(call);
+  call.abi = LOCKSTEP_ABI;
+  ReadScalars(in, &call);
+  ReadInputs(in, &call);
+  return call;
+}
 
 PreparedCall PrepareMamba3Scan(const Library& library, lockstep_handle* handle,
                                CallReader* in) {

@@ -261,6 +261,8 @@ std::string Session::Call(int64_t id) {
     call = PrepareAttentionBackward(library_, handle_, &in);
   } else if (op == "mamba3_scan") {
     call = PrepareMamba3Scan(library_, handle_, &in);
+  } else if (op == "mamba3_scan_backward") {
+    call = PrepareMamba3ScanBackward(library_, handle_, &in);
   } else if (op == "mamba3_step") {
     call = PrepareMamba3Step(library_, handle_, &in);
   } else if (op == "ssd_scan") {

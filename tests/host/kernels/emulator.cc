@@ -12,6 +12,7 @@
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
+#include "verify/emulator/mamba3_scan_backward/kernel.h"
 #include "verify/emulator/mutants.h"
 
 namespace verify = lockstep::verify;
@@ -22,6 +23,7 @@ struct lockstep_handle {
   std::optional<verify::AttentionEmulator> attention;
   std::optional<verify::GradEmulator> grad;
   std::optional<verify::ScanEmulator> scan;
+  std::optional<verify::ScanGradEmulator> scan_grad;
 };
 
 namespace {
@@ -33,6 +35,8 @@ Status OpenMutant(const std::string& spec, lockstep_handle* handle) {
     handle->attention.emplace(mutant->variant, mutant->dial);
   } else if (mutant->info->gradients()) {
     handle->grad.emplace(mutant->grad, mutant->info->grad_fault);
+  } else if (mutant->info->scan_gradients()) {
+    handle->scan_grad.emplace(mutant->scan_grad, mutant->info->scan_grad_fault);
   } else {
     handle->scan.emplace(mutant->scan, mutant->scan_dial);
   }
@@ -48,6 +52,11 @@ Status OpenVariant(const std::string& name, lockstep_handle* handle) {
   const auto grad = verify::FindGradVariant(name);
   if (grad.ok()) {
     handle->grad.emplace(grad.value());
+    return {};
+  }
+  const auto scan_grad = verify::FindScanGradVariant(name);
+  if (scan_grad.ok()) {
+    handle->scan_grad.emplace(scan_grad.value());
     return {};
   }
   const auto attention = verify::FindVariant(name);
@@ -129,6 +138,20 @@ int lockstep_mamba3_scan(lockstep_handle* handle,
                          const lockstep_mamba3_scan_call* call,
                          lockstep_receipt* receipt) {
   return Scan(handle, call, receipt);
+}
+
+int lockstep_mamba3_scan_backward(
+    lockstep_handle* handle, const lockstep_mamba3_scan_backward_call* call,
+    lockstep_receipt* receipt) {
+  if (!handle->scan_grad) {
+    return lockstep::tests::Refuse(Status::Error("no gradients of scans"),
+                                   receipt);
+  }
+  lockstep::tests::ScanBackwardCall asked;
+  const Status status = ProblemOf(*call, &asked);
+  if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
+  handle->scan_grad->Run(asked.problem, asked.inputs, asked.outputs);
+  return LOCKSTEP_DONE;
 }
 
 int lockstep_mamba3_step(lockstep_handle* handle,

@@ -9,6 +9,7 @@
 #include "optimized/attention_backward.h"
 #include "optimized/attention_forward.h"
 #include "optimized/mamba3_scan.h"
+#include "optimized/mamba3_scan_backward.h"
 #include "optimized/plan.h"
 #include "optimized/ssd_scan.h"
 #include "tests/host/kernels/problem_of_call.h"
@@ -129,6 +130,22 @@ int lockstep_mamba3_scan(lockstep_handle* handle,
   optimized::Mamba3ScanExecution ran;
   status = optimized::Mamba3Scan(asked.problem, asked.inputs, caps,
                                  asked.outputs, &ran);
+  if (!status.ok()) return Refuse(status, receipt);
+  Tell(ran.target, ran.threads, receipt);
+  return LOCKSTEP_DONE;
+}
+
+int lockstep_mamba3_scan_backward(
+    lockstep_handle* handle, const lockstep_mamba3_scan_backward_call* call,
+    lockstep_receipt* receipt) {
+  lockstep::tests::ScanBackwardCall asked;
+  Status status = ProblemOf(*call, &asked);
+  if (!status.ok()) return Refuse(status, receipt);
+  optimized::Mamba3ScanBackwardCaps caps;
+  caps.threads = ThreadsOf(handle, call->forward->threads);
+  optimized::Mamba3ScanBackwardExecution ran;
+  status = optimized::Mamba3ScanBackward(asked.problem, asked.inputs, caps,
+                                         asked.outputs, &ran);
   if (!status.ok()) return Refuse(status, receipt);
   Tell(ran.target, ran.threads, receipt);
   return LOCKSTEP_DONE;

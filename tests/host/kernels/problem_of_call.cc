@@ -175,9 +175,13 @@ constexpr Mamba3ScanProblem::Runs kRuns[] = {
     Mamba3ScanProblem::Runs::kRows, Mamba3ScanProblem::Runs::kSegments,
     Mamba3ScanProblem::Runs::kCuSeqlens};
 
-Status ProblemOf(const lockstep_mamba3_scan_call& call, ScanCall* to) {
-  Mamba3ScanProblem& p = to->problem;
-  Mamba3ScanInputs& in = to->inputs;
+namespace {
+
+// All but the outputs.
+void ReadScan(const lockstep_mamba3_scan_call& call, Mamba3ScanProblem* problem,
+              Mamba3ScanInputs* inputs) {
+  Mamba3ScanProblem& p = *problem;
+  Mamba3ScanInputs& in = *inputs;
   p.batch = call.b;
   p.length = call.t;
   p.heads = call.h;
@@ -215,10 +219,45 @@ Status ProblemOf(const lockstep_mamba3_scan_call& call, ScanCall* to) {
   Set(call.segments, &in.segments);
   if (call.cu_seqlens != nullptr) in.cu_seqlens = IntegersOf(*call.cu_seqlens);
   SetCarry({call.init_theta, call.init_h, call.init_k, call.init_v}, &in.carry);
+}
+
+}  // namespace
+
+Status ProblemOf(const lockstep_mamba3_scan_call& call, ScanCall* to) {
+  ReadScan(call, &to->problem, &to->inputs);
   Set(call.y, &to->outputs.y);
   SetCarry({call.carry_theta, call.carry_h, call.carry_k, call.carry_v},
            &to->outputs.carry);
-  return Validate(p, in, to->outputs);
+  return Validate(to->problem, to->inputs, to->outputs);
+}
+
+Status ProblemOf(const lockstep_mamba3_scan_backward_call& call,
+                 ScanBackwardCall* to) {
+  ReadScan(*call.forward, &to->problem.forward, &to->inputs.forward);
+  to->problem.grad_lane = LaneOf(call.grad);
+  to->problem.carry_grad = call.carry_grad != 0;
+  Set(call.dy, &to->inputs.dy);
+  SetCarry({call.dcarry_theta, call.dcarry_h, call.dcarry_k, call.dcarry_v},
+           &to->inputs.dcarry);
+  Mamba3ScanBackwardOutputs& out = to->outputs;
+  Set(call.dv, &out.dv);
+  Set(call.dq, &out.dq);
+  Set(call.dk, &out.dk);
+  Set(call.dtau, &out.dtau);
+  Set(call.dvartheta, &out.dvartheta);
+  Set(call.dz, &out.dz);
+  Set(call.da, &out.da);
+  Set(call.ddt, &out.ddt);
+  Set(call.dbq, &out.dbq);
+  Set(call.dbk, &out.dbk);
+  Set(call.dd, &out.dd);
+  Set(call.dpsi, &out.dpsi);
+  Set(call.dzeta, &out.dzeta);
+  Set(call.dphi, &out.dphi);
+  Set(call.dnorm_weight, &out.dnorm_weight);
+  SetCarry({call.dinit_theta, call.dinit_h, call.dinit_k, call.dinit_v},
+           &out.dcarry);
+  return Validate(to->problem, to->inputs, out);
 }
 
 Status ProblemOf(const lockstep_ssd_scan_call& call, SsdCall* to) {

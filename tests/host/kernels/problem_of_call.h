@@ -8,6 +8,7 @@
 #include "reference/contract/attention_backward.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/mamba3_scan.h"
+#include "reference/contract/mamba3_scan_backward.h"
 #include "reference/contract/ssd_scan.h"
 #include "verify/host/include/lockstep/candidate.h"
 
@@ -36,6 +37,15 @@ struct ScanCall {
   Mamba3ScanOutputs outputs;
 };
 Status ProblemOf(const lockstep_mamba3_scan_call& call, ScanCall* to);
+
+struct ScanBackwardCall {
+  Mamba3ScanBackwardProblem problem;
+  Mamba3ScanBackwardInputs inputs;
+  Mamba3ScanBackwardOutputs outputs;
+};
+Status ProblemOf(const lockstep_mamba3_scan_backward_call& call,
+                 ScanBackwardCall* to);
+
 struct SsdCall {
   SsdScanProblem problem;
   SsdScanInputs inputs;

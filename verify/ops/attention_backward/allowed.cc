@@ -1,23 +1,19 @@
 // What a numeric profile allows attention_backward to answer.
-#include <algorithm>
-#include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "verify/allowed/attention_backward/envelope.h"
 #include "verify/allowed/attention_forward/envelope.h"
-#include "verify/allowed/counts.h"
-#include "verify/base/compare.h"
 #include "verify/case/attention_backward.h"
 #include "verify/emulator/attention_backward/kernel.h"
+#include "verify/ops/allowed_elements.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/trial.h"
+#include "verify/ops/rows_in_parallel.h"
 
 namespace lockstep::verify {
 namespace {
@@ -30,74 +26,31 @@ struct RowTruth {
   bool excluded = false;
 };
 
-class AllowedGradients final : public AllowedResults {
+class AllowedGradients final : public AllowedElements {
  public:
   AllowedGradients(const AttentionBackwardTrial& trial,
                    const NumericProfile& profile, std::vector<int64_t> rows,
                    int threads, bool probe)
-      : trial_(trial),
-        rows_(std::move(rows)),
+      : AllowedElements(trial, std::move(rows)),
+        trial_(trial),
         envelope_(profile, trial.data().problem,
                   RangeOf(trial.data().inputs.forward, profile), probe),
-        truth_(rows_.size()) {
+        truth_(this->rows().size()) {
     const oracle::Gradients gradients(trial_.data().problem,
                                       trial_.data().inputs, envelope_.model());
-    std::atomic<size_t> next{0};
-    const auto work = [&] {
-      for (size_t n = next++; n < rows_.size(); n = next++) {
-        truth_[n] = TruthOf(gradients, trial_.RowAt(rows_[n]));
-      }
-    };
-    const int64_t cost =
-        trial_.RowCost() * static_cast<int64_t>(rows_.size()) >> 20;
-    const auto cores =
-        static_cast<int64_t>(std::thread::hardware_concurrency());
-    const int64_t workers =
-        std::clamp<int64_t>(threads > 0 ? threads : cores, 1, cost + 1);
-    std::vector<std::thread> pool;
-    for (int64_t w = 1; w < workers; ++w) pool.emplace_back(work);
-    work();
-    for (std::thread& thread : pool) thread.join();
+    const auto count = static_cast<int64_t>(truth_.size());
+    RowsInParallel(truth_.size(), trial.RowCost() * count, threads,
+                   [&](size_t n) {
+                     const BackwardRow at = trial_.RowAt(this->rows()[n]);
+                     truth_[n] = TruthOf(gradients, at);
+                   });
     for (const RowTruth& row : truth_) {
       const auto& dv = row.lines[0].value;
       dv_.insert(dv_.end(), dv.begin(), dv.end());
     }
   }
 
-  const std::vector<int64_t>& rows() const override { return rows_; }
   std::span<const double> truth() const override { return dv_; }
-
-  std::vector<EnvelopeResult> JudgeEach(
-      const OutputSet& produced, const ElementSink& each) const override {
-    std::vector<EnvelopeResult> results;
-    for (size_t t = 0; t < trial_.outputs().size(); ++t) {
-      results.push_back(JudgeOne(t, produced.tensors[t].const_view(), each));
-    }
-    return results;
-  }
-
-  bool Allows(size_t n, const RowBits& bits) const override {
-    for (size_t t = 0; t < bits.size(); ++t) {
-      const Lane lane = trial_.outputs()[t].lane;
-      for (size_t c = 0; c < bits[t].size(); ++c) {
-        if (!Element(t, n, c).allowed.Contains(
-                ElementValue(lane, bits[t][c]))) {
-          return false;
-        }
-      }
-    }
-    return true;
-  }
-
-  bool Bounds(size_t n) const override {
-    for (size_t t = 0; t < trial_.outputs().size(); ++t) {
-      for (size_t c = 0; c < truth_[n].lines[t].value.size(); ++c) {
-        const auto bounds = Element(t, n, c);
-        if (!bounds.allowed.Unbounded() && !bounds.vacuous) return true;
-      }
-    }
-    return false;
-  }
 
  private:
   RowTruth TruthOf(const oracle::Gradients& gradients,
@@ -128,34 +81,16 @@ class AllowedGradients final : public AllowedResults {
     return row;
   }
 
-  lockstep::verify::Bounds Element(size_t t, size_t n, size_t c) const {
+  size_t Count(size_t t, size_t n) const override {
+    return truth_[n].lines[t].value.size();
+  }
+  lockstep::verify::Bounds Element(size_t t, size_t n,
+                                   size_t c) const override {
     return envelope_.Element(static_cast<GradientOutput>(t), truth_[n].lines[t],
                              c, truth_[n].excluded);
   }
 
-  EnvelopeResult JudgeOne(size_t t, const LaneView& produced,
-                          const ElementSink& each) const {
-    const OutputSpec& spec = trial_.outputs()[t];
-    int64_t expected = 0;
-    for (const RowTruth& row : truth_) {
-      expected += static_cast<int64_t>(row.lines[t].value.size());
-    }
-    EnvelopeJudge judge(spec.name, expected, spec.lane, &each);
-    for (size_t n = 0; n < rows_.size(); ++n) {
-      for (const int64_t line : trial_.Lines(t, rows_[n])) {
-        for (int64_t c = 0; c < spec.shape[3]; ++c) {
-          const auto index = LineIndex(spec, line, c);
-          const double x =
-              ElementValue(spec.lane, ElementBits(produced, index));
-          judge.Add(index, x, Element(t, n, static_cast<size_t>(c)));
-        }
-      }
-    }
-    return judge.Finish({});
-  }
-
   const AttentionBackwardTrial& trial_;
-  std::vector<int64_t> rows_;
   GradientEnvelope envelope_;
   std::vector<RowTruth> truth_;
   std::vector<double> dv_;

@@ -9,6 +9,7 @@
 //               dk and dv nor to dq of queries that see none of them
 //   rows        batch rows in another order
 //   heads       key heads in another order, with their groups
+//   scale       cotangents times a power of two: so are all gradients
 // There is no law of order within a sum: each is one chain (N18).
 #include <cmath>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include "verify/base/elements.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/laws.h"
+#include "verify/ops/scale.h"
 #include "verify/oracle/attention_forward/visibility.h"
 
 namespace lockstep::verify {
@@ -93,12 +95,14 @@ class BackwardLaws {
   bool HasKeys() const { return HasEdges(p_.kv_len); }
   bool HasRows() const { return p_.batch > 1; }
   bool HasHeads() const { return p_.kv_heads > 1; }
+  bool Scales() const { return Owned(data_.d_o); }
 
   Result<Law> Neighbours();
   Result<Law> Queries();
   Result<Law> Keys();
   Result<Law> Rows();
   Result<Law> Heads();
+  Result<Law> Scale();
 
  private:
   int64_t Edge(int64_t positions) const {
@@ -287,6 +291,28 @@ Result<Law> BackwardLaws::Heads() {
   return Of("heads", std::move(data.value()), false);
 }
 
+// The formulas are linear in do and dlse; lines that lose something to
+// underflow on the way, as weights and scores' gradients that become +0, are
+// left out.
+Result<Law> BackwardLaws::Scale() {
+  Law law;
+  law.name = "scale";
+  Result<AttentionBackwardData> data = Clone(data_);
+  if (!data.ok()) return data.status();
+  const int exponent =
+      -1 - static_cast<int>(salt_ % static_cast<uint64_t>(kMostHalvings));
+  for (const LaneTensor* cotangent : {&data->d_o, &data->dlse}) {
+    if (!ScaleTensor(*cotangent, exponent)) return law;
+  }
+  auto scaled = std::make_unique<AttentionBackwardTrial>(
+      trial_.request(), std::move(data.value()));
+  auto kept = ScaledLines(trial_, *scaled, exponent);
+  if (!kept.ok()) return kept.status();
+  law.exponents.assign(kept->size(), exponent);
+  law.calls.push_back({std::move(scaled), std::move(kept.value()), nullptr});
+  return law;
+}
+
 struct LawRow {
   const char* name;
   bool (BackwardLaws::*holds)() const;
@@ -298,6 +324,7 @@ constexpr LawRow kLaws[] = {
     {"keys", &BackwardLaws::HasKeys, &BackwardLaws::Keys},
     {"rows", &BackwardLaws::HasRows, &BackwardLaws::Rows},
     {"heads", &BackwardLaws::HasHeads, &BackwardLaws::Heads},
+    {"scale", &BackwardLaws::Scales, &BackwardLaws::Scale},
 };
 
 }  // namespace

@@ -136,11 +136,6 @@ Result<Law> MakeLawOf(const LawRow<Laws> (&rows)[kRows], const Laws& laws,
   return Status::Error("there is no law '" + name + "'");
 }
 
-// Values are made smaller by up to so many powers of two.
-inline constexpr int64_t kMostHalvings = 24;
-// Times 2^exponent; false if an element would leave the normal numbers.
-bool ScaleTensor(const ScanStorage& storage, int exponent);
-
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_OPS_MAMBA3_SCAN_LAWS_H_

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "verify/allowed/counts.h"
 #include "verify/allowed/mamba3_scan/probes.h"
 #include "verify/allowed/mamba3_scan_backward/envelope.h"
 #include "verify/base/compare.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/emulator/mamba3_scan_backward/kernel.h"
+#include "verify/ops/allowed_elements.h"
 #include "verify/ops/mamba3_scan_backward/trial.h"
 #include "verify/ops/rows_in_parallel.h"
 
@@ -41,60 +41,27 @@ size_t GradientOf(const OutputSpec& spec) {
 // The truth of a row: [output][element], in the order of its lines.
 using RowTruth = std::vector<std::vector<GradientSum>>;
 
-class AllowedScanGradients final : public AllowedResults {
+class AllowedScanGradients final : public AllowedElements {
  public:
   // `probe`: the exact expectation of its inputs; none: the envelope.
   AllowedScanGradients(const Mamba3ScanBackwardTrial& trial,
                        const NumericProfile& profile,
                        std::optional<ProbeKind> probe,
                        std::vector<int64_t> rows, int threads)
-      : trial_(trial),
+      : AllowedElements(trial, std::move(rows)),
+        trial_(trial),
         profile_(profile),
         errors_(GradientErrorsOf(profile, trial.problem(), probe)),
-        rows_(std::move(rows)),
-        truth_(rows_.size()) {
-    const int64_t cost = trial.RowCost() * static_cast<int64_t>(rows_.size());
-    RowsInParallel(rows_.size(), cost, threads,
-                   [&](size_t n) { truth_[n] = TruthOf(rows_[n]); });
+        truth_(this->rows().size()) {
+    const auto count = static_cast<int64_t>(truth_.size());
+    RowsInParallel(truth_.size(), trial.RowCost() * count, threads,
+                   [&](size_t n) { truth_[n] = TruthOf(this->rows()[n]); });
     for (const RowTruth& row : truth_) {
       for (const GradientSum& sum : row[0]) dv_.push_back(sum.value);
     }
   }
 
-  const std::vector<int64_t>& rows() const override { return rows_; }
   std::span<const double> truth() const override { return dv_; }
-
-  std::vector<EnvelopeResult> JudgeEach(
-      const OutputSet& produced, const ElementSink& each) const override {
-    std::vector<EnvelopeResult> results;
-    for (size_t t = 0; t < trial_.outputs().size(); ++t) {
-      results.push_back(JudgeOne(t, produced.tensors[t].const_view(), each));
-    }
-    return results;
-  }
-
-  bool Allows(size_t n, const RowBits& bits) const override {
-    for (size_t t = 0; t < bits.size(); ++t) {
-      const Lane lane = trial_.outputs()[t].lane;
-      for (size_t i = 0; i < bits[t].size(); ++i) {
-        if (!Element(t, n, i).allowed.Contains(
-                ElementValue(lane, bits[t][i]))) {
-          return false;
-        }
-      }
-    }
-    return true;
-  }
-
-  bool Bounds(size_t n) const override {
-    for (size_t t = 0; t < truth_[n].size(); ++t) {
-      for (size_t i = 0; i < truth_[n][t].size(); ++i) {
-        const auto bounds = Element(t, n, i);
-        if (!bounds.allowed.Unbounded() && !bounds.vacuous) return true;
-      }
-    }
-    return false;
-  }
 
  private:
   oracle::ScanPlace PlaceOfRun(int64_t run, int64_t head) const {
@@ -172,36 +139,17 @@ class AllowedScanGradients final : public AllowedResults {
     }
   }
 
-  lockstep::verify::Bounds Element(size_t t, size_t n, size_t i) const {
-    return GradientBounds(profile_, truth_[n][t][i]);
+  size_t Count(size_t t, size_t n) const override {
+    return truth_[n][t].size();
   }
-
-  EnvelopeResult JudgeOne(size_t t, const LaneView& produced,
-                          const ElementSink& each) const {
-    const OutputSpec& spec = trial_.outputs()[t];
-    int64_t expected = 0;
-    for (const RowTruth& row : truth_) {
-      expected += static_cast<int64_t>(row[t].size());
-    }
-    EnvelopeJudge judge(spec.name, expected, spec.lane, &each);
-    for (size_t n = 0; n < rows_.size(); ++n) {
-      size_t i = 0;
-      for (const int64_t line : trial_.Lines(t, rows_[n])) {
-        for (int64_t c = 0; c < spec.shape[3]; ++c, ++i) {
-          const auto index = LineIndex(spec, line, c);
-          const double x =
-              ElementValue(spec.lane, ElementBits(produced, index));
-          judge.Add(index, x, Element(t, n, i));
-        }
-      }
-    }
-    return judge.Finish({});
+  lockstep::verify::Bounds Element(size_t t, size_t n,
+                                   size_t i) const override {
+    return GradientBounds(profile_, truth_[n][t][i]);
   }
 
   const Mamba3ScanBackwardTrial& trial_;
   NumericProfile profile_;
   oracle::GradientErrors errors_;
-  std::vector<int64_t> rows_;
   std::vector<RowTruth> truth_;
   std::vector<double> dv_;
 };

@@ -164,6 +164,29 @@ typedef struct lockstep_attention_backward_call {
   const lockstep_tensor *dq, *dk, *dv, *dsink;
 } lockstep_attention_backward_call;
 
+// The gradients of mamba3_scan: the call of the scan whose gradients are
+// wanted, without its outputs, and the cotangents. A gradient is NULL where its
+// input is, has its input's shape, and strides of its own.
+typedef struct lockstep_mamba3_scan_backward_call {
+  uint32_t size, abi;
+  const lockstep_mamba3_scan_call* forward;
+  int32_t grad;               // of dq, dk, dv, dtau, dvartheta and dz
+  int32_t carry_grad;         // truth value: dcarry_... are there
+  const lockstep_tensor* dy;  // of y: [b,t,output_ranks,h,p], lane
+  // Of the carry that each run leaves, f32; of theta per turn.
+  const lockstep_tensor *dcarry_theta, *dcarry_h, *dcarry_k, *dcarry_v;
+  // Outputs, first those of `grad`: [b,t,h,p], [b,t,r,g,n] of q and of k,
+  // [b,h,t], [b,t,h,s], [b,t,h,p].
+  const lockstep_tensor *dv, *dq, *dk, *dtau, *dvartheta, *dz;
+  // f32: [b,h,t] of a and of dt, [h,r,n] of the biases, [h], [h,r,p] of psi,
+  // zeta and phi, [h,p].
+  const lockstep_tensor *da, *ddt, *dbq, *dbk, *dd;
+  const lockstep_tensor *dpsi, *dzeta, *dphi, *dnorm_weight;
+  // f32, of the carry that each run starts from: [run,h,s], [run,h,p,n],
+  // [run,r,h,n], [run,h,p].
+  const lockstep_tensor *dinit_theta, *dinit_h, *dinit_k, *dinit_v;
+} lockstep_mamba3_scan_backward_call;
+
 typedef struct lockstep_ssd_scan_call {
   uint32_t size, abi;
   const char* case_line;
@@ -271,6 +294,9 @@ LOCKSTEP_EXPORT int lockstep_attention_backward(
 LOCKSTEP_EXPORT int lockstep_mamba3_scan(lockstep_handle* handle,
                                          const lockstep_mamba3_scan_call* call,
                                          lockstep_receipt* receipt);
+LOCKSTEP_EXPORT int lockstep_mamba3_scan_backward(
+    lockstep_handle* handle, const lockstep_mamba3_scan_backward_call* call,
+    lockstep_receipt* receipt);
 LOCKSTEP_EXPORT int lockstep_mamba3_step(lockstep_handle* handle,
                                          const lockstep_mamba3_scan_call* call,
                                          lockstep_receipt* receipt);

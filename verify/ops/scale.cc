@@ -1,0 +1,73 @@
+#include "verify/ops/scale.h"
+
+#include <cfenv>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "verify/base/compare.h"
+#include "verify/base/elements.h"
+
+namespace lockstep::verify {
+namespace {
+
+Result<OutputSet> ByReference(const Trial& trial) {
+  Result<OutputSet> outputs = trial.Allocate(0);
+  if (!outputs.ok()) return outputs;
+  Execution execution;
+  trial.RunReference(outputs.value(), &execution);
+  return outputs;
+}
+
+}  // namespace
+
+bool ScaleTensor(const LaneTensor& tensor, int exponent) {
+  if (tensor.buffer.data() == nullptr) return true;
+  bool normal = true;
+  ForElements(tensor.view.shape, [&](const At& at) {
+    const Lane lane = tensor.view.lane;
+    const double x = std::ldexp(
+        ElementValue(lane, ElementBits(tensor.const_view(), at)), exponent);
+    normal &=
+        !(x != 0 && std::fabs(x) < double{std::numeric_limits<float>::min()});
+    SetElement(tensor.view, at, BitsOf(lane, x));
+  });
+  return normal;
+}
+
+Result<bool> StaysNormal(const Trial& trial) {
+  std::feclearexcept(FE_UNDERFLOW);
+  const Result<OutputSet> outputs = ByReference(trial);
+  if (!outputs.ok()) return outputs.status();
+  return std::fetestexcept(FE_UNDERFLOW) == 0;
+}
+
+Result<std::vector<std::vector<LinePair>>> ScaledLines(const Trial& own,
+                                                       const Trial& scaled,
+                                                       int exponent) {
+  const Result<OutputSet> before = ByReference(own);
+  if (!before.ok()) return before.status();
+  const Result<OutputSet> after = ByReference(scaled);
+  if (!after.ok()) return after.status();
+  std::vector<std::vector<LinePair>> kept(own.outputs().size());
+  for (size_t t = 0; t < kept.size(); ++t) {
+    const OutputSpec& spec = own.outputs()[t];
+    const auto value = [&](const OutputSet& set, const At& at) {
+      return ElementValue(spec.lane,
+                          ElementBits(set.tensors[t].const_view(), at));
+    };
+    for (int64_t line = 0; line < spec.lines(); ++line) {
+      bool holds = true;
+      for (int64_t c = 0; c < spec.shape[3]; ++c) {
+        const At at = LineIndex(spec, line, c);
+        holds &= value(after.value(), at) ==
+                 std::ldexp(value(before.value(), at), exponent);
+      }
+      if (holds) kept[t].push_back({line, line});
+    }
+  }
+  return kept;
+}
+
+}  // namespace lockstep::verify
