@@ -222,7 +222,7 @@ TEST(Mamba3Optimized, StepsInPlaceAreTheScan) {
   const std::array<int64_t, 2> kDims[] = {{128, 64}, {16, 32}, {24, 8},
                                           {12, 20},  {16, 19}, {6, 16}};
   for (const auto& [state_dim, head_dim] : kDims) {
-    for (const int64_t ranks : {1, 3}) {
+    for (const int64_t ranks : {1, 2, 3, 4}) {
       Mamba3Instance t = test::RandomMamba3(rng, test::Regime::kTypical);
       Mamba3ScanProblem& p = t.problem;
       p.runs = Mamba3ScanProblem::Runs::kRows;
