@@ -6,7 +6,8 @@
 namespace lockstep::bench {
 namespace {
 
-// A heat map mixes the accent into the background.
+// A heat map mixes the accent into the background. Charts shrink with the
+// screen: on a narrow one their text is made larger, or nobody could read it.
 constexpr const char* kStyle = R"(
 td.spec { font-family: ui-monospace, monospace; white-space: normal;
   overflow-wrap: anywhere; min-width: 12rem; }
@@ -18,6 +19,7 @@ table.heat td.default { text-decoration: underline; font-weight: 600; }
 svg .roof { stroke: var(--soft); }
 svg .bar, svg .dot { fill: var(--accent); }
 svg .ideal { stroke: var(--soft); stroke-dasharray: 4 4; fill: none; }
+@media (max-width: 600px) { svg text { font-size: 20px; } }
 )";
 
 using verify::Format;
@@ -88,14 +90,18 @@ std::string SweepHtml(const Report& report, const SweepResult& sweep) {
   std::string text = "<h2>Sweep of " + std::string(AxisName(sweep.axis)) +
                      "</h2>\n<p class=\"case\">" + HtmlText(sweep.line) +
                      "</p>\n<p>";
-  if (sweep.told) {
+  if (best.ask().point == kDefaultPoint) {
+    text += "No plan is faster than the default one. ";
+  } else if (sweep.told) {
     text += "<b class=\"good\">" + HtmlText(best.ask().point) +
             "</b> is best: " +
             Format("the default takes %.1f %% longer. ", 100 * sweep.margin);
   } else {
-    text += "No plan is told from the default one by 2 % or more. Fastest " +
-            HtmlText(best.ask().point) +
-            Format(", %+.1f %%. ", 100 * sweep.margin);
+    text +=
+        "No plan is told from the default one by 2 % or more. Fastest was " +
+        HtmlText(best.ask().point) +
+        Format(": the default took %.1f %% longer, which may be noise. ",
+               100 * sweep.margin);
   }
   text += Format("%zu of %zu plans lie within 2 %% of the best.</p>\n",
                  sweep.near, sweep.rows.size());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/page.h"
@@ -18,6 +19,7 @@ struct Dot {
   double intensity = 0;  // flop a byte
   double flops = 0;      // a second, a thread
   std::string name;
+  std::string label;  // short
 };
 
 // Both axes in decades.
@@ -74,6 +76,19 @@ class Axes {
   double left_, right_, bottom_, top_;
 };
 
+// "threads=2", "default"; of a row of no sweep its kernel.
+std::string LabelOf(const Report& report, size_t n) {
+  const Row& row = report.table.rows[n];
+  const std::string& point = row.ask().point;
+  for (const SweepResult& sweep : report.sweeps) {
+    const auto& rows = sweep.rows;
+    if (std::find(rows.begin(), rows.end(), n) == rows.end()) continue;
+    return point == kDefaultPoint ? point
+                                  : AxisName(sweep.axis) + ("=" + point);
+  }
+  return row.spec();
+}
+
 // Rows with counted work. Of a sweep the default and the best one: thirty
 // points in one place say nothing.
 std::vector<Dot> DotsOf(const Report& report, double* limit) {
@@ -91,7 +106,7 @@ std::vector<Dot> DotsOf(const Report& report, double* limit) {
     *limit = std::max(*limit, summary.limit / row.threads());
     dots.push_back({row.scene().work->flop / row.scene().bytes,
                     summary.flops / row.threads(),
-                    row.scene().line + ", " + row.spec()});
+                    row.scene().line + ", " + row.spec(), LabelOf(report, n)});
   }
   return dots;
 }
@@ -115,6 +130,31 @@ std::string Slope(const Axes& axes, const ReadLevel& level, double limit) {
                     level.name.c_str());
 }
 
+// The dots, each with its name when it is pointed at, and with its label where
+// that meets no other one: on the side that has more room.
+std::string DotsText(const Axes& axes, std::vector<Dot> dots) {
+  constexpr double kWide = 200, kHigh = 20;  // what a label takes
+  std::sort(dots.begin(), dots.end(), [](const Dot& a, const Dot& b) {
+    return std::pair(a.intensity, a.flops) < std::pair(b.intensity, b.flops);
+  });
+  std::string text;
+  double labelled = 0, at_x = 0;
+  for (const Dot& dot : dots) {
+    const double x = axes.X(dot.intensity), y = axes.Y(dot.flops);
+    text +=
+        Format("<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\">", x, y) +
+        "<title>" + verify::HtmlText(dot.name) + "</title></circle>\n";
+    if (std::abs(x - at_x) < kWide && std::abs(y - labelled) < kHigh) continue;
+    const bool left = x > (kLeft + kRight) / 2;
+    text += Format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n",
+                   left ? x - 10 : x + 10, y + 5, left ? "end" : "start",
+                   verify::HtmlText(dot.label).c_str());
+    at_x = x;
+    labelled = y;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string Roofline(const Report& report) {
@@ -135,12 +175,7 @@ std::string Roofline(const Report& report) {
       "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%.0f "
       "GFLOP/s</text>\n",
       kRight, y - 5, limit * 1e-9);
-  for (const Dot& dot : dots) {
-    text += Format("<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\">",
-                   axes.X(dot.intensity), axes.Y(dot.flops));
-    text += "<title>" + verify::HtmlText(dot.name) + "</title></circle>\n";
-  }
-  return text +
+  return text + DotsText(axes, dots) +
          Format(
              "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"middle\">flop a "
              "byte</text></svg>\n",

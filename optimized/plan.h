@@ -27,7 +27,7 @@ struct Caps {
   int64_t tile_keys = 0;  // a multiple of kStripes (N11); order=amx rounds it
                           // up to whole blocks (N20)
   // The bf16 dot instruction (N5), for bf16 lanes: absent, where the target has
-  // it; true, in its two-step form where it has not.
+  // a fast one; true, in its two-step form where the target has none.
   // With order=amx: the matrix unit, where the target has it, or else its
   // emulation; false: the emulation.
   std::optional<bool> native_dot;

@@ -39,6 +39,8 @@ document.getElementById("f").onload = event => {{
     wide: wide.slice(0, 5), tiny: tiny,
     height: page.body.getBoundingClientRect().height,
     paper: view.getComputedStyle(page.body).backgroundColor,
+    letters: Math.min(...[...page.querySelectorAll("svg[role=img] text")].map(
+      one => one.getBoundingClientRect().height)),
     zoomed: once ? plan.getBoundingClientRect().width / once : 0,
     text: page.body.innerText.length}}));
 }};
@@ -102,6 +104,13 @@ class Browser(program.TestCase):
     def test_the_selftest(self):
         self.assertFits(self.page("selftest", "--op", "ssd_scan", "--budget",
                                   "200cases"))
+
+    def test_a_sweep_can_be_read_on_a_narrow_screen(self):
+        page = self.page("bench", "attention_forward sq=96 skv=96 d=16", "--sweep", "tile",
+                         "--sweep", "threads", "--budget", "1s")
+        self.assertFits(page)
+        for width in WIDTHS:
+            self.assertGreater(look(self.folder, page, width)["letters"], 9)
 
     def test_dark_is_dark(self):
         page = self.page("verify", program.SMALL)

@@ -6,6 +6,8 @@ import sys
 import runner
 
 A = "verify/domain/attention_forward/reduce.cc"
+O = "verify/domain/attention_forward.cc"
+N = "verify/domain/attention_forward/features.cc"
 D = "verify/domain/block_plan.cc"
 F = "verify/domain/block_plan_features.cc"
 R = "verify/domain/block_plan_reduce.cc"
@@ -29,6 +31,15 @@ MUTANTS = (
     ("segments_stay_ignored", R, "p->segments = true;", ";"),
     ("no_smaller_masks", A, "Try([&](AttentionForwardCase* a) { a->mask = mask; });",
      "(void)mask;"),
+    ("another_order", O, "if (products_of_bf16 && draw->OneIn(2))",
+     "if (products_of_bf16 && draw->OneIn(3))"),
+    ("one_order_a_sequence", O, "if (products_of_bf16 && draw->OneIn(2))",
+     "if (products_of_bf16 && (&c == &sequence[0] ? draw->OneIn(2) "
+     ": sequence[0].Get<AttentionForwardCase>().order == ProductOrder::kAmx))"),
+    ("order_of_wide_weights", O, "a.lane == Lane::kBf16 && a.p_lane == Lane::kBf16;",
+     "a.lane == Lane::kBf16;"),
+    ("order_stays", A, "a->order = ProductOrder::kChain;", ";"),
+    ("order_is_no_feature", N, "Set(\"order_amx\", amx);", ";"),
     ("part_of_attention_only", R,
      "for (auto& of_mask : ReduceAttentionForward(sequence, call))",
      "for (auto& of_mask : std::vector<std::vector<Case>>())"),

@@ -13,6 +13,7 @@ F = "verify/candidate/probe_folders.cc"
 I = "verify/judge/evidence/stage.cc"
 G = "verify/judge/pictures/guilty_key.cc"
 J = "verify/judge/judge.cc"
+K = "verify/ops/attention_forward/trial_pictures.cc"
 O = "verify/judge/rows.cc"
 P = "verify/judge/evidence/power.cc"
 R = "verify/judge/rules/baselines.cc"
@@ -23,6 +24,9 @@ V = "verify/judge/verdict.cc"
 MUTANTS = (
     ("any_key_is_named", G, "ChanceOf(key.share, row.keys, output.shape[3]) < kChance",
      "key.share >= 0"),
+    ("keys_beside_o_are_not_blamed", K, "if (length_produced > length) {", "if (false) {"),
+    ("probes_of_large_cases_blame_none", J, "(own || TooLargeToExplain(*trial_))", "own"),
+    ("keys_that_are_the_row_are_named", G, "const bool own = !key.visible ||", "const bool own = true ||"),
     ("a_key_of_no_share_is_named", G, "key.share >= kCauseStated &&", "key.share > 0.01 &&"),
     ("witness_beyond_memory", J, "if (ours || Proven() || !HasRoomForWitness(*request_.call, memory)) return;",
      "if (ours || Proven()) return;"),

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "optimized/tuning.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -46,6 +47,32 @@ TEST(Plan, RefusesWhatItCannotDo) {
   caps = {};
   caps.threads = -2;
   ExpectRefused(caps, "threads=-2");
+}
+
+// Where the bf16 dot instruction has half the speed of f32 multiply-adds it is
+// taken on demand only.
+TEST(Plan, TheDotInstructionIsTakenWhereItIsFast) {
+  AttentionForwardProblem problem = Problem();
+  problem.lane = problem.p_lane = Lane::kBf16;
+  const bool intel = CpuModel().find("Intel") != std::string::npos;
+  const bool amd = CpuModel().find("AMD") != std::string::npos;
+  for (const Target& target : Targets()) {
+    if (!target.supported) continue;
+    Caps caps;
+    caps.target = target.name;
+    const bool taken = MakePlan(problem, caps)->native_dot;
+    EXPECT_TRUE(target.native_dot || !taken) << target.name;
+    if (intel) {
+      EXPECT_FALSE(taken) << target.name;
+    }
+    if (amd) {
+      EXPECT_EQ(taken, target.native_dot) << target.name;
+    }
+    for (const bool native : {false, true}) {
+      caps.native_dot = native;
+      EXPECT_EQ(MakePlan(problem, caps)->native_dot, native);
+    }
+  }
 }
 
 TEST(Plan, SomeCompiledTargetRunsHere) {

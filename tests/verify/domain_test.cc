@@ -24,24 +24,93 @@ std::string LinesOf(const Domain& domain, const DomainOptions& options,
   return lines;
 }
 
-// Version 2 may never draw anything else: campaigns and reports name it. The
+// The key that version 3 brought, taken out again.
+std::string WithoutOrder(std::string lines) {
+  const std::string key = " order=amx";
+  for (size_t at = 0; (at = lines.find(key, at)) != lines.npos;) {
+    lines.erase(at, key.size());
+  }
+  const std::string old_key = " order=chain";
+  for (size_t at = 0; (at = lines.find(old_key, at)) != lines.npos;) {
+    lines.erase(at, old_key.size());
+  }
+  return lines;
+}
+
+// Version 3 may never draw anything else: campaigns and reports name it. The
 // tame cases, and those of the other ops, are version 1's.
-TEST(DomainTest, VersionTwoIsFrozen) {
-  ASSERT_EQ(kDomainVersion, 2u);
+TEST(DomainTest, VersionThreeIsFrozen) {
+  ASSERT_EQ(kDomainVersion, 3u);
   const Domain& domain = *FindDomain("attention_forward").value();
   EXPECT_EQ(DigestText(LinesOf(domain, {}, 0, 1000)),
-            "631bcd17bf522897a3e84303a6c88e00");
+            "27014a451344d84f442ec1ba56474ac8");
   EXPECT_EQ(DigestText(LinesOf(domain, {}, 0x123456789abcdef0u, 1000)),
-            "1ee94afb5e873e1bd3855e7f7e73621b");
+            "56c4eb6808aab409d4e97ea8929ada3f");
   DomainOptions options;
   options.lane = Lane::kBf16;
   options.tile_q = 16;
   options.tile_kv = 64;
   EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
-            "ec6fbea29364ffa2fa838644df386f26");
+            "74e35be6a1f4035fe97dce33e3b13ec0");
   options.tame = true;
   EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
             "b8d7e57dafcbb73831528ee890622a8a");
+}
+
+// Apart from the order of the products, version 3 draws what version 2 drew.
+TEST(DomainTest, VersionThreeKeepsWhatVersionTwoDrew) {
+  const Domain& domain = *FindDomain("attention_forward").value();
+  EXPECT_EQ(DigestText(WithoutOrder(LinesOf(domain, {}, 0, 1000))),
+            "631bcd17bf522897a3e84303a6c88e00");
+  EXPECT_EQ(
+      DigestText(WithoutOrder(LinesOf(domain, {}, 0x123456789abcdef0u, 1000))),
+      "1ee94afb5e873e1bd3855e7f7e73621b");
+  DomainOptions options;
+  options.lane = Lane::kBf16;
+  options.tile_q = 16;
+  options.tile_kv = 64;
+  EXPECT_EQ(DigestText(WithoutOrder(LinesOf(domain, options, 7, 1000))),
+            "ec6fbea29364ffa2fa838644df386f26");
+}
+
+// What version 3 is for: half of the calls that may have it, and none other.
+TEST(DomainTest, OrdersAreDrawnWhereTheyMayBe) {
+  const Domain& domain = *FindDomain("attention_forward").value();
+  int may = 0, has = 0, mixed = 0;
+  for (uint64_t n = 0; n < 3000; ++n) {
+    std::set<ProductOrder> orders;
+    for (const Case& c : DrawCase(domain, {}, 0, n)) {
+      const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
+      const bool amx = a.order == ProductOrder::kAmx;
+      const bool may_have_it = a.lane == Lane::kBf16 && a.p_lane == Lane::kBf16;
+      EXPECT_TRUE(may_have_it || !amx) << CanonicalLine(c);
+      may += may_have_it ? 1 : 0;
+      has += amx ? 1 : 0;
+      orders.insert(a.order);
+    }
+    mixed += orders.size() == 2 ? 1 : 0;
+  }
+  EXPECT_GT(may, 400);
+  EXPECT_GT(has, 0.4 * may);
+  EXPECT_LT(has, 0.6 * may);
+  EXPECT_GT(mixed, 5);  // sequences that change it between two calls
+}
+
+// A reduction keeps only what a finding needs: the other order is tried.
+TEST(DomainTest, OrdersAreReduced) {
+  const Domain& domain = *FindDomain("attention_forward").value();
+  const Case c = ParseCase(
+                     "attention_forward sq=3 skv=40 d=8 lane=bf16 p=bf16 "
+                     "order=amx")
+                     .value();
+  bool chain = false, shorter = false;
+  for (const auto& smaller : domain.reduce(std::vector<Case>{c}, 0)) {
+    const auto& a = smaller[0].Get<AttentionForwardCase>();
+    chain |= a.order == ProductOrder::kChain && a.lane == Lane::kBf16;
+    shorter |= a.order == ProductOrder::kAmx && a.kv_len < 40;
+  }
+  EXPECT_TRUE(chain);
+  EXPECT_TRUE(shorter);
 }
 
 // What version 2 is for.

@@ -137,6 +137,35 @@ TEST(GuiltyKey, IsNamedOnALargeCase) {
   }
 }
 
+// What a profile allows hides one key of so many on the case's own inputs. A
+// probe that aims at a key shows it, where o is next to the key's values.
+TEST(GuiltyKey, IsNamedFromAProbe) {
+  for (const auto& [bug, says] :
+       {std::pair{"attn.drop_last_key", "key 16379, which the row sees"},
+        std::pair{"attn.leak_masked_key",
+                  "key 16383, which the row does not see"}}) {
+    JudgeOptions options = WithCauses();
+    options.profile = LoadProfile("flash-bf16").value();
+    const CaseResult result = JudgeSpec(
+        "attention_forward hq=2 hkv=1 sq=8 skv=16384 d=16 dv=32 lane=bf16 "
+        "cap=50 mask=causal align=br sinklogit=normal:1",
+        std::string("mutant:") + bug + ",base=flash,tile=64x64", options);
+    ASSERT_EQ(result.causes.size(), 1u) << bug << result.reason;
+    const std::string text = ExplanationText(result.causes[0]);
+    EXPECT_EQ(text.find(says), 0u) << text;
+    EXPECT_TRUE(result.too_large_to_explain);
+  }
+  // Where every weight is wrong no key is to blame, though rows whose scores
+  // are this sharp move along one.
+  JudgeOptions options = WithCauses();
+  options.profile = LoadProfile("flash-bf16").value();
+  const CaseResult other = JudgeSpec(
+      "attention_forward hq=2 sq=8 skv=16384 d=16 dv=32 lane=bf16 cap=50",
+      "mutant:attn.scale_twice,base=flash", options);
+  EXPECT_EQ(other.verdict, Verdict::kFail) << other.reason;
+  EXPECT_TRUE(other.causes.empty());
+}
+
 TEST(GuiltyKey, NoneIsNamedForOtherErrorsOrByChance) {
   // Every weight is wrong.
   EXPECT_TRUE(JudgeSpec("attention_forward sq=16 skv=4096 d=32 dv=64",

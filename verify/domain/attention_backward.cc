@@ -21,8 +21,10 @@ constexpr const char* kOwnFeatures[] = {
     "do_onehot", "do_constant", "do_special", "do_tiny",   "do_zero"};
 
 // Features that every case has, or none: attention_forward's probes prove
-// nothing of gradients.
-constexpr std::string_view kMissing[] = {"fill_probe"};
+// nothing of gradients, and its order=amx has none.
+constexpr std::string_view kMissing[] = {"fill_probe", "order_amx",
+                                         "order_amx_channel_blocks",
+                                         "order_amx_key_blocks"};
 
 const std::vector<size_t>& KeptFeatures() {
   static const std::vector<size_t> kKept = [] {

@@ -1,4 +1,4 @@
-// Generator version 2 of attention_forward: what a draw means here is frozen.
+// Generator version 3 of attention_forward: what a draw means here is frozen.
 #include "verify/domain/attention_forward.h"
 
 #include <algorithm>
@@ -246,11 +246,25 @@ std::vector<Case> WithCorners(Draw* draw, std::vector<Case> sequence) {
   return sequence;
 }
 
+// Version 3's orders of the products, drawn behind everything that version 2
+// draws: each call of a sequence has its own, since panels that one order has
+// packed may be left to the other.
+std::vector<Case> WithOrders(Draw* draw, std::vector<Case> sequence) {
+  for (Case& c : sequence) {
+    AttentionForwardCase& a = c.Get<AttentionForwardCase>();
+    const bool products_of_bf16 =
+        a.lane == Lane::kBf16 && a.p_lane == Lane::kBf16;
+    if (products_of_bf16 && draw->OneIn(2)) a.order = ProductOrder::kAmx;
+  }
+  return sequence;
+}
+
 }  // namespace
 
 std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
                                        const DomainOptions& options) {
-  return DrawAttention(op, draw, options, true);
+  std::vector<Case> sequence = DrawAttention(op, draw, options, true);
+  return options.tame ? sequence : WithOrders(draw, std::move(sequence));
 }
 
 std::vector<Case> DrawAttention(const OpRow& op, Draw* draw,

@@ -19,7 +19,9 @@ namespace lockstep::verify {
 // version; `gen=` of case lines is about inputs and has its own count.
 // 2: attention_forward has the fills caps, drift and low in place of another
 // one's; every other choice is version 1's, whose key the draws keep.
-inline constexpr uint32_t kDomainVersion = 2;
+// 3: attention_forward has order=amx in half of the calls whose lane and p are
+// bf16; every other choice is version 2's.
+inline constexpr uint32_t kDomainVersion = 3;
 inline constexpr uint32_t kDrawKey = 1;
 
 // What a caller bounds. Part of a campaign's identity, like the seed.

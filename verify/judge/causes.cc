@@ -5,6 +5,10 @@
 
 namespace lockstep::verify {
 
+bool TooLargeToExplain(const Trial& trial) {
+  return WorkToExplain(trial) > kCauseWorkOfVerdict;
+}
+
 void FindCauses(const CaseRequest& request, Candidate& candidate,
                 const JudgeOptions& options, const Trial& trial,
                 const OutputSet& produced, CaseResult* failed) {
@@ -14,13 +18,14 @@ void FindCauses(const CaseRequest& request, Candidate& candidate,
                       failed->claims ? &*failed->claims : nullptr,
                       options.stop);
   const auto worth = [](const Trial& asked) {
-    return WorkToExplain(asked) <= kCauseWorkOfVerdict;
+    return !TooLargeToExplain(asked);
   };
   Status status;
   AskedAgain asked;
+  // A probe is as large as its case.
+  failed->too_large_to_explain = !worth(trial);
+  if (failed->too_large_to_explain) return;
   if (OnOwnInputs(*failed, *finding)) {
-    failed->too_large_to_explain = !worth(trial);
-    if (failed->too_large_to_explain) return;
     status = explainer.AddWrong(trial, produced);
   } else if (AskAgain(request, candidate, finding->line, worth, &asked)) {
     status = explainer.AddWrong(*asked.trial, asked.outputs);

@@ -9,9 +9,12 @@
 
 namespace lockstep::verify {
 
+// Whether replaying all known bugs on it would take a verdict too long.
+bool TooLargeToExplain(const Trial& trial);
+
 // Sets causes where the first finding that counts is one of numbers, on the
 // case itself or on a probe that the candidate can be asked again; and
-// too_large_to_explain, where replaying all bugs on it would take too long.
+// too_large_to_explain.
 void FindCauses(const CaseRequest& request, Candidate& candidate,
                 const JudgeOptions& options, const Trial& trial,
                 const OutputSet& produced, CaseResult* failed);

@@ -271,12 +271,13 @@ void Judgement::SuggestCauses() {
   result_.no_picture.clear();
 }
 
-// Causes look at it, too, where nobody has to be asked again, and after the
-// outputs have served for other things.
+// Causes look at it, too, where nobody has to be asked again or no known bug is
+// replayed, and after the outputs have served for other things.
 void Judgement::DrawPicture() {
   const Finding* const finding = FindingOfNumbers(result_);
   const bool own = finding != nullptr && OnOwnInputs(result_, *finding);
-  const bool wanted = (options_.pictures || (options_.causes && own)) &&
+  const bool blame = options_.causes && (own || TooLargeToExplain(*trial_));
+  const bool wanted = (options_.pictures || blame) &&
                       result_.verdict == Verdict::kFail &&
                       request_.call->expect == Expect::kPass;
   if (!wanted) return;

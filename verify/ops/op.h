@@ -40,6 +40,8 @@ struct KeyErrors {
   // this key alone explains.
   std::vector<double> share;
   std::vector<bool> visible;
+  // The key has nearly all weight of the row, by right or in what was produced.
+  std::vector<bool> alone;
 };
 
 // One way to run a candidate that must not change a bit. Absent: the

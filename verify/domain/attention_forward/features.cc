@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "reference/contract/numerics.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/features.h"
@@ -38,7 +39,9 @@ constexpr const char* kNames[] = {
     "fill_normal", "fill_spread", "fill_ramp", "fill_const", "fill_int",
     "fill_onehot", "fill_signature", "fill_uniform", "fill_subnormal",
     "fill_tiny", "fill_huge", "fill_zero", "fill_special", "fill_poison",
-    "fill_probe", "fill_caps", "fill_drift", "fill_low"};
+    "fill_probe", "fill_caps", "fill_drift", "fill_low",
+    // Order of the products: several blocks of channels, of keys.
+    "order_amx", "order_amx_channel_blocks", "order_amx_key_blocks"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
@@ -100,6 +103,10 @@ class Finder : FeatureFinder<kNames> {
     Set("scale_negative", scale < 0);
     Set("scale_zero", scale == 0);
     Set("sink_logit", c_.sinklogit.has_value());
+    const bool amx = c_.order == ProductOrder::kAmx;
+    Set("order_amx", amx);
+    Set("order_amx_channel_blocks", amx && c_.head_dim > kProductBlock);
+    Set("order_amx_key_blocks", amx && c_.kv_len > kProductBlock);
   }
 
   void Mask(const MaskExpr& mask, int depth) {

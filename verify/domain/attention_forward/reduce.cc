@@ -231,6 +231,7 @@ class Reducer : SequenceReducer<&PartOf> {
     Try([](AttentionForwardCase* a) { a->layout = Layout::kBhsd; });
     Try([](AttentionForwardCase* a) { a->sinklogit.reset(); });
     Try([](AttentionForwardCase* a) { a->softcap.reset(); });
+    Try([](AttentionForwardCase* a) { a->order = ProductOrder::kChain; });
     Try([](AttentionForwardCase* a) { a->lane = Lane::kF32; });
     Try([](AttentionForwardCase* a) { a->p_lane = Lane::kF32; });
     Try([](AttentionForwardCase* a) {

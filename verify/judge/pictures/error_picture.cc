@@ -200,8 +200,8 @@ RowByKey Summarise(const KeyErrors& errors, const Index& at) {
   for (size_t j = 0; j < keys; ++j) {
     float& bar = row.bars[j / step];
     bar = std::max(bar, static_cast<float>(errors.share[j]));
-    row.best.push_back(
-        {static_cast<int64_t>(j), errors.share[j], errors.visible[j]});
+    row.best.push_back({static_cast<int64_t>(j), errors.share[j],
+                        errors.visible[j], errors.alone[j]});
   }
   std::stable_sort(
       row.best.begin(), row.best.end(),
@@ -223,15 +223,27 @@ void BlameKeys(const Elements& elements, const Trial& trial, size_t t,
   Index at = row->index;
   at[3] = 0;
   std::vector<double> error, truth;
+  // Elements come row by row.
+  Index last = {-1, -1, -1, -1}, last_wrong = last;
+  int64_t rows = 0, wrong_rows = 0;
   elements([&](const ErrorElement& element) {
     Index here = element.index;
     here[3] = 0;
+    rows += here != last ? 1 : 0;
+    last = here;
+    if (element.outside && here != last_wrong) {
+      ++wrong_rows;
+      last_wrong = here;
+    }
     if (here != at) return;
     error.push_back(element.produced - element.truth);
     truth.push_back(element.truth);
   });
   const KeyErrors errors = trial.ErrorByKey(t, at, error, truth);
-  if (!errors.share.empty()) picture->by_key = {Summarise(errors, at)};
+  if (errors.share.empty()) return;
+  picture->by_key = {Summarise(errors, at)};
+  picture->by_key[0].rows = rows;
+  picture->by_key[0].wrong_rows = wrong_rows;
 }
 
 void Draw(const Elements& elements, const Trial& trial, size_t t,

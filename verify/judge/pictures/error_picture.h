@@ -76,9 +76,12 @@ struct RowByKey {
     int64_t key = 0;
     double share = 0;
     bool visible = false;
+    bool alone = false;  // as KeyErrors says
   };
-  std::vector<Key> best;  // by share
-  int64_t alike = 0;      // keys whose share is within 1 % of the best
+  std::vector<Key> best;   // by share
+  int64_t alike = 0;       // keys whose share is within 1 % of the best
+  int64_t rows = 0;        // of the output that were judged
+  int64_t wrong_rows = 0;  // and have an element outside
 };
 
 struct ErrorPicture {

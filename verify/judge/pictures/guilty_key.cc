@@ -42,7 +42,10 @@ void NameKey(CaseResult* failed) {
   const OutputSpec& output = failed->picture->output;
   const RowByKey& row = failed->picture->by_key[0];
   const RowByKey::Key& key = row.best[0];
-  const bool sure = row.keys > 1 && row.alike == 1 &&
+  // A row whose weight is one key's moves along it whatever is wrong with the
+  // weights; then other rows are wrong, too.
+  const bool own = !key.visible || !key.alone || 2 * row.wrong_rows < row.rows;
+  const bool sure = own && row.keys > 1 && row.alike == 1 &&
                     key.share >= kCauseStated &&
                     ChanceOf(key.share, row.keys, output.shape[3]) < kChance;
   if (!sure) return;

@@ -32,7 +32,8 @@ std::vector<int64_t> AttentionForwardTrial::SegmentStarts(
 
 // o is a weighted mean of values: whatever weight key j is given for its right
 // one, o moves along v_j - o. The share of an error that lies in this direction
-// is the squared cosine between the two.
+// is the squared cosine between the two. Where o is next to v_j, as of a probe
+// that aims at the key, what was produced lies on the same line, further off.
 KeyErrors AttentionForwardTrial::ErrorByKey(
     size_t output, const std::array<int64_t, 4>& at,
     std::span<const double> error, std::span<const double> truth) const {
@@ -44,7 +45,7 @@ KeyErrors AttentionForwardTrial::ErrorByKey(
   if (!(whole > 0 && whole < HUGE_VAL)) return {};
   KeyErrors keys;
   for (int64_t j = 0; j < p.kv_len; ++j) {
-    double along = 0, length = 0;
+    double along = 0, length = 0, from_produced = 0, length_produced = 0;
     for (size_t c = 0; c < error.size(); ++c) {
       const double step =
           ElementValue(v.lane, ElementBits(v, {at[0], at[1] / p.group(), j,
@@ -52,6 +53,13 @@ KeyErrors AttentionForwardTrial::ErrorByKey(
           truth[c];
       along += step * error[c];
       length += step * step;
+      from_produced += (step - error[c]) * error[c];
+      length_produced += (step - error[c]) * (step - error[c]);
+    }
+    keys.alone.push_back(std::min(length, length_produced) < whole / 4);
+    if (length_produced > length) {
+      along = from_produced;
+      length = length_produced;
     }
     const double share = along * along / (length * whole);
     keys.share.push_back(share >= 0 ? std::min(share, 1.0) : 0.0);
