@@ -1,5 +1,4 @@
-// mamba3_scan_backward before the judge: right kernels and wrong ones, rows,
-// envelopes, laws, lengths.
+// mamba3_scan_backward before the judge: kernels, rows, envelopes, laws, probes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
