@@ -1,4 +1,4 @@
-// mamba3_scan_backward before the judge: kernels, rows, envelopes, laws, probes.
+// mamba3_scan_backward before the judge: kernels, rows, bounds, laws, probes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
