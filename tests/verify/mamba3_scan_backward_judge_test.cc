@@ -1,10 +1,10 @@
-// mamba3_scan_backward before the judge: right kernels and wrong ones, rows,
-// envelopes, laws, lengths.
+// mamba3_scan_backward before the judge: kernels, rows, bounds, laws, probes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,6 +12,7 @@
 
 #include "tests/verify/judge_line.h"
 #include "tests/verify/law_lines.h"
+#include "verify/allowed/mamba3_scan_backward/envelope.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/domain/domain.h"
@@ -20,6 +21,7 @@
 #include "verify/judge/laws.h"
 #include "verify/ops/mamba3_scan_backward/trial.h"
 #include "verify/ops/op.h"
+#include "verify/oracle/mamba3_scan_backward/truth.h"
 #include "verify/profile/profile.h"
 #include "verify/registry/ops.h"
 #include "verify/run/case_file.h"
@@ -142,6 +144,48 @@ TEST(ScanBackwardJudge, EveryCorrectKernelPasses) {
   }
 }
 
+// The errors of dq, da and dv of a head, by a profile.
+oracle::HeadGradients Bounded(const Trial& trial,
+                              const NumericProfile& profile) {
+  const auto& scan = dynamic_cast<const Mamba3ScanBackwardTrial&>(trial);
+  const oracle::GradientErrors errors =
+      GradientErrorsOf(profile, scan.problem(), std::nullopt);
+  return oracle::ComputeScanGradients(scan.problem(), scan.inputs(),
+                                      {0, 0, scan.problem().forward.length},
+                                      errors);
+}
+
+// A profile that rounds one operand more allows that much more.
+TEST(ScanBackwardEnvelope, HasATermForEachRounding) {
+  const auto trial = Open("mamba3_scan_backward t=6 n=4 p=3 s=2 skip=no");
+  const NumericProfile exact = LoadProfile("scan-f32").value();
+  const auto sum = [&](const NumericProfile& profile, oracle::Gradient of) {
+    double errors = 0;
+    const auto bounded = Bounded(*trial, profile);
+    for (const double x : bounded[static_cast<size_t>(of)].error) errors += x;
+    return errors;
+  };
+  using Field = NumberType ScanNumeric::*;
+  for (const Field field :
+       {&ScanNumeric::grad_do, &ScanNumeric::grad_state, &ScanNumeric::state,
+        &ScanNumeric::decayed, &ScanNumeric::angle}) {
+    NumericProfile rounded = exact;
+    (*rounded.scan).*field = NumberType::kBf16;
+    for (const oracle::Gradient of :
+         {oracle::Gradient::kQ, oracle::Gradient::kV, oracle::Gradient::kA}) {
+      EXPECT_GT(sum(rounded, of), 16 * sum(exact, of));
+    }
+  }
+  // An angle turns both coordinates of a pair by as much.
+  NumericProfile rounded = exact;
+  rounded.scan->angle = NumberType::kBf16;
+  const auto dq =
+      Bounded(*trial, rounded)[static_cast<size_t>(oracle::Gradient::kQ)];
+  for (size_t n = 0; n < dq.error.size(); n += 2) {
+    EXPECT_NEAR(dq.error[n], dq.error[n + 1], 1e-9 * dq.error[n]);
+  }
+}
+
 // What f32 allows is narrow: a small relative change of the largest element of
 // any output is outside.
 TEST(ScanBackwardEnvelope, OfF32IsNarrow) {
@@ -172,6 +216,7 @@ TEST(ScanBackwardEnvelope, OfF32IsNarrow) {
           [](float a, float b) { return std::abs(a) < std::abs(b); });
       *largest *= 1 + change;
       const auto wrong = allowed->Judge(outputs);
+      ASSERT_EQ(wrong.size(), trial->outputs().size());
       for (size_t other = 0; other < wrong.size(); ++other) {
         EXPECT_EQ(wrong[other].outside, other == t ? 1 : 0)
             << wrong[other].tensor;
@@ -296,6 +341,22 @@ TEST(ScanBackwardWork, IsCounted) {
   EXPECT_EQ(flop(" gate=yes"), 22);
   EXPECT_EQ(flop(" variant=mimo r=3"), 52);
   EXPECT_EQ(flop(" variant=mimo r=3 norm=1e-3"), 58);
+}
+
+// A probe's cotangents are impulses: one channel of every token and head.
+TEST(ScanBackwardProbes, AskForOneChannelAToken) {
+  const auto trial =
+      Open("mamba3_scan_backward t=9 h=2 n=4 p=5 fill=probe:halves dcarry=yes");
+  const auto& scan = dynamic_cast<const Mamba3ScanBackwardTrial&>(*trial);
+  const LaneTensor& dy = scan.data().at(ScanTensor::kDy).tensor;
+  double impulses = 0;
+  ForElements(dy.view.shape, [&](const At& at) {
+    const double x =
+        std::abs(ElementValue(Lane::kF32, ElementBits(dy.const_view(), at)));
+    EXPECT_TRUE(x == 0 || x == 1);
+    impulses += x;
+  });
+  EXPECT_EQ(impulses, 9 * 2);
 }
 
 // A probe tells single tokens apart at lengths at which the gradients of
