@@ -271,8 +271,9 @@ int Main(std::span<const char* const> arguments) {
   }
   const std::string_view number = arguments[1];
   int64_t cases = 0;
-  std::from_chars(number.data(), number.data() + number.size(), cases);
-  if (cases < 1) return Usage("CASES is a number from 1 on");
+  const char* const end = number.data() + number.size();
+  const auto read = std::from_chars(number.data(), end, cases);
+  if (read.ptr != end || cases < 1) return Usage("CASES is a number from 1 on");
   std::vector<Way> ways = BuiltinWays();
   for (const char* argument : arguments.subspan(2)) {
     std::string_view spec = argument;
