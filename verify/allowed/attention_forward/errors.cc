@@ -166,8 +166,9 @@ class RowReader {
       const double alike =
           std::min(alike_.largest * r_.truth.abs_sum[at],
                    std::sqrt(alike_.squares * r_.truth.square_sum[at]));
-      const double drift = kappa_ * (r_.truth.abs_sum[at] + size) + alike +
-                           (OutputDrift() + SharedFactor() + alike_.mean) * size;
+      const double drift =
+          kappa_ * (r_.truth.abs_sum[at] + size) + alike +
+          (OutputDrift() + SharedFactor() + alike_.mean) * size;
       const double left = std::max(std::fabs(error_[c]) - drift, 0.0);
       errors->squares[c / tile] += left * left / variance_[c];
     }
@@ -228,9 +229,8 @@ class RowReader {
       }
       if (d == kErrorDirections) break;
       row->errors.along[d] = sum;
-      row->errors.drift[d] =
-          kappa_ * drift + alike + OutputDrift() * size +
-          (SharedFactor() + alike_.mean) * std::fabs(mean);
+      row->errors.drift[d] = kappa_ * drift + alike + OutputDrift() * size +
+                             (SharedFactor() + alike_.mean) * std::fabs(mean);
     }
     row->by_key = products_[kErrorDirections];
     alike_.LeaveOut(&row->by_key);
