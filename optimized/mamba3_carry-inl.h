@@ -127,14 +127,14 @@ inline void StoreState(const Mamba3Job& job, const Mamba3Task& task,
   });
 }
 
-inline void LoadCarry(const Mamba3Job& job, const Mamba3Task& task,
-                      Mamba3Scratch& s) {
+// All but the state.
+inline void LoadCarriedRows(const Mamba3Job& job, const Mamba3Task& task,
+                            Mamba3Scratch& s) {
   const Mamba3ScanProblem& p = *job.problem;
   const auto& carry = job.inputs->carry;
   if (p.angles > 0) {
     LoadRow(RowAt(carry.theta, task.run, task.head), p.angles, s.theta);
   }
-  LoadState(job, task, s);
   for (int64_t r = 0; r < p.ranks; ++r) {
     LoadRow(RowAt(carry.k, task.run, r, task.head), p.state_dim,
             s.k + r * s.n_pad);
@@ -142,15 +142,15 @@ inline void LoadCarry(const Mamba3Job& job, const Mamba3Task& task,
   LoadChannels(job, task.head, RowAt(carry.v, task.run, task.head), s, s.x);
 }
 
-inline void StoreCarry(const Mamba3Job& job, const Mamba3Task& task,
-                       const Mamba3Scratch& s) {
+// All but the state.
+inline void StoreCarriedRows(const Mamba3Job& job, const Mamba3Task& task,
+                             const Mamba3Scratch& s) {
   const Mamba3ScanProblem& p = *job.problem;
   const auto& carry = job.outputs->carry;
   const float* v = p.mimo() ? s.v : s.x;
   for (int64_t i = 0; i < p.angles; ++i) {
     carry.theta(task.run, task.head, i) = Exported(s.theta[i]);
   }
-  StoreState(job, task, s);
   for (int64_t c = 0; c < p.head_dim; ++c) {
     carry.v(task.run, task.head, c) = Exported(v[c]);
   }
@@ -159,6 +159,12 @@ inline void StoreCarry(const Mamba3Job& job, const Mamba3Task& task,
       carry.k(task.run, r, task.head, n) = Exported(s.k[r * s.n_pad + n]);
     }
   }
+}
+
+inline void StoreCarry(const Mamba3Job& job, const Mamba3Task& task,
+                       const Mamba3Scratch& s) {
+  StoreState(job, task, s);
+  StoreCarriedRows(job, task, s);
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

@@ -16,6 +16,7 @@
 #include "optimized/mamba3_prepare-inl.h"
 #include "optimized/mamba3_rows-inl.h"
 #include "optimized/mamba3_scan-inl.h"
+#include "optimized/mamba3_step-inl.h"
 #include "optimized/mamba3_work.h"
 #include "optimized/simd/elementary-inl.h"
 #include "reference/contract/mamba3_scan.h"
@@ -172,10 +173,10 @@ inline void PrepareToken(const Mamba3Job& job, int64_t head,
   }
 }
 
-// Tokens t .. t + count - 1, at most kTokenBlock.
+// Tokens t .. t + count - 1, at most kTokenBlock. `in_place`: as StepsInPlace.
 inline void AdvanceBlock(const Mamba3Job& job, const Mamba3Task& task,
                          const HeadTensors& rows, int64_t t, int64_t count,
-                         int64_t weight, Mamba3Scratch& s) {
+                         int64_t weight, bool in_place, Mamba3Scratch& s) {
   const Mamba3ScanProblem& p = *job.problem;
   AdvanceAngles(rows.vartheta, p.angles, t, count, s.dt + weight, s);
   for (int64_t r = 0; r < p.ranks; ++r) {
@@ -185,12 +186,16 @@ inline void AdvanceBlock(const Mamba3Job& job, const Mamba3Task& task,
   for (int64_t i = 0; i < count; ++i) {
     PrepareToken(job, task.head, rows, t + i, i, count, weight + i, s);
   }
-  AdvanceState(p, count, s.alpha + weight, s, [&](int64_t i) {
-    PrefetchRow(rows.y.At(t + i), p.head_dim);
-    if (t + i + kTokenBlock < task.end) {
-      PrefetchInputs(p, rows, t + i + kTokenBlock);
-    }
-  });
+  if (in_place) {
+    StepState(job, task, s.alpha[weight], s);
+  } else {
+    AdvanceState(p, count, s.alpha + weight, s, [&](int64_t i) {
+      PrefetchRow(rows.y.At(t + i), p.head_dim);
+      if (t + i + kTokenBlock < task.end) {
+        PrefetchInputs(p, rows, t + i + kTokenBlock);
+      }
+    });
+  }
   for (int64_t i = 0; i < count; ++i) {
     WriteToken(job, task.head, rows, t + i, s.x + (i + 1) * s.x_stride,
                s.o + i * s.x_stride, s);
@@ -198,11 +203,11 @@ inline void AdvanceBlock(const Mamba3Job& job, const Mamba3Task& task,
   std::copy_n(s.x + count * s.x_stride, s.x_stride, s.x);
 }
 
-// Zeros or the carry, and the biases.
+// Zeros or the carry, and the biases. A state that stays in place is not read.
 inline void BeginHead(const Mamba3Job& job, const Mamba3Task& task,
-                      Mamba3Scratch& s) {
+                      Mamba3Scratch& s, bool in_place = false) {
   const Mamba3ScanProblem& p = *job.problem;
-  std::fill_n(s.h, p.state_dim * s.p_pad, 0.0f);
+  if (!in_place) std::fill_n(s.h, p.state_dim * s.p_pad, 0.0f);
   std::fill_n(s.theta, p.angles, 0.0f);
   std::fill_n(s.k, s.k_stride, 0.0f);
   std::fill_n(s.x, s.x_stride, 0.0f);
@@ -217,22 +222,29 @@ inline void BeginHead(const Mamba3Job& job, const Mamba3Task& task,
     LoadRow(RowAt(job.inputs->bk, task.head, r), p.state_dim,
             s.bk + r * s.n_pad);
   }
-  if (p.carry_in) LoadCarry(job, task, s);
+  if (!p.carry_in) return;
+  LoadCarriedRows(job, task, s);
+  if (!in_place) LoadState(job, task, s);
 }
 
 inline void RunHead(const Mamba3Job& job, const Mamba3Task& task,
                     Mamba3Scratch& s) {
   const HeadTensors rows(job, task);
-  BeginHead(job, task, s);
+  const bool in_place = StepsInPlace(job, task);
+  BeginHead(job, task, s, in_place);
   for (int64_t t = task.first; t < task.end; t += kWeightBlock) {
     const int64_t weights = std::min(kWeightBlock, task.end - t);
     WeighTokens(job, task, t, weights, s);
     for (int64_t i = 0; i < weights; i += kTokenBlock) {
       const int64_t count = std::min(kTokenBlock, weights - i);
-      AdvanceBlock(job, task, rows, t + i, count, i, s);
+      AdvanceBlock(job, task, rows, t + i, count, i, in_place, s);
     }
   }
-  if (job.outputs->carry.given()) StoreCarry(job, task, s);
+  if (in_place) {
+    StoreCarriedRows(job, task, s);
+  } else if (job.outputs->carry.given()) {
+    StoreCarry(job, task, s);
+  }
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

@@ -1,5 +1,5 @@
-// Four rows side by side become four columns: how panels with keys in lanes
-// are filled from rows with channels in lanes.
+// Rows side by side become columns: how panels with keys in lanes are filled
+// from rows with channels in lanes.
 #if defined(LOCKSTEP_OPTIMIZED_SIMD_TRANSPOSE_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_SIMD_TRANSPOSE_INL_H_
@@ -19,23 +19,70 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Rows and columns of a block; 128 bits are in every vector target.
 inline constexpr size_t kQuad = 4;
 
+// In every block of 128 bits, each for itself: block k of rows[i] becomes
+// {rows[0], rows[1], rows[2], rows[3]} at 4 k + i.
+template <class D, class V>
+HWY_INLINE void TransposeQuads(D d, V* rows) {
+#if HWY_TARGET == HWY_SCALAR  // compiled, never run: its vectors have one lane
+  (void)d, (void)rows;
+#else
+  const V low_even = hn::InterleaveLower(d, rows[0], rows[2]);
+  const V low_odd = hn::InterleaveLower(d, rows[1], rows[3]);
+  const V high_even = hn::InterleaveUpper(d, rows[0], rows[2]);
+  const V high_odd = hn::InterleaveUpper(d, rows[1], rows[3]);
+  rows[0] = hn::InterleaveLower(d, low_even, low_odd);
+  rows[1] = hn::InterleaveUpper(d, low_even, low_odd);
+  rows[2] = hn::InterleaveLower(d, high_even, high_odd);
+  rows[3] = hn::InterleaveUpper(d, high_even, high_odd);
+#endif
+}
+
 // a, b, c, e [4 lanes of 32 bits] -> out[i * stride + {0, 1, 2, 3}] =
 // {a[i], b[i], c[i], e[i]}.
 template <class D, class V, typename T>
 HWY_INLINE void StoreTransposed(D d, V a, V b, V c, V e, T* HWY_RESTRICT out,
                                 size_t stride) {
-#if HWY_TARGET == HWY_SCALAR  // compiled, never run: its vectors have one lane
-  (void)d, (void)a, (void)b, (void)c, (void)e, (void)out, (void)stride;
+  V rows[kQuad] = {a, b, c, e};
+  TransposeQuads(d, rows);
+  for (size_t i = 0; i < kQuad; ++i) hn::StoreU(rows[i], d, out + i * stride);
+}
+
+// Whether vectors hold one, two or four blocks of 128 bits, which
+// TransposeSquare knows.
+#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
+inline constexpr bool kHasSquares = false;
 #else
-  const V low_even = hn::InterleaveLower(d, a, c);
-  const V low_odd = hn::InterleaveLower(d, b, e);
-  const V high_even = hn::InterleaveUpper(d, a, c);
-  const V high_odd = hn::InterleaveUpper(d, b, e);
-  hn::StoreU(hn::InterleaveLower(d, low_even, low_odd), d, out);
-  hn::StoreU(hn::InterleaveUpper(d, low_even, low_odd), d, out + stride);
-  hn::StoreU(hn::InterleaveLower(d, high_even, high_odd), d, out + 2 * stride);
-  hn::StoreU(hn::InterleaveUpper(d, high_even, high_odd), d, out + 3 * stride);
+inline constexpr bool kHasSquares = true;
 #endif
+
+// As many rows of f32 as a vector has lanes: element j of rows[i] changes
+// places with element i of rows[j].
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void TransposeSquare(D d, V* rows) {
+  constexpr size_t kLanes = hn::MaxLanes(D());
+  if constexpr (kHasSquares) {
+    for (size_t i = 0; i < kLanes; i += kQuad) TransposeQuads(d, rows + i);
+  }
+  if constexpr (kHasSquares && kLanes == 2 * kQuad) {
+    for (size_t i = 0; i < kQuad; ++i) {
+      const V low = rows[i], high = rows[kQuad + i];
+      rows[i] = hn::ConcatLowerLower(d, high, low);
+      rows[kQuad + i] = hn::ConcatUpperUpper(d, high, low);
+    }
+  }
+  if constexpr (kHasSquares && kLanes == 4 * kQuad) {
+    for (size_t i = 0; i < kQuad; ++i) {
+      V* r = rows + i;
+      const V a = hn::ConcatLowerLower(d, r[2 * kQuad], r[0]);
+      const V b = hn::ConcatLowerLower(d, r[3 * kQuad], r[kQuad]);
+      const V c = hn::ConcatUpperUpper(d, r[2 * kQuad], r[0]);
+      const V e = hn::ConcatUpperUpper(d, r[3 * kQuad], r[kQuad]);
+      r[0] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b), a);
+      r[kQuad] = hn::OddEvenBlocks(b, hn::SwapAdjacentBlocks(a));
+      r[2 * kQuad] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(e), c);
+      r[3 * kQuad] = hn::OddEvenBlocks(e, hn::SwapAdjacentBlocks(c));
+    }
+  }
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

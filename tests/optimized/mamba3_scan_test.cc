@@ -2,6 +2,7 @@
 // runs here, for any number of threads.
 #include "optimized/mamba3_scan.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -188,13 +189,8 @@ TEST(Mamba3Optimized, BitsOfAnglesThatRoundToATurn) {
   ExpectReferenceBits(t);
 }
 
-TEST(Mamba3Optimized, StepsInPlaceAreTheScan) {
-  std::mt19937 rng(13);
-  Mamba3Instance t = test::RandomMamba3(rng, test::Regime::kTypical);
-  t.problem.runs = Mamba3ScanProblem::Runs::kRows;
-  t.problem.carry_in = true;
-  t.problem.head_dim = 19;
-  t.Fill(rng, test::Regime::kTypical);
+// Token by token, the carry of each call that of the next one.
+void ExpectStepsAreTheScan(Mamba3Instance t, const std::string& target) {
   const test::Mamba3Result expected = t.RunReference();
   test::Mamba3CarryData carry = t.carry;
   for (int64_t at = 0; at < t.problem.length; ++at) {
@@ -203,18 +199,46 @@ TEST(Mamba3Optimized, StepsInPlaceAreTheScan) {
     Mamba3ScanOutputs out = outputs.View();
     out.carry = token.carry.View(token.problem, t.problem.batch);
     ASSERT_TRUE(
-        Mamba3Step(token.problem, token.Inputs(), {}, out, nullptr).ok());
+        Mamba3Step(token.problem, token.Inputs(), {target}, out, nullptr).ok());
     for (int64_t row = 0; row < t.problem.batch; ++row) {
       const test::Mamba3Result y = outputs.Result();
       const auto width = static_cast<int64_t>(y.y.size()) / token.problem.batch;
       for (int64_t i = 0; i < width; ++i) {
         ASSERT_EQ(y.y[row * width + i],
-                  expected.y[(row * t.problem.length + at) * width + i]);
+                  expected.y[(row * t.problem.length + at) * width + i])
+            << target << " n " << t.problem.state_dim << " p "
+            << t.problem.head_dim << " r " << t.problem.ranks;
       }
     }
     carry = token.carry;
   }
   EXPECT_EQ(carry, expected.carry);
+}
+
+TEST(Mamba3Optimized, StepsInPlaceAreTheScan) {
+  std::mt19937 rng(13);
+  // Whole squares of 16, of 8 and of 4 lanes, and states that go through the
+  // scratch.
+  const std::array<int64_t, 2> kDims[] = {{128, 64}, {16, 32}, {24, 8},
+                                          {12, 20},  {16, 19}, {6, 16}};
+  for (const auto& [state_dim, head_dim] : kDims) {
+    for (const int64_t ranks : {1, 3}) {
+      Mamba3Instance t = test::RandomMamba3(rng, test::Regime::kTypical);
+      Mamba3ScanProblem& p = t.problem;
+      p.runs = Mamba3ScanProblem::Runs::kRows;
+      p.carry_in = true;
+      p.state_dim = state_dim;
+      p.head_dim = head_dim;
+      p.angles = std::min(p.angles, state_dim / 2);
+      if (ranks > 1) p.variant = Mamba3ScanProblem::Variant::kMimo;
+      if (p.mimo()) p.ranks = ranks;
+      t.Fill(rng, test::Regime::kTypical);
+      for (const std::string& target : test::RunnableTargets()) {
+        ExpectStepsAreTheScan(t, target);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
 }
 
 // Mamba-2 is lambda = 1 without angles, bias and k, v of the carry.
