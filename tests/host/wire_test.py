@@ -232,9 +232,8 @@ class MisbehaviourTest(program.TestCase):
                      "-", case="", descriptors=28)
         self.assertEqual(done.code, 3, done.out + done.err)
         self.assertEqual(summary(done.out)["error"], 12)
-        for event in events(done.out):
-            if event["kind"] == "case":
-                self.assertIn("crashed: SIGSEGV", event["reason"])
+        reasons = [e["reason"] for e in events(done.out) if e["kind"] == "case"]
+        self.assertTrue(all("crashed: SIGSEGV" in why for why in reasons), reasons)
         self.assertEqual(children_of_lockstep(), [])
 
     def test_nothing_is_left_behind(self):
