@@ -98,6 +98,7 @@ void AddCounters(const Row& row, const Summary& summary, Json* run) {
   (*run)["samples"] = row.samples().size();
   (*run)["interval_low"] = summary.interval.low * kMilli;
   (*run)["interval_high"] = summary.interval.high * kMilli;
+  (*run)["wall_time"] = summary.wall * kMilli;
   (*run)["bytes_per_second"] = summary.bytes_per_second;
   if (summary.limit > 0) {
     (*run)["gflops"] = summary.flops * kGiga;

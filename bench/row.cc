@@ -232,6 +232,7 @@ void Row::TakeSample(int64_t round) {
       return Refuse("broke while it was timed: " + times.message());
     sample.seconds += times->seconds / static_cast<double>(calls_);
     sample.cpu += times->processor / static_cast<double>(calls_);
+    sample.wall += times->wall / static_cast<double>(calls_);
   }
   for (const Engine& engine : engines_) {
     sample.bursts.push_back(Burst(engine, threads(), kBurstSeconds));

@@ -51,6 +51,7 @@ struct Sample {
   int64_t calls = 1;
   double seconds = 0;  // a call
   double cpu = 0;      // a call, of this process; as seconds for a host's
+  double wall = 0;     // a call, until the answer was there
   // Of each of the row's engines right after the calls, at the same clock.
   std::vector<double> bursts;
 };

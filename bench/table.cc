@@ -157,6 +157,7 @@ Summary Summarise(const Row& row, const std::vector<ReadLevel>& levels) {
   Summary summary;
   summary.seconds = MedianOf(seconds);
   summary.cpu = MedianOver(row, [](const Sample& s) { return s.cpu; });
+  summary.wall = MedianOver(row, [](const Sample& s) { return s.wall; });
   summary.interval = MedianInterval(seconds, kConfidence);
   summary.best = *std::min_element(seconds.begin(), seconds.end());
   summary.bytes_per_second = row.scene().bytes / summary.seconds;

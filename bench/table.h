@@ -50,6 +50,7 @@ void CloseRows(Table* table);
 struct Summary {
   double seconds = 0;  // the median
   double cpu = 0;
+  double wall = 0;
   Interval interval;  // of the median, seconds
   double best = 0;    // the fastest sample, seconds
   // Of a row with counted work; medians over samples, each of which is held

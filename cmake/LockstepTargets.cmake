@@ -143,7 +143,10 @@ function(lockstep_add_test name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   _lockstep_common_settings(${name})
   _lockstep_prelude(${name} test)
-  set_property(GLOBAL APPEND PROPERTY LOCKSTEP_TESTS ${name})
+  # Those that scripts/test.sh builds, for it runs them.
+  if(NOT "slow" IN_LIST arg_LABELS)
+    set_property(GLOBAL APPEND PROPERTY LOCKSTEP_TESTS ${name})
+  endif()
   set_target_properties(
     ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                        "${PROJECT_BINARY_DIR}/tests/bin")

@@ -35,13 +35,16 @@ class Finished:
         self.max_rss_mib = max_rss_mib
 
 
-def run(*arguments, cwd=None, env=None, address_space=None):
-    """Runs `lockstep ARGUMENTS`; stdin is empty, no terminal anywhere."""
+def run(*arguments, cwd=None, env=None, address_space=None, descriptors=None):
+    """Runs `lockstep ARGUMENTS`; stdin is empty, no terminal anywhere. The last two
+    are limits: bytes, and descriptors open at once."""
 
     def limit():
         if address_space is not None and not SANITIZED:
             resource.setrlimit(resource.RLIMIT_AS,
                                (address_space, address_space))
+        if descriptors is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
     environment = dict(os.environ)
     environment.update(env or {})

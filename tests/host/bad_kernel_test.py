@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import kernel_builds  # noqa: E402
 import leftovers  # noqa: E402
 import program  # noqa: E402
-from program import run, summary  # noqa: E402
+from program import events, run, summary  # noqa: E402
 
 CASE = "attention_forward hq=2 hkv=1 sq=5 skv=9 d=8 cap=30 mask=causal align=br seed=3"
 STRIDED = CASE + " strides=o:100/50/10/1"
@@ -142,11 +142,11 @@ class BadKernelTest(program.TestCase):
     def tearDownClass(cls):
         cls.holder.cleanup()
 
-    def judge(self, mode, *more, case=CASE):
+    def judge(self, mode, *more, case=CASE, **limits):
         cases = [case] if case else []
         return run("verify", *cases, "--candidate", f"so:{self.bad},mode={mode}",
                    "--profile", "from-candidate", "--candidate-memory", "200M",
-                   "--call-timeout", "3" if mode in HANGS else "20", *more)
+                   "--call-timeout", "3" if mode in HANGS else "20", *more, **limits)
 
     def ends(self, mode, wanted, **more):
         code, words = wanted
@@ -178,11 +178,16 @@ class BadKernelTest(program.TestCase):
         self.assertEqual(done.code, 1, done.out[-2000:] + done.err)
 
     def test_the_next_case_gets_a_new_host(self):
-        cases = self.path("a.cases", "\n".join([CASE] * 40))
+        cases = self.path("a.cases", "\n".join([CASE] * 12))
         for mode in ("null", "longjmp", "far_behind", "exception"):
-            done = self.judge(mode, "--cases", cases, "--json", "-", case="")
+            # A run with one host takes more than 20: one that stays is too many.
+            done = self.judge(mode, "--cases", cases, "--json", "-", case="",
+                              descriptors=28)
             self.assertEqual(done.code, 3, done.err)
-            self.assertEqual(summary(done.out)["error"], 40)
+            self.assertEqual(summary(done.out)["error"], 12)
+            for event in events(done.out):
+                if event["kind"] == "case":
+                    self.assertIn(BAD[mode][1], event["reason"])
 
     def test_descriptions(self):
         for number, (flag, words) in enumerate(DESCRIBED.items()):

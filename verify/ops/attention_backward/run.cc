@@ -8,42 +8,26 @@
 
 #include "optimized/attention_backward.h"
 #include "optimized/plan.h"
-#include "optimized/row_keys.h"
 #include "reference/attention_backward.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/ways.h"
+#include "verify/ops/attention_forward/work.h"
+#include "verify/ops/backends.h"
 
 namespace lockstep::verify {
-namespace {
-
-RunOutcome Failed(const std::string& message) {
-  return {RunOutcome::State::kError, message, ""};
-}
-
-}  // namespace
 
 RunOutcome AttentionBackwardTrial::RunReference(const OutputSet& outputs,
                                                 Execution* execution) const {
-  const Status done = reference::AttentionBackward(data_.problem, data_.inputs,
-                                                   BackwardViews(outputs));
-  if (!done.ok()) return Failed(done.message());
-  *execution = Execution{};
-  execution->backend = "reference";
-  execution->threads = 1;
-  return {};
+  return RanReference(reference::AttentionBackward(data_.problem, data_.inputs,
+                                                   BackwardViews(outputs)),
+                      execution);
 }
 
 RunOutcome AttentionBackwardTrial::RunOptimized(const Variation& how,
                                                 const OutputSet& outputs,
                                                 Execution* execution) const {
-  if (RunningTargets(how).empty()) {
-    if (how.target) {
-      return {RunOutcome::State::kUnsupported,
-              "this CPU does not support target " + *how.target, ""};
-    }
-    const RunOutcome outcome = RunReference(outputs, execution);
-    execution->fallback_reason = "this CPU supports no compiled SIMD target";
-    return outcome;
+  if (!SupportsTarget(how)) {
+    return RunWithoutTarget(*this, how, outputs, execution);
   }
   const Result<optimized::Plan> plan =
       optimized::MakePlan(data_.problem, ToCaps(how));
@@ -78,17 +62,7 @@ std::vector<Variation> AttentionBackwardTrial::OptimizedVariations(
 
 std::optional<Work> AttentionBackwardTrial::CountWork() const {
   const AttentionForwardProblem& p = data_.problem.forward;
-  double pairs = 0;
-  for (int64_t b = 0; b < p.batch; ++b) {
-    optimized::RowKeys keys(p, data_.inputs.forward, b, true);
-    for (int64_t h = 0; h < p.q_heads; ++h) {
-      for (int64_t i = 0; i < p.q_len; ++i) {
-        for (const optimized::Range& range : keys.Visible(h, i)) {
-          pairs += static_cast<double>(range.end - range.begin);
-        }
-      }
-    }
-  }
+  const double pairs = VisiblePairs(p, data_.inputs.forward);
   return Work{pairs * static_cast<double>(6 * p.head_dim + 4 * p.value_dim),
               pairs, "visible_pairs", WorkLane::kF32};
 }

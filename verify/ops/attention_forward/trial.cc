@@ -14,6 +14,7 @@
 #include "verify/case/attention_forward/case.h"
 #include "verify/inputs/attention_forward_outputs.h"
 #include "verify/ops/attention_forward/ways.h"
+#include "verify/ops/backends.h"
 
 namespace lockstep::verify {
 namespace {
@@ -166,24 +167,17 @@ std::vector<int64_t> AttentionForwardTrial::TellingRows() const {
 
 RunOutcome AttentionForwardTrial::RunReference(const OutputSet& outputs,
                                                Execution* execution) const {
-  const Status done = reference::AttentionForward(data_.problem, data_.inputs,
-                                                  AttentionViews(outputs));
-  if (!done.ok()) {
-    return {RunOutcome::State::kError, done.message(), "", ""};
-  }
-  *execution = Execution{};
-  execution->backend = "reference";
-  execution->threads = 1;
-  return {};
+  return RanReference(reference::AttentionForward(data_.problem, data_.inputs,
+                                                  AttentionViews(outputs)),
+                      execution);
 }
 
 RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
                                                const OutputSet& outputs,
                                                Execution* execution) const {
-  const bool supported = !RunningTargets(how).empty();
+  const bool supported = SupportsTarget(how);
   if (!supported && how.target) {
-    return {RunOutcome::State::kUnsupported,
-            "this CPU does not support target " + *how.target, ""};
+    return RunWithoutTarget(*this, how, outputs, execution);
   }
   const optimized::Backend backends[] = {
       {"optimized", optimized::AllFeatures(), supported,
@@ -195,7 +189,7 @@ RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
   const auto ran = selected.ok()
                        ? optimized::FallBack(backends, selected.value())
                        : Result<optimized::FallbackReceipt>(selected.status());
-  if (!ran.ok()) return {RunOutcome::State::kError, ran.message(), ""};
+  if (!ran.ok()) return Failed(ran.message());
   if (ran->actual == "reference") {
     const RunOutcome outcome = RunReference(outputs, execution);
     execution->fallback_reason = ran->reason;
@@ -203,16 +197,12 @@ RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
   }
   const Result<optimized::Plan> plan =
       optimized::MakePlan(data_.problem, ToCaps(how));
-  if (!plan.ok()) {
-    return {RunOutcome::State::kError, "no plan: " + plan.message(), ""};
-  }
+  if (!plan.ok()) return Failed("no plan: " + plan.message());
   optimized::AttentionForwardExecution counts;
   const Status status =
       optimized::AttentionForward(data_.problem, data_.inputs, plan.value(),
                                   AttentionViews(outputs), &counts);
-  if (!status.ok()) {
-    return {RunOutcome::State::kError, status.message(), ""};
-  }
+  if (!status.ok()) return Failed(status.message());
   *execution = {.backend = "optimized",
                 .target = counts.target,
                 .threads = counts.threads,

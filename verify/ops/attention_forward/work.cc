@@ -1,4 +1,5 @@
-// What attention asks of a machine, for benchmarks.
+#include "verify/ops/attention_forward/work.h"
+
 #include <cstdint>
 #include <optional>
 
@@ -6,10 +7,7 @@
 #include "verify/ops/attention_forward/trial.h"
 
 namespace lockstep::verify {
-namespace {
 
-// Pairs of all heads and batch rows. Heads that share one mask are counted
-// once.
 double VisiblePairs(const AttentionForwardProblem& p,
                     const AttentionForwardInputs& inputs) {
   const auto maps = static_cast<int64_t>(p.masks.size());
@@ -32,6 +30,8 @@ double VisiblePairs(const AttentionForwardProblem& p,
   // Heads that see the same keys were counted once.
   return heads_differ ? pairs : pairs * static_cast<double>(p.q_heads);
 }
+
+namespace {
 
 WorkLane LaneOf(const AttentionForwardProblem& p) {
   if (p.lane == Lane::kF32) return WorkLane::kF32;

@@ -10,13 +10,6 @@
 
 namespace lockstep::verify {
 
-bool SupportsTarget(const Variation& how) {
-  const std::vector<optimized::Target> targets = optimized::Targets();
-  return std::any_of(targets.begin(), targets.end(), [&](const auto& target) {
-    return target.supported && (!how.target || *how.target == target.name);
-  });
-}
-
 RunsTrial::RunsTrial(const Case& request, Mamba3ScanData data,
                      std::vector<OutputSpec> outputs)
     : case_(request),

@@ -19,9 +19,6 @@
 
 namespace lockstep::verify {
 
-// Whether the target that a variation wants, or without a wish any, runs here.
-bool SupportsTarget(const Variation& how);
-
 // The name of an axis of an output; empty where it has none.
 inline std::string_view AxisOf(const OutputSpec& spec, size_t axis) {
   return spec.axes[axis] != nullptr ? spec.axes[axis] : "";

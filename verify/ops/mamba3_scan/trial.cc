@@ -11,6 +11,7 @@
 #include "reference/mamba3_scan.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
+#include "verify/ops/backends.h"
 
 namespace lockstep::verify {
 namespace {
@@ -168,29 +169,18 @@ Status Mamba3ScanTrial::ComputeOptimized(const Variation& how,
 RunOutcome Mamba3ScanTrial::RunReference(const OutputSet& outputs,
                                          Execution* execution) const {
   ComputeByReference(Views(outputs));
-  *execution = Execution{};
-  execution->backend = "reference";
-  execution->threads = 1;
-  return {};
+  return RanReference(Status(), execution);
 }
 
 RunOutcome Mamba3ScanTrial::RunOptimized(const Variation& how,
                                          const OutputSet& outputs,
                                          Execution* execution) const {
   if (!SupportsTarget(how)) {
-    if (how.target) {
-      return {RunOutcome::State::kUnsupported,
-              "this CPU does not support target " + *how.target, ""};
-    }
-    const RunOutcome outcome = RunReference(outputs, execution);
-    execution->fallback_reason = "this CPU supports no compiled SIMD target";
-    return outcome;
+    return RunWithoutTarget(*this, how, outputs, execution);
   }
   *execution = Execution{};
   const Status status = ComputeOptimized(how, Views(outputs), execution);
-  if (!status.ok()) {
-    return {RunOutcome::State::kError, status.message(), ""};
-  }
+  if (!status.ok()) return Failed(status.message());
   execution->backend = "optimized";
   return {};
 }

@@ -10,15 +10,9 @@
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/mamba3_scan_backward.h"
 #include "verify/inputs/mamba3_scan_pick.h"
+#include "verify/ops/backends.h"
 
 namespace lockstep::verify {
-namespace {
-
-RunOutcome Failed(const std::string& message) {
-  return {RunOutcome::State::kError, message, ""};
-}
-
-}  // namespace
 
 std::vector<OutputSpec> Mamba3ScanBackwardTrial::Outputs(const Case& c) {
   const auto& scan = c.Get<Mamba3ScanBackwardCase>();
@@ -165,26 +159,16 @@ std::vector<int64_t> Mamba3ScanBackwardTrial::TellingRows() const {
 
 RunOutcome Mamba3ScanBackwardTrial::RunReference(const OutputSet& outputs,
                                                  Execution* execution) const {
-  const Status done =
-      reference::Mamba3ScanBackward(problem_, inputs(), Views(outputs));
-  if (!done.ok()) return Failed(done.message());
-  *execution = Execution{};
-  execution->backend = "reference";
-  execution->threads = 1;
-  return {};
+  return RanReference(
+      reference::Mamba3ScanBackward(problem_, inputs(), Views(outputs)),
+      execution);
 }
 
 RunOutcome Mamba3ScanBackwardTrial::RunOptimized(const Variation& how,
                                                  const OutputSet& outputs,
                                                  Execution* execution) const {
   if (!SupportsTarget(how)) {
-    if (how.target) {
-      return {RunOutcome::State::kUnsupported,
-              "this CPU does not support target " + *how.target, ""};
-    }
-    const RunOutcome outcome = RunReference(outputs, execution);
-    execution->fallback_reason = "this CPU supports no compiled SIMD target";
-    return outcome;
+    return RunWithoutTarget(*this, how, outputs, execution);
   }
   optimized::Mamba3ScanBackwardExecution ran;
   const Status status = optimized::Mamba3ScanBackward(

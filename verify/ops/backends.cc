@@ -1,0 +1,40 @@
+#include "verify/ops/backends.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "optimized/plan.h"
+
+namespace lockstep::verify {
+
+RunOutcome Failed(const std::string& message) {
+  return {RunOutcome::State::kError, message, ""};
+}
+
+RunOutcome RanReference(const Status& status, Execution* execution) {
+  if (!status.ok()) return Failed(status.message());
+  *execution = Execution{};
+  execution->backend = "reference";
+  execution->threads = 1;
+  return {};
+}
+
+bool SupportsTarget(const Variation& how) {
+  const std::vector<optimized::Target> targets = optimized::Targets();
+  return std::any_of(targets.begin(), targets.end(), [&](const auto& target) {
+    return target.supported && (!how.target || *how.target == target.name);
+  });
+}
+
+RunOutcome RunWithoutTarget(const Trial& trial, const Variation& how,
+                            const OutputSet& outputs, Execution* execution) {
+  if (how.target) {
+    return {RunOutcome::State::kUnsupported,
+            "this CPU does not support target " + *how.target, ""};
+  }
+  const RunOutcome outcome = trial.RunReference(outputs, execution);
+  execution->fallback_reason = "this CPU supports no compiled SIMD target";
+  return outcome;
+}
+
+}  // namespace lockstep::verify
