@@ -142,6 +142,16 @@ class LackTest(JudgedTest):
                 self.assertEqual(done.code, 0, done.out[-3000:] + done.err)
                 self.assertEqual(summary(done.out)["pass"], SCAN.count("\n") - 1)
 
+    def test_what_is_lacking_is_named(self):
+        names = "carry_k carry_v"
+        done = self.judge(self.lacking(names), SCAN)
+        self.assertEqual(done.code, 0, done.out[-3000:] + done.err)
+        self.assertIn("unjudged  carry_k, carry_v: the kernel does not have them", done.out)
+        self.assertNotIn("carry_k: ", done.out)
+        whole = self.judge(kernel_builds.build(
+            self.folder, "scan.cc", text=kernel_builds.example("scan.cc")), SCAN)
+        self.assertNotIn("unjudged", whole.out)
+
     def test_what_is_there_is_judged(self):
         bug = SCAN_BUGS["carry of the first token"]
         done = self.judge(self.lacking("carry_k carry_v", bugs=[bug]), SCAN)

@@ -90,17 +90,22 @@ void Judgement::CompareBits() {
       candidate_.Repeatable() && !CannotTry(candidate_, "written");
   result_.comparisons =
       CompareWithTruth(*trial_, truth_, first_, twice ? &second_ : nullptr);
-  if (!Exact()) return;
   bool equal = true;
-  for (size_t t = 0; t < result_.comparisons.size(); ++t) {
+  for (size_t t = 0; Exact() && t < result_.comparisons.size(); ++t) {
     const Comparison& comparison = result_.comparisons[t];
-    if (comparison.Passed()) continue;
+    if (comparison.Passed() || Lacks(comparison.tensor)) continue;
     equal = false;
     result_.findings.push_back(
         {Tier::kBits, comparison.tensor,
          DescribeComparison(trial_->outputs()[t], comparison), "", comparison});
   }
-  AddCheck("bits", equal, 1);
+  if (Exact()) AddCheck("bits", equal, 1);
+  // What stands in their place is nobody's answer.
+  std::erase_if(result_.comparisons, [&](const Comparison& comparison) {
+    if (!Lacks(comparison.tensor)) return false;
+    result_.lacking.push_back(comparison.tensor);
+    return true;
+  });
 }
 
 bool Judgement::CompareAllowed() {

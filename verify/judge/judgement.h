@@ -89,6 +89,10 @@ class Judgement {
   bool Proven() const;
   // Whether bits are claimed.
   bool Exact() const { return !profile_ || profile_->exact; }
+  // Whether the kernel does not have that output.
+  bool Lacks(const std::string& output) const {
+    return profile_ && !HasOutput(*profile_, output);
+  }
   uint64_t Salt() const { return SaltOf(result_.input_digest); }
   Result<std::unique_ptr<Trial>> OpenShifted(int64_t shift) const;
   GuardedRun RunOnce(PoisonBits poison, const OutputSet& outputs);

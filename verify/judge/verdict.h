@@ -187,6 +187,8 @@ struct CaseResult {
   int64_t rows_ranged = 0;     // others: with what no row can leave alone
   int64_t elements_optimized = 0;
   std::vector<Comparison> comparisons;
+  // Outputs that the kernel does not have, as its profile says: not judged.
+  std::vector<std::string> lacking;
   std::vector<Check> checks;
   std::vector<Power> power;
   std::vector<Judged> judged;  // by profiles that claim no exact bits

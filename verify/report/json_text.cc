@@ -186,7 +186,9 @@ Json UntriedJson(const CaseResult& result) {
   for (const Unanswered& one : result.unanswered) {
     unanswered.push_back({{"check", one.check}, {"why", one.why}});
   }
-  return {{"checks", result.untried}, {"unanswered", unanswered}};
+  return {{"checks", result.untried},
+          {"outputs", result.lacking},
+          {"unanswered", unanswered}};
 }
 
 Json ComparisonJson(const CaseResult& result, const Comparison& comparison) {

@@ -130,6 +130,9 @@ std::string Details(const CaseResult& result) {
             Grouped(comparison.Over()) + " over, max " +
             std::to_string(comparison.max_ulp) + " ulp\n";
   }
+  for (const std::string& output : result.lacking) {
+    text += "      " + output + ": not judged, the kernel has none\n";
+  }
   text += EvidenceLines(result);
   if (result.statistics && result.statistics->why_not.empty()) {
     const StatisticsResult& found = *result.statistics;
@@ -328,6 +331,10 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
   if (!statistics.untried.empty()) {
     text += "untried   " + Joined(statistics.untried) +
             ": not to be seen in answers from files\n";
+  }
+  if (!statistics.lacking.empty()) {
+    text += "unjudged  " + Joined(statistics.lacking) +
+            ": the kernel does not have them, its profile says\n";
   }
   if (!statistics.answers.empty()) {
     text += "note      answers are " + Joined(statistics.answers) +

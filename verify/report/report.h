@@ -42,6 +42,7 @@ struct RunStatistics {
   std::map<std::string, int64_t> unprobed;
   // Checks that the way in does not allow, whatever it brings.
   std::set<std::string> untried;
+  std::set<std::string> lacking;  // outputs that no kernel gave
   // Checks that lack an answer: cases.
   std::map<std::string, int64_t> unanswered;
   std::set<std::string> profiles;

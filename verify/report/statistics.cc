@@ -93,6 +93,7 @@ void RunStatistics::Add(const CaseResult& result) {
     max_threads = std::max(max_threads, ran.threads);
   }
   untried.insert(result.untried.begin(), result.untried.end());
+  lacking.insert(result.lacking.begin(), result.lacking.end());
   for (const Unanswered& one : result.unanswered) ++unanswered[one.check];
   runs += result.runs;
   if (!result.claims) {
