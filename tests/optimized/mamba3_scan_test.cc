@@ -241,6 +241,23 @@ TEST(Mamba3Optimized, StepsInPlaceAreTheScan) {
   }
 }
 
+// A state that stays where it lies is canonical, as one that is copied.
+TEST(Mamba3Optimized, StepsInPlaceExportCanonicalNaNs) {
+  std::mt19937 rng(14);
+  Mamba3Instance t = test::RandomMamba3(rng, test::Regime::kTypical);
+  Mamba3ScanProblem& p = t.problem;
+  p.variant = Mamba3ScanProblem::Variant::kSiso;
+  p.runs = Mamba3ScanProblem::Runs::kRows;
+  p.ranks = p.length = 1;
+  p.state_dim = p.head_dim = 16;
+  p.angles = 4;
+  p.reduce = false;
+  p.carry_in = true;
+  t.Fill(rng, test::Regime::kTypical);
+  t.carry.h[5] = std::bit_cast<float>(0xffc12345u);
+  ExpectReferenceBits(t);
+}
+
 // Mamba-2 is lambda = 1 without angles, bias and k, v of the carry.
 TEST(Mamba3Optimized, SsdScanHasTheReferencesBits) {
   std::mt19937 rng(16);
