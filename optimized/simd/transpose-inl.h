@@ -47,30 +47,30 @@ HWY_INLINE void StoreTransposed(D d, V a, V b, V c, V e, T* HWY_RESTRICT out,
   for (size_t i = 0; i < kQuad; ++i) hn::StoreU(rows[i], d, out + i * stride);
 }
 
-// Whether vectors hold one, two or four blocks of 128 bits, which
-// TransposeSquare knows.
+// As many rows of f32 as a vector has lanes, in one, two or four blocks of 128
+// bits: element j of rows[i] changes places with element i of rows[j].
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 inline constexpr bool kHasSquares = false;
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void TransposeSquare(D d, V* rows) {
+  (void)d, (void)rows;
+}
 #else
 inline constexpr bool kHasSquares = true;
-#endif
 
-// As many rows of f32 as a vector has lanes: element j of rows[i] changes
-// places with element i of rows[j].
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void TransposeSquare(D d, V* rows) {
   constexpr size_t kLanes = hn::MaxLanes(D());
-  if constexpr (kHasSquares) {
-    for (size_t i = 0; i < kLanes; i += kQuad) TransposeQuads(d, rows + i);
-  }
-  if constexpr (kHasSquares && kLanes == 2 * kQuad) {
+  for (size_t i = 0; i < kLanes; i += kQuad) TransposeQuads(d, rows + i);
+  if constexpr (kLanes == 2 * kQuad) {
     for (size_t i = 0; i < kQuad; ++i) {
       const V low = rows[i], high = rows[kQuad + i];
       rows[i] = hn::ConcatLowerLower(d, high, low);
       rows[kQuad + i] = hn::ConcatUpperUpper(d, high, low);
     }
   }
-  if constexpr (kHasSquares && kLanes == 4 * kQuad) {
+  if constexpr (kLanes == 4 * kQuad) {
     for (size_t i = 0; i < kQuad; ++i) {
       V* r = rows + i;
       const V a = hn::ConcatLowerLower(d, r[2 * kQuad], r[0]);
@@ -84,6 +84,7 @@ HWY_INLINE void TransposeSquare(D d, V* rows) {
     }
   }
 }
+#endif
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -166,6 +166,32 @@ TEST(GuiltyKey, IsNamedFromAProbe) {
   EXPECT_TRUE(other.causes.empty());
 }
 
+// The row is the values of key 7, as where a probe aims at it: from there the
+// way to what was produced tells the key, though o itself leaves none.
+TEST(GuiltyKey, IsToldWhereTheRowIsItsValues) {
+  const auto call = ParseCase("attention_forward sq=1 skv=64 d=4 dv=16");
+  ASSERT_TRUE(call.ok());
+  const auto trial = TrialRowOf(call.value())->open(call.value(), {});
+  ASSERT_TRUE(trial.ok());
+  const KernelInputs inputs = trial.value()->Inputs();
+  const auto* v = static_cast<const float*>(inputs.Find("v")->data);
+  std::vector<double> truth(16), error(16);
+  for (size_t c = 0; c < 16; ++c) {
+    truth[c] = double{v[7 * 16 + c]};
+    double others = 0;
+    for (size_t j = 0; j < 64; ++j) {
+      others += j == 7 ? 0 : double{v[j * 16 + c]} / 63;
+    }
+    error[c] = others - truth[c];
+  }
+  const KeyErrors keys = trial.value()->ErrorByKey(0, {}, error, truth);
+  ASSERT_EQ(keys.share.size(), 64u);
+  for (size_t j = 0; j < 64; ++j) {
+    EXPECT_EQ(keys.share[j] > 0.99, j == 7) << j;
+    EXPECT_EQ(keys.alone[j], j == 7) << j;
+  }
+}
+
 TEST(GuiltyKey, NoneIsNamedForOtherErrorsOrByChance) {
   // Every weight is wrong.
   EXPECT_TRUE(JudgeSpec("attention_forward sq=16 skv=4096 d=32 dv=64",

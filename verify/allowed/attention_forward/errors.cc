@@ -153,10 +153,6 @@ class RowReader {
     return r_.problem.lane == Lane::kBf16 ? 0x1p-16 : 0x1p-48;
   }
 
-  // Weights of saturated scores are one number. Where no maximum makes them 1
-  // they are rounded alike in all rows, which is a factor of o.
-  double SharedFactor() const { return model_.common_weight; }
-
   void Squares(RowErrors* errors) const {
     const size_t tile = Size(kColumnTile);
     errors->squares.assign((channels_ + tile - 1) / tile, 0.0);
@@ -166,9 +162,8 @@ class RowReader {
       const double alike =
           std::min(alike_.largest * r_.truth.abs_sum[at],
                    std::sqrt(alike_.squares * r_.truth.square_sum[at]));
-      const double drift =
-          kappa_ * (r_.truth.abs_sum[at] + size) + alike +
-          (OutputDrift() + SharedFactor() + alike_.mean) * size;
+      const double drift = kappa_ * (r_.truth.abs_sum[at] + size) + alike +
+                           (OutputDrift() + alike_.mean) * size;
       const double left = std::max(std::fabs(error_[c]) - drift, 0.0);
       errors->squares[c / tile] += left * left / variance_[c];
     }
@@ -230,7 +225,7 @@ class RowReader {
       if (d == kErrorDirections) break;
       row->errors.along[d] = sum;
       row->errors.drift[d] = kappa_ * drift + alike + OutputDrift() * size +
-                             (SharedFactor() + alike_.mean) * std::fabs(mean);
+                             alike_.mean * std::fabs(mean);
     }
     row->by_key = products_[kErrorDirections];
     alike_.LeaveOut(&row->by_key);
