@@ -44,8 +44,6 @@ MUTANTS = (
     ("crowds_at_the_cap_forgotten", E,
      "const double common = unit * (apart > unit ? unit / apart : 1.0);",
      "const double common = 0 * apart;"),
-    ("crowds_are_no_factor_of_o", E, "mean += common * double{weights.weight[j]};",
-     ""),
     ("equal_weights_are_chance", E, "spread > 0x1p-10 &&", "true &&"),
     ("any_inputs_are_a_draw", T,
      'return smooth ? "" : "inputs that are no random draw";', 'return "";'),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -262,6 +263,31 @@ TEST(BackwardDomain, ReducesItsOwnKeys) {
         "dlse=normal:1"}) {
     EXPECT_NE(std::find(lines.begin(), lines.end(), wanted), lines.end())
         << wanted;
+  }
+}
+
+// N18: gradients of scores that would be subnormal are +0, which is further
+// from the truth than any rounding.
+TEST(BackwardTrial, TheContractsZerosLieInItsOwnEnvelope) {
+  for (const char* line :
+       {"attention_backward b=2 sq=65 skv=3 d=32 dv=2 p=bf16 cap=100 "
+        "mask=window:5,3|(causal|window:3,inf)&(sink:1|chunked:2)|sink:1&window"
+        ":2,4 align=-65 seed=259067 sinklogit=normal:1",
+        "attention_backward hq=2 hkv=1 sq=7 skv=12 d=8 p=bf16 cap=50 "
+        "mask=causal q_seg=runs:5,2 kv_seg=runs:5,7 fill=normal:1+k.ramp:8 "
+        "seed=396374 do=normal:0.01 dlse=const:0",
+        "attention_backward hq=2 sq=16 skv=33 d=17 dv=1 cap=50 mask=causal "
+        "fill=spread:30 seed=755047 sinklogit=const:-2 do=onehot "
+        "dlse=const:0"}) {
+    const auto trial = Open(line);
+    const OutputSet outputs = Reference(*trial);
+    std::vector<int64_t> rows(static_cast<size_t>(trial->rows()));
+    std::iota(rows.begin(), rows.end(), 0);
+    const auto allowed =
+        trial->Envelope(LoadProfile("exact-f32").value(), rows, 1);
+    for (const EnvelopeResult& result : allowed->Judge(outputs)) {
+      EXPECT_TRUE(result.Passed()) << line << " " << result.tensor;
+    }
   }
 }
 

@@ -68,6 +68,8 @@ oracle::GradientModel ModelOf(const NumericProfile& profile,
     m.flush = 0x1p-13;
   }
   m.ds_floor = rounding * Bf16Floor(m.ds);
+  // N18: a gradient of a score that would be subnormal is +0.
+  if (profile.exact) m.ds_floor = std::max(m.ds_floor, 0x1p-126);
   m.weights.floor += rounding * Bf16Floor(m.p);
   if (Narrow(grad.ds)) m.ds_floor = profile.ftz ? 0x1p-13 : 0x1p-24;
   if (Narrow(grad.p)) {
