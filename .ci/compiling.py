@@ -1,13 +1,12 @@
 """What the checks that need a configured build share."""
 
 import hashlib
-import json
 import os
 import pathlib
-import shlex
 import subprocess
 import sys
 
+import batches
 import sources
 
 DEFAULT_BUILD = sources.ROOT / "build" / "release"
@@ -40,15 +39,9 @@ def without_prelude(arguments):
 
 def commands(build):
     """{path relative to the root: argument list} of the files compiled there."""
-    with open(build / "compile_commands.json", encoding="utf-8") as file:
-        entries = json.load(file)
-    result = {}
-    for entry in entries:
-        path = pathlib.Path(entry["directory"], entry["file"]).resolve()
-        if path.is_relative_to(sources.ROOT):
-            result[path.relative_to(sources.ROOT).as_posix()] = without_prelude(
-                shlex.split(entry["command"]))
-    return result
+    return {os.path.relpath(path, sources.ROOT): without_prelude(arguments)
+            for path, (arguments, _) in batches.commands(build).items()
+            if pathlib.Path(path).is_relative_to(sources.ROOT)}
 
 
 def compiler_of(arguments):

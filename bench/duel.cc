@@ -18,16 +18,9 @@ namespace {
 constexpr double kShown = 0.95;  // confidence of intervals that are shown
 // With so many bouts, all of one sign, chance is 2 / 2^20.
 constexpr size_t kLeastBouts = 20;
-constexpr double kBouts = 120;
+// Starting processes takes its time, too: of 20 seconds 120 of them a third.
+constexpr double kBouts = 40;
 static_assert(kBouts < kMostDifferences);
-// Starting processes takes its time, too: a third of half a minute would go for
-// one in each bout.
-constexpr size_t kBoutsOfStart = 12;
-// Of a bout, at most; and rounds of a pair, at least, where there are as many.
-// More pairs, of fewer rounds each, tell less: the fastest of four turns
-// scatters by 7 % where one of them does by 15.
-constexpr size_t kPairs = 8;
-constexpr size_t kTogether = 4;
 // A turn is long enough for a kernel to find its own data in the first cache
 // again, and short enough for what changes on the machine to meet both.
 constexpr double kTurnSeconds = 1e-3;
@@ -125,11 +118,11 @@ class Fighters {
 
   // Errors: one could not go on.
   Result<Bout> Fight(size_t number) {
-    const double end = Now() + slice_;
     std::optional<OneCore> core;
-    if (ring_.one_core) core.emplace(number / kBoutsOfStart);
-    const Status ready = MakeReady(number);
+    if (ring_.one_core) core.emplace(anew_ ? number : 0);
+    const Status ready = MakeReady();
     if (!ready.ok()) return ready;
+    const double end = Now() + slice_;
     Bout bout;
     do {
       Round round;
@@ -155,8 +148,8 @@ class Fighters {
 
  private:
   // Both are there, and have been called.
-  Status MakeReady(size_t number) {
-    if (starts_ > 0 && (!anew_ || number % kBoutsOfStart != 0)) return {};
+  Status MakeReady() {
+    if (starts_ > 0 && !anew_) return {};
     const double start = Now();
     End();
     for (const size_t side : dice_->Order(2)) {
@@ -164,7 +157,9 @@ class Fighters {
       if (!row.ok()) return row.status();
       rows_[side].emplace(std::move(row.value()));
     }
-    anew_ = Now() - start < kBoutsOfStart * slice_ / 2;
+    // The shortest one counts: on a busy machine any may take longer.
+    start_seconds_ = std::min(start_seconds_, Now() - start);
+    anew_ = start_seconds_ < slice_ / 2;
     for (const size_t side : dice_->Order(2)) {
       const Result<Turn> cold = TakeTurn(&*rows_[side], 1);
       if (!cold.ok()) return cold.status();
@@ -187,7 +182,8 @@ class Fighters {
   double slice_;  // seconds of a bout
   std::optional<Row> rows_[2];
   size_t starts_ = 0;
-  bool anew_ = true;  // to start them takes less than half of its bouts
+  double start_seconds_ = INFINITY;
+  bool anew_ = true;  // to start them takes less than half of a bout
   int64_t calls_ = kMostCalls;
 };
 
@@ -229,7 +225,7 @@ Told Tell(const std::vector<double>& logarithms, const Thresholds& thresholds) {
   const Interval interval = MedianInterval(logarithms, kShown);
   told.change = std::expm1(centre);
   told.interval = Changes(interval);
-  told.chance = SignTest(logarithms);
+  told.chance = SignedRank(logarithms);
   // An interval of few is whatever they were.
   if (told.pairs < kLeastBouts) return told;
   told.claim = ClaimOf(centre, told.chance < thresholds.chance, interval,
@@ -276,27 +272,20 @@ Clock ClockFor(const std::vector<Bout>& bouts) {
 }
 
 double LogarithmOf(const Bout& bout, Clock clock) {
-  const size_t pairs = std::clamp<size_t>(bout.size() / kTogether, 1, kPairs);
-  const size_t together = bout.size() / pairs;
   std::vector<double> logarithms;
-  for (size_t at = 0; at + together <= bout.size(); at += together) {
-    double fastest[2] = {INFINITY, INFINITY};
-    for (size_t n = at; n < at + together; ++n) {
-      for (const size_t side : {size_t{0}, size_t{1}}) {
-        fastest[side] =
-            std::min(fastest[side], TimeOf(bout[n].turns[side], clock));
-      }
-    }
-    logarithms.push_back(std::log(fastest[1] / fastest[0]));
+  for (const Round& round : bout) {
+    logarithms.push_back(std::log(TimeOf(round.turns[1], clock) /
+                                  TimeOf(round.turns[0], clock)));
   }
-  return CentreOf(logarithms);
+  return MedianOf(std::move(logarithms));
 }
 
 Duel Fight(const Ring& ring, Dice* dice) {
   Duel duel;
   Fighters fighters(ring, dice);
   std::vector<Bout> bouts;
-  const double end = Now() + ring.seconds;
+  // A bout that would end too late is not begun.
+  const double end = Now() + ring.seconds * (1 - 1 / kBouts);
   while (bouts.size() < kLeastBouts ||
          (Now() < end && bouts.size() < kMostDifferences)) {
     if (fighters.Stopped()) break;

@@ -33,11 +33,11 @@ struct Told {
   Claim claim = Claim::kUndecided;
   double change = 0;
   Interval interval;  // of the median change, 95 %
-  double chance = 1;  // of SignTest
+  double chance = 1;  // of SignedRank
   size_t pairs = 0;   // of logarithms, or of samples
 };
-// logarithms: of the candidate's time over the baseline's, one a bout, whose
-// order was drawn. Too few to tell anything are undecided.
+// logarithms: of the candidate's time over the baseline's, one a bout. Too few
+// to tell anything are undecided.
 Told Tell(const std::vector<double>& logarithms, const Thresholds& thresholds);
 
 // Of two files of rows that were not measured in turns: a claim needs intervals
@@ -56,7 +56,11 @@ struct Turn {
 struct Round {
   Turn turns[2];  // baseline, candidate
 };
-// Rounds that count as one comparison.
+// What two processes said. Of two of one build one may be slower for as long as
+// it lives, by where it lies in memory, so that a thousand rounds of one start
+// say no more about the kernels than one: of ten starts of one build against
+// itself one was 38 % apart, and another ten were 3 % apart in all, with signs
+// of rounds that a coin gives with a chance of 4e-25.
 using Bout = std::vector<Round>;
 
 // By which clock two kernels are compared. On cores that others use, too, a
@@ -68,9 +72,10 @@ const char* ClockName(Clock clock);
 Clock ClockFor(const std::vector<Bout>& bouts);
 
 // The logarithm of the candidate's time over the baseline's in a bout: the
-// centre of some eight pairs, each the fastest turns of neighbouring rounds, so
-// that what other programs leave in the caches counts in few. No step asks
-// which kernel is which. Requires: not empty.
+// median of its rounds, since whatever slows the machine for longer than a
+// round is in both turns. (The fastest turns of four rounds told 5 % in 33 of
+// 55 comparisons on cores whose other thread came and went.) Requires: not
+// empty.
 double LogarithmOf(const Bout& bout, Clock clock);
 
 struct Duel {
@@ -92,11 +97,11 @@ struct Ring {
   double seconds = 0;
   const std::atomic<bool>* stop = nullptr;  // may be null
 };
-// Bouts for about so many seconds, and never fewer than can tell anything. Now
-// and then both kernels are started anew, in an order that is drawn: where a
-// process happens to lie in memory, and on which core, makes it slower or
-// faster for as long as it lives, and only what is left of that on average has
-// to be below the floor. Kernels that take too long to start are started once.
+// Bouts for about so many seconds, and never fewer than can tell anything. For
+// each both kernels are started anew, in an order that is drawn, so that the
+// sign of its logarithm is a coin's if they are the same, whatever the machine
+// and the processes do. Kernels that take too long to start are started once:
+// then what one process has by chance has only to be below the floor.
 Duel Fight(const Ring& ring, Dice* dice);
 
 }  // namespace lockstep::bench

@@ -90,7 +90,7 @@ std::string HeatMap(const Report& report, const SweepResult& sweep) {
 }
 
 std::string Bars(const Report& report, const SweepResult& sweep) {
-  constexpr double kLeft = 110, kWidth = 520, kStep = 30, kBar = 20;
+  constexpr double kRowLeft = 110, kRowWidth = 520, kStep = 30, kBar = 20;
   const Table& table = report.table;
   double most = 0, one = 0;
   for (const size_t n : sweep.rows) {
@@ -114,19 +114,19 @@ std::string Bars(const Report& report, const SweepResult& sweep) {
   for (const size_t n : sweep.rows) {
     const Row& row = table.rows[n];
     const double seconds = Summarise(row, table.levels).seconds;
-    const double width = kWidth / seconds / most;
+    const double width = kRowWidth / seconds / most;
     text += Format("<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%s</text>",
-                   kLeft - 10, y + 15, row.ask().point.c_str());
+                   kRowLeft - 10, y + 15, row.ask().point.c_str());
     text += Format(
         "<rect class=\"bar\" x=\"%.0f\" y=\"%.0f\" width=\"%.1f\" "
         "height=\"%.0f\"/>",
-        kLeft, y, width, kBar);
-    text += Format("<text x=\"%.1f\" y=\"%.0f\">%s</text>\n", kLeft + width + 8,
-                   y + 15, TimeText(seconds).c_str());
-    const double most_of = ideal(row.ask().point) / most * kWidth;
+        kRowLeft, y, width, kBar);
+    text += Format("<text x=\"%.1f\" y=\"%.0f\">%s</text>\n",
+                   kRowLeft + width + 8, y + 15, TimeText(seconds).c_str());
+    const double most_of = ideal(row.ask().point) / most * kRowWidth;
     if (most_of > 0) {
       text += Format("<path class=\"ideal\" d=\"M%.1f %.0fv%.0f\"/>\n",
-                     kLeft + most_of, y - 3, kBar + 6);
+                     kRowLeft + most_of, y - 3, kBar + 6);
     }
     y += kStep;
   }

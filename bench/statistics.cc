@@ -42,32 +42,6 @@ Interval MedianInterval(std::vector<double> values, double confidence) {
   return {values[left], values[n - 1 - left]};
 }
 
-double SignTest(const std::vector<double>& differences) {
-  size_t up = 0, down = 0;
-  for (const double x : differences) {
-    up += x > 0 ? 1 : 0;
-    down += x < 0 ? 1 : 0;
-  }
-  const size_t n = up + down;
-  double term = std::exp2(-static_cast<double>(n));
-  double tail = 0;
-  for (size_t k = 0; k <= std::min(up, down); ++k) {
-    tail += term;
-    term *= static_cast<double>(n - k) / static_cast<double>(k + 1);
-  }
-  return std::min(1.0, 2 * tail);
-}
-
-double CentreOf(const std::vector<double>& differences) {
-  std::vector<double> means;
-  for (size_t i = 0; i < differences.size(); ++i) {
-    for (size_t j = i; j < differences.size(); ++j) {
-      means.push_back((differences[i] + differences[j]) / 2);
-    }
-  }
-  return MedianOf(std::move(means));
-}
-
 double SignedRank(const std::vector<double>& differences) {
   std::vector<std::pair<double, bool>> sizes;
   for (const double x : differences) {

@@ -36,16 +36,6 @@ double MedianOf(std::vector<double> values);
 // `confidence`. Of too few values it is all of them. Requires: not empty.
 Interval MedianInterval(std::vector<double> values, double confidence);
 
-// How probable it is that so many of the differences have one sign, or more, if
-// the sign of each is a coin's: two-sided and exact; zeros say nothing. Unlike
-// SignedRank() it does not ask how large they are: where noise comes in bursts,
-// the largest are what the bursts made. 1 where there are none.
-double SignTest(const std::vector<double>& differences);
-
-// The median of the means of all pairs (Hodges and Lehmann): where the
-// differences of two alternatives lie. Requires: not empty.
-double CentreOf(const std::vector<double>& differences);
-
 // How probable it is that the sum of signed ranks (Wilcoxon) lies as far from
 // its mean as that of these differences, or farther, if the sign of each is a
 // coin's: two-sided and exact, ties and zeros included. Alternatives that take

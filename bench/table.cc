@@ -24,7 +24,7 @@ double Best(const std::vector<double>& bursts, size_t count) {
   return best;
 }
 
-std::vector<double> SecondsOf(const Row& row) {
+std::vector<double> SecondsOfRow(const Row& row) {
   std::vector<double> seconds;
   for (const Sample& sample : row.samples()) seconds.push_back(sample.seconds);
   return seconds;
@@ -34,7 +34,7 @@ bool Measured(const Row& row, double precision) {
   const auto count = static_cast<int64_t>(row.samples().size());
   if (!row.refused().empty() || count >= kMostSamples) return true;
   if (count < 2 * kLeastSamples) return false;
-  const std::vector<double> seconds = SecondsOf(row);
+  const std::vector<double> seconds = SecondsOfRow(row);
   const double median = MedianOf(seconds);
   const Interval interval = MedianInterval(seconds, kConfidence);
   return interval.low >= median * (1 - precision) &&
@@ -153,7 +153,7 @@ void CloseRows(Table* table) {
 }
 
 Summary Summarise(const Row& row, const std::vector<ReadLevel>& levels) {
-  const std::vector<double> seconds = SecondsOf(row);
+  const std::vector<double> seconds = SecondsOfRow(row);
   Summary summary;
   summary.seconds = MedianOf(seconds);
   summary.cpu = MedianOver(row, [](const Sample& s) { return s.cpu; });

@@ -11,6 +11,10 @@ include(CMakeDependentOption)
 cmake_dependent_option(
   LOCKSTEP_PRECOMPILE "Parse the standard headers once" ON
   "PROJECT_IS_TOP_LEVEL;CMAKE_CXX_COMPILER_ID MATCHES Clang" OFF)
+# With clang alone, too: g++'s build shows that every file compiles by itself.
+cmake_dependent_option(
+  LOCKSTEP_UNITY "Compile the files of a target in batches" ON
+  "PROJECT_IS_TOP_LEVEL;CMAKE_CXX_COMPILER_ID MATCHES Clang" OFF)
 # For sanitizer builds: the same vector code once instead of once per target.
 option(LOCKSTEP_ONE_TARGET "Compile a single SIMD target (AVX2)" OFF)
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "verify/candidate/process/shared_core.h"
+
 namespace lockstep::fuzz {
 namespace {
 
@@ -91,6 +93,7 @@ class Loop {
   Status One(uint64_t index, bool drawn, const std::vector<Case>& sequence) {
     progress_.judging = &sequence;
     lock_.unlock();
+    if (target_.apart) core_.BetweenCases();
     const Outcome outcome =
         TryCase(sequence, target_, static_cast<int64_t>(index) + 1);
     lock_.lock();
@@ -131,6 +134,7 @@ class Loop {
     progress_.shrinking = fault;
     progress_.shrinking_since = Progress::Clock::now();
     lock_.unlock();
+    core_.Free();
     fault.shrunk =
         Shrink(*plan_.domain, sequence, outcome, target_, plan_.shrink_seconds);
     lock_.lock();
@@ -146,6 +150,7 @@ class Loop {
   Progress& progress_;
   Report& report_;
   Lock lock_;  // held, but while a case runs
+  verify::SharedCore core_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <vector>
@@ -38,6 +39,23 @@ Range WindowKeys(const MaskExpr& mask, int64_t position, int64_t kv_len) {
       mask.right == kUnlimited
           ? kv_len
           : position + std::min(mask.right, kMaxOffset) + 1};
+}
+
+// How many of the first `count` cells are `seen`, or not, like the first one.
+// In words: cell by cell a mask of 8192 x 8192 cells took seven times as long
+// as the attention of the tenth that it shows (Intel Xeon, family 6 model 167).
+int64_t LeadingAlike(const uint8_t* cells, int64_t count, bool seen) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  constexpr int64_t kWord = sizeof(uint64_t);
+  int64_t n = 1;
+  for (uint64_t word = 0; n + kWord <= count; n += kWord) {
+    std::memcpy(&word, cells + n, sizeof(word));
+    // Set exactly if some byte is 0, if not always where that byte is.
+    const uint64_t zeros = (word - kOnes) & ~word & (kOnes << 7);
+    if (seen ? zeros != 0 : word != 0) break;
+  }
+  while (n < count && (cells[n] != 0) == seen) ++n;
+  return n;
 }
 
 }  // namespace
@@ -200,14 +218,23 @@ void RowKeys::PushDense(const MaskExpr& mask, Range clip) {
   const auto& dense = inputs_->dense_masks[mask.dense];
   const int64_t b = dense.shape[0] == 1 ? 0 : batch_;
   const int64_t h = dense.shape[1] == 1 ? 0 : head_;
-  const int64_t row = query_ / mask.block_q;
-  int64_t column = clip.begin / mask.block_k;
-  bool open = false;
-  for (int64_t j = clip.begin; j < clip.end; j = column * mask.block_k) {
-    const bool seen = dense(b, h, row, column++) != 0;
-    if (seen && !open) stack_.push_back({j, clip.end});
-    if (!seen && open) stack_.back().end = j;
-    open = seen;
+  const uint8_t* row = &dense(b, h, query_ / mask.block_q, int64_t{0});
+  const int64_t stride = dense.strides[3];
+  const int64_t columns = (clip.end - 1) / mask.block_k + 1;
+  const size_t base = stack_.size();
+  for (int64_t column = clip.begin / mask.block_k; column < columns;) {
+    const bool seen = row[column * stride] != 0;
+    const int64_t alike =
+        stride == 1 ? LeadingAlike(row + column, columns - column, seen) : 1;
+    const Range keys = Intersect(
+        clip, {column * mask.block_k, (column + alike) * mask.block_k});
+    column += alike;
+    if (!seen) continue;
+    if (stack_.size() > base && stack_.back().end == keys.begin) {
+      stack_.back().end = keys.end;
+    } else {
+      stack_.push_back(keys);
+    }
   }
 }
 

@@ -21,7 +21,7 @@ using verify::cli::Fail;
 constexpr size_t kMostRuleBytes = size_t{1} << 20;
 constexpr size_t kMostJsonBytes = size_t{256} << 20;
 
-constexpr const char* kFooter =
+constexpr const char* kGateFooter =
     "Examples:\n"
     "  lockstep gate builtin:optimized,tile=24x64 builtin:optimized \\\n"
     "      'attention_forward sq=512 skv=512 d=64 mask=causal'\n"
@@ -31,7 +31,7 @@ constexpr const char* kFooter =
     "Exit codes: 0 promote, 1 delete, 2 usage, 4 experimental or keep-out,\n"
     "5 undecided, 130 interrupted (docs/benchmarking.md).";
 
-struct Arguments {
+struct GateArguments {
   std::string baseline, candidate;
   verify::cli::CaseArguments cases;
   std::string profile;
@@ -70,7 +70,7 @@ Result<verify::Json> ReadResult(const std::string& path) {
   return verify::ParseJson(text.value());
 }
 
-Status CompareResults(const Arguments& a, const Rules& rules,
+Status CompareResults(const GateArguments& a, const Rules& rules,
                       GateReport* report) {
   if (!a.cases.lines.empty() || !a.cases.files.empty()) {
     return Status::Error(
@@ -92,7 +92,7 @@ Status CompareResults(const Arguments& a, const Rules& rules,
 }
 
 // Foreign kernels are judged by what they claim.
-Status CheckSpecs(const Arguments& a) {
+Status CheckSpecs(const GateArguments& a) {
   for (const std::string& spec : {a.baseline, a.candidate}) {
     const auto parsed = verify::ParseCandidate(spec);
     if (!parsed.ok()) return parsed.status();
@@ -104,7 +104,7 @@ Status CheckSpecs(const Arguments& a) {
   return {};
 }
 
-Status CompareKernels(const Arguments& a, const Rules& rules,
+Status CompareKernels(const GateArguments& a, const Rules& rules,
                       GateReport* report) {
   const auto jobs = verify::cli::ReadJobs(a.cases);
   if (!jobs.ok()) return jobs.status();
@@ -141,7 +141,7 @@ Status CompareKernels(const Arguments& a, const Rules& rules,
       "nothing to compare");
 }
 
-int RunVerb(const Arguments& a) {
+int RunGate(const GateArguments& a) {
   if (a.print_rules) {
     std::cout << DefaultRules();
     return verify::kExitPass;
@@ -195,8 +195,8 @@ int RunVerb(const Arguments& a) {
 void AddGate(Parser* program) {
   Verb* verb = program->Add(
       "gate", "Whether a kernel is worth having in another one's place",
-      kFooter);
-  auto a = std::make_shared<Arguments>();
+      kGateFooter);
+  auto a = std::make_shared<GateArguments>();
   verb->Value("BASELINE", &a->baseline,
               "Kernel that is there, or a result of bench --json");
   verb->Value("CANDIDATE", &a->candidate, "Kernel that might take its place");
@@ -211,7 +211,7 @@ void AddGate(Parser* program) {
       .Type("TIME");
   verb->Value("--json", &a->json, "All of it as JSON").Type("FILE|-");
   verify::cli::AddHostArguments(verb, &a->hosts);
-  verb->run = [a] { return verify::cli::AfterHosts(RunVerb(*a)); };
+  verb->run = [a] { return verify::cli::AfterHosts(RunGate(*a)); };
 }
 
 }  // namespace lockstep::bench::cli

@@ -19,7 +19,7 @@ namespace {
 
 using verify::cli::Fail;
 
-constexpr const char* kFooter =
+constexpr const char* kCampaignFooter =
     "Example:\n"
     "  lockstep campaign merge runs --out merged.ndjson\n\n"
     "Exit codes: those of the records; 5 where cases are missing, 6 where a\n"
@@ -28,7 +28,7 @@ constexpr const char* kFooter =
 constexpr size_t kMaxFile = size_t{1} << 34;
 constexpr int64_t kMostGaps = 20;
 
-struct Arguments {
+struct CampaignArguments {
   std::string action;
   std::vector<std::string> folders;
   std::string out;
@@ -76,8 +76,8 @@ Result<std::vector<ShardFile>> ReadShards(
 }
 
 // The plan and target whose records these are.
-Status Reopen(const Arguments& a, const CampaignHeader& header, Plan* plan,
-              Target* target) {
+Status Reopen(const CampaignArguments& a, const CampaignHeader& header,
+              Plan* plan, Target* target) {
   const Result<const verify::Domain*> domain = verify::FindDomain(header.op);
   if (!domain.ok()) return domain.status();
   if (header.generator != verify::kDomainVersion) {
@@ -183,7 +183,7 @@ Report ReportOf(const ShardFile& merged, const Plan& plan,
   return report;
 }
 
-int RunVerb(const Arguments& a) {
+int RunCampaign(const CampaignArguments& a) {
   if (!a.out.empty()) {
     const Status writable = verify::cli::CheckDeliverable(a.out);
     if (!writable.ok()) return Fail(writable.message());
@@ -227,8 +227,8 @@ int RunVerb(const Arguments& a) {
 void AddCampaign(Parser* program) {
   Verb* verb = program->Add(
       "campaign", "Join the shards of fuzz --out, confirm what they found",
-      kFooter);
-  auto a = std::make_shared<Arguments>();
+      kCampaignFooter);
+  auto a = std::make_shared<CampaignArguments>();
   verb->Value("ACTION", &a->action, "merge").Required().OneOf({"merge"});
   verb->Value("DIR", &a->folders, "Folders of shards, or shard files")
       .Required();
@@ -243,7 +243,7 @@ void AddCampaign(Parser* program) {
   verb->Value("--shrink", &a->shrink,
               "Seconds to shrink each finding (default 60)")
       .NonNegative();
-  verb->run = [a] { return verify::cli::AfterHosts(RunVerb(*a)); };
+  verb->run = [a] { return verify::cli::AfterHosts(RunCampaign(*a)); };
 }
 
 }  // namespace lockstep::fuzz::cli

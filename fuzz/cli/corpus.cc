@@ -13,11 +13,11 @@ namespace {
 
 using verify::cli::Fail;
 
-constexpr const char* kFooter =
+constexpr const char* kCorpusFooter =
     "Example:\n"
     "  lockstep corpus min data/corpus --draw 2000 --out smaller.cases";
 
-struct Arguments {
+struct CorpusArguments {
   std::string action;
   std::vector<std::string> paths;
   std::string op = "attention_forward";
@@ -26,7 +26,8 @@ struct Arguments {
   std::string out = "-";
 };
 
-Status Gather(const Arguments& a, const verify::Domain& domain, Corpus* all) {
+Status Gather(const CorpusArguments& a, const verify::Domain& domain,
+              Corpus* all) {
   for (const std::string& path : a.paths) {
     Result<Corpus> corpus = ReadCorpus(path, domain.op);
     if (!corpus.ok()) return corpus.status();
@@ -45,7 +46,7 @@ Status Gather(const Arguments& a, const verify::Domain& domain, Corpus* all) {
   return {};
 }
 
-int RunVerb(const Arguments& a) {
+int RunCorpus(const CorpusArguments& a) {
   const Result<const verify::Domain*> domain = verify::FindDomain(a.op);
   if (!domain.ok()) return Fail(domain.message());
   Corpus corpus;
@@ -84,9 +85,10 @@ int RunVerb(const Arguments& a) {
 }  // namespace
 
 void AddCorpus(Parser* program) {
-  Verb* verb = program->Add(
-      "corpus", "The smallest set of cases that keeps their worth", kFooter);
-  auto a = std::make_shared<Arguments>();
+  Verb* verb =
+      program->Add("corpus", "The smallest set of cases that keeps their worth",
+                   kCorpusFooter);
+  auto a = std::make_shared<CorpusArguments>();
   verb->Value("ACTION", &a->action, "min").Required().OneOf({"min"});
   verb->Value("PATH", &a->paths, "Case files, or folders of *.cases");
   verb->Value("--op", &a->op, "Whose cases (default attention_forward)")
@@ -96,7 +98,7 @@ void AddCorpus(Parser* program) {
   verb->Value("--seed", &a->seed, "Of those drawn").Type("N");
   verb->Value("--out", &a->out, "Where the lines go (default -)")
       .Type("FILE|-");
-  verb->run = [a] { return RunVerb(*a); };
+  verb->run = [a] { return RunCorpus(*a); };
 }
 
 }  // namespace lockstep::fuzz::cli

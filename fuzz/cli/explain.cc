@@ -12,17 +12,17 @@ namespace {
 
 using verify::cli::Fail;
 
-constexpr const char* kExample =
+constexpr const char* kExplainExample =
     "Example:\n"
     "  lockstep explain 'attention_forward sq=37 skv=129 d=8 mask=causal'\n"
     "      --candidate mutant:attn.causal_strict\n\n";
 
-struct Arguments {
+struct ExplainArguments {
   FailingCaseArguments failing;
   std::string json;
 };
 
-int RunVerb(const Arguments& a) {
+int RunExplain(const ExplainArguments& a) {
   if (!a.json.empty()) {
     const Status writable = verify::cli::CheckDeliverable(a.json);
     if (!writable.ok()) return Fail(writable.message());
@@ -47,12 +47,12 @@ int RunVerb(const Arguments& a) {
 void AddExplain(Parser* program) {
   Verb* verb = program->Add(
       "explain", "Which known bugs give the wrong answer of a failing case",
-      kExample + std::string(kExitCodesOfFailing));
-  auto a = std::make_shared<Arguments>();
+      kExplainExample + std::string(kExitCodesOfFailing));
+  auto a = std::make_shared<ExplainArguments>();
   AddFailingCase(verb, "To spend on making the case small (default 60)",
                  &a->failing);
   verb->Value("--json", &a->json, "The same as JSON").Type("FILE|-");
-  verb->run = [a] { return verify::cli::AfterHosts(RunVerb(*a)); };
+  verb->run = [a] { return verify::cli::AfterHosts(RunExplain(*a)); };
 }
 
 }  // namespace lockstep::fuzz::cli

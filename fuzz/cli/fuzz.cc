@@ -31,7 +31,7 @@ namespace {
 
 using verify::cli::Fail;
 
-constexpr const char* kFooter =
+constexpr const char* kFuzzFooter =
     "Examples:\n"
     "  lockstep fuzz --budget 60s\n"
     "  lockstep fuzz mamba3_scan --budget 10m\n"
@@ -42,7 +42,7 @@ constexpr const char* kFooter =
 
 const std::string kDefaultOp = "attention_forward";
 
-struct Arguments {
+struct FuzzArguments {
   std::string op;  // empty: the candidate's, or attention_forward
   std::string candidate = "builtin:optimized,threads=1";
   std::string profile;
@@ -65,7 +65,7 @@ struct Arguments {
 class Screen : public Observer {
  public:
   // `writer` may be null.
-  Screen(const Arguments& arguments, const Plan& plan, const Target& target,
+  Screen(const FuzzArguments& arguments, const Plan& plan, const Target& target,
          ShardWriter* writer)
       : json_(arguments.json),
         to_stdout_(arguments.json == "-"),
@@ -171,7 +171,7 @@ class Screen : public Observer {
   std::chrono::steady_clock::time_point last_ = start_;
 };
 
-Status Resolve(const Arguments& a, Plan* plan, Target* target) {
+Status Resolve(const FuzzArguments& a, Plan* plan, Target* target) {
   Result<Target> opened = Target::Open(a.candidate, a.profile, a.op);
   if (!opened.ok()) return opened.status();
   *target = std::move(opened.value());
@@ -200,7 +200,7 @@ Status Resolve(const Arguments& a, Plan* plan, Target* target) {
 }
 
 // The shard, and for a campaign what a record of it has to depend on.
-Status ResolveCampaign(const Arguments& a, Plan* plan) {
+Status ResolveCampaign(const FuzzArguments& a, Plan* plan) {
   if (!a.shard.empty()) {
     const Result<verify::Shard> shard = verify::ResolveShard(a.shard);
     if (!shard.ok()) return shard.status();
@@ -216,7 +216,7 @@ Status ResolveCampaign(const Arguments& a, Plan* plan) {
   return {};
 }
 
-Result<Corpus> GatherCorpus(const Arguments& a, const Plan& plan) {
+Result<Corpus> GatherCorpus(const FuzzArguments& a, const Plan& plan) {
   Corpus corpus;
   for (const std::string& path : a.corpus) {
     Result<Corpus> read = ReadCorpus(path, plan.domain->op);
@@ -241,7 +241,7 @@ Result<Report> RunWatched(const Plan& plan, const Target& target,
   return RunPlan(plan, target, screen, &progress);
 }
 
-int RunVerb(const Arguments& a) {
+int RunFuzz(const FuzzArguments& a) {
   Plan plan;
   Target target;
   Status status = verify::cli::LimitHosts(a.hosts);
@@ -292,8 +292,8 @@ int RunVerb(const Arguments& a) {
 
 void AddFuzz(Parser* program) {
   Verb* verb = program->Add("fuzz", "Draw cases until one fails, and shrink it",
-                            kFooter);
-  auto a = std::make_shared<Arguments>();
+                            kFuzzFooter);
+  auto a = std::make_shared<FuzzArguments>();
   verb->Value(
       "OP", &a->op,
       "What to draw: attention_forward, attention_backward, block_plan,\n"
@@ -339,7 +339,7 @@ void AddFuzz(Parser* program) {
   verb->Value("--json", &a->json, "Findings and summary as NDJSON")
       .Type("FILE|-");
   verify::cli::AddHostArguments(verb, &a->hosts);
-  verb->run = [a] { return verify::cli::AfterHosts(RunVerb(*a)); };
+  verb->run = [a] { return verify::cli::AfterHosts(RunFuzz(*a)); };
 }
 
 }  // namespace lockstep::fuzz::cli

@@ -11,12 +11,12 @@
 namespace lockstep::fuzz::cli {
 namespace {
 
-constexpr const char* kExample =
+constexpr const char* kShrinkExample =
     "Example:\n"
     "  lockstep shrink 'attention_forward sq=37 skv=129 d=8 mask=causal'\n"
     "      --candidate mutant:attn.causal_strict\n\n";
 
-int RunVerb(const FailingCaseArguments& a) {
+int RunShrink(const FailingCaseArguments& a) {
   int code = 0;
   const std::optional<FailingCase> found = JudgeFailing(a, "shrink", &code);
   if (!found) return code;
@@ -33,10 +33,10 @@ int RunVerb(const FailingCaseArguments& a) {
 void AddShrink(Parser* program) {
   Verb* verb =
       program->Add("shrink", "Make a failing case as small as it will go",
-                   kExample + std::string(kExitCodesOfFailing));
+                   kShrinkExample + std::string(kExitCodesOfFailing));
   auto a = std::make_shared<FailingCaseArguments>();
   AddFailingCase(verb, "To spend (default 60)", a.get());
-  verb->run = [a] { return verify::cli::AfterHosts(RunVerb(*a)); };
+  verb->run = [a] { return verify::cli::AfterHosts(RunShrink(*a)); };
 }
 
 }  // namespace lockstep::fuzz::cli

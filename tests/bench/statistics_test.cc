@@ -70,25 +70,6 @@ TEST(MedianInterval, HoldsTheMedianAsOftenAsItSays) {
   EXPECT_LE(held, kRuns * 0.99);
 }
 
-TEST(CentreOf, IsTheMedianOfMeansOfPairs) {
-  EXPECT_EQ(CentreOf({1, 2, 6}), 2.75);  // 1 1.5 2 3.5 4 6
-  EXPECT_EQ(CentreOf({-4}), -4);
-}
-
-// Of n coins, as many heads or fewer, on either side.
-TEST(SignTest, IsExact) {
-  EXPECT_EQ(SignTest({1, 2, 3, 4, 5}), 2.0 / 32);
-  EXPECT_EQ(SignTest({-1, -2, -3, -4, -5}), 2.0 / 32);
-  EXPECT_EQ(SignTest({-9, 2, 3, 4, 5}), 12.0 / 32);
-  EXPECT_EQ(SignTest({-9, -8, 3, 4, 5}), 1);
-  EXPECT_EQ(SignTest({0, 0, 7, 7, 7}), 2.0 / 8);
-  EXPECT_EQ(SignTest({}), 1);
-  EXPECT_EQ(SignTest({0}), 1);
-  const double chance = SignTest(std::vector<double>(1000, 1));
-  EXPECT_GT(chance, 0);
-  EXPECT_LT(chance, 1e-299);
-}
-
 // All 2^n signs have the same chance: counted by hand.
 TEST(SignedRank, IsExact) {
   EXPECT_EQ(SignedRank({1, 2, 3, 4, 5}), 2.0 / 32);

@@ -2,23 +2,25 @@
 
 Each mutant replaces one piece of text in one source. The file alone is compiled
 again, linked in front of the libraries with the objects of a test, and run: a
-run that passes is a survivor, and this script fails. A text that is no longer
+run that passes is a survivor, and this script fails. Where the build compiles files
+in batches, the rest of the file's batch, compiled once, is linked with it. A text that is no longer
 found, or that stands there more than once, fails too: a mutant never disappears
 silently. The tables: *_mutants.py.
 """
 
 import argparse
 import concurrent.futures
-import json
 import os
-import shlex
 import shutil
 import subprocess
+import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.ci"))
+import batches  # noqa: E402
 
 
 def compile_as(args, command, path, source, output, shadow):
     """Compiles `source` the way that `command` compiles `path`."""
-    command = shlex.split(command)
     command = command["ccache" in command[0]:]
     command = [source if os.path.realpath(word) == path else word
                for word in command]
@@ -29,6 +31,23 @@ def compile_as(args, command, path, source, output, shadow):
     command += ["-w", "-O1", "-DLOCKSTEP_ONE_TARGET"]
     return subprocess.run(command, cwd=args.build, capture_output=True, text=True,
                           check=False)
+
+
+def rest_of_batch(args, commands, path):
+    """What else the libraries have in the one object with the file `path`, as a list
+    of objects: the broken file and these take that object's place."""
+    command, others = commands[path]
+    if not others:
+        return []
+    source = os.path.join(args.build, "mutants", args.table, "rest",
+                          os.path.relpath(path, args.root))
+    os.makedirs(os.path.dirname(source), exist_ok=True)
+    with open(source, "w", encoding="utf-8") as file:
+        file.writelines(f'#include "{other}"\n' for other in others)
+    done = compile_as(args, command, path, source, source + ".o", [])
+    if done.returncode != 0:
+        sys.exit(f"the rest of {path}'s batch does not compile: {done.stderr[:400]}")
+    return [source + ".o"]
 
 
 def mutate(args, commands, units, mutant):
@@ -57,12 +76,13 @@ def mutate(args, commands, units, mutant):
         file.write(code if shadow else code.replace(text, replacement))
     if path not in commands:
         return f"{name}: nothing compiles {source} by itself; give it a unit"
-    compiled = compile_as(args, commands[path], path, broken, broken + ".o",
+    compiled = compile_as(args, commands[path][0], path, broken, broken + ".o",
                           shadow)
     if compiled.returncode != 0:
         return f"{name}: does not compile: {compiled.stderr[:400]}"
     program = os.path.join(work, "test")
     link = [args.compiler, *args.objects, broken + ".o", *args.also,
+            *args.rests.get(path, []),
             "-Wl,--start-group", *args.libraries, "-Wl,--end-group",
             "-fopenmp", "-lpthread", "-o", program]
     linked = subprocess.run(link, capture_output=True, text=True, check=False)
@@ -105,10 +125,7 @@ def main(name, mutants, units=None, also=()):
     units = units or {}
     args = arguments(__doc__)
     args.table = name  # tables run side by side
-    with open(os.path.join(args.build, "compile_commands.json"),
-              encoding="utf-8") as file:
-        commands = {os.path.realpath(entry["file"]): entry["command"]
-                    for entry in json.load(file)}
+    commands = batches.commands(args.build)
     args.launcher = [x for x in [shutil.which("ccache")] if x]
     # As in the build: ccache serves files that start with precompiled headers.
     os.environ["CCACHE_SLOPPINESS"] = "pch_defines,time_macros"
@@ -118,12 +135,16 @@ def main(name, mutants, units=None, also=()):
         output = os.path.join(args.build, "mutants", name,
                               os.path.basename(source) + ".o")
         os.makedirs(os.path.dirname(output), exist_ok=True)
-        done = compile_as(args, commands[path], path, path, output, [])
+        done = compile_as(args, commands[path][0], path, path, output, [])
         if done.returncode != 0:
             print(f"{source} does not compile: {done.stderr[:400]}")
             return 1
         args.also.append(output)
     chosen = [m for m in mutants if args.only in (None, m[0])]
+    broken = {os.path.join(args.root, units.get(m[1], m[1]))
+              for m in [mutants[0], *chosen]}
+    args.rests = {path: rest_of_batch(args, commands, path)
+                  for path in sorted(broken & commands.keys())}
     # Unbroken, the same steps must end in a test that passes.
     _, source, text, _ = mutants[0]
     control = mutate(args, commands, units,

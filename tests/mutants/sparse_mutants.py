@@ -13,8 +13,11 @@ R = "optimized/row_keys.cc"
 MUTANTS = (
     ("block_of_queries_is_that_of_keys", R, "query_ / mask.block_q",
      "query_ / mask.block_k"),
-    ("block_begins_where_the_clip_does", R, "j = column * mask.block_k)",
-     "j += mask.block_k, column = j / mask.block_k)"),
+    ("blocks_reach_beyond_the_clip", R,
+     "Intersect(\n        clip, {column * mask.block_k, (column + alike) * mask.block_k})",
+     "Range{column * mask.block_k, (column + alike) * mask.block_k}"),
+    ("seen_among_eight_unseen", R, "word != 0) break;", "word == 1) break;"),
+    ("unseen_among_eight_seen", R, "seen ? zeros != 0", "seen ? false"),
     ("visits_not_merged", M, "if (lists > 1) MergeVisits(lists);", ""),
     ("full_if_any_list_says_so", M, "full == lists", "full > 0"),
     ("last_query_tile_missed", M, "n < list.start[last + 1]",

@@ -13,7 +13,7 @@ W = "verify/ops/attention_forward/witness.cc"
 # name, source, text, replacement
 MUTANTS = (
     ("growth_forgotten", A,
-     "margin.growth = (1 + before) * (1 + own_.division) * kRoundUp;",
+     "margin.growth = (1 + before) * (1 + own_.division) * kWitnessRoundUp;",
      "margin.growth = 1;"),
     ("growth_without_phi", A,
      "(2 * phi + numerator * (1 + 3 * phi) + denominator * (1 + phi)) / least;",

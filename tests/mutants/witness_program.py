@@ -2,7 +2,6 @@
 """The program with a first witness that is wrong: whatever the candidate is, the
 run ends with exit 6, and says that it is the judge who is broken."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -42,12 +41,14 @@ def build(args, commands, name, text, replacement):
     broken = os.path.join(work, "broken.cc")
     with open(broken, "w", encoding="utf-8") as file:
         file.write(code.replace(text, replacement))
-    compiled = runner.compile_as(args, commands[path], path, broken, broken + ".o", [])
+    compiled = runner.compile_as(args, commands[path][0], path, broken, broken + ".o",
+                                 [])
     if compiled.returncode != 0:
         return None, compiled.stderr[:400]
     program = os.path.join(work, "lockstep")
     linked = subprocess.run(
-        [args.compiler, *args.objects, broken + ".o", "-Wl,--start-group",
+        [args.compiler, *args.objects, broken + ".o",
+         *runner.rest_of_batch(args, commands, path), "-Wl,--start-group",
          *args.libraries, "-Wl,--end-group", "-fopenmp", "-lpthread", "-ldl", "-o", program],
         capture_output=True, text=True, check=False)
     os.remove(broken + ".o")
@@ -71,10 +72,8 @@ def wrong_about(args, commands, name, text, replacement, code):
 
 def main():
     args = runner.arguments(__doc__)
-    with open(os.path.join(args.build, "compile_commands.json"),
-              encoding="utf-8") as file:
-        commands = {os.path.realpath(entry["file"]): entry["command"]
-                    for entry in json.load(file)}
+    args.table = "witness_program"
+    commands = runner.batches.commands(args.build)
     args.launcher = [x for x in [shutil.which("ccache")] if x]
     os.environ["CCACHE_SLOPPINESS"] = "pch_defines,time_macros"
     failed = 0

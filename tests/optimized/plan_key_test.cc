@@ -28,7 +28,7 @@ MaskExpr Causal() {
   return mask;
 }
 
-MaskExpr Window(int64_t left, int64_t right) {
+MaskExpr WindowMask(int64_t left, int64_t right) {
   MaskExpr mask;
   mask.kind = MaskExpr::Kind::kWindow;
   mask.left = left;
@@ -36,7 +36,7 @@ MaskExpr Window(int64_t left, int64_t right) {
   return mask;
 }
 
-MaskExpr Join(MaskExpr::Kind kind, std::vector<MaskExpr> children) {
+MaskExpr JoinMasks(MaskExpr::Kind kind, std::vector<MaskExpr> children) {
   MaskExpr mask;
   mask.kind = kind;
   mask.children = std::move(children);
@@ -49,7 +49,7 @@ AttentionForwardProblem Packed() {
   p.q_len = p.kv_len = 64;
   p.softcap = 30;
   p.segments = true;
-  p.masks = {Join(MaskExpr::Kind::kAnd, {Causal(), Window(20, 0)})};
+  p.masks = {JoinMasks(MaskExpr::Kind::kAnd, {Causal(), WindowMask(20, 0)})};
   return p;
 }
 
@@ -59,8 +59,8 @@ TileOptions Tiles(int64_t extent) {
   return options;
 }
 
-PlanKey KeyOf(const AttentionForwardProblem& p, int64_t tile = 8,
-              int64_t width = 4) {
+PlanKey KeyOfPlan(const AttentionForwardProblem& p, int64_t tile = 8,
+                  int64_t width = 4) {
   const Result<PlanKey> key = MakePlanKey(p, false, Tiles(tile), width, 4);
   EXPECT_TRUE(key.ok()) << key.message();
   return key.value();
@@ -98,33 +98,38 @@ TEST(NormalMask, SidesAreDroppedExactlyWhereNoPairReachesThem) {
   p.q_len = 4;
   p.kv_len = 6;
   p.align.kind = Alignment::Kind::kBottomRight;
-  EXPECT_EQ(NormalMask(p, Window(5, 3)), MaskExpr{});
-  EXPECT_EQ(NormalMask(p, Window(4, 3)), Window(4, kUnlimited));
-  EXPECT_EQ(NormalMask(p, Window(5, 2)), Window(kUnlimited, 2));
+  EXPECT_EQ(NormalMask(p, WindowMask(5, 3)), MaskExpr{});
+  EXPECT_EQ(NormalMask(p, WindowMask(4, 3)), WindowMask(4, kUnlimited));
+  EXPECT_EQ(NormalMask(p, WindowMask(5, 2)), WindowMask(kUnlimited, 2));
   p.align = {Alignment::Kind::kOffset, 2};
-  EXPECT_EQ(NormalMask(p, Window(5, 3)), MaskExpr{});
+  EXPECT_EQ(NormalMask(p, WindowMask(5, 3)), MaskExpr{});
   p.align.kind = Alignment::Kind::kTopLeft;
-  EXPECT_EQ(NormalMask(p, Window(3, 5)), MaskExpr{});
-  EXPECT_EQ(NormalMask(p, Window(2, 5)), Window(2, kUnlimited));
-  EXPECT_EQ(NormalMask(p, Window(3, 4)), Window(kUnlimited, 4));
+  EXPECT_EQ(NormalMask(p, WindowMask(3, 5)), MaskExpr{});
+  EXPECT_EQ(NormalMask(p, WindowMask(2, 5)), WindowMask(2, kUnlimited));
+  EXPECT_EQ(NormalMask(p, WindowMask(3, 4)), WindowMask(kUnlimited, 4));
 }
 
 TEST(NormalMask, KeepsWhatIsNoSynonym) {
   AttentionForwardProblem p;
   p.q_len = p.kv_len = 8;
   // A right bound by itself, and a window of the query alone, mean something.
-  EXPECT_EQ(NormalMask(p, Window(kUnlimited, 0)), Window(kUnlimited, 0));
-  EXPECT_EQ(NormalMask(p, Window(0, 0)), Window(0, 0));
+  EXPECT_EQ(NormalMask(p, WindowMask(kUnlimited, 0)),
+            WindowMask(kUnlimited, 0));
+  EXPECT_EQ(NormalMask(p, WindowMask(0, 0)), WindowMask(0, 0));
   const MaskExpr causal_window =
-      Join(MaskExpr::Kind::kAnd, {Causal(), Window(0, 3)});
-  EXPECT_EQ(NormalMask(p, causal_window),
-            Join(MaskExpr::Kind::kAnd, {Causal(), Window(0, kUnlimited)}));
-  const MaskExpr either = Join(MaskExpr::Kind::kOr, {Causal(), Window(0, 3)});
+      JoinMasks(MaskExpr::Kind::kAnd, {Causal(), WindowMask(0, 3)});
+  EXPECT_EQ(
+      NormalMask(p, causal_window),
+      JoinMasks(MaskExpr::Kind::kAnd, {Causal(), WindowMask(0, kUnlimited)}));
+  const MaskExpr either =
+      JoinMasks(MaskExpr::Kind::kOr, {Causal(), WindowMask(0, 3)});
   EXPECT_EQ(NormalMask(p, either), either);
-  const MaskExpr twice = Join(MaskExpr::Kind::kAnd,
-                              {Causal(), Window(3, 1), Window(3, 2), Causal()});
-  EXPECT_EQ(NormalMask(p, twice),
-            Join(MaskExpr::Kind::kAnd, {Causal(), Window(3, kUnlimited)}));
+  const MaskExpr twice =
+      JoinMasks(MaskExpr::Kind::kAnd,
+                {Causal(), WindowMask(3, 1), WindowMask(3, 2), Causal()});
+  EXPECT_EQ(
+      NormalMask(p, twice),
+      JoinMasks(MaskExpr::Kind::kAnd, {Causal(), WindowMask(3, kUnlimited)}));
 }
 
 TEST(PlanKey, AThousandPayloadsOfOneKeyMissOnce) {
@@ -142,7 +147,7 @@ TEST(PlanKey, AThousandPayloadsOfOneKeyMissOnce) {
       m.q_seg.push_back(id);
     }
     m.kv_seg = m.q_seg;
-    const PlanKey key = KeyOf(p);
+    const PlanKey key = KeyOfPlan(p);
     ASSERT_TRUE(CheckPayload(key, m.Inputs()).ok());
     cache.Get(key, [](const PlanKey&) { return 0; });
     const Result<TilePlan> plan = PlanTiles(p, m.Inputs(), 0, key.tiles);
@@ -160,7 +165,7 @@ TEST(PlanKey, AThousandPayloadsOfOneKeyMissOnce) {
 }
 
 TEST(PlanKey, WhateverIsStaticMakesAnotherKey) {
-  const PlanKey key = KeyOf(Packed());
+  const PlanKey key = KeyOfPlan(Packed());
   using Change = std::function<void(AttentionForwardProblem*)>;
   const Change changes[] = {
       [](auto* p) { p->masks[0].children[1].left = 19; },
@@ -189,10 +194,10 @@ TEST(PlanKey, WhateverIsStaticMakesAnotherKey) {
   for (const Change& change : changes) {
     AttentionForwardProblem p = Packed();
     change(&p);
-    keys.push_back(KeyOf(p));
+    keys.push_back(KeyOfPlan(p));
   }
-  keys.push_back(KeyOf(Packed(), 7));
-  keys.push_back(KeyOf(Packed(), 8, 5));
+  keys.push_back(KeyOfPlan(Packed(), 7));
+  keys.push_back(KeyOfPlan(Packed(), 8, 5));
   PlanKey counts = key;
   counts.valid_counts = true;
   keys.push_back(counts);
@@ -206,16 +211,16 @@ TEST(PlanKey, WhateverIsStaticMakesAnotherKey) {
 // Requests that mean the same are one key.
 TEST(PlanKey, SynonymsShareAKey) {
   AttentionForwardProblem p = Packed();
-  p.masks = {Join(MaskExpr::Kind::kAnd, {Causal(), Window(63, 5)})};
+  p.masks = {JoinMasks(MaskExpr::Kind::kAnd, {Causal(), WindowMask(63, 5)})};
   AttentionForwardProblem plain = Packed();
   plain.masks = {Causal()};
-  EXPECT_TRUE(KeyOf(p) == KeyOf(plain));
+  EXPECT_TRUE(KeyOfPlan(p) == KeyOfPlan(plain));
 }
 
 TEST(PlanKey, PayloadsThatAreNotTheKeysAreRefused) {
   const std::vector<int32_t> ids(64);
   const TensorView<const int32_t, 2> view{ids.data(), {1, 64}, {64, 1}};
-  const PlanKey key = KeyOf(Packed());
+  const PlanKey key = KeyOfPlan(Packed());
   AttentionForwardInputs in;
   EXPECT_FALSE(CheckPayload(key, in).ok());  // promised, not there
   in.q_seg = view;
@@ -233,7 +238,7 @@ TEST(PlanKey, PayloadsThatAreNotTheKeysAreRefused) {
   plain.segments = false;
   in.valid_q.clear();
   in.valid_kv.clear();
-  EXPECT_FALSE(CheckPayload(KeyOf(plain), in).ok());
+  EXPECT_FALSE(CheckPayload(KeyOfPlan(plain), in).ok());
 }
 
 TEST(PlanKey, WidthsBeyondTheGridAreRefused) {
@@ -246,8 +251,8 @@ TEST(PlanKey, WidthsBeyondTheGridAreRefused) {
 TEST(PlanCache, KeepsTheMostRecentlyUsed) {
   PlanCache<int64_t> cache(2);
   const auto width = [](const PlanKey& key) { return key.width; };
-  const PlanKey a = KeyOf(Packed(), 8, 3), b = KeyOf(Packed(), 8, 4),
-                c = KeyOf(Packed(), 8, 5);
+  const PlanKey a = KeyOfPlan(Packed(), 8, 3), b = KeyOfPlan(Packed(), 8, 4),
+                c = KeyOfPlan(Packed(), 8, 5);
   EXPECT_EQ(cache.Get(a, width), 3);
   EXPECT_EQ(cache.Get(b, width), 4);
   EXPECT_EQ(cache.Get(a, width), 3);

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-AttentionForwardProblem Problem() {
+AttentionForwardProblem TunedProblem() {
   AttentionForwardProblem p;
   p.q_len = 500;
   p.kv_len = 500;
@@ -73,8 +73,8 @@ TEST(Tuning, IsTakenByItsOwnProblemsOnly) {
   Caps caps;
   caps.threads = 1;
   Tuning tuning;
-  tuning.Set({CpuModel(), target, TuningKey(Problem(), 1), 24, 64});
-  const auto taken = MakePlan(Problem(), caps, tuning);
+  tuning.Set({CpuModel(), target, TuningKey(TunedProblem(), 1), 24, 64});
+  const auto taken = MakePlan(TunedProblem(), caps, tuning);
   ASSERT_TRUE(taken.ok()) << taken.message();
   EXPECT_TRUE(taken->tuned);
   EXPECT_EQ(taken->tile_rows, 24);
@@ -86,23 +86,23 @@ TEST(Tuning, IsTakenByItsOwnProblemsOnly) {
     const auto plan = MakePlan(p, how, tuning);
     return plan.ok() && !plan->tuned;
   };
-  AttentionForwardProblem other = Problem();
+  AttentionForwardProblem other = TunedProblem();
   other.head_dim = 32;
   EXPECT_TRUE(untouched(other, caps));
-  other = Problem();
+  other = TunedProblem();
   other.softcap = 30.0;
   EXPECT_TRUE(untouched(other, caps));
-  other = Problem();
+  other = TunedProblem();
   other.masks[0].kind = MaskExpr::Kind::kCausal;
   EXPECT_TRUE(untouched(other, caps));
   Caps wish = caps;
   wish.threads = 2;
-  EXPECT_TRUE(untouched(Problem(), wish));
+  EXPECT_TRUE(untouched(TunedProblem(), wish));
   wish = caps;
   wish.tile_keys = 128;
-  EXPECT_TRUE(untouched(Problem(), wish));
+  EXPECT_TRUE(untouched(TunedProblem(), wish));
   // Lengths of the same power of two are one problem.
-  other = Problem();
+  other = TunedProblem();
   other.q_len = 300;
   EXPECT_FALSE(untouched(other, caps));
   other.q_len = 200;
@@ -115,8 +115,8 @@ TEST(Tuning, OfAnotherMachineIsNotTaken) {
   Caps caps;
   caps.threads = 1;
   Tuning tuning;
-  tuning.Set({"another cpu", target, TuningKey(Problem(), 1), 24, 64});
-  const auto plan = MakePlan(Problem(), caps, tuning);
+  tuning.Set({"another cpu", target, TuningKey(TunedProblem(), 1), 24, 64});
+  const auto plan = MakePlan(TunedProblem(), caps, tuning);
   ASSERT_TRUE(plan.ok());
   EXPECT_FALSE(plan->tuned);
 }

@@ -19,7 +19,7 @@ using test::Mamba3Gradients;
 using test::Mamba3Result;
 using Values = std::vector<float>;
 
-constexpr int kProblems = 100;  // of each regime
+constexpr int kDerived = 100;  // of each regime
 constexpr float kStep = 0x1p-8f;
 // Of the sum of a gradient's sizes: truncation, and the forward pass's own
 // roundings. The largest seen is 0.3 of it.
@@ -79,7 +79,7 @@ TEST(Mamba3Derivatives, OfEveryInput) {
   std::mt19937 rng(31);
   int64_t tried = 0;
   double worst = 0.0;
-  for (int i = 0; i < 4 * kProblems; ++i) {
+  for (int i = 0; i < 4 * kDerived; ++i) {
     Mamba3BackwardInstance t = Smooth(rng, kRegimes[i % 4]);
     test::Mamba3Instance& f = t.forward;
     const Mamba3Gradients g = t.RunReference();

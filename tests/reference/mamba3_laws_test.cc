@@ -29,14 +29,14 @@ using test::TakeRun;
 using test::YShape;
 using Problem = Mamba3ScanProblem;
 
-constexpr int kProblems = 60;  // of each regime
+constexpr int kLawProblems = 60;  // of each regime
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 template <typename Law>
 void ForRandomProblems(const Law& law) {
   std::mt19937 rng(20);
   for (const test::Regime regime : kRegimes) {
-    for (int i = 0; i < kProblems; ++i) {
+    for (int i = 0; i < kLawProblems; ++i) {
       Mamba3Instance t = test::RandomMamba3(rng, regime);
       SCOPED_TRACE(testing::Message() << "problem " << i);
       law(t, rng, regime);

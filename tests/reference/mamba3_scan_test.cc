@@ -22,7 +22,7 @@ using test::Mamba3Result;
 using Problem = Mamba3ScanProblem;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNaN32 = std::numeric_limits<float>::quiet_NaN();
 
 uint32_t Bits(float x) { return std::bit_cast<uint32_t>(x); }
 
@@ -229,8 +229,8 @@ TEST(Mamba3Reference, OutputIsNeverMinusZero) {
 TEST(Mamba3Reference, EveryNaNIsTheCanonicalOne) {
   Mamba3Instance t = TwoTokens();
   t.problem.angles = 1;
-  t.vartheta = {-kNaN, 0};
-  t.v[0] = -kNaN;
+  t.vartheta = {-kNaN32, 0};
+  t.v[0] = -kNaN32;
   const Mamba3Result got = t.RunReference();
   EXPECT_EQ(Bits(got.y[0]), kCanonicalNaNBits);
   EXPECT_EQ(Bits(got.y[1]), kCanonicalNaNBits);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "reference/contract/attention_forward.h"
@@ -14,6 +15,9 @@
 #include "verify/profile/profile.h"
 
 namespace lockstep::verify {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // splitmix64: the same numbers everywhere.
 class TestRandom {

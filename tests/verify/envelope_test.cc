@@ -18,9 +18,6 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // A correct candidate's answer, its truth and its envelope.
 struct Judged {
   TestProblem t;

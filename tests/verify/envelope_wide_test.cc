@@ -14,9 +14,6 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 struct Wide {
   TestProblem t;
   EnvelopeResult o, lse;

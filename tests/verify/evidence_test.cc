@@ -210,7 +210,7 @@ TEST(Evidence, AProbeThatRejectsNothingIsNone) {
   EXPECT_FALSE(RejectsANull(own, Above(1, kAllRows)));
 }
 
-CaseResult With(std::vector<Evidence> entries) {
+CaseResult ResultOf(std::vector<Evidence> entries) {
   CaseResult result;
   result.line = "attention_forward";
   result.evidence = std::move(entries);
@@ -231,11 +231,12 @@ TEST(Evidence, WhatIsNotShownDecidesTrust) {
   const EvidenceRule files = {false, false};
   const EvidenceRule runs = {true, false};
   const EvidenceRule probe = {false, true};
-  const CaseResult all = With({{"key", "a", "case"}, {"lse", "b", "case"}});
-  const CaseResult lse = With({{"key", "a", "case"}, {"lse", "b", ""}});
-  const CaseResult key = With({{"key", "a", ""}, {"lse", "b", "case"}});
-  const CaseResult none = With({{"key", "a", ""}, {"lse", "b", ""}});
-  const CaseResult dear = With({{"key", "a", "case"}, {"lse", "b", "", false}});
+  const CaseResult all = ResultOf({{"key", "a", "case"}, {"lse", "b", "case"}});
+  const CaseResult lse = ResultOf({{"key", "a", "case"}, {"lse", "b", ""}});
+  const CaseResult key = ResultOf({{"key", "a", ""}, {"lse", "b", "case"}});
+  const CaseResult none = ResultOf({{"key", "a", ""}, {"lse", "b", ""}});
+  const CaseResult dear =
+      ResultOf({{"key", "a", "case"}, {"lse", "b", "", false}});
   EXPECT_EQ(Findings(files, all), 0);
   EXPECT_EQ(Findings(files, lse), 1);
   EXPECT_EQ(Findings(files, key), 1);
@@ -245,12 +246,12 @@ TEST(Evidence, WhatIsNotShownDecidesTrust) {
   // A probe as a case of its own answers for what it can show.
   EXPECT_EQ(Findings(probe, key), 0);
   EXPECT_EQ(Findings(probe, none), 1);
-  EXPECT_EQ(Findings(files, With({})), 0);
+  EXPECT_EQ(Findings(files, ResultOf({})), 0);
 }
 
 // A kernel that declares no lse cannot show a fault of it.
 TEST(Evidence, OutputsNobodyClaimsHaveNoFaults) {
-  CaseResult result = With({{"key", "a", ""}, {"lse", "b", ""}});
+  CaseResult result = ResultOf({{"key", "a", ""}, {"lse", "b", ""}});
   result.outputs.resize(2);
   result.outputs[0].name = "o";
   result.outputs[1].name = "lse";
@@ -268,7 +269,7 @@ TEST(Evidence, OutputsNobodyClaimsHaveNoFaults) {
 
 TEST(Evidence, TheReportListsWhatNothingShows) {
   RunStatistics statistics;
-  CaseResult result = With({{"key", "a", ""}, {"lse", "b", "", false}});
+  CaseResult result = ResultOf({{"key", "a", ""}, {"lse", "b", "", false}});
   result.execution.backend = "files";
   EnvelopeResult found;
   found.expected = found.inside = 10;

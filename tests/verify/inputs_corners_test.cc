@@ -12,7 +12,7 @@
 namespace lockstep::verify {
 namespace {
 
-AttentionForwardData Make(const std::string& rest) {
+AttentionForwardData MakeCorner(const std::string& rest) {
   const auto c = ParseCase("attention_forward " + rest);
   EXPECT_TRUE(c.ok()) << (c.ok() ? "" : c.message());
   auto data = Materialise(c.value(), {});
@@ -20,7 +20,7 @@ AttentionForwardData Make(const std::string& rest) {
   return data.ok() ? std::move(data.value()) : AttentionForwardData{};
 }
 
-std::string Refusal(const std::string& rest) {
+std::string CornerRefusal(const std::string& rest) {
   const auto c = ParseCase("attention_forward " + rest);
   EXPECT_TRUE(c.ok()) << (c.ok() ? "" : c.message());
   const auto data = Materialise(c.value(), {});
@@ -51,7 +51,7 @@ double DeviationOf(const std::vector<double>& x) {
 }
 
 TEST(InputsCorners, CapsGoesThroughItsLevelsRowByRow) {
-  const auto data = Make(
+  const auto data = MakeCorner(
       "hq=2 hkv=1 sq=9 skv=400 d=64 cap=30 scale=0.3 seed=3 "
       "fill=normal:1+caps:0.1,20");
   // 0.1, 0.2, ... 12.8, 20: nine levels, and the next head is one ahead.
@@ -67,8 +67,8 @@ TEST(InputsCorners, CapsGoesThroughItsLevelsRowByRow) {
 }
 
 TEST(InputsCorners, DriftMovesTheScoresUpAndDown) {
-  const auto data =
-      Make("sq=3 skv=40 d=8 scale=-0.25 seed=3 fill=normal:0.001+drift:20,10");
+  const auto data = MakeCorner(
+      "sq=3 skv=40 d=8 scale=-0.25 seed=3 fill=normal:0.001+drift:20,10");
   for (int64_t i = 0; i < 3; ++i) {
     const auto scores = ScoresOfRow(data, 0, i);
     for (size_t j = 0; j < scores.size(); ++j) {
@@ -81,7 +81,7 @@ TEST(InputsCorners, DriftMovesTheScoresUpAndDown) {
 
 TEST(InputsCorners, LowMovesEveryNthRowFarDown) {
   const auto data =
-      Make("hq=2 hkv=1 sq=8 skv=20 d=8 seed=3 fill=normal:1+low:1e5,4");
+      MakeCorner("hq=2 hkv=1 sq=8 skv=20 d=8 seed=3 fill=normal:1+low:1e5,4");
   for (int64_t h = 0; h < 2; ++h) {
     for (int64_t i = 0; i < 8; ++i) {
       for (const double score : ScoresOfRow(data, h, i)) {
@@ -90,18 +90,19 @@ TEST(InputsCorners, LowMovesEveryNthRowFarDown) {
     }
   }
   // v is what it is without them.
-  const auto plain = Make("hq=2 hkv=1 sq=8 skv=20 d=8 seed=3");
+  const auto plain = MakeCorner("hq=2 hkv=1 sq=8 skv=20 d=8 seed=3");
   const auto v = data.inputs.v.As<float>(), own = plain.inputs.v.As<float>();
   for (int64_t j = 0; j < 20; ++j) EXPECT_EQ(v(0, 0, j, 3), own(0, 0, j, 3));
 }
 
 TEST(InputsCorners, FillsOfScoresAreRefusedWhereTheyMeanNothing) {
-  EXPECT_NE(Refusal("sq=2 skv=2 d=4 fill=normal:1+caps:0.1,20")
+  EXPECT_NE(CornerRefusal("sq=2 skv=2 d=4 fill=normal:1+caps:0.1,20")
                 .find("counts in caps; the case has no cap="),
             std::string::npos);
   for (const char* bad : {"caps:0,20", "caps:2,1", "drift:1,0", "drift:1,2.5",
                           "low:-1,4", "low:1e5,0"}) {
-    EXPECT_NE(Refusal(std::string("sq=2 skv=2 d=4 cap=2 fill=") + bad), "")
+    EXPECT_NE(CornerRefusal(std::string("sq=2 skv=2 d=4 cap=2 fill=") + bad),
+              "")
         << bad;
   }
   for (const char* bad : {"q.caps:1,2", "k.drift:1,2", "v.low:1,2"}) {

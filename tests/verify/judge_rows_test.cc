@@ -49,7 +49,7 @@ CaseResult JudgeElsewhere(float change, const JudgeOptions& options) {
   return JudgeLine(kLarge, candidate, options);
 }
 
-const Finding* Find(const CaseResult& result, Tier tier) {
+const Finding* FindingOf(const CaseResult& result, Tier tier) {
   for (const Finding& finding : result.findings) {
     if (finding.tier == tier) return &finding;
   }
@@ -70,7 +70,7 @@ TEST(OtherRows, BitsAreTheOptimizedPaths) {
   EXPECT_EQ(UnheldRows(right), 0);
   const CaseResult wrong = JudgeElsewhere(0x1p-20f, Quick("exact-f32"));
   EXPECT_EQ(wrong.verdict, Verdict::kFail) << wrong.reason;
-  const Finding* finding = Find(wrong, Tier::kBits);
+  const Finding* finding = FindingOf(wrong, Tier::kBits);
   ASSERT_NE(finding, nullptr);
   ASSERT_TRUE(finding->comparison.has_value());
   EXPECT_EQ(finding->comparison->Over(), 1);
@@ -99,7 +99,7 @@ TEST(OtherRows, OfAProfileAreWitnessed) {
   // Far inside of what no row can leave.
   const CaseResult wrong = JudgeElsewhere(0x1p-6f, Quick("cpu-f32"));
   EXPECT_EQ(wrong.verdict, Verdict::kFail) << wrong.reason;
-  const Finding* finding = Find(wrong, Tier::kEnvelope);
+  const Finding* finding = FindingOf(wrong, Tier::kEnvelope);
   ASSERT_NE(finding, nullptr);
   ASSERT_TRUE(finding->envelope.has_value());
   EXPECT_EQ(finding->envelope->outside, 1);
@@ -246,7 +246,7 @@ TEST(OtherRows, OfAProfileStayInTheirRange) {
   for (const float change : {std::numeric_limits<float>::quiet_NaN(), 100.0f}) {
     const CaseResult wrong = JudgeElsewhere(change, options);
     EXPECT_EQ(wrong.verdict, Verdict::kFail) << change;
-    const Finding* finding = Find(wrong, Tier::kEnvelope);
+    const Finding* finding = FindingOf(wrong, Tier::kEnvelope);
     ASSERT_NE(finding, nullptr);
     EXPECT_NE(finding->message.find("where no row can be"), std::string::npos)
         << finding->message;

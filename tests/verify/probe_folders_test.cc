@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCase =
+constexpr const char* kProbedCase =
     "attention_forward sq=9 skv=40 d=8 lane=bf16 mask=causal align=br";
 
 // Case and probes as files, all answered by the reference.
@@ -33,7 +33,7 @@ class ProbeFiles : public testing::Test {
          std::string(
              testing::UnitTest::GetInstance()->current_test_info()->name()));
     fs::remove_all(folder_);
-    const Case c = ParseCase(kCase).value();
+    const Case c = ParseCase(kProbedCase).value();
     Answer(c, folder_);
     fs::create_directory(folder_ / "probes");
     const std::vector<ProbeFolder> probes = ProbeFolders(c);
@@ -53,7 +53,7 @@ class ProbeFiles : public testing::Test {
   }
   CaseResult Judge() const {
     JudgeOptions options = With("flash-bf16");
-    return JudgeSpec(kCase, "files:" + folder_.string(), options);
+    return JudgeSpec(kProbedCase, "files:" + folder_.string(), options);
   }
 
   fs::path folder_;
@@ -62,9 +62,9 @@ class ProbeFiles : public testing::Test {
 TEST_F(ProbeFiles, AreJudgedAsThoseOfARun) {
   const CaseResult result = Judge();
   EXPECT_TRUE(result.findings.empty()) << result.reason;
-  EXPECT_EQ(
-      result.probes_met.size(),
-      JudgeSpec(kCase, "variant:flash", With("flash-bf16")).probes_met.size());
+  EXPECT_EQ(result.probes_met.size(),
+            JudgeSpec(kProbedCase, "variant:flash", With("flash-bf16"))
+                .probes_met.size());
   EXPECT_TRUE(result.probes_missed.empty());
 }
 
@@ -83,8 +83,8 @@ TEST_F(ProbeFiles, NeedNoIndex) {
 
 TEST_F(ProbeFiles, AreFoundByTheIndex) {
   fs::rename(folder_ / "probes/cancel", folder_ / "probes/mine");
-  const std::string line =
-      "mine\t" + std::string(kCase) + " fill=probe:cancel\n../x\tnonsense\n";
+  const std::string line = "mine\t" + std::string(kProbedCase) +
+                           " fill=probe:cancel\n../x\tnonsense\n";
   ASSERT_TRUE(
       WriteFileAtomically((folder_ / "probes/index.txt").string(), line).ok());
   EXPECT_TRUE(Judge().probes_missed.empty());

@@ -14,7 +14,7 @@
 namespace lockstep::verify {
 namespace {
 
-class Collector : public RunObserver {
+class StoppingCollector : public RunObserver {
  public:
   void OnCase(const CaseResult& result, const Totals&, int64_t) override {
     results.push_back(result);
@@ -42,7 +42,7 @@ Result<Run> Prepare(const std::vector<std::string>& lines,
   return Run::Prepare(std::move(jobs.value()), std::move(candidates), options);
 }
 
-RunOutcome Nothing(int64_t, const Variation&, const OutputSet&, Execution*) {
+RunOutcome NoDefect(int64_t, const Variation&, const OutputSet&, Execution*) {
   return {};
 }
 
@@ -53,25 +53,25 @@ RunOutcome Wrong(int64_t, const Variation&, const OutputSet& out, Execution*) {
 
 Totals JudgeLines(const std::vector<std::string>& lines,
                   const RunOptions& options, Defect defect,
-                  Collector* collector) {
+                  StoppingCollector* collector) {
   Result<Run> run = Prepare(lines, options, std::move(defect));
   EXPECT_TRUE(run.ok()) << (run.ok() ? "" : run.message());
   return run->Judge(collector);
 }
 
 TEST(Run, JudgesEveryCase) {
-  Collector collector;
-  const Totals totals = JudgeLines(Lines(5), {}, Nothing, &collector);
+  StoppingCollector collector;
+  const Totals totals = JudgeLines(Lines(5), {}, NoDefect, &collector);
   EXPECT_EQ(totals.cases, 5);
   EXPECT_EQ(totals.pass, 5);
   EXPECT_EQ(collector.results.size(), 5u);
 }
 
 TEST(Run, SequencesAreJudgedCallByCall) {
-  Collector collector;
+  StoppingCollector collector;
   const Totals totals = JudgeLines(
       {"attention_forward sq=2 skv=3 d=4 ;; attention_forward sq=3 skv=3 d=4"},
-      {}, Nothing, &collector);
+      {}, NoDefect, &collector);
   EXPECT_EQ(totals.cases, 2);
   EXPECT_EQ(collector.results[1].line, "attention_forward sq=3 skv=3 d=4");
   EXPECT_EQ(
@@ -84,16 +84,16 @@ TEST(Run, ShardsPartitionTheCases) {
   for (int64_t i = 0; i < 3; ++i) {
     RunOptions options;
     options.shard = {i, 3};
-    Collector collector;
-    JudgeLines(Lines(7), options, Nothing, &collector);
+    StoppingCollector collector;
+    JudgeLines(Lines(7), options, NoDefect, &collector);
     for (const CaseResult& result : collector.results) {
       seen.push_back(result.line);
     }
   }
   std::sort(seen.begin(), seen.end());
   std::vector<std::string> all;
-  Collector whole;
-  JudgeLines(Lines(7), {}, Nothing, &whole);
+  StoppingCollector whole;
+  JudgeLines(Lines(7), {}, NoDefect, &whole);
   for (const CaseResult& result : whole.results) all.push_back(result.line);
   std::sort(all.begin(), all.end());
   EXPECT_EQ(seen, all);
@@ -102,19 +102,19 @@ TEST(Run, ShardsPartitionTheCases) {
 TEST(Run, BudgetsLeaveCasesUnrun) {
   RunOptions options;
   options.budget.cases = 2;
-  Collector collector;
-  const Totals totals = JudgeLines(Lines(5), options, Nothing, &collector);
+  StoppingCollector collector;
+  const Totals totals = JudgeLines(Lines(5), options, NoDefect, &collector);
   EXPECT_EQ(totals.cases, 2);
   EXPECT_EQ(totals.not_run, 3);
   options.budget = {.seconds = 1e-9, .cases = std::nullopt};
-  Collector none;
-  EXPECT_EQ(JudgeLines(Lines(5), options, Nothing, &none).cases, 0);
+  StoppingCollector none;
+  EXPECT_EQ(JudgeLines(Lines(5), options, NoDefect, &none).cases, 0);
 }
 
 TEST(Run, FailFastStopsAtTheFirst) {
   RunOptions options;
   options.fail_fast = true;
-  Collector collector;
+  StoppingCollector collector;
   const Totals totals = JudgeLines(Lines(5), options, Wrong, &collector);
   EXPECT_EQ(totals.cases, 1);
   EXPECT_EQ(totals.fail, 1);
@@ -123,7 +123,7 @@ TEST(Run, FailFastStopsAtTheFirst) {
 TEST(Run, SeedsAreReplaced) {
   RunOptions options;
   options.seed = 77;
-  Collector collector;
+  StoppingCollector collector;
   JudgeLines(Lines(1), options, Wrong, &collector);
   EXPECT_NE(collector.results[0].line.find("seed=77"), std::string::npos);
   EXPECT_NE(collector.results[0].replay_case.find("seed=77"),
@@ -134,21 +134,21 @@ TEST(Run, AnInterruptEndsTheRun) {
   std::atomic<bool> stop{false};
   RunOptions options;
   options.judge.stop = &stop;
-  Collector collector;
+  StoppingCollector collector;
   collector.stop = &stop;
-  const Totals totals = JudgeLines(Lines(5), options, Nothing, &collector);
+  const Totals totals = JudgeLines(Lines(5), options, NoDefect, &collector);
   EXPECT_TRUE(totals.interrupted);
   EXPECT_EQ(totals.cases, 1);
   EXPECT_EQ(totals.not_run, 4);
 }
 
 TEST(Run, RefusalsCanBeExpected) {
-  Collector collector;
+  StoppingCollector collector;
   const Totals totals =
       JudgeLines({"attention_forward sq=2 skv=3 d=0 expect=refuse",
                   "attention_forward hq=3 hkv=2 sq=2 skv=3 d=4 expect=refuse",
                   "attention_forward sq=2 skv=3 d=4 expect=refuse"},
-                 {}, Nothing, &collector);
+                 {}, NoDefect, &collector);
   EXPECT_EQ(totals.pass, 2);
   EXPECT_EQ(totals.fail, 1);
   EXPECT_EQ(collector.results[2].findings[0].tier, Tier::kRefusal);
@@ -161,12 +161,12 @@ TEST(Run, BadCasesAreRefusedBeforeAnythingRuns) {
   RunOptions options;
   options.max_memory = 1 << 20;
   EXPECT_FALSE(
-      Prepare({"attention_forward sq=4096 skv=4096 d=64"}, options, Nothing)
+      Prepare({"attention_forward sq=4096 skv=4096 d=64"}, options, NoDefect)
           .ok());
   EXPECT_FALSE(Prepare({"attention_forward sq=4 skv=4 d=4 "
                         "fill=file:nowhere.safetensors#"
                         "00000000000000000000000000000000"},
-                       {}, Nothing)
+                       {}, NoDefect)
                    .ok());
 }
 

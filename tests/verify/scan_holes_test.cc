@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/verify/judge_line.h"
+#include "tests/verify/scan_trial.h"
 #include "verify/allowed/counts.h"
 #include "verify/allowed/mamba3_scan/probes.h"
 #include "verify/base/elements.h"
@@ -18,25 +19,6 @@
 
 namespace lockstep::verify {
 namespace {
-
-std::unique_ptr<Trial> Open(const Case& c) {
-  auto trial = TrialRowOf(c).value().open(c, {});
-  EXPECT_TRUE(trial.ok()) << trial.message();
-  return std::move(trial.value());
-}
-std::unique_ptr<Trial> Open(const std::string& line) {
-  const auto c = ParseCase(line);
-  EXPECT_TRUE(c.ok()) << line << ": " << c.message();
-  return Open(c.value());
-}
-
-NumericProfile Profile(const char* name) { return LoadProfile(name).value(); }
-
-std::vector<int64_t> AllRows(const Trial& trial) {
-  std::vector<int64_t> rows;
-  for (int64_t n = 0; n < trial.rows(); ++n) rows.push_back(n);
-  return rows;
-}
 
 OutputSet Right(const Trial& trial) {
   OutputSet outputs = std::move(trial.Allocate(0).value());

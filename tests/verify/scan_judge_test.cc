@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/verify/scan_trial.h"
 #include "verify/allowed/mamba3_scan/envelope.h"
 #include "verify/base/compare.h"
 #include "verify/candidate/candidate.h"
@@ -27,23 +28,15 @@
 namespace lockstep::verify {
 namespace {
 
-std::unique_ptr<Mamba3ScanTrial> Open(const Case& c) {
+std::unique_ptr<Mamba3ScanTrial> OpenScan(const Case& c) {
   auto data = MaterialiseMamba3Scan(c, {});
   EXPECT_TRUE(data.ok()) << data.message();
   return std::make_unique<Mamba3ScanTrial>(c, std::move(data.value()));
 }
-std::unique_ptr<Mamba3ScanTrial> Open(const std::string& line) {
+std::unique_ptr<Mamba3ScanTrial> OpenScan(const std::string& line) {
   const auto c = ParseCase(line);
   EXPECT_TRUE(c.ok()) << line << ": " << c.message();
-  return Open(c.value());
-}
-
-NumericProfile Profile(const char* name) { return LoadProfile(name).value(); }
-
-std::vector<int64_t> AllRows(const Trial& trial) {
-  std::vector<int64_t> rows;
-  for (int64_t n = 0; n < trial.rows(); ++n) rows.push_back(n);
-  return rows;
+  return OpenScan(c.value());
 }
 
 // Elements outside, by output.
@@ -81,7 +74,7 @@ TEST(ScanFunctions, AreThoseOfTheLibraryUpToTheirError) {
 // Two derivations of one recurrence, compared in units of the companion: the
 // same sum with all terms of one sign.
 void ExpectWitnessesAgree(const Case& c, double* worst, int64_t* elements) {
-  const auto trial = Open(c);
+  const auto trial = OpenScan(c);
   const Mamba3ScanData& data = trial->data();
   const int64_t heads = data.problem.heads;
   for (int64_t row = 0; row < trial->rows(); ++row) {
@@ -138,7 +131,7 @@ TEST(ScanEnvelope, HoldsTheReferenceOnEveryCaseOfTheFile) {
   for (const CaseFileEntry& entry : file->entries) {
     const Case& c = entry.sequence[0];
     if (c.expect == Expect::kRefuse) continue;
-    const auto trial = Open(c);
+    const auto trial = OpenScan(c);
     const bool f32 = trial->data().problem.lane == Lane::kF32;
     auto outputs = trial->Allocate(0);
     ASSERT_TRUE(outputs.ok());
@@ -158,7 +151,7 @@ TEST(ScanEnvelope, HoldsTheReferenceOnEveryCaseOfTheFile) {
 // largest y is outside, in f32, of every output that is computed.
 TEST(ScanEnvelope, SmallErrorsAreOutside) {
   const auto trial =
-      Open("mamba3_scan t=9 h=2 n=8 p=5 gate=yes carry=yes seg=runs:4,5");
+      OpenScan("mamba3_scan t=9 h=2 n=8 p=5 gate=yes carry=yes seg=runs:4,5");
   const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
   for (size_t t = 0; t < trial->outputs().size(); ++t) {
     auto outputs = trial->Allocate(0);
@@ -183,7 +176,7 @@ TEST(ScanEnvelope, SmallErrorsAreOutside) {
 }
 
 TEST(ScanEnvelope, AnglesAreComparedCircularly) {
-  const auto trial = Open("mamba3_scan t=3 n=8 p=2");
+  const auto trial = OpenScan("mamba3_scan t=3 n=8 p=2");
   const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
   auto outputs = trial->Allocate(0);
   ASSERT_TRUE(outputs.ok());
@@ -198,7 +191,7 @@ TEST(ScanEnvelope, AnglesAreComparedCircularly) {
 
 // Errors after NaN and infinity are unbounded, other runs stay judged.
 TEST(ScanEnvelope, NanUnboundsItsOwnRunOnly) {
-  const auto trial = Open("mamba3_scan t=6 n=8 p=2 seg=runs:3,3 poison=0");
+  const auto trial = OpenScan("mamba3_scan t=6 n=8 p=2 seg=runs:3,3 poison=0");
   const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
   auto outputs = trial->Allocate(0);
   ASSERT_TRUE(outputs.ok());
@@ -235,7 +228,7 @@ TEST(ScanEnvelope, ClaimsNothingWhereAGivenTermOverflows) {
 // A chunk's kernel scales a key before it meets x: 1.5 * 3e38, however small x
 // is.
 TEST(ScanEnvelope, ClaimsNothingWhereScaledKeysOverflow) {
-  const auto trial = Open(
+  const auto trial = OpenScan(
       "mamba3_scan t=3 n=4 p=1 s=0 bias=no skip=no dt=const:1.5 tau=const:0 "
       "a=const:0 fill=q.const:1e-6+k.const:3e38+v.const:1e-6");
   const NumericProfile profile = Profile("scan-f32");
@@ -261,8 +254,8 @@ TEST(ScanEnvelope, HoldsTheChunkedForm) {
       };
       const std::string length = std::to_string(2 * chunk + 3);
       const auto trial =
-          Open("mamba3_scan t=" + length + " n=8 p=3 h=2 cu=0," + at(-1) + "," +
-               at(0) + "," + at(1) + "," + length + " " + more);
+          OpenScan("mamba3_scan t=" + length + " n=8 p=3 h=2 cu=0," + at(-1) +
+                   "," + at(0) + "," + at(1) + "," + length + " " + more);
       const auto allowed =
           trial->Envelope(Profile("scan-chunked"), AllRows(*trial), 1);
       auto outputs = trial->Allocate(0);
@@ -293,7 +286,7 @@ TEST(ScanEnvelope, HoldsTheChunkedForm) {
 
 // Fields that a kernel may declare widen the bound; none may narrow it.
 TEST(ScanEnvelope, EveryRoundingSiteWidensTheBound) {
-  const auto trial = Open(
+  const auto trial = OpenScan(
       "mamba3_scan t=9 n=8 p=3 variant=mimo r=2 gate=yes reduce=yes "
       "carry=yes regime=long");
   const Mamba3ScanData& data = trial->data();
@@ -341,7 +334,7 @@ TEST(ScanProbes, TheReferencePassesAllOfThem) {
         c->Get<Mamba3ScanCase>().problem.lane == Lane::kF32 ? "scan-f32"
                                                             : "siso-bf16-a32");
     for (const Case& probe : Mamba3ScanTrial::ProbeCases(c.value(), profile)) {
-      const auto trial = Open(probe);
+      const auto trial = OpenScan(probe);
       const auto allowed = trial->Probe(profile, AllRows(*trial));
       ASSERT_NE(allowed, nullptr);
       auto outputs = trial->Allocate(0);
@@ -360,9 +353,10 @@ TEST(ScanProbes, TheReferencePassesAllOfThem) {
 
 TEST(ScanProbes, HalfAStepIsOutside) {
   for (const char* name : {"integrate", "forget", "triples"}) {
-    const auto trial = Open(std::string("mamba3_scan t=20 n=8 p=3 "
-                                        "seg=runs:7,13 carry=yes fill=probe:") +
-                            name);
+    const auto trial =
+        OpenScan(std::string("mamba3_scan t=20 n=8 p=3 "
+                             "seg=runs:7,13 carry=yes fill=probe:") +
+                 name);
     const auto allowed = trial->Probe(Profile("scan-f32"), AllRows(*trial));
     ASSERT_NE(allowed, nullptr);
     auto outputs = trial->Allocate(0);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reference/mamba3_scan.h"
+#include "tests/verify/scan_trial.h"
 #include "verify/case/case.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
@@ -57,14 +58,6 @@ class Scanner final : public Candidate {
   Compute compute_;
   Variation fixed_;
 };
-
-std::unique_ptr<Trial> Open(const std::string& line) {
-  const auto c = ParseCase(line);
-  EXPECT_TRUE(c.ok()) << line << ": " << c.message();
-  auto trial = TrialRowOf(c.value())->open(c.value(), {});
-  EXPECT_TRUE(trial.ok()) << line << ": " << trial.message();
-  return std::move(trial.value());
-}
 
 struct Tried {
   Names laws;    // that were tried

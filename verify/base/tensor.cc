@@ -55,7 +55,7 @@ bool IsPoison(const LaneTensor& tensor, int64_t offset) {
   return bits == kPoisonBf16;
 }
 
-int64_t Elements(const LaneTensor& tensor) {
+int64_t ElementsOf(const LaneTensor& tensor) {
   return tensor.buffer.bytes() /
          static_cast<int64_t>(LaneBytes(tensor.view.lane));
 }
@@ -115,7 +115,7 @@ Result<LaneTensor> AllocateLaneTensor(Lane lane,
 }
 
 void Poison(const LaneTensor& tensor) {
-  const auto elements = static_cast<size_t>(Elements(tensor));
+  const auto elements = static_cast<size_t>(ElementsOf(tensor));
   uint8_t* data = tensor.buffer.data();
   if (tensor.view.lane == Lane::kF32) {
     std::fill_n(reinterpret_cast<uint32_t*>(data), elements, kPoisonF32);
@@ -133,7 +133,7 @@ int64_t CountPoison(const LaneTensor& tensor) {
 }
 
 bool PaddingIntact(const LaneTensor& tensor) {
-  const int64_t elements = Elements(tensor);
+  const int64_t elements = ElementsOf(tensor);
   int64_t logical = 1;
   for (const int64_t extent : tensor.view.shape) logical *= extent;
   if (logical == elements) return true;

@@ -29,7 +29,7 @@ std::optional<int64_t> ParseInteger(std::string_view text, int64_t low,
   return value;
 }
 
-Status Bad(const std::string& argument, const std::string& wanted) {
+Status BadArgument(const std::string& argument, const std::string& wanted) {
   return Status::Error("candidate argument '" + argument + "': " + wanted);
 }
 
@@ -39,10 +39,11 @@ Status SetTile(const std::string& argument, std::string_view value,
       "want tile=QxK with Q >= 1 rows and K a multiple of 16 keys, such as "
       "tile=32x64";
   const size_t x = value.find('x');
-  if (x == std::string_view::npos) return Bad(argument, wanted);
+  if (x == std::string_view::npos) return BadArgument(argument, wanted);
   const auto rows = ParseInteger(value.substr(0, x), 1, kMaxLength);
   const auto keys = ParseInteger(value.substr(x + 1), 16, kMaxLength);
-  if (!rows || !keys || *keys % kStripes != 0) return Bad(argument, wanted);
+  if (!rows || !keys || *keys % kStripes != 0)
+    return BadArgument(argument, wanted);
   how->tile = {*rows, *keys};
   return {};
 }
@@ -56,32 +57,32 @@ Status SetArgument(const std::string& argument, Variation* how) {
           : std::string_view(argument).substr(equals + 1);
   if (key == "shift") {
     const auto shift = ParseInteger(value, 0, kMaxShift);
-    if (!shift) return Bad(argument, "want shift=0..15 elements");
+    if (!shift) return BadArgument(argument, "want shift=0..15 elements");
     how->shift = *shift;
     return {};
   }
   if (key == "tile") return SetTile(argument, value, how);
   if (key == "threads") {
     const auto threads = ParseInteger(value, 1, kMaxThreads);
-    if (!threads) return Bad(argument, "want threads=1..1024");
+    if (!threads) return BadArgument(argument, "want threads=1..1024");
     how->threads = static_cast<int>(*threads);
     return {};
   }
   if (key == "native") {
     if (value != "0" && value != "1") {
-      return Bad(argument, "want native=0 or native=1");
+      return BadArgument(argument, "want native=0 or native=1");
     }
     how->native_dot = value == "1";
     return {};
   }
   if (key == "chunk") {
     const auto chunk = ParseInteger(value, 1, optimized::kMamba3MaxChunk);
-    if (!chunk) return Bad(argument, "want chunk=1..4096 tokens");
+    if (!chunk) return BadArgument(argument, "want chunk=1..4096 tokens");
     how->chunk = *chunk;
     return {};
   }
-  return Bad(argument,
-             "known are tile=QxK threads=N native=0|1 chunk=N shift=N");
+  return BadArgument(argument,
+                     "known are tile=QxK threads=N native=0|1 chunk=N shift=N");
 }
 
 Status SetTarget(const std::string& name, Variation* how) {

@@ -28,7 +28,7 @@ std::string StandIn() {
   return named != nullptr ? named : "";
 }
 
-Status Bad(const std::string& what) {
+Status BadFunction(const std::string& what) {
   return Status::Error("candidate py: " + what +
                        "; want MODULE:FUNCTION or FILE.py:FUNCTION and facts "
                        "of the kernel, such as py:kernels.py:attend,"
@@ -39,17 +39,18 @@ Status Bad(const std::string& what) {
 
 Result<std::unique_ptr<Candidate>> ParsePython(std::string_view arguments) {
   Result<std::vector<std::string>> words = SplitWords(arguments, ',');
-  if (!words.ok()) return Bad(words.message());
-  if (words->empty()) return Bad("there is no function");
+  if (!words.ok()) return BadFunction(words.message());
+  if (words->empty()) return BadFunction("there is no function");
   const std::string& target = words.value()[0];
   const size_t colon = target.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == target.size()) {
-    return Bad(Quote(target) + " names no function of a module");
+    return BadFunction(Quote(target) + " names no function of a module");
   }
   for (size_t n = 1; n < words->size(); ++n) {
     const size_t equals = words.value()[n].find('=');
     if (equals == std::string::npos || equals == 0) {
-      return Bad("argument " + Quote(words.value()[n]) + " is no NAME=VALUE");
+      return BadFunction("argument " + Quote(words.value()[n]) +
+                         " is no NAME=VALUE");
     }
   }
   WireLaunch launch = {"py", "py:" + JoinWords(words.value(), ','), {}};

@@ -32,7 +32,7 @@ const std::string& PathOfHost() {
   return path;
 }
 
-Status Bad(const std::string& what) {
+Status BadLibrary(const std::string& what) {
   return Status::Error("candidate so: " + what +
                        "; want the path of a shared object and its "
                        "arguments, such as so:./kernel.so,tile=64");
@@ -43,11 +43,12 @@ Status Bad(const std::string& what) {
 Result<std::unique_ptr<Candidate>> ParseSharedObject(
     std::string_view arguments) {
   Result<std::vector<std::string>> words = SplitWords(arguments, ',');
-  if (!words.ok()) return Bad(words.message());
+  if (!words.ok()) return BadLibrary(words.message());
   for (size_t n = 1; n < words->size(); ++n) {
     const size_t equals = words.value()[n].find('=');
     if (equals == std::string::npos || equals == 0) {
-      return Bad("argument " + Quote(words.value()[n]) + " is no ARG=VALUE");
+      return BadLibrary("argument " + Quote(words.value()[n]) +
+                        " is no ARG=VALUE");
     }
   }
   WireLaunch launch = {"so", "so:" + JoinWords(words.value(), ','), {}};

@@ -31,7 +31,7 @@ constexpr CaseKey GradKey() {
   return key;
 }
 
-const CaseKey kOwnKeys[] = {
+const CaseKey kGradientKeys[] = {
     GradKey(),
     CotangentKey<&Ab::d_o>("do"),
     {"dlse", "none|normal:SIGMA|const:X",
@@ -62,18 +62,19 @@ Status CheckCotangents(const AttentionBackwardCase& c) {
 }  // namespace
 
 std::span<const CaseKey> AttentionBackwardKeys() {
-  static const std::vector<CaseKey> kKeys = [] {
+  static const std::vector<CaseKey> kWithCotangents = [] {
     std::vector<CaseKey> keys;
     for (const CaseKey& key : AttentionForwardKeys()) {
       if (key.name == std::string_view("order")) continue;
       if (key.name == std::string_view("expect")) {
-        keys.insert(keys.end(), std::begin(kOwnKeys), std::end(kOwnKeys));
+        keys.insert(keys.end(), std::begin(kGradientKeys),
+                    std::end(kGradientKeys));
       }
       keys.push_back(key);
     }
     return keys;
   }();
-  return kKeys;
+  return kWithCotangents;
 }
 
 AttentionBackwardProblem ToBackwardProblem(const AttentionBackwardCase& c) {

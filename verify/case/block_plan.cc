@@ -19,11 +19,11 @@ namespace {
 constexpr std::string_view kDialects[] = {"shrunk", "splash", "flat_list",
                                           "block_mask"};
 
-BlockPlanCase& Get(Case& c) { return c.Get<BlockPlanCase>(); }
+BlockPlanCase& PlanOf(Case& c) { return c.Get<BlockPlanCase>(); }
 
 using Bp = BlockPlanCase;
 
-const CaseKey kOwnKeys[] = {
+const CaseKey kPlanKeys[] = {
     keys::IntKey<&Bp::tile_q>("bq", &keys::Set<256, &Bp::tile_q>),
     keys::IntKey<&Bp::tile_k>("bk", &keys::Set<256, &Bp::tile_k>),
     keys::WordKey<kDialects, &Bp::dialect>(
@@ -32,16 +32,16 @@ const CaseKey kOwnKeys[] = {
     // The block_mask dialect has no blocks and counts ragged tiles as padded.
     keys::BoolKey<&Bp::blocks>("blocks",
                                [](Case& c) {
-                                 Get(c).blocks =
-                                     Get(c).dialect != PlanDialect::kBlockMask;
+                                 PlanOf(c).blocks = PlanOf(c).dialect !=
+                                                    PlanDialect::kBlockMask;
                                }),
     keys::BoolKey<&Bp::padded>("padded",
                                [](Case& c) {
-                                 Get(c).padded =
-                                     Get(c).dialect == PlanDialect::kBlockMask;
+                                 PlanOf(c).padded = PlanOf(c).dialect ==
+                                                    PlanDialect::kBlockMask;
                                }),
     keys::BoolKey<&Bp::segments>("segments",
-                                 [](Case& c) { Get(c).segments = true; }),
+                                 [](Case& c) { PlanOf(c).segments = true; }),
     keys::IntKey<&Bp::width>("width", &keys::Set<0, &Bp::width>),
     keys::IntKey<&Bp::width_t>("width_t", &keys::Set<0, &Bp::width_t>),
     keys::IntKey<&Bp::q_shards>("q_shards", &keys::Set<1, &Bp::q_shards>),
@@ -130,7 +130,7 @@ std::span<const CaseKey> BlockPlanKeys() {
         if (name == key.name) list.push_back(key);
       }
     }
-    list.insert(list.end(), std::begin(kOwnKeys), std::end(kOwnKeys));
+    list.insert(list.end(), std::begin(kPlanKeys), std::end(kPlanKeys));
     list.insert(list.end(), {kGenKey, kSeedKey, kExpectKey});
     return list;
   }();

@@ -10,7 +10,7 @@ namespace {
 
 using Back = Mamba3ScanBackwardCase;
 
-constexpr CaseKey GradKey() {
+constexpr CaseKey ScanGradKey() {
   CaseKey key = keys::LaneKey<&Back::grad_lane>("grad");
   // Frameworks give a gradient the type of what it is the gradient of.
   key.set_default = [](Case& c) {
@@ -19,8 +19,8 @@ constexpr CaseKey GradKey() {
   return key;
 }
 
-const CaseKey kOwnKeys[] = {
-    GradKey(),
+const CaseKey kScanGradientKeys[] = {
+    ScanGradKey(),
     CotangentKey<&Back::dy>("dy"),
     keys::BoolKey<&Back::dcarry>("dcarry", &keys::Set<false, &Back::dcarry>),
 };
@@ -28,17 +28,18 @@ const CaseKey kOwnKeys[] = {
 }  // namespace
 
 std::span<const CaseKey> Mamba3ScanBackwardKeys() {
-  static const std::vector<CaseKey> kKeys = [] {
+  static const std::vector<CaseKey> kWithGradients = [] {
     std::vector<CaseKey> keys;
     for (const CaseKey& key : Mamba3ScanKeys()) {
       if (key.name == std::string_view("gen")) {
-        keys.insert(keys.end(), std::begin(kOwnKeys), std::end(kOwnKeys));
+        keys.insert(keys.end(), std::begin(kScanGradientKeys),
+                    std::end(kScanGradientKeys));
       }
       keys.push_back(key);
     }
     return keys;
   }();
-  return kKeys;
+  return kWithGradients;
 }
 
 Mamba3ScanBackwardProblem ToBackwardProblem(const Back& c) {

@@ -15,7 +15,7 @@ constexpr std::string_view kOfMamba3[] = {
     "s", "variant", "r", "rot", "bias", "reduce", "norm", "tau", "rate"};
 
 // A carry has one part, which is there or not.
-Status ParseCarry(Scanner& in, int64_t, Case& c) {
+Status ParseOpenCarry(Scanner& in, int64_t, Case& c) {
   std::string& parts = c.Get<Mamba3ScanCase>().carry;
   parts.clear();
   if (in.AcceptWord("no")) return {};
@@ -29,7 +29,7 @@ Status ParseCarry(Scanner& in, int64_t, Case& c) {
 }  // namespace
 
 std::span<const CaseKey> SsdScanKeys() {
-  static const std::vector<CaseKey> kKeys = [] {
+  static const std::vector<CaseKey> kWithoutAngles = [] {
     std::vector<CaseKey> keys;
     for (const CaseKey& key : Mamba3ScanKeys()) {
       if (std::find(std::begin(kOfMamba3), std::end(kOfMamba3), key.name) !=
@@ -37,11 +37,12 @@ std::span<const CaseKey> SsdScanKeys() {
         continue;
       }
       keys.push_back(key);
-      if (key.name == std::string_view("carry")) keys.back().parse = ParseCarry;
+      if (key.name == std::string_view("carry"))
+        keys.back().parse = ParseOpenCarry;
     }
     return keys;
   }();
-  return kKeys;
+  return kWithoutAngles;
 }
 
 }  // namespace lockstep::verify

@@ -45,7 +45,7 @@ int64_t LongestSide(const Trial& trial) {
   return longest;
 }
 
-double Share(double sum, int64_t cases) {
+double MeanOf(double sum, int64_t cases) {
   return sum / static_cast<double>(cases);
 }
 
@@ -58,12 +58,13 @@ int64_t WorkToExplain(const Trial& trial) {
 }
 
 bool Explainer::Held::Scoped() const {
-  return acting > 0 && Share(scoped, acting) <= Share(left, cases) * kScopeGain;
+  return acting > 0 &&
+         MeanOf(scoped, acting) <= MeanOf(left, cases) * kScopeGain;
 }
 
 double Explainer::Held::Explained() const {
   if (cases == 0) return 0;
-  return 1 - (Scoped() ? Share(scoped, acting) : Share(left, cases));
+  return 1 - (Scoped() ? MeanOf(scoped, acting) : MeanOf(left, cases));
 }
 
 Explainer::Explainer(std::string op, const NumericProfile* profile,

@@ -17,7 +17,7 @@ constexpr const char* kFooter =
     "5 vacuous or nothing ran, 6 self-check failed, 77 unsupported here,\n"
     "130 interrupted (docs/verdicts.md).";
 
-std::vector<std::string>& Arguments() {
+std::vector<std::string>& GivenWords() {
   static std::vector<std::string> arguments;
   return arguments;
 }
@@ -30,7 +30,7 @@ std::string VersionText() {
          std::to_string(environment.contract_version) + ")";
 }
 
-int Run(int argc, char** argv) {
+int RunCommand(int argc, char** argv) {
   Parser program(
       "Judges attention and scan kernels against a bit-exact scalar reference.",
       kFooter, "lockstep");
@@ -50,15 +50,15 @@ int Run(int argc, char** argv) {
 
 }  // namespace
 
-const std::vector<std::string>& CommandArguments() { return Arguments(); }
+const std::vector<std::string>& CommandArguments() { return GivenWords(); }
 
 int Main(int argc, char** argv) {
   bool bisect = false;
   const int code = Guarded([&] {
-    Arguments().assign(argv + (argc > 0 ? 1 : 0), argv + argc);
-    const auto& words = Arguments();
+    GivenWords().assign(argv + (argc > 0 ? 1 : 0), argv + argc);
+    const auto& words = GivenWords();
     bisect = std::find(words.begin(), words.end(), "--bisect") != words.end();
-    return Run(argc, argv);
+    return RunCommand(argc, argv);
   });
   // Here, so that a mistyped option does not make a commit a bad one.
   return bisect ? BisectCode(code) : code;

@@ -21,7 +21,7 @@
 namespace lockstep::verify::cli {
 namespace {
 
-struct Arguments {
+struct ExportArguments {
   CaseArguments cases;
   std::string out;
   std::string max_memory;
@@ -87,7 +87,7 @@ std::vector<Call> CallsOf(const std::vector<Job>& jobs, const std::string& out,
 }
 
 // A folder a case: its inputs and nothing of the judge.
-int ExportFiles(const Arguments& a, const std::vector<Call>& calls,
+int ExportFiles(const ExportArguments& a, const std::vector<Call>& calls,
                 MaterialiseOptions options) {
   std::error_code error;
   if (calls[0].folder != a.out) std::filesystem::create_directory(a.out, error);
@@ -107,7 +107,7 @@ int ExportFiles(const Arguments& a, const std::vector<Call>& calls,
 }
 
 // One folder with all calls that judging the cases takes.
-int ExportCalls(const Arguments& a, const std::vector<Call>& calls,
+int ExportCalls(const ExportArguments& a, const std::vector<Call>& calls,
                 MaterialiseOptions options) {
   CallExport request;
   request.folder = a.out;
@@ -141,7 +141,7 @@ int ExportCalls(const Arguments& a, const std::vector<Call>& calls,
   return finished.ok() ? kExitPass : Fail(finished.message());
 }
 
-int Export(const Arguments& a) {
+int Export(const ExportArguments& a) {
   if (a.probes && !a.minimal) {
     return Fail("--probes is of --minimal: without it every call is written");
   }
@@ -199,7 +199,7 @@ void AddExport(Parser* program) {
       "has a kernel answer them. Then: lockstep verify CASE --candidate "
       "files:calls1\n"
       "--profile P");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ExportArguments>();
   AddCaseArguments(verb, &a->cases);
   verb->Value("--out", &a->out, "Folder; made if absent")
       .Required()

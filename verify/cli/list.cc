@@ -27,22 +27,22 @@ const std::vector<std::string> kLists = {"ops",      "targets", "profiles",
                                          "families", "probes",  "mutants",
                                          "variants", "cases"};
 
-struct Entry {
+struct Listed {
   std::string name;
   std::string description;
   Json record;  // the rest, for --json
 };
 
-std::vector<Entry> ListOps() {
-  std::vector<Entry> entries;
+std::vector<Listed> ListOps() {
+  std::vector<Listed> entries;
   for (const OpRow* op : Ops()) {
     entries.push_back({op->text.name, op->text.description, Json::object()});
   }
   return entries;
 }
 
-std::vector<Entry> ListTargets() {
-  std::vector<Entry> entries;
+std::vector<Listed> ListTargets() {
+  std::vector<Listed> entries;
   bool used = false;
   for (const optimized::Target& target : optimized::Targets()) {
     const bool best = target.supported && !used;
@@ -61,8 +61,8 @@ std::vector<Entry> ListTargets() {
   return entries;
 }
 
-std::vector<Entry> ListProfiles() {
-  std::vector<Entry> entries;
+std::vector<Listed> ListProfiles() {
+  std::vector<Listed> entries;
   for (const NumericProfile& profile : BuiltinProfiles()) {
     Json fields = Json::object();
     std::istringstream lines(ProfileText(profile));
@@ -76,8 +76,8 @@ std::vector<Entry> ListProfiles() {
   return entries;
 }
 
-std::vector<Entry> ListMutants() {
-  std::vector<Entry> entries;
+std::vector<Listed> ListMutants() {
+  std::vector<Listed> entries;
   for (const MutantInfo& info : Mutants()) {
     entries.push_back({info.name,
                        info.breaks,
@@ -99,8 +99,8 @@ std::vector<Entry> ListMutants() {
   return entries;
 }
 
-std::vector<Entry> ListVariants() {
-  std::vector<Entry> entries;
+std::vector<Listed> ListVariants() {
+  std::vector<Listed> entries;
   const auto add = [&](const auto& variant, const char* op) {
     entries.push_back(
         {variant.name(), variant.numeric.description, {{"op", op}}});
@@ -116,8 +116,8 @@ std::vector<Entry> ListVariants() {
   return entries;
 }
 
-std::vector<Entry> ListFamilies() {
-  std::vector<Entry> entries;
+std::vector<Listed> ListFamilies() {
+  std::vector<Listed> entries;
   for (const FillFamily& family : FillFamilies()) {
     entries.push_back(
         {family.name,
@@ -127,8 +127,8 @@ std::vector<Entry> ListFamilies() {
   return entries;
 }
 
-std::vector<Entry> ListProbes() {
-  std::vector<Entry> entries;
+std::vector<Listed> ListProbes() {
+  std::vector<Listed> entries;
   for (const ProbeInfo& probe : Probes()) {
     entries.push_back({probe.name, probe.description, Json::object()});
   }
@@ -141,10 +141,10 @@ std::string SizeText(int64_t bytes) {
   return std::to_string(bytes / 1024 + (bytes % 1024 != 0 ? 1 : 0)) + " KiB";
 }
 
-Result<std::vector<Entry>> ListCases(const std::string& path) {
+Result<std::vector<Listed>> ListCases(const std::string& path) {
   const Result<std::vector<Job>> jobs = JobsFromFile(path, Ops());
   if (!jobs.ok()) return jobs.status();
-  std::vector<Entry> entries;
+  std::vector<Listed> entries;
   for (const Job& job : jobs.value()) {
     int64_t bytes = 0;
     for (const Case& c : job.sequence) {
@@ -163,8 +163,8 @@ Result<std::vector<Entry>> ListCases(const std::string& path) {
   return entries;
 }
 
-Result<std::vector<Entry>> List(const std::string& what,
-                                const std::string& file) {
+Result<std::vector<Listed>> List(const std::string& what,
+                                 const std::string& file) {
   if (what == "cases") {
     if (file.empty()) {
       return Status::Error(
@@ -189,15 +189,15 @@ Result<std::vector<Entry>> List(const std::string& what,
       "cases");
 }
 
-int Print(const std::vector<Entry>& entries, bool as_json) {
+int Print(const std::vector<Listed>& entries, bool as_json) {
   if (!as_json) {
-    for (const Entry& entry : entries) {
+    for (const Listed& entry : entries) {
       std::cout << Printable(entry.name) << "  " << entry.description << "\n";
     }
     return kExitPass;
   }
   Json list = Json::array();
-  for (const Entry& entry : entries) {
+  for (const Listed& entry : entries) {
     Json record = {{"name", entry.name}, {"description", entry.description}};
     record.update(entry.record);
     list.push_back(record);
@@ -230,7 +230,7 @@ void AddList(Parser* program) {
   verb->Value("FILE", &a->file, "Case file, for cases");
   verb->Flag("--json", &a->json, "Whole records, as JSON");
   verb->run = [a] {
-    const Result<std::vector<Entry>> entries = List(a->what, a->file);
+    const Result<std::vector<Listed>> entries = List(a->what, a->file);
     if (!entries.ok()) return Fail(entries.message());
     return Print(entries.value(), a->json);
   };

@@ -15,7 +15,7 @@
 namespace lockstep::verify::cli {
 namespace {
 
-struct Arguments {
+struct PlanArguments {
   CaseArguments cases;
   std::string tile = "256x256";
   std::string json;
@@ -79,7 +79,7 @@ Result<std::vector<Asked>> Gather(const CaseArguments& cases) {
   return asked;
 }
 
-Result<PlanReport> Report(const Arguments& a, const Asked& asked) {
+Result<PlanReport> Report(const PlanArguments& a, const Asked& asked) {
   if (asked.request.Has<BlockPlanCase>()) {
     for (const Option& option : a.of_tables) {
       if (!option.given()) continue;
@@ -121,7 +121,7 @@ struct Pages {
   std::string html;
 };
 
-Status Describe(const Arguments& a, const Asked& asked, bool only,
+Status Describe(const PlanArguments& a, const Asked& asked, bool only,
                 Pages* pages) {
   const Result<PlanReport> report = Report(a, asked);
   const std::string which = only ? "" : MinimalLine(asked.request) + ": ";
@@ -150,7 +150,7 @@ std::string JsonOf(const Pages& pages) {
   return list + "]\n";
 }
 
-int RunVerb(const Arguments& a) {
+int RunPlan(const PlanArguments& a) {
   const Status files = CheckDeliverables(
       {{"--json", a.json}, {"--svg", a.svg}, {"--html", a.html}},
       a.cases.files);
@@ -183,7 +183,7 @@ void AddPlan(Parser* program) {
       "Example:\n  lockstep plan 'attention_forward sq=4096 skv=4096 d=128 "
       "mask=causal&window:1024,0' --svg plan.svg\n  lockstep plan 'block_plan "
       "sq=64 skv=64 bq=8 bk=8 mask=causal&window:20,0'");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<PlanArguments>();
   AddCaseArguments(verb, &a->cases);
   a->of_tables = {
       verb->Value("--tile", &a->tile, "Queries x keys of a tile").Type("QxK"),
@@ -201,7 +201,7 @@ void AddPlan(Parser* program) {
   verb->Value("--html", &a->html, "Numbers and map as a page, with zoom")
       .Type("FILE|-");
   a->request.tiles.blocks = false;
-  verb->run = [a] { return RunVerb(*a); };
+  verb->run = [a] { return RunPlan(*a); };
 }
 
 }  // namespace lockstep::verify::cli

@@ -15,7 +15,7 @@
 namespace lockstep::verify::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kReplayFooter =
     "Examples:\n"
     "  lockstep replay 'attention_forward sq=37 skv=129 d=64 seed=7'\n"
     "  lockstep replay out.ndjson      # findings of verify --json out.ndjson\n"
@@ -154,8 +154,9 @@ Result<std::vector<JobGroup>> ReadGroups(const std::string& what,
 }  // namespace
 
 void AddReplay(Parser* program) {
-  Verb* verb = program->Add(
-      "replay", "Judge again, in detail, what an earlier run found", kFooter);
+  Verb* verb = program->Add("replay",
+                            "Judge again, in detail, what an earlier run found",
+                            kReplayFooter);
   struct Arguments {
     std::string what;
     SessionOptions session;

@@ -36,7 +36,7 @@ struct SelftestArguments {
   bool statistics = false;  // alone
 };
 
-std::vector<std::string> Words(const std::string& text) {
+std::vector<std::string> WordsOfList(const std::string& text) {
   std::vector<std::string> words;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(',', at), text.size());
@@ -49,7 +49,7 @@ std::vector<std::string> Words(const std::string& text) {
 // "1024,4096,16384": ascending.
 Result<std::vector<int64_t>> Lengths(const std::string& text) {
   std::vector<int64_t> lengths;
-  for (const std::string& word : Words(text)) {
+  for (const std::string& word : WordsOfList(text)) {
     int64_t length = 0;
     const char* end = word.data() + word.size();
     const auto [stop, error] = std::from_chars(word.data(), end, length);
@@ -96,8 +96,8 @@ int RunLengths(const SelftestArguments& a) {
   options.full = a.full;
   options.threads = a.threads;
   options.op = a.op;
-  options.only = Words(a.only);
-  options.without = Words(a.without);
+  options.only = WordsOfList(a.only);
+  options.without = WordsOfList(a.without);
   if (a.without == "all") options.without.clear();
   for (const ProbeInfo& probe : Probes()) {
     if (a.without == "all") options.without.emplace_back(probe.name);
@@ -193,7 +193,7 @@ int RunStatistics(const SelftestOptions& options, const SelftestArguments& a) {
   return result.Passed() ? kExitPass : kExitSelf;
 }
 
-int RunVerb(const SelftestArguments& a) {
+int RunSelftestVerb(const SelftestArguments& a) {
   if (!a.lengths.empty()) return RunLengths(a);
   SelftestOptions options;
   const Result<uint64_t> seed = ParseSeed(a.seed);
@@ -274,7 +274,7 @@ void AddSelftest(Parser* program) {
              "In place of the rest: how often the statistics of errors alarm "
              "for correct kernels");
   verb->Value("--threads", &a->threads, "0: all").NonNegative();
-  verb->run = [a] { return RunVerb(*a); };
+  verb->run = [a] { return RunSelftestVerb(*a); };
 }
 
 }  // namespace lockstep::verify::cli

@@ -21,14 +21,14 @@ constexpr const char* kFooter =
     "      --candidate variant:cpu --profile cpu-f32\n"
     "  lockstep verify    # without cases: what lockstep.toml says";
 
-struct Arguments {
+struct VerifyArguments {
   CaseArguments cases;
   SessionOptions session;
   std::string config;  // as typed
   int64_t max_skipped = -1;
 };
 
-void AddOptions(Verb* verb, Arguments* a) {
+void AddOptions(Verb* verb, VerifyArguments* a) {
   SessionOptions& s = a->session;
   AddCaseArguments(verb, &a->cases);
   verb->Value("--candidate", &s.candidates,
@@ -102,7 +102,7 @@ std::chrono::sys_days Today() {
 
 // The configuration's file: as typed, or the one that lies here where no cases
 // are typed; else empty.
-std::string ConfigFile(const Arguments& a) {
+std::string ConfigFile(const VerifyArguments& a) {
   if (!a.config.empty()) return a.config;
   std::error_code error;
   const bool here = std::filesystem::exists(kConfigFile, error);
@@ -111,7 +111,7 @@ std::string ConfigFile(const Arguments& a) {
 }
 
 // What was typed stands; the rest is as the configuration says.
-void Fill(const Config& config, const std::string& file, Arguments* a,
+void Fill(const Config& config, const std::string& file, VerifyArguments* a,
           JobGroup* group) {
   SessionOptions& s = a->session;
   const auto text = [](const std::string& from, std::string* to) {
@@ -173,14 +173,15 @@ Status AddFresh(SessionOptions* s, std::vector<Job>* jobs) {
 }
 
 // Files that are read, by now.
-std::vector<std::string> InputsOf(const Arguments& a, const std::string& file) {
+std::vector<std::string> InputsOf(const VerifyArguments& a,
+                                  const std::string& file) {
   std::vector<std::string> inputs = a.cases.files;
   inputs.push_back(a.session.profile);
   inputs.push_back(file);
   return inputs;
 }
 
-int Judge(Arguments* a) {
+int Judge(VerifyArguments* a) {
   SessionOptions& s = a->session;
   JobGroup group;
   const std::string file = ConfigFile(*a);
@@ -214,7 +215,7 @@ int Judge(Arguments* a) {
 void AddVerify(Parser* program) {
   Verb* verb =
       program->Add("verify", "Judge a candidate on cases, with proof", kFooter);
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<VerifyArguments>();
   AddOptions(verb, arguments.get());
   verb->run = [arguments] { return Judge(arguments.get()); };
 }

@@ -31,14 +31,15 @@ Watch::~Watch() {
 void Watch::Look() {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  std::optional<Clock::time_point> interrupted;
+  std::optional<Clock::time_point> when_stopped;
   std::unique_lock<std::mutex> lock(mutex_);
   while (!changed_.wait_for(lock, std::chrono::milliseconds(100),
                             [this] { return done_; })) {
     const Clock::time_point now = Clock::now();
     actions_.tick();
-    if (*stop_ && !interrupted) interrupted = now;
-    if (interrupted && now - *interrupted > kPatience) actions_.on_interrupt();
+    if (*stop_ && !when_stopped) when_stopped = now;
+    if (when_stopped && now - *when_stopped > kPatience)
+      actions_.on_interrupt();
     if (budget_ &&
         now - start > std::chrono::duration<double>(*budget_) + kPatience) {
       actions_.on_budget();

@@ -41,22 +41,25 @@ const std::vector<size_t>& KeptFeatures() {
   return kKept;
 }
 
-AttentionBackwardCase* PartOf(Case* c) {
+AttentionBackwardCase* GradientPart(Case* c) {
   return &c->Get<AttentionBackwardCase>();
 }
 
-FillTerm Term(FillKind kind, double a) { return {.kind = kind, .a = {a}}; }
+FillTerm CotangentTerm(FillKind kind, double a) {
+  return {.kind = kind, .a = {a}};
+}
 
 void DrawOwn(Draw* draw, bool tame, Case* c) {
-  AttentionBackwardCase* a = PartOf(c);
+  AttentionBackwardCase* a = GradientPart(c);
   a->grad_lane = draw->OneIn(2) ? a->lane : Lane::kF32;
   a->d_o = DrawCotangent(draw, tame);
   if (!draw->OneIn(3)) return;
-  a->dlse = draw->OneIn(2) ? Term(FillKind::kNormal, 1)
-                           : Term(FillKind::kConst, draw->Of({0.0, -2.0}));
+  a->dlse = draw->OneIn(2)
+                ? CotangentTerm(FillKind::kNormal, 1)
+                : CotangentTerm(FillKind::kConst, draw->Of({0.0, -2.0}));
 }
 
-class Reducer : SequenceReducer<&PartOf> {
+class GradientReducer : SequenceReducer<&GradientPart> {
  public:
   using SequenceReducer::SequenceReducer;
   std::vector<std::vector<Case>> All() {
@@ -88,7 +91,7 @@ std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
 }
 
 std::span<const char* const> AttentionBackwardFeatures() {
-  static const std::vector<const char*> kNames = [] {
+  static const std::vector<const char*> kWithCotangent = [] {
     std::vector<const char*> names;
     for (const size_t n : KeptFeatures()) {
       names.push_back(AttentionForwardFeatures()[n]);
@@ -96,7 +99,7 @@ std::span<const char* const> AttentionBackwardFeatures() {
     names.insert(names.end(), std::begin(kOwnFeatures), std::end(kOwnFeatures));
     return names;
   }();
-  return kNames;
+  return kWithCotangent;
 }
 
 FeatureSet AttentionBackwardFeaturesOf(const Case& c) {
@@ -115,7 +118,7 @@ std::vector<std::vector<Case>> ReduceAttentionBackward(
     std::span<const Case> sequence, size_t call) {
   std::vector<std::vector<Case>> smaller =
       ReduceAttentionForward(sequence, call);
-  const auto own = Reducer(sequence, call).All();
+  const auto own = GradientReducer(sequence, call).All();
   smaller.insert(smaller.end(), own.begin(), own.end());
   return smaller;
 }

@@ -86,7 +86,7 @@ std::vector<FillTerm> Fill(std::initializer_list<FillTerm> terms) {
   return terms;
 }
 
-FillTerm Term(FillKind kind, uint8_t tensors, double a = 0, double b = 0) {
+FillTerm InputTerm(FillKind kind, uint8_t tensors, double a = 0, double b = 0) {
   return {.kind = kind, .tensors = tensors, .a = {a}, .b = {b}};
 }
 
@@ -94,7 +94,7 @@ FillTerm Term(FillKind kind, uint8_t tensors, double a = 0, double b = 0) {
 // grows.
 bool DrawProbe(Draw* draw, AttentionForwardCase* c) {
   using enum ProbeKind;
-  FillTerm term = Term(FillKind::kProbe, kFillAll);
+  FillTerm term = InputTerm(FillKind::kProbe, kFillAll);
   term.probe =
       draw->Of({kCancel, kPrefix, kSelect, kAim, kReset, kShift, kHeadTag});
   if (!WhyNotProbe(term.probe, ToProblem(*c), BuiltinProfiles()[0]).empty()) {
@@ -111,47 +111,54 @@ std::vector<FillTerm> DrawRegime(Draw* draw, bool tame) {
   switch (draw->In(0, tame ? 7 : 15)) {
     case 0:
     case 1:  // peaky: a few keys take all the weight
-      return Fill({Term(kSpread, kFillAll, draw->Of({3., 10., 30., 80.}))});
+      return Fill(
+          {InputTerm(kSpread, kFillAll, draw->Of({3., 10., 30., 80.}))});
     case 2:
-      return Fill({Term(kNormal, kFillAll, draw->Of({4., 0.01, 8.}))});
+      return Fill({InputTerm(kNormal, kFillAll, draw->Of({4., 0.01, 8.}))});
     case 3:  // the maximum moves on along the keys
-      return Fill({Term(kNormal, kFillAll, 1),
-                   Term(kRamp, kFillK, draw->Of({8., 30., -0.5}))});
+      return Fill({InputTerm(kNormal, kFillAll, 1),
+                   InputTerm(kRamp, kFillK, draw->Of({8., 30., -0.5}))});
     case 4:  // a large common offset
-      return Fill({Term(kConst, qk, draw->Of({1., 4., 10.})),
-                   Term(kNormal, kFillV, 1)});
+      return Fill({InputTerm(kConst, qk, draw->Of({1., 4., 10.})),
+                   InputTerm(kNormal, kFillV, 1)});
     case 5:
-      return Fill({Term(kInt, kFillAll, -3, 3)});
+      return Fill({InputTerm(kInt, kFillAll, -3, 3)});
     case 6:  // which key reaches the output, readable
-      return Fill({Term(kNormal, qk, 1), Term(kSignature, kFillV)});
+      return Fill({InputTerm(kNormal, qk, 1), InputTerm(kSignature, kFillV)});
     case 7:
-      return Fill({Term(kUniform, kFillAll, draw->Of({-1., 0., -4.}), 1)});
+      return Fill({InputTerm(kUniform, kFillAll, draw->Of({-1., 0., -4.}), 1)});
     case 8:  // all scores far below zero
-      return Fill({Term(kConst, kFillQ, -20), Term(kUniform, kFillK, 1, 2),
-                   Term(kNormal, kFillV, 1)});
+      return Fill({InputTerm(kConst, kFillQ, -20),
+                   InputTerm(kUniform, kFillK, 1, 2),
+                   InputTerm(kNormal, kFillV, 1)});
     case 9:
-      return Fill({Term(kOneHot, qk), Term(kNormal, kFillV, 1)});
+      return Fill({InputTerm(kOneHot, qk), InputTerm(kNormal, kFillV, 1)});
     case 10:
-      return Fill({Term(kNormal, kFillAll, 1),
-                   Term(kSubnormal, draw->Of<uint8_t>({kFillV, kFillAll, qk}),
-                        draw->Of({0.2, 1.0}))});
+      return Fill(
+          {InputTerm(kNormal, kFillAll, 1),
+           InputTerm(kSubnormal, draw->Of<uint8_t>({kFillV, kFillAll, qk}),
+                     draw->Of({0.2, 1.0}))});
     case 11:
-      return Fill({Term(kNormal, kFillAll, 1), Term(kTiny, kFillAll, 0.3)});
+      return Fill(
+          {InputTerm(kNormal, kFillAll, 1), InputTerm(kTiny, kFillAll, 0.3)});
     case 12:
       return Fill(
-          {Term(kNormal, kFillAll, 1),
-           Term(kHuge, draw->Of<uint8_t>({kFillV, kFillAll, qk}), 0.1)});
+          {InputTerm(kNormal, kFillAll, 1),
+           InputTerm(kHuge, draw->Of<uint8_t>({kFillV, kFillAll, qk}), 0.1)});
     case 13:
-      return Fill({Term(kNormal, kFillAll, 1),
-                   Term(kZero, draw->Of<uint8_t>({kFillAll, kFillQ, kFillK}),
-                        draw->Of({0.3, 1.0}))});
+      return Fill(
+          {InputTerm(kNormal, kFillAll, 1),
+           InputTerm(kZero, draw->Of<uint8_t>({kFillAll, kFillQ, kFillK}),
+                     draw->Of({0.3, 1.0}))});
     case 14:
       return Fill(
-          {Term(kNormal, kFillAll, 1),
-           Term(kSpecial, draw->Of<uint8_t>({kFillK, kFillV, kFillQ, kFillAll}),
-                draw->Of({0.02, 0.2}))});
+          {InputTerm(kNormal, kFillAll, 1),
+           InputTerm(kSpecial,
+                     draw->Of<uint8_t>({kFillK, kFillV, kFillQ, kFillAll}),
+                     draw->Of({0.02, 0.2}))});
     default:
-      return Fill({Term(kNormal, kFillAll, 1), Term(kPoison, kFillAll)});
+      return Fill(
+          {InputTerm(kNormal, kFillAll, 1), InputTerm(kPoison, kFillAll)});
   }
 }
 
@@ -199,7 +206,7 @@ void DrawMemory(Draw* draw, AttentionForwardCase* c) {
 }
 
 // The case again, with something changed that a kernel may have kept.
-Case NextCall(Draw* draw, Case c) {
+Case NextAttentionCall(Draw* draw, Case c) {
   AttentionForwardCase& a = c.Get<AttentionForwardCase>();
   switch (draw->In(0, 5)) {
     case 0:
@@ -233,12 +240,13 @@ std::vector<Case> WithCorners(Draw* draw, std::vector<Case> sequence) {
   using enum FillKind;
   const double edge = draw->Of({1., 3., 8., 64.});
   const FillTerm corner =
-      draw->Of({Term(kCaps, kFillAll, draw->Of({0.1, 0.5}), 20),
-                Term(kDrift, kFillAll, draw->Of({30., 200., -30.}), edge),
-                Term(kLow, kFillAll, 1e5, edge)});
+      draw->Of({InputTerm(kCaps, kFillAll, draw->Of({0.1, 0.5}), 20),
+                InputTerm(kDrift, kFillAll, draw->Of({30., 200., -30.}), edge),
+                InputTerm(kLow, kFillAll, 1e5, edge)});
   const std::vector<Case> before = sequence;
   for (Case& c : sequence) {
-    c.Get<AttentionForwardCase>().fill = {Term(kNormal, kFillAll, 1), corner};
+    c.Get<AttentionForwardCase>().fill = {InputTerm(kNormal, kFillAll, 1),
+                                          corner};
     const std::optional<Case> legal = NormalForm(c);
     if (!legal) return before;  // caps without a cap
     c = *legal;
@@ -281,7 +289,7 @@ std::vector<Case> DrawAttention(const OpRow& op, Draw* draw,
   c = NormalForm(c).value_or(EmptyCase(op));
   std::vector<Case> sequence = {c};
   if (!options.tame && draw->OneIn(12)) {
-    const std::optional<Case> next = NormalForm(NextCall(draw, c));
+    const std::optional<Case> next = NormalForm(NextAttentionCall(draw, c));
     if (next) sequence.push_back(*next);
   }
   return options.tame ? sequence : WithCorners(draw, std::move(sequence));

@@ -8,7 +8,7 @@
 namespace lockstep::verify {
 namespace {
 
-using Kind = MaskExpr::Kind;
+using MaskKind = MaskExpr::Kind;
 
 constexpr int kDeepest = 3;
 
@@ -52,20 +52,20 @@ MaskExpr DrawTerm(Draw* draw, const DomainOptions& options,
   switch (draw->In(0, 8)) {
     case 0:
     case 1:
-      term.kind = Kind::kCausal;
+      term.kind = MaskKind::kCausal;
       break;
     case 2:
     case 3:
-      term.kind = Kind::kWindow;
+      term.kind = MaskKind::kWindow;
       if (!draw->OneIn(4)) term.left = DrawBound(draw, edge, c->kv_len);
       if (!draw->OneIn(4)) term.right = DrawBound(draw, edge, c->kv_len);
       break;
     case 4:
-      term.kind = Kind::kChunked;
+      term.kind = MaskKind::kChunked;
       term.chunk = std::max<int64_t>(DrawBound(draw, edge, c->kv_len), 1);
       break;
     case 5: {
-      term.kind = Kind::kPrefix;
+      term.kind = MaskKind::kPrefix;
       const int64_t counts = draw->OneIn(2) ? c->batch : 1;
       for (int64_t b = 0; b < counts; ++b) {
         term.prefix.push_back(draw->In(0, c->kv_len + 1));
@@ -73,26 +73,26 @@ MaskExpr DrawTerm(Draw* draw, const DomainOptions& options,
       break;
     }
     case 6:
-      term.kind = Kind::kSink;
+      term.kind = MaskKind::kSink;
       term.tokens = draw->Of<int64_t>({1, 2, 3, 0, c->kv_len});
       break;
     case 7:
-      term.kind = Kind::kDense;
+      term.kind = MaskKind::kDense;
       term.dense = c->dense.size();
       c->dense.push_back(DrawDense(draw, options, *c));
       break;
     default:
-      term.kind = Kind::kFull;
+      term.kind = MaskKind::kFull;
       break;
   }
   return term;
 }
 
 MaskExpr DrawTree(Draw* draw, const DomainOptions& options, int depth,
-                  Kind above, AttentionForwardCase* c) {
+                  MaskKind above, AttentionForwardCase* c) {
   if (depth == 0 || draw->OneIn(2)) return DrawTerm(draw, options, c);
   MaskExpr tree;
-  tree.kind = above == Kind::kAnd ? Kind::kOr : Kind::kAnd;
+  tree.kind = above == MaskKind::kAnd ? MaskKind::kOr : MaskKind::kAnd;
   for (int64_t n = draw->Of<int64_t>({2, 2, 3}); n > 0; --n) {
     tree.children.push_back(DrawTree(draw, options, depth - 1, tree.kind, c));
   }
@@ -106,14 +106,14 @@ MaskExpr DrawMask(Draw* draw, const DomainOptions& options,
     case 0:
       return mask;
     case 1:
-      mask.kind = Kind::kCausal;
+      mask.kind = MaskKind::kCausal;
       return mask;
     case 2:
     case 3:
       return DrawTerm(draw, options, c);
     default:
       return DrawTree(draw, options, kDeepest,
-                      draw->OneIn(2) ? Kind::kAnd : Kind::kOr, c);
+                      draw->OneIn(2) ? MaskKind::kAnd : MaskKind::kOr, c);
   }
 }
 

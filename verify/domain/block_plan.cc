@@ -20,7 +20,7 @@ constexpr int64_t kMostPairs = int64_t{1} << 14;
 // The contract's largest offset.
 constexpr int64_t kFarthest = int64_t{1} << 40;
 
-int64_t Tiles(int64_t length, int64_t tile) {
+int64_t TilesOf(int64_t length, int64_t tile) {
   return (length + tile - 1) / tile;
 }
 
@@ -60,7 +60,7 @@ int64_t DrawTile(Draw* draw, int64_t edge) {
       {edge, edge, edge, 2, 2, 1, 3, 5, 2 * edge, edge + 1});
 }
 
-void DrawShape(Draw* draw, const DomainOptions& options, BlockPlanCase* p) {
+void DrawPlanShape(Draw* draw, const DomainOptions& options, BlockPlanCase* p) {
   using enum PlanDialect;
   p->dialect = draw->Of({kShrunk, kShrunk, kShrunk, kSplash, kSplash, kFlatList,
                          kFlatList, kBlockMask});
@@ -88,8 +88,8 @@ void DrawShape(Draw* draw, const DomainOptions& options, BlockPlanCase* p) {
     }
   }
   if (p->dialect == kSplash || p->dialect == kFlatList) {
-    p->q_len = Tiles(p->q_len, p->tile_q) * p->tile_q;
-    p->kv_len = Tiles(p->kv_len, p->tile_k) * p->tile_k;
+    p->q_len = TilesOf(p->q_len, p->tile_q) * p->tile_q;
+    p->kv_len = TilesOf(p->kv_len, p->tile_k) * p->tile_k;
   }
   p->valid_q = {p->q_len};
   p->valid_kv = {p->kv_len};
@@ -114,7 +114,7 @@ void DrawTwins(Draw* draw, BlockPlanCase* p) {
 // Where there are many tiles, every one may have a block of its own.
 void DrawManyContents(Draw* draw, BlockPlanCase* p) {
   const int64_t tiles =
-      Tiles(p->q_len, p->tile_q) * Tiles(p->kv_len, p->tile_k);
+      TilesOf(p->q_len, p->tile_q) * TilesOf(p->kv_len, p->tile_k);
   if (tiles <= 128 || p->tile_q * p->tile_k < 9 || draw->OneIn(2)) return;
   DenseSource source;
   source.kind = DenseSource::Kind::kRandom;
@@ -200,7 +200,7 @@ std::vector<int32_t> DrawIds(Draw* draw, int64_t pattern, bool q, int64_t tile,
       break;
     }
     default:  // whole tiles without a partner
-      fill(draw->In(0, Tiles(length, tile) - 1) * tile, tile, q ? 1 : 2);
+      fill(draw->In(0, TilesOf(length, tile) - 1) * tile, tile, q ? 1 : 2);
       break;
   }
   return ids;
@@ -249,8 +249,8 @@ int64_t DrawWidth(Draw* draw, int64_t tiles) {
 // What of it the tables have to say, and with how much room.
 void DrawTables(Draw* draw, const DomainOptions& options, BlockPlanCase* p) {
   using enum PlanDialect;
-  const int64_t rows = Tiles(p->q_len, p->tile_q);
-  const int64_t cols = Tiles(p->kv_len, p->tile_k);
+  const int64_t rows = TilesOf(p->q_len, p->tile_q);
+  const int64_t cols = TilesOf(p->kv_len, p->tile_k);
   p->blocks = p->dialect != kBlockMask && !draw->OneIn(4);
   p->padded = p->dialect == kBlockMask;
   if (p->dialect == kShrunk) {
@@ -272,7 +272,7 @@ void DrawTables(Draw* draw, const DomainOptions& options, BlockPlanCase* p) {
 }
 
 // The case again, with something changed that tables may have kept.
-Case NextCall(Draw* draw, Case c) {
+Case NextPlanCall(Draw* draw, Case c) {
   BlockPlanCase& p = c.Get<BlockPlanCase>();
   switch (draw->In(0, 4)) {
     case 0:
@@ -304,7 +304,7 @@ std::vector<Case> DrawBlockPlan(const OpRow& op, Draw* draw,
                                 const DomainOptions& options) {
   Case c = EmptyCase(op);
   BlockPlanCase& p = c.Get<BlockPlanCase>();
-  DrawShape(draw, options, &p);
+  DrawPlanShape(draw, options, &p);
   DomainOptions edges = options;
   edges.tile_q = p.tile_q;
   edges.tile_kv = p.tile_k;
@@ -324,7 +324,7 @@ std::vector<Case> DrawBlockPlan(const OpRow& op, Draw* draw,
   c = NormalForm(c).value_or(EmptyCase(op));
   std::vector<Case> sequence = {c};
   if (!options.tame && draw->OneIn(12)) {
-    const std::optional<Case> next = NormalForm(NextCall(draw, c));
+    const std::optional<Case> next = NormalForm(NextPlanCall(draw, c));
     if (next) sequence.push_back(*next);
   }
   return sequence;

@@ -19,7 +19,7 @@ namespace {
 // Of attention_forward, for its masks and payload. Names and their order are
 // written into campaigns: append only, behind the last.
 
-constexpr const char* kNames[] = {
+constexpr const char* kPlanFeatures[] = {
     // Of attention_forward, for its masks and payload.
     "heads_many", "one_query", "one_key", "more_queries", "more_keys", "square",
     "mask_full", "causal", "window", "window_zero", "window_unlimited",
@@ -41,24 +41,25 @@ constexpr const char* kNames[] = {
     "segments_unsorted", "heads_differ_in_one", "all_empty", "all_full",
     "empty_tile_row", "empty_tile_column", "empty_query", "every_class"};
 
-// Bits of attention_forward's set, in the order of kNames.
+// Bits of attention_forward's set, in the order of kPlanFeatures.
 const std::vector<size_t>& SharedBits() {
   static const std::vector<size_t> bits = [] {
     std::vector<size_t> found;
     const auto names = AttentionForwardFeatures();
-    for (size_t n = 0; n < FeatureOf<kNames>("tile_one").bit; ++n) {
-      found.push_back(static_cast<size_t>(
-          std::find(names.begin(), names.end(), std::string_view(kNames[n])) -
-          names.begin()));
+    for (size_t n = 0; n < FeatureOf<kPlanFeatures>("tile_one").bit; ++n) {
+      found.push_back(
+          static_cast<size_t>(std::find(names.begin(), names.end(),
+                                        std::string_view(kPlanFeatures[n])) -
+                              names.begin()));
     }
     return found;
   }();
   return bits;
 }
 
-class Finder : FeatureFinder<kNames> {
+class PlanFinder : FeatureFinder<kPlanFeatures> {
  public:
-  explicit Finder(const Case& c) : c_(c), p_(c.Get<BlockPlanCase>()) {}
+  explicit PlanFinder(const Case& c) : c_(c), p_(c.Get<BlockPlanCase>()) {}
 
   FeatureSet Find() {
     const FeatureSet attention = AttentionForwardFeaturesOf(c_);
@@ -201,8 +202,8 @@ class Finder : FeatureFinder<kNames> {
 
 }  // namespace
 
-std::span<const char* const> BlockPlanFeatures() { return kNames; }
+std::span<const char* const> BlockPlanFeatures() { return kPlanFeatures; }
 
-FeatureSet BlockPlanFeaturesOf(const Case& c) { return Finder(c).Find(); }
+FeatureSet BlockPlanFeaturesOf(const Case& c) { return PlanFinder(c).Find(); }
 
 }  // namespace lockstep::verify

@@ -12,7 +12,7 @@
 namespace lockstep::verify {
 namespace {
 
-BlockPlanCase* PartOf(Case* c) { return &c->Get<BlockPlanCase>(); }
+BlockPlanCase* PlanPart(Case* c) { return &c->Get<BlockPlanCase>(); }
 
 int64_t Tiles(int64_t length, int64_t tile) {
   return (length + tile - 1) / tile;
@@ -60,9 +60,9 @@ void CutRun(bool q, size_t run, int64_t left, BlockPlanCase* p) {
   (q ? p->q_len : p->kv_len) = length;
 }
 
-class Reducer : SequenceReducer<&PartOf> {
+class PlanReducer : SequenceReducer<&PlanPart> {
  public:
-  Reducer(std::span<const Case> sequence, size_t number)
+  PlanReducer(std::span<const Case> sequence, size_t number)
       : SequenceReducer(sequence, number), p_(call().Get<BlockPlanCase>()) {}
 
   std::vector<std::vector<Case>> All() {
@@ -168,7 +168,7 @@ class Reducer : SequenceReducer<&PartOf> {
 
 std::vector<std::vector<Case>> ReduceBlockPlan(std::span<const Case> sequence,
                                                size_t call) {
-  std::vector<std::vector<Case>> smaller = Reducer(sequence, call).All();
+  std::vector<std::vector<Case>> smaller = PlanReducer(sequence, call).All();
   for (auto& of_mask : ReduceAttentionForward(sequence, call)) {
     smaller.push_back(std::move(of_mask));
   }

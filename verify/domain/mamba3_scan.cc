@@ -177,7 +177,7 @@ void DrawFill(Draw* draw, const DomainOptions& options, Mamba3ScanCase* c) {
 }
 
 // The case again, with something changed that a kernel may have kept.
-Case NextCall(Draw* draw, Case c) {
+Case NextScanCall(Draw* draw, Case c) {
   auto& scan = c.Get<Mamba3ScanCase>();
   switch (draw->In(0, 3)) {
     case 0:
@@ -217,7 +217,7 @@ std::vector<Case> DrawMamba3(const OpRow& op, Draw* draw,
   c = NormalForm(c).value_or(EmptyCase(op));
   std::vector<Case> sequence = {c};
   if (!options.tame && draw->OneIn(12)) {
-    const std::optional<Case> next = NormalForm(NextCall(draw, c));
+    const std::optional<Case> next = NormalForm(NextScanCall(draw, c));
     if (next) sequence.push_back(*next);
   }
   return sequence;

@@ -15,11 +15,11 @@ constexpr const char* kOwnFeatures[] = {
     "grad_bf16", "grad_wider",  "dcarry",     "dy_normal", "dy_int",
     "dy_onehot", "dy_constant", "dy_special", "dy_tiny",   "dy_zero"};
 
-Mamba3ScanBackwardCase* PartOf(Case* c) {
+Mamba3ScanBackwardCase* ScanGradientPart(Case* c) {
   return &c->Get<Mamba3ScanBackwardCase>();
 }
 
-class Reducer : SequenceReducer<&PartOf> {
+class ScanGradientReducer : SequenceReducer<&ScanGradientPart> {
  public:
   using SequenceReducer::SequenceReducer;
   std::vector<std::vector<Case>> All() {
@@ -44,7 +44,7 @@ std::vector<Case> DrawMamba3ScanBackward(const OpRow& op, Draw* draw,
                                          const DomainOptions& options) {
   std::vector<Case> sequence = DrawMamba3(op, draw, options);
   for (Case& c : sequence) {
-    Mamba3ScanBackwardCase* own = PartOf(&c);
+    Mamba3ScanBackwardCase* own = ScanGradientPart(&c);
     own->grad_lane = draw->OneIn(2) ? own->problem.lane : Lane::kF32;
     own->dy = DrawCotangent(draw, options.tame);
     own->dcarry = draw->OneIn(2);
@@ -54,13 +54,13 @@ std::vector<Case> DrawMamba3ScanBackward(const OpRow& op, Draw* draw,
 }
 
 std::span<const char* const> Mamba3ScanBackwardFeatures() {
-  static const std::vector<const char*> kNames = [] {
+  static const std::vector<const char*> kAllFeatures = [] {
     const auto scan = Mamba3ScanFeatures();
     std::vector<const char*> names(scan.begin(), scan.end());
     names.insert(names.end(), std::begin(kOwnFeatures), std::end(kOwnFeatures));
     return names;
   }();
-  return kNames;
+  return kAllFeatures;
 }
 
 FeatureSet Mamba3ScanBackwardFeaturesOf(const Case& c) {
@@ -77,7 +77,7 @@ FeatureSet Mamba3ScanBackwardFeaturesOf(const Case& c) {
 std::vector<std::vector<Case>> ReduceMamba3ScanBackward(
     std::span<const Case> sequence, size_t call) {
   std::vector<std::vector<Case>> smaller = ReduceMamba3(sequence, call);
-  const auto own = Reducer(sequence, call).All();
+  const auto own = ScanGradientReducer(sequence, call).All();
   smaller.insert(smaller.end(), own.begin(), own.end());
   return smaller;
 }

@@ -34,12 +34,12 @@ const std::vector<size_t>& Kept() {
 }  // namespace
 
 std::span<const char* const> SsdScanFeatures() {
-  static const std::vector<const char*> kNames = [] {
+  static const std::vector<const char*> kScanFeaturesLeft = [] {
     std::vector<const char*> names;
     for (const size_t n : Kept()) names.push_back(Mamba3ScanFeatures()[n]);
     return names;
   }();
-  return kNames;
+  return kScanFeaturesLeft;
 }
 
 FeatureSet SsdScanFeaturesOf(const Case& c) {

@@ -10,7 +10,7 @@ namespace {
 
 // The block of a matrix unit: products and accumulator aligned to the largest,
 // everything below the guard bits cut off, then the sum cut to f32.
-float BlockSum(const Chain& block, float acc, int guard_bits) {
+float SumOfBlock(const Chain& block, float acc, int guard_bits) {
   double largest = std::fabs(static_cast<double>(acc));
   double plain = acc;
   for (int64_t i = 0; i < block.n; ++i) {
@@ -107,7 +107,7 @@ float Accumulate(const Chain& chain, float acc, const Accumulator& how) {
       block.a += i * chain.a_stride;
       block.b += i * chain.b_stride;
       block.n = std::min<int64_t>(how.width, chain.n - i);
-      acc = BlockSum(block, acc, how.guard_bits);
+      acc = SumOfBlock(block, acc, how.guard_bits);
     }
     return acc;
   }

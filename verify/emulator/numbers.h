@@ -4,10 +4,14 @@
 #define LOCKSTEP_VERIFY_EMULATOR_NUMBERS_H_
 
 #include <cstdint>
+#include <limits>
 
 #include "verify/profile/profile.h"
 
 namespace lockstep::verify {
+
+inline constexpr float kFloatInf = std::numeric_limits<float>::infinity();
+inline constexpr float kFloatNaN = std::numeric_limits<float>::quiet_NaN();
 
 // x to nearest even with `bits` significant bits (1..24), f32's range.
 float RoundToBits(float x, int bits);

@@ -19,7 +19,7 @@ namespace lockstep::verify::host {
 namespace {
 
 // A receipt of a later minor version is longer than ours: room for that.
-constexpr size_t kRoomOfStruct = 4096;
+constexpr size_t kRoomOfReceipt = 4096;
 
 // For Lost(), which has no other way to know: the wire, and the call.
 int answers_of_lost = -1;
@@ -148,7 +148,7 @@ ObjectText DoneText(int64_t id, const std::string& receipt) {
 }
 
 lockstep_receipt* FreshReceipt() {
-  alignas(lockstep_receipt) static char room[kRoomOfStruct];
+  alignas(lockstep_receipt) static char room[kRoomOfReceipt];
   std::fill(std::begin(room), std::end(room), '\0');
   auto* receipt = reinterpret_cast<lockstep_receipt*>(room);
   receipt->size = sizeof(lockstep_receipt);

@@ -18,9 +18,9 @@
 namespace lockstep::verify {
 namespace {
 
-class Materialiser {
+class AttentionMaterialiser {
  public:
-  Materialiser(const Case& c, const MaterialiseOptions& options)
+  AttentionMaterialiser(const Case& c, const MaterialiseOptions& options)
       : attention_(c.Get<AttentionForwardCase>()),
         options_(options),
         generator_(c.gen, c.seed) {}
@@ -320,7 +320,7 @@ Result<AttentionForwardData> Materialise(const Case& c,
                          " bytes; the budget is " +
                          std::to_string(options.max_bytes));
   }
-  return Materialiser(c, options).Run();
+  return AttentionMaterialiser(c, options).Run();
 }
 
 }  // namespace lockstep::verify

@@ -45,9 +45,9 @@ constexpr double kLeastStep = 1e-3;
 constexpr uint32_t kMeanStretch = 96;
 constexpr double kLog2StepRange = 8.965784284662087;  // log2(500)
 
-class Materialiser {
+class ScanMaterialiser {
  public:
-  Materialiser(const Case& c, const MaterialiseOptions& options)
+  ScanMaterialiser(const Case& c, const MaterialiseOptions& options)
       : scan_(c.Get<Mamba3ScanCase>()),
         options_(options),
         generator_(c.gen, c.seed) {}
@@ -278,7 +278,7 @@ Result<Mamba3ScanData> MaterialiseMamba3Scan(
                          " bytes; the budget is " +
                          std::to_string(options.max_bytes));
   }
-  return Materialiser(c, options).Run();
+  return ScanMaterialiser(c, options).Run();
 }
 
 }  // namespace lockstep::verify

@@ -17,6 +17,8 @@
 namespace lockstep::verify {
 namespace {
 
+using T = ScanTensor;
+
 template <size_t kRank>
 std::array<int64_t, kRank> Pick(const std::array<int64_t, 4>& from,
                                 const std::array<int, kRank>& axes) {
@@ -101,7 +103,6 @@ void ViewScan(Mamba3ScanData* data) {
   const auto at = [&](ScanTensor tensor) -> const ScanStorage& {
     return data->at(tensor);
   };
-  using T = ScanTensor;
   in.q = RankedTokens(at(T::kQ), p.ranks);
   in.k = RankedTokens(at(T::kK), p.ranks);
   in.v = Tokens(at(T::kV));

@@ -40,7 +40,7 @@ struct Cell {
   }
 };
 
-std::vector<std::string> Map(const TilePlan& plan, int64_t head) {
+std::vector<std::string> MapOfHead(const TilePlan& plan, int64_t head) {
   const TileGrid& g = plan.grid;
   const int64_t rows = std::min(kMapRows, g.rows());
   const int64_t cols = std::min(kMapColumns, g.cols());
@@ -98,7 +98,7 @@ std::vector<bool> Begins(const TensorView<const int32_t, 2>& ids, int64_t batch,
 std::string MarkedMap(const PlanReport& report, const PlanView& view) {
   const TilePlan& plan = PlanOf(report, view);
   const TileGrid& g = plan.grid;
-  std::vector<std::string> map = Map(plan, view.head);
+  std::vector<std::string> map = MapOfHead(plan, view.head);
   const AttentionForwardData& data = report.payload;
   std::string below;
   if (data.problem.segments) {

@@ -6,7 +6,7 @@
 namespace lockstep::verify {
 namespace {
 
-std::string Seconds(double seconds) { return Format("%.6f", seconds); }
+std::string JUnitSeconds(double seconds) { return Format("%.6f", seconds); }
 
 // " file=... line=..." of a case from a file.
 std::string Place(const CaseOrigin& origin) {
@@ -81,7 +81,7 @@ void JUnit::Add(const CaseResult& result) {
   const std::string head =
       "    <testcase classname=\"" + XmlEscape(result.candidate) +
       "\" name=\"" + XmlEscape(result.line) + "\"" + Place(result.origin) +
-      " time=\"" + Seconds(result.seconds) + "\"";
+      " time=\"" + JUnitSeconds(result.seconds) + "\"";
   if (Excused(result)) {
     AddSkipped(head, result.known->text);
     return;
@@ -132,7 +132,7 @@ Status JUnit::Write(const Totals& totals, const Sink& sink) const {
                              "\" failures=\"" + std::to_string(failures_) +
                              "\" errors=\"" + std::to_string(errors_) +
                              "\" skipped=\"" + std::to_string(skipped_) +
-                             "\" time=\"" + Seconds(totals.seconds) + "\"";
+                             "\" time=\"" + JUnitSeconds(totals.seconds) + "\"";
   sink(kHead + counts + ">\n" + kSuite + counts + ">\n");
   const Status copied = cases_.CopyTo(sink);
   sink(kTail);

@@ -13,24 +13,24 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr const char* kOp = "attention_backward";
+constexpr const char* kAttentionBackward = "attention_backward";
 
-Subject SubjectOf(const char* kind, const std::string& spec,
-                  const GradVariant& variant, GradFault fault) {
+Subject AttentionSubject(const char* kind, const std::string& spec,
+                         const GradVariant& variant, GradFault fault) {
   return {MakeEmulatedGradients(kind, spec, variant, fault), variant.numeric};
 }
 
 // NaN behind a mask is not for kernels that multiply by it.
-Result<Case> DrawForZoo(const NumericProfile& profile, int64_t keys,
-                        uint64_t seed, int64_t) {
+Result<Case> DrawAttentionBackward(const NumericProfile& profile, int64_t keys,
+                                   uint64_t seed, int64_t) {
   if (keys > 0) return ParseCase(GradientLineAt(seed, keys, profile));
-  return TameCase(*FindDomain(kOp).value(), seed, profile.lane);
+  return TameCase(*FindDomain(kAttentionBackward).value(), seed, profile.lane);
 }
 
 }  // namespace
 
 const SelftestRow kAttentionBackwardSelftest = {
-    .op = kOp,
+    .op = kAttentionBackward,
     .mutants =
         [] {
           std::vector<const MutantInfo*> mutants;
@@ -42,7 +42,8 @@ const SelftestRow kAttentionBackwardSelftest = {
     .mutant = [](const MutantInfo& info, BugBase) -> Result<Subject> {
       const Result<Mutant> mutant = ParseMutant(info.name);
       if (!mutant.ok()) return mutant.status();
-      return SubjectOf("mutant", info.name, mutant->grad, info.grad_fault);
+      return AttentionSubject("mutant", info.name, mutant->grad,
+                              info.grad_fault);
     },
     .zoo =
         [] {
@@ -53,9 +54,10 @@ const SelftestRow kAttentionBackwardSelftest = {
     .correct = [](const std::string& name) -> Result<Subject> {
       const Result<GradVariant> variant = FindGradVariant(name);
       if (!variant.ok()) return variant.status();
-      return SubjectOf("variant", name, variant.value(), GradFault::kNone);
+      return AttentionSubject("variant", name, variant.value(),
+                              GradFault::kNone);
     },
-    .draw = &DrawForZoo,
+    .draw = &DrawAttentionBackward,
     .fewer = 4,
 };
 

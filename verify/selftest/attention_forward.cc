@@ -32,8 +32,8 @@ Subject SubjectOf(const char* kind, const std::string& spec,
   return {MakeEmulatedAttention(kind, spec, variant, dial), variant.numeric};
 }
 
-Result<Case> DrawForZoo(const NumericProfile& profile, int64_t keys,
-                        uint64_t seed, int64_t) {
+Result<Case> DrawAttentionForward(const NumericProfile& profile, int64_t keys,
+                                  uint64_t seed, int64_t) {
   if (keys > 0) return ParseCase(AttentionLineAt(seed, keys, profile));
   return TameCase(*FindDomain("attention_forward").value(), seed, profile.lane);
 }
@@ -70,7 +70,7 @@ const SelftestRow kAttentionForwardSelftest = {
       if (!variant.ok()) return variant.status();
       return SubjectOf("variant", name, variant.value(), {});
     },
-    .draw = &DrawForZoo,
+    .draw = &DrawAttentionForward,
     .ordinary = "flash",
 };
 

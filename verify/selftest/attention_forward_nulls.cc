@@ -22,8 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kBlock = 500;
-constexpr size_t kMostAlarms = 20;
+constexpr int64_t kNullBlock = 500;
+constexpr size_t kMostNullAlarms = 20;
 
 // A case with rows enough for statistics, of everything that moves roundings:
 // masks, sinks, documents, groups of heads, caps, scales of the inputs.
@@ -109,7 +109,7 @@ NullOutcome TryOne(const std::string& kernel, uint64_t seed, int64_t keys) {
   return outcome;
 }
 
-void Count(const NullOutcome& outcome, NullResult* result) {
+void CountNull(const NullOutcome& outcome, NullResult* result) {
   if (!outcome.found) {
     ++result->not_looked_at["broken: " + outcome.broken];
     return;
@@ -126,7 +126,7 @@ void Count(const NullOutcome& outcome, NullResult* result) {
   result->close += best.log_p - best.limit < 2 ? 1 : 0;
   if (found.alarms.empty()) return;
   ++result->alarmed;
-  if (result->alarms.size() < kMostAlarms) {
+  if (result->alarms.size() < kMostNullAlarms) {
     result->alarms.push_back(
         {outcome.kernel, outcome.line,
          DescribeStatistic(found.alarms.front()) +
@@ -163,8 +163,8 @@ NullResult RunNulls(const NullOptions& options) {
   result.seed = options.seed;
   const std::vector<std::string> names = Kernels(options);
   result.kernels = static_cast<int64_t>(names.size());
-  for (int64_t first = 0; first < options.cases; first += kBlock) {
-    const int64_t count = std::min(kBlock, options.cases - first);
+  for (int64_t first = 0; first < options.cases; first += kNullBlock) {
+    const int64_t count = std::min(kNullBlock, options.cases - first);
     std::vector<NullOutcome> outcomes(static_cast<size_t>(count));
     ForEach(count, options.threads, [&](int64_t n) {
       const auto number = static_cast<size_t>(first + n);
@@ -172,7 +172,7 @@ NullResult RunNulls(const NullOptions& options) {
           names[number % names.size()],
           options.seed * 1000003 + static_cast<uint64_t>(number), options.keys);
     });
-    for (const NullOutcome& outcome : outcomes) Count(outcome, &result);
+    for (const NullOutcome& outcome : outcomes) CountNull(outcome, &result);
     if (options.progress) {
       options.progress("statistics " + std::to_string(first + count));
     }

@@ -17,8 +17,8 @@ namespace lockstep::verify {
 namespace {
 
 // A scan that reads no tau is right where it is +infinity.
-Result<Case> DrawForZoo(const NumericProfile& profile, int64_t keys,
-                        uint64_t seed, int64_t number) {
+Result<Case> DrawScan(const NumericProfile& profile, int64_t keys,
+                      uint64_t seed, int64_t number) {
   std::string line = keys > 0 ? ScanLineAt("mamba3_scan", seed, keys, profile)
                      : IsLong(number) ? LongScanLine(seed, profile.lane)
                                       : SmallScanLine(seed, profile.lane);
@@ -70,7 +70,7 @@ const SelftestRow kMamba3ScanSelftest = {
     .mutant = &OpenScanMutant,
     .zoo = &ScanZooNames,
     .correct = &OpenScanVariant,
-    .draw = &DrawForZoo,
+    .draw = &DrawScan,
     .fewer = 2,
 };
 

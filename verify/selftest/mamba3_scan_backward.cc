@@ -12,24 +12,24 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr const char* kOp = "mamba3_scan_backward";
+constexpr const char* kScanBackward = "mamba3_scan_backward";
 
-Subject SubjectOf(const char* kind, const std::string& spec,
-                  const ScanGradVariant& variant, ScanGradFault fault) {
+Subject ScanSubject(const char* kind, const std::string& spec,
+                    const ScanGradVariant& variant, ScanGradFault fault) {
   return {MakeEmulatedScanGradients(kind, spec, variant, fault),
           variant.scan.numeric};
 }
 
-Result<Case> DrawForZoo(const NumericProfile& profile, int64_t keys,
-                        uint64_t seed, int64_t) {
+Result<Case> DrawScanBackward(const NumericProfile& profile, int64_t keys,
+                              uint64_t seed, int64_t) {
   if (keys > 0) return ParseCase(ScanGradientLineAt(seed, keys, profile));
-  return TameCase(*FindDomain(kOp).value(), seed, profile.lane);
+  return TameCase(*FindDomain(kScanBackward).value(), seed, profile.lane);
 }
 
 }  // namespace
 
 const SelftestRow kMamba3ScanBackwardSelftest = {
-    .op = kOp,
+    .op = kScanBackward,
     .mutants =
         [] {
           std::vector<const MutantInfo*> mutants;
@@ -41,8 +41,8 @@ const SelftestRow kMamba3ScanBackwardSelftest = {
     .mutant = [](const MutantInfo& info, BugBase) -> Result<Subject> {
       const Result<Mutant> mutant = ParseMutant(info.name);
       if (!mutant.ok()) return mutant.status();
-      return SubjectOf("mutant", info.name, mutant->scan_grad,
-                       info.scan_grad_fault);
+      return ScanSubject("mutant", info.name, mutant->scan_grad,
+                         info.scan_grad_fault);
     },
     .zoo =
         [] {
@@ -55,9 +55,10 @@ const SelftestRow kMamba3ScanBackwardSelftest = {
     .correct = [](const std::string& name) -> Result<Subject> {
       const Result<ScanGradVariant> variant = FindScanGradVariant(name);
       if (!variant.ok()) return variant.status();
-      return SubjectOf("variant", name, variant.value(), ScanGradFault::kNone);
+      return ScanSubject("variant", name, variant.value(),
+                         ScanGradFault::kNone);
     },
-    .draw = &DrawForZoo,
+    .draw = &DrawScanBackward,
     .fewer = 4,
 };
 

@@ -13,12 +13,12 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr const char* kOp = "ssd_scan";
+constexpr const char* kSsdScan = "ssd_scan";
 
 std::vector<const MutantInfo*> SsdMutants() {
   std::vector<const MutantInfo*> mutants;
   for (const MutantInfo& info : Mutants()) {
-    if (info.op() == kOp) mutants.push_back(&info);
+    if (info.op() == kSsdScan) mutants.push_back(&info);
   }
   return mutants;
 }
@@ -27,24 +27,24 @@ std::vector<const MutantInfo*> SsdMutants() {
 constexpr int64_t kLeastLong = 1000;
 constexpr uint64_t kLongRange = 3000;
 
-Result<Case> DrawForZoo(const NumericProfile& profile, int64_t keys,
-                        uint64_t seed, int64_t number) {
+Result<Case> DrawSsdScan(const NumericProfile& profile, int64_t keys,
+                         uint64_t seed, int64_t number) {
   if (keys == 0 && IsLong(number)) {
     keys = kLeastLong + static_cast<int64_t>(seed % kLongRange);
   }
-  if (keys > 0) return ParseCase(ScanLineAt(kOp, seed, keys, profile));
-  return TameCase(*FindDomain(kOp).value(), seed, profile.lane);
+  if (keys > 0) return ParseCase(ScanLineAt(kSsdScan, seed, keys, profile));
+  return TameCase(*FindDomain(kSsdScan).value(), seed, profile.lane);
 }
 
 }  // namespace
 
 const SelftestRow kSsdScanSelftest = {
-    .op = kOp,
+    .op = kSsdScan,
     .mutants = &SsdMutants,
     .mutant = &OpenScanMutant,
     .zoo = &ScanZooNames,
     .correct = &OpenScanVariant,
-    .draw = &DrawForZoo,
+    .draw = &DrawSsdScan,
     .fewer = 2,
 };
 

@@ -26,13 +26,13 @@ optimized::TileOptions Padded(int64_t q, int64_t k) {
   return options;
 }
 
-std::string Check(const Planned& p, const BlockMaskTables& tables) {
+std::string CheckBlockMask(const Planned& p, const BlockMaskTables& tables) {
   const Result<PlanTrace> trace = LiftBlockMask(tables);
   EXPECT_TRUE(trace.ok()) << trace.message();
   return test::Messages(CheckPlan(trace.value(), p.intended));
 }
 
-std::string Text(const BlockLists& lists) {
+std::string TextOfLists(const BlockLists& lists) {
   return Digits(lists.num, 4) + " " + Digits(lists.indices, 4);
 }
 
@@ -58,11 +58,11 @@ TEST(BlockMask, GoldenLists) {
     const Planned p = PlanOf(Golden(row.mask), Padded(2, 2));
     const Result<BlockMaskTables> t = ExportBlockMask(p.plan);
     ASSERT_TRUE(t.ok()) << t.message();
-    EXPECT_EQ(Text(t->kv), row.kv);
-    EXPECT_EQ(Text(t->full_kv), row.full_kv);
-    EXPECT_EQ(Text(t->q), row.q);
-    EXPECT_EQ(Text(t->full_q), row.full_q);
-    EXPECT_EQ(Check(p, t.value()), "");
+    EXPECT_EQ(TextOfLists(t->kv), row.kv);
+    EXPECT_EQ(TextOfLists(t->full_kv), row.full_kv);
+    EXPECT_EQ(TextOfLists(t->q), row.q);
+    EXPECT_EQ(TextOfLists(t->full_q), row.full_q);
+    EXPECT_EQ(CheckBlockMask(p, t.value()), "");
   }
 }
 
@@ -73,7 +73,7 @@ TEST(BlockMask, RaggedTilesAreNeverFull) {
   ASSERT_TRUE(t.ok());
   EXPECT_EQ(t->kv.num, (std::vector<int32_t>{1, 2}));
   EXPECT_EQ(t->full_kv.num, (std::vector<int32_t>{1, 0}));
-  EXPECT_EQ(Check(p, t.value()), "");
+  EXPECT_EQ(CheckBlockMask(p, t.value()), "");
   EXPECT_FALSE(
       ExportBlockMask(PlanOf(Golden("all", 3), Tiles(2, 2)).plan).ok());
 }
@@ -82,7 +82,7 @@ TEST(BlockMask, RaggedTilesAreNeverFull) {
 TEST(BlockMask, AllActiveTilesAsPartialAreSound) {
   const Planned p = PlanOf(Golden("C2"), Padded(2, 2));
   BlockMaskTables t = ExportBlockMask(p.plan).value();
-  EXPECT_EQ(Check(p, t), "");
+  EXPECT_EQ(CheckBlockMask(p, t), "");
   const Planned c1 = PlanOf(Golden("C1"), Padded(2, 2));
   t = ExportBlockMask(c1.plan).value();
   for (int32_t row = 0; row < 4; ++row) {
@@ -96,7 +96,7 @@ TEST(BlockMask, AllActiveTilesAsPartialAreSound) {
       t.q.indices[at] = (row + col) % 4;
     }
   }
-  EXPECT_EQ(Check(c1, t), "");
+  EXPECT_EQ(CheckBlockMask(c1, t), "");
 }
 
 TEST(BlockMask, RefusesListsThatDoNotFitTogether) {
@@ -120,7 +120,7 @@ TEST(BlockMask, RandomMasksGiveSoundLists) {
     const Planned p = PlanOf(m, Padded(Draw(rng, 1, 9), Draw(rng, 1, 9)));
     const Result<BlockMaskTables> tables = ExportBlockMask(p.plan);
     ASSERT_TRUE(tables.ok()) << tables.message();
-    ASSERT_EQ(Check(p, tables.value()), "") << "seed " << seed;
+    ASSERT_EQ(CheckBlockMask(p, tables.value()), "") << "seed " << seed;
   }
 }
 

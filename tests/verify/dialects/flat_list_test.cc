@@ -31,18 +31,18 @@ std::string Row(const std::vector<int32_t>& values) {
 }
 
 // "rows cols block_mask mask_next".
-std::string Text(const FlatPass& pass) {
+std::string TextOfPass(const FlatPass& pass) {
   return Row(pass.rows) + " " + Row(pass.cols) + " " + Row(pass.block_mask) +
          " " + Row(pass.mask_next);
 }
 
-Result<FlatTables> Export(const char* mask, int64_t q_shards = 1,
-                          int64_t kv_shards = 1, int64_t length = 8) {
+Result<FlatTables> FlatTablesOf(const char* mask, int64_t q_shards = 1,
+                                int64_t kv_shards = 1, int64_t length = 8) {
   return ExportFlat(PlanOf(Golden(mask, length), Tiles(2, 2)).plan, q_shards,
                     kv_shards);
 }
 
-std::string Check(const char* mask, const FlatTables& tables) {
+std::string CheckFlat(const char* mask, const FlatTables& tables) {
   const Result<PlanTrace> trace = LiftFlat(tables);
   EXPECT_TRUE(trace.ok()) << trace.message();
   return Names(
@@ -69,34 +69,34 @@ TEST(FlatList, GoldenTables) {
   };
   for (const auto& row : kRows) {
     SCOPED_TRACE(row.mask);
-    const Result<FlatTables> t = Export(row.mask, 1, 1, row.length);
+    const Result<FlatTables> t = FlatTablesOf(row.mask, 1, 1, row.length);
     ASSERT_TRUE(t.ok()) << t.message();
-    EXPECT_EQ(Text(t->forward), row.forward);
-    EXPECT_EQ(Text(t->transposed), row.transposed);
-    EXPECT_EQ(Check(row.mask, t.value()), row.violations);
+    EXPECT_EQ(TextOfPass(t->forward), row.forward);
+    EXPECT_EQ(TextOfPass(t->transposed), row.transposed);
+    EXPECT_EQ(CheckFlat(row.mask, t.value()), row.violations);
   }
 }
 
 TEST(FlatList, GoldenTablesOfShards) {
-  const Result<FlatTables> q = Export("C1", 2, 1);
+  const Result<FlatTables> q = FlatTablesOf("C1", 2, 1);
   ASSERT_TRUE(q.ok());
-  EXPECT_EQ(Text(q->forward),
+  EXPECT_EQ(TextOfPass(q->forward),
             "011----0001111 001----0120123 121----2212221 000----0000000");
   EXPECT_EQ(q->forward.counts, (std::vector<int64_t>{3, 7}));
-  EXPECT_EQ(Text(q->transposed),
+  EXPECT_EQ(TextOfPass(q->transposed),
             "00123--0011223 01100--0101011 12100--2222121 00000--0000000");
   EXPECT_EQ(q->transposed.counts, (std::vector<int64_t>{5, 7}));
-  EXPECT_EQ(Check("C1", q.value()), "");
-  const Result<FlatTables> kv = Export("C1", 1, 2);
+  EXPECT_EQ(CheckFlat("C1", q.value()), "");
+  const Result<FlatTables> kv = FlatTablesOf("C1", 1, 2);
   ASSERT_TRUE(kv.ok());
-  EXPECT_EQ(Text(kv->forward),
+  EXPECT_EQ(TextOfPass(kv->forward),
             "0112233233---- 0010101001---- 1212222121---- 0000000000----");
   EXPECT_EQ(kv->forward.counts, (std::vector<int64_t>{7, 3}));
-  EXPECT_EQ(Text(kv->transposed),
+  EXPECT_EQ(TextOfPass(kv->transposed),
             "0000111001---- 0123123233---- 1222122121---- 0000000000----");
   EXPECT_EQ(kv->transposed.counts, (std::vector<int64_t>{7, 3}));
   // Shard 1 of the keys never writes query tiles 0 and 1.
-  EXPECT_EQ(Check("C1", kv.value()), "I9");
+  EXPECT_EQ(CheckFlat("C1", kv.value()), "I9");
 }
 
 TEST(FlatList, AFullMaskHasNoLists) {
@@ -105,17 +105,17 @@ TEST(FlatList, AFullMaskHasNoLists) {
   ASSERT_TRUE(t.ok());
   EXPECT_TRUE(t->dense);
   EXPECT_TRUE(t->forward.rows.empty());
-  EXPECT_EQ(Check("all", t.value()), "");
+  EXPECT_EQ(CheckFlat("all", t.value()), "");
 }
 
 TEST(FlatList, RefusesWhatTheDialectCannotSay) {
-  EXPECT_FALSE(Export("C1", 3, 1).ok());
-  EXPECT_FALSE(Export("C1", 2, 2).ok());
-  EXPECT_FALSE(Export("C1", 1, 1, 7).ok());
-  FlatTables t = Export("C1").value();
+  EXPECT_FALSE(FlatTablesOf("C1", 3, 1).ok());
+  EXPECT_FALSE(FlatTablesOf("C1", 2, 2).ok());
+  EXPECT_FALSE(FlatTablesOf("C1", 1, 1, 7).ok());
+  FlatTables t = FlatTablesOf("C1").value();
   t.forward.cols.pop_back();
   EXPECT_FALSE(LiftFlat(t).ok());
-  t = Export("C1").value();
+  t = FlatTablesOf("C1").value();
   t.forward.counts[0] = 11;
   EXPECT_FALSE(LiftFlat(t).ok());
 }

@@ -20,7 +20,7 @@ using test::Planned;
 using test::PlanOf;
 using test::Tiles;
 
-struct GoldenTables {
+struct GoldenShrunk {
   const char* mask;
   int64_t width, width_t;
   const char* data_next;
@@ -28,7 +28,7 @@ struct GoldenTables {
   const char* data_next_t;
   const char* block_mask_t;
 };
-constexpr GoldenTables kGolden[] = {
+constexpr GoldenShrunk kGoldenShrunk[] = {
     {"C1", 4, 4, "0000/0100/0120/0123", "1000/2100/2210/2221",
      "0123/1230/2300/3000", "1222/1220/1200/1000"},
     {"C2", 3, 3, "000/010/120/123", "100/110/110/111", "010/123/230/300",
@@ -38,8 +38,8 @@ constexpr GoldenTables kGolden[] = {
     {"C4", 2, 2, "00/01/12/23", "10/11/11/11", "01/12/23/30", "11/11/11/10"},
 };
 
-TEST(Shrunk, GoldenTables) {
-  for (const GoldenTables& golden : kGolden) {
+TEST(Shrunk, GoldenShrunk) {
+  for (const GoldenShrunk& golden : kGoldenShrunk) {
     SCOPED_TRACE(golden.mask);
     const Planned p = PlanOf(Golden(golden.mask), Tiles(2, 2));
     const Result<ShrunkTables> tables = ExportShrunk(p.plan, 0, 0);

@@ -26,7 +26,7 @@ SplashTables Export(const Planned& p, int64_t q_shards = 1) {
   return tables.value();
 }
 
-std::string Check(const Planned& p, const SplashTables& tables) {
+std::string CheckSplash(const Planned& p, const SplashTables& tables) {
   const Result<PlanTrace> trace = LiftSplash(tables);
   EXPECT_TRUE(trace.ok()) << trace.message();
   return test::Messages(CheckPlan(trace.value(), p.intended));
@@ -84,7 +84,7 @@ TEST(Splash, GoldenTables) {
     EXPECT_EQ(Digits(t.transposed.mask_next, 4), golden.mask_next_t);
     EXPECT_EQ(Blocks(t.pool), golden.pool);
     EXPECT_EQ(Blocks(t.pool_t), golden.pool_t);
-    EXPECT_EQ(Check(p, t), "");
+    EXPECT_EQ(CheckSplash(p, t), "");
   }
 }
 
@@ -101,7 +101,7 @@ TEST(Splash, GoldenTablesOfTheWholeGrid) {
     ASSERT_TRUE(t.ok());
     EXPECT_EQ(Digits(t->forward.data_next, 4), row.data_next);
     EXPECT_EQ(Digits(t->transposed.data_next, 4), row.data_next_t);
-    EXPECT_EQ(Check(p, t.value()), "");
+    EXPECT_EQ(CheckSplash(p, t.value()), "");
   }
 }
 
@@ -111,7 +111,7 @@ TEST(Splash, GoldenTablesOfTwoShards) {
   EXPECT_EQ(Digits(t.forward.data_next, 4), "0000/0111/0120/0123");
   EXPECT_EQ(Digits(t.forward.block_mask, 4), "1000/2100/2210/2221");
   EXPECT_EQ(Digits(t.transposed.data_next, 4), "0000/1100/0000/1111");
-  EXPECT_EQ(Check(p, t), "");
+  EXPECT_EQ(CheckSplash(p, t), "");
 }
 
 TEST(Splash, AMaskOfAFunctionHasNoBlocks) {
@@ -123,7 +123,7 @@ TEST(Splash, AMaskOfAFunctionHasNoBlocks) {
   EXPECT_EQ(Digits(t.forward.block_mask, 4), "1000/2100/2210/2221");
   EXPECT_TRUE(t.forward.mask_next.empty());
   EXPECT_EQ(t.pool.size(), 0);
-  EXPECT_EQ(Check(p, t), "");
+  EXPECT_EQ(CheckSplash(p, t), "");
 }
 
 TEST(Splash, HeadsWithDifferentMasksHaveWholeTables) {
@@ -136,11 +136,11 @@ TEST(Splash, HeadsWithDifferentMasksHaveWholeTables) {
   EXPECT_EQ(Digits(t.forward.data_next, 2), "00/01/01/01");
   EXPECT_EQ(Digits(t.transposed.data_next, 2), "01/11/00/11");
   EXPECT_EQ(Digits(t.forward.block_mask, 2), "10/21/22/22");
-  EXPECT_EQ(Check(two, t), "");
+  EXPECT_EQ(CheckSplash(two, t), "");
   m.problem.masks.pop_back();
   const Planned same = PlanOf(m, Tiles(2, 2));
   EXPECT_EQ(Export(same).forward.tables, 1);
-  EXPECT_EQ(Check(same, Export(same)), "");
+  EXPECT_EQ(CheckSplash(same, Export(same)), "");
 }
 
 TEST(Splash, RefusesWhatTheDialectCannotSay) {
@@ -169,7 +169,7 @@ TEST(Splash, RandomMasksGiveSoundTables) {
         ExportSplash(p.plan, shards, Draw(rng, 0, 2) != 0);
     if (!tables.ok()) continue;
     ++exported;
-    ASSERT_EQ(Check(p, tables.value()), "") << "seed " << seed;
+    ASSERT_EQ(CheckSplash(p, tables.value()), "") << "seed " << seed;
   }
   EXPECT_GT(exported, 400);
 }

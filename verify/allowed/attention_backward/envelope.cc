@@ -2,32 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "verify/allowed/attention_forward/envelope.h"
+#include "verify/allowed/rounding.h"
 
 namespace lockstep::verify {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kU = 0x1p-24;
-// Of the arithmetic below, and of the oracle's own sums of up to 2^26 terms.
-constexpr double kRoundUp = 1 + 1e-7;
+// The oracle's own, of up to 2^26 terms.
 constexpr double kOwnSums = 0x1p-26 * 0x1p-1;
 constexpr double kF16Largest = 30000;
 // What rounding to nearest may be off by among bf16's subnormal numbers.
 constexpr double kBf16Tiny = 0x1p-134;
-
-Bounds Anything(double truth) {
-  const ValueSet all = {-kInf, kInf, true};
-  return {all, all, truth, kInf, kInf};
-}
-
-Bounds Only(double value) {
-  ValueSet set{value, value, false};
-  if (value != value) set = {1, -1, true};
-  return {set, set, value, 0, 0};
-}
 
 bool Narrow(NumberType type) { return type == NumberType::kF16; }
 

@@ -4,33 +4,15 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
+#include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
 
 namespace lockstep::verify {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-// Relative error of every magnitude and of the arithmetic below, rounded up:
-// sums of up to 2^26 positive terms in binary64 are good to 2^-27.
-constexpr double kRoundUp = 1 + 1e-7;
-
 // Errors of ln(weight) above it are no random walk of the result.
 constexpr double kLinear = 0.25;
-
-const ValueSet kAnything = {-kInf, kInf, true};
-
-Bounds Anything(double truth) {
-  return {kAnything, kAnything, truth, kInf, kInf};
-}
-
-// A value that is prescribed: no arithmetic leads to it.
-Bounds Only(double value) {
-  ValueSet set{value, value, false};
-  if (value != value) set = {1, -1, true};
-  return {set, set, value, 0, 0};
-}
 
 int Precision(Lane lane) { return lane == Lane::kF32 ? 24 : 8; }
 double Largest(Lane lane) {
@@ -326,7 +308,6 @@ Bounds AttentionEnvelope::Lse(const oracle::AttentionTruth& truth, size_t r,
     if (profile_.empty_row == EmptyRow::kZeroZero) return Only(0);
     return Only(profile_.empty_row == EmptyRow::kZeroPosInf ? kInf : row.lse);
   }
-  constexpr double kU = 0x1p-24;
   const double n = static_cast<double>(row.visible) + 1;
   const double denominator =
       model_.Denominator(n, row.rescales) + row.own_error;

@@ -2,16 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "verify/allowed/attention_forward/envelope_model.h"
+#include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
 
 namespace lockstep::verify {
 namespace {
-
-constexpr double kU = 0x1p-24;
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 double Pick(bool condition, double amount) { return condition ? amount : 0; }
 
@@ -279,7 +276,11 @@ class Builder {
     if (p_.normalise == Normalise::kBefore) {
       floor *= static_cast<double>(problem_.kv_len) + 1;
     }
-    // A reference up to T below the maximum makes p larger, never smaller.
+    // A reference up to T below the maximum makes p larger, but the factor of
+    // the rescale that ends it may underflow, and p was up to e^T.
+    if (p_.max.kind == MaxPolicy::Kind::kLazy) {
+      floor *= ExpDouble(std::min(p_.max.value, 600.0));
+    }
     m_.weights.bound.floor = floor;
     m_.weights.spread.floor = floor;
     m_.unbounded |=

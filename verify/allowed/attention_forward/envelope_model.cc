@@ -1,18 +1,11 @@
 #include "verify/allowed/attention_forward/envelope_model.h"
+#include "verify/allowed/rounding.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 namespace lockstep::verify {
-namespace {
-
-constexpr double kU = 0x1p-24;
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-}  // namespace
-
 const char* CauseName(Cause cause) {
   static constexpr std::array<const char*, kCauses> kNames = {
       "acc_qk",     "scale_at",  "score",     "cap_div",  "tanh_rel",

@@ -22,14 +22,12 @@
 #include <optional>
 
 #include "verify/allowed/attention_forward/envelope.h"
+#include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
 
 namespace lockstep::verify {
 namespace {
 
-constexpr double kInf = HUGE_VAL;
-// Of the arithmetic below.
-constexpr double kRoundUp = 1 + 1e-7;
 // exp(80) is far from the ends of f32, and of what these bounds are good for.
 constexpr double kMostGrowth = 80;
 

@@ -8,7 +8,7 @@
 namespace lockstep::verify {
 namespace {
 
-size_t Size(int64_t n) { return static_cast<size_t>(n); }
+size_t Extent(int64_t n) { return static_cast<size_t>(n); }
 
 float At(const LaneView& x, int64_t b, int64_t h, int64_t i, int64_t c) {
   return x.lane == Lane::kF32 ? x.As<float>()(b, h, i, c)
@@ -17,10 +17,10 @@ float At(const LaneView& x, int64_t b, int64_t h, int64_t i, int64_t c) {
 
 // [channel][position] of one head.
 std::vector<float> Transposed(const LaneView& x, int64_t b, int64_t h) {
-  std::vector<float> to(Size(x.shape[2] * x.shape[3]));
+  std::vector<float> to(Extent(x.shape[2] * x.shape[3]));
   for (int64_t i = 0; i < x.shape[2]; ++i) {
     for (int64_t c = 0; c < x.shape[3]; ++c) {
-      to[Size(c * x.shape[2] + i)] = At(x, b, h, i, c);
+      to[Extent(c * x.shape[2] + i)] = At(x, b, h, i, c);
     }
   }
   return to;
@@ -58,16 +58,16 @@ void HeadOfValues::Weigh(int64_t row, const oracle::RowTruth& truth,
                          Weights* to) const {
   const auto [b, h, i] = Place(row);
   to->runs = visibility_.VisibleKeys(b, h, i);
-  const auto count = Size(oracle::CountKeys(to->runs));
+  const auto count = Extent(oracle::CountKeys(to->runs));
   to->score.assign(count, 0.0f);
   to->slope.assign(count, 0.0f);
   to->weight.resize(count);
   size_t at = 0;
   for (const Run& run : to->runs) {
-    const auto length = Size(run.end - run.begin);
+    const auto length = Extent(run.end - run.begin);
     for (int64_t c = 0; c < p_.head_dim; ++c) {
       const auto q = static_cast<float>(At(in_.q, b, h, i, c) * p_.scale);
-      AddTimes(q, &keys_[Size(c * p_.kv_len + run.begin)], length,
+      AddTimes(q, &keys_[Extent(c * p_.kv_len + run.begin)], length,
                &to->score[at]);
     }
     at += length;
@@ -92,7 +92,7 @@ void HeadOfValues::Weigh(int64_t row, const oracle::RowTruth& truth,
 
 void HeadOfValues::Slopes(const Weights& weights, std::vector<double>* scale,
                           std::vector<double>* cap) const {
-  const auto channels = Size(p_.value_dim);
+  const auto channels = Extent(p_.value_dim);
   scale->assign(channels, 0.0);
   cap->assign(channels, 0.0);
   // Four sums side by side, of each kind: one alone would wait for itself.
@@ -107,8 +107,8 @@ void HeadOfValues::Slopes(const Weights& weights, std::vector<double>* scale,
     float scores[kSums] = {}, slopes[kSums] = {};
     size_t at = 0;
     for (const Run& run : weights.runs) {
-      const float* v = &values_[c * Size(p_.kv_len) + Size(run.begin)];
-      const auto length = Size(run.end - run.begin);
+      const float* v = &values_[c * Extent(p_.kv_len) + Extent(run.begin)];
+      const auto length = Extent(run.end - run.begin);
       for (size_t j = 0; j < length; j += kSums) {
         const size_t most = std::min(kSums, length - j);
         for (size_t n = 0; n < most; ++n) {
@@ -135,11 +135,11 @@ void HeadOfValues::Along(const Weights& weights, const Directions& directions,
     // Keys in chunks whose products stay near the processor.
     constexpr int64_t kChunk = 512;
     for (int64_t first = run.begin; first < run.end; first += kChunk) {
-      const auto length = Size(std::min(kChunk, run.end - first));
+      const auto length = Extent(std::min(kChunk, run.end - first));
       for (int64_t c = 0; c < p_.value_dim; ++c) {
-        const float* v = &values_[Size(c * p_.kv_len + first)];
+        const float* v = &values_[Extent(c * p_.kv_len + first)];
         for (size_t d = 0; d < directions.size(); ++d) {
-          AddTimes(directions[d][Size(c)], v, length, &(*products)[d][at]);
+          AddTimes(directions[d][Extent(c)], v, length, &(*products)[d][at]);
         }
       }
       at += length;

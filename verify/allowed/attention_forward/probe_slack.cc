@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
 #include "verify/case/attention_forward/probe.h"
 
@@ -71,8 +72,6 @@ std::string WhyNotProbe(ProbeKind kind, const AttentionForwardProblem& problem,
 }
 
 namespace {
-
-constexpr double kU = 0x1p-24;
 
 bool IsPowerOfTwo(double x) {
   int exponent = 0;

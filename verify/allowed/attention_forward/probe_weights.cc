@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "verify/allowed/attention_forward/envelope_model.h"
+#include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
 
 namespace lockstep::verify {
 namespace {
 
-constexpr double kU = 0x1p-24;
-constexpr double kInf = std::numeric_limits<double>::infinity();
 // Normalised parts that a profile with splits = any and normalise = deferred
 // may merge; more have to be declared.
 constexpr double kUndeclaredParts = 32;

@@ -2,20 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "verify/allowed/attention_forward/probe_slack.h"
 #include "verify/allowed/attention_forward/probe_sums.h"
+#include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
 #include "verify/case/attention_forward/probe.h"
 #include "verify/oracle/attention_forward/visibility.h"
 
 namespace lockstep::verify {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr ValueSet kAnything = {-kInf, kInf, true};
 
 // What one row holds: the keys that weigh 1, everything else beside them, and
 // the errors that are legal.

@@ -11,7 +11,7 @@ namespace {
 
 // Of the arithmetic below, and of the oracle's own sums: of up to kMostKeys
 // terms in binary64 they are good to 2^-32, whatever they are multiplied by.
-constexpr double kRoundUp = 1 + 1e-6;
+constexpr double kWitnessRoundUp = 1 + 1e-6;
 constexpr double kRounding = 0x1p-28;
 constexpr int64_t kMostKeys = int64_t{1} << 20;
 // Above it the witness itself would tell little.
@@ -75,7 +75,7 @@ std::string WitnessModel::WhyNot() const {
 
 WitnessModel::Sizes WitnessModel::SizesOf(const WitnessRow& row) const {
   Sizes sizes;
-  sizes.argument = std::fabs(problem_.scale) * row.product * kRoundUp;
+  sizes.argument = std::fabs(problem_.scale) * row.product * kWitnessRoundUp;
   sizes.top = problem_.softcap ? std::min(sizes.argument, *problem_.softcap)
                                : sizes.argument;
   sizes.top = std::max(sizes.top, row.sink);
@@ -91,24 +91,24 @@ double WitnessModel::MostEta(const EnvelopeModel& model, const Sizes& sizes,
       (m.product + m.argument) * sizes.argument + m.score * sizes.top +
       m.distance * 2 * sizes.top;
   // The oracle adds its own coefficients, which are below 2^-40.
-  return eta * kRoundUp + 0x1p-38 * (1 + sizes.argument + sizes.top);
+  return eta * kWitnessRoundUp + 0x1p-38 * (1 + sizes.argument + sizes.top);
 }
 
 double WitnessModel::LeastEta(const Sizes& sizes, double rescales) const {
   const oracle::WeightModel& e = claimed_.weights.bound;
   const oracle::WeightModel& b = own_.weights.bound;
   return e.constant - b.constant + rescales * e.rescale +
-         std::min(e.score - b.score, 0.0) * sizes.top * kRoundUp;
+         std::min(e.score - b.score, 0.0) * sizes.top * kWitnessRoundUp;
 }
 
 bool WitnessModel::Ordinary(const EnvelopeModel& model, const WitnessRow& row,
                             double rescales, double eta) {
   const double n = static_cast<double>(row.visible) + 1;
   const double denominator = model.Denominator(n, rescales);
-  const double largest = std::max(row.value, 1.0) * n * kRoundUp;
+  const double largest = std::max(row.value, 1.0) * n * kWitnessRoundUp;
   const bool early = model.largest_early > 0 &&
                      !(largest * model.early_weight < model.largest_early);
-  return eta < kMostEta && row.product * kRoundUp < model.largest &&
+  return eta < kMostEta && row.product * kWitnessRoundUp < model.largest &&
          largest < model.largest_sum && !early &&
          std::isfinite(model.Numerator(n, rescales)) && denominator < 0.5 &&
          ExpDouble(-eta) * (1 - denominator) >
@@ -145,7 +145,7 @@ std::optional<WitnessMargin> WitnessModel::ForRow(const WitnessRow& row) const {
   const double before =
       (2 * phi + numerator * (1 + 3 * phi) + denominator * (1 + phi)) / least;
   WitnessMargin margin;
-  margin.growth = (1 + before) * (1 + own_.division) * kRoundUp;
+  margin.growth = (1 + before) * (1 + own_.division) * kWitnessRoundUp;
   margin.lost = 16 * n * (floor * row.value + own_.tiny);
   margin.lse = more_denominator + more_eta - kRounding;
   // What a profile without a division of its own lacks of the witness's.

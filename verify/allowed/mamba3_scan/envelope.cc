@@ -2,28 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "verify/allowed/attention_forward/envelope.h"
+#include "verify/allowed/rounding.h"
 
 namespace lockstep::verify {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kU = 0x1p-24;  // unit roundoff of f32
-// Below it values are what underflow leaves.
-constexpr double kNegligible = 0x1p-100;
 constexpr double kTwoPi = 6.283185307179586476925286766559;
 
-// Of a conversion to the type; an f32 value is converted without one.
-double Cast(NumberType type) {
-  return type == NumberType::kF32 ? 0 : UnitRoundoff(type);
-}
-
-double Count(int64_t n) { return static_cast<double>(n) * kU; }
-
 // Half the distance of neighbours below 8 > 2 pi.
-double StoredAngle(NumberType type) { return 4 * std::max(Cast(type), kU); }
+double StoredAngle(NumberType type) {
+  return 4 * std::max(ConversionTo(type), kU);
+}
 
 void AddAngles(const NumericProfile& profile, int64_t chunk,
                oracle::ScanErrors* e) {
@@ -39,7 +30,7 @@ void AddAngles(const NumericProfile& profile, int64_t chunk,
       break;
     case AngleForm::kRadians:
       e->angle_step = 40 * kU;
-      e->angle_sum = s.form == ScanForm::kChunked ? Count(chunk + 4) : 0;
+      e->angle_sum = s.form == ScanForm::kChunked ? Roundoffs(chunk + 4) : 0;
       e->angle_start = 16 * kU;
       break;
     case AngleForm::kUnreduced:
@@ -58,7 +49,7 @@ void AddDecays(const NumericProfile& profile, int64_t chunk,
   e->exp = profile.exp_rel + 2 * kU;
   e->prefix = s.decay == DecayForm::kPrefix;
   // exp2 of a rounded product, or sums over a chunk in any order.
-  e->decay = s.decay == DecayForm::kProduct ? 4 * kU : Count(chunk + 6);
+  e->decay = s.decay == DecayForm::kProduct ? 4 * kU : Roundoffs(chunk + 6);
 }
 
 }  // namespace
@@ -72,33 +63,33 @@ oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
           ? 1
           : std::min(s.chunk > 0 ? s.chunk : problem.length, problem.length);
   const double turned =
-      problem.rotated_lane == Lane::kBf16 ? Cast(NumberType::kBf16) : 0;
+      problem.rotated_lane == Lane::kBf16 ? ConversionTo(NumberType::kBf16) : 0;
   oracle::ScanErrors e;
   e.other_pairing = s.OtherPairing(problem.mimo());
   e.chunk = chunk;
-  e.sigmoid = s.sigmoid_rel + 2 * kU + Cast(s.lambda);
-  e.dt = Cast(s.dt);
-  e.weight = 4 * kU + 2 * Cast(s.weight);
+  e.sigmoid = s.sigmoid_rel + 2 * kU + ConversionTo(s.lambda);
+  e.dt = ConversionTo(s.dt);
+  e.weight = 4 * kU + 2 * ConversionTo(s.weight);
   AddDecays(profile, chunk, &e);
   AddAngles(profile, chunk, &e);
-  e.step = Count(2 * ranks + 4);
-  e.param = Cast(s.param);
-  e.bias = problem.bias ? kU + Cast(s.param) : 0;
-  e.product = problem.mimo() ? kU + Cast(s.param) : 0;
-  e.query = 4 * kU + Cast(s.query) + turned;
-  e.key = 4 * kU + Cast(s.key) + turned;
+  e.step = Roundoffs(2 * ranks + 4);
+  e.param = ConversionTo(s.param);
+  e.bias = problem.bias ? kU + ConversionTo(s.param) : 0;
+  e.product = problem.mimo() ? kU + ConversionTo(s.param) : 0;
+  e.query = 4 * kU + ConversionTo(s.query) + turned;
+  e.key = 4 * kU + ConversionTo(s.key) + turned;
   // Token by token the carried k is the next token's.
-  if (s.form == ScanForm::kRecurrent) e.key += Cast(s.carry_key);
-  e.scaled = kU + Cast(s.scaled);
-  e.carry_key = kU + Cast(s.carry_key);
-  e.input = Count(ranks * chunk + 8) + Cast(s.decayed);
-  e.output = Count(problem.state_dim + ranks * chunk + 8) +
-             std::max(Cast(s.score), Cast(s.state));
-  e.diagonal = s.diagonal_rel + Count(4) +
-               static_cast<double>(ranks + 3) * Cast(s.diagonal);
-  e.gate = 2 * s.sigmoid_rel + 8 * kU + Cast(s.gate);
-  e.rank = static_cast<double>(ranks + 2) * (kU + Cast(s.rank_sum));
-  e.norm = Count(problem.head_dim + 8);
+  if (s.form == ScanForm::kRecurrent) e.key += ConversionTo(s.carry_key);
+  e.scaled = kU + ConversionTo(s.scaled);
+  e.carry_key = kU + ConversionTo(s.carry_key);
+  e.input = Roundoffs(ranks * chunk + 8) + ConversionTo(s.decayed);
+  e.output = Roundoffs(problem.state_dim + ranks * chunk + 8) +
+             std::max(ConversionTo(s.score), ConversionTo(s.state));
+  e.diagonal = s.diagonal_rel + Roundoffs(4) +
+               static_cast<double>(ranks + 3) * ConversionTo(s.diagonal);
+  e.gate = 2 * s.sigmoid_rel + 8 * kU + ConversionTo(s.gate);
+  e.rank = static_cast<double>(ranks + 2) * (kU + ConversionTo(s.rank_sum));
+  e.norm = Roundoffs(problem.head_dim + 8);
   // Half of the smallest bf16 or f32, or what a flush loses.
   const bool narrow =
       problem.lane == Lane::kBf16 || turned > 0 || s.score != NumberType::kF32;

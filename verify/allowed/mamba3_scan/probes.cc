@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "verify/allowed/attention_forward/envelope.h"
+#include "verify/allowed/rounding.h"
 
 namespace lockstep::verify {
 namespace {
@@ -18,7 +19,6 @@ constexpr double kCoarsest = 0x1p-10;
 constexpr double kStoredTurn = 0x1p-8;
 // What a gate of -64 leaves, or a decay of exp(-16), of at most 237.
 constexpr double kLeft = 0x1p-12;
-constexpr double kInf = HUGE_VAL;
 
 // A set and nothing likelier.
 Bounds Proof(const ValueSet& set, double truth, double error) {

@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 
 // NumPy's spelling, and that of safetensors.
-constexpr std::pair<std::string_view, const char*> kTypes[] = {
+constexpr std::pair<std::string_view, const char*> kNpyTypes[] = {
     {"<f4", "F32"},  {"<f2", "F16"},  {"<f8", "F64"}, {"<V2", "BF16"},
     {"|V2", "BF16"}, {"|b1", "BOOL"}, {"|u1", "U8"},  {"|i1", "I8"},
     {"<i2", "I16"},  {"<u2", "U16"},  {"<i4", "I32"}, {"<u4", "U32"},
@@ -58,7 +58,7 @@ Result<std::string> ReadType(std::string_view header) {
   }
   const std::string_view name = rest.substr(1, end - 1);
   std::string known;
-  for (const auto& [numpy, type] : kTypes) {
+  for (const auto& [numpy, type] : kNpyTypes) {
     if (name == numpy) return std::string(type);
     known += " " + std::string(numpy);
   }

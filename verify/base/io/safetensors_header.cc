@@ -10,11 +10,11 @@
 namespace lockstep::verify {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 // Receives the tokens of the header one by one, so that no tree of hostile
 // depth or size is ever built. Every handler returns false to stop.
-class HeaderHandler : public nlohmann::json_sax<Json> {
+class HeaderHandler : public nlohmann::json_sax<SortedJson> {
  public:
   SafetensorsHeader TakeHeader() { return std::move(header_); }
   const std::string& error() const { return error_; }
@@ -184,7 +184,7 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json) {
                          ": a byte 0");
   }
   HeaderHandler handler;
-  if (!Json::sax_parse(json.begin(), json.end(), &handler)) {
+  if (!SortedJson::sax_parse(json.begin(), json.end(), &handler)) {
     return Status::Error(handler.error());
   }
   return handler.TakeHeader();

@@ -130,7 +130,7 @@ Status CheckName(const std::string& name) {
   return InMember(name, "want a name without slashes and control characters");
 }
 
-Status CheckEntry(const Entry& entry) {
+Status CheckZipEntry(const Entry& entry) {
   if ((entry.flags & kEncrypted) != 0) {
     return InMember(entry.name, "is encrypted");
   }
@@ -174,7 +174,7 @@ Result<Entry> ReadEntry(Bytes directory, size_t* at) {
                    {&entry.unpacked, &entry.packed, &entry.offset})) {
     return Torn();
   }
-  const Status status = CheckEntry(entry);
+  const Status status = CheckZipEntry(entry);
   if (!status.ok()) return status;
   return entry;
 }

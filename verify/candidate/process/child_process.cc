@@ -36,7 +36,7 @@ std::vector<pid_t>& Living() {
 }
 
 // To the millisecond: what is left of a limit is shown as the limit.
-std::string Text(double seconds) {
+std::string TextOfSeconds(double seconds) {
   return Format("%g", std::round(seconds * 1e3) / 1e3);
 }
 
@@ -137,8 +137,8 @@ std::optional<HostFailure> ChildProcess::Wait(int descriptor, double seconds,
                                  " (--candidate-memory)");
     }
     if (!over) continue;
-    return Break("hang", "did not end " + what + " within " + Text(seconds) +
-                             " s (--call-timeout)");
+    return Break("hang", "did not end " + what + " within " +
+                             TextOfSeconds(seconds) + " s (--call-timeout)");
   }
 }
 

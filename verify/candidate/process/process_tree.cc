@@ -123,6 +123,10 @@ void GuardThisProcess() {
   });
 }
 
+std::vector<pid_t> ThreadsOf(pid_t process) {
+  return Numbers(TasksOf(process));
+}
+
 std::vector<pid_t> Descendants(pid_t root) {
   std::vector<pid_t> all = Children(root);
   for (size_t n = 0; n < all.size(); ++n) {

@@ -18,6 +18,9 @@ void GuardThisProcess();
 // missing or listed.
 std::vector<pid_t> Descendants(pid_t root);
 
+// The threads of a process; none: it is gone.
+std::vector<pid_t> ThreadsOf(pid_t process);
+
 // Children of this process that it did not have when GuardThisProcess() was
 // called and that are not in `known`: what hosts have left behind. Those that
 // have ended are reaped and not listed.

@@ -12,9 +12,9 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-class Scanner {
+class ReplyScanner {
  public:
-  explicit Scanner(std::string_view rest) : rest_(rest) {}
+  explicit ReplyScanner(std::string_view rest) : rest_(rest) {}
 
   bool AtEnd() const { return rest_.empty(); }
   bool Skip(std::string_view text) {
@@ -80,28 +80,28 @@ class Scanner {
   std::string_view rest_;
 };
 
-bool OptionalText(Scanner* in, std::string_view key, std::string* text) {
+bool OptionalText(ReplyScanner* in, std::string_view key, std::string* text) {
   return !in->Skip(key) || (in->Text(text) && in->Skip("\""));
 }
 
-bool OptionalCount(Scanner* in, std::string_view key,
+bool OptionalCount(ReplyScanner* in, std::string_view key,
                    std::optional<int64_t>* count) {
   return !in->Skip(key) || in->Integer(&count->emplace());
 }
 
-bool OptionalReal(Scanner* in, std::string_view key,
+bool OptionalReal(ReplyScanner* in, std::string_view key,
                   std::optional<double>* value) {
   return !in->Skip(key) || in->Real(value);
 }
 
-bool OptionalTile(Scanner* in, WireReceipt* receipt) {
+bool OptionalTile(ReplyScanner* in, WireReceipt* receipt) {
   if (!in->Skip(R"(,"tile":[)")) return true;
   auto& tile = receipt->tile.emplace();
   return in->Integer(&tile[0]) && in->Skip(",") && in->Integer(&tile[1]) &&
          in->Skip("]");
 }
 
-bool ReadReceipt(Scanner* in, WireReceipt* receipt) {
+bool ScanReceipt(ReplyScanner* in, WireReceipt* receipt) {
   receipt->guards = "pages";
   receipt->rounding = "nearest";
   return in->Skip(R"({"guards":"pages","seconds":)") &&
@@ -123,7 +123,7 @@ bool ReadReceipt(Scanner* in, WireReceipt* receipt) {
 }
 
 // Of a reset.
-bool ReadLeft(Scanner* in, WireReceipt* receipt) {
+bool ReadLeft(ReplyScanner* in, WireReceipt* receipt) {
   return in->Integer(&receipt->threads_left) && in->Skip(R"(,"children":)") &&
          in->Integer(&receipt->children_left) && in->Skip("}}");
 }
@@ -132,13 +132,13 @@ bool ReadLeft(Scanner* in, WireReceipt* receipt) {
 
 std::optional<WireReply> QuickReply(std::string_view line) {
   WireReply reply;
-  Scanner in(line);
+  ReplyScanner in(line);
   const bool done = in.Skip(R"({"type":"done","id":)") &&
                     in.Integer(&reply.id) && in.Skip(R"(,"receipt":)");
   if (!done) return std::nullopt;
   const bool left = in.Skip(R"({"left":{"threads":)");
   const bool read =
-      left ? ReadLeft(&in, &reply.receipt) : ReadReceipt(&in, &reply.receipt);
+      left ? ReadLeft(&in, &reply.receipt) : ScanReceipt(&in, &reply.receipt);
   if (!read || !in.Skip("}") || !in.AtEnd()) return std::nullopt;
   return reply;
 }

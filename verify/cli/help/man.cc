@@ -63,7 +63,7 @@ std::string Body(const OptionText& option) {
   return body + (option.required ? "; required" : "");
 }
 
-std::string Verb(const VerbText& verb) {
+std::string PageOf(const VerbText& verb) {
   std::string text = ".SS lockstep " + Plain(verb.name) + "\n" +
                      Plain(verb.description) + ".\n";
   for (const OptionText& option : verb.options) {
@@ -97,7 +97,7 @@ std::string ManPage(const ProgramText& program, const std::string& version) {
       ".B lockstep\n\\fIVERB\\fR \\fB\\-\\-help\\fR\n.br\n.B lockstep\n"
       "\\fB\\-\\-version\\fR\n.SH DESCRIPTION\n" +
       Plain(program.description) + "\n" + Block(program.footer) + ".SH VERBS\n";
-  for (const VerbText& verb : program.verbs) text += Verb(verb);
+  for (const VerbText& verb : program.verbs) text += PageOf(verb);
   return text + kEnvironment;
 }
 

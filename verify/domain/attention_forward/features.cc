@@ -12,7 +12,7 @@ namespace lockstep::verify {
 namespace {
 
 // Names and their order are written into campaigns: append only.
-constexpr const char* kNames[] = {
+constexpr const char* kAttentionFeatures[] = {
     // Shape.
     "batch_many", "heads_many", "grouped_heads", "one_query", "one_key",
     "more_queries", "more_keys", "square", "one_channel", "odd_channels",
@@ -46,9 +46,9 @@ constexpr const char* kNames[] = {
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
 
-class Finder : FeatureFinder<kNames> {
+class AttentionFinder : FeatureFinder<kAttentionFeatures> {
  public:
-  explicit Finder(const AttentionForwardCase& c) : c_(c) {}
+  explicit AttentionFinder(const AttentionForwardCase& c) : c_(c) {}
 
   FeatureSet Find() {
     Shape();
@@ -196,10 +196,12 @@ class Finder : FeatureFinder<kNames> {
 
 }  // namespace
 
-std::span<const char* const> AttentionForwardFeatures() { return kNames; }
+std::span<const char* const> AttentionForwardFeatures() {
+  return kAttentionFeatures;
+}
 
 FeatureSet AttentionForwardFeaturesOf(const Case& c) {
-  return Finder(c.Get<AttentionForwardCase>()).Find();
+  return AttentionFinder(c.Get<AttentionForwardCase>()).Find();
 }
 
 }  // namespace lockstep::verify

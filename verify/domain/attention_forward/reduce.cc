@@ -154,13 +154,13 @@ std::vector<MaskExpr> SmallerMasks(const MaskExpr& mask) {
   return smaller;
 }
 
-AttentionForwardCase* PartOf(Case* c) {
+AttentionForwardCase* AttentionPart(Case* c) {
   return &c->Get<AttentionForwardCase>();
 }
 
-class Reducer : SequenceReducer<&PartOf> {
+class AttentionReducer : SequenceReducer<&AttentionPart> {
  public:
-  Reducer(std::span<const Case> sequence, size_t number)
+  AttentionReducer(std::span<const Case> sequence, size_t number)
       : SequenceReducer(sequence, number),
         a_(call().Get<AttentionForwardCase>()) {}
 
@@ -329,7 +329,7 @@ class Reducer : SequenceReducer<&PartOf> {
 
 std::vector<std::vector<Case>> ReduceAttentionForward(
     std::span<const Case> sequence, size_t call) {
-  return Reducer(sequence, call).All();
+  return AttentionReducer(sequence, call).All();
 }
 
 }  // namespace lockstep::verify

@@ -13,7 +13,7 @@ namespace {
 
 // Names and their order are written into campaigns: append only. Those of runs
 // last: a step has none.
-constexpr const char* kNames[] = {
+constexpr const char* kScanFeatures[] = {
     // Shape.
     "batch_many", "heads_many", "grouped_heads", "one_token", "chunk_edge",
     "chunk_below", "chunk_above", "many_tokens", "odd_state", "angles_none",
@@ -31,15 +31,16 @@ constexpr const char* kNames[] = {
     "segments", "segments_repeat", "segments_per_row", "cu_seqlens",
     "run_empty", "run_one_token", "run_at_edge", "run_off_edge"};
 
-constexpr size_t kOfSteps = FeatureOf<kNames>("segments").bit;
+constexpr size_t kOfSteps = FeatureOf<kScanFeatures>("segments").bit;
 
 // Chunks of the emulated kernels.
 constexpr int64_t kEdge = 4;
 
-class Finder : FeatureFinder<kNames> {
+class ScanFinder : FeatureFinder<kScanFeatures> {
  public:
-  explicit Finder(const Case& c)
-      : FeatureFinder(c.Has<Mamba3StepCase>() ? kOfSteps : std::size(kNames)),
+  explicit ScanFinder(const Case& c)
+      : FeatureFinder(c.Has<Mamba3StepCase>() ? kOfSteps
+                                              : std::size(kScanFeatures)),
         c_(c.Get<Mamba3ScanCase>()),
         p_(c_.problem) {}
 
@@ -133,12 +134,12 @@ class Finder : FeatureFinder<kNames> {
 
 }  // namespace
 
-std::span<const char* const> Mamba3ScanFeatures() { return kNames; }
+std::span<const char* const> Mamba3ScanFeatures() { return kScanFeatures; }
 
 std::span<const char* const> Mamba3StepFeatures() {
-  return std::span(kNames).first(kOfSteps);
+  return std::span(kScanFeatures).first(kOfSteps);
 }
 
-FeatureSet Mamba3ScanFeaturesOf(const Case& c) { return Finder(c).Find(); }
+FeatureSet Mamba3ScanFeaturesOf(const Case& c) { return ScanFinder(c).Find(); }
 
 }  // namespace lockstep::verify

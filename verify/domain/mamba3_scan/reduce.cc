@@ -11,7 +11,7 @@
 namespace lockstep::verify {
 namespace {
 
-Mamba3ScanCase* PartOf(Case* c) { return &c->Get<Mamba3ScanCase>(); }
+Mamba3ScanCase* ScanPart(Case* c) { return &c->Get<Mamba3ScanCase>(); }
 
 void SetLength(int64_t length, Mamba3ScanCase* c) {
   c->problem.length = length;
@@ -34,9 +34,9 @@ void SetState(int64_t n, Mamba3ScanCase* c) {
   c->problem.angles = std::min(c->problem.angles, n / 2);
 }
 
-class Reducer : SequenceReducer<&PartOf> {
+class ScanReducer : SequenceReducer<&ScanPart> {
  public:
-  Reducer(std::span<const Case> sequence, size_t number)
+  ScanReducer(std::span<const Case> sequence, size_t number)
       : SequenceReducer(sequence, number), c_(call().Get<Mamba3ScanCase>()) {}
 
   std::vector<std::vector<Case>> All() {
@@ -155,7 +155,7 @@ class Reducer : SequenceReducer<&PartOf> {
 
 std::vector<std::vector<Case>> ReduceMamba3(std::span<const Case> sequence,
                                             size_t call) {
-  return Reducer(sequence, call).All();
+  return ScanReducer(sequence, call).All();
 }
 
 }  // namespace lockstep::verify

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
 #include "reference/attention_row.h"
 #include "reference/contract/numerics.h"
@@ -14,8 +13,6 @@
 
 namespace lockstep::verify {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Sums of one head, [part][position][channel].
 struct Sums {
@@ -92,7 +89,7 @@ class Group {
   // In the order of the contract: query by query onto what is there.
   void AddSinks(size_t head, float* sum) const {
     for (const GradRow& row : rows_[head]) {
-      if (row.lse != -kInfinity) *sum = pairs_.AddSink(row, *sum);
+      if (row.lse != -kFloatInf) *sum = pairs_.AddSink(row, *sum);
     }
   }
 

@@ -14,7 +14,6 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr auto kLog2e = static_cast<float>(kLog2E);
 
 float SubnormalAsZero(float x) { return std::fabs(x) < 0x1p-126f ? 0.0f : x; }
@@ -208,7 +207,7 @@ float GradPairs::Weight(float u, float lse) const {
   const NumericProfile& n = variant_.numeric;
   if (contract()) {
     // N18: such a row is NaN.
-    if (!(lse < kInfinity)) return std::numeric_limits<float>::quiet_NaN();
+    if (!(lse < kFloatInf)) return std::numeric_limits<float>::quiet_NaN();
     const float l = fault_ == GradFault::kLseInBase2 ? lse : lse * kLog2e;
     return reference::Exp2(u - l);
   }
@@ -233,7 +232,7 @@ void GradPairs::See(const GradRow& row, int64_t j, GradPair* pair) const {
     pair->to_key = pair->to_query = true;
   }
   // A row of infinite lse is left out (N18).
-  if (row.lse == -kInfinity && fault_ != GradFault::kMaskMultiplies) {
+  if (row.lse == -kFloatInf && fault_ != GradFault::kMaskMultiplies) {
     pair->to_key = pair->to_query = false;
   }
 }

@@ -13,7 +13,7 @@ namespace {
 // Errors of the emulator's own functions: correctly rounded but for 2^-50.
 constexpr double kRounded = 0x1p-23;
 
-class Zoo {
+class GradBuilder {
  public:
   GradVariant& Add(const char* name, const char* base,
                    const char* description) {
@@ -43,7 +43,7 @@ class Zoo {
   std::deque<GradVariant> variants_;  // references stay good
 };
 
-void AddF32(Zoo* zoo) {
+void AddF32(GradBuilder* zoo) {
   zoo->Add("grad-exact", "exact-f32", "gradients: the contract, 4x4");
   zoo->Tiles(zoo->Add("grad-exact-wide", "exact-f32",
                       "gradients: the contract, tiles of 16x64"),
@@ -80,7 +80,7 @@ void AddF32(Zoo* zoo) {
   tf32.numeric.grad->p = tf32.numeric.grad->ds = NumberType::kTf32;
 }
 
-void AddBf16(Zoo* zoo) {
+void AddBf16(GradBuilder* zoo) {
   auto& exact = zoo->Add("grad-exact-bf16", "exact-bf16",
                          "gradients: the contract, bf16");
   zoo->Tiles(exact, 2, 8);
@@ -122,7 +122,7 @@ void AddBf16(Zoo* zoo) {
 
 std::span<const GradVariant> GradZoo() {
   static const std::vector<GradVariant> kZoo = [] {
-    Zoo zoo;
+    GradBuilder zoo;
     AddF32(&zoo);
     AddBf16(&zoo);
     return zoo.Take();

@@ -15,7 +15,6 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kSentinel = -0.7f * FLT_MAX;
 
 // Significant bits of a function that is good to `rel`; 24 if it is accurate.
@@ -228,7 +227,7 @@ float AttentionArithmetic::SinkScore(float sink) const {
 
 float AttentionArithmetic::MaskedScore(float score) const {
   if (dial_.Is(Fault::kMaskBeforeCap)) {
-    return Score(problem_.scale < 0 ? kInf : -kInf, true);
+    return Score(problem_.scale < 0 ? kFloatInf : -kFloatInf, true);
   }
   switch (numeric_.mask) {
     case MaskApplication::kSelectNegInf:
@@ -238,7 +237,7 @@ float AttentionArithmetic::MaskedScore(float score) const {
     case MaskApplication::kAddFinite:
       return score + kSentinel;
   }
-  return -kInf;
+  return -kFloatInf;
 }
 
 float AttentionArithmetic::NextMax(float m, float top) const {
@@ -252,7 +251,8 @@ float AttentionArithmetic::NextMax(float m, float top) const {
     case MaxPolicy::Kind::kNone:
       return 0.0f;
     case MaxPolicy::Kind::kLazy:
-      if (m != -kInf && !(double{top - m} * factor_ > policy.value)) return m;
+      if (m != -kFloatInf && !(double{top - m} * factor_ > policy.value))
+        return m;
       break;
     case MaxPolicy::Kind::kRunning:
     case MaxPolicy::Kind::kTwoPass:
@@ -267,7 +267,7 @@ float AttentionArithmetic::Weight(float score, float m, float shift) const {
 
 float AttentionArithmetic::WeightOfKey(float score, float m, float shift,
                                        int64_t key) const {
-  if (score == -kInf) return 0.0f;
+  if (score == -kFloatInf) return 0.0f;
   float p = Exponential(score, m, shift);
   const double rel = numeric_.exp_rel;
   if (numeric_.exp_zero == ExpZero::kExact) {
@@ -295,7 +295,8 @@ float AttentionArithmetic::Exponential(float score, float m,
     p = reference::Exp2Core(score - n) *
         std::ldexp(1.0f, static_cast<int>(std::min(e, 1000.0f)));
   } else {
-    const float base = m == -kInf && !dial_.Is(Fault::kEmptyTileNan) ? 0.0f : m;
+    const float base =
+        m == -kFloatInf && !dial_.Is(Fault::kEmptyTileNan) ? 0.0f : m;
     if (numeric_.exp_base == ExpBase::kE) {
       p = static_cast<float>(ExpDouble(score - base));
     } else if (numeric_.shift == Shift::kFma) {
@@ -359,18 +360,18 @@ float AttentionArithmetic::Output(float x) const {
 }
 
 float AttentionArithmetic::LogSumExp(float l, float m, float shift) const {
-  if (l == 0.0f) return -kInf;
+  if (l == 0.0f) return -kFloatInf;
   if (contract_) {
     const float scaled = l * std::ldexp(1.0f, -static_cast<int>(shift));
-    if (!(scaled > 0) || scaled == kInf) {
-      return scaled > 0 ? kInf : std::numeric_limits<float>::quiet_NaN();
+    if (!(scaled > 0) || scaled == kFloatInf) {
+      return scaled > 0 ? kFloatInf : std::numeric_limits<float>::quiet_NaN();
     }
     const auto split = reference::SplitForLog2(scaled);
     const float log2 = (m + split.k) + reference::Log2Core(split.z);
     return dial_.Is(Fault::kLseLog2) ? log2
                                      : log2 * static_cast<float>(kLn2) + 0.0f;
   }
-  if (m == -kInf) m = 0.0f;
+  if (m == -kFloatInf) m = 0.0f;
   const auto log = static_cast<float>(LogDouble(l));
   float lse;
   if (numeric_.exp_base == ExpBase::kE) {

@@ -9,9 +9,6 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
 // x * 2^d for integer-valued d <= 0, without 2^d itself.
 float Shrink(float x, float d) {
   return std::ldexp(x, static_cast<int>(std::max(d, -2000.0f)));
@@ -61,7 +58,7 @@ void EmulatedRow::ScoreTiles() {
                                   ? key.key / 8 % 2 == 0
                                   : tile.partial);
       if (!key.visible && !multiplies) s = a_.MaskedScore(s);
-      if (task_.dial.Is(Fault::kNanSwallowed) && s != s) s = -kInf;
+      if (task_.dial.Is(Fault::kNanSwallowed) && s != s) s = -kFloatInf;
       const bool visible = key.visible || through_cap;
       scored.push_back(
           {s, key.key, key.value, !key.visible && multiplies, visible});
@@ -78,13 +75,13 @@ void EmulatedRow::ScoreTiles() {
 
 // N13, on the scores that the row sees.
 bool EmulatedRow::IsNaN() const {
-  if (task_.has_sink && !(sink_ < kInf)) return true;
+  if (task_.has_sink && !(sink_ < kFloatInf)) return true;
   for (const auto& tile : tiles_) {
     for (const Scored& item : tile) {
-      if (item.visible && !(item.s < kInf)) return true;
+      if (item.visible && !(item.s < kFloatInf)) return true;
     }
   }
-  return any_visible_ && top_ == -kInf;
+  return any_visible_ && top_ == -kFloatInf;
 }
 
 const float* EmulatedRow::ValueRow(int64_t row) const {
@@ -99,7 +96,7 @@ void EmulatedRow::Rescale(float m, Part* part) const {
   part->m = m;
   // An inexact exp(0) shows where a kernel multiplies by it.
   const bool always = task_.variant.numeric.exp_zero == ExpZero::kRel;
-  if (old == -kInf || (old == m && !always)) return;
+  if (old == -kFloatInf || (old == m && !always)) return;
   const FaultDial& dial = task_.dial;
   const auto rescales = static_cast<double>(part->rescales++);
   const auto lacks = [&](Fault fault) {
@@ -202,14 +199,15 @@ void EmulatedRow::AddValues(const std::vector<Scored>& tile,
 }
 
 void EmulatedRow::Step(const std::vector<Scored>& tile, Part* part) const {
-  float top = -kInf;
+  float top = -kFloatInf;
   for (const Scored& item : tile) {
     if (item.multiplied) continue;
     top = std::max(top, a_.contract() ? std::nearbyint(item.s) : item.s);
   }
-  if (task_.dial.Is(Fault::kEmptyTileNan) && top == -kInf && part->m == -kInf) {
-    part->l[0] = kNaN;
-    std::fill(part->acc.begin(), part->acc.end(), kNaN);
+  if (task_.dial.Is(Fault::kEmptyTileNan) && top == -kFloatInf &&
+      part->m == -kFloatInf) {
+    part->l[0] = kFloatNaN;
+    std::fill(part->acc.begin(), part->acc.end(), kFloatNaN);
   }
   if (tile.empty()) return;
   if (!part->preset) Rescale(a_.NextMax(part->m, top), part);
@@ -314,7 +312,7 @@ bool EmulatedRow::GuardHolds(const Part& part) const {
 float EmulatedRow::LogSumExp(const Part& part, float l) const {
   const FaultDial& dial = task_.dial;
   float m = part.m;
-  if (dial.Is(Fault::kLsePreviousMax) && part.previous_m != -kInf) {
+  if (dial.Is(Fault::kLsePreviousMax) && part.previous_m != -kFloatInf) {
     m = part.previous_m;
   }
   if (dial.Is(Fault::kCapNotInLse) && a_.capped()) {
@@ -365,7 +363,7 @@ RowResult EmulatedRow::Finish(const Part& part) {
 RowResult EmulatedRow::Run() {
   if (task_.dial.Is(Fault::kMeanOfV)) return {MeanOfV(), 0.0f};
   if (IsNaN() && !task_.dial.Is(Fault::kNanSwallowed)) {
-    return {std::vector<float>(value_dim_, kNaN), kNaN};
+    return {std::vector<float>(value_dim_, kFloatNaN), kFloatNaN};
   }
   if (!any_visible_ && !task_.dial.Is(Fault::kEmptyTileNan)) return EmptyRow();
   const MaxPolicy::Kind policy = task_.variant.numeric.max.kind;

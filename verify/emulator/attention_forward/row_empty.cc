@@ -2,19 +2,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "verify/emulator/attention_forward/row.h"
+#include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
-namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-}  // namespace
-
 std::vector<float> EmulatedRow::MeanOfV() const {
   std::vector<float> mean;
   for (size_t c = 0; c < value_dim_; ++c) {
@@ -30,17 +23,17 @@ std::vector<float> EmulatedRow::MeanOfV() const {
 
 RowResult EmulatedRow::EmptyRow() const {
   const FaultDial& dial = task_.dial;
-  RowResult result{std::vector<float>(value_dim_, 0.0f), -kInf};
+  RowResult result{std::vector<float>(value_dim_, 0.0f), -kFloatInf};
   if (dial.Is(Fault::kEmptyRowMean)) result.o = MeanOfV();
-  if (dial.Is(Fault::kEmptyRowNan)) result.o.assign(value_dim_, kNaN);
-  if (dial.Is(Fault::kEmptyRowNan)) result.lse = kNaN;
-  if (task_.has_sink && sink_ != -kInf &&
+  if (dial.Is(Fault::kEmptyRowNan)) result.o.assign(value_dim_, kFloatNaN);
+  if (dial.Is(Fault::kEmptyRowNan)) result.lse = kFloatNaN;
+  if (task_.has_sink && sink_ != -kFloatInf &&
       !dial.Is(Fault::kSinkDroppedEmptyRow)) {
     const float m = a_.contract() ? std::nearbyint(sink_) : sink_;
     result.lse = a_.LogSumExp(a_.Weight(sink_, m, shift_), m, shift_);
   } else if (dial.Is(Fault::kLsePlusInf) ||
              task_.variant.numeric.empty_row == EmptyRow::kZeroPosInf) {
-    result.lse = kInf;
+    result.lse = kFloatInf;
   } else if (task_.variant.numeric.empty_row == EmptyRow::kZeroZero) {
     result.lse = 0.0f;
   }

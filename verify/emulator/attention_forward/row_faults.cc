@@ -2,7 +2,6 @@
 // starts, how parts are merged, what the lse is made of.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "verify/emulator/attention_forward/row.h"
@@ -10,8 +9,6 @@
 
 namespace lockstep::verify {
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // Far below every score that its author has met, in the kernel's own units.
 constexpr float kLowestScoreMet = -5e4f;
@@ -21,7 +18,7 @@ constexpr float kLowestScoreMet = -5e4f;
 // What the online maximum starts at.
 float EmulatedRow::FirstMax() const {
   if (task_.dial.Is(Fault::kMaxInitZero)) return 0.0f;
-  float m = -kInf;
+  float m = -kFloatInf;
   if (task_.has_sink) m = a_.contract() ? std::nearbyint(sink_) : sink_;
   if (task_.dial.Is(Fault::kMaxFiniteSentinel)) {
     m = std::max(m, kLowestScoreMet);
@@ -37,7 +34,8 @@ void EmulatedRow::BreakFactors(const std::vector<Part>& parts,
   if (dial.Is(Fault::kSplitOffByTwo)) (*factors)[1] *= 2;
   for (const Part& part : parts) {
     // exp(0) in place of exp(-inf).
-    if (dial.Is(Fault::kEmptySplitCounted) && part.m == -kInf) all->l[0] += 1;
+    if (dial.Is(Fault::kEmptySplitCounted) && part.m == -kFloatInf)
+      all->l[0] += 1;
   }
   if (dial.Is(Fault::kLseLastSplit)) {
     all->lse_l = Fold(parts.back());

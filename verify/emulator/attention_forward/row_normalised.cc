@@ -1,20 +1,19 @@
 // Rows whose values are summed when all weights are known: unfused attention, a
 // whole softmax, rounded, then its product with V; and blocks of keys (N20).
 #include <cstddef>
-#include <limits>
 #include <vector>
 
 #include "verify/emulator/attention_forward/row.h"
+#include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
 
 RowResult EmulatedRow::RunNormalised() const {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
   Part part;
   part.acc.assign(value_dim_, 0.0f);
   const bool two_pass =
       task_.variant.numeric.max.kind == MaxPolicy::Kind::kTwoPass;
-  part.m = two_pass ? top_ : a_.NextMax(-kInf, top_);
+  part.m = two_pass ? top_ : a_.NextMax(-kFloatInf, top_);
   const auto weight = [&](const Scored& item) {
     const float p = a_.WeightOfKey(item.s, part.m, shift_, item.key);
     return item.multiplied ? p * 0.0f : p;

@@ -24,7 +24,7 @@ NumericProfile Builtin(std::string_view name) {
 }
 
 // Collects variants; every method starts one from a built-in profile.
-class Zoo {
+class AttentionBuilder {
  public:
   AttentionVariant& Add(const char* name, const char* base,
                         const char* description) {
@@ -63,7 +63,7 @@ AttentionVariant& Unfused(AttentionVariant& v) {
   return v;
 }
 
-void AddExact(Zoo* zoo) {
+void AddExact(AttentionBuilder* zoo) {
   zoo->Add("exact", "exact-f32", "the contract, online, tiles of 4x4");
   Tiles(zoo->Add("exact-tile16", "exact-f32", "the contract, tiles of 8x16"), 8,
         16);
@@ -72,7 +72,7 @@ void AddExact(Zoo* zoo) {
         4096);
 }
 
-void AddCpu(Zoo* zoo) {
+void AddCpu(AttentionBuilder* zoo) {
   zoo->Add("cpu", "cpu-f32", "f32, natural exp, tiles of 4x4");
   Tiles(zoo->Add("cpu-tile1", "cpu-f32", "f32, a rescale for every key"), 1, 1);
   Tiles(zoo->Add("cpu-tile128", "cpu-f32", "f32, tiles of 64x128"), 64, 128);
@@ -132,7 +132,7 @@ void AddCpu(Zoo* zoo) {
       .numeric.acc_qk = {Acc::kTrunc32, 0, 0};
 }
 
-void AddBf16(Zoo* zoo) {
+void AddBf16(AttentionBuilder* zoo) {
   zoo->Add("flash", "flash-bf16", "flash kernel, tiles of 4x4");
   auto& big = Tiles(zoo->Add("flash-descending", "flash-bf16",
                              "flash kernel, 64x64, last tile first"),
@@ -173,7 +173,7 @@ void AddBf16(Zoo* zoo) {
 }
 
 // Conventions and roundings of public kernels, in f32.
-void AddCpuKinds(Zoo* zoo) {
+void AddCpuKinds(AttentionBuilder* zoo) {
   zoo->Add("cpu-no-max", "cpu-f32", "f32, no maximum subtracted")
       .numeric.max = {Max::kNone, 0};
   zoo->Add("cpu-fixed-max", "cpu-f32", "f32, the constant 5 subtracted")
@@ -213,7 +213,7 @@ void AddCpuKinds(Zoo* zoo) {
 }
 
 // The same in bf16, where weights are rounded before they meet V.
-void AddBf16Kinds(Zoo* zoo) {
+void AddBf16Kinds(AttentionBuilder* zoo) {
   zoo->Add("flash-no-max", "flash-bf16", "flash, no maximum subtracted")
       .numeric.max = {Max::kNone, 0};
   auto& cut = zoo->Add("flash-no-max-cut", "flash-bf16",
@@ -225,8 +225,8 @@ void AddBf16Kinds(Zoo* zoo) {
   zoo->Add("flash-fixed-max", "flash-bf16", "flash, the constant 5 subtracted")
       .numeric.max = {Max::kFixed, 5};
   auto& late = zoo->Add("flash-lazy-no-split", "flash-bf16",
-                        "flash, maximum moved by 90 at least, one part");
-  late.numeric.max = {Max::kLazy, 90};
+                        "flash, maximum moved by 60 at least, one part");
+  late.numeric.max = {Max::kLazy, 60};
   late.numeric.splits = 1;
   Unfused(zoo->Add("unfused-bf16", "flash-bf16", "softmax, then bf16 times V"));
   Unfused(zoo->Add("unfused-bf16-cut", "flash-bf16",
@@ -258,7 +258,7 @@ void AddBf16Kinds(Zoo* zoo) {
 }
 
 std::vector<AttentionVariant> Build() {
-  Zoo zoo;
+  AttentionBuilder zoo;
   AddExact(&zoo);
   AddCpu(&zoo);
   AddBf16(&zoo);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "verify/base/binary64.h"
+#include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/mamba3_scan/row.h"
 #include "verify/emulator/numbers.h"
 
@@ -11,8 +12,6 @@ namespace lockstep::verify {
 namespace {
 
 using F = ScanFault;
-
-constexpr double kPi = 3.14159265358979323846;
 
 // What a function good to `rel` gives for the rounded result.
 float Coarse(float x, double rel) {

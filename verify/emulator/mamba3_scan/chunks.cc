@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/mamba3_scan/row.h"
 #include "verify/emulator/numbers.h"
 
@@ -13,12 +14,6 @@ namespace {
 
 using F = ScanFault;
 using State = std::vector<Floats>;  // [n][p]
-
-size_t Z(int64_t n) { return static_cast<size_t>(n); }
-
-float Cast(float x, NumberType type) {
-  return type == NumberType::kF32 ? x : RoundTo(x, type);
-}
 
 class Chunks {
  public:

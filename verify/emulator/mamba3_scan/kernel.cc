@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/mamba3_scan/row.h"
 #include "verify/emulator/numbers.h"
 
@@ -40,12 +41,6 @@ std::vector<RowRun> RunsOf(const Mamba3ScanProblem& p,
 namespace {
 
 using F = ScanFault;
-
-size_t Z(int64_t n) { return static_cast<size_t>(n); }
-
-float Cast(float x, NumberType type) {
-  return type == NumberType::kF32 ? x : RoundTo(x, type);
-}
 
 // One token: h = alpha h + beta x' k'^T + gamma x k^T.
 void Advance(const ScanRow& row, int64_t t, RowState* state,

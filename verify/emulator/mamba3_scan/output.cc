@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/mamba3_scan/row.h"
 #include "verify/emulator/numbers.h"
 
@@ -10,12 +11,6 @@ namespace lockstep::verify {
 namespace {
 
 using F = ScanFault;
-
-size_t Z(int64_t n) { return static_cast<size_t>(n); }
-
-float Cast(float x, NumberType type) {
-  return type == NumberType::kF32 ? x : RoundTo(x, type);
-}
 
 }  // namespace
 

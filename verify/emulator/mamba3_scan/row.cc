@@ -6,26 +6,13 @@
 #include <utility>
 
 #include "reference/contract/numerics.h"
+#include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
 namespace {
 
 using F = ScanFault;
-
-constexpr double kPi = 3.14159265358979323846;
-
-size_t Z(int64_t n) { return static_cast<size_t>(n); }
-
-template <typename View, typename... Index>
-float Load(const View& x, Index... at) {
-  return x.lane == Lane::kF32 ? x.template As<float>()(at...)
-                              : ToFloat(x.template As<Bf16>()(at...));
-}
-
-float Cast(float x, NumberType type) {
-  return type == NumberType::kF32 ? x : RoundTo(x, type);
-}
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace lockstep::verify {
 namespace {
 
 // Collects variants; every one starts from a built-in profile.
-class Zoo {
+class ScanBuilder {
  public:
   ScanVariant& Add(const std::string& name, const char* base, int64_t chunk,
                    const std::string& description) {
@@ -36,7 +36,7 @@ class Zoo {
   std::deque<ScanVariant> variants_;  // references stay good
 };
 
-void AddF32(Zoo* zoo) {
+void AddF32(ScanBuilder* zoo) {
   zoo->Add("scan", "scan-f32", 4, "f32, chunks of 4 on the row's grid");
   for (const int64_t chunk : {1, 2, 3, 5, 7, 8, 16, 64, 256}) {
     const std::string length = std::to_string(chunk);
@@ -68,7 +68,7 @@ void AddF32(Zoo* zoo) {
 }
 
 // Conventions apart from the arithmetic.
-void AddOthers(Zoo* zoo) {
+void AddOthers(ScanBuilder* zoo) {
   auto& ssd = zoo->Add("ssd", "scan-f32", 8, "f32, Mamba-2: reads no tau");
   ssd.ssd = true;
   auto& public_ssd =
@@ -90,7 +90,7 @@ void AddOthers(Zoo* zoo) {
       .numeric.scan->empty_run = EmptyRun::kUnspecified;
 }
 
-void AddBf16(Zoo* zoo) {
+void AddBf16(ScanBuilder* zoo) {
   zoo->Add("siso-a16", "siso-bf16-a16", 4, "public SISO kernel, chunks of 4");
   zoo->Add("siso-a16-chunk64", "siso-bf16-a16", 64, "the same, chunks of 64")
       .grid_of_runs = true;
@@ -113,7 +113,7 @@ void AddBf16(Zoo* zoo) {
 
 std::span<const ScanVariant> ScanZoo() {
   static const std::vector<ScanVariant> kZoo = [] {
-    Zoo zoo;
+    ScanBuilder zoo;
     AddF32(&zoo);
     AddBf16(&zoo);
     AddOthers(&zoo);

@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
 namespace {
 
 using F = ScanGradFault;
-
-size_t Z(int64_t n) { return static_cast<size_t>(n); }
-
-float Cast(float x, NumberType type) {
-  return type == NumberType::kF32 ? x : RoundTo(x, type);
-}
 
 Floats Column(const FloatRows& rows, size_t c) {
   Floats column;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/mamba3_scan_backward/head.h"
 #include "verify/emulator/numbers.h"
 
@@ -12,8 +13,6 @@ namespace lockstep::verify {
 namespace {
 
 using F = ScanGradFault;
-
-size_t Z(int64_t n) { return static_cast<size_t>(n); }
 
 // A gradient into its tensor's lane.
 template <typename View, typename... Index>

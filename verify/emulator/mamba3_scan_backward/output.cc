@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/mamba3_scan_backward/head.h"
 #include "verify/emulator/numbers.h"
 
@@ -12,18 +13,6 @@ namespace {
 using F = ScanGradFault;
 
 constexpr float kTwoPi = 6.2831853071795864769f;
-
-size_t Z(int64_t n) { return static_cast<size_t>(n); }
-
-float Cast(float x, NumberType type) {
-  return type == NumberType::kF32 ? x : RoundTo(x, type);
-}
-
-template <typename View, typename... Index>
-float Load(const View& x, Index... at) {
-  return x.lane == Lane::kF32 ? x.template As<float>()(at...)
-                              : ToFloat(x.template As<Bf16>()(at...));
-}
 
 }  // namespace
 

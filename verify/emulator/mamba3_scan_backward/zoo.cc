@@ -13,7 +13,7 @@ namespace {
 
 // Collects variants; every one starts from the arithmetic of a built-in
 // profile.
-class Zoo {
+class ScanGradBuilder {
  public:
   ScanGradVariant& Add(const char* name, const char* base, int64_t chunk,
                        const std::string& description) {
@@ -40,7 +40,7 @@ ScanNumeric& NumericOf(ScanGradVariant& variant) {
   return *variant.scan.numeric.scan;
 }
 
-void AddF32(Zoo* zoo) {
+void AddF32(ScanGradBuilder* zoo) {
   zoo->Add("scan-grad", "scan-f32", 4, "f32, states again in chunks of 4");
   zoo->Add("scan-grad-chunk1", "scan-f32", 1, "f32, all states kept");
   zoo->Add("scan-grad-chunk64", "scan-f32", 64,
@@ -68,7 +68,7 @@ void AddF32(Zoo* zoo) {
       .angle_form = AngleForm::kUnreduced;
 }
 
-void AddBf16(Zoo* zoo) {
+void AddBf16(ScanGradBuilder* zoo) {
   zoo->Add("scan-grad-bf16-lane", "scan-f32", 4, "f32 between bf16 tensors")
       .scan.numeric.lane = Lane::kBf16;
   zoo->Add("scan-grad-siso", "siso-bf16-a32", 4,
@@ -90,7 +90,7 @@ void AddBf16(Zoo* zoo) {
 
 std::span<const ScanGradVariant> ScanGradZoo() {
   static const std::vector<ScanGradVariant> kZoo = [] {
-    Zoo zoo;
+    ScanGradBuilder zoo;
     AddF32(&zoo);
     AddBf16(&zoo);
     return zoo.Take();

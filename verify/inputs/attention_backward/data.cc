@@ -60,9 +60,9 @@ bool OptimizedRuns(const AttentionForwardProblem& p,
          optimized::AttentionForward(p, in, plan.value(), out, nullptr).ok();
 }
 
-class Materialiser {
+class GradientMaterialiser {
  public:
-  Materialiser(const Case& c, const MaterialiseOptions& options)
+  GradientMaterialiser(const Case& c, const MaterialiseOptions& options)
       : case_(c),
         a_(c.Get<AttentionBackwardCase>()),
         options_(options),
@@ -221,7 +221,7 @@ Status RunForward(AttentionBackwardData* data) {
 Result<AttentionBackwardData> MaterialiseAttentionBackward(
     const Case& c, const MaterialiseOptions& options) {
   // The views that Validate wants come with the tensors: it cannot fail here.
-  return Materialiser(c, options).Run();
+  return GradientMaterialiser(c, options).Run();
 }
 
 Result<AttentionBackwardData> Clone(const AttentionBackwardData& data) {

@@ -133,7 +133,7 @@ namespace {
 
 // Faults that change whole pairs: every probe that holds one shows them. In the
 // contract's own arithmetic they differ from CorrectKernel by nothing else.
-constexpr const char* kCanaries[] = {
+constexpr const char* kGradientCanaries[] = {
     "mutant:grad.last_keys_dropped,base=grad-exact",
     "mutant:grad.query_tile_twice,base=grad-exact",
     "mutant:grad.dkv_causal_plus_one,base=grad-exact",
@@ -154,7 +154,7 @@ void AttentionBackwardTrial::RunBaseline(const OutputSet& outputs) const {
 
 std::span<const char* const> AttentionBackwardTrial::Canaries() const {
   if (ProbeOf(case_.Get<AttentionForwardCase>())) return {};
-  return kCanaries;
+  return kGradientCanaries;
 }
 
 std::string AttentionBackwardTrial::WhyUndeclared(

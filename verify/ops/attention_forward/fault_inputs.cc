@@ -7,7 +7,8 @@
 namespace lockstep::verify {
 namespace {
 
-const char* At(const LaneView& x, int64_t b, int64_t h, int64_t position) {
+const char* PositionOf(const LaneView& x, int64_t b, int64_t h,
+                       int64_t position) {
   const int64_t offset =
       b * x.strides[0] + h * x.strides[1] + position * x.strides[2];
   return static_cast<const char*>(x.data) +
@@ -17,12 +18,12 @@ const char* At(const LaneView& x, int64_t b, int64_t h, int64_t position) {
 }  // namespace
 
 void HoldOne(LaneView* x, int64_t b, int64_t h, int64_t position) {
-  x->data = At(*x, b, h, position);
+  x->data = PositionOf(*x, b, h, position);
   x->strides[0] = x->strides[1] = x->strides[2] = 0;
 }
 
 void HoldHead(LaneView* x, int64_t b, int64_t h) {
-  x->data = At(*x, b, h, 0);
+  x->data = PositionOf(*x, b, h, 0);
   x->strides[0] = x->strides[1] = 0;
 }
 
@@ -32,7 +33,7 @@ void CopyHead(const HeadPart& part, LaneView* x, FaultScratch* scratch) {
   scratch->bytes.resize(static_cast<size_t>(part.count) * channels * bytes);
   uint8_t* to = scratch->bytes.data();
   for (int64_t n = 0; n < part.count; ++n) {
-    const char* from = At(*x, part.b, part.h, part.first + n);
+    const char* from = PositionOf(*x, part.b, part.h, part.first + n);
     for (size_t c = 0; c < channels; ++c, to += bytes) {
       std::memcpy(to, from + static_cast<int64_t>(c * bytes) * x->strides[3],
                   bytes);

@@ -197,7 +197,7 @@ bool MaskableByAddition(const AttentionForwardProblem& p, const LaneView& q,
 }
 
 // Faults that change whole keys: every probe that holds one shows them.
-constexpr const char* kCanaries[] = {
+constexpr const char* kAttentionCanaries[] = {
     "mutant:attn.drop_last_key",    "mutant:attn.leak_masked_key",
     "mutant:attn.v_row_off_by_one", "mutant:attn.causal_plus_one",
     "mutant:attn.causal_strict",    "mutant:attn.double_edge_key",
@@ -295,7 +295,7 @@ void AttentionForwardTrial::RunBaseline(const OutputSet& outputs) const {
 // Values of a probe hide what it does not look at: the case's own tell more.
 std::span<const char* const> AttentionForwardTrial::Canaries() const {
   if (ProbeOf(case_.Get<AttentionForwardCase>())) return {};
-  return kCanaries;
+  return kAttentionCanaries;
 }
 
 }  // namespace lockstep::verify

@@ -148,13 +148,13 @@ class AllowedOfScan final : public AllowedResults {
 };
 
 // Faults that change whole terms: every probe that holds one shows them.
-constexpr const char* kCanaries[] = {
+constexpr const char* kScanCanaries[] = {
     "mutant:scan.diag_missing",       "mutant:scan.beta_dropped",
     "mutant:scan.intra_ignores_runs", "mutant:scan.init_fold_missing",
     "mutant:scan.carry_v_of_pack",    "mutant:scan.bias_missing",
 };
 // The same between bf16 tensors.
-constexpr const char* kBf16Canaries[] = {
+constexpr const char* kScanBf16Canaries[] = {
     "mutant:scan.diag_missing,base=scan-bf16-lane",
     "mutant:scan.beta_dropped,base=scan-bf16-lane",
     "mutant:scan.intra_ignores_runs,base=scan-bf16-lane",
@@ -234,8 +234,8 @@ std::span<const char* const> Mamba3ScanTrial::Canaries() const {
       !WhyNotScanProbe(ProbeKind::kIntegrate, data().problem).empty()) {
     return {};
   }
-  return data().problem.lane == Lane::kF32 ? std::span(kCanaries)
-                                           : std::span(kBf16Canaries);
+  return data().problem.lane == Lane::kF32 ? std::span(kScanCanaries)
+                                           : std::span(kScanBf16Canaries);
 }
 
 }  // namespace lockstep::verify

@@ -156,14 +156,14 @@ class AllowedScanGradients final : public AllowedElements {
 
 // Faults that change whole terms: the envelope of f32 shows them wherever a
 // case has what they break.
-constexpr const char* kCanaries[] = {
+constexpr const char* kScanGradientCanaries[] = {
     "mutant:sgrad.decay_missing",    "mutant:sgrad.runs_joined",
     "mutant:sgrad.dcarry_ignored",   "mutant:sgrad.last_head_only",
     "mutant:sgrad.key_then_missing", "mutant:sgrad.last_token_dropped",
     "mutant:sgrad.skip_missing",
 };
 // The same between bf16 tensors.
-constexpr const char* kBf16Canaries[] = {
+constexpr const char* kScanGradientBf16Canaries[] = {
     "mutant:sgrad.decay_missing,base=scan-grad-bf16-lane",
     "mutant:sgrad.runs_joined,base=scan-grad-bf16-lane",
     "mutant:sgrad.dcarry_ignored,base=scan-grad-bf16-lane",
@@ -191,8 +191,9 @@ std::span<const char* const> Mamba3ScanBackwardTrial::Canaries() const {
   // A case that is a probe is judged by that one alone, which may be blind to
   // some.
   if (ProbeOf(scan())) return {};
-  return data().problem.lane == Lane::kF32 ? std::span(kCanaries)
-                                           : std::span(kBf16Canaries);
+  return data().problem.lane == Lane::kF32
+             ? std::span(kScanGradientCanaries)
+             : std::span(kScanGradientBf16Canaries);
 }
 
 std::string Mamba3ScanBackwardTrial::WhyUndeclared(

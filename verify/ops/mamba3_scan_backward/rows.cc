@@ -101,11 +101,11 @@ void Mamba3ScanBackwardTrial::EmptyRow(const RowInputs& from, int64_t row,
   bits->assign(outputs().size(), {});
   constexpr ScanTensor kGiven[] = {ScanTensor::kDTheta, ScanTensor::kDH,
                                    ScanTensor::kDK, ScanTensor::kDV};
-  constexpr std::string_view kNames[] = {"dinit_theta", "dinit_h", "dinit_k",
-                                         "dinit_v"};
+  constexpr std::string_view kInitialGradients[] = {"dinit_theta", "dinit_h",
+                                                    "dinit_k", "dinit_v"};
   for (size_t t = 0; t < outputs().size(); ++t) {
     for (size_t n = 0; n < 4; ++n) {
-      if (outputs()[t].name != kNames[n]) continue;
+      if (outputs()[t].name != kInitialGradients[n]) continue;
       const ScanStorage& given = from.data.at(kGiven[n]);
       for (const int64_t line : Lines(t, row)) {
         for (int64_t c = 0; c < outputs()[t].shape[3]; ++c) {

@@ -15,13 +15,13 @@ namespace lockstep::verify {
 namespace {
 
 // Faults that change whole terms: every probe that holds one shows them.
-constexpr const char* kCanaries[] = {
+constexpr const char* kSsdCanaries[] = {
     "mutant:ssd.diag_missing",  "mutant:ssd.b_c_exchanged",
     "mutant:ssd.runs_ignored",  "mutant:ssd.init_ignored",
     "mutant:ssd.token_dropped", "mutant:ssd.dt_missing",
 };
 // The same between bf16 tensors.
-constexpr const char* kBf16Canaries[] = {
+constexpr const char* kSsdBf16Canaries[] = {
     "mutant:ssd.diag_missing,base=scan-bf16-lane",
     "mutant:ssd.b_c_exchanged,base=scan-bf16-lane",
     "mutant:ssd.runs_ignored,base=scan-bf16-lane",
@@ -102,8 +102,8 @@ std::optional<Work> SsdScanTrial::CountWork() const {
 
 std::span<const char* const> SsdScanTrial::Canaries() const {
   if (Mamba3ScanTrial::Canaries().empty()) return {};
-  return data().problem.lane == Lane::kF32 ? std::span(kCanaries)
-                                           : std::span(kBf16Canaries);
+  return data().problem.lane == Lane::kF32 ? std::span(kSsdCanaries)
+                                           : std::span(kSsdBf16Canaries);
 }
 
 void SsdScanTrial::ComputeByReference(const Mamba3ScanOutputs& outputs) const {

@@ -102,7 +102,11 @@ class BoundedScan {
   Rows h_;                           // [n][p]
   Rows size_, wide_;                 // [mode][p]: companions of the moduli
   Rows seen_, absolute_;             // and of the perturbed ones
-  Rows k_, x_;                       // of the last token
+  // What absolute_ would be had nothing decayed: a chunk's decay that
+  // underflows, or what is multiplied by it, is wrong by so many times the
+  // smallest number.
+  Rows whole_;
+  Rows k_, x_;  // of the last token
   std::vector<Moduli> moduli_;
   Rows k_now_, x_now_, q_now_;
   std::vector<Moduli> moduli_now_, of_q_;

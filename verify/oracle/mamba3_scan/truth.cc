@@ -41,6 +41,14 @@ void BoundedScan::Start() {
     size_.push_back(size);
   }
   wide_ = seen_ = absolute_ = high_ = size_;
+  // A carry given in the middle of a chunk decays by a difference of its sums.
+  const double ends = e_.prefix ? e_.exp + e_.decay * Window(decay_sums_) : 0;
+  for (Rows* rows : {&seen_, &absolute_}) {
+    for (Vector& row : *rows) {
+      for (double& x : row) x *= 1 + ends;
+    }
+  }
+  whole_ = absolute_;
   k_ = carry.k;
   for (size_t r = 0; r < k_.size(); ++r) {
     Vector x(v_.size());
@@ -172,7 +180,10 @@ void BoundedScan::Update(const ScanToken& token, double own, double before,
         now_absolute += x * moduli_now_[r].absolute[m];
         sizes += last + x + moduli_[r].plain[m] + moduli_now_[r].plain[m];
       }
-      const double lost = e_.tiny * 4 * sizes;
+      whole_[m][c] += sizes + factors * (before_worst * then_absolute +
+                                         own_worst * now_absolute);
+      const double lost =
+          e_.tiny * (4 * sizes + (e_.chunk > 1 ? whole_[m][c] : 0));
       size_[m][c] = alpha * (size_[m][c] + before * then) + own * now;
       wide_[m][c] = alpha * (wide_[m][c] + before * then_wide) + own * now_wide;
       const double seen = seen_[m][c] + before_worst * then_seen * factors;

@@ -102,28 +102,31 @@ std::string RowByKeyHtml(const ErrorPicture& picture) {
            HtmlText(picture.output.name) +
            " of this op, or of errors without a distance.</p>\n";
   }
-  constexpr double kLeft = 50, kTop = 10, kHeight = 90, kWidth = 512;
+  constexpr double kBarsLeft = 50, kBarsTop = 10, kBarsHeight = 90,
+                   kBarsWidth = 512;
   const RowByKey& row = picture.by_key[0];
-  const double bar = kWidth / static_cast<double>(row.bars.size());
+  const double bar = kBarsWidth / static_cast<double>(row.bars.size());
   std::string bars = "<path class=\"bar\" d=\"";
   for (size_t n = 0; n < row.bars.size(); ++n) {
-    const double height = kHeight * row.bars[n];
+    const double height = kBarsHeight * row.bars[n];
     if (height < 0.05) continue;
     bars += Format("M%.1f %.1fv-%.1fh%.1fv%.1fz",
-                   kLeft + bar * static_cast<double>(n), kTop + kHeight, height,
-                   bar, height);
+                   kBarsLeft + bar * static_cast<double>(n),
+                   kBarsTop + kBarsHeight, height, bar, height);
   }
   bars += "\"/>\n";
-  std::string axes =
-      "<g class=\"axes\">\n" +
-      SvgLine(kLeft, kTop + kHeight, kLeft + kWidth, kTop + kHeight);
-  std::string labels = SvgLabel(kLeft - 6, kTop + 8, "end", "100 %") +
-                       SvgLabel(kLeft - 6, kTop + kHeight, "end", "0");
-  for (const int64_t key : SvgTicks(row.keys, kWidth)) {
-    const double x =
-        kLeft + bar * static_cast<double>(key) / static_cast<double>(row.step);
-    axes += SvgLine(x, kTop + kHeight, x, kTop + kHeight + 4);
-    labels += SvgLabel(x, kTop + kHeight + 17, "middle", std::to_string(key));
+  std::string axes = "<g class=\"axes\">\n" +
+                     SvgLine(kBarsLeft, kBarsTop + kBarsHeight,
+                             kBarsLeft + kBarsWidth, kBarsTop + kBarsHeight);
+  std::string labels =
+      SvgLabel(kBarsLeft - 6, kBarsTop + 8, "end", "100 %") +
+      SvgLabel(kBarsLeft - 6, kBarsTop + kBarsHeight, "end", "0");
+  for (const int64_t key : SvgTicks(row.keys, kBarsWidth)) {
+    const double x = kBarsLeft + bar * static_cast<double>(key) /
+                                     static_cast<double>(row.step);
+    axes += SvgLine(x, kBarsTop + kBarsHeight, x, kBarsTop + kBarsHeight + 4);
+    labels +=
+        SvgLabel(x, kBarsTop + kBarsHeight + 17, "middle", std::to_string(key));
   }
   const std::string where =
       PlaceText({.name = "",

@@ -16,7 +16,7 @@ namespace {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-constexpr const char* kStyle = R"(
+constexpr const char* kVerdictStyle = R"(
 td.mark { font-weight: 700; } section { margin-top: 3rem;
   border-top: 3px solid var(--line); }
 section h2 { margin-top: 1rem; }
@@ -289,7 +289,7 @@ std::string VerdictPage::Write(const Totals& totals,
   }
   body += Asked() + ErrorPatterns() + sections_;
   const std::string style = std::string(kPlanFigureStyle) + kErrorMapStyle +
-                            kGuiltyKeysStyle + kStyle;
+                            kGuiltyKeysStyle + kVerdictStyle;
   return HtmlPage(title, style, body);
 }
 

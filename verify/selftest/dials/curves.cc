@@ -15,7 +15,7 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr const char* kBase = "flash";
+constexpr const char* kCurveBase = "flash";
 constexpr int64_t kCounts[] = {4096, 1024, 256, 64, 16, 4, 2, 1};
 constexpr int64_t kBits[] = {1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22};
 
@@ -29,7 +29,7 @@ struct Seen {
 Result<std::unique_ptr<Candidate>> Kernel(const MutantInfo& info,
                                           int64_t setting) {
   return ParseCandidate(std::string("mutant:") + info.name + "@" +
-                        std::to_string(setting) + ",base=" + kBase);
+                        std::to_string(setting) + ",base=" + kCurveBase);
 }
 
 // The answer to one set of inputs: whether it is found, and differs.
@@ -114,7 +114,7 @@ Result<std::vector<DialCurve>> MeasureCurves(
       const Result<std::string> drawn =
           WithSeed(line, static_cast<uint64_t>(draw));
       if (!drawn.ok()) return drawn.status();
-      auto stages = Stages::Make(drawn.value(), kBase, {});
+      auto stages = Stages::Make(drawn.value(), kCurveBase, {});
       if (!stages.ok()) return stages.status();
       std::vector<Status> statuses(curves.size());
       ForEach(static_cast<int64_t>(curves.size()), threads, [&](int64_t n) {

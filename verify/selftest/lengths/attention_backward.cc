@@ -14,24 +14,24 @@
 namespace lockstep::verify {
 namespace {
 
-std::string Text(int64_t n) { return std::to_string(n); }
-
 // Masks, documents, counts, sinks and groups; the emulator is slow, so that one
 // of the lengths is short.
-std::vector<std::string> Lines(int64_t n) {
-  const std::string half = Text(n / 2);
-  return {"hq=2 hkv=1 sq=9 skv=" + Text(n) +
+std::vector<std::string> AttentionBackwardLines(int64_t n) {
+  const std::string half = std::to_string(n / 2);
+  return {"hq=2 hkv=1 sq=9 skv=" + std::to_string(n) +
               " d=8 dv=5 cap=2 mask=causal align=br dlse=normal:1",
-          "b=2 hq=2 sq=" + Text(n) + " skv=7 d=8 cap=5 mask=window:" + half +
-              ",3 sinklogit=normal:1",
-          "hq=4 hkv=2 sq=10 skv=" + Text(n) +
+          "b=2 hq=2 sq=" + std::to_string(n) +
+              " skv=7 d=8 cap=5 mask=window:" + half + ",3 sinklogit=normal:1",
+          "hq=4 hkv=2 sq=10 skv=" + std::to_string(n) +
               " d=4 q_seg=runs:5,5 kv_seg=runs:" + half + "," +
-              Text(n - n / 2) + " sinklogit=normal:1 dlse=normal:1",
-          "b=2 sq=6 skv=" + Text(n + 5) + " d=4 valid_q=6,3 valid_kv=" +
-              Text(n) + "," + half + " mask=random:0.6",
-          "sq=" + Text(n + 3) + " skv=9 d=8 mask=causal align=br",
-          "hq=4 hkv=2 sq=" + Text(n) + " skv=6 d=4 q_seg=runs:" + half + "," +
-              Text(n - n / 2) + " kv_seg=runs:3,3 cap=20 dlse=normal:1"};
+              std::to_string(n - n / 2) + " sinklogit=normal:1 dlse=normal:1",
+          "b=2 sq=6 skv=" + std::to_string(n + 5) +
+              " d=4 valid_q=6,3 valid_kv=" + std::to_string(n) + "," + half +
+              " mask=random:0.6",
+          "sq=" + std::to_string(n + 3) + " skv=9 d=8 mask=causal align=br",
+          "hq=4 hkv=2 sq=" + std::to_string(n) + " skv=6 d=4 q_seg=runs:" +
+              half + "," + std::to_string(n - n / 2) +
+              " kv_seg=runs:3,3 cap=20 dlse=normal:1"};
 }
 
 // A pattern with so many keys, or queries, more; the last document, and a mask
@@ -54,7 +54,7 @@ Result<Case> Stretched(const MutantInfo& info, int64_t length, bool keys) {
 
 std::vector<LengthCase> GradientLengthCases(int64_t length) {
   std::vector<LengthCase> cases;
-  for (const std::string& line : Lines(length)) {
+  for (const std::string& line : AttentionBackwardLines(length)) {
     const bool sink = line.find("sinklogit") != std::string::npos;
     cases.push_back({"attention_backward " + line, "", sink, "", false});
   }
@@ -73,8 +73,8 @@ std::vector<LengthCase> GradientLengthCases(int64_t length) {
 std::string GradientLineAt(uint64_t seed, int64_t length,
                            const NumericProfile& profile) {
   uint64_t state = seed;
-  const std::vector<std::string> lines =
-      Lines(length + static_cast<int64_t>(NextMixed(&state) % 6));
+  const std::vector<std::string> lines = AttentionBackwardLines(
+      length + static_cast<int64_t>(NextMixed(&state) % 6));
   return "attention_backward " + lines[NextMixed(&state) % lines.size()] +
          (profile.lane == Lane::kBf16 ? " lane=bf16" : "") +
          " seed=" + std::to_string(seed);

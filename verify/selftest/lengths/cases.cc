@@ -15,8 +15,6 @@
 namespace lockstep::verify {
 namespace {
 
-std::string Text(int64_t x) { return std::to_string(x); }
-
 // "KEY=A,B" per batch row, or "KEY=A" of one.
 std::string PerRow(const char* key, const std::string& first,
                    const std::string& second, bool two) {
@@ -24,8 +22,8 @@ std::string PerRow(const char* key, const std::string& first,
 }
 
 // The same in brackets, for segments.
-std::string Segments(const char* key, const std::string& first,
-                     const std::string& second, bool two) {
+std::string SegmentKey(const char* key, const std::string& first,
+                       const std::string& second, bool two) {
   return std::string(" ") + key + "=" +
          (two ? "[" + first + ";" + second + "]" : first);
 }
@@ -36,7 +34,7 @@ std::string Ids(std::initializer_list<std::array<int64_t, 2>> runs) {
   for (const auto& [id, count] : runs) {
     if (count == 0) continue;
     if (text.size() > 4) text += ",";
-    text += Text(id) + "*" + Text(count);
+    text += std::to_string(id) + "*" + std::to_string(count);
   }
   return text;
 }
@@ -69,7 +67,7 @@ constexpr size_t kPayloads = 5;
 // The factors in the order of the cover's levels.
 enum Factor : size_t {
   kMask,
-  kBase,
+  kBaseKernel,
   kHead,
   kPayload,
   kQuery,
@@ -103,58 +101,61 @@ constexpr std::array<size_t, kFactors> kTogether[] = {
 // Every kind of mask, with its alignment. The lengths in it are odd, and lie
 // inside tiles.
 std::string Mask(size_t level, int64_t n, const Heads& heads) {
-  const std::string window = Text(n / 3 + 1);
+  const std::string window = std::to_string(n / 3 + 1);
   switch (level) {
     case 0:
       return " mask=causal align=br";
     case 1:
       return " mask=causal&window:" + window + ",0 align=br";
     case 2:
-      return " mask=chunked:" + Text(n / 2 + 3) + " align=br";
+      return " mask=chunked:" + std::to_string(n / 2 + 3) + " align=br";
     case 3:
-      return PerRow(" mask", "prefix:" + Text(n / 2 + 1), Text(n / 3 + 2),
-                    heads.batch);
+      return PerRow(" mask", "prefix:" + std::to_string(n / 2 + 1),
+                    std::to_string(n / 3 + 2), heads.batch);
     case 4:
       return "";
     case 5:  // a right bound of all keys, which binds far before them
-      return " mask=window:inf," + Text(n) + " align=-" + Text(n / 2 - 1);
+      return " mask=window:inf," + std::to_string(n) + " align=-" +
+             std::to_string(n / 2 - 1);
     case 6:
       return " mask=causal&(window:0,0|sink:5) align=br";
     case 7:
-      return std::string(" mask=causal align=") + Text(n / 2 + 1) +
+      return std::string(" mask=causal align=") + std::to_string(n / 2 + 1) +
              (heads.more ? " mask.h1=full" : "");
     case 8:
       return " mask=random:0.5";
     case 9:  // sink tokens ahead of the queries
-      return " mask=causal&(window:0,0|sink:" + Text(n / 2 + 9) +
-             ") align=" + Text(n / 2);
+      return " mask=causal&(window:0,0|sink:" + std::to_string(n / 2 + 9) +
+             ") align=" + std::to_string(n / 2);
     default:
-      return " mask=window:" + window + ",3 align=" + Text(n / 2 + 6);
+      return " mask=window:" + window + ",3 align=" + std::to_string(n / 2 + 6);
   }
 }
 
 std::string SegmentsOf(int64_t rows, int64_t n, bool batch) {
   const int64_t half = rows / 2;
-  return Segments("q_seg", Ids({{0, half}, {1, rows - half}}), Ids({{1, rows}}),
-                  batch) +
-         Segments("kv_seg", Ids({{0, n / 2 - 3}, {1, n - n / 2 + 3}}),
-                  Ids({{0, n / 3}, {1, n - n / 3}}), batch);
+  return SegmentKey("q_seg", Ids({{0, half}, {1, rows - half}}),
+                    Ids({{1, rows}}), batch) +
+         SegmentKey("kv_seg", Ids({{0, n / 2 - 3}, {1, n - n / 2 + 3}}),
+                    Ids({{0, n / 3}, {1, n - n / 3}}), batch);
 }
 
 // Ids that come back, and that eight bits cannot tell apart.
 std::string StrangeSegments(int64_t rows, int64_t n, bool batch) {
   const int64_t half = (rows + 1) / 2;
   const int64_t part = n / 4 + 1;
-  return Segments("q_seg", Ids({{0, half}, {256, rows - half}}),
-                  Ids({{1, rows}}), batch) +
-         Segments("kv_seg",
-                  Ids({{0, part}, {1, part}, {0, part}, {256, n - 3 * part}}),
-                  Ids({{256, part}, {1, n - part}}), batch);
+  return SegmentKey("q_seg", Ids({{0, half}, {256, rows - half}}),
+                    Ids({{1, rows}}), batch) +
+         SegmentKey("kv_seg",
+                    Ids({{0, part}, {1, part}, {0, part}, {256, n - 3 * part}}),
+                    Ids({{256, part}, {1, n - part}}), batch);
 }
 
 std::string Payload(size_t level, int64_t rows, int64_t n, bool batch) {
-  const std::string queries =
-      rows > 1 ? PerRow("valid_q", Text(rows - 1), Text(rows), batch) : "";
+  const std::string queries = rows > 1
+                                  ? PerRow("valid_q", std::to_string(rows - 1),
+                                           std::to_string(rows), batch)
+                                  : "";
   switch (level) {
     case 0:
       return "";
@@ -162,11 +163,13 @@ std::string Payload(size_t level, int64_t rows, int64_t n, bool batch) {
       return SegmentsOf(rows, n, batch);
     case 2:
       return StrangeSegments(rows, n, batch) +
-             PerRow("valid_kv", Text(n - 7), Text(n / 2 + 3), batch);
+             PerRow("valid_kv", std::to_string(n - 7),
+                    std::to_string(n / 2 + 3), batch);
     case 3:
-      return queries + PerRow("valid_kv", Text(n - 7), Text(n / 2 + 3), batch);
+      return queries + PerRow("valid_kv", std::to_string(n - 7),
+                              std::to_string(n / 2 + 3), batch);
     default:
-      return PerRow("valid_kv", Text(n - 3), "0", batch);
+      return PerRow("valid_kv", std::to_string(n - 3), "0", batch);
   }
 }
 
@@ -188,11 +191,12 @@ std::string ScanRuns(size_t level, int64_t t, bool batch) {
   const int64_t second = first + 1;
   const int64_t third = t / 8 * 4;
   if (level == 1 && !batch) {
-    return " cu=0," + Text(first) + "," + Text(second) + "," + Text(third) +
-           "," + Text(t);
+    return " cu=0," + std::to_string(first) + "," + std::to_string(second) +
+           "," + std::to_string(third) + "," + std::to_string(t);
   }
-  return " seg=ids:0*" + Text(first) + ",1*1,0*" + Text(third - second) +
-         ",2*" + Text(t - third) + (level == 3 ? " poison=0" : "");
+  return " seg=ids:0*" + std::to_string(first) + ",1*1,0*" +
+         std::to_string(third - second) + ",2*" + std::to_string(t - third) +
+         (level == 3 ? " poison=0" : "");
 }
 
 // What a line takes besides the levels of the cover.
@@ -209,9 +213,9 @@ std::string AttentionLine(const CoverRow& row, const LineParts& parts) {
   const int64_t n = parts.length + (row[kRagged] == 1 ? 5 : 0);
   const bool open = row[kFill] != kPoisonFill || parts.poison;
   return std::string("attention_forward ") + heads.text +
-         " sq=" + Text(parts.queries) + " skv=" + Text(n) + " " + parts.shape +
-         kCaps[row[kCap]] + (parts.bf16 ? " lane=bf16" : "") +
-         Mask(row[kMask], n, heads) +
+         " sq=" + std::to_string(parts.queries) + " skv=" + std::to_string(n) +
+         " " + parts.shape + kCaps[row[kCap]] +
+         (parts.bf16 ? " lane=bf16" : "") + Mask(row[kMask], n, heads) +
          Payload(row[kPayload], parts.queries, n, heads.batch) +
          kFills[open ? row[kFill] : 0] +
          (row[kSink] == 1 ? " sinklogit=normal:1" : "");
@@ -231,9 +235,9 @@ std::vector<size_t> ScanLevels(std::string_view op) {
 std::string ScanLine(std::string_view op, const CoverRow& row, int64_t t) {
   const std::string heads = kScanHeads[row[0]];
   const auto& parts = op == "ssd_scan" ? kSsdParts : kScanParts;
-  return std::string(op) + heads + " t=" + Text(t) + kScanStates[row[6]] +
-         kScanForms[row[1]] + kScanRegimes[row[2]] + parts[row[3]] +
-         ScanRuns(row[4], t, heads.starts_with(" b=")) +
+  return std::string(op) + heads + " t=" + std::to_string(t) +
+         kScanStates[row[6]] + kScanForms[row[1]] + kScanRegimes[row[2]] +
+         parts[row[3]] + ScanRuns(row[4], t, heads.starts_with(" b=")) +
          (row[5] == 1 ? " carry=yes" : "");
 }
 
@@ -247,7 +251,7 @@ std::vector<LengthCase> AttentionLengthCases(int64_t length) {
   }();
   std::vector<LengthCase> cases;
   for (const CoverRow& row : kRows) {
-    const std::string base = kBases[row[kBase]];
+    const std::string base = kBases[row[kBaseKernel]];
     const NumericProfile profile = FindVariant(base).value().numeric;
     const LineParts parts = {length, kQueries[row[kQuery]],
                              kShapes[row[kShape]], profile.lane == Lane::kBf16,

@@ -53,8 +53,8 @@ std::string Missing(const MatrixLine& line) {
   return line.mutant + (line.excused > 0 ? " nowhere" : " no effect");
 }
 
-std::string Cell(const MatrixResult& result, const std::string& family,
-                 int64_t length) {
+std::string CellText(const MatrixResult& result, const std::string& family,
+                     int64_t length) {
   Tiers tiers;
   std::string missing;
   for (const MatrixLine& line : result.lines) {
@@ -155,7 +155,7 @@ std::string PowerRow(const MatrixResult& result, const std::string& family) {
   }
   std::string row = "| " + family + " | " + std::to_string(names.size()) + " |";
   for (const int64_t length : result.lengths) {
-    row += " " + Cell(result, family, length) + " |";
+    row += " " + CellText(result, family, length) + " |";
   }
   return row;
 }

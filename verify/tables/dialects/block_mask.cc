@@ -67,7 +67,7 @@ void Visit(const BlockLists& lists, int64_t row, int64_t columns, int64_t state,
   }
 }
 
-TracedPass Lift(const BlockMaskTables& t, bool transposed) {
+TracedPass LiftBlockPass(const BlockMaskTables& t, bool transposed) {
   TracedPass pass = WholePass(t.grid, transposed, t.heads);
   pass.ascending = false;  // partial before full
   const int64_t columns = transposed ? t.q_columns : t.kv_columns;
@@ -126,8 +126,8 @@ Result<PlanTrace> LiftBlockMask(const BlockMaskTables& tables) {
   trace.grid = tables.grid;
   trace.boundary = optimized::Boundary::kPadded;
   trace.computed = true;
-  trace.forward.push_back(Lift(tables, false));
-  trace.transposed.push_back(Lift(tables, true));
+  trace.forward.push_back(LiftBlockPass(tables, false));
+  trace.transposed.push_back(LiftBlockPass(tables, true));
   return trace;
 }
 

@@ -109,7 +109,7 @@ Status CheckGrid(const TileGrid& g, int64_t q_shards, int64_t kv_shards) {
   return Status();
 }
 
-Status CheckSizes(const FlatTables& t, const FlatPass& pass) {
+Status CheckFlatSizes(const FlatTables& t, const FlatPass& pass) {
   const auto shards = static_cast<size_t>(Shards(t));
   const size_t entries = pass.rows.size();
   bool fits = pass.counts.size() == shards && entries % shards == 0 &&
@@ -125,8 +125,8 @@ Status CheckSizes(const FlatTables& t, const FlatPass& pass) {
       "together");
 }
 
-TracedPass Lift(const FlatTables& t, const FlatPass& source, int64_t shard,
-                bool transposed) {
+TracedPass LiftFlatPass(const FlatTables& t, const FlatPass& source,
+                        int64_t shard, bool transposed) {
   const Part part = PartOf(t, shard, transposed);
   TracedPass pass = WholePass(t.grid, transposed, t.heads);
   pass.outer_begin = part.outer_begin;
@@ -220,11 +220,11 @@ Result<PlanTrace> LiftFlat(const FlatTables& tables) {
   }
   for (const bool transposed : {false, true}) {
     const FlatPass& source = transposed ? tables.transposed : tables.forward;
-    const Status sizes = CheckSizes(tables, source);
+    const Status sizes = CheckFlatSizes(tables, source);
     if (!sizes.ok()) return sizes;
     for (int64_t s = 0; s < Shards(tables); ++s) {
       (transposed ? trace.transposed : trace.forward)
-          .push_back(Lift(tables, source, s, transposed));
+          .push_back(LiftFlatPass(tables, source, s, transposed));
     }
   }
   return trace;

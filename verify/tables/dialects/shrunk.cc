@@ -30,7 +30,7 @@ int64_t Width(const optimized::TilePlan& plan,
   return width;
 }
 
-Status CheckSizes(const Worklist& work, int64_t outer) {
+Status CheckShrunkSizes(const Worklist& work, int64_t outer) {
   const auto cells = static_cast<size_t>(outer * work.width);
   if (work.outer == outer && work.data_next.size() == cells &&
       work.block_mask.size() == cells && work.mask_next.size() == cells) {
@@ -113,7 +113,7 @@ Result<PlanTrace> LiftShrunk(const ShrunkTables& tables) {
       TracedPass& pass = turned ? transposed : forward;
       const ShrunkTables::Pattern& pattern = tables.patterns[id];
       const Worklist& work = turned ? pattern.transposed : pattern.forward;
-      const Status status = CheckSizes(work, pass.outer_end);
+      const Status status = CheckShrunkSizes(work, pass.outer_end);
       if (!status.ok()) return status;
       pass.inner_bytes = tables.inner_bytes;
       pass.block_bytes = tables.block_bytes;

@@ -1,0 +1,43 @@
+// Trials of scans, opened; a failure is reported to the running test.
+#ifndef LOCKSTEP_TESTS_VERIFY_SCAN_TRIAL_H_
+#define LOCKSTEP_TESTS_VERIFY_SCAN_TRIAL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "verify/case/case.h"
+#include "verify/ops/op.h"
+#include "verify/profile/profile.h"
+#include "verify/registry/ops.h"
+
+namespace lockstep::verify {
+
+inline std::unique_ptr<Trial> Open(const Case& c) {
+  auto trial = TrialRowOf(c).value().open(c, {});
+  EXPECT_TRUE(trial.ok()) << MinimalLine(c) << ": " << trial.message();
+  return std::move(trial.value());
+}
+
+inline std::unique_ptr<Trial> Open(const std::string& line) {
+  const auto c = ParseCase(line);
+  EXPECT_TRUE(c.ok()) << line << ": " << c.message();
+  return Open(c.value());
+}
+
+inline NumericProfile Profile(const char* name) {
+  return LoadProfile(name).value();
+}
+
+inline std::vector<int64_t> AllRows(const Trial& trial) {
+  std::vector<int64_t> rows;
+  for (int64_t n = 0; n < trial.rows(); ++n) rows.push_back(n);
+  return rows;
+}
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_TESTS_VERIFY_SCAN_TRIAL_H_

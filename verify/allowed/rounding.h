@@ -1,0 +1,46 @@
+// What the envelopes of all ops say of rounding, and bounds that are no matter
+// of it.
+#ifndef LOCKSTEP_VERIFY_ALLOWED_ROUNDING_H_
+#define LOCKSTEP_VERIFY_ALLOWED_ROUNDING_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "verify/allowed/result.h"
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kU = 0x1p-24;  // unit roundoff of f32
+// Relative error of every magnitude and of an envelope's own arithmetic,
+// rounded up: sums of up to 2^26 positive terms in binary64 are good to 2^-27.
+inline constexpr double kRoundUp = 1 + 1e-7;
+// Below it values are what underflow leaves.
+inline constexpr double kNegligible = 0x1p-100;
+
+// Of a conversion to the type; an f32 value is converted without one.
+inline double ConversionTo(NumberType type) {
+  return type == NumberType::kF32 ? 0 : UnitRoundoff(type);
+}
+
+// Of so many roundings to f32.
+inline double Roundoffs(int64_t n) { return static_cast<double>(n) * kU; }
+
+// Every number, and NaN.
+inline constexpr ValueSet kAnything = {-kInf, kInf, true};
+
+inline Bounds Anything(double truth) {
+  return {kAnything, kAnything, truth, kInf, kInf};
+}
+
+// A value that is prescribed: no arithmetic leads to it.
+inline Bounds Only(double value) {
+  ValueSet set{value, value, false};
+  if (value != value) set = {1, -1, true};
+  return {set, set, value, 0, 0};
+}
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_ALLOWED_ROUNDING_H_

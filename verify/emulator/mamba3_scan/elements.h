@@ -1,0 +1,31 @@
+// What the emulated scans do to single numbers.
+#ifndef LOCKSTEP_VERIFY_EMULATOR_MAMBA3_SCAN_ELEMENTS_H_
+#define LOCKSTEP_VERIFY_EMULATOR_MAMBA3_SCAN_ELEMENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "reference/contract/tensor_view.h"
+#include "verify/emulator/numbers.h"
+
+namespace lockstep::verify {
+
+inline constexpr double kPi = 3.14159265358979323846;
+
+inline size_t Z(int64_t n) { return static_cast<size_t>(n); }
+
+// The value of x in a type that may be f32 itself.
+inline float Cast(float x, NumberType type) {
+  return type == NumberType::kF32 ? x : RoundTo(x, type);
+}
+
+// An element of a tensor of either lane.
+template <typename View, typename... Index>
+float Load(const View& x, Index... at) {
+  return x.lane == Lane::kF32 ? x.template As<float>()(at...)
+                              : ToFloat(x.template As<Bf16>()(at...));
+}
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_EMULATOR_MAMBA3_SCAN_ELEMENTS_H_
