@@ -3,8 +3,9 @@
 
   once.py NAME READS... -- COMMAND [ARGUMENT...] | --selftest
 
-READS are the files and folders that can change what the command finds; of a folder
-in the checkout, the files that git tracks or would track. What passed is a mark
+READS are the files and folders that can change what the command finds, by their names
+in the checkout wherever the program is started; of a folder, the files that git tracks
+or would track. What passed is a mark
 (compiling.py), named by a hash of their names and contents, the command, the
 compilers, the environments of Python that tests are told of, and the CPU's features; a command that fails or skips leaves none.
 Libraries of the system are not in it: LOCKSTEP_FRESH=1 runs everything again.
@@ -49,7 +50,7 @@ def contents(reads):
     name alone: another checkout of the same files is the same work."""
     tracked = sources.files(sources.ROOT, "")
     for read in reads:
-        path = pathlib.Path(read)
+        path = sources.ROOT / read
         if path.is_file():
             yield path.name, path.read_bytes()
             continue
@@ -114,8 +115,12 @@ def selftest():
     seen += [runs(0)]
     wanted = [1, 1, 1, 1, 0, 1, 0, 1, 0, 1]
     folders = key_of([".ci"], ["x"]) != key_of(["cmake"], ["x"])
-    print(f"selftest: ran {seen}, wanted {wanted}; folders differ: {folders}")
-    return 0 if seen == wanted and folders else 1
+    here = key_of([".ci/once.py"], ["x"])
+    os.chdir(folder)
+    anywhere = key_of([".ci/once.py"], ["x"]) == here
+    print(f"selftest: ran {seen}, wanted {wanted}; folders differ: {folders}; "
+          f"read from anywhere: {anywhere}")
+    return 0 if seen == wanted and folders and anywhere else 1
 
 
 if __name__ == "__main__":
