@@ -27,7 +27,7 @@ MUTANTS = (
     ("bound_forgets_cotangent", E, "kU + ConversionTo(s.grad_do)", "kU"),
     ("bound_forgets_partials", E,
      "sum.of_heads ? ConversionTo(profile.scan->grad_partial) : 0", "0"),
-    ("bound_forgets_turns", K, "u.worst *= 1 + now.local_angle[s];", ""),
+    ("bound_forgets_turns", K, "u = Off(u, now.local_angle[s]);", ""),
     ("bound_thousand_times", E, "double error = sum.error +",
      "double error = 1000 * sum.error +"),
     ("first_output_alone", B, "t < judged_.outputs().size(); ++t) {\n    results",

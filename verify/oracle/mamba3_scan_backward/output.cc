@@ -47,9 +47,8 @@ Nums GradientWalk::Normed(size_t r, const Moment& now, const Nums& d_value,
   }
   dot = Off(dot, scan_.norm) * Exactly(1 / channels);
   for (size_t c = 0; c < channels_; ++c) {
-    // One number from here on, whatever it was made of.
-    const Num made = Off(*stretch * (scaled[c] - normed[c] * dot), scan_.norm);
-    d_o->push_back(Within(made.value, made.worst - made.size));
+    d_o->push_back(
+        AsOne(Off(*stretch * (scaled[c] - normed[c] * dot), scan_.norm)));
   }
   return normed;
 }
@@ -111,7 +110,7 @@ std::vector<Nums> GradientWalk::OutputStage(int64_t t, const Moment& now) {
       Normed(r, now, d_value, &stretch, &d_o[r]);
     } else {
       for (const Num& one : d_value) {
-        d_o[r].push_back(Within(one.value, one.worst - one.size));
+        d_o[r].push_back(AsOne(one));
       }
     }
     for (Num& one : d_o[r]) one = Off(one, e_.cotangent);

@@ -41,7 +41,7 @@ GradientWalk::Products GradientWalk::Multiply(const Weights& w,
         const Num state = {0, m_size_[m][c], m_worst_[m][c]};
         const double lost = Lost(m_worst_[m][c] + k + then);
         of_q[m] += {0, now.size[m][c] * d_o[r][c].size,
-                    now.seen[m][c] * d_o[r][c].worst + lost};
+                    now.seen[m][c] * Worst(d_o[r][c]) + lost};
         const Num now_x = state * XOf(now, r, c);
         const Num then_x = state * XOf(before, r, c);
         of_k[m] += {0, now_x.size, now_x.worst + lost};
@@ -157,14 +157,14 @@ void GradientWalk::Angles(int64_t t, const Weights& w, const Moment& now,
     for (size_t r = 0; r < ranks_; ++r) {
       const Num& of_q = products.q[r][u];
       const Num& of_k = products.k[r][u];
-      g +=
-          {products.q[r][v].value * now.q[r][u] -
-               products.q[r][u].value * now.q[r][v] +
-               products.k[r][v].value * now.k[r][u] -
-               products.k[r][u].value * now.k[r][v],
-           of_q.size * now.of_q[r].plain[s] + of_k.size * now.of_k[r].plain[s],
-           of_q.worst * now.of_q[r].seen[s] + of_k.worst * now.of_k[r].seen[s] +
-               Lost(of_q.worst + of_k.worst)};
+      g += {products.q[r][v].value * now.q[r][u] -
+                products.q[r][u].value * now.q[r][v] +
+                products.k[r][v].value * now.k[r][u] -
+                products.k[r][u].value * now.k[r][v],
+            of_q.size * now.of_q[r].plain[s] + of_k.size * now.of_k[r].plain[s],
+            Worst(of_q) * now.of_q[r].seen[s] +
+                Worst(of_k) * now.of_k[r].seen[s] +
+                Lost(Worst(of_q) + Worst(of_k))};
     }
     theta_[s] +=
         Exactly(kTwoPi, (4 * static_cast<double>(ranks_) + 6) * kU) * g;
@@ -196,8 +196,10 @@ void GradientWalk::TurnBack(int64_t t, const Moment& now,
       const double first = u.value * turn.cos + v.value * turn.sin;
       v.value = v.value * turn.cos - u.value * turn.sin;
       u.value = first;
-      u.worst *= 1 + now.local_angle[s];
-      v.worst *= 1 + now.local_angle[s];
+      u = Off(u, now.local_angle[s]);
+      v = Off(v, now.local_angle[s]);
+      // Each is the sum of two products of either.
+      u.lost = v.lost = u.lost + v.lost + 2;
     }
     for (size_t n = 0; n < states_; ++n) {
       const size_t i = r * states_ + n;

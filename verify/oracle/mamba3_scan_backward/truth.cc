@@ -199,7 +199,7 @@ void GradientWalk::Enter(const Moment& now, const std::vector<Nums>& d_o) {
       for (size_t n = 0; n < states_; ++n) m_[n][c] += d.value * now.q[r][n];
       for (size_t m = 0; m < m_size_.size(); ++m) {
         m_size_[m][c] += d.size * now.of_q[r].plain[m];
-        m_worst_[m][c] += d.worst * now.of_q[r].seen[m] * off +
+        m_worst_[m][c] += Worst(d) * now.of_q[r].seen[m] * off +
                           Lost(d.size + now.of_q[r].seen[m]);
       }
     }
@@ -217,7 +217,8 @@ void GradientWalk::Decay(const Weights& w, const Moment& now) {
     const double turn = forward_.modes()[m].second < 0 ? 0 : now.step_angle[m];
     for (size_t c = 0; c < channels_; ++c) {
       m_size_[m][c] *= w.alpha.size;
-      m_worst_[m][c] *= w.alpha.worst * (1 + turn + kOwn);
+      m_worst_[m][c] = m_worst_[m][c] * w.alpha.worst * (1 + turn + kOwn) +
+                       Lost(m_worst_[m][c]);
     }
   }
 }
@@ -262,7 +263,7 @@ void GradientWalk::AddTo(Gradient to, size_t i, const Num& x) {
   GradientValues& out = out_[static_cast<size_t>(to)];
   out.value[i] += x.value;
   out.size[i] += x.size;
-  out.error[i] += x.worst - x.size + x.size * kOwn * 64 + scan_.tiny * 16;
+  out.error[i] += Worst(x) - x.size + x.size * kOwn * 64 + scan_.tiny * 16;
 }
 
 HeadGradients GradientWalk::Run() {

@@ -44,27 +44,34 @@ class RecordedScan : public BoundedScan {
   const ScanHead& head() const { return head_; }
 };
 
-// A value, its size and its worst size.
+// A value, its size, its worst size, and what underflow may have taken on the
+// way whatever the sizes: each product loses up to the smallest number that the
+// profile keeps (`tiny`), which what follows multiplies on.
 struct Num {
   double value = 0, size = 0, worst = 0;
+  double lost = 0;  // in units of `tiny`
 
   Num& operator+=(const Num& x) {
     value += x.value;
     size += x.size;
     worst += x.worst;
+    lost += x.lost;
     return *this;
   }
 };
 inline Num operator*(const Num& x, const Num& y) {
-  return {x.value * y.value, x.size * y.size, x.worst * y.worst};
+  // What both lost counts at the largest `tiny`, 2^-126.
+  return {x.value * y.value, x.size * y.size, x.worst * y.worst,
+          1 + x.lost * y.worst + x.worst * y.lost + x.lost * y.lost * 0x1p-126};
 }
 inline Num operator+(Num x, const Num& y) { return x += y; }
 inline Num operator-(const Num& x, const Num& y) {
-  return {x.value - y.value, x.size + y.size, x.worst + y.worst};
+  return {x.value - y.value, x.size + y.size, x.worst + y.worst,
+          x.lost + y.lost};
 }
 // With another relative error.
 inline Num Off(const Num& x, double relative) {
-  return {x.value, x.size, x.worst * (1 + relative)};
+  return {x.value, x.size, x.worst * (1 + relative), x.lost * (1 + relative)};
 }
 // A number that is off by so much of itself.
 inline Num Exactly(double x, double relative = 0) {
@@ -124,6 +131,9 @@ class GradientWalk {
   void Store(Gradient to, size_t i, const Num& x);
   void AddTo(Gradient to, size_t i, const Num& x);
   Num XOf(const Moment& at, size_t r, size_t c) const;
+  double Worst(const Num& x) const { return x.worst + x.lost * scan_.tiny; }
+  // `x` as one number from here on, whatever it was made of.
+  Num AsOne(const Num& x) const { return Within(x.value, Worst(x) - x.size); }
   double Lost(double factors) const { return scan_.tiny * (4 + 4 * factors); }
 
   const Mamba3ScanBackwardProblem& problem_;
