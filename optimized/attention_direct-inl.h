@@ -1,7 +1,7 @@
 // Few rows against many keys, as in decode: a packed tile would be used once,
 // so keys and values are read where they lie. Scores have the rows in lanes,
-// values the channels; every accumulator is one output chain as in
-// attention_tiles-inl.h.
+// twice where there is room for two keys, values the channels; every
+// accumulator is one output chain as in attention_tiles-inl.h.
 #if defined(LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_INL_H_
@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -76,19 +77,59 @@ HWY_INLINE void WidenRows(const Rows<T>& rows, size_t left,
   }
 }
 
-// Queries of the row tile: [head_dim][lanes], zero beyond its rows.
+// Pairs of rows -> f32, the channels of both in turns, 2 * kDirectHeadDim
+// apart; the last of an odd number stands twice. Reads ahead as WidenRows does.
+template <typename T>
+HWY_INLINE void WidenPairs(const Rows<T>& rows, size_t left,
+                           float* HWY_RESTRICT out) {
+  const hn::ScalableTag<float> df;
+  const size_t lanes = hn::Lanes(df);
+  const int64_t ahead = static_cast<int64_t>(rows.count) * rows.next;
+  for (size_t r = 0; r < rows.count; r += 2, out += 2 * kDirectHeadDim) {
+    const T* a = rows.first + static_cast<int64_t>(r) * rows.next;
+    const T* b = r + 1 < rows.count ? a + rows.next : a;
+    for (size_t c = 0; c < rows.channels; c += 64 / sizeof(T)) {
+      if (rows.count + r < left) hwy::Prefetch(a + ahead + c);
+      if (rows.count + r + 1 < left) hwy::Prefetch(b + ahead + c);
+    }
+    size_t c = 0;
+#if HWY_TARGET != HWY_SCALAR  // whose vectors have one lane
+    for (; c + lanes <= rows.channels; c += lanes) {
+      const auto of_a = LoadWidened(df, a + c);
+      const auto of_b = LoadWidened(df, b + c);
+      hn::Store(hn::InterleaveWholeLower(df, of_a, of_b), df, out + 2 * c);
+      hn::Store(hn::InterleaveWholeUpper(df, of_a, of_b), df,
+                out + 2 * c + lanes);
+    }
+#endif
+    for (; c < rows.channels; ++c) {
+      out[2 * c] = ToFloat(a[c]);
+      out[2 * c + 1] = ToFloat(b[c]);
+    }
+  }
+}
+
+// Whether so few rows are read in place that a vector holds each of them twice,
+// for two keys: half as many multiply-adds.
+inline bool TwoKeysAVector(const AttentionJob& job, const Worker& worker) {
+  return 2 * worker.rows.size() <= static_cast<size_t>(job.geometry.lanes);
+}
+
+// Queries of the row tile: [head_dim][lanes], zero beyond its rows; each twice
+// beside itself if two keys share a vector.
 template <typename T>
 void PackQueryLanes(const AttentionJob& job, const TensorView<const T, 4>& q,
                     int64_t batch, Worker& worker) {
   const auto lanes = static_cast<size_t>(job.geometry.lanes);
   const auto dim = static_cast<size_t>(job.problem->head_dim);
+  const size_t copies = TwoKeysAVector(job, worker) ? 2 : 1;
   worker.q.assign(dim * lanes, 0.0f);
   for (size_t r = 0; r < worker.rows.size(); ++r) {
     const RowState& row = worker.rows[r];
     const T* from = &q(batch, row.head, row.query, 0);
     for (size_t d = 0; d < dim; ++d) {
-      worker.q[d * lanes + r] =
-          ToFloat(from[static_cast<int64_t>(d) * q.strides[3]]);
+      const float x = ToFloat(from[static_cast<int64_t>(d) * q.strides[3]]);
+      std::fill_n(&worker.q[d * lanes + r * copies], copies, x);
     }
   }
 }
@@ -116,12 +157,110 @@ HWY_INLINE void ScoreKeys(D df, const float* HWY_RESTRICT q,
   for (int j = 0; j < kKeys; ++j) hn::Store(acc[j], df, scores + j * lanes);
 }
 
+// The same against kPairs pairs of keys: the lanes of a row are its two.
+//   q [dim][lanes], k [kPairs][kDirectHeadDim][2] -> scores [kPairs][lanes].
+//   Exact: N3.
+template <int kPairs, class D>
+HWY_INLINE void ScorePairs(D df, const float* HWY_RESTRICT q,
+                           const float* HWY_RESTRICT k, size_t dim,
+                           float* HWY_RESTRICT scores) {
+  const hn::Repartition<uint64_t, D> of_both;
+  const size_t lanes = hn::Lanes(df);
+  hn::Vec<D> acc[kPairs];
+  HWY_UNROLL(12)
+  for (int j = 0; j < kPairs; ++j) acc[j] = hn::Zero(df);
+  for (size_t d = 0; d < dim; ++d) {
+    const auto channel = hn::Load(df, q + d * lanes);
+    HWY_UNROLL(12)
+    for (int j = 0; j < kPairs; ++j) {
+      uint64_t both;
+      std::memcpy(&both, k + 2 * (j * kDirectHeadDim + d), sizeof(both));
+      acc[j] =
+          hn::MulAdd(channel, hn::BitCast(df, hn::Set(of_both, both)), acc[j]);
+    }
+  }
+  HWY_UNROLL(12)
+  for (int j = 0; j < kPairs; ++j) hn::Store(acc[j], df, scores + j * lanes);
+}
+
+// Lanes of pairs of keys, [pairs][lanes], from key `begin` to `end`, which are
+// even -> `out` [rows][stride].
+inline void StoreScorePairs(const float* HWY_RESTRICT pairs, size_t lanes,
+                            size_t begin, size_t end, size_t rows,
+                            float* HWY_RESTRICT out, size_t stride) {
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<uint64_t, 2> both;
+  const auto at = [&](const float* x) HWY_ATTR {
+    return hn::LoadU(both, reinterpret_cast<const uint64_t*>(x));
+  };
+  for (size_t r = 0; r < rows; r += 2, out += 2 * stride) {
+    for (size_t key = begin; key < end; key += 4) {
+      const float* from = pairs + key / 2 * lanes + 2 * r;
+      const auto first = at(from), second = at(from + lanes);
+      hn::StoreU(hn::InterleaveLower(both, first, second), both,
+                 reinterpret_cast<uint64_t*>(out + key));
+      hn::StoreU(hn::InterleaveUpper(both, first, second), both,
+                 reinterpret_cast<uint64_t*>(out + stride + key));
+    }
+  }
+#else
+  (void)pairs, (void)lanes, (void)begin, (void)end, (void)rows, (void)out,
+      (void)stride;
+#endif
+}
+
+// DirectScores with two keys a vector. Where the block has one key of a pair
+// the other's scores stand beside it, whatever they are: a mask hides them, as
+// it does in packed panels.
+template <typename T, class D>
+void PairedScores(D df, const AttentionJob& job, const Rows<T>& keys,
+                  size_t left, const Block& block, Worker& worker) {
+  const size_t lanes = hn::Lanes(df);
+  const auto stride = static_cast<size_t>(job.weight_stride);
+  const size_t begin = block.begin / kStripes * kStripes;
+  const size_t end = (block.end + kStripes - 1) / kStripes * kStripes;
+  worker.row_lanes.resize(stride / 2 * lanes);
+  float* scores = worker.row_lanes.data();
+  const auto zero = [&](size_t first, size_t last) {
+    std::fill(scores + first / 2 * lanes, scores + last / 2 * lanes, 0.0f);
+  };
+  zero(begin, block.begin);
+  zero(block.end / 2 * 2, end);
+  worker.wide_rows.resize(2 * kDirectKeys * kDirectHeadDim);
+  float* wide = worker.wide_rows.data();
+  size_t j = block.begin / 2 * 2;
+  const auto score = [&]<int kPairs>() HWY_ATTR {
+    for (; j + 2 * kPairs - 1 <= block.end && j < block.end; j += 2 * kPairs) {
+      Rows<T> rows = keys;
+      rows.first += static_cast<int64_t>(j) * keys.next;
+      rows.count = std::min<size_t>(2 * kPairs, block.end - j);
+      WidenPairs(rows, left - j, wide);
+      ScorePairs<kPairs>(df, worker.q.data(), wide, keys.channels,
+                         scores + j / 2 * lanes);
+    }
+  };
+  score.template operator()<kDirectKeys>();
+  score.template operator()<4>();
+  score.template operator()<1>();
+  StoreScorePairs(scores, lanes, begin, end, block.rows, worker.weights.data(),
+                  stride);
+}
+
 // Scores of the keys of `block` -> worker.weights [rows][weight_stride]; zero
 // in the stripes around them, where masks decide.
 template <typename T, class D>
 void DirectScores(D df, const AttentionJob& job,
                   const TensorView<const T, 4>& k, const RowTile& tile,
                   Range keys, const Block& block, Worker& worker) {
+  if (TwoKeysAVector(job, worker)) {
+    const Rows<T> rows = {&k(tile.batch, tile.kv_head, keys.begin, 0),
+                          k.strides[2], 0,
+                          static_cast<size_t>(job.problem->head_dim)};
+    PairedScores(df, job, rows,
+                 static_cast<size_t>(job.problem->kv_len - keys.begin), block,
+                 worker);
+    return;
+  }
   const size_t lanes = hn::Lanes(df);
   const auto dim = static_cast<size_t>(job.problem->head_dim);
   const auto stride = static_cast<size_t>(job.weight_stride);

@@ -91,6 +91,8 @@ inline bool NativeFixedIsExact(const Magnitudes& v, int bound) {
 // Largest head_dim of the path that reads keys in place: its rows of keys stand
 // that many f32 apart, a distance the compiler knows.
 inline constexpr int64_t kDirectHeadDim = 256;
+// Lanes of f32 of the targets that have the dot instruction.
+inline constexpr int64_t kDotLanes = 16;
 
 // One call, read-only for the workers.
 struct AttentionJob {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "optimized/attention_forward.h"
+#include "optimized/attention_work.h"
 #include "optimized/matrix_unit.h"
 #include "optimized/simd/flush_scope.h"
 #include "optimized/simd/targets.h"
@@ -64,7 +65,6 @@ Status CheckCaps(const Caps& caps) {
   return Status();
 }
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Whether the bf16 dot instruction does more a cycle than f32 multiply-adds. It
 // starts every cycle on AMD's cores; on the Intel ones measured every second
@@ -203,9 +203,13 @@ Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& wish,
   plan.key_tiles = CeilDiv(problem.kv_len, plan.tile_keys);
   // Packed panels pay off when more than one row tile reads them.
   plan.pack_ahead = plan.row_tiles > 1;
-  plan.native_dot =
-      problem.lane == Lane::kBf16 && plan.blocks == BlockForm::kNone &&
-      caps.native_dot.value_or(TargetOf(plan.target).native_dot && DotIsFast());
+  // Pairs have to be packed, and few rows read each once: decoding in place is
+  // 2.2 times as fast as the dot instruction on an AMD EPYC (family 26).
+  const bool in_place = rows <= kDotLanes && problem.head_dim <= kDirectHeadDim;
+  plan.native_dot = problem.lane == Lane::kBf16 &&
+                    plan.blocks == BlockForm::kNone &&
+                    caps.native_dot.value_or(TargetOf(plan.target).native_dot &&
+                                             DotIsFast() && !in_place);
   plan.fixed_m = AllowsFixedPath(problem);
   return plan;
 }

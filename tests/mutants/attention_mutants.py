@@ -45,6 +45,11 @@ MUTANTS = (
     ("in_place_exponents_forgotten", D,
      "return fixed ? PackedTile().v_exponent : ValueExponent(job, v, tile, keys);",
      "return PackedTile().v_exponent;"),
+    ("in_place_pair_of_one_key", D, "r + 1 < rows.count ? a + rows.next : a",
+     "r + 1 < rows.count ? a : a"),
+    ("in_place_pairs_stored_as_one", D,
+     "hn::StoreU(hn::InterleaveUpper(both, first, second), both,",
+     "hn::StoreU(hn::InterleaveLower(both, first, second), both,"),
 )
 
 if __name__ == "__main__":

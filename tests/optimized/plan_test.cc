@@ -75,6 +75,17 @@ TEST(Plan, TheDotInstructionIsTakenWhereItIsFast) {
   }
 }
 
+// As many rows as a vector holds read each key once: packing its pairs would
+// cost more than the dot instruction saves.
+TEST(Plan, DecodingReadsInPlaceEvenWhereTheDotInstructionIsFast) {
+  AttentionForwardProblem problem = Problem();
+  problem.lane = problem.p_lane = Lane::kBf16;
+  problem.q_heads = 8;
+  problem.kv_heads = 1;
+  problem.q_len = 2;
+  EXPECT_FALSE(MakePlan(problem, {})->native_dot);
+}
+
 TEST(Plan, SomeCompiledTargetRunsHere) {
   bool supported = false;
   for (const Target& target : Targets()) supported |= target.supported;
