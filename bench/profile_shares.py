@@ -19,7 +19,7 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 # What a function belongs to. What is inlined counts for the function it is in: tanh and
 # exp2 are in those of the weights.
 STAGES = {
-    "scores": ("BlockScores", "DirectScores", "EmulatedScores", "TileScores",
+    "scores": ("BlockScores", "DirectScores", "PairedScores", "EmulatedScores", "TileScores",
                "MatrixScores"),
     "weights": ("BlockWeights", "MatrixWeights", "RowScores", "RowWeights",
                 "OnlineScoresT", "OnlineScores", "OnlineWeights", "NearWeights",
