@@ -1,7 +1,6 @@
 #include "verify/inputs/mamba3_scan.h"
 
 #include <array>
-#include <optional>
 #include <span>
 #include <utility>
 

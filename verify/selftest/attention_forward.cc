@@ -1,5 +1,4 @@
 // The selftest's row of attention.
-#include <utility>
 
 #include "verify/candidate/mutant_attention_forward.h"
 #include "verify/domain/domain.h"

@@ -1,7 +1,6 @@
 // The selftest's row of ssd_scan: its bugs, and every correct kernel of a scan,
 // which is right where tau is +infinity, too.
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "verify/domain/domain.h"

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "verify/allowed/counts.h"
 #include "verify/allowed/mamba3_scan/envelope.h"
