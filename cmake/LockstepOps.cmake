@@ -3,6 +3,9 @@
 # row in verify/registry/ops.cc. Configuring fails until every declared room is
 # furnished.
 
+set(LOCKSTEP_OP_ROOMS contract reference optimized text emulator oracle inputs allowed
+                      trial domain docs)
+
 # lockstep_declare_op(NAME ROOMS ROOMS...)
 function(lockstep_declare_op name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ROOMS")
@@ -18,12 +21,10 @@ function(lockstep_declare_op name)
   set(trial verify/ops/${name}/trial.h)
   set(domain verify/domain/${name}.h)
   set(docs docs/ops/${name}.md)
-  set(rooms
-      contract reference optimized text emulator oracle inputs allowed trial
-      domain docs)
   foreach(room IN LISTS arg_ROOMS)
-    if(NOT room IN_LIST rooms)
-      message(FATAL_ERROR "op ${name}: '${room}' is no room; rooms are ${rooms}")
+    if(NOT room IN_LIST LOCKSTEP_OP_ROOMS)
+      message(FATAL_ERROR "op ${name}: '${room}' is no room; rooms are "
+                          "${LOCKSTEP_OP_ROOMS}")
     endif()
     foreach(file IN LISTS ${room})
       file(GLOB found "${PROJECT_SOURCE_DIR}/${file}")
@@ -40,38 +41,12 @@ function(lockstep_declare_op name)
   endif()
 endfunction()
 
-lockstep_declare_op(
-  attention_forward
-  ROOMS
-  contract
-  reference
-  optimized
-  text
-  emulator
-  oracle
-  inputs
-  allowed
-  trial
-  domain
-  docs)
+lockstep_declare_op(attention_forward ROOMS ${LOCKSTEP_OP_ROOMS})
 # Its keys and masks are attention_forward's.
 lockstep_declare_op(attention_backward ROOMS contract reference optimized text inputs trial
                     domain docs)
 # mamba3_step is the same scan, token by token: it has these units, too.
-lockstep_declare_op(
-  mamba3_scan
-  ROOMS
-  contract
-  reference
-  optimized
-  text
-  emulator
-  oracle
-  inputs
-  allowed
-  trial
-  domain
-  docs)
+lockstep_declare_op(mamba3_scan ROOMS ${LOCKSTEP_OP_ROOMS})
 lockstep_declare_op(mamba3_scan_backward ROOMS contract reference optimized text inputs
                     trial domain docs)
 # Its kernel, emulator, oracle and envelopes are mamba3_scan's, with tau = +infinity.

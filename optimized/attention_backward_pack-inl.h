@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 
 #include "hwy/highway.h"

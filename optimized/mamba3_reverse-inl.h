@@ -9,7 +9,6 @@
 #define LOCKSTEP_OPTIMIZED_MAMBA3_REVERSE_INL_H_
 #endif
 
-#include <cstddef>
 #include <cstdint>
 
 #include "hwy/highway.h"

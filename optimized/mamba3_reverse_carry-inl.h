@@ -9,7 +9,6 @@
 #endif
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 #include "hwy/highway.h"

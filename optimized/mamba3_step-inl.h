@@ -10,7 +10,6 @@
 #endif
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 #include "hwy/cache_control.h"

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "optimized/flushed_math.h"
 #include "optimized/matrix_unit.h"

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/mask.h"

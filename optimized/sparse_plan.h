@@ -4,7 +4,6 @@
 #ifndef LOCKSTEP_OPTIMIZED_SPARSE_PLAN_H_
 #define LOCKSTEP_OPTIMIZED_SPARSE_PLAN_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "optimized/plan.h"

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "optimized/row_keys.h"
 #include "optimized/tile_plan.h"

@@ -1,7 +1,6 @@
 // lockstep explain
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "fuzz/cli/failing_case.h"

@@ -3,13 +3,10 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "fuzz/campaign.h"

@@ -1,6 +1,5 @@
 // The case grammar: what is read is written back the same, in both forms.
 #include <string>
-#include <vector>
 
 #include "fuzz/engine/engine.h"
 #include "verify/case/case.h"

@@ -11,7 +11,6 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"

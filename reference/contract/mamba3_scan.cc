@@ -1,6 +1,5 @@
 #include "reference/contract/mamba3_scan.h"
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,6 @@
 // Validate() refuses every problem without a meaning and names the field.
 #include "reference/contract/attention_forward.h"
 
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <random>

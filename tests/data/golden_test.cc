@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string>
-#include <tuple>
 
 #include "optimized/plan.h"
 #include "tests/data/golden.h"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <xmmintrin.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 
 namespace lockstep::verify::host {
 namespace {

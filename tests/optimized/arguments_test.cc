@@ -1,7 +1,6 @@
 // Arguments that a comment forbids, class by class: every public function of
 // reference/ and optimized/ that computes an op answers with an error that
 // names the field, and writes nothing.
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>

@@ -2,7 +2,6 @@
 // thread count, dense and from tiles planned before.
 #include "optimized/attention_backward.h"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

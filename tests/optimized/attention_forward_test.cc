@@ -3,7 +3,6 @@
 #include "optimized/attention_forward.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>

@@ -1,7 +1,6 @@
 // Every fast path of attention_forward has a guard (N6). Each test trips one
 // on purpose, sees in the counts that it tripped, and that the bits still equal
 // the reference.
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -1,8 +1,6 @@
 // Selection and fallback: a feature is never dropped, and who ran is said.
 #include "optimized/dispatch.h"
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"

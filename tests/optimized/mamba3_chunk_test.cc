@@ -3,7 +3,6 @@
 // evaluated in double from all pairs of tokens, and of the reference's
 // recurrence.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -6,7 +6,6 @@
 #include <functional>
 #include <random>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"

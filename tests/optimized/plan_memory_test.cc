@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <new>
 #include <string>
-#include <vector>
 
 #include "gtest/gtest.h"
 #include "optimized/tile_plan.h"

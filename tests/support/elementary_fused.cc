@@ -2,9 +2,6 @@
 // flags of a CPU that has FMA (tests/reference/elementary.cmake). Nothing but
 // function pointers leaves this file: code compiled with its flags must not be
 // linked elsewhere.
-#include <bit>
-#include <cmath>
-#include <cstdint>
 
 #include "reference/contract/coefficients.h"
 #include "reference/contract/numerics.h"

@@ -1,7 +1,6 @@
 // The scalar functions compiled a second time, from the same source, in a
 // namespace where each table of coefficients has one wrong last bit.
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 

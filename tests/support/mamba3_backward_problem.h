@@ -3,7 +3,6 @@
 #ifndef LOCKSTEP_TESTS_SUPPORT_MAMBA3_BACKWARD_PROBLEM_H_
 #define LOCKSTEP_TESTS_SUPPORT_MAMBA3_BACKWARD_PROBLEM_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>

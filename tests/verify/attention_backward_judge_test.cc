@@ -2,13 +2,13 @@
 // probes.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "tests/verify/attention_backward_trial.h"
+#include "tests/verify/judge_claims.h"
 #include "tests/verify/judge_line.h"
+#include "tests/verify/trials.h"
 #include "verify/base/compare.h"
 #include "verify/domain/domain.h"
 #include "verify/emulator/attention_backward/kernel.h"
@@ -23,21 +23,7 @@ namespace lockstep::verify {
 namespace {
 
 TEST(BackwardJudge, PassesOurKernelsOnEveryCaseOfTheFile) {
-  const auto file = ReadCaseFile("data/cases/attention_backward.cases", Ops());
-  ASSERT_TRUE(file.ok()) << file.message();
-  int64_t judged = 0;
-  for (const CaseFileEntry& entry : file->entries) {
-    if (entry.sequence[0].expect == Expect::kRefuse) {
-      EXPECT_FALSE(ValidateCase(entry.sequence[0]).ok());
-      continue;
-    }
-    if (entry.sequence[0].expect != Expect::kPass) continue;
-    const std::string line = MinimalLine(entry.sequence[0]);
-    const CaseResult result = JudgeSpec(line, "builtin:optimized");
-    EXPECT_EQ(result.verdict, Verdict::kPass) << line << result.reason;
-    ++judged;
-  }
-  EXPECT_GE(judged, 150);
+  ExpectOursToPass("attention_backward", 150);
 }
 
 // Every bug, on its smallest case, by a proof; and where nothing is wrong, no
@@ -48,13 +34,7 @@ TEST(BackwardJudge, ProvesEveryBugAndNoRightKernel) {
     if (!info.gradients()) continue;
     ++bugs;
     EXPECT_EQ(info.op(), "attention_backward");
-    const CaseResult wrong =
-        JudgeSpec(info.pattern, std::string("mutant:") + info.name);
-    EXPECT_EQ(wrong.verdict, Verdict::kFail) << info.name << wrong.reason;
-    const CaseResult right =
-        JudgeSpec(info.pattern, std::string("variant:") + info.base);
-    EXPECT_NE(right.verdict, Verdict::kFail) << info.name << right.reason;
-    EXPECT_NE(right.verdict, Verdict::kError) << info.name << right.reason;
+    ExpectProven(info);
   }
   EXPECT_GE(bugs, 60);
 }
@@ -77,10 +57,9 @@ TEST(BackwardEmulator, ExactVariantsHaveTheReferencesBits) {
   const Domain& domain = *FindDomain("attention_backward").value();
   for (uint64_t n = 0; n < 300; ++n) {
     const Case c = DrawCase(domain, {}, 5, n)[0];
-    const auto opened = c.op->trial->open(c, {});
-    ASSERT_TRUE(opened.ok()) << opened.message();
+    const auto opened = Open(c);
     const auto* trial =
-        dynamic_cast<const AttentionBackwardTrial*>(opened->get());
+        dynamic_cast<const AttentionBackwardTrial*>(opened.get());
     for (const char* name : {"grad-exact", "grad-exact-wide"}) {
       const OutputSet expected = Reference(*trial);
       auto outputs = trial->Allocate(0);
@@ -101,28 +80,7 @@ TEST(BackwardEmulator, ExactVariantsHaveTheReferencesBits) {
 // What f32 allows is narrow: a relative change of 2^-12 of the largest element
 // of any output is outside.
 TEST(BackwardEnvelope, OfF32IsNarrow) {
-  const auto trial = Open(kEverything);
-  std::vector<int64_t> rows(static_cast<size_t>(trial->rows()));
-  for (size_t n = 0; n < rows.size(); ++n) rows[n] = static_cast<int64_t>(n);
-  const auto allowed = trial->Envelope(LoadProfile("cpu-f32").value(), rows, 1);
-  for (size_t t = 0; t < trial->outputs().size(); ++t) {
-    OutputSet outputs = Reference(*trial);
-    for (const EnvelopeResult& right : allowed->Judge(outputs)) {
-      EXPECT_TRUE(right.Passed()) << right.tensor;
-      EXPECT_FALSE(right.MostlyOpen()) << right.tensor;
-    }
-    auto* data = static_cast<float*>(outputs.tensors[t].view.data);
-    const int64_t count =
-        trial->outputs()[t].lines() * trial->outputs()[t].shape[3];
-    float* largest = std::max_element(data, data + count, [](float a, float b) {
-      return std::abs(a) < std::abs(b);
-    });
-    *largest *= 1 + 0x1p-12f;
-    const auto wrong = allowed->Judge(outputs);
-    for (size_t other = 0; other < wrong.size(); ++other) {
-      EXPECT_EQ(wrong[other].outside, other == t ? 1 : 0);
-    }
-  }
+  ExpectNarrow(*Open(kEverything), "cpu-f32", 0x1p-12f);
 }
 
 // On a probe one pair more or less is outside, at any length; without it the
@@ -137,19 +95,11 @@ TEST(BackwardProbes, ShowOnePairAmongMany) {
   for (const bool of_query : {true, false}) {
     bool shown = false, seen = false;
     for (const Case& probe : probes) {
-      const auto opened = probe.op->trial->open(probe, {});
-      ASSERT_TRUE(opened.ok()) << opened.message();
-      const Trial& trial = *opened.value();
-      for (const PlantedFault& fault : trial.Faults(1)) {
+      const auto trial = Open(probe);
+      for (const PlantedFault& fault : trial->Faults(1)) {
         if (fault.kind != (of_query ? "query" : "key")) continue;
         seen = true;
-        const auto allowed = trial.Probe(profile, {fault.rows[0]});
-        ASSERT_NE(allowed, nullptr);
-        RowBits wrong, right;
-        fault.row(fault.rows[0], &wrong);
-        trial.ReferenceRow(fault.rows[0], &right);
-        EXPECT_TRUE(allowed->Allows(0, right));
-        shown |= !allowed->Allows(0, wrong);
+        shown |= Shows(*trial, profile, fault);
       }
     }
     EXPECT_TRUE(seen && shown) << of_query;

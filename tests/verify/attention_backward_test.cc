@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <functional>
-#include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "tests/verify/attention_backward_trial.h"
+#include "tests/verify/judge_claims.h"
 #include "tests/verify/law_lines.h"
+#include "tests/verify/trials.h"
 #include "verify/base/compare.h"
 #include "verify/base/digest.h"
 #include "verify/domain/domain.h"
@@ -233,16 +233,7 @@ TEST(BackwardLaws, AreBrokenByKernelsThatTheyAreFor) {
 }
 
 TEST(BackwardDomain, MeetsAllItsFeatures) {
-  const Domain& domain = *FindDomain("attention_backward").value();
-  FeatureSet met;
-  for (uint64_t n = 0; n < 3000; ++n) {
-    for (const Case& c : DrawCase(domain, {}, 1, n)) {
-      met.Add(domain.features_of(c));
-    }
-  }
-  const auto names = domain.features();
-  ASSERT_EQ(met.has.size(), names.size());
-  for (size_t n = 0; n < names.size(); ++n) EXPECT_TRUE(met.has[n]) << names[n];
+  ExpectFeaturesMet("attention_backward", 1);
 }
 
 // A shrunk case is smaller, legal, and of the same op.
@@ -281,10 +272,8 @@ TEST(BackwardTrial, TheContractsZerosLieInItsOwnEnvelope) {
         "dlse=const:0"}) {
     const auto trial = Open(line);
     const OutputSet outputs = Reference(*trial);
-    std::vector<int64_t> rows(static_cast<size_t>(trial->rows()));
-    std::iota(rows.begin(), rows.end(), 0);
     const auto allowed =
-        trial->Envelope(LoadProfile("exact-f32").value(), rows, 1);
+        trial->Envelope(Profile("exact-f32"), AllRows(*trial), 1);
     for (const EnvelopeResult& result : allowed->Judge(outputs)) {
       EXPECT_TRUE(result.Passed()) << line << " " << result.tensor;
     }

@@ -4,13 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <string>
-#include <utility>
-
-#include "verify/ops/op.h"
-#include "verify/registry/ops.h"
-
 namespace lockstep::verify {
 
 // Every feature at once.
@@ -18,22 +11,6 @@ inline constexpr const char* kEverything =
     "attention_backward b=2 hq=4 hkv=2 sq=21 skv=26 d=9 dv=5 cap=10 "
     "mask=causal|sink:2 align=br q_seg=runs:9,12 kv_seg=runs:10,16 "
     "valid_q=21,17 valid_kv=26,20 sinklogit=normal:1 dlse=normal:1 seed=3";
-
-inline std::unique_ptr<Trial> Open(const std::string& line) {
-  const Result<Case> c = ParseCase(line);
-  EXPECT_TRUE(c.ok()) << line << ": " << c.message();
-  auto trial = c->op->trial->open(c.value(), {});
-  EXPECT_TRUE(trial.ok()) << line << ": " << trial.message();
-  return std::move(trial.value());
-}
-
-inline OutputSet Reference(const Trial& trial) {
-  auto outputs = trial.Allocate(0);
-  EXPECT_TRUE(outputs.ok());
-  Execution execution;
-  trial.RunReference(outputs.value(), &execution);
-  return std::move(outputs.value());
-}
 
 }  // namespace lockstep::verify
 

@@ -4,10 +4,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "verify/candidate/candidate.h"

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <memory>
-#include <optional>
 #include <set>
 #include <string>
 

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/verify/trials.h"
 #include "verify/candidate/candidate.h"
 #include "verify/causes/block_plan.h"
 #include "verify/causes/explain.h"
@@ -24,11 +24,6 @@ namespace {
 constexpr const char* kCausal =
     "attention_forward hq=4 hkv=2 sq=40 skv=40 d=8 mask=causal&window:9,0 "
     "seed=5";
-
-std::unique_ptr<Trial> Open(const std::string& line) {
-  const Case c = ParseCase(line, Ops()).value();
-  return std::move(TrialRowOf(c)->open(c, {}).value());
-}
 
 OutputSet AnswerOf(const std::string& kernel, const Trial& trial) {
   OutputSet outputs = std::move(trial.Allocate(0).value());

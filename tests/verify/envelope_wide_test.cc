@@ -2,10 +2,6 @@
 // is left, NaN, infinity and garbage outside, and none of it counts as inside.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-#include <string>
-
 #include "tests/verify/envelope_problem.h"
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/emulator/attention_forward/kernel.h"

@@ -45,14 +45,11 @@ class FakeTrial final : public Trial {
   }
   const std::vector<OutputSpec>& outputs() const override { return outputs_; }
   int64_t RowCost() const override { return cost_; }
-  std::vector<int64_t> TellingRows() const override { return {0}; }
 
   Result<OutputSet> Allocate(int64_t) const override { return OutputSet{}; }
   KernelInputs Inputs() const override { return {}; }
   KernelCall Call(int64_t, const OutputSet&) const override { return {}; }
   std::string InputDigest() const override { return ""; }
-  std::string StorageDigest() const override { return ""; }
-  std::vector<Fact> Facts() const override { return {}; }
   void ReferenceRow(int64_t, RowBits* row) const override {
     row->assign(1, {0});
   }
@@ -63,22 +60,9 @@ class FakeTrial final : public Trial {
                           Execution*) const override {
     return {};
   }
-  std::vector<Variation> OptimizedVariations(const Variation&) const override {
-    return {};
-  }
   std::string WhyUndeclared(const NumericProfile&) const override { return ""; }
-  std::unique_ptr<AllowedResults> Envelope(const NumericProfile&,
-                                           std::vector<int64_t>,
-                                           int) const override {
-    return nullptr;
-  }
-  std::unique_ptr<AllowedResults> Probe(const NumericProfile&,
-                                        std::vector<int64_t>) const override {
-    return nullptr;
-  }
   void RunBaseline(const OutputSet&) const override {}
   const char* CorrectKernel() const override { return ""; }
-  std::span<const char* const> Canaries() const override { return {}; }
 
   mutable int computed = 0;
 

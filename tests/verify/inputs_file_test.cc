@@ -1,7 +1,6 @@
 // Inputs from files: captured data, pinned digests, dense masks, export.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -3,10 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>

@@ -27,8 +27,6 @@ class TinyTrial final : public Trial {
   KernelInputs Inputs() const override { return {}; }
   KernelCall Call(int64_t, const OutputSet&) const override { return {}; }
   std::string InputDigest() const override { return storage; }
-  std::string StorageDigest() const override { return storage; }
-  std::vector<Fact> Facts() const override { return {}; }
   void ReferenceRow(int64_t, RowBits*) const override {}
   int64_t RowCost() const override { return 1; }
   std::vector<int64_t> TellingRows() const override { return {}; }
@@ -39,23 +37,8 @@ class TinyTrial final : public Trial {
                           Execution*) const override {
     return {};
   }
-  std::vector<Variation> OptimizedVariations(const Variation&) const override {
-    return {};
-  }
-  std::vector<NullCandidate> Nulls() const override { return {}; }
   std::string WhyUndeclared(const NumericProfile&) const override { return ""; }
-  std::unique_ptr<AllowedResults> Envelope(const NumericProfile&,
-                                           std::vector<int64_t>,
-                                           int) const override {
-    return nullptr;
-  }
-  std::unique_ptr<AllowedResults> Probe(const NumericProfile&,
-                                        std::vector<int64_t>) const override {
-    return nullptr;
-  }
   void RunBaseline(const OutputSet&) const override {}
-  const char* CorrectKernel() const override { return "builtin:reference"; }
-  std::span<const char* const> Canaries() const override { return {}; }
 
   std::string storage = "before";
 

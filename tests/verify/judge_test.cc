@@ -5,7 +5,6 @@
 
 #include <bit>
 #include <limits>
-#include <optional>
 #include <string>
 
 #include "tests/verify/fake_candidate.h"

@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/verify/judge_claims.h"
 #include "tests/verify/judge_line.h"
 #include "tests/verify/law_lines.h"
+#include "tests/verify/trials.h"
 #include "verify/allowed/mamba3_scan_backward/envelope.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
@@ -34,44 +35,8 @@ constexpr const char* kEverything =
     "mamba3_scan_backward b=2 t=15 h=4 g=2 n=10 p=5 s=3 variant=mimo r=2 "
     "gate=yes reduce=yes seg=[runs:6,9;runs:15] carry=yes dcarry=yes seed=3";
 
-std::unique_ptr<Trial> Open(const std::string& line) {
-  const Result<Case> c = ParseCase(line);
-  EXPECT_TRUE(c.ok()) << line << ": " << c.message();
-  auto trial = c->op->trial->open(c.value(), {});
-  EXPECT_TRUE(trial.ok()) << line << ": " << trial.message();
-  return std::move(trial.value());
-}
-
-OutputSet Reference(const Trial& trial) {
-  auto outputs = trial.Allocate(0);
-  EXPECT_TRUE(outputs.ok());
-  Execution execution;
-  trial.RunReference(outputs.value(), &execution);
-  return std::move(outputs.value());
-}
-
-std::vector<int64_t> AllRows(const Trial& trial) {
-  std::vector<int64_t> rows(static_cast<size_t>(trial.rows()));
-  for (size_t n = 0; n < rows.size(); ++n) rows[n] = static_cast<int64_t>(n);
-  return rows;
-}
-
 TEST(ScanBackwardJudge, PassesOurKernelsOnEveryCaseOfTheFile) {
-  const auto file =
-      ReadCaseFile("data/cases/mamba3_scan_backward.cases", Ops());
-  ASSERT_TRUE(file.ok()) << file.message();
-  int64_t judged = 0;
-  for (const CaseFileEntry& entry : file->entries) {
-    if (entry.sequence[0].expect == Expect::kRefuse) {
-      EXPECT_FALSE(ValidateCase(entry.sequence[0]).ok());
-      continue;
-    }
-    const std::string line = MinimalLine(entry.sequence[0]);
-    const CaseResult result = JudgeSpec(line, "builtin:optimized");
-    EXPECT_EQ(result.verdict, Verdict::kPass) << line << result.reason;
-    ++judged;
-  }
-  EXPECT_GE(judged, 200);
+  ExpectOursToPass("mamba3_scan_backward", 200);
 }
 
 // The rows of a problem, computed part by part, are the whole, each line once.
@@ -79,9 +44,8 @@ TEST(ScanBackwardRows, AreTheWholeProblem) {
   const Domain& domain = *FindDomain("mamba3_scan_backward").value();
   for (uint64_t n = 0; n < 300; ++n) {
     const Case c = DrawCase(domain, {}, 7, n)[0];
-    const auto opened = c.op->trial->open(c, {});
-    ASSERT_TRUE(opened.ok()) << opened.message();
-    const Trial& trial = *opened.value();
+    const auto opened = Open(c);
+    const Trial& trial = *opened;
     const OutputSet whole = Reference(trial);
     std::vector<std::set<int64_t>> seen(trial.outputs().size());
     for (int64_t row = 0; row < trial.rows(); ++row) {
@@ -118,13 +82,7 @@ TEST(ScanBackwardJudge, ProvesEveryBugAndNoRightKernel) {
     if (!info.scan_gradients()) continue;
     ++bugs;
     EXPECT_EQ(info.op(), "mamba3_scan_backward");
-    const CaseResult wrong =
-        JudgeSpec(info.pattern, std::string("mutant:") + info.name);
-    EXPECT_EQ(wrong.verdict, Verdict::kFail) << info.name << wrong.reason;
-    const CaseResult right =
-        JudgeSpec(info.pattern, std::string("variant:") + info.base);
-    EXPECT_NE(right.verdict, Verdict::kFail) << info.name << right.reason;
-    EXPECT_NE(right.verdict, Verdict::kError) << info.name << right.reason;
+    ExpectProven(info);
   }
   EXPECT_GE(bugs, 60);
 }
@@ -199,29 +157,7 @@ TEST(ScanBackwardEnvelope, OfF32IsNarrow) {
       {"mamba3_scan_backward t=12 n=8 p=6 h=2", 0x1p-8f},
       {"mamba3_scan_backward t=12 n=8 p=6 h=2 norm=1e-3", 0x1p-3f}};
   for (const auto& [line, change] : rows) {
-    const auto trial = Open(line);
-    const auto allowed =
-        trial->Envelope(LoadProfile("scan-f32").value(), AllRows(*trial), 1);
-    for (size_t t = 0; t < trial->outputs().size(); ++t) {
-      OutputSet outputs = Reference(*trial);
-      for (const EnvelopeResult& right : allowed->Judge(outputs)) {
-        EXPECT_TRUE(right.Passed()) << right.tensor;
-        EXPECT_FALSE(right.MostlyOpen()) << right.tensor;
-      }
-      auto* data = static_cast<float*>(outputs.tensors[t].view.data);
-      const int64_t count =
-          trial->outputs()[t].lines() * trial->outputs()[t].shape[3];
-      float* largest = std::max_element(
-          data, data + count,
-          [](float a, float b) { return std::abs(a) < std::abs(b); });
-      *largest *= 1 + change;
-      const auto wrong = allowed->Judge(outputs);
-      ASSERT_EQ(wrong.size(), trial->outputs().size());
-      for (size_t other = 0; other < wrong.size(); ++other) {
-        EXPECT_EQ(wrong[other].outside, other == t ? 1 : 0)
-            << wrong[other].tensor;
-      }
-    }
+    ExpectNarrow(*Open(line), "scan-f32", change);
   }
 }
 
@@ -372,24 +308,13 @@ TEST(ScanBackwardProbes, ShowOneTokenAmongMany) {
         std::string("cotangent")}) {
     bool seen = false, shown = false;
     for (const Case& probe : probes) {
-      const auto opened = probe.op->trial->open(probe, {});
-      ASSERT_TRUE(opened.ok()) << opened.message();
-      const Trial& trial = *opened.value();
-      std::vector<PlantedFault> faults;
+      const auto trial = Open(probe);
       for (uint64_t salt = 1; salt <= 4; ++salt) {
-        for (PlantedFault& fault : trial.Faults(salt)) {
-          if (fault.kind == kind) faults.push_back(std::move(fault));
+        for (const PlantedFault& fault : trial->Faults(salt)) {
+          if (fault.kind != kind) continue;
+          seen = true;
+          shown |= Shows(*trial, profile, fault);
         }
-      }
-      for (const PlantedFault& fault : faults) {
-        seen = true;
-        const auto allowed = trial.Probe(profile, {fault.rows[0]});
-        ASSERT_NE(allowed, nullptr);
-        RowBits wrong, right;
-        fault.row(fault.rows[0], &wrong);
-        trial.ReferenceRow(fault.rows[0], &right);
-        EXPECT_TRUE(allowed->Allows(0, right)) << kind;
-        shown |= !allowed->Allows(0, wrong);
       }
     }
     EXPECT_TRUE(seen && shown) << kind;

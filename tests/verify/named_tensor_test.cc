@@ -1,5 +1,6 @@
 // Inputs by name against what the contract's views hold.
 #include "verify/inputs/named_tensor.h"
+#include "tests/verify/trials.h"
 
 #include <gtest/gtest.h>
 
@@ -17,15 +18,6 @@
 
 namespace lockstep::verify {
 namespace {
-
-std::unique_ptr<Trial> Open(const std::string& line) {
-  const Result<Case> c = ParseCase(line);
-  EXPECT_TRUE(c.ok()) << c.message();
-  const Result<TrialRow> op = TrialRowOf(c.value());
-  Result<std::unique_ptr<Trial>> trial = op->open(c.value(), {});
-  EXPECT_TRUE(trial.ok()) << trial.message();
-  return std::move(trial.value());
-}
 
 std::string Names(const KernelInputs& inputs) {
   std::string names;

@@ -2,12 +2,11 @@
 // of the case shows it, at the lengths people run, with and without sinks.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "tests/verify/trials.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/case.h"
 #include "verify/inputs/attention_forward_probe.h"
@@ -20,12 +19,6 @@ namespace lockstep::verify {
 namespace {
 
 constexpr uint64_t kSalt = 77;
-
-std::unique_ptr<Trial> Open(const Case& c) {
-  auto trial = AttentionForwardTrial::Open(c, MaterialiseOptions{});
-  EXPECT_TRUE(trial.ok()) << trial.message();
-  return trial.ok() ? std::move(trial.value()) : nullptr;
-}
 
 bool Shows(const Trial& trial, const PlantedFault& fault,
            const NumericProfile& profile) {

@@ -3,8 +3,6 @@
 
 #include <array>
 #include <cmath>
-#include <string>
-#include <vector>
 
 #include "tests/verify/envelope_problem.h"
 #include "tests/verify/probe_problem.h"

@@ -4,12 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "tests/verify/envelope_problem.h"
 #include "tests/verify/probe_problem.h"
 #include "verify/case/attention_forward/probe.h"

@@ -3,9 +3,6 @@
 // profile without the field that says so.
 #include <gtest/gtest.h>
 
-#include <string>
-#include <vector>
-
 #include "verify/candidate/mutant_attention_forward.h"
 #include "verify/case/case.h"
 #include "verify/emulator/attention_forward/zoo.h"

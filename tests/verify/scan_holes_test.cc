@@ -4,12 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/verify/judge_line.h"
-#include "tests/verify/scan_trial.h"
+#include "tests/verify/trials.h"
 #include "verify/allowed/counts.h"
 #include "verify/allowed/mamba3_scan/probes.h"
 #include "verify/base/elements.h"
@@ -20,13 +19,6 @@
 namespace lockstep::verify {
 namespace {
 
-OutputSet Right(const Trial& trial) {
-  OutputSet outputs = std::move(trial.Allocate(0).value());
-  Execution execution;
-  trial.RunReference(outputs, &execution);
-  return outputs;
-}
-
 // Four fifths of a normed y were NaN, and passed as unbounded.
 TEST(ScanNorm, NanIsOutsideWhereNothingCanOverflow) {
   const auto trial = Open(
@@ -34,7 +26,7 @@ TEST(ScanNorm, NanIsOutsideWhereNothingCanOverflow) {
       "regime=long");
   const auto allowed =
       trial->Envelope(Profile("siso-bf16-a32"), AllRows(*trial), 1);
-  OutputSet outputs = Right(*trial);
+  OutputSet outputs = Reference(*trial);
   EXPECT_EQ(allowed->Judge(outputs)[0].outside, 0);
   const OutputSpec& y = trial->outputs()[0];
   int64_t written = 0;
@@ -54,7 +46,7 @@ TEST(ScanNorm, WideBoundsAreFiniteAndCountAsUnbounded) {
       Open("mamba3_scan t=300 n=64 p=16 lane=bf16 norm=1e-5 regime=long");
   const auto allowed =
       trial->Envelope(Profile("siso-bf16-a32"), AllRows(*trial), 1);
-  OutputSet outputs = Right(*trial);
+  OutputSet outputs = Reference(*trial);
   const EnvelopeResult judged = allowed->Judge(outputs)[0];
   EXPECT_EQ(judged.outside, 0);
   EXPECT_GT(judged.Open(), judged.expected / 4);

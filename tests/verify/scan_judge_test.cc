@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/verify/scan_trial.h"
+#include "tests/verify/trials.h"
 #include "verify/allowed/mamba3_scan/envelope.h"
 #include "verify/base/compare.h"
 #include "verify/candidate/candidate.h"
@@ -133,13 +133,10 @@ TEST(ScanEnvelope, HoldsTheReferenceOnEveryCaseOfTheFile) {
     if (c.expect == Expect::kRefuse) continue;
     const auto trial = OpenScan(c);
     const bool f32 = trial->data().problem.lane == Lane::kF32;
-    auto outputs = trial->Allocate(0);
-    ASSERT_TRUE(outputs.ok());
-    Execution execution;
-    trial->RunReference(outputs.value(), &execution);
+    OutputSet outputs = Reference(*trial);
     const auto allowed = trial->Envelope(
         Profile(f32 ? "scan-f32" : "siso-bf16-a32"), AllRows(*trial), 1);
-    for (const int64_t outside : Outside(*trial, *allowed, outputs.value())) {
+    for (const int64_t outside : Outside(*trial, *allowed, outputs)) {
       EXPECT_EQ(outside, 0) << MinimalLine(c);
     }
     ++judged;
@@ -154,19 +151,16 @@ TEST(ScanEnvelope, SmallErrorsAreOutside) {
       OpenScan("mamba3_scan t=9 h=2 n=8 p=5 gate=yes carry=yes seg=runs:4,5");
   const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
   for (size_t t = 0; t < trial->outputs().size(); ++t) {
-    auto outputs = trial->Allocate(0);
-    ASSERT_TRUE(outputs.ok());
-    Execution execution;
-    trial->RunReference(outputs.value(), &execution);
+    OutputSet outputs = Reference(*trial);
     const OutputSpec& spec = trial->outputs()[t];
-    auto* data = static_cast<float*>(outputs->tensors[t].view.data);
+    auto* data = static_cast<float*>(outputs.tensors[t].view.data);
     const int64_t count = spec.lines() * spec.shape[3];
     float largest = 0;
     for (int64_t i = 0; i < count; ++i) {
       largest = std::max(largest, std::fabs(data[i]));
     }
     for (int64_t i = 0; i < count; ++i) data[i] += largest * 1e-4f;
-    const auto outside = Outside(*trial, *allowed, outputs.value());
+    const auto outside = Outside(*trial, *allowed, outputs);
     EXPECT_EQ(outside[t], count) << spec.name;
     for (size_t other = 0; other < outside.size(); ++other) {
       if (other == t) continue;
@@ -178,26 +172,20 @@ TEST(ScanEnvelope, SmallErrorsAreOutside) {
 TEST(ScanEnvelope, AnglesAreComparedCircularly) {
   const auto trial = OpenScan("mamba3_scan t=3 n=8 p=2");
   const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
-  auto outputs = trial->Allocate(0);
-  ASSERT_TRUE(outputs.ok());
-  Execution execution;
-  trial->RunReference(outputs.value(), &execution);
-  auto* theta = static_cast<float*>(outputs->tensors[1].view.data);
+  OutputSet outputs = Reference(*trial);
+  auto* theta = static_cast<float*>(outputs.tensors[1].view.data);
   theta[0] += 3;
-  EXPECT_EQ(Outside(*trial, *allowed, outputs.value())[1], 0);
+  EXPECT_EQ(Outside(*trial, *allowed, outputs)[1], 0);
   theta[0] += 0.5f;
-  EXPECT_EQ(Outside(*trial, *allowed, outputs.value())[1], 1);
+  EXPECT_EQ(Outside(*trial, *allowed, outputs)[1], 1);
 }
 
 // Errors after NaN and infinity are unbounded, other runs stay judged.
 TEST(ScanEnvelope, NanUnboundsItsOwnRunOnly) {
   const auto trial = OpenScan("mamba3_scan t=6 n=8 p=2 seg=runs:3,3 poison=0");
   const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
-  auto outputs = trial->Allocate(0);
-  ASSERT_TRUE(outputs.ok());
-  Execution execution;
-  trial->RunReference(outputs.value(), &execution);
-  const auto results = allowed->Judge(outputs.value());
+  OutputSet outputs = Reference(*trial);
+  const auto results = allowed->Judge(outputs);
   EXPECT_EQ(results[0].unbounded, 3 * 2);
   EXPECT_EQ(results[0].inside, 3 * 2);
   EXPECT_FALSE(allowed->Bounds(0));
@@ -337,11 +325,8 @@ TEST(ScanProbes, TheReferencePassesAllOfThem) {
       const auto trial = OpenScan(probe);
       const auto allowed = trial->Probe(profile, AllRows(*trial));
       ASSERT_NE(allowed, nullptr);
-      auto outputs = trial->Allocate(0);
-      ASSERT_TRUE(outputs.ok());
-      Execution execution;
-      trial->RunReference(outputs.value(), &execution);
-      for (const int64_t outside : Outside(*trial, *allowed, outputs.value())) {
+      OutputSet outputs = Reference(*trial);
+      for (const int64_t outside : Outside(*trial, *allowed, outputs)) {
         EXPECT_EQ(outside, 0) << MinimalLine(probe);
       }
       // The sums' step is 1: off by one is outside.
@@ -359,13 +344,10 @@ TEST(ScanProbes, HalfAStepIsOutside) {
                  name);
     const auto allowed = trial->Probe(Profile("scan-f32"), AllRows(*trial));
     ASSERT_NE(allowed, nullptr);
-    auto outputs = trial->Allocate(0);
-    ASSERT_TRUE(outputs.ok());
-    Execution execution;
-    trial->RunReference(outputs.value(), &execution);
-    auto* y = static_cast<float*>(outputs->tensors[0].view.data);
+    OutputSet outputs = Reference(*trial);
+    auto* y = static_cast<float*>(outputs.tensors[0].view.data);
     y[10] += 0.5f;
-    EXPECT_EQ(Outside(*trial, *allowed, outputs.value())[0], 1) << name;
+    EXPECT_EQ(Outside(*trial, *allowed, outputs)[0], 1) << name;
   }
 }
 

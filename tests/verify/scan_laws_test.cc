@@ -3,14 +3,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "reference/mamba3_scan.h"
-#include "tests/verify/scan_trial.h"
+#include "tests/verify/trials.h"
 #include "verify/case/case.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
 #include "verify/emulator/mamba3_scan/zoo.h"

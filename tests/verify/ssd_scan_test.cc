@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "tests/verify/judge_claims.h"
 #include "tests/verify/judge_line.h"
+#include "tests/verify/trials.h"
 #include "verify/base/digest.h"
 #include "verify/candidate/candidate.h"
 #include "verify/domain/domain.h"
@@ -24,22 +24,6 @@ namespace {
 
 constexpr const char* kRuns =
     "ssd_scan t=40 h=4 g=2 n=9 p=5 cu=0,15,16,40 gate=yes carry=yes seed=3";
-
-std::unique_ptr<Trial> Open(const std::string& line) {
-  const Result<Case> c = ParseCase(line);
-  EXPECT_TRUE(c.ok()) << line << ": " << c.message();
-  auto trial = c->op->trial->open(c.value(), {});
-  EXPECT_TRUE(trial.ok()) << line << ": " << trial.message();
-  return std::move(trial.value());
-}
-
-OutputSet Reference(const Trial& trial) {
-  auto outputs = trial.Allocate(0);
-  EXPECT_TRUE(outputs.ok());
-  Execution execution;
-  trial.RunReference(outputs.value(), &execution);
-  return std::move(outputs.value());
-}
 
 TEST(SsdCase, HasTheKeysOfMamba2Only) {
   for (const char* key :
@@ -114,21 +98,7 @@ TEST(SsdTrial, IsTheMamba3ScanWithoutItsParts) {
 }
 
 TEST(SsdJudge, PassesOurKernelsOnEveryCaseOfTheFile) {
-  const auto file = ReadCaseFile("data/cases/ssd_scan.cases", Ops());
-  ASSERT_TRUE(file.ok()) << file.message();
-  int64_t judged = 0;
-  for (const CaseFileEntry& entry : file->entries) {
-    if (entry.sequence[0].expect == Expect::kRefuse) {
-      EXPECT_FALSE(ValidateCase(entry.sequence[0]).ok());
-      continue;
-    }
-    if (entry.sequence[0].expect != Expect::kPass) continue;
-    const std::string line = MinimalLine(entry.sequence[0]);
-    const CaseResult result = JudgeSpec(line, "builtin:optimized");
-    EXPECT_EQ(result.verdict, Verdict::kPass) << line << result.reason;
-    ++judged;
-  }
-  EXPECT_GE(judged, 70);
+  ExpectOursToPass("ssd_scan", 70);
 }
 
 // Every bug, on its smallest case, by a proof; and where nothing is wrong, no
@@ -138,12 +108,7 @@ TEST(SsdJudge, ProvesEveryBugAndNoRightKernel) {
   for (const MutantInfo& info : Mutants()) {
     if (info.op() != "ssd_scan") continue;
     ++bugs;
-    const CaseResult wrong =
-        JudgeSpec(info.pattern, std::string("mutant:") + info.name);
-    EXPECT_EQ(wrong.verdict, Verdict::kFail) << info.name << wrong.reason;
-    const CaseResult right =
-        JudgeSpec(info.pattern, std::string("variant:") + info.base);
-    EXPECT_NE(right.verdict, Verdict::kFail) << info.name << right.reason;
+    ExpectProven(info);
   }
   EXPECT_GE(bugs, 35);
 }
@@ -163,10 +128,7 @@ TEST(SsdJudge, EveryCorrectKernelOfScansPasses) {
 // One part in 10^4 of an output is outside of what f32 allows.
 TEST(SsdJudge, TheEnvelopeOfASmallErrorIsNarrow) {
   const auto trial = Open(kRuns);
-  std::vector<int64_t> rows(static_cast<size_t>(trial->rows()));
-  for (size_t n = 0; n < rows.size(); ++n) rows[n] = static_cast<int64_t>(n);
-  const auto allowed =
-      trial->Envelope(LoadProfile("scan-f32").value(), rows, 1);
+  const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
   for (size_t t = 0; t < 2; ++t) {
     OutputSet outputs = Reference(*trial);
     const auto right = allowed->Judge(outputs);
@@ -197,19 +159,7 @@ TEST(SsdLaws, AChainIsTheWholeWhereItsTokensAreFinite) {
 }
 
 // Features that no case of the op can have are not asked for.
-TEST(SsdDomain, MeetsAllItsFeatures) {
-  const Domain& domain = *FindDomain("ssd_scan").value();
-  FeatureSet met;
-  for (uint64_t n = 0; n < 3000; ++n) {
-    for (const Case& c : DrawCase(domain, {}, 1, n)) {
-      met.Add(domain.features_of(c));
-    }
-  }
-  const auto names = domain.features();
-  ASSERT_EQ(met.has.size(), names.size());
-  for (size_t n = 0; n < names.size(); ++n) EXPECT_TRUE(met.has[n]) << names[n];
-  EXPECT_GE(names.size(), 40u);
-}
+TEST(SsdDomain, MeetsAllItsFeatures) { ExpectFeaturesMet("ssd_scan", 40); }
 
 }  // namespace
 }  // namespace lockstep::verify

@@ -1,6 +1,7 @@
 // Rows that the reference computes: all of them where that is cheap, and a
 // fixed, telling sample where it is not.
 #include "verify/judge/truth.h"
+#include "tests/verify/trials.h"
 
 #include <gtest/gtest.h>
 
@@ -8,18 +9,9 @@
 #include <set>
 
 #include "verify/ops/op.h"
-#include "verify/registry/ops.h"
 
 namespace lockstep::verify {
 namespace {
-
-std::unique_ptr<Trial> Open(const std::string& line) {
-  const Result<Case> c = ParseCase(line);
-  EXPECT_TRUE(c.ok());
-  auto trial = TrialRowOf(c.value())->open(c.value(), {});
-  EXPECT_TRUE(trial.ok());
-  return std::move(trial.value());
-}
 
 TEST(Truth, SmallCasesAreComparedWhole) {
   const auto trial = Open("attention_forward b=2 hq=2 sq=7 skv=5 d=8");

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 

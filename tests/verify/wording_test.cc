@@ -5,7 +5,6 @@
 
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <sstream>
 #include <string>

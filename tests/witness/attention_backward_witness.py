@@ -23,14 +23,10 @@ The bound, for f32 arithmetic (u = 2^-24, gamma_n = n u / (1 - n u)):
   bf16  2^-8 of p, ds, the output
 """
 
-import pathlib
-import subprocess
-import sys
-import tempfile
-
 import numpy as np
 
 import safetensors_file
+import witness_program
 
 U = 2.0 ** -24
 U_BF16 = 2.0 ** -8
@@ -246,9 +242,8 @@ def changes(tensors):
 def main(program):
     total, unseen, problems, weak = Tally(), {}, 0, 0
     rng = np.random.default_rng(5)
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, folder], check=True)
-        for path in sorted(pathlib.Path(folder).iterdir()):
+    with witness_program.exported(program) as paths:
+        for path in paths:
             tensors, metadata = safetensors_file.read(path)
             p = Problem(tensors, metadata)
             tally = judge(p)
@@ -284,12 +279,4 @@ def main(program):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        sys.exit(2)
-    try:
-        sys.exit(main(sys.argv[1]))
-    except (OSError, safetensors_file.FormatError,
-            subprocess.CalledProcessError) as error:
-        print(f"attention_backward_witness: {error}", file=sys.stderr)
-        sys.exit(2)
+    witness_program.run("attention_backward_witness", __doc__, main)

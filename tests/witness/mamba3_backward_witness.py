@@ -20,14 +20,10 @@ the results are refused when that tensor is changed by 2^-6.  Exit 1 otherwise, 
 unreadable files.
 """
 
-import pathlib
-import subprocess
-import sys
-import tempfile
-
 import numpy as np
 
 import safetensors_file
+import witness_program
 from bounded_number import TINY, ULP, Num, gamma, sigmoid_of, total
 from mamba3_backward_head import Head
 from mamba3_backward_loss import CARRY, Problem, differences
@@ -281,9 +277,8 @@ def changes(tensors):
 def main(program):
     total, unseen, problems = Tally(), {}, 0
     rng = np.random.default_rng(5)
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, folder], check=True)
-        for path in sorted(pathlib.Path(folder).iterdir()):
+    with witness_program.exported(program) as paths:
+        for path in paths:
             tensors, metadata = safetensors_file.read(path)
             p = Problem(tensors, metadata)
             tally, truth = judge(p)
@@ -315,12 +310,4 @@ def main(program):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        sys.exit(2)
-    try:
-        sys.exit(main(sys.argv[1]))
-    except (OSError, safetensors_file.FormatError,
-            subprocess.CalledProcessError) as error:
-        print(f"mamba3_backward_witness: {error}", file=sys.stderr)
-        sys.exit(2)
+    witness_program.run("mamba3_backward_witness", __doc__, main)

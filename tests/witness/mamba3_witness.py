@@ -24,14 +24,10 @@ u (1 + |w|) + u); it turns the state against the next token's frame, so that its
 effect on y fades with the state, and on the carry it adds up.
 """
 
-import pathlib
-import subprocess
-import sys
-import tempfile
-
 import numpy as np
 
 import safetensors_file
+import witness_program
 
 U = 2.0 ** -24
 U_BF16 = 2.0 ** -8
@@ -299,9 +295,7 @@ def inputs_to_change(tensors, metadata):
 
 def main(program):
     total, unseen = Tally(), {}
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, folder], check=True)
-        paths = sorted(pathlib.Path(folder).iterdir())
+    with witness_program.exported(program) as paths:
         weak = count = 0
         for path in paths:
             tensors, metadata = safetensors_file.read(path)
@@ -331,12 +325,4 @@ def main(program):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        sys.exit(2)
-    try:
-        sys.exit(main(sys.argv[1]))
-    except (OSError, safetensors_file.FormatError,
-            subprocess.CalledProcessError) as error:
-        print(f"mamba3_witness: {error}", file=sys.stderr)
-        sys.exit(2)
+    witness_program.run("mamba3_witness", __doc__, main)

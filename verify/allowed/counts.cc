@@ -1,7 +1,6 @@
 // Candidates against envelopes: counts and witnesses.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/attention_forward/probes.h"

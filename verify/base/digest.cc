@@ -3,9 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <utility>
 
 namespace lockstep::verify {
 

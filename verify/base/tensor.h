@@ -4,7 +4,6 @@
 #define LOCKSTEP_VERIFY_BASE_TENSOR_H_
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

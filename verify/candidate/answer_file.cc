@@ -1,6 +1,5 @@
 #include "verify/candidate/answer_file.h"
 
-#include <array>
 #include <cstring>
 #include <filesystem>
 #include <string>

@@ -1,7 +1,6 @@
 // Emulated kernels as candidates: known bugs (mutant:NAME), and correct ways
 // to compute the same thing (variant:NAME).
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>

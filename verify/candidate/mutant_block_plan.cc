@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "verify/candidate/candidate.h"
 #include "verify/tables/mutants.h"

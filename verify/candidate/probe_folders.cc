@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fstream>
 #include <string_view>
-#include <utility>
 
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"

@@ -3,7 +3,6 @@
 #ifndef LOCKSTEP_VERIFY_CASE_COTANGENT_H_
 #define LOCKSTEP_VERIFY_CASE_COTANGENT_H_
 
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -1,11 +1,9 @@
 #include "verify/case/text.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <system_error>
-#include <vector>
 
 #include "verify/base/digest.h"
 

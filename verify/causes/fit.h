@@ -3,8 +3,6 @@
 #ifndef LOCKSTEP_VERIFY_CAUSES_FIT_H_
 #define LOCKSTEP_VERIFY_CAUSES_FIT_H_
 
-#include <array>
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

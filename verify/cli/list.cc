@@ -1,7 +1,5 @@
 // lockstep list: what there is, one entry a line.
 #include <algorithm>
-#include <cstdlib>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <sstream>

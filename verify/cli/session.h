@@ -4,7 +4,6 @@
 #define LOCKSTEP_VERIFY_CLI_SESSION_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

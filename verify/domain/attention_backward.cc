@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <string_view>
-#include <utility>
 
 #include "verify/case/attention_backward.h"
 #include "verify/domain/attention_forward.h"

@@ -2,7 +2,6 @@
 #ifndef LOCKSTEP_VERIFY_HOST_LIBRARY_H_
 #define LOCKSTEP_VERIFY_HOST_LIBRARY_H_
 
-#include <array>
 #include <string>
 
 #include "nlohmann/json.hpp"

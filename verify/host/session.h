@@ -2,7 +2,6 @@
 #ifndef LOCKSTEP_VERIFY_HOST_SESSION_H_
 #define LOCKSTEP_VERIFY_HOST_SESSION_H_
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

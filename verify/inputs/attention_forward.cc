@@ -272,6 +272,18 @@ std::string DigestLine(const char* name,
 
 }  // namespace
 
+Status CheckRequest(const Case& c, const MaterialiseOptions& options) {
+  const Status status = ValidateCase(c);
+  if (!status.ok()) return status;
+  const int64_t bytes = EstimateBytes(c);
+  if (bytes > options.max_bytes) {
+    return Status::Error("the case needs " + std::to_string(bytes) +
+                         " bytes; the budget is " +
+                         std::to_string(options.max_bytes));
+  }
+  return {};
+}
+
 int64_t DefaultMemoryBudget() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page = sysconf(_SC_PAGESIZE);
@@ -312,14 +324,8 @@ std::string AttentionForwardData::StorageDigest() const {
 
 Result<AttentionForwardData> Materialise(const Case& c,
                                          const MaterialiseOptions& options) {
-  const Status status = ValidateCase(c);
+  const Status status = CheckRequest(c, options);
   if (!status.ok()) return status;
-  const int64_t bytes = EstimateBytes(c);
-  if (bytes > options.max_bytes) {
-    return Status::Error("the case needs " + std::to_string(bytes) +
-                         " bytes; the budget is " +
-                         std::to_string(options.max_bytes));
-  }
   return AttentionMaterialiser(c, options).Run();
 }
 

@@ -4,7 +4,6 @@
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"

@@ -1,7 +1,6 @@
 #include "verify/inputs/mamba3_scan.h"
 
 #include <array>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -270,14 +269,8 @@ class ScanMaterialiser {
 
 Result<Mamba3ScanData> MaterialiseMamba3Scan(
     const Case& c, const MaterialiseOptions& options) {
-  const Status status = ValidateCase(c);
+  const Status status = CheckRequest(c, options);
   if (!status.ok()) return status;
-  const int64_t bytes = EstimateBytes(c);
-  if (bytes > options.max_bytes) {
-    return Status::Error("the case needs " + std::to_string(bytes) +
-                         " bytes; the budget is " +
-                         std::to_string(options.max_bytes));
-  }
   return ScanMaterialiser(c, options).Run();
 }
 

@@ -3,8 +3,6 @@
 #ifndef LOCKSTEP_VERIFY_INPUTS_MAMBA3_SCAN_BACKWARD_H_
 #define LOCKSTEP_VERIFY_INPUTS_MAMBA3_SCAN_BACKWARD_H_
 
-#include <vector>
-
 #include "reference/contract/mamba3_scan_backward.h"
 #include "reference/contract/status.h"
 #include "verify/case/case.h"

@@ -1,6 +1,5 @@
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "verify/inputs/named_tensor.h"

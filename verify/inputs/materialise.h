@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "reference/contract/status.h"
+#include "verify/case/case.h"
+
 namespace lockstep::verify {
 
 struct MaterialiseOptions {
@@ -16,6 +19,9 @@ struct MaterialiseOptions {
   // Refuse, before anything is allocated, a case whose EstimateBytes is more.
   int64_t max_bytes = INT64_MAX;
 };
+
+// Errors: a case that is not legal, or needs more than the options allow.
+Status CheckRequest(const Case& c, const MaterialiseOptions& options);
 
 // Half of this machine's physical memory: the default budget of the tools.
 int64_t DefaultMemoryBudget();

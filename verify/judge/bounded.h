@@ -4,7 +4,6 @@
 #define LOCKSTEP_VERIFY_JUDGE_BOUNDED_H_
 
 #include <atomic>
-#include <memory>
 #include <vector>
 
 #include "verify/candidate/candidate.h"

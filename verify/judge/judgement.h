@@ -3,7 +3,6 @@
 #define LOCKSTEP_VERIFY_JUDGE_JUDGEMENT_H_
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>

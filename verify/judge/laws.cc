@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>

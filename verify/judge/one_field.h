@@ -5,7 +5,6 @@
 #define LOCKSTEP_VERIFY_JUDGE_ONE_FIELD_H_
 
 #include <cstdint>
-#include <string>
 
 #include "verify/candidate/candidate.h"
 #include "verify/judge/judge.h"

@@ -1,8 +1,6 @@
 #include "verify/judge/rehearsal.h"
 
-#include <cstdlib>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "verify/judge/bounded.h"

@@ -4,7 +4,6 @@
 #include <array>
 #include <functional>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,8 +1,6 @@
 #include "verify/judge/verdict.h"
 
-#include <algorithm>
 #include <string_view>
-#include <utility>
 
 #include "verify/base/text.h"
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <utility>
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"

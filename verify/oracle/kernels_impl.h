@@ -5,7 +5,6 @@
 #define LOCKSTEP_VERIFY_ORACLE_KERNELS_IMPL_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 
 #include "verify/oracle/elementary.h"

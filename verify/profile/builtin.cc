@@ -1,7 +1,6 @@
 // The built-in profiles. Numbers of hardware are those of the vendors' manuals
 // and of docs/profiles.md.
 #include <array>
-#include <cmath>
 
 #include "verify/profile/profile.h"
 

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "optimized/plan_key.h"

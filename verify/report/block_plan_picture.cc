@@ -1,7 +1,6 @@
 // The map of a plan as SVG. Everything is in pixels: strokes that a renderer
 // would scale with the tiles vanish at 131072 positions.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "reference/contract/status.h"
 #include "verify/candidate/calls/index.h"

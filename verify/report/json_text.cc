@@ -1,8 +1,5 @@
 #include "verify/report/json_text.h"
 
-#include <bit>
-#include <cmath>
-
 #include "verify/allowed/cause.h"
 #include "verify/base/format.h"
 #include "verify/judge/evidence/evidence.h"

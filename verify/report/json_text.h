@@ -2,8 +2,6 @@
 #ifndef LOCKSTEP_VERIFY_REPORT_JSON_TEXT_H_
 #define LOCKSTEP_VERIFY_REPORT_JSON_TEXT_H_
 
-#include <string>
-
 #include "verify/base/io/json.h"
 #include "verify/judge/verdict.h"
 #include "verify/run/environment.h"

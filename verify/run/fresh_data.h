@@ -4,7 +4,6 @@
 #define LOCKSTEP_VERIFY_RUN_FRESH_DATA_H_
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #ifndef LOCKSTEP_VERIFY_RUN_RUN_H_
 #define LOCKSTEP_VERIFY_RUN_RUN_H_
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>

@@ -31,26 +31,14 @@ Result<Case> DrawAttentionBackward(const NumericProfile& profile, int64_t keys,
 
 const SelftestRow kAttentionBackwardSelftest = {
     .op = kAttentionBackward,
-    .mutants =
-        [] {
-          std::vector<const MutantInfo*> mutants;
-          for (const MutantInfo& info : Mutants()) {
-            if (info.gradients()) mutants.push_back(&info);
-          }
-          return mutants;
-        },
+    .mutants = [] { return MutantsOf(&MutantInfo::gradients); },
     .mutant = [](const MutantInfo& info, BugBase) -> Result<Subject> {
       const Result<Mutant> mutant = ParseMutant(info.name);
       if (!mutant.ok()) return mutant.status();
       return AttentionSubject("mutant", info.name, mutant->grad,
                               info.grad_fault);
     },
-    .zoo =
-        [] {
-          std::vector<std::string> names;
-          for (const GradVariant& v : GradZoo()) names.push_back(v.name());
-          return names;
-        },
+    .zoo = [] { return NamesOfZoo(GradZoo()); },
     .correct = [](const std::string& name) -> Result<Subject> {
       const Result<GradVariant> variant = FindGradVariant(name);
       if (!variant.ok()) return variant.status();

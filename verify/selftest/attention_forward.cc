@@ -1,5 +1,4 @@
 // The selftest's row of attention.
-#include <utility>
 
 #include "verify/candidate/mutant_attention_forward.h"
 #include "verify/domain/domain.h"
@@ -42,14 +41,7 @@ Result<Case> DrawAttentionForward(const NumericProfile& profile, int64_t keys,
 
 const SelftestRow kAttentionForwardSelftest = {
     .op = "attention_forward",
-    .mutants =
-        [] {
-          std::vector<const MutantInfo*> mutants;
-          for (const MutantInfo& info : Mutants()) {
-            if (info.attention()) mutants.push_back(&info);
-          }
-          return mutants;
-        },
+    .mutants = [] { return MutantsOf(&MutantInfo::attention); },
     .mutant = [](const MutantInfo& info, BugBase base) -> Result<Subject> {
       const Result<Mutant> mutant = ParseMutant(info.name);
       if (!mutant.ok()) return mutant.status();
@@ -57,14 +49,7 @@ const SelftestRow kAttentionForwardSelftest = {
       if (!variant.ok()) return variant.status();
       return SubjectOf("mutant", info.name, variant.value(), mutant->dial);
     },
-    .zoo =
-        [] {
-          std::vector<std::string> names;
-          for (const AttentionVariant& v : AttentionZoo()) {
-            names.push_back(v.name());
-          }
-          return names;
-        },
+    .zoo = [] { return NamesOfZoo(AttentionZoo()); },
     .correct = [](const std::string& name) -> Result<Subject> {
       const Result<AttentionVariant> variant = FindVariant(name);
       if (!variant.ok()) return variant.status();

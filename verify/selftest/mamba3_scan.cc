@@ -42,11 +42,7 @@ Result<Subject> OpenScanMutant(const MutantInfo& info, BugBase) {
       mutant->scan.numeric};
 }
 
-std::vector<std::string> ScanZooNames() {
-  std::vector<std::string> names;
-  for (const ScanVariant& v : ScanZoo()) names.push_back(v.name());
-  return names;
-}
+std::vector<std::string> ScanZooNames() { return NamesOfZoo(ScanZoo()); }
 
 Result<Subject> OpenScanVariant(const std::string& name) {
   const Result<ScanVariant> variant = FindScanVariant(name);
@@ -59,13 +55,9 @@ const SelftestRow kMamba3ScanSelftest = {
     .op = "mamba3_scan",
     .mutants =
         [] {
-          std::vector<const MutantInfo*> mutants;
-          for (const MutantInfo& info : Mutants()) {
-            if (info.scan() && info.op().starts_with("mamba3_")) {
-              mutants.push_back(&info);
-            }
-          }
-          return mutants;
+          return MutantsOf([](const MutantInfo& info) {
+            return info.scan() && info.op().starts_with("mamba3_");
+          });
         },
     .mutant = &OpenScanMutant,
     .zoo = &ScanZooNames,

@@ -30,28 +30,14 @@ Result<Case> DrawScanBackward(const NumericProfile& profile, int64_t keys,
 
 const SelftestRow kMamba3ScanBackwardSelftest = {
     .op = kScanBackward,
-    .mutants =
-        [] {
-          std::vector<const MutantInfo*> mutants;
-          for (const MutantInfo& info : Mutants()) {
-            if (info.scan_gradients()) mutants.push_back(&info);
-          }
-          return mutants;
-        },
+    .mutants = [] { return MutantsOf(&MutantInfo::scan_gradients); },
     .mutant = [](const MutantInfo& info, BugBase) -> Result<Subject> {
       const Result<Mutant> mutant = ParseMutant(info.name);
       if (!mutant.ok()) return mutant.status();
       return ScanSubject("mutant", info.name, mutant->scan_grad,
                          info.scan_grad_fault);
     },
-    .zoo =
-        [] {
-          std::vector<std::string> names;
-          for (const ScanGradVariant& v : ScanGradZoo()) {
-            names.push_back(v.name());
-          }
-          return names;
-        },
+    .zoo = [] { return NamesOfZoo(ScanGradZoo()); },
     .correct = [](const std::string& name) -> Result<Subject> {
       const Result<ScanGradVariant> variant = FindScanGradVariant(name);
       if (!variant.ok()) return variant.status();

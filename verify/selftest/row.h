@@ -4,6 +4,7 @@
 #define LOCKSTEP_VERIFY_SELFTEST_ROW_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,6 +55,23 @@ struct SelftestRow {
 inline constexpr int64_t kLongEvery = 487;
 inline bool IsLong(int64_t number) {
   return number % kLongEvery == kLongEvery - 1;
+}
+
+// The known bugs that a rule picks.
+template <typename Rule>
+std::vector<const MutantInfo*> MutantsOf(const Rule& rule) {
+  std::vector<const MutantInfo*> mutants;
+  for (const MutantInfo& info : Mutants()) {
+    if (std::invoke(rule, info)) mutants.push_back(&info);
+  }
+  return mutants;
+}
+
+template <typename Variant>
+std::vector<std::string> NamesOfZoo(std::span<const Variant> zoo) {
+  std::vector<std::string> names;
+  for (const Variant& variant : zoo) names.push_back(variant.name());
+  return names;
 }
 
 // Those of all ops that have one.

@@ -1,7 +1,6 @@
 // The selftest's row of ssd_scan: its bugs, and every correct kernel of a scan,
 // which is right where tau is +infinity, too.
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "verify/domain/domain.h"
@@ -16,11 +15,8 @@ namespace {
 constexpr const char* kSsdScan = "ssd_scan";
 
 std::vector<const MutantInfo*> SsdMutants() {
-  std::vector<const MutantInfo*> mutants;
-  for (const MutantInfo& info : Mutants()) {
-    if (info.op() == kSsdScan) mutants.push_back(&info);
-  }
-  return mutants;
+  return MutantsOf(
+      [](const MutantInfo& info) { return info.op() == kSsdScan; });
 }
 
 // Tokens of a long case: as many as people run.

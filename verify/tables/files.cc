@@ -1,12 +1,10 @@
 #include "verify/tables/files.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "optimized/block_pool.h"

@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>

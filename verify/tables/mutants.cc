@@ -1,8 +1,6 @@
 #include "verify/tables/mutants.h"
 
 #include <span>
-#include <string>
-#include <utility>
 
 #include "verify/tables/mutants_bugs.h"
 

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstdint>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"

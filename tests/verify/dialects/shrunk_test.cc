@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <random>
-#include <string>
 
 #include "gtest/gtest.h"
 #include "tests/support/attention_problem.h"

@@ -1,6 +1,5 @@
 // From a profile's fields to the amounts of an envelope model.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "verify/allowed/attention_forward/envelope_model.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 namespace lockstep::verify {
 const char* CauseName(Cause cause) {

@@ -5,8 +5,6 @@
 #define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_ENVELOPE_MODEL_H_
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 
 #include "reference/contract/attention_forward.h"
 #include "verify/allowed/cause.h"

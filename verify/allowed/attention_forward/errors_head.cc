@@ -1,7 +1,6 @@
 #include "verify/allowed/attention_forward/errors_head.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "verify/base/binary64.h"
 

@@ -4,7 +4,6 @@
 #define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_ERRORS_HEAD_H_
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 #include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"

@@ -4,7 +4,6 @@
 #ifndef LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_PROBE_SLACK_H_
 #define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_PROBE_SLACK_H_
 
-#include <cstdint>
 #include <string>
 
 #include "reference/contract/attention_forward.h"

@@ -50,9 +50,7 @@
 #ifndef LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_PROBES_H_
 #define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_PROBES_H_
 
-#include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "reference/contract/attention_forward.h"

@@ -46,7 +46,6 @@
 #ifndef LOCKSTEP_VERIFY_ALLOWED_MAMBA3_SCAN_PROBES_H_
 #define LOCKSTEP_VERIFY_ALLOWED_MAMBA3_SCAN_PROBES_H_
 
-#include <cstdint>
 #include <string>
 
 #include "reference/contract/mamba3_scan.h"

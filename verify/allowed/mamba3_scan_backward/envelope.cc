@@ -1,7 +1,6 @@
 #include "verify/allowed/mamba3_scan_backward/envelope.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/mamba3_scan/envelope.h"

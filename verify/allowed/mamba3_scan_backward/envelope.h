@@ -3,7 +3,6 @@
 #ifndef LOCKSTEP_VERIFY_ALLOWED_MAMBA3_SCAN_BACKWARD_ENVELOPE_H_
 #define LOCKSTEP_VERIFY_ALLOWED_MAMBA3_SCAN_BACKWARD_ENVELOPE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 

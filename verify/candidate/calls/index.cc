@@ -1,7 +1,5 @@
 #include "verify/candidate/calls/index.h"
 
-#include <utility>
-
 #include "verify/base/digest.h"
 #include "verify/base/io/files.h"
 #include "verify/base/io/json.h"

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <utility>
 
 #include "verify/base/format.h"
 #include "verify/base/printable.h"

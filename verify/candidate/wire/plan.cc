@@ -1,7 +1,6 @@
 #include "verify/candidate/wire/plan.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 

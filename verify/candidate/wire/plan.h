@@ -2,7 +2,6 @@
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_WIRE_PLAN_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_WIRE_PLAN_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "verify/base/run_outcome.h"

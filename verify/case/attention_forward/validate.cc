@@ -2,7 +2,6 @@
 #include <array>
 #include <optional>
 #include <type_traits>
-#include <utility>
 
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/line.h"

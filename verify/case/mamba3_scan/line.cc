@@ -3,8 +3,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "verify/case/fill.h"
 #include "verify/case/keys.h"

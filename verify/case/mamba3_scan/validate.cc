@@ -3,7 +3,6 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "verify/case/case.h"
 #include "verify/case/fill.h"

@@ -1,6 +1,5 @@
 // Completion for bash, zsh and fish. Names that grow (mutants, profiles) are
 // asked of the program when they are wanted, everything else is written down.
-#include <algorithm>
 #include <string>
 
 #include "verify/cli/help/describe.h"

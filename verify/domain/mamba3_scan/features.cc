@@ -1,7 +1,5 @@
 // What a scan has that another may lack.
-#include <algorithm>
 #include <set>
-#include <variant>
 
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/domain/features.h"

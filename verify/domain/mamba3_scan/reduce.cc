@@ -1,8 +1,6 @@
 // Simpler scans: what shrinking tries.
 #include <algorithm>
-#include <cmath>
 #include <utility>
-#include <variant>
 
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/domain/mamba3_scan.h"

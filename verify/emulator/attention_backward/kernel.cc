@@ -1,7 +1,6 @@
 #include "verify/emulator/attention_backward/kernel.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 #include "reference/attention_row.h"

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "reference/contract/attention_backward.h"
 #include "reference/contract/status.h"

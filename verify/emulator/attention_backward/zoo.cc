@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "verify/base/nearest_name.h"
 #include "verify/emulator/attention_backward/kernel.h"
+#include "verify/emulator/zoo.h"
 
 namespace lockstep::verify {
 namespace {
@@ -131,15 +131,7 @@ std::span<const GradVariant> GradZoo() {
 }
 
 Result<GradVariant> FindGradVariant(std::string_view name) {
-  std::string known;
-  for (const GradVariant& variant : GradZoo()) {
-    if (variant.name() == name) return variant;
-    known += " " + variant.name();
-  }
-  return Status::Error(
-      "variant '" + std::string(name) + "' is not in the zoo; " +
-      NearestIs(name, GradZoo(), [](const auto& v) { return v.name(); }) +
-      "; known:" + known);
+  return FindInZoo(name, GradZoo(), "");
 }
 
 }  // namespace lockstep::verify

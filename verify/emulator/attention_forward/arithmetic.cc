@@ -1,7 +1,6 @@
 #include "verify/emulator/attention_forward/arithmetic.h"
 
 #include <algorithm>
-#include <array>
 #include <cfloat>
 #include <cmath>
 #include <limits>

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "reference/contract/numerics.h"

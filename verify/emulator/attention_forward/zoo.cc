@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "verify/base/nearest_name.h"
+#include "verify/emulator/zoo.h"
 
 namespace lockstep::verify {
 namespace {
@@ -275,15 +275,7 @@ std::span<const AttentionVariant> AttentionZoo() {
 }
 
 Result<AttentionVariant> FindVariant(std::string_view name) {
-  std::string known;
-  for (const AttentionVariant& variant : AttentionZoo()) {
-    if (variant.name() == name) return variant;
-    known += " " + variant.name();
-  }
-  return Status::Error(
-      "variant '" + std::string(name) + "' is not in the zoo; " +
-      NearestIs(name, AttentionZoo(), [](const auto& v) { return v.name(); }) +
-      "; known:" + known);
+  return FindInZoo(name, AttentionZoo(), "");
 }
 
 }  // namespace lockstep::verify

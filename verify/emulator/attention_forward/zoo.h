@@ -4,7 +4,6 @@
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ZOO_H_
 
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "reference/contract/status.h"

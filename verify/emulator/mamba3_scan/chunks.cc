@@ -1,7 +1,6 @@
 // The chunked form: within a chunk matrices, between chunks the pre-charged
 // state, and a mask wherever a run begins (docs/ops/mamba3_scan.md, "Runs").
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <utility>
 

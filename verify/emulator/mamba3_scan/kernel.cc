@@ -2,7 +2,6 @@
 #include "verify/emulator/mamba3_scan/kernel.h"
 
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <utility>
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "verify/base/nearest_name.h"
+#include "verify/emulator/zoo.h"
 
 namespace lockstep::verify {
 namespace {
@@ -123,15 +123,7 @@ std::span<const ScanVariant> ScanZoo() {
 }
 
 Result<ScanVariant> FindScanVariant(std::string_view name) {
-  std::string known;
-  for (const ScanVariant& variant : ScanZoo()) {
-    if (variant.name() == name) return variant;
-    known += " " + variant.name();
-  }
-  return Status::Error(
-      "variant '" + std::string(name) + "' of a scan is not in the zoo; " +
-      NearestIs(name, ScanZoo(), [](const auto& v) { return v.name(); }) +
-      "; known:" + known);
+  return FindInZoo(name, ScanZoo(), " of a scan");
 }
 
 }  // namespace lockstep::verify

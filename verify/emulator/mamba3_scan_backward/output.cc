@@ -1,7 +1,6 @@
 // From dy to the cotangent of what the state gives; angles.
 #include <cmath>
 #include <cstddef>
-#include <utility>
 
 #include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/mamba3_scan_backward/head.h"

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "verify/base/nearest_name.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/emulator/mamba3_scan_backward/kernel.h"
+#include "verify/emulator/zoo.h"
 
 namespace lockstep::verify {
 namespace {
@@ -99,16 +99,7 @@ std::span<const ScanGradVariant> ScanGradZoo() {
 }
 
 Result<ScanGradVariant> FindScanGradVariant(std::string_view name) {
-  std::string known;
-  for (const ScanGradVariant& variant : ScanGradZoo()) {
-    if (variant.name() == name) return variant;
-    known += " " + variant.name();
-  }
-  return Status::Error(
-      "variant '" + std::string(name) +
-      "' of a scan's gradients is not in the zoo; " +
-      NearestIs(name, ScanGradZoo(), [](const auto& v) { return v.name(); }) +
-      "; known:" + known);
+  return FindInZoo(name, ScanGradZoo(), " of a scan's gradients");
 }
 
 }  // namespace lockstep::verify

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"

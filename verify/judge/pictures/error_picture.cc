@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "verify/judge/bounded.h"

@@ -1,7 +1,5 @@
 #include "verify/judge/rules/baselines.h"
 
-#include <utility>
-
 #include "verify/judge/rules/foreign_rules.h"
 
 namespace lockstep::verify {

@@ -1,7 +1,6 @@
 #include "verify/judge/statistics/confirm.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 

@@ -4,7 +4,6 @@
 #define LOCKSTEP_VERIFY_JUDGE_STATISTICS_CONFIRM_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "verify/candidate/candidate.h"
 #include "verify/inputs/materialise.h"

@@ -1,7 +1,6 @@
 // Single faults planted into the right gradients: what a case must be able to
 // tell from them. Where they stand follows from the masks and the salt alone.
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>

@@ -1,9 +1,5 @@
 // The kernels of this repository on an attention_backward problem.
-#include <algorithm>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "optimized/attention_backward.h"

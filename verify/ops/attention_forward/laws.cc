@@ -1,8 +1,6 @@
 #include "verify/ops/attention_forward/laws.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <memory>

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <set>
-#include <span>
 #include <string>
 
 #include "optimized/attention_forward.h"

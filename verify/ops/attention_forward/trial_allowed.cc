@@ -1,7 +1,6 @@
 // What a numeric profile allows attention_forward to answer: envelopes and
 // exact probes, and the emulated kernels that the judge is tried with.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>

@@ -1,13 +1,11 @@
 // What hosts want made of attention's masks and ids.
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <variant>
 
 #include "verify/base/compare.h"
 #include "verify/case/mamba3_scan/case.h"

@@ -2,7 +2,6 @@
 // run may be scanned in parts, heads are alike.
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include "verify/case/mamba3_scan/case.h"

@@ -2,13 +2,31 @@
 
 #include <algorithm>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "optimized/plan.h"
 #include "verify/case/mamba3_scan/line.h"
 
 namespace lockstep::verify {
+
+std::vector<Case> ScanProbeCases(const Case& c,
+                                 const std::function<bool(ProbeKind)>& of_use) {
+  std::vector<Case> cases;
+  if (ProbeOf(c.Get<Mamba3ScanCase>())) return cases;
+  for (const ProbeInfo& probe : Probes()) {
+    if (!of_use(probe.kind)) continue;
+    Case changed = c;
+    auto& scan = changed.Get<Mamba3ScanCase>();
+    scan.fill = {{.kind = FillKind::kProbe, .probe = probe.kind}};
+    scan.a.reset();
+    scan.dt.reset();
+    if (!AlwaysSure(scan)) scan.tau.reset();
+    scan.rate.reset();
+    scan.poison.reset();
+    if (ValidateCase(changed).ok()) cases.push_back(std::move(changed));
+  }
+  return cases;
+}
 
 RunsTrial::RunsTrial(const Case& request, Mamba3ScanData data,
                      std::vector<OutputSpec> outputs)
@@ -119,6 +137,14 @@ std::vector<Variation> RunsTrial::OptimizedVariations(
     }
   }
   return variations;
+}
+
+std::string RunsTrial::WhyUndeclared(const NumericProfile& profile) const {
+  if (!profile.exact && !profile.scan) return OpName(case_);
+  if (profile.lane && *profile.lane != data_.problem.lane) {
+    return std::string("lane=") + LaneName(data_.problem.lane);
+  }
+  return "";
 }
 
 std::vector<int64_t> RunsTrial::SegmentStarts(

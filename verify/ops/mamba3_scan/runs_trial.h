@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ struct RowInputs {
   const Mamba3ScanData& data;
   bool joined = false;
 };
+
+// The case with the inputs of each probe for which `of_use` returns true.
+std::vector<Case> ScanProbeCases(const Case& c,
+                                 const std::function<bool(ProbeKind)>& of_use);
 
 // Rows of a run lie side by side: RowsPerRun() of them, in the order of their
 // heads. An op may have more rows behind those of all runs.
@@ -67,6 +72,7 @@ class RunsTrial : public Trial {
       const Variation& fixed) const override;
   std::vector<NullCandidate> Nulls() const override;
   std::vector<PlantedFault> Faults(uint64_t salt) const override;
+  std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::vector<int64_t> SegmentStarts(
       size_t output, const std::array<int64_t, 4>& at) const override;
 

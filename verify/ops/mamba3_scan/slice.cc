@@ -1,7 +1,5 @@
 #include "verify/ops/mamba3_scan/slice.h"
 
-#include <cstddef>
-
 namespace lockstep::verify {
 namespace {
 

@@ -1,9 +1,7 @@
 #include "verify/ops/mamba3_scan/trial.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <set>
 #include <utility>
 
 #include "optimized/mamba3_scan.h"

@@ -68,7 +68,6 @@ class Mamba3ScanTrial : public RunsTrial {
   // The carry that a call has left becomes the initial one. Requires: as many
   // runs and heads.
   void TakeCarry(const OutputSet& done);
-  std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
                                            std::vector<int64_t> rows,
                                            int threads) const override;

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "verify/allowed/counts.h"
 #include "verify/allowed/mamba3_scan/envelope.h"
@@ -165,16 +164,6 @@ constexpr const char* kScanBf16Canaries[] = {
 
 }  // namespace
 
-std::string Mamba3ScanTrial::WhyUndeclared(
-    const NumericProfile& profile) const {
-  const Mamba3ScanProblem& p = data().problem;
-  if (!profile.exact && !profile.scan) return OpName(request());
-  if (profile.lane && *profile.lane != p.lane) {
-    return std::string("lane=") + LaneName(p.lane);
-  }
-  return "";
-}
-
 std::unique_ptr<AllowedResults> Mamba3ScanTrial::Envelope(
     const NumericProfile& profile, std::vector<int64_t> rows,
     int threads) const {
@@ -196,24 +185,10 @@ std::unique_ptr<AllowedResults> Mamba3ScanTrial::Probe(
 
 std::vector<Case> Mamba3ScanTrial::ProbeCases(const Case& c,
                                               const NumericProfile& profile) {
-  std::vector<Case> cases;
-  if (ProbeOf(c.Get<Mamba3ScanCase>())) return cases;
-  for (const ProbeInfo& probe : Probes()) {
-    const auto problem = ToProblem(c.Get<Mamba3ScanCase>());
-    if (!WhyNotScanProbe(probe.kind, problem, profile).empty()) {
-      continue;
-    }
-    Case changed = c;
-    auto& scan = changed.Get<Mamba3ScanCase>();
-    scan.fill = {{.kind = FillKind::kProbe, .probe = probe.kind}};
-    scan.a.reset();
-    scan.dt.reset();
-    if (!AlwaysSure(scan)) scan.tau.reset();
-    scan.rate.reset();
-    scan.poison.reset();
-    if (ValidateCase(changed).ok()) cases.push_back(std::move(changed));
-  }
-  return cases;
+  const auto problem = ToProblem(c.Get<Mamba3ScanCase>());
+  return ScanProbeCases(c, [&](ProbeKind probe) {
+    return WhyNotScanProbe(probe, problem, profile).empty();
+  });
 }
 
 void Mamba3ScanTrial::RunBaseline(const OutputSet& outputs) const {

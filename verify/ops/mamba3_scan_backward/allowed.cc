@@ -196,16 +196,6 @@ std::span<const char* const> Mamba3ScanBackwardTrial::Canaries() const {
              : std::span(kScanGradientBf16Canaries);
 }
 
-std::string Mamba3ScanBackwardTrial::WhyUndeclared(
-    const NumericProfile& profile) const {
-  const Mamba3ScanProblem& p = problem_.forward;
-  if (!profile.exact && !profile.scan) return OpName(request());
-  if (profile.lane && *profile.lane != p.lane) {
-    return std::string("lane=") + LaneName(p.lane);
-  }
-  return "";
-}
-
 std::unique_ptr<AllowedResults> Mamba3ScanBackwardTrial::Envelope(
     const NumericProfile& profile, std::vector<int64_t> rows,
     int threads) const {
@@ -227,21 +217,9 @@ std::unique_ptr<AllowedResults> Mamba3ScanBackwardTrial::Probe(
 
 std::vector<Case> Mamba3ScanBackwardTrial::ProbeCases(const Case& c,
                                                       const NumericProfile&) {
-  std::vector<Case> cases;
-  if (ProbeOf(c.Get<Mamba3ScanCase>())) return cases;
-  for (const ProbeInfo& probe : Probes()) {
-    if (!WhyNotMamba3ScanBackwardProbe(probe.kind, c).empty()) continue;
-    Case changed = c;
-    auto& scan = changed.Get<Mamba3ScanCase>();
-    scan.fill = {{.kind = FillKind::kProbe, .probe = probe.kind}};
-    scan.a.reset();
-    scan.dt.reset();
-    if (!AlwaysSure(scan)) scan.tau.reset();
-    scan.rate.reset();
-    scan.poison.reset();
-    if (ValidateCase(changed).ok()) cases.push_back(std::move(changed));
-  }
-  return cases;
+  return ScanProbeCases(c, [&](ProbeKind probe) {
+    return WhyNotMamba3ScanBackwardProbe(probe, c).empty();
+  });
 }
 
 }  // namespace lockstep::verify

@@ -4,7 +4,6 @@
 #define LOCKSTEP_VERIFY_OPS_MAMBA3_SCAN_BACKWARD_GRADIENTS_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "reference/contract/mamba3_scan_backward.h"

@@ -69,7 +69,6 @@ class Mamba3ScanBackwardTrial final : public RunsTrial {
   std::vector<std::string> Laws() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   std::vector<NullCandidate> Nulls() const override;
-  std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
                                            std::vector<int64_t> rows,
                                            int threads) const override;

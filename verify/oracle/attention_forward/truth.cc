@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "reference/contract/team.h"
 #include "verify/oracle/attention_forward/packed_head.h"

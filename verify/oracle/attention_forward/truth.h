@@ -6,10 +6,8 @@
 #ifndef LOCKSTEP_VERIFY_ORACLE_ATTENTION_FORWARD_TRUTH_H_
 #define LOCKSTEP_VERIFY_ORACLE_ATTENTION_FORWARD_TRUTH_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "reference/contract/attention_forward.h"

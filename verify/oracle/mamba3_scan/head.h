@@ -2,7 +2,6 @@
 #ifndef LOCKSTEP_VERIFY_ORACLE_MAMBA3_SCAN_HEAD_H_
 #define LOCKSTEP_VERIFY_ORACLE_MAMBA3_SCAN_HEAD_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "verify/candidate/candidate.h"
 #include "verify/case/case.h"

@@ -1,8 +1,6 @@
 // The cases that bugs of attention's gradients meet at real lengths.
-#include <algorithm>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "verify/base/mixing.h"

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <iterator>
-#include <span>
 #include <string_view>
 
 #include "verify/base/mixing.h"

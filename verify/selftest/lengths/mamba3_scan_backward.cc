@@ -1,7 +1,6 @@
 // The cases that bugs of a scan's gradients meet at real lengths.
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "verify/base/mixing.h"

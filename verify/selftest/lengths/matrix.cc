@@ -4,7 +4,6 @@
 #include <chrono>
 #include <iterator>
 #include <memory>
-#include <set>
 #include <string_view>
 #include <utility>
 

@@ -1,6 +1,5 @@
 // The selftest as a page: what the judge is worth, for a sceptic to read.
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "verify/base/format.h"

@@ -5,7 +5,6 @@
 #ifndef LOCKSTEP_VERIFY_TABLES_DIALECTS_BLOCK_MASK_H_
 #define LOCKSTEP_VERIFY_TABLES_DIALECTS_BLOCK_MASK_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

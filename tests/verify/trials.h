@@ -1,6 +1,7 @@
-// Trials of scans, opened; a failure is reported to the running test.
-#ifndef LOCKSTEP_TESTS_VERIFY_SCAN_TRIAL_H_
-#define LOCKSTEP_TESTS_VERIFY_SCAN_TRIAL_H_
+// Trials, opened, and their right answers; a failure is reported to the running
+// test.
+#ifndef LOCKSTEP_TESTS_VERIFY_TRIALS_H_
+#define LOCKSTEP_TESTS_VERIFY_TRIALS_H_
 
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,14 @@ inline std::vector<int64_t> AllRows(const Trial& trial) {
   return rows;
 }
 
+inline OutputSet Reference(const Trial& trial) {
+  auto outputs = trial.Allocate(0);
+  EXPECT_TRUE(outputs.ok()) << outputs.message();
+  Execution execution;
+  trial.RunReference(outputs.value(), &execution);
+  return std::move(outputs.value());
+}
+
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_TESTS_VERIFY_SCAN_TRIAL_H_
+#endif  // LOCKSTEP_TESTS_VERIFY_TRIALS_H_
