@@ -93,15 +93,10 @@ HWY_INLINE void WidenPairs(const Rows<T>& rows, size_t left,
       if (rows.count + r + 1 < left) hwy::Prefetch(b + ahead + c);
     }
     size_t c = 0;
-#if HWY_TARGET != HWY_SCALAR  // whose vectors have one lane
     for (; c + lanes <= rows.channels; c += lanes) {
-      const auto of_a = LoadWidened(df, a + c);
-      const auto of_b = LoadWidened(df, b + c);
-      hn::Store(hn::InterleaveWholeLower(df, of_a, of_b), df, out + 2 * c);
-      hn::Store(hn::InterleaveWholeUpper(df, of_a, of_b), df,
-                out + 2 * c + lanes);
+      StoreInTurns(df, LoadWidened(df, a + c), LoadWidened(df, b + c),
+                   out + 2 * c);
     }
-#endif
     for (; c < rows.channels; ++c) {
       out[2 * c] = ToFloat(a[c]);
       out[2 * c + 1] = ToFloat(b[c]);
@@ -183,30 +178,17 @@ HWY_INLINE void ScorePairs(D df, const float* HWY_RESTRICT q,
   for (int j = 0; j < kPairs; ++j) hn::Store(acc[j], df, scores + j * lanes);
 }
 
-// Lanes of pairs of keys, [pairs][lanes], from key `begin` to `end`, which are
-// even -> `out` [rows][stride].
+// Lanes of pairs of keys, [pairs][lanes], from key `begin` to `end`, multiples
+// of four -> `out` [rows][stride].
 inline void StoreScorePairs(const float* HWY_RESTRICT pairs, size_t lanes,
                             size_t begin, size_t end, size_t rows,
                             float* HWY_RESTRICT out, size_t stride) {
-#if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<uint64_t, 2> both;
-  const auto at = [&](const float* x) HWY_ATTR {
-    return hn::LoadU(both, reinterpret_cast<const uint64_t*>(x));
-  };
-  for (size_t r = 0; r < rows; r += 2, out += 2 * stride) {
+  for (size_t r = 0; r < rows; r += 2) {
     for (size_t key = begin; key < end; key += 4) {
       const float* from = pairs + key / 2 * lanes + 2 * r;
-      const auto first = at(from), second = at(from + lanes);
-      hn::StoreU(hn::InterleaveLower(both, first, second), both,
-                 reinterpret_cast<uint64_t*>(out + key));
-      hn::StoreU(hn::InterleaveUpper(both, first, second), both,
-                 reinterpret_cast<uint64_t*>(out + stride + key));
+      StoreTransposedPairs(from, from + lanes, out + r * stride + key, stride);
     }
   }
-#else
-  (void)pairs, (void)lanes, (void)begin, (void)end, (void)rows, (void)out,
-      (void)stride;
-#endif
 }
 
 // DirectScores with two keys a vector. Where the block has one key of a pair

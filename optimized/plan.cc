@@ -65,7 +65,6 @@ Status CheckCaps(const Caps& caps) {
   return Status();
 }
 
-
 // Whether the bf16 dot instruction does more a cycle than f32 multiply-adds. It
 // starts every cycle on AMD's cores; on the Intel ones measured every second
 // cycle, at any width, so that panels widened to f32 have twice its speed. Of

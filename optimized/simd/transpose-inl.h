@@ -47,6 +47,39 @@ HWY_INLINE void StoreTransposed(D d, V a, V b, V c, V e, T* HWY_RESTRICT out,
   for (size_t i = 0; i < kQuad; ++i) hn::StoreU(rows[i], d, out + i * stride);
 }
 
+// Pairs of f32, {a[0], a[1], b[0], b[1]} -> out and {a[2], a[3], b[2], b[3]} ->
+// out + stride.
+HWY_INLINE void StoreTransposedPairs(const float* a, const float* b, float* out,
+                                     size_t stride) {
+#if HWY_TARGET == HWY_SCALAR
+  for (size_t i = 0; i < kQuad; ++i) {
+    out[i / 2 * stride + i % 2] = a[i];
+    out[i / 2 * stride + 2 + i % 2] = b[i];
+  }
+#else
+  const hn::FixedTag<float, kQuad> d;
+  const hn::Repartition<uint64_t, decltype(d)> of_pairs;
+  const auto first = hn::BitCast(of_pairs, hn::LoadU(d, a));
+  const auto second = hn::BitCast(of_pairs, hn::LoadU(d, b));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(of_pairs, first, second)), d,
+             out);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(of_pairs, first, second)), d,
+             out + stride);
+#endif
+}
+
+// The lanes of a and b in turns: a[0], b[0], a[1] ... -> out [2 vectors].
+template <class D, class V>
+HWY_INLINE void StoreInTurns(D d, V a, V b, float* HWY_RESTRICT out) {
+#if HWY_TARGET == HWY_SCALAR
+  hn::Store(a, d, out);
+  hn::Store(b, d, out + 1);
+#else
+  hn::Store(hn::InterleaveWholeLower(d, a, b), d, out);
+  hn::Store(hn::InterleaveWholeUpper(d, a, b), d, out + hn::Lanes(d));
+#endif
+}
+
 // As many rows of f32 as a vector has lanes, in one, two or four blocks of 128
 // bits: element j of rows[i] changes places with element i of rows[j].
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE

@@ -47,9 +47,8 @@ MUTANTS = (
      "return PackedTile().v_exponent;"),
     ("in_place_pair_of_one_key", D, "r + 1 < rows.count ? a + rows.next : a",
      "r + 1 < rows.count ? a : a"),
-    ("in_place_pairs_stored_as_one", D,
-     "hn::StoreU(hn::InterleaveUpper(both, first, second), both,",
-     "hn::StoreU(hn::InterleaveLower(both, first, second), both,"),
+    ("in_place_pairs_of_one_row", D,
+     "StoreTransposedPairs(from, from + lanes,", "StoreTransposedPairs(from, from,"),
 )
 
 if __name__ == "__main__":
