@@ -1,7 +1,7 @@
 // Few rows against many keys, as in decode: a packed tile would be used once,
 // so keys and values are read where they lie. Scores have the rows in lanes,
-// twice where there is room for two keys, values the channels; every
-// accumulator is one output chain as in attention_tiles-inl.h.
+// twice where there is room for two keys; every accumulator is one output chain
+// as in attention_tiles-inl.h. Values: attention_direct_values-inl.h.
 #if defined(LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_INL_H_
@@ -15,14 +15,11 @@
 #include <cstdint>
 #include <cstring>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "optimized/attention_block-inl.h"
-#include "optimized/attention_pack-inl.h"
-#include "optimized/attention_tiles-inl.h"
+#include "optimized/attention_direct_rows-inl.h"
+#include "optimized/attention_direct_values-inl.h"
 #include "optimized/attention_work.h"
-#include "optimized/simd/elementary-inl.h"
-#include "optimized/simd/registers-inl.h"
 #include "optimized/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -32,77 +29,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Keys whose scores are formed together, an accumulator each; 16 registers
 // have room for the query and the broadcasts beside them.
 inline constexpr int kDirectKeys = 12;
-// Rows of a block of values, by two vectors of channels. A group of eight heads
-// is two even blocks where six rows fill the registers: 8 = 6 + 2 would leave
-// the second one waiting for its own sums. 4 x 3 vectors spill with clang 19.
-inline constexpr size_t kDirectRows = kRowBlock < 8 ? 4 : 8;
-
-// Keys whose values are used together: all their channels stay in the first
-// cache level (32 x 128 bf16 are 8 KiB) while the blocks of rows pass.
-inline constexpr size_t kValueKeys = 32;
-
-// Rows of a tensor that is contiguous along its channels, `next` apart.
-template <typename T>
-struct Rows {
-  const T* first;
-  int64_t next;
-  size_t count;
-  size_t channels;
-};
-
-// `rows` -> f32 rows `pitch` apart, zero to a whole vector. Read in order,
-// once, because the hardware fetches ahead only then: rows of 256 bytes visited
-// in columns came at a third of that speed. It stops at the last row, so as
-// many rows after it are asked for here, one for each row read; there are
-// `left` rows before the tensor ends.
-template <typename T>
-HWY_INLINE void WidenRows(const Rows<T>& rows, size_t left,
-                          float* HWY_RESTRICT out, size_t pitch) {
-  const hn::ScalableTag<float> df;
-  const size_t lanes = hn::Lanes(df);
-  const size_t n = rows.channels;
-  const T* HWY_RESTRICT x = rows.first;
-  const int64_t ahead = static_cast<int64_t>(rows.count) * rows.next;
-  for (size_t r = 0; r < rows.count; ++r, x += rows.next, out += pitch) {
-    for (size_t c = 0; rows.count + r < left && c < n; c += 64 / sizeof(T)) {
-      hwy::Prefetch(x + ahead + c);
-    }
-    size_t c = 0;
-    for (; c + lanes <= n; c += lanes) {
-      hn::Store(LoadWidened(df, x + c), df, out + c);
-    }
-    if (c == n) continue;
-    hn::Store(hn::Zero(df), df, out + c);
-    for (; c < n; ++c) out[c] = ToFloat(x[c]);
-  }
-}
-
-// Pairs of rows -> f32, the channels of both in turns, 2 * kDirectHeadDim
-// apart; the last of an odd number stands twice. Reads ahead as WidenRows does.
-template <typename T>
-HWY_INLINE void WidenPairs(const Rows<T>& rows, size_t left,
-                           float* HWY_RESTRICT out) {
-  const hn::ScalableTag<float> df;
-  const size_t lanes = hn::Lanes(df);
-  const int64_t ahead = static_cast<int64_t>(rows.count) * rows.next;
-  for (size_t r = 0; r < rows.count; r += 2, out += 2 * kDirectHeadDim) {
-    const T* a = rows.first + static_cast<int64_t>(r) * rows.next;
-    const T* b = r + 1 < rows.count ? a + rows.next : a;
-    for (size_t c = 0; c < rows.channels; c += 64 / sizeof(T)) {
-      if (rows.count + r < left) hwy::Prefetch(a + ahead + c);
-      if (rows.count + r + 1 < left) hwy::Prefetch(b + ahead + c);
-    }
-    size_t c = 0;
-    for (; c + lanes <= rows.channels; c += lanes) {
-      StoreInTurns(df, LoadWidened(df, a + c), LoadWidened(df, b + c),
-                   out + 2 * c);
-    }
-    for (; c < rows.channels; ++c) {
-      out[2 * c] = ToFloat(a[c]);
-      out[2 * c + 1] = ToFloat(b[c]);
-    }
-  }
-}
 
 // Whether so few rows are read in place that a vector holds each of them twice,
 // for two keys: half as many multiply-adds.
@@ -280,65 +206,6 @@ void DirectScores(D df, const AttentionJob& job,
                       hn::LoadU(d4, at + 3 * lanes), out + key, stride);
     }
   }
-}
-
-// Weights of worker.weights times the values of the block's keys.
-template <typename T, class D>
-void DirectValues(D df, const AttentionJob& job,
-                  const TensorView<const T, 4>& v, const RowTile& tile,
-                  Range keys, const Block& block, Worker& worker) {
-  const size_t lanes = hn::Lanes(df);
-  const auto dim = static_cast<size_t>(job.problem->value_dim);
-  const auto pitch = static_cast<size_t>(job.padded_values);
-  const auto stride = static_cast<size_t>(job.weight_stride);
-  const auto left = static_cast<size_t>(job.problem->kv_len - keys.begin);
-  worker.wide_rows.resize(kValueKeys * pitch);
-  float* wide = worker.wide_rows.data();
-  const auto rows = [&](size_t key, size_t count) {
-    const int64_t first = keys.begin + static_cast<int64_t>(key);
-    return Rows<T>{&v(tile.batch, tile.kv_head, first, 0), v.strides[2], count,
-                   dim};
-  };
-  for (size_t key = block.begin; key < block.end; key += kValueKeys) {
-    const size_t count = std::min(kValueKeys, block.end - key);
-    WidenRows(rows(key, count), left - key, wide, pitch);
-    for (size_t r = 0; r < block.rows; r += kDirectRows) {
-      const float* p = worker.weights.data() + r * stride + key;
-      float* acc = worker.acc.data() + r * pitch;
-      const size_t some = std::min(kDirectRows, block.rows - r);
-      WithRows(static_cast<int64_t>(some), [&]<int kRows>() HWY_ATTR {
-        size_t c = 0;
-        for (; c + 2 * lanes <= pitch; c += 2 * lanes) {
-          ValuePanel<F32Dot, kRows, 2>(df, p, stride, wide + c, pitch, count,
-                                       acc + c, pitch);
-        }
-        if (c < pitch) {
-          ValuePanel<F32Dot, kRows, 1>(df, p, stride, wide + c, pitch, count,
-                                       acc + c, pitch);
-        }
-      });
-    }
-  }
-}
-
-// N9's eV of the tile's values.
-template <typename T>
-int ValueExponent(const AttentionJob& job, const TensorView<const T, 4>& v,
-                  const RowTile& tile, Range keys) {
-  const hn::ScalableTag<float> df;
-  const hn::RebindToUnsigned<decltype(df)> du;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(df));
-  const int64_t dim = job.problem->value_dim;
-  LeastMagnitude<decltype(du)> least;
-  for (int64_t key = keys.begin; key < keys.end; ++key) {
-    const T* row = &v(tile.batch, tile.kv_head, key, 0);
-    int64_t c = 0;
-    for (; c + lanes <= dim; c += lanes) {
-      least.Add(hn::BitCast(du, LoadWidened(df, row + c)));
-    }
-    for (; c < dim; ++c) least.Add(ToFloat(row[c]));
-  }
-  return least.Exponent();
 }
 
 // All rows of the tile against the keys of one tile that any of them sees.

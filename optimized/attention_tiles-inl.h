@@ -28,6 +28,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // A step of a product in f32: one multiply-add (N3).
 struct F32Dot {
   using T = float;
+  using Value = T;
   template <class D>
   static HWY_INLINE hn::Vec<D> Load(D df, const float* x) {
     return hn::Load(df, x);
@@ -47,6 +48,7 @@ struct F32Dot {
 template <bool kNative>
 struct PairDot {
   using T = uint32_t;
+  using Value = T;
   template <class D>
   using Pairs = hn::Vec<hn::RebindToUnsigned<D>>;
   template <class D>
@@ -105,7 +107,7 @@ HWY_INLINE void ScorePanel(D df, const typename Dot::T* HWY_RESTRICT q,
 template <class Dot, int kRows, int kVectors, class D>
 HWY_INLINE void ValuePanel(D df, const typename Dot::T* HWY_RESTRICT p,
                            size_t p_stride,
-                           const typename Dot::T* HWY_RESTRICT v,
+                           const typename Dot::Value* HWY_RESTRICT v,
                            size_t v_stride, size_t steps,
                            float* HWY_RESTRICT acc, size_t acc_stride) {
   static_assert(kVectors == 1 || kVectors == 2);

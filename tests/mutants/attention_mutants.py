@@ -9,6 +9,8 @@ import runner
 W = "optimized/attention_weights-inl.h"
 B = "optimized/attention_block-inl.h"
 D = "optimized/attention_direct-inl.h"
+N = "optimized/attention_direct_rows-inl.h"
+V = "optimized/attention_direct_values-inl.h"
 F = "optimized/attention_forward-inl.h"
 S = "optimized/attention_finish-inl.h"
 P = "optimized/attention_pack-inl.h"
@@ -45,14 +47,19 @@ MUTANTS = (
     ("in_place_exponents_forgotten", D,
      "return fixed ? PackedTile().v_exponent : ValueExponent(job, v, tile, keys);",
      "return PackedTile().v_exponent;"),
-    ("in_place_pair_of_one_key", D, "r + 1 < rows.count ? a + rows.next : a",
+    ("in_place_pair_of_one_key", N, "r + 1 < rows.count ? a + rows.next : a",
      "r + 1 < rows.count ? a : a"),
     ("in_place_pairs_of_one_row", D,
      "StoreTransposedPairs(from, from + lanes,", "StoreTransposedPairs(from, from,"),
+    ("in_place_last_channels_of_others", V, "{rows.first + whole, rows.next,",
+     "{rows.first, rows.next,"),
+    ("in_place_last_vector_forgotten", V, "if (c < whole) {", "if (false) {"),
+    ("in_place_values_of_the_block_before", V, "v.strides[2],\n                          std::min(kValueKeys",
+     "0,\n                          std::min(kValueKeys"),
 )
 
 if __name__ == "__main__":
     sys.exit(runner.main("attention", MUTANTS,
-                         dict.fromkeys((W, B, D, F, S, P),
+                         dict.fromkeys((W, B, D, N, V, F, S, P),
                                        "optimized/attention_forward.cc"),
                          also=("optimized/plan.cc",)))

@@ -161,6 +161,18 @@ TEST(Guard, TinyValuesInPlaceNeedTheirLastBits) {
   }
 }
 
+// Channels that fill two vectors, one, or a part of one, on every target.
+TEST(Guard, ChannelsOfAnyNumberInPlace) {
+  for (const int64_t dim : {3, 8, 13, 20, 40, 77}) {
+    Instance instance = Square(64, dim);
+    instance.problem.q_len = 4;
+    instance.problem.masks[0].kind = MaskExpr::Kind::kFull;
+    std::mt19937 rng(7);
+    instance.Fill(rng, 1.0f);
+    EXPECT_GT(RunAndCompare(instance).tiles_in_place, 0);
+  }
+}
+
 // A score u and a value v whose product exp2(u) * v lies exactly between two
 // f32 of which the lower is even, so that any positive trace in the
 // accumulator rounds it up.
