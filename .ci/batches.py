@@ -14,6 +14,14 @@ def files_of(unit):
         return re.findall(r'^#include "(.*)"$', file.read(), re.MULTILINE)
 
 
+def units(build):
+    """Every file or batch that the build compiles, sorted, each once."""
+    with open(os.path.join(build, "compile_commands.json"),
+              encoding="utf-8") as file:
+        return sorted({os.path.realpath(os.path.join(entry["directory"], entry["file"]))
+                       for entry in json.load(file)})
+
+
 def commands(build):
     """{real path: (arguments, others)}: what compiles the file by itself, with the
     flags of its batch, and the other files of the batch."""

@@ -7,7 +7,6 @@ with different parameters do, and a call may then reach the other file's.
 """
 
 import collections
-import json
 import pathlib
 import re
 import sys
@@ -55,10 +54,9 @@ def shared(root, files):
 
 def lists_of(build):
     """The files of every batch."""
-    with open(build / "compile_commands.json", encoding="utf-8") as file:
-        for unit in sorted(entry["file"] for entry in json.load(file)):
-            yield [pathlib.Path(path).relative_to(sources.ROOT).as_posix()
-                   for path in batches.files_of(unit)]
+    for unit in batches.units(build):
+        yield [pathlib.Path(path).relative_to(sources.ROOT).as_posix()
+               for path in batches.files_of(unit)]
 
 
 def selftest():
