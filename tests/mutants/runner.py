@@ -3,13 +3,13 @@
 Each mutant replaces one piece of text in one source. The file alone is compiled
 again, linked in front of the libraries with the objects of a test, and run: a
 run that passes is a survivor, and this script fails. Where the build compiles files
-in batches, the rest of the file's batch, compiled once, is linked with it. A text that is no longer
-found, or that stands there more than once, fails too: a mutant never disappears
-silently. The tables: *_mutants.py.
+in batches, the rest of the file's batch, compiled once, is linked with it. The tests
+that likely notice run first (suspects.py); a survivor is who passed them all, at once.
+A text that is no longer found, or that stands there more than once, fails too: a mutant
+never disappears silently. The tables: *_mutants.py.
 """
 
 import argparse
-import concurrent.futures
 import os
 import shutil
 import subprocess
@@ -17,6 +17,7 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.ci"))
 import batches  # noqa: E402
+import suspects  # noqa: E402
 
 
 def compile_as(args, command, path, source, output, shadow):
@@ -28,38 +29,57 @@ def compile_as(args, command, path, source, output, shadow):
     command[1:1] = shadow
     command[:0] = args.launcher
     # The mutant leaves unused names behind; one SIMD target shows as much as all.
-    command += ["-w", "-O1", "-DLOCKSTEP_ONE_TARGET"]
+    # ccache takes what a file includes from -MD (prepare).
+    command += ["-w", "-O1", "-DLOCKSTEP_ONE_TARGET", "-MD", "-MF", output + ".d"]
     return subprocess.run(command, cwd=args.build, capture_output=True, text=True,
                           check=False)
 
 
-def rest_of_batch(args, commands, path):
-    """What else the libraries have in the one object with the file `path`, as a list
-    of objects: the broken file and these take that object's place."""
-    command, others = commands[path]
-    if not others:
-        return []
-    source = os.path.join(args.build, "mutants", args.table, "rest",
-                          os.path.relpath(path, args.root))
-    os.makedirs(os.path.dirname(source), exist_ok=True)
-    with open(source, "w", encoding="utf-8") as file:
-        file.writelines(f'#include "{other}"\n' for other in others)
-    done = compile_as(args, command, path, source, source + ".o", [])
+def compile_whole(args, command, path, source, output, what):
+    """Compiles what is not broken; ends the script if that fails."""
+    os.makedirs(os.path.dirname(output), exist_ok=True)
+    done = compile_as(args, command, path, source, output, [])
     if done.returncode != 0:
-        sys.exit(f"the rest of {path}'s batch does not compile: {done.stderr[:400]}")
-    return [source + ".o"]
+        sys.exit(f"{what} does not compile: {done.stderr[:400]}")
+    return output
 
 
-def mutate(args, commands, units, mutant):
-    """Returns None if the mutant was killed, else why it was not."""
+def rests_of_batches(args, commands, broken):
+    """{file of `broken`: objects}: what else the libraries have in the one object with
+    the file; the broken file and these take that object's place. What the table never
+    breaks of a batch is compiled together, what it breaks each alone: once for all."""
+    rests = {path: [] for path in broken}
+    for path in sorted(broken):
+        command, others = commands[path]
+        touched = sorted({path, *map(os.path.realpath, others)} & rests.keys())
+        if path != touched[0] or not others:
+            continue
+        place = os.path.join(args.work, "rest", os.path.relpath(path, args.root))
+        untouched = [x for x in others if os.path.realpath(x) not in touched]
+        together = []
+        if untouched:
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            with open(place, "w", encoding="utf-8") as file:
+                file.writelines(f'#include "{other}"\n' for other in untouched)
+            together = [compile_whole(args, command, path, place, place + ".o",
+                                      f"the rest of {path}'s batch")]
+        alone = {x: compile_whole(args, commands[x][0], x, x, f"{place}.{n}.o", x)
+                 for n, x in enumerate(touched) if len(touched) > 1}
+        for x in touched:
+            rests[x] = together + [alone[y] for y in touched if y != x]
+    return rests
+
+
+def build(args, commands, units, mutant):
+    """(program, None) with the test linked to the mutant, or (None, why not)."""
     name, source, text, replacement = mutant
     path = os.path.join(args.root, source)
     with open(path, encoding="utf-8") as file:
         code = file.read()
     found = code.count(text)
     if found != 1:
-        return f"{name}: the text stands {found} times in {source}"
-    work = os.path.join(args.build, "mutants", args.table, name)
+        return None, f"{name}: the text stands {found} times in {source}"
+    work = os.path.join(args.work, name)
     os.makedirs(work, exist_ok=True)
     broken = os.path.join(work, "broken.cc")
     shadow = []
@@ -75,34 +95,71 @@ def mutate(args, commands, units, mutant):
     with open(broken, "w", encoding="utf-8") as file:
         file.write(code if shadow else code.replace(text, replacement))
     if path not in commands:
-        return f"{name}: nothing compiles {source} by itself; give it a unit"
+        return None, f"{name}: nothing compiles {source} by itself; give it a unit"
     compiled = compile_as(args, commands[path][0], path, broken, broken + ".o",
                           shadow)
     if compiled.returncode != 0:
-        return f"{name}: does not compile: {compiled.stderr[:400]}"
+        return None, f"{name}: does not compile: {compiled.stderr[:400]}"
     program = os.path.join(work, "test")
-    link = [args.compiler, *args.objects, broken + ".o", *args.also,
-            *args.rests.get(path, []),
-            "-Wl,--start-group", *args.libraries, "-Wl,--end-group",
-            "-fopenmp", "-lpthread", "-o", program]
-    linked = subprocess.run(link, capture_output=True, text=True, check=False)
+    linked = link(args, [broken + ".o", *args.also, *args.rests.get(path, [])], program)
+    os.remove(broken + ".o")
     if linked.returncode != 0:
-        return f"{name}: does not link: {linked.stderr[:400]}"
-    environment = dict(os.environ, GTEST_FAIL_FAST="1", GTEST_BRIEF="1")
+        return None, f"{name}: does not link: {linked.stderr[:400]}"
+    return program, None
+
+
+def link(args, objects, program):
+    return subprocess.run(
+        [args.compiler, *args.linker, *args.objects, *objects, "-Wl,--start-group",
+         *args.libraries, "-Wl,--end-group", "-fopenmp", "-lpthread", "-ldl", "-o",
+         program],
+        capture_output=True, text=True, check=False)
+
+
+def passes(args, program, tests, *flags):
+    """Whether the program passes the tests, a filter of GoogleTest's. It ends at the
+    first failure, and its threads sleep while they wait: another table runs beside it."""
+    environment = dict(os.environ, GTEST_FAIL_FAST="1", GTEST_BRIEF="1",
+                       GTEST_THROW_ON_FAILURE="1", OMP_WAIT_POLICY="passive")
     try:
-        ran = subprocess.run([program, "--gtest_filter=" + args.filter],
-                             cwd=args.root, env=environment,
-                             capture_output=True, timeout=60, check=False)
+        return subprocess.run([program, "--gtest_filter=" + tests, *flags],
+                              cwd=args.root, env=environment, capture_output=True,
+                              timeout=60, check=False).returncode == 0
     except subprocess.TimeoutExpired:
-        ran = None
-    for leftover in (broken + ".o", program):
-        os.remove(leftover)
-    if ran is not None and ran.returncode == 0:
-        return f"{name}: survived"
-    return None
+        return False
 
 
-def arguments(text):
+class Trials:
+    """Mutants' programs against the tests, beside the unbroken program."""
+
+    def __init__(self, args, unbroken):
+        """The unbroken program passes all tests, or RuntimeError."""
+        self.args = args
+        self.unbroken = unbroken
+        seen = os.path.join(args.work, "times.json")
+        if not passes(args, unbroken, args.filter, "--gtest_output=json:" + seen):
+            raise RuntimeError("control: does not pass")
+        self.suspects = suspects.Suspects(suspects.times(seen))
+        self.sound = {}  # part: whether the unbroken program passes it by itself
+
+    def shown_by(self, part, program):
+        """Whether the part fails, and fails because something is broken."""
+        tests = ":".join(part)
+        if passes(self.args, program, tests):
+            return False
+        if part not in self.sound:
+            self.sound[part] = passes(self.args, self.unbroken, tests)
+        return self.sound[part]
+
+    def killed(self, source, program):
+        for part in self.suspects.parts(source):
+            if self.shown_by(part, program):
+                self.suspects.killed(source, part)
+                return True
+        return not passes(self.args, program, self.args.filter)
+
+
+def arguments(text, table):
     """What the command line says of the checkout, the build and what to link."""
     parser = argparse.ArgumentParser(description=text)
     parser.add_argument("--root", required=True)
@@ -116,6 +173,18 @@ def arguments(text):
     args.root = os.path.realpath(args.root)
     args.objects = [x for word in args.objects for x in word.split(";")]
     args.libraries = [x for word in args.libraries for x in word.split(";")]
+    args.work = os.path.join(args.build, "mutants", table)  # tables run side by side
+    args.launcher = [x for x in [shutil.which("ccache")] if x]
+    # As in the build: ccache serves files that start with precompiled headers. It
+    # takes what a mutant includes from the compiler instead of preprocessing it first,
+    # which cost as much as compiling it.
+    os.environ["CCACHE_SLOPPINESS"] = "pch_defines,time_macros"
+    os.environ["CCACHE_DEPEND"] = "1"
+    # Half the time of the system's linker, where the compiler finds it.
+    fast = ["-fuse-ld=lld"]
+    found = subprocess.run([args.compiler, *fast, "-Wl,--version"], capture_output=True,
+                           check=False).returncode == 0
+    args.linker = fast if found else []
     return args
 
 
@@ -123,39 +192,38 @@ def main(name, mutants, units=None, also=()):
     """`units`: the source that a header in the table is compiled with; `also`:
     sources that must know the same SIMD targets as the broken one."""
     units = units or {}
-    args = arguments(__doc__)
-    args.table = name  # tables run side by side
+    args = arguments(__doc__, name)
     commands = batches.commands(args.build)
-    args.launcher = [x for x in [shutil.which("ccache")] if x]
-    # As in the build: ccache serves files that start with precompiled headers.
-    os.environ["CCACHE_SLOPPINESS"] = "pch_defines,time_macros"
     args.also = []
     for source in also:
         path = os.path.join(args.root, source)
-        output = os.path.join(args.build, "mutants", name,
-                              os.path.basename(source) + ".o")
-        os.makedirs(os.path.dirname(output), exist_ok=True)
-        done = compile_as(args, commands[path][0], path, path, output, [])
-        if done.returncode != 0:
-            print(f"{source} does not compile: {done.stderr[:400]}")
-            return 1
-        args.also.append(output)
+        output = os.path.join(args.work, os.path.basename(source) + ".o")
+        args.also.append(compile_whole(args, commands[path][0], path, path, output,
+                                       source))
     chosen = [m for m in mutants if args.only in (None, m[0])]
     broken = {os.path.join(args.root, units.get(m[1], m[1]))
               for m in [mutants[0], *chosen]}
-    args.rests = {path: rest_of_batch(args, commands, path)
-                  for path in sorted(broken & commands.keys())}
+    args.rests = rests_of_batches(args, commands, broken & commands.keys())
     # Unbroken, the same steps must end in a test that passes.
     _, source, text, _ = mutants[0]
-    control = mutate(args, commands, units,
-                     ("control", source, text, text))
-    if control != "control: survived":
-        print(f"the unbroken code fails, so nothing is shown: {control}")
+    control, why = build(args, commands, units, ("control", source, text, text))
+    try:
+        trials = Trials(args, control) if control else None
+    except RuntimeError as error:
+        why = error
+    if why:
+        print(f"the unbroken code fails, so nothing is shown: {why}")
         return 1
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(lambda m: mutate(args, commands, units, m), chosen))
-    alive = [answer for answer in answers if answer]
-    for answer in alive:
-        print(answer)
-    print(f"{len(chosen) - len(alive)} of {len(chosen)} {name} mutants killed")
+    alive = 0
+    for mutant in chosen:
+        program, why = build(args, commands, units, mutant)
+        if program is not None:
+            if not trials.killed(mutant[1], program):
+                why = f"{mutant[0]}: survived"
+            os.remove(program)
+        if why:
+            alive += 1
+            print(why, flush=True)
+    os.remove(control)
+    print(f"{len(chosen) - alive} of {len(chosen)} {name} mutants killed")
     return 1 if alive else 0

@@ -3,7 +3,6 @@
 run ends with exit 6, and says that it is the judge who is broken."""
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -36,7 +35,7 @@ def build(args, commands, name, text, replacement):
         code = file.read()
     if code.count(text) != 1:
         return None, f"the text stands {code.count(text)} times in {SOURCE}"
-    work = os.path.join(args.build, "mutants", "witness_program", name)
+    work = os.path.join(args.work, name)
     os.makedirs(work, exist_ok=True)
     broken = os.path.join(work, "broken.cc")
     with open(broken, "w", encoding="utf-8") as file:
@@ -46,11 +45,7 @@ def build(args, commands, name, text, replacement):
     if compiled.returncode != 0:
         return None, compiled.stderr[:400]
     program = os.path.join(work, "lockstep")
-    linked = subprocess.run(
-        [args.compiler, *args.objects, broken + ".o",
-         *runner.rest_of_batch(args, commands, path), "-Wl,--start-group",
-         *args.libraries, "-Wl,--end-group", "-fopenmp", "-lpthread", "-ldl", "-o", program],
-        capture_output=True, text=True, check=False)
+    linked = runner.link(args, [broken + ".o", *args.rests[path]], program)
     os.remove(broken + ".o")
     return (None, linked.stderr[:400]) if linked.returncode else (program, "")
 
@@ -71,11 +66,10 @@ def wrong_about(args, commands, name, text, replacement, code):
 
 
 def main():
-    args = runner.arguments(__doc__)
-    args.table = "witness_program"
+    args = runner.arguments(__doc__, "witness_program")
     commands = runner.batches.commands(args.build)
-    args.launcher = [x for x in [shutil.which("ccache")] if x]
-    os.environ["CCACHE_SLOPPINESS"] = "pch_defines,time_macros"
+    path = os.path.join(args.root, SOURCE)
+    args.rests = runner.rests_of_batches(args, commands, [path])
     failed = 0
     for name, text, replacement, code in BROKEN:
         wrong = wrong_about(args, commands, name, text, replacement, code)
