@@ -104,22 +104,32 @@ inline bool FillBits(const AttentionJob& job, int64_t key_tile,
   return any;
 }
 
+// The packed tile, if need be packed now.
+inline const PackedTile& PackOrFind(const AttentionJob& job,
+                                    const RowTile& rows, int64_t key_tile,
+                                    Worker& worker) {
+  const int64_t head = rows.batch * job.problem->kv_heads + rows.kv_head;
+  const int64_t number = head * job.plan->key_tiles + key_tile;
+  const auto slots = static_cast<int64_t>(worker.kept.size());
+  KeptTile& kept = worker.kept[static_cast<size_t>(key_tile % slots)];
+  if (kept.number == number) {
+    ++worker.counts.tiles_kept;
+  } else {
+    PackTile(job, rows.batch, rows.kv_head, key_tile, kept.tile);
+    kept.number = number;
+  }
+  return kept.tile;
+}
+
 // All rows against one tile that somebody sees, through its packed panels;
 // returns its v_exponent. `exact`: values without the dot instruction.
 template <bool kMasked, class D>
 int PackedTimesTile(D df, const AttentionJob& job, const RowTile& rows,
                     const PackedHead& packed, int64_t key_tile, bool exact,
                     Worker& worker) {
-  PackedTile tile;
-  tile.k = worker.k.data();
-  tile.v = worker.v.data();
-  tile.k_pairs = worker.k_pairs.data();
-  tile.v_pairs = worker.v_pairs.data();
-  if (packed.tiles.empty()) {
-    PackTile(job, rows.batch, rows.kv_head, key_tile, tile);
-  } else {
-    tile = packed.tiles[static_cast<size_t>(key_tile)];
-  }
+  const PackedTile& tile = packed.tiles.empty()
+                               ? PackOrFind(job, rows, key_tile, worker)
+                               : packed.tiles[static_cast<size_t>(key_tile)];
   const DotForm form = FormOfTile(job, tile, exact, worker);
   worker.counts.tiles_native_dot += form.native_scores;
   worker.counts.tiles_matrix += job.matrix();

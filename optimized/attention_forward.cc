@@ -14,10 +14,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "optimized/attention_panels.h"
 #include "optimized/attention_work.h"
 #include "optimized/matrix_unit.h"
 #include "optimized/plan_check.h"
@@ -65,63 +65,6 @@ struct HeadRange {
   int64_t end = 0;
 };
 
-// Packed panels of a few kv heads at a time, reused from round to round.
-class PackedHeads {
- public:
-  PackedHeads(const AttentionJob& job, int64_t heads)
-      : memory_(Allocate<float>(heads * job.plan->key_tiles *
-                                (job.k_elements() + job.v_elements()))),
-        pairs_(Allocate<uint32_t>(
-            heads * job.plan->key_tiles *
-            (job.k_pair_elements() + job.v_pair_elements()))),
-        heads_(static_cast<size_t>(heads)) {
-    auto* next = reinterpret_cast<float*>(memory_.get());
-    auto* pairs = reinterpret_cast<uint32_t*>(pairs_.get());
-    for (PackedHead& head : heads_) {
-      for (int64_t t = 0; t < job.plan->key_tiles; ++t) {
-        PackedTile& tile = head.tiles.emplace_back();
-        tile.k = next;
-        tile.v = next + job.k_elements();
-        tile.k_pairs = pairs;
-        tile.v_pairs = pairs + job.k_pair_elements();
-        next += job.k_elements() + job.v_elements();
-        pairs += job.k_pair_elements() + job.v_pair_elements();
-      }
-    }
-  }
-  PackedHead& operator[](int64_t head) {
-    return heads_[static_cast<size_t>(head)];
-  }
-
- private:
-  // Not cleared: a tile is read only after all of it was packed.
-  struct alignas(HWY_ALIGNMENT) Line {
-    uint8_t bytes[HWY_ALIGNMENT];
-  };
-  using Memory = std::unique_ptr<Line[]>;
-  template <typename T>
-  static Memory Allocate(int64_t count) {
-    const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
-    return std::make_unique_for_overwrite<Line[]>(
-        static_cast<size_t>(CeilDiv(bytes, sizeof(Line))));
-  }
-
-  Memory memory_;
-  Memory pairs_;
-  std::vector<PackedHead> heads_;
-};
-
-// Whether any query head of the kv head visits the key tile.
-bool IsVisited(const AttentionJob& job, int64_t batch, int64_t kv_head,
-               int64_t key_tile) {
-  const TilePlan& tiles = (*job.tiles)[static_cast<size_t>(batch)];
-  const int64_t group = job.problem->group();
-  for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    if (tiles.pattern(head).by_key.ActiveOf(key_tile) > 0) return true;
-  }
-  return false;
-}
-
 void PackRound(const AttentionJob& job, HeadRange heads, size_t target,
                PackedHeads& packed) {
   const auto pack = HWY_DISPATCH_TABLE(PackKeyTile)[target];
@@ -138,27 +81,71 @@ void PackRound(const AttentionJob& job, HeadRange heads, size_t target,
           [](int thread) { return thread; }, pack_tile);
 }
 
-void RunRound(const AttentionJob& job, HeadRange heads, size_t target,
-              PackedHeads* packed, std::vector<Worker>& workers) {
-  const auto run = HWY_DISPATCH_TABLE(RunRows)[target];
-  const int64_t tiles = job.plan->row_tiles;
+// Row tile `number` of a head, the `head`-th of the call.
+RowTile RowTileOf(const AttentionJob& job, int64_t head, int64_t number) {
   const int64_t kv_heads = job.problem->kv_heads;
   const int64_t rows = job.problem->group() * job.problem->q_len;
-  const PackedHead none;
+  const int64_t first = number * job.plan->tile_rows;
+  return {head / kv_heads, head % kv_heads, first,
+          std::min(job.plan->tile_rows, rows - first)};
+}
+
+// body(item, worker) for every item. The team may be smaller than what was
+// asked for.
+template <class Body>
+void ForEachItem(const AttentionJob& job, int64_t items,
+                 std::vector<Worker>& workers, const Body& body) {
+  workers[0].counts.threads = ForEach(
+      items, job.plan->threads,
+      [&](int thread) { return &workers[static_cast<size_t>(thread)]; }, body);
+}
+
+void RunRound(const AttentionJob& job, HeadRange heads, size_t target,
+              PackedHeads& packed, std::vector<Worker>& workers) {
+  const auto run = HWY_DISPATCH_TABLE(RunRows)[target];
+  const int64_t tiles = job.plan->row_tiles;
   const auto run_tile = [&](int64_t item, Worker* worker) {
     const int64_t head = heads.begin + item / tiles;
     // Last rows first: under a causal mask they have the most keys, and the
     // short ones fill the gaps at the end.
-    const int64_t first = (tiles - 1 - item % tiles) * job.plan->tile_rows;
-    const RowTile tile{head / kv_heads, head % kv_heads, first,
-                       std::min(job.plan->tile_rows, rows - first)};
-    run(job, tile, packed ? (*packed)[head - heads.begin] : none, *worker);
+    run(job, RowTileOf(job, head, tiles - 1 - item % tiles),
+        packed[head - heads.begin], *worker);
   };
-  // The team may be smaller than what was asked for.
-  workers[0].counts.threads =
-      ForEach((heads.end - heads.begin) * tiles, job.plan->threads,
-              [&](int thread) { return &workers[static_cast<size_t>(thread)]; },
-              run_tile);
+  ForEachItem(job, (heads.end - heads.begin) * tiles, workers, run_tile);
+}
+
+// Packs a few heads, then runs their row tiles, and so on: enough row tiles a
+// round to keep the workers even; memory stays O(kv_len * channels).
+void RunPackedAhead(const AttentionJob& job, int64_t heads, size_t target,
+                    std::vector<Worker>& workers) {
+  const int64_t round = std::clamp<int64_t>(
+      CeilDiv(16 * job.plan->threads, job.plan->row_tiles), 1, heads);
+  PackedHeads packed(job, round);
+  for (int64_t begin = 0; begin < heads; begin += round) {
+    const HeadRange range{begin, std::min(begin + round, heads)};
+    PackRound(job, range, target, packed);
+    RunRound(job, range, target, packed, workers);
+  }
+}
+
+// Every worker packs for itself what its pieces of heads need.
+void RunPiecewise(const AttentionJob& job, int64_t heads, int64_t kept,
+                  size_t target, std::vector<Worker>& workers) {
+  const auto run = HWY_DISPATCH_TABLE(RunRows)[target];
+  for (Worker& worker : workers) MakeRoom(job, kept, worker);
+  const PackedHead none;
+  const std::vector<int64_t> order = RowTilesByQuery(job);
+  const int64_t tiles = job.plan->row_tiles;
+  const int64_t size = RowTilesOfAPiece(job);
+  const int64_t pieces = CeilDiv(tiles, size);
+  const auto run_piece = [&](int64_t item, Worker* worker) {
+    const int64_t begin = item % pieces * size;
+    for (int64_t at = begin; at < std::min(begin + size, tiles); ++at) {
+      run(job, RowTileOf(job, item / pieces, order[static_cast<size_t>(at)]),
+          none, *worker);
+    }
+  };
+  ForEachItem(job, heads * pieces, workers, run_piece);
 }
 
 void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
@@ -170,6 +157,7 @@ void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
   total.tiles_native_dot += c.tiles_native_dot;
   total.tiles_matrix += c.tiles_matrix;
   total.tiles_in_place += c.tiles_in_place;
+  total.tiles_kept += c.tiles_kept;
   total.rows_fixed += c.rows_fixed;
   total.rows_online += c.rows_online;
   total.rows_redone += c.rows_redone;
@@ -260,22 +248,13 @@ Status AttentionForward(const AttentionForwardProblem& problem,
   std::vector<Worker> workers(static_cast<size_t>(plan.threads));
   for (Worker& worker : workers) {
     worker.masks.emplace(problem, inputs, sparse.tiles);
-    if (plan.pack_ahead || job.direct) continue;
-    worker.k.resize(static_cast<size_t>(job.k_elements()));
-    worker.v.resize(static_cast<size_t>(job.v_elements()));
-    worker.k_pairs.resize(static_cast<size_t>(job.k_pair_elements()));
-    worker.v_pairs.resize(static_cast<size_t>(job.v_pair_elements()));
   }
-  // Enough row tiles a round to keep the workers even; memory stays
-  // O(kv_len * channels) for the few heads of a round.
   const int64_t heads = problem.batch * problem.kv_heads;
-  const int64_t round =
-      std::clamp<int64_t>(CeilDiv(16 * plan.threads, plan.row_tiles), 1, heads);
-  PackedHeads packed(job, plan.pack_ahead ? round : 0);
-  for (int64_t begin = 0; begin < heads; begin += round) {
-    const HeadRange range{begin, std::min(begin + round, heads)};
-    if (plan.pack_ahead) PackRound(job, range, target, packed);
-    RunRound(job, range, target, plan.pack_ahead ? &packed : nullptr, workers);
+  if (const bool keeps = KeepsTiles(job); keeps || !plan.pack_ahead) {
+    const int64_t kept = keeps ? plan.kept_tiles : 1;
+    RunPiecewise(job, heads, job.direct ? 0 : kept, target, workers);
+  } else {
+    RunPackedAhead(job, heads, target, workers);
   }
   if (execution == nullptr) return Status();
   *execution = AttentionForwardExecution();

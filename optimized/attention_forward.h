@@ -31,6 +31,8 @@ struct AttentionForwardExecution {
   int64_t tiles_matrix = 0;
   // Visited with keys and values read in place, not packed (few rows).
   int64_t tiles_in_place = 0;
+  // Visited in panels that the worker had packed for rows before.
+  int64_t tiles_kept = 0;
   int64_t rows_fixed = 0;   // N9's fixed-m path
   int64_t rows_online = 0;  // N9's online path, guard held
   int64_t rows_redone = 0;  // guard failed: two passes

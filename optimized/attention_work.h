@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -172,6 +173,19 @@ struct PackedHead {
   std::vector<PackedTile> tiles;
 };
 
+// Memory of panels. Not cleared: a tile is read only after all of it was
+// packed.
+struct alignas(HWY_ALIGNMENT) PanelLine {
+  uint8_t bytes[HWY_ALIGNMENT];
+};
+using PanelMemory = std::unique_ptr<PanelLine[]>;
+
+// A tile that a worker packs when its rows come to it.
+struct KeptTile {
+  PackedTile tile;
+  int64_t number = -1;  // of the tile in it, counted through all kv heads
+};
+
 // Rows [first_row, first_row + rows) of one kv head; row r is query r % q_len
 // of query head kv_head * group + r / q_len.
 struct RowTile {
@@ -216,8 +230,9 @@ struct Worker {
                                         // [padded rows][weight_stride]
   hwy::AlignedVector<float> acc;        // [padded rows][padded_values]
   hwy::AlignedVector<float> stripes;    // [rows][kStripes]
-  hwy::AlignedVector<float> k, v;       // one tile, when not packed ahead
-  hwy::AlignedVector<uint32_t> k_pairs, v_pairs;
+  // The key tiles that the worker packs itself, where none are packed ahead.
+  std::vector<KeptTile> kept;
+  PanelMemory panels, panel_pairs;
   // [row blocks][pairs][row_block], or for the matrix unit [rows][pairs]
   hwy::AlignedVector<uint32_t> q_pairs;
   hwy::AlignedVector<uint32_t> weight_pairs;  // [rows][weight_stride / 2]

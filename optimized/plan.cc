@@ -28,6 +28,9 @@ constexpr int64_t kTileKeys = 256;
 // sums want to stay longer in its tiles.
 constexpr int64_t kMatrixTileRows = 128;
 constexpr int64_t kMatrixTileKeys = 512;
+// Of packed tiles that a worker keeps: what the second caches of common CPUs
+// hold, from 512 KiB on.
+constexpr int64_t kKeptBytes = int64_t{1} << 19;
 
 Result<std::string> ChooseTarget(const std::string& asked) {
   std::string known;
@@ -61,6 +64,12 @@ Status CheckCaps(const Caps& caps) {
     return Status::Error("tile keys " + std::to_string(caps.tile_keys) +
                          " are not usable; want a multiple of " +
                          std::to_string(kStripes));
+  }
+  if (caps.kept_tiles.value_or(0) < 0 ||
+      caps.kept_tiles.value_or(0) > kMaxLength) {
+    return Status::Error("kept tiles " + std::to_string(*caps.kept_tiles) +
+                         " are out of range; want 0.." +
+                         std::to_string(kMaxLength));
   }
   return Status();
 }
@@ -105,6 +114,14 @@ const Target& TargetOf(const std::string& name) {
   return *std::find_if(
       targets.begin(), targets.end(),
       [&](const Target& target) { return target.name == name; });
+}
+
+// At least two, for rows that see the end of a tile and the next one.
+int64_t TilesInCache(const AttentionForwardProblem& problem, const Plan& plan) {
+  const int64_t bytes = plan.tile_keys *
+                        (problem.head_dim + problem.value_dim) *
+                        static_cast<int64_t>(sizeof(float));
+  return std::clamp<int64_t>(kKeptBytes / bytes, 2, 8);
 }
 
 BlockForm FormOf(const AttentionForwardProblem& problem, const Caps& caps,
@@ -202,6 +219,9 @@ Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& wish,
   plan.key_tiles = CeilDiv(problem.kv_len, plan.tile_keys);
   // Packed panels pay off when more than one row tile reads them.
   plan.pack_ahead = plan.row_tiles > 1;
+  plan.kept_tiles = plan.pack_ahead
+                        ? caps.kept_tiles.value_or(TilesInCache(problem, plan))
+                        : 0;
   // Pairs have to be packed, and few rows read each once: decoding in place is
   // 2.2 times as fast as the dot instruction on an AMD EPYC (family 26).
   const bool in_place = rows <= kDotLanes && problem.head_dim <= kDirectHeadDim;

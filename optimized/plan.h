@@ -34,6 +34,9 @@ struct Caps {
   // The emulation of order=amx: absent or true, by flushing subnormals where
   // the processor can; false: behind a guard, without.
   std::optional<bool> flush;
+  // Key tiles that a worker keeps packed where the mask is narrow; absent, as
+  // many as caches hold; 0: all are packed ahead.
+  std::optional<int64_t> kept_tiles;
 };
 
 // The most threads that a plan may have.
@@ -69,6 +72,8 @@ struct Plan {
   bool fixed_m = false;     // softcap small enough for N9's fixed-m path; a
                             // row with a large sink still leaves it
   bool pack_ahead = false;  // pack all keys and values once, before the rows
+  int64_t kept_tiles = 0;   // .. unless the mask is narrow: key tiles that each
+                            // worker keeps then (attention_panels.h); 0: never
   bool tuned = false;       // the tile is that of a tuning file
   int64_t row_tiles = 0;    // per kv head
   int64_t key_tiles = 0;

@@ -6,6 +6,7 @@ import sys
 
 import runner
 
+A = "optimized/attention_panels.cc"
 W = "optimized/attention_weights-inl.h"
 B = "optimized/attention_block-inl.h"
 D = "optimized/attention_direct-inl.h"
@@ -41,6 +42,18 @@ MUTANTS = (
      "if (row.fixed) continue;"),
     ("ragged_tile_is_full", F,
      "(keys.end - keys.begin) % job.key_step() == 0;", "true;"),
+    ("kept_tiles_of_another_head", F,
+     "const int64_t number = head * job.plan->key_tiles + key_tile;",
+     "const int64_t number = key_tile;"),
+    ("kept_tiles_of_other_keys", F, "if (kept.number == number) {",
+     "if (kept.number / job.plan->key_tiles == head) {"),
+    ("kept_tiles_never_found", F, "    kept.number = number;\n", ""),
+    ("one_slot_for_all", F, "key_tile % slots", "0"),
+    ("one_head_keeps_for_all", A,
+     "if (!HeadKeepsTiles(job, b, h, pieces, slots)) return false;",
+     "if (HeadKeepsTiles(job, b, h, pieces, slots)) return true;"),
+    ("pieces_find_kept_tiles", A, "std::fill(slots.begin(), slots.end(), -1);", ""),
+    ("packing_again_is_free", A, "packed += slot != tile;", ""),
     ("infinite_sums_stand", S, "AllFinite(df, acc, values)", "true"),
     ("exponents_of_vectors_forgotten", P,
      "    least.Add(hn::BitCast(du, x));\n", ""),

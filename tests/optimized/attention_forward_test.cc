@@ -29,6 +29,7 @@ Caps RandomCaps(std::mt19937& rng) {
   caps.threads = static_cast<int>(Draw(rng, 1, 2));
   if (Draw(rng, 0, 1)) caps.tile_rows = Draw(rng, 1, 80);
   if (Draw(rng, 0, 1)) caps.tile_keys = 16 * Draw(rng, 1, 6);
+  if (Draw(rng, 0, 1)) caps.kept_tiles = Draw(rng, 0, 2);
   return caps;
 }
 
@@ -37,6 +38,7 @@ void Add(const AttentionForwardExecution& one,
   total.tiles_empty += one.tiles_empty;
   total.tiles_full += one.tiles_full;
   total.tiles_partial += one.tiles_partial;
+  total.tiles_kept += one.tiles_kept;
   total.rows_fixed += one.rows_fixed;
   total.rows_online += one.rows_online;
   total.rows_redone += one.rows_redone;
@@ -64,6 +66,7 @@ TEST(AttentionForward, BitsEqualTheReferenceOnRandomProblems) {
   EXPECT_GT(total.tiles_empty, 1000);
   EXPECT_GT(total.tiles_full, 1000);
   EXPECT_GT(total.tiles_partial, 1000);
+  EXPECT_GT(total.tiles_kept, 1000);
   EXPECT_GT(total.rows_fixed, 1000);
   EXPECT_GT(total.rows_online, 1000);
   EXPECT_GT(total.rows_redone, 1000);

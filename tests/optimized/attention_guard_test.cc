@@ -309,5 +309,77 @@ TEST(Guard, VisibleSpecialsFollowTheContract) {
   }
 }
 
+// Documents of 40 tokens in two batch rows, of two kv heads with two query
+// heads each.
+Instance Documents() {
+  Instance instance = Square(200, 16);
+  AttentionForwardProblem& p = instance.problem;
+  p.batch = 2;
+  p.q_heads = 4;
+  p.kv_heads = 2;
+  p.segments = true;
+  std::mt19937 rng(5);
+  instance.Fill(rng);
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int32_t i = 0; i < 200; ++i) {
+      instance.q_seg[static_cast<size_t>(b * 200 + i)] = i / 40;
+    }
+  }
+  instance.kv_seg = instance.q_seg;
+  return instance;
+}
+
+AttentionForwardExecution RunDocuments(Instance& instance, Caps caps) {
+  caps.tile_rows = 10;
+  caps.tile_keys = 16;
+  AttentionForwardExecution execution;
+  EXPECT_EQ(instance.RunReference(), instance.RunOptimized(caps, &execution));
+  return execution;
+}
+
+// A kept tile is one of the same keys of the same head: where masks are narrow,
+// rows find most of theirs. All four rounds of heads have the same numbers of
+// tiles, so that each would find the tiles of the one before.
+TEST(Guard, NarrowMasksFindKeptTiles) {
+  Instance instance = Documents();
+  Caps caps;
+  caps.threads = 1;
+  const AttentionForwardExecution kept = RunDocuments(instance, caps);
+  const int64_t visited = kept.tiles_full + kept.tiles_partial;
+  // Each head packs its 13 tiles once.
+  EXPECT_EQ(kept.tiles_kept, visited - 4 * 13);
+  caps.kept_tiles = 3;
+  EXPECT_EQ(RunDocuments(instance, caps).tiles_kept, kept.tiles_kept);
+  caps.kept_tiles = 0;
+  EXPECT_EQ(RunDocuments(instance, caps).tiles_kept, 0);
+}
+
+// Where tiles would be packed again and again, they are packed ahead: under a
+// mask that is not narrow, with too little kept, or in many small pieces.
+TEST(Guard, BroadMasksPackAhead) {
+  Instance instance = Documents();
+  Caps caps;
+  caps.threads = 1;
+  caps.kept_tiles = 1;
+  EXPECT_EQ(RunDocuments(instance, caps).tiles_kept, 0);
+  caps.kept_tiles = 3;
+  caps.threads = 8;
+  EXPECT_EQ(RunDocuments(instance, caps).tiles_kept, 0);
+  caps.threads = 1;
+  instance.problem.segments = false;
+  EXPECT_EQ(RunDocuments(instance, caps).tiles_kept, 0);
+}
+
+// Rows whose guard fails are walked again, through the tiles that were kept.
+TEST(Guard, RowsAreRedoneFromKeptTiles) {
+  Instance instance = Documents();
+  for (float& x : instance.q) x *= 60.0f;
+  Caps caps;
+  caps.threads = 1;
+  const AttentionForwardExecution ran = RunDocuments(instance, caps);
+  EXPECT_GT(ran.rows_redone, 20);
+  EXPECT_GT(ran.tiles_kept, 0);
+}
+
 }  // namespace
 }  // namespace lockstep::optimized

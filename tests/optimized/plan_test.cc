@@ -47,6 +47,9 @@ TEST(Plan, RefusesWhatItCannotDo) {
   caps = {};
   caps.threads = -2;
   ExpectRefused(caps, "threads=-2");
+  caps = {};
+  caps.kept_tiles = -1;
+  ExpectRefused(caps, "kept tiles -1");
 }
 
 // Where the bf16 dot instruction has half the speed of f32 multiply-adds it is
