@@ -68,11 +68,14 @@ def run(arguments, stdin=None):
     return done.returncode, done.stdout + done.stderr
 
 
+def cache_folder():
+    """install-deps.sh's."""
+    return pathlib.Path(os.environ.get("LOCKSTEP_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "lockstep"))
+
+
 def mark_of(check, key):
-    root = os.environ.get("LOCKSTEP_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
-        "lockstep")
-    return pathlib.Path(root) / check / key
+    return cache_folder() / check / key
 
 
 def key_of(command, *more, stdin=None):
@@ -86,7 +89,7 @@ def key_of(command, *more, stdin=None):
 
 
 def passed_before(check, key):
-    """Whether this text passed; marks lie in install-deps.sh's cache folder."""
+    """Whether this text passed."""
     return key is not None and mark_of(check, key).exists()
 
 
