@@ -6,15 +6,11 @@ option(LOCKSTEP_INSTALL "Install and export Lockstep::" ${PROJECT_IS_TOP_LEVEL})
 option(LOCKSTEP_WERROR "Treat warnings as errors" OFF)
 option(LOCKSTEP_CCACHE "Compile through ccache if it is there"
        ${PROJECT_IS_TOP_LEVEL})
-# With clang alone: g++'s build shows that every file includes what it uses.
-include(CMakeDependentOption)
-cmake_dependent_option(
-  LOCKSTEP_PRECOMPILE "Parse the standard headers once" ON
-  "PROJECT_IS_TOP_LEVEL;CMAKE_CXX_COMPILER_ID MATCHES Clang" OFF)
-# With clang alone, too: g++'s build shows that every file compiles by itself.
-cmake_dependent_option(
-  LOCKSTEP_UNITY "Compile the files of a target in batches" ON
-  "PROJECT_IS_TOP_LEVEL;CMAKE_CXX_COMPILER_ID MATCHES Clang" OFF)
+# A sub-project goes without both, and shows so that every file of the libraries
+# includes what it uses (tests/install/).
+option(LOCKSTEP_PRECOMPILE "Parse the standard headers once" ${PROJECT_IS_TOP_LEVEL})
+option(LOCKSTEP_UNITY "Compile the files of a target in batches"
+       ${PROJECT_IS_TOP_LEVEL})
 # For sanitizer builds: the same vector code once instead of once per target.
 option(LOCKSTEP_ONE_TARGET "Compile a single SIMD target (AVX2)" OFF)
 

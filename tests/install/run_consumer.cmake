@@ -1,7 +1,12 @@
 # Script of one consumer test; see CMakeLists.txt for its variables.
 
 set(work "${BUILD}/tests/install/${NAME}")
-file(REMOVE_RECURSE "${work}")
+set(build "${work}/build")
+if(WAY STREQUAL "subproject")
+  # As deep as the tree that has built us: so ccache knows what is compiled alike.
+  set(build "${BUILD}-${NAME}")
+endif()
+file(REMOVE_RECURSE "${work}" "${build}")
 
 function(run)
   list(JOIN ARGV " " line)
@@ -25,7 +30,7 @@ if(WAY STREQUAL "package")
   file(RENAME "${work}/prefix" "${work}/moved")
   string(PREPEND PREFIX_PATH "${work}/moved;")
 else()
-  list(APPEND arguments "-DLOCKSTEP_SOURCE=${SOURCE}")
+  list(APPEND arguments "-DLOCKSTEP_SOURCE=${SOURCE}" -DLOCKSTEP_WERROR=ON)
 endif()
 string(REPLACE ";" "\\;" PREFIX_PATH "${PREFIX_PATH}")
 
@@ -42,11 +47,11 @@ string(REPLACE "\\;" ";" shown "${shown}")
 file(WRITE "${work}/api.cc" "${example}")
 list(APPEND arguments "-DAPI_EXAMPLE=${work}/api.cc")
 
-run("${CMAKE_COMMAND}" -S "${SOURCE}/tests/install/consumer" -B "${work}/build"
+run("${CMAKE_COMMAND}" -S "${SOURCE}/tests/install/consumer" -B "${build}"
     -G "${GENERATOR}" ${arguments} "-DCMAKE_PREFIX_PATH=${PREFIX_PATH}")
 foreach(part IN ITEMS reference optimized verify api)
-  run("${CMAKE_COMMAND}" --build "${work}/build" --target consumer_${part})
-  run("${work}/build/${part}/consumer_${part}")
+  run("${CMAKE_COMMAND}" --build "${build}" --target consumer_${part})
+  run("${build}/${part}/consumer_${part}")
   message(STATUS "consumer of ${part} (${NAME}) says: ${output}")
   if(part STREQUAL "api")
     if(NOT output STREQUAL shown)

@@ -30,7 +30,7 @@ def compile_as(args, command, path, source, output, shadow):
     command[:0] = args.launcher
     # The mutant leaves unused names behind; one SIMD target shows as much as all.
     # ccache takes what a file includes from -MD (prepare).
-    command += ["-w", "-O1", "-DLOCKSTEP_ONE_TARGET", "-MD", "-MF", output + ".d"]
+    command += ["-w", args.optimize, "-DLOCKSTEP_ONE_TARGET", "-MD", "-MF", output + ".d"]
     return subprocess.run(command, cwd=args.build, capture_output=True, text=True,
                           check=False)
 
@@ -188,11 +188,13 @@ def arguments(text, table):
     return args
 
 
-def main(name, mutants, units=None, also=()):
+def main(name, mutants, units=None, also=(), optimize="-O1"):
     """`units`: the source that a header in the table is compiled with; `also`:
-    sources that must know the same SIMD targets as the broken one."""
+    sources that must know the same SIMD targets as the broken one; `optimize`: -O0
+    where the tests are short and the sources long."""
     units = units or {}
     args = arguments(__doc__, name)
+    args.optimize = optimize
     commands = batches.commands(args.build)
     args.also = []
     for source in also:
