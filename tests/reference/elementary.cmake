@@ -75,5 +75,5 @@ if(Python3_FOUND)
       ${Python3_EXECUTABLE}
       ${PROJECT_SOURCE_DIR}/reference/contract/generate_coefficients.py --check)
   set_tests_properties(coefficients_are_generated
-                       PROPERTIES LABELS golden SKIP_RETURN_CODE 77)
+                       PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
 endif()
