@@ -132,6 +132,7 @@ Result<Plan> MakePlan(const AttentionBackwardProblem& problem,
   Result<Plan> plan = MakePlan(problem.forward, tiles);
   if (!plan.ok()) return plan;
   plan->native_dot = plan->fixed_m = plan->pack_ahead = false;
+  plan->kept_tiles = 0;
   return plan;
 }
 
