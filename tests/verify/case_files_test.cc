@@ -1,5 +1,5 @@
-// Our kernels pass every case of the files that only tests read. Hundreds of verdicts:
-// .ci/run waits for them, scripts/test.sh does not.
+// Our kernels pass every case of the files that only tests read. Hundreds of
+// verdicts: .ci/run waits for them, scripts/test.sh does not.
 #include "gtest/gtest.h"
 #include "tests/verify/judge_claims.h"
 
