@@ -159,8 +159,9 @@ class Trials:
         return not passes(self.args, program, self.args.filter)
 
 
-def arguments(text, table):
-    """What the command line says of the checkout, the build and what to link."""
+def arguments(text, table, optimize="-O1"):
+    """What the command line says of the checkout, the build and what to link;
+    `optimize`: -O0 where the tests are short and the sources long."""
     parser = argparse.ArgumentParser(description=text)
     parser.add_argument("--root", required=True)
     parser.add_argument("--build", required=True)
@@ -174,6 +175,7 @@ def arguments(text, table):
     args.objects = [x for word in args.objects for x in word.split(";")]
     args.libraries = [x for word in args.libraries for x in word.split(";")]
     args.work = os.path.join(args.build, "mutants", table)  # tables run side by side
+    args.optimize = optimize
     args.launcher = [x for x in [shutil.which("ccache")] if x]
     # As in the build: ccache serves files that start with precompiled headers. It
     # takes what a mutant includes from the compiler instead of preprocessing it first,
@@ -190,11 +192,10 @@ def arguments(text, table):
 
 def main(name, mutants, units=None, also=(), optimize="-O1"):
     """`units`: the source that a header in the table is compiled with; `also`:
-    sources that must know the same SIMD targets as the broken one; `optimize`: -O0
-    where the tests are short and the sources long."""
+    sources that must know the same SIMD targets as the broken one; `optimize`: as in
+    arguments()."""
     units = units or {}
-    args = arguments(__doc__, name)
-    args.optimize = optimize
+    args = arguments(__doc__, name, optimize)
     commands = batches.commands(args.build)
     args.also = []
     for source in also:
