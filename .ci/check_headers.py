@@ -4,7 +4,7 @@
 A header that leans on what its includers happened to include first breaks the next
 includer. foo.cc includes foo.h first, so the sub-project of tests/install/, which has
 neither precompiled headers (cmake/prelude.h) nor batches, proves foo.h of the libraries
-it builds; the others are compiled here. Flags come from the build's
+it builds, of verify/ by night; the others are compiled here. Flags come from the build's
 compile_commands.json.
 """
 

@@ -12,6 +12,8 @@ second_compiler() {
 # a third of the unit tests' time under sanitizers. Every eighth case of the files of
 # slow tests is judged here instead, and every emulated kernel in a few.
 VOLUME='EveryCorrectKernel|^selftest_test$'
+# Of programs that are one test.
+VOLUME_WITHIN=BoundedLongest.*:Calibrated.Seldom*:Statistics.Seldom*:CorpusTest.Keeps*
 
 # A sanitizer's report is a failure even where a program would go on.
 address_and_undefined() {
@@ -21,7 +23,8 @@ address_and_undefined() {
   export UBSAN_OPTIONS=print_stacktrace=1
   build asan-ubsan quick_tests canary_sanitizer lockstep-host
   ctest --preset asan-ubsan -R canary_sanitizer --no-tests=error
-  ctest --preset asan-ubsan -L unit -LE 'slow|nightly' -E "$VOLUME" --no-tests=error
+  GTEST_FILTER="-$VOLUME_WITHIN" ctest --preset asan-ubsan --no-tests=error \
+    -L unit -LE 'slow|nightly' -E "$VOLUME"
   "$lockstep" verify --cases data/cases/smoke.cases
   "$lockstep" verify --cases data/cases/attention_backward.cases --shard 1/8
   "$lockstep" verify --cases data/cases/mamba3_scan_backward.cases --shard 1/8

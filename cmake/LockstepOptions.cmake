@@ -6,13 +6,17 @@ option(LOCKSTEP_INSTALL "Install and export Lockstep::" ${PROJECT_IS_TOP_LEVEL})
 option(LOCKSTEP_WERROR "Treat warnings as errors" OFF)
 option(LOCKSTEP_CCACHE "Compile through ccache if it is there"
        ${PROJECT_IS_TOP_LEVEL})
-# A sub-project goes without both, and shows so that every file of the libraries
-# includes what it uses (tests/install/).
+# A sub-project goes without both, and shows so every night that each file of the
+# libraries includes what it uses (tests/install/).
 option(LOCKSTEP_PRECOMPILE "Parse the standard headers once" ${PROJECT_IS_TOP_LEVEL})
 option(LOCKSTEP_UNITY "Compile the files of a target in batches"
        ${PROJECT_IS_TOP_LEVEL})
 # For sanitizer builds: the same vector code once instead of once per target.
 option(LOCKSTEP_ONE_TARGET "Compile a single SIMD target (AVX2)" OFF)
+
+# For builds that run briefly: what is not a kernel is compiled in two thirds of the time.
+option(LOCKSTEP_OPTIMIZE_KERNELS_ONLY
+       "Optimize the definitions, the kernels and the oracle alone" OFF)
 
 # Off: threads of the standard library, for a process that has another OpenMP
 # runtime already.

@@ -63,6 +63,10 @@ function(_lockstep_common_settings name)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF
                                            POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name} PRIVATE lockstep_warnings)
+  if(LOCKSTEP_OPTIMIZE_KERNELS_ONLY
+     AND NOT name MATCHES "^lockstep_(contract|reference|optimized|oracle)$")
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
 endfunction()
 
 # The standard headers as the compiler keeps them once parsed (prelude.h): for

@@ -1,7 +1,7 @@
 // The standard headers that most files include: parsed once a build instead of 500
 // times, which is a third of its time. They are precompiled, never included by name;
 // every file still includes what it uses, and Lockstep as a sub-project builds without
-// this one to prove it.
+// this one, every night, to prove it.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -1,4 +1,6 @@
-# Script of one consumer test; see CMakeLists.txt for its variables.
+# Script of one consumer test; see CMakeLists.txt for its variables. PARTS: the consumers
+# that are built and run, with a colon between them.
+string(REPLACE ":" ";" PARTS "${PARTS}")
 
 set(work "${BUILD}/tests/install/${NAME}")
 set(build "${work}/build")
@@ -49,7 +51,7 @@ list(APPEND arguments "-DAPI_EXAMPLE=${work}/api.cc")
 
 run("${CMAKE_COMMAND}" -S "${SOURCE}/tests/install/consumer" -B "${build}"
     -G "${GENERATOR}" ${arguments} "-DCMAKE_PREFIX_PATH=${PREFIX_PATH}")
-foreach(part IN ITEMS reference optimized verify api)
+foreach(part IN LISTS PARTS)
   run("${CMAKE_COMMAND}" --build "${build}" --target consumer_${part})
   run("${build}/${part}/consumer_${part}")
   message(STATUS "consumer of ${part} (${NAME}) says: ${output}")

@@ -41,4 +41,4 @@ MUTANTS = (
 )
 
 if __name__ == "__main__":
-    sys.exit(runner.main("sparse", MUTANTS))
+    sys.exit(runner.main("sparse", MUTANTS, optimize="-O0"))

@@ -25,4 +25,5 @@ MUTANTS = (
 if __name__ == "__main__":
     sys.exit(runner.main("step", MUTANTS,
                          {S: "optimized/mamba3_scan.cc", X: "optimized/mamba3_scan.cc"},
-                         also=("optimized/plan.cc", "optimized/mamba3_tasks.cc")))
+                         also=("optimized/plan.cc", "optimized/mamba3_tasks.cc"),
+                         optimize="-O0"))
