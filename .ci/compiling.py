@@ -25,13 +25,10 @@ def build_dir():
 def without_prelude(arguments):
     """The arguments without precompiled headers (cmake/prelude.h): a check sees
     what a file includes itself."""
-    kept, skip = [], 0
-    for i, argument in enumerate(arguments):
-        if skip:
-            skip -= 1
-        elif arguments[i:i + 2] in (["-Xclang", "-include-pch"],
-                                    ["-Xclang", "-include"]):
-            skip = 3
+    kept, rest = [], iter(arguments)
+    for argument in rest:
+        if argument == "-include":
+            next(rest)
         elif argument != "-Winvalid-pch":
             kept.append(argument)
     return kept

@@ -9,9 +9,10 @@ export CTEST_PARALLEL_LEVEL=$JOBS CMAKE_BUILD_PARALLEL_LEVEL=$JOBS
 
 # What one checkout compiled serves the next one, wherever that lies.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-# And files that start with precompiled headers (cmake/prelude.h), which ccache
-# serves only if told that no source uses __DATE__ or __TIME__.
-export CCACHE_SLOPPINESS=pch_defines,time_macros
+# And files that start with precompiled headers (cmake/prelude.h), which ccache serves
+# only if told that no source uses __DATE__ or __TIME__, and to another checkout only by
+# the sums of cmake/precompile.py.
+export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1
 
 PHASE_NAMES=()
 PHASE_SECONDS=()

@@ -35,7 +35,7 @@ def main():
     # What one checkout compiled serves the next one, wherever that lies.
     environment = {**os.environ, "CCACHE_BASEDIR": SOURCE, "CCACHE_NOHASHDIR": "1",
                    "CCACHE_SLOPPINESS": "pch_defines,time_macros",
-                   "PYTHONDONTWRITEBYTECODE": "1"}
+                   "CCACHE_PCH_EXTSUM": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     for name in ("PYTHONPATH", "LOCKSTEP_PROGRAM", "LOCKSTEP_PYTHON"):
         environment.pop(name, None)
     with open(os.path.join(SOURCE, "pyproject.toml"), "rb") as file:
@@ -50,12 +50,11 @@ def main():
     environment["PATH"] = os.path.join(place, "bin") + os.pathsep + environment["PATH"]
     wheels = os.path.join(folder, "wheels")
     shutil.rmtree(wheels, ignore_errors=True)
-    # The kernels of one SIMD target, and nothing else optimized: the programs of other
-    # builds are judged at their best. 205 s of a processor in place of 490.
-    defines = ("LOCKSTEP_ONE_TARGET", "LOCKSTEP_OPTIMIZE_KERNELS_ONLY")
+    # As deep as the tree that has built the programs, so that ccache knows what is
+    # compiled alike: all but what has threads.
     subprocess.run([python, "-m", "pip", "wheel", "--quiet", "--no-deps",
                     "--no-build-isolation", "--wheel-dir", wheels,
-                    *(f"-Ccmake.define.{name}=ON" for name in defines), SOURCE],
+                    "-C", "build-dir=build/release-python", SOURCE],
                    env=environment, check=True)
     wheel, = glob.glob(os.path.join(wheels, "lockstep-*.whl"))
     subprocess.run(install + ["--no-deps", wheel], env=environment, check=True)
