@@ -93,4 +93,5 @@ MUTANTS = (
 
 if __name__ == "__main__":
     sys.exit(runner.main("scan_reverse", MUTANTS, dict.fromkeys((K, O, A, M, P, W), C),
-                         also=("optimized/plan.cc", "optimized/mamba3_tasks.cc")))
+                         also=("optimized/plan.cc", "optimized/mamba3_tasks.cc"),
+                         optimize="-O0"))
