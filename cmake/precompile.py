@@ -26,8 +26,8 @@ def headers(dependencies):
 def sum_of(root, command, dependencies):
     key = hashlib.sha256()
     version = subprocess.run([command[0], "--version"], capture_output=True, check=True)
-    flags = [word for word in command if word.startswith("-") and root not in word]
-    for part in (version.stdout, *(word.encode() for word in flags),
+    words = [word.encode() for word in command if root not in word]
+    for part in (version.stdout, *words,
                  *(pathlib.Path(name).read_bytes() for name in headers(dependencies))):
         part = part.replace(root.encode(), b"")
         key.update(len(part).to_bytes(8, "little") + part)
