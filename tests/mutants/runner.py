@@ -109,8 +109,10 @@ def build(args, commands, units, mutant):
 
 
 def link(args, objects, program):
+    """The broken object stands first: an inline function that was not inlined is linked
+    from the first object that has it, and a test that has it, too, would heal it."""
     return subprocess.run(
-        [args.compiler, *args.linker, *args.objects, *objects, "-Wl,--start-group",
+        [args.compiler, *args.linker, *objects, *args.objects, "-Wl,--start-group",
          *args.libraries, "-Wl,--end-group", "-fopenmp", "-lpthread", "-ldl", "-o",
          program],
         capture_output=True, text=True, check=False)
