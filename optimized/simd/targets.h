@@ -7,10 +7,13 @@
 #define LOCKSTEP_OPTIMIZED_SIMD_TARGETS_H_
 
 #ifndef HWY_DISABLED_TARGETS
-#ifdef LOCKSTEP_ONE_TARGET  // sanitizer builds: AVX2 alone
+#ifdef LOCKSTEP_ONE_TARGET  // sanitizer builds: AVX2 alone, no scalar fallback
 #define HWY_DISABLED_TARGETS                                                  \
   (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_AVX3 | HWY_AVX3_ZEN4 | \
    HWY_AVX3_SPR)
+#ifdef __x86_64__
+#define HWY_BASELINE_TARGETS HWY_AVX2
+#endif
 #else
 #define HWY_DISABLED_TARGETS (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #endif
@@ -29,8 +32,11 @@ namespace lockstep::optimized {
 // not fused.
 inline constexpr int64_t kUnfusedTargets = HWY_EMU128 | HWY_SCALAR;
 
+// These are static because they say what their own file was compiled for, and a program
+// may have files of both kinds.
+
 // Bits of the compiled targets, best first.
-inline std::vector<int64_t> CompiledTargets() {
+static inline std::vector<int64_t> CompiledTargets() {
   std::vector<int64_t> bits;
   const int64_t compiled = HWY_TARGETS & ~kUnfusedTargets;
   for (int64_t bit = 1; bit > 0 && bit <= compiled; bit <<= 1) {
@@ -40,7 +46,7 @@ inline std::vector<int64_t> CompiledTargets() {
 }
 
 // The compiled target of that name, or 0.
-inline int64_t TargetBit(const std::string& name) {
+static inline int64_t TargetBit(const std::string& name) {
   for (const int64_t bit : CompiledTargets()) {
     if (name == hwy::TargetName(bit)) return bit;
   }
@@ -49,8 +55,10 @@ inline int64_t TargetBit(const std::string& name) {
 
 // Position of a compiled target in Highway's dispatch tables:
 //   HWY_DISPATCH_TABLE(Function)[DispatchIndex(bit)](...)
-// is one explicit target, without Highway's process-wide choice.
-inline size_t DispatchIndex(int64_t target_bit) {
+// is one explicit target, without Highway's process-wide choice. Where one target alone
+// is compiled, the tables have one entry.
+static inline size_t DispatchIndex(int64_t target_bit) {
+  if ((HWY_TARGETS & (HWY_TARGETS - 1)) == 0) return 0;
   hwy::ChosenTarget chosen;
   chosen.Update(target_bit);
   return chosen.GetIndex();

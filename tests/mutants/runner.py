@@ -17,28 +17,25 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.ci"))
 import batches  # noqa: E402
+import prefix  # noqa: E402
 import suspects  # noqa: E402
 
 
-def compile_as(args, command, path, source, output, shadow):
-    """Compiles `source` the way that `command` compiles `path`."""
-    command = command["ccache" in command[0]:]
-    command = [source if os.path.realpath(word) == path else word
-               for word in command]
-    command[command.index("-o") + 1] = output
-    command[1:1] = shadow
-    command[:0] = args.launcher
-    # The mutant leaves unused names behind; one SIMD target shows as much as all.
-    # ccache takes what a file includes from -MD (prepare).
-    command += ["-w", args.optimize, "-DLOCKSTEP_ONE_TARGET", "-MD", "-MF", output + ".d"]
-    return subprocess.run(command, cwd=args.build, capture_output=True, text=True,
+def compile_as(args, command, source, output, shadow):
+    """Compiles `source` with the flags of `command`."""
+    flags = prefix.flags_of(command)
+    # The mutant leaves unused names behind; ccache takes what a file includes from -MD
+    # (arguments).
+    words = [*args.launcher, flags[0], *shadow, *flags[1:], *args.prefixes.of(flags),
+             "-w", *args.more, "-MD", "-MF", output + ".d", "-o", output, "-c", source]
+    return subprocess.run(words, cwd=args.build, capture_output=True, text=True,
                           check=False)
 
 
-def compile_whole(args, command, path, source, output, what):
+def compile_whole(args, command, source, output, what):
     """Compiles what is not broken; ends the script if that fails."""
     os.makedirs(os.path.dirname(output), exist_ok=True)
-    done = compile_as(args, command, path, source, output, [])
+    done = compile_as(args, command, source, output, [])
     if done.returncode != 0:
         sys.exit(f"{what} does not compile: {done.stderr[:400]}")
     return output
@@ -61,9 +58,9 @@ def rests_of_batches(args, commands, broken):
             os.makedirs(os.path.dirname(place), exist_ok=True)
             with open(place, "w", encoding="utf-8") as file:
                 file.writelines(f'#include "{other}"\n' for other in untouched)
-            together = [compile_whole(args, command, path, place, place + ".o",
+            together = [compile_whole(args, command, place, place + ".o",
                                       f"the rest of {path}'s batch")]
-        alone = {x: compile_whole(args, commands[x][0], x, x, f"{place}.{n}.o", x)
+        alone = {x: compile_whole(args, commands[x][0], x, f"{place}.{n}.o", x)
                  for n, x in enumerate(touched) if len(touched) > 1}
         for x in touched:
             rests[x] = together + [alone[y] for y in touched if y != x]
@@ -96,8 +93,7 @@ def build(args, commands, units, mutant):
         file.write(code if shadow else code.replace(text, replacement))
     if path not in commands:
         return None, f"{name}: nothing compiles {source} by itself; give it a unit"
-    compiled = compile_as(args, commands[path][0], path, broken, broken + ".o",
-                          shadow)
+    compiled = compile_as(args, commands[path][0], broken, broken + ".o", shadow)
     if compiled.returncode != 0:
         return None, f"{name}: does not compile: {compiled.stderr[:400]}"
     program = os.path.join(work, "test")
@@ -177,7 +173,9 @@ def arguments(text, table, optimize="-O1"):
     args.objects = [x for word in args.objects for x in word.split(";")]
     args.libraries = [x for word in args.libraries for x in word.split(";")]
     args.work = os.path.join(args.build, "mutants", table)  # tables run side by side
-    args.optimize = optimize
+    # One SIMD target shows as much as all.
+    args.more = [optimize, "-DLOCKSTEP_ONE_TARGET"]
+    args.prefixes = prefix.Prefixes(args.root, args.work, args.more)
     args.launcher = [x for x in [shutil.which("ccache")] if x]
     # As in the build: ccache serves files that start with precompiled headers. It
     # takes what a mutant includes from the compiler instead of preprocessing it first,
@@ -199,15 +197,15 @@ def main(name, mutants, units=None, also=(), optimize="-O1"):
     units = units or {}
     args = arguments(__doc__, name, optimize)
     commands = batches.commands(args.build)
+    chosen = [m for m in mutants if args.only in (None, m[0])]
+    broken = {os.path.join(args.root, units.get(m[1], m[1]))
+              for m in [mutants[0], *chosen]}
     args.also = []
     for source in also:
         path = os.path.join(args.root, source)
         output = os.path.join(args.work, os.path.basename(source) + ".o")
-        args.also.append(compile_whole(args, commands[path][0], path, path, output,
-                                       source))
-    chosen = [m for m in mutants if args.only in (None, m[0])]
-    broken = {os.path.join(args.root, units.get(m[1], m[1]))
-              for m in [mutants[0], *chosen]}
+        args.also.append(compile_whole(args, commands[path][0], path, output, source))
+    args.prefixes.add(commands, broken, [m[1] for m in mutants])
     args.rests = rests_of_batches(args, commands, broken & commands.keys())
     # Unbroken, the same steps must end in a test that passes.
     _, source, text, _ = mutants[0]

@@ -40,8 +40,7 @@ def build(args, commands, name, text, replacement):
     broken = os.path.join(work, "broken.cc")
     with open(broken, "w", encoding="utf-8") as file:
         file.write(code.replace(text, replacement))
-    compiled = runner.compile_as(args, commands[path][0], path, broken, broken + ".o",
-                                 [])
+    compiled = runner.compile_as(args, commands[path][0], broken, broken + ".o", [])
     if compiled.returncode != 0:
         return None, compiled.stderr[:400]
     program = os.path.join(work, "lockstep")
