@@ -32,8 +32,8 @@ namespace lockstep::optimized {
 // not fused.
 inline constexpr int64_t kUnfusedTargets = HWY_EMU128 | HWY_SCALAR;
 
-// These are static because they say what their own file was compiled for, and a program
-// may have files of both kinds.
+// These are static because they say what their own file was compiled for, and a
+// program may have files of both kinds.
 
 // Bits of the compiled targets, best first.
 static inline std::vector<int64_t> CompiledTargets() {
@@ -55,8 +55,8 @@ static inline int64_t TargetBit(const std::string& name) {
 
 // Position of a compiled target in Highway's dispatch tables:
 //   HWY_DISPATCH_TABLE(Function)[DispatchIndex(bit)](...)
-// is one explicit target, without Highway's process-wide choice. Where one target alone
-// is compiled, the tables have one entry.
+// is one explicit target, without Highway's process-wide choice. Where one
+// target alone is compiled, the tables have one entry.
 static inline size_t DispatchIndex(int64_t target_bit) {
   if ((HWY_TARGETS & (HWY_TARGETS - 1)) == 0) return 0;
   hwy::ChosenTarget chosen;
