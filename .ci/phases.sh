@@ -9,11 +9,15 @@ second_compiler() {
 }
 
 # Tests of volume: the same code on hundreds of cases, or thousands of verdicts, took
-# a third of the unit tests' time under sanitizers. Every eighth case of the files of
+# half of the unit tests' time under sanitizers. Every eighth case of the files of
 # slow tests is judged here instead, and every emulated kernel in a few.
-VOLUME='EveryCorrectKernel|^selftest_test$'
+VOLUME='EveryCorrectKernel|EveryMutantIsFound|^selftest_test$'
 # Of programs that are one test.
-VOLUME_WITHIN=BoundedLongest.*:Calibrated.Seldom*:Statistics.Seldom*:CorpusTest.Keeps*
+VOLUME_WITHIN=$(printf '%s:' 'BoundedLongest.*' 'Calibrated.Seldom*' \
+  'CorpusTest.Keeps*' DomainTest.EveryCaseIsLegalAndDrawnOnPurpose \
+  DomainTest.ReductionsEnd Emulator.WithoutFaultIsTheContract 'Envelope.NeverAccuses*' \
+  'Probes.NeverAccuse*' Replay.EveryFindingOfEveryMutantComesAgain \
+  ScanLaws.NoCorrectKernelBreaksOne 'Statistics.Seldom*')
 
 # A sanitizer's report is a failure even where a program would go on.
 address_and_undefined() {

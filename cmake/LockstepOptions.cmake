@@ -14,9 +14,16 @@ option(LOCKSTEP_UNITY "Compile the files of a target in batches"
 # For sanitizer builds: the same vector code once instead of once per target.
 option(LOCKSTEP_ONE_TARGET "Compile a single SIMD target (AVX2)" OFF)
 
-# For builds that run briefly: what is not a kernel is compiled in two thirds of the time.
-option(LOCKSTEP_OPTIMIZE_KERNELS_ONLY
-       "Optimize the definitions, the kernels and the oracle alone" OFF)
+# For builds that run briefly: what is not optimized is compiled in two thirds of the
+# time. The judge's libraries take most of the time of long tests.
+set(LOCKSTEP_OPTIMIZE
+    all
+    CACHE STRING "kernels: definitions, kernels and oracle; judge: and its libraries")
+set_property(CACHE LOCKSTEP_OPTIMIZE PROPERTY STRINGS all judge kernels)
+if(NOT LOCKSTEP_OPTIMIZE MATCHES "^(all|judge|kernels)$")
+  message(FATAL_ERROR "LOCKSTEP_OPTIMIZE is ${LOCKSTEP_OPTIMIZE}, not one of all, judge "
+                      "and kernels")
+endif()
 
 # Off: threads of the standard library, for a process that has another OpenMP
 # runtime already.

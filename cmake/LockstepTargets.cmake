@@ -58,25 +58,45 @@ target_compile_options(lockstep_warnings
 set(_f32_warnings -Wdouble-promotion)
 set(_f32_rooms contract reference optimized)
 
+# _lockstep_is_optimized(NAME RESULT): see LOCKSTEP_OPTIMIZE.
+function(_lockstep_is_optimized name result)
+  set(optimized TRUE)
+  if(NOT LOCKSTEP_OPTIMIZE STREQUAL "all"
+     AND NOT name MATCHES "^lockstep_(contract|reference|optimized|oracle|kernel_prelude)$")
+    if(NOT LOCKSTEP_OPTIMIZE STREQUAL "judge"
+       OR name MATCHES "^lockstep_(bench|cli|engine|fuzz|selftest)$"
+       OR name MATCHES "^lockstep_(outer|program)_prelude$"
+       OR NOT name MATCHES "^lockstep_")  # a program
+      set(optimized FALSE)
+    endif()
+  endif()
+  set(${result} ${optimized} PARENT_SCOPE)
+endfunction()
+
 # What every library, program and test of the project has in common.
 function(_lockstep_common_settings name)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF
                                            POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name} PRIVATE lockstep_warnings)
-  if(LOCKSTEP_OPTIMIZE_KERNELS_ONLY
-     AND NOT name MATCHES "^lockstep_(contract|reference|optimized|oracle)$")
+  _lockstep_is_optimized(${name} optimized)
+  if(NOT optimized)
     target_compile_options(${name} PRIVATE -O0)
   endif()
 endfunction()
 
-# The standard headers as the compiler keeps them once parsed (prelude.h): for
-# libraries, for programs, whose code is position-independent in another way, and with
-# GoogleTest's for tests. The oracle goes without: OpenMP changes how headers are parsed.
+# The standard headers as the compiler keeps them once parsed (prelude.h), for what is
+# compiled with the same flags: libraries; those that may be optimized otherwise
+# (outer); kernels, because OpenMP changes how headers are parsed; programs, whose code
+# is position-independent in another way; tests, with GoogleTest's headers.
 if(LOCKSTEP_PRECOMPILE)
   # By the header's name, as g++ takes it: the other way names the tree to ccache.
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include <PCH_HEADER>)
   find_package(Python3 COMPONENTS Interpreter)
-  foreach(kind IN ITEMS library program test)
+  set(_kinds library kernel program test)
+  if(LOCKSTEP_OPTIMIZE STREQUAL "judge")
+    list(APPEND _kinds outer)
+  endif()
+  foreach(kind IN LISTS _kinds)
     set(prelude lockstep_${kind}_prelude)
     add_library(${prelude} OBJECT "${PROJECT_SOURCE_DIR}/cmake/prelude.cc")
     _lockstep_common_settings(${prelude})
@@ -95,27 +115,36 @@ if(LOCKSTEP_PRECOMPILE)
           "${Python3_EXECUTABLE};${PROJECT_SOURCE_DIR}/cmake/precompile.py;${PROJECT_SOURCE_DIR}"
       )
     endif()
-    if(NOT kind STREQUAL library)
+    if(kind MATCHES "^(program|test)$")
       set_target_properties(${prelude} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
       target_compile_options(${prelude} PRIVATE -fPIE)
     endif()
-    if(kind STREQUAL test)
-      target_compile_options(${prelude} PRIVATE -O0)
-    endif()
   endforeach()
+  target_link_libraries(lockstep_kernel_prelude PRIVATE ${LOCKSTEP_OPENMP})
+  target_compile_options(lockstep_test_prelude PRIVATE -O0)
   if(LOCKSTEP_BUILD_TESTS)
     target_precompile_headers(lockstep_test_prelude PRIVATE <gtest/gtest.h>)
     target_link_libraries(lockstep_test_prelude PRIVATE GTest::gtest)
   endif()
 endif()
 
-# _lockstep_compile_quickly(NAME KIND): NAME's files start where the headers of its kind
-# end, and are compiled in batches: what many files instantiate is most of their time.
-# A batch has at most 8 files of one folder, so that a new file changes few of them.
-function(_lockstep_compile_quickly name kind)
+# _lockstep_precompiled(NAME KIND): NAME's files start where the headers of its kind end.
+function(_lockstep_precompiled name kind)
   if(LOCKSTEP_PRECOMPILE)
+    _lockstep_is_optimized(${name} optimized)
+    _lockstep_is_optimized(lockstep_${kind}_prelude prelude_optimized)
+    if(kind STREQUAL "library" AND NOT optimized AND prelude_optimized)
+      set(kind outer)
+    endif()
     target_precompile_headers(${name} REUSE_FROM lockstep_${kind}_prelude)
   endif()
+endfunction()
+
+# _lockstep_compile_quickly(NAME KIND): that, and NAME's files are compiled in batches:
+# what many files instantiate is most of their time. A batch has at most 8 files of one
+# folder, so that a new file changes few of them.
+function(_lockstep_compile_quickly name kind)
+  _lockstep_precompiled(${name} ${kind})
   get_target_property(files ${name} SOURCES)
   list(LENGTH files count)
   if(NOT LOCKSTEP_UNITY OR count EQUAL 1)
@@ -145,8 +174,13 @@ function(lockstep_add_library name)
     target_link_libraries(${target} PRIVATE ${arg_PRIVATE})
     if(name IN_LIST _f32_rooms)
       target_compile_options(${target} PRIVATE ${_f32_warnings})
-    elseif(NOT name STREQUAL oracle)
+    endif()
+    if(name MATCHES "^(optimized|oracle)$")
+      _lockstep_precompiled(${target} kernel)
+    elseif(NOT name MATCHES "^(contract|reference)$")
       _lockstep_compile_quickly(${target} library)
+    elseif(NOT LOCKSTEP_OPTIMIZE STREQUAL "kernels")
+      _lockstep_precompiled(${target} library)
     endif()
   else()
     add_library(${target} INTERFACE)
