@@ -145,6 +145,7 @@ def main():
         sys.exit(selftest())
     start = time.monotonic()
     todo = list(units(compiling.build_dir()))
+    clang_tidy()  # once: two threads that both make its environment break it
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = []
         for output, hit in pool.map(lambda unit: judge(*unit), todo):
