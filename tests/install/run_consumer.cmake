@@ -32,7 +32,8 @@ if(WAY STREQUAL "package")
   file(RENAME "${work}/prefix" "${work}/moved")
   string(PREPEND PREFIX_PATH "${work}/moved;")
 else()
-  list(APPEND arguments "-DLOCKSTEP_SOURCE=${SOURCE}" -DLOCKSTEP_WERROR=ON)
+  list(APPEND arguments "-DLOCKSTEP_SOURCE=${SOURCE}" -DLOCKSTEP_WERROR=ON
+       -DLOCKSTEP_ONE_TARGET=${ONE_TARGET})
 endif()
 string(REPLACE ";" "\\;" PREFIX_PATH "${PREFIX_PATH}")
 
