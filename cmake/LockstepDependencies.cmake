@@ -1,7 +1,7 @@
 # Every library that Lockstep uses, and who uses it.
 #
 #   hwy::hwy                      optimized/ (SIMD), bench/ (peaks)
-#   OpenMP::OpenMP_CXX            optimized/ (threads)
+#   OpenMP::OpenMP_CXX            reference/contract/team.cc (threads)
 #   xsimd                         verify/oracle/ (fp64 witness)
 #   Random123::Random123          verify/ (counter-based inputs)
 #   xxHash::xxhash                verify/ (digests)

@@ -62,7 +62,7 @@ set(_f32_rooms contract reference optimized)
 function(_lockstep_is_optimized name result)
   set(optimized TRUE)
   if(NOT LOCKSTEP_OPTIMIZE STREQUAL "all"
-     AND NOT name MATCHES "^lockstep_(contract|reference|optimized|oracle|kernel_prelude)$")
+     AND NOT name MATCHES "^lockstep_(contract|team|reference|optimized|oracle|kernel_prelude)$")
     if(NOT LOCKSTEP_OPTIMIZE STREQUAL "judge"
        OR name MATCHES "^lockstep_(bench|cli|engine|fuzz|selftest)$"
        OR name MATCHES "^lockstep_(outer|program)_prelude$"
@@ -85,16 +85,18 @@ function(_lockstep_common_settings name)
 endfunction()
 
 # The standard headers as the compiler keeps them once parsed (prelude.h), for what is
-# compiled with the same flags: libraries; those that may be optimized otherwise
-# (outer); kernels, because OpenMP changes how headers are parsed; programs, whose code
-# is position-independent in another way; tests, with GoogleTest's headers.
+# compiled with the same flags: libraries; those that LOCKSTEP_OPTIMIZE makes an
+# exception of, the unoptimised ones (outer) or the optimized (kernel); programs, whose
+# code is position-independent in another way; tests, with GoogleTest's headers.
 if(LOCKSTEP_PRECOMPILE)
   # By the header's name, as g++ takes it: the other way names the tree to ccache.
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include <PCH_HEADER>)
   find_package(Python3 COMPONENTS Interpreter)
-  set(_kinds library kernel program test)
+  set(_kinds library program test)
   if(LOCKSTEP_OPTIMIZE STREQUAL "judge")
     list(APPEND _kinds outer)
+  elseif(LOCKSTEP_OPTIMIZE STREQUAL "kernels")
+    list(APPEND _kinds kernel)
   endif()
   foreach(kind IN LISTS _kinds)
     set(prelude lockstep_${kind}_prelude)
@@ -120,7 +122,6 @@ if(LOCKSTEP_PRECOMPILE)
       target_compile_options(${prelude} PRIVATE -fPIE)
     endif()
   endforeach()
-  target_link_libraries(lockstep_kernel_prelude PRIVATE ${LOCKSTEP_OPENMP})
   target_compile_options(lockstep_test_prelude PRIVATE -O0)
   if(LOCKSTEP_BUILD_TESTS)
     target_precompile_headers(lockstep_test_prelude PRIVATE <gtest/gtest.h>)
@@ -135,6 +136,8 @@ function(_lockstep_precompiled name kind)
     _lockstep_is_optimized(lockstep_${kind}_prelude prelude_optimized)
     if(kind STREQUAL "library" AND NOT optimized AND prelude_optimized)
       set(kind outer)
+    elseif(kind STREQUAL "library" AND optimized AND NOT prelude_optimized)
+      set(kind kernel)
     endif()
     target_precompile_headers(${name} REUSE_FROM lockstep_${kind}_prelude)
   endif()
@@ -175,12 +178,10 @@ function(lockstep_add_library name)
     if(name IN_LIST _f32_rooms)
       target_compile_options(${target} PRIVATE ${_f32_warnings})
     endif()
-    if(name MATCHES "^(optimized|oracle)$")
-      _lockstep_precompiled(${target} kernel)
-    elseif(NOT name MATCHES "^(contract|reference)$")
-      _lockstep_compile_quickly(${target} library)
-    elseif(NOT LOCKSTEP_OPTIMIZE STREQUAL "kernels")
+    if(name MATCHES "^(contract|reference|optimized|oracle)$")
       _lockstep_precompiled(${target} library)
+    elseif(NOT name STREQUAL "team")
+      _lockstep_compile_quickly(${target} library)
     endif()
   else()
     add_library(${target} INTERFACE)
