@@ -11,11 +11,14 @@ second_compiler() {
 # Tests of volume: the same code on hundreds of cases, or thousands of verdicts, took
 # half of the unit tests' time under sanitizers. Every eighth case of the files of
 # slow tests is judged here instead, and every emulated kernel in a few.
-VOLUME='EveryCorrectKernel|EveryMutantIsFound|^selftest_test$'
+VOLUME=$(printf '%s|' EveryCorrectKernel EveryMutantIsFound IsRoundedOnceAndFlushed \
+  ByChanceAsOftenAsItSays ShowOneTokenAmongMany '^probes_length_test$' '^selftest_test$')
+VOLUME=${VOLUME%|}
 # Of programs that are one test.
-VOLUME_WITHIN=$(printf '%s:' 'BoundedLongest.*' 'Calibrated.Seldom*' \
-  'CorpusTest.Keeps*' DomainTest.EveryCaseIsLegalAndDrawnOnPurpose \
-  DomainTest.ReductionsEnd Emulator.WithoutFaultIsTheContract 'Envelope.NeverAccuses*' \
+VOLUME_WITHIN=$(printf '%s:' Bounded.ASingleKeyAmongManyIsFoundByProbes \
+  'BoundedLongest.*' 'Calibrated.Seldom*' 'CorpusTest.Keeps*' \
+  DomainTest.EveryCaseIsLegalAndDrawnOnPurpose DomainTest.ReductionsEnd \
+  Emulator.WithoutFaultIsTheContract 'Envelope.NeverAccuses*' \
   'Probes.NeverAccuse*' Replay.EveryFindingOfEveryMutantComesAgain \
   ScanLaws.NoCorrectKernelBreaksOne 'Statistics.Seldom*')
 

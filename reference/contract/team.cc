@@ -1,6 +1,6 @@
-// The one file that knows where threads come from: OpenMP, or where a process has
-// another such runtime already, as the Python package's does beside torch, threads that
-// end with the call. All others are compiled alike for both.
+// The one file that knows where threads come from: OpenMP, or where a process
+// has another such runtime already, as the Python package's does beside torch,
+// threads that end with the call. All others are compiled alike for both.
 #include "reference/contract/team.h"
 
 #include <cstdint>
@@ -21,7 +21,8 @@ namespace lockstep {
 
 int DefaultThreads() { return omp_get_max_threads(); }
 
-int RunTeam(int threads, int64_t /*useful*/, const std::function<void(int)>& work) {
+int RunTeam(int threads, int64_t /*useful*/,
+            const std::function<void(int)>& work) {
   int ran = 1;
 #pragma omp parallel num_threads(threads)
   {

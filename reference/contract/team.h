@@ -1,5 +1,6 @@
 // Independent pieces of work on several threads. Which thread does which piece
-// never changes a bit (N16); how threads come about is the build's choice (team.cc).
+// never changes a bit (N16); how threads come about is the build's choice
+// (team.cc).
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_TEAM_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_TEAM_H_
 
@@ -12,9 +13,9 @@ namespace lockstep {
 // As many threads as a call takes if nobody says how many.
 int DefaultThreads();
 
-// work(thread) on each of at most `threads` threads, numbered from 0, the caller's
-// among them; no more than `useful` where threads are made for the call. Returns how
-// many there were.
+// work(thread) on each of at most `threads` threads, numbered from 0, the
+// caller's among them; no more than `useful` where threads are made for the
+// call. Returns how many there were.
 int RunTeam(int threads, int64_t useful, const std::function<void(int)>& work);
 
 // body(item, state) for every item of [0, count), first ones first. Each thread

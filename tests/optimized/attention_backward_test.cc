@@ -15,6 +15,7 @@
 #include "optimized/sparse_plan.h"
 #include "tests/support/attention_backward_problem.h"
 #include "tests/support/runnable_targets.h"
+#include "tests/support/volume.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -39,7 +40,8 @@ Caps RandomCaps(std::mt19937& rng) {
 // Problems to try; LOCKSTEP_BACKWARD_PROBLEMS asks for more.
 uint32_t Problems() {
   const char* asked = std::getenv("LOCKSTEP_BACKWARD_PROBLEMS");
-  return asked ? static_cast<uint32_t>(std::strtoul(asked, nullptr, 10)) : 1500;
+  return asked ? static_cast<uint32_t>(std::strtoul(asked, nullptr, 10))
+               : test::Volume(1500);
 }
 
 TEST(AttentionBackward, BitsEqualTheReferenceOnRandomProblems) {
@@ -60,10 +62,10 @@ TEST(AttentionBackward, BitsEqualTheReferenceOnRandomProblems) {
     tiny += one.tiles_full + one.tiles_partial == 0;
   }
   // Every path ran, or the test above proves less than it says.
-  EXPECT_GT(total.tiles_full, 300);
-  EXPECT_GT(total.tiles_partial, 1000);
-  EXPECT_GT(total.tiles_by_pair, 100);
-  EXPECT_GT(tiny, 10);
+  EXPECT_GT(total.tiles_full, test::Volume(300));
+  EXPECT_GT(total.tiles_partial, test::Volume(1000));
+  EXPECT_GT(total.tiles_by_pair, test::Volume(100));
+  EXPECT_GT(tiny, test::Volume(10));
 }
 
 // Three heads of one key head, so that every chain crosses heads and tiles.

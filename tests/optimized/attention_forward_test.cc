@@ -12,6 +12,7 @@
 #include "optimized/plan.h"
 #include "tests/support/attention_problem.h"
 #include "tests/support/runnable_targets.h"
+#include "tests/support/volume.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -47,7 +48,7 @@ void Add(const AttentionForwardExecution& one,
 
 TEST(AttentionForward, BitsEqualTheReferenceOnRandomProblems) {
   AttentionForwardExecution total;
-  for (uint32_t seed = 0; seed < 1500; ++seed) {
+  for (uint32_t seed = 0; seed < test::Volume(1500); ++seed) {
     std::mt19937 rng(seed);
     Instance instance = test::RandomInstance(rng);
     const std::vector<uint32_t> expected = instance.RunReference();
@@ -63,14 +64,14 @@ TEST(AttentionForward, BitsEqualTheReferenceOnRandomProblems) {
               p.batch * p.q_heads * p.q_len);
   }
   // Every path ran, or the test above proves less than it says.
-  EXPECT_GT(total.tiles_empty, 1000);
-  EXPECT_GT(total.tiles_full, 1000);
-  EXPECT_GT(total.tiles_partial, 1000);
-  EXPECT_GT(total.tiles_kept, 1000);
-  EXPECT_GT(total.rows_fixed, 1000);
-  EXPECT_GT(total.rows_online, 1000);
-  EXPECT_GT(total.rows_redone, 1000);
-  EXPECT_GT(total.rows_empty, 1000);
+  EXPECT_GT(total.tiles_empty, test::Volume(1000));
+  EXPECT_GT(total.tiles_full, test::Volume(1000));
+  EXPECT_GT(total.tiles_partial, test::Volume(1000));
+  EXPECT_GT(total.tiles_kept, test::Volume(1000));
+  EXPECT_GT(total.rows_fixed, test::Volume(1000));
+  EXPECT_GT(total.rows_online, test::Volume(1000));
+  EXPECT_GT(total.rows_redone, test::Volume(1000));
+  EXPECT_GT(total.rows_empty, test::Volume(1000));
 }
 
 TEST(AttentionForward, BitsDoNotDependOnThePlan) {

@@ -16,6 +16,7 @@
 #include "optimized/plan.h"
 #include "optimized/tile_plan.h"
 #include "tests/support/attention_problem.h"
+#include "tests/support/volume.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -51,7 +52,7 @@ SparsePlan PlanWith(Instance& instance, const Caps& caps, int64_t tile_q,
 
 TEST(SparsePlan, BitsEqualTheReferenceOnRandomProblems) {
   AttentionForwardExecution total;
-  for (uint32_t seed = 0; seed < 600; ++seed) {
+  for (uint32_t seed = 0; seed < test::Volume(600); ++seed) {
     std::mt19937 rng(seed);
     Instance instance = test::RandomInstance(rng);
     Caps caps;
@@ -70,10 +71,10 @@ TEST(SparsePlan, BitsEqualTheReferenceOnRandomProblems) {
     total.tiles_partial += execution.tiles_partial;
     total.rows_redone += execution.rows_redone;
   }
-  EXPECT_GT(total.tiles_empty, 1000);
-  EXPECT_GT(total.tiles_full, 1000);
-  EXPECT_GT(total.tiles_partial, 1000);
-  EXPECT_GT(total.rows_redone, 1000);
+  EXPECT_GT(total.tiles_empty, test::Volume(1000));
+  EXPECT_GT(total.tiles_full, test::Volume(1000));
+  EXPECT_GT(total.tiles_partial, test::Volume(1000));
+  EXPECT_GT(total.rows_redone, test::Volume(1000));
 }
 
 // Four documents of 64 tokens, causal: 10 of 16 tiles of a document, and no

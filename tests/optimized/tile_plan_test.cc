@@ -12,6 +12,7 @@
 #include "reference/mask.h"
 #include "tests/support/attention_problem.h"
 #include "tests/support/mask_problem.h"
+#include "tests/support/volume.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -120,7 +121,7 @@ void ExpectPoolIsMinimal(const TilePlan& plan, const std::string& where) {
 }
 
 TEST(TilePlan, EqualsBruteForceOnRandomMasksAndShapes) {
-  constexpr uint32_t kProblems = 100000;
+  constexpr uint32_t kProblems = test::Volume(100000);
   int64_t partial = 0;
   for (uint32_t seed = 0; seed < kProblems && !HasFailure(); ++seed) {
     std::mt19937 rng(seed);

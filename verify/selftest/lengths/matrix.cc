@@ -9,6 +9,7 @@
 
 #include "verify/candidate/candidate.h"
 #include "verify/emulator/attention_forward/zoo.h"
+#include "verify/selftest/lengths/admitted.h"
 #include "verify/selftest/lengths/cases.h"
 #include "verify/selftest/lengths/structural.h"
 #include "verify/selftest/pool.h"
@@ -141,9 +142,9 @@ Cell TryCell(const Suspect& subject, const std::string& base, Stages* stages) {
   return cell;
 }
 
-class Run {
+class MatrixRun {
  public:
-  explicit Run(const MatrixOptions& options)
+  explicit MatrixRun(const MatrixOptions& options)
       : options_(options), subjects_(Suspects(options)) {
     result_.lengths = options.lengths;
     for (const Suspect& subject : subjects_) {
@@ -183,7 +184,10 @@ class Run {
                                           const std::vector<LengthCase>& rows);
   Status OneRow(const LengthCase& row, size_t at,
                 const std::vector<size_t>& who, size_t length);
-  void Count(const LengthCase& row, const Cell& cell, MatrixLine* line);
+  // Whether the mutant need not be proved on this row.
+  Result<bool> Excused(const LengthCase& row, const Cell& cell,
+                       const MutantInfo& info) const;
+  Status Count(const LengthCase& row, const Cell& cell, MatrixLine* line);
 
   MatrixOptions options_;
   std::vector<Suspect> subjects_;
@@ -193,7 +197,7 @@ class Run {
 // Per row, who meets it: of each mutant one row with a sink and one without, of
 // those on which a tier proved it at the first length (or, failing that, it had
 // an effect); as few rows as a greedy choice needs.
-std::vector<std::vector<size_t>> Run::Chosen(
+std::vector<std::vector<size_t>> MatrixRun::Chosen(
     const std::vector<size_t>& who, const std::vector<LengthCase>& rows) {
   std::vector<std::vector<size_t>> chosen(rows.size());
   std::map<std::pair<size_t, bool>, std::vector<bool>> open;
@@ -229,7 +233,7 @@ std::vector<std::vector<size_t>> Run::Chosen(
   return chosen;
 }
 
-Status Run::OneCover(std::string_view cover, size_t length) {
+Status MatrixRun::OneCover(std::string_view cover, size_t length) {
   std::vector<size_t> who;
   for (size_t s = 0; s < subjects_.size(); ++s) {
     if (CoverOf(*subjects_[s].info) == cover) who.push_back(s);
@@ -272,8 +276,8 @@ Status Run::OneCover(std::string_view cover, size_t length) {
   return {};
 }
 
-Status Run::OneRow(const LengthCase& row, size_t at,
-                   const std::vector<size_t>& who, size_t length) {
+Status MatrixRun::OneRow(const LengthCase& row, size_t at,
+                         const std::vector<size_t>& who, size_t length) {
   std::map<std::string, std::unique_ptr<Stages>> stages;  // by base
   for (const size_t s : who) {
     const std::string base = BaseOf(subjects_[s], row);
@@ -308,26 +312,44 @@ Status Run::OneRow(const LengthCase& row, size_t at,
       subject.proved[at] = !cell.tier.empty() && cell.tier != "bits";
     }
     if (!cell.tier.empty()) subject.hint = cell.tier;
-    Count(row, cell, &Line(who[n], length));
+    const Status status = Count(row, cell, &Line(who[n], length));
+    if (!status.ok()) return status;
   }
   return {};
 }
 
-void Run::Count(const LengthCase& row, const Cell& cell, MatrixLine* line) {
-  const std::string where = cell.spec + "  " + row.line;
+Result<bool> MatrixRun::Excused(const LengthCase& row, const Cell& cell,
+                                const MutantInfo& info) const {
+  if (WhyOnlySomewhere(info) != nullptr ||
+      (row.small_cap && WhyInvisibleUnderSmallCap(info) != nullptr)) {
+    return true;
+  }
+  const char* kind = FaultKindOf(info);
+  // Of a judge that goes without a probe the whole one says nothing.
+  if (kind == nullptr || !options_.without.empty()) return false;
+  return Admitted(row.line, cell.spec, kind);
+}
+
+Status MatrixRun::Count(const LengthCase& row, const Cell& cell,
+                        MatrixLine* line) {
   if (!cell.tier.empty()) {
     ++line->proved;
     ++line->tiers[cell.tier];
-  } else if (cell.difference == Difference::kNone) {
-    ++line->without_effect;
-  } else if (WhyOnlySomewhere(*line->info) != nullptr ||
-             (row.small_cap &&
-              WhyInvisibleUnderSmallCap(*line->info) != nullptr)) {
-    ++line->excused;
-  } else {
-    ++line->survived;
-    line->survivors.push_back(where);
+    return {};
   }
+  if (cell.difference == Difference::kNone) {
+    ++line->without_effect;
+    return {};
+  }
+  const Result<bool> excused = Excused(row, cell, *line->info);
+  if (!excused.ok()) return excused.status();
+  if (excused.value()) {
+    ++line->excused;
+    return {};
+  }
+  ++line->survived;
+  line->survivors.push_back(cell.spec + "  " + row.line);
+  return {};
 }
 
 }  // namespace
@@ -343,7 +365,7 @@ bool MatrixResult::Passed() const {
 }
 
 Result<MatrixResult> RunMatrix(const MatrixOptions& options) {
-  return Run(options).All();
+  return MatrixRun(options).All();
 }
 
 }  // namespace lockstep::verify
