@@ -1,6 +1,8 @@
 #include "optimized/plan.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "optimized/tuning.h"
@@ -87,6 +89,35 @@ TEST(Plan, DecodingReadsInPlaceEvenWhereTheDotInstructionIsFast) {
   problem.kv_heads = 1;
   problem.q_len = 2;
   EXPECT_FALSE(MakePlan(problem, {})->native_dot);
+}
+
+// Two keys that share a wide vector take longer than one each in whole narrow
+// ones, on the one family of CPUs that halves the wide ones. No other problem
+// is moved.
+TEST(Plan, FewRowsOfBf16TakeNarrowVectorsWhereWideOnesAreHalved) {
+  const std::vector<Target> targets = Targets();
+  const std::string best =
+      std::find_if(targets.begin(), targets.end(), [](const Target& target) {
+        return target.supported;
+      })->name;
+  const bool amd = CpuModel().find("AMD") != std::string::npos;
+  const bool halved = amd && CpuModel().find(" 25/") != std::string::npos;
+  AttentionForwardProblem problem = Problem();
+  problem.lane = problem.p_lane = Lane::kBf16;
+  problem.q_heads = 8;
+  problem.kv_heads = 1;
+  problem.q_len = 1;
+  EXPECT_EQ(MakePlan(problem, {})->target, halved ? "AVX2" : best);
+  Caps asked;
+  asked.target = best;
+  EXPECT_EQ(MakePlan(problem, asked)->target, best);
+  AttentionForwardProblem more = problem, f32 = problem, blocks = problem;
+  more.q_heads = 9;
+  f32.lane = f32.p_lane = Lane::kF32;
+  blocks.order = ProductOrder::kAmx;
+  for (const AttentionForwardProblem& other : {more, f32, blocks}) {
+    EXPECT_EQ(MakePlan(other, {})->target, best);
+  }
 }
 
 TEST(Plan, SomeCompiledTargetRunsHere) {
