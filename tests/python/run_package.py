@@ -51,7 +51,7 @@ def main():
     wheels = os.path.join(folder, "wheels")
     shutil.rmtree(wheels, ignore_errors=True)
     # As deep as the tree that has built the programs, so that ccache knows what is
-    # compiled alike: all but what has threads.
+    # compiled alike: all but reference/contract/team.cc.
     subprocess.run([python, "-m", "pip", "wheel", "--quiet", "--no-deps",
                     "--no-build-isolation", "--wheel-dir", wheels,
                     "-C", "build-dir=build/release-python", SOURCE],
