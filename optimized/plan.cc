@@ -87,7 +87,8 @@ bool DotIsFast() {
 #endif
 }
 
-// Whether the CPU does a vector of 512 bits in two halves: AMD's of family 25.
+// Whether the CPU does a vector of 512 bits, if it has any, in two halves:
+// AMD's of family 25.
 bool HalvesWideVectors() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -129,12 +130,13 @@ const std::vector<Target>& AllTargets() {
 }
 
 // Up to 8 rows of bf16 that are decoded in place fill half a vector of 512
-// bits. Two keys share it then, which takes 11 to 20 % longer than whole
-// vectors of 256 bits on a core that halves the wide ones (AMD EPYC, family
-// 25: 5.2 to 5.6 ms for 4.4 to 4.7).
+// bits. Two keys share it then, which takes longer than whole vectors of 256
+// bits on a core that halves the wide ones (AMD EPYC, family 25: 6.63 ms for
+// 5.02). Who asks for the dot instruction gets the target that has it.
 Result<std::string> TargetFor(const AttentionForwardProblem& problem,
                               const Caps& caps) {
-  const bool narrow = caps.target.empty() && problem.lane == Lane::kBf16 &&
+  const bool asked = !caps.target.empty() || caps.native_dot.value_or(false);
+  const bool narrow = !asked && problem.lane == Lane::kBf16 &&
                       problem.order == ProductOrder::kChain &&
                       DecodesInPlace(problem) &&
                       RowsOf(problem) <= kDotLanes / 2;

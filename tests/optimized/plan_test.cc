@@ -108,9 +108,11 @@ TEST(Plan, FewRowsOfBf16TakeNarrowVectorsWhereWideOnesAreHalved) {
   problem.kv_heads = 1;
   problem.q_len = 1;
   EXPECT_EQ(MakePlan(problem, {})->target, halved ? "AVX2" : best);
-  Caps asked;
+  Caps asked, native;
   asked.target = best;
+  native.native_dot = true;
   EXPECT_EQ(MakePlan(problem, asked)->target, best);
+  EXPECT_EQ(MakePlan(problem, native)->target, best);
   AttentionForwardProblem more = problem, f32 = problem, blocks = problem;
   more.q_heads = 9;
   f32.lane = f32.p_lane = Lane::kF32;
