@@ -77,6 +77,12 @@ RULES = (
          r"(?<![\w.>])(?:std\s*::\s*)?(?:printf|puts|putchar)\s*\(",
          "no printing below a main", ("reference/", "optimized/", "verify/"),
          {"verify/main.cc": "a main", "verify/cli/": "the verbs of the main"}),
+    Rule(r"\b(?:secure_)?getenv\s*\(",
+         "bits depend on no variable of the environment", ARITHMETIC,
+         {"optimized/tuning.cc": "tiles, which change no bit"}),
+    Rule(r"\b(?:__builtin_ia32_ldmxcsr|_mm_setcsr|_MM_SET_\w+|fesetenv|fesetround)\s*\(",
+         "modes of the processor: FlushScope alone sets one (N20)", ARITHMETIC,
+         {"optimized/simd/flush_scope.h": "FlushScope"}),
     Rule(r"\busing\s+namespace\s+std\b", "using namespace std", EVERYWHERE),
     Rule(r"\bstd\s*::\s*(?:mt19937(?:_64)?|\w+_distribution)\b",
          "random numbers come from the counter-based generator",
@@ -138,6 +144,8 @@ CLEAN = {
                       "float F(float x) { return Exp(x) + std::fma(x, x, x); }\n"
                       'const char* k = "std::exp(x)";\n'
                       "float x = object.log(y); float z = Blog(y);\n",
+    "optimized/simd/flush_scope.h": "_MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);\n",
+    "optimized/tuning.cc": 'std::getenv("LOCKSTEP_TUNING");\n',
     "optimized/simd/packed_dot-inl.h": "hn::ReorderWidenMulAccumulate(d, a, b);\n",
     "optimized/simd/t.h": "#if HWY_TARGET == HWY_AVX2\n#endif\n",
     "optimized/k.cc": "#if defined(A) == defined(HWY_TARGET_TOGGLE)\n#endif\n"
@@ -168,6 +176,10 @@ PLANTED = [
     ("reference/x.cc", "std::exit(2);", "exit"),
     ("verify/x.cc", "std::printf(s);", "printing"),
     ("optimized/x.cc", "std::cerr << 1;", "printing"),
+    ("optimized/x-inl.h", 'if (getenv("FTZ")) F();', "environment"),
+    ("reference/x.cc", 'std::getenv("A");', "environment"),
+    ("optimized/x-inl.h", "__builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 64);",
+     "modes"),
     ("tests/x.cc", "std::random_device g;", "random"),
     ("verify/x.cc", "std::mt19937 g;", "random"),
     ("bench/x.cc", "// TODO: later", "markers"),

@@ -21,8 +21,8 @@ constexpr size_t kSteps = 128;  // head_dim of scores, keys of values
 // panel, `c` output: kSteps * 32, kSteps * 64 and 8 * kSteps floats at least.
 double ScoreF32(const float* a, const float* b, float* c) {
   const hn::ScalableTag<float> df;
-  tiles::ScorePanel<tiles::F32Dot, tiles::kRowBlock>(df, a, b, kSteps, c,
-                                                     kSteps);
+  tiles::ScorePanel<tiles::F32Dot, tiles::kRowBlock, 2>(df, a, b, kSteps, c,
+                                                        kSteps);
   return 4.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));
 }
 
@@ -36,7 +36,7 @@ double ValueF32(const float* a, const float* b, float* c) {
 // On pairs: twice the products for as many steps.
 double ScoreBf16(const float* a, const float* b, float* c) {
   const hn::ScalableTag<float> df;
-  tiles::ScorePanel<tiles::PairDot<true>, tiles::kRowBlock>(
+  tiles::ScorePanel<tiles::PairDot<true>, tiles::kRowBlock, 2>(
       df, reinterpret_cast<const uint32_t*>(a),
       reinterpret_cast<const uint32_t*>(b), kSteps, c, kSteps);
   return 8.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));

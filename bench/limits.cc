@@ -1,10 +1,9 @@
 #include "bench/limits.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <thread>
 
+#include "bench/cache_size.h"
 #include "bench/matrix_peak.h"
 #include "bench/peak.h"
 #include "optimized/matrix_unit.h"
@@ -30,12 +29,6 @@ double BurstOfOne(const Engine& engine, double seconds) {
   return engine.instruction == Instruction::kFma
              ? MeasureFmaPeak(bit, seconds)
              : MeasureBf16DotPeak(bit, seconds);
-}
-
-// Of a level of the caches in bytes, 0 where the system does not say.
-size_t CacheBytes(int name) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<size_t>(bytes) : 0;
 }
 
 }  // namespace
@@ -97,9 +90,9 @@ double Burst(const Engine& engine, int threads, double seconds) {
 }
 
 std::vector<ReadLevel> ReadLevels(size_t most) {
-  const size_t l1 = CacheBytes(_SC_LEVEL1_DCACHE_SIZE);
-  const size_t l2 = CacheBytes(_SC_LEVEL2_CACHE_SIZE);
-  const size_t l3 = CacheBytes(_SC_LEVEL3_CACHE_SIZE);
+  const size_t l1 = CacheBytes(1);
+  const size_t l2 = CacheBytes(2);
+  const size_t l3 = CacheBytes(3);
   std::vector<ReadLevel> levels;
   for (const auto& [name, bytes] :
        {std::pair{"L1", l1}, std::pair{"L2", l2}, std::pair{"L3", l3}}) {

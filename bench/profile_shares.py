@@ -27,7 +27,7 @@ STAGES = {
                 "RowGradients", "BlockGradients"),
     "values": ("BlockValues", "DirectValues", "EmulatedValues", "MatrixValues"),
     "products of the matrix unit": ("MultiplyTiles", "Multiply"),
-    "packing": ("PackKeys", "PackFourRows", "PackValues", "PackValueRow", "PackTile",
+    "packing": ("PackKeys", "PackFourRows", "PackValues", "PackValueRow", "PackWholePanels", "PackTile",
                 "PackKeyTile", "PackKeyPairs", "PackFourKeyPairs", "PackValuePairs",
                 "PackValuePairRow", "PackQueries", "PackQueryPairs", "PackQueryRows",
                 "PackQueryLanes", "PackRows", "PackColumns", "PackPanels", "PackBackward",

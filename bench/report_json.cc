@@ -1,4 +1,5 @@
 // The format of Google Benchmark, so that its tools compare our files.
+
 #include <unistd.h>
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "bench/cache_size.h"
 #include "bench/report.h"
 #include "optimized/tuning.h"
 #include "verify/run/environment.h"
@@ -20,20 +22,12 @@ constexpr double kMilli = 1e3;  // times are in ms
 constexpr double kGiga = 1e-9;
 
 Json CachesJson() {
-  struct Cache {
-    const char* type;
-    int level;
-    int name;
-  };
   Json caches = Json::array();
-  for (const Cache& cache : {Cache{"Data", 1, _SC_LEVEL1_DCACHE_SIZE},
-                             Cache{"Instruction", 1, _SC_LEVEL1_ICACHE_SIZE},
-                             Cache{"Unified", 2, _SC_LEVEL2_CACHE_SIZE},
-                             Cache{"Unified", 3, _SC_LEVEL3_CACHE_SIZE}}) {
-    const long bytes = sysconf(cache.name);
-    if (bytes <= 0) continue;
-    caches.push_back({{"type", cache.type},
-                      {"level", cache.level},
+  for (const int level : {1, 2, 3}) {
+    const size_t bytes = CacheBytes(level);
+    if (bytes == 0) continue;
+    caches.push_back({{"type", level == 1 ? "Data" : "Unified"},
+                      {"level", level},
                       {"size", bytes},
                       {"num_sharing", 0}});
   }

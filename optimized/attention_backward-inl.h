@@ -12,7 +12,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <span>
 
@@ -42,21 +41,16 @@ inline bool FillBits(const BackwardJob& job, const KeyTask& task,
   for (int64_t r = 0; r < tile.count(); ++r) {
     const std::span<uint64_t> bits(&w.bits[static_cast<size_t>(r) * words],
                                    words - 1);
-    if (!w.masks->TileBits(static_cast<size_t>(r), task.tile, bits)) continue;
+    const Range sees =
+        w.masks->TileBits(static_cast<size_t>(r), task.tile, bits);
+    if (sees.empty()) continue;
     rows[r].sees = true;
     if (!rows[r].counts) {
       std::fill(bits.begin(), bits.end(), 0);
       continue;
     }
-    size_t first = 0, last = bits.size() - 1;
-    while (bits[first] == 0) ++first;
-    while (bits[last] == 0) --last;
-    const int64_t begin =
-        static_cast<int64_t>(first * 64) + std::countr_zero(bits[first]);
-    const int64_t end =
-        static_cast<int64_t>(last * 64 + 64) - std::countl_zero(bits[last]);
     Range& seen = w.seen[static_cast<size_t>(r / job.geometry.row_block)];
-    const Range own{begin / panel * panel, RoundUp(end, panel)};
+    const Range own{sees.begin / panel * panel, RoundUp(sees.end, panel)};
     seen = seen.empty() ? own
                         : Range{std::min(seen.begin, own.begin),
                                 std::max(seen.end, own.end)};
@@ -302,7 +296,6 @@ void RunKeyTileT(D df, const BackwardJob& job, const KeyTask& task,
 // One key tile, start to end: the function behind the dispatch table.
 void RunKeyTile(const BackwardJob& job, const KeyTask& task,
                 Wavefront& wavefront, BackwardWorker& w) {
-  if (getenv("FTZ")) __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
   // A template, so that the unfused fallback target compiles to nothing.
   const auto run = [&](auto tag) HWY_ATTR {
     if constexpr (kFusedMulAdd) RunKeyTileT(tag, job, task, wavefront, w);

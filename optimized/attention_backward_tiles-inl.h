@@ -41,9 +41,9 @@ HWY_INLINE void TileScores(D df, const BackwardJob& job, BackwardWorker& w) {
         continue;
       }
       const size_t row = block * kRowBlock;
-      ScorePanel<F32Dot, kRowBlock>(df, &rows.columns[row * dim],
-                                    &x.columns[j * dim], dim,
-                                    scores + row * stride + j, stride);
+      ScorePanel<F32Dot, kRowBlock, 2>(df, &rows.columns[row * dim],
+                                       &x.columns[j * dim], dim,
+                                       scores + row * stride + j, stride);
     }
   };
   for (size_t j = 0; j < keys; j += panel) {

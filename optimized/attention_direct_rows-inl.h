@@ -1,5 +1,5 @@
 // Rows of keys and values that are read where they lie: copies of some of them
-// in f32, and how those that come next are asked for.
+// in f32, which ask for the rows that come next.
 #if defined(LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_ROWS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_ROWS_INL_H_
@@ -84,29 +84,6 @@ HWY_INLINE void WidenPairs(const Rows<T>& rows, size_t left,
     }
   }
 }
-
-// Rows that are asked for a few at a time, while others are used. All at once
-// they fill the places that a core has for lines on their way, and it stands
-// still: values took 80 cycles a key from memory, 28 from the second cache
-// level (AMD EPYC, family 25, model 17).
-template <typename T>
-class RowsAhead {
- public:
-  explicit RowsAhead(const Rows<T>& rows) : rows_(rows) {}
-  HWY_INLINE void Ask(size_t count) {
-    for (const size_t end = std::min(rows_.count, asked_ + count); asked_ < end;
-         ++asked_) {
-      const T* row = rows_.first + static_cast<int64_t>(asked_) * rows_.next;
-      for (size_t c = 0; c < rows_.channels; c += 64 / sizeof(T)) {
-        hwy::Prefetch(row + c);
-      }
-    }
-  }
-
- private:
-  Rows<T> rows_;
-  size_t asked_ = 0;
-};
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

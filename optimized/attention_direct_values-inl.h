@@ -63,11 +63,17 @@ void TimesValueRows(D df, const AttentionJob& job, const Rows<T>& rows,
                           rows.channels - whole};
     WidenRows(last, 0, rest, lanes);
   }
-  RowsAhead<T> ahead({rows.first + rows.count * next, rows.next,
-                      std::min(rows.count, left - rows.count), rows.channels});
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+  const auto row_bytes = static_cast<int64_t>(rows.channels) * kBytes;
+  const auto coming =
+      static_cast<int64_t>(std::min(rows.count, left - rows.count));
+  LinesAhead ahead(rows.first + rows.count * next, rows.next * kBytes, coming,
+                   row_bytes);
   const size_t panels = CeilDiv(block_rows, kDirectRows) *
                         std::max<size_t>(whole / (2 * lanes), 1);
-  const size_t share = CeilDiv(rows.count, panels);
+  const int64_t share =
+      CeilDiv(coming * CeilDiv(row_bytes, LinesAhead::kPortion),
+              static_cast<int64_t>(panels));
   for (size_t r = 0; r < block_rows; r += kDirectRows) {
     const float* p = worker.weights.data() + r * stride + key;
     float* acc = worker.acc.data() + r * pitch;

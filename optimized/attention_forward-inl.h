@@ -10,7 +10,6 @@
 #endif
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +24,7 @@
 #include "optimized/attention_finish-inl.h"
 #include "optimized/attention_matrix-inl.h"
 #include "optimized/attention_pack-inl.h"
+#include "optimized/attention_panels.h"
 #include "optimized/attention_work.h"
 #include "optimized/matrix_unit.h"
 #include "optimized/simd/registers-inl.h"
@@ -88,20 +88,51 @@ inline bool FillBits(const AttentionJob& job, int64_t key_tile,
     Range& seen = worker.seen[r / row_block];
     if (r % row_block == 0) seen = {0, 0};
     const std::span<uint64_t> bits(&worker.bits[r * words], words - 1);
-    if (!worker.masks->TileBits(r, key_tile, bits)) continue;
+    const Range own = worker.masks->TileBits(r, key_tile, bits);
+    if (own.empty()) continue;
     worker.rows[r].visible = any = true;
-    size_t first = 0, last = bits.size() - 1;
-    while (bits[first] == 0) ++first;
-    while (bits[last] == 0) --last;
-    const auto begin =
-        static_cast<int64_t>(first * 64) + std::countr_zero(bits[first]);
-    const auto end =
-        static_cast<int64_t>(last * 64 + 64) - std::countl_zero(bits[last]);
-    seen = seen.end == 0
-               ? Range{begin, end}
-               : Range{std::min(seen.begin, begin), std::max(seen.end, end)};
+    seen = seen.empty() ? own
+                        : Range{std::min(seen.begin, own.begin),
+                                std::max(seen.end, own.end)};
   }
   return any;
+}
+
+// Behind the tile of that number, keys and values of the next one that some row
+// visits will be packed.
+inline void ExpectTile(const AttentionJob& job, int64_t number,
+                       Worker& worker) {
+  const int64_t tiles = job.plan->key_tiles;
+  const int64_t kv_heads = job.problem->kv_heads;
+  const int64_t all = job.problem->batch * kv_heads * tiles;
+  int64_t next = number + 1;
+  const auto batch = [&] { return next / tiles / kv_heads; };
+  const auto kv_head = [&] { return next / tiles % kv_heads; };
+  while (next < all && !IsVisited(job, batch(), kv_head(), next % tiles)) {
+    ++next;
+  }
+  const auto lines_of = [&](const LaneView& x) {
+    if (next == all) return LinesAhead();
+    const Range keys = job.KeysOfTile(next % tiles);
+    return LinesOf(x, batch(), kv_head(), keys.begin, keys.end - keys.begin);
+  };
+  worker.ahead.keys = lines_of(job.inputs->k);
+  worker.ahead.values = lines_of(job.inputs->v);
+}
+
+// Queries of the next row tile will be packed, outputs of the one at hand
+// written: of each the rows of its first head.
+inline void ExpectRows(const AttentionJob& job, const RowTile& tile,
+                       Worker& worker) {
+  const AttentionForwardProblem& p = *job.problem;
+  const auto lines_of = [&](const auto& x, const RowTile& rows) {
+    const int64_t query = rows.first_row % p.q_len;
+    return LinesOf(x, rows.batch,
+                   rows.kv_head * p.group() + rows.first_row / p.q_len, query,
+                   std::min(rows.rows, p.q_len - query));
+  };
+  worker.ahead.queries = lines_of(job.inputs->q, worker.next);
+  worker.ahead.outputs = lines_of(job.outputs->o, tile);
 }
 
 // The packed tile, if need be packed now.
@@ -117,6 +148,7 @@ inline const PackedTile& PackOrFind(const AttentionJob& job,
   } else {
     PackTile(job, rows.batch, rows.kv_head, key_tile, kept.tile);
     kept.number = number;
+    if (job.AsksAhead()) ExpectTile(job, number, worker);
   }
   return kept.tile;
 }
@@ -247,6 +279,7 @@ void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
   worker.weights.resize(static_cast<size_t>(weight_rows * job.weight_stride));
   if (job.value_pairs()) worker.weight_pairs.resize(worker.weights.size() / 2);
   PackRows(job, tile.batch, worker);
+  if (packed.tiles.empty() && job.AsksAhead()) ExpectRows(job, tile, worker);
   ClearSums(job, worker);
   const int v_exponent = WalkKeys(df, job, tile, packed, false, worker);
   bool redo = false;

@@ -140,9 +140,13 @@ void RunPiecewise(const AttentionJob& job, int64_t heads, int64_t kept,
   const int64_t pieces = CeilDiv(tiles, size);
   const auto run_piece = [&](int64_t item, Worker* worker) {
     const int64_t begin = item % pieces * size;
-    for (int64_t at = begin; at < std::min(begin + size, tiles); ++at) {
-      run(job, RowTileOf(job, item / pieces, order[static_cast<size_t>(at)]),
-          none, *worker);
+    const int64_t end = std::min(begin + size, tiles);
+    const auto tile = [&](int64_t at) {
+      return RowTileOf(job, item / pieces, order[static_cast<size_t>(at)]);
+    };
+    for (int64_t at = begin; at < end; ++at) {
+      worker->next = at + 1 < end ? tile(at + 1) : RowTile();
+      run(job, tile(at), none, *worker);
     }
   };
   ForEachItem(job, heads * pieces, workers, run_piece);

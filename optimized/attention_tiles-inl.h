@@ -66,14 +66,15 @@ struct PairDot {
   }
 };
 
-// Scores of kRows rows against one panel of keys.
+// Scores of kRows rows against the first kVectors vectors of a panel of keys.
 //   q [steps][kRowBlock] (the first kRows of each group), k [steps][2 vectors]
-//   -> scores [kRows][2 vectors], rows `stride` apart; steps: channels, or
-//   pairs of them. Exact: N3.
-template <class Dot, int kRows, class D>
+//   -> scores [kRows][kVectors vectors], rows `stride` apart; steps: channels,
+//   or pairs of them. Exact: N3.
+template <class Dot, int kRows, int kVectors, class D>
 HWY_INLINE void ScorePanel(D df, const typename Dot::T* HWY_RESTRICT q,
                            const typename Dot::T* HWY_RESTRICT k, size_t steps,
                            float* HWY_RESTRICT scores, size_t stride) {
+  static_assert(kVectors == 1 || kVectors == 2);
   using V = hn::Vec<D>;
   const size_t lanes = hn::Lanes(df);
   V acc0[kRows], acc1[kRows];
@@ -82,12 +83,12 @@ HWY_INLINE void ScorePanel(D df, const typename Dot::T* HWY_RESTRICT q,
   HWY_UNROLL(4)
   for (size_t d = 0; d < steps; ++d) {
     const auto k0 = Dot::Load(df, k);
-    const auto k1 = Dot::Load(df, k + lanes);
+    const auto k1 = Dot::Load(df, k + (kVectors - 1) * lanes);
     HWY_UNROLL(8)
     for (int r = 0; r < kRows; ++r) {
       const auto qr = Dot::Set(df, q[r]);
       acc0[r] = Dot::Add(df, acc0[r], qr, k0);
-      acc1[r] = Dot::Add(df, acc1[r], qr, k1);
+      if constexpr (kVectors == 2) acc1[r] = Dot::Add(df, acc1[r], qr, k1);
     }
     q += kRowBlock;
     k += 2 * lanes;
@@ -95,7 +96,9 @@ HWY_INLINE void ScorePanel(D df, const typename Dot::T* HWY_RESTRICT q,
   HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) {
     hn::Store(acc0[r], df, scores + r * stride);
-    hn::Store(acc1[r], df, scores + r * stride + lanes);
+    if constexpr (kVectors == 2) {
+      hn::Store(acc1[r], df, scores + r * stride + lanes);
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "hwy/aligned_allocator.h"
 #include "optimized/attention_forward.h"
+#include "optimized/lines_ahead.h"
 #include "optimized/mask_reader.h"
 #include "optimized/plan.h"
 #include "optimized/sparse_plan.h"
@@ -127,6 +128,9 @@ struct AttentionJob {
     const int64_t end = begin + plan->tile_keys;
     return {begin, end < problem->kv_len ? end : problem->kv_len};
   }
+  // Whether the kernels ask for the rows that are packed next: not where they
+  // pack none, nor those of order=amx.
+  bool AsksAhead() const { return !direct && plan->blocks == BlockForm::kNone; }
   // Panels of pairs (N5): of keys, and of values too if the weights are bf16.
   bool key_pairs() const { return plan->native_dot || matrix(); }
   bool value_pairs() const {
@@ -195,6 +199,19 @@ struct RowTile {
   int64_t rows = 0;
 };
 
+// Asked for while other rows are at work, by a worker that packs for itself:
+// keys and values of the tile that it will pack next, queries of its next row
+// tile, and the lines that its outputs will go to.
+struct RowsAhead {
+  LinesAhead keys, values, queries, outputs;
+
+  HWY_INLINE void Ask(int64_t portions) {
+    for (LinesAhead* lines : {&keys, &values, &queries, &outputs}) {
+      lines->Ask(portions);
+    }
+  }
+};
+
 // Running state of one row.
 struct RowState {
   int64_t head = 0;
@@ -232,6 +249,8 @@ struct Worker {
   hwy::AlignedVector<float> stripes;    // [rows][kStripes]
   // The key tiles that the worker packs itself, where none are packed ahead.
   std::vector<KeptTile> kept;
+  RowTile next;  // after the one at hand; no rows where none is known
+  RowsAhead ahead;
   PanelMemory panels, panel_pairs;
   // [row blocks][pairs][row_block], or for the matrix unit [rows][pairs]
   hwy::AlignedVector<uint32_t> q_pairs;

@@ -60,7 +60,7 @@ BlockPoolBuilder::BlockPoolBuilder(int64_t rows, int64_t cols,
 void BlockPoolBuilder::SetRange(const BlockRange& range,
                                 std::span<uint64_t> block) const {
   const auto words = static_cast<size_t>(pool_.words_per_row());
-  SetBits({range.begin, range.end}, 0,
+  SetBits({range.begin, range.end},
           block.subspan(static_cast<size_t>(range.row) * words, words));
 }
 

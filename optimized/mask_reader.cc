@@ -1,6 +1,7 @@
 #include "optimized/mask_reader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,9 +30,14 @@ void CopyBits(std::span<const uint64_t> from, int64_t count, int64_t at,
   }
 }
 
-bool Any(std::span<const uint64_t> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [](uint64_t word) { return word != 0; });
+// From the first bit that is set to behind the last one.
+Range Seen(std::span<const uint64_t> words) {
+  const auto is_set = [](uint64_t word) { return word != 0; };
+  const auto first = std::find_if(words.begin(), words.end(), is_set);
+  if (first == words.end()) return {};
+  const auto last = std::find_if(words.rbegin(), words.rend(), is_set);
+  return {(first - words.begin()) * 64 + std::countr_zero(*first),
+          (words.rend() - last) * 64 - std::countl_zero(*last)};
 }
 
 }  // namespace
@@ -107,36 +113,38 @@ void MaskReader::ReadRanges() {
   ranges_read_ = true;
 }
 
-bool MaskReader::TileBits(size_t row_number, int64_t tile,
-                          std::span<uint64_t> words) {
+Range MaskReader::TileBits(size_t row_number, int64_t tile,
+                           std::span<uint64_t> words) {
   Row& row = rows_[row_number];
   if (!keys_) return StoredBits(row.head, row.query, tile, words);
   if (!ranges_read_) ReadRanges();
   const int64_t begin = tile * plan().grid.tile_k;
   const int64_t end = begin + plan().grid.tile_k;
   while (row.next < row.end && ranges_[row.next].end <= begin) ++row.next;
-  bool any = false;
+  Range seen;
   for (size_t at = row.next; at < row.end && ranges_[at].begin < end; ++at) {
-    SetBits({ranges_[at].begin, std::min(ranges_[at].end, end)}, begin, words);
-    any = true;
+    const Range keys{std::max(ranges_[at].begin, begin) - begin,
+                     std::min(ranges_[at].end, end) - begin};
+    SetBits(keys, words);
+    seen = seen.empty() ? keys : Range{seen.begin, keys.end};
   }
-  return any;
+  return seen;
 }
 
-bool MaskReader::StoredBits(int64_t head, int64_t query, int64_t tile,
-                            std::span<uint64_t> words) const {
+Range MaskReader::StoredBits(int64_t head, int64_t query, int64_t tile,
+                             std::span<uint64_t> words) const {
   const TileList& list = plan().pattern(head).by_query;
   const TileGrid& grid = plan().grid;
   const auto outer = static_cast<size_t>(query / grid.tile_q);
   const auto begin = list.inner.begin() + list.start[outer];
   const auto end = list.inner.begin() + list.start[outer + 1];
   const auto found = std::lower_bound(begin, end, tile);
-  if (found == end || *found != tile) return false;
+  if (found == end || *found != tile) return {};
   const auto at = static_cast<size_t>(found - list.inner.begin());
   const int64_t keys = std::min(grid.tile_k, grid.kv_len - tile * grid.tile_k);
   if (list.classes[at] == TileClass::kFull) {
-    SetBits({0, keys}, 0, words);
-    return true;
+    SetBits({0, keys}, words);
+    return {0, keys};
   }
   const BlockPool& pool = plan().pool;
   const auto width = static_cast<size_t>(pool.words_per_row());
@@ -145,7 +153,7 @@ bool MaskReader::StoredBits(int64_t head, int64_t query, int64_t tile,
                           query % grid.tile_q * pool.words_per_row());
   const std::span<const uint64_t> row(&pool.words[from], width);
   CopyBits(row, keys, 0, words);
-  return Any(row);
+  return Seen(words);
 }
 
 void MaskReader::RowBits(int64_t head, int64_t query,
@@ -153,7 +161,7 @@ void MaskReader::RowBits(int64_t head, int64_t query,
   std::fill(words.begin(), words.end(), 0);
   if (keys_) {
     for (const Range& keys : keys_->Visible(head, query)) {
-      SetBits(keys, 0, words);
+      SetBits(keys, words);
     }
     return;
   }
@@ -161,7 +169,7 @@ void MaskReader::RowBits(int64_t head, int64_t query,
   std::vector<uint64_t> bits(static_cast<size_t>((grid.tile_k + 63) / 64));
   for (int64_t tile = 0; tile < grid.cols(); ++tile) {
     std::fill(bits.begin(), bits.end(), 0);
-    if (!StoredBits(head, query, tile, bits)) continue;
+    if (StoredBits(head, query, tile, bits).empty()) continue;
     const int64_t begin = tile * grid.tile_k;
     CopyBits(bits, std::min(grid.tile_k, grid.kv_len - begin), begin, words);
   }

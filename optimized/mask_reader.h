@@ -47,9 +47,10 @@ class MaskReader {
   const std::vector<KeyTileVisit>& visits() const { return visits_; }
 
   // Bits of row `row` (counted through the parts) in a key tile: bit k % 64 of
-  // word k / 64 for key k of the tile. Returns whether any is set.
+  // word k / 64 for key k of the tile. Returns from where to where they are
+  // set, 0 to 0 if none is.
   //   Requires: tiles ascend between two Starts; words hold the tile and are 0.
-  bool TileBits(size_t row, int64_t tile, std::span<uint64_t> words);
+  Range TileBits(size_t row, int64_t tile, std::span<uint64_t> words);
 
   // The same for all keys of one query, of any head, of the batch row.
   void RowBits(int64_t head, int64_t query, std::span<uint64_t> words);
@@ -66,8 +67,8 @@ class MaskReader {
   void AppendVisits(const HeadQueries& part);
   void MergeVisits(size_t lists);
   void ReadRanges();
-  bool StoredBits(int64_t head, int64_t query, int64_t tile,
-                  std::span<uint64_t> words) const;
+  Range StoredBits(int64_t head, int64_t query, int64_t tile,
+                   std::span<uint64_t> words) const;
 
   const AttentionForwardProblem& problem_;
   const AttentionForwardInputs& inputs_;

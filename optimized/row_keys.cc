@@ -64,18 +64,16 @@ int64_t FloorDiv(int64_t a, int64_t b) {
   return quotient * b > a ? quotient - 1 : quotient;
 }
 
-void SetBits(Range keys, int64_t begin, std::span<uint64_t> words) {
+void SetBits(Range keys, std::span<uint64_t> words) {
   const auto bits = static_cast<int64_t>(words.size()) * 64;
-  const int64_t first = std::clamp<int64_t>(keys.begin - begin, 0, bits);
-  const int64_t last = std::clamp<int64_t>(keys.end - begin, 0, bits);
-  for (int64_t at = first; at < last;) {
-    const int64_t bit = at % 64;
-    const int64_t count = std::min<int64_t>(64 - bit, last - at);
-    const uint64_t ones =
-        count == 64 ? ~uint64_t{0} : ((uint64_t{1} << count) - 1);
-    words[static_cast<size_t>(at / 64)] |= ones << bit;
-    at += count;
-  }
+  const int64_t first = std::clamp<int64_t>(keys.begin, 0, bits);
+  const int64_t last = std::clamp<int64_t>(keys.end, 0, bits);
+  if (first >= last) return;
+  auto word = static_cast<size_t>(first) / 64;
+  const auto end = static_cast<size_t>(last - 1) / 64;
+  uint64_t ones = ~uint64_t{0} << (first % 64);
+  for (; word < end; ones = ~uint64_t{0}) words[word++] |= ones;
+  words[end] |= ones & ~uint64_t{0} >> (63 - (last - 1) % 64);
 }
 
 std::optional<Range> TermKeys(const MaskExpr& mask, int64_t batch,

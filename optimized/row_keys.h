@@ -26,8 +26,8 @@ struct Range {
 // Rounds down. Requires: b > 0.
 int64_t FloorDiv(int64_t a, int64_t b);
 
-// Sets bits [keys.begin, keys.end) relative to `begin`, clipped to the words.
-void SetBits(Range keys, int64_t begin, std::span<uint64_t> words);
+// Sets bits [keys.begin, keys.end), clipped to the words.
+void SetBits(Range keys, std::span<uint64_t> words);
 
 // Keys that a term shows to the query at `position` of the key axis, where
 // they are one range; it may reach beyond the row. Absent for sink, dense, and

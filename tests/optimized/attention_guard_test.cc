@@ -145,6 +145,20 @@ TEST(Guard, TinyValuesNeedTheirLastBits) {
   EXPECT_GT(RunAndCompare(instance).rows_redone, 0);
 }
 
+// One channel of tiny values among others, in either vector of a panel and
+// behind the last whole one, on every target.
+TEST(Guard, TinyValuesOfOneChannelNeedTheirLastBits) {
+  constexpr size_t kChannels = 72;
+  for (const size_t channel : {0, 4, 9, 20, 33, 63, 71}) {
+    Instance instance = Square(64, kChannels);
+    for (float& x : instance.q) x *= 8.0f;
+    for (size_t at = channel; at < instance.v.size(); at += kChannels) {
+      instance.v[at] *= 0x1p-110f;
+    }
+    EXPECT_GT(RunAndCompare(instance).rows_redone, 0) << channel;
+  }
+}
+
 // The same where few rows read the values in place.
 TEST(Guard, TinyValuesInPlaceNeedTheirLastBits) {
   for (const float tiny : {0x1p-110f, 0x1p-140f}) {

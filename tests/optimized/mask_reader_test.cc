@@ -3,6 +3,7 @@
 #include "optimized/mask_reader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -82,12 +83,16 @@ void ExpectTileBits(const Scene& scene, MaskReader& reader, int64_t tile,
   for (const HeadQueries& part : scene.parts) {
     for (int64_t i = part.queries.begin; i < part.queries.end; ++i, ++row) {
       std::vector<uint64_t> words(1);
-      const bool any = reader.TileBits(row, tile, words);
-      EXPECT_EQ(any, words[0] != 0) << where;
+      const Range seen = reader.TileBits(row, tile, words);
+      EXPECT_EQ(seen.empty(), words[0] == 0) << where;
+      if (words[0] != 0) {
+        EXPECT_EQ(seen.begin, std::countr_zero(words[0])) << where;
+        EXPECT_EQ(seen.end, 64 - std::countl_zero(words[0])) << where;
+      }
       for (int64_t k = 0; k < 64; ++k) {
-        const bool seen = keys.begin + k < keys.end &&
-                          scene.Visible(part.head, i, keys.begin + k);
-        ASSERT_EQ((words[0] >> k) & 1, seen ? 1u : 0u)
+        const bool visible = keys.begin + k < keys.end &&
+                             scene.Visible(part.head, i, keys.begin + k);
+        ASSERT_EQ((words[0] >> k) & 1, visible ? 1u : 0u)
             << where << " query " << i << " key " << keys.begin + k;
       }
     }
@@ -138,6 +143,43 @@ TEST(MaskReader, VisitsWhatTheRowsSeeAndReadsExactBits) {
   EXPECT_GT(skipped, 1000);
   EXPECT_GT(full, 1000);
   EXPECT_GT(partial, 1000);
+}
+
+// Stored rows are whole words; what stands in them behind the tile is nobody's.
+TEST(MaskReader, BitsBehindATileAreNotSeen) {
+  int64_t partial = 0;
+  for (uint32_t seed = 0; seed < 1000 && !HasFailure(); ++seed) {
+    Scene scene = RandomScene(seed);
+    const auto batch = static_cast<size_t>(scene.batch);
+    const TileGrid& grid = scene.plans[batch].grid;
+    for (uint64_t& word : scene.plans[batch].pool.words) {
+      word |= ~uint64_t{0} << grid.tile_k;
+    }
+    MaskReader reader(scene.mask.problem, scene.inputs, scene.plans);
+    reader.Start(scene.batch, scene.parts);
+    partial += !scene.plans[batch].pool.words.empty();
+    for (const KeyTileVisit& visit : reader.visits()) {
+      const Range keys{visit.tile * grid.tile_k,
+                       std::min((visit.tile + 1) * grid.tile_k, grid.kv_len)};
+      ExpectTileBits(scene, reader, visit.tile, keys,
+                     "seed " + std::to_string(seed));
+    }
+  }
+  EXPECT_GT(partial, 200);
+}
+
+TEST(SetBits, SetsARangeClippedToTheWords) {
+  for (int64_t begin = -3; begin < 200; ++begin) {
+    for (int64_t end = begin - 2; end < 200; ++end) {
+      std::vector<uint64_t> words(3);
+      SetBits({begin, end}, words);
+      for (int64_t bit = 0; bit < 192; ++bit) {
+        const bool set = (words[static_cast<size_t>(bit / 64)] >> bit % 64) & 1;
+        ASSERT_EQ(set, begin <= bit && bit < end)
+            << begin << " to " << end << ", bit " << bit;
+      }
+    }
+  }
 }
 
 // Rows that make up a tile of the plan visit exactly its active tiles.
