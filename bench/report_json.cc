@@ -1,5 +1,4 @@
 // The format of Google Benchmark, so that its tools compare our files.
-
 #include <unistd.h>
 
 #include <array>
