@@ -160,7 +160,7 @@ inline constexpr OpRow kRow = {
     &kDomain};
 inline constexpr const OpRow* kRows[] = {&kRow};
 
-inline constexpr MutantInfo kBug = {"toy.short_sum", "tail", Fault::kNone,
+inline constexpr MutantInfo kBug = {Fault::kNone, "toy.short_sum", "tail",
                                     "the sum ends at the third element",
                                     "row_softmax n=4"};
 inline Result<Subject> Exact(const char* spec) {

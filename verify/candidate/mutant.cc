@@ -38,12 +38,12 @@ Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
   if (mutant->info->gradients()) {
     return MakeEmulatedGradients("mutant", mutant->spec,
                                  std::move(mutant->grad),
-                                 mutant->info->grad_fault);
+                                 mutant->info->PointOf<GradFault>());
   }
   if (mutant->info->scan_gradients()) {
     return MakeEmulatedScanGradients("mutant", mutant->spec,
                                      std::move(mutant->scan_grad),
-                                     mutant->info->scan_grad_fault);
+                                     mutant->info->PointOf<ScanGradFault>());
   }
   if (mutant->info->scan()) {
     return MakeEmulatedScan("mutant", mutant->spec, std::move(mutant->scan),

@@ -2,22 +2,37 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <utility>
-#include <vector>
 
 #include "verify/base/nearest_name.h"
-#include "verify/emulator/attention_backward/mutants.h"
-#include "verify/emulator/attention_forward/mutants.h"
-#include "verify/emulator/attention_forward/mutants_layout.h"
 #include "verify/emulator/attention_forward/zoo.h"
-#include "verify/emulator/mamba3_scan/mutants.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
-#include "verify/emulator/mamba3_scan_backward/mutants.h"
-#include "verify/emulator/ssd_scan/mutants.h"
 
 namespace lockstep::verify {
 namespace {
+
+#define BUG(point, ...) {KERNEL::point, __VA_ARGS__},
+#define SAME_BUG BUG
+constexpr MutantInfo kMutants[] = {
+#define KERNEL Fault
+#include "verify/emulator/attention_forward/bugs.inc"
+#include "verify/emulator/attention_forward/bugs_layout.inc"
+#undef KERNEL
+#define KERNEL GradFault
+#include "verify/emulator/attention_backward/bugs.inc"
+#undef KERNEL
+#define KERNEL ScanFault
+#include "verify/emulator/mamba3_scan/bugs.inc"
+#undef KERNEL
+#define KERNEL ScanGradFault
+#include "verify/emulator/mamba3_scan_backward/bugs.inc"
+#undef KERNEL
+#define KERNEL ScanFault
+#include "verify/emulator/ssd_scan/bugs.inc"
+#undef KERNEL
+};
+#undef SAME_BUG
+#undef BUG
 
 constexpr EquivalentMutant kEquivalent[] = {
     {"attn.chunk_division_truncates",
@@ -115,9 +130,9 @@ Status AddSecond(std::string_view text, Mutant* mutant) {
                          "scan and ssd");
   }
   mutant->second = &second;
-  mutant->dial.second = second.fault;
+  mutant->dial.second = second.PointOf<Fault>();
   mutant->dial.second_severity = bug->severity;
-  mutant->scan_dial.second = second.scan_fault;
+  mutant->scan_dial.second = second.PointOf<ScanFault>();
   return {};
 }
 
@@ -201,24 +216,7 @@ Status Furnish(const Place& place, Mutant* mutant) {
 
 }  // namespace
 
-std::span<const MutantInfo> Mutants() {
-  static const std::vector<MutantInfo> kAll = [] {
-    std::vector<MutantInfo> all(std::begin(kAttentionForwardMutants),
-                                std::end(kAttentionForwardMutants));
-    all.insert(all.end(), std::begin(kAttentionLayoutMutants),
-               std::end(kAttentionLayoutMutants));
-    all.insert(all.end(), std::begin(kAttentionBackwardMutants),
-               std::end(kAttentionBackwardMutants));
-    all.insert(all.end(), std::begin(kMamba3ScanMutants),
-               std::end(kMamba3ScanMutants));
-    all.insert(all.end(), std::begin(kMamba3ScanBackwardMutants),
-               std::end(kMamba3ScanBackwardMutants));
-    all.insert(all.end(), std::begin(kSsdScanMutants),
-               std::end(kSsdScanMutants));
-    return all;
-  }();
-  return kAll;
-}
+std::span<const MutantInfo> Mutants() { return kMutants; }
 
 std::span<const EquivalentMutant> EquivalentMutants() { return kEquivalent; }
 
@@ -230,8 +228,9 @@ Result<Mutant> ParseMutant(std::string_view spec) {
   if (!first.ok()) return first.status();
   Mutant mutant;
   mutant.info = first->info;
-  mutant.dial = {.fault = first->info->fault, .severity = first->severity};
-  mutant.scan_dial = {.fault = first->info->scan_fault};
+  mutant.dial = {.fault = first->info->PointOf<Fault>(),
+                 .severity = first->severity};
+  mutant.scan_dial = {.fault = first->info->PointOf<ScanFault>()};
   mutant.spec = spec;
   if (plus < head.size()) {
     const Status status = AddSecond(head.substr(plus + 1), &mutant);

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "reference/contract/status.h"
 #include "verify/emulator/attention_backward/kernel.h"
@@ -19,45 +20,27 @@
 
 namespace lockstep::verify {
 
+// A point at which an emulated kernel is broken, of one of the four kernels.
+using FaultPoint = std::variant<Fault, GradFault, ScanFault, ScanGradFault>;
+
 struct MutantInfo {
-  // Of attention_forward; `variant`: of the zoo, that is broken.
-  constexpr MutantInfo(const char* id, const char* kind, Fault point,
+  // `variant`: of the zoo, that is broken; null: the kernel's usual one.
+  constexpr MutantInfo(FaultPoint where, const char* id, const char* kind,
                        const char* what, const char* example,
-                       const char* variant = "exact")
+                       const char* variant = nullptr)
       : name(id),
         family(kind),
         breaks(what),
         pattern(example),
-        base(variant),
-        fault(point) {}
+        base(variant != nullptr ? variant : kUsualBase[where.index()]),
+        point(where) {}
   // The same with a dial: what @SEVERITY counts, and its value without @.
-  constexpr MutantInfo(const char* id, const char* kind, Fault point,
+  constexpr MutantInfo(FaultPoint where, const char* id, const char* kind,
                        const char* what, const char* example, const char* unit,
-                       double value, const char* variant = "exact")
-      : MutantInfo(id, kind, point, what, example, variant) {
+                       double value, const char* variant = nullptr)
+      : MutantInfo(where, id, kind, what, example, variant) {
     dial = unit;
     severity = value;
-  }
-  // Of the gradients of attention.
-  constexpr MutantInfo(const char* id, const char* kind, GradFault point,
-                       const char* what, const char* example,
-                       const char* variant = "grad-cpu")
-      : MutantInfo(id, kind, Fault::kNone, what, example, variant) {
-    grad_fault = point;
-  }
-  // Of the scans.
-  constexpr MutantInfo(const char* id, const char* kind, ScanFault point,
-                       const char* what, const char* example,
-                       const char* variant = "scan")
-      : MutantInfo(id, kind, Fault::kNone, what, example, variant) {
-    scan_fault = point;
-  }
-  // Of the gradients of a scan.
-  constexpr MutantInfo(const char* id, const char* kind, ScanGradFault point,
-                       const char* what, const char* example,
-                       const char* variant = "scan-grad")
-      : MutantInfo(id, kind, Fault::kNone, what, example, variant) {
-    scan_grad_fault = point;
   }
 
   const char* name;
@@ -68,23 +51,28 @@ struct MutantInfo {
   const char* base;
   const char* dial = nullptr;  // null: no dial
   double severity = 0;
-  Fault fault;
-  ScanFault scan_fault = ScanFault::kNone;
-  GradFault grad_fault = GradFault::kNone;
-  ScanGradFault scan_grad_fault = ScanGradFault::kNone;
+  FaultPoint point;
 
   // Whether it breaks attention_forward, its gradients, a scan, or those of
   // one.
-  bool attention() const {
-    return !gradients() && !scan() && !scan_gradients();
-  }
+  bool attention() const { return std::holds_alternative<Fault>(point); }
+  bool gradients() const { return std::holds_alternative<GradFault>(point); }
+  bool scan() const { return std::holds_alternative<ScanFault>(point); }
   bool scan_gradients() const {
-    return scan_grad_fault != ScanGradFault::kNone;
+    return std::holds_alternative<ScanGradFault>(point);
   }
-  bool gradients() const { return grad_fault != GradFault::kNone; }
-  bool scan() const { return scan_fault != ScanFault::kNone; }
+  // The point of that kernel; kNone: the bug is another kernel's.
+  template <typename Point>
+  Point PointOf() const {
+    const Point* of = std::get_if<Point>(&point);
+    return of == nullptr ? Point::kNone : *of;
+  }
   // The op of its pattern.
   std::string op() const { return {pattern, std::strcspn(pattern, " ")}; }
+
+ private:
+  static constexpr const char* kUsualBase[] = {"exact", "grad-cpu", "scan",
+                                               "scan-grad"};
 };
 std::span<const MutantInfo> Mutants();
 

@@ -36,7 +36,7 @@ const SelftestRow kAttentionBackwardSelftest = {
       const Result<Mutant> mutant = ParseMutant(info.name);
       if (!mutant.ok()) return mutant.status();
       return AttentionSubject("mutant", info.name, mutant->grad,
-                              info.grad_fault);
+                              info.PointOf<GradFault>());
     },
     .zoo = [] { return NamesOfZoo(GradZoo()); },
     .correct = [](const std::string& name) -> Result<Subject> {

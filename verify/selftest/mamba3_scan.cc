@@ -70,7 +70,7 @@ bool IsStructural(const MutantInfo& info) {
   const std::string_view family = info.family;
   // Axes are only exchanged where they have one length.
   return info.scan() && family != "numeric" && family != "cheat" &&
-         info.scan_fault != ScanFault::kTimeHeadSwapped;
+         info.PointOf<ScanFault>() != ScanFault::kTimeHeadSwapped;
 }
 
 Result<Case> ScanCaseAt(const MutantInfo& info, int64_t length) {

@@ -35,7 +35,7 @@ const SelftestRow kMamba3ScanBackwardSelftest = {
       const Result<Mutant> mutant = ParseMutant(info.name);
       if (!mutant.ok()) return mutant.status();
       return ScanSubject("mutant", info.name, mutant->scan_grad,
-                         info.scan_grad_fault);
+                         info.PointOf<ScanGradFault>());
     },
     .zoo = [] { return NamesOfZoo(ScanGradZoo()); },
     .correct = [](const std::string& name) -> Result<Subject> {

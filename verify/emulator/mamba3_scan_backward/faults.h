@@ -1,5 +1,5 @@
 // The places at which a kernel of a scan's gradients can be broken. What each
-// breaks is said by the catalogue (mutants.h).
+// breaks is said by the catalogue (bugs.inc).
 #ifndef LOCKSTEP_VERIFY_EMULATOR_MAMBA3_SCAN_BACKWARD_FAULTS_H_
 #define LOCKSTEP_VERIFY_EMULATOR_MAMBA3_SCAN_BACKWARD_FAULTS_H_
 
@@ -7,84 +7,13 @@
 
 namespace lockstep::verify {
 
-enum class ScanGradFault : uint8_t {
+// A row of the catalogue is a point, too: the one place where a bug is listed.
+#define BUG(point, ...) point,
+enum class ScanGradFault : uint16_t {
   kNone,
-  // The cotangent of the state.
-  kDecayMissing,
-  kDecayOfPrevious,
-  kDecayTwice,
-  kChunksApart,
-  kRunsJoined,
-  kDcarryIgnored,
-  kDcarryOfRun0,
-  kRanksOfFirst,
-  // States that are made again.
-  kStateOfChunkStart,
-  kStateAfter,
-  kStateFromZeros,
-  // The look-ahead.
-  kThenDropped,
-  kThenWithoutAlpha,
-  kThenByLambda,
-  kThenAtChunk,
-  kKeyThenMissing,
-  kValueThenMissing,
-  // Scalars.
-  kDaWithoutThen,
-  kDaWithNow,
-  kDaWithoutAlpha,
-  kDtauSlopeMissing,
-  kDtauByLambda,
-  kDtauWithoutThen,
-  kDtauWithoutDt,
-  kDdtWithoutAngles,
-  kDdtWithoutThen,
-  kDdtWithoutLambda,
-  // Angles.
-  kThetaNotSummed,
-  kThetaAtChunk,
-  kThetaOfQueries,
-  kThetaPerRadian,
-  kThetaSign,
-  kTanhSlopeMissing,
-  kTurnedForward,
-  kNotTurnedBack,
-  kKeyNotTurnedBack,
-  // Heads.
-  kLastHeadOnly,
-  kFirstHeadOnly,
-  kGroupMean,
-  kGroupModulo,
-  // Skip, ranks, gate, norm.
-  kSkipMissing,
-  kPhiMissing,
-  kSiluMissing,
-  kSlopeOfSigmoid,
-  kDzWithoutZeta,
-  kDzOfRank0,
-  kNormDotMissing,
-  kNormPerChannel,
-  kNormWeightMissing,
-  // Sums over the runs.
-  kWeightsOfLastRun,
-  kWeightsOfRow0,
-  kBiasOfQueries,
-  kPsiThenMissing,
-  kDdOfLastToken,
-  kPhiOfGated,
-  // Tiles.
-  kStateTailDropped,
-  kChannelTailDropped,
-  kLastTokenDropped,
-  kTokenTwice,
-  // Numbers.
-  kStateInBf16,
-  kCotangentInBf16,
-  kSumsInBf16,
-  // No kernel at all.
-  kZeros,
-  kDvUnwritten,
+#include "verify/emulator/mamba3_scan_backward/bugs.inc"
 };
+#undef BUG
 
 }  // namespace lockstep::verify
 
