@@ -1,15 +1,19 @@
-// Runs one matrix instruction of an NVIDIA GPU on tiles that stand on stdin, and writes
-// what it leaves to stdout. scripts/record-matrix-unit.py compiles and starts it.
+// Runs one matrix instruction of an NVIDIA GPU on tiles that stand on stdin,
+// and writes what it leaves to stdout. scripts/record-matrix-unit.py compiles
+// and starts it.
 //
 //   record_matrix_unit INSTRUCTION < tiles > results
-//   record_matrix_unit gpu    prints name, capability, driver's and runtime's version
+//   record_matrix_unit gpu    prints name, capability, driver's and runtime's
+//   version
 //
-// A block of tiles is two 32-bit numbers, the instructions in a chain (1, 2, 4, 8 or 16)
-// and the number n of tiles, and then a [n][64][K], b [n][8][K] (a column of B with its
-// elements side by side) and c [n][64][8]. For every block d [n][64][8] is written. Each
-// chain begins with c and takes its instructions in ascending order of k.
+// A block of tiles is two 32-bit numbers, the instructions in a chain (1, 2, 4,
+// 8 or 16) and the number n of tiles, and then a [n][64][K], b [n][8][K] (a
+// column of B with its elements side by side) and c [n][64][8]. For every block
+// d [n][64][8] is written. Each chain begins with c and takes its instructions
+// in ascending order of k.
 //
-// LOCKSTEP_CC is the compute capability times ten: instructions that it lacks are not built.
+// LOCKSTEP_CC is the compute capability times ten: instructions that it lacks
+// are not built.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,78 +31,80 @@ void Check(cudaError_t error, const char* what) {
   std::exit(1);
 }
 
-// The operands of one instruction as 32-bit words: kWords of a row of A or a column of
-// B are 32 or 16 bytes of k, whatever the type. kHalf: the accumulator is f16.
-#define MMA_F32(NAME, PTX)                                                            \
-  struct NAME {                                                                       \
-    static constexpr int kWords = 8;                                                  \
-    static constexpr bool kHalf = false, kGroup = false;                              \
-    __device__ static void Run(float (&d)[4], const uint32_t (&a)[4],                 \
-                               const uint32_t (&b)[2]) {                              \
-      asm volatile(PTX " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"       \
-                   : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                   \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),           \
-                     "r"(b[1]));                                                      \
-    }                                                                                 \
+// The operands of one instruction as 32-bit words: kWords of a row of A or a
+// column of B are 32 or 16 bytes of k, whatever the type. kHalf: the
+// accumulator is f16.
+#define MMA_F32(NAME, PTX)                                                     \
+  struct NAME {                                                                \
+    static constexpr int kWords = 8;                                           \
+    static constexpr bool kHalf = false, kGroup = false;                       \
+    __device__ static void Run(float (&d)[4], const uint32_t (&a)[4],          \
+                               const uint32_t (&b)[2]) {                       \
+      asm volatile(                                                            \
+          PTX " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"         \
+          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                     \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1])); \
+    }                                                                          \
   };
-#define MMA_F32_SHORT(NAME, PTX)                                                      \
-  struct NAME {                                                                       \
-    static constexpr int kWords = 4;                                                  \
-    static constexpr bool kHalf = false, kGroup = false;                              \
-    __device__ static void Run(float (&d)[4], const uint32_t (&a)[4],                 \
-                               const uint32_t (&b)[2]) {                              \
-      asm volatile(PTX " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                \
-                   : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                   \
-                   : "r"(a[0]), "r"(a[1]), "r"(b[0]));                                \
-    }                                                                                 \
+#define MMA_F32_SHORT(NAME, PTX)                                       \
+  struct NAME {                                                        \
+    static constexpr int kWords = 4;                                   \
+    static constexpr bool kHalf = false, kGroup = false;               \
+    __device__ static void Run(float (&d)[4], const uint32_t (&a)[4],  \
+                               const uint32_t (&b)[2]) {               \
+      asm volatile(PTX " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};" \
+                   : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])    \
+                   : "r"(a[0]), "r"(a[1]), "r"(b[0]));                 \
+    }                                                                  \
   };
-#define MMA_F16(NAME, PTX)                                                            \
-  struct NAME {                                                                       \
-    static constexpr int kWords = 8;                                                  \
-    static constexpr bool kHalf = true, kGroup = false;                               \
-    __device__ static void Run(uint32_t (&d)[2], const uint32_t (&a)[4],              \
-                               const uint32_t (&b)[2]) {                              \
-      asm volatile(PTX " {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};"                   \
-                   : "+r"(d[0]), "+r"(d[1])                                           \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),           \
-                     "r"(b[1]));                                                      \
-    }                                                                                 \
+#define MMA_F16(NAME, PTX)                                                  \
+  struct NAME {                                                             \
+    static constexpr int kWords = 8;                                        \
+    static constexpr bool kHalf = true, kGroup = false;                     \
+    __device__ static void Run(uint32_t (&d)[2], const uint32_t (&a)[4],    \
+                               const uint32_t (&b)[2]) {                    \
+      asm volatile(PTX " {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};"         \
+                   : "+r"(d[0]), "+r"(d[1])                                 \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), \
+                     "r"(b[1]));                                            \
+    }                                                                       \
   };
-#define MMA_F16_SHORT(NAME, PTX)                                                      \
-  struct NAME {                                                                       \
-    static constexpr int kWords = 4;                                                  \
-    static constexpr bool kHalf = true, kGroup = false;                               \
-    __device__ static void Run(uint32_t (&d)[2], const uint32_t (&a)[4],              \
-                               const uint32_t (&b)[2]) {                              \
-      asm volatile(PTX " {%0,%1}, {%2,%3}, {%4}, {%0,%1};"                            \
-                   : "+r"(d[0]), "+r"(d[1])                                           \
-                   : "r"(a[0]), "r"(a[1]), "r"(b[0]));                                \
-    }                                                                                 \
+#define MMA_F16_SHORT(NAME, PTX)                                         \
+  struct NAME {                                                          \
+    static constexpr int kWords = 4;                                     \
+    static constexpr bool kHalf = true, kGroup = false;                  \
+    __device__ static void Run(uint32_t (&d)[2], const uint32_t (&a)[4], \
+                               const uint32_t (&b)[2]) {                 \
+      asm volatile(PTX " {%0,%1}, {%2,%3}, {%4}, {%0,%1};"               \
+                   : "+r"(d[0]), "+r"(d[1])                              \
+                   : "r"(a[0]), "r"(a[1]), "r"(b[0]));                   \
+    }                                                                    \
   };
-// The predicate is true, so that the accumulator takes part. TAIL: both signs are kept,
-// and of 16-bit types B has k side by side.
-#define WGMMA_F32(NAME, PTX, TAIL)                                                    \
-  struct NAME {                                                                       \
-    static constexpr int kWords = 8;                                                  \
-    static constexpr bool kHalf = false, kGroup = true;                               \
-    __device__ static void Run(float (&d)[4], const uint32_t (&a)[4], uint64_t b) {   \
-      asm volatile("{ .reg .pred p; setp.ne.b32 p, 1, 0;\n" PTX                       \
-                   " {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, p, " TAIL "; }"                \
-                   : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                   \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));             \
-    }                                                                                 \
+// The predicate is true, so that the accumulator takes part. TAIL: both signs
+// are kept, and of 16-bit types B has k side by side.
+#define WGMMA_F32(NAME, PTX, TAIL)                                        \
+  struct NAME {                                                           \
+    static constexpr int kWords = 8;                                      \
+    static constexpr bool kHalf = false, kGroup = true;                   \
+    __device__ static void Run(float (&d)[4], const uint32_t (&a)[4],     \
+                               uint64_t b) {                              \
+      asm volatile("{ .reg .pred p; setp.ne.b32 p, 1, 0;\n" PTX           \
+                   " {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, p, " TAIL "; }"    \
+                   : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])       \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b)); \
+    }                                                                     \
   };
-#define WGMMA_F16(NAME, PTX, TAIL)                                                    \
-  struct NAME {                                                                       \
-    static constexpr int kWords = 8;                                                  \
-    static constexpr bool kHalf = true, kGroup = true;                                \
-    __device__ static void Run(uint32_t (&d)[2], const uint32_t (&a)[4],              \
-                               uint64_t b) {                                          \
-      asm volatile("{ .reg .pred p; setp.ne.b32 p, 1, 0;\n" PTX                       \
-                   " {%0,%1}, {%2,%3,%4,%5}, %6, p, " TAIL "; }"                      \
-                   : "+r"(d[0]), "+r"(d[1])                                           \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));             \
-    }                                                                                 \
+#define WGMMA_F16(NAME, PTX, TAIL)                                        \
+  struct NAME {                                                           \
+    static constexpr int kWords = 8;                                      \
+    static constexpr bool kHalf = true, kGroup = true;                    \
+    __device__ static void Run(uint32_t (&d)[2], const uint32_t (&a)[4],  \
+                               uint64_t b) {                              \
+      asm volatile("{ .reg .pred p; setp.ne.b32 p, 1, 0;\n" PTX           \
+                   " {%0,%1}, {%2,%3,%4,%5}, %6, p, " TAIL "; }"          \
+                   : "+r"(d[0]), "+r"(d[1])                               \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b)); \
+    }                                                                     \
   };
 
 #define ROW "mma.sync.aligned.m16n8"
@@ -133,10 +139,11 @@ WGMMA_F16(E5m2ToF16WgmmaK32, GROUP "k32.f16.e5m2.e5m2", "1, 1")
 #endif
 
 template <bool kHalf>
-struct Accumulator;  // a warp's 16 rows: of each thread rows g and g + 8, columns 2t, 2t + 1
+struct Accumulator;  // a warp's 16 rows: of each thread rows g and g + 8,
+                     // columns 2t, 2t + 1
 
-// Pin: the compiler moves no copy of the registers past this place, which it might while a
-// wgmma is still under way.
+// Pin: the compiler moves no copy of the registers past this place, which it
+// might while a wgmma is still under way.
 template <>
 struct Accumulator<false> {
   static constexpr int kRowWords = kColumns;
@@ -150,7 +157,8 @@ struct Accumulator<false> {
   }
   __device__ void Store(uint32_t* out, int row, int t) const {
     for (int i = 0; i < 4; ++i)
-      out[(row + i / 2 * 8) * kRowWords + 2 * t + i % 2] = __float_as_uint(d[i]);
+      out[(row + i / 2 * 8) * kRowWords + 2 * t + i % 2] =
+          __float_as_uint(d[i]);
   }
 };
 
@@ -170,12 +178,13 @@ struct Accumulator<true> {
 };
 
 #if LOCKSTEP_CC == 90
-// B as wgmma reads it without swizzling: 8 columns of 16 bytes of k are 128 bytes side by
-// side, and the next 16 bytes of k follow. Both distances of the descriptor are 128, and
-// only that along k is used, because 8 columns are one such matrix.
+// B as wgmma reads it without swizzling: 8 columns of 16 bytes of k are 128
+// bytes side by side, and the next 16 bytes of k follow. Both distances of the
+// descriptor are 128, and only that along k is used, because 8 columns are one
+// such matrix.
 template <class I, int kSteps>
-__device__ void RunGroup(Accumulator<I::kHalf>& sum, const uint32_t (&x)[kSteps][4],
-                         const uint32_t* b) {
+__device__ void RunGroup(Accumulator<I::kHalf>& sum,
+                         const uint32_t (&x)[kSteps][4], const uint32_t* b) {
   constexpr int kRow = I::kWords * kSteps;
   __shared__ alignas(128) uint32_t shared[kColumns * kRow];
   for (int i = threadIdx.x; i < kColumns * kRow; i += blockDim.x) {
@@ -218,9 +227,10 @@ __global__ void Chain(const uint32_t* a, const uint32_t* b, const uint32_t* c,
   for (int s = 0; s < kSteps; ++s)
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      x[s][i] = i / 2 * 4 < I::kWords
-                    ? a[(row + i % 2 * 8) * kRow + s * I::kWords + i / 2 * 4 + t]
-                    : 0;
+      x[s][i] =
+          i / 2 * 4 < I::kWords
+              ? a[(row + i % 2 * 8) * kRow + s * I::kWords + i / 2 * 4 + t]
+              : 0;
   if constexpr (I::kGroup) {
 #if LOCKSTEP_CC == 90
     RunGroup<I, kSteps>(sum, x, b);
@@ -275,13 +285,24 @@ int RunAll() {
   while (std::fread(head, 4, 2, stdin) == 2) {
     const int tiles = static_cast<int>(head[1]);
     switch (head[0]) {
-      case 1: RunTiles<I, 1>(tiles); break;
-      case 2: RunTiles<I, 2>(tiles); break;
-      case 4: RunTiles<I, 4>(tiles); break;
-      case 8: RunTiles<I, 8>(tiles); break;
-      case 16: RunTiles<I, 16>(tiles); break;
+      case 1:
+        RunTiles<I, 1>(tiles);
+        break;
+      case 2:
+        RunTiles<I, 2>(tiles);
+        break;
+      case 4:
+        RunTiles<I, 4>(tiles);
+        break;
+      case 8:
+        RunTiles<I, 8>(tiles);
+        break;
+      case 16:
+        RunTiles<I, 16>(tiles);
+        break;
       default:
-        std::fprintf(stderr, "%u instructions in a chain: want 1, 2, 4, 8, 16\n",
+        std::fprintf(stderr,
+                     "%u instructions in a chain: want 1, 2, 4, 8, 16\n",
                      head[0]);
         return 1;
     }
@@ -295,7 +316,8 @@ int PrintGpu() {
   Check(cudaGetDeviceProperties(&gpu, 0), "cudaGetDeviceProperties");
   Check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   Check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  std::printf("%s\t%d.%d\t%d\t%d\n", gpu.name, gpu.major, gpu.minor, driver, runtime);
+  std::printf("%s\t%d.%d\t%d\t%d\n", gpu.name, gpu.major, gpu.minor, driver,
+              runtime);
   return 0;
 }
 
@@ -334,7 +356,7 @@ int main(int argc, char** argv) {
   INSTRUCTION(E5m2WgmmaK32)
   INSTRUCTION(E5m2ToF16WgmmaK32)
 #endif
-  std::fprintf(stderr, "no instruction '%s' of compute capability %d.%d\n", name,
-               LOCKSTEP_CC / 10, LOCKSTEP_CC % 10);
+  std::fprintf(stderr, "no instruction '%s' of compute capability %d.%d\n",
+               name, LOCKSTEP_CC / 10, LOCKSTEP_CC % 10);
   return 2;
 }

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Every recorded sum of one operand type has the bits of its unit's model.
 
-usage: records_test.py OPERAND
+usage: records_test.py OPERAND [FOLDER]
 
-Each file has to refute F + 1, F - 1, L / 2, terms to nearest and a result that is
-rounded otherwise, too. Exit 77, which is a skip, where data/units has no such file.
+FOLDER is data/units if not given. Each file has to refute F + 1, F - 1, L / 2, terms
+to nearest and a result that is rounded otherwise, too. Exit 77, which is a skip, where
+there is no such file.
 """
 
+import pathlib
 import sys
 
 import recorded
@@ -14,9 +16,10 @@ import recorded
 
 def main():
     operand = sys.argv[1]
-    found = recorded.files(operand)
+    folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else recorded.FOLDER
+    found = recorded.files(operand, folder)
     if not found:
-        print(f"skipped: no inner products of {operand} are recorded in data/units")
+        print(f"skipped: no inner products of {operand} are recorded in {folder}")
         return 77
     bad = 0
     for path, record in found:
