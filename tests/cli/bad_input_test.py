@@ -51,6 +51,16 @@ BAD_LINES = [
 
 class BadCases(program.TestCase):
 
+    def test_a_long_name_does_not_flood(self):
+        """What is wrong with a path stands at the end of the line."""
+        for arguments in (["attention_forward sq=1 skv=1 d=1 mask=dense:"
+                           + "a/" * 30000],
+                          [SMALL, "--candidate", "so:" + "a" * 90000]):
+            with self.subTest(argument=arguments[-1][:10]):
+                done = run("verify", *arguments)
+                self.assertUsage(done, " ... ")
+                self.assertLess(len(done.err), 4200)
+
     def test_on_the_command_line(self):
         for line, words in BAD_LINES:
             with self.subTest(line=line[:80]):

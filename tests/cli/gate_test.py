@@ -120,12 +120,28 @@ class ConfigTest(Gate):
 
     def test_a_torn_or_hostile_file_is_one_message(self):
         for text in (b"\x00\xff\xfe", b"[" * 100000, b"a=" + b"[" * 5000,
-                     b"x" * (2 << 20), b'"\\ud800" = 1', b"cases = '''"):
+                     b"x" * (2 << 20), b'"\\ud800" = 1', b"cases = '''",
+                     b"a" + b".a" * 100000 + b" = 1",
+                     b'"a"' + b" . 'a'" * 100000 + b" = 1",
+                     b"[a" + b".a" * 100000 + b"]",
+                     b"x = [\n{a" + b".a" * 100000 + b" = 1}]",
+                     b'x = """a""""\na' + b".a" * 100000 + b"=1",
+                     b"x = '\n" + b"a" + b".a" * 100000 + b" = 1"):
             with self.subTest(text=text[:10]):
                 self.configure(text)
                 done = self.gate()
                 self.assertEqual(done.code, 2, done.err)
                 self.assertEqual(done.err.count("\n"), 1, done.err)
+
+    def test_a_deep_key_is_named_and_points_in_strings_are_none(self):
+        deep = ".".join("a" * 9)
+        self.configure(f"# {deep}\ncases = 'k.cases' # {deep}\n{deep} = 1\n")
+        self.assertUsage(self.gate(), "lockstep.toml:3: a key has more than 8 parts")
+        self.configure(f"cases = 'k.cases'\n{known()}\n"
+                       + f'reason = """{deep}\n{deep}"""""\n'.join(
+                           known(signature=f"'{deep}'").split('reason = "the ticket"\n')))
+        done = self.gate("--candidate", "builtin:reference")
+        self.assertEqual(done.code, 0, done.out + done.err)
 
 
 class TrustTest(Gate):

@@ -27,13 +27,22 @@ std::atomic<bool> interrupted{false};
 
 void OnInterrupt(int) { interrupted = true; }
 
+// A line as long as a path of others may be, with what it says of it at the
+// end.
+std::string Shortened(const std::string& line) {
+  constexpr size_t kLongest = 4096;
+  constexpr size_t kKept = 1024;
+  if (line.size() <= kLongest) return line;
+  return line.substr(0, kKept) + " ... " + line.substr(line.size() - kKept);
+}
+
 }  // namespace
 
 int Fail(const std::string& message, int code) {
   for (size_t at = 0; at <= message.size();) {
     const size_t end = std::min(message.find('\n', at), message.size());
-    std::cerr << "lockstep: " << Printable(message.substr(at, end - at))
-              << "\n";
+    std::cerr << "lockstep: "
+              << Printable(Shortened(message.substr(at, end - at))) << "\n";
     at = end + 1;
   }
   return code;

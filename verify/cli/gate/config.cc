@@ -8,12 +8,15 @@
 // Errors are values, and nothing is linked.
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
+// An array of tables of arrays is the deepest value that any key takes.
+#define TOML_MAX_NESTED_VALUES 16
 #include <toml++/toml.h>
 
 #include "verify/base/io/files.h"
 #include "verify/base/nearest_name.h"
 #include "verify/base/text.h"
 #include "verify/case/case.h"
+#include "verify/cli/gate/toml_depth.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify::cli {
@@ -285,6 +288,11 @@ std::string UnknownKey(std::string_view name) {
 
 Result<Config> ParseConfig(const std::string& path, std::string_view text,
                            std::chrono::sys_days today) {
+  if (const int line = LineOfDeepKey(text); line > 0) {
+    return Status::Error(
+        path + ":" + std::to_string(line) + ": a key has more than " +
+        std::to_string(kMostKeyParts) + " parts; keys of this file have none");
+  }
   const toml::parse_result parsed = toml::parse(text, path);
   if (!parsed) {
     return Status::Error(Where(path, parsed.error().source()) +
