@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bench/measure.h"
+#include "bench/told.h"
 #include "verify/candidate/wire/host.h"
 
 namespace lockstep::bench {
@@ -33,7 +34,11 @@ constexpr double kAlone = 0.95;
 
 // So many calls, one after the other.
 Result<Turn> TakeTurn(Row* row, int64_t calls) {
-  Turn turn = {INFINITY, INFINITY, true};
+  Turn turn = {.seconds = INFINITY,
+               .processor = INFINITY,
+               .alone = true,
+               .asked = INFINITY,
+               .apart = row->apart()};
   for (int64_t n = 0; n < calls; ++n) {
     const Result<CallTimes> call = row->TimeOnce();
     if (!call.ok()) {
@@ -42,6 +47,8 @@ Result<Turn> TakeTurn(Row* row, int64_t calls) {
     turn.seconds = std::min(turn.seconds, call->seconds);
     turn.processor = std::min(turn.processor, call->processor);
     turn.alone = turn.alone && call->alone;
+    turn.asked = std::min(turn.asked, call->asked);
+    turn.teller = call->teller;
   }
   return turn;
 }
@@ -73,6 +80,28 @@ double MedianOfTurns(const std::vector<Bout>& bouts, size_t side, Clock clock) {
     }
   }
   return MedianOf(std::move(times));
+}
+
+std::vector<double> LogarithmsOf(const std::vector<Bout>& bouts, Clock clock) {
+  std::vector<double> logarithms;
+  for (const Bout& bout : bouts) logarithms.push_back(LogarithmOf(bout, clock));
+  return logarithms;
+}
+
+// Decides by which clocks, before any time is looked at.
+void ChooseClocks(std::vector<Bout>* bouts, Duel* duel) {
+  bool own = true, told = false;
+  for (const size_t side : {0, 1}) {
+    const bool used = UsesOwnClocks(*bouts, side);
+    const verify::Teller teller = (*bouts)[0][0].turns[side].teller;
+    if (IsTold(teller)) duel->told[side] = ToldText(teller, used);
+    told = told || IsTold(teller);
+    own = own && used;
+  }
+  std::vector<Bout> judged = *bouts;
+  TakeJudgesClock(&judged);
+  if (own && told) duel->checks = LogarithmsOf(judged, Clock::kWall);
+  if (!own) *bouts = std::move(judged);
 }
 
 // Keeps this thread, and the processes that it starts, on one core of those
@@ -271,6 +300,34 @@ Clock ClockFor(const std::vector<Bout>& bouts) {
   return most ? Clock::kProcessor : Clock::kWall;
 }
 
+bool UsesOwnClocks(const std::vector<Bout>& bouts, size_t side) {
+  std::vector<double> shares;
+  for (const Bout& bout : bouts) {
+    for (const Round& round : bout) {
+      const Turn& turn = round.turns[side];
+      if (turn.teller == verify::Teller::kNone && turn.apart) return false;
+      shares.push_back(turn.seconds / turn.asked);
+    }
+  }
+  return IsUsed(bouts[0][0].turns[side].teller, std::move(shares));
+}
+
+void TakeJudgesClock(std::vector<Bout>* bouts) {
+  for (Bout& bout : *bouts) {
+    for (Round& round : bout) {
+      for (Turn& turn : round.turns) {
+        turn.seconds = turn.processor = turn.asked;
+        turn.alone = false;
+      }
+    }
+  }
+}
+
+Claim ClaimOfTold(Claim told, Claim check) {
+  const bool against = told == Claim::kFaster && check == Claim::kSlower;
+  return against ? Claim::kUndecided : told;
+}
+
 double LogarithmOf(const Bout& bout, Clock clock) {
   std::vector<double> logarithms;
   for (const Round& round : bout) {
@@ -298,10 +355,9 @@ Duel Fight(const Ring& ring, Dice* dice) {
   fighters.End();
   if (bouts.empty()) return duel;
   duel.starts = fighters.starts();
+  ChooseClocks(&bouts, &duel);
   duel.clock = ClockFor(bouts);
-  for (const Bout& bout : bouts) {
-    duel.logarithms.push_back(LogarithmOf(bout, duel.clock));
-  }
+  duel.logarithms = LogarithmsOf(bouts, duel.clock);
   duel.baseline_seconds = MedianOfTurns(bouts, 0, duel.clock);
   duel.candidate_seconds = MedianOfTurns(bouts, 1, duel.clock);
   return duel;

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_BENCH_DUEL_H_
 #define LOCKSTEP_BENCH_DUEL_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -51,6 +52,9 @@ struct Turn {
   double seconds = 0;
   double processor = 0;
   bool alone = false;  // all of them (CallTimes)
+  double asked = 0;    // by the judge's clock
+  verify::Teller teller = verify::Teller::kNone;
+  bool apart = false;  // Row::apart()
 };
 // A turn of each, in an order that was drawn.
 struct Round {
@@ -71,6 +75,14 @@ enum class Clock : uint8_t { kWall, kProcessor };
 const char* ClockName(Clock clock);
 Clock ClockFor(const std::vector<Bout>& bouts);
 
+// Whether the times that a kernel, or its host, measures count: a told time may
+// have to be left aside (IsUsed), and a host that tells none has only been
+// waited for. Requires: bouts.
+bool UsesOwnClocks(const std::vector<Bout>& bouts, size_t side);
+// Takes the judge's clock for both kernels: a wire in the time of one alone
+// would be a difference.
+void TakeJudgesClock(std::vector<Bout>* bouts);
+
 // The logarithm of the candidate's time over the baseline's in a bout: the
 // median of its rounds, since whatever slows the machine for longer than a
 // round is in both turns. (The fastest turns of four rounds told 5 % in 33 of
@@ -85,8 +97,19 @@ struct Duel {
   size_t rounds = 0;
   double baseline_seconds = 0;  // medians of turns, by that clock
   double candidate_seconds = 0;
+  // What is told of each kernel's times (ToldText); empty: nothing.
+  std::array<std::string, 2> told;
+  // Where told times count: the same by the judge's clock.
+  std::vector<double> checks;
   std::string broken;  // one line: why it could not go on
 };
+
+// What a check wants to see before it says anything: processes of one build
+// have been 38 % apart by the judge's clock.
+inline constexpr double kCheckFloor = 0.5;
+// No kernel is faster by what is told where the judge waits for it half as
+// long again. `check`: of Duel::checks, by kCheckFloor.
+Claim ClaimOfTold(Claim told, Claim check);
 
 struct Ring {
   // Starts the baseline (0) or the candidate (1). Both were verified.

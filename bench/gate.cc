@@ -66,6 +66,11 @@ void TakeDuel(const Duel& duel, const Thresholds& thresholds, Shape* shape) {
   }
   shape->compared = duel.broken.empty() && !duel.logarithms.empty();
   shape->told = Tell(duel.logarithms, thresholds);
+  if (!duel.checks.empty()) {
+    const Told check = Tell(duel.checks, {thresholds.chance, kCheckFloor});
+    shape->told.claim = ClaimOfTold(shape->told.claim, check.claim);
+  }
+  shape->told_times = duel.told;
   shape->clock = duel.clock;
   shape->starts = duel.starts;
   shape->rounds = duel.rounds;

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_BENCH_GATE_H_
 #define LOCKSTEP_BENCH_GATE_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -38,7 +39,8 @@ struct Shape {
   Clock clock = Clock::kWall;
   size_t starts = 0;  // of both kernels to be timed, and turns of each
   size_t rounds = 0;
-  double cold_seconds = 0;  // of the candidate
+  double cold_seconds = 0;                // of the candidate
+  std::array<std::string, 2> told_times;  // Duel::told
   Structure baseline, candidate;
 };
 

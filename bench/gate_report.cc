@@ -10,6 +10,8 @@ namespace {
 
 using verify::Json;
 
+constexpr const char* kSides[] = {"baseline", "candidate"};
+
 std::string IntervalText(const Told& told) {
   return PercentText(told.interval.low) + " to " +
          PercentText(told.interval.high);
@@ -23,10 +25,16 @@ std::string EvidenceText(const Shape& shape, bool paired) {
   const char* const clock = shape.clock == Clock::kProcessor
                                 ? "processor time"
                                 : "by the clock: neighbours count";
-  return verify::Format("%zu bouts, %zu rounds, %zu %s, %s; %s",
-                        shape.told.pairs, shape.rounds, shape.starts,
-                        shape.starts == 1 ? "start" : "starts", chance.c_str(),
-                        clock);
+  std::string text = verify::Format(
+      "%zu bouts, %zu rounds, %zu %s, %s; %s", shape.told.pairs, shape.rounds,
+      shape.starts, shape.starts == 1 ? "start" : "starts", chance.c_str(),
+      clock);
+  for (const size_t side : {0, 1}) {
+    if (shape.told_times[side].empty()) continue;
+    text += std::string("; times of the ") + kSides[side] + ": " +
+            shape.told_times[side];
+  }
+  return text;
 }
 
 std::string ShapeText(const Shape& shape, bool paired) {
@@ -65,6 +73,10 @@ Json ShapeJson(const Shape& shape) {
   json["baseline_seconds"] = shape.baseline_seconds;
   json["candidate_seconds"] = shape.candidate_seconds;
   json["cold_seconds"] = shape.cold_seconds;
+  for (const size_t side : {0, 1}) {
+    if (shape.told_times[side].empty()) continue;
+    json["told_times"][kSides[side]] = shape.told_times[side];
+  }
   json["baseline"] = StructureJson(shape.baseline);
   json["candidate"] = StructureJson(shape.candidate);
   return json;

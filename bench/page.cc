@@ -55,8 +55,9 @@ std::string RowHtml(const Report& report, const Row& row) {
   const Summary s = Summarise(row, report.table.levels);
   const double wide =
       std::max(s.interval.high / s.seconds - 1, 1 - s.interval.low / s.seconds);
-  text +=
-      Cell(TimeText(s.seconds)) + Cell(Format("&plusmn;%.1f %%", 100 * wide));
+  const std::string told = row.told().empty() ? "" : " (" + row.told() + ")";
+  text += Cell(TimeText(s.seconds) + told) +
+          Cell(Format("&plusmn;%.1f %%", 100 * wide));
   if (s.limit <= 0) return text + "<td colspan=\"4\"></td></tr>\n";
   text += Cell(Format("%.1f", s.flops * 1e-9)) +
           Cell(Format("%.1f %%", 100 * s.fraction));

@@ -118,6 +118,7 @@ void AddWords(const Row& row, const Summary& summary, Json* run) {
   (*run)["candidate"] = row.spec();
   (*run)["verdict"] = row.verdict();
   (*run)["tensor_bytes"] = row.scene().bytes;
+  if (!row.told().empty()) (*run)["told_times"] = row.told();
   if (!row.execution().target.empty()) {
     (*run)["label"] = row.execution().target;
   }

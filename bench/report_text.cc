@@ -71,6 +71,7 @@ std::string RowText(const Report& report, const Row& row) {
   if (!row.refused().empty()) return text + "  " + row.refused() + "\n";
   if (row.samples().empty()) return text + "  interrupted\n";
   const Summary summary = Summarise(row, report.table.levels);
+  if (!row.told().empty()) text += "  (" + row.told() + ")";
   return text + TimesText(summary) + FractionsText(row, summary) + "\n";
 }
 

@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <thread>
 
 #include "bench/judge_job.h"
 #include "bench/measure.h"
+#include "bench/told.h"
 #include "verify/base/digest.h"
 #include "verify/inputs/attention_forward.h"
 
@@ -19,6 +21,7 @@ namespace lockstep::bench {
 namespace {
 
 using verify::RunOutcome;
+using verify::Teller;
 
 // A sample lasts this long at least, so that a look at the clock is no part of
 // it; a burst about so long.
@@ -149,12 +152,17 @@ Result<CallTimes> Row::TimeOnce() {
     return Status::Error(outcome.message);
   }
   execution_ = std::move(execution);
-  CallTimes times = {wall, used, wall};
+  CallTimes times = {wall, used, wall, execution_.call_seconds.value_or(wall)};
   bool waited = Waits() != waits;
   if (execution_.seconds) {
     times.seconds = *execution_.seconds;
     times.processor = execution_.processor_seconds.value_or(times.seconds);
     waited = !execution_.processor_seconds;
+    times.teller = execution_.teller;
+  }
+  // Nobody else vouches for a told processor time.
+  if (IsTold(times.teller)) {
+    waited = waited || !MayBe(times.processor, times.asked);
   }
   // Threads that nobody tells of show in what they use together.
   times.alone = !waited && threads() == 1 &&
@@ -217,6 +225,8 @@ void Row::Verify() {
   ChooseEngines();
   const Result<CallTimes> warm = TimeOnce();
   if (!warm.ok()) return Refuse("not timed: " + warm.message());
+  CheckTold(warm->seconds, warm->asked);
+  if (!refused_.empty()) return;
   wall_ = warm->wall;
   alone_ = warm->alone;
   const double calls = kSampleSeconds / std::max(wall_, 1e-9);
@@ -233,11 +243,45 @@ void Row::TakeSample(int64_t round) {
     sample.seconds += times->seconds / static_cast<double>(calls_);
     sample.cpu += times->processor / static_cast<double>(calls_);
     sample.wall += times->wall / static_cast<double>(calls_);
+    sample.asked += times->asked / static_cast<double>(calls_);
   }
   for (const Engine& engine : engines_) {
     sample.bursts.push_back(Burst(engine, threads(), kBurstSeconds));
   }
   samples_.push_back(std::move(sample));
+}
+
+void Row::CheckTold(double seconds, double asked) {
+  if (!IsTold(execution_.teller)) return;
+  // What a device does at most is not known here.
+  const bool known = scene_->work && execution_.teller == Teller::kKernel;
+  const int cores = std::max(
+      threads(), static_cast<int>(std::thread::hardware_concurrency()));
+  double peak = 0;
+  if (known && seconds < asked) {
+    for (const Engine& engine : engines_) {
+      peak = std::max(peak, Burst(engine, cores, kBurstSeconds));
+    }
+  }
+  const std::string why =
+      WhyNoTime(seconds, asked, scene_->work ? scene_->work->flop : 0, peak);
+  if (!why.empty()) Refuse("not timed: " + why);
+}
+
+void Row::SettleClock() {
+  if (!refused_.empty() || samples_.empty()) return;
+  std::vector<double> shares;
+  for (const Sample& sample : samples_) {
+    shares.push_back(sample.seconds / sample.asked);
+  }
+  told_unused_ = !IsUsed(execution_.teller, shares);
+  if (!told_unused_) return;
+  for (Sample& sample : samples_) sample.seconds = sample.cpu = sample.asked;
+}
+
+std::string Row::told() const {
+  return IsTold(execution_.teller) ? ToldText(execution_.teller, !told_unused_)
+                                   : "";
 }
 
 std::optional<double> Row::MeasureMemory() {

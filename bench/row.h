@@ -52,6 +52,7 @@ struct Sample {
   double seconds = 0;  // a call
   double cpu = 0;      // a call, of this process; as seconds for a host's
   double wall = 0;     // a call, until the answer was there
+  double asked = 0;    // likewise, without what the judge does around it
   // Of each of the row's engines right after the calls, at the same clock.
   std::vector<double> bursts;
 };
@@ -61,6 +62,8 @@ struct CallTimes {
   double seconds = 0;    // of the kernel: a host measures them itself
   double processor = 0;  // of this process, or what the host says; else seconds
   double wall = 0;       // until the answer was there
+  double asked = 0;      // by the same clock: what a host itself was waited for
+  verify::Teller teller = verify::Teller::kNone;  // of `seconds`
   // One thread, and it waited for nothing but its turn on a core: `processor`
   // is what the call costs, and what neighbours take is not in it.
   bool alone = false;
@@ -76,6 +79,9 @@ class Row {
   void Verify();
   // Requires: Verify(), and nothing is refused. A failure refuses the row.
   void TakeSample(int64_t round);
+  // After the last sample: where told times are not to be used, the wall's take
+  // their place. Refuses the row if they cannot be.
+  void SettleClock();
   // One call more. Requires: Verify(), and nothing is refused. Errors: it did
   // not run.
   Result<CallTimes> TimeOnce();
@@ -94,12 +100,16 @@ class Row {
   const std::vector<Sample>& samples() const { return samples_; }
   // Of the first call of all.
   double cold_seconds() const { return cold_; }
+  // "told", "told, not used", "device clock"; empty: the times are ours.
+  std::string told() const;
   // Of the last call that Verify() made (CallTimes).
   bool alone() const { return alone_; }
   // What it takes to have one of the calls that follow made.
   double wall_seconds() const { return wall_; }
   std::string spec() const { return candidate_->Spec(); }
   verify::Candidate& candidate() { return *candidate_; }
+  // Whether it runs in a process of its own.
+  bool apart() const { return candidate_->Apart(); }
   int threads() const;
 
   // Those whose bursts the samples hold: first the `limits` that the machine
@@ -114,6 +124,8 @@ class Row {
       : ask_(std::move(ask)), scene_(std::move(scene)) {}
   void ChooseEngines();
   void Judge();
+  // Refuses the row where the kernel tells what no kernel takes.
+  void CheckTold(double seconds, double asked);
   void Refuse(const std::string& why) { refused_ = why; }
 
   Ask ask_;
@@ -129,6 +141,7 @@ class Row {
   double cold_ = 0;
   double wall_ = 0;
   bool alone_ = false;
+  bool told_unused_ = false;
   int64_t calls_ = 1;  // a sample
   std::vector<Sample> samples_;
 };

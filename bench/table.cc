@@ -90,7 +90,8 @@ void AddFractions(const Row& row, const std::vector<ReadLevel>& levels,
     if (s.seconds > summary->best) continue;
     summary->best_fraction = flop / s.seconds / Best(s.bursts, limits);
   }
-  if (!row.execution().seconds) {
+  // Of a process of its own nobody here knows it.
+  if (!row.apart()) {
     summary->cpu_fraction = MedianOver(row, [&](const Sample& s) {
       return flop / s.cpu / (Best(s.bursts, limits) / row.threads());
     });
@@ -144,6 +145,7 @@ void Measure(const TableOptions& options, Table* table) {
     const bool spent = Now() - start > options.seconds;
     if (done == total || (spent && round + 1 >= kLeastSamples)) break;
   }
+  for (Row& row : table->rows) row.SettleClock();
   table->seconds = Now() - start;
   table->interrupted = Stopped(options);
 }

@@ -141,6 +141,23 @@ class Bench(program.TestCase):
         targets, = bench(CASE, "--sweep", "target")["sweeps"]
         self.assertGreaterEqual(len(targets["points"]), 2)
 
+    def row_of(self, words):
+        done = run("bench", SHAPES[0], "--candidate", f"cmd:python3 -B {HOST} {words}",
+                   "--profile", "from-candidate", *QUICK, "--json", "-")
+        row, = [r for r in json.loads(done.out)["benchmarks"]
+                if r.get("aggregate_name") == "median" or "error_message" in r]
+        return done.code, row
+
+    def test_a_told_time_is_marked_and_counts_only_if_it_may_be(self):
+        code, row = self.row_of("5e-5 kernel --slow")
+        self.assertEqual((code, row["told_times"]), (0, "told, not used"))
+        self.assertGreater(row["real_time"], 5)
+        self.assertNotIn("cpu_fraction", row)
+        code, row = self.row_of("1e-5 device")
+        self.assertEqual((code, row["told_times"]), (0, "device clock"))
+        self.assertAlmostEqual(row["real_time"], 0.01)
+        self.assertIn("it took no time", self.row_of("0 device")[1]["error_message"])
+
     def test_a_wrong_answer_is_not_timed(self):
         result = bench(CASE, "--candidate", "mutant:attn.cap_ignored", code=1)
         row, = result["benchmarks"]
@@ -322,6 +339,23 @@ class Gate(program.TestCase):
         code, result = self.compare(1e-5, 0.9e-5, SHAPES[0])
         self.assertEqual((code, result["decision"]), (4, "experimental"))
         self.assertIn("narrow", result["reason"])
+
+    def test_a_slower_kernel_that_tells_a_false_time_is_not_promoted(self):
+        for told, words in (("1e-12", "GFLOP/s where this machine does"),
+                            ("0", "it took no time in a call of")):
+            with self.subTest(told):
+                code, result = self.compare("1e-5", f"{told} kernel --slow", *SHAPES)
+                self.assertEqual((code, result["decision"]), (1, "delete"))
+                for shape in result["shapes"]:
+                    self.assertFalse(shape["compared"])
+                    self.assertIn(words, shape["reason"])
+        # 1 % of what it takes: this is not impossible, and it does not count.
+        code, result = self.compare("1e-3", "5e-5 kernel --slow", *SHAPES)
+        self.assertNotEqual(code, 0)
+        for shape in result["shapes"]:
+            self.assertNotEqual(shape["claim"], "faster")
+            self.assertEqual(shape["told_times"]["candidate"], "told, not used")
+            self.assertGreater(shape["candidate_seconds"], 5e-3)
 
     def test_a_teams_own_table(self):
         rules = run("gate", "--print-rules").out

@@ -4,6 +4,7 @@ exit code, and none leaves anything behind.
 
   bad_kernel_test.py [--runs N]   N runs of them, in place of the table"""
 
+import json
 import os
 import re
 import resource
@@ -188,6 +189,29 @@ class BadKernelTest(program.TestCase):
             for event in events(done.out):
                 if event["kind"] == "case":
                     self.assertIn(BAD[mode][1], event["reason"])
+
+    def told(self, mode, **env):
+        """The median row of a kernel that tells 1e-6 s."""
+        done = run("bench", CASE, "--candidate", f"so:{self.bad},mode={mode}", "--profile",
+                   "from-candidate", "--budget", "0.01s", "--json", "-", env=env)
+        self.assertEqual(done.code, 0, done.err)
+        row, = [r for r in json.loads(done.out)["benchmarks"]
+                if r.get("aggregate_name") == "median"]
+        return row.get("told_times"), row["real_time"]
+
+    def test_a_told_time_counts_if_the_host_has_waited_for_the_device(self):
+        subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o",
+                        self.path("libcuda.so.1")], check=True,
+                       input=b"int cuCtxSynchronize(void) { return 0; }\n")
+        told, milliseconds = self.told("tells_device", LD_LIBRARY_PATH=self.folder)
+        self.assertEqual(told, "device clock")
+        self.assertAlmostEqual(milliseconds, 1e-3)
+        for mode in ("tells_device", "tells_own"):
+            with self.subTest(mode):
+                told, milliseconds = self.told(mode, LD_LIBRARY_PATH="")
+                self.assertEqual(told, "told, not used")
+                self.assertGreater(milliseconds, 2e-3)
+        self.assertEqual(self.told("right")[0], None)
 
     def test_descriptions(self):
         for number, (flag, words) in enumerate(DESCRIBED.items()):

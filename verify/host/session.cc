@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/host/device.h"
 #include "verify/host/enter.h"
 
 namespace lockstep::verify::host {
@@ -99,17 +100,28 @@ std::string FloatStateText(const FloatState& state) {
   return fp.Take();
 }
 
-std::string ReceiptOf(const lockstep_receipt& told, const Left& left) {
+// Whose seconds they are: the kernel's, where it told some, otherwise ours.
+void AddTimes(const lockstep_receipt& told, const Left& left, bool waited,
+              ObjectText* receipt) {
+  if (!(told.seconds < 0)) {
+    receipt->Real("seconds", told.seconds);
+    receipt->Text("clock", told.device_clock != 0 ? "device" : "kernel");
+    if (waited) receipt->Add("synchronised", "true");
+    return;
+  }
+  receipt->Real("seconds", left.seconds);
+  if (left.processor_seconds) {
+    receipt->Real("processor_seconds", *left.processor_seconds);
+  }
+}
+
+std::string ReceiptOf(const lockstep_receipt& told, const Left& left,
+                      bool waited) {
   ObjectText receipt;
   const FloatState state = ReadFloatState();
   RestoreFloatState();
   receipt.Text("guards", "pages");
-  // A kernel that has its own clock was somewhere else, as on a device.
-  const bool ours = told.seconds < 0;
-  receipt.Real("seconds", ours ? left.seconds : told.seconds);
-  if (ours && left.processor_seconds) {
-    receipt.Real("processor_seconds", *left.processor_seconds);
-  }
+  AddTimes(told, left, waited, &receipt);
   const auto text = [&](const char* name, const std::string& value) {
     if (!value.empty()) receipt.Text(name, value);
   };
@@ -285,12 +297,19 @@ std::string Session::MakeCall(int64_t id, CallReader* in,
                               const PreparedCall& call) {
   BeginAreas(id, in->areas());
   lockstep_receipt* receipt = FreshReceipt();
-  const Left left = Enter([&] { return call.kernel(receipt); }, Lost);
+  bool waited = false;
+  const Left left = Enter(
+      [&] {
+        const int code = call.kernel(receipt);
+        waited = WaitForDevice();
+        return code;
+      },
+      Lost);
   EndAreas();
   // Nobody else would see what it has printed if it ends later.
   std::fflush(stdout);
   // Whatever it returned, the state that it left has to be set back.
-  const std::string told = ReceiptOf(*receipt, left);
+  const std::string told = ReceiptOf(*receipt, left, waited);
   if (left.exception) {
     return LineOf(Error(id, "exception", left.message));
   }

@@ -70,6 +70,14 @@ struct Counter {
 inline constexpr int64_t kShifts[] = {1, 7};
 
 // What really ran, as opposed to what was asked for.
+// Whose word a host's `seconds` are.
+enum class Teller : uint8_t {
+  kNone,    // none are told
+  kHost,    // the program lockstep-host, with its own clock around the kernel
+  kKernel,  // the kernel, or a host that others wrote
+  kDevice,  // likewise, of a device's clock, and the host waited for the device
+};
+
 struct Execution {
   std::string backend;          // "optimized", "reference", "files"
   std::string target;           // instruction set; empty where none
@@ -86,6 +94,9 @@ struct Execution {
   // Likewise: processor time of one thread that waited for nothing but its turn
   // on a core. None where it had company, or waited for a device.
   std::optional<double> processor_seconds{};
+  Teller teller = Teller::kNone;
+  // Of a host's calls, by the judge's clock: from the message to the answer.
+  std::optional<double> call_seconds{};
 
   int64_t Count(const std::string& name) const;
 };

@@ -188,7 +188,7 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
   const PoisonOf poison = PoisonFor(request, call);
   const Asked asked = {&request, &trial, &how, &poison};
   // Of all calls; a host that does not say it of one says nothing.
-  std::optional<double> seconds = 0, processor = 0;
+  std::optional<double> seconds = 0, processor = 0, waited = 0;
   const auto add = [](const std::optional<double>& one,
                       std::optional<double>* all) {
     if (!one) all->reset();
@@ -198,6 +198,7 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
     RunOutcome outcome = RunCall(asked, std::move(one), execution);
     add(execution->seconds, &seconds);
     add(execution->processor_seconds, &processor);
+    add(execution->call_seconds, &waited);
     return outcome;
   };
   RunOutcome outcome = run(std::move(call));
@@ -208,6 +209,7 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
   if (outcome.state == RunOutcome::State::kRan) {
     execution->seconds = seconds;
     execution->processor_seconds = processor;
+    execution->call_seconds = waited;
   }
   return outcome;
 }

@@ -79,6 +79,8 @@ struct WireReceipt {
   std::optional<std::array<int64_t, 2>> tile;
   std::optional<int64_t> tiles_full, tiles_partial, tiles_empty;
   std::optional<double> seconds, processor_seconds;
+  std::string clock;          // whose they are: "device", "kernel" or nothing
+  bool synchronised = false;  // the host has waited for the device
   std::optional<std::string> rounding;
   bool ftz = false;
   bool daz = false;

@@ -140,6 +140,8 @@ WireReceipt ReadReceipt(const Fields& fields, Status* status) {
   receipt.tiles_empty = fields.Integer("tiles_empty");
   receipt.seconds = fields.Real("seconds");
   receipt.processor_seconds = fields.Real("processor_seconds");
+  receipt.clock = fields.Text("clock");
+  receipt.synchronised = fields.Truth("synchronised");
   const std::vector<int64_t> tile = fields.Integers("tile");
   if (tile.size() == 2) {
     receipt.tile = {tile[0], tile[1]};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "verify/base/format.h"
 
@@ -66,6 +67,14 @@ std::string WhyTilesUntrue(const WireReceipt& receipt, const CallFacts& facts,
   return "";
 }
 
+Teller TellerOf(const WireReceipt& receipt, const CallFacts& facts) {
+  if (!receipt.seconds) return Teller::kNone;
+  if (receipt.clock == "device" && receipt.synchronised) return Teller::kDevice;
+  // Any other host is a program of others, whatever it says of itself.
+  const bool ours = facts.door == "so" && receipt.clock.empty();
+  return ours ? Teller::kHost : Teller::kKernel;
+}
+
 }  // namespace
 
 std::string WhyUntrue(const WireReceipt& receipt, const CallFacts& facts,
@@ -88,7 +97,9 @@ std::string WhyUntrue(const WireReceipt& receipt, const CallFacts& facts,
     return "the kernel took " + Seconds(*receipt.seconds) +
            " of a call that took " + Seconds(facts.seconds);
   }
-  if (receipt.processor_seconds && !(*receipt.processor_seconds >= 0)) {
+  if (receipt.processor_seconds &&
+      !(*receipt.processor_seconds >= 0 &&
+        std::isfinite(*receipt.processor_seconds))) {
     return "the kernel took " + Seconds(*receipt.processor_seconds) +
            " of processor time";
   }
@@ -126,6 +137,8 @@ Execution ToExecution(const WireReceipt& receipt, const CallFacts& facts) {
   execution.fallback_reason = receipt.fallback_reason;
   execution.seconds = receipt.seconds;
   execution.processor_seconds = receipt.processor_seconds;
+  execution.teller = TellerOf(receipt, facts);
+  execution.call_seconds = facts.seconds;
   if (receipt.tile) {
     execution.plan = "tile " + std::to_string((*receipt.tile)[0]) + "x" +
                      std::to_string((*receipt.tile)[1]);

@@ -252,6 +252,9 @@ typedef struct lockstep_receipt {
   int64_t tile_q, tile_k;     // 0: not told
   // Of all rows and query heads; < 0: not told.
   int64_t tiles_full, tiles_partial, tiles_empty;
+  // Not 0: `seconds` are by the clock of a device, which the host then waits
+  // for.
+  int32_t device_clock;
 } lockstep_receipt;
 
 // What a kernel says of itself. Lists are words between blanks; NULL is none.
