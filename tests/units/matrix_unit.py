@@ -17,6 +17,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import matrix_unit_sums  # noqa: E402
 from matrix_unit_sums import TYPES  # noqa: E402
 
 
@@ -30,6 +31,8 @@ class Unit:
     keeps: int = 23            # bits behind the leading one of what a step leaves
     result_nearest: bool = False  # to nearest, ties to even; otherwise toward zero
     terms_nearest: bool = False   # no unit is known that does so: a planted fault
+    # fp8 without an fp8 unit: operands become f16, and c is added after an instruction.
+    by_f16: bool = False
 
 
 def f16_out(unit):
@@ -80,9 +83,9 @@ for _operand in ("e4m3", "e5m2"):
     UNITS.update({
         ("ada", _operand, "f32", "mma"): low_precision(16, -132),
         ("ada", _operand, "f16", "mma"): narrow_out(16, -132),
-        # Hopper has no fp8 unit behind mma.sync: operands become f16, exactly.
-        ("hopper", _operand, "f32", "mma"): HOPPER,
-        ("hopper", _operand, "f16", "mma"): f16_out(HOPPER),
+        ("hopper", _operand, "f32", "mma"): dataclasses.replace(HOPPER, by_f16=True),
+        ("hopper", _operand, "f16", "mma"): dataclasses.replace(
+            f16_out(HOPPER), by_f16=True),
         ("hopper", _operand, "f32", "wgmma"): low_precision(32, -133),
         ("hopper", _operand, "f16", "wgmma"): narrow_out(32, -133),
     })
@@ -183,8 +186,45 @@ def step(operand, a, b, c, unit):
     return bits.astype(acc.dtype)
 
 
+def as_f16(kind, bits):
+    """The same numbers as f16: a subnormal number of e4m3 is a normal one there."""
+    special = parts(kind, bits)
+    f16, finite = TYPES["f16"], ~(special.nan | special.infinite)
+    wide = matrix_unit_sums.nearest_below(
+        f16, matrix_unit_sums.value(kind, np.where(finite, bits, 0)))
+    wide |= np.where(special.negative, f16.sign_bit, 0).astype(f16.dtype)
+    top = np.where(special.nan, f16.special("nan"), f16.special("inf"))
+    return np.where(finite, wide, top | (wide & f16.sign_bit)).astype(f16.dtype)
+
+
+def added(kind, x, y):
+    """Bits of the sum of two numbers, to nearest, as an ordinary addition has it."""
+    real = {32: np.float32, 16: np.float16}[kind.bits]
+    with np.errstate(all="ignore"):
+        total = x.view(real) + y.view(real)
+    return np.where(np.isnan(total), kind.dtype.type(kind.sign_bit - 1),
+                    total.view(kind.dtype))
+
+
+def by_f16(operand, a, b, c, unit, k):
+    """An fp8 instruction of Hopper's mma.sync, which CUDA 13.0 makes of two of f16: the
+    first takes the products 0 and 1 of every 4, from zero, the second 2 and 3, and c is
+    added to what they leave."""
+    kind = TYPES[operand]
+    a, b = as_f16(kind, a), as_f16(kind, b)
+    order = np.argsort(np.arange(k) % 4 // 2, kind="stable")
+    plain = dataclasses.replace(unit, by_f16=False)
+    for at in range(0, a.shape[1], k):
+        d = chain("f16", a[:, at + order], b[:, at + order], np.zeros_like(c), plain,
+                  k // 2)
+        c = added(TYPES[unit.accumulator], c, d)
+    return c
+
+
 def chain(operand, a, b, c, unit, k):
     """Bits that instructions of k products leave: a, b [n][K], c [n]."""
+    if unit.by_f16:
+        return by_f16(operand, a, b, c, unit, k)
     length = min(unit.products, k)
     for at in range(0, a.shape[1], length):
         c = step(operand, a[:, at:at + length], b[:, at:at + length], c, unit)

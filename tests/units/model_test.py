@@ -139,6 +139,47 @@ class ByHand(unittest.TestCase):
         self.check(FP8, "e4m3", [1.0], [1.0], f32(one), f32(2.0))
         self.check(FP8, "e4m3", [1.0], [1.0], f32(2.0**-14), f32(1.0))
 
+    def test_fp8_by_f16(self):
+        """Hopper's mma.sync: 0 and 1 of every 4 products, 2 and 3, then c."""
+        unit = UNITS["hopper", "e4m3", "f32", "mma"]
+
+        def check(a, b, c, want):
+            rows = [np.zeros((1, 32)), np.zeros((1, 32))]
+            for row, given in zip(rows, (a, b)):
+                for at, x in given.items():
+                    row[0, at] = x
+            got = int(matrix_unit.chain(
+                "e4m3", *(bits("e4m3", row) for row in rows),
+                np.array([f32(c)], np.uint32), unit, 32)[0])
+            self.assertEqual(got, f32(want), f"{got:#x}, want {want}")
+        ones = {at: 1.0 for at in range(32)}
+        check({0: 1.0}, ones, 2.0**-24, 1.0)          # an addition: ties to even
+        check({0: 1.0}, ones, 1.5 * 2.0**-24, 1.0 + 2.0**-23)
+        # 256 * 256 and -256 * 256 meet in one step, or not: 2^-10 is kept, or cut.
+        big, small = {0: 256.0, 5: 2.0**-9, 4: -256.0}, {0: 256.0, 4: 256.0, 5: 0.5}
+        check(big, small, 0.0, 0.0)
+        near = {0: 16.0, 5: 2.0**-9, 4: -16.0}
+        check(near, {0: 16.0, 4: 16.0, 5: 0.5}, 0.0, 2.0**-10)
+        # What products 0 and 1 leave is an f32 before 2 and 3 come.
+        check({0: 16.0, 1: 2.0**-8, 2: -16.0}, {0: 256.0, 1: 2.0**-6, 2: 256.0}, 0.0, 0.0)
+        check({0: 16.0, 2: 2.0**-8, 3: -16.0}, {0: 256.0, 2: 2.0**-5, 3: 256.0}, 0.0,
+              2.0**-13)
+        # A subnormal number of e4m3 is normal in f16.
+        f16 = matrix_unit.as_f16(TYPES["e4m3"], np.array([1, 0x87, 0x7F, 0x80], np.uint8))
+        self.assertEqual(f16.tolist()[:2] + [int(f16[3])], [0x1800, 0xA300, 0x8000])
+        self.assertTrue(np.isnan(f16.view(np.float16)[2]))
+
+    def test_as_f16_has_every_number(self):
+        for name in ("e4m3", "e5m2"):
+            kind, every = TYPES[name], np.arange(256, dtype=np.uint8)
+            x, y = (matrix_unit.parts(t, z) for t, z in (
+                (kind, every), (TYPES["f16"], matrix_unit.as_f16(kind, every))))
+            finite = ~(x.nan | x.infinite)
+            self.assertTrue((x.nan == y.nan).all() and (x.infinite == y.infinite).all())
+            self.assertTrue((x.negative == y.negative).all())
+            self.assertTrue((np.ldexp(x.significand, x.exponent - kind.fraction) ==
+                             np.ldexp(y.significand, y.exponent - 10))[finite].all())
+
     def test_tf32_ignores_its_last_13_bits(self):
         a = np.array([f32(1.0) | 0x1FFF] + [0] * 7, np.uint32)
         b = bits("tf32", [1.0] + [0.0] * 7)

@@ -45,7 +45,8 @@ def unit_rows(records):
     yield "|---|---|---|---|---|---|---|---|---|"
     for key, unit in UNITS.items():
         leaves = f"{unit.keeps} bits, " + (
-            "to nearest" if unit.result_nearest else "toward zero")
+            "to nearest" if unit.result_nearest else "toward zero") + (
+                "; by f16" if unit.by_f16 else "")
         yield (f"| {key[0]} | {key[1]} | {key[2]} | `{key[3]}` | {unit.products} | "
                f"{unit.fraction} | {unit.zero} | {leaves} | {evidence(key, records)} |")
 

@@ -48,7 +48,10 @@ def show(record, tile, want):
 def complaints(record):
     """Sentences: where the unit's model is not what was recorded, and which wrong
     neighbour of it the recording does not refute."""
-    unit = matrix_unit.unit_of(record.header)
+    try:
+        unit = matrix_unit.unit_of(record.header)
+    except KeyError as error:
+        return [error.args[0]]
     found = {}
     for tile, want in differing(record, unit):
         count, first = found.get(tile.family, (0, show(record, tile, want)))

@@ -181,6 +181,14 @@ class Files(unittest.TestCase):
         self.assertEqual(len(recorded.complaints(record)),
                          len(matrix_unit.neighbours(unit, 8)))
 
+    def test_a_chip_without_a_model_is_named(self):
+        each = next(i for _, i in recorder.INSTRUCTIONS if i.name == "Bf16MmaK8")
+        record = matrix_unit_file.read(self.recording(
+            matrix_unit.UNITS["hopper", "bf16", "f32", "mma"], each))
+        record.header["compute_capability"] = "13.0"
+        line, = recorded.complaints(record)
+        self.assertIn("no model of (None, 'bf16', 'f32', 'mma')", line)
+
     def test_damaged_files(self):
         each = next(i for _, i in recorder.INSTRUCTIONS if i.name == "Bf16MmaK8")
         path = self.recording(matrix_unit.UNITS["hopper", "bf16", "f32", "mma"], each)
