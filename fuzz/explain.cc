@@ -136,7 +136,7 @@ class Teller {
 
   void TryPairs() { explainer_.TryPairs(); }
 
-  // Until one bug is left or there is nothing more to ask.
+  // Until one bug is left and proved, or there is nothing more to ask.
   void TellApart(const Case& c) {
     std::vector<Case> nearby;
     for (const uint64_t more : {1, 2, 3}) {
@@ -169,11 +169,12 @@ class Teller {
  private:
   bool Stopped() const { return target_.stop != nullptr && *target_.stop; }
 
-  // Whether more than one bug reproduces what was seen.
+  // Whether more than one bug reproduces what was seen, or one that is not
+  // proved.
   bool Torn() const {
     const std::vector<verify::Explanation> causes = explainer_.Causes(2);
     if (causes.empty()) return false;
-    return !causes[0].alike.empty() ||
+    return !causes[0].Proved() || !causes[0].alike.empty() ||
            (causes.size() > 1 && causes[1].Reproduced());
   }
 

@@ -7,6 +7,12 @@
 #include "verify/report/json_text.h"
 
 namespace lockstep::fuzz {
+namespace {
+
+// The share of the error below which the nearest bug is no hint.
+constexpr double kWorthNaming = 0.6;
+
+}  // namespace
 
 std::string ExplainedText(const Explained& explained) {
   std::string text = "on    " + verify::Printable(explained.line) + "\n";
@@ -17,8 +23,8 @@ std::string ExplainedText(const Explained& explained) {
             verify::Printable(cause.candidate) + "\n";
   }
   if (explained.causes.empty()) {
-    text += "no known bug explains the answer";
-    if (explained.nearest) {
+    text += "unlike any known bug";
+    if (explained.nearest && explained.nearest->explained >= kWorthNaming) {
       text += "; nearest is " + explained.nearest->bug +
               verify::Format(" with %.1f %% of the error",
                              explained.nearest->explained * 100);

@@ -252,7 +252,7 @@ def causes_text(part, title, words):
         text += (f"| one of the two is in the first | {one} of {len(found)} | "
                  f"{percent(one, len(found))} |\n")
     text += "\nHow far to trust the first cause, by what it explains:\n\n" + calibration(found)
-    sure = [row for row in found if row["score"] >= 0.98]
+    sure = [row for row in found if row.get("proved", row["score"] >= 0.98)]
     right = sum(row["rank"] == 1 for row in sure)
     return text + (f"\nOf the causes stated as certain {100 * right / max(len(sure), 1):.1f} % "
                    f"were right. Not shown by any case: {len(part['not_shown'])}. "

@@ -107,6 +107,7 @@ def outcome(name, causes, case, kernel):
     wanted = frozenset(name.split("+"))
     rank = next((n + 1 for n, cause in enumerate(causes) if wanted in names_of(cause)), 0)
     row = {"bug": name, "rank": rank, "score": causes[0]["score"] if causes else 0.0,
+           "proved": bool(causes) and causes[0]["proved"],
            "first": causes[0]["cause"] if causes else "", "kernel": kernel, "case": case}
     if len(wanted) > 1:
         row["one_of_two"] = bool(causes) and any(names & wanted for names in names_of(causes[0]))
@@ -219,7 +220,7 @@ def main():
         results = list(pool.map(plant, work))
     table, total = table_of(results)
     found = [row for _, row in results if row is not None]
-    sure = [row["rank"] == 1 for row in found if row["score"] >= 0.98]
+    sure = [row["rank"] == 1 for row in found if row["proved"]]
     print(table, end="")
     print(power.calibration(found), end="")
     print(f"of causes stated as certain {100 * sum(sure) / max(len(sure), 1):.1f} % were right")

@@ -137,6 +137,23 @@ TEST(GuiltyKey, IsNamedOnALargeCase) {
   }
 }
 
+// Where one key has most of a row's weight, whatever the others lose or gain
+// moves the row along it: such a row blames no key, and one row alone does not.
+TEST(GuiltyKey, IsNotNamedByWhatMovesEveryKey) {
+  constexpr const char* kSharp =
+      "attention_forward sq=16 skv=4096 d=32 dv=64 cap=30 scale=1 mask=causal "
+      "align=br";
+  for (const char* bug : {"attn.drop_first_key@256", "attn.drop_last_key@512",
+                          "attn.exp_coarse@5"}) {
+    JudgeOptions options = WithCauses();
+    options.probes = false;
+    const CaseResult result = JudgeSpec(
+        kSharp, std::string("mutant:") + bug + ",tile=64x64", options);
+    EXPECT_EQ(result.verdict, Verdict::kFail) << bug;
+    EXPECT_TRUE(result.causes.empty()) << ExplanationText(result.causes[0]);
+  }
+}
+
 // What a profile allows hides one key of so many on the case's own inputs. A
 // probe that aims at a key shows it, where o is next to the key's values.
 TEST(GuiltyKey, IsNamedFromAProbe) {

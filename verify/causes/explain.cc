@@ -22,6 +22,12 @@ constexpr double kSameElsewhere = 0.05;
 // moves more.
 constexpr double kUnseen = 1e-6;
 
+// What proves a cause: so many rows, and elements in them, that are finite,
+// plainly wrong and as the bug makes them; at most this share of other ones.
+constexpr int64_t kProvingRows = 2;
+constexpr int64_t kProvingElements = 8;
+constexpr double kMostAgainst = 0.1;
+
 uint64_t HashOf(const Numbers& numbers, uint64_t hash) {
   for (const std::vector<float>& output : numbers) {
     for (const float x : output) {
@@ -43,6 +49,10 @@ int64_t LongestSide(const Trial& trial) {
     }
   }
   return longest;
+}
+
+double LeastBeside(const Explanation& first) {
+  return first.Proved() ? kCauseReproduced : first.explained - kCauseNear;
 }
 
 double MeanOf(double sum, int64_t cases) {
@@ -67,6 +77,17 @@ double Explainer::Held::Explained() const {
   return 1 - (Scoped() ? MeanOf(scoped, acting) : MeanOf(left, cases));
 }
 
+std::string Explainer::Held::Doubt() const {
+  const Distances& evidence = Scoped() ? there : everywhere;
+  if (Explained() < kCauseReproduced) return "something else is wrong, too";
+  if (evidence.agree == 0) return "only NaN, infinity or noise agree";
+  if (evidence.rows < kProvingRows) return "only one row shows it";
+  if (evidence.agree < kProvingElements) return "few elements show it";
+  const bool against = static_cast<double>(evidence.against) >
+                       kMostAgainst * static_cast<double>(evidence.agree);
+  return against ? "small errors speak against it" : "";
+}
+
 Explainer::Explainer(std::string op, const NumericProfile* profile,
                      const std::atomic<bool>* stop)
     : op_(std::move(op)), profile_(profile), stop_(stop) {}
@@ -82,7 +103,7 @@ std::optional<Numbers> Explainer::Run(const Trial& trial,
       kernel.value()->Run({}, trial, {}, outputs.value(), &execution);
   if (ran.state != RunOutcome::State::kRan) return std::nullopt;
   ++tried_;
-  return NumbersOf(trial, outputs.value());
+  return NumbersOf(trial, outputs.value(), profile_);
 }
 
 void Explainer::Hold(Ground* ground, Held* held) {
@@ -104,10 +125,12 @@ void Explainer::Hold(Ground* ground, Held* held) {
   const bool wrong = fit.all.wrong >= kUnseen;
   if (held->cases == 0) held->where = scope.text;
   held->left += Left(fit.all);
+  held->everywhere.Add(fit.all);
   ++held->cases;
   // Of where a bug acts an answer that is right says nothing.
   if (held->where.empty() || !wrong) return;
   held->scoped += scope.left;
+  held->there.Add(scope.distances);
   ++held->acting;
 }
 
@@ -189,7 +212,7 @@ std::vector<std::string> Explainer::Tiles() const {
 }
 
 Status Explainer::AddWrong(const Trial& trial, const OutputSet& produced) {
-  return Add(trial, NumbersOf(trial, produced));
+  return Add(trial, NumbersOf(trial, produced, profile_));
 }
 
 Status Explainer::AddRight(const Trial& trial) {
@@ -216,6 +239,7 @@ Explanation Explainer::ExplanationOf(size_t n) const {
   cause.candidate = held.hypothesis.spec;
   cause.explained = held.Explained();
   cause.same_bits = held.same_bits;
+  cause.doubt = held.Doubt();
   for (const Held& other : held_) {
     const std::string name = other.hypothesis.Name();
     const bool known =
@@ -234,11 +258,9 @@ std::vector<Explanation> Explainer::Causes(size_t most) const {
     // A pair of a hundred times a hundred is near anything.
     const bool pair = held_[n].hypothesis.second != nullptr;
     if (pair && held_[n].Explained() < kPairStated) continue;
-    // Beside what reproduces the answer the merely near is noise.
-    if (!causes.empty() && causes[0].Reproduced() &&
-        held_[n].Explained() < kCauseReproduced) {
-      break;
-    }
+    // Beside what is proved the merely near is noise; beside what is not, what
+    // is as near is as likely.
+    if (!causes.empty() && held_[n].Explained() < LeastBeside(causes[0])) break;
     const std::string name = held_[n].hypothesis.Name();
     if (std::find(named.begin(), named.end(), name) != named.end()) continue;
     Explanation cause = ExplanationOf(n);

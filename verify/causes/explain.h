@@ -61,9 +61,13 @@ class Explainer {
     std::string where;  // it acts, in the first case
     bool same_bits = true;
     uint64_t answers = 0;  // hash of what it gave
+    // Of all cases: with the bug everywhere, and where it acts only.
+    Distances everywhere, there;
 
     bool Scoped() const;
     double Explained() const;
+    // Why it is not proved; empty: it is.
+    std::string Doubt() const;
   };
   // One case: the answer, absent where nothing is wrong with it, and right ones
   // by the kernels they are of.

@@ -27,8 +27,10 @@ std::string ExplanationText(const Explanation& cause) {
     return cause.bug + ", " + cause.what + ": another weight of it alone is " +
            Share(cause) + " of " + cause.where;
   }
-  std::string text = "behaves like " + cause.bug + " (" + cause.what + ")";
+  std::string text = cause.Proved() ? "behaves like " : "like ";
+  text += cause.bug + " (" + cause.what + ")";
   if (!cause.where.empty()) text += " in " + cause.where;
+  if (!cause.Proved()) text += ", not proved (" + cause.doubt + ")";
   text += ": " + Share(cause);
   if (cause.alike.empty()) return text;
   text += "; here not to be told from ";

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <set>
+#include <utility>
 
 #include "reference/contract/numerics.h"
 
@@ -25,13 +27,20 @@ double RootMeanSquare(const std::vector<float>& x) {
   return sum > 0 ? std::sqrt(sum / count) : 1.0;
 }
 
+// Errors of this many roundings are plain: other arithmetic makes none such.
+constexpr double kPlain = 8;
+// A bug's answer is the produced one up to this share of what either moves.
+constexpr double kAgrees = 0.1;
+
 double Squared(float a, float b, double scale) {
-  if (std::isnan(a) && std::isnan(b)) return 0;
   if (a == b) return 0;
-  if (!std::isfinite(a) || !std::isfinite(b)) return 1;
   const double distance =
       (static_cast<double>(a) - static_cast<double>(b)) / scale;
   return std::min(distance * distance, 1.0);
+}
+
+bool Same(float a, float b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
 }
 
 bool SameBits(float a, float b) {
@@ -54,39 +63,110 @@ std::string Places(const std::vector<int64_t>& on, size_t all) {
   return text + of;
 }
 
+// One element in three answers: the right one, the produced one, the bug's.
+struct Triple {
+  float right, produced, bug;
+
+  bool Finite() const {
+    return std::isfinite(right) && std::isfinite(produced) &&
+           std::isfinite(bug);
+  }
+};
+
+// What roundings of legal kernels may differ by, about.
+double NoiseOf(const OutputSpec& spec, float right, double scale) {
+  const bool narrow = spec.lane == Lane::kBf16;
+  const double own = std::fabs(static_cast<double>(right));
+  return narrow ? 0x1p-8 * own + 0x1p-9 * scale : 0x1p-18 * (own + scale);
+}
+
+// All of one line: sums of its finite elements, and what is special once.
+class LineFit {
+ public:
+  LineFit(const OutputSpec& spec, double scale) : spec_(spec), scale_(scale) {}
+
+  void Add(const Triple& at) {
+    if (!at.Finite()) {
+      wrong_ = wrong_ || !Same(at.produced, at.right);
+      left_ = left_ || !Same(at.produced, at.bug);
+      moved_ = moved_ || !Same(at.bug, at.right);
+      if (!Same(at.produced, at.bug)) ++sums_.against;
+      if (!Same(at.produced, at.right)) ++sums_.erring;
+      return;
+    }
+    sums_.wrong += Squared(at.produced, at.right, scale_);
+    sums_.left += Squared(at.produced, at.bug, scale_);
+    sums_.moved += Squared(at.bug, at.right, scale_);
+    Weigh(at);
+  }
+
+  Distances Take() const {
+    Distances all = sums_;
+    all.wrong += wrong_ ? 1 : 0;
+    all.left += left_ ? 1 : 0;
+    all.moved += moved_ ? 1 : 0;
+    return all;
+  }
+
+ private:
+  void Weigh(const Triple& at) {
+    const auto gap = [](float a, float b) {
+      return std::fabs(static_cast<double>(a) - static_cast<double>(b));
+    };
+    const double noise = NoiseOf(spec_, at.right, scale_);
+    const double error = gap(at.produced, at.right);
+    const double most = std::max(error, gap(at.bug, at.right));
+    if (error > kPlain * noise) ++sums_.erring;
+    const bool bits = SameBits(at.produced, at.bug) && error > 0;
+    if (bits || (most > kPlain * noise &&
+                 gap(at.produced, at.bug) <= kAgrees * most + noise)) {
+      ++sums_.agree;
+    } else if (most > kPlain * noise) {
+      ++sums_.against;
+    }
+  }
+
+  const OutputSpec& spec_;
+  const double scale_;
+  Distances sums_;
+  bool wrong_ = false, left_ = false, moved_ = false;
+};
+
 // With the bug where that is nearer, without it elsewhere; outputs that lack
 // the axis have the bug in any case, and speak against it if it is not there.
 Scope ScopeAlong(const std::string& axis, const std::vector<Distances>& places,
                  const Distances& all) {
   Distances with = all;
-  for (const Distances& here : places) {
-    with.wrong -= here.wrong;
-    with.left -= here.left;
-    with.moved -= here.moved;
-  }
+  for (const Distances& here : places) with.Remove(here);
   // Differences of sums that were added up in another order.
   if (with.left < 1e-12 * all.left) with.left = 0;
   std::vector<int64_t> on;
   for (size_t n = 0; n < places.size(); ++n) {
     const Distances& here = places[n];
-    const bool acts = here.left < here.wrong;
+    if (here.left < here.wrong) {
+      with.Add(here);
+      if (here.moved > 0) on.push_back(static_cast<int64_t>(n));
+      continue;
+    }
     with.wrong += here.wrong;
-    with.left += acts ? here.left : here.wrong;
-    with.moved += acts ? here.moved : 0;
-    if (acts && here.moved > 0) on.push_back(static_cast<int64_t>(n));
+    with.left += here.wrong;
+    with.against += here.erring;
+    with.erring += here.erring;
   }
   if (on.empty() || on.size() == places.size()) return {};
-  return {axis + " " + Places(on, places.size()), Left(with)};
+  return {axis + " " + Places(on, places.size()), Left(with), with};
 }
 
 }  // namespace
 
-Numbers NumbersOf(const Trial& trial, const OutputSet& outputs) {
+Numbers NumbersOf(const Trial& trial, const OutputSet& outputs,
+                  const NumericProfile* profile) {
   Numbers numbers;
   for (size_t t = 0; t < outputs.tensors.size(); ++t) {
     const OutputSpec& spec = trial.outputs()[t];
     const LaneView x = outputs.tensors[t].const_view();
     std::vector<float>& to = numbers.emplace_back();
+    if (profile != nullptr && !HasOutput(*profile, spec.name)) continue;
     to.reserve(static_cast<size_t>(spec.lines() * spec.shape[3]));
     for (int64_t line = 0; line < spec.lines(); ++line) {
       for (int64_t c = 0; c < spec.shape[3]; ++c) {
@@ -104,13 +184,30 @@ void Distances::Add(const Distances& other) {
   wrong += other.wrong;
   left += other.left;
   moved += other.moved;
+  agree += other.agree;
+  against += other.against;
+  erring += other.erring;
+  rows += other.rows;
+}
+
+void Distances::Remove(const Distances& other) {
+  wrong -= other.wrong;
+  left -= other.left;
+  moved -= other.moved;
+  agree -= other.agree;
+  against -= other.against;
+  erring -= other.erring;
+  rows -= other.rows;
 }
 
 Fit FitOf(const Trial& trial, const Numbers& right, const Numbers& produced,
           const Numbers& bug) {
   Fit fit;
+  // Lines of two outputs at one place are one row's.
+  std::set<std::pair<std::string, std::array<int64_t, 4>>> rows;
   for (size_t t = 0; t < right.size(); ++t) {
     const OutputSpec& spec = trial.outputs()[t];
+    if (right[t].empty()) continue;
     const double scale = RootMeanSquare(right[t]);
     std::array<std::vector<Distances>*, 3> axes{};
     for (size_t a = 0; a < axes.size(); ++a) {
@@ -120,16 +217,20 @@ Fit FitOf(const Trial& trial, const Numbers& right, const Numbers& produced,
       axes[a]->resize(std::max(axes[a]->size(), places));
     }
     for (int64_t line = 0; line < spec.lines(); ++line) {
-      Distances here;
+      LineFit of_line(spec, scale);
       for (int64_t c = 0; c < spec.shape[3]; ++c) {
         const auto at = static_cast<size_t>(line * spec.shape[3] + c);
-        here.wrong += Squared(produced[t][at], right[t][at], scale);
-        here.left += Squared(produced[t][at], bug[t][at], scale);
-        here.moved += Squared(bug[t][at], right[t][at], scale);
+        of_line.Add({right[t][at], produced[t][at], bug[t][at]});
         fit.same_bits = fit.same_bits && SameBits(produced[t][at], bug[t][at]);
       }
-      fit.all.Add(here);
+      Distances here = of_line.Take();
       const std::array<int64_t, 4> at = LineIndex(spec, line, 0);
+      const char* const down = spec.axes[spec.down];
+      if (here.agree > 0 &&
+          rows.insert({down == nullptr ? "" : down, at}).second) {
+        here.rows = 1;
+      }
+      fit.all.Add(here);
       for (size_t a = 0; a < axes.size(); ++a) {
         if (axes[a] != nullptr)
           (*axes[a])[static_cast<size_t>(at[a])].Add(here);
@@ -146,7 +247,7 @@ double Left(const Distances& distances) {
 }
 
 Scope ScopeOf(const Fit& fit) {
-  Scope best{"", Left(fit.all)};
+  Scope best{"", Left(fit.all), fit.all};
   for (const auto& [axis, places] : fit.by_axis) {
     Scope scope = ScopeAlong(axis, places, fit.all);
     if (scope.left < best.left) best = std::move(scope);

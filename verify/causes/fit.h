@@ -3,28 +3,40 @@
 #ifndef LOCKSTEP_VERIFY_CAUSES_FIT_H_
 #define LOCKSTEP_VERIFY_CAUSES_FIT_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "verify/ops/op.h"
+#include "verify/profile/profile.h"
 
 namespace lockstep::verify {
 
-// Outputs as numbers, [output][element in logical order].
+// Outputs as numbers, [output][element in logical order]; empty: an output that
+// kernels of the profile do not have. Null: they have all.
 using Numbers = std::vector<std::vector<float>>;
-Numbers NumbersOf(const Trial& trial, const OutputSet& outputs);
+Numbers NumbersOf(const Trial& trial, const OutputSet& outputs,
+                  const NumericProfile* profile);
 
 // Squared distances, summed: of the produced answer from the right one, of the
-// produced one from the one with a bug, and of these two from one another.
+// produced one from the one with a bug, and of the bug's from the right one.
 // Each element counts 1 at most: from one root mean square of the right output
-// on, and where one of the two is no number or has another sign of infinity.
+// on. NaN and infinity count once a line: they tell where a bug is, not which.
 struct Distances {
   double wrong = 0;
   double left = 0;
   double moved = 0;
+  // Evidence, whatever the size of an error: finite elements that are plainly
+  // wrong, or that the bug plainly moves. On them the bug gives the produced
+  // answer, or it does not; `erring` are the wrong ones of both.
+  int64_t agree = 0;
+  int64_t against = 0;
+  int64_t erring = 0;
+  int64_t rows = 0;  // with an element that agrees
 
   void Add(const Distances& other);
+  void Remove(const Distances& other);
 };
 
 struct Fit {
@@ -44,8 +56,9 @@ double Left(const Distances& distances);
 // Where the bug acts: the axis along which its places, and places without it,
 // explain the answer best.
 struct Scope {
-  std::string text;  // "h 2, 3 of 4"; empty: everywhere
-  double left = 1;   // with it
+  std::string text;     // "h 2, 3 of 4"; empty: everywhere
+  double left = 1;      // with it
+  Distances distances;  // with it
 };
 Scope ScopeOf(const Fit& fit);
 

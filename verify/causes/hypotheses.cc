@@ -5,6 +5,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "verify/base/format.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -70,9 +72,17 @@ std::string Hypothesis::Name() const {
   return second == nullptr ? name : name + "+" + second->name;
 }
 
+// "the last N visible keys are left out, N = 32", in a pair as the catalogue
+// has it.
 std::string Hypothesis::Sentence() const {
   const std::string sentence = bug->breaks;
-  return second == nullptr ? sentence : sentence + "; " + second->breaks;
+  if (second != nullptr) return sentence + "; " + second->breaks;
+  if (bug->dial == nullptr) return sentence;
+  const std::string own = BugIn(spec);
+  const size_t at = own.find('@');
+  return sentence + ", N = " +
+         (at == std::string::npos ? Format("%g", bug->severity)
+                                  : own.substr(at + 1));
 }
 
 std::optional<Hypothesis> PairOf(const Hypothesis& first,

@@ -42,6 +42,9 @@ struct KeyErrors {
   std::vector<bool> visible;
   // The key has nearly all weight of the row, by right or in what was produced.
   std::vector<bool> alone;
+  // The key has a good part of the row's weight by right. Then every other
+  // key's error points along it, too: it is what they all lose or gain to.
+  std::vector<bool> heavy;
 };
 
 // One way to run a candidate that must not change a bit. Absent: the

@@ -167,6 +167,8 @@ Json CausesJson(const std::vector<Explanation>& causes) {
                     {"candidate", cause.candidate},
                     {"score", cause.explained},
                     {"same_bits", cause.same_bits},
+                    {"proved", cause.Proved()},
+                    {"doubt", cause.doubt},
                     {"alike", cause.alike}});
   }
   return json;

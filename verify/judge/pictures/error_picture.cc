@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "verify/judge/bounded.h"
 #include "verify/judge/pictures/ask_again.h"
+#include "verify/judge/pictures/guilty_key.h"
 
 namespace lockstep::verify {
 namespace {
@@ -16,6 +18,9 @@ using Index = std::array<int64_t, 4>;
 // Every judged element of the output, one after the other, the same each time.
 using Elements =
     std::function<void(const std::function<void(const ErrorElement&)>&)>;
+
+// Wrong rows beside the worst that are asked which key they blame.
+constexpr size_t kRowsAsked = 8;
 
 // A is further from right than B.
 bool Worse(const ErrorElement& a, const ErrorElement& b) {
@@ -200,7 +205,7 @@ RowByKey Summarise(const KeyErrors& errors, const Index& at) {
     float& bar = row.bars[j / step];
     bar = std::max(bar, static_cast<float>(errors.share[j]));
     row.best.push_back({static_cast<int64_t>(j), errors.share[j],
-                        errors.visible[j], errors.alone[j]});
+                        errors.visible[j], errors.alone[j], errors.heavy[j]});
   }
   std::stable_sort(
       row.best.begin(), row.best.end(),
@@ -212,7 +217,40 @@ RowByKey Summarise(const KeyErrors& errors, const Index& at) {
   return row;
 }
 
-// Third look: the row of the worst element that has a size, and its keys.
+// Rows with an element outside, each with its worst one, in order; and how many
+// rows there are of all.
+std::vector<ErrorElement> WrongRows(const Elements& elements, int64_t* rows) {
+  std::vector<ErrorElement> wrong;
+  Index last = {-1, -1, -1, -1};
+  elements([&](ErrorElement element) {  // row by row
+    element.index[3] = 0;
+    *rows += element.index != last ? 1 : 0;
+    last = element.index;
+    if (!element.outside) return;
+    if (wrong.empty() || wrong.back().index != element.index) {
+      wrong.push_back(element);
+    } else if (Worse(element, wrong.back())) {
+      wrong.back() = element;
+    }
+  });
+  return wrong;
+}
+
+// The worst row, and those that are nearly as bad.
+std::vector<Index> RowsToAsk(std::vector<ErrorElement> wrong,
+                             const Index& worst) {
+  std::stable_sort(wrong.begin(), wrong.end(), Worse);
+  std::vector<Index> asked = {worst};
+  for (const ErrorElement& row : wrong) {
+    if (asked.size() > kRowsAsked) break;
+    const bool sized = std::isfinite(row.size);
+    if (sized && row.index != worst) asked.push_back(row.index);
+  }
+  return asked;
+}
+
+// Third look: the row of the worst element that has a size, and its keys; and
+// whether other wrong rows blame the same one.
 void BlameKeys(const Elements& elements, const Trial& trial, size_t t,
                ErrorPicture* picture) {
   const auto row = std::find_if(
@@ -221,28 +259,37 @@ void BlameKeys(const Elements& elements, const Trial& trial, size_t t,
   if (row == picture->elements.end()) return;
   Index at = row->index;
   at[3] = 0;
-  std::vector<double> error, truth;
-  // Elements come row by row.
-  Index last = {-1, -1, -1, -1}, last_wrong = last;
-  int64_t rows = 0, wrong_rows = 0;
+  int64_t rows = 0;
+  const std::vector<ErrorElement> wrong = WrongRows(elements, &rows);
+  const std::vector<Index> asked = RowsToAsk(wrong, at);
+  std::map<Index, std::pair<std::vector<double>, std::vector<double>>> lines;
+  for (const Index& one : asked) lines[one];
   elements([&](const ErrorElement& element) {
     Index here = element.index;
     here[3] = 0;
-    rows += here != last ? 1 : 0;
-    last = here;
-    if (element.outside && here != last_wrong) {
-      ++wrong_rows;
-      last_wrong = here;
-    }
-    if (here != at) return;
-    error.push_back(element.produced - element.truth);
-    truth.push_back(element.truth);
+    const auto line = lines.find(here);
+    if (line == lines.end()) return;
+    line->second.first.push_back(element.produced - element.truth);
+    line->second.second.push_back(element.truth);
   });
-  const KeyErrors errors = trial.ErrorByKey(t, at, error, truth);
-  if (errors.share.empty()) return;
-  picture->by_key = {Summarise(errors, at)};
+  for (const Index& one : asked) {
+    const auto& [error, truth] = lines[one];
+    const KeyErrors errors = trial.ErrorByKey(t, one, error, truth);
+    if (errors.share.empty()) {
+      if (one == at) return;
+      continue;
+    }
+    RowByKey by_key = Summarise(errors, one);
+    if (picture->by_key.empty()) {
+      picture->by_key = {std::move(by_key)};
+      continue;
+    }
+    ++picture->by_key[0].asked;
+    picture->by_key[0].agree +=
+        BlameAlike(picture->by_key[0], by_key, picture->output) ? 1 : 0;
+  }
   picture->by_key[0].rows = rows;
-  picture->by_key[0].wrong_rows = wrong_rows;
+  picture->by_key[0].wrong_rows = std::ssize(wrong);
 }
 
 void Draw(const Elements& elements, const Trial& trial, size_t t,

@@ -77,11 +77,16 @@ struct RowByKey {
     double share = 0;
     bool visible = false;
     bool alone = false;  // as KeyErrors says
+    bool heavy = false;
   };
   std::vector<Key> best;   // by share
   int64_t alike = 0;       // keys whose share is within 1 % of the best
   int64_t rows = 0;        // of the output that were judged
   int64_t wrong_rows = 0;  // and have an element outside
+  // Other wrong rows that were looked at, and those of them that blame the same
+  // key, or one at the same distance from the row.
+  int64_t asked = 0;
+  int64_t agree = 0;
 };
 
 struct ErrorPicture {

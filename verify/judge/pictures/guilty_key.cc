@@ -34,21 +34,44 @@ std::string RowText(const OutputSpec& output,
   return text;
 }
 
+bool OneKeyExplains(const RowByKey& row, const OutputSpec& output) {
+  const RowByKey::Key& key = row.best[0];
+  return row.keys > 1 && row.alike == 1 && key.share >= kCauseStated &&
+         ChanceOf(key.share, row.keys, output.shape[3]) < kChance;
+}
+
 }  // namespace
+
+bool StandsOut(const RowByKey& row, const OutputSpec& output) {
+  const RowByKey::Key& key = row.best[0];
+  return OneKeyExplains(row, output) && (!key.visible || !key.heavy);
+}
+
+bool BlameAlike(const RowByKey& a, const RowByKey& b,
+                const OutputSpec& output) {
+  if (!StandsOut(a, output) || !StandsOut(b, output)) return false;
+  const int64_t one = a.best[0].key, other = b.best[0].key;
+  return a.best[0].visible == b.best[0].visible &&
+         (one == other || one - a.at[output.down] == other - b.at[output.down]);
+}
+
+bool IsConfirmed(const ErrorPicture& picture) {
+  if (picture.by_key.empty()) return false;
+  const RowByKey& row = picture.by_key[0];
+  const RowByKey::Key& key = row.best[0];
+  if (row.agree > 0 && 2 * row.agree >= row.asked) return true;
+  // A probe that aims at a key gives it the row; then most rows are right.
+  const bool aimed = picture.tier == Tier::kProbes && key.alone &&
+                     2 * row.wrong_rows < row.rows;
+  return aimed && OneKeyExplains(row, picture.output);
+}
 
 void NameKey(CaseResult* failed) {
   if (!failed->causes.empty() || failed->picture == nullptr) return;
-  if (failed->picture->by_key.empty()) return;
+  if (!IsConfirmed(*failed->picture)) return;
   const OutputSpec& output = failed->picture->output;
   const RowByKey& row = failed->picture->by_key[0];
   const RowByKey::Key& key = row.best[0];
-  // A row whose weight is one key's moves along it whatever is wrong with the
-  // weights; then other rows are wrong, too.
-  const bool own = !key.visible || !key.alone || 2 * row.wrong_rows < row.rows;
-  const bool sure = own && row.keys > 1 && row.alike == 1 &&
-                    key.share >= kCauseStated &&
-                    ChanceOf(key.share, row.keys, output.shape[3]) < kChance;
-  if (!sure) return;
   Explanation cause;
   cause.bug = "key " + std::to_string(key.key);
   cause.what =

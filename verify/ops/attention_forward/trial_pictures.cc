@@ -13,6 +13,12 @@
 #include "verify/ops/attention_forward/trial.h"
 
 namespace lockstep::verify {
+namespace {
+
+// Of a row's weight, from which on a key is heavy.
+constexpr double kHeavy = 0.25;
+
+}  // namespace
 
 std::vector<int64_t> SegmentStartsOf(const AttentionForwardProblem& problem,
                                      const TensorView<const int32_t, 2>& ids,
@@ -46,17 +52,22 @@ KeyErrors AttentionForwardTrial::ErrorByKey(
   KeyErrors keys;
   for (int64_t j = 0; j < p.kv_len; ++j) {
     double along = 0, length = 0, from_produced = 0, length_produced = 0;
+    double in_truth = 0, squared = 0;
     for (size_t c = 0; c < error.size(); ++c) {
-      const double step =
+      const double value =
           ElementValue(v.lane, ElementBits(v, {at[0], at[1] / p.group(), j,
-                                               static_cast<int64_t>(c)})) -
-          truth[c];
+                                               static_cast<int64_t>(c)}));
+      const double step = value - truth[c];
+      in_truth += value * truth[c];
+      squared += value * value;
       along += step * error[c];
       length += step * step;
       from_produced += (step - error[c]) * error[c];
       length_produced += (step - error[c]) * (step - error[c]);
     }
     keys.alone.push_back(std::min(length, length_produced) < whole / 4);
+    // Values of other keys are as often against v_j as along it.
+    keys.heavy.push_back(in_truth > kHeavy * squared);
     if (length_produced > length) {
       along = from_produced;
       length = length_produced;

@@ -6,6 +6,7 @@
 
 #include "verify/base/format.h"
 #include "verify/causes/explanation.h"
+#include "verify/judge/pictures/guilty_key.h"
 #include "verify/report/block_plan.h"
 #include "verify/report/page/block_plan.h"
 #include "verify/report/page/html.h"
@@ -25,14 +26,9 @@ namespace {
 constexpr int64_t kMostTiles = 96;
 constexpr int64_t kOwnTiles = 32;
 
-// The key that stands out, if one does: it alone explains what a cause has to
-// explain to be stated, and no other does as well.
+// The key that is to blame, if one is and more than the worst row says so.
 const RowByKey::Key* Culprit(const ErrorPicture& picture) {
-  if (picture.by_key.empty()) return nullptr;
-  const RowByKey& row = picture.by_key[0];
-  const bool known =
-      row.alike == 1 && row.best[0].share >= kCauseStated && row.keys > 1;
-  return known ? &row.best[0] : nullptr;
+  return IsConfirmed(picture) ? &picture.by_key[0].best[0] : nullptr;
 }
 
 // The kernel's tile, or so many of them that a side has few enough.
@@ -143,10 +139,9 @@ std::string RowByKeyHtml(const ErrorPicture& picture) {
     text += Format("Key %lld alone explains %.1f %%.",
                    static_cast<long long>(culprit->key), 100 * culprit->share);
   } else if (row.best[0].share >= kCauseStated) {
-    text += Named(row.alike, "key") + (row.alike == 1
-                                           ? " explains it."
-                                           : " explain it as well as one "
-                                             "another.");
+    text += row.alike == 1 ? "One key explains it, but no other row blames it."
+                           : Named(row.alike, "key") +
+                                 " explain it as well as one another.";
   } else {
     text += Format("No single key explains it: the best %.1f %%.",
                    100 * row.best[0].share);
