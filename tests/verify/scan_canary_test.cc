@@ -94,6 +94,19 @@ TEST(ScanCanaries, AMissedOneMakesTheCaseUntrusted) {
   EXPECT_GT(missed, 0);
 }
 
+// A fault of carries on a case without any leaves other roundings alone.
+TEST(ScanCanaries, AreNoBugsWhereTheyChangeNothingThatIsClaimed) {
+  for (const int seed : {1, 12, 16, 20}) {
+    const CaseResult result =
+        JudgeSpec("ssd_scan h=2 n=16 p=8 t=200 gate=yes regime=resets seed=" +
+                      std::to_string(seed),
+                  "variant:ssd");
+    EXPECT_EQ(result.verdict, Verdict::kPass) << seed << result.reason;
+    ASSERT_EQ(result.canaries.size(), 1u) << seed;
+    EXPECT_TRUE(result.canaries[0].caught) << result.canaries[0].candidate;
+  }
+}
+
 TEST(ScanCanaries, ThereIsNoneWhereProbesProveNothing) {
   for (const char* keys : {"variant=mimo r=5", "fill=probe:halves"}) {
     const CaseResult result =

@@ -19,8 +19,10 @@ bool WantsCanary(const CaseRequest& request, const Trial& trial, uint64_t salt);
 
 // Judges the first of the trial's canaries that computes something else here
 // than a correct kernel does (established without the judge). Adds to
-// canaries, and a finding where it is not caught; one that is not caught and
-// differs by roundings alone makes way for the next.
+// canaries, and a finding where it is not caught; one that is not caught
+// makes way for the next where it changes nothing but what the profile leaves
+// open: elements that may be anything, or that it moves within the envelope by
+// little, as long as no probe shows it either.
 void JudgeCanary(const CaseRequest& request, const Trial& trial,
                  const JudgeOptions& options, uint64_t salt,
                  CaseResult* result);

@@ -100,6 +100,12 @@ std::optional<Work> SsdScanTrial::CountWork() const {
   return work;
 }
 
+// The base of the canaries: what they compute without their fault.
+const char* SsdScanTrial::CorrectKernel() const {
+  return data().problem.lane == Lane::kF32 ? "variant:ssd"
+                                           : "variant:scan-bf16-lane";
+}
+
 std::span<const char* const> SsdScanTrial::Canaries() const {
   if (Mamba3ScanTrial::Canaries().empty()) return {};
   return data().problem.lane == Lane::kF32 ? std::span(kSsdCanaries)

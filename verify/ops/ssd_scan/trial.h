@@ -31,6 +31,7 @@ class SsdScanTrial final : public Mamba3ScanTrial {
   std::optional<Work> CountWork() const override;
   std::unique_ptr<Trial> MakeAnother(const Case& request,
                                      Mamba3ScanData data) const override;
+  const char* CorrectKernel() const override;
   std::span<const char* const> Canaries() const override;
 
  protected:
