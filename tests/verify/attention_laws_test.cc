@@ -122,6 +122,19 @@ TEST(AttentionLaws, AllHoldForCorrectKernels) {
   }
 }
 
+// v in f16 has fewer bits below 2^-14: there the envelope of the call decides.
+TEST(AttentionLaws, ScaleLeavesSmallF16ToTheEnvelope) {
+  for (const char* seed : {"2", "3"}) {
+    const Judged judged =
+        JudgeSpec("variant:cpu-f16-operands",
+                  "attention_forward sq=3 skv=5 d=4 "
+                  "fill=normal:1+v.uniform:0.0001,0.0002 seed=" +
+                      std::string(seed));
+    EXPECT_TRUE(judged.ran.contains("scale"));
+    EXPECT_TRUE(judged.broken.empty()) << seed;
+  }
+}
+
 TEST(AttentionLaws, NoneWhereNothingIsToBeSaid) {
   const Judged judged = JudgeSpec("builtin:optimized",
                                   "attention_forward sq=1 skv=1 d=1 "

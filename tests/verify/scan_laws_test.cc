@@ -1,20 +1,26 @@
-// Laws of a scan that need no truth, and the faults that break them.
+// Longer than 400 lines: laws of a scan that need no truth, each beside the
+// fault that breaks it, before one candidate that computes as it is told.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "reference/mamba3_scan.h"
+#include "reference/ssd_scan.h"
 #include "tests/verify/trials.h"
 #include "verify/case/case.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/emulator/mutants.h"
 #include "verify/inputs/mamba3_scan.h"
+#include "verify/inputs/ssd_scan.h"
 #include "verify/judge/judge.h"
 #include "verify/judge/laws.h"
 #include "verify/ops/mamba3_scan/trial.h"
@@ -31,12 +37,18 @@ constexpr const char* kThreeRuns =
 constexpr const char* kNoCarry =
     "mamba3_scan t=9 h=4 g=2 n=8 p=3 cu=0,2,5,9 seed=7";
 
-// Computes as it is told.
+// Computes as it is told, and claims what it is told.
 class Scanner final : public Candidate {
  public:
   using Compute =
       std::function<void(const Mamba3ScanTrial&, const Mamba3ScanOutputs&)>;
-  explicit Scanner(Compute compute) : compute_(std::move(compute)) {}
+  explicit Scanner(Compute compute,
+                   std::optional<NumericProfile> claims = std::nullopt)
+      : compute_(std::move(compute)), claims_(std::move(claims)) {}
+
+  std::optional<NumericProfile> Claims() const override { return claims_; }
+  // It has no segment ids.
+  void RefuseSegments() { segments_ = false; }
 
   std::string Spec(const Variation&) const override { return "scanner"; }
   std::string Backend() const override { return "reference"; }
@@ -49,18 +61,25 @@ class Scanner final : public Candidate {
                  const OutputSet& outputs, Execution* execution) override {
     execution->backend = "reference";
     const auto& scan = static_cast<const Mamba3ScanTrial&>(trial);
+    if (!segments_ &&
+        scan.data().problem.runs == Mamba3ScanProblem::Runs::kSegments) {
+      return {RunOutcome::State::kUnsupported, "segments", ""};
+    }
     compute_(scan, scan.Views(outputs));
     return {};
   }
 
  private:
   Compute compute_;
+  std::optional<NumericProfile> claims_;
+  bool segments_ = true;
   Variation fixed_;
 };
 
 struct Tried {
-  Names laws;    // that were tried
-  Names broken;  // by law and tier: "split bits", "split envelope"
+  Names laws;     // that were tried
+  Names refused;  // and that the kernel does not take
+  Names broken;   // by law and tier: "split bits", "split envelope"
 };
 
 // A candidate before every law, under several draws.
@@ -89,6 +108,7 @@ Tried TryLaws(Candidate& candidate, const std::string& line,
     JudgeLaws(laws, &result);
     for (const Check& check : result.checks)
       tried.laws.insert(LawOf(check.name));
+    tried.refused.insert(result.refused.begin(), result.refused.end());
     for (const Finding& finding : result.findings) {
       EXPECT_NE(finding.tier, Tier::kSelf) << finding.message;
       EXPECT_NE(finding.tier, Tier::kCandidate) << finding.message;
@@ -211,6 +231,43 @@ TEST(ScanLaws, SplitSeesACarryThatIsNotWhole) {
             Names{"split envelope"});
 }
 
+// Mamba-2, as the reference computes it.
+void SsdByReference(const Mamba3ScanTrial& trial,
+                    const Mamba3ScanOutputs& out) {
+  const Status done =
+      reference::SsdScan(SsdProblemOf(trial.data().problem),
+                         SsdInputsOf(trial.data().inputs), SsdOutputsOf(out));
+  EXPECT_TRUE(done.ok()) << done.message();
+}
+
+// The call behind the cut knows neither k nor v of the token before it: the
+// product that is zero there is none of its terms, and a -0 stays one.
+TEST(ScanLaws, SplitTakesZerosOfTheStateOfMamba2AsOne) {
+  const std::string line = "ssd_scan t=2 n=3 p=2 a=const:-1e+30 fill=int:-3,3";
+  EXPECT_EQ(TrySpec("builtin:optimized", line).broken, Names{});
+  EXPECT_EQ(TrySpec("builtin:reference", line).broken, Names{});
+  // Of y it takes none.
+  const auto flips = [](const Mamba3ScanTrial& trial,
+                        const Mamba3ScanOutputs& out) {
+    SsdByReference(trial, out);
+    if (!trial.data().inputs.carry.given()) return;
+    out.y.As<float>()(0, 0, 0, 0, 0) = -0.0f;
+  };
+  EXPECT_EQ(BrokenBy(flips, "ssd_scan t=3 n=3 p=2 fill=normal:1+v.const:0"),
+            Names{"split bits"});
+}
+
+// Mamba-3's carry is whole: its zeros have a sign.
+TEST(ScanLaws, SplitKeepsTheSignOfZerosOfAWholeCarry) {
+  const auto flips = [](const Mamba3ScanTrial& trial,
+                        const Mamba3ScanOutputs& out) {
+    ByReference(trial, trial.data().inputs, out);
+    if (trial.data().inputs.carry.given()) out.carry.h(0, 0, 0, 0) = -0.0f;
+  };
+  EXPECT_EQ(BrokenBy(flips, "mamba3_scan t=3 n=4 p=2 fill=normal:1+v.const:0"),
+            Names{"split bits"});
+}
+
 // A call with one run has other steps.
 TEST(ScanLaws, SeparateSeesARunAlone) {
   const auto alone = [](const Mamba3ScanTrial& trial,
@@ -277,6 +334,44 @@ TEST(ScanLaws, ScaleSeesACutOff) {
     ByReference(trial, inputs, out);
   };
   EXPECT_EQ(BrokenBy(cut, kNoCarry), Names{"scale bits"});
+}
+
+// What a run without tokens exports is a neighbour's v: right where the profile
+// says so, and of no concern to a law.
+TEST(ScanLaws, LeaveRunsWithoutTokensOpenWhereTheProfileDoes) {
+  const auto neighbour = [](const Mamba3ScanTrial& trial,
+                            const Mamba3ScanOutputs& out) {
+    ByReference(trial, trial.data().inputs, out);
+    const auto v = trial.data().inputs.v.As<float>();
+    for (size_t n = 0; n < trial.runs().size(); ++n) {
+      const reference::Run& run = trial.runs()[n];
+      if (run.first < run.end) continue;
+      const int64_t t = std::min(run.first, v.shape[1] - 1);
+      for (int64_t c = 0; c < v.shape[3]; ++c) {
+        out.carry.v(static_cast<int64_t>(n), 0, c) = v(run.row, t, 0, c);
+      }
+    }
+  };
+  const std::string line = "mamba3_scan t=20 n=4 p=4 cu=0,0,10,10,20";
+  NumericProfile profile = LoadProfile("scan-f32").value();
+  Scanner claims_all(neighbour, profile);
+  EXPECT_TRUE(TryLaws(claims_all, line).broken.contains("isolation bits"));
+  profile.scan->empty_run = EmptyRun::kUnspecified;
+  Scanner honest(neighbour, profile);
+  EXPECT_EQ(TryLaws(honest, line).broken, Names{});
+}
+
+// A kernel that takes offsets alone is asked for segment ids by one law only.
+TEST(ScanLaws, EncodingMayBeRefused) {
+  Scanner offsets(
+      [](const Mamba3ScanTrial& trial, const Mamba3ScanOutputs& out) {
+        ByReference(trial, trial.data().inputs, out);
+      });
+  offsets.RefuseSegments();
+  const Tried tried = TryLaws(offsets, kNoCarry);
+  EXPECT_EQ(tried.broken, Names{});
+  EXPECT_EQ(tried.refused, Names{"law_encoding"});
+  EXPECT_FALSE(tried.laws.contains("encoding"));
 }
 
 // The judge as a whole: equal bits on the case, and still a fail.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,10 +77,21 @@ class LawJudge {
       return false;
     }
     const bool refused = run.outcome.state == State::kUnsupported;
+    if (refused && law_.may_be_refused) {
+      result_->refused.push_back(check_);
+      return false;
+    }
     Broken(refused ? Tier::kPower : Tier::kCandidate,
            "ran on the case, but not on inputs of " + law_.name + ": " +
                run.outcome.message);
     return std::nullopt;
+  }
+
+  // Of an output, the lines of a trial of which the profile says nothing.
+  std::set<int64_t> OpenLines(const Trial& trial, size_t t) const {
+    if (request_.profile == nullptr) return {};
+    const auto open = trial.OpenLines(*request_.profile, t);
+    return {open.begin(), open.end()};
   }
 
   void CompareBits(const LawCall& call, const OutputSet& produced) {
@@ -87,12 +99,16 @@ class LawJudge {
     for (size_t t = 0; t < specs.size(); ++t) {
       const OutputSpec& spec = specs[t];
       const int exponent = law_.exponents.empty() ? 0 : law_.exponents[t];
+      const bool zeros_alike = !law_.zeros_alike.empty() && law_.zeros_alike[t];
       struct Pair {
         std::array<int64_t, 4> at;
         uint32_t expected, produced;
       };
+      const std::set<int64_t> own_open = OpenLines(*request_.trial, t);
+      const std::set<int64_t> open = OpenLines(*call.trial, t);
       std::vector<Pair> pairs;
       for (const LinePair& lines : call.kept[t]) {
+        if (own_open.contains(lines.own) || open.contains(lines.here)) continue;
         for (int64_t c = 0; c < spec.shape[3]; ++c) {
           const auto at = LineIndex(spec, lines.own, c);
           const auto expected = TimesPowerOfTwo(
@@ -100,10 +116,13 @@ class LawJudge {
               ElementBits(request_.base->tensors[t].const_view(), at),
               exponent);
           if (!expected) continue;
-          pairs.push_back({at, *expected,
-                           ElementBits(produced.tensors[t].const_view(),
-                                       LineIndex(call.trial->outputs()[t],
-                                                 lines.here, c))});
+          const uint32_t bits =
+              ElementBits(produced.tensors[t].const_view(),
+                          LineIndex(call.trial->outputs()[t], lines.here, c));
+          const bool alike =
+              zeros_alike &&
+              Classify(spec.lane, *expected, bits) == PairClass::kZeroSign;
+          pairs.push_back({at, alike ? bits : *expected, bits});
         }
       }
       if (pairs.empty()) continue;
@@ -157,6 +176,16 @@ std::vector<std::string> PickLaws(const LawsRequest& request) {
   return PickSome(std::move(all), request.most, request.salt);
 }
 
+// Whether a power of two may take numbers to where f16 has fewer bits.
+bool MeetsSmallF16(const Law& law, const NumericProfile* profile) {
+  const bool scaled = std::any_of(law.exponents.begin(), law.exponents.end(),
+                                  [](int exponent) { return exponent != 0; });
+  return scaled && profile != nullptr && !profile->scan &&
+         (profile->operand_v == NumberType::kF16 ||
+          profile->state == NumberType::kF16 ||
+          profile->acc_pv.kind == Accumulator::Kind::kF16);
+}
+
 // Whether a call goes on from an output that the kernel does not have.
 bool TakesWhatLacks(const Law& law, const NumericProfile* profile) {
   if (profile == nullptr) return false;
@@ -190,13 +219,15 @@ void JudgeLaws(const LawsRequest& request, CaseResult* result) {
   const Trial& trial = *request.trial;
   for (const std::string& name : PickLaws(request)) {
     if (request.stop != nullptr && *request.stop) return;
-    const Result<Law> law = trial.MakeLaw(name, request.salt);
+    Result<Law> law = trial.MakeLaw(name, request.salt);
     if (!law.ok()) {
       result->findings.push_back(
           {Tier::kSelf, "laws", law.message(), "", std::nullopt});
       return;
     }
     if (TakesWhatLacks(law.value(), request.profile)) continue;
+    // There the envelope of the call says how far it may be off.
+    if (MeetsSmallF16(law.value(), request.profile)) law->structural = false;
     const bool bits = request.profile == nullptr || law->structural;
     if (!bits && trial.rows() > kLawEnvelopeWork / trial.RowCost()) continue;
     if (!LawJudge(request, law.value(), result).Run()) return;

@@ -50,6 +50,7 @@ constexpr Saying kScan[] = {
     {"scan.pairing", "neighbours", true},
     {"scan.pairing", "halves", true},
     {"scan.empty_run", "unspecified", true},
+    {"masked_nan_safe", "no", true},
     {"scan.lacks", "carry_theta carry_h carry_k carry_v"},
     {"ftz", "yes"},
     {"scan.angle_carry", "bf16"},
@@ -64,6 +65,7 @@ constexpr Saying kScan[] = {
     {"scan.query", "bf16"},
     {"scan.key", "bf16"},
     {"scan.state", "bf16"},
+    {"scan.operand_round", "truncate"},
 };
 
 // The profile with that said; none where it is said already, or contradicts

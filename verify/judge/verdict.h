@@ -202,6 +202,7 @@ struct CaseResult {
   std::vector<std::string> probes_missed;  // names: no answer to them
   std::vector<std::string> untried;        // checks this way in does not allow
   std::vector<Unanswered> unanswered;      // checks that lack an answer
+  std::vector<std::string> refused;        // laws whose form it need not take
   // "lse_base = 2": where the profile says so, the case gets that verdict.
   // Empty: no such field was found, or looked for.
   std::string one_field;

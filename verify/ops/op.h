@@ -179,6 +179,10 @@ struct Law {
   // Per output: elements are the case's times 2^exponent, where both are
   // normal or zero. None: they are equal.
   std::vector<int> exponents;
+  // Per output: +0 and -0 are one. None: of no output.
+  std::vector<bool> zeros_alike;
+  // What it asks in another form that a kernel need not take.
+  bool may_be_refused = false;
   std::vector<LawCall> calls;  // none: it does not hold for these inputs
 };
 
@@ -275,6 +279,13 @@ class Trial {
       int threads) const {
     (void)profile, (void)rows, (void)threads;
     return nullptr;
+  }
+  // Lines of an output of which the profile says nothing, whatever was
+  // produced: structural laws leave them out.
+  virtual std::vector<int64_t> OpenLines(const NumericProfile& profile,
+                                         size_t output) const {
+    (void)profile, (void)output;
+    return {};
   }
   // Per output, what no element of any row can leave under the profile: weak,
   // but no more than the sizes of the inputs has to be known for it. None:

@@ -117,6 +117,7 @@ NumericProfile ScanF32() {
   p.lane = Lane::kF32;
   p.tanh_rel = 0x1p-21;
   p.exp_rel = 0x1p-21;
+  p.nan = NanPolicy::kUnspecified;
   ScanNumeric s;
   s.form = ScanForm::kChunked;
   s.decay = DecayForm::kPrefix;

@@ -206,6 +206,7 @@ const Words kDecays = {"product", "prefix", "segment"};
 const Words kAngles = {"turns", "radians", "unreduced"};
 const Words kPairings = {"variant", "neighbours", "halves"};
 const Words kEmptyRuns = {"carry", "unspecified"};
+const Words kOperandRounds = {"nearest", "truncate"};
 
 template <const Words& kWords, auto kMember>
 ProfileField ScanWord(const char* key) {
@@ -369,6 +370,7 @@ const std::vector<ProfileField>& ProfileFields() {
       ScanWord<kTypes, &S::dt>("scan.dt"),
       ScanWord<kTypes, &S::weight>("scan.weight"),
       ScanWord<kTypes, &S::param>("scan.param"),
+      ScanWord<kOperandRounds, &S::operand_round>("scan.operand_round"),
       ScanWord<kTypes, &S::query>("scan.query"),
       ScanWord<kTypes, &S::key>("scan.key"),
       ScanWord<kTypes, &S::scaled>("scan.scaled"),

@@ -36,6 +36,12 @@ enum class DecayForm : uint8_t {
   kSegment,  // segment: exp of segment sums
 };
 
+// How operands of matrix units are rounded to their type.
+enum class OperandRound : uint8_t {
+  kNearest,   // nearest
+  kTruncate,  // truncate: towards zero, as Hopper does with TF32
+};
+
 // Where an angle is reduced.
 enum class AngleForm : uint8_t {
   kTurns,      // turns: in turns, exactly
@@ -68,6 +74,9 @@ struct ScanNumeric {
   NumberType dt = NumberType::kF32;      // as gamma and the look-ahead use it
   NumberType weight = NumberType::kF32;  // of s and the look-ahead
   NumberType param = NumberType::kF32;   // biases, psi, phi, their products
+  // Of q, k, their products and states where they are operands: query, key,
+  // scaled, score, state, decayed, grad_do and grad_state.
+  OperandRound operand_round = OperandRound::kNearest;
   NumberType query = NumberType::kF32;   // rotated q
   NumberType key = NumberType::kF32;     // rotated k, unscaled
   NumberType scaled = NumberType::kF32;  // k times its weight

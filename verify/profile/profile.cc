@@ -10,6 +10,7 @@
 #include "verify/base/io/files.h"
 #include "verify/base/nearest_name.h"
 #include "verify/profile/fields.h"
+#include "verify/profile/scan_keys.h"
 
 namespace lockstep::verify {
 namespace {
@@ -94,7 +95,8 @@ struct Reader {
   std::string source;
   NumericProfile profile;
   std::string errors;
-  std::vector<std::string> seen;
+  std::vector<std::string> seen;  // keys, and
+  std::vector<int> lines;         // where they stand
   bool has_base = false;
   bool base_grad = false;  // and it describes gradients
   int complaints = 0;
@@ -103,6 +105,10 @@ struct Reader {
     if (++complaints > kMostComplaints) return;
     errors += (errors.empty() ? "" : "\n") + source +
               (line > 0 ? ":" + std::to_string(line) : "") + ": " + what;
+  }
+
+  bool Seen(std::string_view key) const {
+    return std::find(seen.begin(), seen.end(), key) != seen.end();
   }
 
   void ReadBase(int line, std::string_view value) {
@@ -129,7 +135,7 @@ struct Reader {
     }
     const std::string key(Trim(text.substr(0, equals)));
     const std::string_view value = Trim(text.substr(equals + 1));
-    if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+    if (Seen(key)) {
       return Complain(line,
                       "key " + KeyName(key) + " stands here a second time");
     }
@@ -139,6 +145,7 @@ struct Reader {
       // A whole text of a scan's profile needs no base to say so.
       if (key.starts_with("scan.") && !has_base && !profile.scan) {
         profile.scan.emplace();
+        if (!Seen("nan")) profile.nan = NanPolicy::kUnspecified;
       }
       if (key.starts_with("grad.") && !profile.grad) profile.grad.emplace();
       const std::string wanted = field->parse(value, &profile);
@@ -150,14 +157,26 @@ struct Reader {
                                 NearestKey(key) + "'");
     }
     seen.push_back(key);
+    lines.push_back(line);
+  }
+
+  // Keys that a scan's profile would take without effect.
+  void RefuseAttention() {
+    if (!profile.scan) return;
+    for (size_t n = 0; n < seen.size(); ++n) {
+      const std::string& key = seen[n];
+      const bool known = FindField(key) != nullptr;
+      if (!known || IsShared(key) || key.starts_with("scan.")) continue;
+      Complain(lines[n],
+               KeyName(key) + " is a key of attention" + WhyNotOfScans(key));
+    }
   }
 
   // What no default may claim, of gradients that no base describes.
   void RequireGradients() {
-    if (!profile.grad || base_grad) return;
+    if (!profile.grad || base_grad || profile.scan) return;
     for (const char* key : {"grad.p", "grad.ds"}) {
-      const bool given = std::find(seen.begin(), seen.end(), key) != seen.end();
-      if (!given) {
+      if (!Seen(key)) {
         Complain(0, "missing key '" + std::string(key) +
                         "' beside others of gradients");
       }
@@ -165,13 +184,13 @@ struct Reader {
   }
 
   void Finish() {
+    RefuseAttention();
     RequireGradients();
     const auto required = profile.scan
                               ? std::span<const char* const>(kScanRequired)
                               : std::span<const char* const>(kRequired);
     for (const char* key : required) {
-      const bool given = std::find(seen.begin(), seen.end(), key) != seen.end();
-      if (!given && (!has_base || std::string_view(key) == "name")) {
+      if (!Seen(key) && (!has_base || std::string_view(key) == "name")) {
         Complain(0, "missing key '" + std::string(key) + "'" +
                         (has_base ? "" : ", or start from 'base = NAME'"));
       }
@@ -181,19 +200,10 @@ struct Reader {
                 std::to_string(complaints - kMostComplaints) + " more errors";
     }
     if (!errors.empty()) return;
-    std::istringstream lines(LintProfile(profile));
-    for (std::string line; std::getline(lines, line);) Complain(0, line);
+    std::istringstream lint(LintProfile(profile));
+    for (std::string line; std::getline(lint, line);) Complain(0, line);
   }
 };
-
-// Fields that count for scans, too; those of scans begin with "scan.".
-bool IsShared(std::string_view key) {
-  constexpr std::string_view kShared[] = {"name",      "description", "exact",
-                                          "lane",      "tanh_rel",    "exp_rel",
-                                          "out_round", "ftz"};
-  return std::find(std::begin(kShared), std::end(kShared), key) !=
-         std::end(kShared);
-}
 
 }  // namespace
 

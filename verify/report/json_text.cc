@@ -185,7 +185,9 @@ Json UntriedJson(const CaseResult& result) {
   for (const Unanswered& one : result.unanswered) {
     unanswered.push_back({{"check", one.check}, {"why", one.why}});
   }
-  return {{"checks", result.untried},
+  std::vector<std::string> checks = result.untried;
+  checks.insert(checks.end(), result.refused.begin(), result.refused.end());
+  return {{"checks", checks},
           {"outputs", result.lacking},
           {"unanswered", unanswered}};
 }

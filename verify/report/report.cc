@@ -327,7 +327,8 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
       CounterLine("rows", statistics.counters) + StatisticsLine(statistics) +
       CanaryLine(statistics) + LawLine(statistics.laws) +
       CountsLine("unprobed  ", statistics.unprobed) +
-      CountsLine("unanswered ", statistics.unanswered);
+      CountsLine("unanswered ", statistics.unanswered) +
+      CountsLine("refused   ", statistics.refused);
   if (!statistics.untried.empty()) {
     text += "untried   " + Joined(statistics.untried) +
             ": not to be seen in answers from files\n";

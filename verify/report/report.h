@@ -45,6 +45,8 @@ struct RunStatistics {
   std::set<std::string> lacking;  // outputs that no kernel gave
   // Checks that lack an answer: cases.
   std::map<std::string, int64_t> unanswered;
+  // Laws whose form of a call the kernel does not take: cases.
+  std::map<std::string, int64_t> refused;
   std::set<std::string> profiles;
   // Cases whose errors statistics looked at, their rows and tests; why they
   // did not look at others: cases.

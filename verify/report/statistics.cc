@@ -95,6 +95,7 @@ void RunStatistics::Add(const CaseResult& result) {
   untried.insert(result.untried.begin(), result.untried.end());
   lacking.insert(result.lacking.begin(), result.lacking.end());
   for (const Unanswered& one : result.unanswered) ++unanswered[one.check];
+  for (const std::string& check : result.refused) ++refused[check];
   runs += result.runs;
   if (!result.claims) {
     for (const Comparison& comparison : result.comparisons) {

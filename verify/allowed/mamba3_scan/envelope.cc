@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/rounding.h"
@@ -52,7 +53,26 @@ void AddDecays(const NumericProfile& profile, int64_t chunk,
   e->decay = s.decay == DecayForm::kProduct ? 4 * kU : Roundoffs(chunk + 6);
 }
 
+// Half of the smallest f16, and above what its sums may overflow.
+constexpr double kF16Tiny = 0x1p-25;
+constexpr double kF16Largest = 0x1p15;
+
+bool HasF16(const ScanNumeric& s) {
+  const NumberType types[] = {
+      s.angle,    s.angle_carry, s.lambda,     s.dt,          s.weight,
+      s.param,    s.query,       s.key,        s.scaled,      s.carry_key,
+      s.score,    s.state,       s.decayed,    s.diagonal,    s.gate,
+      s.rank_sum, s.grad_do,     s.grad_state, s.grad_partial};
+  return std::find(std::begin(types), std::end(types), NumberType::kF16) !=
+         std::end(types);
+}
+
 }  // namespace
+
+double OperandError(const ScanNumeric& s, NumberType type) {
+  return ConversionTo(type) *
+         (s.operand_round == OperandRound::kTruncate ? 2 : 1);
+}
 
 oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
                                 const Mamba3ScanProblem& problem) {
@@ -76,15 +96,15 @@ oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
   e.param = ConversionTo(s.param);
   e.bias = problem.bias ? kU + ConversionTo(s.param) : 0;
   e.product = problem.mimo() ? kU + ConversionTo(s.param) : 0;
-  e.query = 4 * kU + ConversionTo(s.query) + turned;
-  e.key = 4 * kU + ConversionTo(s.key) + turned;
+  e.query = 4 * kU + OperandError(s, s.query) + turned;
+  e.key = 4 * kU + OperandError(s, s.key) + turned;
   // Token by token the carried k is the next token's.
   if (s.form == ScanForm::kRecurrent) e.key += ConversionTo(s.carry_key);
-  e.scaled = kU + ConversionTo(s.scaled);
+  e.scaled = kU + OperandError(s, s.scaled);
   e.carry_key = kU + ConversionTo(s.carry_key);
-  e.input = Roundoffs(ranks * chunk + 8) + ConversionTo(s.decayed);
+  e.input = Roundoffs(ranks * chunk + 8) + OperandError(s, s.decayed);
   e.output = Roundoffs(problem.state_dim + ranks * chunk + 8) +
-             std::max(ConversionTo(s.score), ConversionTo(s.state));
+             std::max(OperandError(s, s.score), OperandError(s, s.state));
   e.diagonal = s.diagonal_rel + Roundoffs(4) +
                static_cast<double>(ranks + 3) * ConversionTo(s.diagonal);
   e.gate = 2 * s.sigmoid_rel + 8 * kU + ConversionTo(s.gate);
@@ -94,8 +114,38 @@ oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
   const bool narrow =
       problem.lane == Lane::kBf16 || turned > 0 || s.score != NumberType::kF32;
   e.tiny = profile.ftz ? 0x1p-126 : narrow ? 0x1p-133 : 0x1p-148;
+  if (HasF16(s)) {
+    e.tiny = kF16Tiny;
+    e.largest = kF16Largest;
+  }
+  e.nan_reach = profile.masked_nan_safe ? 0 : chunk - 1;
+  e.nan_propagates = profile.nan == NanPolicy::kPropagate;
   return e;
 }
+
+namespace {
+
+// Whether the element is NaN whatever the order of sums, and has to be.
+bool IsNaN(const oracle::ScanTruth& truth, ScanOutput output, size_t i) {
+  const auto is = [i](const std::vector<bool>& flags) {
+    return !flags.empty() && flags[i];
+  };
+  switch (output) {
+    case ScanOutput::kY:
+      return is(truth.y_nan);
+    case ScanOutput::kTheta:
+      return is(truth.theta_nan);
+    case ScanOutput::kH:
+      return is(truth.h_nan);
+    case ScanOutput::kK:
+      return is(truth.k_nan);
+    case ScanOutput::kV:
+      break;  // a copy
+  }
+  return false;
+}
+
+}  // namespace
 
 Bounds ScanBounds(const NumericProfile& profile, Lane lane,
                   const oracle::ScanTruth& truth, ScanOutput output, size_t i,
@@ -139,6 +189,10 @@ Bounds ScanBounds(const NumericProfile& profile, Lane lane,
       bounds.likely = bounds.allowed;
       return bounds;
   }
+  if (IsNaN(truth, output, i)) {
+    bounds.allowed = bounds.likely = {1, -1, true};
+    return bounds;
+  }
   if (!(bounds.error < kInf) || bounds.truth != bounds.truth) {
     bounds.error = bounds.likely_error = kInf;
     bounds.allowed = bounds.likely = {-kInf, kInf, true};
@@ -148,7 +202,9 @@ Bounds ScanBounds(const NumericProfile& profile, Lane lane,
   const Lane rounded = output == ScanOutput::kY ? lane : Lane::kF32;
   const double companion = profile.scan->companion;
   bounds.likely_error = bounds.error;
-  if (companion > 0 && size > 0) {
+  // What is cut off has one sign: that is no random walk.
+  const bool random = profile.scan->operand_round == OperandRound::kNearest;
+  if (companion > 0 && size > 0 && random) {
     const double u = lane == Lane::kF32 ? kU : 0x1p-8;
     bounds.likely_error =
         std::min(bounds.error, (companion * u + drift) * size + 0x1p-126);

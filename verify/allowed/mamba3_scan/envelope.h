@@ -14,6 +14,9 @@
 
 namespace lockstep::verify {
 
+// Relative, of an operand of a matrix unit in that type.
+double OperandError(const ScanNumeric& scan, NumberType type);
+
 // Requires: profile.scan.
 oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
                                 const Mamba3ScanProblem& problem);

@@ -17,11 +17,11 @@ oracle::GradientErrors GradientErrorsOf(
   e.scan =
       probe ? ScanProbeErrors(*probe, profile, p) : ScanErrorsOf(profile, p);
   const int64_t chunk = std::max<int64_t>(e.scan.chunk, 1);
-  e.cotangent = kU + ConversionTo(s.grad_do);
+  e.cotangent = kU + OperandError(s, s.grad_do);
   const double operand =
-      std::max({ConversionTo(s.grad_state), ConversionTo(s.state),
-                ConversionTo(s.score)}) +
-      ConversionTo(s.decayed);
+      std::max({OperandError(s, s.grad_state), OperandError(s, s.state),
+                OperandError(s, s.score)}) +
+      OperandError(s, s.decayed);
   e.read = Roundoffs(std::max(p.state_dim, p.head_dim) + p.ranks * chunk + 8) +
            operand;
   e.enter = e.scan.input + e.scan.output;

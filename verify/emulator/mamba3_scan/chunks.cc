@@ -55,11 +55,12 @@ class Chunks {
   bool Continues(int64_t t) const;
   void AddInter(int64_t t, std::vector<Floats>* o) const;
   void AddIntra(int64_t t, std::vector<Floats>* o) const;
+  void AddMasked(int64_t t, std::vector<Floats>* o) const;
   void AddDiagonal(int64_t t, std::vector<Floats>* o) const;
   State After(int64_t last) const;
   void Export(int64_t t);
   float Weighted(const Floats& k, size_t n, float weight) const {
-    return Cast(k[n] * weight, math_.sites().scaled);
+    return Operand(k[n] * weight, math_.sites().scaled, math_.sites());
   }
 
   const ScanRow& row_;
@@ -69,8 +70,9 @@ class Chunks {
   ScanRowResult result_;
   State carried_;      // pre-charged, before the chunk
   int64_t first_ = 0;  // of the chunk
-  float before_ = 1;   // decay over the chunk before
-  Floats sums_;        // inclusive sums of a since the chunk's start
+  int64_t end_ = 0;
+  float before_ = 1;  // decay over the chunk before
+  Floats sums_;       // inclusive sums of a since the chunk's start
 };
 
 // Sum of a over (from, to]; from = first - 1: from the chunk's start.
@@ -131,7 +133,7 @@ void Chunks::AddInter(int64_t t, std::vector<Floats>* o) const {
     for (size_t c = 0; c < (*o)[r].size(); ++c) {
       Floats column(state.size());
       for (size_t n = 0; n < state.size(); ++n) {
-        column[n] = Cast(state[n][c], math_.sites().state);
+        column[n] = Operand(state[n][c], math_.sites().state, math_.sites());
       }
       (*o)[r][c] += math_.Dot(row_.q[Z(t)][r], column) * decay;
     }
@@ -159,8 +161,26 @@ void Chunks::AddIntra(int64_t t, std::vector<Floats>* o) const {
         const int64_t chunk = row_.chunk_of(t);
         const bool stale = dial_.Is(F::kStaleOperand) && chunk >= 3;
         const Floats& q = row_.q[Z(stale ? t - chunk_ : t)][r];
-        const float score =
-            Cast(math_.Dot(q, key) * decay, math_.sites().score);
+        const float score = Operand(math_.Dot(q, key) * decay,
+                                    math_.sites().score, math_.sites());
+        for (size_t c = 0; c < (*o)[r].size(); ++c) {
+          (*o)[r][c] = math_.MulAdd(score, row_.x[Z(j)][from][c], (*o)[r][c]);
+        }
+      }
+    }
+  }
+}
+
+// The upper triangle of the run's part of the chunk, by a factor 0.
+void Chunks::AddMasked(int64_t t, std::vector<Floats>* o) const {
+  for (int64_t j = t + 1; j < end_ && RunOf(j) == RunOf(t); ++j) {
+    for (size_t r = 0; r < o->size(); ++r) {
+      for (size_t from = 0; from < o->size(); ++from) {
+        Floats key = row_.k[Z(j)][from];
+        for (size_t n = 0; n < key.size(); ++n) {
+          key[n] = Weighted(row_.k[Z(j)][from], n, row_.s[Z(j)]);
+        }
+        const float score = math_.Dot(row_.q[Z(t)][r], key) * 0.0f;
         for (size_t c = 0; c < (*o)[r].size(); ++c) {
           (*o)[r][c] = math_.MulAdd(score, row_.x[Z(j)][from][c], (*o)[r][c]);
         }
@@ -244,7 +264,8 @@ State Chunks::After(int64_t last) const {
     if (dial_.Is(F::kUpdateInclusive)) decay *= math_.Exp(row_.a[Z(j)]);
     for (size_t r = 0; r < row_.x[Z(j)].size(); ++r) {
       for (size_t c = 0; c < state[0].size(); ++c) {
-        const float x = Cast(row_.x[Z(j)][r][c] * decay, math_.sites().decayed);
+        const float x = Operand(row_.x[Z(j)][r][c] * decay,
+                                math_.sites().decayed, math_.sites());
         for (size_t n = 0; n < state.size(); ++n) {
           state[n][c] = math_.MulAdd(Weighted(row_.k[Z(j)][r], n, row_.s[Z(j)]),
                                      x, state[n][c]);
@@ -282,6 +303,7 @@ void Chunks::Export(int64_t t) {
 
 void Chunks::Chunk(int64_t first, int64_t end) {
   first_ = first;
+  end_ = end;
   sums_.clear();
   float sum = 0;
   for (int64_t t = first; t < end; ++t) {
@@ -293,6 +315,7 @@ void Chunks::Chunk(int64_t first, int64_t end) {
     std::vector<Floats> o(Z(row_.p.ranks), Floats(Z(row_.p.head_dim)));
     AddInter(t, &o);
     AddIntra(t, &o);
+    if (row_.variant().mask_multiplies) AddMasked(t, &o);
     AddDiagonal(t, &o);
     result_.y[Z(t)] = row_.Finish(t, std::move(o));
     if (RunAt(t).end == t + 1) Export(t);

@@ -19,6 +19,13 @@ inline float Cast(float x, NumberType type) {
   return type == NumberType::kF32 ? x : RoundTo(x, type);
 }
 
+// The same of an operand of a matrix unit.
+inline float Operand(float x, NumberType type, const ScanNumeric& sites) {
+  if (type == NumberType::kF32) return x;
+  return sites.operand_round == OperandRound::kTruncate ? TruncateTo(x, type)
+                                                        : RoundTo(x, type);
+}
+
 // An element of a tensor of either lane.
 template <typename View, typename... Index>
 float Load(const View& x, Index... at) {

@@ -74,8 +74,9 @@ void Advance(const ScanRow& row, int64_t t, RowState* state,
     for (size_t c = 0; c < state->h[n].size(); ++c) {
       float h = alpha * state->h[n][c];
       for (size_t r = 0; r < last_x.size(); ++r) {
-        const float then = Cast(beta * last_k[r][n], sites.scaled);
-        const float now = Cast(gamma * row.k[Z(t)][r][n], sites.scaled);
+        const float then = Operand(beta * last_k[r][n], sites.scaled, sites);
+        const float now =
+            Operand(gamma * row.k[Z(t)][r][n], sites.scaled, sites);
         h = math.MulAdd(then, last_x[r][c], h);
         h = math.MulAdd(now, row.x[Z(t)][r][c], h);
       }
@@ -87,7 +88,7 @@ void Advance(const ScanRow& row, int64_t t, RowState* state,
     for (size_t c = 0; c < (*o)[r].size(); ++c) {
       Floats column(state->h.size());
       for (size_t n = 0; n < column.size(); ++n) {
-        column[n] = Cast(state->h[n][c], sites.state);
+        column[n] = Operand(state->h[n][c], sites.state, sites);
       }
       const float x =
           dial.Is(F::kSkipUsesV) ? row.v[Z(t)][c] : row.x[Z(t)][r][c];

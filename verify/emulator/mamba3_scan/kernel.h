@@ -23,6 +23,8 @@ struct ScanVariant {
   bool grid_of_runs = false;
   bool backward = false;  // sums over channels in descending order
   bool fused = true;      // multiply-adds with one rounding
+  // Masks within a run multiply by 0: NaN of later tokens of a chunk shows.
+  bool mask_multiplies = false;
   // Reads no tau, has no look-ahead: right where tau is +infinity everywhere.
   bool ssd = false;
 

@@ -255,7 +255,9 @@ void ScanRow::RotateTokens() {
   const NumberType lane =
       p.rotated_lane == Lane::kBf16 ? NumberType::kBf16 : NumberType::kF32;
   const auto round = [&](Floats values, NumberType type) {
-    for (float& value : values) value = Cast(Cast(value, type), lane);
+    for (float& value : values) {
+      value = Cast(Operand(value, type, sites), lane);
+    }
     return values;
   };
   for (int64_t t = 0; t < p.length; ++t) {
@@ -344,7 +346,8 @@ std::vector<Floats> ScanRow::Precharged(const RowRun& run, int64_t t) const {
   weight = Cast(weight, math.sites().weight);
   for (size_t n = 0; n < state.h.size(); ++n) {
     for (size_t r = 0; r < up.size(); ++r) {
-      const float key = Cast(weight * state.k[r][n], math.sites().scaled);
+      const float key =
+          Operand(weight * state.k[r][n], math.sites().scaled, math.sites());
       for (size_t c = 0; c < up[r].size(); ++c) {
         state.h[n][c] = math.MulAdd(key, up[r][c], state.h[n][c]);
       }

@@ -81,6 +81,7 @@ class ScanRow {
   Floats norm_weight;
   float skip = 0;
 
+  const ScanVariant& variant() const { return variant_; }
   int64_t chunk_of(int64_t t) const;
   // Whether a chunk begins at t > 0.
   bool NewChunk(int64_t t) const;

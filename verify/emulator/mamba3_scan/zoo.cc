@@ -90,6 +90,32 @@ void AddOthers(ScanBuilder* zoo) {
       .numeric.scan->empty_run = EmptyRun::kUnspecified;
 }
 
+// Masks that multiply, and operands of matrix units.
+void AddMatrices(ScanBuilder* zoo) {
+  for (const bool ssd : {false, true}) {
+    auto& masked = zoo->Add(ssd ? "ssd-masked" : "scan-masked", "scan-f32", 8,
+                            ssd ? "f32, Mamba-2, masked by a factor 0"
+                                : "f32, masked by a factor 0");
+    masked.mask_multiplies = true;
+    masked.numeric.masked_nan_safe = false;
+    masked.ssd = ssd;
+  }
+  for (const bool cut : {false, true}) {
+    ScanNumeric& tf32 =
+        *zoo->Add(cut ? "scan-tf32-cut" : "scan-tf32", "scan-f32", 8,
+                  cut ? "f32 tensors, TF32 operands that are cut off"
+                      : "f32 tensors, TF32 operands rounded to nearest")
+             .numeric.scan;
+    tf32.query = tf32.scaled = tf32.score = tf32.state = tf32.decayed =
+        NumberType::kTf32;
+    if (cut) tf32.operand_round = OperandRound::kTruncate;
+  }
+  ScanNumeric& half =
+      *zoo->Add("scan-f16", "scan-f32", 8, "f32 tensors, scores, reads in f16")
+           .numeric.scan;
+  half.score = half.state = NumberType::kF16;
+}
+
 void AddBf16(ScanBuilder* zoo) {
   zoo->Add("siso-a16", "siso-bf16-a16", 4, "public SISO kernel, chunks of 4");
   zoo->Add("siso-a16-chunk64", "siso-bf16-a16", 64, "the same, chunks of 64")
@@ -116,6 +142,7 @@ std::span<const ScanVariant> ScanZoo() {
     ScanBuilder zoo;
     AddF32(&zoo);
     AddBf16(&zoo);
+    AddMatrices(&zoo);
     AddOthers(&zoo);
     return zoo.Take();
   }();

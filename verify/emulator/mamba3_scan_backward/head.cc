@@ -133,8 +133,8 @@ FloatRows GradHead::StateCotangent(const RowRun&, int64_t t,
     const size_t ranks = Is(F::kRanksOfFirst) ? 1 : d_o.size();
     for (size_t r = 0; r < ranks; ++r) {
       for (size_t n = 0; n < m.size(); ++n) {
-        const float q =
-            Cast(decay * row_.q[Z(s)][r][n], row_.math.sites().decayed);
+        const float q = Operand(decay * row_.q[Z(s)][r][n],
+                                row_.math.sites().decayed, row_.math.sites());
         for (size_t c = 0; c < m[n].size(); ++c) {
           m[n][c] = row_.math.MulAdd(d_o[r][c], q, m[n][c]);
         }
@@ -259,7 +259,7 @@ GradHead::Products GradHead::Multiply(int64_t t, const FloatRows& m,
                                       CarryGradients* carry) const {
   const ScanNumeric& sites = row_.math.sites();
   const auto read = [&](Floats x, NumberType type) {
-    for (float& value : x) value = Cast(value, type);
+    for (float& value : x) value = Operand(value, type, sites);
     return x;
   };
   const FloatRows then_x = row_.UpProjected(before.v);

@@ -49,7 +49,7 @@ FloatRows GradHead::OutputStage(int64_t t, const RowState& state,
     for (size_t c = 0; c < channels; ++c) {
       Floats column;
       for (const Floats& row : state.h)
-        column.push_back(Cast(row[c], sites.state));
+        column.push_back(Operand(row[c], sites.state, sites));
       rank.o.push_back(Dot(row_.q[Z(t)][Z(r)], column));
       if (p_.skip) {
         rank.o[c] =
@@ -99,7 +99,8 @@ FloatRows GradHead::OutputStage(int64_t t, const RowState& state,
       rank.d_o = d_value;
     }
     for (float& x : rank.d_o) {
-      x = Cast(x, Is(F::kCotangentInBf16) ? NumberType::kBf16 : sites.grad_do);
+      x = Is(F::kCotangentInBf16) ? RoundTo(x, NumberType::kBf16)
+                                  : Operand(x, sites.grad_do, sites);
     }
     all.push_back(rank.d_o);
   }

@@ -133,7 +133,9 @@ Result<Law> ScanLaws::Encoding() const {
   for (int64_t run = 0; run < Count(); ++run) {
     KeepRun(run, run, &call.value());
   }
-  return OneCall(true, std::move(call.value()));
+  Law law = OneCall(true, std::move(call.value()));
+  law.may_be_refused = true;
+  return law;
 }
 
 Result<LawCall> ScanLaws::Alone(int64_t run, const reference::Run& at,

@@ -65,6 +65,13 @@ Result<Law> ForwardLaws::Split() const {
     second->taken.push_back({"init_" + spec.name.substr(6), spec.name});
   }
   Law law;
+  // Mamba-2 carries no k and v: the call behind the cut has no beta term, which
+  // is zero, but may turn a -0 of the state into +0. y never holds a -0.
+  if (request().Get<Mamba3ScanCase>().ssd) {
+    for (const OutputSpec& spec : trial().outputs()) {
+      law.zeros_alike.push_back(spec.name.starts_with("carry_"));
+    }
+  }
   law.calls.push_back(std::move(first.value()));
   law.calls.push_back(std::move(second.value()));
   return law;

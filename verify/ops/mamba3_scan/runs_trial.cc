@@ -147,6 +147,25 @@ std::string RunsTrial::WhyUndeclared(const NumericProfile& profile) const {
   return "";
 }
 
+std::vector<int64_t> RunsTrial::OpenLines(const NumericProfile& profile,
+                                          size_t output) const {
+  std::vector<int64_t> open;
+  if (!profile.scan) return open;
+  const bool of_empty = profile.scan->empty_run == EmptyRun::kUnspecified;
+  const auto rows = static_cast<int64_t>(runs_.size()) * RowsPerRun();
+  for (int64_t row = 0; row < rows; ++row) {
+    const reference::Run& run = runs_[static_cast<size_t>(row / RowsPerRun())];
+    std::vector<int64_t> lines;
+    if (run.first == run.end) {
+      if (of_empty) lines = Lines(output, row);
+    } else if (!profile.masked_nan_safe) {
+      lines = ReachedLines(profile, output, row);
+    }
+    open.insert(open.end(), lines.begin(), lines.end());
+  }
+  return open;
+}
+
 std::vector<int64_t> RunsTrial::SegmentStarts(
     size_t output, const std::array<int64_t, 4>& at) const {
   std::vector<int64_t> starts;

@@ -73,10 +73,18 @@ class RunsTrial : public Trial {
   std::vector<NullCandidate> Nulls() const override;
   std::vector<PlantedFault> Faults(uint64_t salt) const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
+  // Of runs without tokens where they may export anything, and what NaN of a
+  // later token may reach.
+  std::vector<int64_t> OpenLines(const NumericProfile& profile,
+                                 size_t output) const override;
   std::vector<int64_t> SegmentStarts(
       size_t output, const std::array<int64_t, 4>& at) const override;
 
  protected:
+  // Lines of a row that NaN of another token may reach where a mask multiplies.
+  virtual std::vector<int64_t> ReachedLines(const NumericProfile& profile,
+                                            size_t output,
+                                            int64_t row) const = 0;
   RunsTrial(const Case& request, Mamba3ScanData data,
             std::vector<OutputSpec> outputs);
   bool HasOutput(const std::string& name) const;

@@ -78,6 +78,8 @@ class Mamba3ScanTrial : public RunsTrial {
   std::span<const char* const> Canaries() const override;
 
  protected:
+  std::vector<int64_t> ReachedLines(const NumericProfile& profile,
+                                    size_t output, int64_t row) const override;
   // `outputs`: as Outputs(), or without a carry's k and v.
   Mamba3ScanTrial(const Case& request, Mamba3ScanData data,
                   std::vector<OutputSpec> outputs);

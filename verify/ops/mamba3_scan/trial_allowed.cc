@@ -171,6 +171,25 @@ std::unique_ptr<AllowedResults> Mamba3ScanTrial::Envelope(
                                          std::move(rows), threads);
 }
 
+std::vector<int64_t> Mamba3ScanTrial::ReachedLines(
+    const NumericProfile& profile, size_t output, int64_t row) const {
+  if (outputs()[output].name != "y") return {};  // a carry is behind all tokens
+  const int64_t heads = data().problem.heads;
+  const reference::Run& run = runs()[static_cast<size_t>(row / heads)];
+  const oracle::ScanErrors errors = ScanErrorsOf(profile, data().problem);
+  const std::vector<bool> reached = oracle::ReachedByLater(
+      data().problem, data().inputs,
+      {run.row, run.first, run.end, row / heads, row % heads}, errors.nan_reach,
+      errors.largest);
+  const std::vector<int64_t> lines = Lines(output, row);
+  const size_t ranks = lines.size() / reached.size();
+  std::vector<int64_t> open;
+  for (size_t n = 0; n < lines.size(); ++n) {
+    if (reached[n / ranks]) open.push_back(lines[n]);
+  }
+  return open;
+}
+
 std::unique_ptr<AllowedResults> Mamba3ScanTrial::Probe(
     const NumericProfile& profile, std::vector<int64_t> rows) const {
   const std::optional<ProbeKind> probe = ProbeOf(scan());

@@ -203,6 +203,22 @@ std::unique_ptr<AllowedResults> Mamba3ScanBackwardTrial::Envelope(
                                                 std::move(rows), threads);
 }
 
+// The envelope says nothing of a head of a run with NaN or infinity in it.
+std::vector<int64_t> Mamba3ScanBackwardTrial::ReachedLines(
+    const NumericProfile&, size_t output, int64_t row) const {
+  const int64_t index = row / RowsPerRun();
+  const reference::Run& run = runs()[static_cast<size_t>(index)];
+  const auto [first, end] = HeadsOf(row);
+  for (int64_t head = first; head < end; ++head) {
+    const oracle::ScanPlace place = {run.row, run.first, run.end, index, head};
+    if (!oracle::AllFinite(problem_.forward, inputs().forward, place) ||
+        !oracle::FiniteCotangents(inputs(), problem_.forward, place)) {
+      return Lines(output, row);
+    }
+  }
+  return {};
+}
+
 std::unique_ptr<AllowedResults> Mamba3ScanBackwardTrial::Probe(
     const NumericProfile& profile, std::vector<int64_t> rows) const {
   const std::optional<ProbeKind> probe = ProbeOf(scan());

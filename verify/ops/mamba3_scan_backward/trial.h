@@ -78,6 +78,10 @@ class Mamba3ScanBackwardTrial final : public RunsTrial {
   const char* CorrectKernel() const override;
   std::span<const char* const> Canaries() const override;
 
+ protected:
+  std::vector<int64_t> ReachedLines(const NumericProfile& profile,
+                                    size_t output, int64_t row) const override;
+
  private:
   int64_t RunRows() const {
     return static_cast<int64_t>(runs().size()) * RowsPerRun();

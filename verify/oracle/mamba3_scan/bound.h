@@ -18,8 +18,6 @@ inline constexpr double kInf = std::numeric_limits<double>::infinity();
 inline constexpr double kTwoPi = 6.283185307179586476925286766559;
 // Errors of this witness per operation, summed generously.
 inline constexpr double kOwn = 0x1p-46;
-// Above it f32 may overflow on the way.
-inline constexpr double kLargest = 0x1p126;
 
 inline size_t Z(int64_t n) { return static_cast<size_t>(n); }
 // f32's squares are far from binary64's ends.

@@ -1,5 +1,6 @@
 #include "verify/oracle/mamba3_scan/head.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace lockstep::oracle {
@@ -67,6 +68,9 @@ ScanToken ScanHead::Token(int64_t t) const {
     token.rate.push_back(Load(in_.vartheta, b, t, h, s));
   }
   token.finite = token.finite && Finite(token.v) && Finite(token.rate);
+  token.adds_finite = token.tau == token.tau && Finite(token.v) &&
+                      Finite(token.rate) &&
+                      std::all_of(token.k.begin(), token.k.end(), Finite);
   return token;
 }
 

@@ -26,6 +26,8 @@ struct ScanToken {
   std::vector<Vector> q, k;  // [r][n]
   Vector v, z, rate;         // rate: before tanh
   bool finite = true;        // all of them
+  // What a chunk multiplies with its mask: k, v, the rates, tau.
+  bool adds_finite = true;
 };
 
 struct ScanCarry {

@@ -39,10 +39,10 @@ bool BoundedScan::MayOverflow(const Moduli& q, const Vector& sums) const {
     read = std::max(read, sum);
   }
   // Weights of two step sizes; the norm squares.
-  return broken_ || !(read < kLargest) ||
-         !(score * (1 + 2 * longest_) < kLargest) ||
-         !(std::sqrt(squares) < kLargest) ||
-         (p_.norm_epsilon && !(squares < kLargest));
+  return broken_ || !(read < e_.largest) ||
+         !(score * (1 + 2 * longest_) < e_.largest) ||
+         !(std::sqrt(squares) < e_.largest) ||
+         (p_.norm_epsilon && !(squares < e_.largest));
 }
 
 void BoundedScan::ReadOut(const ScanToken& token, const Rows& q,
@@ -118,7 +118,7 @@ void BoundedScan::Normalise(Sums* sums) const {
   moved = moved / channels + mean * e_.norm + e_.tiny;
   const double stretch = moved < mean ? std::sqrt(mean / (mean - moved)) : kInf;
   const double factor = 1 / std::sqrt(mean);
-  const bool holds = worst < kLargest && epsilon > 0x1p20 * e_.tiny;
+  const bool holds = worst < e_.largest && epsilon > 0x1p20 * e_.tiny;
   for (size_t c = 0; c < o.size(); ++c) {
     const double weight = factor * std::fabs(norm_[c]);
     const double x = std::fabs(o[c]);
@@ -144,7 +144,7 @@ void BoundedScan::Gate(const ScanToken& token, size_t r, Sums* sums) const {
     const double relative =
         e_.gate + (p_.mimo() ? product * (1 + std::fabs(z)) : 0) + kOwn;
     const double x = std::fabs(o[c]);
-    if (!(std::fabs(z) < kLargest)) {
+    if (!(std::fabs(z) < e_.largest)) {
       error[c] = kInf;
       continue;
     }
@@ -161,7 +161,7 @@ void BoundedScan::Gate(const ScanToken& token, size_t r, Sums* sums) const {
 void BoundedScan::Store(const std::vector<Sums>& ranks) {
   const auto put = [&](double y, double bound, double size, double range) {
     const bool sound = std::isfinite(y) && bound >= 0 &&
-                       std::fabs(y) + bound < kLargest && size < kLargest;
+                       std::fabs(y) + bound < e_.largest && size < e_.largest;
     truth_.y.push_back(y);
     truth_.y_error.push_back(sound ? bound + std::fabs(y) * kOwn : kInf);
     truth_.y_companion.push_back(size);
@@ -189,7 +189,7 @@ void BoundedScan::Store(const std::vector<Sums>& ranks) {
   }
   // A state that may overflow poisons everything after it.
   for (const Vector& row : seen_) {
-    for (const double x : row) broken_ = broken_ || !(x < kLargest);
+    for (const double x : row) broken_ = broken_ || !(x < e_.largest);
   }
 }
 
@@ -216,7 +216,7 @@ ScanTruth BoundedScan::Finish() {
       const double error = absolute_[m][c] - size + size * kOwn;
       truth_.h.push_back(h_[n][c]);
       truth_.h_error.push_back(
-          broken_ || !(absolute_[m][c] < kLargest) ? kInf : error);
+          broken_ || !(absolute_[m][c] < e_.largest) ? kInf : error);
       truth_.h_companion.push_back(wide_[m][c]);
     }
   }

@@ -246,7 +246,7 @@ void BoundedScan::Step(int64_t t) {
   // The last token's x, too: it may be a given one that meets a given k.
   for (const Rows* rows : {&x_, &x_now_}) {
     for (const Vector& row : *rows) {
-      for (const double x : row) broken_ = broken_ || !(Added(x) < kLargest);
+      for (const double x : row) broken_ = broken_ || !(Added(x) < e_.largest);
     }
   }
   Update(token, own, before, ScanExp(token.a));
@@ -262,7 +262,20 @@ ScanTruth ComputeScan(const Mamba3ScanProblem& problem,
                       const ScanErrors& errors) {
   BoundedScan scan(problem, inputs, place, errors);
   for (int64_t t = place.first; t < place.end; ++t) scan.Step(t);
-  return scan.Finish();
+  ScanTruth truth = scan.Finish();
+  const std::vector<bool> reached =
+      ReachedByLater(problem, inputs, place, errors.nan_reach, errors.largest);
+  const size_t outputs = Z(problem.head_dim * problem.output_ranks());
+  for (size_t t = 0; t < reached.size(); ++t) {
+    if (!reached[t]) continue;
+    std::fill_n(
+        truth.y_error.begin() + static_cast<std::ptrdiff_t>(t * outputs),
+        outputs, kInf);
+  }
+  if (errors.nan_propagates) {
+    MarkNaN(problem, inputs, place, errors.other_pairing, &truth);
+  }
+  return truth;
 }
 
 }  // namespace lockstep::oracle

@@ -52,10 +52,16 @@ struct ScanErrors {
   double norm = 0;
   // Absolute error of any operation that underflows.
   double tiny = 0;
+  // Above it an operation may overflow on the way.
+  double largest = 0x1p126;
   // Absolute, of o before norm and gate: what an exact probe grants.
   double fixed = 0;
   // Which coordinates an angle turns: what the variant says, or the others.
   bool other_pairing = false;
+  // NaN and infinity of a token reach so many tokens before it in its run.
+  int64_t nan_reach = 0;
+  // What depends on NaN is NaN; otherwise it may be anything.
+  bool nan_propagates = false;
 };
 
 // One head of one run. Arrays are dense in the order of the outputs: y [t,
@@ -65,6 +71,9 @@ struct ScanErrors {
 // then zero, the double and the negative are all inside.
 struct ScanTruth {
   std::vector<double> y, y_error, y_companion, y_range;
+  // Elements of y, theta, h and k that are NaN, whatever the order of sums;
+  // empty unless NaN propagates.
+  std::vector<bool> y_nan, theta_nan, h_nan, k_nan;
   std::vector<double> theta, theta_error;  // turns; the error in turns
   std::vector<double> h, h_error, h_companion;
   // Largest error of an angle since the start of the run, radians.
@@ -87,6 +96,20 @@ struct ScanPlace {
 ScanTruth ComputeScan(const Mamba3ScanProblem& problem,
                       const Mamba3ScanInputs& inputs, const ScanPlace& place,
                       const ScanErrors& errors);
+
+// Fills in which elements depend on a NaN of the inputs.
+void MarkNaN(const Mamba3ScanProblem& problem, const Mamba3ScanInputs& inputs,
+             const ScanPlace& place, bool other_pairing, ScanTruth* truth);
+// Tokens of a run, counted from its first, that NaN or infinity in k, v, the
+// rates or tau of one at most `reach` tokens later gets to, or a score with it
+// that may exceed `largest`; none where `reach` is 0.
+std::vector<bool> ReachedByLater(const Mamba3ScanProblem& problem,
+                                 const Mamba3ScanInputs& inputs,
+                                 const ScanPlace& place, int64_t reach,
+                                 double largest);
+// Whether no token of a run holds NaN or infinity.
+bool AllFinite(const Mamba3ScanProblem& problem, const Mamba3ScanInputs& inputs,
+               const ScanPlace& place);
 
 // y, theta, h, k and v alone; errors and companions stay empty.
 ScanTruth ComputeScanCorotating(const Mamba3ScanProblem& problem,

@@ -19,7 +19,8 @@ double Load(const View& x, Index... at) {
              : static_cast<double>(ToFloat(x.template As<Bf16>()(at...)));
 }
 
-// Whether every cotangent that the walk reads is finite.
+}  // namespace
+
 bool FiniteCotangents(const Mamba3ScanBackwardInputs& in,
                       const Mamba3ScanProblem& p, const ScanPlace& at) {
   for (int64_t t = at.first; t < at.end; ++t) {
@@ -31,8 +32,6 @@ bool FiniteCotangents(const Mamba3ScanBackwardInputs& in,
   }
   return true;
 }
-
-}  // namespace
 
 Moment RecordedScan::Record() const {
   Moment now;
@@ -205,7 +204,7 @@ void GradientWalk::Enter(const Moment& now, const std::vector<Nums>& d_o) {
     }
   }
   for (const Vector& row : m_worst_) {
-    for (const double x : row) broken_ = broken_ || !(x < kLargest);
+    for (const double x : row) broken_ = broken_ || !(x < scan_.largest);
   }
 }
 
@@ -296,7 +295,7 @@ HeadGradients GradientWalk::Run() {
     for (size_t i = 0; i < out.value.size(); ++i) {
       const bool sound = !broken_ && std::isfinite(out.value[i]) &&
                          out.error[i] >= 0 &&
-                         out.size[i] + out.error[i] < kLargest;
+                         out.size[i] + out.error[i] < scan_.largest;
       if (!sound) out.error[i] = kInf;
     }
   }

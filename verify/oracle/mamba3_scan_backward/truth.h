@@ -72,6 +72,10 @@ HeadGradients ComputeScanGradients(const Mamba3ScanBackwardProblem& problem,
                                    const ScanPlace& place,
                                    const GradientErrors& errors);
 
+// Whether every cotangent of y in a run is finite.
+bool FiniteCotangents(const Mamba3ScanBackwardInputs& in,
+                      const Mamba3ScanProblem& p, const ScanPlace& at);
+
 }  // namespace lockstep::oracle
 
 #endif  // LOCKSTEP_VERIFY_ORACLE_MAMBA3_SCAN_BACKWARD_TRUTH_H_
