@@ -7,6 +7,7 @@ import sys
 import runner
 
 C = "verify/judge/statistics/confirm.cc"
+D = "verify/allowed/attention_forward/errors_draws.cc"
 E = "verify/allowed/attention_forward/errors.cc"
 H = "verify/allowed/attention_forward/errors_head.cc"
 S = "verify/judge/statistics/statistics.cc"
@@ -45,6 +46,14 @@ MUTANTS = (
      "const double common = unit * (apart > unit ? unit / apart : 1.0);",
      "const double common = 0 * apart;"),
     ("equal_weights_are_chance", E, "spread > 0x1p-10 &&", "true &&"),
+    ("copies_are_draws", S, "draws[{group(row), row.draw}]",
+     "draws[{group(row), row.row}]"),
+    ("queries_have_one_number", D, "draw_.push_back(static_cast<int64_t>(",
+     "draw_.push_back(0 * static_cast<int64_t>("),
+    ("scores_that_hardly_differ_are_chance", D,
+     "const double period = ScorePeriod(place);", "const double period = 0;"),
+    ("results_that_hardly_differ_are_chance", D,
+     "return from_all >= least &&", "return true ||"),
     ("any_inputs_are_a_draw", T,
      'return smooth ? "" : "inputs that are no random draw";', 'return "";'),
     ("cap_has_no_slope", H, "s - x * (1 - t * t)", "s * 0"),

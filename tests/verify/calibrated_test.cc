@@ -63,6 +63,66 @@ TEST(Calibrated, SeldomSuspectsCorrectKernelsOfLargeScores) {
   EXPECT_GT(nearest, 0);
 }
 
+// Keys of one score beside a sink: one weight, and one rounding.
+void OneScore(uint64_t seed, bool one_sided, TestProblem* t) {
+  TestRandom random(seed);
+  AttentionForwardProblem& p = t->problem;
+  p.q_len = 2;
+  p.kv_len = 1024;
+  p.head_dim = 4;
+  p.value_dim = 8;
+  p.lane = Lane::kBf16;
+  p.sink = true;
+  p.scale = 1;
+  t->Allocate();
+  t->sink[0] = static_cast<float>(0.5 + 0.01 * static_cast<double>(seed));
+  for (size_t n = 0; n < 3; ++n) {
+    for (size_t i = 0; i < t->elements(n); ++i) {
+      const double v = random.Normal();
+      t->Set(n, i, n < 2 ? 0.3 : one_sided ? 1.5 + v / 8 : v);
+    }
+  }
+}
+
+// Whether the answer is suspected, with equal weights counted once or not.
+bool Suspected(const TestProblem& t, bool once) {
+  const NumericProfile& profile = FindVariant("flash")->numeric;
+  const AttentionEnvelope envelope(profile, t.problem, 16);
+  oracle::ErrorModel model = envelope.error_model();
+  EXPECT_EQ(model.equal_bits, 13);
+  if (!once) model.equal_bits = 0;
+  const auto truth =
+      oracle::ComputeTruth(t.problem, t.inputs, model, {.threads = 1});
+  const EnvelopeResult o = JudgeOutput(envelope, truth, nullptr, t.ProducedO());
+  EXPECT_TRUE(o.Passed());
+  return o.Suspicious();
+}
+
+TEST(Calibrated, CountsEqualWeightsOnce) {
+  int independent = 0, lost = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    TestProblem t;
+    OneScore(seed, true, &t);
+    AttentionEmulator(FindVariant("flash").value())
+        .Run(t.problem, t.inputs, t.outputs);
+    EXPECT_FALSE(Suspected(t, true)) << seed;
+    independent += Suspected(t, false) ? 1 : 0;
+    // A lost key of 1024 shows where values cancel.
+    TestProblem signs;
+    OneScore(seed, false, &signs);
+    AttentionEmulator(FindVariant("flash").value())
+        .Run(signs.problem, signs.inputs, signs.outputs);
+    EXPECT_FALSE(Suspected(signs, true)) << seed;
+    signs.problem.kv_len = 1023;
+    AttentionEmulator(FindVariant("flash").value())
+        .Run(signs.problem, signs.inputs, signs.outputs);
+    signs.problem.kv_len = 1024;
+    lost += Suspected(signs, true) ? 1 : 0;
+  }
+  EXPECT_GT(independent, 5);
+  EXPECT_GT(lost, 10);
+}
+
 // A weight below the smallest normal number is a whole number of 2^-149: its
 // rounding is no 2^-24 of it, and a large value shows that.
 TEST(Calibrated, KnowsThatSmallWeightsAreSubnormal) {

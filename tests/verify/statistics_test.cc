@@ -28,7 +28,7 @@ ErrorSample Sample(int64_t rows, int64_t sum, double drift = 0,
   sample.columns = sample.column_tile = 16;
   for (int64_t r = 0; r < rows; ++r) {
     RowErrors row;
-    row.row = r;
+    row.row = row.draw = r;
     row.squares = {16 * square};
     row.along.fill(r % 2 == 0 ? 1 : -1);
     row.along[kGain] = r < (rows + sum) / 2 ? 1 : -1;
@@ -56,6 +56,23 @@ TEST(Statistics, ASizeAlarmsFromItsLimitOn) {
   EXPECT_EQ(Alarm(JudgeErrors(Sample(100, 0, 0, 1.76))), "rms");
   EXPECT_EQ(Alarm(JudgeErrors(Sample(100, 0, 0, 1.73))), "");
   EXPECT_EQ(LogSizeBound(0.9, 1000), 0);
+}
+
+// Copies are one draw: 400 rows that pull one way are nothing where they are
+// copies of 20, and 20 times the same row has no weight of 20.
+TEST(Statistics, CopiesAreCountedOnce) {
+  ErrorSample copies = Sample(400, 400);
+  for (RowErrors& row : copies.rows) row.draw = row.row % 20;
+  EXPECT_NE(JudgeErrors(copies).why_not, "");
+  for (RowErrors& row : copies.rows) row.draw = row.row % 40;
+  EXPECT_EQ(JudgeErrors(copies).rows, 40);
+  ASSERT_EQ(Alarm(JudgeErrors(copies)), "gain");
+  EXPECT_NEAR(JudgeErrors(copies).alarms[0].value, std::sqrt(40), 1e-9);
+  // Sizes, too: 400 rows of 1.4 alarm, 40 do not.
+  EXPECT_EQ(Alarm(JudgeErrors(Sample(400, 0, 0, 1.4))), "rms");
+  copies = Sample(400, 0, 0, 1.4);
+  for (RowErrors& row : copies.rows) row.draw = row.row / 10;
+  EXPECT_EQ(Alarm(JudgeErrors(copies)), "");
 }
 
 // What functions may err is no bias: all rows pull one way by 1, of which 0.9
@@ -239,6 +256,48 @@ TEST(Statistics, SaturatedScoresRoundAlike) {
   EXPECT_EQ(right.verdict, Verdict::kPass) << right.reason;
   ASSERT_TRUE(right.statistics);
   EXPECT_EQ(right.statistics->why_not, "");
+}
+
+// Rows of one query, before the same keys; queries and values that differ by
+// less than a rounding; equal values: correct kernels, whose rows share their
+// roundings.
+TEST(Statistics, RowsThatShareRoundingsAreNoAlarm) {
+  for (const char* line :
+       {"hq=6 hkv=2 sq=9 skv=4 d=1 strides=q:4771/795/0/1,o:4776/796/33/2 "
+        "seed=290465",
+        "hq=2 sq=64 skv=8 d=16 strides=q:0/0/0/1 seed=1",
+        "hq=8 hkv=1 sq=16 skv=64 d=16 strides=q:256/0/16/1 seed=1",
+        "b=8 sq=16 skv=64 d=16 "
+        "strides=q:0/256/16/1,k:0/1024/16/1,v:0/1024/16/1 seed=1",
+        "hq=4 sq=32 skv=256 d=16 fill=qk.normal:1+v.uniform:1,1.01 seed=1",
+        "hq=4 sq=32 skv=256 d=16 "
+        "fill=q.uniform:1,1.01+k.normal:0.1+v.normal:1 seed=1",
+        "hq=2 sq=64 skv=64 d=16 strides=v:1024/1024/0/1 seed=1"}) {
+    const CaseResult right =
+        JudgeSpec(std::string("attention_forward lane=bf16 ") + line,
+                  "variant:flash", Quick("flash-bf16"));
+    EXPECT_EQ(right.verdict, Verdict::kPass) << line << right.reason;
+    ASSERT_TRUE(right.statistics);
+    EXPECT_EQ(right.statistics->why_not,
+              "too few rows whose roundings are like chance")
+        << line;
+  }
+}
+
+// 64 queries that eight heads read before the same keys are 64 draws.
+TEST(Statistics, FindABiasOfBroadcastRows) {
+  const std::string line =
+      "attention_forward hq=8 hkv=1 sq=64 skv=256 d=32 lane=bf16 "
+      "strides=q:2048/0/32/1 seed=1";
+  const CaseResult right =
+      JudgeSpec(line, "variant:flash", Quick("flash-bf16"));
+  EXPECT_EQ(right.verdict, Verdict::kPass) << right.reason;
+  ASSERT_TRUE(right.statistics);
+  EXPECT_EQ(right.statistics->rows, 64);
+  const CaseResult wrong = JudgeSpec(line, "mutant:attn.p_truncated,base=flash",
+                                     Quick("flash-bf16"));
+  EXPECT_EQ(wrong.verdict, Verdict::kFail) << wrong.reason;
+  EXPECT_NE(Of(wrong, Tier::kStatistics), nullptr);
 }
 
 // Every answer of the first two runs one unit nearer to zero; the third run,

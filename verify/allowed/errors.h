@@ -39,6 +39,7 @@ struct SignedSum {
 
 struct RowErrors {
   int64_t row = 0;
+  int64_t draw = 0;   // rows of one number share their roundings
   int64_t head = 0;   // rows of one head are one group
   int64_t block = 0;  // and so are rows of one block of queries
   // Sum of the squared normalised errors, per tile of columns.
@@ -58,9 +59,10 @@ struct ErrorPool {
   std::vector<SignedSum> places;
 };
 
-// The errors of the rows that statistics can be told of. The rows err
-// independently of each other, and as often up as down, if the candidate's
-// roundings are those that its profile declares (docs/envelopes.md).
+// The errors of the rows that statistics can be told of. Rows of different
+// draws err independently of each other, and as often up as down, if the
+// candidate's roundings are those that its profile declares
+// (docs/envelopes.md).
 struct ErrorSample {
   std::string tensor;
   std::string why_not;  // nothing can be told: why, in words; empty: it can

@@ -185,8 +185,8 @@ RowSlack AttentionEnvelope::ForRow(const oracle::RowTruth& row) const {
   slack.tiny = (n + 2 * row.rescales + 4) * model_.tiny *
                    std::max(growth / row.weight_sum, model_.least_growth) +
                model_.operand_flush;
-  const double steps =
-      model_.pv.unit * model_.pv.unit + model_.l.unit * model_.l.unit;
+  const double steps = row.equal_values * model_.pv.unit * model_.pv.unit +
+                       row.equal_weights * model_.l.unit * model_.l.unit;
   slack.walk = (n + 2 * row.rescales + 20) * steps +
                (row.rescales + 1) * model_.state * model_.state;
   return slack;

@@ -259,6 +259,8 @@ class Builder {
       m_.biased |= u > 0;
     }
     rounded_p_ = u;
+    // A 32nd of a rounding.
+    m_.weights.equal_bits = 5 - std::ilogb(std::max(u, kU));
     if (p_.l_from == LFrom::kRounded) {
       Add(kConstant, Cause::kP, u);
     } else {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "reference/contract/team.h"
+#include "verify/allowed/attention_forward/errors_draws.h"
 #include "verify/allowed/attention_forward/errors_head.h"
 #include "verify/base/binary64.h"
 #include "verify/base/compare.h"
@@ -19,13 +21,6 @@ constexpr int64_t kKeyTile = 64;
 
 size_t Size(int64_t n) { return static_cast<size_t>(n); }
 size_t Index(ErrorDirection d) { return static_cast<size_t>(d); }
-
-// Distance of the lane's numbers next to x.
-double Ulp(double x, Lane lane) {
-  if (!(x > 0)) return 0;
-  return std::ldexp(
-      1.0, std::max(std::ilogb(x), -126) - (lane == Lane::kF32 ? 23 : 7));
-}
 
 // One row: its errors, their deviations, and what they look like along every
 // direction.
@@ -76,8 +71,10 @@ struct RoundedAlike {
 
 class RowReader {
  public:
-  RowReader(const AttentionErrorsRequest& request, const HeadOfValues& head)
+  RowReader(const AttentionErrorsRequest& request, const RowDraws& draws,
+            const HeadOfValues& head)
       : r_(request),
+        draws_(draws),
         head_(head),
         channels_(Size(request.truth.value_dim)),
         model_(request.envelope.model()) {}
@@ -85,7 +82,7 @@ class RowReader {
   void Read(size_t place, Row* row) {
     place_ = place;
     const oracle::RowTruth& truth = r_.truth.rows[place];
-    if (!Tells(truth) || !Deviations()) return;
+    if (!Tells(truth) || !draws_.Varies(place) || !Deviations()) return;
     head_.Weigh(r_.rows[place], truth, &weights_);
     kappa_ = Kappa(truth);
     alike_ = RoundedAlike(r_, weights_);
@@ -231,6 +228,7 @@ class RowReader {
   }
 
   const AttentionErrorsRequest& r_;
+  const RowDraws& draws_;
   const HeadOfValues& head_;
   size_t channels_;
   const EnvelopeModel& model_;
@@ -243,7 +241,8 @@ class RowReader {
   std::array<std::vector<float>, kErrorDirections + 1> products_;
 };
 
-// Sums by key, by offset from the diagonal, and by tile of keys.
+// Sums by key, by offset from the diagonal, and by tile of keys, over the first
+// row of each draw.
 class Pools {
  public:
   explicit Pools(const AttentionErrorsRequest& request)
@@ -256,6 +255,7 @@ class Pools {
   }
 
   void Add(const Row& row, int64_t b, int64_t i) {
+    if (!met_.insert(row.errors.draw).second) return;
     const int64_t diagonal = i + r_.inputs.Offset(r_.problem, b);
     size_t at = 0;
     int64_t tile = -1;
@@ -284,6 +284,7 @@ class Pools {
  private:
   const AttentionErrorsRequest& r_;
   int64_t keys_;
+  std::set<int64_t> met_;  // draws
   std::vector<ErrorPool> pools_;
 };
 
@@ -332,6 +333,7 @@ ErrorSample AttentionErrors(const AttentionErrorsRequest& request) {
   const EnvelopeModel& model = request.envelope.model();
   sample.why_not = WhyNoStatistics(request.profile, request.problem, model);
   if (!sample.why_not.empty()) return sample;
+  const RowDraws draws(request);
   Pools pools(request);
   const int threads = request.threads > 0 ? request.threads : DefaultThreads();
   const oracle::Visibility visibility(request.problem, request.inputs);
@@ -347,7 +349,7 @@ ErrorSample AttentionErrors(const AttentionErrorsRequest& request) {
       std::vector<Row> rows(count);
       ForEach(
           static_cast<int64_t>(count), count > 1 ? threads : 1,
-          [&](int) { return RowReader(request, head); },
+          [&](int) { return RowReader(request, draws, head); },
           [&](int64_t n, RowReader& reader) {
             reader.Read(first + Size(n), &rows[Size(n)]);
           });
@@ -356,6 +358,7 @@ ErrorSample AttentionErrors(const AttentionErrorsRequest& request) {
         const auto [b, h, i] = head.Place(request.rows[first + n]);
         RowErrors& errors = rows[n].errors;
         errors.row = request.rows[first + n];
+        errors.draw = draws.DrawOf(first + n);
         errors.head = b * request.problem.q_heads + h;
         errors.block = errors.head * (request.problem.q_len / kRowBlock + 1) +
                        i / kRowBlock;

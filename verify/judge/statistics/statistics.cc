@@ -47,6 +47,39 @@ struct SizeSum {
   int64_t rows = 0;
 };
 
+// Rows of one draw and group as one, their mean: what they share is counted
+// once.
+std::vector<RowErrors> OnePerDraw(const ErrorSample& sample,
+                                  int64_t (*group)(const RowErrors&)) {
+  std::map<std::pair<int64_t, int64_t>, std::vector<const RowErrors*>> draws;
+  for (const RowErrors& row : sample.rows) {
+    draws[{group(row), row.draw}].push_back(&row);
+  }
+  std::vector<RowErrors> means;
+  for (const auto& [place, rows] : draws) {
+    RowErrors mean = *rows[0];
+    for (size_t n = 1; n < rows.size(); ++n) {
+      for (size_t t = 0; t < mean.squares.size(); ++t) {
+        mean.squares[t] += rows[n]->squares[t];
+      }
+      for (size_t d = 0; d < kErrorDirections; ++d) {
+        mean.along[d] += rows[n]->along[d];
+        mean.drift[d] += rows[n]->drift[d];
+      }
+    }
+    const auto count = static_cast<double>(rows.size());
+    for (double& x : mean.squares) x /= count;
+    for (double& x : mean.along) x /= count;
+    for (double& x : mean.drift) x /= count;
+    means.push_back(std::move(mean));
+  }
+  return means;
+}
+
+int64_t WholeOf(const RowErrors&) { return 0; }
+int64_t HeadOf(const RowErrors& row) { return row.head; }
+int64_t BlockOf(const RowErrors& row) { return row.block; }
+
 Statistic BiasOf(const std::string& name, const std::string& where,
                  const BiasSum& sum) {
   const double left = sum.Left();
@@ -102,10 +135,10 @@ std::string Channels(const ErrorSample& sample, size_t tile) {
   return "channels " + std::to_string(first) + " .. " + std::to_string(end - 1);
 }
 
-Family Whole(const ErrorSample& sample) {
+Family Whole(const ErrorSample& sample, const std::vector<RowErrors>& draws) {
   std::array<BiasSum, kErrorDirections> biases;
   SizeSum size;
-  for (const RowErrors& row : sample.rows) {
+  for (const RowErrors& row : draws) {
     double squares = 0;
     for (const double tile : row.squares) squares += tile;
     size.squares += squares / static_cast<double>(sample.columns);
@@ -123,24 +156,28 @@ Family Whole(const ErrorSample& sample) {
   return family;
 }
 
-Family Groups(const ErrorSample& sample) {
+Family Groups(const ErrorSample& sample, const std::vector<RowErrors>& draws) {
   std::map<int64_t, std::array<BiasSum, kErrorDirections>> heads;
   std::map<int64_t, SizeSum> blocks;
   std::vector<SizeSum> tiles;
-  for (const RowErrors& row : sample.rows) {
+  for (const RowErrors& row : draws) {
     tiles.resize(std::max(tiles.size(), row.squares.size()));
-    double squares = 0;
     for (size_t t = 0; t < row.squares.size(); ++t) {
       const int64_t first = static_cast<int64_t>(t) * sample.column_tile;
       const int64_t width =
           std::min(sample.column_tile, sample.columns - first);
       tiles[t].squares += row.squares[t] / static_cast<double>(width);
       ++tiles[t].rows;
-      squares += row.squares[t];
     }
+  }
+  for (const RowErrors& row : OnePerDraw(sample, &BlockOf)) {
     SizeSum& block = blocks[row.block];
-    block.squares += squares / static_cast<double>(sample.columns);
+    for (const double squares : row.squares) {
+      block.squares += squares / static_cast<double>(sample.columns);
+    }
     ++block.rows;
+  }
+  for (const RowErrors& row : OnePerDraw(sample, &HeadOf)) {
     for (size_t d = 0; d < kErrorDirections; ++d) {
       heads[row.head][d].Add(row.along[d], row.drift[d]);
     }
@@ -201,8 +238,9 @@ StatisticsResult JudgeErrors(const ErrorSample& sample, double rate) {
   result.tensor = sample.tensor;
   result.why_not = sample.why_not;
   result.judged = sample.judged;
-  result.rows = static_cast<int64_t>(sample.rows.size());
   if (!result.why_not.empty()) return result;
+  const std::vector<RowErrors> draws = OnePerDraw(sample, &WholeOf);
+  result.rows = static_cast<int64_t>(draws.size());
   // Fewer rows cannot differ from chance in the statistics of the whole.
   const double least = LogDouble(rate * kWholePart / (kErrorDirections + 1));
   if (!(LeastLog(result.rows) < least)) {
@@ -210,8 +248,8 @@ StatisticsResult JudgeErrors(const ErrorSample& sample, double rate) {
     return result;
   }
   result.pools = !sample.pools.empty();
-  Whole(sample).Settle(rate * kWholePart, &result);
-  Groups(sample).Settle(rate * kGroupPart, &result);
+  Whole(sample, draws).Settle(rate * kWholePart, &result);
+  Groups(sample, draws).Settle(rate * kGroupPart, &result);
   if (result.pools) Places(sample).Settle(rate * kPoolPart, &result);
   std::stable_sort(result.alarms.begin(), result.alarms.end(),
                    [](const Statistic& a, const Statistic& b) {

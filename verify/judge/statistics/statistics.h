@@ -48,7 +48,7 @@ struct Statistic {
 struct StatisticsResult {
   std::string tensor;
   std::string why_not;  // nothing was looked at, and why; empty: something was
-  int64_t rows = 0;     // that took part
+  int64_t rows = 0;     // that took part, copies once
   int64_t judged = 0;   // that could have
   int64_t tests = 0;
   bool pools = false;  // keys, offsets and tiles among them

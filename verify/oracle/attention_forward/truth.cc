@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "reference/contract/team.h"
+#include "verify/oracle/attention_forward/equal_weights.h"
 #include "verify/oracle/attention_forward/packed_head.h"
 #include "verify/oracle/attention_forward/visibility.h"
 #include "verify/oracle/elementary.h"
@@ -17,7 +18,6 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUnit = 0x1p-53;
-
 // The oracle is itself a computation of this model: its own coefficients.
 WeightModel WithOwnError(WeightModel m, int64_t head_dim) {
   m.constant += 4 * kExpError;
@@ -266,7 +266,6 @@ class Tile {
               AttentionTruth* truth) {
     const size_t dv = Size(p_.value_dim);
     double* o = &truth->o[place * dv];
-    const RowKind kind = truth->rows[place].kind;
     RowTruth& row = truth->rows[place];
     row.largest_value = head.largest_value;
     for (const KeyInterval& run : keys_[r]) {
@@ -275,8 +274,8 @@ class Tile {
             std::max(row.visible_value, head.largest[Size(key)]);
       }
     }
-    if (kind != RowKind::kOrdinary) {
-      std::fill_n(o, dv, kind == RowKind::kNaN ? kNaN : 0.0);
+    if (row.kind != RowKind::kOrdinary) {
+      std::fill_n(o, dv, row.kind == RowKind::kNaN ? kNaN : 0.0);
       return;
     }
     const double phi = sink_phi_[r] * inverse_[r];
@@ -285,6 +284,14 @@ class Tile {
       truth->phi_sum[place * dv + c] += phi * std::fabs(o[c]);
       truth->spread_sum[place * dv + c] += spread * (o[c] * o[c]);
     }
+    const WeightedRow weighted = {{Row(score_, r), stride_},
+                                  {Row(argument_, r), stride_},
+                                  inverse_[r],
+                                  panels_,
+                                  head.v,
+                                  Size(p_.kv_len),
+                                  model_.equal_bits};
+    equal_.Add(weighted, place, truth);
     for (const KeyInterval& run : keys_[r]) {
       auto key =
           std::lower_bound(head.special.begin(), head.special.end(), run.begin);
@@ -322,6 +329,7 @@ class Tile {
   std::array<KeySet, kTileRows> keys_;
   std::array<double, kTileRows> inverse_{}, sink_weight_{}, sink_phi_{},
       sink_spread_{};
+  EqualWeights equal_;
   std::vector<int64_t> panels_;
   std::vector<double> q_, visible_, score_, product_, argument_, sums_;
 };

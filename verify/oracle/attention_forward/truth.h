@@ -45,6 +45,8 @@ struct ErrorModel {
   // What the exponent subtracts where that is not the row's maximum: floors
   // are in units of exp(fixed_reference) then.
   std::optional<double> fixed_reference;
+  // Weights that agree in so many leading bits round alike; 0: none do.
+  int equal_bits = 0;
 };
 
 enum class RowKind : uint8_t {
@@ -80,6 +82,10 @@ struct RowTruth {
   // The parts of eta, in the order of WeightModel's first five fields; those
   // of R and top are in the first.
   double parts[5] = {};
+  // By how much the square of a sum's random error grows because terms are
+  // equal: of sum w, and of the channel of sum w v where it grows most.
+  double equal_weights = 1;
+  double equal_values = 1;
   // Relative error of the oracle's own sums over this row's keys.
   double own_error = 0;
 };
@@ -90,10 +96,12 @@ struct AttentionTruth {
   std::vector<RowTruth> rows;
   // N8, N13: NaN, +inf or -inf where a visible V makes it so.
   std::vector<double> o;
-  std::vector<double> abs_sum;     // sum w_j |v_j|
-  std::vector<double> phi_sum;     // sum w_j phi_j |v_j - o|
-  std::vector<double> spread_sum;  // sum (w_j psi_j (v_j - o))^2
-  std::vector<double> square_sum;  // sum (w_j v_j)^2
+  std::vector<double> abs_sum;  // sum w_j |v_j|
+  std::vector<double> phi_sum;  // sum w_j phi_j |v_j - o|
+  // sum (w_j psi_j (v_j - o))^2 and sum (w_j v_j)^2, where keys of equal
+  // weights are one term if that makes the sum larger.
+  std::vector<double> spread_sum;
+  std::vector<double> square_sum;
 };
 
 struct TruthOptions {
