@@ -89,6 +89,10 @@ Result<CampaignHeader> ReadHeader(const Json& json) {
   fields.ReadInteger("tile_q", kLeastTile, kMostTile, &header.tile_q);
   fields.ReadInteger("tile_kv", kLeastTile, kMostTile, &header.tile_kv);
   fields.ReadInteger("plans", int64_t{1}, kMostPlans, &header.plans);
+  if (json.contains("guards")) fields.Read("guards", &header.guards);
+  if (!verify::GuardsByName(header.guards)) {
+    fields.Wrong("guards", "none, some or only");
+  }
   fields.Read("suspicious", &header.suspicious);
   fields.ReadInteger("cases", &header.cases);
   fields.ReadInteger("shard", &header.shard.index);
@@ -198,6 +202,7 @@ CampaignHeader DescribeCampaign(const Plan& plan, const Target& target) {
   header.tile_q = plan.draw.tile_q;
   header.tile_kv = plan.draw.tile_kv;
   header.plans = target.variations + 1;
+  header.guards = verify::GuardsName(plan.draw.guards);
   header.suspicious = target.suspicious;
   header.cases = plan.budget.cases.value_or(0);
   header.shard = plan.shard;
@@ -234,6 +239,7 @@ std::string HeaderLine(const CampaignHeader& header) {
   json["tile_q"] = header.tile_q;
   json["tile_kv"] = header.tile_kv;
   json["plans"] = header.plans;
+  if (header.guards != "none") json["guards"] = header.guards;
   json["suspicious"] = header.suspicious;
   json["cases"] = header.cases;
   json["shard"] = header.shard.index;

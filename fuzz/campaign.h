@@ -33,6 +33,8 @@ struct CampaignHeader {
   int64_t tile_q = 0;
   int64_t tile_kv = 0;
   int64_t plans = 0;
+  // Of DomainOptions; a record without the member has none.
+  std::string guards = "none";
   bool suspicious = false;
   int64_t cases = 0;  // of all shards
   verify::Shard shard;

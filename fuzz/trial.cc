@@ -120,6 +120,7 @@ Result<Target> Target::Open(const std::string& candidate,
   target.candidate = candidate;
   target.usual_op = opened.value()->UsualOp();
   target.apart = opened.value()->Apart();
+  target.guarded = opened.value()->Backend() == "optimized";
   target.threads = opened.value()->Fixed().threads.value_or(1);
   std::optional<verify::NumericProfile> claims = opened.value()->Claims();
   if (!profile.empty()) {

@@ -30,6 +30,7 @@ struct Target {
   int threads = 1;          // that the candidate asks for
   const std::atomic<bool>* stop = nullptr;
 
+  bool guarded = false;  // has fast paths behind guards (N6)
   std::string usual_op;  // that the candidate is made for; empty: any
   // It computes in a process of its own, which answers for many cases and may
   // keep something of them.

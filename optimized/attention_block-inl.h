@@ -267,17 +267,21 @@ void MatrixTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
   }
 }
 
-// Whether the dot instruction gives the contract's bits on this tile. Values
-// of online rows are judged at the end, by OnlineGuardHolds; `exact` asks for
-// the form that needs no guard.
+// Whether the dot instruction gives the contract's bits on this tile, the next
+// one of the walk. A sum that an earlier tile left subnormal would be flushed
+// here, even by weights of +0: so the fixed-m path asks about the values of all
+// tiles so far. Online rows are judged at the end, by OnlineGuardHolds, which
+// holds for every sum on the way. `exact` asks for the form that needs no
+// guard.
 inline DotForm FormOfTile(const AttentionJob& job, const PackedTile& tile,
-                          bool exact, const Worker& worker) {
+                          bool exact, Worker& worker) {
+  worker.v_seen.Add(tile.v_seen);
   DotForm form;
   form.native_scores =
       job.plan->native_dot && NativeDotIsExact(worker.q_seen, tile.k_seen);
   form.native_values =
       job.plan->native_dot && job.value_pairs() && !exact &&
-      (job.plan->fixed_m ? NativeFixedIsExact(tile.v_seen, job.scale.bound)
+      (job.plan->fixed_m ? NativeFixedIsExact(worker.v_seen, job.scale.bound)
                          : !tile.v_seen.subnormal());
   return form;
 }

@@ -62,6 +62,7 @@ inline void ClearSums(const AttentionJob& job, Worker& worker) {
       RoundUp(static_cast<int64_t>(worker.rows.size()), job.geometry.row_block);
   worker.acc.assign(static_cast<size_t>(rows * job.padded_values), 0.0f);
   worker.stripes.assign(worker.rows.size() * kStripes, 0.0f);
+  worker.v_seen = Magnitudes();
 }
 
 // Looks up which key tiles the rows have to visit.
@@ -164,6 +165,7 @@ int PackedTimesTile(D df, const AttentionJob& job, const RowTile& rows,
                                : packed.tiles[static_cast<size_t>(key_tile)];
   const DotForm form = FormOfTile(job, tile, exact, worker);
   worker.counts.tiles_native_dot += form.native_scores;
+  worker.counts.tiles_native_values += form.native_values;
   worker.counts.tiles_matrix += job.matrix();
   if (job.plan->blocks == BlockForm::kGuarded &&
       !GuardedBlocksAreExact(job, tile, worker)) {

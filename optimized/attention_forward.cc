@@ -159,6 +159,7 @@ void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
   total.tiles_full += c.tiles_full;
   total.tiles_partial += c.tiles_partial;
   total.tiles_native_dot += c.tiles_native_dot;
+  total.tiles_native_values += c.tiles_native_values;
   total.tiles_matrix += c.tiles_matrix;
   total.tiles_in_place += c.tiles_in_place;
   total.tiles_kept += c.tiles_kept;

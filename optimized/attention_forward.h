@@ -27,6 +27,8 @@ struct AttentionForwardExecution {
   // Tiles whose scores the bf16 dot instruction gave, its guard holding; where
   // the plan asks for it without one, what it means.
   int64_t tiles_native_dot = 0;
+  // The same of weights times values.
+  int64_t tiles_native_values = 0;
   // Tiles whose products the matrix unit formed (order=amx).
   int64_t tiles_matrix = 0;
   // Visited with keys and values read in place, not packed (few rows).

@@ -209,9 +209,8 @@ inline Magnitudes SeenIn(const LaneView& x, int64_t batch, int64_t head,
 inline void SeeQueries(const AttentionJob& job, int64_t batch, Worker& worker) {
   worker.q_seen = Magnitudes();
   for (const RowState& row : worker.rows) {
-    const Magnitudes seen =
-        SeenIn(job.inputs->q, batch, row.head, {row.query, row.query + 1});
-    worker.q_seen.smallest = std::min(worker.q_seen.smallest, seen.smallest);
+    worker.q_seen.Add(
+        SeenIn(job.inputs->q, batch, row.head, {row.query, row.query + 1}));
   }
 }
 

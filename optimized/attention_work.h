@@ -63,6 +63,9 @@ struct Magnitudes {
     const uint32_t magnitude = (bits & 0x7fffu) - 1;
     smallest = magnitude < smallest ? magnitude : smallest;
   }
+  void Add(const Magnitudes& other) {
+    smallest = std::min(smallest, other.smallest);
+  }
   bool none() const { return smallest == ~uint32_t{0}; }
   bool subnormal() const { return !none() && (smallest + 1) >> 7 == 0; }
   // Large if all are zero, -126 if subnormal.
@@ -85,7 +88,9 @@ inline bool NativeDotIsExact(const Magnitudes& a, const Magnitudes& b) {
 }
 
 // N9, fixed-m path: the same for weights times values, |n| <= bound. A product
-// is a multiple of 2^(-bound - 8 + eV - 7), which must not be below 2^-126.
+// is a multiple of 2^(-bound - 8 + eV - 7), which must not be below 2^-126. The
+// accumulator is an operand, too, so v has the values of every tile that was
+// added to it.
 inline bool NativeFixedIsExact(const Magnitudes& v, int bound) {
   return !v.subnormal() && v.exponent() >= bound - 111;
 }
@@ -256,6 +261,7 @@ struct Worker {
   hwy::AlignedVector<uint32_t> q_pairs;
   hwy::AlignedVector<uint32_t> weight_pairs;  // [rows][weight_stride / 2]
   Magnitudes q_seen;
+  Magnitudes v_seen;  // of every tile that acc has products of
   std::optional<MaskReader> masks;
   std::vector<HeadQueries> parts;  // the rows, head by head
   std::vector<uint64_t> bits;      // [rows][words of a tile]

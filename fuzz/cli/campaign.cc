@@ -103,6 +103,7 @@ Status Reopen(const CampaignArguments& a, const CampaignHeader& header,
   plan->seed = header.seed;
   plan->draw.tile_q = header.tile_q;
   plan->draw.tile_kv = header.tile_kv;
+  plan->draw.guards = *verify::GuardsByName(header.guards);
   plan->draw.lane = target->lane;
   return {};
 }

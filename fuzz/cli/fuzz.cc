@@ -47,6 +47,7 @@ struct FuzzArguments {
   std::string seed = "0";
   std::string json;
   std::string fail_on;
+  std::string guards;  // empty: some for our own kernels, none for others
   std::vector<int64_t> tile;
   int64_t findings = 1;
   int64_t plans = 2;
@@ -168,6 +169,21 @@ class Screen : public Observer {
   std::chrono::steady_clock::time_point last_ = start_;
 };
 
+// By default some for kernels that have guards.
+//   Requires: the plan has its domain.
+Status ResolveGuards(const FuzzArguments& a, const Target& target, Plan* plan) {
+  using Guards = verify::DomainOptions::Guards;
+  plan->draw.guards = target.guarded ? Guards::kSome : Guards::kNone;
+  if (a.guards.empty()) return {};
+  plan->draw.guards = *verify::GuardsByName(a.guards);
+  if (plan->draw.guards != Guards::kOnly ||
+      plan->domain->draw_guards != nullptr) {
+    return {};
+  }
+  return Status::Error(std::string("--guards only: no fast path of ") +
+                       plan->domain->op + " has a guard");
+}
+
 Status Resolve(const FuzzArguments& a, Plan* plan, Target* target) {
   Result<Target> opened = Target::Open(a.candidate, a.profile, a.op);
   if (!opened.ok()) return opened.status();
@@ -193,7 +209,7 @@ Status Resolve(const FuzzArguments& a, Plan* plan, Target* target) {
     plan->draw.tile_q = a.tile[0];
     plan->draw.tile_kv = a.tile[1];
   }
-  return {};
+  return ResolveGuards(a, *target, plan);
 }
 
 // The shard, and for a campaign what a record of it has to depend on.
@@ -311,6 +327,10 @@ void AddFuzz(Parser* program) {
   verb->Value("--plans", &a->plans,
               "Ways to run each case, the first included (default 2)")
       .Range(1, kMostPlans);
+  verb->Value("--guards", &a->guards,
+              "Cases at the guards of our fast paths: none, some (one of\n"
+              "four; the default for builtin:optimized) or only")
+      .OneOf({"none", "some", "only"});
   verb->Value("--tile", &a->tile,
               "Edges that lengths gather around: queries, keys "
               "(default 4 4)")

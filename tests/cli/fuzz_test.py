@@ -166,6 +166,16 @@ class Fuzz(program.TestCase):
         child.wait()
         self.assertFalse(os.path.exists(path))
 
+    def test_guards_want_an_op_that_has_some(self):
+        for op in ("mamba3_scan", "block_plan"):
+            done = run("fuzz", op, "--guards", "only")
+            self.assertEqual((done.code, done.out), (2, ""))
+            self.assertIn(f"--guards only: no fast path of {op} has a guard", done.err)
+        done = run("fuzz", "attention_backward", "--guards", "only", "--budget",
+                   "40cases", "--json", "-")
+        self.assertEqual(done.code, 0, done.out + done.err)
+        self.assertEqual(summary(done.out)["fail"], 0)
+
     def campaign(self, folder, *more, candidate="mutant:attn.prefix_plus_one",
                  cases=150):
         return run("fuzz", "--candidate", candidate, "--budget",

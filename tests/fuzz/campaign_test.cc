@@ -128,6 +128,19 @@ TEST(CampaignTest, OtherCampaignsDoNotMix) {
   EXPECT_FALSE(MergeShards({}).ok());
 }
 
+// Files without the member are from before there was a choice.
+TEST(CampaignTest, GuardCasesArePartOfTheCampaign) {
+  CampaignHeader some = HeaderOf(0, 1);
+  EXPECT_EQ(HeaderLine(some).find("guards"), std::string::npos);
+  some.guards = "some";
+  EXPECT_FALSE(some.SameCampaign(HeaderOf(0, 1)));
+  const Result<ShardFile> read = ParseShardFile(HeaderLine(some), "f");
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read->header.guards, "some");
+  some.guards = "all";
+  EXPECT_FALSE(ParseShardFile(HeaderLine(some), "f").ok());
+}
+
 TEST(ShardTest, AutoReadsTheScheduler) {
   const char* all[] = {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT",
                        "SLURM_ARRAY_TASK_MIN", "JOB_COMPLETION_INDEX",

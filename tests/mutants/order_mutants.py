@@ -40,8 +40,10 @@ MUTANTS = (
      "const size_t begin = block.begin;"),
     ("unguarded", A, "return values && NativeDotIsExact(worker.q_seen, tile.k_seen);",
      "return true;"),
-    ("queries_unguarded", K, "worker.q_seen.smallest = std::min(worker.q_seen.smallest, seen.smallest);",
-     "(void)seen;"),
+    ("queries_unguarded", K,
+     "worker.q_seen.Add(\n"
+     "        SeenIn(job.inputs->q, batch, row.head, {row.query, row.query + 1}));",
+     "(void)batch, (void)row;"),
     ("flushed_sums_unguarded", F,
      "const float least = flushes ? kMinNormalExponent : kMinBitExponent;",
      "const float least = kMinBitExponent;"),

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/base/digest.h"
@@ -183,6 +184,42 @@ TEST(DomainTest, EveryCaseIsLegalAndDrawnOnPurpose) {
     EXPECT_GT(lines.size(), 4980u);
     EXPECT_GT(sequences, 200);
   }
+}
+
+// A campaign's records name a key and an index: what they mean stays.
+TEST(DomainTest, GuardCasesAreLegalAndFrozen) {
+  using Guards = DomainOptions::Guards;
+  DomainOptions only;
+  only.guards = Guards::kOnly;
+  for (const auto& [name, digest] :
+       {std::pair{"attention_forward", "326de990844044eb7cc3f9ddc28f1d59"},
+        std::pair{"attention_backward", "56ff5eb0fc771e763f43cc03108d096b"}}) {
+    const Domain& domain = *FindDomain(name).value();
+    std::set<std::string> lines;
+    for (uint64_t n = 0; n < 2000; ++n) {
+      const std::vector<Case> sequence = DrawCase(domain, only, 3, n);
+      ASSERT_EQ(sequence.size(), 1u);
+      EXPECT_TRUE(ValidateCase(sequence[0]).ok());
+      lines.insert(MinimalLine(sequence));
+    }
+    EXPECT_GT(lines.size(), 1990u);
+    EXPECT_EQ(DigestText(LinesOf(domain, only, 0, 1000)), digest) << name;
+  }
+}
+
+TEST(DomainTest, GuardCasesReplaceEveryFourthCase) {
+  using Guards = DomainOptions::Guards;
+  const Domain& domain = *FindDomain("attention_forward").value();
+  DomainOptions some, only;
+  some.guards = Guards::kSome;
+  only.guards = Guards::kOnly;
+  for (uint64_t n = 0; n < 40; ++n) {
+    EXPECT_EQ(DrawCase(domain, some, 1, n),
+              DrawCase(domain, n % 4 == 3 ? only : DomainOptions(), 1, n));
+  }
+  // An op without guards draws what it always does.
+  const Domain& scan = *FindDomain("mamba3_scan").value();
+  EXPECT_EQ(DrawCase(scan, only, 1, 3), DrawCase(scan, {}, 1, 3));
 }
 
 TEST(DomainTest, EveryFeatureIsProduced) {

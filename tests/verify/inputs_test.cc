@@ -267,6 +267,27 @@ TEST(Inputs, ModifiersHitAboutTheirShareWithTheirKind) {
   }
 }
 
+// Whole rows, and no other row; numbers that leave the range stay finite.
+TEST(Inputs, BurstMovesWholeRowsToAnotherMagnitude) {
+  const std::string line = "sq=2 skv=400 d=6 seed=9 lane=bf16 fill=normal:1";
+  const auto plain = Values(Make(line).inputs.v);
+  for (const int exponent : {-131, -20, 120, 256}) {
+    const auto moved = Values(
+        Make(line + "+v.burst:0.25," + std::to_string(exponent)).inputs.v);
+    int rows = 0;
+    for (size_t row = 0; row < 400; ++row) {
+      const bool hit = moved[row * 6] != plain[row * 6];
+      rows += hit ? 1 : 0;
+      for (size_t at = row * 6; at < row * 6 + 6; ++at) {
+        EXPECT_EQ(moved[at] != plain[at], hit);
+        EXPECT_TRUE(std::isfinite(moved[at]));
+        if (hit && exponent == -20) EXPECT_EQ(moved[at], plain[at] * 0x1p-20f);
+      }
+    }
+    EXPECT_NEAR(rows, 100, 30) << exponent;
+  }
+}
+
 TEST(Inputs, RampGrowsAlongThePositions) {
   const auto flat = Make("sq=2 skv=100 d=8");
   const auto ramp = Make("sq=2 skv=100 d=8 fill=normal:1+k.ramp:4");

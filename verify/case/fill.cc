@@ -8,7 +8,7 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr std::array<FillFamily, 20> kFamilies = {{
+constexpr std::array<FillFamily, 21> kFamilies = {{
     {FillKind::kNormal, "normal", "SIGMA", 1, false,
      "sum of eight 16-bit uniforms, centred, deviation SIGMA, within 4.9 "
      "SIGMA; with a cap, q is scaled so that at SIGMA 1 the scaled scores "
@@ -58,6 +58,9 @@ constexpr std::array<FillFamily, 20> kFamilies = {{
     {FillKind::kLow, "low", "A,N", 2, true,
      "moves all scaled scores of every Nth row down by A, far below a finite "
      "stand-in for -inf; q and k meet in the last channel"},
+    {FillKind::kBurst, "burst", "RATE,E", 2, true,
+     "multiplies about RATE of the rows by 2^E, within the finite numbers of "
+     "the lane: a few keys, or queries, of another magnitude than the rest"},
 }};
 
 constexpr auto MakeNames() {
@@ -281,6 +284,10 @@ Status ValidateFillTerm(const FillTerm& term) {
     case FillKind::kLow:
       if (0 <= a && a <= 0x1p20 && IsInteger(b) && b >= 1) return {};
       return BadArgument(term, "A from 0 to 2^20, N rows from 1 to 2^24");
+    case FillKind::kBurst:
+      if (0 <= a && a <= 1 && IsInteger(b) && std::fabs(b) <= 256) return {};
+      return BadArgument(term,
+                         "a rate between 0 and 1, an integer within +-256");
     case FillKind::kSubnormal:
     case FillKind::kTiny:
     case FillKind::kHuge:

@@ -67,6 +67,7 @@ enum class FillKind : uint8_t {
   kCaps,
   kDrift,
   kLow,
+  kBurst,
 };
 
 // Tensors that a fill term applies to: bits, may be combined.

@@ -57,6 +57,16 @@ void DrawOwn(Draw* draw, bool tame, Case* c) {
                 : CotangentTerm(FillKind::kConst, draw->Of({0.0, -2.0}));
 }
 
+std::vector<Case> WithCotangents(const OpRow& op, Draw* draw,
+                                 const DomainOptions& options,
+                                 std::vector<Case> sequence) {
+  for (Case& c : sequence) {
+    DrawOwn(draw, options.tame, &c);
+    c = NormalForm(c).value_or(EmptyCase(op));
+  }
+  return sequence;
+}
+
 class GradientReducer : SequenceReducer<&GradientPart> {
  public:
   using SequenceReducer::SequenceReducer;
@@ -80,12 +90,14 @@ class GradientReducer : SequenceReducer<&GradientPart> {
 
 std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
                                         const DomainOptions& options) {
-  std::vector<Case> sequence = DrawAttention(op, draw, options, false);
-  for (Case& c : sequence) {
-    DrawOwn(draw, options.tame, &c);
-    c = NormalForm(c).value_or(EmptyCase(op));
-  }
-  return sequence;
+  return WithCotangents(op, draw, options,
+                        DrawAttention(op, draw, options, false));
+}
+
+std::vector<Case> DrawBackwardGuards(const OpRow& op, Draw* draw,
+                                     const DomainOptions& options) {
+  return WithCotangents(op, draw, options,
+                        DrawAttentionGuards(op, draw, options));
 }
 
 std::span<const char* const> AttentionBackwardFeatures() {

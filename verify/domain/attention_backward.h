@@ -16,9 +16,13 @@ FeatureSet AttentionBackwardFeaturesOf(const Case& c);
 std::vector<std::vector<Case>> ReduceAttentionBackward(
     std::span<const Case> sequence, size_t call);
 
+std::vector<Case> DrawBackwardGuards(const OpRow& op, Draw* draw,
+                                     const DomainOptions& options);
+
 inline constexpr DomainRow kAttentionBackwardDomain = {
     &DrawAttentionBackward, &AttentionBackwardFeatures,
-    &AttentionBackwardFeaturesOf, &ReduceAttentionBackward};
+    &AttentionBackwardFeaturesOf, &ReduceAttentionBackward,
+    &DrawBackwardGuards};
 
 }  // namespace lockstep::verify
 

@@ -21,9 +21,16 @@ FeatureSet AttentionForwardFeaturesOf(const Case& c);
 std::vector<std::vector<Case>> ReduceAttentionForward(
     std::span<const Case> sequence, size_t call);
 
+// DomainRow::draw_guards, and what it shares with other ops: one call, without
+// order=amx.
+std::vector<Case> DrawForwardGuards(const OpRow& op, Draw* draw,
+                                    const DomainOptions& options);
+std::vector<Case> DrawAttentionGuards(const OpRow& op, Draw* draw,
+                                      const DomainOptions& options);
+
 inline constexpr DomainRow kAttentionForwardDomain = {
     &DrawAttentionForward, &AttentionForwardFeatures,
-    &AttentionForwardFeaturesOf, &ReduceAttentionForward};
+    &AttentionForwardFeaturesOf, &ReduceAttentionForward, &DrawForwardGuards};
 
 }  // namespace lockstep::verify
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "reference/contract/tensor_view.h"
@@ -23,12 +24,17 @@ namespace lockstep::verify {
 // bf16; every other choice is version 2's.
 inline constexpr uint32_t kDomainVersion = 3;
 inline constexpr uint32_t kDrawKey = 1;
+inline constexpr uint32_t kGuardKey = 2;  // of draw_guards
 
 // What a caller bounds. Part of a campaign's identity, like the seed.
 struct DomainOptions {
   std::optional<Lane> lane;  // of q; absent: any
   int64_t tile_q = 4;        // edges that lengths gather around
   int64_t tile_kv = 4;
+  // Cases at the borders of the guards of our fast paths (DomainRow): none, one
+  // of four, or no others.
+  enum class Guards : uint8_t { kNone, kSome, kOnly };
+  Guards guards = Guards::kNone;
   // Ordinary numbers, dense layouts, one call: what a zoo of correct kernels
   // is tried on.
   bool tame = false;
@@ -53,7 +59,15 @@ struct DomainRow {
   // in all calls at once, then in that one alone. ValidateCase accepts them.
   std::vector<std::vector<Case>> (*reduce)(std::span<const Case> sequence,
                                            size_t call);
+  // Like `draw`: cases on which the guards of optimized/ change their mind from
+  // tile to tile. Null: the op has no guarded fast path.
+  std::vector<Case> (*draw_guards)(const OpRow& op, Draw* draw,
+                                   const DomainOptions& options) = nullptr;
 };
+
+// "none", "some", "only": as --guards and records of campaigns have them.
+const char* GuardsName(DomainOptions::Guards guards);
+std::optional<DomainOptions::Guards> GuardsByName(std::string_view name);
 
 // With its op. Those of the program: verify/registry/ops.h.
 struct Domain : DomainRow {

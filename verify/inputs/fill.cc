@@ -200,6 +200,8 @@ class TensorFiller {
         return Drifted(term, place, bits);
       case FillKind::kLow:
         return Lowered(term, place, bits);
+      case FillKind::kBurst:
+        return Burst(term, place, bits);
       default:
         break;
     }
@@ -222,6 +224,19 @@ class TensorFiller {
       default:
         return sign;  // kZero
     }
+  }
+
+  // One draw for all channels of a row.
+  uint32_t Burst(const FillTerm& term, const Place& place,
+                 uint32_t bits) const {
+    const auto draw = generator_.Draw(FamilyStream(plan_.stream, term.kind),
+                                      place.element - place.channel);
+    if (draw[0] >= Threshold(term.a.value)) return bits;
+    constexpr double kLargestBf16 = 0x1.fep127;
+    const double x = std::ldexp(static_cast<double>(std::bit_cast<float>(bits)),
+                                static_cast<int>(term.b.value));
+    return Bits(std::isfinite(x) ? std::clamp(x, -kLargestBf16, kLargestBf16)
+                                 : x);
   }
 
   // LO, 2 LO, 4 LO, ... below HI, and HI.
