@@ -186,7 +186,6 @@ TEST(DomainTest, EveryCaseIsLegalAndDrawnOnPurpose) {
   }
 }
 
-// A campaign's records name a key and an index: what they mean stays.
 TEST(DomainTest, GuardCasesAreLegalAndFrozen) {
   using Guards = DomainOptions::Guards;
   DomainOptions only;

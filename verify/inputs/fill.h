@@ -3,32 +3,17 @@
 #ifndef LOCKSTEP_VERIFY_INPUTS_FILL_H_
 #define LOCKSTEP_VERIFY_INPUTS_FILL_H_
 
-#include <array>
 #include <cstdint>
 #include <span>
 
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/tensor_view.h"
+#include "verify/base/counter_generator.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/case.h"
 
 namespace lockstep::verify {
-
-// Philox4x32-10 (Salmon et al., SC11), keyed by the seed.
-class CounterGenerator {
- public:
-  CounterGenerator(uint64_t gen, uint64_t seed) : gen_(gen), seed_(seed) {}
-
-  uint64_t seed() const { return seed_; }
-
-  // Four uniform words for one element of one stream.
-  std::array<uint32_t, 4> Draw(uint32_t stream, int64_t element) const;
-
- private:
-  uint64_t gen_;
-  uint64_t seed_;
-};
 
 // Streams: one per tensor and family, so that no two uses share a draw.
 inline constexpr uint32_t kStreamQ = 0;
