@@ -185,7 +185,8 @@ class Wire:
         return False
 
     def _send(self, reply):
-        text = json.dumps(reply).encode() + b"\n"
+        # Half of a surrogate pair is no UTF-8, wherever it came from.
+        text = json.dumps(reply, ensure_ascii=False).encode(errors="replace") + b"\n"
         while text:
             text = text[os.write(self.write, text):]
 
@@ -217,7 +218,7 @@ class Wire:
             return {"type": "unsupported", "reason": _one_line(why)}
         except Wrong as wrong:
             return {"type": "error", "kind": wrong.kind, "message": str(wrong)}
-        except Exception as error:  # a broken kernel is a verdict
+        except (Exception, SystemExit) as error:  # a broken kernel is a verdict
             return {"type": "error", "kind": "exception", "message": _where(error)}
         changed = _floating_point()
         if changed:
@@ -239,7 +240,8 @@ class Wire:
 
 
 def _one_line(error):
-    return " ".join(str(error).split()) or type(error).__name__
+    text = str(error).encode(errors="backslashreplace").decode()
+    return " ".join(text.split()) or type(error).__name__
 
 
 def _where(error):

@@ -1,8 +1,6 @@
 """verify and fuzz: the program judges, a Python function answers."""
-import hashlib
 import json
 import os
-import tempfile
 import threading
 
 from lockstep import program
@@ -100,18 +98,13 @@ def _resolved(kernel, facts, op):
 
 
 def _profile_word(profile):
-    """What the program's --profile takes: a text becomes a file, named by what it says,
-    which stays where it is for the replay lines that name it."""
+    """What the program's --profile takes: of a text its fields on one line, so that
+    replay lines need no file."""
     word = os.fspath(profile)
     if "\n" not in word:
         return word
-    digest = hashlib.sha256(word.encode()).hexdigest()[:16]
-    place = os.path.join(tempfile.gettempdir(), f"lockstep-{digest}.profile")
-    with tempfile.NamedTemporaryFile("w", dir=tempfile.gettempdir(), delete=False,
-                                     encoding="utf-8") as file:
-        file.write(word)
-    os.replace(file.name, place)
-    return place
+    fields = (line.partition("#")[0].strip() for line in word.splitlines())
+    return "; ".join(field.replace(";", ",") for field in fields if field)
 
 
 def candidate_words(kernel, profile, isolate, facts, op):

@@ -35,7 +35,8 @@ WRONG = {
     "alias_of_before": (3, "memory that an earlier call returned"),
     "writes_inputs": (3, "read-only"),
     "rounds_up": (3, "the rounding mode is not to nearest"),
-    "leaves": (3, "ended with status 0 during the call"),
+    "leaves": (3, "SystemExit: 0 (kernels.py:"),
+    "leaves_at_once": (3, "ended with status 0 during the call"),
     "crashes": (3, "crashed: SIGSEGV"),
     "lies": (1, "its receipt is not true: the kernel took -1"),
 }
@@ -173,6 +174,17 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(report.exit, 3)
         self.assertIn("no luck", report.findings[0].message)
 
+    def test_an_exit_in_process_does_not_end_the_caller(self):
+        report = lockstep.verify(kernels.leaves, CASE, isolate=False)
+        self.assertEqual(report.exit, 3)
+        self.assertIn("SystemExit: 0 (kernels.py:", report.findings[0].message)
+
+    def test_half_a_surrogate_pair_is_told(self):
+        report = lockstep.verify(kernels.raises_half_a_character, CASE)
+        self.assertEqual(report.exit, 3)
+        self.assertIn(r"ValueError: no \udc80 here (kernels.py:",
+                      report.findings[0].message)
+
     def test_in_process_crash_leaves_the_case(self):
         script = ("import lockstep, kernels\n"
                   f"lockstep.verify(kernels.crashes, {CASE!r}, isolate=False)\n")
@@ -204,6 +216,8 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(wrong.exit, 1)
         replay = wrong.findings[0].replay
         self.assertNotIn("\n", replay)
+        # No file that another user could own, or that outlives this process.
+        self.assertIn("; lse_base = e'", replay)
         self.assertEqual(program.run(*shlex.split(replay)[1:], cwd=HERE).code, 1)
         with self.assertRaisesRegex(lockstep.UsageError, "lse_base"):
             report(3)

@@ -92,6 +92,11 @@ def raises(q, k, v, *, call):
 
 
 @marked
+def raises_half_a_character(q, k, v, *, call):
+    raise ValueError("no \udc80 here")
+
+
+@marked
 def one_array(q, k, v, *, call):
     return attend(q, k, v, call=call)[0]
 
@@ -140,6 +145,11 @@ def rounds_up(q, k, v, *, call):
 @marked
 def leaves(q, k, v, *, call):
     sys.exit(0)
+
+
+@marked
+def leaves_at_once(q, k, v, *, call):
+    os._exit(0)
 
 
 @marked

@@ -248,6 +248,12 @@ Result<NumericProfile> LoadProfile(const std::string& name_or_path) {
     return *builtin;
   }
   const auto bytes = ReadWholeFile(name_or_path, kMostBytes);
+  // No file: the text of one, with ';' for the ends of its lines.
+  if (!bytes.ok() && name_or_path.find('=') != name_or_path.npos) {
+    std::string lines = name_or_path;
+    std::replace(lines.begin(), lines.end(), ';', '\n');
+    return ParseProfile(lines, "profile");
+  }
   if (!bytes.ok()) {
     return Status::Error("profile '" + name_or_path +
                          "' is neither built in nor a readable file (" +
