@@ -108,8 +108,12 @@ void OnFault(int number, siginfo_t* info, void* context) {
   if (Holds(*near, at)) {
     line.Add(in ? "the input " : "");
   } else {
-    line.Add(DistanceTo(*near, at));
-    line.Add(at < near->begin ? " bytes before " : " bytes behind ");
+    // The first byte of either side is 1 away.
+    const bool before = at < near->begin;
+    const uint64_t distance = DistanceTo(*near, at) + (before ? 0 : 1);
+    line.Add(distance);
+    line.Add(distance == 1 ? " byte" : " bytes");
+    line.Add(before ? " before " : " behind ");
   }
   line.Add(near->name);
   line.Add("\"}\n");

@@ -106,8 +106,7 @@ RunOutcome HostCaller::Send(const HostCall& call) {
   const Placement placement = {.first_page = first_page_,
                                .shift = call.shift,
                                .alignment = hello_.alignment,
-                               .at_end = at_end_,
-                               .pages = hello_.Has("pages")};
+                               .at_end = at_end_};
   Result<PlacedCall> placed = PlacedCall::Place(
       *call.call, placement, *call.poison, host_->in(), host_->out());
   if (!placed.ok()) return Unsupported(placed.message());
@@ -157,8 +156,8 @@ RunOutcome HostCaller::Judge(const HostAnswer& answer) {
   if (!outside.empty()) {
     return Broken("guard_zones", "wrote outside its outputs: " + outside);
   }
-  const std::vector<PlacedCall::Region> regions = answer.placed->regions();
-  written_ = Written{regions, DigestOf(regions)};
+  const PlacedCall::Region region = answer.placed->region();
+  written_ = Written{region, DigestOf(region)};
   const WireReply& reply = answer.reply;
   switch (reply.kind) {
     case WireReply::Kind::kUnsupported:
@@ -181,21 +180,14 @@ RunOutcome HostCaller::Judge(const HostAnswer& answer) {
   return {};
 }
 
-uint64_t HostCaller::DigestOf(
-    const std::vector<PlacedCall::Region>& regions) const {
-  uint64_t digest = 0;
-  for (const auto& [begin, end] : regions) {
-    const auto bytes = static_cast<size_t>(end - begin);
-    const std::array both = {digest,
-                             QuickDigest(host_->out().data() + begin, bytes)};
-    digest = QuickDigest(both.data(), sizeof(both));
-  }
-  return digest;
+uint64_t HostCaller::DigestOf(const PlacedCall::Region& region) const {
+  return QuickDigest(host_->out().data() + region[0],
+                     static_cast<size_t>(region[1] - region[0]));
 }
 
 std::optional<HostFailure> HostCaller::WrittenLate() {
   if (!written_) return std::nullopt;
-  const bool same = DigestOf(written_->regions) == written_->digest;
+  const bool same = DigestOf(written_->region) == written_->digest;
   written_.reset();
   if (same) return std::nullopt;
   host_->Kill();

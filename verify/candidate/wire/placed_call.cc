@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "verify/base/format.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -144,7 +146,6 @@ Status PlacedCall::PlaceInputs(const Placement& placement) {
 Status PlacedCall::PlaceOutputs(const Placement& placement,
                                 const PoisonOf& poison) {
   const int64_t boundary = BoundaryOf(placement);
-  pages_ = placement.pages;
   begin_ = end_ = placement.first_page * kPage;
   for (const NamedOutput& output : call_->outputs) {
     PlacedTensor placed = Described(output);
@@ -161,10 +162,8 @@ Status PlacedCall::PlaceOutputs(const Placement& placement,
   }
   end_ += kPage;
   if (end_ > out_->bytes()) return TooSmall("outputs", end_, out_->bytes());
-  for (const auto& [begin, end] : regions()) {
-    std::memset(out_->data() + begin, kZoneByte,
-                static_cast<size_t>(end - begin));
-  }
+  std::memset(out_->data() + begin_, kZoneByte,
+              static_cast<size_t>(end_ - begin_));
   for (size_t n = 0; n < outputs_.size(); ++n) {
     const NamedOutput& output = call_->outputs[n];
     const auto found = poison.find(output.name);
@@ -212,40 +211,19 @@ bool PlacedCall::GapsUntouched(size_t n, int64_t* first) const {
   return true;
 }
 
-std::vector<PlacedCall::Region> PlacedCall::regions() const {
-  if (!pages_) return {{begin_, end_}};
-  std::vector<Region> regions;
-  for (const PlacedTensor& output : outputs_) {
-    regions.push_back(
-        {output.first_page, output.first_page + output.page_bytes});
-  }
-  return regions;
-}
-
 std::string PlacedCall::Outside() const {
-  const std::vector<Region> all = regions();
-  if (!pages_) return OutsideIn(all[0], 0, outputs_.size());
-  for (size_t n = 0; n < all.size(); ++n) {
-    std::string outside = OutsideIn(all[n], n, n + 1);
-    if (!outside.empty()) return outside;
-  }
-  return "";
-}
-
-std::string PlacedCall::OutsideIn(const Region& region, size_t from,
-                                  size_t to) const {
-  int64_t behind = region[0];
+  int64_t behind = begin_;
   int64_t first = 0;
-  for (size_t n = from; n <= to; ++n) {
-    const bool last = n == to;
-    const int64_t next = last ? region[1] : outputs_[n].offset;
+  for (size_t n = 0; n <= outputs_.size(); ++n) {
+    const bool last = n == outputs_.size();
+    const int64_t next = last ? end_ : outputs_[n].offset;
     if (!Untouched(behind, next, &first)) {
       // Of two outputs the nearer one.
-      const bool before = n == from || (!last && next - first < first - behind);
-      return before ? std::to_string(next - first) + " bytes before " +
-                          outputs_[n].name
-                    : std::to_string(first - behind) + " bytes behind " +
-                          outputs_[n - 1].name;
+      const bool before = n == 0 || (!last && next - first < first - behind);
+      return before
+                 ? Count(next - first, "byte") + " before " + outputs_[n].name
+                 : Count(first - behind + 1, "byte") + " behind " +
+                       outputs_[n - 1].name;
     }
     if (last) return "";
     if (!GapsUntouched(n, &first)) {

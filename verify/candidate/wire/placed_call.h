@@ -26,9 +26,6 @@ struct Placement {
   int64_t shift = 0;       // elements behind a boundary of 64 bytes
   int64_t alignment = 0;   // that the host asks for, in bytes
   bool at_end = false;     // outputs end with their last page
-  // The host maps the pages of outputs alone, with unmapped ones around them:
-  // nothing is laid out or looked for in between.
-  bool pages = false;
 };
 
 class PlacedCall {
@@ -44,13 +41,14 @@ class PlacedCall {
   const std::vector<PlacedTensor>& inputs() const { return inputs_; }
   const std::vector<PlacedTensor>& outputs() const { return outputs_; }
 
-  // What was written between the outputs: "4 bytes behind o", or nothing.
+  // What was written between the outputs, pages included that the host keeps
+  // from its kernel: "4 bytes behind o" is the fourth one there, or nothing.
   std::string Outside() const;
   // The elements into the outputs of the call.
   void CopyBack() const;
   // All that the host can have written to: offsets into `out`, begin and end.
   using Region = std::array<int64_t, 2>;
-  std::vector<Region> regions() const;
+  Region region() const { return {begin_, end_}; }
 
  private:
   PlacedCall(const KernelCall& call, const SharedMemory& in,
@@ -62,15 +60,12 @@ class PlacedCall {
   // Whether nobody wrote there, where no element lies; else where first.
   bool Untouched(int64_t from, int64_t to, int64_t* first) const;
   bool GapsUntouched(size_t n, int64_t* first) const;
-  // Outside(), where outputs [from, to) lie in `region`.
-  std::string OutsideIn(const Region& region, size_t from, size_t to) const;
 
   const KernelCall* call_;
   const SharedMemory* in_;
   const SharedMemory* out_;
   std::vector<PlacedTensor> inputs_;
   std::vector<PlacedTensor> outputs_;
-  bool pages_ = false;
   int64_t begin_ = 0;  // of all outputs and zones
   int64_t end_ = 0;
 };
