@@ -30,10 +30,13 @@ Result<std::unique_ptr<verify::Trial>> Open(const Case& c) {
   return op->open(c, {});
 }
 
-bool SmallEnough(const std::vector<Case>& sequence) {
+int64_t WorkOf(const std::vector<Case>& sequence) {
   const auto trial = Open(sequence.back());
-  return trial.ok() &&
-         verify::WorkToExplain(*trial.value()) <= verify::kCauseWork;
+  return trial.ok() ? verify::WorkToExplain(*trial.value()) : INT64_MAX;
+}
+
+bool SmallEnough(const std::vector<Case>& sequence) {
+  return WorkOf(sequence) <= verify::kCauseWork;
 }
 
 // The keys of a case line by their values: {"sq", "37"}, ...
@@ -260,7 +263,8 @@ Result<Explained> Explain(const verify::Domain& domain,
   shrunk.sequence = sequence;
   shrunk.outcome = outcome;
   if (!SmallEnough(sequence)) {
-    shrunk = Shrink(domain, sequence, outcome, target, seconds, &SmallEnough);
+    const ShrinkGoal goal = {WorkOf, verify::kCauseWork};
+    shrunk = Shrink(domain, sequence, outcome, target, seconds, &goal);
   }
   const Case& c = shrunk.sequence.back();
   if (!SmallEnough(shrunk.sequence)) {

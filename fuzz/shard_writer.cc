@@ -1,8 +1,12 @@
 #include "fuzz/shard_writer.h"
 
+#include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -20,8 +24,19 @@ Status ShardWriter::Open(const std::string& folder,
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   path_ = ShardPath(folder, header.shard);
-  file_.reset(std::fopen(path_.c_str(), "ab"));
-  if (file_ == nullptr) return Status::Error("cannot write " + path_);
+  // To open a pipe without a reader would wait for ever.
+  const int fd =
+      open(path_.c_str(),
+           O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+  struct stat kind = {};
+  if (fd >= 0 && fstat(fd, &kind) == 0) file_.reset(fdopen(fd, "ab"));
+  if (file_ == nullptr) {
+    if (fd >= 0) close(fd);
+    return Status::Error("cannot write " + path_ + ": " + std::strerror(errno));
+  }
+  if (!S_ISREG(kind.st_mode)) {
+    return Status::Error(path_ + " is no regular file; give another --out");
+  }
   // The kernel lets go of the lock when the process ends, however it ends.
   if (flock(fileno(file_.get()), LOCK_EX | LOCK_NB) != 0) {
     return Status::Error(path_ +

@@ -1,5 +1,6 @@
 #include "fuzz/shrink.h"
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -16,15 +17,13 @@ constexpr int64_t kNumber = 2;
 class Shrinker {
  public:
   using Try = Outcome (*)(const Sequence&, const Target&, int64_t);
-  using Enough = std::function<bool(const Sequence&)>;
-
   Shrinker(const verify::Domain& domain, const Target& target, Try attempt,
-           double seconds, const Enough& enough, Shrunk* shrunk)
+           double seconds, const ShrinkGoal* goal, Shrunk* shrunk)
       : domain_(domain),
         target_(target),
         attempt_(attempt),
         seconds_(seconds),
-        enough_(enough),
+        goal_(goal),
         shrunk_(shrunk),
         signature_(shrunk->outcome.signature) {}
 
@@ -41,7 +40,34 @@ class Shrinker {
                                          start_)
         .count();
   }
-  bool IsEnough() const { return enough_ && enough_(shrunk_->sequence); }
+  bool IsEnough() const {
+    return goal_ != nullptr && goal_->size(shrunk_->sequence) <= goal_->most;
+  }
+  // Of smaller sequences the one nearest to half the size first, then smaller
+  // ones, then those that are hardly smaller.
+  std::vector<Sequence> Ordered(std::vector<Sequence> smaller) const {
+    if (goal_ == nullptr) return smaller;
+    const int64_t half = goal_->size(shrunk_->sequence) / 2;
+    std::vector<std::pair<int64_t, Sequence>> sized;
+    for (Sequence& one : smaller) {
+      const int64_t size = goal_->size(one);
+      sized.emplace_back(size <= half ? half - size : size, std::move(one));
+    }
+    std::stable_sort(
+        sized.begin(), sized.end(),
+        [](const auto& a, const auto& b) { return a.first < b.first; });
+    // Another side each time, or one would be cut down to nothing.
+    const auto other = std::find_if(sized.begin(), sized.end(), [&](auto& one) {
+      return one.first != sized.front().first;
+    });
+    if (other != sized.begin()) {
+      const auto turn = shrunk_->steps % (other - sized.begin());
+      std::rotate(sized.begin(), sized.begin() + turn, other);
+    }
+    smaller.clear();
+    for (auto& [size, one] : sized) smaller.push_back(std::move(one));
+    return smaller;
+  }
   bool TimeIsUp() const {
     return Seconds() >= seconds_ || (target_.stop != nullptr && *target_.stop);
   }
@@ -73,7 +99,8 @@ class Shrinker {
   bool Step() {
     if (FewerCalls()) return true;
     for (size_t call = 0; call < shrunk_->sequence.size(); ++call) {
-      for (const Sequence& smaller : domain_.reduce(shrunk_->sequence, call)) {
+      for (const Sequence& smaller :
+           Ordered(domain_.reduce(shrunk_->sequence, call))) {
         if (Take(smaller)) return true;
       }
     }
@@ -84,7 +111,7 @@ class Shrinker {
   const Target& target_;
   const Try attempt_;
   const double seconds_;
-  const Enough& enough_;
+  const ShrinkGoal* const goal_;
   Shrunk* shrunk_;
   const std::string signature_;
   std::set<std::string> seen_;
@@ -96,8 +123,7 @@ class Shrinker {
 
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,
-              const Target& target, double seconds,
-              const std::function<bool(const Sequence&)>& enough) {
+              const Target& target, double seconds, const ShrinkGoal* goal) {
   Shrunk shrunk;
   shrunk.sequence = sequence;
   shrunk.outcome = outcome;
@@ -106,7 +132,7 @@ Shrunk Shrink(const verify::Domain& domain,
   const std::string law =
       verify::LawOf(outcome.signature.substr(outcome.signature.find(':') + 1));
   if (!law.empty()) alike.law = law;
-  Shrinker(domain, alike, TryCase, seconds, enough, &shrunk).Run();
+  Shrinker(domain, alike, TryCase, seconds, goal, &shrunk).Run();
   const bool stopped = target.stop != nullptr && *target.stop;
   if (!target.apart || shrunk.tried == 0 || stopped) return shrunk;
   const auto alone = [&](const Sequence& calls) {
@@ -118,7 +144,7 @@ Shrunk Shrink(const verify::Domain& domain,
   shrunk.steps = 0;
   shrunk.alone = alone(sequence);
   if (shrunk.alone) {
-    Shrinker(domain, alike, TryAlone, seconds - shrunk.seconds, enough, &shrunk)
+    Shrinker(domain, alike, TryAlone, seconds - shrunk.seconds, goal, &shrunk)
         .Run();
   }
   return shrunk;

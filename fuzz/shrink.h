@@ -24,18 +24,25 @@ struct Shrunk {
   bool alone = true;
 };
 
+// A size, and that which is small enough.
+struct ShrinkGoal {
+  std::function<int64_t(const std::vector<verify::Case>&)> size;
+  int64_t most = 0;
+};
+
 // Greedy: the first simpler sequence with the same signature is taken, until
 // none has it or `seconds` are over. `outcome` is that of `sequence`. What a
 // process that had answered other cases made of the last one has to come again
 // in a fresh process; if it does not, each step is taken in one of its own, and
 // a sequence that does not even fail there as it is stays as it is.
-// `enough`, where given: the first sequence that it holds of is small enough.
+// `goal`, where given: no further than that, by the gentlest steps, so that
+// what a bug is about (a width, heads, more rows than fit a tile) is still
+// there.
 //   Requires: outcome.Found(), the domain is that of the sequence's op.
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,
               const Target& target, double seconds,
-              const std::function<bool(const std::vector<verify::Case>&)>&
-                  enough = nullptr);
+              const ShrinkGoal* goal = nullptr);
 
 }  // namespace lockstep::fuzz
 

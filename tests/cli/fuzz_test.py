@@ -120,6 +120,18 @@ class Fuzz(program.TestCase):
             self.assertTrue(last["interrupted"])
             self.assertEqual(last["findings"] > 0, code == 1)
 
+    def test_a_pipe_in_the_place_of_a_shard_does_not_hang(self):
+        os.mkdir(self.path("runs"))
+        os.mkfifo(self.path("runs/shard-0-of-1.ndjson"))
+        done = run("fuzz", "attention_forward", "--budget", "2cases", "--out",
+                   self.path("runs"))
+        self.assertUsage(done, "cannot write", "shard-0-of-1.ndjson")
+        os.remove(self.path("runs/shard-0-of-1.ndjson"))
+        os.symlink("/dev/null", self.path("runs/shard-0-of-1.ndjson"))
+        done = run("fuzz", "attention_forward", "--budget", "2cases", "--out",
+                   self.path("runs"))
+        self.assertUsage(done, "is no regular file")
+
     def inside(self, json_path, *more, stop_after=None):
         """A long case after a short one: code, text, summary, seconds."""
         lines = self.path("long.cases", "attention_forward sq=8 skv=8 d=8\n"

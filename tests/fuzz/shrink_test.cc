@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
+#include <vector>
 
 namespace lockstep::fuzz {
 namespace {
@@ -73,6 +75,35 @@ TEST(ShrinkTest, KeepsTheLawThatIsBroken) {
   EXPECT_LE(shrunk.sequence[0].Get<verify::AttentionForwardCase>().kv_len, 2);
   target.law = "scale";
   EXPECT_FALSE(TryCase(shrunk.sequence, target, 1).Found());
+}
+
+// Whoever wants a case that is small enough gets one that still has sides: at
+// one row and one key most bugs look alike.
+TEST(ShrinkTest, GoesNoFurtherThanItsGoal) {
+  const Target target = Target::Open("mutant:attn.cap_ignored", "").value();
+  const auto sequence = verify::ParseCaseSequence(
+                            "attention_forward hq=4 hkv=2 sq=32 skv=32 d=32 "
+                            "cap=5 mask=causal seed=3")
+                            .value();
+  const auto extents = [](const std::vector<verify::Case>& of) {
+    const auto& a = of[0].Get<verify::AttentionForwardCase>();
+    return std::array{a.q_heads, a.q_len, a.kv_len, a.head_dim};
+  };
+  const ShrinkGoal goal = {[&](const std::vector<verify::Case>& of) {
+                             int64_t size = 1;
+                             for (const int64_t n : extents(of)) size *= n;
+                             return size;
+                           },
+                           4096};
+  const Outcome outcome = TryCase(sequence, target, 2);
+  const Shrunk shrunk = Shrink(*verify::FindDomain("attention_forward").value(),
+                               sequence, outcome, target, 60, &goal);
+  EXPECT_LE(goal.size(shrunk.sequence), goal.most);
+  EXPECT_GT(goal.size(shrunk.sequence), goal.most / 8);
+  const auto left = extents(shrunk.sequence);
+  for (size_t n = 1; n < left.size(); ++n) {
+    EXPECT_GE(left[n], 4) << verify::MinimalLine(shrunk.sequence);
+  }
 }
 
 TEST(ShrinkTest, StopsWhenTimeIsUp) {

@@ -58,6 +58,20 @@ TEST(Causes, OtherArithmeticIsTheSameBug) {
   EXPECT_LT(cause.explained, 1);
 }
 
+// The catalogue of mamba3_scan knows most bugs of ssd_scan, too.
+TEST(Causes, ABugOfTwoCataloguesIsSaidOnce) {
+  for (const char* arithmetic : {"", ",chunk=16"}) {
+    const auto trial = Open("ssd_scan t=20 h=2 n=8 p=4 carry=yes seed=3");
+    Explainer explainer("ssd_scan", nullptr);
+    const std::string kernel =
+        std::string("mutant:ssd.skip_missing") + arithmetic;
+    EXPECT_TRUE(explainer.AddWrong(*trial, AnswerOf(kernel, *trial)).ok());
+    const std::vector<Explanation> causes = explainer.Causes();
+    ASSERT_EQ(causes.size(), 1u);
+    EXPECT_EQ(causes[0].bug, "ssd.skip_missing");
+  }
+}
+
 TEST(Causes, EdgesLieWhereTheKernelHasThem) {
   const Explanation cause =
       First("attention_forward hq=2 sq=80 skv=80 d=8 mask=causal",

@@ -51,6 +51,12 @@ int64_t LongestSide(const Trial& trial) {
   return longest;
 }
 
+// "diag_missing" of "ssd.diag_missing": two catalogues that know one bug, since
+// one op is another one's special case, say it once.
+std::string PlainName(const std::string& name) {
+  return name.substr(name.find('.') + 1);
+}
+
 double LeastBeside(const Explanation& first) {
   return first.Proved() ? kCauseReproduced : first.explained - kCauseNear;
 }
@@ -261,11 +267,15 @@ std::vector<Explanation> Explainer::Causes(size_t most) const {
     // Beside what is proved the merely near is noise; beside what is not, what
     // is as near is as likely.
     if (!causes.empty() && held_[n].Explained() < LeastBeside(causes[0])) break;
-    const std::string name = held_[n].hypothesis.Name();
+    // Beside the same bits other ones are noise, however near they are.
+    if (!causes.empty() && causes[0].same_bits && !held_[n].same_bits) break;
+    const std::string name = PlainName(held_[n].hypothesis.Name());
     if (std::find(named.begin(), named.end(), name) != named.end()) continue;
     Explanation cause = ExplanationOf(n);
     named.push_back(name);
-    named.insert(named.end(), cause.alike.begin(), cause.alike.end());
+    for (const std::string& other : cause.alike) {
+      named.push_back(PlainName(other));
+    }
     causes.push_back(std::move(cause));
   }
   return causes;
