@@ -61,6 +61,15 @@ class BadCases(program.TestCase):
                 self.assertUsage(done, " ... ")
                 self.assertLess(len(done.err), 4200)
 
+    def test_an_empty_word_is_no_value(self):
+        for words in (("verify", SMALL, "--receipt", ""),
+                      ("verify", SMALL, "--json", ""),
+                      ("verify", SMALL, "--profile", ""), ("verify", "--cases", ""),
+                      ("fuzz", "attention_forward", "--budget", "1cases", "--out", ""),
+                      ("export", SMALL, "--out", "")):
+            with self.subTest(words):
+                self.assertUsage(run(*words), "empty")
+
     def test_on_the_command_line(self):
         for line, words in BAD_LINES:
             with self.subTest(line=line[:80]):

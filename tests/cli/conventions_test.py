@@ -14,13 +14,15 @@ from program import events, run  # noqa: E402
 FOLDER = "data/cases"
 # Case file, profile of a correct kernel without the contract's bits.
 RIGHT = {"empty-rows": "", "nan": "", "sinks": "", "lse-base": "", "no-lse": "lse = none\n"}
-# A kernel, the case file that shows it, and the field that would cover it.
+# A kernel, the case file that shows it, the field that would cover it, and what that
+# field leaves unjudged: of such the report says where the kernel is wrong.
 PLANTED = [
-    ("attn.lse_log2", "lse-base", "lse_base = 2"),
-    ("attn.lse_plus_inf", "empty-rows", "empty_row = zero_posinf"),
-    ("attn.empty_row_mean", "empty-rows", "empty_row = unspecified"),
-    ("attn.empty_row_nan", "empty-rows", "empty_row = unspecified"),
-    ("attn.nan_swallowed", "nan", "nan = unspecified"),
+    ("attn.lse_log2", "lse-base", "lse_base = 2", ""),
+    ("attn.lse_plus_inf", "empty-rows", "empty_row = zero_posinf", ""),
+    ("attn.empty_row_mean", "empty-rows", "empty_row = unspecified", "rows that see no key"),
+    ("attn.empty_row_nan", "empty-rows", "empty_row = unspecified", "rows that see no key"),
+    ("attn.nan_swallowed", "nan", "nan = unspecified",
+     "elements that NaN or infinity of the inputs reaches"),
 ]
 # Wrong whatever is said.
 WRONG = [("attn.sink_dropped", "sinks"), ("attn.causal_plus_one", "no-lse")]
@@ -51,13 +53,16 @@ class ConventionsTest(program.TestCase):
         self.assertEqual(there, set(RIGHT))
 
     def test_the_report_names_the_field(self):
-        for mutant, part, field in PLANTED:
+        for mutant, part, field, where in PLANTED:
             with self.subTest(mutant):
                 done, cases = self.judged(mutant, part, "cpu-f32")
                 self.assertEqual(done.code, 1, done.out + done.err)
                 failed = [c for c in cases if c["verdict"] == "fail"]
                 self.assertEqual({c["one_field"]["field"] for c in failed}, {field})
-                self.assertIn(f"profile: passes with `{field}`", done.err)
+                self.assertIn(
+                    f"profile: wrong in {where} alone: without them (`{field}`) the case "
+                    "passes" if where else
+                    f"profile: passes with `{field}`: say so if it is", done.err)
                 # And it is true.
                 done, cases = self.judged(mutant, part, self.profile(field + "\n"))
                 self.assertEqual(done.code, 0, done.err)
@@ -77,7 +82,9 @@ class ConventionsTest(program.TestCase):
         done = run("verify", case, "--candidate", "mutant:attn.mask_multiplies_p",
                    "--profile", "cpu-f32")
         self.assertEqual(done.code, 1, done.out + done.err)
-        self.assertIn("profile: skipped with `masked_nan_safe = no`", done.out)
+        self.assertIn("profile: perhaps wrong in rows beside NaN in keys that they do not "
+                      "see alone: without them (`masked_nan_safe = no`) the case is skipped",
+                      done.out)
 
     def test_nothing_is_said_of_exact_claims(self):
         done = run("verify", "attention_forward sq=9 skv=20 d=16", "--candidate",

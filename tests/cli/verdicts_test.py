@@ -102,6 +102,25 @@ class Codes(program.TestCase):
         self.assertEqual(done.code, 6)
         self.assertIn("self-check failed after judging", done.err)
 
+    def test_a_thread_that_flushes_blames_no_kernel(self):
+        library = os.environ.get("LOCKSTEP_BAD_THREADS", "")
+        if program.SANITIZED or not library:
+            self.skipTest("needs a preloaded library")
+        flushed = "attention_forward hq=8 sq=64 skv=64 d=8 fill=v.subnormal:1 seed=3"
+        for words in (("verify", flushed, "--threads", "2"),
+                      ("fuzz", "attention_forward", "--budget", "3cases", "--seed", "1")):
+            with self.subTest(words[0]):
+                done = run(*words, env={"LD_PRELOAD": library})
+                self.assertEqual(done.code, 6, done.out + done.err)
+                self.assertRegex(done.err, r"thread 1 of 2: subnormal results are flushed")
+
+    def test_other_rules_look_at_every_output(self):
+        """dv, which comes first, is right."""
+        done = run("verify", "attention_backward sq=9 skv=17 d=8 seed=3", "--candidate",
+                   "mutant:grad.scale_missing_dq")
+        self.assertEqual(done.code, 1, done.out)
+        self.assertIn("other rules: allclose fails, nmse fails", done.out)
+
     def test_interrupt(self):
         lines = "".join(
             f"attention_forward hq=2 sq=64 skv=512 d=64 seed={n}\n"

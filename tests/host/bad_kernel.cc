@@ -168,6 +168,14 @@ void BreakAfter(const Call* call) {
   if (mode == "before") begin[-1] = 1;
   if (mode == "behind") *end = 1;
   if (mode == "far_behind") end[3900] = 1;
+  if (mode == "opens_page_behind") {
+    const auto page =
+        (reinterpret_cast<uintptr_t>(end) + 4095) & ~uintptr_t{4095};
+    auto* behind = reinterpret_cast<char*>(page);
+    mprotect(behind, 4096, PROT_READ | PROT_WRITE);
+    behind[100] = 1;
+    mprotect(behind, 4096, PROT_NONE);
+  }
   if (mode == "far_before") begin[-8192] = 1;
   if (mode == "between_rows") begin[4 * call->dv] = 1;
   if (mode == "writes_inputs") *Begin(call->q) = 1;
@@ -183,6 +191,10 @@ void BreakAfter(const Call* call) {
     // ones.
     static int calls = 0;
     begin[0] ^= static_cast<char>(calls++ % 8);
+  }
+  if (mode == "rare") {
+    static int calls = 0;
+    begin[2] ^= static_cast<char>(++calls % 300 == 0 ? 64 : 0);
   }
   if (mode == "of_threads" && call->threads == 4) begin[2] ^= 64;
   if (mode == "infinite") *reinterpret_cast<float*>(end - 4) = 1.0f / 0.0f;

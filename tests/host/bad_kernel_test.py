@@ -61,9 +61,10 @@ BAD = {
         r"candidate \(guard_zones\): wrote to outputs after it had said that it was "
         "done")),
     "long_line": (3, "a line of more than 1 MiB"),
-    "before": (3, "signal: SIGSEGV writing 1 bytes before o"),
-    "behind": (3, "wrote outside its outputs: 0 bytes behind o"),
-    "far_behind": (3, "signal: SIGSEGV writing 3900 bytes behind o"),
+    "before": (3, "signal: SIGSEGV writing 1 byte before o"),
+    "behind": (3, "wrote outside its outputs: 1 byte behind o"),
+    "far_behind": (3, "signal: SIGSEGV writing 3901 bytes behind o"),
+    "opens_page_behind": (3, re.compile(r"wrote outside its outputs: \d+ bytes behind o")),
     "far_before": (3, "signal: SIGSEGV writing 8192 bytes before o"),
     "writes_inputs": (3, "signal: SIGSEGV writing the input q"),
     "reads_beyond": (3, "bytes behind lse"),
@@ -189,6 +190,21 @@ class BadKernelTest(program.TestCase):
             for event in events(done.out):
                 if event["kind"] == "case":
                     self.assertIn(BAD[mode][1], event["reason"])
+
+    def test_a_rare_fault_is_found_by_repeating_calls(self):
+        done = self.judge("rare")
+        self.assertEqual(done.code, 0, done.out)
+        self.assertRegex(done.out, r"(\d+) runs of the candidate: a fault in fewer than 1 of "
+                         r"\d+ calls would pass\n")
+        path = self.path("receipt.json")
+        done = self.judge("rare", "--repeat", "320", "--receipt", path)
+        self.assertEqual(done.code, 1, done.out)
+        self.assertIn("other bits in call 300 of the case: o differs in 1 of", done.out)
+        self.assertIn(" --repeat 320", done.out)
+        with open(path, encoding="utf-8") as file:
+            outcome = json.load(file)["outcome"]
+        self.assertGreaterEqual(outcome["runs"], 300)
+        self.assertEqual(outcome["faults_rarer_than_1_in"], outcome["runs"] // 3)
 
     def told(self, mode, **env):
         """The median row of a kernel that tells 1e-6 s."""

@@ -105,6 +105,15 @@ Option Verb::Value(const std::string& names, std::vector<int64_t>* to,
   return Keep(app_->add_option(names, *to, help));
 }
 
+Option Verb::Keep(CLI::Option* option) {
+  // An empty word is a variable of a script that was not set.
+  const auto check = [](std::string& word) {
+    return std::string(word.empty() ? "is empty" : "");
+  };
+  if (!option->get_positional()) option->check(CLI::Validator(check, ""));
+  return Option(option, &words_[option]);
+}
+
 Option Verb::Flag(const std::string& names, bool* to, const std::string& help) {
   return Keep(app_->add_flag(names, *to, help));
 }

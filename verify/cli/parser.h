@@ -75,7 +75,7 @@ class Verb {
   std::function<int()> run;
 
  private:
-  Option Keep(CLI::Option* option) { return Option(option, &words_[option]); }
+  Option Keep(CLI::Option* option);
 
   CLI::App* app_;  // of the parser
   std::map<const CLI::Option*, std::vector<std::string>> words_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "reference/contract/team.h"
 #include "verify/cli/outputs/outputs.h"
 #include "verify/cli/process.h"
 #include "verify/cli/session_options.h"
@@ -98,6 +99,7 @@ void Accumulate(const Totals& more, Totals* totals) {
   totals->self_errors += more.self_errors;
   totals->unreadable += more.unreadable;
   totals->known += more.known;
+  totals->runs += more.runs;
   totals->not_run += more.not_run;
   totals->seconds += more.seconds;
   totals->interrupted = totals->interrupted || more.interrupted;
@@ -207,7 +209,8 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
   runs.clear();
   if (!EndHosts()) ++totals.error;
   // A candidate in our process may have changed what everything rests on.
-  const Status still_sound = SelfCheck(Ops());
+  const Status still_sound = SelfCheck(
+      Ops(), options.threads > 0 ? options.threads : DefaultThreads());
   if (!still_sound.ok()) ++totals.self_errors;
   const int code = outputs.Finish(totals, ExitCode(totals, PolicyOf(options)));
   if (still_sound.ok()) return code;

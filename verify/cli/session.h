@@ -29,6 +29,7 @@ struct SessionOptions {
   std::string seed;
   std::string fresh_seed;  // as typed or configured; empty: as fits the run
   int threads = 0;
+  int64_t repeats = 0;
   bool all_rows = false;
   bool no_invariance = false;
   bool no_probes = false;

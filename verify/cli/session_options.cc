@@ -1,5 +1,7 @@
 #include "verify/cli/session_options.h"
 
+#include <cstdlib>
+
 #include "verify/cli/cli.h"
 #include "verify/run/shard.h"
 
@@ -16,6 +18,9 @@ std::vector<std::string> ReplayOptions(const SessionOptions& options) {
   flag(options.no_invariance, "--no-invariance");
   flag(options.no_probes, "--no-probes");
   flag(options.require_executed, "--require-executed");
+  if (options.repeats > 0) {
+    words.insert(words.end(), {"--repeat", std::to_string(options.repeats)});
+  }
   if (!options.max_memory.empty()) {
     words.insert(words.end(), {"--max-memory", options.max_memory});
   }
@@ -43,6 +48,8 @@ Status ApplyReplayOptions(const std::vector<std::string>& words,
       options->no_probes = true;
     } else if (word == "--require-executed") {
       options->require_executed = true;
+    } else if (word == "--repeat" && n + 1 < words.size()) {
+      options->repeats = std::strtoll(words[++n].c_str(), nullptr, 10);
     } else if (word == "--max-memory" && n + 1 < words.size()) {
       options->max_memory = words[++n];
     } else if (word == "--call-timeout" && n + 1 < words.size()) {
@@ -83,6 +90,7 @@ Result<RunOptions> ResolveOptions(const SessionOptions& options) {
   run.known = options.known;
   run.judge.materialise.max_bytes = run.max_memory;
   run.judge.threads = options.threads;
+  run.judge.repeats = options.repeats;
   run.judge.all_rows = options.all_rows;
   run.judge.invariance = !options.no_invariance;
   run.judge.probes = !options.no_probes;

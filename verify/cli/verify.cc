@@ -68,6 +68,11 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
       .Type("N");
   verb->Flag("--all-rows", &s.all_rows,
              "Compare all rows of large cases, not a sample");
+  verb->Value("--repeat", &s.repeats,
+              "Call the kernel N times more on each case and compare the bits: "
+              "for faults that not every call shows")
+      .Range(0, 1000000)
+      .Type("N");
   verb->Flag("--no-invariance", &s.no_invariance,
              "Run the candidate twice only, without variations");
   verb->Flag("--no-probes", &s.no_probes,

@@ -205,12 +205,12 @@ void Judgement::CheckProbes() {
         &result_);
   }
   if (!book) {
-    if (!Exact()) FindOpenOutputs(profile_->name, &result_);
+    if (!Exact()) FindOpenOutputs(profile_->name, *allowed_, &result_);
     return;
   }
   result_.evidence = book->Take();
   if (!Exact()) DropUnclaimed(&result_);
-  if (!Exact()) FindOpenOutputs(profile_->name, &result_);
+  if (!Exact()) FindOpenOutputs(profile_->name, *allowed_, &result_);
   if (!Proven()) FindUnshown({candidate_.Repeatable(), own_probe_}, &result_);
 }
 
@@ -299,7 +299,8 @@ void Judgement::DrawPicture() {
 void Judgement::AddBaselines() {
   // Where bits are equal every rule is content.
   if (Exact() && !Has(Tier::kBits)) return;
-  result_.baselines = JudgeByBaselines(*trial_, truth_, allowed_.get(), first_);
+  result_.baselines = JudgeByBaselines(*trial_, truth_, allowed_.get(),
+                                       profile_ ? &*profile_ : nullptr, first_);
 }
 
 void Judgement::Decide() {
@@ -346,6 +347,7 @@ void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
   CheckPower(previous);
   CheckOtherRows();
   JudgeExecution(candidate_, options_.require_executed, &result_);
+  RepeatCall();
   CheckInvariance();
   CheckProbes();
   CheckStatistics();

@@ -31,6 +31,9 @@ struct JudgeOptions {
   int threads = 0;         // of the reference; 0: one per core
   bool all_rows = false;   // reference on all rows whatever the cost
   bool invariance = true;  // run variations
+  // Calls more of the very same, whose bits are compared: for faults that not
+  // every call shows.
+  int64_t repeats = 0;
   // Most variations of a case; below their number others from case to case.
   int64_t max_variations = INT64_MAX;
   // Most laws of a case; below their number others from case to case.

@@ -42,6 +42,7 @@ class Judgement {
   void FindTruth();
   bool SecondRun();
   void CompareRuns();  // the two, bit for bit
+  void RepeatCall();   // options_.repeats times, until a run differs
   void CompareBits();
   bool CompareAllowed();
   void CheckInvariance();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace lockstep::verify {
@@ -12,6 +14,8 @@ struct Saying {
   const char* field;
   const char* value;
   bool convention = false;
+  // What of a case it leaves unjudged; null: nothing.
+  const char* open = nullptr;
 };
 
 // Conventions first, each from the narrow to the wide; then errors of functions
@@ -23,12 +27,14 @@ constexpr Saying kAttention[] = {
     {"empty_row", "zero", true},
     {"empty_row", "zero_posinf", true},
     {"empty_row", "zero_zero", true},
-    {"empty_row", "unspecified", true},
-    {"masked_nan_safe", "no", true},
-    {"nan", "unspecified", true},
+    {"empty_row", "unspecified", true, "rows that see no key"},
+    {"masked_nan_safe", "no", true,
+     "rows beside NaN in keys that they do not see"},
+    {"nan", "unspecified", true,
+     "elements that NaN or infinity of the inputs reaches"},
     {"ftz", "yes"},
+    {"lse", "f32"},
     {"lse", "bf16"},
-    {"lse", "none"},
     {"mask", "select_finite"},
     {"mask", "add_finite"},
     {"tanh_rel", "0x1p-11"},
@@ -49,9 +55,8 @@ constexpr Saying kAttention[] = {
 constexpr Saying kScan[] = {
     {"scan.pairing", "neighbours", true},
     {"scan.pairing", "halves", true},
-    {"scan.empty_run", "unspecified", true},
-    {"masked_nan_safe", "no", true},
-    {"scan.lacks", "carry_theta carry_h carry_k carry_v"},
+    {"scan.empty_run", "unspecified", true, "runs without tokens"},
+    {"masked_nan_safe", "no", true, "tokens before NaN of the same chunk"},
     {"ftz", "yes"},
     {"scan.angle_carry", "bf16"},
     {"scan.carry_key", "bf16"},
@@ -116,11 +121,48 @@ Verdict VerdictOf(const CaseRequest& request, Candidate& candidate,
   return JudgeCase(asked, candidate, options, nullptr).verdict;
 }
 
+const Saying* Find(const std::string& said) {
+  for (const auto table :
+       {std::span<const Saying>(kAttention), std::span<const Saying>(kScan)}) {
+    for (const Saying& saying : table) {
+      if (said == std::string(saying.field) + " = " + saying.value) {
+        return &saying;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// Outputs that the kernel itself says it does not have.
+std::string Lacking(const Candidate& candidate) {
+  for (const Fact& fact : candidate.Identity()) {
+    if (fact.name == "lacks") return fact.value;
+  }
+  return "";
+}
+
 bool Fails(Verdict verdict) {
   return verdict == Verdict::kFail || verdict == Verdict::kError;
 }
 
 }  // namespace
+
+std::string OneFieldText(const CaseResult& failed) {
+  if (failed.one_field.empty()) return "";
+  const Saying* const saying = Find(failed.one_field);
+  const std::string field = "`" + failed.one_field + "`";
+  const bool passes = failed.one_field_verdict == Verdict::kPass;
+  const std::string verdict =
+      passes ? "passes" : VerdictName(failed.one_field_verdict);
+  if (saying == nullptr || saying->open == nullptr) {
+    return verdict + " with " + field +
+           ": say so if it is what the kernel does";
+  }
+  // A field that leaves something open makes nothing right.
+  return std::string(passes ? "wrong in " : "perhaps wrong in ") +
+         saying->open + " alone: without them (" + field + ") the case " +
+         (passes ? "passes" : "is " + verdict);
+}
 
 void FindOneField(const CaseRequest& request, Candidate& candidate,
                   const JudgeOptions& options, CaseResult* failed) {
@@ -129,25 +171,34 @@ void FindOneField(const CaseRequest& request, Candidate& candidate,
   whole.one_field = false;
   whole.causes = false;
   whole.canaries = false;
+  whole.repeats = 0;
   // Only what failed, before the whole judge is asked.
   JudgeOptions quick = whole;
   quick.invariance = false;
   quick.evidence = false;
   quick.only_probes = ProbesOf(*failed);
   const bool scan = failed->claims->scan.has_value();
-  const Saying* const first = scan ? std::begin(kScan) : std::begin(kAttention);
-  const Saying* const end = scan ? std::end(kScan) : std::end(kAttention);
-  for (const Saying* saying = first; saying != end; ++saying) {
+  std::vector<Saying> sayings;
+  // To no other kernel it is said that it may do without an output.
+  const std::string lacks = Lacking(candidate);
+  if (!lacks.empty() && scan) sayings.push_back({"scan.lacks", lacks.c_str()});
+  if (!lacks.empty() && !scan) sayings.push_back({"lse", "none"});
+  if (scan) {
+    sayings.insert(sayings.end(), std::begin(kScan), std::end(kScan));
+  } else {
+    sayings.insert(sayings.end(), std::begin(kAttention), std::end(kAttention));
+  }
+  for (const Saying& saying : sayings) {
     if (options.stop != nullptr && *options.stop) return;
-    const auto profile = With(*failed->claims, *saying);
+    const auto profile = With(*failed->claims, saying);
     if (!profile) continue;
     quick.profile = whole.profile = profile;
     if (Fails(VerdictOf(request, candidate, quick))) continue;
     const Verdict verdict = VerdictOf(request, candidate, whole);
     const bool passes = verdict == Verdict::kPass;
-    const bool silent = saying->convention && !Fails(verdict);
+    const bool silent = saying.convention && !Fails(verdict);
     if (!passes && !(silent && failed->one_field.empty())) continue;
-    failed->one_field = std::string(saying->field) + " = " + saying->value;
+    failed->one_field = std::string(saying.field) + " = " + saying.value;
     failed->one_field_verdict = verdict;
     if (passes) return;
   }

@@ -5,6 +5,7 @@
 #define LOCKSTEP_VERIFY_JUDGE_ONE_FIELD_H_
 
 #include <cstdint>
+#include <string>
 
 #include "verify/candidate/candidate.h"
 #include "verify/judge/judge.h"
@@ -23,6 +24,11 @@ inline constexpr int64_t kOneFieldWork = int64_t{1} << 24;
 // else was found than numbers.
 void FindOneField(const CaseRequest& request, Candidate& candidate,
                   const JudgeOptions& options, CaseResult* failed);
+
+// What that says to people, without an end: where alone the kernel is wrong, if
+// the field leaves something unjudged; otherwise what it may have to declare.
+// Empty: no field was found.
+std::string OneFieldText(const CaseResult& failed);
 
 }  // namespace lockstep::verify
 

@@ -163,4 +163,33 @@ void Judgement::CompareRuns() {
   }
 }
 
+void Judgement::RepeatCall() {
+  if (!candidate_.Repeatable()) return;
+  for (int64_t n = 0; n < options_.repeats && result_.findings.empty(); ++n) {
+    if (options_.stop != nullptr && *options_.stop) return;
+    const GuardedRun run = RunOnce(kSecondPoison, second_);
+    result_.findings = GuardFindings(run, "");
+    if (!result_.findings.empty()) return;
+    const std::string after =
+        " in call " + std::to_string(result_.runs) + " of the case: ";
+    if (run.outcome.state != RunOutcome::State::kRan) {
+      result_.findings.push_back(
+          {Tier::kPower, "repeat",
+           "would not answer again" + after + run.outcome.message, "",
+           std::nullopt});
+      return;
+    }
+    const auto difference = FirstDifference(*trial_, first_, second_);
+    NoteCheck(&result_, "repeat", !difference.has_value());
+    if (!difference) continue;
+    for (const OutputSpec& spec : trial_->outputs()) {
+      if (spec.name != difference->tensor) continue;
+      result_.findings.push_back(
+          {Tier::kInvariance, "repeat",
+           "other bits" + after + DescribeComparison(spec, *difference), "",
+           difference});
+    }
+  }
+}
+
 }  // namespace lockstep::verify

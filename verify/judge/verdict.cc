@@ -157,8 +157,11 @@ void ApplyExpectation(CaseResult* result) {
       {Tier::kExpect, "expect", result->reason, "", std::nullopt});
 }
 
+int64_t RarestFault(int64_t runs) { return std::max<int64_t>(runs / 3, 1); }
+
 void Totals::Add(const CaseResult& result) {
   ++cases;
+  runs += result.runs;
   if (Excused(result)) {
     ++known;
     return;

@@ -254,12 +254,17 @@ struct Totals {
   int64_t self_errors = 0;          // part of error: the judge's own
   int64_t unreadable = 0;           // part of error: files that are gone
   int64_t known = 0;                // excused, and counted nowhere else
+  int64_t runs = 0;                 // of kernels
   int64_t not_run = 0;              // budget or interrupt came first
   double seconds = 0;
   bool interrupted = false;
 
   void Add(const CaseResult& result);
 };
+
+// Faults in fewer than 1 of so many calls may well not have shown: after `runs`
+// calls without that, a fault in 1 of runs / 3 has a chance of 5 %.
+int64_t RarestFault(int64_t runs);
 
 inline constexpr int kExitPass = 0;
 inline constexpr int kExitFail = 1;

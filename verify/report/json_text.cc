@@ -265,6 +265,8 @@ Json TotalsJson(const Totals& totals, int exit_code) {
   json["error"] = totals.error;
   json["known"] = totals.known;
   json["not_run"] = totals.not_run;
+  json["runs"] = totals.runs;
+  json["faults_rarer_than_1_in"] = RarestFault(totals.runs);
   json["interrupted"] = totals.interrupted;
   json["seconds"] = totals.seconds;
   json["exit"] = exit_code;

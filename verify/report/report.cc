@@ -5,6 +5,7 @@
 
 #include "verify/base/format.h"
 #include "verify/base/printable.h"
+#include "verify/judge/one_field.h"
 
 namespace lockstep::verify {
 namespace {
@@ -200,7 +201,11 @@ std::string ComparedLine(const RunStatistics& statistics) {
     const int64_t unsampled = statistics.rows_ranged + statistics.rows_unheld;
     if (unsampled > 0) text += ", " + Grouped(unsampled) + " rows unsampled";
   }
-  return text + "; " + Count(statistics.runs, "run") + " of the candidate\n";
+  const int64_t rarest = RarestFault(statistics.runs);
+  return text + "; " + Count(statistics.runs, "run") + " of the candidate: " +
+         (rarest < 2 ? "a fault that only some calls show would pass\n"
+                     : "a fault in fewer than 1 of " + Grouped(rarest) +
+                           " calls would pass\n");
 }
 
 // "laws      causality 12, split 9": a label of ten characters, and counts.
@@ -291,11 +296,7 @@ std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
             "): " + Broken(Printable(finding.message)) + "\n";
   }
   if (!result.one_field.empty()) {
-    const bool passes = result.one_field_verdict == Verdict::kPass;
-    text += std::string("      profile: ") +
-            (passes ? "passes" : VerdictName(result.one_field_verdict)) +
-            " with `" + result.one_field +
-            "`: say so if it is what the kernel does\n";
+    text += "      profile: " + OneFieldText(result) + "\n";
   }
   for (const Explanation& cause : result.causes) {
     text += "      cause: " + Printable(ExplanationText(cause)) + "\n";

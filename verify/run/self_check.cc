@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
+#include "reference/contract/team.h"
 #include "verify/base/digest.h"
 #include "verify/ops/op.h"
 #include "verify/oracle/lane_check.h"
@@ -91,6 +93,22 @@ Status CheckOne(const KnownAnswer& answer, OpRows ops) {
                        "does not keep the numerics contract");
 }
 
+// A mode belongs to a thread, and a thread keeps what somebody has set.
+Status CheckArithmeticOn(int threads) {
+  const Status own = CheckArithmetic();
+  if (!own.ok() || threads < 2) return own;
+  std::vector<Status> found(static_cast<size_t>(threads));
+  RunTeam(threads, threads, [&](int thread) {
+    found[static_cast<size_t>(thread)] = CheckArithmetic();
+  });
+  for (size_t n = 0; n < found.size(); ++n) {
+    if (found[n].ok()) continue;
+    return Status::Error("thread " + std::to_string(n) + " of " +
+                         std::to_string(threads) + ": " + found[n].message());
+  }
+  return {};
+}
+
 }  // namespace
 
 RunOutcome ByReference(const Trial& trial, const OutputSet& outputs) {
@@ -141,8 +159,8 @@ Status CheckKnownAnswers(std::span<const KnownAnswer> answers, OpRows ops) {
   return {};
 }
 
-Status SelfCheck(OpRows ops) {
-  const Status arithmetic = CheckArithmetic();
+Status SelfCheck(OpRows ops, int threads) {
+  const Status arithmetic = CheckArithmeticOn(threads);
   if (!arithmetic.ok()) return arithmetic;
   const Status oracle = oracle::CheckTargets();
   return oracle.ok() ? CheckKnownAnswers(kAnswers, ops) : oracle;

@@ -103,10 +103,15 @@ class WireCandidate final : public Candidate {
 std::vector<Fact> WireCandidate::Identity() const {
   const HostHello& hello = host_.hello();
   if (hello.name.empty()) return {};
+  std::string lacks;
+  for (const std::string& output : hello.lacks) {
+    lacks += (lacks.empty() ? "" : " ") + output;
+  }
   return {{"name", hello.name},
           {"version", hello.version},
           {"commit", hello.commit},
           {"wire", hello.wire},
+          {"lacks", lacks},
           {"isolation", hello.isolation},
           {"guards", host_.guards()},
           {"peeking", geteuid() == 0 ? "not excluded" : "excluded"}};

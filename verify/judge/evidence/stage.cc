@@ -51,7 +51,13 @@ void JudgeExecution(const Candidate& candidate, bool required,
       {Tier::kExecution, "executed_as_requested", message, "", std::nullopt});
 }
 
-void FindOpenOutputs(const std::string& profile, CaseResult* result) {
+void FindOpenOutputs(const std::string& profile, const AllowedResults& allowed,
+                     CaseResult* result) {
+  const auto rows = static_cast<int64_t>(allowed.rows().size());
+  int64_t unclaimed = 0;
+  for (int64_t n = 0; n < rows; ++n) {
+    unclaimed += allowed.Bounds(static_cast<size_t>(n)) ? 0 : 1;
+  }
   for (const Judged& judged : result->judged) {
     const EnvelopeResult& found = judged.result;
     const bool own =
@@ -64,12 +70,20 @@ void FindOpenOutputs(const std::string& profile, CaseResult* result) {
                           " elements are unbounded under profile " + profile +
                           ", any answer near them would pass";
     const std::string dominant = found.Dominant();
-    message += dominant.empty()
-                   ? "; judge a shorter case, or inputs whose sums cannot "
-                     "overflow"
-                   : "; the slack is " + dominant +
-                         ": declare that field as narrow as it is true, or "
-                         "judge a shorter case";
+    // What is open in whole rows comes from no width of the others.
+    const bool whole =
+        unclaimed * found.expected >= found.Open() * rows / 2 && unclaimed > 0;
+    message +=
+        whole ? "; of " + std::to_string(unclaimed) + " of " +
+                    Count(rows, "row") +
+                    " it claims nothing (rows that see no key, or that NaN "
+                    "reaches): judge a case that has fewer of them"
+        : dominant.empty()
+            ? "; judge a shorter case, or inputs whose sums cannot "
+              "overflow"
+            : "; the slack is " + dominant +
+                  ": declare that field as narrow as it is true, or "
+                  "judge a shorter case";
     result->findings.push_back(
         {Tier::kPower, "unbounded", message, "", std::nullopt});
   }

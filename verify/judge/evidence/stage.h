@@ -16,8 +16,10 @@ void JudgeExecution(const Candidate& candidate, bool required,
 
 // A finding of the power tier for every output of the case's own inputs of
 // which more than 1 / kOpenShare of the elements are open under the profile of
-// that name, and which no probe that the candidate answered bounds.
-void FindOpenOutputs(const std::string& profile, CaseResult* result);
+// that name, and which no probe that the candidate answered bounds. `allowed`:
+// what that profile allows; it knows of whole rows that nothing is claimed of.
+void FindOpenOutputs(const std::string& profile, const AllowedResults& allowed,
+                     CaseResult* result);
 
 }  // namespace lockstep::verify
 

@@ -13,10 +13,12 @@ namespace lockstep::verify {
 // low precision gets one: the emulator does some 5e7 of them a second.
 inline constexpr int64_t kBaselineWork = int64_t{1} << 24;
 
-// On the first output of the truth's rows. `allowed` (may be null) brings a
-// truth without rounding.
+// On every output that the kernel has, of the truth's rows: a rule passes if it
+// passes each. `allowed` (may be null) brings a truth of the first output
+// without rounding, `profile` (may be null) what the kernel claims.
 std::vector<Baseline> JudgeByBaselines(const Trial& trial, const Truth& truth,
                                        const AllowedResults* allowed,
+                                       const NumericProfile* profile,
                                        const OutputSet& produced);
 
 }  // namespace lockstep::verify

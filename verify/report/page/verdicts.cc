@@ -5,6 +5,7 @@
 
 #include "verify/base/format.h"
 #include "verify/base/text.h"
+#include "verify/judge/one_field.h"
 #include "verify/judge/pictures/ask_again.h"
 #include "verify/report/page/block_plan.h"
 #include "verify/report/page/error_map.h"
@@ -136,19 +137,12 @@ std::string FactsHtml(const CaseResult& result) {
     compared = std::to_string(result.rows_compared) + " of " +
                std::to_string(result.rows) + " rows";
   }
-  const bool passes = result.one_field_verdict == Verdict::kPass;
   const Facts facts = {
       {"why", result.findings.empty() ? result.reason : ""},
       {"written at", OriginText(result.origin)},
       {"candidate", result.candidate},
       {"profile", result.profile.empty() ? "" : result.profile},
-      {"suggestion",
-       result.one_field.empty()
-           ? ""
-           : std::string(passes ? "passes"
-                                : VerdictName(result.one_field_verdict)) +
-                 " with `" + result.one_field +
-                 "` in the profile: say so if it is what the kernel does"},
+      {"suggestion", OneFieldText(result)},
       {"known failure", result.known ? result.known->text : ""},
       {"kernel", kernel},
       {"executed",
