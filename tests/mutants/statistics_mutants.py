@@ -9,6 +9,7 @@ import runner
 C = "verify/judge/statistics/confirm.cc"
 D = "verify/allowed/attention_forward/errors_draws.cc"
 E = "verify/allowed/attention_forward/errors.cc"
+K = "verify/allowed/attention_forward/errors_cut.cc"
 H = "verify/allowed/attention_forward/errors_head.cc"
 S = "verify/judge/statistics/statistics.cc"
 T = "verify/ops/attention_forward/trial_allowed.cc"
@@ -46,6 +47,8 @@ MUTANTS = (
      "const double common = unit * (apart > unit ? unit / apart : 1.0);",
      "const double common = 0 * apart;"),
     ("equal_weights_are_chance", E, "spread > 0x1p-10 &&", "true &&"),
+    ("cut_is_no_drift", K, "mean.apart += std::fabs(most) / 2;", ""),
+    ("cut_mean_left_in", K, "mean.middle += most / 2;", ""),
     ("copies_are_draws", S, "draws[{group(row), row.draw}]",
      "draws[{group(row), row.row}]"),
     ("queries_have_one_number", D, "draw_.push_back(static_cast<int64_t>(",

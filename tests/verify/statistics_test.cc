@@ -9,6 +9,7 @@
 
 #include "tests/verify/fake_candidate.h"
 #include "tests/verify/judge_line.h"
+#include "tests/verify/statistics_lines.h"
 #include "verify/judge/judge.h"
 #include "verify/selftest/attention_forward_nulls.h"
 
@@ -143,30 +144,6 @@ TEST(Statistics, ASecondDrawMustHaveTheSameSign) {
   EXPECT_EQ(LogBoundAgain(first, none), 0);
 }
 
-JudgeOptions Quick(const char* profile) {
-  JudgeOptions options = With(profile);
-  options.probes = options.invariance = options.evidence = false;
-  options.canaries = false;
-  return options;
-}
-
-const Finding* Of(const CaseResult& result, Tier tier) {
-  for (const Finding& finding : result.findings) {
-    if (finding.tier == tier) return &finding;
-  }
-  return nullptr;
-}
-
-// Sinks, documents, grouped heads; logits of deviation 1 far below the cap.
-std::string Weak(int64_t keys) {
-  const std::string half = std::to_string(keys / 2);
-  return "attention_forward hq=4 hkv=2 sq=32 skv=" + std::to_string(keys) +
-         " d=64 lane=bf16 cap=50 mask=causal align=br q_seg=runs:16,16 "
-         "kv_seg=runs:" +
-         half + "," + half +
-         " fill=qk.normal:0.2+v.normal:1 seed=5 sinklogit=normal:1";
-}
-
 TEST(Statistics, FindBiasesWithinTheEnvelope) {
   for (const char* bug : {"attn.p_truncated", "attn.out_truncated"}) {
     const CaseResult result =
@@ -258,48 +235,6 @@ TEST(Statistics, SaturatedScoresRoundAlike) {
   EXPECT_EQ(right.statistics->why_not, "");
 }
 
-// Rows of one query, before the same keys; queries and values that differ by
-// less than a rounding; equal values: correct kernels, whose rows share their
-// roundings.
-TEST(Statistics, RowsThatShareRoundingsAreNoAlarm) {
-  for (const char* line :
-       {"hq=6 hkv=2 sq=9 skv=4 d=1 strides=q:4771/795/0/1,o:4776/796/33/2 "
-        "seed=290465",
-        "hq=2 sq=64 skv=8 d=16 strides=q:0/0/0/1 seed=1",
-        "hq=8 hkv=1 sq=16 skv=64 d=16 strides=q:256/0/16/1 seed=1",
-        "b=8 sq=16 skv=64 d=16 "
-        "strides=q:0/256/16/1,k:0/1024/16/1,v:0/1024/16/1 seed=1",
-        "hq=4 sq=32 skv=256 d=16 fill=qk.normal:1+v.uniform:1,1.01 seed=1",
-        "hq=4 sq=32 skv=256 d=16 "
-        "fill=q.uniform:1,1.01+k.normal:0.1+v.normal:1 seed=1",
-        "hq=2 sq=64 skv=64 d=16 strides=v:1024/1024/0/1 seed=1"}) {
-    const CaseResult right =
-        JudgeSpec(std::string("attention_forward lane=bf16 ") + line,
-                  "variant:flash", Quick("flash-bf16"));
-    EXPECT_EQ(right.verdict, Verdict::kPass) << line << right.reason;
-    ASSERT_TRUE(right.statistics);
-    EXPECT_EQ(right.statistics->why_not,
-              "too few rows whose roundings are like chance")
-        << line;
-  }
-}
-
-// 64 queries that eight heads read before the same keys are 64 draws.
-TEST(Statistics, FindABiasOfBroadcastRows) {
-  const std::string line =
-      "attention_forward hq=8 hkv=1 sq=64 skv=256 d=32 lane=bf16 "
-      "strides=q:2048/0/32/1 seed=1";
-  const CaseResult right =
-      JudgeSpec(line, "variant:flash", Quick("flash-bf16"));
-  EXPECT_EQ(right.verdict, Verdict::kPass) << right.reason;
-  ASSERT_TRUE(right.statistics);
-  EXPECT_EQ(right.statistics->rows, 64);
-  const CaseResult wrong = JudgeSpec(line, "mutant:attn.p_truncated,base=flash",
-                                     Quick("flash-bf16"));
-  EXPECT_EQ(wrong.verdict, Verdict::kFail) << wrong.reason;
-  EXPECT_NE(Of(wrong, Tier::kStatistics), nullptr);
-}
-
 // Every answer of the first two runs one unit nearer to zero; the third run,
 // of other inputs, is right, or is not.
 CaseResult Towards(int64_t wrong_runs, bool repeatable = true) {
@@ -359,8 +294,6 @@ TEST(Statistics, SayWhatTheyDoNotLookAt) {
   EXPECT_EQ(why(case_line, "exact-bf16", "builtin:reference"), "absent");
   EXPECT_EQ(why(case_line + " fill=int:-3,3", "flash-bf16", "variant:flash"),
             "inputs that are no random draw");
-  EXPECT_EQ(why(case_line, "mma-bf16", "variant:mma"),
-            "the profile allows roundings to one side");
   EXPECT_EQ(why("attention_forward sq=20 skv=40 d=8 lane=bf16", "flash-bf16",
                 "variant:flash"),
             "too few rows whose roundings are like chance");

@@ -64,7 +64,9 @@ struct Stage {
     EXPECT_TRUE(c.ok()) << c.message();
     trial = std::move(TrialRowOf(c.value())->open(c.value(), {}).value());
     produced = std::move(trial->Allocate(0).value());
-    profile = LoadProfile(scene.profile).value();
+    profile = std::string_view(scene.profile).find('=') == std::string::npos
+                  ? LoadProfile(scene.profile).value()
+                  : ParseProfile(scene.profile, "scene").value();
     Execution execution;
     trial->RunOptimized({}, produced, &execution);
     witness = AttentionWitness::Make(data(), profile, 1);
@@ -282,9 +284,15 @@ TEST(FirstWitness, LooksAtNaNAndAtProfilesThatAreTighterThanItself) {
   SetElement(stage.produced.tensors[0].view,
              LineIndex(stage.trial->outputs()[0], 100, 3), 0x7fc0);
   EXPECT_TRUE(stage.witness->Doubt(100, stage.produced).has_value());
+  // Where nothing makes good for more exact scores it vouches for no row.
   NumericProfile tight = stage.profile;
   tight.chain_qk = 4;
-  EXPECT_EQ(AttentionWitness::Make(stage.data(), tight, 1), nullptr);
+  tight.splits = 1;
+  tight.max = {MaxPolicy::Kind::kTwoPass, 0};
+  tight.exp_rel = WitnessProfile().exp_rel;
+  const auto idle = AttentionWitness::Make(stage.data(), tight, 1);
+  ASSERT_NE(idle, nullptr);
+  EXPECT_TRUE(idle->Doubt(101, stage.produced).has_value());
   tight = stage.profile;
   tight.max = {MaxPolicy::Kind::kNone, 0};
   EXPECT_EQ(AttentionWitness::Make(stage.data(), tight, 1), nullptr);

@@ -28,7 +28,7 @@ oracle::GradientModel ModelOf(const NumericProfile& profile,
   const auto channels = static_cast<double>(problem.value_dim);
   const double operand_v = RoundoffOf(profile.operand_v, problem.p_lane);
   const double operand_qk = RoundoffOf(profile.operand_qk, problem.p_lane);
-  const SumSteps dp = StepsOf(grad.acc_dp, channels, channels);
+  const SumSteps dp = StepsOf(grad.acc_dp, channels, channels, channels);
   const double widen = profile.operand_round == Rounding::kNearest ? 1 : 2;
   const double rounding = profile.p_round == Rounding::kNearest ? 1 : 2;
 
@@ -67,7 +67,7 @@ oracle::GradientModel ModelOf(const NumericProfile& profile,
                    Narrow(grad.dq_state) || Narrow(grad.dkv_state);
   m.largest = f16 ? kF16Largest : 0x1p120;
   for (const Accumulator& sum : {grad.acc_dp, grad.acc_dq, grad.acc_dkv}) {
-    m.largest = std::min(m.largest, StepsOf(sum, 1, 1).overflow);
+    m.largest = std::min(m.largest, StepsOf(sum, 1, 1, 1).overflow);
   }
   return m;
 }
@@ -116,8 +116,10 @@ double GradientEnvelope::Growth(GradientOutput output, double terms) const {
   const auto length =
       static_cast<double>(keys ? problem_.kv_len : problem_.q_len);
   const auto sums = static_cast<double>(keys ? 1 : problem_.group());
+  const Accumulator& sum = keys ? grad.acc_dq : grad.acc_dkv;
+  // Masked pairs are products of zero, and every head's sum ends a block.
   const SumSteps steps =
-      StepsOf(keys ? grad.acc_dq : grad.acc_dkv, terms, tile);
+      StepsOf(sum, terms, tile, sums * (length + tile + sum.width));
   double states = terms;
   if (tile > 0) states = std::min(terms, sums * (length / tile + 2));
   const double state =

@@ -185,8 +185,8 @@ RowSlack AttentionEnvelope::ForRow(const oracle::RowTruth& row) const {
   slack.tiny = (n + 2 * row.rescales + 4) * model_.tiny *
                    std::max(growth / row.weight_sum, model_.least_growth) +
                model_.operand_flush;
-  const double steps = row.equal_values * model_.pv.unit * model_.pv.unit +
-                       row.equal_weights * model_.l.unit * model_.l.unit;
+  const double steps = row.equal_values * model_.pv.walk * model_.pv.walk +
+                       row.equal_weights * model_.l.walk * model_.l.walk;
   slack.walk = (n + 2 * row.rescales + 20) * steps +
                (row.rescales + 1) * model_.state * model_.state;
   return slack;
@@ -204,6 +204,24 @@ double AttentionEnvelope::Variance(const oracle::AttentionTruth& truth,
          model_.division * model_.division * size * size;
 }
 
+// What sums that are cut towards zero may lack: all of it in one direction.
+// Partial sums are seldom beyond four deviations of a sum of terms of random
+// signs, and one term.
+double AttentionEnvelope::CutOff(const oracle::RowTruth& row, double size,
+                                 double square_sum) const {
+  if (!model_.Cut()) return 0;
+  const auto steps = [&](const EnvelopeModel::Sum& sum) {
+    return sum.cuts > 0
+               ? static_cast<double>(row.visible) * (2 * kU + 2 * sum.term)
+               : 0;
+  };
+  const double scores =
+      model_.cut_score * std::fabs(problem_.scale) * row.largest_product;
+  return (steps(model_.pv) + steps(model_.l) + scores) *
+         (size + 4 * std::sqrt(square_sum) +
+          row.visible_value / row.weight_sum);
+}
+
 // Errors of an element as a random walk makes them, or `error` where that
 // does not hold: squares add up only where errors are independent and small
 // enough to be linear.
@@ -216,7 +234,8 @@ double AttentionEnvelope::Likely(const oracle::AttentionTruth& truth, size_t r,
   const double size = std::fabs(truth.o[at]);
   const double both = truth.abs_sum[at] + size;
   const double rest = row.own_error * both + model_.common_weight * size +
-                      slack.tiny + 2 * model_.tiny + model_.flush;
+                      slack.tiny + 2 * model_.tiny + model_.flush +
+                      CutOff(row, size, truth.square_sum[at]);
   const double walk = lambda_ * std::sqrt(Variance(truth, r, c, slack));
   return std::min(error, (walk + rest) * kRoundUp);
 }

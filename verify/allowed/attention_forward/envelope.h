@@ -99,6 +99,8 @@ class AttentionEnvelope {
                     const RowSlack& slack, CauseAmounts* shares) const;
   double Likely(const oracle::AttentionTruth& truth, size_t r, size_t c,
                 const RowSlack& slack, double error) const;
+  double CutOff(const oracle::RowTruth& row, double size,
+                double square_sum) const;
   void ShareOutput(const oracle::RowTruth& row, const RowSlack& slack,
                    const OutputParts& parts, double size, double error,
                    CauseAmounts* shares) const;

@@ -11,41 +11,6 @@ namespace {
 
 double Pick(bool condition, double amount) { return condition ? amount : 0; }
 
-}  // namespace
-
-SumSteps StepsOf(const Accumulator& how, double n, double tile) {
-  switch (how.kind) {
-    case Accumulator::Kind::kRn32:
-      break;
-    case Accumulator::Kind::kTrunc32:
-      return {2 * kU, n, true};
-    case Accumulator::Kind::kMma: {
-      // Each of K products and the accumulator loses less than one unit of the
-      // largest one's last place and guard bits; then one cut to f32. Blocks
-      // are short where a tile ends.
-      const double k = std::max(how.width, 1);
-      const double unit =
-          (k + 1) * std::ldexp(1.0, -23 - how.guard_bits) + 2 * kU;
-      const double blocks = std::ceil(n / k) + (tile > 0 ? n / tile + 1 : n);
-      return {unit, std::min(blocks, n), true};
-    }
-    case Accumulator::Kind::kBf16:
-      return {0x1p-8, n, false};
-    case Accumulator::Kind::kF16:
-      return {0x1p-11, n, false, 30000.0};
-  }
-  return {kU, n, false};
-}
-
-double RoundoffOf(NumberType type, Lane p_lane) {
-  if (type == NumberType::kCase) {
-    return p_lane == Lane::kBf16 ? 0x1p-8 : 0;
-  }
-  return type == NumberType::kF32 ? 0 : UnitRoundoff(type);
-}
-
-namespace {
-
 class Builder {
  public:
   Builder(const NumericProfile& profile, const AttentionForwardProblem& problem,
@@ -112,8 +77,12 @@ class Builder {
     const auto d = static_cast<double>(problem_.head_dim);
     double chain = p_.chain_qk > 0 ? static_cast<double>(p_.chain_qk) : d;
     chain = std::min(chain, d);
-    const SumSteps steps = StepsOf(p_.acc_qk, chain, d);
-    m_.biased |= steps.biased;
+    const SumSteps steps = StepsOf(p_.acc_qk, chain, d, chain);
+    if (Cuts(p_.acc_qk)) {
+      // Steps, and products whose signs are those of the score.
+      m_.cut_score = kU * (steps.count + 1) +
+                     BlockTerm(p_.acc_qk) * 1.5 * (std::sqrt(d) + 1);
+    }
     // Products of f32 values are rounded where they are not fused.
     const bool exact_products =
         problem_.lane == Lane::kBf16 && p_.scale_at != ScaleAt::kQF32;
@@ -290,12 +259,22 @@ class Builder {
   }
 
   EnvelopeModel::Sum SumOf(const Accumulator& how, double extra) {
-    const SumSteps steps = StepsOf(how, 1, 0);
-    m_.biased |= steps.biased;
     EnvelopeModel::Sum sum;
-    sum.unit = steps.unit;
+    sum.unit = sum.walk = StepsOf(how, 1, 0, 1).unit;
     sum.chain = static_cast<double>(p_.chain_kv);
     sum.extra = extra;
+    const auto keys = static_cast<double>(problem_.kv_len);
+    // Uniform between 0 and 2u, and of each product the same of a guard bit.
+    if (Cuts(how)) sum.walk = std::max(kU, BlockTerm(how));
+    if (Cuts(how)) sum.cuts = keys;
+    if (how.kind != Accumulator::Kind::kMma) return sum;
+    const double k = std::max(how.width, 1);
+    const auto tile = static_cast<double>(p_.tile_kv);
+    sum.term = BlockTerm(how);
+    sum.block = sum.term + 2 * kU;
+    sum.unit = k * sum.term + sum.block;
+    if (tile > 0) sum.blocks = std::ceil(keys / k) + keys / tile + 2;
+    sum.cuts = tile > 0 ? sum.blocks : 2 * keys / k + 1;
     return sum;
   }
 
@@ -303,6 +282,8 @@ class Builder {
     const bool unfused = problem_.lane == Lane::kF32;
     m_.pv = SumOf(p_.acc_pv, unfused || rounded_p_ == 0 ? 2 : 1);
     m_.l = SumOf(p_.acc_l, 17);  // the fold of partial sums, the sink
+    // Weights may be added one by one beside a matrix unit.
+    if (m_.l.cuts > 0) m_.l.cuts = static_cast<double>(problem_.kv_len);
     m_.state = RoundoffOf(p_.state, problem_.p_lane);
     m_.normalise = Pick(p_.normalise == Normalise::kEager, 4 * kU);
     m_.largest_sum = exact_rescale() ? 0x1p61 : 0x1p125;

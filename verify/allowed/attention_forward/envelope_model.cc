@@ -1,8 +1,10 @@
 #include "verify/allowed/attention_forward/envelope_model.h"
-#include "verify/allowed/rounding.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+
+#include "verify/allowed/rounding.h"
 
 namespace lockstep::verify {
 const char* CauseName(Cause cause) {
@@ -20,13 +22,68 @@ double Gamma(double k, double u) {
   return x < 0.5 ? x / (1 - x) : kInf;
 }
 
+bool Cuts(const Accumulator& how) {
+  return how.kind == Accumulator::Kind::kTrunc32 ||
+         how.kind == Accumulator::Kind::kMma;
+}
+
+double BlockTerm(const Accumulator& how) {
+  return how.kind == Accumulator::Kind::kMma
+             ? std::ldexp(1.0, -23 - how.guard_bits)
+             : 0;
+}
+
+SumSteps StepsOf(const Accumulator& how, double n, double tile, double places) {
+  switch (how.kind) {
+    case Accumulator::Kind::kRn32:
+      break;
+    case Accumulator::Kind::kTrunc32:
+      return {2 * kU, n};
+    case Accumulator::Kind::kMma: {
+      // Each product and each block's accumulator loses less than one unit of
+      // the largest one's last place and guard bits; then the block's sum is
+      // cut to f32. Blocks are short where a tile ends.
+      const double k = std::max(how.width, 1);
+      const double most =
+          tile > 0 ? std::ceil(places / k) + places / tile + 1 : n;
+      const double blocks = std::max(std::min(most, n), 1.0);
+      const double term = BlockTerm(how);
+      return {n / blocks * term + term + 2 * kU, blocks};
+    }
+    case Accumulator::Kind::kBf16:
+      return {0x1p-8, n};
+    case Accumulator::Kind::kF16:
+      return {0x1p-11, n, 30000.0};
+  }
+  return {kU, n};
+}
+
+double RoundoffOf(NumberType type, Lane p_lane) {
+  if (type == NumberType::kCase) {
+    return p_lane == Lane::kBf16 ? 0x1p-8 : 0;
+  }
+  return type == NumberType::kF32 ? 0 : UnitRoundoff(type);
+}
+
 namespace {
+
+// Steps times their errors; the lesser of two bounds where there are blocks:
+// every step a full block, or every product and every block for itself.
+double StepErrors(const EnvelopeModel::Sum& sum, double visible,
+                  double rescales) {
+  const double chain =
+      sum.chain > 0 ? std::min(sum.chain + rescales + 1, visible) : visible;
+  const double steps = (chain + rescales + sum.extra) * sum.unit;
+  if (!(sum.block > 0)) return steps;
+  const double blocks =
+      sum.blocks > 0 ? std::min(sum.blocks, visible) : visible;
+  return std::min(
+      steps, visible * sum.term + (blocks + rescales + sum.extra) * sum.block);
+}
 
 double SumError(const EnvelopeModel::Sum& sum, double visible, double rescales,
                 double rescale_steps) {
-  const double chain =
-      sum.chain > 0 ? std::min(sum.chain + rescales + 1, visible) : visible;
-  return Gamma(chain + rescales + sum.extra, sum.unit) +
+  return Gamma(StepErrors(sum, visible, rescales), 1) +
          Gamma(rescale_steps * rescales, kU);
 }
 
@@ -46,9 +103,7 @@ namespace {
 // (1 + u)^k <= exp(k u).
 double LogGrowth(const EnvelopeModel::Sum& sum, double visible,
                  double rescales) {
-  const double chain =
-      sum.chain > 0 ? std::min(sum.chain + rescales + 1, visible) : visible;
-  return (chain + rescales + sum.extra) * sum.unit + 2 * rescales * kU;
+  return StepErrors(sum, visible, rescales) + 2 * rescales * kU;
 }
 
 }  // namespace

@@ -21,11 +21,17 @@ double Gamma(double k, double u);
 struct SumSteps {
   double unit = 0x1p-24;
   double count = 0;
-  bool biased = false;
   double overflow = 0x1p126;  // of its terms' sizes
 };
-// `n`: terms in one chain; `tile`: terms between two restarts of the blocks.
-SumSteps StepsOf(const Accumulator& how, double n, double tile);
+// `n`: terms in one chain, out of `places` (masked ones are products of zero);
+// `tile`: places between two restarts of the blocks.
+SumSteps StepsOf(const Accumulator& how, double n, double tile, double places);
+
+// Whether sums are cut towards zero rather than rounded.
+bool Cuts(const Accumulator& how);
+// Relative error that each product adds to its block's own, of the largest
+// magnitude there; 0 where there are no blocks.
+double BlockTerm(const Accumulator& how);
 
 // Relative error of one rounding to the type; `p_lane`: what `case` stands for.
 double RoundoffOf(NumberType type, Lane p_lane);
@@ -70,8 +76,19 @@ struct EnvelopeModel {
     double unit = 0;   // relative error of one step
     double chain = 0;  // steps; 0: one per key
     double extra = 0;
+    double walk = 0;  // deviation of one key's share, relative
+    // Of sums in blocks, beside the above: errors of one product and of one
+    // block, and how many of them there are at most; 0: one per key.
+    double term = 0;
+    double block = 0;
+    double blocks = 0;
+    // Of sums that are cut: steps where no tile is shorter than a block.
+    double cuts = 0;
   };
   Sum pv, l;
+  // The mean that cutting takes off a score is between 0 and this part of it.
+  double cut_score = 0;
+  bool Cut() const { return cut_score > 0 || pv.cuts > 0 || l.cuts > 0; }
   double tiny = 0;          // absolute error of one operation near zero
   double least_growth = 0;  // of `tiny`: 1 if sums are of normalised weights
   double flush = 0;         // of the stored result

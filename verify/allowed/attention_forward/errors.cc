@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "reference/contract/team.h"
+#include "verify/allowed/attention_forward/errors_cut.h"
 #include "verify/allowed/attention_forward/errors_draws.h"
 #include "verify/allowed/attention_forward/errors_head.h"
+#include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
 #include "verify/base/compare.h"
 
@@ -85,6 +87,7 @@ class RowReader {
     if (!Tells(truth) || !draws_.Varies(place) || !Deviations()) return;
     head_.Weigh(r_.rows[place], truth, &weights_);
     kappa_ = Kappa(truth);
+    cut_ = CutOf(truth);
     alike_ = RoundedAlike(r_, weights_);
     row->usable = true;
     row->runs = weights_.runs;
@@ -144,6 +147,15 @@ class RowReader {
            rounded * rounded / 2 + row.floor;
   }
 
+  CutRow CutOf(const oracle::RowTruth& row) const {
+    double largest = 0, abs_sum = 0;
+    for (size_t c = 0; c < channels_; ++c) {
+      largest = std::max(largest, std::fabs(Truth(c)));
+      abs_sum += r_.truth.abs_sum[place_ * channels_ + c];
+    }
+    return {model_, row, largest, abs_sum / static_cast<double>(channels_)};
+  }
+
   // Results nearer to zero are the likelier ones: of a rounding's cell, too.
   double OutputDrift() const {
     return r_.problem.lane == Lane::kBf16 ? 0x1p-16 : 0x1p-48;
@@ -159,7 +171,10 @@ class RowReader {
           std::min(alike_.largest * r_.truth.abs_sum[at],
                    std::sqrt(alike_.squares * r_.truth.square_sum[at]));
       const double drift = kappa_ * (r_.truth.abs_sum[at] + size) + alike +
-                           (OutputDrift() + alike_.mean) * size;
+                           (OutputDrift() + alike_.mean) * size +
+                           cut_.Most(size, r_.truth.square_sum[at],
+                                     std::fabs(r_.problem.scale) *
+                                         r_.truth.rows[place_].largest_product);
       const double left = std::max(std::fabs(error_[c]) - drift, 0.0);
       errors->squares[c / tile] += left * left / variance_[c];
     }
@@ -210,6 +225,10 @@ class RowReader {
         size += std::fabs(a * Truth(c));
       }
       std::vector<float>& product = products_[d];
+      const size_t first = place_ * channels_;
+      const CutRow::Mean cut =
+          cut_.Along(directions_[d], weights_, product, &r_.truth.o[first],
+                     &r_.truth.square_sum[first]);
       double drift = 0, alike = 0;
       for (size_t j = 0; j < product.size(); ++j) {
         const double w = weights_.weight[j];
@@ -219,9 +238,9 @@ class RowReader {
         product[j] = static_cast<float>(apart);
       }
       if (d == kErrorDirections) break;
-      row->errors.along[d] = sum;
+      row->errors.along[d] = sum - cut.middle;
       row->errors.drift[d] = kappa_ * drift + alike + OutputDrift() * size +
-                             alike_.mean * std::fabs(mean);
+                             alike_.mean * std::fabs(mean) + cut.apart;
     }
     row->by_key = products_[kErrorDirections];
     alike_.LeaveOut(&row->by_key);
@@ -234,6 +253,7 @@ class RowReader {
   const EnvelopeModel& model_;
   size_t place_ = 0;
   double kappa_ = 0;
+  CutRow cut_;
   HeadOfValues::Weights weights_;
   RoundedAlike alike_;
   std::vector<double> error_, variance_;
@@ -293,9 +313,12 @@ class Pools {
 bool RoundingsLead(const AttentionErrorsRequest& r, const EnvelopeModel& m) {
   const double rounding = std::max(
       m.numerator_weight, r.problem.lane == Lane::kBf16 ? 0x1p-8 : 0x1p-24);
+  const double cut = m.cut_score + kU * (m.pv.cuts + m.l.cuts);
   return m.common_weight == 0 &&
-         std::max({r.profile.exp_rel, r.profile.tanh_rel, m.weights.bound.score,
-                   m.weights.bound.distance}) < rounding / 256;
+         std::max({r.profile.exp_rel,
+                   r.problem.softcap ? r.profile.tanh_rel : 0,
+                   m.weights.bound.score, m.weights.bound.distance, cut}) <
+             rounding / 256;
 }
 
 }  // namespace
@@ -310,7 +333,8 @@ std::string WhyNoStatistics(const NumericProfile& profile,
     return "the profile allows one rounding to act on many keys";
   }
   const auto narrow = [](const Accumulator& sum) {
-    return sum.kind != Accumulator::Kind::kRn32;
+    return sum.kind == Accumulator::Kind::kBf16 ||
+           sum.kind == Accumulator::Kind::kF16;
   };
   if (narrow(profile.acc_qk) || narrow(profile.acc_pv) ||
       narrow(profile.acc_l) || RoundoffOf(profile.state, problem.p_lane) > 0) {

@@ -52,11 +52,6 @@ std::string WitnessModel::WhyNot() const {
   if (claimed_.weights.fixed_reference) return "no maximum is subtracted";
   const oracle::WeightModel& e = claimed_.weights.bound;
   const oracle::WeightModel& b = own_.weights.bound;
-  // |z| is at most |scale| sum |q k|: the product can make good for it.
-  if (e.product < b.product ||
-      e.product - b.product + e.argument < b.argument) {
-    return "products are more exact than the witness";
-  }
   if (e.distance < b.distance || b.rescale > 0 || b.reference > 0 ||
       b.reference_rescale > 0 || own_.weights.most_rescales > 0 ||
       own_.weights.fixed_reference) {
@@ -97,7 +92,17 @@ double WitnessModel::MostEta(const EnvelopeModel& model, const Sizes& sizes,
 double WitnessModel::LeastEta(const Sizes& sizes, double rescales) const {
   const oracle::WeightModel& e = claimed_.weights.bound;
   const oracle::WeightModel& b = own_.weights.bound;
-  return e.constant - b.constant + rescales * e.rescale +
+  // What products more exact than the witness's lack, |z| <= |scale| sum |q k|.
+  const double product = b.product - e.product;
+  const double lack =
+      std::max({product, product + b.argument - e.argument, 0.0}) *
+      sizes.argument;
+  // Times the softcap's slope within the error, where that is small.
+  const double reach = 2 * (b.product + b.argument) * sizes.argument;
+  if (lack > 0 && problem_.softcap && !(reach < *problem_.softcap / 8)) {
+    return -1;
+  }
+  return e.constant - b.constant + rescales * e.rescale - 1.5 * lack +
          std::min(e.score - b.score, 0.0) * sizes.top * kWitnessRoundUp;
 }
 

@@ -158,6 +158,17 @@ void AddBf16(AttentionBuilder* zoo) {
                     16, 32);
   mma.numeric.tanh_rel = 0x1p-11;
   mma.numeric.exp_rel = 0x1p-20;
+  auto& hopper = Tiles(zoo->Add("mma-hopper", "mma-bf16",
+                                "matrix units: blocks of 16, two guard bits"),
+                       64, 64);
+  hopper.numeric.acc_qk = hopper.numeric.acc_pv = {Acc::kMma, 16, 2};
+  auto& ampere = Tiles(zoo->Add("mma-ampere", "mma-bf16",
+                                "matrix units: blocks of 8, one guard bit"),
+                       32, 64);
+  ampere.numeric.acc_qk = ampere.numeric.acc_pv = {Acc::kMma, 8, 1};
+  auto& cut = zoo->Add("flash-cut-sums", "flash-bf16", "flash, all sums cut");
+  cut.numeric.acc_qk = cut.numeric.acc_pv =
+      cut.numeric.acc_l = {Acc::kTrunc32, 0, 0};
   auto& splash = zoo->Add("splash", "splash-bf16", "splash kernel");
   Tiles(splash, 8, 8);
   Tiles(zoo->Add("splash-sub-tile", "splash-bf16", "splash, tiles of 16x2"), 16,
