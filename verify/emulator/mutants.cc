@@ -17,6 +17,7 @@ constexpr MutantInfo kMutants[] = {
 #define KERNEL Fault
 #include "verify/emulator/attention_forward/bugs.inc"
 #include "verify/emulator/attention_forward/bugs_layout.inc"
+#include "verify/emulator/attention_forward/bugs_reported.inc"
 #undef KERNEL
 #define KERNEL GradFault
 #include "verify/emulator/attention_backward/bugs.inc"

@@ -49,6 +49,11 @@ void Write(const MutableLaneView& out, int64_t b, int64_t h, int64_t i,
   }
 }
 
+// Whether channel c is behind the last whole vector of 8.
+bool InTail(int64_t c, int64_t channels) {
+  return c >= channels - channels % 8;
+}
+
 // One key head of one batch row.
 class Group {
  public:
@@ -209,9 +214,16 @@ void Group::RunTile(size_t head, int64_t key_tile, int64_t query_tile) {
   const bool last =
       fault_ == GradFault::kLastHeadOnly && head + 1 < heads_.size();
   if (!first && !last) {
-    AddToKeys(head, query_tile * variant_.parts / QueryTiles(), begin, end);
+    const int64_t part = query_tile * variant_.parts / QueryTiles();
+    AddToKeys(head, part, begin, end);
+    const bool again =
+        fault_ == GradFault::kFirstHeadTwice && head == 0 && heads_.size() > 1;
+    if (again) AddToKeys(head, part, begin, end);
   }
   AddToQueries(head, key_tile, begin, end);
+  if (fault_ == GradFault::kDiagonalTwice && key_tile == query_tile) {
+    AddToQueries(head, key_tile, begin, end);
+  }
 }
 
 void Group::AddToKeys(size_t head, int64_t part, int64_t query_begin,
@@ -307,10 +319,16 @@ void Group::Store() {
   const int64_t parts = variant_.parts;
   for (int64_t j = 0; j < p_.kv_len; ++j) {
     for (int64_t c = 0; c < p_.head_dim; ++c) {
-      Write(out_.dk, b_, g_, j, c, dk_.Total(j, c, parts) * of_dk, rounding);
+      const bool lost =
+          fault_ == GradFault::kDkTailZero && InTail(c, p_.head_dim);
+      Write(out_.dk, b_, g_, j, c, lost ? 0.0f : dk_.Total(j, c, parts) * of_dk,
+            rounding);
     }
     for (int64_t c = 0; c < p_.value_dim; ++c) {
-      Write(out_.dv, b_, g_, j, c, dv_.Total(j, c, parts) * of_dv, rounding);
+      const bool lost =
+          fault_ == GradFault::kDvTailZero && InTail(c, p_.value_dim);
+      Write(out_.dv, b_, g_, j, c, lost ? 0.0f : dv_.Total(j, c, parts) * of_dv,
+            rounding);
     }
   }
   if (fault_ == GradFault::kDqUnwritten) return;

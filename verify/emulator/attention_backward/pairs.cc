@@ -139,7 +139,8 @@ GradRow GradPairs::Row(int64_t b, int64_t h, int64_t i) const {
   }
   if (problem_.dlse && fault_ != GradFault::kDlseIgnored &&
       fault_ != GradFault::kDlseUnweighted) {
-    const float dlse = in_.dlse(b, h, i);
+    const float dlse =
+        in_.dlse(b, fault_ == GradFault::kDlseOfHead0 ? 0 : h, i);
     row.delta += fault_ == GradFault::kDlseAdded ? dlse : -dlse;
   }
   return row;
@@ -200,6 +201,11 @@ void GradPairs::Score(float dot, float* u, float* slope) const {
   if (fault_ == GradFault::kSlopeOfUncapped) *slope = std::fma(-z, z, 1.0f);
   if (fault_ == GradFault::kSlopeWithoutSquare) *slope = 1.0f - y;
   if (fault_ == GradFault::kSlopeTwice) *slope *= *slope;
+  if (fault_ == GradFault::kSlopeSign) *slope = std::fma(y, y, 1.0f);
+  if (fault_ == GradFault::kSlopeOfScore) {
+    const float capped = y * static_cast<float>(*p_.softcap);
+    *slope = std::fma(-capped, capped, 1.0f);
+  }
 }
 
 // `u`: of the contract in units of log2, otherwise natural.
@@ -253,6 +259,9 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
   if (contract()) p = SubnormalAsZero(p);
   int64_t channels = p_.value_dim;
   if (fault_ == GradFault::kChannelTailDropped) channels = channels / 4 * 4;
+  if (fault_ == GradFault::kDpFirstChannels) {
+    channels = std::min<int64_t>(channels, 64);
+  }
   float gap = Dot(d_o.data(), v, channels, grad.acc_dp) - row.delta;
   float ds = (fault_ == GradFault::kWeightMissing ? gap : p * gap) * slope;
   if (fault_ == GradFault::kDlseUnweighted && problem_.dlse) {
@@ -281,8 +290,10 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
 }
 
 float GradPairs::AddSink(const GradRow& row, float sum) const {
-  const float sink =
-      in_.forward.sink(fault_ == GradFault::kSinkOfHead0 ? 0 : row.h);
+  int64_t h = row.h;
+  if (fault_ == GradFault::kSinkOfHead0) h = 0;
+  if (fault_ == GradFault::kSinkOfGroup) h -= h % p_.group();
+  const float sink = in_.forward.sink(h);
   const float s = Weight(contract() ? sink * kLog2e : sink, row.lse);
   if (fault_ == GradFault::kSinkUnweighted) return sum - row.delta;
   const bool positive = fault_ == GradFault::kSinkPositive;

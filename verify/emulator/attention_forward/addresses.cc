@@ -6,6 +6,9 @@
 namespace lockstep::verify {
 namespace {
 
+// Keys that a faulty ring buffer holds.
+constexpr int64_t kRing = 64;
+
 // Row j within blocks of 16, its two middle quarters exchanged: what a
 // fragment read with the layout of another instruction gives.
 int64_t MiddleExchanged(int64_t j) {
@@ -34,7 +37,9 @@ bool Addresses::Plain() const {
   const auto elsewhere = [](Fault f) {
     return f == Fault::kHeadModulo || f == Fault::kKvHeadZero ||
            f == Fault::kValueHeadZero || f == Fault::kBatchZero ||
-           f == Fault::kValueStride ||
+           f == Fault::kValueStride || f == Fault::kValueHeadModulo ||
+           f == Fault::kRingOverwritten || f == Fault::kVStageReused ||
+           f == Fault::kKPrefetchedHeadZero ||
            (f >= Fault::kVRowsPermuted && f <= Fault::kVTileOfOtherBatch);
   };
   return !elsewhere(dial_.fault) && !elsewhere(dial_.second);
@@ -78,6 +83,10 @@ Element Addresses::KvElement(const Element& at) const {
     const int64_t flat = (at.b * p_.q_heads + e.h) % (p_.batch * p_.kv_heads);
     e.b = flat / p_.kv_heads;
     e.h = flat % p_.kv_heads;
+  }
+  if (dial_.Is(Fault::kRingOverwritten)) {
+    // The slot holds the last key that was written to it.
+    while (e.row + kRing < p_.kv_len) e.row += kRing;
   }
   if (dial_.Is(Fault::kKvPagesExchanged) || dial_.Is(Fault::kPageOffByOne)) {
     e.row = Page(at.row);
@@ -151,6 +160,9 @@ Element Addresses::BrokenKey(Fault fault, const Element& at, Element e) const {
     case Fault::kKOfNextTile:
       if (at.row / tile == (tiles - 1) / 2 && tiles > 1) e.row += tile;
       break;
+    case Fault::kKPrefetchedHeadZero:
+      if (at.row < tile) e.h = 0;
+      break;
     case Fault::kKTileOfOtherHead:
       if (at.row / tile == tiles / 2) e.h = (e.h + 1) % p_.kv_heads;
       break;
@@ -168,6 +180,12 @@ Element Addresses::BrokenValue(Fault fault, const Element& at,
   switch (fault) {
     case Fault::kValueHeadZero:
       e.h = 0;
+      break;
+    case Fault::kValueHeadModulo:
+      e.h = at.h % p_.kv_heads;
+      break;
+    case Fault::kVStageReused:
+      if (at.row / tile == 2) e.row -= 2 * tile;
       break;
     case Fault::kVRowsPermuted:
       e.row = MiddleExchanged(at.row);

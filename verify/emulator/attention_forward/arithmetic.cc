@@ -15,6 +15,8 @@ namespace lockstep::verify {
 namespace {
 
 constexpr float kSentinel = -0.7f * FLT_MAX;
+// Channels of q and k that a faulty kernel multiplies.
+constexpr int64_t kChannelsMultiplied = 64;
 
 // Significant bits of a function that is good to `rel`; 24 if it is accurate.
 int BitsOf(double rel) {
@@ -75,7 +77,9 @@ bool AttentionArithmetic::BoundedByCap() const {
   if (!cap_ || static_cast<float>(*cap_ * kLog2E) > kFixedPathBound) {
     return false;
   }
-  return !(dial_.Is(Fault::kCapTimesTanh) || dial_.Is(Fault::kCapBeforeScale) ||
+  return !(dial_.Is(Fault::kCapTimesTanh) ||
+           dial_.Is(Fault::kCapArgumentTimesTanh) ||
+           dial_.Is(Fault::kCapBeforeScale) ||
            dial_.Is(Fault::kCapOnlyPartialTiles) ||
            dial_.Is(Fault::kCapEverySecondVector) ||
            dial_.Is(Fault::kCapOnlyFullTiles));
@@ -89,8 +93,11 @@ BlockRules AttentionArithmetic::block_rules() const {
 }
 
 float AttentionArithmetic::Dot(const float* q, const float* k) const {
-  const int64_t n = std::max<int64_t>(
+  int64_t n = std::max<int64_t>(
       problem_.head_dim - (dial_.Is(Fault::kDropChannel) ? 1 : 0), 0);
+  if (dial_.Is(Fault::kFirstChannelsOnly)) {
+    n = std::min(n, kChannelsMultiplied);
+  }
   if (blocks() && !dial_.Is(Fault::kDotBf16)) {
     BlockSum sum(block_rules());
     for (int64_t d = 0; d < n; ++d) sum.Add(d, q[d], k[d]);
@@ -168,6 +175,7 @@ float AttentionArithmetic::CapResult(float t, float dot) const {
   if (dial_.Is(Fault::kCapBase2Unscaled)) cap /= kLog2E;
   if (dial_.Is(Fault::kCapBeforeScale)) cap *= scale_;
   if (dial_.Is(Fault::kCapTimesTanh)) cap = static_cast<double>(dot) * scale_;
+  if (dial_.Is(Fault::kCapArgumentTimesTanh)) cap = double{CapArgument(dot)};
   if (contract_) return static_cast<float>(cap * kLog2E) * t;
   const bool folded =
       numeric_.shift == Shift::kFma && numeric_.scale_at == ScaleAt::kExponent;
@@ -213,6 +221,7 @@ float AttentionArithmetic::Score(float dot, bool partial_tile) const {
 
 float AttentionArithmetic::SinkScore(float sink) const {
   if (dial_.Is(Fault::kSinkScaled)) sink *= static_cast<float>(scale_);
+  if (dial_.Is(Fault::kSinkBase2)) sink *= static_cast<float>(kLn2);
   if (dial_.Is(Fault::kCapOnSink) && cap_) {
     const auto cap = static_cast<float>(*cap_);
     sink = cap * Tanh(sink / cap);
@@ -225,7 +234,7 @@ float AttentionArithmetic::SinkScore(float sink) const {
 }
 
 float AttentionArithmetic::MaskedScore(float score) const {
-  if (dial_.Is(Fault::kMaskBeforeCap)) {
+  if (dial_.Is(Fault::kMaskBeforeCap) || dial_.Is(Fault::kPaddingBeforeCap)) {
     return Score(problem_.scale < 0 ? kFloatInf : -kFloatInf, true);
   }
   switch (numeric_.mask) {

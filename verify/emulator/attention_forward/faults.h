@@ -14,6 +14,7 @@ enum class Fault : uint16_t {
   kNone,
 #include "verify/emulator/attention_forward/bugs.inc"
 #include "verify/emulator/attention_forward/bugs_layout.inc"
+#include "verify/emulator/attention_forward/bugs_reported.inc"
 };
 #undef BUG
 

@@ -14,6 +14,12 @@ float Shrink(float x, float d) {
   return std::ldexp(x, static_cast<int>(std::max(d, -2000.0f)));
 }
 
+// How often a key's weight is in l.
+float TimesInSum(const FaultDial& dial, int64_t key) {
+  if (dial.Is(Fault::kSumMissesLanes) && key % 4 == 3) return 0.0f;
+  return dial.Is(Fault::kSumLaneTwice) && key % 8 == 7 ? 2.0f : 1.0f;
+}
+
 }  // namespace
 
 EmulatedRow::EmulatedRow(const RowTask& task)
@@ -24,64 +30,13 @@ EmulatedRow::EmulatedRow(const RowTask& task)
   if (task_.has_sink) sink_ = a_.SinkScore(task_.sink);
   ScoreTiles();
   const float sink_n = a_.contract() ? std::nearbyint(sink_) : sink_;
-  top_ = std::max(top_, sink_n);
+  if (!task_.dial.Is(Fault::kSinkNotInMax)) top_ = std::max(top_, sink_n);
   if (task_.has_sink) least_ = std::min(least_, sink_n);
   fixed_ = a_.contract() && a_.BoundedByCap() && any_visible_ &&
            (!task_.has_sink || sink_n <= kFixedPathBound);
   const bool unshifted =
       fixed_ || !a_.contract() || task_.dial.Is(Fault::kFixedMax);
   shift_ = unshifted ? 0.0f : kWeightShift;
-}
-
-void EmulatedRow::ScoreTiles() {
-  const auto& problem = task_.problem;
-  const bool select =
-      task_.variant.numeric.mask == MaskApplication::kSelectNegInf;
-  const bool multiplies = task_.dial.Is(Fault::kMaskMultipliesP);
-  const bool through_cap = task_.dial.Is(Fault::kMaskBeforeCap) && a_.capped();
-  for (const VisitedTile& tile : task_.schedule) {
-    std::vector<Scored> scored;
-    for (TileKey key : tile.keys) {
-      if (!key.visible && task_.dial.Is(Fault::kMaskedKeysInL)) {
-        key.visible = true;
-        key.value = problem.kv_len;  // masked out of V only
-      }
-      if (!key.visible && select && !multiplies && !through_cap) continue;
-      const bool inside = key.score_key < problem.kv_len;
-      const float* k =
-          inside
-              ? &task_.head
-                     .k[static_cast<size_t>(key.score_key * problem.head_dim)]
-              : zeros_.data();
-      const float dot = a_.Dot(task_.q.data(), k);
-      float s = a_.Score(dot, task_.dial.Is(Fault::kCapEverySecondVector)
-                                  ? key.key / 8 % 2 == 0
-                                  : tile.partial);
-      if (!key.visible && !multiplies) s = a_.MaskedScore(s);
-      if (task_.dial.Is(Fault::kNanSwallowed) && s != s) s = -kFloatInf;
-      const bool visible = key.visible || through_cap;
-      scored.push_back(
-          {s, key.key, key.value, !key.visible && multiplies, visible});
-      if (!visible) continue;
-      any_visible_ = true;
-      const float n = a_.contract() ? std::nearbyint(s) : s;
-      top_ = std::max(top_, n);
-      least_ = std::min(least_, n);
-      uncapped_sum_ += ExpDouble(static_cast<double>(dot) * problem.scale);
-    }
-    tiles_.push_back(std::move(scored));
-  }
-}
-
-// N13, on the scores that the row sees.
-bool EmulatedRow::IsNaN() const {
-  if (task_.has_sink && !(sink_ < kFloatInf)) return true;
-  for (const auto& tile : tiles_) {
-    for (const Scored& item : tile) {
-      if (item.visible && !(item.s < kFloatInf)) return true;
-    }
-  }
-  return any_visible_ && top_ == -kFloatInf;
 }
 
 const float* EmulatedRow::ValueRow(int64_t row) const {
@@ -127,7 +82,7 @@ void EmulatedRow::Rescale(float m, Part* part) const {
   }
   // A normalised accumulator does not depend on m.
   const bool eager = task_.variant.numeric.normalise == Normalise::kEager;
-  if (!eager && !lacks(Fault::kAccNotRescaled)) {
+  if (!eager && !lacks(Fault::kAccNotRescaled) && !part->keeps_acc) {
     const float kept = part->acc[0];
     for (float& x : part->acc) scale(x);
     if (dial.Is(Fault::kAccColumnNotRescaled)) part->acc[0] = kept;
@@ -144,7 +99,7 @@ void EmulatedRow::AddTile(const std::vector<Scored>& tile, Part* part) const {
     float p = a_.WeightOfKey(item.s, part->m, shift_, item.key);
     if (item.multiplied) p *= 0.0f;
     float& l = part->l[item.key % lanes];
-    l = a_.AddWeight(l, a_.SummedWeight(p));
+    l = a_.AddWeight(l, a_.SummedWeight(p) * TimesInSum(task_.dial, item.key));
     part->last_sum += p;
     part->raw_l += p;
     weights.push_back(a_.RoundWeight(p));
@@ -224,8 +179,16 @@ EmulatedRow::Part EmulatedRow::RunPart(size_t begin, size_t end,
   } else {
     part.m = FirstMax();
   }
+  const size_t forgotten = task_.dial.Is(Fault::kLastRescaleForgotten)
+                               ? LastGrowth(begin, end)
+                               : end;
   for (size_t t = begin; t < end; ++t) {
     const float kept = part.acc.back();
+    part.keeps_acc = t == forgotten;
+    if (task_.dial.Is(Fault::kLseBeforeLastTile) && t > begin && t + 1 == end) {
+      part.lse_l = Fold(part);
+      part.lse_m = part.m;
+    }
     Step(tiles_[t], &part);
     if (task_.dial.Is(Fault::kAccColumnStale) && t > begin && t + 1 == end) {
       part.acc.back() = kept;
@@ -256,6 +219,9 @@ float EmulatedRow::WithSink(float l, float m) const {
   const float weight = a_.Weight(sink_, m, shift_);
   if (task_.dial.Is(Fault::kSinkPerTile)) {
     return l + weight * static_cast<float>(tiles_.size());
+  }
+  if (task_.dial.Is(Fault::kSinkPerSplit)) {
+    return l + weight * static_cast<float>(parts_);
   }
   return l + weight;
 }
@@ -321,7 +287,7 @@ float EmulatedRow::LogSumExp(const Part& part, float l) const {
   if (dial.Is(Fault::kLseWithoutSink)) l = Fold(part);
   if (dial.Is(Fault::kLseSinkTwice)) l = WithSink(l, part.m);
   l = WrongL(part, l, &m);
-  return a_.LogSumExp(l, m, shift_);
+  return WrongLse(l, a_.LogSumExp(l, m, shift_));
 }
 
 RowResult EmulatedRow::Finish(const Part& part) {
@@ -375,6 +341,7 @@ RowResult EmulatedRow::Run() {
   const size_t splits = std::max<size_t>(
       1, std::min<size_t>(static_cast<size_t>(task_.variant.splits),
                           tiles_.size()));
+  parts_ = splits;
   std::vector<Part> parts;
   for (size_t s = 0; s < splits; ++s) {
     parts.push_back(RunPart(tiles_.size() * s / splits,

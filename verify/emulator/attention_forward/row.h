@@ -60,7 +60,8 @@ class EmulatedRow {
     float previous_m = m;
     float last_sum = 0;  // weights of the last tile
     int64_t rescales = 0;
-    bool preset = false;  // m is the row's already
+    bool preset = false;     // m is the row's already
+    bool keeps_acc = false;  // a fault: the next rescale leaves acc out
     // What faults keep: the rescale and the weight of before, l as it was
     // summed, and the l and m that the lse is made of.
     float old_rescale = 1;
@@ -95,6 +96,9 @@ class EmulatedRow {
   float LogSumExp(const Part& part, float l) const;
   // row_faults.cc: the l, and with it the m, of a faulty lse.
   float WrongL(const Part& part, float l, float* m) const;
+  float WrongLse(float l, float lse) const;
+  // The last tile in which the maximum grows, of those from `begin` on.
+  size_t LastGrowth(size_t begin, size_t end) const;
   // The last N visible keys' part of l.
   float LastWeights(const Part& part) const;
   float FirstMax() const;
@@ -113,6 +117,7 @@ class EmulatedRow {
   float shift_ = 0;
   bool fixed_ = false;  // N9: no maximum is subtracted
   bool any_visible_ = false;
+  size_t parts_ = 1;         // that the row's tiles are cut into
   double uncapped_sum_ = 0;  // of exp, for a fault of the lse
   std::vector<float> zeros_;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "verify/base/binary64.h"
 #include "verify/emulator/attention_forward/row.h"
 #include "verify/emulator/numbers.h"
 
@@ -19,12 +20,28 @@ constexpr float kLowestScoreMet = -5e4f;
 float EmulatedRow::FirstMax() const {
   if (task_.dial.Is(Fault::kMaxInitZero)) return 0.0f;
   float m = -kFloatInf;
-  if (task_.has_sink) m = a_.contract() ? std::nearbyint(sink_) : sink_;
+  const bool above = task_.has_sink && !task_.dial.Is(Fault::kSinkNotInMax);
+  if (above) m = a_.contract() ? std::nearbyint(sink_) : sink_;
   if (task_.dial.Is(Fault::kMaxFiniteSentinel)) {
     m = std::max(m, kLowestScoreMet);
   }
   const float other = task_.first_max;
   return std::max(m, a_.contract() ? std::nearbyint(other) : other);
+}
+
+size_t EmulatedRow::LastGrowth(size_t begin, size_t end) const {
+  size_t last = end;
+  float m = FirstMax();
+  for (size_t t = begin; t < end; ++t) {
+    float top = -kFloatInf;
+    for (const Scored& item : tiles_[t]) {
+      top = std::max(top, a_.contract() ? std::nearbyint(item.s) : item.s);
+    }
+    const float next = tiles_[t].empty() ? m : a_.NextMax(m, top);
+    if (next != m && m != -kFloatInf) last = t;
+    m = next;
+  }
+  return last;
 }
 
 void EmulatedRow::BreakFactors(const std::vector<Part>& parts,
@@ -63,9 +80,28 @@ float EmulatedRow::WrongL(const Part& part, float l, float* m) const {
     *m = part.lse_m;
     l = part.lse_l;
   }
+  if (dial.Is(Fault::kLseBeforeLastTile) && part.lse_l >= 0) {
+    *m = part.lse_m;
+    l = part.lse_l;
+  }
   if (dial.Is(Fault::kLseUnrescaledL)) l = l - Fold(part) + part.raw_l;
   if (dial.Is(Fault::kLseDropsKey)) l -= LastWeights(part);
   return dial.Is(Fault::kLseFromBf16L) ? RoundTo(l, NumberType::kBf16) : l;
+}
+
+// `l` and the lse that is right for it, in base e.
+float EmulatedRow::WrongLse(float l, float lse) const {
+  const FaultDial& dial = task_.dial;
+  const double log =
+      LogDouble(std::ldexp(double{l}, -static_cast<int>(shift_)));
+  if (dial.Is(Fault::kLseWithoutMax)) return static_cast<float>(log);
+  if (dial.Is(Fault::kLseLogBase2)) {
+    return static_cast<float>(lse + (kLog2E - 1) * log);
+  }
+  if (dial.Is(Fault::kLseMaxBase2)) {
+    return static_cast<float>(log + kLog2E * (lse - log));
+  }
+  return lse;
 }
 
 }  // namespace lockstep::verify

@@ -11,6 +11,15 @@ struct Row {
   int64_t b, h, i;
 };
 
+// Channels of o that a faulty kernel computes.
+constexpr int64_t kChannelsComputed = 64;
+
+// The row that was stored as [query, head] where [head, query] is read.
+Row Transposed(const AttentionForwardProblem& p, Row at) {
+  const int64_t flat = at.h * p.q_len + at.i;
+  return {at.b, flat % p.q_heads, flat / p.q_heads};
+}
+
 // The row whose lse is found where that of `at` is due.
 Row LseFrom(const AttentionForwardProblem& p, const AttentionVariant& variant,
             Fault fault, Row at) {
@@ -20,6 +29,9 @@ Row LseFrom(const AttentionForwardProblem& p, const AttentionVariant& variant,
       break;
     case Fault::kLseOfTileEdge:
       if (at.i % variant.tile_q == 0 && at.i > 0) --at.i;
+      break;
+    case Fault::kLseTransposed:
+      at = Transposed(p, at);
       break;
     case Fault::kLseBatchZero:
       at.b = 0;
@@ -42,6 +54,12 @@ Row OutputFrom(const AttentionForwardProblem& p,
   switch (fault) {
     case Fault::kOutputHeadsSwapped:
       if ((at.h ^ 1) < p.q_heads) at.h ^= 1;
+      break;
+    case Fault::kOutputTransposed:
+      at = Transposed(p, at);
+      break;
+    case Fault::kValueChannelsOnly:
+      if (c >= kChannelsComputed) at.i = -1;
       break;
     case Fault::kOFragmentRows:
       if (c >= p.value_dim / 2 && (at.i ^ 1) < p.q_len) at.i ^= 1;

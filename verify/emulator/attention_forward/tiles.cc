@@ -113,6 +113,11 @@ bool QueryTile::Sees(int64_t r, int64_t tile, int64_t step, int64_t j) const {
   if (dial_.Is(Fault::kDiagonalTileFull) && first_ / variant_.tile_q == tile) {
     return true;
   }
+  if (dial_.Is(Fault::kLastTileUnmasked) && IsRagged(tile)) return true;
+  if (dial_.Is(Fault::kEdgeTilesFull) && state == Class::kPartial &&
+      (tile + 1) * variant_.tile_kv <= first_) {
+    return true;
+  }
   if (dial_.Is(Fault::kTileMaskOfPrevious) && state == Class::kPartial &&
       j >= variant_.tile_kv) {
     return Bit(r, j - variant_.tile_kv) != 0;
@@ -124,6 +129,27 @@ bool QueryTile::Sees(int64_t r, int64_t tile, int64_t step, int64_t j) const {
   return Bit(r, j) != 0;
 }
 
+bool QueryTile::IsRagged(int64_t tile) const {
+  return (tile + 1) * variant_.tile_kv > problem_.kv_len;
+}
+
+// Padding key j of the last tile, where a fault lets it take part.
+void QueryTile::Pad(int64_t j, VisitedTile* visit) const {
+  const int64_t before = j - variant_.tile_kv;
+  const int64_t last = problem_.kv_len - 1;
+  if (dial_.Is(Fault::kTailTileUnmasked))
+    visit->keys.push_back({j, j, j, true});
+  if (dial_.Is(Fault::kPaddingBeforeCap)) {
+    visit->keys.push_back({j, j, j, false});
+  }
+  if (dial_.Is(Fault::kTailClamped)) {
+    visit->keys.push_back({j, last, last, visit->keys.back().visible});
+  }
+  if (dial_.Is(Fault::kTailOfTileBefore) && before >= 0) {
+    visit->keys.push_back({j, before, before, true});
+  }
+}
+
 VisitedTile QueryTile::Visit(int64_t r, int64_t tile, int64_t step) const {
   VisitedTile visit;
   visit.index = tile;
@@ -133,11 +159,7 @@ VisitedTile QueryTile::Visit(int64_t r, int64_t tile, int64_t step) const {
   for (int64_t j = begin; j < std::min(end, problem_.kv_len); ++j) {
     visit.keys.push_back({j, j, j, Sees(r, tile, step, j)});
   }
-  if (dial_.Is(Fault::kTailTileUnmasked)) {
-    for (int64_t j = problem_.kv_len; j < end; ++j) {
-      visit.keys.push_back({j, j, j, true});
-    }
-  }
+  for (int64_t j = problem_.kv_len; j < end; ++j) Pad(j, &visit);
   return visit;
 }
 
@@ -148,10 +170,7 @@ std::vector<int64_t> QueryTile::Order(bool flip) const {
       const Class state = classes_[static_cast<size_t>(tile)];
       if (state == Class::kEmpty || !wanted(state)) continue;
       if (dial_.Is(Fault::kFullTilesDropped) && state == Class::kFull) continue;
-      if (dial_.Is(Fault::kTailTileDropped) &&
-          (tile + 1) * variant_.tile_kv > problem_.kv_len) {
-        continue;
-      }
+      if (dial_.Is(Fault::kTailTileDropped) && IsRagged(tile)) continue;
       order.push_back(tile);
     }
   };
@@ -163,6 +182,15 @@ std::vector<int64_t> QueryTile::Order(bool flip) const {
   }
   if ((variant_.order == KeyOrder::kDescending) != flip) {
     std::reverse(order.begin(), order.end());
+  }
+  if (dial_.Is(Fault::kTilesBeyond)) {
+    const auto most =
+        static_cast<size_t>(dial_.SeverityOf(Fault::kTilesBeyond));
+    order.resize(std::min(order.size(), most));
+  }
+  if (dial_.Is(Fault::kLastQueriesSkipDiagonal) && order.size() > 1 &&
+      first_ > 0 && first_ + rows_ == problem_.q_len) {
+    order.pop_back();
   }
   if (dial_.Is(Fault::kFirstTileTwice) && !order.empty()) {
     order.insert(order.begin(), order.front());

@@ -49,6 +49,8 @@ class QueryTile {
   Class Classify(int64_t tile) const;
   bool Sees(int64_t r, int64_t tile, int64_t step, int64_t j) const;
   VisitedTile Visit(int64_t r, int64_t tile, int64_t step) const;
+  bool IsRagged(int64_t tile) const;
+  void Pad(int64_t j, VisitedTile* visit) const;
   std::vector<int64_t> Order(bool flip) const;
 
   const AttentionForwardProblem& problem_;

@@ -10,6 +10,8 @@ using Kind = MaskExpr::Kind;
 
 // Keys or rows that faulty kernels treat as one.
 constexpr int64_t kVector = 8;
+// Key indices that a faulty mask tells apart.
+constexpr int64_t kNarrowIndex = 64;
 
 int64_t FloorOf(int64_t a, int64_t b) {
   const int64_t q = a / b;
@@ -94,6 +96,13 @@ bool Visibility::SameSegment(const MaskPoint& at) const {
   if (dial_.Is(Fault::kSegments8Bit)) {
     return static_cast<uint8_t>(q) == static_cast<uint8_t>(kv);
   }
+  if (dial_.Is(Fault::kSegments16Bit)) {
+    return static_cast<uint16_t>(q) == static_cast<uint16_t>(kv);
+  }
+  if (dial_.Is(Fault::kSegmentsFloat)) {
+    return static_cast<float>(q) == static_cast<float>(kv);
+  }
+  if (dial_.Is(Fault::kSegmentZeroPads) && kv == 0) return false;
   return dial_.Is(Fault::kSegmentsOrdered) ? q >= kv : q == kv;
 }
 
@@ -138,6 +147,7 @@ bool Visibility::Tree(const MaskPoint& at) const {
 bool Visibility::operator()(const MaskPoint& point) const {
   MaskPoint at = point;
   if (dial_.Is(Fault::kMaskOfPreviousRow) && at.i > 0) --at.i;
+  if (dial_.Is(Fault::kKeyIndexNarrow)) at.j %= kNarrowIndex;
   if (dial_.Is(Fault::kSegmentsOr) && problem_.segments) {
     return at.i < inputs_.ValidQ(problem_, at.b) &&
            at.j < inputs_.ValidKv(problem_, at.b) &&
@@ -155,6 +165,9 @@ bool Visibility::Causal(const MaskPoint& at) const {
   if (dial_.Is(Fault::kCausalPlusOne)) return back >= -1;
   if (dial_.Is(Fault::kCausalByVector)) {
     return Position(at) >= at.j - at.j % kVector;
+  }
+  if (dial_.Is(Fault::kCausalByQueries)) {
+    return back + kVector - 1 - at.i % kVector >= 0;
   }
   return back >= 0;
 }
@@ -183,6 +196,9 @@ bool Visibility::Window(const MaskExpr& mask, const MaskPoint& at) const {
     // The last key of the vector lies in the window: all of it is seen.
     left += kVector - 1 - at.j % kVector;
   }
+  if (dial_.Is(Fault::kWindowByQueries) && left != kUnlimited) {
+    left += at.i % kVector;
+  }
   return (left == kUnlimited || back <= left) &&
          (right == kUnlimited || -back <= right);
 }
@@ -194,7 +210,8 @@ bool Visibility::Chunked(const MaskExpr& mask, const MaskPoint& at) const {
   if (dial_.Is(Fault::kChunkRelative)) return back < mask.chunk;
   const int64_t of_query =
       dial_.Is(Fault::kChunkIgnoresOffset) ? at.i : position;
-  return FloorOf(of_query, mask.chunk) == FloorOf(at.j, mask.chunk);
+  const int64_t key = dial_.Is(Fault::kChunkOfNextKey) ? at.j + 1 : at.j;
+  return FloorOf(of_query, mask.chunk) == FloorOf(key, mask.chunk);
 }
 
 bool Visibility::Prefix(const MaskExpr& mask, const MaskPoint& at) const {
@@ -206,6 +223,7 @@ bool Visibility::Prefix(const MaskExpr& mask, const MaskPoint& at) const {
   }
   int64_t prefix = mask.prefix[static_cast<size_t>(row)];
   if (dial_.Is(Fault::kPrefixPlusOne)) ++prefix;
+  if (dial_.Is(Fault::kPrefixMinusOne)) --prefix;
   return at.j < prefix || Position(at) >= at.j;
 }
 
@@ -236,7 +254,8 @@ bool Visibility::Dense(const MaskExpr& mask, const MaskPoint& at) const {
       at.j < problem_.q_len) {
     return bits(b, h, at.j / mask.block_q, at.i / mask.block_k) != 0;
   }
-  return bits(b, h, at.i / mask.block_q, at.j / mask.block_k) != 0;
+  const int64_t i = dial_.Is(Fault::kDenseLocalRow) ? at.i % kVector : at.i;
+  return bits(b, h, i / mask.block_q, at.j / mask.block_k) != 0;
 }
 
 bool Visibility::Node(const MaskExpr& mask, const MaskPoint& at) const {

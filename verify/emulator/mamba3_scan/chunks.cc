@@ -150,6 +150,7 @@ void Chunks::AddIntra(int64_t t, std::vector<Floats>* o) const {
       if (!visible && !dial_.Is(F::kMaskMultiplies)) continue;
       float decay = Decay(j, t);
       if (dial_.Is(F::kIntraInclusive)) decay *= math_.Exp(row_.a[Z(j)]);
+      if (dial_.Is(F::kIntraUndecayed)) decay = 1;
       if (!visible) decay = 0;  // 0 times NaN stays NaN
       for (size_t from = 0; from < ranks; ++from) {
         // Rows of one token are no causal triangle.
@@ -216,7 +217,8 @@ void Chunks::AddDiagonal(int64_t t, std::vector<Floats>* o) const {
       if (row_.p.skip && !lost && !dial_.Is(F::kSkipAfterGate)) {
         const float x =
             dial_.Is(F::kSkipUsesV) ? row_.v[Z(t)][c] : row_.x[Z(t)][r][c];
-        value = Cast(math_.MulAdd(row_.skip, x, value), sites.diagonal);
+        const float skip = dial_.Is(F::kSkipTwice) ? 2 * row_.skip : row_.skip;
+        value = Cast(math_.MulAdd(skip, x, value), sites.diagonal);
       }
       (*o)[r][c] += value;
     }
@@ -236,6 +238,9 @@ State Chunks::After(int64_t last) const {
         RunOf(last) == RunOf(first_)));
   float all = dial_.Is(F::kCarryUndecayed) ? 1.0f : Decay(first_ - 1, last);
   if (dial_.Is(F::kDecayOfPreviousChunk)) all = before_;
+  if (dial_.Is(F::kCarryLacksLast)) {
+    all = last > first_ ? Decay(first_ - 1, last - 1) : 1.0f;
+  }
   for (size_t n = 0; n < state.size() && keeps; ++n) {
     for (size_t c = 0; c < state[n].size(); ++c) {
       state[n][c] = carried_[n][c] * all;
@@ -256,6 +261,7 @@ State Chunks::After(int64_t last) const {
     const bool ragged = last - first_ + 1 < chunk_ && last + 1 == row_.p.length;
     if (ragged && dial_.Is(F::kRaggedChunkDropped)) break;
     if (j == last && dial_.Is(F::kTokenDropped)) break;
+    if (j == first_ && dial_.Is(F::kUpdateLosesFirst)) continue;
     if (!Together(j, last) && !dial_.Is(F::kUpdateIgnoresRuns) &&
         !dial_.Is(F::kResetByDecay)) {
       continue;
@@ -279,7 +285,9 @@ State Chunks::After(int64_t last) const {
 void Chunks::Export(int64_t t) {
   const RowRun& run = RunAt(t);
   RowState& carry = result_.carry[Z(RunOf(t))];
-  carry.h = After(t);
+  const bool early =
+      dial_.Is(F::kCarryTokenEarly) && t > std::max(first_, run.first);
+  carry.h = After(early ? t - 1 : t);
   if (dial_.Is(F::kFinalDecayPadded)) {
     // The last chunk is as long as the others.
     const int64_t missing = (chunk_ - (run.end - run.first) % chunk_) % chunk_;

@@ -35,6 +35,7 @@ Floats ScanRow::Gates(int64_t t, size_t r) const {
     const float u = p.mimo() ? zeta[r][c] * z[Z(t)][c] : z[Z(t)][c];
     float gate = math.Sigmoid(u);
     if (!dial.Is(F::kGateSigmoid)) gate *= u;
+    if (dial.Is(F::kGateTwice)) gate *= gate;
     gates[c] = Cast(gate, math.sites().gate);
   }
   return gates;

@@ -72,7 +72,8 @@ void ScanRow::LoadTimes() {
     }
     a.push_back(in_.a(dial.Is(F::kDecayOfRow0) ? 0 : row_, h, time));
     const bool late = dial.Is(F::kDtAtChunk) && t > 0 && NewChunk(t);
-    dt.push_back(in_.dt(row_, h, late ? t - 1 : time));
+    const int64_t whose = dial.Is(F::kDtOfFirstHead) ? 0 : h;
+    dt.push_back(in_.dt(row_, whose, late ? t - 1 : time));
     if (dial.Is(F::kDtMissing)) dt.back() = 1;
     if (dial.Is(F::kDtTwice)) dt.back() *= dt.back();
     float mix = Load(in_.tau, row_, dial.Is(F::kTauOfHead0) ? 0 : h, time);
@@ -125,7 +126,9 @@ void ScanRow::LoadToken(int64_t t) {
         dial.Is(F::kChannelsShifted) && head_ == p.heads - 1 && c > 0;
     values.push_back(Load(in_.v, row_, t, head_, shifted ? c - 1 : c));
     const int64_t then = dial.Is(F::kGateOfPrevious) && t > 0 ? t - 1 : t;
-    if (p.gate) gates.push_back(Load(in_.z, row_, then, head_, c));
+    const int64_t whose =
+        dial.Is(F::kGateOfNextHead) ? (head_ + 1) % p.heads : head_;
+    if (p.gate) gates.push_back(Load(in_.z, row_, then, whose, c));
   }
   for (int64_t i = 0; i < p.angles; ++i) {
     const int64_t head = dial.Is(F::kRateOfHead0) ? 0 : head_;

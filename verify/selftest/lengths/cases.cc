@@ -240,6 +240,32 @@ std::string ScanLine(std::string_view op, const CoverRow& row, int64_t t) {
          (row[5] == 1 ? " carry=yes" : "");
 }
 
+// Bugs that need what no row of the cover has, with it.
+struct OwnCircumstance {
+  const char* bug;
+  const char* text;  // N: the first half of the keys, M: the other
+};
+constexpr OwnCircumstance kOwn[] = {
+    {"attn.segments_16bit",
+     "d=32 q_seg=ids:0*2,65536*3 kv_seg=ids:0*N,65536*M"},
+    {"attn.segments_float",
+     "d=32 q_seg=ids:16777216*2,16777217*3 kv_seg=ids:16777216*N,16777217*M"},
+    {"attn.first_channels_only", "d=72 dv=16"},
+    {"attn.value_channels_only", "d=16 dv=72"},
+    {"attn.sink_not_in_max", "d=32 sinklogit=const:200"},
+};
+
+LengthCase OwnCase(const OwnCircumstance& own, int64_t length) {
+  std::string line =
+      "attention_forward hq=2 sq=5 skv=" + std::to_string(length) + " ";
+  for (const char letter : std::string(own.text)) {
+    line += letter == 'N'   ? std::to_string(length / 2)
+            : letter == 'M' ? std::to_string(length - length / 2)
+                            : std::string(1, letter);
+  }
+  return {line, "cpu", false, own.bug, false};
+}
+
 }  // namespace
 
 std::vector<LengthCase> AttentionLengthCases(int64_t length) {
@@ -258,6 +284,7 @@ std::vector<LengthCase> AttentionLengthCases(int64_t length) {
     cases.push_back({AttentionLine(row, parts), base, row[kSink] == 1, "",
                      SmallCap(row[kCap])});
   }
+  for (const OwnCircumstance& own : kOwn) cases.push_back(OwnCase(own, length));
   return cases;
 }
 

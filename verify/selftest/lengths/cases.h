@@ -23,6 +23,7 @@ struct LengthCase {
 
 // The rows of the cover for `length` keys (tokens of a scan); row n differs
 // from length to length in nothing else. Few query rows: the emulator is slow.
+// Behind them, what only one bug needs, for that one alone.
 //   Requires: length >= 64.
 std::vector<LengthCase> AttentionLengthCases(int64_t length);
 // And the pattern of every mutant of scans, stretched, for that one alone.
