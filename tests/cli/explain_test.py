@@ -94,6 +94,11 @@ class AtTheEndOfAFailure(program.TestCase):
                    "--candidate", "mutant:attn.causal_strict")
         self.assertIn("cause: not looked for on a case this large", done.out)
 
+    def test_a_kernel_of_one_real_head_is_explained(self):
+        done = run("verify", "attention_forward sq=48 skv=48 d=64 mask=causal",
+                   "--candidate", "mutant:attn.causal_strict,base=cpu")
+        self.assertIn("cause: behaves like attn.causal_strict", done.out)
+
     def test_a_passing_case_has_none(self):
         self.assertNotIn("cause:", run("verify", SMALL).out)
 

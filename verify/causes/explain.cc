@@ -95,8 +95,8 @@ std::string Explainer::Held::Doubt() const {
 }
 
 Explainer::Explainer(std::string op, const NumericProfile* profile,
-                     const std::atomic<bool>* stop)
-    : op_(std::move(op)), profile_(profile), stop_(stop) {}
+                     const std::atomic<bool>* stop, int64_t most)
+    : op_(std::move(op)), profile_(profile), stop_(stop), most_(most) {}
 
 std::optional<Numbers> Explainer::Run(const Trial& trial,
                                       const std::string& spec) {
@@ -109,6 +109,7 @@ std::optional<Numbers> Explainer::Run(const Trial& trial,
       kernel.value()->Run({}, trial, {}, outputs.value(), &execution);
   if (ran.state != RunOutcome::State::kRan) return std::nullopt;
   ++tried_;
+  replayed_ += WorkToExplain(trial);
   return NumbersOf(trial, outputs.value(), profile_);
 }
 

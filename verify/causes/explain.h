@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,17 +20,21 @@
 namespace lockstep::verify {
 
 // Multiply-adds of a case up to which bugs are replayed, on demand and at the
-// end of a failing case: some hundred emulated kernels run on it, each at about
-// 10 ns a multiply-add.
+// end of a failing case: each emulated kernel takes about 10 ns a multiply-add.
 inline constexpr int64_t kCauseWork = int64_t{1} << 20;
-inline constexpr int64_t kCauseWorkOfVerdict = int64_t{1} << 18;
+inline constexpr int64_t kCauseWorkOfVerdict = int64_t{1} << 19;
+// Multiply-adds of all kernels that a verdict may replay: every bug as it
+// stands on the largest case, dials and tiles as far as the rest goes.
+inline constexpr int64_t kReplaysOfVerdict = int64_t{1} << 28;
 int64_t WorkToExplain(const Trial& trial);
 
 class Explainer {
  public:
   // `profile`: that the candidate claims; null: the exact contract. It is kept.
+  // `most`: multiply-adds that are replayed; then nothing more is tried.
   Explainer(std::string op, const NumericProfile* profile,
-            const std::atomic<bool>* stop = nullptr);
+            const std::atomic<bool>* stop = nullptr,
+            int64_t most = std::numeric_limits<int64_t>::max());
 
   // Takes a wrong answer into account. Errors: memory.
   //   Requires: outputs of this trial, which is kept.
@@ -80,7 +85,9 @@ class Explainer {
   // Causes that later cases are held against.
   static constexpr size_t kKept = 60;
 
-  bool Stopped() const { return stop_ != nullptr && *stop_; }
+  bool Stopped() const {
+    return (stop_ != nullptr && *stop_) || replayed_ >= most_;
+  }
   std::optional<Numbers> Run(const Trial& trial, const std::string& spec);
   void Hold(Ground* ground, Held* held);
   // Each against all cases so far.
@@ -115,6 +122,8 @@ class Explainer {
   size_t turned_ = 0;
   size_t tiled_ = 0;
   int64_t tried_ = 0;
+  const int64_t most_;
+  int64_t replayed_ = 0;  // multiply-adds so far
 };
 
 }  // namespace lockstep::verify

@@ -15,8 +15,8 @@ void FindCauses(const CaseRequest& request, Candidate& candidate,
   const Finding* finding = FindingOfNumbers(*failed);
   if (finding == nullptr) return;
   Explainer explainer(OpName(*request.call),
-                      failed->claims ? &*failed->claims : nullptr,
-                      options.stop);
+                      failed->claims ? &*failed->claims : nullptr, options.stop,
+                      kReplaysOfVerdict);
   const auto worth = [](const Trial& asked) {
     return !TooLargeToExplain(asked);
   };
