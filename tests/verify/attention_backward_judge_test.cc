@@ -2,6 +2,8 @@
 // probes.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "tests/verify/judge_line.h"
 #include "tests/verify/trials.h"
 #include "verify/base/compare.h"
+#include "verify/base/digest.h"
 #include "verify/domain/domain.h"
 #include "verify/emulator/attention_backward/kernel.h"
 #include "verify/emulator/mutants.h"
@@ -45,6 +48,88 @@ TEST(BackwardJudge, EveryCorrectKernelPasses) {
         JudgeSpec(kEverything + lane, "variant:" + variant.name());
     EXPECT_EQ(result.verdict, Verdict::kPass)
         << variant.name() << ": " << result.reason;
+  }
+}
+
+// Wherever the scale goes in: the bugs of the catalogue that sit on it, on
+// sums, heads and masks, each by a proof.
+TEST(BackwardJudge, ProvesEveryBugAtEveryPlaceOfTheScale) {
+  for (const char* base :
+       {"grad-cpu-ds-ds", "grad-cpu-k-q", "grad-cpu-end-head"}) {
+    for (const MutantInfo& info : Mutants()) {
+      if (!info.gradients() || std::string(info.base) != "grad-cpu") continue;
+      const CaseResult wrong = JudgeSpec(
+          info.pattern, std::string("mutant:") + info.name + ",base=" + base);
+      EXPECT_EQ(wrong.verdict, Verdict::kFail) << info.name << " " << base;
+    }
+  }
+}
+
+// What all outputs of a kernel are, on one case.
+std::string BitsOn(const GradVariant& variant, const Trial& trial) {
+  const auto& backward = dynamic_cast<const AttentionBackwardTrial&>(trial);
+  auto outputs = trial.Allocate(0);
+  EXPECT_TRUE(outputs.ok());
+  GradEmulator(variant).Run(backward.data().problem, backward.data().inputs,
+                            BackwardViews(outputs.value()));
+  std::string bits;
+  for (const LaneTensor& tensor : outputs->tensors) {
+    bits += DigestTensor(tensor.const_view());
+  }
+  return bits;
+}
+
+// No kernel of the zoo is another by a second name: on one of twenty cases, ten
+// of each lane, its bits are its own. The contract's are the same in any tiles.
+TEST(BackwardEmulator, EveryCorrectKernelHasBitsOfItsOwn) {
+  std::map<Lane, std::vector<std::unique_ptr<Trial>>> trials;
+  for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+    for (int seed = 1; seed <= 10; ++seed) {
+      trials[lane].push_back(
+          Open("attention_backward hq=4 hkv=1 d=12 dv=5 cap=3 mask=causal "
+               "align=br" +
+               std::string(seed == 1 ? " sq=67 skv=133" : " sq=13 skv=17") +
+               " seed=" + std::to_string(seed) +
+               (lane == Lane::kBf16 ? " lane=bf16 grad=f32" : "")));
+    }
+  }
+  std::map<std::string, std::string> kernels;
+  for (const GradVariant& variant : GradZoo()) {
+    if (variant.name() == "grad-exact-wide") continue;
+    std::string bits;
+    for (const auto& trial : trials[*variant.numeric.lane]) {
+      bits += BitsOn(variant, *trial);
+    }
+    const auto [other, own] = kernels.emplace(bits, variant.name());
+    EXPECT_TRUE(own) << variant.name() << " is " << other->second;
+  }
+  EXPECT_GE(kernels.size(), 55u);
+}
+
+// A right kernel that says nothing of the scale's place fails an exact probe,
+// and the report names the place, not another rounding.
+TEST(BackwardJudge, ThePlaceOfTheScaleIsAField) {
+  const struct {
+    const char* line;
+    const char* kernel;
+    const char* profile;
+    const char* field;
+  } kPlaces[] = {
+      {"attention_backward sq=56 skv=56 d=24 lane=bf16 p=bf16 mask=causal "
+       "seed=3",
+       "variant:grad-flash-end-ds", "flash-bf16", "grad.dk_scale_at = ds"},
+      {"attention_backward sq=56 skv=56 d=24 lane=bf16 p=bf16 mask=causal "
+       "seed=3",
+       "variant:grad-flash-ds-sum", "flash-bf16", "grad.dq_scale_at = ds"},
+      {"attention_backward hq=8 hkv=1 sq=3 skv=1 d=2 dv=3 seed=764779",
+       "variant:grad-cpu-end-head", "cpu-f32", "grad.dk_scale_at = head"}};
+  for (const auto& [line, kernel, profile, field] : kPlaces) {
+    EXPECT_EQ(JudgeSpec(line, kernel).verdict, Verdict::kPass) << kernel;
+    JudgeOptions options = With(profile);
+    options.one_field = true;
+    const CaseResult unsaid = JudgeSpec(line, kernel, options);
+    EXPECT_EQ(unsaid.verdict, Verdict::kFail) << kernel;
+    EXPECT_EQ(unsaid.one_field, field) << kernel;
   }
 }
 
@@ -99,6 +184,31 @@ TEST(BackwardProbes, ShowOnePairAmongMany) {
       }
     }
     EXPECT_TRUE(seen && shown) << of_query;
+  }
+}
+
+// The same where the scale, no power of two, is rounded into every term.
+TEST(BackwardProbes, ShowOnePairAtEveryPlaceOfTheScale) {
+  for (const char* kernel :
+       {"grad-cpu-ds-ds", "grad-cpu-k-q", "grad-cpu-end-head",
+        "grad-flash-ds-ds", "grad-flash-k-q", "grad-flash-end-head"}) {
+    const NumericProfile profile = FindGradVariant(kernel)->numeric;
+    for (const char* shape : {"sq=4 skv=4096", "sq=4096 skv=4"}) {
+      const Case c =
+          ParseCase("attention_backward hq=2 hkv=1 d=24 mask=causal align=br " +
+                    std::string(shape) +
+                    (profile.lane == Lane::kBf16 ? " lane=bf16" : ""))
+              .value();
+      bool shown = false;
+      for (const Case& probe : c.op->trial->probe_cases(c, profile)) {
+        const auto trial = Open(probe);
+        for (const PlantedFault& fault : trial->Faults(1)) {
+          if (fault.kind != "query" && fault.kind != "key") continue;
+          shown |= Shows(*trial, profile, fault);
+        }
+      }
+      EXPECT_TRUE(shown) << kernel << " " << shape;
+    }
   }
 }
 

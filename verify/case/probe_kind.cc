@@ -9,7 +9,7 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr std::array<ProbeInfo, 20> kProbes = {{
+constexpr std::array<ProbeInfo, 22> kProbes = {{
     {ProbeKind::kCancel, "cancel",
      "equal weights, integer values whose sum over any run of keys is small"},
     {ProbeKind::kPrefix, "prefix",
@@ -47,6 +47,10 @@ constexpr std::array<ProbeInfo, 20> kProbes = {{
      "gradients: every weight is 1, dk and dv count queries"},
     {ProbeKind::kGradQueries, "grad-queries",
      "gradients: every weight is 1, dq counts keys"},
+    {ProbeKind::kGradKeysPowers, "grad-keys-powers",
+     "gradients: grad-keys where every dS is 1 or 2, for a scaled dS"},
+    {ProbeKind::kGradQueriesPowers, "grad-queries-powers",
+     "gradients: grad-queries where every dS is 1 or 2, for a scaled dS"},
 }};
 
 }  // namespace

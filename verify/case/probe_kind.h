@@ -33,8 +33,10 @@ enum class ProbeKind : uint8_t {
   kTurns,      // angles besides
   kTriples,    // decay 1, another k for every three tokens
   // Of gradients (verify/inputs/attention_backward/probe.h):
-  kGradKeys,     // k = 0, every weight 1: dk and dv count queries
-  kGradQueries,  // q = 0, every weight 1: dq counts keys
+  kGradKeys,           // k = 0, every weight 1: dk and dv count queries
+  kGradQueries,        // q = 0, every weight 1: dq counts keys
+  kGradKeysPowers,     // grad-keys where every dS is +-1 or +-2
+  kGradQueriesPowers,  // grad-queries, the same
 };
 
 struct ProbeInfo {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep::verify {
@@ -16,6 +17,14 @@ struct Saying {
   bool convention = false;
   // What of a case it leaves unjudged; null: nothing.
   const char* open = nullptr;
+  // A second field, said alike: two outputs that one place serves.
+  const char* also = nullptr;
+
+  std::string Text() const {
+    std::string text = std::string(field) + " = " + value;
+    if (also != nullptr) text += std::string(", ") + also + " = " + value;
+    return text;
+  }
 };
 
 // Conventions first, each from the narrow to the wide; then errors of functions
@@ -52,6 +61,15 @@ constexpr Saying kAttention[] = {
     {"p", "bf16"},
     {"operand_qk", "tf32"},
 };
+// Of gradients, before those of attention.
+constexpr Saying kGradients[] = {
+    {"grad.dk_scale_at", "head"},
+    {"grad.dk_scale_at", "ds"},
+    {"grad.dk_scale_at", "q"},
+    {"grad.dq_scale_at", "ds"},
+    {"grad.dq_scale_at", "k"},
+    {"grad.dq_scale_at", "ds", false, nullptr, "grad.dk_scale_at"},
+};
 constexpr Saying kScan[] = {
     {"scan.pairing", "neighbours", true},
     {"scan.pairing", "halves", true},
@@ -73,16 +91,24 @@ constexpr Saying kScan[] = {
     {"scan.operand_round", "truncate"},
 };
 
+// The text of a profile with that said; of gradients, also where nothing was.
+std::string Said(std::string text, std::string_view field, const char* value) {
+  const std::string key = std::string(field) + " = ";
+  size_t at = text.starts_with(key) ? 0 : text.find("\n" + key);
+  if (at == std::string::npos) {
+    return field.starts_with("grad.") ? text + key + value + "\n" : "";
+  }
+  at += (at > 0 ? 1 : 0) + key.size();
+  return text.replace(at, text.find('\n', at) - at, value);
+}
+
 // The profile with that said; none where it is said already, or contradicts
 // what else is said.
 std::optional<NumericProfile> With(const NumericProfile& profile,
                                    const Saying& saying) {
-  std::string text = ProfileText(profile);
-  const std::string key = std::string(saying.field) + " = ";
-  size_t at = text.starts_with(key) ? 0 : text.find("\n" + key);
-  if (at == std::string::npos) return std::nullopt;
-  at += (at > 0 ? 1 : 0) + key.size();
-  text.replace(at, text.find('\n', at) - at, saying.value);
+  std::string text = Said(ProfileText(profile), saying.field, saying.value);
+  if (saying.also != nullptr) text = Said(text, saying.also, saying.value);
+  if (text.empty()) return std::nullopt;
   const Result<NumericProfile> other = ParseProfile(text, profile.name);
   if (!other.ok() || other.value() == profile) return std::nullopt;
   if (!LintProfile(other.value()).empty()) return std::nullopt;
@@ -125,9 +151,7 @@ const Saying* Find(const std::string& said) {
   for (const auto table :
        {std::span<const Saying>(kAttention), std::span<const Saying>(kScan)}) {
     for (const Saying& saying : table) {
-      if (said == std::string(saying.field) + " = " + saying.value) {
-        return &saying;
-      }
+      if (said == saying.Text()) return &saying;
     }
   }
   return nullptr;
@@ -139,6 +163,22 @@ std::string Lacking(const Candidate& candidate) {
     if (fact.name == "lacks") return fact.value;
   }
   return "";
+}
+
+// What is tried. A q that was scaled in bf16 is a place of the scale in
+// gradients, too: those fields say it.
+std::vector<Saying> SayingsFor(const CaseResult& failed) {
+  if (failed.claims->scan) return {std::begin(kScan), std::end(kScan)};
+  std::vector<Saying> all(std::begin(kAttention), std::end(kAttention));
+  const bool gradients =
+      std::any_of(failed.outputs.begin(), failed.outputs.end(),
+                  [](const OutputSpec& spec) { return spec.name == "dq"; });
+  if (!gradients) return all;
+  std::erase_if(all, [](const Saying& saying) {
+    return std::string_view(saying.value) == "q_lane";
+  });
+  all.insert(all.begin(), std::begin(kGradients), std::end(kGradients));
+  return all;
 }
 
 bool Fails(Verdict verdict) {
@@ -177,16 +217,13 @@ void FindOneField(const CaseRequest& request, Candidate& candidate,
   quick.invariance = false;
   quick.evidence = false;
   quick.only_probes = ProbesOf(*failed);
-  const bool scan = failed->claims->scan.has_value();
-  std::vector<Saying> sayings;
+  std::vector<Saying> sayings = SayingsFor(*failed);
   // To no other kernel it is said that it may do without an output.
   const std::string lacks = Lacking(candidate);
-  if (!lacks.empty() && scan) sayings.push_back({"scan.lacks", lacks.c_str()});
-  if (!lacks.empty() && !scan) sayings.push_back({"lse", "none"});
-  if (scan) {
-    sayings.insert(sayings.end(), std::begin(kScan), std::end(kScan));
-  } else {
-    sayings.insert(sayings.end(), std::begin(kAttention), std::end(kAttention));
+  if (!lacks.empty()) {
+    const bool scan = failed->claims->scan.has_value();
+    sayings.insert(sayings.begin(), scan ? Saying{"scan.lacks", lacks.c_str()}
+                                         : Saying{"lse", "none"});
   }
   for (const Saying& saying : sayings) {
     if (options.stop != nullptr && *options.stop) return;
@@ -198,7 +235,7 @@ void FindOneField(const CaseRequest& request, Candidate& candidate,
     const bool passes = verdict == Verdict::kPass;
     const bool silent = saying.convention && !Fails(verdict);
     if (!passes && !(silent && failed->one_field.empty())) continue;
-    failed->one_field = std::string(saying.field) + " = " + saying.value;
+    failed->one_field = saying.Text();
     failed->one_field_verdict = verdict;
     if (passes) return;
   }

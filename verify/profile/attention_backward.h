@@ -11,10 +11,29 @@
 
 namespace lockstep::verify {
 
+// Where the scale is multiplied into dq.
+enum class DqScaleAt : uint8_t {
+  kUnsaid,  // judged as what comes last
+  kDs,      // ds: into dS, before that is rounded
+  kK,       // k: into k, product rounded to k's own lane
+  kEnd,     // end: after the sum over the keys
+};
+
+// Where the scale is multiplied into dk.
+enum class DkScaleAt : uint8_t {
+  kUnsaid,  // judged as what comes last
+  kDs,      // ds: into dS, before that is rounded
+  kQ,       // q: into q, product rounded to q's own lane
+  kHead,    // head: after a head's sum over the queries
+  kSum,     // sum: after the sum over the heads of the group
+};
+
 struct GradNumeric {
   NumberType p = NumberType::kF32;   // of P before it meets do
   NumberType ds = NumberType::kF32;  // of dS before it meets q and k
-  Accumulator acc_dp;                // of do v
+  DqScaleAt dq_scale_at = DqScaleAt::kUnsaid;
+  DkScaleAt dk_scale_at = DkScaleAt::kUnsaid;
+  Accumulator acc_dp;  // of do v
   Accumulator acc_dq;
   Accumulator acc_dkv;
   NumberType dq_state = NumberType::kF32;  // of dq between tiles of keys

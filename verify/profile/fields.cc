@@ -1,51 +1,18 @@
 #include "verify/profile/fields.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "verify/base/format.h"
+#include "verify/profile/field_values.h"
 
 namespace lockstep::verify {
 namespace {
 
 std::string Hex(double x) { return Format("%a", x); }
 
-bool ParseNumber(std::string_view text, double* value) {
-  const bool hex = text.starts_with("0x");
-  const std::string_view digits = hex ? text.substr(2) : text;
-  const char* end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(
-      digits.data(), end, *value,
-      hex ? std::chars_format::hex : std::chars_format::general);
-  return error == std::errc{} && stop == end && *value == *value;
-}
-
-bool ParseInteger(std::string_view text, int64_t* value) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, *value);
-  return error == std::errc{} && stop == end;
-}
-
-std::string PrintCount(int64_t count) {
-  return count == 0 ? std::string("any") : std::to_string(count);
-}
-std::string ParseCount(std::string_view text, int64_t* count) {
-  int64_t value = 0;
-  if (text != "any" && (!ParseInteger(text, &value) || value < 1)) {
-    return "any, or a count >= 1";
-  }
-  *count = value;
-  return "";
-}
-
-// A field's words in the order of its enum.
-using Words = std::vector<const char*>;
-const Words kTypes = {"f32", "bf16", "f16", "case", "tf32"};
-const Words kAccumulators = {"rn32", "trunc32", "mma", "bf16", "f16"};
 const Words kScaleAt = {"logits", "q_f32", "q_lane", "exponent"};
 const Words kCapDiv = {"divide", "reciprocal", "folded"};
 const Words kExpBase = {"e", "2"};
@@ -64,14 +31,6 @@ const Words kEmptyRow = {"zero", "zero_posinf", "mean_visited", "unspecified",
 const Words kNan = {"propagate", "unspecified"};
 const Words kBool = {"no", "yes"};
 const Words kLane = {"f32", "bf16", "any"};
-
-std::string Join(const Words& words) {
-  std::string text;
-  for (const char* word : words) {
-    text += (text.empty() ? "" : " ") + std::string(word);
-  }
-  return text;
-}
 
 template <const Words& kWords, auto kMember>
 ProfileField Word(const char* key) {
@@ -110,39 +69,6 @@ ProfileField Error(const char* key) {
             p->*kMember = value;
             return "";
           }};
-}
-
-std::string PrintSum(const Accumulator& a) {
-  std::string text = kAccumulators[static_cast<size_t>(a.kind)];
-  if (a.kind == Accumulator::Kind::kMma) {
-    text += ":" + std::to_string(a.width) + "," + std::to_string(a.guard_bits);
-  }
-  return text;
-}
-
-std::string ParseSum(std::string_view text, Accumulator* sum) {
-  const std::string wanted =
-      "rn32, trunc32, mma:K,G (K in 1..1024, G in 0..24), bf16 or f16";
-  if (text.starts_with("mma:")) {
-    const std::string_view rest = text.substr(4);
-    const size_t comma = std::min(rest.find(','), rest.size());
-    int64_t k = 0, g = 0;
-    if (comma == rest.size() || !ParseInteger(rest.substr(0, comma), &k) ||
-        !ParseInteger(rest.substr(comma + 1), &g) || k < 1 || k > 1024 ||
-        g < 0 || g > 24) {
-      return wanted;
-    }
-    *sum = {Accumulator::Kind::kMma, static_cast<int>(k), static_cast<int>(g)};
-    return "";
-  }
-  for (size_t i = 0; i < kAccumulators.size(); ++i) {
-    const auto kind = static_cast<Accumulator::Kind>(i);
-    if (text == kAccumulators[i] && kind != Accumulator::Kind::kMma) {
-      *sum = {kind, 0, 0};
-      return "";
-    }
-  }
-  return wanted;
 }
 
 template <auto kMember>
@@ -254,45 +180,6 @@ ProfileField ChunkField() {
           }};
 }
 
-// Fields of gradients: there only where the profile has them.
-template <auto kMember>
-ProfileField GradType(const char* key) {
-  return {key,
-          [](const NumericProfile& p) {
-            return std::string(
-                p.grad ? kTypes[static_cast<size_t>((*p.grad).*kMember)] : "");
-          },
-          [](std::string_view text, NumericProfile* p) -> std::string {
-            for (size_t i = 0; i < kTypes.size(); ++i) {
-              if (text != kTypes[i]) continue;
-              (*p->grad).*kMember = static_cast<NumberType>(i);
-              return "";
-            }
-            return "one of " + Join(kTypes);
-          }};
-}
-
-template <auto kMember>
-ProfileField GradSum(const char* key) {
-  return {key,
-          [](const NumericProfile& p) {
-            return p.grad ? PrintSum((*p.grad).*kMember) : std::string();
-          },
-          [](std::string_view text, NumericProfile* p) {
-            return ParseSum(text, &((*p->grad).*kMember));
-          }};
-}
-
-ProfileField GradTileField() {
-  return {"grad.tile_q",
-          [](const NumericProfile& p) {
-            return p.grad ? PrintCount(p.grad->tile_q) : std::string();
-          },
-          [](std::string_view text, NumericProfile* p) {
-            return ParseCount(text, &p->grad->tile_q);
-          }};
-}
-
 template <auto kMember>
 ProfileField Text(const char* key) {
   return {key, [](const NumericProfile& p) { return p.*kMember; },
@@ -303,12 +190,9 @@ ProfileField Text(const char* key) {
           }};
 }
 
-}  // namespace
-
-const std::vector<ProfileField>& ProfileFields() {
+std::vector<ProfileField> AttentionFields() {
   using P = NumericProfile;
-  using S = ScanNumeric;
-  static const std::vector<ProfileField> kFields = {
+  return {
       Text<&P::name>("name"),
       Text<&P::description>("description"),
       Word<kBool, &P::exact>("exact"),
@@ -349,14 +233,12 @@ const std::vector<ProfileField>& ProfileFields() {
       Word<kEmptyRow, &P::empty_row>("empty_row"),
       Word<kNan, &P::nan>("nan"),
       Word<kBool, &P::masked_nan_safe>("masked_nan_safe"),
-      GradType<&GradNumeric::p>("grad.p"),
-      GradType<&GradNumeric::ds>("grad.ds"),
-      GradSum<&GradNumeric::acc_dp>("grad.acc_dp"),
-      GradSum<&GradNumeric::acc_dq>("grad.acc_dq"),
-      GradSum<&GradNumeric::acc_dkv>("grad.acc_dkv"),
-      GradType<&GradNumeric::dq_state>("grad.dq_state"),
-      GradType<&GradNumeric::dkv_state>("grad.dkv_state"),
-      GradTileField(),
+  };
+}
+
+std::vector<ProfileField> ScanFields() {
+  using S = ScanNumeric;
+  return {
       ScanWord<kForms, &S::form>("scan.form"),
       ChunkField(),
       ScanWord<kDecays, &S::decay>("scan.decay"),
@@ -389,6 +271,19 @@ const std::vector<ProfileField>& ProfileFields() {
       LacksField(),
       ScanNumber<&S::companion>("scan.companion"),
   };
+}
+
+}  // namespace
+
+const std::vector<ProfileField>& ProfileFields() {
+  static const std::vector<ProfileField> kFields = [] {
+    std::vector<ProfileField> fields = AttentionFields();
+    for (auto* more : {&GradFields, &ScanFields}) {
+      const std::vector<ProfileField> others = more();
+      fields.insert(fields.end(), others.begin(), others.end());
+    }
+    return fields;
+  }();
   return kFields;
 }
 

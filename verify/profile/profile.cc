@@ -350,6 +350,14 @@ std::string LintProfile(const NumericProfile& p) {
       p.exact && p.grad &&
           (p.grad->p != NumberType::kCase || p.grad->ds != NumberType::kCase),
       "exact = yes needs grad.p = grad.ds = case (N18)");
+  refuse(p.exact && p.grad &&
+             (p.grad->dq_scale_at > DqScaleAt::kUnsaid &&
+              p.grad->dq_scale_at != DqScaleAt::kEnd),
+         "exact = yes needs grad.dq_scale_at = end (N18)");
+  refuse(p.exact && p.grad &&
+             (p.grad->dk_scale_at > DkScaleAt::kUnsaid &&
+              p.grad->dk_scale_at != DkScaleAt::kSum),
+         "exact = yes needs grad.dk_scale_at = sum (N18)");
   refuse(p.lse == LseLane::kNone && p.lse_base != ExpBase::kE,
          "lse_base says nothing with lse = none");
   refuse(p.mask == MaskApplication::kSelectNegInf &&

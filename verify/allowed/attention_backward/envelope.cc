@@ -20,6 +20,30 @@ bool Narrow(NumberType type) { return type == NumberType::kF16; }
 // A roundoff of bf16, or of more: of a subnormal number it says too little.
 double Bf16Floor(double roundoff) { return roundoff > 0 ? kBf16Tiny : 0; }
 
+// What becomes of dS and the operands where the scale is multiplied into them.
+// Near zero roundings are absolute: in the model's units, before the scale,
+// those of what is scaled down count for more.
+void PlaceScale(const NumericProfile& profile,
+                const AttentionForwardProblem& problem, GradientOutput output,
+                double ds_floor, oracle::GradientModel* m) {
+  const bool keys = output == GradientOutput::kDq;
+  const bool bf16 = problem.lane == Lane::kBf16;
+  double* const operand = keys ? &m->operand_k : &m->operand_q;
+  double* const flush = keys ? &m->flush_k : &m->flush_q;
+  const ScalePlace place = PlaceOf(*profile.grad, output);
+  const double scale = std::fabs(problem.scale);
+  const double shrunk = scale > 0 && scale < 1 ? 1 / scale : 1;
+  if (place == ScalePlace::kDs) {
+    m->ds_floor = std::max(m->ds_floor, (ds_floor + 4 * m->tiny) * shrunk);
+  } else if (place == ScalePlace::kOperand) {
+    if (bf16) *operand += 0x1p-8 * (1 + 4 * kU);
+    *flush = std::max(m->flush, bf16 ? kBf16Tiny : m->tiny) * shrunk;
+  } else if (place == ScalePlace::kUnsaid && bf16 &&
+             profile.scale_at == ScaleAt::kQLane) {
+    *operand += 0x1p-8 * (1 + 4 * kU);
+  }
+}
+
 oracle::GradientModel ModelOf(const NumericProfile& profile,
                               const AttentionForwardProblem& problem,
                               const InputRange& range) {
@@ -44,10 +68,7 @@ oracle::GradientModel ModelOf(const NumericProfile& profile,
   m.p = rounding * RoundoffOf(grad.p, problem.p_lane);
   m.ds = rounding * RoundoffOf(grad.ds, problem.p_lane);
   m.operand_v = widen * operand_v + 2 * kU;
-  m.operand_qk = widen * operand_qk + 2 * kU;
-  if (profile.scale_at == ScaleAt::kQLane && problem.lane == Lane::kBf16) {
-    m.operand_qk += 0x1p-8 * (1 + 4 * kU);
-  }
+  m.operand_k = m.operand_q = widen * operand_qk + 2 * kU;
   m.tiny = profile.ftz ? 0x1p-125 : 0x1p-148;
   m.flush = profile.ftz ? 0x1p-125 : 0;
   if (Narrow(profile.operand_v) || Narrow(profile.operand_qk)) {
@@ -69,6 +90,14 @@ oracle::GradientModel ModelOf(const NumericProfile& profile,
   for (const Accumulator& sum : {grad.acc_dp, grad.acc_dq, grad.acc_dkv}) {
     m.largest = std::min(m.largest, StepsOf(sum, 1, 1, 1).overflow);
   }
+  const bool early = IsEarly(PlaceOf(grad, GradientOutput::kDq)) ||
+                     IsEarly(PlaceOf(grad, GradientOutput::kDk));
+  if (early) m.largest /= std::max(std::fabs(problem.scale), 1.0);
+  m.flush_k = m.flush_q = m.flush;
+  const double ds_floor = m.ds_floor;
+  for (const auto output : {GradientOutput::kDq, GradientOutput::kDk}) {
+    PlaceScale(profile, problem, output, ds_floor, &m);
+  }
   return m;
 }
 
@@ -83,11 +112,12 @@ std::string WhyNotGradProbe(const NumericProfile& profile) {
 
 GradientEnvelope::GradientEnvelope(const NumericProfile& profile,
                                    const AttentionBackwardProblem& problem,
-                                   const InputRange& range, bool probe)
+                                   const InputRange& range,
+                                   GradientInputs inputs)
     : profile_(profile),
       problem_(problem.forward),
       grad_lane_(problem.grad_lane),
-      probe_(probe),
+      inputs_(inputs),
       model_(ModelOf(profile, problem.forward, range)) {}
 
 bool GradientEnvelope::LeavesEmptyOpen() const {
@@ -95,17 +125,84 @@ bool GradientEnvelope::LeavesEmptyOpen() const {
          profile_.empty_row == EmptyRow::kUnspecified;
 }
 
-bool GradientEnvelope::SumsExactly(GradientOutput output, double span) const {
+double GradientEnvelope::UnitOfSums(GradientOutput output,
+                                    bool with_state) const {
   const GradNumeric& grad = *profile_.grad;
-  if (output == GradientOutput::kDsink) return span < 0x1p24;
+  if (output == GradientOutput::kDsink) return kU;
   const bool keys = output == GradientOutput::kDq;
   const Accumulator& sum = keys ? grad.acc_dq : grad.acc_dkv;
-  double unit =
-      RoundoffOf(keys ? grad.dq_state : grad.dkv_state, problem_.p_lane);
-  unit = std::max(unit, kU);
+  double unit = kU;
+  if (with_state) {
+    const NumberType state = keys ? grad.dq_state : grad.dkv_state;
+    unit = std::max(unit, RoundoffOf(state, problem_.p_lane));
+  }
   if (sum.kind == Accumulator::Kind::kBf16) unit = std::max(unit, 0x1p-8);
   if (sum.kind == Accumulator::Kind::kF16) unit = std::max(unit, 0x1p-11);
-  return span < 1 / unit;
+  return unit;
+}
+
+double GradientEnvelope::SizeOfScale(GradientOutput output) const {
+  const bool scaled =
+      output == GradientOutput::kDk || output == GradientOutput::kDq;
+  return scaled ? std::fabs(problem_.scale) : 1;
+}
+
+double GradientEnvelope::ProbeError(GradientOutput output,
+                                    const oracle::GradientLine& line,
+                                    size_t c) const {
+  const ScalePlace place = PlaceOf(*profile_.grad, output);
+  const double size = SizeOfScale(output) * std::fabs(line.value[c]);
+  if (IsEarly(place)) {
+    return 6 * kU * size + EarlyProbeError(output, line, c);
+  }
+  if (!(line.span[c] < 1 / UnitOfSums(output, true))) return kInf;
+  // What remains is the scale, and where it was multiplied into a bf16 q the
+  // one rounding that all of them share.
+  const bool scaled =
+      output == GradientOutput::kDk || output == GradientOutput::kDq;
+  const bool narrow = place == ScalePlace::kUnsaid && scaled &&
+                      profile_.scale_at == ScaleAt::kQLane &&
+                      problem_.lane == Lane::kBf16;
+  return (6 * kU + (narrow ? 0x1p-8 : 0)) * size;
+}
+
+double GradientEnvelope::EarlyProbeError(GradientOutput output,
+                                         const oracle::GradientLine& line,
+                                         size_t c) const {
+  const GradNumeric& grad = *profile_.grad;
+  const ScalePlace place = PlaceOf(grad, output);
+  const double scale = SizeOfScale(output);
+  RoundedScale factor;
+  if (place != ScalePlace::kHead) {
+    const auto rounded = RoundedScaleAt(place, profile_, problem_);
+    if (!rounded) return kInf;
+    // Other integers than powers of two round by shares of their own.
+    const bool common = place == ScalePlace::kOperand ||
+                        inputs_ == GradientInputs::kPowers || rounded->odd == 1;
+    if (!common) return kInf;
+    factor = *rounded;
+  }
+  double error = factor.wrong * scale * std::fabs(line.value[c]);
+  // Where one tile holds all queries only whole heads are rounded.
+  const bool whole_heads = output == GradientOutput::kDk && grad.tile_q > 0 &&
+                           grad.tile_q >= problem_.q_len;
+  const double unit = UnitOfSums(output, !whole_heads);
+  if (!(line.span[c] * factor.odd < 1 / unit)) {
+    // Every other sum rounds: those of f32 once for each term that is not 0.
+    const Accumulator& sum =
+        output == GradientOutput::kDq ? grad.acc_dq : grad.acc_dkv;
+    if (sum.kind != Accumulator::Kind::kRn32 || unit > kU) return kInf;
+    const double terms =
+        std::min(static_cast<double>(line.terms), line.span[c]);
+    error += Gamma(terms + 2, kU) * scale * line.span[c] * 2;
+  }
+  if (place == ScalePlace::kHead || whole_heads) {
+    const auto heads = static_cast<double>(problem_.group());
+    error += (Gamma(2 * heads + 2, 2 * UnitOfSums(output, false)) +
+              Gamma(heads + 1, RoundoffOf(grad.dkv_state, problem_.p_lane))) *
+             scale * line.heads[c] * (1 + factor.wrong);
+  }
+  return error;
 }
 
 double GradientEnvelope::Growth(GradientOutput output, double terms) const {
@@ -162,12 +259,13 @@ Bounds GradientEnvelope::Element(GradientOutput output,
                  4 * kU * std::fabs(truth) + 2 * model_.tiny +
                  size * (terms + 1) * StateFloor(output);
   if (profile_.ftz) error += 0x1p-125;
-  if (probe_ && SumsExactly(output, line.span[c])) {
-    // What remains is the scale, and where it was multiplied into a bf16 q the
-    // one rounding that all of them share.
-    const bool narrow = profile_.scale_at == ScaleAt::kQLane &&
-                        problem_.lane == Lane::kBf16 && scaled;
-    error = (6 * kU + (narrow ? 0x1p-8 : 0)) * std::fabs(truth);
+  if (IsEarly(PlaceOf(*profile_.grad, output))) {
+    // What is scaled before it is summed is small, or flushed, as such.
+    error += std::max(1 - size, 0.0) *
+             (terms * 2 * model_.tiny + (terms + 1) * StateFloor(output));
+  }
+  if (inputs_ != GradientInputs::kAny) {
+    error = std::min(error, ProbeError(output, line, c));
   }
   error *= kRoundUp;
   // A scale may move what was in range beyond it.

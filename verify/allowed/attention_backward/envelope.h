@@ -8,6 +8,7 @@
 #include <string>
 
 #include "reference/contract/attention_backward.h"
+#include "verify/allowed/attention_backward/scale_place.h"
 #include "verify/allowed/attention_forward/envelope_model.h"
 #include "verify/allowed/result.h"
 #include "verify/oracle/attention_backward/truth.h"
@@ -18,16 +19,22 @@ namespace lockstep::verify {
 // Why a probe proves nothing under the profile; empty if it does.
 std::string WhyNotGradProbe(const NumericProfile& profile);
 
-enum class GradientOutput : uint8_t { kDv, kDk, kDq, kDsink };
+// What the inputs promise.
+enum class GradientInputs : uint8_t {
+  kAny,
+  // A probe: P is 1 and dS an integer, whose sums are exact where no type that
+  // they pass through is too narrow.
+  kIntegers,
+  kPowers,  // and |dS| is 1 or 2
+};
 
 class GradientEnvelope {
  public:
   // Requires: profile.grad. `range`: of the inputs, for profiles that flush or
-  // narrow operands. `probe`: the inputs are those of a probe, whose sums are
-  // exact where no type that they pass through is too narrow.
+  // narrow operands.
   GradientEnvelope(const NumericProfile& profile,
                    const AttentionBackwardProblem& problem,
-                   const InputRange& range, bool probe);
+                   const InputRange& range, GradientInputs inputs);
 
   // What the oracle is to be called with.
   const oracle::GradientModel& model() const { return model_; }
@@ -39,17 +46,25 @@ class GradientEnvelope {
   bool LeavesEmptyOpen() const;
 
  private:
-  // Whether a sum of integers of that size is exact in every order.
-  bool SumsExactly(GradientOutput output, double span) const;
+  // The coarsest unit roundoff that a sum passes through.
+  double UnitOfSums(GradientOutput output, bool with_state) const;
+  // How far a legal kernel may be from the truth of a probe; infinite where its
+  // sums need not be exact.
+  double ProbeError(GradientOutput output, const oracle::GradientLine& line,
+                    size_t c) const;
+  // The same where the scale is part of every term, or of every head's sum.
+  double EarlyProbeError(GradientOutput output,
+                         const oracle::GradientLine& line, size_t c) const;
   // Relative error of a sum of so many terms, per sum of their sizes.
   double Growth(GradientOutput output, double terms) const;
   // What a rounding of the sums between tiles may be off by near zero.
   double StateFloor(GradientOutput output) const;
+  double SizeOfScale(GradientOutput output) const;
 
   NumericProfile profile_;
   AttentionForwardProblem problem_;
   Lane grad_lane_;
-  bool probe_;
+  GradientInputs inputs_;
   oracle::GradientModel model_;
 };
 

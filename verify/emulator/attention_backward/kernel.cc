@@ -8,32 +8,11 @@
 #include "reference/elementary.h"
 #include "reference/mask.h"
 #include "verify/emulator/attention_backward/pairs.h"
+#include "verify/emulator/attention_backward/sums.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
 namespace {
-
-// Sums of one head, [part][position][channel].
-struct Sums {
-  int64_t positions = 0;
-  int64_t channels = 0;
-  std::vector<float> parts;
-
-  Sums(int64_t count, int64_t n, int64_t c)
-      : positions(n),
-        channels(c),
-        parts(static_cast<size_t>(count * n * c), 0.0f) {}
-  float* At(int64_t part, int64_t position) {
-    return &parts[static_cast<size_t>((part * positions + position) *
-                                      channels)];
-  }
-  // All parts, in order.
-  float Total(int64_t position, int64_t c, int64_t count) {
-    float sum = At(0, position)[c];
-    for (int64_t n = 1; n < count; ++n) sum += At(n, position)[c];
-    return sum;
-  }
-};
 
 void Write(const MutableLaneView& out, int64_t b, int64_t h, int64_t i,
            int64_t c, float x, Rounding rounding) {
@@ -71,7 +50,10 @@ class Group {
         b_(b),
         g_(g),
         dk_(variant.parts, p_.kv_len, p_.head_dim),
-        dv_(variant.parts, p_.kv_len, p_.value_dim) {
+        dv_(variant.parts, p_.kv_len, p_.value_dim),
+        head_dk_(dk_),
+        head_dv_(dv_),
+        factors_(FactorsOf(p_, fault)) {
     for (int64_t h = 0; h < p_.q_heads; ++h) {
       if (pairs_.KvHead(h) == g_) heads_.push_back(h);
     }
@@ -148,10 +130,15 @@ class Group {
 
   void RunKeyTile(int64_t tile);
   void RunTile(size_t head, int64_t key_tile, int64_t query_tile);
+  void AddHead();
   void AddToKeys(size_t head, int64_t part, int64_t query_begin,
                  int64_t query_end);
   void AddToQueries(size_t head, int64_t key_tile, int64_t query_begin,
                     int64_t query_end);
+  float AddTile(const Chain& chain, float sum, const Accumulator& how) const {
+    if (!variant_.tiles_apart) return Accumulate(chain, sum, how);
+    return AddTo(sum, Accumulate(chain, 0.0f, how), how);
+  }
   void RoundState(NumberType type, int64_t channels, float* state) const {
     for (int64_t c = 0; c < channels; ++c) state[c] = RoundTo(state[c], type);
   }
@@ -166,12 +153,15 @@ class Group {
   const GradPairs pairs_;
   const int64_t b_, g_;
   std::vector<int64_t> heads_;
-  Sums dk_, dv_;
-  std::vector<Sums> dq_;
+  // Of the group, and where heads are apart of the head at hand.
+  GradSums dk_, dv_, head_dk_, head_dv_;
+  std::vector<GradSums> dq_;
   std::vector<std::vector<GradRow>> rows_;
+  const GradFactors factors_;
   // Of the key tile.
   int64_t key_begin_ = 0, key_end_ = 0;
   std::vector<std::vector<float>> k_, v_;
+  std::vector<std::vector<float>> dq_k_;  // as dS meets it
   // Of the tile, [query][key].
   std::vector<std::vector<GradPair>> tile_;
 };
@@ -180,14 +170,21 @@ void Group::RunKeyTile(int64_t tile) {
   key_begin_ = tile * variant_.tile_kv;
   key_end_ = std::min(key_begin_ + variant_.tile_kv, p_.kv_len);
   k_.clear();
+  dq_k_.clear();
   v_.clear();
   for (int64_t j = key_begin_; j < key_end_; ++j) {
     k_.push_back(
         pairs_.Operand(in_.forward.k, b_, g_, j, variant_.numeric.operand_qk));
     v_.push_back(
         pairs_.Operand(in_.forward.v, b_, g_, j, variant_.numeric.operand_v));
+    dq_k_.push_back(grad_.dq_scale_at == DqScaleAt::kK
+                        ? pairs_.Scaled(pairs_.Operand(in_.forward.k, b_, g_, j,
+                                                       NumberType::kF32),
+                                        factors_.dq)
+                        : k_.back());
   }
-  for (size_t head = 0; head < heads_.size(); ++head) {
+  for (size_t n = 0; n < heads_.size(); ++n) {
+    const size_t head = variant_.heads_descending ? heads_.size() - 1 - n : n;
     for (const int64_t query_tile : Order(QueryTiles())) {
       if (!Visits(heads_[head], tile, query_tile)) continue;
       RunTile(head, tile, query_tile);
@@ -195,7 +192,29 @@ void Group::RunKeyTile(int64_t tile) {
         RunTile(head, tile, query_tile);
       }
     }
+    if (variant_.heads_apart) AddHead();
   }
+}
+
+// The head at hand to the sums of the group; it starts anew.
+void Group::AddHead() {
+  const float scale =
+      grad_.dk_scale_at == DkScaleAt::kHead ? factors_.dk : 1.0f;
+  const auto add = [&](float factor, GradSums* from, GradSums* to) {
+    for (int64_t part = 0; part < variant_.parts; ++part) {
+      for (int64_t j = key_begin_; j < key_end_; ++j) {
+        for (int64_t c = 0; c < to->channels; ++c) {
+          float* const x = &from->At(part, j)[c];
+          float* const sum = &to->At(part, j)[c];
+          *sum += RoundTo(*x * factor, grad_.dkv_state);
+          if (variant_.group_rounded) *sum = RoundTo(*sum, grad_.dkv_state);
+          *x = 0.0f;
+        }
+      }
+    }
+  };
+  add(scale, &head_dk_, &dk_);
+  add(1.0f, &head_dv_, &dv_);
 }
 
 void Group::RunTile(size_t head, int64_t key_tile, int64_t query_tile) {
@@ -230,8 +249,9 @@ void Group::AddToKeys(size_t head, int64_t part, int64_t query_begin,
                       int64_t query_end) {
   for (size_t j = 0; j < k_.size(); ++j) {
     const int64_t key = key_begin_ + static_cast<int64_t>(j);
-    float* dk = dk_.At(part, key);
-    float* dv = dv_.At(part, key);
+    const bool apart = variant_.heads_apart;
+    float* dk = (apart ? head_dk_ : dk_).At(part, key);
+    float* dv = (apart ? head_dv_ : dv_).At(part, key);
     if (fault_ == GradFault::kDkOverwritten) {
       std::fill_n(dk, p_.head_dim, 0.0f);
     }
@@ -246,22 +266,23 @@ void Group::AddToKeys(size_t head, int64_t part, int64_t query_begin,
       if (!pair.to_key) continue;
       const GradRow& row = rows_[head][static_cast<size_t>(i)];
       p.push_back(pair.p);
-      ds.push_back(pair.ds);
-      for (const float x : row.q) {
-        q.push_back(RoundTo(x, variant_.numeric.operand_qk));
-      }
+      ds.push_back(pair.ds_to_key);
+      const bool scaled = grad_.dk_scale_at == DkScaleAt::kQ;
+      const std::vector<float> row_q =
+          pairs_.Scaled(row.q, scaled ? factors_.dk : 1.0f);
+      q.insert(q.end(), row_q.begin(), row_q.end());
       for (const float x : row.d_o) {
         d_o.push_back(RoundTo(x, variant_.numeric.operand_v));
       }
     }
     const auto n = static_cast<int64_t>(p.size());
     for (int64_t c = 0; c < p_.head_dim; ++c) {
-      dk[c] = Accumulate({ds.data(), 1, q.data() + c, p_.head_dim, n}, dk[c],
-                         grad_.acc_dkv);
+      dk[c] = AddTile({ds.data(), 1, q.data() + c, p_.head_dim, n}, dk[c],
+                      grad_.acc_dkv);
     }
     for (int64_t c = 0; c < p_.value_dim; ++c) {
-      dv[c] = Accumulate({p.data(), 1, d_o.data() + c, p_.value_dim, n}, dv[c],
-                         grad_.acc_dkv);
+      dv[c] = AddTile({p.data(), 1, d_o.data() + c, p_.value_dim, n}, dv[c],
+                      grad_.acc_dkv);
     }
     const NumberType state =
         fault_ == GradFault::kDkvInBf16 ? NumberType::kBf16 : grad_.dkv_state;
@@ -282,8 +303,8 @@ void Group::AddToQueries(size_t head, int64_t key_tile, int64_t query_begin,
     const auto& line = tile_[static_cast<size_t>(i - query_begin)];
     for (size_t j = 0; j < k_.size(); ++j) {
       if (!line[j].to_query) continue;
-      ds.push_back(line[j].ds);
-      k.insert(k.end(), k_[j].begin(), k_[j].end());
+      ds.push_back(line[j].ds_to_query);
+      k.insert(k.end(), dq_k_[j].begin(), dq_k_[j].end());
     }
     const auto n = static_cast<int64_t>(ds.size());
     if (n == 0) continue;
@@ -291,8 +312,8 @@ void Group::AddToQueries(size_t head, int64_t key_tile, int64_t query_begin,
       std::fill_n(dq, p_.head_dim, 0.0f);
     }
     for (int64_t c = 0; c < p_.head_dim; ++c) {
-      dq[c] = Accumulate({ds.data(), 1, k.data() + c, p_.head_dim, n}, dq[c],
-                         grad_.acc_dq);
+      dq[c] = AddTile({ds.data(), 1, k.data() + c, p_.head_dim, n}, dq[c],
+                      grad_.acc_dq);
     }
     RoundState(
         fault_ == GradFault::kDqInBf16 ? NumberType::kBf16 : grad_.dq_state,
@@ -302,17 +323,15 @@ void Group::AddToQueries(size_t head, int64_t key_tile, int64_t query_begin,
 
 void Group::Store() {
   const Rounding rounding = variant_.numeric.out_round;
-  const auto scale = static_cast<float>(p_.scale);
-  float of_dq = scale, of_dk = scale, of_dv = 1.0f;
-  if (fault_ == GradFault::kScaleMissingDq) of_dq = 1.0f;
-  if (fault_ == GradFault::kScaleMissingDk) of_dk = 1.0f;
-  if (fault_ == GradFault::kScaleTwiceDq) of_dq *= scale;
-  if (fault_ == GradFault::kScaleTwiceDk) of_dk *= scale;
-  if (fault_ == GradFault::kScaleOnDv) of_dv = scale;
-  if (fault_ == GradFault::kLog2eKept) of_dk *= static_cast<float>(kLog2E);
-  if (fault_ == GradFault::kLn2Applied) of_dq /= static_cast<float>(kLog2E);
+  const bool dq_last = grad_.dq_scale_at == DqScaleAt::kUnsaid ||
+                       grad_.dq_scale_at == DqScaleAt::kEnd;
+  const bool dk_last = grad_.dk_scale_at == DkScaleAt::kUnsaid ||
+                       grad_.dk_scale_at == DkScaleAt::kSum;
+  float of_dq = dq_last ? factors_.dq : 1.0f;
+  float of_dk = dk_last ? factors_.dk : 1.0f;
+  float of_dv = 1.0f;
+  if (fault_ == GradFault::kScaleOnDv) of_dv = static_cast<float>(p_.scale);
   if (fault_ == GradFault::kGroupMean) {
-    of_dk /= static_cast<float>(p_.group());
     of_dv /= static_cast<float>(p_.group());
   }
   if (fault_ == GradFault::kZeros) of_dq = of_dk = of_dv = 0.0f;

@@ -22,8 +22,14 @@ struct GradVariant {
   NumericProfile numeric;
   int64_t tile_q = 4;
   int64_t tile_kv = 4;
-  bool descending = false;  // both kinds of tiles
-  int64_t parts = 1;        // of each sum, added up at the end
+  bool descending = false;   // both kinds of tiles
+  int64_t parts = 1;         // of each sum, added up at the end
+  bool tiles_apart = false;  // a tile's sums begin at 0 and are then added
+  // dk and dv of every head are sums of their own, rounded as between heads;
+  // those of the group are their sums, in f32 or rounded after each head.
+  bool heads_apart = false;
+  bool heads_descending = false;
+  bool group_rounded = false;
 
   const std::string& name() const { return numeric.name; }
 };

@@ -71,6 +71,21 @@ bool OfQuerySums(GradFault fault) {
 
 }  // namespace
 
+GradFactors FactorsOf(const AttentionForwardProblem& problem, GradFault fault) {
+  const auto scale = static_cast<float>(problem.scale);
+  GradFactors factors = {scale, scale};
+  if (fault == GradFault::kScaleMissingDq) factors.dq = 1.0f;
+  if (fault == GradFault::kScaleMissingDk) factors.dk = 1.0f;
+  if (fault == GradFault::kScaleTwiceDq) factors.dq *= scale;
+  if (fault == GradFault::kScaleTwiceDk) factors.dk *= scale;
+  if (fault == GradFault::kLog2eKept) factors.dk *= kLog2e;
+  if (fault == GradFault::kLn2Applied) factors.dq /= kLog2e;
+  if (fault == GradFault::kGroupMean) {
+    factors.dk /= static_cast<float>(problem.group());
+  }
+  return factors;
+}
+
 GradPairs::GradPairs(const AttentionBackwardProblem& problem,
                      const AttentionBackwardInputs& inputs,
                      const GradVariant& variant, GradFault fault)
@@ -83,6 +98,10 @@ GradPairs::GradPairs(const AttentionBackwardProblem& problem,
       to_query_(p_),
       key_inputs_(inputs.forward),
       query_inputs_(inputs.forward) {
+  const GradFactors factors = FactorsOf(p_, fault);
+  const GradNumeric& grad = *variant.numeric.grad;
+  if (grad.dq_scale_at == DqScaleAt::kDs) of_ds_.dq = factors.dq;
+  if (grad.dk_scale_at == DkScaleAt::kDs) of_ds_.dk = factors.dk;
   if (OfQuerySums(fault)) {
     Misbelieve(fault, &to_query_, &query_inputs_);
   } else {
@@ -113,6 +132,18 @@ std::vector<float> GradPairs::Operand(const LaneView& x, int64_t b, int64_t h,
                                       int64_t position, NumberType type) const {
   std::vector<float> row = reference::LoadRow(x, b, h, position);
   for (float& value : row) value = RoundTo(value, type);
+  return row;
+}
+
+std::vector<float> GradPairs::Scaled(const std::vector<float>& x,
+                                     float factor) const {
+  const bool bf16 = p_.lane == Lane::kBf16;
+  std::vector<float> row = x;
+  for (float& value : row) {
+    value =
+        RoundTo(value * factor, bf16 ? NumberType::kBf16 : NumberType::kF32);
+    value = RoundTo(value, variant_.numeric.operand_qk);
+  }
   return row;
 }
 
@@ -271,21 +302,22 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
   pair.p = p;
   if (fault_ == GradFault::kSlopeOnP) pair.p *= slope;
   if (fault_ == GradFault::kDvOfScores) pair.p = ds;
-  pair.ds = ds;
   const bool visible =
       reference::IsVisible(p_, in_.forward, row.b, row.h, row.i, j);
   if (fault_ == GradFault::kMaskMultiplies && !visible) {
     pair.p *= 0.0f;
-    pair.ds *= 0.0f;
+    ds *= 0.0f;
   }
   if (unmasked_dv && !pair.to_key) {
     pair.to_key = true;
-    pair.ds = 0.0f;
+    ds = 0.0f;
   }
   pair.p =
       Round(pair.p, fault_ == GradFault::kPInBf16 ? NumberType::kBf16 : grad.p);
-  pair.ds = Round(pair.ds,
-                  fault_ == GradFault::kDsInBf16 ? NumberType::kBf16 : grad.ds);
+  const NumberType type =
+      fault_ == GradFault::kDsInBf16 ? NumberType::kBf16 : grad.ds;
+  pair.ds_to_key = Round(ds * of_ds_.dk, type);
+  pair.ds_to_query = Round(ds * of_ds_.dq, type);
   return pair;
 }
 

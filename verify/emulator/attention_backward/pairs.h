@@ -16,8 +16,15 @@ namespace lockstep::verify {
 // over keys, which a kernel with a fault masks apart.
 struct GradPair {
   bool to_key = false, to_query = false;  // takes part in them
-  float p = 0, ds = 0;
+  float p = 0;
+  float ds_to_key = 0, ds_to_query = 0;  // scaled where the variant does so
 };
+
+// What dq and dk are multiplied with, wherever that is.
+struct GradFactors {
+  float dq = 1, dk = 1;
+};
+GradFactors FactorsOf(const AttentionForwardProblem& problem, GradFault fault);
 
 // A query's own numbers.
 struct GradRow {
@@ -40,9 +47,11 @@ class GradPairs {
                 const float* v) const;
   // dsink with the row's term.
   float AddSink(const GradRow& row, float sum) const;
-  // The number of a row or a key as the products meet it.
+  // A row of a tensor as the products meet it.
   std::vector<float> Operand(const LaneView& x, int64_t b, int64_t h,
                              int64_t position, NumberType type) const;
+  // q or k as its product with dS meets it, times the factor in its own lane.
+  std::vector<float> Scaled(const std::vector<float>& x, float factor) const;
   float Round(float x, NumberType type) const;
 
  private:
@@ -60,6 +69,8 @@ class GradPairs {
   const AttentionBackwardInputs& in_;
   const GradVariant& variant_;
   const GradFault fault_;
+  // Of dS; 1 where the scale comes elsewhere.
+  GradFactors of_ds_;
   // What the sums over queries, and those over keys, believe of the masks.
   AttentionForwardProblem to_key_, to_query_;
   AttentionForwardInputs key_inputs_, query_inputs_;

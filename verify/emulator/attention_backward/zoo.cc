@@ -15,8 +15,8 @@ constexpr double kRounded = 0x1p-23;
 
 class GradBuilder {
  public:
-  GradVariant& Add(const char* name, const char* base,
-                   const char* description) {
+  GradVariant& Add(const std::string& name, const char* base,
+                   const std::string& description) {
     GradVariant variant;
     for (const NumericProfile& profile : BuiltinProfiles()) {
       if (profile.name == base) variant.numeric = profile;
@@ -43,6 +43,12 @@ class GradBuilder {
   std::deque<GradVariant> variants_;  // references stay good
 };
 
+void UseTf32(GradVariant* v) {
+  NumericProfile& n = v->numeric;
+  n.operand_qk = n.operand_v = n.p = NumberType::kTf32;
+  n.grad->p = n.grad->ds = NumberType::kTf32;
+}
+
 void AddF32(GradBuilder* zoo) {
   zoo->Add("grad-exact", "exact-f32", "gradients: the contract, 4x4");
   zoo->Tiles(zoo->Add("grad-exact-wide", "exact-f32",
@@ -51,10 +57,12 @@ void AddF32(GradBuilder* zoo) {
   zoo->Add("grad-cpu", "cpu-f32", "gradients: f32, natural exp, 4x4");
   zoo->Tiles(zoo->Add("grad-cpu-tile1", "cpu-f32",
                       "gradients: f32, a tile for every pair"),
-             1, 1);
-  zoo->Tiles(
-      zoo->Add("grad-cpu-wide", "cpu-f32", "gradients: f32, tiles of 64x128"),
-      64, 128);
+             1, 1)
+      .tiles_apart = true;
+  zoo->Tiles(zoo->Add("grad-cpu-wide", "cpu-f32",
+                      "gradients: f32, tiles of 64x128, each a sum of its own"),
+             64, 128)
+      .tiles_apart = true;
   zoo->Add("grad-cpu-descending", "cpu-f32",
            "gradients: f32, tiles in descending order")
       .descending = true;
@@ -73,11 +81,8 @@ void AddF32(GradBuilder* zoo) {
   cut.numeric.acc_qk = {Accumulator::Kind::kTrunc32, 0, 0};
   cut.numeric.grad->acc_dp = cut.numeric.grad->acc_dq =
       cut.numeric.grad->acc_dkv = cut.numeric.acc_qk;
-  auto& tf32 = zoo->Add("grad-cpu-tf32", "cpu-f32",
-                        "gradients: f32, matrix units of tf32");
-  tf32.numeric.operand_qk = tf32.numeric.operand_v = tf32.numeric.p =
-      NumberType::kTf32;
-  tf32.numeric.grad->p = tf32.numeric.grad->ds = NumberType::kTf32;
+  UseTf32(&zoo->Add("grad-cpu-tf32", "cpu-f32",
+                    "gradients: f32, matrix units of tf32"));
 }
 
 void AddBf16(GradBuilder* zoo) {
@@ -118,6 +123,90 @@ void AddBf16(GradBuilder* zoo) {
   mma.numeric.exp_rel = 0x1p-20;
 }
 
+// A place of the scale in dq, and in dk.
+struct DqPlace {
+  const char* name;
+  DqScaleAt at;
+};
+struct DkPlace {
+  const char* name;
+  DkScaleAt at;
+};
+constexpr DqPlace kDqPlaces[] = {
+    {"ds", DqScaleAt::kDs}, {"k", DqScaleAt::kK}, {"end", DqScaleAt::kEnd}};
+constexpr DkPlace kDkPlaces[] = {{"ds", DkScaleAt::kDs},
+                                 {"q", DkScaleAt::kQ},
+                                 {"head", DkScaleAt::kHead},
+                                 {"sum", DkScaleAt::kSum}};
+
+void PlaceScale(DqScaleAt dq, DkScaleAt dk, GradVariant* v) {
+  v->numeric.grad->dq_scale_at = dq;
+  v->numeric.grad->dk_scale_at = dk;
+  v->heads_apart |= dk == DkScaleAt::kHead;
+}
+
+// Every place of the scale, in f32, on matrix units of tf32 and in bf16; where
+// it comes last the kernels above do so.
+void AddPlaces(GradBuilder* zoo) {
+  for (const DqPlace& dq : kDqPlaces) {
+    for (const DkPlace& dk : kDkPlaces) {
+      if (dq.at == DqScaleAt::kEnd && dk.at == DkScaleAt::kSum) continue;
+      const std::string place = std::string(dq.name) + "-" + dk.name;
+      const std::string words =
+          std::string(", dq scaled at ") + dq.name + ", dk at " + dk.name;
+      PlaceScale(
+          dq.at, dk.at,
+          &zoo->Add("grad-cpu-" + place, "cpu-f32", "gradients: f32" + words));
+      auto& tf32 = zoo->Add("grad-tf32-" + place, "cpu-f32",
+                            "gradients: f32, matrix units of tf32" + words);
+      UseTf32(&tf32);
+      PlaceScale(dq.at, dk.at, &tf32);
+      PlaceScale(dq.at, dk.at,
+                 &zoo->Add("grad-flash-" + place, "flash-bf16",
+                           "gradients: flash" + words));
+    }
+  }
+}
+
+// The sum over the heads of a group: of sums in f32 or rounded to bf16, itself
+// in f32 or in bf16, in either order.
+void AddHeads(GradBuilder* zoo) {
+  const auto add = [&](const std::string& name, const char* base, DkScaleAt dk,
+                       bool descending) -> GradVariant& {
+    auto& v = zoo->Add(name + (descending ? "-descending" : ""), base,
+                       std::string("gradients: heads summed apart") +
+                           (descending ? ", last first" : ""));
+    PlaceScale(DqScaleAt::kEnd, dk, &v);
+    v.heads_apart = true;
+    v.heads_descending = descending;
+    return v;
+  };
+  const auto narrow = [](GradVariant* v, bool group) {
+    v->numeric.description += group ? ", all sums in bf16" : ", each in bf16";
+    v->numeric.grad->dkv_state = NumberType::kBf16;
+    // One tile holds any number of queries.
+    v->numeric.grad->tile_q = v->tile_q = int64_t{1} << 20;
+    v->group_rounded = group;
+  };
+  for (const bool descending : {false, true}) {
+    add("grad-cpu-heads", "cpu-f32", DkScaleAt::kSum, descending);
+    add("grad-flash-heads", "flash-bf16", DkScaleAt::kSum, descending);
+    narrow(&add("grad-flash-heads-bf16", "flash-bf16", DkScaleAt::kSum,
+                descending),
+           descending);
+    narrow(&add("grad-flash-heads-bf16-scaled", "flash-bf16", DkScaleAt::kHead,
+                descending),
+           descending);
+    narrow(&add("grad-flash-heads-bf16-ds", "flash-bf16", DkScaleAt::kDs,
+                descending),
+           descending);
+    narrow(&add("grad-mma-heads-bf16-scaled", "mma-bf16", DkScaleAt::kHead,
+                descending),
+           descending);
+  }
+  add("grad-cpu-heads-scaled", "cpu-f32", DkScaleAt::kHead, true);
+}
+
 }  // namespace
 
 std::span<const GradVariant> GradZoo() {
@@ -125,6 +214,8 @@ std::span<const GradVariant> GradZoo() {
     GradBuilder zoo;
     AddF32(&zoo);
     AddBf16(&zoo);
+    AddPlaces(&zoo);
+    AddHeads(&zoo);
     return zoo.Take();
   }();
   return kZoo;

@@ -20,6 +20,9 @@ double SignOf(uint64_t word, int bit) {
   return (word >> bit & 1) != 0 ? -1 : 1;
 }
 
+// A bit of the word that is the sign of what a row holds; kPlus: none is.
+constexpr int kPlus = -1;
+
 // One channel of every row holds +-size, all others 0. Which one is the word's
 // choice, and a bit of it is the sign.
 void FillOneHot(uint64_t seed, uint64_t tensor, double size,
@@ -28,8 +31,8 @@ void FillOneHot(uint64_t seed, uint64_t tensor, double size,
   ForElements(x.view.shape, [&](const At& at) {
     const uint64_t word = WordOf(seed, tensor, at);
     const bool hot = static_cast<uint64_t>(at[3]) == word % channels;
-    SetElement(x.view, at,
-               BitsOf(x.view.lane, hot ? size * SignOf(word, sign) : 0.0));
+    const double value = sign == kPlus ? size : size * SignOf(word, sign);
+    SetElement(x.view, at, BitsOf(x.view.lane, hot ? value : 0.0));
   });
 }
 
@@ -37,18 +40,39 @@ void FillZero(const LaneTensor& x) {
   ForElements(x.view.shape, [&](const At& at) { SetElement(x.view, at, 0); });
 }
 
+enum : uint64_t { kQ, kK, kV, kDo, kDlse };
+
+// D is +-2, or with dlse +-2 +-4, and dP 0 or +-1.
+void FillIntegers(uint64_t seed, const AttentionBackwardData& data) {
+  FillOneHot(seed, kV, 1, data.forward.v);
+  FillOneHot(seed, kDo, 1, data.d_o);
+  FillOneHot(seed, kDo, 2, data.o, 33);
+  if (data.problem.dlse) FillOneHot(seed, kDlse, 4, data.dlse);
+}
+
+// With s the sign of a query's do: D is -s, and dP 0 or s.
+void FillPowers(uint64_t seed, const AttentionBackwardData& data) {
+  FillOneHot(seed, kV, 1, data.forward.v, kPlus);
+  FillOneHot(seed, kDo, 1, data.d_o);
+  FillOneHot(seed, kDo, data.problem.dlse ? 3 : -1, data.o, kPlus);
+  if (!data.problem.dlse) return;
+  ForElements(data.dlse.view.shape, [&](const At& at) {
+    const double sign = SignOf(WordOf(seed, kDo, at), 32);
+    SetElement(data.dlse.view, at, BitsOf(data.dlse.view.lane, 4 * sign));
+  });
+}
+
 }  // namespace
 
 void FillGradProbe(ProbeKind kind, uint64_t seed, AttentionBackwardData* data) {
-  enum : uint64_t { kQ, kK, kV, kDo, kDlse };
-  const bool keys = kind == ProbeKind::kGradKeys;
+  const bool powers = kind == ProbeKind::kGradKeysPowers ||
+                      kind == ProbeKind::kGradQueriesPowers;
+  const bool keys =
+      kind == ProbeKind::kGradKeys || kind == ProbeKind::kGradKeysPowers;
   FillOneHot(seed, kQ, keys ? 1 : 0, data->forward.q);
   FillOneHot(seed, kK, keys ? 0 : 1, data->forward.k);
-  FillOneHot(seed, kV, 1, data->forward.v);
-  FillOneHot(seed, kDo, 1, data->d_o);
-  FillOneHot(seed, kDo, 2, data->o, 33);
+  (powers ? FillPowers : FillIntegers)(seed, *data);
   FillZero(data->lse);
-  if (data->problem.dlse) FillOneHot(seed, kDlse, 4, data->dlse);
   auto* sinks = reinterpret_cast<float*>(data->forward.sink.data());
   for (int64_t h = 0; sinks != nullptr && h < data->problem.forward.q_heads;
        ++h) {

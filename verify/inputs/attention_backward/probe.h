@@ -15,7 +15,10 @@ namespace lockstep::verify {
 // Overwrites q, k, v, o, lse, do, dlse and the sinks. A query's do is +-1 in
 // one channel, its o 2 or -2 there, so that D is +-2 and no gradient of a score
 // vanishes; dlse is +-4, a sink 0. grad-keys has q one-hot and k = 0: dk and dv
-// count queries; grad-queries has k one-hot and q = 0: dq counts keys.
+// count queries; grad-queries has k one-hot and q = 0: dq counts keys. In those
+// of powers dS is do's sign, or twice it: the scale times dS, rounded to
+// whatever type, is one number times a power of two. v is 0 or 1 there, o -1,
+// or 3 beside a dlse of 4 times do's sign.
 void FillGradProbe(ProbeKind kind, uint64_t seed, AttentionBackwardData* data);
 
 }  // namespace lockstep::verify

@@ -1,4 +1,5 @@
 // What a numeric profile allows attention_backward to answer.
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -20,6 +21,22 @@ namespace {
 
 using Kind = BackwardRow::Kind;
 
+GradientInputs InputsOf(ProbeKind kind) {
+  return kind == ProbeKind::kGradKeysPowers ||
+                 kind == ProbeKind::kGradQueriesPowers
+             ? GradientInputs::kPowers
+             : GradientInputs::kIntegers;
+}
+
+// Where dS holds the scale, another dS of each size would round by a share of
+// its own.
+std::array<ProbeKind, 2> ProbesFor(const GradNumeric& grad) {
+  return {grad.dk_scale_at == DkScaleAt::kDs ? ProbeKind::kGradKeysPowers
+                                             : ProbeKind::kGradKeys,
+          grad.dq_scale_at == DqScaleAt::kDs ? ProbeKind::kGradQueriesPowers
+                                             : ProbeKind::kGradQueries};
+}
+
 // The truth of one row, by output.
 struct RowTruth {
   oracle::GradientLine lines[4];
@@ -30,11 +47,11 @@ class AllowedGradients final : public AllowedElements {
  public:
   AllowedGradients(const AttentionBackwardTrial& trial,
                    const NumericProfile& profile, std::vector<int64_t> rows,
-                   int threads, bool probe)
+                   int threads, GradientInputs inputs)
       : AllowedElements(trial, std::move(rows)),
         trial_(trial),
         envelope_(profile, trial.data().problem,
-                  RangeOf(trial.data().inputs.forward, profile), probe),
+                  RangeOf(trial.data().inputs.forward, profile), inputs),
         truth_(this->rows().size()) {
     const oracle::Gradients gradients(trial_.data().problem,
                                       trial_.data().inputs, envelope_.model());
@@ -103,7 +120,7 @@ std::vector<Case> AttentionBackwardTrial::ProbeCases(
   std::vector<Case> cases;
   const auto& from = c.Get<AttentionBackwardCase>();
   if (ProbeOf(from) || !WhyNotGradProbe(profile).empty()) return cases;
-  for (const ProbeKind kind : {ProbeKind::kGradKeys, ProbeKind::kGradQueries}) {
+  for (const ProbeKind kind : ProbesFor(*profile.grad)) {
     Case changed = c;
     auto& a = changed.Get<AttentionBackwardCase>();
     a.d_o = AttentionBackwardCase().d_o;
@@ -121,12 +138,10 @@ std::vector<Case> AttentionBackwardTrial::ProbeCases(
 
 std::unique_ptr<AllowedResults> AttentionBackwardTrial::Probe(
     const NumericProfile& profile, std::vector<int64_t> rows) const {
-  if (!ProbeOf(case_.Get<AttentionForwardCase>()) ||
-      !WhyNotGradProbe(profile).empty()) {
-    return nullptr;
-  }
+  const auto probe = ProbeOf(case_.Get<AttentionForwardCase>());
+  if (!probe || !WhyNotGradProbe(profile).empty()) return nullptr;
   return std::make_unique<AllowedGradients>(*this, profile, std::move(rows), 0,
-                                            true);
+                                            InputsOf(*probe));
 }
 
 namespace {
@@ -168,7 +183,7 @@ std::unique_ptr<AllowedResults> AttentionBackwardTrial::Envelope(
     const NumericProfile& profile, std::vector<int64_t> rows,
     int threads) const {
   return std::make_unique<AllowedGradients>(*this, profile, std::move(rows),
-                                            threads, false);
+                                            threads, GradientInputs::kAny);
 }
 
 }  // namespace lockstep::verify

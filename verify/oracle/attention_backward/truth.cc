@@ -51,7 +51,7 @@ double Exp(double x) { return oracle::Exp(ScalarLane(x)).value; }
 
 GradientLine MakeLine(int64_t channels) {
   const Line zeros(static_cast<size_t>(channels), 0.0);
-  return {false, 0, zeros, zeros, zeros, zeros};
+  return {false, 0, zeros, zeros, zeros, zeros, {}};
 }
 
 // What a term is multiplied by, and how wrong that is.
@@ -243,7 +243,7 @@ GradientLine Gradients::Query(int64_t b, int64_t h, int64_t i) const {
       const Line v = LoadLine(in_.forward.v, b, kv_head, j);
       const Pair pair = PairOf(row, k, v);
       line.open = pair.open_ds && !std::isnan(pair.ds.value);
-      Add(pair.ds, k, m_.operand_qk, m_.flush, &line);
+      Add(pair.ds, k, m_.operand_k, m_.flush_k, &line);
     }
   }
   Close(m_.largest, &line);
@@ -252,9 +252,11 @@ GradientLine Gradients::Query(int64_t b, int64_t h, int64_t i) const {
 
 KeyLines Gradients::Key(int64_t b, int64_t kv_head, int64_t j) const {
   KeyLines lines = {MakeLine(p_.head_dim), MakeLine(p_.value_dim)};
+  lines.dk.heads = lines.dk.value;
   const Line k = LoadLine(in_.forward.k, b, kv_head, j);
   const Line v = LoadLine(in_.forward.v, b, kv_head, j);
   for (int64_t h = kv_head * p_.group(); h < (kv_head + 1) * p_.group(); ++h) {
+    const Line before = lines.dk.value;
     for (int64_t i = 0; i < p_.q_len; ++i) {
       if (!Sees(b, h, i, j)) continue;
       const Row row = RowOf(b, h, i);
@@ -265,8 +267,11 @@ KeyLines Gradients::Key(int64_t b, int64_t kv_head, int64_t j) const {
       const Pair pair = PairOf(row, k, v);
       lines.dk.open |= pair.open_ds && !std::isnan(pair.ds.value);
       lines.dv.open |= pair.open_p && !std::isnan(pair.p.value);
-      Add(pair.ds, row.q, m_.operand_qk, m_.flush, &lines.dk);
+      Add(pair.ds, row.q, m_.operand_q, m_.flush_q, &lines.dk);
       Add(pair.p, row.d_o, m_.operand_v, m_.flush, &lines.dv);
+    }
+    for (size_t c = 0; c < before.size(); ++c) {
+      lines.dk.heads[c] += std::fabs(lines.dk.value[c] - before[c]);
     }
   }
   Close(m_.largest, &lines.dk);

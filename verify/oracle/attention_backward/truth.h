@@ -26,10 +26,13 @@ struct GradientModel {
   double p = 0;           // of P before it meets do
   double ds = 0;          // of dS before it meets k and q
   double operand_v = 0;   // of do in the product with P
-  double operand_qk = 0;  // of k and q in the products with dS
+  double operand_k = 0;   // of k in the product with dS
+  double operand_q = 0;   // of q in the product with dS
   double ds_floor = 0;    // of dS, absolute: what its type flushes
   double tiny = 0;        // of one operation near zero, absolute
   double flush = 0;       // of an operand, absolute
+  double flush_k = 0;     // the same of k in the product with dS
+  double flush_q = 0;     // and of q there
   double largest_qk = 0;  // sum |q k| above it may overflow
   double largest = 0;     // the same of other sums and products
 };
@@ -44,6 +47,8 @@ struct GradientLine {
   // the sizes would be without cancellation within a term, which any answer,
   // right or wrong, can span.
   std::vector<double> value, wrong, size, span;
+  // Of dk: the sizes of the sums of the group's heads, added up.
+  std::vector<double> heads;
 };
 
 struct KeyLines {
