@@ -2,6 +2,7 @@
 // probes.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "tests/verify/trials.h"
 #include "verify/base/compare.h"
 #include "verify/base/digest.h"
+#include "verify/base/elements.h"
 #include "verify/domain/domain.h"
 #include "verify/emulator/attention_backward/kernel.h"
 #include "verify/emulator/mutants.h"
@@ -224,6 +226,49 @@ TEST(BackwardProbes, AreLeftOutWhereTheyProveNothing) {
   EXPECT_TRUE(c.op->trial->probe_cases(c, profile).empty());
   EXPECT_NE(Open("attention_backward sq=4 skv=6 d=8")->WhyUndeclared(profile),
             "");
+}
+
+// NaN and infinity of a query times a weight of 0, as every kernel by matrices
+// has it, behind a mask of the same head: right where masked NaN is declared
+// unsafe, wrong elsewhere.
+TEST(BackwardJudge, MaskedNaNOfQueriesIsADeclaration) {
+  const std::string line =
+      "attention_backward b=2 hq=2 hkv=1 sq=4 skv=40 d=8 mask=causal align=br "
+      "do=normal:1+special:0.02 seed=4";
+  NumericProfile safe = LoadProfile("cpu-f32").value();
+  NumericProfile unsafe = safe;
+  unsafe.masked_nan_safe = false;
+  JudgeOptions options;
+  options.evidence = options.canaries = false;
+  options.profile = safe;
+  EXPECT_EQ(JudgeSpec(line, "mutant:grad.mask_multiplies", options).verdict,
+            Verdict::kFail);
+  options.profile = unsafe;
+  const CaseResult result =
+      JudgeSpec(line, "mutant:grad.mask_multiplies", options);
+  EXPECT_NE(result.verdict, Verdict::kFail) << result.reason;
+  // Of batch rows without such a query everything stays bounded.
+  const auto trial = Open(line);
+  const auto* own = dynamic_cast<const AttentionBackwardTrial*>(trial.get());
+  const OutputSet right = Reference(*trial);
+  int64_t open = 0, closed = 0;
+  for (int64_t b = 0; b < 2; ++b) {
+    bool wild = false;
+    const auto& d_o = own->data().inputs.d_o;
+    ForElements(d_o.shape, [&](const At& at) {
+      wild |= at[0] == b &&
+              !std::isfinite(ElementValue(d_o.lane, ElementBits(d_o, at)));
+    });
+    std::vector<int64_t> rows;
+    for (int64_t j = 0; j < 40; ++j) {
+      rows.push_back(own->RowOf({BackwardRow::Kind::kKey, b, 0, j}));
+    }
+    const auto judged = trial->Envelope(unsafe, rows, 1)->Judge(right);
+    EXPECT_EQ(judged[1].unbounded > 0, wild) << b;
+    (wild ? open : closed) += 1;
+  }
+  EXPECT_EQ(open, 1);
+  EXPECT_EQ(closed, 1);
 }
 
 // Roundings to bf16 among its subnormal numbers are no shares of what is

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "verify/emulator/attention_backward/kernel.h"
 #include "verify/ops/allowed_elements.h"
 #include "verify/ops/attention_backward/trial.h"
+#include "verify/ops/attention_backward/wild_queries.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/rows_in_parallel.h"
 
@@ -41,6 +43,7 @@ std::array<ProbeKind, 2> ProbesFor(const GradNumeric& grad) {
 struct RowTruth {
   oracle::GradientLine lines[4];
   bool excluded = false;
+  std::vector<bool> open_dv;  // channels of dv that are; empty: none
 };
 
 class AllowedGradients final : public AllowedElements {
@@ -55,11 +58,15 @@ class AllowedGradients final : public AllowedElements {
         truth_(this->rows().size()) {
     const oracle::Gradients gradients(trial_.data().problem,
                                       trial_.data().inputs, envelope_.model());
+    std::optional<WildQueries> wild;
+    if (!profile.masked_nan_safe) wild.emplace(trial_.data(), gradients);
     const auto count = static_cast<int64_t>(truth_.size());
     RowsInParallel(truth_.size(), trial.RowCost() * count, threads,
                    [&](size_t n) {
                      const BackwardRow at = trial_.RowAt(this->rows()[n]);
                      truth_[n] = TruthOf(gradients, at);
+                     if (!wild || !wild->Reach(at)) return;
+                     LeaveOpen(*wild, at, &truth_[n]);
                    });
     for (const RowTruth& row : truth_) {
       const auto& dv = row.lines[0].value;
@@ -70,6 +77,18 @@ class AllowedGradients final : public AllowedElements {
   std::span<const double> truth() const override { return dv_; }
 
  private:
+  // What NaN behind a mask reaches. P times do is summed by channels, while
+  // one NaN in dP is in every channel of dk.
+  static void LeaveOpen(const WildQueries& wild, const BackwardRow& at,
+                        RowTruth* row) {
+    if (at.kind != Kind::kKey) {
+      row->excluded = true;
+      return;
+    }
+    row->lines[1].open = true;
+    row->open_dv = wild.ReachedChannels(at);
+  }
+
   RowTruth TruthOf(const oracle::Gradients& gradients,
                    const BackwardRow& at) const {
     RowTruth row;
@@ -103,8 +122,10 @@ class AllowedGradients final : public AllowedElements {
   }
   lockstep::verify::Bounds Element(size_t t, size_t n,
                                    size_t c) const override {
-    return envelope_.Element(static_cast<GradientOutput>(t), truth_[n].lines[t],
-                             c, truth_[n].excluded);
+    const RowTruth& row = truth_[n];
+    const bool open = t == 0 && !row.open_dv.empty() && row.open_dv[c];
+    return envelope_.Element(static_cast<GradientOutput>(t), row.lines[t], c,
+                             row.excluded || open);
   }
 
   const AttentionBackwardTrial& trial_;

@@ -131,6 +131,11 @@ bool Gradients::Sees(int64_t b, int64_t h, int64_t i, int64_t j) const {
   });
 }
 
+bool Gradients::SeesAny(int64_t b, int64_t h, int64_t i) const {
+  return !keys_[static_cast<size_t>((b * p_.q_heads + h) * p_.q_len + i)]
+              .empty();
+}
+
 bool Gradients::HasEmptyQueries(int64_t b, int64_t kv_head) const {
   const int64_t first = (b * p_.q_heads + kv_head * p_.group()) * p_.q_len;
   const auto begin = keys_.begin() + first;
@@ -141,8 +146,7 @@ bool Gradients::HasEmptyQueries(int64_t b, int64_t kv_head) const {
 Gradients::Row Gradients::RowOf(int64_t b, int64_t h, int64_t i) const {
   Row row;
   row.lse = double{in_.lse(b, h, i)};
-  const bool sees =
-      !keys_[static_cast<size_t>((b * p_.q_heads + h) * p_.q_len + i)].empty();
+  const bool sees = SeesAny(b, h, i);
   row.open = std::isinf(row.lse) && sees;
   row.counts = !std::isinf(row.lse);
   if (sees) {

@@ -66,6 +66,9 @@ class Gradients {
   GradientLine Query(int64_t b, int64_t h, int64_t i) const;
   KeyLines Key(int64_t b, int64_t kv_head, int64_t j) const;
   GradientLine Sink(int64_t h) const;
+  bool Sees(int64_t b, int64_t h, int64_t i, int64_t j) const;
+  // Whether the query sees a key.
+  bool SeesAny(int64_t b, int64_t h, int64_t i) const;
   // Whether some query of the batch row's group sees no key.
   bool HasEmptyQueries(int64_t b, int64_t kv_head) const;
 
@@ -76,7 +79,6 @@ class Gradients {
   Pair PairOf(const Row& row, const std::vector<double>& k,
               const std::vector<double>& v) const;
   void Slope(double z, double wrong, double* slope, double* score) const;
-  bool Sees(int64_t b, int64_t h, int64_t i, int64_t j) const;
 
   const AttentionBackwardProblem& problem_;
   const AttentionForwardProblem& p_;
