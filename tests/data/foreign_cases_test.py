@@ -3,7 +3,8 @@
 line, correct variants of common arithmetic pass and are trusted on every line,
 and wrong ones fail.
 
-usage: foreign_cases_test.py LOCKSTEP f32|bf16 exact|variants|mutants
+usage: foreign_cases_test.py LOCKSTEP FILE exact|variants|mutants
+FILE is f32, bf16, backward-f32 or backward-bf16.
 """
 import json
 import pathlib
@@ -14,7 +15,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 VARIANTS = {"f32": [("variant:cpu", "cpu-f32")],
-            "bf16": [("variant:flash", "flash-bf16")]}
+            "bf16": [("variant:flash", "flash-bf16")],
+            "backward-f32": [("variant:grad-cpu", "cpu-f32")],
+            "backward-bf16": [("variant:grad-flash", "flash-bf16")]}
 # Defects of public kernels, in tiles of real size: candidate and the share of
 # the lines that it has to fail on.
 MUTANTS = {
@@ -23,6 +26,13 @@ MUTANTS = {
             ("attn.max_init_zero,base=cpu-tile128", 0.02)],
     "bf16": [("attn.tail_tile_unmasked,base=flash-descending", 0.4),
              ("attn.mask_before_cap,base=flash-descending", 0.05)],
+    "backward-f32": [("grad.scale_missing_dk", 0.9),
+                     ("grad.last_head_only", 0.4),
+                     ("grad.last_keys_dropped,tile=64x64", 0.4),
+                     ("grad.slope_missing", 0.1)],
+    "backward-bf16": [("grad.scale_missing_dk,base=grad-flash", 0.9),
+                      ("grad.last_head_only,base=grad-flash", 0.4),
+                      ("grad.slope_missing,base=grad-flash", 0.1)],
 }
 
 
@@ -38,6 +48,10 @@ def lines(lane):
 def unfit(line):
     """Why a real kernel would refuse the line; empty if it would not."""
     keys = dict(word.split("=", 1) for word in line.split()[1:])
+    if line.startswith("attention_backward"):
+        widths = [int(keys[key]) for key in ("d", "dv") if key in keys]
+        wrong = any(n % 16 or n > 256 for n in widths) or "expect" in keys
+        return "head dimensions are multiples of 16 up to 256" if wrong else ""
     if int(keys["d"]) % 16 or "dv" in keys:
         return "head dimensions are multiples of 16, of v as of q"
     if int(keys.get("hq", 1)) // int(keys.get("hkv", 1)) not in (1, 2, 4, 8):

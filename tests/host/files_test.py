@@ -35,6 +35,7 @@ OPS = [(SMALL, "cpu-f32"),
        (PLAN, "exact-f32")]
 SHIPPED = [("foreign-attention-f32", "cpu-f32"),
            ("foreign-attention-bf16", "flash-bf16"),
+           ("foreign-attention-backward-f32", "cpu-f32"),
            ("foreign-scan", "scan-chunked")]
 EVERY = 19  # line of a shipped file; LOCKSTEP_ALL_LINES=1: every one
 
