@@ -24,7 +24,7 @@ MUTANTS = (
     ("witness_carry_of_run_0", W, "given.theta(at_.run, at_.head,",
      "given.theta(0, at_.head,"),
     ("bound_forgets_operands", E, "+ 8) +\n           operand;", "+ 8);"),
-    ("bound_forgets_cotangent", E, "kU + ConversionTo(s.grad_do)", "kU"),
+    ("bound_forgets_cotangent", E, "kU + OperandError(s, s.grad_do)", "kU"),
     ("bound_forgets_partials", E,
      "sum.of_heads ? ConversionTo(profile.scan->grad_partial) : 0", "0"),
     ("bound_forgets_turns", K, "u = Off(u, now.local_angle[s]);", ""),

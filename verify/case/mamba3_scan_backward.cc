@@ -53,7 +53,9 @@ std::string WhyNotMamba3ScanBackwardProbe(ProbeKind probe, const Case& c) {
   const auto problem = ToProblem(c.Get<Mamba3ScanCase>());
   std::string why = WhyNotScanProbe(probe, problem);
   if (!why.empty()) return why;
-  if (ScanProbeOfIntegers(probe)) return "it says nothing of gradients";
+  if (ScanProbeOfIntegers(probe) || probe == ProbeKind::kSpin) {
+    return "it says nothing of gradients";
+  }
   // A norm's gradient is a difference of what nearly cancels; a gate at +-64
   // has no slope.
   if (problem.norm_epsilon) return "there is an output norm";

@@ -9,7 +9,7 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr std::array<ProbeInfo, 22> kProbes = {{
+constexpr std::array<ProbeInfo, 23> kProbes = {{
     {ProbeKind::kCancel, "cancel",
      "equal weights, integer values whose sum over any run of keys is small"},
     {ProbeKind::kPrefix, "prefix",
@@ -43,6 +43,8 @@ constexpr std::array<ProbeInfo, 22> kProbes = {{
      "scans: angles besides, one impulse at a time"},
     {ProbeKind::kTriples, "triples",
      "scans: nothing is forgotten, another k for every three tokens"},
+    {ProbeKind::kSpin, "spin",
+     "scans: angles that turn one way for ever, by many turns, or once"},
     {ProbeKind::kGradKeys, "grad-keys",
      "gradients: every weight is 1, dk and dv count queries"},
     {ProbeKind::kGradQueries, "grad-queries",

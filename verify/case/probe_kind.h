@@ -32,6 +32,7 @@ enum class ProbeKind : uint8_t {
   kHalves,     // decays 1, 1/2, 1/4, impulses apart
   kTurns,      // angles besides
   kTriples,    // decay 1, another k for every three tokens
+  kSpin,       // angles that turn one way for ever, by many turns, or once
   // Of gradients (verify/inputs/attention_backward/probe.h):
   kGradKeys,           // k = 0, every weight 1: dk and dv count queries
   kGradQueries,        // q = 0, every weight 1: dq counts keys

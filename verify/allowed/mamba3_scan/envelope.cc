@@ -17,21 +17,33 @@ double StoredAngle(NumberType type) {
   return 4 * std::max(ConversionTo(type), kU);
 }
 
+// Tokens over which a kernel that reduces its angles may add rates before it
+// does: its chunk; 64, as public kernels have it, where any chunk is declared.
+int64_t LongestAngleSum(const ScanNumeric& s) {
+  return s.chunk > 0 ? s.chunk : 64;
+}
+
 void AddAngles(const NumericProfile& profile, int64_t chunk,
                oracle::ScanErrors* e) {
   const ScanNumeric& s = *profile.scan;
   e->trig = s.trig_abs + 4 * kU;
-  // The rate's three roundings and pi's; a reduction's products with 2 pi.
-  e->tanh = profile.tanh_rel + 10 * kU;
+  // The rate's four roundings, pi's and, in turns, the sum's part of the rate.
+  e->tanh = profile.tanh_rel + 6 * kU;
   e->carry_angle = StoredAngle(s.angle_carry) + 16 * kU;
+  const bool chunked = s.form == ScanForm::kChunked;
   switch (s.angle_form) {
     case AngleForm::kTurns:
       // A sum below 2 turns; the reduction is exact.
       e->angle_step = kTwoPi * 2 * kU;
       break;
     case AngleForm::kRadians:
-      e->angle_step = 40 * kU;
-      e->angle_sum = s.form == ScanForm::kChunked ? Roundoffs(chunk + 4) : 0;
+      // 2 pi and a rate: their sum, times an f32 2 pi, that product, and what
+      // is left, each rounded.
+      e->angle_step = 3.5 * kTwoPi * kU;
+      e->angle_reduce = 2.5 * kU;
+      e->angle_add = kU;
+      e->angle_chunk = chunked ? std::min(chunk, LongestAngleSum(s)) : 1;
+      e->angle_sum = chunked ? Roundoffs(e->angle_chunk + 4) : 0;
       e->angle_start = 16 * kU;
       break;
     case AngleForm::kUnreduced:

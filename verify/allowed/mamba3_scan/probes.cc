@@ -103,6 +103,7 @@ oracle::ScanErrors ScanProbeErrors(ProbeKind kind,
   if (kind == ProbeKind::kHalves) {
     // Angles are 0, whatever they are stored in.
     e.angle_step = e.angle_store = e.angle_start = e.angle_sum = 0;
+    e.angle_add = e.angle_reduce = 0;
   }
   return e;
 }

@@ -35,14 +35,19 @@
 // y, h and k are then these integers up to an eighth. Behind an output norm y
 // is what the norm makes of numbers that are off by an eighth.
 //
-// halves, turns hold impulses, one in eight tokens, each in its own coordinate.
-// Their sets are the envelope of the profile itself (docs/envelopes.md), with
-// the premises in place of the declared errors at 0 and 20: it is narrow,
-// because one term outweighs all others, and a fault is a factor 2 or a sign.
+// halves, turns, spin hold impulses, one in eight tokens, each in its own
+// coordinate. Their sets are the envelope of the profile itself
+// (docs/envelopes.md), with the premises in place of the declared errors at 0
+// and 20: it is narrow, because one term outweighs all others, and a fault is a
+// factor 2 or a sign.
 //   halves  decays 1, 1/2, 1/4 by token and head
 //   turns   besides, angles: 3/32, a quarter or a half of a turn per token,
 //           either way, by token, head and angle; initial angles in 32nds.
 //           Exported k show sines and cosines to the profile's accuracy
+//   spin    a third of the angles turns by 7/8 at a run's first token, a third
+//           by 32 turns and a quarter at the next three, a third one way for
+//           ever; gates of -7 .. 9. A rate of zero adds no error to an angle,
+//           so that what one turn or a hundred are off by stays to be seen
 #ifndef LOCKSTEP_VERIFY_ALLOWED_MAMBA3_SCAN_PROBES_H_
 #define LOCKSTEP_VERIFY_ALLOWED_MAMBA3_SCAN_PROBES_H_
 

@@ -21,7 +21,8 @@ std::string WhyNotScanProbe(ProbeKind kind, const Mamba3ScanProblem& problem) {
   if (ScanProbeOfIntegers(kind) && problem.ranks > kMaxRanks) {
     return "more than four ranks";
   }
-  if (kind == ProbeKind::kTurns && problem.angles == 0) {
+  if ((kind == ProbeKind::kTurns || kind == ProbeKind::kSpin) &&
+      problem.angles == 0) {
     return "there are no angles";
   }
   return "";

@@ -11,9 +11,24 @@
 
 namespace lockstep::verify {
 
+namespace {
+
+// Whether two ids are one, as the kernel keeps them.
+bool SameId(int32_t a, int32_t b, const ScanDial& dial) {
+  if (dial.Is(ScanFault::kIdsAsF32)) {
+    return static_cast<float>(a) == static_cast<float>(b);
+  }
+  if (dial.Is(ScanFault::kIdsAsShort)) {
+    return static_cast<int16_t>(a) == static_cast<int16_t>(b);
+  }
+  return a == b;
+}
+
+}  // namespace
+
 std::vector<RowRun> RunsOf(const Mamba3ScanProblem& p,
                            const Mamba3ScanInputs& in, int64_t row,
-                           int64_t* next) {
+                           int64_t* next, const ScanDial& dial) {
   std::vector<RowRun> runs;
   const auto add = [&](int64_t first, int64_t end, int32_t id) {
     runs.push_back({first, end, (*next)++, id});
@@ -28,8 +43,8 @@ std::vector<RowRun> RunsOf(const Mamba3ScanProblem& p,
   for (int64_t t = 1; t <= p.length; ++t) {
     const bool segments = p.runs == Mamba3ScanProblem::Runs::kSegments;
     const bool joined =
-        t < p.length &&
-        (!segments || in.segments(row, t) == in.segments(row, t - 1));
+        t < p.length && (!segments || SameId(in.segments(row, t),
+                                             in.segments(row, t - 1), dial));
     if (joined) continue;
     add(first, t, segments ? in.segments(row, first) : 0);
     first = t;
@@ -179,7 +194,7 @@ void ScanEmulator::Run(const Mamba3ScanProblem& p, const Mamba3ScanInputs& in,
   size_t place = 0;
   int64_t next = 0;
   for (int64_t b = 0; b < p.batch; ++b) {
-    const std::vector<RowRun> runs = RunsOf(p, in, b, &next);
+    const std::vector<RowRun> runs = RunsOf(p, in, b, &next, dial_);
     for (int64_t h = 0; h < p.heads; ++h) {
       const ScanRow row(p, in, variant_, dial_, runs, b, h);
       const ScanRowResult result =

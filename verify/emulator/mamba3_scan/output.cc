@@ -32,7 +32,8 @@ Floats ScanRow::Gates(int64_t t, size_t r) const {
   Floats gates(Z(p.head_dim), 1.0f);
   for (size_t c = 0; c < gates.size() && p.gate; ++c) {
     if (dial.Is(F::kGateTailSkipped) && c + 1 == gates.size()) continue;
-    const float u = p.mimo() ? zeta[r][c] * z[Z(t)][c] : z[Z(t)][c];
+    float u = p.mimo() ? zeta[r][c] * z[Z(t)][c] : z[Z(t)][c];
+    if (dial.Is(F::kGateClamped)) u = std::max(u, -4.0f);
     float gate = math.Sigmoid(u);
     if (!dial.Is(F::kGateSigmoid)) gate *= u;
     if (dial.Is(F::kGateTwice)) gate *= gate;

@@ -198,10 +198,15 @@ void ScanRow::Look() {
 void ScanRow::TurnAngles() {
   const ScanNumeric& sites = math.sites();
   const bool turns = sites.angle_form == AngleForm::kTurns;
-  const auto pi = static_cast<float>(kPi);
+  constexpr double kFiveDigits = 3.1416;
+  const bool coarse = dial.Is(F::kPiOfFiveDigits);
+  const auto pi = static_cast<float>(
+      coarse || dial.Is(F::kRateByFiveDigits) ? kFiveDigits : kPi);
+  const double half =
+      coarse || dial.Is(F::kPeriodOfFiveDigits) ? kFiveDigits : kPi;
   const auto period =
       turns ? 1.0f
-            : static_cast<float>(2 * kPi * (dial.Is(F::kModPi) ? 0.5 : 1));
+            : static_cast<float>(2 * half * (dial.Is(F::kModPi) ? 0.5 : 1));
   Floats now(Z(p.angles));
   for (int64_t t = 0; t < p.length; ++t) {
     const RowRun& run = runs[Z(run_of[Z(t)])];
@@ -222,7 +227,8 @@ void ScanRow::TurnAngles() {
       if (turns && !dial.Is(F::kPiMissing)) w = w * 0.5f;
       if (dial.Is(F::kAngleNotHalved)) w = w * 2;
       now[i] = dial.Is(F::kStepAngleRate) ? w : now[i] + w;
-      if (sites.angle_form != AngleForm::kUnreduced) {
+      if (sites.angle_form != AngleForm::kUnreduced &&
+          !dial.Is(F::kAngleNeverReduced)) {
         const float times = std::floor(now[i] / period);
         now[i] = turns ? now[i] - times : std::fma(-times, period, now[i]);
         if (turns && dial.Is(F::kModPi)) {

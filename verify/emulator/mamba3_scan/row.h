@@ -49,7 +49,7 @@ struct RowRun {
 // behind the last one.
 std::vector<RowRun> RunsOf(const Mamba3ScanProblem& p,
                            const Mamba3ScanInputs& in, int64_t row,
-                           int64_t* next);
+                           int64_t* next, const ScanDial& dial = {});
 
 struct RowState {
   Floats theta;           // as the variant keeps it

@@ -22,6 +22,18 @@ constexpr int64_t kMost = 6;              // of |W|, and of s_t
 constexpr int64_t kBeat = 8;              // tokens between impulses
 constexpr int64_t kResets = 32;           // in a row, about
 constexpr int64_t kLeastBlock = 16;       // tokens to a reset
+// Step sizes of spin, by the token's place in its run; an angle turns by half
+// of one. The first: 7/8 of a turn. The next three: 32 turns and a quarter.
+constexpr double kOnce = 1.75;
+constexpr double kLeap = 64.5;
+constexpr int64_t kLeaps = 3;
+// All others. Its last bits and those of pi times it alternate: an f32 sum that
+// is not reduced loses a third of its last place with every token, whatever it
+// has grown to.
+constexpr double kSteady = 0x1.2d558p0;
+
+// Of spin: where sigmoid is neither 0 nor 1 and yet far from 1/2.
+constexpr float kGates[] = {5, -5, 9, -7};
 
 // What a draw is for.
 enum class Use : uint8_t {
@@ -123,8 +135,10 @@ class Filler {
     return Of(2, use, b, h, t, c) == 0 ? 1 : -1;
   }
   bool Impulses() const {
-    return kind_ == ProbeKind::kHalves || kind_ == ProbeKind::kTurns;
+    return kind_ == ProbeKind::kHalves || kind_ == ProbeKind::kTurns || Spins();
   }
+  bool Spins() const { return kind_ == ProbeKind::kSpin; }
+  bool Turns() const { return kind_ == ProbeKind::kTurns || Spins(); }
   int64_t GroupOf(int64_t h) const { return h / p_.group(); }
   // Which of its three a token is, and which three, by group.
   int64_t InTriples(int64_t b, int64_t g, int64_t t) const {
@@ -165,6 +179,8 @@ class Filler {
     Fill(data_.at(T::kK), [&](int64_t b, int64_t g, int64_t at, int64_t n) {
       const int64_t t = at / p_.ranks;
       const int64_t r = at % p_.ranks;
+      // Every pair shows its angle in an exported k.
+      if (Spins()) return int64_t{1};
       if (Impulses()) {
         return int64_t{n == (Coordinate(b, t) + r) % p_.state_dim};
       }
@@ -178,7 +194,7 @@ class Filler {
 
   // lambda = 1.
   bool Sure(int64_t b, int64_t h, int64_t t) const {
-    if (ssd_) return true;
+    if (ssd_ || Spins()) return true;
     if (kind_ == ProbeKind::kTriples) {
       const int64_t i = InTriples(b, GroupOf(h), t) % 3;
       if (i != 1) return i == 0;
@@ -188,6 +204,10 @@ class Filler {
     return Of(2, Use::kTau, b, h, t, 0) == 0;
   }
   double Step(int64_t b, int64_t h, int64_t t) const {
+    if (Spins()) {
+      const int64_t place = Place(b, t);
+      return place == 0 ? kOnce : place <= kLeaps ? kLeap : kSteady;
+    }
     const int64_t drawn = Of(4, Use::kDt, b, h, t, 0);
     if (kind_ == ProbeKind::kTurns) {
       return drawn < 2 ? 0.5 : drawn == 2 ? 1 : 0.1875;
@@ -234,9 +254,17 @@ class Filler {
     });
     // tanh of 20 is 1: half of the step size in turns, either way.
     Fill(data_.at(T::kRate), [&](int64_t b, int64_t h, int64_t t, int64_t s) {
-      if (kind_ != ProbeKind::kTurns) return int64_t{0};
-      return 20 * Sign(Use::kRate, b, h, t, s);
+      if (!Turns()) return int64_t{0};
+      if (!Spins()) return 20 * Sign(Use::kRate, b, h, t, s);
+      return TurnsAt(h, s, Place(b, t)) ? 20 * Sign(Use::kRate, 0, h, 0, s) : 0;
     });
+  }
+  // Whether an angle of spin turns at that place of a run: a third of them at
+  // the first token, a third at the leaps, a third at all others.
+  bool TurnsAt(int64_t h, int64_t s, int64_t place) const {
+    const int64_t which = (h + s + Of(3, Use::kPhase, 0, 0, 0, 0)) % 3;
+    const int64_t now = place == 0 ? 1 : place <= kLeaps ? 2 : 0;
+    return which == now;
   }
 
   // One channel of a head, from the first token of the row on.
@@ -283,6 +311,7 @@ class Filler {
     }
     Fill(data_.at(T::kZ), [&](int64_t b, int64_t h, int64_t t, int64_t c) {
       const int64_t drawn = Of(4, Use::kZ, b, h, t, c);
+      if (Spins()) return kGates[drawn];
       return drawn < 2 ? kSure : drawn == 2 ? kSure / 2 : -kSure;
     });
   }
@@ -290,7 +319,9 @@ class Filler {
   void Strike(int64_t b, int64_t h, int64_t c, std::vector<int64_t>* v) const {
     for (int64_t t = 0; t < p_.length; ++t) {
       const int64_t place = Place(b, t);
-      const int64_t at = Of(4, Use::kStrike, b, h, place / kBeat, 0);
+      // Behind the leaps, whose steps are large.
+      const int64_t at = Of(4, Use::kStrike, b, h, place / kBeat, 0) +
+                         (Spins() ? kLeaps + 1 : 0);
       (*v)[static_cast<size_t>(t)] =
           place % kBeat == at ? 4 * Sign(Use::kV, b, h, t, c) : 0;
     }
@@ -320,7 +351,7 @@ class Filler {
   void FillCarries() {
     Fill(data_.at(T::kCarryTheta),
          [&](int64_t run, int64_t h, int64_t, int64_t s) {
-           if (kind_ != ProbeKind::kTurns) return 0.0;
+           if (!Turns()) return 0.0;
            return static_cast<double>(Of(32, Use::kTheta, run, h, 0, s)) / 32;
          });
     Fill(data_.at(T::kCarryH),

@@ -75,7 +75,10 @@ class BoundedScan {
   void Normalise(Sums* sums) const;
   void Gate(const ScanToken& token, size_t r, Sums* sums) const;
   void Store(const std::vector<Sums>& ranks);
-  double Window(const Vector& sums) const;
+  double Window(const Vector& sums, int64_t chunk) const;
+  // Largest error of angle s behind the token, whatever the chunks, but for
+  // that of its rates.
+  double AngleError(size_t s) const;
   // Largest moduli of keys so far, by mode: what a score may be made of.
   void Remember(const std::vector<Moduli>& keys, double dt);
   // What a channel of x may grow to on its way into the state.
@@ -94,6 +97,8 @@ class BoundedScan {
   Vector theta_;                     // turns
   Vector angle_error_;               // radians, since the run's start
   Vector angle_size_;                // unreduced magnitude, radians
+  Vector rate_error_;                // of the rates, since the run's start
+  std::vector<Vector> angle_steps_;  // AngleError behind each token, by angle
   Vector step_angle_, local_angle_;  // of this token
   std::vector<Vector> rate_sums_;    // cumulative |rate| by angle
   Vector decay_sums_ = {0};          // cumulative |a|

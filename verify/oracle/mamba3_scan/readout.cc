@@ -50,7 +50,8 @@ void BoundedScan::ReadOut(const ScanToken& token, const Rows& q,
   const size_t channels = v_.size();
   const size_t ranks = q.size();
   const double own = ScanSigmoid(token.tau) * token.dt;
-  const double ends = e_.prefix ? e_.exp + e_.decay * Window(decay_sums_) : 0;
+  const double ends =
+      e_.prefix ? e_.exp + e_.decay * Window(decay_sums_, e_.chunk) : 0;
   const double reading = (1 + e_.output) * (1 + ends) * (1 + kOwn);
   const double skip = head_.Skip();
   const double product = (1 + e_.param) * (1 + e_.product) - 1;

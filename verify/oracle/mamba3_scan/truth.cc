@@ -24,6 +24,8 @@ void BoundedScan::Start() {
     broken_ = broken_ || !std::isfinite(turns);
   }
   rate_sums_.assign(theta_.size(), Vector{0});
+  angle_steps_.assign(theta_.size(), Vector{e_.angle_start});
+  rate_error_.assign(theta_.size(), 0);
   h_ = carry.h;
   v_ = carry.v;
   // Sums of a chunk on the row's grid begin before the run.
@@ -42,7 +44,8 @@ void BoundedScan::Start() {
   }
   wide_ = seen_ = absolute_ = high_ = size_;
   // A carry given in the middle of a chunk decays by a difference of its sums.
-  const double ends = e_.prefix ? e_.exp + e_.decay * Window(decay_sums_) : 0;
+  const double ends =
+      e_.prefix ? e_.exp + e_.decay * Window(decay_sums_, e_.chunk) : 0;
   for (Rows* rows : {&seen_, &absolute_}) {
     for (Vector& row : *rows) {
       for (double& x : row) x *= 1 + ends;
@@ -74,10 +77,37 @@ void BoundedScan::Start() {
 }
 
 // The sum over the last chunk of a cumulative sum.
-double BoundedScan::Window(const Vector& sums) const {
-  const size_t chunk = e_.chunk > 0 ? Z(e_.chunk) : sums.size();
+double BoundedScan::Window(const Vector& sums, int64_t chunk) const {
+  const size_t tokens = chunk > 0 ? Z(chunk) : sums.size();
   const size_t last = sums.size() - 1;
-  return sums[last] - sums[last > chunk ? last - chunk : 0];
+  return sums[last] - sums[last > tokens ? last - tokens : 0];
+}
+
+// The chunk that ends here may have begun at any of its last tokens; adding a
+// rate of zero is exact.
+double BoundedScan::AngleError(size_t s) const {
+  const Vector& sums = rate_sums_[s];
+  const Vector& before = angle_steps_[s];
+  const size_t last = sums.size() - 1;
+  const double rate = sums[last] - sums[last - 1];
+  if (e_.unreduced) {
+    return before.back() + (rate > 0 ? e_.angle_step * angle_size_[s] : 0);
+  }
+  if (e_.angle_chunk == 0) {
+    return before.back() + (rate > 0 ? e_.angle_step : 0);
+  }
+  double worst = before.back(), partials = 0, added = 0;
+  for (size_t n = 1; n <= std::min(last, Z(e_.angle_chunk)); ++n) {
+    const size_t start = last - n;
+    const double rate_here = sums[start + 1] - sums[start];
+    if (!(rate_here > 0)) continue;
+    // It is part of every sum behind it.
+    partials += ++added * rate_here;
+    worst = std::max(worst, before[start] + e_.angle_step +
+                                e_.angle_add * partials +
+                                e_.angle_reduce * (sums[last] - sums[start]));
+  }
+  return worst;
 }
 
 void BoundedScan::Turn(const ScanToken& token, double dt) {
@@ -88,11 +118,14 @@ void BoundedScan::Turn(const ScanToken& token, double dt) {
     const double radians = std::fabs(rate) * kTwoPi;
     angle_size_[s] += radians;
     rate_sums_[s].push_back(rate_sums_[s].back() + radians);
-    step_angle_[s] = radians * e_.tanh +
-                     e_.angle_step * (e_.unreduced ? angle_size_[s] : 1) + kOwn;
-    angle_error_[s] += step_angle_[s];
+    rate_error_[s] += radians * e_.tanh + kOwn;
+    angle_steps_[s].push_back(AngleError(s));
+    const double error = angle_steps_[s].back() + rate_error_[s];
+    step_angle_[s] = error - angle_error_[s];
+    angle_error_[s] = error;
     local_angle_[s] = e_.angle_store + 2 * e_.trig +
-                      e_.angle_sum * Window(rate_sums_[s]) + kOwn;
+                      e_.angle_sum * Window(rate_sums_[s], e_.angle_chunk) +
+                      kOwn;
   }
 }
 
@@ -156,7 +189,8 @@ void BoundedScan::Update(const ScanToken& token, double own, double before,
       before * (1 + weights) + own * e_.sigmoid * (1 + weights) + e_.tiny;
   const double drift =
       (1 + e_.exp) * (1 + e_.decay * std::fabs(token.a)) * (1 + e_.step);
-  const double ends = e_.prefix ? e_.exp + e_.decay * Window(decay_sums_) : 0;
+  const double ends =
+      e_.prefix ? e_.exp + e_.decay * Window(decay_sums_, e_.chunk) : 0;
   const double factors =
       (1 + e_.param) * (1 + e_.product) * (1 + e_.input) * (1 + ends);
   const auto ranks = x_.size();

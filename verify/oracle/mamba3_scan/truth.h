@@ -28,8 +28,13 @@ struct ScanErrors {
   double step = 0;      // additions to the state, per token
   // Angles, in radians.
   double tanh = 0;        // relative, of the rate
-  double angle_step = 0;  // per token, beyond it
-  double angle_sum = 0;   // relative to the sum of |rates| of a chunk
+  double angle_step = 0;  // per reduction, or token that turns, beyond it
+  // A chunk's angles are its start's and a sum of its rates, reduced together:
+  // of every partial sum, and of the reduction, relative to the sum.
+  double angle_add = 0;
+  double angle_reduce = 0;
+  int64_t angle_chunk = 0;  // longest; 0: every token by itself
+  double angle_sum = 0;     // relative to the sum of |rates| of a chunk
   double angle_store = 0;
   double angle_start = 0;
   bool unreduced = false;  // angle_step is relative to the angle's magnitude

@@ -48,7 +48,7 @@ Moment RecordedScan::Record() const {
   now.step_angle = step_angle_;
   now.local_angle = local_angle_;
   now.angle_error = angle_error_;
-  now.ends = e_.prefix ? e_.exp + e_.decay * Window(decay_sums_) : 0;
+  now.ends = e_.prefix ? e_.exp + e_.decay * Window(decay_sums_, e_.chunk) : 0;
   now.broken = broken_;
   for (const Sums& sums : read_) {
     now.o.push_back(sums.o);
