@@ -206,6 +206,15 @@ TEST(ScanLaws, FaultsOfKernelsBreakThem) {
   EXPECT_TRUE(BrokenByFault(ScanFault::kIdsEqual,
                             "mamba3_scan t=9 n=8 p=3 seg=ids:0*1,1*1,0*7")
                   .contains("encoding bits"));
+  for (const ScanFault fault : {ScanFault::kIdsAsF32, ScanFault::kIdsAsShort}) {
+    EXPECT_TRUE(BrokenByFault(fault, "mamba3_scan t=9 n=8 p=3 seg=runs:3,3,3")
+                    .contains("relabel bits"));
+  }
+  // Gates beyond 4, of which a case has none.
+  const std::string gated = "mamba3_scan t=4 n=8 p=3 gate=yes fill=int:-3,3";
+  EXPECT_EQ(TrySpec("mutant:scan.gate_clamped", gated).broken,
+            Names{"gate envelope"});
+  EXPECT_EQ(TrySpec("variant:scan", gated).broken, Names{});
 }
 
 // What follows is right on the case itself: only other calls show it.

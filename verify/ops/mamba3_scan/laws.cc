@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "verify/base/compare.h"
 #include "verify/case/mamba3_scan/case.h"
@@ -136,6 +137,30 @@ Result<Law> ScanLaws::Encoding() const {
   Law law = OneCall(true, std::move(call.value()));
   law.may_be_refused = true;
   return law;
+}
+
+// Ids are names: neighbours that a narrower type, f32 or a magnitude would take
+// for one, from one end of their range to the other.
+Result<Law> ScanLaws::Relabel() const {
+  constexpr int32_t kIds[] = {16777216,        16777217,   16842753,
+                              16843009,        2147483647, -2147483647,
+                              -2147483647 - 1, -1,         1};
+  Case named = request_;
+  Mamba3ScanCase& scan = ScanOf(&named);
+  scan.seg.kind = Segments::Kind::kRuns;
+  scan.seg.rows.clear();
+  scan.seg.rows.resize(static_cast<size_t>(p_.batch));
+  auto next = static_cast<size_t>(Draw(LawDraw::kIds, std::size(kIds)));
+  for (const auto& run : runs_) {
+    scan.seg.rows[static_cast<size_t>(run.row)].push_back(
+        {kIds[next++ % std::size(kIds)], run.end - run.first});
+  }
+  Result<LawCall> call = CallOn(named, PickAll(trial_.data()));
+  if (!call.ok()) return call.status();
+  for (int64_t run = 0; run < Count(); ++run) {
+    KeepRun(run, run, &call.value());
+  }
+  return OneCall(true, std::move(call.value()));
 }
 
 Result<LawCall> ScanLaws::Alone(int64_t run, const reference::Run& at,

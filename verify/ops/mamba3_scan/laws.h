@@ -25,7 +25,9 @@ enum class LawDraw : uint32_t {
   kRows,
   kHeads,
   kGroups,
-  kScale
+  kScale,
+  kIds,
+  kGate
 };
 
 // Those that every trial of runs has; `salt`: of all that is drawn.
@@ -40,10 +42,14 @@ class ScanLaws {
   bool Isolates() const;
   bool Encodes() const;
   bool HasHeads() const { return p_.heads > 1; }
+  bool HasIds() const {
+    return p_.runs == Mamba3ScanProblem::Runs::kSegments && Several();
+  }
 
   // Errors: memory. Requires: it says something.
   Result<Law> Isolation() const;
   Result<Law> Encoding() const;
+  Result<Law> Relabel() const;
   Result<Law> Separate() const;
   Result<Law> Order() const;
 
@@ -100,11 +106,13 @@ class ForwardLaws : public ScanLaws {
 
   // The output norm has an epsilon, which is not scaled.
   bool Scales() const { return !problem().norm_epsilon; }
+  bool HasGate() const { return problem().gate; }
 
   Result<Law> Causality() const;
   Result<Law> Split() const;
   Result<Law> Heads() const;
   Result<Law> Scale() const;
+  Result<Law> Gate() const;
 };
 
 // One law of a table; tables are in the order in which laws are tried.

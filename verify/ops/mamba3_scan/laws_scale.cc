@@ -1,7 +1,10 @@
-// The law of scale.
+// The laws of scale and of the gate: other values, drawn where no case looks.
 #include <cstdint>
 #include <utility>
 
+#include "verify/base/compare.h"
+#include "verify/base/elements.h"
+#include "verify/base/mixing.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/ops/mamba3_scan/laws.h"
 #include "verify/ops/scale.h"
@@ -31,6 +34,28 @@ Result<Law> ForwardLaws::Scale() const {
     law.exponents.push_back(linear ? exponent : 0);
   }
   return law;
+}
+
+// Gates of 4 .. 16, either way, where sigmoid is next to 0 or 1: no carry sees
+// them.
+Result<Law> ForwardLaws::Gate() const {
+  Result<Mamba3ScanData> data = PickScan(
+      trial().data(), PickAll(trial().data()), request().Get<Mamba3ScanCase>());
+  if (!data.ok()) return data.status();
+  const MutableLaneView& z = data->at(ScanTensor::kZ).tensor.view;
+  ForElements(z.shape, [&](const ::lockstep::verify::At& at) {
+    const uint64_t drawn = Mix(
+        static_cast<uint64_t>(Draw(LawDraw::kGate, int64_t{1} << 40)) ^
+        Mix(static_cast<uint64_t>(
+            ((at[0] * z.shape[1] + at[1]) * z.shape[2] + at[2]) * z.shape[3] +
+            at[3])));
+    const double size = 4 + static_cast<double>(drawn % 97) / 8;
+    SetElement(z, at, BitsOf(z.lane, drawn >> 63 == 0 ? size : -size));
+  });
+  LawCall call = CallOn(request(), std::move(data.value()));
+  for (int64_t run = 0; run < Count(); ++run) KeepRun(run, run, &call);
+  call.kept[0].clear();
+  return OneCall(false, std::move(call));
 }
 
 }  // namespace lockstep::verify

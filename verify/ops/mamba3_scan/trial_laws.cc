@@ -22,6 +22,8 @@ constexpr LawRow<ForwardLaws> kLaws[] = {
     {"scale", &ForwardLaws::Scales, &ForwardLaws::Scale},
     {"encoding", &ForwardLaws::Encodes, &ForwardLaws::Encoding},
     {"heads", &ForwardLaws::HasHeads, &ForwardLaws::Heads},
+    {"relabel", &ForwardLaws::HasIds, &ForwardLaws::Relabel},
+    {"gate", &ForwardLaws::HasGate, &ForwardLaws::Gate},
 };
 
 }  // namespace

@@ -231,6 +231,7 @@ constexpr LawRow<BackwardLaws> kLaws[] = {
     {"scale", &BackwardLaws::Always, &BackwardLaws::Scale},
     {"encoding", &BackwardLaws::Encodes, &BackwardLaws::Encoding},
     {"heads", &BackwardLaws::HasHeads, &BackwardLaws::Heads},
+    {"relabel", &BackwardLaws::HasIds, &BackwardLaws::Relabel},
 };
 
 }  // namespace
