@@ -42,12 +42,15 @@ ScanNumeric& NumericOf(ScanGradVariant& variant) {
 
 void AddF32(ScanGradBuilder* zoo) {
   zoo->Add("scan-grad", "scan-f32", 4, "f32, states again in chunks of 4");
-  zoo->Add("scan-grad-chunk1", "scan-f32", 1, "f32, all states kept");
-  zoo->Add("scan-grad-chunk64", "scan-f32", 64,
-           "f32, states again in chunks of 64");
-  zoo->Add("scan-grad-run-grid", "scan-f32", 8,
-           "f32, chunks of every run's own")
-      .scan.grid_of_runs = true;
+  zoo->Add("scan-grad-chunk1", "scan-f32", 1,
+           "f32, all states kept, an exp of 20 bits")
+      .scan.numeric.exp_rel = 0x1p-20;
+  NumericOf(zoo->Add("scan-grad-chunk64", "scan-f32", 64,
+                     "f32, states again in chunks of 64, a sigmoid of 20 bits"))
+      .sigmoid_rel = 0x1p-20;
+  auto& own = zoo->Add("scan-grad-run-grid", "scan-f32", 8,
+                       "f32, by pairs, chunks of every run's own");
+  own.scan.grid_of_runs = own.pairs = true;
   zoo->Add("scan-grad-pairs", "scan-f32", 8,
            "f32, a chunk's cotangents by pairs of tokens")
       .pairs = true;
@@ -86,6 +89,44 @@ void AddBf16(ScanGradBuilder* zoo) {
            "MIMO, bf16 operands and parameters");
 }
 
+// What a kernel may also choose: functions, decays, operands of matrix units.
+void AddMore(ScanGradBuilder* zoo) {
+  ScanGradVariant& coarse = zoo->Add("scan-grad-coarse", "scan-f32", 4,
+                                     "f32, hardware tanh, exp and sigmoid");
+  coarse.scan.numeric.tanh_rel = 0x1.1p-11;
+  coarse.scan.numeric.exp_rel = 0x1p-18;
+  NumericOf(coarse).sigmoid_rel = NumericOf(coarse).trig_abs = 0x1p-18;
+  for (const bool cut : {false, true}) {
+    ScanNumeric& tf32 = NumericOf(
+        zoo->Add(cut ? "scan-grad-tf32-cut" : "scan-grad-tf32", "scan-f32", 8,
+                 cut ? "f32 tensors, TF32 operands that are cut off"
+                     : "f32 tensors, TF32 operands rounded to nearest"));
+    tf32.query = tf32.key = tf32.state = tf32.decayed = tf32.grad_do =
+        tf32.grad_state = NumberType::kTf32;
+    if (cut) tf32.operand_round = OperandRound::kTruncate;
+  }
+  auto& halves = zoo->Add("scan-grad-split-partial", "scan-f32", 8,
+                          "f32, dq and dk of a head in bf16, in two parts");
+  NumericOf(halves).grad_partial = NumberType::kBf16;
+  halves.parts = 2;
+  auto& weights = zoo->Add("scan-grad-params", "scan-f32", 4,
+                           "f32, biases, psi and phi in bf16");
+  NumericOf(weights).param = NumberType::kBf16;
+  NumericOf(weights).dt = NumberType::kBf16;
+  auto& carried = zoo->Add("scan-grad-f16", "scan-f32", 8,
+                           "f32, states and cotangents read in f16");
+  NumericOf(carried).state = NumericOf(carried).grad_state = NumberType::kF16;
+  auto& descending =
+      zoo->Add("scan-grad-siso-descending", "siso-bf16-a32", 8,
+               "bf16 operands, by pairs, descending sums, no fused products");
+  descending.pairs = descending.scan.backward = true;
+  descending.scan.fused = false;
+  auto& mimo = zoo->Add("scan-grad-mimo-split", "mimo-bf16", 16,
+                        "MIMO by pairs, chunks of 16, sums in three parts");
+  mimo.pairs = true;
+  mimo.parts = 3;
+}
+
 }  // namespace
 
 std::span<const ScanGradVariant> ScanGradZoo() {
@@ -93,6 +134,7 @@ std::span<const ScanGradVariant> ScanGradZoo() {
     ScanGradBuilder zoo;
     AddF32(&zoo);
     AddBf16(&zoo);
+    AddMore(&zoo);
     return zoo.Take();
   }();
   return kZoo;
