@@ -123,6 +123,39 @@ TEST(Calibrated, CountsEqualWeightsOnce) {
   EXPECT_GT(lost, 10);
 }
 
+// Beside sums that are cut there is a line, too: right kernels keep it, and a
+// lost key of 1024 is beyond it.
+TEST(Calibrated, HasALineForSumsThatAreCut) {
+  for (const char* name : {"mma-hopper", "flash-cut-sums"}) {
+    const AttentionVariant variant = FindVariant(name).value();
+    int right = 0, lost = 0;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      TestProblem t;
+      OneScore(seed, false, &t);
+      // Scores of all sizes.
+      TestRandom random(seed + 100);
+      for (size_t i = 0; i < t.elements(1); ++i) {
+        t.Set(1, i, random.Normal() / 2);
+      }
+      const AttentionEnvelope envelope(variant.numeric, t.problem, 16, 1e-3,
+                                       RangeOf(t.inputs, variant.numeric));
+      const auto truth = oracle::ComputeTruth(
+          t.problem, t.inputs, envelope.error_model(), {.threads = 1});
+      for (const int64_t keys : {1024, 1023}) {
+        t.problem.kv_len = keys;
+        AttentionEmulator(variant).Run(t.problem, t.inputs, t.outputs);
+        t.problem.kv_len = 1024;
+        const EnvelopeResult o =
+            JudgeOutput(envelope, truth, nullptr, t.ProducedO());
+        EXPECT_TRUE(o.Passed()) << name << seed;
+        (keys == 1024 ? right : lost) += o.Suspicious() ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(right, 0) << name;
+    EXPECT_GT(lost, 10) << name;
+  }
+}
+
 // A weight below the smallest normal number is a whole number of 2^-149: its
 // rounding is no 2^-24 of it, and a large value shows that.
 TEST(Calibrated, KnowsThatSmallWeightsAreSubnormal) {

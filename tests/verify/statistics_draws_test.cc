@@ -6,6 +6,7 @@
 
 #include "tests/verify/judge_line.h"
 #include "tests/verify/statistics_lines.h"
+#include "verify/allowed/attention_forward/errors_cut.h"
 #include "verify/candidate/mutant_attention_forward.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mutants.h"
@@ -85,6 +86,24 @@ TEST(Statistics, LookBesideSumsThatAreCut) {
       EXPECT_NE(Of(wrong, Tier::kStatistics), nullptr) << name << bug;
     }
   }
+}
+
+// A sum of 100 keys that is cut lacks at most 101 u of its result: half is the
+// prediction, and half is open.
+TEST(Statistics, PredictHalfOfWhatACutMayTake) {
+  EnvelopeModel model;
+  model.pv.cuts = 1000;
+  oracle::RowTruth row;
+  row.visible = 100;
+  row.weight_sum = 50;
+  const CutRow cut(model, row, 2, 1);
+  const double o = 2, squares = 0.25;
+  const CutRow::Mean mean = cut.Along({1}, {}, {}, &o, &squares);
+  EXPECT_EQ(mean.middle, -101 * 0x1p-24);
+  EXPECT_EQ(mean.apart, (101 + 101 * 0.25) * 0x1p-24);
+  const CutRow::Mean none = CutRow().Along({1}, {}, {}, &o, &squares);
+  EXPECT_EQ(none.middle, 0);
+  EXPECT_EQ(none.apart, 0);
 }
 
 // Values of one sign, sums over 512 keys cut to f32: a bias that an honest
