@@ -58,7 +58,8 @@ struct Judged {
 };
 
 // Every law of the case, each with several draws, without any truth.
-Judged JudgeAll(Candidate& candidate, const std::string& line) {
+Judged JudgeAll(Candidate& candidate, const std::string& line,
+                bool has_lse = true) {
   Judged judged;
   const auto c = ParseCase(line);
   EXPECT_TRUE(c.ok()) << line << ": " << c.message();
@@ -73,7 +74,8 @@ Judged JudgeAll(Candidate& candidate, const std::string& line) {
   const RunOutcome outcome = candidate.Run(request, trial, candidate.Fixed(),
                                            base.value(), &execution);
   EXPECT_EQ(outcome.message, "");
-  const auto claims = candidate.Claims();
+  auto claims = candidate.Claims();
+  if (claims && !has_lse) claims->lse = LseLane::kNone;
   // One law at a time: the salt says which.
   const uint64_t draws = kDraws * trial.Laws().size();
   for (uint64_t salt = 0; salt < draws; ++salt) {
@@ -120,6 +122,15 @@ TEST(AttentionLaws, AllHoldForCorrectKernels) {
     EXPECT_EQ(judged.ran, kAll) << spec;
     EXPECT_TRUE(judged.broken.empty()) << spec << *judged.broken.begin();
   }
+}
+
+// What lies where the kernel has no lse is no output of it.
+TEST(AttentionLaws, AnOutputThatTheKernelLacksBreaksNone) {
+  const auto candidate =
+      std::move(ParseCandidate("mutant:attn.lse_head_zero,base=cpu").value());
+  const std::string line = "attention_forward hq=2 sq=4 skv=5 d=4 seed=1";
+  EXPECT_FALSE(JudgeAll(*candidate, line).broken.empty());
+  EXPECT_TRUE(JudgeAll(*candidate, line, false).broken.empty());
 }
 
 // v in f16 has fewer bits below 2^-14: there the envelope of the call decides.

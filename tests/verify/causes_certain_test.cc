@@ -105,6 +105,23 @@ TEST(Causes, CertainIsWhatIndependentRowsShow) {
   }
 }
 
+// On one tile two bugs are one but for roundings: the one with the same bits
+// comes first.
+TEST(Causes, TheSameBitsAreNearerThanTheSameNumbers) {
+  const NumericProfile claims = LoadProfile("cpu-f32").value();
+  const auto trial = Open("attention_forward sq=4 skv=4 d=24");
+  Explainer explainer("attention_forward", &claims);
+  ASSERT_TRUE(
+      explainer
+          .AddWrong(
+              *trial,
+              AnswerOf("mutant:attn.scale_twice_last_tile,base=cpu", *trial))
+          .ok());
+  ASSERT_FALSE(explainer.Causes().empty());
+  EXPECT_EQ(explainer.Causes()[0].bug, "attn.scale_twice_last_tile");
+  EXPECT_TRUE(explainer.Causes()[0].same_bits);
+}
+
 // An output that the profile excludes is no evidence, whatever it holds.
 TEST(Causes, WhatTheKernelDoesNotHaveIsNotLookedAt) {
   NumericProfile claims = LoadProfile("cpu-f32").value();

@@ -226,13 +226,14 @@ Status Explainer::AddRight(const Trial& trial) {
   return Add(trial, std::nullopt);
 }
 
-// Best first; of those alike, one that acts everywhere, then one in the tiles
-// of the catalogue, which were tried first.
+// Best first; of those alike, one with the same bits, then one that acts
+// everywhere, then one in the tiles of the catalogue, which were tried first.
 void Explainer::Sort() {
   std::stable_sort(held_.begin(), held_.end(),
                    [](const Held& a, const Held& b) {
                      const double more = a.Explained() - b.Explained();
                      if (std::fabs(more) > kSameShare) return more > 0;
+                     if (a.same_bits != b.same_bits) return a.same_bits;
                      return !a.Scoped() && b.Scoped();
                    });
 }
