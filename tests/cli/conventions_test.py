@@ -76,6 +76,27 @@ class ConventionsTest(program.TestCase):
                     self.assertEqual(case["one_field"], {}, case)
                 self.assertNotIn("profile:", done.err)
 
+    def test_nobody_is_told_to_declare_an_output_away(self):
+        case = "attention_forward hq=2 sq=9 skv=20 d=16 mask=causal seed=1"
+        for mutant in ("attn.lse_of_tile_edge", "attn.lse_head_zero"):
+            with self.subTest(mutant):
+                done = run("verify", case, "--candidate", "mutant:" + mutant, "--profile",
+                           "cpu-f32")
+                self.assertEqual(done.code, 1, done.out + done.err)
+                self.assertNotIn("profile:", done.out)
+        done = run("verify", case, "--candidate", "variant:cpu", "--profile",
+                   self.profile("lse = bf16\n"))
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertIn("profile: passes with `lse = f32`", done.out)
+
+    def test_rows_that_are_open_are_no_slack(self):
+        done = run("verify", "attention_forward hq=2 sq=20 skv=2 d=16 mask=causal align=br",
+                   "--candidate", "variant:cpu", "--profile",
+                   self.profile("empty_row = unspecified\n"))
+        self.assertEqual(done.code, 5, done.out + done.err)
+        self.assertIn("the profile leaves 36 of 40 rows open (they see no key", done.out)
+        self.assertNotIn("the slack is", done.out)
+
     def test_a_field_that_leaves_the_case_open(self):
         case = ("attention_forward hq=2 hkv=1 sq=9 skv=20 d=16 mask=causal "
                 "fill=normal:1+poison:masked seed=1")

@@ -73,17 +73,17 @@ void FindOpenOutputs(const std::string& profile, const AllowedResults& allowed,
     // What is open in whole rows comes from no width of the others.
     const bool whole =
         unclaimed * found.expected >= found.Open() * rows / 2 && unclaimed > 0;
-    message +=
-        whole ? "; of " + std::to_string(unclaimed) + " of " +
-                    Count(rows, "row") +
-                    " it claims nothing (rows that see no key, or that NaN "
-                    "reaches): judge a case that has fewer of them"
-        : dominant.empty()
-            ? "; judge a shorter case, or inputs whose sums cannot "
-              "overflow"
-            : "; the slack is " + dominant +
-                  ": declare that field as narrow as it is true, or "
-                  "judge a shorter case";
+    message += whole
+                   ? "; the profile leaves " + std::to_string(unclaimed) +
+                         " of " + Count(rows, "row") +
+                         " open (they see no key, or NaN reaches them): judge "
+                         "a case that has fewer of them"
+               : dominant.empty()
+                   ? "; judge a shorter case, or inputs whose sums cannot "
+                     "overflow"
+                   : "; the slack is " + dominant +
+                         ": declare that field as narrow as it is true, or "
+                         "judge a shorter case";
     result->findings.push_back(
         {Tier::kPower, "unbounded", message, "", std::nullopt});
   }
