@@ -1,6 +1,7 @@
 // The cases that bugs of attention's gradients meet at real lengths.
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "verify/base/mixing.h"
@@ -66,6 +67,11 @@ std::vector<LengthCase> GradientLengthCases(int64_t length) {
     }
   }
   return cases;
+}
+
+std::vector<std::string> GradientPlaces(const MutantInfo& info) {
+  if (!info.gradients() || std::string_view(info.base) != "grad-cpu") return {};
+  return {"grad-cpu-ds-ds", "grad-cpu-k-q", "grad-cpu-end-head"};
 }
 
 std::string GradientLineAt(uint64_t seed, int64_t length,

@@ -34,6 +34,9 @@ std::vector<LengthCase> ScanLengthCases(int64_t length, std::string_view op);
 // keys, and every mutant's pattern, made as long either way, for that one
 // alone.
 std::vector<LengthCase> GradientLengthCases(int64_t length);
+// Kernels that scale elsewhere, in which a bug of gradients has to be seen,
+// too.
+std::vector<std::string> GradientPlaces(const MutantInfo& info);
 
 // The same of a scan's gradients.
 std::vector<LengthCase> ScanGradientLengthCases(int64_t length);

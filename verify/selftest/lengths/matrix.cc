@@ -30,6 +30,7 @@ struct Suspect {
   const MutantInfo* info = nullptr;
   std::string spec;  // without base
   std::string hint;  // the tier that proved it last
+  std::string base;  // empty: the catalogue's, or the row's
   // Per row of its cover: whether it had an effect at the first length.
   std::vector<bool> effect;
   // Whether a tier proved it there, on a base that claims no bits.
@@ -65,7 +66,10 @@ std::vector<Suspect> Suspects(const MatrixOptions& options) {
           name == "attn.v_tiles_exchanged" || name == "attn.kv_pages_exchanged";
       for (const char* dial : {"", "@128", "@256"}) {
         if (*dial != '\0' && !blocks) break;
-        subjects.push_back({info, name + dial, "", {}, {}});
+        subjects.push_back({info, name + dial, "", "", {}, {}});
+      }
+      for (const std::string& base : GradientPlaces(*info)) {
+        subjects.push_back({info, name, "", base, {}, {}});
       }
     }
   }
@@ -90,6 +94,7 @@ std::vector<LengthCase> CasesOf(std::string_view cover, int64_t length) {
 }
 
 std::string BaseOf(const Suspect& subject, const LengthCase& row) {
+  if (!subject.base.empty()) return subject.base;
   return row.base.empty() ? subject.info->base : row.base;
 }
 
@@ -152,6 +157,7 @@ class MatrixRun {
         MatrixLine line;
         line.info = subject.info;
         line.mutant = subject.spec;
+        if (!subject.base.empty()) line.mutant += ",base=" + subject.base;
         line.length = length;
         result_.lines.push_back(std::move(line));
       }
