@@ -135,6 +135,21 @@ TEST(BackwardJudge, ThePlaceOfTheScaleIsAField) {
   }
 }
 
+// dS of the P that was rounded for dv, as torch's memory-efficient attention
+// has it: rows of few keys show it, where dP - D cancels.
+TEST(BackwardJudge, TheWeightInDsIsAField) {
+  const char* line =
+      "attention_backward hq=8 hkv=1 sq=6 skv=6 d=32 lane=bf16 p=bf16 "
+      "mask=causal seed=1";
+  const char* kernel = "variant:grad-flash-rounded-p";
+  EXPECT_EQ(JudgeSpec(line, kernel).verdict, Verdict::kPass);
+  JudgeOptions options = With("flash-bf16");
+  options.one_field = true;
+  const CaseResult unsaid = JudgeSpec(line, kernel, options);
+  EXPECT_EQ(unsaid.verdict, Verdict::kFail);
+  EXPECT_EQ(unsaid.one_field, "grad.ds_from = rounded_p");
+}
+
 // The emulated contract has the contract's bits.
 TEST(BackwardEmulator, ExactVariantsHaveTheReferencesBits) {
   const Domain& domain = *FindDomain("attention_backward").value();

@@ -69,6 +69,7 @@ constexpr Saying kGradients[] = {
     {"grad.dq_scale_at", "ds"},
     {"grad.dq_scale_at", "k"},
     {"grad.dq_scale_at", "ds", false, nullptr, "grad.dk_scale_at"},
+    {"grad.ds_from", "rounded_p"},
 };
 constexpr Saying kScan[] = {
     {"scan.pairing", "neighbours", true},

@@ -28,9 +28,17 @@ enum class DkScaleAt : uint8_t {
   kSum,     // sum: after the sum over the heads of the group
 };
 
+// Which P is multiplied with dP - D.
+enum class DsFrom : uint8_t {
+  kUnsaid,    // judged as p
+  kP,         // p: as it was computed
+  kRoundedP,  // rounded_p: as it meets do
+};
+
 struct GradNumeric {
   NumberType p = NumberType::kF32;   // of P before it meets do
   NumberType ds = NumberType::kF32;  // of dS before it meets q and k
+  DsFrom ds_from = DsFrom::kUnsaid;
   DqScaleAt dq_scale_at = DqScaleAt::kUnsaid;
   DkScaleAt dk_scale_at = DkScaleAt::kUnsaid;
   Accumulator acc_dp;  // of do v

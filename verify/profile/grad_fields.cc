@@ -13,6 +13,7 @@ namespace {
 // In the order of their enums; nothing is printed where nothing was said.
 const Words kDqScaleAt = {"", "ds", "k", "end"};
 const Words kDkScaleAt = {"", "ds", "q", "head", "sum"};
+const Words kDsFrom = {"", "p", "rounded_p"};
 
 template <const Words& kWords, auto kMember>
 ProfileField GradWord(const char* key) {
@@ -60,6 +61,7 @@ std::vector<ProfileField> GradFields() {
   return {
       GradWord<kTypes, &G::p>("grad.p"),
       GradWord<kTypes, &G::ds>("grad.ds"),
+      GradWord<kDsFrom, &G::ds_from>("grad.ds_from"),
       GradWord<kDqScaleAt, &G::dq_scale_at>("grad.dq_scale_at"),
       GradWord<kDkScaleAt, &G::dk_scale_at>("grad.dk_scale_at"),
       GradSum<&G::acc_dp>("grad.acc_dp"),

@@ -66,6 +66,7 @@ oracle::GradientModel ModelOf(const NumericProfile& profile,
   m.delta = Gamma(channels + 2, kU);
   m.dp = Gamma(dp.count, dp.unit) + 2 * kU + 2.5 * widen * operand_v;
   m.p = rounding * RoundoffOf(grad.p, problem.p_lane);
+  m.p_in_ds = grad.ds_from == DsFrom::kRoundedP ? m.p : 0;
   m.ds = rounding * RoundoffOf(grad.ds, problem.p_lane);
   m.operand_v = widen * operand_v + 2 * kU;
   m.operand_k = m.operand_q = widen * operand_qk + 2 * kU;

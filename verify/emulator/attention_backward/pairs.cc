@@ -294,7 +294,8 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
     channels = std::min<int64_t>(channels, 64);
   }
   float gap = Dot(d_o.data(), v, channels, grad.acc_dp) - row.delta;
-  float ds = (fault_ == GradFault::kWeightMissing ? gap : p * gap) * slope;
+  const float weight = grad.ds_from == DsFrom::kRoundedP ? Round(p, grad.p) : p;
+  float ds = (fault_ == GradFault::kWeightMissing ? gap : weight * gap) * slope;
   if (fault_ == GradFault::kDlseUnweighted && problem_.dlse) {
     ds += in_.dlse(row.b, row.h, row.i);
   }

@@ -207,6 +207,22 @@ void AddHeads(GradBuilder* zoo) {
   add("grad-cpu-heads-scaled", "cpu-f32", DkScaleAt::kHead, true);
 }
 
+// dS of the P that meets do, as memory-efficient attention has it, which also
+// puts the scale into dS.
+void AddRoundedWeights(GradBuilder* zoo) {
+  const auto add = [&](const std::string& name, const char* base) {
+    auto& v = zoo->Add(name, base, "gradients: dS of the rounded P");
+    v.numeric.grad->ds_from = DsFrom::kRoundedP;
+    return &v;
+  };
+  UseTf32(add("grad-tf32-rounded-p", "cpu-f32"));
+  add("grad-flash-rounded-p", "flash-bf16");
+  auto* cut = add("grad-flash-cut-rounded-p", "flash-bf16");
+  cut->numeric.p_round = Rounding::kTruncate;
+  PlaceScale(DqScaleAt::kDs, DkScaleAt::kDs,
+             add("grad-mma-rounded-p-ds", "mma-bf16"));
+}
+
 }  // namespace
 
 std::span<const GradVariant> GradZoo() {
@@ -216,6 +232,7 @@ std::span<const GradVariant> GradZoo() {
     AddBf16(&zoo);
     AddPlaces(&zoo);
     AddHeads(&zoo);
+    AddRoundedWeights(&zoo);
     return zoo.Take();
   }();
   return kZoo;

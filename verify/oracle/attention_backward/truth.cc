@@ -225,7 +225,8 @@ Gradients::Pair Gradients::PairOf(const Row& row, const Line& k,
   const double all = std::fabs(gap) + gap_wrong;
   pair.p = {w, w_wrong + m_.p * (w + w_wrong), w};
   const double ds = w * gap * t;
-  double ds_wrong = w_wrong * all * (t + t_wrong) +
+  const double w_in_ds_wrong = w_wrong + m_.p_in_ds * (w + w_wrong);
+  double ds_wrong = w_in_ds_wrong * all * (t + t_wrong) +
                     w * gap_wrong * (t + t_wrong) +
                     w * std::fabs(gap) * t_wrong;
   ds_wrong += (3 * m_.step + m_.ds) * (std::fabs(ds) + ds_wrong) * (1 + m_.ds) +

@@ -24,6 +24,7 @@ struct GradientModel {
   double dp = 0;          // sum over do v
   double step = 0;        // one operation on a single number
   double p = 0;           // of P before it meets do
+  double p_in_ds = 0;     // of P before it meets dP - D
   double ds = 0;          // of dS before it meets k and q
   double operand_v = 0;   // of do in the product with P
   double operand_k = 0;   // of k in the product with dS
