@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "optimized/attention_forward.h"
@@ -15,6 +14,7 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"
+#include "reference/contract/team.h"
 
 namespace lockstep::optimized {
 namespace {
@@ -239,9 +239,7 @@ Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& wish,
 
   Plan plan;
   plan.target = target.value();
-  plan.threads = caps.threads > 0
-                     ? caps.threads
-                     : std::max(1u, std::thread::hardware_concurrency());
+  plan.threads = caps.threads > 0 ? caps.threads : DefaultThreads();
   plan.tuned = TakeTunedTile(problem, plan, tuning, &caps);
   const int64_t rows = RowsOf(problem);
   plan.blocks = FormOf(problem, caps, plan.target);

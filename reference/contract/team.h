@@ -7,15 +7,37 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace lockstep {
 
-// As many threads as a call takes if nobody says how many.
+// As many threads as a call takes if nobody says how many: OMP_NUM_THREADS, or
+// the cores that this process may use.
 int DefaultThreads();
+
+// No call has more threads than this (OMP_THREAD_LIMIT).
+int TeamLimit();
+
+// The bytes of the stack of each such thread; 0: not known.
+int64_t TeamStackBytes();
+
+// OpenMP's threads spin between two calls, which helps a benchmark and takes
+// the cores from everything else that a busy machine runs. From now on they
+// sleep, unless KMP_BLOCKTIME, KMP_LIBRARY, OMP_WAIT_POLICY or GOMP_SPINCOUNT
+// says how they wait.
+void SleepBetweenCalls();
+// How they wait, as the runtime library tells it: "asleep", "awake for 200 ms",
+// or "as OMP_WAIT_POLICY says".
+std::string HowTeamsWait();
+
+// work(thread) on each of at most `threads` threads of the standard library,
+// the caller's among them; fewer where the machine has no more. Returns how
+// many there were. What `work` throws is thrown again when all have ended.
+int RunOwnThreads(int64_t threads, const std::function<void(int)>& work);
 
 // work(thread) on each of at most `threads` threads, numbered from 0, the
 // caller's among them; no more than `useful` where threads are made for the
-// call. Returns how many there were.
+// call. Returns how many there were. What `work` throws is thrown again.
 int RunTeam(int threads, int64_t useful, const std::function<void(int)>& work);
 
 // body(item, state) for every item of [0, count), first ones first. Each thread

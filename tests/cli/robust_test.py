@@ -175,6 +175,36 @@ class ProcessTest(program.TestCase):
         done = run("verify", SMALL, env={"OMP_NUM_THREADS": "2,1"})
         self.assertEqual(done.code, 0, done.err)
 
+    def test_threads_sleep_between_calls(self):
+        # Those of a benchmark do not (bench.cc); nor where the user says so.
+        unsaid = {name: value for name, value in os.environ.items() if name not in (
+            "KMP_BLOCKTIME", "KMP_LIBRARY", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+        for variable, expected in (
+                ({}, "asleep"), ({"KMP_BLOCKTIME": "5"}, "as KMP_BLOCKTIME says"),
+                ({"OMP_WAIT_POLICY": "active"}, "as OMP_WAIT_POLICY says")):
+            done = subprocess.run(
+                [os.path.abspath(program.PROGRAM), "env", "--json", "-"], text=True,
+                capture_output=True, check=True, env={**unsaid, **variable})
+            self.assertEqual(json.loads(done.stdout)["waiting"], expected)
+
+    def test_threads_by_default(self):
+        core = min(os.sched_getaffinity(0))
+        out = self.path("r.json")
+        for asked, expected in ({}, 1), ({"OMP_NUM_THREADS": "3"}, 3):
+            environment = {name: value for name, value in os.environ.items()
+                           if name != "OMP_NUM_THREADS"}
+            subprocess.run(
+                [os.path.abspath(program.PROGRAM), "verify",
+                 "attention_forward hq=4 sq=64 skv=64 d=16", "--no-invariance",
+                 "--receipt", out], check=True, capture_output=True,
+                env={**environment, **asked},
+                preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+            with open(out, encoding="utf-8") as file:
+                receipt = json.load(file)
+            self.assertEqual(receipt["environment"]["threads"], 1)
+            executed = receipt["cases"][0]["resolution"]
+            self.assertEqual(executed["threads"], expected)
+
     def test_threads_that_ran_are_counted(self):
         case = "attention_forward hq=4 sq=64 skv=64 d=16"
         for spec in (case, "mamba3_scan t=32 h=4 n=8 p=4"):

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 
+#include "reference/contract/team.h"
 #include "verify/cli/cli.h"
 #include "verify/registry/ops.h"
 #include "verify/report/events.h"
@@ -30,8 +31,10 @@ std::string EnvironmentText(const Environment& e) {
          "\noracle   " + oracle + "\nmachine   " + e.cpu + ", " +
          std::to_string(e.threads) + " threads, " +
          std::to_string(e.memory_bytes >> 20) + " MiB, " + e.system + " " +
-         e.machine + "\nrounding  " + e.rounding + ", flush to zero " +
-         yes(e.ftz) + ", denormals are zero " + yes(e.daz) + "\n";
+         e.machine + "\nthreads   " + std::to_string(DefaultThreads()) +
+         " a call, between calls " + e.waiting + "\nrounding  " + e.rounding +
+         ", flush to zero " + yes(e.ftz) + ", denormals are zero " +
+         yes(e.daz) + "\n";
 }
 
 }  // namespace
@@ -46,7 +49,8 @@ void AddEnv(Parser* program) {
           .Words(0, 1)
           .Type("FILE|-");
   verb->run = [json, option] {
-    const Environment environment = ReadEnvironment();
+    Environment environment = ReadEnvironment();
+    environment.waiting = HowTeamsWait();
     if (!option.given()) {
       std::cout << EnvironmentText(environment);
     } else {

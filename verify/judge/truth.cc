@@ -5,8 +5,8 @@
 #include <bit>
 #include <chrono>
 #include <set>
-#include <thread>
 
+#include "reference/contract/team.h"
 #include "verify/base/mixing.h"
 
 namespace lockstep::verify {
@@ -88,17 +88,12 @@ Truth ComputeTruth(const Trial& trial, bool all_rows, int threads) {
       }
     }
   };
-  int64_t workers =
-      threads > 0 ? threads
-                  : static_cast<int64_t>(std::thread::hardware_concurrency());
+  int64_t workers = threads > 0 ? threads : DefaultThreads();
   // A thread costs some 50 us: worth it from a few million operations on.
   const int64_t cost =
       trial.RowCost() * static_cast<int64_t>(truth.rows.size());
   workers = std::clamp<int64_t>(std::min(workers, cost >> 21), 1, 256);
-  std::vector<std::thread> pool;
-  for (int64_t w = 1; w < workers; ++w) pool.emplace_back(work);
-  work();
-  for (std::thread& thread : pool) thread.join();
+  RunOwnThreads(workers, [&](int) { work(); });
   truth.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
-#include <vector>
+
+#include "reference/contract/team.h"
 
 namespace lockstep::verify {
 
@@ -20,13 +20,9 @@ void RowsInParallel(size_t rows, int64_t cost, int threads, const Work& work) {
   const auto run = [&] {
     for (size_t n = next++; n < rows; n = next++) work(n);
   };
-  const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
-  const int64_t workers =
-      std::clamp<int64_t>(threads > 0 ? threads : cores, 1, (cost >> 20) + 1);
-  std::vector<std::thread> pool;
-  for (int64_t w = 1; w < workers; ++w) pool.emplace_back(run);
-  run();
-  for (std::thread& thread : pool) thread.join();
+  const int wanted = threads > 0 ? threads : DefaultThreads();
+  RunOwnThreads(std::clamp<int64_t>(wanted, 1, (cost >> 20) + 1),
+                [&](int) { run(); });
 }
 
 }  // namespace lockstep::verify

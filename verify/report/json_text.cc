@@ -315,6 +315,7 @@ Json EnvironmentObject(const Environment& environment) {
   json["machine"] = environment.machine;
   json["cpu"] = environment.cpu;
   json["threads"] = environment.threads;
+  if (!environment.waiting.empty()) json["waiting"] = environment.waiting;
   json["memory_bytes"] = environment.memory_bytes;
   json["rounding"] = environment.rounding;
   json["ftz"] = environment.ftz;

@@ -9,9 +9,9 @@
 #include <cfloat>
 #include <cstddef>
 #include <fstream>
-#include <thread>
 
 #include "optimized/plan.h"
+#include "reference/contract/cores.h"
 #include "reference/contract/numerics.h"
 #include "verify/oracle/targets.h"
 #include "verify/run/build_info.h"
@@ -144,7 +144,7 @@ Environment ReadEnvironment() {
     environment.machine = names.machine;
   }
   environment.cpu = CpuName();
-  environment.threads = static_cast<int>(std::thread::hardware_concurrency());
+  environment.threads = UsableCores();
   environment.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
                              static_cast<int64_t>(sysconf(_SC_PAGE_SIZE));
   for (const optimized::Target& target : optimized::Targets()) {

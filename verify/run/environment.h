@@ -28,7 +28,8 @@ struct Environment {
   std::string system;   // kernel name and release
   std::string machine;  // hardware name
   std::string cpu;
-  int threads = 0;  // hardware threads
+  int threads = 0;      // cores that this process may use
+  std::string waiting;  // how threads wait between calls; empty: not asked
   int64_t memory_bytes = 0;
   std::vector<TargetState> targets;  // compiled, best first
   std::string used;  // the target taken without a wish; empty: reference

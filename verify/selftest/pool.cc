@@ -2,27 +2,19 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
-#include <vector>
+
+#include "reference/contract/team.h"
 
 namespace lockstep::verify {
 
 void ForEach(int64_t count, int threads,
              const std::function<void(int64_t)>& job) {
-  if (threads < 1) {
-    threads =
-        std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  }
+  if (threads < 1) threads = DefaultThreads();
   std::atomic<int64_t> next = 0;
   const auto work = [&] {
     for (int64_t n = next++; n < count; n = next++) job(n);
   };
-  std::vector<std::thread> helpers;
-  for (int64_t t = 1; t < std::min<int64_t>(threads, count); ++t) {
-    helpers.emplace_back(work);
-  }
-  work();
-  for (std::thread& helper : helpers) helper.join();
+  RunOwnThreads(std::min<int64_t>(threads, count), [&](int) { work(); });
 }
 
 }  // namespace lockstep::verify

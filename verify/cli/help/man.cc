@@ -78,7 +78,12 @@ constexpr const char* kEnvironment = R"(.SH ENVIRONMENT
 If set and not empty, nothing is coloured unless \fB\-\-color\fR says so.
 .TP
 .BR OMP_NUM_THREADS ", " OMP_THREAD_LIMIT
-Threads of kernels that name no number of their own.
+Threads of kernels that name no number of their own. Without them: as many as
+the cores that the process may use, by its affinity and its control group.
+.TP
+.BR KMP_BLOCKTIME ", " OMP_WAIT_POLICY ", " KMP_LIBRARY ", " GOMP_SPINCOUNT
+How threads wait between two calls. Without them they sleep, except in
+\fBlockstep bench\fR and \fBgate\fR.
 .SH FILES
 Case files hold a case line per line, with comments behind #. Inputs and outputs
 travel as safetensors.
