@@ -182,9 +182,9 @@ class BadKernelTest(program.TestCase):
     def test_the_next_case_gets_a_new_host(self):
         cases = self.path("a.cases", "\n".join([CASE] * 12))
         for mode in ("null", "longjmp", "far_behind", "exception"):
-            # A run with one host takes more than 20: one that stays is too many.
+            # A run with one host takes more than 23: one that stays is too many.
             done = self.judge(mode, "--cases", cases, "--json", "-", case="",
-                              descriptors=28)
+                              descriptors=31)
             self.assertEqual(done.code, 3, done.err)
             self.assertEqual(summary(done.out)["error"], 12)
             for event in events(done.out):

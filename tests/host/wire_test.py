@@ -227,9 +227,9 @@ class MisbehaviourTest(program.TestCase):
     def test_the_next_case_gets_a_new_host(self):
         cases = self.path("a.cases", "\n".join([SMALL] * 12))
         # A dozen crashes: a descriptor left open by each would be too many, for a
-        # run with one host takes more than 20 of them.
+        # run with one host takes more than 23 of them.
         done = judge(host("bad_host", "crash"), "--cases", cases, "--json",
-                     "-", case="", descriptors=28)
+                     "-", case="", descriptors=31)
         self.assertEqual(done.code, 3, done.out + done.err)
         self.assertEqual(summary(done.out)["error"], 12)
         reasons = [e["reason"] for e in events(done.out) if e["kind"] == "case"]

@@ -4,9 +4,12 @@
 #include <iostream>
 #include <utility>
 
+#include "verify/candidate/process/process_tree.h"
+
 namespace lockstep::verify::cli {
 
 void EndProcess(int exit_code) {
+  KillAllBelow();
   std::cout.flush();
   std::cerr.flush();
   std::_Exit(exit_code);

@@ -28,9 +28,9 @@ HostLimits& Limits() {
   return limits;
 }
 
-// Children that are no strays: those that are wanted.
-std::vector<pid_t>& Living() {
-  static std::vector<pid_t>& living = *new std::vector<pid_t>();
+// Those that are wanted, and no strays.
+std::vector<KeptProgram>& Living() {
+  static std::vector<KeptProgram>& living = *new std::vector<KeptProgram>();
   return living;
 }
 
@@ -64,14 +64,15 @@ double RunningTime::Spent() {
   return spent_ += std::min(step, kMostStep);
 }
 
-ChildProcess::ChildProcess(pid_t pid, int output) : pid_(pid), output_(output) {
-  Living().push_back(pid);
+ChildProcess::ChildProcess(KeptProgram kept, int output, int lifeline)
+    : kept_(kept), output_(output), lifeline_(lifeline) {
+  Living().push_back(kept);
 }
 
 ChildProcess::~ChildProcess() {
   Kill();
-  close(output_);
-  std::erase(Living(), pid_);
+  for (const int end : {output_, lifeline_, kept_.children}) close(end);
+  std::erase(Living(), kept_);
 }
 
 void ChildProcess::Drain() {
@@ -92,9 +93,9 @@ bool ChildProcess::Reap(bool wait) {
   if (!alive_) return true;
   pid_t got;
   do {
-    got = waitpid(pid_, &status_, wait ? 0 : WNOHANG);
+    got = waitpid(kept_.keeper, &status_, wait ? 0 : WNOHANG);
   } while (got < 0 && errno == EINTR);
-  if (got != pid_) return false;
+  if (got != kept_.keeper) return false;
   alive_ = false;
   Drain();
   return true;
@@ -127,9 +128,7 @@ std::optional<HostFailure> ChildProcess::Wait(int descriptor, double seconds,
     }
     const bool over = time->Spent() >= seconds;
     if (ready > 0 && !over) continue;
-    std::vector<pid_t> all = Descendants(pid_);
-    all.push_back(pid_);
-    const int64_t used = ResidentBytes(all);
+    const int64_t used = ResidentBytes(Descendants(kept_.keeper));
     if (used > HostMemory()) {
       return Break("memory", "used " + MiB(used) + " during " + what +
                                  ", above the limit of " + MiB(HostMemory()) +
@@ -169,9 +168,9 @@ std::vector<pid_t> ChildProcess::Orphans() { return Strays(Living()); }
 void ChildProcess::Kill() {
   if (alive_) {
     // Stopped, it starts no more while those below it are listed.
-    kill(pid_, SIGSTOP);
-    const std::vector<pid_t> below = Descendants(pid_);
-    kill(pid_, SIGKILL);
+    kill(kept_.program, SIGSTOP);
+    const std::vector<pid_t> below = Descendants(kept_.keeper);
+    kill(kept_.keeper, SIGKILL);
     Reap(true);
     KillAll(below);
   }

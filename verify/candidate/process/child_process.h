@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "verify/candidate/process/process_tree.h"
 
 namespace lockstep::verify {
 
@@ -71,7 +72,6 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  pid_t pid() const { return pid_; }
   bool alive() const { return alive_; }
 
   // Waits until `descriptor` (-1: none) can be read, was closed, or the program
@@ -101,15 +101,16 @@ class ChildProcess {
   static std::vector<pid_t> Orphans();
 
  private:
-  ChildProcess(pid_t pid, int output);
+  ChildProcess(KeptProgram kept, int output, int lifeline);
 
   void Drain();
   bool Reap(bool wait);
   std::optional<HostFailure> Break(const std::string& check,
                                    const std::string& message);
 
-  pid_t pid_;
-  int output_;  // the reading end of its stdout and stderr
+  KeptProgram kept_;
+  int output_;    // the reading end of its stdout and stderr
+  int lifeline_;  // its keeper ends it where this is closed
   bool alive_ = true;
   int status_ = 0;
   int64_t printed_ = 0;  // since the wait began

@@ -13,8 +13,10 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "verify/candidate/process/child_process.h"
+#include "verify/candidate/process/keeper.h"
 #include "verify/candidate/process/process_tree.h"
 
 namespace lockstep::verify {
@@ -80,8 +82,14 @@ struct Prepared {
   std::vector<char*> environment;
   std::vector<int> descriptors;
   int output = -1;  // of stdout and stderr
-  int report = -1;  // takes errno where exec fails
-  pid_t parent = 0;
+  int report = -1;  // takes Report
+  int lifeline = -1;
+};
+
+// What the child says of itself: first its number, and errno where exec fails.
+struct Report {
+  pid_t program = 0;
+  int error = 0;
 };
 
 void FillVariables(const ChildLaunch& launch, Prepared* prepared) {
@@ -99,21 +107,22 @@ void FillVariables(const ChildLaunch& launch, Prepared* prepared) {
 
 // Tells the judge why there will be no program.
 [[noreturn]] void GiveUp(int report) {
-  const int error = errno;
+  const Report said = {0, errno};
   // Nobody can be told if this fails, too.
-  const ssize_t written = write(report, &error, sizeof(error));
-  _exit(written == sizeof(error) ? 127 : 126);
+  const ssize_t written = write(report, &said, sizeof(said));
+  _exit(written == sizeof(said) ? 127 : 126);
 }
 
 // What a child must not inherit: the group of the terminal, cores that would
 // be left behind, signals that the judge ignores or holds back.
-void Detach(const Prepared& prepared) {
+void Detach(pid_t keeper) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (getppid() != prepared.parent) _exit(126);
+  if (getppid() != keeper) _exit(126);
   const rlimit none = {0, 0};
   setrlimit(RLIMIT_CORE, &none);
-  for (const int number : {SIGPIPE, SIGINT, SIGTERM}) signal(number, SIG_DFL);
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP, SIGCHLD})
+    signal(number, SIG_DFL);
   sigset_t empty;
   sigemptyset(&empty);
   sigprocmask(SIG_SETMASK, &empty, nullptr);
@@ -121,8 +130,8 @@ void Detach(const Prepared& prepared) {
 
 // In the child. Descriptors first go above all places that they shall have,
 // and no higher: a machine may allow few.
-[[noreturn]] void Become(const Prepared& prepared) {
-  Detach(prepared);
+[[noreturn]] void Become(const Prepared& prepared, pid_t keeper) {
+  Detach(keeper);
   const auto count = static_cast<int>(prepared.descriptors.size());
   const int last = kFirstDescriptor + count;
   const int above = last + 1;
@@ -148,14 +157,33 @@ void Detach(const Prepared& prepared) {
   GiveUp(last);
 }
 
-// What the child says of its exec: 0 if it became the program.
-int ReadReport(int descriptor) {
-  int error = 0;
-  ssize_t got;
-  do {
-    got = read(descriptor, &error, sizeof(error));
-  } while (got < 0 && errno == EINTR);
-  return got == 0 ? 0 : got == sizeof(error) ? error : EIO;
+// In the first child, which starts the program as its own.
+[[noreturn]] void StartKept(const Prepared& prepared) {
+  BecomeKeeper();
+  const pid_t keeper = getpid();
+  const pid_t program = _Fork();
+  if (program < 0) GiveUp(prepared.report);
+  if (program == 0) Become(prepared, keeper);
+  const Report said = {program, 0};
+  if (write(prepared.report, &said, sizeof(said)) != sizeof(said)) _exit(126);
+  Keep(program, prepared.lifeline);
+}
+
+// Until the program runs, or cannot.
+Report ReadReport(int descriptor) {
+  Report all;
+  while (true) {
+    Report said;
+    const ssize_t got = read(descriptor, &said, sizeof(said));
+    if (got < 0 && errno == EINTR) continue;
+    if (got == sizeof(said)) {
+      if (said.program != 0) all.program = said.program;
+      if (said.error != 0) all.error = said.error;
+      continue;
+    }
+    if (all.error == 0 && (got != 0 || all.program == 0)) all.error = EIO;
+    return all;
+  }
 }
 
 struct Pipe {
@@ -179,8 +207,8 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   Result<std::string> program = FindProgram(launch.arguments[0]);
   if (!program.ok()) return program.status();
   GuardThisProcess();
-  Pipe output, report;
-  if (!output.Open() || !report.Open()) {
+  Pipe output, report, lifeline;
+  if (!output.Open() || !report.Open() || !lifeline.Open()) {
     return Status::Error(std::string("no pipe: ") + std::strerror(errno));
   }
   Prepared prepared;
@@ -192,25 +220,25 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   prepared.descriptors = launch.descriptors;
   prepared.output = output.ends[1];
   prepared.report = report.ends[1];
-  prepared.parent = getpid();
+  prepared.lifeline = lifeline.ends[0];
   const pid_t pid = fork();
-  if (pid == 0) Become(prepared);
+  if (pid == 0) StartKept(prepared);
   if (pid < 0) {
     return Status::Error("cannot start '" + launch.arguments[0] +
                          "': " + std::strerror(errno));
   }
   setpgid(pid, pid);  // whoever of both comes first
   report.Close(1);
-  const int error = ReadReport(report.ends[0]);
-  if (error != 0) {
+  const Report said = ReadReport(report.ends[0]);
+  if (said.error != 0) {
     waitpid(pid, nullptr, 0);
     return Status::Error("cannot start '" + launch.arguments[0] +
-                         "': " + std::strerror(error));
+                         "': " + std::strerror(said.error));
   }
   fcntl(output.ends[0], F_SETFL, O_NONBLOCK);
-  const int reading = output.ends[0];
-  output.ends[0] = -1;
-  return std::unique_ptr<ChildProcess>(new ChildProcess(pid, reading));
+  return std::unique_ptr<ChildProcess>(new ChildProcess(
+      {pid, said.program, OpenChildren(pid)}, std::exchange(output.ends[0], -1),
+      std::exchange(lifeline.ends[1], -1)));
 }
 
 }  // namespace lockstep::verify

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <fstream>
 #include <memory>
@@ -82,28 +83,36 @@ std::vector<pid_t> Children(pid_t process) {
   return children;
 }
 
-// The list of the children of this process's first thread, which Linux gives
-// orphans to. It is read after each case, and stays open for that.
 int OpenedList() {
-  static const int list =
-      open(ListOf(TasksOf(getpid()), getpid()).c_str(), O_RDONLY | O_CLOEXEC);
+  static const int list = OpenChildren(getpid());
   return list;
 }
 
-std::vector<pid_t> ChildrenOfFirstThread() {
+// The children in an open list of a process's.
+std::vector<pid_t> ChildrenIn(int list, pid_t process) {
   std::vector<pid_t> children;
   char block[4096];
-  const ssize_t got = pread(OpenedList(), block, sizeof(block), 0);
+  const ssize_t got = pread(list, block, sizeof(block), 0);
   // A longer list comes in pieces.
   const bool whole = got >= 0 && static_cast<size_t>(got) < sizeof(block) / 2;
-  if (!whole) return Children(getpid());
+  if (!whole) return Children(process);
   AddChildren({block, static_cast<size_t>(got)}, &children);
   return children;
 }
 
+std::atomic<bool> guarded{false};
+
 std::vector<pid_t>& ChildrenBefore() {
   static std::vector<pid_t>& before = *new std::vector<pid_t>();
   return before;
+}
+
+// Whether it is gone, or waits to be reaped by its parent.
+bool HasEnded(pid_t process) {
+  const std::string text = Text("/proc/" + std::to_string(process) + "/stat");
+  const size_t name_end = text.rfind(") ");
+  if (name_end == text.npos || name_end + 2 >= text.size()) return true;
+  return text[name_end + 2] == 'Z' || text[name_end + 2] == 'X';
 }
 
 bool Holds(const std::vector<pid_t>& list, pid_t process) {
@@ -119,6 +128,7 @@ void GuardThisProcess() {
     OpenedList();
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    guarded = true;
   });
 }
 
@@ -136,10 +146,20 @@ std::vector<pid_t> Descendants(pid_t root) {
   return all;
 }
 
-std::vector<pid_t> Strays(const std::vector<pid_t>& known) {
-  std::vector<pid_t> strays;
-  for (const pid_t child : ChildrenOfFirstThread()) {
-    if (Holds(known, child) || Holds(ChildrenBefore(), child)) continue;
+int OpenChildren(pid_t process) {
+  return open(ListOf(TasksOf(process), process).c_str(), O_RDONLY | O_CLOEXEC);
+}
+
+std::vector<pid_t> Strays(const std::vector<KeptProgram>& known) {
+  std::vector<pid_t> strays, keepers;
+  for (const KeptProgram& kept : known) {
+    keepers.push_back(kept.keeper);
+    for (const pid_t child : ChildrenIn(kept.children, kept.keeper)) {
+      if (child != kept.program && !HasEnded(child)) strays.push_back(child);
+    }
+  }
+  for (const pid_t child : ChildrenIn(OpenedList(), getpid())) {
+    if (Holds(keepers, child) || Holds(ChildrenBefore(), child)) continue;
     if (waitpid(child, nullptr, WNOHANG) == child) continue;
     strays.push_back(child);
   }
@@ -170,6 +190,19 @@ void KillAll(const std::vector<pid_t>& processes) {
     for (const pid_t process : left) kill(process, SIGKILL);
     for (const pid_t process : left) waitpid(process, nullptr, 0);
     left = std::move(below);
+  }
+}
+
+void KillAllBelow() {
+  if (!guarded) return;
+  const std::vector<pid_t> ours = ChildrenBefore();
+  for (int round = 0; round < 100; ++round) {
+    std::vector<pid_t> left;
+    for (const pid_t child : Children(getpid())) {
+      if (!Holds(ours, child) && !HasEnded(child)) left.push_back(child);
+    }
+    if (left.empty()) return;
+    KillAll(left);
   }
 }
 

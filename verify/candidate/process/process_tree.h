@@ -21,13 +21,32 @@ std::vector<pid_t> Descendants(pid_t root);
 // The threads of a process; none: it is gone.
 std::vector<pid_t> ThreadsOf(pid_t process);
 
-// Children of this process that it did not have when GuardThisProcess() was
-// called and that are not in `known`: what hosts have left behind. Those that
-// have ended are reaped and not listed.
-std::vector<pid_t> Strays(const std::vector<pid_t>& known);
+// A program and the child of this process that keeps it (keeper.h).
+struct KeptProgram {
+  pid_t keeper = 0;
+  pid_t program = 0;
+  int children = -1;  // OpenChildren(keeper)
+
+  bool operator==(const KeptProgram&) const = default;
+};
+
+// /proc's list of the children of a process's first thread, which Linux gives
+// orphans to; a descriptor. It is read after each case and stays open for that.
+int OpenChildren(pid_t process);
+
+// What programs have left behind: children of this process that it did not have
+// when GuardThisProcess() was called, the keepers in `known` excepted, and
+// children of those but for their programs. Those that have ended are not
+// listed.
+std::vector<pid_t> Strays(const std::vector<KeptProgram>& known);
 
 // Resident bytes, shared ones included, of these processes together.
 int64_t ResidentBytes(const std::vector<pid_t>& processes);
+
+// Ends everything below this process that it did not have when
+// GuardThisProcess() was called; for a process that ends itself now, whatever
+// its other threads are doing. Nothing, where no program was started.
+void KillAllBelow();
 
 // Kills and reaps them; orphans included that come to this process meanwhile.
 void KillAll(const std::vector<pid_t>& processes);
