@@ -1,5 +1,7 @@
 #include "verify/report/export_calls.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -68,6 +70,13 @@ Status WriteAnswer(const RecordedCall& call, const std::string& path) {
   return WriteSafetensors(path, tensors, {{"digest", call.entry.digest}});
 }
 
+// Without an index there is nothing to replace: what an export that was killed
+// left there makes way first, and so each file gets its name at once.
+std::string MakeWay(const std::string& path) {
+  unlink(path.c_str());
+  return path;
+}
+
 }  // namespace
 
 CallExporter::CallExporter(CallExport request)
@@ -92,11 +101,12 @@ Status CallExporter::Write(const RecordedCall& call) const {
       return Status::Error(std::string(kMaskOfPairs) + ": " + why);
   }
   Status status = WriteInputs(inputs, call.request->taken, call.request->line,
-                              place + "/inputs.safetensors");
+                              MakeWay(place + "/inputs.safetensors"));
   if (!status.ok()) return status;
-  status = WriteFileAtomically(place + "/call.json", CallText(call, inputs));
+  status = WriteFileAtomically(MakeWay(place + "/call.json"),
+                               CallText(call, inputs));
   if (!status.ok() || !request_.expected) return status;
-  return WriteAnswer(call, place + "/expected.safetensors");
+  return WriteAnswer(call, MakeWay(place + "/expected.safetensors"));
 }
 
 Result<int64_t> CallExporter::Add(const Case& c,
@@ -123,8 +133,8 @@ Result<int64_t> CallExporter::Add(const Case& c,
 }
 
 Status CallExporter::Finish() {
-  const Status loop = WriteFileAtomically(request_.folder + "/" + kLoopFile,
-                                          std::string_view(kLoopText));
+  const Status loop = WriteFileAtomically(
+      MakeWay(request_.folder + "/" + kLoopFile), std::string_view(kLoopText));
   if (!loop.ok()) return loop;
   index_.calls = recorder_.calls();
   return WriteFileAtomically(IndexFile(request_.folder),

@@ -1,6 +1,7 @@
 #include "verify/base/io/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,6 +78,40 @@ Status CannotWrite(const std::string& path, const std::string& reason) {
                        (reason.empty() ? "" : ": " + reason));
 }
 
+// What a writer's name for an unfinished file has behind that of its target.
+constexpr const char* kBeside = ".tmp";
+
+// Whether `name` is "NAME.tmpPID.N" for the target NAME.
+bool IsBeside(std::string_view name, const std::string& target) {
+  if (!name.starts_with(target + kBeside)) return false;
+  name.remove_prefix(target.size() + std::string_view(kBeside).size());
+  const size_t dot = name.find('.');
+  const auto digits = [](std::string_view text) {
+    return !text.empty() &&
+           text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return dot != name.npos && digits(name.substr(0, dot)) &&
+         digits(name.substr(dot + 1));
+}
+
+// Removes what writers to `target` left beside it that were killed. A writer
+// that lives holds a lock on its file, wherever it runs.
+void RemoveLeftovers(const fs::path& target) {
+  std::error_code error;
+  const std::string name = target.filename().string();
+  for (fs::directory_iterator at(target.parent_path(), error), end;
+       !error && at != end; at.increment(error)) {
+    if (!IsBeside(at->path().filename().string(), name)) continue;
+    const std::string path = at->path().string();
+    const Descriptor file(
+        open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat state = {};
+    if (file.get() < 0 || fstat(file.get(), &state) != 0) continue;
+    if (!S_ISREG(state.st_mode)) continue;
+    if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
+  }
+}
+
 // What is written before it has its name.
 class Unfinished {
  public:
@@ -94,6 +129,7 @@ class Unfinished {
   // Gives it the target's name. errno says what is wrong.
   bool Finish() {
     if (beside_.empty() && !Link()) return false;
+    const Descriptor locked(dup(file_.get()));  // until it has its name
     if (!file_.Close()) return false;
     if (beside_.empty()) return true;
     if (rename(beside_.c_str(), target_.c_str()) != 0) return false;
@@ -106,7 +142,7 @@ class Unfinished {
   // folder, so that the rename stays within one file system.
   std::string NameBeside() const {
     static std::atomic<unsigned> counter{0};
-    return target_.string() + ".tmp" + std::to_string(getpid()) + "." +
+    return target_.string() + kBeside + std::to_string(getpid()) + "." +
            std::to_string(counter++);
   }
 
@@ -115,13 +151,25 @@ class Unfinished {
     // Without /proc a file without a name can get none.
     if (access("/proc/self/fd", X_OK) == 0) {
       const int fd = OpenNameless(folder);
+      if (fd >= 0) flock(fd, LOCK_EX);
       if (fd >= 0) return fd;
     }
-    beside_ = NameBeside();
-    const int fd =
-        open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
-    if (fd < 0) beside_.clear();
-    return fd;
+    return OpenNamed();
+  }
+
+  int OpenNamed() {
+    while (true) {
+      beside_ = NameBeside();
+      const int fd =
+          open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+      if (fd < 0) beside_.clear();
+      if (fd < 0) return fd;
+      // Before it was locked, another writer may have taken it for a leftover.
+      struct stat state = {};
+      flock(fd, LOCK_EX);
+      if (fstat(fd, &state) != 0 || state.st_nlink > 0) return fd;
+      close(fd);
+    }
   }
 
   // Straight to the target where that is free, otherwise beside it.
@@ -260,6 +308,7 @@ Status WriteFileAtomically(const std::string& path, const Producer& produce) {
   if (reason != 0) return CannotWrite(path, std::strerror(reason));
   if (!produced.ok()) return produced;
   if (!file.Finish()) return CannotWrite(path, std::strerror(errno));
+  RemoveLeftovers(target);
   return {};
 }
 

@@ -36,9 +36,10 @@ using Sink = std::function<bool(std::string_view)>;
 using Producer = std::function<Status(const Sink&)>;
 
 // Writes into a file without a name, which then takes that of `path`; of a
-// link, that of its target. On error `path` is as it was, and a process that is
-// killed leaves nothing beside it, except on file systems that have no files
-// without a name (there: PATH.tmpPID.N). Into a stream: straight.
+// link, that of its target. On error `path` is as it was. A process that is
+// killed leaves nothing beside it, unless `path` was there before, or the file
+// system has no files without a name: PATH.tmpPID.N may stay then until the
+// next one writes to `path`. Into a stream: straight.
 Status WriteFileAtomically(const std::string& path, const Producer& produce);
 Status WriteFileAtomically(const std::string& path, std::string_view bytes);
 
