@@ -2,10 +2,11 @@
 """Limits that hold: memory in what is read, planned and written; threads that
 cannot be had; evidence that is the judge's own; text of strangers."""
 
+import ctypes
+import fcntl
 import json
 import os
 import re
-import signal
 import struct
 import subprocess
 import time
@@ -20,6 +21,38 @@ ESC = "\x1b"
 
 def sanitized(test):
     return unittest.skipIf(program.SANITIZED, "memory of a sanitizer's")(test)
+
+
+class Names:
+    """All names that files in some folders get, as the system tells of them."""
+
+    CREATED_OR_MOVED = 0x100 | 0x80  # IN_CREATE, IN_MOVED_TO
+
+    def __init__(self, folders):
+        self.system = ctypes.CDLL(None, use_errno=True)
+        self.events = self.system.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        for folder in folders:
+            if self.system.inotify_add_watch(
+                    self.events, folder.encode(), self.CREATED_OR_MOVED) < 0:
+                raise OSError(ctypes.get_errno(), folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.events)
+
+    def seen(self):
+        names = set()
+        while True:
+            try:
+                block = os.read(self.events, 1 << 16)
+            except BlockingIOError:
+                return names
+            while block:
+                length = struct.unpack_from("iIII", block)[3]
+                names.add(block[16:16 + length].rstrip(b"\0").decode())
+                block = block[16 + length:]
 
 
 class MemoryTest(program.TestCase):
@@ -49,18 +82,37 @@ class MemoryTest(program.TestCase):
         self.assertEqual(os.listdir(self.path("out")), [])
 
     def test_killed_exports_leave_nothing(self):
-        out = self.path("out")
-        for delay in range(10):
-            child = subprocess.Popen(
-                [os.path.abspath(program.PROGRAM), "export",
-                 "attention_forward hq=4 sq=256 skv=256 d=64", "--out", out],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                cwd=program.SOURCE)
-            time.sleep(0.02 * delay)
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-        left = [name for _, _, files in os.walk(out) for name in files]
-        self.assertEqual([name for name in left if ".tmp" in name], [])
+        # An export that ends leaves its files; one that was killed has no index, and
+        # the next writes over what it left. No file ever has a name before it is
+        # whole, so that there is no moment at which a kill leaves half of it.
+        folder = self.path("case")
+        export = ["export", SMALL, "--with-expected", "--out", folder]
+        self.assertEqual(run(*export).code, 0)
+        files = {os.path.join(at, name): os.path.getsize(os.path.join(at, name))
+                 for at, _, names in os.walk(folder) for name in names}
+        os.remove(os.path.join(folder, "index.json"))
+        with Names(at for at, _, _ in os.walk(folder)) as names:
+            self.assertEqual(run(*export).code, 0)
+            seen = names.seen()
+        self.assertEqual(seen, {os.path.basename(path) for path in files})
+        self.assertEqual(files, {path: os.path.getsize(path) for path in files})
+
+    def test_leftovers_of_the_dead_are_removed(self):
+        names = ("r.json.tmp1.0", "r.json.tmp987654321.17", "r.json.tmp2.1",
+                 "r.json.tmp3.x", "other.json.tmp1.0", "r.json.tmp4.0")
+        for name in names:
+            self.path(name, "half")
+        os.remove(self.path("r.json.tmp4.0"))
+        os.symlink(self.path("other.json.tmp1.0"), self.path("r.json.tmp4.0"))
+        with open(self.path("r.json.tmp2.1"), encoding="utf-8") as alive:
+            fcntl.flock(alive, fcntl.LOCK_EX)  # as whoever writes it does
+            for _ in range(2):
+                self.assertEqual(
+                    run("verify", SMALL, "--receipt", self.path("r.json")).code, 0)
+        self.assertEqual(
+            sorted(os.listdir(self.folder)),
+            ["other.json.tmp1.0", "r.json", "r.json.tmp2.1", "r.json.tmp3.x",
+             "r.json.tmp4.0"])
 
     def test_racing_exports(self):
         children = [subprocess.Popen(
@@ -151,7 +203,11 @@ class ThreadsTest(program.TestCase):
     @sanitized
     def test_threads_that_cannot_start(self):
         case = "attention_forward hq=8 sq=64 skv=64 d=16"
+        # What is more than the stacks: 64 MiB of addresses a thread for its memory.
         for command in (f"ulimit -v 200000; $L verify '{case}' --threads 64",
+                        f"ulimit -v 600000; $L verify '{case}' --threads 64",
+                        f"ulimit -v 50000; $L verify '{case}' --threads 4",
+                        f"KMP_STACKSIZE=100G $L verify '{case}' --threads 2",
                         f"OMP_STACKSIZE=100G $L verify '{case}' --threads 2",
                         "OMP_STACKSIZE=100G $L fuzz --candidate "
                         "builtin:optimized,threads=4 --budget 3cases",
@@ -159,9 +215,58 @@ class ThreadsTest(program.TestCase):
             done = shell(command, self.folder)
             self.assertEqual(done.returncode, 2, command + done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-            self.assertIn("threads with stacks of", done.stderr)
+            self.assertRegex(done.stderr, "threads .*can(not)? run here")
         done = shell(f"OMP_STACKSIZE=8M $L verify '{case}' --threads 4", self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    @sanitized
+    def test_users_with_few_processes(self):
+        # No limit of root's; another user's, who has none yet, and can start us.
+        free = ["setpriv", "--reuid=61237", "--regid=61237", "--clear-groups"]
+        able = os.geteuid() == 0 and subprocess.run(
+            [*free, os.path.abspath(program.PROGRAM), "--version"],
+            capture_output=True, check=False).returncode == 0
+        if not able:
+            self.skipTest("needs root, and a program that others may start")
+        for most in range(1, 7):
+            done = subprocess.run(
+                [*free, "bash", "-c", f"ulimit -u {most}; exec \"$@\"", "_",
+                 os.path.abspath(program.PROGRAM), "verify", SMALL, "--threads", "4"],
+                capture_output=True, text=True, cwd="/", check=False)
+            self.assertEqual(done.returncode, 2 if most <= 4 else 0, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1 if most <= 4 else 0, done.stderr)
+
+    @sanitized
+    def test_memory_that_is_not_there(self):
+        case = "block_plan sq=8192 skv=8192 bq=8 bk=8 mask=causal"
+        done = shell(f"ulimit -v 100000; $L verify '{SMALL}' '{case}' --threads 1 "
+                     "--receipt r.json --json e.ndjson", self.folder)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn("out of memory", done.stderr)
+        with open(self.path("r.json"), encoding="utf-8") as file:
+            outcome = json.load(file)["outcome"]
+        self.assertEqual((outcome["pass"], outcome["not_run"]), (1, 1))
+        with open(self.path("e.ndjson"), encoding="utf-8") as file:
+            self.assertEqual(program.summary(file.read())["exit"], 2)
+
+    @sanitized
+    def test_addresses_for_a_candidate_are_named(self):
+        kernel = self.path("kernel.so", "")
+        done = shell(f"ulimit -v 500000; $L verify '{SMALL}' --candidate so:{kernel} "
+                     "--profile cpu-f32 --candidate-memory 1G", self.folder)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("smaller --candidate-memory", done.stderr)
+
+    def test_files_that_may_not_grow(self):
+        # Blocks of 1 KiB: the events of a case are several.
+        done = shell(f"ulimit -f 1; $L verify '{SMALL}' --json e.ndjson --junit j.xml",
+                     self.folder)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertEqual(done.stderr, "lockstep: e.ndjson: cannot be written: "
+                         "File too large\n")
+        # What fits is there, and nothing half written.
+        self.assertEqual(os.listdir(self.folder), ["j.xml"])
 
 
 class EvidenceTest(program.TestCase):

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,10 @@ ProgramText DescribeWithSiblings(const Parser& program, std::string* missing);
 // `code`.
 int Fail(const std::string& message, int code = kExitUsage);
 
+// Where an exception says that the machine, or a limit of this process, gives
+// no more memory or threads: one line for the user. Otherwise empty.
+std::string LimitReached(const std::exception& error);
+
 // "lockstep: note: message" on stderr, printable.
 void Note(const std::string& message);
 
@@ -65,7 +70,7 @@ struct Output {
 Status CheckDeliverables(const std::vector<Output>& outputs,
                          const std::vector<std::string>& inputs);
 
-// Set by the first Ctrl-C or SIGTERM; the second ends the program.
+// Set by the first Ctrl-C, SIGTERM or SIGHUP; the second ends the program.
 std::atomic<bool>* WatchInterrupt();
 
 // Which cases: shared by verify and export.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <exception>
 #include <iostream>
-#include <new>
 #include <string_view>
 #include <utility>
 
@@ -235,10 +234,9 @@ int Guarded(const std::function<int()>& program) {
   int code = kExitSelf;
   try {
     code = program();
-  } catch (const std::bad_alloc&) {
-    code = Fail("out of memory", kExitSelf);
   } catch (const std::exception& error) {
-    code = Fail(OneLine(error.what()), kExitSelf);
+    const std::string limit = LimitReached(error);
+    code = limit.empty() ? Fail(OneLine(error.what()), kExitSelf) : Fail(limit);
   }
   const Status written = FinishStdout();
   if (written.ok()) return code;

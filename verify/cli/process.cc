@@ -2,20 +2,25 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
+#include <memory>
+#include <new>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <vector>
+
+#include "reference/contract/cores.h"
+#include "reference/contract/team.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -44,9 +49,10 @@ bool IsCount(std::string_view text, bool list) {
   }
 }
 
-// OMP_STACKSIZE in bytes: a number, of KiB unless B, K, M or G follows. Without
-// it, or where libomp would not understand it either, what libomp takes.
+// The stack of a thread of OpenMP's in bytes. Where the runtime library cannot
+// be asked: OMP_STACKSIZE, a number, of KiB unless B, K, M or G follows.
 size_t StackBytes() {
+  if (TeamStackBytes() > 0) return static_cast<size_t>(TeamStackBytes());
   constexpr size_t kDefault = size_t{4} << 20;
   const char* value = std::getenv("OMP_STACKSIZE");
   if (value == nullptr) return kDefault;
@@ -66,50 +72,62 @@ size_t StackBytes() {
   return static_cast<size_t>(number << shift);
 }
 
-int DefaultThreads() {
-  const char* value = std::getenv("OMP_NUM_THREADS");
-  const int asked = value == nullptr ? 0 : std::atoi(value);  // checked before
-  return asked > 0 ? asked
-                   : static_cast<int>(std::thread::hardware_concurrency());
-}
-
-// Waits until all that can be started were.
-void* Wait(void* gate) {
-  static_cast<std::atomic<bool>*>(gate)->wait(false);
-  return nullptr;
+// Runs a team of so many threads in a child of this process, where the runtime
+// library may abort without harm. Whether all of them ran, with some memory of
+// their own. The child itself stands for the thread that watches the clock.
+bool TeamRuns(int threads) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    const int nothing = open("/dev/null", O_WRONLY);
+    dup2(nothing, STDERR_FILENO);  // the library's own words
+    // Addresses for the stack of the thread that watches the clock.
+    constexpr size_t kWatch = size_t{8} << 20;
+    const std::unique_ptr<char[]> watch(new (std::nothrow) char[kWatch]);
+    std::atomic<int> touched{watch == nullptr ? -1 : 0};
+    const int ran = RunTeam(threads, threads, [&](int) {
+      constexpr size_t kSome = size_t{64} << 10;
+      const std::unique_ptr<char[]> some(new (std::nothrow) char[kSome]);
+      if (some != nullptr) ++touched;
+    });
+    _exit(ran == threads && touched == threads ? 0 : 1);
+  }
+  int status = 0;
+  pid_t ended = child;
+  while (child > 0 && (ended = waitpid(child, &status, 0)) < 0 &&
+         errno == EINTR) {
+  }
+  return child > 0 && ended == child && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
 }
 
 }  // namespace
 
 Status CheckThreads(int threads) {
-  const int wanted = threads > 0 ? threads : DefaultThreads();
-  pthread_attr_t attributes;
-  if (wanted <= 1 || pthread_attr_init(&attributes) != 0) return {};
-  std::atomic<bool> gate{false};
-  std::vector<pthread_t> started;
-  int error = pthread_attr_setstacksize(&attributes, StackBytes());
-  while (error == 0 && static_cast<int>(started.size()) + 1 < wanted) {
-    pthread_t thread;
-    error = pthread_create(&thread, &attributes, &Wait, &gate);
-    if (error == 0) started.push_back(thread);
+  // The most that a variation of a case asks for where it may ask.
+  constexpr int kVaried = 3;
+  int wanted = threads > 0 ? threads : DefaultThreads();
+  wanted = std::min(std::max(wanted, kVaried), TeamLimit());
+  if (wanted <= 1) return {};
+  if (TeamRuns(wanted)) {
+    // They stay, whatever the cases take later.
+    RunTeam(wanted, wanted, [](int) {});
+    return {};
   }
-  gate = true;
-  gate.notify_all();
-  for (const pthread_t thread : started) pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
-  if (error == 0) return {};
   return Status::Error(
-      "only " + std::to_string(started.size() + 1) + " of " +
       std::to_string(wanted) + " threads with stacks of " +
-      std::to_string(StackBytes() >> 10) + " KiB can run here (" +
-      std::strerror(error) +
-      "): give fewer (--threads, OMP_NUM_THREADS), smaller stacks "
-      "(OMP_STACKSIZE) or a higher limit (ulimit -v, ulimit -u)");
+      std::to_string(StackBytes() >> 10) +
+      " KiB cannot run here: give fewer (--threads, OMP_NUM_THREADS, "
+      "OMP_THREAD_LIMIT), smaller stacks (OMP_STACKSIZE, KMP_STACKSIZE) or a "
+      "higher limit (ulimit -v, ulimit -u)");
 }
 
 Status PrepareProcess() {
   HoldDescriptors();
+  UsableCores();  // before a thread is held to one of them
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   // A malformed one makes libomp abort, hang or ask for gigabytes.
   for (const char* name : {"OMP_NUM_THREADS", "OMP_THREAD_LIMIT"}) {
     const char* value = std::getenv(name);

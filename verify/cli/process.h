@@ -8,14 +8,14 @@
 namespace lockstep::verify::cli {
 
 // Holds the standard descriptors, so that no file of ours becomes one of them;
-// a reader that has gone away is an error of write, not the end. Errors: an
+// a reader that has gone away and a file above its limit (ulimit -f) are errors
+// of write, not the end. Errors: an
 // OpenMP variable that the runtime library would die of.
 Status PrepareProcess();
 
 // Whether so many threads can run at once with the stacks that OpenMP gives
-// them. libomp ends the process (134) where one cannot be started, so it is
-// tried first; memory that the cases take later is not foreseen. 0: as many as
-// OMP_NUM_THREADS says, or the machine has.
+// them, and starts them. libomp ends the process (134) where one cannot be
+// started, so they are tried in a child first. 0: DefaultThreads().
 Status CheckThreads(int threads);
 
 // Flushes stdout. Errors: it could not take everything, other than for a reader

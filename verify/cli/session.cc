@@ -1,6 +1,7 @@
 #include "verify/cli/session.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "reference/contract/team.h"
@@ -199,12 +200,16 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
   Outputs outputs(options, total, ReadEnvironment(),
                   DescribeRequest(groups, options));
   Totals totals;
-  {
+  try {
     const Watch watch(WatchInterrupt(), resolved->budget.seconds,
                       {.tick = [&] { outputs.ShowProgress(); },
                        .on_interrupt = [&] { outputs.EndInside(true); },
                        .on_budget = [&] { outputs.EndInside(false); }});
     for (Run& run : runs) Accumulate(run.Judge(&outputs), &totals);
+  } catch (const std::exception& error) {
+    const std::string limit = LimitReached(error);
+    if (limit.empty()) throw;
+    outputs.EndShort(limit);
   }
   runs.clear();
   if (!EndHosts()) ++totals.error;

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "verify/base/io/files.h"
@@ -50,6 +52,20 @@ int Fail(const std::string& message, int code) {
 
 void Note(const std::string& message) {
   std::cerr << "lockstep: note: " << Printable(message) << "\n";
+}
+
+std::string LimitReached(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return "out of memory: judge smaller cases (--max-memory refuses large "
+           "ones), or give a higher limit (ulimit -v)";
+  }
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (system == nullptr ||
+      system->code() != std::errc::resource_unavailable_try_again) {
+    return "";
+  }
+  return "no more threads can run here: give fewer (--threads), or a higher "
+         "limit (ulimit -u, ulimit -v)";
 }
 
 Status Deliver(const std::string& path, const Producer& produce) {
@@ -136,8 +152,12 @@ std::atomic<bool>* WatchInterrupt() {
   // The second Ctrl-C meets the default again.
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
-  // CI ends a job that takes too long with SIGTERM.
+  // CI ends a job that takes too long with SIGTERM, a terminal that closes with
+  // SIGHUP; under nohup that is ignored.
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before = {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
   return &interrupted;
 }
 

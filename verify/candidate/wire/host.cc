@@ -36,6 +36,12 @@ std::vector<std::string>& WrongOfRetired() {
   return wrong;
 }
 
+Status TooMuch(const std::string& message) {
+  return Status::Error(message +
+                       "; give a smaller --candidate-memory (2 times it is "
+                       "mapped) or a higher limit (ulimit -v)");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Host>> Host::Start(
@@ -43,9 +49,9 @@ Result<std::unique_ptr<Host>> Host::Start(
   std::unique_ptr<Host> host(new Host());
   const int64_t bytes = HostMemory();
   auto in = SharedMemory::Make(bytes, SharedMemory::Others::kRead);
-  if (!in.ok()) return in.status();
+  if (!in.ok()) return TooMuch(in.message());
   auto out = SharedMemory::Make(bytes, SharedMemory::Others::kWrite);
-  if (!out.ok()) return out.status();
+  if (!out.ok()) return TooMuch(out.message());
   host->in_ = std::move(in.value());
   host->out_ = std::move(out.value());
   int calls[2], answers[2];

@@ -178,16 +178,31 @@ void Outputs::ShowProgress() {
   progress_.Show(done_, findings_);
 }
 
-void Outputs::EndInside(bool interrupted) {
-  mutex_.lock();  // for good: nothing is reported any more
-  totals_.interrupted = interrupted;
+int Outputs::CloseTotals() {
   totals_.not_run = total_ - done_;
   totals_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_)
           .count();
-  const int exit_code = ExitCode(totals_, policy_);
+  return ExitCode(totals_, policy_);
+}
+
+void Outputs::End(int exit_code) {
   const int code = Conclude(Deliverables(totals_, exit_code), exit_code);
   EndProcess(options_.bisect ? BisectCode(code) : code);
+}
+
+void Outputs::EndInside(bool interrupted) {
+  mutex_.lock();  // for good: nothing is reported any more
+  totals_.interrupted = interrupted;
+  End(CloseTotals());
+}
+
+void Outputs::EndShort(const std::string& why) {
+  mutex_.lock();
+  Fail(why);
+  const int known = CloseTotals();
+  const bool wrong = known == kExitFail || known == kExitCandidate;
+  End(wrong ? known : kExitUsage);
 }
 
 int Outputs::Finish(const Totals& totals, int exit_code) {

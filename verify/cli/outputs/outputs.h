@@ -50,11 +50,17 @@ class Outputs : public RunObserver {
   // Ends the process inside a case, with all that is known by then; the case
   // counts as one that did not run.
   [[noreturn]] void EndInside(bool interrupted);
+  // The same where the machine gives no more: `why` on stderr, and the exit
+  // code is that for usage, unless a kernel is known to be wrong.
+  [[noreturn]] void EndShort(const std::string& why);
   // Delivers everything. Returns the exit code: `exit_code`, or one for usage
   // where that is none and a file could not be written.
   int Finish(const Totals& totals, int exit_code);
 
  private:
+  // Of what is known inside a case.  Requires: the mutex, held for good.
+  int CloseTotals();
+  [[noreturn]] void End(int exit_code);
   Status Deliverables(const Totals& totals, int exit_code);
   void Emit(const std::string& lines);
   void ShowRemarks(const Totals& totals);
