@@ -1,12 +1,12 @@
 #include "fuzz/cli/cli.h"
 
-#include "reference/contract/team.h"
+#include "verify/cli/process.h"
 
 namespace lockstep::fuzz::cli {
 
 int Main(int argc, char** argv) {
   return verify::cli::Guarded([&] {
-    SleepBetweenCalls();
+    verify::cli::LetThreadsSleep();
     Parser program("Looks for cases on which a kernel is wrong.", "",
                    "lockstep fuzz");
     AddFuzz(&program);

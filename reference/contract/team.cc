@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -32,15 +31,6 @@ namespace lockstep {
 namespace {
 
 std::atomic<bool> sleeping{false};
-
-// The variable by which the user says how threads wait; null: none.
-const char* WaitingVariable() {
-  for (const char* name :
-       {"KMP_BLOCKTIME", "OMP_WAIT_POLICY", "KMP_LIBRARY", "GOMP_SPINCOUNT"}) {
-    if (std::getenv(name) != nullptr) return name;
-  }
-  return nullptr;
-}
 
 // The first exception of a team's threads, which none of them may let escape.
 class Thrown {
@@ -82,14 +72,14 @@ int RunOwnThreads(int64_t threads, const std::function<void(int)>& work) {
   return ran;
 }
 
-void SleepBetweenCalls() { sleeping = WaitingVariable() == nullptr; }
+void SleepBetweenCalls() { sleeping = true; }
 
 #if defined(_OPENMP)
 
 int DefaultThreads() {
+  // Another number than that of the processors is the user's.
   const int most = omp_get_max_threads();
-  if (std::getenv("OMP_NUM_THREADS") != nullptr) return most;
-  return std::min(most, UsableCores());
+  return most == omp_get_num_procs() ? std::min(most, UsableCores()) : most;
 }
 
 int TeamLimit() { return omp_get_thread_limit(); }
@@ -113,9 +103,6 @@ void TellRuntime() {
 }  // namespace
 
 std::string HowTeamsWait() {
-  if (const char* name = WaitingVariable()) {
-    return std::string("as ") + name + " says";
-  }
   if (kmp_set_blocktime == nullptr) return sleeping ? "asleep" : "awake";
   if (sleeping) TellRuntime();
   const int milliseconds = kmp_get_blocktime();

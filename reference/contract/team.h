@@ -23,11 +23,10 @@ int64_t TeamStackBytes();
 
 // OpenMP's threads spin between two calls, which helps a benchmark and takes
 // the cores from everything else that a busy machine runs. From now on they
-// sleep, unless KMP_BLOCKTIME, KMP_LIBRARY, OMP_WAIT_POLICY or GOMP_SPINCOUNT
-// says how they wait.
+// sleep.
 void SleepBetweenCalls();
-// How they wait, as the runtime library tells it: "asleep", "awake for 200 ms",
-// or "as OMP_WAIT_POLICY says".
+// How they wait, as the runtime library tells it: "asleep", or "awake for 200
+// ms".
 std::string HowTeamsWait();
 
 // work(thread) on each of at most `threads` threads of the standard library,

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import time
 import unittest
 
 import program
@@ -244,10 +243,10 @@ class BisectTest(Gate):
                                    "--profile", "cpu-f32"), 125)
 
     def test_an_end_inside_a_case_too(self):
-        start = time.monotonic()
-        huge = "attention_forward sq=16384 skv=16384 d=128"
-        self.assertEqual(self.code(huge, "--budget", "1s"), 125)
-        self.assertLess(time.monotonic() - start, 30)
+        # Its kernel never answers.
+        self.assertEqual(self.code(
+            SMALL, "--budget", "1s", "--profile", "from-candidate", "--candidate",
+            program.held_kernel(self)), 125)
 
 
 if __name__ == "__main__":

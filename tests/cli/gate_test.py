@@ -198,9 +198,12 @@ class KnownTest(Gate):
                             for line in self.annotations(done)), done.out)
 
     def test_today_still_counts(self):
-        today = time.strftime("%Y-%m-%d", time.gmtime())
-        self.configure(self.HEAD + known(expires=today))
-        self.assertEqual(self.gate().code, 0)
+        today = code = None
+        while today != time.strftime("%Y-%m-%d", time.gmtime()):  # once, but at midnight
+            today = time.strftime("%Y-%m-%d", time.gmtime())
+            self.configure(self.HEAD + known(expires=today))
+            code = self.gate().code
+        self.assertEqual(code, 0)
 
     def test_another_fault_is_not_excused(self):
         for entry in (known('"bits:lse"'), known('"invariance:repeat"'),
@@ -334,8 +337,7 @@ class JUnitTest(Gate):
             [os.path.abspath(program.PROGRAM), "verify", huge, "--junit", "j.xml"],
             cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            deadline = time.monotonic() + 60
-            while time.monotonic() < deadline:
+            while True:
                 with open(self.path("j.xml"), encoding="utf-8") as file:
                     if file.read() != "yesterday's":
                         break

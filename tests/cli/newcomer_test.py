@@ -67,7 +67,7 @@ class Newcomer(program.TestCase):
         self.assertIn("FAIL", self.type("./lockstep replay found.ndjson", code=1))
         # 9. A bug nobody told about, found and made small.
         said = self.type("./lockstep fuzz --candidate mutant:attn.causal_plus_one "
-                         "--budget 60s --json fuzz.ndjson", code=1)
+                         "--budget 2000cases --json fuzz.ndjson", code=1)
         self.assertIn("FOUND", said)
         self.assertIn("shrunk:", said)
         self.type("./lockstep replay fuzz.ndjson", code=1)

@@ -8,7 +8,9 @@ import os
 import resource
 import struct
 import subprocess
+import sys
 import tempfile
+import time
 import unittest
 
 # A job of GitHub Actions that runs these tests shall not change what they see.
@@ -59,6 +61,29 @@ def run(*arguments, cwd=None, env=None, address_space=None, descriptors=None):
         err.seek(0)
         return Finished(child.returncode, out.read().decode(),
                         err.read().decode(), usage.ru_maxrss // 1024)
+
+
+def held_kernel(test, word=""):
+    """A candidate whose first call of a case with that word lasts until there is the
+    file "go" of the test's folder; when it has begun, there is "begun"."""
+    words = [sys.executable, os.path.join(SOURCE, "tests/host/wait_host.py"),
+             test.path("begun"), test.path("go"), word]
+    return "cmd:" + " ".join(f"'{word}'" for word in words)
+
+
+def hold(test, verb, *arguments, word="", **more):
+    """`lockstep VERB ARGUMENTS`, inside a call of such a kernel. No clock decides when
+    a test goes on, so that no load of the machine does."""
+    child = subprocess.Popen(
+        [os.path.abspath(PROGRAM), verb, *arguments, "--candidate",
+         held_kernel(test, word), "--profile", "from-candidate"],
+        **{"cwd": SOURCE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+           "text": True, **more})
+    test.addCleanup(child.kill)
+    while not os.path.exists(test.path("begun")):
+        test.assertIsNone(child.poll())
+        time.sleep(0.01)
+    return child
 
 
 def events(text):

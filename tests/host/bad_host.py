@@ -39,6 +39,8 @@ def late(call, inside, outside):
     def write():
         time.sleep(0.2)
         outside[at:at + 4] = b"\1\2\3\4"
+        with open(sys.argv[2], "w", encoding="utf-8"):
+            pass
     threading.Thread(target=write, daemon=True).start()
     return done
 
@@ -118,7 +120,7 @@ def answer(call, inside, outside):
         mmap.mmap(int(os.environ["LOCKSTEP_WIRE"].split(",")[2]), 4096)
     if MODE == "memory":
         CALLS.append(bytearray(b"\1") * (400 << 20))
-        time.sleep(5)
+        time.sleep(600)
     if MODE == "flood":
         for _ in range(1000):
             print("x" * 4096, flush=True)
@@ -186,8 +188,7 @@ if __name__ == "__main__":
     if MODE == "helper_at_end":
         # It ends because we do, and takes its time.
         host.serve()
-        subprocess.Popen([sys.executable, "-c", "import sys, time; sys.stdin.read(); "
-                          "time.sleep(0.3)"], stdin=subprocess.PIPE)
+        subprocess.Popen(["sh", "-c", "cat; sleep 0.3"], stdin=subprocess.PIPE)
         sys.exit(0)
     if MODE == "orphan_at_end":
         host.serve()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""wait_host.py BEGUN GO: the kernel of attention_host.py. Its first call writes its
-process id to BEGUN and ends when there is GO."""
+"""wait_host.py BEGUN GO [WORD]: the kernel of attention_host.py. Its first call of a
+case with that word writes its process id to BEGUN and ends when there is GO."""
 import os
 import sys
 import time
@@ -9,7 +9,9 @@ import attention_host as host
 
 
 def answer(call, inside, outside):
-    begun, go = sys.argv[1:]
+    begun, go, *words = sys.argv[1:]
+    if not all(word in call.get("case", "") for word in words):
+        return host.attend(call, inside, outside)
     if not os.path.exists(begun):
         with open(begun + ".part", "w", encoding="utf-8") as file:
             file.write(str(os.getpid()))

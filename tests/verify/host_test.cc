@@ -4,12 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -108,10 +106,14 @@ TEST_F(HostTest, CallsLieWhereTheyAreWanted) {
 }
 
 TEST_F(HostTest, WritingAfterTheAnswerIsTold) {
-  HostCaller host(Bad("late"));
+  const std::string written =
+      testing::TempDir() + "late-" + std::to_string(getpid());
+  std::vector<std::string> words = Bad("late");
+  words.push_back(written);
+  HostCaller host(words);
   ASSERT_TRUE(host.Start().ok());
   ASSERT_EQ(Ask(host).outcome.state, RunOutcome::State::kRan);
-  std::this_thread::sleep_for(std::chrono::seconds(1));
+  while (unlink(written.c_str()) != 0) usleep(10000);
   const RunOutcome settled = host.Settle(true);
   EXPECT_EQ(settled.check, "guard_zones");
   EXPECT_NE(settled.message.find("after it had said"), std::string::npos)
@@ -122,8 +124,8 @@ TEST_F(HostTest, AWordUnaskedIsTold) {
   HostCaller host(Bad("twice"));
   ASSERT_TRUE(host.Start().ok());
   Ask(host);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  const RunOutcome settled = host.Settle(true);
+  RunOutcome settled;
+  while (settled.state == RunOutcome::State::kRan) settled = host.Settle(true);
   EXPECT_NE(settled.message.find("without being asked"), std::string::npos)
       << settled.message;
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/contract/team.h"
+#include "verify/cli/process.h"
 #include "verify/run/environment.h"
 
 namespace lockstep::verify::cli {
@@ -56,7 +56,7 @@ const std::vector<std::string>& CommandArguments() { return GivenWords(); }
 int Main(int argc, char** argv) {
   bool bisect = false;
   const int code = Guarded([&] {
-    SleepBetweenCalls();
+    LetThreadsSleep();
     GivenWords().assign(argv + (argc > 0 ? 1 : 0), argv + argc);
     const auto& words = GivenWords();
     bisect = std::find(words.begin(), words.end(), "--bisect") != words.end();

@@ -4,6 +4,7 @@
 
 #include "reference/contract/team.h"
 #include "verify/cli/cli.h"
+#include "verify/cli/process.h"
 #include "verify/registry/ops.h"
 #include "verify/report/events.h"
 #include "verify/run/environment.h"
@@ -50,7 +51,10 @@ void AddEnv(Parser* program) {
           .Type("FILE|-");
   verb->run = [json, option] {
     Environment environment = ReadEnvironment();
-    environment.waiting = HowTeamsWait();
+    const char* variable = WaitingVariable();
+    environment.waiting = variable == nullptr
+                              ? HowTeamsWait()
+                              : std::string("as ") + variable + " says";
     if (!option.given()) {
       std::cout << EnvironmentText(environment);
     } else {

@@ -104,6 +104,18 @@ bool TeamRuns(int threads) {
 
 }  // namespace
 
+const char* WaitingVariable() {
+  for (const char* name :
+       {"KMP_BLOCKTIME", "OMP_WAIT_POLICY", "KMP_LIBRARY", "GOMP_SPINCOUNT"}) {
+    if (std::getenv(name) != nullptr) return name;
+  }
+  return nullptr;
+}
+
+void LetThreadsSleep() {
+  if (WaitingVariable() == nullptr) SleepBetweenCalls();
+}
+
 Status CheckThreads(int threads) {
   // The most that a variation of a case asks for where it may ask.
   constexpr int kVaried = 3;

@@ -13,6 +13,12 @@ namespace lockstep::verify::cli {
 // OpenMP variable that the runtime library would die of.
 Status PrepareProcess();
 
+// The variable by which the user says how threads wait between calls; null:
+// none does.
+const char* WaitingVariable();
+// SleepBetweenCalls(), unless the user says otherwise.
+void LetThreadsSleep();
+
 // Whether so many threads can run at once with the stacks that OpenMP gives
 // them, and starts them. libomp ends the process (134) where one cannot be
 // started, so they are tried in a child first. 0: DefaultThreads().

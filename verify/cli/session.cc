@@ -208,8 +208,8 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
     for (Run& run : runs) Accumulate(run.Judge(&outputs), &totals);
   } catch (const std::exception& error) {
     const std::string limit = LimitReached(error);
-    if (limit.empty()) throw;
-    outputs.EndShort(limit);
+    if (!limit.empty()) outputs.EndShort(limit, kExitUsage);
+    outputs.EndShort(error.what(), kExitSelf);
   }
   runs.clear();
   if (!EndHosts()) ++totals.error;

@@ -197,12 +197,12 @@ void Outputs::EndInside(bool interrupted) {
   End(CloseTotals());
 }
 
-void Outputs::EndShort(const std::string& why) {
+void Outputs::EndShort(const std::string& why, int code) {
   mutex_.lock();
   Fail(why);
   const int known = CloseTotals();
   const bool wrong = known == kExitFail || known == kExitCandidate;
-  End(wrong ? known : kExitUsage);
+  End(wrong && code == kExitUsage ? known : code);
 }
 
 int Outputs::Finish(const Totals& totals, int exit_code) {

@@ -50,9 +50,9 @@ class Outputs : public RunObserver {
   // Ends the process inside a case, with all that is known by then; the case
   // counts as one that did not run.
   [[noreturn]] void EndInside(bool interrupted);
-  // The same where the machine gives no more: `why` on stderr, and the exit
-  // code is that for usage, unless a kernel is known to be wrong.
-  [[noreturn]] void EndShort(const std::string& why);
+  // The same where the run cannot go on: `why` on stderr. The exit code is
+  // `code`; not that for usage where a kernel is known to be wrong.
+  [[noreturn]] void EndShort(const std::string& why, int code);
   // Delivers everything. Returns the exit code: `exit_code`, or one for usage
   // where that is none and a file could not be written.
   int Finish(const Totals& totals, int exit_code);
