@@ -43,7 +43,9 @@ def pattern(expected):
 
 
 def machine(text):
-    """Without what depends on the CPU: instruction sets that ran or did not."""
+    """Without what depends on the CPU, instruction sets that ran or did not, and on
+    the user."""
+    text = re.sub(r"^note      the kernel ran as root .*\n", "", text, flags=re.M)
     text = re.sub(r"^not run   .* \(not on this CPU\)\n", "", text, flags=re.M)
     return re.sub(r"\b((?:optimized on (?:AVX|NEON|SVE)\w*(?:, )?)+)",
                   "optimized on SIMD", text)

@@ -1,6 +1,7 @@
 // A right kernel that misbehaves: so:bad.so,mode=MODE. Its arithmetic is that
 // of examples/attention.c, linked in under other names.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <fenv.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -131,6 +132,24 @@ bool BreakBefore() {
     void* all = mmap(nullptr, size_t{400} << 20, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     memset(all, 1, size_t{400} << 20);
+    Sleep();
+  }
+  if (mode == "memory_file" || mode == "shared_file") {
+    char name[] = "/dev/shm/lockstep-bad-XXXXXX";
+    const bool nameless = mode == "memory_file";
+    const int file = nameless ? memfd_create("kernel", 0) : mkstemp(name);
+    if (!nameless) unlink(name);
+    // Never mapped: no page of it is in anybody's table.
+    if (posix_fallocate(file, 0, off_t{400} << 20) != 0) abort();
+    Sleep();
+  }
+  if (mode == "fills_out") {
+    int ends[4] = {3, 4, 5, 6};
+    if (const char* wire = getenv("LOCKSTEP_WIRE"))
+      sscanf(wire, "%d,%d,%d,%d", &ends[0], &ends[1], &ends[2], &ends[3]);
+    // All that the files of the outputs and of the inputs take.
+    posix_fallocate(ends[3], 0, off_t{200} << 20);
+    posix_fallocate(ends[2], 0, off_t{200} << 20);
     Sleep();
   }
   if (mode == "child_memory" && fork() == 0) {

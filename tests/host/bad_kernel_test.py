@@ -45,6 +45,9 @@ BAD = {
     "stop": (3, "did not end the call within "),
     "memory": (3, "above the limit of 200 MiB"),
     "shared_memory": (3, "above the limit of 200 MiB"),
+    "memory_file": (3, "above the limit of 200 MiB"),
+    "shared_file": (3, "above the limit of 200 MiB"),
+    "fills_out": (3, "above the limit of 200 MiB"),
     "child_memory": (3, "above the limit of 200 MiB"),
     "flood": (3, "printed more than 1 MiB"),
     "flood_errors": (3, "printed more than 1 MiB"),
@@ -108,7 +111,8 @@ HANGS = ("hang", "spin", "stop", "open_hangs", "close_hangs")
 # Nothing is left to replay: every case has passed.
 AFTER_ALL = ("ends_crashing", "ends_with_status")
 # Take long, or are ended by a limit.
-SLOW = HANGS + ("memory", "shared_memory", "child_memory")
+SLOW = HANGS + ("memory", "shared_memory", "memory_file", "shared_file", "fills_out",
+                "child_memory")
 
 # Flags of a build that describes itself badly, and the sentence. All exit 2.
 DESCRIBED = {

@@ -55,7 +55,7 @@ class Shared : public testing::Test {
     if (cores_ < 2) GTEST_SKIP() << "one core only: there is nothing to hold";
   }
   const int cores_ = CoresOf(0);
-  SharedCore core_;
+  SharedCore core_{std::chrono::hours(1)};
 };
 
 TEST_F(Shared, HoldsTheJudgeAndAHostOfOneThread) {
@@ -93,7 +93,7 @@ TEST_F(Shared, HoldsNobodyWithoutAHost) {
 TEST_F(Shared, FreesWhatWasStartedMeanwhile) {
   const Idle host(0);
   {
-    SharedCore core;
+    SharedCore core(std::chrono::hours(1));
     core.BetweenCases();
     ASSERT_TRUE(core.held());
     const Idle second(2);

@@ -1,6 +1,9 @@
 // cmd-files:PROGRAM ARG...: a program that is started for every call, with a
 // folder: inputs.safetensors and call.json are there, outputs.safetensors has
 // to be when it ends (docs/wire.md).
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -39,7 +42,13 @@ class Folder {
       return Status::Error("no folder can be made in " + place.string() + ": " +
                            std::strerror(errno));
     }
-    return std::unique_ptr<Folder>(new Folder(path));
+    std::unique_ptr<Folder> folder(new Folder(path));
+    const auto& user = TheHostLimits().user;
+    if (user && chown(path.c_str(), user->uid, user->gid) != 0) {
+      return Status::Error(path + ": cannot be given to user '" + user->name +
+                           "': " + std::strerror(errno));
+    }
+    return folder;
   }
   ~Folder() {
     std::error_code ignored;
@@ -85,7 +94,8 @@ class CommandFiles final : public Candidate {
   std::vector<Fact> Identity() const override {
     return {{"name", fs::path(words_[0]).filename().string()},
             {"isolation", "process"},
-            {"guards", "none"}};
+            {"guards", "none"},
+            {"peeking", Peeking()}};
   }
 
   RunOutcome Run(const CaseRequest& request, const Trial& trial,

@@ -89,6 +89,7 @@ Result<std::string> ReadStdin(size_t max_bytes);
 struct HostArguments {
   std::string call_timeout;      // seconds
   std::string candidate_memory;  // as ParseMemory takes it
+  std::string candidate_user;
 };
 void AddHostArguments(Verb* verb, HostArguments* arguments);
 // For all programs that are started from now on. Errors: one line.

@@ -1,6 +1,10 @@
 // Programs of candidates, as verbs see them: limits, and their end.
+#include <pwd.h>
+#include <unistd.h>
+
 #include <charconv>
 #include <string>
+#include <utility>
 
 #include "verify/candidate/wire/host.h"
 #include "verify/cli/cli.h"
@@ -16,7 +20,34 @@ void AddHostArguments(Verb* verb, HostArguments* arguments) {
   verb->Value("--candidate-memory", &arguments->candidate_memory,
               "That a candidate's program may use (default: half the memory)")
       .Type("SIZE");
+  verb->Value(
+          "--candidate-user", &arguments->candidate_user,
+          "Start a candidate's program as this user, so that it cannot read "
+          "the judge's memory (needs root)")
+      .Type("NAME");
 }
+
+namespace {
+
+Result<HostUser> FindUser(const std::string& name) {
+  const std::string option = "--candidate-user '" + name + "': ";
+  const passwd* entry = getpwnam(name.c_str());
+  if (entry == nullptr) return Status::Error(option + "there is no such user");
+  if (entry->pw_uid == 0) {
+    return Status::Error(option +
+                         "root can read the judge's memory; want "
+                         "another user, such as nobody");
+  }
+  if (geteuid() != 0) {
+    return Status::Error(option +
+                         "only root starts programs of another user; without "
+                         "the option yours cannot read the judge's memory "
+                         "either");
+  }
+  return HostUser{name, entry->pw_uid, entry->pw_gid, entry->pw_dir};
+}
+
+}  // namespace
 
 Status LimitHosts(const HostArguments& arguments) {
   HostLimits limits;
@@ -36,6 +67,11 @@ Status LimitHosts(const HostArguments& arguments) {
         ParseMemory(arguments.candidate_memory, "--candidate-memory");
     if (!memory.ok()) return memory.status();
     limits.memory = memory.value();
+  }
+  if (!arguments.candidate_user.empty()) {
+    Result<HostUser> user = FindUser(arguments.candidate_user);
+    if (!user.ok()) return user.status();
+    limits.user = std::move(user.value());
   }
   SetHostLimits(limits);
   return {};

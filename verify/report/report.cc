@@ -342,6 +342,11 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
     text += "note      answers are " + Joined(statistics.answers) +
             ": a pass says nothing of a kernel\n";
   }
+  if (statistics.peeking) {
+    text +=
+        "note      the kernel ran as root and could have read the judge's "
+        "memory; --candidate-user NAME rules that out\n";
+  }
   if (!statistics.skips.empty()) {
     text += "skipped   " + Joined(statistics.skips) + "\n";
   }

@@ -21,10 +21,11 @@ struct ReportStyle {
 
 // What a run did, over all its cases.
 struct RunStatistics {
-  std::set<std::string> executed;    // "optimized on AVX3_ZEN4", "reference"
-  std::set<std::string> fallbacks;   // reasons
-  std::set<std::string> skips;       // reasons
-  std::set<std::string> answers;     // those that were not computed
+  std::set<std::string> executed;   // "optimized on AVX3_ZEN4", "reference"
+  std::set<std::string> fallbacks;  // reasons
+  std::set<std::string> skips;      // reasons
+  std::set<std::string> answers;    // those that were not computed
+  bool peeking = false;  // a kernel could have read the judge's memory
   std::vector<std::string> not_run;  // TargetsNotRun, in the order first seen
   int min_threads = 0;
   int max_threads = 0;

@@ -73,6 +73,9 @@ void RunStatistics::Add(const CaseResult& result) {
   for (const Fact& fact : result.facts) {
     if (fact.name == kAnswersFact) answers.insert(fact.value);
   }
+  for (const Fact& fact : result.kernel) {
+    peeking |= fact.name == "peeking" && fact.value == "not excluded";
+  }
   const Execution& ran = result.execution;
   if (ran.backend.empty()) return;
   const std::string backend = Executed(result);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <utility>
 
 #include "verify/base/format.h"
 #include "verify/base/printable.h"
@@ -50,6 +51,10 @@ int64_t HostMemory() {
   return Limits().memory > 0 ? Limits().memory : DefaultMemoryBudget();
 }
 
+const char* Peeking() {
+  return geteuid() == 0 && !Limits().user ? "not excluded" : "excluded";
+}
+
 std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? "signal " + std::to_string(signal)
@@ -64,8 +69,12 @@ double RunningTime::Spent() {
   return spent_ += std::min(step, kMostStep);
 }
 
-ChildProcess::ChildProcess(KeptProgram kept, int output, int lifeline)
-    : kept_(kept), output_(output), lifeline_(lifeline) {
+ChildProcess::ChildProcess(KeptProgram kept, int output, int lifeline,
+                           MemoryUse memory)
+    : kept_(kept),
+      output_(output),
+      lifeline_(lifeline),
+      memory_(std::move(memory)) {
   Living().push_back(kept);
 }
 
@@ -107,6 +116,21 @@ std::optional<HostFailure> ChildProcess::Break(const std::string& check,
   return HostFailure{check, message + LastWords()};
 }
 
+bool ChildProcess::LookIsDue() const {
+  return std::chrono::steady_clock::now() - looked_ >=
+         std::chrono::milliseconds(kTickMilliseconds);
+}
+
+std::optional<HostFailure> ChildProcess::LookAtMemory(const std::string& what) {
+  const int64_t used = memory_.Bytes(Descendants(kept_.keeper));
+  memory_.NoteRest();
+  looked_ = std::chrono::steady_clock::now();
+  if (used <= HostMemory()) return std::nullopt;
+  return Break("memory", "used " + MiB(used) + " during " + what +
+                             ", above the limit of " + MiB(HostMemory()) +
+                             " (--candidate-memory)");
+}
+
 std::optional<HostFailure> ChildProcess::Wait(int descriptor, double seconds,
                                               const std::string& what,
                                               RunningTime* time) {
@@ -120,20 +144,20 @@ std::optional<HostFailure> ChildProcess::Wait(int descriptor, double seconds,
                                  " during " + what);
     }
     // A closed end is something to read as well: that there is no more.
-    if (ready > 0 && looked[0].revents != 0) return std::nullopt;
-    if (Reap(false)) return std::nullopt;
+    const bool readable = ready > 0 && looked[0].revents != 0;
+    const bool done = readable || Reap(false);
+    if (done && (!alive_ || !LookIsDue())) {
+      memory_.NoteRest();
+      return std::nullopt;
+    }
     if (ready > 0 && (looked[1].revents & POLLIN) == 0 &&
         looked[1].revents != 0) {
       looked[1].fd = -1;
     }
     const bool over = time->Spent() >= seconds;
-    if (ready > 0 && !over) continue;
-    const int64_t used = ResidentBytes(Descendants(kept_.keeper));
-    if (used > HostMemory()) {
-      return Break("memory", "used " + MiB(used) + " during " + what +
-                                 ", above the limit of " + MiB(HostMemory()) +
-                                 " (--candidate-memory)");
-    }
+    if (ready > 0 && !over && !done) continue;
+    if (auto failure = LookAtMemory(what)) return failure;
+    if (done) return std::nullopt;
     if (!over) continue;
     return Break("hang", "did not end " + what + " within " +
                              TextOfSeconds(seconds) + " s (--call-timeout)");

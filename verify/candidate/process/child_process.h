@@ -13,20 +13,33 @@
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "verify/candidate/process/memory_use.h"
 #include "verify/candidate/process/process_tree.h"
 
 namespace lockstep::verify {
+
+// Whom hosts run as, in place of the judge's own user.
+struct HostUser {
+  std::string name;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::string home;
+};
 
 // What hosts may use. Set once, before the first is started: a run has one
 // limit for all of them.
 struct HostLimits {
   std::optional<double> call_seconds;  // absent: see docs/wire.md
   int64_t memory = 0;                  // bytes; 0: half of the machine's
+  std::optional<HostUser> user;
 };
 void SetHostLimits(const HostLimits& limits);
 const HostLimits& TheHostLimits();
 // In bytes, resolved.
 int64_t HostMemory();
+// Whether a host that wants to could read the judge's memory: "excluded", or
+// "not excluded" where it has the rights of root, too.
+const char* Peeking();
 
 inline constexpr double kFirstCallSeconds = 300;
 inline constexpr double kCallSeconds = 60;
@@ -74,6 +87,10 @@ class ChildProcess {
 
   bool alive() const { return alive_; }
 
+  // Before it is asked for something: what its descriptors of files in memory
+  // hold by now is not its doing.
+  void NoteAsked() { memory_.NoteOwn(); }
+
   // Waits until `descriptor` (-1: none) can be read, was closed, or the program
   // ends; draws what it prints meanwhile and watches its memory. Absent: one of
   // these. Otherwise why it was killed. `what` it does, for messages. `time`:
@@ -101,16 +118,21 @@ class ChildProcess {
   static std::vector<pid_t> Orphans();
 
  private:
-  ChildProcess(KeptProgram kept, int output, int lifeline);
+  ChildProcess(KeptProgram kept, int output, int lifeline, MemoryUse memory);
 
   void Drain();
   bool Reap(bool wait);
+  // Whether its memory was not looked at for a while.
+  bool LookIsDue() const;
+  std::optional<HostFailure> LookAtMemory(const std::string& what);
   std::optional<HostFailure> Break(const std::string& check,
                                    const std::string& message);
 
   KeptProgram kept_;
   int output_;    // the reading end of its stdout and stderr
   int lifeline_;  // its keeper ends it where this is closed
+  MemoryUse memory_;
+  std::chrono::steady_clock::time_point looked_;  // at its memory
   bool alive_ = true;
   int status_ = 0;
   int64_t printed_ = 0;  // since the wait began

@@ -1,5 +1,6 @@
 // Between fork and exec: only what is safe there, with everything made before.
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -12,7 +13,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "verify/candidate/process/child_process.h"
@@ -52,6 +55,21 @@ bool Kept(std::string_view variable) {
   });
 }
 
+// The files that arguments name: a script, a shared object, FILE.py:FUNCTION.
+std::vector<std::string> FilesNamed(const std::vector<std::string>& arguments) {
+  std::vector<std::string> files;
+  for (size_t n = 1; n < arguments.size(); ++n) {
+    const std::string& word = arguments[n];
+    std::error_code error;
+    for (const std::string& path : {word, word.substr(0, word.rfind(':'))}) {
+      if (!fs::is_regular_file(path, error)) continue;
+      files.push_back(path);
+      break;
+    }
+  }
+  return files;
+}
+
 Result<std::string> FindProgram(const std::string& name) {
   const auto runs = [](const fs::path& path) {
     std::error_code error;
@@ -76,13 +94,16 @@ Result<std::string> FindProgram(const std::string& name) {
 
 // Everything that exec needs, as it needs it.
 struct Prepared {
-  std::string program;
+  std::string name;     // as it was asked for
+  std::string program;  // where it lies
   std::vector<std::string> variables;
   std::vector<char*> arguments;
   std::vector<char*> environment;
   std::vector<int> descriptors;
-  int output = -1;  // of stdout and stderr
-  int report = -1;  // takes Report
+  std::optional<HostUser> user;
+  std::vector<std::string> files;  // that this user has to be able to read
+  int output = -1;                 // of stdout and stderr
+  int report = -1;                 // takes Report
   int lifeline = -1;
 };
 
@@ -90,6 +111,7 @@ struct Prepared {
 struct Report {
   pid_t program = 0;
   int error = 0;
+  int unread = -1;  // which of `files` cannot be read
 };
 
 void FillVariables(const ChildLaunch& launch, Prepared* prepared) {
@@ -99,6 +121,13 @@ void FillVariables(const ChildLaunch& launch, Prepared* prepared) {
   for (const std::string& variable : launch.variables) {
     prepared->variables.push_back(variable);
   }
+  if (prepared->user) {
+    std::erase_if(prepared->variables, [](const std::string& variable) {
+      return variable.starts_with("HOME=") || variable.starts_with("USER=");
+    });
+    prepared->variables.push_back("HOME=" + prepared->user->home);
+    prepared->variables.push_back("USER=" + prepared->user->name);
+  }
   for (std::string& variable : prepared->variables) {
     prepared->environment.push_back(variable.data());
   }
@@ -106,8 +135,8 @@ void FillVariables(const ChildLaunch& launch, Prepared* prepared) {
 }
 
 // Tells the judge why there will be no program.
-[[noreturn]] void GiveUp(int report) {
-  const Report said = {0, errno};
+[[noreturn]] void GiveUp(int report, int unread = -1) {
+  const Report said = {0, errno, unread};
   // Nobody can be told if this fails, too.
   const ssize_t written = write(report, &said, sizeof(said));
   _exit(written == sizeof(said) ? 127 : 126);
@@ -115,8 +144,13 @@ void FillVariables(const ChildLaunch& launch, Prepared* prepared) {
 
 // What a child must not inherit: the group of the terminal, cores that would
 // be left behind, signals that the judge ignores or holds back.
-void Detach(pid_t keeper) {
+void Detach(const std::optional<HostUser>& user, pid_t keeper, int report) {
   setpgid(0, 0);
+  if (user && (setgroups(1, &user->gid) != 0 || setgid(user->gid) != 0 ||
+               setuid(user->uid) != 0)) {
+    GiveUp(report);
+  }
+  // Behind the change of the user, which forgets it.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (getppid() != keeper) _exit(126);
   const rlimit none = {0, 0};
@@ -131,7 +165,12 @@ void Detach(pid_t keeper) {
 // In the child. Descriptors first go above all places that they shall have,
 // and no higher: a machine may allow few.
 [[noreturn]] void Become(const Prepared& prepared, pid_t keeper) {
-  Detach(keeper);
+  Detach(prepared.user, keeper, prepared.report);
+  for (size_t n = 0; prepared.user && n < prepared.files.size(); ++n) {
+    if (access(prepared.files[n].c_str(), R_OK) != 0) {
+      GiveUp(prepared.report, static_cast<int>(n));
+    }
+  }
   const auto count = static_cast<int>(prepared.descriptors.size());
   const int last = kFirstDescriptor + count;
   const int above = last + 1;
@@ -164,7 +203,7 @@ void Detach(pid_t keeper) {
   const pid_t program = _Fork();
   if (program < 0) GiveUp(prepared.report);
   if (program == 0) Become(prepared, keeper);
-  const Report said = {program, 0};
+  const Report said = {program, 0, -1};
   if (write(prepared.report, &said, sizeof(said)) != sizeof(said)) _exit(126);
   Keep(program, prepared.lifeline);
 }
@@ -179,11 +218,27 @@ Report ReadReport(int descriptor) {
     if (got == sizeof(said)) {
       if (said.program != 0) all.program = said.program;
       if (said.error != 0) all.error = said.error;
+      if (said.unread >= 0) all.unread = said.unread;
       continue;
     }
     if (all.error == 0 && (got != 0 || all.program == 0)) all.error = EIO;
     return all;
   }
+}
+
+Status CannotStart(const Prepared& prepared, const Report& said) {
+  const std::string why = std::strerror(said.error);
+  const std::string what = "cannot start '" + prepared.name + "'";
+  if (!prepared.user) return Status::Error(what + ": " + why);
+  const std::string& user = prepared.user->name;
+  if (said.unread < 0) {
+    return Status::Error(what + " as user '" + user + "': " + why +
+                         " (--candidate-user)");
+  }
+  return Status::Error(
+      what + ": user '" + user + "' cannot read '" +
+      prepared.files[static_cast<size_t>(said.unread)] + "': " + why +
+      "; want a kernel that the user of --candidate-user can read");
 }
 
 struct Pipe {
@@ -212,10 +267,13 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::Start(
     return Status::Error(std::string("no pipe: ") + std::strerror(errno));
   }
   Prepared prepared;
+  prepared.name = launch.arguments[0];
   prepared.program = std::move(program.value());
   std::vector<std::string> arguments = launch.arguments;
   for (std::string& word : arguments) prepared.arguments.push_back(word.data());
   prepared.arguments.push_back(nullptr);
+  prepared.user = TheHostLimits().user;
+  prepared.files = FilesNamed(launch.arguments);
   FillVariables(launch, &prepared);
   prepared.descriptors = launch.descriptors;
   prepared.output = output.ends[1];
@@ -232,13 +290,12 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   const Report said = ReadReport(report.ends[0]);
   if (said.error != 0) {
     waitpid(pid, nullptr, 0);
-    return Status::Error("cannot start '" + launch.arguments[0] +
-                         "': " + std::strerror(said.error));
+    return CannotStart(prepared, said);
   }
   fcntl(output.ends[0], F_SETFL, O_NONBLOCK);
   return std::unique_ptr<ChildProcess>(new ChildProcess(
       {pid, said.program, OpenChildren(pid)}, std::exchange(output.ends[0], -1),
-      std::exchange(lifeline.ends[1], -1)));
+      std::exchange(lifeline.ends[1], -1), MemoryUse(launch.descriptors)));
 }
 
 }  // namespace lockstep::verify

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <ctime>
+#include <initializer_list>
 
 namespace lockstep::verify {
 namespace {

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -164,17 +163,6 @@ std::vector<pid_t> Strays(const std::vector<KeptProgram>& known) {
     strays.push_back(child);
   }
   return strays;
-}
-
-int64_t ResidentBytes(const std::vector<pid_t>& processes) {
-  const int64_t page = sysconf(_SC_PAGESIZE);
-  int64_t bytes = 0;
-  for (const pid_t process : processes) {
-    std::ifstream sizes("/proc/" + std::to_string(process) + "/statm");
-    int64_t size = 0, resident = 0;
-    if (sizes >> size >> resident) bytes += resident * page;
-  }
-  return bytes;
 }
 
 void KillAll(const std::vector<pid_t>& processes) {

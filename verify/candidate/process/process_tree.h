@@ -4,7 +4,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <vector>
 
 namespace lockstep::verify {
@@ -39,9 +38,6 @@ int OpenChildren(pid_t process);
 // children of those but for their programs. Those that have ended are not
 // listed.
 std::vector<pid_t> Strays(const std::vector<KeptProgram>& known);
-
-// Resident bytes, shared ones included, of these processes together.
-int64_t ResidentBytes(const std::vector<pid_t>& processes);
 
 // Ends everything below this process that it did not have when
 // GuardThisProcess() was called; for a process that ends itself now, whatever

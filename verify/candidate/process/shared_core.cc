@@ -11,7 +11,6 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr std::chrono::seconds kHeld{1};
 constexpr int kFreeCases = 16;
 
 // The cores that this process may use, read before any of it is held.
@@ -47,7 +46,7 @@ void SharedCore::Hold() {
   CPU_SET(core, &one);
   if (sched_setaffinity(0, sizeof(one), &one) != 0) return;
   for (const pid_t host : hosts) sched_setaffinity(host, sizeof(one), &one);
-  until_ = Clock::now() + kHeld;
+  until_ = Clock::now() + hold_;
   held_ = true;
 }
 

@@ -14,12 +14,14 @@ namespace lockstep::verify {
 // where there is one core only, or no such process.
 class SharedCore {
  public:
-  SharedCore() = default;
+  // `hold`: for how long, before some cases are free.
+  explicit SharedCore(std::chrono::seconds hold = std::chrono::seconds(1))
+      : hold_(hold) {}
   ~SharedCore() { Free(); }
   SharedCore(const SharedCore&) = delete;
   SharedCore& operator=(const SharedCore&) = delete;
 
-  // Between two cases, always from the same thread. Both are held for a second,
+  // Between two cases, always from the same thread. Both are held for a while,
   // then free for some cases, since somebody else may have come to that core.
   void BetweenCases();
   // Before what takes longer than a case, or starts processes.
@@ -30,6 +32,7 @@ class SharedCore {
   using Clock = std::chrono::steady_clock;
   void Hold();
 
+  const std::chrono::seconds hold_;
   bool held_ = false;
   int free_cases_ = 0;  // that are left
   Clock::time_point until_;

@@ -114,7 +114,7 @@ std::vector<Fact> WireCandidate::Identity() const {
           {"lacks", lacks},
           {"isolation", hello.isolation},
           {"guards", host_.guards()},
-          {"peeking", geteuid() == 0 ? "not excluded" : "excluded"}};
+          {"peeking", Peeking()}};
 }
 
 std::vector<Variation> WireCandidate::Variations(const Trial&) const {

@@ -144,6 +144,7 @@ std::optional<HostFailure> Host::Send(const std::string& line, double seconds,
                                    std::to_string(line.size()) +
                                    " bytes, more than a line may have"};
   }
+  process_->NoteAsked();
   RunningTime time;
   for (size_t at = 0; at < line.size();) {
     const ssize_t put = write(to_, line.data() + at, line.size() - at);
