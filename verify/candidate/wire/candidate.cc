@@ -107,14 +107,10 @@ std::vector<Fact> WireCandidate::Identity() const {
   for (const std::string& output : hello.lacks) {
     lacks += (lacks.empty() ? "" : " ") + output;
   }
-  return {{"name", hello.name},
-          {"version", hello.version},
-          {"commit", hello.commit},
-          {"wire", hello.wire},
-          {"lacks", lacks},
-          {"isolation", hello.isolation},
-          {"guards", host_.guards()},
-          {"peeking", Peeking()}};
+  return {{"name", hello.name},       {"version", hello.version},
+          {"commit", hello.commit},   {"wire", hello.wire},
+          {"lacks", lacks},           {"isolation", hello.isolation},
+          {"guards", host_.guards()}, {"peeking", Peeking()}};
 }
 
 std::vector<Variation> WireCandidate::Variations(const Trial&) const {
