@@ -252,7 +252,8 @@ class EvidenceTest(program.TestCase):
         write_safetensors(mask, {"dense_mask": ("U8", [1, 1, 5, 9], tensor)})
         child = program.hold(
             self, "verify", SMALL,
-            f"attention_forward sq=5 skv=9 d=8 mask=dense:file:{mask}", word="seed=3")
+            f"attention_forward sq=5 skv=9 d=8 mask=dense:{mask}", word="seed=3",
+            cwd=self.folder)
         os.remove(mask)
         self.path("go", "")
         out, err = child.communicate()

@@ -53,7 +53,7 @@ class UlimitTest(program.TestCase):
     @sanitized
     def test_memory_that_is_not_there(self):
         case = "block_plan sq=8192 skv=8192 bq=8 bk=8 mask=causal"
-        done = shell(f"ulimit -v 100000; $L verify '{SMALL}' '{case}' --threads 1 "
+        done = shell(f"ulimit -v 200000; $L verify '{SMALL}' '{case}' --threads 1 "
                      "--receipt r.json --json e.ndjson", self.folder)
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
