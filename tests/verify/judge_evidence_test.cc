@@ -8,6 +8,7 @@
 
 #include "tests/verify/fake_candidate.h"
 #include "tests/verify/judge_line.h"
+#include "tests/verify/no_rows.h"
 #include "verify/report/report.h"
 
 namespace lockstep::verify {
@@ -33,10 +34,10 @@ CaseResult Nearly(int64_t open, const char* tensor) {
 TEST(OpenOutputs, EachOutputByItself) {
   for (const char* tensor : {"lse", "carry_h"}) {
     CaseResult result = Nearly(10, tensor);
-    FindOpenOutputs("mine", &result);
+    FindOpenOutputs("mine", NoRows(), &result);
     EXPECT_TRUE(result.findings.empty());
     result = Nearly(11, tensor);
-    FindOpenOutputs("mine", &result);
+    FindOpenOutputs("mine", NoRows(), &result);
     ASSERT_EQ(result.findings.size(), 1u);
     EXPECT_EQ(result.findings[0].tier, Tier::kPower);
     EXPECT_NE(result.findings[0].message.find(std::string(tensor) +

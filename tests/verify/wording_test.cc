@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/verify/no_rows.h"
 #include "verify/allowed/cause.h"
 #include "verify/allowed/counts.h"
 #include "verify/allowed/result.h"
@@ -131,7 +132,7 @@ std::string OpenFinding(int64_t open, int64_t expected, bool share = true) {
   judged.result.inside = expected - open;
   if (share) judged.result.shares[static_cast<size_t>(Cause::kP)] = 0.755;
   result.judged.push_back(judged);
-  FindOpenOutputs("flash-bf16", &result);
+  FindOpenOutputs("flash-bf16", NoRows(), &result);
   EXPECT_LE(result.findings.size(), 1u);
   return result.findings.empty() ? "" : result.findings[0].message;
 }

@@ -34,10 +34,11 @@ Status OpenMutant(const std::string& spec, lockstep_handle* handle) {
   if (mutant->info->attention()) {
     handle->attention.emplace(mutant->variant, mutant->dial);
   } else if (mutant->info->gradients()) {
-    handle->grad.emplace(mutant->grad, mutant->info->PointOf<GradFault>());
+    handle->grad.emplace(mutant->grad,
+                         mutant->info->PointOf<verify::GradFault>());
   } else if (mutant->info->scan_gradients()) {
     handle->scan_grad.emplace(mutant->scan_grad,
-                              mutant->info->PointOf<ScanGradFault>());
+                              mutant->info->PointOf<verify::ScanGradFault>());
   } else {
     handle->scan.emplace(mutant->scan, mutant->scan_dial);
   }
