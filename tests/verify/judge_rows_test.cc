@@ -255,7 +255,7 @@ TEST(OtherRows, TheWitnessIsNotHeldAgainstItself) {
 // is no witness, as of a profile that is more exact.
 TEST(OtherRows, OfAProfileStayInTheirRange) {
   JudgeOptions options = Quick("cpu-f32");
-  options.profile->chain_qk = 4;
+  options.profile->log_rel = 0;
   const CaseResult right = JudgeElsewhere(0, options);
   EXPECT_EQ(right.rows_ranged, right.rows - right.rows_compared);
   EXPECT_EQ(right.rows_witnessed, 0);

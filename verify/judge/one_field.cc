@@ -63,13 +63,13 @@ constexpr Saying kAttention[] = {
 };
 // Of gradients, before those of attention.
 constexpr Saying kGradients[] = {
+    {"grad.ds_from", "rounded_p"},
     {"grad.dk_scale_at", "head"},
     {"grad.dk_scale_at", "ds"},
     {"grad.dk_scale_at", "q"},
     {"grad.dq_scale_at", "ds"},
     {"grad.dq_scale_at", "k"},
     {"grad.dq_scale_at", "ds", false, nullptr, "grad.dk_scale_at"},
-    {"grad.ds_from", "rounded_p"},
 };
 constexpr Saying kScan[] = {
     {"scan.pairing", "neighbours", true},

@@ -1,6 +1,7 @@
 #include "verify/allowed/mamba3_scan/envelope.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -69,14 +70,21 @@ void AddDecays(const NumericProfile& profile, int64_t chunk,
 constexpr double kF16Tiny = 0x1p-25;
 constexpr double kF16Largest = 0x1p15;
 
+// Every type that a number is rounded to on the way.
+std::array<NumberType, 19> TypesOf(const ScanNumeric& s) {
+  return {s.angle,    s.angle_carry, s.lambda,     s.dt,          s.weight,
+          s.param,    s.query,       s.key,        s.scaled,      s.carry_key,
+          s.score,    s.state,       s.decayed,    s.diagonal,    s.gate,
+          s.rank_sum, s.grad_do,     s.grad_state, s.grad_partial};
+}
+
 bool HasF16(const ScanNumeric& s) {
-  const NumberType types[] = {
-      s.angle,    s.angle_carry, s.lambda,     s.dt,          s.weight,
-      s.param,    s.query,       s.key,        s.scaled,      s.carry_key,
-      s.score,    s.state,       s.decayed,    s.diagonal,    s.gate,
-      s.rank_sum, s.grad_do,     s.grad_state, s.grad_partial};
-  return std::find(std::begin(types), std::end(types), NumberType::kF16) !=
-         std::end(types);
+  return std::ranges::count(TypesOf(s), NumberType::kF16) > 0;
+}
+
+bool AllF32(const ScanNumeric& s) {
+  return std::ranges::count(TypesOf(s), NumberType::kF32) ==
+         std::ssize(TypesOf(s));
 }
 
 }  // namespace
@@ -122,9 +130,9 @@ oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
   e.gate = 2 * s.sigmoid_rel + 8 * kU + ConversionTo(s.gate);
   e.rank = static_cast<double>(ranks + 2) * (kU + ConversionTo(s.rank_sum));
   e.norm = Roundoffs(problem.head_dim + 8);
-  // Half of the smallest bf16 or f32, or what a flush loses.
-  const bool narrow =
-      problem.lane == Lane::kBf16 || turned > 0 || s.score != NumberType::kF32;
+  // The smallest bf16, which TF32 cut to it does not exceed, or half of the
+  // smallest f32, or what a flush loses.
+  const bool narrow = problem.lane == Lane::kBf16 || turned > 0 || !AllF32(s);
   e.tiny = profile.ftz ? 0x1p-126 : narrow ? 0x1p-133 : 0x1p-148;
   if (HasF16(s)) {
     e.tiny = kF16Tiny;
