@@ -12,6 +12,8 @@
 
 namespace lockstep::verify {
 
+struct MutantInfo;
+
 // One row of the cover at one length.
 struct LengthCase {
   std::string line;
