@@ -147,6 +147,25 @@ class OutputsTest(program.TestCase):
 
 
 class ProcessTest(program.TestCase):
+    def test_no_file_of_shared_memory_is_left(self):
+        """libomp marks each process in /dev/shm, the trial of a team as well."""
+        library = os.environ.get("LOCKSTEP_SHM_NAMES", "")
+        if program.SANITIZED or not library:
+            self.skipTest("needs a preloaded library")
+        for more in ((), ("--budget", "0.01s")):  # the second ends inside a case
+            names = self.path("names")
+            done = run("verify", "attention_forward hq=4 sq=512 skv=512 d=64", "--threads",
+                       "2", *more, env={"LD_PRELOAD": library, "SHM_NAMES": names})
+            self.assertIn(done.code, (0, 5), done.err)
+            with open(names, encoding="utf-8") as file:
+                notes = [line.split() for line in file]
+            left = {name for sign, name in notes if sign == "+"}
+            self.assertGreaterEqual(len(left), 2)  # the program and the trial
+            for name in left:
+                self.assertEqual([sign for sign, other in notes if other == name][-1],
+                                 "-", notes)
+            os.remove(names)
+
     ENDLESS = f"{SMALL[:-1]}77"
 
     def test_openmp_variables(self):

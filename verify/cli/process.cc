@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,6 +99,7 @@ bool TeamRuns(int threads) {
   while (child > 0 && (ended = waitpid(child, &status, 0)) < 0 &&
          errno == EINTR) {
   }
+  if (child > 0) ForgetTeam(child);
   return child > 0 && ended == child && WIFEXITED(status) &&
          WEXITSTATUS(status) == 0;
 }
@@ -135,8 +137,15 @@ Status CheckThreads(int threads) {
       "higher limit (ulimit -v, ulimit -u)");
 }
 
+void ForgetTeam(int process) {
+  const std::string name = "/__KMP_REGISTERED_LIB_" + std::to_string(process) +
+                           "_" + std::to_string(getuid());
+  shm_unlink(name.c_str());
+}
+
 Status PrepareProcess() {
   HoldDescriptors();
+  ForgetTeam(getpid());
   UsableCores();  // before a thread is held to one of them
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

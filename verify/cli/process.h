@@ -13,6 +13,11 @@ namespace lockstep::verify::cli {
 // OpenMP variable that the runtime library would die of.
 Status PrepareProcess();
 
+// Removes the file in /dev/shm by which libomp marks a process of this user. A
+// process that ends without the library's own end leaves it, and a later one of
+// the same number that finds it empty dies of SIGBUS.
+void ForgetTeam(int process);
+
 // The variable by which the user says how threads wait between calls; null:
 // none does.
 const char* WaitingVariable();

@@ -1,10 +1,13 @@
 #include "verify/cli/watch.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <iostream>
 #include <utility>
 
 #include "verify/candidate/process/process_tree.h"
+#include "verify/cli/process.h"
 
 namespace lockstep::verify::cli {
 
@@ -12,6 +15,7 @@ void EndProcess(int exit_code) {
   KillAllBelow();
   std::cout.flush();
   std::cerr.flush();
+  ForgetTeam(getpid());
   std::_Exit(exit_code);
 }
 
