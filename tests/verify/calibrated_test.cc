@@ -86,7 +86,7 @@ void OneScore(uint64_t seed, bool one_sided, TestProblem* t) {
 
 // Whether the answer is suspected, with equal weights counted once or not.
 bool Suspected(const TestProblem& t, bool once) {
-  const NumericProfile& profile = FindVariant("flash")->numeric;
+  const NumericProfile profile = FindVariant("flash")->numeric;
   const AttentionEnvelope envelope(profile, t.problem, 16);
   oracle::ErrorModel model = envelope.error_model();
   EXPECT_EQ(model.equal_bits, 13);
