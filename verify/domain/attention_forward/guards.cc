@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "verify/case/attention_forward/case.h"
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/reducer.h"
 
