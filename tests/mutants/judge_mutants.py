@@ -22,10 +22,14 @@ V = "verify/judge/verdict.cc"
 
 # name, source, text, replacement
 MUTANTS = (
+    ("any_key_is_named", G, "ChanceOf(key.share, row.keys, output.shape[3]) < kChance",
+     "key.share >= 0"),
     ("keys_beside_o_are_not_blamed", K, "if (length_produced > length) {", "if (false) {"),
     ("probes_of_large_cases_blame_none", J, "(own || TooLargeToExplain(*trial_))", "own"),
+    ("keys_that_are_the_row_are_named", G, "(!key.visible || !key.heavy)", "true"),
     ("one_row_blames_a_key", G, "if (row.agree > 0 && 2 * row.agree >= row.asked) return true;",
      "if (StandsOut(row, picture.output)) return true;"),
+    ("a_key_of_no_share_is_named", G, "key.share >= kCauseStated &&", "key.share > 0.01 &&"),
     ("witness_beyond_memory", J, "if (ours || Proven() || !HasRoomForWitness(*request_.call, memory)) return;",
      "if (ours || Proven()) return;"),
     ("findings_lost", B, "if (!found.Passed()) {", "if (false) {"),

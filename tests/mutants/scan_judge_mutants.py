@@ -90,6 +90,8 @@ MUTANTS = (
      "e.angle_step = e.angle_store = e.angle_start = e.angle_sum = 0;",
      "e.trig = 1;"),
     ("probe_d_of_every_head", G, "(int64_t{1} << h % 4)", "int64_t{1}"),
+    ("probe_tau_of_every_token", G, "return Of(2, Use::kTau, b, h, t, 0) == 0;",
+     "return false;"),
     ("normed_channel_unbounded", R,
      "if (holds && !(error[c] < most)) error[c] = most;", ""),
     ("wide_bounds_are_evidence", E,

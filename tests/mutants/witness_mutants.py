@@ -27,6 +27,8 @@ MUTANTS = (
      "const double more_numerator = claimed_.Numerator(n, rescales);"),
     ("both_terms_of_output", A, "more_numerator + std::min(more_denominator, more_eta) -",
      "2 * more_numerator + more_denominator + more_eta -"),
+    ("any_product", A, "rescales * e.rescale - 1.5 * lack +",
+     "rescales * e.rescale +"),
     ("any_maximum", A, 'if (claimed_.weights.fixed_reference) return "no maximum is subtracted";',
      ""),
     ("rounded_outward", A, "std::fabs(x - witness) <= error) return true;",

@@ -154,6 +154,15 @@ TEST(Causes, WhatIsNoKnownBugIsNotNamed) {
   EXPECT_LT(explainer.Nearest()->explained, kCauseStated);
 }
 
+// Any bug that makes a row NaN gives this answer.
+TEST(Causes, NaNAloneIsNoProof) {
+  const Explanation cause =
+      First("attention_forward hq=2 sq=24 skv=24 d=8 valid_q=17 seed=5",
+            "mutant:attn.empty_row_nan");
+  EXPECT_EQ(cause.bug, "attn.empty_row_nan");
+  EXPECT_EQ(cause.doubt, "only NaN, infinity or noise agree");
+}
+
 // Dropping the last key and a strict mask are one where every row ends on the
 // diagonal, and two where none does.
 TEST(Causes, AlikeBugsAreSaidToBeAndToldApart) {

@@ -10,6 +10,7 @@
 
 #include "tests/verify/fake_candidate.h"
 #include "tests/verify/judge_line.h"
+#include "verify/judge/pictures/guilty_key.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify {
@@ -226,6 +227,28 @@ TEST(GuiltyKey, NoneIsNamedForOtherErrorsOrByChance) {
   EXPECT_TRUE(JudgeSpec("attention_forward sq=16 skv=4096 d=32 dv=2",
                         "mutant:attn.drop_first_key", WithCauses())
                   .causes.empty());
+}
+
+// A row of `channels` numbers whose error is by `share` along key 7 of 64.
+bool StandsOutBy(double share, int64_t channels, bool visible, bool heavy) {
+  RowByKey row;
+  row.keys = 64;
+  row.alike = 1;
+  row.best = {{.key = 7, .share = share, .visible = visible, .heavy = heavy}};
+  OutputSpec output;
+  output.shape = {1, 1, 1, channels};
+  return StandsOut(row, output);
+}
+
+TEST(GuiltyKey, StandsOutByItsShareAndNotByChance) {
+  EXPECT_TRUE(StandsOutBy(0.95, 16, true, false));
+  EXPECT_TRUE(StandsOutBy(0.95, 16, false, true));
+  // So much of its error is no key's.
+  EXPECT_FALSE(StandsOutBy(0.85, 16, true, false));
+  // Of 64 directions in three channels some lies as near by chance.
+  EXPECT_FALSE(StandsOutBy(0.95, 3, true, false));
+  // The row is next to this key's values by right.
+  EXPECT_FALSE(StandsOutBy(0.95, 16, true, true));
 }
 
 // It takes up to five times what the case's tensors do, beside three copies.

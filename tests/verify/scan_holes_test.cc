@@ -139,6 +139,27 @@ TEST(ScanProbes, NeighbouringHeadsHoldDifferentSkips) {
   for (int64_t h = 1; h < 8; ++h) EXPECT_NE(d(h), d(h - 1)) << h;
 }
 
+// Where lambda is the same at every token, the tau of another token is not
+// seen.
+TEST(ScanProbes, TokensAndHeadsHoldDifferentMixes) {
+  for (const char* kind : {"integrate", "forget", "triples", "halves"}) {
+    const auto trial =
+        Open(std::string("mamba3_scan t=64 h=4 n=8 p=2 fill=probe:") + kind);
+    const auto* scan = dynamic_cast<const Mamba3ScanTrial*>(trial.get());
+    ASSERT_NE(scan, nullptr);
+    const auto tau = scan->data().inputs.tau.As<float>();
+    int64_t by_token = 0, by_head = 0;
+    for (int64_t h = 1; h < 4; ++h) {
+      for (int64_t t = 2; t < 64; ++t) {
+        by_token += tau(0, h, t) != tau(0, h, t - 1) ? 1 : 0;
+        by_head += tau(0, h, t) != tau(0, h - 1, t) ? 1 : 0;
+      }
+    }
+    EXPECT_GT(by_token, 20) << kind;
+    EXPECT_GT(by_head, 20) << kind;
+  }
+}
+
 // The angles of halves are 0, and 0 is exact in every type that stores it: a
 // profile of coarse angles claims no more there than one of fine ones. A sum of
 // roundings about 2^-8 of the numbers would hide a lost impulse beside others.

@@ -40,6 +40,37 @@ TEST(Statistics, RowsThatShareRoundingsAreNoAlarm) {
   }
 }
 
+// Queries and keys that bf16 makes alike, heads of their own values: without a
+// maximum all weights are one number, whose rounding moves all rows by one
+// factor.
+TEST(Statistics, EqualWeightsAreNoAlarm) {
+  const auto candidate = ParseCandidate("variant:flash-no-max");
+  JudgeOptions options = Quick("flash-bf16");
+  options.profile->max = {MaxPolicy::Kind::kNone, 0};
+  const CaseResult right = JudgeLine(
+      "attention_forward hq=64 sq=1 skv=64 d=16 lane=bf16 "
+      "fill=qk.uniform:1,1.001+v.uniform:1,2 seed=1",
+      *candidate.value(), options);
+  EXPECT_EQ(right.verdict, Verdict::kPass) << right.reason;
+  ASSERT_TRUE(right.statistics);
+  EXPECT_EQ(right.statistics->why_not,
+            "too few rows whose roundings are like chance");
+}
+
+// Queries that hardly differ before the same keys round the same weights,
+// though each head has values of its own.
+TEST(Statistics, WeightsThatHardlyDifferAreNoAlarm) {
+  const CaseResult right = JudgeSpec(
+      "attention_forward hq=64 sq=1 skv=64 d=16 lane=bf16 "
+      "strides=k:0/0/16/1 fill=q.uniform:1,1.01+k.normal:0.5+v.uniform:1,2 "
+      "seed=1",
+      "variant:flash", Quick("flash-bf16"));
+  EXPECT_EQ(right.verdict, Verdict::kPass) << right.reason;
+  ASSERT_TRUE(right.statistics);
+  EXPECT_EQ(right.statistics->why_not,
+            "too few rows whose roundings are like chance");
+}
+
 // 64 queries that eight heads read before the same keys are 64 draws.
 TEST(Statistics, FindABiasOfBroadcastRows) {
   const std::string line =
