@@ -23,8 +23,8 @@ constexpr int64_t kBeat = 8;              // tokens between impulses
 constexpr int64_t kResets = 32;           // in a row, about
 constexpr int64_t kLeastBlock = 16;       // tokens to a reset
 // Step sizes of spin, by the token's place in its run; an angle turns by half
-// of one. The first: 7/8 of a turn. The next three: 32 turns and a quarter.
-constexpr double kOnce = 1.75;
+// of one. The first: 7/16 of a turn. The next three: 32 turns and a quarter.
+constexpr double kOnce = 0.875;
 constexpr double kLeap = 64.5;
 constexpr int64_t kLeaps = 3;
 // All others. Its last bits and those of pi times it alternate: an f32 sum that
@@ -260,11 +260,11 @@ class Filler {
     });
   }
   // Whether an angle of spin turns at that place of a run: a third of them at
-  // the first token, a third at the leaps, a third at all others.
-  bool TurnsAt(int64_t h, int64_t s, int64_t place) const {
-    const int64_t which = (h + s + Of(3, Use::kPhase, 0, 0, 0, 0)) % 3;
+  // all tokens behind the leaps, a third at the first token, a third at the
+  // leaps. Two angles of one head are of the first two thirds.
+  static bool TurnsAt(int64_t h, int64_t s, int64_t place) {
     const int64_t now = place == 0 ? 1 : place <= kLeaps ? 2 : 0;
-    return which == now;
+    return (h + s) % 3 == now;
   }
 
   // One channel of a head, from the first token of the row on.

@@ -47,10 +47,6 @@ constexpr const char* kSeenAlike =
     "keys that a row sees alike, moved together with their V rows, leave its "
     "sums what they were, but for rounding";
 
-constexpr const char* kSmallTurns =
-    "where angles turn little the error stays within their bound; cases that "
-    "turn them often prove it";
-
 constexpr const char* kNoGate =
     "without a gate only the order of one sum is another";
 
@@ -80,9 +76,6 @@ constexpr Exempt kSomewhere[] = {
     {"scan.skip_after_gate", kNoGate},
     {"ssd.skip_after_gate", kNoGate},
     {"scan.ratio_decay", kRatio},
-    {"scan.angle_never_reduced", kSmallTurns},
-    {"scan.turns_never_reduced", kSmallTurns},
-    {"scan.pi_of_five_digits", kSmallTurns},
 };
 
 constexpr const char* kFewScores =
