@@ -252,7 +252,7 @@ TEST(BackwardJudge, MaskedNaNOfQueriesIsADeclaration) {
       "do=normal:1+special:0.02 seed=4";
   NumericProfile safe = LoadProfile("cpu-f32").value();
   NumericProfile unsafe = safe;
-  unsafe.masked_nan_safe = false;
+  unsafe.masked_nan_safe = MaskedNan::kNo;
   JudgeOptions options;
   options.evidence = options.canaries = false;
   options.profile = safe;

@@ -37,6 +37,8 @@ constexpr Saying kAttention[] = {
     {"empty_row", "zero_posinf", true},
     {"empty_row", "zero_zero", true},
     {"empty_row", "unspecified", true, "rows that see no key"},
+    {"masked_nan_safe", "padding", true,
+     "rows beside NaN in keys that other rows see"},
     {"masked_nan_safe", "no", true,
      "rows beside NaN in keys that they do not see"},
     {"nan", "unspecified", true,

@@ -86,7 +86,7 @@ NumericProfile SplashBf16() {
   p.empty_row = EmptyRow::kMeanVisited;
   p.ftz = true;  // XLA on CPU and TPU
   p.nan = NanPolicy::kUnspecified;
-  p.masked_nan_safe = false;
+  p.masked_nan_safe = MaskedNan::kNo;
   p.grad.emplace();
   p.grad->p = p.grad->ds = NumberType::kBf16;
   return p;

@@ -29,6 +29,7 @@ const Words kMask = {"select_neg_inf", "select_finite", "add_finite"};
 const Words kEmptyRow = {"zero", "zero_posinf", "mean_visited", "unspecified",
                          "zero_zero"};
 const Words kNan = {"propagate", "unspecified"};
+const Words kMaskedNan = {"no", "padding", "yes"};
 const Words kBool = {"no", "yes"};
 const Words kLane = {"f32", "bf16", "any"};
 
@@ -232,7 +233,7 @@ std::vector<ProfileField> AttentionFields() {
       Word<kMask, &P::mask>("mask"),
       Word<kEmptyRow, &P::empty_row>("empty_row"),
       Word<kNan, &P::nan>("nan"),
-      Word<kBool, &P::masked_nan_safe>("masked_nan_safe"),
+      Word<kMaskedNan, &P::masked_nan_safe>("masked_nan_safe"),
   };
 }
 

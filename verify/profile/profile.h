@@ -108,6 +108,13 @@ enum class LseLane : uint8_t {
   kNone,  // none: the kernel has no lse
 };
 
+// What NaN and infinities in K and V that are masked may change.
+enum class MaskedNan : uint8_t {
+  kNo,       // no: rows that the key is hidden from
+  kPadding,  // padding: nothing where no query of the batch row sees the key
+  kYes,      // yes: nothing
+};
+
 struct NumericProfile {
   std::string name;
   std::string description;
@@ -164,7 +171,7 @@ struct NumericProfile {
   MaskApplication mask = MaskApplication::kSelectNegInf;
   EmptyRow empty_row = EmptyRow::kZero;
   NanPolicy nan = NanPolicy::kPropagate;
-  bool masked_nan_safe = true;  // NaN in masked K or V changes nothing
+  MaskedNan masked_nan_safe = MaskedNan::kYes;
 
   // Present: the profile describes gradients of attention, too.
   std::optional<GradNumeric> grad;

@@ -138,7 +138,7 @@ oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
     e.tiny = kF16Tiny;
     e.largest = kF16Largest;
   }
-  e.nan_reach = profile.masked_nan_safe ? 0 : chunk - 1;
+  e.nan_reach = profile.masked_nan_safe == MaskedNan::kNo ? chunk - 1 : 0;
   e.nan_propagates = profile.nan == NanPolicy::kPropagate;
   return e;
 }

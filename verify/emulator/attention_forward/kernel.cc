@@ -9,6 +9,7 @@
 #include "verify/emulator/attention_forward/row.h"
 #include "verify/emulator/attention_forward/stores.h"
 #include "verify/emulator/attention_forward/tiles.h"
+#include "verify/emulator/attention_forward/visibility.h"
 
 namespace lockstep::verify {
 namespace {
@@ -50,11 +51,24 @@ struct Call {
   HeadTensors loaded;
 
   HeadTensors Load(int64_t b, int64_t h) const;
+  bool Guarded(int64_t b, int64_t j) const;
   void Head(int64_t b, int64_t h);
   void Row(const HeadTensors& head, const QueryTile& tile, int64_t b, int64_t h,
            int64_t i, int64_t r);
   void Store(int64_t row, const RowResult& result, bool empty);
 };
+
+// Whether key j is one that the kernel never reads: no query of batch row b, of
+// any head, sees it.
+bool Call::Guarded(int64_t b, int64_t j) const {
+  const Visibility sees(problem, inputs, dial);
+  for (int64_t h = 0; h < problem.q_heads; ++h) {
+    for (int64_t i = 0; i < problem.q_len; ++i) {
+      if (sees({b, h, i, j})) return false;
+    }
+  }
+  return true;
+}
 
 HeadTensors Call::Load(int64_t b, int64_t h) const {
   const Addresses addresses(problem, variant, dial);
@@ -62,7 +76,13 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
   const auto keys = static_cast<size_t>(problem.kv_len);
   head.k.reserve(keys * static_cast<size_t>(problem.head_dim));
   head.v.reserve(keys * static_cast<size_t>(problem.value_dim));
+  const bool guards = variant.numeric.masked_nan_safe == MaskedNan::kPadding;
   for (int64_t j = 0; j < problem.kv_len; ++j) {
+    if (guards && Guarded(b, j)) {
+      head.k.resize(head.k.size() + static_cast<size_t>(problem.head_dim));
+      head.v.resize(head.v.size() + static_cast<size_t>(problem.value_dim));
+      continue;
+    }
     if (addresses.Plain()) {
       ReadRow(inputs.k, {b, h / problem.group(), j}, &head.k);
       ReadRow(inputs.v, {b, h / problem.group(), j}, &head.v);

@@ -22,7 +22,10 @@ void EmulatedRow::ScoreTiles() {
   const auto& problem = task_.problem;
   const bool select =
       task_.variant.numeric.mask == MaskApplication::kSelectNegInf;
-  const bool multiplies = task_.dial.Is(Fault::kMaskMultipliesP);
+  // Guarded keys are 0 by now (kernel.cc).
+  const bool multiplies =
+      task_.dial.Is(Fault::kMaskMultipliesP) ||
+      task_.variant.numeric.masked_nan_safe == MaskedNan::kPadding;
   const bool all_capped = task_.dial.Is(Fault::kMaskBeforeCap) && a_.capped();
   const bool padding_capped =
       task_.dial.Is(Fault::kPaddingBeforeCap) && a_.capped();

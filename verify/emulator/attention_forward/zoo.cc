@@ -123,9 +123,13 @@ void AddCpu(AttentionBuilder* zoo) {
   added.numeric.mask = MaskApplication::kAddFinite;
   for (auto* v : {&finite, &added}) {
     v->numeric.empty_row = EmptyRow::kMeanVisited;
-    v->numeric.masked_nan_safe = false;
+    v->numeric.masked_nan_safe = MaskedNan::kNo;
     v->numeric.nan = NanPolicy::kUnspecified;
   }
+  auto& guarded = zoo->Add("cpu-guarded-padding", "cpu-f32",
+                           "f32, masked by a factor 0; keys that no query "
+                           "sees are guarded");
+  guarded.numeric.masked_nan_safe = MaskedNan::kPadding;
   zoo->Add("cpu-posinf", "cpu-f32", "f32, lse of an empty row is +inf")
       .numeric.empty_row = EmptyRow::kZeroPosInf;
   zoo->Add("cpu-truncating", "cpu-f32", "f32, dot products cut off")

@@ -97,7 +97,7 @@ void AddMatrices(ScanBuilder* zoo) {
                             ssd ? "f32, Mamba-2, masked by a factor 0"
                                 : "f32, masked by a factor 0");
     masked.mask_multiplies = true;
-    masked.numeric.masked_nan_safe = false;
+    masked.numeric.masked_nan_safe = MaskedNan::kNo;
     masked.ssd = ssd;
   }
   for (const bool cut : {false, true}) {

@@ -59,7 +59,8 @@ class AllowedGradients final : public AllowedElements {
     const oracle::Gradients gradients(trial_.data().problem,
                                       trial_.data().inputs, envelope_.model());
     std::optional<WildQueries> wild;
-    if (!profile.masked_nan_safe) wild.emplace(trial_.data(), gradients);
+    if (profile.masked_nan_safe != MaskedNan::kYes)
+      wild.emplace(trial_.data(), gradients);
     const auto count = static_cast<int64_t>(truth_.size());
     RowsInParallel(truth_.size(), trial.RowCost() * count, threads,
                    [&](size_t n) {

@@ -1,5 +1,5 @@
 // Queries of attention_backward that hold NaN or infinity, and which gradients
-// these may reach where `masked_nan_safe = no`: a weight of 0 times NaN is NaN.
+// these may reach unless `masked_nan_safe = yes`: 0 times NaN is NaN.
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_WILD_QUERIES_H_
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_WILD_QUERIES_H_
 

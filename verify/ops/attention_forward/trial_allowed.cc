@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "reference/mask.h"
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/attention_forward/errors.h"
 #include "verify/allowed/attention_forward/probes.h"
@@ -185,6 +186,43 @@ double Largest(const LaneView& x) {
   return largest;
 }
 
+bool RowIsFinite(const LaneView& x, int64_t b, int64_t h, int64_t j) {
+  for (int64_t c = 0; c < x.shape[3]; ++c) {
+    const float value = x.lane == Lane::kF32
+                            ? x.As<float>()(b, h, j, c)
+                            : ToFloat(x.As<Bf16>()(b, h, j, c));
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+// Whether a query of batch row b, of any head, sees key j.
+bool IsSeen(const AttentionForwardProblem& p,
+            const AttentionForwardInputs& inputs, int64_t b, int64_t j) {
+  for (int64_t h = 0; h < p.q_heads; ++h) {
+    for (int64_t i = 0; i < p.q_len; ++i) {
+      if (reference::IsVisible(p, inputs, b, h, i, j)) return true;
+    }
+  }
+  return false;
+}
+
+// Whether a key that is seen in its batch row holds NaN or infinity in k or v.
+bool SeesNotFinite(const AttentionForwardProblem& p,
+                   const AttentionForwardInputs& inputs) {
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t j = 0; j < p.kv_len; ++j) {
+      bool finite = true;
+      for (int64_t h = 0; finite && h < p.kv_heads; ++h) {
+        finite =
+            RowIsFinite(inputs.k, b, h, j) && RowIsFinite(inputs.v, b, h, j);
+      }
+      if (!finite && IsSeen(p, inputs, b, j)) return true;
+    }
+  }
+  return false;
+}
+
 // Whether sums of q.k stay far below the number that is added to mask them: a
 // score that does not is not masked by it.
 bool MaskableByAddition(const AttentionForwardProblem& p, const LaneView& q,
@@ -218,9 +256,14 @@ std::string WhyUndeclaredAttention(const AttentionForwardProblem& p,
       profile.scale_at == ScaleAt::kExponent && !(p.scale > 0)) {
     return "a scale that is not positive (shift = fma, scale_at = exponent)";
   }
-  if (!profile.masked_nan_safe &&
+  if (profile.masked_nan_safe == MaskedNan::kNo &&
       !(std::isfinite(Largest(inputs.k)) && std::isfinite(Largest(inputs.v)))) {
-    return "NaN or infinity in k or v (masked_nan_safe = false)";
+    return "NaN or infinity in k or v (masked_nan_safe = no)";
+  }
+  if (profile.masked_nan_safe == MaskedNan::kPadding &&
+      SeesNotFinite(p, inputs)) {
+    return "NaN or infinity in k or v of keys that a query sees "
+           "(masked_nan_safe = padding)";
   }
   if (profile.mask == MaskApplication::kAddFinite &&
       !MaskableByAddition(p, inputs.q, inputs.k)) {

@@ -158,7 +158,7 @@ std::vector<int64_t> RunsTrial::OpenLines(const NumericProfile& profile,
     std::vector<int64_t> lines;
     if (run.first == run.end) {
       if (of_empty) lines = Lines(output, row);
-    } else if (!profile.masked_nan_safe) {
+    } else if (profile.masked_nan_safe == MaskedNan::kNo) {
       lines = ReachedLines(profile, output, row);
     }
     open.insert(open.end(), lines.begin(), lines.end());

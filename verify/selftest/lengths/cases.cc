@@ -280,7 +280,7 @@ std::vector<LengthCase> AttentionLengthCases(int64_t length) {
     const NumericProfile profile = FindVariant(base).value().numeric;
     const LineParts parts = {length, kQueries[row[kQuery]],
                              kShapes[row[kShape]], profile.lane == Lane::kBf16,
-                             profile.masked_nan_safe};
+                             profile.masked_nan_safe == MaskedNan::kYes};
     cases.push_back({AttentionLine(row, parts), base, row[kSink] == 1, "",
                      SmallCap(row[kCap])});
   }
@@ -311,7 +311,7 @@ std::string AttentionLineAt(uint64_t seed, int64_t length,
   const LineParts parts = {
       length, static_cast<int64_t>(1 + NextMixed(&state) % 3),
       kSmall[NextMixed(&state) % std::size(kSmall)],
-      profile.lane == Lane::kBf16, profile.masked_nan_safe};
+      profile.lane == Lane::kBf16, profile.masked_nan_safe == MaskedNan::kYes};
   return AttentionLine(row, parts) + " seed=" + std::to_string(seed);
 }
 
