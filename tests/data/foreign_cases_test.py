@@ -52,13 +52,29 @@ def unfit(line):
         widths = [int(keys[key]) for key in ("d", "dv") if key in keys]
         wrong = any(n % 16 or n > 256 for n in widths) or "expect" in keys
         return "head dimensions are multiples of 16 up to 256" if wrong else ""
-    if int(keys["d"]) % 16 or "dv" in keys:
+    if int(keys["d"]) % 16 or int(keys.get("dv", 0)) % 16:
         return "head dimensions are multiples of 16, of v as of q"
     if int(keys.get("hq", 1)) // int(keys.get("hkv", 1)) not in (1, 2, 4, 8):
         return "groups are of 1, 2, 4 or 8 heads"
-    if {"layout", "strides", "expect"} & set(keys):
-        return "dense tensors, no refusals"
+    if "expect" in keys:
+        return "no refusals"
     return ""
+
+
+def strided(line):
+    """Whether tensors of the line are not dense [b, h, s, d]."""
+    return " layout=" in line or " strides=" in line
+
+
+def ignored(lockstep, lane):
+    """A kernel that ignores strides fails wherever there are some, and only there."""
+    code, verdicts, text = verify(
+        lockstep, cases(lane), "--no-probes", "--no-invariance", "--candidate",
+        "mutant:attn.strides_ignored,base=" + ("cpu" if lane == "f32" else "flash"))
+    wrong = [line for line, verdict in zip(lines(lane), verdicts)
+             if (verdict == "fail") != strided(line)]
+    asked = sum(map(strided, lines(lane)))
+    return [] if code == 1 and asked >= 15 and not wrong else [text, *wrong]
 
 
 def verify(lockstep, path, *options):
@@ -98,6 +114,7 @@ def main():
             faults += passes(lockstep, lane, "--candidate", candidate,
                              "--profile", profile)
     else:
+        faults += ignored(lockstep, lane)
         for mutant, share in MUTANTS[lane]:
             code, verdicts, text = verify(
                 lockstep, cases(lane), "--no-probes", "--no-invariance",

@@ -1,6 +1,7 @@
 #include "verify/emulator/attention_forward/addresses.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace lockstep::verify {
@@ -32,6 +33,21 @@ Element Restrided(Element at, int64_t width, int64_t own) {
 }
 
 }  // namespace
+
+AttentionForwardInputs AsIfDense(AttentionForwardInputs inputs) {
+  for (LaneView* x : {&inputs.q, &inputs.k, &inputs.v}) {
+    const auto last = [&](const std::array<int64_t, 4>& strides) {
+      int64_t at = 0;
+      for (size_t axis = 0; axis < strides.size(); ++axis) {
+        at += (x->shape[axis] - 1) * strides[axis];
+      }
+      return at;
+    };
+    const auto dense = DenseStrides(x->shape);
+    if (last(dense) <= last(x->strides)) x->strides = dense;
+  }
+  return inputs;
+}
 
 bool Addresses::Plain() const {
   const auto elsewhere = [](Fault f) {

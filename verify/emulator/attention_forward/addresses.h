@@ -22,6 +22,10 @@ struct Element {
   float factor = 1;  // what its product is multiplied with: 0, 1 or 2
 };
 
+// The same inputs with dense q, k and v, read where these lie: as a kernel does
+// that looks at no strides. A tensor too small for that is read as it is.
+AttentionForwardInputs AsIfDense(AttentionForwardInputs inputs);
+
 class Addresses {
  public:
   // Keeps references.

@@ -182,8 +182,10 @@ AttentionEmulator::AttentionEmulator(AttentionVariant variant, FaultDial dial)
     : variant_(std::move(variant)), dial_(dial) {}
 
 void AttentionEmulator::Run(const AttentionForwardProblem& problem,
-                            const AttentionForwardInputs& inputs,
+                            const AttentionForwardInputs& given,
                             const AttentionForwardOutputs& outputs) {
+  const AttentionForwardInputs inputs =
+      dial_.Is(Fault::kStridesIgnored) ? AsIfDense(given) : given;
   if (calls_ == 0) first_cap_ = problem.softcap;
   const AttentionArithmetic arithmetic(
       problem, variant_, dial_, calls_ == 0 ? problem.softcap : first_cap_);
