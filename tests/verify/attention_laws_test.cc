@@ -2,16 +2,21 @@
 // that are judged without a truth.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/candidate/candidate.h"
 #include "verify/case/case.h"
+#include "verify/inputs/attention_forward_clone.h"
 #include "verify/judge/laws.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/op.h"
 #include "verify/registry/ops.h"
 
@@ -194,6 +199,63 @@ TEST(AttentionLaws, FaultsBreakThem) {
     EXPECT_EQ(judged.broken.count(fault.law), 1u)
         << fault.law << " " << fault.mutant;
   }
+}
+
+// Right but for what it makes of segment ids before it compares them.
+class OtherIds final : public Candidate {
+ public:
+  explicit OtherIds(int64_t (*of)(int32_t id)) : of_(of) {}
+  std::string Spec(const Variation&) const override { return "other-ids"; }
+  std::string Backend() const override { return "optimized"; }
+  const Variation& Fixed() const override { return fixed_; }
+  bool Ours() const override { return false; }
+  Status Prepare(const CaseRequest&) override { return {}; }
+  std::vector<Variation> Variations(const Trial&) const override { return {}; }
+  bool Repeatable() const override { return true; }
+  RunOutcome Run(const CaseRequest& request, const Trial& trial,
+                 const Variation&, const OutputSet& outputs,
+                 Execution* execution) override {
+    const auto& own = dynamic_cast<const AttentionForwardTrial&>(trial);
+    Result<AttentionForwardData> data = Clone(own.data());
+    EXPECT_TRUE(data.ok());
+    for (auto* ids : {&data->inputs.q_seg, &data->inputs.kv_seg}) {
+      auto* id = const_cast<int32_t*>(ids->data);
+      const int64_t count = ids->shape[0] * ids->shape[1];
+      for (int64_t n = 0; n < count; ++n) {
+        id[n] = static_cast<int32_t>(of_(id[n]));
+      }
+    }
+    return AttentionForwardTrial(*request.call, std::move(data.value()))
+        .RunReference(outputs, execution);
+  }
+
+ private:
+  int64_t (*of_)(int32_t id);
+  Variation fixed_;
+};
+
+// Ids that a narrower type does not tell apart, or that lose their sign.
+TEST(AttentionLaws, RelabelReachesEveryId) {
+  const std::pair<const char*, int64_t (*)(int32_t)> kinds[] = {
+      {"16 bits", [](int32_t id) -> int64_t { return id & 0xffff; }},
+      {"24 bits", [](int32_t id) -> int64_t { return id & 0xffffff; }},
+      {"f32",
+       [](int32_t id) {
+         return static_cast<int64_t>(static_cast<float>(id)) >> 1;
+       }},
+      {"no sign", [](int32_t id) { return std::abs(int64_t{id}); }},
+      {"padding below 0",
+       [](int32_t id) { return std::max(int64_t{id}, int64_t{-1}); }},
+  };
+  const char* const line =
+      "attention_forward sq=6 skv=6 d=4 q_seg=ids:0*2,1*2,2*2 "
+      "kv_seg=ids:0*2,1*2,2*2 seed=1";
+  for (const auto& [name, of] : kinds) {
+    OtherIds candidate(of);
+    EXPECT_EQ(JudgeAll(candidate, line).broken.count("relabel"), 1u) << name;
+  }
+  OtherIds right([](int32_t id) { return int64_t{id}; });
+  EXPECT_TRUE(JudgeAll(right, line).broken.empty());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -168,7 +169,7 @@ Result<Law> AttentionLaws::Padding() const {
   return Of("padding", std::move(data.value()), AllLines());
 }
 
-Result<Law> AttentionLaws::Relabel() const {
+Result<LawCall> AttentionLaws::Renamed(IdRange range) const {
   const AttentionForwardInputs& in = data_.inputs;
   Result<AttentionForwardData> data = Clone(data_);
   if (!data.ok()) return data.status();
@@ -184,13 +185,10 @@ Result<Law> AttentionLaws::Relabel() const {
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  // The same order, and as long as they are few the same lower 16 bits.
-  const auto step = std::min(
-      int64_t{1} << 16, INT32_MAX / (static_cast<int64_t>(names.size()) + 1));
   const auto renamed = [&](int32_t id) {
-    const auto rank =
-        std::lower_bound(names.begin(), names.end(), id) - names.begin();
-    return static_cast<int32_t>(step * (rank + 1));
+    return OtherId(
+        range, std::lower_bound(names.begin(), names.end(), id) - names.begin(),
+        static_cast<int64_t>(names.size()));
   };
   const auto q_ids = Ids(data->q_seg, in.q_seg);
   const auto kv_ids = Ids(data->kv_seg, in.kv_seg);
@@ -198,8 +196,22 @@ Result<Law> AttentionLaws::Relabel() const {
        [&](int64_t b, int64_t i, int32_t id) { q_ids(b, i) = renamed(id); });
   each(in.kv_seg,
        [&](int64_t b, int64_t j, int32_t id) { kv_ids(b, j) = renamed(id); });
-  Law law = Of("relabel", std::move(data.value()), AllLines());
+  return std::move(
+      Of("relabel", std::move(data.value()), AllLines()).calls.front());
+}
+
+Result<Law> AttentionLaws::Relabel() const {
+  constexpr IdRange kDrawn[] = {IdRange::kLargest, IdRange::kSmallest,
+                                IdRange::kMirrored, IdRange::kSteps24};
+  Law law;
+  law.name = "relabel";
   law.structural = true;
+  for (const IdRange range :
+       {IdRange::kSteps16, kDrawn[salt_ / 8 % std::size(kDrawn)]}) {
+    Result<LawCall> call = Renamed(range);
+    if (!call.ok()) return call.status();
+    law.calls.push_back(std::move(call.value()));
+  }
   return law;
 }
 

@@ -19,6 +19,7 @@
 #include "reference/contract/status.h"
 #include "verify/base/tensor.h"
 #include "verify/case/case.h"
+#include "verify/case/segments/segment_ids.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/ops/op.h"
 
@@ -63,6 +64,7 @@ class AttentionLaws {
   Result<Law> Prefix() const { return HiddenKeys("prefix", true); }
   Result<Law> Window() const { return HiddenKeys("window", false); }
   Result<Law> Padding() const;
+  // Two calls: ids that agree in 16 bits, and another range, drawn.
   Result<Law> Relabel() const;
   // No call unless every product and sum is far from underflow.
   Result<Law> Scale() const;
@@ -73,6 +75,8 @@ class AttentionLaws {
   bool ScalesExactly() const;
   // Keys from a drawn edge on, or those before it, change.
   Result<Law> HiddenKeys(const char* name, bool later) const;
+  // The case with its ids in another range.
+  Result<LawCall> Renamed(IdRange range) const;
   // One call with these inputs.
   Law Of(const char* name, AttentionForwardData data,
          const std::vector<LinePair>& kept) const;
