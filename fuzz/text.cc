@@ -4,6 +4,7 @@
 
 #include "verify/base/format.h"
 #include "verify/base/printable.h"
+#include "verify/domain/features.h"
 #include "verify/report/json_text.h"
 #include "verify/report/report.h"
 
@@ -31,6 +32,17 @@ void AddCount(int64_t n, const char* name, std::string* text) {
   if (n == 0) return;
   if (!text->empty()) *text += ", ";
   *text += std::to_string(n) + " " + name;
+}
+
+// Lengths and sizes that no case had: a kernel is often made for few of them.
+std::string UnmetSizes(const std::vector<std::string>& missing) {
+  std::string text;
+  for (const std::string& name : missing) {
+    if (!name.starts_with(verify::kSizeFeature)) continue;
+    text +=
+        (text.empty() ? "" : ", ") + name.substr(verify::kSizeFeature.size());
+  }
+  return text.empty() ? "" : "sizes     not met: " + text + "\n";
 }
 
 // Which canaries passed, and what that says.
@@ -101,7 +113,7 @@ std::string SummaryText(const Report& report, const verify::Domain& domain,
     text += "; never produced:";
     for (const std::string& name : missing) text += " " + name;
   }
-  text += "\n";
+  text += "\n" + UnmetSizes(missing);
   if (n.canaries > 0) {
     text += "canaries  " + std::to_string(n.canaries - n.canaries_missed) +
             " of " + Count(n.canaries, "known-bad kernel") + " caught\n";

@@ -139,7 +139,7 @@ TEST(Case, FamiliesStandInTheOrderOfTheirEnum) {
   for (size_t i = 0; i < FillFamilies().size(); ++i) {
     EXPECT_EQ(static_cast<size_t>(FillFamilies()[i].kind), i);
   }
-  EXPECT_EQ(FillFamilies().size(), static_cast<size_t>(FillKind::kBurst) + 1);
+  EXPECT_EQ(FillFamilies().size(), static_cast<size_t>(FillKind::kPeak) + 1);
 }
 
 TEST(Case, HeadMasksReplaceTheMaskOfTheirHead) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "verify/base/digest.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/mamba3_scan/case.h"
+#include "verify/domain/attention_forward_parts.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify {
@@ -25,53 +27,49 @@ std::string LinesOf(const Domain& domain, const DomainOptions& options,
   return lines;
 }
 
-// The key that version 3 brought, taken out again.
-std::string WithoutOrder(std::string lines) {
-  const std::string key = " order=amx";
-  for (size_t at = 0; (at = lines.find(key, at)) != lines.npos;) {
-    lines.erase(at, key.size());
-  }
-  const std::string old_key = " order=chain";
-  for (size_t at = 0; (at = lines.find(old_key, at)) != lines.npos;) {
-    lines.erase(at, old_key.size());
-  }
-  return lines;
-}
-
-// Version 3 may never draw anything else: campaigns and reports name it. The
+// Version 4 may never draw anything else: campaigns and reports name it. The
 // tame cases, and those of the other ops, are version 1's.
-TEST(DomainTest, VersionThreeIsFrozen) {
-  ASSERT_EQ(kDomainVersion, 3u);
+TEST(DomainTest, VersionFourIsFrozen) {
+  ASSERT_EQ(kDomainVersion, 4u);
   const Domain& domain = *FindDomain("attention_forward").value();
   EXPECT_EQ(DigestText(LinesOf(domain, {}, 0, 1000)),
-            "27014a451344d84f442ec1ba56474ac8");
+            "955d3e6cfcbf68963bfa295bfdfbb9a7");
   EXPECT_EQ(DigestText(LinesOf(domain, {}, 0x123456789abcdef0u, 1000)),
-            "56c4eb6808aab409d4e97ea8929ada3f");
+            "b35aed801c796b4ba465c7fd5668d3ef");
   DomainOptions options;
   options.lane = Lane::kBf16;
   options.tile_q = 16;
   options.tile_kv = 64;
   EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
-            "74e35be6a1f4035fe97dce33e3b13ec0");
+            "b1a6feb9d7d94a911ad46cc925655fec");
   options.tame = true;
   EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
             "b8d7e57dafcbb73831528ee890622a8a");
 }
 
-// Apart from the order of the products, version 3 draws what version 2 drew.
-TEST(DomainTest, VersionThreeKeepsWhatVersionTwoDrew) {
-  const Domain& domain = *FindDomain("attention_forward").value();
-  EXPECT_EQ(DigestText(WithoutOrder(LinesOf(domain, {}, 0, 1000))),
-            "631bcd17bf522897a3e84303a6c88e00");
-  EXPECT_EQ(
-      DigestText(WithoutOrder(LinesOf(domain, {}, 0x123456789abcdef0u, 1000))),
-      "1ee94afb5e873e1bd3855e7f7e73621b");
-  DomainOptions options;
-  options.lane = Lane::kBf16;
-  options.tile_q = 16;
-  options.tile_kv = 64;
-  EXPECT_EQ(DigestText(WithoutOrder(LinesOf(domain, options, 7, 1000))),
-            "ec6fbea29364ffa2fa838644df386f26");
+// What version 4 is for: the head sizes that models have, and long axes, each
+// now and then, in few products.
+TEST(DomainTest, SizesOfModelsAreDrawn) {
+  for (const char* op : {"attention_forward", "attention_backward"}) {
+    const Domain& domain = *FindDomain(op).value();
+    std::map<std::pair<int64_t, int64_t>, int> heads;
+    int keys = 0, queries = 0;
+    for (uint64_t n = 0; n < 3000; ++n) {
+      const std::vector<Case> sequence = DrawCase(domain, {}, 0, n);
+      const auto& a = sequence[0].Get<AttentionForwardCase>();
+      ++heads[{a.head_dim, a.value_dim}];
+      keys += a.kv_len > 256 ? 1 : 0;
+      queries += a.q_len > 256 ? 1 : 0;
+      EXPECT_LE(WorkOf(a), int64_t{1} << 23) << MinimalLine(sequence);
+    }
+    for (const int64_t d : {80, 96, 112, 128, 256}) {
+      EXPECT_GT((heads[{d, d}]), 20) << op << " " << d;
+    }
+    EXPECT_GT((heads[{192, 128}]), 20) << op;
+    EXPECT_GT((heads[{576, 512}]), 20) << op;
+    EXPECT_GT(keys, 30) << op;
+    EXPECT_GT(queries, 8) << op;
+  }
 }
 
 // What version 3 is for: half of the calls that may have it, and none other.

@@ -145,7 +145,7 @@ FillTerm RandomFillTerm(Random& random) {
                      .kind;
   }
   if (family.kind == FillKind::kCaps || family.kind == FillKind::kDrift ||
-      family.kind == FillKind::kLow) {
+      family.kind == FillKind::kLow || family.kind == FillKind::kPeak) {
     term.tensors = kFillAll;
   }
   if (family.kind == FillKind::kFile) {

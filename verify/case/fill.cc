@@ -8,7 +8,7 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr std::array<FillFamily, 21> kFamilies = {{
+constexpr std::array<FillFamily, 22> kFamilies = {{
     {FillKind::kNormal, "normal", "SIGMA", 1, false,
      "sum of eight 16-bit uniforms, centred, deviation SIGMA, within 4.9 "
      "SIGMA; with a cap, q is scaled so that at SIGMA 1 the scaled scores "
@@ -61,6 +61,10 @@ constexpr std::array<FillFamily, 21> kFamilies = {{
     {FillKind::kBurst, "burst", "RATE,E", 2, true,
      "multiplies about RATE of the rows by 2^E, within the finite numbers of "
      "the lane: a few keys, or queries, of another magnitude than the rest"},
+    {FillKind::kPeak, "peak", "A,P", 2, true,
+     "moves the scaled scores of the first key, and of every Pth behind it, "
+     "up by A: one key with much of the weight, and many with little; q and k "
+     "meet in channel 0"},
 }};
 
 constexpr auto MakeNames() {
@@ -139,7 +143,7 @@ Status ParseArguments(Scanner& in, const FillFamily& family, FillTerm* term) {
 // q and k have to fit: these are for all tensors, and leave v alone.
 bool IsOfScores(FillKind kind) {
   return kind == FillKind::kCaps || kind == FillKind::kDrift ||
-         kind == FillKind::kLow;
+         kind == FillKind::kLow || kind == FillKind::kPeak;
 }
 
 Result<FillTerm> ParseTerm(Scanner& in) {
@@ -279,6 +283,7 @@ Status ValidateFillTerm(const FillTerm& term) {
       if (0x1p-20 <= a && a <= b && b <= 0x1p20) return {};
       return BadArgument(term, "2^-20 <= LO <= HI <= 2^20");
     case FillKind::kDrift:
+    case FillKind::kPeak:
       if (std::fabs(a) <= 0x1p20 && IsInteger(b) && b >= 1) return {};
       return BadArgument(term, "A within +-2^20, P keys from 1 to 2^24");
     case FillKind::kLow:

@@ -68,6 +68,7 @@ enum class FillKind : uint8_t {
   kDrift,
   kLow,
   kBurst,
+  kPeak,
 };
 
 // Tensors that a fill term applies to: bits, may be combined.

@@ -6,6 +6,7 @@
 
 #include "verify/case/attention_backward.h"
 #include "verify/domain/attention_forward.h"
+#include "verify/domain/attention_forward_parts.h"
 #include "verify/domain/cotangent.h"
 #include "verify/domain/features.h"
 #include "verify/domain/reducer.h"
@@ -24,15 +25,24 @@ constexpr std::string_view kMissing[] = {"fill_probe", "order_amx",
                                          "order_amx_channel_blocks",
                                          "order_amx_key_blocks"};
 
-const std::vector<size_t>& KeptFeatures() {
-  static const std::vector<size_t> kKept = [] {
-    std::vector<size_t> kept;
+// Those of attention_forward that stand before the own ones, and those that
+// came later and stand behind them.
+struct KeptFeatures {
+  std::vector<size_t> first;
+  std::vector<size_t> later;
+};
+
+const KeptFeatures& Kept() {
+  static const KeptFeatures kKept = [] {
+    KeptFeatures kept;
     const auto names = AttentionForwardFeatures();
     for (size_t n = 0; n < names.size(); ++n) {
-      if (std::find(std::begin(kMissing), std::end(kMissing), names[n]) ==
+      if (std::find(std::begin(kMissing), std::end(kMissing), names[n]) !=
           std::end(kMissing)) {
-        kept.push_back(n);
+        continue;
       }
+      const bool size = std::string_view(names[n]).starts_with(kSizeFeature);
+      (size ? kept.later : kept.first).push_back(n);
     }
     return kept;
   }();
@@ -90,8 +100,10 @@ class GradientReducer : SequenceReducer<&GradientPart> {
 
 std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
                                         const DomainOptions& options) {
-  return WithCotangents(op, draw, options,
-                        DrawAttention(op, draw, options, false));
+  std::vector<Case> sequence = WithCotangents(
+      op, draw, options, DrawAttention(op, draw, options, false));
+  if (options.tame) return sequence;
+  return WithFurther(draw, WithSizes(draw, std::move(sequence)));
 }
 
 std::vector<Case> DrawBackwardGuards(const OpRow& op, Draw* draw,
@@ -103,10 +115,10 @@ std::vector<Case> DrawBackwardGuards(const OpRow& op, Draw* draw,
 std::span<const char* const> AttentionBackwardFeatures() {
   static const std::vector<const char*> kWithCotangent = [] {
     std::vector<const char*> names;
-    for (const size_t n : KeptFeatures()) {
-      names.push_back(AttentionForwardFeatures()[n]);
-    }
+    const auto all = AttentionForwardFeatures();
+    for (const size_t n : Kept().first) names.push_back(all[n]);
     names.insert(names.end(), std::begin(kOwnFeatures), std::end(kOwnFeatures));
+    for (const size_t n : Kept().later) names.push_back(all[n]);
     return names;
   }();
   return kWithCotangent;
@@ -115,12 +127,13 @@ std::span<const char* const> AttentionBackwardFeatures() {
 FeatureSet AttentionBackwardFeaturesOf(const Case& c) {
   const FeatureSet all = AttentionForwardFeaturesOf(c);
   FeatureSet set;
-  for (const size_t n : KeptFeatures()) set.has.push_back(all.has[n]);
+  for (const size_t n : Kept().first) set.has.push_back(all.has[n]);
   const AttentionBackwardCase& a = c.Get<AttentionBackwardCase>();
   set.has.insert(set.has.end(), {a.grad_lane == Lane::kBf16,
                                  a.grad_lane != a.lane, a.dlse.has_value()});
   const std::vector<bool> d_o = CotangentFeatures(a.d_o);
   set.has.insert(set.has.end(), d_o.begin(), d_o.end());
+  for (const size_t n : Kept().later) set.has.push_back(all.has[n]);
   return set;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "verify/domain/attention_forward.h"
 #include "verify/domain/domain.h"
 
 namespace lockstep::verify {
@@ -20,8 +21,12 @@ std::vector<Case> DrawBackwardGuards(const OpRow& op, Draw* draw,
                                      const DomainOptions& options);
 
 inline constexpr DomainRow kAttentionBackwardDomain = {
-    &DrawAttentionBackward, &AttentionBackwardFeatures,
-    &AttentionBackwardFeaturesOf, &ReduceAttentionBackward,
+    &DrawAttentionBackward,
+    &AttentionBackwardFeatures,
+    &AttentionBackwardFeaturesOf,
+    &ReduceAttentionBackward,
+    &FurtherAttention,
+    &ShortAttention,
     &DrawBackwardGuards};
 
 }  // namespace lockstep::verify

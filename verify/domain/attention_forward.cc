@@ -1,4 +1,4 @@
-// Generator version 3 of attention_forward: what a draw means here is frozen.
+// Generator version 4 of attention_forward: what a draw means here is frozen.
 #include "verify/domain/attention_forward.h"
 
 #include <algorithm>
@@ -21,12 +21,6 @@ constexpr int64_t kMostWork = 200000;
 
 constexpr double kTinyScale = 0x1p-12;
 
-// What it costs, dense masks counted like a product.
-int64_t Work(const AttentionForwardCase& c) {
-  return c.batch * c.q_heads * c.q_len * c.kv_len *
-         (c.head_dim + c.value_dim + 4);
-}
-
 void DrawShape(Draw* draw, const DomainOptions& options,
                AttentionForwardCase* c) {
   c->batch = draw->Of<int64_t>({1, 1, 1, 2, 2, 3});
@@ -40,7 +34,7 @@ void DrawShape(Draw* draw, const DomainOptions& options,
   c->head_dim = draw->Of<int64_t>({1, 2, 3, 4, 4, 8, 8, 12, 16, 17, 32, 64});
   c->value_dim =
       draw->OneIn(4) ? draw->Of<int64_t>({1, 2, 5, 8, 16, 33}) : c->head_dim;
-  while (Work(*c) > kMostWork) {
+  while (WorkOf(*c) > kMostWork) {
     int64_t* extents[] = {&c->q_len,   &c->kv_len,    &c->batch,
                           &c->q_heads, &c->value_dim, &c->head_dim};
     int64_t* longest = *std::max_element(
@@ -272,7 +266,9 @@ std::vector<Case> WithOrders(Draw* draw, std::vector<Case> sequence) {
 std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
                                        const DomainOptions& options) {
   std::vector<Case> sequence = DrawAttention(op, draw, options, true);
-  return options.tame ? sequence : WithOrders(draw, std::move(sequence));
+  if (options.tame) return sequence;
+  sequence = WithSizes(draw, WithOrders(draw, std::move(sequence)));
+  return WithFurther(draw, std::move(sequence));
 }
 
 std::vector<Case> DrawAttention(const OpRow& op, Draw* draw,

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_VERIFY_DOMAIN_ATTENTION_FORWARD_H_
 #define LOCKSTEP_VERIFY_DOMAIN_ATTENTION_FORWARD_H_
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,9 +29,16 @@ std::vector<Case> DrawForwardGuards(const OpRow& op, Draw* draw,
 std::vector<Case> DrawAttentionGuards(const OpRow& op, Draw* draw,
                                       const DomainOptions& options);
 
+// Of its gradients, too.
+std::optional<Case> FurtherAttention(const Case& from, uint64_t number,
+                                     int64_t n);
+std::optional<Case> ShortAttention(const Case& from, uint64_t number);
+
 inline constexpr DomainRow kAttentionForwardDomain = {
-    &DrawAttentionForward, &AttentionForwardFeatures,
-    &AttentionForwardFeaturesOf, &ReduceAttentionForward, &DrawForwardGuards};
+    &DrawAttentionForward,       &AttentionForwardFeatures,
+    &AttentionForwardFeaturesOf, &ReduceAttentionForward,
+    &FurtherAttention,           &ShortAttention,
+    &DrawForwardGuards};
 
 }  // namespace lockstep::verify
 

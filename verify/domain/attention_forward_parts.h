@@ -17,9 +17,22 @@ void DrawMasks(Draw* draw, const DomainOptions& options,
 // Segments and valid counts.
 void DrawPayload(Draw* draw, const DomainOptions& options,
                  AttentionForwardCase* c);
+
+// attention_forward/sizes.cc: multiply-adds of a case, dense masks counted like
+// a product.
+int64_t WorkOf(const AttentionForwardCase& c);
 // Another length of queries or of keys; runs are cut off or end early, counts
 // of all tokens stay counts of all.
 void SetLength(bool q, int64_t length, AttentionForwardCase* c);
+// Fewer batch rows: the first ones. Fewer heads: the first ones.
+void SetBatch(int64_t batch, AttentionForwardCase* c);
+void SetHeads(int64_t q_heads, int64_t kv_heads, AttentionForwardCase* c);
+// Other channels; a scale that is that of the channels follows them.
+void SetChannels(int64_t d, int64_t dv, AttentionForwardCase* c);
+// Version 4: now and then the head sizes of real models, and a long axis; a
+// further draw (further.h) in place of itself.
+std::vector<Case> WithSizes(Draw* draw, std::vector<Case> sequence);
+std::vector<Case> WithFurther(Draw* draw, std::vector<Case> sequence);
 
 }  // namespace lockstep::verify
 

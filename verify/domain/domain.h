@@ -22,7 +22,10 @@ namespace lockstep::verify {
 // one's; every other choice is version 1's, whose key the draws keep.
 // 3: attention_forward has order=amx in half of the calls whose lane and p are
 // bf16; every other choice is version 2's.
-inline constexpr uint32_t kDomainVersion = 3;
+// 4: attention, its gradients too, has the head sizes of real models in one
+// case of eight, an axis of 257 to 2049 in one of forty, and a further draw
+// (further.h) in one of ten; every other choice is version 3's.
+inline constexpr uint32_t kDomainVersion = 4;
 inline constexpr uint32_t kDrawKey = 1;
 inline constexpr uint32_t kGuardKey = 2;  // of draw_guards
 
@@ -59,6 +62,11 @@ struct DomainRow {
   // in all calls at once, then in that one alone. ValidateCase accepts them.
   std::vector<std::vector<Case>> (*reduce)(std::span<const Case> sequence,
                                            size_t call);
+  // Further draws of a case (further.h), number n of those that follow from
+  // `number`, and its short twin; legal or not. Null: the op has none.
+  std::optional<Case> (*further)(const Case& c, uint64_t number,
+                                 int64_t n) = nullptr;
+  std::optional<Case> (*twin)(const Case& c, uint64_t number) = nullptr;
   // Like `draw`: cases on which the guards of optimized/ change their mind from
   // tile to tile. Null: the op has no guarded fast path.
   std::vector<Case> (*draw_guards)(const OpRow& op, Draw* draw,

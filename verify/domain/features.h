@@ -21,6 +21,10 @@ struct FeatureOf {
   size_t bit = 0;
 };
 
+// What the names of features that are lengths, or sizes of heads, begin with: a
+// summary names those that were not met.
+inline constexpr std::string_view kSizeFeature = "size_";
+
 // Collects the features of a case. Names and their order are written into
 // campaigns: `names` only grows at its end.
 template <const auto& names>

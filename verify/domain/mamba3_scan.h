@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_VERIFY_DOMAIN_MAMBA3_SCAN_H_
 #define LOCKSTEP_VERIFY_DOMAIN_MAMBA3_SCAN_H_
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,10 +19,16 @@ FeatureSet Mamba3ScanFeaturesOf(const Case& c);
 std::vector<std::vector<Case>> ReduceMamba3(std::span<const Case> sequence,
                                             size_t call);
 
+// Of all scans and their gradients.
+std::optional<Case> FurtherScan(const Case& from, uint64_t number, int64_t n);
+std::optional<Case> ShortScan(const Case& from, uint64_t number);
+
 inline constexpr DomainRow kMamba3ScanDomain = {
-    &DrawMamba3, &Mamba3ScanFeatures, &Mamba3ScanFeaturesOf, &ReduceMamba3};
+    &DrawMamba3,   &Mamba3ScanFeatures, &Mamba3ScanFeaturesOf,
+    &ReduceMamba3, &FurtherScan,        &ShortScan};
 inline constexpr DomainRow kMamba3StepDomain = {
-    &DrawMamba3, &Mamba3StepFeatures, &Mamba3ScanFeaturesOf, &ReduceMamba3};
+    &DrawMamba3,   &Mamba3StepFeatures, &Mamba3ScanFeaturesOf,
+    &ReduceMamba3, &FurtherScan,        &ShortScan};
 
 }  // namespace lockstep::verify
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "verify/domain/domain.h"
+#include "verify/domain/mamba3_scan.h"
 
 namespace lockstep::verify {
 
@@ -17,8 +18,12 @@ std::vector<std::vector<Case>> ReduceMamba3ScanBackward(
     std::span<const Case> sequence, size_t call);
 
 inline constexpr DomainRow kMamba3ScanBackwardDomain = {
-    &DrawMamba3ScanBackward, &Mamba3ScanBackwardFeatures,
-    &Mamba3ScanBackwardFeaturesOf, &ReduceMamba3ScanBackward};
+    &DrawMamba3ScanBackward,
+    &Mamba3ScanBackwardFeatures,
+    &Mamba3ScanBackwardFeaturesOf,
+    &ReduceMamba3ScanBackward,
+    &FurtherScan,
+    &ShortScan};
 
 }  // namespace lockstep::verify
 

@@ -14,8 +14,9 @@ FeatureSet SsdScanFeaturesOf(const Case& c);
 
 // What is drawn or tried of the keys that the op does not have is gone with the
 // case's line (NormalForm).
-inline constexpr DomainRow kSsdScanDomain = {&DrawMamba3, &SsdScanFeatures,
-                                             &SsdScanFeaturesOf, &ReduceMamba3};
+inline constexpr DomainRow kSsdScanDomain = {
+    &DrawMamba3,   &SsdScanFeatures, &SsdScanFeaturesOf,
+    &ReduceMamba3, &FurtherScan,     &ShortScan};
 
 }  // namespace lockstep::verify
 

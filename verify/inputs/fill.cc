@@ -16,9 +16,6 @@ constexpr uint32_t kMantissa = 0x007fffffu;
 constexpr uint32_t kExponentOne = 0x00800000u;  // exponent field 1
 constexpr uint32_t kInfinity = 0x7f800000u;
 
-// The channels a bf16 keeps of a binary32.
-constexpr uint32_t kUpperHalf = 0xffff0000u;
-
 uint32_t FamilyStream(uint32_t stream, FillKind kind) {
   return stream | (static_cast<uint32_t>(kind) + 1) << 8;
 }
@@ -195,11 +192,13 @@ class TensorFiller {
       case FillKind::kCaps:
         return Scaled(place, bits);
       case FillKind::kDrift:
-        return Drifted(term, place, bits);
+        return Moved(Drift(term, place), place, bits);
       case FillKind::kLow:
         return Lowered(term, place, bits);
       case FillKind::kBurst:
         return Burst(term, place, bits);
+      case FillKind::kPeak:
+        return Moved(Peak(term, place), place, bits);
       default:
         break;
     }
@@ -209,7 +208,7 @@ class TensorFiller {
     const uint32_t sign = draw[1] & kSign;
     const uint32_t mantissa = draw[2] & kMantissa;
     // Rounding to bf16 must not carry a huge number into infinity.
-    const uint32_t kept = lane_ == Lane::kBf16 ? kUpperHalf : ~0u;
+    const uint32_t kept = lane_ == Lane::kBf16 ? 0xffff0000u : ~0u;
     switch (term.kind) {
       case FillKind::kSubnormal:
         return SubnormalBits(draw, lane_);
@@ -265,14 +264,22 @@ class TensorFiller {
     return Bits(std::clamp(key, -0x1p100, 0x1p100));
   }
 
-  uint32_t Drifted(const FillTerm& term, const Place& place,
-                   uint32_t bits) const {
+  // q and k meet in channel 0.
+  uint32_t Moved(double score, const Place& place, uint32_t bits) const {
     if (plan_.tensor == kFillV || place.channel != 0) return bits;
-    if (plan_.tensor == kFillQ) return Bits(1);
+    return plan_.tensor == kFillQ ? Bits(1) : KeyFor(score);
+  }
+
+  static double Drift(const FillTerm& term, const Place& place) {
     const auto half = static_cast<int64_t>(term.b.value);
     const int64_t at = place.position % (2 * half);
     const auto steps = static_cast<double>(std::min(at, 2 * half - at));
-    return KeyFor(term.a.value * steps / term.b.value);
+    return term.a.value * steps / term.b.value;
+  }
+
+  static double Peak(const FillTerm& term, const Place& place) {
+    const bool hit = place.position % static_cast<int64_t>(term.b.value) == 0;
+    return hit ? term.a.value : 0;
   }
 
   uint32_t Lowered(const FillTerm& term, const Place& place,

@@ -124,6 +124,7 @@ Status CheckFill(const Mamba3ScanCase& c) {
       case FillKind::kCaps:
       case FillKind::kDrift:
       case FillKind::kLow:
+      case FillKind::kPeak:
         return Status::Error("fill " + FormatFillTerm(term) +
                              ": not for a scan");
       default:

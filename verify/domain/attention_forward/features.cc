@@ -41,7 +41,12 @@ constexpr const char* kAttentionFeatures[] = {
     "fill_tiny", "fill_huge", "fill_zero", "fill_special", "fill_poison",
     "fill_probe", "fill_caps", "fill_drift", "fill_low",
     // Order of the products: several blocks of channels, of keys.
-    "order_amx", "order_amx_channel_blocks", "order_amx_key_blocks"};
+    "order_amx", "order_amx_channel_blocks", "order_amx_key_blocks",
+    // Sizes of real models, and axes past several tiles.
+    "size_d_64", "size_d_80", "size_d_96", "size_d_112", "size_d_128",
+    "size_d_192", "size_d_256", "size_d_576", "size_dv_above_64",
+    "size_keys_above_256", "size_keys_above_512", "size_keys_above_1024",
+    "size_queries_above_256"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
@@ -82,12 +87,29 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
     Set("one_channel", c_.head_dim == 1);
     Set("odd_channels", c_.head_dim > 1 && c_.head_dim % 2 != 0);
     Set("value_dim_other", c_.value_dim != c_.head_dim);
+    Sizes();
     for (const int64_t n : {c_.q_len, c_.kv_len}) {
       Set("tile_edge", n % kEdge == 0);
       Set("tile_edge_below", n % kEdge == kEdge - 1);
       Set("tile_edge_above", n > kEdge && n % kEdge == 1);
       Set("many_tiles", n > 4 * kEdge);
     }
+  }
+
+  void Sizes() {
+    Set("size_d_64", c_.head_dim == 64);
+    Set("size_d_80", c_.head_dim == 80);
+    Set("size_d_96", c_.head_dim == 96);
+    Set("size_d_112", c_.head_dim == 112);
+    Set("size_d_128", c_.head_dim == 128);
+    Set("size_d_192", c_.head_dim == 192);
+    Set("size_d_256", c_.head_dim == 256);
+    Set("size_d_576", c_.head_dim == 576);
+    Set("size_dv_above_64", c_.value_dim > 64);
+    Set("size_keys_above_256", c_.kv_len > 256);
+    Set("size_keys_above_512", c_.kv_len > 512);
+    Set("size_keys_above_1024", c_.kv_len > 1024);
+    Set("size_queries_above_256", c_.q_len > 256);
   }
 
   void Numbers() {

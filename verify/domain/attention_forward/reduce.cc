@@ -11,40 +11,7 @@
 #include "verify/domain/reducer.h"
 
 namespace lockstep::verify {
-
-void SetLength(bool q, int64_t length, AttentionForwardCase* a) {
-  int64_t& extent = q ? a->q_len : a->kv_len;
-  const int64_t before = std::exchange(extent, length);
-  ResizeRuns(q ? &a->q_seg : &a->kv_seg, length);
-  auto& valid = q ? a->valid_q : a->valid_kv;
-  for (int64_t& count : valid) {
-    count = count >= before ? length : std::min(count, length);
-  }
-}
-
 namespace {
-
-// Whether scale is that of the channels: it then follows them.
-bool NaturalScale(const AttentionForwardCase& a) {
-  return a.scale.value == 1.0 / std::sqrt(static_cast<double>(a.head_dim));
-}
-
-void SetBatch(int64_t batch, AttentionForwardCase* a) {
-  a->batch = batch;
-  const auto n = static_cast<size_t>(batch);
-  for (auto* counts : {&a->valid_q, &a->valid_kv}) {
-    if (counts->size() > n) counts->resize(n);
-  }
-  for (Segments* side : {&a->q_seg, &a->kv_seg}) {
-    if (side->rows.size() > n) side->rows.resize(n);
-  }
-  const std::function<void(MaskExpr*)> cut = [&](MaskExpr* mask) {
-    if (mask->prefix.size() > n) mask->prefix.resize(n);
-    for (MaskExpr& child : mask->children) cut(&child);
-  };
-  cut(&a->mask);
-  for (auto& [head, mask] : a->head_mask) cut(&mask);
-}
 
 // The batch rows in reverse order: what SetBatch then keeps are the last ones.
 void ReverseBatch(AttentionForwardCase* a) {
@@ -69,19 +36,6 @@ void CutLength(bool q, int64_t length, AttentionForwardCase* a) {
   SetLength(q, length, a);
   for (int64_t& count : counts) count = std::max<int64_t>(count - cut, 0);
   (q ? a->valid_q : a->valid_kv) = counts;
-}
-
-void SetHeads(int64_t q_heads, int64_t kv_heads, AttentionForwardCase* a) {
-  a->q_heads = q_heads;
-  a->kv_heads = kv_heads;
-  a->head_mask.erase(a->head_mask.lower_bound(q_heads), a->head_mask.end());
-}
-
-void SetChannels(int64_t d, int64_t dv, AttentionForwardCase* a) {
-  const bool natural = NaturalScale(*a);
-  a->head_dim = d;
-  a->value_dim = dv;
-  if (natural) a->scale.value = 1.0 / std::sqrt(static_cast<double>(d));
 }
 
 // Smaller numbers than n, boldest first.

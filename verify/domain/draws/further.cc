@@ -1,0 +1,45 @@
+#include "verify/domain/draws/further.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "verify/base/digest.h"
+#include "verify/domain/domain.h"
+#include "verify/domain/reducer.h"
+
+namespace lockstep::verify {
+namespace {
+
+// A number that follows from the line.
+uint64_t NumberOf(const Case& c) {
+  const std::string digest = DigestText(MinimalLine(c)).substr(0, 16);
+  return std::strtoull(digest.c_str(), nullptr, 16);
+}
+
+void Keep(const std::optional<Case>& drawn, const Case& own,
+          std::vector<Case>* kept) {
+  if (!drawn) return;
+  const std::optional<Case> legal = NormalForm(*drawn);
+  if (!legal || *legal == own) return;
+  if (std::find(kept->begin(), kept->end(), *legal) != kept->end()) return;
+  kept->push_back(*legal);
+}
+
+}  // namespace
+
+std::vector<Case> FurtherDraws(const Case& c, int64_t count) {
+  std::vector<Case> draws;
+  if (count == 0 || c.expect != Expect::kPass) return draws;
+  const DomainRow* domain = c.op->domain;
+  if (domain == nullptr || domain->further == nullptr) return draws;
+  const uint64_t number = NumberOf(c);
+  for (int64_t n = 0; n < count; ++n) {
+    Keep(domain->further(c, number, n), c, &draws);
+  }
+  Keep(domain->twin(c, number), c, &draws);
+  return draws;
+}
+
+}  // namespace lockstep::verify

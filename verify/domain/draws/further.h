@@ -1,0 +1,28 @@
+// Further draws of a case: the same problem with inputs that show what ordinary
+// numbers hide, and the same problem, short. They follow from the case's line
+// alone: the same line has the same draws everywhere.
+#ifndef LOCKSTEP_VERIFY_DOMAIN_DRAWS_FURTHER_H_
+#define LOCKSTEP_VERIFY_DOMAIN_DRAWS_FURTHER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "verify/case/case.h"
+
+namespace lockstep::verify {
+
+// Of how many positions an axis is long: its case has a short twin.
+inline constexpr int64_t kLongAxis = 512;
+
+// Most draws of a case that may be asked for.
+inline constexpr int64_t kMostFurther = 64;
+
+// At most `count` cases, and the short twin of a long one behind them; none of
+// a case that is a probe, takes its values from a file, is not expected to
+// pass, or whose op has no such draws. ValidateCase accepts each. Requires: it
+// accepts `c`; 0 <= count <= kMostFurther. 0: not even the twin.
+std::vector<Case> FurtherDraws(const Case& c, int64_t count);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_DOMAIN_DRAWS_FURTHER_H_
