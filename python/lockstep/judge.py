@@ -10,8 +10,8 @@ from lockstep.report import USAGE, Report, usage_error
 
 
 def verify(kernel, cases, *, profile=None, isolate=True, budget=None, shard=None,
-           seed=None, threads=None, call_timeout=None, junit=None, receipt=None,
-           options=(), **facts):
+           seed=None, threads=None, draws=None, call_timeout=None, junit=None,
+           receipt=None, options=(), **facts):
     """Judges a kernel on cases; returns a Report.
 
     kernel   a function (lockstep.kernel), or a candidate's spec as the program takes
@@ -22,13 +22,15 @@ def verify(kernel, cases, *, profile=None, isolate=True, budget=None, shard=None
              hang is a verdict. False: it runs here, closures and debuggers work, and
              nothing protects this process
     budget   "30s", "1000cases"; shard "i/N"; seed of every case
+    draws    further draws of each case (none; docs/verdicts.md, "Further draws")
     facts    op=, framework=, wants=, lacks=, lanes= in place of the kernel's own
 
     Raises UsageError where nothing could be judged.
     """
     words = _case_words(cases)
     given = {"--budget": budget, "--shard": shard, "--seed": seed, "--threads": threads,
-             "--call-timeout": call_timeout, "--junit": junit, "--receipt": receipt}
+             "--draws": draws, "--call-timeout": call_timeout, "--junit": junit,
+             "--receipt": receipt}
     for name, value in given.items():
         words += [name, str(value)] if value is not None else []
     return _judge("verify", kernel, profile, isolate, [*words, *options], facts,

@@ -49,7 +49,7 @@ class Report:
     exit       the program's exit code (docs/verdicts.md)
     cases      a CaseVerdict each; of fuzz none
     findings   a Finding each
-    summary    the counts
+    summary    the counts; under "draws" those of further draws, which are no cases
     text       what the program prints
     isolation  "process", or "none" where this process was the host
     """
@@ -99,6 +99,9 @@ class Report:
         counts = [f"{self.summary[k]} {k}" for k in (
             "pass", "fail", "suspicious", "untrusted", "skipped", "error")
             if self.summary.get(k)]
+        draws = self.summary.get("draws", {})
+        if draws.get("fail") or draws.get("error"):
+            counts.append(f"{draws['fail'] + draws['error']} of {draws['draws']} draws wrong")
         return f"<lockstep.Report: {', '.join(counts) or 'nothing ran'}; exit {self.exit}>"
 
     def _repr_html_(self):

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,51 @@ TEST(Run, JudgesEveryCase) {
   EXPECT_EQ(totals.cases, 5);
   EXPECT_EQ(totals.pass, 5);
   EXPECT_EQ(collector.results.size(), 5u);
+}
+
+// Draws are no cases; what they find is a failure of the run all the same.
+TEST(Run, DrawsAreCountedApart) {
+  StoppingCollector collector;
+  RunOptions options;
+  options.draws = 2;
+  const Totals right = JudgeLines(Lines(2), options, NoDefect, &collector);
+  EXPECT_EQ(right.cases, 2);
+  EXPECT_EQ(right.draws.cases, 4);
+  EXPECT_EQ(right.draws.pass, 4);
+  EXPECT_EQ(ExitCode(right, {}), kExitPass);
+  for (const CaseResult& result : collector.results) {
+    ASSERT_EQ(result.draws.size(), 2u);
+    EXPECT_EQ(result.draws[0].draw_of, result.line);
+    EXPECT_NE(result.draws[0].line, result.line);
+    EXPECT_EQ(result.draws[0].replay_case, result.draws[0].line);
+  }
+  // Wrong on values beyond f16's range, or below it.
+  const Defect narrow = [](int64_t, const Variation&, const OutputSet& out,
+                           Execution*) {
+    float& x = ElementOf(out, 0, 0);
+    if (std::fabs(x) > 65504 || std::fabs(x) < 0x1p-24f) FlipBit(&x);
+    return RunOutcome{};
+  };
+  collector.results.clear();
+  const Totals wrong = JudgeLines(Lines(1), options, narrow, &collector);
+  EXPECT_EQ(wrong.pass, 1);
+  EXPECT_EQ(wrong.draws.fail, 2);
+  EXPECT_EQ(ExitCode(wrong, {}), kExitFail);
+  // And its line alone fails.
+  const std::string& line = collector.results[0].draws[0].line;
+  EXPECT_EQ(JudgeLines({line}, {}, narrow, &collector).fail, 1);
+}
+
+TEST(Run, FailedCasesAndSequencesHaveNoDraws) {
+  StoppingCollector collector;
+  RunOptions options;
+  options.draws = 2;
+  EXPECT_EQ(JudgeLines(Lines(1), options, Wrong, &collector).draws.cases, 0);
+  EXPECT_EQ(JudgeLines({"attention_forward sq=2 skv=3 d=4 ;; "
+                        "attention_forward sq=3 skv=3 d=4"},
+                       options, NoDefect, &collector)
+                .draws.cases,
+            0);
 }
 
 TEST(Run, SequencesAreJudgedCallByCall) {

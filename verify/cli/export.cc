@@ -12,6 +12,7 @@
 #include "verify/base/printable.h"
 #include "verify/candidate/probe_folders.h"
 #include "verify/cli/cli.h"
+#include "verify/domain/draws/further.h"
 #include "verify/profile/profile.h"
 #include "verify/registry/ops.h"
 #include "verify/report/export.h"
@@ -27,6 +28,7 @@ struct ExportArguments {
   std::string max_memory;
   std::string seed;
   std::string profile;
+  int64_t draws = 0;
   bool minimal = false;
   bool probes = false;
   bool expected = false;
@@ -37,6 +39,7 @@ struct Call {
   Case request;
   std::string folder;
   SharedDirectories search_directories;
+  bool alone = true;  // no call of a longer sequence
 };
 
 // The case's probes beside it, and the index of them.
@@ -73,7 +76,7 @@ std::vector<Call> CallsOf(const std::vector<Job>& jobs, const std::string& out,
       // `files:` counts.
       if (c.expect == Expect::kRefuse) continue;
       calls.push_back({c, total == 1 ? out : out + "/" + std::to_string(number),
-                       job.search_directories});
+                       job.search_directories, job.sequence.size() == 1});
       if (seed) calls.back().request.seed = *seed;
     }
   }
@@ -131,7 +134,8 @@ int ExportCalls(const ExportArguments& a, const std::vector<Call>& calls,
   CallExporter exporter(std::move(request));
   for (const Call& call : calls) {
     options.search_directories = *call.search_directories;
-    const Result<int64_t> made = exporter.Add(call.request, options);
+    const Result<int64_t> made =
+        exporter.Add(call.request, call.alone ? a.draws : 0, options);
     if (!made.ok()) return Fail(made.message());
     std::cout << Printable(a.out) << "  "
               << Printable(MinimalLine(call.request)) << "  (" << made.value()
@@ -207,6 +211,11 @@ void AddExport(Parser* program) {
   verb->Value("--candidate-profile", &a->profile,
               "Only probes and laws of this contract (default: of any)")
       .Type("NAME|FILE");
+  verb->Value("--draws", &a->draws,
+              "Further draws of each case, as verify judges them "
+              "(default 0)")
+      .Range(0, kMostFurther)
+      .Type("N");
   verb->Flag("--minimal", &a->minimal,
              "Only the cases' own inputs, a folder each");
   verb->Flag("--probes", &a->probes,

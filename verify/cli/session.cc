@@ -88,24 +88,6 @@ Result<NumericProfile> ProfileOf(
   return profile;
 }
 
-void Accumulate(const Totals& more, Totals* totals) {
-  totals->cases += more.cases;
-  totals->pass += more.pass;
-  totals->fail += more.fail;
-  totals->suspicious += more.suspicious;
-  totals->untrusted += more.untrusted;
-  totals->skipped += more.skipped;
-  totals->error += more.error;
-  totals->skipped_unsupported += more.skipped_unsupported;
-  totals->self_errors += more.self_errors;
-  totals->unreadable += more.unreadable;
-  totals->known += more.known;
-  totals->runs += more.runs;
-  totals->not_run += more.not_run;
-  totals->seconds += more.seconds;
-  totals->interrupted = totals->interrupted || more.interrupted;
-}
-
 ReceiptRequest DescribeRequest(const std::vector<JobGroup>& groups,
                                const SessionOptions& options) {
   ReceiptRequest request;
@@ -205,7 +187,7 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
                       {.tick = [&] { outputs.ShowProgress(); },
                        .on_interrupt = [&] { outputs.EndInside(true); },
                        .on_budget = [&] { outputs.EndInside(false); }});
-    for (Run& run : runs) Accumulate(run.Judge(&outputs), &totals);
+    for (Run& run : runs) totals.Add(run.Judge(&outputs));
   } catch (const std::exception& error) {
     const std::string limit = LimitReached(error);
     if (!limit.empty()) outputs.EndShort(limit, kExitUsage);

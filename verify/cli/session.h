@@ -33,6 +33,7 @@ struct SessionOptions {
   bool all_rows = false;
   bool no_invariance = false;
   bool no_probes = false;
+  int64_t draws = 0;  // further draws of each case
   bool require_executed = false;
   bool fail_fast = false;
   std::string fail_on;  // "" or "suspicious"

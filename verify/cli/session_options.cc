@@ -87,6 +87,7 @@ Result<RunOptions> ResolveOptions(const SessionOptions& options) {
     run.seed = seed.value();
   }
   run.fail_fast = options.fail_fast;
+  run.draws = options.draws;
   run.known = options.known;
   run.judge.materialise.max_bytes = run.max_memory;
   run.judge.threads = options.threads;

@@ -8,6 +8,7 @@
 #include "verify/cli/gate/config.h"
 #include "verify/cli/outputs/outputs.h"
 #include "verify/cli/session.h"
+#include "verify/domain/draws/further.h"
 #include "verify/run/fresh_data.h"
 
 namespace lockstep::verify::cli {
@@ -26,6 +27,7 @@ struct VerifyArguments {
   SessionOptions session;
   std::string config;  // as typed
   int64_t max_skipped = -1;
+  int64_t draws = -1;
 };
 
 void AddOptions(Verb* verb, VerifyArguments* a) {
@@ -77,6 +79,11 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
              "Run the candidate twice only, without variations");
   verb->Flag("--no-probes", &s.no_probes,
              "Only the cases' own inputs, not their exact probes");
+  verb->Value("--draws", &a->draws,
+              "Further draws of each case, and a short twin of long ones "
+              "(default 0)")
+      .Range(0, kMostFurther)
+      .Type("N");
   verb->Value("--json", &s.json, "Events as NDJSON").Type("FILE|-");
   verb->Value("--junit", &s.junit, "JUnit XML").Type("FILE|-");
   verb->Value("--sarif", &s.sarif, "SARIF 2.1.0, a result a cause")
@@ -142,6 +149,7 @@ void Fill(const Config& config, const std::string& file, VerifyArguments* a,
   s.require_executed = s.require_executed || config.require_executed;
   text(config.fresh_seed, &s.fresh_seed);
   s.max_skipped = config.max_skipped.value_or(0);
+  s.draws = config.draws.value_or(0);
   s.known = config.known;
 }
 
@@ -202,6 +210,7 @@ int Judge(VerifyArguments* a) {
     if (!outputs.ok()) return Fail(outputs.message());
   }
   if (a->max_skipped >= 0) s.max_skipped = a->max_skipped;
+  if (a->draws >= 0) s.draws = a->draws;
   BeginOutputs(s);
   Result<std::vector<Job>> jobs = ReadJobs(a->cases);
   if (!jobs.ok()) return Refuse(s, jobs.message());

@@ -1,5 +1,6 @@
 #include "verify/judge/verdict.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "verify/base/text.h"
@@ -86,6 +87,14 @@ bool Excused(const CaseResult& result) {
   return result.known && !result.known->expired;
 }
 
+bool HasVerdict(const CaseResult& result, Verdict verdict) {
+  if (result.verdict == verdict && !Excused(result)) return true;
+  return std::any_of(result.draws.begin(), result.draws.end(),
+                     [&](const CaseResult& drawn) {
+                       return drawn.verdict == verdict && !Excused(drawn);
+                     });
+}
+
 int64_t UnheldRows(const CaseResult& result) {
   if (result.rows_compared == 0) return 0;
   return result.rows - result.rows_compared - result.rows_optimized -
@@ -159,7 +168,7 @@ void ApplyExpectation(CaseResult* result) {
 
 int64_t RarestFault(int64_t runs) { return std::max<int64_t>(runs / 3, 1); }
 
-void Totals::Add(const CaseResult& result) {
+void VerdictCounts::Count(const CaseResult& result) {
   ++cases;
   runs += result.runs;
   if (Excused(result)) {
@@ -194,15 +203,48 @@ void Totals::Add(const CaseResult& result) {
   }
 }
 
+void VerdictCounts::Add(const VerdictCounts& more) {
+  cases += more.cases;
+  pass += more.pass;
+  fail += more.fail;
+  suspicious += more.suspicious;
+  untrusted += more.untrusted;
+  skipped += more.skipped;
+  error += more.error;
+  skipped_unsupported += more.skipped_unsupported;
+  self_errors += more.self_errors;
+  unreadable += more.unreadable;
+  known += more.known;
+  runs += more.runs;
+}
+
+void Totals::Add(const CaseResult& result) {
+  Count(result);
+  for (const CaseResult& drawn : result.draws) draws.Count(drawn);
+}
+
+void Totals::Add(const Totals& more) {
+  VerdictCounts::Add(more);
+  draws.Add(more.draws);
+  not_run += more.not_run;
+  seconds += more.seconds;
+  interrupted = interrupted || more.interrupted;
+}
+
 bool TooManySkipped(const Totals& totals, const ExitPolicy& policy) {
   return policy.max_skipped &&
          totals.skipped + totals.not_run > *policy.max_skipped;
 }
 
 int ExitCode(const Totals& totals, const ExitPolicy& policy) {
-  if (totals.self_errors > 0) return kExitSelf;
-  if (totals.error > totals.unreadable) return kExitCandidate;
-  if (totals.fail > 0) return kExitFail;
+  // A draw that proves little, or that the profile does not cover, is no fault
+  // of the case.
+  const VerdictCounts& draws = totals.draws;
+  if (totals.self_errors + draws.self_errors > 0) return kExitSelf;
+  if (totals.error > totals.unreadable || draws.error > draws.unreadable) {
+    return kExitCandidate;
+  }
+  if (totals.fail + draws.fail > 0) return kExitFail;
   if (totals.unreadable > 0) return kExitUsage;
   if (totals.interrupted) return kExitInterrupted;
   const int64_t ran = totals.cases - totals.skipped;
@@ -214,7 +256,7 @@ int ExitCode(const Totals& totals, const ExitPolicy& policy) {
   if (totals.untrusted > 0 || TooManySkipped(totals, policy)) {
     return kExitVacuous;
   }
-  if (totals.suspicious > 0 && policy.fail_on_suspicious) {
+  if (totals.suspicious + draws.suspicious > 0 && policy.fail_on_suspicious) {
     return kExitSuspicious;
   }
   return kExitPass;

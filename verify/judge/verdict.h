@@ -217,7 +217,13 @@ struct CaseResult {
   double seconds = 0;            // all of it
   double candidate_seconds = 0;  // the compared run
   double reference_seconds = 0;
+  // Of a further draw: the case it was drawn for, minimal; else empty.
+  std::string draw_of;
+  std::vector<CaseResult> draws;  // the further draws of a case
 };
+
+// Whether the case, or one of its draws, has that verdict and no excuse.
+bool HasVerdict(const CaseResult& result, Verdict verdict);
 
 // Rows that were held against nothing.
 int64_t UnheldRows(const CaseResult& result);
@@ -242,8 +248,8 @@ bool Excused(const CaseResult& result);
 // Turns what was found into what the case's author asked about: `expect`.
 void ApplyExpectation(CaseResult* result);
 
-struct Totals {
-  int64_t cases = 0;
+struct VerdictCounts {
+  int64_t cases = 0;  // or draws
   int64_t pass = 0;
   int64_t fail = 0;
   int64_t suspicious = 0;
@@ -255,11 +261,20 @@ struct Totals {
   int64_t unreadable = 0;           // part of error: files that are gone
   int64_t known = 0;                // excused, and counted nowhere else
   int64_t runs = 0;                 // of kernels
-  int64_t not_run = 0;              // budget or interrupt came first
+
+  void Count(const CaseResult& result);
+  void Add(const VerdictCounts& more);
+};
+
+struct Totals : VerdictCounts {
+  // Further draws of cases: no cases, but a wrong answer to one is one.
+  VerdictCounts draws;
+  int64_t not_run = 0;  // budget or interrupt came first
   double seconds = 0;
   bool interrupted = false;
 
-  void Add(const CaseResult& result);
+  void Add(const CaseResult& result);  // and its draws
+  void Add(const Totals& more);
 };
 
 // Faults in fewer than 1 of so many calls may well not have shown: after `runs`

@@ -16,6 +16,18 @@ std::string StartEvent(const Environment& environment,
   return DumpJson(json, -1) + "\n";
 }
 
+namespace {
+
+std::string FindingEvents(const CaseResult& result) {
+  std::string lines;
+  for (const Finding& finding : result.findings) {
+    lines += DumpJson(FindingJson(result, finding), -1) + "\n";
+  }
+  return lines;
+}
+
+}  // namespace
+
 std::string CaseEvents(const CaseResult& result) {
   Json json;
   json["kind"] = "case";
@@ -37,10 +49,12 @@ std::string CaseEvents(const CaseResult& result) {
   }
   json["output_digests"] = digests;
   json["executed"] = ExecutionJson(result);
+  if (!result.draws.empty()) json["draws"] = DrawsJson(result);
   json["seconds"] = result.seconds;
-  std::string lines = DumpJson(json, -1) + "\n";
-  for (const Finding& finding : result.findings) {
-    lines += DumpJson(FindingJson(result, finding), -1) + "\n";
+  std::string lines = DumpJson(json, -1) + "\n" + FindingEvents(result);
+  for (const CaseResult& drawn : result.draws) {
+    // Drawn blindly: that one proves little is no finding.
+    if (drawn.verdict != Verdict::kUntrusted) lines += FindingEvents(drawn);
   }
   return lines;
 }

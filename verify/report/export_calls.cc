@@ -11,9 +11,11 @@
 #include "verify/base/io/safetensors.h"
 #include "verify/candidate/calls/call.h"
 #include "verify/candidate/wire/messages.h"
+#include "verify/domain/draws/further.h"
 #include "verify/judge/rehearsal.h"
 #include "verify/report/export.h"
 #include "verify/report/export_loop.h"
+#include "verify/run/draws.h"
 
 namespace lockstep::verify {
 namespace {
@@ -109,26 +111,33 @@ Status CallExporter::Write(const RecordedCall& call) const {
   return WriteAnswer(call, MakeWay(place + "/expected.safetensors"));
 }
 
-Result<int64_t> CallExporter::Add(const Case& c,
+// Records what a judge asks: of the profile, or of any.
+Status CallExporter::Rehearse(const Case& c, JudgeOptions judge) {
+  const CaseRequest request = {.call = &c, .line = MinimalLine(c)};
+  judge.profile = request_.profile;
+  Status status = RehearseCase(request, recorder_, judge);
+  if (request_.profile) return status;
+  for (const NumericProfile& profile : BuiltinProfiles()) {
+    if (!status.ok()) break;
+    if (profile.exact) continue;
+    judge.profile = profile;
+    status = RehearseCase(request, recorder_, judge);
+  }
+  return status;
+}
+
+Result<int64_t> CallExporter::Add(const Case& c, int64_t draws,
                                   const MaterialiseOptions& options) {
-  const std::string line = MinimalLine(c);
-  const CaseRequest request = {.call = &c, .line = line};
   JudgeOptions judge;
   judge.materialise = options;
   judge.canaries = false;
-  judge.profile = request_.profile;
-  Status status = RehearseCase(request, recorder_, judge);
-  if (!request_.profile) {
-    for (const NumericProfile& profile : BuiltinProfiles()) {
-      if (!status.ok()) break;
-      if (profile.exact) continue;
-      judge.profile = profile;
-      status = RehearseCase(request, recorder_, judge);
-    }
+  Status status = Rehearse(c, judge);
+  for (const Case& drawn : FurtherDraws(c, draws)) {
+    if (status.ok()) status = Rehearse(drawn, OptionsOfDraws(judge));
   }
   if (status.ok()) status = recorder_.status();
   if (!status.ok()) return status;
-  index_.cases.push_back({line, recorder_.TakeCalls()});
+  index_.cases.push_back({MinimalLine(c), recorder_.TakeCalls()});
   return static_cast<int64_t>(index_.cases.back().calls.size());
 }
 

@@ -12,6 +12,7 @@
 #include "verify/candidate/calls/recorder.h"
 #include "verify/case/case.h"
 #include "verify/inputs/materialise.h"
+#include "verify/judge/judge.h"
 #include "verify/profile/profile.h"
 
 namespace lockstep::verify {
@@ -27,15 +28,18 @@ class CallExporter {
  public:
   explicit CallExporter(CallExport request);
 
-  // Writes the calls of a case that are not written yet; how many it has.
-  // Errors: inputs cannot be made, or a file cannot be written.
+  // Writes the calls of a case, and of so many further draws, that are not
+  // written yet; how many it has. Errors: inputs cannot be made, or a file
+  // cannot be written.
   //   Requires: ValidateCase passes.
-  Result<int64_t> Add(const Case& c, const MaterialiseOptions& options);
+  Result<int64_t> Add(const Case& c, int64_t draws,
+                      const MaterialiseOptions& options);
   // Writes the loop, and the index, without which the folder is none.
   Status Finish();
 
  private:
   Status Write(const RecordedCall& call) const;
+  Status Rehearse(const Case& c, JudgeOptions judge);
 
   CallExport request_;
   CallRecorder recorder_;

@@ -231,6 +231,7 @@ Json FindingJson(const CaseResult& result, const Finding& finding) {
   json["message"] = finding.message;
   json["case"] = finding.line.empty() ? result.line : finding.line;
   json["sequence"] = ReplayCase(result, finding);
+  if (!result.draw_of.empty()) json["draw_of"] = result.draw_of;
   json["profile"] = result.profile;
   json["candidate"] = ReplayCandidate(result, finding);
   json["options"] = result.replay_options;
@@ -253,6 +254,28 @@ Json FindingJson(const CaseResult& result, const Finding& finding) {
   return json;
 }
 
+Json DrawsJson(const CaseResult& result) {
+  Json json = Json::array();
+  for (const CaseResult& drawn : result.draws) {
+    json.push_back({{"case", drawn.line},
+                    {"verdict", VerdictName(drawn.verdict)},
+                    {"reason", drawn.reason},
+                    {"input_digest", drawn.input_digest}});
+  }
+  return json;
+}
+
+namespace {
+
+Json CountsJson(const VerdictCounts& draws) {
+  return {{"draws", draws.cases},         {"pass", draws.pass},
+          {"fail", draws.fail},           {"suspicious", draws.suspicious},
+          {"untrusted", draws.untrusted}, {"skipped", draws.skipped},
+          {"error", draws.error},         {"known", draws.known}};
+}
+
+}  // namespace
+
 Json TotalsJson(const Totals& totals, int exit_code) {
   Json json;
   json["kind"] = "summary";
@@ -264,6 +287,7 @@ Json TotalsJson(const Totals& totals, int exit_code) {
   json["skipped"] = totals.skipped;
   json["error"] = totals.error;
   json["known"] = totals.known;
+  if (totals.draws.cases > 0) json["draws"] = CountsJson(totals.draws);
   json["not_run"] = totals.not_run;
   json["runs"] = totals.runs;
   json["faults_rarer_than_1_in"] = RarestFault(totals.runs);

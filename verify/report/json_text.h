@@ -25,6 +25,8 @@ Json CausesJson(const std::vector<Explanation>& causes);
 Json OneFieldJson(const CaseResult& result);
 Json UntriedJson(const CaseResult& result);
 Json FindingJson(const CaseResult& result, const Finding& finding);
+// The further draws of a case: line, verdict, reason, digest of the inputs.
+Json DrawsJson(const CaseResult& result);
 Json TotalsJson(const Totals& totals, int exit_code);
 Json EnvironmentObject(const Environment& environment);
 Json ExecutionJson(const CaseResult& result);

@@ -82,34 +82,49 @@ void JUnit::Add(const CaseResult& result) {
       "    <testcase classname=\"" + XmlEscape(result.candidate) +
       "\" name=\"" + XmlEscape(result.line) + "\"" + Place(result.origin) +
       " time=\"" + JUnitSeconds(result.seconds) + "\"";
+  const CaseResult* told = &result;
+  for (const CaseResult& drawn : result.draws) {
+    if (!Fails(*told) && Fails(drawn)) told = &drawn;
+  }
+  if (told != &result) {
+    AddFailed(head, *told);
+    return;
+  }
   if (Excused(result)) {
     AddSkipped(head, result.known->text);
     return;
   }
-  std::string tag;
+  if (Fails(result)) {
+    AddFailed(head, result);
+  } else if (result.verdict == Verdict::kSkipped) {
+    AddSkipped(head, result.reason);
+  } else {
+    cases_.Append(head + "/>\n");
+  }
+}
+
+// A draw that proves little is no failure of its case.
+bool JUnit::Fails(const CaseResult& result) const {
+  if (Excused(result)) return false;
   switch (result.verdict) {
     case Verdict::kPass:
-      break;
     case Verdict::kSkipped:
-      AddSkipped(head, result.reason);
-      return;
-    case Verdict::kError:
-      ++errors_;
-      tag = "error";
-      break;
+      return false;
     case Verdict::kSuspicious:
-      if (!fail_on_suspicious_) break;
-      [[fallthrough]];
-    case Verdict::kFail:
+      return fail_on_suspicious_;
     case Verdict::kUntrusted:
-      ++failures_;
-      tag = "failure";
-      break;
+      return result.draw_of.empty();
+    case Verdict::kFail:
+    case Verdict::kError:
+      return true;
   }
-  if (tag.empty()) {
-    cases_.Append(head + "/>\n");
-    return;
-  }
+  return true;
+}
+
+void JUnit::AddFailed(const std::string& head, const CaseResult& result) {
+  const bool error = result.verdict == Verdict::kError;
+  ++(error ? errors_ : failures_);
+  const std::string tag = error ? "error" : "failure";
   std::string text = head + ">\n      <" + tag + " type=\"" +
                      VerdictName(result.verdict) + "\" message=\"" +
                      XmlEscape(result.reason) + "\">";

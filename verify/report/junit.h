@@ -13,6 +13,7 @@ namespace lockstep::verify {
 // Collects cases, then gives the document. fail, untrusted and (with
 // fail_on_suspicious) suspicious are failures, error is an error; what a known
 // failure excuses is skipped. A testcase of a case file has `file` and `line`.
+// A further draw that fails, fails the testcase of its case.
 class JUnit {
  public:
   // `folder`: of the spool that cases wait in.
@@ -25,6 +26,8 @@ class JUnit {
 
  private:
   void AddSkipped(const std::string& head, const std::string& reason);
+  void AddFailed(const std::string& head, const CaseResult& result);
+  bool Fails(const CaseResult& result) const;
 
   bool fail_on_suspicious_;
   int64_t tests_ = 0;

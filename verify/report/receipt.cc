@@ -178,6 +178,15 @@ Json Outcome(const CaseResult& result) {
           {"findings", findings}};
 }
 
+// Further draws, with what was found on them.
+Json Draws(const CaseResult& result) {
+  Json draws = DrawsJson(result);
+  for (size_t n = 0; n < draws.size(); ++n) {
+    draws[n]["outcome"] = Outcome(result.draws[n]);
+  }
+  return draws;
+}
+
 Json CaseObject(const CaseResult& result) {
   Json errors = Json::array();
   for (const Comparison& comparison : result.comparisons) {
@@ -200,6 +209,7 @@ Json CaseObject(const CaseResult& result) {
                          {"candidate_seconds", result.candidate_seconds},
                          {"reference_seconds", result.reference_seconds}};
   json["outcome"] = Outcome(result);
+  if (!result.draws.empty()) json["draws"] = Draws(result);
   return json;
 }
 

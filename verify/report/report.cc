@@ -272,7 +272,7 @@ std::string NotRunLine(const std::vector<std::string>& targets) {
   return names.empty() ? "" : "not run   " + names + " (not on this CPU)\n";
 }
 
-std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
+std::string ReportOne(const CaseResult& result, const ReportStyle& style) {
   const bool quiet =
       result.verdict == Verdict::kPass || result.verdict == Verdict::kSkipped;
   if (quiet && !style.verbose) return "";
@@ -290,6 +290,9 @@ std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
     text += "  " + Seconds(result.seconds);
   }
   text += "\n";
+  if (!quiet && !result.draw_of.empty()) {
+    text += "      draw of " + Printable(result.draw_of) + "\n";
+  }
   for (const Finding& finding : result.findings) {
     text += "      " + std::string(TierName(finding.tier)) + " (" +
             Printable(finding.check) +
@@ -327,7 +330,7 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
       ComparedLine(statistics) + CounterLine("tiles", statistics.counters) +
       CounterLine("rows", statistics.counters) + StatisticsLine(statistics) +
       CanaryLine(statistics) + LawLine(statistics.laws) +
-      CountsLine("unprobed  ", statistics.unprobed) +
+      DrawsLine(totals.draws) + CountsLine("unprobed  ", statistics.unprobed) +
       CountsLine("unanswered ", statistics.unanswered) +
       CountsLine("refused   ", statistics.refused);
   if (!statistics.untried.empty()) {

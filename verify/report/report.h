@@ -77,8 +77,12 @@ std::vector<std::string> TargetsNotRun(std::string_view candidate, bool pairs,
 // none.
 std::string NotRunLine(const std::vector<std::string>& targets);
 
-// Nothing for a passing case unless verbose.
+// Nothing for a passing case unless verbose. With its draws, or without them.
 std::string ReportCase(const CaseResult& result, const ReportStyle& style);
+std::string ReportOne(const CaseResult& result, const ReportStyle& style);
+
+// "draws     46: 45 pass, 1 proving little" and a newline; nothing for none.
+std::string DrawsLine(const VerdictCounts& draws);
 
 std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
                           int exit_code, const ReportStyle& style);

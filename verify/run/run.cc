@@ -7,6 +7,7 @@
 #include <map>
 
 #include "verify/run/case_file.h"
+#include "verify/run/draws.h"
 
 namespace lockstep::verify {
 namespace {
@@ -260,10 +261,15 @@ Status Run::PrepareCall(const Call& call) {
   return candidates_[call.candidate]->Prepare(RequestOf(call));
 }
 
-CaseResult Run::JudgeCall(const Call& call,
-                          std::optional<PreviousTruth>* previous) {
+JudgeOptions Run::OptionsFor(const Call& call) const {
   JudgeOptions judge = options_.judge;
   judge.materialise.search_directories = *call.search_directories;
+  return judge;
+}
+
+CaseResult Run::JudgeCall(const Call& call,
+                          std::optional<PreviousTruth>* previous) {
+  JudgeOptions judge = OptionsFor(call);
   Candidate& candidate = *candidates_[call.candidate];
   if (call.request.expect != Expect::kRefuse) {
     judge.causes = judge.causes && explained_ < kMostExplained;
@@ -316,6 +322,14 @@ Totals Run::Judge(RunObserver* observer) {
     result.op = OpName(call.request);
     result.origin = call.origin;
     result.known = MatchKnown(options_.known, result);
+    if (call.first && call.last) {
+      JudgeDraws({RequestOf(call), *candidates_[call.candidate],
+                  OptionsFor(call), options_.draws},
+                 &result);
+      for (CaseResult& drawn : result.draws) {
+        drawn.known = MatchKnown(options_.known, drawn);
+      }
+    }
     // Interrupted inside a case: what it says is not the whole truth.
     if (stop != nullptr && *stop && result.verdict == Verdict::kPass) {
       totals.interrupted = true;
@@ -324,9 +338,9 @@ Totals Run::Judge(RunObserver* observer) {
     totals.Add(result);
     totals.seconds = seconds();
     observer->OnCase(result, totals, cases() - totals.cases);
-    const bool bad =
-        result.verdict == Verdict::kFail || result.verdict == Verdict::kError;
-    if (bad && !Excused(result) && options_.fail_fast) break;
+    const bool bad = HasVerdict(result, Verdict::kFail) ||
+                     HasVerdict(result, Verdict::kError);
+    if (bad && options_.fail_fast) break;
   }
   totals.not_run = cases() - totals.cases;
   totals.seconds = seconds();

@@ -51,6 +51,7 @@ struct RunOptions {
   std::optional<uint64_t> seed;  // replaces the seed of every case
   int64_t max_memory = INT64_MAX;
   bool fail_fast = false;  // stop at the first fail or error
+  int64_t draws = 0;       // further draws of a case of one call
   std::vector<KnownFailure> known;
 };
 
@@ -108,6 +109,7 @@ class Run {
   void AddCalls(Job* job, size_t candidate, bool last, int64_t* number);
   Status PrepareCall(const Call& call);
   CaseRequest RequestOf(const Call& call) const;
+  JudgeOptions OptionsFor(const Call& call) const;
   CaseResult JudgeCall(const Call& call,
                        std::optional<PreviousTruth>* previous);
 

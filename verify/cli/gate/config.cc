@@ -17,6 +17,7 @@
 #include "verify/base/text.h"
 #include "verify/case/case.h"
 #include "verify/cli/gate/toml_depth.h"
+#include "verify/domain/draws/further.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify::cli {
@@ -152,12 +153,19 @@ Status ReadMaxSkipped(const Entry& entry, Config* config) {
   return read;
 }
 
+Status ReadDraws(const Entry& entry, Config* config) {
+  int64_t value = 0;
+  const Status read = ReadInteger(entry, 0, kMostFurther, &value);
+  config->draws = value;
+  return read;
+}
+
 struct Key {
   const char* name;
   Status (*read)(const Entry& entry, Config* config);
 };
 
-constexpr std::array<Key, 13> kKeys = {{
+constexpr std::array<Key, 14> kKeys = {{
     {"all_rows",
      [](const Entry& e, Config* c) { return ReadBool(e, &c->all_rows); }},
     {"budget",
@@ -171,6 +179,7 @@ constexpr std::array<Key, 13> kKeys = {{
        return ReadWord(e, &c->candidate_memory);
      }},
     {"cases", ReadCases},
+    {"draws", ReadDraws},
     {"fail_on", ReadFailOn},
     {"fresh_seed",
      [](const Entry& e, Config* c) { return ReadWord(e, &c->fresh_seed); }},

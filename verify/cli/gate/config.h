@@ -35,6 +35,7 @@ struct Config {
   bool all_rows = false;
   bool require_executed = false;
   std::optional<int64_t> max_skipped;
+  std::optional<int64_t> draws;
   std::vector<KnownFailure> known;
 };
 

@@ -161,6 +161,15 @@ void Outputs::OnCase(const CaseResult& result, const Totals&, int64_t) {
   if (!options_.junit.empty()) junit_.Add(result);
   if (receipt_ != nullptr) receipt_->Add(result);
   if (page_ != nullptr) page_->Add(result);
+  for (const CaseResult& drawn : result.draws) {
+    known_.Add(drawn);
+    findings_ += static_cast<int64_t>(drawn.findings.size());
+    if (drawn.verdict == Verdict::kUntrusted) continue;
+    causes_.Add(drawn);
+    const bool told =
+        drawn.verdict != Verdict::kPass && drawn.verdict != Verdict::kSkipped;
+    if (page_ != nullptr && told) page_->Add(drawn);
+  }
   statistics_.Add(result);
   ++done_;
   if (result.origin.fresh) ++fresh_;

@@ -52,7 +52,8 @@ void RootCauses::Add(const CaseResult& result) {
     cause.known = result.known;
     causes_.push_back(std::move(cause));
   }
-  ++causes_[at->second].cases;
+  // A draw is no case, unless nothing else shows the cause.
+  if (added || result.draw_of.empty()) ++causes_[at->second].cases;
 }
 
 bool Fails(const RootCause& cause, const Totals& totals,

@@ -1,0 +1,33 @@
+// What the report says of further draws of cases.
+#include "verify/report/report.h"
+
+namespace lockstep::verify {
+
+std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
+  std::string text = ReportOne(result, style);
+  for (const CaseResult& drawn : result.draws) {
+    // Drawn blindly: that it proves little is counted, no more.
+    if (drawn.verdict == Verdict::kUntrusted && !style.verbose) continue;
+    text += ReportOne(drawn, style);
+  }
+  return text;
+}
+
+std::string DrawsLine(const VerdictCounts& draws) {
+  std::string text;
+  const auto add = [&](int64_t n, const char* word) {
+    if (n == 0) return;
+    text += (text.empty() ? ": " : ", ") + std::to_string(n) + " " + word;
+  };
+  add(draws.pass, "pass");
+  add(draws.fail, "fail");
+  add(draws.error, "error");
+  add(draws.suspicious, "suspicious");
+  add(draws.untrusted, "proving little");
+  add(draws.skipped, "skipped");
+  add(draws.known, "known");
+  if (text.empty()) return "";
+  return "draws     " + std::to_string(draws.cases) + text + "\n";
+}
+
+}  // namespace lockstep::verify

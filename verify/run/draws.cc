@@ -1,0 +1,63 @@
+#include "verify/run/draws.h"
+
+#include <utility>
+#include <vector>
+
+#include "verify/domain/draws/further.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Draws tell nothing new after a proof, and nothing at all of what did not run.
+bool WorthDraws(const CaseResult& result) {
+  return result.verdict == Verdict::kPass ||
+         result.verdict == Verdict::kSuspicious ||
+         result.verdict == Verdict::kUntrusted;
+}
+
+CaseResult NotPrepared(const Status& status, const CaseRequest& request,
+                       const Candidate& candidate) {
+  CaseResult result;
+  result.line = request.line;
+  result.replay_case = request.line;
+  result.candidate = candidate.Spec();
+  result.verdict = Verdict::kSkipped;
+  result.reason = status.message();
+  return result;
+}
+
+}  // namespace
+
+JudgeOptions OptionsOfDraws(JudgeOptions options) {
+  options.invariance = false;
+  options.repeats = 0;
+  options.probes = false;
+  options.evidence = false;
+  options.canaries = false;
+  options.one_field = false;
+  options.causes = false;
+  options.pictures = false;
+  return options;
+}
+
+void JudgeDraws(const DrawsRequest& request, CaseResult* result) {
+  if (!WorthDraws(*result) || !request.candidate.Repeatable()) return;
+  const JudgeOptions options = OptionsOfDraws(request.options);
+  for (const Case& c : FurtherDraws(*request.own.call, request.count)) {
+    if (options.stop != nullptr && *options.stop) return;
+    CaseRequest own = request.own;
+    own.call = &c;
+    own.line = MinimalLine(c);
+    request.candidate.Reset();
+    const Status ready = request.candidate.Prepare(own);
+    CaseResult drawn = ready.ok()
+                           ? JudgeCase(own, request.candidate, options, nullptr)
+                           : NotPrepared(ready, own, request.candidate);
+    drawn.op = result->op;
+    drawn.origin = result->origin;
+    drawn.draw_of = result->line;
+    result->draws.push_back(std::move(drawn));
+  }
+}
+
+}  // namespace lockstep::verify
