@@ -9,8 +9,8 @@ A = "verify/domain/attention_forward/reduce.cc"
 O = "verify/domain/attention_forward.cc"
 N = "verify/domain/attention_forward/features.cc"
 D = "verify/domain/block_plan.cc"
-F = "verify/domain/block_plan_features.cc"
-R = "verify/domain/block_plan_reduce.cc"
+F = "verify/domain/block_plan/features.cc"
+R = "verify/domain/block_plan/reduce.cc"
 
 # name, source, text, replacement
 MUTANTS = (

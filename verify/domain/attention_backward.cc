@@ -8,6 +8,7 @@
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/attention_forward_parts.h"
 #include "verify/domain/cotangent.h"
+#include "verify/domain/draws/further.h"
 #include "verify/domain/features.h"
 #include "verify/domain/reducer.h"
 
@@ -25,28 +26,10 @@ constexpr std::string_view kMissing[] = {"fill_probe", "order_amx",
                                          "order_amx_channel_blocks",
                                          "order_amx_key_blocks"};
 
-// Those of attention_forward that stand before the own ones, and those that
-// came later and stand behind them.
-struct KeptFeatures {
-  std::vector<size_t> first;
-  std::vector<size_t> later;
-};
-
-const KeptFeatures& Kept() {
-  static const KeptFeatures kKept = [] {
-    KeptFeatures kept;
-    const auto names = AttentionForwardFeatures();
-    for (size_t n = 0; n < names.size(); ++n) {
-      if (std::find(std::begin(kMissing), std::end(kMissing), names[n]) !=
-          std::end(kMissing)) {
-        continue;
-      }
-      const bool size = std::string_view(names[n]).starts_with(kSizeFeature);
-      (size ? kept.later : kept.first).push_back(n);
-    }
-    return kept;
-  }();
-  return kKept;
+const InheritedFeatures& GradientFeatures() {
+  static const InheritedFeatures kFeatures(AttentionForwardFeatures(), kMissing,
+                                           kOwnFeatures);
+  return kFeatures;
 }
 
 AttentionBackwardCase* GradientPart(Case* c) {
@@ -113,28 +96,16 @@ std::vector<Case> DrawBackwardGuards(const OpRow& op, Draw* draw,
 }
 
 std::span<const char* const> AttentionBackwardFeatures() {
-  static const std::vector<const char*> kWithCotangent = [] {
-    std::vector<const char*> names;
-    const auto all = AttentionForwardFeatures();
-    for (const size_t n : Kept().first) names.push_back(all[n]);
-    names.insert(names.end(), std::begin(kOwnFeatures), std::end(kOwnFeatures));
-    for (const size_t n : Kept().later) names.push_back(all[n]);
-    return names;
-  }();
-  return kWithCotangent;
+  return GradientFeatures().names();
 }
 
 FeatureSet AttentionBackwardFeaturesOf(const Case& c) {
-  const FeatureSet all = AttentionForwardFeaturesOf(c);
-  FeatureSet set;
-  for (const size_t n : Kept().first) set.has.push_back(all.has[n]);
-  const AttentionBackwardCase& a = c.Get<AttentionBackwardCase>();
-  set.has.insert(set.has.end(), {a.grad_lane == Lane::kBf16,
-                                 a.grad_lane != a.lane, a.dlse.has_value()});
+  const auto& a = c.Get<AttentionBackwardCase>();
+  std::vector<bool> own = {a.grad_lane == Lane::kBf16, a.grad_lane != a.lane,
+                           a.dlse.has_value()};
   const std::vector<bool> d_o = CotangentFeatures(a.d_o);
-  set.has.insert(set.has.end(), d_o.begin(), d_o.end());
-  for (const size_t n : Kept().later) set.has.push_back(all.has[n]);
-  return set;
+  own.insert(own.end(), d_o.begin(), d_o.end());
+  return GradientFeatures().Of(AttentionForwardFeaturesOf(c), own);
 }
 
 std::vector<std::vector<Case>> ReduceAttentionBackward(

@@ -11,6 +11,7 @@
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/probe.h"
 #include "verify/domain/attention_forward_parts.h"
+#include "verify/domain/draws/further.h"
 #include "verify/domain/reducer.h"
 
 namespace lockstep::verify {

@@ -29,10 +29,8 @@ void SetBatch(int64_t batch, AttentionForwardCase* c);
 void SetHeads(int64_t q_heads, int64_t kv_heads, AttentionForwardCase* c);
 // Other channels; a scale that is that of the channels follows them.
 void SetChannels(int64_t d, int64_t dv, AttentionForwardCase* c);
-// Version 4: now and then the head sizes of real models, and a long axis; a
-// further draw (further.h) in place of itself.
+// Version 4: now and then the head sizes of real models, and a long axis.
 std::vector<Case> WithSizes(Draw* draw, std::vector<Case> sequence);
-std::vector<Case> WithFurther(Draw* draw, std::vector<Case> sequence);
 
 }  // namespace lockstep::verify
 

@@ -23,8 +23,10 @@ namespace lockstep::verify {
 // 3: attention_forward has order=amx in half of the calls whose lane and p are
 // bf16; every other choice is version 2's.
 // 4: attention, its gradients too, has the head sizes of real models in one
-// case of eight, an axis of 257 to 2049 in one of forty, and a further draw
-// (further.h) in one of ten; every other choice is version 3's.
+// case of eight and an axis of 257 to 2049 in one of forty; scans of all kinds
+// have the widths of real models in one of twelve and 257 to 1025 tokens in one
+// of forty. One of ten is a further draw (draws/further.h) of the case that it
+// would be. Every other choice is version 3's.
 inline constexpr uint32_t kDomainVersion = 4;
 inline constexpr uint32_t kDrawKey = 1;
 inline constexpr uint32_t kGuardKey = 2;  // of draw_guards

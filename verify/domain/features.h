@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <iterator>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "verify/case/fill.h"
 #include "verify/domain/domain.h"
@@ -32,13 +34,10 @@ class FeatureFinder {
  protected:
   using Feature = FeatureOf<names>;
 
-  // Only the first `count` of the names are features of this case's op.
-  explicit FeatureFinder(size_t count = std::size(names)) {
-    set_.has.resize(count);
-  }
+  FeatureFinder() { set_.has.resize(std::size(names)); }
 
   void Set(Feature feature, bool has) {
-    if (has && feature.bit < set_.has.size()) set_.has[feature.bit] = true;
+    if (has) set_.has[feature.bit] = true;
   }
   // "fill_" and the family's name; many families are features of some ops only.
   void SetFill(FillKind kind) {
@@ -55,6 +54,24 @@ class FeatureFinder {
 
  private:
   FeatureSet set_;
+};
+
+// An op's features where most are another op's: the other's come first, then
+// its own, then the other's sizes, which came later.
+class InheritedFeatures {
+ public:
+  // `missing`: of `names`, those that every case of the op has, or none.
+  InheritedFeatures(std::span<const char* const> names,
+                    std::span<const std::string_view> missing,
+                    std::span<const char* const> own = {});
+
+  std::span<const char* const> names() const { return names_; }
+  // `all`: of the other op's names. Requires: as many `own` as there are.
+  FeatureSet Of(const FeatureSet& all, const std::vector<bool>& own = {}) const;
+
+ private:
+  std::vector<size_t> first_, later_;  // places in the other's names
+  std::vector<const char*> names_;
 };
 
 }  // namespace lockstep::verify

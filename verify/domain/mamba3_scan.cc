@@ -7,6 +7,8 @@
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan_backward.h"
 #include "verify/domain/attention_forward_parts.h"
+#include "verify/domain/draws/further.h"
+#include "verify/domain/mamba3_scan_parts.h"
 #include "verify/domain/reducer.h"
 #include "verify/inputs/mamba3_scan.h"
 
@@ -41,10 +43,7 @@ void DrawShape(Draw* draw, const DomainOptions& options, bool step,
   p.angles = std::min(p.angles, p.state_dim / 2);
   if (c->ssd) p.angles = 0;
   p.head_dim = draw->Of<int64_t>({1, 2, 3, 5, 8, 9, 16, 17, 33});
-  const auto work = [&] {
-    return p.batch * p.length * p.heads * p.state_dim * p.head_dim * p.ranks;
-  };
-  while (work() > kMostWork) {
+  while (WorkOf(p) > kMostWork) {
     int64_t& longest = p.length > p.head_dim ? p.length : p.head_dim;
     longest = (longest + 1) / 2;
   }
@@ -200,6 +199,13 @@ Case NextScanCall(Draw* draw, Case c) {
 
 std::vector<Case> DrawMamba3(const OpRow& op, Draw* draw,
                              const DomainOptions& options) {
+  std::vector<Case> sequence = DrawSmallScan(op, draw, options);
+  if (options.tame) return sequence;
+  return WithFurther(draw, WithScanSizes(draw, std::move(sequence)));
+}
+
+std::vector<Case> DrawSmallScan(const OpRow& op, Draw* draw,
+                                const DomainOptions& options) {
   Case c = EmptyCase(op);
   auto& scan = c.Get<Mamba3ScanCase>();
   const bool step = c.Has<Mamba3StepCase>();

@@ -15,6 +15,7 @@ std::vector<Case> DrawMamba3(const OpRow& op, Draw* draw,
 std::span<const char* const> Mamba3ScanFeatures();
 std::span<const char* const> Mamba3StepFeatures();
 FeatureSet Mamba3ScanFeaturesOf(const Case& c);
+FeatureSet Mamba3StepFeaturesOf(const Case& c);
 // Of both.
 std::vector<std::vector<Case>> ReduceMamba3(std::span<const Case> sequence,
                                             size_t call);
@@ -27,7 +28,7 @@ inline constexpr DomainRow kMamba3ScanDomain = {
     &DrawMamba3,   &Mamba3ScanFeatures, &Mamba3ScanFeaturesOf,
     &ReduceMamba3, &FurtherScan,        &ShortScan};
 inline constexpr DomainRow kMamba3StepDomain = {
-    &DrawMamba3,   &Mamba3StepFeatures, &Mamba3ScanFeaturesOf,
+    &DrawMamba3,   &Mamba3StepFeatures, &Mamba3StepFeaturesOf,
     &ReduceMamba3, &FurtherScan,        &ShortScan};
 
 }  // namespace lockstep::verify

@@ -1,10 +1,13 @@
 #include "verify/domain/mamba3_scan_backward.h"
 
-#include <iterator>
+#include <utility>
 
 #include "verify/case/mamba3_scan_backward.h"
 #include "verify/domain/cotangent.h"
+#include "verify/domain/draws/further.h"
+#include "verify/domain/features.h"
 #include "verify/domain/mamba3_scan.h"
+#include "verify/domain/mamba3_scan_parts.h"
 #include "verify/domain/reducer.h"
 
 namespace lockstep::verify {
@@ -14,6 +17,12 @@ namespace {
 constexpr const char* kOwnFeatures[] = {
     "grad_bf16", "grad_wider",  "dcarry",     "dy_normal", "dy_int",
     "dy_onehot", "dy_constant", "dy_special", "dy_tiny",   "dy_zero"};
+
+const InheritedFeatures& ScanGradientFeatures() {
+  static const InheritedFeatures kFeatures(Mamba3ScanFeatures(), {},
+                                           kOwnFeatures);
+  return kFeatures;
+}
 
 Mamba3ScanBackwardCase* ScanGradientPart(Case* c) {
   return &c->Get<Mamba3ScanBackwardCase>();
@@ -42,7 +51,7 @@ class ScanGradientReducer : SequenceReducer<&ScanGradientPart> {
 
 std::vector<Case> DrawMamba3ScanBackward(const OpRow& op, Draw* draw,
                                          const DomainOptions& options) {
-  std::vector<Case> sequence = DrawMamba3(op, draw, options);
+  std::vector<Case> sequence = DrawSmallScan(op, draw, options);
   for (Case& c : sequence) {
     Mamba3ScanBackwardCase* own = ScanGradientPart(&c);
     own->grad_lane = draw->OneIn(2) ? own->problem.lane : Lane::kF32;
@@ -50,28 +59,21 @@ std::vector<Case> DrawMamba3ScanBackward(const OpRow& op, Draw* draw,
     own->dcarry = draw->OneIn(2);
     c = NormalForm(c).value_or(EmptyCase(op));
   }
-  return sequence;
+  if (options.tame) return sequence;
+  return WithFurther(draw, WithScanSizes(draw, std::move(sequence)));
 }
 
 std::span<const char* const> Mamba3ScanBackwardFeatures() {
-  static const std::vector<const char*> kAllFeatures = [] {
-    const auto scan = Mamba3ScanFeatures();
-    std::vector<const char*> names(scan.begin(), scan.end());
-    names.insert(names.end(), std::begin(kOwnFeatures), std::end(kOwnFeatures));
-    return names;
-  }();
-  return kAllFeatures;
+  return ScanGradientFeatures().names();
 }
 
 FeatureSet Mamba3ScanBackwardFeaturesOf(const Case& c) {
-  FeatureSet set = Mamba3ScanFeaturesOf(c);
-  const auto& own = c.Get<Mamba3ScanBackwardCase>();
-  set.has.insert(set.has.end(),
-                 {own.grad_lane == Lane::kBf16,
-                  own.grad_lane != own.problem.lane, own.dcarry});
-  const std::vector<bool> dy = CotangentFeatures(own.dy);
-  set.has.insert(set.has.end(), dy.begin(), dy.end());
-  return set;
+  const auto& scan = c.Get<Mamba3ScanBackwardCase>();
+  std::vector<bool> own = {scan.grad_lane == Lane::kBf16,
+                           scan.grad_lane != scan.problem.lane, scan.dcarry};
+  const std::vector<bool> dy = CotangentFeatures(scan.dy);
+  own.insert(own.end(), dy.begin(), dy.end());
+  return ScanGradientFeatures().Of(Mamba3ScanFeaturesOf(c), own);
 }
 
 std::vector<std::vector<Case>> ReduceMamba3ScanBackward(

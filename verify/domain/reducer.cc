@@ -48,4 +48,12 @@ void ResizeRuns(Segments* segments, int64_t length) {
   }
 }
 
+void ExtendRuns(Segments* segments, int64_t length) {
+  for (auto& row : segments->rows) {
+    int64_t at = 0;
+    for (const SegmentRun& run : row) at += run.length;
+    if (!row.empty()) row.back().length += length - at;
+  }
+}
+
 }  // namespace lockstep::verify

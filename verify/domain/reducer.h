@@ -77,6 +77,8 @@ std::vector<std::vector<SegmentRun>> SmallerRuns(
     const std::vector<SegmentRun>& runs);
 // Runs cut off at a length.
 void ResizeRuns(Segments* segments, int64_t length);
+// The last run of every row reaches to the length. Requires: no row is longer.
+void ExtendRuns(Segments* segments, int64_t length);
 
 }  // namespace lockstep::verify
 

@@ -1,10 +1,8 @@
 #include "verify/domain/ssd_scan.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <iterator>
 #include <string_view>
-#include <vector>
+
+#include "verify/domain/features.h"
 
 namespace lockstep::verify {
 namespace {
@@ -15,38 +13,19 @@ constexpr std::string_view kOfMamba3[] = {
     "mimo_one_rank", "bias_none",  "rotated_bf16", "reduce",
     "norm",          "mix_own",    "rate_own"};
 
-// The places of the others.
-const std::vector<size_t>& Kept() {
-  static const std::vector<size_t> kKept = [] {
-    std::vector<size_t> kept;
-    const auto names = Mamba3ScanFeatures();
-    for (size_t n = 0; n < names.size(); ++n) {
-      if (std::find(std::begin(kOfMamba3), std::end(kOfMamba3), names[n]) ==
-          std::end(kOfMamba3)) {
-        kept.push_back(n);
-      }
-    }
-    return kept;
-  }();
-  return kKept;
+const InheritedFeatures& LeftFeatures() {
+  static const InheritedFeatures kFeatures(Mamba3ScanFeatures(), kOfMamba3);
+  return kFeatures;
 }
 
 }  // namespace
 
 std::span<const char* const> SsdScanFeatures() {
-  static const std::vector<const char*> kScanFeaturesLeft = [] {
-    std::vector<const char*> names;
-    for (const size_t n : Kept()) names.push_back(Mamba3ScanFeatures()[n]);
-    return names;
-  }();
-  return kScanFeaturesLeft;
+  return LeftFeatures().names();
 }
 
 FeatureSet SsdScanFeaturesOf(const Case& c) {
-  const FeatureSet all = Mamba3ScanFeaturesOf(c);
-  FeatureSet set;
-  for (const size_t n : Kept()) set.has.push_back(all.has[n]);
-  return set;
+  return LeftFeatures().Of(Mamba3ScanFeaturesOf(c));
 }
 
 }  // namespace lockstep::verify

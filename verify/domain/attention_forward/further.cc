@@ -143,19 +143,6 @@ std::optional<Case> FurtherAttention(const Case& from, uint64_t number,
   return c;
 }
 
-std::vector<Case> WithFurther(Draw* draw, std::vector<Case> sequence) {
-  if (!draw->OneIn(10)) return sequence;
-  const auto number = static_cast<uint64_t>(draw->In(0, INT32_MAX));
-  std::vector<Case> drawn;
-  for (const Case& c : sequence) {
-    const std::optional<Case> other = FurtherAttention(c, number, 0);
-    const std::optional<Case> legal = other ? NormalForm(*other) : std::nullopt;
-    if (!legal) return sequence;
-    drawn.push_back(*legal);
-  }
-  return drawn;
-}
-
 std::optional<Case> ShortAttention(const Case& from, uint64_t number) {
   Case c = from;
   auto& a = c.Get<AttentionForwardCase>();

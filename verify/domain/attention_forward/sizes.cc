@@ -23,15 +23,6 @@ struct HeadSizes {
 constexpr int64_t kMostWideWork = 1 << 19;
 constexpr int64_t kMostLongWork = 1 << 21;
 
-// The runs of every row reach to the end.
-void ExtendRuns(Segments* segments, int64_t length) {
-  for (auto& row : segments->rows) {
-    int64_t at = 0;
-    for (const SegmentRun& run : row) at += run.length;
-    if (!row.empty()) row.back().length += length - at;
-  }
-}
-
 void Extend(bool q, int64_t length, AttentionForwardCase* a) {
   SetLength(q, length, a);
   ExtendRuns(q ? &a->q_seg : &a->kv_seg, length);

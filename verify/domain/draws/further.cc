@@ -42,4 +42,17 @@ std::vector<Case> FurtherDraws(const Case& c, int64_t count) {
   return draws;
 }
 
+std::vector<Case> WithFurther(Draw* draw, std::vector<Case> sequence) {
+  if (!draw->OneIn(10)) return sequence;
+  const auto number = static_cast<uint64_t>(draw->In(0, INT32_MAX));
+  std::vector<Case> drawn;
+  for (const Case& c : sequence) {
+    const std::optional<Case> other = c.op->domain->further(c, number, 0);
+    const std::optional<Case> legal = other ? NormalForm(*other) : std::nullopt;
+    if (!legal) return sequence;
+    drawn.push_back(*legal);
+  }
+  return drawn;
+}
+
 }  // namespace lockstep::verify

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "verify/case/case.h"
+#include "verify/domain/draw.h"
 
 namespace lockstep::verify {
 
@@ -22,6 +23,10 @@ inline constexpr int64_t kMostFurther = 64;
 // pass, or whose op has no such draws. ValidateCase accepts each. Requires: it
 // accepts `c`; 0 <= count <= kMostFurther. 0: not even the twin.
 std::vector<Case> FurtherDraws(const Case& c, int64_t count);
+
+// Version 4 of the domains: now and then a further draw of every call in place
+// of the sequence. Requires: the op has such draws.
+std::vector<Case> WithFurther(Draw* draw, std::vector<Case> sequence);
 
 }  // namespace lockstep::verify
 

@@ -1,5 +1,6 @@
 // What a scan has that another may lack.
 #include <set>
+#include <string_view>
 
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/domain/features.h"
@@ -9,8 +10,7 @@
 namespace lockstep::verify {
 namespace {
 
-// Names and their order are written into campaigns: append only. Those of runs
-// last: a step has none.
+// Names and their order are written into campaigns: append only.
 constexpr const char* kScanFeatures[] = {
     // Shape.
     "batch_many", "heads_many", "grouped_heads", "one_token", "chunk_edge",
@@ -25,11 +25,23 @@ constexpr const char* kScanFeatures[] = {
     // Fill.
     "fill_normal", "fill_int", "fill_uniform", "fill_zero", "fill_subnormal",
     "fill_tiny", "fill_huge", "fill_special", "fill_probe",
-    // Runs: a step has none.
+    // Runs.
     "segments", "segments_repeat", "segments_per_row", "cu_seqlens",
-    "run_empty", "run_one_token", "run_at_edge", "run_off_edge"};
+    "run_empty", "run_one_token", "run_at_edge", "run_off_edge",
+    // Sizes of real models, and many tokens.
+    "size_n_64", "size_n_128", "size_n_256", "size_p_64", "size_p_80",
+    "size_p_128", "size_tokens_above_256"};
 
-constexpr size_t kOfSteps = FeatureOf<kScanFeatures>("segments").bit;
+// A step has no runs, and few tokens.
+constexpr std::string_view kNotOfSteps[] = {
+    "segments",    "segments_repeat", "segments_per_row",
+    "cu_seqlens",  "run_empty",       "run_one_token",
+    "run_at_edge", "run_off_edge",    "size_tokens_above_256"};
+
+const InheritedFeatures& StepFeatures() {
+  static const InheritedFeatures kFeatures(kScanFeatures, kNotOfSteps);
+  return kFeatures;
+}
 
 // Chunks of the emulated kernels.
 constexpr int64_t kEdge = 4;
@@ -37,10 +49,7 @@ constexpr int64_t kEdge = 4;
 class ScanFinder : FeatureFinder<kScanFeatures> {
  public:
   explicit ScanFinder(const Case& c)
-      : FeatureFinder(c.Has<Mamba3StepCase>() ? kOfSteps
-                                              : std::size(kScanFeatures)),
-        c_(c.Get<Mamba3ScanCase>()),
-        p_(c_.problem) {}
+      : c_(c.Get<Mamba3ScanCase>()), p_(c_.problem) {}
 
   FeatureSet Find() {
     Shape();
@@ -66,6 +75,13 @@ class ScanFinder : FeatureFinder<kScanFeatures> {
     Set("angles_all", p_.angles > 0 && p_.angles == p_.state_dim / 2);
     Set("one_channel", p_.head_dim == 1);
     Set("odd_channels", p_.head_dim > 1 && p_.head_dim % 2 != 0);
+    Set("size_n_64", p_.state_dim == 64);
+    Set("size_n_128", p_.state_dim == 128);
+    Set("size_n_256", p_.state_dim == 256);
+    Set("size_p_64", p_.head_dim == 64);
+    Set("size_p_80", p_.head_dim == 80);
+    Set("size_p_128", p_.head_dim == 128);
+    Set("size_tokens_above_256", p_.length > 256);
   }
 
   void Parts() {
@@ -135,9 +151,13 @@ class ScanFinder : FeatureFinder<kScanFeatures> {
 std::span<const char* const> Mamba3ScanFeatures() { return kScanFeatures; }
 
 std::span<const char* const> Mamba3StepFeatures() {
-  return std::span(kScanFeatures).first(kOfSteps);
+  return StepFeatures().names();
 }
 
 FeatureSet Mamba3ScanFeaturesOf(const Case& c) { return ScanFinder(c).Find(); }
+
+FeatureSet Mamba3StepFeaturesOf(const Case& c) {
+  return StepFeatures().Of(Mamba3ScanFeaturesOf(c));
+}
 
 }  // namespace lockstep::verify

@@ -9,7 +9,7 @@
 #include "verify/case/segments/segment_ids.h"
 #include "verify/domain/draws/further.h"
 #include "verify/domain/mamba3_scan.h"
-#include "verify/domain/reducer.h"
+#include "verify/domain/mamba3_scan_parts.h"
 
 namespace lockstep::verify {
 namespace {
@@ -77,10 +77,7 @@ std::optional<Case> ShortScan(const Case& from, uint64_t number) {
     return std::nullopt;
   }
   constexpr int64_t kLengths[] = {8, 2, 1};
-  const int64_t length = kLengths[number % std::size(kLengths)];
-  scan.problem.length = length;
-  ResizeRuns(&scan.seg, length);
-  for (int64_t& end : scan.cu) end = std::min(end, length);
+  SetTokens(kLengths[number % std::size(kLengths)], &scan);
   scan.cu.erase(std::unique(scan.cu.begin(), scan.cu.end()), scan.cu.end());
   return c;
 }

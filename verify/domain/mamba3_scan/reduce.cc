@@ -4,18 +4,13 @@
 
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/domain/mamba3_scan.h"
+#include "verify/domain/mamba3_scan_parts.h"
 #include "verify/domain/reducer.h"
 
 namespace lockstep::verify {
 namespace {
 
 Mamba3ScanCase* ScanPart(Case* c) { return &c->Get<Mamba3ScanCase>(); }
-
-void SetLength(int64_t length, Mamba3ScanCase* c) {
-  c->problem.length = length;
-  ResizeRuns(&c->seg, length);
-  for (int64_t& end : c->cu) end = std::min(end, length);
-}
 
 // The first tokens are cut off.
 void CutLength(int64_t length, Mamba3ScanCase* c) {
@@ -25,11 +20,6 @@ void CutLength(int64_t length, Mamba3ScanCase* c) {
   for (auto& row : c->seg.rows) std::reverse(row.begin(), row.end());
   for (int64_t& end : c->cu) end = std::max<int64_t>(end - cut, 0);
   c->problem.length = length;
-}
-
-void SetState(int64_t n, Mamba3ScanCase* c) {
-  c->problem.state_dim = n;
-  c->problem.angles = std::min(c->problem.angles, n / 2);
 }
 
 class ScanReducer : SequenceReducer<&ScanPart> {
@@ -52,7 +42,7 @@ class ScanReducer : SequenceReducer<&ScanPart> {
   void Extents() {
     const Mamba3ScanProblem& p = c_.problem;
     for (const int64_t n : Below(p.length, 1)) {
-      Try([n](Scan* c) { SetLength(n, c); });
+      Try([n](Scan* c) { SetTokens(n, c); });
       Try([n](Scan* c) { CutLength(n, c); });
     }
     for (const int64_t n : Below(p.batch, 1)) {
