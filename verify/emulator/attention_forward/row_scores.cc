@@ -22,14 +22,14 @@ void EmulatedRow::ScoreTiles() {
   const auto& problem = task_.problem;
   const bool select =
       task_.variant.numeric.mask == MaskApplication::kSelectNegInf;
-  // Guarded keys are 0 by now (kernel.cc).
-  const bool multiplies =
-      task_.dial.Is(Fault::kMaskMultipliesP) ||
-      task_.variant.numeric.masked_nan_safe == MaskedNan::kPadding;
+  const bool multiplies = task_.dial.Is(Fault::kMaskMultipliesP);
   const bool all_capped = task_.dial.Is(Fault::kMaskBeforeCap) && a_.capped();
   const bool padding_capped =
       task_.dial.Is(Fault::kPaddingBeforeCap) && a_.capped();
-  const bool reads_values = task_.dial.Is(Fault::kMaskedValuesRead);
+  // Values of guarded keys are 0 by now (kernel.cc).
+  const bool reads_values =
+      task_.dial.Is(Fault::kMaskedValuesRead) ||
+      task_.variant.numeric.masked_nan_safe == MaskedNan::kPadding;
   for (const VisitedTile& tile : task_.schedule) {
     std::vector<Scored> scored;
     for (TileKey key : tile.keys) {

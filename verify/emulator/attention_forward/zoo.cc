@@ -127,8 +127,8 @@ void AddCpu(AttentionBuilder* zoo) {
     v->numeric.nan = NanPolicy::kUnspecified;
   }
   auto& guarded = zoo->Add("cpu-guarded-padding", "cpu-f32",
-                           "f32, masked by a factor 0; keys that no query "
-                           "sees are guarded");
+                           "f32, a weight of 0 times every masked value; keys "
+                           "that no query sees are guarded");
   guarded.numeric.masked_nan_safe = MaskedNan::kPadding;
   zoo->Add("cpu-posinf", "cpu-f32", "f32, lse of an empty row is +inf")
       .numeric.empty_row = EmptyRow::kZeroPosInf;
