@@ -24,10 +24,11 @@ using verify::Case;
 // side and each key left out once.
 constexpr int64_t kNearby = 24;
 
-Result<std::unique_ptr<verify::Trial>> Open(const Case& c) {
+Result<std::unique_ptr<verify::Trial>> Open(
+    const Case& c, const verify::NumericProfile* claims = nullptr) {
   const Result<verify::TrialRow> op = verify::TrialRowOf(c);
   if (!op.ok()) return op.status();
-  return op->open(c, {});
+  return op->open(c, verify::OptionsFor(claims));
 }
 
 int64_t WorkOf(const std::vector<Case>& sequence) {
@@ -105,7 +106,7 @@ class Teller {
       : domain_(domain),
         target_(target),
         claims_(ClaimsOf(target)),
-        explainer_(domain.op, claims_ ? &*claims_ : nullptr, target.stop) {}
+        explainer_(domain.op, claims(), target.stop) {}
 
   // The case, or the probe of it, that shows the finding.
   Status AddFailing(const Case& c, const Outcome& outcome) {
@@ -121,7 +122,7 @@ class Teller {
 
   // The calls of the law that was broken.
   Status AddLaw(const Case& c, const std::string& name) {
-    auto own = Open(c);
+    auto own = Open(c, claims());
     if (!own.ok()) return own.status();
     trials_.push_back(std::move(own.value()));
     const verify::Trial& trial = *trials_.back();
@@ -170,6 +171,9 @@ class Teller {
   }
 
  private:
+  const verify::NumericProfile* claims() const {
+    return claims_ ? &*claims_ : nullptr;
+  }
   bool Stopped() const { return target_.stop != nullptr && *target_.stop; }
 
   // Whether more than one bug reproduces what was seen, or one that is not
@@ -182,7 +186,7 @@ class Teller {
   }
 
   Status Add(const Case& c, bool wrong) {
-    auto opened = Open(c);
+    auto opened = Open(c, claims());
     if (!opened.ok()) return opened.status();
     if (verify::WorkToExplain(*opened.value()) > verify::kCauseWork) {
       return Status::Error("too large");

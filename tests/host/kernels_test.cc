@@ -151,6 +151,10 @@ TEST_F(Kernels, CorrectOnesPass) {
   totals =
       JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, scan_gradients, &verdicts);
   EXPECT_EQ(totals.pass, 4) << verdicts.reasons;
+  totals = JudgeLines("so:" LOCKSTEP_EMULATED ",variant=grad-cpu-own",
+                      FindGradVariant("grad-cpu-own")->numeric,
+                      {gradients[0], gradients[1]}, &verdicts);
+  EXPECT_EQ(totals.pass, 2) << verdicts.reasons;
   totals = JudgeLines("so:" LOCKSTEP_EMULATED ",variant=scan",
                       Builtin("scan-f32"), scans, &verdicts);
   EXPECT_EQ(totals.pass, 4) << verdicts.reasons;

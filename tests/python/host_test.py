@@ -52,6 +52,20 @@ def judged(name, case=CASE, more=()):
 
 
 class ProgramTest(unittest.TestCase):
+    def test_an_own_forward_pass_is_a_declaration(self):
+        case = ("attention_backward hq=4 hkv=2 sq=13 skv=19 d=8 cap=2 mask=causal align=br "
+                "seed=3")
+        given = kernels.OWN_FORWARD.replace("own-forward", "given").replace("= own", "= given")
+        for name, profile, code in (("autograd", kernels.OWN_FORWARD, 0),
+                                    ("autograd", given, 1),
+                                    ("autograd_uncapped", kernels.OWN_FORWARD, 1),
+                                    ("autograd_uncapped", given, 1)):
+            with self.subTest(name + " " + profile):
+                done = run("verify", case, "--candidate", f"py:kernels.py:{name}",
+                           "--profile", profile)
+                self.assertEqual(done.code, code, done.out + done.err)
+        self.assertIn("dq", done.out)
+
     def test_right_ones_pass(self):
         for name in ("attend", "in_place", "by_terms"):
             with self.subTest(name):

@@ -65,6 +65,60 @@ def scan_gradients_without_skip(q, k, v, dy, *, call):
     return _scan_gradients(call, {**call.inputs, "d": np.zeros_like(call.inputs["d"])})
 
 
+# P and dS in bf16 between f32 tensors, and dq, dk and dv of the o and lse that its
+# own forward pass leaves.
+OWN_FORWARD = """base = cpu-f32
+name = own-forward
+max = two_pass
+p = bf16
+grad.p = bf16
+grad.ds = bf16
+grad.from = own
+"""
+
+
+def _in_bf16(x):
+    bits = x.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000).view(np.float32).astype(np.float64)
+
+
+def _by_autograd(q, k, v, do, call, forward_cap):
+    group = call.hq // call.hkv
+    wide = lambda x: np.repeat(x.astype(np.float64), group, axis=1)
+    q, k, v, do = q.astype(np.float64), wide(k), wide(v), do.astype(np.float64)
+    sees = np.broadcast_to(call.mask_dense != 0, q.shape[:3] + k.shape[2:3])
+    z = q @ k.swapaxes(2, 3) * call.scale
+    t = np.tanh(z / call.softcap) if call.softcap else 0 * z
+    s = np.where(sees, call.softcap * t if call.softcap else z, -np.inf)
+    scores = s if forward_cap else np.where(sees, z, -np.inf)
+    top = scores.max(axis=3, keepdims=True)
+    w = np.exp(scores - top)
+    o = (_in_bf16(w) @ v / w.sum(axis=3, keepdims=True)).astype(np.float32)
+    lse = (np.log(w.sum(axis=3)) + top[..., 0]).astype(np.float32)
+    p = np.exp(s - lse[..., None].astype(np.float64))
+    delta = (do * o).sum(axis=3, keepdims=True)
+    ds = _in_bf16(p * (do @ v.swapaxes(2, 3) - delta) * (1 - t * t))
+    heads = lambda x: x.reshape((call.b, call.hkv, group) + x.shape[2:]).sum(axis=2)
+    made = {"dq": ds @ k * call.scale, "dk": heads(ds.swapaxes(2, 3) @ q) * call.scale,
+            "dv": heads(_in_bf16(p).swapaxes(2, 3) @ do), "own_o": o, "own_lse": lse}
+    return [made[name].astype(np.float32) for name in call.outputs]
+
+
+own_forward = lockstep.kernel(op="attention_backward", profile=OWN_FORWARD,
+                              wants=["mask.dense"], lanes=["f32"])
+
+
+@own_forward
+def autograd(q, k, v, o, lse, do, *, call):
+    return _by_autograd(q, k, v, do, call, forward_cap=True)
+
+
+@own_forward
+def autograd_uncapped(q, k, v, o, lse, do, *, call):
+    """The forward pass knows no cap."""
+    return _by_autograd(q, k, v, do, call, forward_cap=False)
+
+
 _seen = set()
 
 

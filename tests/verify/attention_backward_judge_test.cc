@@ -73,7 +73,7 @@ std::string BitsOn(const GradVariant& variant, const Trial& trial) {
   auto outputs = trial.Allocate(0);
   EXPECT_TRUE(outputs.ok());
   GradEmulator(variant).Run(backward.data().problem, backward.data().inputs,
-                            BackwardViews(outputs.value()));
+                            backward.Gradients(outputs.value()));
   std::string bits;
   for (const LaneTensor& tensor : outputs->tensors) {
     bits += DigestTensor(tensor.const_view());
@@ -164,7 +164,7 @@ TEST(BackwardEmulator, ExactVariantsHaveTheReferencesBits) {
       ASSERT_TRUE(outputs.ok());
       GradEmulator(FindGradVariant(name).value())
           .Run(trial->data().problem, trial->data().inputs,
-               BackwardViews(outputs.value()));
+               trial->Gradients(outputs.value()));
       for (size_t t = 0; t < expected.tensors.size(); ++t) {
         EXPECT_TRUE(CompareTensors("x", expected.tensors[t].const_view(),
                                    outputs->tensors[t].const_view())

@@ -176,7 +176,7 @@ OutputSet Emulated(const AttentionBackwardTrial& trial, GradFault fault) {
   for (const LaneTensor& tensor : outputs->tensors) Poison(tensor);
   GradEmulator(FindGradVariant("grad-exact").value(), fault)
       .Run(trial.data().problem, trial.data().inputs,
-           BackwardViews(outputs.value()));
+           trial.Gradients(outputs.value()));
   return std::move(outputs.value());
 }
 

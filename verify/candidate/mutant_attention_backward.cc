@@ -25,7 +25,7 @@ class EmulatedGradients final : public EmulatedCandidate {
       return Refuse(" computes attention_backward only");
     }
     emulator_.Run(gradients->data().problem, gradients->data().inputs,
-                  BackwardViews(outputs));
+                  gradients->Gradients(outputs), gradients->Own(outputs));
     return Ran(TileOf(emulator_.variant()), execution);
   }
 

@@ -9,7 +9,7 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr std::array<ProbeInfo, 23> kProbes = {{
+constexpr std::array<ProbeInfo, 25> kProbes = {{
     {ProbeKind::kCancel, "cancel",
      "equal weights, integer values whose sum over any run of keys is small"},
     {ProbeKind::kPrefix, "prefix",
@@ -53,6 +53,10 @@ constexpr std::array<ProbeInfo, 23> kProbes = {{
      "gradients: grad-keys where every dS is 1 or 2, for a scaled dS"},
     {ProbeKind::kGradQueriesPowers, "grad-queries-powers",
      "gradients: grad-queries where every dS is 1 or 2, for a scaled dS"},
+    {ProbeKind::kGradOwnKeys, "grad-own-keys",
+     "gradients: equal weights, every term of dk and dv of one size"},
+    {ProbeKind::kGradOwnQueries, "grad-own-queries",
+     "gradients: equal weights, every term of dq of one size"},
 }};
 
 }  // namespace

@@ -38,6 +38,8 @@ enum class ProbeKind : uint8_t {
   kGradQueries,        // q = 0, every weight 1: dq counts keys
   kGradKeysPowers,     // grad-keys where every dS is +-1 or +-2
   kGradQueriesPowers,  // grad-queries, the same
+  kGradOwnKeys,        // k = 0, equal weights: dk and dv sum few terms
+  kGradOwnQueries,     // q = 0, equal weights: dq sums few terms
 };
 
 struct ProbeInfo {

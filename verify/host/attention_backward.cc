@@ -19,6 +19,8 @@ PreparedCall PrepareAttentionBackward(const Library& library,
   call.dk = in->Output("dk");
   call.dv = in->Output("dv");
   call.dsink = in->Output("dsink");
+  call.own_o = in->Output("own_o");
+  call.own_lse = in->Output("own_lse");
   return {[=](lockstep_receipt* receipt) {
             lockstep_attention_backward_call own = call;
             own.forward = &forward;

@@ -11,6 +11,12 @@
 
 namespace lockstep::verify {
 
+// What a kernel of gradients hands back of a forward pass of its own.
+struct OwnForward {
+  bool o = false;
+  bool lse = false;
+};
+
 struct MaterialiseOptions {
   // Elements by which every lane tensor starts behind a 64-byte boundary.
   int64_t alignment_shift = 0;
@@ -18,6 +24,8 @@ struct MaterialiseOptions {
   std::vector<std::string> search_directories = {"."};
   // Refuse, before anything is allocated, a case whose EstimateBytes is more.
   int64_t max_bytes = INT64_MAX;
+  // Outputs that a trial of gradients has besides.
+  OwnForward own{};
 };
 
 // Errors: a case that is not legal, or needs more than the options allow.

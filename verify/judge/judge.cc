@@ -174,7 +174,7 @@ void Judgement::CheckOtherRows() {
     const std::string& ran = result_.execution.backend;
     // It would vouch for itself.
     const bool ours = ran == "optimized" || ran == "reference";
-    const int64_t memory = options_.materialise.max_bytes;
+    const int64_t memory = materialise_.max_bytes;
     if (ours || Proven() || !HasRoomForWitness(*request_.call, memory)) return;
     WitnessOtherRows(rows, *profile_, options_.threads, Salt(), &result_);
   }
@@ -199,9 +199,8 @@ void Judgement::CheckProbes() {
   // After a wrong answer other inputs tell nothing new.
   if (!Exact() && options_.probes && !Proven()) {
     JudgeProbes(
-        {&candidate_, &request_, &*profile_, &options_.materialise,
-         options_.stop, options_.only_probes ? &*options_.only_probes : nullptr,
-         evidence},
+        {&candidate_, &request_, &*profile_, &materialise_, options_.stop,
+         options_.only_probes ? &*options_.only_probes : nullptr, evidence},
         &result_);
   }
   if (!book) {
@@ -218,7 +217,7 @@ void Judgement::CheckProbes() {
 // none may err.
 void Judgement::CheckStatistics() {
   if (Exact() || Proven()) return;
-  JudgeStatistics({&candidate_, &request_, &*profile_, &options_.materialise,
+  JudgeStatistics({&candidate_, &request_, &*profile_, &materialise_,
                    allowed_.get(), &first_, Salt(), options_.threads},
                   &result_);
 }
@@ -292,7 +291,7 @@ void Judgement::DrawPicture() {
              .truth = truth_,
              .allowed = allowed_.get(),
              .produced = first_,
-             .materialise = options_.materialise},
+             .materialise = materialise_},
             &result_);
 }
 

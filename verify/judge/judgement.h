@@ -25,7 +25,9 @@ class Judgement {
       : request_(request),
         candidate_(candidate),
         options_(options),
-        profile_(options.profile ? options.profile : candidate.Claims()) {}
+        profile_(options.profile ? options.profile : candidate.Claims()),
+        materialise_(
+            OptionsFor(profile_ ? &*profile_ : nullptr, options.materialise)) {}
 
   CaseResult Run(std::optional<PreviousTruth>* previous);
 
@@ -101,6 +103,7 @@ class Judgement {
   Candidate& candidate_;
   const JudgeOptions& options_;
   std::optional<NumericProfile> profile_;  // absent: the exact contract
+  const MaterialiseOptions materialise_;
   bool own_probe_ = false;  // the case is itself a probe, and was judged so
   CaseResult result_;
   std::unique_ptr<Trial> trial_;

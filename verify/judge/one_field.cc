@@ -66,12 +66,15 @@ constexpr Saying kAttention[] = {
 // Of gradients, before those of attention.
 constexpr Saying kGradients[] = {
     {"grad.ds_from", "rounded_p"},
+    {"grad.delta_from", "weights"},
     {"grad.dk_scale_at", "head"},
     {"grad.dk_scale_at", "ds"},
     {"grad.dk_scale_at", "q"},
     {"grad.dq_scale_at", "ds"},
     {"grad.dq_scale_at", "k"},
     {"grad.dq_scale_at", "ds", false, nullptr, "grad.dk_scale_at"},
+    // Of kernels that hand back what they are asked for, by name.
+    {"grad.from", "own"},
 };
 constexpr Saying kScan[] = {
     {"scan.pairing", "neighbours", true},

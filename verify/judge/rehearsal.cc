@@ -19,6 +19,7 @@ class Rehearsal {
         candidate_(candidate),
         options_(options),
         trial_(trial),
+        materialise_(OptionsFor(profile(), options.materialise)),
         salt_(SaltOf(trial.InputDigest())) {}
 
   Status Run() {
@@ -75,7 +76,7 @@ class Rehearsal {
     probes.candidate = &candidate_;
     probes.request = &request_;
     probes.profile = profile();
-    probes.materialise = &options_.materialise;
+    probes.materialise = &materialise_;
     probes.rehearsal = true;
     JudgeProbes(probes, &ignored);
   }
@@ -84,6 +85,7 @@ class Rehearsal {
   Candidate& candidate_;
   const JudgeOptions& options_;
   const Trial& trial_;
+  const MaterialiseOptions materialise_;
   uint64_t salt_;
   OutputSet first_;
   OutputSet second_;
@@ -95,8 +97,9 @@ Status RehearseCase(const CaseRequest& request, Candidate& candidate,
                     const JudgeOptions& options) {
   const Result<TrialRow> op = TrialRowOf(*request.call);
   if (!op.ok()) return op.status();
-  const Result<std::unique_ptr<Trial>> trial =
-      op->open(*request.call, options.materialise);
+  const Result<std::unique_ptr<Trial>> trial = op->open(
+      *request.call, OptionsFor(options.profile ? &*options.profile : nullptr,
+                                options.materialise));
   if (!trial.ok()) return trial.status();
   if (trial.value()->scene() != nullptr) {
     // Of tables there is one call, whatever comes of it.

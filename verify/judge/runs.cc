@@ -18,7 +18,7 @@ constexpr int64_t kWorkAside = int64_t{1} << 20;
 Result<std::unique_ptr<Trial>> Judgement::OpenShifted(int64_t shift) const {
   const Result<TrialRow> op = TrialRowOf(*request_.call);
   if (!op.ok()) return op.status();
-  MaterialiseOptions materialise = options_.materialise;
+  MaterialiseOptions materialise = materialise_;
   materialise.alignment_shift = shift;
   Result<std::unique_ptr<Trial>> trial = op->open(*request_.call, materialise);
   // Inputs are a pure function of the case: alignment must not change them.

@@ -38,6 +38,13 @@ Result<OutputSet> Trial::Allocate(int64_t shift) const {
   return set;
 }
 
+MaterialiseOptions OptionsFor(const NumericProfile* claims,
+                              MaterialiseOptions options) {
+  const bool own = claims != nullptr && HandsBackForward(*claims);
+  options.own = {own, own && HasLse(*claims)};
+  return options;
+}
+
 KernelCall Trial::Call(int64_t, const OutputSet& outputs) const {
   KernelCall call = {Inputs(), {}};
   for (size_t n = 0; n < outputs.tensors.size(); ++n) {

@@ -337,6 +337,10 @@ class Trial {
 std::array<int64_t, 4> LineIndex(const OutputSpec& spec, int64_t line,
                                  int64_t c);
 
+// `options` for the trial of a kernel that claims this; null: exact bits.
+MaterialiseOptions OptionsFor(const NumericProfile* claims,
+                              MaterialiseOptions options = {});
+
 // What this room knows of an op.
 struct TrialRow {
   // Requires, of all three: ValidateCase passes.

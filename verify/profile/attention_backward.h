@@ -35,10 +35,26 @@ enum class DsFrom : uint8_t {
   kRoundedP,  // rounded_p: as it meets do
 };
 
+// What D is a sum over.
+enum class DeltaFrom : uint8_t {
+  kUnsaid,   // judged as o
+  kO,        // o: do and o
+  kWeights,  // weights: P, as it is multiplied with dP - D, and dP
+};
+
+// Which o and lse the gradients are of.
+enum class GradFrom : uint8_t {
+  kUnsaid,  // judged as given
+  kGiven,   // given: those that the kernel is handed
+  kOwn,     // own: of a forward pass of its own, which it hands back
+};
+
 struct GradNumeric {
+  GradFrom from = GradFrom::kUnsaid;
   NumberType p = NumberType::kF32;   // of P before it meets do
   NumberType ds = NumberType::kF32;  // of dS before it meets q and k
   DsFrom ds_from = DsFrom::kUnsaid;
+  DeltaFrom delta_from = DeltaFrom::kUnsaid;
   DqScaleAt dq_scale_at = DqScaleAt::kUnsaid;
   DkScaleAt dk_scale_at = DkScaleAt::kUnsaid;
   Accumulator acc_dp;  // of do v

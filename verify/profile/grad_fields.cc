@@ -14,6 +14,8 @@ namespace {
 const Words kDqScaleAt = {"", "ds", "k", "end"};
 const Words kDkScaleAt = {"", "ds", "q", "head", "sum"};
 const Words kDsFrom = {"", "p", "rounded_p"};
+const Words kDeltaFrom = {"", "o", "weights"};
+const Words kFrom = {"", "given", "own"};
 
 template <const Words& kWords, auto kMember>
 ProfileField GradWord(const char* key) {
@@ -59,9 +61,11 @@ ProfileField GradTileField() {
 std::vector<ProfileField> GradFields() {
   using G = GradNumeric;
   return {
+      GradWord<kFrom, &G::from>("grad.from"),
       GradWord<kTypes, &G::p>("grad.p"),
       GradWord<kTypes, &G::ds>("grad.ds"),
       GradWord<kDsFrom, &G::ds_from>("grad.ds_from"),
+      GradWord<kDeltaFrom, &G::delta_from>("grad.delta_from"),
       GradWord<kDqScaleAt, &G::dq_scale_at>("grad.dq_scale_at"),
       GradWord<kDkScaleAt, &G::dk_scale_at>("grad.dk_scale_at"),
       GradSum<&G::acc_dp>("grad.acc_dp"),

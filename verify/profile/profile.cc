@@ -358,6 +358,19 @@ std::string LintProfile(const NumericProfile& p) {
              (p.grad->dk_scale_at > DkScaleAt::kUnsaid &&
               p.grad->dk_scale_at != DkScaleAt::kSum),
          "exact = yes needs grad.dk_scale_at = sum (N18)");
+  refuse(
+      HandsBackForward(p) &&
+          (p.lse == LseLane::kBf16 || p.lse_base != ExpBase::kE),
+      "grad.from = own needs lse = f32 or none, and lse_base = e: own_lse is "
+      "the number that P was made of");
+  refuse(
+      p.grad && p.grad->delta_from == DeltaFrom::kWeights &&
+          !HandsBackForward(p),
+      "grad.delta_from = weights needs grad.from = own: of given inputs D is "
+      "a sum over the o among them (N18)");
+  refuse(HandsBackForward(p) && p.out != OutLane::kLane,
+         "grad.from = own needs out = lane: own_o is the number that D was "
+         "made of");
   refuse(p.lse == LseLane::kNone && p.lse_base != ExpBase::kE,
          "lse_base says nothing with lse = none");
   refuse(p.mask == MaskApplication::kSelectNegInf &&

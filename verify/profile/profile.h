@@ -189,6 +189,11 @@ inline bool HasLse(const NumericProfile& profile) {
   return profile.lse != LseLane::kNone;
 }
 
+// Whether its gradients are of an o and lse that it hands back.
+inline bool HandsBackForward(const NumericProfile& profile) {
+  return profile.grad && profile.grad->from == GradFrom::kOwn;
+}
+
 // Whether it has the output of that name ("lse", "carry_h", ...) to be judged.
 bool HasOutput(const NumericProfile& profile, std::string_view name);
 

@@ -78,7 +78,7 @@ Status Stage::Open() {
 }
 
 Status Stage::OpenOnce() {
-  auto trial = OpenTrial(call_);
+  auto trial = OpenTrial(call_, profile_);
   if (!trial.ok()) return trial.status();
   trial_ = std::move(trial.value());
   if (tier_ == "bits") {

@@ -28,10 +28,11 @@ Case InLane(Case c, const NumericProfile& profile) {
   return c;
 }
 
-Result<std::unique_ptr<Trial>> OpenTrial(const Case& c) {
+Result<std::unique_ptr<Trial>> OpenTrial(const Case& c,
+                                         const NumericProfile& profile) {
   const Result<TrialRow> op = TrialRowOf(c);
   if (!op.ok()) return op.status();
-  return op->open(c, {});
+  return op->open(c, OptionsFor(&profile));
 }
 
 std::vector<int64_t> AllRows(const Trial& trial) {
@@ -64,7 +65,7 @@ Status Trialist::Fill(const Case& c, const Trial& trial,
 }
 
 Result<Answer> Trialist::Run(const Case& c) {
-  auto trial = OpenTrial(c);
+  auto trial = OpenTrial(c, profile());
   if (!trial.ok()) return trial.status();
   auto outputs = trial.value()->Allocate(0);
   if (!outputs.ok()) return outputs.status();

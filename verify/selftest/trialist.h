@@ -64,8 +64,10 @@ class Trialist {
 
 // The case in the lane that the profile claims.
 Case InLane(Case c, const NumericProfile& profile);
-// The case made concrete. Errors: no judge, memory, files.
-Result<std::unique_ptr<Trial>> OpenTrial(const Case& c);
+// The case made concrete for a kernel of the profile. Errors: no judge, memory,
+// files.
+Result<std::unique_ptr<Trial>> OpenTrial(const Case& c,
+                                         const NumericProfile& profile);
 std::vector<int64_t> AllRows(const Trial& trial);
 
 // What an expectation says of an answer.

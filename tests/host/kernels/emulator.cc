@@ -132,7 +132,7 @@ int lockstep_attention_backward(lockstep_handle* handle,
   lockstep::tests::BackwardCall asked;
   const Status status = ProblemOf(*call, &asked);
   if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
-  handle->grad->Run(asked.problem, asked.inputs, asked.outputs);
+  handle->grad->Run(asked.problem, asked.inputs, asked.outputs, asked.own);
   return LOCKSTEP_DONE;
 }
 

@@ -168,6 +168,8 @@ Status ProblemOf(const lockstep_attention_backward_call& call,
   Set(call.dk, &to->outputs.dk);
   Set(call.dv, &to->outputs.dv);
   Set(call.dsink, &to->outputs.dsink);
+  Set(call.own_o, &to->own.o);
+  Set(call.own_lse, &to->own.lse);
   return Validate(to->problem, to->inputs, to->outputs);
 }
 

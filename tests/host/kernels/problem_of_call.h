@@ -27,6 +27,7 @@ struct BackwardCall {
   AttentionBackwardProblem problem;
   AttentionBackwardInputs inputs;
   AttentionBackwardOutputs outputs;
+  AttentionForwardOutputs own;  // null: is not asked for
 };
 Status ProblemOf(const lockstep_attention_backward_call& call,
                  BackwardCall* to);

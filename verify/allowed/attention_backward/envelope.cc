@@ -102,10 +102,58 @@ oracle::GradientModel ModelOf(const NumericProfile& profile,
   return m;
 }
 
+bool RoundsToBf16(NumberType type, const NumericProfile& profile,
+                  const AttentionForwardProblem& problem) {
+  if (profile.p_round != Rounding::kNearest) return false;
+  return type == NumberType::kBf16 ||
+         (type == NumberType::kCase && problem.p_lane == Lane::kBf16);
+}
+
+// Of few terms each is known to the bit where its rounding is.
+void KnowRoundings(const NumericProfile& profile,
+                   const AttentionForwardProblem& problem,
+                   oracle::GradientModel* m) {
+  m->round_p = RoundsToBf16(profile.grad->p, profile, problem);
+  if (!RoundsToBf16(profile.grad->ds, profile, problem)) return;
+  const auto factor = [&](GradientOutput output) {
+    const bool scaled = PlaceOf(*profile.grad, output) == ScalePlace::kDs;
+    return scaled ? problem.scale : 1.0;
+  };
+  m->round_k = factor(GradientOutput::kDq);
+  m->round_q = factor(GradientOutput::kDk);
+}
+
+// The same, but what is rounded is what the contract rounds, with the scale
+// last (N18).
+void KnowContract(const NumericProfile& profile,
+                  const AttentionForwardProblem& problem,
+                  oracle::GradientModel* m) {
+  const bool narrow = problem.p_lane == Lane::kBf16;
+  m->p_in_ds = 0;
+  if (RoundsToBf16(profile.grad->p, profile, problem)) {
+    m->round_p = narrow;
+    if (!narrow) m->p = 0;
+  }
+  if (RoundsToBf16(profile.grad->ds, profile, problem)) {
+    m->round_k = m->round_q = narrow ? 1 : 0;
+    if (!narrow) m->ds = 0;
+  }
+}
+
 }  // namespace
+
+double UnseenLseError(const AttentionEnvelope& forward,
+                      const oracle::AttentionTruth& truth, size_t row) {
+  const auto& fixed = forward.error_model().fixed_reference;
+  const double moved = fixed ? std::fabs(truth.rows[row].max - *fixed) : 0;
+  return forward.Lse(truth, row).error + forward.model().division +
+         forward.model().weights.bound.distance * moved + 4 * kU;
+}
 
 std::string WhyNotGradProbe(const NumericProfile& profile) {
   if (!profile.grad) return "the profile describes no gradients";
+  // Its weights are of an lse of its own.
+  if (HandsBackForward(profile)) return "o and lse are the kernel's own";
   // A weight of a score equal to lse.
   if (profile.exp_zero != ExpZero::kExact) return "exp(0) need not be 1";
   return "";
@@ -119,7 +167,14 @@ GradientEnvelope::GradientEnvelope(const NumericProfile& profile,
       problem_(problem.forward),
       grad_lane_(problem.grad_lane),
       inputs_(inputs),
-      model_(ModelOf(profile, problem.forward, range)) {}
+      model_(ModelOf(profile, problem.forward, range)) {
+  model_.sparse = inputs >= GradientInputs::kSparse;
+  if (inputs == GradientInputs::kSparse) {
+    KnowRoundings(profile, problem.forward, &model_);
+  } else if (inputs == GradientInputs::kSparseOfContract) {
+    KnowContract(profile, problem.forward, &model_);
+  }
+}
 
 bool GradientEnvelope::LeavesEmptyOpen() const {
   return profile_.empty_row == EmptyRow::kMeanVisited ||
@@ -252,7 +307,8 @@ Bounds GradientEnvelope::Element(GradientOutput output,
     return profile_.nan == NanPolicy::kPropagate ? Only(truth)
                                                  : Anything(truth);
   }
-  const auto terms = static_cast<double>(line.terms);
+  const auto terms =
+      line.present.empty() ? static_cast<double>(line.terms) : line.present[c];
   const double size = std::fabs(scale);
   const double growth = Growth(output, terms);
   double error = size * (line.wrong[c] + growth * line.size[c] +
@@ -265,7 +321,9 @@ Bounds GradientEnvelope::Element(GradientOutput output,
     error += std::max(1 - size, 0.0) *
              (terms * 2 * model_.tiny + (terms + 1) * StateFloor(output));
   }
-  if (inputs_ != GradientInputs::kAny) {
+  const bool exact = inputs_ == GradientInputs::kIntegers ||
+                     inputs_ == GradientInputs::kPowers;
+  if (exact) {
     error = std::min(error, ProbeError(output, line, c));
   }
   error *= kRoundUp;

@@ -9,6 +9,7 @@
 
 #include "reference/contract/attention_backward.h"
 #include "verify/allowed/attention_backward/scale_place.h"
+#include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/attention_forward/envelope_model.h"
 #include "verify/allowed/result.h"
 #include "verify/oracle/attention_backward/truth.h"
@@ -16,7 +17,12 @@
 
 namespace lockstep::verify {
 
-// Why a probe proves nothing under the profile; empty if it does.
+// How far from the true lse one of the profile may be that nobody has seen: as
+// one that is handed back, and the division where no logarithm is taken.
+double UnseenLseError(const AttentionEnvelope& forward,
+                      const oracle::AttentionTruth& truth, size_t row);
+
+// Why an exact probe proves nothing under the profile; empty if it does.
 std::string WhyNotGradProbe(const NumericProfile& profile);
 
 // What the inputs promise.
@@ -26,6 +32,10 @@ enum class GradientInputs : uint8_t {
   // they pass through is too narrow.
   kIntegers,
   kPowers,  // and |dS| is 1 or 2
+  // A probe of equal weights: most terms of a sum are 0, the others alike.
+  kSparse,
+  // The same of the contract's answer, which stands in for a kernel's.
+  kSparseOfContract,
 };
 
 class GradientEnvelope {

@@ -7,6 +7,7 @@
 #include "reference/contract/numerics.h"
 #include "reference/elementary.h"
 #include "reference/mask.h"
+#include "verify/emulator/attention_backward/own_forward.h"
 #include "verify/emulator/attention_backward/pairs.h"
 #include "verify/emulator/attention_backward/sums.h"
 #include "verify/emulator/numbers.h"
@@ -365,12 +366,15 @@ void Group::Store() {
 
 void GradEmulator::Run(const AttentionBackwardProblem& problem,
                        const AttentionBackwardInputs& inputs,
-                       const AttentionBackwardOutputs& outputs) const {
+                       const AttentionBackwardOutputs& outputs,
+                       const AttentionForwardOutputs& own) const {
   const AttentionForwardProblem& p = problem.forward;
+  const OwnForwardPass forward(problem, inputs, variant_, fault_);
+  forward.HandBack(own);
   std::vector<float> sinks(static_cast<size_t>(p.q_heads), 0.0f);
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t g = 0; g < p.kv_heads; ++g) {
-      Group group(problem, inputs, outputs, variant_, fault_, b, g);
+      Group group(problem, forward.inputs(), outputs, variant_, fault_, b, g);
       group.Run();
       const bool skip = fault_ == GradFault::kSinkMissing ||
                         (fault_ == GradFault::kSinkFirstRow && b > 0);

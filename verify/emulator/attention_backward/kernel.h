@@ -47,10 +47,12 @@ class GradEmulator {
   const GradVariant& variant() const { return variant_; }
 
   // Requires: Validate(problem, inputs, outputs).ok(). What a fault leaves out
-  // is not written.
+  // is not written. `own`: the o and lse that the gradients are of; null: they
+  // are not asked for.
   void Run(const AttentionBackwardProblem& problem,
            const AttentionBackwardInputs& inputs,
-           const AttentionBackwardOutputs& outputs) const;
+           const AttentionBackwardOutputs& outputs,
+           const AttentionForwardOutputs& own = {}) const;
 
  private:
   GradVariant variant_;

@@ -181,13 +181,17 @@ GradRow GradPairs::Row(int64_t b, int64_t h, int64_t i) const {
 float GradPairs::Delta(const GradRow& row) const {
   const bool tile = fault_ == GradFault::kDeltaOfFirstTile;
   if (fault_ == GradFault::kDeltaMissing) return 0.0f;
-  if (fault_ != GradFault::kDeltaOfUnroundedO && !tile) {
+  const bool weighed = fault_ == GradFault::kDeltaOfUnroundedO ||
+                       variant_.numeric.grad->delta_from == DeltaFrom::kWeights;
+  if (!weighed && !tile) {
     const bool before = fault_ == GradFault::kDeltaOfPreviousRow;
     const int64_t i = before ? std::max<int64_t>(row.i - 1, 0) : row.i;
     const int64_t h = fault_ == GradFault::kDeltaOfHead0 ? 0 : row.h;
     return reference::Dot(reference::LoadRow(in_.d_o, row.b, h, i),
                           reference::LoadRow(in_.o, row.b, h, i));
   }
+  const GradNumeric& grad = *variant_.numeric.grad;
+  const bool rounded = grad.ds_from == DsFrom::kRoundedP;
   float sum = 0;
   const int64_t end = tile ? std::min(variant_.tile_kv, p_.kv_len) : p_.kv_len;
   for (int64_t j = 0; j < end; ++j) {
@@ -200,7 +204,8 @@ float GradPairs::Delta(const GradRow& row) const {
           &u, &slope);
     const float dp =
         reference::Dot(row.d_o, reference::LoadRow(in_.forward.v, row.b, g, j));
-    sum = std::fma(Weight(u, row.lse), dp, sum);
+    const float p = Weight(u, row.lse);
+    sum = std::fma(rounded ? Round(p, grad.p) : p, dp, sum);
   }
   return sum;
 }

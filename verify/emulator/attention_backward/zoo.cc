@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/emulator/attention_backward/kernel.h"
@@ -223,6 +224,77 @@ void AddRoundedWeights(GradBuilder* zoo) {
              add("grad-mma-rounded-p-ds", "mma-bf16"));
 }
 
+// A forward pass of the kernel's own, as autograd runs it, in f32, on matrix
+// units of tf32 and in bf16: at some places of the scale, with an lse to hand
+// back and without, with heads rounded apart.
+void AddOwn(GradBuilder* zoo) {
+  const auto add = [&](const std::string& name, const char* base,
+                       const std::string& words) {
+    auto& v =
+        zoo->Add(name, base, "gradients: of an o and lse of its own" + words);
+    v.numeric.grad->from = GradFrom::kOwn;
+    v.numeric.division = Division::kDivide;
+    v.numeric.log_rel = 0x1p-22;
+    return &v;
+  };
+  add("grad-cpu-own", "cpu-f32", ", f32");
+  UseTf32(add("grad-tf32-own", "cpu-f32", ", matrix units of tf32"));
+  // Flash attention: D is a sum over the o that was rounded.
+  add("grad-flash-own", "flash-bf16", ", flash");
+  const struct {
+    const char* name;
+    DqScaleAt dq;
+    DkScaleAt dk;
+  } kPlaces[] = {{"ds-ds", DqScaleAt::kDs, DkScaleAt::kDs},
+                 {"k-q", DqScaleAt::kK, DkScaleAt::kQ},
+                 {"end-head", DqScaleAt::kEnd, DkScaleAt::kHead}};
+  for (const auto& [name, dq, dk] : kPlaces) {
+    const std::string place = std::string("-own-") + name;
+    const std::string words = std::string(", scaled at ") + name;
+    PlaceScale(dq, dk, add("grad-cpu" + place, "cpu-f32", words));
+    auto* const tf32 = add("grad-tf32" + place, "cpu-f32", ", tf32" + words);
+    UseTf32(tf32);
+    PlaceScale(dq, dk, tf32);
+    PlaceScale(dq, dk, add("grad-flash" + place, "flash-bf16", words));
+  }
+  // cuDNN, and memory-efficient attention.
+  PlaceScale(DqScaleAt::kDs, DkScaleAt::kDs,
+             add("grad-cudnn-own", "mma-bf16", ", matrix units, scaled dS"));
+  auto* const efficient =
+      add("grad-efficient-own", "mma-bf16", ", dS of the rounded P");
+  efficient->numeric.grad->ds_from = DsFrom::kRoundedP;
+  PlaceScale(DqScaleAt::kDs, DkScaleAt::kDs, efficient);
+  for (const auto& [name, base] :
+       {std::pair{"grad-cpu-own-no-lse", "cpu-f32"},
+        std::pair{"grad-flash-own-no-lse", "flash-bf16"}}) {
+    auto* const v = add(name, base, ", of which only o is handed back");
+    v->numeric.lse = LseLane::kNone;
+    v->descending = true;
+  }
+  auto* const heads =
+      add("grad-flash-own-heads-bf16", "flash-bf16", ", heads apart in bf16");
+  PlaceScale(DqScaleAt::kEnd, DkScaleAt::kHead, heads);
+  heads->heads_apart = heads->heads_descending = heads->group_rounded = true;
+  heads->numeric.grad->dkv_state = NumberType::kBf16;
+  heads->numeric.grad->tile_q = heads->tile_q = int64_t{1} << 20;
+}
+
+// D as a sum of P and dP, as the gradient of a softmax that keeps its weights
+// has it: no lse is left of it.
+void AddWeighedDelta(GradBuilder* zoo) {
+  const auto add = [&](const char* name, const char* base) {
+    auto& v = zoo->Add(name, base, "gradients: D of weights of its own");
+    v.numeric.grad->from = GradFrom::kOwn;
+    v.numeric.grad->delta_from = DeltaFrom::kWeights;
+    v.numeric.lse = LseLane::kNone;
+    v.numeric.division = Division::kDivide;
+    return &v;
+  };
+  add("grad-cpu-own-weights", "cpu-f32");
+  add("grad-flash-own-weights", "flash-bf16")->numeric.grad->ds_from =
+      DsFrom::kRoundedP;
+}
+
 }  // namespace
 
 std::span<const GradVariant> GradZoo() {
@@ -233,6 +305,8 @@ std::span<const GradVariant> GradZoo() {
     AddPlaces(&zoo);
     AddHeads(&zoo);
     AddRoundedWeights(&zoo);
+    AddOwn(&zoo);
+    AddWeighedDelta(&zoo);
     return zoo.Take();
   }();
   return kZoo;

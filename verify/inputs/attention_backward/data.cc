@@ -74,13 +74,14 @@ class GradientMaterialiser {
     if (!forward.ok()) return forward.status();
     data_.forward = std::move(forward.value());
     data_.problem = ToBackwardProblem(a_);
+    data_.own = options_.own;
     Status status = AllocateAll();
     if (!status.ok()) return status;
     status = FillCotangents();
     if (!status.ok()) return status;
     ShowTensors(&data_);
     if (const auto probe = ProbeOf(a_)) {
-      FillGradProbe(*probe, case_.seed, &data_);
+      status = FillGradProbe(*probe, case_.seed, &data_);
     } else {
       status = RunForward(&data_);
     }
@@ -230,6 +231,7 @@ Result<AttentionBackwardData> Clone(const AttentionBackwardData& data) {
   if (!forward.ok()) return forward.status();
   copy.forward = std::move(forward.value());
   copy.problem = data.problem;
+  copy.own = data.own;
   Status status;
   CopyTensor(data.o, &copy.o, &status);
   CopyTensor(data.d_o, &copy.d_o, &status);
@@ -254,7 +256,8 @@ KernelInputs NameInputs(const AttentionBackwardProblem& problem,
   return named;
 }
 
-std::vector<NamedOutput> NameOutputs(const AttentionBackwardOutputs& outputs) {
+std::vector<NamedOutput> NameOutputs(const AttentionBackwardOutputs& outputs,
+                                     const AttentionForwardOutputs& own) {
   std::vector<NamedOutput> named;
   const auto add = [&](const char* name, const MutableLaneView& x) {
     named.push_back(Named(name, TypeOf(x.lane), x.shape, x.strides, x.data));
@@ -266,6 +269,11 @@ std::vector<NamedOutput> NameOutputs(const AttentionBackwardOutputs& outputs) {
   if (dsink.data != nullptr) {
     named.push_back(Named("dsink", ElementType::kF32, dsink.shape,
                           dsink.strides, dsink.data));
+  }
+  if (own.o.data != nullptr) add("own_o", own.o);
+  if (own.lse.data != nullptr) {
+    named.push_back(Named("own_lse", ElementType::kF32, own.lse.shape,
+                          own.lse.strides, own.lse.data));
   }
   return named;
 }

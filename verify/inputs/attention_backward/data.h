@@ -25,6 +25,7 @@ struct AttentionBackwardData {
   AttentionForwardData forward;
   LaneTensor o, d_o;
   LaneTensor lse, dlse;  // [b, h, s, 1], f32; dlse is empty without one
+  OwnForward own;        // what kernels are asked for, too
 
   // Of every byte, guard zones and padding included.
   std::string StorageDigest() const;
@@ -45,7 +46,9 @@ Result<AttentionBackwardData> Clone(const AttentionBackwardData& data);
 // Names, order and meaning of tensors and scalars: docs/wire.md.
 KernelInputs NameInputs(const AttentionBackwardProblem& problem,
                         const AttentionBackwardInputs& inputs);
-std::vector<NamedOutput> NameOutputs(const AttentionBackwardOutputs& outputs);
+// `own`: of the kernel's forward pass, as own_o and own_lse; null: not there.
+std::vector<NamedOutput> NameOutputs(const AttentionBackwardOutputs& outputs,
+                                     const AttentionForwardOutputs& own = {});
 
 }  // namespace lockstep::verify
 

@@ -1,5 +1,8 @@
 #include "verify/inputs/attention_backward/probe.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/base/mixing.h"
@@ -62,22 +65,75 @@ void FillPowers(uint64_t seed, const AttentionBackwardData& data) {
   });
 }
 
+// +-1 in every channel.
+void FillSigns(uint64_t seed, uint64_t tensor, const LaneTensor& x) {
+  ForElements(x.view.shape, [&](const At& at) {
+    const uint64_t word =
+        Mix(WordOf(seed, tensor, at) + static_cast<uint64_t>(at[3] / 64));
+    const double value = SignOf(word, static_cast<int>(at[3] % 64));
+    SetElement(x.view, at, BitsOf(x.view.lane, value));
+  });
+}
+
+// The logarithm in base 2 of the largest cotangent: in f16 sums stay finite.
+constexpr int kMostPower = 13;
+
+// The power of two next to the sum of a query's weights, all of them 1 beside
+// its largest: a weight times it is about 1.
+double WeightSum(const LaneTensor& lse, const At& at) {
+  const double x = ElementValue(
+      Lane::kF32, ElementBits(lse.const_view(), {at[0], at[1], at[2], 0}));
+  if (!(x > 0)) return 1;  // nothing is visible
+  const auto power = static_cast<int>(std::lround(x * 1.4426950408889634));
+  return std::ldexp(1.0, std::min(power, kMostPower));
+}
+
+// One channel of every row holds +-factor times the sum of its weights.
+void FillWeighed(uint64_t seed, uint64_t tensor, double factor,
+                 const LaneTensor& lse, const LaneTensor& x) {
+  const auto channels = static_cast<uint64_t>(x.view.shape[3]);
+  ForElements(x.view.shape, [&](const At& at) {
+    const uint64_t word = WordOf(seed, tensor, at);
+    const bool hot = static_cast<uint64_t>(at[3]) == word % channels;
+    const double value =
+        hot ? factor * WeightSum(lse, at) * SignOf(word, 32) : 0.0;
+    SetElement(x.view, at, BitsOf(x.view.lane, value));
+  });
+}
+
+Status FillOwn(uint64_t seed, AttentionBackwardData* data) {
+  FillSigns(seed, kV, data->forward.v);
+  const Status status = RunForward(data);
+  if (!status.ok()) return status;
+  FillWeighed(seed, kDo, 1, data->lse, data->d_o);
+  if (data->problem.dlse) FillWeighed(seed, kDlse, 3, data->lse, data->dlse);
+  return {};
+}
+
+bool IsOwn(ProbeKind kind) {
+  return kind == ProbeKind::kGradOwnKeys || kind == ProbeKind::kGradOwnQueries;
+}
+
 }  // namespace
 
-void FillGradProbe(ProbeKind kind, uint64_t seed, AttentionBackwardData* data) {
+Status FillGradProbe(ProbeKind kind, uint64_t seed,
+                     AttentionBackwardData* data) {
   const bool powers = kind == ProbeKind::kGradKeysPowers ||
                       kind == ProbeKind::kGradQueriesPowers;
-  const bool keys =
-      kind == ProbeKind::kGradKeys || kind == ProbeKind::kGradKeysPowers;
+  const bool keys = kind == ProbeKind::kGradKeys ||
+                    kind == ProbeKind::kGradKeysPowers ||
+                    kind == ProbeKind::kGradOwnKeys;
   FillOneHot(seed, kQ, keys ? 1 : 0, data->forward.q);
   FillOneHot(seed, kK, keys ? 0 : 1, data->forward.k);
-  (powers ? FillPowers : FillIntegers)(seed, *data);
-  FillZero(data->lse);
   auto* sinks = reinterpret_cast<float*>(data->forward.sink.data());
   for (int64_t h = 0; sinks != nullptr && h < data->problem.forward.q_heads;
        ++h) {
     sinks[h] = 0.0f;
   }
+  if (IsOwn(kind)) return FillOwn(seed, data);
+  (powers ? FillPowers : FillIntegers)(seed, *data);
+  FillZero(data->lse);
+  return {};
 }
 
 }  // namespace lockstep::verify

@@ -1,12 +1,14 @@
-// The inputs of the exact probes of attention's gradients. Every score is 0 and
-// every lse, too, so that each weight is 1 whatever a kernel does; all else is
-// small integers, so that sums in any order, in any number of parts, between
-// any tiles are exact.
+// The inputs of the probes of attention's gradients. In the exact ones every
+// score is 0 and every lse, too, so that each weight is 1 whatever a kernel
+// does; all else is small integers, so that sums in any order, in any number of
+// parts, between any tiles are exact. Those for kernels that use an o and lse
+// of their own have the scores alone.
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_PROBE_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_PROBE_H_
 
 #include <cstdint>
 
+#include "reference/contract/status.h"
 #include "verify/case/probe_kind.h"
 #include "verify/inputs/attention_backward/data.h"
 
@@ -19,7 +21,13 @@ namespace lockstep::verify {
 // of powers dS is do's sign, or twice it: the scale times dS, rounded to
 // whatever type, is one number times a power of two. v is 0 or 1 there, o -1,
 // or 3 beside a dlse of 4 times do's sign.
-void FillGradProbe(ProbeKind kind, uint64_t seed, AttentionBackwardData* data);
+//
+// In grad-own-keys and grad-own-queries o and lse are the forward op's. v is
+// +-1 in every channel, do in one, there about as large as the query sees keys,
+// dlse three times that: all terms of a sum are of one size, and few are not 0.
+// Errors: those of RunForward.
+Status FillGradProbe(ProbeKind kind, uint64_t seed,
+                     AttentionBackwardData* data);
 
 }  // namespace lockstep::verify
 

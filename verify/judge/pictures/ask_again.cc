@@ -1,5 +1,6 @@
 #include "verify/judge/pictures/ask_again.h"
 
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -31,7 +32,11 @@ bool AskAgain(const CaseRequest& request, Candidate& candidate,
   asked->call = std::move(call.value());
   const Result<TrialRow> op = TrialRowOf(asked->call);
   if (!op.ok()) return false;
-  Result<std::unique_ptr<Trial>> trial = op->open(asked->call, {});
+  const std::optional<NumericProfile> claims =
+      request.claims != nullptr ? std::optional(*request.claims)
+                                : candidate.Claims();
+  Result<std::unique_ptr<Trial>> trial =
+      op->open(asked->call, OptionsFor(claims ? &*claims : nullptr));
   if (!trial.ok() || !worth(*trial.value())) return false;
   asked->trial = std::move(trial.value());
   Result<OutputSet> outputs = asked->trial->Allocate(0);

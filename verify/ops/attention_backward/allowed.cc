@@ -10,9 +10,11 @@
 
 #include "verify/allowed/attention_backward/envelope.h"
 #include "verify/allowed/attention_forward/envelope.h"
+#include "verify/allowed/rounding.h"
 #include "verify/case/attention_backward.h"
 #include "verify/emulator/attention_backward/kernel.h"
 #include "verify/ops/allowed_elements.h"
+#include "verify/ops/attention_backward/handed_back.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_backward/wild_queries.h"
 #include "verify/ops/attention_forward/trial.h"
@@ -24,6 +26,7 @@ namespace {
 using Kind = BackwardRow::Kind;
 
 GradientInputs InputsOf(ProbeKind kind) {
+  if (kind >= ProbeKind::kGradOwnKeys) return GradientInputs::kSparse;
   return kind == ProbeKind::kGradKeysPowers ||
                  kind == ProbeKind::kGradQueriesPowers
              ? GradientInputs::kPowers
@@ -31,13 +34,23 @@ GradientInputs InputsOf(ProbeKind kind) {
 }
 
 // Where dS holds the scale, another dS of each size would round by a share of
-// its own.
+// its own. Kernels with an o and lse of their own know no weight of 1.
 std::array<ProbeKind, 2> ProbesFor(const GradNumeric& grad) {
+  if (grad.from == GradFrom::kOwn) {
+    return {ProbeKind::kGradOwnKeys, ProbeKind::kGradOwnQueries};
+  }
   return {grad.dk_scale_at == DkScaleAt::kDs ? ProbeKind::kGradKeysPowers
                                              : ProbeKind::kGradKeys,
           grad.dq_scale_at == DqScaleAt::kDs ? ProbeKind::kGradQueriesPowers
                                              : ProbeKind::kGradQueries};
 }
+
+// Whose o, lse and D the gradients are of.
+struct GradientSource {
+  const AttentionBackwardInputs* of = nullptr;  // with its o and lse
+  const HandedBack* handed = nullptr;           // what else the answer holds
+  bool answer = true;  // false: where D is of weights, its value is still of o
+};
 
 // The truth of one row, by output.
 struct RowTruth {
@@ -49,15 +62,21 @@ struct RowTruth {
 class AllowedGradients final : public AllowedElements {
  public:
   AllowedGradients(const AttentionBackwardTrial& trial,
-                   const NumericProfile& profile, std::vector<int64_t> rows,
-                   int threads, GradientInputs inputs)
+                   const GradientSource& source, const NumericProfile& profile,
+                   std::vector<int64_t> rows, int threads,
+                   GradientInputs inputs)
       : AllowedElements(trial, std::move(rows)),
         trial_(trial),
+        handed_(source.handed),
         envelope_(profile, trial.data().problem,
                   RangeOf(trial.data().inputs.forward, profile), inputs),
         truth_(this->rows().size()) {
-    const oracle::Gradients gradients(trial_.data().problem,
-                                      trial_.data().inputs, envelope_.model());
+    oracle::Gradients gradients(trial_.data().problem, *source.of,
+                                envelope_.model(),
+                                handed_ == nullptr ? nullptr : handed_->lse());
+    if (profile.grad->delta_from == DeltaFrom::kWeights) {
+      gradients.SetDeltas(DeltasOf(gradients, threads), !source.answer);
+    }
     std::optional<WildQueries> wild;
     if (profile.masked_nan_safe != MaskedNan::kYes)
       wild.emplace(trial_.data(), gradients);
@@ -90,6 +109,20 @@ class AllowedGradients final : public AllowedElements {
     row->open_dv = wild.ReachedChannels(at);
   }
 
+  std::vector<oracle::WeighedDelta> DeltasOf(const oracle::Gradients& gradients,
+                                             int threads) const {
+    const AttentionForwardProblem& p = trial_.data().problem.forward;
+    const int64_t count = p.batch * p.q_heads * p.q_len;
+    std::vector<oracle::WeighedDelta> deltas(static_cast<size_t>(count));
+    RowsInParallel(
+        deltas.size(), trial_.RowCost() * count, threads, [&](size_t n) {
+          const auto i = static_cast<int64_t>(n);
+          deltas[n] = gradients.DeltaOf(i / p.q_len / p.q_heads,
+                                        i / p.q_len % p.q_heads, i % p.q_len);
+        });
+    return deltas;
+  }
+
   RowTruth TruthOf(const oracle::Gradients& gradients,
                    const BackwardRow& at) const {
     RowTruth row;
@@ -119,21 +152,94 @@ class AllowedGradients final : public AllowedElements {
   }
 
   size_t Count(size_t t, size_t n) const override {
-    return truth_[n].lines[t].value.size();
+    if (t < trial_.PlaceOfOwnO()) return truth_[n].lines[t].value.size();
+    const bool query = trial_.RowAt(rows()[n]).kind == Kind::kQuery;
+    return query ? static_cast<size_t>(trial_.outputs()[t].shape[3]) : 0;
   }
   lockstep::verify::Bounds Element(size_t t, size_t n,
                                    size_t c) const override {
     const RowTruth& row = truth_[n];
+    if (t >= trial_.PlaceOfOwnO()) {
+      if (handed_ == nullptr || row.excluded) return Anything(0);
+      return t == trial_.PlaceOfOwnO() ? handed_->O(n, c) : handed_->Lse(n);
+    }
     const bool open = t == 0 && !row.open_dv.empty() && row.open_dv[c];
     return envelope_.Element(static_cast<GradientOutput>(t), row.lines[t], c,
                              row.excluded || open);
   }
 
   const AttentionBackwardTrial& trial_;
+  const HandedBack* handed_;
   GradientEnvelope envelope_;
   std::vector<RowTruth> truth_;
   std::vector<double> dv_;
 };
+
+// The same where o, lse or D are the kernel's own. An o and lse that it hands
+// back are judged as the forward op's are, and the gradients as those of them.
+// Without an answer those of the trial stand in.
+class AllowedOfAnswer final : public AllowedResults {
+ public:
+  AllowedOfAnswer(const AttentionBackwardTrial& trial,
+                  const NumericProfile& profile, std::vector<int64_t> rows,
+                  int threads, GradientInputs inputs)
+      : trial_(trial), profile_(profile), threads_(threads), inputs_(inputs) {
+    handed_ = std::make_unique<HandedBack>(trial, profile, rows, threads);
+    given_ = Of({&trial.data().inputs, handed_.get(), false}, std::move(rows));
+  }
+
+  const std::vector<int64_t>& rows() const override { return given_->rows(); }
+  std::span<const double> truth() const override { return given_->truth(); }
+  bool Bounds(size_t n) const override { return given_->Bounds(n); }
+  bool Allows(size_t n, const RowBits& bits) const override {
+    return given_->Allows(n, bits);
+  }
+  std::vector<EnvelopeResult> JudgeEach(
+      const OutputSet& produced, const ElementSink& each) const override {
+    AttentionBackwardInputs of = trial_.data().inputs;
+    of.o = produced.tensors[trial_.PlaceOfOwnO()].const_view();
+    if (trial_.data().own.lse) {
+      const TensorView<float, 3> lse = trial_.Own(produced).lse;
+      of.lse = {lse.data, lse.shape, lse.strides};
+    }
+    return Of({&of, handed_.get(), true}, rows())->JudgeEach(produced, each);
+  }
+
+ private:
+  std::unique_ptr<AllowedGradients> Of(const GradientSource& source,
+                                       std::vector<int64_t> rows) const {
+    const bool stands_in = !source.answer && inputs_ == GradientInputs::kSparse;
+    return std::make_unique<AllowedGradients>(
+        trial_, source, profile_, std::move(rows), threads_,
+        stands_in ? GradientInputs::kSparseOfContract : inputs_);
+  }
+
+  const AttentionBackwardTrial& trial_;
+  NumericProfile profile_;
+  int threads_;
+  GradientInputs inputs_;
+  std::unique_ptr<HandedBack> handed_;
+  std::unique_ptr<AllowedGradients> given_;
+};
+
+std::unique_ptr<AllowedResults> AllowedOf(const AttentionBackwardTrial& trial,
+                                          const NumericProfile& profile,
+                                          std::vector<int64_t> rows,
+                                          int threads, GradientInputs inputs) {
+  if (HandsBackForward(profile) && trial.data().own.o) {
+    return std::make_unique<AllowedOfAnswer>(trial, profile, std::move(rows),
+                                             threads, inputs);
+  }
+  const GradientSource given = {&trial.data().inputs, nullptr, true};
+  return std::make_unique<AllowedGradients>(trial, given, profile,
+                                            std::move(rows), threads, inputs);
+}
+
+// Why a probe of that kind says nothing under the profile; empty if it does.
+std::string WhyNot(ProbeKind kind, const NumericProfile& profile) {
+  if (kind < ProbeKind::kGradOwnKeys) return WhyNotGradProbe(profile);
+  return profile.grad ? "" : "the profile describes no gradients";
+}
 
 }  // namespace
 
@@ -141,8 +247,9 @@ std::vector<Case> AttentionBackwardTrial::ProbeCases(
     const Case& c, const NumericProfile& profile) {
   std::vector<Case> cases;
   const auto& from = c.Get<AttentionBackwardCase>();
-  if (ProbeOf(from) || !WhyNotGradProbe(profile).empty()) return cases;
+  if (ProbeOf(from) || !profile.grad) return cases;
   for (const ProbeKind kind : ProbesFor(*profile.grad)) {
+    if (!WhyNot(kind, profile).empty()) continue;
     Case changed = c;
     auto& a = changed.Get<AttentionBackwardCase>();
     a.d_o = AttentionBackwardCase().d_o;
@@ -161,9 +268,8 @@ std::vector<Case> AttentionBackwardTrial::ProbeCases(
 std::unique_ptr<AllowedResults> AttentionBackwardTrial::Probe(
     const NumericProfile& profile, std::vector<int64_t> rows) const {
   const auto probe = ProbeOf(case_.Get<AttentionForwardCase>());
-  if (!probe || !WhyNotGradProbe(profile).empty()) return nullptr;
-  return std::make_unique<AllowedGradients>(*this, profile, std::move(rows), 0,
-                                            InputsOf(*probe));
+  if (!probe || !WhyNot(*probe, profile).empty()) return nullptr;
+  return AllowedOf(*this, profile, std::move(rows), 0, InputsOf(*probe));
 }
 
 namespace {
@@ -186,7 +292,7 @@ void AttentionBackwardTrial::RunBaseline(const OutputSet& outputs) const {
   const bool f32 = data_.problem.forward.lane == Lane::kF32;
   const GradEmulator emulator(
       FindGradVariant(f32 ? "grad-cpu" : "grad-flash").value());
-  emulator.Run(data_.problem, data_.inputs, BackwardViews(outputs));
+  emulator.Run(data_.problem, data_.inputs, Gradients(outputs), Own(outputs));
 }
 
 std::span<const char* const> AttentionBackwardTrial::Canaries() const {
@@ -204,8 +310,8 @@ std::string AttentionBackwardTrial::WhyUndeclared(
 std::unique_ptr<AllowedResults> AttentionBackwardTrial::Envelope(
     const NumericProfile& profile, std::vector<int64_t> rows,
     int threads) const {
-  return std::make_unique<AllowedGradients>(*this, profile, std::move(rows),
-                                            threads, GradientInputs::kAny);
+  return AllowedOf(*this, profile, std::move(rows), threads,
+                   GradientInputs::kAny);
 }
 
 }  // namespace lockstep::verify

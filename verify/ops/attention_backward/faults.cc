@@ -229,6 +229,11 @@ class BackwardFaults {
           [at, other](auto*, AttentionBackwardInputs* in, Scratch*) {
             HoldOne(&in->d_o, at.b, at.head, other);
           });
+    if (!trial_.data().own.o) return;
+    Plant("own_o", Name(at) + " with o of query " + std::to_string(other), {at},
+          [at, other](auto*, AttentionBackwardInputs* in, Scratch*) {
+            HoldOne(&in->o, at.b, at.head, other);
+          });
   }
 
   void Heads() {

@@ -1,6 +1,7 @@
 // The laws of attention's gradients: other inputs whose gradients follow from
 // the case's own, whatever the truth. o and lse are inputs: they stay what they
-// were, or change alone.
+// were, or change alone. A kernel that has an o and lse of its own makes others
+// of changed keys, and hands them back: what they reach is left out.
 //   neighbours  other batch rows and key heads do not matter
 //   queries     what queries from an edge on hold matters neither to other
 //               queries' dq nor to dk and dv of keys that none of them sees:
@@ -121,8 +122,22 @@ class BackwardLaws {
   }
   void KeepQuery(int64_t b, int64_t h, int64_t i, int64_t from_b,
                  int64_t from_h) {
-    kept_[2].push_back({(b * p_.q_heads + h) * p_.q_len + i,
-                        (from_b * p_.q_heads + from_h) * p_.q_len + i});
+    const LinePair pair = {(b * p_.q_heads + h) * p_.q_len + i,
+                           (from_b * p_.q_heads + from_h) * p_.q_len + i};
+    kept_[2].push_back(pair);
+    for (size_t t = trial_.PlaceOfOwnO(); t < kept_.size(); ++t) {
+      kept_[t].push_back(pair);
+    }
+  }
+
+  // What a query of head h sees, flat (key head, key).
+  void MarkKeys(const oracle::KeySet& keys, int64_t h,
+                std::vector<bool>* reached) const {
+    for (const auto& run : keys) {
+      for (int64_t j = run.begin; j < run.end; ++j) {
+        (*reached)[static_cast<size_t>(h / p_.group() * p_.kv_len + j)] = true;
+      }
+    }
   }
 
   Law Of(const char* name, AttentionBackwardData data, bool structural) {
@@ -208,11 +223,7 @@ Result<Law> BackwardLaws::Queries() {
           KeepQuery(b, h, i, b, h);
           continue;
         }
-        for (const auto& run : visibility.VisibleKeys(b, h, i)) {
-          for (int64_t j = run.begin; j < run.end; ++j) {
-            reached[static_cast<size_t>(h / p_.group() * p_.kv_len + j)] = true;
-          }
-        }
+        MarkKeys(visibility.VisibleKeys(b, h, i), h, &reached);
       }
     }
     for (int64_t g = 0; g < p_.kv_heads; ++g) {
@@ -237,18 +248,24 @@ Result<Law> BackwardLaws::Keys() {
   ChangeKeys(data.value(), changed);
   const oracle::Visibility visibility(p_, data_.inputs.forward);
   for (int64_t b = 0; b < p_.batch; ++b) {
-    for (int64_t g = 0; g < p_.kv_heads; ++g) {
-      for (int64_t j = 0; j < p_.kv_len; ++j) {
-        if (!changed(b, g, j)) KeepKey(b, g, j, b, g);
-      }
-    }
+    // Keys of queries whose own o and lse change.
+    std::vector<bool> reached(static_cast<size_t>(p_.kv_heads * p_.kv_len));
     for (int64_t h = 0; h < p_.q_heads; ++h) {
       for (int64_t i = 0; i < p_.q_len; ++i) {
+        const auto keys = visibility.VisibleKeys(b, h, i);
         bool sees = false;
-        for (const auto& run : visibility.VisibleKeys(b, h, i)) {
+        for (const auto& run : keys) {
           sees |= later ? run.end > edge : run.begin < edge;
         }
         if (!sees) KeepQuery(b, h, i, b, h);
+        if (!sees || !data_.own.o) continue;
+        MarkKeys(keys, h, &reached);
+      }
+    }
+    for (int64_t g = 0; g < p_.kv_heads; ++g) {
+      for (int64_t j = 0; j < p_.kv_len; ++j) {
+        const bool other = reached[static_cast<size_t>(g * p_.kv_len + j)];
+        if (!changed(b, g, j) && !other) KeepKey(b, g, j, b, g);
       }
     }
   }
@@ -309,6 +326,14 @@ Result<Law> BackwardLaws::Scale() {
   auto kept = ScaledLines(trial_, *scaled, exponent);
   if (!kept.ok()) return kept.status();
   law.exponents.assign(kept->size(), exponent);
+  // No cotangent reaches the forward pass.
+  for (size_t t = trial_.PlaceOfOwnO(); t < kept->size(); ++t) {
+    law.exponents[t] = 0;
+    kept.value()[t].clear();
+    for (int64_t line = 0; line < trial_.outputs()[t].lines(); ++line) {
+      kept.value()[t].push_back({line, line});
+    }
+  }
   law.calls.push_back({std::move(scaled), std::move(kept.value()), nullptr});
   return law;
 }

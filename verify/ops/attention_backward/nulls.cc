@@ -41,10 +41,12 @@ std::vector<NullCandidate> AttentionBackwardTrial::Nulls() const {
   std::vector<NullCandidate> nulls;
   nulls.push_back({"zeros", [this](int64_t row, RowBits* bits) {
                      bits->clear();
-                     for (size_t t = 0; t < outputs_.size(); ++t) {
+                     // Of what is handed back besides, nothing is said.
+                     bits->resize(outputs_.size());
+                     for (size_t t = 0; t < PlaceOfOwnO(); ++t) {
                        const auto channels =
                            static_cast<size_t>(outputs_[t].shape[3]);
-                       bits->emplace_back(Lines(t, row).size() * channels, 0u);
+                       (*bits)[t].assign(Lines(t, row).size() * channels, 0u);
                      }
                    }});
   nulls.push_back({"mean_of_do", [this](int64_t row, RowBits* bits) {

@@ -14,8 +14,9 @@ namespace lockstep::verify {
 
 RunOutcome AttentionBackwardTrial::RunReference(const OutputSet& outputs,
                                                 Execution* execution) const {
+  HandBackGiven(outputs);
   return RanReference(reference::AttentionBackward(data_.problem, data_.inputs,
-                                                   BackwardViews(outputs)),
+                                                   Gradients(outputs)),
                       execution);
 }
 
@@ -30,8 +31,9 @@ RunOutcome AttentionBackwardTrial::RunOptimized(const Variation& how,
   if (!plan.ok()) return Failed("no plan: " + plan.message());
   optimized::AttentionBackwardExecution ran;
   const Status status = optimized::AttentionBackward(
-      data_.problem, data_.inputs, plan.value(), BackwardViews(outputs), &ran);
+      data_.problem, data_.inputs, plan.value(), Gradients(outputs), &ran);
   if (!status.ok()) return Failed(status.message());
+  HandBackGiven(outputs);
   *execution = {.backend = "optimized",
                 .target = ran.target,
                 .threads = ran.threads,

@@ -6,6 +6,8 @@
 #include <cstddef>
 
 #include "reference/attention_backward.h"
+#include "verify/base/compare.h"
+#include "verify/base/elements.h"
 #include "verify/case/attention_backward.h"
 #include "verify/ops/attention_forward/trial.h"
 
@@ -42,15 +44,76 @@ std::vector<int64_t> TellingPositions(int64_t n,
 
 }  // namespace
 
-AttentionBackwardOutputs BackwardViews(const OutputSet& outputs) {
+namespace {
+
+TensorView<float, 3> RowsOf(const MutableLaneView& x) {
+  const auto& n = x.shape;
+  const auto& s = x.strides;
+  return {static_cast<float*>(x.data), {n[0], n[1], n[2]}, {s[0], s[1], s[2]}};
+}
+
+// What a case asks for, and what a kernel hands back besides.
+std::vector<OutputSpec> OutputsOf(const Case& c, const OwnForward& own) {
+  const AttentionBackwardCase& p = c.Get<AttentionBackwardCase>();
+  std::vector<OutputSpec> specs = AttentionBackwardTrial::Outputs(c);
+  if (own.o) {
+    specs.push_back({.name = "own_o",
+                     .lane = p.lane,
+                     .shape = {p.batch, p.q_heads, p.q_len, p.value_dim},
+                     .axes = {"b", "h", "i", "c"}});
+  }
+  if (own.lse) {
+    specs.push_back({.name = "own_lse",
+                     .lane = Lane::kF32,
+                     .shape = {p.batch, p.q_heads, p.q_len, 1},
+                     .axes = {"b", "h", "i", nullptr},
+                     .file_shape = {p.batch, p.q_heads, p.q_len}});
+  }
+  return specs;
+}
+
+}  // namespace
+
+size_t AttentionBackwardTrial::PlaceOfOwnO() const {
+  const size_t gradients = data_.problem.forward.sink ? kDsink + 1 : kDsink;
+  return data_.own.o ? gradients : outputs_.size();
+}
+
+size_t AttentionBackwardTrial::PlaceOfOwnLse() const {
+  return data_.own.lse ? outputs_.size() - 1 : outputs_.size();
+}
+
+AttentionBackwardOutputs AttentionBackwardTrial::Gradients(
+    const OutputSet& outputs) const {
   const auto& t = outputs.tensors;
   AttentionBackwardOutputs views{t[kDq].view, t[kDk].view, t[kDv].view, {}};
-  if (t.size() > kDsink) {
+  if (data_.problem.forward.sink) {
     const MutableLaneView& sink = t[kDsink].view;
     views.dsink = {
         static_cast<float*>(sink.data), {sink.shape[2]}, {sink.strides[2]}};
   }
   return views;
+}
+
+AttentionForwardOutputs AttentionBackwardTrial::Own(
+    const OutputSet& outputs) const {
+  const auto& t = outputs.tensors;
+  AttentionForwardOutputs views;
+  if (data_.own.o) views.o = t[PlaceOfOwnO()].view;
+  if (data_.own.lse) views.lse = RowsOf(t[PlaceOfOwnLse()].view);
+  return views;
+}
+
+void AttentionBackwardTrial::HandBackGiven(const OutputSet& outputs) const {
+  const auto copy = [&](const LaneTensor& from, size_t t) {
+    if (t == outputs_.size()) return;
+    ForElements(from.view.shape, [&](const At& at) {
+      SetElement(outputs.tensors[t].view, at,
+                 ElementBits(from.const_view(), at));
+    });
+  };
+  copy(data_.o, PlaceOfOwnO());
+  copy(data_.lse, PlaceOfOwnLse());
 }
 
 std::vector<OutputSpec> AttentionBackwardTrial::Outputs(const Case& c) {
@@ -87,15 +150,19 @@ Result<std::unique_ptr<Trial>> AttentionBackwardTrial::Open(
 
 AttentionBackwardTrial::AttentionBackwardTrial(const Case& request,
                                                AttentionBackwardData data)
-    : case_(request), data_(std::move(data)), outputs_(Outputs(request)) {}
+    : case_(request),
+      data_(std::move(data)),
+      outputs_(OutputsOf(request, data_.own)) {}
 
 Result<OutputSet> AttentionBackwardTrial::Allocate(int64_t shift) const {
   const Layout layout = case_.Get<AttentionBackwardCase>().layout;
   OutputSet set;
   for (size_t t = 0; t < outputs_.size(); ++t) {
     const OutputSpec& spec = outputs_[t];
-    const auto strides = t == kDsink ? DenseStrides(spec.shape)
-                                     : LayoutStrides(layout, spec.shape);
+    // Numbers of heads and of rows have no channels to be laid out with.
+    const auto strides = spec.file_shape.empty()
+                             ? LayoutStrides(layout, spec.shape)
+                             : DenseStrides(spec.shape);
     Result<LaneTensor> tensor =
         AllocateLaneTensor(spec.lane, spec.shape, strides, shift);
     if (!tensor.ok()) return tensor.status();
@@ -110,7 +177,7 @@ KernelInputs AttentionBackwardTrial::Inputs() const {
 
 KernelCall AttentionBackwardTrial::Call(int64_t,
                                         const OutputSet& outputs) const {
-  return {Inputs(), NameOutputs(BackwardViews(outputs))};
+  return {Inputs(), NameOutputs(Gradients(outputs), Own(outputs))};
 }
 
 std::string AttentionBackwardTrial::AddWanted(const std::string& want,
@@ -166,11 +233,28 @@ int64_t AttentionBackwardTrial::RowOf(const BackwardRow& row) const {
 std::vector<int64_t> AttentionBackwardTrial::Lines(size_t output,
                                                    int64_t row) const {
   const Kind kind = RowAt(row).kind;
-  if (output == kDsink) {
+  const bool of_query = output == kDq || output >= PlaceOfOwnO();
+  if (output == kDsink && !of_query) {
     return kind == Kind::kSink ? std::vector{row} : std::vector<int64_t>();
   }
-  if (kind != (output == kDq ? Kind::kQuery : Kind::kKey)) return {};
-  return {row - Sinks() - (output == kDq ? 0 : Queries())};
+  if (kind != (of_query ? Kind::kQuery : Kind::kKey)) return {};
+  return {row - Sinks() - (of_query ? 0 : Queries())};
+}
+
+void AttentionBackwardTrial::OwnBits(const AttentionBackwardInputs& inputs,
+                                     const BackwardRow& query,
+                                     RowBits* bits) const {
+  if (data_.own.o) {
+    auto& line = (*bits)[PlaceOfOwnO()];
+    for (int64_t c = 0; c < inputs.o.shape[3]; ++c) {
+      line.push_back(
+          ElementBits(inputs.o, {query.b, query.head, query.position, c}));
+    }
+  }
+  if (data_.own.lse) {
+    const float lse = inputs.lse(query.b, query.head, query.position);
+    (*bits)[PlaceOfOwnLse()] = {std::bit_cast<uint32_t>(lse)};
+  }
 }
 
 void AttentionBackwardTrial::RowWith(const AttentionBackwardProblem& problem,
@@ -193,6 +277,7 @@ void AttentionBackwardTrial::RowWith(const AttentionBackwardProblem& problem,
           BitsOfLine(reference::AttentionBackwardQuery(problem, inputs, at.b,
                                                        at.head, at.position),
                      lane);
+      OwnBits(inputs, at, bits);
       return;
     case Kind::kKey:
       break;

@@ -15,11 +15,8 @@
 
 namespace lockstep::verify {
 
-// The outputs of a trial as the contract's views.
-AttentionBackwardOutputs BackwardViews(const OutputSet& outputs);
-
 // What one row of the truth is: the gradient of one sink, over all batch rows;
-// dq of one query; dk and dv of one key. In this order.
+// dq of one query, and its own o and lse; dk and dv of one key. In this order.
 struct BackwardRow {
   enum class Kind : uint8_t { kSink, kQuery, kKey };
   Kind kind = Kind::kKey;
@@ -31,7 +28,9 @@ struct BackwardRow {
 // Outputs: dv [b, hkv, j, c], dk, dq [b, h, i, c] in the gradients' lane, and
 // with a sink dsink [h] in f32. dv is the first because it is the one that no
 // problem with a visible pair makes vanish: where a query sees one key only, dq
-// and dk are zero.
+// and dk are zero. Behind them, as MaterialiseOptions::own says, own_o
+// [b, h, i, c] and own_lse [b, h, i]: the o and lse that the kernel's gradients
+// are of. By right these are the forward op's.
 class AttentionBackwardTrial final : public Trial {
  public:
   static std::vector<OutputSpec> Outputs(const Case& c);
@@ -45,6 +44,15 @@ class AttentionBackwardTrial final : public Trial {
 
   const AttentionBackwardData& data() const { return data_; }
   const Case& request() const { return case_; }
+  // Places in outputs() of what the kernel hands back of its forward pass; as
+  // many as there are outputs: it does not.
+  size_t PlaceOfOwnO() const;
+  size_t PlaceOfOwnLse() const;
+  // Outputs as the contract's views; null: not there.
+  AttentionBackwardOutputs Gradients(const OutputSet& outputs) const;
+  AttentionForwardOutputs Own(const OutputSet& outputs) const;
+  // What a kernel that uses the o and lse it is given hands back.
+  void HandBackGiven(const OutputSet& outputs) const;
   BackwardRow RowAt(int64_t row) const;
   int64_t RowOf(const BackwardRow& row) const;
   // The truth of a row for other problems or tensors of the same shapes.
@@ -76,7 +84,7 @@ class AttentionBackwardTrial final : public Trial {
   std::vector<std::string> Laws() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   std::vector<NullCandidate> Nulls() const override;
-  // Kinds: key, query, mask, channel, do, batch, sink, dlse.
+  // Kinds: key, query, mask, channel, do, batch, sink, dlse, own_o.
   std::vector<PlantedFault> Faults(uint64_t salt) const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
@@ -93,6 +101,9 @@ class AttentionBackwardTrial final : public Trial {
  private:
   int64_t Sinks() const;
   int64_t Queries() const;
+  // Of a query's row: the o and lse of these inputs, as what was handed back.
+  void OwnBits(const AttentionBackwardInputs& inputs, const BackwardRow& query,
+               RowBits* bits) const;
 
   Case case_;
   AttentionBackwardData data_;

@@ -5,11 +5,13 @@
 #include <cstddef>
 
 #include "verify/oracle/elementary.h"
+#include "verify/oracle/nearest_bf16.h"
 
 namespace lockstep::oracle {
 namespace {
 
 constexpr double kUnit = 0x1p-53;
+constexpr double kSingle = 0x1p-24;  // of f32
 // Logarithms of factors by which a weight may be wrong: beyond, nothing is
 // known of it.
 constexpr double kMostEta = 40;
@@ -17,6 +19,7 @@ constexpr double kMostEta = 40;
 constexpr double kMostWeight = 80;
 
 using Line = std::vector<double>;
+using Factor = GradientFactor;
 
 double At(const LaneView& x, int64_t b, int64_t h, int64_t s, int64_t c) {
   return double{x.lane == Lane::kF32 ? x.As<float>()(b, h, s, c)
@@ -49,17 +52,20 @@ Dot DotOf(const Line& a, const Line& b) {
 
 double Exp(double x) { return oracle::Exp(ScalarLane(x)).value; }
 
-GradientLine MakeLine(int64_t channels) {
-  const Line zeros(static_cast<size_t>(channels), 0.0);
-  return {false, 0, zeros, zeros, zeros, zeros, {}};
+// A number that may be off by `wrong`, and comes within a relative `coarse`,
+// after it was rounded: to bf16 where `times` is not 0, and it times that is
+// what is rounded.
+Factor Rounded(const Factor& x, double coarse, double times) {
+  if (times != 0) {
+    const double wrong = x.wrong + 4 * kSingle * std::fabs(x.value);
+    const double least = NearestBf16((x.value - wrong) * times);
+    if (std::isfinite(least) &&
+        least == NearestBf16((x.value + wrong) * times)) {
+      return {least / times, 4 * kSingle * std::fabs(least / times), x.span};
+    }
+  }
+  return {x.value, x.wrong + coarse * (std::fabs(x.value) + x.wrong), x.span};
 }
-
-// What a term is multiplied by, and how wrong that is.
-struct Factor {
-  double value = 0;
-  double wrong = 0;
-  double span = 0;
-};
 
 // One term in every channel. `operand`, `flush`: of x.
 void Add(const Factor& f, const Line& x, double operand, double flush,
@@ -72,6 +78,9 @@ void Add(const Factor& f, const Line& x, double operand, double flush,
     line->wrong[c] += f.wrong * size + all * (operand * size + flush);
     line->size[c] += all * (size * (1 + operand) + flush);
     line->span[c] += f.span * size;
+  }
+  for (size_t c = 0; c < line->present.size(); ++c) {
+    line->present[c] += all > 0 && x[c] != 0 ? 1 : 0;
   }
 }
 
@@ -90,9 +99,18 @@ void Close(double largest, GradientLine* line) {
 struct Gradients::Row {
   bool counts = false;  // it sees a key, and lse is no infinity
   bool open = false;    // lse is one: kernels differ
-  double lse = 0;
+  double lse = 0, lse_wrong = 0;
   double delta = 0, delta_wrong = 0, delta_span = 0;
   Line q, d_o;
+};
+
+// One key of a query before D is known.
+struct Gradients::Weighed {
+  bool open_p = false, open_dp = false;
+  double w = 0, w_wrong = 0;  // P
+  double t = 1, t_wrong = 0;  // the cap's slope
+  Dot dp;
+  double dp_wrong = 0;
 };
 
 struct Gradients::Pair {
@@ -102,8 +120,12 @@ struct Gradients::Pair {
 
 Gradients::Gradients(const AttentionBackwardProblem& problem,
                      const AttentionBackwardInputs& inputs,
-                     const GradientModel& model)
-    : problem_(problem), p_(problem.forward), in_(inputs), m_(model) {
+                     const GradientModel& model, const LseRange* lse)
+    : problem_(problem),
+      p_(problem.forward),
+      in_(inputs),
+      m_(model),
+      lse_(lse) {
   // The witness is itself a computation of this model.
   m_.weights.constant += 4 * kExpError;
   m_.weights.product += static_cast<double>(p_.head_dim + 4) * kUnit;
@@ -124,16 +146,14 @@ Gradients::Gradients(const AttentionBackwardProblem& problem,
 }
 
 bool Gradients::Sees(int64_t b, int64_t h, int64_t i, int64_t j) const {
-  const KeySet& keys =
-      keys_[static_cast<size_t>((b * p_.q_heads + h) * p_.q_len + i)];
+  const KeySet& keys = keys_[FlatOf(b, h, i)];
   return std::any_of(keys.begin(), keys.end(), [j](const KeyInterval& run) {
     return run.begin <= j && j < run.end;
   });
 }
 
 bool Gradients::SeesAny(int64_t b, int64_t h, int64_t i) const {
-  return !keys_[static_cast<size_t>((b * p_.q_heads + h) * p_.q_len + i)]
-              .empty();
+  return !keys_[FlatOf(b, h, i)].empty();
 }
 
 bool Gradients::HasEmptyQueries(int64_t b, int64_t kv_head) const {
@@ -146,6 +166,11 @@ bool Gradients::HasEmptyQueries(int64_t b, int64_t kv_head) const {
 Gradients::Row Gradients::RowOf(int64_t b, int64_t h, int64_t i) const {
   Row row;
   row.lse = double{in_.lse(b, h, i)};
+  if (lse_ != nullptr) {
+    const auto at = FlatOf(b, h, i);
+    row.lse = lse_->lse[at];
+    row.lse_wrong = lse_->wrong[at];
+  }
   const bool sees = SeesAny(b, h, i);
   row.open = std::isinf(row.lse) && sees;
   row.counts = !std::isinf(row.lse);
@@ -156,6 +181,12 @@ Gradients::Row Gradients::RowOf(int64_t b, int64_t h, int64_t i) const {
     row.delta = dot.value;
     row.delta_span = dot.size;
     row.delta_wrong = m_.delta * dot.size + m_.flush * dot.factors;
+    if (!deltas_.empty()) {
+      const WeighedDelta& weighed = deltas_[FlatOf(b, h, i)];
+      if (!deltas_of_o_) row.delta = weighed.value;
+      row.delta_span = weighed.span;
+      row.delta_wrong = weighed.wrong;
+    }
   }
   if (problem_.dlse) {
     const double dlse = double{in_.dlse(b, h, i)};
@@ -184,54 +215,106 @@ void Gradients::Slope(double z, double wrong, double* slope,
   *slope = TanhWithSlope(ScalarLane(near / cap)).slope.value;
 }
 
-Gradients::Pair Gradients::PairOf(const Row& row, const Line& k,
-                                  const Line& v) const {
-  Pair pair;
+GradientLine Gradients::MakeLine(int64_t channels) const {
+  const Line zeros(static_cast<size_t>(channels), 0.0);
+  return {false, 0, zeros, zeros, zeros, zeros, {}, m_.sparse ? zeros : Line()};
+}
+
+Gradients::Weighed Gradients::Weigh(const Row& row, const Line& k,
+                                    const Line& v) const {
+  Weighed x;
   const Dot qk = DotOf(row.q, k);
   const double z = p_.scale * qk.value;
   const double z_wrong = std::fabs(p_.scale) * m_.weights.product * qk.size +
                          m_.weights.argument * std::fabs(z);
-  double steepest = 1, u = z, t = 1, t_wrong = 0;
+  double steepest = 1, u = z;
   Slope(z, z_wrong, &steepest, &u);
   if (p_.softcap) {
     const double cap = *p_.softcap;
     const TanhAndSlope<ScalarLane> y = TanhWithSlope(ScalarLane(z / cap));
     const double y_wrong = std::min(steepest * z_wrong / cap, 2.0) +
                            m_.weights.score * std::fabs(y.tanh.value) + m_.tiny;
-    t = y.slope.value;
-    t_wrong =
+    x.t = y.slope.value;
+    x.t_wrong =
         2 * std::fabs(y.tanh.value) * y_wrong + y_wrong * y_wrong + m_.slope;
   }
-  const double x = u - row.lse;
+  const double gap = u - row.lse;
   const double eta = m_.weights.constant + steepest * z_wrong +
                      m_.weights.score * std::fabs(u) +
-                     m_.weights.distance * std::fabs(x) +
-                     m_.lse * std::fabs(row.lse);
-  const Dot dp = DotOf(row.d_o, v);
-  pair.open_p = row.open || !(qk.size < m_.largest_qk) || !(eta < kMostEta) ||
-                !(x + eta < kMostWeight);
-  pair.open_ds =
-      pair.open_p || !(dp.size < m_.largest) || !(row.delta_span < m_.largest);
+                     m_.weights.distance * std::fabs(gap) +
+                     m_.lse * std::fabs(row.lse) + row.lse_wrong;
+  x.dp = DotOf(row.d_o, v);
+  x.open_p = row.open || !(qk.size < m_.largest_qk) || !(eta < kMostEta) ||
+             !(gap + eta < kMostWeight);
+  x.open_dp = x.open_p || !(x.dp.size < m_.largest);
   // The functions here take NaN for a number.
-  const double w = std::isnan(z) || std::isnan(x) ? z + x : Exp(x);
-  const double w_wrong =
-      w * ExpMinusOne(ScalarLane(std::min(eta, kMostEta))).value +
-      m_.weights.floor;
-  const double gap = dp.value - row.delta;
-  double gap_wrong = m_.dp * dp.size + m_.flush * dp.factors +
-                     static_cast<double>(p_.value_dim) * m_.tiny +
-                     row.delta_wrong;
+  x.w = std::isnan(z) || std::isnan(gap) ? z + gap : Exp(gap);
+  x.w_wrong = x.w * ExpMinusOne(ScalarLane(std::min(eta, kMostEta))).value +
+              m_.weights.floor;
+  x.dp_wrong = m_.dp * x.dp.size + m_.flush * x.dp.factors +
+               static_cast<double>(p_.value_dim) * m_.tiny;
+  return x;
+}
+
+Factor Gradients::RoundedP(const Weighed& x) const {
+  return Rounded({x.w, x.w_wrong, x.w}, m_.p, m_.round_p ? 1 : 0);
+}
+
+Factor Gradients::PInDs(const Weighed& x) const {
+  if (m_.round_p && m_.p_in_ds > 0) return RoundedP(x);
+  return {x.w, x.w_wrong + m_.p_in_ds * (x.w + x.w_wrong), x.w};
+}
+
+WeighedDelta Gradients::DeltaOf(int64_t b, int64_t h, int64_t i) const {
+  WeighedDelta sum;
+  Row row = RowOf(b, h, i);
+  const int64_t kv_head = h / p_.group();
+  double size = 0;
+  int64_t terms = 0;
+  for (const KeyInterval& run : keys_[FlatOf(b, h, i)]) {
+    for (int64_t j = run.begin; j < run.end; ++j, ++terms) {
+      const Weighed x = Weigh(row, LoadLine(in_.forward.k, b, kv_head, j),
+                              LoadLine(in_.forward.v, b, kv_head, j));
+      const Factor p = PInDs(x);
+      const double most = std::fabs(x.dp.value) + x.dp_wrong;
+      sum.value = std::fma(p.value, x.dp.value, sum.value);
+      sum.wrong += p.wrong * most + p.value * x.dp_wrong + m_.tiny;
+      sum.span += x.open_dp ? HUGE_VAL : x.w * x.dp.size;
+      size += (p.value + p.wrong) * most;
+    }
+  }
+  // In any order; the oracle's own sum, too. 2^17 terms at most.
+  sum.wrong += 1.01 * kSingle * static_cast<double>(terms + 4) * size;
+  return sum;
+}
+
+Gradients::Pair Gradients::PairOf(const Row& row, const Line& k, const Line& v,
+                                  double rounded) const {
+  Pair pair;
+  const Weighed x = Weigh(row, k, v);
+  pair.open_p = x.open_p;
+  pair.open_ds = x.open_dp || !(row.delta_span < m_.largest);
+  const double gap = x.dp.value - row.delta;
+  double gap_wrong = x.dp_wrong + row.delta_wrong;
   gap_wrong += m_.step * (std::fabs(gap) + gap_wrong) + m_.tiny;
   const double all = std::fabs(gap) + gap_wrong;
-  pair.p = {w, w_wrong + m_.p * (w + w_wrong), w};
-  const double ds = w * gap * t;
-  const double w_in_ds_wrong = w_wrong + m_.p_in_ds * (w + w_wrong);
-  double ds_wrong = w_in_ds_wrong * all * (t + t_wrong) +
-                    w * gap_wrong * (t + t_wrong) +
-                    w * std::fabs(gap) * t_wrong;
-  ds_wrong += (3 * m_.step + m_.ds) * (std::fabs(ds) + ds_wrong) * (1 + m_.ds) +
-              4 * m_.tiny + m_.ds_floor;
-  pair.ds = {ds, ds_wrong, w * (dp.size + row.delta_span)};
+  const double steepest = x.t + x.t_wrong;
+  pair.p = RoundedP(x);
+  const Factor p = PInDs(x);
+  const double ds = p.value * gap * x.t;
+  const double ds_wrong = p.wrong * all * steepest +
+                          p.value * gap_wrong * steepest +
+                          p.value * std::fabs(gap) * x.t_wrong;
+  pair.ds = {ds, ds_wrong, x.w * (x.dp.size + row.delta_span)};
+  if (rounded != 0) {
+    pair.ds.wrong += 3 * m_.step * (std::fabs(ds) + ds_wrong) + 4 * m_.tiny;
+    pair.ds = Rounded(pair.ds, m_.ds, rounded);
+    pair.ds.wrong += m_.ds_floor;
+    return pair;
+  }
+  pair.ds.wrong +=
+      (3 * m_.step + m_.ds) * (std::fabs(ds) + ds_wrong) * (1 + m_.ds) +
+      4 * m_.tiny + m_.ds_floor;
   return pair;
 }
 
@@ -240,13 +323,12 @@ GradientLine Gradients::Query(int64_t b, int64_t h, int64_t i) const {
   const Row row = RowOf(b, h, i);
   line.open = row.open;
   const int64_t kv_head = h / p_.group();
-  const KeySet& keys =
-      keys_[static_cast<size_t>((b * p_.q_heads + h) * p_.q_len + i)];
+  const KeySet& keys = keys_[FlatOf(b, h, i)];
   for (const KeyInterval& run : keys) {
     for (int64_t j = run.begin; j < run.end && !line.open; ++j) {
       const Line k = LoadLine(in_.forward.k, b, kv_head, j);
       const Line v = LoadLine(in_.forward.v, b, kv_head, j);
-      const Pair pair = PairOf(row, k, v);
+      const Pair pair = PairOf(row, k, v, m_.round_k);
       line.open = pair.open_ds && !std::isnan(pair.ds.value);
       Add(pair.ds, k, m_.operand_k, m_.flush_k, &line);
     }
@@ -269,7 +351,7 @@ KeyLines Gradients::Key(int64_t b, int64_t kv_head, int64_t j) const {
         lines.dk.open = lines.dv.open = true;
         return lines;
       }
-      const Pair pair = PairOf(row, k, v);
+      const Pair pair = PairOf(row, k, v, m_.round_q);
       lines.dk.open |= pair.open_ds && !std::isnan(pair.ds.value);
       lines.dv.open |= pair.open_p && !std::isnan(pair.p.value);
       Add(pair.ds, row.q, m_.operand_q, m_.flush_q, &lines.dk);
@@ -298,7 +380,7 @@ GradientLine Gradients::Sink(int64_t h) const {
       const double eta = m_.weights.constant +
                          (m_.weights.score + 4 * m_.step) * far +
                          m_.weights.distance * (far + std::fabs(row.lse)) +
-                         m_.lse * std::fabs(row.lse);
+                         m_.lse * std::fabs(row.lse) + row.lse_wrong;
       const double s = std::isnan(x) ? x : Exp(x);
       line.open = !std::isnan(s * row.delta) &&
                   (!(eta < kMostEta) || !(x + eta < kMostWeight) ||

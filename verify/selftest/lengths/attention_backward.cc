@@ -71,7 +71,8 @@ std::vector<LengthCase> GradientLengthCases(int64_t length) {
 
 std::vector<std::string> GradientPlaces(const MutantInfo& info) {
   if (!info.gradients() || std::string_view(info.base) != "grad-cpu") return {};
-  return {"grad-cpu-ds-ds", "grad-cpu-k-q", "grad-cpu-end-head"};
+  return {"grad-cpu-ds-ds", "grad-cpu-k-q", "grad-cpu-end-head",
+          "grad-cpu-own"};
 }
 
 std::string GradientLineAt(uint64_t seed, int64_t length,

@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x00010000u
+#define LOCKSTEP_ABI 0x00010001u
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -162,6 +162,9 @@ typedef struct lockstep_attention_backward_call {
   const lockstep_tensor *d_o, *dlse;
   // Outputs.
   const lockstep_tensor *dq, *dk, *dv, *dsink;
+  // Since 1.1, where the profile has grad.from = own: the o and lse that the
+  // gradients are of, of a forward pass of the kernel's own.
+  const lockstep_tensor *own_o, *own_lse;
 } lockstep_attention_backward_call;
 
 // The gradients of mamba3_scan: the call of the scan whose gradients are
