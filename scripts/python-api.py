@@ -20,7 +20,8 @@ Made by `scripts/python-api.py` from the docstrings. How things belong together:
 SECTIONS = [
     ("Judging", [("verify", "judge"), ("fuzz", "judge"), ("bench", "bench_kernel"),
                  ("ray.campaign", "ray"), ("parametrize", "pytest_plugin")]),
-    ("Kernels", [("kernel", "kernels"), ("call.Call", "call")]),
+    ("Kernels", [("kernel", "kernels"), ("autograd_kernel", "autograd"),
+                 ("call.Call", "call")]),
     ("Reports", [("Report", "report"), ("Finding", "report"),
                  ("report.CaseVerdict", "report")]),
     ("Cases", [("Case", "case"), ("cases", "case")]),

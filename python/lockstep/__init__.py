@@ -11,6 +11,7 @@ from lockstep.errors import Failed, LockstepError, Skipped, Unsupported, UsageEr
 from lockstep.kernels import kernel
 
 _HOMES = {
+    "autograd_kernel": "autograd",
     "Case": "case", "cases": "case",
     "attention_forward": "operators", "attention_backward": "operators",
     "block_plan": "operators",

@@ -38,6 +38,13 @@ def kernel(*, op: _Words = ..., framework: _Framework = ..., profile: str = ...,
            wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...,
            name: str = ..., version: str = ...) -> Callable[[_F], _F]: ...
 
+@overload
+def autograd_kernel(function: _F, /, *, framework: Literal["torch", "jax"]) -> _F: ...
+@overload
+def autograd_kernel(*, framework: Literal["torch", "jax"], profile: str = ...,
+                    wants: _Words = ..., lanes: _Words = ..., name: str = ...,
+                    version: str = ...) -> Callable[[_F], _F]: ...
+
 def verify(kernel: Callable[..., Any] | str, cases: _Case | Sequence[_Case], *,
            profile: str | os.PathLike[str] | None = None, isolate: bool = True,
            budget: str | None = None, shard: str | None = None,
