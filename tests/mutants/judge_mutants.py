@@ -5,6 +5,7 @@ import sys
 
 import runner
 
+N = "verify/judge/again.cc"
 A = "verify/ops/attention_forward/trial_allowed.cc"
 B = "verify/judge/bounded.cc"
 C = "verify/judge/evidence/canary.cc"
@@ -22,6 +23,10 @@ V = "verify/judge/verdict.cc"
 
 # name, source, text, replacement
 MUTANTS = (
+    ("further_runs_pass", N, "const bool passed = found.Passed();", "const bool passed = true;"),
+    ("races_keep_the_name_of_a_check", N, "n < kRaceCalls", "n < 0"),
+    ("laws_keep_bits", "verify/judge/laws.cc",
+     "if (!repeats || MeetsSmallF16", "if (MeetsSmallF16"),
     ("any_key_is_named", G, "ChanceOf(key.share, row.keys, output.shape[3]) < kChance",
      "key.share >= 0"),
     ("keys_beside_o_are_not_blamed", K, "if (length_produced > length) {", "if (false) {"),

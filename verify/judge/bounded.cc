@@ -38,15 +38,6 @@ std::string DescribeIndex(const OutputSpec& spec,
   return "[" + text + "]";
 }
 
-// The output of that name.
-const OutputSpec& SpecOf(const Trial& trial, const std::string& tensor) {
-  const auto& specs = trial.outputs();
-  const auto found =
-      std::find_if(specs.begin(), specs.end(),
-                   [&](const OutputSpec& spec) { return spec.name == tensor; });
-  return found == specs.end() ? specs[0] : *found;
-}
-
 // Whether anything known to be wrong fails the probe: a fault that nothing
 // before has shown, or an answer that knows nothing.
 bool IsEvidence(const Trial& trial, const AllowedResults& allowed,
@@ -199,7 +190,7 @@ void JudgeByAllowed(const Trial& trial, const AllowedResults& allowed,
                     const OutputSet& produced, Tier tier,
                     const std::string& line, CaseResult* result) {
   for (EnvelopeResult& found : allowed.Judge(produced)) {
-    const OutputSpec& spec = SpecOf(trial, found.tensor);
+    const OutputSpec& spec = OutputNamed(trial, found.tensor);
     if (!found.Passed()) {
       result->findings.push_back({tier, found.tensor,
                                   DescribeEnvelope(spec, found), "",

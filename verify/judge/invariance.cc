@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "verify/judge/again.h"
 #include "verify/judge/answers.h"
 
 namespace lockstep::verify {
@@ -76,6 +77,38 @@ class ShiftedTrials {
   std::unique_ptr<Trial> trial_;
 };
 
+// False where the kernel gives other bits without a variation, too.
+bool CompareVariation(const InvarianceRequest& request, const Variation& how,
+                      const std::string& spec, const OutputSet& outputs,
+                      CaseResult* result) {
+  const Trial& trial = *request.trial;
+  const bool known = !FindCheck(result, how.check).passed;
+  if (request.allowed != nullptr) {
+    if (!known) {
+      JudgeAgain(trial, *request.allowed, *request.base, outputs, how.check,
+                 "run as " + spec, spec, result);
+    }
+    return true;
+  }
+  const std::optional<Comparison> difference =
+      FirstDifference(trial, *request.base, outputs);
+  if (difference && !known &&
+      IsARace(*request.candidate, *request.request, trial, *request.base,
+              result)) {
+    return false;
+  }
+  NoteCheck(result, how.check, !difference.has_value());
+  if (difference && !known) {
+    result->findings.push_back(
+        {Tier::kInvariance, how.check,
+         "other bits than the first run, as " + spec + ": " +
+             DescribeComparison(OutputNamed(trial, difference->tensor),
+                                *difference),
+         spec, difference});
+  }
+  return true;
+}
+
 // One variation; false if the candidate or the judge broke, which ends all.
 bool RunVariation(const InvarianceRequest& request, const Variation& how,
                   ShiftedTrials* trials, CaseResult* result) {
@@ -129,21 +162,7 @@ bool RunVariation(const InvarianceRequest& request, const Variation& how,
                 run.execution.target) == result->targets.end()) {
     result->targets.push_back(run.execution.target);
   }
-  const std::optional<Comparison> difference =
-      FirstDifference(*request.trial, *request.base, *outputs);
-  const bool known = !FindCheck(result, how.check).passed;
-  NoteCheck(result, how.check, !difference.has_value());
-  if (difference && !known) {
-    const auto spec_of = std::find_if(
-        request.trial->outputs().begin(), request.trial->outputs().end(),
-        [&](const OutputSpec& s) { return s.name == difference->tensor; });
-    result->findings.push_back({Tier::kInvariance, how.check,
-                                "other bits than the first run, as " + spec +
-                                    ": " +
-                                    DescribeComparison(*spec_of, *difference),
-                                spec, difference});
-  }
-  return true;
+  return CompareVariation(request, how, spec, *outputs, result);
 }
 
 }  // namespace
@@ -157,6 +176,14 @@ void NoteCheck(CaseResult* result, const std::string& name, bool passed) {
   Check& check = FindCheck(result, name);
   ++check.runs;
   check.passed = check.passed && passed;
+}
+
+const OutputSpec& OutputNamed(const Trial& trial, const std::string& name) {
+  const auto& specs = trial.outputs();
+  const auto found =
+      std::find_if(specs.begin(), specs.end(),
+                   [&](const OutputSpec& spec) { return spec.name == name; });
+  return found == specs.end() ? specs[0] : *found;
 }
 
 std::string DescribeComparison(const OutputSpec& spec,

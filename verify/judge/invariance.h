@@ -55,6 +55,9 @@ bool CannotTry(const Candidate& candidate, const std::string& check);
 // Counts one more run of a check, which passes if all of its runs do.
 void NoteCheck(CaseResult* result, const std::string& name, bool passed);
 
+// The output of that name; of none, the first.
+const OutputSpec& OutputNamed(const Trial& trial, const std::string& name);
+
 // The first difference between two runs over all elements of all outputs; bits
 // are compared, NaNs as one.
 std::optional<Comparison> FirstDifference(const Trial& trial,
@@ -89,7 +92,10 @@ struct InvarianceRequest {
   const CaseRequest* request = nullptr;
   const Trial* trial = nullptr;
   const OutputSet* base = nullptr;  // outputs of the compared run
-  OutputSet* scratch = nullptr;     // same shape, overwritten
+  // Of a kernel that does not promise the same bits: what its profile allows;
+  // null: bits are compared.
+  const AllowedResults* allowed = nullptr;
+  OutputSet* scratch = nullptr;  // same shape, overwritten
   Reopen reopen;
   uint64_t salt = 0;
   int64_t most = INT64_MAX;                 // variations

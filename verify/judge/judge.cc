@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "verify/judge/again.h"
 #include "verify/judge/bounded.h"
 #include "verify/judge/causes.h"
 #include "verify/judge/evidence/canary.h"
@@ -112,6 +113,10 @@ bool Judgement::CompareAllowed() {
   allowed_ = trial_->Envelope(*profile_, truth_.rows, options_.threads);
   JudgeByAllowed(*trial_, *allowed_, first_, Tier::kEnvelope, "", &result_);
   AddCheck("envelope", !Has(Tier::kEnvelope), 1);
+  if (ran_twice_ && !Repeats() && result_.findings.empty()) {
+    JudgeAgain(*trial_, *allowed_, first_, second_, "repeat", "run again", "",
+               &result_);
+  }
   const std::string vacuous = Vacuous();
   if (vacuous.empty() || !result_.findings.empty()) return true;
   result_.skip = Skip::kUndeclared;
@@ -130,6 +135,7 @@ void Judgement::CheckInvariance() {
   request.request = &request_;
   request.trial = trial_.get();
   request.base = &first_;
+  request.allowed = Repeats() ? nullptr : allowed_.get();
   request.scratch = &second_;
   request.reopen = [this](int64_t shift) { return OpenShifted(shift); };
   request.salt = Salt();

@@ -91,6 +91,8 @@ class Judgement {
   bool Proven() const;
   // Whether bits are claimed.
   bool Exact() const { return !profile_ || profile_->exact; }
+  // Whether the same call has to give the same bits.
+  bool Repeats() const { return Exact() || profile_->repeat; }
   // Whether the kernel does not have that output.
   bool Lacks(const std::string& output) const {
     return profile_ && !HasOutput(*profile_, output);
@@ -105,6 +107,7 @@ class Judgement {
   std::optional<NumericProfile> profile_;  // absent: the exact contract
   const MaterialiseOptions materialise_;
   bool own_probe_ = false;  // the case is itself a probe, and was judged so
+  bool ran_twice_ = false;  // both sets of outputs are answers to the case
   CaseResult result_;
   std::unique_ptr<Trial> trial_;
   OutputSet first_;

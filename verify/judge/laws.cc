@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "verify/base/compare.h"
+#include "verify/judge/again.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/bounded.h"
 #include "verify/judge/invariance.h"
@@ -42,7 +43,7 @@ class LawJudge {
         continue;
       }
       if (request_.profile == nullptr || law_.structural) {
-        CompareBits(call, outputs.value());
+        if (!CompareBits(call, outputs.value())) return false;
       } else {
         CompareAllowed(*call.trial, outputs.value());
       }
@@ -100,7 +101,8 @@ class LawJudge {
     return {open.begin(), open.end()};
   }
 
-  void CompareBits(const LawCall& call, const OutputSet& produced) {
+  // False where the kernel gives other bits to the case itself, too.
+  bool CompareBits(const LawCall& call, const OutputSet& produced) {
     const auto& specs = request_.trial->outputs();
     for (size_t t = 0; t < specs.size(); ++t) {
       const OutputSpec& spec = specs[t];
@@ -139,6 +141,11 @@ class LawJudge {
         comparer.Add(pair.at, pair.expected, pair.produced);
       }
       const Comparison& comparison = comparer.comparison();
+      if (!comparison.Passed() &&
+          IsARace(*request_.candidate, *request_.request, *request_.trial,
+                  *request_.base, result_)) {
+        return false;
+      }
       NoteCheck(result_, check_, comparison.Passed());
       if (comparison.Passed()) continue;
       result_->findings.push_back({Tier::kInvariance, check_,
@@ -146,6 +153,7 @@ class LawJudge {
                                        DescribeComparison(spec, comparison),
                                    "", comparison});
     }
+    return true;
   }
 
   // Of what is merely improbable other calls tell nothing.
@@ -157,11 +165,9 @@ class LawJudge {
     for (EnvelopeResult& found : allowed->Judge(produced)) {
       NoteCheck(result_, check_, found.Passed());
       if (found.Passed()) continue;
-      size_t t = 0;
-      while (trial.outputs()[t].name != found.tensor) ++t;
       const std::string message =
           "outside the envelope of a call of the law of " + law_.name + ": " +
-          DescribeEnvelope(trial.outputs()[t], found);
+          DescribeEnvelope(OutputNamed(trial, found.tensor), found);
       result_->findings.push_back({Tier::kEnvelope, check_, message, "",
                                    std::nullopt, "", std::move(found)});
     }
@@ -234,9 +240,16 @@ void JudgeLaws(const LawsRequest& request, CaseResult* result) {
     }
     if (TakesWhatLacks(law.value(), request.profile)) continue;
     // There the envelope of the call says how far it may be off.
-    if (MeetsSmallF16(law.value(), request.profile)) law->structural = false;
+    const bool repeats = request.profile == nullptr || request.profile->repeat;
+    const bool by_bits = law->structural;
+    if (!repeats || MeetsSmallF16(law.value(), request.profile)) {
+      law->structural = false;
+    }
     const bool bits = request.profile == nullptr || law->structural;
-    if (!bits && trial.rows() > kLawEnvelopeWork / trial.RowCost()) continue;
+    if (!bits && trial.rows() > kLawEnvelopeWork / trial.RowCost()) {
+      if (by_bits && !repeats) result->too_large.push_back("law_" + name);
+      continue;
+    }
     if (!LawJudge(request, law.value(), result).Run()) return;
   }
 }

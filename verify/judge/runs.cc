@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "verify/base/digest.h"
+#include "verify/judge/again.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/judgement.h"
 
@@ -149,17 +150,15 @@ bool Judgement::SecondRun() {
 }
 
 void Judgement::CompareRuns() {
+  ran_twice_ = true;
+  // Held against the envelope once that is known.
+  if (!Repeats()) return;
   const std::optional<Comparison> difference =
       FirstDifference(*trial_, first_, second_);
   AddCheck("repeat", !difference.has_value(), 1);
   if (difference) {
-    for (const OutputSpec& spec : trial_->outputs()) {
-      if (spec.name != difference->tensor) continue;
-      result_.findings.push_back({Tier::kInvariance, "repeat",
-                                  "other bits when run again: " +
-                                      DescribeComparison(spec, *difference),
-                                  "", difference});
-    }
+    result_.findings.push_back(
+        OtherBits(*trial_, *difference, "when run again", result_));
   }
 }
 
@@ -179,16 +178,18 @@ void Judgement::RepeatCall() {
            std::nullopt});
       return;
     }
+    if (!Repeats()) {
+      JudgeAgain(*trial_, *allowed_, first_, second_, "repeat",
+                 "run again, in call " + std::to_string(result_.runs), "",
+                 &result_);
+      continue;
+    }
     const auto difference = FirstDifference(*trial_, first_, second_);
     NoteCheck(&result_, "repeat", !difference.has_value());
     if (!difference) continue;
-    for (const OutputSpec& spec : trial_->outputs()) {
-      if (spec.name != difference->tensor) continue;
-      result_.findings.push_back(
-          {Tier::kInvariance, "repeat",
-           "other bits" + after + DescribeComparison(spec, *difference), "",
-           difference});
-    }
+    result_.findings.push_back(OtherBits(
+        *trial_, *difference,
+        "in call " + std::to_string(result_.runs) + " of the case", result_));
   }
 }
 

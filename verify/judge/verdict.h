@@ -172,7 +172,11 @@ struct CaseResult {
   std::string requested_suffix;  // "@AVX2,threads=2", or empty
   Execution execution;           // of the run that was compared
   bool executed_as_requested = false;
-  int64_t runs = 0;                  // times the candidate ran
+  int64_t runs = 0;  // times the candidate ran
+  // Of a kernel whose profile says repeat = no: further runs of the same call,
+  // and those of them that gave other bits than the first.
+  int64_t runs_again = 0;
+  int64_t runs_apart = 0;
   std::vector<std::string> targets;  // instruction sets that ran
 
   std::vector<Fact> facts;
@@ -203,6 +207,9 @@ struct CaseResult {
   std::vector<std::string> untried;        // checks this way in does not allow
   std::vector<Unanswered> unanswered;      // checks that lack an answer
   std::vector<std::string> refused;        // laws whose form it need not take
+  // Laws of a kernel that is not held to bits, whose envelopes would take too
+  // long: they are not looked at.
+  std::vector<std::string> too_large;
   // "lse_base = 2": where the profile says so, the case gets that verdict.
   // Empty: no such field was found, or looked for.
   std::string one_field;

@@ -234,6 +234,7 @@ std::vector<ProfileField> AttentionFields() {
       Word<kEmptyRow, &P::empty_row>("empty_row"),
       Word<kNan, &P::nan>("nan"),
       Word<kMaskedNan, &P::masked_nan_safe>("masked_nan_safe"),
+      Word<kBool, &P::repeat>("repeat"),
   };
 }
 

@@ -172,6 +172,7 @@ struct NumericProfile {
   EmptyRow empty_row = EmptyRow::kZero;
   NanPolicy nan = NanPolicy::kPropagate;
   MaskedNan masked_nan_safe = MaskedNan::kYes;
+  bool repeat = true;  // the same call gives the same bits
 
   // Present: the profile describes gradients of attention, too.
   std::optional<GradNumeric> grad;

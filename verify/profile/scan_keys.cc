@@ -28,8 +28,9 @@ constexpr OtherKey kScanHas[] = {
 
 bool IsShared(std::string_view key) {
   constexpr std::string_view kShared[] = {
-      "name",    "description", "exact", "lane", "tanh_rel",
-      "exp_rel", "out_round",   "ftz",   "nan",  "masked_nan_safe"};
+      "name",     "description",     "exact",     "lane",
+      "tanh_rel", "exp_rel",         "out_round", "ftz",
+      "nan",      "masked_nan_safe", "repeat"};
   return std::find(std::begin(kShared), std::end(kShared), key) !=
          std::end(kShared);
 }

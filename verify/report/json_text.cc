@@ -186,7 +186,9 @@ Json UntriedJson(const CaseResult& result) {
     unanswered.push_back({{"check", one.check}, {"why", one.why}});
   }
   std::vector<std::string> checks = result.untried;
-  checks.insert(checks.end(), result.refused.begin(), result.refused.end());
+  for (const auto* more : {&result.refused, &result.too_large}) {
+    checks.insert(checks.end(), more->begin(), more->end());
+  }
   return {{"checks", checks},
           {"outputs", result.lacking},
           {"unanswered", unanswered}};
@@ -358,6 +360,10 @@ Json ExecutionJson(const CaseResult& result) {
   if (!ran.products.empty()) json["products"] = ran.products;
   json["as_requested"] = result.executed_as_requested;
   json["runs"] = result.runs;
+  if (result.runs_again > 0) {
+    json["runs_again"] = result.runs_again;
+    json["runs_apart"] = result.runs_apart;
+  }
   json["targets"] = result.targets;
   json["targets_not_run"] = TargetsNotRun(result);
   return json;

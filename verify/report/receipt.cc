@@ -51,6 +51,10 @@ Json Resolution(const CaseResult& result) {
     for (const Fact& fact : result.kernel) kernel[fact.name] = fact.value;
   }
   json["runs"] = result.runs;
+  if (result.runs_again > 0) {
+    json["runs_again"] = result.runs_again;
+    json["runs_apart"] = result.runs_apart;
+  }
   json["targets"] = result.targets;
   json["targets_not_run"] = TargetsNotRun(result);
   return json;

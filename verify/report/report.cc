@@ -218,6 +218,15 @@ std::string CountsLine(const std::string& label,
   return text.empty() ? "" : text + "\n";
 }
 
+// Of kernels whose profile says repeat = no.
+std::string RepeatLine(const RunStatistics& statistics) {
+  if (statistics.runs_again == 0) return "";
+  return "repeat    " + Grouped(statistics.runs_apart) + " of " +
+         Count(statistics.runs_again, "further run") +
+         " had other bits than the first; these and the laws are held against "
+         "the envelope, not against bits\n";
+}
+
 std::string CanaryLine(const RunStatistics& statistics) {
   if (statistics.canaries == 0) return "";
   return "canaries  " + std::to_string(statistics.canaries_caught) + " of " +
@@ -330,7 +339,9 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
       ComparedLine(statistics) + CounterLine("tiles", statistics.counters) +
       CounterLine("rows", statistics.counters) + StatisticsLine(statistics) +
       CanaryLine(statistics) + LawLine(statistics.laws) +
-      DrawsLine(totals.draws) + CountsLine("unprobed  ", statistics.unprobed) +
+      DrawsLine(totals.draws) + RepeatLine(statistics) +
+      CountsLine("too large ", statistics.too_large) +
+      CountsLine("unprobed  ", statistics.unprobed) +
       CountsLine("unanswered ", statistics.unanswered) +
       CountsLine("refused   ", statistics.refused);
   if (!statistics.untried.empty()) {

@@ -48,6 +48,10 @@ struct RunStatistics {
   std::map<std::string, int64_t> unanswered;
   // Laws whose form of a call the kernel does not take: cases.
   std::map<std::string, int64_t> refused;
+  // Of kernels that are not held to bits: CaseResult has them.
+  std::map<std::string, int64_t> too_large;
+  int64_t runs_again = 0;
+  int64_t runs_apart = 0;
   std::set<std::string> profiles;
   // Cases whose errors statistics looked at, their rows and tests; why they
   // did not look at others: cases.

@@ -99,7 +99,10 @@ void RunStatistics::Add(const CaseResult& result) {
   lacking.insert(result.lacking.begin(), result.lacking.end());
   for (const Unanswered& one : result.unanswered) ++unanswered[one.check];
   for (const std::string& check : result.refused) ++refused[check];
+  for (const std::string& law : result.too_large) ++too_large[law];
   runs += result.runs;
+  runs_again += result.runs_again;
+  runs_apart += result.runs_apart;
   if (!result.claims) {
     for (const Comparison& comparison : result.comparisons) {
       elements += comparison.Compared();

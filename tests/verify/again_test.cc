@@ -1,0 +1,124 @@
+// Kernels whose runs differ: a race has one name, and a kernel that says that
+// it is not deterministic is held against its envelope.
+#include "verify/judge/again.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "tests/verify/fake_candidate.h"
+#include "tests/verify/judge_line.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr const char* kLine =
+    "attention_forward hq=2 sq=12 skv=20 d=8 mask=causal align=br";
+
+// Runs whose number `picks` takes have another first channel in each row: by
+// one bit, or by `change`.
+template <typename Picks>
+CaseResult Judge(Picks picks, float change, const JudgeOptions& options) {
+  FakeCandidate candidate(
+      [&](int64_t run, const Variation&, const OutputSet& outputs, Execution*) {
+        if (!picks(run)) return RunOutcome{};
+        const auto& shape = outputs.tensors[0].view.shape;
+        for (int64_t row = 0; row < shape[1] * shape[2]; ++row) {
+          float& element = ElementOf(outputs, 0, row * shape[3]);
+          change == 0 ? FlipBit(&element) : void(element += change);
+        }
+        return RunOutcome{};
+      });
+  return JudgeLine(kLine, candidate, options);
+}
+
+JudgeOptions Says(bool repeat) {
+  JudgeOptions options = With("cpu-f32");
+  options.profile->repeat = repeat;
+  return options;
+}
+
+bool IsOdd(int64_t run) { return run % 2 == 1; }
+
+const Check* CheckOf(const CaseResult& result, const std::string& name) {
+  for (const Check& check : result.checks) {
+    if (check.name == name) return &check;
+  }
+  return nullptr;
+}
+
+TEST(Again, OtherBitsFailWhereBitsArePromised) {
+  const CaseResult result = Judge(IsOdd, 0, Says(true));
+  EXPECT_EQ(result.verdict, Verdict::kFail);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].check, "repeat");
+  EXPECT_NE(result.findings[0].message.find("says repeat = no"),
+            std::string::npos)
+      << result.findings[0].message;
+  EXPECT_EQ(result.runs_again, 0);
+}
+
+TEST(Again, OtherBitsWithinTheEnvelopePassWhereNoneArePromised) {
+  const CaseResult result = Judge(IsOdd, 0, Says(false));
+  EXPECT_EQ(result.verdict, Verdict::kPass) << result.reason;
+  // The second run, three variations and two alignments.
+  EXPECT_EQ(result.runs_again, 6);
+  EXPECT_EQ(result.runs_apart, 3);
+  EXPECT_TRUE(result.too_large.empty());
+  for (const char* law : {"law_neighbours", "law_prefix"}) {
+    const Check* const check = CheckOf(result, law);
+    ASSERT_NE(check, nullptr) << law;
+    EXPECT_TRUE(check->passed) << law;
+  }
+}
+
+// Each run has its turn to be wrong: the second, those with other threads,
+// tiles and addresses, and calls of laws.
+TEST(Again, EveryRunIsHeldAgainstTheEnvelope) {
+  const int64_t runs = Judge(IsOdd, 0, Says(false)).runs;
+  int64_t laws = 0;
+  for (int64_t wrong = 0; wrong < runs; ++wrong) {
+    JudgeOptions options = Says(false);
+    options.probes = options.canaries = options.evidence = false;
+    const CaseResult result =
+        Judge([&](int64_t run) { return run == wrong; }, 0.25f, options);
+    if (result.runs <= wrong) break;
+    EXPECT_EQ(result.verdict, Verdict::kFail) << wrong;
+    ASSERT_FALSE(result.findings.empty()) << wrong;
+    EXPECT_EQ(result.findings[0].tier, Tier::kEnvelope) << wrong;
+    laws += LawOf(result.findings[0].check).empty() ? 0 : 1;
+  }
+  EXPECT_GT(laws, 3);
+}
+
+// One call in five is wrong, from the first on that the second run, a variation
+// or a law of bits meets: whichever check meets it, the name is the race's.
+TEST(Again, ARaceIsNamedRepeatWhicheverCheckMeetsIt) {
+  for (int64_t first = 1; first < 8; ++first) {
+    JudgeOptions options = Says(true);
+    options.probes = options.canaries = options.evidence = false;
+    const CaseResult result = Judge(
+        [&](int64_t run) { return run >= first && (run - first) % 5 == 0; }, 0,
+        options);
+    EXPECT_EQ(result.verdict, Verdict::kFail) << first;
+    ASSERT_FALSE(result.findings.empty()) << first;
+    EXPECT_EQ(result.findings[0].check, "repeat") << first;
+  }
+}
+
+// A kernel that is wrong with other threads alone keeps that name.
+TEST(Again, WhatAChangeDoesKeepsItsName) {
+  FakeCandidate candidate(
+      [](int64_t, const Variation& how, const OutputSet& outputs, Execution*) {
+        if (how.threads == 2) FlipBit(&ElementOf(outputs, 0, 5));
+        return RunOutcome{};
+      });
+  const CaseResult result = JudgeLine(kLine, candidate, Says(true));
+  EXPECT_EQ(result.verdict, Verdict::kFail);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].check, "threads");
+}
+
+}  // namespace
+}  // namespace lockstep::verify

@@ -1,0 +1,41 @@
+// Further runs of the very same call: of a kernel that promises the same bits,
+// and of one that does not.
+#ifndef LOCKSTEP_VERIFY_JUDGE_AGAIN_H_
+#define LOCKSTEP_VERIFY_JUDGE_AGAIN_H_
+
+#include <cstdint>
+#include <string>
+
+#include "verify/candidate/candidate.h"
+#include "verify/judge/verdict.h"
+#include "verify/ops/op.h"
+
+namespace lockstep::verify {
+
+// Calls more of the very same, after which a difference is blamed on what was
+// changed: of a race in one call of four 1 % are missed.
+inline constexpr int64_t kRaceCalls = 16;
+
+// Holds a further answer to the case against what the profile allows, and
+// counts whether its bits are those of `first`. Adds to checks and findings of
+// `check`, to runs_again and runs_apart. `how`: "run again", or "run as SPEC";
+// `spec`: of a variation, or empty.
+//   Requires: the profile says repeat = no, `allowed` is of this trial.
+void JudgeAgain(const Trial& trial, const AllowedResults& allowed,
+                const OutputSet& first, const OutputSet& again,
+                const std::string& check, const std::string& how,
+                const std::string& spec, CaseResult* result);
+
+// The finding that a further run has other bits than the first.
+Finding OtherBits(const Trial& trial, const Comparison& difference,
+                  const std::string& when, const CaseResult& result);
+
+// What was seen to differ after a change: runs the unchanged call up to
+// kRaceCalls times, until it differs from `first` itself. Then it adds that as
+// a finding of "repeat", and returns true.
+bool IsARace(Candidate& candidate, const CaseRequest& request,
+             const Trial& trial, const OutputSet& first, CaseResult* result);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_JUDGE_AGAIN_H_
