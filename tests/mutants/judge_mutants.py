@@ -5,7 +5,7 @@ import sys
 
 import runner
 
-N = "verify/judge/again.cc"
+N = "verify/judge/runs/again.cc"
 A = "verify/ops/attention_forward/trial_allowed.cc"
 B = "verify/judge/bounded.cc"
 C = "verify/judge/evidence/canary.cc"

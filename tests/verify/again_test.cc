@@ -1,6 +1,6 @@
 // Kernels whose runs differ: a race has one name, and a kernel that says that
 // it is not deterministic is held against its envelope.
-#include "verify/judge/again.h"
+#include "verify/judge/runs/again.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "verify/judge/again.h"
 #include "verify/judge/answers.h"
+#include "verify/judge/runs/again.h"
 
 namespace lockstep::verify {
 namespace {

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "verify/judge/again.h"
 #include "verify/judge/bounded.h"
 #include "verify/judge/causes.h"
 #include "verify/judge/evidence/canary.h"
@@ -19,6 +18,7 @@
 #include "verify/judge/pictures/guilty_key.h"
 #include "verify/judge/rows.h"
 #include "verify/judge/rules/baselines.h"
+#include "verify/judge/runs/again.h"
 #include "verify/judge/statistics/confirm.h"
 
 namespace lockstep::verify {

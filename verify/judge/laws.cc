@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "verify/base/compare.h"
-#include "verify/judge/again.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/bounded.h"
 #include "verify/judge/invariance.h"
+#include "verify/judge/runs/again.h"
 
 namespace lockstep::verify {
 namespace {

@@ -1,7 +1,7 @@
 // Further runs of the very same call: of a kernel that promises the same bits,
 // and of one that does not.
-#ifndef LOCKSTEP_VERIFY_JUDGE_AGAIN_H_
-#define LOCKSTEP_VERIFY_JUDGE_AGAIN_H_
+#ifndef LOCKSTEP_VERIFY_JUDGE_RUNS_AGAIN_H_
+#define LOCKSTEP_VERIFY_JUDGE_RUNS_AGAIN_H_
 
 #include <cstdint>
 #include <string>
@@ -38,4 +38,4 @@ bool IsARace(Candidate& candidate, const CaseRequest& request,
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_JUDGE_AGAIN_H_
+#endif  // LOCKSTEP_VERIFY_JUDGE_RUNS_AGAIN_H_

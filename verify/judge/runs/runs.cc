@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "verify/base/digest.h"
-#include "verify/judge/again.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/judgement.h"
+#include "verify/judge/runs/again.h"
 
 namespace lockstep::verify {
 namespace {

@@ -1,4 +1,4 @@
-#include "verify/judge/again.h"
+#include "verify/judge/runs/again.h"
 
 #include <optional>
 #include <utility>
