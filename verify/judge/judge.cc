@@ -18,7 +18,6 @@
 #include "verify/judge/pictures/guilty_key.h"
 #include "verify/judge/rows.h"
 #include "verify/judge/rules/baselines.h"
-#include "verify/judge/runs/again.h"
 #include "verify/judge/statistics/confirm.h"
 
 namespace lockstep::verify {
@@ -113,10 +112,7 @@ bool Judgement::CompareAllowed() {
   allowed_ = trial_->Envelope(*profile_, truth_.rows, options_.threads);
   JudgeByAllowed(*trial_, *allowed_, first_, Tier::kEnvelope, "", &result_);
   AddCheck("envelope", !Has(Tier::kEnvelope), 1);
-  if (ran_twice_ && !Repeats() && result_.findings.empty()) {
-    JudgeAgain(*trial_, *allowed_, first_, second_, "repeat", "run again", "",
-               &result_);
-  }
+  JudgeSecondRun();
   const std::string vacuous = Vacuous();
   if (vacuous.empty() || !result_.findings.empty()) return true;
   result_.skip = Skip::kUndeclared;

@@ -43,8 +43,9 @@ class Judgement {
   void BeginSecondRun();
   void FindTruth();
   bool SecondRun();
-  void CompareRuns();  // the two, bit for bit
-  void RepeatCall();   // options_.repeats times, until a run differs
+  void CompareRuns();     // the two, bit for bit
+  void JudgeSecondRun();  // by what is allowed, if bits are not promised
+  void RepeatCall();      // options_.repeats times, until a run differs
   void CompareBits();
   bool CompareAllowed();
   void CheckInvariance();

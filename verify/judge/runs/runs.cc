@@ -162,6 +162,12 @@ void Judgement::CompareRuns() {
   }
 }
 
+void Judgement::JudgeSecondRun() {
+  if (!ran_twice_ || Repeats() || !result_.findings.empty()) return;
+  JudgeAgain(*trial_, *allowed_, first_, second_, "repeat", "run again", "",
+             &result_);
+}
+
 void Judgement::RepeatCall() {
   if (!candidate_.Repeatable()) return;
   for (int64_t n = 0; n < options_.repeats && result_.findings.empty(); ++n) {
