@@ -13,6 +13,7 @@
 
 #include "verify/base/format.h"
 #include "verify/base/printable.h"
+#include "verify/candidate/process/c_library.h"
 #include "verify/candidate/process/process_tree.h"
 #include "verify/inputs/materialise.h"
 
@@ -56,7 +57,7 @@ const char* Peeking() {
 }
 
 std::string SignalName(int signal) {
-  const char* name = sigabbrev_np(signal);
+  const char* name = SignalAbbreviation(signal);
   return name == nullptr ? "signal " + std::to_string(signal)
                          : std::string("SIG") + name;
 }

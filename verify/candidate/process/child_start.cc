@@ -18,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "verify/candidate/process/c_library.h"
 #include "verify/candidate/process/child_process.h"
 #include "verify/candidate/process/keeper.h"
 #include "verify/candidate/process/process_tree.h"
@@ -190,7 +191,7 @@ void Detach(const std::optional<HostUser>& user, pid_t keeper, int report) {
     dup2(high[static_cast<size_t>(n)], kFirstDescriptor + n);
   }
   dup3(report, last, O_CLOEXEC);
-  close_range(static_cast<unsigned>(last) + 1, ~0U, 0);
+  CloseFrom(last + 1);
   execve(prepared.program.c_str(), prepared.arguments.data(),
          prepared.environment.data());
   GiveUp(last);
@@ -200,7 +201,7 @@ void Detach(const std::optional<HostUser>& user, pid_t keeper, int report) {
 [[noreturn]] void StartKept(const Prepared& prepared) {
   BecomeKeeper();
   const pid_t keeper = getpid();
-  const pid_t program = _Fork();
+  const pid_t program = ForkAlone();
   if (program < 0) GiveUp(prepared.report);
   if (program == 0) Become(prepared, keeper);
   const Report said = {program, 0, -1};

@@ -12,6 +12,8 @@
 #include <ctime>
 #include <initializer_list>
 
+#include "verify/candidate/process/c_library.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -82,7 +84,7 @@ void BecomeKeeper() {
 
 void Keep(pid_t program, int lifeline) {
   dup2(lifeline, STDIN_FILENO);
-  close_range(STDIN_FILENO + 1, ~0U, 0);
+  CloseFrom(STDIN_FILENO + 1);
   pollfd judge = {STDIN_FILENO, POLLIN, 0};
   sigset_t none;
   sigemptyset(&none);
