@@ -12,6 +12,10 @@
 #   GTest::gtest_main GTest::gmock  tests/
 #   benchmark::benchmark          bench/
 
+if(CMAKE_CXX_BYTE_ORDER STREQUAL "BIG_ENDIAN")
+  message(FATAL_ERROR "Lockstep wants a little-endian processor: digests, captured "
+                      "tensors and the wire are little-endian, and no code turns them")
+endif()
 include(LockstepHighway)
 if(LOCKSTEP_USE_OPENMP)
   find_package(OpenMP REQUIRED COMPONENTS CXX)

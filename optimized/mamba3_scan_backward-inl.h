@@ -115,21 +115,20 @@ inline void ReverseScalars(const Mamba3ScanProblem& p, int64_t i, int64_t j,
   s.d_dt[i] = std::fma(rest, decayed, lambda * now);
 }
 
-// The coordinates u and w of angles `at` on.
+// The coordinates u and w of angles `at` on. It has no constructor: the
+// compiler's own would not be compiled for the target.
 struct Turned {
   hn::Vec<VectorTag> u, w;
 };
 HWY_INLINE Turned LoadPairs(const Mamba3ScanProblem& p, const float* x,
                             int64_t at) {
   const VectorTag d;
-  Turned pair;
   if (p.mimo()) {
-    pair.u = hn::LoadU(d, x + at);
-    pair.w = hn::LoadU(d, x + p.state_dim / 2 + at);
-  } else {
-    hn::LoadInterleaved2(d, x + 2 * at, pair.u, pair.w);
+    return {hn::LoadU(d, x + at), hn::LoadU(d, x + p.state_dim / 2 + at)};
   }
-  return pair;
+  hn::Vec<VectorTag> u, w;
+  hn::LoadInterleaved2(d, x + 2 * at, u, w);
+  return {u, w};
 }
 
 // 6 for token t, `i` of the piece.

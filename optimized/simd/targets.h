@@ -2,20 +2,23 @@
 // Highway header, in every file that does.
 //
 // N4: only targets with a fused multiply-add; Highway's MulAdd is two
-// operations on SSE2..SSE4. AVX3_DL adds nothing the kernels use.
+// operations on SSE2..SSE4. AVX3_DL and NEON add nothing that the kernels use
+// to AVX3 and NEON_WITHOUT_AES. Register tiles are arrays of vectors, in which
+// the vectors of SVE, whose size is not known, cannot be.
 #ifndef LOCKSTEP_OPTIMIZED_SIMD_TARGETS_H_
 #define LOCKSTEP_OPTIMIZED_SIMD_TARGETS_H_
 
 #ifndef HWY_DISABLED_TARGETS
-#ifdef LOCKSTEP_ONE_TARGET  // sanitizer builds: AVX2 alone, no scalar fallback
+#ifdef LOCKSTEP_ONE_TARGET  // sanitizer builds: AVX2 (or NEON) alone, no scalar
 #define HWY_DISABLED_TARGETS                                                  \
   (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_AVX3 | HWY_AVX3_ZEN4 | \
-   HWY_AVX3_SPR)
+   HWY_AVX3_SPR | HWY_NEON | HWY_NEON_BF16 | HWY_ALL_SVE)
 #ifdef __x86_64__
 #define HWY_BASELINE_TARGETS HWY_AVX2
 #endif
 #else
-#define HWY_DISABLED_TARGETS (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_NEON | HWY_ALL_SVE)
 #endif
 #endif
 

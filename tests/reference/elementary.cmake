@@ -28,7 +28,7 @@ endif()
 add_executable(elementary_sweep elementary_sweep.cc)
 target_link_libraries(
   elementary_sweep PRIVATE lockstep_elementary_sides lockstep_numerics
-                           lockstep_warnings OpenMP::OpenMP_CXX xxHash::xxhash)
+                           lockstep_warnings ${LOCKSTEP_OPENMP} xxHash::xxhash)
 set_target_properties(elementary_sweep PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                   "${PROJECT_BINARY_DIR}/tests/bin")
 

@@ -104,6 +104,12 @@ FloatState ReadFloatState() {
                                            "toward_zero"};
   if ((bits & kRounding) != 0)
     state.rounding = kModes[(bits & kRounding) >> 13];
+#elif defined(__aarch64__)
+  // One bit flushes operands and results.
+  constexpr uint64_t kFlush = uint64_t{1} << 24;
+  uint64_t bits = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(bits));
+  state.ftz = state.daz = (bits & kFlush) != 0;
 #endif
   return state;
 }
