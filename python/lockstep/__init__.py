@@ -22,13 +22,16 @@ _HOMES = {
     "parametrize": "pytest_plugin",
 }
 
+# What lockstep_verify knows this module by.
+DISTRIBUTION = "lockstep-verify"
+
 __all__ = ["Failed", "LockstepError", "Skipped", "Unsupported", "UsageError", "kernel",
            *_HOMES]
 
 
 def __getattr__(name):
     if name == "__version__":
-        return importlib.metadata.version("lockstep")
+        return importlib.metadata.version(DISTRIBUTION)
     if name == "ray":
         return importlib.import_module("lockstep.ray")
     # A host starts for every run: what it does not need is not imported.

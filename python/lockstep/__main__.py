@@ -15,4 +15,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    from lockstep_verify import main as start
+    start()

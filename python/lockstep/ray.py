@@ -4,7 +4,7 @@
     ray.init(address="auto")
     lockstep.ray.campaign(my_attention, cases=1_000_000, out="runs").check()
 
-Ray is an optional extra: pip install lockstep[ray].
+Ray is an optional extra: pip install lockstep-verify[ray].
 """
 import json
 import os
@@ -66,7 +66,7 @@ def _connected():
     try:
         import ray
     except ModuleNotFoundError:
-        raise LockstepError("Ray is not installed: pip install lockstep[ray]") from None
+        raise LockstepError("Ray is not installed: pip install lockstep-verify[ray]") from None
     if not ray.is_initialized():
         raise UsageError("this process is connected to no Ray cluster: call ray.init first")
     return ray

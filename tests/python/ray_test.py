@@ -29,7 +29,7 @@ try:
     import ray
     from ray.cluster_utils import Cluster
 except ModuleNotFoundError:
-    print("skipped: no Ray here (pip install lockstep[ray], or LOCKSTEP_PYTHON_RAY)")
+    print("skipped: no Ray here (pip install lockstep-verify[ray], or LOCKSTEP_PYTHON_RAY)")
     sys.exit(77)
 
 import lockstep  # noqa: E402
