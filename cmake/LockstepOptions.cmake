@@ -29,6 +29,10 @@ endif()
 # runtime already.
 option(LOCKSTEP_USE_OPENMP "Take threads from OpenMP" ON)
 option(LOCKSTEP_BUILD_PYTHON "Build the Python package's extension (pip does)" OFF)
+# For wheels that run elsewhere: Pythons that need not run here (scripts/wheels.sh).
+set(LOCKSTEP_PYTHON_HEADERS
+    ""
+    CACHE STRING "One extension each: TAG=FOLDER of Python.h, such as cp312-abi3=DIR")
 
 option(LOCKSTEP_LIBFUZZER "Link the coverage-guided targets to libFuzzer" OFF)
 

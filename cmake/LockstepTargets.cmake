@@ -302,6 +302,7 @@ function(lockstep_add_program_test name script)
         CMakePresets.json
         README.md
         pyproject.toml
+        action.yml
         .github
         --)
   endif()

@@ -35,14 +35,11 @@ phase() {
 
 # quietly LOG COMMAND...: the end of its output; all of it lies in LOG.
 quietly() {
-  local log=$1
+  local log=$1 code=0
   shift
-  if "$@" >"$log" 2>&1; then
-    tail -n 3 "$log"
-  else
-    tail -n 80 "$log"
-    return 1
-  fi
+  "$@" >"$log" 2>&1 || code=$?
+  tail -n "$((code ? 80 : 3))" "$log"
+  return "$code"
 }
 
 print_phases() {

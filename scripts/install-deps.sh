@@ -17,6 +17,7 @@
 #      ${LOCKSTEP_CACHE:-${XDG_CACHE_HOME:-~/.cache}/lockstep}/highway-VERSION,
 #      where cmake/LockstepDependencies.cmake looks for it.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/debian.sh"
 
 readonly HIGHWAY_MIN=1.2.0
 readonly -A NEXT_RELEASE=([bookworm]=trixie)
@@ -62,20 +63,6 @@ missing_packages() {
   for package in "${PACKAGES[@]}"; do
     [[ $installed == *" installed:$package "* ]] || printf '%s\n' "$package"
   done
-}
-
-# What apt-get's log means, in one sentence.
-explain_apt_failure() {
-  local what=$1
-  if grep -qE "Temporary failure|Could not (resolve|connect)|Failed to fetch|\
-Unable to (fetch|connect)|timed out|Unable to locate package|\
-no installation candidate|Network is unreachable" "$LOG"; then
-    die "$what cannot be downloaded: the package archive is not reachable" \
-      "(offline?); connect this machine to it and run this script again" \
-      "(apt-get's messages: $LOG)"
-  fi
-  tail -n 15 "$LOG" >&2
-  die "apt-get failed to install $what (full log: $LOG)"
 }
 
 require_root() {
@@ -138,98 +125,16 @@ find_highway() {
   return 1
 }
 
-# The keyring that the system's configuration names for the archive $1, empty
-# when it names none (then apt's own trusted keys apply).
-keyring_of() {
-  local uri=${1%/} file
-  for file in /etc/apt/sources.list.d/*.sources; do
-    [[ -e $file ]] || continue
-    awk -v uri="$uri" 'BEGIN { RS = ""; FS = "\n" }
-      {
-        matches = 0; key = ""
-        for (i = 1; i <= NF; ++i) {
-          if ($i ~ /^URIs:/) {
-            n = split(substr($i, 6), part, /[ \t]+/)
-            for (j = 1; j <= n; ++j) {
-              sub(/\/$/, "", part[j])
-              if (part[j] == uri) matches = 1
-            }
-          }
-          if ($i ~ /^Signed-By:[ \t]*\//) {
-            key = $i; sub(/^Signed-By:[ \t]*/, "", key)
-          }
-        }
-        if (matches && key != "") { print key; exit }
-      }' "$file"
-  done
-  for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-    [[ -e $file ]] || continue
-    awk -v uri="$uri" '/^[ \t]*deb/ {
-        matches = 0
-        for (i = 1; i <= NF; ++i) { p = $i; sub(/\/$/, "", p)
-                                    if (p == uri) matches = 1 }
-        if (matches && match($0, /signed-by=[^] \t]*/)) {
-          print substr($0, RSTART + 10, RLENGTH - 10); exit }
-      }' "$file"
-  done
-}
-
-# The archive of this Debian release, as apt itself resolved it.
-archive_of() {
-  apt-get indextargets --format '$(CODENAME)|$(COMPONENT)|$(REPO_URI)' \
-    'Identifier: Packages' |
-    awk -F'|' -v release="$1" \
-      '$1 == release && $2 == "main" { print $3; exit }'
-}
-
-# An apt configuration whose state, cache and sources are private to $1; hooks
-# of the system that belong to its own package lists are left out.
-write_private_apt_conf() {
-  local dir=$1 status
-  status=$(apt-config shell s Dir::State::status/f)
-  mkdir -p "$dir"/{state/lists/partial,cache/archives/partial}
-  cat >"$dir/apt.conf" <<CONF
-#clear APT::Update::Pre-Invoke;
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-#clear DPkg::Post-Invoke;
-Dir::State "$dir/state";
-Dir::State::status "$(eval "$status" && printf '%s' "$s")";
-Dir::Cache "$dir/cache";
-Dir::Etc::sourcelist "$dir/highway.list";
-Dir::Etc::sourceparts "-";
-APT::Sandbox::User "$(id -un)";
-APT::Update::Error-Mode "any";
-Acquire::Languages "none";
-Acquire::Retries "1";
-Acquire::http::Timeout "20";
-CONF
-}
-
 fetch_highway_source() {
-  local dir=$1 release next archive key
-  # shellcheck source=/dev/null
-  release=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+  local dir=$1 release next
+  release=$(debian_release)
   next=${NEXT_RELEASE[$release]:-}
   [[ -n $next ]] || die "Highway >= $HIGHWAY_MIN is neither installed nor" \
     "packaged for '$release'; install it from source and point" \
     "CMAKE_PREFIX_PATH at it"
-  archive=$(archive_of "$release")
-  [[ -n $archive ]] || die "apt has no package list of '$release main', so" \
-    "the archive for Highway's source package is unknown (offline?); run" \
-    "'apt-get update' and then this script again"
-  key=$(keyring_of "$archive" | head -n 1)
-  write_private_apt_conf "$dir"
-  printf 'deb-src %s%s %s main\n' "${key:+[signed-by=$key] }" "$archive" \
-    "$next" >"$dir/highway.list"
   say "fetching the source package of Highway from Debian's '$next'"
-  (
-    cd "$dir"
-    apt-get -c "$dir/apt.conf" update &&
-      apt-get -c "$dir/apt.conf" source --download-only highway
-  ) >"$LOG" 2>&1 || explain_apt_failure "Highway's source package"
-  dpkg-source --no-check -x "$dir"/highway_*.dsc "$dir/source" >>"$LOG" 2>&1 ||
-    die "dpkg-source cannot unpack Highway's source package (log: $LOG)"
+  open_archive "$dir" deb-src "$(dpkg --print-architecture)" "$next"
+  fetch_source "$dir" highway
 }
 
 build_highway() {
@@ -238,7 +143,7 @@ build_highway() {
   # shellcheck disable=SC2064
   trap "rm -rf '$dir'" EXIT
   fetch_highway_source "$dir"
-  version=$(highway_version_in "$dir/source")
+  version=$(highway_version_in "$dir/highway")
   version_at_least "$version" "$HIGHWAY_MIN" ||
     die "the source package is Highway $version, older than $HIGHWAY_MIN"
   prefix=$(cache_root)/highway-$version
@@ -246,7 +151,7 @@ build_highway() {
   # Static and position independent: linked into every Lockstep library alike.
   # Release without the contrib math and sort code, which Lockstep must not use.
   {
-    cmake -S "$dir/source" -B "$dir/build" -G Ninja \
+    cmake -S "$dir/highway" -B "$dir/build" -G Ninja \
       -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" \
       -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_CXX_COMPILER=clang++-19 \
       -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF \

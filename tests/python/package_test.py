@@ -61,7 +61,7 @@ def scan(case):
 
 
 def test_version():
-    assert importlib.metadata.version("lockstep") == lockstep.__version__
+    assert importlib.metadata.version("lockstep-verify") == lockstep.__version__
     assert (SOURCE / "CMakeLists.txt").read_text().count(f"VERSION {lockstep.__version__}") == 1
 
 
@@ -242,7 +242,7 @@ def test_bench_times_right_answers_only(monkeypatch):
 
 def test_programs_came_along():
     folder = pathlib.Path(lockstep.__file__).parent / "bin"
-    assert {"lockstep", "lockstep-fuzz", "lockstep-host"} <= {p.name for p in folder.iterdir()}
+    assert {"lockstep", "lockstep-bench", "lockstep-fuzz", "lockstep-host"} <= {p.name for p in folder.iterdir()}
     done = subprocess.run([sys.executable, "-m", "lockstep", "verify",
                            str(ATTENTION[0])], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -46,12 +46,14 @@ def test_the_wheel_is_what_auditwheel_says():
         [os.path.dirname(sys.executable), os.environ["PATH"]]))
     if not wheel or not tool:
         pytest.skip("there is no wheel at hand" if not wheel else "auditwheel is not there")
+    if "manylinux" not in wheel:
+        pytest.skip("the page shows a wheel of a release (scripts/wheels.sh)")
     page = (SOURCE / "docs/python.md").read_text()
     shown = re.search(r"auditwheel show [^\n]*\n```\n```text\n(.*?)```", page, re.S).group(1)
     done = subprocess.run([tool, "show", wheel], capture_output=True, text=True, check=True)
     assert matches(words_of(shown), words_of(done.stdout)), done.stdout
     # The test can fail: nothing else has the same words.
-    assert not matches(words_of(shown), words_of(done.stdout.replace("libm", "libz")))
+    assert not matches(words_of(shown), words_of(done.stdout.replace("manylinux_2_27", "manylinux_2_29")))
 
 
 MINE = """import ml_dtypes
