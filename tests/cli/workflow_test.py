@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""The workflow that docs/ci.md tells users to copy, and the action it uses: each of
-their run: steps, with bash, in a throwaway git repository with a kernel of its own.
-A good commit is green, a bad one red on the line of its case, and bisect names it."""
+"""The workflow that docs/ci.md tells users to copy, and the actions: each of their run:
+steps, with bash, in a throwaway git repository with a kernel of its own. A good commit
+is green, a bad one red on the line of its case, and bisect names it.
+
+With LOCKSTEP_WHEEL, the path of a wheel, the action installs that; otherwise it finds
+the program on the PATH."""
 
 import os
 import re
@@ -15,8 +18,11 @@ import program
 
 SOURCE = os.path.abspath(program.SOURCE)
 WORKFLOW = os.path.join(SOURCE, "docs/ci/lockstep.yml")
-OURS = re.compile(r"OWNER/lockstep/(\.github/actions/[a-z-]+)@v\d")
+OURS = re.compile(r"OWNER/lockstep/?(|\.github/actions/[a-z-]+)@v\d")
 FOREIGN = {"actions/checkout@v4", "actions/cache@v4", "actions/upload-artifact@v4"}
+WHEEL = os.environ.get("LOCKSTEP_WHEEL")
+# The action of a wheel, and that which builds from source.
+ACTIONS = ("",) if WHEEL else ("", ".github/actions/lockstep")
 
 CASES = """# What the model calls it with, made small.
 attention_forward hq=2 hkv=1 sq=4 skv=6 d=4 mask=full seed=1
@@ -42,15 +48,18 @@ def read_yaml(path):
 class Runner:
     """A job of GitHub Actions, as far as run: steps see it."""
 
-    def __init__(self, repository, home):
+    def __init__(self, repository, home, action=None):
         self.repository = repository
+        self.action = action  # in place of the workflow's
         self.home = home
         self.outputs = {}
         self.said = ""
         self.foreign = []
         programs = os.path.join(home, "programs")
         os.makedirs(programs)
-        os.symlink(os.path.abspath(program.PROGRAM), os.path.join(programs, "lockstep"))
+        if not WHEEL:
+            os.symlink(os.path.abspath(program.PROGRAM),
+                       os.path.join(programs, "lockstep"))
         # The packages are there: nothing is installed by a test.
         with open(os.path.join(programs, "apt-get"), "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\nexit 0\n")
@@ -58,10 +67,20 @@ class Runner:
         self.environment = {
             **os.environ, "HOME": home, "RUNNER_TEMP": os.path.join(home, "temp"),
             "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": repository,
-            "GITHUB_OUTPUT": os.path.join(home, "output"),
-            "GITHUB_PATH": os.path.join(home, "path"),
+            "GITHUB_OUTPUT": self.file("output"),
+            "GITHUB_PATH": self.file("path"),
             "PATH": programs + os.pathsep + os.environ["PATH"]}
         os.makedirs(self.environment["RUNNER_TEMP"])
+
+    def file(self, name):
+        """An empty file of the job."""
+        path = os.path.join(self.home, name)
+        with open(path, "w", encoding="utf-8"):
+            return path
+
+    def lines(self, name):
+        with open(os.path.join(self.home, name), encoding="utf-8") as file:
+            return file.read().splitlines()
 
     def filled(self, text, inputs):
         """Without ${{ }}: inputs, outputs of steps, and nothing else in a shell."""
@@ -80,18 +99,19 @@ class Runner:
         for name, value in step.get("env", {}).items():
             environment[name] = self.filled(value, inputs)
         folder = self.filled(step.get("working-directory", "."), inputs)
-        output = environment["GITHUB_OUTPUT"]
-        open(output, "w", encoding="utf-8").close()
+        self.file("output")
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=os.path.join(self.repository, folder), env=environment, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             check=False)
         self.said += done.stdout
-        with open(output, encoding="utf-8") as file:
-            pairs = [line.rstrip("\n").split("=", 1) for line in file]
         if "id" in step:
-            self.outputs[step["id"]] = dict(pairs)
+            self.outputs[step["id"]] = dict(
+                line.split("=", 1) for line in self.lines("output"))
+        for folder in self.lines("path"):
+            self.environment["PATH"] = folder + os.pathsep + self.environment["PATH"]
+        self.file("path")
         return done.returncode
 
     def run(self, steps, inputs):
@@ -107,10 +127,12 @@ class Runner:
             if not ours:
                 self.foreign.append(step["uses"])
                 continue
-            folder = os.path.join(SOURCE, ours[1])
+            folder = os.path.join(SOURCE, ours[1] if self.action is None else self.action)
             action = read_yaml(os.path.join(folder, "action.yml"))
             values = {name: one["default"] for name, one in action["inputs"].items()}
             values.update(step.get("with", {}))
+            if WHEEL:
+                values["package"] = WHEEL
             self.environment["GITHUB_ACTION_PATH"] = folder
             code = code or self.run(action["runs"]["steps"], values)
         return code
@@ -154,11 +176,11 @@ class Workflow(program.TestCase):
         self.write("kernels/host.py", self.host.replace(
             SEEN, SEEN + '[:-1 if call["scalars"]["sq"] == 5 else None]'))
 
-    def job(self):
+    def job(self, action=None):
         self.jobs += 1
         home = self.path(f"home{self.jobs}")
         os.makedirs(home)
-        runner = Runner(self.repository, home)
+        runner = Runner(self.repository, home, action)
         workflow = read_yaml(WORKFLOW)
         code = runner.run(workflow["jobs"]["gate"]["steps"], {})
         self.left = os.path.join(home, "temp", "lockstep")
@@ -177,11 +199,12 @@ class Workflow(program.TestCase):
         self.assertFalse(checkout[0]["with"]["persist-credentials"])
 
     def test_good_is_green(self):
-        code, said = self.job()
-        self.assertEqual(code, 0, said)
-        self.assertNotIn("::error", said)
-        self.assertEqual(sorted(os.listdir(self.left)),
-                         ["junit.xml", "lockstep.sarif", "receipt.json"])
+        for action in ACTIONS:
+            code, said = self.job(action)
+            self.assertEqual(code, 0, said)
+            self.assertNotIn("::error", said)
+            self.assertEqual(sorted(os.listdir(self.left)),
+                             ["junit.xml", "lockstep.sarif", "receipt.json"])
 
     def test_bad_is_red_on_the_line(self):
         self.break_kernel()
@@ -201,6 +224,7 @@ class Workflow(program.TestCase):
         self.assertIn("::error", said)
         self.assertTrue(os.path.exists(os.path.join(self.left, "junit.xml")))
 
+    @unittest.skipIf(WHEEL, "the program of the tree is asked")
     def test_bisect_names_the_commit(self):
         self.write("kernels/host.py", "def broken(:\n")
         self.commit("does not start")
