@@ -203,6 +203,21 @@ TEST(OwnForwardProbes, ShowOnePairAmongMany) {
   }
 }
 
+// Nor does a forward pass hide a weight among 4097: sums of equal weights are
+// exact, and so are their o and lse.
+TEST(OwnForwardProbes, ShowOneWeightOfTheForwardPass) {
+  const char* line = "attention_backward sq=1 skv=4097 d=4 sinklogit=const:1";
+  JudgeOptions options;
+  options.causes = options.invariance = options.evidence = false;
+  const CaseResult wrong =
+      JudgeSpec(line, "mutant:grad.own_forward_without_sink", options);
+  EXPECT_EQ(wrong.verdict, Verdict::kFail);
+  ASSERT_FALSE(wrong.findings.empty());
+  EXPECT_EQ(wrong.findings[0].tier, Tier::kProbes);
+  EXPECT_NE(JudgeSpec(line, "variant:grad-cpu-own", options).verdict,
+            Verdict::kFail);
+}
+
 // A long case earns its trust by them.
 TEST(OwnForwardProbes, MakeLongCasesCount) {
   JudgeOptions options;

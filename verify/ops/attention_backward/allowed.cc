@@ -184,7 +184,8 @@ class AllowedOfAnswer final : public AllowedResults {
                   const NumericProfile& profile, std::vector<int64_t> rows,
                   int threads, GradientInputs inputs)
       : trial_(trial), profile_(profile), threads_(threads), inputs_(inputs) {
-    handed_ = std::make_unique<HandedBack>(trial, profile, rows, threads);
+    handed_ = std::make_unique<HandedBack>(trial, profile, rows, threads,
+                                           inputs == GradientInputs::kSparse);
     given_ = Of({&trial.data().inputs, handed_.get(), false}, std::move(rows));
   }
 

@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "verify/allowed/attention_backward/own_probe.h"
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/result.h"
 #include "verify/ops/attention_backward/trial.h"
@@ -19,9 +21,10 @@ namespace lockstep::verify {
 
 class HandedBack {
  public:
-  // `rows`: of the trial, as they are judged.  Requires: data().own.o.
+  // `rows`: of the trial, as they are judged. `probe`: its inputs are those of
+  // a probe for such kernels.  Requires: data().own.o.
   HandedBack(const AttentionBackwardTrial& trial, const NumericProfile& profile,
-             const std::vector<int64_t>& rows, int threads);
+             const std::vector<int64_t>& rows, int threads, bool probe);
 
   // Channel c of the o, and the lse, of rows[n].  Requires: it is a query's.
   Bounds O(size_t n, size_t c) const;
@@ -32,7 +35,13 @@ class HandedBack {
   }
 
  private:
+  // How far an lse may be off that is not handed back.
+  double UnseenLse(size_t place) const;
+
+  NumericProfile profile_;
+  Lane lane_;
   AttentionEnvelope envelope_;
+  std::optional<OwnForwardProbe> probe_;
   oracle::AttentionTruth truth_;
   std::vector<RowSlack> slack_;  // of the truth's rows
   std::vector<size_t> place_;    // of rows[n] in the truth
