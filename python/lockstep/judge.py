@@ -22,7 +22,7 @@ def verify(kernel, cases, *, profile=None, isolate=True, budget=None, shard=None
              hang is a verdict. False: it runs here, closures and debuggers work, and
              nothing protects this process
     budget   "30s", "1000cases"; shard "i/N"; seed of every case
-    draws    further draws of each case (none; docs/verdicts.md, "Further draws")
+    draws    further draws of each case (2; docs/verdicts.md, "Further draws")
     facts    op=, framework=, wants=, lacks=, lanes= in place of the kernel's own
 
     Raises UsageError where nothing could be judged.

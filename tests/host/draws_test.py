@@ -65,13 +65,27 @@ class DrawsTest(program.TestCase):
         self.assertEqual(done.code, 1, done.err)
         self.assertEqual(found[name], (["fail"], []))
 
+    def test_two_draws_where_nothing_else_is_asked_for(self):
+        line = next(iter(SHOWN))
+        _, found = judged(["ok"], [line], *self.OPTIONS)
+        self.assertEqual(len(found["ok"][1]), 2)
+
     def test_no_draws_where_none_are_asked_for(self):
         line, names = next(iter(SHOWN.items()))
-        for options in ((), ("--draws", "0")):
-            done, found = judged(names, [line], *options, *self.OPTIONS)
-            self.assertNotEqual(done.code, 1, done.err)
-            self.assertNotIn('"draws"', done.out)
-            self.assertEqual(sum(len(draws) for _, draws in found.values()), 0)
+        done, found = judged(names, [line], "--draws", "0", *self.OPTIONS)
+        self.assertNotEqual(done.code, 1, done.err)
+        self.assertNotIn('"draws"', done.out)
+        self.assertEqual(sum(len(draws) for _, draws in found.values()), 0)
+
+    def test_what_a_draw_found_is_replayed_from_a_receipt(self):
+        line, (name, _) = next(iter(SHOWN.items()))
+        receipt = self.path("receipt.json")
+        judged([name], [line], "--draws", "12", "--receipt", receipt,
+               *self.OPTIONS)
+        spec = f"py:{HERE}/blind_kernels.py:{name}"
+        done = run("replay", receipt, "--candidate", spec, "--profile",
+                   "from-candidate", env=ENVIRONMENT)
+        self.assertEqual(done.code, 1, done.out + done.err)
 
 
 def table():

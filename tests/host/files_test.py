@@ -199,7 +199,8 @@ class AbsentTest(CallsTest):
     def test_absent_answers_are_named_and_prove_nothing(self):
         folder = self.answered(SMALL)
         for what, check in (("again", "repeat"), ("other contents", "contents"),
-                            ("probe cancel", "probe cancel"), ("law heads", "law_heads")):
+                            ("probe cancel", "probe cancel"), ("law heads", "law_heads"),
+                            ("draw 2", "draw")):
             with self.subTest(what):
                 path = self.outputs(folder, what)
                 os.rename(path, path + ".away")
@@ -207,12 +208,23 @@ class AbsentTest(CallsTest):
                 done = run("verify", SMALL, "--candidate", "files:" + folder,
                            "--profile", "cpu-f32", "--receipt", receipt)
                 self.assertEqual(done.code, 5, done.out + done.err)
-                self.assertIn(f"no answer to {check}", done.out)
+                self.assertIn(f"no answer to {'a ' if what == 'draw 2' else ''}{check}",
+                              done.out)
                 with open(receipt, encoding="utf-8") as file:
                     untried = json.load(file)["cases"][0]["checks"]["untried"]
                 self.assertEqual([u["check"] for u in untried["unanswered"]], [check])
                 self.assertIn("alignment", untried["checks"])
                 os.rename(path + ".away", path)
+
+    def test_draws_are_those_that_were_exported(self):
+        folder = self.answered(SMALL)
+        self.assertIn("draws     2: 2 pass", self.judge(folder, SMALL).out)
+        index = os.path.join(folder, "index.json")
+        with open(index, encoding="utf-8") as file:
+            text = file.read()
+        with open(index, "w", encoding="utf-8") as file:  # of an earlier version
+            file.write(text.replace(' "draws": 2,\n', ""))
+        self.assertNotIn("draws  ", self.judge(folder, SMALL).out)
 
     def test_a_wrong_answer_behind_an_absent_one_is_found(self):
         folder = self.exported(SMALL)

@@ -109,6 +109,9 @@ class Candidate {
     return Repeatable();
   }
 
+  // Most further draws of a case that it has answers to.
+  virtual int64_t MostDraws() const { return Repeatable() ? INT64_MAX : 0; }
+
   virtual RunOutcome Run(const CaseRequest& request, const Trial& trial,
                          const Variation& how, const OutputSet& outputs,
                          Execution* execution) = 0;

@@ -28,7 +28,7 @@ struct ExportArguments {
   std::string max_memory;
   std::string seed;
   std::string profile;
-  int64_t draws = 0;
+  int64_t draws = -1;  // not typed
   bool minimal = false;
   bool probes = false;
   bool expected = false;
@@ -132,10 +132,11 @@ int ExportCalls(const ExportArguments& a, const std::vector<Call>& calls,
     return Fail(a.out + ": cannot be made: no folder " + parent.string());
   }
   CallExporter exporter(std::move(request));
+  const int64_t draws = a.draws < 0 ? kUsualFurther : a.draws;
   for (const Call& call : calls) {
     options.search_directories = *call.search_directories;
     const Result<int64_t> made =
-        exporter.Add(call.request, call.alone ? a.draws : 0, options);
+        exporter.Add(call.request, call.alone ? draws : 0, options);
     if (!made.ok()) return Fail(made.message());
     std::cout << Printable(a.out) << "  "
               << Printable(MinimalLine(call.request)) << "  (" << made.value()
@@ -151,6 +152,9 @@ int Export(const ExportArguments& a) {
   }
   if (a.minimal && !a.profile.empty()) {
     return Fail("--candidate-profile chooses calls, which --minimal has not");
+  }
+  if (a.minimal && a.draws >= 0) {
+    return Fail("--draws adds calls, which --minimal has not");
   }
   const Result<std::vector<Job>> jobs = ReadJobs(a.cases);
   if (!jobs.ok()) return Fail(jobs.message());
@@ -198,9 +202,9 @@ void AddExport(Parser* program) {
       "--with-expected\n\n"
       "The folder has every call that judging the cases takes (the case, "
       "again,\n"
-      "its probes, the calls of its laws), an index, and lockstep_calls.py, "
-      "which\n"
-      "has a kernel answer them. Then: lockstep verify CASE --candidate "
+      "its probes, the calls of its laws, its further draws), an index, and\n"
+      "lockstep_calls.py, which has a kernel answer them. Then: lockstep "
+      "verify CASE --candidate "
       "files:calls1\n"
       "--profile P");
   auto a = std::make_shared<ExportArguments>();
@@ -213,7 +217,7 @@ void AddExport(Parser* program) {
       .Type("NAME|FILE");
   verb->Value("--draws", &a->draws,
               "Further draws of each case, as verify judges them "
-              "(default 0)")
+              "(default 2; 0: none)")
       .Range(0, kMostFurther)
       .Type("N");
   verb->Flag("--minimal", &a->minimal,

@@ -39,6 +39,17 @@ std::vector<std::string> Words(const Json& object, const char* key) {
   return words;
 }
 
+// Empty where there is none.
+Json Object(const Json& of, const char* key) {
+  const bool there = of.is_object() && of.contains(key) && of[key].is_object();
+  return there ? of[key] : Json::object();
+}
+
+Json Array(const Json& of, const char* key) {
+  const bool there = of.is_object() && of.contains(key) && of[key].is_array();
+  return there ? of[key] : Json::array();
+}
+
 // A finding, as a group of one job.
 Status AddFinding(const Json& finding, const SessionOptions& options,
                   std::vector<JobGroup>* groups) {
@@ -74,14 +85,17 @@ Status AddReceipt(const Json& receipt, const SessionOptions& options,
   const auto cases = receipt.find("cases");
   if (cases == receipt.end() || !cases->is_array()) return {};
   for (const Json& one : *cases) {
-    const Json findings =
-        one.is_object() && one.contains("outcome") && one["outcome"].is_object()
-            ? one["outcome"].value("findings", Json::array())
-            : Json::array();
-    for (const Json& finding : findings) {
-      if (!finding.is_object()) continue;
-      const Status status = AddFinding(finding, options, groups);
-      if (!status.ok()) return status;
+    Json outcomes = Json::array({Object(one, "outcome")});
+    const Json draws = Array(one, "draws");
+    for (const Json& drawn : draws) {
+      outcomes.push_back(Object(drawn, "outcome"));
+    }
+    for (const Json& outcome : outcomes) {
+      for (const Json& finding : Array(outcome, "findings")) {
+        if (!finding.is_object()) continue;
+        const Status status = AddFinding(finding, options, groups);
+        if (!status.ok()) return status;
+      }
     }
   }
   return {};

@@ -81,7 +81,7 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
              "Only the cases' own inputs, not their exact probes");
   verb->Value("--draws", &a->draws,
               "Further draws of each case, and a short twin of long ones "
-              "(default 0)")
+              "(default 2; 0: none of both)")
       .Range(0, kMostFurther)
       .Type("N");
   verb->Value("--json", &s.json, "Events as NDJSON").Type("FILE|-");
@@ -149,7 +149,7 @@ void Fill(const Config& config, const std::string& file, VerifyArguments* a,
   s.require_executed = s.require_executed || config.require_executed;
   text(config.fresh_seed, &s.fresh_seed);
   s.max_skipped = config.max_skipped.value_or(0);
-  s.draws = config.draws.value_or(0);
+  s.draws = config.draws.value_or(s.draws);
   s.known = config.known;
 }
 
@@ -196,6 +196,7 @@ std::vector<std::string> InputsOf(const VerifyArguments& a,
 
 int Judge(VerifyArguments* a) {
   SessionOptions& s = a->session;
+  s.draws = kUsualFurther;
   JobGroup group;
   const std::string file = ConfigFile(*a);
   s.inputs = InputsOf(*a, file);

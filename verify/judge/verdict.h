@@ -172,7 +172,8 @@ struct CaseResult {
   std::string requested_suffix;  // "@AVX2,threads=2", or empty
   Execution execution;           // of the run that was compared
   bool executed_as_requested = false;
-  int64_t runs = 0;  // times the candidate ran
+  bool absent = false;  // of answers computed elsewhere: none to the case
+  int64_t runs = 0;     // times the candidate ran
   // Of a kernel whose profile says repeat = no: further runs of the same call,
   // and those of them that gave other bits than the first.
   int64_t runs_again = 0;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -132,7 +133,10 @@ Result<int64_t> CallExporter::Add(const Case& c, int64_t draws,
   judge.materialise = options;
   judge.canaries = false;
   Status status = Rehearse(c, judge);
+  index_.draws = std::max(index_.draws, draws);
+  int64_t number = 0;
   for (const Case& drawn : FurtherDraws(c, draws)) {
+    recorder_.BeginDraw(++number);
     if (status.ok()) status = Rehearse(drawn, OptionsOfDraws(judge));
   }
   if (status.ok()) status = recorder_.status();

@@ -1,5 +1,8 @@
 #include "verify/run/draws.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,6 +29,17 @@ CaseResult NotPrepared(const Status& status, const CaseRequest& request,
   return result;
 }
 
+// A draw that was exported to be answered, and was not: nothing proves that the
+// case would pass it.
+void NoteAbsent(const CaseResult& drawn, CaseResult* result) {
+  result->unanswered.push_back({"draw", drawn.reason});
+  if (result->verdict != Verdict::kPass) return;
+  result->verdict = Verdict::kUntrusted;
+  result->reason = "no answer to a draw, " + drawn.line + ": " + drawn.reason;
+  result->findings.push_back(
+      {Tier::kPower, "answers", result->reason, "", std::nullopt});
+}
+
 }  // namespace
 
 JudgeOptions OptionsOfDraws(JudgeOptions options) {
@@ -41,9 +55,10 @@ JudgeOptions OptionsOfDraws(JudgeOptions options) {
 }
 
 void JudgeDraws(const DrawsRequest& request, CaseResult* result) {
-  if (!WorthDraws(*result) || !request.candidate.Repeatable()) return;
+  if (!WorthDraws(*result)) return;
+  const int64_t count = std::min(request.count, request.candidate.MostDraws());
   const JudgeOptions options = OptionsOfDraws(request.options);
-  for (const Case& c : FurtherDraws(*request.own.call, request.count)) {
+  for (const Case& c : FurtherDraws(*request.own.call, count)) {
     if (options.stop != nullptr && *options.stop) return;
     CaseRequest own = request.own;
     own.call = &c;
@@ -53,6 +68,10 @@ void JudgeDraws(const DrawsRequest& request, CaseResult* result) {
     CaseResult drawn = ready.ok()
                            ? JudgeCase(own, request.candidate, options, nullptr)
                            : NotPrepared(ready, own, request.candidate);
+    if (drawn.absent) {
+      NoteAbsent(drawn, result);
+      continue;
+    }
     drawn.op = result->op;
     drawn.origin = result->origin;
     drawn.draw_of = result->line;

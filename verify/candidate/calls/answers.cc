@@ -58,6 +58,7 @@ class CallAnswers final : public Candidate {
     if (!index.ok())
       return Status::Error("candidate files: " + index.message());
     profile_ = std::move(index->profile);
+    draws_ = index->draws;
     for (IndexedCall& call : index->calls) {
       known_[std::move(call.digest)].push_back(call.number);
     }
@@ -65,6 +66,7 @@ class CallAnswers final : public Candidate {
     return {};
   }
   Status Prepare(const CaseRequest&) override { return Start(); }
+  int64_t MostDraws() const override { return draws_; }
   void Reset() override { used_.clear(); }
   RunOutcome Settle(const CaseRequest&) override {
     used_.clear();
@@ -93,6 +95,7 @@ class CallAnswers final : public Candidate {
   Variation fixed_;
   bool started_ = false;
   std::string profile_;  // that the calls were chosen for
+  int64_t draws_ = 0;    // exported with each case
   std::map<std::string, std::vector<int64_t>> known_;  // calls by digest
   std::map<std::string, size_t> used_;                 // of them, by the case
   std::string last_;                                   // digest

@@ -16,6 +16,8 @@ constexpr size_t kMostIndex = size_t{1} << 28;
 CallIndex FromJson(const Json& json) {
   CallIndex index;
   index.profile = json.at("profile").get<std::string>();
+  // A folder of an earlier version has none.
+  index.draws = json.value("draws", int64_t{0});
   for (const Json& entry : json.at("cases")) {
     index.cases.push_back({entry.at("case").get<std::string>(),
                            entry.at("calls").get<std::vector<int64_t>>()});
@@ -43,6 +45,7 @@ std::string FormatCallIndex(const CallIndex& index) {
   std::string text = "{\"kind\": \"" + std::string(kKind) +
                      "\", \"format\": " + std::to_string(kCallFormat) +
                      ",\n \"profile\": " + DumpJson(index.profile, -1) +
+                     ",\n \"draws\": " + std::to_string(index.draws) +
                      ",\n \"cases\": [";
   const char* between = "\n";
   for (const IndexedCase& one : index.cases) {

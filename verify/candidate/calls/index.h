@@ -33,6 +33,7 @@ struct IndexedCase {
 
 struct CallIndex {
   std::string profile;  // that probes and laws were chosen for; empty: any
+  int64_t draws = 0;    // further draws of each case, at most
   std::vector<IndexedCase> cases;
   std::vector<IndexedCall> calls;
 };

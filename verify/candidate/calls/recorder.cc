@@ -10,13 +10,14 @@ namespace {
 
 constexpr const char* kTheCase = "the case";
 
-// What a call is for, in words.
+// What a call is for, in words; `own`: the case, or a draw of it.
 std::string WhatOf(const CaseRequest& request, const Variation& how,
-                   bool again) {
+                   const std::string& own, bool again) {
   if (!request.probe.empty()) return "probe " + request.probe;
   if (!request.law.empty()) return "law " + request.law;
   if (how.check == "contents") return "again, after other contents";
-  return again ? "again" : kTheCase;
+  if (!again) return own;
+  return own == kTheCase ? "again" : own + ", again";
 }
 
 }  // namespace
@@ -39,7 +40,10 @@ std::vector<std::string> CallRecorder::CannotTry() const {
   return NotTriedByCalls();
 }
 
+void CallRecorder::BeginDraw(int64_t n) { own_ = "draw " + std::to_string(n); }
+
 std::vector<int64_t> CallRecorder::TakeCalls() {
+  own_ = kTheCase;
   std::vector<int64_t> taken = std::move(taken_);
   taken_.clear();
   std::sort(taken.begin(), taken.end());
@@ -95,9 +99,9 @@ RunOutcome CallRecorder::Run(const CaseRequest& request, const Trial& trial,
   // Names the call by its place among equal ones.
   const bool again =
       std::any_of(taken_.begin(), taken_.end(), [&](int64_t number) {
-        return calls_[static_cast<size_t>(number) - 1].what == kTheCase;
+        return calls_[static_cast<size_t>(number) - 1].what == own_;
       });
-  RecordedCall* call = Note(request, WhatOf(request, how, again), inputs);
+  RecordedCall* call = Note(request, WhatOf(request, how, own_, again), inputs);
   if (answers_) trial.RunReference(outputs, execution);
   if (call != nullptr) {
     call->outputs = CallOutputs(trial.outputs());

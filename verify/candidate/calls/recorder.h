@@ -38,7 +38,9 @@ class CallRecorder final : public Candidate {
   CallRecorder(Sink sink, bool answers)
       : sink_(std::move(sink)), answers_(answers) {}
 
-  // The numbers of the calls since the last time, ascending.
+  // The next calls are those of further draw n of the case, from 1.
+  void BeginDraw(int64_t n);
+  // The numbers of the calls since the last time, ascending; a case follows.
   std::vector<int64_t> TakeCalls();
   const std::vector<IndexedCall>& calls() const { return calls_; }
   // What the sink could not do.
@@ -74,7 +76,8 @@ class CallRecorder final : public Candidate {
   // has used.
   std::map<std::string, std::vector<int64_t>> known_;
   std::map<std::string, size_t> used_;
-  std::vector<int64_t> taken_;  // by the case
+  std::vector<int64_t> taken_;    // by the case
+  std::string own_ = "the case";  // what is judged: it, or a draw of it
   RecordedCall last_;
 };
 

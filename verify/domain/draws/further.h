@@ -15,7 +15,8 @@ namespace lockstep::verify {
 // Of how many positions an axis is long: its case has a short twin.
 inline constexpr int64_t kLongAxis = 512;
 
-// Most draws of a case that may be asked for.
+// Draws of a case where nothing else is asked for, and most that may be.
+inline constexpr int64_t kUsualFurther = 2;
 inline constexpr int64_t kMostFurther = 64;
 
 // At most `count` cases, and the short twin of a long one behind them; none of

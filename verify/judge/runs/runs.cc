@@ -81,6 +81,7 @@ bool Judgement::FirstRun() {
   }
   result_.findings = GuardFindings(run, "");
   if (run.outcome.state == RunOutcome::State::kAbsent) {
+    result_.absent = true;
     result_.findings.push_back({Tier::kCandidate, "answer",
                                 "candidate files: " + run.outcome.message, "",
                                 std::nullopt});
