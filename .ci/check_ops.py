@@ -35,6 +35,7 @@ EXCEPTIONS = (
     ("*CMakeLists.txt", ANY, "lists of files"),
     ("cmake/LockstepOps.cmake", ANY, "the list of the ops and their rooms"),
     ("verify/registry/ops.cc", ANY, "the rows of the ops, joined"),
+    ("verify/base/trade_words.cc", ANY, "what people call an op elsewhere"),
     ("verify/selftest/row*", ANY, "the selftest's rows, joined"),
     ("verify/emulator/mutants.*", ANY, "the catalogues of known bugs, joined"),
     ("verify/candidate/mutant.cc", ANY, "a name in them leads to its op"),

@@ -36,7 +36,15 @@ def __getattr__(name):
         return importlib.import_module("lockstep.ray")
     # A host starts for every run: what it does not need is not imported.
     if name not in _HOMES:
-        raise AttributeError(f"module 'lockstep' has no attribute {name!r}")
+        if name.startswith("__"):
+            raise AttributeError(f"module 'lockstep' has no attribute {name!r}")
+        from lockstep import slips
+        raise AttributeError(f"module 'lockstep' has no attribute {name!r}; "
+                             + slips.answer(name, __all__, slips.NAMES))
     module = importlib.import_module(f"lockstep.{_HOMES[name]}")
     globals()[name] = found = getattr(module, name)
     return found
+
+
+def __dir__():
+    return sorted([*__all__, "__version__", "__doc__", "ray"])

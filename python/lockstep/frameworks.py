@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 
+from lockstep import slips
 from lockstep.errors import UsageError
 
 FRAMEWORKS = ("numpy", "torch", "jax")
@@ -33,8 +34,9 @@ def name_of(dtype):
 
 def check_framework(name):
     if name not in FRAMEWORKS:
-        raise UsageError(f"framework {name!r} is unknown; known: "
-                         + ", ".join(FRAMEWORKS))
+        raise UsageError(f"framework {name!r} is unknown; "
+                         + slips.answer(name, FRAMEWORKS, slips.FRAMEWORKS)
+                         + "; known: " + ", ".join(FRAMEWORKS))
     return name
 
 

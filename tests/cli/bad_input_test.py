@@ -113,7 +113,6 @@ class BadOptions(program.TestCase):
 
     def test_each(self):
         for arguments, words in [
-            ([], ["verb"]),
             (["judge"], []),
             (["verify"], ["--cases"]),
             (["verify", SMALL, "--nope"], ["--nope"]),

@@ -1,7 +1,9 @@
 #include "verify/candidate/candidate.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 
 #include "verify/base/nearest_name.h"
 #include "verify/base/printable.h"
@@ -37,6 +39,30 @@ constexpr CandidateKind kKinds[] = {
      "a correct kernel of the zoo, under its own profile",
      ParseVariantCandidate},
 };
+
+// A kernel without its kind: what it is by its name, or by what lies there.
+// Empty: not to be told.
+std::string Meant(const std::string& spec) {
+  std::error_code error;
+  const std::string file = spec.substr(0, spec.find_first_of(":,"));
+  const std::filesystem::path path = file;
+  if (path.extension() == ".py") {
+    const bool whole = spec.find(':') != spec.npos;
+    return "py:" + file + (whole ? spec.substr(file.size()) : ":FUNCTION");
+  }
+  if (file == "py") return "py:FILE.py:FUNCTION";
+  if (file == "so") return "so:PATH";
+  if (path.extension() == ".so" || path.extension() == ".dylib") {
+    return "so:" + spec;
+  }
+  if (std::filesystem::is_directory(path, error)) return "files:" + spec;
+  // What compiles to a shared object has to be compiled first.
+  for (const char* source : {".c", ".cc", ".cpp", ".cu", ".hip"}) {
+    if (path.extension() == source) return "so:" + path.stem().string() + ".so";
+  }
+  if (std::filesystem::is_regular_file(path, error)) return "cmd:" + spec;
+  return "";
+}
 
 }  // namespace
 
@@ -90,9 +116,12 @@ Result<std::unique_ptr<Candidate>> ParseCandidate(std::string_view spec) {
   const bool builtin = word.starts_with('b');
   if (!builtin)
     word = spec.substr(0, std::min(word.find(':'), word.size() - 1) + 1);
+  const std::string meant = Meant(std::string(spec));
   std::string message =
       "candidate '" + std::string(spec) + "' is of no known kind; " +
-      NearestIs(word, kKinds, [](const auto& kind) { return kind.prefix; }) +
+      (meant.empty() ? NearestIs(word, kKinds,
+                                 [](const auto& kind) { return kind.prefix; })
+                     : "nearest is '" + meant + "'") +
       "; known:";
   for (const CandidateKind& kind : kKinds) {
     message += std::string(" ") + kind.form;

@@ -1,7 +1,9 @@
 // py:MODULE:FUNCTION or py:FILE.py:FUNCTION, with NAME=VALUE behind it: a
 // Python function in a process of its own, `python3 -m lockstep.host`.
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,12 @@ Result<std::unique_ptr<Candidate>> ParsePython(std::string_view arguments) {
   const size_t colon = target.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == target.size()) {
     return BadFunction(Quote(target) + " names no function of a module");
+  }
+  const std::filesystem::path file = target.substr(0, colon);
+  std::error_code error;
+  if (file.extension() == ".py" && StandIn().empty() &&
+      !std::filesystem::exists(file, error)) {
+    return BadFunction("there is no file '" + file.string() + "'");
   }
   for (size_t n = 1; n < words->size(); ++n) {
     const size_t equals = words.value()[n].find('=');

@@ -51,6 +51,11 @@ Result<std::unique_ptr<Candidate>> ParseSharedObject(
                         " is no ARG=VALUE");
     }
   }
+  std::error_code error;
+  const std::string& path = words->front();
+  if (!std::filesystem::exists(path, error)) {
+    return BadLibrary("there is no file '" + path + "'");
+  }
   WireLaunch launch = {"so", "so:" + JoinWords(words.value(), ','), {}};
   launch.arguments = std::move(words.value());
   launch.arguments.insert(launch.arguments.begin(), PathOfHost());

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "verify/base/trade_words.h"
 #include "verify/case/keys.h"
 #include "verify/case/mask_text.h"
 #include "verify/case/text.h"
@@ -73,9 +74,17 @@ std::string NearestKey(const CaseRow& op, std::string_view typed) {
   return (key ? "" : "mask=") + std::string(nearest);
 }
 
+// "nearest is 'lane'", or why the op has no such key.
+std::string NearestKeyIs(const CaseRow& op, std::string_view typed) {
+  const std::string known = InTrade(WordFor::kKey, typed, KeyNames(op));
+  return known.empty() ? "nearest is '" + NearestKey(op, typed) + "'" : known;
+}
+
 // A hint for a word without '=', a key's beginning or a term of a mask:
 // "; nearest is 'mask=causal'".
 std::string LikelyPair(const CaseRow& op, std::string_view word) {
+  const std::string known = InTrade(WordFor::kKey, word, KeyNames(op));
+  if (!known.empty()) return "; " + known;
   std::string nearest = NearestKey(op, word);
   const bool key = nearest.find('=') == nearest.npos;
   if (key && !nearest.starts_with(word)) return "";
@@ -97,8 +106,8 @@ Result<std::pair<const CaseKey*, int64_t>> FindKey(const CaseRow& op,
     return at.Error("key " + Quote(name) + " wants a head number, as in " +
                     std::string(known) + "2");
   }
-  return at.Error("unknown key " + Quote(name) + " of " + op.name +
-                  "; nearest is '" + NearestKey(op, name) + "'");
+  return at.Error("unknown key " + Quote(name) + " of " + op.name + "; " +
+                  NearestKeyIs(op, name));
 }
 
 Status CollectValues(const CaseRow& op, std::string_view line,
@@ -126,8 +135,11 @@ Status ParseValue(const CaseKey& key, int64_t index, Scanner value, Case* c) {
   const std::string name =
       key.name + (key.indices != nullptr ? std::to_string(index) : "");
   const auto annotate = [&](const Status& status) {
-    return Status::Error(status.message() + " (" + name + " is " + key.form +
-                         ")");
+    const bool lane = std::string_view(key.form) == "f32|bf16";
+    const std::string known =
+        lane ? InTrade(WordFor::kLane, value.Rest()) : std::string();
+    return Status::Error(status.message() + (known.empty() ? "" : "; ") +
+                         known + " (" + name + " is " + key.form + ")");
   };
   const Status status = key.parse(value, index, *c);
   if (!status.ok()) return annotate(status);
@@ -143,9 +155,13 @@ Result<const OpRow*> FindRow(OpRows ops, const Scanner& first) {
     if (op->text.name == first.Rest()) return op;
     names.emplace_back(op->text.name);
   }
-  return first.Error("unknown op " + Quote(first.Rest()) + "; nearest is '" +
-                     std::string(NearestName(first.Rest(), names)) +
-                     "'; known: " + ListNames(names));
+  std::string nearest = InTrade(WordFor::kOp, first.Rest(), names);
+  if (nearest.empty()) {
+    nearest =
+        "nearest is '" + std::string(NearestName(first.Rest(), names)) + "'";
+  }
+  return first.Error("unknown op " + Quote(first.Rest()) + "; " + nearest +
+                     "; known: " + ListNames(names));
 }
 
 Result<Case> ParseTokens(std::string_view line, std::span<const Token> tokens,

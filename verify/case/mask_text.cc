@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/base/trade_words.h"
 #include "verify/case/attention_forward/case.h"
 
 namespace lockstep::verify {
@@ -104,9 +105,12 @@ Result<MaskExpr> MaskParser::ParseTerm() {
   bool known = false;
   for (const std::string_view candidate : kTerms) known |= candidate == name;
   if (!known) {
-    return in_.ErrorAt(start, "unknown mask term " + Quote(name) +
-                                  "; nearest is '" +
-                                  std::string(NearestName(name, kTerms)) + "'");
+    std::string nearest = InTrade(WordFor::kMaskTerm, name);
+    if (nearest.empty()) {
+      nearest = "nearest is '" + std::string(NearestName(name, kTerms)) + "'";
+    }
+    return in_.ErrorAt(start,
+                       "unknown mask term " + Quote(name) + "; " + nearest);
   }
   if (!in_.Accept(':')) {
     return in_.Error("mask term '" + std::string(name) +

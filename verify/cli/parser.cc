@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "optimized/tuning.h"
+#include "verify/base/trade_words.h"
 #include "verify/case/text.h"
 #include "verify/cli/cli.h"
 #include "verify/cli/process.h"
@@ -181,15 +182,40 @@ std::vector<std::string> Parser::Names() const {
 std::string Parser::WhyNoVerb(const std::string& word) const {
   const std::vector<std::string> names = Names();
   if (std::find(names.begin(), names.end(), word) != names.end()) return "";
+  const std::string known = InTrade(WordFor::kVerb, word);
+  if (!known.empty()) return "unknown verb '" + word + "'; " + known;
   const std::vector<std::string_view> views(names.begin(), names.end());
   return "unknown verb '" + word + "'; did you mean '" +
          std::string(NearestName(word, views)) + "'?";
+}
+
+std::string Parser::LikelyOption(const std::string& word) const {
+  if (!word.starts_with('-')) return "";
+  const std::string known = InTrade(WordFor::kOption, word);
+  if (!known.empty()) return "; " + known;
+  std::vector<std::string> names = {"--help", "--version"};
+  for (const Verb& verb : verbs_) {
+    if (!verb.parsed()) continue;
+    names = {"--help"};
+    for (const OptionText& option : verb.Describe().options) {
+      names.insert(names.end(), option.names.begin(), option.names.end());
+    }
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return "; nearest is '" +
+         std::string(NearestName(word.substr(0, word.find('=')), views)) + "'";
 }
 
 ProgramText Parser::Describe() const {
   ProgramText program{OneLine(app_->get_description()), app_->get_footer(), {}};
   for (const Verb& verb : verbs_) program.verbs.push_back(verb.Describe());
   return program;
+}
+
+// A verb is typed as the one that was meant.
+std::string Parser::Self(int argc, char** argv) const {
+  const bool named = argc > 1 && argv[1][0] != '-';
+  return named ? "lockstep " + std::string(argv[1]) : self_;
 }
 
 int Parser::Run(int argc, char** argv) {
@@ -211,17 +237,22 @@ int Parser::Run(int argc, char** argv) {
   } catch (const CLI::CallForVersion&) {
     std::cout << version_ << "\n";
     return kExitPass;
+  } catch (const CLI::ExtrasError& error) {
+    // What no option takes, the first of it.
+    const std::vector<std::string> extra = app_->remaining(true);
+    const std::string word = extra.empty() ? "" : extra.front();
+    return Fail("nothing takes '" + word + "'" + LikelyOption(word) + " (see " +
+                Self(argc, argv) + " --help)");
   } catch (const CLI::ParseError& error) {
-    // A program of several verbs is typed as the one that was meant.
-    const bool named = self_ != "lockstep" && argc > 1 && argv[1][0] != '-';
-    const std::string self = named ? "lockstep " + std::string(argv[1]) : self_;
-    return Fail(OneLine(error.what()) + " (see " + self + " --help)");
+    return Fail(OneLine(error.what()) + " (see " + Self(argc, argv) +
+                " --help)");
   }
   std::string known;
   for (const Verb& verb : verbs_) {
     if (verb.run && verb.parsed()) return verb.run();
     known += " " + verb.name();
   }
+  if (argc <= 1) std::cerr << app_->help() << "\n";
   return Fail("no verb given; verbs:" + known + " (see lockstep --help)");
 }
 

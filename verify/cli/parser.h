@@ -106,6 +106,10 @@ class Parser {
   std::vector<std::string> Names() const;
   // Names the nearest verb; empty where the word is one.
   std::string WhyNoVerb(const std::string& word) const;
+  // "; nearest is '--cases'" of what no option takes; empty: it is no option.
+  std::string LikelyOption(const std::string& word) const;
+  // What help is asked of.
+  std::string Self(int argc, char** argv) const;
 
   std::unique_ptr<CLI::App> app_;
   std::deque<Verb> verbs_;

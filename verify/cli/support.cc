@@ -184,11 +184,33 @@ Result<std::string> ReadStdin(size_t max_bytes) {
   return text;
 }
 
+namespace {
+
+// Why a line that was typed is no case but a file; empty: it may be one.
+std::string WhyFile(const std::string& line) {
+  std::error_code error;
+  if (line.find('=') != line.npos || line.find(' ') != line.npos) return "";
+  if (fs::is_regular_file(line, error)) {
+    return "'" + line + "' is a file: give it with --cases";
+  }
+  const bool name = line.find('/') != line.npos || line.find('.') != line.npos;
+  return name ? "there is no file '" + line +
+                    "', and it is no case line (a case file is given with "
+                    "--cases)"
+              : "";
+}
+
+}  // namespace
+
 Result<std::vector<Job>> ReadJobs(const CaseArguments& arguments) {
   if (arguments.lines.empty() && arguments.files.empty()) {
     return Status::Error(
         "no cases: give a case line or --cases FILE, or name them in "
         "lockstep.toml (docs/config.md)");
+  }
+  for (const std::string& line : arguments.lines) {
+    const std::string why = WhyFile(line);
+    if (!why.empty()) return Status::Error(why);
   }
   std::vector<Job> jobs;
   std::string refused;

@@ -9,6 +9,7 @@
 
 #include "verify/base/io/files.h"
 #include "verify/base/nearest_name.h"
+#include "verify/base/trade_words.h"
 #include "verify/profile/fields.h"
 #include "verify/profile/scan_keys.h"
 
@@ -255,11 +256,14 @@ Result<NumericProfile> LoadProfile(const std::string& name_or_path) {
     return ParseProfile(lines, "profile");
   }
   if (!bytes.ok()) {
+    const std::string known = InTrade(WordFor::kProfile, name_or_path);
     return Status::Error("profile '" + name_or_path +
                          "' is neither built in nor a readable file (" +
                          bytes.message() + "); " +
-                         NearestIs(name_or_path, BuiltinProfiles(),
-                                   [](const auto& p) { return p.name; }) +
+                         (known.empty()
+                              ? NearestIs(name_or_path, BuiltinProfiles(),
+                                          [](const auto& p) { return p.name; })
+                              : known) +
                          "; known:" + BuiltinNames());
   }
   return ParseProfile({reinterpret_cast<const char*>(bytes.value().data()),
