@@ -26,6 +26,7 @@ class Loop {
         observer_(observer),
         progress_(*progress),
         report_(progress->report),
+        refusals_(plan.domain->features().size()),
         lock_(progress->mutex) {
     report_.features.resize(plan.domain->features().size());
     report_.counts = plan.before;
@@ -35,6 +36,7 @@ class Loop {
   Status Run() {
     Status status = Corpus();
     if (status.ok()) status = Drawn();
+    NoteLeftOut();
     report_.seconds = Seconds();
     report_.judging_seconds = report_.seconds - progress_.shrinking_seconds;
     return status;
@@ -42,6 +44,11 @@ class Loop {
   Report Take() { return std::move(report_); }
 
  private:
+  // A kernel that has refused so many cases in a row refuses whatever is drawn.
+  // To ask it costs more than to know.
+  static constexpr uint64_t kMostInARow = 100000;
+  static constexpr uint64_t kAsked = 50;
+
   double Seconds() const { return SecondsSince(progress_.start); }
   bool Stopped() {
     const bool stop = target_.stop != nullptr && *target_.stop;
@@ -52,14 +59,24 @@ class Loop {
     return stop || enough || (seconds && Seconds() >= *seconds);
   }
 
-  void CountFeatures(const std::vector<Case>& sequence) {
+  verify::FeatureSet FeaturesOf(const std::vector<Case>& sequence) const {
     verify::FeatureSet features;
     for (const Case& call : sequence) {
       features.Add(plan_.domain->features_of(call));
     }
+    return features;
+  }
+
+  void CountFeatures(const verify::FeatureSet& features) {
     for (size_t n = 0; n < features.has.size(); ++n) {
       report_.features[n] += features.has[n] ? 1 : 0;
     }
+  }
+
+  void NoteLeftOut() {
+    if (!plan_.learn) return;
+    report_.left_out = refusals_.List();
+    report_.put_off = refusals_.put_off();
   }
 
   Status Corpus() {
@@ -75,17 +92,27 @@ class Loop {
   Status Drawn() {
     const auto step = static_cast<uint64_t>(plan_.shard.count);
     const auto& most = plan_.budget.cases;
+    uint64_t left_out = 0, in_a_row = 0;
     for (auto index = static_cast<uint64_t>(plan_.shard.index);
-         !most || index < static_cast<uint64_t>(*most); index += step) {
+         !most || index - left_out < static_cast<uint64_t>(*most);
+         index += step) {
       if (Stopped()) return {};
       const std::vector<Case> sequence =
           verify::DrawCase(*plan_.domain, plan_.draw, plan_.seed, index);
       if (plan_.done.contains(index)) {
-        CountFeatures(sequence);
+        CountFeatures(FeaturesOf(sequence));
+        continue;
+      }
+      if (plan_.learn && refusals_.LeavesOut(FeaturesOf(sequence))) {
+        left_out += step;
+        if (++in_a_row == kMostInARow) return {};
         continue;
       }
       const Status status = One(index, true, sequence);
       if (!status.ok()) return status;
+      left_out += left_out_ ? step : 0;
+      in_a_row = left_out_ ? in_a_row + kAsked : 0;
+      if (in_a_row >= kMostInARow) return {};
     }
     return {};
   }
@@ -100,7 +127,17 @@ class Loop {
     progress_.judging = nullptr;
     // Interrupted inside a case: what it says is not the whole truth.
     if (Stopped() && report_.interrupted && !outcome.Found()) return {};
-    CountFeatures(sequence);
+    const verify::FeatureSet features = FeaturesOf(sequence);
+    left_out_ = false;
+    if (outcome.verdict != Verdict::kSkipped) {
+      refusals_.Computed(features);
+      ++report_.computed;
+    } else if (drawn && plan_.learn && !outcome.refusal.empty()) {
+      left_out_ = refusals_.Refused(features, outcome.refusal);
+      NoteLeftOut();
+      if (left_out_) return {};
+    }
+    CountFeatures(features);
     report_.counts.Add(outcome);
     for (const std::string& law : outcome.laws) ++report_.laws[law];
     for (const std::string& canary : outcome.missed) {
@@ -149,7 +186,9 @@ class Loop {
   Observer* observer_;
   Progress& progress_;
   Report& report_;
-  Lock lock_;  // held, but while a case runs
+  Refusals refusals_;
+  bool left_out_ = false;  // the case that was tried last
+  Lock lock_;              // held, but while a case runs
   verify::SharedCore core_;
 };
 

@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "fuzz/refusals.h"
 #include "fuzz/shrink.h"
 #include "fuzz/trial.h"
 #include "verify/case/case.h"
@@ -52,6 +53,10 @@ struct Plan {
   std::vector<std::vector<verify::Case>> corpus;
   int64_t max_signatures = 0;  // stop at so many; 0: go on
   double shrink_seconds = 60;  // each; 0: do not shrink
+  // Leave out cases that the kernel refuses, once it has refused three like
+  // them; `cases` of the budget then counts those that were tried. A campaign
+  // does not: its cases follow from the index alone.
+  bool learn = false;
 };
 
 // One case as decided. `drawn` is false for a line of the corpus, whose index
@@ -84,6 +89,9 @@ struct Report {
   Counts counts;
   std::vector<MissedCanary> missed;     // the first kMostMissedNamed
   int64_t fresh = 0;                    // cases of this call
+  int64_t computed = 0;                 // of those, not skipped
+  std::vector<LeftOut> left_out;        // never tried
+  int64_t put_off = 0;                  // nor these (Refusals)
   std::vector<Fault> faults;            // one per signature, in the order found
   std::set<std::string> known_faults;   // found before this call
   std::map<std::string, int64_t> laws;  // how often each was tried

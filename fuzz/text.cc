@@ -20,13 +20,32 @@ std::string Fixed(double x, int digits) {
 
 double Rate(const Report& report) {
   return report.judging_seconds > 0
-             ? static_cast<double>(report.fresh) / report.judging_seconds
+             ? static_cast<double>(report.computed) / report.judging_seconds
              : 0;
 }
 
 // Cases for each feature of a domain, on average, before one that was never
 // met is worth its name in a summary. --json always has the names.
 constexpr int64_t kCasesPerFeature = 10;
+
+// What was never tried, since the kernel refuses it.
+std::string LeftOutText(const Report& report, const verify::Domain& domain) {
+  std::string text;
+  const auto add = [&](const std::string& line) {
+    text += (text.empty() ? "left out  " : "          ") + line + "\n";
+  };
+  for (const LeftOut& left : report.left_out) {
+    add(Count(left.cases, "case") +
+        (left.feature ? std::string(" with ") + domain.features()[*left.feature]
+                      : "") +
+        ", refused: " + Printable(left.reason));
+  }
+  if (report.put_off > 0) {
+    add(Count(report.put_off, "case") +
+        " put off, with features of which nothing was known");
+  }
+  return text;
+}
 
 void AddCount(int64_t n, const char* name, std::string* text) {
   if (n == 0) return;
@@ -120,13 +139,16 @@ std::string SummaryText(const Report& report, const verify::Domain& domain,
   }
   text += MissedText(report);
   text += verify::LawLine(report.laws);
+  text += LeftOutText(report, domain);
   if (!report.unfinished.empty()) {
     text += "not run   ended inside " + Printable(report.unfinished) + "\n";
   }
   text += Count(n.cases, "case") + (counts.empty() ? "" : ": " + counts) +
           "; " + Count(report.Findings(), "finding") + "; " +
           Fixed(report.seconds, 2) + " s";
-  if (report.fresh > 0) text += ", " + Fixed(Rate(report), 0) + " cases/s";
+  if (report.computed > 0) {
+    text += ", " + Fixed(Rate(report), 0) + " cases/s";
+  }
   if (report.interrupted) text += "; interrupted";
   if (exit_code != 0) text += "; exit " + std::to_string(exit_code);
   return text + "\n";
@@ -214,6 +236,15 @@ std::string SummaryEvent(const Report& report, const verify::Domain& domain,
     json["canary_miss_rate_at_most"] =
         WilsonUpper(n.canaries_missed, n.canaries);
   }
+  if (!report.left_out.empty()) {
+    json["left_out"] = verify::Json::array();
+    for (const LeftOut& left : report.left_out) {
+      verify::Json one = {{"reason", left.reason}, {"cases", left.cases}};
+      if (left.feature) one["feature"] = domain.features()[*left.feature];
+      json["left_out"].push_back(std::move(one));
+    }
+  }
+  if (report.put_off > 0) json["put_off"] = report.put_off;
   verify::Json laws = verify::Json::object();
   for (const auto& [name, times] : report.laws) laws[name] = times;
   json["laws"] = laws;

@@ -63,6 +63,7 @@ void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
     outcome->outputs += (outcome->outputs.empty() ? "" : " ") + digest;
   }
   outcome->unsupported = result.skip == verify::Skip::kUnsupported;
+  if (outcome->unsupported) outcome->refusal = result.reason;
   for (const Finding& finding : result.findings) {
     outcome->self_error = outcome->self_error || finding.tier == Tier::kSelf;
   }

@@ -59,6 +59,7 @@ struct Outcome {
   std::string outputs;
   bool self_error = false;  // the judge's own
   bool unsupported = false;
+  std::string refusal;   // why the kernel refused the last call; else empty
   int64_t canaries = 0;  // known-bad kernels put in the candidate's place
   int64_t canaries_missed = 0;
   std::vector<std::string> missed;  // their specs

@@ -219,6 +219,7 @@ Status ResolveCampaign(const FuzzArguments& a, Plan* plan) {
     if (!shard.ok()) return shard.status();
     plan->shard = shard.value();
   }
+  plan->learn = a.out.empty() && a.shard.empty();
   if (a.out.empty()) return {};
   if (!plan->budget.cases) {
     return Status::Error(

@@ -1,0 +1,101 @@
+#include "fuzz/refusals.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace lockstep::fuzz {
+namespace {
+
+constexpr int64_t kSkipsToLearn = 3;
+// Cases that are put off before one with a feature more is tried.
+constexpr int64_t kPatience = 64;
+
+// "window 13" and "window 7" are one reason.
+std::string WithoutNumbers(std::string reason) {
+  for (char& c : reason) {
+    if (std::isdigit(static_cast<unsigned char>(c))) c = '#';
+  }
+  return reason;
+}
+
+}  // namespace
+
+std::vector<size_t> Refusals::Unknown(
+    const verify::FeatureSet& case_features) const {
+  std::vector<size_t> unknown;
+  for (size_t n = 0; n < case_features.has.size(); ++n) {
+    if (case_features.has[n] && !features_[n].fine) unknown.push_back(n);
+  }
+  return unknown;
+}
+
+bool Refusals::LeavesOut(const verify::FeatureSet& case_features) {
+  if (reasons_.empty()) return false;
+  const std::vector<size_t> unknown = Unknown(case_features);
+  for (const size_t n : unknown) {
+    Feature& feature = features_[n];
+    if (feature.refused.empty()) continue;
+    ++feature.left_out;
+    return true;
+  }
+  if (unknown.size() <= most_unknown_) {
+    most_unknown_ = 1;
+    in_a_row_ = 0;
+    return false;
+  }
+  ++put_off_;
+  if (++in_a_row_ % kPatience == 0) ++most_unknown_;
+  return true;
+}
+
+void Refusals::Forgive(Feature* feature) {
+  feature->refused.clear();
+  put_off_ += std::exchange(feature->left_out, 0);
+}
+
+void Refusals::Computed(const verify::FeatureSet& case_features) {
+  for (const size_t n : Unknown(case_features)) {
+    features_[n].fine = true;
+    Forgive(&features_[n]);
+  }
+}
+
+bool Refusals::Refused(const verify::FeatureSet& case_features,
+                       const std::string& reason) {
+  Reason& known = reasons_[WithoutNumbers(reason)];
+  if (known.skips++ == 0) known.words = reason;
+  const bool left_out = known.skips > kSkipsToLearn;
+  known.left_out += left_out ? 1 : 0;
+  const std::vector<size_t> unknown = Unknown(case_features);
+  if (unknown.empty()) {
+    known.other_cause = true;
+    for (Feature& feature : features_) {
+      if (feature.refused == known.words) Forgive(&feature);
+    }
+  }
+  if (unknown.size() == 1 && !known.other_cause &&
+      known.skips >= kSkipsToLearn) {
+    features_[unknown[0]].refused = known.words;
+  }
+  return left_out;
+}
+
+std::vector<LeftOut> Refusals::List() const {
+  std::vector<LeftOut> list;
+  for (size_t n = 0; n < features_.size(); ++n) {
+    const Feature& feature = features_[n];
+    if (feature.left_out == 0) continue;
+    list.push_back({n, feature.refused, feature.left_out});
+  }
+  for (const auto& [key, reason] : reasons_) {
+    if (reason.left_out == 0) continue;
+    list.push_back({std::nullopt, reason.words, reason.left_out});
+  }
+  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+    return a.cases > b.cases;
+  });
+  return list;
+}
+
+}  // namespace lockstep::fuzz

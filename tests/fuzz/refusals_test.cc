@@ -1,0 +1,87 @@
+// What a kernel refuses, from skips alone.
+#include "fuzz/refusals.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+
+namespace lockstep::fuzz {
+namespace {
+
+constexpr size_t kFeatures = 6;
+
+verify::FeatureSet With(std::initializer_list<size_t> features) {
+  verify::FeatureSet set;
+  set.has.resize(kFeatures);
+  for (const size_t n : features) set.has[n] = true;
+  return set;
+}
+
+TEST(RefusalsTest, NothingIsLeftOutBeforeASkip) {
+  Refusals refusals(kFeatures);
+  EXPECT_FALSE(refusals.LeavesOut(With({0, 1, 2, 3, 4})));
+}
+
+TEST(RefusalsTest, ThreeSkipsForOneReasonAreEnough) {
+  Refusals refusals(kFeatures);
+  refusals.Computed(With({0, 1}));
+  for (int n = 0; n < 3; ++n) {
+    EXPECT_FALSE(refusals.LeavesOut(With({0, 2}))) << n;
+    EXPECT_FALSE(
+        refusals.Refused(With({0, 2}), "no sinks, as of " + std::to_string(n)));
+  }
+  EXPECT_TRUE(refusals.LeavesOut(With({0, 2})));
+  EXPECT_TRUE(refusals.LeavesOut(With({1, 2, 3})));
+  EXPECT_FALSE(refusals.LeavesOut(With({0, 1, 3})));
+  const auto list = refusals.List();
+  ASSERT_EQ(list.size(), 1);
+  EXPECT_EQ(list[0].feature, 2);
+  EXPECT_EQ(list[0].cases, 2);
+  EXPECT_EQ(list[0].reason, "no sinks, as of 0");
+}
+
+// Another feature of the same reason takes one skip more.
+TEST(RefusalsTest, AReasonMayHaveSeveralFeatures) {
+  Refusals refusals(kFeatures);
+  refusals.Computed(With({0}));
+  for (int n = 0; n < 3; ++n) refusals.Refused(With({0, 2}), "masks");
+  EXPECT_FALSE(refusals.LeavesOut(With({0, 3})));
+  refusals.Refused(With({0, 3}), "masks");
+  EXPECT_TRUE(refusals.LeavesOut(With({0, 3})));
+}
+
+TEST(RefusalsTest, WhatIsComputedAfterAllIsLeftOutNoMore) {
+  Refusals refusals(kFeatures);
+  refusals.Computed(With({0}));
+  for (int n = 0; n < 3; ++n) refusals.Refused(With({0, 2}), "masks");
+  refusals.Computed(With({0, 2}));
+  EXPECT_FALSE(refusals.LeavesOut(With({0, 2})));
+}
+
+// A head dimension, say, is no feature: no feature is to blame for it.
+TEST(RefusalsTest, AnotherCauseIsNotLearned) {
+  Refusals refusals(kFeatures);
+  refusals.Computed(With({0, 1}));
+  for (int n = 0; n < 3; ++n) refusals.Refused(With({0, 2}), "d is not 64");
+  EXPECT_TRUE(refusals.LeavesOut(With({0, 2})));
+  EXPECT_TRUE(refusals.Refused(With({0, 1}), "d is not 64"));
+  EXPECT_FALSE(refusals.LeavesOut(With({0, 2})));
+  for (int n = 0; n < 9; ++n) refusals.Refused(With({0, 2}), "d is not 64");
+  EXPECT_FALSE(refusals.LeavesOut(With({0, 2})));
+}
+
+// Where nothing is known the simplest cases come first, and others in time.
+TEST(RefusalsTest, CasesOfManyUnknownFeaturesArePutOff) {
+  Refusals refusals(kFeatures);
+  refusals.Refused(With({0, 1, 2, 3}), "masks");
+  EXPECT_FALSE(refusals.LeavesOut(With({4})));
+  int put_off = 0;
+  while (refusals.LeavesOut(With({0, 1, 2}))) ++put_off;
+  EXPECT_GT(put_off, 64);
+  EXPECT_LT(put_off, 1000);
+  EXPECT_EQ(refusals.put_off(), put_off);
+}
+
+}  // namespace
+}  // namespace lockstep::fuzz
