@@ -1,5 +1,9 @@
 """What a kernel is told of one call: numbers, tensors, the mask in every form."""
+import math
+
 import numpy as np
+
+from lockstep.errors import Unsupported
 
 _REALS = ("scale", "softcap", "norm_epsilon")
 
@@ -15,6 +19,11 @@ class Call:
     `call.softcap` (None without one), `call.valid_kv`, `call.dt`. Scalars come
     first where both have the name; `call.inputs[...]` is always the tensor.
 
+    causal       whether the mask is causal, and
+    window       (left, right), None for no bound, or None without a window. A mask
+                 that these two do not describe raises Unsupported: the case is skipped
+    offset       of each batch row: query i stands at key i + offset; 0 is torch's
+                 is_causal, skv - sq that of FlashAttention
     mask_dense   bool-like u8 [b or 1, hq or 1, sq, skv], wants "mask.dense"
     mask_bias    the lane, same shape, 0 or -inf, wants "mask.bias"
     segments     (q_seg i32 [b, sq], kv_seg i32 [b, skv]), wants "segments";
@@ -45,6 +54,34 @@ class Call:
         raise AttributeError(
             f"this call of {self.__dict__.get('op')} has no {name!r}; it has "
             + ", ".join([*scalars, *inputs]))
+
+    def _simple(self):
+        """(causal, left, right) of a mask that says no more than that."""
+        if len(self.masks) != 1:
+            raise Unsupported("masks that differ from head to head")
+        causal, left, right = False, None, None
+        terms = [self.masks[0]]
+        while terms:
+            node = terms.pop()
+            if node["kind"] == "and":
+                terms += node["terms"]
+            elif node["kind"] == "causal":
+                causal = True
+            elif node["kind"] == "window":
+                left, right = _least(left, node["left"]), _least(right, node["right"])
+            elif node["kind"] != "full":
+                raise Unsupported("masks of more than causal and window")
+        return causal or (right is not None and right == 0), left, right
+
+    @property
+    def causal(self):
+        return self._simple()[0]
+
+    @property
+    def window(self):
+        causal, left, right = self._simple()
+        bounded = left is not None or (right is not None and not (causal and right == 0))
+        return (left, right) if bounded else None
 
     def _wanted(self, name):
         if name not in self.inputs:
@@ -88,6 +125,49 @@ class Call:
         if "q_seg" in tensors:
             seen = seen & (tensors["q_seg"][b, rows] == tensors["kv_seg"][b, keys])
         return seen
+
+
+def _least(a, b):
+    return b if a is None else a if b is None else min(a, b)
+
+
+def features_of(call):
+    """What an attention call asks for beyond plain attention, of
+    lockstep.kernels.FEATURES."""
+    has = set()
+    terms = list(call.masks)
+    if len(call.masks) > 1:
+        has.add("masks")
+    while terms:
+        node = terms.pop()
+        kind = node["kind"]
+        if kind == "and":
+            terms += node["terms"]
+        elif kind in ("causal", "window"):
+            has.add(kind)
+        elif kind != "full":
+            has.add("masks")
+    numbers = call.scalars
+    of = lambda feature, asked: has.add(feature) if asked else None
+    of("softcap", numbers.get("softcap") is not None)
+    of("segments", "q_seg" in call.inputs)
+    of("sink", "sink" in call.inputs)
+    of("groups", numbers["hq"] != numbers["hkv"])
+    of("value_dim", numbers["dv"] != numbers["d"])
+    of("offset", any(numbers["offset"]))
+    of("scale", not math.isclose(_real(numbers["scale"]), numbers["d"] ** -0.5, rel_tol=1e-6))
+    for valid, size in (("valid_q", "sq"), ("valid_kv", "skv")):
+        counts = np.asarray(call.inputs[valid]) if valid in call.inputs else numbers[size]
+        of("padding", np.any(counts != numbers[size]))
+    return has
+
+
+def refuse_others(call, features, outputs):
+    """Raises Unsupported where a call asks for more than a kernel says that it does."""
+    if features is None or outputs is None or not call.op.startswith("attention_"):
+        return
+    for feature in sorted(features_of(call) - set(features)):
+        raise Unsupported(f"the kernel's features= has no {feature!r}")
 
 
 def _visible(node, b, h, rows, keys, offset, tensors):

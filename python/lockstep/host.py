@@ -11,7 +11,7 @@ import traceback
 
 import numpy as np
 
-from lockstep.call import Call
+from lockstep.call import Call, refuse_others
 from lockstep.errors import LockstepError, Unsupported
 from lockstep.frameworks import dtype_of, name_of, to_framework, to_numpy
 from lockstep.kernels import Signature, facts_of, load
@@ -29,9 +29,9 @@ _LIBM = ctypes.CDLL(None)
 class Wrong(Exception):
     """An answer that cannot be taken: the kind of error, and one sentence."""
 
-    def __init__(self, kind, message):
+    def __init__(self, kind, message, lacks=()):
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.lacks = kind, list(lacks)
 
 
 def _floating_point():
@@ -63,19 +63,31 @@ def _wait_for_device(answer, receipt):
         receipt["synchronised"] = True
 
 
+# Ops whose first output may be all that a kernel has.
+_FIRST_ALONE = ("attention_forward", "mamba3_scan", "ssd_scan")
+# What an exception of these leaves behind is Python's own. Others may come from a
+# device or a library whose state is lost: after an illegal access every later call of a
+# CUDA context fails.
+_HARMLESS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError,
+             NotImplementedError, TypeError, ValueError)
+
+
 class Runner:
     """One kernel with its facts: arrays in, arrays out."""
+
+    restarts = True  # after an exception another process takes its place
 
     def __init__(self, function, facts):
         self.function, self.facts = function, facts
         self.signature = Signature.of(function)
+        self._whole = False  # it has answered with every output
         self._returned = []  # by the call before, kept so that memory is not reused
 
     def hello(self):
         name = self.facts.name or getattr(self.function, "__name__", "kernel")
         return {"type": "hello", "wire": "1.0", "name": name,
                 "version": self.facts.version, "ops": list(self.facts.op),
-                "profile": self.facts.profile, "wants": list(self.facts.wants),
+                "profile": _profile_text(self.facts.profile), "wants": list(self.facts.wants),
                 "lacks": list(self.facts.lacks),
                 **({"lanes": list(self.facts.lanes)} if self.facts.lanes else {})}
 
@@ -86,6 +98,7 @@ class Runner:
         arrays = {name: to_framework(x, framework) for name, x in inputs.items()}
         shapes = {name: (x.shape, name_of(x.dtype)) for name, x in (outputs or {}).items()}
         call = Call(message, arrays, shapes)
+        refuse_others(call, self.facts.features, outputs)
         words = {"call": call} if self.signature.call else {}
         in_place = self.signature.out and outputs is not None
         if in_place:
@@ -96,16 +109,21 @@ class Runner:
         if outputs is None:
             return _tables(answer), call.receipt
         if not in_place:
-            self._take(answer, inputs, outputs)
+            self._take(message["op"], answer, inputs, outputs)
         return None, call.receipt
 
-    def _take(self, answer, inputs, outputs):
+    def _take(self, op, answer, inputs, outputs):
         """Copies what was returned to where it belongs."""
+        if answer is None:
+            raise Wrong("outputs", "returned None, want " + ", ".join(outputs)
+                        + "; a kernel with a parameter `out` writes into it")
         parts = answer if isinstance(answer, (tuple, list)) else (answer,)
         if len(parts) != len(outputs):
+            alone = len(parts) == 1 and op in _FIRST_ALONE and not self._whole
             raise Wrong("outputs", f"returned {len(parts)} arrays, want "
                         f"{len(outputs)}: {', '.join(outputs)}; what it does not "
-                        "have it names with lacks=[...]")
+                        "have it names with lacks=[...]", list(outputs)[1:] if alone else ())
+        self._whole = self._whole or len(outputs) > 1
         returned = []
         for (name, place), part in zip(outputs.items(), parts):
             array = to_numpy(part)
@@ -132,6 +150,13 @@ class Runner:
                 if np.may_share_memory(array, before):
                     raise Wrong("alias", f"{name} lies in memory that an earlier call "
                                 "returned, which its caller may still hold")
+
+
+def _profile_text(profile):
+    """A text on one line, as --profile takes it, has ';' for the ends of its lines."""
+    if "=" not in profile or "\n" in profile:
+        return profile
+    return profile.replace(";", "\n") + "\n"
 
 
 def _tables(answer):
@@ -217,9 +242,12 @@ class Wire:
         except Unsupported as why:
             return {"type": "unsupported", "reason": _one_line(why)}
         except Wrong as wrong:
-            return {"type": "error", "kind": wrong.kind, "message": str(wrong)}
+            return {"type": "error", "kind": wrong.kind, "message": str(wrong),
+                    **({"lacks": wrong.lacks} if wrong.lacks else {})}
         except (Exception, SystemExit) as error:  # a broken kernel is a verdict
-            return {"type": "error", "kind": "exception", "message": _where(error)}
+            lost = self.runner.restarts and not isinstance(error, _HARMLESS)
+            return {"type": "error", "kind": "exception", "message": _where(error),
+                    **({"fatal": True} if lost else {})}
         changed = _floating_point()
         if changed:
             return {"type": "error", "kind": "fp", "message": changed, "fatal": True}

@@ -15,6 +15,8 @@ _POLL_SECONDS = 0.05
 
 
 class _HereRunner(Runner):
+    restarts = False  # a new relay would lead to the same process
+
     def hello(self):
         return {**super().hello(), "isolation": "none"}
 

@@ -3,13 +3,13 @@ import json
 import os
 import threading
 
-from lockstep import program
+from lockstep import program, slips
 from lockstep.errors import UsageError
 from lockstep.kernels import OPS, facts_of, quoted, stop_if_loading, target_of
 from lockstep.report import USAGE, Report, usage_error
 
 
-def verify(kernel, cases, *, profile=None, isolate=True, budget=None, shard=None,
+def verify(kernel, cases, *, profile=None, isolate=None, budget=None, shard=None,
            seed=None, threads=None, draws=None, call_timeout=None, junit=None,
            receipt=None, options=(), **facts):
     """Judges a kernel on cases; returns a Report.
@@ -20,13 +20,16 @@ def verify(kernel, cases, *, profile=None, isolate=True, budget=None, shard=None
     profile  a numeric profile's name, file or text; absent: the kernel's own
     isolate  True: the kernel is imported by a process of its own, so that a crash or a
              hang is a verdict. False: it runs here, closures and debuggers work, and
-             nothing protects this process
+             nothing protects this process. Absent: True, but for a kernel that no other
+             process can import, such as a notebook's; the report says so
     budget   "30s", "1000cases"; shard "i/N"; seed of every case
     draws    further draws of each case (2; docs/verdicts.md, "Further draws")
-    facts    op=, framework=, wants=, lacks=, lanes= in place of the kernel's own
+    facts    op=, framework=, wants=, lacks=, lanes=, features= in place of the
+             kernel's own
 
     Raises UsageError where nothing could be judged.
     """
+    slips.check_cases(kernel, cases)
     words = _case_words(cases)
     given = {"--budget": budget, "--shard": shard, "--seed": seed, "--threads": threads,
              "--draws": draws, "--call-timeout": call_timeout, "--junit": junit,
@@ -37,7 +40,7 @@ def verify(kernel, cases, *, profile=None, isolate=True, budget=None, shard=None
                   _op_of(cases))
 
 
-def fuzz(kernel, op=None, *, budget="10s", profile=None, seed=None, isolate=True,
+def fuzz(kernel, op=None, *, budget="10s", profile=None, seed=None, isolate=None,
          findings=None, shrink=None, shard=None, corpus=None, out=None,
          call_timeout=None, options=(), **facts):
     """Draws cases until one fails, and shrinks it to one line; returns a Report
@@ -110,19 +113,21 @@ def _profile_word(profile):
 
 
 def candidate_words(kernel, profile, isolate, facts, op):
-    """What the program is told of a kernel, and the kernel's facts (of a spec None)."""
+    """What the program is told of a kernel, the kernel's facts (of a spec None), and
+    whether a process of its own can have it."""
     if isinstance(kernel, str):
         if facts:
-            raise UsageError(f"{', '.join(facts)} belong to functions; {kernel!r} is a spec")
+            raise UsageError(f"{', '.join(facts)}: said of a function, and {kernel!r} is a "
+                             "candidate's spec")
         chosen = ["--profile", _profile_word(profile)] if profile else []
-        return ["--candidate", kernel, *chosen], None
+        return ["--candidate", kernel, *chosen], None, True
     if not callable(kernel):
         raise UsageError(f"want a function or a candidate's spec, not {kernel!r}")
     own, known = _resolved(kernel, facts, op)
     if profile is None and known.op != ("block_plan",):
         if not known.profile:
             raise UsageError("a kernel needs a numeric profile: profile=\"cpu-f32\" here, or in "
-                             "@lockstep.kernel(profile=...) (lockstep list profiles)")
+                             "@lockstep.kernel(profile=...) (docs/which-profile.md)")
         profile = "from-candidate"
     chosen = ["--profile", _profile_word(profile)] if profile else []
     try:
@@ -130,20 +135,27 @@ def candidate_words(kernel, profile, isolate, facts, op):
     except UsageError:
         if isolate:
             raise
-        target = "FILE.py:FUNCTION"  # a closure: nobody else can call it
+        target, isolate = "FILE.py:FUNCTION", False  # a closure: nobody else can call it
     spec = "py:" + ",".join(map(quoted, [target, *known.words(own)]))
-    return ["--candidate", spec, *chosen], known
+    return ["--candidate", spec, *chosen], known, isolate is not False
+
+
+_HERE = ("note      judged in this process, since no other can import the kernel: a crash or a "
+         "hang would be this process's; in a file it gets one of its own\n")
 
 
 def _judge(verb, kernel, profile, isolate, words, facts, op):
     stop_if_loading()
-    candidate, known = candidate_words(kernel, profile, isolate, facts, op)
+    candidate, known, apart = candidate_words(kernel, profile, isolate, facts, op)
     words = [*words, *candidate]
-    if isolate or known is None:
+    if apart:
         return _run(verb, words, "process")
     from lockstep.in_process import Server
     with Server(kernel, known) as server:
-        return _run(verb, words, "none", server)
+        report = _run(verb, words, "none", server)
+    if isolate is None:
+        report.text = report.text.rstrip() + "\n" + _HERE
+    return report
 
 
 def _run(verb, words, isolation, server=None):

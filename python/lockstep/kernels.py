@@ -12,6 +12,7 @@ import inspect
 import os
 import sys
 
+from lockstep import slips
 from lockstep.errors import UsageError
 from lockstep.frameworks import check_framework
 
@@ -33,7 +34,10 @@ def stop_if_loading():
 
 OPS = ("attention_forward", "attention_backward", "mamba3_scan", "mamba3_scan_backward",
        "mamba3_step", "ssd_scan", "block_plan")
-_LISTS = ("op", "lanes", "wants", "lacks")
+_LISTS = ("op", "lanes", "wants", "lacks", "features")
+# What a case may ask for beyond plain attention (lockstep.call.features_of).
+FEATURES = ("causal", "window", "masks", "softcap", "segments", "padding", "sink", "groups",
+            "offset", "value_dim", "scale")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Facts:
     wants: tuple = ()
     lacks: tuple = ()
     lanes: tuple = ()
+    features: tuple | None = None  # None: not said
     name: str = ""
     version: str = ""
 
@@ -54,22 +59,37 @@ class Facts:
         for key, value in changes.items():
             if value is None:
                 continue
-            if key not in {f.name for f in dataclasses.fields(self)}:
-                raise UsageError(f"a kernel has no {key!r}; it has "
-                                 + ", ".join(f.name for f in dataclasses.fields(self)))
+            known = [f.name for f in dataclasses.fields(self)]
+            if key not in known:
+                raise UsageError(f"a kernel has no {key!r}; "
+                                 + slips.answer(key, known, slips.FACTS)
+                                 + "; it has " + ", ".join(known))
             if key in _LISTS:
-                value = tuple(value.split("+")) if isinstance(value, str) else tuple(value)
+                value = (tuple(filter(None, value.split("+"))) if isinstance(value, str)
+                         else tuple(value))
             given[key] = value
         facts = dataclasses.replace(self, **given)
         for op in facts.op:
             if op not in OPS:
                 raise UsageError(f"op {op!r} is unknown; known: " + ", ".join(OPS))
         check_framework(facts.framework)
+        facts.check_lists()
         return facts
+
+    def check_lists(self):
+        for want in self.wants:
+            if want in slips.WANTS:
+                raise UsageError(f"no kernel wants {want!r}; "
+                                 + slips.answer(want, [want], slips.WANTS))
+        for feature in self.features or ():
+            if feature not in FEATURES:
+                raise UsageError(f"feature {feature!r} is unknown; "
+                                 + slips.answer(feature, FEATURES, {})
+                                 + "; known: " + ", ".join(FEATURES))
 
     def words(self, default):
         """The NAME=VALUE words that make these facts of `default`."""
-        return [f"{f.name}=" + ("+".join(value) if f.name in _LISTS else value)
+        return [f"{f.name}=" + ("+".join(value or ()) if f.name in _LISTS else value)
                 for f in dataclasses.fields(self)
                 if (value := getattr(self, f.name)) != getattr(default, f.name)]
 
@@ -82,7 +102,11 @@ def kernel(function=None, **facts):
     framework  "numpy", "torch" or "jax": what the arguments are
     profile    name of a built-in numeric profile, or the text of one
     wants      what the judge makes of the masks (docs/wire.md)
-    lacks      outputs that the kernel does not have, such as "lse"
+    lacks      outputs that the kernel does not have, such as "lse"; of attention a
+               kernel that returns one array has o alone, and need not say so
+    features   all that it does of lockstep.kernels.FEATURES, such as ["causal",
+               "softcap"]: cases that ask for more are skipped, and fuzz soon draws
+               others
     lanes      "f32", "bf16": others are skipped
     """
     known = Facts().changed(**facts)
@@ -153,13 +177,13 @@ def target_of(function):
     if not qualified or "<" in qualified:
         raise UsageError(
             f"{function!r} has no name by which another process could import it: "
-            "move it to the top of a module, or judge it here with isolate=False")
+            "move it to the top of a module, or leave isolate=True out")
     module = sys.modules.get(function.__module__)
     file = getattr(module, "__file__", None)
     if "." in function.__module__ or not file or not file.endswith(".py"):
         if function.__module__ == "__main__":
             raise UsageError(f"{qualified} was typed at a prompt: write it to a file, "
-                             "or judge it here with isolate=False")
+                             "or leave isolate=True out")
         return f"{function.__module__}:{qualified}"
     relative = os.path.relpath(file)
     return f"{file if relative.startswith('..') else relative}:{qualified}"

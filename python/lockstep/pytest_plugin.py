@@ -25,7 +25,7 @@ class _Asked:
         self.cases, self.words = cases, words
 
 
-def parametrize(*cases, profile=None, isolate=True, **facts):
+def parametrize(*cases, profile=None, isolate=None, **facts):
     """Marks a kernel: one pytest item for each case. `cases` are case lines,
     lockstep.Case, or case files, looked for beside the test's file, too; the rest is
     as in lockstep.verify."""

@@ -48,7 +48,7 @@ def campaign(kernel, op=None, *, cases, out, shards=None, seed=0, profile=None, 
     if not isinstance(cases, int) or cases < 1:
         raise UsageError(f"cases {cases!r}: want how many, such as 1_000_000")
     count = shards or max(1, min(cases, 4 * int(ray.cluster_resources().get("CPU", 1)) // cpus))
-    candidate, _ = candidate_words(kernel, profile, True, facts, op)
+    candidate, _, _ = candidate_words(kernel, profile, True, facts, op)
     words = [*([op] if op else []), "--budget", f"{cases}cases", "--seed", str(seed),
              *candidate, *options]
     _open(out, words, count)

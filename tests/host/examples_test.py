@@ -146,7 +146,7 @@ class LackTest(JudgedTest):
         names = "carry_k carry_v"
         done = self.judge(self.lacking(names), SCAN)
         self.assertEqual(done.code, 0, done.out[-3000:] + done.err)
-        self.assertIn("unjudged  carry_k, carry_v: the kernel does not have them", done.out)
+        self.assertIn("unjudged  carry_k, carry_v; the kernel has no such output", done.out)
         self.assertNotIn("carry_k: ", done.out)
         whole = self.judge(kernel_builds.build(
             self.folder, "scan.cc", text=kernel_builds.example("scan.cc")), SCAN)

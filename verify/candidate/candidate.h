@@ -84,6 +84,10 @@ class Candidate {
   // What a receipt tells of the kernel: name, version, commit, ...
   virtual std::vector<Fact> Identity() const { return {}; }
 
+  // Outputs that the kernel does not have, by what it has said so far: before
+  // the first call, or when it answered one.
+  virtual std::vector<std::string> Lacks() const { return {}; }
+
   // Everything that can be refused before anything is judged. Errors: usage.
   virtual Status Prepare(const CaseRequest& request) = 0;
 

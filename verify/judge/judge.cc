@@ -387,10 +387,4 @@ CaseResult Judgement::Run(std::optional<PreviousTruth>* previous) {
   return std::move(result_);
 }
 
-CaseResult JudgeCase(const CaseRequest& request, Candidate& candidate,
-                     const JudgeOptions& options,
-                     std::optional<PreviousTruth>* previous) {
-  return Judgement(request, candidate, options).Run(previous);
-}
-
 }  // namespace lockstep::verify

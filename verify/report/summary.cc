@@ -158,7 +158,7 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
   }
   if (!statistics.lacking.empty()) {
     text += "unjudged  " + Joined(statistics.lacking) +
-            ": the kernel does not have them, its profile says\n";
+            "; the kernel has no such output\n";
   }
   if (!statistics.answers.empty()) {
     text += "note      answers are " + Joined(statistics.answers) +

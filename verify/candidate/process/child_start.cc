@@ -33,12 +33,15 @@ constexpr size_t kMostDescriptors = 8;
 
 // Variables that a host inherits; a star stands for any end or beginning.
 constexpr const char* kKept[] = {
-    "PATH",    "HOME",       "USER",        "LANG",
-    "LC_*",    "TZ",         "TMPDIR",      "LD_LIBRARY_PATH",
-    "PYTHON*", "OMP_*",      "MKL_*",       "KMP_*",
-    "GOMP_*",  "OPENBLAS_*", "CUDA_*",      "ROCM_*",
-    "HIP_*",   "NVIDIA_*",   "XLA_*",       "JAX_*",
-    "TORCH_*", "TRITON_*",   "*SAN_OPTIONS"};
+    "PATH",       "HOME",       "USER",         "LANG",
+    "LC_*",       "TZ",         "TMPDIR",       "LD_LIBRARY_PATH",
+    "PYTHON*",    "OMP_*",      "MKL_*",        "KMP_*",
+    "GOMP_*",     "OPENBLAS_*", "CUDA_*",       "ROCM_*",
+    "HIP_*",      "NVIDIA_*",   "XLA_*",        "JAX_*",
+    "TORCH_*",    "TRITON_*",   "*SAN_OPTIONS", "CUBLAS_*",
+    "CUBLASLT_*", "CUDNN_*",    "PYTORCH_*",    "TORCHINDUCTOR_*",
+    "NCCL_*",     "NUMEXPR_*",  "HSA_*",        "ROCBLAS_*",
+    "MIOPEN_*",   "TF_*",       "LIBTPU_*",     "TPU_*"};
 
 bool Kept(std::string_view variable) {
   const std::string_view name = variable.substr(0, variable.find('='));

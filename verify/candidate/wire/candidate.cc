@@ -44,6 +44,9 @@ class WireCandidate final : public Candidate {
   bool Ours() const override { return false; }
   bool Repeatable() const override { return true; }
   bool Apart() const override { return true; }
+  std::vector<std::string> Lacks() const override {
+    return host_.hello().lacks;
+  }
   std::string UsualOp() const override {
     return host_.hello().ops.size() == 1 ? host_.hello().ops[0] : "";
   }

@@ -29,6 +29,12 @@ class Host {
   std::string Close();
 
   const HostHello& hello() const { return hello_; }
+  // What it says later of outputs counts as if said at first.
+  void AddLacks(const std::vector<std::string>& outputs) {
+    for (const std::string& output : outputs) {
+      if (!hello_.Lacks(output)) hello_.lacks.push_back(output);
+    }
+  }
   // False once it has ended or was ended: it answers nothing any more.
   bool alive() const { return process_->alive(); }
   const SharedMemory& in() const { return in_; }

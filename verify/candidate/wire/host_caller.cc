@@ -71,6 +71,8 @@ Status HostCaller::Start() {
   Result<std::unique_ptr<Host>> host = TakeHost(arguments_);
   if (!host.ok()) return host.status();
   host_ = std::move(host.value());
+  // The same kernel in another process.
+  host_->AddLacks(hello_.lacks);
   hello_ = host_->hello();
   written_.reset();
   return {};
@@ -165,6 +167,8 @@ RunOutcome HostCaller::Judge(const HostAnswer& answer) {
                                                : reply.message);
     case WireReply::Kind::kError: {
       const std::string check = CheckOf(reply.error_kind);
+      host_->AddLacks(reply.lacks);
+      hello_ = host_->hello();
       if (reply.fatal) host_->Kill();
       return BrokenBy(
           {check, (check == "run" ? "" : check + ": ") + reply.message});

@@ -103,6 +103,8 @@ struct WireReply {
   std::string message;     // reason or message
   std::string error_kind;  // "error", "exception", ...
   bool fatal = false;
+  // Of an error: outputs that the kernel turned out not to have.
+  std::vector<std::string> lacks;
   WireReceipt receipt;
   std::vector<WireTable> tables;
   friend bool operator==(const WireReply&, const WireReply&) = default;

@@ -277,6 +277,7 @@ Result<WireReply> ParseAnyReply(std::string_view line) {
     reply.message = Printable(fields.Text("message"));
     reply.error_kind = fields.Text("kind");
     reply.fatal = fields.Truth("fatal");
+    reply.lacks = fields.Texts("lacks");
   } else if (type == "bye") {
     reply.kind = WireReply::Kind::kBye;
   } else {

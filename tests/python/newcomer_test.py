@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""The first five minutes in Python, typed as a person would: kernels that return o
+alone, window arithmetic of one's own, a prompt, and 40 slips. NumPy alone."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.join(HERE, "..", "..", "python")
+sys.path[:0] = [PACKAGE, os.path.join(HERE, "..", "cli")]
+os.environ.setdefault("LOCKSTEP_PROGRAM", os.environ.get("LOCKSTEP", "lockstep"))
+os.environ["PYTHONPATH"] = PACKAGE
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import numpy as np  # noqa: E402
+import lockstep  # noqa: E402
+
+PLAIN = "attention_forward sq=37 skv=129 d=64"
+O_ONLY = '''
+import numpy as np
+
+import lockstep
+
+
+def attend(q, k, v, *, call):
+    z = call.scale * (q @ k.swapaxes(2, 3))
+    z = np.where(np.tri(z.shape[2], z.shape[3], dtype=bool), z, -np.inf)
+    p = np.exp(z - z.max(-1, keepdims=True))
+    return (p / p.sum(-1, keepdims=True)) @ v
+
+
+report = lockstep.verify(attend, "attention_forward sq=37 skv=129 d=64 mask=causal",
+                         profile="cpu-f32")
+print(report)
+'''
+WINDOW = '''
+import numpy as np
+
+import lockstep
+
+
+PROFILE = "base = cpu-f32; name = mine; masked_nan_safe = no; nan = unspecified"
+
+
+@lockstep.kernel(profile=PROFILE, features=["causal", "window", "scale"])
+def attend(q, k, v, *, call):
+    z = call.scale * (q @ k.swapaxes(2, 3))
+    i, j = np.arange(z.shape[2])[:, None], np.arange(z.shape[3])
+    seen = j <= i if call.causal else np.ones_like(j <= i)
+    if call.window:
+        left, right = call.window
+        if left is not None:
+            seen &= i - j <= left + EXTRA
+        if right is not None:
+            seen &= j - i <= right
+    with np.errstate(all="ignore"):
+        z = np.where(seen, z, -np.inf)
+        top = np.where(seen.any(-1, keepdims=True), z.max(-1, keepdims=True), 0)
+        p = np.exp(z - top)
+        return np.where(seen.any(-1)[..., None], (p / p.sum(-1, keepdims=True)) @ v, 0)
+
+
+CASES = ["attention_forward sq=64 skv=64 d=32 mask=causal&window:16,0",
+         "attention_forward sq=64 skv=64 d=32 mask=window:5,3",
+         "attention_forward sq=5 skv=9 d=8",
+         "attention_forward sq=5 skv=9 d=8 mask=chunked:3",
+         "attention_forward sq=5 skv=9 d=8 cap=30"]
+'''
+
+
+def typed(text, *arguments, stdin=False):
+    """What Python prints of a script that lies in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "mine.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        with open(path, encoding="utf-8") as source:
+            return subprocess.run(
+                [sys.executable, *(["-"] if stdin else ["mine.py"]), *arguments],
+                stdin=source if stdin else subprocess.DEVNULL, cwd=folder, check=False,
+                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+
+
+class FiveMinutesTest(unittest.TestCase):
+    def test_o_alone_is_judged_as_o(self):
+        said = typed(O_ONLY)
+        self.assertIn("1 case: 1 pass", said)
+        self.assertIn("lse", said)  # which was not judged
+
+    def test_o_alone_may_still_be_wrong(self):
+        said = typed(O_ONLY.replace("dtype=bool)", "k=1, dtype=bool)"))
+        self.assertIn("1 case: 1 fail", said)
+        self.assertIn("envelope (o)", said)
+
+    def test_lacks_is_all_that_is_said_of_lse(self):
+        said = typed(O_ONLY.replace('profile="cpu-f32"',
+                                    'profile="cpu-f32", lacks=["lse"]'))
+        self.assertIn("1 case: 1 pass", said)
+
+    def test_o_and_lse_are_both_judged(self):
+        said = typed(O_ONLY.replace("return (p / p.sum(-1, keepdims=True)) @ v",
+                                    "return (p / p.sum(-1, keepdims=True)) @ v, "
+                                    "np.log(p.sum(-1))"))
+        self.assertIn("envelope (lse)", said)
+
+    def test_an_answer_that_loses_lse_later_is_an_error(self):
+        said = typed(O_ONLY.replace("def attend", "calls = []\n\n\ndef attend").replace(
+            "    return (p / p.sum(-1, keepdims=True)) @ v",
+            "    calls.append(1)\n    o = (p / p.sum(-1, keepdims=True)) @ v\n"
+            "    l = np.log(p.sum(-1)) + z.max(-1)\n"
+            "    return (o, l) if len(calls) == 1 else o"))
+        self.assertIn("returned 1 arrays, want 2: o, lse", said)
+        self.assertIn("1 case: 1 error", said)
+
+    def test_none_says_what_to_do(self):
+        said = typed(O_ONLY.replace("    return (p", "    (p"))
+        self.assertIn("returned None, want o, lse", said)
+        self.assertIn("parameter `out`", said)
+
+    def test_a_prompt_is_judged_here(self):
+        said = typed(O_ONLY, stdin=True)
+        self.assertIn("1 case: 1 pass", said)
+        self.assertIn("judged in this process", said)
+
+    def test_a_closure_is_judged_here(self):
+        inside = O_ONLY[:O_ONLY.index("report =")].replace("\n", "\n    ")
+        said = typed(f"def make():{inside}\n    return attend\n\n\nimport lockstep\n"
+                     f"print(lockstep.verify(make(), '{PLAIN} mask=causal', "
+                     "profile='cpu-f32'))\n")
+        self.assertIn("1 case: 1 pass", said)
+        self.assertIn("judged in this process", said)
+
+    def test_a_device_that_is_lost_costs_one_case(self):
+        text = O_ONLY.replace(
+            "def attend(q, k, v, *, call):",
+            "lost = []\n\n\ndef attend(q, k, v, *, call):\n    if call.sq == 7 or lost:\n"
+            "        lost.append(1)\n        raise RuntimeError('CUDA error: an illegal "
+            "memory access was encountered')").replace(
+            '"attention_forward sq=37 skv=129 d=64 mask=causal"',
+            "[f'attention_forward sq={n} skv=9 d=8 mask=causal' for n in (5, 7, 6, 8)]")
+        self.assertIn("4 cases: 3 pass, 1 error", typed(text))
+
+
+class WindowTest(unittest.TestCase):
+    """A kernel that does its window by itself, as most do."""
+
+    def judge(self, extra, call):
+        return typed(f"EXTRA = {extra}\n" + WINDOW + call)
+
+    def test_right(self):
+        said = self.judge(0, "print(lockstep.verify(attend, CASES))\n")
+        self.assertIn("5 cases: 3 pass, 2 skipped", said)
+
+    def test_one_key_too_many(self):
+        said = self.judge(1, "print(lockstep.verify(attend, CASES[0]))\n")
+        self.assertIn("1 case: 1 fail", said)
+
+    def test_fuzz_draws_what_the_kernel_does(self):
+        said = self.judge(0, "r = lockstep.fuzz(attend, budget='400cases', isolate=False)\n"
+                          "print(r)\ns = r.summary\n"
+                          "print('COMPUTED', 1 - s['skipped'] / s['cases'], s['findings'])\n")
+        self.assertIn("left out", said)
+        share, findings = said.split("COMPUTED ")[1].split()
+        self.assertGreaterEqual(float(share), 0.8, said)
+        self.assertEqual(findings, "0", said)
+
+    def test_fuzz_finds_the_window(self):
+        said = self.judge(1, "print(lockstep.fuzz(attend, budget='400cases', "
+                          "isolate=False))\n")
+        self.assertIn("shrunk: attention_forward", said)
+        self.assertIn("window:", said.split("shrunk:")[1].split("\n")[0])
+
+
+def _k(q, k, v, *, call):
+    raise lockstep.Unsupported("nothing")
+
+
+O = np.zeros((1, 1, 3, 4), np.float32)
+
+# (what is typed, words of the one line that answers)
+SLIPS = (
+    (lambda: lockstep.verify(_k, O, profile="cpu-f32"), "not arrays"),
+    (lambda: lockstep.verify(_k, (O, O, O), profile="cpu-f32"), "fill=file:PATH"),
+    (lambda: lockstep.verify(PLAIN, _k, profile="cpu-f32"), "the kernel comes first"),
+    (lambda: lockstep.verify(O, PLAIN, profile="cpu-f32"), "a kernel is a function"),
+    (lambda: lockstep.verify(_k, "nofile.cases", profile="cpu-f32"), "nor a file"),
+    (lambda: lockstep.verify(_k, []), "there are no cases"),
+    (lambda: lockstep.verify(_k, PLAIN), 'profile="cpu-f32"'),
+    (lambda: lockstep.verify(_k, PLAIN, profile="float32"), "nearest is 'cpu-f32'"),
+    (lambda: lockstep.verify(_k, PLAIN, profile="gpu"), "which-profile"),
+    (lambda: lockstep.verify(_k, PLAIN + " softcap=5", profile="cpu-f32"), "nearest is 'cap'"),
+    (lambda: lockstep.verify(_k, PLAIN + " dropout=0.1", profile="cpu-f32"),
+     "dropout is not supported"),
+    (lambda: lockstep.verify(_k, "attention_forward dtype=f32", profile="cpu-f32"),
+     "nearest is 'lane'"),
+    (lambda: lockstep.verify(_k, PLAIN, profile="cpu-f32", dtype="f32"), "nearest is 'lanes'"),
+    (lambda: lockstep.verify(_k, PLAIN, profile="cpu-f32", atol=1e-3), "there is no tolerance"),
+    (lambda: lockstep.verify(_k, PLAIN, profile="cpu-f32", device="cuda"), "docs/gpu.md"),
+    (lambda: lockstep.verify(_k, PLAIN, profile="cpu-f32", framework="pytorch"),
+     "nearest is 'torch'"),
+    (lambda: lockstep.verify(_k, PLAIN, profile="cpu-f32", framework="np"),
+     "nearest is 'numpy'"),
+    (lambda: lockstep.verify(_k, PLAIN, profile="cpu-f32", wants=["mask"]), "'mask.dense'"),
+    (lambda: lockstep.verify(_k, PLAIN, profile="cpu-f32", features=["softcaps"]),
+     "nearest is 'softcap'"),
+    (lambda: lockstep.verify("my.py:attend", PLAIN, profile="cpu-f32"), "py:my.py:attend"),
+    (lambda: lockstep.verify("so:nofile.so", PLAIN), "there is no file"),
+    (lambda: lockstep.fuzz(_k, "attention", profile="cpu-f32"), "attention_forward"),
+    (lambda: lockstep.kernel(op="sdpa"), "attention_forward"),
+    (lambda: lockstep.judge_kernel, "nearest is"),
+    (lambda: lockstep.assert_close, "nearest is 'verify'"),
+    (lambda: lockstep.sdpa, "nearest is 'attention_forward'"),
+)
+
+
+class SlipsTest(unittest.TestCase):
+    def test_each_has_its_neighbour(self):
+        for n, (call, words) in enumerate(SLIPS):
+            with self.subTest(n):
+                with self.assertRaises((lockstep.UsageError, AttributeError)) as caught:
+                    call()
+                said = str(caught.exception)
+                self.assertIn(words, said)
+                self.assertNotIn("\n", said)
+
+    def test_dir_has_what_is_used(self):
+        names = dir(lockstep)
+        for name in ("verify", "fuzz", "bench", "Case", "kernel", "parametrize",
+                     "attention_forward"):
+            self.assertIn(name, names)
+        self.assertNotIn("importlib", names)
+
+
+if __name__ == "__main__":
+    unittest.main()
