@@ -36,6 +36,13 @@ std::span<const TradeWord> TradeWords();
 std::string InTrade(WordFor place, std::string_view word,
                     std::span<const std::string_view> known = {});
 
+// The same, or `otherwise` where the table says nothing.
+inline std::string InTradeOr(WordFor place, std::string_view word,
+                             const std::string& otherwise) {
+  const std::string known = InTrade(place, word);
+  return known.empty() ? otherwise : known;
+}
+
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_BASE_TRADE_WORDS_H_

@@ -105,10 +105,9 @@ Result<MaskExpr> MaskParser::ParseTerm() {
   bool known = false;
   for (const std::string_view candidate : kTerms) known |= candidate == name;
   if (!known) {
-    std::string nearest = InTrade(WordFor::kMaskTerm, name);
-    if (nearest.empty()) {
-      nearest = "nearest is '" + std::string(NearestName(name, kTerms)) + "'";
-    }
+    const std::string nearest = InTradeOr(
+        WordFor::kMaskTerm, name,
+        "nearest is '" + std::string(NearestName(name, kTerms)) + "'");
     return in_.ErrorAt(start,
                        "unknown mask term " + Quote(name) + "; " + nearest);
   }

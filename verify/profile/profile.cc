@@ -256,15 +256,13 @@ Result<NumericProfile> LoadProfile(const std::string& name_or_path) {
     return ParseProfile(lines, "profile");
   }
   if (!bytes.ok()) {
-    const std::string known = InTrade(WordFor::kProfile, name_or_path);
-    return Status::Error("profile '" + name_or_path +
-                         "' is neither built in nor a readable file (" +
-                         bytes.message() + "); " +
-                         (known.empty()
-                              ? NearestIs(name_or_path, BuiltinProfiles(),
-                                          [](const auto& p) { return p.name; })
-                              : known) +
-                         "; known:" + BuiltinNames());
+    const auto name = [](const auto& profile) { return profile.name; };
+    return Status::Error(
+        "profile '" + name_or_path + "' is neither built in nor a file (" +
+        bytes.message() + "); " +
+        InTradeOr(WordFor::kProfile, name_or_path,
+                  NearestIs(name_or_path, BuiltinProfiles(), name)) +
+        "; known:" + BuiltinNames());
   }
   return ParseProfile({reinterpret_cast<const char*>(bytes.value().data()),
                        bytes.value().size()},
