@@ -264,9 +264,8 @@ Result<NumericProfile> LoadProfile(const std::string& name_or_path) {
                   NearestIs(name_or_path, BuiltinProfiles(), name)) +
         "; known:" + BuiltinNames());
   }
-  return ParseProfile({reinterpret_cast<const char*>(bytes.value().data()),
-                       bytes.value().size()},
-                      name_or_path);
+  const auto* text = reinterpret_cast<const char*>(bytes.value().data());
+  return ParseProfile({text, bytes.value().size()}, name_or_path);
 }
 
 namespace {
