@@ -52,3 +52,19 @@ def attend_f32(q, k, v, *, call):
 @lockstep.kernel(framework="torch", profile=BF16, wants=["mask.bias"], lanes=["bf16"])
 def attend_bf16(q, k, v, *, call):
     return flash(q, k, v, call)
+
+
+# Autograd of the same operator: its gradients are those of its own o and lse. Those of
+# keys and values are rounded once for each query head, because heads are repeated.
+@lockstep.autograd_kernel(framework="torch", profile=F32 + "grad.from = own\n",
+                          wants=["mask.bias"], lanes=["f32"])
+def gradients_f32(q, k, v, *, call):
+    return flash(q, k, v, call)
+
+
+@lockstep.autograd_kernel(
+    framework="torch", wants=["mask.bias"], lanes=["bf16"],
+    profile=BF16 + "grad.from = own\ngrad.p = bf16\ngrad.ds = bf16\n"
+    "grad.dkv_state = bf16\ngrad.tile_q = 1048576\n")
+def gradients_bf16(q, k, v, *, call):
+    return flash(q, k, v, call)

@@ -17,7 +17,8 @@ def autograd_kernel(function=None, *, framework, **facts):
     The function returns o, or (o, lse) with a natural lse: then the profile has
     lse = f32, and cases with a cotangent of lse are computed, too. Other facts are
     those of lockstep.kernel. Cases with a learned sink, and with gradients in
-    another type than q, are not computed."""
+    another type than q, are not computed. torch works on copies of the inputs: its
+    bits may depend on where they lie."""
     if framework not in ("torch", "jax"):
         raise UsageError(f"there is no autograd in {framework!r}; it is torch or jax")
     pull = _torch if framework == "torch" else _jax
@@ -55,7 +56,10 @@ def _torch(forward, inputs, cotangents):
     leaves = [x.detach().clone().requires_grad_() for x in inputs]
     made = forward(*leaves)
     _without(cotangents, made)
-    return made, torch.autograd.grad(made[:len(cotangents)], leaves, cotangents)
+    if not made[len(cotangents) - 1].requires_grad:
+        raise Unsupported("a cotangent of an lse that has no gradient")
+    return made, torch.autograd.grad(made[:len(cotangents)], leaves,
+                                     [x.clone() for x in cotangents])
 
 
 def _jax(forward, inputs, cotangents):

@@ -52,6 +52,10 @@ def judged(name, case=CASE, more=()):
 
 
 class ProgramTest(unittest.TestCase):
+    def test_numpy_has_no_autograd(self):
+        with self.assertRaisesRegex(lockstep.UsageError, "no autograd in 'numpy'; it is torch"):
+            lockstep.autograd_kernel(framework="numpy")
+
     def test_an_own_forward_pass_is_a_declaration(self):
         case = ("attention_backward hq=4 hkv=2 sq=13 skv=19 d=8 cap=2 mask=causal align=br "
                 "seed=3")

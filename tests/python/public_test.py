@@ -12,14 +12,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 KERNELS = {"numpy": ("numpy_attention.py:attend",),
            "torch": ("torch_sdpa.py:attend_f32", "torch_sdpa.py:attend_bf16",
-                     "torch_flex.py:eager_f32", "torch_flex.py:eager_bf16")}
+                     "torch_flex.py:eager_f32", "torch_flex.py:eager_bf16",
+                     "torch_sdpa.py:gradients_f32", "torch_sdpa.py:gradients_bf16")}
 SKIPPED = 77
 
 
 def drawn(python, kernel):
     """Fifty cases of a right kernel: no alarm, and some that were judged."""
+    op = "attention_backward" if "gradients" in kernel else "attention_forward"
     run = subprocess.run(
-        [os.environ["LOCKSTEP"], "fuzz", "attention_forward", "--profile", "from-candidate",
+        [os.environ["LOCKSTEP"], "fuzz", op, "--profile", "from-candidate",
          "--candidate", f"py:python/examples/{kernel}", "--budget", "50cases", "--seed", "7"],
         cwd=ROOT, env={**os.environ, "LOCKSTEP_PYTHON": python}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
