@@ -8,7 +8,7 @@ behind a command states its exit code, 0 otherwise. Commands of scripts/ are
 not run here: CI itself calls them. Durations and machine facts are wildcards:
 a number before " s", the instruction sets that ran or did not, and anything
 where the page shows `...`. A ```python block that begins with `# /tmp/NAME` is a file
-of that name; commands about one that imports torch are run by the Python of
+of that name; commands about one that imports torch or JAX are run by the Python of
 LOCKSTEP_PUBLIC_VENV, and not at all where that is not set.
 """
 import os
@@ -52,10 +52,11 @@ def machine(text):
 
 
 def write_files(text, scratch):
-    """The files that a page shows; returns the names of those for torch."""
+    """The files that a page shows; returns the names of those for torch or JAX."""
     for name, content in FILE.findall(text):
         pathlib.Path(scratch, name).write_text(content)
-    return [name for name, content in FILE.findall(text) if "import torch" in content]
+    return [name for name, content in FILE.findall(text)
+            if re.search(r"^import (torch|jax)\b", content, re.M)]
 
 
 def environment(block, torch_files):
