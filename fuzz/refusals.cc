@@ -8,7 +8,7 @@ namespace lockstep::fuzz {
 namespace {
 
 constexpr int64_t kSkipsToLearn = 3;
-// Cases that are put off before one with a feature more is tried.
+// Cases of a feature that are put off before one is tried all the same.
 constexpr int64_t kPatience = 64;
 
 // "window 13" and "window 7" are one reason.
@@ -39,14 +39,17 @@ bool Refusals::LeavesOut(const verify::FeatureSet& case_features) {
     ++feature.left_out;
     return true;
   }
-  if (unknown.size() <= most_unknown_) {
-    most_unknown_ = 1;
-    in_a_row_ = 0;
-    return false;
+  if (unknown.size() <= 1) return false;
+  bool waited = false;
+  for (const size_t n : unknown) {
+    waited |= ++features_[n].put_off > kPatience;
   }
-  ++put_off_;
-  if (++in_a_row_ % kPatience == 0) ++most_unknown_;
-  return true;
+  if (!waited) {
+    ++put_off_;
+    return true;
+  }
+  for (const size_t n : unknown) features_[n].put_off = 0;
+  return false;
 }
 
 void Refusals::Forgive(Feature* feature) {

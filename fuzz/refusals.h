@@ -26,7 +26,8 @@ struct LeftOut {
 // once its reason was given three times. To learn soon, cases with several
 // features of which nothing is known are put off after the first skip. A reason
 // that was also given to a case of fine features has another cause: nothing is
-// learned from it.
+// learned from it. Each feature is tried from time to time, whatever others
+// come with it: a head of 128 channels has two.
 class Refusals {
  public:
   explicit Refusals(size_t features) : features_(features) {}
@@ -49,6 +50,7 @@ class Refusals {
     bool fine = false;
     std::string refused;  // why; empty: it is not known to be
     int64_t left_out = 0;
+    int64_t put_off = 0;  // since a case of it was tried
   };
   struct Reason {
     std::string words;  // as given first
@@ -64,10 +66,6 @@ class Refusals {
 
   std::vector<Feature> features_;
   std::map<std::string, Reason> reasons_;  // by the words, digits aside
-  // Most features of which nothing is known that a case may have, and how many
-  // had more since one was tried.
-  size_t most_unknown_ = 1;
-  int64_t in_a_row_ = 0;
   int64_t put_off_ = 0;
 };
 
