@@ -60,7 +60,7 @@ KEEPS_OUT = {
     "allowed": ("emulator",),
     "domain": ("oracle", "emulator"),
     "candidate": ("oracle", "domain"),
-    "causes": ("oracle", "domain", "allowed"),
+    "causes": ("oracle", "allowed"),
     "judge": ("oracle", "emulator", "domain"),
     "report": ("oracle", "emulator"),
 }

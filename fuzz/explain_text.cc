@@ -7,13 +7,6 @@
 #include "verify/report/json_text.h"
 
 namespace lockstep::fuzz {
-namespace {
-
-// The share of the error below which the nearest bug is no hint.
-constexpr double kWorthNaming = 0.6;
-
-}  // namespace
-
 std::string ExplainedText(const Explained& explained) {
   std::string text = "on    " + verify::Printable(explained.line) + "\n";
   int64_t rank = 0;
@@ -23,13 +16,7 @@ std::string ExplainedText(const Explained& explained) {
             verify::Printable(cause.candidate) + "\n";
   }
   if (explained.causes.empty()) {
-    text += "unlike any known bug";
-    if (explained.nearest && explained.nearest->explained >= kWorthNaming) {
-      text += "; nearest is " + explained.nearest->bug +
-              verify::Format(" with %.1f %% of the error",
-                             explained.nearest->explained * 100);
-    }
-    text += "\n";
+    text += verify::UnlikeText(explained.nearest) + "\n";
   }
   return text + "held against " + std::to_string(explained.tried) +
          " emulated kernels, on " + std::to_string(explained.cases) +

@@ -28,8 +28,15 @@ class Finding:
                    event.get("check", check), event.get("message", ""),
                    event.get("case", ""), event.get("replay", ""), event)
 
+    @property
+    def cause(self):
+        """The known bug that it behaves like, in a sentence; empty: none is named."""
+        causes = self.event.get("attribution", [])
+        return causes[0]["sentence"] if causes else ""
+
     def __str__(self):
-        return f"{self.tier} ({self.check}): {self.message}\nreplay: {self.replay}"
+        told = f"{self.tier} ({self.check}): {self.message}\nreplay: {self.replay}"
+        return f"{self.cause}\n{told}" if self.cause else told
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +56,7 @@ class Report:
     exit       the program's exit code (docs/verdicts.md)
     cases      a CaseVerdict each; of fuzz none
     findings   a Finding each
+    cause      the known bug that the answer is like, in a sentence
     summary    the counts; under "draws" those of further draws, which are no cases
     text       what the program prints
     isolation  "process", or "none" where this process was the host
@@ -79,8 +87,14 @@ class Report:
         if self.skipped:
             raise Skipped(self.why() or "nothing ran", self)
         if not self.passed:
-            raise Failed("\n" + self.text.rstrip(), self)
+            raise Failed(self.cause + "\n" + self.text.rstrip(), self)
         return self
+
+    @property
+    def cause(self):
+        """The known bug that the first explained finding behaves like, in a
+        sentence; empty where none is named."""
+        return next((f.cause for f in self.findings if f.cause), "")
 
     def why(self):
         """The reasons of the cases that did not pass, one a line."""
@@ -107,6 +121,8 @@ class Report:
     def _repr_html_(self):
         colour = "#1a7f37" if self.passed else "#9a6700" if self.skipped else "#cf222e"
         parts = [f'<p><b style="color:{colour}">{html.escape(repr(self)[1:-1])}</b></p>']
+        if self.cause:
+            parts.append(f"<p><b>{html.escape(self.cause)}</b></p>")
         for finding in self.findings:
             parts.append(
                 f"<details open><summary>{html.escape(finding.tier)} "

@@ -87,7 +87,7 @@ TEST(Causes, CertainIsWhatIndependentRowsShow) {
     const OutputSet answer = AnswerOf(row.kernel, *trial);
     row.change(*trial, answer);
     Explainer explainer("attention_forward", nullptr);
-    ASSERT_TRUE(explainer.AddWrong(*trial, answer).ok());
+    explainer.AddWrong(*trial, answer);
     const std::vector<Explanation> causes = explainer.Causes();
     for (const Explanation& cause : causes) {
       const std::string text = ExplanationText(cause);
@@ -111,12 +111,9 @@ TEST(Causes, TheSameBitsAreNearerThanTheSameNumbers) {
   const NumericProfile claims = LoadProfile("cpu-f32").value();
   const auto trial = Open("attention_forward sq=4 skv=4 d=24");
   Explainer explainer("attention_forward", &claims);
-  ASSERT_TRUE(
-      explainer
-          .AddWrong(
+  explainer.AddWrong(
               *trial,
-              AnswerOf("mutant:attn.scale_twice_last_tile,base=cpu", *trial))
-          .ok());
+              AnswerOf("mutant:attn.scale_twice_last_tile,base=cpu", *trial));
   ASSERT_FALSE(explainer.Causes().empty());
   EXPECT_EQ(explainer.Causes()[0].bug, "attn.scale_twice_last_tile");
   EXPECT_TRUE(explainer.Causes()[0].same_bits);
@@ -136,7 +133,7 @@ TEST(Causes, WhatTheKernelDoesNotHaveIsNotLookedAt) {
     }
   }
   Explainer explainer("attention_forward", &claims);
-  ASSERT_TRUE(explainer.AddWrong(*trial, answer).ok());
+  explainer.AddWrong(*trial, answer);
   ASSERT_FALSE(explainer.Causes().empty());
   EXPECT_EQ(explainer.Causes()[0].bug, "attn.window_left_plus_one");
   EXPECT_GT(explainer.Causes()[0].explained, 0.999);

@@ -2,7 +2,9 @@
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_EMULATED_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_EMULATED_H_
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,14 @@ class EmulatedCandidate : public Candidate {
   bool Repeatable() const final { return true; }
   Status Prepare(const CaseRequest&) final { return {}; }
   std::vector<Variation> Variations(const Trial&) const final { return {}; }
+
+  // A run of which these rows of the trial are wanted alone, ascending; others
+  // may stay as they are. Empty: all.
+  virtual RunOutcome RunRows(const Trial& trial, std::span<const int64_t> rows,
+                             const OutputSet& outputs, Execution* execution) {
+    (void)rows;
+    return Run({}, trial, {}, outputs, execution);
+  }
 
  protected:
   // `kind`: "mutant" or "variant"; `spec`: what follows the colon.

@@ -24,10 +24,15 @@ class Emulated final : public EmulatedCandidate {
 
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
                  const OutputSet& outputs, Execution* execution) override {
+    return RunRows(trial, {}, outputs, execution);
+  }
+
+  RunOutcome RunRows(const Trial& trial, std::span<const int64_t> rows,
+                     const OutputSet& outputs, Execution* execution) override {
     const auto* attention = dynamic_cast<const AttentionForwardTrial*>(&trial);
     if (!attention) return Refuse(" computes attention_forward only");
     emulator_.Run(attention->data().problem, attention->data().inputs,
-                  AttentionViews(outputs));
+                  AttentionViews(outputs), rows);
     return Ran(TileOf(emulator_.variant()), execution);
   }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <utility>
 
 #include "verify/candidate/candidate.h"
+#include "verify/candidate/emulated.h"
 
 namespace lockstep::verify {
 namespace {
@@ -65,12 +67,37 @@ double MeanOf(double sum, int64_t cases) {
   return sum / static_cast<double>(cases);
 }
 
+// What a kernel before has left in these rows is no answer of the next.
+void Spoil(const Trial& trial, const LookedAt& rows, const OutputSet& outputs) {
+  for (size_t t = 0; t < outputs.tensors.size(); ++t) {
+    const OutputSpec& spec = trial.outputs()[t];
+    const auto& view = outputs.tensors[t].view;
+    for (const int64_t line : LinesOf(trial, t, rows)) {
+      for (int64_t c = 0; c < spec.shape[3]; ++c) {
+        const auto [b, h, i, at] = LineIndex(spec, line, c);
+        if (view.lane == Lane::kF32) {
+          view.As<float>()(b, h, i, at) = std::nanf("");
+        } else {
+          view.As<Bf16>()(b, h, i, at).bits = 0x7fc0;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int64_t WorkToExplain(const Trial& trial) {
   const int64_t row = std::max<int64_t>(trial.RowCost(), 1);
   const int64_t most = std::numeric_limits<int64_t>::max();
   return trial.rows() > most / row ? most : trial.rows() * row;
+}
+
+double CpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) +
+         1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 bool Explainer::Held::Scoped() const {
@@ -95,37 +122,46 @@ std::string Explainer::Held::Doubt() const {
 }
 
 Explainer::Explainer(std::string op, const NumericProfile* profile,
-                     const std::atomic<bool>* stop, int64_t most)
-    : op_(std::move(op)), profile_(profile), stop_(stop), most_(most) {}
+                     const std::atomic<bool>* stop, double seconds)
+    : op_(std::move(op)), profile_(profile), stop_(stop), seconds_(seconds) {}
 
-std::optional<Numbers> Explainer::Run(const Trial& trial,
-                                      const std::string& spec) {
+std::optional<Numbers> Explainer::Run(Ground* ground, const std::string& spec) {
   Result<std::unique_ptr<Candidate>> kernel = ParseCandidate(spec);
   if (!kernel.ok()) return std::nullopt;
-  Result<OutputSet> outputs = trial.Allocate(0);
-  if (!outputs.ok()) return std::nullopt;
+  const Trial& trial = *ground->trial;
+  OutputSet& outputs = ground->scratch;
+  if (ground->rows.empty() || outputs.tensors.empty()) {
+    Result<OutputSet> fresh = trial.Allocate(0);
+    if (!fresh.ok()) return std::nullopt;
+    outputs = std::move(fresh.value());
+  } else {
+    Spoil(trial, ground->rows, outputs);
+  }
   Execution execution;
+  auto* const emulated = dynamic_cast<EmulatedCandidate*>(kernel.value().get());
   const RunOutcome ran =
-      kernel.value()->Run({}, trial, {}, outputs.value(), &execution);
+      emulated != nullptr
+          ? emulated->RunRows(trial, ground->rows, outputs, &execution)
+          : kernel.value()->Run({}, trial, {}, outputs, &execution);
   if (ran.state != RunOutcome::State::kRan) return std::nullopt;
   ++tried_;
-  replayed_ += WorkToExplain(trial);
-  return NumbersOf(trial, outputs.value(), profile_);
+  return NumbersOf(trial, outputs, profile_, ground->rows);
 }
 
 void Explainer::Hold(Ground* ground, Held* held) {
   const std::string& right = held->hypothesis.right;
   if (!ground->right.contains(right)) {
-    std::optional<Numbers> numbers = Run(*ground->trial, right);
+    std::optional<Numbers> numbers = Run(ground, right);
     if (!numbers) return;
     ground->right.emplace(right, std::move(*numbers));
   }
-  const std::optional<Numbers> bug = Run(*ground->trial, held->hypothesis.spec);
+  const std::optional<Numbers> bug = Run(ground, held->hypothesis.spec);
   if (!bug) return;
   held->answers = HashOf(*bug, held->answers);
   const Numbers& sound = ground->right.at(right);
-  const Fit fit = FitOf(*ground->trial, sound,
-                        ground->produced ? *ground->produced : sound, *bug);
+  const Fit fit =
+      FitOf(*ground->trial, sound, ground->produced ? *ground->produced : sound,
+            *bug, ground->rows);
   if (std::max(fit.all.wrong, fit.all.moved) < kUnseen) return;
   held->same_bits = held->same_bits && fit.same_bits;
   const Scope scope = ScopeOf(fit);
@@ -163,13 +199,13 @@ bool Explainer::Reproduced() const {
 bool Explainer::HasEdges(const Hypothesis& one,
                          const std::vector<std::string>& tiles) {
   Ground& ground = grounds_.front();
-  const std::optional<Numbers> own = Run(*ground.trial, one.spec);
+  const std::optional<Numbers> own = Run(&ground, one.spec);
   if (!own) return false;
   for (const size_t n : {size_t{0}, tiles.size() / 2, tiles.size() - 1}) {
-    const auto other = Run(*ground.trial, InTile(one, tiles[n]).spec);
+    const auto other = Run(&ground, InTile(one, tiles[n]).spec);
     if (!other) continue;
-    const Fit fit =
-        FitOf(*ground.trial, ground.right.at(one.right), *own, *other);
+    const Fit fit = FitOf(*ground.trial, ground.right.at(one.right), *own,
+                          *other, ground.rows);
     const bool moves = std::max(fit.all.wrong, fit.all.moved) >= kUnseen;
     if (moves && Left(fit.all) > kSameElsewhere) return true;
   }
@@ -183,8 +219,9 @@ void Explainer::Refine() {
   if (Reproduced() || grounds_.empty()) return;
   const std::vector<std::string> tiles = Tiles();
   if (tiled_ == 0 && !tiles.empty()) {
-    std::erase_if(own_,
-                  [&](const Hypothesis& one) { return !HasEdges(one, tiles); });
+    std::erase_if(own_, [&](const Hypothesis& one) {
+      return !Stopped() && !HasEdges(one, tiles);
+    });
   }
   // All bugs in a tile, then the next: those alike are to be seen together.
   for (; tiled_ < tiles.size() && !Reproduced() && !Stopped(); ++tiled_) {
@@ -196,8 +233,10 @@ void Explainer::Refine() {
   }
 }
 
-Status Explainer::Add(const Trial& trial, std::optional<Numbers> produced) {
-  grounds_.push_back({&trial, std::move(produced), {}});
+void Explainer::Add(Ground ground) {
+  if (grounds_.empty()) end_ = CpuSeconds() + seconds_;
+  const bool sample = !ground.rows.empty();
+  grounds_.push_back(std::move(ground));
   if (grounds_.size() == 1) {
     HoldAll(HypothesesOf(op_, profile_));
     Sort();
@@ -210,20 +249,26 @@ Status Explainer::Add(const Trial& trial, std::optional<Numbers> produced) {
   // to be neither.
   Refine();
   Sort();
-  held_.resize(std::min(held_.size(), kKept));
-  return {};
+  held_.resize(std::min(held_.size(), sample ? kKeptOfSample : kKept));
 }
 
 std::vector<std::string> Explainer::Tiles() const {
   return TilesOf(op_, LongestSide(*grounds_.front().trial));
 }
 
-Status Explainer::AddWrong(const Trial& trial, const OutputSet& produced) {
-  return Add(trial, NumbersOf(trial, produced, profile_));
+void Explainer::AddWrong(const Trial& trial, const OutputSet& produced,
+                         LookedAt rows) {
+  Ground ground;
+  ground.trial = &trial;
+  ground.produced = NumbersOf(trial, produced, profile_, rows);
+  ground.rows = std::move(rows);
+  Add(std::move(ground));
 }
 
-Status Explainer::AddRight(const Trial& trial) {
-  return Add(trial, std::nullopt);
+void Explainer::AddRight(const Trial& trial) {
+  Ground ground;
+  ground.trial = &trial;
+  Add(std::move(ground));
 }
 
 // Best first; of those alike, one with the same bits, then one that acts

@@ -19,29 +19,30 @@
 
 namespace lockstep::verify {
 
-// Multiply-adds of a case up to which bugs are replayed, on demand and at the
-// end of a failing case: each emulated kernel takes about 10 ns a multiply-add.
+// Multiply-adds of a case up to which bugs are replayed on all of it on demand;
+// at the end of a failing case, of all its op's bugs together.
 inline constexpr int64_t kCauseWork = int64_t{1} << 20;
-inline constexpr int64_t kCauseWorkOfVerdict = int64_t{1} << 19;
-// Multiply-adds of all kernels that a verdict may replay: every bug as it
-// stands on the largest case, dials and tiles as far as the rest goes.
-inline constexpr int64_t kReplaysOfVerdict = int64_t{1} << 28;
+inline constexpr int64_t kReplaysOfVerdict = int64_t{1} << 27;
 int64_t WorkToExplain(const Trial& trial);
+// CPU time of this thread so far, in seconds.
+double CpuSeconds();
 
 class Explainer {
  public:
   // `profile`: that the candidate claims; null: the exact contract. It is kept.
-  // `most`: multiply-adds that are replayed; then nothing more is tried.
+  // `seconds`: of CPU time, from the first answer on; then nothing more is
+  // tried. What is tried has one order, whatever the time.
   Explainer(std::string op, const NumericProfile* profile,
             const std::atomic<bool>* stop = nullptr,
-            int64_t most = std::numeric_limits<int64_t>::max());
+            double seconds = std::numeric_limits<double>::infinity());
 
-  // Takes a wrong answer into account. Errors: memory.
-  //   Requires: outputs of this trial, which is kept.
-  Status AddWrong(const Trial& trial, const OutputSet& produced);
+  // Takes a wrong answer into account. `rows`: those that are looked at; empty:
+  // all.  Requires: outputs of this trial, which is kept.
+  void AddWrong(const Trial& trial, const OutputSet& produced,
+                LookedAt rows = {});
   // An answer with which nothing is wrong: bugs that would show are not it.
   // Not the first.
-  Status AddRight(const Trial& trial);
+  void AddRight(const Trial& trial);
 
   // Holds pairs of bugs against the answers, where no single one reproduces
   // them: each of the nearest with every other. Some thousand kernels run.
@@ -51,6 +52,10 @@ class Explainer {
   std::vector<Explanation> Causes(size_t most = 3) const;
   // The best of all, stated or not: none if no bug moves anything here.
   std::optional<Explanation> Nearest() const;
+  // Whether one bug reproduces all answers so far.
+  bool Reproduced() const;
+  // Whether time was up before all was tried.
+  bool TimeIsUp() const { return CpuSeconds() >= end_; }
   // Emulated kernels that were held against the answers.
   int64_t tried() const { return tried_; }
 
@@ -77,22 +82,22 @@ class Explainer {
   // One case: the answer, absent where nothing is wrong with it, and right ones
   // by the kernels they are of.
   struct Ground {
-    const Trial* trial;
+    const Trial* trial = nullptr;
+    LookedAt rows;
     std::optional<Numbers> produced;
     std::map<std::string, Numbers> right;
+    OutputSet scratch;  // of a sample: what kernels write to
   };
 
   // Causes that later cases are held against.
   static constexpr size_t kKept = 60;
+  static constexpr size_t kKeptOfSample = 16;
 
-  bool Stopped() const {
-    return (stop_ != nullptr && *stop_) || replayed_ >= most_;
-  }
-  std::optional<Numbers> Run(const Trial& trial, const std::string& spec);
+  bool Stopped() const { return (stop_ != nullptr && *stop_) || TimeIsUp(); }
+  std::optional<Numbers> Run(Ground* ground, const std::string& spec);
   void Hold(Ground* ground, Held* held);
   // Each against all cases so far.
   void HoldAll(const std::vector<Hypothesis>& hypotheses);
-  bool Reproduced() const;
   // Whether the bug gives another answer in other tiles: it lives at edges.
   bool HasEdges(const Hypothesis& one, const std::vector<std::string>& tiles);
   // Dials turned, then edges where kernels have them, until one reproduces all
@@ -105,7 +110,7 @@ class Explainer {
   // nearest are held against all cases. Names of the second bugs of these.
   std::vector<Hypothesis> HoldPairs(const std::vector<Hypothesis>& firsts,
                                     const std::vector<Hypothesis>& others);
-  Status Add(const Trial& trial, std::optional<Numbers> produced);
+  void Add(Ground ground);
   void Sort();
   Explanation ExplanationOf(size_t n) const;
 
@@ -122,8 +127,8 @@ class Explainer {
   size_t turned_ = 0;
   size_t tiled_ = 0;
   int64_t tried_ = 0;
-  const int64_t most_;
-  int64_t replayed_ = 0;  // multiply-adds so far
+  const double seconds_;
+  double end_ = std::numeric_limits<double>::infinity();  // of the CPU time
 };
 
 }  // namespace lockstep::verify

@@ -11,6 +11,8 @@ namespace {
 
 // Most names of bugs in a line.
 constexpr size_t kNamed = 4;
+// The share of the error below which the nearest bug is no hint.
+constexpr double kWorthNaming = 0.6;
 
 std::string Share(const Explanation& cause) {
   if (cause.same_bits) return "the same bits";
@@ -27,11 +29,11 @@ std::string ExplanationText(const Explanation& cause) {
     return cause.bug + ", " + cause.what + ": another weight of it alone is " +
            Share(cause) + " of " + cause.where;
   }
-  std::string text = cause.Proved() ? "behaves like " : "like ";
-  text += cause.bug + " (" + cause.what + ")";
-  if (!cause.where.empty()) text += " in " + cause.where;
+  std::string text = (cause.Proved() ? "" : "perhaps ") + cause.what;
+  if (!cause.where.empty()) text += ", in " + cause.where;
+  text += (cause.Proved() ? ": behaves like " : ": like ") + cause.bug;
   if (!cause.Proved()) text += ", not proved (" + cause.doubt + ")";
-  text += ": " + Share(cause);
+  text += ", " + Share(cause);
   if (cause.alike.empty()) return text;
   text += "; here not to be told from ";
   for (size_t n = 0; n < std::min(cause.alike.size(), kNamed); ++n) {
@@ -41,6 +43,13 @@ std::string ExplanationText(const Explanation& cause) {
     text += " and " + std::to_string(cause.alike.size() - kNamed) + " more";
   }
   return text;
+}
+
+std::string UnlikeText(const std::optional<Explanation>& nearest) {
+  std::string text = "unlike any known bug";
+  if (!nearest || nearest->explained < kWorthNaming) return text;
+  return text + "; nearest is " + nearest->bug +
+         Format(" with %.1f %% of the error", nearest->explained * 100);
 }
 
 }  // namespace lockstep::verify

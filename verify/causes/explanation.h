@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_VERIFY_CAUSES_EXPLANATION_H_
 #define LOCKSTEP_VERIFY_CAUSES_EXPLANATION_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ inline constexpr double kPairStated = 0.95;
 // Beside a cause that is not proved, others are stated that explain as much but
 // for this.
 inline constexpr double kCauseNear = 0.03;
+
+// CPU time for the known bugs of one finding, in seconds.
+inline constexpr double kCauseSeconds = 2;
 
 struct Explanation {
   std::string bug;    // of the catalogue: "attn.window_left_plus_one"
@@ -38,10 +42,13 @@ struct Explanation {
   bool Proved() const { return doubt.empty(); }
 };
 
-// "behaves like BUG (its sentence) in h 2, 3 of 4: 99.9 % of the error; here
-// not to be told from ...": one line. What is not proved is "like BUG (its
-// sentence), not proved (why): 93.1 % of the error".
+// "its sentence, in h 2, 3 of 4: behaves like BUG, 99.9 % of the error; here
+// not to be told from ...": one line. What is not proved is "perhaps its
+// sentence: like BUG, not proved (why), 93.1 % of the error".
 std::string ExplanationText(const Explanation& cause);
+
+// "unlike any known bug", and the nearest one where it is worth naming.
+std::string UnlikeText(const std::optional<Explanation>& nearest);
 
 }  // namespace lockstep::verify
 

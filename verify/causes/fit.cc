@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -138,6 +139,11 @@ Scope ScopeAlong(const std::string& axis, const std::vector<Distances>& places,
                  const Distances& all) {
   Distances with = all;
   for (const Distances& here : places) with.Remove(here);
+  // Of a sample nothing is known between its places.
+  if (std::any_of(places.begin(), places.end(),
+                  [](const Distances& here) { return here.lines == 0; })) {
+    return {};
+  }
   // Differences of sums that were added up in another order.
   if (with.left < 1e-12 * all.left) with.left = 0;
   std::vector<int64_t> on;
@@ -159,16 +165,31 @@ Scope ScopeAlong(const std::string& axis, const std::vector<Distances>& places,
 
 }  // namespace
 
+std::vector<int64_t> LinesOf(const Trial& trial, size_t output,
+                             const LookedAt& rows) {
+  std::vector<int64_t> lines;
+  if (rows.empty()) {
+    lines.resize(static_cast<size_t>(trial.outputs()[output].lines()));
+    std::iota(lines.begin(), lines.end(), int64_t{0});
+    return lines;
+  }
+  for (const int64_t row : rows) {
+    const std::vector<int64_t> held = trial.Lines(output, row);
+    lines.insert(lines.end(), held.begin(), held.end());
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
 Numbers NumbersOf(const Trial& trial, const OutputSet& outputs,
-                  const NumericProfile* profile) {
+                  const NumericProfile* profile, const LookedAt& rows) {
   Numbers numbers;
   for (size_t t = 0; t < outputs.tensors.size(); ++t) {
     const OutputSpec& spec = trial.outputs()[t];
     const LaneView x = outputs.tensors[t].const_view();
     std::vector<float>& to = numbers.emplace_back();
     if (profile != nullptr && !HasOutput(*profile, spec.name)) continue;
-    to.reserve(static_cast<size_t>(spec.lines() * spec.shape[3]));
-    for (int64_t line = 0; line < spec.lines(); ++line) {
+    for (const int64_t line : LinesOf(trial, t, rows)) {
       for (int64_t c = 0; c < spec.shape[3]; ++c) {
         const std::array<int64_t, 4> at = LineIndex(spec, line, c);
         to.push_back(x.lane == Lane::kF32
@@ -188,6 +209,7 @@ void Distances::Add(const Distances& other) {
   against += other.against;
   erring += other.erring;
   rows += other.rows;
+  lines += other.lines;
 }
 
 void Distances::Remove(const Distances& other) {
@@ -198,10 +220,11 @@ void Distances::Remove(const Distances& other) {
   against -= other.against;
   erring -= other.erring;
   rows -= other.rows;
+  lines -= other.lines;
 }
 
 Fit FitOf(const Trial& trial, const Numbers& right, const Numbers& produced,
-          const Numbers& bug) {
+          const Numbers& bug, const LookedAt& looked_at) {
   Fit fit;
   // Lines of two outputs at one place are one row's.
   std::set<std::pair<std::string, std::array<int64_t, 4>>> rows;
@@ -216,24 +239,25 @@ Fit FitOf(const Trial& trial, const Numbers& right, const Numbers& produced,
       const auto places = static_cast<size_t>(spec.shape[a]);
       axes[a]->resize(std::max(axes[a]->size(), places));
     }
-    for (int64_t line = 0; line < spec.lines(); ++line) {
+    size_t at = 0;
+    for (const int64_t line : LinesOf(trial, t, looked_at)) {
       LineFit of_line(spec, scale);
-      for (int64_t c = 0; c < spec.shape[3]; ++c) {
-        const auto at = static_cast<size_t>(line * spec.shape[3] + c);
+      for (int64_t c = 0; c < spec.shape[3]; ++c, ++at) {
         of_line.Add({right[t][at], produced[t][at], bug[t][at]});
         fit.same_bits = fit.same_bits && SameBits(produced[t][at], bug[t][at]);
       }
       Distances here = of_line.Take();
-      const std::array<int64_t, 4> at = LineIndex(spec, line, 0);
+      here.lines = 1;
+      const std::array<int64_t, 4> place = LineIndex(spec, line, 0);
       const char* const down = spec.axes[spec.down];
       if (here.agree > 0 &&
-          rows.insert({down == nullptr ? "" : down, at}).second) {
+          rows.insert({down == nullptr ? "" : down, place}).second) {
         here.rows = 1;
       }
       fit.all.Add(here);
       for (size_t a = 0; a < axes.size(); ++a) {
         if (axes[a] != nullptr)
-          (*axes[a])[static_cast<size_t>(at[a])].Add(here);
+          (*axes[a])[static_cast<size_t>(place[a])].Add(here);
       }
     }
   }

@@ -115,6 +115,12 @@ std::vector<Hypothesis> HypothesesOf(const std::string& op,
   return all;
 }
 
+bool ComputesRowByRow(const std::string& op) {
+  return std::any_of(
+      Mutants().begin(), Mutants().end(),
+      [&](const MutantInfo& bug) { return bug.attention() && bug.op() == op; });
+}
+
 std::vector<std::string> TilesOf(const std::string& op, int64_t longest) {
   std::vector<std::string> all;
   const bool chunks = std::any_of(

@@ -31,6 +31,10 @@ struct Hypothesis {
 std::vector<Hypothesis> HypothesesOf(const std::string& op,
                                      const NumericProfile* profile);
 
+// Whether rows of the op's answers are independent, so that known bugs can be
+// replayed on some of them.
+bool ComputesRowByRow(const std::string& op);
+
 // Tiles or chunks as kernels have them, none longer than twice the longest
 // side, and the hypothesis in one of them: of bugs that live at edges.
 std::vector<std::string> TilesOf(const std::string& op, int64_t longest);

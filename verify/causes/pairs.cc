@@ -54,10 +54,10 @@ std::vector<Hypothesis> Explainer::HoldPairs(
       tried.insert(pair->spec);
       const auto right = ground.right.find(pair->right);
       if (right == ground.right.end()) continue;
-      const std::optional<Numbers> both = Run(*ground.trial, pair->spec);
+      const std::optional<Numbers> both = Run(&ground, pair->spec);
       if (!both) continue;
-      const Fit fit =
-          FitOf(*ground.trial, right->second, *ground.produced, *both);
+      const Fit fit = FitOf(*ground.trial, right->second, *ground.produced,
+                            *both, ground.rows);
       screened.push_back({Left(fit.all), std::move(*pair), other});
     }
   }

@@ -11,6 +11,7 @@
 #include "verify/cli/cli.h"
 #include "verify/selftest/attention_forward_nulls.h"
 #include "verify/selftest/lengths/matrix.h"
+#include "verify/selftest/naming/naming.h"
 #include "verify/selftest/selftest.h"
 
 namespace lockstep::verify::cli {
@@ -34,6 +35,7 @@ struct SelftestArguments {
   bool dials = false;  // alone
   int64_t curves = 0;
   bool statistics = false;  // alone
+  bool naming = false;      // alone
 };
 
 std::vector<std::string> WordsOfList(const std::string& text) {
@@ -193,8 +195,25 @@ int RunStatistics(const SelftestOptions& options, const SelftestArguments& a) {
   return result.Passed() ? kExitPass : kExitSelf;
 }
 
+// How often a failing verdict names the bug.
+int RunNames(const SelftestArguments& a) {
+  if (!a.html.empty()) return Fail("--naming has no page: leave out --html");
+  const Status files = CheckFiles(a);
+  if (!files.ok()) return Fail(files.message());
+  const NamingResult result = RunNaming({WordsOfList(a.only), a.threads});
+  if (a.json != "-" && a.markdown != "-") std::cout << NamingText(result);
+  Status status;
+  if (!a.json.empty()) status = Deliver(a.json, NamingJson(result) + "\n");
+  if (status.ok() && !a.markdown.empty()) {
+    status = Deliver(a.markdown, NamingText(result));
+  }
+  if (!status.ok()) return Fail(status.message());
+  return result.Passed() ? kExitPass : kExitFail;
+}
+
 int RunSelftestVerb(const SelftestArguments& a) {
   if (!a.lengths.empty()) return RunLengths(a);
+  if (a.naming) return RunNames(a);
   SelftestOptions options;
   const Result<uint64_t> seed = ParseSeed(a.seed);
   if (!seed.ok()) return Fail(seed.message());
@@ -273,6 +292,9 @@ void AddSelftest(Parser* program) {
   verb->Flag("--statistics", &a->statistics,
              "In place of the rest: how often the statistics of errors alarm "
              "for correct kernels");
+  verb->Flag("--naming", &a->naming,
+             "In place of the rest: how often a failing verdict names the bug "
+             "of an attention kernel");
   verb->Value("--threads", &a->threads, "0: all").NonNegative();
   verb->run = [a] { return RunSelftestVerb(*a); };
 }

@@ -30,6 +30,7 @@ struct SessionOptions {
   std::string fresh_seed;  // as typed or configured; empty: as fits the run
   int threads = 0;
   int64_t repeats = 0;
+  double explain_seconds = kCauseSeconds;  // of CPU time; 0: no causes
   bool all_rows = false;
   bool no_invariance = false;
   bool no_probes = false;

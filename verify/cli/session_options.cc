@@ -96,7 +96,8 @@ Result<RunOptions> ResolveOptions(const SessionOptions& options) {
   run.judge.invariance = !options.no_invariance;
   run.judge.probes = !options.no_probes;
   run.judge.one_field = true;
-  run.judge.causes = true;
+  run.judge.causes = options.explain_seconds > 0;
+  run.judge.explain_seconds = options.explain_seconds;
   run.judge.pictures = !options.html.empty();
   run.judge.require_executed = options.require_executed;
   run.judge.replay_options = ReplayOptions(options);

@@ -75,6 +75,11 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
               "for faults that not every call shows")
       .Range(0, 1000000)
       .Type("N");
+  verb->Value("--explain-budget", &s.explain_seconds,
+              "CPU time to find the bug of each of the first failures in "
+              "(default 2; 0: none is looked for)")
+      .NonNegative()
+      .Type("SECONDS");
   verb->Flag("--no-invariance", &s.no_invariance,
              "Run the candidate twice only, without variations");
   verb->Flag("--no-probes", &s.no_probes,

@@ -2,6 +2,8 @@
 #ifndef LOCKSTEP_VERIFY_DOMAIN_ATTENTION_BACKWARD_H_
 #define LOCKSTEP_VERIFY_DOMAIN_ATTENTION_BACKWARD_H_
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +22,8 @@ std::vector<std::vector<Case>> ReduceAttentionBackward(
 std::vector<Case> DrawBackwardGuards(const OpRow& op, Draw* draw,
                                      const DomainOptions& options);
 
+std::optional<Case> SmallAttentionBackward(const Case& c, int64_t side);
+
 inline constexpr DomainRow kAttentionBackwardDomain = {
     &DrawAttentionBackward,
     &AttentionBackwardFeatures,
@@ -27,7 +31,8 @@ inline constexpr DomainRow kAttentionBackwardDomain = {
     &ReduceAttentionBackward,
     &FurtherAttention,
     &ShortAttention,
-    &DrawBackwardGuards};
+    &DrawBackwardGuards,
+    &SmallAttentionBackward};
 
 }  // namespace lockstep::verify
 

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_VERIFY_DOMAIN_ATTENTION_FORWARD_H_
 #define LOCKSTEP_VERIFY_DOMAIN_ATTENTION_FORWARD_H_
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -33,12 +34,13 @@ std::vector<Case> DrawAttentionGuards(const OpRow& op, Draw* draw,
 std::optional<Case> FurtherAttention(const Case& from, uint64_t number,
                                      int64_t n);
 std::optional<Case> ShortAttention(const Case& from, uint64_t number);
+std::optional<Case> SmallAttention(const Case& c, int64_t side);
 
 inline constexpr DomainRow kAttentionForwardDomain = {
     &DrawAttentionForward,       &AttentionForwardFeatures,
     &AttentionForwardFeaturesOf, &ReduceAttentionForward,
     &FurtherAttention,           &ShortAttention,
-    &DrawForwardGuards};
+    &DrawForwardGuards,          &SmallAttention};
 
 }  // namespace lockstep::verify
 

@@ -73,6 +73,11 @@ struct DomainRow {
   // tile to tile. Null: the op has no guarded fast path.
   std::vector<Case> (*draw_guards)(const OpRow& op, Draw* draw,
                                    const DomainOptions& options) = nullptr;
+  // The case with lengths of side / 2 to side where they are longer, and all
+  // that is measured in tokens shrunk as much; none: it is no longer, or files
+  // stand behind it. Heads are fewer where bugs are replayed on all of a case.
+  // Null: not known.
+  std::optional<Case> (*small)(const Case& c, int64_t side) = nullptr;
 };
 
 // "none", "some", "only": as --guards and records of campaigns have them.

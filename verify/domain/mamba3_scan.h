@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_VERIFY_DOMAIN_MAMBA3_SCAN_H_
 #define LOCKSTEP_VERIFY_DOMAIN_MAMBA3_SCAN_H_
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -24,12 +25,16 @@ std::vector<std::vector<Case>> ReduceMamba3(std::span<const Case> sequence,
 std::optional<Case> FurtherScan(const Case& from, uint64_t number, int64_t n);
 std::optional<Case> ShortScan(const Case& from, uint64_t number);
 
+std::optional<Case> SmallScan(const Case& c, int64_t side);
+
 inline constexpr DomainRow kMamba3ScanDomain = {
     &DrawMamba3,   &Mamba3ScanFeatures, &Mamba3ScanFeaturesOf,
-    &ReduceMamba3, &FurtherScan,        &ShortScan};
+    &ReduceMamba3, &FurtherScan,        &ShortScan,
+    nullptr,       &SmallScan};
 inline constexpr DomainRow kMamba3StepDomain = {
     &DrawMamba3,   &Mamba3StepFeatures, &Mamba3StepFeaturesOf,
-    &ReduceMamba3, &FurtherScan,        &ShortScan};
+    &ReduceMamba3, &FurtherScan,        &ShortScan,
+    nullptr,       &SmallScan};
 
 }  // namespace lockstep::verify
 

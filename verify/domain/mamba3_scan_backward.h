@@ -23,7 +23,9 @@ inline constexpr DomainRow kMamba3ScanBackwardDomain = {
     &Mamba3ScanBackwardFeaturesOf,
     &ReduceMamba3ScanBackward,
     &FurtherScan,
-    &ShortScan};
+    &ShortScan,
+    nullptr,
+    &SmallScan};
 
 }  // namespace lockstep::verify
 

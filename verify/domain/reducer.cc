@@ -56,4 +56,31 @@ void ExtendRuns(Segments* segments, int64_t length) {
   }
 }
 
+int64_t TwinLength(int64_t length, int64_t side) {
+  return length <= side ? length : side / 2 + length % (side / 2);
+}
+
+int64_t Scaled(int64_t count, int64_t from, int64_t to) {
+  if (count <= 0) return count;
+  return std::max<int64_t>((count * to + from / 2) / from, 1);
+}
+
+void ScaleRuns(Segments* segments, int64_t from, int64_t to) {
+  if (from == to) return;
+  for (auto& row : segments->rows) {
+    std::vector<SegmentRun> scaled;
+    int64_t end = 0, taken = 0;
+    for (const SegmentRun& run : row) {
+      end += run.length;
+      const int64_t length = end * to / from - taken;
+      if (length == 0) continue;
+      taken += length;
+      const bool same = !scaled.empty() && scaled.back().id == run.id;
+      if (!same) scaled.push_back({run.id, 0});
+      scaled.back().length += length;
+    }
+    row = std::move(scaled);
+  }
+}
+
 }  // namespace lockstep::verify

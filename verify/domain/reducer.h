@@ -80,6 +80,14 @@ void ResizeRuns(Segments* segments, int64_t length);
 // The last run of every row reaches to the length. Requires: no row is longer.
 void ExtendRuns(Segments* segments, int64_t length);
 
+// For small cases (DomainRow). Lengths keep what they leave modulo half of the
+// side, so that a tail stays one.
+int64_t TwinLength(int64_t length, int64_t side);
+// A count of `from` tokens as one of `to`, no less than 1 where it was that.
+int64_t Scaled(int64_t count, int64_t from, int64_t to);
+// Runs of `from` tokens as runs of `to`; those that are left with none go.
+void ScaleRuns(Segments* segments, int64_t from, int64_t to);
+
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_DOMAIN_REDUCER_H_

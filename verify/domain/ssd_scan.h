@@ -16,7 +16,8 @@ FeatureSet SsdScanFeaturesOf(const Case& c);
 // case's line (NormalForm).
 inline constexpr DomainRow kSsdScanDomain = {
     &DrawMamba3,   &SsdScanFeatures, &SsdScanFeaturesOf,
-    &ReduceMamba3, &FurtherScan,     &ShortScan};
+    &ReduceMamba3, &FurtherScan,     &ShortScan,
+    nullptr,       &SmallScan};
 
 }  // namespace lockstep::verify
 

@@ -33,6 +33,8 @@ struct Chain {
   int64_t n;
 };
 float Accumulate(const Chain& chain, float acc, const Accumulator& how);
+// sums[c] = fma(weight, v[c], sums[c]) for c below n.
+void AddScaled(float weight, const float* v, int64_t n, float* sums);
 
 // One addition of such an accumulator.
 float AddTo(float acc, float x, const Accumulator& how);

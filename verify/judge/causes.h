@@ -2,22 +2,40 @@
 #ifndef LOCKSTEP_VERIFY_JUDGE_CAUSES_H_
 #define LOCKSTEP_VERIFY_JUDGE_CAUSES_H_
 
+#include <vector>
+
 #include "verify/candidate/candidate.h"
+#include "verify/causes/sample.h"
 #include "verify/judge/judge.h"
+#include "verify/judge/truth.h"
 #include "verify/judge/verdict.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {
 
-// Whether replaying all known bugs on it would take a verdict too long.
-bool TooLargeToExplain(const Trial& trial);
+// Whether the known bugs of the op cannot be replayed on all of it: then on a
+// sample of its rows, or on a smaller case.
+bool TooLargeToExplain(const Case& call, const Trial& trial);
+
+// The truth's rows, and how far off each is in outputs that the kernel has: in
+// the first of them that is plainly wrong anywhere.
+std::vector<RowError> ErrorsOfRows(const Trial& trial, const Truth& truth,
+                                   const NumericProfile* profile,
+                                   const OutputSet& produced);
+
+// What causes are looked for in.
+struct CauseRequest {
+  const CaseRequest& request;
+  Candidate& candidate;
+  const JudgeOptions& options;
+  const Trial& trial;  // of the case itself
+  const OutputSet& produced;
+  const std::vector<RowError>& errors;
+};
 
 // Sets causes where the first finding that counts is one of numbers, on the
-// case itself or on a probe that the candidate can be asked again; and
-// too_large_to_explain.
-void FindCauses(const CaseRequest& request, Candidate& candidate,
-                const JudgeOptions& options, const Trial& trial,
-                const OutputSet& produced, CaseResult* failed);
+// case itself or on a probe that the candidate can be asked again; or no_cause.
+void FindCauses(const CauseRequest& from, CaseResult* failed);
 
 }  // namespace lockstep::verify
 

@@ -269,7 +269,8 @@ void Judgement::SuggestCauses() {
   const bool wanted = options_.causes && result_.verdict == Verdict::kFail &&
                       request_.call->expect == Expect::kPass;
   if (!wanted || trial_->scene() != nullptr) return;
-  FindCauses(request_, candidate_, options_, *trial_, first_, &result_);
+  FindCauses({request_, candidate_, options_, *trial_, first_, errors_},
+             &result_);
   NameKey(&result_);
   if (options_.pictures) return;
   result_.picture.reset();
@@ -281,7 +282,8 @@ void Judgement::SuggestCauses() {
 void Judgement::DrawPicture() {
   const Finding* const finding = FindingOfNumbers(result_);
   const bool own = finding != nullptr && OnOwnInputs(result_, *finding);
-  const bool blame = options_.causes && (own || TooLargeToExplain(*trial_));
+  const bool blame =
+      options_.causes && (own || TooLargeToExplain(*request_.call, *trial_));
   const bool wanted = (options_.pictures || blame) &&
                       result_.verdict == Verdict::kFail &&
                       request_.call->expect == Expect::kPass;
@@ -295,6 +297,13 @@ void Judgement::DrawPicture() {
              .produced = first_,
              .materialise = materialise_},
             &result_);
+}
+
+// Before the truth is another case's previous one.
+void Judgement::MeasureErrors() {
+  if (!options_.causes || result_.verdict != Verdict::kFail) return;
+  errors_ =
+      ErrorsOfRows(*trial_, truth_, Exact() ? nullptr : &*profile_, first_);
 }
 
 void Judgement::AddBaselines() {
@@ -358,6 +367,7 @@ void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
   SettleCandidate();
   Decide();
   DrawPicture();
+  MeasureErrors();
   if (previous != nullptr) {
     *previous =
         PreviousTruth{trial_->outputs()[0].shape, trial_->outputs()[0].lane,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "verify/candidate/candidate.h"
+#include "verify/causes/explanation.h"
 #include "verify/inputs/materialise.h"
 #include "verify/judge/evidence/power.h"
 #include "verify/judge/verdict.h"
@@ -46,7 +47,9 @@ struct JudgeOptions {
   bool canaries = true;
   bool one_field = false;  // of a fail: look for a field that it comes from
   bool causes = false;     // of a fail: replay the known bugs
-  bool pictures = false;   // of a fail: map its error
+  // CPU time for that, in seconds; then what was found stands.
+  double explain_seconds = kCauseSeconds;
+  bool pictures = false;  // of a fail: map its error
   bool require_executed = false;
   const std::atomic<bool>* stop = nullptr;  // may be null
 };

@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "verify/candidate/candidate.h"
+#include "verify/causes/sample.h"
 #include "verify/judge/evidence/power.h"
 #include "verify/judge/invariance.h"
 #include "verify/judge/judge.h"
@@ -59,6 +61,7 @@ class Judgement {
   void SuggestField();
   void SuggestCauses();
   void DrawPicture();
+  void MeasureErrors();
   void AddBaselines();
   void Decide();
   // Of tables (block_plan.cc).
@@ -110,6 +113,7 @@ class Judgement {
   bool own_probe_ = false;  // the case is itself a probe, and was judged so
   bool ran_twice_ = false;  // both sets of outputs are answers to the case
   CaseResult result_;
+  std::vector<RowError> errors_;  // of a fail whose causes are looked for
   std::unique_ptr<Trial> trial_;
   OutputSet first_;
   OutputSet second_;

@@ -162,6 +162,7 @@ Json CausesJson(const std::vector<Explanation>& causes) {
   Json json = Json::array();
   for (const Explanation& cause : causes) {
     json.push_back({{"cause", cause.bug},
+                    {"sentence", ExplanationText(cause)},
                     {"what", cause.what},
                     {"where", cause.where},
                     {"candidate", cause.candidate},

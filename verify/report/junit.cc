@@ -125,9 +125,14 @@ void JUnit::AddFailed(const std::string& head, const CaseResult& result) {
   const bool error = result.verdict == Verdict::kError;
   ++(error ? errors_ : failures_);
   const std::string tag = error ? "error" : "failure";
+  const std::string cause =
+      result.causes.empty() ? "" : ExplanationText(result.causes.front());
   std::string text = head + ">\n      <" + tag + " type=\"" +
                      VerdictName(result.verdict) + "\" message=\"" +
-                     XmlEscape(result.reason) + "\">";
+                     XmlEscape(cause.empty() ? result.reason : cause) + "\">";
+  for (const Explanation& one : result.causes) {
+    text += XmlEscape("cause: " + ExplanationText(one) + "\n");
+  }
   for (const Finding& finding : result.findings) {
     text += XmlEscape(std::string(TierName(finding.tier)) + " " +
                       finding.check + ": " + finding.message +

@@ -11,6 +11,18 @@
 namespace lockstep::verify {
 namespace {
 
+// What is wrong in a sentence, before the numbers that show it.
+std::string CauseLines(const CaseResult& result) {
+  std::string text;
+  for (const Explanation& cause : result.causes) {
+    text += "      cause: " + Printable(ExplanationText(cause)) + "\n";
+  }
+  if (text.empty() && !result.no_cause.empty()) {
+    text = "      cause: " + result.no_cause + "\n";
+  }
+  return text;
+}
+
 // A finding's message, its parts between "; " on lines of their own.
 std::string Broken(const std::string& message) {
   std::string text;
@@ -133,7 +145,7 @@ std::string ReportOne(const CaseResult& result, const ReportStyle& style) {
     if (!result.reason.empty()) text += "  (" + Printable(result.reason) + ")";
     text += "  " + Seconds(result.seconds);
   }
-  text += "\n";
+  text += "\n" + CauseLines(result);
   if (!quiet && !result.draw_of.empty()) {
     text += "      draw of " + Printable(result.draw_of) + "\n";
   }
@@ -144,14 +156,6 @@ std::string ReportOne(const CaseResult& result, const ReportStyle& style) {
   }
   if (!result.one_field.empty()) {
     text += "      profile: " + OneFieldText(result) + "\n";
-  }
-  for (const Explanation& cause : result.causes) {
-    text += "      cause: " + Printable(ExplanationText(cause)) + "\n";
-  }
-  if (result.too_large_to_explain) {
-    text +=
-        "      cause: not looked for on a case this large; lockstep explain "
-        "makes it small first\n";
   }
   if (result.known) text += "      " + Printable(result.known->text) + "\n";
   if (!quiet || style.verbose) text += BaselineLine(result);

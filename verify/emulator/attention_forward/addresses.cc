@@ -61,6 +61,29 @@ bool Addresses::Plain() const {
   return !elsewhere(dial_.fault) && !elsewhere(dial_.second);
 }
 
+bool Addresses::ByRow() const {
+  const auto by_channel = [](Fault f) {
+    switch (f) {
+      case Fault::kKStrideOfV:
+      case Fault::kKFragmentPairs:
+      case Fault::kKVectorHalves:
+      case Fault::kKSwizzleBank:
+      case Fault::kTailDropped:
+      case Fault::kTailDoubled:
+      case Fault::kTailOfNextRow:
+      case Fault::kVTileTransposed:
+      case Fault::kValueStride:
+      case Fault::kVFragmentColumns:
+      case Fault::kVVectorHalves:
+      case Fault::kVSwizzleBank:
+        return true;
+      default:
+        return false;
+    }
+  };
+  return !by_channel(dial_.fault) && !by_channel(dial_.second);
+}
+
 int64_t Addresses::KvHead(int64_t h) const {
   const int64_t last = p_.kv_heads - 1;
   if (dial_.Is(Fault::kHeadModulo)) return h % p_.kv_heads;

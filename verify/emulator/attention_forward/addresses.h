@@ -35,6 +35,8 @@ class Addresses {
 
   // Whether K and V are read where they are.
   bool Plain() const;
+  // Whether all channels of a row of K, and of V, are of one row.
+  bool ByRow() const;
   // What is read for `at`, whose head is the query head, of K or V too.
   Element Query(Element at) const;
   Element Key(Element at) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "reference/contract/numerics.h"
@@ -23,8 +24,18 @@ float Read(const LaneView& x, const Element& e) {
   return e.factor == 1 ? value : value * e.factor;
 }
 
-// All channels of a row.
+// All channels of a row; padding is 0.
 void ReadRow(const LaneView& x, const Element& e, std::vector<float>* to) {
+  const auto channels = static_cast<size_t>(x.shape[3]);
+  if (e.row < 0 || e.row >= x.shape[2]) {
+    to->insert(to->end(), channels, 0.0f);
+    return;
+  }
+  if (x.lane == Lane::kF32 && x.strides[3] == 1) {
+    const float* const from = &x.As<float>()(e.b, e.h, e.row, 0);
+    to->insert(to->end(), from, from + channels);
+    return;
+  }
   for (int64_t c = 0; c < x.shape[3]; ++c) {
     to->push_back(x.lane == Lane::kF32
                       ? x.As<float>()(e.b, e.h, e.row, c)
@@ -44,12 +55,21 @@ struct Call {
   const FaultDial& dial;
   const AttentionArithmetic& arithmetic;
   bool flip;
-  std::vector<float> o;    // [b, h, i, c]
-  std::vector<float> lse;  // [b, h, i]
+  // Rows of [b, h, i] that are computed, ascending; where each has its result.
+  std::vector<int64_t> rows;
+  std::vector<RowResult> results;
   std::vector<bool> written;
   float pair_max = 0;  // of the row before, for a fault
   HeadTensors loaded;
+  int64_t loaded_of = -1;  // kv head over all batch rows
 
+  // The place of a row that is computed.
+  size_t At(int64_t row) const {
+    const int64_t all = problem.batch * problem.q_heads * problem.q_len;
+    if (std::ssize(rows) == all) return static_cast<size_t>(row);
+    return static_cast<size_t>(std::lower_bound(rows.begin(), rows.end(), row) -
+                               rows.begin());
+  }
   HeadTensors Load(int64_t b, int64_t h) const;
   bool Guarded(int64_t b, int64_t j) const;
   void Head(int64_t b, int64_t h);
@@ -83,9 +103,9 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
       head.v.resize(head.v.size() + static_cast<size_t>(problem.value_dim));
       continue;
     }
-    if (addresses.Plain()) {
-      ReadRow(inputs.k, {b, h / problem.group(), j}, &head.k);
-      ReadRow(inputs.v, {b, h / problem.group(), j}, &head.v);
+    if (addresses.ByRow()) {
+      ReadRow(inputs.k, addresses.Key({b, h, j}), &head.k);
+      ReadRow(inputs.v, addresses.Value({b, h, j}), &head.v);
       continue;
     }
     for (int64_t c = 0; c < problem.head_dim; ++c) {
@@ -110,26 +130,19 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
 }
 
 void Call::Store(int64_t row, const RowResult& result, bool empty) {
-  const auto at = static_cast<size_t>(row * problem.value_dim);
-  const auto dv = static_cast<size_t>(problem.value_dim);
-  const auto r = static_cast<size_t>(row);
+  const size_t at = At(row);
   if (dial.Is(Fault::kRowUnwritten) && (row + 1) % problem.q_len == 0) return;
-  if (dial.Is(Fault::kEmptyRowKeepsPrevious) && empty && row > 0) {
-    std::copy_n(o.begin() + static_cast<int64_t>(at - dv), dv,
-                o.begin() + static_cast<int64_t>(at));
-    lse[r] = lse[r - 1];
-  } else {
-    std::copy(result.o.begin(), result.o.end(),
-              o.begin() + static_cast<int64_t>(at));
-    lse[r] = result.lse;
-  }
+  const bool keeps = dial.Is(Fault::kEmptyRowKeepsPrevious) && empty && row > 0;
+  const bool kept = keeps && at > 0 && rows[at - 1] == row - 1;
+  results[at] = kept ? results[at - 1] : result;
   if (dial.Is(Fault::kScratchReused) && row >= problem.q_len) {
-    for (size_t c = 0; c < dv; ++c) {
-      const size_t before = at - static_cast<size_t>(problem.q_len) * dv;
-      o[at + c] = arithmetic.Output(o[at + c] + o[before + c]);
+    const RowResult& before = results[At(row - problem.q_len)];
+    for (size_t c = 0; c < before.o.size(); ++c) {
+      float& x = results[at].o[c];
+      x = arithmetic.Output(x + before.o[c]);
     }
   }
-  written[r] = true;
+  written[at] = true;
 }
 
 void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
@@ -164,14 +177,37 @@ void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
 }
 
 void Call::Head(int64_t b, int64_t h) {
+  const int64_t begin = (b * problem.q_heads + h) * problem.q_len;
+  size_t at = At(begin);
+  const size_t end = At(begin + problem.q_len);
+  if (at == end) return;
   // The heads of a group share K and V, unless a fault tells them apart.
   const Addresses addresses(problem, variant, dial);
-  if (!addresses.Plain() || h % problem.group() == 0) loaded = Load(b, h);
-  const HeadTensors& head = loaded;
-  for (int64_t first = 0; first < problem.q_len; first += variant.tile_q) {
+  const int64_t kv = b * problem.kv_heads + h / problem.group();
+  if (!addresses.Plain() || loaded_of != kv) loaded = Load(b, h);
+  loaded_of = kv;
+  while (at < end) {
+    const int64_t i = rows[at] - begin;
+    const int64_t first = i - i % variant.tile_q;
     const QueryTile tile(problem, inputs, variant, dial, b, h, first);
-    for (int64_t r = 0; r < tile.rows(); ++r) {
-      Row(head, tile, b, h, first + r, r);
+    for (; at < end && rows[at] - begin < first + tile.rows(); ++at) {
+      Row(loaded, tile, b, h, rows[at] - begin, rows[at] - begin - first);
+    }
+  }
+}
+
+void WriteRow(const AttentionForwardProblem& problem, int64_t row,
+              const RowResult& result, const AttentionForwardOutputs& outputs) {
+  const int64_t i = row % problem.q_len;
+  const int64_t h = row / problem.q_len % problem.q_heads;
+  const int64_t b = row / problem.q_len / problem.q_heads;
+  outputs.lse(b, h, i) = result.lse;
+  for (int64_t c = 0; c < problem.value_dim; ++c) {
+    const float x = result.o[static_cast<size_t>(c)];
+    if (problem.lane == Lane::kF32) {
+      outputs.o.As<float>()(b, h, i, c) = x;
+    } else {
+      outputs.o.As<Bf16>()(b, h, i, c).bits = TopHalf(x);
     }
   }
 }
@@ -181,54 +217,71 @@ void Call::Head(int64_t b, int64_t h) {
 AttentionEmulator::AttentionEmulator(AttentionVariant variant, FaultDial dial)
     : variant_(std::move(variant)), dial_(dial) {}
 
+// What the call before would have given, whatever its shapes were.
+void AttentionEmulator::Exchange(std::vector<RowResult>* stored) {
+  std::vector<float> o, lse;
+  for (const RowResult& row : *stored) {
+    o.insert(o.end(), row.o.begin(), row.o.end());
+    lse.push_back(row.lse);
+  }
+  last_o_.resize(o.size());
+  last_lse_.resize(lse.size());
+  size_t at = 0;
+  for (size_t n = 0; n < stored->size(); ++n) {
+    RowResult& row = (*stored)[n];
+    for (float& x : row.o) x = last_o_[at++];
+    row.lse = last_lse_[n];
+  }
+  last_o_ = std::move(o);
+  last_lse_ = std::move(lse);
+}
+
 void AttentionEmulator::Run(const AttentionForwardProblem& problem,
                             const AttentionForwardInputs& given,
-                            const AttentionForwardOutputs& outputs) {
+                            const AttentionForwardOutputs& outputs,
+                            std::span<const int64_t> rows) {
   const AttentionForwardInputs inputs =
       dial_.Is(Fault::kStridesIgnored) ? AsIfDense(given) : given;
   if (calls_ == 0) first_cap_ = problem.softcap;
   const AttentionArithmetic arithmetic(
       problem, variant_, dial_, calls_ == 0 ? problem.softcap : first_cap_);
-  const auto rows =
-      static_cast<size_t>(problem.batch * problem.q_heads * problem.q_len);
-  Call call{
-      .problem = problem,
-      .inputs = inputs,
-      .variant = variant_,
-      .dial = dial_,
-      .arithmetic = arithmetic,
-      .flip = dial_.Is(Fault::kRacy) && calls_ % 2 == 1,
-      .o = std::vector<float>(rows * static_cast<size_t>(problem.value_dim)),
-      .lse = std::vector<float>(rows),
-      .written = std::vector<bool>(rows),
-      .pair_max = 0,
-      .loaded = {}};
+  std::vector<int64_t> wanted(rows.begin(), rows.end());
+  const bool all = wanted.empty();
+  if (all) {
+    wanted.resize(
+        static_cast<size_t>(problem.batch * problem.q_heads * problem.q_len));
+    std::iota(wanted.begin(), wanted.end(), int64_t{0});
+  }
+  Call call{.problem = problem,
+            .inputs = inputs,
+            .variant = variant_,
+            .dial = dial_,
+            .arithmetic = arithmetic,
+            .flip = dial_.Is(Fault::kRacy) && calls_ % 2 == 1,
+            .rows = all ? wanted : RowsNeeded(problem, variant_, dial_, wanted),
+            .results = {},
+            .written = {},
+            .pair_max = 0,
+            .loaded = {}};
+  const RowResult nothing{
+      std::vector<float>(static_cast<size_t>(problem.value_dim)), 0.0f};
+  call.results.assign(call.rows.size(), nothing);
+  call.written.resize(call.rows.size());
   ++calls_;
   for (int64_t b = 0; b < problem.batch; ++b) {
     for (int64_t h = 0; h < problem.q_heads; ++h) call.Head(b, h);
   }
-  BreakStores(problem, variant_, dial_, &call.o, &call.lse);
-  if (dial_.Is(Fault::kStaleOutput)) {
-    last_o_.resize(call.o.size());
-    last_lse_.resize(rows);
-    std::swap(last_o_, call.o);
-    std::swap(last_lse_, call.lse);
+  const auto computed = [&](int64_t row) -> const RowResult& {
+    return call.results[call.At(row)];
+  };
+  std::vector<RowResult> stored;
+  for (const int64_t row : wanted) {
+    stored.push_back(StoredRow(problem, variant_, dial_, row, computed));
   }
-  for (size_t row = 0; row < rows; ++row) {
-    if (!call.written[row]) continue;
-    const auto at = static_cast<int64_t>(row);
-    const int64_t i = at % problem.q_len;
-    const int64_t h = at / problem.q_len % problem.q_heads;
-    const int64_t b = at / problem.q_len / problem.q_heads;
-    outputs.lse(b, h, i) = call.lse[row];
-    for (int64_t c = 0; c < problem.value_dim; ++c) {
-      const float x = call.o[static_cast<size_t>(at * problem.value_dim + c)];
-      if (problem.lane == Lane::kF32) {
-        outputs.o.As<float>()(b, h, i, c) = x;
-      } else {
-        outputs.o.As<Bf16>()(b, h, i, c).bits = TopHalf(x);
-      }
-    }
+  if (dial_.Is(Fault::kStaleOutput)) Exchange(&stored);
+  for (size_t n = 0; n < wanted.size(); ++n) {
+    if (!call.written[call.At(wanted[n])]) continue;
+    WriteRow(problem, wanted[n], stored[n], outputs);
   }
 }
 

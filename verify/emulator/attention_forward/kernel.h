@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "reference/contract/attention_forward.h"
@@ -13,6 +14,8 @@
 
 namespace lockstep::verify {
 
+struct RowResult;  // verify/emulator/attention_forward/row.h
+
 // A kernel handle: what survives from call to call is what stale faults keep.
 class AttentionEmulator {
  public:
@@ -20,14 +23,19 @@ class AttentionEmulator {
 
   // o [batch, q_heads, q_len, value_dim], lse [batch, q_heads, q_len].
   //   With shift = integer and no fault: the contract's bits.
+  //   `rows`: of [batch, q_heads, q_len], ascending, those that are computed
+  //   and stored; empty: all.
   //   Requires: Validate(problem, inputs, outputs).ok().
   void Run(const AttentionForwardProblem& problem,
            const AttentionForwardInputs& inputs,
-           const AttentionForwardOutputs& outputs);
+           const AttentionForwardOutputs& outputs,
+           std::span<const int64_t> rows = {});
 
   const AttentionVariant& variant() const { return variant_; }
 
  private:
+  void Exchange(std::vector<RowResult>* stored);
+
   AttentionVariant variant_;
   FaultDial dial_;
   int64_t calls_ = 0;

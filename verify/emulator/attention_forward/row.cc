@@ -144,10 +144,12 @@ void EmulatedRow::AddValues(const std::vector<Scored>& tile,
   } else {
     for (size_t t = 0; t < tile.size(); ++t) {
       const float* v = ValueRow(tile[t].value);
+      if (how.kind == Accumulator::Kind::kRn32) {
+        AddScaled(weights[t], v, task_.problem.value_dim, acc.data());
+        continue;
+      }
       for (size_t c = 0; c < value_dim_; ++c) {
-        acc[c] = how.kind == Accumulator::Kind::kRn32
-                     ? std::fma(weights[t], v[c], acc[c])
-                     : Accumulate({&weights[t], 1, v + c, 1, 1}, acc[c], how);
+        acc[c] = Accumulate({&weights[t], 1, v + c, 1, 1}, acc[c], how);
       }
     }
   }

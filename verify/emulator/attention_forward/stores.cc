@@ -1,7 +1,8 @@
 #include "verify/emulator/attention_forward/stores.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <set>
 
 namespace lockstep::verify {
 namespace {
@@ -80,43 +81,80 @@ Row OutputFrom(const AttentionForwardProblem& p,
   return at;
 }
 
+int64_t Flat(const AttentionForwardProblem& p, const Row& row) {
+  return (row.b * p.q_heads + row.h) * p.q_len + row.i;
+}
+
+Row PlaceOf(const AttentionForwardProblem& p, int64_t row) {
+  return {row / p.q_len / p.q_heads, row / p.q_len % p.q_heads, row % p.q_len};
+}
+
+// The row in which channel c of o of `row` was computed, -1: zero; and that of
+// its lse.
+int64_t OutputSource(const AttentionForwardProblem& p,
+                     const AttentionVariant& variant, const FaultDial& dial,
+                     int64_t row, int64_t c) {
+  Row from = PlaceOf(p, row);
+  for (const Fault fault : dial.Faults()) {
+    from = OutputFrom(p, variant, fault, from, c);
+  }
+  return from.i < 0 ? -1 : Flat(p, from);
+}
+int64_t LseSource(const AttentionForwardProblem& p,
+                  const AttentionVariant& variant, const FaultDial& dial,
+                  int64_t row) {
+  Row from = PlaceOf(p, row);
+  for (const Fault fault : dial.Faults()) {
+    from = LseFrom(p, variant, fault, from);
+  }
+  return Flat(p, from);
+}
+
 }  // namespace
 
-void BreakStores(const AttentionForwardProblem& p,
-                 const AttentionVariant& variant, const FaultDial& dial,
-                 std::vector<float>* o, std::vector<float>* lse) {
-  if (dial.fault == Fault::kNone) return;
-  if (dial.Is(Fault::kZeros)) {
-    std::fill(o->begin(), o->end(), 0.0f);
-    std::fill(lse->begin(), lse->end(), 0.0f);
-    return;
+RowResult StoredRow(const AttentionForwardProblem& problem,
+                    const AttentionVariant& variant, const FaultDial& dial,
+                    int64_t row,
+                    const std::function<const RowResult&(int64_t)>& computed) {
+  if (dial.fault == Fault::kNone) return computed(row);
+  RowResult stored;
+  stored.o.resize(static_cast<size_t>(problem.value_dim));
+  if (dial.Is(Fault::kZeros)) return stored;
+  stored.lse = computed(LseSource(problem, variant, dial, row)).lse;
+  for (int64_t c = 0; c < problem.value_dim; ++c) {
+    const int64_t from = OutputSource(problem, variant, dial, row, c);
+    if (from < 0) continue;
+    stored.o[static_cast<size_t>(c)] = computed(from).o[static_cast<size_t>(c)];
   }
-  const std::vector<float> o_before = *o;
-  const std::vector<float> lse_before = *lse;
-  const auto flat = [&](const Row& row) {
-    return (row.b * p.q_heads + row.h) * p.q_len + row.i;
-  };
-  const int64_t rows = p.batch * p.q_heads * p.q_len;
-  for (int64_t row = 0; row < rows; ++row) {
-    const Row at = {row / p.q_len / p.q_heads, row / p.q_len % p.q_heads,
-                    row % p.q_len};
-    Row lse_from = at;
-    for (const Fault fault : dial.Faults()) {
-      lse_from = LseFrom(p, variant, fault, lse_from);
-    }
-    (*lse)[static_cast<size_t>(row)] =
-        lse_before[static_cast<size_t>(flat(lse_from))];
-    for (int64_t c = 0; c < p.value_dim; ++c) {
-      Row from = at;
-      for (const Fault fault : dial.Faults()) {
-        from = OutputFrom(p, variant, fault, from, c);
-      }
-      (*o)[static_cast<size_t>(row * p.value_dim + c)] =
-          from.i < 0
-              ? 0.0f
-              : o_before[static_cast<size_t>(flat(from) * p.value_dim + c)];
+  return stored;
+}
+
+std::vector<int64_t> RowsNeeded(const AttentionForwardProblem& problem,
+                                const AttentionVariant& variant,
+                                const FaultDial& dial,
+                                std::span<const int64_t> wanted) {
+  std::set<int64_t> needed;
+  for (const int64_t row : wanted) {
+    needed.insert(row);
+    needed.insert(LseSource(problem, variant, dial, row));
+    for (int64_t c = 0; c < problem.value_dim; ++c) {
+      const int64_t from = OutputSource(problem, variant, dial, row, c);
+      if (from >= 0) needed.insert(from);
     }
   }
+  std::set<int64_t> all = needed;
+  for (const int64_t row : needed) {
+    if (dial.Is(Fault::kMaxOfRowPair) && row % problem.q_len % 2 == 1) {
+      all.insert(row - 1);
+    }
+    for (int64_t n = 1; n <= kRowsKept && n <= row; ++n) {
+      if (dial.Is(Fault::kEmptyRowKeepsPrevious)) all.insert(row - n);
+    }
+    for (int64_t r = row - problem.q_len; r >= 0; r -= problem.q_len) {
+      if (dial.Is(Fault::kScratchReused)) all.insert(r);
+    }
+  }
+  return {all.begin(), all.end()};
 }
 
 }  // namespace lockstep::verify

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "verify/candidate/probe_folders.h"
+
 namespace lockstep::verify {
 
 const Finding* FindingOfNumbers(const CaseResult& failed) {
@@ -25,11 +27,18 @@ bool AskAgain(const CaseRequest& request, Candidate& candidate,
               const std::string& line,
               const std::function<bool(const Trial&)>& worth,
               AskedAgain* asked) {
-  if (!candidate.Repeatable()) return false;
+  CaseRequest again = request;
+  again.line = line;
   const OpRow* const row = request.call->op;
   Result<Case> call = ParseCase(line, std::span(&row, 1));
   if (!call.ok()) return false;
   asked->call = std::move(call.value());
+  again.call = &asked->call;
+  if (!candidate.Repeatable()) {
+    // It has answers to probes only, if to anything beside the case.
+    again.probe = ProbeName(line);
+    if (!candidate.Answers(again)) return false;
+  }
   const Result<TrialRow> op = TrialRowOf(asked->call);
   if (!op.ok()) return false;
   const std::optional<NumericProfile> claims =
@@ -42,9 +51,6 @@ bool AskAgain(const CaseRequest& request, Candidate& candidate,
   Result<OutputSet> outputs = asked->trial->Allocate(0);
   if (!outputs.ok()) return false;
   asked->outputs = std::move(outputs.value());
-  CaseRequest again = request;
-  again.call = &asked->call;
-  again.line = line;
   Execution execution;
   return candidate
              .Run(again, *asked->trial, candidate.Fixed(), asked->outputs,

@@ -48,6 +48,9 @@ void RootCauses::Add(const CaseResult& result) {
     cause.origin = result.origin;
     cause.line = result.line;
     cause.message = finding == nullptr ? result.reason : finding->message;
+    if (!result.causes.empty()) {
+      cause.cause = ExplanationText(result.causes.front());
+    }
     if (finding != nullptr) cause.replay = ReplayLine(result, *finding);
     cause.known = result.known;
     causes_.push_back(std::move(cause));
@@ -74,8 +77,12 @@ bool Fails(const RootCause& cause, const Totals& totals,
   return true;
 }
 
-std::string DescribeCause(const RootCause& cause) {
+std::string DescribeCause(const RootCause& cause, const char* between) {
   std::string text = cause.message;
+  // Whoever knows the bug needs the first wrong element, not all numbers.
+  if (!cause.cause.empty()) {
+    text = cause.cause + between + text.substr(0, text.find("; "));
+  }
   if (cause.cases > 1) {
     text += "; likewise " + std::to_string(cause.cases - 1) + " more " +
             (cause.cases == 2 ? "case" : "cases");

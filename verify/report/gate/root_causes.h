@@ -24,6 +24,7 @@ struct RootCause {
   Verdict verdict = Verdict::kFail;
   CaseOrigin origin;
   std::string line;     // the case
+  std::string cause;    // the known bug, in a sentence; empty: none is named
   std::string message;  // of its first finding that counts
   std::string replay;   // the command that shows it again; empty: none does
   std::optional<KnownMatch> known;
@@ -49,9 +50,9 @@ class RootCauses {
 bool Fails(const RootCause& cause, const Totals& totals,
            const ExitPolicy& policy);
 
-// The sentences about a cause: the message, how many more cases, why it is
-// known.
-std::string DescribeCause(const RootCause& cause);
+// The sentences about a cause: the known bug, on a line of its own, the
+// message, how many more cases, why it is known.
+std::string DescribeCause(const RootCause& cause, const char* between = "\n");
 
 // `file` as a path below `root`, where it lies there; else as it is.
 std::string PathBelow(const std::string& root, const std::string& file);

@@ -75,7 +75,7 @@ Json ResultOf(const RootCause& cause, bool fails, const std::string& root,
   result["ruleIndex"] = index;
   result["kind"] = "fail";
   result["level"] = LevelOf(cause, fails);
-  result["message"] = TextOf(DescribeCause(cause));
+  result["message"] = TextOf(DescribeCause(cause, "; "));
   result["locations"] = Json::array({LocationOf(cause, root)});
   result["occurrenceCount"] = cause.cases;
   result["partialFingerprints"] = {{"rootCause/v1", Fingerprint(cause)}};

@@ -26,6 +26,8 @@ table.cases td.line { font-family: ui-monospace, monospace; font-size: .85em;
   white-space: normal; overflow-wrap: anywhere; }
 table.cases td.took { white-space: nowrap; }
 table.cases td.candidate { white-space: normal; overflow-wrap: anywhere; }
+p.cause { font-size: 1.15rem; font-weight: 600; max-width: 46rem;
+  overflow-wrap: anywhere; }
 .finding ul { margin: .2rem 0 .8rem; padding-left: 1.2rem; }
 .finding li { overflow-wrap: anywhere; }
 @media (max-width: 40rem) { table.cases .more { display: none; } }
@@ -90,17 +92,16 @@ std::string FindingsHtml(const CaseResult& result) {
   return text;
 }
 
+// What is wrong, in a sentence each, before anything that shows it.
 std::string CausesHtml(const CaseResult& result) {
   std::string text;
   for (const Explanation& cause : result.causes) {
-    text += "<li>" + HtmlText(ExplanationText(cause)) + "</li>\n";
+    text += "<p class=\"cause\">" + HtmlText(ExplanationText(cause)) + "</p>\n";
   }
-  if (!text.empty()) return "<h3>Causes</h3>\n<ul>\n" + text + "</ul>\n";
-  if (result.too_large_to_explain) {
-    return "<h3>Causes</h3>\n<p>Not looked for on a case this large; lockstep "
-           "explain makes it small first.</p>\n";
+  if (text.empty() && !result.no_cause.empty()) {
+    text = "<p class=\"cause\">Cause: " + HtmlText(result.no_cause) + "</p>\n";
   }
-  return "";
+  return text;
 }
 
 std::string ReplayHtml(const CaseResult& result) {
@@ -183,9 +184,9 @@ std::string PictureHtml(const CaseResult& result) {
 std::string Section(const CaseResult& result, int64_t number) {
   return Format("<section id=\"case-%lld\">\n<h2 class=\"%s\">",
                 static_cast<long long>(number), KindOf(result)) +
-         Mark(result) + "</h2>\n<p class=\"case\">" + HtmlText(result.line) +
-         "</p>\n" + FindingsHtml(result) + CausesHtml(result) +
-         ReplayHtml(result) + PictureHtml(result) + FactsHtml(result) +
+         Mark(result) + "</h2>\n" + CausesHtml(result) + "<p class=\"case\">" +
+         HtmlText(result.line) + "</p>\n" + PictureHtml(result) +
+         FindingsHtml(result) + ReplayHtml(result) + FactsHtml(result) +
          "</section>\n";
 }
 

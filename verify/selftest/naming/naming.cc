@@ -1,0 +1,371 @@
+#include "verify/selftest/naming/naming.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "verify/base/format.h"
+#include "verify/candidate/candidate.h"
+#include "verify/causes/explanation.h"
+#include "verify/judge/judge.h"
+#include "verify/registry/ops.h"
+#include "verify/report/json_text.h"
+#include "verify/selftest/pool.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr double kNamedFirst = 0.9;
+constexpr double kMostSeconds = 3;
+
+constexpr NamingPlace kPlaces[] = {{128, true, true},   {128, false, true},
+                                   {128, true, false},  {128, false, false},
+                                   {4096, true, true},  {4096, false, true},
+                                   {4096, true, false}, {4096, false, false}};
+
+// The size alone, then with each feature that some bug needs.
+constexpr const char* kShort[] = {
+    "hq=4 sq=128 skv=128 d=64",
+    "hq=4 hkv=2 sq=128 skv=128 d=64 cap=5 mask=causal",
+    "b=2 hq=4 hkv=2 sq=96 skv=128 d=64 mask=causal&window:20,3 align=br "
+    "sinklogit=normal:2",
+    "b=2 hq=4 hkv=2 sq=128 skv=128 d=64 mask=causal q_seg=runs:40,88 "
+    "kv_seg=runs:40,88",
+    "b=2 hq=4 hkv=2 sq=96 skv=128 d=64 mask=causal align=br valid_kv=120,66 "
+    "valid_q=90,66",
+    "b=2 hq=2 sq=128 skv=128 d=64 mask=chunked:32 align=3",
+    "b=2 hq=2 sq=96 skv=128 d=64 mask=prefix:12 align=3",
+    "b=2 hq=2 sq=128 skv=128 d=64 mask=causal&(window:8,0|sink:3) "
+    "q_seg=runs:60,68 kv_seg=runs:60,68",
+    "b=2 hq=4 hkv=2 sq=128 skv=128 d=64 mask=full mask.h1=window:3,0 "
+    "mask.h2=causal",
+    "hq=2 sq=1 skv=128 d=64 mask=window:9,0 align=br",
+    "hq=2 sq=128 skv=128 d=64 mask=random:0.3",
+    "hq=2 sq=128 skv=128 d=64 fill=normal:8",
+    "hq=4 sq=128 skv=130 d=66 dv=70",
+    "hq=4 sq=128 skv=128 d=64 lane=bf16 cap=2"};
+constexpr const char* kLong[] = {
+    "hq=4 sq=16 skv=4096 d=64",
+    "hq=4 hkv=2 sq=16 skv=4096 d=64 cap=5 mask=causal align=br",
+    "b=2 hq=4 hkv=2 sq=16 skv=4096 d=64 mask=causal&window:1000,3 align=br "
+    "sinklogit=normal:2",
+    "b=2 hq=4 hkv=2 sq=16 skv=4096 d=64 mask=causal align=br "
+    "q_seg=ids:0*6,1*10 kv_seg=runs:1040,3056",
+    "b=2 hq=4 hkv=2 sq=16 skv=4096 d=64 mask=causal align=br "
+    "valid_kv=4000,2066 valid_q=12,16",
+    "b=2 hq=2 sq=16 skv=4096 d=64 mask=chunked:512 align=1020",
+    "b=2 hq=2 sq=16 skv=4096 d=64 mask=prefix:412 align=300",
+    "b=2 hq=2 sq=16 skv=4096 d=64 mask=causal&(window:80,0|sink:3) align=br "
+    "q_seg=ids:0*6,1*10 kv_seg=runs:1060,3036",
+    "b=2 hq=4 hkv=2 sq=16 skv=4096 d=64 mask=full mask.h1=window:300,0 "
+    "mask.h2=causal align=br",
+    "hq=2 sq=1 skv=4096 d=64 mask=window:900,0 align=br",
+    "hq=2 sq=16 skv=4096 d=64 mask=random:0.3",
+    "hq=2 sq=16 skv=4096 d=64 fill=normal:8",
+    "hq=4 sq=16 skv=4098 d=66 dv=70",
+    "hq=4 sq=16 skv=4096 d=64 lane=bf16 cap=2"};
+
+std::span<const char* const> CasesOf(const NamingPlace& place) {
+  return place.keys == 128 ? std::span<const char* const>(kShort) : kLong;
+}
+
+// Answers to one case, as files hold them: the kernel cannot be asked again.
+class AnswersAlone final : public Candidate {
+ public:
+  explicit AnswersAlone(std::unique_ptr<Candidate> kernel)
+      : kernel_(std::move(kernel)) {}
+
+  std::string Spec(const Variation& how) const override {
+    return kernel_->Spec(how);
+  }
+  std::string Backend() const override { return "files"; }
+  const Variation& Fixed() const override { return kernel_->Fixed(); }
+  bool Ours() const override { return true; }
+  std::optional<NumericProfile> Claims() const override {
+    return kernel_->Claims();
+  }
+  bool Computes() const override { return false; }
+  bool Repeatable() const override { return false; }
+  std::vector<std::string> CannotTry() const override {
+    return {"repeat",      "variations",       "laws",
+            "guard_zones", "inputs_unchanged", "written"};
+  }
+  bool Answers(const CaseRequest&) const override { return true; }
+  Status Prepare(const CaseRequest& request) override {
+    return kernel_->Prepare(request);
+  }
+  std::vector<Variation> Variations(const Trial&) const override { return {}; }
+  RunOutcome Run(const CaseRequest& request, const Trial& trial,
+                 const Variation& how, const OutputSet& outputs,
+                 Execution* execution) override {
+    return kernel_->Run(request, trial, how, outputs, execution);
+  }
+
+ private:
+  std::unique_ptr<Candidate> kernel_;
+};
+
+std::unique_ptr<Candidate> Open(const std::string& spec, bool asked) {
+  std::unique_ptr<Candidate> kernel = std::move(ParseCandidate(spec).value());
+  if (asked) return kernel;
+  return std::make_unique<AnswersAlone>(std::move(kernel));
+}
+
+// What a user's kernel that computes so claims.
+std::optional<NumericProfile> ProfileOf(const std::string& spec, bool lse) {
+  std::optional<NumericProfile> claims = ParseCandidate(spec).value()->Claims();
+  if (claims && !lse) claims->lse = LseLane::kNone;
+  return claims;
+}
+
+CaseResult Judge(const std::string& line, const std::string& spec,
+                 const NamingPlace& place, bool causes, double seconds) {
+  const std::unique_ptr<Candidate> kernel = Open(spec, place.asked);
+  const Case call = std::move(ParseCase(line, Ops()).value());
+  JudgeOptions options;
+  options.profile = ProfileOf(spec, place.lse);
+  options.threads = 1;
+  options.invariance = false;
+  options.probes = causes;
+  options.evidence = options.canaries = false;
+  options.causes = causes;
+  options.explain_seconds = seconds;
+  const CaseRequest request{
+      .call = &call,
+      .line = MinimalLine(call),
+      .claims = options.profile ? &*options.profile : nullptr};
+  return JudgeCase(request, *kernel, options, nullptr);
+}
+
+// In other arithmetic and in tiles of its own, then in its usual ones.
+std::vector<std::string> KernelsOf(const MutantInfo& info) {
+  const std::string name = std::string("mutant:") + info.name;
+  const std::string base =
+      info.base == std::string("exact") ? name + ",base=cpu" : name;
+  std::vector<std::string> kernels = {base + ",tile=32x32", base};
+  // A profile that claims no exact bits is what leaves outputs out; a bug of
+  // the contract's own arithmetic has none.
+  kernels.push_back(name);
+  return kernels;
+}
+
+bool IsShown(const MutantInfo& info) {
+  // What a sequence of calls shows, or a repetition, is no wrong number here.
+  return info.attention() &&
+         std::string(info.pattern).find(";;") == std::string::npos;
+}
+
+bool Names(const Explanation& cause, const std::string& bug) {
+  return cause.bug == bug ||
+         std::count(cause.alike.begin(), cause.alike.end(), bug) > 0;
+}
+
+// A kernel with the bug, and the first case on which it fails.
+struct Shown {
+  std::string kernel, line;
+};
+
+OutputSet AnswerOf(const std::string& spec, const Trial& trial) {
+  OutputSet outputs = std::move(trial.Allocate(0).value());
+  Execution execution;
+  ParseCandidate(spec).value()->Run({}, trial, {}, outputs, &execution);
+  return outputs;
+}
+
+// Whether the bug does anything here: judging costs far more.
+bool Moves(const Trial& trial, const OutputSet& right, const OutputSet& wrong) {
+  for (size_t t = 0; t < right.tensors.size(); ++t) {
+    const OutputSpec& spec = trial.outputs()[t];
+    for (int64_t line = 0; line < spec.lines(); ++line) {
+      for (int64_t c = 0; c < spec.shape[3]; ++c) {
+        const auto at = LineIndex(spec, line, c);
+        const auto value = [&](const OutputSet& from) {
+          return ElementValue(spec.lane,
+                              ElementBits(from.tensors[t].const_view(), at));
+        };
+        const double a = value(right), b = value(wrong);
+        const double noise = 1e-6 * (std::fabs(a) + 1e-2);
+        if (!(std::fabs(a - b) <= noise) && a != b) return true;
+      }
+    }
+  }
+  return false;
+}
+
+Shown FindCase(const MutantInfo& info, const NamingPlace& place) {
+  for (const std::string& kernel : KernelsOf(info)) {
+    if (!place.lse && !ProfileOf(kernel, true)) continue;
+    const size_t base = kernel.find("base=");
+    const std::string right =
+        "variant:" +
+        (base == std::string::npos
+             ? std::string(info.base)
+             : kernel.substr(base + 5, kernel.find(',', base) - base - 5));
+    for (const char* keys : CasesOf(place)) {
+      const std::string line = std::string("attention_forward ") + keys;
+      const Case call = std::move(ParseCase(line, Ops()).value());
+      const auto trial =
+          std::move(TrialRowOf(call).value().open(call, {}).value());
+      if (!Moves(*trial, AnswerOf(right, *trial), AnswerOf(kernel, *trial))) {
+        continue;
+      }
+      const CaseResult result = Judge(line, kernel, place, false, 0);
+      if (result.verdict == Verdict::kFail) return {kernel, line};
+    }
+  }
+  return {};
+}
+
+NamingRow RowOf(const NamingPlace& place, const std::vector<NamedBug>& bugs) {
+  NamingRow row;
+  row.place = place;
+  const auto cases = CasesOf(place);
+  row.cases = std::string(cases.front()) + " and " +
+              std::to_string(cases.size() - 1) + " more";
+  std::vector<double> seconds;
+  for (const NamedBug& bug : bugs) {
+    const bool here = bug.place.keys == place.keys &&
+                      bug.place.lse == place.lse &&
+                      bug.place.asked == place.asked && !bug.line.empty();
+    if (!here) continue;
+    ++row.bugs;
+    row.first += bug.rank == 1 ? 1 : 0;
+    row.among += bug.rank > 0 ? 1 : 0;
+    row.proved += bug.proved ? 1 : 0;
+    row.wrongly += bug.proved && bug.rank != 1 ? 1 : 0;
+    seconds.push_back(bug.seconds);
+  }
+  std::sort(seconds.begin(), seconds.end());
+  if (seconds.empty()) return row;
+  row.median = seconds[seconds.size() / 2];
+  row.longest = seconds.back();
+  return row;
+}
+
+bool IsWanted(const MutantInfo& info, const std::vector<std::string>& only) {
+  return only.empty() ||
+         std::any_of(only.begin(), only.end(), [&](const std::string& prefix) {
+           return std::string(info.name).starts_with(prefix);
+         });
+}
+
+}  // namespace
+
+std::span<const NamingPlace> NamingPlaces() { return kPlaces; }
+
+NamedBug NameBug(const MutantInfo& info, const NamingPlace& place,
+                 double seconds) {
+  NamedBug named{.info = &info, .place = place};
+  const Shown shown = FindCase(info, place);
+  if (shown.line.empty()) return named;
+  const CaseResult result =
+      Judge(shown.line, shown.kernel, place, true, seconds);
+  named.kernel = shown.kernel;
+  named.line = shown.line;
+  named.seconds = result.cause_seconds;
+  if (result.causes.empty()) return named;
+  named.first = result.causes[0].bug;
+  named.proved = result.causes[0].Proved();
+  for (size_t n = 0; n < result.causes.size() && named.rank == 0; ++n) {
+    if (Names(result.causes[n], info.name)) {
+      named.rank = static_cast<int64_t>(n) + 1;
+    }
+  }
+  return named;
+}
+
+bool NamingResult::Passed() const {
+  return std::all_of(rows.begin(), rows.end(), [](const NamingRow& row) {
+    return static_cast<double>(row.first) >=
+               kNamedFirst * static_cast<double>(row.bugs) &&
+           row.wrongly == 0 && row.longest <= kMostSeconds;
+  });
+}
+
+NamingResult RunNaming(const NamingOptions& options) {
+  NamingResult result;
+  for (const NamingPlace& place : kPlaces) {
+    for (const MutantInfo& info : Mutants()) {
+      if (IsShown(info) && IsWanted(info, options.only)) {
+        result.bugs.push_back({.info = &info, .place = place});
+      }
+    }
+  }
+  const auto name = [&](int64_t n) {
+    NamedBug& bug = result.bugs[static_cast<size_t>(n)];
+    bug = NameBug(*bug.info, bug.place, kCauseSeconds);
+  };
+  ForEach(std::ssize(result.bugs), options.threads, name);
+  for (const NamingPlace& place : kPlaces) {
+    result.rows.push_back(RowOf(place, result.bugs));
+  }
+  return result;
+}
+
+std::string NamingText(const NamingResult& result) {
+  std::string text =
+      "| cases | outputs | the kernel | bugs that fail | named first | among "
+      "the stated | proved | wrongly | CPU seconds, median | longest |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const NamingRow& row : result.rows) {
+    text +=
+        "| `" + row.cases.substr(0, row.cases.find(" and ")) + "`" +
+        row.cases.substr(row.cases.find(" and ")) +
+        (row.place.lse ? " | o, lse" : " | o") +
+        (row.place.asked ? " | asked" : " | answers alone") +
+        Format(
+            " | %lld | %lld (%.0f %%) | %lld | %lld | %lld | %.2f | "
+            "%.2f |\n",
+            static_cast<long long>(row.bugs), static_cast<long long>(row.first),
+            100.0 * static_cast<double>(row.first) /
+                static_cast<double>(std::max<int64_t>(row.bugs, 1)),
+            static_cast<long long>(row.among),
+            static_cast<long long>(row.proved),
+            static_cast<long long>(row.wrongly), row.median, row.longest);
+  }
+  for (const NamedBug& bug : result.bugs) {
+    if (bug.line.empty() || bug.rank == 1) continue;
+    text += std::string(bug.info->name) + ": " +
+            (bug.first.empty()
+                 ? "not named"
+                 : "first is " + bug.first + (bug.proved ? ", proved" : "")) +
+            "; " + bug.kernel + " on " + bug.line +
+            (bug.place.lse ? "" : ", without lse") +
+            (bug.place.asked ? "" : ", answers alone") + "\n";
+  }
+  return text;
+}
+
+std::string NamingJson(const NamingResult& result) {
+  Json rows = Json::array(), bugs = Json::array();
+  for (const NamingRow& row : result.rows) {
+    rows.push_back({{"keys", row.place.keys},
+                    {"lse", row.place.lse},
+                    {"asked", row.place.asked},
+                    {"cases", row.cases},
+                    {"bugs", row.bugs},
+                    {"first", row.first},
+                    {"among", row.among},
+                    {"proved", row.proved},
+                    {"wrongly", row.wrongly},
+                    {"median_seconds", row.median},
+                    {"longest_seconds", row.longest}});
+  }
+  for (const NamedBug& bug : result.bugs) {
+    bugs.push_back({{"bug", bug.info->name},
+                    {"keys", bug.place.keys},
+                    {"lse", bug.place.lse},
+                    {"asked", bug.place.asked},
+                    {"kernel", bug.kernel},
+                    {"case", bug.line},
+                    {"rank", bug.rank},
+                    {"first", bug.first},
+                    {"proved", bug.proved},
+                    {"seconds", bug.seconds}});
+  }
+  return DumpJson({{"kind", "selftest_naming"}, {"rows", rows}, {"bugs", bugs}},
+                  2);
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,77 @@
+// How often a failing verdict names the bug: every known bug of attention, with
+// and without lse, on two sizes, as a kernel that can be asked and as answers.
+#ifndef LOCKSTEP_VERIFY_SELFTEST_NAMING_NAMING_H_
+#define LOCKSTEP_VERIFY_SELFTEST_NAMING_NAMING_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reference/contract/status.h"
+#include "verify/emulator/mutants.h"
+
+namespace lockstep::verify {
+
+// Where a bug is met.
+struct NamingPlace {
+  int64_t keys = 128;
+  bool lse = true;    // false: the profile says that the kernel has none
+  bool asked = true;  // false: answers to the case alone, as from files
+};
+// Both sizes, with and without lse, asked and not.
+std::span<const NamingPlace> NamingPlaces();
+
+// What the verdict said of one bug.
+struct NamedBug {
+  const MutantInfo* info = nullptr;
+  NamingPlace place;
+  std::string kernel{};  // its spec
+  std::string line{};    // of the first case that it fails on; empty: none
+  // Of the causes, from 1; alike bugs have the rank of the first. 0: not named.
+  int64_t rank = 0;
+  std::string first{};  // the first cause
+  bool proved = false;  // "behaves like"
+  double seconds = 0;   // CPU time beyond the verdict
+};
+
+// In other arithmetic and tiles than bugs are replayed in, on the first of some
+// cases of that size on which it fails. `seconds`: of CPU time for causes.
+NamedBug NameBug(const MutantInfo& info, const NamingPlace& place,
+                 double seconds = std::numeric_limits<double>::infinity());
+
+struct NamingOptions {
+  std::vector<std::string> only;  // bugs whose names begin so; empty: all
+  int threads = 0;                // 0: all
+};
+
+// Of one place: bugs that fail there, and what was said of them.
+struct NamingRow {
+  NamingPlace place;
+  std::string cases;  // "hq=4 sq=128 skv=128 d=64 and 13 more"
+  int64_t bugs = 0;
+  int64_t first = 0;
+  int64_t among = 0;  // the causes that were stated, three at most
+  int64_t proved = 0;
+  int64_t wrongly = 0;  // proved, and another one
+  double median = 0;    // CPU seconds beyond the verdict
+  double longest = 0;
+};
+
+struct NamingResult {
+  std::vector<NamedBug> bugs;
+  std::vector<NamingRow> rows;
+  // In every place nine of ten are named first, within three seconds each.
+  bool Passed() const;
+};
+NamingResult RunNaming(const NamingOptions& options);
+
+// The table, as docs/power.md has it, and each bug that was not named first.
+std::string NamingText(const NamingResult& result);
+std::string NamingJson(const NamingResult& result);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_SELFTEST_NAMING_NAMING_H_
