@@ -1,6 +1,7 @@
 """`lockstep explain`, and the causes at the end of a failing case."""
 
 import json
+import pathlib
 import unittest
 
 import program
@@ -9,13 +10,29 @@ from program import SMALL, events, run
 LINE = "attention_forward hq=2 sq=24 skv=24 d=8 mask=causal"
 
 
+def keep_outputs(path, names):
+    """The file with these tensors alone, and without the case that it names."""
+    data = pathlib.Path(path).read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header, kept, body = json.loads(data[8:8 + size]), {}, b""
+    for name in names:
+        begin, end = header[name]["data_offsets"]
+        kept[name] = header[name] | {"data_offsets": [len(body), len(body) + end - begin]}
+        body += data[8 + size + begin:8 + size + end]
+    text = json.dumps(kept).encode()
+    text += b" " * (-len(text) % 8)
+    answer = pathlib.Path(path).with_name("answer.safetensors")
+    answer.write_bytes(len(text).to_bytes(8, "little") + text + body)
+    return str(answer)
+
+
 class Explain(program.TestCase):
 
     def test_a_bug_is_named(self):
         done = run("explain", LINE, "--candidate", "mutant:attn.causal_strict,base=cpu")
         self.assertEqual(done.code, 1, done.err)
-        self.assertIn("1     behaves like attn.causal_strict (j < i for j <= i): ",
-                      done.out)
+        self.assertIn("1     a query does not see its own key (j < i for j <= i): "
+                      "behaves like attn.causal_strict, ", done.out)
         self.assertIn("held against ", done.out)
 
     def test_json(self):
@@ -32,7 +49,8 @@ class Explain(program.TestCase):
         done = run("explain", line, "--candidate", "mutant:attn.window_left_plus_one")
         self.assertEqual(done.code, 1, done.err)
         self.assertNotIn("sq=512 skv=512", done.out)
-        self.assertIn("1     behaves like attn.window_left_plus_one", done.out)
+        self.assertIn("1     each query sees one key too many to the left: behaves "
+                      "like attn.window_left_plus_one", done.out)
 
     # On one key a dropped key is four bugs at once: what is replayed is the largest
     # of the smaller cases, not the smallest.
@@ -89,15 +107,82 @@ class AtTheEndOfAFailure(program.TestCase):
                          [True, True, True, False, False])
         self.assertEqual(found[0][0]["cause"], "attn.causal_strict")
 
-    def test_a_large_case_says_that_nothing_was_looked_for(self):
-        done = run("verify", "attention_forward sq=512 skv=512 d=32 mask=causal",
-                   "--candidate", "mutant:attn.causal_strict")
-        self.assertIn("cause: not looked for on a case this large", done.out)
+    # The sentence comes before the numbers that show it.
+    def test_a_large_case_is_named_first(self):
+        line = "attention_forward hq=4 hkv=2 sq=16 skv=4096 d=16 "
+        done = run("verify", line + "mask=causal&window:1000,0 align=br",
+                   "--candidate", "mutant:attn.window_left_plus_one,base=cpu",
+                   "--explain-budget", "60")
+        self.assertEqual(done.code, 1, done.err)
+        lines = done.out.splitlines()
+        self.assertTrue(lines[0].startswith("FAIL  attention_forward"), lines[0])
+        self.assertIn("cause: each query sees one key too many to the left (1001 for "
+                      "1000): behaves like attn.window_left_plus_one, ", lines[1])
+
+    def test_no_time_looks_for_nothing(self):
+        done = run("verify", LINE, "--candidate", "mutant:attn.causal_strict",
+                   "--explain-budget", "0")
+        self.assertEqual(done.code, 1, done.err)
+        self.assertNotIn("cause:", done.out)
+
+    def test_a_large_scan_is_made_small(self):
+        done = run("verify", "mamba3_scan t=512 h=8 g=2 n=32 p=16", "--candidate",
+                   "mutant:scan.skip_missing", "--explain-budget", "60")
+        self.assertEqual(done.code, 1, done.err)
+        self.assertIn("behaves like scan.skip_missing", done.out.splitlines()[1])
+
+    def test_every_output_says_it_first(self):
+        sentence = ("a query does not see its own key (j < i for j <= i): behaves like "
+                    "attn.causal_strict, the same bits; here not to be told from "
+                    "attn.drop_last_key")
+        junit, html, sarif = (self.path(name) for name in ("j.xml", "p.html", "s.json"))
+        done = run("verify", LINE, "--candidate", "mutant:attn.causal_strict",
+                   "--junit", junit, "--html", html, "--sarif", sarif, "--annotations",
+                   "github", "--json", "-")
+        self.assertEqual(done.code, 1, done.err)
+        page = pathlib.Path(html).read_text(encoding="utf-8")
+        escaped = sentence.replace("<", "&lt;")
+        order = [page.index(part) for part in (
+            f'<p class="cause">{escaped}', "<h3>Where</h3>", "<h3>Found</h3>",
+            "<h3>Facts</h3>")]
+        self.assertEqual(order, sorted(order))
+        self.assertIn(f'message="{escaped}"',
+                      pathlib.Path(junit).read_text(encoding="utf-8"))
+        (result,) = json.loads(pathlib.Path(sarif).read_text())["runs"][0]["results"]
+        self.assertTrue(result["message"]["text"].startswith(sentence))
+        (finding,) = [event for event in events(done.out)
+                      if event["kind"] == "finding" and event["check"] == "o"]
+        self.assertEqual(finding["attribution"][0]["sentence"], sentence)
+
+    def test_an_annotation_begins_with_it(self):
+        done = run("verify", LINE, "--candidate", "mutant:attn.causal_strict",
+                   "--annotations", "github")
+        (line,) = [one for one in done.out.splitlines() if one.startswith("::error")]
+        self.assertIn("::a query does not see its own key (j < i for j <= i): ", line)
+        self.assertIn("%0Ao differs in 384 of 384 elements, max ", line)
+
+    # The answer to a window that is one key wider is that of a bug; it is fixed, so
+    # that no smaller case can be asked for.
+    def test_answers_from_files_are_explained(self):
+        line = "attention_forward hq=4 sq=16 skv=2048 d=16 align=br mask=causal&window:"
+        for outputs in (["o", "lse"], ["o"]):
+            folder = self.path("case")
+            exported = run("export", line + "41,0", "--out", folder, "--minimal",
+                           "--with-expected")
+            self.assertEqual(exported.code, 0, exported.err)
+            answer = keep_outputs(folder + "/expected.safetensors", outputs)
+            profile = ("exact-f32" if "lse" in outputs
+                       else "base = cpu-f32; name = mine; lse = none")
+            done = run("verify", line + "40,0", "--candidate", "files:" + answer,
+                       "--profile", profile, "--explain-budget", "60")
+            self.assertEqual(done.code, 1, done.err)
+            self.assertIn("(41 for 40): behaves like attn.window_left_plus_one",
+                          done.out.splitlines()[1])
 
     def test_a_kernel_of_one_real_head_is_explained(self):
         done = run("verify", "attention_forward sq=48 skv=48 d=64 mask=causal",
                    "--candidate", "mutant:attn.causal_strict,base=cpu")
-        self.assertIn("cause: behaves like attn.causal_strict", done.out)
+        self.assertIn("(j < i for j <= i): behaves like attn.causal_strict", done.out)
 
     def test_a_passing_case_has_none(self):
         self.assertNotIn("cause:", run("verify", SMALL).out)

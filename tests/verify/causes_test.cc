@@ -45,8 +45,8 @@ TEST(Causes, ABugIsNamedByItsBits) {
   EXPECT_EQ(cause.explained, 1);
   EXPECT_EQ(cause.where, "");
   EXPECT_EQ(ExplanationText(cause),
-            "behaves like attn.window_left_plus_one (one key too many to the "
-            "left): the same bits");
+            "each query sees one key too many to the left: behaves like "
+            "attn.window_left_plus_one, the same bits");
 }
 
 TEST(Causes, OtherArithmeticIsTheSameBug) {
@@ -125,8 +125,7 @@ TEST(Causes, NoOutputIsLeftOutOfAScope) {
     const auto trial = Open("mamba3_scan t=33 h=2 n=8 p=4");
     Explainer explainer("mamba3_scan", nullptr);
     explainer.AddWrong(
-                *trial,
-                AnswerOf("mutant:scan.conjugate+scan.skip_missing", *trial));
+        *trial, AnswerOf("mutant:scan.conjugate+scan.skip_missing", *trial));
     return explainer.Causes();
   }();
   EXPECT_TRUE(causes.empty() || !causes[0].Reproduced()) << causes[0].where;
@@ -285,7 +284,7 @@ TEST(Causes, AShareIsRoundedDown) {
   cause.explained = 0.99999;
   cause.alike = {"a", "b", "c", "d", "e", "f"};
   EXPECT_EQ(ExplanationText(cause),
-            "behaves like attn.x (y): 99.9 % of the error; here not to be told "
+            "y: behaves like attn.x, 99.9 % of the error; here not to be told "
             "from a, b, c, d and 2 more");
 }
 

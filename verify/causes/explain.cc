@@ -110,7 +110,7 @@ double Explainer::Held::Explained() const {
   return 1 - (Scoped() ? MeanOf(scoped, acting) : MeanOf(left, cases));
 }
 
-std::string Explainer::Held::Doubt() const {
+std::string Explainer::Held::Doubt(bool all) const {
   const Distances& evidence = Scoped() ? there : everywhere;
   if (Explained() < kCauseReproduced) return "something else is wrong, too";
   if (evidence.agree == 0) return "only NaN, infinity or noise agree";
@@ -118,7 +118,8 @@ std::string Explainer::Held::Doubt() const {
   if (evidence.agree < kProvingElements) return "few elements show it";
   const bool against = static_cast<double>(evidence.against) >
                        kMostAgainst * static_cast<double>(evidence.agree);
-  return against ? "small errors speak against it" : "";
+  if (against) return "small errors speak against it";
+  return all ? "" : "time was up before all known bugs were tried";
 }
 
 Explainer::Explainer(std::string op, const NumericProfile* profile,
@@ -239,6 +240,7 @@ void Explainer::Add(Ground ground) {
   grounds_.push_back(std::move(ground));
   if (grounds_.size() == 1) {
     HoldAll(HypothesesOf(op_, profile_));
+    all_tried_ = !Stopped();
     Sort();
     for (const Held& held : held_) own_.push_back(held.hypothesis);
     moving_ = own_;
@@ -292,7 +294,7 @@ Explanation Explainer::ExplanationOf(size_t n) const {
   cause.candidate = held.hypothesis.spec;
   cause.explained = held.Explained();
   cause.same_bits = held.same_bits;
-  cause.doubt = held.Doubt();
+  cause.doubt = held.Doubt(all_tried_);
   for (const Held& other : held_) {
     const std::string name = other.hypothesis.Name();
     const bool known =

@@ -76,8 +76,8 @@ class Explainer {
 
     bool Scoped() const;
     double Explained() const;
-    // Why it is not proved; empty: it is.
-    std::string Doubt() const;
+    // Why it is not proved; empty: it is. `all`: no other bug is left to try.
+    std::string Doubt(bool all) const;
   };
   // One case: the answer, absent where nothing is wrong with it, and right ones
   // by the kernels they are of.
@@ -127,6 +127,7 @@ class Explainer {
   size_t turned_ = 0;
   size_t tiled_ = 0;
   int64_t tried_ = 0;
+  bool all_tried_ = false;  // as the catalogue has them
   const double seconds_;
   double end_ = std::numeric_limits<double>::infinity();  // of the CPU time
 };

@@ -72,17 +72,20 @@ std::string Hypothesis::Name() const {
   return second == nullptr ? name : name + "+" + second->name;
 }
 
-// "the last N visible keys are left out, N = 32", in a pair as the catalogue
-// has it.
+// "the last 32 visible keys are left out" of "the last N ...", in a pair as the
+// catalogue has it.
 std::string Hypothesis::Sentence() const {
-  const std::string sentence = bug->breaks;
+  std::string sentence = bug->breaks;
   if (second != nullptr) return sentence + "; " + second->breaks;
   if (bug->dial == nullptr) return sentence;
   const std::string own = BugIn(spec);
   const size_t at = own.find('@');
-  return sentence + ", N = " +
-         (at == std::string::npos ? Format("%g", bug->severity)
-                                  : own.substr(at + 1));
+  const std::string count = at == std::string::npos
+                                ? Format("%g", bug->severity)
+                                : own.substr(at + 1);
+  const size_t n = sentence.find('N');
+  if (n != std::string::npos) return sentence.replace(n, 1, count);
+  return sentence + ", " + bug->dial + " = " + count;
 }
 
 std::optional<Hypothesis> PairOf(const Hypothesis& first,

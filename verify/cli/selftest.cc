@@ -36,6 +36,7 @@ struct SelftestArguments {
   int64_t curves = 0;
   bool statistics = false;  // alone
   bool naming = false;      // alone
+  double explain_seconds = kCauseSeconds;
 };
 
 std::vector<std::string> WordsOfList(const std::string& text) {
@@ -200,7 +201,8 @@ int RunNames(const SelftestArguments& a) {
   if (!a.html.empty()) return Fail("--naming has no page: leave out --html");
   const Status files = CheckFiles(a);
   if (!files.ok()) return Fail(files.message());
-  const NamingResult result = RunNaming({WordsOfList(a.only), a.threads});
+  const NamingResult result =
+      RunNaming({WordsOfList(a.only), a.threads, a.explain_seconds});
   if (a.json != "-" && a.markdown != "-") std::cout << NamingText(result);
   Status status;
   if (!a.json.empty()) status = Deliver(a.json, NamingJson(result) + "\n");
@@ -295,6 +297,10 @@ void AddSelftest(Parser* program) {
   verb->Flag("--naming", &a->naming,
              "In place of the rest: how often a failing verdict names the bug "
              "of an attention kernel");
+  verb->Value("--explain-budget", &a->explain_seconds,
+              "CPU time to find the bug of each failure in (default 2)")
+      .NonNegative()
+      .Type("SECONDS");
   verb->Value("--threads", &a->threads, "0: all").NonNegative();
   verb->run = [a] { return RunSelftestVerb(*a); };
 }

@@ -26,6 +26,9 @@ constexpr int64_t kShortRow = int64_t{1} << 16;
 constexpr int64_t kTwinSides[] = {256, 1024};
 // CPU time that asking for smaller cases may take, in seconds.
 constexpr double kTwinSeconds = 1;
+// Where no smaller case can be asked for, part of that time goes to the given
+// one.
+constexpr double kAnswersAlone = 1.25;
 // Rows of a smaller case that tell whether it fails.
 constexpr int64_t kTwinRows = 96;
 
@@ -94,7 +97,8 @@ class CauseFinder {
         profile_(failed->claims ? &*failed->claims : nullptr),
         op_(OpName(*from.request.call)),
         explainer_(op_, profile_, from.options.stop,
-                   from.options.explain_seconds) {}
+                   from.options.explain_seconds *
+                       (from.candidate.Repeatable() ? 1 : kAnswersAlone)) {}
 
   void Run(const Finding& finding) {
     AskedAgain asked;
@@ -192,8 +196,11 @@ class CauseFinder {
       }
       return false;
     }
-    const auto allowed =
-        trial.Envelope(*profile_, std::move(rows), from_.options.threads);
+    auto allowed = trial.Probe(*profile_, rows);
+    if (allowed == nullptr) {
+      allowed =
+          trial.Envelope(*profile_, std::move(rows), from_.options.threads);
+    }
     if (allowed == nullptr) return false;
     CaseResult judged;
     JudgeByAllowed(trial, *allowed, twin_.outputs, Tier::kEnvelope, "",

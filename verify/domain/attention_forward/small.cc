@@ -63,7 +63,6 @@ std::optional<Case> Changed(const Case& c, Case twin) {
 std::optional<Case> SmallAttention(const Case& c, int64_t side) {
   if (NamesFiles(c)) return std::nullopt;
   Case twin = c;
-  if (c.op->text.drop_probe != nullptr) c.op->text.drop_probe(&twin);
   Shrink(side, &twin.Get<AttentionForwardCase>());
   return Changed(c, std::move(twin));
 }

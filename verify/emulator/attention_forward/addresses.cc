@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 
 namespace lockstep::verify {
 namespace {
@@ -61,27 +62,21 @@ bool Addresses::Plain() const {
   return !elsewhere(dial_.fault) && !elsewhere(dial_.second);
 }
 
-bool Addresses::ByRow() const {
-  const auto by_channel = [](Fault f) {
-    switch (f) {
-      case Fault::kKStrideOfV:
-      case Fault::kKFragmentPairs:
-      case Fault::kKVectorHalves:
-      case Fault::kKSwizzleBank:
-      case Fault::kTailDropped:
-      case Fault::kTailDoubled:
-      case Fault::kTailOfNextRow:
-      case Fault::kVTileTransposed:
-      case Fault::kValueStride:
-      case Fault::kVFragmentColumns:
-      case Fault::kVVectorHalves:
-      case Fault::kVSwizzleBank:
-        return true;
-      default:
-        return false;
-    }
-  };
-  return !by_channel(dial_.fault) && !by_channel(dial_.second);
+bool Addresses::KeysByRow() const {
+  constexpr Fault kByChannel[] = {Fault::kKStrideOfV,    Fault::kKFragmentPairs,
+                                  Fault::kKVectorHalves, Fault::kKSwizzleBank,
+                                  Fault::kTailDropped,   Fault::kTailDoubled,
+                                  Fault::kTailOfNextRow};
+  return std::none_of(std::begin(kByChannel), std::end(kByChannel),
+                      [&](Fault f) { return dial_.Is(f); });
+}
+
+bool Addresses::ValuesByRow() const {
+  constexpr Fault kByChannel[] = {Fault::kVTileTransposed, Fault::kValueStride,
+                                  Fault::kVFragmentColumns,
+                                  Fault::kVVectorHalves, Fault::kVSwizzleBank};
+  return std::none_of(std::begin(kByChannel), std::end(kByChannel),
+                      [&](Fault f) { return dial_.Is(f); });
 }
 
 int64_t Addresses::KvHead(int64_t h) const {

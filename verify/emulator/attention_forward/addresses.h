@@ -35,8 +35,10 @@ class Addresses {
 
   // Whether K and V are read where they are.
   bool Plain() const;
-  // Whether all channels of a row of K, and of V, are of one row.
-  bool ByRow() const;
+  // Whether all channels of a row of K, or of V, are read where one row has
+  // them.
+  bool KeysByRow() const;
+  bool ValuesByRow() const;
   // What is read for `at`, whose head is the query head, of K or V too.
   Element Query(Element at) const;
   Element Key(Element at) const;

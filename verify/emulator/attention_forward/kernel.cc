@@ -96,6 +96,8 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
   const auto keys = static_cast<size_t>(problem.kv_len);
   head.k.reserve(keys * static_cast<size_t>(problem.head_dim));
   head.v.reserve(keys * static_cast<size_t>(problem.value_dim));
+  const bool keys_by_row = addresses.KeysByRow();
+  const bool values_by_row = addresses.ValuesByRow();
   const bool guards = variant.numeric.masked_nan_safe == MaskedNan::kPadding;
   for (int64_t j = 0; j < problem.kv_len; ++j) {
     if (guards && Guarded(b, j)) {
@@ -103,15 +105,12 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
       head.v.resize(head.v.size() + static_cast<size_t>(problem.value_dim));
       continue;
     }
-    if (addresses.ByRow()) {
-      ReadRow(inputs.k, addresses.Key({b, h, j}), &head.k);
-      ReadRow(inputs.v, addresses.Value({b, h, j}), &head.v);
-      continue;
-    }
-    for (int64_t c = 0; c < problem.head_dim; ++c) {
+    if (keys_by_row) ReadRow(inputs.k, addresses.Key({b, h, j}), &head.k);
+    for (int64_t c = 0; !keys_by_row && c < problem.head_dim; ++c) {
       head.k.push_back(Read(inputs.k, addresses.Key({b, h, j, c})));
     }
-    for (int64_t c = 0; c < problem.value_dim; ++c) {
+    if (values_by_row) ReadRow(inputs.v, addresses.Value({b, h, j}), &head.v);
+    for (int64_t c = 0; !values_by_row && c < problem.value_dim; ++c) {
       head.v.push_back(Read(inputs.v, addresses.Value({b, h, j, c})));
     }
   }
