@@ -13,7 +13,7 @@
 #include "verify/causes/twin.h"
 #include "verify/emulator/mutants.h"
 #include "verify/registry/ops.h"
-#include "verify/selftest/naming/naming.h"
+#include "verify/selftest/naming/attention_forward.h"
 
 namespace lockstep::verify {
 namespace {

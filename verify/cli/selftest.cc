@@ -11,7 +11,7 @@
 #include "verify/cli/cli.h"
 #include "verify/selftest/attention_forward_nulls.h"
 #include "verify/selftest/lengths/matrix.h"
-#include "verify/selftest/naming/naming.h"
+#include "verify/selftest/naming/attention_forward.h"
 #include "verify/selftest/selftest.h"
 
 namespace lockstep::verify::cli {

@@ -1,4 +1,4 @@
-#include "verify/selftest/naming/naming.h"
+#include "verify/selftest/naming/attention_forward.h"
 
 #include <algorithm>
 #include <cmath>

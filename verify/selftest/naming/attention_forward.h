@@ -1,7 +1,7 @@
 // How often a failing verdict names the bug: every known bug of attention, with
 // and without lse, on two sizes, as a kernel that can be asked and as answers.
-#ifndef LOCKSTEP_VERIFY_SELFTEST_NAMING_NAMING_H_
-#define LOCKSTEP_VERIFY_SELFTEST_NAMING_NAMING_H_
+#ifndef LOCKSTEP_VERIFY_SELFTEST_NAMING_ATTENTION_FORWARD_H_
+#define LOCKSTEP_VERIFY_SELFTEST_NAMING_ATTENTION_FORWARD_H_
 
 #include <cstdint>
 #include <span>
@@ -77,4 +77,4 @@ std::string NamingJson(const NamingResult& result);
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_SELFTEST_NAMING_NAMING_H_
+#endif  // LOCKSTEP_VERIFY_SELFTEST_NAMING_ATTENTION_FORWARD_H_
