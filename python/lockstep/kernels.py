@@ -5,12 +5,15 @@
     def scan(q, k, v, *, call): ...            -> y, or (y, theta, h, k, v)
     def plan(mask, *, call): ...               -> {name: integer array}
 """
+import __future__
+import ast
 import dataclasses
 import importlib
 import importlib.util
 import inspect
 import os
 import sys
+import traceback
 
 from lockstep import slips
 from lockstep.errors import UsageError
@@ -127,14 +130,14 @@ def load(target):
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
         raise UsageError(f"{target!r} is no MODULE:FUNCTION or FILE.py:FUNCTION")
-    module = _load_file(place) if place.endswith(".py") else _load_module(place)
+    module = _load_file(place, name) if place.endswith(".py") else _load_module(place)
     found = module
     for part in name.split("."):
         found = getattr(found, part, None)
     if not callable(found):
         raise UsageError(f"{place} has no function {name!r}" + (
-            " before it first calls lockstep; define kernels first, or write calls "
-            "below if __name__ == \"__main__\"" if _stopped else ""))
+            " that can be defined without what calls of lockstep return; define kernels "
+            "first, or write calls below if __name__ == \"__main__\"" if _stopped else ""))
     return found
 
 
@@ -150,7 +153,7 @@ def _load_module(name):
         raise
 
 
-def _load_file(path):
+def _load_file(path, wanted):
     if not os.path.isfile(path):
         raise UsageError(f"there is no file {path!r}")
     name = os.path.splitext(os.path.basename(path))[0]
@@ -163,11 +166,34 @@ def _load_file(path):
     loading = True
     try:
         spec.loader.exec_module(module)
-    except StopLoading:
+    except StopLoading as stop:
         _stopped = True
+        _define_later(path, module, wanted.partition(".")[0], stop)
     finally:
         loading = False
     return module
+
+
+def _define_later(path, module, wanted, stop):
+    """Goes on behind the first call of lockstep until the kernel is defined. What
+    calls lockstep again, or wants a report of the first call, is passed over."""
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read(), path)
+    lines = [frame.lineno for frame in traceback.extract_tb(stop.__traceback__)
+             if frame.filename == path or os.path.abspath(frame.filename) == os.path.abspath(path)]
+    flags = sum(getattr(__future__, name.name).compiler_flag for node in tree.body
+                if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+                for name in node.names)
+    for node in tree.body:
+        if hasattr(module, wanted) or not lines:
+            return
+        if node.end_lineno <= lines[0] or node.lineno <= lines[0] <= node.end_lineno:
+            continue
+        code = compile(ast.Module([node], []), path, "exec", flags, dont_inherit=True)
+        try:
+            exec(code, module.__dict__)  # pylint: disable=exec-used
+        except (Exception, StopLoading):  # pylint: disable=broad-except
+            continue
 
 
 def target_of(function):

@@ -124,6 +124,12 @@ class FiveMinutesTest(unittest.TestCase):
         self.assertIn("1 case: 1 pass", said)
         self.assertIn("judged in this process", said)
 
+    def test_a_second_kernel_below_the_first_call(self):
+        second = O_ONLY[O_ONLY.index("def attend"):].replace("attend", "second")
+        said = typed("from __future__ import annotations\n" + O_ONLY
+                     + "print(report.cases[0].verdict)\n\n\n" + second)
+        self.assertEqual(said.count("1 case: 1 pass"), 2, said)
+
     def test_a_closure_is_judged_here(self):
         inside = O_ONLY[:O_ONLY.index("report =")].replace("\n", "\n    ")
         said = typed(f"def make():{inside}\n    return attend\n\n\nimport lockstep\n"
