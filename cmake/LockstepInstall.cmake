@@ -38,6 +38,11 @@ if(TARGET lockstep AND (NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATO
   add_custom_target(lockstep_pages ALL DEPENDS ${_all_pages})
 endif()
 
+# All that is installed, and no test: what scripts/verify.sh builds, so that
+# `cmake --install` works behind it.
+add_custom_target(lockstep_installed DEPENDS ${_all_pages})
+add_dependencies(lockstep_installed ${_libraries} ${_programs})
+
 # Headers are included from the project root ("reference/contract/status.h"), so
 # they keep their folders, below one folder of our own.
 foreach(room IN ITEMS reference optimized verify fuzz)

@@ -50,6 +50,20 @@ print_phases() {
   done
 }
 
+# One line of what is built now, on a terminal; nothing elsewhere.
+show_progress() {
+  local line
+  if [[ ! -t 1 ]]; then
+    cat >/dev/null
+    return
+  fi
+  printf 'the first build takes minutes; later ones take what has changed\n'
+  while read -r line; do
+    [[ $line == \[* ]] && printf '\r\033[K%.*s' "$((${COLUMNS:-80} - 1))" "$line"
+  done
+  printf '\r\033[K'
+}
+
 # build PRESET [TARGET...]: configures and builds, quietly unless it fails.
 build() {
   local preset=$1 log
@@ -57,7 +71,8 @@ build() {
   mkdir -p "build/$preset"
   log=build/$preset/build.log
   if ! { cmake --preset "$preset" &&
-    cmake --build --preset "$preset" ${1:+--target "$@"}; } >"$log" 2>&1; then
+    cmake --build --preset "$preset" ${1:+--target "$@"}; } 2>&1 |
+    tee "$log" | show_progress; then
     tail -n 60 "$log"
     printf 'building the preset %s failed; full log: %s\n' "$preset" "$log" >&2
     return 1

@@ -14,7 +14,7 @@ case ${1:-} in
 esac
 
 scripts/install-deps.sh
-phase "build release" build release lockstep lockstep-bench lockstep-fuzz
+phase "build release" build release lockstep_installed
 printf '\n'
 exec build/release/bin/lockstep verify --cases data/cases/smoke.cases \
   --cases data/cases/captured.cases \
