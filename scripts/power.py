@@ -289,10 +289,24 @@ def read(path):
     return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
 
 
+def text_of(data):
+    """The data as JSON, a line for each row of a table."""
+    line = lambda value: json.dumps(value, sort_keys=True)
+    table = lambda rows: "[\n" + ",\n".join("  " + line(row) for row in rows) + "]"
+    cell = lambda value: table(value) if isinstance(value, list) else line(value)
+
+    def part(value):
+        if isinstance(value, list):
+            return table(value)
+        return "{" + ",\n ".join(f"{line(k)}: {cell(v)}" for k, v in sorted(value.items())) + "}"
+
+    return "{\n" + ",\n".join(f"{line(k)}: {part(v)}" for k, v in sorted(data.items())) + "}\n"
+
+
 def main(words):
     if words[:1] == ["collect"] and len(words) > 1:
         data = collect(read(DATA) if DATA.exists() else {}, map(read, words[1:]))
-        DATA.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        DATA.write_text(text_of(data), encoding="utf-8")
     elif words == ["page"]:
         PAGE.write_text(page_of(read(DATA)), encoding="utf-8")
     elif words == ["page", "--check"]:
