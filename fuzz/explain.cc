@@ -11,6 +11,7 @@
 #include "fuzz/shrink.h"
 #include "verify/candidate/candidate.h"
 #include "verify/causes/block_plan.h"
+#include "verify/causes/detail.h"
 #include "verify/causes/explain.h"
 #include "verify/judge/judge.h"
 #include "verify/registry/ops.h"
@@ -288,6 +289,9 @@ Result<Explained> Explain(const verify::Domain& domain,
   if (shrunk.sequence.size() == 1) teller.TellApart(c);
   Explained explained = teller.Take();
   explained.line = verify::MinimalLine(shrunk.sequence);
+  for (verify::Explanation& cause : explained.causes) {
+    cause.what += verify::DetailOf(cause.bug, sequence.back());
+  }
   return explained;
 }
 

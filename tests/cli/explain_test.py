@@ -49,8 +49,8 @@ class Explain(program.TestCase):
         done = run("explain", line, "--candidate", "mutant:attn.window_left_plus_one")
         self.assertEqual(done.code, 1, done.err)
         self.assertNotIn("sq=512 skv=512", done.out)
-        self.assertIn("1     each query sees one key too many to the left: behaves "
-                      "like attn.window_left_plus_one", done.out)
+        self.assertIn("1     each query sees one key too many to the left (100 for "
+                      "99): behaves like attn.window_left_plus_one", done.out)
 
     # On one key a dropped key is four bugs at once: what is replayed is the largest
     # of the smaller cases, not the smallest.
