@@ -215,6 +215,14 @@ class KnownTest(Gate):
         self.configure(self.HEAD + known('"bits:o"') + known('"bits:lse"'))
         self.assertEqual(self.gate().code, 0)
 
+    def test_an_entry_that_is_half_of_it_is_not_needless(self):
+        self.configure(self.HEAD + known('"bits:o"'))
+        done = self.gate()
+        self.assertIn("fail with it and with bits:lse, which no entry has", done.out)
+        self.assertNotIn("no case needs it", done.out)
+        self.configure(self.HEAD + known('"bits:o"') + known('"bits:lse"'))
+        self.assertNotIn("no case needs it", self.gate().out)
+
     def test_a_needless_entry_is_told(self):
         self.configure('cases = "k.cases"\n' + known())
         done = self.gate(env=GITHUB)

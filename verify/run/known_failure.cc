@@ -1,6 +1,7 @@
 #include "verify/run/known_failure.h"
 
 #include <algorithm>
+#include <set>
 
 namespace lockstep::verify {
 namespace {
@@ -47,9 +48,25 @@ std::optional<KnownMatch> MatchKnown(std::span<const KnownFailure> known,
   return match;
 }
 
-void KnownUse::Add(const CaseResult& result) {
-  if (!result.known) return;
-  ++(result.known->expired ? expired_ : excused_)[result.known->entry];
+void KnownUse::Add(std::span<const KnownFailure> known,
+                   const CaseResult& result) {
+  std::set<size_t> entries;
+  std::string other;
+  for (const Finding& finding : result.findings) {
+    if (!Counts(result, finding)) continue;
+    const std::string signature = SignatureOf(finding);
+    const auto its = EntryFor(known, result.op, signature);
+    if (its) entries.insert(*its);
+    if (!its && other.empty()) other = signature;
+  }
+  for (const size_t n : entries) {
+    Partly& partly = partly_[n];
+    if (result.known) {
+      ++(known[n].expired ? expired_ : excused_)[n];
+    } else if (partly.cases++ == 0) {
+      partly.other = other;
+    }
+  }
 }
 
 std::string KnownUse::Say(const KnownFailure& known, size_t entry) const {
@@ -60,6 +77,11 @@ std::string KnownUse::Say(const KnownFailure& known, size_t entry) const {
   for (const std::string& signature : known.signatures) text += " " + signature;
   text += " until " + known.expires + ": ";
   if (Needless(entry)) return text + "no case needs it, remove it";
+  const Partly& partly = partly_[entry];
+  if (excused_[entry] == 0 && partly.cases > 0) {
+    return text + cases(partly.cases) + " fail with it and with " +
+           partly.other + ", which no entry has: add that, or mend it";
+  }
   if (known.expired) return text + "expired, " + cases(expired_[entry]);
   return text + cases(excused_[entry]) + ", " + known.reason;
 }

@@ -35,19 +35,28 @@ std::optional<KnownMatch> MatchKnown(std::span<const KnownFailure> known,
 // How often each entry was needed.
 class KnownUse {
  public:
-  explicit KnownUse(size_t entries) : excused_(entries), expired_(entries) {}
+  explicit KnownUse(size_t entries)
+      : excused_(entries), expired_(entries), partly_(entries) {}
 
-  void Add(const CaseResult& result);
+  // `known`: the entries.
+  void Add(std::span<const KnownFailure> known, const CaseResult& result);
   // What to tell of an entry after a run that judged every case: that it
   // excused cases, that it no longer does, or that nothing needs it.
   std::string Say(const KnownFailure& known, size_t entry) const;
   bool Needless(size_t entry) const {
-    return excused_[entry] == 0 && expired_[entry] == 0;
+    return excused_[entry] == 0 && expired_[entry] == 0 &&
+           partly_[entry].cases == 0;
   }
 
  private:
   std::vector<int64_t> excused_;  // cases
   std::vector<int64_t> expired_;  // cases that it would have excused
+  // Cases with one of its signatures and another one, which no entry excuses.
+  struct Partly {
+    int64_t cases = 0;
+    std::string other;  // of the first of them
+  };
+  std::vector<Partly> partly_;
 };
 
 }  // namespace lockstep::verify

@@ -157,12 +157,12 @@ void Outputs::OnCase(const CaseResult& result, const Totals&, int64_t) {
   Emit(CaseEvents(result));
   totals_.Add(result);
   causes_.Add(result);
-  known_.Add(result);
+  known_.Add(options_.known, result);
   if (!options_.junit.empty()) junit_.Add(result);
   if (receipt_ != nullptr) receipt_->Add(result);
   if (page_ != nullptr) page_->Add(result);
   for (const CaseResult& drawn : result.draws) {
-    known_.Add(drawn);
+    known_.Add(options_.known, drawn);
     findings_ += static_cast<int64_t>(drawn.findings.size());
     if (drawn.verdict == Verdict::kUntrusted) continue;
     causes_.Add(drawn);
