@@ -54,7 +54,8 @@ std::string MaskWord(const MaskExpr& mask) {
 // The fields of /proc/cpuinfo's first processor.
 std::string ReadCpuModel() {
   std::ifstream file("/proc/cpuinfo");
-  std::string line, name, family, model, stepping;
+  std::string line, name, family, model, stepping;  // of x86
+  std::string implementer, part;                    // of ARM
   while (std::getline(file, line) && !line.empty()) {
     const size_t colon = line.find(':');
     if (colon == std::string::npos || colon + 2 > line.size()) continue;
@@ -65,8 +66,11 @@ std::string ReadCpuModel() {
     if (field == "cpu family") family = value;
     if (field == "model") model = value;
     if (field == "stepping") stepping = value;
+    if (field == "CPU implementer") implementer = value;
+    if (field == "CPU part") part = value;
   }
   std::replace(name.begin(), name.end(), '\t', ' ');
+  if (name.empty() && !part.empty()) return "ARM " + implementer + "/" + part;
   if (name.empty()) return "unknown";
   return name + " " + family + "/" + model + "/" + stepping;
 }

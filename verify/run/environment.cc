@@ -106,12 +106,18 @@ bool DropsTruncation() {
   return false;
 }
 
+// x86 has a name; ARM has numbers of the maker and the part.
 std::string CpuName() {
   std::ifstream info("/proc/cpuinfo");
+  std::string maker;
   for (std::string line; std::getline(info, line);) {
     const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) {
-      return line.substr(colon + 2);
+    if (colon == std::string::npos) continue;
+    const std::string value = line.substr(colon + 2);
+    if (line.starts_with("model name")) return value;
+    if (line.starts_with("CPU implementer")) maker = value;
+    if (line.starts_with("CPU part") && !maker.empty()) {
+      return "ARM implementer " + maker + " part " + value;
     }
   }
   return "unknown";
