@@ -209,6 +209,8 @@ void Row::Verify() {
   // The first call packs, faults pages in and asks for targets; what it took
   // decides how many calls a sample has.
   Result<CallTimes> first = TimeOnce();
+  // It may have said just then that it has no lse.
+  if (!first.ok() && !candidate_->Lacks().empty()) first = TimeOnce();
   if (first.ok()) cold_ = first->seconds;
   if (first.ok() && scene_->right.count(Digests(scene_->outputs)) == 0) {
     Judge();

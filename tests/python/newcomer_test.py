@@ -119,6 +119,20 @@ class FiveMinutesTest(unittest.TestCase):
         self.assertIn("returned None, want o, lse", said)
         self.assertIn("parameter `out`", said)
 
+    def test_o_alone_is_timed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mine.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(O_ONLY)
+            done = subprocess.run(
+                [os.environ["LOCKSTEP_PROGRAM"], "bench", "attention_forward sq=8 skv=8 d=8 "
+                 "mask=causal", "--candidate", f"py:{path}:attend", "--profile", "cpu-f32",
+                 "--budget", "0.1s"], stdin=subprocess.DEVNULL, check=False, text=True,
+                env={**os.environ, "LOCKSTEP_PYTHON": sys.executable},
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertNotIn("not timed", done.stdout)
+
     def test_a_prompt_is_judged_here(self):
         said = typed(O_ONLY, stdin=True)
         self.assertIn("1 case: 1 pass", said)
