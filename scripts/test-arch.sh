@@ -32,7 +32,7 @@ make_root() {
   LOG=$PLACE/packages/root/log
   mkdir -p "${LOG%/*}"
   open_archive "${LOG%/*}" deb arm64 "$(debian_release)"
-  unpack_closure "${LOG%/*}" "$ROOT" libc6 python3
+  unpack_closure "${LOG%/*}" "$ROOT" libstdc++6 python3
   touch "$ROOT/made"
 }
 
