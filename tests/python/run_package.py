@@ -40,7 +40,7 @@ def build(folder, python, environment):
     # The build's own environment is this one: nothing is fetched twice.
     subprocess.run([python, "-m", "pip", "wheel", "--quiet", "--no-deps",
                     "--no-build-isolation", "--wheel-dir", wheels,
-                    "-C", "build-dir=build/release-python", SOURCE],
+                    "--config-settings", "build-dir=build/release-python", SOURCE],
                    env=environment, check=True)
     wheel, = glob.glob(os.path.join(wheels, "lockstep_verify-*.whl"))
     return wheel
