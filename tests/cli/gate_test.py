@@ -261,7 +261,8 @@ class AnnotationTest(Gate):
         self.assertEqual(done.code, 1)
         (line,) = self.annotations(done)
         self.assertRegex(line, r"^::error file=k\.cases,line=2,title=attention_forward "
-                               r"fail \(bits%3Ao\)::o differs in ")
+                               r"fail \(bits%3Ao\)::one key ahead of the query is visible: "
+                               r"behaves like attn\.causal_plus_one, the same bits%0A")
         self.assertIn("likewise 1 more case", line)
         self.assertIn("%0Areplay: lockstep verify '", line)
 

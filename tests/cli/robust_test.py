@@ -46,7 +46,11 @@ class OptionsTest(program.TestCase):
 
     def test_verbs(self):
         done = run()
-        self.assertUsage(done, "verify", "fuzz", "campaign", "corpus", "shrink")
+        self.assertEqual(done.code, 2)
+        last = done.err.rstrip("\n").splitlines()[-1]
+        self.assertTrue(last.startswith("lockstep: no verb given; "), done.err)
+        for verb in ("verify", "fuzz", "campaign", "corpus", "shrink"):
+            self.assertIn(f" {verb} ", last)
         self.assertUsage(run("verfy"), "'verfy'", "'verify'")
         self.assertUsage(run("fuz", "--help"), "'fuz'", "'fuzz'")
         version = run("--version")

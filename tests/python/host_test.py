@@ -272,8 +272,7 @@ class PackageTest(unittest.TestCase):
             self.assertEqual(done.stdout, "<lockstep.Report: 1 pass; exit 0>\n", done.stderr)
             done = run("verify", CASE, "--candidate", f"py:{path}:later", "--profile",
                        "from-candidate")
-            self.assertEqual(done.code, 2)
-            self.assertIn("define kernels first", done.err)
+            self.assertEqual(done.code, 0, done.err)
 
     def test_usage(self):
         for call, words in (
