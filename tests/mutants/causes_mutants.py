@@ -19,7 +19,7 @@ MUTANTS = (
     ("nan_is_near", F, "all.left += left_ ? 1 : 0;", ""),
     ("one_row_proves", E, "kProvingRows = 2", "kProvingRows = 1"),
     ("nan_proves", E, "if (evidence.agree == 0)", "if (false)"),
-    ("outputs_of_one_row_are_two", F, "rows.insert({down == nullptr ? \"\" : down, at}).second",
+    ("outputs_of_one_row_are_two", F, "rows.insert({down == nullptr ? \"\" : down, place}).second",
      "true"),
     ("what_a_kernel_lacks_counts", F,
      "if (profile != nullptr && !HasOutput(*profile, spec.name)) continue;", ""),

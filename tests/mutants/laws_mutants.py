@@ -7,6 +7,7 @@ import runner
 
 A = "verify/ops/attention_forward/laws.cc"
 C = "verify/inputs/attention_forward_clone.cc"
+I = "verify/case/segments/segment_ids.cc"
 L = "verify/judge/laws.cc"
 O = "verify/ops/attention_forward/laws_order.cc"
 S = "verify/ops/attention_forward/laws_scale.cc"
@@ -20,11 +21,10 @@ MUTANTS = (
     ("no_key_changes", A, "return j >= first && j < end;", "return false;"),
     ("valid_keys_change", A, "return j >= in.ValidKv(p, b);", "return j >= 1;"),
     ("padding_stays", A, "return j >= in.ValidKv(p, b);", "return false;"),
-    ("names_stay", A, "return static_cast<int32_t>(step * (rank + 1));",
-     "return id;"),
-    ("one_name", A, "return static_cast<int32_t>(step * (rank + 1));",
-     "return static_cast<int32_t>(step);"),
-    ("narrow_names", A, "int64_t{1} << 16", "int64_t{3}"),
+    ("names_stay", A, "const auto renamed = [&](int32_t id) {",
+     "const auto renamed = [&](int32_t id) { return id;"),
+    ("one_name", I, "INT32_MAX / (count + 1)) * (rank + 1);", "INT32_MAX / (count + 1));"),
+    ("narrow_names", I, "int64_t{1} << 16", "int64_t{3}"),
     ("scale_not_expected", S, "law.exponents = {exponent, 0};",
      "law.exponents = {0, 0};"),
     ("scale_unguarded", S, "if (!ScalesExactly())", "if (false)"),
