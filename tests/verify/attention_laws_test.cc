@@ -13,6 +13,7 @@
 
 #include "verify/candidate/candidate.h"
 #include "verify/case/case.h"
+#include "verify/case/segments/segment_ids.h"
 #include "verify/inputs/attention_forward_clone.h"
 #include "verify/judge/laws.h"
 #include "verify/judge/verdict.h"
@@ -256,6 +257,17 @@ TEST(AttentionLaws, RelabelReachesEveryId) {
   }
   OtherIds right([](int32_t id) { return int64_t{id}; });
   EXPECT_TRUE(JudgeAll(right, line).broken.empty());
+}
+
+// A kernel that keeps ids in 16 bits takes all of these for one document.
+TEST(AttentionLaws, RelabelledIdsAgreeInSixteenBits) {
+  std::set<int32_t> ids;
+  for (int64_t rank = 0; rank < 5; ++rank) {
+    const int32_t id = OtherId(IdRange::kSteps16, rank, 5);
+    EXPECT_EQ(id % (1 << 16), 0) << rank;
+    ids.insert(id);
+  }
+  EXPECT_EQ(ids.size(), 5u);
 }
 
 }  // namespace
