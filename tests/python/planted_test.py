@@ -17,6 +17,10 @@ import planted  # noqa: E402
 from lockstep import program  # noqa: E402
 
 
+# Lives on what earlier cases left. Where they are needed the report says so.
+OF_OTHER_CASES = {"stale_mask"}
+
+
 def trouble(base, bug):
     """What is wrong, or nothing, and what was seen."""
     report = lockstep.fuzz(getattr(planted, f"{base}_{bug}"), budget="4000cases", shrink=20)
@@ -26,6 +30,8 @@ def trouble(base, bug):
     seen = f"{finding.event['found_seconds']:.2f} s  {finding.case}"
     replay = program.start(shlex.split(finding.replay)[1:], stdout=-1, stderr=-1)
     replay.communicate()
+    if bug in OF_OTHER_CASES and "not in a fresh process" in str(report):
+        return "", seen
     return ("" if replay.returncode == 1 else f"replay exits {replay.returncode}"), seen
 
 
