@@ -9,8 +9,8 @@
 namespace lockstep::verify {
 namespace {
 
-std::vector<double> Numbers(const Trial& trial, const Truth& truth,
-                            size_t output, const OutputSet& from) {
+std::vector<double> ValuesOf(const Trial& trial, const Truth& truth,
+                             size_t output, const OutputSet& from) {
   const OutputSpec& spec = trial.outputs()[output];
   const LaneView view = from.tensors[output].const_view();
   std::vector<double> numbers;
@@ -53,7 +53,7 @@ std::vector<Baseline> JudgeByBaselines(const Trial& trial, const Truth& truth,
     if (Lacks(profile, spec)) continue;
     RuleInput input;
     input.lane = spec.lane;
-    input.produced = Numbers(trial, truth, t, produced);
+    input.produced = ValuesOf(trial, truth, t, produced);
     for (double& number : input.produced) number *= UnitOf(profile, spec);
     if (t == 0 && allowed != nullptr && !allowed->truth().empty()) {
       input.truth = {allowed->truth().begin(), allowed->truth().end()};
@@ -62,7 +62,7 @@ std::vector<Baseline> JudgeByBaselines(const Trial& trial, const Truth& truth,
         input.truth.push_back(ElementValue(spec.lane, bits));
       }
     }
-    if (compared) input.baseline = Numbers(trial, truth, t, baseline.value());
+    if (compared) input.baseline = ValuesOf(trial, truth, t, baseline.value());
     const auto here = PassesForeignRules(input);
     for (size_t r = 0; r < kForeignRules; ++r) passes[r] = passes[r] && here[r];
   }
