@@ -159,6 +159,14 @@ TEST(Causes, NaNAloneIsNoProof) {
   EXPECT_EQ(cause.doubt, "only NaN, infinity or noise agree");
 }
 
+TEST(Causes, OneKeyIsSaidInTheSingular) {
+  const std::string line = "attention_forward sq=12 skv=20 d=8";
+  EXPECT_EQ(First(line, "mutant:attn.drop_last_key").what,
+            "the last visible key is left out");
+  EXPECT_EQ(First(line, "mutant:attn.drop_last_key@3").what,
+            "the last 3 visible keys are left out");
+}
+
 // Dropping the last key and a strict mask are one where every row ends on the
 // diagonal, and two where none does.
 TEST(Causes, AlikeBugsAreSaidToBeAndToldApart) {

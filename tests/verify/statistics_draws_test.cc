@@ -44,13 +44,12 @@ TEST(Statistics, RowsThatShareRoundingsAreNoAlarm) {
 // maximum all weights are one number, whose rounding moves all rows by one
 // factor.
 TEST(Statistics, EqualWeightsAreNoAlarm) {
-  const auto candidate = ParseCandidate("variant:flash-no-max");
   JudgeOptions options = Quick("flash-bf16");
   options.profile->max = {MaxPolicy::Kind::kNone, 0};
-  const CaseResult right = JudgeLine(
+  const CaseResult right = JudgeSpec(
       "attention_forward hq=64 sq=1 skv=64 d=16 lane=bf16 "
       "fill=qk.uniform:1,1.001+v.uniform:1,2 seed=1",
-      *candidate.value(), options);
+      "variant:flash-no-max", options);
   EXPECT_EQ(right.verdict, Verdict::kPass) << right.reason;
   ASSERT_TRUE(right.statistics);
   EXPECT_EQ(right.statistics->why_not,

@@ -65,6 +65,14 @@ bool IsUsual(const std::string& variant) {
          std::end(kUsual);
 }
 
+// "the last key is left out" of "the last N keys are left out".
+std::string OfOneKey(std::string sentence, size_t n) {
+  sentence.erase(n, std::string_view("N ").size());
+  const size_t keys = sentence.find("keys", n);
+  const bool verb = sentence.compare(keys, 8, "keys are") == 0;
+  return sentence.replace(keys, verb ? 8 : 4, verb ? "key is" : "key");
+}
+
 }  // namespace
 
 std::string Hypothesis::Name() const {
@@ -84,6 +92,8 @@ std::string Hypothesis::Sentence() const {
                                 ? Format("%g", bug->severity)
                                 : own.substr(at + 1);
   const size_t n = sentence.find('N');
+  const size_t keys = sentence.find(" keys", n);
+  if (count == "1" && keys != std::string::npos) return OfOneKey(sentence, n);
   if (n != std::string::npos) return sentence.replace(n, 1, count);
   return sentence + ", " + bug->dial + " = " + count;
 }

@@ -148,7 +148,7 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
       CounterLine("rows", statistics.counters) + StatisticsLine(statistics) +
       CanaryLine(statistics) + LawLine(statistics.laws) +
       DrawsLine(totals.draws) + RepeatLine(statistics) +
-      CountsLine("too large ", statistics.too_large) +
+      CountsLine("unheld    ", statistics.too_large) +
       CountsLine("unprobed  ", statistics.unprobed) +
       CountsLine("unanswered ", statistics.unanswered) +
       CountsLine("refused   ", statistics.refused);

@@ -33,16 +33,11 @@ void JudgeAgain(const Trial& trial, const AllowedResults& allowed,
 }
 
 Finding OtherBits(const Trial& trial, const Comparison& difference,
-                  const std::string& when, const CaseResult& result) {
-  std::string message =
-      "other bits " + when + ": " +
-      DescribeComparison(OutputNamed(trial, difference.tensor), difference);
-  if (result.claims) {
-    message +=
-        "; the profile of a kernel that adds in no fixed order says "
-        "repeat = no";
-  }
-  return {Tier::kInvariance, "repeat", message, "", difference};
+                  const std::string& when) {
+  const OutputSpec& spec = OutputNamed(trial, difference.tensor);
+  return {Tier::kInvariance, "repeat",
+          "other bits " + when + ": " + DescribeComparison(spec, difference),
+          "", difference};
 }
 
 bool IsARace(Candidate& candidate, const CaseRequest& request,
@@ -53,13 +48,17 @@ bool IsARace(Candidate& candidate, const CaseRequest& request,
     const GuardedRun run = RunGuarded(candidate, request, trial, fixed,
                                       kSecondPoison, outputs.value());
     ++result->runs;
-    const bool ran = run.outcome.state == RunOutcome::State::kRan;
-    if (!ran || !GuardFindings(run, "").empty()) return false;
+    const std::vector<Finding> broken = GuardFindings(run, "");
+    if (!broken.empty()) {
+      result->findings.insert(result->findings.end(), broken.begin(),
+                              broken.end());
+      return true;
+    }
+    if (run.outcome.state != RunOutcome::State::kRan) return false;
     const auto difference = FirstDifference(trial, first, outputs.value());
     if (!difference) continue;
     NoteCheck(result, "repeat", false);
-    result->findings.push_back(
-        OtherBits(trial, *difference, "when run again", *result));
+    result->findings.push_back(OtherBits(trial, *difference, "when run again"));
     return true;
   }
   return false;

@@ -28,11 +28,11 @@ void JudgeAgain(const Trial& trial, const AllowedResults& allowed,
 
 // The finding that a further run has other bits than the first.
 Finding OtherBits(const Trial& trial, const Comparison& difference,
-                  const std::string& when, const CaseResult& result);
+                  const std::string& when);
 
 // What was seen to differ after a change: runs the unchanged call up to
-// kRaceCalls times, until it differs from `first` itself. Then it adds that as
-// a finding of "repeat", and returns true.
+// kRaceCalls times, until it differs from `first` itself, or breaks. Then it
+// adds that as a finding, of "repeat" or the candidate's, and returns true.
 bool IsARace(Candidate& candidate, const CaseRequest& request,
              const Trial& trial, const OutputSet& first, CaseResult* result);
 

@@ -159,7 +159,7 @@ void Judgement::CompareRuns() {
   AddCheck("repeat", !difference.has_value(), 1);
   if (difference) {
     result_.findings.push_back(
-        OtherBits(*trial_, *difference, "when run again", result_));
+        OtherBits(*trial_, *difference, "when run again"));
   }
 }
 
@@ -194,9 +194,9 @@ void Judgement::RepeatCall() {
     const auto difference = FirstDifference(*trial_, first_, second_);
     NoteCheck(&result_, "repeat", !difference.has_value());
     if (!difference) continue;
-    result_.findings.push_back(OtherBits(
-        *trial_, *difference,
-        "in call " + std::to_string(result_.runs) + " of the case", result_));
+    result_.findings.push_back(
+        OtherBits(*trial_, *difference,
+                  "in call " + std::to_string(result_.runs) + " of the case"));
   }
 }
 
