@@ -97,6 +97,19 @@ class ConventionsTest(program.TestCase):
         self.assertIn("the profile leaves 36 of 40 rows open (they see no key", done.out)
         self.assertNotIn("the slack is", done.out)
 
+    def test_rows_without_an_answer_may_be_half(self):
+        scan = "mamba3_scan t=20 n=4 p=4 cu=0,0,10,10,20"
+        done = run("verify", scan, "--candidate", "variant:scan-empty-runs")
+        self.assertEqual(done.code, 0, done.out + done.err)
+        self.assertIn(" unbounded;", done.out)
+        done = run("verify", scan.replace("0,0,10,10,20", "0,0,10,10,10,20,20"),
+                   "--candidate", "variant:scan-empty-runs")
+        self.assertEqual(done.code, 5, done.out + done.err)
+        attention = "attention_forward hq=2 sq=20 skv=10 d=16 mask=causal align=br"
+        done = run("verify", attention, "--candidate", "variant:cpu", "--profile",
+                   self.profile("empty_row = unspecified\n"))
+        self.assertEqual(done.code, 0, done.out + done.err)
+
     def test_a_field_that_leaves_the_case_open(self):
         case = ("attention_forward hq=2 hkv=1 sq=9 skv=20 d=16 mask=causal "
                 "fill=normal:1+poison:masked seed=1")

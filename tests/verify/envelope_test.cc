@@ -146,6 +146,23 @@ TEST(EnvelopeResult, OneInSixteenMayBeOpen) {
   EXPECT_TRUE(result.MostlyOpen());
 }
 
+// Rows without an answer do not count, until they are more than the others.
+TEST(EnvelopeResult, RowsWithoutAnAnswerMayBeHalf) {
+  EnvelopeResult result;
+  result.expected = 32;
+  result.inside = 16;
+  result.unbounded = result.unclaimed = 16;
+  EXPECT_TRUE(result.Passed());
+  EXPECT_FALSE(result.MostlyOpen());
+  result.inside = 14;
+  result.vacuous = 2;
+  EXPECT_TRUE(result.MostlyOpen());
+  result.inside = 15;
+  result.vacuous = 0;
+  result.unbounded = result.unclaimed = 17;
+  EXPECT_TRUE(result.MostlyOpen());
+}
+
 TEST(Envelope, NeverAccusesTheZoo) {
   int64_t judged = 0;
   for (uint64_t seed = 1000; seed < 1060; ++seed) {

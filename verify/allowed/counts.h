@@ -36,6 +36,7 @@ class EnvelopeJudge {
     }
     if (bounds.allowed.Unbounded()) {
       ++result_.unbounded;
+      result_.unclaimed += bounds.unclaimed ? 1 : 0;
       return;
     }
     if (bounds.vacuous) {

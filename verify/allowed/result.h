@@ -37,6 +37,9 @@ struct Bounds {
   // Too wide to tell anything: E is above a quarter of what any answer, right
   // or wrong, can span.
   bool vacuous = false;
+  // The profile declares that this row, or run, holds no answer: it sees no key
+  // or token. Then nothing there is wrong, and `allowed` is everything.
+  bool unclaimed = false;
 };
 
 // An output of which more than one element in so many is open is not trusted:
@@ -69,6 +72,7 @@ struct EnvelopeResult {
   int64_t expected = 0;   // elements that had to be judged
   int64_t inside = 0;     // within a set that tells something
   int64_t unbounded = 0;  // where the profile excludes nothing
+  int64_t unclaimed = 0;  // of these, in rows that hold no answer
   int64_t vacuous = 0;    // within a set that is too wide to tell anything
   int64_t outside = 0;
   int64_t unlikely = 0;  // inside, but beyond the likely set
@@ -86,7 +90,11 @@ struct EnvelopeResult {
   // Elements that hardly any wrong answer could have failed at.
   int64_t Open() const { return unbounded + vacuous; }
   // More of them than a verdict of the output can bear.
-  bool MostlyOpen() const { return Open() > expected / kOpenShare; }
+  // Rows without an answer are left out, unless most of it are such rows.
+  bool MostlyOpen() const {
+    const int64_t claimed = expected - unclaimed;
+    return claimed < unclaimed || Open() - unclaimed > claimed / kOpenShare;
+  }
   bool Suspicious() const { return unlikely > 0; }
   // Nothing could have failed.
   bool Vacuous() const { return inside == 0; }

@@ -34,6 +34,13 @@ inline Bounds Anything(double truth) {
   return {kAnything, kAnything, truth, kInf, kInf};
 }
 
+// The same where no answer is due.
+inline Bounds Unclaimed(double truth) {
+  Bounds bounds = Anything(truth);
+  bounds.unclaimed = true;
+  return bounds;
+}
+
 // A value that is prescribed: no arithmetic leads to it.
 inline Bounds Only(double value) {
   ValueSet set{value, value, false};

@@ -168,7 +168,7 @@ GradientEnvelope::GradientEnvelope(const NumericProfile& profile,
       grad_lane_(problem.grad_lane),
       inputs_(inputs),
       model_(ModelOf(profile, problem.forward, range)) {
-  model_.sparse = inputs >= GradientInputs::kSparse;
+  model_.sparse = inputs != GradientInputs::kAny;
   if (inputs == GradientInputs::kSparse) {
     KnowRoundings(profile, problem.forward, &model_);
   } else if (inputs == GradientInputs::kSparseOfContract) {
@@ -248,9 +248,12 @@ double GradientEnvelope::EarlyProbeError(GradientOutput output,
     const Accumulator& sum =
         output == GradientOutput::kDq ? grad.acc_dq : grad.acc_dkv;
     if (sum.kind != Accumulator::Kind::kRn32 || unit > kU) return kInf;
-    const double terms =
-        std::min(static_cast<double>(line.terms), line.span[c]);
-    error += Gamma(terms + 2, kU) * scale * line.span[c] * 2;
+    // No part of the sum, in whatever order, is larger than all its terms of
+    // one sign: half of all sizes, and half of what these leave.
+    const double part =
+        (line.size[c] + std::fabs(line.value[c]) + line.wrong[c]) / 2;
+    error += (Gamma(line.present[c] + 2, kU) * part + 2 * kU * line.size[c]) *
+             scale * (1 + factor.wrong);
   }
   if (place == ScalePlace::kHead || whole_heads) {
     const auto heads = static_cast<double>(problem_.group());

@@ -50,6 +50,12 @@ double RoundOnce(double x, Lane lane, Direction direction) {
   return std::copysign(kInf, rounded);
 }
 
+// What may stand in a row that the profile says nothing about.
+Bounds OfExcluded(const oracle::RowTruth& row, double truth) {
+  return row.kind == oracle::RowKind::kEmpty ? Unclaimed(truth)
+                                             : Anything(truth);
+}
+
 double LargestFinite(const LaneView& x) {
   double largest = 0;
   const auto& n = x.shape;
@@ -246,7 +252,7 @@ Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
   const oracle::RowTruth& row = truth.rows[r];
   const size_t at = r * static_cast<size_t>(truth.value_dim) + c;
   const double o = truth.o[at];
-  if (slack.excluded) return Anything(o);
+  if (slack.excluded) return OfExcluded(row, o);
   if (row.kind != oracle::RowKind::kOrdinary) return Only(o);
   if (!std::isfinite(o)) {
     if (profile_.nan == NanPolicy::kUnspecified) return Anything(o);
@@ -316,7 +322,7 @@ void AttentionEnvelope::ShareOutput(const oracle::RowTruth& row,
 Bounds AttentionEnvelope::Lse(const oracle::AttentionTruth& truth, size_t r,
                               CauseAmounts* shares) const {
   const oracle::RowTruth& row = truth.rows[r];
-  if (Excluded(row)) return Anything(row.lse);
+  if (Excluded(row)) return OfExcluded(row, row.lse);
   // Sums without a maximum may leave f32.
   if (model_.weights.fixed_reference &&
       !(row.weight_sum * ForRow(row).raise < model_.largest_sum)) {

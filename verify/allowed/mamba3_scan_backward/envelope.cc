@@ -37,10 +37,8 @@ Bounds GradientBounds(const NumericProfile& profile, const GradientSum& sum) {
       Roundoffs(sum.parts + 8) + static_cast<double>(sum.parts + 1) * partial;
   double error = sum.error + (sum.size + sum.error) * growth;
   if (profile.ftz) error += 0x1p-125;
-  if (!(error < kInf) || t != t) {
-    const ValueSet all = {-kInf, kInf, true};
-    return {all, all, t, kInf, kInf};
-  }
+  if (sum.unclaimed) return Unclaimed(t);
+  if (!(error < kInf) || t != t) return Anything(t);
   Bounds bounds;
   bounds.truth = t;
   bounds.error = bounds.likely_error = error;

@@ -26,6 +26,7 @@ struct GradientSum {
   int64_t parts = 1;       // heads, or tokens of all runs, that were added up
   bool of_heads = false;   // parts are heads, which a profile may round
   Lane lane = Lane::kF32;  // what it is stored in
+  bool unclaimed = false;  // of a run without tokens, of which nothing is said
 };
 Bounds GradientBounds(const NumericProfile& profile, const GradientSum& sum);
 

@@ -56,6 +56,7 @@ struct GradientSource {
 struct RowTruth {
   oracle::GradientLine lines[4];
   bool excluded = false;
+  bool unclaimed = false;     // no answer is due; it is excluded, too
   std::vector<bool> open_dv;  // channels of dv that are; empty: none
 };
 
@@ -138,7 +139,7 @@ class AllowedGradients final : public AllowedElements {
         break;
       case Kind::kQuery:
         row.lines[2] = gradients.Query(at.b, at.head, at.position);
-        row.excluded = open && row.lines[2].terms == 0;
+        row.excluded = row.unclaimed = open && row.lines[2].terms == 0;
         break;
       case Kind::kKey: {
         oracle::KeyLines key = gradients.Key(at.b, at.head, at.position);
@@ -159,6 +160,7 @@ class AllowedGradients final : public AllowedElements {
   lockstep::verify::Bounds Element(size_t t, size_t n,
                                    size_t c) const override {
     const RowTruth& row = truth_[n];
+    if (row.unclaimed) return Unclaimed(0);
     if (t >= trial_.PlaceOfOwnO()) {
       if (handed_ == nullptr || row.excluded) return Anything(0);
       return t == trial_.PlaceOfOwnO() ? handed_->O(n, c) : handed_->Lse(n);

@@ -1,7 +1,6 @@
 // What a numeric profile allows mamba3_scan to answer, and the kernels that the
 // judge is tried with.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 #include "verify/allowed/counts.h"
 #include "verify/allowed/mamba3_scan/envelope.h"
 #include "verify/allowed/mamba3_scan/probes.h"
+#include "verify/allowed/rounding.h"
 #include "verify/base/compare.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
@@ -101,10 +101,7 @@ class AllowedOfScan final : public AllowedResults {
     const reference::Run& at = trial_.runs()[run];
     if (at.first == at.end &&
         profile_.scan->empty_run == EmptyRun::kUnspecified) {
-      lockstep::verify::Bounds none;
-      none.allowed = none.likely = {-HUGE_VAL, HUGE_VAL, true};
-      none.error = none.likely_error = HUGE_VAL;
-      return none;
+      return Unclaimed(0);
     }
     if (!probe_) {
       return ScanBounds(profile_, p.lane, truth_[n], output, i, produced);

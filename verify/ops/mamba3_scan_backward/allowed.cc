@@ -134,6 +134,7 @@ class AllowedScanGradients final : public AllowedElements {
           sum.value += values.value[from];
           sum.size += values.size[from];
           sum.error += open ? HUGE_VAL : values.error[from];
+          sum.unclaimed |= open && !trial_.OfWeights(row);
         }
       }
     }
