@@ -46,7 +46,8 @@ class Explain(program.TestCase):
 
     def test_a_large_case_is_made_small_first(self):
         line = "attention_forward hq=4 hkv=2 sq=512 skv=512 d=32 mask=causal&window:99,0"
-        done = run("explain", line, "--candidate", "mutant:attn.window_left_plus_one")
+        done = run("explain", line, "--candidate", "mutant:attn.window_left_plus_one",
+                   "--seconds", "3600")
         self.assertEqual(done.code, 1, done.err)
         self.assertNotIn("sq=512 skv=512", done.out)
         self.assertIn("1     each query sees one key too many to the left (100 for "
@@ -58,8 +59,8 @@ class Explain(program.TestCase):
         line = ("attention_forward hq=4 hkv=2 sq=16 skv=4096 d=64 cap=30 "
                 "sinklogit=const:1 mask=causal align=br kv_seg=runs:1000,3096 "
                 "q_seg=ids:1*16")
-        done = run("explain", line, "--candidate", "mutant:attn.drop_last_key", "--json",
-                   "-")
+        done = run("explain", line, "--candidate", "mutant:attn.drop_last_key",
+                   "--seconds", "3600", "--json", "-")
         self.assertEqual(done.code, 1, done.err)
         explained = json.loads(done.out)
         self.assertEqual(explained["causes"][0]["cause"], "attn.drop_last_key")
