@@ -38,7 +38,9 @@ class Call:
         self.case = message.get("case", "")
         self.scalars = message.get("scalars", {})
         self.masks = message.get("masks", [])
-        self.threads = message.get("variation", {}).get("threads")
+        variation = message.get("variation", {})
+        self.threads = variation.get("threads")
+        self.splits = variation.get("splits")
         self.inputs = inputs
         self.outputs = outputs
         self.receipt = {}

@@ -89,7 +89,8 @@ class Runner:
                 "version": self.facts.version, "ops": list(self.facts.op),
                 "profile": _profile_text(self.facts.profile), "wants": list(self.facts.wants),
                 "lacks": list(self.facts.lacks),
-                **({"lanes": list(self.facts.lanes)} if self.facts.lanes else {})}
+                **({"lanes": list(self.facts.lanes)} if self.facts.lanes else {}),
+                **({"splits": list(self.facts.splits)} if self.facts.splits else {})}
 
     def run(self, message, inputs, outputs):
         """Calls the kernel; `outputs`: {name: array to be written}, or None where

@@ -37,7 +37,7 @@ def stop_if_loading():
 
 OPS = ("attention_forward", "attention_backward", "mamba3_scan", "mamba3_scan_backward",
        "mamba3_step", "ssd_scan", "block_plan")
-_LISTS = ("op", "lanes", "wants", "lacks", "features")
+_LISTS = ("op", "lanes", "wants", "lacks", "features", "splits")
 # What a case may ask for beyond plain attention (lockstep.call.features_of).
 FEATURES = ("causal", "window", "masks", "softcap", "segments", "padding", "sink", "groups",
             "offset", "value_dim", "scale")
@@ -53,6 +53,7 @@ class Facts:
     lacks: tuple = ()
     lanes: tuple = ()
     features: tuple | None = None  # None: not said
+    splits: tuple = ()
     name: str = ""
     version: str = ""
 
@@ -70,7 +71,7 @@ class Facts:
             if key in _LISTS:
                 value = (tuple(filter(None, value.split("+"))) if isinstance(value, str)
                          else tuple(value))
-            given[key] = value
+            given[key] = _counts(key, value) if key == "splits" else value
         facts = dataclasses.replace(self, **given)
         for op in facts.op:
             if op not in OPS:
@@ -92,9 +93,20 @@ class Facts:
 
     def words(self, default):
         """The NAME=VALUE words that make these facts of `default`."""
-        return [f"{f.name}=" + ("+".join(value or ()) if f.name in _LISTS else value)
+        return [f"{f.name}=" + ("+".join(map(str, value or ())) if f.name in _LISTS else value)
                 for f in dataclasses.fields(self)
                 if (value := getattr(self, f.name)) != getattr(default, f.name)]
+
+
+def _counts(key, values):
+    try:
+        counts = tuple(int(value) for value in values)
+    except (TypeError, ValueError):
+        counts = (0,)
+    if not all(1 <= count <= 4096 for count in counts):
+        raise UsageError(f"{key} of a kernel are numbers in 1 ... 4096, such as [1, 2, 8]; "
+                         f"not {list(values)!r}")
+    return counts
 
 
 def kernel(function=None, **facts):
@@ -111,6 +123,8 @@ def kernel(function=None, **facts):
                "softcap"]: cases that ask for more are skipped, and fuzz soon draws
                others
     lanes      "f32", "bf16": others are skipped
+    splits     numbers of splits that it can be told to compute by, such as [1, 2, 8]:
+               call.splits is one of them, or None
     """
     known = Facts().changed(**facts)
 

@@ -9,7 +9,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
-#include "verify/judge/laws.h"
+#include "verify/judge/runs/kept.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

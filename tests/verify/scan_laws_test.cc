@@ -23,6 +23,7 @@
 #include "verify/inputs/ssd_scan.h"
 #include "verify/judge/judge.h"
 #include "verify/judge/laws.h"
+#include "verify/judge/runs/kept.h"
 #include "verify/ops/mamba3_scan/trial.h"
 #include "verify/ops/op.h"
 #include "verify/registry/ops.h"

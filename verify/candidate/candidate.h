@@ -94,6 +94,9 @@ class Candidate {
   // Ways to run it again that must not change a bit, "repeat" not counted;
   // empty if it cannot be run again.
   virtual std::vector<Variation> Variations(const Trial& trial) const = 0;
+  // Numbers of splits that it can be told to compute by. Whether they change a
+  // bit is for it to claim.
+  virtual std::vector<int> Splits() const { return {}; }
   // Forgets earlier calls, as if opened anew: each line of a case file is a
   // sequence of its own, and its findings have to come again alone.
   virtual void Reset() {}
@@ -176,6 +179,7 @@ Result<std::unique_ptr<Candidate>> ParseSharedObject(
     std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
     std::string_view arguments);
+Result<std::unique_ptr<Candidate>> ParseClaimMutant(std::string_view name);
 Result<std::unique_ptr<Candidate>> ParsePlanMutant(std::string_view name);
 Result<std::unique_ptr<Candidate>> ParsePython(std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParseVariantCandidate(

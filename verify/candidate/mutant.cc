@@ -14,6 +14,7 @@
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/emulator/mutants.h"
+#include "verify/emulator/mutants_claims.h"
 #include "verify/tables/mutants.h"
 
 namespace lockstep::verify {
@@ -26,12 +27,14 @@ Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
   for (const PlanMutantInfo& info : PlanMutants()) {
     names.emplace_back(info.name);
   }
+  for (const ClaimBug& bug : ClaimBugs()) names.emplace_back(bug.name);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     return Status::Error("mutant '" + std::string(name) +
                          "' is not in the catalogue; nearest is '" +
                          std::string(NearestName(name, names)) +
                          "' (all: lockstep list mutants)");
   }
+  if (name.starts_with("claim.")) return ParseClaimMutant(arguments);
   if (name.starts_with("plan.")) return ParsePlanMutant(arguments);
   Result<Mutant> mutant = ParseMutant(arguments);
   if (!mutant.ok()) return mutant.status();

@@ -13,6 +13,7 @@
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/emulator/mutants.h"
+#include "verify/emulator/mutants_claims.h"
 #include "verify/profile/profile.h"
 #include "verify/registry/ops.h"
 #include "verify/report/json_text.h"
@@ -85,6 +86,18 @@ std::vector<Listed> ListMutants() {
                         {"dial", info.dial ? Json(info.dial) : Json()},
                         {"severity", info.severity},
                         {"pattern", info.pattern}}});
+  }
+  for (const ClaimBug& bug : ClaimBugs()) {
+    entries.push_back({bug.name,
+                       bug.breaks,
+                       {{"op", bug.op()},
+                        {"family", "claims"},
+                        {"claim", ClaimName(bug.claim)},
+                        {"also", bug.also},
+                        {"base", bug.usual},
+                        {"dial", Json()},
+                        {"severity", 0},
+                        {"pattern", bug.pattern}}});
   }
   for (const PlanMutantInfo& info : PlanMutants()) {
     entries.push_back({info.name,

@@ -9,6 +9,7 @@ lockstep_attention_forward_call ReadAttentionCall(CallReader* reader) {
   call.abi = LOCKSTEP_ABI;
   call.case_line = in.case_line();
   call.threads = in.threads();
+  call.splits = in.splits();
   call.lane = in.Lane("lane");
   call.p = in.Lane("p");
   call.b = in.Integer("b");

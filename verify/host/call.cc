@@ -58,7 +58,9 @@ CallReader::CallReader(Message* message, SharedFiles* files)
       outputs_(root_["outputs"]),
       files_(files) {
   case_line_ = root_["case"].Text();
-  threads_ = static_cast<int32_t>(root_["variation"]["threads"].Integer());
+  const Field variation = root_["variation"];
+  threads_ = static_cast<int32_t>(variation["threads"].Integer());
+  splits_ = static_cast<int32_t>(variation["splits"].Integer());
   OpenPages();
 }
 

@@ -43,6 +43,7 @@ class CallReader {
 
   const char* case_line() const { return case_line_.c_str(); }
   int32_t threads() const { return threads_; }
+  int32_t splits() const { return splits_; }
   // Room for tables, of a call that has it.
   uint8_t* room() const { return room_; }
   int64_t room_bytes() const { return room_bytes_; }
@@ -63,6 +64,7 @@ class CallReader {
   Status status_;
   std::string case_line_;
   int32_t threads_ = 0;
+  int32_t splits_ = 0;
   uint8_t* room_ = nullptr;
   int64_t room_bytes_ = 0;
   std::list<lockstep_tensor> tensors_;

@@ -30,14 +30,15 @@ std::vector<std::string> Words(const char* text) {
   return words;
 }
 
-Result<Json> Integers(const std::string& path, const char* text) {
+Result<Json> Integers(const std::string& path, const char* what,
+                      const char* text) {
   Json integers = Json::array();
   for (const std::string& word : Words(text)) {
     int value = 0;
     const char* end = word.data() + word.size();
     const auto [stop, error] = std::from_chars(word.data(), end, value);
     if (error != std::errc() || stop != end) {
-      return Status::Error(path + " describes threads as '" + Text(text) +
+      return Status::Error(path + " describes " + what + " as '" + Text(text) +
                            "': want numbers between blanks, such as '1 4'");
     }
     integers.push_back(value);
@@ -66,8 +67,10 @@ Result<Json> Describe(const std::string& path,
   const Status version = CheckVersion(path, description->abi);
   if (!version.ok()) return version;
   const lockstep_description& d = *description;
-  Result<Json> threads = Integers(path, d.threads);
+  Result<Json> threads = Integers(path, "threads", d.threads);
   if (!threads.ok()) return threads.status();
+  const Result<Json> splits = Integers(path, "splits", d.splits);
+  if (!splits.ok()) return splits.status();
   Json hello = {{"type", "hello"},
                 {"wire", "1.0"},
                 {"name", Text(d.name)},
@@ -77,7 +80,8 @@ Result<Json> Describe(const std::string& path,
                 {"profile", Text(d.profile)},
                 {"wants", Words(d.wants)},
                 {"lacks", Words(d.lacks)},
-                {"threads", threads.value()}};
+                {"threads", threads.value()},
+                {"splits", splits.value()}};
   if (d.alignment != 0) hello["alignment"] = d.alignment;
   if (!Words(d.lanes).empty()) hello["lanes"] = Words(d.lanes);
   return hello;

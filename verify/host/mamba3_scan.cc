@@ -15,6 +15,7 @@ void ReadScalars(CallReader* reader, lockstep_mamba3_scan_call* call) {
   CallReader& in = *reader;
   call->case_line = in.case_line();
   call->threads = in.threads();
+  call->splits = in.splits();
   call->lane = in.Lane("lane");
   call->rotated = in.Lane("rotated");
   call->mimo = std::string_view(in.Word("variant")) == "mimo" ? 1 : 0;

@@ -12,6 +12,7 @@ PreparedCall PrepareSsdScan(const Library& library, lockstep_handle* handle,
   call.abi = LOCKSTEP_ABI;
   call.case_line = in.case_line();
   call.threads = in.threads();
+  call.splits = in.splits();
   call.lane = in.Lane("lane");
   call.runs = RunsOf(in.Word("runs"));
   call.skip = in.Truth("skip");

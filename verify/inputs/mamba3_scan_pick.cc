@@ -14,6 +14,7 @@ namespace lockstep::verify {
 namespace {
 
 using T = ScanTensor;
+using At = std::array<int64_t, 4>;
 
 std::vector<int64_t> Count(int64_t n) {
   std::vector<int64_t> list(static_cast<size_t>(n));
@@ -59,15 +60,19 @@ class Picker {
 
   ScanShape ShapeOf(T tensor) const {
     const MutableLaneView& view = from_.at(tensor).tensor.view;
+    const Mamba3ScanProblem& p = data_.problem;
     if (HasTime(tensor)) return TimeShape(case_);
     if (HasTokens(tensor)) {
       const int64_t ranks = view.shape[2] / from_.problem.length;
-      return TokenShape(case_, view.shape[1], ranks, view.shape[3]);
+      return TokenShape(case_, HasGroups(tensor) ? p.groups : p.heads, ranks,
+                        view.shape[3]);
     }
     if (IsCarry(tensor)) {
       return CarryShape(tensor, data_.problem, CountRuns(case_));
     }
-    return {view.shape, view.strides};
+    if (view.shape[1] == p.heads) return {view.shape, view.strides};
+    const At shape = {view.shape[0], p.heads, view.shape[2], view.shape[3]};
+    return {shape, DenseStrides(shape)};
   }
 
   // Where a line of the new tensor comes from.
@@ -83,10 +88,11 @@ class Picker {
       const int64_t token =
           pick_.tokens[static_cast<size_t>(at[0] * p.length + at[2] / ranks)];
       const int64_t length = from_.problem.length;
-      return {
-          token / length,
-          HasGroups(tensor) ? head(at[1] * p.group()) / p.group() : head(at[1]),
-          token % length * ranks + at[2] % ranks};
+      return {token / length,
+              HasGroups(tensor)
+                  ? head(at[1] * p.group()) / from_.problem.group()
+                  : head(at[1]),
+              token % length * ranks + at[2] % ranks};
     }
     if (!IsCarry(tensor)) return {at[0], head(at[1]), at[2]};
     const int64_t run = pick_.runs[static_cast<size_t>(at[0])];

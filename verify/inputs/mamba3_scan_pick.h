@@ -16,7 +16,7 @@ namespace lockstep::verify {
 // Where everything comes from; the order is that of the new inputs.
 struct ScanPick {
   std::vector<int64_t> tokens;  // [row * length + t]: the same of the source
-  std::vector<int64_t> heads;   // whole groups stay whole
+  std::vector<int64_t> heads;   // whole groups, or one head of a group each
   std::vector<int64_t> runs;    // of the carry
 };
 

@@ -5,17 +5,12 @@
 #include <utility>
 
 #include "verify/judge/bounded.h"
-#include "verify/judge/causes.h"
 #include "verify/judge/evidence/canary.h"
 #include "verify/judge/evidence/evidence.h"
 #include "verify/judge/evidence/stage.h"
 #include "verify/judge/invariance.h"
 #include "verify/judge/judgement.h"
 #include "verify/judge/laws.h"
-#include "verify/judge/one_field.h"
-#include "verify/judge/pictures/ask_again.h"
-#include "verify/judge/pictures/error_picture.h"
-#include "verify/judge/pictures/guilty_key.h"
 #include "verify/judge/rows.h"
 #include "verify/judge/rules/baselines.h"
 #include "verify/judge/statistics/confirm.h"
@@ -256,56 +251,6 @@ void Judgement::SettleCandidate() {
       {Tier::kCandidate, settled.check, settled.message, "", std::nullopt});
 }
 
-void Judgement::SuggestField() {
-  // Without a profile that is claimed there is no field to be wrong.
-  const bool wanted = options_.one_field && result_.claims &&
-                      result_.verdict == Verdict::kFail &&
-                      request_.call->expect == Expect::kPass;
-  if (!wanted || trial_->rows() > kOneFieldWork / trial_->RowCost()) return;
-  FindOneField(request_, candidate_, options_, &result_);
-}
-
-void Judgement::SuggestCauses() {
-  const bool wanted = options_.causes && result_.verdict == Verdict::kFail &&
-                      request_.call->expect == Expect::kPass;
-  if (!wanted || trial_->scene() != nullptr) return;
-  FindCauses({request_, candidate_, options_, *trial_, first_, errors_},
-             &result_);
-  NameKey(&result_);
-  if (options_.pictures) return;
-  result_.picture.reset();
-  result_.no_picture.clear();
-}
-
-// Causes look at it, too, where nobody has to be asked again or no known bug is
-// replayed, and after the outputs have served for other things.
-void Judgement::DrawPicture() {
-  const Finding* const finding = FindingOfNumbers(result_);
-  const bool own = finding != nullptr && OnOwnInputs(result_, *finding);
-  const bool blame =
-      options_.causes && (own || TooLargeToExplain(*request_.call, *trial_));
-  const bool wanted = (options_.pictures || blame) &&
-                      result_.verdict == Verdict::kFail &&
-                      request_.call->expect == Expect::kPass;
-  if (!wanted) return;
-  DrawError({.request = request_,
-             .candidate = candidate_,
-             .profile = profile_ ? &*profile_ : nullptr,
-             .trial = *trial_,
-             .truth = truth_,
-             .allowed = allowed_.get(),
-             .produced = first_,
-             .materialise = materialise_},
-            &result_);
-}
-
-// Before the truth is another case's previous one.
-void Judgement::MeasureErrors() {
-  if (!options_.causes || result_.verdict != Verdict::kFail) return;
-  errors_ =
-      ErrorsOfRows(*trial_, truth_, Exact() ? nullptr : &*profile_, first_);
-}
-
 void Judgement::AddBaselines() {
   // Where bits are equal every rule is content.
   if (Exact() && !Has(Tier::kBits)) return;
@@ -319,7 +264,10 @@ void Judgement::Decide() {
   } else if (Proven()) {
     result_.verdict = Verdict::kFail;
   } else {
-    const std::string reason = WhyUntrusted(truth_, result_.power, own_probe_);
+    // Claims rest on no truth that nulls could be told from.
+    const std::string reason =
+        options_.only_claims ? ""
+                             : WhyUntrusted(truth_, result_.power, own_probe_);
     if (!reason.empty()) {
       // Alone, the case would not have the null that is the one before.
       const bool before = reason.find("previous_output") != std::string::npos;
@@ -346,9 +294,10 @@ void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
   bool ran = Declared() && FirstRun();
   if (ran) {
     BeginSecondRun();
-    FindTruth();
+    if (!options_.only_claims) FindTruth();
     ran = SecondRun();
   }
+  if (ran && options_.only_claims) return JudgeClaimsAlone();
   if (ran) CompareBits();
   if (!ran || !CompareAllowed()) {
     candidate_.Settle(request_);
@@ -359,6 +308,7 @@ void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
   JudgeExecution(candidate_, options_.require_executed, &result_);
   RepeatCall();
   CheckInvariance();
+  CheckClaims();
   CheckProbes();
   CheckStatistics();
   AddBaselines();

@@ -12,6 +12,7 @@
 #include "verify/candidate/candidate.h"
 #include "verify/causes/explanation.h"
 #include "verify/inputs/materialise.h"
+#include "verify/judge/claims/claim.h"
 #include "verify/judge/evidence/power.h"
 #include "verify/judge/verdict.h"
 #include "verify/profile/profile.h"
@@ -40,7 +41,12 @@ struct JudgeOptions {
   // Most laws of a case; below their number others from case to case.
   int64_t max_laws = INT64_MAX;
   std::string only_law;  // of all laws; empty: any
-  bool probes = true;    // for profiles that claim no exact bits
+  // Claims tried beyond those of the profile: a break of one is no finding.
+  ClaimSet try_claims;
+  // Nothing but two runs of the case and the claims is judged.
+  bool only_claims = false;
+  ClaimBudget claim_budget;  // of each claim of a case
+  bool probes = true;        // for profiles that claim no exact bits
   // Only these probes, by their lines; absent: all.
   std::optional<std::vector<std::string>> only_probes;
   bool evidence = true;  // plant faults

@@ -51,6 +51,10 @@ class Judgement {
   void CompareBits();
   bool CompareAllowed();
   void CheckInvariance();
+  void CheckClaims();
+  void JudgeClaimsAlone();
+  void NoteClaim(const ClaimTried& tried);
+  bool HasRepeat() const;
   void CheckPower(std::optional<PreviousTruth>* previous);
   void CheckOtherRows();
   void CheckProbes();

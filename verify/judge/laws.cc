@@ -1,10 +1,6 @@
 #include "verify/judge/laws.h"
 
-#include <bit>
-#include <cmath>
-#include <limits>
 #include <numeric>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +10,7 @@
 #include "verify/judge/bounded.h"
 #include "verify/judge/invariance.h"
 #include "verify/judge/runs/again.h"
+#include "verify/judge/runs/kept.h"
 
 namespace lockstep::verify {
 namespace {
@@ -88,59 +85,17 @@ class LawJudge {
     return std::nullopt;
   }
 
-  // Whether the profile says that the kernel does not have that output: what
-  // lies in its place is not judged.
-  bool Lacks(const std::string& output) const {
-    return request_.profile != nullptr && !HasOutput(*request_.profile, output);
-  }
-
-  // Of an output, the lines of a trial of which the profile says nothing.
-  std::set<int64_t> OpenLines(const Trial& trial, size_t t) const {
-    if (request_.profile == nullptr) return {};
-    const auto open = trial.OpenLines(*request_.profile, t);
-    return {open.begin(), open.end()};
-  }
-
   // False where the kernel gives other bits to the case itself, too.
   bool CompareBits(const LawCall& call, const OutputSet& produced) {
-    const auto& specs = request_.trial->outputs();
-    for (size_t t = 0; t < specs.size(); ++t) {
-      const OutputSpec& spec = specs[t];
-      if (Lacks(spec.name)) continue;
-      const int exponent = law_.exponents.empty() ? 0 : law_.exponents[t];
-      const bool zeros_alike = !law_.zeros_alike.empty() && law_.zeros_alike[t];
-      struct Pair {
-        std::array<int64_t, 4> at;
-        uint32_t expected, produced;
-      };
-      const std::set<int64_t> own_open = OpenLines(*request_.trial, t);
-      const std::set<int64_t> open = OpenLines(*call.trial, t);
-      std::vector<Pair> pairs;
-      for (const LinePair& lines : call.kept[t]) {
-        if (own_open.contains(lines.own) || open.contains(lines.here)) continue;
-        for (int64_t c = 0; c < spec.shape[3]; ++c) {
-          const auto at = LineIndex(spec, lines.own, c);
-          const auto expected = TimesPowerOfTwo(
-              spec.lane,
-              ElementBits(request_.base->tensors[t].const_view(), at),
-              exponent);
-          if (!expected) continue;
-          const uint32_t bits =
-              ElementBits(produced.tensors[t].const_view(),
-                          LineIndex(call.trial->outputs()[t], lines.here, c));
-          const bool alike =
-              zeros_alike &&
-              Classify(spec.lane, *expected, bits) == PairClass::kZeroSign;
-          pairs.push_back({at, alike ? bits : *expected, bits});
-        }
-      }
-      if (pairs.empty()) continue;
-      Comparer comparer(spec.name, spec.lane, spec.shape,
-                        static_cast<int64_t>(pairs.size()));
-      for (const Pair& pair : pairs) {
-        comparer.Add(pair.at, pair.expected, pair.produced);
-      }
-      const Comparison& comparison = comparer.comparison();
+    const auto compared = CompareKept({.own = *request_.trial,
+                                       .base = *request_.base,
+                                       .there = *call.trial,
+                                       .kept = call.kept,
+                                       .produced = produced,
+                                       .profile = request_.profile,
+                                       .exponents = law_.exponents,
+                                       .zeros_alike = &law_.zeros_alike});
+    for (const Comparison& comparison : compared) {
       if (!comparison.Passed() &&
           IsARace(*request_.candidate, *request_.request, *request_.trial,
                   *request_.base, result_)) {
@@ -148,10 +103,12 @@ class LawJudge {
       }
       NoteCheck(result_, check_, comparison.Passed());
       if (comparison.Passed()) continue;
-      result_->findings.push_back({Tier::kInvariance, check_,
-                                   "breaks the law of " + law_.name + ": " +
-                                       DescribeComparison(spec, comparison),
-                                   "", comparison});
+      result_->findings.push_back(
+          {Tier::kInvariance, check_,
+           "breaks the law of " + law_.name + ": " +
+               DescribeComparison(
+                   OutputNamed(*request_.trial, comparison.tensor), comparison),
+           "", comparison});
     }
     return true;
   }
@@ -212,21 +169,6 @@ bool TakesWhatLacks(const Law& law, const NumericProfile* profile) {
 }
 
 }  // namespace
-
-std::optional<uint32_t> TimesPowerOfTwo(Lane lane, uint32_t bits,
-                                        int exponent) {
-  if (exponent == 0) return bits;
-  const double x = ElementValue(lane, bits);
-  const double scaled = std::ldexp(x, exponent);
-  const auto plain = [](double value) {
-    const double size = std::fabs(value);
-    return value == 0 || (size >= double{std::numeric_limits<float>::min()} &&
-                          size <= double{std::numeric_limits<float>::max()});
-  };
-  if (!plain(x) || !plain(scaled)) return std::nullopt;
-  const auto whole = std::bit_cast<uint32_t>(static_cast<float>(scaled));
-  return lane == Lane::kF32 ? whole : whole >> 16;
-}
 
 void JudgeLaws(const LawsRequest& request, CaseResult* result) {
   const Trial& trial = *request.trial;

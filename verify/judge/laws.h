@@ -39,10 +39,6 @@ struct LawsRequest {
 // nothing.
 void JudgeLaws(const LawsRequest& request, CaseResult* result);
 
-// The bits of x * 2^exponent where x has these bits; none unless both are
-// normal numbers or zero, as only these are rounded alike.
-std::optional<uint32_t> TimesPowerOfTwo(Lane lane, uint32_t bits, int exponent);
-
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_JUDGE_LAWS_H_

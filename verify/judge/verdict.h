@@ -13,6 +13,7 @@
 #include "verify/base/compare.h"
 #include "verify/case/case.h"
 #include "verify/causes/explanation.h"
+#include "verify/judge/claims/claim.h"
 #include "verify/judge/statistics/statistics.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
@@ -211,6 +212,8 @@ struct CaseResult {
   // Laws of a kernel that is not held to bits, whose envelopes would take too
   // long: they are not looked at.
   std::vector<std::string> too_large;
+  // Claims that were tried, in the order of Claim.
+  std::vector<ClaimTried> claims_tried;
   // "lse_base = 2": where the profile says so, the case gets that verdict.
   // Empty: no such field was found, or looked for.
   std::string one_field;

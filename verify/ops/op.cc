@@ -16,6 +16,7 @@ std::string Variation::Suffix() const {
   if (threads) text += ",threads=" + std::to_string(*threads);
   if (native_dot) text += *native_dot ? ",native=1" : ",native=0";
   if (chunk) text += ",chunk=" + std::to_string(*chunk);
+  if (splits) text += ",splits=" + std::to_string(*splits);
   if (shift != 0) text += ",shift=" + std::to_string(shift);
   return text;
 }

@@ -56,6 +56,7 @@ struct Variation {
   std::optional<std::pair<int64_t, int64_t>> tile;  // rows x keys
   std::optional<bool> native_dot;
   std::optional<int64_t> chunk;  // of a scan in matrices; absent: exact
+  std::optional<int> splits;     // parts of the keys, of a kernel that takes it
   int64_t shift = 0;             // elements by which every buffer is moved
 
   // "@AVX2,tile=3x16,threads=2,native=0,chunk=8,shift=5": the part of a
@@ -342,6 +343,8 @@ MaterialiseOptions OptionsFor(const NumericProfile* claims,
                               MaterialiseOptions options = {});
 
 // What this room knows of an op.
+struct OpClaims;  // verify/ops/claims.h
+
 struct TrialRow {
   // Requires, of all three: ValidateCase passes.
   std::vector<OutputSpec> (*outputs)(const Case&);
@@ -352,6 +355,8 @@ struct TrialRow {
   std::vector<Case> (*probe_cases)(const Case&, const NumericProfile&);
   // Whether answers are judged by what a profile claims of their arithmetic.
   bool claims = true;
+  // The pairs of calls that claims of bits are judged by; null: there are none.
+  const OpClaims& (*pairs)() = nullptr;
 };
 
 // An op adapter is a Trial that opens itself from a case.

@@ -235,6 +235,7 @@ std::vector<ProfileField> AttentionFields() {
       Word<kNan, &P::nan>("nan"),
       Word<kMaskedNan, &P::masked_nan_safe>("masked_nan_safe"),
       Word<kBool, &P::repeat>("repeat"),
+      ClaimsField(),
   };
 }
 

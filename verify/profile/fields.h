@@ -24,6 +24,8 @@ inline constexpr const char* kNoScan =
     "a scan's profile: start from base = scan-f32 or another of theirs";
 // scan.lacks
 ProfileField LacksField();
+// claims.cc: the claims of a kernel.
+ProfileField ClaimsField();
 // Those that begin with "grad.".
 std::vector<ProfileField> GradFields();
 

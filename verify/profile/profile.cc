@@ -79,9 +79,7 @@ std::string_view Trim(std::string_view text) {
 }
 
 constexpr size_t kMostBytes = (size_t{1} << 16) - 1;  // of a profile's file
-
-// Lines of errors that are worth reading.
-constexpr int kMostComplaints = 20;
+constexpr int kMostComplaints = 20;                   // that are worth reading
 
 // A key as messages name it. Nothing else of a line is ever shown: the file may
 // be no profile at all, but one that whoever reads the log may not see.
@@ -318,6 +316,7 @@ std::string LintProfile(const NumericProfile& p) {
   refuse(p.scan && p.scan->form == ScanForm::kRecurrent &&
              p.scan->decay != DecayForm::kProduct,
          "scan.form = recurrent needs scan.decay = product");
+  refuse(!p.repeat && !p.claims.Empty(), kNothingToClaim);
   if (p.scan) return errors;
   LintExact(p, refuse);
   refuse(p.shift == Shift::kInteger && p.exp_base != ExpBase::kTwo,

@@ -14,6 +14,7 @@
 #include "reference/contract/tensor_view.h"
 #include "verify/profile/accumulator.h"
 #include "verify/profile/attention_backward.h"
+#include "verify/profile/claims.h"
 #include "verify/profile/mamba3_scan.h"
 
 namespace lockstep::verify {
@@ -173,6 +174,7 @@ struct NumericProfile {
   NanPolicy nan = NanPolicy::kPropagate;
   MaskedNan masked_nan_safe = MaskedNan::kYes;
   bool repeat = true;  // the same call gives the same bits
+  ClaimSet claims;     // what else gives the same bits
 
   // Present: the profile describes gradients of attention, too.
   std::optional<GradNumeric> grad;

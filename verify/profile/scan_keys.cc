@@ -30,7 +30,7 @@ bool IsShared(std::string_view key) {
   constexpr std::string_view kShared[] = {
       "name",     "description",     "exact",     "lane",
       "tanh_rel", "exp_rel",         "out_round", "ftz",
-      "nan",      "masked_nan_safe", "repeat"};
+      "nan",      "masked_nan_safe", "repeat",    "claims"};
   return std::find(std::begin(kShared), std::end(kShared), key) !=
          std::end(kShared);
 }

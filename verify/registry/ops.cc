@@ -16,9 +16,12 @@
 #include "verify/domain/mamba3_scan.h"
 #include "verify/domain/mamba3_scan_backward.h"
 #include "verify/domain/ssd_scan.h"
+#include "verify/ops/attention_backward/claims.h"
 #include "verify/ops/attention_backward/trial.h"
+#include "verify/ops/attention_forward/claims/claims.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/block_plan/trial.h"
+#include "verify/ops/mamba3_scan/claims.h"
 #include "verify/ops/mamba3_scan/trial.h"
 #include "verify/ops/mamba3_scan_backward/trial.h"
 #include "verify/ops/ssd_scan/trial.h"
@@ -26,8 +29,13 @@
 namespace lockstep::verify {
 namespace {
 
-template <typename T>
-constexpr TrialRow kTrial = MakeTrialRow<T>();
+// `pairs`: of claims; null: the op has none.
+template <typename T, const OpClaims& (*kPairs)() = nullptr>
+constexpr TrialRow kTrial = [] {
+  TrialRow row = MakeTrialRow<T>();
+  row.pairs = kPairs;
+  return row;
+}();
 
 constexpr TrialRow kBlockPlanTrial = [] {
   TrialRow row = MakeTrialRow<BlockPlanTrial>();
@@ -35,20 +43,25 @@ constexpr TrialRow kBlockPlanTrial = [] {
   return row;
 }();
 
-constexpr OpRow kAttentionForward = {kAttentionForwardText,
-                                     &kTrial<AttentionForwardTrial>,
-                                     &kAttentionForwardDomain};
-constexpr OpRow kAttentionBackward = {kAttentionBackwardText,
-                                      &kTrial<AttentionBackwardTrial>,
-                                      &kAttentionBackwardDomain};
-constexpr OpRow kMamba3Scan = {kMamba3ScanText, &kTrial<Mamba3ScanTrial>,
+constexpr OpRow kAttentionForward = {
+    kAttentionForwardText,
+    &kTrial<AttentionForwardTrial, &AttentionForwardClaims>,
+    &kAttentionForwardDomain};
+constexpr OpRow kAttentionBackward = {
+    kAttentionBackwardText,
+    &kTrial<AttentionBackwardTrial, &AttentionBackwardClaims>,
+    &kAttentionBackwardDomain};
+constexpr OpRow kMamba3Scan = {kMamba3ScanText,
+                               &kTrial<Mamba3ScanTrial, &Mamba3ScanClaims>,
                                &kMamba3ScanDomain};
-constexpr OpRow kMamba3ScanBackward = {kMamba3ScanBackwardText,
-                                       &kTrial<Mamba3ScanBackwardTrial>,
-                                       &kMamba3ScanBackwardDomain};
-constexpr OpRow kMamba3Step = {kMamba3StepText, &kTrial<Mamba3StepTrial>,
+constexpr OpRow kMamba3ScanBackward = {
+    kMamba3ScanBackwardText,
+    &kTrial<Mamba3ScanBackwardTrial, &Mamba3ScanBackwardClaims>,
+    &kMamba3ScanBackwardDomain};
+constexpr OpRow kMamba3Step = {kMamba3StepText,
+                               &kTrial<Mamba3StepTrial, &Mamba3StepClaims>,
                                &kMamba3StepDomain};
-constexpr OpRow kSsdScan = {kSsdScanText, &kTrial<SsdScanTrial>,
+constexpr OpRow kSsdScan = {kSsdScanText, &kTrial<SsdScanTrial, &SsdScanClaims>,
                             &kSsdScanDomain};
 constexpr OpRow kBlockPlan = {kBlockPlanText, &kBlockPlanTrial,
                               &kBlockPlanDomain};

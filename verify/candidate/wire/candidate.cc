@@ -61,6 +61,7 @@ class WireCandidate final : public Candidate {
   std::vector<Fact> Identity() const override;
   Status Prepare(const CaseRequest&) override { return Start(); }
   std::vector<Variation> Variations(const Trial& trial) const override;
+  std::vector<int> Splits() const override { return host_.hello().splits; }
   void Begin(const CaseRequest& request, const Trial& trial,
              const Variation& how, const OutputSet& outputs) override;
   RunOutcome Run(const CaseRequest& request, const Trial& trial,
@@ -246,6 +247,7 @@ void WireCandidate::Ask(const Asked& asked, const KernelCall& call,
              .call = &call,
              .poison = asked.poison,
              .threads = asked.how->threads,
+             .splits = asked.how->splits,
              .shift = asked.how->shift,
              .place = place,
              .tables = false});
@@ -286,6 +288,7 @@ RunOutcome WireCandidate::Plan(const CaseRequest& request,
                                         .call = &plan.call(),
                                         .poison = &poison,
                                         .threads = std::nullopt,
+                                        .splits = std::nullopt,
                                         .shift = 0,
                                         .place = Place::kNext,
                                         .tables = true});

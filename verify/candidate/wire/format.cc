@@ -227,6 +227,8 @@ std::string CallLine(const CallMessage& call) {
   WriteOutputs(call, &out);
   out.Plain(",").Key("variation").Plain("{");
   if (call.threads) out.Key("threads").Integer(*call.threads);
+  if (call.threads && call.splits) out.Plain(",");
+  if (call.splits) out.Key("splits").Integer(*call.splits);
   return out.Plain("}}\n").Take();
 }
 

@@ -121,7 +121,8 @@ RunOutcome HostCaller::Send(const HostCall& call) {
                          .placed_inputs = laid.inputs(),
                          .placed_outputs = laid.outputs(),
                          .tables = std::nullopt,
-                         .threads = call.threads};
+                         .threads = call.threads,
+                         .splits = call.splits};
   if (call.tables) {
     message.tables = {
         {message.placed_outputs[0].offset, message.placed_outputs[0].shape[0]}};

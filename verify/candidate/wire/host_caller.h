@@ -29,6 +29,7 @@ struct HostCall {
   const KernelCall* call = nullptr;
   const PoisonOf* poison = nullptr;
   std::optional<int> threads;
+  std::optional<int> splits;
   int64_t shift = 0;  // elements
   Place place = Place::kNext;
   bool tables = false;  // the one output is room for tables

@@ -28,7 +28,7 @@ struct HostHello {
   std::string profile;
   std::vector<std::string> wants;
   std::vector<std::string> lacks;
-  std::vector<int> threads;
+  std::vector<int> threads, splits;
   int64_t alignment = 0;  // bytes; 0: of an element
   // "none": the kernel runs in the process that started the judge, and the host
   // stands in for it.
@@ -63,7 +63,7 @@ struct CallMessage {
   std::span<const PlacedTensor> placed_outputs;
   // Of block_plan, in place of outputs: where tables go.
   std::optional<std::array<int64_t, 2>> tables;  // offset, bytes
-  std::optional<int> threads;                    // variation
+  std::optional<int> threads, splits;            // variation
 };
 // One line with its end.
 std::string CallLine(const CallMessage& call);

@@ -225,12 +225,15 @@ Result<HostHello> ParseHello(std::string_view line) {
   hello.profile = fields.Text("profile");
   hello.wants = fields.Texts("wants");
   hello.lacks = fields.Texts("lacks");
-  for (const int64_t count : fields.Integers("threads")) {
-    if (count < 1 || count > 4096) {
-      return Status::Error("hello: 'threads' holds " + std::to_string(count) +
-                           "; want 1 ... 4096");
+  for (const auto& [key, counts] : {std::pair{"threads", &hello.threads},
+                                    std::pair{"splits", &hello.splits}}) {
+    for (const int64_t count : fields.Integers(key)) {
+      if (count < 1 || count > 4096) {
+        return Status::Error("hello: '" + std::string(key) + "' holds " +
+                             std::to_string(count) + "; want 1 ... 4096");
+      }
+      counts->push_back(static_cast<int>(count));
     }
-    hello.threads.push_back(static_cast<int>(count));
   }
   hello.alignment = fields.Integer("alignment").value_or(0);
   if (fields.Find("isolation") != nullptr) {

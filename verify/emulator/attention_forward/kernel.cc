@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -73,6 +74,8 @@ struct Call {
   HeadTensors Load(int64_t b, int64_t h) const;
   bool Guarded(int64_t b, int64_t j) const;
   void Head(int64_t b, int64_t h);
+  float MaxOfPadding(const HeadTensors& head, const std::vector<float>& q,
+                     int64_t b) const;
   void Row(const HeadTensors& head, const QueryTile& tile, int64_t b, int64_t h,
            int64_t i, int64_t r);
   void Store(int64_t row, const RowResult& result, bool empty);
@@ -164,6 +167,7 @@ void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
   arithmetic.FlushInputs(&task.q);
   arithmetic.PrescaleQuery(&task.q);
   arithmetic.RoundOperandsQk(&task.q);
+  if (variant.max_of_padding) task.first_max = MaxOfPadding(head, task.q, b);
   if (dial.Is(Fault::kMaxOfRowPair)) {
     // Rows of a pair are done one after the other: the second starts with the
     // first one's maximum.
@@ -173,6 +177,21 @@ void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
   RowResult result = EmulatedRow(task).Run();
   result.lse = arithmetic.StoredLse(result.lse);
   Store((b * problem.q_heads + h) * problem.q_len + i, result, task.empty);
+}
+
+// The largest score of a key behind the valid ones, before the softcap.
+float Call::MaxOfPadding(const HeadTensors& head, const std::vector<float>& q,
+                         int64_t b) const {
+  float top = -std::numeric_limits<float>::infinity();
+  const auto d = static_cast<size_t>(problem.head_dim);
+  for (int64_t j = inputs.ValidKv(problem, b); j < problem.kv_len; ++j) {
+    double score = 0;
+    for (size_t c = 0; c < d; ++c) {
+      score += double{q[c]} * head.k[static_cast<size_t>(j) * d + c];
+    }
+    top = std::max(top, static_cast<float>(score * problem.scale));
+  }
+  return top;
 }
 
 void Call::Head(int64_t b, int64_t h) {

@@ -29,6 +29,8 @@ struct AttentionVariant {
   KeyOrder order = KeyOrder::kAscending;
   int splits = 1;  // contiguous parts of the row's tiles, merged at the end
   DotOrder dot = DotOrder::kFma;
+  // Maxima begin with the largest score of the keys behind the valid ones.
+  bool max_of_padding = false;
   int l_lanes = 1;  // partial sums of l, key j to j mod l_lanes: 1 to 16
 
   const std::string& name() const { return numeric.name; }

@@ -242,6 +242,34 @@ Result<AttentionBackwardData> Clone(const AttentionBackwardData& data) {
   return copy;
 }
 
+Result<AttentionBackwardData> PickGradients(const AttentionBackwardData& from,
+                                            const AttentionPick& pick,
+                                            AttentionForwardCase* to) {
+  AttentionBackwardData made;
+  Result<AttentionForwardData> forward = PickAttention(from.forward, pick, to);
+  if (!forward.ok()) return forward.status();
+  made.forward = std::move(forward.value());
+  made.problem = from.problem;
+  made.problem.forward = made.forward.problem;
+  made.own = from.own;
+  const struct {
+    const LaneTensor* source;
+    LaneTensor* made;
+    Layout layout;
+  } tensors[] = {{&from.o, &made.o, to->layout},
+                 {&from.d_o, &made.d_o, to->layout},
+                 {&from.lse, &made.lse, Layout::kBhsd},
+                 {&from.dlse, &made.dlse, Layout::kBhsd}};
+  for (const auto& [source, tensor, layout] : tensors) {
+    if (source->buffer.data() == nullptr) continue;
+    Result<LaneTensor> picked = PickQueries(*source, pick, layout);
+    if (!picked.ok()) return picked.status();
+    *tensor = std::move(picked.value());
+  }
+  ShowTensors(&made);
+  return made;
+}
+
 KernelInputs NameInputs(const AttentionBackwardProblem& problem,
                         const AttentionBackwardInputs& inputs) {
   KernelInputs named = NameInputs(problem.forward, inputs.forward);

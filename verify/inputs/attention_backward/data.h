@@ -11,6 +11,7 @@
 #include "verify/base/tensor.h"
 #include "verify/case/case.h"
 #include "verify/inputs/attention_forward.h"
+#include "verify/inputs/attention_forward/pick.h"
 #include "verify/inputs/materialise.h"
 #include "verify/inputs/named_tensor.h"
 
@@ -42,6 +43,11 @@ Status RunForward(AttentionBackwardData* data);
 
 // A second copy, to be changed and judged beside the first. Errors: memory.
 Result<AttentionBackwardData> Clone(const AttentionBackwardData& data);
+
+// Part of them, with the o and lse that they have there.  Errors: memory.
+Result<AttentionBackwardData> PickGradients(const AttentionBackwardData& from,
+                                            const AttentionPick& pick,
+                                            AttentionForwardCase* to);
 
 // Names, order and meaning of tensors and scalars: docs/wire.md.
 KernelInputs NameInputs(const AttentionBackwardProblem& problem,

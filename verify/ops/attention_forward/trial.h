@@ -50,6 +50,7 @@ class AttentionForwardTrial final : public Trial {
 
   const std::vector<OutputSpec>& outputs() const override { return outputs_; }
   const AttentionForwardData& data() const { return data_; }
+  const Case& request() const { return case_; }
   Result<OutputSet> Allocate(int64_t shift) const override;
   KernelInputs Inputs() const override;
   KernelCall Call(int64_t n, const OutputSet& outputs) const override;

@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x00010001u
+#define LOCKSTEP_ABI 0x00010002u
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -118,6 +118,8 @@ typedef struct lockstep_attention_forward_call {
   const lockstep_named_tensor* tables;  // "tables.ROW.NAME"
   // Outputs.
   const lockstep_tensor *o, *lse;
+  // Since 1.2: how many splits to compute by; 0: as you like.
+  int32_t splits;
 } lockstep_attention_forward_call;
 
 enum {
@@ -151,6 +153,7 @@ typedef struct lockstep_mamba3_scan_call {
   // Outputs.
   const lockstep_tensor* y;
   const lockstep_tensor *carry_theta, *carry_h, *carry_k, *carry_v;
+  int32_t splits;  // since 1.2, as that of attention
 } lockstep_mamba3_scan_call;
 
 // The gradients of attention: the call of the forward op whose gradients are
@@ -207,6 +210,7 @@ typedef struct lockstep_ssd_scan_call {
   const lockstep_tensor *segments, *cu_seqlens;
   // Outputs.
   const lockstep_tensor *y, *carry_h;
+  int32_t splits;  // since 1.2, as that of attention
 } lockstep_ssd_scan_call;
 
 // A table that a planner has written into the room of the call, dense and
@@ -271,7 +275,8 @@ typedef struct lockstep_description {
   const char* lacks;    // outputs that it does not have: "lse"
   const char* threads;  // numbers that it can be told to use: "1 4"
   const char* profile;  // a name, or the text of a profile file
-  int64_t alignment;  // of tensors, a power of two up to 4096; 0: an element's
+  int64_t alignment;   // of tensors, a power of two up to 4096; 0: an element's
+  const char* splits;  // since 1.2: numbers that it can be told: "1 2 8"
 } lockstep_description;
 
 // All that one open kernel keeps from call to call.

@@ -1,0 +1,330 @@
+#include "verify/inputs/attention_forward/pick.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "verify/base/compare.h"
+#include "verify/base/elements.h"
+
+namespace lockstep::verify {
+namespace {
+
+std::vector<int64_t> CountTo(int64_t n) {
+  std::vector<int64_t> list(static_cast<size_t>(n));
+  std::iota(list.begin(), list.end(), 0);
+  return list;
+}
+
+int64_t SizeOf(const std::vector<int64_t>& list) {
+  return static_cast<int64_t>(list.size());
+}
+
+// The same number times a factor, where that is one.
+uint32_t Times(Lane lane, uint32_t bits, double factor) {
+  const uint32_t other = BitsOf(lane, factor * ElementValue(lane, bits));
+  return std::isfinite(ElementValue(lane, other)) ? other : bits;
+}
+
+// Positions first .. first + count - 1 of the source, and padding behind them.
+struct Stretch {
+  int64_t first = 0;
+  int64_t count = 0;
+  int64_t padding = 0;
+
+  int64_t size() const { return count + padding; }
+  bool Pads(int64_t i) const { return i >= count; }
+  int64_t From(int64_t i) const { return first + i % count; }
+};
+
+Result<LaneTensor> PickRows(const LaneTensor& from,
+                            const std::vector<int64_t>& rows,
+                            const std::vector<int64_t>& heads,
+                            const Stretch& at, double factor, Layout layout) {
+  const std::array<int64_t, 4> shape = {SizeOf(rows), SizeOf(heads), at.size(),
+                                        from.view.shape[3]};
+  Result<LaneTensor> to = AllocateLaneTensor(from.view.lane, shape,
+                                             LayoutStrides(layout, shape), 0);
+  if (!to.ok()) return to;
+  ForElements(shape, [&](const At& e) {
+    const At source = {rows[static_cast<size_t>(e[0])],
+                       heads[static_cast<size_t>(e[1])], at.From(e[2]), e[3]};
+    const uint32_t bits = ElementBits(from.const_view(), source);
+    SetElement(to->view, e,
+               at.Pads(e[2]) ? Times(from.view.lane, bits, factor) : bits);
+  });
+  return to;
+}
+
+// Lists of one prefix per batch row.
+void PickPrefixes(const std::vector<int64_t>& rows, MaskExpr* mask) {
+  if (mask->prefix.size() > 1) {
+    const std::vector<int64_t> from = mask->prefix;
+    mask->prefix.clear();
+    for (const int64_t b : rows) {
+      mask->prefix.push_back(from[static_cast<size_t>(b)]);
+    }
+  }
+  for (MaskExpr& child : mask->children) PickPrefixes(rows, &child);
+}
+
+// Runs of the positions of a stretch; padding belongs to the first run.
+std::vector<SegmentRun> CutRuns(const std::vector<SegmentRun>& runs,
+                                const Stretch& at) {
+  std::vector<SegmentRun> cut;
+  const auto add = [&](int32_t id, int64_t length) {
+    if (length <= 0) return;
+    if (!cut.empty() && cut.back().id == id) {
+      cut.back().length += length;
+    } else {
+      cut.push_back({id, length});
+    }
+  };
+  int64_t begin = 0;
+  for (const SegmentRun& run : runs) {
+    const int64_t end = begin + run.length;
+    add(run.id, std::min(end, at.first + at.count) - std::max(begin, at.first));
+    begin = end;
+  }
+  if (!cut.empty()) add(cut.front().id, at.padding);
+  return cut;
+}
+
+class AttentionPicker {
+ public:
+  AttentionPicker(const AttentionForwardData& from, const AttentionPick& pick,
+                  AttentionForwardCase* to)
+      : from_(from),
+        pick_(pick),
+        to_(*to),
+        queries_{pick.first_query, pick.queries, pick.padding},
+        keys_{0, pick.keys, pick.padding} {}
+
+  void Describe() {
+    DescribeProblem();
+    DescribeCase();
+  }
+
+  Result<AttentionForwardData> Run() {
+    Describe();
+    Status status = Take(from_.q, pick_.q_heads, queries_, &data_.q);
+    if (status.ok()) status = Take(from_.k, pick_.kv_heads, keys_, &data_.k);
+    if (status.ok()) status = Take(from_.v, pick_.kv_heads, keys_, &data_.v);
+    if (status.ok()) status = TakeIds();
+    if (status.ok()) status = TakeSink();
+    if (status.ok()) status = TakeMasks();
+    if (!status.ok()) return status;
+    data_.inputs.q = data_.q.const_view();
+    data_.inputs.k = data_.k.const_view();
+    data_.inputs.v = data_.v.const_view();
+    return std::move(data_);
+  }
+
+ private:
+  bool WholeLength() const {
+    const AttentionForwardProblem& p = from_.problem;
+    return pick_.first_query == 0 && pick_.queries == p.q_len &&
+           pick_.keys == p.kv_len;
+  }
+
+  void DescribeProblem() {
+    const AttentionForwardProblem& p = from_.problem;
+    AttentionForwardProblem& made = data_.problem;
+    made = p;
+    made.batch = SizeOf(pick_.rows);
+    made.q_heads = SizeOf(pick_.q_heads);
+    made.kv_heads = SizeOf(pick_.kv_heads);
+    made.q_len = queries_.size();
+    made.kv_len = keys_.size();
+    if (!WholeLength()) {
+      const int64_t offset =
+          from_.inputs.Offset(p, pick_.rows.front()) + pick_.first_query;
+      made.align = {Alignment::Kind::kOffset, offset};
+      if (offset == pick_.keys - pick_.queries) {
+        made.align = {Alignment::Kind::kBottomRight, 0};
+      }
+    }
+    if (p.masks.size() > 1) {
+      made.masks.clear();
+      for (const int64_t h : pick_.q_heads) made.masks.push_back(p.mask(h));
+    }
+    for (MaskExpr& mask : made.masks) PickPrefixes(pick_.rows, &mask);
+    const bool counts = pick_.counts || pick_.padding > 0;
+    const auto take = [&](const std::vector<int64_t>& own, int64_t most,
+                          std::vector<int64_t>* to) {
+      if (own.empty() && !counts) return;
+      for (const int64_t b : pick_.rows) {
+        const int64_t count = own.empty() ? most : own[static_cast<size_t>(b)];
+        to->push_back(std::min(count, most));
+      }
+    };
+    take(from_.inputs.valid_q, pick_.queries, &data_.inputs.valid_q);
+    take(from_.inputs.valid_kv, pick_.keys, &data_.inputs.valid_kv);
+  }
+
+  // The text of the case, as far as a line can say it.
+  void DescribeCase() {
+    const AttentionForwardProblem& p = data_.problem;
+    to_.batch = p.batch;
+    to_.q_heads = p.q_heads;
+    to_.kv_heads = p.kv_heads;
+    to_.q_len = p.q_len;
+    to_.kv_len = p.kv_len;
+    to_.align = p.align;
+    to_.valid_q = data_.inputs.valid_q;
+    to_.valid_kv = data_.inputs.valid_kv;
+    if (to_.valid_q.empty()) to_.valid_q = {p.q_len};
+    if (to_.valid_kv.empty()) to_.valid_kv = {p.kv_len};
+    to_.strides = {};
+    PickPrefixes(pick_.rows, &to_.mask);
+    const std::map<int64_t, MaskExpr> masks = std::move(to_.head_mask);
+    to_.head_mask.clear();
+    for (size_t h = 0; h < pick_.q_heads.size(); ++h) {
+      const auto own = masks.find(pick_.q_heads[h]);
+      if (own == masks.end()) continue;
+      MaskExpr& mask = to_.head_mask[static_cast<int64_t>(h)] = own->second;
+      PickPrefixes(pick_.rows, &mask);
+    }
+    Cut(queries_, &to_.q_seg);
+    Cut(keys_, &to_.kv_seg);
+  }
+
+  void Cut(const Stretch& at, Segments* segments) const {
+    if (segments->kind != Segments::Kind::kRuns) return;
+    const auto own = segments->rows;
+    segments->rows.clear();
+    for (const int64_t b : pick_.rows) {
+      const size_t row = own.size() == 1 ? 0 : static_cast<size_t>(b);
+      segments->rows.push_back(CutRuns(own[row], at));
+      if (own.size() == 1) break;
+    }
+  }
+
+  Status Take(const LaneTensor& from, const std::vector<int64_t>& heads,
+              const Stretch& at, LaneTensor* to) const {
+    Result<LaneTensor> made =
+        PickRows(from, pick_.rows, heads, at, pick_.padding_factor, to_.layout);
+    if (!made.ok()) return made.status();
+    *to = std::move(made.value());
+    return {};
+  }
+
+  static Status Allocate(int64_t bytes, GuardedBuffer* buffer) {
+    auto allocated = GuardedBuffer::Allocate(bytes, 0);
+    if (!allocated.ok()) return allocated.status();
+    *buffer = std::move(allocated.value());
+    return {};
+  }
+
+  Status TakeIds() {
+    if (!data_.problem.segments) return {};
+    const AttentionForwardInputs& in = from_.inputs;
+    Status status =
+        TakeIds(in.q_seg, queries_, &data_.q_seg, &data_.inputs.q_seg);
+    if (!status.ok()) return status;
+    return TakeIds(in.kv_seg, keys_, &data_.kv_seg, &data_.inputs.kv_seg);
+  }
+
+  Status TakeIds(const TensorView<const int32_t, 2>& from, const Stretch& at,
+                 GuardedBuffer* buffer, TensorView<const int32_t, 2>* view) {
+    const int64_t rows = SizeOf(pick_.rows);
+    const Status status = Allocate(rows * at.size() * 4, buffer);
+    if (!status.ok()) return status;
+    auto* ids = reinterpret_cast<int32_t*>(buffer->data());
+    *view = {ids, {rows, at.size()}, {at.size(), 1}};
+    for (const int64_t b : pick_.rows) {
+      for (int64_t i = 0; i < at.size(); ++i) {
+        *ids++ = from(b, at.Pads(i) ? at.first : at.From(i));
+      }
+    }
+    return {};
+  }
+
+  Status TakeSink() {
+    if (!data_.problem.sink) return {};
+    const int64_t heads = SizeOf(pick_.q_heads);
+    const Status status = Allocate(heads * 4, &data_.sink);
+    if (!status.ok()) return status;
+    auto* sink = reinterpret_cast<float*>(data_.sink.data());
+    data_.inputs.sink = {sink, {heads}, {1}};
+    for (const int64_t h : pick_.q_heads) *sink++ = from_.inputs.sink(h);
+    return {};
+  }
+
+  // Padding is let in: valid counts keep it out.
+  Status TakeMasks() {
+    data_.inputs.dense_masks = from_.inputs.dense_masks;
+    data_.dense_masks.resize(from_.inputs.dense_masks.size());
+    for (size_t n = 0; n < data_.dense_masks.size(); ++n) {
+      const TensorView<const uint8_t, 4>& source = from_.inputs.dense_masks[n];
+      const AttentionForwardProblem& p = from_.problem;
+      const bool blocks =
+          source.shape[2] != p.q_len || source.shape[3] != p.kv_len;
+      const std::array<int64_t, 4> shape = {
+          source.shape[0] == 1 ? 1 : SizeOf(pick_.rows),
+          source.shape[1] == 1 ? 1 : SizeOf(pick_.q_heads),
+          blocks ? source.shape[2] : queries_.size(),
+          blocks ? source.shape[3] : keys_.size()};
+      const auto strides = DenseStrides(shape);
+      const Status status =
+          Allocate(shape[0] * strides[0], &data_.dense_masks[n]);
+      if (!status.ok()) return status;
+      const TensorView<uint8_t, 4> made{data_.dense_masks[n].data(), shape,
+                                        strides};
+      ForElements(shape, [&](const At& e) {
+        const bool pads = !blocks && (queries_.Pads(e[2]) || keys_.Pads(e[3]));
+        const int64_t b =
+            source.shape[0] == 1 ? 0 : pick_.rows[static_cast<size_t>(e[0])];
+        const int64_t h =
+            source.shape[1] == 1 ? 0 : pick_.q_heads[static_cast<size_t>(e[1])];
+        const int64_t i = blocks ? e[2] : queries_.From(e[2]);
+        const int64_t j = blocks ? e[3] : keys_.From(e[3]);
+        made(e[0], e[1], e[2], e[3]) = pads ? 1 : source(b, h, i, j);
+      });
+      data_.inputs.dense_masks[n] = {made.data, shape, strides};
+    }
+    return {};
+  }
+
+  const AttentionForwardData& from_;
+  const AttentionPick& pick_;
+  AttentionForwardCase& to_;
+  Stretch queries_, keys_;
+  AttentionForwardData data_;
+};
+
+}  // namespace
+
+AttentionPick PickAll(const AttentionForwardData& from) {
+  const AttentionForwardProblem& p = from.problem;
+  AttentionPick pick;
+  pick.rows = CountTo(p.batch);
+  pick.q_heads = CountTo(p.q_heads);
+  pick.kv_heads = CountTo(p.kv_heads);
+  pick.queries = p.q_len;
+  pick.keys = p.kv_len;
+  return pick;
+}
+
+Result<AttentionForwardData> PickAttention(const AttentionForwardData& from,
+                                           const AttentionPick& pick,
+                                           AttentionForwardCase* to) {
+  return AttentionPicker(from, pick, to).Run();
+}
+
+void DescribePick(const AttentionForwardData& from, const AttentionPick& pick,
+                  AttentionForwardCase* to) {
+  AttentionPicker(from, pick, to).Describe();
+}
+
+Result<LaneTensor> PickQueries(const LaneTensor& from,
+                               const AttentionPick& pick, Layout layout) {
+  return PickRows(from, pick.rows, pick.q_heads,
+                  {pick.first_query, pick.queries, pick.padding},
+                  pick.padding_factor, layout);
+}
+
+}  // namespace lockstep::verify
