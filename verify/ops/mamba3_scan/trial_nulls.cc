@@ -13,7 +13,7 @@ namespace {
 
 // One value in place of every element of a tensor.
 constexpr float kForgets = -200.0f;  // exp of it vanishes
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 constexpr uint16_t kInfBf16 = 0x7f80;
 
 }  // namespace
@@ -49,7 +49,7 @@ std::vector<NullCandidate> RunsTrial::Nulls() const {
   // Where tau is +infinity, this is the truth.
   inputs = data_.inputs;
   inputs.tau.data = truth.lane == Lane::kF32
-                        ? static_cast<const void*>(&kInf)
+                        ? static_cast<const void*>(&kInfinite)
                         : static_cast<const void*>(&kInfBf16);
   inputs.tau.strides = {};
   if (!AlwaysSure(request_)) without("no_previous", truth, inputs);
