@@ -93,6 +93,10 @@ Result<CampaignHeader> ReadHeader(const Json& json) {
   if (!verify::GuardsByName(header.guards)) {
     fields.Wrong("guards", "none, some or only");
   }
+  if (json.contains("orders")) fields.Read("orders", &header.orders);
+  if (header.orders != "amx" && header.orders != "all") {
+    fields.Wrong("orders", "amx or all");
+  }
   fields.Read("suspicious", &header.suspicious);
   fields.ReadInteger("cases", &header.cases);
   fields.ReadInteger("shard", &header.shard.index);
@@ -203,6 +207,7 @@ CampaignHeader DescribeCampaign(const Plan& plan, const Target& target) {
   header.tile_kv = plan.draw.tile_kv;
   header.plans = target.variations + 1;
   header.guards = verify::GuardsName(plan.draw.guards);
+  if (plan.draw.gpu_orders) header.orders = "all";
   header.suspicious = target.suspicious;
   header.cases = plan.budget.cases.value_or(0);
   header.shard = plan.shard;
@@ -240,6 +245,7 @@ std::string HeaderLine(const CampaignHeader& header) {
   json["tile_kv"] = header.tile_kv;
   json["plans"] = header.plans;
   if (header.guards != "none") json["guards"] = header.guards;
+  if (header.orders != "amx") json["orders"] = header.orders;
   json["suspicious"] = header.suspicious;
   json["cases"] = header.cases;
   json["shard"] = header.shard.index;

@@ -35,6 +35,7 @@ struct CampaignHeader {
   int64_t plans = 0;
   // Of DomainOptions; a record without the member has none.
   std::string guards = "none";
+  std::string orders = "amx";  // "all": those of GPUs, too
   bool suspicious = false;
   int64_t cases = 0;  // of all shards
   verify::Shard shard;

@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 #include "optimized/attention_blocks-inl.h"
 #include "optimized/attention_matrix-inl.h"
+#include "optimized/attention_steps-inl.h"
 #include "optimized/attention_tiles-inl.h"
 #include "optimized/attention_weights-inl.h"
 #include "optimized/attention_work.h"
@@ -103,7 +104,9 @@ template <class D>
 void BlockScores(D df, const AttentionJob& job, const PackedTile& tile,
                  const Block& block, bool native, Worker& worker) {
   const auto pairs = static_cast<size_t>(job.head_pairs());
-  if (job.plan->blocks != BlockForm::kNone) {
+  if (job.steps()) {
+    StepScores(df, job, tile, block, worker);
+  } else if (job.plan->blocks != BlockForm::kNone) {
     EmulatedScores(df, job, tile, block, worker);
   } else if (!job.key_pairs()) {
     BlockScores<F32Dot>(df, job, worker.q.data(), tile.k,
@@ -196,7 +199,9 @@ void BlockValues(D df, const AttentionJob& job, const typename Dot::T* p,
 template <class D>
 void BlockValues(D df, const AttentionJob& job, const PackedTile& tile,
                  const Block& block, bool native, Worker& worker) {
-  if (job.plan->blocks != BlockForm::kNone) {
+  if (job.steps()) {
+    StepValues(df, job, tile, block, worker);
+  } else if (job.plan->blocks != BlockForm::kNone) {
     EmulatedValues(df, job, tile, block, worker);
   } else if (!job.value_pairs()) {
     BlockValues<F32Dot>(df, job, worker.weights.data(), tile.v, 1, block,

@@ -258,12 +258,18 @@ inline void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
     if (job.matrix()) return PackQueryRows(job, batch, worker);
     return PackQueryPairs(job, batch, worker);
   }
-  worker.q.resize(rows * static_cast<size_t>(job.problem->head_dim));
+  const auto lanes = static_cast<size_t>(job.geometry.lanes);
+  const size_t elements = rows * static_cast<size_t>(job.problem->head_dim);
+  worker.q.resize((elements + lanes - 1) / lanes * lanes);
   if (f32) {
     PackQueries(job, job.inputs->q.As<float>(), batch, worker);
   } else {
     PackQueries(job, job.inputs->q.As<Bf16>(), batch, worker);
   }
+  if (!job.steps()) return;
+  worker.q_exponents.resize(worker.q.size());
+  PackFactorExponents(worker.q.data(), worker.q.size(),
+                      worker.q_exponents.data());
 }
 
 template <class D>
@@ -280,6 +286,7 @@ void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
                      : row_block;
   worker.weights.resize(static_cast<size_t>(weight_rows * job.weight_stride));
   if (job.value_pairs()) worker.weight_pairs.resize(worker.weights.size() / 2);
+  if (job.steps()) worker.weight_exponents.resize(worker.weights.size());
   PackRows(job, tile.batch, worker);
   if (packed.tiles.empty() && job.AsksAhead()) ExpectRows(job, tile, worker);
   ClearSums(job, worker);

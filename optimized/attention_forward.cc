@@ -169,13 +169,16 @@ void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
   total.rows_empty += c.rows_empty;
 }
 
-// Blocks and order=amx go together; tiles hold whole blocks (N20).
+// Every order has its own forms; tiles hold whole blocks (N20).
 Status CheckBlocks(const AttentionForwardProblem& problem, const Plan& plan) {
-  const bool blocks = plan.blocks != BlockForm::kNone;
   const bool matrix = plan.blocks == BlockForm::kMatrix;
+  const bool blocks = matrix || plan.blocks == BlockForm::kFlushed ||
+                      plan.blocks == BlockForm::kGuarded;
+  const bool steps = plan.blocks == BlockForm::kSteps;
   if (blocks != (problem.order == ProductOrder::kAmx) ||
+      steps != (StepOf(problem.order) != nullptr) ||
       (blocks && plan.tile_keys % kProductBlock != 0) ||
-      (blocks && plan.native_dot)) {
+      ((blocks || steps) && plan.native_dot)) {
     return Status::Error(std::string("the plan is not one of order=") +
                          OrderName(problem.order) + ": " + plan.ToString());
   }
@@ -201,7 +204,9 @@ Status CheckPlan(const AttentionForwardProblem& problem, const Plan& plan) {
 
 // Who forms the products of order=amx, and if not the matrix unit, why.
 std::string Products(const Plan& plan) {
-  if (plan.blocks == BlockForm::kNone) return "";
+  if (plan.blocks == BlockForm::kNone || plan.blocks == BlockForm::kSteps) {
+    return "";
+  }
   if (plan.blocks == BlockForm::kMatrix) return "matrix unit";
   const MatrixUnit& unit = TheMatrixUnit();
   return "emulation: " +

@@ -16,6 +16,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "optimized/attention_pairs-inl.h"
+#include "optimized/attention_steps-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/elementary-inl.h"
 #include "optimized/simd/registers-inl.h"
@@ -240,6 +241,8 @@ inline void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
     tile.v_exponent =
         PackValues(job, job.inputs->v.As<Bf16>(), batch, kv_head, keys, tile.v);
   }
+  PackPanelExponents(tile.k, job.k_exponent_count(), tile.k_exponents);
+  PackPanelExponents(tile.v, job.v_exponent_count(), tile.v_exponents);
 }
 
 // q [row block][head_dim][kRowBlock]; rows beyond the tile are zero. Four rows

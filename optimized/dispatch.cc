@@ -21,7 +21,8 @@ constexpr const char* kNames[] = {
     "softcap",         "mask",       "sink_tokens",
     "dense_mask",      "head_masks", "segments",
     "valid_counts",    "sink_logit", "grouped_heads",
-    "other_value_dim", "bf16",       "amx_order"};
+    "other_value_dim", "bf16",       "amx_order",
+    "step_order"};
 
 void AddMask(const MaskExpr& mask, FeatureSet* features) {
   switch (mask.kind) {
@@ -82,6 +83,7 @@ FeatureSet RequiredFeatures(const AttentionForwardProblem& problem,
   }
   if (problem.lane == Lane::kBf16) required.Add(Feature::kBf16);
   if (problem.order == ProductOrder::kAmx) required.Add(Feature::kAmxOrder);
+  if (StepOf(problem.order) != nullptr) required.Add(Feature::kStepOrder);
   return required;
 }
 

@@ -27,7 +27,8 @@ enum class Feature : uint8_t {
   kGroupedHeads,
   kOtherValueDim,
   kBf16,
-  kAmxOrder,  // products in blocks (N20)
+  kAmxOrder,   // products in blocks (N20)
+  kStepOrder,  // products in a GPU's steps (N21)
 };
 
 // Bits by Feature.

@@ -167,6 +167,7 @@ int64_t TilesInCache(const AttentionForwardProblem& problem, const Plan& plan) {
 BlockForm FormOf(const AttentionForwardProblem& problem, const Caps& caps,
                  const std::string& target) {
   if (problem.order == ProductOrder::kChain) return BlockForm::kNone;
+  if (StepOf(problem.order) != nullptr) return BlockForm::kSteps;
   if (caps.native_dot.value_or(true) && TargetOf(target).matrix_unit) {
     return BlockForm::kMatrix;
   }
@@ -197,9 +198,11 @@ std::string DotName(const Plan& plan) {
     case BlockForm::kFlushed:
       return "flushed";
     case BlockForm::kGuarded:
+      return "guarded";
+    case BlockForm::kSteps:
       break;
   }
-  return "guarded";
+  return "steps";
 }
 
 }  // namespace
@@ -249,7 +252,7 @@ Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& wish,
   plan.tile_rows =
       std::min(rows, caps.tile_rows > 0 ? caps.tile_rows : tile_rows);
   const int64_t step =
-      plan.blocks == BlockForm::kNone ? kStripes : kProductBlock;
+      problem.order == ProductOrder::kAmx ? kProductBlock : kStripes;
   const int64_t wanted = caps.tile_keys > 0 ? caps.tile_keys : tile_keys;
   plan.tile_keys = std::min(CeilDiv(problem.kv_len, step) * step,
                             CeilDiv(wanted, step) * step);

@@ -51,12 +51,14 @@ struct Target {
   bool matrix_unit = false;  // may use TheMatrixUnit() for order=amx
 };
 
-// How the products of order=amx are formed (N20); the bits are the same.
+// How products that are no chain are formed: of order=amx (N20) by one of three
+// with the same bits, of order=ampere and order=hopper (N21) in steps.
 enum class BlockForm : uint8_t {
   kNone,     // order=chain
   kMatrix,   // by the matrix unit
   kFlushed,  // by multiply-adds while the processor flushes subnormals
   kGuarded,  // by multiply-adds, where no number can be one
+  kSteps,    // cut to integers (N21)
 };
 
 // Every compiled target, best first.

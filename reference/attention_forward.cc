@@ -1,7 +1,7 @@
 // Softcap attention as in the textbook: 1 scores, 2 softcap, 3 mask and
 // softmax, 4 weighted values. Constants: contract/numerics.h; scores:
 // attention_row.h; exp2, tanh and log2: elementary.h; clause numbers (N3,
-// N7..N13, N20): docs/numerics.md.
+// N7..N13, N20, N21): docs/numerics.md.
 #include "reference/attention_forward.h"
 
 #include <algorithm>
@@ -20,6 +20,7 @@
 #include "reference/contract/status.h"
 #include "reference/elementary.h"
 #include "reference/mask.h"
+#include "reference/matrix_unit.h"
 
 namespace lockstep::reference {
 namespace {
@@ -27,13 +28,21 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// N20: the same sum in blocks.
-float BlockDot(const std::vector<float>& a, const std::vector<float>& b) {
-  BlockSum sum;
+// N20, N21: `sum`, from +0, of all a[d] * b[d].
+template <class Sum>
+float SumOver(Sum sum, const std::vector<float>& a,
+              const std::vector<float>& b) {
   for (size_t d = 0; d < a.size(); ++d) {
     sum.Add(static_cast<int64_t>(d), a[d], b[d]);
   }
   return sum.Total();
+}
+
+float DotInOrder(ProductOrder order, const std::vector<float>& a,
+                 const std::vector<float>& b) {
+  if (order == ProductOrder::kChain) return Dot(a, b);
+  if (order == ProductOrder::kAmx) return SumOver(BlockSum(), a, b);
+  return SumOver(StepSum(*StepOf(order)), a, b);
 }
 
 // One term of a row's softmax: a visible key, or the learned sink.
@@ -90,14 +99,13 @@ Row ScoreRow(const AttentionForwardProblem& problem,
              const AttentionForwardInputs& inputs, const AttentionRow& at) {
   const std::vector<float> q = LoadRow(inputs.q, at.batch, at.head, at.query);
   const int64_t kv_head = at.head / problem.group();
-  const auto dot = problem.order == ProductOrder::kAmx ? BlockDot : Dot;
   Row row;
   for (int64_t j = 0; j < problem.kv_len; ++j) {
     // N8: a masked key is never read.
     if (!IsVisible(problem, inputs, at.batch, at.head, at.query, j)) continue;
     const std::vector<float> k = LoadRow(inputs.k, at.batch, kv_head, j);
     row.keys.push_back(j);
-    row.terms.emplace_back(ScoreOf(problem, dot(q, k)).u);  // 1, 2
+    row.terms.emplace_back(ScoreOf(problem, DotInOrder(problem.order, q, k)).u);
   }
   if (problem.sink) {
     row.has_sink = true;
@@ -113,29 +121,47 @@ bool TakesFixedPath(const AttentionForwardProblem& problem, const Row& row) {
          (!row.has_sink || row.sink.n <= kFixedPathBound);
 }
 
-// N11: acc_c = sum over keys, ascending, of p * v[key, c]; in blocks by N20.
+// Calls add(key, p, v) for every visible key, ascending; v [value_dim].
+template <class Add>
+void ForWeightedRows(const AttentionForwardProblem& problem,
+                     const AttentionForwardInputs& inputs,
+                     const AttentionRow& at, const Row& row, float m,
+                     float shift, const Add& add) {
+  const int64_t kv_head = at.head / problem.group();
+  for (size_t t = 0; t < row.keys.size(); ++t) {
+    float p = row.terms[t].Weight(m, shift);
+    if (problem.p_lane == Lane::kBf16) p = RoundToBf16Lane(p);  // N10
+    add(row.keys[t], p, LoadRow(inputs.v, at.batch, kv_head, row.keys[t]));
+  }
+}
+
+// N11: acc_c = sum over keys, ascending, of p * v[key, c]; in blocks by N20, in
+// steps by N21.
 std::vector<float> WeightedValues(const AttentionForwardProblem& problem,
                                   const AttentionForwardInputs& inputs,
                                   const AttentionRow& at, const Row& row,
                                   float m, float shift) {
-  const int64_t kv_head = at.head / problem.group();
-  const bool chain = problem.order == ProductOrder::kChain;
   std::vector<float> acc(static_cast<size_t>(problem.value_dim), 0.0f);
-  std::vector<BlockSum> sums(acc.size());
-  for (size_t t = 0; t < row.keys.size(); ++t) {
-    float p = row.terms[t].Weight(m, shift);
-    if (problem.p_lane == Lane::kBf16) p = RoundToBf16Lane(p);  // N10
-    const std::vector<float> v =
-        LoadRow(inputs.v, at.batch, kv_head, row.keys[t]);
-    for (size_t c = 0; c < acc.size(); ++c) {
-      if (chain) {
+  const auto each = [&](const auto& add) {
+    ForWeightedRows(problem, inputs, at, row, m, shift, add);
+  };
+  const auto in_sums = [&](auto from) {
+    std::vector sums(acc.size(), from);
+    each([&](int64_t key, float p, const std::vector<float>& v) {
+      for (size_t c = 0; c < sums.size(); ++c) sums[c].Add(key, p, v[c]);
+    });
+    for (size_t c = 0; c < acc.size(); ++c) acc[c] = sums[c].Total();
+  };
+  if (problem.order == ProductOrder::kChain) {
+    each([&](int64_t, float p, const std::vector<float>& v) {
+      for (size_t c = 0; c < acc.size(); ++c)
         acc[c] = std::fma(p, v[c], acc[c]);
-      } else {
-        sums[c].Add(row.keys[t], p, v[c]);
-      }
-    }
+    });
+  } else if (problem.order == ProductOrder::kAmx) {
+    in_sums(BlockSum());
+  } else {
+    in_sums(StepSum(*StepOf(problem.order)));
   }
-  for (size_t c = 0; !chain && c < acc.size(); ++c) acc[c] = sums[c].Total();
   return acc;
 }
 

@@ -104,6 +104,7 @@ Status Reopen(const CampaignArguments& a, const CampaignHeader& header,
   plan->draw.tile_q = header.tile_q;
   plan->draw.tile_kv = header.tile_kv;
   plan->draw.guards = *verify::GuardsByName(header.guards);
+  plan->draw.gpu_orders = header.orders == "all";
   plan->draw.lane = target->lane;
   return {};
 }

@@ -48,6 +48,7 @@ struct FuzzArguments {
   std::string json;
   std::string fail_on;
   std::string guards;  // empty: some for our own kernels, none for others
+  std::string orders;  // empty: all for our own kernels, amx for others
   std::vector<int64_t> tile;
   int64_t findings = 1;
   int64_t plans = 2;
@@ -169,10 +170,11 @@ class Screen : public Observer {
   std::chrono::steady_clock::time_point last_ = start_;
 };
 
-// By default some for kernels that have guards.
+// By default some for kernels that have guards, which know all orders, too.
 //   Requires: the plan has its domain.
 Status ResolveGuards(const FuzzArguments& a, const Target& target, Plan* plan) {
   using Guards = verify::DomainOptions::Guards;
+  plan->draw.gpu_orders = a.orders.empty() ? target.guarded : a.orders == "all";
   plan->draw.guards = target.guarded ? Guards::kSome : Guards::kNone;
   if (a.guards.empty()) return {};
   plan->draw.guards = *verify::GuardsByName(a.guards);
@@ -336,6 +338,10 @@ void AddFuzz(Parser* program) {
               "Cases at the guards of our fast paths: none, some (one of\n"
               "four; the default for builtin:optimized) or only")
       .OneOf({"none", "some", "only"});
+  verb->Value("--orders", &a->orders,
+              "Of products, beside the chain: amx, or all, a GPU's steps too\n"
+              "(the default for builtin:optimized)")
+      .OneOf({"amx", "all"});
   verb->Value("--tile", &a->tile,
               "Edges that lengths gather around: queries, keys "
               "(default 4 4)")

@@ -4,23 +4,33 @@
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_FORWARD_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_FORWARD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "reference/contract/limits.h"  // IWYU pragma: export
 #include "reference/contract/mask.h"
+#include "reference/contract/matrix_units.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
 
 namespace lockstep {
 
-// In which order products are summed: in one chain (N3, N11), or in blocks of
-// 32 as matrix units of the x86 AMX extension do (N20).
-enum class ProductOrder : uint8_t { kChain, kAmx };
+// In which order products are summed: in one chain (N3, N11), in blocks of 32
+// as matrix units of the x86 AMX extension do (N20), or in the steps of a GPU's
+// (N21).
+enum class ProductOrder : uint8_t { kChain, kAmx, kAmpere, kHopper };
 
 inline const char* OrderName(ProductOrder order) {
-  return order == ProductOrder::kChain ? "chain" : "amx";
+  constexpr const char* kNames[] = {"chain", "amx", "ampere", "hopper"};
+  return kNames[static_cast<size_t>(order)];
+}
+
+// The step of an order of N21; null: it has none.
+inline const UnitStep* StepOf(ProductOrder order) {
+  if (order == ProductOrder::kAmpere) return &kAmpereStep;
+  return order == ProductOrder::kHopper ? &kHopperStep : nullptr;
 }
 
 // The static contract: a change of any field is another kernel.
@@ -35,7 +45,7 @@ struct AttentionForwardProblem {
   int64_t value_dim = 1;     // of v and o
   Lane lane = Lane::kF32;    // of q, k, v and o
   Lane p_lane = Lane::kF32;  // of the weights in the numerator (N10)
-  ProductOrder order = ProductOrder::kChain;  // kAmx: both lanes are bf16
+  ProductOrder order = ProductOrder::kChain;  // others: both lanes are bf16
   double scale = 1.0;             // of the scores, before the softcap
   std::optional<double> softcap;  // finite and > 0 where present
   Alignment align;

@@ -1,5 +1,5 @@
 // The implementation-defined choices of the numerics contract, in one place.
-// Clause numbers (N1..N20) refer to docs/numerics.md. Constants and bit
+// Clause numbers (N1..N21) refer to docs/numerics.md. Constants and bit
 // representations only: no function here computes a value of an operation.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_NUMERICS_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_NUMERICS_H_

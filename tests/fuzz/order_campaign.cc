@@ -1,8 +1,9 @@
-// Draws cases of order=amx (N20) and holds every way to compute them against
-// the scalar reference, bit by bit: on each target that runs here the matrix
-// unit, multiply-adds that flush and guarded ones. What the reference answers
+// Draws cases of an order (N20, N21) and holds every way to compute them
+// against the scalar reference, bit by bit: on each target that runs here, for
+// order=amx the matrix unit, multiply-adds that flush and guarded ones, for
+// order=ampere and order=hopper one thread and two. What the reference answers
 // is held against digests in a file, which other machines reproduce.
-//   lockstep_order_campaign FILE CASES [CANDIDATE...] [!CANDIDATE...]
+//   lockstep_order_campaign ORDER FILE CASES [CANDIDATE...] [!CANDIDATE...]
 // Candidates (of `lockstep verify`) have to agree, too; those behind a ! are
 // known to be wrong, and have to differ.
 // Exit codes: 0 as wanted, 1 not, 2 usage.
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,21 +44,25 @@ struct Way {
   optimized::AttentionForwardExecution counts;
 };
 
-std::vector<Way> BuiltinWays() {
+std::vector<Way> BuiltinWays(ProductOrder order) {
   struct Form {
     const char* name;
-    bool native, flush;
+    std::optional<bool> native, flush;
+    int threads = 1;
   };
-  constexpr Form kForms[] = {{" native", true, true},
-                             {" flushed", false, true},
-                             {" guarded", false, false}};
+  const std::vector<Form> forms =
+      order == ProductOrder::kAmx
+          ? std::vector<Form>{{" native", true, true},
+                              {" flushed", false, true},
+                              {" guarded", false, false}}
+          : std::vector<Form>{{" one thread", {}, {}}, {" two", {}, {}, 2}};
   std::vector<Way> ways;
   for (const std::string& target : test::RunnableTargets()) {
-    for (const Form& form : kForms) {
+    for (const Form& form : forms) {
       Way& way = ways.emplace_back();
       way.name = target + form.name;
       way.caps.target = target;
-      way.caps.threads = 1;
+      way.caps.threads = form.threads;
       way.caps.native_dot = form.native;
       way.caps.flush = form.flush;
     }
@@ -154,12 +160,13 @@ std::vector<std::pair<int64_t, std::string>> ReadGoldens(
 
 class Campaign {
  public:
-  Campaign(std::vector<std::pair<int64_t, std::string>> goldens,
+  Campaign(ProductOrder order,
+           std::vector<std::pair<int64_t, std::string>> goldens,
            std::vector<Way> ways)
-      : goldens_(std::move(goldens)), ways_(std::move(ways)) {}
+      : order_(order), goldens_(std::move(goldens)), ways_(std::move(ways)) {}
 
   Status Run(int64_t cases) {
-    OrderCases draws;
+    OrderCases draws(order_);
     for (int64_t n = 1; n <= cases; ++n) {
       const OrderCase drawn = draws.Next();
       features_.Add(domain_.features_of(drawn.call));
@@ -238,12 +245,12 @@ class Campaign {
         missing += std::string(" ") + domain_.features()[f];
       }
     }
-    std::printf(
-        "%lld cases of order=amx with %zu of %zu features; without:%s\n",
-        static_cast<long long>(cases), met, features_.has.size(),
-        missing.c_str());
+    std::printf("%lld cases of order=%s with %zu of %zu features; without:%s\n",
+                static_cast<long long>(cases), OrderName(order_), met,
+                features_.has.size(), missing.c_str());
   }
 
+  const ProductOrder order_;
   const Domain domain_ = *FindDomain("attention_forward").value();
   const std::vector<std::pair<int64_t, std::string>> goldens_;
   std::vector<Way> ways_;
@@ -255,13 +262,20 @@ class Campaign {
 
 int Usage(const std::string& what) {
   std::fprintf(stderr,
-               "lockstep_order_campaign FILE CASES [CANDIDATE...]: %s\n",
+               "lockstep_order_campaign ORDER FILE CASES [CANDIDATE...]: %s\n",
                what.c_str());
   return 2;
 }
 
 int Main(std::span<const char* const> arguments) {
-  if (arguments.size() < 2) return Usage("two arguments or more are wanted");
+  if (arguments.size() < 3) return Usage("three arguments or more are wanted");
+  using enum ProductOrder;
+  std::optional<ProductOrder> order;
+  for (const ProductOrder known : {kAmx, kAmpere, kHopper}) {
+    if (arguments[0] == std::string_view(OrderName(known))) order = known;
+  }
+  if (!order) return Usage("ORDER is amx, ampere or hopper");
+  arguments = arguments.subspan(1);
   const auto bytes = ReadWholeFile(arguments[0], size_t{1} << 16);
   if (!bytes.ok()) return Usage(bytes.message());
   auto goldens = ReadGoldens(
@@ -274,7 +288,7 @@ int Main(std::span<const char* const> arguments) {
   const char* const end = number.data() + number.size();
   const auto read = std::from_chars(number.data(), end, cases);
   if (read.ptr != end || cases < 1) return Usage("CASES is a number from 1 on");
-  std::vector<Way> ways = BuiltinWays();
+  std::vector<Way> ways = BuiltinWays(*order);
   for (const char* argument : arguments.subspan(2)) {
     std::string_view spec = argument;
     Way& way = ways.emplace_back();
@@ -285,7 +299,7 @@ int Main(std::span<const char* const> arguments) {
     if (!candidate.ok()) return Usage(candidate.message());
     way.candidate = std::move(candidate.value());
   }
-  Campaign campaign(std::move(goldens), std::move(ways));
+  Campaign campaign(*order, std::move(goldens), std::move(ways));
   const Status status = campaign.Run(cases);
   if (!status.ok()) std::puts(status.message().c_str());
   const bool good = campaign.Print(cases);

@@ -72,6 +72,7 @@ OrderCase OrderCases::Next() {
         drawn.call, draw.Of<int64_t>({31, 33, 47, 63, 64, 65, 95, 97, 128}));
   }
   if (draw.OneIn(6)) drawn.call = WithSmallNumbers(drawn.call, &draw);
+  drawn.call.Get<AttentionForwardCase>().order = order_;
   if (draw.OneIn(2)) drawn.tile_rows = draw.In(1, 80);
   if (draw.OneIn(2)) drawn.tile_keys = 16 * draw.In(1, 8);
   drawn.line = MinimalLine(drawn.call);

@@ -48,7 +48,15 @@ TEST(Dispatch, RequiredFeaturesAreThoseOfTheCall) {
   in.valid_kv = {0};  // present and zero is present
   EXPECT_EQ(FeatureNames(RequiredFeatures(AttentionForwardProblem(), in)),
             "valid_counts");
-  EXPECT_EQ(RequiredFeatures(Everything(), in), AllFeatures());
+  // A call has one order.
+  AttentionForwardProblem steps = Everything();
+  steps.order = ProductOrder::kHopper;
+  EXPECT_EQ(FeatureNames(RequiredFeatures(steps, {})),
+            "softcap mask sink_tokens dense_mask head_masks segments "
+            "sink_logit grouped_heads other_value_dim bf16 step_order");
+  FeatureSet all = RequiredFeatures(Everything(), in);
+  all.bits |= RequiredFeatures(steps, in).bits;
+  EXPECT_EQ(all, AllFeatures());
 }
 
 TEST(Dispatch, TheFirstEligibleBackendIsTaken) {

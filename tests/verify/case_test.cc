@@ -92,6 +92,17 @@ TEST(Case, DefaultsFollowOtherKeysWhateverTheOrder) {
   EXPECT_EQ(MinimalLine(c), "attention_forward hq=6 sq=4 skv=9 d=80");
 }
 
+// Chips with one matrix unit are one order.
+TEST(Case, ChipsNameOrders) {
+  const std::string line =
+      "attention_forward sq=4 skv=4 d=4 lane=bf16 p=bf16 order=";
+  for (const auto& [word, order] :
+       {std::pair{"ada", "ampere"}, std::pair{"ampere", "ampere"},
+        std::pair{"blackwell", "hopper"}, std::pair{"hopper", "hopper"}}) {
+    EXPECT_EQ(MinimalLine(Parse(line + word)), line + order);
+  }
+}
+
 TEST(Case, TheDesignsExampleIsRead) {
   const Case c = Parse(
       "attention_forward b=1 hq=4 hkv=2 sq=37 skv=129 d=64 dv=64 lane=bf16 "

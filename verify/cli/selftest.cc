@@ -149,6 +149,9 @@ int RunZooAlone(const SelftestOptions& options, const SelftestArguments& a) {
                 ": want 64..524288");
   }
   const SelftestResult result = RunZoo(options);
+  if (result.zoo_variants == 0) {
+    return Fail("--only " + a.only + ": no correct kernel's name begins so");
+  }
   const int done = DeliverAll(a, result, ZooText(result), SelftestJson(result));
   if (done != kExitPass) return done;
   return result.ZooPassed() ? kExitPass : kExitSelf;
@@ -229,6 +232,7 @@ int RunSelftestVerb(const SelftestArguments& a) {
   options.zoo_cases = zoo_cases.value();
   options.threads = a.threads;
   options.zoo_keys = a.zoo_keys;
+  options.zoo_only = WordsOfList(a.only);
   if (a.statistics) return RunStatistics(options, a);
   if (a.zoo || a.zoo_keys > 0) return RunZooAlone(options, a);
   const CaseArguments files{{}, {a.cases}};
@@ -273,7 +277,9 @@ void AddSelftest(Parser* program) {
               "In place of the rest: every structural bug at these lengths")
       .Type("N,...");
   verb->Flag("--full", &a->full, "Every row of the cover at every length");
-  verb->Value("--only", &a->only, "Bugs whose names begin so").Type("NAME,...");
+  verb->Value("--only", &a->only,
+              "Bugs, with --zoo correct kernels, whose names begin so")
+      .Type("NAME,...");
   verb->Value("--without-probe", &a->without,
               "A judge without these probes, or without all")
       .Type("KIND,...");

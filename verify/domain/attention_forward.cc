@@ -264,12 +264,25 @@ std::vector<Case> WithOrders(Draw* draw, std::vector<Case> sequence) {
 
 }  // namespace
 
+std::vector<Case> WithGpuOrders(const DomainOptions& options,
+                                std::vector<Case> sequence) {
+  constexpr ProductOrder kOrders[] = {ProductOrder::kAmx, ProductOrder::kAmpere,
+                                      ProductOrder::kHopper};
+  for (Case& c : sequence) {
+    ProductOrder& order = c.Get<AttentionForwardCase>().order;
+    if (options.gpu_orders && order == ProductOrder::kAmx) {
+      order = kOrders[c.seed % std::size(kOrders)];
+    }
+  }
+  return sequence;
+}
+
 std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
                                        const DomainOptions& options) {
   std::vector<Case> sequence = DrawAttention(op, draw, options, true);
   if (options.tame) return sequence;
   sequence = WithSizes(draw, WithOrders(draw, std::move(sequence)));
-  return WithFurther(draw, std::move(sequence));
+  return WithGpuOrders(options, WithFurther(draw, std::move(sequence)));
 }
 
 std::vector<Case> DrawAttention(const OpRow& op, Draw* draw,

@@ -30,6 +30,10 @@ std::vector<Case> DrawForwardGuards(const OpRow& op, Draw* draw,
 std::vector<Case> DrawAttentionGuards(const OpRow& op, Draw* draw,
                                       const DomainOptions& options);
 
+// With DomainOptions::gpu_orders.
+std::vector<Case> WithGpuOrders(const DomainOptions& options,
+                                std::vector<Case> sequence);
+
 // Of its gradients, too.
 std::optional<Case> FurtherAttention(const Case& from, uint64_t number,
                                      int64_t n);

@@ -40,6 +40,9 @@ struct DomainOptions {
   // of four, or no others.
   enum class Guards : uint8_t { kNone, kSome, kOnly };
   Guards guards = Guards::kNone;
+  // Calls that are drawn with order=amx have the orders of N21 in two of three,
+  // by their seeds: every other choice stays.
+  bool gpu_orders = false;
   // Ordinary numbers, dense layouts, one call: what a zoo of correct kernels
   // is tried on.
   bool tame = false;

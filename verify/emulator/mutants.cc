@@ -56,6 +56,10 @@ constexpr EquivalentMutant kEquivalent[] = {
     {"attn.l_of_other_maximum",
      "a maximum that is not the row's own cancels in o, and in lse, as long as "
      "nothing under- or overflows"},
+    {"attn.operands_rounded",
+     "tf32 operands rounded where the profile says cut: a rounded operand is "
+     "at most half as far off, so that every bound for cut ones holds it, and "
+     "a profile without a claim of bits allows both"},
     {"attn.max_any_integer",
      "N9: where nothing under- or overflows, every integer m gives the same o "
      "and lse"},

@@ -8,6 +8,11 @@
 namespace lockstep::verify {
 namespace {
 
+// What is left of a sum in f32 where an accumulator keeps less (G < 0).
+float Kept(float x, int guard_bits) {
+  return guard_bits < 0 ? TruncateToBits(x, 24 + guard_bits) : x;
+}
+
 // The block of a matrix unit: products and accumulator aligned to the largest,
 // everything below the guard bits cut off, then the sum cut to f32.
 float SumOfBlock(const Chain& block, float acc, int guard_bits) {
@@ -29,7 +34,7 @@ float SumOfBlock(const Chain& block, float acc, int guard_bits) {
                            double{block.b[i * block.b_stride]};
     sum += std::trunc(product / unit);
   }
-  return TowardsZero(sum * unit);
+  return Kept(TowardsZero(sum * unit), guard_bits);
 }
 
 // Sums of fma, which is correctly rounded: no bit depends on whether the
@@ -129,7 +134,7 @@ float AddTo(float acc, float x, const Accumulator& how) {
       break;
     case Accumulator::Kind::kTrunc32:
     case Accumulator::Kind::kMma:
-      return TowardsZero(double{acc} + double{x});
+      return Kept(TowardsZero(double{acc} + double{x}), how.guard_bits);
     case Accumulator::Kind::kBf16:
       return RoundTo(acc + x, NumberType::kBf16);
     case Accumulator::Kind::kF16:

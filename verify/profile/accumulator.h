@@ -16,13 +16,19 @@ struct Accumulator {
     kRn32,     // rn32: f32, to nearest, fused or not
     kTrunc32,  // trunc32: f32, towards zero
     kMma,      // mma:K,G: blocks of K products and the accumulator, aligned to
-               // the largest, cut off below G bits behind f32's last
-    kBf16,     // bf16, to nearest
-    kF16,      // f16, to nearest
+           // the largest, cut off below G bits behind f32's last; G < 0: the
+           // accumulator keeps no more, either
+    kBf16,  // bf16, to nearest
+    kF16,   // f16, to nearest
   };
   Kind kind = Kind::kRn32;
   int width = 0;       // K
   int guard_bits = 0;  // G
+  // The last place that the accumulator keeps, relative to its leading one.
+  double last_place() const {
+    return guard_bits < 0 ? 0x1p-23 * static_cast<double>(1 << -guard_bits)
+                          : 0x1p-23;
+  }
   friend bool operator==(const Accumulator&, const Accumulator&) = default;
 };
 

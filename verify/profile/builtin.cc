@@ -11,6 +11,11 @@ namespace {
 // sweeps of elementary_sweep.cc stay below 2 ulp.
 constexpr double kTwoUlp = 0x1p-22;
 
+// Largest errors over all f32 arguments on an H100 80GB HBM3: tanh.approx.f32
+// 2^-16.46, and sigmoid and exp of Triton 2^-18.0, far from 0.
+constexpr double kApproxTanh = 0x1.76p-17;
+constexpr double kTritonExp = 0x1.1p-18;
+
 NumericProfile Exact(const char* name, Lane lane) {
   NumericProfile p;
   p.name = name;
@@ -92,17 +97,48 @@ NumericProfile SplashBf16() {
   return p;
 }
 
+void SumBy(const Accumulator& unit, NumericProfile* p) {
+  p->acc_qk = p->acc_pv = unit;
+  p->grad->acc_dp = p->grad->acc_dq = p->grad->acc_dkv = unit;
+}
+
 NumericProfile MmaBf16() {
   NumericProfile p = FlashBf16();
   p.name = "mma-bf16";
   p.description =
       "flash-bf16 on matrix units: truncating block sums, hardware exp2 and "
       "tanh, flushed subnormals";
-  p.acc_qk = {Accumulator::Kind::kMma, 16, 1};
-  p.acc_pv = {Accumulator::Kind::kMma, 16, 1};
-  p.grad->acc_dp = p.grad->acc_dq = p.grad->acc_dkv = p.acc_pv;
-  p.tanh_rel = 0x1.1p-11;
+  SumBy({Accumulator::Kind::kMma, 16, 1}, &p);
+  p.tanh_rel = kApproxTanh;
   p.exp_rel = 0x1p-20;
+  p.division_rel = 0x1p-22;
+  p.ftz = true;
+  p.nan = NanPolicy::kUnspecified;
+  return p;
+}
+
+// Kernels on a chip's matrix unit, which takes K products and the accumulator
+// and keeps F bits: mma:K,F-23 (docs/gpu-units.md).
+NumericProfile ChipBf16(const char* name, int k, int guard_bits) {
+  NumericProfile p = MmaBf16();
+  p.name = name;
+  p.description = "mma-bf16 with the sums of this chip's matrix unit";
+  SumBy({Accumulator::Kind::kMma, k, guard_bits}, &p);
+  return p;
+}
+
+NumericProfile ChipTf32(const char* name, int k, int guard_bits) {
+  NumericProfile p = CpuF32();
+  p.name = name;
+  p.description =
+      "f32 tensors on this chip's matrix unit: operands and weights cut to "
+      "tf32, natural exp of Triton, hardware tanh, flushed subnormals";
+  p.operand_qk = p.operand_v = p.p = NumberType::kTf32;
+  p.operand_round = p.p_round = Rounding::kTruncate;
+  p.grad->p = p.grad->ds = NumberType::kTf32;
+  SumBy({Accumulator::Kind::kMma, k, guard_bits}, &p);
+  p.tanh_rel = kApproxTanh;
+  p.exp_rel = kTritonExp;
   p.division_rel = 0x1p-22;
   p.ftz = true;
   p.nan = NanPolicy::kUnspecified;
@@ -158,7 +194,7 @@ NumericProfile SisoBf16(const char* name, NumberType angle) {
   s.chunk = 64;
   s.angle = s.angle_carry = angle;
   s.trig_abs = 0x1p-20;
-  s.sigmoid_rel = 0x1p-20;
+  s.sigmoid_rel = kTritonExp;
   s.query = s.scaled = NumberType::kBf16;
   s.score = s.state = s.decayed = NumberType::kBf16;
   s.diagonal_rel = 0x1p-10;
@@ -211,7 +247,7 @@ NumericProfile StepBf16Read() {
   ScanNumeric& s = *p.scan;
   s.angle_form = AngleForm::kRadians;
   s.trig_abs = 0x1p-20;
-  s.sigmoid_rel = 0x1p-20;
+  s.sigmoid_rel = kTritonExp;
   s.lambda = s.key = s.carry_key = NumberType::kF32;
   s.state = NumberType::kBf16;
   return p;
@@ -220,13 +256,21 @@ NumericProfile StepBf16Read() {
 }  // namespace
 
 std::span<const NumericProfile> BuiltinProfiles() {
-  static const std::array<NumericProfile, 13> kProfiles = {
+  static const std::array<NumericProfile, 21> kProfiles = {
       Exact("exact-f32", Lane::kF32),
       Exact("exact-bf16", Lane::kBf16),
       CpuF32(),
       FlashBf16(),
       SplashBf16(),
       MmaBf16(),
+      ChipBf16("ampere-bf16", 8, 1),
+      ChipBf16("ada-bf16", 8, 1),
+      ChipBf16("hopper-bf16", 16, 2),
+      ChipBf16("blackwell-bf16", 16, 2),
+      ChipTf32("ampere-tf32", 4, 1),
+      ChipTf32("ada-tf32", 4, 1),
+      ChipTf32("hopper-tf32", 8, 2),
+      ChipTf32("blackwell-tf32", 8, 2),
       ScanF32(),
       ScanChunked(),
       SisoBf16("siso-bf16-a16", NumberType::kBf16),

@@ -96,6 +96,22 @@ ProfileField LaneField() {
           }};
 }
 
+// Without a claim there is no line: files of before have none.
+ProfileField ChainOrderField() {
+  return {"chain_order",
+          [](const NumericProfile& p) -> std::string {
+            return p.chain_order == ChainOrder::kAny ? "" : "ascending";
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            if (text != "any" && text != "ascending") {
+              return "any or ascending";
+            }
+            p->chain_order =
+                text == "any" ? ChainOrder::kAny : ChainOrder::kAscending;
+            return "";
+          }};
+}
+
 ProfileField MaxField() {
   return {
       "max",
@@ -218,6 +234,7 @@ std::vector<ProfileField> AttentionFields() {
       Sum<&P::acc_pv>("acc_pv"),
       Sum<&P::acc_l>("acc_l"),
       Count<&P::chain_kv>("chain_kv"),
+      ChainOrderField(),
       Count<&P::tile_kv>("tile_kv"),
       Count<&P::splits>("splits"),
       Word<kTypes, &P::state>("state"),

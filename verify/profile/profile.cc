@@ -214,20 +214,6 @@ bool HasOutput(const NumericProfile& profile, std::string_view name) {
   return true;
 }
 
-double UnitRoundoff(NumberType type) {
-  switch (type) {
-    case NumberType::kBf16:
-      return 0x1p-8;
-    case NumberType::kF16:
-    case NumberType::kTf32:
-      return 0x1p-11;
-    case NumberType::kF32:
-    case NumberType::kCase:
-      break;
-  }
-  return 0x1p-24;
-}
-
 Result<NumericProfile> ParseProfile(std::string_view text,
                                     std::string_view source) {
   Reader reader;
@@ -380,6 +366,10 @@ std::string LintProfile(const NumericProfile& p) {
          "max = lazy:T needs T >= 0");
   refuse(p.tile_kv > 0 && p.chain_kv > p.tile_kv,
          "chain_kv is the chain inside a tile and cannot exceed tile_kv");
+  refuse(p.chain_order == ChainOrder::kAscending &&
+             p.acc_qk.kind != Accumulator::Kind::kMma &&
+             p.acc_pv.kind != Accumulator::Kind::kMma,
+         "chain_order = ascending needs acc_qk or acc_pv = mma:K,G");
   return errors;
 }
 

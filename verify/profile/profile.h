@@ -68,6 +68,12 @@ enum class ExpZero : uint8_t {
   kRel,      // rel: such factors, too, are within exp_rel of 1 only
 };
 
+// In which order products come to the accumulator of a matrix unit.
+enum class ChainOrder : uint8_t {
+  kAny,        // any
+  kAscending,  // ascending: step n has the channels, or keys, from n K on
+};
+
 // Where the division by the row's sum stands.
 enum class Normalise : uint8_t {
   kDeferred,  // deferred: after the last key
@@ -153,8 +159,9 @@ struct NumericProfile {
   Accumulator acc_pv;
   Accumulator acc_l;
   int64_t chain_kv = 0;  // longest chain of additions inside a tile; 0: any
-  int64_t tile_kv = 0;   // fewest keys between two rescales; 0: any (one)
-  int64_t splits = 0;    // most parts merged at the end; 0: any, 1: no merge
+  ChainOrder chain_order = ChainOrder::kAny;  // of acc_qk and acc_pv
+  int64_t tile_kv = 0;  // fewest keys between two rescales; 0: any (one)
+  int64_t splits = 0;   // most parts merged at the end; 0: any, 1: no merge
   NumberType state = NumberType::kF32;  // of o between tiles
 
   // Finish.
@@ -205,9 +212,10 @@ bool HasOutput(const NumericProfile& profile, std::string_view name);
 //   Requires: type is not kCase.
 double UnitRoundoff(NumberType type);
 
-// exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16, and of scans
-// scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16 step-f32state
-// step-bf16read.
+// exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16, of chips
+// ampere-bf16 ada-bf16 hopper-bf16 blackwell-bf16 and the same with tf32, and
+// of scans scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16
+// step-f32state step-bf16read.
 std::span<const NumericProfile> BuiltinProfiles();
 
 // A built-in name, or else the path of a profile file. Errors: one line.

@@ -47,6 +47,8 @@ struct SelftestOptions {
   int64_t zoo_cases = 100000;
   // Keys (tokens) of the zoo's cases; 0: small ones, of any shape.
   int64_t zoo_keys = 0;
+  // Correct kernels whose names begin with one of these; empty: all.
+  std::vector<std::string> zoo_only;
   bool dials = false;  // turn the dials of the mutants down, too
   int64_t curves = 0;  // draws of each ordinary case at each setting; 0: none
   int threads = 0;     // of zoo and dials; 0: as many as the machine has

@@ -93,7 +93,13 @@ void TryMany(const SelftestOptions& options, int64_t cases, const char* name,
 
 void TryZoo(const SelftestRow& op, const SelftestOptions& options,
             SelftestResult* result) {
-  const std::vector<std::string> names = op.zoo();
+  std::vector<std::string> names = op.zoo();
+  const auto unwanted = [&](const std::string& name) {
+    return !options.zoo_only.empty() &&
+           std::none_of(options.zoo_only.begin(), options.zoo_only.end(),
+                        [&](const auto& x) { return name.starts_with(x); });
+  };
+  std::erase_if(names, unwanted);
   if (names.empty()) return;
   const auto variants = static_cast<int64_t>(names.size());
   result->zoo_variants += variants;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "reference/contract/matrix_units.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/profile/fields.h"
 
@@ -28,6 +29,8 @@ TEST(Profile, BuiltinNamesAreTheDeclaredOnes) {
   for (const NumericProfile& p : BuiltinProfiles()) names += p.name + " ";
   EXPECT_EQ(names,
             "exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16 "
+            "ampere-bf16 ada-bf16 hopper-bf16 blackwell-bf16 ampere-tf32 "
+            "ada-tf32 hopper-tf32 blackwell-tf32 "
             "scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16 "
             "step-f32state "
             "step-bf16read ");
@@ -114,6 +117,8 @@ TEST(Profile, ErrorsSayWhereAndWhatWouldBeRight) {
   EXPECT_TRUE(Contains(ErrorOf("p = f16\nbase = cpu-f32"), "first key"));
   EXPECT_TRUE(Contains(ErrorOf("exp_rel = nan"), "an error in [0, 1)"));
   EXPECT_TRUE(Contains(ErrorOf("acc_qk = mma:0,1"), "mma:K,G"));
+  EXPECT_TRUE(Contains(ErrorOf("acc_qk = mma:32,-11"), "G in -10..24"));
+  EXPECT_TRUE(Contains(ErrorOf("chain_order = up"), "any or ascending"));
   EXPECT_TRUE(Contains(ErrorOf("max = lazy"), "lazy:T"));
   EXPECT_TRUE(Contains(ErrorOf("chain_kv = 0"), "count >= 1"));
 }
@@ -139,12 +144,19 @@ TEST(Profile, RefusesContradictions) {
                                "exp_zero = rel\nexp_rel = 0",
                                "exp_zero = weights",
                                "lse = none\nlse_base = 2",
-                               "lse = bf16\nlse_base = 2"};
+                               "lse = bf16\nlse_base = 2",
+                               "chain_order = ascending",
+                               "chain_order = ascending\nacc_pv = mma:16,2",
+                               "chain_order = ascending\nacc_qk = mma:16,2"};
   // The others are no contradictions with base 2 and rounded weights.
   const std::string_view fine[] = {
-      "shift = integer", "normalise = before\nmax = none\nsplits = 1",
-      "operand_v = tf32\noperand_round = truncate", "exp_zero = weights",
-      "lse = bf16\nlse_base = 2"};
+      "shift = integer",
+      "normalise = before\nmax = none\nsplits = 1",
+      "operand_v = tf32\noperand_round = truncate",
+      "exp_zero = weights",
+      "lse = bf16\nlse_base = 2",
+      "chain_order = ascending\nacc_pv = mma:16,2",
+      "chain_order = ascending\nacc_qk = mma:16,2"};
   for (const char* line : lines) {
     const bool legal =
         std::find(std::begin(fine), std::end(fine), line) != std::end(fine);
@@ -152,6 +164,35 @@ TEST(Profile, RefusesContradictions) {
         "base = flash-bf16\nname = a\n" + std::string(line);
     EXPECT_EQ(ErrorOf(text.c_str()).empty(), legal) << line;
   }
+}
+
+// The chips' sums are L and F - 23 of their matrix units, 16 bits and tf32.
+TEST(Profile, ChipsHaveTheSumsOfTheirUnits) {
+  int chips = 0;
+  for (const MatrixUnit& unit : kMatrixUnits) {
+    const std::string name = unit.chip + std::string("-") + unit.operand;
+    const Result<NumericProfile> p = LoadProfile(name);
+    if (!p.ok() || unit.accumulator != std::string_view("f32")) continue;
+    const Accumulator sum = {Accumulator::Kind::kMma, unit.step.products,
+                             unit.step.fraction - 23};
+    EXPECT_EQ(p->acc_qk, sum) << name;
+    EXPECT_EQ(p->acc_pv, sum) << name;
+    EXPECT_EQ(p->grad->acc_dkv, sum) << name;
+    ++chips;
+  }
+  EXPECT_EQ(chips, 10);  // Hopper's two instructions are one profile
+}
+
+// A file of before has no line for it, and means the same.
+TEST(Profile, ChainOrderIsSaidWhereItIsClaimed) {
+  NumericProfile p = LoadProfile("hopper-bf16").value();
+  EXPECT_EQ(ProfileText(p).find("chain_order"), std::string::npos);
+  p.chain_order = ChainOrder::kAscending;
+  EXPECT_TRUE(Contains(ProfileText(p), "\nchain_order = ascending\n"));
+  EXPECT_EQ(ParseProfile(ProfileText(p), "x").value(), p);
+  EXPECT_TRUE(
+      ParseProfile("base = hopper-bf16\nname = a\nacc_pv = mma:32,-10", "x")
+          .ok());
 }
 
 TEST(Profile, LoadNamesTheKnownOnes) {

@@ -194,7 +194,7 @@ double GradientEnvelope::UnitOfSums(GradientOutput output,
   }
   if (sum.kind == Accumulator::Kind::kBf16) unit = std::max(unit, 0x1p-8);
   if (sum.kind == Accumulator::Kind::kF16) unit = std::max(unit, 0x1p-11);
-  return unit;
+  return std::max(unit, sum.last_place() / 2);
 }
 
 double GradientEnvelope::SizeOfScale(GradientOutput output) const {

@@ -80,7 +80,7 @@ class Builder {
     const SumSteps steps = StepsOf(p_.acc_qk, chain, d, chain);
     if (Cuts(p_.acc_qk)) {
       // Steps, and products whose signs are those of the score.
-      m_.cut_score = kU * (steps.count + 1) +
+      m_.cut_score = p_.acc_qk.last_place() / 2 * (steps.count + 1) +
                      BlockTerm(p_.acc_qk) * 1.5 * (std::sqrt(d) + 1);
     }
     // Products of f32 values are rounded where they are not fused.
@@ -265,13 +265,14 @@ class Builder {
     sum.extra = extra;
     const auto keys = static_cast<double>(problem_.kv_len);
     // Uniform between 0 and 2u, and of each product the same of a guard bit.
-    if (Cuts(how)) sum.walk = std::max(kU, BlockTerm(how));
+    if (Cuts(how)) sum.walk = std::max(how.last_place() / 2, BlockTerm(how));
     if (Cuts(how)) sum.cuts = keys;
+    sum.half_cut = how.last_place() / 2;
     if (how.kind != Accumulator::Kind::kMma) return sum;
     const double k = std::max(how.width, 1);
     const auto tile = static_cast<double>(p_.tile_kv);
     sum.term = BlockTerm(how);
-    sum.block = sum.term + 2 * kU;
+    sum.block = sum.term + how.last_place();
     sum.unit = k * sum.term + sum.block;
     if (tile > 0) sum.blocks = std::ceil(keys / k) + keys / tile + 2;
     sum.cuts = tile > 0 ? sum.blocks : 2 * keys / k + 1;
@@ -281,6 +282,12 @@ class Builder {
   void Sums() {
     const bool unfused = problem_.lane == Lane::kF32;
     m_.pv = SumOf(p_.acc_pv, unfused || rounded_p_ == 0 ? 2 : 1);
+    if (p_.chain_order == ChainOrder::kAscending &&
+        p_.acc_pv.kind == Accumulator::Kind::kMma) {
+      // Whole steps from multiples of K on, wherever tiles end.
+      m_.pv.blocks = m_.pv.cuts =
+          std::ceil(static_cast<double>(problem_.kv_len) / p_.acc_pv.width);
+    }
     m_.l = SumOf(p_.acc_l, 17);  // the fold of partial sums, the sink
     // Weights may be added one by one beside a matrix unit.
     if (m_.l.cuts > 0) m_.l.cuts = static_cast<double>(problem_.kv_len);

@@ -42,13 +42,13 @@ SumSteps StepsOf(const Accumulator& how, double n, double tile, double places) {
     case Accumulator::Kind::kMma: {
       // Each product and each block's accumulator loses less than one unit of
       // the largest one's last place and guard bits; then the block's sum is
-      // cut to f32. Blocks are short where a tile ends.
+      // cut to what the accumulator keeps. Blocks are short where a tile ends.
       const double k = std::max(how.width, 1);
       const double most =
           tile > 0 ? std::ceil(places / k) + places / tile + 1 : n;
       const double blocks = std::max(std::min(most, n), 1.0);
       const double term = BlockTerm(how);
-      return {n / blocks * term + term + 2 * kU, blocks};
+      return {n / blocks * term + term + how.last_place(), blocks};
     }
     case Accumulator::Kind::kBf16:
       return {0x1p-8, n};

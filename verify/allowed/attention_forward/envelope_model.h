@@ -84,6 +84,7 @@ struct EnvelopeModel {
     double blocks = 0;
     // Of sums that are cut: steps where no tile is shorter than a block.
     double cuts = 0;
+    double half_cut = 0x1p-24;  // half of the last place that is kept
   };
   Sum pv, l;
   // The mean that cutting takes off a score is between 0 and this part of it.

@@ -13,7 +13,7 @@ CutRow::CutRow(const EnvelopeModel& model, const oracle::RowTruth& row,
   if (!any_) return;
   const auto visible = static_cast<double>(row.visible);
   const auto steps = [&](const EnvelopeModel::Sum& sum) {
-    return sum.cuts > 0 ? kU * (std::min(sum.cuts, visible) + 1) : 0;
+    return sum.cuts > 0 ? sum.half_cut * (std::min(sum.cuts, visible) + 1) : 0;
   };
   steps_ = steps(model.pv);
   weights_ = steps(model.l);

@@ -151,7 +151,8 @@ double StepOf(const Accumulator& how) {
       return 2 * kU;
     case Accumulator::Kind::kMma:
       // Each of K products and the accumulator is cut once, then all to f32.
-      return (how.width + 1) * std::ldexp(1.0, -23 - how.guard_bits) + 2 * kU;
+      return (how.width + 1) * std::ldexp(1.0, -23 - how.guard_bits) +
+             how.last_place();
     default:
       return kU;
   }

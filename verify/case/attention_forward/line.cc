@@ -1,6 +1,8 @@
 #include "verify/case/attention_forward/line.h"
 
 #include <cmath>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -20,8 +22,35 @@ using Af = AttentionForwardCase;
 Af& Get(Case& c) { return c.Get<Af>(); }
 const Af& Get(const Case& c) { return c.Get<AttentionForwardCase>(); }
 
-constexpr std::string_view kOrders[] = {"chain", "amx"};
+constexpr std::string_view kOrders[] = {"chain", "amx", "ampere", "hopper"};
 constexpr std::string_view kLayouts[] = {"bhsd", "bshd", "thd"};
+
+// The word of a chip whose matrix unit has the step of another's, or which this
+// op has no lane for.
+struct ChipWord {
+  std::string_view word;
+  std::optional<ProductOrder> order;
+};
+constexpr ChipWord kChips[] = {{"ada", ProductOrder::kAmpere},
+                               {"blackwell", ProductOrder::kHopper},
+                               {"volta", std::nullopt},
+                               {"turing", std::nullopt}};
+
+Status ParseOrder(Scanner& in, int64_t place, Case& c) {
+  for (const ChipWord& chip : kChips) {
+    const size_t at = in.position();
+    if (!in.AcceptWord(chip.word)) continue;
+    if (chip.order) {
+      Get(c).order = *chip.order;
+      return {};
+    }
+    return in.ErrorAt(at, "order=" + std::string(chip.word) +
+                              ": its matrix unit takes f16 alone, and lane=f16 "
+                              "does not exist; want " +
+                              ListNames(kOrders));
+  }
+  return keys::ParseWord<kOrders, &Af::order>(in, place, c);
+}
 
 void SetScale(Case& c) {
   // A head dimension without a square root is refused later, by its name.
@@ -180,8 +209,12 @@ const CaseKey kKeys[] = {
         "dv", [](Case& c) { Get(c).value_dim = Get(c).head_dim; }),
     keys::LaneKey<&Af::lane>("lane"),
     keys::LaneKey<&Af::p_lane>("p"),
-    Younger(keys::WordKey<kOrders, &Af::order>(
-        "order", "chain|amx", &keys::Set<ProductOrder::kChain, &Af::order>)),
+    Younger({"order", "chain|amx|ampere|hopper|ada|blackwell",
+             &keys::Set<ProductOrder::kChain, &Af::order>, ParseOrder,
+             [](const Case& c, int64_t) {
+               return std::string(OrderName(Get(c).order));
+             },
+             nullptr}),
     {"scale", "a number", SetScale, ParseScale,
      [](const Case& c, int64_t) { return FormatNumber(Get(c).scale); },
      nullptr},

@@ -188,7 +188,7 @@ std::vector<Case> DrawForwardGuards(const OpRow& op, Draw* draw,
   const bool products_of_bf16 =
       a.lane == Lane::kBf16 && a.p_lane == Lane::kBf16;
   if (products_of_bf16 && draw->OneIn(5)) a.order = ProductOrder::kAmx;
-  return sequence;
+  return WithGpuOrders(options, std::move(sequence));
 }
 
 }  // namespace lockstep::verify

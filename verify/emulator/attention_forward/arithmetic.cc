@@ -8,28 +8,16 @@
 #include "reference/contract/numerics.h"
 #include "reference/elementary.h"
 #include "verify/base/binary64.h"
-#include "verify/emulator/block_sum.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
 namespace {
 
 constexpr float kSentinel = -0.7f * FLT_MAX;
-// Channels of q and k that a faulty kernel multiplies.
-constexpr int64_t kChannelsMultiplied = 64;
 
 // Significant bits of a function that is good to `rel`; 24 if it is accurate.
 int BitsOf(double rel) {
   return rel > 0x1p-20 ? std::clamp(-std::ilogb(rel), 1, 24) : 24;
-}
-
-float FoldPairs(std::vector<float>& x) {
-  if (x.empty()) return 0.0f;
-  for (size_t n = x.size(); n > 1; n = (n + 1) / 2) {
-    for (size_t i = 0; i < n / 2; ++i) x[i] = x[2 * i] + x[2 * i + 1];
-    if (n % 2 != 0) x[n / 2] = x[n - 1];
-  }
-  return x[0];
 }
 
 }  // namespace
@@ -83,59 +71,6 @@ bool AttentionArithmetic::BoundedByCap() const {
            dial_.Is(Fault::kCapOnlyPartialTiles) ||
            dial_.Is(Fault::kCapEverySecondVector) ||
            dial_.Is(Fault::kCapOnlyFullTiles));
-}
-
-BlockRules AttentionArithmetic::block_rules() const {
-  return {.length = dial_.Is(Fault::kBlockOf16) ? 16 : 32,
-          .odd_first = dial_.Is(Fault::kBlockOddFirst),
-          .flushed = !dial_.Is(Fault::kBlockUnflushed),
-          .from_sum = dial_.Is(Fault::kBlockFromSum)};
-}
-
-float AttentionArithmetic::Dot(const float* q, const float* k) const {
-  int64_t n = std::max<int64_t>(
-      problem_.head_dim - (dial_.Is(Fault::kDropChannel) ? 1 : 0), 0);
-  if (dial_.Is(Fault::kFirstChannelsOnly)) {
-    n = std::min(n, kChannelsMultiplied);
-  }
-  if (blocks() && !dial_.Is(Fault::kDotBf16)) {
-    BlockSum sum(block_rules());
-    for (int64_t d = 0; d < n; ++d) sum.Add(d, q[d], k[d]);
-    return sum.Result();
-  }
-  Accumulator how = numeric_.acc_qk;
-  if (dial_.Is(Fault::kDotBf16)) how = {Accumulator::Kind::kBf16, 0, 0};
-  switch (how.kind == Accumulator::Kind::kRn32 ? variant_.dot
-                                               : DotOrder::kFma) {
-    case DotOrder::kFma:
-      break;
-    case DotOrder::kMulAdd: {
-      float acc = 0;
-      for (int64_t d = 0; d < n; ++d) {
-        const float product = q[d] * k[d];
-        acc += product;
-      }
-      return acc;
-    }
-    case DotOrder::kBackward:
-      return Accumulate({q + n - 1, -1, k + n - 1, -1, n}, 0, how);
-    case DotOrder::kLanes8: {
-      std::vector<float> lanes(8, 0.0f);
-      for (int64_t d = 0; d < n; ++d) {
-        float& lane = lanes[static_cast<size_t>(d % 8)];
-        lane = std::fma(q[d], k[d], lane);
-      }
-      return FoldPairs(lanes);
-    }
-    case DotOrder::kPairwise: {
-      std::vector<float> products(static_cast<size_t>(n));
-      for (int64_t d = 0; d < n; ++d) {
-        products[static_cast<size_t>(d)] = q[d] * k[d];
-      }
-      return FoldPairs(products);
-    }
-  }
-  return Accumulate({q, 1, k, 1, n}, 0, how);
 }
 
 float AttentionArithmetic::Tanh(float x) const {
@@ -336,11 +271,6 @@ float AttentionArithmetic::SummedWeight(float p) const {
   const bool rounded =
       (numeric_.l_from == LFrom::kRounded) != dial_.Is(Fault::kLFromOther);
   return rounded ? RoundWeight(p) : p;
-}
-
-Accumulator AttentionArithmetic::ValueAccumulator() const {
-  if (dial_.Is(Fault::kPvBf16)) return {Accumulator::Kind::kBf16, 0, 0};
-  return numeric_.acc_pv;
 }
 
 float AttentionArithmetic::StateBetweenTiles(float acc) const {

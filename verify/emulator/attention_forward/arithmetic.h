@@ -11,6 +11,8 @@
 #include "verify/emulator/attention_forward/faults.h"
 #include "verify/emulator/attention_forward/variant.h"
 #include "verify/emulator/block_sum.h"
+#include "verify/emulator/matrix_unit.h"
+#include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
 
@@ -23,11 +25,16 @@ class AttentionArithmetic {
 
   // True where the contract's own arithmetic is followed (N7 to N13).
   bool contract() const { return contract_; }
-  // N20: products in blocks; weights of the final maximum.
+  // N20, N21: products in blocks or steps; weights of the final maximum.
+  bool grouped() const {
+    return contract_ && problem_.order != ProductOrder::kChain;
+  }
   bool blocks() const {
     return contract_ && problem_.order == ProductOrder::kAmx;
   }
   BlockRules block_rules() const;
+  // The unit that forms the products, N21's or the variant's.
+  std::optional<UnitRules> unit_rules() const;
   // N9: the cap bounds every score, no maximum is needed.
   bool BoundedByCap() const;
   bool capped() const { return cap_.has_value(); }
@@ -45,10 +52,12 @@ class AttentionArithmetic {
   // The same for key `key`: with an inexact exp(0) some keys have an exact one,
   // as those behind the last whole vector.
   float WeightOfKey(float score, float m, float shift, int64_t key) const;
-  float AddWeight(float l, float p) const;               // r12
-  float RoundWeight(float p) const;                      // r13
-  float SummedWeight(float p) const;                     // r12-13
-  Accumulator ValueAccumulator() const;                  // r14
+  float AddWeight(float l, float p) const;  // r12
+  float RoundWeight(float p) const;         // r13
+  float SummedWeight(float p) const;        // r12-13
+  // r14: acc + a tile's weights times a column of V, and by what.
+  float AddProducts(const Chain& tile, float acc) const;
+  Accumulator ValueAccumulator() const;
   float StateBetweenTiles(float acc) const;              // r15
   float Divide(float x, float l) const;                  // r16
   float Output(float x) const;                           // r17

@@ -33,7 +33,8 @@ void AttentionArithmetic::FlushInputs(std::vector<float>* x) const {
 void AttentionArithmetic::RoundOperands(NumberType type,
                                         std::vector<float>* x) const {
   if (type == NumberType::kF32) return;
-  const bool cut = numeric_.operand_round == Rounding::kTruncate;
+  const bool cut = numeric_.operand_round == Rounding::kTruncate ||
+                   dial_.Is(Fault::kOperandsCut);
   for (float& element : *x) {
     element = cut ? TruncateTo(element, type) : RoundTo(element, type);
   }

@@ -110,7 +110,7 @@ void EmulatedRow::AddTile(const std::vector<Scored>& tile, Part* part) const {
   }
   std::vector<float> fresh(eager ? value_dim_ : 0, 0.0f);
   std::vector<float>& acc = eager ? fresh : part->acc;
-  if (a_.blocks()) {
+  if (a_.grouped()) {
     part->weights.insert(part->weights.end(), weights.begin(), weights.end());
   } else {
     AddValues(tile, weights, &acc);
@@ -137,9 +137,9 @@ void EmulatedRow::AddValues(const std::vector<Scored>& tile,
       for (size_t t = 0; t < tile.size(); ++t) {
         column[t] = ValueRow(tile[t].value)[c];
       }
-      acc[c] = Accumulate({weights.data(), 1, column.data(), 1,
-                           static_cast<int64_t>(tile.size())},
-                          acc[c], how);
+      acc[c] = a_.AddProducts({weights.data(), 1, column.data(), 1,
+                               static_cast<int64_t>(tile.size())},
+                              acc[c]);
     }
   } else {
     for (size_t t = 0; t < tile.size(); ++t) {
@@ -196,8 +196,8 @@ EmulatedRow::Part EmulatedRow::RunPart(size_t begin, size_t end,
       part.acc.back() = kept;
     }
   }
-  if (a_.blocks()) {
-    AddBlocks(begin, end, &part);
+  if (a_.grouped()) {
+    AddGroups(begin, end, &part);
     return part;
   }
   if (task_.dial.Is(Fault::kSplitEdgeKeyTwice) && end < tiles_.size() &&
@@ -338,7 +338,7 @@ RowResult EmulatedRow::Run() {
   if (task_.variant.numeric.normalise == Normalise::kBefore) {
     return RunNormalised();
   }
-  const bool preset = fixed_ || a_.blocks() ||
+  const bool preset = fixed_ || a_.grouped() ||
                       (policy == MaxPolicy::Kind::kTwoPass && !a_.contract());
   const size_t splits = std::max<size_t>(
       1, std::min<size_t>(static_cast<size_t>(task_.variant.splits),

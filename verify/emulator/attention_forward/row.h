@@ -71,7 +71,7 @@ class EmulatedRow {
     float lse_m = 0;
     float l[kStripes] = {};
     std::vector<float> acc;
-    std::vector<float> weights;  // of all tiles, where values are in blocks
+    std::vector<float> weights;  // of all tiles, where values are in groups
   };
 
   void ScoreTiles();
@@ -84,8 +84,8 @@ class EmulatedRow {
                  std::vector<float>* sums) const;
   // The row's sum first, then rounded quotients times V (normalise = before).
   RowResult RunNormalised() const;
-  // N20: of the whole part, whose blocks tiles do not end.
-  void AddBlocks(size_t begin, size_t end, Part* part) const;
+  // N20, N21: of the whole part, whose blocks or steps tiles do not end.
+  void AddGroups(size_t begin, size_t end, Part* part) const;
   const float* ValueRow(int64_t row) const;
   Part RunPart(size_t begin, size_t end, bool preset) const;
   Part Merge(std::vector<Part>* parts) const;

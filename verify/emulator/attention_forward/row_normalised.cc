@@ -1,5 +1,6 @@
 // Rows whose values are summed when all weights are known: unfused attention, a
-// whole softmax, rounded, then its product with V; and blocks of keys (N20).
+// whole softmax, rounded, then its product with V; and blocks (N20) or steps
+// (N21) of keys.
 #include <cstddef>
 #include <vector>
 
@@ -38,17 +39,20 @@ RowResult EmulatedRow::RunNormalised() const {
   return result;
 }
 
-void EmulatedRow::AddBlocks(size_t begin, size_t end, Part* part) const {
+void EmulatedRow::AddGroups(size_t begin, size_t end, Part* part) const {
   std::vector<Scored> items;
   for (size_t t = begin; t < end; ++t) {
     items.insert(items.end(), tiles_[t].begin(), tiles_[t].end());
   }
-  for (size_t c = 0; c < value_dim_; ++c) {
-    BlockSum sum(a_.block_rules());
+  const auto of_column = [&](auto sum, size_t c) {
     for (size_t n = 0; n < items.size(); ++n) {
       sum.Add(items[n].key, part->weights[n], ValueRow(items[n].value)[c]);
     }
-    part->acc[c] = sum.Result();
+    return sum.Result();
+  };
+  for (size_t c = 0; c < value_dim_; ++c) {
+    part->acc[c] = a_.blocks() ? of_column(BlockSum(a_.block_rules()), c)
+                               : of_column(StepSum(*a_.unit_rules()), c);
   }
 }
 

@@ -4,8 +4,10 @@
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_VARIANT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "reference/contract/matrix_units.h"
 #include "verify/profile/profile.h"
 
 namespace lockstep::verify {
@@ -31,6 +33,8 @@ struct AttentionVariant {
   DotOrder dot = DotOrder::kFma;
   // Maxima begin with the largest score of the keys behind the valid ones.
   bool max_of_padding = false;
+  // The matrix unit that forms both products, where one is imitated bit by bit.
+  std::optional<UnitStep> unit;
   int l_lanes = 1;  // partial sums of l, key j to j mod l_lanes: 1 to 16
 
   const std::string& name() const { return numeric.name; }

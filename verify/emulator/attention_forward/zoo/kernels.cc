@@ -1,10 +1,8 @@
 #include "verify/emulator/attention_forward/zoo.h"
 
-#include <deque>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "verify/emulator/attention_forward/zoo/builder.h"
 #include "verify/emulator/zoo.h"
 
 namespace lockstep::verify {
@@ -12,56 +10,6 @@ namespace {
 
 using Acc = Accumulator::Kind;
 using Max = MaxPolicy::Kind;
-
-// Errors of the emulator's own functions: correctly rounded but for 2^-50.
-constexpr double kRounded = 0x1p-23;
-
-NumericProfile Builtin(std::string_view name) {
-  for (const NumericProfile& profile : BuiltinProfiles()) {
-    if (profile.name == name) return profile;
-  }
-  return {};
-}
-
-// Collects variants; every method starts one from a built-in profile.
-class AttentionBuilder {
- public:
-  AttentionVariant& Add(const char* name, const char* base,
-                        const char* description) {
-    AttentionVariant variant;
-    variant.numeric = Builtin(base);
-    variant.numeric.name = name;
-    variant.numeric.description = description;
-    if (!variant.numeric.exact) {
-      variant.numeric.exp_rel = kRounded;
-      variant.numeric.tanh_rel = kRounded;
-      variant.numeric.division = Division::kDivide;
-      variant.numeric.log_rel = 0x1p-22;
-    }
-    variants_.push_back(std::move(variant));
-    return variants_.back();
-  }
-  std::vector<AttentionVariant> Take() const {
-    return {variants_.begin(), variants_.end()};
-  }
-
- private:
-  std::deque<AttentionVariant> variants_;  // references stay good
-};
-
-AttentionVariant& Tiles(AttentionVariant& v, int64_t q, int64_t kv) {
-  v.tile_q = q;
-  v.tile_kv = kv;
-  return v;
-}
-
-// A whole softmax, then its product with V.
-AttentionVariant& Unfused(AttentionVariant& v) {
-  v.numeric.normalise = Normalise::kBefore;
-  v.numeric.max = {Max::kTwoPass, 0};
-  v.numeric.splits = 1;
-  return v;
-}
 
 void AddExact(AttentionBuilder* zoo) {
   zoo->Add("exact", "exact-f32", "the contract, online, tiles of 4x4");
@@ -279,6 +227,7 @@ std::vector<AttentionVariant> Build() {
   AddBf16(&zoo);
   AddCpuKinds(&zoo);
   AddBf16Kinds(&zoo);
+  AddUnits(&zoo);
   return zoo.Take();
 }
 
