@@ -68,10 +68,11 @@ class Facts:
                 raise UsageError(f"a kernel has no {key!r}; "
                                  + slips.answer(key, known, slips.FACTS)
                                  + "; it has " + ", ".join(known))
-            if key in _LISTS:
-                value = (tuple(filter(None, value.split("+"))) if isinstance(value, str)
-                         else tuple(value))
-            given[key] = _counts(key, value) if key == "splits" else value
+            if key == "splits":
+                value = _counts(value)
+            elif key in _LISTS:
+                value = _words(value)
+            given[key] = value
         facts = dataclasses.replace(self, **given)
         for op in facts.op:
             if op not in OPS:
@@ -98,14 +99,18 @@ class Facts:
                 if (value := getattr(self, f.name)) != getattr(default, f.name)]
 
 
-def _counts(key, values):
+def _words(value):
+    return tuple(filter(None, value.split("+"))) if isinstance(value, str) else tuple(value)
+
+
+def _counts(values):
     try:
-        counts = tuple(int(value) for value in values)
+        counts = tuple(int(value) for value in _words(values))
     except (TypeError, ValueError):
         counts = (0,)
     if not all(1 <= count <= 4096 for count in counts):
-        raise UsageError(f"{key} of a kernel are numbers in 1 ... 4096, such as [1, 2, 8]; "
-                         f"not {list(values)!r}")
+        raise UsageError("splits of a kernel are numbers in 1 ... 4096, such as [1, 2, 8]; "
+                         f"not {values!r}")
     return counts
 
 

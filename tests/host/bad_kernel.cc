@@ -216,6 +216,7 @@ void BreakAfter(const Call* call) {
     begin[2] ^= static_cast<char>(++calls % 300 == 0 ? 64 : 0);
   }
   if (mode == "of_threads" && call->threads == 4) begin[2] ^= 64;
+  if (mode == "of_splits" && call->splits == 4) begin[0] ^= 1;
   if (mode == "infinite") *reinterpret_cast<float*>(end - 4) = 1.0f / 0.0f;
   if (mode == "ftz") _mm_setcsr(_mm_getcsr() | 0x8000);
   if (mode == "daz") _mm_setcsr(_mm_getcsr() | 0x0040);
@@ -292,6 +293,7 @@ int lockstep_describe(lockstep_description* description) {
   right_describe(description);
   description->name = "bad";
   description->threads = "1 4";
+  description->splits = "1 2 4";
 #ifdef OTHER_ABI
   description->abi = OTHER_ABI;
 #endif
@@ -300,6 +302,9 @@ int lockstep_describe(lockstep_description* description) {
 #endif
 #ifdef BAD_THREADS
   description->threads = "two";
+#endif
+#ifdef BAD_SPLITS
+  description->splits = "two";
 #endif
 #ifdef BAD_ALIGNMENT
   description->alignment = 3;

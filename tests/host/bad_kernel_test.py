@@ -118,7 +118,8 @@ SLOW = HANGS + ("memory", "shared_memory", "memory_file", "shared_file", "fills_
 DESCRIBED = {
     "-DOTHER_ABI=0x20000": "was built for version 2 of lockstep/candidate.h",
     "-DNO_NAME": "there is no 'name'",
-    "-DBAD_THREADS": "want numbers between blanks",
+    "-DBAD_THREADS": "describes threads as 'two': want numbers between blanks",
+    "-DBAD_SPLITS": "describes splits as 'two': want numbers between blanks",
     "-DBAD_ALIGNMENT": "power of two",
     "-DFAILS": "lockstep_describe returned 9",
     "-DCRASHES": "crashed: SIGSEGV (signal 11) during hello",
@@ -185,6 +186,14 @@ class BadKernelTest(program.TestCase):
                              "thread.* behind|other bits|never written|outside")
         self.assertEqual(leftovers.processes(), [])
         self.assertEqual(leftovers.files(), [])
+
+    def test_splits_count_where_they_are_claimed(self):
+        words = ["verify", CASE, "--candidate", f"so:{self.bad},mode=of_splits", "--profile"]
+        done = run(*words, "base = cpu-f32; name = own")
+        self.assertEqual(done.code, 0, done.out[-2000:] + done.err)
+        done = run(*words, "base = cpu-f32; name = own; claims = split")
+        self.assertEqual(done.code, 1, done.out[-2000:] + done.err)
+        self.assertIn("breaks its claim split: with splits = 4", done.out)
 
     def test_output_of_another_case(self):
         cases = self.path("a.cases", CASE + "\n" + CASE.replace("seed=3", "seed=4"))

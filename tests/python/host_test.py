@@ -39,6 +39,7 @@ WRONG = {
     "leaves_at_once": (3, "ended with status 0 during the call"),
     "crashes": (3, "crashed: SIGSEGV"),
     "lies": (1, "its receipt is not true: the kernel took -1"),
+    "by_splits": (1, "breaks its claim split: with splits = 4"),
 }
 
 
@@ -55,6 +56,11 @@ class ProgramTest(unittest.TestCase):
     def test_numpy_has_no_autograd(self):
         with self.assertRaisesRegex(lockstep.UsageError, "no autograd in 'numpy'; it is torch"):
             lockstep.autograd_kernel(framework="numpy")
+
+    def test_splits_are_counts(self):
+        for splits in ([0], ["two"], [5000], 4):
+            with self.assertRaisesRegex(lockstep.UsageError, "are numbers in 1 ... 4096"):
+                lockstep.kernel(splits=splits)
 
     def test_an_own_forward_pass_is_a_declaration(self):
         case = ("attention_backward hq=4 hkv=2 sq=13 skv=19 d=8 cap=2 mask=causal align=br "

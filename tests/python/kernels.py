@@ -24,6 +24,15 @@ def in_place(q, k, v, *, call, out):
     out["lse"][...] = lse
 
 
+@lockstep.kernel(profile=PROFILE + "claims = split\n", wants=["mask.dense"], lanes=["f32"],
+                 splits=[1, 4])
+def by_splits(q, k, v, *, call):
+    o, lse = attend(q, k, v, call=call)
+    if call.splits == 4:
+        o.view(np.uint32)[..., 0, 0] ^= 1
+    return o, lse
+
+
 @marked
 def unwritten(q, k, v, *, call, out):
     before = out["o"].view(np.uint32)[..., -1, -1].copy()

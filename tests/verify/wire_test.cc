@@ -50,7 +50,7 @@ TEST(Words, ThatCannotBeAreRefused) {
 TEST(Hello, IsRead) {
   const auto hello = ParseHello(
       R"({"type":"hello","wire":"1.7","name":"k","ops":["a"],"lanes":["f32"],)"
-      R"("features":["reset"],"lacks":["lse"],"threads":[1,4],"alignment":16,)"
+      R"("features":["reset"],"lacks":["lse"],"threads":[1,4],"splits":[2],"alignment":16,)"
       R"("what is this":{}})");
   ASSERT_TRUE(hello.ok()) << hello.message();
   EXPECT_EQ(hello->name, "k");
@@ -58,6 +58,7 @@ TEST(Hello, IsRead) {
   EXPECT_FALSE(hello->Has("pages"));
   EXPECT_TRUE(hello->Lacks("lse"));
   EXPECT_EQ(hello->threads, (std::vector<int>{1, 4}));
+  EXPECT_EQ(hello->splits, std::vector<int>{2});
   EXPECT_EQ(hello->alignment, 16);
   EXPECT_EQ(hello->isolation, "process");
 }
@@ -87,6 +88,8 @@ TEST(Hello, ThatIsWrongIsAnError) {
        "'ops' is not a list"},
       {R"({"type":"hello","wire":"1.0","name":"k","ops":["a"],"threads":[0]})",
        "'threads' holds 0"},
+      {R"({"type":"hello","wire":"1.0","name":"k","ops":["a"],"splits":[5000]})",
+       "'splits' holds 5000"},
       {R"({"type":"hello","wire":"1.0","name":"k","ops":["a"],"alignment":24})",
        "power of two"},
       {R"({"type":"hello","wire":"1.0","name":"k","ops":["a"],"isolation":"no"})",
@@ -250,6 +253,7 @@ TEST(Call, SaysEverything) {
   call.id = 3;
   call.inputs = &inputs;
   call.threads = 4;
+  call.splits = 8;
   const std::string line = CallLine(call);
   EXPECT_EQ(line.back(), '\n');
   EXPECT_EQ(line.find('\n'), line.size() - 1);
@@ -259,6 +263,7 @@ TEST(Call, SaysEverything) {
   EXPECT_TRUE(json["scalars"]["none"].is_null());
   EXPECT_EQ(json["scalars"]["large"], "1152921504606846976");
   EXPECT_EQ(json["variation"]["threads"], 4);
+  EXPECT_EQ(json["variation"]["splits"], 8);
   const Json& terms = json["masks"][0]["terms"];
   EXPECT_EQ(terms[0]["left"], 3);
   EXPECT_TRUE(terms[0]["right"].is_null());

@@ -52,6 +52,34 @@ TEST(Profile, TextIsTheInverseOfParsing) {
   }
 }
 
+TEST(Profile, ClaimsAreWords) {
+  const std::string mine = "base = cpu-f32\nname = mine\n";
+  const auto profile = ParseProfile(mine + "claims = chunk,batch", "x");
+  ASSERT_TRUE(profile.ok()) << profile.message();
+  EXPECT_EQ(PrintClaims(profile->claims), "batch, chunk");
+  EXPECT_TRUE(Contains(ProfileText(profile.value()), "claims = batch, chunk"));
+  // A profile that claims nothing has the text that it always had.
+  EXPECT_FALSE(Contains(ProfileText(BuiltinProfiles()[0]), "claims ="));
+  EXPECT_EQ(PrintClaims(ParseProfile(mine + "claims = all", "x")->claims),
+            "repeat, batch, padding, chunk, decode, heads, split");
+  EXPECT_TRUE(ParseProfile(mine + "claims = none", "x")->claims.Empty());
+  EXPECT_TRUE(ParseProfile("base = scan-f32\nname = mine\nclaims = chunk", "x")
+                  ->claims.Has(Claim::kChunk));
+  EXPECT_EQ(ErrorOf((mine + "claims = batch, pages").c_str()),
+            "x:3: claims: want some of repeat batch padding chunk decode heads "
+            "split with commas between, or all, or none; claim 'pages' cannot "
+            "be judged yet: no op here reads keys in pages");
+  EXPECT_TRUE(Contains(ErrorOf((mine + "claims = merge").c_str()),
+                       "claim 'merge' cannot be judged yet"));
+  // A word of a file is not shown: it may be no profile.
+  EXPECT_FALSE(Contains(ErrorOf((mine + "claims = secret").c_str()), "secret"));
+  EXPECT_TRUE(Contains(ErrorOf((mine + "repeat = no\nclaims = batch").c_str()),
+                       "repeat = no leaves nothing to claim"));
+  EXPECT_EQ(ParseClaims("bach").message(),
+            "claim 'bach' is not known; nearest is 'batch'; known: repeat "
+            "batch padding chunk decode heads split, or all, or none");
+}
+
 // Whatever the fields hold, in whatever combination; a receipt's profile can be
 // given again.
 TEST(Profile, TextIsTheInverseOfParsingForMixtures) {
