@@ -32,8 +32,11 @@ def cell(text):
 
 def rows(program):
     families = {}
+    claims = []
     for row in ask(program, "list", "mutants", "--json"):
-        if row.get("op") == "attention_forward":
+        if row["family"] == "claims":
+            claims.append(row)
+        elif row.get("op") == "attention_forward":
             families.setdefault(row["family"], []).append(row)
     text = ""
     for family, members in families.items():
@@ -47,7 +50,17 @@ def rows(program):
             text += (f"| {row['name']} | {cell(row['description'])}{base} | "
                      f"{dial} | `{cell(case)}` |\n")
         text += "\n"
-    return text.rstrip() + "\n"
+    return text + claims_rows(claims)
+
+
+def claims_rows(members):
+    text = ("## claims\n\nThese kernels of all ops have right answers. Two correct kernels "
+            "compute in turn,\nso that only a claim shows the bug ([profiles.md](profiles.md)).\n\n"
+            "| name | claim | breaks also | what is wrong | case |\n|---|---|---|---|---|\n")
+    for row in members:
+        text += (f"| {row['name']} | {row['claim']} | {row['also']} | "
+                 f"{cell(row['description'])} | `{cell(row['pattern'])}` |\n")
+    return text
 
 
 def dials(program):

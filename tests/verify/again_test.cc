@@ -91,6 +91,31 @@ TEST(Again, EveryRunIsHeldAgainstTheEnvelope) {
   EXPECT_GT(laws, 3);
 }
 
+// Each run has its turn to write in front of its outputs, the second and all
+// that come behind it: further runs, variations, and calls of laws.
+TEST(Again, GuardsAreLookedAtInEveryRun) {
+  for (const bool repeats : {true, false}) {
+    const int64_t runs = Judge(IsOdd, 0, Says(false)).runs;
+    int64_t broken = 0;
+    for (int64_t wrong = 1; wrong < runs; ++wrong) {
+      FakeCandidate candidate([&](int64_t run, const Variation&,
+                                  const OutputSet& outputs, Execution*) {
+        if (run == wrong) outputs.tensors[0].buffer.data()[-1] ^= 1;
+        return RunOutcome{};
+      });
+      JudgeOptions options = Says(repeats);
+      options.probes = options.canaries = options.evidence = false;
+      const CaseResult result = JudgeLine(kLine, candidate, options);
+      if (result.runs <= wrong) break;
+      EXPECT_EQ(result.verdict, Verdict::kError) << wrong;
+      ASSERT_FALSE(result.findings.empty()) << wrong;
+      EXPECT_EQ(result.findings[0].check, "guard_zones") << wrong;
+      ++broken;
+    }
+    EXPECT_GT(broken, 8);
+  }
+}
+
 // One call in five is wrong, from the first on that the second run, a variation
 // or a law of bits meets: whichever check meets it, the name is the race's.
 TEST(Again, ARaceIsNamedRepeatWhicheverCheckMeetsIt) {

@@ -14,15 +14,19 @@ class EmulatedScanGradients final : public EmulatedCandidate {
   EmulatedScanGradients(std::string kind, const std::string& spec,
                         ScanGradVariant variant, ScanGradFault fault)
       : EmulatedCandidate(std::move(kind), spec),
-        emulator_(std::move(variant), fault) {}
+        emulator_(variant, fault),
+        reversed_(Reversed(std::move(variant)), fault) {}
 
   std::string UsualOp() const override { return "mamba3_scan_backward"; }
+  void Reset() override { calls_ = 0; }
 
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
                  const OutputSet& outputs, Execution* execution) override {
     const auto* scan = dynamic_cast<const Mamba3ScanBackwardTrial*>(&trial);
     if (scan == nullptr) return Refuse(" computes mamba3_scan_backward only");
-    emulator_.Run(scan->problem(), scan->inputs(), scan->Views(outputs));
+    const bool other = !Honest().repeat && calls_++ % 2 == 1;
+    (other ? reversed_ : emulator_)
+        .Run(scan->problem(), scan->inputs(), scan->Views(outputs));
     const ScanGradVariant& variant = emulator_.variant();
     return Ran("chunk " + std::to_string(variant.scan.chunk) + " variant " +
                    variant.name(),
@@ -34,7 +38,14 @@ class EmulatedScanGradients final : public EmulatedCandidate {
     return emulator_.variant().scan.numeric;
   }
 
+  static ScanGradVariant Reversed(ScanGradVariant variant) {
+    variant.scan.backward = !variant.scan.backward;
+    return variant;
+  }
+
   ScanGradEmulator emulator_;
+  ScanGradEmulator reversed_;  // of odd calls, where runs may differ
+  int64_t calls_ = 0;
 };
 
 }  // namespace

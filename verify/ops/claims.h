@@ -59,6 +59,11 @@ struct OpClaims {
   bool (*grows)(const Case&);          // whether other lengths make sense
   int64_t (*work)(const Case&);        // multiply-adds of a call
   std::array<OpClaim, kClaims> claim;  // `whole` null: the op has no such
+  // Lines of an output of the larger call of which the profile says nothing;
+  // null: there are none.
+  std::vector<int64_t> (*open_lines)(const Trial& whole,
+                                     const NumericProfile& profile,
+                                     size_t output) = nullptr;
 
   const OpClaim& Row(Claim which) const {
     return claim[static_cast<size_t>(which)];

@@ -187,18 +187,22 @@ ScanEmulator::ScanEmulator(ScanVariant variant, ScanDial dial)
 
 void ScanEmulator::Run(const Mamba3ScanProblem& p, const Mamba3ScanInputs& in,
                        const Mamba3ScanOutputs& out) {
-  const ScanArithmetic math(variant_, dial_);
+  ScanVariant variant = variant_;
+  if (!variant.numeric.repeat && calls_++ % 2 == 1) {
+    variant.backward = !variant.backward;
+  }
+  const ScanArithmetic math(variant, dial_);
   const Writer writer{p, dial_, math, out};
-  const bool chunked = variant_.numeric.scan->form == ScanForm::kChunked;
+  const bool chunked = variant.numeric.scan->form == ScanForm::kChunked;
   std::vector<float> now;
   size_t place = 0;
   int64_t next = 0;
   for (int64_t b = 0; b < p.batch; ++b) {
     const std::vector<RowRun> runs = RunsOf(p, in, b, &next, dial_);
     for (int64_t h = 0; h < p.heads; ++h) {
-      const ScanRow row(p, in, variant_, dial_, runs, b, h);
+      const ScanRow row(p, in, variant, dial_, runs, b, h);
       const ScanRowResult result =
-          chunked ? ScanByChunks(row, variant_.chunk) : ScanByTokens(row);
+          chunked ? ScanByChunks(row, variant.chunk) : ScanByTokens(row);
       for (int64_t t = 0; t < p.length; ++t) {
         for (int64_t r = 0; r < p.output_ranks(); ++r) {
           for (int64_t c = 0; c < p.head_dim; ++c, ++place) {

@@ -47,6 +47,7 @@ class ScanEmulator {
   ScanVariant variant_;
   ScanDial dial_;
   std::vector<float> last_;  // y of the call before
+  int64_t calls_ = 0;        // where runs may differ
 };
 
 }  // namespace lockstep::verify

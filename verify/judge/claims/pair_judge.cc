@@ -1,6 +1,7 @@
 #include "verify/judge/claims/pair_judge.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "verify/judge/judge.h"
@@ -83,13 +84,26 @@ bool PairJudge::DiffersFromItself(const CaseRequest& asked, const Trial& trial,
   return true;
 }
 
+std::vector<std::vector<LinePair>> PairJudge::Said(
+    const Trial& larger, std::vector<std::vector<LinePair>> kept) const {
+  const auto open_lines = op_.pairs().open_lines;
+  if (open_lines == nullptr || request_.profile == nullptr) return kept;
+  for (size_t t = 0; t < kept.size(); ++t) {
+    const auto lines = open_lines(larger, *request_.profile, t);
+    const std::set<int64_t> open(lines.begin(), lines.end());
+    std::erase_if(
+        kept[t], [&](const LinePair& pair) { return open.contains(pair.own); });
+  }
+  return kept;
+}
+
 Found PairJudge::Compare(const Larger& larger, const OtherCall& call,
                          const LawCall& made, const OutputSet& produced) {
   const Trial& there = made.trial ? *made.trial : *larger.trial;
   const auto compared = CompareKept({.own = *larger.trial,
                                      .base = larger.outputs,
                                      .there = there,
-                                     .kept = made.kept,
+                                     .kept = Said(*larger.trial, made.kept),
                                      .produced = produced,
                                      .profile = request_.profile,
                                      .zeros_alike = &call.zeros_alike});

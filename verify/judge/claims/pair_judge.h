@@ -57,6 +57,9 @@ class PairJudge {
   Found Hold(const Larger& larger, const OtherCall& call, OutputSet* before);
   Found Compare(const Larger& larger, const OtherCall& call,
                 const LawCall& made, const OutputSet& produced);
+  // Without the lines of which the profile says nothing.
+  std::vector<std::vector<LinePair>> Said(
+      const Trial& larger, std::vector<std::vector<LinePair>> kept) const;
   bool DiffersFromItself(const CaseRequest& asked, const Trial& trial,
                          const OutputSet& first);
 

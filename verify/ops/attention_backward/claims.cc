@@ -107,6 +107,7 @@ const OpClaims& AttentionBackwardClaims() {
   static const OpClaims kTable = [] {
     OpClaims table = AttentionForwardClaims();
     table.work = &GradientWork;
+    table.open_lines = nullptr;
     const auto row = [&](Claim claim) -> OpClaim& {
       return table.claim[static_cast<size_t>(claim)];
     };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "verify/ops/attention_forward/trial.h"
+#include "verify/oracle/attention_forward/visibility.h"
 
 namespace lockstep::verify {
 namespace {
@@ -124,6 +125,29 @@ std::vector<AttentionPart> DecodeParts(const AttentionForwardData& whole) {
   return parts;
 }
 
+// Rows without a key, where the profile leaves open what they hold: by other
+// tiles, or of other padding, they are other means.
+std::vector<int64_t> EmptyLines(const Trial& trial,
+                                const NumericProfile& profile, size_t) {
+  std::vector<int64_t> lines;
+  if (profile.empty_row != EmptyRow::kMeanVisited &&
+      profile.empty_row != EmptyRow::kUnspecified) {
+    return lines;
+  }
+  const AttentionForwardData& data = Of(trial).data();
+  const AttentionForwardProblem& p = data.problem;
+  const oracle::Visibility visibility(p, data.inputs);
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      for (int64_t i = 0; i < p.q_len; ++i) {
+        if (!visibility.VisibleKeys(b, h, i).empty()) continue;
+        lines.push_back((b * p.q_heads + h) * p.q_len + i);
+      }
+    }
+  }
+  return lines;
+}
+
 template <class Parts>
 std::vector<ClaimPart> Make(const Trial& trial, const Parts& parts) {
   const AttentionForwardTrial& whole = Of(trial);
@@ -190,7 +214,8 @@ const OpClaims& AttentionForwardClaims() {
                    &AttentionClaimLength,
                    &AttentionClaimGrows,
                    &AttentionClaimWork,
-                   {}};
+                   {},
+                   &EmptyLines};
     const auto always = [](const Case&) { return std::string(); };
     const auto row = [&](Claim claim) -> OpClaim& {
       return table.claim[static_cast<size_t>(claim)];
