@@ -14,7 +14,7 @@ namespace {
 
 using std::to_string;
 
-const AttentionForwardTrial& Of(const Trial& trial) {
+const AttentionForwardTrial& ForwardOf(const Trial& trial) {
   return static_cast<const AttentionForwardTrial&>(trial);
 }
 
@@ -150,7 +150,7 @@ std::vector<int64_t> EmptyLines(const Trial& trial,
 
 template <class Parts>
 std::vector<ClaimPart> Make(const Trial& trial, const Parts& parts) {
-  const AttentionForwardTrial& whole = Of(trial);
+  const AttentionForwardTrial& whole = ForwardOf(trial);
   return CallsOf(whole, parts(whole.data()));
 }
 
