@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Judges kernels of public libraries and writes docs/public-kernels.md:
 #
-#   scripts/judge-public-kernels.sh [--cases N] [--page] [KERNEL]...
+#   scripts/judge-public-kernels.sh [--cases N] [--page] [--claims] [KERNEL]...
 #
 # --cases N   at most N lines of the corpora and N drawn cases for each kernel, instead
 #             of what scripts/judge_public_kernels.py says; for a first look
+# --claims    tries claims alone, of NumPy, torch SDPA and FlexAttention, some minutes:
+#             writes their section of the page
 # --page      judges nothing: writes the page of the results in build/public
 # KERNEL      only these (numpy_f32, sdpa_bf16, ...), for a page that is written later;
 #             defects runs the reproductions that need no Lockstep

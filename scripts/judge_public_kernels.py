@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 
-from public_kernels_page import write_page
-from public_kernels_table import DEFECTS, KERNELS
+import public_kernels_claims
+from public_kernels_page import cpu, units, version, write_page
+from public_kernels_table import CLAIMANTS, DEFECTS, KERNELS
 
 OUT = pathlib.Path("build/public")
 PROGRAM = "build/release/bin/lockstep"
@@ -75,6 +76,22 @@ def judge(kernel, limit):
     print(f"{kernel.name}: {result['seconds']:.0f} s", flush=True)
 
 
+def try_claims(names):
+    """Which claims the kernels keep, into their section of the page."""
+    results = {}
+    for kernel in KERNELS:
+        if kernel.name not in names:
+            continue
+        start = time.time()
+        cases = OUT / f"{kernel.name}-claims.cases"
+        cases.write_text("\n".join(public_kernels_claims.lines_of(kernel.lane)) + "\n")
+        events = judged(["invariance", "--cases", str(cases), "--candidate", kernel.spec],
+                        f"{kernel.name}-claims")
+        results[kernel.name] = kernel.library, public_kernels_claims.table_of(events)
+        print(f"{kernel.name}, claims: {time.time() - start:.0f} s", flush=True)
+    public_kernels_claims.put(public_kernels_claims.section(results, version, cpu, units))
+
+
 def reproduce():
     """What each defect's own script prints, and whether it shows here."""
     shown = {}
@@ -94,11 +111,15 @@ def main():
     parser = argparse.ArgumentParser(prog="judge-public-kernels.sh")
     parser.add_argument("--cases", type=int)
     parser.add_argument("--page", action="store_true")
+    parser.add_argument("--claims", action="store_true")
     parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     words = parser.parse_args()
     names = {"defects", *(k.name for k in KERNELS)}
     if unknown := [k for k in words.kernels if k not in names]:
         parser.error(f"no kernel {unknown[0]!r}; there are {', '.join(sorted(names))}")
+    if words.claims:
+        try_claims(set(words.kernels) or set(CLAIMANTS))
+        return 0
     wanted = set() if words.page else set(words.kernels) or names
     for kernel in KERNELS:
         if kernel.name in wanted:
@@ -111,6 +132,8 @@ def main():
     results = {k.name: json.loads(path.read_text()) for k in KERNELS
                if (path := OUT / f"{k.name}.json").exists()}
     unexplained = write_page(results, shown)
+    if not words.page:
+        try_claims(set(CLAIMANTS))
     for line in unexplained:
         print("not explained:", line)
     return 1 if unexplained else 0

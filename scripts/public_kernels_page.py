@@ -4,6 +4,7 @@ import pathlib
 import platform
 import textwrap
 
+import public_kernels_claims
 from public_kernels_table import DEFECTS, KERNELS
 
 HEAD = """# Public kernels before the judge
@@ -123,5 +124,9 @@ def write_page(results, shown):
     for kernel, finding in unexplained:
         page.append(f"`{kernel}`:\n\n" + fenced(finding["case"] + "\n"
                                                + finding["message"][:300], "text") + "\n")
-    pathlib.Path("docs/public-kernels.md").write_text("".join(page))
+    path = pathlib.Path("docs/public-kernels.md")
+    claims = public_kernels_claims.written(path.read_text()) if path.exists() else ""
+    path.write_text("".join(page))
+    if claims:
+        public_kernels_claims.put(claims)
     return [f"{kernel}: {finding['case']}" for kernel, finding in unexplained]

@@ -83,6 +83,10 @@ KERNELS = (
 )
 
 
+# Whose claims are tried (docs/invariance.md).
+CLAIMANTS = ("numpy_f32", "sdpa_f32", "sdpa_bf16", "flex_eager_f32", "flex_eager_bf16")
+
+
 @dataclasses.dataclass(frozen=True)
 class Defect:
     """A finding is this defect if its kernel's name begins with one of `kernels` and
