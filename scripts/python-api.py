@@ -18,12 +18,14 @@ Made by `scripts/python-api.py` from the docstrings. How things belong together:
 """
 # Sections: names as a user writes them behind `lockstep.`, and their modules.
 SECTIONS = [
-    ("Judging", [("verify", "judge"), ("fuzz", "judge"), ("bench", "bench_kernel"),
+    ("Judging", [("verify", "judge"), ("fuzz", "judge"), ("invariance", "claims"),
+                 ("bench", "bench_kernel"),
                  ("ray.campaign", "ray"), ("parametrize", "pytest_plugin")]),
     ("Kernels", [("kernel", "kernels"), ("autograd_kernel", "autograd"),
                  ("call.Call", "call")]),
     ("Reports", [("Report", "report"), ("Finding", "report"),
-                 ("report.CaseVerdict", "report")]),
+                 ("report.CaseVerdict", "report"), ("InvarianceReport", "claims"),
+                 ("Claim", "claims")]),
     ("Cases", [("Case", "case"), ("cases", "case")]),
     ("Exact operators", [("attention_forward", "operators"),
                          ("attention_backward", "operators"),

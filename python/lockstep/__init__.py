@@ -19,6 +19,7 @@ _HOMES = {
     "mamba3_step": "operators", "ssd_scan": "operators",
     "Report": "report", "Finding": "report",
     "verify": "judge", "fuzz": "judge", "bench": "bench_kernel",
+    "invariance": "claims", "InvarianceReport": "claims", "Claim": "claims",
     "parametrize": "pytest_plugin",
 }
 

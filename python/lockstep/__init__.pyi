@@ -4,6 +4,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from lockstep import ray as ray
 from lockstep.call import Call as Call
+from lockstep.claims import Claim as Claim, InvarianceReport as InvarianceReport
 from lockstep.errors import (
     Failed as Failed, LockstepError as LockstepError, Skipped as Skipped,
     Unsupported as Unsupported, UsageError as UsageError)
@@ -66,8 +67,17 @@ def fuzz(kernel: Callable[..., Any] | str, op: str | None = None, *,
 def bench(kernel: Callable[..., Any], cases: _Case | Sequence[_Case], *,
           repetitions: int = 20, profile: str | os.PathLike[str] | None = None,
           **facts: Any) -> list[dict[str, Any]]: ...
+def invariance(kernel: Callable[..., Any] | str, cases: _Case | Sequence[_Case] | None = None,
+               *, claims: _Words = "all", profile: str | os.PathLike[str] | None = None,
+               isolate: bool | None = None, budget: str | None = None,
+               seed: int | None = None, threads: int | None = None,
+               call_timeout: float | None = None,
+               junit: str | os.PathLike[str] | None = None,
+               receipt: str | os.PathLike[str] | None = None, options: Sequence[str] = (),
+               framework: _Framework = ..., wants: _Words = ..., lacks: _Words = ...,
+               lanes: _Words = ...) -> InvarianceReport: ...
 def parametrize(*cases: _Case, profile: str | None = None, isolate: bool = True,
-                **facts: Any) -> Callable[[_F], _F]: ...
+                claims: _Words = (), **facts: Any) -> Callable[[_F], _F]: ...
 
 def attention_forward(
     q: Any, k: Any, v: Any, *, scale: float | None = None,

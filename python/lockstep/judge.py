@@ -1,4 +1,4 @@
-"""verify and fuzz: the program judges, a Python function answers."""
+"""verify, fuzz and invariance: the program judges, a Python function answers."""
 import json
 import os
 import threading
@@ -30,14 +30,14 @@ def verify(kernel, cases, *, profile=None, isolate=None, budget=None, shard=None
     Raises UsageError where nothing could be judged.
     """
     slips.check_cases(kernel, cases)
-    words = _case_words(cases)
+    words = case_words(cases)
     given = {"--budget": budget, "--shard": shard, "--seed": seed, "--threads": threads,
              "--draws": draws, "--call-timeout": call_timeout, "--junit": junit,
              "--receipt": receipt}
     for name, value in given.items():
         words += [name, str(value)] if value is not None else []
-    return _judge("verify", kernel, profile, isolate, [*words, *options], facts,
-                  _op_of(cases))
+    return judge("verify", kernel, profile, isolate, [*words, *options], facts,
+                  op_of(cases))
 
 
 def fuzz(kernel, op=None, *, budget="10s", profile=None, seed=None, isolate=None,
@@ -57,7 +57,7 @@ def fuzz(kernel, op=None, *, budget="10s", profile=None, seed=None, isolate=None
              "--call-timeout": call_timeout}
     for name, value in given.items():
         words += [name, str(value)] if value is not None else []
-    return _judge("fuzz", kernel, profile, isolate, [*words, *options], facts, op)
+    return judge("fuzz", kernel, profile, isolate, [*words, *options], facts, op)
 
 
 def listed(cases):
@@ -69,7 +69,7 @@ def is_line(text):
     return text.split(maxsplit=1)[:1] != [] and text.split()[0] in OPS
 
 
-def _case_words(cases):
+def case_words(cases):
     words = []
     for case in listed(cases):
         text = os.fspath(case) if isinstance(case, os.PathLike) else str(case)
@@ -87,7 +87,7 @@ def _case_words(cases):
     return words
 
 
-def _op_of(cases):
+def op_of(cases):
     """The op of the cases, where their first line says it."""
     text = str(listed(cases)[0])
     return text.split()[0] if is_line(text) else None
@@ -112,9 +112,9 @@ def _profile_word(profile):
     return "; ".join(field.replace(";", ",") for field in fields if field)
 
 
-def candidate_words(kernel, profile, isolate, facts, op):
+def candidate_words(kernel, profile, isolate, facts, op, profiled=True):
     """What the program is told of a kernel, the kernel's facts (of a spec None), and
-    whether a process of its own can have it."""
+    whether a process of its own can have it. `profiled`: it needs a profile."""
     if isinstance(kernel, str):
         if facts:
             raise UsageError(f"{', '.join(facts)}: said of a function, and {kernel!r} is a "
@@ -124,7 +124,7 @@ def candidate_words(kernel, profile, isolate, facts, op):
     if not callable(kernel):
         raise UsageError(f"want a function or a candidate's spec, not {kernel!r}")
     own, known = _resolved(kernel, facts, op)
-    if profile is None and known.op != ("block_plan",):
+    if profile is None and known.op != ("block_plan",) and (profiled or known.profile):
         if not known.profile:
             raise UsageError("a kernel needs a numeric profile: profile=\"cpu-f32\" here, or in "
                              "@lockstep.kernel(profile=...) (docs/which-profile.md)")
@@ -144,9 +144,11 @@ _HERE = ("note      judged in this process, since no other can import the kernel
          "hang would be this process's; in a file it gets one of its own\n")
 
 
-def _judge(verb, kernel, profile, isolate, words, facts, op):
+def judge(verb, kernel, profile, isolate, words, facts, op):
+    """Runs a verb of the program on a kernel; returns a Report."""
     stop_if_loading()
-    candidate, known, apart = candidate_words(kernel, profile, isolate, facts, op)
+    candidate, known, apart = candidate_words(kernel, profile, isolate, facts, op,
+                                              verb != "invariance")
     words = [*words, *candidate]
     if apart:
         return _run(verb, words, "process")

@@ -4,7 +4,8 @@
     def attend(q, k, v, *, call): ...
 
 -k, --lf, xdist and JUnit know the items as any other; --lockstep-budget 30s adds a
-fuzzing item for each kernel. A skipped or untrusted case is a skip with its reason.
+fuzzing item for each kernel, claims=["batch"] one for each claim. A skipped or untrusted
+case, and a claim of which nothing was compared, is a skip with its reason.
 """
 import argparse
 import json
@@ -21,20 +22,22 @@ from lockstep.report import UNPROVED, Report
 class _Asked:
     """What a kernel is judged on, and how."""
 
-    def __init__(self, cases, words):
-        self.cases, self.words = cases, words
+    def __init__(self, cases, words, claims):
+        self.cases, self.words, self.claims = cases, words, claims
 
 
-def parametrize(*cases, profile=None, isolate=None, **facts):
+def parametrize(*cases, profile=None, isolate=None, claims=(), **facts):
     """Marks a kernel: one pytest item for each case. `cases` are case lines,
-    lockstep.Case, or case files, looked for beside the test's file, too; the rest is
-    as in lockstep.verify."""
+    lockstep.Case, or case files, looked for beside the test's file, too. `claims`: one
+    more item for each of these names, `batch` or `chunk` say, that tries it on all of
+    the cases (lockstep.invariance). The rest is as in lockstep.verify."""
     if not cases:
         raise lockstep.UsageError("parametrize wants case lines or case files")
 
     def mark(kernel):
         kernel.__lockstep_cases__ = _Asked(
-            cases, {"profile": profile, "isolate": isolate, **facts})
+            cases, {"profile": profile, "isolate": isolate, **facts},
+            claims.split(",") if isinstance(claims, str) else tuple(claims))
         return kernel
 
     return mark
@@ -81,7 +84,8 @@ class _Item(pytest.Item):
 
 def _settle(report, strict):
     """Raises what pytest makes a failure or a skip of."""
-    undecided = report.summary.get("untrusted", 0) > 0 and report.exit == UNPROVED
+    undecided = report.exit == UNPROVED and (
+        report.summary.get("untrusted", 0) > 0 or isinstance(report, lockstep.InvarianceReport))
     if not strict and (report.skipped or undecided):
         pytest.skip(report.why() or "nothing was proved")
     if report.skipped:
@@ -103,6 +107,15 @@ class CaseItem(_Item):
                 self.user_properties.append(
                     ("lockstep_receipt", json.dumps(json.load(file))))
         return report
+
+
+class ClaimItem(_Item):
+    def __init__(self, *, claim, lines, **kwargs):
+        super().__init__(**kwargs)
+        self.claim, self.lines = claim, lines
+
+    def judged(self) -> Report:
+        return lockstep.invariance(self.kernel, self.lines, claims=self.claim, **self.words)
 
 
 class FuzzItem(_Item):
@@ -134,10 +147,14 @@ def pytest_pycollect_makeitem(collector, name, obj):
         return None
     common = {"parent": collector, "kernel": obj, "words": asked.words}
     items, seen = [], {}
-    for line in _lines(asked.cases, os.path.dirname(str(collector.path))):
+    lines = _lines(asked.cases, os.path.dirname(str(collector.path)))
+    for line in lines:
         again = seen[line] = seen.get(line, -1) + 1
         title = f"{name}[{line}]" if not again else f"{name}[{line}#{again}]"
         items.append(CaseItem.from_parent(name=title, line=line, **common))
+    for claim in asked.claims:
+        items.append(ClaimItem.from_parent(name=f"{name}[claim {claim}]", claim=claim,
+                                           lines=lines, **common))
     if collector.config.getoption("lockstep_budget"):
         items.append(FuzzItem.from_parent(name=f"{name}[fuzz]", **common))
     return items

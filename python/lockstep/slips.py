@@ -30,6 +30,8 @@ WANTS = {"mask": "mask.dense", "dense": "mask.dense", "mask_dense": "mask.dense"
          "segment_ids": "segments", "block_mask": "tables:block_mask:BQxBK"}
 NAMES = {"check": "verify", "judge": "verify", "test": "verify", "assert_close": "verify",
          "assert_allclose": "verify", "compare": "verify", "benchmark": "bench",
+         "claims": "invariance", "batch_invariant": "invariance",
+         "deterministic": "invariance", "determinism": "invariance",
          "attention": "attention_forward", "sdpa": "attention_forward",
          "reference": "attention_forward", "flash_attention": "attention_forward",
          "selective_scan": "mamba3_scan", "mamba3": "mamba3_scan", "mamba2": "ssd_scan",

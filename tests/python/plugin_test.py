@@ -153,3 +153,24 @@ def test_a_bad_case_file_is_one_line(kernels):
     pytester.makefile(".cases", three="attention_forward sq=5 skv=9 dd=8\n")
     result = pytester.runpytest_subprocess()
     result.stdout.fnmatch_lines(["*three.cases:1: *nearest is 'd'*"])
+
+
+def test_an_item_each_claim(kernels):
+    pytester = kernels("""
+sys.path.insert(0, HERE)
+import split_kernels
+claimed = lockstep.parametrize("attention_forward hq=2 sq=5 skv=33 d=8 mask=causal align=br",
+                               profile=PROFILE, claims=["batch", "heads", "split"])
+
+@claimed
+@lockstep.kernel(wants=["mask.dense"], lanes=["f32"])
+def by_batch(q, k, v, *, call):
+    return split_kernels.by_batch(q, k, v, call=call)
+""".replace("HERE", repr(str(SOURCE / "tests/python"))))
+    result = pytester.runpytest_subprocess("-rsf")
+    outcomes(result, passed=2, failed=1, skipped=1)
+    result.stdout.fnmatch_lines(["*FAILED *by_batch[[]claim batch[]]*"])
+    result.stdout.fnmatch_lines(["*replay: lockstep invariance '*--claims batch*"])
+    result.stdout.fnmatch_lines(["*SKIPPED*split: *"])
+    outcomes(pytester.runpytest_subprocess("--lockstep-strict", "-k", "split"), failed=1,
+             deselected=3)
