@@ -36,10 +36,11 @@ std::string Document(int cases) {
     totals.Add(Passing(n));
   }
   std::string text;
-  const Status written = receipt.Write(totals, 0, [&](std::string_view piece) {
-    text += piece;
-    return true;
-  });
+  const Status written =
+      receipt.Write(totals, {}, 0, [&](std::string_view piece) {
+        text += piece;
+        return true;
+      });
   EXPECT_TRUE(written.ok());
   return text;
 }

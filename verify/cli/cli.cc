@@ -37,6 +37,7 @@ int RunCommand(int argc, char** argv) {
       kFooter, "lockstep");
   program.SetVersion(VersionText());
   AddVerify(&program);
+  AddInvariance(&program);
   AddReplay(&program);
   AddList(&program);
   AddEnv(&program);

@@ -30,6 +30,7 @@ void AddEnv(Parser* program);
 void AddExport(Parser* program);
 void AddSelftest(Parser* program);
 void AddPlan(Parser* program);
+void AddInvariance(Parser* program);
 void AddPages(Parser* program);  // completion, man
 
 // Verbs of sibling programs: named in the help, started by StartSibling.

@@ -14,6 +14,7 @@
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/emulator/mutants.h"
 #include "verify/emulator/mutants_claims.h"
+#include "verify/profile/claims.h"
 #include "verify/profile/profile.h"
 #include "verify/registry/ops.h"
 #include "verify/report/json_text.h"
@@ -22,9 +23,9 @@
 namespace lockstep::verify::cli {
 namespace {
 
-const std::vector<std::string> kLists = {"ops",      "targets", "profiles",
-                                         "families", "probes",  "mutants",
-                                         "variants", "cases"};
+const std::vector<std::string> kLists = {"ops",     "targets",  "profiles",
+                                         "claims",  "families", "probes",
+                                         "mutants", "variants", "cases"};
 
 struct Listed {
   std::string name;
@@ -71,6 +72,14 @@ std::vector<Listed> ListProfiles() {
     }
     entries.push_back(
         {profile.name, profile.description, {{"fields", fields}}});
+  }
+  return entries;
+}
+
+std::vector<Listed> ListClaims() {
+  std::vector<Listed> entries;
+  for (const ClaimInfo& info : ClaimInfos()) {
+    entries.push_back({info.name, info.means, Json::object()});
   }
   return entries;
 }
@@ -190,14 +199,15 @@ Result<std::vector<Listed>> List(const std::string& what,
   if (what == "ops") return ListOps();
   if (what == "targets") return ListTargets();
   if (what == "profiles") return ListProfiles();
+  if (what == "claims") return ListClaims();
   if (what == "mutants") return ListMutants();
   if (what == "variants") return ListVariants();
   if (what == "families") return ListFamilies();
   if (what == "probes") return ListProbes();
   return Status::Error(
       "list '" + what + "': " + NearestIs(what, kLists, std::identity()) +
-      "; want ops, targets, profiles, families, probes, mutants, variants or "
-      "cases");
+      "; want ops, targets, profiles, claims, families, probes, mutants, "
+      "variants or cases");
 }
 
 int Print(const std::vector<Listed>& entries, bool as_json) {
@@ -222,8 +232,8 @@ int Print(const std::vector<Listed>& entries, bool as_json) {
 void AddList(Parser* program) {
   Verb* verb = program->Add(
       "list",
-      "Names of ops, targets, profiles, families, probes, mutants, variants, "
-      "cases",
+      "Names of ops, targets, profiles, claims, families, probes, mutants, "
+      "variants, cases",
       "Examples:\n"
       "  lockstep list targets\n"
       "  lockstep list cases data/cases/smoke.cases --json");
@@ -234,8 +244,8 @@ void AddList(Parser* program) {
   };
   auto a = std::make_shared<Arguments>();
   verb->Value("WHAT", &a->what,
-              "ops, targets, profiles, families, probes, mutants, variants, "
-              "cases")
+              "ops, targets, profiles, claims, families, probes, mutants, "
+              "variants, cases")
       .Required()
       .Suggest(kLists);
   verb->Value("FILE", &a->file, "Case file, for cases");

@@ -52,8 +52,8 @@ Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
     Result<std::unique_ptr<Candidate>> candidate =
         ParseCandidate(WithThreads(spec, options.threads));
     if (!candidate.ok()) return candidate.status();
-    if (!candidate.value()->Ours() && group.profile.empty() &&
-        NeedsProfile(group)) {
+    if (!options.invariance && !candidate.value()->Ours() &&
+        group.profile.empty() && NeedsProfile(group)) {
       std::string known;
       for (const NumericProfile& profile : BuiltinProfiles()) {
         known += " " + profile.name;
@@ -86,6 +86,42 @@ Result<NumericProfile> ProfileOf(
                          "'; judge them one by one");
   }
   return profile;
+}
+
+// What a session of `invariance` changes once its candidate is there.
+void FitToClaims(const SessionOptions& options, const Candidate& candidate,
+                 JobGroup* group) {
+  if (!options.invariance) return;
+  if (group->profile.empty() && !candidate.StatedProfile().empty()) {
+    group->profile = kProfileFromCandidate;
+  }
+  const std::string op = candidate.UsualOp();
+  if (!group->own_cases || op.empty()) return;
+  std::erase_if(group->jobs, [&](const Job& job) {
+    return OpName(job.sequence.front()) != op;
+  });
+}
+
+// Of a kernel without a profile, whose bits alone are compared: any arithmetic.
+NumericProfile BitsAlone(const std::string& op) {
+  NumericProfile profile;
+  profile.name = "bits";
+  profile.exact = true;
+  profile.grad.emplace();
+  // Then it may lack carries.
+  if (!op.empty() && !op.starts_with("attention_")) profile.scan.emplace();
+  return profile;
+}
+
+// The profile of a session of `invariance`. Claims that are typed stand for
+// those of the profile.
+NumericProfile ProfileOfClaims(const SessionOptions& options,
+                               const Candidate& candidate,
+                               std::optional<NumericProfile> profile) {
+  if (!profile) profile = candidate.Claims();
+  if (!profile) profile = BitsAlone(candidate.UsualOp());
+  if (!options.claims.Empty()) profile->claims = options.claims;
+  return *profile;
 }
 
 ReceiptRequest DescribeRequest(const std::vector<JobGroup>& groups,
@@ -132,8 +168,9 @@ Result<Run> OpenRun(JobGroup* group, const SessionOptions& options,
   if (!known.ok()) return known;
   const Status limited = LimitHosts(with.hosts);
   if (!limited.ok()) return limited;
-  auto candidates = OpenCandidates(*group, options);
+  auto candidates = OpenCandidates(*group, with);
   if (!candidates.ok()) return candidates.status();
+  FitToClaims(with, *candidates.value().front(), group);
   for (const auto& candidate : candidates.value()) {
     *threads = std::max(*threads, candidate->Fixed().threads.value_or(0));
   }
@@ -146,6 +183,10 @@ Result<Run> OpenRun(JobGroup* group, const SessionOptions& options,
     if (!profile.ok()) return profile.status();
     own->judge.profile = std::move(profile.value());
     own->judge.profile_spec = group->profile;
+  }
+  if (with.invariance) {
+    own->judge.profile =
+        ProfileOfClaims(with, *candidates.value().front(), own->judge.profile);
   }
   own->judge.stop = WatchInterrupt();
   return Run::Prepare(std::move(group->jobs), std::move(candidates.value()),

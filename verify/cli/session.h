@@ -1,5 +1,5 @@
-// One call of `lockstep verify` or `replay`: runs, report, machine-readable
-// outputs, exit code.
+// One call of `lockstep verify`, `replay` or `invariance`: runs, report,
+// machine-readable outputs, exit code.
 #ifndef LOCKSTEP_VERIFY_CLI_SESSION_H_
 #define LOCKSTEP_VERIFY_CLI_SESSION_H_
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "verify/cli/cli.h"
+#include "verify/profile/claims.h"
 #include "verify/report/junit.h"
 #include "verify/report/receipt.h"
 #include "verify/report/report.h"
@@ -49,6 +50,11 @@ struct SessionOptions {
   std::vector<KnownFailure> known;
   uint64_t fresh = 0;  // the seed of fresh cases, resolved; 0: none
   std::vector<std::string> inputs;  // files read, which no output may replace
+  // Claims alone are judged, and no profile is wanted; `claims` are claimed for
+  // this run, the others of `try_claims` only tried.
+  bool invariance = false;
+  ClaimSet try_claims;
+  ClaimSet claims;
   bool verbose = false;
   std::string color = "auto";  // or "always", "never"
 };
@@ -63,6 +69,9 @@ struct JobGroup {
   // The file that names the candidates, where nobody said that it may start
   // programs; else empty.
   std::string untrusted{};
+  // Nobody typed the cases: those of ops that the candidate is not made for are
+  // left out.
+  bool own_cases = false;
 };
 
 // Everything after the cases are known. Returns the exit code. Requires:

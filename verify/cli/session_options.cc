@@ -24,6 +24,11 @@ std::vector<std::string> ReplayOptions(const SessionOptions& options) {
   if (!options.max_memory.empty()) {
     words.insert(words.end(), {"--max-memory", options.max_memory});
   }
+  if (options.invariance) {
+    const bool named = !options.claims.Empty();
+    words.insert(words.end(),
+                 {"--claims", named ? PrintClaims(options.claims) : "all"});
+  }
   if (!options.hosts.call_timeout.empty()) {
     words.insert(words.end(), {"--call-timeout", options.hosts.call_timeout});
   }
@@ -35,6 +40,16 @@ std::vector<std::string> ReplayOptions(const SessionOptions& options) {
 }
 
 }  // namespace
+
+Status ReadClaims(const std::string& words, SessionOptions* options) {
+  const Result<ClaimSet> claims = ParseClaims(words);
+  if (!claims.ok()) return Status::Error("--claims: " + claims.message());
+  if (claims->Empty()) return Status::Error("--claims names none");
+  options->invariance = true;
+  options->try_claims = claims.value();
+  if (words != "all") options->claims = claims.value();
+  return {};
+}
 
 Status ApplyReplayOptions(const std::vector<std::string>& words,
                           SessionOptions* options) {
@@ -50,6 +65,9 @@ Status ApplyReplayOptions(const std::vector<std::string>& words,
       options->require_executed = true;
     } else if (word == "--repeat" && n + 1 < words.size()) {
       options->repeats = std::strtoll(words[++n].c_str(), nullptr, 10);
+    } else if (word == "--claims" && n + 1 < words.size()) {
+      const Status claims = ReadClaims(words[++n], options);
+      if (!claims.ok()) return Status::Error("finding: " + claims.message());
     } else if (word == "--max-memory" && n + 1 < words.size()) {
       options->max_memory = words[++n];
     } else if (word == "--call-timeout" && n + 1 < words.size()) {
@@ -101,6 +119,8 @@ Result<RunOptions> ResolveOptions(const SessionOptions& options) {
   run.judge.pictures = !options.html.empty();
   run.judge.require_executed = options.require_executed;
   run.judge.replay_options = ReplayOptions(options);
+  run.judge.try_claims = options.try_claims;
+  run.judge.only_claims = options.invariance;
   return run;
 }
 

@@ -113,17 +113,36 @@ std::string ReplayCandidate(const CaseResult& result, const Finding& finding) {
                                          : result.replay_candidate;
 }
 
+namespace {
+
+// Options of a run of claims alone: one of `invariance`. The finding of a claim
+// wants that one only.
+std::vector<std::string> OptionsOf(const CaseResult& result,
+                                   const Finding& finding, bool* claims) {
+  std::vector<std::string> options = result.replay_options;
+  const auto given = std::find(options.begin(), options.end(), "--claims");
+  *claims = given != options.end();
+  constexpr std::string_view kPrefix = "claim_";
+  if (*claims && finding.check.starts_with(kPrefix)) {
+    *(given + 1) = finding.check.substr(kPrefix.size());
+  }
+  return options;
+}
+
+}  // namespace
+
 std::string ReplayLine(const CaseResult& result, const Finding& finding) {
-  std::string line =
-      "lockstep verify " + ShellQuote(ReplayCase(result, finding));
+  bool claims = false;
+  const auto options = OptionsOf(result, finding, &claims);
+  std::string line = std::string("lockstep ") +
+                     (claims ? "invariance " : "verify ") +
+                     ShellQuote(ReplayCase(result, finding));
   const std::string spec = ReplayCandidate(result, finding);
   if (spec != "builtin:optimized") line += " --candidate " + ShellQuote(spec);
   if (!result.profile.empty()) {
     line += " --profile " + ShellWord(result.profile);
   }
-  for (const std::string& word : result.replay_options) {
-    line += " " + ShellWord(word);
-  }
+  for (const std::string& word : options) line += " " + ShellWord(word);
   return line;
 }
 

@@ -50,6 +50,7 @@ std::string CaseEvents(const CaseResult& result) {
   json["output_digests"] = digests;
   json["executed"] = ExecutionJson(result);
   if (!result.draws.empty()) json["draws"] = DrawsJson(result);
+  if (!result.claims_tried.empty()) json["claims"] = TriedClaimsJson(result);
   json["seconds"] = result.seconds;
   std::string lines = DumpJson(json, -1) + "\n" + FindingEvents(result);
   for (const CaseResult& drawn : result.draws) {
@@ -57,6 +58,11 @@ std::string CaseEvents(const CaseResult& result) {
     if (drawn.verdict != Verdict::kUntrusted) lines += FindingEvents(drawn);
   }
   return lines;
+}
+
+std::string ClaimsEvent(const ClaimTable& claims) {
+  const Json json = {{"kind", "claims"}, {"claims", ClaimTableJson(claims)}};
+  return DumpJson(json, -1) + "\n";
 }
 
 std::string SummaryEvent(const Totals& totals, int exit_code) {

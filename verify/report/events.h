@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "verify/judge/verdict.h"
+#include "verify/report/claims/claim_table.h"
 #include "verify/run/environment.h"
 
 namespace lockstep::verify {
@@ -17,6 +18,8 @@ std::string StartEvent(const Environment& environment,
                        int64_t cases);
 // The case, and one line per finding.
 std::string CaseEvents(const CaseResult& result);
+// Where there are claims: their table.
+std::string ClaimsEvent(const ClaimTable& claims);
 std::string SummaryEvent(const Totals& totals, int exit_code);
 
 // `lockstep env --json`.

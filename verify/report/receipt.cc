@@ -214,6 +214,7 @@ Json CaseObject(const CaseResult& result) {
                          {"reference_seconds", result.reference_seconds}};
   json["outcome"] = Outcome(result);
   if (!result.draws.empty()) json["draws"] = Draws(result);
+  if (!result.claims_tried.empty()) json["claims"] = TriedClaimsJson(result);
   return json;
 }
 
@@ -273,11 +274,13 @@ void Receipt::Add(const CaseResult& result) {
   state_->cases.Append((first ? "\n    " : ",\n    ") + Indented(one, 4));
 }
 
-Status Receipt::Write(const Totals& totals, int exit_code, const Sink& sink) {
+Status Receipt::Write(const Totals& totals, const ClaimTable& claims,
+                      int exit_code, const Sink& sink) {
   const Environment& environment = state_->environment;
   const ReceiptRequest& request = state_->request;
   Json outcome = TotalsJson(totals, exit_code);
   outcome.erase("kind");
+  if (!claims.rows().empty()) outcome["claims"] = ClaimTableJson(claims);
   state_->digest.UpdateText("],\"outcome\":" + DumpJson(outcome, -1) + "}");
 
   Json front;

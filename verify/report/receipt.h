@@ -11,6 +11,7 @@
 
 #include "verify/base/io/files.h"
 #include "verify/judge/verdict.h"
+#include "verify/report/claims/claim_table.h"
 #include "verify/run/environment.h"
 
 namespace lockstep::verify {
@@ -38,7 +39,8 @@ class Receipt {
 
   void Add(const CaseResult& result);
   // The whole document; once. Errors: the spool's.
-  Status Write(const Totals& totals, int exit_code, const Sink& sink);
+  Status Write(const Totals& totals, const ClaimTable& claims, int exit_code,
+               const Sink& sink);
 
  private:
   struct State;

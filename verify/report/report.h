@@ -85,6 +85,11 @@ std::string NotRunLine(const std::vector<std::string>& targets);
 std::string ReportCase(const CaseResult& result, const ReportStyle& style);
 std::string ReportOne(const CaseResult& result, const ReportStyle& style);
 
+// "executed  optimized on AVX3; 2 threads" and "skipped   WHY, WHY"; nothing
+// where there is none.
+std::string ExecutedLine(const RunStatistics& statistics);
+std::string SkippedLine(const RunStatistics& statistics);
+
 // "draws     46: 45 pass, 1 proving little" and a newline; nothing for none.
 std::string DrawsLine(const VerdictCounts& draws);
 

@@ -107,6 +107,8 @@ std::string StatisticsLine(const RunStatistics& statistics) {
   return text;
 }
 
+}  // namespace
+
 std::string ExecutedLine(const RunStatistics& statistics) {
   if (statistics.executed.empty()) return "";
   // A planner has no instruction set: it is not named beside its kernels.
@@ -130,7 +132,10 @@ std::string ExecutedLine(const RunStatistics& statistics) {
   return text + "\n";
 }
 
-}  // namespace
+std::string SkippedLine(const RunStatistics& statistics) {
+  if (statistics.skips.empty()) return "";
+  return "skipped   " + Joined(statistics.skips) + "\n";
+}
 
 std::string NotRunLine(const std::vector<std::string>& targets) {
   std::string names;
@@ -169,9 +174,7 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
         "note      the kernel ran as root and could have read the judge's "
         "memory; --candidate-user NAME rules that out\n";
   }
-  if (!statistics.skips.empty()) {
-    text += "skipped   " + Joined(statistics.skips) + "\n";
-  }
+  text += SkippedLine(statistics);
   std::string counts;
   const auto add = [&](int64_t n, Verdict verdict) {
     if (n == 0) return;

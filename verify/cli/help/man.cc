@@ -88,7 +88,8 @@ How threads wait between two calls. Without them they sleep, except in
 Case files hold a case line per line, with comments behind #. Inputs and outputs
 travel as safetensors.
 .SH SEE ALSO
-The pages of docs/: cases.md, verdicts.md, verification.md, fuzzing.md, plans.md.
+The pages of docs/: cases.md, verdicts.md, verification.md, invariance.md,
+fuzzing.md, plans.md.
 )";
 
 }  // namespace

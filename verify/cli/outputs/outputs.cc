@@ -171,6 +171,7 @@ void Outputs::OnCase(const CaseResult& result, const Totals&, int64_t) {
     if (page_ != nullptr && told) page_->Add(drawn);
   }
   statistics_.Add(result);
+  claims_.Add(result);
   ++done_;
   if (result.origin.fresh) ++fresh_;
   findings_ += static_cast<int64_t>(result.findings.size());
@@ -192,7 +193,11 @@ int Outputs::CloseTotals() {
   totals_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_)
           .count();
-  return ExitCode(totals_, policy_);
+  return ExitOf(ExitCode(totals_, policy_));
+}
+
+int Outputs::ExitOf(int exit_code) const {
+  return options_.invariance ? ClaimsExitCode(claims_, exit_code) : exit_code;
 }
 
 void Outputs::End(int exit_code) {
@@ -216,13 +221,23 @@ void Outputs::EndShort(const std::string& why, int code) {
 
 int Outputs::Finish(const Totals& totals, int exit_code) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return Conclude(Deliverables(totals, exit_code), exit_code);
+  const int code = ExitOf(exit_code);
+  return Conclude(Deliverables(totals, code), code);
+}
+
+std::string Outputs::Summary(const Totals& totals, int exit_code) const {
+  if (options_.invariance) {
+    return InvarianceSummary(claims_, totals, statistics_, exit_code, style_);
+  }
+  return ClaimTableText(claims_, style_) +
+         ReportSummary(totals, statistics_, exit_code, style_);
 }
 
 Status Outputs::Deliverables(const Totals& totals, int exit_code) {
   progress_.Clear();
   ShowRemarks(totals);
-  *text_ << ReportSummary(totals, statistics_, exit_code, style_) << std::flush;
+  *text_ << Summary(totals, exit_code) << std::flush;
+  if (!claims_.rows().empty()) Emit(ClaimsEvent(claims_));
   Emit(SummaryEvent(totals, exit_code));
   Status status;
   // One that cannot be written does not cost the others.
@@ -242,10 +257,10 @@ Status Outputs::Deliverables(const Totals& totals, int exit_code) {
     return Status();
   });
   deliver(options_.receipt, [&](const Sink& sink) {
-    return receipt_->Write(totals, exit_code, sink);
+    return receipt_->Write(totals, claims_, exit_code, sink);
   });
   deliver(options_.html, [&](const Sink& sink) {
-    sink(page_->Write(totals, statistics_, exit_code));
+    sink(page_->Write(totals, statistics_, claims_, exit_code));
     return Status();
   });
   return status;

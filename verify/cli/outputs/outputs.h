@@ -1,5 +1,5 @@
-// What a run of `lockstep verify` or `replay` leaves behind: the report on the
-// screen, and files for machines.
+// What a run of `lockstep verify`, `replay` or `invariance` leaves behind: the
+// report on the screen, and files for machines.
 #ifndef LOCKSTEP_VERIFY_CLI_OUTPUTS_OUTPUTS_H_
 #define LOCKSTEP_VERIFY_CLI_OUTPUTS_OUTPUTS_H_
 
@@ -13,6 +13,7 @@
 #include "verify/base/io/spool.h"
 #include "verify/cli/progress.h"
 #include "verify/cli/session.h"
+#include "verify/report/claims/claim_table.h"
 #include "verify/report/gate/root_causes.h"
 #include "verify/report/page/verdicts.h"
 
@@ -58,6 +59,10 @@ class Outputs : public RunObserver {
   int Finish(const Totals& totals, int exit_code);
 
  private:
+  // The last lines on the screen.
+  std::string Summary(const Totals& totals, int exit_code) const;
+  // With what claims add to the exit code of the verdicts.
+  int ExitOf(int exit_code) const;
   // Of what is known inside a case.  Requires: the mutex, held for good.
   int CloseTotals();
   [[noreturn]] void End(int exit_code);
@@ -75,6 +80,7 @@ class Outputs : public RunObserver {
   std::ostream* text_;
   ReportStyle style_;
   RunStatistics statistics_;
+  ClaimTable claims_;
   RootCauses causes_;
   KnownUse known_;
   std::mutex mutex_;

@@ -266,11 +266,12 @@ std::string VerdictPage::Asked() const {
 
 std::string VerdictPage::Write(const Totals& totals,
                                const RunStatistics& statistics,
-                               int exit_code) const {
+                               const ClaimTable& claims, int exit_code) const {
   const std::string title = Title(totals);
   std::string body =
       "<h1>" + HtmlText(title) + "</h1>\n" +
       HtmlTerminal(ReportSummary(totals, statistics, exit_code, {}));
+  body += ClaimTableHtml(claims);
   body +=
       "<h2>Cases</h2>\n<div class=\"wide\"><table class=\"cases\">\n<tr>"
       "<th>verdict</th><th>case</th><th>tier</th><th>check</th>"

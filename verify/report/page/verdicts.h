@@ -7,6 +7,7 @@
 #include <string>
 
 #include "verify/judge/verdict.h"
+#include "verify/report/claims/claim_table.h"
 #include "verify/report/receipt.h"
 #include "verify/report/report.h"
 #include "verify/run/environment.h"
@@ -25,7 +26,7 @@ class VerdictPage {
   // Cases that did not pass have a section; the others a line.
   void Add(const CaseResult& result);
   std::string Write(const Totals& totals, const RunStatistics& statistics,
-                    int exit_code) const;
+                    const ClaimTable& claims, int exit_code) const;
 
  private:
   std::string Asked() const;
