@@ -18,8 +18,13 @@ constexpr const char* kOtherBits[] = {"attn.racy"};
 // Bugs within every envelope, of ordered kernels, too: they break the
 // contract's own bits, which no kernel of a profile claims.
 constexpr const char* kWithinEnvelopes[] = {
-    "attn.out_double_rounded", "attn.block_of_16", "attn.block_odd_first",
-    "attn.block_unflushed", "attn.block_from_sum"};
+    "attn.out_double_rounded", "attn.block_of_16",
+    "attn.block_odd_first",    "attn.block_unflushed",
+    "attn.block_from_sum",     "attn.unit_half_step",
+    "attn.unit_fewer_bits",    "attn.unit_more_bits",
+    "attn.unit_terms_nearest", "attn.unit_sums_nearest",
+    "attn.unit_sum_apart",     "attn.unit_normalised_first",
+};
 
 template <size_t kCount>
 bool Lists(const char* const (&names)[kCount], const std::string& name) {
@@ -42,7 +47,13 @@ UnorderedBug Unordered(const MutantInfo& bug) {
     }
   }
   if (made.spec == "grad-exact") made.spec = "grad-cpu";
-  // What few elements of bf16 leave room for, more of them do not.
+  // What few elements leave room for, more of them do not.
+  if (made.spec == "cpu-tf32") {
+    for (int seed = 1; seed < 9; ++seed) {
+      made.line +=
+          " ;; " + std::string(bug.pattern) + " seed=" + std::to_string(seed);
+    }
+  }
   if (made.spec == "flash") {
     made.line += " ;; attention_forward sq=16 skv=33 d=16 lane=bf16 p=bf16";
   }
