@@ -35,16 +35,19 @@ class UlimitTest(program.TestCase):
 
     @sanitized
     def test_users_with_few_processes(self):
-        # No limit of root's; another user's, who has none yet, and can start us.
-        free = ["setpriv", "--reuid=61237", "--regid=61237", "--clear-groups"]
+        # No limit of root's; another user's, who has none yet, and can start us. Each
+        # run has a user of its own: what an earlier run left may still be ending.
+        def free(most):
+            user = 60000 + (os.getpid() * 8 + most) % 5000
+            return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
         able = os.geteuid() == 0 and subprocess.run(
-            [*free, os.path.abspath(program.PROGRAM), "--version"],
+            [*free(0), os.path.abspath(program.PROGRAM), "--version"],
             capture_output=True, check=False).returncode == 0
         if not able:
             self.skipTest("needs root, and a program that others may start")
         for most in range(1, 7):
             done = subprocess.run(
-                [*free, "bash", "-c", f"ulimit -u {most}; exec \"$@\"", "_",
+                [*free(most), "bash", "-c", f"ulimit -u {most}; exec \"$@\"", "_",
                  os.path.abspath(program.PROGRAM), "verify", SMALL, "--threads", "4"],
                 capture_output=True, text=True, cwd="/", check=False)
             self.assertEqual(done.returncode, 2 if most <= 4 else 0, done.stderr)
