@@ -135,7 +135,7 @@ bool BreakBefore() {
     Sleep();
   }
   if (mode == "memory_file" || mode == "shared_file") {
-    char name[] = "/dev/shm/lockstep-bad-XXXXXX";
+    char name[] = "/dev/shm/bad-kernel-XXXXXX";
     const bool nameless = mode == "memory_file";
     const int file = nameless ? memfd_create("kernel", 0) : mkstemp(name);
     if (!nameless) unlink(name);
