@@ -1,6 +1,7 @@
 #include "verify/cli/process.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -71,6 +72,17 @@ size_t StackBytes() {
     return kDefault;
   }
   return static_cast<size_t>(number << shift);
+}
+
+// Where addresses are limited (ulimit -v), threads share one heap. Heaps of
+// their own take 64 MiB of addresses each, and how many there are is chance: a
+// team that ran in the trial below could fail later.
+void ShareHeapUnderLimit() {
+#ifdef M_ARENA_MAX
+  rlimit addresses = {};
+  const bool told = getrlimit(RLIMIT_AS, &addresses) == 0;
+  if (told && addresses.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
+#endif
 }
 
 // Runs a team of so many threads in a child of this process, where the runtime
@@ -146,6 +158,7 @@ void ForgetTeam(int process) {
 Status PrepareProcess() {
   HoldDescriptors();
   ForgetTeam(getpid());
+  ShareHeapUnderLimit();
   UsableCores();  // before a thread is held to one of them
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
