@@ -25,6 +25,9 @@ using verify::Case;
 // side and each key left out once.
 constexpr int64_t kNearby = 24;
 
+// Worth of work for known bugs that are held against answers to fixed cases.
+constexpr double kSecondsOfAnswers = 30;
+
 Result<std::unique_ptr<verify::Trial>> Open(
     const Case& c, const verify::NumericProfile* claims = nullptr) {
   const Result<verify::TrialRow> op = verify::TrialRowOf(c);
@@ -250,6 +253,34 @@ Result<Explained> ExplainTables(const Case& c, const Target& target) {
   return explained;
 }
 
+// As `verify` does at the end of a failing case, with more to spend.
+Result<Explained> ExplainAnswers(const Case& c, const Target& target) {
+  auto candidate = verify::ParseCandidate(target.candidate);
+  if (!candidate.ok()) return candidate.status();
+  verify::JudgeOptions options;
+  options.profile = target.profile;
+  options.threads = 1;
+  options.evidence = options.canaries = options.one_field = false;
+  options.causes = true;
+  options.explain_seconds = kSecondsOfAnswers;
+  options.stop = target.stop;
+  const verify::CaseRequest request{
+      .call = &c,
+      .line = verify::MinimalLine(c),
+      .claims = target.profile ? &*target.profile : nullptr};
+  const Status ready = candidate.value()->Prepare(request);
+  if (!ready.ok()) return ready;
+  const verify::CaseResult result =
+      verify::JudgeCase(request, *candidate.value(), options, nullptr);
+  Explained explained;
+  explained.line = result.line;
+  explained.causes = result.causes;
+  explained.none = result.no_cause;
+  explained.cases = 1;
+  explained.tried = result.cause_kernels;
+  return explained;
+}
+
 }  // namespace
 
 Result<Explained> Explain(const verify::Domain& domain,
@@ -262,10 +293,14 @@ Result<Explained> Explain(const verify::Domain& domain,
     return ExplainTables(sequence.back(), target);
   }
   if (!OfNumbers(outcome)) {
+    const bool broken = outcome.verdict == verify::Verdict::kError;
     return Status::Error("the finding is " + outcome.signature +
-                         ", which says itself what is wrong: no outputs that "
-                         "known bugs could be held against");
+                         ", which says itself what is wrong: " +
+                         (broken ? outcome.message
+                                 : "no outputs that known bugs could be held "
+                                   "against"));
   }
+  if (!target.computes) return ExplainAnswers(sequence.back(), target);
   Shrunk shrunk;
   shrunk.sequence = sequence;
   shrunk.outcome = outcome;

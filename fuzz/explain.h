@@ -21,13 +21,15 @@ struct Explained {
   std::vector<verify::Explanation> causes;  // best first
   // Stated or not, where none is worth stating.
   std::optional<verify::Explanation> nearest;
+  std::string none;   // why, if not for want of a bug alike
   int64_t cases = 0;  // that the causes were held against
   int64_t tried = 0;  // emulated kernels run
 };
 
 // `seconds`: at most so long for making the case small; telling alike bugs
-// apart takes a bounded number of cases. Errors: the finding is not one of
-// numbers, or the case stays too large.
+// apart takes a bounded number of cases. Of answers to fixed cases the case
+// stays as it is. Errors: the finding is not one of numbers, or the case stays
+// too large.
 //   Requires: outcome.Found(), of `sequence`, whose op the domain is of.
 Result<Explained> Explain(const verify::Domain& domain,
                           const std::vector<verify::Case>& sequence,

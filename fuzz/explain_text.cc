@@ -16,7 +16,9 @@ std::string ExplainedText(const Explained& explained) {
             verify::Printable(cause.candidate) + "\n";
   }
   if (explained.causes.empty()) {
-    text += verify::UnlikeText(explained.nearest) + "\n";
+    text += (explained.none.empty() ? verify::UnlikeText(explained.nearest)
+                                    : explained.none) +
+            "\n";
   }
   return text + "held against " + std::to_string(explained.tried) +
          " emulated kernels, on " + std::to_string(explained.cases) +
@@ -29,6 +31,7 @@ std::string ExplainedJson(const Explained& explained) {
                        {"causes", verify::CausesJson(explained.causes)},
                        {"cases", explained.cases},
                        {"kernels", explained.tried}};
+  if (!explained.none.empty()) json["none"] = explained.none;
   if (explained.nearest) {
     json["nearest"] = {{"cause", explained.nearest->bug},
                        {"score", explained.nearest->explained}};

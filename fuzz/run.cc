@@ -97,8 +97,18 @@ class Loop {
          !most || index - left_out < static_cast<uint64_t>(*most);
          index += step) {
       if (Stopped()) return {};
-      const std::vector<Case> sequence =
+      std::vector<Case> sequence =
           verify::DrawCase(*plan_.domain, plan_.draw, plan_.seed, index);
+      if (!plan_.where.empty()) {
+        auto other = WithKeys(plan_.where, sequence, index);
+        if (!other) {
+          left_out += step;
+          ++report_.not_so;
+          if (++in_a_row == kMostInARow) return {};
+          continue;
+        }
+        sequence = std::move(*other);
+      }
       if (plan_.done.contains(index)) {
         CountFeatures(FeaturesOf(sequence));
         continue;

@@ -15,6 +15,7 @@
 #include "fuzz/refusals.h"
 #include "fuzz/shrink.h"
 #include "fuzz/trial.h"
+#include "fuzz/where.h"
 #include "verify/case/case.h"
 #include "verify/domain/domain.h"
 #include "verify/run/run.h"
@@ -42,6 +43,9 @@ struct Counts {
 struct Plan {
   const verify::Domain* domain = nullptr;
   verify::DomainOptions draw;
+  // Keys that drawn cases get; what cannot have them is left out, and `cases`
+  // of the budget counts those that were tried. Empty: as drawn.
+  std::vector<WhereKey> where;
   uint64_t seed = 0;
   verify::Shard shard;    // indices i, i + N, i + 2N, ...
   verify::Budget budget;  // of this call; `cases` bounds indices, all shards
@@ -92,6 +96,7 @@ struct Report {
   int64_t computed = 0;                 // of those, not skipped
   std::vector<LeftOut> left_out;        // never tried
   int64_t put_off = 0;                  // nor these (Refusals)
+  int64_t not_so = 0;                   // nor these (Plan::where)
   std::vector<Fault> faults;            // one per signature, in the order found
   std::set<std::string> known_faults;   // found before this call
   std::map<std::string, int64_t> laws;  // how often each was tried

@@ -140,6 +140,10 @@ std::string SummaryText(const Report& report, const verify::Domain& domain,
   text += MissedText(report);
   text += verify::LawLine(report.laws);
   text += LeftOutText(report, domain);
+  if (report.not_so > 0) {
+    text += "not so    " + Count(report.not_so, "drawn case") +
+            " that cannot have the keys of --where\n";
+  }
   if (!report.unfinished.empty()) {
     text += "not run   ended inside " + Printable(report.unfinished) + "\n";
   }
@@ -245,6 +249,7 @@ std::string SummaryEvent(const Report& report, const verify::Domain& domain,
     }
   }
   if (report.put_off > 0) json["put_off"] = report.put_off;
+  if (report.not_so > 0) json["not_so"] = report.not_so;
   verify::Json laws = verify::Json::object();
   for (const auto& [name, times] : report.laws) laws[name] = times;
   json["laws"] = laws;

@@ -100,13 +100,14 @@ bool JudgedByProfile(std::string_view op) {
 }  // namespace
 
 Result<Target> Target::Open(const std::string& candidate,
-                            const std::string& profile, const std::string& op) {
+                            const std::string& profile, const std::string& op,
+                            bool answers) {
   Result<std::unique_ptr<verify::Candidate>> opened =
       verify::ParseCandidate(candidate);
   if (!opened.ok()) return opened.status();
   const Status started = opened.value()->Start();
   if (!started.ok()) return started;
-  if (!opened.value()->Computes()) {
+  if (!opened.value()->Computes() && !answers) {
     return Status::Error("candidate '" + candidate +
                          "' has answers to fixed cases only; fuzzing needs one "
                          "that computes");
@@ -121,6 +122,7 @@ Result<Target> Target::Open(const std::string& candidate,
   target.candidate = candidate;
   target.usual_op = opened.value()->UsualOp();
   target.apart = opened.value()->Apart();
+  target.computes = opened.value()->Computes();
   target.guarded = opened.value()->Backend() == "optimized";
   target.threads = opened.value()->Fixed().threads.value_or(1);
   std::optional<verify::NumericProfile> claims = opened.value()->Claims();
@@ -172,9 +174,16 @@ Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
         .call = &call,
         .line = verify::MinimalLine(call),
         .number = number,
-        .total = INT64_MAX,
+        .total = target.computes ? INT64_MAX : kOnlyCase,
         .last = &call == &sequence.back(),
         .claims = target.profile ? &*target.profile : nullptr};
+    const Status ready =
+        target.computes ? Status() : candidate.value()->Prepare(request);
+    if (!ready.ok()) {
+      outcome.verdict = Verdict::kError;
+      outcome.message = ready.message();
+      return outcome;
+    }
     CaseResult result =
         verify::JudgeCase(request, *candidate.value(), options, &previous);
     result.replay_case = replay;

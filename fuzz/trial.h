@@ -35,12 +35,14 @@ struct Target {
   // It computes in a process of its own, which answers for many cases and may
   // keep something of them.
   bool apart = false;
+  bool computes = true;  // false: it has answers to fixed cases
   // What the candidate claims. `op`: what it is tried with; empty: its usual
   // one. Errors: usage; a foreign candidate without a profile, among others,
-  // where the op is judged by one.
+  // where the op is judged by one, and one that has answers to fixed cases,
+  // unless these will do.
   static Result<Target> Open(const std::string& candidate,
                              const std::string& profile,
-                             const std::string& op = "");
+                             const std::string& op = "", bool answers = false);
   // The lane the claim is limited to, if any.
   std::optional<Lane> lane;
 };
@@ -75,6 +77,9 @@ struct Outcome {
 // a bound of zero was missed among it, each one before for half of that.
 //   Requires: nearness > 0.
 int NearnessBucket(double nearness, int buckets);
+
+// Of answers to fixed cases: the only case that is asked for.
+inline constexpr int64_t kOnlyCase = 1;
 
 // A fresh candidate judges nothing of another case: an outcome is a function
 // of the sequence and the target alone, time and machine apart, unless a

@@ -4,10 +4,11 @@
   scripts/power.py collect RECEIPT...   adds results of runs to data/power.json
   scripts/power.py page [--check]       writes the page; --check: is it that page?
 
-A RECEIPT is the JSON of `lockstep selftest` (whole, with --curves, --zoo or
---statistics) or of tests/cli/causes_catalogue.py. Counts of correct kernels add
+A RECEIPT is the JSON of `lockstep selftest` (whole, with --curves, --zoo,
+--statistics or --naming) or of tests/cli/causes_catalogue.py. Counts of correct kernels add
 up over runs of one program, told by its digest, whose seeds differ; a second run
-with one seed is refused. Other results replace those that were there.
+with one seed is refused. Bugs that --naming tried add up over runs of one program,
+too: --only takes a part of them. Other results replace those that were there.
 """
 import json
 import math
@@ -57,6 +58,11 @@ def reduced(result):
         return [("runs", {"kind": "statistics", "program": program,
                           "alarms_at": alarms_of(result),
                           **{name: result[name] for name in names}})]
+    if kind == "selftest_naming":
+        names = ("bug", "keys", "lse", "asked", "rank", "first", "proved", "seconds", "case")
+        return [("naming", {"program": program,
+                            "bugs": [{name: bug[name] for name in names}
+                                     for bug in result["bugs"]]})]
     if kind == "causes":
         return [("causes_" + result["of"],
                  {"program": program, "found": result["found"],
@@ -75,9 +81,23 @@ def reduced(result):
     return parts
 
 
+def place_of(bug):
+    return bug["keys"], not bug["lse"], not bug["asked"]
+
+
+def with_bugs_of(before, naming):
+    """Both, where one program tried them; a bug that is in both is the later one's."""
+    if not before or before["program"]["digest"] != naming["program"]["digest"]:
+        return naming
+    bugs = {(place_of(bug), bug["bug"]): bug for bug in before["bugs"] + naming["bugs"]}
+    return {**naming, "bugs": [bugs[key] for key in sorted(bugs)]}
+
+
 def collect(data, results):
     for result in results:
         for part, contents in reduced(result):
+            if part == "naming":
+                contents = with_bugs_of(data.get(part), contents)
             if part != "runs":
                 data[part] = contents
                 continue
@@ -259,6 +279,46 @@ def causes_text(part, title, words):
                    f"{made_on(part)}\n")
 
 
+def naming_row(place, bugs):
+    keys, no_lse, exported = place
+    first = sum(bug["rank"] == 1 for bug in bugs)
+    wrong = sum(bug["proved"] and bug["rank"] != 1 for bug in bugs)
+    seconds = [bug["seconds"] for bug in bugs]
+    return (f"| {keys} | {'o' if no_lse else 'o, lse'} | "
+            f"{'answers from files' if exported else 'asked'} | {len(bugs)} | {first} | "
+            f"{percent(first, len(bugs))} | {sum(bug['proved'] for bug in bugs)} | {wrong} | "
+            f"{statistics.median(seconds):.2f} | {max(seconds):.2f} |\n")
+
+
+def naming_text(part):
+    places, shown = {}, [bug for bug in part["bugs"] if bug["case"]]
+    for bug in shown:
+        places.setdefault(place_of(bug), []).append(bug)
+    text = ("## The bug that a failing verdict names\n\n"
+            "Bugs of attention_forward, planted into arithmetic and tiles that they are not "
+            "replayed in,\neach on the first of some cases of 128 and of 4096 keys on which it "
+            "fails (`lockstep selftest\n--naming`). The kernel is one that can be asked for "
+            "smaller cases, or answers to exported calls.\nSeconds are of CPU time beyond the "
+            "verdict.\n\n"
+            "| keys | outputs | the kernel | bugs | named first | interval | stated as certain | "
+            "of them wrong | s, median | most |\n|---|---|---|---|---|---|---|---|---|---|\n")
+    for place in sorted(places):
+        text += naming_row(place, places[place])
+    missed = [bug for bug in shown if bug["rank"] != 1]
+    if missed:
+        text += "\n| not named first | keys | outputs | the kernel | first is |\n|---|---|---|---|---|\n"
+    for bug in missed:
+        text += (f"| {bug['bug']} | {bug['keys']} | {'o, lse' if bug['lse'] else 'o'} | "
+                 f"{'asked' if bug['asked'] else 'answers from files'} | "
+                 f"{bug['first'] or 'none'} |\n")
+    hidden = {(bug["bug"], bug["keys"]) for bug in part["bugs"]} - {
+        (bug["bug"], bug["keys"]) for bug in shown}
+    for keys in sorted({keys for _, keys in hidden}):
+        names = sorted(bug for bug, of in hidden if of == keys)
+        text += f"\nNo case of {keys} keys shows: {', '.join(names)}.\n"
+    return text + f"\n{made_on(part)}\n"
+
+
 SINGLE = ("Every bug of the catalogue, planted into arithmetic and tiles that it is not replayed "
           "in, on\ncases that were not made for it (`tests/cli/causes_catalogue.py`); bugs that "
           "give the same\nanswers on every case nearby count as one.")
@@ -278,6 +338,8 @@ def page_of(data):
         parts.append(curves_text(data["curves"]))
     if "runs" in data:
         parts.append(alarms_text(data["runs"]))
+    if "naming" in data:
+        parts.append(naming_text(data["naming"]))
     if "causes_bugs" in data:
         parts.append(causes_text(data["causes_bugs"], "Causes", SINGLE))
     if "causes_pairs" in data:

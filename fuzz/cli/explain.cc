@@ -48,6 +48,7 @@ void AddExplain(Parser* program) {
       "explain", "Which known bugs give the wrong answer of a failing case",
       kExplainExample + std::string(kExitCodesOfFailing));
   auto a = std::make_shared<ExplainArguments>();
+  a->failing.answers = true;
   AddFailingCase(verb, "To spend on making the case small (default 60)",
                  &a->failing);
   verb->Value("--json", &a->json, "The same as JSON").Type("FILE|-");

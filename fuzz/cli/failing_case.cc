@@ -19,12 +19,13 @@ Result<FailingCase> Judge(const FailingCaseArguments& a) {
   const Result<const verify::Domain*> domain = verify::FindDomain(op);
   if (!domain.ok()) return domain.status();
   found.domain = domain.value();
-  Result<Target> target = Target::Open(a.candidate, a.profile, op);
+  Result<Target> target = Target::Open(a.candidate, a.profile, op, a.answers);
   if (!target.ok()) return target.status();
   found.target = std::move(target.value());
   found.target.stop = verify::cli::WatchInterrupt();
   found.target.law = "";
-  found.outcome = TryCase(found.sequence, found.target, 2);
+  const int64_t number = found.target.computes ? 2 : kOnlyCase;
+  found.outcome = TryCase(found.sequence, found.target, number);
   return found;
 }
 
@@ -54,6 +55,10 @@ std::optional<FailingCase> JudgeFailing(const FailingCaseArguments& a,
     return std::nullopt;
   }
   if (judged->outcome.Found()) return std::move(judged.value());
+  if (judged->outcome.verdict == verify::Verdict::kError) {
+    *code = verify::cli::Fail(judged->outcome.message);
+    return std::nullopt;
+  }
   *code = verify::cli::Fail("nothing to " + std::string(verb) +
                                 ": the verdict is " +
                                 verify::VerdictName(judged->outcome.verdict),

@@ -20,6 +20,7 @@ struct FailingCaseArguments {
   std::string candidate = "builtin:optimized";
   std::string profile;
   double seconds = 60;
+  bool answers = false;  // those of files to the case will do
   verify::cli::HostArguments hosts;
 };
 

@@ -32,6 +32,7 @@ constexpr const char* kFuzzFooter =
     "Examples:\n"
     "  lockstep fuzz --budget 60s\n"
     "  lockstep fuzz mamba3_scan --budget 10m\n"
+    "  lockstep fuzz --where 'mask=causal d=64|128 hkv=hq sinklogit=none'\n"
     "  lockstep fuzz --candidate mutant:plan.diagonal_full\n"
     "  lockstep fuzz --candidate variant:flash --budget 10000cases --seed 7\n\n"
     "Exit codes: 0 nothing found, 1 found, 3 the candidate broke, 5 nothing\n"
@@ -47,6 +48,7 @@ struct FuzzArguments {
   std::string seed = "0";
   std::string json;
   std::string fail_on;
+  std::string where;
   std::string guards;  // empty: some for our own kernels, none for others
   std::string orders;  // empty: all for our own kernels, amx for others
   std::vector<int64_t> tile;
@@ -211,7 +213,12 @@ Status Resolve(const FuzzArguments& a, Plan* plan, Target* target) {
     plan->draw.tile_q = a.tile[0];
     plan->draw.tile_kv = a.tile[1];
   }
-  return ResolveGuards(a, *target, plan);
+  const Status guards = ResolveGuards(a, *target, plan);
+  if (!guards.ok() || a.where.empty()) return guards;
+  Result<std::vector<WhereKey>> where = ParseWhere(a.where);
+  if (!where.ok()) return where.status();
+  plan->where = std::move(where.value());
+  return CheckWhere(plan->where, *plan->domain, plan->draw);
 }
 
 // The shard, and for a campaign what a record of it has to depend on.
@@ -223,6 +230,11 @@ Status ResolveCampaign(const FuzzArguments& a, Plan* plan) {
   }
   plan->learn = a.out.empty() && a.shard.empty();
   if (a.out.empty()) return {};
+  if (!a.where.empty()) {
+    return Status::Error(
+        "--out records a campaign, whose cases follow from their numbers "
+        "alone: leave out --where");
+  }
   if (!plan->budget.cases) {
     return Status::Error(
         "--out records a campaign, which is a number of cases: give --budget "
@@ -342,6 +354,9 @@ void AddFuzz(Parser* program) {
               "Of products, beside the chain: amx, or all, a GPU's steps too\n"
               "(the default for builtin:optimized)")
       .OneOf({"amx", "all"});
+  verb->Value("--where", &a->where,
+              "What every drawn case is: 'mask=causal d=64|128 hkv=hq'")
+      .Type("KEY=VALUE|...");
   verb->Value("--tile", &a->tile,
               "Edges that lengths gather around: queries, keys "
               "(default 4 4)")

@@ -41,7 +41,7 @@ def verify(kernel, cases, *, profile=None, isolate=None, budget=None, shard=None
 
 
 def fuzz(kernel, op=None, *, budget="10s", profile=None, seed=None, isolate=None,
-         findings=None, shrink=None, shard=None, corpus=None, out=None,
+         findings=None, shrink=None, shard=None, corpus=None, out=None, where=None,
          call_timeout=None, options=(), **facts):
     """Draws cases until one fails, and shrinks it to one line; returns a Report
     whose findings hold that line in `replay`.
@@ -49,11 +49,13 @@ def fuzz(kernel, op=None, *, budget="10s", profile=None, seed=None, isolate=None
     op        what is drawn, absent: what the kernel computes
     budget    "10s", "2m", "1000cases"
     findings  stop at so many different ones (1); shrink: seconds for each (60)
+    where     what every drawn case is: "mask=causal d=64|128 hkv=hq"
     out       a folder that takes a record of every case, for campaigns
     """
     words = [op] if op else []
     given = {"--budget": budget, "--seed": seed, "--findings": findings,
              "--shrink": shrink, "--shard": shard, "--corpus": corpus, "--out": out,
+             "--where": where,
              "--call-timeout": call_timeout}
     for name, value in given.items():
         words += [name, str(value)] if value is not None else []

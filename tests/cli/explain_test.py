@@ -1,6 +1,7 @@
 """`lockstep explain`, and the causes at the end of a failing case."""
 
 import json
+import os
 import pathlib
 import unittest
 
@@ -177,8 +178,20 @@ class AtTheEndOfAFailure(program.TestCase):
             done = run("verify", line + "40,0", "--candidate", "files:" + answer,
                        "--profile", profile, "--explain-budget", "60")
             self.assertEqual(done.code, 1, done.err)
-            self.assertIn("(41 for 40): behaves like attn.window_left_plus_one",
-                          done.out.splitlines()[1])
+            sentence = "(41 for 40): behaves like attn.window_left_plus_one"
+            self.assertIn(sentence, done.out.splitlines()[1])
+            explained = run("explain", line + "40,0", "--candidate", "files:" + answer,
+                            "--profile", profile)
+            self.assertEqual(explained.code, 1, explained.err)
+            self.assertIn(sentence, explained.out.splitlines()[1])
+
+    def test_files_without_an_answer_are_not_explained(self):
+        folder = self.path("empty")
+        os.mkdir(folder)
+        done = run("explain", LINE, "--candidate", "files:" + folder, "--profile",
+                   "exact-f32")
+        self.assertEqual(done.code, 3, done.out)
+        self.assertIn("outputs.safetensors", done.err)
 
     def test_a_kernel_of_one_real_head_is_explained(self):
         done = run("verify", "attention_forward sq=48 skv=48 d=64 mask=causal",

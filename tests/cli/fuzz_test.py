@@ -30,6 +30,38 @@ class Fuzz(program.TestCase):
         self.assertEqual(never, last["features_missing"])
         self.assertIn("features", done.err)
 
+    # Every case that is tried is as was asked for, and the bug of such cases is found.
+    def test_where(self):
+        records = self.path("w.ndjson")
+        done = run("fuzz", "--where", "mask=causal d=8|16 hkv=hq sinklogit=none cap=none",
+                   "--candidate", "mutant:attn.causal_strict", "--shrink", "0",
+                   "--budget", "60cases", "--json", records)
+        self.assertEqual(done.code, 1, done.err)
+        with open(records, encoding="utf-8") as file:
+            found = events(file.read())[0]["found"]
+        keys = dict(word.split("=", 1) for word in found.split()[1:] if "=" in word)
+        self.assertEqual(keys["mask"], "causal")
+        self.assertIn(keys["d"], ("8", "16"))
+        self.assertEqual(keys.get("hkv", keys.get("hq", "1")), keys.get("hq", "1"))
+        self.assertNotIn("sinklogit", keys)
+        self.assertNotIn("cap", keys)
+
+    def test_where_that_cannot_be(self):
+        for where, said in (
+                ("mask=causl", "unknown mask term 'causl'; nearest is 'causal'"),
+                ("dd=64", "unknown key 'dd' of attention_forward; nearest is 'd'"),
+                ("d", "'d' is no KEY=VALUE"),
+                ("", "--where: is empty"),
+                (" ", "want keys of case lines"),
+                ("hq=3 hkv=2", "no drawn case of attention_forward can be so: ")):
+            done = run("fuzz", "--where", where, "--budget", "3cases")
+            self.assertEqual(done.code, 2, where)
+            self.assertIn(said, done.err)
+            self.assertEqual(len(done.err.splitlines()), 1, done.err)
+        done = run("fuzz", "--where", "d=8", "--out", self.path("o"), "--budget", "3cases")
+        self.assertEqual(done.code, 2)
+        self.assertIn("leave out --where", done.err)
+
     def test_a_long_run_names_what_it_never_produced(self):
         done = run("fuzz", "--budget", "1cases")
         self.assertEqual(done.code, 0, done.err)

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,40 +50,39 @@ void AreNamed(std::span<const Shown> bugs, const std::string& size,
     const NamedBug named =
         NameBugOn("attention_forward " + size + " " + one.keys,
                   std::string("mutant:") + one.bug + ",base=cpu,tile=32x32",
-                  info, place, std::numeric_limits<double>::infinity());
+                  info, place, kCauseSeconds);
     EXPECT_EQ(named.rank, 1) << one.bug << ", first is " << named.first;
     EXPECT_TRUE(named.proved) << one.bug;
   }
 }
 
 constexpr const char* kShortSize = "hq=4 hkv=2 sq=128 skv=128 d=64";
-// Rows so long that all known bugs are held against a smaller case, or few
-// rows.
+// Rows so long that all known bugs are held against a smaller case.
 constexpr const char* kLongSize = "hq=4 hkv=2 sq=8 skv=4096 d=8 dv=10";
 
 TEST(Naming, OnAShortCase) { AreNamed(kShort, kShortSize, {128, true, true}); }
 TEST(Naming, OnAShortCaseWithoutLse) {
   AreNamed(kShort, kShortSize, {128, false, true});
 }
-TEST(Naming, OfAnswersAlone) {
+TEST(Naming, OfExportedCalls) {
   AreNamed(kShort, kShortSize, {128, true, false});
 }
-TEST(Naming, OfAnswersAloneWithoutLse) {
+TEST(Naming, OfExportedCallsWithoutLse) {
   AreNamed(kShort, kShortSize, {128, false, false});
 }
 TEST(Naming, OnALongCase) { AreNamed(kLong, kLongSize, {4096, true, true}); }
 TEST(Naming, OnALongCaseWithoutLse) {
   AreNamed(kLong, kLongSize, {4096, false, true});
 }
-TEST(Naming, OfLongAnswersAlone) {
+TEST(Naming, OfLongExportedCalls) {
   AreNamed(kLong, kLongSize, {4096, true, false});
 }
-TEST(Naming, OfLongAnswersAloneWithoutLse) {
+TEST(Naming, OfLongExportedCallsWithoutLse) {
   AreNamed(kLong, kLongSize, {4096, false, false});
 }
 
-// Time that is up before all known bugs were tried proves none of them.
-TEST(Naming, NothingIsProvedInNoTime) {
+// A budget that is spent before all known bugs were tried proves none of them.
+TEST(Naming, NothingIsProvedForNothing) {
   const NamedBug named =
       NameBugOn(std::string("attention_forward ") + kShortSize,
                 "mutant:attn.drop_first_key,base=cpu",

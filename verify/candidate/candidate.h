@@ -43,6 +43,8 @@ struct CaseRequest {
   // the call before.
   std::string law{};
   std::vector<TakenInput> taken{};
+  // Asked to look at an answer once more: one that was given serves again.
+  bool once_more = false;
 };
 
 class Candidate {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <ctime>
 #include <limits>
 #include <utility>
 
@@ -29,6 +28,9 @@ constexpr double kUnseen = 1e-6;
 constexpr int64_t kProvingRows = 2;
 constexpr int64_t kProvingElements = 8;
 constexpr double kMostAgainst = 0.1;
+
+// Of a run, beside its multiply-adds.
+constexpr double kWorkOfRun = 0x1p12;
 
 uint64_t HashOf(const Numbers& numbers, uint64_t hash) {
   for (const std::vector<float>& output : numbers) {
@@ -67,6 +69,17 @@ double MeanOf(double sum, int64_t cases) {
   return sum / static_cast<double>(cases);
 }
 
+// Multiply-adds of one kernel on these rows.
+double WorkOf(const Trial& trial, const LookedAt& rows) {
+  if (!rows.empty()) {
+    return static_cast<double>(std::ssize(rows)) *
+           static_cast<double>(trial.RowCost());
+  }
+  // A scan computes its rows together, and little of it at once.
+  const std::optional<Work> work = trial.CountWork();
+  return work ? work->flop : static_cast<double>(WorkToExplain(trial));
+}
+
 // What a kernel before has left in these rows is no answer of the next.
 void Spoil(const Trial& trial, const LookedAt& rows, const OutputSet& outputs) {
   for (size_t t = 0; t < outputs.tensors.size(); ++t) {
@@ -93,13 +106,6 @@ int64_t WorkToExplain(const Trial& trial) {
   return trial.rows() > most / row ? most : trial.rows() * row;
 }
 
-double CpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) +
-         1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 bool Explainer::Held::Scoped() const {
   return acting > 0 &&
          MeanOf(scoped, acting) <= MeanOf(left, cases) * kScopeGain;
@@ -119,12 +125,15 @@ std::string Explainer::Held::Doubt(bool all) const {
   const bool against = static_cast<double>(evidence.against) >
                        kMostAgainst * static_cast<double>(evidence.agree);
   if (against) return "small errors speak against it";
-  return all ? "" : "time was up before all known bugs were tried";
+  return all ? "" : "the budget was spent before all known bugs were tried";
 }
 
 Explainer::Explainer(std::string op, const NumericProfile* profile,
                      const std::atomic<bool>* stop, double seconds)
-    : op_(std::move(op)), profile_(profile), stop_(stop), seconds_(seconds) {}
+    : op_(std::move(op)),
+      profile_(profile),
+      stop_(stop),
+      budget_(seconds * kWorkOfSecond) {}
 
 std::optional<Numbers> Explainer::Run(Ground* ground, const std::string& spec) {
   Result<std::unique_ptr<Candidate>> kernel = ParseCandidate(spec);
@@ -146,6 +155,7 @@ std::optional<Numbers> Explainer::Run(Ground* ground, const std::string& spec) {
           : kernel.value()->Run({}, trial, {}, outputs, &execution);
   if (ran.state != RunOutcome::State::kRan) return std::nullopt;
   ++tried_;
+  spent_ += ground->work;
   return NumbersOf(trial, outputs, profile_, ground->rows);
 }
 
@@ -194,6 +204,12 @@ bool Explainer::Reproduced() const {
   });
 }
 
+bool Explainer::Settled() const {
+  return std::any_of(held_.begin(), held_.end(), [](const Held& held) {
+    return held.Explained() >= kCauseReproduced && !MayBeTile(held.hypothesis);
+  });
+}
+
 // On the first case, whose hypotheses all have a right answer there. Small,
 // middle and large tiles: edges of one size alone may all lie where the bug
 // says nothing.
@@ -217,7 +233,7 @@ void Explainer::Refine() {
   for (; turned_ < own_.size() && !Reproduced(); ++turned_) {
     HoldAll(AtOtherDials(own_[turned_]));
   }
-  if (Reproduced() || grounds_.empty()) return;
+  if (Settled() || grounds_.empty()) return;
   const std::vector<std::string> tiles = Tiles();
   if (tiled_ == 0 && !tiles.empty()) {
     std::erase_if(own_, [&](const Hypothesis& one) {
@@ -225,7 +241,7 @@ void Explainer::Refine() {
     });
   }
   // All bugs in a tile, then the next: those alike are to be seen together.
-  for (; tiled_ < tiles.size() && !Reproduced() && !Stopped(); ++tiled_) {
+  for (; tiled_ < tiles.size() && !Settled() && !Stopped(); ++tiled_) {
     std::vector<Hypothesis> moved;
     for (const Hypothesis& one : own_) {
       moved.push_back(InTile(one, tiles[tiled_]));
@@ -235,8 +251,8 @@ void Explainer::Refine() {
 }
 
 void Explainer::Add(Ground ground) {
-  if (grounds_.empty()) end_ = CpuSeconds() + seconds_;
   const bool sample = !ground.rows.empty();
+  ground.work = kWorkOfRun + WorkOf(*ground.trial, ground.rows);
   grounds_.push_back(std::move(ground));
   if (grounds_.size() == 1) {
     HoldAll(HypothesesOf(op_, profile_));

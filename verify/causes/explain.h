@@ -24,14 +24,16 @@ namespace lockstep::verify {
 inline constexpr int64_t kCauseWork = int64_t{1} << 20;
 inline constexpr int64_t kReplaysOfVerdict = int64_t{1} << 27;
 int64_t WorkToExplain(const Trial& trial);
-// CPU time of this thread so far, in seconds.
-double CpuSeconds();
+
+// Multiply-adds of emulated kernels that take an ordinary core about a second.
+// Budgets are counted in them: what is found depends on no machine's speed.
+inline constexpr double kWorkOfSecond = 4e8;
 
 class Explainer {
  public:
   // `profile`: that the candidate claims; null: the exact contract. It is kept.
-  // `seconds`: of CPU time, from the first answer on; then nothing more is
-  // tried. What is tried has one order, whatever the time.
+  // `seconds`: worth of work (kWorkOfSecond); then nothing more is tried. What
+  // is tried has one order, whatever the budget.
   Explainer(std::string op, const NumericProfile* profile,
             const std::atomic<bool>* stop = nullptr,
             double seconds = std::numeric_limits<double>::infinity());
@@ -54,8 +56,8 @@ class Explainer {
   std::optional<Explanation> Nearest() const;
   // Whether one bug reproduces all answers so far.
   bool Reproduced() const;
-  // Whether time was up before all was tried.
-  bool TimeIsUp() const { return CpuSeconds() >= end_; }
+  // Whether the budget was spent before all was tried.
+  bool IsSpent() const { return spent_ >= budget_; }
   // Emulated kernels that were held against the answers.
   int64_t tried() const { return tried_; }
 
@@ -84,6 +86,7 @@ class Explainer {
   struct Ground {
     const Trial* trial = nullptr;
     LookedAt rows;
+    double work = 0;  // multiply-adds of a kernel
     std::optional<Numbers> produced;
     std::map<std::string, Numbers> right;
     OutputSet scratch;  // of a sample: what kernels write to
@@ -93,15 +96,17 @@ class Explainer {
   static constexpr size_t kKept = 60;
   static constexpr size_t kKeptOfSample = 16;
 
-  bool Stopped() const { return (stop_ != nullptr && *stop_) || TimeIsUp(); }
+  bool Stopped() const { return (stop_ != nullptr && *stop_) || IsSpent(); }
   std::optional<Numbers> Run(Ground* ground, const std::string& spec);
   void Hold(Ground* ground, Held* held);
   // Each against all cases so far.
   void HoldAll(const std::vector<Hypothesis>& hypotheses);
+  // Whether one does, and more than the number of a dial tells it from others.
+  bool Settled() const;
   // Whether the bug gives another answer in other tiles: it lives at edges.
   bool HasEdges(const Hypothesis& one, const std::vector<std::string>& tiles);
   // Dials turned, then edges where kernels have them, until one reproduces all
-  // answers; goes on from where it stopped.
+  // answers; goes on from where it stopped. The last 32 keys may be a tile's.
   void Refine();
   std::vector<std::string> Tiles() const;
   // Of the nearest bugs, each once, in no tile of their own choice.
@@ -128,8 +133,8 @@ class Explainer {
   size_t tiled_ = 0;
   int64_t tried_ = 0;
   bool all_tried_ = false;  // as the catalogue has them
-  const double seconds_;
-  double end_ = std::numeric_limits<double>::infinity();  // of the CPU time
+  const double budget_;     // multiply-adds
+  double spent_ = 0;
 };
 
 }  // namespace lockstep::verify

@@ -19,6 +19,7 @@ constexpr std::array<std::array<int64_t, 2>, 8> kTiles = {{{16, 16},
                                                            {128, 64},
                                                            {64, 32},
                                                            {256, 256}}};
+constexpr int kLeastTile = 8;
 constexpr int64_t kChunks[] = {8, 16, 32, 64, 128, 256};
 // Bits of precision that are left, and counts of anything else.
 constexpr int kBits[] = {4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16};
@@ -156,6 +157,16 @@ std::vector<std::string> TilesOf(const std::string& op, int64_t longest) {
 Hypothesis InTile(const Hypothesis& hypothesis, const std::string& tile) {
   return {hypothesis.bug, hypothesis.second, hypothesis.spec + "," + tile,
           hypothesis.right};
+}
+
+bool MayBeTile(const Hypothesis& hypothesis) {
+  if (hypothesis.bug->dial == nullptr || hypothesis.second != nullptr ||
+      std::string_view(hypothesis.bug->dial) == "bits") {
+    return false;
+  }
+  const std::string own = BugIn(hypothesis.spec);
+  const size_t at = own.find('@');
+  return at != std::string::npos && std::stoi(own.substr(at + 1)) >= kLeastTile;
 }
 
 std::vector<Hypothesis> AtOtherDials(const Hypothesis& hypothesis) {

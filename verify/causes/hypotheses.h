@@ -45,6 +45,9 @@ Hypothesis InTile(const Hypothesis& hypothesis, const std::string& tile);
 std::optional<Hypothesis> PairOf(const Hypothesis& first,
                                  const Hypothesis& second);
 
+// Whether its dial is turned to as many keys as a tile may have.
+bool MayBeTile(const Hypothesis& hypothesis);
+
 // With the dial turned; none where the bug has no dial.
 std::vector<Hypothesis> AtOtherDials(const Hypothesis& hypothesis);
 

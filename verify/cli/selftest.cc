@@ -3,6 +3,7 @@
 #include <charconv>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -204,8 +205,22 @@ int RunNames(const SelftestArguments& a) {
   if (!a.html.empty()) return Fail("--naming has no page: leave out --html");
   const Status files = CheckFiles(a);
   if (!files.ok()) return Fail(files.message());
-  const NamingResult result =
-      RunNaming({WordsOfList(a.only), a.threads, a.explain_seconds});
+  const Result<std::vector<int64_t>> sizes = Lengths(a.lengths);
+  if (!sizes.ok()) return Fail(sizes.message());
+  for (const int64_t keys : sizes.value()) {
+    if (keys == 128 || keys == 4096) continue;
+    return Fail(
+        "--naming has cases of 128 and of 4096 keys: --lengths 128 or "
+        "4096");
+  }
+  // A long run shows that it is alive.
+  std::mutex telling;
+  const auto tell = [&](const NamedBug& bug) {
+    const std::lock_guard<std::mutex> lock(telling);
+    std::cerr << NamedText(bug) << "\n" << std::flush;
+  };
+  const NamingResult result = RunNaming(
+      {sizes.value(), WordsOfList(a.only), a.threads, a.explain_seconds, tell});
   if (a.json != "-" && a.markdown != "-") std::cout << NamingText(result);
   Status status;
   if (!a.json.empty()) status = Deliver(a.json, NamingJson(result) + "\n");
@@ -217,8 +232,8 @@ int RunNames(const SelftestArguments& a) {
 }
 
 int RunSelftestVerb(const SelftestArguments& a) {
-  if (!a.lengths.empty()) return RunLengths(a);
   if (a.naming) return RunNames(a);
+  if (!a.lengths.empty()) return RunLengths(a);
   SelftestOptions options;
   const Result<uint64_t> seed = ParseSeed(a.seed);
   if (!seed.ok()) return Fail(seed.message());
@@ -304,7 +319,8 @@ void AddSelftest(Parser* program) {
              "In place of the rest: how often a failing verdict names the bug "
              "of an attention kernel");
   verb->Value("--explain-budget", &a->explain_seconds,
-              "CPU time to find the bug of each failure in (default 2)")
+              "Work to find the bug of each failure with, worth so many\n"
+              "seconds of CPU time (default 2)")
       .NonNegative()
       .Type("SECONDS");
   verb->Value("--threads", &a->threads, "0: all").NonNegative();

@@ -76,8 +76,8 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
       .Range(0, 1000000)
       .Type("N");
   verb->Value("--explain-budget", &s.explain_seconds,
-              "CPU time to find the bug of each of the first failures in "
-              "(default 2; 0: none is looked for)")
+              "Work to find the bug of each of the first failures with, worth "
+              "so many seconds of CPU time (default 2; 0: none is looked for)")
       .NonNegative()
       .Type("SECONDS");
   verb->Flag("--no-invariance", &s.no_invariance,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <ctime>
 #include <limits>
 #include <optional>
 #include <string>
@@ -24,10 +25,9 @@ namespace {
 // asked: to one of these sides, the first on which it fails.
 constexpr int64_t kShortRow = int64_t{1} << 16;
 constexpr int64_t kTwinSides[] = {256, 1024};
-// CPU time that asking for smaller cases may take, in seconds.
-constexpr double kTwinSeconds = 1;
-// Where no smaller case can be asked for, part of that time goes to the given
-// one.
+// Multiply-adds of the smaller cases that are asked for, at most.
+constexpr int64_t kTwinWork = int64_t{1} << 28;
+// Where no smaller case can be asked for, part of that goes to the given one.
 constexpr double kAnswersAlone = 1.25;
 // Rows of a smaller case that tell whether it fails.
 constexpr int64_t kTwinRows = 96;
@@ -98,7 +98,7 @@ class CauseFinder {
         op_(OpName(*from.request.call)),
         explainer_(op_, profile_, from.options.stop,
                    from.options.explain_seconds *
-                       (from.candidate.Repeatable() ? 1 : kAnswersAlone)) {}
+                       (from.candidate.Computes() ? 1 : kAnswersAlone)) {}
 
   void Run(const Finding& finding) {
     AskedAgain asked;
@@ -152,14 +152,16 @@ class CauseFinder {
   // What a smaller case shows has to hold on the large one, too.
   bool LookAtTwin(const Scene& large, bool apart) {
     if (!from_.candidate.Repeatable()) return false;
-    const double end = CpuSeconds() + kTwinSeconds;
+    int64_t work = kTwinWork;
     std::string before;
     for (const int64_t side : kTwinSides) {
       const std::optional<Case> twin = TwinOf(*large.call, side);
-      if (!twin || CpuSeconds() >= end) return false;
+      if (!twin) return false;
       const std::string line = MinimalLine(*twin);
       if (line == std::exchange(before, line)) return false;
       const auto worth = [&](const Trial& trial) {
+        if (WorkToExplain(trial) > work) return false;
+        work -= WorkToExplain(trial);
         return apart || !TooLargeToExplain(*twin, trial);
       };
       if (!AskAgain(from_.request, from_.candidate, line, worth, &twin_)) {
@@ -212,17 +214,18 @@ class CauseFinder {
 
   void Take() {
     failed_.causes = explainer_.Causes();
+    failed_.cause_kernels = explainer_.tried();
     for (Explanation& cause : failed_.causes) {
       cause.what += DetailOf(cause.bug, *from_.request.call);
     }
     if (!failed_.causes.empty()) return;
     if (!looked_) {
       failed_.no_cause =
-          from_.candidate.Repeatable()
+          from_.candidate.Computes()
               ? "not looked for on a case this large; smaller ones pass"
               : "not looked for on a case this large, whose kernel cannot be "
                 "asked for a smaller one";
-    } else if (explainer_.TimeIsUp()) {
+    } else if (explainer_.IsSpent()) {
       failed_.no_cause = Format(
           "no known bug found within %g s (--explain-budget looks longer)",
           from_.options.explain_seconds);
@@ -239,6 +242,14 @@ class CauseFinder {
   Explainer explainer_;
   bool looked_ = true;
 };
+
+// CPU time of this thread so far, in seconds.
+double CpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) +
+         1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 }  // namespace
 
@@ -261,6 +272,17 @@ std::vector<RowError> ErrorsOfRows(const Trial& trial, const Truth& truth,
     }
   }
   return errors;
+}
+
+std::optional<Case> FirstTwinOf(const Case& call) {
+  return TwinOf(call, kTwinSides[0]);
+}
+
+std::optional<Case> TwinToAsk(const Case& call, const Trial& trial) {
+  const bool itself =
+      !TooLargeToExplain(call, trial) ||
+      (ComputesRowByRow(OpName(call)) && trial.RowCost() <= kShortRow);
+  return itself ? std::nullopt : FirstTwinOf(call);
 }
 
 void FindCauses(const CauseRequest& from, CaseResult* failed) {

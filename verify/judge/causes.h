@@ -2,9 +2,11 @@
 #ifndef LOCKSTEP_VERIFY_JUDGE_CAUSES_H_
 #define LOCKSTEP_VERIFY_JUDGE_CAUSES_H_
 
+#include <optional>
 #include <vector>
 
 #include "verify/candidate/candidate.h"
+#include "verify/case/case.h"
 #include "verify/causes/sample.h"
 #include "verify/judge/judge.h"
 #include "verify/judge/truth.h"
@@ -22,6 +24,12 @@ bool TooLargeToExplain(const Case& call, const Trial& trial);
 std::vector<RowError> ErrorsOfRows(const Trial& trial, const Truth& truth,
                                    const NumericProfile* profile,
                                    const OutputSet& produced);
+
+// The smaller case that the kernel is asked for first, where the case needs
+// one. None: there is none.
+std::optional<Case> FirstTwinOf(const Case& call);
+// The same; none also where the bugs are replayed on the case itself.
+std::optional<Case> TwinToAsk(const Case& call, const Trial& trial);
 
 // What causes are looked for in.
 struct CauseRequest {

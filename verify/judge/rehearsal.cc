@@ -1,11 +1,14 @@
 #include "verify/judge/rehearsal.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "verify/judge/bounded.h"
+#include "verify/judge/causes.h"
 #include "verify/judge/invariance.h"
 #include "verify/judge/laws.h"
+#include "verify/judge/pictures/ask_again.h"
 #include "verify/judge/truth.h"
 
 namespace lockstep::verify {
@@ -32,6 +35,7 @@ class Rehearsal {
     }
     if (options_.invariance) RunVariations();
     if (profile() != nullptr && options_.probes) RunProbes();
+    if (options_.causes) RunTwin();
     return {};
   }
 
@@ -79,6 +83,16 @@ class Rehearsal {
     probes.materialise = &materialise_;
     probes.rehearsal = true;
     JudgeProbes(probes, &ignored);
+  }
+
+  // Asked where the case fails.
+  void RunTwin() {
+    const std::optional<Case> twin = TwinToAsk(*request_.call, trial_);
+    if (!twin) return;
+    AskedAgain asked;
+    AskAgain(
+        request_, candidate_, MinimalLine(*twin),
+        [](const Trial&) { return true; }, &asked);
   }
 
   const CaseRequest& request_;

@@ -221,8 +221,9 @@ struct CaseResult {
   // Known bugs that give the same wrong answer, best first; none: none does, or
   // they were not replayed.
   std::vector<Explanation> causes;
-  std::string no_cause;      // why there is none, where some may be expected
-  double cause_seconds = 0;  // CPU time that looking for them took
+  std::string no_cause;       // why there is none, where some may be expected
+  int64_t cause_kernels = 0;  // emulated ones that were held against it
+  double cause_seconds = 0;   // CPU time that looking for them took
   // Of a fail whose error was asked to be drawn: that, or why it is not.
   std::shared_ptr<const ErrorPicture> picture;
   std::string no_picture;

@@ -132,6 +132,7 @@ Result<int64_t> CallExporter::Add(const Case& c, int64_t draws,
   JudgeOptions judge;
   judge.materialise = options;
   judge.canaries = false;
+  judge.causes = true;
   Status status = Rehearse(c, judge);
   index_.draws = std::max(index_.draws, draws);
   int64_t number = 0;

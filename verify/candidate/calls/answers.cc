@@ -106,8 +106,11 @@ CallAnswers::Found CallAnswers::Find(const CaseRequest& request,
   const std::string digest = CallDigest(inputs, request.taken, last_);
   last_ = digest;
   const auto known = known_.find(digest);
-  const size_t nth = used_[digest]++;
+  size_t nth = used_[digest]++;
   Found found;
+  if (request.once_more && known != known_.end()) {
+    nth = std::min(nth, known->second.size() - 1);
+  }
   if (known == known_.end() || nth >= known->second.size()) {
     found.outcome =
         Absent("no such call in " + IndexFile(folder_) +

@@ -15,6 +15,7 @@ std::string WhatOf(const CaseRequest& request, const Variation& how,
                    const std::string& own, bool again) {
   if (!request.probe.empty()) return "probe " + request.probe;
   if (!request.law.empty()) return "law " + request.law;
+  if (request.once_more) return "a smaller case";
   if (how.check == "contents") return "again, after other contents";
   if (!again) return own;
   return own == kTheCase ? "again" : own + ", again";

@@ -29,6 +29,7 @@ bool AskAgain(const CaseRequest& request, Candidate& candidate,
               AskedAgain* asked) {
   CaseRequest again = request;
   again.line = line;
+  again.once_more = true;
   const OpRow* const row = request.call->op;
   Result<Case> call = ParseCase(line, std::span(&row, 1));
   if (!call.ok()) return false;

@@ -2,17 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "verify/base/format.h"
+#include "verify/candidate/calls/recorder.h"
 #include "verify/candidate/candidate.h"
 #include "verify/causes/explanation.h"
+#include "verify/judge/causes.h"
 #include "verify/judge/judge.h"
 #include "verify/registry/ops.h"
 #include "verify/report/json_text.h"
 #include "verify/selftest/pool.h"
+#include "verify/selftest/program.h"
 
 namespace lockstep::verify {
 namespace {
@@ -44,37 +48,67 @@ constexpr const char* kShort[] = {
     "hq=2 sq=128 skv=128 d=64 mask=random:0.3",
     "hq=2 sq=128 skv=128 d=64 fill=normal:8",
     "hq=4 sq=128 skv=130 d=66 dv=70",
-    "hq=4 sq=128 skv=128 d=64 lane=bf16 cap=2"};
+    "hq=4 sq=128 skv=128 d=64 lane=bf16 cap=2",
+    "b=2 hq=4 hkv=2 sq=100 skv=128 d=64 valid_kv=120,66 valid_q=100,60",
+    "b=2 hq=2 sq=64 skv=128 d=64 valid_kv=0,100",
+    "b=2 hq=4 hkv=2 sq=96 skv=128 d=64 mask=causal",
+    "b=2 hq=4 hkv=2 sq=128 skv=128 d=64 "
+    "q_seg=[ids:0*40,1*30,256*28,0*30;runs:100,28] "
+    "kv_seg=[ids:0*30,1*48,256*20,0*30;runs:90,38]",
+    "b=2 hq=2 sq=96 skv=128 d=64 mask=prefix:12,40 q_seg=runs:30,66 "
+    "kv_seg=runs:30,98",
+    "hq=2 sq=96 skv=128 d=64 mask=window:0,0",
+    "hq=2 sq=128 skv=20 d=64 mask=window:inf,30 align=br",
+    "hq=4 hkv=2 sq=1 skv=128 d=64 mask=causal align=20",
+    "hq=4 hkv=2 sq=1 skv=128 d=64 mask=causal align=br",
+    "hq=4 sq=128 skv=128 d=64 cap=2.5 sinklogit=normal:4"};
 constexpr const char* kLong[] = {
-    "hq=4 sq=16 skv=4096 d=64",
-    "hq=4 hkv=2 sq=16 skv=4096 d=64 cap=5 mask=causal align=br",
-    "b=2 hq=4 hkv=2 sq=16 skv=4096 d=64 mask=causal&window:1000,3 align=br "
+    "hq=4 sq=8 skv=4096 d=64",
+    "hq=4 hkv=2 sq=8 skv=4096 d=64 cap=5 mask=causal align=br",
+    "b=2 hq=4 hkv=2 sq=8 skv=4096 d=64 mask=causal&window:1000,3 align=br "
     "sinklogit=normal:2",
-    "b=2 hq=4 hkv=2 sq=16 skv=4096 d=64 mask=causal align=br "
-    "q_seg=ids:0*6,1*10 kv_seg=runs:1040,3056",
-    "b=2 hq=4 hkv=2 sq=16 skv=4096 d=64 mask=causal align=br "
-    "valid_kv=4000,2066 valid_q=12,16",
-    "b=2 hq=2 sq=16 skv=4096 d=64 mask=chunked:512 align=1020",
-    "b=2 hq=2 sq=16 skv=4096 d=64 mask=prefix:412 align=300",
-    "b=2 hq=2 sq=16 skv=4096 d=64 mask=causal&(window:80,0|sink:3) align=br "
-    "q_seg=ids:0*6,1*10 kv_seg=runs:1060,3036",
-    "b=2 hq=4 hkv=2 sq=16 skv=4096 d=64 mask=full mask.h1=window:300,0 "
+    "b=2 hq=4 hkv=2 sq=8 skv=4096 d=64 mask=causal align=br "
+    "q_seg=ids:0*3,1*5 kv_seg=runs:1040,3056",
+    "b=2 hq=4 hkv=2 sq=8 skv=4096 d=64 mask=causal align=br "
+    "valid_kv=4000,2066 valid_q=6,8",
+    "b=2 hq=2 sq=8 skv=4096 d=64 mask=chunked:512 align=1020",
+    "b=2 hq=2 sq=8 skv=4096 d=64 mask=prefix:412 align=300",
+    "b=2 hq=2 sq=8 skv=4096 d=64 mask=causal&(window:80,0|sink:3) align=br "
+    "q_seg=ids:0*3,1*5 kv_seg=runs:1060,3036",
+    "b=2 hq=4 hkv=2 sq=8 skv=4096 d=64 mask=full mask.h1=window:300,0 "
     "mask.h2=causal align=br",
     "hq=2 sq=1 skv=4096 d=64 mask=window:900,0 align=br",
-    "hq=2 sq=16 skv=4096 d=64 mask=random:0.3",
-    "hq=2 sq=16 skv=4096 d=64 fill=normal:8",
-    "hq=4 sq=16 skv=4098 d=66 dv=70",
-    "hq=4 sq=16 skv=4096 d=64 lane=bf16 cap=2"};
+    "hq=2 sq=8 skv=4096 d=64 mask=random:0.3",
+    "hq=2 sq=8 skv=4096 d=64 fill=normal:8",
+    "hq=4 sq=8 skv=4098 d=66 dv=70",
+    "hq=4 sq=8 skv=4096 d=64 lane=bf16 cap=2",
+    "b=2 hq=4 hkv=2 sq=8 skv=4096 d=64 valid_kv=4000,2066 valid_q=8,5",
+    "b=2 hq=2 sq=8 skv=4096 d=64 valid_kv=0,4000",
+    "b=2 hq=4 hkv=2 sq=8 skv=4096 d=64 mask=causal",
+    "b=2 hq=4 hkv=2 sq=8 skv=4096 d=64 "
+    "q_seg=[ids:0*3,1*2,256*2,0*1;runs:5,3] "
+    "kv_seg=[ids:0*1000,1*1500,256*700,0*896;runs:2900,1196]",
+    "b=2 hq=2 sq=8 skv=4096 d=64 mask=prefix:412,1000 q_seg=runs:3,5 "
+    "kv_seg=runs:300,3796",
+    "hq=2 sq=8 skv=4096 d=64 mask=window:0,0",
+    "hq=2 sq=8 skv=4096 d=64 mask=window:inf,4500 align=-4490",
+    "hq=4 hkv=2 sq=1 skv=4096 d=64 mask=causal align=2000",
+    "hq=4 hkv=2 sq=1 skv=4096 d=64 mask=causal align=br",
+    "hq=4 sq=8 skv=4096 d=64 cap=2.5 sinklogit=normal:4"};
 
 std::span<const char* const> CasesOf(const NamingPlace& place) {
   return place.keys == 128 ? std::span<const char* const>(kShort) : kLong;
 }
 
-// Answers to one case, as files hold them: the kernel cannot be asked again.
-class AnswersAlone final : public Candidate {
+// Answers to the calls that an export holds: those of judging the case, and the
+// smaller case that causes ask for.
+class ExportedCalls final : public Candidate {
  public:
-  explicit AnswersAlone(std::unique_ptr<Candidate> kernel)
-      : kernel_(std::move(kernel)) {}
+  ExportedCalls(std::unique_ptr<Candidate> kernel, const Case& call)
+      : kernel_(std::move(kernel)), own_(MinimalLine(call)) {
+    const std::optional<Case> twin = FirstTwinOf(call);
+    if (twin) twin_ = MinimalLine(*twin);
+  }
 
   std::string Spec(const Variation& how) const override {
     return kernel_->Spec(how);
@@ -86,12 +120,10 @@ class AnswersAlone final : public Candidate {
     return kernel_->Claims();
   }
   bool Computes() const override { return false; }
-  bool Repeatable() const override { return false; }
+  bool Repeatable() const override { return true; }
   std::vector<std::string> CannotTry() const override {
-    return {"repeat",      "variations",       "laws",
-            "guard_zones", "inputs_unchanged", "written"};
+    return NotTriedByCalls();
   }
-  bool Answers(const CaseRequest&) const override { return true; }
   Status Prepare(const CaseRequest& request) override {
     return kernel_->Prepare(request);
   }
@@ -99,17 +131,23 @@ class AnswersAlone final : public Candidate {
   RunOutcome Run(const CaseRequest& request, const Trial& trial,
                  const Variation& how, const OutputSet& outputs,
                  Execution* execution) override {
+    const bool held = !request.once_more || request.line == own_ ||
+                      request.line == twin_ ||
+                      request.line.find(" fill=probe:") != std::string::npos;
+    if (!held) return {RunOutcome::State::kAbsent, "no such call", ""};
     return kernel_->Run(request, trial, how, outputs, execution);
   }
 
  private:
   std::unique_ptr<Candidate> kernel_;
+  std::string own_, twin_;
 };
 
-std::unique_ptr<Candidate> Open(const std::string& spec, bool asked) {
+std::unique_ptr<Candidate> Open(const std::string& spec, const Case& call,
+                                bool asked) {
   std::unique_ptr<Candidate> kernel = std::move(ParseCandidate(spec).value());
   if (asked) return kernel;
-  return std::make_unique<AnswersAlone>(std::move(kernel));
+  return std::make_unique<ExportedCalls>(std::move(kernel), call);
 }
 
 // What a user's kernel that computes so claims.
@@ -119,18 +157,25 @@ std::optional<NumericProfile> ProfileOf(const std::string& spec, bool lse) {
   return claims;
 }
 
+// What a judgement is for: to see whether the case fails, or for its causes.
+struct Ask {
+  bool probes = true;
+  bool causes = false;
+  double seconds = 0;
+};
+
 CaseResult Judge(const std::string& line, const std::string& spec,
-                 const NamingPlace& place, bool causes, double seconds) {
-  const std::unique_ptr<Candidate> kernel = Open(spec, place.asked);
+                 const NamingPlace& place, const Ask& ask) {
   const Case call = std::move(ParseCase(line, Ops()).value());
+  const std::unique_ptr<Candidate> kernel = Open(spec, call, place.asked);
   JudgeOptions options;
   options.profile = ProfileOf(spec, place.lse);
   options.threads = 1;
   options.invariance = false;
-  options.probes = causes;
-  options.evidence = options.canaries = false;
-  options.causes = causes;
-  options.explain_seconds = seconds;
+  options.probes = ask.probes;
+  options.evidence = options.canaries = options.one_field = false;
+  options.causes = ask.causes;
+  options.explain_seconds = ask.seconds;
   const CaseRequest request{
       .call = &call,
       .line = MinimalLine(call),
@@ -173,6 +218,33 @@ OutputSet AnswerOf(const std::string& spec, const Trial& trial) {
   return outputs;
 }
 
+// A case, and right answers to it: many bugs are held against them.
+struct Ground {
+  std::string line;
+  Case call;
+  std::unique_ptr<Trial> trial;
+  std::map<std::string, OutputSet> right;  // by the kernel
+
+  explicit Ground(const char* keys)
+      : line(std::string("attention_forward ") + keys),
+        call(std::move(ParseCase(line, Ops()).value())),
+        trial(std::move(TrialRowOf(call).value().open(call, {}).value())) {}
+  const OutputSet& RightOf(const std::string& kernel) {
+    if (!right.contains(kernel)) right[kernel] = AnswerOf(kernel, *trial);
+    return right.at(kernel);
+  }
+};
+
+// Of one thread.
+std::vector<Ground>& GroundsOf(const NamingPlace& place) {
+  static thread_local std::map<int64_t, std::vector<Ground>> all;
+  std::vector<Ground>& grounds = all[place.keys];
+  if (grounds.empty()) {
+    for (const char* keys : CasesOf(place)) grounds.emplace_back(keys);
+  }
+  return grounds;
+}
+
 // Whether the bug does anything here: judging costs far more.
 bool Moves(const Trial& trial, const OutputSet& right, const OutputSet& wrong) {
   for (size_t t = 0; t < right.tensors.size(); ++t) {
@@ -193,28 +265,48 @@ bool Moves(const Trial& trial, const OutputSet& right, const OutputSet& wrong) {
   return false;
 }
 
+// "variant:cpu" of "mutant:attn.x,base=cpu,tile=32x32".
+std::string RightOf(const MutantInfo& info, const std::string& kernel) {
+  const size_t base = kernel.find("base=");
+  if (base == std::string::npos) return std::string("variant:") + info.base;
+  const size_t begin = base + 5;
+  return "variant:" + kernel.substr(begin, kernel.find(',', begin) - begin);
+}
+
+// Those cases come first whose own inputs show the bug: judging probes costs
+// far more.
 Shown FindCase(const MutantInfo& info, const NamingPlace& place) {
-  for (const std::string& kernel : KernelsOf(info)) {
-    if (!place.lse && !ProfileOf(kernel, true)) continue;
-    const size_t base = kernel.find("base=");
-    const std::string right =
-        "variant:" +
-        (base == std::string::npos
-             ? std::string(info.base)
-             : kernel.substr(base + 5, kernel.find(',', base) - base - 5));
-    for (const char* keys : CasesOf(place)) {
-      const std::string line = std::string("attention_forward ") + keys;
-      const Case call = std::move(ParseCase(line, Ops()).value());
-      const auto trial =
-          std::move(TrialRowOf(call).value().open(call, {}).value());
-      if (!Moves(*trial, AnswerOf(right, *trial), AnswerOf(kernel, *trial))) {
+  std::vector<Shown> moved;
+  for (Ground& ground : GroundsOf(place)) {
+    for (const std::string& kernel : KernelsOf(info)) {
+      if (!place.lse && !ProfileOf(kernel, true)) continue;
+      if (!Moves(*ground.trial, ground.RightOf(RightOf(info, kernel)),
+                 AnswerOf(kernel, *ground.trial))) {
         continue;
       }
-      const CaseResult result = Judge(line, kernel, place, false, 0);
-      if (result.verdict == Verdict::kFail) return {kernel, line};
+      const CaseResult result =
+          Judge(ground.line, kernel, place, {.probes = false});
+      if (result.verdict == Verdict::kFail) return {kernel, ground.line};
+      moved.push_back({kernel, ground.line});
     }
   }
+  for (const Shown& one : moved) {
+    const CaseResult result = Judge(one.line, one.kernel, place, {});
+    if (result.verdict == Verdict::kFail) return one;
+  }
   return {};
+}
+
+// Mostly o shows the bug where o and lse do.
+Shown FindCaseWithoutLse(const MutantInfo& info, const NamingPlace& place,
+                         const Shown& with_lse) {
+  const bool claims =
+      !with_lse.line.empty() && ProfileOf(with_lse.kernel, true).has_value();
+  if (claims && Judge(with_lse.line, with_lse.kernel, place, {}).verdict ==
+                    Verdict::kFail) {
+    return with_lse;
+  }
+  return FindCase(info, place);
 }
 
 NamingRow RowOf(const NamingPlace& place, const std::vector<NamedBug>& bugs) {
@@ -254,18 +346,11 @@ bool IsWanted(const MutantInfo& info, const std::vector<std::string>& only) {
 
 std::span<const NamingPlace> NamingPlaces() { return kPlaces; }
 
-NamedBug NameBug(const MutantInfo& info, const NamingPlace& place,
-                 double seconds) {
-  const Shown shown = FindCase(info, place);
-  if (shown.line.empty()) return {.info = &info, .place = place};
-  return NameBugOn(shown.line, shown.kernel, info, place, seconds);
-}
-
 NamedBug NameBugOn(const std::string& line, const std::string& kernel,
                    const MutantInfo& info, const NamingPlace& place,
                    double seconds) {
   NamedBug named{.info = &info, .place = place};
-  const CaseResult result = Judge(line, kernel, place, true, seconds);
+  const CaseResult result = Judge(line, kernel, place, {true, true, seconds});
   named.kernel = kernel;
   named.line = result.line;
   named.seconds = result.cause_seconds;
@@ -290,23 +375,62 @@ bool NamingResult::Passed() const {
 }
 
 NamingResult RunNaming(const NamingOptions& options) {
-  NamingResult result;
-  for (const NamingPlace& place : kPlaces) {
+  std::vector<int64_t> sizes = options.sizes;
+  if (sizes.empty()) sizes = {128, 4096};
+  // A bug on cases of one size: one case serves all ways to meet a kernel.
+  struct Job {
+    const MutantInfo* info;
+    int64_t keys;
+    std::vector<NamedBug> bugs{};
+  };
+  std::vector<Job> jobs;
+  for (const int64_t keys : sizes) {
     for (const MutantInfo& info : Mutants()) {
       if (IsShown(info) && IsWanted(info, options.only)) {
-        result.bugs.push_back({.info = &info, .place = place});
+        jobs.push_back({&info, keys});
       }
     }
   }
-  const auto name = [&](int64_t n) {
-    NamedBug& bug = result.bugs[static_cast<size_t>(n)];
-    bug = NameBug(*bug.info, bug.place, options.seconds);
-  };
-  ForEach(std::ssize(result.bugs), options.threads, name);
+  ForEach(std::ssize(jobs), options.threads, [&](int64_t n) {
+    Job& job = jobs[static_cast<size_t>(n)];
+    const Shown with_lse = FindCase(*job.info, {job.keys, true, true});
+    for (const bool lse : {true, false}) {
+      const Shown shown =
+          lse ? with_lse
+              : FindCaseWithoutLse(*job.info, {job.keys, false, true},
+                                   with_lse);
+      for (const bool asked : {true, false}) {
+        const NamingPlace place = {job.keys, lse, asked};
+        job.bugs.push_back(shown.line.empty()
+                               ? NamedBug{.info = job.info, .place = place}
+                               : NameBugOn(shown.line, shown.kernel, *job.info,
+                                           place, options.seconds));
+        if (options.told) options.told(job.bugs.back());
+      }
+    }
+  });
+  NamingResult result;
+  for (Job& job : jobs) {
+    for (NamedBug& bug : job.bugs) result.bugs.push_back(std::move(bug));
+  }
   for (const NamingPlace& place : kPlaces) {
+    if (std::count(sizes.begin(), sizes.end(), place.keys) == 0) continue;
     result.rows.push_back(RowOf(place, result.bugs));
   }
   return result;
+}
+
+std::string NamedText(const NamedBug& bug) {
+  const std::string name = bug.info->name;
+  if (bug.line.empty()) return name + ": no case shows it";
+  return name + ": " +
+         (bug.rank == 1 ? "named first"
+          : bug.first.empty()
+              ? "not named"
+              : "first is " + bug.first + (bug.proved ? ", proved" : "")) +
+         "; " + bug.kernel + " on " + bug.line +
+         (bug.place.lse ? "" : ", without lse") +
+         (bug.place.asked ? "" : ", exported calls");
 }
 
 std::string NamingText(const NamingResult& result) {
@@ -319,7 +443,7 @@ std::string NamingText(const NamingResult& result) {
         "| `" + row.cases.substr(0, row.cases.find(" and ")) + "`" +
         row.cases.substr(row.cases.find(" and ")) +
         (row.place.lse ? " | o, lse" : " | o") +
-        (row.place.asked ? " | asked" : " | answers alone") +
+        (row.place.asked ? " | asked" : " | exported calls") +
         Format(
             " | %lld | %lld (%.0f %%) | %lld | %lld | %lld | %.2f | "
             "%.2f |\n",
@@ -331,14 +455,7 @@ std::string NamingText(const NamingResult& result) {
             static_cast<long long>(row.wrongly), row.median, row.longest);
   }
   for (const NamedBug& bug : result.bugs) {
-    if (bug.line.empty() || bug.rank == 1) continue;
-    text += std::string(bug.info->name) + ": " +
-            (bug.first.empty()
-                 ? "not named"
-                 : "first is " + bug.first + (bug.proved ? ", proved" : "")) +
-            "; " + bug.kernel + " on " + bug.line +
-            (bug.place.lse ? "" : ", without lse") +
-            (bug.place.asked ? "" : ", answers alone") + "\n";
+    if (!bug.line.empty() && bug.rank != 1) text += NamedText(bug) + "\n";
   }
   return text;
 }
@@ -370,7 +487,10 @@ std::string NamingJson(const NamingResult& result) {
                     {"proved", bug.proved},
                     {"seconds", bug.seconds}});
   }
-  return DumpJson({{"kind", "selftest_naming"}, {"rows", rows}, {"bugs", bugs}},
+  return DumpJson({{"kind", "selftest_naming"},
+                   {"program", ProgramJson()},
+                   {"rows", rows},
+                   {"bugs", bugs}},
                   2);
 }
 

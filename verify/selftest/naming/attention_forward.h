@@ -1,9 +1,11 @@
 // How often a failing verdict names the bug: every known bug of attention, with
-// and without lse, on two sizes, as a kernel that can be asked and as answers.
+// and without lse, on two sizes, as a kernel that can be asked and as answers
+// to exported calls.
 #ifndef LOCKSTEP_VERIFY_SELFTEST_NAMING_ATTENTION_FORWARD_H_
 #define LOCKSTEP_VERIFY_SELFTEST_NAMING_ATTENTION_FORWARD_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,7 +19,7 @@ namespace lockstep::verify {
 struct NamingPlace {
   int64_t keys = 128;
   bool lse = true;    // false: the profile says that the kernel has none
-  bool asked = true;  // false: answers to the case alone, as from files
+  bool asked = true;  // false: answers from files, to the calls of an export
 };
 // Both sizes, with and without lse, asked and not.
 std::span<const NamingPlace> NamingPlaces();
@@ -35,19 +37,21 @@ struct NamedBug {
   double seconds = 0;   // CPU time beyond the verdict
 };
 
-// In other arithmetic and tiles than bugs are replayed in, on the first of some
-// cases of that size on which it fails. `seconds`: of CPU time for causes.
-NamedBug NameBug(const MutantInfo& info, const NamingPlace& place,
-                 double seconds);
 // The kernel on the case.  Requires: it fails there.
 NamedBug NameBugOn(const std::string& line, const std::string& kernel,
                    const MutantInfo& info, const NamingPlace& place,
                    double seconds);
 
+// "attn.causal_strict: first is attn.window_zero; KERNEL on CASE".
+std::string NamedText(const NamedBug& bug);
+
 struct NamingOptions {
+  std::vector<int64_t> sizes;      // of {128, 4096}; empty: both
   std::vector<std::string> only;   // bugs whose names begin so; empty: all
   int threads = 0;                 // 0: all
-  double seconds = kCauseSeconds;  // of CPU time a finding
+  double seconds = kCauseSeconds;  // of work a finding
+  // Called with each bug when it is done, from any thread; may be empty.
+  std::function<void(const NamedBug&)> told{};
 };
 
 // Of one place: bugs that fail there, and what was said of them.
@@ -69,6 +73,8 @@ struct NamingResult {
   // In every place nine of ten are named first, and nothing wrong is proved.
   bool Passed() const;
 };
+// Each bug in other arithmetic and tiles than bugs are replayed in, on the
+// first of some cases of each size on which it fails.
 NamingResult RunNaming(const NamingOptions& options);
 
 // The table, as docs/power.md has it, and each bug that was not named first.
