@@ -19,6 +19,16 @@ def zoo(seed, digest="a" * 32, alarms=0):
                      "proof_false_alarms": alarms}]}
 
 
+def naming(bugs, digest="a" * 32):
+    places = [(keys, lse, asked) for keys in (128, 4096) for lse in (True, False)
+              for asked in (True, False)]
+    return {"kind": "selftest_naming", "program": {"digest": digest, "cpu": "some CPU"},
+            "bugs": [{"bug": name, "keys": keys, "lse": lse, "asked": asked, "rank": rank,
+                      "first": name if rank else "", "proved": rank == 1, "seconds": 0.5,
+                      "case": "line" if rank is not None else "", "kernel": "spec"}
+                     for name, rank in bugs.items() for keys, lse, asked in places]}
+
+
 class Page(unittest.TestCase):
 
     def test_it_is_what_the_data_gives(self):
@@ -49,6 +59,16 @@ class Page(unittest.TestCase):
 
 
 class Collected(unittest.TestCase):
+
+    def test_bugs_of_one_program_add_up(self):
+        data = power.collect({}, [naming({"a": 1, "b": 0}), naming({"b": 1, "c": 0})])
+        page = power.page_of(data)
+        self.assertIn("| 128 | o, lse | asked | 3 | 2 | ", page)
+        self.assertIn("| 4096 | o | answers from files | 3 | 2 | ", page)
+        self.assertIn("| c | 128 | o, lse | asked | none |", page)
+        self.assertNotIn("| b | 128 ", page)
+        other = power.collect(data, [naming({"d": 1}, digest="b" * 32)])
+        self.assertIn("| 128 | o, lse | asked | 1 | 1 | ", power.page_of(other))
 
     def test_runs_of_one_program_add_up(self):
         data = power.collect({}, [zoo(0), zoo(1, alarms=2)])

@@ -74,6 +74,8 @@ constexpr TradeWord kTable[] = {
      "q_seg", "with kv_seg: runs:3,5 or file:PATH"},
     {kKey, "segment_ids segments doc_ids seq_idx", "seg", "runs:3,5"},
     {kKey, "cu_seqlens", "cu", "cu=0,3,8"},
+    {kKey, "pad pad_id padding_id pad_token_id padding_idx", "valid_kv",
+     "counts of tokens; ids with padding: lockstep ids FILE --pad ID"},
     {kKey, "padding padding_mask key_padding_mask lengths seqused_k",
      "valid_kv", "keys that exist, one number a batch row"},
     {kKey, "sink s_aux sinks attention_sink sink_logits", "sinklogit",

@@ -44,6 +44,7 @@ int RunCommand(int argc, char** argv) {
   AddExport(&program);
   AddSelftest(&program);
   AddPlan(&program);
+  AddIds(&program);
   AddPages(&program);
   AddSiblings(&program);
   const int started = StartSibling(argc, argv);
