@@ -1,4 +1,4 @@
-#include "verify/report/ids.h"
+#include "verify/report/ids/ids.h"
 
 #include <algorithm>
 #include <array>
