@@ -16,6 +16,9 @@ namespace {
 constexpr double kScopeGain = 0.1;
 // Shares nearer than this are one.
 constexpr double kSameShare = 1e-6;
+// The share of the error from which a bug differs from another one with the
+// same bits in roundings alone: tiles make such.
+constexpr double kRoundings = 0.9999;
 // What is left between a bug's answers in two tilings, of what it moves, up to
 // which they are one: tiles change roundings, too.
 constexpr double kSameElsewhere = 0.05;
@@ -316,7 +319,10 @@ Explanation Explainer::ExplanationOf(size_t n) const {
     const bool known =
         name == cause.bug || std::find(cause.alike.begin(), cause.alike.end(),
                                        name) != cause.alike.end();
-    if (!known && other.answers == held.answers) cause.alike.push_back(name);
+    const bool roundings = held.same_bits && other.Explained() >= kRoundings;
+    if (!known && (other.answers == held.answers || roundings)) {
+      cause.alike.push_back(name);
+    }
   }
   return cause;
 }

@@ -112,6 +112,8 @@ SampleSize FirstSampleOf(const Trial& trial) {
           trial.RowCost() > kFirstWork / 4 ? 2 : 4};
 }
 
+SampleSize SampleOfTwin() { return {8, 4}; }
+
 SampleSize SecondSampleOf(const Trial& trial) {
   return {RowsFor(kSecondWork, trial, 8, 256), 8};
 }

@@ -27,6 +27,8 @@ struct SampleSize {
 };
 // For all known bugs; for the few that are left, to tell them apart.
 SampleSize FirstSampleOf(const Trial& trial);
+// For all known bugs in all tiles, on a smaller case of a large one.
+SampleSize SampleOfTwin();
 SampleSize SecondSampleOf(const Trial& trial);
 
 // Rows of `errors`, ascending: three of four wrong, the worst among them,

@@ -8,7 +8,7 @@
 #include "verify/base/io/npy.h"
 #include "verify/base/printable.h"
 #include "verify/cli/cli.h"
-#include "verify/report/ids/ids.h"
+#include "verify/report/ids/attention_forward.h"
 
 namespace lockstep::verify::cli {
 namespace {

@@ -130,17 +130,16 @@ class CauseFinder {
     }
     const bool apart = ComputesRowByRow(op_);
     if (apart && scene.trial->RowCost() <= kShortRow) {
-      AddSamples(scene);
+      AddSamples(scene, FirstSampleOf(*scene.trial));
     } else if (!LookAtTwin(scene, apart)) {
-      if (apart) AddSamples(scene);
+      if (apart) AddSamples(scene, FirstSampleOf(*scene.trial));
       looked_ = apart;
     }
   }
 
   // A sample for all bugs, then one for those that are left.
-  void AddSamples(const Scene& scene) {
-    const LookedAt first =
-        SampleRows(*scene.trial, scene.errors, FirstSampleOf(*scene.trial));
+  void AddSamples(const Scene& scene, const SampleSize& size) {
+    const LookedAt first = SampleRows(*scene.trial, scene.errors, size);
     if (first.empty()) return;
     explainer_.AddWrong(*scene.trial, *scene.produced, first);
     const LookedAt second = SampleRows(*scene.trial, scene.errors,
@@ -168,13 +167,12 @@ class CauseFinder {
         return false;
       }
       if (!TwinFails()) continue;
-      const bool all = !TooLargeToExplain(twin_.call, *twin_.trial);
       const Scene scene = SceneOf(
           twin_, ComputeTruth(*twin_.trial, false, from_.options.threads));
-      if (all) {
-        explainer_.AddWrong(*scene.trial, *scene.produced);
+      if (apart) {
+        AddSamples(scene, SampleOfTwin());
       } else {
-        AddSamples(scene);
+        explainer_.AddWrong(*scene.trial, *scene.produced);
       }
       const LookedAt rows =
           SampleRows(*large.trial, large.errors, FirstSampleOf(*large.trial));

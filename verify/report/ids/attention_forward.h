@@ -1,6 +1,6 @@
 // Document ids of a user's own: what the judge makes of them, before it does.
-#ifndef LOCKSTEP_VERIFY_REPORT_IDS_IDS_H_
-#define LOCKSTEP_VERIFY_REPORT_IDS_IDS_H_
+#ifndef LOCKSTEP_VERIFY_REPORT_IDS_ATTENTION_FORWARD_H_
+#define LOCKSTEP_VERIFY_REPORT_IDS_ATTENTION_FORWARD_H_
 
 #include <cstdint>
 #include <optional>
@@ -33,4 +33,4 @@ Status WriteIds(const std::string& path, const IdRows& ids);
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_REPORT_IDS_IDS_H_
+#endif  // LOCKSTEP_VERIFY_REPORT_IDS_ATTENTION_FORWARD_H_

@@ -1,4 +1,4 @@
-#include "verify/report/ids/ids.h"
+#include "verify/report/ids/attention_forward.h"
 
 #include <algorithm>
 #include <array>
