@@ -141,6 +141,18 @@ TEST(CampaignTest, GuardCasesArePartOfTheCampaign) {
   EXPECT_FALSE(ParseShardFile(HeaderLine(some), "f").ok());
 }
 
+TEST(CampaignTest, OrdersArePartOfTheCampaign) {
+  CampaignHeader all = HeaderOf(0, 1);
+  EXPECT_EQ(HeaderLine(all).find("orders"), std::string::npos);
+  all.orders = "all";
+  EXPECT_FALSE(all.SameCampaign(HeaderOf(0, 1)));
+  const Result<ShardFile> read = ParseShardFile(HeaderLine(all), "f");
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read->header.orders, "all");
+  all.orders = "some";
+  EXPECT_FALSE(ParseShardFile(HeaderLine(all), "f").ok());
+}
+
 TEST(ShardTest, AutoReadsTheScheduler) {
   const char* all[] = {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT",
                        "SLURM_ARRAY_TASK_MIN", "JOB_COMPLETION_INDEX",

@@ -1,3 +1,4 @@
+// Longer than 400 lines: one table of domains is held to one set of laws.
 // The domains: frozen, legal, complete; reductions that stay legal and end.
 #include "verify/domain/domain.h"
 
@@ -201,6 +202,33 @@ TEST(DomainTest, GuardCasesReplaceEveryFourthCase) {
   // An op without guards draws what it always does.
   const Domain& scan = *FindDomain("mamba3_scan").value();
   EXPECT_EQ(DrawCase(scan, only, 1, 3), DrawCase(scan, {}, 1, 3));
+}
+
+// Two of three calls of order=amx; nothing else of any case.
+TEST(DomainTest, GpuOrdersReplaceThoseOfAmx) {
+  const Domain& domain = *FindDomain("attention_forward").value();
+  using Guards = DomainOptions::Guards;
+  std::set<ProductOrder> orders;
+  for (const Guards guards : {Guards::kNone, Guards::kOnly}) {
+    DomainOptions plain, gpu;
+    plain.guards = gpu.guards = guards;
+    gpu.gpu_orders = true;
+    for (uint64_t n = 0; n < 400; ++n) {
+      const std::vector<Case> before = DrawCase(domain, plain, 5, n);
+      std::vector<Case> after = DrawCase(domain, gpu, 5, n);
+      ASSERT_EQ(before.size(), after.size());
+      for (size_t i = 0; i < after.size(); ++i) {
+        EXPECT_TRUE(ValidateCase(after[i]).ok());
+        ProductOrder& order = after[i].Get<AttentionForwardCase>().order;
+        const ProductOrder own = before[i].Get<AttentionForwardCase>().order;
+        orders.insert(order);
+        EXPECT_EQ(own == ProductOrder::kChain, order == ProductOrder::kChain);
+        order = own;
+        EXPECT_EQ(after[i], before[i]);
+      }
+    }
+  }
+  EXPECT_EQ(orders.size(), 4u);
 }
 
 TEST(DomainTest, EveryFeatureIsProduced) {
