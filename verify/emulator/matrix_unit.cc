@@ -22,7 +22,7 @@ int ExponentOf(float x, int least) {
 }
 
 // x to `bits` behind its leading one, or behind 2^least if that is larger.
-double Kept(double x, int bits, int least, bool nearest) {
+double KeptBits(double x, int bits, int least, bool nearest) {
   if (x == 0) return 0;
   const double last = PowerOfTwo(std::max(ExponentOf(x), least) - bits);
   return (nearest ? std::nearbyint(x / last) : std::trunc(x / last)) * last;
@@ -59,8 +59,8 @@ float AddStep(const UnitRules& rules, const Chain& chain, float acc) {
   for (int64_t i = 0; i < chain.n; ++i) {
     total += term(double{a(i)} * double{b(i)});
   }
-  total = Kept(total * PowerOfTwo(top - step.fraction), step.keeps,
-               rules.sum_least, step.nearest != rules.sums_nearest);
+  total = KeptBits(total * PowerOfTwo(top - step.fraction), step.keeps,
+                   rules.sum_least, step.nearest != rules.sums_nearest);
   // The first power of two that the accumulator cannot hold.
   if (std::fabs(total) >= PowerOfTwo(2 - rules.sum_least)) {
     total = std::copysign(HUGE_VAL, total);
