@@ -38,6 +38,7 @@ void RoundTrip(benchmark::State& state, const std::string& line) {
                                          .call = &call,
                                          .poison = &poison,
                                          .threads = std::nullopt,
+                                         .splits = std::nullopt,
                                          .shift = 0,
                                          .place = Place::kNext,
                                          .tables = false});

@@ -43,6 +43,7 @@ class HostTest : public ::testing::Test {
             .call = &call_,
             .poison = &poison_,
             .threads = std::nullopt,
+            .splits = std::nullopt,
             .shift = 0,
             .place = Place::kNext,
             .tables = false};

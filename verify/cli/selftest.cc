@@ -175,7 +175,8 @@ int RunDials(const SelftestOptions& options, const SelftestArguments& a) {
 }
 
 // The zoo, or one kernel of `only`, before the statistics.
-int RunStatistics(const SelftestOptions& options, const SelftestArguments& a) {
+int SelftestStatistics(const SelftestOptions& options,
+                       const SelftestArguments& a) {
   if (!a.markdown.empty() || !a.html.empty()) {
     return Fail("--statistics has no page: leave out --markdown and --html");
   }
@@ -248,7 +249,7 @@ int RunSelftestVerb(const SelftestArguments& a) {
   options.threads = a.threads;
   options.zoo_keys = a.zoo_keys;
   options.zoo_only = WordsOfList(a.only);
-  if (a.statistics) return RunStatistics(options, a);
+  if (a.statistics) return SelftestStatistics(options, a);
   if (a.zoo || a.zoo_keys > 0) return RunZooAlone(options, a);
   const CaseArguments files{{}, {a.cases}};
   const Result<std::vector<Job>> jobs = ReadJobs(files);

@@ -134,7 +134,7 @@ std::vector<int64_t> EmptyLines(const Trial& trial,
       profile.empty_row != EmptyRow::kUnspecified) {
     return lines;
   }
-  const AttentionForwardData& data = Of(trial).data();
+  const AttentionForwardData& data = ForwardOf(trial).data();
   const AttentionForwardProblem& p = data.problem;
   const oracle::Visibility visibility(p, data.inputs);
   for (int64_t b = 0; b < p.batch; ++b) {
