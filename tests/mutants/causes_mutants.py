@@ -31,7 +31,7 @@ MUTANTS = (
     ("bits_are_not_looked_at", F,
      "fit.same_bits && SameBits(produced[t][at], bug[t][at]);",
      "fit.same_bits;"),
-    ("alike_is_not_said", E, "if (!known && other.answers == held.answers)",
+    ("alike_is_not_said", E, "if (!known && (other.answers == held.answers || roundings))",
      "if (false)"),
     ("a_right_answer_excuses_all", E,
      "if (std::max(fit.all.wrong, fit.all.moved) < kUnseen) return;",

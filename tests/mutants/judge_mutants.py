@@ -30,7 +30,7 @@ MUTANTS = (
     ("any_key_is_named", G, "ChanceOf(key.share, row.keys, output.shape[3]) < kChance",
      "key.share >= 0"),
     ("keys_beside_o_are_not_blamed", K, "if (length_produced > length) {", "if (false) {"),
-    ("probes_of_large_cases_blame_none", J, "(own || TooLargeToExplain(*request_.call, *trial_))", "own"),
+    ("probes_of_large_cases_blame_none", "verify/judge/suggestions.cc", "(own || TooLargeToExplain(*request_.call, *trial_))", "own"),
     ("keys_that_are_the_row_are_named", G, "(!key.visible || !key.heavy)", "true"),
     ("one_row_blames_a_key", G, "if (row.agree > 0 && 2 * row.agree >= row.asked) return true;",
      "if (StandsOut(row, picture.output)) return true;"),
