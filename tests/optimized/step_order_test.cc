@@ -28,12 +28,14 @@ LOCKSTEP_NAME_TARGETS_NOT_RUN();
 constexpr ProductOrder kOrders[] = {ProductOrder::kAmpere,
                                     ProductOrder::kHopper};
 
-// Bits of bf16 whose exponents are near `exponent`, special now and then.
-uint16_t DrawFactor(std::mt19937& rng, int exponent) {
+// Bits of bf16 whose exponents are within `spread` of `exponent`, special now
+// and then.
+uint16_t DrawFactor(std::mt19937& rng, int exponent, int spread) {
   const auto kind = Draw(rng, 0, 40);
   if (kind == 0) return static_cast<uint16_t>(Draw(rng, 0, 65535));
   if (kind < 4) return static_cast<uint16_t>(Draw(rng, 0, 1) << 15);
-  const auto field = std::clamp<int64_t>(exponent + Draw(rng, -14, 14), 0, 254);
+  const auto field =
+      std::clamp<int64_t>(exponent + Draw(rng, -spread, spread), 0, 254);
   return static_cast<uint16_t>(Draw(rng, 0, 1) << 15 | field << 7 |
                                Draw(rng, 0, 127));
 }
@@ -44,17 +46,22 @@ TEST(StepOrder, AStepHasTheReferencesBits) {
   for (int n = 0; n < 100000; ++n) {
     const UnitStep& step = *StepOf(kOrders[n % 2]);
     const auto count = static_cast<size_t>(Draw(rng, 1, step.products));
-    const int x = static_cast<int>(Draw(rng, 0, 254));
-    const int y = static_cast<int>(Draw(rng, 0, 254));
+    // Products below the smallest normal number, next to a zero accumulator.
+    const bool tiny = n % 8 < 2;
+    const int spread = tiny ? 1 : 14;
+    const auto x =
+        static_cast<int>(tiny ? Draw(rng, 20, 90) : Draw(rng, 0, 254));
+    const auto y =
+        static_cast<int>(tiny ? Draw(rng, 104, 127) - x : Draw(rng, 0, 254));
     std::vector<uint32_t> a, b;
     for (size_t i = 0; i < count; ++i) {
-      a.push_back(DrawFactor(rng, x));
-      b.push_back(DrawFactor(rng, y));
+      a.push_back(DrawFactor(rng, x, spread));
+      b.push_back(DrawFactor(rng, y, spread));
     }
     const auto near = static_cast<uint32_t>(
         std::clamp<int64_t>(x + y - 127 + Draw(rng, -28, 28), 0, 255));
     uint32_t c = near << 23 | static_cast<uint32_t>(Draw(rng, 0, 0x7fffff));
-    if (Draw(rng, 0, 4) == 0) c = 0;
+    if (tiny || Draw(rng, 0, 4) == 0) c = 0;
     c |= static_cast<uint32_t>(Draw(rng, 0, 1)) << 31;
     const auto at = [](const std::vector<uint32_t>& bits) {
       return [&bits](int64_t i) {
@@ -254,10 +261,68 @@ TEST(StepOrder, LargestSumsOfAStep) {
       AttentionForwardProblem& p = t.problem;
       p.head_dim = 48;
       p.scale = 0.001;
+      // The first step leaves less than 2, and each of the others adds 63.5.
       t.q.assign(4 * 48, 1.9921875f);
+      for (size_t i = 0; i < t.q.size(); ++i) {
+        if (i % 48 < 16) t.q[i] = i % 48 == 0 ? 1.0f : 0.0f;
+      }
       t.k.assign(48 * 48, sign * 1.9921875f);
       EXPECT_EQ(Redone(t), 0);
     }
+  }
+}
+
+// A product of a subnormal factor counts with the smallest exponent: the
+// others, one bit below what the step keeps, are cut. The scale makes it seen
+// in lse.
+TEST(StepOrder, SubnormalFactorsHaveTheSmallestExponent) {
+  for (const ProductOrder order : kOrders) {
+    Instance t = Scores(order, {0.0f}, {1.0f});
+    t.problem.head_dim = 8;
+    t.problem.scale = 64.0;
+    t.k.assign(8, std::ldexp(1.9921875f, -StepOf(order)->fraction));
+    t.k[0] = 0x1p127f;
+    t.q.assign(4 * 8, 1.0f);
+    for (size_t i = 0; i < t.q.size(); i += 8) t.q[i] = 0x1p-127f;
+    EXPECT_EQ(Redone(t), 0);
+  }
+}
+
+// By the letter, too, a step is the keys from one multiple of L to the next,
+// seen or not. A step ends between 1 and what takes 2^F away, so 1 is lost. The
+// other channel overflows: vectors do not finish such rows.
+TEST(StepOrder, RowsByTheLetterKeepTheirSteps) {
+  for (const ProductOrder order : kOrders) {
+    std::vector<float> v(2 * 64, 0.0f);
+    for (size_t j = 0; j < 64; ++j) v[2 * j] = 3e38f;
+    v[2 * 14 + 1] = std::ldexp(1.0f, StepOf(order)->fraction);
+    v[2 * 15 + 1] = 1.0f;
+    v[2 * 16 + 1] = -v[2 * 14 + 1];
+    Instance t = Scores(order, std::vector<float>(64, 0.0f), v);
+    t.problem.value_dim = 2;
+    MaskExpr& window = t.problem.masks[0];
+    window.kind = MaskExpr::Kind::kWindow;
+    window.left = 37;
+    window.right = 0;
+    t.problem.align = {Alignment::Kind::kOffset, 46};
+    EXPECT_EQ(Redone(t), 4);
+    EXPECT_EQ(t.RunReference()[1], 0u);
+  }
+}
+
+// Products far below the smallest normal number: a zero sum counts as e0 beside
+// them. The scale makes a score of 2^-149 be seen in lse.
+TEST(StepOrder, ZerosCountAsTheUnitSays) {
+  for (const ProductOrder order : kOrders) {
+    Instance t = Scores(order, {0.0f}, {1.0f});
+    t.problem.head_dim = 16;
+    t.problem.scale = 0x1p127;
+    t.q.assign(4 * 16, 0x1p-76f);
+    t.k.assign(16, 1.9921875f * 0x1p-76f);
+    Redone(t);
+    const std::vector<uint32_t> seen = t.RunReference();
+    t.k.assign(16, 0.0f);
+    EXPECT_NE(seen, t.RunReference());
   }
 }
 
