@@ -91,11 +91,7 @@ int TryClaims(InvarianceArguments* a) {
                       : ReadJobs(a->cases);
   if (!jobs.ok()) return Refuse(s, jobs.message());
   group.jobs = std::move(jobs.value());
-  group.candidates = s.candidates;
-  group.profile = s.profile;
-  std::vector<JobGroup> groups;
-  groups.push_back(std::move(group));
-  return RunSession(std::move(groups), s);
+  return RunGroup(std::move(group), s);
 }
 
 }  // namespace

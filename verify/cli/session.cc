@@ -249,4 +249,12 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
       kExitSelf);
 }
 
+int RunGroup(JobGroup group, const SessionOptions& options) {
+  group.candidates = options.candidates;
+  group.profile = options.profile;
+  std::vector<JobGroup> groups;
+  groups.push_back(std::move(group));
+  return RunSession(std::move(groups), options);
+}
+
 }  // namespace lockstep::verify::cli

@@ -77,6 +77,8 @@ struct JobGroup {
 // Everything after the cases are known. Returns the exit code. Requires:
 // CheckOutputs() of verify/cli/outputs.
 int RunSession(std::vector<JobGroup> groups, const SessionOptions& options);
+// The same of one group, whose candidates and profile are those of the options.
+int RunGroup(JobGroup group, const SessionOptions& options);
 
 }  // namespace lockstep::verify::cli
 

@@ -223,11 +223,7 @@ int Judge(VerifyArguments* a) {
   const Status fresh = AddFresh(&s, &jobs.value());
   if (!fresh.ok()) return Refuse(s, fresh.message());
   group.jobs = std::move(jobs.value());
-  group.candidates = s.candidates;
-  group.profile = s.profile;
-  std::vector<JobGroup> groups;
-  groups.push_back(std::move(group));
-  return RunSession(std::move(groups), s);
+  return RunGroup(std::move(group), s);
 }
 
 }  // namespace
