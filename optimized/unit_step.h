@@ -56,7 +56,9 @@ float AddUnitStep(const UnitStep& step, int64_t count, const A& a, const B& b,
     }
   }
   // In units of 2^(top - F). A product of bf16 has 14 bits behind the point.
+  // The exponent of a zero product may lie far above `top`.
   const auto in_units = [&](int64_t size, int behind, int at, bool minus) {
+    if (size == 0) return int64_t{0};
     const int left = step.fraction - behind + at - top;
     const int64_t kept = left >= 0    ? size << left
                          : left > -63 ? size >> -left
