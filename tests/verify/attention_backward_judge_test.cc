@@ -243,6 +243,35 @@ TEST(BackwardProbes, AreLeftOutWhereTheyProveNothing) {
             "");
 }
 
+// A product of do and v, or a D, that overflows, times a weight of 0: as NaN of
+// a query.
+TEST(BackwardJudge, MaskedOverflowIsADeclaration) {
+  NumericProfile safe = LoadProfile("cpu-f32").value();
+  NumericProfile unsafe = safe;
+  unsafe.masked_nan_safe = MaskedNan::kNo;
+  JudgeOptions options;
+  for (const char* line :
+       {"attention_backward b=2 hq=2 hkv=1 sq=4 skv=40 d=8 mask=causal "
+        "align=br do=normal:1+huge:0.01 seed=2",
+        "attention_backward sq=5 skv=5 d=4 mask=causal do=normal:8 "
+        "fill=normal:1+v.huge:0.03 seed=3",
+        "attention_backward sq=5 skv=5 d=4 mask=causal do=normal:8 "
+        "fill=normal:1+v.huge:0.03 seed=7"}) {
+    options.profile = safe;
+    EXPECT_EQ(JudgeSpec(line, "mutant:grad.mask_multiplies", options).verdict,
+              Verdict::kFail)
+        << line;
+    options.profile = unsafe;
+    const CaseResult result =
+        JudgeSpec(line, "mutant:grad.mask_multiplies", options);
+    EXPECT_NE(result.verdict, Verdict::kFail) << line << ": " << result.reason;
+    // Nothing else is left open: a pair of large numbers hides no other fault.
+    EXPECT_EQ(JudgeSpec(line, "mutant:grad.delta_missing", options).verdict,
+              Verdict::kFail)
+        << line;
+  }
+}
+
 // NaN and infinity of a query times a weight of 0, as every kernel by matrices
 // has it, behind a mask of the same head: right where masked NaN is declared
 // unsafe, wrong elsewhere.

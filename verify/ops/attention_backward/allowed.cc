@@ -80,14 +80,13 @@ class AllowedGradients final : public AllowedElements {
     }
     std::optional<WildQueries> wild;
     if (profile.masked_nan_safe != MaskedNan::kYes)
-      wild.emplace(trial_.data(), gradients);
+      wild.emplace(trial_.data(), gradients, envelope_.model().largest);
     const auto count = static_cast<int64_t>(truth_.size());
     RowsInParallel(truth_.size(), trial.RowCost() * count, threads,
                    [&](size_t n) {
                      const BackwardRow at = trial_.RowAt(this->rows()[n]);
                      truth_[n] = TruthOf(gradients, at);
-                     if (!wild || !wild->Reach(at)) return;
-                     LeaveOpen(*wild, at, &truth_[n]);
+                     if (wild) LeaveOpen(*wild, at, &truth_[n]);
                    });
     for (const RowTruth& row : truth_) {
       const auto& dv = row.lines[0].value;
@@ -98,10 +97,14 @@ class AllowedGradients final : public AllowedElements {
   std::span<const double> truth() const override { return dv_; }
 
  private:
-  // What NaN behind a mask reaches. P times do is summed by channels, while
-  // one NaN in dP is in every channel of dk.
+  // What NaN and infinity behind a mask reach. P times do is summed by
+  // channels, while one NaN in dP is in every channel of dk.
   static void LeaveOpen(const WildQueries& wild, const BackwardRow& at,
                         RowTruth* row) {
+    if (wild.OverflowsBehindMask(at)) {
+      row->lines[at.kind == Kind::kKey ? 1 : 2].open = true;
+    }
+    if (!wild.Reach(at)) return;
     if (at.kind != Kind::kKey) {
       row->excluded = true;
       return;
@@ -315,6 +318,28 @@ std::unique_ptr<AllowedResults> AttentionBackwardTrial::Envelope(
     int threads) const {
   return AllowedOf(*this, profile, std::move(rows), threads,
                    GradientInputs::kAny);
+}
+
+std::vector<int64_t> AttentionBackwardTrial::OpenLines(
+    const NumericProfile& profile, size_t output) const {
+  std::vector<int64_t> open;
+  if (profile.masked_nan_safe == MaskedNan::kYes) return open;
+  const GradientEnvelope envelope(profile, data_.problem,
+                                  RangeOf(data_.inputs.forward, profile),
+                                  GradientInputs::kAny);
+  const oracle::Gradients gradients(data_.problem, data_.inputs,
+                                    envelope.model());
+  const WildQueries wild(data_, gradients, envelope.model().largest);
+  if (!wild.Any()) return open;
+  for (int64_t row = 0; row < rows(); ++row) {
+    const std::vector<int64_t> lines = Lines(output, row);
+    const BackwardRow at = RowAt(row);
+    if (lines.empty() || !(wild.Reach(at) || wild.OverflowsBehindMask(at))) {
+      continue;
+    }
+    open.insert(open.end(), lines.begin(), lines.end());
+  }
+  return open;
 }
 
 }  // namespace lockstep::verify

@@ -92,6 +92,9 @@ class AttentionBackwardTrial final : public Trial {
                                            int threads) const override;
   std::unique_ptr<AllowedResults> Probe(
       const NumericProfile& profile, std::vector<int64_t> rows) const override;
+  // What NaN and infinity behind a mask reach.
+  std::vector<int64_t> OpenLines(const NumericProfile& profile,
+                                 size_t output) const override;
   std::vector<int64_t> SegmentStarts(
       size_t output, const std::array<int64_t, 4>& at) const override;
   void RunBaseline(const OutputSet& outputs) const override;
