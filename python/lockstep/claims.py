@@ -1,6 +1,7 @@
 """invariance: which claims a kernel keeps, such as the same bits whatever the batch."""
 import dataclasses
 import html
+import re
 
 from lockstep import judge, slips
 from lockstep.report import PASSED, UNPROVED, Report
@@ -129,7 +130,13 @@ def _sizes(sizes):
 
 
 def _words(sizes):
-    return ", ".join(f"{size} {unit}" for unit, size in sizes.items())
+    return ", ".join(f"{size} {_singular(unit) if size == 1 else unit}"
+                     for unit, size in sizes.items())
+
+
+def _singular(units):
+    """positions of padding -> position of padding, queries -> query."""
+    return re.sub(r"(ie)?s(?= |$)", lambda found: "y" if found[1] else "", units, count=1)
 
 
 def _row(claim):

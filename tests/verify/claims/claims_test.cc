@@ -282,5 +282,14 @@ TEST(Claims, CorrectKernelsBreakNoneThatTheyKeep) {
   }
 }
 
+TEST(Claims, SizesAreWords) {
+  EXPECT_EQ(SizeWords(5, "batch rows", 257, "keys"), "5 batch rows, 257 keys");
+  EXPECT_EQ(SizeWords(1, "queries a chunk", 1, "keys"),
+            "1 query a chunk, 1 key");
+  EXPECT_EQ(SizeWords(1, "positions of padding", 0, "keys"),
+            "1 position of padding");
+  EXPECT_EQ(SizeWords(0, "", 1, "tokens"), "1 token");
+}
+
 }  // namespace
 }  // namespace lockstep::verify

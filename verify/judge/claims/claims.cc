@@ -194,6 +194,16 @@ void ClaimJudge::Narrow(ClaimSize broken) {
   if (row_.widths != nullptr) tried_.begins_width = broken.width;
 }
 
+// "positions of padding" -> "position of padding", "queries" -> "query".
+std::string Singular(const std::string& units) {
+  const std::string first = units + " ";
+  const size_t end = first.find("s ");
+  if (end == std::string::npos) return units;
+  const bool ies = end >= 2 && units.compare(end - 2, 2, "ie") == 0;
+  return units.substr(0, ies ? end - 2 : end) + (ies ? "y" : "") +
+         units.substr(end + 1);
+}
+
 }  // namespace
 
 const char* ClaimStateName(ClaimState state) {
@@ -240,17 +250,25 @@ ClaimTried JudgeClaim(const ClaimRequest& request, Claim claim,
   return ClaimJudge(request, claim, op, result).Run();
 }
 
+std::string SizeWords(int64_t width, const std::string& unit, int64_t length,
+                      const std::string& length_unit) {
+  std::string text;
+  const auto add = [&](int64_t count, const std::string& units) {
+    if (count == 0 || units.empty()) return;
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " +
+            (count == 1 ? Singular(units) : units);
+  };
+  add(width, unit);
+  add(length, length_unit);
+  return text;
+}
+
 Finding BrokenClaim(const ClaimTried& tried, const Case& c) {
   const Result<TrialRow> op = TrialRowOf(c);
   std::string message = std::string("breaks its claim ") +
                         ClaimName(tried.claim) + ": " + tried.pair;
-  std::string where;
-  const auto add = [&](int64_t count, const std::string& unit) {
-    if (count == 0 || unit.empty()) return;
-    where += (where.empty() ? "" : ", ") + std::to_string(count) + " " + unit;
-  };
-  add(tried.begins_width, tried.unit);
-  add(tried.begins_length, tried.length_unit);
+  const std::string where = SizeWords(tried.begins_width, tried.unit,
+                                      tried.begins_length, tried.length_unit);
   if (!where.empty()) message += "; begins at " + where;
   if (tried.difference && op.ok()) {
     OutputSpec spec;

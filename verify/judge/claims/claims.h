@@ -35,6 +35,10 @@ std::string WhyNotClaimed(const Case& c, Claim claim);
 ClaimTried JudgeClaim(const ClaimRequest& request, Claim claim,
                       CaseResult* result);
 
+// "5 batch rows, 257 keys", "1 key": sizes of a pair; of what is not 0.
+std::string SizeWords(int64_t width, const std::string& unit, int64_t length,
+                      const std::string& length_unit);
+
 // The finding that a claimed claim is broken, check "claim_NAME".
 Finding BrokenClaim(const ClaimTried& tried, const Case& c);
 

@@ -5,6 +5,7 @@
 
 #include "verify/base/printable.h"
 #include "verify/base/text.h"
+#include "verify/judge/claims/claims.h"
 #include "verify/report/claims/claim_table.h"
 #include "verify/report/claims/claim_words.h"
 #include "verify/report/page/html.h"
@@ -18,29 +19,16 @@ using Cells = std::vector<std::string>;
 const Cells kHead = {"claim",   "claimed", "pairs", "broken",
                      "differs", "max ulp", "result"};
 
-// "5 batch rows, 257 keys"; of what is not 0.
-std::string Sizes(int64_t width, const std::string& unit, int64_t length,
-                  const std::string& length_unit) {
-  std::string text;
-  const auto add = [&](int64_t n, const std::string& of) {
-    if (n == 0) return;
-    text += (text.empty() ? "" : ", ") + std::to_string(n) + " " + of;
-  };
-  add(width, unit);
-  add(length, length_unit);
-  return text;
-}
-
 // "kept to 64 batch rows, 4097 keys", "broken from 5 batch rows, 257 keys".
 std::string ResultOf(const ClaimRow& row) {
   const ClaimTried& begins = row.begins;
   const ClaimTried& widest = row.widest;
   const bool broken = row.broken_cases > 0;
   const std::string sizes =
-      broken ? Sizes(begins.begins_width, begins.unit, begins.begins_length,
-                     begins.length_unit)
-             : Sizes(widest.widest, widest.unit, widest.longest,
-                     widest.length_unit);
+      broken ? SizeWords(begins.begins_width, begins.unit, begins.begins_length,
+                         begins.length_unit)
+             : SizeWords(widest.widest, widest.unit, widest.longest,
+                         widest.length_unit);
   if (row.pairs == 0 || sizes.empty()) return StateOf(row);
   return StateOf(row) + (broken ? " from " : " to ") + sizes;
 }

@@ -200,7 +200,7 @@ std::pair<std::string, std::string> Decided(const CaseResult& result) {
 
 std::string Title(const Totals& totals) {
   const int64_t bad = totals.fail + totals.error;
-  std::string text = "lockstep verify: " + Count(totals.cases, "case");
+  std::string text = "lockstep: " + Count(totals.cases, "case");
   if (bad > 0) return text + ", " + std::to_string(bad) + " failed";
   return text + (totals.pass == totals.cases && totals.cases > 0
                      ? ", all passed"
