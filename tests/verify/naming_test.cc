@@ -81,6 +81,47 @@ TEST(Naming, OfLongExportedCallsWithoutLse) {
   AreNamed(kLong, kLongSize, {4096, false, false});
 }
 
+NamedBug Named(const char* bug, const std::string& more,
+               const std::string& line, const NamingPlace& place) {
+  return NameBugOn("attention_forward " + line,
+                   std::string("mutant:") + bug + more, InfoOf(bug), place,
+                   kCauseSeconds);
+}
+
+// An lse that the bug makes of minus infinity is the bug's in other roundings.
+TEST(Naming, NumbersInPlaceOfInfinities) {
+  const NamedBug named = Named(
+      "attn.window_right_to_unlimited", ",base=cpu,tile=32x32",
+      "hq=2 sq=128 skv=20 d=64 mask=window:inf,30 align=br", {128, true, true});
+  EXPECT_EQ(named.rank, 1) << named.first;
+  EXPECT_TRUE(named.proved);
+}
+
+// The probe that shows it moves every lse by a ten-thousandth.
+TEST(Naming, SmallErrorsOnAProbe) {
+  const NamedBug named =
+      Named("attn.tanh_coarse", ",base=cpu,tile=32x32",
+            std::string(kLongSize) + " cap=5 mask=causal align=br",
+            {4096, true, true});
+  EXPECT_EQ(named.rank, 1) << named.first;
+}
+
+// Without lse no element proves it: all of them together do.
+TEST(Naming, WhatStatisticsShow) {
+  const NamedBug named =
+      Named("attn.cap_wrong_value", ",base=cpu,tile=32x32",
+            "hq=4 hkv=2 sq=8 skv=4096 d=64 cap=5 mask=causal align=br",
+            {4096, false, true});
+  EXPECT_EQ(named.rank, 1) << named.first;
+}
+
+// Of all keys exchanged the roundings tell, where a profile claims the bits.
+TEST(Naming, BitsAlone) {
+  const NamedBug named = Named("attn.kv_pages_exchanged", "",
+                               "sq=16 skv=128 d=16", {128, true, true});
+  EXPECT_EQ(named.rank, 1) << named.first;
+}
+
 // A budget that is spent before all known bugs were tried proves none of them.
 TEST(Naming, NothingIsProvedForNothing) {
   const NamedBug named =

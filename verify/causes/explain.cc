@@ -22,8 +22,8 @@ constexpr double kRoundings = 0.9999;
 // What is left between a bug's answers in two tilings, of what it moves, up to
 // which they are one: tiles change roundings, too.
 constexpr double kSameElsewhere = 0.05;
-// Squared: what nothing is said about where neither the answer nor the bug
-// moves more.
+// Squared distances, summed: a right answer says nothing of a bug that moves
+// less, since its profile may allow that.
 constexpr double kUnseen = 1e-6;
 
 // What proves a cause: so many rows, and elements in them, that are finite,
@@ -81,6 +81,15 @@ double WorkOf(const Trial& trial, const LookedAt& rows) {
   // A scan computes its rows together, and little of it at once.
   const std::optional<Work> work = trial.CountWork();
   return work ? work->flop : static_cast<double>(WorkToExplain(trial));
+}
+
+// Whether a case says anything of a bug: it or the answer is off. Of a wrong
+// answer also if that is little, or if it has the bug's bits to the last.
+bool Says(const Fit& fit, bool wrong_answer) {
+  const Distances& all = fit.all;
+  if (std::max(all.wrong, all.moved) >= kUnseen) return true;
+  return wrong_answer &&
+         (all.erring > 0 || all.moving > 0 || (fit.same_bits && all.agree > 0));
 }
 
 // What a kernel before has left in these rows is no answer of the next.
@@ -176,10 +185,10 @@ void Explainer::Hold(Ground* ground, Held* held) {
   const Fit fit =
       FitOf(*ground->trial, sound, ground->produced ? *ground->produced : sound,
             *bug, ground->rows);
-  if (std::max(fit.all.wrong, fit.all.moved) < kUnseen) return;
+  if (!Says(fit, ground->produced.has_value())) return;
   held->same_bits = held->same_bits && fit.same_bits;
   const Scope scope = ScopeOf(fit);
-  const bool wrong = fit.all.wrong >= kUnseen;
+  const bool wrong = fit.all.wrong >= kUnseen || fit.all.erring > 0;
   if (held->cases == 0) held->where = scope.text;
   held->left += Left(fit.all);
   held->everywhere.Add(fit.all);
@@ -226,8 +235,7 @@ bool Explainer::HasEdges(const Hypothesis& one,
     if (!other) continue;
     const Fit fit = FitOf(*ground.trial, ground.right.at(one.right), *own,
                           *other, ground.rows);
-    const bool moves = std::max(fit.all.wrong, fit.all.moved) >= kUnseen;
-    if (moves && Left(fit.all) > kSameElsewhere) return true;
+    if (Says(fit, true) && Left(fit.all) > kSameElsewhere) return true;
   }
   return false;
 }

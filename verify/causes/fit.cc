@@ -40,6 +40,10 @@ double Squared(float a, float b, double scale) {
   return std::min(distance * distance, 1.0);
 }
 
+double Gap(float a, float b) {
+  return std::fabs(static_cast<double>(a) - static_cast<double>(b));
+}
+
 bool Same(float a, float b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
@@ -87,14 +91,7 @@ class LineFit {
   LineFit(const OutputSpec& spec, double scale) : spec_(spec), scale_(scale) {}
 
   void Add(const Triple& at) {
-    if (!at.Finite()) {
-      wrong_ = wrong_ || !Same(at.produced, at.right);
-      left_ = left_ || !Same(at.produced, at.bug);
-      moved_ = moved_ || !Same(at.bug, at.right);
-      if (!Same(at.produced, at.bug)) ++sums_.against;
-      if (!Same(at.produced, at.right)) ++sums_.erring;
-      return;
-    }
+    if (!at.Finite()) return AddSpecial(at);
     sums_.wrong += Squared(at.produced, at.right, scale_);
     sums_.left += Squared(at.produced, at.bug, scale_);
     sums_.moved += Squared(at.bug, at.right, scale_);
@@ -110,17 +107,33 @@ class LineFit {
   }
 
  private:
+  // Numbers in place of an infinity are the bug's if they are near: other
+  // arithmetic rounds them otherwise.
+  void AddSpecial(const Triple& at) {
+    const bool wrong = !Same(at.produced, at.right);
+    const bool moved = !Same(at.bug, at.right);
+    const bool as_bug =
+        Same(at.produced, at.bug) ||
+        (std::isfinite(at.produced) && std::isfinite(at.bug) &&
+         Gap(at.produced, at.bug) <= kPlain * NoiseOf(spec_, at.bug, scale_));
+    wrong_ = wrong_ || wrong;
+    moved_ = moved_ || moved;
+    left_ = left_ || !as_bug;
+    sums_.against += as_bug ? 0 : 1;
+    sums_.erring += wrong ? 1 : 0;
+    sums_.moving += moved ? 1 : 0;
+  }
+
   void Weigh(const Triple& at) {
-    const auto gap = [](float a, float b) {
-      return std::fabs(static_cast<double>(a) - static_cast<double>(b));
-    };
     const double noise = NoiseOf(spec_, at.right, scale_);
-    const double error = gap(at.produced, at.right);
-    const double most = std::max(error, gap(at.bug, at.right));
+    const double error = Gap(at.produced, at.right);
+    const double move = Gap(at.bug, at.right);
+    const double most = std::max(error, move);
     if (error > kPlain * noise) ++sums_.erring;
+    if (move > kPlain * noise) ++sums_.moving;
     const bool bits = SameBits(at.produced, at.bug) && error > 0;
     if (bits || (most > kPlain * noise &&
-                 gap(at.produced, at.bug) <= kAgrees * most + noise)) {
+                 Gap(at.produced, at.bug) <= kAgrees * most + noise)) {
       ++sums_.agree;
     } else if (most > kPlain * noise) {
       ++sums_.against;
@@ -208,6 +221,7 @@ void Distances::Add(const Distances& other) {
   agree += other.agree;
   against += other.against;
   erring += other.erring;
+  moving += other.moving;
   rows += other.rows;
   lines += other.lines;
 }
@@ -219,6 +233,7 @@ void Distances::Remove(const Distances& other) {
   agree -= other.agree;
   against -= other.against;
   erring -= other.erring;
+  moving -= other.moving;
   rows -= other.rows;
   lines -= other.lines;
 }

@@ -40,8 +40,9 @@ struct Distances {
   int64_t agree = 0;
   int64_t against = 0;
   int64_t erring = 0;
-  int64_t rows = 0;   // with an element that agrees
-  int64_t lines = 0;  // looked at
+  int64_t moving = 0;  // those that the bug plainly moves
+  int64_t rows = 0;    // with an element that agrees
+  int64_t lines = 0;   // looked at
 
   void Add(const Distances& other);
   void Remove(const Distances& other);

@@ -98,7 +98,7 @@ class CauseFinder {
         op_(OpName(*from.request.call)),
         explainer_(op_, profile_, from.options.stop,
                    from.options.explain_seconds *
-                       (from.candidate.Computes() ? 1 : kAnswersAlone)) {}
+                       (from.candidate.Repeatable() ? 1 : kAnswersAlone)) {}
 
   void Run(const Finding& finding) {
     AskedAgain asked;
@@ -241,6 +241,17 @@ class CauseFinder {
   bool looked_ = true;
 };
 
+// The first that counts, if wrong numbers are what it shows: one by one, or in
+// all errors of the case together.
+const Finding* FindingToExplain(const CaseResult& failed) {
+  for (const Finding& finding : failed.findings) {
+    if (!Counts(failed, finding)) continue;
+    if (finding.tier == Tier::kStatistics) return &finding;
+    break;
+  }
+  return FindingOfNumbers(failed);
+}
+
 // CPU time of this thread so far, in seconds.
 double CpuSeconds() {
   timespec now{};
@@ -284,7 +295,7 @@ std::optional<Case> TwinToAsk(const Case& call, const Trial& trial) {
 }
 
 void FindCauses(const CauseRequest& from, CaseResult* failed) {
-  const Finding* finding = FindingOfNumbers(*failed);
+  const Finding* finding = FindingToExplain(*failed);
   if (finding == nullptr) return;
   const double start = CpuSeconds();
   CauseFinder(from, failed).Run(*finding);
