@@ -78,6 +78,15 @@ void TakeDuel(const Duel& duel, const Thresholds& thresholds, Shape* shape) {
   shape->candidate_seconds = duel.candidate_seconds;
 }
 
+// What a first call takes beyond those that follow, by two kernels compared.
+double PreparesLonger(const Shape& shape) {
+  const auto prepares = [](double cold, double warm) {
+    return std::max(cold - warm, 0.0);
+  };
+  return prepares(shape.cold_seconds, shape.candidate_seconds) -
+         prepares(shape.baseline_cold_seconds, shape.baseline_seconds);
+}
+
 double VerdictFact(const std::string& verdict) {
   if (verdict == "pass") return 2;
   return verdict == "fail" || verdict == "error" ? 0 : 1;
@@ -120,8 +129,8 @@ Facts FactsOf(const std::vector<Shape>& shapes) {
     facts["losses"] += shape.told.claim == Claim::kSlower ? 1 : 0;
     facts["ties"] += shape.told.claim == Claim::kTie ? 1 : 0;
     facts["undecided"] += shape.told.claim == Claim::kUndecided ? 1 : 0;
-    facts["cold_seconds"] = std::max(
-        facts["cold_seconds"], shape.cold_seconds - shape.candidate_seconds);
+    facts["cold_seconds"] =
+        std::max(facts["cold_seconds"], PreparesLonger(shape));
     const int structure = CompareStructure(shape.baseline, shape.candidate);
     less += structure < 0 ? 1 : 0;
     more += structure > 0 ? 1 : 0;
@@ -160,6 +169,7 @@ Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
                          shape.line + "': " + other->refused());
   }
   shape.cold_seconds = own->cold_seconds();
+  shape.baseline_cold_seconds = other->cold_seconds();
   if (own->refused().empty()) {
     const Ring ring = {
         [&](size_t side) { return open(side == 0 ? baseline : candidate); },

@@ -39,7 +39,8 @@ struct Shape {
   Clock clock = Clock::kWall;
   size_t starts = 0;  // of both kernels to be timed, and turns of each
   size_t rounds = 0;
-  double cold_seconds = 0;                // of the candidate
+  double cold_seconds = 0;                // of the candidate's first call
+  double baseline_cold_seconds = 0;       // of the baseline's
   std::array<std::string, 2> told_times;  // Duel::told
   Structure baseline, candidate;
 };

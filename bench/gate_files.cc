@@ -112,6 +112,7 @@ Result<std::vector<Shape>> CompareFiles(const Json& baseline,
       shape.baseline_seconds = MedianOf(other.seconds);
       shape.candidate_seconds = MedianOf(own.seconds);
       shape.cold_seconds = shape.candidate_seconds;
+      shape.baseline_cold_seconds = shape.baseline_seconds;
     }
     shape.baseline = StructureOf(other.execution, std::nullopt);
     shape.candidate = StructureOf(own.execution, std::nullopt);

@@ -45,6 +45,10 @@ std::string ShapeText(const Shape& shape, bool paired) {
           TimeText(shape.candidate_seconds) + ", " +
           PercentText(shape.told.change) + " (" + IntervalText(shape.told) +
           "): " + ClaimName(shape.told.claim) + "\n";
+  if (paired) {
+    text += "  first     " + TimeText(shape.baseline_cold_seconds) + " -> " +
+            TimeText(shape.cold_seconds) + ", of the first call\n";
+  }
   return text + "  evidence  " + EvidenceText(shape, paired) + "\n";
 }
 
@@ -73,6 +77,7 @@ Json ShapeJson(const Shape& shape) {
   json["baseline_seconds"] = shape.baseline_seconds;
   json["candidate_seconds"] = shape.candidate_seconds;
   json["cold_seconds"] = shape.cold_seconds;
+  json["baseline_cold_seconds"] = shape.baseline_cold_seconds;
   for (const size_t side : {0, 1}) {
     if (shape.told_times[side].empty()) continue;
     json["told_times"][kSides[side]] = shape.told_times[side];

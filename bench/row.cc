@@ -45,6 +45,22 @@ long Waits() {
   return usage.ru_nvcsw;
 }
 
+// Leaves a mutex for as long as it lives.
+class Left {
+ public:
+  explicit Left(std::mutex* held) : held_(held) {
+    if (held_ != nullptr) held_->unlock();
+  }
+  ~Left() {
+    if (held_ != nullptr) held_->lock();
+  }
+  Left(const Left&) = delete;
+  Left& operator=(const Left&) = delete;
+
+ private:
+  std::mutex* held_;
+};
+
 double BytesOf(const verify::Trial& trial, const verify::OutputSet& outputs) {
   double bytes = 0;
   for (const verify::NamedTensor& tensor : trial.Inputs().tensors) {
@@ -140,6 +156,7 @@ Result<CallTimes> Row::TimeOnce() {
   // A row may have been moved since it was opened.
   request_.call = &ask_.job.sequence[0];
   verify::Execution execution;
+  std::optional<Left> left(held_);
   const long waits = Waits();
   const double cpu = CpuNow();
   const double start = Now();
@@ -148,12 +165,14 @@ Result<CallTimes> Row::TimeOnce() {
                       scene_->outputs, &execution);
   const double wall = Now() - start;
   const double used = CpuNow() - cpu;
+  const bool slept = Waits() != waits;
+  left.reset();
   if (outcome.state != RunOutcome::State::kRan) {
     return Status::Error(outcome.message);
   }
   execution_ = std::move(execution);
   CallTimes times = {wall, used, wall, execution_.call_seconds.value_or(wall)};
-  bool waited = Waits() != waits;
+  bool waited = slept;
   if (execution_.seconds) {
     times.seconds = *execution_.seconds;
     times.processor = execution_.processor_seconds.value_or(times.seconds);
@@ -193,8 +212,10 @@ void Row::ChooseEngines() {
 }
 
 void Row::Judge() {
+  std::optional<Left> left(held_);
   const Result<verify::CaseResult> result =
       JudgeJob(ask_.job, ask_.spec, ask_.profile, JudgeOnce());
+  left.reset();
   if (!result.ok()) return Refuse("not timed: " + result.message());
   verdict_ = verify::VerdictName(result->verdict);
   if (result->verdict == verify::Verdict::kPass) {
@@ -211,7 +232,7 @@ void Row::Verify() {
   Result<CallTimes> first = TimeOnce();
   // It may have said just then that it has no lse.
   if (!first.ok() && !candidate_->Lacks().empty()) first = TimeOnce();
-  if (first.ok()) cold_ = first->seconds;
+  if (first.ok()) cold_ = first->alone ? first->processor : first->seconds;
   if (first.ok() && scene_->right.count(Digests(scene_->outputs)) == 0) {
     Judge();
     if (!refused_.empty()) return;

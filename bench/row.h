@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -79,6 +80,9 @@ class Row {
   void Verify();
   // Requires: Verify(), and nothing is refused. A failure refuses the row.
   void TakeSample(int64_t round);
+  void DropSamples() { samples_.clear(); }
+  // `held`: is left while a kernel or the judge works (TableOptions).
+  void LetRead(std::mutex* held) { held_ = held; }
   // After the last sample: where told times are not to be used, the wall's take
   // their place. Refuses the row if they cannot be.
   void SettleClock();
@@ -98,7 +102,7 @@ class Row {
   const std::string& refused() const { return refused_; }
   const std::string& verdict() const { return verdict_; }
   const std::vector<Sample>& samples() const { return samples_; }
-  // Of the first call of all.
+  // Of the first call of all: processor time where it is that of one thread.
   double cold_seconds() const { return cold_; }
   // "told", "told, not used", "device clock"; empty: the times are ours.
   std::string told() const;
@@ -143,6 +147,7 @@ class Row {
   bool alone_ = false;
   bool told_unused_ = false;
   int64_t calls_ = 1;  // a sample
+  std::mutex* held_ = nullptr;
   std::vector<Sample> samples_;
 };
 

@@ -26,7 +26,7 @@ unpaired_floor = 0.05  # the same for two files that were measured apart
 # Decisions: the first line that applies.
 delete when verdict == wrong: the judge has proved it wrong
 experimental when verdict != pass: no verdict, no promotion
-keep-out when cold_seconds >= 0.1: the first call of a shape prepares for it, so it has no place where shapes change from step to step
+keep-out when cold_seconds >= 0.1: its first call of a shape takes that much longer than the baseline's, so keep it out of loops whose shapes change from step to step
 delete when wins == 0 and losses >= 1: slower somewhere and faster nowhere
 undecided when wins == 0 and undecided >= 1: too noisy to tell: give it a larger --budget, or a quieter machine
 delete when wins == 0: a tie does not pay for its upkeep
@@ -217,7 +217,9 @@ const std::vector<FactName>& FactNames() {
       {"structure",
        "less: fewer scores visited, rows redone or bytes "
        "beside the tensors, and none of them more; same; more"},
-      {"cold_seconds", "of a first call beyond those that follow, the most"},
+      {"cold_seconds",
+       "by how much longer a first call prepares than the baseline's, the "
+       "most"},
   };
   return kNames;
 }

@@ -111,16 +111,29 @@ void AddFractions(const Row& row, const std::vector<ReadLevel>& levels,
   summary->of_roof = summary->flops / summary->roof;
 }
 
+// Judges every row. The sample that each takes at once is what an interrupt
+// leaves; rounds, whose samples are compared, begin without it.
+void VerifyRows(const TableOptions& options, Table* table) {
+  for (Row& row : table->rows) {
+    if (Stopped(options)) return;
+    row.LetRead(options.held);
+    row.Verify();
+    if (row.refused().empty() && !Stopped(options)) row.TakeSample(0);
+  }
+  if (Stopped(options)) return;
+  for (Row& row : table->rows) row.DropSamples();
+  if (EnginesFor(verify::WorkLane::kF32).empty()) return;
+  table->levels = ReadLevels(kMostLevelBytes);
+  for (ReadLevel& level : table->levels) MeasureLevel(kLevelSeconds, &level);
+}
+
 }  // namespace
 
 void Measure(const TableOptions& options, Table* table) {
+  std::unique_lock<std::mutex> lock;
+  if (options.held != nullptr) lock = std::unique_lock(*options.held);
   const auto total = static_cast<int64_t>(table->rows.size());
-  for (Row& row : table->rows) {
-    if (Stopped(options)) break;
-    row.Verify();
-  }
-  table->levels = ReadLevels(kMostLevelBytes);
-  if (EnginesFor(verify::WorkLane::kF32).empty()) table->levels.clear();
+  VerifyRows(options, table);
   Dice dice(options.seed);
   const double start = Now();
   size_t next_level = 0;
@@ -134,10 +147,7 @@ void Measure(const TableOptions& options, Table* table) {
         row.TakeSample(round);
       }
     }
-    if (round == 0) {
-      for (ReadLevel& level : table->levels)
-        MeasureLevel(kLevelSeconds, &level);
-    } else if (round % kLevelRounds == 0 && !table->levels.empty()) {
+    if (round > 0 && round % kLevelRounds == 0 && !table->levels.empty()) {
       MeasureLevel(kLevelSeconds,
                    &table->levels[next_level++ % table->levels.size()]);
     }
@@ -145,7 +155,10 @@ void Measure(const TableOptions& options, Table* table) {
     const bool spent = Now() - start > options.seconds;
     if (done == total || (spent && round + 1 >= kLeastSamples)) break;
   }
-  for (Row& row : table->rows) row.SettleClock();
+  for (Row& row : table->rows) {
+    row.SettleClock();
+    row.LetRead(nullptr);
+  }
   table->seconds = Now() - start;
   table->interrupted = Stopped(options);
 }

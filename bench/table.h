@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct TableOptions {
   // that to both sides, over the median.
   double precision = 0.01;
   const std::atomic<bool>* stop = nullptr;  // may be null
+  // Held while the table changes, free while a kernel or the judge works: then
+  // others may read what was measured so far. May be null.
+  std::mutex* held = nullptr;
   // Rows that are measured, of those that will be; may be empty.
   std::function<void(int64_t done, int64_t total)> progress;
 };
@@ -41,7 +45,8 @@ struct Table {
 
 // Verifies all rows, then rounds: in each every row that is not yet measured
 // has its turn, in an order drawn anew, and levels of the memory are read
-// between them.
+// between them. A row that was verified has a sample, whenever a run is
+// interrupted.
 void Measure(const TableOptions& options, Table* table);
 // Ends what the candidates have open; a row that breaks then is refused.
 void CloseRows(Table* table);

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "bench/page.h"
 #include "bench/report.h"
 #include "verify/base/io/files.h"
+#include "verify/cli/watch.h"
 #include "verify/registry/ops.h"
 #include "verify/run/self_check.h"
 
@@ -155,15 +157,34 @@ Result<std::optional<verify::Json>> ReadBaseline(const std::string& path) {
   return Status::Error("--baseline " + path + " " + sound.message());
 }
 
+// An interrupt met a call that takes longer than anybody waits: what was
+// measured before stays.
+[[noreturn]] void KeepMeasured(const Arguments& a, const verify::Json* before,
+                               std::mutex* held, Report* report) {
+  const std::lock_guard<std::mutex> lock(*held);
+  for (Row& row : report->table.rows) row.SettleClock();
+  const Status delivered = DeliverAll(a, *report, before);
+  if (!delivered.ok()) std::cerr << "lockstep: " << delivered.message() << "\n";
+  verify::cli::EndProcess(verify::kExitInterrupted);
+}
+
 // Measures, and draws every conclusion.
-Report Measured(Plan plan, double seconds) {
+Report Measured(const Arguments& a, const verify::Json* before, Plan plan,
+                double seconds) {
   Report report;
+  std::mutex held;
   report.time = UtcNow();
   report.table.rows = std::move(plan.rows);
   TableOptions options;
   options.seconds = seconds;
   options.stop = verify::cli::WatchInterrupt();
+  options.held = &held;
   {
+    const verify::cli::Watch watch(
+        options.stop, std::nullopt,
+        {.tick = [] {},
+         .on_interrupt = [&] { KeepMeasured(a, before, &held, &report); },
+         .on_budget = [] {}});
     Ticker ticker("rows measured");
     options.progress = [&](int64_t done, int64_t total) {
       ticker.Show(done, total);
@@ -197,9 +218,10 @@ int RunVerb(const Arguments& a) {
   if (!sound.ok()) {
     return Fail("self-check failed: " + sound.message(), verify::kExitSelf);
   }
-  const Report report = Measured(std::move(plan.value()), seconds.value());
-  const Status delivered =
-      DeliverAll(a, report, before.value() ? &*before.value() : nullptr);
+  const verify::Json* const known = before.value() ? &*before.value() : nullptr;
+  const Report report =
+      Measured(a, known, std::move(plan.value()), seconds.value());
+  const Status delivered = DeliverAll(a, report, known);
   if (!delivered.ok()) return Fail(delivered.message());
   return ExitCode(report);
 }

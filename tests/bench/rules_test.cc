@@ -76,6 +76,9 @@ TEST(DefaultRules, KeepOutWhatPreparesForEveryShape) {
   Shape cold = kWin;
   cold.cold_seconds = 0.2;
   EXPECT_EQ(DecisionOn({cold, kWin}), Decision::kKeepOut);
+  // What a machine makes of a first call, it makes of the baseline's.
+  cold.baseline_cold_seconds = 0.19;
+  EXPECT_NE(DecisionOn({cold, kWin}), Decision::kKeepOut);
 }
 
 TEST(FactsOf, CountsAndAverages) {

@@ -5,6 +5,9 @@ figure is depends on the machine, so no test asks for one."""
 import html.parser
 import json
 import os
+import signal
+import subprocess
+import time
 import unittest
 
 import program
@@ -237,6 +240,27 @@ class Bench(program.TestCase):
         # To the judge they are comments.
         self.assertEqual(run("verify", "--cases", path).code, 0)
 
+    def test_what_was_measured_stays_when_a_call_is_interrupted(self):
+        stuck, out = self.path("stuck"), self.path("b.json")
+        child = subprocess.Popen(
+            [os.path.abspath(program.PROGRAM), "bench", SHAPES[0],
+             "attention_forward sq=3 skv=5 d=4", "--candidate",
+             f"cmd:python3 -B {HOST} 2e-5 device --stuck {stuck}", "--profile",
+             "from-candidate", "--json", out], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        while not os.path.exists(stuck) and child.poll() is None:
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        said = child.communicate()[0]
+        self.assertEqual(child.returncode, 130, said)
+        self.assertIn("20 us", said)
+        self.assertIn("interrupted", said)
+        with open(out, encoding="utf-8") as file:
+            rows = json.load(file)["benchmarks"]
+        self.assertEqual(len([r for r in rows if r["run_type"] == "iteration"
+                              and not r.get("error_occurred")]), 1)
+        self.assertIn("interrupted", [r.get("error_message") for r in rows])
+
     def test_refusals(self):
         self.assertUsage(run("bench"), "no cases")
         self.assertUsage(run("bench", "attention_forward sq=0"))
@@ -339,6 +363,12 @@ class Gate(program.TestCase):
         code, result = self.compare(1e-5, 0.9e-5, SHAPES[0])
         self.assertEqual((code, result["decision"]), (4, "experimental"))
         self.assertIn("narrow", result["reason"])
+
+    def test_the_first_calls_of_both_are_told(self):
+        done = run("gate", self.host(1e-5), self.host(2e-5), SHAPES[0], "--profile",
+                   "from-candidate", "--budget", "0.1s")
+        self.assertEqual(done.code, 1, done.err)
+        self.assertIn("first     10 us -> 20 us, of the first call", done.out)
 
     def test_a_slower_kernel_that_tells_a_false_time_is_not_promoted(self):
         for told, words in (("1e-12", "GFLOP/s where this machine does"),
