@@ -110,6 +110,33 @@ class RightTest(CallsTest):
                 self.assertNotIn("untrusted", done.out)
                 self.assertIn(" pass", done.out)
 
+    def test_equal_inputs_lie_there_once(self):
+        folder = self.exported(SMALL)
+        files = [os.path.join(folder, "calls", str(c["call"]), "inputs.safetensors")
+                 for c in self.calls(folder)]
+        same = {}
+        for file in files:
+            with open(file, "rb") as opened:
+                same.setdefault(opened.read(), set()).add(os.stat(file).st_ino)
+        self.assertLess(len(same), len(files))
+        self.assertEqual({len(nodes) for nodes in same.values()}, {1})
+
+    def test_a_mask_of_one_head_counts_one_head(self):
+        # 2^26 pairs are the most; all heads of the first case see the same.
+        one = "attention_forward hq=1024 hkv=1 sq=128 skv=1024 d=1 mask=causal"
+        for line, there in ((one, True), (one + " mask.h1=full", False)):
+            folder = self.path("mask" + str(there))
+            done = run("export", line, "--out", folder, "--candidate-profile", "cpu-f32",
+                       "--draws", "0")
+            self.assertEqual(done.code, 0, done.err)
+            number = next(c["call"] for c in self.calls(folder) if c["what"] == "the case")
+            with open(os.path.join(folder, "calls", str(number), "call.json"),
+                      encoding="utf-8") as file:
+                inputs = json.load(file)["inputs"]
+            self.assertEqual("mask.dense" in inputs, there)
+            if there:
+                self.assertEqual(inputs["mask.dense"]["shape"], [1, 1, 128, 1024])
+
     def test_glue(self):
         with open(KERNELS, encoding="utf-8") as file:
             glue = file.read().split("# The glue", 1)[1].splitlines()[1:]

@@ -89,7 +89,22 @@ CallExporter::CallExporter(CallExport request)
   if (request_.profile) index_.profile = request_.profile->name;
 }
 
-Status CallExporter::Write(const RecordedCall& call) const {
+Status CallExporter::WriteInputsOnce(const RecordedCall& call,
+                                     const KernelInputs& inputs,
+                                     const std::string& path) {
+  const std::vector<TakenInput>& taken = call.request->taken;
+  MakeWay(path);
+  if (taken.empty()) {
+    const auto [first, is_new] = written_.try_emplace(
+        call.entry.digest + " " + call.request->line, path);
+    std::error_code error;
+    if (!is_new) fs::create_hard_link(first->second, path, error);
+    if (!is_new && !error) return {};
+  }
+  return WriteInputs(inputs, taken, call.request->line, path);
+}
+
+Status CallExporter::Write(const RecordedCall& call) {
   const std::string place =
       request_.folder + "/" + CallFolder(call.entry.number);
   std::error_code error;
@@ -103,8 +118,7 @@ Status CallExporter::Write(const RecordedCall& call) const {
     if (!why.empty())
       return Status::Error(std::string(kMaskOfPairs) + ": " + why);
   }
-  Status status = WriteInputs(inputs, call.request->taken, call.request->line,
-                              MakeWay(place + "/inputs.safetensors"));
+  Status status = WriteInputsOnce(call, inputs, place + "/inputs.safetensors");
   if (!status.ok()) return status;
   status = WriteFileAtomically(MakeWay(place + "/call.json"),
                                CallText(call, inputs));

@@ -4,6 +4,7 @@
 #define LOCKSTEP_VERIFY_REPORT_EXPORT_CALLS_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -38,12 +39,17 @@ class CallExporter {
   Status Finish();
 
  private:
-  Status Write(const RecordedCall& call) const;
+  Status Write(const RecordedCall& call);
+  // Inputs that an earlier call has are the same file again, where the file
+  // system can do that.
+  Status WriteInputsOnce(const RecordedCall& call, const KernelInputs& inputs,
+                         const std::string& path);
   Status Rehearse(const Case& c, JudgeOptions judge);
 
   CallExport request_;
   CallRecorder recorder_;
   CallIndex index_;
+  std::map<std::string, std::string> written_;  // by digest and case line
 };
 
 }  // namespace lockstep::verify

@@ -12,6 +12,16 @@
 namespace lockstep::verify {
 namespace {
 
+// Heads of the mask of every pair: one where all see the same.
+int64_t MaskHeads(const KernelInputs& inputs, int64_t query_heads) {
+  bool one = inputs.masks.size() == 1;
+  for (const NamedTensor& tensor : inputs.tensors) {
+    one =
+        one && !(tensor.name.starts_with("dense_mask_") && tensor.shape[1] > 1);
+  }
+  return one ? 1 : query_heads;
+}
+
 bool IsTaken(const std::vector<TakenInput>& taken, const std::string& name) {
   return std::any_of(taken.begin(), taken.end(),
                      [&](const TakenInput& one) { return one.input == name; });
@@ -101,7 +111,8 @@ bool BringsMask(const KernelInputs& inputs) {
   const NamedTensor* q = inputs.Find("q");
   const NamedTensor* k = inputs.Find("k");
   if (inputs.masks.empty() || q == nullptr || k == nullptr) return false;
-  const int64_t rows = q->shape[0] * q->shape[1] * q->shape[2];
+  const int64_t rows =
+      q->shape[0] * MaskHeads(inputs, q->shape[1]) * q->shape[2];
   return rows <= kMostMask / k->shape[2];
 }
 
