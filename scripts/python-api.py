@@ -26,13 +26,14 @@ SECTIONS = [
     ("Reports", [("Report", "report"), ("Finding", "report"),
                  ("report.CaseVerdict", "report"), ("InvarianceReport", "claims"),
                  ("Claim", "claims")]),
-    ("Cases", [("Case", "case"), ("cases", "case")]),
+    ("Cases", [("Case", "case"), ("cases", "case"), ("ids", "document_ids")]),
     ("Exact operators", [("attention_forward", "operators"),
                          ("attention_backward", "operators"),
                          ("mamba3_scan", "operators"),
                          ("mamba3_scan_backward", "operators"),
                          ("mamba3_step", "operators"), ("ssd_scan", "operators"),
-                         ("block_plan", "operators")]),
+                         ("block_plan", "operators"), ("tables.Tables", "tables"),
+                         ("to_block_mask", "tables")]),
     ("Errors", [(name, "errors") for name in (
         "LockstepError", "UsageError", "Failed", "Skipped", "Unsupported")]
      + [("ray.Torn", "ray")]),

@@ -9,6 +9,7 @@ from lockstep.errors import (
     Failed as Failed, LockstepError as LockstepError, Skipped as Skipped,
     Unsupported as Unsupported, UsageError as UsageError)
 from lockstep.report import Finding as Finding, Report as Report
+from lockstep.tables import Tables as Tables
 
 __version__: str
 
@@ -31,6 +32,7 @@ class Case:
              framework: _Framework = "numpy") -> Call: ...
 
 def cases(path: str | os.PathLike[str]) -> list[Case]: ...
+def ids(q: Any, kv: Any = None, *, pad: int | None = None) -> str: ...
 
 @overload
 def kernel(function: _F, /) -> _F: ...
@@ -121,6 +123,14 @@ def ssd_scan(
     q: Any, k: Any, v: Any, *, a: Any, dt: Any, d: Any = None, z: Any = None,
     carry: Any = None, segments: Any = None, cu_seqlens: Any = None, threads: int = 0
     ) -> tuple[Any, Any]: ...
+@overload
 def block_plan(mask: str, *, sq: int, skv: int, hq: int = 1, bq: int = 256,
-               bk: int = 256, dialect: str = "shrunk", **keys: Any
-               ) -> dict[str, Any]: ...
+               bk: int = 256, dialect: str = "shrunk", q_seg: str | None = None,
+               kv_seg: str | None = None, dtype: str | None = None, **keys: Any
+               ) -> Tables: ...
+@overload
+def block_plan(mask: str, *, sq: int, skv: int, hq: int = 1, bq: int = 256,
+               bk: int = 256, dialect: str = "shrunk", q_seg: Any, kv_seg: Any = None,
+               pad: int | None = None, dtype: str | None = None, **keys: Any
+               ) -> Tables | list[Tables]: ...
+def to_block_mask(rows: Tables | Sequence[Tables], device: Any = "cpu") -> Any: ...

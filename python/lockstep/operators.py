@@ -8,6 +8,8 @@ import numpy as np
 from lockstep import _native
 from lockstep.errors import UsageError
 from lockstep.frameworks import dtype_of, framework_of, name_of, to_framework, to_numpy
+from lockstep.document_ids import keys_by_row
+from lockstep.tables import Tables
 
 
 def _operands(arrays):
@@ -301,16 +303,38 @@ _TABLE_TYPES = {"BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16
                 "I32": np.int32, "I64": np.int64}
 
 
-def block_plan(mask, *, sq, skv, hq=1, bq=256, bk=256, dialect="shrunk", **keys):
+def block_plan(mask, *, sq, skv, hq=1, bq=256, bk=256, dialect="shrunk", q_seg=None,
+               kv_seg=None, pad=None, dtype=None, **keys):
     """The tables that a block-sparse kernel reads, {name: integer array}, as our
     planner makes them (docs/plans.md).
 
-    mask as in case lines; dialect "shrunk", "splash", "flat_list" or "block_mask";
+    mask as in case lines; dialect "shrunk", "splash", "flat_list" or "block_mask"
+    q_seg, kv_seg  ids as in case lines ("runs:3,4"), or integers [s]; of integers
+           [b, s] a list of b tables is returned. kv_seg absent: q_seg
+    pad    of arrays, the id that sees nothing and that nothing sees
+    dtype  of the tables of integers, such as "int32"; absent: the narrowest
     keys: any others of a block_plan case line, such as align="br", blocks="no",
-    q_seg="runs:3,4", q_shards=2.
+    q_shards=2. What is returned has to_block_mask(), of dialect "block_mask", and
+    to_mask_info(), of "splash".
     """
-    line = _line("block_plan", {"hq": hq, "sq": sq, "skv": skv, "bq": bq, "bk": bk,
-                                "dialect": dialect, "mask": mask, **keys})
+    if q_seg is None or isinstance(q_seg, str):
+        if pad is not None:
+            raise UsageError("pad= is of q_seg= as an array")
+        several, rows = False, [{"q_seg": q_seg, "kv_seg": kv_seg or q_seg}]
+    else:
+        several, rows = np.ndim(q_seg) > 1, keys_by_row(q_seg, kv_seg, pad)
+    made = []
+    for ids in rows:
+        line = _line("block_plan", {"hq": hq, "sq": sq, "skv": skv, "bq": bq, "bk": bk,
+                                    "dialect": dialect, "mask": mask, **ids, **keys})
+        tables = {name: array.astype(dtype) if dtype and array.dtype != bool else array
+                  for name, array in _tables(line).items()}
+        made.append(Tables(tables, line, (sq, skv), (bq, bk)))
+    return made if several else made[0]
+
+
+def _tables(line):
+    """{name: array}, as the planner writes them."""
     file = _run(_native.block_plan, line)
     size = int.from_bytes(file[:8], "little")
     head = json.loads(file[8:8 + size])

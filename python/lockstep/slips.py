@@ -35,7 +35,8 @@ NAMES = {"check": "verify", "judge": "verify", "test": "verify", "assert_close":
          "attention": "attention_forward", "sdpa": "attention_forward",
          "reference": "attention_forward", "flash_attention": "attention_forward",
          "selective_scan": "mamba3_scan", "mamba3": "mamba3_scan", "mamba2": "ssd_scan",
-         "block_mask": "block_plan", "create_block_mask": "block_plan",
+         "block_mask": "block_plan", "create_block_mask": "to_block_mask",
+         "BlockMask": "to_block_mask", "MaskInfo": "block_plan", "segment_ids": "ids",
          "mark": "parametrize", "register": "kernel", "case": "Case"}
 
 

@@ -193,6 +193,39 @@ class WindowTest(unittest.TestCase):
         self.assertIn("window:", said.split("shrunk:")[1].split("\n")[0])
 
 
+class IdsTest(unittest.TestCase):
+    """Ids as a pipeline has them: arrays, with padding, a row a sequence."""
+    MINE = [[7] * 5 + [8] * 3 + [-1] * 2, [7] * 10]
+
+    def test_words_of_a_case_line(self):
+        case = lockstep.Case("attention_forward b=2 sq=10 skv=10 d=8 "
+                             + lockstep.ids(self.MINE, pad=-1))
+        ids = np.array(self.MINE)
+        seen = (ids[:, :, None] == ids[:, None]) & (ids != -1)[:, :, None]
+        self.assertTrue((case.mask()[:, 0] == seen).all())
+        again = lockstep.Case("attention_forward b=2 sq=10 skv=10 d=8 "
+                              + lockstep.ids(ids.astype(np.int64)))
+        self.assertTrue((again.mask()[:, 0] == (ids[:, :, None] == ids[:, None])).all())
+        self.assertEqual(lockstep.ids([3, 3, 4], [4, 4]), "q_seg=ids:3*2,4*1 kv_seg=ids:4*2")
+
+    def test_a_kernel_that_sees_padding_fails(self):
+        line = ("attention_forward b=2 sq=10 skv=10 d=8 "
+                + lockstep.ids(self.MINE, pad=-1))
+        self.assertFalse(lockstep.verify("mutant:attn.segments_ignored", line).passed)
+        self.assertTrue(lockstep.verify("builtin:optimized", line).passed)
+
+    def test_tables_of_each_row(self):
+        asked = {"sq": 10, "skv": 10, "bq": 2, "bk": 2, "blocks": "no"}
+        rows = lockstep.block_plan("causal", q_seg=self.MINE, pad=-1, dtype="int32", **asked)
+        self.assertEqual(len(rows), 2)
+        self.assertEqual({t.dtype.name for row in rows for t in row.values()}, {"int32"})
+        for n, row in enumerate(self.MINE):
+            one = lockstep.block_plan("causal", q_seg=row, pad=-1, **asked)
+            self.assertTrue(all((one[name] == rows[n][name]).all() for name in one))
+        text = lockstep.block_plan("causal", q_seg="ids:7*10", **asked)
+        self.assertTrue(all((text[name] == rows[1][name]).all() for name in text))
+
+
 def _k(q, k, v, *, call):
     raise lockstep.Unsupported("nothing")
 
@@ -230,6 +263,16 @@ SLIPS = (
     (lambda: lockstep.fuzz(_k, "attention", profile="cpu-f32"), "attention_forward"),
     (lambda: lockstep.kernel(op="sdpa"), "attention_forward"),
     (lambda: lockstep.judge_kernel, "nearest is"),
+    (lambda: lockstep.ids([0.5]), "want integers"),
+    (lambda: lockstep.ids([[[1]]]), "want [s] or [b, s]"),
+    (lambda: lockstep.ids([1 << 40]), "do not fit 32 bits"),
+    (lambda: lockstep.ids([[1], [2]], [1]), "q_seg has 2 rows and kv_seg 1"),
+    (lambda: lockstep.block_plan("causal", sq=2, skv=2, q_seg="runs:2", pad=0), "as an array"),
+    (lambda: lockstep.block_plan("causal", sq=2, skv=2).to_block_mask(),
+     "dialect='block_mask'"),
+    (lambda: lockstep.block_plan("causal", sq=2, skv=2).to_mask_info(), "dialect='splash'"),
+    (lambda: lockstep.segment_ids, "nearest is 'ids'"),
+    (lambda: lockstep.create_block_mask, "nearest is 'to_block_mask'"),
     (lambda: lockstep.assert_close, "nearest is 'verify'"),
     (lambda: lockstep.sdpa, "nearest is 'attention_forward'"),
 )
