@@ -8,7 +8,7 @@
 
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/wire/host.h"
-#include "verify/judge/evidence/power.h"
+#include "verify/judge/evidence/truth_chain.h"
 #include "verify/judge/judge.h"
 #include "verify/ops/op.h"
 #include "verify/registry/ops.h"
@@ -167,7 +167,8 @@ Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
   options.stop = target.stop;
   // Of what one case would not show another of a million will.
   options.evidence = false;
-  std::optional<verify::PreviousTruth> previous;
+  options.only_verdict = true;
+  verify::TruthChain truths;
   const std::string replay = verify::MinimalLine(sequence);
   for (const verify::Case& call : sequence) {
     const verify::CaseRequest request{
@@ -184,8 +185,10 @@ Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
       outcome.message = ready.message();
       return outcome;
     }
+    const verify::ChainPlace place{truths, &call - sequence.data()};
     CaseResult result =
-        verify::JudgeCase(request, *candidate.value(), options, &previous);
+        verify::JudgeCase(request, *candidate.value(), options, &place);
+    truths.End(place.place);
     result.replay_case = replay;
     Merge(result, target, &outcome);
   }

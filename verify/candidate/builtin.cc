@@ -141,6 +141,9 @@ class BuiltinOptimized final : public Candidate {
   const Variation& Fixed() const override { return fixed_; }
   bool Ours() const override { return true; }
   bool Repeatable() const override { return true; }
+  std::unique_ptr<Candidate> Copy() const override {
+    return std::make_unique<BuiltinOptimized>(fixed_);
+  }
   std::unique_ptr<Candidate> Without(std::string_view op) const override {
     Variation rest = fixed_;
     if (!HasChunks(op)) rest.chunk.reset();
@@ -201,6 +204,9 @@ class BuiltinReference final : public Candidate {
   const Variation& Fixed() const override { return fixed_; }
   bool Ours() const override { return true; }
   bool Repeatable() const override { return true; }
+  std::unique_ptr<Candidate> Copy() const override {
+    return std::make_unique<BuiltinReference>(fixed_);
+  }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,

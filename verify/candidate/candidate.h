@@ -77,6 +77,11 @@ class Candidate {
     return nullptr;
   }
 
+  // Another one that answers as this one does after Reset(), for cases that are
+  // judged at the same time. Null: there is but this one, as a process of its
+  // own is, and it is asked one case after another.
+  virtual std::unique_ptr<Candidate> Copy() const { return nullptr; }
+
   // Makes it ready, before anything else is asked of it: a program is started.
   // Errors: usage.
   virtual Status Start() { return {}; }

@@ -18,6 +18,9 @@ class Emulated final : public EmulatedCandidate {
         emulator_(std::move(variant), dial) {}
 
   std::string UsualOp() const override { return "attention_forward"; }
+  std::unique_ptr<Candidate> Copy() const override {
+    return std::make_unique<Emulated>(*this);
+  }
   void Reset() override {
     emulator_ = AttentionEmulator(emulator_.variant(), dial_);
   }

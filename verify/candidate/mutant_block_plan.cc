@@ -23,6 +23,9 @@ class PlanMutant final : public Candidate {
   const Variation& Fixed() const override { return fixed_; }
   bool Ours() const override { return true; }
   bool Repeatable() const override { return true; }
+  std::unique_ptr<Candidate> Copy() const override {
+    return std::make_unique<PlanMutant>(info_);
+  }
   std::string UsualOp() const override { return "block_plan"; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }

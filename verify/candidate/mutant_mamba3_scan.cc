@@ -27,6 +27,9 @@ class EmulatedScan final : public EmulatedCandidate {
     if (emulator_.variant().ssd) return "ssd_scan";
     return spec_.starts_with("step-") ? "mamba3_step" : "mamba3_scan";
   }
+  std::unique_ptr<Candidate> Copy() const override {
+    return std::make_unique<EmulatedScan>(*this);
+  }
   void Reset() override {
     emulator_ = ScanEmulator(emulator_.variant(), dial_);
   }

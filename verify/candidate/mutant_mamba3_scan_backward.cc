@@ -18,6 +18,9 @@ class EmulatedScanGradients final : public EmulatedCandidate {
         reversed_(Reversed(std::move(variant)), fault) {}
 
   std::string UsualOp() const override { return "mamba3_scan_backward"; }
+  std::unique_ptr<Candidate> Copy() const override {
+    return std::make_unique<EmulatedScanGradients>(*this);
+  }
   void Reset() override { calls_ = 0; }
 
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,

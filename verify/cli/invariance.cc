@@ -60,6 +60,7 @@ void AddInvarianceOptions(Verb* verb, InvarianceArguments* a) {
       .Type("N");
   verb->Value("--threads", &s.threads, "Threads of the candidate")
       .Range(1, 1024);
+  AddJobs(verb, &s);
   verb->Value("--max-memory", &s.max_memory,
               "Refuse cases above this (default: half the memory)")
       .Type("SIZE");

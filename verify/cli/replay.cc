@@ -194,6 +194,7 @@ void AddReplay(Parser* program) {
   verb->Value("--threads", &a->session.threads,
               "Threads of the candidate and the reference")
       .Range(1, 1024);
+  AddJobs(verb, &a->session);
   verb->Value("--json", &a->session.json, "Events as NDJSON").Type("FILE|-");
   verb->Value("--receipt", &a->session.receipt, "Receipt as JSON")
       .Type("FILE|-");

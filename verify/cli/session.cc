@@ -156,6 +156,13 @@ void AddColor(Verb* verb, SessionOptions* options) {
       .Type("WHEN");
 }
 
+void AddJobs(Verb* verb, SessionOptions* options) {
+  verb->Value("--jobs", &options->jobs,
+              "Cases judged side by side (default: one per core); those of a "
+              "program one after another")
+      .Range(1, 1024);
+}
+
 namespace {
 
 // A group before its first case: candidates started, profile read, everything

@@ -30,6 +30,7 @@ struct SessionOptions {
   std::string seed;
   std::string fresh_seed;  // as typed or configured; empty: as fits the run
   int threads = 0;
+  int jobs = 0;  // cases at a time; 0: one per core
   int64_t repeats = 0;
   double explain_seconds = kCauseSeconds;  // of CPU time; 0: no causes
   bool all_rows = false;
@@ -59,6 +60,7 @@ struct SessionOptions {
   std::string color = "auto";  // or "always", "never"
 };
 void AddColor(Verb* verb, SessionOptions* options);
+void AddJobs(Verb* verb, SessionOptions* options);
 
 // Jobs for one candidate, with its profile; `replay` has several of these.
 struct JobGroup {

@@ -106,6 +106,7 @@ Result<RunOptions> ResolveOptions(const SessionOptions& options) {
   }
   run.fail_fast = options.fail_fast;
   run.draws = options.draws;
+  run.jobs = options.jobs;
   run.known = options.known;
   run.judge.materialise.max_bytes = run.max_memory;
   run.judge.threads = options.threads;

@@ -54,6 +54,7 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
   verb->Value("--threads", &s.threads,
               "Threads of the candidate and the reference")
       .Range(1, 1024);
+  AddJobs(verb, &s);
   verb->Value("--max-memory", &s.max_memory,
               "Refuse cases above this (default: half the memory)")
       .Type("SIZE");

@@ -148,15 +148,21 @@ void Judgement::CheckInvariance() {
   JudgeLaws(laws, &result_);
 }
 
-void Judgement::CheckPower(std::optional<PreviousTruth>* previous) {
-  const bool has_previous = previous != nullptr && previous->has_value() &&
-                            (*previous)->inputs != result_.input_digest;
-  if (has_previous) {
-    null_line_ = (*previous)->line + " ;; " + result_.line;
-  }
-  result_.power =
-      MeasurePower(*trial_, truth_, has_previous ? &previous->value() : nullptr,
-                   allowed_.get());
+void Judgement::CheckPower(const ChainPlace* among) {
+  result_.power = MeasurePower(*trial_, truth_, allowed_.get());
+  if (among == nullptr) return;
+  among->chain.Tell(
+      among->place,
+      FirstOutputOf(*trial_, truth_, result_.input_digest, result_.line));
+  told_ = true;
+}
+
+// As late as it is needed: the case before may be judged at the same time.
+void Judgement::CheckPowerOfPrevious(const ChainPlace& among) {
+  const auto previous = among.chain.Before(among.place);
+  if (previous == nullptr || previous->inputs == result_.input_digest) return;
+  null_line_ = previous->line + " ;; " + result_.line;
+  AddPreviousPower(*trial_, truth_, *previous, allowed_.get(), &result_.power);
 }
 
 void Judgement::CheckOtherRows() {
@@ -253,7 +259,7 @@ void Judgement::SettleCandidate() {
 
 void Judgement::AddBaselines() {
   // Where bits are equal every rule is content.
-  if (Exact() && !Has(Tier::kBits)) return;
+  if (options_.only_verdict || (Exact() && !Has(Tier::kBits))) return;
   result_.baselines = JudgeByBaselines(*trial_, truth_, allowed_.get(),
                                        profile_ ? &*profile_ : nullptr, first_);
 }
@@ -290,7 +296,7 @@ void Judgement::Decide() {
   }
 }
 
-void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
+void Judgement::JudgeOutputs(const ChainPlace* among) {
   bool ran = Declared() && FirstRun();
   if (ran) {
     BeginSecondRun();
@@ -303,7 +309,7 @@ void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
     candidate_.Settle(request_);
     return;
   }
-  CheckPower(previous);
+  CheckPower(among);
   CheckOtherRows();
   JudgeExecution(candidate_, options_.require_executed, &result_);
   RepeatCall();
@@ -315,24 +321,20 @@ void Judgement::JudgeOutputs(std::optional<PreviousTruth>* previous) {
   CheckCanary();
   CheckUnanswered();
   SettleCandidate();
+  if (among != nullptr) CheckPowerOfPrevious(*among);
   Decide();
   DrawPicture();
   MeasureErrors();
-  if (previous != nullptr) {
-    *previous =
-        PreviousTruth{trial_->outputs()[0].shape, trial_->outputs()[0].lane,
-                      result_.input_digest, std::move(truth_), result_.line};
-  }
 }
 
-CaseResult Judgement::Run(std::optional<PreviousTruth>* previous) {
+CaseResult Judgement::Run(const ChainPlace* among) {
   const auto start = std::chrono::steady_clock::now();
   Describe();
   if (Open()) {
     if (trial_->scene() != nullptr) {
       JudgeTables(*trial_->scene());
     } else {
-      JudgeOutputs(previous);
+      JudgeOutputs(among);
     }
   } else {
     candidate_.Settle(request_);

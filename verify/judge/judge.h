@@ -13,7 +13,7 @@
 #include "verify/causes/explanation.h"
 #include "verify/inputs/materialise.h"
 #include "verify/judge/claims/claim.h"
-#include "verify/judge/evidence/power.h"
+#include "verify/judge/evidence/truth_chain.h"
 #include "verify/judge/verdict.h"
 #include "verify/profile/profile.h"
 
@@ -57,6 +57,8 @@ struct JudgeOptions {
   double explain_seconds = kCauseSeconds;
   bool pictures = false;  // of a fail: map its error
   bool require_executed = false;
+  // Nothing is said beside the verdict: no baseline, no picture, no field.
+  bool only_verdict = false;
   const std::atomic<bool>* stop = nullptr;  // may be null
 };
 
@@ -65,11 +67,10 @@ inline uint64_t SaltOf(const std::string& input_digest) {
   return std::strtoull(input_digest.substr(0, 8).c_str(), nullptr, 16);
 }
 
-// Judges one call; `previous` carries the truth from case to case and may be
-// null. Requires: ValidateCase passes, candidate.Prepare succeeded.
+// Judges one call; `among`, its place among others, may be null: it has none
+// before it then. Requires: ValidateCase passes, candidate.Prepare succeeded.
 CaseResult JudgeCase(const CaseRequest& request, Candidate& candidate,
-                     const JudgeOptions& options,
-                     std::optional<PreviousTruth>* previous);
+                     const JudgeOptions& options, const ChainPlace* among);
 
 }  // namespace lockstep::verify
 

@@ -10,7 +10,7 @@
 
 #include "verify/candidate/candidate.h"
 #include "verify/causes/sample.h"
-#include "verify/judge/evidence/power.h"
+#include "verify/judge/evidence/truth_chain.h"
 #include "verify/judge/invariance.h"
 #include "verify/judge/judge.h"
 #include "verify/judge/truth.h"
@@ -31,14 +31,16 @@ class Judgement {
         materialise_(
             OptionsFor(profile_ ? &*profile_ : nullptr, options.materialise)) {}
 
-  CaseResult Run(std::optional<PreviousTruth>* previous);
+  CaseResult Run(const ChainPlace* among);
+  // Whether the case left its truth for those after it.
+  bool told() const { return told_; }
 
  private:
   void Describe();
   // Each step returns false where judging ends; verdict and reason are set.
   bool Open();
   // The rest of it, by what the op's answers are.
-  void JudgeOutputs(std::optional<PreviousTruth>* previous);
+  void JudgeOutputs(const ChainPlace* among);
   void JudgeTables(const BlockPlanScene& scene);
   bool Declared();
   bool FirstRun();
@@ -55,7 +57,10 @@ class Judgement {
   void JudgeClaimsAlone();
   void NoteClaim(const ClaimTried& tried);
   bool HasRepeat() const;
-  void CheckPower(std::optional<PreviousTruth>* previous);
+  // Leaves the truth for the cases after this.
+  void CheckPower(const ChainPlace* among);
+  // The null that is the answer to the case before.
+  void CheckPowerOfPrevious(const ChainPlace& among);
   void CheckOtherRows();
   void CheckProbes();
   void CheckStatistics();
@@ -115,6 +120,7 @@ class Judgement {
   std::optional<NumericProfile> profile_;  // absent: the exact contract
   const MaterialiseOptions materialise_;
   bool own_probe_ = false;  // the case is itself a probe, and was judged so
+  bool told_ = false;
   bool ran_twice_ = false;  // both sets of outputs are answers to the case
   CaseResult result_;
   std::vector<RowError> errors_;  // of a fail whose causes are looked for

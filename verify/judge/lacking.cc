@@ -25,19 +25,23 @@ bool Drop(const std::vector<std::string>& outputs, NumericProfile* profile) {
 }  // namespace
 
 CaseResult JudgeCase(const CaseRequest& request, Candidate& candidate,
-                     const JudgeOptions& options,
-                     std::optional<PreviousTruth>* previous) {
+                     const JudgeOptions& options, const ChainPlace* among) {
   if (!options.profile) {
-    return Judgement(request, candidate, options).Run(previous);
+    return Judgement(request, candidate, options).Run(among);
   }
   JudgeOptions own = options;
   CaseRequest asked = request;
   Drop(candidate.Lacks(), &*own.profile);
   asked.claims = &*own.profile;
-  CaseResult result = Judgement(asked, candidate, own).Run(previous);
-  // A kernel that said at its first answer what it lacks is asked again.
-  if (!Drop(candidate.Lacks(), &*own.profile)) return result;
-  return Judgement(asked, candidate, own).Run(previous);
+  bool told = false;
+  {
+    Judgement first(asked, candidate, own);
+    CaseResult result = first.Run(among);
+    // A kernel that said at its first answer what it lacks is asked again.
+    if (!Drop(candidate.Lacks(), &*own.profile)) return result;
+    told = first.told();
+  }
+  return Judgement(asked, candidate, own).Run(told ? nullptr : among);
 }
 
 }  // namespace lockstep::verify

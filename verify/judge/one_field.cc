@@ -214,6 +214,7 @@ void FindOneField(const CaseRequest& request, Candidate& candidate,
                   const JudgeOptions& options, CaseResult* failed) {
   if (!failed->claims || failed->claims->exact || !OfNumbers(*failed)) return;
   JudgeOptions whole = options;
+  whole.only_verdict = true;
   whole.one_field = false;
   whole.causes = false;
   whole.canaries = false;

@@ -12,8 +12,8 @@ namespace lockstep::verify {
 
 void Judgement::SuggestField() {
   // Without a profile that is claimed there is no field to be wrong.
-  const bool wanted = options_.one_field && result_.claims &&
-                      result_.verdict == Verdict::kFail &&
+  const bool wanted = options_.one_field && !options_.only_verdict &&
+                      result_.claims && result_.verdict == Verdict::kFail &&
                       request_.call->expect == Expect::kPass;
   if (!wanted || trial_->rows() > kOneFieldWork / trial_->RowCost()) return;
   FindOneField(request_, candidate_, options_, &result_);
@@ -38,7 +38,7 @@ void Judgement::DrawPicture() {
   const bool own = finding != nullptr && OnOwnInputs(result_, *finding);
   const bool blame =
       options_.causes && (own || TooLargeToExplain(*request_.call, *trial_));
-  const bool wanted = (options_.pictures || blame) &&
+  const bool wanted = !options_.only_verdict && (options_.pictures || blame) &&
                       result_.verdict == Verdict::kFail &&
                       request_.call->expect == Expect::kPass;
   if (!wanted) return;
@@ -53,7 +53,6 @@ void Judgement::DrawPicture() {
             &result_);
 }
 
-// Before the truth is another case's previous one.
 void Judgement::MeasureErrors() {
   if (!options_.causes || result_.verdict != Verdict::kFail) return;
   errors_ =

@@ -1,12 +1,9 @@
 #include "verify/run/run.h"
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
-#include <cmath>
 #include <map>
 
-#include "verify/run/case_file.h"
+#include "reference/contract/team.h"
 #include "verify/run/draws.h"
 
 namespace lockstep::verify {
@@ -19,13 +16,6 @@ constexpr int64_t kMostExplained = 3;
 constexpr int64_t kMostPictured = 8;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
-
-template <typename T>
-bool ParseWhole(std::string_view text, T* value) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, *value);
-  return error == std::errc{} && stop == end && !text.empty();
-}
 
 // Bytes that judging the case takes, saturating.
 int64_t JudgeBytes(const Case& c) {
@@ -46,100 +36,22 @@ void DecideRefusal(const Status& refusal, CaseResult* result) {
       {Tier::kRefusal, "refusal", result->reason, "", std::nullopt});
 }
 
-SharedDirectories Shared(std::vector<std::string> directories) {
-  return std::make_shared<const std::vector<std::string>>(
-      std::move(directories));
-}
-
-SharedDirectories Here() { return Shared({"."}); }
-
-Result<std::vector<Job>> JobsOf(Result<CaseFile> file,
-                                const SharedDirectories& search_directories,
-                                std::string* note) {
-  if (!file.ok()) return file.status();
-  if (note != nullptr && file->aside > 0) {
-    *note = std::to_string(file->aside) +
-            (file->aside == 1 ? " line of " : " lines of ") + file->path +
-            " left aside, whose probe does not apply; first " +
-            file->first_aside;
+// A worker's time with cases: if an exception ends it, nothing more is told of.
+class AtWork {
+ public:
+  explicit AtWork(SideBySide* all) : all_(all) {}
+  ~AtWork() {
+    if (all_ != nullptr) all_->Abandon();
   }
-  std::vector<Job> jobs;
-  jobs.reserve(file->entries.size());
-  const auto path = std::make_shared<const std::string>(file->path);
-  for (CaseFileEntry& entry : file->entries) {
-    jobs.push_back(
-        {std::move(entry.sequence), {path, entry.line}, search_directories});
-  }
-  return jobs;
-}
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+  void Finish() { all_ = nullptr; }
+
+ private:
+  SideBySide* all_;
+};
 
 }  // namespace
-
-Result<Budget> ParseBudget(std::string_view text) {
-  const Status bad =
-      Status::Error("budget '" + std::string(text) +
-                    "': want seconds, minutes, hours or cases, such as 60s, "
-                    "5m, 2h or 1000cases");
-  const size_t digits =
-      std::min(text.find_first_not_of("0123456789."), text.size());
-  const std::string_view unit = text.substr(digits);
-  if (unit == "cases") {
-    int64_t cases = 0;
-    if (!ParseWhole(text.substr(0, digits), &cases) || cases < 1) return bad;
-    return Budget{.seconds = std::nullopt, .cases = cases};
-  }
-  double value = 0;
-  if (!ParseWhole(text.substr(0, digits), &value)) return bad;
-  const double scale = unit == "s"   ? 1
-                       : unit == "m" ? 60
-                       : unit == "h" ? 3600
-                                     : 0;
-  if (scale == 0 || !(value > 0) || !std::isfinite(value)) return bad;
-  return Budget{.seconds = value * scale, .cases = std::nullopt};
-}
-
-Result<Shard> ParseShard(std::string_view text) {
-  Shard shard;
-  const size_t slash = text.find('/');
-  if (slash == std::string_view::npos ||
-      !ParseWhole(text.substr(0, slash), &shard.index) ||
-      !ParseWhole(text.substr(slash + 1), &shard.count) || shard.index < 0 ||
-      shard.index >= shard.count) {
-    return Status::Error("shard '" + std::string(text) +
-                         "': want i/N with 0 <= i < N, such as 0/4");
-  }
-  return shard;
-}
-
-Result<std::vector<Job>> JobsFromLines(const std::vector<std::string>& lines,
-                                       OpRows ops) {
-  std::vector<Job> jobs;
-  const SharedDirectories here = Here();
-  for (const std::string& line : lines) {
-    Result<std::vector<Case>> sequence = ParseCaseSequence(line, ops);
-    if (!sequence.ok()) return Status::Error("case: " + sequence.message());
-    for (const Case& c : sequence.value()) {
-      const Status status = ValidateCase(c);
-      if (!status.ok() && c.expect != Expect::kRefuse) {
-        return Status::Error("case: " + status.message());
-      }
-    }
-    const int64_t number = static_cast<int64_t>(jobs.size()) + 1;
-    jobs.push_back({std::move(sequence.value()), {nullptr, number}, here});
-  }
-  return jobs;
-}
-
-Result<std::vector<Job>> JobsFromFile(const std::string& path, OpRows ops,
-                                      std::string* note) {
-  return JobsOf(ReadCaseFile(path, ops), Shared(SearchDirectories(path)), note);
-}
-
-Result<std::vector<Job>> JobsFromText(const std::string& name,
-                                      std::string_view text, OpRows ops,
-                                      std::string* note) {
-  return JobsOf(ParseCaseFile(name, text, ops), Here(), note);
-}
 
 // A candidate whose arguments some op of the cases lacks is judged on that
 // op's cases without them, if another op has them all.
@@ -267,23 +179,11 @@ JudgeOptions Run::OptionsFor(const Call& call) const {
   return judge;
 }
 
-CaseResult Run::JudgeCall(const Call& call,
-                          std::optional<PreviousTruth>* previous) {
-  JudgeOptions judge = OptionsFor(call);
-  Candidate& candidate = *candidates_[call.candidate];
-  if (call.request.expect != Expect::kRefuse) {
-    judge.causes = judge.causes && explained_ < kMostExplained;
-    judge.pictures = judge.pictures && pictured_ < kMostPictured;
-    CaseResult result = JudgeCase(RequestOf(call), candidate, judge, previous);
-    explained_ += judge.causes && result.verdict == Verdict::kFail ? 1 : 0;
-    pictured_ += result.picture != nullptr ? 1 : 0;
-    result.replay_case = *call.replay;
-    return result;
-  }
+CaseResult Run::JudgeRefusal(const Call& call, const Candidate& candidate,
+                             JudgeOptions judge) const {
   CaseResult result;
   result.line = *call.line;
   result.canonical = CanonicalLine(call.request);
-  result.replay_case = *call.replay;
   result.candidate = candidate.Spec();
   result.replay_options = judge.replay_options;
   result.expect = call.request.expect;
@@ -299,51 +199,126 @@ CaseResult Run::JudgeCall(const Call& call,
   return result;
 }
 
-Totals Run::Judge(RunObserver* observer) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                         start)
-        .count();
-  };
-  const std::atomic<bool>* stop = options_.judge.stop;
-  Totals totals;
-  std::optional<PreviousTruth> previous;
-  for (const Call& call : calls_) {
-    if (stop != nullptr && *stop) {
-      totals.interrupted = true;
-      break;
-    }
-    const Budget& budget = options_.budget;
-    if (budget.cases && totals.cases >= *budget.cases) break;
-    if (budget.seconds && seconds() >= *budget.seconds) break;
-    if (call.first) candidates_[call.candidate]->Reset();
-    CaseResult result = JudgeCall(call, &previous);
-    result.op = OpName(call.request);
-    result.origin = call.origin;
-    result.known = MatchKnown(options_.known, result);
-    if (call.first && call.last) {
-      JudgeDraws({RequestOf(call), *candidates_[call.candidate],
-                  OptionsFor(call), options_.draws},
-                 &result);
-      for (CaseResult& drawn : result.draws) {
-        drawn.known = MatchKnown(options_.known, drawn);
-      }
-    }
-    // Interrupted inside a case: what it says is not the whole truth.
-    if (stop != nullptr && *stop && result.verdict == Verdict::kPass) {
-      totals.interrupted = true;
-      break;
-    }
-    totals.Add(result);
-    totals.seconds = seconds();
-    observer->OnCase(result, totals, cases() - totals.cases);
-    const bool bad = HasVerdict(result, Verdict::kFail) ||
-                     HasVerdict(result, Verdict::kError);
-    if (bad && options_.fail_fast) break;
+CaseResult Run::JudgeCall(const Call& call, Candidate& candidate,
+                          const JudgeOptions& judge,
+                          const ChainPlace& place) const {
+  if (call.first) candidate.Reset();
+  CaseResult result =
+      call.request.expect == Expect::kRefuse
+          ? JudgeRefusal(call, candidate, judge)
+          : JudgeCase(RequestOf(call), candidate, judge, &place);
+  result.replay_case = *call.replay;
+  result.op = OpName(call.request);
+  result.origin = call.origin;
+  result.known = MatchKnown(options_.known, result);
+  if (!call.first || !call.last) return result;
+  JudgeDraws({RequestOf(call), candidate, OptionsFor(call), options_.draws},
+             &result);
+  for (CaseResult& drawn : result.draws) {
+    drawn.known = MatchKnown(options_.known, drawn);
   }
+  return result;
+}
+
+// The calls of a line are made one after another, of one candidate.
+std::vector<CallUnit> Run::Units() const {
+  std::vector<CallUnit> units;
+  for (int64_t n = 0; n < cases(); ++n) {
+    const Call& call = calls_[static_cast<size_t>(n)];
+    if (call.first) units.push_back({n, n, 0});
+    CallUnit& unit = units.back();
+    unit.end = n + 1;
+    if (call.request.expect == Expect::kRefuse) continue;
+    unit.bytes = std::max(unit.bytes, JudgeBytes(call.request));
+  }
+  return units;
+}
+
+int Run::Jobs() const {
+  const int64_t wanted = options_.jobs > 0 ? options_.jobs : DefaultThreads();
+  const auto single = [](const std::unique_ptr<Candidate>& candidate) {
+    return candidate->Copy() == nullptr;
+  };
+  if (std::any_of(candidates_.begin(), candidates_.end(), single)) return 1;
+  return static_cast<int>(std::clamp<int64_t>(cases(), 1, wanted));
+}
+
+// A worker's part: units as they come, until there is none.
+void Run::JudgeUnits(const Candidates& candidates, SideBySide* all,
+                     TruthChain* truths, const Suggested& suggested) const {
+  while (const std::optional<CallUnit> unit = all->Take()) {
+    for (int64_t n = unit->begin; n < unit->end && all->Begins(n); ++n) {
+      const Call& call = calls_[static_cast<size_t>(n)];
+      JudgeOptions judge = OptionsFor(call);
+      // Side by side with failures that may come before it, it may look in
+      // vain; what is told is the same.
+      judge.causes = judge.causes && suggested.explained < kMostExplained;
+      judge.pictures = judge.pictures && suggested.pictured < kMostPictured;
+      CaseResult result =
+          JudgeCall(call, *candidates[call.candidate], judge, {*truths, n});
+      truths->End(n);
+      all->Deliver(n, std::move(result), judge.causes);
+    }
+    all->Leave(*unit);
+  }
+}
+
+// Of a result in its turn: keeps what is said beside a verdict to the first few
+// failures.
+void Run::CountSuggestions(bool causes, CaseResult* result,
+                           Suggested* suggested) const {
+  const bool failed =
+      result->verdict == Verdict::kFail && result->expect != Expect::kRefuse;
+  if (causes && failed && suggested->explained++ >= kMostExplained) {
+    result->causes.clear();
+    result->no_cause.clear();
+    result->cause_kernels = 0;
+    result->cause_seconds = 0;
+  }
+  if (suggested->pictured >= kMostPictured) {
+    result->picture.reset();
+    result->no_picture.clear();
+  }
+  suggested->pictured += result->picture != nullptr ? 1 : 0;
+}
+
+Totals Run::Judge(RunObserver* observer) {
+  Totals totals;
+  TruthChain truths;
+  Suggested suggested;
+  const SideBySide::Limits limits{
+      .seconds = options_.budget.seconds,
+      .calls = options_.budget.cases.value_or(INT64_MAX),
+      .bytes = options_.max_memory,
+      .stop = options_.judge.stop};
+  const SideBySide* clock = nullptr;
+  SideBySide all(Units(), limits, &truths,
+                 [&](CaseResult* result, bool causes) {
+                   CountSuggestions(causes, result, &suggested);
+                   totals.Add(*result);
+                   totals.seconds = clock->Seconds();
+                   observer->OnCase(*result, totals, cases() - totals.cases);
+                   const bool bad = HasVerdict(*result, Verdict::kFail) ||
+                                    HasVerdict(*result, Verdict::kError);
+                   return !(bad && options_.fail_fast);
+                 });
+  clock = &all;
+  RunOwnThreads(Jobs(), [&](int worker) {
+    AtWork at_work(&all);
+    if (worker == 0) {
+      JudgeUnits(candidates_, &all, &truths, suggested);
+    } else {
+      Candidates own;
+      for (const auto& candidate : candidates_) {
+        own.push_back(candidate->Copy());
+      }
+      JudgeUnits(own, &all, &truths, suggested);
+    }
+    at_work.Finish();
+  });
+  totals.interrupted = all.interrupted();
   totals.not_run = cases() - totals.cases;
-  totals.seconds = seconds();
+  totals.seconds = all.Seconds();
   return totals;
 }
 

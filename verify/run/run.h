@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_VERIFY_RUN_RUN_H_
 #define LOCKSTEP_VERIFY_RUN_RUN_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "verify/judge/judge.h"
 #include "verify/judge/verdict.h"
 #include "verify/run/known_failure.h"
+#include "verify/run/side_by_side.h"
 
 namespace lockstep::verify {
 
@@ -52,6 +54,9 @@ struct RunOptions {
   int64_t max_memory = INT64_MAX;
   bool fail_fast = false;  // stop at the first fail or error
   int64_t draws = 0;       // further draws of a case of one call
+  // Cases judged side by side; 0: one per core. One after another where a
+  // candidate is the only one of its kind.
+  int jobs = 0;
   std::vector<KnownFailure> known;
 };
 
@@ -67,7 +72,7 @@ Result<std::vector<Job>> JobsFromText(const std::string& name,
                                       std::string_view text, OpRows ops,
                                       std::string* note = nullptr);
 
-// Told about every case as it is decided.
+// Told about every case once it is decided, one after another in their order.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
@@ -92,7 +97,17 @@ class Run {
 
   int64_t cases() const { return static_cast<int64_t>(calls_.size()); }
 
+  // How many cases Judge() takes on at a time, at most.
+  int Jobs() const;
+
  private:
+  using Candidates = std::vector<std::unique_ptr<Candidate>>;
+
+  // Failures told of whose causes were looked for, and whose error was drawn.
+  struct Suggested {
+    std::atomic<int64_t> explained = 0;
+    std::atomic<int64_t> pictured = 0;
+  };
   struct Call {
     Case request;
     bool first = true;  // of its sequence
@@ -110,8 +125,16 @@ class Run {
   Status PrepareCall(const Call& call);
   CaseRequest RequestOf(const Call& call) const;
   JudgeOptions OptionsFor(const Call& call) const;
-  CaseResult JudgeCall(const Call& call,
-                       std::optional<PreviousTruth>* previous);
+  std::vector<CallUnit> Units() const;
+  CaseResult JudgeCall(const Call& call, Candidate& candidate,
+                       const JudgeOptions& judge,
+                       const ChainPlace& place) const;
+  CaseResult JudgeRefusal(const Call& call, const Candidate& candidate,
+                          JudgeOptions judge) const;
+  void JudgeUnits(const Candidates& candidates, SideBySide* all,
+                  TruthChain* truths, const Suggested& suggested) const;
+  void CountSuggestions(bool causes, CaseResult* result,
+                        Suggested* suggested) const;
 
   std::vector<Call> calls_;  // for each candidate, in the order asked for
   std::vector<std::unique_ptr<Candidate>> candidates_;
@@ -119,9 +142,7 @@ class Run {
   std::map<std::pair<size_t, std::string>, size_t> reduced_;
   std::vector<std::string> notes_;
   RunOptions options_;
-  int64_t total_ = 0;      // calls asked for, all shards
-  int64_t explained_ = 0;  // failures whose causes were looked for
-  int64_t pictured_ = 0;   // failures whose error was drawn
+  int64_t total_ = 0;  // calls asked for, all shards
 };
 
 }  // namespace lockstep::verify

@@ -79,7 +79,14 @@ class ClaimKernel final : public Candidate {
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
   std::vector<int> Splits() const override { return {1, 2, 3, 8}; }
-  void Reset() override { calls_ = keys_before_ = 0; }
+  std::unique_ptr<Candidate> Copy() const override {
+    return std::make_unique<ClaimKernel>(bug_, usual_->Copy(), other_->Copy());
+  }
+  void Reset() override {
+    calls_ = keys_before_ = 0;
+    usual_->Reset();
+    other_->Reset();
+  }
 
   RunOutcome Run(const CaseRequest& request, const Trial& trial,
                  const Variation& how, const OutputSet& outputs,

@@ -131,6 +131,7 @@ void JudgeCanary(const CaseRequest& request, const Trial& trial,
                  const JudgeOptions& options, uint64_t salt,
                  CaseResult* result) {
   JudgeOptions nested = options;
+  nested.only_verdict = true;
   nested.causes = false;
   nested.canaries = false;
   nested.invariance = false;

@@ -107,7 +107,6 @@ Power Previous(const Trial& trial, const Truth& truth,
 }  // namespace
 
 std::vector<Power> MeasurePower(const Trial& trial, const Truth& truth,
-                                const PreviousTruth* previous,
                                 const AllowedResults* allowed) {
   std::vector<Power> power;
   const size_t rows = truth.rows.size();
@@ -121,13 +120,31 @@ std::vector<Power> MeasurePower(const Trial& trial, const Truth& truth,
     }
     power.push_back(trying.power());
   }
-  const OutputSpec& spec = trial.outputs()[0];
-  if (previous != nullptr && previous->shape == spec.shape &&
-      previous->lane == spec.lane && previous->truth.rows == truth.rows &&
-      previous->truth.begin[0] == truth.begin[0]) {
-    power.push_back(Previous(trial, truth, allowed, *previous));
-  }
   return power;
+}
+
+void AddPreviousPower(const Trial& trial, const Truth& truth,
+                      const PreviousTruth& previous,
+                      const AllowedResults* allowed,
+                      std::vector<Power>* power) {
+  const OutputSpec& spec = trial.outputs()[0];
+  if (truth.rows.empty() || previous.shape != spec.shape ||
+      previous.lane != spec.lane || previous.truth.rows != truth.rows ||
+      previous.truth.begin[0] != truth.begin[0]) {
+    return;
+  }
+  power->push_back(Previous(trial, truth, allowed, previous));
+}
+
+PreviousTruth FirstOutputOf(const Trial& trial, const Truth& truth,
+                            std::string inputs, std::string line) {
+  const OutputSpec& spec = trial.outputs()[0];
+  Truth first;
+  first.rows = truth.rows;
+  first.bits = {truth.bits[0]};
+  first.begin = {truth.begin[0]};
+  return {spec.shape, spec.lane, std::move(inputs), std::move(first),
+          std::move(line)};
 }
 
 void RejectMore(const Trial& trial, const AllowedResults& allowed, bool whole,

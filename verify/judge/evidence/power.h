@@ -24,7 +24,7 @@ struct PreviousTruth {
   std::array<int64_t, 4> shape{};
   Lane lane = Lane::kF32;
   std::string inputs;  // digest: the same inputs have nearly the same answer
-  Truth truth;
+  Truth truth;         // of that output alone
   std::string line{};  // the case; for replay lines
 };
 
@@ -33,12 +33,20 @@ struct PreviousTruth {
 inline constexpr double kTellingUlp = 4;
 
 // One entry per null that has a meaning for the problem. Only the first output
-// decides: statistics such as lse would give every null away. `previous` may
-// be null; `allowed`, too: then bits decide.
+// decides: statistics such as lse would give every null away. `allowed` may be
+// null: then bits decide.
 //   Requires: allowed->rows() == truth.rows.
 std::vector<Power> MeasurePower(const Trial& trial, const Truth& truth,
-                                const PreviousTruth* previous,
                                 const AllowedResults* allowed);
+// Appends the null that answers as the case before, where that has as many rows
+// of the same shape.
+void AddPreviousPower(const Trial& trial, const Truth& truth,
+                      const PreviousTruth& previous,
+                      const AllowedResults* allowed, std::vector<Power>* power);
+
+// What a case leaves for the next. `inputs`: the digest; `line`: the case.
+PreviousTruth FirstOutputOf(const Trial& trial, const Truth& truth,
+                            std::string inputs, std::string line);
 
 // Nulls not yet rejected, on another set of inputs; `whole`: by any output of
 // theirs, not by the first alone.
