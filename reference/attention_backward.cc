@@ -16,6 +16,7 @@
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
+#include "reference/contract/with_fma.h"
 #include "reference/elementary.h"
 #include "reference/mask.h"
 
@@ -39,7 +40,9 @@ Sums ZeroSums(int64_t positions, int64_t channels) {
 
 // One step of every channel's chain.
 void AddTimes(float x, const std::vector<float>& y, std::vector<float>& sums) {
-  for (size_t c = 0; c < y.size(); ++c) sums[c] = std::fma(x, y[c], sums[c]);
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (size_t c = 0; c < y.size(); ++c) sums[c] = std::fma(x, y[c], sums[c]);
+  });
 }
 
 // One query of one head, and what all of its keys share.
@@ -143,6 +146,7 @@ void ComputeGroup(const Problem& problem, const Inputs& inputs,
   const auto scale = static_cast<float>(p.scale);
   Sums dk = ZeroSums(p.kv_len, p.head_dim);
   Sums dv = ZeroSums(p.kv_len, p.value_dim);
+  std::vector<float> k, v;
   for (int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h) {
     Sums dq = ZeroSums(p.q_len, p.head_dim);
     for (int64_t i = 0; i < p.q_len; ++i) {
@@ -150,8 +154,8 @@ void ComputeGroup(const Problem& problem, const Inputs& inputs,
                               VisibleKeys(p, inputs.forward, b, h, i));
       if (!row.counts) continue;
       for (const int64_t j : row.keys) {
-        const std::vector<float> k = LoadRow(inputs.forward.k, b, kv_head, j);
-        const std::vector<float> v = LoadRow(inputs.forward.v, b, kv_head, j);
+        LoadRow(inputs.forward.k, b, kv_head, j, k);
+        LoadRow(inputs.forward.v, b, kv_head, j, v);
         const Pair pair = MakePair(problem, row, k, v);         // 1
         AddTimes(pair.p, row.d_o, dv[static_cast<size_t>(j)]);  // 2
         AddTimes(pair.ds, row.q, dk[static_cast<size_t>(j)]);
@@ -193,10 +197,11 @@ std::vector<float> AttentionBackwardQuery(const Problem& problem,
   const Row row = MakeRow(problem, inputs, b, h, i,
                           VisibleKeys(p, inputs.forward, b, h, i));
   std::vector<float> dq(static_cast<size_t>(p.head_dim), 0.0f);
+  std::vector<float> k, v;
   for (const int64_t j : row.keys) {
     if (!row.counts) break;
-    const std::vector<float> k = LoadRow(inputs.forward.k, b, kv_head, j);
-    const std::vector<float> v = LoadRow(inputs.forward.v, b, kv_head, j);
+    LoadRow(inputs.forward.k, b, kv_head, j, k);
+    LoadRow(inputs.forward.v, b, kv_head, j, v);
     AddTimes(MakePair(problem, row, k, v).ds, k, dq);
   }
   return Finish(dq, static_cast<float>(p.scale), problem.grad_lane);
@@ -207,13 +212,13 @@ KeyGradients AttentionBackwardKey(const Problem& problem, const Inputs& inputs,
   const AttentionForwardProblem& p = problem.forward;
   std::vector<float> dk(static_cast<size_t>(p.head_dim), 0.0f);
   std::vector<float> dv(static_cast<size_t>(p.value_dim), 0.0f);
+  const std::vector<float> k = LoadRow(inputs.forward.k, b, kv_head, j);
+  const std::vector<float> v = LoadRow(inputs.forward.v, b, kv_head, j);
   for (int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h) {
     for (int64_t i = 0; i < p.q_len; ++i) {
       if (!IsVisible(p, inputs.forward, b, h, i, j)) continue;
       const Row row = MakeRow(problem, inputs, b, h, i, {j});
       if (!row.counts) continue;
-      const std::vector<float> k = LoadRow(inputs.forward.k, b, kv_head, j);
-      const std::vector<float> v = LoadRow(inputs.forward.v, b, kv_head, j);
       const Pair pair = MakePair(problem, row, k, v);
       AddTimes(pair.p, row.d_o, dv);
       AddTimes(pair.ds, row.q, dk);

@@ -18,6 +18,7 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"
+#include "reference/contract/with_fma.h"
 #include "reference/elementary.h"
 #include "reference/mask.h"
 #include "reference/matrix_unit.h"
@@ -100,10 +101,11 @@ Row ScoreRow(const AttentionForwardProblem& problem,
   const std::vector<float> q = LoadRow(inputs.q, at.batch, at.head, at.query);
   const int64_t kv_head = at.head / problem.group();
   Row row;
+  std::vector<float> k;
   for (int64_t j = 0; j < problem.kv_len; ++j) {
     // N8: a masked key is never read.
     if (!IsVisible(problem, inputs, at.batch, at.head, at.query, j)) continue;
-    const std::vector<float> k = LoadRow(inputs.k, at.batch, kv_head, j);
+    LoadRow(inputs.k, at.batch, kv_head, j, k);
     row.keys.push_back(j);
     row.terms.emplace_back(ScoreOf(problem, DotInOrder(problem.order, q, k)).u);
   }
@@ -128,10 +130,12 @@ void ForWeightedRows(const AttentionForwardProblem& problem,
                      const AttentionRow& at, const Row& row, float m,
                      float shift, const Add& add) {
   const int64_t kv_head = at.head / problem.group();
+  std::vector<float> v;
   for (size_t t = 0; t < row.keys.size(); ++t) {
     float p = row.terms[t].Weight(m, shift);
     if (problem.p_lane == Lane::kBf16) p = RoundToBf16Lane(p);  // N10
-    add(row.keys[t], p, LoadRow(inputs.v, at.batch, kv_head, row.keys[t]));
+    LoadRow(inputs.v, at.batch, kv_head, row.keys[t], v);
+    add(row.keys[t], p, v);
   }
 }
 
@@ -154,8 +158,10 @@ std::vector<float> WeightedValues(const AttentionForwardProblem& problem,
   };
   if (problem.order == ProductOrder::kChain) {
     each([&](int64_t, float p, const std::vector<float>& v) {
-      for (size_t c = 0; c < acc.size(); ++c)
-        acc[c] = std::fma(p, v[c], acc[c]);
+      WithFma([&]() LOCKSTEP_IN_BOTH {
+        for (size_t c = 0; c < acc.size(); ++c)
+          acc[c] = std::fma(p, v[c], acc[c]);
+      });
     });
   } else if (problem.order == ProductOrder::kAmx) {
     in_sums(BlockSum());

@@ -7,26 +7,35 @@
 
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
+#include "reference/contract/with_fma.h"
 #include "reference/elementary.h"
 
 namespace lockstep::reference {
 
 std::vector<float> LoadRow(const LaneView& x, int64_t b, int64_t h,
                            int64_t position) {
-  std::vector<float> row(static_cast<size_t>(x.shape[3]));
+  std::vector<float> row;
+  LoadRow(x, b, h, position, row);
+  return row;
+}
+
+void LoadRow(const LaneView& x, int64_t b, int64_t h, int64_t position,
+             std::vector<float>& row) {
+  row.resize(static_cast<size_t>(x.shape[3]));
   const auto load = [&](const auto& view) {
     for (size_t c = 0; c < row.size(); ++c) {
       row[c] = ToFloat(view(b, h, position, c));
     }
   };
   x.lane == Lane::kF32 ? load(x.As<float>()) : load(x.As<Bf16>());
-  return row;
 }
 
 float Dot(const std::vector<float>& a, const std::vector<float>& b) {
-  float acc = 0.0f;
-  for (size_t d = 0; d < a.size(); ++d) acc = std::fma(a[d], b[d], acc);
-  return acc;
+  return WithFma([&]() LOCKSTEP_IN_BOTH {
+    float acc = 0.0f;
+    for (size_t d = 0; d < a.size(); ++d) acc = std::fma(a[d], b[d], acc);
+    return acc;
+  });
 }
 
 Score ScoreOf(const AttentionForwardProblem& problem, float dot) {

@@ -14,6 +14,9 @@ namespace lockstep::reference {
 // The last axis of a tensor at (b, h, position), widened to f32.
 std::vector<float> LoadRow(const LaneView& x, int64_t b, int64_t h,
                            int64_t position);
+// The same into memory that a row before it had.
+void LoadRow(const LaneView& x, int64_t b, int64_t h, int64_t position,
+             std::vector<float>& row);
 
 // N3: one chain over the channels, ascending.
 float Dot(const std::vector<float>& a, const std::vector<float>& b);

@@ -7,22 +7,27 @@
 #include <cstdint>
 
 #include "reference/contract/coefficients.h"
+#include "reference/contract/with_fma.h"
 
 namespace lockstep::reference {
 namespace {
 
-uint32_t Bits(float x) { return std::bit_cast<uint32_t>(x); }
-float FromBits(uint32_t bits) { return std::bit_cast<float>(bits); }
+LOCKSTEP_IN_BOTH inline uint32_t Bits(float x) {
+  return std::bit_cast<uint32_t>(x);
+}
+LOCKSTEP_IN_BOTH inline float FromBits(uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
 
 // c[0] + x (c[1] + x (c[2] + ...)), one fma per power, highest first.
 template <int kTerms>
-float Horner(const float (&c)[kTerms], float x) {
+LOCKSTEP_IN_BOTH inline float Horner(const float (&c)[kTerms], float x) {
   float sum = c[kTerms - 1];
   for (int i = kTerms - 2; i >= 0; --i) sum = std::fma(sum, x, c[i]);
   return sum;
 }
 
-float Clamp(float x, float low, float high) {
+LOCKSTEP_IN_BOTH inline float Clamp(float x, float low, float high) {
   if (x < low) return low;
   return x > high ? high : x;
 }
@@ -30,7 +35,7 @@ float Clamp(float x, float low, float high) {
 // g * 2^n for the n in the low bits of `rounded` = n + kRoundMagic, |n| < 192.
 // Two powers of two, n halved: the first product is exact, the second rounds
 // at most once (a subnormal result).
-float ScaleByPowerOfTwo(float g, float rounded) {
+LOCKSTEP_IN_BOTH inline float ScaleByPowerOfTwo(float g, float rounded) {
   const int32_t n = static_cast<int32_t>(Bits(rounded) - Bits(kRoundMagic));
   const int32_t half = n >> 1;
   const float first = FromBits(static_cast<uint32_t>(half + 127) << 23);
@@ -43,32 +48,34 @@ struct ExpSplit {
   float f;
   float rounded;
 };
-ExpSplit SplitForExp(float x) {
+LOCKSTEP_IN_BOTH inline ExpSplit SplitForExp(float x) {
   const float rounded = std::fma(x, kLog2EHigh, kRoundMagic);
   const float n = rounded - kRoundMagic;
   return {std::fma(x, kLog2ELow, std::fma(x, kLog2EHigh, -n)), rounded};
 }
 
-float ExpInRange(float x) {
+LOCKSTEP_IN_BOTH inline float ExpInRange(float x) {
   const ExpSplit split = SplitForExp(x);
-  return ScaleByPowerOfTwo(Exp2Core(split.f), split.rounded);
+  return ScaleByPowerOfTwo(Horner(kExp2Core, split.f), split.rounded);
 }
 
 // (2^f - 1) / f: Exp2Core without its last step.
-float Exp2Slope(float f) {
+LOCKSTEP_IN_BOTH inline float Exp2Slope(float f) {
   constexpr int kTerms = sizeof(kExp2Core) / sizeof(kExp2Core[0]);
   float sum = kExp2Core[kTerms - 1];
   for (int i = kTerms - 2; i >= 1; --i) sum = std::fma(sum, f, kExp2Core[i]);
   return sum;
 }
 
-float FlipSign(float x, uint32_t sign_bit) {
+LOCKSTEP_IN_BOTH inline float FlipSign(float x, uint32_t sign_bit) {
   return FromBits(Bits(x) ^ sign_bit);
 }
 
 }  // namespace
 
-float Exp2Core(float f) { return Horner(kExp2Core, f); }
+float Exp2Core(float f) {
+  return WithFma([&]() LOCKSTEP_IN_BOTH { return Horner(kExp2Core, f); });
+}
 
 float Exp2(float x) {
   if (std::isnan(x)) return CanonicalNaN(x);
@@ -80,7 +87,9 @@ float Exp2(float x) {
 
 float Exp(float x) {
   if (std::isnan(x)) return CanonicalNaN(x);
-  return ExpInRange(Clamp(x, kExpLow, kExpHigh));
+  return WithFma([&]() LOCKSTEP_IN_BOTH {
+    return ExpInRange(Clamp(x, kExpLow, kExpHigh));
+  });
 }
 
 Log2Split SplitForLog2(float x) {
@@ -96,8 +105,10 @@ Log2Split SplitForLog2(float x) {
 }
 
 float Log2Core(float z) {
-  const float t = z - 1.0f;
-  return t * Horner(kLog2Core, t);
+  return WithFma([&]() LOCKSTEP_IN_BOTH {
+    const float t = z - 1.0f;
+    return t * Horner(kLog2Core, t);
+  });
 }
 
 float Log2(float x) {
@@ -109,63 +120,71 @@ float Log2(float x) {
 }
 
 float TanhCore(float x) {
-  const float a = std::fabs(x);
-  const float c = a > 1.0f ? 1.0f : a;  // a NaN stays
-  const float c2 = c * c;
-  const float c3 = c * c2;
-  const float v = Horner(kTanhLarge, a);
-  const float v2 = v * v;
-  const float large = std::fma(v2, v2, kTanhScale * 0.5f);
-  const float small = Horner(kTanhSmall, c2);
-  const float denominator = large > small ? large : small;
-  const float tanh = std::fma(-kTanhScale, c3 / denominator, c);
-  return std::copysign(tanh, x);
+  return WithFma([&]() LOCKSTEP_IN_BOTH {
+    const float a = std::fabs(x);
+    const float c = a > 1.0f ? 1.0f : a;  // a NaN stays
+    const float c2 = c * c;
+    const float c3 = c * c2;
+    const float v = Horner(kTanhLarge, a);
+    const float v2 = v * v;
+    const float large = std::fma(v2, v2, kTanhScale * 0.5f);
+    const float small = Horner(kTanhSmall, c2);
+    const float denominator = large > small ? large : small;
+    const float tanh = std::fma(-kTanhScale, c3 / denominator, c);
+    return std::copysign(tanh, x);
+  });
 }
 
 float Tanh(float x) { return CanonicalNaN(TanhCore(x)); }
 
 float Sigmoid(float x) {
   if (std::isnan(x)) return CanonicalNaN(x);
-  // With e = e^-|x| and s = e / (1 + e): 1 - s on the right and e - e s on the
-  // left. Both are the quotient 1/(1+e) or e/(1+e), but the division's and the
-  // sum's roundings weigh less.
-  const float a = std::fabs(x);
-  const float e = ExpInRange(a > -kExpLow ? kExpLow : -a);
-  const float s = e / (1.0f + e);
-  const float top = x < 0.0f ? e : 1.0f;
-  return std::fma(-top, s, top);
+  return WithFma([&]() LOCKSTEP_IN_BOTH {
+    // With e = e^-|x| and s = e / (1 + e): 1 - s on the right and e - e s on
+    // the left. Both are the quotient 1/(1+e) or e/(1+e), but the division's
+    // and the sum's roundings weigh less.
+    const float a = std::fabs(x);
+    const float e = ExpInRange(a > -kExpLow ? kExpLow : -a);
+    const float s = e / (1.0f + e);
+    const float top = x < 0.0f ? e : 1.0f;
+    return std::fma(-top, s, top);
+  });
 }
 
 float Silu(float x) { return CanonicalNaN(x * Sigmoid(x)); }
 
 float Softplus(float x) {
   if (std::isnan(x)) return CanonicalNaN(x);
-  // max(x, 0) + log(1 + e), e = e^-|x| as a sum of two: the rounding of e
-  // alone would cost 0.45 ulp more.
-  const float a = std::fabs(x);
-  const ExpSplit split = SplitForExp(a > -kExpLow ? kExpLow : -a);
-  const float slope = Exp2Slope(split.f);
-  const float g = std::fma(slope, split.f, 1.0f);
-  const float g_rest = std::fma(slope, split.f, 1.0f - g);
-  const float e = ScaleByPowerOfTwo(g, split.rounded);
-  const float e_rest = ScaleByPowerOfTwo(g_rest, split.rounded);
-  const float p = Horner(kLog1pCore, e);
-  const float top = x > 0.0f ? x : 0.0f;
-  return std::fma(e, p, std::fma(e_rest, p, top));
+  return WithFma([&]() LOCKSTEP_IN_BOTH {
+    // max(x, 0) + log(1 + e), e = e^-|x| as a sum of two: the rounding of e
+    // alone would cost 0.45 ulp more.
+    const float a = std::fabs(x);
+    const ExpSplit split = SplitForExp(a > -kExpLow ? kExpLow : -a);
+    const float slope = Exp2Slope(split.f);
+    const float g = std::fma(slope, split.f, 1.0f);
+    const float g_rest = std::fma(slope, split.f, 1.0f - g);
+    const float e = ScaleByPowerOfTwo(g, split.rounded);
+    const float e_rest = ScaleByPowerOfTwo(g_rest, split.rounded);
+    const float p = Horner(kLog1pCore, e);
+    const float top = x > 0.0f ? x : 0.0f;
+    return std::fma(e, p, std::fma(e_rest, p, top));
+  });
 }
 
 SinCos SinCosTurnsCore(float x) {
-  // x = n/4 + r, exact; n mod 4 says which of +-sin, +-cos of r is meant.
-  const float rounded = std::fma(x, 4.0f, kRoundMagic);
-  const float n = rounded - kRoundMagic;
-  const float r = std::fma(n, -0.25f, x);
-  const float r2 = r * r;
-  const float s = std::fma(r, kTwoPi, r * Horner(kSinTurns, r2));
-  const float c = std::fma(r2, Horner(kCosTurns, r2), 1.0f);
-  const uint32_t quarter = Bits(rounded);
-  const bool swap = (quarter & 1u) != 0;
-  return {FlipSign(swap ? c : s, (quarter & 2u) << 30),
-          FlipSign(swap ? s : c, ((quarter + 1u) & 2u) << 30)};
+  return WithFma([&]() LOCKSTEP_IN_BOTH {
+    // x = n/4 + r, exact; n mod 4 says which of +-sin, +-cos of r is meant.
+    const float rounded = std::fma(x, 4.0f, kRoundMagic);
+    const float n = rounded - kRoundMagic;
+    const float r = std::fma(n, -0.25f, x);
+    const float r2 = r * r;
+    const float s = std::fma(r, kTwoPi, r * Horner(kSinTurns, r2));
+    const float c = std::fma(r2, Horner(kCosTurns, r2), 1.0f);
+    const uint32_t quarter = Bits(rounded);
+    const bool swap = (quarter & 1u) != 0;
+    return SinCos{FlipSign(swap ? c : s, (quarter & 2u) << 30),
+                  FlipSign(swap ? s : c, ((quarter + 1u) & 2u) << 30)};
+  });
 }
 
 Bf16 RoundToBf16(float x) {

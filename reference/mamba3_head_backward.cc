@@ -13,6 +13,7 @@
 #include "reference/contract/coefficients.h"
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/mamba3_scan_backward.h"
+#include "reference/contract/with_fma.h"
 #include "reference/elementary.h"
 #include "reference/mamba3_token.h"
 
@@ -22,17 +23,31 @@ namespace {
 using Place = Mamba3Place;
 using State = Mamba3State;
 
+// to[c] + x y[c], of `count` channels.
+LOCKSTEP_IN_BOTH inline void AddTimes(float x, const float* y, int64_t count,
+                                      float* to) {
+  for (int64_t c = 0; c < count; ++c) to[c] = std::fma(x, y[c], to[c]);
+}
+
+// One chain over `count` channels, ascending.
+LOCKSTEP_IN_BOTH inline float Dot(const float* x, const float* y,
+                                  int64_t count) {
+  float sum = 0.0f;
+  for (int64_t c = 0; c < count; ++c) sum = std::fma(x[c], y[c], sum);
+  return sum;
+}
+
 // [n][p] times [r][n]: over n ascending.
 Matrix OverStates(const Matrix& m, const Matrix& k,
                   const Mamba3ScanProblem& p) {
   Matrix y(p.ranks, p.head_dim);
-  for (int64_t r = 0; r < p.ranks; ++r) {
-    for (int64_t n = 0; n < p.state_dim; ++n) {
-      for (int64_t c = 0; c < p.head_dim; ++c) {
-        y[r][c] = std::fma(m[n][c], k[r][n], y[r][c]);
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (int64_t r = 0; r < p.ranks; ++r) {
+      for (int64_t n = 0; n < p.state_dim; ++n) {
+        AddTimes(k[r][n], m[n], p.head_dim, y[r]);
       }
     }
-  }
+  });
   return y;
 }
 
@@ -40,13 +55,13 @@ Matrix OverStates(const Matrix& m, const Matrix& k,
 Matrix OverChannels(const Matrix& m, const Matrix& x,
                     const Mamba3ScanProblem& p) {
   Matrix y(p.ranks, p.state_dim);
-  for (int64_t r = 0; r < p.ranks; ++r) {
-    for (int64_t n = 0; n < p.state_dim; ++n) {
-      for (int64_t c = 0; c < p.head_dim; ++c) {
-        y[r][n] = std::fma(m[n][c], x[r][c], y[r][n]);
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (int64_t r = 0; r < p.ranks; ++r) {
+      for (int64_t n = 0; n < p.state_dim; ++n) {
+        y[r][n] = Dot(m[n], x[r], p.head_dim);
       }
     }
-  }
+  });
   return y;
 }
 
@@ -182,13 +197,13 @@ void HeadBackward::GateAndSum(const Place& at, const Matrix& value,
 
 // 2: what the token's own read-out adds to the cotangent of its state.
 void HeadBackward::ReadBack(const Matrix& d_o, const Matrix& q) {
-  for (int64_t n = 0; n < p_.state_dim; ++n) {
-    for (int64_t c = 0; c < p_.head_dim; ++c) {
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (int64_t n = 0; n < p_.state_dim; ++n) {
       for (int64_t r = 0; r < p_.ranks; ++r) {
-        carry_.h[n][c] = std::fma(d_o[r][c], q[r][n], carry_.h[n][c]);
+        AddTimes(q[r][n], d_o[r], p_.head_dim, carry_.h[n]);
       }
     }
-  }
+  });
 }
 
 // 4: x and what it is made of, the token's own and, through beta, that of the
@@ -247,11 +262,11 @@ float HeadBackward::Scalars(const Place& at, const Mamba3Weights& w,
   const float current = dot(now.after.x, of_x);
   const float before = dot(now.before.x, of_x_before);
   std::vector<float> state(static_cast<size_t>(p_.state_dim), 0.0f);
-  for (int64_t n = 0; n < p_.state_dim; ++n) {
-    for (int64_t c = 0; c < p_.head_dim; ++c) {
-      state[n] = std::fma(carry_.h[n][c], now.before.h[n][c], state[n]);
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (int64_t n = 0; n < p_.state_dim; ++n) {
+      state[n] = Dot(carry_.h[n], now.before.h[n], p_.head_dim);
     }
-  }
+  });
   const float rest = 1.0f - w.lambda;
   const float decayed = w.alpha * before;
   const float d_a = std::fma(w.alpha, StripedSum(state), w.beta * before);

@@ -8,10 +8,17 @@
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/tensor_view.h"
+#include "reference/contract/with_fma.h"
 #include "reference/elementary.h"
 
 namespace lockstep::reference {
 namespace {
+
+// to[c] + x y[c], of `count` channels.
+LOCKSTEP_IN_BOTH inline void AddTimes(float x, const float* y, int64_t count,
+                                      float* to) {
+  for (int64_t c = 0; c < count; ++c) to[c] = std::fma(x, y[c], to[c]);
+}
 
 // N11's fold.
 float Fold(float (&l)[kStripes]) {
@@ -31,12 +38,14 @@ float FinishElement(float x, Lane lane) {
 float StripedDot(const float* x, const float* y, int64_t rows,
                  int64_t columns) {
   float l[kStripes] = {};
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) {
-      const int64_t i = r * columns + c;
-      l[c % kStripes] = std::fma(x[i], y[i], l[c % kStripes]);
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) {
+        const int64_t i = r * columns + c;
+        l[c % kStripes] = std::fma(x[i], y[i], l[c % kStripes]);
+      }
     }
-  }
+  });
   return Fold(l);
 }
 
@@ -84,27 +93,27 @@ Mamba3Read Mamba3Token::Advance(const Mamba3Place& at,
   const Matrix x = UpProjected(v, at.h);
 
   // 4: h_t = alpha h_{t-1} + beta x_{t-1} k_{t-1}^T + gamma x_t k_t^T
-  for (int64_t n = 0; n < p_.state_dim; ++n) {
-    for (int64_t c = 0; c < p_.head_dim; ++c) {
-      float h = alpha * state.h[n][c];
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (int64_t n = 0; n < p_.state_dim; ++n) {
+      float* const h = state.h[n];
+      for (int64_t c = 0; c < p_.head_dim; ++c) h[c] = alpha * h[c];
       for (int64_t r = 0; r < p_.ranks; ++r) {
-        h = std::fma(beta * state.k[r][n], state.x[r][c], h);
-        h = std::fma(gamma * k[r][n], x[r][c], h);
+        AddTimes(beta * state.k[r][n], state.x[r], p_.head_dim, h);
+        AddTimes(gamma * k[r][n], x[r], p_.head_dim, h);
       }
-      state.h[n][c] = h;
     }
-  }
+  });
 
   // 5: o_r = h q_r + D x_r
   Matrix o(p_.ranks, p_.head_dim);
-  for (int64_t r = 0; r < p_.ranks; ++r) {
-    for (int64_t c = 0; c < p_.head_dim; ++c) {
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (int64_t r = 0; r < p_.ranks; ++r) {
       for (int64_t n = 0; n < p_.state_dim; ++n) {
-        o[r][c] = std::fma(q[r][n], state.h[n][c], o[r][c]);
+        AddTimes(q[r][n], state.h[n], p_.head_dim, o[r]);
       }
-      if (p_.skip) o[r][c] = std::fma(in_.d(at.h), x[r][c], o[r][c]);
+      if (p_.skip) AddTimes(in_.d(at.h), x[r], p_.head_dim, o[r]);
     }
-  }
+  });
   state.k = k;
   state.v = v;
   state.x = x;

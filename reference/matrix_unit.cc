@@ -1,9 +1,13 @@
 #include "reference/matrix_unit.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <vector>
+
+#include "reference/contract/with_fma.h"
 
 namespace lockstep::reference {
 namespace {
@@ -17,7 +21,8 @@ struct Parts {
   int exponent = 0;  // of a subnormal number the smallest normal one
 };
 
-Parts TakeApart(const NumberFormat& format, uint32_t bits) {
+LOCKSTEP_IN_BOTH inline Parts TakeApart(const NumberFormat& format,
+                                        uint32_t bits) {
   bits >>= format.unused;
   const uint32_t ones = (1u << format.fraction_bits) - 1;
   const uint32_t last = (1u << format.exponent_bits) - 1;
@@ -34,23 +39,24 @@ Parts TakeApart(const NumberFormat& format, uint32_t bits) {
   return parts;
 }
 
-uint32_t SignBit(const NumberFormat& format) {
+LOCKSTEP_IN_BOTH inline uint32_t SignBit(const NumberFormat& format) {
   return 1u << (format.width() - 1);
 }
 
-uint32_t InfinityBits(const NumberFormat& format) {
+LOCKSTEP_IN_BOTH inline uint32_t InfinityBits(const NumberFormat& format) {
   return ((1u << format.exponent_bits) - 1) << format.fraction_bits;
 }
 
 // size * 2^shift, toward zero.
-int64_t Shifted(int64_t size, int shift) {
+LOCKSTEP_IN_BOTH inline int64_t Shifted(int64_t size, int shift) {
   if (shift >= 0) return size << shift;
   return shift > -63 ? size >> -shift : 0;
 }
 
 // total * 2^exponent as the step rounds it to the accumulator.
-uint32_t Rounded(const UnitStep& step, const NumberFormat& format,
-                 int64_t total, int exponent) {
+LOCKSTEP_IN_BOTH inline uint32_t Rounded(const UnitStep& step,
+                                         const NumberFormat& format,
+                                         int64_t total, int exponent) {
   const auto size = static_cast<uint64_t>(total < 0 ? -total : total);
   const int length = std::bit_width(size);
   const int top = std::max(length - 1 + exponent, format.least());
@@ -161,15 +167,17 @@ std::vector<uint32_t> HalfAsF16(const NumberFormat& from,
   return half;
 }
 
-}  // namespace
-
-uint32_t AddStep(const UnitStep& step, const StepFormats& formats,
-                 std::span<const uint32_t> a, std::span<const uint32_t> b,
-                 uint32_t c) {
+// AddStep, for whoever knows the formats: constants of the copy that it
+// becomes.
+LOCKSTEP_IN_BOTH inline uint32_t Step(const UnitStep& step,
+                                      const StepFormats& formats,
+                                      std::span<const uint32_t> a,
+                                      std::span<const uint32_t> b, uint32_t c) {
   const NumberFormat& to = formats.accumulator;
-  std::vector<Term> terms;
+  std::array<Term, kMostStepProducts + 1> all;
+  size_t count = 0;
   bool nan = false, plus = false, minus = false;
-  const auto see_infinity = [&](bool negative) {
+  const auto see_infinity = [&](bool negative) LOCKSTEP_IN_BOTH {
     plus |= !negative;
     minus |= negative;
   };
@@ -181,19 +189,20 @@ uint32_t AddStep(const UnitStep& step, const StepFormats& formats,
     const bool negative = x.negative != y.negative;
     if (x.infinite || y.infinite) see_infinity(negative);
     const int64_t size = x.significand * y.significand;
-    terms.push_back({negative ? -size : size,
-                     zero ? step.zero : x.exponent + y.exponent,
-                     2 * formats.operand.fraction_bits});
+    all[count++] = {negative ? -size : size,
+                    zero ? step.zero : x.exponent + y.exponent,
+                    2 * formats.operand.fraction_bits};
   }
   const Parts z = TakeApart(to, c);
   nan |= z.nan;
   if (z.infinite) see_infinity(z.negative);
-  terms.push_back({z.negative ? -z.significand : z.significand,
-                   z.significand == 0 ? step.zero : z.exponent,
-                   to.fraction_bits});
+  all[count++] = {z.negative ? -z.significand : z.significand,
+                  z.significand == 0 ? step.zero : z.exponent,
+                  to.fraction_bits};
   if (nan || (plus && minus)) return SignBit(to) - 1;
   if (plus || minus) return InfinityBits(to) | (minus ? SignBit(to) : 0u);
 
+  const std::span<const Term> terms(all.data(), count);
   int top = terms[0].exponent;
   for (const Term& term : terms) top = std::max(top, term.exponent);
   int64_t total = 0;
@@ -203,6 +212,14 @@ uint32_t AddStep(const UnitStep& step, const StepFormats& formats,
         term.size < 0 ? -Shifted(-term.size, shift) : Shifted(term.size, shift);
   }
   return Rounded(step, to, total, top - step.fraction);
+}
+
+}  // namespace
+
+uint32_t AddStep(const UnitStep& step, const StepFormats& formats,
+                 std::span<const uint32_t> a, std::span<const uint32_t> b,
+                 uint32_t c) {
+  return Step(step, formats, a, b, c);
 }
 
 uint32_t AddInstructions(const MatrixUnit& unit, int k,
@@ -228,15 +245,16 @@ void StepSum::Add(int64_t index, float a, float b) {
   const int64_t number = index / step_.products;
   if (number != number_) EndStep();
   number_ = number;
-  a_.push_back(std::bit_cast<uint32_t>(a) >> 16);
-  b_.push_back(std::bit_cast<uint32_t>(b) >> 16);
+  a_[count_] = std::bit_cast<uint32_t>(a) >> 16;
+  b_[count_] = std::bit_cast<uint32_t>(b) >> 16;
+  ++count_;
 }
 
 void StepSum::EndStep() {
-  if (a_.empty()) return;
-  sum_ = AddStep(step_, {kFormatBf16, kFormatF32}, a_, b_, sum_);
-  a_.clear();
-  b_.clear();
+  if (count_ == 0) return;
+  constexpr StepFormats kFormats{kFormatBf16, kFormatF32};
+  sum_ = Step(step_, kFormats, {a_.data(), count_}, {b_.data(), count_}, sum_);
+  count_ = 0;
 }
 
 float StepSum::Total() {

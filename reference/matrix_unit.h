@@ -2,9 +2,10 @@
 #ifndef LOCKSTEP_REFERENCE_MATRIX_UNIT_H_
 #define LOCKSTEP_REFERENCE_MATRIX_UNIT_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "reference/contract/matrix_units.h"
 
@@ -13,7 +14,7 @@ namespace lockstep::reference {
 // A step of products a[i] * b[i], in the format of the operands, beside the
 // accumulator c: all three as bits, and the result. A NaN is 0x7fffffff, or
 // 0x7fff of f16.
-//   Requires: as many a as b.
+//   Requires: as many a as b, at most kMostStepProducts.
 struct StepFormats {
   NumberFormat operand;
   NumberFormat accumulator;
@@ -43,7 +44,8 @@ class StepSum {
 
   UnitStep step_;
   int64_t number_ = 0;  // of the step that a and b are of
-  std::vector<uint32_t> a_, b_;
+  std::array<uint32_t, kMostStepProducts> a_, b_;
+  size_t count_ = 0;  // of them
   uint32_t sum_ = 0;  // of the steps before it, as bits of f32
 };
 

@@ -108,6 +108,15 @@ inline constexpr MatrixUnit kMatrixUnits[] = {
     {"blackwell", "tf32", "f32", "mma", kHopperTf32Step},
 };
 
+// The most products of a step.
+inline constexpr int kMostStepProducts = [] {
+  int most = 0;
+  for (const MatrixUnit& unit : kMatrixUnits) {
+    most = unit.step.products > most ? unit.step.products : most;
+  }
+  return most;
+}();
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_REFERENCE_CONTRACT_MATRIX_UNITS_H_

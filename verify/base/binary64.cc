@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <limits>
 
+#include "reference/contract/with_fma.h"
+
 namespace lockstep::verify {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // x * 2^k for integer k, through two factors, so that 2^k may leave range.
-double TimesPowerOfTwo(double x, int k) {
+LOCKSTEP_IN_BOTH inline double TimesPowerOfTwo(double x, int k) {
   const int half = k / 2;
   const auto power = [](int e) {
     return std::bit_cast<double>(static_cast<uint64_t>(e + 1023) << 52);
@@ -20,7 +22,7 @@ double TimesPowerOfTwo(double x, int k) {
 }
 
 // e^y - 1 for |y| <= 0.35: Taylor to y^16, remainder below 2^-70.
-double SmallExpm1(double y) {
+LOCKSTEP_IN_BOTH inline double SmallExpm1(double y) {
   double sum = 1.0 / 20922789888000.0;
   double inverse[] = {1.0 / 1307674368000.0,
                       1.0 / 87178291200.0,
@@ -41,9 +43,7 @@ double SmallExpm1(double y) {
   return sum * y;
 }
 
-}  // namespace
-
-double Exp2Double(double x) {
+LOCKSTEP_IN_BOTH inline double Exp2Of(double x) {
   if (x != x) return x;
   if (x >= 1024) return kInf;
   if (x <= -1080) return 0;
@@ -54,7 +54,7 @@ double Exp2Double(double x) {
   return TimesPowerOfTwo(1.0 + SmallExpm1(y), static_cast<int>(n));
 }
 
-double ExpDouble(double x) {
+LOCKSTEP_IN_BOTH inline double ExpOf(double x) {
   if (x != x) return x;
   if (x >= 710) return kInf;
   if (x <= -750) return 0;
@@ -64,7 +64,7 @@ double ExpDouble(double x) {
   return TimesPowerOfTwo(1.0 + SmallExpm1(y), static_cast<int>(n));
 }
 
-double LogDouble(double x) {
+LOCKSTEP_IN_BOTH inline double LogOf(double x) {
   if (x == 0) return -kInf;
   if (!(x > 0) || x == kInf) return x > 0 ? x : x - x;
   int k = std::ilogb(x);
@@ -82,14 +82,32 @@ double LogDouble(double x) {
   return std::fma(k, 0x1.62e42fefa39efp-1, log_z);
 }
 
-double TanhDouble(double x) {
+LOCKSTEP_IN_BOTH inline double TanhOf(double x) {
   const double magnitude = std::fabs(x);
   if (magnitude < 0.17) {
     const double e = SmallExpm1(2 * x);
     return e / (e + 2);
   }
-  const double e = ExpDouble(-2 * magnitude);
+  const double e = ExpOf(-2 * magnitude);
   return std::copysign((1 - e) / (1 + e), x);
+}
+
+}  // namespace
+
+double Exp2Double(double x) {
+  return WithFma([&]() LOCKSTEP_IN_BOTH { return Exp2Of(x); });
+}
+
+double ExpDouble(double x) {
+  return WithFma([&]() LOCKSTEP_IN_BOTH { return ExpOf(x); });
+}
+
+double LogDouble(double x) {
+  return WithFma([&]() LOCKSTEP_IN_BOTH { return LogOf(x); });
+}
+
+double TanhDouble(double x) {
+  return WithFma([&]() LOCKSTEP_IN_BOTH { return TanhOf(x); });
 }
 
 }  // namespace lockstep::verify

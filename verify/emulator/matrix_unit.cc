@@ -4,41 +4,45 @@
 #include <bit>
 #include <cmath>
 
+#include "reference/contract/with_fma.h"
+
 namespace lockstep::verify {
 namespace {
 
 // Of 2^e, for e in -1022 .. 1023.
-double PowerOfTwo(int e) {
+LOCKSTEP_IN_BOTH inline double PowerOfTwo(int e) {
   return std::bit_cast<double>(static_cast<uint64_t>(e + 1023) << 52);
 }
 
 // The largest e with 2^e <= |x|, x not 0 and not subnormal in binary64.
-int ExponentOf(double x) {
+LOCKSTEP_IN_BOTH inline int ExponentOf(double x) {
   return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7ff) - 1023;
 }
 
-int ExponentOf(float x, int least) {
+LOCKSTEP_IN_BOTH inline int ExponentOf(float x, int least) {
   return std::max(ExponentOf(double{x}), least);
 }
 
 // x to `bits` behind its leading one, or behind 2^least if that is larger.
-double KeptBits(double x, int bits, int least, bool nearest) {
+LOCKSTEP_IN_BOTH inline double KeptBits(double x, int bits, int least,
+                                        bool nearest) {
   if (x == 0) return 0;
   const double last = PowerOfTwo(std::max(ExponentOf(x), least) - bits);
   return (nearest ? std::nearbyint(x / last) : std::trunc(x / last)) * last;
 }
 
-}  // namespace
-
-float AddStep(const UnitRules& rules, const Chain& chain, float acc) {
+LOCKSTEP_IN_BOTH inline float Step(const UnitRules& rules, const Chain& chain,
+                                   float acc) {
   const UnitStep& step = rules.step;
   const float apart = acc;
   if (rules.sum_apart) acc = 0;
   // Sums of the products themselves tell infinities and NaN.
   double plain = double{acc};
   int top = acc == 0 ? step.zero : ExponentOf(acc, rules.sum_least);
-  const auto a = [&](int64_t i) { return chain.a[i * chain.a_stride]; };
-  const auto b = [&](int64_t i) { return chain.b[i * chain.b_stride]; };
+  const auto a = [&](int64_t i)
+                     LOCKSTEP_IN_BOTH { return chain.a[i * chain.a_stride]; };
+  const auto b = [&](int64_t i)
+                     LOCKSTEP_IN_BOTH { return chain.b[i * chain.b_stride]; };
   for (int64_t i = 0; i < chain.n; ++i) {
     const double product = double{a(i)} * double{b(i)};
     plain += product;
@@ -51,7 +55,7 @@ float AddStep(const UnitRules& rules, const Chain& chain, float acc) {
   }
   if (!std::isfinite(plain)) return static_cast<float>(plain);
   const double to_units = PowerOfTwo(step.fraction - top);
-  const auto term = [&](double x) {
+  const auto term = [&](double x) LOCKSTEP_IN_BOTH {
     x *= to_units;
     return rules.terms_nearest ? std::nearbyint(x) : std::trunc(x);
   };
@@ -67,6 +71,12 @@ float AddStep(const UnitRules& rules, const Chain& chain, float acc) {
   }
   const auto left = static_cast<float>(total + 0.0);
   return rules.sum_apart ? apart + left : left;
+}
+
+}  // namespace
+
+float AddStep(const UnitRules& rules, const Chain& chain, float acc) {
+  return WithFma([&]() LOCKSTEP_IN_BOTH { return Step(rules, chain, acc); });
 }
 
 float AddSteps(const UnitRules& rules, const Chain& chain, float acc) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/contract/with_fma.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -15,7 +17,8 @@ float Kept(float x, int guard_bits) {
 
 // The block of a matrix unit: products and accumulator aligned to the largest,
 // everything below the guard bits cut off, then the sum cut to f32.
-float SumOfBlock(const Chain& block, float acc, int guard_bits) {
+LOCKSTEP_IN_BOTH inline float SumOfBlock(const Chain& block, float acc,
+                                         int guard_bits) {
   double largest = std::fabs(static_cast<double>(acc));
   double plain = acc;
   for (int64_t i = 0; i < block.n; ++i) {
@@ -37,44 +40,34 @@ float SumOfBlock(const Chain& block, float acc, int guard_bits) {
   return Kept(TowardsZero(sum * unit), guard_bits);
 }
 
-// Sums of fma, which is correctly rounded: no bit depends on whether the
-// processor has the instruction, but a call of the library takes ten times as
-// long.
-#if defined(__x86_64__)
-#define LOCKSTEP_WITH_FMA __attribute__((target("avx2,fma")))
-const bool kHasFma =
-    __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
-#else
-#define LOCKSTEP_WITH_FMA
-constexpr bool kHasFma = false;
-#endif
-
-inline __attribute__((always_inline)) float FusedChain(const Chain& chain,
-                                                       float acc) {
-  for (int64_t i = 0; i < chain.n; ++i) {
-    acc =
-        std::fma(chain.a[i * chain.a_stride], chain.b[i * chain.b_stride], acc);
-  }
-  return acc;
-}
-LOCKSTEP_WITH_FMA float FusedChainFast(const Chain& chain, float acc) {
-  return FusedChain(chain, acc);
-}
-
-inline __attribute__((always_inline)) void FusedRow(float weight,
-                                                    const float* v, int64_t n,
-                                                    float* sums) {
-  for (int64_t c = 0; c < n; ++c) sums[c] = std::fma(weight, v[c], sums[c]);
-}
-LOCKSTEP_WITH_FMA void FusedRowFast(float weight, const float* v, int64_t n,
-                                    float* sums) {
-  FusedRow(weight, v, n, sums);
-}
-
 }  // namespace
 
+// Eight chains side by side: one alone waits for itself.
+void DotRows(const float* a, std::span<const float* const> b, int64_t n,
+             float* sums) {
+  constexpr size_t kChains = 8;
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (size_t first = 0; first < b.size(); first += kChains) {
+      const size_t count = std::min(kChains, b.size() - first);
+      const float* rows[kChains];
+      for (size_t r = 0; r < kChains; ++r) {
+        rows[r] = b[first + std::min(r, count - 1)];
+      }
+      float chains[kChains] = {};
+      for (int64_t i = 0; i < n; ++i) {
+        for (size_t r = 0; r < kChains; ++r) {
+          chains[r] = std::fma(a[i], rows[r][i], chains[r]);
+        }
+      }
+      std::copy_n(chains, count, sums + first);
+    }
+  });
+}
+
 void AddScaled(float weight, const float* v, int64_t n, float* sums) {
-  (kHasFma ? FusedRowFast : FusedRow)(weight, v, n, sums);
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (int64_t c = 0; c < n; ++c) sums[c] = std::fma(weight, v[c], sums[c]);
+  });
 }
 
 float RoundToBits(float x, int bits) {
@@ -145,17 +138,27 @@ float AddTo(float acc, float x, const Accumulator& how) {
 
 float Accumulate(const Chain& chain, float acc, const Accumulator& how) {
   if (how.kind == Accumulator::Kind::kMma) {
-    for (int64_t i = 0; i < chain.n; i += how.width) {
-      Chain block = chain;
-      block.a += i * chain.a_stride;
-      block.b += i * chain.b_stride;
-      block.n = std::min<int64_t>(how.width, chain.n - i);
-      acc = SumOfBlock(block, acc, how.guard_bits);
-    }
-    return acc;
+    return WithFma([&]() LOCKSTEP_IN_BOTH {
+      float sum = acc;
+      for (int64_t i = 0; i < chain.n; i += how.width) {
+        Chain block = chain;
+        block.a += i * chain.a_stride;
+        block.b += i * chain.b_stride;
+        block.n = std::min<int64_t>(how.width, chain.n - i);
+        sum = SumOfBlock(block, sum, how.guard_bits);
+      }
+      return sum;
+    });
   }
   if (how.kind == Accumulator::Kind::kRn32) {
-    return (kHasFma ? FusedChainFast : FusedChain)(chain, acc);
+    return WithFma([&]() LOCKSTEP_IN_BOTH {
+      float sum = acc;
+      for (int64_t i = 0; i < chain.n; ++i) {
+        sum = std::fma(chain.a[i * chain.a_stride], chain.b[i * chain.b_stride],
+                       sum);
+      }
+      return sum;
+    });
   }
   for (int64_t i = 0; i < chain.n; ++i) {
     const float a = chain.a[i * chain.a_stride];

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "verify/profile/profile.h"
 
@@ -33,6 +34,9 @@ struct Chain {
   int64_t n;
 };
 float Accumulate(const Chain& chain, float acc, const Accumulator& how);
+// sums[r] = the sum of a[i] * b[r][i] over i below n, ascending, by fma.
+void DotRows(const float* a, std::span<const float* const> b, int64_t n,
+             float* sums);
 // sums[c] = fma(weight, v[c], sums[c]) for c below n.
 void AddScaled(float weight, const float* v, int64_t n, float* sums);
 

@@ -64,8 +64,11 @@ class Group {
     for (const int64_t h : heads_) {
       dq_.emplace_back(variant_.parts, p_.q_len, p_.head_dim);
       auto& rows = rows_.emplace_back();
+      auto& q = q_to_ds_.emplace_back();
       for (int64_t i = 0; i < p_.q_len; ++i) {
         rows.push_back(pairs_.Row(b_, h, i));
+        const bool scaled = grad_.dk_scale_at == DkScaleAt::kQ;
+        q.push_back(pairs_.Scaled(rows.back().q, scaled ? factors_.dk : 1.0f));
       }
     }
     for (const int64_t tile : Order(KeyTiles())) RunKeyTile(tile);
@@ -158,6 +161,8 @@ class Group {
   GradSums dk_, dv_, head_dk_, head_dv_;
   std::vector<GradSums> dq_;
   std::vector<std::vector<GradRow>> rows_;
+  std::vector<std::vector<std::vector<float>>>
+      q_to_ds_;  // their q, as dS meets it
   const GradFactors factors_;
   // Of the key tile.
   int64_t key_begin_ = 0, key_end_ = 0;
@@ -268,13 +273,9 @@ void Group::AddToKeys(size_t head, int64_t part, int64_t query_begin,
       const GradRow& row = rows_[head][static_cast<size_t>(i)];
       p.push_back(pair.p);
       ds.push_back(pair.ds_to_key);
-      const bool scaled = grad_.dk_scale_at == DkScaleAt::kQ;
-      const std::vector<float> row_q =
-          pairs_.Scaled(row.q, scaled ? factors_.dk : 1.0f);
+      const auto& row_q = q_to_ds_[head][static_cast<size_t>(i)];
       q.insert(q.end(), row_q.begin(), row_q.end());
-      for (const float x : row.d_o) {
-        d_o.push_back(RoundTo(x, variant_.numeric.operand_v));
-      }
+      d_o.insert(d_o.end(), row.d_o_to_v.begin(), row.d_o_to_v.end());
     }
     const auto n = static_cast<int64_t>(p.size());
     for (int64_t c = 0; c < p_.head_dim; ++c) {

@@ -155,7 +155,7 @@ float GradPairs::Dot(const float* a, const float* b, int64_t n,
 GradRow GradPairs::Row(int64_t b, int64_t h, int64_t i) const {
   const int64_t before = std::max<int64_t>(i - 1, 0);
   const bool zero_head = fault_ == GradFault::kLseOfHead0;
-  GradRow row{b, h, i, {}, {}};
+  GradRow row{b, h, i, {}, {}, {}, {}};
   row.lse =
       in_.lse(fault_ == GradFault::kLseOfBatch0 ? 0 : b, zero_head ? 0 : h,
               fault_ == GradFault::kLseOfPreviousRow ? before : i);
@@ -174,6 +174,10 @@ GradRow GradPairs::Row(int64_t b, int64_t h, int64_t i) const {
         in_.dlse(b, fault_ == GradFault::kDlseOfHead0 ? 0 : h, i);
     row.delta += fault_ == GradFault::kDlseAdded ? dlse : -dlse;
   }
+  row.q_to_k = row.q;
+  row.d_o_to_v = row.d_o;
+  for (float& x : row.q_to_k) x = RoundTo(x, variant_.numeric.operand_qk);
+  for (float& x : row.d_o_to_v) x = RoundTo(x, variant_.numeric.operand_v);
   return row;
 }
 
@@ -286,11 +290,9 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
   const bool unmasked_dv = fault_ == GradFault::kDvUnmasked;
   if (!pair.to_key && !pair.to_query && !unmasked_dv) return pair;
   const GradNumeric& grad = *variant_.numeric.grad;
-  std::vector<float> q = row.q, d_o = row.d_o;
-  for (float& x : q) x = RoundTo(x, variant_.numeric.operand_qk);
-  for (float& x : d_o) x = RoundTo(x, variant_.numeric.operand_v);
   float u = 0, slope = 0;
-  Score(Dot(q.data(), k, p_.head_dim, variant_.numeric.acc_qk), &u, &slope);
+  Score(Dot(row.q_to_k.data(), k, p_.head_dim, variant_.numeric.acc_qk), &u,
+        &slope);
   float p = Weight(u, row.lse);
   if (contract()) p = SubnormalAsZero(p);
   int64_t channels = p_.value_dim;
@@ -298,7 +300,7 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
   if (fault_ == GradFault::kDpFirstChannels) {
     channels = std::min<int64_t>(channels, 64);
   }
-  float gap = Dot(d_o.data(), v, channels, grad.acc_dp) - row.delta;
+  float gap = Dot(row.d_o_to_v.data(), v, channels, grad.acc_dp) - row.delta;
   const float weight = grad.ds_from == DsFrom::kRoundedP ? Round(p, grad.p) : p;
   float ds = (fault_ == GradFault::kWeightMissing ? gap : weight * gap) * slope;
   if (fault_ == GradFault::kDlseUnweighted && problem_.dlse) {

@@ -30,6 +30,7 @@ GradFactors FactorsOf(const AttentionForwardProblem& problem, GradFault fault);
 struct GradRow {
   int64_t b = 0, h = 0, i = 0;
   std::vector<float> q, d_o;
+  std::vector<float> q_to_k, d_o_to_v;  // the same as these products meet them
   float lse = 0;
   float delta = 0;
 };

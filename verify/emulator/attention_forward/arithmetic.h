@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "reference/contract/attention_forward.h"
@@ -44,7 +45,9 @@ class AttentionArithmetic {
   void RoundOperandsQk(std::vector<float>* x) const;  // of q.k
   void RoundOperandsV(std::vector<float>* x) const;   // of P.V
   float Dot(const float* q, const float* k) const;    // r2
-  float Score(float dot, bool partial_tile) const;    // r3-r7
+  // The same of several rows of K.
+  void Dots(const float* q, std::span<const float* const> k, float* dots) const;
+  float Score(float dot, bool partial_tile) const;  // r3-r7
   float SinkScore(float sink) const;
   float MaskedScore(float score) const;                   // r8
   float NextMax(float m, float top) const;                // r9
@@ -71,6 +74,7 @@ class AttentionArithmetic {
   float Exponential(float score, float m, float shift) const;
   void RoundOperands(NumberType type, std::vector<float>* x) const;
   float InUnits(float natural) const;
+  int64_t ChannelsMultiplied() const;
 
   const AttentionForwardProblem& problem_;
   const NumericProfile& numeric_;

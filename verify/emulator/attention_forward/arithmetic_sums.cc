@@ -16,7 +16,7 @@ namespace lockstep::verify {
 namespace {
 
 // Channels of q and k that a faulty kernel multiplies.
-constexpr int64_t kChannelsMultiplied = 64;
+constexpr int64_t kFirstChannels = 64;
 
 float FoldPairs(std::vector<float>& x) {
   if (x.empty()) return 0.0f;
@@ -56,12 +56,24 @@ std::optional<UnitRules> AttentionArithmetic::unit_rules() const {
   return rules;
 }
 
-float AttentionArithmetic::Dot(const float* q, const float* k) const {
-  int64_t n = std::max<int64_t>(
+int64_t AttentionArithmetic::ChannelsMultiplied() const {
+  const int64_t n = std::max<int64_t>(
       problem_.head_dim - (dial_.Is(Fault::kDropChannel) ? 1 : 0), 0);
-  if (dial_.Is(Fault::kFirstChannelsOnly)) {
-    n = std::min(n, kChannelsMultiplied);
-  }
+  return dial_.Is(Fault::kFirstChannelsOnly) ? std::min(n, kFirstChannels) : n;
+}
+
+void AttentionArithmetic::Dots(const float* q, std::span<const float* const> k,
+                               float* dots) const {
+  const bool chains = !grouped() && !variant_.unit &&
+                      !dial_.Is(Fault::kDotBf16) &&
+                      numeric_.acc_qk.kind == Accumulator::Kind::kRn32 &&
+                      variant_.dot == DotOrder::kFma;
+  if (chains) return DotRows(q, k, ChannelsMultiplied(), dots);
+  for (size_t n = 0; n < k.size(); ++n) dots[n] = Dot(q, k[n]);
+}
+
+float AttentionArithmetic::Dot(const float* q, const float* k) const {
+  const int64_t n = ChannelsMultiplied();
   if (blocks() && !dial_.Is(Fault::kDotBf16)) {
     BlockSum sum(block_rules());
     for (int64_t d = 0; d < n; ++d) sum.Add(d, q[d], k[d]);

@@ -161,6 +161,7 @@ void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
                .sink = 0.0f};
   const Addresses addresses(problem, variant, dial);
   if (problem.sink) task.sink = inputs.sink(addresses.SinkHead(h));
+  task.q.reserve(static_cast<size_t>(problem.head_dim));
   for (int64_t c = 0; c < problem.head_dim; ++c) {
     task.q.push_back(Read(inputs.q, addresses.Query({b, h, i, c})));
   }

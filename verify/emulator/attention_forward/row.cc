@@ -94,6 +94,7 @@ void EmulatedRow::AddTile(const std::vector<Scored>& tile, Part* part) const {
   const float l_before = eager ? Fold(*part) : 0.0f;
   const int64_t lanes = a_.contract() ? kStripes : task_.variant.l_lanes;
   std::vector<float> weights;
+  weights.reserve(tile.size());
   part->last_sum = 0;
   for (const Scored& item : tile) {
     float p = a_.WeightOfKey(item.s, part->m, shift_, item.key);
@@ -301,6 +302,7 @@ RowResult EmulatedRow::Finish(const Part& part) {
   const bool eager = task_.variant.numeric.normalise == Normalise::kEager;
   std::vector<float> redo;
   float redo_l = 0;
+  result.o.reserve(value_dim_);
   for (size_t c = 0; c < value_dim_; ++c) {
     float x = part.acc[c];
     if (eager) {

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ROW_H_
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ROW_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -74,7 +75,18 @@ class EmulatedRow {
     std::vector<float> weights;  // of all tiles, where values are in groups
   };
 
+  // A key of a tile whose score is asked for, and its place among the scored.
+  struct Asked {
+    TileKey key;
+    size_t place;
+  };
+
   void ScoreTiles();
+  std::vector<Scored> ScoreTile(const VisitedTile& tile);
+  // With faults, `dot` becomes what the score is made of.
+  float ScoreKey(const VisitedTile& tile, const TileKey& key, float& dot) const;
+  void SeeScore(float s, float dot);
+  const float* KeyRow(int64_t row) const;
   bool IsNaN() const;
   void Step(const std::vector<Scored>& tile, Part* part) const;
   void Rescale(float m, Part* part) const;
@@ -120,6 +132,10 @@ class EmulatedRow {
   size_t parts_ = 1;         // that the row's tiles are cut into
   double uncapped_sum_ = 0;  // of exp, for a fault of the lse
   std::vector<float> zeros_;
+  // Of the tile that is scored.
+  std::vector<Asked> asked_;
+  std::vector<const float*> rows_;
+  std::vector<float> dots_;
 };
 
 }  // namespace lockstep::verify

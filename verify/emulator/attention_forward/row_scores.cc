@@ -19,63 +19,87 @@ constexpr double kAlibiKeys = 16;
 }  // namespace
 
 void EmulatedRow::ScoreTiles() {
+  tiles_.reserve(task_.schedule.size());
+  for (const VisitedTile& tile : task_.schedule) {
+    tiles_.push_back(ScoreTile(tile));
+  }
+}
+
+const float* EmulatedRow::KeyRow(int64_t row) const {
   const auto& problem = task_.problem;
+  if (row >= problem.kv_len) return zeros_.data();
+  return &task_.head.k[static_cast<size_t>(row * problem.head_dim)];
+}
+
+std::vector<EmulatedRow::Scored> EmulatedRow::ScoreTile(
+    const VisitedTile& tile) {
+  const FaultDial& dial = task_.dial;
   const bool select =
       task_.variant.numeric.mask == MaskApplication::kSelectNegInf;
-  const bool multiplies = task_.dial.Is(Fault::kMaskMultipliesP);
-  const bool all_capped = task_.dial.Is(Fault::kMaskBeforeCap) && a_.capped();
-  const bool padding_capped =
-      task_.dial.Is(Fault::kPaddingBeforeCap) && a_.capped();
+  const bool multiplies = dial.Is(Fault::kMaskMultipliesP);
+  const bool all_capped = dial.Is(Fault::kMaskBeforeCap) && a_.capped();
+  const bool padding_capped = dial.Is(Fault::kPaddingBeforeCap) && a_.capped();
   // Values of guarded keys are 0 by now (kernel.cc).
   const bool reads_values =
-      task_.dial.Is(Fault::kMaskedValuesRead) ||
+      dial.Is(Fault::kMaskedValuesRead) ||
       task_.variant.numeric.masked_nan_safe == MaskedNan::kPadding;
-  for (const VisitedTile& tile : task_.schedule) {
-    std::vector<Scored> scored;
-    for (TileKey key : tile.keys) {
-      if (!key.visible && task_.dial.Is(Fault::kMaskedKeysInL)) {
-        key.visible = true;
-        key.value = problem.kv_len;  // masked out of V only
-      }
-      const bool through_cap =
-          all_capped || (padding_capped && key.key >= problem.kv_len);
-      if (!key.visible && reads_values) {
-        scored.push_back({-kFloatInf, key.key, key.value, true, false});
-        continue;
-      }
-      if (!key.visible && select && !multiplies && !through_cap) continue;
-      const bool inside = key.score_key < problem.kv_len;
-      const float* k =
-          inside
-              ? &task_.head
-                     .k[static_cast<size_t>(key.score_key * problem.head_dim)]
-              : zeros_.data();
-      float dot = a_.Dot(task_.q.data(), k);
-      if (task_.dial.Is(Fault::kScaleTwiceLastTile) &&
-          &tile == &task_.schedule.back()) {
-        dot *= static_cast<float>(problem.scale);
-      }
-      if (task_.dial.Is(Fault::kAlibiLeftOver)) {
-        dot += static_cast<float>(static_cast<double>(key.key) /
-                                  (kAlibiKeys * problem.scale));
-      }
-      float s = a_.Score(dot, task_.dial.Is(Fault::kCapEverySecondVector)
-                                  ? key.key / 8 % 2 == 0
-                                  : tile.partial);
-      if (!key.visible && !multiplies) s = a_.MaskedScore(s);
-      if (task_.dial.Is(Fault::kNanSwallowed) && s != s) s = -kFloatInf;
-      const bool visible = key.visible || through_cap;
-      scored.push_back(
-          {s, key.key, key.value, !key.visible && multiplies, visible});
-      if (!visible) continue;
-      any_visible_ = true;
-      const float n = a_.contract() ? std::nearbyint(s) : s;
-      top_ = std::max(top_, n);
-      least_ = std::min(least_, n);
-      uncapped_sum_ += ExpDouble(static_cast<double>(dot) * problem.scale);
+  std::vector<Scored> scored;
+  scored.reserve(tile.keys.size());
+  asked_.clear();
+  for (TileKey key : tile.keys) {
+    if (!key.visible && dial.Is(Fault::kMaskedKeysInL)) {
+      key.visible = true;
+      key.value = task_.problem.kv_len;  // masked out of V only
     }
-    tiles_.push_back(std::move(scored));
+    const bool through_cap =
+        all_capped || (padding_capped && key.key >= task_.problem.kv_len);
+    if (!key.visible && reads_values) {
+      scored.push_back({-kFloatInf, key.key, key.value, true, false});
+      continue;
+    }
+    if (!key.visible && select && !multiplies && !through_cap) continue;
+    asked_.push_back({key, scored.size()});
+    scored.push_back({0.0f, key.key, key.value, !key.visible && multiplies,
+                      key.visible || through_cap});
   }
+  rows_.clear();
+  for (const Asked& one : asked_) rows_.push_back(KeyRow(one.key.score_key));
+  dots_.resize(rows_.size());
+  a_.Dots(task_.q.data(), rows_, dots_.data());
+  for (size_t n = 0; n < asked_.size(); ++n) {
+    Scored& item = scored[asked_[n].place];
+    item.s = ScoreKey(tile, asked_[n].key, dots_[n]);
+    if (item.visible) SeeScore(item.s, dots_[n]);
+  }
+  return scored;
+}
+
+float EmulatedRow::ScoreKey(const VisitedTile& tile, const TileKey& key,
+                            float& dot) const {
+  const FaultDial& dial = task_.dial;
+  const double scale = task_.problem.scale;
+  if (dial.Is(Fault::kScaleTwiceLastTile) && &tile == &task_.schedule.back()) {
+    dot *= static_cast<float>(scale);
+  }
+  if (dial.Is(Fault::kAlibiLeftOver)) {
+    dot +=
+        static_cast<float>(static_cast<double>(key.key) / (kAlibiKeys * scale));
+  }
+  float s =
+      a_.Score(dot, dial.Is(Fault::kCapEverySecondVector) ? key.key / 8 % 2 == 0
+                                                          : tile.partial);
+  if (!key.visible && !dial.Is(Fault::kMaskMultipliesP)) s = a_.MaskedScore(s);
+  return dial.Is(Fault::kNanSwallowed) && s != s ? -kFloatInf : s;
+}
+
+// What the row keeps of a score that counts.
+void EmulatedRow::SeeScore(float s, float dot) {
+  any_visible_ = true;
+  const float n = a_.contract() ? std::nearbyint(s) : s;
+  top_ = std::max(top_, n);
+  least_ = std::min(least_, n);
+  if (!task_.dial.Is(Fault::kCapNotInLse)) return;
+  uncapped_sum_ += ExpDouble(static_cast<double>(dot) * task_.problem.scale);
 }
 
 // N13, on the scores that the row sees.

@@ -156,6 +156,7 @@ VisitedTile QueryTile::Visit(int64_t r, int64_t tile, int64_t step) const {
   visit.partial = classes_[static_cast<size_t>(tile)] == Class::kPartial;
   const int64_t begin = tile * variant_.tile_kv;
   const int64_t end = begin + variant_.tile_kv;
+  visit.keys.reserve(static_cast<size_t>(variant_.tile_kv));
   for (int64_t j = begin; j < std::min(end, problem_.kv_len); ++j) {
     visit.keys.push_back({j, j, j, Sees(r, tile, step, j)});
   }

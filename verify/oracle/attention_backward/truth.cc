@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "reference/contract/with_fma.h"
+#include "verify/oracle/attention_backward/lines.h"
 #include "verify/oracle/elementary.h"
 #include "verify/oracle/nearest_bf16.h"
 
@@ -18,39 +20,12 @@ constexpr double kMostEta = 40;
 // Logarithm of the largest weight that f32 holds, with room.
 constexpr double kMostWeight = 80;
 
-using Line = std::vector<double>;
 using Factor = GradientFactor;
 
-double At(const LaneView& x, int64_t b, int64_t h, int64_t s, int64_t c) {
-  return double{x.lane == Lane::kF32 ? x.As<float>()(b, h, s, c)
-                                     : ToFloat(x.As<Bf16>()(b, h, s, c))};
+double Exp(double x) {
+  return WithFma(
+      [&]() LOCKSTEP_IN_BOTH { return oracle::Exp(ScalarLane(x)).value; });
 }
-
-Line LoadLine(const LaneView& x, int64_t b, int64_t h, int64_t s) {
-  Line line(static_cast<size_t>(x.shape[3]));
-  for (size_t c = 0; c < line.size(); ++c) {
-    line[c] = At(x, b, h, s, static_cast<int64_t>(c));
-  }
-  return line;
-}
-
-// A sum of products, of their sizes, and of the sizes of the factors.
-struct Dot {
-  double value = 0;
-  double size = 0;
-  double factors = 0;
-};
-Dot DotOf(const Line& a, const Line& b) {
-  Dot dot;
-  for (size_t c = 0; c < a.size(); ++c) {
-    dot.value = std::fma(a[c], b[c], dot.value);
-    dot.size += std::fabs(a[c] * b[c]);
-    dot.factors += std::fabs(a[c]) + std::fabs(b[c]);
-  }
-  return dot;
-}
-
-double Exp(double x) { return oracle::Exp(ScalarLane(x)).value; }
 
 // A number that may be off by `wrong`, and comes within a relative `coarse`,
 // after it was rounded: to bf16 where `times` is not 0, and it times that is
@@ -67,32 +42,6 @@ Factor Rounded(const Factor& x, double coarse, double times) {
   return {x.value, x.wrong + coarse * (std::fabs(x.value) + x.wrong), x.span};
 }
 
-// One term in every channel. `operand`, `flush`: of x.
-void Add(const Factor& f, const Line& x, double operand, double flush,
-         GradientLine* line) {
-  ++line->terms;
-  const double all = std::fabs(f.value) + f.wrong;
-  for (size_t c = 0; c < x.size(); ++c) {
-    const double size = std::fabs(x[c]);
-    line->value[c] = std::fma(f.value, x[c], line->value[c]);
-    line->wrong[c] += f.wrong * size + all * (operand * size + flush);
-    line->size[c] += all * (size * (1 + operand) + flush);
-    line->span[c] += f.span * size;
-  }
-  for (size_t c = 0; c < line->present.size(); ++c) {
-    line->present[c] += all > 0 && x[c] != 0 ? 1 : 0;
-  }
-}
-
-// Infinities leave no bound; NaN stays NaN whatever is done to it.
-void Close(double largest, GradientLine* line) {
-  for (size_t c = 0; c < line->value.size(); ++c) {
-    const double size = line->size[c];
-    if (std::isnan(line->value[c])) continue;
-    if (!(size < largest) || std::isinf(line->span[c])) line->open = true;
-  }
-}
-
 }  // namespace
 
 // What the pairs of one query share.
@@ -101,7 +50,7 @@ struct Gradients::Row {
   bool open = false;    // lse is one: kernels differ
   double lse = 0, lse_wrong = 0;
   double delta = 0, delta_wrong = 0, delta_span = 0;
-  Line q, d_o;
+  Line q, d_o, o;
 };
 
 // One key of a query before D is known.
@@ -163,8 +112,9 @@ bool Gradients::HasEmptyQueries(int64_t b, int64_t kv_head) const {
                      [](const KeySet& keys) { return keys.empty(); });
 }
 
-Gradients::Row Gradients::RowOf(int64_t b, int64_t h, int64_t i) const {
-  Row row;
+void Gradients::SetRow(int64_t b, int64_t h, int64_t i, Row* to) const {
+  Row& row = *to;
+  row.lse_wrong = row.delta = row.delta_wrong = row.delta_span = 0;
   row.lse = double{in_.lse(b, h, i)};
   if (lse_ != nullptr) {
     const auto at = FlatOf(b, h, i);
@@ -175,9 +125,10 @@ Gradients::Row Gradients::RowOf(int64_t b, int64_t h, int64_t i) const {
   row.open = std::isinf(row.lse) && sees;
   row.counts = !std::isinf(row.lse);
   if (sees) {
-    row.q = LoadLine(in_.forward.q, b, h, i);
-    row.d_o = LoadLine(in_.d_o, b, h, i);
-    const Dot dot = DotOf(row.d_o, LoadLine(in_.o, b, h, i));
+    LoadLine(in_.forward.q, b, h, i, &row.q);
+    LoadLine(in_.d_o, b, h, i, &row.d_o);
+    LoadLine(in_.o, b, h, i, &row.o);
+    const Dot dot = DotOf(row.d_o, row.o);
     row.delta = dot.value;
     row.delta_span = dot.size;
     row.delta_wrong = m_.delta * dot.size + m_.flush * dot.factors;
@@ -196,7 +147,6 @@ Gradients::Row Gradients::RowOf(int64_t b, int64_t h, int64_t i) const {
   const auto channels = static_cast<double>(p_.value_dim);
   row.delta_wrong += m_.step * (std::fabs(row.delta) + row.delta_wrong) +
                      (channels + 2) * m_.tiny;
-  return row;
 }
 
 // The capped score, the cap's slope and how far both may be off: `wrong` is of
@@ -267,14 +217,17 @@ Factor Gradients::PInDs(const Weighed& x) const {
 
 WeighedDelta Gradients::DeltaOf(int64_t b, int64_t h, int64_t i) const {
   WeighedDelta sum;
-  Row row = RowOf(b, h, i);
+  Row row;
+  SetRow(b, h, i, &row);
+  Line k, v;
   const int64_t kv_head = h / p_.group();
   double size = 0;
   int64_t terms = 0;
   for (const KeyInterval& run : keys_[FlatOf(b, h, i)]) {
     for (int64_t j = run.begin; j < run.end; ++j, ++terms) {
-      const Weighed x = Weigh(row, LoadLine(in_.forward.k, b, kv_head, j),
-                              LoadLine(in_.forward.v, b, kv_head, j));
+      LoadLine(in_.forward.k, b, kv_head, j, &k);
+      LoadLine(in_.forward.v, b, kv_head, j, &v);
+      const Weighed x = Weigh(row, k, v);
       const Factor p = PInDs(x);
       const double most = std::fabs(x.dp.value) + x.dp_wrong;
       sum.value = std::fma(p.value, x.dp.value, sum.value);
@@ -320,14 +273,16 @@ Gradients::Pair Gradients::PairOf(const Row& row, const Line& k, const Line& v,
 
 GradientLine Gradients::Query(int64_t b, int64_t h, int64_t i) const {
   GradientLine line = MakeLine(p_.head_dim);
-  const Row row = RowOf(b, h, i);
+  Row row;
+  SetRow(b, h, i, &row);
+  Line k, v;
   line.open = row.open;
   const int64_t kv_head = h / p_.group();
   const KeySet& keys = keys_[FlatOf(b, h, i)];
   for (const KeyInterval& run : keys) {
     for (int64_t j = run.begin; j < run.end && !line.open; ++j) {
-      const Line k = LoadLine(in_.forward.k, b, kv_head, j);
-      const Line v = LoadLine(in_.forward.v, b, kv_head, j);
+      LoadLine(in_.forward.k, b, kv_head, j, &k);
+      LoadLine(in_.forward.v, b, kv_head, j, &v);
       const Pair pair = PairOf(row, k, v, m_.round_k);
       line.open = pair.open_ds && !std::isnan(pair.ds.value);
       Add(pair.ds, k, m_.operand_k, m_.flush_k, &line);
@@ -340,13 +295,15 @@ GradientLine Gradients::Query(int64_t b, int64_t h, int64_t i) const {
 KeyLines Gradients::Key(int64_t b, int64_t kv_head, int64_t j) const {
   KeyLines lines = {MakeLine(p_.head_dim), MakeLine(p_.value_dim)};
   lines.dk.heads = lines.dk.value;
-  const Line k = LoadLine(in_.forward.k, b, kv_head, j);
-  const Line v = LoadLine(in_.forward.v, b, kv_head, j);
+  Line k, v;
+  LoadLine(in_.forward.k, b, kv_head, j, &k);
+  LoadLine(in_.forward.v, b, kv_head, j, &v);
+  Row row;
   for (int64_t h = kv_head * p_.group(); h < (kv_head + 1) * p_.group(); ++h) {
     const Line before = lines.dk.value;
     for (int64_t i = 0; i < p_.q_len; ++i) {
       if (!Sees(b, h, i, j)) continue;
-      const Row row = RowOf(b, h, i);
+      SetRow(b, h, i, &row);
       if (row.open) {
         lines.dk.open = lines.dv.open = true;
         return lines;
@@ -370,9 +327,10 @@ GradientLine Gradients::Sink(int64_t h) const {
   GradientLine line = MakeLine(1);
   const double sink = double{in_.forward.sink(h)};
   line.open = !(sink < HUGE_VAL);
+  Row row;
   for (int64_t b = 0; b < p_.batch; ++b) {
     for (int64_t i = 0; i < p_.q_len && !line.open; ++i) {
-      const Row row = RowOf(b, h, i);
+      SetRow(b, h, i, &row);
       line.open = row.open;
       if (!row.counts || line.open) continue;
       const double x = sink - row.lse;

@@ -127,7 +127,7 @@ class Gradients {
   // P as it meets do, and as it is multiplied with dP - D.
   GradientFactor RoundedP(const Weighed& x) const;
   GradientFactor PInDs(const Weighed& x) const;
-  Row RowOf(int64_t b, int64_t h, int64_t i) const;
+  void SetRow(int64_t b, int64_t h, int64_t i, Row* to) const;
   // `rounded`: what dS is multiplied with before it is rounded, if that is to
   // be known.
   Pair PairOf(const Row& row, const std::vector<double>& k,
