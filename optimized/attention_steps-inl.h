@@ -17,6 +17,7 @@
 
 #include "hwy/highway.h"
 #include "optimized/attention_work.h"
+#include "optimized/simd/one_lane.h"
 #include "optimized/simd/registers-inl.h"
 #include "optimized/unit_step.h"
 #include "reference/contract/matrix_units.h"
@@ -194,7 +195,7 @@ HWY_INLINE hn::Vec<D> StepOfVector(D df, const StepRow& a, const StepPanel& b,
 template <class Unit, int kVectors, class D>
 HWY_INLINE void AddStep(D df, const StepRow& a, const StepPanel& b,
                         size_t steps, float* HWY_RESTRICT sums) {
-#if HWY_TARGET == HWY_SCALAR  // compiled, never run: one lane has no halves
+#if LOCKSTEP_ONE_LANE  // compiled, never run: one lane has no halves
   (void)df, (void)a, (void)b, (void)steps, (void)sums;
 #else
   if constexpr (kFusedMulAdd) {
