@@ -191,6 +191,12 @@ def test_other_threads_run_meanwhile():
     (lambda q: lockstep.Case("attention_forward sq=3"), "skv"),
     (lambda q: lockstep.cases("gone.cases"), "gone.cases"),
     (lambda q: lockstep.block_plan("causal", sq=0, skv=4), "sq"),
+    (lambda q: lockstep.block_plan("causal", sq=2, skv=2, q_seg="runs:2", pad=0), "as an array"),
+    (lambda q: lockstep.block_plan("causal", sq=2, skv=2, q_seg=[0, 0, 0]), "q_seg"),
+    (lambda q: lockstep.block_plan("causal", sq=2, skv=2).to_block_mask(), "block_mask"),
+    (lambda q: lockstep.block_plan("causal", sq=2, skv=2).to_mask_info(), "splash"),
+    (lambda q: lockstep.block_plan("causal", sq=8, skv=8, bq=8, bk=8, dialect="splash",
+                                   blocks="no").to_mask_info(), "has its blocks"),
 ])
 def test_refusals_are_one_line(call, words):
     with pytest.raises(lockstep.UsageError) as caught:
@@ -223,6 +229,57 @@ def test_block_plan():
                                  dialect="block_mask", padded="yes")
     assert tables["full_kv_num_blocks"].ravel().tolist() == [0, 1, 2, 3]
     assert tables["kv_num_blocks"].ravel().tolist() == [1, 1, 1, 1]
+
+
+MINE = [[7] * 20 + [8] * 36 + [-1] * 8, [1] * 64]
+
+
+def test_ids_are_arrays():
+    ids = np.array(MINE)
+    case = lockstep.Case("attention_forward b=2 sq=64 skv=64 d=8 " + lockstep.ids(MINE, pad=-1))
+    seen = (ids[:, :, None] == ids[:, None]) & (ids != -1)[:, :, None]
+    assert (case.mask()[:, 0] == seen).all()
+    asked = {"sq": 64, "skv": 64, "bq": 8, "bk": 8, "blocks": "no"}
+    rows = lockstep.block_plan("causal", q_seg=ids, pad=-1, dtype="int32", **asked)
+    assert {t.dtype.name for row in rows for t in row.values()} == {"int32"}
+    for n, row in enumerate(MINE):
+        one = lockstep.block_plan("causal", q_seg=row, pad=-1, **asked)
+        assert all((one[name] == rows[n][name]).all() for name in one)
+    text = lockstep.block_plan("causal", q_seg="ids:1*64", **asked)
+    assert all((text[name] == rows[1][name]).all() for name in text)
+
+
+def test_block_mask():
+    torch = pytest.importorskip("torch")
+    from torch.nn.attention import flex_attention as library
+    tables = lockstep.block_plan("causal&window:20,0", sq=64, skv=64, hq=2, bq=16, bk=16,
+                                 dialect="block_mask", q_seg=MINE, pad=-1)
+    made = lockstep.to_block_mask(tables)
+    own = library.create_block_mask(made.mask_mod, 2, 2, 64, 64, "cpu", (16, 16))
+    for name in ("kv_num_blocks", "full_kv_num_blocks", "q_num_blocks", "full_q_num_blocks"):
+        assert (getattr(made, name) == getattr(own, name)).all(), name
+    case = lockstep.Case("attention_forward b=2 hq=2 sq=64 skv=64 d=32 "
+                         "mask=causal&window:20,0 " + lockstep.ids(MINE, pad=-1))
+    q, k, v = (torch.tensor(case.inputs()[name]) for name in "qkv")
+    o = library.flex_attention(q, k, v, block_mask=made)
+    np.testing.assert_allclose(o, case.expected()["o"], atol=1e-5)
+    one = lockstep.block_plan("causal", sq=64, skv=64, bq=16, bk=16, dialect="block_mask")
+    assert one.to_block_mask().shape == (1, 1, 64, 64)
+
+
+def test_mask_info():
+    masks = pytest.importorskip(
+        "jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask")
+    from jax.experimental.pallas.ops.tpu.splash_attention import (
+        splash_attention_mask_info as infos)
+    tables = lockstep.block_plan("causal&window:9,0", sq=32, skv=32, hq=2, bq=8, bk=8,
+                                 dialect="splash", **{"mask.h1": "causal"})
+    heads = [masks.NumpyMask(head) for head in lockstep.Case(tables.line).mask()]
+    for made, process in zip(tables.to_mask_info(),
+                             (infos.process_mask, infos.process_mask_dkv)):
+        own = process(masks.MultiHeadMask(heads), (8, 8), head_shards=1, q_seq_shards=1)[0]
+        for name in ("data_next", "mask_next", "block_mask", "partial_mask_blocks"):
+            np.testing.assert_array_equal(getattr(made, name), getattr(own, name), name)
 
 
 def test_bench_times_right_answers_only(monkeypatch):

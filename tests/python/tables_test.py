@@ -115,47 +115,6 @@ class TablesTest(Judged):
         self.right(flat.plan, cases, 90)
 
 
-class AsTheLibrariesTakeThem(unittest.TestCase):
-    """Our planner's tables as the objects of the libraries, and what these compute."""
-    MINE = [[7] * 20 + [8] * 36 + [-1] * 8, [1] * 64]
-
-    def test_block_mask(self):
-        import torch
-        from torch.nn.attention import flex_attention as library
-        tables = lockstep.block_plan("causal&window:20,0", sq=64, skv=64, hq=2, bq=16, bk=16,
-                                     dialect="block_mask", q_seg=self.MINE, pad=-1)
-        made = lockstep.to_block_mask(tables)
-        own = library.create_block_mask(made.mask_mod, 2, 2, 64, 64, "cpu", (16, 16))
-        for name in ("kv_num_blocks", "full_kv_num_blocks", "q_num_blocks",
-                     "full_q_num_blocks"):
-            self.assertTrue((getattr(made, name) == getattr(own, name)).all(), name)
-        case = lockstep.Case("attention_forward b=2 hq=2 sq=64 skv=64 d=32 "
-                             "mask=causal&window:20,0 " + lockstep.ids(self.MINE, pad=-1))
-        q, k, v = (torch.tensor(case.inputs()[name]) for name in "qkv")
-        o = library.flex_attention(q, k, v, block_mask=made)
-        np.testing.assert_allclose(o, case.expected()["o"], atol=1e-5)
-        one = lockstep.block_plan("causal", sq=64, skv=64, bq=16, bk=16, dialect="block_mask")
-        self.assertEqual(one.to_block_mask().shape, (1, 1, 64, 64))
-
-    def test_mask_info(self):
-        from jax.experimental.pallas.ops.tpu.splash_attention import (
-            splash_attention_mask as masks, splash_attention_mask_info as infos)
-        heads = {"mask.h1": "causal"}
-        tables = lockstep.block_plan("causal&window:9,0", sq=32, skv=32, hq=2, bq=8, bk=8,
-                                     dialect="splash", **heads)
-        seen = lockstep.Case(tables.line).mask()
-        mask = masks.MultiHeadMask([masks.NumpyMask(head) for head in seen])
-        for made, process in zip(tables.to_mask_info(),
-                                 (infos.process_mask, infos.process_mask_dkv)):
-            own = process(mask, (8, 8), head_shards=1, q_seq_shards=1)[0]
-            for name in ("data_next", "mask_next", "block_mask", "partial_mask_blocks"):
-                np.testing.assert_array_equal(getattr(made, name), getattr(own, name), name)
-        plain = lockstep.block_plan("causal", sq=16, skv=16, bq=8, bk=8, dialect="splash",
-                                    blocks="no")
-        with self.assertRaisesRegex(lockstep.UsageError, "has its blocks"):
-            plain.to_mask_info()
-
-
 class WrongTablesTest(Judged):
     CASE = "block_plan sq=64 skv=64 bq=8 bk=8 mask=causal&window:20,0 "
 
