@@ -4,6 +4,7 @@
   numpy_kernels.py DIR [BUG]     (DIR as `lockstep export` wrote it)
 
 BUG plants a fault: `drop_key` hides the last key from every row of attention,
+`window_17` shows it the key 17 before its query,
 `drop_carry` starts every run of a scan from zeros, `drop_dcarry` lets what it leaves
 have no cotangent, `twice_other` is another answer every second time.
 """
@@ -115,6 +116,9 @@ def with_bug(kernel, bug=""):
         calls_before.append(call)
         if bug == "drop_key" and "mask.dense" in x:
             x["mask.dense"][..., -1] = False
+        if bug == "window_17":
+            rows, keys = np.indices(x["mask.dense"].shape[2:])
+            x["mask.dense"][..., rows - keys == 17] = True
         if bug in ("drop_carry", "drop_dcarry"):
             begin = {"drop_carry": "init_", "drop_dcarry": "dcarry_"}[bug]
             x.update({n: np.zeros_like(a) for n, a in x.items() if n.startswith(begin)})
