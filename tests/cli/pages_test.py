@@ -137,12 +137,29 @@ class Pages(program.TestCase):
         self.assertTrue(causes)
         for line in causes:
             self.assertIn(line, drawn.text)
-        # The errors of the first eight are drawn; the page says so of the others.
-        self.assertEqual(drawn.text.count("Not drawn: only the first failures of a "
-                                          "run are."), 2)
+        # One cause, one section, one set of pictures; the other cases are there in short.
+        (section,) = drawn.tree.iter("section")
+        self.assertIn("Likewise on 9 more cases", " ".join(section.itertext()))
         (table,) = drawn.tables("cases")
         self.assertEqual(len(table), 11)
         self.assertEqual(table[1][2:4], ["bits", "o"])
+
+    def test_the_cause_comes_first_and_the_machine_last(self):
+        cases = [f"attention_forward sq={n} skv=24 d=8 mask=causal" for n in (8, 9)]
+        text, _ = self.judge(*cases, "--candidate", "mutant:attn.causal_plus_one",
+                             "--candidate", "mutant:attn.scale_missing", code=1)
+        drawn = Page(text)
+        order = ["4 cases, 4 failed", "one key ahead of the query is visible", "Where",
+                 "Found", "See it again", "Facts", "the scale left out: behaves like",
+                 "The run", "Cases", "What was asked, and of what machine"]
+        at = 0
+        for words in order:
+            found = drawn.text.find(words, at)
+            self.assertGreaterEqual(found, at, words)
+            at = found
+        (causes,) = drawn.tree.iter("ol")
+        self.assertEqual([" ".join(one.itertext()).rsplit(", ", 1)[1].strip()
+                          for one in causes], ["2 cases", "2 cases"])
 
     def test_an_error_of_no_numbers_is_not_drawn(self):
         text, _ = self.judge("block_plan sq=60 skv=60 bq=8 bk=8 mask=causal",

@@ -15,9 +15,10 @@ const Finding* FirstThatCounts(const CaseResult& result) {
   return nullptr;
 }
 
-// What faults of one cause have in common. Whether bits, a probe or an envelope
-// shows that `o` is wrong depends on the case, not on the bug.
-std::string KindOf(const CaseResult& result, const Finding* finding) {
+}  // namespace
+
+std::string KindOfFault(const CaseResult& result) {
+  const Finding* const finding = FirstThatCounts(result);
   if (finding == nullptr) return VerdictName(result.verdict);
   switch (finding->tier) {
     case Tier::kBits:
@@ -29,15 +30,13 @@ std::string KindOf(const CaseResult& result, const Finding* finding) {
   }
 }
 
-}  // namespace
-
 void RootCauses::Add(const CaseResult& result) {
   if (result.verdict == Verdict::kPass) return;
   const Finding* finding = FirstThatCounts(result);
   const int64_t entry =
       Excused(result) ? static_cast<int64_t>(result.known->entry) : -1;
   const auto [at, added] = known_.try_emplace(
-      Key{result.candidate, result.op, KindOf(result, finding), entry},
+      Key{result.candidate, result.op, KindOfFault(result), entry},
       causes_.size());
   if (added) {
     RootCause cause;

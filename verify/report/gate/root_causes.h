@@ -31,6 +31,10 @@ struct RootCause {
   int64_t cases = 0;
 };
 
+// What faults of one cause have in common. Whether bits, a probe or an envelope
+// shows that `o` is wrong depends on the case, not on the bug.
+std::string KindOfFault(const CaseResult& result);
+
 class RootCauses {
  public:
   // Cases that passed are no cause.

@@ -12,19 +12,20 @@
 
 namespace lockstep::verify {
 
-// Levels are amounts of ink, so that order shows without colour in either
-// scheme; what has no distance is crossed, what was not judged is hatched.
+// What is wrong has a colour, and more of it the further off it is; what is
+// right is pale ink. So order shows without colour in either scheme. What has
+// no distance is crossed, what was not judged is hatched.
 const char* const kErrorMapStyle = R"(
 svg.errors .e, .key.e { stroke: none; }
 svg.errors .e1, svg .e1 { fill: var(--ink); fill-opacity: .03; }
 svg .e2 { fill: var(--ink); fill-opacity: .13; }
-svg .e3 { fill: var(--ink); fill-opacity: .34; }
-svg .e4 { fill: var(--ink); fill-opacity: .54; }
-svg .e5 { fill: var(--ink); fill-opacity: .76; }
-svg .e6 { fill: var(--ink); fill-opacity: 1; }
+svg .e3 { fill: var(--bad); fill-opacity: .42; }
+svg .e4 { fill: var(--bad); fill-opacity: .6; }
+svg .e5 { fill: var(--bad); fill-opacity: .8; }
+svg .e6 { fill: var(--bad); fill-opacity: 1; }
 svg .e0 { fill: url(#unjudged); } svg .e7 { fill: url(#nodistance); }
 svg.errors .frame { fill: none; stroke: var(--soft); }
-svg.errors .seg { stroke: var(--bad); stroke-width: 2; }
+svg.errors .seg { stroke: var(--ink); stroke-width: 2; }
 svg.errors .halo { stroke: var(--paper); stroke-width: 2.5; }
 svg.errors .edge { stroke: var(--accent); stroke-dasharray: 3 3; }
 svg.errors .axes { stroke: var(--soft); }

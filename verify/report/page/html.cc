@@ -21,6 +21,9 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line);
   text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
+@media (max-width: 40rem) {
+  th, td { white-space: normal; padding: .25rem .2rem; font-size: .75rem; }
+  th:first-child, td:first-child { min-width: 4rem; } }
 .good { color: var(--good); } .bad { color: var(--bad); }
 svg { width: 100%; height: auto; max-width: 46rem; display: block; }
 svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
@@ -43,6 +46,8 @@ dl.facts { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr;
   gap: .15rem 1rem; margin: .5rem 0; }
 dl.facts dt { color: var(--soft); }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; min-width: 0; }
+@media (max-width: 40rem) {
+  dl.facts { grid-template-columns: 6rem 1fr; column-gap: .6rem; } }
 figure { margin: 1rem 0; } figcaption { margin-bottom: .4rem; }
 )";
 

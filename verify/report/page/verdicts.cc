@@ -7,6 +7,7 @@
 #include "verify/base/text.h"
 #include "verify/judge/one_field.h"
 #include "verify/judge/pictures/ask_again.h"
+#include "verify/report/gate/root_causes.h"
 #include "verify/report/page/block_plan.h"
 #include "verify/report/page/error_map.h"
 #include "verify/report/page/guilty_keys.h"
@@ -26,6 +27,7 @@ table.cases td.line { font-family: ui-monospace, monospace; font-size: .85em;
   white-space: normal; overflow-wrap: anywhere; }
 table.cases td.took { white-space: nowrap; }
 table.cases td.candidate { white-space: normal; overflow-wrap: anywhere; }
+ol.causes li { overflow-wrap: anywhere; }
 p.cause { font-size: 1.15rem; font-weight: 600; max-width: 46rem;
   overflow-wrap: anywhere; }
 .finding ul { margin: .2rem 0 .8rem; padding-left: 1.2rem; }
@@ -181,13 +183,16 @@ std::string PictureHtml(const CaseResult& result) {
          GuiltyTilesHtml(picture, tile) + RowByKeyHtml(picture);
 }
 
-std::string Section(const CaseResult& result, int64_t number) {
-  return Format("<section id=\"case-%lld\">\n<h2 class=\"%s\">",
-                static_cast<long long>(number), KindOf(result)) +
-         Mark(result) + "</h2>\n" + CausesHtml(result) + "<p class=\"case\">" +
-         HtmlText(result.line) + "</p>\n" + PictureHtml(result) +
-         FindingsHtml(result) + ReplayHtml(result) + FactsHtml(result) +
-         "</section>\n";
+// Another case of a cause that is told already.
+std::string OtherHtml(const CaseResult& result) {
+  const Finding none;
+  const std::vector<Explanation>& causes = result.causes;
+  return "<p class=\"case\">" + HtmlText(result.line) + "</p>\n" +
+         (causes.empty()
+              ? ""
+              : "<p>" + HtmlText(ExplanationText(causes.front())) + "</p>\n") +
+         HtmlTerminal(ReplayLine(
+             result, result.findings.empty() ? none : result.findings.front()));
 }
 
 // The tier and the check that the verdict rests on.
@@ -224,15 +229,63 @@ void VerdictPage::Add(const CaseResult& result) {
   std::string line = HtmlText(result.line);
   if (told) {
     ++told_;
-    sections_ += Section(result, cases_);
-    line = Format("<a href=\"#case-%lld\">", static_cast<long long>(cases_)) +
+    Told& cause = ToldOf(result);
+    if (cause.number != cases_) {
+      ++cause.more;
+      cause.others += OtherHtml(result);
+    }
+    line = Format("<a href=\"#case-%lld\">",
+                  static_cast<long long>(cause.number)) +
            line + "</a>";
   }
   rows_ += "<tr>" + HtmlCell(Mark(result), KindOf(result)) +
-           HtmlCell(line, "line") + HtmlCell(HtmlText(tier)) +
-           HtmlCell(HtmlText(check)) +
+           HtmlCell(line, "line") + HtmlCell(HtmlText(tier), "more") +
+           HtmlCell(HtmlText(check), "more") +
            HtmlCell(HtmlText(result.candidate), "more candidate") +
            HtmlCell(Format("%.2f s", result.seconds), "more took") + "</tr>\n";
+}
+
+VerdictPage::Told& VerdictPage::ToldOf(const CaseResult& result) {
+  const std::string kind =
+      result.candidate + " " + result.op + " " + KindOfFault(result);
+  const std::string bug = result.causes.empty() ? "" : result.causes[0].bug;
+  for (Told& cause : causes_) {
+    if (cause.kind == kind && (bug.empty() || cause.bug == bug)) return cause;
+  }
+  Told cause;
+  cause.kind = kind;
+  cause.bug = bug;
+  cause.number = cases_;
+  cause.title = bug.empty() ? result.reason.substr(0, result.reason.find("; "))
+                            : ExplanationText(result.causes.front());
+  cause.head = Format("<section id=\"case-%lld\">\n<h2 class=\"%s\">",
+                      static_cast<long long>(cases_), KindOf(result)) +
+               Mark(result) + "</h2>\n" + CausesHtml(result) +
+               "<p class=\"case\">" + HtmlText(result.line) + "</p>\n" +
+               PictureHtml(result) + FindingsHtml(result) + ReplayHtml(result);
+  cause.tail = FactsHtml(result) + "</section>\n";
+  causes_.push_back(std::move(cause));
+  return causes_.back();
+}
+
+// A list of the causes, where there are several, then each.
+std::string VerdictPage::Sections() const {
+  std::string list, text;
+  for (const Told& cause : causes_) {
+    list += Format("<li><a href=\"#case-%lld\">",
+                   static_cast<long long>(cause.number)) +
+            HtmlText(cause.title) + "</a>, " + Count(cause.more + 1, "case") +
+            "</li>\n";
+    text += cause.head;
+    if (cause.more > 0) {
+      text += "<details><summary>Likewise on " +
+              Count(cause.more, "more case") + "</summary>\n" + cause.others +
+              "</details>\n";
+    }
+    text += cause.tail;
+  }
+  if (causes_.size() < 2) return text;
+  return "<ol class=\"causes\">\n" + list + "</ol>\n" + text;
 }
 
 std::string VerdictPage::Asked() const {
@@ -269,21 +322,22 @@ std::string VerdictPage::Write(const Totals& totals,
                                const ClaimTable& claims, int exit_code) const {
   const std::string title = Title(totals);
   std::string body =
-      "<h1>" + HtmlText(title) + "</h1>\n" +
+      "<h1>" + HtmlText(title) + "</h1>\n" + ErrorPatterns() + Sections() +
+      "<h2>The run</h2>\n" +
       HtmlTerminal(ReportSummary(totals, statistics, exit_code, {}));
   body += ClaimTableHtml(claims);
   body +=
       "<h2>Cases</h2>\n<div class=\"wide\"><table class=\"cases\">\n<tr>"
-      "<th>verdict</th><th>case</th><th>tier</th><th>check</th>"
-      "<th class=\"more\">candidate</th><th class=\"more\">took</th></tr>"
-      "\n" +
+      "<th>verdict</th><th>case</th><th class=\"more\">tier</th>"
+      "<th class=\"more\">check</th><th class=\"more\">candidate</th>"
+      "<th class=\"more\">took</th></tr>\n" +
       rows_ + "</table></div>\n";
   if (untold_ + unlisted_ > 0) {
     body += "<p>Left out here: " + std::to_string(unlisted_) +
             " that passed or were skipped, and " + std::to_string(untold_) +
             " others; --json has every case.</p>\n";
   }
-  body += Asked() + ErrorPatterns() + sections_;
+  body += Asked();
   const std::string style = std::string(kPlanFigureStyle) + kErrorMapStyle +
                             kGuiltyKeysStyle + kVerdictStyle;
   return HtmlPage(title, style, body);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "verify/judge/verdict.h"
 #include "verify/report/claims/claim_table.h"
@@ -23,13 +24,27 @@ class VerdictPage {
  public:
   VerdictPage(const Environment& environment, ReceiptRequest request);
 
-  // Cases that did not pass have a section; the others a line.
+  // Each cause has a section, with the first case that shows it, and with the
+  // others in short; cases that passed have a line.
   void Add(const CaseResult& result);
   std::string Write(const Totals& totals, const RunStatistics& statistics,
                     const ClaimTable& claims, int exit_code) const;
 
  private:
+  // One cause, and what is drawn of its first case, up to the other cases.
+  struct Told {
+    std::string kind, bug;  // of the fault; the known bug, empty: none
+    std::string title;
+    int64_t number = 0;  // of the first case
+    std::string head, tail;
+    std::string others;
+    int64_t more = 0;
+  };
+
   std::string Asked() const;
+  // The section that a case belongs to; it may be new.
+  Told& ToldOf(const CaseResult& result);
+  std::string Sections() const;
 
   Environment environment_;
   ReceiptRequest request_;
@@ -38,7 +53,7 @@ class VerdictPage {
   int64_t untold_ = 0;    // not passed, without a section
   int64_t unlisted_ = 0;  // passed, without a line
   std::string rows_;      // of the table
-  std::string sections_;
+  std::vector<Told> causes_;
 };
 
 }  // namespace lockstep::verify
