@@ -40,7 +40,7 @@ FLOORS = (
     ("tables", "allowed"),
     ("ops", "domain"),
     ("candidate",),
-    ("causes",),
+    ("causes", "identify"),
     ("judge",),
     ("run",),
     ("report",),
@@ -61,6 +61,7 @@ KEEPS_OUT = {
     "domain": ("oracle", "emulator"),
     "candidate": ("oracle", "domain"),
     "causes": ("oracle", "allowed"),
+    "identify": ("oracle", "allowed", "domain"),
     "judge": ("oracle", "emulator", "domain"),
     "report": ("oracle", "emulator"),
 }

@@ -38,6 +38,7 @@ int RunCommand(int argc, char** argv) {
   program.SetVersion(VersionText());
   AddVerify(&program);
   AddInvariance(&program);
+  AddIdentify(&program);
   AddReplay(&program);
   AddList(&program);
   AddEnv(&program);

@@ -31,6 +31,7 @@ void AddExport(Parser* program);
 void AddSelftest(Parser* program);
 void AddPlan(Parser* program);
 void AddInvariance(Parser* program);
+void AddIdentify(Parser* program);
 void AddIds(Parser* program);
 void AddPages(Parser* program);  // completion, man
 

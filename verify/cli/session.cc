@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "reference/contract/team.h"
+#include "verify/cli/identify/auto_profile.h"
 #include "verify/cli/outputs/outputs.h"
 #include "verify/cli/process.h"
 #include "verify/cli/session_options.h"
@@ -136,7 +137,11 @@ ReceiptRequest DescribeRequest(const std::vector<JobGroup>& groups,
   request.candidate_explicit = !options.candidates.empty();
   request.profile = options.profile;
   request.config = options.config;
-  request.profile_source = options.profile.empty() ? "builtin"
+  for (const JobGroup& group : groups) {
+    if (group.identified) request.identified = group.identified;
+  }
+  request.profile_source = options.profile.empty()           ? "builtin"
+                           : options.profile == kProfileAuto ? "auto"
                            : options.profile == kProfileFromCandidate
                                ? "candidate"
                            : options.config_profile ? "config"
@@ -184,9 +189,13 @@ Result<Run> OpenRun(JobGroup* group, const SessionOptions& options,
   Result<RunOptions> own = ResolveOptions(with);
   if (!own.ok()) return own.status();
   *threads = std::max(*threads, with.threads);
+  const Status identified =
+      IdentifyFor(with, candidates.value(), group, WatchInterrupt());
+  if (!identified.ok()) return identified;
   if (!group->profile.empty()) {
     Result<NumericProfile> profile =
-        ProfileOf(group->profile, candidates.value());
+        group->identified ? Result(group->identified->profile)
+                          : ProfileOf(group->profile, candidates.value());
     if (!profile.ok()) return profile.status();
     own->judge.profile = std::move(profile.value());
     own->judge.profile_spec = group->profile;
@@ -217,6 +226,7 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
     Result<Run> run = OpenRun(&group, options, &threads);
     if (!run.ok()) return refuse(run.status());
     for (const std::string& note : run->notes()) Note(note);
+    if (group.identified) NoteIdentified(*group.identified);
     total += run->cases();
     runs.push_back(std::move(run.value()));
   }

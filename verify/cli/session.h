@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "verify/cli/cli.h"
+#include "verify/identify/evidence.h"
 #include "verify/profile/claims.h"
 #include "verify/report/junit.h"
 #include "verify/report/receipt.h"
@@ -22,6 +23,7 @@ struct SessionOptions {
   std::string profile;
   std::string config;  // the file that said what was not typed; empty: none
   bool config_profile = false;  // it said the profile
+  bool allow_auto = false;      // --profile auto in a gate, too
   std::string budget;           // as typed; empty: none
   std::string shard;
   std::string max_memory;
@@ -71,6 +73,8 @@ struct JobGroup {
   // The file that names the candidates, where nobody said that it may start
   // programs; else empty.
   std::string untrusted{};
+  // What --profile auto found out.
+  std::optional<Identified> identified{};
   // Nobody typed the cases: those of ops that the candidate is not made for are
   // left out.
   bool own_cases = false;

@@ -38,8 +38,13 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
               "repeated")
       .Repeated()
       .Type("SPEC");
-  verb->Value("--profile", &s.profile, "Numeric contract the candidate claims")
-      .Type("NAME|FILE");
+  verb->Value("--profile", &s.profile,
+              "Numeric contract the candidate claims; auto: what `lockstep "
+              "identify` sees")
+      .Type("NAME|FILE|auto");
+  verb->Flag("--allow-auto", &s.allow_auto,
+             "Take --profile auto in a CI job, too: a gate then learns from "
+             "what it judges");
   verb->Value("--budget", &s.budget, "Stop after 60s, 5m, 2h or 1000cases")
       .Type("BUDGET");
   verb->Value("--seed", &s.seed, "Seed of every case, instead of its own")

@@ -8,6 +8,7 @@
 #include "reference/contract/numerics.h"
 #include "verify/base/digest.h"
 #include "verify/base/io/spool.h"
+#include "verify/report/identify/json.h"
 #include "verify/report/json_text.h"
 #include "verify/report/report.h"
 
@@ -258,6 +259,9 @@ Receipt::Receipt(const Environment& environment, ReceiptRequest request,
                      {"config", asked.config},
                      {"fresh_seed", asked.fresh_seed},
                      {"require_executed", asked.require_executed}};
+  if (asked.identified) {
+    head["request"]["identified"] = IdentifiedJson(*asked.identified);
+  }
   head["environment"] = EnvironmentObject(environment);
   std::string open = DumpJson(head, -1);
   open.pop_back();  // the brace: cases and outcome follow

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "verify/base/io/files.h"
+#include "verify/identify/evidence.h"
 #include "verify/judge/verdict.h"
 #include "verify/report/claims/claim_table.h"
 #include "verify/run/environment.h"
@@ -22,9 +24,11 @@ struct ReceiptRequest {
   std::vector<std::string> candidates;
   bool candidate_explicit = false;  // named by the caller, not the default
   std::string profile;
-  std::string profile_source;  // "option", "config", "candidate" or "builtin"
-  std::string config;          // file; empty: none
-  uint64_t fresh_seed = 0;     // 0: no fresh data; below 2^53
+  // "option", "config", "candidate", "auto" or "builtin"
+  std::string profile_source;
+  std::optional<Identified> identified;  // of "auto"
+  std::string config;                    // file; empty: none
+  uint64_t fresh_seed = 0;               // 0: no fresh data; below 2^53
   bool require_executed = false;
   std::string time;  // ISO 8601, UTC
 };

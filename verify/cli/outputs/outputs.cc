@@ -14,6 +14,7 @@
 #include "verify/report/events.h"
 #include "verify/report/gate/annotations.h"
 #include "verify/report/gate/sarif.h"
+#include "verify/report/identify/json.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -143,6 +144,7 @@ Outputs::Outputs(const SessionOptions& options, int64_t total,
       options.color, text_ == &std::cout ? STDOUT_FILENO : STDERR_FILENO);
   style_.verbose = options.verbose;
   Emit(StartEvent(environment, request.candidates, total));
+  if (request.identified) Emit(IdentifiedEvent(*request.identified));
   if (!options.html.empty()) {
     page_ = std::make_unique<VerdictPage>(environment, request);
   }

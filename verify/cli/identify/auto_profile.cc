@@ -1,0 +1,86 @@
+#include "verify/cli/identify/auto_profile.h"
+
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "verify/identify/identify.h"
+#include "verify/ops/op.h"
+
+namespace lockstep::verify::cli {
+namespace {
+
+// Whether this is a job of a CI service: all of them set CI.
+bool InCi() {
+  const char* ci = std::getenv("CI");
+  const std::string word = ci == nullptr ? "" : ci;
+  return !word.empty() && word != "false" && word != "0";
+}
+
+// The one op and lane of the cases. Errors: there are two.
+Result<IdentifyRequest> RequestFor(const JobGroup& group) {
+  std::set<std::string> ops;
+  std::set<Lane> lanes;
+  for (const Job& job : group.jobs) {
+    for (const Case& c : job.sequence) {
+      ops.insert(OpName(c));
+      const Result<TrialRow> row = TrialRowOf(c);
+      if (!row.ok() || !ValidateCase(c).ok()) continue;
+      const std::vector<OutputSpec> outputs = row->outputs(c);
+      if (!outputs.empty()) lanes.insert(outputs.front().lane);
+    }
+  }
+  if (ops.size() > 1 || lanes.size() > 1) {
+    return Status::Error(
+        "--profile auto: the cases are of two " +
+        std::string(ops.size() > 1 ? "ops" : "lanes") +
+        ", and a profile is of one; want them in runs of their own");
+  }
+  IdentifyRequest request;
+  request.op = ops.empty() ? IdentifiableOps().front() : *ops.begin();
+  if (!lanes.empty()) request.lane = *lanes.begin();
+  return request;
+}
+
+}  // namespace
+
+Status IdentifyFor(const SessionOptions& options,
+                   const std::vector<std::unique_ptr<Candidate>>& candidates,
+                   JobGroup* group, const std::atomic<bool>* stop) {
+  if (group->profile != kProfileAuto) return {};
+  if (InCi() && !options.allow_auto) {
+    return Status::Error(
+        "--profile auto: a gate must not learn from what it judges, and CI is "
+        "set; keep the output of `lockstep identify` as a file, or give "
+        "--allow-auto");
+  }
+  if (candidates.size() != 1) {
+    return Status::Error(
+        "--profile auto is of one candidate; want runs of their own");
+  }
+  Result<IdentifyRequest> request = RequestFor(*group);
+  if (!request.ok()) return request.status();
+  request->stop = stop;
+  Result<Identified> found = Identify(request.value(), *candidates.front());
+  if (!found.ok()) return Status::Error("--profile auto: " + found.message());
+  group->identified = std::move(found.value());
+  return {};
+}
+
+void NoteIdentified(const Identified& identified) {
+  Note("--profile auto: identified by " + std::to_string(identified.calls) +
+       " calls, digest " + ProfileDigest(identified.profile) +
+       "; `lockstep identify` prints it with its evidence");
+  for (const FieldEvidence& field : identified.fields) {
+    if (field.word == Word::kReported) {
+      Note(field.field + ": " + field.evidence + "; not taken over" +
+           (field.line.empty() ? ""
+                               : "; to add, if it is meant: " + field.line));
+    } else if (field.word == Word::kCannotTell) {
+      Note(field.field + ": cannot tell: " + field.evidence);
+    }
+  }
+  for (const std::string& warning : identified.warnings) Note(warning);
+}
+
+}  // namespace lockstep::verify::cli

@@ -1,0 +1,121 @@
+// lockstep identify: a profile that nobody has to write.
+#include "verify/identify/identify.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "verify/cli/cli.h"
+
+namespace lockstep::verify::cli {
+namespace {
+
+constexpr const char* kIdentifyFooter =
+    "Examples:\n"
+    "  lockstep identify py:kernel.py:attend --out mine.profile\n"
+    "  lockstep verify CASE --candidate py:kernel.py:attend --profile "
+    "mine.profile\n"
+    "Exit 1: an answer that no legal value of a field explains (cannot tell). "
+    "Exit 3:\nthe kernel gave no answer (docs/identify.md).";
+
+struct IdentifyArguments {
+  std::string candidate;
+  std::string op;
+  std::string lane;
+  std::string out = "-";
+  HostArguments hosts;
+};
+
+void AddIdentifyOptions(Verb* verb, IdentifyArguments* a) {
+  verb->Value("candidate", &a->candidate,
+              "The kernel: so:, py:, cmd:, variant: ...")
+      .Required()
+      .Type("SPEC");
+  verb->Value("--op", &a->op,
+              "What it computes (default: what it says, else the first)")
+      .OneOf(IdentifiableOps());
+  verb->Value("--lane", &a->lane,
+              "Of its tensors (default: f32, or bf16 where it has no f32)")
+      .OneOf({"f32", "bf16"});
+  verb->Value("--out", &a->out, "The profile (default: to stdout)")
+      .Type("FILE|-");
+  AddHostArguments(verb, &a->hosts);
+}
+
+// The lanes to ask in: the first in which there is an answer counts.
+std::vector<Lane> LanesOf(const IdentifyArguments& a,
+                          const Candidate& candidate) {
+  if (a.lane == "f32") return {Lane::kF32};
+  if (a.lane == "bf16") return {Lane::kBf16};
+  const std::optional<NumericProfile> claims = candidate.Claims();
+  if (claims && claims->lane) return {*claims->lane};
+  return {Lane::kF32, Lane::kBf16};
+}
+
+std::string OpOf(const IdentifyArguments& a, const Candidate& candidate) {
+  if (!a.op.empty()) return a.op;
+  const std::string usual = candidate.UsualOp();
+  return usual.empty() ? IdentifiableOps().front() : usual;
+}
+
+// Words of a summary: "18 fields: 15 seen, 2 assumed, 1 reported".
+std::string SummaryOf(const Identified& found) {
+  std::string text = std::to_string(found.fields.size()) + " answers:";
+  const char* before = " ";
+  for (const Word word :
+       {Word::kSeen, Word::kReported, Word::kAssumed, Word::kCannotTell}) {
+    int count = 0;
+    for (const FieldEvidence& field : found.fields) {
+      count += field.word == word ? 1 : 0;
+    }
+    if (count == 0) continue;
+    text += before + std::to_string(count) + " " + WordName(word);
+    before = ", ";
+  }
+  return text;
+}
+
+int Deliver(const IdentifyArguments& a, const Identified& found) {
+  const Status status = cli::Deliver(a.out, IdentifiedText(found));
+  if (!status.ok()) return Fail(status.message());
+  if (a.out != "-") Note(a.out + ": " + SummaryOf(found));
+  return found.CannotTell() ? kExitFail : kExitPass;
+}
+
+int AskKernel(const IdentifyArguments& a) {
+  const Status out = CheckDeliverable(a.out);
+  if (!out.ok()) return Fail(out.message());
+  const Status limited = LimitHosts(a.hosts);
+  if (!limited.ok()) return Fail(limited.message());
+  auto candidate = ParseCandidate(a.candidate);
+  if (!candidate.ok()) return Fail(candidate.message());
+  const Status started = candidate.value()->Start();
+  if (!started.ok()) return Fail(started.message(), kExitCandidate);
+  IdentifyRequest request;
+  request.op = OpOf(a, *candidate.value());
+  request.stop = WatchInterrupt();
+  const Status may = MayAsk(request, *candidate.value());
+  if (!may.ok()) return Fail(may.message());
+  std::string why;
+  for (const Lane lane : LanesOf(a, *candidate.value())) {
+    request.lane = lane;
+    const Result<Identified> found = Identify(request, *candidate.value());
+    if (found.ok()) return Deliver(a, found.value());
+    why += (why.empty() ? "" : "\n") + found.message();
+  }
+  return Fail(why, kExitCandidate);
+}
+
+}  // namespace
+
+void AddIdentify(Parser* program) {
+  Verb* verb = program->Add("identify",
+                            "Ask a kernel for its arithmetic: a profile with "
+                            "the evidence for each field",
+                            kIdentifyFooter);
+  auto arguments = std::make_shared<IdentifyArguments>();
+  AddIdentifyOptions(verb, arguments.get());
+  verb->run = [arguments] { return AfterHosts(AskKernel(*arguments)); };
+}
+
+}  // namespace lockstep::verify::cli

@@ -1,0 +1,204 @@
+// The softcap: how good tanh is, and how the cap divides.
+#include <array>
+#include <cmath>
+
+#include "verify/base/binary64.h"
+#include "verify/base/format.h"
+#include "verify/emulator/numbers.h"
+#include "verify/identify/attention_forward/functions.h"
+#include "verify/identify/attention_forward/kernel.h"
+#include "verify/identify/attention_forward/models.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr double kCap = 50;  // no power of two; its weights fit f32
+constexpr size_t kPoints = 384;
+constexpr size_t kStride = 131;  // has no factor in common with it
+constexpr double kWarnTanh = 0x1p-12;
+
+// Scores that 8 bits hold, both signs: x = s / cap from 0.02 to 5.
+ScoreQuestion Sweep() {
+  ScoreQuestion question;
+  question.cap = kCap;
+  question.k = {1, 0, 0, 0, 0, 0, 0, 0};
+  const std::vector<float> drawn = DrawnNumbers(kPoints, 8, 51);
+  for (size_t i = 0; i < kPoints; ++i) {
+    const float size = std::ldexp(drawn[i], static_cast<int>(i / 2 % 8));
+    question.q.push_back({i % 2 == 0 ? size : -size, 0, 0, 0, 0, 0, 0, 0});
+  }
+  // 0, and far beyond the cap.
+  for (const float x : {0.0f, 2048.0f, -2048.0f}) {
+    question.q.push_back({x, 0, 0, 0, 0, 0, 0, 0});
+  }
+  return question;
+}
+
+// What is wrong at 0 and far out, where a tanh is exact; empty: nothing.
+std::string WrongAtEnds(const AttentionKernel& kernel,
+                        const std::vector<double>& read) {
+  const double wanted[] = {0, kCap, -kCap};
+  for (size_t i = 0; i < 3; ++i) {
+    const double got = read[kPoints + i];
+    if (std::fabs(got - wanted[i]) <= 2 * kernel.Noise(wanted[i])) continue;
+    return Format("with a cap of %g the score %g became %.9g, not %g", kCap,
+                  i == 0 ? 0.0 : std::copysign(2048.0, wanted[i]), got,
+                  wanted[i]);
+  }
+  return "";
+}
+
+}  // namespace
+
+namespace {
+
+std::vector<ErrorPoint> PointsOf(const AttentionKernel& kernel,
+                                 const ScoreQuestion& question,
+                                 const std::vector<double>& read) {
+  std::vector<ErrorPoint> points;
+  for (size_t i = 0; i < kPoints; ++i) {
+    const double x = double{question.q[i][0]} / kCap;
+    const double wanted = kCap * TanhDouble(x);
+    points.push_back({std::fabs(x), read[i] / wanted - 1,
+                      kernel.Noise(wanted) / std::fabs(wanted)});
+  }
+  return points;
+}
+
+// Whether the same scores come again where the rows stand in another order.
+bool ComesAgain(AttentionKernel* kernel, const ScoreQuestion& question,
+                const std::vector<ErrorPoint>& points) {
+  ScoreQuestion turned = question;
+  for (size_t i = 0; i < kPoints; ++i) {
+    turned.q[(i * kStride + 7) % kPoints] = question.q[i];
+  }
+  const auto read = kernel->Scores(turned);
+  if (!read.ok()) return false;
+  std::vector<double> back(kPoints);
+  for (size_t i = 0; i < kPoints; ++i) {
+    back[i] = read.value()[(i * kStride + 7) % kPoints];
+  }
+  return SameAnswers(points, PointsOf(*kernel, question, back));
+}
+
+}  // namespace
+
+void AskTanh(AttentionKernel* kernel) {
+  const ScoreQuestion question = Sweep();
+  const auto read = kernel->Scores(question);
+  if (!read.ok()) {
+    kernel->Say("tanh_rel", Word::kAssumed, read.message());
+    return;
+  }
+  const std::string wrong = WrongAtEnds(*kernel, read.value());
+  if (!wrong.empty()) {
+    kernel->Say("tanh_rel", Word::kCannotTell, wrong);
+    return;
+  }
+  const auto points = PointsOf(*kernel, question, read.value());
+  const std::array<double, 7> legal = {kernel->profile.tanh_rel,
+                                       0x1.76p-17,
+                                       0x1p-16,
+                                       0x1p-13,
+                                       0x1p-11,
+                                       0x1p-10,
+                                       0x1p-9};
+  FunctionFit fit = FitErrors(points, legal);
+  if (fit.value > legal[0] && !ComesAgain(kernel, question, points)) {
+    fit = {0, fit.largest,
+           "the same score became another in another order of the queries"};
+  }
+  if (fit.value == 0) {
+    kernel->Say("tanh_rel", Word::kCannotTell, fit.why);
+    return;
+  }
+  kernel->profile.tanh_rel = fit.value;
+  kernel->Say("tanh_rel", Word::kSeen,
+              Format("%zu scores under a cap of %g: the largest error was "
+                     "%.3g, and 0 and the cap were exact",
+                     kPoints, kCap, fit.largest));
+  if (fit.value > kWarnTanh) {
+    kernel->Warn(
+        Format("tanh is good to %.2g only: every capped score may be "
+               "off by so much of itself",
+               fit.value));
+  }
+}
+
+namespace {
+
+constexpr double kOddCap = 27.3;
+
+struct DivisionWay {
+  CapDivision division;
+  const char* text;
+};
+constexpr DivisionWay kDivisions[] = {
+    {CapDivision::kDivide, "divides by the cap"},
+    {CapDivision::kReciprocal, "multiplies with 1 / cap"},
+    {CapDivision::kFolded, "multiplies with scale / cap"},
+};
+
+// The lse of one key whose score is so small that its tanh is itself.
+float LseUnderCap(const NumericProfile& profile, const LseForm& form,
+                  CapDivision division, float q, float k) {
+  const auto cap = static_cast<float>(kOddCap);
+  const auto scale = static_cast<float>(kOddScale);
+  const bool in_q =
+      profile.scale_at == ScaleAt::kQF32 || profile.scale_at == ScaleAt::kQLane;
+  float dot = q * k;
+  if (in_q) {
+    const float scaled = q * scale;
+    dot = (profile.scale_at == ScaleAt::kQLane
+               ? RoundTo(scaled, NumberType::kBf16)
+               : scaled) *
+          k;
+  }
+  float x = in_q ? dot : dot * scale;
+  if (division == CapDivision::kDivide) x /= cap;
+  if (division == CapDivision::kReciprocal) {
+    x *= static_cast<float>(1 / kOddCap);
+  }
+  if (division == CapDivision::kFolded) {
+    x = dot * static_cast<float>((in_q ? 1 : kOddScale) / kOddCap);
+  }
+  const auto t = static_cast<float>(TanhDouble(double{x}));
+  const bool folded =
+      form.shift == Shift::kFma && profile.scale_at == ScaleAt::kExponent;
+  return folded ? LseOfOne(form, t, kOddCap) : LseOfOne(form, t * cap, 1);
+}
+
+}  // namespace
+
+void AskCapDivision(AttentionKernel* kernel) {
+  constexpr size_t kRows = 64;
+  ScoreQuestion question;
+  question.cap = kOddCap;
+  question.scale = kOddScale;
+  const std::vector<float> q = DrawnNumbers(kRows, 8, 61);
+  question.k = {0x1.cp-9f, 0, 0, 0, 0, 0, 0, 0};
+  for (const float x : q) question.q.push_back({x, 0, 0, 0, 0, 0, 0, 0});
+  const auto read = kernel->Scores(question);
+  if (!read.ok() || !kernel->form) {
+    kernel->Say("cap_div", Word::kAssumed, "no bits of a score can be read");
+    return;
+  }
+  for (const DivisionWay& way : kDivisions) {
+    bool all = true;
+    for (size_t i = 0; i < kRows && all; ++i) {
+      all = double{LseUnderCap(kernel->profile, *kernel->form, way.division,
+                               q[i], question.k[0])} == read.value()[i];
+    }
+    if (!all) continue;
+    kernel->profile.cap_div = way.division;
+    kernel->Say("cap_div", Word::kSeen,
+                Format("%zu scores far below a cap of %g had the bits of a "
+                       "kernel that %s",
+                       kRows, kOddCap, way.text));
+    return;
+  }
+  kernel->Say("cap_div", Word::kAssumed,
+              "bits of small scores under a cap do not show the division");
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,38 @@
+// Errors of a kernel's function, by points: whether they are those of a
+// function, and which legal value covers them.
+#ifndef LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_FUNCTIONS_H_
+#define LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_FUNCTIONS_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::verify {
+
+struct ErrorPoint {
+  double x = 0;      // the argument
+  double error = 0;  // relative
+  double noise = 0;  // that reading it may add
+};
+
+struct FunctionFit {
+  // 0: no legal value covers the errors.
+  double value = 0;
+  double largest = 0;  // relative error that was seen
+  std::string why;     // of 0: one line
+};
+
+// The least of `legal`, which ascend, that covers the errors. An error is a
+// function's if it is centred and does not grow with the argument; the first of
+// `legal` needs neither, because it is the strict value.
+FunctionFit FitErrors(const std::vector<ErrorPoint>& points,
+                      std::span<const double> legal);
+
+// Whether the answers to two questions are the same, point by point, but for
+// their noise: an error that depends on the place is no function's.
+bool SameAnswers(const std::vector<ErrorPoint>& points,
+                 const std::vector<ErrorPoint>& again);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_FUNCTIONS_H_

@@ -1,0 +1,129 @@
+// A kernel of attention as the probes see it: they ask with designed inputs and
+// read scores from the answers.
+#ifndef LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_KERNEL_H_
+#define LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_KERNEL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/contract/mask.h"
+#include "reference/contract/status.h"
+#include "reference/contract/tensor_view.h"
+#include "verify/candidate/candidate.h"
+#include "verify/identify/attention_forward/lse_bits.h"
+#include "verify/identify/evidence.h"
+
+namespace lockstep::verify {
+
+// A scale whose roundings show.
+inline constexpr double kOddScale = 0.1372;
+
+using Rows = std::vector<std::vector<float>>;
+
+// One call: one head, one batch row. Elements are numbers of the lane.
+struct AttentionQuestion {
+  Rows q;  // [queries][channels]
+  Rows k;  // [keys][channels]
+  Rows v;  // [keys][channels]
+  double scale = 1;
+  std::optional<double> cap;
+  bool causal_to_the_end = false;  // mask=causal align=br
+};
+
+struct AttentionAnswer {
+  Rows o;                  // [queries][channels]
+  std::vector<float> lse;  // [queries]; empty: the kernel has none
+};
+
+// Scores of a single key: row i asks for the sum of q[i][c] k[c] over c.
+struct ScoreQuestion {
+  Rows q;
+  std::vector<float> k;
+  double scale = 1;
+  std::optional<double> cap;
+};
+
+// How a score is read.
+enum class ReadBy : uint8_t {
+  kLse,      // it is lse, in f32
+  kWeights,  // log of the ratio of two weights, which are o
+};
+
+class AttentionKernel {
+ public:
+  AttentionKernel(Candidate& candidate, Lane lane)
+      : candidate_(candidate), lane_(lane) {}
+
+  Lane lane() const { return lane_; }
+  int64_t calls() const { return calls_; }
+  // Errors: why there is no answer, one line.
+  Result<AttentionAnswer> Ask(const AttentionQuestion& question);
+
+  // Natural scores, as `reading` has them. Errors: as Ask.
+  Result<std::vector<double>> Scores(const ScoreQuestion& question);
+  Result<std::vector<double>> ScoresBy(ReadBy by,
+                                       const ScoreQuestion& question);
+  // How far a reading of this score may be off where the kernel is right, f32
+  // and accurate functions supposed.
+  double Noise(double score) const { return NoiseBy(reading, score); }
+  double NoiseBy(ReadBy by, double score) const;
+
+  // What the first probes find out.
+  ReadBy reading = ReadBy::kWeights;
+  double lse_unit = 1;    // lse of the kernel is this times the natural one
+  double lse_offset = 0;  // plus this, before it is
+  bool lse_bf16 = false;  // and rounded to bf16
+  // Weights that are rounded show scores no better than this.
+  double weight_noise = 0;
+  std::optional<LseForm> form;  // of the exponent, where lse shows it
+  bool score_read = true;       // false: no reading of scores can be trusted
+  NumericProfile profile;       // as far as it is known
+  Identified found;
+
+  // Whether lse is the score to the last bit.
+  bool ReadsBits() const {
+    return reading == ReadBy::kLse && !lse_bf16 && lse_offset == 0;
+  }
+  // Whether weights of equal scores are 1, or a power of two.
+  bool unit_weights() const { return lse_offset == 0; }
+  void Say(const std::string& field, Word word, const std::string& evidence,
+           const std::string& line = "");
+  void Warn(const std::string& what) { found.warnings.push_back(what); }
+
+ private:
+  Candidate& candidate_;
+  Lane lane_;
+  int64_t calls_ = 0;
+};
+
+// One probe: a row of the table.
+struct AttentionProbe {
+  const char* fields;  // that it says something about, joined by blanks
+  const char* asks;    // what it asks, for people
+  void (*ask)(AttentionKernel*);
+};
+const std::vector<AttentionProbe>& AttentionProbes();
+
+// The probes, by file.
+void AskLse(AttentionKernel* kernel);
+void AskScoreType(AttentionKernel* kernel);
+void AskOperandsQk(AttentionKernel* kernel);
+void AskScale(AttentionKernel* kernel);
+void AskSumsQk(AttentionKernel* kernel);
+void AskTanh(AttentionKernel* kernel);
+void AskCapDivision(AttentionKernel* kernel);
+void AskOperandsV(AttentionKernel* kernel);
+void AskWeights(AttentionKernel* kernel);
+void AskExp(AttentionKernel* kernel);
+void AskSumsPv(AttentionKernel* kernel);
+void AskDivision(AttentionKernel* kernel);
+void AskSubnormals(AttentionKernel* kernel);
+void AskEmptyRows(AttentionKernel* kernel);
+void AskNan(AttentionKernel* kernel);
+void AskRepeat(AttentionKernel* kernel);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_KERNEL_H_
