@@ -23,8 +23,9 @@ void LoadRow(const LaneView& x, int64_t b, int64_t h, int64_t position,
              std::vector<float>& row) {
   row.resize(static_cast<size_t>(x.shape[3]));
   const auto load = [&](const auto& view) {
+    const auto* const first = &view(b, h, position, 0);
     for (size_t c = 0; c < row.size(); ++c) {
-      row[c] = ToFloat(view(b, h, position, c));
+      row[c] = ToFloat(first[static_cast<int64_t>(c) * x.strides[3]]);
     }
   };
   x.lane == Lane::kF32 ? load(x.As<float>()) : load(x.As<Bf16>());

@@ -48,9 +48,11 @@ LOCKSTEP_IN_BOTH inline uint32_t InfinityBits(const NumberFormat& format) {
 }
 
 // size * 2^shift, toward zero.
+//   Requires: size >= 0.
 LOCKSTEP_IN_BOTH inline int64_t Shifted(int64_t size, int shift) {
-  if (shift >= 0) return size << shift;
-  return shift > -63 ? size >> -shift : 0;
+  // Without a branch, for there are many: one of the two shifts is by 0.
+  const int down = std::min(std::max(-shift, 0), 63);
+  return size << std::max(shift, 0) >> down;
 }
 
 // total * 2^exponent as the step rounds it to the accumulator.
@@ -77,13 +79,6 @@ LOCKSTEP_IN_BOTH inline uint32_t Rounded(const UnitStep& step,
   const auto bits = static_cast<uint32_t>(std::min(field + kept, infinity));
   return total < 0 ? bits | SignBit(format) : bits;
 }
-
-// One term of a step, in units of 2^(exponent - fraction).
-struct Term {
-  int64_t size = 0;  // with its sign
-  int exponent = 0;
-  int fraction = 0;
-};
 
 const NumberFormat& FormatOf(const char* name) {
   struct Named {
@@ -174,42 +169,38 @@ LOCKSTEP_IN_BOTH inline uint32_t Step(const UnitStep& step,
                                       std::span<const uint32_t> a,
                                       std::span<const uint32_t> b, uint32_t c) {
   const NumberFormat& to = formats.accumulator;
-  std::array<Term, kMostStepProducts + 1> all;
-  size_t count = 0;
-  bool nan = false, plus = false, minus = false;
-  const auto see_infinity = [&](bool negative) LOCKSTEP_IN_BOTH {
-    plus |= !negative;
-    minus |= negative;
-  };
+  std::array<int64_t, kMostStepProducts> sizes;
+  std::array<int, kMostStepProducts> exponents;
+  std::array<bool, kMostStepProducts> negative;
+  const Parts z = TakeApart(to, c);
+  const int of_c = z.significand == 0 ? step.zero : z.exponent;
+  bool nan = z.nan;
+  bool plus = z.infinite && !z.negative, minus = z.infinite && z.negative;
+  int top = of_c;
   for (size_t i = 0; i < a.size(); ++i) {
     const Parts x = TakeApart(formats.operand, a[i]);
     const Parts y = TakeApart(formats.operand, b[i]);
-    const bool zero = x.significand == 0 || y.significand == 0;
-    nan |= x.nan || y.nan || ((x.infinite || y.infinite) && zero);
-    const bool negative = x.negative != y.negative;
-    if (x.infinite || y.infinite) see_infinity(negative);
-    const int64_t size = x.significand * y.significand;
-    all[count++] = {negative ? -size : size,
-                    zero ? step.zero : x.exponent + y.exponent,
-                    2 * formats.operand.fraction_bits};
+    sizes[i] = x.significand * y.significand;
+    negative[i] = x.negative != y.negative;
+    const bool zero = sizes[i] == 0;
+    exponents[i] = zero ? step.zero : x.exponent + y.exponent;
+    top = std::max(top, exponents[i]);
+    const bool infinite = x.infinite || y.infinite;
+    nan |= x.nan || y.nan || (infinite && zero);
+    plus |= infinite && !negative[i];
+    minus |= infinite && negative[i];
   }
-  const Parts z = TakeApart(to, c);
-  nan |= z.nan;
-  if (z.infinite) see_infinity(z.negative);
-  all[count++] = {z.negative ? -z.significand : z.significand,
-                  z.significand == 0 ? step.zero : z.exponent,
-                  to.fraction_bits};
   if (nan || (plus && minus)) return SignBit(to) - 1;
   if (plus || minus) return InfinityBits(to) | (minus ? SignBit(to) : 0u);
 
-  const std::span<const Term> terms(all.data(), count);
-  int top = terms[0].exponent;
-  for (const Term& term : terms) top = std::max(top, term.exponent);
-  int64_t total = 0;
-  for (const Term& term : terms) {
-    const int shift = step.fraction - term.fraction + term.exponent - top;
-    total +=
-        term.size < 0 ? -Shifted(-term.size, shift) : Shifted(term.size, shift);
+  // In units of 2^(top - fraction).
+  const int64_t own =
+      Shifted(z.significand, step.fraction - to.fraction_bits + of_c - top);
+  int64_t total = z.negative ? -own : own;
+  const int of_products = step.fraction - 2 * formats.operand.fraction_bits;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const int64_t size = Shifted(sizes[i], of_products + exponents[i] - top);
+    total += negative[i] ? -size : size;
   }
   return Rounded(step, to, total, top - step.fraction);
 }

@@ -65,17 +65,23 @@ void CopyElements(const std::vector<int64_t>& shape, int64_t width,
                   const void* from, const std::vector<int64_t>& from_strides,
                   void* to, const std::vector<int64_t>& to_strides) {
   if (ElementCount(shape) == 0) return;
-  std::vector<int64_t> at(shape.size());
+  // A row that lies together on both sides is copied as one.
+  const size_t last = shape.size() - 1;
+  const bool rows =
+      !shape.empty() && from_strides[last] == 1 && to_strides[last] == 1;
+  const size_t axes = rows ? last : shape.size();
+  const int64_t bytes = rows ? shape[last] * width : width;
+  std::vector<int64_t> at(axes);
   while (true) {
     int64_t source = 0, target = 0;
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
+    for (size_t axis = 0; axis < axes; ++axis) {
       source += at[axis] * from_strides[axis];
       target += at[axis] * to_strides[axis];
     }
     std::memcpy(static_cast<uint8_t*>(to) + target * width,
                 static_cast<const uint8_t*>(from) + source * width,
-                static_cast<size_t>(width));
-    size_t axis = shape.size();
+                static_cast<size_t>(bytes));
+    size_t axis = axes;
     while (axis > 0 && ++at[axis - 1] == shape[axis - 1]) at[--axis] = 0;
     if (axis == 0) return;
   }

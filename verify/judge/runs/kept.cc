@@ -32,17 +32,19 @@ std::vector<Pair> PairsOf(const KeptLines& lines, size_t t) {
                            (*lines.zeros_alike)[t];
   const std::set<int64_t> own_open = OpenLines(lines.profile, lines.own, t);
   const std::set<int64_t> open = OpenLines(lines.profile, lines.there, t);
+  const LaneView base = lines.base.tensors[t].const_view();
+  const LaneView produced = lines.produced.tensors[t].const_view();
   std::vector<Pair> pairs;
+  pairs.reserve(lines.kept[t].size() * static_cast<size_t>(spec.shape[3]));
   for (const LinePair& pair : lines.kept[t]) {
     if (own_open.contains(pair.own) || open.contains(pair.here)) continue;
     for (int64_t c = 0; c < spec.shape[3]; ++c) {
       const auto at = LineIndex(spec, pair.own, c);
-      const auto expected = TimesPowerOfTwo(
-          spec.lane, ElementBits(lines.base.tensors[t].const_view(), at),
-          exponent);
+      const auto expected =
+          TimesPowerOfTwo(spec.lane, ElementBits(base, at), exponent);
       if (!expected) continue;
-      const uint32_t bits = ElementBits(lines.produced.tensors[t].const_view(),
-                                        LineIndex(there, pair.here, c));
+      const uint32_t bits =
+          ElementBits(produced, LineIndex(there, pair.here, c));
       const bool alike = zeros_alike && Classify(spec.lane, *expected, bits) ==
                                             PairClass::kZeroSign;
       pairs.push_back({at, alike ? bits : *expected, bits});
