@@ -8,6 +8,7 @@
 
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/wire/host.h"
+#include "verify/identify/identify.h"
 #include "verify/judge/evidence/truth_chain.h"
 #include "verify/judge/judge.h"
 #include "verify/ops/op.h"
@@ -97,6 +98,16 @@ bool JudgedByProfile(std::string_view op) {
   return true;
 }
 
+// What designed inputs show of the kernel.
+Result<verify::NumericProfile> Identified(const std::string& op,
+                                          verify::Candidate& candidate) {
+  const Status may = verify::MayLearnHere("");
+  if (!may.ok()) return may;
+  const auto found = verify::IdentifyInItsLane(op, nullptr, candidate);
+  if (!found.ok()) return found.status();
+  return found->profile;
+}
+
 }  // namespace
 
 Result<Target> Target::Open(const std::string& candidate,
@@ -128,7 +139,8 @@ Result<Target> Target::Open(const std::string& candidate,
   std::optional<verify::NumericProfile> claims = opened.value()->Claims();
   if (!profile.empty()) {
     Result<verify::NumericProfile> loaded =
-        profile == verify::kProfileFromCandidate
+        profile == verify::kProfileAuto ? Identified(op, *opened.value())
+        : profile == verify::kProfileFromCandidate
             ? verify::StatedProfileOf(*opened.value())
             : verify::LoadProfile(profile);
     if (!loaded.ok()) return loaded.status();

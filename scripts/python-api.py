@@ -19,13 +19,15 @@ Made by `scripts/python-api.py` from the docstrings. How things belong together:
 # Sections: names as a user writes them behind `lockstep.`, and their modules.
 SECTIONS = [
     ("Judging", [("verify", "judge"), ("fuzz", "judge"), ("invariance", "claims"),
+                 ("identify", "identified"),
                  ("bench", "bench_kernel"),
                  ("ray.campaign", "ray"), ("parametrize", "pytest_plugin")]),
     ("Kernels", [("kernel", "kernels"), ("autograd_kernel", "autograd"),
                  ("call.Call", "call")]),
     ("Reports", [("Report", "report"), ("Finding", "report"),
                  ("report.CaseVerdict", "report"), ("InvarianceReport", "claims"),
-                 ("Claim", "claims")]),
+                 ("Claim", "claims"), ("Identified", "identified"),
+                 ("FieldEvidence", "identified")]),
     ("Cases", [("Case", "case"), ("cases", "case"), ("ids", "document_ids")]),
     ("Exact operators", [("attention_forward", "operators"),
                          ("attention_backward", "operators"),

@@ -36,8 +36,10 @@ void AddFailingCase(Verb* verb, const char* seconds, FailingCaseArguments* a) {
   verb->Value("--candidate", &a->candidate,
               "What fails on it (default builtin:optimized)")
       .Type("SPEC");
-  verb->Value("--profile", &a->profile, "Numeric contract the candidate claims")
-      .Type("NAME|FILE");
+  verb->Value("--profile", &a->profile,
+              "Numeric contract the candidate claims; auto: what `lockstep "
+              "identify` sees")
+      .Type("NAME|FILE|auto");
   verb->Value("--seconds", &a->seconds, seconds).Positive();
   verify::cli::AddHostArguments(verb, &a->hosts);
 }

@@ -334,8 +334,10 @@ void AddFuzz(Parser* program) {
   verb->Value("--candidate", &a->candidate,
               "What is judged (default builtin:optimized,threads=1)")
       .Type("SPEC");
-  verb->Value("--profile", &a->profile, "Numeric contract the candidate claims")
-      .Type("NAME|FILE");
+  verb->Value("--profile", &a->profile,
+              "Numeric contract the candidate claims; auto: what `lockstep "
+              "identify` sees")
+      .Type("NAME|FILE|auto");
   verb->Value("--budget", &a->budget,
               "Stop after 60s, 5m, 2h or 1000cases (default 60s)")
       .Type("BUDGET");

@@ -20,6 +20,7 @@ _HOMES = {
     "Report": "report", "Finding": "report",
     "verify": "judge", "fuzz": "judge", "bench": "bench_kernel",
     "invariance": "claims", "InvarianceReport": "claims", "Claim": "claims",
+    "identify": "identified", "Identified": "identified", "FieldEvidence": "identified",
     "parametrize": "pytest_plugin",
 }
 

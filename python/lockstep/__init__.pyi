@@ -8,6 +8,7 @@ from lockstep.claims import Claim as Claim, InvarianceReport as InvarianceReport
 from lockstep.errors import (
     Failed as Failed, LockstepError as LockstepError, Skipped as Skipped,
     Unsupported as Unsupported, UsageError as UsageError)
+from lockstep.identified import FieldEvidence as FieldEvidence, Identified as Identified
 from lockstep.report import Finding as Finding, Report as Report
 from lockstep.tables import Tables as Tables
 
@@ -78,6 +79,10 @@ def invariance(kernel: Callable[..., Any] | str, cases: _Case | Sequence[_Case] 
                receipt: str | os.PathLike[str] | None = None, options: Sequence[str] = (),
                framework: _Framework = ..., wants: _Words = ..., lacks: _Words = ...,
                lanes: _Words = ...) -> InvarianceReport: ...
+def identify(kernel: Callable[..., Any] | str, *, op: str | None = None,
+             lane: Literal["f32", "bf16"] | None = None, isolate: bool | None = None,
+             call_timeout: float | None = None, framework: _Framework = ...,
+             wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...) -> Identified: ...
 def parametrize(*cases: _Case, profile: str | None = None, isolate: bool = True,
                 claims: _Words = (), **facts: Any) -> Callable[[_F], _F]: ...
 

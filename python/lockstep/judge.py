@@ -150,7 +150,9 @@ def judge(verb, kernel, profile, isolate, words, facts, op):
     """Runs a verb of the program on a kernel; returns a Report."""
     stop_if_loading()
     candidate, known, apart = candidate_words(kernel, profile, isolate, facts, op,
-                                              verb != "invariance")
+                                              verb not in ("invariance", "identify"))
+    if verb == "identify":
+        candidate = candidate[:2]  # a profile is what it finds out
     words = [*words, *candidate]
     if apart:
         return _run(verb, words, "process")

@@ -94,6 +94,23 @@ class Auto(program.TestCase):
         done = self.judge("variant:cpu", "--allow-auto", env={"CI": "true"})
         self.assertEqual(done.code, 0, done.out + done.err)
 
+    def test_fuzz(self):
+        words = ("fuzz", "attention_forward", "--profile", "auto", "--budget", "20cases",
+                 "--candidate")
+        done = run(*words, "variant:cpu-base2", env=PLAIN)
+        self.assertEqual(done.code, 0, done.out + done.err)
+        done = run(*words, "mutant:attn.lse_log2,base=cpu", env=PLAIN)
+        self.assertEqual(done.code, 1, done.out + done.err)
+        done = run(*words, "variant:cpu", env={"CI": "true"})
+        self.assertEqual(done.code, 2, done.out + done.err)
+        self.assertIn("a gate must not learn", done.err)
+
+    def test_json(self):
+        done = run("identify", "--candidate", "variant:cpu", "--json", "-")
+        self.assertEqual(done.code, 0, done.out + done.err)
+        event, = events(done.out)
+        self.assertEqual((event["kind"], event["op"]), ("identified", "attention_forward"))
+
     def test_refusals(self):
         bf16 = CASE + " lane=bf16"
         done = run("verify", CASE, bf16, "--candidate", "variant:cpu", "--profile", "auto",

@@ -11,6 +11,7 @@
 #include "verify/case/probe_kind.h"
 #include "verify/cli/cli.h"
 #include "verify/selftest/attention_forward_nulls.h"
+#include "verify/selftest/identify/measured.h"
 #include "verify/selftest/lengths/matrix.h"
 #include "verify/selftest/naming/attention_forward.h"
 #include "verify/selftest/selftest.h"
@@ -37,6 +38,7 @@ struct SelftestArguments {
   int64_t curves = 0;
   bool statistics = false;  // alone
   bool naming = false;      // alone
+  bool identify = false;    // alone
   double explain_seconds = kCauseSeconds;
 };
 
@@ -232,7 +234,37 @@ int RunNames(const SelftestArguments& a) {
   return result.Passed() ? kExitPass : kExitFail;
 }
 
+// What is lost where a profile is learned from the kernel: the zoo's fields,
+// then bugs on their own patterns, or at the lengths that are named.
+int RunIdentified(const SelftestArguments& a) {
+  if (!a.html.empty() || !a.json.empty()) {
+    return Fail("--identify has tables alone: leave out --html and --json");
+  }
+  const Status files = CheckFiles(a);
+  if (!files.ok()) return Fail(files.message());
+  AutoOptions options;
+  if (!a.lengths.empty()) {
+    const Result<std::vector<int64_t>> lengths = Lengths(a.lengths);
+    if (!lengths.ok()) return Fail(lengths.message());
+    options.lengths = lengths.value();
+  }
+  options.only = WordsOfList(a.only);
+  options.threads = a.threads;
+  options.progress = [](const std::string& word) { std::cerr << word << "\n"; };
+  const SeenZoo zoo = IdentifyZoo();
+  const Result<AutoResult> bugs = JudgeIdentified(options);
+  if (!bugs.ok()) return Fail(bugs.message());
+  const std::string text = SeenText(zoo) + "\n" + AutoText(bugs.value());
+  if (a.markdown != "-") std::cout << text;
+  if (!a.markdown.empty()) {
+    const Status status = Deliver(a.markdown, text);
+    if (!status.ok()) return Fail(status.message());
+  }
+  return zoo.Passed() && bugs->Passed() ? kExitPass : kExitFail;
+}
+
 int RunSelftestVerb(const SelftestArguments& a) {
+  if (a.identify) return RunIdentified(a);
   if (a.naming) return RunNames(a);
   if (!a.lengths.empty()) return RunLengths(a);
   SelftestOptions options;
@@ -319,6 +351,10 @@ void AddSelftest(Parser* program) {
   verb->Flag("--naming", &a->naming,
              "In place of the rest: how often a failing verdict names the bug "
              "of an attention kernel");
+  verb->Flag("--identify", &a->identify,
+             "In place of the rest: which fields of correct attention kernels "
+             "`identify` sees, and which bugs fail by the profile that it "
+             "sees of them");
   verb->Value("--explain-budget", &a->explain_seconds,
               "Work to find the bug of each failure with, worth so many\n"
               "seconds of CPU time (default 2)")

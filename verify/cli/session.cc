@@ -10,6 +10,7 @@
 #include "verify/cli/process.h"
 #include "verify/cli/session_options.h"
 #include "verify/cli/watch.h"
+#include "verify/identify/identify.h"
 #include "verify/registry/ops.h"
 #include "verify/run/self_check.h"
 

@@ -1,5 +1,8 @@
 #include "verify/identify/identify.h"
 
+#include <cstdlib>
+#include <optional>
+
 #include "verify/identify/rows.h"
 
 namespace lockstep::verify {
@@ -52,6 +55,45 @@ Result<Identified> Identify(const IdentifyRequest& request,
                          ": " + found.message());
   }
   return found;
+}
+
+namespace {
+
+std::vector<Lane> LanesOf(const Candidate& candidate) {
+  const std::optional<NumericProfile> claims = candidate.Claims();
+  if (claims && claims->lane) return {*claims->lane};
+  return {Lane::kF32, Lane::kBf16};
+}
+
+}  // namespace
+
+Result<Identified> IdentifyInItsLane(const std::string& op,
+                                     const std::atomic<bool>* stop,
+                                     Candidate& candidate) {
+  IdentifyRequest request;
+  request.stop = stop;
+  request.op = op.empty() ? candidate.UsualOp() : op;
+  if (request.op.empty()) request.op = IdentifiableOps().front();
+  const Status may = MayAsk(request, candidate);
+  if (!may.ok()) return may;
+  std::string why;
+  for (const Lane lane : LanesOf(candidate)) {
+    request.lane = lane;
+    Result<Identified> found = Identify(request, candidate);
+    if (found.ok()) return found;
+    why += (why.empty() ? "" : "\n") + found.message();
+  }
+  return Status::Error(why);
+}
+
+Status MayLearnHere(const std::string& otherwise) {
+  const char* ci = std::getenv("CI");
+  const std::string word = ci == nullptr ? "" : ci;
+  if (word.empty() || word == "false" || word == "0") return {};
+  return Status::Error(
+      "--profile auto: a gate must not learn from what it judges, and CI is "
+      "set; keep the output of `lockstep identify` as a file" +
+      otherwise);
 }
 
 }  // namespace lockstep::verify

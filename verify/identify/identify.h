@@ -33,6 +33,18 @@ Status MayAsk(const IdentifyRequest& request, const Candidate& candidate);
 Result<Identified> Identify(const IdentifyRequest& request,
                             Candidate& candidate);
 
+// The same in the lanes that the kernel may have, f32 first: the first in which
+// there is an answer counts. `op`: empty, the one that the kernel is made for.
+Result<Identified> IdentifyInItsLane(const std::string& op,
+                                     const std::atomic<bool>* stop,
+                                     Candidate& candidate);
+
+// What --profile says for a profile that is identified first.
+inline constexpr const char* kProfileAuto = "auto";
+// Errors: this is a job of a CI service, which sets CI: a gate must not learn
+// from what it judges. `otherwise`: what a person may do, beside a file.
+Status MayLearnHere(const std::string& otherwise);
+
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_IDENTIFY_IDENTIFY_H_

@@ -138,16 +138,22 @@ Result<NumericProfile> ProfileOfBase(const std::string& base) {
 Result<std::unique_ptr<Stages>> Stages::Make(
     const std::string& line, const std::string& base,
     const std::vector<std::string>& without) {
+  const Result<NumericProfile> profile = ProfileOfBase(base);
+  if (!profile.ok()) return profile.status();
+  return MakeBy(line, base, profile.value(), without);
+}
+
+Result<std::unique_ptr<Stages>> Stages::MakeBy(
+    const std::string& line, const std::string& base,
+    const NumericProfile& profile, const std::vector<std::string>& without) {
   const Result<Case> parsed = ParseCase(line);
   if (!parsed.ok()) {
     return Status::Error("'" + line + "': " + parsed.message());
   }
   const Status valid = ValidateCase(parsed.value());
   if (!valid.ok()) return Status::Error("'" + line + "': " + valid.message());
-  const Result<NumericProfile> profile = ProfileOfBase(base);
-  if (!profile.ok()) return profile.status();
   auto all = std::make_unique<Stages>();
-  all->profile_ = profile.value();
+  all->profile_ = profile;
   const Case call = InLane(parsed.value(), all->profile_);
   const bool exact = all->profile_.exact;
   all->stages_.push_back(std::make_unique<Stage>(call, base, all->profile_,

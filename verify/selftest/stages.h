@@ -78,6 +78,10 @@ class Stages {
   static Result<std::unique_ptr<Stages>> Make(
       const std::string& line, const std::string& base,
       const std::vector<std::string>& without);
+  // By another profile than the base's own.
+  static Result<std::unique_ptr<Stages>> MakeBy(
+      const std::string& line, const std::string& base,
+      const NumericProfile& profile, const std::vector<std::string>& without);
 
   size_t size() const { return stages_.size(); }
   Stage& operator[](size_t n) { return *stages_[n]; }

@@ -1,6 +1,5 @@
 #include "verify/cli/identify/auto_profile.h"
 
-#include <cstdlib>
 #include <set>
 #include <string>
 
@@ -9,13 +8,6 @@
 
 namespace lockstep::verify::cli {
 namespace {
-
-// Whether this is a job of a CI service: all of them set CI.
-bool InCi() {
-  const char* ci = std::getenv("CI");
-  const std::string word = ci == nullptr ? "" : ci;
-  return !word.empty() && word != "false" && word != "0";
-}
 
 // The one op and lane of the cases. Errors: there are two.
 Result<IdentifyRequest> RequestFor(const JobGroup& group) {
@@ -48,11 +40,9 @@ Status IdentifyFor(const SessionOptions& options,
                    const std::vector<std::unique_ptr<Candidate>>& candidates,
                    JobGroup* group, const std::atomic<bool>* stop) {
   if (group->profile != kProfileAuto) return {};
-  if (InCi() && !options.allow_auto) {
-    return Status::Error(
-        "--profile auto: a gate must not learn from what it judges, and CI is "
-        "set; keep the output of `lockstep identify` as a file, or give "
-        "--allow-auto");
+  if (!options.allow_auto) {
+    const Status may = MayLearnHere(", or give --allow-auto");
+    if (!may.ok()) return may;
   }
   if (candidates.size() != 1) {
     return Status::Error(

@@ -12,8 +12,6 @@
 
 namespace lockstep::verify::cli {
 
-inline constexpr const char* kProfileAuto = "auto";
-
 // Asks the only candidate of a group whose profile is auto, in the op and lane
 // of its cases; otherwise nothing happens. Errors: a CI job without
 // --allow-auto, several candidates, cases of two ops or lanes, a kernel that

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "verify/cli/cli.h"
+#include "verify/report/identify/json.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -22,12 +23,13 @@ struct IdentifyArguments {
   std::string candidate;
   std::string op;
   std::string lane;
-  std::string out = "-";
+  std::string out;
+  std::string json;
   HostArguments hosts;
 };
 
 void AddIdentifyOptions(Verb* verb, IdentifyArguments* a) {
-  verb->Value("candidate", &a->candidate,
+  verb->Value("candidate,--candidate", &a->candidate,
               "The kernel: so:, py:, cmd:, variant: ...")
       .Required()
       .Type("SPEC");
@@ -39,23 +41,27 @@ void AddIdentifyOptions(Verb* verb, IdentifyArguments* a) {
       .OneOf({"f32", "bf16"});
   verb->Value("--out", &a->out, "The profile (default: to stdout)")
       .Type("FILE|-");
+  verb->Value("--json", &a->json,
+              "Profile and evidence as one line of JSON, in place of the text")
+      .Type("FILE|-");
   AddHostArguments(verb, &a->hosts);
-}
-
-// The lanes to ask in: the first in which there is an answer counts.
-std::vector<Lane> LanesOf(const IdentifyArguments& a,
-                          const Candidate& candidate) {
-  if (a.lane == "f32") return {Lane::kF32};
-  if (a.lane == "bf16") return {Lane::kBf16};
-  const std::optional<NumericProfile> claims = candidate.Claims();
-  if (claims && claims->lane) return {*claims->lane};
-  return {Lane::kF32, Lane::kBf16};
 }
 
 std::string OpOf(const IdentifyArguments& a, const Candidate& candidate) {
   if (!a.op.empty()) return a.op;
   const std::string usual = candidate.UsualOp();
   return usual.empty() ? IdentifiableOps().front() : usual;
+}
+
+Result<Identified> Ask(const IdentifyArguments& a, Candidate& candidate) {
+  if (a.lane.empty()) {
+    return IdentifyInItsLane(a.op, WatchInterrupt(), candidate);
+  }
+  IdentifyRequest request;
+  request.op = OpOf(a, candidate);
+  request.lane = a.lane == "bf16" ? Lane::kBf16 : Lane::kF32;
+  request.stop = WatchInterrupt();
+  return Identify(request, candidate);
 }
 
 // Words of a summary: "18 fields: 15 seen, 2 assumed, 1 reported".
@@ -76,14 +82,20 @@ std::string SummaryOf(const Identified& found) {
 }
 
 int Deliver(const IdentifyArguments& a, const Identified& found) {
-  const Status status = cli::Deliver(a.out, IdentifiedText(found));
+  Status status;
+  if (!a.json.empty()) status = cli::Deliver(a.json, IdentifiedEvent(found));
+  const std::string out = a.out.empty() && a.json.empty() ? "-" : a.out;
+  if (status.ok() && !out.empty()) {
+    status = cli::Deliver(out, IdentifiedText(found));
+  }
   if (!status.ok()) return Fail(status.message());
-  if (a.out != "-") Note(a.out + ": " + SummaryOf(found));
+  if (out != "-" && !out.empty()) Note(out + ": " + SummaryOf(found));
   return found.CannotTell() ? kExitFail : kExitPass;
 }
 
 int AskKernel(const IdentifyArguments& a) {
-  const Status out = CheckDeliverable(a.out);
+  const Status out =
+      CheckDeliverables({{"--out", a.out}, {"--json", a.json}}, {});
   if (!out.ok()) return Fail(out.message());
   const Status limited = LimitHosts(a.hosts);
   if (!limited.ok()) return Fail(limited.message());
@@ -93,17 +105,11 @@ int AskKernel(const IdentifyArguments& a) {
   if (!started.ok()) return Fail(started.message(), kExitCandidate);
   IdentifyRequest request;
   request.op = OpOf(a, *candidate.value());
-  request.stop = WatchInterrupt();
   const Status may = MayAsk(request, *candidate.value());
   if (!may.ok()) return Fail(may.message());
-  std::string why;
-  for (const Lane lane : LanesOf(a, *candidate.value())) {
-    request.lane = lane;
-    const Result<Identified> found = Identify(request, *candidate.value());
-    if (found.ok()) return Deliver(a, found.value());
-    why += (why.empty() ? "" : "\n") + found.message();
-  }
-  return Fail(why, kExitCandidate);
+  const Result<Identified> found = Ask(a, *candidate.value());
+  if (!found.ok()) return Fail(found.message(), kExitCandidate);
+  return Deliver(a, found.value());
 }
 
 }  // namespace

@@ -278,7 +278,11 @@ std::string WhyExpIsHidden(const AttentionKernel& kernel, bool by_o) {
   if (!kernel.unit_weights()) return "the weight of a single key is not 1";
   const bool by_lse =
       kernel.ReadsBits() && kernel.found.Find("l_from") == nullptr;
-  return by_o || by_lse ? "" : "weights are rounded too coarsely to show it";
+  if (by_o || by_lse) return "";
+  const FieldEvidence* weights = kernel.found.Find("p");
+  const bool told = weights != nullptr && weights->word != Word::kCannotTell;
+  return told ? "weights are rounded too coarsely to show it"
+              : "the weights themselves are not explained";
 }
 
 }  // namespace

@@ -1,0 +1,245 @@
+// Known bugs of attention_forward, judged by the profile that was identified of
+// them.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "verify/base/format.h"
+#include "verify/candidate/candidate.h"
+#include "verify/emulator/mutants.h"
+#include "verify/identify/identify.h"
+#include "verify/selftest/identify/measured.h"
+#include "verify/selftest/lengths/cases.h"
+#include "verify/selftest/pool.h"
+#include "verify/selftest/stages.h"
+
+namespace lockstep::verify {
+namespace {
+
+// One bug in one kernel that claims no bits.
+struct Suspect {
+  const MutantInfo* info = nullptr;
+  std::string base;
+  NumericProfile identified;
+  Status status;
+
+  std::string spec() const {
+    return "mutant:" + std::string(info->name) + ",base=" + base;
+  }
+};
+
+// What came of it so far.
+struct Fate {
+  bool own = false;   // failed by the right profile
+  bool kept = false;  // and by the identified one
+  Status status;
+};
+
+std::vector<Suspect> SuspectsOf(const AutoOptions& options) {
+  std::vector<Suspect> all;
+  for (const MutantInfo& info : Mutants()) {
+    const std::string_view name = info.name;
+    const bool wanted =
+        options.only.empty() ||
+        std::any_of(options.only.begin(), options.only.end(),
+                    [&](const std::string& p) { return name.starts_with(p); });
+    if (!info.attention() || !wanted) continue;
+    const std::string base = info.base;
+    if (!base.starts_with("exact")) {
+      all.push_back({&info, base, {}, {}});
+      continue;
+    }
+    all.push_back({&info, "cpu", {}, {}});
+    all.push_back({&info, "flash", {}, {}});
+  }
+  return all;
+}
+
+void IdentifySuspect(Suspect* suspect) {
+  const auto kernel = ParseCandidate(suspect->spec());
+  const auto base = ProfileOfBase(suspect->base);
+  suspect->status = kernel.ok() ? base.status() : kernel.status();
+  if (!suspect->status.ok()) return;
+  IdentifyRequest request;
+  request.op = "attention_forward";
+  request.lane = base->lane.value_or(Lane::kF32);
+  const auto found = Identify(request, *kernel.value());
+  suspect->status = found.status();
+  if (found.ok()) suspect->identified = found->profile;
+}
+
+std::vector<std::string> LinesOf(const Suspect& suspect, int64_t length) {
+  if (length == 0) return {suspect.info->pattern};
+  std::vector<std::string> lines;
+  for (const LengthCase& row : AttentionLengthCases(length)) {
+    if (row.only.empty() || row.only == suspect.info->name) {
+      lines.push_back(row.line);
+    }
+  }
+  return lines;
+}
+
+// Whether an envelope or a probe refuses what the bug makes of the line.
+Result<bool> Refused(const Suspect& suspect, Stages* stages) {
+  const auto kernel = ParseCandidate(suspect.spec());
+  if (!kernel.ok()) return kernel.status();
+  for (size_t n = 0; n < stages->size(); ++n) {
+    Stage& stage = (*stages)[n];
+    const Status opened = stage.Open();
+    if (!opened.ok()) return opened;
+    const auto outputs = stage.Run(kernel.value().get());
+    if (!outputs.ok()) return outputs.status();
+    if (!stage.Allows(outputs.value())) return true;
+  }
+  return false;
+}
+
+// The stages of every line, by the profile that they judge by.
+class Shelf {
+ public:
+  // Null: a sequence of calls, which has no single answer, and orders of sums
+  // that are judged by bits alone.
+  Result<Stages*> Find(const std::string& line, const std::string& base,
+                       const NumericProfile& profile) {
+    const auto has = [&](const char* word) {
+      return line.find(word) != std::string::npos;
+    };
+    if (has(";;") || has(" order=")) return nullptr;
+    const std::string key = line + "\n" + base + "\n" + ProfileText(profile);
+    auto at = stages_.find(key);
+    if (at == stages_.end()) {
+      auto made = Stages::MakeBy(line, base, profile, {});
+      if (!made.ok()) return made.status();
+      at = stages_.emplace(key, std::move(made.value())).first;
+    }
+    return at->second.get();
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<Stages>> stages_;
+};
+
+// One line before all suspects that are still open.
+Status JudgeLine(const std::string& line, const std::vector<Suspect>& suspects,
+                 const std::vector<size_t>& open, int threads,
+                 std::vector<Fate>* fates) {
+  Shelf shelf;
+  std::vector<std::pair<Stages*, Stages*>> stages;
+  for (const size_t s : open) {
+    const Suspect& suspect = suspects[s];
+    const auto base = ProfileOfBase(suspect.base);
+    if (!base.ok()) return base.status();
+    NumericProfile own = base.value();
+    NumericProfile seen = suspect.identified;
+    own.name = seen.name = "judged";
+    own.description = seen.description = "judged";
+    const auto by_own = shelf.Find(line, suspect.base, own);
+    if (!by_own.ok()) return by_own.status();
+    const auto by_seen = shelf.Find(line, suspect.base, seen);
+    if (!by_seen.ok()) return by_seen.status();
+    stages.emplace_back(by_own.value(), by_seen.value());
+  }
+  ForEach(static_cast<int64_t>(open.size()), threads, [&](int64_t n) {
+    const auto at = static_cast<size_t>(n);
+    Fate& fate = (*fates)[open[at]];
+    const auto [own, seen] = stages[at];
+    if (own == nullptr) return;
+    const auto by_own =
+        fate.own ? Result(true) : Refused(suspects[open[at]], own);
+    const auto by_seen =
+        fate.kept ? Result(true) : Refused(suspects[open[at]], seen);
+    fate.status = by_own.ok() ? by_seen.status() : by_own.status();
+    if (!fate.status.ok()) return;
+    fate.own = by_own.value();
+    fate.kept = by_seen.value();
+  });
+  return {};
+}
+
+// All lines of a length.
+Status JudgeLength(const AutoOptions& options, int64_t length,
+                   const std::vector<Suspect>& suspects, AutoResult* result) {
+  std::vector<Fate> fates(suspects.size());
+  std::map<std::string, std::vector<size_t>> lines;
+  for (size_t s = 0; s < suspects.size(); ++s) {
+    for (const std::string& line : LinesOf(suspects[s], length)) {
+      lines[line].push_back(s);
+    }
+  }
+  int64_t done = 0;
+  for (const auto& [line, meets] : lines) {
+    std::vector<size_t> open;
+    for (const size_t s : meets) {
+      if (!fates[s].own || !fates[s].kept) open.push_back(s);
+    }
+    const Status status =
+        JudgeLine(line, suspects, open, options.threads, &fates);
+    if (!status.ok()) return Status::Error(line + ": " + status.message());
+    if (options.progress && ++done % 16 == 0) {
+      options.progress(std::to_string(length) + ": line " +
+                       std::to_string(done) + " of " +
+                       std::to_string(lines.size()));
+    }
+  }
+  for (size_t s = 0; s < suspects.size(); ++s) {
+    if (!fates[s].status.ok()) return fates[s].status;
+    AutoCount& count = result->counts[{suspects[s].info->family, length}];
+    if (!fates[s].own) continue;
+    ++count.own;
+    count.kept += fates[s].kept ? 1 : 0;
+    if (!fates[s].kept) count.lost.push_back(suspects[s].spec());
+  }
+  return {};
+}
+
+}  // namespace
+
+bool AutoResult::Passed() const {
+  return std::all_of(counts.begin(), counts.end(), [](const auto& entry) {
+    return entry.second.kept * 100 >= entry.second.own * 99;
+  });
+}
+
+Result<AutoResult> JudgeIdentified(const AutoOptions& options) {
+  std::vector<Suspect> suspects = SuspectsOf(options);
+  if (suspects.empty()) {
+    return Status::Error("no bug of attention_forward has such a name");
+  }
+  ForEach(
+      static_cast<int64_t>(suspects.size()), options.threads,
+      [&](int64_t n) { IdentifySuspect(&suspects[static_cast<size_t>(n)]); });
+  for (const Suspect& suspect : suspects) {
+    if (!suspect.status.ok()) {
+      return Status::Error(suspect.spec() + ": " + suspect.status.message());
+    }
+  }
+  AutoResult result;
+  for (const int64_t length : options.lengths) {
+    const Status status = JudgeLength(options, length, suspects, &result);
+    if (!status.ok()) return status;
+  }
+  return result;
+}
+
+std::string AutoText(const AutoResult& result) {
+  std::string text =
+      "| family | keys | failed by the right profile | failed by auto |\n"
+      "|---|---|---|---|\n";
+  std::string lost;
+  for (const auto& [where, count] : result.counts) {
+    const auto& [family, length] = where;
+    const std::string keys =
+        length == 0 ? "the bug's own" : std::to_string(length);
+    text += Format("| %s | %s | %lld | %lld |\n", family.c_str(), keys.c_str(),
+                   static_cast<long long>(count.own),
+                   static_cast<long long>(count.kept));
+    for (const std::string& spec : count.lost) {
+      lost += "lost at " + keys + ": " + spec + "\n";
+    }
+  }
+  return text + lost;
+}
+
+}  // namespace lockstep::verify
