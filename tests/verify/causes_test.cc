@@ -3,6 +3,7 @@
 // bug is not named.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -47,6 +48,26 @@ TEST(Causes, ABugIsNamedByItsBits) {
   EXPECT_EQ(ExplanationText(cause),
             "each query sees one key too many to the left: behaves like "
             "attn.window_left_plus_one, the same bits");
+}
+
+// An lse where there should be minus infinity, rounded in other tiles.
+TEST(Causes, NumbersInPlaceOfInfinities) {
+  const Explanation cause = First(
+      "attention_forward hq=2 sq=128 skv=20 d=64 mask=window:inf,30 align=br",
+      "mutant:attn.window_right_to_unlimited,base=cpu,tile=32x32", "cpu-f32");
+  EXPECT_EQ(std::count(cause.alike.begin(), cause.alike.end(),
+                       "attn.window_right_to_unlimited"),
+            1)
+      << cause.bug;
+}
+
+// Every lse is off by a ten-thousandth.
+TEST(Causes, LittleIsEnough) {
+  const Explanation cause = First(
+      "attention_forward sq=2 skv=4096 d=8 cap=5 mask=causal align=br "
+      "fill=probe:holes",
+      "mutant:attn.tanh_coarse,base=cpu,tile=32x32", "cpu-f32");
+  EXPECT_EQ(cause.bug, "attn.tanh_coarse");
 }
 
 TEST(Causes, OtherArithmeticIsTheSameBug) {
