@@ -115,6 +115,16 @@ TEST(Naming, WhatStatisticsShow) {
   EXPECT_EQ(named.rank, 1) << named.first;
 }
 
+// The last tile ends with the keys: unmasked, it is what vectors of keys see.
+TEST(Naming, TilesThatLookLikeVectors) {
+  const NamedBug named =
+      Named("attn.tiles_unmasked", ",base=cpu,tile=32x32",
+            std::string(kLongSize) + " cap=5 mask=causal align=br",
+            {4096, true, true});
+  EXPECT_EQ(named.rank, 1) << named.first;
+  EXPECT_TRUE(named.proved);
+}
+
 // Of all keys exchanged the roundings tell, where a profile claims the bits.
 TEST(Naming, BitsAlone) {
   const NamedBug named = Named("attn.kv_pages_exchanged", "",

@@ -244,7 +244,13 @@ void Explainer::Refine() {
   for (; turned_ < own_.size() && !Reproduced(); ++turned_) {
     HoldAll(AtOtherDials(own_[turned_]));
   }
-  if (Settled() || grounds_.empty()) return;
+  if (grounds_.empty()) return;
+  if (Settled()) {
+    if (std::exchange(compared_, true)) return;
+    CompareWithTiles();
+    all_tried_ = all_tried_ && !Stopped();
+    return;
+  }
   const std::vector<std::string> tiles = Tiles();
   if (tiled_ == 0 && !tiles.empty()) {
     std::erase_if(own_, [&](const Hypothesis& one) {

@@ -108,6 +108,8 @@ class Explainer {
   // Dials turned, then edges where kernels have them, until one reproduces all
   // answers; goes on from where it stopped. The last 32 keys may be a tile's.
   void Refine();
+  // Holds bugs of tiles against what a bug reproduces, in every tile.
+  void CompareWithTiles();
   std::vector<std::string> Tiles() const;
   // Of the nearest bugs, each once, in no tile of their own choice.
   std::vector<Hypothesis> Nearest(size_t most) const;
@@ -133,6 +135,7 @@ class Explainer {
   size_t tiled_ = 0;
   int64_t tried_ = 0;
   bool all_tried_ = false;  // as the catalogue has them
+  bool compared_ = false;   // with bugs of tiles
   const double budget_;     // multiply-adds
   double spent_ = 0;
 };

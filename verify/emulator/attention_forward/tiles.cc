@@ -22,8 +22,9 @@ QueryTile::QueryTile(const AttentionForwardProblem& problem,
     for (int64_t j = 0; j < problem_.kv_len; ++j) {
       Bit(r, j) = visibility_({b_, h_, first_ + r, j});
     }
-    FaultKeys(r);
   }
+  if (dial_.Is(Fault::kTileUnion)) Unite();
+  for (int64_t r = 0; r < rows_; ++r) FaultKeys(r);
   for (int64_t tile = 0; tile < tiles_; ++tile) {
     classes_.push_back(Classify(tile));
   }
@@ -43,16 +44,18 @@ bool QueryTile::Empty(int64_t r) const {
   return true;
 }
 
+// What any row sees, all see.
+void QueryTile::Unite() {
+  for (int64_t j = 0; j < problem_.kv_len; ++j) {
+    uint8_t any = 0;
+    for (int64_t r = 0; r < rows_; ++r) any |= Bit(r, j);
+    for (int64_t r = 0; r < rows_; ++r) Bit(r, j) = any;
+  }
+}
+
 // Faults that add or remove single keys of a row.
 void QueryTile::FaultKeys(int64_t r) {
   const int64_t n = problem_.kv_len;
-  if (dial_.Is(Fault::kTileUnion)) {
-    for (int64_t j = 0; j < n; ++j) {
-      for (int64_t other = 0; other < rows_; ++other) {
-        Bit(r, j) |= visibility_({b_, h_, first_ + other, j});
-      }
-    }
-  }
   // Turns the first `severity` keys that the row sees, or does not, in an
   // order.
   const auto turn = [&](Fault fault, bool seen, int64_t first, int64_t step) {

@@ -45,6 +45,7 @@ class QueryTile {
 
   uint8_t& Bit(int64_t r, int64_t j);
   uint8_t Bit(int64_t r, int64_t j) const;
+  void Unite();
   void FaultKeys(int64_t r);
   Class Classify(int64_t tile) const;
   bool Sees(int64_t r, int64_t tile, int64_t step, int64_t j) const;
