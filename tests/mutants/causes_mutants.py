@@ -37,6 +37,7 @@ MUTANTS = (
      "if (!Says(fit, ground->produced.has_value())) return;",
      "if (!ground->produced.has_value() || !Says(fit, true)) return;"),
     ("little_is_unseen", E, "return wrong_answer &&", "return false &&"),
+    ("tiles_are_not_compared", E, "    CompareWithTiles();\n", ""),
     ("numbers_for_infinity_by_bits", F,
      "Gap(at.produced, at.bug) <= kPlain * NoiseOf(spec_, at.bug, scale_)", "false"),
     ("a_right_answer_refutes_some_heads", E,

@@ -61,6 +61,14 @@ TEST(Causes, NumbersInPlaceOfInfinities) {
       << cause.bug;
 }
 
+// The rows end in one vector, and in one tile.
+TEST(Causes, TilesThatLookLikeVectors) {
+  const Explanation cause =
+      First("attention_forward hq=2 sq=8 skv=64 d=8 mask=causal align=br",
+            "mutant:attn.tiles_unmasked,base=cpu,tile=32x32", "cpu-f32");
+  EXPECT_EQ(cause.bug, "attn.tiles_unmasked");
+}
+
 // Every lse is off by a ten-thousandth.
 TEST(Causes, LittleIsEnough) {
   const Explanation cause = First(
