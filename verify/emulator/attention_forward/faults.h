@@ -25,6 +25,9 @@ struct FaultDial {
   Fault second = Fault::kNone;
   double second_severity = 0;
 
+  bool IsHonest() const {
+    return fault == Fault::kNone && second == Fault::kNone;
+  }
   // Requires: f is a bug.
   bool Is(Fault f) const { return fault == f || second == f; }
   double SeverityOf(Fault f) const {

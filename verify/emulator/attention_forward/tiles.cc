@@ -107,6 +107,7 @@ QueryTile::Class QueryTile::Classify(int64_t tile) const {
 }
 
 bool QueryTile::Sees(int64_t r, int64_t tile, int64_t step, int64_t j) const {
+  if (dial_.IsHonest()) return Bit(r, j) != 0;
   const Class state = classes_[static_cast<size_t>(tile)];
   if (dial_.Is(Fault::kTilesUnmasked)) return true;
   if (dial_.Is(Fault::kCornersDecide) && state == Class::kFull) return true;
@@ -163,7 +164,9 @@ VisitedTile QueryTile::Visit(int64_t r, int64_t tile, int64_t step) const {
   for (int64_t j = begin; j < std::min(end, problem_.kv_len); ++j) {
     visit.keys.push_back({j, j, j, Sees(r, tile, step, j)});
   }
-  for (int64_t j = problem_.kv_len; j < end; ++j) Pad(j, &visit);
+  for (int64_t j = problem_.kv_len; j < end && !dial_.IsHonest(); ++j) {
+    Pad(j, &visit);
+  }
   return visit;
 }
 

@@ -144,7 +144,17 @@ bool Visibility::Tree(const MaskPoint& at) const {
   return Node(mask, at);
 }
 
+// Without a bug: what is left of the rest, without asking for each.
+bool Visibility::Honestly(const MaskPoint& at) const {
+  if (at.i >= inputs_.ValidQ(problem_, at.b)) return false;
+  if (at.j >= inputs_.ValidKv(problem_, at.b)) return false;
+  const bool apart = problem_.segments &&
+                     inputs_.q_seg(at.b, at.i) != inputs_.kv_seg(at.b, at.j);
+  return !apart && Node(problem_.mask(at.h), at);
+}
+
 bool Visibility::operator()(const MaskPoint& point) const {
+  if (dial_.IsHonest()) return Honestly(point);
   MaskPoint at = point;
   if (dial_.Is(Fault::kMaskOfPreviousRow) && at.i > 0) --at.i;
   if (dial_.Is(Fault::kKeyIndexNarrow)) at.j %= kNarrowIndex;

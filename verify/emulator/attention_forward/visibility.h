@@ -31,6 +31,7 @@ class Visibility {
   bool operator()(const MaskPoint& at) const;
 
  private:
+  bool Honestly(const MaskPoint& at) const;
   int64_t Offset(int64_t b) const;
   int64_t Position(const MaskPoint& at) const;
   bool SameSegment(const MaskPoint& at) const;
