@@ -146,14 +146,15 @@ Status JudgeLine(const std::string& line, const std::vector<Suspect>& suspects,
     Fate& fate = (*fates)[open[at]];
     const auto [own, seen] = stages[at];
     if (own == nullptr) return;
-    const auto by_own =
-        fate.own ? Result(true) : Refused(suspects[open[at]], own);
-    const auto by_seen =
-        fate.kept ? Result(true) : Refused(suspects[open[at]], seen);
-    fate.status = by_own.ok() ? by_seen.status() : by_own.status();
-    if (!fate.status.ok()) return;
-    fate.own = by_own.value();
-    fate.kept = by_seen.value();
+    const Suspect& suspect = suspects[open[at]];
+    const auto by_own = fate.own ? Result(true) : Refused(suspect, own);
+    fate.status = by_own.status();
+    fate.own = by_own.ok() && by_own.value();
+    // What the right profile bears counts for nothing.
+    if (!fate.own || fate.kept) return;
+    const auto by_seen = Refused(suspect, seen);
+    fate.status = by_seen.status();
+    fate.kept = by_seen.ok() && by_seen.value();
   });
   return {};
 }
@@ -177,7 +178,7 @@ Status JudgeLength(const AutoOptions& options, int64_t length,
     const Status status =
         JudgeLine(line, suspects, open, options.threads, &fates);
     if (!status.ok()) return Status::Error(line + ": " + status.message());
-    if (options.progress && ++done % 16 == 0) {
+    if (options.progress && ++done % 4 == 0) {
       options.progress(std::to_string(length) + ": line " +
                        std::to_string(done) + " of " +
                        std::to_string(lines.size()));
