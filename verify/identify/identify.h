@@ -5,6 +5,7 @@
 #define LOCKSTEP_VERIFY_IDENTIFY_IDENTIFY_H_
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace lockstep::verify {
 struct IdentifyRequest {
   std::string op;  // one of IdentifiableOps()
   Lane lane = Lane::kF32;
+  // Keys by which the questions of the second round are longer; no multiple of
+  // a tile.
+  int64_t light_keys = 67;
   const std::atomic<bool>* stop = nullptr;  // null: nobody interrupts
 };
 

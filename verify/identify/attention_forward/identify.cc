@@ -1,5 +1,6 @@
 #include "verify/identify/attention_forward/identify.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -66,13 +67,13 @@ void FillValues(Identified* found) {
   }
 }
 
-}  // namespace
-
-Result<Identified> IdentifyAttention(const IdentifyRequest& request,
-                                     Candidate& candidate) {
+// All probes, with so many light keys behind those of each.
+Result<Identified> AskAll(const IdentifyRequest& request, int64_t light_keys,
+                          Candidate& candidate) {
   const std::string base_name = BaseOf(request.lane);
   const NumericProfile base = LoadProfile(base_name).value();
   AttentionKernel kernel(candidate, request.lane);
+  kernel.light_keys = light_keys;
   kernel.profile = base;
   kernel.profile.name = "identified";
   kernel.profile.description = "what lockstep identify saw";
@@ -94,6 +95,44 @@ Result<Identified> IdentifyAttention(const IdentifyRequest& request,
   SettleOperands(&found.profile, &found);
   Settle(base, &found);
   FillValues(&found);
+  return found;
+}
+
+// What was seen has to be seen again at another length, unless the answers
+// there do not show it. Otherwise the strict value stands.
+void Reconcile(int64_t light_keys, const Identified& again, Identified* found) {
+  const NumericProfile base = LoadProfile(found->base).value();
+  found->calls += again.calls;
+  for (FieldEvidence& field : found->fields) {
+    const FieldEvidence* other = again.Find(field.field);
+    if (field.word != Word::kSeen || other == nullptr ||
+        other->word == Word::kAssumed ||
+        (other->word == Word::kSeen && other->value == field.value)) {
+      continue;
+    }
+    field.word = Word::kCannotTell;
+    field.evidence += "; with " + std::to_string(light_keys) +
+                      " keys more: " + other->evidence;
+    for (const ProfileField& known : ProfileFields()) {
+      if (field.field != known.key) continue;
+      const std::string strict = field.field == "p" ? "f32" : known.print(base);
+      known.parse(strict, &found->profile);
+    }
+  }
+}
+
+}  // namespace
+
+Result<Identified> IdentifyAttention(const IdentifyRequest& request,
+                                     Candidate& candidate) {
+  Result<Identified> found = AskAll(request, 0, candidate);
+  if (!found.ok()) return found;
+  const Result<Identified> again =
+      AskAll(request, request.light_keys, candidate);
+  if (!again.ok()) return again;
+  Reconcile(request.light_keys, again.value(), &found.value());
+  Settle(LoadProfile(found->base).value(), &found.value());
+  FillValues(&found.value());
   return found;
 }
 

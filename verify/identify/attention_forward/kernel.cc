@@ -75,7 +75,35 @@ std::string WhyNone(const RunOutcome& outcome) {
 
 }  // namespace
 
+namespace {
+
+// The natural score of a light key: e^-400 is 0 in f32.
+constexpr double kLightScore = -400;
+
+// The question with so many light keys, by a channel more.
+AttentionQuestion WithLightKeys(AttentionQuestion question, int64_t count) {
+  const size_t channels = question.q.front().size();
+  for (auto& row : question.q) row.push_back(1);
+  for (auto& row : question.k) row.push_back(0);
+  std::vector<float> light(channels, 0.0f);
+  light.push_back(static_cast<float>(kLightScore / question.scale));
+  const std::vector<float> value(question.v.front().size(), 0.0f);
+  question.k.insert(question.k.end(), static_cast<size_t>(count), light);
+  question.v.insert(question.v.end(), static_cast<size_t>(count), value);
+  return question;
+}
+
+}  // namespace
+
 Result<AttentionAnswer> AttentionKernel::Ask(
+    const AttentionQuestion& question) {
+  const bool plain = !question.cap && !question.causal_to_the_end;
+  return light_keys > 0 && plain
+             ? AskAsItStands(WithLightKeys(question, light_keys))
+             : AskAsItStands(question);
+}
+
+Result<AttentionAnswer> AttentionKernel::AskAsItStands(
     const AttentionQuestion& question) {
   const Case c = CaseOf(question, lane_);
   Result<AttentionForwardData> data = Materialise(c, {});

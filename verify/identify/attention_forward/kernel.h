@@ -70,6 +70,11 @@ class AttentionKernel {
   double Noise(double score) const { return NoiseBy(reading, score); }
   double NoiseBy(ReadBy by, double score) const;
 
+  // Keys that stand behind those of a question and weigh less than f32 can
+  // hold: public code takes other paths at other lengths. A question with a cap
+  // or a mask has none.
+  int64_t light_keys = 0;
+
   // What the first probes find out.
   ReadBy reading = ReadBy::kWeights;
   double lse_unit = 1;    // lse of the kernel is this times the natural one
@@ -93,6 +98,8 @@ class AttentionKernel {
   void Warn(const std::string& what) { found.warnings.push_back(what); }
 
  private:
+  Result<AttentionAnswer> AskAsItStands(const AttentionQuestion& question);
+
   Candidate& candidate_;
   Lane lane_;
   int64_t calls_ = 0;

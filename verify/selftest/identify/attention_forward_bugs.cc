@@ -64,6 +64,7 @@ void IdentifySuspect(Suspect* suspect) {
   if (!suspect->status.ok()) return;
   IdentifyRequest request;
   request.op = "attention_forward";
+  request.light_keys = 7;  // the emulator is slow
   request.lane = base->lane.value_or(Lane::kF32);
   const auto found = Identify(request, *kernel.value());
   suspect->status = found.status();

@@ -86,6 +86,7 @@ SeenZoo IdentifyZoo() {
   for (const AttentionVariant& variant : AttentionZoo()) {
     IdentifyRequest request;
     request.op = "attention_forward";
+    request.light_keys = 7;  // the emulator is slow
     request.lane = variant.numeric.lane.value_or(Lane::kF32);
     const auto kernel = ParseCandidate("variant:" + variant.name());
     const auto found = kernel.ok() ? Identify(request, *kernel.value())
