@@ -138,7 +138,7 @@ std::string Told(const std::vector<std::string>& lines, const std::string& spec,
 
 // Of one shape, so that the answer to the case before is a null of each; sizes
 // that take long beside others that do not, and calls of one line.
-std::vector<std::string> Lines() {
+std::vector<std::string> MixedLines() {
   std::vector<std::string> lines;
   for (int n = 0; n < 12; ++n) {
     const std::string side = n % 4 == 0 ? "sq=48 skv=64" : "sq=4 skv=6";
@@ -151,19 +151,19 @@ std::vector<std::string> Lines() {
 }
 
 TEST(SideBySide, TellsOfOurKernelTheSame) {
-  const std::string one = Told(Lines(), "builtin:optimized,threads=1", 1);
-  EXPECT_EQ(one, Told(Lines(), "builtin:optimized,threads=1", 4));
+  const std::string one = Told(MixedLines(), "builtin:optimized,threads=1", 1);
+  EXPECT_EQ(one, Told(MixedLines(), "builtin:optimized,threads=1", 4));
   EXPECT_NE(one.find("previous_output"), std::string::npos);
 }
 
 TEST(SideBySide, TellsOfAWrongKernelTheSame) {
   // More failures than those whose causes are looked for.
   const std::string spec = "mutant:attn.cap_before_scale";
-  EXPECT_EQ(Told(Lines(), spec, 1), Told(Lines(), spec, 4));
+  EXPECT_EQ(Told(MixedLines(), spec, 1), Told(MixedLines(), spec, 4));
 }
 
 TEST(SideBySide, AsksASingleKernelOneCaseAfterAnother) {
-  Result<std::vector<Job>> read = JobsFromLines(Lines(), Ops());
+  Result<std::vector<Job>> read = JobsFromLines(MixedLines(), Ops());
   ASSERT_TRUE(read.ok());
   std::vector<std::unique_ptr<Candidate>> candidates;
   candidates.push_back(std::make_unique<FakeCandidate>(
