@@ -110,7 +110,7 @@ std::vector<std::vector<float>> LosingSums(size_t lists, size_t n, size_t used,
       size_t at = 0;
       const auto drawn = [&](int low, int high) {
         const auto e =
-            static_cast<int>(below(static_cast<uint64_t>(high - low + 1)));
+            static_cast<int>(below(static_cast<uint64_t>(high - low) + 1));
         return std::ldexp(1.0f + 0.25f * static_cast<float>(below(4)), low + e);
       };
       for (; at + 1 < used - used / 4; at += 2) {
