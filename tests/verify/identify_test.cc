@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -108,7 +111,10 @@ float CutBf16(float x) { return TruncateTo(x, NumberType::kBf16); }
 // exp by its exponent's bits: good to 3 %.
 float RoughExp(float x) {
   if (x == 0) return 1;
-  const double bits = double{x} * 12102203.0 + 1064866805.0;
+  if (std::isnan(x)) return x;
+  constexpr double kInfinity = 0x7f800000;
+  const double bits =
+      std::min(double{x} * 12102203.0 + 1064866805.0, kInfinity);
   if (bits < 0) return 0;
   return std::bit_cast<float>(static_cast<uint32_t>(bits));
 }
