@@ -10,8 +10,9 @@ T = "reference/mamba3_token.cc"
 R = "reference/runs.cc"
 GAMMA = "const float gamma = lambda * dt;"
 BETA = "const float beta = ((1.0f - lambda) * dt) * alpha;"
-PREVIOUS = "h = std::fma(beta * state.k[r][n], state.x[r][c], h);"
-CURRENT = "h = std::fma(gamma * k[r][n], x[r][c], h);"
+PREVIOUS = "AddTimes(beta * state.k[r][n], state.x[r], p_.head_dim, h);"
+CURRENT = "AddTimes(gamma * k[r][n], x[r], p_.head_dim, h);"
+DECAY = "h[c] = alpha * h[c];"
 
 # name, source, text, replacement
 MUTANTS = (
@@ -25,11 +26,10 @@ MUTANTS = (
     ("beta_without_first_rank", T, PREVIOUS, "if (r > 0) " + PREVIOUS),
     ("previous_after_current", T, PREVIOUS + "\n        " + CURRENT,
      CURRENT + PREVIOUS),
-    ("decay_twice", T, "float h = alpha * state.h[n][c];",
-     "float h = alpha * alpha * state.h[n][c];"),
-    ("decay_lost", T, "float h = alpha * state.h[n][c];",
-     "float h = state.h[n][c];"),
-    ("ranks_decay_again", T, PREVIOUS, "if (r > 0) h *= alpha; " + PREVIOUS),
+    ("decay_twice", T, DECAY, "h[c] = alpha * alpha * h[c];"),
+    ("decay_lost", T, DECAY, "h[c] = 1.0f * h[c];"),
+    ("ranks_decay_again", T, PREVIOUS,
+     "for (int64_t c = 0; r > 0 && c < p_.head_dim; ++c) h[c] *= alpha;" + PREVIOUS),
     ("first_token_renormalised", T, GAMMA,
      "const float gamma = at.t == 0 && !p_.carry_in ? dt : lambda * dt;"),
     ("rate_without_step", T, "(Rate(at, s) * dt) * 0.5f", "Rate(at, s) * 0.5f"),
@@ -50,11 +50,11 @@ MUTANTS = (
     ("bias_of_group", T, "bias(at.h, r, n)", "bias(group, r, n)"),
     ("group_modulo", T, "at.h / p_.group()", "at.h % p_.groups"),
     ("group_zero", T, "at.h / p_.group()", "0"),
-    ("skip_of_v", T, "std::fma(in_.d(at.h), x[r][c], o[r][c])",
-     "std::fma(in_.d(at.h), v[c], o[r][c])"),
+    ("skip_of_v", T, "AddTimes(in_.d(at.h), x[r],",
+     "AddTimes(in_.d(at.h), v.data(),"),
     ("skip_of_head_zero", T, "in_.d(at.h)", "in_.d(0)"),
-    ("rank_reads_itself", T, "std::fma(q[r][n], state.h[n][c], o[r][c])",
-     "std::fma(q[0][n], state.h[n][c], o[r][c])"),
+    ("rank_reads_itself", T, "AddTimes(q[r][n], state.h[n],",
+     "AddTimes(q[0][n], state.h[n],"),
     ("gate_sigmoid", S, "y = y * Silu(", "y = y * Sigmoid("),
     ("gate_without_zeta", S, "p_.mimo() ? in_.zeta(at.h, r, c) * z : z", "z"),
     ("last_rank_only", S, "sum = std::fma(in_.phi(at.h, r, c), y, sum);",
