@@ -288,9 +288,34 @@ TEST(StepOrder, SubnormalFactorsHaveTheSmallestExponent) {
   }
 }
 
-// By the letter, too, a step is the keys from one multiple of L to the next,
-// seen or not. A step ends between 1 and what takes 2^F away, so 1 is lost. The
-// other channel overflows: vectors do not finish such rows.
+// Keys of which the block's first query sees only those behind a step's first:
+// key 15 adds 1 between what puts 2^F in and what takes it away.
+Instance WindowWithinAStep(ProductOrder order, std::vector<float> v) {
+  Instance t = Scores(order, std::vector<float>(64, 0.0f), std::move(v));
+  MaskExpr& window = t.problem.masks[0];
+  window.kind = MaskExpr::Kind::kWindow;
+  window.left = 37;
+  window.right = 0;
+  t.problem.align = {Alignment::Kind::kOffset, 46};
+  return t;
+}
+
+// A step is the keys from one multiple of L to the next, seen or not. A step
+// ends between 1 and what takes 2^F away, so 1 is lost.
+TEST(StepOrder, RowsKeepTheirSteps) {
+  for (const ProductOrder order : kOrders) {
+    std::vector<float> v(64, 0.0f);
+    v[14] = std::ldexp(1.0f, StepOf(order)->fraction);
+    v[15] = 1.0f;
+    v[16] = -v[14];
+    Instance t = WindowWithinAStep(order, v);
+    EXPECT_EQ(Redone(t), 0);
+    EXPECT_EQ(t.RunReference()[0], 0u);
+  }
+}
+
+// By the letter, too. The other channel overflows: vectors do not finish such
+// rows.
 TEST(StepOrder, RowsByTheLetterKeepTheirSteps) {
   for (const ProductOrder order : kOrders) {
     std::vector<float> v(2 * 64, 0.0f);
@@ -298,13 +323,8 @@ TEST(StepOrder, RowsByTheLetterKeepTheirSteps) {
     v[2 * 14 + 1] = std::ldexp(1.0f, StepOf(order)->fraction);
     v[2 * 15 + 1] = 1.0f;
     v[2 * 16 + 1] = -v[2 * 14 + 1];
-    Instance t = Scores(order, std::vector<float>(64, 0.0f), v);
+    Instance t = WindowWithinAStep(order, v);
     t.problem.value_dim = 2;
-    MaskExpr& window = t.problem.masks[0];
-    window.kind = MaskExpr::Kind::kWindow;
-    window.left = 37;
-    window.right = 0;
-    t.problem.align = {Alignment::Kind::kOffset, 46};
     EXPECT_EQ(Redone(t), 4);
     EXPECT_EQ(t.RunReference()[1], 0u);
   }
