@@ -103,25 +103,20 @@ void AskTanh(AttentionKernel* kernel) {
                                        0x1p-11,
                                        0x1p-10,
                                        0x1p-9};
-  FunctionFit fit = FitErrors(points, legal);
-  if (fit.value > legal[0] && !ComesAgain(kernel, question, points)) {
-    fit = {0, fit.largest,
-           "the same score became another in another order of the queries"};
-  }
-  if (fit.value == 0) {
-    kernel->Say("tanh_rel", Word::kCannotTell, fit.why);
-    return;
-  }
-  kernel->profile.tanh_rel = fit.value;
+  const auto fit = LearnError(kernel, "tanh_rel", "score", points, legal, [&] {
+    return ComesAgain(kernel, question, points);
+  });
+  if (!fit) return;
+  kernel->profile.tanh_rel = fit->value;
   kernel->Say("tanh_rel", Word::kSeen,
               Format("%zu scores under a cap of %g: the largest error was "
                      "%.3g, and 0 and the cap were exact",
-                     kPoints, kCap, fit.largest));
-  if (fit.value > kWarnTanh) {
+                     kPoints, kCap, fit->largest));
+  if (fit->value > kWarnTanh) {
     kernel->Warn(
         Format("tanh is good to %.2g only: every capped score may be "
                "off by so much of itself",
-               fit.value));
+               fit->value));
   }
 }
 

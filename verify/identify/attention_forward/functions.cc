@@ -94,4 +94,19 @@ FunctionFit FitErrors(const std::vector<ErrorPoint>& points,
   return fit;
 }
 
+std::optional<FunctionFit> LearnError(
+    AttentionKernel* kernel, const char* field, const char* answer,
+    const std::vector<ErrorPoint>& points, std::span<const double> legal,
+    const std::function<bool()>& comes_again) {
+  FunctionFit fit = FitErrors(points, legal);
+  if (fit.value > legal[0] && !comes_again()) {
+    fit.value = 0;
+    fit.why = std::string("the same ") + answer +
+              " became another in another order of the queries";
+  }
+  if (fit.value > 0) return fit;
+  kernel->Say(field, Word::kCannotTell, fit.why);
+  return std::nullopt;
+}
+
 }  // namespace lockstep::verify

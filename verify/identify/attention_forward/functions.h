@@ -3,9 +3,13 @@
 #ifndef LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_FUNCTIONS_H_
 #define LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_FUNCTIONS_H_
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "verify/identify/attention_forward/kernel.h"
 
 namespace lockstep::verify {
 
@@ -32,6 +36,15 @@ FunctionFit FitErrors(const std::vector<ErrorPoint>& points,
 // their noise: an error that depends on the place is no function's.
 bool SameAnswers(const std::vector<ErrorPoint>& points,
                  const std::vector<ErrorPoint>& again);
+
+// FitErrors of a field whose error is learned only if the same answers come
+// again in another order of the queries; none, and said, if it cannot be told.
+// `answer`: "score".
+std::optional<FunctionFit> LearnError(AttentionKernel* kernel,
+                                      const char* field, const char* answer,
+                                      const std::vector<ErrorPoint>& points,
+                                      std::span<const double> legal,
+                                      const std::function<bool()>& comes_again);
 
 }  // namespace lockstep::verify
 

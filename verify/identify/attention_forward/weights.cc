@@ -319,25 +319,19 @@ void AskExp(AttentionKernel* kernel) {
                                        0x1p-13,
                                        0x1p-11,
                                        0x1p-10};
-  FunctionFit fit = FitErrors(points, legal);
-  if (fit.value > legal[0] && !ComesAgain(kernel, by_o, points)) {
-    fit = {0, fit.largest,
-           "the same weight became another in another order of the queries"};
-  }
-  if (fit.value == 0) {
-    kernel->Say("exp_rel", Word::kCannotTell, fit.why);
-    return;
-  }
-  kernel->profile.exp_rel = fit.value;
+  const auto fit = LearnError(kernel, "exp_rel", "weight", points, legal,
+                              [&] { return ComesAgain(kernel, by_o, points); });
+  if (!fit) return;
+  kernel->profile.exp_rel = fit->value;
   kernel->Say("exp_rel", Word::kSeen,
               Format("%zu weights from e^-4 to 1: the largest error was %.3g, "
                      "and equal scores had equal weights",
-                     points.size(), fit.largest));
-  if (fit.value > kWarnExp) {
+                     points.size(), fit->largest));
+  if (fit->value > kWarnExp) {
     kernel->Warn(
         Format("exp is good to %.2g only: every weight may be off by "
                "so much of itself",
-               fit.value));
+               fit->value));
   }
 }
 
