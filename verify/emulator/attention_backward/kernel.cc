@@ -179,6 +179,12 @@ void Group::RunKeyTile(int64_t tile) {
   dq_k_.clear();
   v_.clear();
   for (int64_t j = key_begin_; j < key_end_; ++j) {
+    if (pairs_.Guarded(b_, j)) {
+      k_.emplace_back(static_cast<size_t>(p_.head_dim));
+      v_.emplace_back(static_cast<size_t>(p_.value_dim));
+      dq_k_.push_back(k_.back());
+      continue;
+    }
     k_.push_back(
         pairs_.Operand(in_.forward.k, b_, g_, j, variant_.numeric.operand_qk));
     v_.push_back(

@@ -30,6 +30,8 @@ struct GradVariant {
   bool heads_apart = false;
   bool heads_descending = false;
   bool group_rounded = false;
+  // Masked pairs take part with a weight of 0, as in products of whole tiles.
+  bool mask_multiplies = false;
 
   const std::string& name() const { return numeric.name; }
 };

@@ -120,6 +120,16 @@ bool GradPairs::SeesAny(int64_t b, int64_t h, int64_t i) const {
   return false;
 }
 
+bool GradPairs::Guarded(int64_t b, int64_t j) const {
+  if (variant_.numeric.masked_nan_safe != MaskedNan::kPadding) return false;
+  for (int64_t h = 0; h < p_.q_heads; ++h) {
+    for (int64_t i = 0; i < p_.q_len; ++i) {
+      if (reference::IsVisible(p_, in_.forward, b, h, i, j)) return false;
+    }
+  }
+  return true;
+}
+
 float GradPairs::Round(float x, NumberType type) const {
   if (type == NumberType::kCase) {
     type = p_.p_lane == Lane::kBf16 ? NumberType::kBf16 : NumberType::kF32;
@@ -159,11 +169,12 @@ GradRow GradPairs::Row(int64_t b, int64_t h, int64_t i) const {
   row.lse =
       in_.lse(fault_ == GradFault::kLseOfBatch0 ? 0 : b, zero_head ? 0 : h,
               fault_ == GradFault::kLseOfPreviousRow ? before : i);
-  if (SeesAny(b, h, i) || fault_ == GradFault::kDkvIgnoresCounts) {
+  const bool sees = SeesAny(b, h, i) || fault_ == GradFault::kDkvIgnoresCounts;
+  if (sees || variant_.mask_multiplies) {
     row.q = reference::LoadRow(in_.forward.q, b, h, i);
     row.d_o = reference::LoadRow(in_.d_o, b,
                                  fault_ == GradFault::kDoOfHead0 ? 0 : h, i);
-    row.delta = Delta(row);
+    if (sees) row.delta = Delta(row);
   } else {
     row.q.assign(static_cast<size_t>(p_.head_dim), 0.0f);
     row.d_o.assign(static_cast<size_t>(p_.value_dim), 0.0f);
@@ -281,6 +292,8 @@ void GradPairs::See(const GradRow& row, int64_t j, GradPair* pair) const {
   if (row.lse == -kFloatInf && fault_ != GradFault::kMaskMultiplies) {
     pair->to_key = pair->to_query = false;
   }
+  pair->visible = pair->to_key || pair->to_query;
+  if (variant_.mask_multiplies) pair->to_key = pair->to_query = true;
 }
 
 GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
@@ -293,7 +306,7 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
   float u = 0, slope = 0;
   Score(Dot(row.q_to_k.data(), k, p_.head_dim, variant_.numeric.acc_qk), &u,
         &slope);
-  float p = Weight(u, row.lse);
+  float p = pair.visible || unmasked_dv ? Weight(u, row.lse) : 0.0f;
   if (contract()) p = SubnormalAsZero(p);
   int64_t channels = p_.value_dim;
   if (fault_ == GradFault::kChannelTailDropped) channels = channels / 4 * 4;

@@ -15,6 +15,7 @@ namespace lockstep::verify {
 // P and dS as they meet do, k and q: for the sums over queries and for those
 // over keys, which a kernel with a fault masks apart.
 struct GradPair {
+  bool visible = false;                   // has a weight
   bool to_key = false, to_query = false;  // takes part in them
   float p = 0;
   float ds_to_key = 0, ds_to_query = 0;  // scaled where the variant does so
@@ -43,6 +44,8 @@ class GradPairs {
 
   int64_t KvHead(int64_t h) const;
   bool SeesAny(int64_t b, int64_t h, int64_t i) const;
+  // Whether key j is read as zeros: no query of its batch row sees it.
+  bool Guarded(int64_t b, int64_t j) const;
   GradRow Row(int64_t b, int64_t h, int64_t i) const;
   GradPair Pair(const GradRow& row, int64_t j, const float* k,
                 const float* v) const;

@@ -295,6 +295,29 @@ void AddWeighedDelta(GradBuilder* zoo) {
       DsFrom::kRoundedP;
 }
 
+// Masked pairs in the products, with a weight of 0: NaN of a query is in every
+// sum that it meets. Some guard the keys that no query sees.
+void AddMasked(GradBuilder* zoo) {
+  const auto add = [&](const char* name, const char* base, MaskedNan safe) {
+    auto& v = zoo->Add(name, base,
+                       safe == MaskedNan::kNo
+                           ? "gradients: a weight of 0 times what is masked"
+                           : "gradients: the same; keys that no query sees are "
+                             "guarded");
+    v.mask_multiplies = true;
+    v.numeric.masked_nan_safe = safe;
+    return &v;
+  };
+  add("grad-cpu-masked", "cpu-f32", MaskedNan::kNo);
+  add("grad-flash-masked", "flash-bf16", MaskedNan::kNo);
+  add("grad-cpu-guarded-padding", "cpu-f32", MaskedNan::kPadding);
+  auto* const own =
+      add("grad-flash-own-guarded-padding", "flash-bf16", MaskedNan::kPadding);
+  own->numeric.grad->from = GradFrom::kOwn;
+  own->numeric.division = Division::kDivide;
+  own->numeric.log_rel = 0x1p-22;
+}
+
 }  // namespace
 
 std::span<const GradVariant> GradZoo() {
@@ -307,6 +330,7 @@ std::span<const GradVariant> GradZoo() {
     AddRoundedWeights(&zoo);
     AddOwn(&zoo);
     AddWeighedDelta(&zoo);
+    AddMasked(&zoo);
     return zoo.Take();
   }();
   return kZoo;
