@@ -16,7 +16,6 @@
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
-#include "reference/contract/with_fma.h"
 #include "reference/elementary.h"
 #include "reference/mask.h"
 
@@ -36,13 +35,6 @@ using Sums = std::vector<std::vector<float>>;
 Sums ZeroSums(int64_t positions, int64_t channels) {
   return Sums(static_cast<size_t>(positions),
               std::vector<float>(static_cast<size_t>(channels), 0.0f));
-}
-
-// One step of every channel's chain.
-void AddTimes(float x, const std::vector<float>& y, std::vector<float>& sums) {
-  WithFma([&]() LOCKSTEP_IN_BOTH {
-    for (size_t c = 0; c < y.size(); ++c) sums[c] = std::fma(x, y[c], sums[c]);
-  });
 }
 
 // One query of one head, and what all of its keys share.

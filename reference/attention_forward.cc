@@ -1,7 +1,22 @@
-// Softcap attention as in the textbook: 1 scores, 2 softcap, 3 mask and
-// softmax, 4 weighted values. Constants: contract/numerics.h; scores:
-// attention_row.h; exp2, tanh and log2: elementary.h; clause numbers (N3,
-// N7..N13, N20, N21): docs/numerics.md.
+// Softcap attention by definition, a query row at a time and one step after the
+// other. A row is query i of head h in batch row b, with its visible keys j in
+// ascending order:
+//
+//   q [head_dim], k [kv_len, head_dim], v [kv_len, value_dim]
+//   -> o [value_dim], lse [], all widened to f32
+//
+//   1 scores   u_j = log2(e) * softcap(scale * q.k_j)               N3, N7
+//   2 softmax  p_j = 2^(u_j - m), l = sum p_j, lse = ln(l 2^m)      N9, N11
+//   3 values   acc_c = sum p_j * v_j,c                              N10, N11
+//   4 finish   o_c = acc_c / l, rounded to the lane                 N2, N11
+//
+// A masked key has no part in any of them. Pass 1 leaves it out before its k is
+// read (N8), so that it has no weight in l, and pass 3 never reads its v. A row
+// without a visible key has o = 0, and the lse of its sink or -inf (N12). A row
+// with a score of NaN or +inf is NaN (N13).
+//
+// Clauses: docs/numerics.md, constants: contract/numerics.h, the score of a
+// pair: attention_row.h, exp2, tanh and log2: elementary.h, masks: mask.h.
 #include "reference/attention_forward.h"
 
 #include <algorithm>
@@ -18,7 +33,6 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"
-#include "reference/contract/with_fma.h"
 #include "reference/elementary.h"
 #include "reference/mask.h"
 #include "reference/matrix_unit.h"
@@ -28,6 +42,110 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// What one row is computed from.
+struct Query {
+  const AttentionForwardProblem& problem;
+  const AttentionForwardInputs& inputs;
+  AttentionRow at;
+
+  int64_t kv_head() const { return at.head / problem.group(); }
+};
+
+// Weights are 2^(u - m) * 2^shift (N9). Both are integers.
+struct Base {
+  float m = 0.0f;
+  float shift = 0.0f;
+};
+
+// One term of a row's softmax: a visible key, or the learned sink.
+struct Term {
+  explicit Term(float score) : u(score), n(std::nearbyint(score)) {}
+
+  // N9: exp2 of the fraction times a power of two.
+  float Weight(const Base& base) const {
+    if (u == -kInfinity) return 0.0f;
+    const float e = (n - base.m) + base.shift;
+    if (!(e >= kMinExponent)) return 0.0f;
+    return Exp2Core(u - n) * std::ldexp(1.0f, static_cast<int>(e));
+  }
+
+  float u;  // score * log2e
+  float n;  // u rounded to an integer, ties to even; integer-valued f32
+};
+
+// What pass 1 leaves.
+struct Row {
+  std::vector<int64_t> keys;  // visible, ascending
+  std::vector<Term> terms;    // one per visible key
+  bool has_sink = false;
+  Term sink{-kInfinity};
+
+  // N13: judged after the softcap. No weight is defined for NaN or +inf, nor
+  // where nothing but -inf is visible.
+  bool IsNaN(float max) const {
+    const auto bad = [](const Term& t) { return !(t.u < kInfinity); };
+    return bad(sink) || std::any_of(terms.begin(), terms.end(), bad) ||
+           (!terms.empty() && max == -kInfinity);
+  }
+
+  // Largest n of the row, the sink included.
+  float Max() const {
+    float m = sink.n;
+    for (const Term& term : terms) m = std::max(m, term.n);
+    return m;
+  }
+};
+
+// The passes; each stands below.
+Row Scores(const Query& query);
+float SumOfWeights(const Row& row, const Base& base);
+float LogSumExp(float l, const Base& base);
+std::vector<float> Values(const Query& query, const Row& row, const Base& base);
+
+// N9: softcap bounds every |u| by C, so that m = 0 serves the whole row.
+bool TakesFixedPath(const AttentionForwardProblem& problem, const Row& row) {
+  return problem.softcap && !row.terms.empty() &&
+         static_cast<float>(*problem.softcap * kLog2E) <= kFixedPathBound &&
+         (!row.has_sink || row.sink.n <= kFixedPathBound);
+}
+
+// The row, of arguments that were accepted.
+void ComputeRow(const Query& query, std::span<float> o, float* lse) {
+  const Row row = Scores(query);  // pass 1
+  const float max = row.Max();
+  if (row.IsNaN(max)) {
+    std::fill(o.begin(), o.end(), kNaN);
+    *lse = kNaN;
+    return;
+  }
+
+  const bool fixed = TakesFixedPath(query.problem, row);
+  const Base base = fixed ? Base{} : Base{max, kWeightShift};
+  const float l = SumOfWeights(row, base);  // pass 2
+  *lse = LogSumExp(l, base);
+  if (row.keys.empty()) {  // N12
+    std::fill(o.begin(), o.end(), 0.0f);
+    return;
+  }
+
+  const std::vector<float> acc = Values(query, row, base);  // pass 3
+
+  // Passes 2 and 3 once more for the sums that overflowed: smaller weights
+  // cannot (N9).
+  const auto finite = [](float sum) { return std::isfinite(sum); };
+  const bool redo = !std::all_of(acc.begin(), acc.end(), finite);
+  const Base small{max, kRedoShift};
+  const float small_l = redo ? SumOfWeights(row, small) : l;
+  const std::vector<float> small_acc = redo ? Values(query, row, small) : acc;
+
+  for (size_t c = 0; c < o.size(); ++c) {  // pass 4
+    const float x = finite(acc[c]) ? acc[c] / l : small_acc[c] / small_l;
+    o[c] = FinishOutput(x, query.problem.lane);
+  }
+}
+
+// ------------------------------------------------------------------ 1 scores
 
 // N20, N21: `sum`, from +0, of all a[d] * b[d].
 template <class Sum>
@@ -46,66 +164,15 @@ float DotInOrder(ProductOrder order, const std::vector<float>& a,
   return SumOver(StepSum(*StepOf(order)), a, b);
 }
 
-// One term of a row's softmax: a visible key, or the learned sink.
-struct Term {
-  explicit Term(float score) : u(score), n(std::nearbyint(score)) {}
-
-  // N9: 2^(u - m) * 2^shift, as exp2 of the fraction times a power of two.
-  float Weight(float m, float shift) const {
-    if (u == -kInfinity) return 0.0f;
-    const float e = (n - m) + shift;
-    if (!(e >= kMinExponent)) return 0.0f;
-    return Exp2Core(u - n) * std::ldexp(1.0f, static_cast<int>(e));
-  }
-
-  float u;  // score * log2e
-  float n;  // u rounded to an integer, ties to even; integer-valued f32
-};
-
-struct Row {
-  std::vector<int64_t> keys;  // visible, ascending
-  std::vector<Term> terms;    // one per visible key
-  bool has_sink = false;
-  Term sink{-kInfinity};
-
-  // N13: judged after the softcap. No weight is defined for NaN or +inf, nor
-  // where nothing but -inf is visible.
-  bool IsNaN(float m) const {
-    const auto bad = [](const Term& t) { return !(t.u < kInfinity); };
-    return bad(sink) || std::any_of(terms.begin(), terms.end(), bad) ||
-           (!terms.empty() && m == -kInfinity);
-  }
-
-  // Largest n of the row, the sink included.
-  float Max() const {
-    float m = sink.n;
-    for (const Term& term : terms) m = std::max(m, term.n);
-    return m;
-  }
-
-  // N11: sixteen stripes by key index, one fold, then the sink.
-  float Sum(float m, float shift) const {
-    float l[kStripes] = {};
-    for (size_t t = 0; t < terms.size(); ++t) {
-      l[keys[t] % kStripes] += terms[t].Weight(m, shift);
-    }
-    for (int w = kStripes / 2; w >= 1; w /= 2) {
-      for (int r = 0; r < w; ++r) l[r] += l[r + w];
-    }
-    return has_sink ? l[0] + sink.Weight(m, shift) : l[0];
-  }
-};
-
-Row ScoreRow(const AttentionForwardProblem& problem,
-             const AttentionForwardInputs& inputs, const AttentionRow& at) {
+Row Scores(const Query& query) {
+  const auto& [problem, inputs, at] = query;
   const std::vector<float> q = LoadRow(inputs.q, at.batch, at.head, at.query);
-  const int64_t kv_head = at.head / problem.group();
   Row row;
   std::vector<float> k;
   for (int64_t j = 0; j < problem.kv_len; ++j) {
     // N8: a masked key is never read.
     if (!IsVisible(problem, inputs, at.batch, at.head, at.query, j)) continue;
-    LoadRow(inputs.k, at.batch, kv_head, j, k);
+    LoadRow(inputs.k, at.batch, query.kv_head(), j, k);
     row.keys.push_back(j);
     row.terms.emplace_back(ScoreOf(problem, DotInOrder(problem.order, q, k)).u);
   }
@@ -116,102 +183,77 @@ Row ScoreRow(const AttentionForwardProblem& problem,
   return row;
 }
 
-// N9: softcap bounds every |u| by C, so that m = 0 serves the whole row.
-bool TakesFixedPath(const AttentionForwardProblem& problem, const Row& row) {
-  return problem.softcap && !row.terms.empty() &&
-         static_cast<float>(*problem.softcap * kLog2E) <= kFixedPathBound &&
-         (!row.has_sink || row.sink.n <= kFixedPathBound);
+// ----------------------------------------------------------------- 2 softmax
+
+// N11: sixteen stripes by key index, one fold, then the sink.
+float SumOfWeights(const Row& row, const Base& base) {
+  float l[kStripes] = {};
+  for (size_t t = 0; t < row.terms.size(); ++t) {
+    l[row.keys[t] % kStripes] += row.terms[t].Weight(base);
+  }
+  for (int w = kStripes / 2; w >= 1; w /= 2) {
+    for (int r = 0; r < w; ++r) l[r] += l[r + w];
+  }
+  return row.has_sink ? l[0] + row.sink.Weight(base) : l[0];
 }
+
+// N11: natural logarithm of l * 2^(m - shift).
+float LogSumExp(float l, const Base& base) {
+  if (l == 0.0f) return -kInfinity;
+  const Log2Split split =
+      SplitForLog2(l * std::ldexp(1.0f, -static_cast<int>(base.shift)));
+  return ((base.m + split.k) + Log2Core(split.z)) * static_cast<float>(kLn2) +
+         0.0f;
+}
+
+// ------------------------------------------------------------------ 3 values
 
 // Calls add(key, p, v) for every visible key, ascending; v [value_dim].
 template <class Add>
-void ForWeightedRows(const AttentionForwardProblem& problem,
-                     const AttentionForwardInputs& inputs,
-                     const AttentionRow& at, const Row& row, float m,
-                     float shift, const Add& add) {
-  const int64_t kv_head = at.head / problem.group();
+void ForWeightedRows(const Query& query, const Row& row, const Base& base,
+                     const Add& add) {
+  const auto& [problem, inputs, at] = query;
   std::vector<float> v;
   for (size_t t = 0; t < row.keys.size(); ++t) {
-    float p = row.terms[t].Weight(m, shift);
+    float p = row.terms[t].Weight(base);
     if (problem.p_lane == Lane::kBf16) p = RoundToBf16Lane(p);  // N10
-    LoadRow(inputs.v, at.batch, kv_head, row.keys[t], v);
+    LoadRow(inputs.v, at.batch, query.kv_head(), row.keys[t], v);
     add(row.keys[t], p, v);
   }
 }
 
-// N11: acc_c = sum over keys, ascending, of p * v[key, c]; in blocks by N20, in
-// steps by N21.
-std::vector<float> WeightedValues(const AttentionForwardProblem& problem,
-                                  const AttentionForwardInputs& inputs,
-                                  const AttentionRow& at, const Row& row,
-                                  float m, float shift) {
-  std::vector<float> acc(static_cast<size_t>(problem.value_dim), 0.0f);
-  const auto each = [&](const auto& add) {
-    ForWeightedRows(problem, inputs, at, row, m, shift, add);
-  };
-  const auto in_sums = [&](auto from) {
-    std::vector sums(acc.size(), from);
-    each([&](int64_t key, float p, const std::vector<float>& v) {
-      for (size_t c = 0; c < sums.size(); ++c) sums[c].Add(key, p, v[c]);
-    });
-    for (size_t c = 0; c < acc.size(); ++c) acc[c] = sums[c].Total();
-  };
-  if (problem.order == ProductOrder::kChain) {
-    each([&](int64_t, float p, const std::vector<float>& v) {
-      WithFma([&]() LOCKSTEP_IN_BOTH {
-        for (size_t c = 0; c < acc.size(); ++c)
-          acc[c] = std::fma(p, v[c], acc[c]);
-      });
-    });
-  } else if (problem.order == ProductOrder::kAmx) {
-    in_sums(BlockSum());
-  } else {
-    in_sums(StepSum(*StepOf(problem.order)));
-  }
+// The sums of all channels, each from `sum`: in blocks by N20, in steps by N21.
+template <class Sum>
+std::vector<float> ValuesInSums(const Query& query, const Row& row,
+                                const Base& base, Sum sum) {
+  std::vector<Sum> sums(static_cast<size_t>(query.problem.value_dim), sum);
+  ForWeightedRows(query, row, base,
+                  [&](int64_t key, float p, const std::vector<float>& v) {
+                    for (size_t c = 0; c < sums.size(); ++c) {
+                      sums[c].Add(key, p, v[c]);
+                    }
+                  });
+  std::vector<float> acc;
+  for (Sum& of_channel : sums) acc.push_back(of_channel.Total());
   return acc;
 }
 
-// N11: natural logarithm of l * 2^(m - shift).
-float LogSumExp(float l, float m, float shift) {
-  if (l == 0.0f) return -kInfinity;
-  const Log2Split split =
-      SplitForLog2(l * std::ldexp(1.0f, -static_cast<int>(shift)));
-  return ((m + split.k) + Log2Core(split.z)) * static_cast<float>(kLn2) + 0.0f;
-}
-
-// The row, of arguments that were accepted.
-void ComputeRow(const AttentionForwardProblem& problem,
-                const AttentionForwardInputs& inputs, const AttentionRow& at,
-                std::span<float> o, float* lse) {
-  const Row row = ScoreRow(problem, inputs, at);
-  const float max = row.Max();
-  if (row.IsNaN(max)) {
-    std::fill(o.begin(), o.end(), kNaN);
-    *lse = kNaN;
-    return;
+// N11: acc_c = sum over keys, ascending, of p * v[key, c].
+std::vector<float> Values(const Query& query, const Row& row,
+                          const Base& base) {
+  const ProductOrder order = query.problem.order;
+  if (order == ProductOrder::kAmx) {
+    return ValuesInSums(query, row, base, BlockSum());
   }
-  const bool fixed = TakesFixedPath(problem, row);
-  const float m = fixed ? 0.0f : max;
-  const float shift = fixed ? 0.0f : kWeightShift;
-  const float l = row.Sum(m, shift);  // 3
-  *lse = LogSumExp(l, m, shift);
-  if (row.keys.empty()) {  // N12
-    std::fill(o.begin(), o.end(), 0.0f);
-    return;
+  if (order != ProductOrder::kChain) {
+    return ValuesInSums(query, row, base, StepSum(*StepOf(order)));
   }
-  const std::vector<float> acc =
-      WeightedValues(problem, inputs, at, row, m, shift);  // 4
-  std::vector<float> redo;
-  for (size_t c = 0; c < o.size(); ++c) {
-    float x = acc[c] / l;
-    if (!std::isfinite(acc[c])) {  // N9: smaller weights cannot overflow
-      if (redo.empty()) {
-        redo = WeightedValues(problem, inputs, at, row, max, kRedoShift);
-      }
-      x = redo[c] / row.Sum(max, kRedoShift);
-    }
-    o[c] = FinishOutput(x, problem.lane);
-  }
+  std::vector<float> acc(static_cast<size_t>(query.problem.value_dim), 0.0f);
+  ForWeightedRows(query, row, base,
+                  [&](int64_t, float p, const std::vector<float>& v) {
+                    AddTimes(p, v, acc);
+                  });
+  return acc;
 }
 
 }  // namespace
@@ -236,7 +278,7 @@ Status AttentionForwardRow(const AttentionForwardProblem& problem,
                          " elements, or lse is null; want " +
                          std::to_string(problem.value_dim) + " and one");
   }
-  ComputeRow(problem, inputs, at, o, lse);
+  ComputeRow({problem, inputs, at}, o, lse);
   return valid;
 }
 
@@ -249,7 +291,7 @@ Status AttentionForward(const AttentionForwardProblem& problem,
   for (int64_t b = 0; b < problem.batch; ++b) {
     for (int64_t h = 0; h < problem.q_heads; ++h) {
       for (int64_t i = 0; i < problem.q_len; ++i) {
-        ComputeRow(problem, inputs, {b, h, i}, o, &outputs.lse(b, h, i));
+        ComputeRow({problem, inputs, {b, h, i}}, o, &outputs.lse(b, h, i));
         for (size_t c = 0; c < o.size(); ++c) {
           if (problem.lane == Lane::kF32) {
             outputs.o.As<float>()(b, h, i, c) = o[c];

@@ -39,6 +39,12 @@ float Dot(const std::vector<float>& a, const std::vector<float>& b) {
   });
 }
 
+void AddTimes(float x, const std::vector<float>& y, std::vector<float>& sums) {
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (size_t c = 0; c < y.size(); ++c) sums[c] = std::fma(x, y[c], sums[c]);
+  });
+}
+
 Score ScoreOf(const AttentionForwardProblem& problem, float dot) {
   if (!problem.softcap) {
     return {dot * static_cast<float>(problem.scale * kLog2E), 0.0f};

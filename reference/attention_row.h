@@ -20,6 +20,8 @@ void LoadRow(const LaneView& x, int64_t b, int64_t h, int64_t position,
 
 // N3: one chain over the channels, ascending.
 float Dot(const std::vector<float>& a, const std::vector<float>& b);
+// One step of every channel's chain: sums[c] += x * y[c].
+void AddTimes(float x, const std::vector<float>& y, std::vector<float>& sums);
 
 // N7. Constants are rounded to f32 once.
 struct Score {
