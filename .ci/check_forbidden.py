@@ -79,7 +79,7 @@ RULES = (
          {"verify/main.cc": "a main", "verify/cli/": "the verbs of the main"}),
     Rule(r"\b(?:secure_)?getenv\s*\(",
          "bits depend on no variable of the environment", ARITHMETIC,
-         {"optimized/tuning.cc": "tiles, which change no bit"}),
+         {"optimized/attention_tuning.cc": "tiles, which change no bit"}),
     Rule(r"\b(?:__builtin_ia32_ldmxcsr|_mm_setcsr|_MM_SET_\w+|fesetenv|fesetround)\s*\(",
          "modes of the processor: FlushScope alone sets one (N20)", ARITHMETIC,
          {"optimized/simd/flush_scope.h": "FlushScope"}),
@@ -145,7 +145,7 @@ CLEAN = {
                       'const char* k = "std::exp(x)";\n'
                       "float x = object.log(y); float z = Blog(y);\n",
     "optimized/simd/flush_scope.h": "_MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);\n",
-    "optimized/tuning.cc": 'std::getenv("LOCKSTEP_TUNING");\n',
+    "optimized/attention_tuning.cc": 'std::getenv("LOCKSTEP_TUNING");\n',
     "optimized/simd/packed_dot-inl.h": "hn::ReorderWidenMulAccumulate(d, a, b);\n",
     "optimized/simd/t.h": "#if HWY_TARGET == HWY_AVX2\n#endif\n",
     "optimized/k.cc": "#if defined(A) == defined(HWY_TARGET_TOGGLE)\n#endif\n"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Enforces the tables "Who may include whom" and "The rooms of verify" of
-docs/architecture.md, at most 25 files in a folder of verify/, and no circle of
-includes there.
+docs/architecture.md, at most 25 files in a folder of verify/, no circle of includes,
+and none of folders that lie side by side in a room.
 
 Also: includes are written from the project root and exist, no header that another
 layer sees brings Highway along, and include guards are named after their path.
@@ -142,8 +142,21 @@ def check_room_include(path, name):
     return None
 
 
+def side_by_side(includes):
+    """folder -> folder of the same room, beside it -> a file that includes it."""
+    beside = {}
+    for path, names in includes.items():
+        here = os.path.dirname(path)
+        if not room_of(path) or here == f"verify/{room_of(path)}":
+            continue
+        for there in map(os.path.dirname, names):
+            if there != here and os.path.dirname(there) == os.path.dirname(here):
+                beside.setdefault(here, {})[there] = path
+    return beside
+
+
 def find_circle(includes):
-    """A circle of headers, first one repeated at the end; [] if there is none.
+    """A circle of headers or folders, first one repeated at the end; [] if there is none.
 
     includes: path -> paths."""
     done = set()
@@ -232,6 +245,11 @@ def check(root):
     if circle:
         found.append(Finding(circle[0], 1, "a circle of includes: " +
                              " -> ".join(circle)))
+    folders = side_by_side(includes)
+    circle = find_circle({folder: list(there) for folder, there in folders.items()})
+    if circle:
+        found.append(Finding(folders[circle[0]][circle[1]], 1, "a circle of folders: " +
+                             " -> ".join(circle)))
     return found
 
 
@@ -256,6 +274,9 @@ CLEAN = {
                                '#include "reference/r.h"\n'
                                '#include "optimized/o.h"\n'),
     "verify/oracle/o.h": _header("verify/oracle/o.h", ""),
+    "verify/judge/a/low.h": _header("verify/judge/a/low.h", ""),
+    "verify/judge/b/low.h": _header("verify/judge/b/low.h", ""),
+    "verify/judge/b/x.cc": '#include "verify/judge/a/low.h"\n',
     "verify/cli/main.cc": '#include "verify/base/v.h"\n',
     "verify/oracle/w.cc": "#include <xsimd/xsimd.hpp>\n",
     "bench/b.cc": "#include <benchmark/benchmark.h>\n",
@@ -288,6 +309,7 @@ PLANTED = [
     ("verify/attic/x.cc", '#include "verify/base/v.h"\n', "is no room"),
     ("verify/case/x.h", _header("verify/case/x.h",
                                 '#include "verify/case/x.h"\n'), "a circle"),
+    ("verify/judge/a/x.cc", '#include "verify/judge/b/low.h"\n', "of folders"),
 ]
 
 if __name__ == "__main__":

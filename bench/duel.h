@@ -12,6 +12,7 @@
 
 #include "bench/row.h"
 #include "bench/statistics.h"
+#include "verify/ops/kernels.h"
 
 namespace lockstep::bench {
 

@@ -13,6 +13,7 @@
 #include "verify/base/text.h"
 #include "verify/judge/rows.h"
 #include "verify/judge/truth.h"
+#include "verify/ops/envelopes.h"
 #include "verify/report/block_plan.h"
 
 namespace lockstep::bench {
@@ -67,14 +68,15 @@ Result<double> JudgingSeconds(const Row& row) {
   const Result<verify::NumericProfile> profile =
       verify::LoadProfile(f32 ? "cpu-f32" : "flash-bf16");
   if (!profile.ok()) return profile.status();
-  const std::string why = trial.WhyUndeclared(profile.value());
+  const std::string why = trial.envelopes().WhyUndeclared(profile.value());
   if (!why.empty()) return NotMeasured(why);
   const verify::OutputSet& produced = row.scene().outputs;
   verify::Truth sample;
   sample.rows = verify::RowsToCompare(trial, false);
   verify::CaseResult result;
   const double start = Now();
-  const auto allowed = trial.Envelope(profile.value(), sample.rows, 1);
+  const auto allowed =
+      trial.envelopes().Envelope(profile.value(), sample.rows, 1);
   if (allowed == nullptr) return NotMeasured("the op has no envelope");
   (void)allowed->Judge(produced);
   const verify::OtherRows others = {&trial, &sample, &produced, nullptr, 0};

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "verify/ops/facts.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::bench {

@@ -1,6 +1,6 @@
 #include "bench/page.h"
 
-#include "optimized/tuning.h"
+#include "optimized/attention_tuning.h"
 #include "verify/base/format.h"
 
 namespace lockstep::bench {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/report.h"
-#include "verify/report/page/html.h"
+#include "verify/report/markup/html.h"
 
 namespace lockstep::bench {
 

@@ -9,7 +9,7 @@
 
 #include "bench/cache_size.h"
 #include "bench/report.h"
-#include "optimized/tuning.h"
+#include "optimized/attention_tuning.h"
 #include "verify/run/environment.h"
 
 namespace lockstep::bench {

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "bench/report.h"
-#include "optimized/tuning.h"
+#include "optimized/attention_tuning.h"
 #include "verify/base/format.h"
 
 namespace lockstep::bench {

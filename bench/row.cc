@@ -122,7 +122,7 @@ Result<std::shared_ptr<Scene>> OpenScene(const verify::Job& job) {
   Result<verify::OutputSet> outputs = scene->trial->Allocate(0);
   if (!outputs.ok()) return outputs.status();
   scene->outputs = std::move(outputs.value());
-  scene->work = scene->trial->CountWork();
+  scene->work = scene->trial->facts().CountWork();
   scene->bytes = BytesOf(*scene->trial, scene->outputs);
   return scene;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/table.h"
-#include "optimized/tuning.h"
+#include "optimized/attention_tuning.h"
 #include "reference/contract/status.h"
 
 namespace lockstep::bench {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::bench {

@@ -131,7 +131,7 @@ class Teller {
     trials_.push_back(std::move(own.value()));
     const verify::Trial& trial = *trials_.back();
     Result<verify::Law> law =
-        trial.MakeLaw(name, verify::SaltOf(trial.InputDigest()));
+        trial.laws().MakeLaw(name, verify::SaltOf(trial.InputDigest()));
     if (!law.ok()) return law.status();
     for (verify::LawCall& call : law->calls) {
       if (call.take) call.take(answer_);

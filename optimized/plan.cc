@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "optimized/attention_forward.h"
+#include "optimized/attention_tuning.h"
 #include "optimized/attention_work.h"
 #include "optimized/matrix_unit.h"
 #include "optimized/simd/flush_scope.h"
 #include "optimized/simd/targets.h"
-#include "optimized/tuning.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"

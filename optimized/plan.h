@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "optimized/tuning.h"
+#include "optimized/attention_tuning.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
 

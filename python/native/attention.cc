@@ -13,7 +13,7 @@
 #include "reference/attention_forward.h"
 #include "reference/contract/team.h"
 #include "verify/case/attention_forward/case.h"
-#include "verify/case/views.h"
+#include "verify/case/attention_forward/views.h"
 
 namespace lockstep::python {
 namespace {

@@ -14,6 +14,7 @@
 #include "python/native/tensors.h"
 #include "verify/candidate/wire/messages.h"
 #include "verify/candidate/wire/wants.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 #include "verify/registry/ops.h"
 #include "verify/run/case_file.h"
@@ -118,9 +119,10 @@ class BoundCase {
     Result<verify::OutputSet> memory = trial.Allocate(0);
     if (!memory.ok()) return memory.status();
     verify::Execution execution;
-    verify::RunOutcome ran = trial.RunOptimized({}, memory.value(), &execution);
+    verify::RunOutcome ran =
+        trial.kernels().RunOptimized({}, memory.value(), &execution);
     if (ran.state == verify::RunOutcome::State::kUnsupported) {
-      ran = trial.RunReference(memory.value(), &execution);
+      ran = trial.kernels().RunReference(memory.value(), &execution);
     }
     if (ran.state != verify::RunOutcome::State::kRan) {
       return Status::Error(ran.message);

@@ -10,6 +10,7 @@
 #include "tests/support/runnable_targets.h"
 #include "verify/base/compare.h"
 #include "verify/base/io/files.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 #include "verify/registry/ops.h"
 #include "verify/run/self_check.h"
@@ -84,7 +85,8 @@ TEST_P(GoldenTarget, ReproducesEveryDigest) {
             how.threads = 2;
             if (attention) how.native_dot = pairs;
             Execution execution;
-            RunOutcome outcome = trial.RunOptimized(how, outputs, &execution);
+            RunOutcome outcome =
+                trial.kernels().RunOptimized(how, outputs, &execution);
             EXPECT_EQ(execution.target, GetParam().name);
             return outcome;
           });

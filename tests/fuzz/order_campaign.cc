@@ -177,7 +177,7 @@ class Campaign {
       const Result<OutputSet> outputs = trial.Allocate(0);
       if (!outputs.ok()) return outputs.status();
       Execution ran;
-      trial.RunReference(outputs.value(), &ran);
+      trial.kernels().RunReference(outputs.value(), &ran);
       const std::string expected = DigestsOf(trial, outputs.value());
       all_.UpdateText(drawn.line + " => " + expected + "\n");
       for (Way& way : ways_) {

@@ -15,6 +15,8 @@
 #include "verify/candidate/candidate.h"
 #include "verify/case/keys.h"
 #include "verify/domain/reducer.h"
+#include "verify/ops/facts.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 #include "verify/selftest/row.h"
 
@@ -33,15 +35,14 @@ inline const CaseKey kKeys[] = {
 
 inline Status ValidateToy(const Case& c) {
   const Toy& toy = c.Get<Toy>();
-  for (const int64_t n : {toy.rows, toy.n}) {
-    if (n < 1 || n > 4096) return Status::Error("rows and n are 1 to 4096");
-  }
-  return {};
+  const auto [least, most] = std::minmax(toy.rows, toy.n);
+  if (least >= 1 && most <= 4096) return {};
+  return Status::Error("rows and n are 1 to 4096");
 }
 
-class ToyTrial final : public Trial {
+class ToyTrial final : public Trial, public TrialKernels, public TrialFacts {
  public:
-  explicit ToyTrial(const Case& c) : toy_(c.Get<Toy>()), outputs_(Outputs(c)) {
+  explicit ToyTrial(const Case& c) : Trial(Outputs(c)), toy_(c.Get<Toy>()) {
     uint64_t state = c.seed;
     for (int64_t i = 0; i < toy_.rows * toy_.n; ++i) {
       state = state * 6364136223846793005u + 1442695040888963407u;
@@ -62,53 +63,50 @@ class ToyTrial final : public Trial {
     return {};
   }
 
-  const std::vector<OutputSpec>& outputs() const override { return outputs_; }
   KernelInputs Inputs() const override {
-    const TensorView<const float, 2> x = {
-        x_.data(), {toy_.rows, toy_.n}, {toy_.n, 1}};
     KernelInputs inputs;
     inputs.op = "row_softmax";
-    inputs.Add("x", ElementType::kF32, x);
+    inputs.Add("x", ElementType::kF32,
+               TensorView<const float, 2>{
+                   x_.data(), {toy_.rows, toy_.n}, {toy_.n, 1}});
     return inputs;
   }
   std::optional<Work> CountWork() const override {
-    const double elements = static_cast<double>(toy_.rows * toy_.n);
+    const auto elements = static_cast<double>(x_.size());
     return Work{.flop = 4 * elements, .units = elements, .unit = "elements"};
   }
   int64_t RowCost() const override { return toy_.n; }
   void ReferenceRow(int64_t row, RowBits* bits) const override {
     bits->assign(1, {});
-    for (const float y : Row(row, toy_.n)) {
+    for (const float y : Row(row, toy_.n))
       (*bits)[0].push_back(std::bit_cast<uint32_t>(y));
-    }
   }
   RunOutcome RunReference(const OutputSet& outputs,
                           Execution* execution) const override {
-    execution->backend = "reference";
-    return Write(outputs, toy_.n);
+    return Write("reference", toy_.n, outputs, execution);
   }
   // Known to be wrong.
   RunOutcome RunOptimized(const Variation&, const OutputSet& outputs,
                           Execution* execution) const override {
-    execution->backend = "optimized";
-    return Write(outputs, 3);
+    return Write("optimized", 3, outputs, execution);
   }
 
  private:
+  TrialParts parts() const override { return {.kernels = this, .facts = this}; }
   // The sum goes over so many elements.
   std::vector<float> Row(int64_t row, int64_t summed) const {
     const float* x = x_.data() + row * toy_.n;
     const float top = *std::max_element(x, x + toy_.n);
     std::vector<float> y;
+    for (int64_t i = 0; i < toy_.n; ++i) y.push_back(std::exp2(x[i] - top));
     float sum = 0;
-    for (int64_t i = 0; i < toy_.n; ++i) {
-      y.push_back(std::exp2(x[i] - top));
-      if (i < summed) sum += y.back();
-    }
+    for (int64_t i = 0; i < std::min(summed, toy_.n); ++i) sum += y[i];
     for (float& value : y) value /= sum;
     return y;
   }
-  RunOutcome Write(const OutputSet& outputs, int64_t summed) const {
+  RunOutcome Write(const char* backend, int64_t summed,
+                   const OutputSet& outputs, Execution* execution) const {
+    execution->backend = backend;
     auto* y = static_cast<float*>(outputs.tensors[0].view.data);
     for (int64_t row = 0; row < toy_.rows; ++row) {
       for (const float value : Row(row, summed)) *y++ = value;
@@ -118,7 +116,6 @@ class ToyTrial final : public Trial {
 
   Toy toy_;
   std::vector<float> x_;
-  std::vector<OutputSpec> outputs_;
 };
 
 inline Toy* PartOf(Case* c) { return &c->Get<Toy>(); }

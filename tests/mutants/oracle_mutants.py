@@ -7,7 +7,7 @@ import runner
 
 V = "verify/allowed/attention_forward/envelope.cc"
 H = "verify/allowed/counts.h"
-J = "verify/allowed/counts.cc"
+J = "verify/allowed/attention_forward/counts.cc"
 W = "verify/allowed/attention_forward/envelope_wide.cc"
 M = "verify/allowed/attention_forward/envelope_model.cc"
 B = "verify/allowed/attention_forward/envelope_builder.cc"

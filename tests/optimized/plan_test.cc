@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "optimized/tuning.h"
+#include "optimized/attention_tuning.h"
 
 namespace lockstep::optimized {
 namespace {

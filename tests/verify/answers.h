@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "verify/candidate/candidate.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

@@ -200,7 +200,7 @@ TEST(BackwardProbes, ShowOnePairAmongMany) {
     bool shown = false, seen = false;
     for (const Case& probe : probes) {
       const auto trial = Open(probe);
-      for (const PlantedFault& fault : trial->Faults(1)) {
+      for (const PlantedFault& fault : trial->faults().PlantFaults(1)) {
         if (fault.kind != (of_query ? "query" : "key")) continue;
         seen = true;
         shown |= Shows(*trial, profile, fault);
@@ -225,7 +225,7 @@ TEST(BackwardProbes, ShowOnePairAtEveryPlaceOfTheScale) {
       bool shown = false;
       for (const Case& probe : c.op->trial->probe_cases(c, profile)) {
         const auto trial = Open(probe);
-        for (const PlantedFault& fault : trial->Faults(1)) {
+        for (const PlantedFault& fault : trial->faults().PlantFaults(1)) {
           if (fault.kind != "query" && fault.kind != "key") continue;
           shown |= Shows(*trial, profile, fault);
         }
@@ -245,7 +245,9 @@ TEST(BackwardProbes, AreLeftOutWhereTheyProveNothing) {
   profile.exp_zero = ExpZero::kExact;
   profile.grad.reset();
   EXPECT_TRUE(c.op->trial->probe_cases(c, profile).empty());
-  EXPECT_NE(Open("attention_backward sq=4 skv=6 d=8")->WhyUndeclared(profile),
+  EXPECT_NE(Open("attention_backward sq=4 skv=6 d=8")
+                ->envelopes()
+                .WhyUndeclared(profile),
             "");
 }
 
@@ -321,7 +323,8 @@ TEST(BackwardJudge, MaskedNaNOfQueriesIsADeclaration) {
     for (int64_t j = 0; j < 40; ++j) {
       rows.push_back(own->RowOf({BackwardRow::Kind::kKey, b, 0, j}));
     }
-    const auto judged = trial->Envelope(unsafe, rows, 1)->Judge(right);
+    const auto judged =
+        trial->envelopes().Envelope(unsafe, rows, 1)->Judge(right);
     EXPECT_EQ(judged[1].unbounded > 0, wild) << b;
     (wild ? open : closed) += 1;
   }

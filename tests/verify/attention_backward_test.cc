@@ -124,7 +124,7 @@ TEST(BackwardTrial, LongInputsAreTheForwardOpsOwn) {
 TEST(BackwardFaults, AreOfEveryKindAndShow) {
   const auto trial = Open(kEverything);
   std::vector<std::string> kinds;
-  for (const PlantedFault& fault : trial->Faults(5)) {
+  for (const PlantedFault& fault : trial->faults().PlantFaults(5)) {
     bool shows = false;
     for (const int64_t row : fault.rows) {
       RowBits wrong, right;
@@ -143,14 +143,14 @@ TEST(BackwardFaults, AreOfEveryKindAndShow) {
 
 TEST(BackwardLaws, HoldForOurKernelsAndHaveAMeaning) {
   const auto trial = Open(kEverything);
-  EXPECT_EQ(trial->Laws(),
+  EXPECT_EQ(trial->laws().LawNames(),
             (std::vector<std::string>{"neighbours", "queries", "keys", "rows",
                                       "heads", "scale"}));
   const OutputSet own = Reference(*trial);
-  for (const std::string& name : trial->Laws()) {
+  for (const std::string& name : trial->laws().LawNames()) {
     bool any_kept = false, any_other = false;
     for (const uint64_t salt : {1u, 4099u, 12345u}) {
-      const auto law = trial->MakeLaw(name, salt);
+      const auto law = trial->laws().MakeLaw(name, salt);
       ASSERT_TRUE(law.ok()) << law.message();
       for (const LawCall& call : law->calls) {
         const OutputSet there = Reference(*call.trial);
@@ -187,7 +187,7 @@ bool Breaks(const Trial& own, const std::string& name, const Kernel& kernel) {
   const OutputSet here =
       kernel(dynamic_cast<const AttentionBackwardTrial&>(own));
   for (uint64_t salt = 0; salt < 26; ++salt) {
-    const auto law = own.MakeLaw(name, salt * 4099);
+    const auto law = own.laws().MakeLaw(name, salt * 4099);
     EXPECT_TRUE(law.ok()) << law.message();
     for (const LawCall& call : law->calls) {
       const OutputSet there =
@@ -273,7 +273,7 @@ TEST(BackwardTrial, TheContractsZerosLieInItsOwnEnvelope) {
     const auto trial = Open(line);
     const OutputSet outputs = Reference(*trial);
     const auto allowed =
-        trial->Envelope(Profile("exact-f32"), AllRows(*trial), 1);
+        trial->envelopes().Envelope(Profile("exact-f32"), AllRows(*trial), 1);
     for (const EnvelopeResult& result : allowed->Judge(outputs)) {
       EXPECT_TRUE(result.Passed()) << line << " " << result.tensor;
     }

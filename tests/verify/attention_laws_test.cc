@@ -38,7 +38,8 @@ class DependsOnAll final : public Candidate {
   bool Repeatable() const override { return true; }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
                  const OutputSet& outputs, Execution* execution) override {
-    const RunOutcome outcome = trial.RunOptimized(how, outputs, execution);
+    const RunOutcome outcome =
+        trial.kernels().RunOptimized(how, outputs, execution);
     const MutableLaneView& o = outputs.tensors[0].view;
     if (first_.empty()) first_ = trial.InputDigest();
     if (trial.InputDigest() == first_) return outcome;
@@ -83,7 +84,7 @@ Judged JudgeAll(Candidate& candidate, const std::string& line,
   auto claims = candidate.Claims();
   if (claims && !has_lse) claims->lse = LseLane::kNone;
   // One law at a time: the salt says which.
-  const uint64_t draws = kDraws * trial.Laws().size();
+  const uint64_t draws = kDraws * trial.laws().LawNames().size();
   for (uint64_t salt = 0; salt < draws; ++salt) {
     CaseResult result;
     LawsRequest laws;
@@ -227,6 +228,7 @@ class OtherIds final : public Candidate {
       }
     }
     return AttentionForwardTrial(*request.call, std::move(data.value()))
+        .kernels()
         .RunReference(outputs, execution);
   }
 

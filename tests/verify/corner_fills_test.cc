@@ -14,6 +14,7 @@
 #include "verify/base/elements.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/inputs/attention_forward.h"
+#include "verify/ops/envelopes.h"
 #include "verify/ops/op.h"
 #include "verify/registry/ops.h"
 #include "verify/run/case_file.h"
@@ -160,8 +161,8 @@ int64_t Outside(const std::string& line, const char* profile,
     SetElement(lse, LineIndex(trial.value()->outputs()[1], row, 0),
                BitsOf(lse.lane, result.lse));
   }
-  const auto allowed =
-      trial.value()->Envelope(LoadProfile(profile).value(), rows, 1);
+  const auto allowed = trial.value()->envelopes().Envelope(
+      LoadProfile(profile).value(), rows, 1);
   int64_t outside = 0;
   for (const EnvelopeResult& result : allowed->Judge(outputs.value())) {
     EXPECT_GT(result.expected, 0);

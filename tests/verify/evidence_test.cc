@@ -15,7 +15,7 @@ namespace {
 
 // A problem of eight rows whose right answer is 0; faults set a row to the
 // number that its `what` names. It computes nothing else.
-class FakeTrial final : public Trial {
+class FakeTrial final : public Trial, public TrialFaults {
  public:
   struct Fault {
     const char* kind;
@@ -23,12 +23,11 @@ class FakeTrial final : public Trial {
     std::vector<int64_t> rows;
   };
   explicit FakeTrial(std::vector<Fault> faults, int64_t cost = 1)
-      : faults_(std::move(faults)), cost_(cost) {
-    outputs_[0].name = "o";
-    outputs_[0].shape = {1, 1, 8, 1};
-  }
+      : Trial({{.name = "o", .shape = {1, 1, 8, 1}}}),
+        faults_(std::move(faults)),
+        cost_(cost) {}
 
-  std::vector<PlantedFault> Faults(uint64_t) const override {
+  std::vector<PlantedFault> PlantFaults(uint64_t) const override {
     std::vector<PlantedFault> faults;
     for (const Fault& fault : faults_) {
       const auto bits = static_cast<uint32_t>(std::stoul(fault.what));
@@ -43,33 +42,20 @@ class FakeTrial final : public Trial {
   std::vector<NullCandidate> Nulls() const override {
     return {{"ones", [](int64_t, RowBits* row) { row->assign(1, {1}); }}};
   }
-  const std::vector<OutputSpec>& outputs() const override { return outputs_; }
   int64_t RowCost() const override { return cost_; }
 
-  Result<OutputSet> Allocate(int64_t) const override { return OutputSet{}; }
   KernelInputs Inputs() const override { return {}; }
-  KernelCall Call(int64_t, const OutputSet&) const override { return {}; }
-  std::string InputDigest() const override { return ""; }
   void ReferenceRow(int64_t, RowBits* row) const override {
     row->assign(1, {0});
   }
-  RunOutcome RunReference(const OutputSet&, Execution*) const override {
-    return {};
-  }
-  RunOutcome RunOptimized(const Variation&, const OutputSet&,
-                          Execution*) const override {
-    return {};
-  }
-  std::string WhyUndeclared(const NumericProfile&) const override { return ""; }
-  void RunBaseline(const OutputSet&) const override {}
-  const char* CorrectKernel() const override { return ""; }
 
   mutable int computed = 0;
 
  private:
+  TrialParts parts() const override { return {.faults = this}; }
+
   std::vector<Fault> faults_;
   int64_t cost_;
-  std::vector<OutputSpec> outputs_{1};
 };
 
 // Rejects what is above `most`, on the rows given.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "verify/candidate/candidate.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {
@@ -44,7 +45,7 @@ class FakeCandidate final : public Candidate {
   }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
                  const OutputSet& outputs, Execution* execution) override {
-    if (!skip_computing) trial.RunReference(outputs, execution);
+    if (!skip_computing) trial.kernels().RunReference(outputs, execution);
     execution->backend = "optimized";
     return defect_(runs++, how, outputs, execution);
   }

@@ -15,38 +15,17 @@ namespace {
 // A trial without inputs worth the name; `storage` stands for their bytes.
 class TinyTrial final : public Trial {
  public:
-  const std::vector<OutputSpec>& outputs() const override { return outputs_; }
-  Result<OutputSet> Allocate(int64_t shift) const override {
-    OutputSet set;
-    Result<LaneTensor> tensor = AllocateLaneTensor(
-        Lane::kF32, outputs_[0].shape, DenseStrides(outputs_[0].shape), shift);
-    if (!tensor.ok()) return tensor.status();
-    set.tensors.push_back(std::move(tensor.value()));
-    return set;
-  }
+  TinyTrial()
+      : Trial({{.name = "o",
+                .lane = Lane::kF32,
+                .shape = {1, 1, 2, 3},
+                .axes = {"b", "h", "i", "c"}}}) {}
   KernelInputs Inputs() const override { return {}; }
-  KernelCall Call(int64_t, const OutputSet&) const override { return {}; }
   std::string InputDigest() const override { return storage; }
   void ReferenceRow(int64_t, RowBits*) const override {}
   int64_t RowCost() const override { return 1; }
-  std::vector<int64_t> TellingRows() const override { return {}; }
-  RunOutcome RunReference(const OutputSet&, Execution*) const override {
-    return {};
-  }
-  RunOutcome RunOptimized(const Variation&, const OutputSet&,
-                          Execution*) const override {
-    return {};
-  }
-  std::string WhyUndeclared(const NumericProfile&) const override { return ""; }
-  void RunBaseline(const OutputSet&) const override {}
 
   std::string storage = "before";
-
- private:
-  std::vector<OutputSpec> outputs_ = {{.name = "o",
-                                       .lane = Lane::kF32,
-                                       .shape = {1, 1, 2, 3},
-                                       .axes = {"b", "h", "i", "c"}}};
 };
 
 TEST(Invariance, ChangedInputsAreSeen) {

@@ -14,6 +14,8 @@
 #include "tests/verify/trials.h"
 #include "verify/domain/domain.h"
 #include "verify/emulator/mutants.h"
+#include "verify/ops/envelopes.h"
+#include "verify/ops/faults.h"
 #include "verify/ops/op.h"
 #include "verify/registry/ops.h"
 #include "verify/run/case_file.h"
@@ -55,7 +57,8 @@ inline void ExpectProven(const MutantInfo& bug) {
 // one output changed by a part of itself, that element alone is outside.
 inline void ExpectNarrow(const Trial& trial, const char* profile,
                          float change) {
-  const auto allowed = trial.Envelope(Profile(profile), AllRows(trial), 1);
+  const auto allowed =
+      trial.envelopes().Envelope(Profile(profile), AllRows(trial), 1);
   for (size_t t = 0; t < trial.outputs().size(); ++t) {
     OutputSet outputs = Reference(trial);
     for (const EnvelopeResult& right : allowed->Judge(outputs)) {
@@ -82,7 +85,7 @@ inline void ExpectNarrow(const Trial& trial, const char* profile,
 // the first wrong row of a fault.
 inline bool Shows(const Trial& probe, const NumericProfile& profile,
                   const PlantedFault& fault) {
-  const auto allowed = probe.Probe(profile, {fault.rows[0]});
+  const auto allowed = probe.envelopes().Probe(profile, {fault.rows[0]});
   EXPECT_NE(allowed, nullptr);
   RowBits wrong, right;
   fault.row(fault.rows[0], &wrong);

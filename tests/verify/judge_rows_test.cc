@@ -11,6 +11,8 @@
 #include "tests/verify/fake_candidate.h"
 #include "tests/verify/judge_line.h"
 #include "verify/judge/pictures/guilty_key.h"
+#include "verify/ops/envelopes.h"
+#include "verify/ops/pictures.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify {
@@ -34,7 +36,7 @@ class Elsewhere final : public Candidate {
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
                  const OutputSet& out, Execution* execution) override {
-    trial.RunOptimized({}, out, execution);
+    trial.kernels().RunOptimized({}, out, execution);
     execution->backend = "elsewhere";
     ElementOf(out, 0, kRow * 16 + 3) += change_;
     return {};
@@ -203,7 +205,8 @@ TEST(GuiltyKey, IsToldWhereTheRowIsItsValues) {
     }
     error[c] = others - truth[c];
   }
-  const KeyErrors keys = trial.value()->ErrorByKey(0, {}, error, truth);
+  const KeyErrors keys =
+      trial.value()->pictures().ErrorByKey(0, {}, error, truth);
   ASSERT_EQ(keys.share.size(), 64u);
   for (size_t j = 0; j < 64; ++j) {
     EXPECT_EQ(keys.share[j] > 0.99, j == 7) << j;
@@ -313,8 +316,10 @@ TEST(OtherRows, RangesHoldCorrectKernels) {
       const auto candidate = ParseCandidate(std::string("variant:") + name);
       ASSERT_TRUE(candidate.ok());
       const auto claims = candidate.value()->Claims();
-      if (!claims || !trial.value()->WhyUndeclared(*claims).empty()) continue;
-      const std::vector<ValueSet> ranges = trial.value()->Ranges(*claims);
+      if (!claims || !trial.value()->envelopes().WhyUndeclared(*claims).empty())
+        continue;
+      const std::vector<ValueSet> ranges =
+          trial.value()->envelopes().Ranges(*claims);
       if (ranges.empty()) continue;
       OutputSet outputs = std::move(trial.value()->Allocate(0).value());
       Execution execution;

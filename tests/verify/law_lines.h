@@ -10,6 +10,7 @@
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/judge/runs/kept.h"
+#include "verify/ops/laws.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

@@ -235,7 +235,7 @@ OutputSet Normalised(const Trial& trial, ScanGradFault) {
 // Whether the kernel's answer to a law's only call agrees with its own.
 bool Keeps(const Trial& trial, const std::string& name, uint64_t salt,
            ScanGradFault fault, decltype(&Emulated) kernel = Emulated) {
-  Result<Law> law = trial.MakeLaw(name, salt);
+  Result<Law> law = trial.laws().MakeLaw(name, salt);
   EXPECT_TRUE(law.ok()) << law.message();
   EXPECT_EQ(law->calls.size(), 1u);
   const LawCall& call = law->calls[0];
@@ -270,13 +270,16 @@ TEST(ScanBackwardLaws, AreBrokenByWhatTheySpeakOf) {
 
 TEST(ScanBackwardLaws, AreThoseThatSaySomething) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(Open(kEverything)->Laws(),
+  EXPECT_EQ(Open(kEverything)->laws().LawNames(),
             (Names{"reach", "separate", "split", "isolation", "order", "scale",
                    "heads", "relabel"}));
-  EXPECT_EQ(Open("mamba3_scan_backward t=1 n=4 p=3")->Laws(),
+  EXPECT_EQ(Open("mamba3_scan_backward t=1 n=4 p=3")->laws().LawNames(),
             (Names{"scale", "encoding"}));
   // Too long for calls of their own.
-  EXPECT_TRUE(Open("mamba3_scan_backward t=65536 n=32 p=32")->Laws().empty());
+  EXPECT_TRUE(Open("mamba3_scan_backward t=65536 n=32 p=32")
+                  ->laws()
+                  .LawNames()
+                  .empty());
 }
 
 // Known-bad kernels that a run is tried with fail wherever a case has what they
@@ -285,11 +288,11 @@ TEST(ScanBackwardEvidence, CanariesFailAndNullsDiffer) {
   for (const std::string lane : {"f32", "bf16"}) {
     const std::string line = std::string(kEverything) + " lane=" + lane;
     const auto trial = Open(line);
-    EXPECT_EQ(trial->Canaries().size(), 7u);
-    for (const char* canary : trial->Canaries()) {
+    EXPECT_EQ(trial->kernels().Canaries().size(), 7u);
+    for (const char* canary : trial->kernels().Canaries()) {
       EXPECT_EQ(JudgeSpec(line, canary).verdict, Verdict::kFail) << canary;
     }
-    for (const NullCandidate& null : trial->Nulls()) {
+    for (const NullCandidate& null : trial->faults().Nulls()) {
       bool differs = false;
       for (int64_t row = 0; row < trial->rows(); ++row) {
         RowBits right, bits;
@@ -310,7 +313,8 @@ TEST(ScanBackwardEnvelope, OfAnEmptyRunIsTheProfilesWord) {
   NumericProfile profile = LoadProfile("scan-f32").value();
   for (const bool open : {false, true}) {
     profile.scan->empty_run = open ? EmptyRun::kUnspecified : EmptyRun::kCarry;
-    const auto allowed = trial->Envelope(profile, AllRows(*trial), 1);
+    const auto allowed =
+        trial->envelopes().Envelope(profile, AllRows(*trial), 1);
     OutputSet outputs = Reference(*trial);
     for (size_t t = 0; t < trial->outputs().size(); ++t) {
       if (trial->outputs()[t].name != "dinit_h") continue;
@@ -326,7 +330,8 @@ TEST(ScanBackwardEnvelope, OfAnEmptyRunIsTheProfilesWord) {
 TEST(ScanBackwardWork, IsCounted) {
   const auto flop = [](const std::string& keys) {
     return Open("mamba3_scan_backward t=5 h=2 n=4 p=3" + keys)
-               ->CountWork()
+               ->facts()
+               .CountWork()
                ->flop /
            (5 * 2 * 4 * 3);
   };
@@ -367,7 +372,7 @@ TEST(ScanBackwardProbes, ShowOneTokenAmongMany) {
     for (const Case& probe : probes) {
       const auto trial = Open(probe);
       for (uint64_t salt = 1; salt <= 4; ++salt) {
-        for (const PlantedFault& fault : trial->Faults(salt)) {
+        for (const PlantedFault& fault : trial->faults().PlantFaults(salt)) {
           if (fault.kind != kind) continue;
           seen = true;
           shown |= Shows(*trial, profile, fault);

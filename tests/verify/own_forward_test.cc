@@ -156,7 +156,8 @@ TEST(OwnForward, IsBoundedAsAWhole) {
   for (const char* kernel : {"grad-cpu-own", "grad-cpu-own-no-lse"}) {
     const NumericProfile profile = FindGradVariant(kernel)->numeric;
     const auto trial = OpenFor(kLine, profile);
-    const auto allowed = trial->Envelope(profile, AllRows(*trial), 1);
+    const auto allowed =
+        trial->envelopes().Envelope(profile, AllRows(*trial), 1);
     OutputSet right = Reference(*trial);
     for (const EnvelopeResult& found : allowed->Judge(right)) {
       EXPECT_TRUE(found.Passed()) << kernel << found.tensor;
@@ -193,7 +194,7 @@ TEST(OwnForwardProbes, ShowOnePairAmongMany) {
       bool shown = false;
       for (const Case& probe : probes) {
         const auto trial = OpenFor(MinimalLine(probe), profile);
-        for (const PlantedFault& fault : trial->Faults(1)) {
+        for (const PlantedFault& fault : trial->faults().PlantFaults(1)) {
           if (fault.kind != (keys ? "query" : "key")) continue;
           shown |= Shows(*trial, profile, fault);
         }

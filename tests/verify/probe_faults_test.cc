@@ -23,7 +23,7 @@ constexpr uint64_t kSalt = 77;
 bool Shows(const Trial& trial, const PlantedFault& fault,
            const NumericProfile& profile) {
   for (const int64_t row : fault.rows) {
-    const auto allowed = trial.Probe(profile, {row});
+    const auto allowed = trial.envelopes().Probe(profile, {row});
     RowBits bits;
     trial.ReferenceRow(row, &bits);
     EXPECT_TRUE(allowed->Allows(0, bits)) << "right answer, row " << row;
@@ -40,7 +40,7 @@ std::vector<std::string> Unshown(const std::string& line,
   const Case c = ParseCase(line).value();
   const NumericProfile profile = LoadProfile(profile_name).value();
   std::set<std::string> unshown;
-  for (const PlantedFault& fault : Open(c)->Faults(kSalt)) {
+  for (const PlantedFault& fault : Open(c)->faults().PlantFaults(kSalt)) {
     kinds->insert(fault.kind);
     unshown.insert(fault.kind + ": " + fault.what);
     EXPECT_FALSE(fault.rows.empty()) << fault.what;
@@ -48,7 +48,7 @@ std::vector<std::string> Unshown(const std::string& line,
   for (const Case& probe : AttentionForwardTrial::ProbeCases(c, profile)) {
     if (unshown.empty()) break;
     const auto trial = Open(probe);
-    for (const PlantedFault& fault : trial->Faults(kSalt)) {
+    for (const PlantedFault& fault : trial->faults().PlantFaults(kSalt)) {
       const std::string name = fault.kind + ": " + fault.what;
       if (unshown.contains(name) && Shows(*trial, fault, profile)) {
         unshown.erase(name);
@@ -114,10 +114,10 @@ TEST(PlantedFaults, AreTheSameOnEveryInput) {
                      "mask=window:6,0 align=br sinklogit=const:1")
                      .value();
   const NumericProfile profile = LoadProfile("cpu-f32").value();
-  const auto own = Open(c)->Faults(3);
+  const auto own = Open(c)->faults().PlantFaults(3);
   ASSERT_GT(own.size(), 10u);
   for (const Case& probe : AttentionForwardTrial::ProbeCases(c, profile)) {
-    const auto faults = Open(probe)->Faults(3);
+    const auto faults = Open(probe)->faults().PlantFaults(3);
     ASSERT_EQ(faults.size(), own.size());
     for (size_t n = 0; n < own.size(); ++n) {
       EXPECT_EQ(faults[n].what, own[n].what);
@@ -132,7 +132,7 @@ TEST(PlantedFaults, DifferFromTheRightAnswer) {
       Open(ParseCase("attention_forward b=2 hq=4 hkv=2 sq=9 skv=33 d=8 "
                      "mask=causal align=br sinklogit=normal:1 seed=4")
                .value());
-  for (const PlantedFault& fault : trial->Faults(9)) {
+  for (const PlantedFault& fault : trial->faults().PlantFaults(9)) {
     for (const int64_t row : fault.rows) {
       RowBits right, wrong;
       trial->ReferenceRow(row, &right);
@@ -146,7 +146,8 @@ TEST(PlantedFaults, DifferFromTheRightAnswer) {
 TEST(PlantedFaults, EmptyRowsHaveNone) {
   EXPECT_TRUE(
       Open(ParseCase("attention_forward sq=3 skv=4 d=4 valid_kv=0").value())
-          ->Faults(1)
+          ->faults()
+          .PlantFaults(1)
           .empty());
 }
 
@@ -156,13 +157,13 @@ TEST(ProbeCases, HaveSinksOfTheirOwnAndNoCanaries) {
                      "attention_forward hq=3 sq=9 skv=33 d=8 "
                      "sinklogit=normal:1 seed=2")
                      .value();
-  EXPECT_FALSE(Open(c)->Canaries().empty());
+  EXPECT_FALSE(Open(c)->kernels().Canaries().empty());
   const auto cases =
       AttentionForwardTrial::ProbeCases(c, LoadProfile("cpu-f32").value());
   EXPECT_EQ(cases.size(), 12u);
   for (const Case& probe : cases) {
     const auto trial = Open(probe);
-    EXPECT_TRUE(trial->Canaries().empty());
+    EXPECT_TRUE(trial->kernels().Canaries().empty());
     const auto& attention = dynamic_cast<AttentionForwardTrial&>(*trial);
     const ProbeKind kind = *ProbeOf(probe.Get<AttentionForwardCase>());
     for (int64_t h = 0; h < 3; ++h) {

@@ -25,7 +25,7 @@ TEST(ScanNorm, NanIsOutsideWhereNothingCanOverflow) {
       "mamba3_scan t=160 h=2 n=64 p=16 lane=bf16 gate=yes norm=1e-5 "
       "regime=long");
   const auto allowed =
-      trial->Envelope(Profile("siso-bf16-a32"), AllRows(*trial), 1);
+      trial->envelopes().Envelope(Profile("siso-bf16-a32"), AllRows(*trial), 1);
   OutputSet outputs = Reference(*trial);
   EXPECT_EQ(allowed->Judge(outputs)[0].outside, 0);
   const OutputSpec& y = trial->outputs()[0];
@@ -45,7 +45,7 @@ TEST(ScanNorm, WideBoundsAreFiniteAndCountAsUnbounded) {
   const auto trial =
       Open("mamba3_scan t=300 n=64 p=16 lane=bf16 norm=1e-5 regime=long");
   const auto allowed =
-      trial->Envelope(Profile("siso-bf16-a32"), AllRows(*trial), 1);
+      trial->envelopes().Envelope(Profile("siso-bf16-a32"), AllRows(*trial), 1);
   OutputSet outputs = Reference(*trial);
   const EnvelopeResult judged = allowed->Judge(outputs)[0];
   EXPECT_EQ(judged.outside, 0);
@@ -78,9 +78,9 @@ std::map<std::string, int> Shown(const std::string& line, const char* profile) {
   std::vector<Case> cases = Mamba3ScanTrial::ProbeCases(c, numeric);
   for (const Case& probe : cases) {
     const auto trial = Open(probe);
-    const auto allowed = trial->Probe(numeric, AllRows(*trial));
+    const auto allowed = trial->envelopes().Probe(numeric, AllRows(*trial));
     if (allowed == nullptr) continue;
-    for (const PlantedFault& fault : trial->Faults(7)) {
+    for (const PlantedFault& fault : trial->faults().PlantFaults(7)) {
       RowBits bits;
       fault.row(fault.rows[0], &bits);
       const auto row = static_cast<size_t>(fault.rows[0]);
@@ -118,7 +118,7 @@ TEST(ScanFaults, TheRightAnswerIsAllowed) {
     const NumericProfile numeric = Profile(name);
     for (const Case& probe : Mamba3ScanTrial::ProbeCases(c, numeric)) {
       const auto trial = Open(probe);
-      const auto allowed = trial->Probe(numeric, AllRows(*trial));
+      const auto allowed = trial->envelopes().Probe(numeric, AllRows(*trial));
       ASSERT_NE(allowed, nullptr);
       for (int64_t row = 0; row < trial->rows(); ++row) {
         RowBits bits;

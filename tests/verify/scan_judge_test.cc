@@ -134,7 +134,7 @@ TEST(ScanEnvelope, HoldsTheReferenceOnEveryCaseOfTheFile) {
     const auto trial = OpenScan(c);
     const bool f32 = trial->data().problem.lane == Lane::kF32;
     OutputSet outputs = Reference(*trial);
-    const auto allowed = trial->Envelope(
+    const auto allowed = trial->envelopes().Envelope(
         Profile(f32 ? "scan-f32" : "siso-bf16-a32"), AllRows(*trial), 1);
     for (const int64_t outside : Outside(*trial, *allowed, outputs)) {
       EXPECT_EQ(outside, 0) << MinimalLine(c);
@@ -149,7 +149,8 @@ TEST(ScanEnvelope, HoldsTheReferenceOnEveryCaseOfTheFile) {
 TEST(ScanEnvelope, SmallErrorsAreOutside) {
   const auto trial =
       OpenScan("mamba3_scan t=9 h=2 n=8 p=5 gate=yes carry=yes seg=runs:4,5");
-  const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
+  const auto allowed =
+      trial->envelopes().Envelope(Profile("scan-f32"), AllRows(*trial), 1);
   for (size_t t = 0; t < trial->outputs().size(); ++t) {
     OutputSet outputs = Reference(*trial);
     const OutputSpec& spec = trial->outputs()[t];
@@ -171,7 +172,8 @@ TEST(ScanEnvelope, SmallErrorsAreOutside) {
 
 TEST(ScanEnvelope, AnglesAreComparedCircularly) {
   const auto trial = OpenScan("mamba3_scan t=3 n=8 p=2");
-  const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
+  const auto allowed =
+      trial->envelopes().Envelope(Profile("scan-f32"), AllRows(*trial), 1);
   OutputSet outputs = Reference(*trial);
   auto* theta = static_cast<float*>(outputs.tensors[1].view.data);
   theta[0] += 3;
@@ -183,7 +185,8 @@ TEST(ScanEnvelope, AnglesAreComparedCircularly) {
 // Errors after NaN and infinity are unbounded, other runs stay judged.
 TEST(ScanEnvelope, NanUnboundsItsOwnRunOnly) {
   const auto trial = OpenScan("mamba3_scan t=6 n=8 p=2 seg=runs:3,3 poison=0");
-  const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
+  const auto allowed =
+      trial->envelopes().Envelope(Profile("scan-f32"), AllRows(*trial), 1);
   OutputSet outputs = Reference(*trial);
   const auto results = allowed->Judge(outputs);
   EXPECT_EQ(results[0].unbounded, 3 * 2);
@@ -222,11 +225,11 @@ TEST(ScanEnvelope, ClaimsNothingWhereScaledKeysOverflow) {
   const NumericProfile profile = Profile("scan-f32");
   auto made = trial->Allocate(0);
   const OutputSet& outputs = made.value();
-  trial->RunBaseline(outputs);
+  trial->kernels().RunBaseline(outputs);
   const std::array<int64_t, 4> first = {0, 0, 0, 0};
   EXPECT_TRUE(std::isinf(ElementValue(
       Lane::kF32, ElementBits(outputs.tensors[1].const_view(), first))));
-  const auto allowed = trial->Envelope(profile, AllRows(*trial), 1);
+  const auto allowed = trial->envelopes().Envelope(profile, AllRows(*trial), 1);
   for (const int64_t outside : Outside(*trial, *allowed, outputs)) {
     EXPECT_EQ(outside, 0);
   }
@@ -244,15 +247,15 @@ TEST(ScanEnvelope, HoldsTheChunkedForm) {
       const auto trial =
           OpenScan("mamba3_scan t=" + length + " n=8 p=3 h=2 cu=0," + at(-1) +
                    "," + at(0) + "," + at(1) + "," + length + " " + more);
-      const auto allowed =
-          trial->Envelope(Profile("scan-chunked"), AllRows(*trial), 1);
+      const auto allowed = trial->envelopes().Envelope(Profile("scan-chunked"),
+                                                       AllRows(*trial), 1);
       auto outputs = trial->Allocate(0);
       ASSERT_TRUE(outputs.ok());
       Execution execution;
       Variation how;
       how.chunk = chunk;
       const RunOutcome ran =
-          trial->RunOptimized(how, outputs.value(), &execution);
+          trial->kernels().RunOptimized(how, outputs.value(), &execution);
       ASSERT_EQ(ran.message, "");
       EXPECT_EQ(execution.Count("chunk"), chunk);
       for (const EnvelopeResult& result : allowed->Judge(outputs.value())) {
@@ -323,7 +326,7 @@ TEST(ScanProbes, TheReferencePassesAllOfThem) {
                                                             : "siso-bf16-a32");
     for (const Case& probe : Mamba3ScanTrial::ProbeCases(c.value(), profile)) {
       const auto trial = OpenScan(probe);
-      const auto allowed = trial->Probe(profile, AllRows(*trial));
+      const auto allowed = trial->envelopes().Probe(profile, AllRows(*trial));
       ASSERT_NE(allowed, nullptr);
       OutputSet outputs = Reference(*trial);
       for (const int64_t outside : Outside(*trial, *allowed, outputs)) {
@@ -342,7 +345,8 @@ TEST(ScanProbes, HalfAStepIsOutside) {
         OpenScan(std::string("mamba3_scan t=20 n=8 p=3 "
                              "seg=runs:7,13 carry=yes fill=probe:") +
                  name);
-    const auto allowed = trial->Probe(Profile("scan-f32"), AllRows(*trial));
+    const auto allowed =
+        trial->envelopes().Probe(Profile("scan-f32"), AllRows(*trial));
     ASSERT_NE(allowed, nullptr);
     OutputSet outputs = Reference(*trial);
     auto* y = static_cast<float*>(outputs.tensors[0].view.data);

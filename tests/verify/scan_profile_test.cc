@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/verify/judge_line.h"
+#include "verify/ops/envelopes.h"
 #include "verify/profile/profile.h"
 
 namespace lockstep::verify {
@@ -105,7 +106,8 @@ TEST(ScanNaN, IsAllThatPropagateAllows) {
   }
   const auto open = [&](const std::string& lines) {
     int64_t unbounded = 0;
-    const auto allowed = trial.value()->Envelope(*Scan(lines).profile, {0}, 1);
+    const auto allowed =
+        trial.value()->envelopes().Envelope(*Scan(lines).profile, {0}, 1);
     for (const auto& found : allowed->Judge(zeros.value())) {
       unbounded += found.unbounded;
     }

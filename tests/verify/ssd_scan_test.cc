@@ -124,7 +124,8 @@ TEST(SsdJudge, EveryCorrectKernelOfScansPasses) {
 // One part in 10^4 of an output is outside of what f32 allows.
 TEST(SsdJudge, TheEnvelopeOfASmallErrorIsNarrow) {
   const auto trial = Open(kRuns);
-  const auto allowed = trial->Envelope(Profile("scan-f32"), AllRows(*trial), 1);
+  const auto allowed =
+      trial->envelopes().Envelope(Profile("scan-f32"), AllRows(*trial), 1);
   for (size_t t = 0; t < 2; ++t) {
     OutputSet outputs = Reference(*trial);
     const auto right = allowed->Judge(outputs);
@@ -142,7 +143,7 @@ TEST(SsdJudge, TheEnvelopeOfASmallErrorIsNarrow) {
 TEST(SsdLaws, AChainIsTheWholeWhereItsTokensAreFinite) {
   const auto splits = [](const std::string& line) {
     const auto trial = Open(line);
-    const auto law = trial->MakeLaw("split", 1);
+    const auto law = trial->laws().MakeLaw("split", 1);
     EXPECT_TRUE(law.ok()) << law.message();
     return law->calls.size();
   };

@@ -11,6 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "verify/case/case.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
 #include "verify/registry/ops.h"
@@ -43,7 +44,7 @@ inline OutputSet Reference(const Trial& trial) {
   auto outputs = trial.Allocate(0);
   EXPECT_TRUE(outputs.ok()) << outputs.message();
   Execution execution;
-  trial.RunReference(outputs.value(), &execution);
+  trial.kernels().RunReference(outputs.value(), &execution);
   return std::move(outputs.value());
 }
 

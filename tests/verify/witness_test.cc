@@ -78,7 +78,7 @@ struct Stage {
       profile.max = {MaxPolicy::Kind::kTwoPass, 0};
     }
     Execution execution;
-    trial->RunOptimized({}, produced, &execution);
+    trial->kernels().RunOptimized({}, produced, &execution);
     witness = AttentionWitness::Make(data(), profile, 1);
   }
   const AttentionForwardData& data() const {

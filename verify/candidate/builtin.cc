@@ -178,11 +178,11 @@ class BuiltinOptimized final : public Candidate {
     return {};
   }
   std::vector<Variation> Variations(const Trial& trial) const override {
-    return trial.OptimizedVariations(fixed_);
+    return trial.kernels().OptimizedVariations(fixed_);
   }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
                  const OutputSet& outputs, Execution* execution) override {
-    return trial.RunOptimized(how, outputs, execution);
+    return trial.kernels().RunOptimized(how, outputs, execution);
   }
   RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
                   PlanTrace* trace, Execution*) override {
@@ -211,7 +211,7 @@ class BuiltinReference final : public Candidate {
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
                  const OutputSet& outputs, Execution* execution) override {
-    return trial.RunReference(outputs, execution);
+    return trial.kernels().RunReference(outputs, execution);
   }
   RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
                   PlanTrace* trace, Execution*) override {

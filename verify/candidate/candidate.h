@@ -13,6 +13,9 @@
 
 #include "reference/contract/status.h"
 #include "verify/case/case.h"
+#include "verify/ops/facts.h"
+#include "verify/ops/kernels.h"
+#include "verify/ops/laws.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
 #include "verify/tables/scene.h"

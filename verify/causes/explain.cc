@@ -79,7 +79,7 @@ double WorkOf(const Trial& trial, const LookedAt& rows) {
            static_cast<double>(trial.RowCost());
   }
   // A scan computes its rows together, and little of it at once.
-  const std::optional<Work> work = trial.CountWork();
+  const std::optional<Work> work = trial.facts().CountWork();
   return work ? work->flop : static_cast<double>(WorkToExplain(trial));
 }
 

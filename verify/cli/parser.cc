@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "optimized/tuning.h"
+#include "optimized/attention_tuning.h"
 #include "verify/base/trade_words.h"
 #include "verify/case/text.h"
 #include "verify/cli/cli.h"

@@ -10,7 +10,7 @@
 #include "verify/base/digest.h"
 #include "verify/base/io/safetensors.h"
 #include "verify/case/attention_forward/case.h"
-#include "verify/case/views.h"
+#include "verify/case/attention_forward/views.h"
 #include "verify/inputs/attention_forward_file.h"
 #include "verify/inputs/attention_forward_probe.h"
 #include "verify/inputs/fill.h"

@@ -1,6 +1,8 @@
 #include "verify/inputs/named_tensor.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace lockstep::verify {
 
@@ -124,6 +126,32 @@ void KernelInputs::AddIntegers(const std::string& name,
   std::vector<uint8_t> bytes(values.size() * sizeof(int32_t));
   if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   AddBytes(name, ElementType::kI32, std::move(shape), std::move(bytes));
+}
+
+KernelInputs TurnedInputs(const KernelInputs& inputs) {
+  KernelInputs turned;
+  turned.op = inputs.op;
+  turned.scalars = inputs.scalars;
+  turned.masks = inputs.masks;
+  for (const NamedTensor& tensor : inputs.tensors) {
+    const auto width = static_cast<size_t>(ElementBytes(tensor.type));
+    const auto span =
+        static_cast<size_t>(ElementSpan(tensor.shape, tensor.strides));
+    const auto* data = static_cast<const uint8_t*>(tensor.data);
+    std::vector<uint8_t> bytes(data, data + span * width);
+    const bool real =
+        tensor.type == ElementType::kF32 || tensor.type == ElementType::kBf16;
+    // Where elements lie apart, what lies between them is no value.
+    const bool dense = static_cast<int64_t>(span) == ElementCount(tensor.shape);
+    if (real && dense && span > 1) {
+      std::rotate(bytes.begin(), bytes.begin() + static_cast<int64_t>(width),
+                  bytes.end());
+    }
+    turned.made.push_back(std::move(bytes));
+    turned.tensors.push_back(tensor);
+    turned.tensors.back().data = turned.made.back().data();
+  }
+  return turned;
 }
 
 }  // namespace lockstep::verify

@@ -109,6 +109,10 @@ struct KernelInputs {
   }
 };
 
+// The values of real tensors, each one element further: other contents of the
+// same kind. Ids and masks stay.
+KernelInputs TurnedInputs(const KernelInputs& inputs);
+
 // One call of a kernel: what goes in, and where what comes out belongs.
 struct KernelCall {
   KernelInputs inputs;

@@ -5,8 +5,10 @@
 
 #include <string>
 
+#include "verify/base/run_outcome.h"
 #include "verify/case/case.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/facts.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

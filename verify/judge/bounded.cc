@@ -10,6 +10,7 @@
 #include "verify/judge/evidence/power.h"
 #include "verify/judge/invariance.h"
 #include "verify/judge/truth.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -75,7 +76,8 @@ class ProbeJudge {
         op.open(*asked_.call, *request_.materialise);
     if (!opened.ok()) return Broken(Tier::kSelf, opened.message());
     const Trial& trial = *opened.value();
-    const auto allowed = trial.Probe(*request_.profile, ProbeRows(trial));
+    const auto allowed =
+        trial.envelopes().Probe(*request_.profile, ProbeRows(trial));
     if (allowed == nullptr) return true;
     if (!request_.candidate->Answers(asked_)) {
       result_->probes_missed.push_back(asked_.probe);
@@ -148,7 +150,7 @@ std::vector<int64_t> ProbeRows(const Trial& trial) {
       std::max<int64_t>(kProbeElements / trial.outputs()[0].shape[3], 64);
   std::vector<int64_t> chosen;
   if (rows > most) {
-    chosen = trial.TellingRows();
+    chosen = trial.faults().TellingRows();
     chosen.resize(std::min(chosen.size(), static_cast<size_t>(most / 2)));
   }
   const int64_t step = rows > most ? rows / (most / 2) + 1 : 1;
@@ -212,7 +214,7 @@ void JudgeByAllowed(const Trial& trial, const AllowedResults& allowed,
 bool JudgeOwnProbe(const Trial& trial, const NumericProfile& profile,
                    const OutputSet& produced, EvidenceBook* evidence,
                    CaseResult* result) {
-  const auto allowed = trial.Probe(profile, ProbeRows(trial));
+  const auto allowed = trial.envelopes().Probe(profile, ProbeRows(trial));
   if (allowed == nullptr) return false;
   const size_t before = result->findings.size();
   const size_t first = result->judged.size();

@@ -10,6 +10,7 @@
 #include "verify/inputs/materialise.h"
 #include "verify/judge/evidence/evidence.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/allowed.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
 

@@ -16,6 +16,7 @@
 #include "verify/causes/twin.h"
 #include "verify/judge/bounded.h"
 #include "verify/judge/pictures/ask_again.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -196,10 +197,10 @@ class CauseFinder {
       }
       return false;
     }
-    auto allowed = trial.Probe(*profile_, rows);
+    auto allowed = trial.envelopes().Probe(*profile_, rows);
     if (allowed == nullptr) {
-      allowed =
-          trial.Envelope(*profile_, std::move(rows), from_.options.threads);
+      allowed = trial.envelopes().Envelope(*profile_, std::move(rows),
+                                           from_.options.threads);
     }
     if (allowed == nullptr) return false;
     CaseResult judged;

@@ -14,6 +14,7 @@
 #include "verify/judge/rows.h"
 #include "verify/judge/rules/baselines.h"
 #include "verify/judge/statistics/confirm.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -66,7 +67,7 @@ void Judgement::Describe() {
 
 bool Judgement::Declared() {
   if (!profile_) return true;
-  const std::string why = trial_->WhyUndeclared(*profile_);
+  const std::string why = trial_->envelopes().WhyUndeclared(*profile_);
   if (why.empty()) return true;
   result_.skip = Skip::kUndeclared;
   return End(Verdict::kSkipped,
@@ -104,7 +105,8 @@ void Judgement::CompareBits() {
 
 bool Judgement::CompareAllowed() {
   if (Exact()) return true;
-  allowed_ = trial_->Envelope(*profile_, truth_.rows, options_.threads);
+  allowed_ =
+      trial_->envelopes().Envelope(*profile_, truth_.rows, options_.threads);
   JudgeByAllowed(*trial_, *allowed_, first_, Tier::kEnvelope, "", &result_);
   AddCheck("envelope", !Has(Tier::kEnvelope), 1);
   JudgeSecondRun();

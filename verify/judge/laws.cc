@@ -11,6 +11,7 @@
 #include "verify/judge/invariance.h"
 #include "verify/judge/runs/again.h"
 #include "verify/judge/runs/kept.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -117,8 +118,8 @@ class LawJudge {
   void CompareAllowed(const Trial& trial, const OutputSet& produced) {
     std::vector<int64_t> rows(static_cast<size_t>(trial.rows()));
     std::iota(rows.begin(), rows.end(), 0);
-    const auto allowed =
-        trial.Envelope(*request_.profile, std::move(rows), request_.threads);
+    const auto allowed = trial.envelopes().Envelope(
+        *request_.profile, std::move(rows), request_.threads);
     for (EnvelopeResult& found : allowed->Judge(produced)) {
       NoteCheck(result_, check_, found.Passed());
       if (found.Passed()) continue;
@@ -138,7 +139,7 @@ class LawJudge {
 
 // Those that are wanted of the trial's.
 std::vector<std::string> PickLaws(const LawsRequest& request) {
-  std::vector<std::string> all = request.trial->Laws();
+  std::vector<std::string> all = request.trial->laws().LawNames();
   if (!request.only.empty()) {
     std::erase_if(all,
                   [&](const std::string& law) { return law != request.only; });
@@ -174,7 +175,7 @@ void JudgeLaws(const LawsRequest& request, CaseResult* result) {
   const Trial& trial = *request.trial;
   for (const std::string& name : PickLaws(request)) {
     if (request.stop != nullptr && *request.stop) return;
-    Result<Law> law = trial.MakeLaw(name, request.salt);
+    Result<Law> law = trial.laws().MakeLaw(name, request.salt);
     if (!law.ok()) {
       result->findings.push_back(
           {Tier::kSelf, "laws", law.message(), "", std::nullopt});

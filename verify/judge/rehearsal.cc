@@ -10,6 +10,7 @@
 #include "verify/judge/laws.h"
 #include "verify/judge/pictures/ask_again.h"
 #include "verify/judge/truth.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -120,8 +121,9 @@ Status RehearseCase(const CaseRequest& request, Candidate& candidate,
     JudgeCase(request, candidate, options, nullptr);
     return {};
   }
-  const bool declared = !options.profile ||
-                        trial.value()->WhyUndeclared(*options.profile).empty();
+  const bool declared =
+      !options.profile ||
+      trial.value()->envelopes().WhyUndeclared(*options.profile).empty();
   if (!declared) return {};
   const Status status =
       Rehearsal(request, candidate, options, *trial.value()).Run();

@@ -13,6 +13,7 @@
 #include "verify/base/compare.h"
 #include "verify/judge/bounded.h"
 #include "verify/judge/invariance.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -69,7 +70,7 @@ bool RunOptimized(const OtherRows& rows, CaseResult* result) {
   PoisonOutputs(*rows.scratch, kFirstPoison);
   Execution execution;
   const RunOutcome outcome =
-      trial.RunOptimized(Variation{}, *rows.scratch, &execution);
+      trial.kernels().RunOptimized(Variation{}, *rows.scratch, &execution);
   if (outcome.state != RunOutcome::State::kRan) return false;
   const std::vector<Comparison> sample =
       CompareWithTruth(trial, *rows.truth, *rows.scratch, nullptr);
@@ -143,7 +144,8 @@ bool AskOracle(const OtherRows& rows, const NumericProfile& profile,
   if (asked.empty()) return true;
   std::sort(asked.begin(), asked.end());
   result->rows_oracle = static_cast<int64_t>(asked.size());
-  const auto allowed = rows.trial->Envelope(profile, std::move(asked), threads);
+  const auto allowed =
+      rows.trial->envelopes().Envelope(profile, std::move(asked), threads);
   bool inside = true;
   const std::vector<EnvelopeResult> found = allowed->Judge(*rows.produced);
   for (size_t t = 0; t < found.size(); ++t) {
@@ -192,7 +194,7 @@ void CompareOtherRows(const OtherRows& rows, CaseResult* result) {
 void RangeOtherRows(const OtherRows& rows, const NumericProfile& profile,
                     CaseResult* result) {
   if (Others(rows) == 0) return;
-  const std::vector<ValueSet> ranges = rows.trial->Ranges(profile);
+  const std::vector<ValueSet> ranges = rows.trial->envelopes().Ranges(profile);
   if (ranges.empty()) return;
   bool inside = true;
   for (size_t t = 0; t < rows.trial->outputs().size(); ++t) {
@@ -222,7 +224,7 @@ void WitnessOtherRows(const OtherRows& rows, const NumericProfile& profile,
                       int threads, uint64_t salt, CaseResult* result) {
   const auto computed = static_cast<int64_t>(rows.truth->rows.size());
   if (computed == rows.trial->rows()) return;
-  const auto witness = rows.trial->Witness(profile, threads);
+  const auto witness = rows.trial->envelopes().Witness(profile, threads);
   if (witness == nullptr) return;
   const Rows trials = witness->Trials(salt);
   if (!Sound(*witness, *rows.trial, trials, result)) return;

@@ -8,6 +8,7 @@
 
 #include "reference/contract/team.h"
 #include "verify/base/mixing.h"
+#include "verify/ops/faults.h"
 
 namespace lockstep::verify {
 namespace {
@@ -50,7 +51,7 @@ std::vector<int64_t> RowsToCompare(const Trial& trial, bool all_rows) {
   const int64_t wanted =
       std::min(rows, std::max(kSampledReferenceCost / cost, least));
   std::set<int64_t> sample;
-  for (const int64_t row : trial.TellingRows()) {
+  for (const int64_t row : trial.faults().TellingRows()) {
     if (static_cast<int64_t>(sample.size()) >= (wanted + 1) / 2) break;
     sample.insert(row);
   }

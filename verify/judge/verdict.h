@@ -10,11 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "verify/allowed/result.h"
 #include "verify/base/compare.h"
 #include "verify/case/case.h"
 #include "verify/causes/explanation.h"
 #include "verify/judge/claims/claim.h"
 #include "verify/judge/statistics/statistics.h"
+#include "verify/ops/facts.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
 

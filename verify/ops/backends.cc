@@ -32,7 +32,7 @@ RunOutcome RunWithoutTarget(const Trial& trial, const Variation& how,
     return {RunOutcome::State::kUnsupported,
             "this CPU does not support target " + *how.target, ""};
   }
-  const RunOutcome outcome = trial.RunReference(outputs, execution);
+  const RunOutcome outcome = trial.kernels().RunReference(outputs, execution);
   execution->fallback_reason = "this CPU supports no compiled SIMD target";
   return outcome;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "reference/contract/status.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

@@ -11,8 +11,10 @@
 
 #include "reference/contract/status.h"
 #include "verify/case/case.h"
+#include "verify/ops/laws.h"
 #include "verify/ops/op.h"
 #include "verify/profile/claims.h"
+#include "verify/profile/profile.h"
 
 namespace lockstep::verify {
 

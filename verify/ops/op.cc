@@ -3,36 +3,50 @@
 #include <utility>
 
 #include "verify/base/digest.h"
+#include "verify/ops/envelopes.h"
+#include "verify/ops/facts.h"
+#include "verify/ops/faults.h"
+#include "verify/ops/kernels.h"
+#include "verify/ops/laws.h"
+#include "verify/ops/pictures.h"
+#include "verify/profile/profile.h"
 
 namespace lockstep::verify {
+namespace {
 
-std::string Variation::Suffix() const {
-  std::string text;
-  if (target) text += "@" + *target;
-  if (tile) {
-    text += ",tile=" + std::to_string(tile->first) + "x" +
-            std::to_string(tile->second);
-  }
-  if (threads) text += ",threads=" + std::to_string(*threads);
-  if (native_dot) text += *native_dot ? ",native=1" : ",native=0";
-  if (chunk) text += ",chunk=" + std::to_string(*chunk);
-  if (splits) text += ",splits=" + std::to_string(*splits);
-  if (shift != 0) text += ",shift=" + std::to_string(shift);
-  return text;
+// The part; in place of one that an op has not, one that says nothing.
+template <typename Part>
+const Part& PartOrNone(const Part* part) {
+  static const Part none;
+  return part != nullptr ? *part : none;
 }
 
-int64_t Execution::Count(const std::string& name) const {
-  for (const Counter& counter : counters) {
-    if (counter.name == name) return counter.value;
-  }
-  return 0;
+}  // namespace
+
+const TrialKernels& Trial::kernels() const {
+  return PartOrNone(parts().kernels);
+}
+
+const TrialEnvelopes& Trial::envelopes() const {
+  return PartOrNone(parts().envelopes);
+}
+
+const TrialLaws& Trial::laws() const { return PartOrNone(parts().laws); }
+
+const TrialFaults& Trial::faults() const { return PartOrNone(parts().faults); }
+
+const TrialFacts& Trial::facts() const { return PartOrNone(parts().facts); }
+
+const TrialPictures& Trial::pictures() const {
+  return PartOrNone(parts().pictures);
 }
 
 Result<OutputSet> Trial::Allocate(int64_t shift) const {
   OutputSet set;
   for (const OutputSpec& spec : outputs()) {
     Result<LaneTensor> tensor = AllocateLaneTensor(
-        spec.lane, spec.shape, DenseStrides(spec.shape), shift);
+        spec.lane, spec.shape, spec.strides.value_or(DenseStrides(spec.shape)),
+        shift);
     if (!tensor.ok()) return tensor.status();
     set.tensors.push_back(std::move(tensor.value()));
   }
@@ -72,23 +86,6 @@ std::string Trial::InputDigest() const {
     lines += " " + DigestBytes(bytes.data(), bytes.size()) + "\n";
   }
   return DigestText(lines);
-}
-
-RunOutcome Trial::RunOptimized(const Variation&, const OutputSet& outputs,
-                               Execution* execution) const {
-  const RunOutcome outcome = RunReference(outputs, execution);
-  execution->backend = "reference";
-  execution->fallback_reason = "this op has no optimized path";
-  return outcome;
-}
-
-std::string Trial::WhyUndeclared(const NumericProfile& profile) const {
-  return profile.exact ? "" : "this op, whose results have no envelope";
-}
-
-void Trial::RunBaseline(const OutputSet& outputs) const {
-  Execution execution;
-  RunReference(outputs, &execution);
 }
 
 Result<TrialRow> TrialRowOf(const Case& c) {

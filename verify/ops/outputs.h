@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct OutputSpec {
   // The axis along which lines are drawn below one another: that of positions,
   // where the output has one.
   size_t down = 2;
+  // Of its memory, in elements. None: dense.
+  std::optional<std::array<int64_t, 4>> strides{};
 };
 
 // Memory for the outputs of one run, in the order of Trial::outputs().

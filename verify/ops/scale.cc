@@ -7,6 +7,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/ops/kernels.h"
 
 namespace lockstep::verify {
 namespace {
@@ -15,7 +16,7 @@ Result<OutputSet> ByReference(const Trial& trial) {
   Result<OutputSet> outputs = trial.Allocate(0);
   if (!outputs.ok()) return outputs;
   Execution execution;
-  trial.RunReference(outputs.value(), &execution);
+  trial.kernels().RunReference(outputs.value(), &execution);
   return outputs;
 }
 

@@ -8,6 +8,7 @@
 
 #include "reference/contract/status.h"
 #include "verify/base/tensor.h"
+#include "verify/ops/laws.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

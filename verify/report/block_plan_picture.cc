@@ -11,7 +11,7 @@
 #include "verify/base/format.h"
 #include "verify/report/block_plan.h"
 #include "verify/report/junit.h"
-#include "verify/report/page/svg.h"
+#include "verify/report/markup/svg.h"
 
 namespace lockstep::verify {
 namespace {

@@ -9,6 +9,7 @@
 #include "verify/base/io/files.h"
 #include "verify/base/io/safetensors.h"
 #include "verify/inputs/named_tensor.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 #include "verify/tables/files.h"
 
@@ -55,7 +56,8 @@ Result<std::string> FormatExpected(const Trial& trial,
   Result<OutputSet> outputs = trial.Allocate(0);
   if (!outputs.ok()) return outputs.status();
   Execution execution;
-  const RunOutcome ran = trial.RunReference(outputs.value(), &execution);
+  const RunOutcome ran =
+      trial.kernels().RunReference(outputs.value(), &execution);
   if (ran.state != RunOutcome::State::kRan) return Status::Error(ran.message);
   FileBuilder file;
   for (size_t n = 0; n < outputs->tensors.size(); ++n) {

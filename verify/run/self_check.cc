@@ -6,6 +6,7 @@
 
 #include "reference/contract/team.h"
 #include "verify/base/digest.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 #include "verify/oracle/lane_check.h"
 #include "verify/run/environment.h"
@@ -113,7 +114,7 @@ Status CheckArithmeticOn(int threads) {
 
 RunOutcome ByReference(const Trial& trial, const OutputSet& outputs) {
   Execution execution;
-  return trial.RunReference(outputs, &execution);
+  return trial.kernels().RunReference(outputs, &execution);
 }
 
 Result<std::string> DigestsOfAnswer(const Case& c, const AnswerOf& answer) {

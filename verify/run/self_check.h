@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "reference/contract/status.h"
+#include "verify/base/run_outcome.h"
 #include "verify/case/case.h"
 #include "verify/ops/op.h"
 

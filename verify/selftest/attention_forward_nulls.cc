@@ -11,6 +11,7 @@
 #include "verify/candidate/mutant_attention_forward.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/judge/statistics/statistics.h"
+#include "verify/ops/envelopes.h"
 #include "verify/registry/ops.h"
 #include "verify/report/json_text.h"
 #include "verify/selftest/pool.h"
@@ -103,8 +104,8 @@ NullOutcome TryOne(const std::string& kernel, uint64_t seed, int64_t keys) {
     outcome.broken = answer.message();
     return outcome;
   }
-  const auto allowed =
-      answer->trial->Envelope(trialist.profile(), AllRows(*answer->trial), 1);
+  const auto allowed = answer->trial->envelopes().Envelope(
+      trialist.profile(), AllRows(*answer->trial), 1);
   outcome.found = JudgeErrors(allowed->Errors(answer->outputs));
   return outcome;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "verify/ops/envelopes.h"
 #include "verify/selftest/trialist.h"
 #include "verify/selftest/zoo_run.h"
 
@@ -87,8 +88,8 @@ class Defendant {
     if (!answer.ok()) return answer.status();
     const Result<Answer> baseline = baseline_->Run(c);
     if (!baseline.ok()) return baseline.status();
-    const auto allowed = answer->trial->Envelope(ordinary_->profile(),
-                                                 AllRows(*answer->trial), 1);
+    const auto allowed = answer->trial->envelopes().Envelope(
+        ordinary_->profile(), AllRows(*answer->trial), 1);
     Note(ProofTier::kOrdinary, Judge(*allowed, answer->outputs));
     const RuleInput input = {
         .lane = answer->trial->outputs()[0].lane,

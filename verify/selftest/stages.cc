@@ -6,6 +6,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/case/probe_kind.h"
+#include "verify/ops/envelopes.h"
 #include "verify/registry/ops.h"
 #include "verify/selftest/trialist.h"
 
@@ -86,13 +87,13 @@ Status Stage::OpenOnce() {
     if (!outputs.ok()) return outputs.status();
     right_ = std::move(outputs.value());
     Execution execution;
-    const RunOutcome ran = trial_->RunReference(right_, &execution);
+    const RunOutcome ran = trial_->kernels().RunReference(right_, &execution);
     return ran.state == RunOutcome::State::kRan ? Status()
                                                 : Status::Error(ran.message);
   }
   allowed_ = tier_ == "envelope"
-                 ? trial_->Envelope(profile_, AllRows(*trial_), 1)
-                 : trial_->Probe(profile_, AllRows(*trial_));
+                 ? trial_->envelopes().Envelope(profile_, AllRows(*trial_), 1)
+                 : trial_->envelopes().Probe(profile_, AllRows(*trial_));
   if (allowed_ == nullptr) {
     return Status::Error("the probe " + tier_ +
                          " proves nothing: " + MinimalLine({call_}));

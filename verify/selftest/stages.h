@@ -13,6 +13,7 @@
 #include "reference/contract/status.h"
 #include "verify/candidate/candidate.h"
 #include "verify/case/case.h"
+#include "verify/ops/allowed.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
 

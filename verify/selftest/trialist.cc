@@ -4,6 +4,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/judge/truth.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 Found Judge(const AllowedResults& allowed, const OutputSet& outputs) {
@@ -88,7 +89,7 @@ Found Trialist::Bits(const Answer& answer) const {
 
 Found Trialist::Envelope(const Answer& answer) const {
   const auto allowed =
-      answer.trial->Envelope(profile(), AllRows(*answer.trial), 1);
+      answer.trial->envelopes().Envelope(profile(), AllRows(*answer.trial), 1);
   return allowed == nullptr ? Found() : Judge(*allowed, answer.outputs);
 }
 
@@ -101,7 +102,7 @@ Result<Found> Trialist::Probes(const Case& c, std::optional<uint64_t> which) {
     const Result<Answer> answer = Run(probes[n]);
     if (!answer.ok()) return answer.status();
     const auto allowed =
-        answer->trial->Probe(profile(), AllRows(*answer->trial));
+        answer->trial->envelopes().Probe(profile(), AllRows(*answer->trial));
     if (allowed == nullptr) continue;
     ++probes_;
     Found found = Judge(*allowed, answer->outputs);

@@ -12,6 +12,7 @@
 
 #include "reference/contract/status.h"
 #include "verify/case/case.h"
+#include "verify/ops/allowed.h"
 #include "verify/ops/op.h"
 #include "verify/selftest/row.h"
 

@@ -34,7 +34,8 @@ class ShapedCandidate final : public Candidate {
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
                  const OutputSet& outputs, Execution* execution) override {
-    const RunOutcome ran = trial.RunOptimized(how, outputs, execution);
+    const RunOutcome ran =
+        trial.kernels().RunOptimized(how, outputs, execution);
     const auto& forward = static_cast<const AttentionForwardTrial&>(trial);
     if (picks_(forward.data().problem)) FlipBit(&ElementOf(outputs, 0, 0));
     return ran;

@@ -7,15 +7,6 @@
 #include "verify/allowed/rounding.h"
 
 namespace lockstep::verify {
-const char* CauseName(Cause cause) {
-  static constexpr std::array<const char*, kCauses> kNames = {
-      "acc_qk",     "scale_at",  "score",     "cap_div",  "tanh_rel",
-      "exp_rel",    "shift",     "max",       "p",        "acc_pv",
-      "acc_l",      "state",     "normalise", "division", "out_round",
-      "operand_qk", "operand_v", "tile_kv",   "splits",   "underflow",
-      "oracle"};
-  return kNames[static_cast<size_t>(cause)];
-}
 
 double Gamma(double k, double u) {
   const double x = k * u;

@@ -17,6 +17,7 @@
 #include "verify/candidate/calls/index.h"
 #include "verify/candidate/calls/recorder.h"
 #include "verify/candidate/wire/plan.h"
+#include "verify/inputs/named_tensor.h"
 #include "verify/tables/files.h"
 #include "verify/tables/scene.h"
 

@@ -10,6 +10,7 @@
 #include "reference/contract/status.h"
 #include "verify/candidate/candidate.h"
 #include "verify/inputs/named_tensor.h"
+#include "verify/ops/laws.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {
@@ -20,10 +21,6 @@ const char* FileType(ElementType type);
 // All inputs of a trial, under the name of the request's op. They refer to the
 // trial. A chain of steps is one call with all its tokens.
 KernelInputs CallInputs(const CaseRequest& request, const Trial& trial);
-
-// The values of real tensors, each one element further: other contents of the
-// same kind. Ids and masks stay.
-KernelInputs TurnedInputs(const KernelInputs& inputs);
 
 // What has to be answered; the tensors have no memory.
 std::vector<NamedOutput> CallOutputs(const std::vector<OutputSpec>& specs);

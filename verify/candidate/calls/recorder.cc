@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "verify/candidate/wire/plan.h"
+#include "verify/inputs/named_tensor.h"
 
 namespace lockstep::verify {
 namespace {
@@ -103,7 +104,7 @@ RunOutcome CallRecorder::Run(const CaseRequest& request, const Trial& trial,
         return calls_[static_cast<size_t>(number) - 1].what == own_;
       });
   RecordedCall* call = Note(request, WhatOf(request, how, own_, again), inputs);
-  if (answers_) trial.RunReference(outputs, execution);
+  if (answers_) trial.kernels().RunReference(outputs, execution);
   if (call != nullptr) {
     call->outputs = CallOutputs(trial.outputs());
     call->trial = &trial;

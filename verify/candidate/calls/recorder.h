@@ -12,6 +12,7 @@
 #include "verify/candidate/calls/call.h"
 #include "verify/candidate/calls/index.h"
 #include "verify/candidate/candidate.h"
+#include "verify/ops/kernels.h"
 
 namespace lockstep::verify {
 

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "verify/candidate/calls/call.h"
 #include "verify/candidate/wire/host_caller.h"
 #include "verify/candidate/wire/plan.h"
 #include "verify/candidate/wire/receipt.h"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "verify/base/run_outcome.h"
 #include "verify/candidate/wire/host.h"
 #include "verify/candidate/wire/messages.h"
 #include "verify/candidate/wire/placed_call.h"

@@ -8,6 +8,7 @@
 
 #include "verify/candidate/wire/messages.h"
 #include "verify/inputs/named_tensor.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

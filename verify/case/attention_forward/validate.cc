@@ -6,10 +6,10 @@
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/line.h"
 #include "verify/case/attention_forward/probe.h"
+#include "verify/case/attention_forward/views.h"
 #include "verify/case/case.h"
 #include "verify/case/fill.h"
 #include "verify/case/text.h"
-#include "verify/case/views.h"
 
 namespace lockstep::verify {
 namespace {

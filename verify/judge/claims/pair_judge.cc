@@ -7,6 +7,7 @@
 #include "verify/judge/judge.h"
 #include "verify/judge/runs/again.h"
 #include "verify/judge/runs/kept.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -29,8 +30,9 @@ Found PairJudge::OpenLarger(const ClaimSize& size, Larger* larger) {
       Open(larger->request, candidate_.Fixed().shift);
   if (!trial.ok()) return SelfError(trial.message());
   larger->trial = std::move(trial.value());
-  const bool declared = request_.profile == nullptr ||
-                        larger->trial->WhyUndeclared(*request_.profile).empty();
+  const bool declared =
+      request_.profile == nullptr ||
+      larger->trial->envelopes().WhyUndeclared(*request_.profile).empty();
   if (!declared) return Found::kNone;
   larger->asked = *request_.request;
   larger->asked.call = &larger->request;

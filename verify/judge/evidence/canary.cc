@@ -13,6 +13,7 @@
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/judge/invariance.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -38,7 +39,7 @@ std::optional<NumericProfile> Claimed(const CaseResult& result,
                                       const Candidate& canary) {
   if (result.claims || !canary.Claims()) return result.claims;
   for (const NumericProfile& profile : BuiltinProfiles()) {
-    if (profile.exact && trial.WhyUndeclared(profile).empty()) {
+    if (profile.exact && trial.envelopes().WhyUndeclared(profile).empty()) {
       return profile;
     }
   }
@@ -87,7 +88,7 @@ bool WithinRights(const Trial& trial, const NumericProfile& profile,
                   const OutputSet& right, const OutputSet& wrong) {
   std::vector<int64_t> rows(static_cast<size_t>(trial.rows()));
   std::iota(rows.begin(), rows.end(), 0);
-  const auto allowed = trial.Envelope(profile, std::move(rows), 1);
+  const auto allowed = trial.envelopes().Envelope(profile, std::move(rows), 1);
   if (allowed == nullptr) return false;
   std::map<std::string, LaneView> views;
   for (size_t t = 0; t < trial.outputs().size(); ++t) {
@@ -137,8 +138,8 @@ void JudgeCanary(const CaseRequest& request, const Trial& trial,
   nested.invariance = false;
   nested.evidence = false;
   nested.require_executed = false;
-  const auto specs = trial.Canaries();
-  const auto right = Answer(trial.CorrectKernel(), request, trial);
+  const auto specs = trial.kernels().Canaries();
+  const auto right = Answer(trial.kernels().CorrectKernel(), request, trial);
   // A fault may turn an inexact answer into the exact one.
   const auto truth = Answer("builtin:reference", request, trial);
   for (size_t n = 0; n < specs.size() && right && truth; ++n) {

@@ -76,7 +76,7 @@ RowJudge ByBits(const Trial& trial, const Truth& truth, bool every_row) {
 
 EvidenceBook::EvidenceBook(const Trial& own, uint64_t salt, int64_t work)
     : salt_(salt), left_(work), for_probes_(work / 4 * 3) {
-  for (const PlantedFault& fault : own.Faults(salt)) {
+  for (const PlantedFault& fault : own.faults().PlantFaults(salt)) {
     book_.push_back({fault.kind, fault.what, "", true});
   }
   // Kinds stay together, in the order of their first faults; "key" comes first.
@@ -119,7 +119,7 @@ EvidenceBook::Answer EvidenceBook::Ask(const PlantedFault& fault,
 
 void EvidenceBook::LookAtOwn(const Trial& own, const RowJudge& judge,
                              const std::string& line) {
-  const std::vector<PlantedFault> faults = own.Faults(salt_);
+  const std::vector<PlantedFault> faults = own.faults().PlantFaults(salt_);
   std::erase_if(book_, [&](Evidence& entry) {
     const auto fault = std::find_if(
         faults.begin(), faults.end(), [&](const PlantedFault& one) {
@@ -135,7 +135,7 @@ void EvidenceBook::LookAtOwn(const Trial& own, const RowJudge& judge,
 
 bool EvidenceBook::LookAtProbe(const Trial& probe, const RowJudge& judge,
                                const std::string& line) {
-  const std::vector<PlantedFault> faults = probe.Faults(salt_);
+  const std::vector<PlantedFault> faults = probe.faults().PlantFaults(salt_);
   bool any = false;
   for (Evidence& entry : book_) {
     if (!entry.shown_by.empty()) continue;
@@ -163,7 +163,7 @@ bool EvidenceBook::LookAtProbe(const Trial& probe, const RowJudge& judge,
 bool RejectsANull(const Trial& trial, const AllowedResults& allowed) {
   const std::vector<int64_t>& rows = allowed.rows();
   RowBits bits;
-  for (const NullCandidate& null : trial.Nulls()) {
+  for (const NullCandidate& null : trial.faults().Nulls()) {
     // The last rows see most; what knows nothing is wrong in the first of them.
     for (size_t n = rows.size(); n > 0 && n + kFaultRows > rows.size(); --n) {
       null.row(rows[n - 1], &bits);

@@ -13,6 +13,8 @@
 
 #include "verify/judge/truth.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/allowed.h"
+#include "verify/ops/faults.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

@@ -1,4 +1,5 @@
 #include "verify/judge/evidence/power.h"
+#include "verify/ops/faults.h"
 
 #include <algorithm>
 #include <cmath>
@@ -111,7 +112,7 @@ std::vector<Power> MeasurePower(const Trial& trial, const Truth& truth,
   std::vector<Power> power;
   const size_t rows = truth.rows.size();
   if (rows == 0) return power;
-  for (const NullCandidate& null : trial.Nulls()) {
+  for (const NullCandidate& null : trial.faults().Nulls()) {
     NullTrial trying(trial, truth, allowed, null.name);
     RowBits bits;
     for (const size_t n : LookOrder(rows, MostRows(null.name, rows))) {
@@ -150,7 +151,7 @@ PreviousTruth FirstOutputOf(const Trial& trial, const Truth& truth,
 void RejectMore(const Trial& trial, const AllowedResults& allowed, bool whole,
                 std::vector<Power>* power) {
   const std::vector<int64_t>& rows = allowed.rows();
-  for (const NullCandidate& null : trial.Nulls()) {
+  for (const NullCandidate& null : trial.faults().Nulls()) {
     const auto entry =
         std::find_if(power->begin(), power->end(), [&](const Power& known) {
           return known.null == null.name && !known.rejected && !known.same;

@@ -12,6 +12,7 @@
 
 #include "verify/judge/truth.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/allowed.h"
 
 namespace lockstep::verify {
 

@@ -7,6 +7,7 @@
 
 #include "verify/candidate/candidate.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/allowed.h"
 
 namespace lockstep::verify {
 

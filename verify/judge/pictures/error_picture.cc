@@ -10,6 +10,8 @@
 #include "verify/judge/bounded.h"
 #include "verify/judge/pictures/ask_again.h"
 #include "verify/judge/pictures/guilty_key.h"
+#include "verify/ops/envelopes.h"
+#include "verify/ops/pictures.h"
 
 namespace lockstep::verify {
 namespace {
@@ -274,7 +276,7 @@ void BlameKeys(const Elements& elements, const Trial& trial, size_t t,
   });
   for (const Index& one : asked) {
     const auto& [error, truth] = lines[one];
-    const KeyErrors errors = trial.ErrorByKey(t, one, error, truth);
+    const KeyErrors errors = trial.pictures().ErrorByKey(t, one, error, truth);
     if (errors.share.empty()) {
       if (one == at) return;
       continue;
@@ -306,7 +308,8 @@ void Draw(const Elements& elements, const Trial& trial, size_t t,
     ++picture->wrong_parts;
     if (picture->maps.size() == kPictureMaps) continue;
     picture->maps.push_back(part.map);
-    picture->maps.back().segments = trial.SegmentStarts(t, part.map.at);
+    picture->maps.back().segments =
+        trial.pictures().SegmentStarts(t, part.map.at);
   }
   FillMaps(elements, parts, &picture->maps);
   BlameKeys(elements, trial, t, picture);
@@ -324,7 +327,7 @@ size_t OutputOf(const Trial& trial, const std::string& tensor) {
 // The answer, by the sets of the inputs that are a probe.
 bool DrawProbe(const PictureRequest& from, const Trial& trial,
                const OutputSet& produced, size_t t, ErrorPicture* picture) {
-  const auto allowed = trial.Probe(
+  const auto allowed = trial.envelopes().Probe(
       from.profile != nullptr ? *from.profile : BuiltinProfiles()[0],
       ProbeRows(trial));
   if (allowed == nullptr) return false;

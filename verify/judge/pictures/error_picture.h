@@ -14,6 +14,7 @@
 #include "verify/candidate/candidate.h"
 #include "verify/judge/truth.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/allowed.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

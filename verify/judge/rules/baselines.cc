@@ -45,7 +45,7 @@ std::vector<Baseline> JudgeByBaselines(const Trial& trial, const Truth& truth,
   Result<OutputSet> baseline = trial.Allocate(0);
   const bool compared =
       trial.rows() <= kBaselineWork / trial.RowCost() && baseline.ok();
-  if (compared) trial.RunBaseline(baseline.value());
+  if (compared) trial.kernels().RunBaseline(baseline.value());
   std::array<bool, kForeignRules> passes;
   passes.fill(true);
   for (size_t t = 0; t < trial.outputs().size(); ++t) {

@@ -5,6 +5,7 @@
 
 #include "verify/judge/truth.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/allowed.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

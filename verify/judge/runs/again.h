@@ -8,6 +8,7 @@
 
 #include "verify/candidate/candidate.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/allowed.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

@@ -1,4 +1,5 @@
 #include "verify/judge/runs/kept.h"
+#include "verify/ops/envelopes.h"
 
 #include <array>
 #include <bit>
@@ -18,7 +19,7 @@ struct Pair {
 std::set<int64_t> OpenLines(const NumericProfile* profile, const Trial& trial,
                             size_t t) {
   if (profile == nullptr) return {};
-  const auto open = trial.OpenLines(*profile, t);
+  const auto open = trial.envelopes().OpenLines(*profile, t);
   return {open.begin(), open.end()};
 }
 

@@ -10,6 +10,7 @@
 
 #include "reference/contract/tensor_view.h"
 #include "verify/base/compare.h"
+#include "verify/ops/laws.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
 

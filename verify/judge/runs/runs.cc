@@ -38,7 +38,7 @@ bool Judgement::Open() {
   }
   trial_ = std::move(trial.value());
   result_.input_digest = trial_->InputDigest();
-  result_.facts = trial_->Facts();
+  result_.facts = trial_->facts().Facts();
   result_.outputs = trial_->outputs();
   result_.rows = trial_->rows();
   for (OutputSet* set : {&first_, &second_}) {

@@ -10,6 +10,7 @@
 #include "verify/judge/bounded.h"
 #include "verify/judge/invariance.h"
 #include "verify/judge/truth.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -51,7 +52,7 @@ class SecondDraw {
       result_->findings.push_back(broke);
     }
     if (run.outcome.state != RunOutcome::State::kRan) return std::nullopt;
-    const auto allowed = trial.value()->Envelope(
+    const auto allowed = trial.value()->envelopes().Envelope(
         *request_.profile, request_.allowed->rows(), request_.threads);
     JudgeByAllowed(*trial.value(), *allowed, outputs.value(), Tier::kEnvelope,
                    asked_.line, result_);

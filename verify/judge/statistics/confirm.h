@@ -8,6 +8,7 @@
 #include "verify/candidate/candidate.h"
 #include "verify/inputs/materialise.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/allowed.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
 

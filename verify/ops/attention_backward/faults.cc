@@ -128,7 +128,7 @@ class BackwardFaults {
   // among them: the rows of both are then part of every sample.
   bool FindPair() {
     std::vector<BackwardRow> queries;
-    for (const int64_t row : trial_.TellingRows()) {
+    for (const int64_t row : trial_.faults().TellingRows()) {
       const BackwardRow at = trial_.RowAt(row);
       if (at.kind == Kind::kSink) continue;
       auto& to = at.kind == Kind::kKey ? telling_keys_ : queries;
@@ -284,7 +284,8 @@ class BackwardFaults {
 
 }  // namespace
 
-std::vector<PlantedFault> AttentionBackwardTrial::Faults(uint64_t salt) const {
+std::vector<PlantedFault> AttentionBackwardTrial::PlantFaults(
+    uint64_t salt) const {
   return BackwardFaults(*this, salt).All();
 }
 

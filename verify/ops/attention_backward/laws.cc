@@ -354,7 +354,7 @@ constexpr LawRow kLaws[] = {
 
 }  // namespace
 
-std::vector<std::string> AttentionBackwardTrial::Laws() const {
+std::vector<std::string> AttentionBackwardTrial::LawNames() const {
   std::vector<std::string> names;
   if (rows() > kLawWork / RowCost()) return names;
   const BackwardLaws laws(*this, 0);
@@ -370,7 +370,7 @@ Result<Law> AttentionBackwardTrial::MakeLaw(const std::string& name,
   for (const LawRow& row : kLaws) {
     if (name == row.name) return (laws.*row.make)();
   }
-  return Trial::MakeLaw(name, salt);
+  return TrialLaws::MakeLaw(name, salt);
 }
 
 }  // namespace lockstep::verify

@@ -42,10 +42,10 @@ std::vector<NullCandidate> AttentionBackwardTrial::Nulls() const {
   nulls.push_back({"zeros", [this](int64_t row, RowBits* bits) {
                      bits->clear();
                      // Of what is handed back besides, nothing is said.
-                     bits->resize(outputs_.size());
+                     bits->resize(outputs().size());
                      for (size_t t = 0; t < PlaceOfOwnO(); ++t) {
                        const auto channels =
-                           static_cast<size_t>(outputs_[t].shape[3]);
+                           static_cast<size_t>(outputs()[t].shape[3]);
                        (*bits)[t].assign(Lines(t, row).size() * channels, 0u);
                      }
                    }});

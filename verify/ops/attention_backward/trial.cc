@@ -69,6 +69,12 @@ std::vector<OutputSpec> OutputsOf(const Case& c, const OwnForward& own) {
                      .axes = {"b", "h", "i", nullptr},
                      .file_shape = {p.batch, p.q_heads, p.q_len}});
   }
+  for (OutputSpec& spec : specs) {
+    // Numbers of heads and of rows have no channels to be laid out with.
+    if (spec.file_shape.empty()) {
+      spec.strides = LayoutStrides(p.layout, spec.shape);
+    }
+  }
   return specs;
 }
 
@@ -76,11 +82,11 @@ std::vector<OutputSpec> OutputsOf(const Case& c, const OwnForward& own) {
 
 size_t AttentionBackwardTrial::PlaceOfOwnO() const {
   const size_t gradients = data_.problem.forward.sink ? kDsink + 1 : kDsink;
-  return data_.own.o ? gradients : outputs_.size();
+  return data_.own.o ? gradients : outputs().size();
 }
 
 size_t AttentionBackwardTrial::PlaceOfOwnLse() const {
-  return data_.own.lse ? outputs_.size() - 1 : outputs_.size();
+  return data_.own.lse ? outputs().size() - 1 : outputs().size();
 }
 
 AttentionBackwardOutputs AttentionBackwardTrial::Gradients(
@@ -106,7 +112,7 @@ AttentionForwardOutputs AttentionBackwardTrial::Own(
 
 void AttentionBackwardTrial::HandBackGiven(const OutputSet& outputs) const {
   const auto copy = [&](const LaneTensor& from, size_t t) {
-    if (t == outputs_.size()) return;
+    if (t == this->outputs().size()) return;
     ForElements(from.view.shape, [&](const At& at) {
       SetElement(outputs.tensors[t].view, at,
                  ElementBits(from.const_view(), at));
@@ -150,26 +156,9 @@ Result<std::unique_ptr<Trial>> AttentionBackwardTrial::Open(
 
 AttentionBackwardTrial::AttentionBackwardTrial(const Case& request,
                                                AttentionBackwardData data)
-    : case_(request),
-      data_(std::move(data)),
-      outputs_(OutputsOf(request, data_.own)) {}
-
-Result<OutputSet> AttentionBackwardTrial::Allocate(int64_t shift) const {
-  const Layout layout = case_.Get<AttentionBackwardCase>().layout;
-  OutputSet set;
-  for (size_t t = 0; t < outputs_.size(); ++t) {
-    const OutputSpec& spec = outputs_[t];
-    // Numbers of heads and of rows have no channels to be laid out with.
-    const auto strides = spec.file_shape.empty()
-                             ? LayoutStrides(layout, spec.shape)
-                             : DenseStrides(spec.shape);
-    Result<LaneTensor> tensor =
-        AllocateLaneTensor(spec.lane, spec.shape, strides, shift);
-    if (!tensor.ok()) return tensor.status();
-    set.tensors.push_back(std::move(tensor.value()));
-  }
-  return set;
-}
+    : WholeTrial(OutputsOf(request, data.own)),
+      case_(request),
+      data_(std::move(data)) {}
 
 KernelInputs AttentionBackwardTrial::Inputs() const {
   return NameInputs(data_.problem, data_.inputs);
@@ -210,22 +199,22 @@ int64_t AttentionBackwardTrial::Queries() const {
 }
 
 int64_t AttentionBackwardTrial::rows() const {
-  return Sinks() + Queries() + outputs_[kDv].lines();
+  return Sinks() + Queries() + outputs()[kDv].lines();
 }
 
 BackwardRow AttentionBackwardTrial::RowAt(int64_t row) const {
   if (row < Sinks()) return {Kind::kSink, 0, row, 0};
   row -= Sinks();
   const bool query = row < Queries();
-  const auto at = query ? LineIndex(outputs_[kDq], row, 0)
-                        : LineIndex(outputs_[kDv], row - Queries(), 0);
+  const auto at = query ? LineIndex(outputs()[kDq], row, 0)
+                        : LineIndex(outputs()[kDv], row - Queries(), 0);
   return {query ? Kind::kQuery : Kind::kKey, at[0], at[1], at[2]};
 }
 
 int64_t AttentionBackwardTrial::RowOf(const BackwardRow& row) const {
   if (row.kind == Kind::kSink) return row.head;
   const bool query = row.kind == Kind::kQuery;
-  const auto& n = outputs_[query ? kDq : kDv].shape;
+  const auto& n = outputs()[query ? kDq : kDv].shape;
   const int64_t line = (row.b * n[1] + row.head) * n[2] + row.position;
   return Sinks() + (query ? 0 : Queries()) + line;
 }
@@ -260,7 +249,7 @@ void AttentionBackwardTrial::OwnBits(const AttentionBackwardInputs& inputs,
 void AttentionBackwardTrial::RowWith(const AttentionBackwardProblem& problem,
                                      const AttentionBackwardInputs& inputs,
                                      int64_t row, RowBits* bits) const {
-  bits->assign(outputs_.size(), {});
+  bits->assign(outputs().size(), {});
   const Lane lane = problem.grad_lane;
   const BackwardRow at = RowAt(row);
   switch (at.kind) {
@@ -326,7 +315,7 @@ std::vector<int64_t> AttentionBackwardTrial::TellingRows() const {
 std::vector<int64_t> AttentionBackwardTrial::SegmentStarts(
     size_t output, const std::array<int64_t, 4>& at) const {
   const AttentionForwardInputs& inputs = data_.inputs.forward;
-  const std::string axis = outputs_[output].axes[2];
+  const std::string axis = outputs()[output].axes[2];
   if (axis == "h") return {};
   return SegmentStartsOf(data_.problem.forward,
                          axis == "j" ? inputs.kv_seg : inputs.q_seg, at[0]);

@@ -11,7 +11,7 @@
 
 #include "reference/contract/attention_backward.h"
 #include "verify/inputs/attention_backward/data.h"
-#include "verify/ops/op.h"
+#include "verify/ops/whole_trial.h"
 
 namespace lockstep::verify {
 
@@ -31,7 +31,7 @@ struct BackwardRow {
 // and dk are zero. Behind them, as MaterialiseOptions::own says, own_o
 // [b, h, i, c] and own_lse [b, h, i]: the o and lse that the kernel's gradients
 // are of. By right these are the forward op's.
-class AttentionBackwardTrial final : public Trial {
+class AttentionBackwardTrial final : public WholeTrial {
  public:
   static std::vector<OutputSpec> Outputs(const Case& c);
   // Errors: those of MaterialiseAttentionBackward.
@@ -60,8 +60,6 @@ class AttentionBackwardTrial final : public Trial {
                const AttentionBackwardInputs& inputs, int64_t row,
                RowBits* bits) const;
 
-  const std::vector<OutputSpec>& outputs() const override { return outputs_; }
-  Result<OutputSet> Allocate(int64_t shift) const override;
   KernelInputs Inputs() const override;
   KernelCall Call(int64_t n, const OutputSet& outputs) const override;
   std::string AddWanted(const std::string& want,
@@ -81,11 +79,11 @@ class AttentionBackwardTrial final : public Trial {
                           Execution* execution) const override;
   std::vector<Variation> OptimizedVariations(
       const Variation& fixed) const override;
-  std::vector<std::string> Laws() const override;
+  std::vector<std::string> LawNames() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   std::vector<NullCandidate> Nulls() const override;
   // Kinds: key, query, mask, channel, do, batch, sink, dlse, own_o.
-  std::vector<PlantedFault> Faults(uint64_t salt) const override;
+  std::vector<PlantedFault> PlantFaults(uint64_t salt) const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
                                            std::vector<int64_t> rows,
@@ -110,7 +108,6 @@ class AttentionBackwardTrial final : public Trial {
 
   Case case_;
   AttentionBackwardData data_;
-  std::vector<OutputSpec> outputs_;
 };
 
 }  // namespace lockstep::verify

@@ -21,6 +21,7 @@
 #include "verify/case/case.h"
 #include "verify/case/segments/segment_ids.h"
 #include "verify/inputs/attention_forward.h"
+#include "verify/ops/laws.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

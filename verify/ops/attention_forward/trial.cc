@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
+#include "optimized/attention_dispatch.h"
 #include "optimized/attention_forward.h"
-#include "optimized/dispatch.h"
 #include "optimized/plan.h"
 #include "reference/attention_forward.h"
 #include "verify/case/attention_forward/case.h"
@@ -53,10 +53,13 @@ AttentionForwardOutputs AttentionViews(const OutputSet& outputs) {
 
 std::vector<OutputSpec> AttentionForwardTrial::Outputs(const Case& c) {
   const AttentionForwardCase& p = c.Get<AttentionForwardCase>();
+  const std::array<int64_t, 4> shape = {p.batch, p.q_heads, p.q_len,
+                                        p.value_dim};
   return {{.name = "o",
            .lane = p.lane,
-           .shape = {p.batch, p.q_heads, p.q_len, p.value_dim},
-           .axes = {"b", "h", "i", "c"}},
+           .shape = shape,
+           .axes = {"b", "h", "i", "c"},
+           .strides = p.strides.o.value_or(LayoutStrides(p.layout, shape))},
           {.name = "lse",
            .lane = Lane::kF32,
            .shape = {p.batch, p.q_heads, p.q_len, 1},
@@ -74,17 +77,7 @@ Result<std::unique_ptr<Trial>> AttentionForwardTrial::Open(
 
 AttentionForwardTrial::AttentionForwardTrial(const Case& request,
                                              AttentionForwardData data)
-    : case_(request), data_(std::move(data)), outputs_(Outputs(request)) {}
-
-Result<OutputSet> AttentionForwardTrial::Allocate(int64_t shift) const {
-  Result<AttentionForwardOutputBuffers> buffers =
-      AllocateOutputs(case_.Get<AttentionForwardCase>(), shift);
-  if (!buffers.ok()) return buffers.status();
-  OutputSet set;
-  set.tensors.push_back(std::move(buffers->o));
-  set.tensors.push_back(std::move(buffers->lse));
-  return set;
-}
+    : WholeTrial(Outputs(request)), case_(request), data_(std::move(data)) {}
 
 KernelInputs AttentionForwardTrial::Inputs() const {
   return NameInputs(data_.problem, data_.inputs);
@@ -111,7 +104,7 @@ std::vector<Fact> AttentionForwardTrial::Facts() const {
 void AttentionForwardTrial::RowOf(const AttentionForwardProblem& problem,
                                   const AttentionForwardInputs& inputs,
                                   int64_t row, RowBits* bits) const {
-  const auto at = LineIndex(outputs_[0], row, 0);
+  const auto at = LineIndex(outputs()[0], row, 0);
   std::vector<float> o(static_cast<size_t>(problem.value_dim));
   float lse = 0;
   // Row and problem are of the case, which was validated.

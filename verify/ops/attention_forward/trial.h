@@ -10,7 +10,7 @@
 
 #include "reference/contract/attention_forward.h"
 #include "verify/inputs/attention_forward.h"
-#include "verify/ops/op.h"
+#include "verify/ops/whole_trial.h"
 
 namespace lockstep::verify {
 
@@ -36,7 +36,7 @@ std::string WhyUndeclaredAttention(const AttentionForwardProblem& problem,
                                    const char* op);
 
 // Outputs: o [b, h, i, c] in the problem's lane, lse [b, h, i] in f32.
-class AttentionForwardTrial final : public Trial {
+class AttentionForwardTrial final : public WholeTrial {
  public:
   static std::vector<OutputSpec> Outputs(const Case& c);
   // Errors: those of Materialise.
@@ -48,10 +48,8 @@ class AttentionForwardTrial final : public Trial {
 
   AttentionForwardTrial(const Case& request, AttentionForwardData data);
 
-  const std::vector<OutputSpec>& outputs() const override { return outputs_; }
   const AttentionForwardData& data() const { return data_; }
   const Case& request() const { return case_; }
-  Result<OutputSet> Allocate(int64_t shift) const override;
   KernelInputs Inputs() const override;
   KernelCall Call(int64_t n, const OutputSet& outputs) const override;
   std::string AddWanted(const std::string& want,
@@ -70,12 +68,12 @@ class AttentionForwardTrial final : public Trial {
                           Execution* execution) const override;
   std::vector<Variation> OptimizedVariations(
       const Variation& fixed) const override;
-  std::vector<std::string> Laws() const override;
+  std::vector<std::string> LawNames() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   std::vector<NullCandidate> Nulls() const override;
   // Kinds: key, lse, mask, channel, q_head, q_row, k_row, v_row, kv_head,
   // batch, sink.
-  std::vector<PlantedFault> Faults(uint64_t salt) const override;
+  std::vector<PlantedFault> PlantFaults(uint64_t salt) const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
                                            std::vector<int64_t> rows,
@@ -105,7 +103,6 @@ class AttentionForwardTrial final : public Trial {
 
   Case case_;
   AttentionForwardData data_;
-  std::vector<OutputSpec> outputs_;
 };
 
 }  // namespace lockstep::verify

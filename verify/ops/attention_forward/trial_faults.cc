@@ -93,12 +93,12 @@ class AttentionFaults {
 
   // Telling rows that see a key, the one with most keys first.
   void FindRows() {
-    const std::vector<int64_t> telling = trial_.TellingRows();
+    const std::vector<int64_t> telling = trial_.faults().TellingRows();
     for (const int64_t row : telling) {
       if (rows_.size() == kCandidates) break;
       SeeingRow seeing;
       seeing.row = row;
-      seeing.at = LineIndex(trial_.outputs_[0], row, 0);
+      seeing.at = LineIndex(trial_.outputs()[0], row, 0);
       seeing.keys =
           visibility_.VisibleKeys(seeing.at[0], seeing.at[1], seeing.at[2]);
       seeing.visible = oracle::CountKeys(seeing.keys);
@@ -138,7 +138,7 @@ class AttentionFaults {
            AttentionForwardProblem problem = trial->data_.problem;
            AttentionForwardInputs inputs = trial->data_.inputs;
            FaultScratch scratch;
-           change(LineIndex(trial->outputs_[0], row, 0), &problem, &inputs,
+           change(LineIndex(trial->outputs()[0], row, 0), &problem, &inputs,
                   &scratch);
            trial->RowOf(problem, inputs, row, bits);
          }});
@@ -356,7 +356,8 @@ void AttentionFaults::Sinks() {
         });
 }
 
-std::vector<PlantedFault> AttentionForwardTrial::Faults(uint64_t salt) const {
+std::vector<PlantedFault> AttentionForwardTrial::PlantFaults(
+    uint64_t salt) const {
   return AttentionFaults(*this, salt).All();
 }
 

@@ -27,7 +27,7 @@ constexpr LawRow kLaws[] = {
 
 }  // namespace
 
-std::vector<std::string> AttentionForwardTrial::Laws() const {
+std::vector<std::string> AttentionForwardTrial::LawNames() const {
   std::vector<std::string> names;
   if (rows() > kLawWork / RowCost()) return names;
   const AttentionLaws laws(case_, data_, 0);
@@ -43,7 +43,7 @@ Result<Law> AttentionForwardTrial::MakeLaw(const std::string& name,
   for (const LawRow& row : kLaws) {
     if (name == row.name) return (laws.*row.make)();
   }
-  return Trial::MakeLaw(name, salt);
+  return TrialLaws::MakeLaw(name, salt);
 }
 
 }  // namespace lockstep::verify

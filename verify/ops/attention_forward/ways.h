@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "optimized/plan.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 
 namespace lockstep::verify {

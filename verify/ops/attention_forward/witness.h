@@ -11,6 +11,7 @@
 
 #include "verify/allowed/attention_forward/witness.h"
 #include "verify/inputs/attention_forward.h"
+#include "verify/ops/allowed.h"
 #include "verify/ops/attention_forward/witness_inputs.h"
 #include "verify/ops/op.h"
 

@@ -9,13 +9,18 @@
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "verify/ops/facts.h"
+#include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
+#include "verify/profile/profile.h"
 #include "verify/tables/scene.h"
 
 namespace lockstep::verify {
 
 // Its rows are the rows of tiles of all heads; it has no outputs.
-class BlockPlanTrial final : public Trial {
+class BlockPlanTrial final : public Trial,
+                             public TrialKernels,
+                             public TrialFacts {
  public:
   static std::vector<OutputSpec> Outputs(const Case&) { return {}; }
   // Errors: those of OpenBlockPlan.
@@ -25,10 +30,9 @@ class BlockPlanTrial final : public Trial {
     return {};
   }
 
-  explicit BlockPlanTrial(BlockPlanScene scene) : scene_(std::move(scene)) {}
+  explicit BlockPlanTrial(BlockPlanScene scene)
+      : Trial({}), scene_(std::move(scene)) {}
 
-  const BlockPlanScene* scene() const override { return &scene_; }
-  const std::vector<OutputSpec>& outputs() const override { return outputs_; }
   // The mask as the file of a case has it: mask [heads, q_len, kv_len].
   KernelInputs Inputs() const override;
   std::string InputDigest() const override { return scene_.data.InputDigest(); }
@@ -41,8 +45,11 @@ class BlockPlanTrial final : public Trial {
   }
 
  private:
+  TrialParts parts() const override {
+    return {.kernels = this, .facts = this, .scene = &scene_};
+  }
+
   BlockPlanScene scene_;
-  std::vector<OutputSpec> outputs_;
 };
 
 }  // namespace lockstep::verify

@@ -123,8 +123,8 @@ struct LawRow {
   Result<Law> (Laws::*make)() const;
 };
 template <typename Laws, size_t kRows>
-std::vector<std::string> LawNames(const LawRow<Laws> (&rows)[kRows],
-                                  const Laws& laws) {
+std::vector<std::string> NamesOfLaws(const LawRow<Laws> (&rows)[kRows],
+                                     const Laws& laws) {
   std::vector<std::string> names;
   for (const LawRow<Laws>& row : rows) {
     if ((laws.*row.holds)()) names.push_back(row.name);

@@ -28,16 +28,37 @@ std::vector<Case> ScanProbeCases(const Case& c,
   return cases;
 }
 
+namespace {
+
+// The outputs, laid out in memory as the case asks.
+std::vector<OutputSpec> LaidOut(const Mamba3ScanCase& scan,
+                                std::vector<OutputSpec> outputs) {
+  for (OutputSpec& spec : outputs) {
+    if (AxisOf(spec, 1).starts_with("t")) {
+      const auto s =
+          TokenShape(scan, spec.shape[2], spec.shape[1] / scan.problem.length,
+                     spec.shape[3])
+              .strides;
+      spec.strides = {s[0], s[2], s[1], s[3]};
+    } else if (AxisOf(spec, 2) == "t") {
+      spec.strides = TimeShape(scan).strides;
+    }
+  }
+  return outputs;
+}
+
+}  // namespace
+
 RunsTrial::RunsTrial(const Case& request, Mamba3ScanData data,
                      std::vector<OutputSpec> outputs)
-    : case_(request),
+    : WholeTrial(LaidOut(request.Get<Mamba3ScanCase>(), std::move(outputs))),
+      case_(request),
       request_(request.Get<Mamba3ScanCase>()),
       data_(std::move(data)),
-      runs_(reference::ListRuns(data_.problem, data_.inputs)),
-      outputs_(std::move(outputs)) {}
+      runs_(reference::ListRuns(data_.problem, data_.inputs)) {}
 
 bool RunsTrial::HasOutput(const std::string& name) const {
-  return std::any_of(outputs_.begin(), outputs_.end(),
+  return std::any_of(outputs().begin(), outputs().end(),
                      [&](const OutputSpec& spec) { return spec.name == name; });
 }
 
@@ -47,27 +68,6 @@ int64_t RunsTrial::LongestRun() const {
     longest = std::max(longest, run.end - run.first);
   }
   return longest;
-}
-
-Result<OutputSet> RunsTrial::Allocate(int64_t shift) const {
-  OutputSet set;
-  for (const OutputSpec& spec : outputs_) {
-    std::array<int64_t, 4> strides = DenseStrides(spec.shape);
-    if (AxisOf(spec, 1).starts_with("t")) {
-      const auto s =
-          TokenShape(request_, spec.shape[2],
-                     spec.shape[1] / data_.problem.length, spec.shape[3])
-              .strides;
-      strides = {s[0], s[2], s[1], s[3]};
-    } else if (AxisOf(spec, 2) == "t") {
-      strides = TimeShape(request_).strides;
-    }
-    Result<LaneTensor> tensor =
-        AllocateLaneTensor(spec.lane, spec.shape, strides, shift);
-    if (!tensor.ok()) return tensor.status();
-    set.tensors.push_back(std::move(tensor.value()));
-  }
-  return set;
 }
 
 std::vector<Fact> RunsTrial::Facts() const {
@@ -169,7 +169,7 @@ std::vector<int64_t> RunsTrial::OpenLines(const NumericProfile& profile,
 std::vector<int64_t> RunsTrial::SegmentStarts(
     size_t output, const std::array<int64_t, 4>& at) const {
   std::vector<int64_t> starts;
-  const OutputSpec& spec = outputs_[output];
+  const OutputSpec& spec = outputs()[output];
   if (!AxisOf(spec, spec.down).starts_with("t")) return starts;
   for (const reference::Run& run : runs_) {
     if (run.row == at[0] && run.first > 0 && run.first < run.end) {

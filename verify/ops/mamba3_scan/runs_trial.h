@@ -16,7 +16,7 @@
 #include "reference/runs.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/inputs/mamba3_scan.h"
-#include "verify/ops/op.h"
+#include "verify/ops/whole_trial.h"
 
 namespace lockstep::verify {
 
@@ -40,7 +40,7 @@ std::vector<Case> ScanProbeCases(const Case& c,
 
 // Rows of a run lie side by side: RowsPerRun() of them, in the order of their
 // heads. An op may have more rows behind those of all runs.
-class RunsTrial : public Trial {
+class RunsTrial : public WholeTrial {
  public:
   const Case& request() const { return case_; }
   const Mamba3ScanData& data() const { return data_; }
@@ -58,8 +58,6 @@ class RunsTrial : public Trial {
   virtual void RowBy(const RowInputs& from, int64_t row,
                      RowBits* bits) const = 0;
 
-  const std::vector<OutputSpec>& outputs() const override { return outputs_; }
-  Result<OutputSet> Allocate(int64_t shift) const override;
   std::string AddWanted(const std::string& want,
                         KernelInputs* inputs) const override;
   std::string InputDigest() const override { return data_.InputDigest(); }
@@ -71,7 +69,7 @@ class RunsTrial : public Trial {
   std::vector<Variation> OptimizedVariations(
       const Variation& fixed) const override;
   std::vector<NullCandidate> Nulls() const override;
-  std::vector<PlantedFault> Faults(uint64_t salt) const override;
+  std::vector<PlantedFault> PlantFaults(uint64_t salt) const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   // Of runs without tokens where they may export anything, and what NaN of a
   // later token may reach.
@@ -97,7 +95,6 @@ class RunsTrial : public Trial {
   Mamba3ScanCase request_;
   Mamba3ScanData data_;
   std::vector<reference::Run> runs_;
-  std::vector<OutputSpec> outputs_;
 };
 
 }  // namespace lockstep::verify

@@ -16,7 +16,6 @@
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/inputs/mamba3_scan.h"
 #include "verify/ops/mamba3_scan/runs_trial.h"
-#include "verify/ops/op.h"
 
 namespace lockstep::verify {
 
@@ -61,7 +60,7 @@ class Mamba3ScanTrial : public RunsTrial {
   RunOutcome RunOptimized(const Variation& how, const OutputSet& outputs,
                           Execution* execution) const override;
   // Those of laws.h.
-  std::vector<std::string> Laws() const override;
+  std::vector<std::string> LawNames() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   std::unique_ptr<Trial> MakeAnother(const Case& request,
                                      Mamba3ScanData data) const override;

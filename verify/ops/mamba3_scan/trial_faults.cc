@@ -333,7 +333,7 @@ class ScanFaultPlanter {
   std::vector<PlantedFault> faults_;
 };
 
-std::vector<PlantedFault> RunsTrial::Faults(uint64_t salt) const {
+std::vector<PlantedFault> RunsTrial::PlantFaults(uint64_t salt) const {
   return ScanFaultPlanter(*this, salt).Run();
 }
 

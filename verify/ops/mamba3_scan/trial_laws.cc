@@ -45,9 +45,9 @@ void Mamba3ScanTrial::TakeCarry(const OutputSet& done) {
   }
 }
 
-std::vector<std::string> Mamba3ScanTrial::Laws() const {
+std::vector<std::string> Mamba3ScanTrial::LawNames() const {
   if (rows() > kLawWork / RowCost()) return {};
-  return LawNames(kLaws, ForwardLaws(*this, 0));
+  return NamesOfLaws(kLaws, ForwardLaws(*this, 0));
 }
 
 Result<Law> Mamba3ScanTrial::MakeLaw(const std::string& name,

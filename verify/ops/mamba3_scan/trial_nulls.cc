@@ -34,10 +34,10 @@ std::vector<NullCandidate> RunsTrial::Nulls() const {
   // In the first output that the row has.
   nulls.push_back({"zeros", [this](int64_t row, RowBits* bits) {
                      bits->clear();
-                     for (size_t t = 0; t < outputs_.size(); ++t) {
+                     for (size_t t = 0; t < outputs().size(); ++t) {
                        const auto lines = Lines(t, row).size();
                        const auto channels =
-                           static_cast<size_t>(outputs_[t].shape[3]);
+                           static_cast<size_t>(outputs()[t].shape[3]);
                        bits->emplace_back(lines * channels, 0u);
                        if (lines > 0) return;
                      }

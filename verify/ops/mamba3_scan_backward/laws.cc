@@ -236,9 +236,9 @@ constexpr LawRow<BackwardLaws> kLaws[] = {
 
 }  // namespace
 
-std::vector<std::string> Mamba3ScanBackwardTrial::Laws() const {
+std::vector<std::string> Mamba3ScanBackwardTrial::LawNames() const {
   if (rows() > kLawWork / RowCost()) return {};
-  return LawNames(kLaws, BackwardLaws(*this, 0));
+  return NamesOfLaws(kLaws, BackwardLaws(*this, 0));
 }
 
 Result<Law> Mamba3ScanBackwardTrial::MakeLaw(const std::string& name,

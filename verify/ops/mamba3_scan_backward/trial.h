@@ -66,7 +66,7 @@ class Mamba3ScanBackwardTrial final : public RunsTrial {
                           Execution* execution) const override;
   RunOutcome RunOptimized(const Variation& how, const OutputSet& outputs,
                           Execution* execution) const override;
-  std::vector<std::string> Laws() const override;
+  std::vector<std::string> LawNames() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   std::vector<NullCandidate> Nulls() const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,

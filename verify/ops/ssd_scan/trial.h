@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "verify/ops/mamba3_scan/trial.h"
-#include "verify/ops/op.h"
 
 namespace lockstep::verify {
 

@@ -8,7 +8,7 @@
 #include "verify/judge/claims/claims.h"
 #include "verify/report/claims/claim_table.h"
 #include "verify/report/claims/claim_words.h"
-#include "verify/report/page/html.h"
+#include "verify/report/markup/html.h"
 #include "verify/report/words.h"
 
 namespace lockstep::verify {

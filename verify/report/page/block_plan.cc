@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "verify/base/format.h"
-#include "verify/report/page/html.h"
+#include "verify/report/markup/html.h"
 
 namespace lockstep::verify {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "verify/base/format.h"
+#include "verify/report/markup/html.h"
+#include "verify/report/markup/svg.h"
 #include "verify/report/page/error_levels.h"
-#include "verify/report/page/html.h"
-#include "verify/report/page/svg.h"
 
 namespace lockstep::verify {
 

@@ -8,9 +8,9 @@
 #include "verify/causes/explanation.h"
 #include "verify/judge/pictures/guilty_key.h"
 #include "verify/report/block_plan.h"
+#include "verify/report/markup/html.h"
+#include "verify/report/markup/svg.h"
 #include "verify/report/page/block_plan.h"
-#include "verify/report/page/html.h"
-#include "verify/report/page/svg.h"
 
 namespace lockstep::verify {
 

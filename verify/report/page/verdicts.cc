@@ -8,10 +8,10 @@
 #include "verify/judge/one_field.h"
 #include "verify/judge/pictures/ask_again.h"
 #include "verify/report/gate/root_causes.h"
+#include "verify/report/markup/html.h"
 #include "verify/report/page/block_plan.h"
 #include "verify/report/page/error_map.h"
 #include "verify/report/page/guilty_keys.h"
-#include "verify/report/page/html.h"
 
 namespace lockstep::verify {
 namespace {

@@ -1,8 +1,8 @@
 #include "verify/selftest/page/curves.h"
 
 #include "verify/base/format.h"
-#include "verify/report/page/html.h"
-#include "verify/report/page/svg.h"
+#include "verify/report/markup/html.h"
+#include "verify/report/markup/svg.h"
 
 namespace lockstep::verify {
 

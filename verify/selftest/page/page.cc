@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "verify/base/format.h"
-#include "verify/report/page/html.h"
-#include "verify/report/page/svg.h"
+#include "verify/report/markup/html.h"
+#include "verify/report/markup/svg.h"
 #include "verify/selftest/page/curves.h"
 #include "verify/selftest/selftest.h"
 

@@ -1,6 +1,6 @@
 // A case as the contract's structs, before there is any memory.
-#ifndef LOCKSTEP_VERIFY_CASE_VIEWS_H_
-#define LOCKSTEP_VERIFY_CASE_VIEWS_H_
+#ifndef LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_VIEWS_H_
+#define LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_VIEWS_H_
 
 #include "reference/contract/attention_forward.h"
 #include "verify/case/attention_forward/case.h"
@@ -17,4 +17,4 @@ AttentionForwardOutputs OutputShapes(const AttentionForwardCase& c);
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_CASE_VIEWS_H_
+#endif  // LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_VIEWS_H_

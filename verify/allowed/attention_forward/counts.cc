@@ -5,7 +5,6 @@
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/attention_forward/probes.h"
 #include "verify/allowed/counts.h"
-#include "verify/base/format.h"
 
 namespace lockstep::verify {
 namespace {
@@ -28,13 +27,6 @@ void ForEachRow(const std::array<int64_t, 4>& shape,
 }
 
 }  // namespace
-
-std::string EnvelopeResult::Dominant() const {
-  const auto largest = std::max_element(shares.begin(), shares.end());
-  if (!(*largest > 0)) return "";
-  return Format("%.0f %% from %s", *largest * 100,
-                CauseName(static_cast<Cause>(largest - shares.begin())));
-}
 
 EnvelopeResult JudgeOutput(const AttentionEnvelope& envelope,
                            const oracle::AttentionTruth& truth,

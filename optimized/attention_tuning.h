@@ -2,8 +2,8 @@
 // were measured: the file that LOCKSTEP_TUNING names, `lockstep bench --tune`
 // writes and MakePlan reads. A tile never changes a bit, so a tuning file never
 // does.
-#ifndef LOCKSTEP_OPTIMIZED_TUNING_H_
-#define LOCKSTEP_OPTIMIZED_TUNING_H_
+#ifndef LOCKSTEP_OPTIMIZED_ATTENTION_TUNING_H_
+#define LOCKSTEP_OPTIMIZED_ATTENTION_TUNING_H_
 
 #include <cstdint>
 #include <string>
@@ -55,4 +55,4 @@ const Result<Tuning>& TheTuning();
 
 }  // namespace lockstep::optimized
 
-#endif  // LOCKSTEP_OPTIMIZED_TUNING_H_
+#endif  // LOCKSTEP_OPTIMIZED_ATTENTION_TUNING_H_

@@ -1,8 +1,8 @@
 // The form of all pages: one file that needs nothing else, no script and no
 // other file; readable on a narrow screen, on paper, without colour, and as
 // text. Pages are well-formed XML, too, unless their author writes entities.
-#ifndef LOCKSTEP_VERIFY_REPORT_PAGE_HTML_H_
-#define LOCKSTEP_VERIFY_REPORT_PAGE_HTML_H_
+#ifndef LOCKSTEP_VERIFY_REPORT_MARKUP_HTML_H_
+#define LOCKSTEP_VERIFY_REPORT_MARKUP_HTML_H_
 
 #include <string>
 #include <utility>
@@ -36,4 +36,4 @@ std::string HtmlTerminal(const std::string& text);
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_REPORT_PAGE_HTML_H_
+#endif  // LOCKSTEP_VERIFY_REPORT_MARKUP_HTML_H_

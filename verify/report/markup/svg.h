@@ -1,6 +1,6 @@
 // Pieces of pictures: what pictures in files and on pages have in common.
-#ifndef LOCKSTEP_VERIFY_REPORT_PAGE_SVG_H_
-#define LOCKSTEP_VERIFY_REPORT_PAGE_SVG_H_
+#ifndef LOCKSTEP_VERIFY_REPORT_MARKUP_SVG_H_
+#define LOCKSTEP_VERIFY_REPORT_MARKUP_SVG_H_
 
 #include <cstdint>
 #include <string>
@@ -26,4 +26,4 @@ std::vector<int64_t> SvgTicks(int64_t length, double pixels);
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_REPORT_PAGE_SVG_H_
+#endif  // LOCKSTEP_VERIFY_REPORT_MARKUP_SVG_H_

@@ -1,4 +1,4 @@
-#include "optimized/dispatch.h"
+#include "optimized/attention_dispatch.h"
 
 #include <algorithm>
 #include <cstddef>

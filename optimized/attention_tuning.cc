@@ -1,4 +1,4 @@
-#include "optimized/tuning.h"
+#include "optimized/attention_tuning.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,8 +1,8 @@
 // Which kernel serves a request, and which one steps in when it cannot run: two
 // functions with a receipt each. A kernel is eligible only if it declares every
 // feature that the request needs; nothing is dropped to make one fit.
-#ifndef LOCKSTEP_OPTIMIZED_DISPATCH_H_
-#define LOCKSTEP_OPTIMIZED_DISPATCH_H_
+#ifndef LOCKSTEP_OPTIMIZED_ATTENTION_DISPATCH_H_
+#define LOCKSTEP_OPTIMIZED_ATTENTION_DISPATCH_H_
 
 #include <cstdint>
 #include <optional>
@@ -96,4 +96,4 @@ Result<FallbackReceipt> FallBack(std::span<const Backend> backends,
 
 }  // namespace lockstep::optimized
 
-#endif  // LOCKSTEP_OPTIMIZED_DISPATCH_H_
+#endif  // LOCKSTEP_OPTIMIZED_ATTENTION_DISPATCH_H_

@@ -1,5 +1,5 @@
 // Selection and fallback: a feature is never dropped, and who ran is said.
-#include "optimized/dispatch.h"
+#include "optimized/attention_dispatch.h"
 
 #include <vector>
 

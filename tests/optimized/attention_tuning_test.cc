@@ -1,5 +1,5 @@
 // Tuning files: read, refused, taken by plans; and no bit changes.
-#include "optimized/tuning.h"
+#include "optimized/attention_tuning.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "verify/report/page/html.h"
+#include "verify/report/markup/html.h"
 
 #include "verify/report/junit.h"
 

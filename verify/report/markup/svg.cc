@@ -1,4 +1,4 @@
-#include "verify/report/page/svg.h"
+#include "verify/report/markup/svg.h"
 
 #include <algorithm>
 
