@@ -271,15 +271,19 @@ struct KernelRun {
     const auto p = Draw(kTileRows * kKeys, 0, 1);
     const auto phi = Draw(kTileRows * kKeys, 0, 1);
     const auto v = Draw(kKeys * kPanel, -3, 3);
-    std::vector<double> sums[5];
+    std::vector<double> sums[6];
     for (auto& sum : sums) sum = Draw(kTileRows * kPanel, 0, 1);
     const ValueTile tile = {p.data(),       phi.data(),     phi.data(),
                             v.data(),       panels.data(),  kPanels,
                             kKeys,          sums[0].data(), sums[1].data(),
-                            sums[2].data(), sums[3].data(), sums[4].data()};
-    kernels.value_sums(tile);
-    kernels.value_spread(tile);
-    for (const auto& sum : sums) Keep(sum);
+                            sums[2].data(), sums[3].data(), sums[4].data(),
+                            sums[5].data()};
+    for (const auto kernel :
+         {kernels.value_means, kernels.value_sums, kernels.value_bounds,
+          kernels.value_spread, kernels.size_bounds}) {
+      kernel(tile);
+      for (const auto& sum : sums) Keep(sum);
+    }
   }
 };
 

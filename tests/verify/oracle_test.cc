@@ -237,6 +237,31 @@ INSTANTIATE_TEST_SUITE_P(All, OracleBits, testing::ValuesIn(CompiledTargets()),
                            return std::string(TargetName(info.param));
                          });
 
+// Bounds do not depend on what else is asked, or on the models beside.
+TEST(Oracle, TruthsTogetherAreThoseAlone) {
+  ErrorModel other = TestModel();
+  other.bound.constant *= 3;
+  other.bound.product *= 2;
+  const TruthRequest requests[] = {
+      {.model = other, .likely = false}, {.model = TestModel()}, {.model = {}}};
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    TestProblem t;
+    RandomProblem(seed, &t);
+    const auto together = ComputeTruths(t.problem, t.inputs, requests, {});
+    for (size_t n = 0; n < 3; ++n) {
+      const AttentionTruth alone =
+          ComputeTruth(t.problem, t.inputs, requests[n].model, {});
+      ASSERT_TRUE(SameBits(together[n].o, alone.o)) << seed;
+      ASSERT_TRUE(SameBits(together[n].abs_sum, alone.abs_sum)) << seed;
+      ASSERT_TRUE(SameBits(together[n].phi_sum, alone.phi_sum)) << seed;
+      ASSERT_EQ(together[n].likely, requests[n].likely);
+      if (requests[n].likely) {
+        ASSERT_TRUE(SameBits(together[n], alone)) << seed;
+      }
+    }
+  }
+}
+
 TEST(Oracle, SampledRowsAreNearlyTheFullOnes) {
   TestProblem t;
   RandomProblem(11, &t);

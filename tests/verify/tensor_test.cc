@@ -1,10 +1,14 @@
 // Owning buffers: guard zones, alignment, poison and what is left of it.
 #include "verify/base/tensor.h"
+#include "verify/base/elements.h"
+#include "verify/base/magnitude.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/inputs/attention_forward_outputs.h"
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -79,6 +83,28 @@ TEST_P(LaneTensors, StartBehindTheBoundaryByElements) {
     ASSERT_TRUE(tensor.ok());
     EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor->view.data) % 64,
               static_cast<uintptr_t>(shift) * lane_bytes % 64);
+  }
+}
+
+TEST_P(LaneTensors, HaveAMagnitude) {
+  for (const int64_t step : {1, 3}) {
+    auto tensor = AllocateLaneTensor(GetParam(), {2, 1, 3, 5},
+                                     {15 * step, 15 * step, 5 * step, step}, 0);
+    ASSERT_TRUE(tensor.ok());
+    const auto set = [&](int64_t b, int64_t i, int64_t c, float x) {
+      const auto bits = std::bit_cast<uint32_t>(x);
+      SetElement(tensor->view, {b, 0, i, c},
+                 GetParam() == Lane::kF32 ? bits : bits >> 16);
+    };
+    for (int64_t n = 0; n < 30; ++n) set(n / 15, n / 5 % 3, n % 5, -0.5f);
+    set(1, 2, 4, -8);
+    EXPECT_EQ(MagnitudeOf(tensor->const_view()).largest, 8);
+    EXPECT_TRUE(MagnitudeOf(tensor->const_view()).finite);
+    for (const float x : {HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+      set(0, 1, 3, x);
+      EXPECT_EQ(MagnitudeOf(tensor->const_view()).largest, 8);
+      EXPECT_FALSE(MagnitudeOf(tensor->const_view()).finite);
+    }
   }
 }
 

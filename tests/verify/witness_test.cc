@@ -245,6 +245,53 @@ TEST(FirstWitness, KnowsSumsFromBelow) {
   EXPECT_GT(largest_growth, 1.005);
 }
 
+// What a trial computes of the witness, from the inputs as they are, is the
+// truth of the problem that the witness answered.
+TEST(FirstWitness, IsTriedByTheTruthOfItsOwnProblem) {
+  for (const Scene& scene : kScenes) {
+    SCOPED_TRACE(scene.line);
+    const Stage stage(scene);
+    const AttentionForwardData& data = stage.data();
+    const WitnessInputs wide =
+        std::move(WidenForWitness(data.problem, data.inputs).value());
+    const AttentionEnvelope own(WitnessProfile(), wide.problem, 1);
+    const oracle::AttentionTruth whole = oracle::ComputeTruth(
+        wide.problem, wide.inputs, own.error_model(), {.threads = 1});
+    const oracle::TruthRequest request = {
+        .model = own.error_model(), .likely = false, .sizes = true};
+    const oracle::AttentionTruth truth = oracle::ComputeTruths(
+        data.problem, data.inputs, {&request, 1}, {.threads = 1})[0];
+    EXPECT_EQ(truth.value_dim, whole.value_dim);
+    EXPECT_EQ(truth.o, whole.o);
+    EXPECT_EQ(truth.abs_sum, whole.abs_sum);
+    EXPECT_EQ(truth.phi_sum, whole.phi_sum);
+  }
+}
+
+// The trial judges the candidate's rows, too, as the profile's envelope does.
+TEST(FirstWitness, JudgesTheCandidateOnItsTrial) {
+  Stage stage(kScenes[0]);
+  const std::vector<int64_t> trials = stage.witness->Trials(7);
+  const auto inside = [&] {
+    bool passed = true;
+    const auto tried = stage.witness->OnTrial(trials, stage.produced);
+    const auto alone =
+        stage.trial->Envelope(stage.profile, trials, 1)->Judge(stage.produced);
+    EXPECT_EQ(tried.produced.size(), alone.size());
+    for (size_t t = 0; t < alone.size(); ++t) {
+      EXPECT_EQ(tried.produced[t].Passed(), alone[t].Passed());
+      EXPECT_EQ(tried.produced[t].outside, alone[t].outside);
+      EXPECT_EQ(tried.produced[t].unlikely, 0);
+      passed = passed && tried.produced[t].Passed();
+    }
+    return passed;
+  };
+  EXPECT_TRUE(inside());
+  SetElement(stage.produced.tensors[0].view,
+             LineIndex(stage.trial->outputs()[0], trials[3], 5), 0x7fc0);
+  EXPECT_FALSE(inside());
+}
+
 TEST(FirstWitness, VouchesForMostRowsThatAreRight) {
   for (const Scene& scene : kScenes) {
     SCOPED_TRACE(scene.line);
@@ -271,7 +318,8 @@ TEST(FirstWitness, IsTriedItselfAndFoundWhenWrong) {
     EXPECT_EQ(trials.back(), stage.trial->rows() - 1);
     const auto sound = [&] {
       bool passed = true;
-      for (const EnvelopeResult& found : stage.witness->OnTrial(trials)) {
+      const auto tried = stage.witness->OnTrial(trials, stage.produced);
+      for (const EnvelopeResult& found : tried.witness) {
         passed = passed && found.Passed();
       }
       return passed;

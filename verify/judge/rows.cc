@@ -98,21 +98,23 @@ Rows Without(const Rows& all, const Rows& taken) {
   return rest;
 }
 
-// Whether the witness is where it has to be on these rows.
-bool Sound(const FirstWitness& witness, const Trial& trial, const Rows& trials,
+bool AllPassed(const std::vector<EnvelopeResult>& found) {
+  return std::all_of(found.begin(), found.end(),
+                     [](const EnvelopeResult& of) { return of.Passed(); });
+}
+
+// Whether the witness is where it has to be on the rows of its trial.
+bool Sound(const std::vector<EnvelopeResult>& found, const Trial& trial,
            CaseResult* result) {
-  bool sound = true;
-  const std::vector<EnvelopeResult> found = witness.OnTrial(trials);
   for (size_t t = 0; t < found.size(); ++t) {
     if (found[t].Passed()) continue;
-    sound = false;
     result->findings.push_back(
         {Tier::kSelf, "first_witness",
          "the first witness is outside its own bound: " +
              DescribeEnvelope(trial.outputs()[t], found[t]),
          "", std::nullopt});
   }
-  return sound;
+  return AllPassed(found);
 }
 
 // Of the rows that the witness does not vouch for as many as the oracle may
@@ -139,25 +141,46 @@ Rows Doubtful(const FirstWitness& witness, const Rows& rows,
   return chosen;
 }
 
-bool AskOracle(const OtherRows& rows, const NumericProfile& profile,
-               int threads, Rows asked, CaseResult* result) {
-  if (asked.empty()) return true;
+// The rows that the oracle takes: those of the witness's trial, and doubtful
+// ones.
+struct Asked {
+  Rows tried;
+  bool tried_inside = false;  // as the trial found already
+  Rows doubtful;
+};
+
+std::vector<EnvelopeResult> JudgeRows(const OtherRows& rows,
+                                      const NumericProfile& profile,
+                                      int threads, Rows asked) {
   std::sort(asked.begin(), asked.end());
-  result->rows_oracle = static_cast<int64_t>(asked.size());
-  const auto allowed =
-      rows.trial->envelopes().Envelope(profile, std::move(asked), threads);
-  bool inside = true;
-  const std::vector<EnvelopeResult> found = allowed->Judge(*rows.produced);
+  return rows.trial->envelopes()
+      .Envelope(profile, std::move(asked), threads)
+      ->Judge(*rows.produced);
+}
+
+bool AskOracle(const OtherRows& rows, const NumericProfile& profile,
+               int threads, const Asked& asked, CaseResult* result) {
+  Rows all = asked.doubtful;
+  all.insert(all.end(), asked.tried.begin(), asked.tried.end());
+  if (all.empty()) return true;
+  result->rows_oracle = static_cast<int64_t>(all.size());
+  if (asked.tried_inside &&
+      (asked.doubtful.empty() ||
+       AllPassed(JudgeRows(rows, profile, threads, asked.doubtful)))) {
+    return true;
+  }
+  // What is said of them is said of all together.
+  const std::vector<EnvelopeResult> found =
+      JudgeRows(rows, profile, threads, std::move(all));
   for (size_t t = 0; t < found.size(); ++t) {
     if (found[t].Passed()) continue;
-    inside = false;
     const OutputSpec& spec = rows.trial->outputs()[t];
     result->findings.push_back(
         {Tier::kEnvelope, spec.name,
          "outside the sample: " + DescribeEnvelope(spec, found[t]), "",
          std::nullopt, "", found[t]});
   }
-  return inside;
+  return AllPassed(found);
 }
 
 }  // namespace
@@ -227,18 +250,17 @@ void WitnessOtherRows(const OtherRows& rows, const NumericProfile& profile,
   const auto witness = rows.trial->envelopes().Witness(profile, threads);
   if (witness == nullptr) return;
   const Rows trials = witness->Trials(salt);
-  if (!Sound(*witness, *rows.trial, trials, result)) return;
+  const FirstWitness::Tried tried = witness->OnTrial(trials, *rows.produced);
+  if (!Sound(tried.witness, *rows.trial, result)) return;
   Rows all(static_cast<size_t>(rows.trial->rows()));
   for (size_t row = 0; row < all.size(); ++row) {
     all[row] = static_cast<int64_t>(row);
   }
   const Rows others = Without(all, rows.truth->rows);
-  Rows asked =
-      Doubtful(*witness, Without(others, trials), *rows.produced, result);
-  const Rows tried = Without(trials, rows.truth->rows);
-  asked.insert(asked.end(), tried.begin(), tried.end());
-  const bool inside =
-      AskOracle(rows, profile, threads, std::move(asked), result);
+  const Asked asked = {
+      Without(trials, rows.truth->rows), AllPassed(tried.produced),
+      Doubtful(*witness, Without(others, trials), *rows.produced, result)};
+  const bool inside = AskOracle(rows, profile, threads, asked, result);
   result->checks.push_back({"envelope_of_other_rows", inside, 1});
   if (result->rows_ranged > 0) {
     result->rows_ranged -= result->rows_witnessed + result->rows_oracle;

@@ -56,10 +56,17 @@ class FirstWitness {
   // those at edges of the witness's tiles and of segments, and one in 64, drawn
   // by `salt`.
   virtual std::vector<int64_t> Trials(uint64_t salt) const = 0;
-  // The witness's own answer to these rows before the envelope of its own
-  // arithmetic, one result per output: one that fails is our own fault.
-  virtual std::vector<EnvelopeResult> OnTrial(
-      const std::vector<int64_t>& rows) const = 0;
+  // Both answers to these rows, by one truth; a result per output.
+  struct Tried {
+    // The witness's own, before the envelope of its own arithmetic: one that
+    // fails is our own fault.
+    std::vector<EnvelopeResult> witness;
+    // `produced`, before that of the profile. Only bounds are judged: nothing
+    // is said of errors that are allowed and yet unlikely.
+    std::vector<EnvelopeResult> produced;
+  };
+  virtual Tried OnTrial(const std::vector<int64_t>& rows,
+                        const OutputSet& produced) const = 0;
   // None: the profile certainly allows the row. Otherwise how far apart the
   // two are, the larger the more suspect; infinite for NaN.
   virtual std::optional<double> Doubt(int64_t row,

@@ -64,8 +64,8 @@ struct WeightRow {
 // added to what the outputs hold, in the order of the keys.
 //   p, phi, spread [kTileRows][stride], from the first of the keys on; v
 //   [skv][kPanel] of this channel panel; outputs [kTileRows][kPanel].
-// value_sums: o, abs_sum, square_sum; value_spread: phi_sum, spread_sum, for
-// which o must be final and normalised.
+// Each kernel of Kernels adds some of the outputs, and reads those that it is
+// said to need: they must be final and normalised.
 struct ValueTile {
   const double* p = nullptr;
   const double* phi = nullptr;
@@ -79,15 +79,19 @@ struct ValueTile {
   double* square_sum = nullptr;
   double* phi_sum = nullptr;
   double* spread_sum = nullptr;
+  double* size_phi_sum = nullptr;  // sum p phi ||v| - abs_sum|
 };
 
 struct Kernels {
   void (*score_tile)(const ScoreTile&);
   void (*logit_row)(LogitRow*);
   void (*weight_row)(WeightRow*);
-  void (*value_sums)(const ValueTile&);
-  void (*value_spread)(const ValueTile&);
-  LaneLoops lanes;  // the primitives they are made of
+  void (*value_means)(const ValueTile&);   // o, abs_sum
+  void (*value_sums)(const ValueTile&);    // o, abs_sum, square_sum
+  void (*value_bounds)(const ValueTile&);  // phi_sum, from o
+  void (*value_spread)(const ValueTile&);  // phi_sum, spread_sum, from o
+  void (*size_bounds)(const ValueTile&);   // size_phi_sum, from abs_sum
+  LaneLoops lanes;                         // the primitives they are made of
 };
 
 const Kernels& KernelsOf(Target target);

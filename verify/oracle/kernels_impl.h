@@ -205,9 +205,8 @@ void WeightRowOf(WeightRow* row) {
 }
 
 // A register tile of sums, [row][vector of channels], out of memory and back.
-template <typename B>
+template <typename B, size_t kRows>
 struct Sums {
-  static constexpr size_t kRows = kRegisterRows<B>;
   static constexpr size_t kN = kPerPanel<B>;
   B x[kRows][kN];
 
@@ -227,9 +226,11 @@ struct Sums {
   }
 };
 
-// Calls visit(first value of the key, its place in the rows' weights).
+// Calls visit(first value of the key, its place in the rows' weights). Inlined,
+// so that the sums of a register tile stay in registers.
 template <typename Visit>
-void ForTileKeys(const ValueTile& t, const Visit& visit) {
+[[gnu::always_inline]] inline void ForTileKeys(const ValueTile& t,
+                                               const Visit& visit) {
   for (size_t slot = 0; slot < t.panel_count; ++slot) {
     const double* v =
         t.v + static_cast<size_t>(t.panels[slot]) * kPanel * kPanel;
@@ -238,64 +239,90 @@ void ForTileKeys(const ValueTile& t, const Visit& visit) {
   }
 }
 
-template <typename B>
+template <typename B, bool kSquares>
 void ValueSumsOf(const ValueTile& t) {
-  for (size_t row = 0; row < kTileRows; row += Sums<B>::kRows) {
-    Sums<B> o(t.o + row * kPanel), abs_sum(t.abs_sum + row * kPanel),
-        square_sum(t.square_sum + row * kPanel);
+  constexpr size_t kRows = kRegisterRows<B>;
+  constexpr size_t kN = kPerPanel<B>;
+  for (size_t row = 0; row < kTileRows; row += kRows) {
+    Sums<B, kRows> o(t.o + row * kPanel), abs_sum(t.abs_sum + row * kPanel);
+    Sums<B, kRows> square_sum((kSquares ? t.square_sum : t.o) + row * kPanel);
     const double* p = t.p + row * t.stride;
     ForTileKeys(t, [&](const double* v, size_t key) {
       // Weights are not negative: |w v| = w |v|, (w v)^2 = w^2 v^2.
-      B weight[Sums<B>::kRows], weight2[Sums<B>::kRows];
-      for (size_t r = 0; r < Sums<B>::kRows; ++r) {
+      B weight[kRows], weight2[kRows];
+      for (size_t r = 0; r < kRows; ++r) {
         weight[r] = B(p[r * t.stride + key]);
-        weight2[r] = weight[r] * weight[r];
+        if constexpr (kSquares) weight2[r] = weight[r] * weight[r];
       }
-      for (size_t n = 0; n < Sums<B>::kN; ++n) {
+      for (size_t n = 0; n < kN; ++n) {
         const B value = Load<B>(v + n * B::size);
         const B size = Abs(value);
-        const B square = value * value;
-        for (size_t r = 0; r < Sums<B>::kRows; ++r) {
+        for (size_t r = 0; r < kRows; ++r) {
           o.x[r][n] = Fma(weight[r], value, o.x[r][n]);
           abs_sum.x[r][n] = Fma(weight[r], size, abs_sum.x[r][n]);
-          square_sum.x[r][n] = Fma(weight2[r], square, square_sum.x[r][n]);
+          if constexpr (kSquares) {
+            square_sum.x[r][n] =
+                Fma(weight2[r], value * value, square_sum.x[r][n]);
+          }
         }
       }
     });
     o.Write(t.o + row * kPanel);
     abs_sum.Write(t.abs_sum + row * kPanel);
-    square_sum.Write(t.square_sum + row * kPanel);
+    if constexpr (kSquares) square_sum.Write(t.square_sum + row * kPanel);
   }
 }
 
-template <typename B>
+// One accumulator a row is a short chain: more rows hide it.
+template <typename B, bool kSpread>
+inline constexpr size_t kSpreadRows =
+    B::size == 8 && !kSpread ? kTileRows : kRegisterRows<B>;
+
+// Around o; with kSizes of |v| around abs_sum.
+template <typename B, bool kSizes, bool kSpread>
 void ValueSpreadOf(const ValueTile& t) {
-  for (size_t row = 0; row < kTileRows; row += Sums<B>::kRows) {
-    const Sums<B> o(t.o + row * kPanel);
-    Sums<B> phi_sum(t.phi_sum + row * kPanel),
-        spread_sum(t.spread_sum + row * kPanel);
+  constexpr size_t kRows = kSpreadRows<B, kSpread>;
+  constexpr size_t kN = kPerPanel<B>;
+  const double* const centres = kSizes ? t.abs_sum : t.o;
+  double* const phi_sums = kSizes ? t.size_phi_sum : t.phi_sum;
+  for (size_t row = 0; row < kTileRows; row += kRows) {
+    const Sums<B, kRows> centre(centres + row * kPanel);
+    Sums<B, kRows> phi_sum(phi_sums + row * kPanel);
+    Sums<B, kRows> spread_sum((kSpread ? t.spread_sum : t.o) + row * kPanel);
     const double* phi = t.phi + row * t.stride;
     const double* spread = t.spread + row * t.stride;
     ForTileKeys(t, [&](const double* v, size_t key) {
-      for (size_t r = 0; r < Sums<B>::kRows; ++r) {
+      for (size_t r = 0; r < kRows; ++r) {
         const B phi_r(phi[r * t.stride + key]);
-        const B spread_r(spread[r * t.stride + key]);
-        for (size_t n = 0; n < Sums<B>::kN; ++n) {
-          const B apart = Load<B>(v + n * B::size) - o.x[r][n];
+        for (size_t n = 0; n < kN; ++n) {
+          B value = Load<B>(v + n * B::size);
+          if constexpr (kSizes) value = Abs(value);
+          const B apart = value - centre.x[r][n];
           phi_sum.x[r][n] = Fma(phi_r, Abs(apart), phi_sum.x[r][n]);
-          spread_sum.x[r][n] = Fma(spread_r, apart * apart, spread_sum.x[r][n]);
+          if constexpr (kSpread) {
+            const B spread_r(spread[r * t.stride + key]);
+            spread_sum.x[r][n] =
+                Fma(spread_r, apart * apart, spread_sum.x[r][n]);
+          }
         }
       }
     });
-    phi_sum.Write(t.phi_sum + row * kPanel);
-    spread_sum.Write(t.spread_sum + row * kPanel);
+    phi_sum.Write(phi_sums + row * kPanel);
+    if constexpr (kSpread) spread_sum.Write(t.spread_sum + row * kPanel);
   }
 }
 
 template <typename B>
 constexpr Kernels MakeKernels() {
-  return {&ScoreTileOf<B>, &LogitRowOf<B>,    &WeightRowOf<B>,
-          &ValueSumsOf<B>, &ValueSpreadOf<B>, MakeLaneLoops<B>()};
+  return {&ScoreTileOf<B>,
+          &LogitRowOf<B>,
+          &WeightRowOf<B>,
+          &ValueSumsOf<B, false>,
+          &ValueSumsOf<B, true>,
+          &ValueSpreadOf<B, false, false>,
+          &ValueSpreadOf<B, false, true>,
+          &ValueSpreadOf<B, true, false>,
+          MakeLaneLoops<B>()};
 }
 
 }  // namespace lockstep::oracle

@@ -7,6 +7,7 @@
 
 #include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
+#include "verify/base/magnitude.h"
 
 namespace lockstep::verify {
 namespace {
@@ -56,24 +57,6 @@ Bounds OfExcluded(const oracle::RowTruth& row, double truth) {
                                              : Anything(truth);
 }
 
-double LargestFinite(const LaneView& x) {
-  double largest = 0;
-  const auto& n = x.shape;
-  for (int64_t b = 0; b < n[0]; ++b) {
-    for (int64_t h = 0; h < n[1]; ++h) {
-      for (int64_t i = 0; i < n[2]; ++i) {
-        for (int64_t c = 0; c < n[3]; ++c) {
-          const double value = std::fabs(
-              double{x.lane == Lane::kF32 ? x.As<float>()(b, h, i, c)
-                                          : ToFloat(x.As<Bf16>()(b, h, i, c))});
-          if (value > largest && value < kInf) largest = value;
-        }
-      }
-    }
-  }
-  return largest;
-}
-
 }  // namespace
 
 InputRange RangeOf(const AttentionForwardInputs& inputs,
@@ -84,8 +67,8 @@ InputRange RangeOf(const AttentionForwardInputs& inputs,
                        profile.operand_qk == NumberType::kF16 ||
                        profile.operand_v == NumberType::kF16;
   if (!matters) return {};
-  return {LargestFinite(inputs.q), LargestFinite(inputs.k),
-          LargestFinite(inputs.v)};
+  return {MagnitudeOf(inputs.q).largest, MagnitudeOf(inputs.k).largest,
+          MagnitudeOf(inputs.v).largest};
 }
 
 ValueSet RoundedSet(double lo, double hi, Lane lane, Rounding rounding) {
@@ -279,16 +262,19 @@ Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
   const double error =
       (before + parts.division + 2 * model_.tiny + model_.flush) * kRoundUp;
   if (!(error < kInf)) return WideOutput(truth, r, c, slack, shares);
-  const double likely = Likely(truth, r, c, slack, error);
+  const double likely =
+      truth.likely ? Likely(truth, r, c, slack, error) : error;
   if (shares != nullptr && error > 0) {
     ShareOutput(row, slack, parts, size, error, shares);
   }
-  return {RoundedSet(o - error, o + error, problem_.lane, profile_.out_round),
-          RoundedSet(o - likely, o + likely, problem_.lane, profile_.out_round),
-          o,
-          error,
-          likely,
-          error > VacuousError(row)};
+  const auto rounded = [&](double within) {
+    return RoundedSet(o - within, o + within, problem_.lane,
+                      profile_.out_round);
+  };
+  const ValueSet allowed = rounded(error);
+  return {allowed, likely == error ? allowed : rounded(likely),
+          o,       error,
+          likely,  error > VacuousError(row)};
 }
 
 void AttentionEnvelope::ShareOutput(const oracle::RowTruth& row,

@@ -10,6 +10,7 @@
 #include "verify/allowed/attention_forward/errors.h"
 #include "verify/allowed/attention_forward/probes.h"
 #include "verify/base/compare.h"
+#include "verify/base/magnitude.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/probe.h"
 #include "verify/emulator/attention_forward/kernel.h"
@@ -166,26 +167,6 @@ std::string WhyNoDraw(const AttentionForwardCase& c) {
   return smooth ? "" : "inputs that are no random draw";
 }
 
-// The largest magnitude; infinity where there is a NaN.
-double Largest(const LaneView& x) {
-  const auto& n = x.shape;
-  double largest = 0;
-  for (int64_t b = 0; b < n[0]; ++b) {
-    for (int64_t h = 0; h < n[1]; ++h) {
-      for (int64_t i = 0; i < n[2]; ++i) {
-        for (int64_t c = 0; c < n[3]; ++c) {
-          const float value = x.lane == Lane::kF32
-                                  ? x.As<float>()(b, h, i, c)
-                                  : ToFloat(x.As<Bf16>()(b, h, i, c));
-          if (!std::isfinite(value)) return HUGE_VAL;
-          largest = std::max(largest, std::fabs(double{value}));
-        }
-      }
-    }
-  }
-  return largest;
-}
-
 bool RowIsFinite(const LaneView& x, int64_t b, int64_t h, int64_t j) {
   for (int64_t c = 0; c < x.shape[3]; ++c) {
     const float value = x.lane == Lane::kF32
@@ -227,10 +208,12 @@ bool SeesNotFinite(const AttentionForwardProblem& p,
 // score that does not is not masked by it.
 bool MaskableByAddition(const AttentionForwardProblem& p, const LaneView& q,
                         const LaneView& k) {
-  const double bound = Largest(q) * Largest(k) *
+  const Magnitude of_q = MagnitudeOf(q);
+  const Magnitude of_k = MagnitudeOf(k);
+  const double bound = of_q.largest * of_k.largest *
                        static_cast<double>(p.head_dim) *
                        std::max(1.0, std::fabs(p.scale));
-  return bound < 0x1p120;  // FLT_MAX / 256
+  return of_q.finite && of_k.finite && bound < 0x1p120;  // FLT_MAX / 256
 }
 
 // Faults that change whole keys: every probe that holds one shows them.
@@ -257,7 +240,7 @@ std::string WhyUndeclaredAttention(const AttentionForwardProblem& p,
     return "a scale that is not positive (shift = fma, scale_at = exponent)";
   }
   if (profile.masked_nan_safe == MaskedNan::kNo &&
-      !(std::isfinite(Largest(inputs.k)) && std::isfinite(Largest(inputs.v)))) {
+      !(MagnitudeOf(inputs.k).finite && MagnitudeOf(inputs.v).finite)) {
     return "NaN or infinity in k or v (masked_nan_safe = no)";
   }
   if (profile.masked_nan_safe == MaskedNan::kPadding &&

@@ -20,6 +20,7 @@
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/attention_forward/envelope_model.h"
 #include "verify/base/binary64.h"
+#include "verify/base/magnitude.h"
 #include "verify/ops/attention_forward/trial.h"
 
 namespace lockstep::verify {
@@ -27,23 +28,8 @@ namespace {
 
 // The largest magnitude; NaN where an element is not finite.
 double Largest(const LaneView& x) {
-  double largest = 0;
-  const auto look = [&](const auto& view) {
-    for (int64_t b = 0; b < x.shape[0]; ++b) {
-      for (int64_t h = 0; h < x.shape[1]; ++h) {
-        for (int64_t i = 0; i < x.shape[2]; ++i) {
-          for (int64_t c = 0; c < x.shape[3]; ++c) {
-            const auto value =
-                std::fabs(static_cast<double>(ToFloat(view(b, h, i, c))));
-            if (!(value <= largest)) largest = value;
-            if (!std::isfinite(value)) return;
-          }
-        }
-      }
-    }
-  };
-  x.lane == Lane::kF32 ? look(x.As<float>()) : look(x.As<Bf16>());
-  return largest < HUGE_VAL ? largest : NAN;
+  const Magnitude size = MagnitudeOf(x);
+  return size.finite ? size.largest : NAN;
 }
 
 // The largest finite magnitude of the sinks; NaN where one is NaN or +inf.

@@ -65,7 +65,7 @@ AttentionWitness::AttentionWitness(const AttentionForwardData& data,
                                    const WitnessModel& model,
                                    WitnessInputs inputs)
     : data_(data),
-      has_lse_(HasLse(profile)),
+      profile_(profile),
       model_(model),
       inputs_(std::move(inputs)) {}
 
@@ -141,21 +141,70 @@ std::vector<int64_t> AttentionWitness::Trials(uint64_t salt) const {
   return {trials.begin(), trials.end()};
 }
 
-std::vector<EnvelopeResult> AttentionWitness::OnTrial(
-    const std::vector<int64_t>& rows) const {
-  const AttentionEnvelope envelope(WitnessProfile(), inputs_.problem, 1);
+FirstWitness::Tried AttentionWitness::OnTrial(const std::vector<int64_t>& rows,
+                                              const OutputSet& produced) const {
+  const AttentionEnvelope own(WitnessProfile(), inputs_.problem, 1);
+  const AttentionEnvelope claimed(profile_, data_.problem, 1, 1e-3,
+                                  RangeOf(data_.inputs, profile_));
+  const oracle::TruthRequest requests[] = {
+      {.model = own.error_model(), .likely = false, .sizes = true},
+      {.model = claimed.error_model(), .likely = false}};
   oracle::TruthOptions options;
   options.rows = &rows;
   options.threads = threads_;
-  const oracle::AttentionTruth truth = oracle::ComputeTruth(
-      inputs_.problem, inputs_.inputs, envelope.error_model(), options);
-  const auto& n = lse_.view.shape;
-  const auto& s = lse_.view.strides;
-  return {JudgeOutput(envelope, truth, &rows, o_.const_view()),
-          JudgeLse(envelope, truth, &rows,
-                   {static_cast<const float*>(lse_.view.data),
-                    {n[0], n[1], n[2]},
-                    {s[0], s[1], s[2]}})};
+  const std::vector<oracle::AttentionTruth> truths =
+      oracle::ComputeTruths(data_.problem, data_.inputs, requests, options);
+  const auto judge = [&](const AttentionEnvelope& envelope,
+                         const oracle::AttentionTruth& truth,
+                         const LaneTensor& o, const LaneTensor* lse) {
+    std::vector<EnvelopeResult> found = {
+        JudgeOutput(envelope, truth, &rows, o.const_view())};
+    if (lse == nullptr) return found;
+    const auto& n = lse->view.shape;
+    const auto& s = lse->view.strides;
+    found.push_back(JudgeLse(envelope, truth, &rows,
+                             {static_cast<const float*>(lse->view.data),
+                              {n[0], n[1], n[2]},
+                              {s[0], s[1], s[2]}}));
+    return found;
+  };
+  const LaneTensor* lse = HasLse(profile_) ? &produced.tensors[1] : nullptr;
+  return {judge(own, truths[0], o_, &lse_),
+          judge(claimed, truths[1], produced.tensors[0], lse)};
+}
+
+bool AttentionWitness::Vouches(const WitnessMargin& margin, int64_t row,
+                               const OutputSet& produced) const {
+  const AttentionForwardProblem& p = data_.problem;
+  const float* const o = Row(o_, row);
+  const float* const sizes = o + p.value_dim;
+  const LaneView view = produced.tensors[0].const_view();
+  const int64_t b = row / (p.q_heads * p.q_len);
+  const int64_t h = row / p.q_len % p.q_heads;
+  const int64_t i = row % p.q_len;
+  const auto all = [&](const auto& elements) {
+    const auto* const from = &elements(b, h, i, 0);
+    for (int64_t c = 0; c < p.value_dim; ++c) {
+      const auto x = static_cast<double>(ToFloat(from[c * view.strides[3]]));
+      if (!model_.Allows(margin, static_cast<double>(o[c]),
+                         static_cast<double>(sizes[c]), x)) {
+        return false;
+      }
+    }
+    return true;
+  };
+  return view.lane == Lane::kF32 ? all(view.As<float>()) : all(view.As<Bf16>());
+}
+
+bool AttentionWitness::VouchesForLse(const WitnessMargin& margin, int64_t row,
+                                     const OutputSet& produced) const {
+  const AttentionForwardProblem& p = data_.problem;
+  const LaneView lse = produced.tensors[1].const_view();
+  const uint32_t bits =
+      ElementBits(lse, {row / (p.q_heads * p.q_len), row / p.q_len % p.q_heads,
+                        row % p.q_len, 0});
+  return model_.AllowsLse(margin, static_cast<double>(*Row(lse_, row)),
+                          ElementValue(lse.lane, bits));
 }
 
 std::optional<double> AttentionWitness::Doubt(int64_t row,
@@ -174,27 +223,21 @@ std::optional<double> AttentionWitness::Doubt(int64_t row,
     known.sink = std::fabs(static_cast<double>(data_.inputs.sink(h)));
   }
   const std::optional<WitnessMargin> margin = model_.ForRow(known);
+  if (margin && Vouches(*margin, row, produced)) {
+    const bool vouched =
+        !HasLse(profile_) || VouchesForLse(*margin, row, produced);
+    return vouched ? std::nullopt : std::optional<double>(HUGE_VAL);
+  }
   const float* const o = Row(o_, row);
   const float* const sizes = o + p.value_dim;
   const LaneView view = produced.tensors[0].const_view();
-  bool allowed = margin.has_value();
   double doubt = 0;
   for (int64_t c = 0; c < p.value_dim; ++c) {
     const double x = ElementValue(view.lane, ElementBits(view, {b, h, i, c}));
-    const auto w = static_cast<double>(o[c]);
-    const auto sum = static_cast<double>(sizes[c]);
-    allowed = allowed && model_.Allows(*margin, w, sum, x);
-    const double apart = std::fabs(x - w) / (sum + 0x1p-100);
+    const double apart = std::fabs(x - static_cast<double>(o[c])) /
+                         (static_cast<double>(sizes[c]) + 0x1p-100);
     doubt = apart <= doubt ? doubt : apart == apart ? apart : HUGE_VAL;
   }
-  if (allowed && has_lse_) {
-    const LaneView lse = produced.tensors[1].const_view();
-    allowed = model_.AllowsLse(
-        *margin, static_cast<double>(*Row(lse_, row)),
-        ElementValue(lse.lane, ElementBits(lse, {b, h, i, 0})));
-    if (!allowed) doubt = HUGE_VAL;
-  }
-  if (allowed) return std::nullopt;
   return doubt;
 }
 

@@ -26,8 +26,8 @@ class AttentionWitness final : public FirstWitness {
       int threads);
 
   std::vector<int64_t> Trials(uint64_t salt) const override;
-  std::vector<EnvelopeResult> OnTrial(
-      const std::vector<int64_t>& rows) const override;
+  Tried OnTrial(const std::vector<int64_t>& rows,
+                const OutputSet& produced) const override;
   std::optional<double> Doubt(int64_t row,
                               const OutputSet& produced) const override;
   int64_t TruthCost(int64_t row) const override;
@@ -42,9 +42,14 @@ class AttentionWitness final : public FirstWitness {
                    WitnessInputs inputs);
   bool Run(int threads);
   void CountVisible();
+  // Whether the margin holds what was produced there, output 0 or lse.
+  bool Vouches(const WitnessMargin& margin, int64_t row,
+               const OutputSet& produced) const;
+  bool VouchesForLse(const WitnessMargin& margin, int64_t row,
+                     const OutputSet& produced) const;
 
   const AttentionForwardData& data_;
-  bool has_lse_;
+  NumericProfile profile_;
   WitnessModel model_;
   WitnessInputs inputs_;
   int threads_ = 0;

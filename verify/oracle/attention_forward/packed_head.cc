@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "verify/oracle/kernels.h"
 
@@ -10,12 +11,36 @@ namespace lockstep::oracle {
 void LoadRow(const LaneView& x, int64_t b, int64_t h, int64_t position,
              double* to, int64_t step) {
   const auto load = [&](const auto& view) {
+    const auto* const from = &view(b, h, position, 0);
     for (int64_t c = 0; c < x.shape[3]; ++c) {
-      to[c * step] = static_cast<double>(ToFloat(view(b, h, position, c)));
+      to[c * step] = static_cast<double>(ToFloat(from[c * x.strides[3]]));
     }
   };
   x.lane == Lane::kF32 ? load(x.As<float>()) : load(x.As<Bf16>());
 }
+
+namespace {
+
+// Finite numbers of a row of v to their channel panels of 8, which are
+// `between` doubles apart, others as 0. Returns the largest magnitude.
+double PackValues(const std::vector<double>& row, double* to, size_t between,
+                  bool* finite) {
+  double largest = 0;
+  for (size_t begin = 0; begin < row.size(); begin += kPanel) {
+    double* const panel = to + begin / kPanel * between;
+    const size_t count = std::min(kPanel, row.size() - begin);
+    for (size_t c = 0; c < count; ++c) {
+      const double size = std::fabs(row[begin + c]);
+      const bool is_finite = size < std::numeric_limits<double>::infinity();
+      panel[c] = is_finite ? row[begin + c] : 0.0;
+      largest = is_finite && largest < size ? size : largest;
+      *finite = *finite && is_finite;
+    }
+  }
+  return largest;
+}
+
+}  // namespace
 
 PackedHead Pack(const AttentionForwardProblem& p,
                 const AttentionForwardInputs& in, int64_t b, int64_t h) {
@@ -31,16 +56,8 @@ PackedHead Pack(const AttentionForwardProblem& p,
             &head.k[Size(j / kStep * p.head_dim * kStep + j % kStep)], kStep);
     LoadRow(in.v, b, h, j, row.data(), 1);
     bool finite = true;
-    head.largest.push_back(0);
-    for (int64_t c = 0; c < p.value_dim; ++c) {
-      const double x = row[Size(c)];
-      finite = finite && std::isfinite(x);
-      head.v[Size(((c / kStep) * panels * kStep + j) * kStep + c % kStep)] =
-          std::isfinite(x) ? x : 0.0;
-      if (std::isfinite(x)) {
-        head.largest.back() = std::max(head.largest.back(), std::fabs(x));
-      }
-    }
+    head.largest.push_back(PackValues(row, &head.v[Size(j * kStep)],
+                                      Size(panels * kStep * kStep), &finite));
     head.largest_value = std::max(head.largest_value, head.largest.back());
     if (!finite) head.special.push_back(j);
   }

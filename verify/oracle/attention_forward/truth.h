@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "reference/contract/attention_forward.h"
@@ -93,6 +94,7 @@ struct RowTruth {
 // Rows in the order asked for; elements [row][value_dim].
 struct AttentionTruth {
   int64_t value_dim = 0;
+  bool likely = true;  // TruthRequest::likely
   std::vector<RowTruth> rows;
   // N8, N13: NaN, +inf or -inf where a visible V makes it so.
   std::vector<double> o;
@@ -102,6 +104,17 @@ struct AttentionTruth {
   // weights are one term if that makes the sum larger.
   std::vector<double> spread_sum;
   std::vector<double> square_sum;
+};
+
+// A truth that is asked for: beside `rows`, o, abs_sum and phi_sum.
+struct TruthRequest {
+  ErrorModel model;
+  // spread_sum, square_sum, equal_weights and equal_values. Without them they
+  // stay 0 and 1, and nothing can be said of what errors are likely.
+  bool likely = true;
+  // The channels of |v| behind those of v, so that value_dim is doubled; of
+  // them o, abs_sum and phi_sum.  Requires: all of v is finite, not `likely`.
+  bool sizes = false;
 };
 
 struct TruthOptions {
@@ -120,6 +133,13 @@ AttentionTruth ComputeTruth(const AttentionForwardProblem& problem,
                             const AttentionForwardInputs& inputs,
                             const ErrorModel& model,
                             const TruthOptions& options);
+
+// The same of several models, a truth each: the scores and the weighted values
+// of a row are formed once for all of them.
+std::vector<AttentionTruth> ComputeTruths(
+    const AttentionForwardProblem& problem,
+    const AttentionForwardInputs& inputs,
+    std::span<const TruthRequest> requests, const TruthOptions& options);
 
 }  // namespace lockstep::oracle
 
