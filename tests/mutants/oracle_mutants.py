@@ -18,6 +18,7 @@ K = "verify/allowed/attention_forward/probe_slack.cc"
 C = "verify/case/attention_forward/probe.cc"
 X = "verify/allowed/attention_forward/probe_weights.cc"
 O = "verify/oracle/attention_forward/truth.cc"
+T = "verify/oracle/attention_forward/tile.cc"
 S = "verify/oracle/attention_forward/visibility.cc"
 
 # name, source, text, replacement
@@ -170,16 +171,16 @@ MUTANTS = (
      "return Range(0, position);"),
     ("chunk_early", S, "Range(ChunkStart(position, mask.chunk),",
      "Range(ChunkStart(position + 1, mask.chunk),"),
-    ("sink_not_added", O, "sums->weight += p;", ""),
-    ("sink_not_in_phi", O,
-     "truth->phi_sum[place * dv + c] += phi * std::fabs(o[c]);", ""),
+    ("sink_not_added", T, "sums->weight += p;", ""),
+    ("sink_not_in_phi", T,
+     "truth->phi_sum[place * channels + c] += phi * std::fabs(o[c]);", ""),
     ("kv_head_modulo", O, "flat % problem.q_heads / problem.group();",
      "flat % problem.q_heads % problem.kv_heads;"),
-    ("all_minus_inf_is_empty", O, "(row.visible > 0 && row.max == -kInf);",
+    ("all_minus_inf_is_empty", T, "(row.visible > 0 && row.max == -kInf);",
      "false;"),
-    ("special_values_ignored", O, "if (std::isfinite(v[c])) continue;",
+    ("special_values_ignored", T, "if (std::isfinite(v[c])) continue;",
      "continue;"),
-    ("rescales_ignored", O, "m.constant += row.rescales * m.rescale;", ""),
+    ("rescales_ignored", T, "m.constant += row.rescales * m.rescale;", ""),
 )
 
 if __name__ == "__main__":

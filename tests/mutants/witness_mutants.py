@@ -38,7 +38,12 @@ MUTANTS = (
     ("norms_halved", I, "return std::sqrt(sum) * kRoundUp;", "return std::sqrt(sum) * 0.01;"),
     ("nan_is_allowed", W, "doubt = apart <= doubt ? doubt : apart == apart ? apart : HUGE_VAL;",
      "if (apart != apart) return std::nullopt;"),
-    ("lse_not_looked_at", W, "if (allowed && has_lse_) {", "if (false) {"),
+    ("lse_not_looked_at", W,
+     "!HasLse(profile_) || VouchesForLse(*margin, row, produced);", "true;"),
+    ("candidate_not_tried", W,
+     "judge(claimed, truths[1], produced.tensors[0], lse)",
+     "judge(own, truths[0], o_, &lse_)"),
+    ("sizes_not_tried", W, ".likely = false, .sizes = true}", ".likely = false}"),
     ("edges_not_tried", W, "if (drawn % static_cast<uint64_t>(step) == 0) trials.insert(row);",
      ""),
 )

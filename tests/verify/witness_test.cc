@@ -330,11 +330,14 @@ TEST(FirstWitness, IsTriedItselfAndFoundWhenWrong) {
     for (const LaneTensor* tensor :
          {&stage.witness->o(), &stage.witness->lse()}) {
       const auto width = static_cast<size_t>(tensor->view.shape[3]);
-      float& element = static_cast<float*>(tensor->view.data)[row * width];
-      const float was = element;
-      element += 0.125f * (std::fabs(was) + 1);
-      EXPECT_FALSE(sound());
-      element = was;
+      // Of o the first channel, and the last one of |v|.
+      for (const size_t at : {row * width, row * width + width - 1}) {
+        float& element = static_cast<float*>(tensor->view.data)[at];
+        const float was = element;
+        element += 0.125f * (std::fabs(was) + 1);
+        EXPECT_FALSE(sound());
+        element = was;
+      }
     }
   }
 }

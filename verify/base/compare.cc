@@ -126,8 +126,8 @@ Comparer::Comparer(std::string tensor, Lane lane,
   comparison_.expected_elements = expected_elements;
 }
 
-void Comparer::Add(const std::array<int64_t, 4> &index, uint32_t expected,
-                   uint32_t produced, bool unwritten) {
+void Comparer::AddOther(const std::array<int64_t, 4> &index, uint32_t expected,
+                        uint32_t produced, bool unwritten) {
   const Lane lane = comparison_.lane;
   const PairClass pair = Classify(lane, expected, produced);
   ++comparison_.counts[static_cast<size_t>(pair)];
@@ -151,24 +151,6 @@ void Comparer::Add(const std::array<int64_t, 4> &index, uint32_t expected,
   if (!comparison_.worst || Worse(witness, *comparison_.worst)) {
     comparison_.worst = witness;
   }
-}
-
-uint32_t ElementBits(const LaneView &view,
-                     const std::array<int64_t, 4> &index) {
-  int64_t offset = 0;
-  for (size_t axis = 0; axis < 4; ++axis) {
-    offset += index[axis] * view.strides[axis];
-  }
-  // memcpy: the bits of a float, not its value, and views may be misaligned.
-  const auto *bytes = static_cast<const unsigned char *>(view.data);
-  if (view.lane == Lane::kF32) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, bytes + offset * 4, 4);
-    return bits;
-  }
-  uint16_t bits = 0;
-  std::memcpy(&bits, bytes + offset * 2, 2);
-  return bits;
 }
 
 std::string ShapeMismatch(const LaneView &expected, const LaneView &produced) {

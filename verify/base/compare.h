@@ -8,7 +8,9 @@
 #define LOCKSTEP_VERIFY_BASE_COMPARE_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -99,16 +101,42 @@ class Comparer {
            int64_t expected_elements);
 
   void Add(const std::array<int64_t, 4> &index, uint32_t expected,
-           uint32_t produced, bool unwritten = false);
+           uint32_t produced, bool unwritten = false) {
+    if (expected == produced && !unwritten) {
+      ++comparison_.counts[static_cast<size_t>(PairClass::kEqual)];
+    } else {
+      AddOther(index, expected, produced, unwritten);
+    }
+  }
 
   const Comparison &comparison() const { return comparison_; }
 
  private:
+  // A pair that differs, or was not written.
+  void AddOther(const std::array<int64_t, 4> &index, uint32_t expected,
+                uint32_t produced, bool unwritten);
+
   Comparison comparison_;
 };
 
 // The bits of one element, bf16 in the lower half.
-uint32_t ElementBits(const LaneView &view, const std::array<int64_t, 4> &index);
+inline uint32_t ElementBits(const LaneView &view,
+                            const std::array<int64_t, 4> &index) {
+  int64_t offset = 0;
+  for (size_t axis = 0; axis < 4; ++axis) {
+    offset += index[axis] * view.strides[axis];
+  }
+  // memcpy: the bits of a float, not its value, and views may be misaligned.
+  const auto *bytes = static_cast<const unsigned char *>(view.data);
+  if (view.lane == Lane::kF32) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, bytes + offset * 4, 4);
+    return bits;
+  }
+  uint16_t bits = 0;
+  std::memcpy(&bits, bytes + offset * 2, 2);
+  return bits;
+}
 
 // Whole tensors. A difference of lane or shape is a mismatch, not an error.
 Comparison CompareTensors(std::string tensor, const LaneView &expected,

@@ -106,13 +106,18 @@ class TensorFiller {
         plan_(plan),
         lane_(view.lane),
         positions_(view.shape[2]),
-        channels_(view.shape[3]) {
+        channels_(view.shape[3]),
+        elements_(view.shape[0] * view.shape[1] * view.shape[2] *
+                  view.shape[3]),
+        words_(generator, plan.stream, elements_) {
     base_.kind = FillKind::kNormal;
     base_.a.value = 1;
     for (const FillTerm& term : plan.terms) {
       if ((term.tensors & plan.tensor) == 0) continue;
       if (FamilyOf(term.kind).modifier) {
-        modifiers_.push_back(term);
+        modifiers_.push_back(
+            {term,
+             {generator, FamilyStream(plan.stream, term.kind), elements_}});
         if (term.kind == FillKind::kCaps) SetLevels(term);
       } else {
         base_ = term;  // the last one named stands
@@ -121,21 +126,24 @@ class TensorFiller {
     factor_ = NormalFactor(base_.a.value, plan.normal_scale);
   }
 
-  uint32_t At(const Place& place) const {
+  uint32_t At(const Place& place) {
     uint32_t bits = Base(place);
-    for (const FillTerm& modifier : modifiers_) {
-      bits = Modify(modifier, place, bits);
+    for (Modifier& modifier : modifiers_) {
+      bits = Modify(&modifier, place, bits);
     }
     return bits;
   }
 
  private:
-  uint32_t Base(const Place& place) const {
+  struct Modifier {
+    FillTerm term;
+    WordStream words;
+  };
+
+  uint32_t Base(const Place& place) {
     const double a = base_.a.value;
     const double b = base_.b.value;
-    const auto draw = [&] {
-      return generator_.Draw(plan_.stream, place.element);
-    };
+    const auto draw = [&] { return words_.At(place.element); };
     const bool hit = place.position % channels_ == place.channel;
     switch (base_.kind) {
       case FillKind::kUniform:
@@ -176,8 +184,8 @@ class TensorFiller {
     return static_cast<uint32_t>(half) << 16;
   }
 
-  uint32_t Modify(const FillTerm& term, const Place& place,
-                  uint32_t bits) const {
+  uint32_t Modify(Modifier* modifier, const Place& place, uint32_t bits) {
+    const FillTerm& term = modifier->term;
     if (term.kind == FillKind::kRamp) {
       const double step =
           static_cast<double>(place.position) / static_cast<double>(positions_);
@@ -202,8 +210,7 @@ class TensorFiller {
       default:
         break;
     }
-    const auto draw =
-        generator_.Draw(FamilyStream(plan_.stream, term.kind), place.element);
+    const auto draw = modifier->words.At(place.element);
     if (draw[0] >= Threshold(term.a.value)) return bits;
     const uint32_t sign = draw[1] & kSign;
     const uint32_t mantissa = draw[2] & kMantissa;
@@ -295,8 +302,10 @@ class TensorFiller {
   Lane lane_;
   int64_t positions_;
   int64_t channels_;
+  int64_t elements_;
+  WordStream words_;
   FillTerm base_;
-  std::vector<FillTerm> modifiers_;
+  std::vector<Modifier> modifiers_;
   std::vector<double> levels_;  // of a caps term
   float factor_;
 };
@@ -330,7 +339,7 @@ float QueryScale(const AttentionForwardCase& c) {
 
 void FillTensor(const CounterGenerator& generator, const FillPlan& plan,
                 const MutableLaneView& view) {
-  const TensorFiller filler(generator, plan, view);
+  TensorFiller filler(generator, plan, view);
   const auto& strides = view.strides;
   Place place;
   for (int64_t b = 0; b < view.shape[0]; ++b) {
@@ -367,6 +376,9 @@ void FillDense(const CounterGenerator& generator, const DenseSource& source,
   const bool blocks = source.kind == DenseSource::Kind::kBlocks;
   const int64_t columns =
       blocks ? (view.shape[3] + source.block_k - 1) / source.block_k : 0;
+  WordStream words(
+      generator, stream,
+      view.shape[0] * view.shape[1] * view.shape[2] * view.shape[3]);
   int64_t element = 0;
   for (int64_t b = 0; b < view.shape[0]; ++b) {
     for (int64_t h = 0; h < view.shape[1]; ++h) {
@@ -375,7 +387,7 @@ void FillDense(const CounterGenerator& generator, const DenseSource& source,
           const int64_t drawn =
               blocks ? i / source.block_q * columns + j / source.block_k
                      : element;
-          const bool visible = generator.Draw(stream, drawn)[0] < threshold;
+          const bool visible = words.At(drawn)[0] < threshold;
           view(b, h, i, j) = visible ? 1 : 0;
         }
       }
@@ -390,10 +402,10 @@ void PoisonRow(const CounterGenerator& generator, uint32_t stream,
       ((row[0] * shape[1] + row[1]) * shape[2] + row[2]) * shape[3];
   const int64_t offset = row[0] * view.strides[0] + row[1] * view.strides[1] +
                          row[2] * view.strides[2];
+  WordStream words(generator, FamilyStream(stream, FillKind::kPoison),
+                   first + shape[3]);
   for (int64_t d = 0; d < shape[3]; ++d) {
-    const auto draw =
-        generator.Draw(FamilyStream(stream, FillKind::kPoison), first + d);
-    Store(view, offset + d * view.strides[3], SpecialBits(draw));
+    Store(view, offset + d * view.strides[3], SpecialBits(words.At(first + d)));
   }
 }
 

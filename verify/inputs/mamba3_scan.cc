@@ -142,28 +142,33 @@ class ScanMaterialiser {
                 scan_.rate.value_or(Normal(1)));
   }
 
+  // Of a tensor of one channel.
+  WordStream Words(ScanTensor tensor, const MutableLaneView& view) const {
+    return {generator_, StreamOf(tensor),
+            view.shape[0] * view.shape[1] * view.shape[2]};
+  }
+
   // dt log-uniform, a = -dt times uniform in [0.5, 2.5).
   void DrawTypical() {
     const MutableLaneView& dt = View(ScanTensor::kDt);
     const MutableLaneView& a = View(ScanTensor::kA);
+    WordStream of_dt = Words(ScanTensor::kDt, dt);
+    WordStream of_a = Words(ScanTensor::kA, a);
     int64_t element = 0;
     for (int64_t b = 0; b < dt.shape[0]; ++b) {
       for (int64_t h = 0; h < dt.shape[1]; ++h) {
         for (int64_t t = 0; t < dt.shape[2]; ++t, ++element) {
-          const auto uniform = [&](ScanTensor tensor) {
-            return static_cast<double>(
-                       generator_.Draw(StreamOf(tensor), element)[0] >> 8) *
-                   0x1p-24;
+          const auto uniform = [&](WordStream* words) {
+            return static_cast<double>(words->At(element)[0] >> 8) * 0x1p-24;
           };
           float& step = dt.As<float>()(b, h, t, 0);
           if (!scan_.dt) {
             step = static_cast<float>(
-                kLeastStep *
-                Exp2Double(kLog2StepRange * uniform(ScanTensor::kDt)));
+                kLeastStep * Exp2Double(kLog2StepRange * uniform(&of_dt)));
           }
           if (scan_.a) continue;
-          a.As<float>()(b, h, t, 0) = static_cast<float>(
-              -double{step} * (0.5 + 2 * uniform(ScanTensor::kA)));
+          a.As<float>()(b, h, t, 0) =
+              static_cast<float>(-double{step} * (0.5 + 2 * uniform(&of_a)));
         }
       }
     }
@@ -172,12 +177,12 @@ class ScanMaterialiser {
   // Of a long regime one token in kMeanStretch forgets: a in (-32, -16].
   void DrawResets() {
     const MutableLaneView& a = View(ScanTensor::kA);
+    WordStream words = Words(ScanTensor::kA, a);
     int64_t element = 0;
     for (int64_t b = 0; b < a.shape[0]; ++b) {
       for (int64_t h = 0; h < a.shape[1]; ++h) {
         for (int64_t t = 0; t < a.shape[2]; ++t, ++element) {
-          const uint32_t drawn =
-              generator_.Draw(StreamOf(ScanTensor::kA), element)[3];
+          const uint32_t drawn = words.At(element)[3];
           if (drawn % kMeanStretch != 0) continue;
           a.As<float>()(b, h, t, 0) =
               -16 - static_cast<float>(drawn >> 8) * 0x1p-20f;

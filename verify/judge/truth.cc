@@ -29,9 +29,8 @@ void Store(const LaneTensor& tensor, int64_t at, uint32_t bits) {
 template <typename Visit>
 void ForEachElement(const OutputSpec& spec, Visit&& visit) {
   for (int64_t line = 0; line < spec.lines(); ++line) {
-    for (int64_t c = 0; c < spec.shape[3]; ++c) {
-      visit(LineIndex(spec, line, c));
-    }
+    auto at = LineIndex(spec, line, 0);
+    for (at[3] = 0; at[3] < spec.shape[3]; ++at[3]) visit(at);
   }
 }
 
@@ -126,14 +125,13 @@ std::vector<Comparison> CompareWithTruth(const Trial& trial, const Truth& truth,
   for (size_t t = 0; t < trial.outputs().size(); ++t) {
     const OutputSpec& spec = trial.outputs()[t];
     const LaneView made = produced.tensors[t].const_view();
-    const auto channels = static_cast<size_t>(spec.shape[3]);
     Comparer comparer(spec.name, spec.lane, spec.shape,
                       static_cast<int64_t>(truth.bits[t].size()));
     size_t next = 0;
     for (const int64_t row : truth.rows) {
       for (const int64_t line : trial.Lines(t, row)) {
-        for (size_t c = 0; c < channels; ++c, ++next) {
-          const auto at = LineIndex(spec, line, static_cast<int64_t>(c));
+        auto at = LineIndex(spec, line, 0);
+        for (at[3] = 0; at[3] < spec.shape[3]; ++at[3], ++next) {
           const uint32_t bits = ElementBits(made, at);
           const bool unwritten =
               again != nullptr &&

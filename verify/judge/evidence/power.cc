@@ -18,10 +18,11 @@ Comparison RowComparison(const Trial& trial, const Truth& truth, size_t n,
   const std::vector<int64_t> lines = trial.Lines(0, truth.rows[n]);
   const auto channels = static_cast<size_t>(spec.shape[3]);
   const std::span<const uint32_t> expected = truth.Row(0, n);
-  for (size_t i = 0; i < row.size(); ++i) {
-    comparer.Add(LineIndex(spec, lines[i / channels],
-                           static_cast<int64_t>(i % channels)),
-                 expected[i], row[i]);
+  for (size_t i = 0; i < row.size();) {
+    auto at = LineIndex(spec, lines[i / channels], 0);
+    for (at[3] = 0; at[3] < spec.shape[3] && i < row.size(); ++at[3], ++i) {
+      comparer.Add(at, expected[i], row[i]);
+    }
   }
   return comparer.comparison();
 }

@@ -39,13 +39,14 @@ std::vector<Pair> PairsOf(const KeptLines& lines, size_t t) {
   pairs.reserve(lines.kept[t].size() * static_cast<size_t>(spec.shape[3]));
   for (const LinePair& pair : lines.kept[t]) {
     if (own_open.contains(pair.own) || open.contains(pair.here)) continue;
+    auto at = LineIndex(spec, pair.own, 0);
+    auto here = LineIndex(there, pair.here, 0);
     for (int64_t c = 0; c < spec.shape[3]; ++c) {
-      const auto at = LineIndex(spec, pair.own, c);
+      at[3] = here[3] = c;
       const auto expected =
           TimesPowerOfTwo(spec.lane, ElementBits(base, at), exponent);
       if (!expected) continue;
-      const uint32_t bits =
-          ElementBits(produced, LineIndex(there, pair.here, c));
+      const uint32_t bits = ElementBits(produced, here);
       const bool alike = zeros_alike && Classify(spec.lane, *expected, bits) ==
                                             PairClass::kZeroSign;
       pairs.push_back({at, alike ? bits : *expected, bits});
