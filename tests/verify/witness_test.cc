@@ -275,8 +275,9 @@ TEST(FirstWitness, JudgesTheCandidateOnItsTrial) {
   const auto inside = [&] {
     bool passed = true;
     const auto tried = stage.witness->OnTrial(trials, stage.produced);
-    const auto alone =
-        stage.trial->Envelope(stage.profile, trials, 1)->Judge(stage.produced);
+    const auto alone = stage.trial->envelopes()
+                           .Envelope(stage.profile, trials, 1)
+                           ->Judge(stage.produced);
     EXPECT_EQ(tried.produced.size(), alone.size());
     for (size_t t = 0; t < alone.size(); ++t) {
       EXPECT_EQ(tried.produced[t].Passed(), alone[t].Passed());

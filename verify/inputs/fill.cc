@@ -5,88 +5,15 @@
 #include <cmath>
 #include <cstring>
 
+#include "verify/base/random/deviates.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/inputs/attention_forward_probe.h"
 
 namespace lockstep::verify {
 namespace {
 
-constexpr uint32_t kSign = 0x80000000u;
-constexpr uint32_t kMantissa = 0x007fffffu;
-constexpr uint32_t kExponentOne = 0x00800000u;  // exponent field 1
-constexpr uint32_t kInfinity = 0x7f800000u;
-
 uint32_t FamilyStream(uint32_t stream, FillKind kind) {
   return stream | (static_cast<uint32_t>(kind) + 1) << 8;
-}
-
-uint32_t Bits(double x) {
-  if (std::isnan(x)) return kCanonicalNaNBits;
-  return std::bit_cast<uint32_t>(static_cast<float>(x));
-}
-
-// Round to nearest even in integers; a NaN keeps sign and upper payload, made
-// quiet so that it stays a NaN.
-uint16_t RoundBitsToBf16(uint32_t bits) {
-  if ((bits & ~kSign) > kInfinity) {
-    return static_cast<uint16_t>(bits >> 16 | 0x40u);
-  }
-  return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-
-// The sum of eight 16-bit uniforms less its mean: an exact integer of 19 bits
-// whose variance is (2/3) 2^32. The product with an f32 is exact in binary64,
-// so the deviate is rounded once.
-constexpr double kMeanOfEight = 8 * 32767.5;
-constexpr double kDeviationOfEight = 65536;
-
-int32_t SumOfEight(const std::array<uint32_t, 4>& draw) {
-  uint32_t sum = 0;
-  for (const uint32_t word : draw) sum += (word & 0xffffu) + (word >> 16);
-  return static_cast<int32_t>(sum) - static_cast<int32_t>(kMeanOfEight);
-}
-
-float NormalFactor(double sigma, float scale) {
-  const double factor =
-      sigma * static_cast<double>(scale) * std::sqrt(1.5) / kDeviationOfEight;
-  // 2^108 times the largest sum, below 2^18, is finite.
-  return static_cast<float>(std::min(factor, 0x1p108));
-}
-
-uint32_t NormalBits(const std::array<uint32_t, 4>& draw, float factor) {
-  return Bits(static_cast<double>(SumOfEight(draw)) *
-              static_cast<double>(factor));
-}
-
-uint32_t UniformBits(uint32_t word, double low, double high) {
-  const double fraction = static_cast<double>(word >> 8) * 0x1p-24;
-  return Bits(std::fma(fraction, high - low, low));
-}
-
-uint32_t IntBits(uint32_t word, double low, double high) {
-  const auto count = static_cast<uint64_t>(high - low) + 1;
-  return Bits(low + static_cast<double>(word * count >> 32));
-}
-
-// A number below 2^32 is smaller than the result with probability `rate`.
-uint64_t Threshold(double rate) {
-  return static_cast<uint64_t>(rate * 4294967296.0);
-}
-
-// Magnitudes spread over the whole subnormal range of the lane.
-uint32_t SubnormalBits(const std::array<uint32_t, 4>& draw, Lane lane) {
-  const uint32_t sign = draw[1] & kSign;
-  if (lane == Lane::kF32) {
-    return sign | std::max(draw[2] % kExponentOne >> draw[3] % 23, 1u);
-  }
-  return sign | std::max(draw[2] % 128 >> draw[3] % 7, 1u) << 16;
-}
-
-uint32_t SpecialBits(const std::array<uint32_t, 4>& draw) {
-  const uint32_t infinity = (draw[1] & kSign) | kInfinity;
-  // Half NaN, with payloads of all kinds; some are signalling.
-  return (draw[2] & 1) != 0 ? infinity | std::max(draw[3] & kMantissa, 1u)
-                            : infinity;
 }
 
 // Where an element stands.

@@ -9,7 +9,7 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/tensor_view.h"
-#include "verify/base/counter_generator.h"
+#include "verify/base/random/counter_generator.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/case.h"
 

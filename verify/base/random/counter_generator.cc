@@ -1,4 +1,4 @@
-#include "verify/base/counter_generator.h"
+#include "verify/base/random/counter_generator.h"
 
 #include <Random123/philox.h>
 

@@ -1,6 +1,6 @@
 // Random words by counters: a word depends on seed, stream and place alone.
-#ifndef LOCKSTEP_VERIFY_BASE_COUNTER_GENERATOR_H_
-#define LOCKSTEP_VERIFY_BASE_COUNTER_GENERATOR_H_
+#ifndef LOCKSTEP_VERIFY_BASE_RANDOM_COUNTER_GENERATOR_H_
+#define LOCKSTEP_VERIFY_BASE_RANDOM_COUNTER_GENERATOR_H_
 
 #include <algorithm>
 #include <array>
@@ -63,4 +63,4 @@ class WordStream {
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_BASE_COUNTER_GENERATOR_H_
+#endif  // LOCKSTEP_VERIFY_BASE_RANDOM_COUNTER_GENERATOR_H_
