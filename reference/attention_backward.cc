@@ -111,7 +111,7 @@ void AddSink(const Inputs& inputs, const Row& row, float& sum) {
 std::vector<float> Finish(const std::vector<float>& sums, float scale,
                           Lane lane) {
   std::vector<float> line;
-  for (const float x : sums) line.push_back(FinishOutput(x * scale, lane));
+  for (const float x : sums) line.push_back(FinishElement(x * scale, lane));
   return line;
 }
 
@@ -176,7 +176,7 @@ Status AttentionBackward(const Problem& problem, const Inputs& inputs,
     }
   }
   for (int64_t h = 0; p.sink && h < p.q_heads; ++h) {
-    outputs.dsink(h) = FinishOutput(dsink[static_cast<size_t>(h)], Lane::kF32);
+    outputs.dsink(h) = FinishElement(dsink[static_cast<size_t>(h)], Lane::kF32);
   }
   return valid;
 }
@@ -234,7 +234,7 @@ float AttentionBackwardSink(const Problem& problem, const Inputs& inputs,
       if (row.counts) AddSink(inputs, row, sum);
     }
   }
-  return FinishOutput(sum, Lane::kF32);
+  return FinishElement(sum, Lane::kF32);
 }
 
 }  // namespace lockstep::reference

@@ -141,7 +141,7 @@ void ComputeRow(const Query& query, std::span<float> o, float* lse) {
 
   for (size_t c = 0; c < o.size(); ++c) {  // pass 4
     const float x = finite(acc[c]) ? acc[c] / l : small_acc[c] / small_l;
-    o[c] = FinishOutput(x, query.problem.lane);
+    o[c] = FinishElement(x, query.problem.lane);
   }
 }
 
@@ -191,10 +191,8 @@ float SumOfWeights(const Row& row, const Base& base) {
   for (size_t t = 0; t < row.terms.size(); ++t) {
     l[row.keys[t] % kStripes] += row.terms[t].Weight(base);
   }
-  for (int w = kStripes / 2; w >= 1; w /= 2) {
-    for (int r = 0; r < w; ++r) l[r] += l[r + w];
-  }
-  return row.has_sink ? l[0] + row.sink.Weight(base) : l[0];
+  const float sum = Fold(l);
+  return row.has_sink ? sum + row.sink.Weight(base) : sum;
 }
 
 // N11: natural logarithm of l * 2^(m - shift).

@@ -54,9 +54,4 @@ Score ScoreOf(const AttentionForwardProblem& problem, float dot) {
   return {static_cast<float>(cap * kLog2E) * y, y};
 }
 
-float FinishOutput(float x, Lane lane) {
-  if (lane == Lane::kBf16) x = RoundToBf16Lane(x);
-  return CanonicalNaN(x + 0.0f);
-}
-
 }  // namespace lockstep::reference

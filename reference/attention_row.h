@@ -1,5 +1,5 @@
 // What the forward and the backward pass of attention share: rows of tensors,
-// the score of a pair, the rounding of outputs. One spelling of N2, N3 and N7.
+// the score of a pair. One spelling of N3 and N7.
 #ifndef LOCKSTEP_REFERENCE_ATTENTION_ROW_H_
 #define LOCKSTEP_REFERENCE_ATTENTION_ROW_H_
 
@@ -29,9 +29,6 @@ struct Score {
   float y = 0.0f;  // tanh of the softcap; 0 without one
 };
 Score ScoreOf(const AttentionForwardProblem& problem, float dot);
-
-// N2, N11: rounded to the lane and carried in f32, never -0, NaN canonical.
-float FinishOutput(float x, Lane lane);
 
 }  // namespace lockstep::reference
 

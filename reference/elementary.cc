@@ -71,11 +71,79 @@ LOCKSTEP_IN_BOTH inline float FlipSign(float x, uint32_t sign_bit) {
   return FromBits(Bits(x) ^ sign_bit);
 }
 
+// The functions themselves; elementary.h says what each of them is.
+namespace both {
+
+LOCKSTEP_IN_BOTH inline float Exp2Core(float f) { return Horner(kExp2Core, f); }
+
+LOCKSTEP_IN_BOTH inline float Exp(float x) {
+  return ExpInRange(Clamp(x, kExpLow, kExpHigh));
+}
+
+LOCKSTEP_IN_BOTH inline float Log2Core(float z) {
+  const float t = z - 1.0f;
+  return t * Horner(kLog2Core, t);
+}
+
+LOCKSTEP_IN_BOTH inline float TanhCore(float x) {
+  const float a = std::fabs(x);
+  const float c = a > 1.0f ? 1.0f : a;  // a NaN stays
+  const float c2 = c * c;
+  const float c3 = c * c2;
+  const float v = Horner(kTanhLarge, a);
+  const float v2 = v * v;
+  const float large = std::fma(v2, v2, kTanhScale * 0.5f);
+  const float small = Horner(kTanhSmall, c2);
+  const float denominator = large > small ? large : small;
+  const float tanh = std::fma(-kTanhScale, c3 / denominator, c);
+  return std::copysign(tanh, x);
+}
+
+LOCKSTEP_IN_BOTH inline float Sigmoid(float x) {
+  // With e = e^-|x| and s = e / (1 + e): 1 - s on the right and e - e s on
+  // the left. Both are the quotient 1/(1+e) or e/(1+e), but the division's
+  // and the sum's roundings weigh less.
+  const float a = std::fabs(x);
+  const float e = ExpInRange(a > -kExpLow ? kExpLow : -a);
+  const float s = e / (1.0f + e);
+  const float top = x < 0.0f ? e : 1.0f;
+  return std::fma(-top, s, top);
+}
+
+LOCKSTEP_IN_BOTH inline float Softplus(float x) {
+  // max(x, 0) + log(1 + e), e = e^-|x| as a sum of two: the rounding of e
+  // alone would cost 0.45 ulp more.
+  const float a = std::fabs(x);
+  const ExpSplit split = SplitForExp(a > -kExpLow ? kExpLow : -a);
+  const float slope = Exp2Slope(split.f);
+  const float g = std::fma(slope, split.f, 1.0f);
+  const float g_rest = std::fma(slope, split.f, 1.0f - g);
+  const float e = ScaleByPowerOfTwo(g, split.rounded);
+  const float e_rest = ScaleByPowerOfTwo(g_rest, split.rounded);
+  const float p = Horner(kLog1pCore, e);
+  const float top = x > 0.0f ? x : 0.0f;
+  return std::fma(e, p, std::fma(e_rest, p, top));
+}
+
+LOCKSTEP_IN_BOTH inline SinCos SinCosTurnsCore(float x) {
+  // x = n/4 + r, exact; n mod 4 says which of +-sin, +-cos of r is meant.
+  const float rounded = std::fma(x, 4.0f, kRoundMagic);
+  const float n = rounded - kRoundMagic;
+  const float r = std::fma(n, -0.25f, x);
+  const float r2 = r * r;
+  const float s = std::fma(r, kTwoPi, r * Horner(kSinTurns, r2));
+  const float c = std::fma(r2, Horner(kCosTurns, r2), 1.0f);
+  const uint32_t quarter = Bits(rounded);
+  const bool swap = (quarter & 1u) != 0;
+  return SinCos{FlipSign(swap ? c : s, (quarter & 2u) << 30),
+                FlipSign(swap ? s : c, ((quarter + 1u) & 2u) << 30)};
+}
+
+}  // namespace both
+
 }  // namespace
 
-float Exp2Core(float f) {
-  return WithFma([&]() LOCKSTEP_IN_BOTH { return Horner(kExp2Core, f); });
-}
+float Exp2Core(float f) { return InBoth<both::Exp2Core>(f); }
 
 float Exp2(float x) {
   if (std::isnan(x)) return CanonicalNaN(x);
@@ -87,9 +155,7 @@ float Exp2(float x) {
 
 float Exp(float x) {
   if (std::isnan(x)) return CanonicalNaN(x);
-  return WithFma([&]() LOCKSTEP_IN_BOTH {
-    return ExpInRange(Clamp(x, kExpLow, kExpHigh));
-  });
+  return InBoth<both::Exp>(x);
 }
 
 Log2Split SplitForLog2(float x) {
@@ -104,12 +170,7 @@ Log2Split SplitForLog2(float x) {
   return {z, static_cast<float>(k) - lifted};
 }
 
-float Log2Core(float z) {
-  return WithFma([&]() LOCKSTEP_IN_BOTH {
-    const float t = z - 1.0f;
-    return t * Horner(kLog2Core, t);
-  });
-}
+float Log2Core(float z) { return InBoth<both::Log2Core>(z); }
 
 float Log2(float x) {
   if (x == 0.0f) return -HUGE_VALF;
@@ -119,73 +180,23 @@ float Log2(float x) {
   return split.k + Log2Core(split.z);
 }
 
-float TanhCore(float x) {
-  return WithFma([&]() LOCKSTEP_IN_BOTH {
-    const float a = std::fabs(x);
-    const float c = a > 1.0f ? 1.0f : a;  // a NaN stays
-    const float c2 = c * c;
-    const float c3 = c * c2;
-    const float v = Horner(kTanhLarge, a);
-    const float v2 = v * v;
-    const float large = std::fma(v2, v2, kTanhScale * 0.5f);
-    const float small = Horner(kTanhSmall, c2);
-    const float denominator = large > small ? large : small;
-    const float tanh = std::fma(-kTanhScale, c3 / denominator, c);
-    return std::copysign(tanh, x);
-  });
-}
+float TanhCore(float x) { return InBoth<both::TanhCore>(x); }
 
 float Tanh(float x) { return CanonicalNaN(TanhCore(x)); }
 
 float Sigmoid(float x) {
   if (std::isnan(x)) return CanonicalNaN(x);
-  return WithFma([&]() LOCKSTEP_IN_BOTH {
-    // With e = e^-|x| and s = e / (1 + e): 1 - s on the right and e - e s on
-    // the left. Both are the quotient 1/(1+e) or e/(1+e), but the division's
-    // and the sum's roundings weigh less.
-    const float a = std::fabs(x);
-    const float e = ExpInRange(a > -kExpLow ? kExpLow : -a);
-    const float s = e / (1.0f + e);
-    const float top = x < 0.0f ? e : 1.0f;
-    return std::fma(-top, s, top);
-  });
+  return InBoth<both::Sigmoid>(x);
 }
 
 float Silu(float x) { return CanonicalNaN(x * Sigmoid(x)); }
 
 float Softplus(float x) {
   if (std::isnan(x)) return CanonicalNaN(x);
-  return WithFma([&]() LOCKSTEP_IN_BOTH {
-    // max(x, 0) + log(1 + e), e = e^-|x| as a sum of two: the rounding of e
-    // alone would cost 0.45 ulp more.
-    const float a = std::fabs(x);
-    const ExpSplit split = SplitForExp(a > -kExpLow ? kExpLow : -a);
-    const float slope = Exp2Slope(split.f);
-    const float g = std::fma(slope, split.f, 1.0f);
-    const float g_rest = std::fma(slope, split.f, 1.0f - g);
-    const float e = ScaleByPowerOfTwo(g, split.rounded);
-    const float e_rest = ScaleByPowerOfTwo(g_rest, split.rounded);
-    const float p = Horner(kLog1pCore, e);
-    const float top = x > 0.0f ? x : 0.0f;
-    return std::fma(e, p, std::fma(e_rest, p, top));
-  });
+  return InBoth<both::Softplus>(x);
 }
 
-SinCos SinCosTurnsCore(float x) {
-  return WithFma([&]() LOCKSTEP_IN_BOTH {
-    // x = n/4 + r, exact; n mod 4 says which of +-sin, +-cos of r is meant.
-    const float rounded = std::fma(x, 4.0f, kRoundMagic);
-    const float n = rounded - kRoundMagic;
-    const float r = std::fma(n, -0.25f, x);
-    const float r2 = r * r;
-    const float s = std::fma(r, kTwoPi, r * Horner(kSinTurns, r2));
-    const float c = std::fma(r2, Horner(kCosTurns, r2), 1.0f);
-    const uint32_t quarter = Bits(rounded);
-    const bool swap = (quarter & 1u) != 0;
-    return SinCos{FlipSign(swap ? c : s, (quarter & 2u) << 30),
-                  FlipSign(swap ? s : c, ((quarter + 1u) & 2u) << 30)};
-  });
-}
+SinCos SinCosTurnsCore(float x) { return InBoth<both::SinCosTurnsCore>(x); }
 
 Bf16 RoundToBf16(float x) {
   if (std::isnan(x)) return {kCanonicalNaNBf16Bits};
@@ -200,6 +211,18 @@ float RoundToBf16Lane(float x) { return ToFloat(RoundToBf16(x)); }
 
 float CanonicalNaN(float x) {
   return std::isnan(x) ? FromBits(kCanonicalNaNBits) : x;
+}
+
+float FinishElement(float x, Lane lane) {
+  if (lane == Lane::kBf16) x = RoundToBf16Lane(x);
+  return CanonicalNaN(x + 0.0f);
+}
+
+float Fold(float (&stripes)[kStripes]) {
+  for (int w = kStripes / 2; w >= 1; w /= 2) {
+    for (int r = 0; r < w; ++r) stripes[r] += stripes[r + w];
+  }
+  return stripes[0];
 }
 
 }  // namespace lockstep::reference

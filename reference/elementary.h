@@ -16,6 +16,7 @@
 #define LOCKSTEP_REFERENCE_ELEMENTARY_H_
 
 #include "reference/contract/numerics.h"
+#include "reference/contract/tensor_view.h"
 
 namespace lockstep::reference {
 
@@ -72,6 +73,14 @@ float RoundToBf16Lane(float x);
 
 // x, or the canonical quiet NaN if x is a NaN.
 float CanonicalNaN(float x);
+
+// An element as it is written (N2, N11): rounded to the lane and carried in
+// f32, never -0, NaN canonical.
+float FinishElement(float x, Lane lane);
+
+// N11: the stripes' sum, each half added to the other until one is left. They
+// are overwritten.
+float Fold(float (&stripes)[kStripes]);
 
 }  // namespace lockstep::reference
 

@@ -20,20 +20,7 @@ LOCKSTEP_IN_BOTH inline void AddTimes(float x, const float* y, int64_t count,
   for (int64_t c = 0; c < count; ++c) to[c] = std::fma(x, y[c], to[c]);
 }
 
-// N11's fold.
-float Fold(float (&l)[kStripes]) {
-  for (int w = kStripes / 2; w >= 1; w /= 2) {
-    for (int r = 0; r < w; ++r) l[r] += l[r + w];
-  }
-  return l[0];
-}
-
 }  // namespace
-
-float FinishElement(float x, Lane lane) {
-  if (lane == Lane::kBf16) x = RoundToBf16Lane(x);
-  return CanonicalNaN(x + 0.0f);
-}
 
 float StripedDot(const float* x, const float* y, int64_t rows,
                  int64_t columns) {

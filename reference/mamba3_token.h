@@ -10,6 +10,7 @@
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/tensor_view.h"
+#include "reference/elementary.h"
 
 namespace lockstep::reference {
 
@@ -19,9 +20,6 @@ float LoadElement(const View& x, Index... at) {
   return x.lane == Lane::kF32 ? ToFloat(x.template As<float>()(at...))
                               : ToFloat(x.template As<Bf16>()(at...));
 }
-
-// N2, N11: rounded to the lane and carried in f32, never -0, NaN canonical.
-float FinishElement(float x, Lane lane);
 
 // Row-major, so that m[i][j] reads as in the mathematics.
 class Matrix {

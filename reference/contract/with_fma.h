@@ -42,6 +42,12 @@ LOCKSTEP_IN_BOTH inline auto WithFma(const Body& body) {
   return HasFma() ? RunWithFma(body) : body();
 }
 
+// kFunction(args...), a function of this file that is LOCKSTEP_IN_BOTH.
+template <auto kFunction, typename... Args>
+LOCKSTEP_IN_BOTH inline auto InBoth(Args... args) {
+  return WithFma([&]() LOCKSTEP_IN_BOTH { return kFunction(args...); });
+}
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_REFERENCE_CONTRACT_WITH_FMA_H_

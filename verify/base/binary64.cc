@@ -94,20 +94,12 @@ LOCKSTEP_IN_BOTH inline double TanhOf(double x) {
 
 }  // namespace
 
-double Exp2Double(double x) {
-  return WithFma([&]() LOCKSTEP_IN_BOTH { return Exp2Of(x); });
-}
+double Exp2Double(double x) { return InBoth<Exp2Of>(x); }
 
-double ExpDouble(double x) {
-  return WithFma([&]() LOCKSTEP_IN_BOTH { return ExpOf(x); });
-}
+double ExpDouble(double x) { return InBoth<ExpOf>(x); }
 
-double LogDouble(double x) {
-  return WithFma([&]() LOCKSTEP_IN_BOTH { return LogOf(x); });
-}
+double LogDouble(double x) { return InBoth<LogOf>(x); }
 
-double TanhDouble(double x) {
-  return WithFma([&]() LOCKSTEP_IN_BOTH { return TanhOf(x); });
-}
+double TanhDouble(double x) { return InBoth<TanhOf>(x); }
 
 }  // namespace lockstep::verify

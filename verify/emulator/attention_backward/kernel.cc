@@ -21,7 +21,7 @@ void Write(const MutableLaneView& out, int64_t b, int64_t h, int64_t i,
   if (bf16 && rounding == Rounding::kTruncate) {
     x = TruncateTo(x, NumberType::kBf16);
   }
-  const float finished = reference::FinishOutput(x, out.lane);
+  const float finished = reference::FinishElement(x, out.lane);
   if (bf16) {
     out.As<Bf16>()(b, h, i, c) = reference::RoundToBf16(finished);
   } else {
@@ -391,7 +391,7 @@ void GradEmulator::Run(const AttentionBackwardProblem& problem,
     }
   }
   for (int64_t h = 0; p.sink && h < p.q_heads; ++h) {
-    outputs.dsink(h) = reference::FinishOutput(
+    outputs.dsink(h) = reference::FinishElement(
         fault_ == GradFault::kZeros ? 0.0f : sinks[static_cast<size_t>(h)],
         Lane::kF32);
   }
