@@ -11,6 +11,7 @@
 
 #include "bench/measure.h"
 #include "bench/told.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/wire/host.h"
 
 namespace lockstep::bench {
@@ -149,16 +150,13 @@ class Fighters {
   Result<Bout> Fight(size_t number) {
     std::optional<OneCore> core;
     if (ring_.one_core) core.emplace(anew_ ? number : 0);
-    const Status ready = MakeReady();
-    if (!ready.ok()) return ready;
+    RETURN_IF_ERROR(MakeReady());
     const double end = Now() + slice_;
     Bout bout;
     do {
       Round round;
       for (const size_t side : dice_->Order(2)) {
-        const Result<Turn> turn = TakeTurn(&*rows_[side], calls_);
-        if (!turn.ok()) return turn.status();
-        round.turns[side] = turn.value();
+        ASSIGN_OR_RETURN(round.turns[side], TakeTurn(&*rows_[side], calls_));
       }
       bout.push_back(round);
     } while (Now() < end && !Stopped());
@@ -182,9 +180,8 @@ class Fighters {
     const double start = Now();
     End();
     for (const size_t side : dice_->Order(2)) {
-      Result<Row> row = ring_.open(side);
-      if (!row.ok()) return row.status();
-      rows_[side].emplace(std::move(row.value()));
+      ASSIGN_OR_RETURN(Row row, ring_.open(side));
+      rows_[side].emplace(std::move(row));
     }
     // The shortest one counts: on a busy machine any may take longer.
     start_seconds_ = std::min(start_seconds_, Now() - start);
@@ -198,10 +195,9 @@ class Fighters {
   }
   Status ChooseCalls() {
     for (std::optional<Row>& row : rows_) {
-      const Result<int64_t> own = CallsOfTurn(&*row);
-      if (!own.ok()) return own.status();
+      ASSIGN_OR_RETURN(const int64_t own, CallsOfTurn(&*row));
       // As many for both, since the fastest of more calls is faster.
-      calls_ = std::min(calls_, own.value());
+      calls_ = std::min(calls_, own);
     }
     return {};
   }

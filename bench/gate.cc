@@ -8,6 +8,7 @@
 
 #include "bench/judge_job.h"
 #include "bench/measure.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::bench {
 namespace {
@@ -47,15 +48,14 @@ int CompareCount(const std::optional<double>& baseline,
 // All that `lockstep verify` does with the case.
 Status JudgeCandidate(const verify::Job& job, const std::string& spec,
                       const GateOptions& options, Shape* shape) {
-  const auto candidate = verify::ParseCandidate(spec);
-  if (!candidate.ok()) return candidate.status();
+  ASSIGN_OR_RETURN(const auto candidate, verify::ParseCandidate(spec));
   verify::RunOptions run;
   run.judge.stop = options.stop;
-  const Result<verify::CaseResult> result = JudgeJob(
-      job, spec, candidate.value()->Ours() ? "" : options.profile, run);
-  if (!result.ok()) return result.status();
-  shape->verdict = verify::VerdictName(result->verdict);
-  shape->reason = result->reason;
+  ASSIGN_OR_RETURN(
+      const verify::CaseResult result,
+      JudgeJob(job, spec, candidate->Ours() ? "" : options.profile, run));
+  shape->verdict = verify::VerdictName(result.verdict);
+  shape->reason = result.reason;
   return {};
 }
 
@@ -148,45 +148,41 @@ Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
   Shape shape;
   const double start = Now();
   shape.line = verify::MinimalLine(job.sequence[0]);
-  const Status judged = JudgeCandidate(job, candidate, options, &shape);
-  if (!judged.ok()) return judged;
-  const auto scene = OpenScene(job);
-  if (!scene.ok()) return scene.status();
+  RETURN_IF_ERROR(JudgeCandidate(job, candidate, options, &shape));
+  ASSIGN_OR_RETURN(const auto scene, OpenScene(job));
   const auto open = [&](const std::string& spec) {
     Ask ask = {job, spec, "", std::nullopt, std::nullopt, ""};
     const auto parsed = verify::ParseCandidate(spec);
     if (parsed.ok() && !parsed.value()->Ours()) ask.profile = options.profile;
-    return Row::Open(std::move(ask), scene.value());
+    return Row::Open(std::move(ask), scene);
   };
-  Result<Row> own = open(candidate);
-  if (!own.ok()) return own.status();
-  Result<Row> other = open(baseline);
-  if (!other.ok()) return other.status();
-  own->Verify();
-  other->Verify();
-  if (!other->refused().empty()) {
-    return Status::Error("the baseline " + other->spec() + " on '" +
-                         shape.line + "': " + other->refused());
+  ASSIGN_OR_RETURN(Row own, open(candidate));
+  ASSIGN_OR_RETURN(Row other, open(baseline));
+  own.Verify();
+  other.Verify();
+  if (!other.refused().empty()) {
+    return Status::Error("the baseline " + other.spec() + " on '" + shape.line +
+                         "': " + other.refused());
   }
-  shape.cold_seconds = own->cold_seconds();
-  shape.baseline_cold_seconds = other->cold_seconds();
-  if (own->refused().empty()) {
+  shape.cold_seconds = own.cold_seconds();
+  shape.baseline_cold_seconds = other.cold_seconds();
+  if (own.refused().empty()) {
     const Ring ring = {
         [&](size_t side) { return open(side == 0 ? baseline : candidate); },
-        own->alone() && other->alone(),
+        own.alone() && other.alone(),
         std::max(options.seconds / 2, start + options.seconds - Now()),
         options.stop};
     TakeDuel(Fight(ring, dice), options.thresholds, &shape);
-    const auto bytes = other->MeasureMemory();
-    shape.baseline = StructureOf(other->execution(), bytes);
-    const auto own_bytes = own->MeasureMemory();
-    shape.candidate = StructureOf(own->execution(), own_bytes);
+    const auto bytes = other.MeasureMemory();
+    shape.baseline = StructureOf(other.execution(), bytes);
+    const auto own_bytes = own.MeasureMemory();
+    shape.candidate = StructureOf(own.execution(), own_bytes);
   } else if (shape.verdict == "pass") {
     shape.verdict = "error";
-    shape.reason = own->refused();
+    shape.reason = own.refused();
   }
-  own->Close();
-  other->Close();
+  own.Close();
+  other.Close();
   return shape;
 }
 

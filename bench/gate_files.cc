@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/gate.h"
+#include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 
 namespace lockstep::bench {
@@ -59,14 +60,12 @@ Status TakeMedian(const Json& run, SameBy same, Records* records,
 }
 
 Result<Records> RecordsOf(const Json& json, SameBy same) {
-  const Status sound = CheckResult(json);
-  if (!sound.ok()) return sound;
+  RETURN_IF_ERROR(CheckResult(json));
   Records records;
   std::map<std::string, std::string> case_of;
   for (const Json& run : json["benchmarks"]) {
     if (!run.is_object()) continue;
-    const Status taken = TakeMedian(run, same, &records, &case_of);
-    if (!taken.ok()) return taken;
+    RETURN_IF_ERROR(TakeMedian(run, same, &records, &case_of));
   }
   for (const Json& run : json["benchmarks"]) {
     if (!run.is_object() || WordOf(run, "run_type") != "iteration") continue;

@@ -10,6 +10,7 @@
 #include "bench/cycles.h"
 #include "bench/measure.h"
 #include "verify/base/io/json.h"
+#include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 #include "verify/judge/rows.h"
 #include "verify/judge/truth.h"
@@ -35,10 +36,9 @@ Result<double> PlanningMs(const verify::Job& job) {
   options.max_bytes = verify::DefaultMemoryBudget();
   verify::PlanRequest request;
   request.tiles.blocks = false;
-  const Result<verify::PlanReport> report =
-      verify::ReportPlan(job.sequence[0], options, request);
-  if (!report.ok()) return report.status();
-  return report->planning_ms;
+  ASSIGN_OR_RETURN(const verify::PlanReport report,
+                   verify::ReportPlan(job.sequence[0], options, request));
+  return report.planning_ms;
 }
 
 // Against the row that the goal names.
@@ -65,23 +65,21 @@ Result<double> AgainstOther(const Row& row, const Table& table) {
 Result<double> JudgingSeconds(const Row& row) {
   const verify::Trial& trial = *row.scene().trial;
   const bool f32 = trial.outputs()[0].lane == Lane::kF32;
-  const Result<verify::NumericProfile> profile =
-      verify::LoadProfile(f32 ? "cpu-f32" : "flash-bf16");
-  if (!profile.ok()) return profile.status();
-  const std::string why = trial.envelopes().WhyUndeclared(profile.value());
+  ASSIGN_OR_RETURN(const verify::NumericProfile profile,
+                   verify::LoadProfile(f32 ? "cpu-f32" : "flash-bf16"));
+  const std::string why = trial.envelopes().WhyUndeclared(profile);
   if (!why.empty()) return NotMeasured(why);
   const verify::OutputSet& produced = row.scene().outputs;
   verify::Truth sample;
   sample.rows = verify::RowsToCompare(trial, false);
   verify::CaseResult result;
   const double start = Now();
-  const auto allowed =
-      trial.envelopes().Envelope(profile.value(), sample.rows, 1);
+  const auto allowed = trial.envelopes().Envelope(profile, sample.rows, 1);
   if (allowed == nullptr) return NotMeasured("the op has no envelope");
   (void)allowed->Judge(produced);
   const verify::OtherRows others = {&trial, &sample, &produced, nullptr, 0};
-  verify::RangeOtherRows(others, profile.value(), &result);
-  verify::WitnessOtherRows(others, profile.value(), 1, 0, &result);
+  verify::RangeOtherRows(others, profile, &result);
+  verify::WitnessOtherRows(others, profile, 1, 0, &result);
   const double seconds = Now() - start;
   if (result.rows_ranged > 0) {
     return NotMeasured(std::to_string(result.rows_ranged) +

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/inputs/attention_forward.h"
 
@@ -29,8 +30,7 @@ Result<verify::NumericProfile> ProfileOf(const std::string& asked,
   if (asked != verify::kProfileFromCandidate) {
     return verify::LoadProfile(asked);
   }
-  const Status started = candidate->Start();
-  if (!started.ok()) return started;
+  RETURN_IF_ERROR(candidate->Start());
   return verify::StatedProfileOf(*candidate);
 }
 
@@ -41,20 +41,18 @@ Result<verify::CaseResult> JudgeJob(const verify::Job& job,
                                     const std::string& profile,
                                     verify::RunOptions options) {
   options.judge.materialise.max_bytes = verify::DefaultMemoryBudget();
-  auto candidate = verify::ParseCandidate(spec);
-  if (!candidate.ok()) return candidate.status();
+  ASSIGN_OR_RETURN(auto candidate, verify::ParseCandidate(spec));
   if (!profile.empty()) {
-    auto claimed = ProfileOf(profile, candidate.value().get());
-    if (!claimed.ok()) return claimed.status();
-    options.judge.profile = std::move(claimed.value());
+    ASSIGN_OR_RETURN(options.judge.profile,
+                     ProfileOf(profile, candidate.get()));
     options.judge.profile_spec = profile;
   }
   std::vector<std::unique_ptr<verify::Candidate>> candidates;
-  candidates.push_back(std::move(candidate.value()));
-  auto run = verify::Run::Prepare({job}, std::move(candidates), options);
-  if (!run.ok()) return run.status();
+  candidates.push_back(std::move(candidate));
+  ASSIGN_OR_RETURN(auto run,
+                   verify::Run::Prepare({job}, std::move(candidates), options));
   Listener listener;
-  run->Judge(&listener);
+  run.Judge(&listener);
   if (listener.result()) return *listener.result();
   return Status::Error("interrupted before there was a verdict");
 }

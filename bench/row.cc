@@ -15,6 +15,7 @@
 #include "bench/measure.h"
 #include "bench/told.h"
 #include "verify/base/digest.h"
+#include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward.h"
 
 namespace lockstep::bench {
@@ -101,8 +102,7 @@ verify::RunOptions JudgeOnce() {
 
 Result<std::shared_ptr<Scene>> OpenScene(const verify::Job& job) {
   const verify::Case& c = job.sequence[0];
-  const Result<verify::TrialRow> op = verify::TrialRowOf(c);
-  if (!op.ok()) return op.status();
+  ASSIGN_OR_RETURN(const verify::TrialRow op, verify::TrialRowOf(c));
   verify::MaterialiseOptions options;
   options.max_bytes = verify::DefaultMemoryBudget();
   if (job.search_directories) {
@@ -110,7 +110,7 @@ Result<std::shared_ptr<Scene>> OpenScene(const verify::Job& job) {
   }
   auto scene = std::make_shared<Scene>();
   scene->line = verify::MinimalLine(c);
-  Result<std::unique_ptr<verify::Trial>> trial = op->open(c, options);
+  Result<std::unique_ptr<verify::Trial>> trial = op.open(c, options);
   if (!trial.ok()) return trial.status();
   scene->trial = std::move(trial.value());
   if (scene->trial->outputs().empty()) {
@@ -138,12 +138,10 @@ Result<Row> Row::Open(Ask ask, std::shared_ptr<Scene> scene) {
   }
   Row row(std::move(ask), std::move(scene));
   row.candidate_ = std::move(candidate.value());
-  const Status started = row.candidate_->Start();
-  if (!started.ok()) return started;
+  RETURN_IF_ERROR(row.candidate_->Start());
   row.request_.line = row.scene_->line;
   row.request_.call = &row.ask_.job.sequence[0];
-  const Status prepared = row.candidate_->Prepare(row.request_);
-  if (!prepared.ok()) return prepared;
+  RETURN_IF_ERROR(row.candidate_->Prepare(row.request_));
   return row;
 }
 

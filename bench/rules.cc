@@ -8,6 +8,7 @@
 
 #include "verify/base/format.h"
 #include "verify/base/nearest_name.h"
+#include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 #include "verify/judge/verdict.h"
 
@@ -158,9 +159,8 @@ Result<Rule> ParseRule(const std::string& line, const std::string& where) {
   }
   std::string join = "and";
   while (when == "when" && join == "and") {
-    Result<Condition> condition = ParseCondition(&words, where);
-    if (!condition.ok()) return condition.status();
-    rule.conditions.push_back(std::move(condition.value()));
+    ASSIGN_OR_RETURN(Condition condition, ParseCondition(&words, where));
+    rule.conditions.push_back(std::move(condition));
     if (!(words >> join)) return rule;
   }
   if (when == "otherwise" && !(words >> join)) return rule;
@@ -246,15 +246,13 @@ Result<Rules> ParseRules(std::string_view text, const std::string& name) {
     }
     const size_t equals = code.find(" = ");
     if (equals != code.npos && code.find(':') == code.npos) {
-      const Status set =
-          SetThreshold(Trim(code.substr(0, equals)),
-                       Trim(code.substr(equals + 3)), where, &rules);
-      if (!set.ok()) return set;
+      RETURN_IF_ERROR(SetThreshold(Trim(code.substr(0, equals)),
+                                   Trim(code.substr(equals + 3)), where,
+                                   &rules));
       continue;
     }
-    Result<Rule> rule = ParseRule(code, where);
-    if (!rule.ok()) return rule.status();
-    rules.rules.push_back(std::move(rule.value()));
+    ASSIGN_OR_RETURN(Rule rule, ParseRule(code, where));
+    rules.rules.push_back(std::move(rule));
   }
   if (rules.rules.empty() || !rules.rules.back().conditions.empty()) {
     return Status::Error(name +

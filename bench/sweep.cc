@@ -13,6 +13,7 @@
 #include "optimized/plan.h"
 #include "verify/base/io/files.h"
 #include "verify/base/nearest_name.h"
+#include "verify/base/status_macros.h"
 #include "verify/ops/attention_forward/trial.h"
 
 namespace lockstep::bench {
@@ -62,12 +63,12 @@ Result<Variations> Tiles(const Scene& scene, const verify::Variation& fixed) {
     for (const int64_t keys : kTileKeys) {
       verify::Variation how = fixed;
       how.tile = {rows, keys};
-      const auto plan = optimized::MakePlan(*problem, CapsOf(how));
-      if (!plan.ok()) return plan.status();
-      if (!seen.insert({plan->tile_rows, plan->tile_keys}).second) continue;
-      how.tile = {plan->tile_rows, plan->tile_keys};
-      all.push_back({std::to_string(plan->tile_rows) + "x" +
-                         std::to_string(plan->tile_keys),
+      ASSIGN_OR_RETURN(const auto plan,
+                       optimized::MakePlan(*problem, CapsOf(how)));
+      if (!seen.insert({plan.tile_rows, plan.tile_keys}).second) continue;
+      how.tile = {plan.tile_rows, plan.tile_keys};
+      all.push_back({std::to_string(plan.tile_rows) + "x" +
+                         std::to_string(plan.tile_keys),
                      how});
     }
   }
@@ -152,11 +153,11 @@ Result<std::vector<Point>> PointsOf(Axis axis, const Scene& scene,
                       "': only builtin:optimized has plans to choose from");
   }
   const verify::Variation& fixed = candidate.value()->Fixed();
-  const Result<Variations> all =
-      axis == Axis::kTile ? Tiles(scene, fixed) : Others(axis, scene, fixed);
-  if (!all.ok()) return all.status();
+  ASSIGN_OR_RETURN(const Variations all, axis == Axis::kTile
+                                             ? Tiles(scene, fixed)
+                                             : Others(axis, scene, fixed));
   std::vector<Point> points = {{kDefaultPoint, candidate.value()->Spec()}};
-  for (const auto& [name, how] : all.value()) {
+  for (const auto& [name, how] : all) {
     points.push_back({name, candidate.value()->Spec(how)});
   }
   return points;
@@ -235,14 +236,15 @@ Status AddToTuning(const std::string& path,
   optimized::Tuning tuning;
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
-    const auto bytes = verify::ReadWholeFile(path, kMostTuningBytes);
-    if (!bytes.ok()) return bytes.status();
-    Result<optimized::Tuning> known = optimized::ParseTuning(
-        std::string_view(reinterpret_cast<const char*>(bytes.value().data()),
-                         bytes.value().size()),
-        path);
-    if (!known.ok()) return known.status();
-    tuning = std::move(known.value());
+    ASSIGN_OR_RETURN(const auto bytes,
+                     verify::ReadWholeFile(path, kMostTuningBytes));
+    ASSIGN_OR_RETURN(
+        optimized::Tuning known,
+        optimized::ParseTuning(
+            std::string_view(reinterpret_cast<const char*>(bytes.data()),
+                             bytes.size()),
+            path));
+    tuning = std::move(known);
   }
   for (const optimized::TuningEntry& entry : entries) tuning.Set(entry);
   return verify::WriteFileAtomically(path, optimized::TuningText(tuning));

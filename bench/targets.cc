@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "verify/base/nearest_name.h"
+#include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 
 namespace lockstep::bench {
@@ -105,8 +106,7 @@ Result<Goal> ParseGoal(std::string_view text, const std::string& where) {
     return Status::Error(where + ": " + verify::Quote(value) +
                          " is no goal; want a number above 0");
   }
-  const Status rest = ParseRest(&words, where, &goal);
-  if (!rest.ok()) return rest;
+  RETURN_IF_ERROR(ParseRest(&words, where, &goal));
   return goal;
 }
 

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/judge/verdict.h"
 #include "verify/report/json_text.h"
 
@@ -166,19 +167,18 @@ Status ReadLine(const std::string& line, bool first, ShardFile* file) {
   // What merging appends is said again by the next merge.
   if (kind == "finding" || kind == "summary") return {};
   if (kind != "case") return Status::Error("neither a case nor a finding");
-  const Result<CaseRecord> record = ReadRecord(json);
-  if (!record.ok()) return record.status();
+  ASSIGN_OR_RETURN(const CaseRecord record, ReadRecord(json));
   const verify::Shard& shard = file->header.shard;
-  if (record->index % static_cast<uint64_t>(shard.count) !=
+  if (record.index % static_cast<uint64_t>(shard.count) !=
       static_cast<uint64_t>(shard.index)) {
-    return Status::Error("case " + std::to_string(record->index) +
+    return Status::Error("case " + std::to_string(record.index) +
                          " belongs to another shard");
   }
-  if (record->index >= static_cast<uint64_t>(file->header.cases)) {
-    return Status::Error("case " + std::to_string(record->index) +
+  if (record.index >= static_cast<uint64_t>(file->header.cases)) {
+    return Status::Error("case " + std::to_string(record.index) +
                          " lies beyond the campaign");
   }
-  return Insert(record.value(), file);
+  return Insert(record, file);
 }
 
 }  // namespace
@@ -325,8 +325,7 @@ Result<ShardFile> MergeShards(const std::vector<ShardFile>& shards) {
           OneLine(shard.header));
     }
     for (const auto& [index, record] : shard.records) {
-      const Status status = Insert(record, &merged);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(Insert(record, &merged));
     }
   }
   return merged;

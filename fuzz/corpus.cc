@@ -9,6 +9,7 @@
 
 #include "fuzz/trial.h"
 #include "verify/base/io/files.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/mutants.h"
 #include "verify/registry/ops.h"
 #include "verify/run/case_file.h"
@@ -138,9 +139,9 @@ Result<Corpus> ReadCorpus(const std::string& path, std::string_view op) {
   }
   Corpus corpus;
   for (const std::string& file : files) {
-    Result<verify::CaseFile> read = verify::ReadCaseFile(file, verify::Ops());
-    if (!read.ok()) return read.status();
-    for (verify::CaseFileEntry& entry : read->entries) {
+    ASSIGN_OR_RETURN(verify::CaseFile read,
+                     verify::ReadCaseFile(file, verify::Ops()));
+    for (verify::CaseFileEntry& entry : read.entries) {
       const auto all = [&](auto&& is) {
         return std::all_of(entry.sequence.begin(), entry.sequence.end(), is);
       };

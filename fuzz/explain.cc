@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fuzz/shrink.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/causes/block_plan.h"
 #include "verify/causes/detail.h"
@@ -30,9 +31,8 @@ constexpr double kSecondsOfAnswers = 30;
 
 Result<std::unique_ptr<verify::Trial>> Open(
     const Case& c, const verify::NumericProfile* claims = nullptr) {
-  const Result<verify::TrialRow> op = verify::TrialRowOf(c);
-  if (!op.ok()) return op.status();
-  return op->open(c, verify::OptionsFor(claims));
+  ASSIGN_OR_RETURN(const verify::TrialRow op, verify::TrialRowOf(c));
+  return op.open(c, verify::OptionsFor(claims));
 }
 
 int64_t WorkOf(const std::vector<Case>& sequence) {
@@ -116,9 +116,9 @@ class Teller {
   Status AddFailing(const Case& c, const Outcome& outcome) {
     Case shown = c;
     if (!outcome.line.empty()) {
-      Result<Case> probe = verify::ParseCase(outcome.line, verify::Ops());
-      if (!probe.ok()) return probe.status();
-      shown = std::move(probe.value());
+      ASSIGN_OR_RETURN(Case probe,
+                       verify::ParseCase(outcome.line, verify::Ops()));
+      shown = std::move(probe);
     }
     seen_.insert(verify::MinimalLine(c));
     return Add(shown, true);
@@ -126,18 +126,16 @@ class Teller {
 
   // The calls of the law that was broken.
   Status AddLaw(const Case& c, const std::string& name) {
-    auto own = Open(c, claims());
-    if (!own.ok()) return own.status();
-    trials_.push_back(std::move(own.value()));
+    ASSIGN_OR_RETURN(auto own, Open(c, claims()));
+    trials_.push_back(std::move(own));
     const verify::Trial& trial = *trials_.back();
-    Result<verify::Law> law =
-        trial.laws().MakeLaw(name, verify::SaltOf(trial.InputDigest()));
-    if (!law.ok()) return law.status();
-    for (verify::LawCall& call : law->calls) {
+    ASSIGN_OR_RETURN(
+        verify::Law law,
+        trial.laws().MakeLaw(name, verify::SaltOf(trial.InputDigest())));
+    for (verify::LawCall& call : law.calls) {
       if (call.take) call.take(answer_);
       trials_.push_back(std::move(call.trial));
-      const Status added = AddAnswer(c, *trials_.back(), name);
-      if (!added.ok()) return added;
+      RETURN_IF_ERROR(AddAnswer(c, *trials_.back(), name));
     }
     return {};
   }
@@ -190,12 +188,11 @@ class Teller {
   }
 
   Status Add(const Case& c, bool wrong) {
-    auto opened = Open(c, claims());
-    if (!opened.ok()) return opened.status();
-    if (verify::WorkToExplain(*opened.value()) > verify::kCauseWork) {
+    ASSIGN_OR_RETURN(auto opened, Open(c, claims()));
+    if (verify::WorkToExplain(*opened) > verify::kCauseWork) {
       return Status::Error("too large");
     }
-    trials_.push_back(std::move(opened.value()));
+    trials_.push_back(std::move(opened));
     if (wrong) return AddAnswer(c, *trials_.back());
     ++cases_;
     explainer_.AddRight(*trials_.back());
@@ -205,20 +202,17 @@ class Teller {
   Status AddAnswer(const Case& c, const verify::Trial& trial,
                    const std::string& law = "") {
     ++cases_;
-    auto candidate = verify::ParseCandidate(target_.candidate);
-    if (!candidate.ok()) return candidate.status();
-    auto outputs = trial.Allocate(0);
-    if (!outputs.ok()) return outputs.status();
+    ASSIGN_OR_RETURN(auto candidate, verify::ParseCandidate(target_.candidate));
+    ASSIGN_OR_RETURN(auto outputs, trial.Allocate(0));
     const verify::CaseRequest request{
         .call = &c, .line = verify::MinimalLine(c), .law = law};
     verify::Execution execution;
     const verify::RunOutcome ran =
-        candidate.value()->Run(request, trial, candidate.value()->Fixed(),
-                               outputs.value(), &execution);
+        candidate->Run(request, trial, candidate->Fixed(), outputs, &execution);
     if (ran.state != verify::RunOutcome::State::kRan) {
       return Status::Error(ran.message);
     }
-    answer_ = std::move(outputs.value());
+    answer_ = std::move(outputs);
     explainer_.AddWrong(trial, answer_);
     return {};
   }
@@ -234,29 +228,26 @@ class Teller {
 };
 
 Result<Explained> ExplainTables(const Case& c, const Target& target) {
-  auto trial = Open(c);
-  if (!trial.ok()) return trial.status();
-  auto candidate = verify::ParseCandidate(target.candidate);
-  if (!candidate.ok()) return candidate.status();
+  ASSIGN_OR_RETURN(auto trial, Open(c));
+  ASSIGN_OR_RETURN(auto candidate, verify::ParseCandidate(target.candidate));
   verify::PlanTrace trace;
   verify::Execution execution;
   const verify::CaseRequest request{.call = &c, .line = verify::MinimalLine(c)};
-  const verify::RunOutcome ran = candidate.value()->Plan(
-      request, *trial.value()->scene(), &trace, &execution);
+  const verify::RunOutcome ran =
+      candidate->Plan(request, *trial->scene(), &trace, &execution);
   if (ran.state != verify::RunOutcome::State::kRan) {
     return Status::Error(ran.message);
   }
   Explained explained;
   explained.line = request.line;
-  explained.causes = verify::CausesOfTables(*trial.value()->scene(), trace);
+  explained.causes = verify::CausesOfTables(*trial->scene(), trace);
   explained.cases = 1;
   return explained;
 }
 
 // As `verify` does at the end of a failing case, with more to spend.
 Result<Explained> ExplainAnswers(const Case& c, const Target& target) {
-  auto candidate = verify::ParseCandidate(target.candidate);
-  if (!candidate.ok()) return candidate.status();
+  ASSIGN_OR_RETURN(auto candidate, verify::ParseCandidate(target.candidate));
   verify::JudgeOptions options;
   options.profile = target.profile;
   options.threads = 1;
@@ -268,10 +259,9 @@ Result<Explained> ExplainAnswers(const Case& c, const Target& target) {
       .call = &c,
       .line = verify::MinimalLine(c),
       .claims = target.profile ? &*target.profile : nullptr};
-  const Status ready = candidate.value()->Prepare(request);
-  if (!ready.ok()) return ready;
+  RETURN_IF_ERROR(candidate->Prepare(request));
   const verify::CaseResult result =
-      verify::JudgeCase(request, *candidate.value(), options, nullptr);
+      verify::JudgeCase(request, *candidate, options, nullptr);
   Explained explained;
   explained.line = result.line;
   explained.causes = result.causes;
@@ -287,9 +277,8 @@ Result<Explained> Explain(const verify::Domain& domain,
                           const std::vector<Case>& sequence,
                           const Outcome& outcome, const Target& target,
                           double seconds) {
-  const auto first = Open(sequence.back());
-  if (!first.ok()) return first.status();
-  if (first.value()->scene() != nullptr) {
+  ASSIGN_OR_RETURN(const auto first, Open(sequence.back()));
+  if (first->scene() != nullptr) {
     return ExplainTables(sequence.back(), target);
   }
   if (!OfNumbers(outcome)) {
@@ -317,9 +306,8 @@ Result<Explained> Explain(const verify::Domain& domain,
   }
   Teller teller(domain, target);
   const std::string law = LawIn(shrunk.outcome);
-  const Status added = law.empty() ? teller.AddFailing(c, shrunk.outcome)
-                                   : teller.AddLaw(c, law);
-  if (!added.ok()) return added;
+  RETURN_IF_ERROR(law.empty() ? teller.AddFailing(c, shrunk.outcome)
+                              : teller.AddLaw(c, law));
   teller.TryPairs();
   if (shrunk.sequence.size() == 1) teller.TellApart(c);
   Explained explained = teller.Take();

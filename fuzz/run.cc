@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/process/shared_core.h"
 
 namespace lockstep::fuzz {
@@ -83,8 +84,7 @@ class Loop {
     uint64_t place = 0;
     for (const std::vector<Case>& sequence : plan_.corpus) {
       if (Stopped()) return {};
-      const Status status = One(place++, false, sequence);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(One(place++, false, sequence));
     }
     return {};
   }
@@ -118,8 +118,7 @@ class Loop {
         if (++in_a_row == kMostInARow) return {};
         continue;
       }
-      const Status status = One(index, true, sequence);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(One(index, true, sequence));
       left_out += left_out_ ? step : 0;
       in_a_row = left_out_ ? in_a_row + kAsked : 0;
       if (in_a_row >= kMostInARow) return {};
@@ -162,9 +161,8 @@ class Loop {
                                      return fault.shrunk.outcome.signature ==
                                             outcome.signature;
                                    });
-    const Status status =
-        observer_->OnCase({index, drawn, &sequence, &outcome}, report_);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(
+        observer_->OnCase({index, drawn, &sequence, &outcome}, report_));
     if (outcome.Found() && !known) NewFault(index, drawn, sequence, outcome);
     return {};
   }
@@ -259,8 +257,7 @@ Report ReportSoFar(const Progress& progress) {
 Result<Report> RunPlan(const Plan& plan, const Target& target,
                        Observer* observer, Progress* progress) {
   Loop loop(plan, target, observer, progress);
-  const Status status = loop.Run();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(loop.Run());
   return loop.Take();
 }
 

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "verify/base/io/files.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -46,9 +47,8 @@ Status ShardWriter::Open(const std::string& folder,
   const uintmax_t size = std::filesystem::file_size(path_, error);
   if (error) return Status::Error("cannot read " + path_);
   if (size > 0) {
-    const Result<bool> begun = Resume(header, plan);
-    if (!begun.ok()) return begun.status();
-    if (begun.value()) return {};
+    ASSIGN_OR_RETURN(const bool begun, Resume(header, plan));
+    if (begun) return {};
   }
   return Write(HeaderLine(header), true);
 }
@@ -73,29 +73,28 @@ Status ShardWriter::Write(const std::string& line, bool now) {
 
 Result<bool> ShardWriter::Resume(const CampaignHeader& header, Plan* plan) {
   const Status bad = Status::Error("cannot write " + path_);
-  const auto bytes = verify::ReadWholeFile(path_, size_t{1} << 34);
-  if (!bytes.ok()) return bytes.status();
-  const std::string text(bytes.value().begin(), bytes.value().end());
+  ASSIGN_OR_RETURN(const auto bytes,
+                   verify::ReadWholeFile(path_, size_t{1} << 34));
+  const std::string text(bytes.begin(), bytes.end());
   const int fd = fileno(file_.get());
   if (text.find('\n') == std::string::npos) {  // killed in its first line
     if (ftruncate(fd, 0) != 0) return bad;
     return false;
   }
-  const Result<ShardFile> file = ParseShardFile(text, path_);
-  if (!file.ok()) return file.status();
-  if (!file->header.SameCampaign(header)) {
+  ASSIGN_OR_RETURN(const ShardFile file, ParseShardFile(text, path_));
+  if (!file.header.SameCampaign(header)) {
     return Status::Error(path_ +
                          " is of another campaign; give the same options, "
                          "or another --out");
   }
-  for (const auto& [index, record] : file->records) {
+  for (const auto& [index, record] : file.records) {
     plan->done.insert(index);
     CountRecord(record, &plan->before);
     if (!record.signature.empty()) {
       plan->known_faults.insert(record.signature);
     }
   }
-  if (ftruncate(fd, static_cast<off_t>(file->good_bytes)) != 0) return bad;
+  if (ftruncate(fd, static_cast<off_t>(file.good_bytes)) != 0) return bad;
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/wire/host.h"
 #include "verify/identify/identify.h"
@@ -101,11 +102,10 @@ bool JudgedByProfile(std::string_view op) {
 // What designed inputs show of the kernel.
 Result<verify::NumericProfile> Identified(const std::string& op,
                                           verify::Candidate& candidate) {
-  const Status may = verify::MayLearnHere("");
-  if (!may.ok()) return may;
-  const auto found = verify::IdentifyInItsLane(op, nullptr, candidate);
-  if (!found.ok()) return found.status();
-  return found->profile;
+  RETURN_IF_ERROR(verify::MayLearnHere(""));
+  ASSIGN_OR_RETURN(const auto found,
+                   verify::IdentifyInItsLane(op, nullptr, candidate));
+  return found.profile;
 }
 
 }  // namespace
@@ -113,38 +113,35 @@ Result<verify::NumericProfile> Identified(const std::string& op,
 Result<Target> Target::Open(const std::string& candidate,
                             const std::string& profile, const std::string& op,
                             bool answers) {
-  Result<std::unique_ptr<verify::Candidate>> opened =
-      verify::ParseCandidate(candidate);
-  if (!opened.ok()) return opened.status();
-  const Status started = opened.value()->Start();
-  if (!started.ok()) return started;
-  if (!opened.value()->Computes() && !answers) {
+  ASSIGN_OR_RETURN(std::unique_ptr<verify::Candidate> opened,
+                   verify::ParseCandidate(candidate));
+  RETURN_IF_ERROR(opened->Start());
+  if (!opened->Computes() && !answers) {
     return Status::Error("candidate '" + candidate +
                          "' has answers to fixed cases only; fuzzing needs one "
                          "that computes");
   }
-  if (!opened.value()->Ours() && profile.empty() &&
-      JudgedByProfile(op.empty() ? opened.value()->UsualOp() : op)) {
+  if (!opened->Ours() && profile.empty() &&
+      JudgedByProfile(op.empty() ? opened->UsualOp() : op)) {
     return Status::Error("candidate '" + candidate +
                          "' needs --profile, the numeric contract it claims "
                          "(lockstep list profiles)");
   }
   Target target;
   target.candidate = candidate;
-  target.usual_op = opened.value()->UsualOp();
-  target.apart = opened.value()->Apart();
-  target.computes = opened.value()->Computes();
-  target.guarded = opened.value()->Backend() == "optimized";
-  target.threads = opened.value()->Fixed().threads.value_or(1);
-  std::optional<verify::NumericProfile> claims = opened.value()->Claims();
+  target.usual_op = opened->UsualOp();
+  target.apart = opened->Apart();
+  target.computes = opened->Computes();
+  target.guarded = opened->Backend() == "optimized";
+  target.threads = opened->Fixed().threads.value_or(1);
+  std::optional<verify::NumericProfile> claims = opened->Claims();
   if (!profile.empty()) {
-    Result<verify::NumericProfile> loaded =
-        profile == verify::kProfileAuto ? Identified(op, *opened.value())
-        : profile == verify::kProfileFromCandidate
-            ? verify::StatedProfileOf(*opened.value())
-            : verify::LoadProfile(profile);
-    if (!loaded.ok()) return loaded.status();
-    target.profile = std::move(loaded.value());
+    ASSIGN_OR_RETURN(verify::NumericProfile loaded,
+                     profile == verify::kProfileAuto ? Identified(op, *opened)
+                     : profile == verify::kProfileFromCandidate
+                         ? verify::StatedProfileOf(*opened)
+                         : verify::LoadProfile(profile));
+    target.profile = std::move(loaded);
     target.profile_spec = profile;
     claims = target.profile;
   }

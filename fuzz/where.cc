@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 
 namespace lockstep::fuzz {
@@ -71,8 +72,7 @@ Result<Case> WithKeys(const std::vector<WhereKey>& where, const Case& c,
   for (const auto& [key, value] : keys) line += " " + key + "=" + value;
   Result<Case> other = verify::ParseCase(line, std::span(&c.op, 1));
   if (!other.ok()) return other;
-  const Status legal = verify::ValidateCase(other.value());
-  if (!legal.ok()) return legal;
+  RETURN_IF_ERROR(verify::ValidateCase(other.value()));
   return other;
 }
 

@@ -19,6 +19,7 @@
 #include "bench/page.h"
 #include "bench/report.h"
 #include "verify/base/io/files.h"
+#include "verify/base/status_macros.h"
 #include "verify/cli/watch.h"
 #include "verify/registry/ops.h"
 #include "verify/run/self_check.h"
@@ -85,8 +86,7 @@ Status CheckFiles(const Arguments& a) {
   }
   for (const std::string& path : {a.json, a.html, a.tune}) {
     if (path.empty()) continue;
-    const Status status = verify::cli::CheckDeliverable(path);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(verify::cli::CheckDeliverable(path));
   }
   return {};
 }
@@ -116,25 +116,21 @@ Result<std::string> AgainstText(const verify::Json& before,
 Status DeliverAll(const Arguments& a, const Report& report,
                   const verify::Json* before) {
   if (!a.json.empty()) {
-    const Status done = verify::cli::Deliver(
-        a.json, verify::DumpJson(ReportJson(report), 1) + "\n");
-    if (!done.ok()) return done;
+    RETURN_IF_ERROR(verify::cli::Deliver(
+        a.json, verify::DumpJson(ReportJson(report), 1) + "\n"));
   }
   if (!a.html.empty()) {
-    const Status done = verify::cli::Deliver(a.html, ReportPage(report));
-    if (!done.ok()) return done;
+    RETURN_IF_ERROR(verify::cli::Deliver(a.html, ReportPage(report)));
   }
   const bool talks = a.json != "-" && a.html != "-";
   if (talks) std::cout << ReportText(report);
   if (talks && before != nullptr) {
-    const Result<std::string> changes = AgainstText(*before, report);
-    if (!changes.ok()) return changes.status();
-    std::cout << changes.value();
+    ASSIGN_OR_RETURN(const std::string changes, AgainstText(*before, report));
+    std::cout << changes;
   }
   if (a.tune.empty()) return {};
   const auto entries = TuningOf(report.table, report.sweeps);
-  const Status done = AddToTuning(a.tune, entries);
-  if (!done.ok()) return done;
+  RETURN_IF_ERROR(AddToTuning(a.tune, entries));
   if (talks) {
     std::cout << "\ntuning    " << entries.size()
               << (entries.size() == 1 ? " entry" : " entries") << " written to "
@@ -147,11 +143,10 @@ Status DeliverAll(const Arguments& a, const Report& report,
 Result<std::optional<verify::Json>> ReadBaseline(const std::string& path) {
   std::optional<verify::Json> before;
   if (path.empty()) return before;
-  const auto bytes = verify::ReadWholeFile(path, kMostBaseline);
-  if (!bytes.ok()) return bytes.status();
-  before = verify::ParseJson(
-      std::string_view(reinterpret_cast<const char*>(bytes.value().data()),
-                       bytes.value().size()));
+  ASSIGN_OR_RETURN(const auto bytes,
+                   verify::ReadWholeFile(path, kMostBaseline));
+  before = verify::ParseJson(std::string_view(
+      reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   const Status sound = CheckResult(*before);
   if (sound.ok()) return before;
   return Status::Error("--baseline " + path + " " + sound.message());

@@ -10,6 +10,7 @@
 #include "bench/gate.h"
 #include "verify/base/io/files.h"
 #include "verify/base/io/json.h"
+#include "verify/base/status_macros.h"
 #include "verify/registry/ops.h"
 #include "verify/run/self_check.h"
 
@@ -43,17 +44,14 @@ struct GateArguments {
 };
 
 Result<std::string> ReadText(const std::string& path, size_t most) {
-  const auto bytes = verify::ReadWholeFile(path, most);
-  if (!bytes.ok()) return bytes.status();
-  return std::string(reinterpret_cast<const char*>(bytes.value().data()),
-                     bytes.value().size());
+  ASSIGN_OR_RETURN(const auto bytes, verify::ReadWholeFile(path, most));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 Result<Rules> ReadRules(const std::string& path) {
   if (path.empty()) return ParseRules(DefaultRules(), "the built-in rules");
-  const Result<std::string> text = ReadText(path, kMostRuleBytes);
-  if (!text.ok()) return text.status();
-  return ParseRules(text.value(), path);
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path, kMostRuleBytes));
+  return ParseRules(text, path);
 }
 
 // A spec has a kind before a colon; anything else is a file.
@@ -65,9 +63,8 @@ bool IsSpec(const std::string& word) {
 }
 
 Result<verify::Json> ReadResult(const std::string& path) {
-  const Result<std::string> text = ReadText(path, kMostJsonBytes);
-  if (!text.ok()) return text.status();
-  return verify::ParseJson(text.value());
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path, kMostJsonBytes));
+  return verify::ParseJson(text);
 }
 
 Status CompareResults(const GateArguments& a, const Rules& rules,
@@ -77,14 +74,11 @@ Status CompareResults(const GateArguments& a, const Rules& rules,
         "gate: two files have their cases; give kernels, such as "
         "builtin:optimized or so:PATH, to time others");
   }
-  const auto baseline = ReadResult(a.baseline);
-  if (!baseline.ok()) return baseline.status();
-  const auto candidate = ReadResult(a.candidate);
-  if (!candidate.ok()) return candidate.status();
+  ASSIGN_OR_RETURN(const auto baseline, ReadResult(a.baseline));
+  ASSIGN_OR_RETURN(const auto candidate, ReadResult(a.candidate));
   Thresholds thresholds = rules.paired;
   thresholds.floor = rules.unpaired_floor;
-  auto shapes = CompareFiles(baseline.value(), candidate.value(), SameBy::kCase,
-                             thresholds);
+  auto shapes = CompareFiles(baseline, candidate, SameBy::kCase, thresholds);
   if (!shapes.ok()) return Status::Error("gate: " + shapes.message());
   report->paired = false;
   report->shapes = std::move(shapes.value());
@@ -94,9 +88,8 @@ Status CompareResults(const GateArguments& a, const Rules& rules,
 // Foreign kernels are judged by what they claim.
 Status CheckSpecs(const GateArguments& a) {
   for (const std::string& spec : {a.baseline, a.candidate}) {
-    const auto parsed = verify::ParseCandidate(spec);
-    if (!parsed.ok()) return parsed.status();
-    if (parsed.value()->Ours() || !a.profile.empty()) continue;
+    ASSIGN_OR_RETURN(const auto parsed, verify::ParseCandidate(spec));
+    if (parsed->Ours() || !a.profile.empty()) continue;
     return Status::Error("candidate '" + spec +
                          "' needs --profile, the numeric contract it claims "
                          "(docs/profiles.md)");
@@ -106,8 +99,7 @@ Status CheckSpecs(const GateArguments& a) {
 
 Status CompareKernels(const GateArguments& a, const Rules& rules,
                       GateReport* report) {
-  const auto jobs = verify::cli::ReadJobs(a.cases);
-  if (!jobs.ok()) return jobs.status();
+  ASSIGN_OR_RETURN(const auto jobs, verify::cli::ReadJobs(a.cases));
   const Result<verify::Budget> budget = verify::ParseBudget(a.budget);
   if (!budget.ok()) return budget.status();
   if (!budget->seconds) {
@@ -121,7 +113,7 @@ Status CompareKernels(const GateArguments& a, const Rules& rules,
   options.stop = verify::cli::WatchInterrupt();
   Dice dice(options.seed);
   Ticker ticker("cases compared");
-  for (const verify::Job& job : jobs.value()) {
+  for (const verify::Job& job : jobs) {
     if (job.sequence.size() != 1) {
       return Status::Error("gate: '" + verify::MinimalLine(job.sequence) +
                            "' is a sequence of calls; compare its cases one "
@@ -130,10 +122,10 @@ Status CompareKernels(const GateArguments& a, const Rules& rules,
     if (job.sequence[0].expect != verify::Expect::kPass) continue;
     if (*options.stop) break;
     ticker.Show(static_cast<int64_t>(report->shapes.size()),
-                static_cast<int64_t>(jobs->size()));
-    auto shape = CompareOn(job, a.baseline, a.candidate, options, &dice);
-    if (!shape.ok()) return shape.status();
-    report->shapes.push_back(std::move(shape.value()));
+                static_cast<int64_t>(jobs.size()));
+    ASSIGN_OR_RETURN(auto shape,
+                     CompareOn(job, a.baseline, a.candidate, options, &dice));
+    report->shapes.push_back(std::move(shape));
   }
   if (!report->shapes.empty() || *options.stop) return {};
   return Status::Error(

@@ -8,6 +8,7 @@
 
 #include "bench/goals.h"
 #include "verify/base/io/files.h"
+#include "verify/base/status_macros.h"
 #include "verify/profile/profile.h"
 #include "verify/registry/ops.h"
 #include "verify/run/case_file.h"
@@ -24,14 +25,14 @@ Result<FileGoals> ReadGoals(const std::vector<std::string>& files) {
   FileGoals all;
   for (const std::string& file : files) {
     if (file == "-") continue;  // read once, as cases
-    const auto bytes = verify::ReadWholeFile(file, verify::kMaxCaseFile);
-    if (!bytes.ok()) return bytes.status();
-    Result<Goals> goals = ParseGoals(
-        std::string_view(reinterpret_cast<const char*>(bytes.value().data()),
-                         bytes.value().size()),
-        file);
-    if (!goals.ok()) return goals.status();
-    all[file] = std::move(goals.value());
+    ASSIGN_OR_RETURN(const auto bytes,
+                     verify::ReadWholeFile(file, verify::kMaxCaseFile));
+    ASSIGN_OR_RETURN(
+        Goals goals,
+        ParseGoals(std::string_view(reinterpret_cast<const char*>(bytes.data()),
+                                    bytes.size()),
+                   file));
+    all[file] = std::move(goals);
   }
   return all;
 }
@@ -59,8 +60,7 @@ Result<std::vector<std::string>> WithTiles(const Arguments& a) {
                              "' takes no tile; only builtin:optimized does");
       }
       specs.push_back(spec + ",tile=" + tile);
-      const auto parsed = verify::ParseCandidate(specs.back());
-      if (!parsed.ok()) return parsed.status();
+      ASSIGN_OR_RETURN(const auto parsed, verify::ParseCandidate(specs.back()));
     }
   }
   return specs;
@@ -94,19 +94,15 @@ class Planner {
         plan_.planned.push_back(std::move(ask));
         continue;
       }
-      const Status added = AddRow(std::move(ask));
-      if (!added.ok()) return added;
+      RETURN_IF_ERROR(AddRow(std::move(ask)));
     }
     return {};
   }
 
   Status Start() {
-    Result<std::vector<std::string>> specs = WithTiles(a_);
-    if (!specs.ok()) return specs.status();
-    specs_ = std::move(specs.value());
+    ASSIGN_OR_RETURN(specs_, WithTiles(a_));
     for (const std::string& spec : specs_) {
-      const Status status = CheckProfile(a_, spec);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(CheckProfile(a_, spec));
     }
     return {};
   }
@@ -117,44 +113,35 @@ class Planner {
   Status AddPlain(const verify::Job& job) {
     for (const std::string& spec : specs_) {
       if (!a_.sweeps.empty()) break;
-      const Status added =
-          AddRow({job, spec, "", std::nullopt, std::nullopt, ""});
-      if (!added.ok()) return added;
+      RETURN_IF_ERROR(AddRow({job, spec, "", std::nullopt, std::nullopt, ""}));
     }
     for (const std::string& name : a_.sweeps) {
-      const Status added = AddSweep(job, name);
-      if (!added.ok()) return added;
+      RETURN_IF_ERROR(AddSweep(job, name));
     }
     return {};
   }
 
   Status AddSweep(const verify::Job& job, const std::string& name) {
-    const Result<Axis> axis = ParseAxis(name);
-    if (!axis.ok()) return axis.status();
+    ASSIGN_OR_RETURN(const Axis axis, ParseAxis(name));
     for (const std::string& spec : specs_) {
-      const auto scene = SceneOf(job);
-      if (!scene.ok()) return scene.status();
-      const auto points = PointsOf(axis.value(), *scene.value(), spec);
-      if (!points.ok()) return points.status();
+      ASSIGN_OR_RETURN(const auto scene, SceneOf(job));
+      ASSIGN_OR_RETURN(const auto points, PointsOf(axis, *scene, spec));
       const size_t sweep = plan_.axes.size();
-      plan_.axes.push_back(axis.value());
-      for (const Point& point : points.value()) {
-        const Status added =
-            AddRow({job, point.spec, "", std::nullopt, sweep, point.name});
-        if (!added.ok()) return added;
+      plan_.axes.push_back(axis);
+      for (const Point& point : points) {
+        RETURN_IF_ERROR(
+            AddRow({job, point.spec, "", std::nullopt, sweep, point.name}));
       }
     }
     return {};
   }
 
   Status AddRow(Ask ask) {
-    const auto scene = SceneOf(ask.job);
-    if (!scene.ok()) return scene.status();
+    ASSIGN_OR_RETURN(const auto scene, SceneOf(ask.job));
     const auto candidate = verify::ParseCandidate(ask.spec);
     if (candidate.ok() && !candidate.value()->Ours()) ask.profile = a_.profile;
-    Result<Row> row = Row::Open(std::move(ask), scene.value());
-    if (!row.ok()) return row.status();
-    plan_.rows.push_back(std::move(row.value()));
+    ASSIGN_OR_RETURN(Row row, Row::Open(std::move(ask), scene));
+    plan_.rows.push_back(std::move(row));
     return {};
   }
 
@@ -176,28 +163,23 @@ class Planner {
 }  // namespace
 
 Result<Plan> MakePlan(const Arguments& arguments) {
-  const auto jobs = verify::cli::ReadJobs(arguments.cases);
-  if (!jobs.ok()) return jobs.status();
-  const Result<FileGoals> goals = ReadGoals(arguments.cases.files);
-  if (!goals.ok()) return goals.status();
+  ASSIGN_OR_RETURN(const auto jobs, verify::cli::ReadJobs(arguments.cases));
+  ASSIGN_OR_RETURN(const FileGoals goals, ReadGoals(arguments.cases.files));
   Planner planner(arguments);
-  const Status started = planner.Start();
-  if (!started.ok()) return started;
-  for (const verify::Job& job : jobs.value()) {
-    const Status sound = CheckJob(job);
-    if (!sound.ok()) return sound;
+  RETURN_IF_ERROR(planner.Start());
+  for (const verify::Job& job : jobs) {
+    RETURN_IF_ERROR(CheckJob(job));
     if (!IsTimed(job)) continue;
     std::vector<Goal> own;
     const std::string file = job.origin.file ? *job.origin.file : "";
-    const auto of_file = goals->find(file);
-    if (of_file != goals->end()) {
+    const auto of_file = goals.find(file);
+    if (of_file != goals.end()) {
       const auto of_line = of_file->second.of_line.find(job.origin.number);
       if (of_line != of_file->second.of_line.end()) own = of_line->second;
     }
-    const Status added = planner.Add(job, own);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(planner.Add(job, own));
   }
-  for (const auto& [file, of_file] : goals.value()) {
+  for (const auto& [file, of_file] : goals) {
     for (const Goal& goal : of_file.alone) {
       planner.plan().alone.push_back(goal);
     }

@@ -12,6 +12,7 @@
 #include "fuzz/text.h"
 #include "verify/base/io/files.h"
 #include "verify/base/printable.h"
+#include "verify/base/status_macros.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::fuzz::cli {
@@ -63,14 +64,12 @@ Result<std::vector<ShardFile>> ReadShards(
   std::sort(paths.begin(), paths.end());
   std::vector<ShardFile> shards;
   for (const std::string& path : paths) {
-    const auto bytes = verify::ReadWholeFile(path, kMaxFile);
-    if (!bytes.ok()) return bytes.status();
-    Result<ShardFile> shard =
-        ParseShardFile({reinterpret_cast<const char*>(bytes.value().data()),
-                        bytes.value().size()},
-                       path);
-    if (!shard.ok()) return shard.status();
-    shards.push_back(std::move(shard.value()));
+    ASSIGN_OR_RETURN(const auto bytes, verify::ReadWholeFile(path, kMaxFile));
+    ASSIGN_OR_RETURN(
+        ShardFile shard,
+        ParseShardFile(
+            {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path));
+    shards.push_back(std::move(shard));
   }
   return shards;
 }
@@ -92,11 +91,11 @@ Status Reopen(const CampaignArguments& a, const CampaignHeader& header,
                          "', which is a program: give --candidate yourself, "
                          "or --trust-file if they may start it");
   }
-  Result<Target> opened =
+  ASSIGN_OR_RETURN(
+      Target opened,
       Target::Open(a.candidate.empty() ? header.candidate : a.candidate,
-                   header.profile, header.op);
-  if (!opened.ok()) return opened.status();
-  *target = std::move(opened.value());
+                   header.profile, header.op));
+  *target = std::move(opened);
   target->variations = header.plans - 1;
   target->suspicious = header.suspicious;
   plan->domain = domain.value();

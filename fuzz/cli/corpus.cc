@@ -6,6 +6,7 @@
 
 #include "fuzz/cli/cli.h"
 #include "fuzz/corpus.h"
+#include "verify/base/status_macros.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::fuzz::cli {
@@ -29,15 +30,13 @@ struct CorpusArguments {
 Status Gather(const CorpusArguments& a, const verify::Domain& domain,
               Corpus* all) {
   for (const std::string& path : a.paths) {
-    Result<Corpus> corpus = ReadCorpus(path, domain.op);
-    if (!corpus.ok()) return corpus.status();
-    all->Add(std::move(corpus.value()));
+    ASSIGN_OR_RETURN(Corpus corpus, ReadCorpus(path, domain.op));
+    all->Add(std::move(corpus));
   }
-  const Result<uint64_t> seed = verify::cli::ParseSeed(a.seed);
-  if (!seed.ok()) return seed.status();
+  ASSIGN_OR_RETURN(const uint64_t seed, verify::cli::ParseSeed(a.seed));
   for (int64_t n = 0; n < a.draw; ++n) {
     all->sequences.push_back(
-        verify::DrawCase(domain, {}, seed.value(), static_cast<uint64_t>(n)));
+        verify::DrawCase(domain, {}, seed, static_cast<uint64_t>(n)));
   }
   if (all->sequences.empty()) {
     return Status::Error("no cases of " + std::string(domain.op) +

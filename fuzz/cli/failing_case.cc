@@ -2,19 +2,18 @@
 
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::fuzz::cli {
 namespace {
 
 Result<FailingCase> Judge(const FailingCaseArguments& a) {
-  const Status limited = verify::cli::LimitHosts(a.hosts);
-  if (!limited.ok()) return limited;
-  Result<std::vector<verify::Job>> jobs =
-      verify::JobsFromLines({a.line}, verify::Ops());
-  if (!jobs.ok()) return jobs.status();
+  RETURN_IF_ERROR(verify::cli::LimitHosts(a.hosts));
+  ASSIGN_OR_RETURN(std::vector<verify::Job> jobs,
+                   verify::JobsFromLines({a.line}, verify::Ops()));
   FailingCase found;
-  found.sequence = std::move(jobs.value()[0].sequence);
+  found.sequence = std::move(jobs[0].sequence);
   const std::string op = verify::OpName(found.sequence[0]);
   const Result<const verify::Domain*> domain = verify::FindDomain(op);
   if (!domain.ok()) return domain.status();

@@ -16,6 +16,7 @@
 #include "fuzz/shard_writer.h"
 #include "fuzz/text.h"
 #include "verify/base/io/files.h"
+#include "verify/base/status_macros.h"
 #include "verify/cli/process.h"
 #include "verify/cli/watch.h"
 #include "verify/registry/ops.h"
@@ -76,9 +77,8 @@ class Screen : public Observer {
 
   Status OnCase(const Tried& tried, const Report& report) override {
     if (writer_ != nullptr && tried.drawn) {
-      const Status status = writer_->Write(RecordLine(RecordOf(tried), true),
-                                           tried.outcome->Found());
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(writer_->Write(RecordLine(RecordOf(tried), true),
+                                     tried.outcome->Found()));
     }
     ShowProgress(report);
     return {};
@@ -189,9 +189,8 @@ Status ResolveGuards(const FuzzArguments& a, const Target& target, Plan* plan) {
 }
 
 Status Resolve(const FuzzArguments& a, Plan* plan, Target* target) {
-  Result<Target> opened = Target::Open(a.candidate, a.profile, a.op);
-  if (!opened.ok()) return opened.status();
-  *target = std::move(opened.value());
+  ASSIGN_OR_RETURN(Target opened, Target::Open(a.candidate, a.profile, a.op));
+  *target = std::move(opened);
   const std::string& op = !a.op.empty()              ? a.op
                           : target->usual_op.empty() ? kDefaultOp
                                                      : target->usual_op;
@@ -247,9 +246,8 @@ Status ResolveCampaign(const FuzzArguments& a, Plan* plan) {
 Result<Corpus> GatherCorpus(const FuzzArguments& a, const Plan& plan) {
   Corpus corpus;
   for (const std::string& path : a.corpus) {
-    Result<Corpus> read = ReadCorpus(path, plan.domain->op);
-    if (!read.ok()) return read.status();
-    corpus.Add(std::move(read.value()));
+    ASSIGN_OR_RETURN(Corpus read, ReadCorpus(path, plan.domain->op));
+    corpus.Add(std::move(read));
   }
   return corpus;
 }

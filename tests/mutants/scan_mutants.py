@@ -7,6 +7,7 @@ import runner
 
 S = "reference/mamba3_scan.cc"
 T = "reference/mamba3_token.cc"
+E = "reference/elementary.cc"
 R = "reference/runs.cc"
 GAMMA = "const float gamma = lambda * dt;"
 BETA = "const float beta = ((1.0f - lambda) * dt) * alpha;"
@@ -59,8 +60,8 @@ MUTANTS = (
     ("gate_without_zeta", S, "p_.mimo() ? in_.zeta(at.h, r, c) * z : z", "z"),
     ("last_rank_only", S, "sum = std::fma(in_.phi(at.h, r, c), y, sum);",
      "sum = in_.phi(at.h, r, c) * y;"),
-    ("minus_zero", T, "CanonicalNaN(x + 0.0f)", "CanonicalNaN(x)"),
-    ("any_nan", T, "CanonicalNaN(x + 0.0f)", "x + 0.0f"),
+    ("minus_zero", E, "CanonicalNaN(x + 0.0f)", "CanonicalNaN(x)"),
+    ("any_nan", E, "CanonicalNaN(x + 0.0f)", "x + 0.0f"),
     ("norm_lost", S, "Normalise(head, o[r]);", ""),
     ("norm_of_sum", T, "/ static_cast<float>(p_.head_dim)", ""),
     ("carry_ignored", T, "if (p_.carry_in) LoadCarry(run, head, state);",

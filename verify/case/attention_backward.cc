@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/cotangent.h"
 #include "verify/case/fill.h"
 #include "verify/case/text.h"
@@ -18,9 +19,8 @@ Status ParseLseCotangent(Scanner& in, int64_t, Case& c) {
     c.Get<Ab>().dlse.reset();
     return {};
   }
-  auto term = ParseSingleFill(in, "a cotangent of lse");
-  if (!term.ok()) return term.status();
-  c.Get<Ab>().dlse = std::move(term.value());
+  ASSIGN_OR_RETURN(auto term, ParseSingleFill(in, "a cotangent of lse"));
+  c.Get<Ab>().dlse = std::move(term);
   return {};
 }
 
@@ -52,8 +52,7 @@ Status CheckCotangents(const AttentionBackwardCase& c) {
   if (std::erase_if(drawn, IsFile) > 1) {
     return Status::Error("do: at most one file: term");
   }
-  const Status cotangent = CheckCotangent("do", drawn);
-  if (!cotangent.ok()) return cotangent;
+  RETURN_IF_ERROR(CheckCotangent("do", drawn));
   if (!c.dlse) return {};
   const Status status = ValidateFillTerm(*c.dlse);
   return status.ok() ? status : Status::Error("dlse: " + status.message());

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/base/trade_words.h"
 #include "verify/case/keys.h"
 #include "verify/case/mask_text.h"
@@ -170,13 +171,12 @@ Result<Case> ParseTokens(std::string_view line, std::span<const Token> tokens,
     return Scanner(line, end, end).Error("expected a case, found nothing");
   }
   const Scanner first(line, tokens[0].begin, tokens[0].end);
-  const Result<const OpRow*> row = FindRow(ops, first);
-  if (!row.ok()) return row.status();
-  const CaseRow& op = row.value()->text;
+  ASSIGN_OR_RETURN(const OpRow* row, FindRow(ops, first));
+  const CaseRow& op = row->text;
   Values values;
   Status status = CollectValues(op, line, tokens.subspan(1), &values);
   if (!status.ok()) return status;
-  Case c = EmptyCase(*row.value());
+  Case c = EmptyCase(*row);
   for (const CaseKey& key : op.keys()) {
     auto value = values.lower_bound({&key, INT64_MIN});
     const bool given = value != values.end() && value->first.first == &key;
@@ -229,9 +229,7 @@ constinit const CaseKey kGenKey = {
     "the number of an input generator",
     [](Case& c) { c.gen = kGenerator; },
     [](Scanner& in, int64_t, Case& c) -> Status {
-      const auto value = in.Unsigned();
-      if (!value.ok()) return value.status();
-      c.gen = value.value();
+      ASSIGN_OR_RETURN(c.gen, in.Unsigned());
       return {};
     },
     [](const Case& c, int64_t) { return std::to_string(c.gen); },
@@ -242,9 +240,7 @@ constinit const CaseKey kSeedKey = {
     "an integer of 64 bits",
     [](Case& c) { c.seed = 0; },
     [](Scanner& in, int64_t, Case& c) -> Status {
-      const auto value = in.Unsigned();
-      if (!value.ok()) return value.status();
-      c.seed = value.value();
+      ASSIGN_OR_RETURN(c.seed, in.Unsigned());
       return {};
     },
     [](const Case& c, int64_t) { return std::to_string(c.seed); },
@@ -279,8 +275,7 @@ Result<Case> ParseCase(std::string_view line, OpRows ops) {
 }
 
 Result<std::vector<Case>> ParseCaseSequence(std::string_view line, OpRows ops) {
-  const Status status = CheckBytes(line);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckBytes(line));
   const std::vector<Token> tokens = Tokenize(line);
   std::vector<Case> sequence;
   size_t begin = 0;
@@ -291,10 +286,10 @@ Result<std::vector<Case>> ParseCaseSequence(std::string_view line, OpRows ops) {
       if (line.substr(token.begin, token.end - token.begin) != ";;") continue;
     }
     const std::span<const Token> part(tokens.data() + begin, i - begin);
-    auto c =
-        ParseTokens(line, part, at_end ? line.size() : tokens[i].begin, ops);
-    if (!c.ok()) return c.status();
-    sequence.push_back(std::move(c.value()));
+    ASSIGN_OR_RETURN(
+        auto c,
+        ParseTokens(line, part, at_end ? line.size() : tokens[i].begin, ops));
+    sequence.push_back(std::move(c));
     begin = i + 1;
   }
   return sequence;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/base/status_macros.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -156,8 +158,7 @@ Result<FillTerm> ParseTerm(Scanner& in) {
     FillTerm term;
     term.kind = family.kind;
     term.tensors = tensors.value();
-    const Status status = ParseArguments(in, family, &term);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ParseArguments(in, family, &term));
     if (IsOfScores(term.kind) && term.tensors != kFillAll) {
       return in.ErrorAt(start, std::string(name) +
                                    " shapes scores, of q and k together: "
@@ -207,9 +208,8 @@ const FillFamily& FamilyOf(FillKind kind) {
 Result<std::vector<FillTerm>> ParseFill(Scanner& in) {
   std::vector<FillTerm> terms;
   do {
-    auto term = ParseTerm(in);
-    if (!term.ok()) return term.status();
-    terms.push_back(std::move(term.value()));
+    ASSIGN_OR_RETURN(auto term, ParseTerm(in));
+    terms.push_back(std::move(term));
   } while (in.Accept('+'));
   return terms;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 
 namespace lockstep::verify {
@@ -46,15 +47,14 @@ Result<std::vector<SegmentRun>> ParseRuns(Scanner& in) {
   size_t number = 0;
   do {
     const size_t start = in.position();
-    const auto run = ParseRun(in, with_id, number++);
-    if (!run.ok()) return run.status();
-    if (!runs.empty() && runs.back().id == run->id) {
-      if (run->length > INT64_MAX - runs.back().length) {
+    ASSIGN_OR_RETURN(const auto run, ParseRun(in, with_id, number++));
+    if (!runs.empty() && runs.back().id == run.id) {
+      if (run.length > INT64_MAX - runs.back().length) {
         return in.ErrorAt(start, "segment lengths overflow");
       }
-      runs.back().length += run->length;
+      runs.back().length += run.length;
     } else {
-      runs.push_back(run.value());
+      runs.push_back(run);
     }
   } while (in.Accept(','));
   return runs;
@@ -89,9 +89,7 @@ Result<std::array<int64_t, 4>> ParseFourStrides(Scanner& in) {
     if (!in.Accept(axis == 0 ? ':' : '/')) {
       return in.Error("expected four strides, q:SB/SH/SS/SD");
     }
-    const auto stride = in.Count();
-    if (!stride.ok()) return stride.status();
-    values[axis] = stride.value();
+    ASSIGN_OR_RETURN(values[axis], in.Count());
   }
   return values;
 }
@@ -116,9 +114,8 @@ Result<Segments> ParseSegments(Scanner& in) {
   const size_t open = in.position();
   const bool brackets = in.Accept('[');
   do {
-    auto runs = ParseRuns(in);
-    if (!runs.ok()) return runs.status();
-    segments.rows.push_back(std::move(runs.value()));
+    ASSIGN_OR_RETURN(auto runs, ParseRuns(in));
+    segments.rows.push_back(std::move(runs));
   } while (brackets && in.Accept(';'));
   if (brackets && !in.Accept(']')) {
     return in.Error("expected ']' for the '[' of column " +
@@ -146,9 +143,8 @@ std::string FormatSegments(const Segments& segments) {
 Result<std::vector<int64_t>> ParseCounts(Scanner& in) {
   std::vector<int64_t> counts;
   do {
-    const auto count = in.Int();
-    if (!count.ok()) return count.status();
-    counts.push_back(count.value());
+    ASSIGN_OR_RETURN(const auto count, in.Int());
+    counts.push_back(count);
   } while (in.Accept(','));
   return counts;
 }
@@ -179,9 +175,8 @@ Result<StrideOverrides> ParseStrides(Scanner& in) {
                       "' has its strides twice");
     }
     in.Accept(tensor);
-    const auto values = ParseFourStrides(in);
-    if (!values.ok()) return values.status();
-    *target = values.value();
+    ASSIGN_OR_RETURN(const auto values, ParseFourStrides(in));
+    *target = values;
   } while (in.Accept(','));
   return strides;
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/base/trade_words.h"
 #include "verify/case/attention_forward/case.h"
 
@@ -115,8 +116,7 @@ Result<MaskExpr> MaskParser::ParseTerm() {
     return in_.Error("mask term '" + std::string(name) +
                      "' wants ':' and its arguments");
   }
-  const Status status = ParseArguments(name, &term);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ParseArguments(name, &term));
   return term;
 }
 
@@ -124,10 +124,9 @@ Status MaskParser::ParseArguments(std::string_view name, MaskExpr* term) {
   if (name == "window") return ParseWindow(term);
   if (name == "prefix") return ParsePrefix(term);
   if (name == "chunked" || name == "sink") {
-    const auto value = in_.Int();
-    if (!value.ok()) return value.status();
+    ASSIGN_OR_RETURN(const auto value, in_.Int());
     term->kind = name == "sink" ? Kind::kSink : Kind::kChunked;
-    (name == "sink" ? term->tokens : term->chunk) = value.value();
+    (name == "sink" ? term->tokens : term->chunk) = value;
     return {};
   }
   return ParseDense(name, term);
@@ -160,9 +159,8 @@ Status MaskParser::ParseWindow(MaskExpr* term) {
 Status MaskParser::ParsePrefix(MaskExpr* term) {
   term->kind = Kind::kPrefix;
   do {
-    const auto count = in_.Int();
-    if (!count.ok()) return count.status();
-    term->prefix.push_back(count.value());
+    ASSIGN_OR_RETURN(const auto count, in_.Int());
+    term->prefix.push_back(count);
   } while (in_.Accept(','));
   return {};
 }

@@ -10,6 +10,7 @@
 
 #include "verify/base/io/files.h"
 #include "verify/base/printable.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/probe_folders.h"
 #include "verify/cli/cli.h"
 #include "verify/domain/draws/further.h"
@@ -52,8 +53,7 @@ Status ExportProbes(const Case& c, const std::string& folder, bool expected,
   std::filesystem::create_directory(base, error);
   for (const ProbeFolder& probe : probes) {
     const std::string place = base + "/" + probe.name;
-    const Status status = ExportCase(probe.call, place, expected, options);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ExportCase(probe.call, place, expected, options));
     std::cout << Printable(place) << "  " << Printable(MinimalLine(probe.call))
               << "\n";
   }

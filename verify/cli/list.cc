@@ -8,6 +8,7 @@
 #include "optimized/plan.h"
 #include "verify/base/nearest_name.h"
 #include "verify/base/printable.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/probe_kind.h"
 #include "verify/cli/cli.h"
 #include "verify/emulator/attention_forward/zoo.h"
@@ -162,10 +163,9 @@ std::string SizeText(int64_t bytes) {
 }
 
 Result<std::vector<Listed>> ListCases(const std::string& path) {
-  const Result<std::vector<Job>> jobs = JobsFromFile(path, Ops());
-  if (!jobs.ok()) return jobs.status();
+  ASSIGN_OR_RETURN(const std::vector<Job> jobs, JobsFromFile(path, Ops()));
   std::vector<Listed> entries;
-  for (const Job& job : jobs.value()) {
+  for (const Job& job : jobs) {
     int64_t bytes = 0;
     for (const Case& c : job.sequence) {
       bytes = std::max(bytes, EstimateBytes(c));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/block_plan.h"
 #include "verify/cli/cli.h"
@@ -50,12 +51,11 @@ struct Asked {
 
 // The calls that have tiles. Errors: there is none.
 Result<std::vector<Asked>> Gather(const CaseArguments& cases) {
-  const Result<std::vector<Job>> jobs = ReadJobs(cases);
-  if (!jobs.ok()) return jobs.status();
+  ASSIGN_OR_RETURN(const std::vector<Job> jobs, ReadJobs(cases));
   std::vector<Asked> asked;
   int64_t aside = 0;
   std::string last_op;
-  for (const Job& job : jobs.value()) {
+  for (const Job& job : jobs) {
     for (const Case& c : job.sequence) {
       if (c.expect == Expect::kRefuse || !HasTiles(c)) {
         ++aside;
@@ -88,8 +88,7 @@ Result<PlanReport> Report(const PlanArguments& a, const Asked& asked) {
     }
   }
   PlanRequest request = a.request;
-  const Status tile = ParseTile(a.tile, &request.tiles);
-  if (!tile.ok()) return tile;
+  RETURN_IF_ERROR(ParseTile(a.tile, &request.tiles));
   if (a.padded) request.tiles.boundary = optimized::Boundary::kPadded;
   MaterialiseOptions options;
   options.max_bytes = DefaultMemoryBudget();

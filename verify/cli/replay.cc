@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "verify/base/io/files.h"
+#include "verify/base/status_macros.h"
 #include "verify/cli/outputs/outputs.h"
 #include "verify/cli/session.h"
 #include "verify/registry/ops.h"
@@ -56,9 +57,8 @@ Status AddFinding(const Json& finding, const SessionOptions& options,
   // What `fuzz` found is one line, shrunk, under its other name.
   const std::string line =
       Text(finding, finding.contains("sequence") ? "sequence" : "case");
-  Result<std::vector<Job>> jobs = JobsFromLines({line}, Ops());
-  if (!jobs.ok()) return jobs.status();
-  JobGroup group{std::move(jobs.value()), options.candidates, options.profile,
+  ASSIGN_OR_RETURN(std::vector<Job> jobs, JobsFromLines({line}, Ops()));
+  JobGroup group{std::move(jobs), options.candidates, options.profile,
                  Words(finding, "options")};
   if (group.candidates.empty()) {
     if (!finding.contains("candidate")) {
@@ -93,8 +93,7 @@ Status AddReceipt(const Json& receipt, const SessionOptions& options,
     for (const Json& outcome : outcomes) {
       for (const Json& finding : Array(outcome, "findings")) {
         if (!finding.is_object()) continue;
-        const Status status = AddFinding(finding, options, groups);
-        if (!status.ok()) return status;
+        RETURN_IF_ERROR(AddFinding(finding, options, groups));
       }
     }
   }
@@ -133,9 +132,9 @@ Result<std::vector<JobGroup>> ReadFindings(const std::string& path,
 
 Result<std::string> ReadText(const std::string& what) {
   if (what == "-") return ReadStdin(kMaxFile);
-  const Result<std::vector<uint8_t>> bytes = ReadWholeFile(what, kMaxFile);
-  if (!bytes.ok()) return bytes.status();
-  return std::string(bytes.value().begin(), bytes.value().end());
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes,
+                   ReadWholeFile(what, kMaxFile));
+  return std::string(bytes.begin(), bytes.end());
 }
 
 Result<std::vector<JobGroup>> OneGroup(Result<std::vector<Job>> jobs,
@@ -152,9 +151,8 @@ Result<std::vector<JobGroup>> ReadGroups(const std::string& what,
   std::error_code error;
   const bool file = std::filesystem::is_regular_file(what, error);
   if (file || what == "-") {
-    const Result<std::string> read = ReadText(what);
-    if (!read.ok()) return read.status();
-    const std::string& text = read.value();
+    ASSIGN_OR_RETURN(const std::string read, ReadText(what));
+    const std::string& text = read;
     const size_t first = text.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && text[first] == '{') {
       return ReadFindings(what == "-" ? "stdin" : what, text, options);

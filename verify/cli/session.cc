@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "reference/contract/team.h"
+#include "verify/base/status_macros.h"
 #include "verify/cli/identify/auto_profile.h"
 #include "verify/cli/outputs/outputs.h"
 #include "verify/cli/process.h"
@@ -49,8 +50,7 @@ Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
     const JobGroup& group, const SessionOptions& options) {
   std::vector<std::unique_ptr<Candidate>> candidates;
   for (const std::string& spec : group.candidates) {
-    const Status trusted = CheckTrust(group, spec);
-    if (!trusted.ok()) return trusted;
+    RETURN_IF_ERROR(CheckTrust(group, spec));
     Result<std::unique_ptr<Candidate>> candidate =
         ParseCandidate(WithThreads(spec, options.threads));
     if (!candidate.ok()) return candidate.status();
@@ -65,8 +65,7 @@ Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
                            "claims; built in:" +
                            known + "; or a file (docs/profiles.md)");
     }
-    const Status started = candidate.value()->Start();
-    if (!started.ok()) return started;
+    RETURN_IF_ERROR(candidate.value()->Start());
     candidates.push_back(std::move(candidate.value()));
   }
   return candidates;
@@ -79,9 +78,8 @@ Result<NumericProfile> ProfileOf(
   if (asked != kProfileFromCandidate) return LoadProfile(asked);
   Result<NumericProfile> profile = StatedProfileOf(*candidates.front());
   for (const auto& candidate : candidates) {
-    const Result<NumericProfile> own = StatedProfileOf(*candidate);
-    if (!own.ok()) return own.status();
-    if (own.value() == profile.value()) continue;
+    ASSIGN_OR_RETURN(const NumericProfile own, StatedProfileOf(*candidate));
+    if (own == profile.value()) continue;
     return Status::Error("--profile from-candidate: '" + candidate->Spec() +
                          "' has another profile than '" +
                          candidates.front()->Spec() +
@@ -177,37 +175,32 @@ Result<Run> OpenRun(JobGroup* group, const SessionOptions& options,
                     int* threads) {
   if (group->candidates.empty()) group->candidates = {kDefaultCandidate};
   SessionOptions with = options;
-  const Status known = ApplyReplayOptions(group->options, &with);
-  if (!known.ok()) return known;
-  const Status limited = LimitHosts(with.hosts);
-  if (!limited.ok()) return limited;
-  auto candidates = OpenCandidates(*group, with);
-  if (!candidates.ok()) return candidates.status();
-  FitToClaims(with, *candidates.value().front(), group);
-  for (const auto& candidate : candidates.value()) {
+  RETURN_IF_ERROR(ApplyReplayOptions(group->options, &with));
+  RETURN_IF_ERROR(LimitHosts(with.hosts));
+  ASSIGN_OR_RETURN(auto candidates, OpenCandidates(*group, with));
+  FitToClaims(with, *candidates.front(), group);
+  for (const auto& candidate : candidates) {
     *threads = std::max(*threads, candidate->Fixed().threads.value_or(0));
   }
-  Result<RunOptions> own = ResolveOptions(with);
-  if (!own.ok()) return own.status();
+  ASSIGN_OR_RETURN(RunOptions own, ResolveOptions(with));
   *threads = std::max(*threads, with.threads);
   const Status identified =
-      IdentifyFor(with, candidates.value(), group, WatchInterrupt());
+      IdentifyFor(with, candidates, group, WatchInterrupt());
   if (!identified.ok()) return identified;
   if (!group->profile.empty()) {
     Result<NumericProfile> profile =
         group->identified ? Result(group->identified->profile)
-                          : ProfileOf(group->profile, candidates.value());
+                          : ProfileOf(group->profile, candidates);
     if (!profile.ok()) return profile.status();
-    own->judge.profile = std::move(profile.value());
-    own->judge.profile_spec = group->profile;
+    own.judge.profile = std::move(profile.value());
+    own.judge.profile_spec = group->profile;
   }
   if (with.invariance) {
-    own->judge.profile =
-        ProfileOfClaims(with, *candidates.value().front(), own->judge.profile);
+    own.judge.profile =
+        ProfileOfClaims(with, *candidates.front(), own.judge.profile);
   }
-  own->judge.stop = WatchInterrupt();
-  return Run::Prepare(std::move(group->jobs), std::move(candidates.value()),
-                      own.value());
+  own.judge.stop = WatchInterrupt();
+  return Run::Prepare(std::move(group->jobs), std::move(candidates), own);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "verify/base/status_macros.h"
 #include "verify/cli/cli.h"
 #include "verify/run/shard.h"
 
@@ -95,9 +96,7 @@ Result<RunOptions> ResolveOptions(const SessionOptions& options) {
   }
   run.max_memory = DefaultMemoryBudget();
   if (!options.max_memory.empty()) {
-    const Result<int64_t> memory = ParseMemory(options.max_memory);
-    if (!memory.ok()) return memory.status();
-    run.max_memory = memory.value();
+    ASSIGN_OR_RETURN(run.max_memory, ParseMemory(options.max_memory));
   }
   if (!options.seed.empty()) {
     const Result<uint64_t> seed = ParseSeed(options.seed);

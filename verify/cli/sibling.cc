@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/cli/cli.h"
 
 namespace lockstep::verify::cli {
@@ -78,11 +79,9 @@ Result<std::string> Ask(const std::string& path) {
 }
 
 Result<ProgramText> Describe(const std::string& program) {
-  const Result<std::string> path = PathBeside(program.c_str());
-  if (!path.ok()) return path.status();
-  const Result<std::string> text = Ask(path.value());
-  if (!text.ok()) return text.status();
-  return ParseDescription(text.value());
+  ASSIGN_OR_RETURN(const std::string path, PathBeside(program.c_str()));
+  ASSIGN_OR_RETURN(const std::string text, Ask(path));
+  return ParseDescription(text);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "verify/base/io/files.h"
 #include "verify/base/printable.h"
+#include "verify/base/status_macros.h"
 #include "verify/cli/cli.h"
 #include "verify/registry/ops.h"
 #include "verify/run/case_file.h"
@@ -123,8 +124,7 @@ Status CheckDeliverables(const std::vector<Output>& outputs,
   std::vector<std::string> taken = inputs;
   for (const auto& [option, path] : outputs) {
     if (path.empty()) continue;
-    const Status status = CheckDeliverable(path);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckDeliverable(path));
     on_stdout += path == "-" ? 1 : 0;
     if (path == "-" || IsStream(path)) continue;
     for (const std::string& other : taken) {

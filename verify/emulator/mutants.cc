@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "verify/base/nearest_name.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
 
@@ -122,10 +123,9 @@ Result<Bug> ReadBug(std::string_view text) {
 }
 
 Status AddSecond(std::string_view text, Mutant* mutant) {
-  const Result<Bug> bug = ReadBug(text);
-  if (!bug.ok()) return bug.status();
+  ASSIGN_OR_RETURN(const Bug bug, ReadBug(text));
   const MutantInfo& first = *mutant->info;
-  const MutantInfo& second = *bug->info;
+  const MutantInfo& second = *bug.info;
   const bool kernel = (first.attention() && second.attention()) ||
                       (first.scan() && second.scan());
   if (!kernel || &first == &second) {
@@ -136,7 +136,7 @@ Status AddSecond(std::string_view text, Mutant* mutant) {
   }
   mutant->second = &second;
   mutant->dial.second = second.PointOf<Fault>();
-  mutant->dial.second_severity = bug->severity;
+  mutant->dial.second_severity = bug.severity;
   mutant->scan_dial.second = second.PointOf<ScanFault>();
   return {};
 }
@@ -202,9 +202,7 @@ Status Furnish(const Place& place, Mutant* mutant) {
     return SetSize(place.size, &mutant->grad.tile_q, &mutant->grad.tile_kv);
   }
   if (info.scan_gradients()) {
-    Result<ScanGradVariant> grad = FindScanGradVariant(place.base);
-    if (!grad.ok()) return grad.status();
-    mutant->scan_grad = std::move(grad.value());
+    ASSIGN_OR_RETURN(mutant->scan_grad, FindScanGradVariant(place.base));
     return SetSize(place.size, &mutant->scan_grad.scan.chunk, nullptr);
   }
   if (info.scan()) {
@@ -229,23 +227,20 @@ Result<Mutant> ParseMutant(std::string_view spec) {
   const size_t comma = std::min(spec.find(','), spec.size());
   const std::string_view head = spec.substr(0, comma);
   const size_t plus = std::min(head.find('+'), head.size());
-  const Result<Bug> first = ReadBug(head.substr(0, plus));
-  if (!first.ok()) return first.status();
+  ASSIGN_OR_RETURN(const Bug first, ReadBug(head.substr(0, plus)));
   Mutant mutant;
-  mutant.info = first->info;
-  mutant.dial = {.fault = first->info->PointOf<Fault>(),
-                 .severity = first->severity};
-  mutant.scan_dial = {.fault = first->info->PointOf<ScanFault>()};
+  mutant.info = first.info;
+  mutant.dial = {.fault = first.info->PointOf<Fault>(),
+                 .severity = first.severity};
+  mutant.scan_dial = {.fault = first.info->PointOf<ScanFault>()};
   mutant.spec = spec;
   if (plus < head.size()) {
-    const Status status = AddSecond(head.substr(plus + 1), &mutant);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(AddSecond(head.substr(plus + 1), &mutant));
   }
-  const Result<Place> place =
-      ReadPlace(spec.substr(std::min(comma + 1, spec.size())), mutant);
-  if (!place.ok()) return place.status();
-  const Status furnished = Furnish(place.value(), &mutant);
-  if (!furnished.ok()) return furnished;
+  ASSIGN_OR_RETURN(
+      const Place place,
+      ReadPlace(spec.substr(std::min(comma + 1, spec.size())), mutant));
+  RETURN_IF_ERROR(Furnish(place, &mutant));
   return mutant;
 }
 

@@ -9,6 +9,7 @@
 #include "reference/mask.h"
 #include "verify/base/digest.h"
 #include "verify/base/io/safetensors.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/views.h"
 #include "verify/inputs/attention_forward_file.h"
@@ -42,9 +43,7 @@ class AttentionMaterialiser {
   Status OpenFile() {
     for (const FillTerm& term : attention_.fill) {
       if (term.kind != FillKind::kFile) continue;
-      auto file = OpenPinned(term.path, term.digest, options_);
-      if (!file.ok()) return file.status();
-      file_ = std::move(file.value());
+      ASSIGN_OR_RETURN(file_, OpenPinned(term.path, term.digest, options_));
     }
     return {};
   }
@@ -52,17 +51,15 @@ class AttentionMaterialiser {
   Status Allocate(int64_t bytes, int64_t element_bytes, GuardedBuffer* buffer) {
     const int64_t shift =
         ((options_.alignment_shift * element_bytes) % 64 + 64) % 64;
-    auto allocated = GuardedBuffer::Allocate(bytes, shift);
-    if (!allocated.ok()) return allocated.status();
-    *buffer = std::move(allocated.value());
+    ASSIGN_OR_RETURN(auto allocated, GuardedBuffer::Allocate(bytes, shift));
+    *buffer = std::move(allocated);
     return {};
   }
 
   Status MakeSegments() {
     if (!data_.problem.segments) return {};
-    Status status = MakeSegmentIds("q_seg", attention_.q_seg,
-                                   &data_.inputs.q_seg, &data_.q_seg);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(MakeSegmentIds("q_seg", attention_.q_seg,
+                                   &data_.inputs.q_seg, &data_.q_seg));
     return MakeSegmentIds("kv_seg", attention_.kv_seg, &data_.inputs.kv_seg,
                           &data_.kv_seg);
   }
@@ -71,20 +68,18 @@ class AttentionMaterialiser {
                         TensorView<const int32_t, 2>* view,
                         GuardedBuffer* buffer) {
     const auto [rows, extent] = view->shape;
-    const Status status = Allocate(rows * extent * 4, 4, buffer);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Allocate(rows * extent * 4, 4, buffer));
     auto* ids = reinterpret_cast<int32_t*>(buffer->data());
     view->data = ids;
     if (segments.kind == Segments::Kind::kFile) {
       if (!segments.path.empty()) {
-        const auto file = OpenPinned(segments.path, segments.digest, options_);
-        if (!file.ok()) return file.status();
-        return CopySegmentIds(file.value(), name, {rows, extent}, ids);
+        ASSIGN_OR_RETURN(const auto file,
+                         OpenPinned(segments.path, segments.digest, options_));
+        return CopySegmentIds(file, name, {rows, extent}, ids);
       }
-      const auto tensor = file_->Get(name, "I32", {rows, extent});
-      if (!tensor.ok()) return tensor.status();
-      std::memcpy(ids, tensor.value().bytes.data(),
-                  tensor.value().bytes.size());
+      ASSIGN_OR_RETURN(const auto tensor,
+                       file_->Get(name, "I32", {rows, extent}));
+      std::memcpy(ids, tensor.bytes.data(), tensor.bytes.size());
       return {};
     }
     for (int64_t b = 0; b < rows; ++b) {
@@ -99,8 +94,7 @@ class AttentionMaterialiser {
   Status MakeSink() {
     if (!attention_.sinklogit) return {};
     const int64_t heads = attention_.q_heads;
-    const Status status = Allocate(heads * 4, 4, &data_.sink);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Allocate(heads * 4, 4, &data_.sink));
     auto* sink = reinterpret_cast<float*>(data_.sink.data());
     data_.inputs.sink.data = sink;
     // A probe of sinks brings its own: the case says only that there are some.
@@ -120,9 +114,8 @@ class AttentionMaterialiser {
     data_.dense_masks.resize(attention_.dense.size());
     for (size_t i = 0; i < attention_.dense.size(); ++i) {
       const DenseSource& source = attention_.dense[i];
-      const Status status = source.from_file() ? ReadDenseMask(source, i)
-                                               : DrawDenseMask(source, i);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(source.from_file() ? ReadDenseMask(source, i)
+                                         : DrawDenseMask(source, i));
     }
     return {};
   }
@@ -132,8 +125,7 @@ class AttentionMaterialiser {
     GuardedBuffer& buffer = data_.dense_masks[index];
     int64_t bytes = 1;
     for (const int64_t extent : view.shape) bytes *= extent;
-    const Status status = Allocate(bytes, 1, &buffer);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Allocate(bytes, 1, &buffer));
     FillDense(generator_, source, static_cast<uint32_t>(index),
               {buffer.data(), view.shape, view.strides});
     view.data = buffer.data();
@@ -141,24 +133,22 @@ class AttentionMaterialiser {
   }
 
   Status ReadDenseMask(const DenseSource& source, size_t index) {
-    const auto file = OpenPinned(source.path, source.digest, options_);
-    if (!file.ok()) return file.status();
+    ASSIGN_OR_RETURN(const auto file,
+                     OpenPinned(source.path, source.digest, options_));
     auto& view = data_.inputs.dense_masks[index];
     const bool blocks = source.kind == DenseSource::Kind::kBlockFile;
-    const auto found =
-        FindMask(file.value(), {.name = blocks ? "block_mask" : "dense_mask",
-                                .batch = attention_.batch,
-                                .heads = attention_.q_heads,
-                                .rows = view.shape[2],
-                                .columns = view.shape[3]});
-    if (!found.ok()) return found.status();
+    ASSIGN_OR_RETURN(
+        const auto found,
+        FindMask(file, {.name = blocks ? "block_mask" : "dense_mask",
+                        .batch = attention_.batch,
+                        .heads = attention_.q_heads,
+                        .rows = view.shape[2],
+                        .columns = view.shape[3]}));
     GuardedBuffer& buffer = data_.dense_masks[index];
-    const auto& bytes = found->bytes;
-    const Status status =
-        Allocate(static_cast<int64_t>(bytes.size()), 1, &buffer);
-    if (!status.ok()) return status;
+    const auto& bytes = found.bytes;
+    RETURN_IF_ERROR(Allocate(static_cast<int64_t>(bytes.size()), 1, &buffer));
     std::memcpy(buffer.data(), bytes.data(), bytes.size());
-    view.shape = found->shape;
+    view.shape = found.shape;
     view.strides = DenseStrides(view.shape);
     view.data = buffer.data();
     return {};
@@ -177,10 +167,11 @@ class AttentionMaterialiser {
         {"v", kFillV, kStreamV, &data_.inputs.v, &data_.v},
     };
     for (const auto& [name, bit, stream, view, tensor] : tensors) {
-      auto allocated = AllocateLaneTensor(
-          view->lane, view->shape, view->strides, options_.alignment_shift);
-      if (!allocated.ok()) return allocated.status();
-      *tensor = std::move(allocated.value());
+      ASSIGN_OR_RETURN(
+          auto allocated,
+          AllocateLaneTensor(view->lane, view->shape, view->strides,
+                             options_.alignment_shift));
+      *tensor = std::move(allocated);
       *view = tensor->const_view();
       FillPlan plan;
       plan.stream = stream;
@@ -189,8 +180,7 @@ class AttentionMaterialiser {
       plan.problem = &data_.problem;
       plan.score_scale = attention_.scale.value;
       if (bit == kFillQ) plan.normal_scale = QueryScale(attention_);
-      const Status status = PlanFile(name, *view, &plan);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(PlanFile(name, *view, &plan));
       FillTensor(generator_, plan, tensor->view);
     }
     return {};
@@ -273,8 +263,7 @@ std::string DigestLine(const char* name,
 }  // namespace
 
 Status CheckRequest(const Case& c, const MaterialiseOptions& options) {
-  const Status status = ValidateCase(c);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ValidateCase(c));
   const int64_t bytes = EstimateBytes(c);
   if (bytes > options.max_bytes) {
     return Status::Error("the case needs " + std::to_string(bytes) +
@@ -324,8 +313,7 @@ std::string AttentionForwardData::StorageDigest() const {
 
 Result<AttentionForwardData> Materialise(const Case& c,
                                          const MaterialiseOptions& options) {
-  const Status status = CheckRequest(c, options);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckRequest(c, options));
   return AttentionMaterialiser(c, options).Run();
 }
 

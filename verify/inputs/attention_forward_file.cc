@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "verify/base/io/npy.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
 namespace fs = std::filesystem;
@@ -63,10 +64,9 @@ Status PlanFileTensor(const SafetensorsFile& file, const char* name,
                       const std::array<int64_t, 4>& shape, FillPlan* plan) {
   const SafetensorsTensor* found = file.Find(name);
   const bool bf16 = found != nullptr && found->type == "BF16";
-  const auto tensor =
-      file.Get(name, bf16 ? "BF16" : "F32", {shape.begin(), shape.end()});
-  if (!tensor.ok()) return tensor.status();
-  plan->file = tensor.value().bytes;
+  ASSIGN_OR_RETURN(const auto tensor, file.Get(name, bf16 ? "BF16" : "F32",
+                                               {shape.begin(), shape.end()}));
+  plan->file = tensor.bytes;
   plan->file_lane = bf16 ? Lane::kBf16 : Lane::kF32;
   return {};
 }

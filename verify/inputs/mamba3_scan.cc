@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "verify/base/binary64.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/fill.h"
@@ -75,13 +76,13 @@ class ScanMaterialiser {
               const ScanShape& shape, std::vector<int64_t> file_shape,
               std::span<const FillTerm> terms, uint8_t bit = kFillAll) {
     if (ProbeOf(scan_)) terms = {};  // filled at the end
-    auto allocated = AllocateLaneTensor(lane, shape.shape, shape.strides,
-                                        options_.alignment_shift);
-    if (!allocated.ok()) return allocated.status();
+    ASSIGN_OR_RETURN(auto allocated,
+                     AllocateLaneTensor(lane, shape.shape, shape.strides,
+                                        options_.alignment_shift));
     ScanStorage& to = data_.storage[static_cast<size_t>(tensor)];
     to.name = name;
     to.file_shape = std::move(file_shape);
-    to.tensor = std::move(allocated.value());
+    to.tensor = std::move(allocated);
     FillPlan plan;
     plan.stream = StreamOf(tensor);
     plan.tensor = bit;
@@ -274,8 +275,7 @@ class ScanMaterialiser {
 
 Result<Mamba3ScanData> MaterialiseMamba3Scan(
     const Case& c, const MaterialiseOptions& options) {
-  const Status status = CheckRequest(c, options);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckRequest(c, options));
   return ScanMaterialiser(c, options).Run();
 }
 

@@ -8,6 +8,7 @@
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/base/mixing.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/fill.h"
 
@@ -73,13 +74,13 @@ class Cotangents {
   Status Make(T tensor, const char* name, Lane lane, const ScanShape& shape,
               std::vector<int64_t> file_shape,
               std::span<const FillTerm> terms) {
-    auto allocated = AllocateLaneTensor(lane, shape.shape, shape.strides,
-                                        options_.alignment_shift);
-    if (!allocated.ok()) return allocated.status();
+    ASSIGN_OR_RETURN(auto allocated,
+                     AllocateLaneTensor(lane, shape.shape, shape.strides,
+                                        options_.alignment_shift));
     ScanStorage& to = data_.storage[static_cast<size_t>(tensor)];
     to.name = name;
     to.file_shape = std::move(file_shape);
-    to.tensor = std::move(allocated.value());
+    to.tensor = std::move(allocated);
     FillPlan plan;
     plan.stream = StreamOf(tensor);
     plan.terms = terms;
@@ -99,8 +100,7 @@ Result<Mamba3ScanData> MaterialiseMamba3ScanBackward(
     const Case& c, const MaterialiseOptions& options) {
   Result<Mamba3ScanData> data = MaterialiseMamba3Scan(c, options);
   if (!data.ok()) return data;
-  const Status status = Cotangents(c, options, &data.value()).Run();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Cotangents(c, options, &data.value()).Run());
   const auto& poison = c.Get<Mamba3ScanCase>().poison;
   if (poison) {
     PoisonScanRun(CounterGenerator(c.gen, c.seed), *poison, &data.value());

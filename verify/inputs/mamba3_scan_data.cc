@@ -8,6 +8,7 @@
 #include "reference/contract/ssd_scan.h"
 #include "reference/runs.h"
 #include "verify/base/digest.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/fill.h"
@@ -82,10 +83,10 @@ Status MakeScanRuns(const Mamba3ScanCase& c, int64_t shift,
   if (data->problem.runs != Mamba3ScanProblem::Runs::kSegments) return {};
   const int64_t rows = data->problem.batch;
   const int64_t length = data->problem.length;
-  auto buffer =
-      GuardedBuffer::Allocate(rows * length * 4, (shift % 16 + 16) % 16 * 4);
-  if (!buffer.ok()) return buffer.status();
-  data->segments = std::move(buffer.value());
+  ASSIGN_OR_RETURN(
+      auto buffer,
+      GuardedBuffer::Allocate(rows * length * 4, (shift % 16 + 16) % 16 * 4));
+  data->segments = std::move(buffer);
   auto* ids = reinterpret_cast<int32_t*>(data->segments.data());
   data->inputs.segments = {ids, {rows, length}, {length, 1}};
   for (int64_t b = 0; b < rows; ++b) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/case/mamba3_scan_backward.h"
@@ -107,10 +108,10 @@ class Picker {
     ScanStorage& made = data_.storage[static_cast<size_t>(tensor)];
     const ScanShape shape = ShapeOf(tensor);
     const Lane lane = source.there() ? source.tensor.view.lane : Lane::kF32;
-    auto allocated = AllocateLaneTensor(lane, shape.shape, shape.strides, 0);
-    if (!allocated.ok()) return allocated.status();
+    ASSIGN_OR_RETURN(auto allocated,
+                     AllocateLaneTensor(lane, shape.shape, shape.strides, 0));
     made.name = source.name;
-    made.tensor = std::move(allocated.value());
+    made.tensor = std::move(allocated);
     if (source.there()) Copy(tensor, source.tensor.view, made.tensor.view);
     return {};
   }

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/runs/again.h"
 
@@ -62,9 +63,7 @@ class ShiftedTrials {
     }
     if (trial_ == nullptr || shift != shift_) {
       trial_.reset();
-      Result<std::unique_ptr<Trial>> trial = request_.reopen(shift);
-      if (!trial.ok()) return trial.status();
-      trial_ = std::move(trial.value());
+      ASSIGN_OR_RETURN(trial_, request_.reopen(shift));
       shift_ = shift;
     }
     return static_cast<const Trial*>(trial_.get());

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/judge/bounded.h"
 #include "verify/judge/causes.h"
 #include "verify/judge/invariance.h"
@@ -28,9 +29,9 @@ class Rehearsal {
 
   Status Run() {
     for (OutputSet* set : {&first_, &second_}) {
-      Result<OutputSet> allocated = trial_.Allocate(candidate_.Fixed().shift);
-      if (!allocated.ok()) return allocated.status();
-      *set = std::move(allocated.value());
+      ASSIGN_OR_RETURN(OutputSet allocated,
+                       trial_.Allocate(candidate_.Fixed().shift));
+      *set = std::move(allocated);
       RunGuarded(candidate_, request_, trial_, candidate_.Fixed(), kFirstPoison,
                  *set);
     }
@@ -110,23 +111,22 @@ class Rehearsal {
 
 Status RehearseCase(const CaseRequest& request, Candidate& candidate,
                     const JudgeOptions& options) {
-  const Result<TrialRow> op = TrialRowOf(*request.call);
-  if (!op.ok()) return op.status();
-  const Result<std::unique_ptr<Trial>> trial = op->open(
-      *request.call, OptionsFor(options.profile ? &*options.profile : nullptr,
-                                options.materialise));
-  if (!trial.ok()) return trial.status();
-  if (trial.value()->scene() != nullptr) {
+  ASSIGN_OR_RETURN(const TrialRow op, TrialRowOf(*request.call));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Trial> trial,
+      op.open(*request.call,
+              OptionsFor(options.profile ? &*options.profile : nullptr,
+                         options.materialise)));
+  if (trial->scene() != nullptr) {
     // Of tables there is one call, whatever comes of it.
     JudgeCase(request, candidate, options, nullptr);
     return {};
   }
   const bool declared =
       !options.profile ||
-      trial.value()->envelopes().WhyUndeclared(*options.profile).empty();
+      trial->envelopes().WhyUndeclared(*options.profile).empty();
   if (!declared) return {};
-  const Status status =
-      Rehearsal(request, candidate, options, *trial.value()).Run();
+  const Status status = Rehearsal(request, candidate, options, *trial).Run();
   candidate.Settle(request);
   return status;
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "verify/base/digest.h"
+#include "verify/base/status_macros.h"
 #include "verify/ops/envelopes.h"
 #include "verify/ops/facts.h"
 #include "verify/ops/faults.h"
@@ -44,11 +45,12 @@ const TrialPictures& Trial::pictures() const {
 Result<OutputSet> Trial::Allocate(int64_t shift) const {
   OutputSet set;
   for (const OutputSpec& spec : outputs()) {
-    Result<LaneTensor> tensor = AllocateLaneTensor(
-        spec.lane, spec.shape, spec.strides.value_or(DenseStrides(spec.shape)),
-        shift);
-    if (!tensor.ok()) return tensor.status();
-    set.tensors.push_back(std::move(tensor.value()));
+    ASSIGN_OR_RETURN(
+        LaneTensor tensor,
+        AllocateLaneTensor(spec.lane, spec.shape,
+                           spec.strides.value_or(DenseStrides(spec.shape)),
+                           shift));
+    set.tensors.push_back(std::move(tensor));
   }
   return set;
 }

@@ -7,6 +7,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/status_macros.h"
 #include "verify/ops/kernels.h"
 
 namespace lockstep::verify {
@@ -38,18 +39,15 @@ bool ScaleTensor(const LaneTensor& tensor, int exponent) {
 
 Result<bool> StaysNormal(const Trial& trial) {
   std::feclearexcept(FE_UNDERFLOW);
-  const Result<OutputSet> outputs = ByReference(trial);
-  if (!outputs.ok()) return outputs.status();
+  ASSIGN_OR_RETURN(const OutputSet outputs, ByReference(trial));
   return std::fetestexcept(FE_UNDERFLOW) == 0;
 }
 
 Result<std::vector<std::vector<LinePair>>> ScaledLines(const Trial& own,
                                                        const Trial& scaled,
                                                        int exponent) {
-  const Result<OutputSet> before = ByReference(own);
-  if (!before.ok()) return before.status();
-  const Result<OutputSet> after = ByReference(scaled);
-  if (!after.ok()) return after.status();
+  ASSIGN_OR_RETURN(const OutputSet before, ByReference(own));
+  ASSIGN_OR_RETURN(const OutputSet after, ByReference(scaled));
   std::vector<std::vector<LinePair>> kept(own.outputs().size());
   for (size_t t = 0; t < kept.size(); ++t) {
     const OutputSpec& spec = own.outputs()[t];
@@ -61,8 +59,7 @@ Result<std::vector<std::vector<LinePair>>> ScaledLines(const Trial& own,
       bool holds = true;
       for (int64_t c = 0; c < spec.shape[3]; ++c) {
         const At at = LineIndex(spec, line, c);
-        holds &= value(after.value(), at) ==
-                 std::ldexp(value(before.value(), at), exponent);
+        holds &= value(after, at) == std::ldexp(value(before, at), exponent);
       }
       if (holds) kept[t].push_back({line, line});
     }

@@ -16,6 +16,7 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
 #include "verify/base/digest.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/case.h"
@@ -121,9 +122,9 @@ Status PlanRows(const AttentionForwardData& data,
     report->plans.clear();
     const auto start = std::chrono::steady_clock::now();
     for (int64_t b = 0; b < data.problem.batch; ++b) {
-      Result<TilePlan> plan = PlanTiles(data.problem, data.inputs, b, tiles);
-      if (!plan.ok()) return plan.status();
-      report->plans.push_back(std::move(plan.value()));
+      ASSIGN_OR_RETURN(TilePlan plan,
+                       PlanTiles(data.problem, data.inputs, b, tiles));
+      report->plans.push_back(std::move(plan));
     }
     const std::chrono::duration<double, std::milli> took =
         std::chrono::steady_clock::now() - start;
@@ -172,8 +173,7 @@ std::optional<std::pair<int64_t, int64_t>> MaskLengths(const Case& c) {
 
 Result<PlanReport> ReportPlan(const Case& c, const MaterialiseOptions& options,
                               const PlanRequest& asked) {
-  const Status valid = ValidateCase(c);
-  if (!valid.ok()) return valid;
+  RETURN_IF_ERROR(ValidateCase(c));
   if (!c.Has<AttentionForwardCase>()) {
     return Status::Error(std::string("plan: ") + OpName(c) +
                          " has no tiles to plan; want attention_forward or "
@@ -184,31 +184,25 @@ Result<PlanReport> ReportPlan(const Case& c, const MaterialiseOptions& options,
     const auto& plan = c.Get<BlockPlanCase>();
     request = {TileOptionsOf(plan), plan.width, plan.width_t};
   }
-  Result<AttentionForwardData> data = Materialise(WithoutValues(c), options);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionForwardData data,
+                   Materialise(WithoutValues(c), options));
   PlanReport report;
   report.line = MinimalLine(c);
-  report.payload = std::move(data.value());
-  const Status sound = CheckTileOptions(report.payload.problem, request.tiles);
-  if (!sound.ok()) return sound;
-  const Status fits =
-      CheckPlanMemory(report.payload.problem, report.payload.inputs,
-                      request.tiles, options.max_bytes);
-  if (!fits.ok()) return fits;
-  const Status planned = PlanRows(report.payload, request.tiles, &report);
-  if (!planned.ok()) return planned;
+  report.payload = std::move(data);
+  RETURN_IF_ERROR(CheckTileOptions(report.payload.problem, request.tiles));
+  RETURN_IF_ERROR(CheckPlanMemory(report.payload.problem, report.payload.inputs,
+                                  request.tiles, options.max_bytes));
+  RETURN_IF_ERROR(PlanRows(report.payload, request.tiles, &report));
   Count(&report);
-  const Result<int64_t> width =
-      WidthOf("width", request.width, report.grid_width);
-  if (!width.ok()) return width.status();
-  const Result<int64_t> width_t =
-      WidthOf("width_t", request.width_t, report.grid_width_t);
-  if (!width_t.ok()) return width_t.status();
+  ASSIGN_OR_RETURN(const int64_t width,
+                   WidthOf("width", request.width, report.grid_width));
+  ASSIGN_OR_RETURN(const int64_t width_t,
+                   WidthOf("width_t", request.width_t, report.grid_width_t));
   const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
   const bool counts =
       a.valid_q != std::vector{a.q_len} || a.valid_kv != std::vector{a.kv_len};
   const Result<optimized::PlanKey> key = optimized::MakePlanKey(
-      ToProblem(a), counts, request.tiles, width.value(), width_t.value());
+      ToProblem(a), counts, request.tiles, width, width_t);
   if (!key.ok()) return key.status();
   report.key = KeyText(key.value(), a);
   return report;

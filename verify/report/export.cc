@@ -8,6 +8,7 @@
 
 #include "verify/base/io/files.h"
 #include "verify/base/io/safetensors.h"
+#include "verify/base/status_macros.h"
 #include "verify/inputs/named_tensor.h"
 #include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
@@ -53,16 +54,14 @@ Result<std::string> FormatInputs(const Trial& trial, const std::string& line) {
 Result<std::string> FormatExpected(const Trial& trial,
                                    const std::string& line) {
   if (trial.scene() != nullptr) return ExpectedTables(*trial.scene(), line);
-  Result<OutputSet> outputs = trial.Allocate(0);
-  if (!outputs.ok()) return outputs.status();
+  ASSIGN_OR_RETURN(OutputSet outputs, trial.Allocate(0));
   Execution execution;
-  const RunOutcome ran =
-      trial.kernels().RunReference(outputs.value(), &execution);
+  const RunOutcome ran = trial.kernels().RunReference(outputs, &execution);
   if (ran.state != RunOutcome::State::kRan) return Status::Error(ran.message);
   FileBuilder file;
-  for (size_t n = 0; n < outputs->tensors.size(); ++n) {
+  for (size_t n = 0; n < outputs.tensors.size(); ++n) {
     const OutputSpec& spec = trial.outputs()[n];
-    const MutableLaneView& view = outputs->tensors[n].view;
+    const MutableLaneView& view = outputs.tensors[n].view;
     const NamedOutput tensor = {spec.name,
                                 TypeOf(view.lane),
                                 {view.shape.begin(), view.shape.end()},
@@ -87,23 +86,21 @@ Status MakeDirectory(const std::string& directory) {
 
 Result<std::string> ExpectedTables(const BlockPlanScene& scene,
                                    const std::string& case_line) {
-  const auto plan = PlanTiles(scene.data.problem, scene.data.inputs, 0,
-                              TileOptionsOf(scene.asked));
-  if (!plan.ok()) return plan.status();
-  return FormatTables(scene.asked, plan.value(), case_line);
+  ASSIGN_OR_RETURN(const auto plan,
+                   PlanTiles(scene.data.problem, scene.data.inputs, 0,
+                             TileOptionsOf(scene.asked)));
+  return FormatTables(scene.asked, plan, case_line);
 }
 
 Status ExportCase(const Case& c, const std::string& directory, bool expected,
                   const MaterialiseOptions& options) {
-  const Result<TrialRow> op = TrialRowOf(c);
-  if (!op.ok()) return op.status();
-  const auto trial = op->open(c, options);
-  if (!trial.ok()) return trial.status();
+  ASSIGN_OR_RETURN(const TrialRow op, TrialRowOf(c));
+  ASSIGN_OR_RETURN(const auto trial, op.open(c, options));
   const std::string line = CanonicalLine(c);
-  const auto inputs = FormatInputs(*trial.value(), line);
+  const auto inputs = FormatInputs(*trial, line);
   if (!inputs.ok()) return inputs.status();
   Result<std::string> answer = std::string();
-  if (expected) answer = FormatExpected(*trial.value(), line);
+  if (expected) answer = FormatExpected(*trial, line);
   if (!answer.ok()) return answer.status();
   Status status = MakeDirectory(directory);
   if (!status.ok()) return status;

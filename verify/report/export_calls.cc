@@ -10,6 +10,7 @@
 #include "verify/base/io/files.h"
 #include "verify/base/io/json.h"
 #include "verify/base/io/safetensors.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/calls/call.h"
 #include "verify/candidate/wire/messages.h"
 #include "verify/domain/draws/further.h"
@@ -161,9 +162,8 @@ Result<int64_t> CallExporter::Add(const Case& c, int64_t draws,
 }
 
 Status CallExporter::Finish() {
-  const Status loop = WriteFileAtomically(
-      MakeWay(request_.folder + "/" + kLoopFile), std::string_view(kLoopText));
-  if (!loop.ok()) return loop;
+  RETURN_IF_ERROR(WriteFileAtomically(
+      MakeWay(request_.folder + "/" + kLoopFile), std::string_view(kLoopText)));
   index_.calls = recorder_.calls();
   return WriteFileAtomically(IndexFile(request_.folder),
                              FormatCallIndex(index_));

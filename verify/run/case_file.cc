@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "verify/base/io/files.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
 namespace fs = std::filesystem;
@@ -56,12 +57,11 @@ Result<std::vector<Case>> ReadLine(std::string_view line, OpRows ops,
 }  // namespace
 
 Result<CaseFile> ReadCaseFile(const std::string& path, OpRows ops) {
-  const auto bytes = ReadWholeFile(path, kMaxCaseFile);
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(const auto bytes, ReadWholeFile(path, kMaxCaseFile));
   return ParseCaseFile(
       path,
-      std::string_view(reinterpret_cast<const char*>(bytes.value().data()),
-                       bytes.value().size()),
+      std::string_view(reinterpret_cast<const char*>(bytes.data()),
+                       bytes.size()),
       ops);
 }
 

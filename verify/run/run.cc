@@ -4,6 +4,7 @@
 #include <map>
 
 #include "reference/contract/team.h"
+#include "verify/base/status_macros.h"
 #include "verify/run/draws.h"
 
 namespace lockstep::verify {
@@ -165,10 +166,8 @@ Status Run::PrepareCall(const Call& call) {
   if (NamesFiles(call.request)) {
     MaterialiseOptions materialise = options_.judge.materialise;
     materialise.search_directories = *call.search_directories;
-    const Result<TrialRow> op = TrialRowOf(call.request);
-    if (!op.ok()) return op.status();
-    const auto trial = op->open(call.request, materialise);
-    if (!trial.ok()) return trial.status();
+    ASSIGN_OR_RETURN(const TrialRow op, TrialRowOf(call.request));
+    ASSIGN_OR_RETURN(const auto trial, op.open(call.request, materialise));
   }
   return candidates_[call.candidate]->Prepare(RequestOf(call));
 }

@@ -6,6 +6,7 @@
 
 #include "reference/contract/team.h"
 #include "verify/base/digest.h"
+#include "verify/base/status_macros.h"
 #include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 #include "verify/oracle/lane_check.h"
@@ -83,11 +84,9 @@ constexpr KnownAnswer kAnswers[] = {
 };
 
 Status CheckOne(const KnownAnswer& answer, OpRows ops) {
-  const Result<Case> c = ParseCase(answer.line, ops);
-  if (!c.ok()) return c.status();
-  const Result<std::string> digests = DigestsOfAnswer(c.value(), ByReference);
-  if (!digests.ok()) return digests.status();
-  const std::string differs = WhichDiffers(digests.value(), answer.digests);
+  ASSIGN_OR_RETURN(const Case c, ParseCase(answer.line, ops));
+  ASSIGN_OR_RETURN(const std::string digests, DigestsOfAnswer(c, ByReference));
+  const std::string differs = WhichDiffers(digests, answer.digests);
   if (differs.empty()) return {};
   return Status::Error(differs + " of '" + answer.line +
                        "' has not the known digest: this build or machine "
@@ -118,20 +117,17 @@ RunOutcome ByReference(const Trial& trial, const OutputSet& outputs) {
 }
 
 Result<std::string> DigestsOfAnswer(const Case& c, const AnswerOf& answer) {
-  const Result<TrialRow> op = TrialRowOf(c);
-  if (!op.ok()) return op.status();
-  const auto trial = op->open(c, MaterialiseOptions{});
-  if (!trial.ok()) return trial.status();
-  const Result<OutputSet> outputs = trial.value()->Allocate(0);
-  if (!outputs.ok()) return outputs.status();
-  const RunOutcome outcome = answer(*trial.value(), outputs.value());
+  ASSIGN_OR_RETURN(const TrialRow op, TrialRowOf(c));
+  ASSIGN_OR_RETURN(const auto trial, op.open(c, MaterialiseOptions{}));
+  ASSIGN_OR_RETURN(const OutputSet outputs, trial->Allocate(0));
+  const RunOutcome outcome = answer(*trial, outputs);
   if (outcome.state != RunOutcome::State::kRan) {
     return Status::Error(outcome.message);
   }
-  std::string text = "inputs=" + trial.value()->InputDigest();
-  for (size_t t = 0; t < outputs->tensors.size(); ++t) {
-    text += " " + trial.value()->outputs()[t].name + "=" +
-            DigestTensor(outputs->tensors[t].const_view());
+  std::string text = "inputs=" + trial->InputDigest();
+  for (size_t t = 0; t < outputs.tensors.size(); ++t) {
+    text += " " + trial->outputs()[t].name + "=" +
+            DigestTensor(outputs.tensors[t].const_view());
   }
   return text;
 }
@@ -154,15 +150,13 @@ std::span<const KnownAnswer> KnownAnswers() { return kAnswers; }
 
 Status CheckKnownAnswers(std::span<const KnownAnswer> answers, OpRows ops) {
   for (const KnownAnswer& answer : answers) {
-    const Status status = CheckOne(answer, ops);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckOne(answer, ops));
   }
   return {};
 }
 
 Status SelfCheck(OpRows ops, int threads) {
-  const Status arithmetic = CheckArithmeticOn(threads);
-  if (!arithmetic.ok()) return arithmetic;
+  RETURN_IF_ERROR(CheckArithmeticOn(threads));
   const Status oracle = oracle::CheckTargets();
   return oracle.ok() ? CheckKnownAnswers(kAnswers, ops) : oracle;
 }

@@ -1,5 +1,6 @@
 // The selftest's row of attention.
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/mutant_attention_forward.h"
 #include "verify/domain/domain.h"
 #include "verify/emulator/attention_forward/zoo.h"
@@ -45,9 +46,9 @@ const SelftestRow kAttentionForwardSelftest = {
     .mutant = [](const MutantInfo& info, BugBase base) -> Result<Subject> {
       const Result<Mutant> mutant = ParseMutant(info.name);
       if (!mutant.ok()) return mutant.status();
-      const Result<AttentionVariant> variant = BaseFor(mutant.value(), base);
-      if (!variant.ok()) return variant.status();
-      return SubjectOf("mutant", info.name, variant.value(), mutant->dial);
+      ASSIGN_OR_RETURN(const AttentionVariant variant,
+                       BaseFor(mutant.value(), base));
+      return SubjectOf("mutant", info.name, variant, mutant->dial);
     },
     .zoo = [] { return NamesOfZoo(AttentionZoo()); },
     .correct = [](const std::string& name) -> Result<Subject> {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/mutant_mamba3_scan.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
@@ -98,25 +99,23 @@ Result<Case> ScanCaseAt(const MutantInfo& info, int64_t length) {
 
 Result<KillRow> TryScanMutantAt(const MutantInfo& info, int64_t length,
                                 uint64_t seed) {
-  Result<Subject> subject = OpenScanMutant(info, BugBase::kOwn);
-  if (!subject.ok()) return subject.status();
+  ASSIGN_OR_RETURN(Subject subject, OpenScanMutant(info, BugBase::kOwn));
   Result<Case> c = ScanCaseAt(info, length);
   if (!c.ok()) return c.status();
   c->seed = seed;
-  Trialist trialist(std::move(subject.value()));
+  Trialist trialist(std::move(subject));
   c = InLane(c.value(), trialist.profile());
   KillRow row;
   row.mutant = &info;
   row.cases = 1;
   row.by = MinimalLine(c.value());
-  const Result<Found> probes = trialist.Probes(c.value(), std::nullopt);
-  if (!probes.ok()) return probes.status();
-  row.killed[static_cast<size_t>(ProofTier::kProbes)] = probes->outside;
-  if (probes->outside) return row;
-  const Result<Answer> answer = trialist.Run(c.value());
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const Found probes,
+                   trialist.Probes(c.value(), std::nullopt));
+  row.killed[static_cast<size_t>(ProofTier::kProbes)] = probes.outside;
+  if (probes.outside) return row;
+  ASSIGN_OR_RETURN(const Answer answer, trialist.Run(c.value()));
   row.killed[static_cast<size_t>(ProofTier::kEnvelope)] =
-      trialist.Envelope(answer.value()).outside;
+      trialist.Envelope(answer).outside;
   return row;
 }
 

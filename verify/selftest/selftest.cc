@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/ops/envelopes.h"
 #include "verify/selftest/trialist.h"
 #include "verify/selftest/zoo_run.h"
@@ -26,15 +27,13 @@ class Defendant {
   static Result<Defendant> Make(const SelftestRow& op, const MutantInfo& info) {
     Defendant defendant;
     defendant.row_.mutant = &info;
-    Result<Subject> own = op.mutant(info, BugBase::kOwn);
-    if (!own.ok()) return own.status();
-    const bool exact = own->profile.exact;
-    defendant.own_.emplace(std::move(own.value()));
+    ASSIGN_OR_RETURN(Subject own, op.mutant(info, BugBase::kOwn));
+    const bool exact = own.profile.exact;
+    defendant.own_.emplace(std::move(own));
     if (exact) {
-      Result<Subject> bounded = op.mutant(info, BugBase::kBounded);
-      if (!bounded.ok()) return bounded.status();
-      if (!bounded->profile.exact) {
-        defendant.bounded_.emplace(std::move(bounded.value()));
+      ASSIGN_OR_RETURN(Subject bounded, op.mutant(info, BugBase::kBounded));
+      if (!bounded.profile.exact) {
+        defendant.bounded_.emplace(std::move(bounded));
       }
     }
     if (op.ordinary == nullptr) return defendant;
@@ -61,13 +60,12 @@ class Defendant {
     for (size_t i = 0; i + 1 < sequence.size(); ++i) {
       for (std::optional<Trialist>* trialist : {&own_, &bounded_}) {
         if (!*trialist) continue;
-        const Result<Answer> answer =
-            (*trialist)->Run(InLane(sequence[i], (*trialist)->profile()));
-        if (!answer.ok()) return answer.status();
+        ASSIGN_OR_RETURN(
+            const Answer answer,
+            (*trialist)->Run(InLane(sequence[i], (*trialist)->profile())));
       }
     }
-    const Status status = TryLast(sequence.back());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(TryLast(sequence.back()));
     const std::string line = MinimalLine(sequence);
     if (row_.Killed() && !killed_before) {
       row_.seconds = SecondsSince(start);
@@ -84,18 +82,17 @@ class Defendant {
   Status TryOrdinary(const Case& call) {
     if (!ordinary_) return {};
     const Case c = InLane(call, ordinary_->profile());
-    const Result<Answer> answer = ordinary_->Run(c);
-    if (!answer.ok()) return answer.status();
+    ASSIGN_OR_RETURN(const Answer answer, ordinary_->Run(c));
     const Result<Answer> baseline = baseline_->Run(c);
     if (!baseline.ok()) return baseline.status();
-    const auto allowed = answer->trial->envelopes().Envelope(
-        ordinary_->profile(), AllRows(*answer->trial), 1);
-    Note(ProofTier::kOrdinary, Judge(*allowed, answer->outputs));
+    const auto allowed = answer.trial->envelopes().Envelope(
+        ordinary_->profile(), AllRows(*answer.trial), 1);
+    Note(ProofTier::kOrdinary, Judge(*allowed, answer.outputs));
     const RuleInput input = {
-        .lane = answer->trial->outputs()[0].lane,
+        .lane = answer.trial->outputs()[0].lane,
         .truth = {allowed->truth().begin(), allowed->truth().end()},
         .baseline = Numbers(baseline.value(), 0),
-        .produced = Numbers(answer.value(), 0)};
+        .produced = Numbers(answer, 0)};
     const auto passes = PassesForeignRules(input);
     for (size_t r = 0; r < kForeignRules; ++r) {
       row_.foreign[r] = row_.foreign[r] || !passes[r];
@@ -115,14 +112,12 @@ class Defendant {
   // at one that claims no bits.
   Status TryLast(const Case& call) {
     const Case own = InLane(call, own_->profile());
-    const Result<Answer> answer = own_->Run(own);
-    if (!answer.ok()) return answer.status();
-    if (own_->exact()) Note(ProofTier::kBits, own_->Bits(answer.value()));
-    const Status status = own_->exact()
-                              ? bounded_ ? TryBounded(call) : Status()
-                              : TryClaims(own, answer.value(), &*own_);
+    ASSIGN_OR_RETURN(const Answer answer, own_->Run(own));
+    if (own_->exact()) Note(ProofTier::kBits, own_->Bits(answer));
+    const Status status = own_->exact() ? bounded_ ? TryBounded(call) : Status()
+                                        : TryClaims(own, answer, &*own_);
     if (!status.ok()) return status;
-    const Result<Found> again = own_->Invariant(own, answer.value());
+    const Result<Found> again = own_->Invariant(own, answer);
     if (again.ok()) Note(ProofTier::kInvariance, again.value());
     return again.status();
   }
@@ -153,8 +148,7 @@ Status TryOrdinaryLines(const SelftestOptions& options, Defendant* defendant) {
   for (const std::string& line : options.ordinary) {
     const Result<Case> c = ParseCase(line, options.ops);
     if (!c.ok()) return Status::Error("'" + line + "': " + c.message());
-    const Status status = defendant->TryOrdinary(c.value());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(defendant->TryOrdinary(c.value()));
   }
   return {};
 }
@@ -163,23 +157,19 @@ Status TryOrdinaryLines(const SelftestOptions& options, Defendant* defendant) {
 Result<KillRow> TryMutant(const SelftestRow& op, const MutantInfo& info,
                           const SelftestOptions& options) {
   const Clock::time_point start = Clock::now();
-  Result<Defendant> defendant = Defendant::Make(op, info);
-  if (!defendant.ok()) return defendant.status();
-  Result<std::vector<Case>> sequence =
-      ParseCaseSequence(info.pattern, options.ops);
-  if (!sequence.ok()) return sequence.status();
+  ASSIGN_OR_RETURN(Defendant defendant, Defendant::Make(op, info));
+  ASSIGN_OR_RETURN(std::vector<Case> sequence,
+                   ParseCaseSequence(info.pattern, options.ops));
   for (int64_t v = 0;
        v <= options.variations && SecondsSince(start) < options.seconds_each;
        ++v) {
-    for (Case& c : sequence.value()) {
+    for (Case& c : sequence) {
       if (v > 0) c.seed += 1 + options.seed;
     }
-    const Status status = defendant->Try(sequence.value(), start);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(defendant.Try(sequence, start));
   }
-  const Status status = TryOrdinaryLines(options, &defendant.value());
-  if (!status.ok()) return status;
-  return defendant->row();
+  RETURN_IF_ERROR(TryOrdinaryLines(options, &defendant));
+  return defendant.row();
 }
 
 // What the rules of others say of a correct kernel on the ordinary cases.
@@ -275,8 +265,7 @@ Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
       result.kills.push_back(std::move(row.value()));
       if (options.progress) options.progress(info->name);
     }
-    const Status status = TryCorrect(*op, options, &result);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(TryCorrect(*op, options, &result));
   }
   for (const PlanMutantInfo& info : PlanMutants()) {
     if (!options.plans) break;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "verify/base/compare.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/probe_kind.h"
 #include "verify/ops/envelopes.h"
 #include "verify/registry/ops.h"
@@ -79,13 +80,9 @@ Status Stage::Open() {
 }
 
 Status Stage::OpenOnce() {
-  auto trial = OpenTrial(call_, profile_);
-  if (!trial.ok()) return trial.status();
-  trial_ = std::move(trial.value());
+  ASSIGN_OR_RETURN(trial_, OpenTrial(call_, profile_));
   if (tier_ == "bits") {
-    auto outputs = trial_->Allocate(0);
-    if (!outputs.ok()) return outputs.status();
-    right_ = std::move(outputs.value());
+    ASSIGN_OR_RETURN(right_, trial_->Allocate(0));
     Execution execution;
     const RunOutcome ran = trial_->kernels().RunReference(right_, &execution);
     return ran.state == RunOutcome::State::kRan ? Status()
@@ -98,11 +95,8 @@ Status Stage::OpenOnce() {
     return Status::Error("the probe " + tier_ +
                          " proves nothing: " + MinimalLine({call_}));
   }
-  auto honest = ParseCandidate("variant:" + base_);
-  if (!honest.ok()) return honest.status();
-  auto outputs = Run(honest.value().get());
-  if (!outputs.ok()) return outputs.status();
-  right_ = std::move(outputs.value());
+  ASSIGN_OR_RETURN(auto honest, ParseCandidate("variant:" + base_));
+  ASSIGN_OR_RETURN(right_, Run(honest.get()));
   return {};
 }
 
@@ -139,9 +133,8 @@ Result<NumericProfile> ProfileOfBase(const std::string& base) {
 Result<std::unique_ptr<Stages>> Stages::Make(
     const std::string& line, const std::string& base,
     const std::vector<std::string>& without) {
-  const Result<NumericProfile> profile = ProfileOfBase(base);
-  if (!profile.ok()) return profile.status();
-  return MakeBy(line, base, profile.value(), without);
+  ASSIGN_OR_RETURN(const NumericProfile profile, ProfileOfBase(base));
+  return MakeBy(line, base, profile, without);
 }
 
 Result<std::unique_ptr<Stages>> Stages::MakeBy(
@@ -160,9 +153,8 @@ Result<std::unique_ptr<Stages>> Stages::MakeBy(
   all->stages_.push_back(std::make_unique<Stage>(call, base, all->profile_,
                                                  exact ? "bits" : "envelope"));
   if (exact) return all;
-  const Result<TrialRow> op = TrialRowOf(call);
-  if (!op.ok()) return op.status();
-  for (Case& probe : op->probe_cases(call, all->profile_)) {
+  ASSIGN_OR_RETURN(const TrialRow op, TrialRowOf(call));
+  for (Case& probe : op.probe_cases(call, all->profile_)) {
     const std::string name = ProbeName(*probe.op->text.probe(probe));
     if (std::find(without.begin(), without.end(), name) != without.end()) {
       continue;

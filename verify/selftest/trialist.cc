@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "verify/base/compare.h"
+#include "verify/base/status_macros.h"
 #include "verify/judge/truth.h"
 #include "verify/ops/envelopes.h"
 
@@ -31,9 +32,8 @@ Case InLane(Case c, const NumericProfile& profile) {
 
 Result<std::unique_ptr<Trial>> OpenTrial(const Case& c,
                                          const NumericProfile& profile) {
-  const Result<TrialRow> op = TrialRowOf(c);
-  if (!op.ok()) return op.status();
-  return op->open(c, OptionsFor(&profile));
+  ASSIGN_OR_RETURN(const TrialRow op, TrialRowOf(c));
+  return op.open(c, OptionsFor(&profile));
 }
 
 std::vector<int64_t> AllRows(const Trial& trial) {
@@ -66,13 +66,10 @@ Status Trialist::Fill(const Case& c, const Trial& trial,
 }
 
 Result<Answer> Trialist::Run(const Case& c) {
-  auto trial = OpenTrial(c, profile());
-  if (!trial.ok()) return trial.status();
-  auto outputs = trial.value()->Allocate(0);
-  if (!outputs.ok()) return outputs.status();
-  const Status status = Fill(c, *trial.value(), outputs.value());
-  if (!status.ok()) return status;
-  return Answer{std::move(trial.value()), std::move(outputs.value())};
+  ASSIGN_OR_RETURN(auto trial, OpenTrial(c, profile()));
+  ASSIGN_OR_RETURN(auto outputs, trial->Allocate(0));
+  RETURN_IF_ERROR(Fill(c, *trial, outputs));
+  return Answer{std::move(trial), std::move(outputs)};
 }
 
 Found Trialist::Bits(const Answer& answer) const {
@@ -94,18 +91,16 @@ Found Trialist::Envelope(const Answer& answer) const {
 }
 
 Result<Found> Trialist::Probes(const Case& c, std::optional<uint64_t> which) {
-  const Result<TrialRow> op = TrialRowOf(c);
-  if (!op.ok()) return op.status();
-  const std::vector<Case> probes = op->probe_cases(c, profile());
+  ASSIGN_OR_RETURN(const TrialRow op, TrialRowOf(c));
+  const std::vector<Case> probes = op.probe_cases(c, profile());
   for (size_t n = 0; n < probes.size(); ++n) {
     if (which && n != *which % probes.size()) continue;
-    const Result<Answer> answer = Run(probes[n]);
-    if (!answer.ok()) return answer.status();
+    ASSIGN_OR_RETURN(const Answer answer, Run(probes[n]));
     const auto allowed =
-        answer->trial->envelopes().Probe(profile(), AllRows(*answer->trial));
+        answer.trial->envelopes().Probe(profile(), AllRows(*answer.trial));
     if (allowed == nullptr) continue;
     ++probes_;
-    Found found = Judge(*allowed, answer->outputs);
+    Found found = Judge(*allowed, answer.outputs);
     if (found.outside) return found;
   }
   return Found();
@@ -116,13 +111,11 @@ Result<Found> Trialist::Invariant(const Case& c, const Answer& answer) {
   const PoisonBits poison[] = {kFirstPoison, kSecondPoison};
   Found found;
   for (const PoisonBits& before : poison) {
-    auto outputs = answer.trial->Allocate(0);
-    if (!outputs.ok()) return outputs.status();
-    PoisonOutputs(outputs.value(), before);
-    const Status status = Fill(c, *answer.trial, outputs.value());
-    if (!status.ok()) return status;
-    for (size_t t = 0; t < outputs->tensors.size(); ++t) {
-      const LaneTensor& tensor = outputs->tensors[t];
+    ASSIGN_OR_RETURN(auto outputs, answer.trial->Allocate(0));
+    PoisonOutputs(outputs, before);
+    RETURN_IF_ERROR(Fill(c, *answer.trial, outputs));
+    for (size_t t = 0; t < outputs.tensors.size(); ++t) {
+      const LaneTensor& tensor = outputs.tensors[t];
       const Comparison comparison = CompareTensors(
           answer.trial->outputs()[t].name,
           answer.outputs.tensors[t].const_view(), tensor.const_view());

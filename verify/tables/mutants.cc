@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "verify/base/status_macros.h"
 #include "verify/tables/mutants_bugs.h"
 
 namespace lockstep::verify {
@@ -174,13 +175,11 @@ constexpr PlanMutantInfo kMutants[] = {
 std::span<const PlanMutantInfo> PlanMutants() { return kMutants; }
 
 Result<PlanTrial> TryPattern(const PlanMutantInfo& mutant, bool broken) {
-  const Result<Case> call = ParseBlockPlan(mutant.pattern);
-  if (!call.ok()) return call.status();
-  Result<BlockPlanScene> scene = OpenBlockPlan(call.value(), {});
-  if (!scene.ok()) return scene.status();
-  PlanTrial trial{{}, scene->mask};
+  ASSIGN_OR_RETURN(const Case call, ParseBlockPlan(mutant.pattern));
+  ASSIGN_OR_RETURN(BlockPlanScene scene, OpenBlockPlan(call, {}));
+  PlanTrial trial{{}, scene.mask};
   const RunOutcome outcome =
-      PlanWith(broken ? mutant.bug : PlanBug(), scene.value(), &trial.trace);
+      PlanWith(broken ? mutant.bug : PlanBug(), scene, &trial.trace);
   if (outcome.state != RunOutcome::State::kRan) {
     return Status::Error(outcome.message);
   }

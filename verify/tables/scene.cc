@@ -9,6 +9,7 @@
 
 #include "optimized/block_pool.h"
 #include "optimized/tile_plan.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/block_plan.h"
 #include "verify/tables/planner.h"
 
@@ -65,12 +66,11 @@ void StoreAll(int64_t head, TracedPass* pass) {
 
 Result<BlockPlanScene> OpenBlockPlan(const Case& c,
                                      const MaterialiseOptions& options) {
-  Result<AttentionForwardData> data = Materialise(c, options);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionForwardData data, Materialise(c, options));
   const BlockPlanCase& asked = c.Get<BlockPlanCase>();
   // Only now the ids of files are known.
   const int64_t places =
-      PlacesToAsk(data->problem, data->inputs, 0, asked.segments);
+      PlacesToAsk(data.problem, data.inputs, 0, asked.segments);
   if (places > kMaxPlanPlaces) {
     return Status::Error(
         "block_plan: the mask may turn at " + std::to_string(places) +
@@ -78,8 +78,8 @@ Result<BlockPlanScene> OpenBlockPlan(const Case& c,
         std::to_string(kMaxPlanPlaces));
   }
   IntendedMask mask =
-      IntendedMask::Of(data->problem, data->inputs, 0, asked.segments);
-  return BlockPlanScene{asked, std::move(data.value()), std::move(mask), c};
+      IntendedMask::Of(data.problem, data.inputs, 0, asked.segments);
+  return BlockPlanScene{asked, std::move(data), std::move(mask), c};
 }
 
 void AddMaskTensor(const BlockPlanScene& scene, KernelInputs* inputs) {

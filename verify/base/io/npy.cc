@@ -12,6 +12,7 @@
 
 #include "verify/base/io/files.h"
 #include "verify/base/io/zip.h"
+#include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 
 namespace lockstep::verify {
@@ -49,9 +50,8 @@ Result<std::string_view> After(std::string_view header, const char* key) {
 }
 
 Result<std::string> ReadType(std::string_view header) {
-  const Result<std::string_view> text = After(header, "descr");
-  if (!text.ok()) return text.status();
-  const std::string_view rest = text.value();
+  ASSIGN_OR_RETURN(const std::string_view text, After(header, "descr"));
+  const std::string_view rest = text;
   const size_t end = rest.find('\'', 1);
   if (!rest.starts_with('\'') || end == std::string_view::npos) {
     return Status::Error("its elements are records; want plain numbers");
@@ -68,9 +68,8 @@ Result<std::string> ReadType(std::string_view header) {
 
 // "(3, 4)", "(3,)", "()".
 Result<std::vector<int64_t>> ReadShape(std::string_view header) {
-  const Result<std::string_view> text = After(header, "shape");
-  if (!text.ok()) return text.status();
-  std::string_view rest = text.value();
+  ASSIGN_OR_RETURN(const std::string_view text, After(header, "shape"));
+  std::string_view rest = text;
   const Status bad = Status::Error("its shape is none");
   if (!rest.starts_with('(')) return bad;
   rest.remove_prefix(1);
@@ -170,13 +169,10 @@ Result<SafetensorsFile> ReadFiles(const std::string& path,
   size_t left = Bounded(max_bytes);
   std::vector<Array> arrays;
   for (const std::string& file : files) {
-    auto contents = ReadWholeFile(file, left);
-    if (!contents.ok()) return contents.status();
-    left -= contents->size();
-    arrays.push_back({file,
-                      fs::path(file).stem().string(),
-                      std::move(contents.value()),
-                      {}});
+    ASSIGN_OR_RETURN(auto contents, ReadWholeFile(file, left));
+    left -= contents.size();
+    arrays.push_back(
+        {file, fs::path(file).stem().string(), std::move(contents), {}});
   }
   return AsFile(path, std::move(arrays));
 }
@@ -210,9 +206,9 @@ Result<SafetensorsFile> ParseNpz(const std::string& path,
 }
 
 Result<SafetensorsFile> ReadNpz(const std::string& path, int64_t max_bytes) {
-  const auto contents = ReadWholeFile(path, Bounded(max_bytes));
-  if (!contents.ok()) return contents.status();
-  return ParseNpz(path, contents.value(), max_bytes);
+  ASSIGN_OR_RETURN(const auto contents,
+                   ReadWholeFile(path, Bounded(max_bytes)));
+  return ParseNpz(path, contents, max_bytes);
 }
 
 Result<SafetensorsFile> ReadNpyFolder(const std::string& folder,

@@ -9,6 +9,7 @@
 
 #include "verify/base/io/files.h"
 #include "verify/base/io/safetensors_header.h"
+#include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 
 namespace lockstep::verify {
@@ -127,11 +128,9 @@ Result<SafetensorsHeader> ReadHeader(std::string_view json,
   auto header = ParseSafetensorsHeader(json);
   if (!header.ok()) return header;
   for (const HeaderEntry& entry : header->entries) {
-    const Status status = CheckEntry(entry, data_bytes);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckEntry(entry, data_bytes));
   }
-  const Status status = CheckCover(header->entries, data_bytes);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckCover(header->entries, data_bytes));
   return header;
 }
 
@@ -175,10 +174,10 @@ Result<SafetensorsFile> SafetensorsFile::Read(const std::string& path,
                                               int64_t max_bytes) {
   const Status status = Probe(path);
   if (!status.ok()) return InFile(path, status.message());
-  auto contents = ReadWholeFile(
-      path, static_cast<size_t>(std::min(max_bytes, kMaxSafetensorsFile)));
-  if (!contents.ok()) return contents.status();
-  return Parse(path, std::move(contents.value()));
+  ASSIGN_OR_RETURN(auto contents,
+                   ReadWholeFile(path, static_cast<size_t>(std::min(
+                                           max_bytes, kMaxSafetensorsFile))));
+  return Parse(path, std::move(contents));
 }
 
 Result<SafetensorsFile> SafetensorsFile::Parse(const std::string& path,

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 
 namespace lockstep::verify {
@@ -174,30 +175,27 @@ Result<Entry> ReadEntry(Bytes directory, size_t* at) {
                    {&entry.unpacked, &entry.packed, &entry.offset})) {
     return Torn();
   }
-  const Status status = CheckZipEntry(entry);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckZipEntry(entry));
   return entry;
 }
 
 // Lists and refuses everything before anything is unpacked.
 Result<std::vector<Entry>> ReadDirectory(Bytes archive, uint64_t max_bytes) {
-  const Result<Directory> found = FindDirectory(archive);
-  if (!found.ok()) return found.status();
-  const auto directory = Part(archive, found->offset, found->bytes);
+  ASSIGN_OR_RETURN(const Directory found, FindDirectory(archive));
+  const auto directory = Part(archive, found.offset, found.bytes);
   if (!directory) return Torn();
-  if (found->entries > kMaxZipMembers) {
-    return Status::Error("has " + std::to_string(found->entries) +
+  if (found.entries > kMaxZipMembers) {
+    return Status::Error("has " + std::to_string(found.entries) +
                          " members; at most " + std::to_string(kMaxZipMembers));
   }
   std::vector<Entry> entries;
   std::set<std::string_view> names;
-  entries.reserve(static_cast<size_t>(found->entries));
+  entries.reserve(static_cast<size_t>(found.entries));
   uint64_t bytes = 0;
   size_t at = 0;
-  for (uint64_t n = 0; n < found->entries; ++n) {
-    Result<Entry> entry = ReadEntry(*directory, &at);
-    if (!entry.ok()) return entry.status();
-    entries.push_back(std::move(entry.value()));
+  for (uint64_t n = 0; n < found.entries; ++n) {
+    ASSIGN_OR_RETURN(Entry entry, ReadEntry(*directory, &at));
+    entries.push_back(std::move(entry));
     const Entry& last = entries.back();
     if (!names.insert(last.name).second) {
       return InMember(last.name, "is there twice");
@@ -282,25 +280,22 @@ Status Unpack(Bytes packed, const Entry& entry, ZipMember* member) {
 }  // namespace
 
 Result<std::vector<ZipMember>> ReadZip(Bytes archive, uint64_t max_bytes) {
-  const Result<std::vector<Entry>> entries = ReadDirectory(archive, max_bytes);
-  if (!entries.ok()) return entries.status();
+  ASSIGN_OR_RETURN(const std::vector<Entry> entries,
+                   ReadDirectory(archive, max_bytes));
   // In the order of the file, so that one look behind shows what is shared.
-  std::vector<size_t> order(entries->size());
+  std::vector<size_t> order(entries.size());
   for (size_t n = 0; n < order.size(); ++n) order[n] = n;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return entries.value()[a].offset < entries.value()[b].offset;
+    return entries[a].offset < entries[b].offset;
   });
   std::vector<Bytes> packed(order.size());
   uint64_t behind = 0;
   for (const size_t n : order) {
-    const Result<Bytes> bytes = Packed(archive, entries.value()[n], &behind);
-    if (!bytes.ok()) return bytes.status();
-    packed[n] = bytes.value();
+    ASSIGN_OR_RETURN(packed[n], Packed(archive, entries[n], &behind));
   }
   std::vector<ZipMember> members(order.size());
   for (size_t n = 0; n < members.size(); ++n) {
-    const Status status = Unpack(packed[n], entries.value()[n], &members[n]);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Unpack(packed[n], entries[n], &members[n]));
   }
   return members;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/fill.h"
@@ -59,9 +60,8 @@ void SetScale(Case& c) {
 }
 
 Status ParseScale(Scanner& in, int64_t, Case& c) {
-  const auto value = in.Real();
-  if (!value.ok()) return value.status();
-  Get(c).scale = value.value();
+  ASSIGN_OR_RETURN(const auto value, in.Real());
+  Get(c).scale = value;
   return {};
 }
 
@@ -70,9 +70,8 @@ Status ParseCap(Scanner& in, int64_t, Case& c) {
     Get(c).softcap.reset();
     return {};
   }
-  const auto value = in.Real();
-  if (!value.ok()) return value.status();
-  Get(c).softcap = value.value();
+  ASSIGN_OR_RETURN(const auto value, in.Real());
+  Get(c).softcap = value;
   return {};
 }
 
@@ -88,9 +87,8 @@ Status ParseBaseMask(Scanner& in, int64_t, Case& c) {
 }
 
 Status ParseHeadMask(Scanner& in, int64_t head, Case& c) {
-  auto mask = ParseMask(in, &Get(c).dense);
-  if (!mask.ok()) return mask.status();
-  Get(c).head_mask[head] = std::move(mask.value());
+  ASSIGN_OR_RETURN(auto mask, ParseMask(in, &Get(c).dense));
+  Get(c).head_mask[head] = std::move(mask);
   return {};
 }
 
@@ -134,9 +132,8 @@ std::string PrintAlign(const Case& c, int64_t) {
 
 template <auto kMember>
 Status ParseSegmentsKey(Scanner& in, int64_t, Case& c) {
-  auto segments = ParseSegments(in);
-  if (!segments.ok()) return segments.status();
-  Get(c).*kMember = std::move(segments.value());
+  ASSIGN_OR_RETURN(auto segments, ParseSegments(in));
+  Get(c).*kMember = std::move(segments);
   return {};
 }
 
@@ -152,9 +149,8 @@ void SetNoSegments(Case& c) {
 
 template <auto kMember>
 Status ParseCountsKey(Scanner& in, int64_t, Case& c) {
-  auto counts = ParseCounts(in);
-  if (!counts.ok()) return counts.status();
-  Get(c).*kMember = std::move(counts.value());
+  ASSIGN_OR_RETURN(auto counts, ParseCounts(in));
+  Get(c).*kMember = std::move(counts);
   return {};
 }
 
@@ -171,9 +167,8 @@ Status ParseStridesKey(Scanner& in, int64_t, Case& c) {
 }
 
 Status ParseFillKey(Scanner& in, int64_t, Case& c) {
-  auto terms = ParseFill(in);
-  if (!terms.ok()) return terms.status();
-  Get(c).fill = std::move(terms.value());
+  ASSIGN_OR_RETURN(auto terms, ParseFill(in));
+  Get(c).fill = std::move(terms);
   return {};
 }
 
@@ -182,9 +177,8 @@ Status ParseSink(Scanner& in, int64_t, Case& c) {
     Get(c).sinklogit.reset();
     return {};
   }
-  auto term = ParseSingleFill(in, "a sink logit");
-  if (!term.ok()) return term.status();
-  Get(c).sinklogit = std::move(term.value());
+  ASSIGN_OR_RETURN(auto term, ParseSingleFill(in, "a sink logit"));
+  Get(c).sinklogit = std::move(term);
   return {};
 }
 

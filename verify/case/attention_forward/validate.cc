@@ -3,6 +3,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/line.h"
 #include "verify/case/attention_forward/probe.h"
@@ -67,8 +68,7 @@ Status CheckDenseSize(const AttentionForwardCase& c,
 
 Status CheckDense(const AttentionForwardCase& c) {
   for (const DenseSource& source : c.dense) {
-    const Status status = CheckDenseSize(c, source);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckDenseSize(c, source));
     if (source.from_file()) continue;
     const double density = source.density.value;
     if (!(0 <= density && density <= 1)) {
@@ -133,9 +133,7 @@ Status CheckSegments(const AttentionForwardCase& c) {
         std::to_string(CountFiles(c)));
   }
   if (c.q_seg.kind == Kind::kRuns) {
-    const Status status =
-        CheckSegmentRows("q_seg", "sq", c.q_seg, c.batch, c.q_len);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckSegmentRows("q_seg", "sq", c.q_seg, c.batch, c.q_len));
   }
   if (c.kv_seg.kind != Kind::kRuns) return {};
   return CheckSegmentRows("kv_seg", "skv", c.kv_seg, c.batch, c.kv_len);
@@ -143,8 +141,7 @@ Status CheckSegments(const AttentionForwardCase& c) {
 
 Status CheckFill(const AttentionForwardCase& c) {
   for (const FillTerm& term : c.fill) {
-    const Status status = ValidateFillTerm(term);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ValidateFillTerm(term));
   }
   for (const FillTerm& term : c.fill) {
     if (term.kind != FillKind::kCaps || c.softcap) continue;
@@ -231,8 +228,7 @@ Status CheckViews(const AttentionForwardCase& c,
   static uint8_t no_byte = 0;
   AttentionForwardInputs in = InputShapes(c);
   AttentionForwardOutputs out = OutputShapes(c);
-  const Status status = CheckSpans(in, out);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckSpans(in, out));
   in.q.data = in.k.data = in.v.data = out.o.data = &nothing;
   out.lse.data = &no_float;
   if (problem.segments) in.q_seg.data = in.kv_seg.data = &no_id;

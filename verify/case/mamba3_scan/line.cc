@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/fill.h"
 #include "verify/case/keys.h"
 #include "verify/case/lists.h"
@@ -27,25 +28,22 @@ constexpr std::string_view kRegimes[] = {"typical", "short", "long", "strong",
 Status ParseNorm(Scanner& in, int64_t, Case& c) {
   Get(c).norm.reset();
   if (in.AcceptWord("none")) return {};
-  const auto value = in.Real();
-  if (!value.ok()) return value.status();
-  Get(c).norm = value.value();
+  ASSIGN_OR_RETURN(const auto value, in.Real());
+  Get(c).norm = value;
   return {};
 }
 
 Status ParseSeg(Scanner& in, int64_t, Case& c) {
-  auto segments = ParseSegments(in);
-  if (!segments.ok()) return segments.status();
-  Get(c).seg = std::move(segments.value());
+  ASSIGN_OR_RETURN(auto segments, ParseSegments(in));
+  Get(c).seg = std::move(segments);
   return {};
 }
 
 Status ParseCu(Scanner& in, int64_t, Case& c) {
   Get(c).cu.clear();
   if (in.AcceptWord("none")) return {};
-  auto counts = ParseCounts(in);
-  if (!counts.ok()) return counts.status();
-  Get(c).cu = std::move(counts.value());
+  ASSIGN_OR_RETURN(auto counts, ParseCounts(in));
+  Get(c).cu = std::move(counts);
   return {};
 }
 
@@ -80,9 +78,8 @@ template <auto kMember>
 Status ParseSource(Scanner& in, int64_t, Case& c) {
   (Get(c).*kMember).reset();
   if (in.AcceptWord("regime")) return {};
-  auto term = ParseSingleFill(in, "it");
-  if (!term.ok()) return term.status();
-  Get(c).*kMember = std::move(term.value());
+  ASSIGN_OR_RETURN(auto term, ParseSingleFill(in, "it"));
+  Get(c).*kMember = std::move(term);
   return {};
 }
 
@@ -98,18 +95,16 @@ void SetRegime(Case& c) {
 }
 
 Status ParseFillKey(Scanner& in, int64_t, Case& c) {
-  auto terms = ParseFill(in);
-  if (!terms.ok()) return terms.status();
-  Get(c).fill = std::move(terms.value());
+  ASSIGN_OR_RETURN(auto terms, ParseFill(in));
+  Get(c).fill = std::move(terms);
   return {};
 }
 
 Status ParsePoison(Scanner& in, int64_t, Case& c) {
   Get(c).poison.reset();
   if (in.AcceptWord("none")) return {};
-  const auto run = in.Count();
-  if (!run.ok()) return run.status();
-  Get(c).poison = run.value();
+  ASSIGN_OR_RETURN(const auto run, in.Count());
+  Get(c).poison = run;
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/case.h"
 #include "verify/case/fill.h"
 #include "verify/case/mamba3_scan/case.h"
@@ -115,8 +116,7 @@ Status CheckSource(const char* key, const std::optional<FillTerm>& term,
 
 Status CheckFill(const Mamba3ScanCase& c) {
   for (const FillTerm& term : c.fill) {
-    const Status status = ValidateFillTerm(term);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ValidateFillTerm(term));
     switch (term.kind) {
       case FillKind::kFile:
       case FillKind::kPoison:

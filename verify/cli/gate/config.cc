@@ -14,6 +14,7 @@
 
 #include "verify/base/io/files.h"
 #include "verify/base/nearest_name.h"
+#include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 #include "verify/case/case.h"
 #include "verify/cli/gate/toml_depth.h"
@@ -89,8 +90,7 @@ Status ReadStrings(const Entry& entry, std::vector<std::string>* to) {
   }
   for (const toml::node& node : *array) {
     std::string one;
-    const Status read = ReadString({entry.name, node}, &one);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(ReadString({entry.name, node}, &one));
     to->push_back(one);
   }
   return {};
@@ -129,8 +129,7 @@ Status ReadInteger(const Entry& entry, int64_t low, int64_t high, int64_t* to) {
 }
 
 Status ReadCases(const Entry& entry, Config* config) {
-  const Status read = ReadStrings(entry, &config->cases);
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(ReadStrings(entry, &config->cases));
   for (const std::string& file : config->cases) {
     if (file == "-") {
       return Status::Error("cases: '-' is no file; stdin is for --cases");
@@ -279,9 +278,9 @@ Status ReadAllKnown(const std::string& path, const toml::node& node,
                          "[[known_failure]]");
   }
   for (const toml::node& one : *array) {
-    Result<KnownFailure> known = ReadKnown(path, *one.as_table(), today);
-    if (!known.ok()) return known.status();
-    config->known.push_back(std::move(known.value()));
+    ASSIGN_OR_RETURN(KnownFailure known,
+                     ReadKnown(path, *one.as_table(), today));
+    config->known.push_back(std::move(known));
   }
   return {};
 }
@@ -310,8 +309,7 @@ Result<Config> ParseConfig(const std::string& path, std::string_view text,
   Config config;
   for (const auto& [name, node] : parsed.table()) {
     if (name == kKnownFailure) {
-      const Status read = ReadAllKnown(path, node, today, &config);
-      if (!read.ok()) return read;
+      RETURN_IF_ERROR(ReadAllKnown(path, node, today, &config));
       continue;
     }
     const auto* key =
@@ -329,12 +327,11 @@ Result<Config> ParseConfig(const std::string& path, std::string_view text,
 
 Result<Config> ReadConfig(const std::string& path,
                           std::chrono::sys_days today) {
-  const auto bytes = ReadWholeFile(path, kMaxConfig);
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(const auto bytes, ReadWholeFile(path, kMaxConfig));
   return ParseConfig(
       path,
-      std::string_view(reinterpret_cast<const char*>(bytes->data()),
-                       bytes->size()),
+      std::string_view(reinterpret_cast<const char*>(bytes.data()),
+                       bytes.size()),
       today);
 }
 

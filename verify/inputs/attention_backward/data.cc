@@ -11,6 +11,7 @@
 #include "reference/attention_forward.h"
 #include "reference/mask.h"
 #include "verify/base/digest.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_backward.h"
 #include "verify/inputs/attention_backward/probe.h"
 #include "verify/inputs/attention_forward_clone.h"
@@ -93,10 +94,10 @@ class GradientMaterialiser {
  private:
   Status Allocate(Lane lane, const Shape& shape, const Shape& strides,
                   LaneTensor* to) {
-    auto allocated =
-        AllocateLaneTensor(lane, shape, strides, options_.alignment_shift);
-    if (!allocated.ok()) return allocated.status();
-    *to = std::move(allocated.value());
+    ASSIGN_OR_RETURN(
+        auto allocated,
+        AllocateLaneTensor(lane, shape, strides, options_.alignment_shift));
+    *to = std::move(allocated);
     return {};
   }
 
@@ -122,12 +123,10 @@ class GradientMaterialiser {
     std::optional<SafetensorsFile> file;
     for (const FillTerm& term : a_.d_o) {
       if (term.kind != FillKind::kFile) continue;
-      auto opened = OpenPinned(term.path, term.digest, options_);
-      if (!opened.ok()) return opened.status();
-      file = std::move(opened.value());
-      const Status status =
-          PlanFileTensor(*file, "do", data_.d_o.view.shape, &plan);
-      if (!status.ok()) return status;
+      ASSIGN_OR_RETURN(auto opened,
+                       OpenPinned(term.path, term.digest, options_));
+      file = std::move(opened);
+      RETURN_IF_ERROR(PlanFileTensor(*file, "do", data_.d_o.view.shape, &plan));
     }
     FillTensor(generator_, plan, data_.d_o.view);
     if (!a_.dlse) return {};
@@ -262,9 +261,8 @@ Result<AttentionBackwardData> PickGradients(const AttentionBackwardData& from,
                  {&from.dlse, &made.dlse, Layout::kBhsd}};
   for (const auto& [source, tensor, layout] : tensors) {
     if (source->buffer.data() == nullptr) continue;
-    Result<LaneTensor> picked = PickQueries(*source, pick, layout);
-    if (!picked.ok()) return picked.status();
-    *tensor = std::move(picked.value());
+    ASSIGN_OR_RETURN(LaneTensor picked, PickQueries(*source, pick, layout));
+    *tensor = std::move(picked);
   }
   ShowTensors(&made);
   return made;

@@ -6,6 +6,7 @@
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/base/mixing.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
 namespace {
@@ -103,8 +104,7 @@ void FillWeighed(uint64_t seed, uint64_t tensor, double factor,
 
 Status FillOwn(uint64_t seed, AttentionBackwardData* data) {
   FillSigns(seed, kV, data->forward.v);
-  const Status status = RunForward(data);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(RunForward(data));
   FillWeighed(seed, kDo, 1, data->lse, data->d_o);
   if (data->problem.dlse) FillWeighed(seed, kDlse, 3, data->lse, data->dlse);
   return {};

@@ -9,6 +9,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
 namespace {
@@ -205,34 +206,31 @@ class AttentionPicker {
 
   Status Take(const LaneTensor& from, const std::vector<int64_t>& heads,
               const Stretch& at, LaneTensor* to) const {
-    Result<LaneTensor> made =
-        PickRows(from, pick_.rows, heads, at, pick_.padding_factor, to_.layout);
-    if (!made.ok()) return made.status();
-    *to = std::move(made.value());
+    ASSIGN_OR_RETURN(LaneTensor made,
+                     PickRows(from, pick_.rows, heads, at, pick_.padding_factor,
+                              to_.layout));
+    *to = std::move(made);
     return {};
   }
 
   static Status Allocate(int64_t bytes, GuardedBuffer* buffer) {
-    auto allocated = GuardedBuffer::Allocate(bytes, 0);
-    if (!allocated.ok()) return allocated.status();
-    *buffer = std::move(allocated.value());
+    ASSIGN_OR_RETURN(auto allocated, GuardedBuffer::Allocate(bytes, 0));
+    *buffer = std::move(allocated);
     return {};
   }
 
   Status TakeIds() {
     if (!data_.problem.segments) return {};
     const AttentionForwardInputs& in = from_.inputs;
-    Status status =
-        TakeIds(in.q_seg, queries_, &data_.q_seg, &data_.inputs.q_seg);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(
+        TakeIds(in.q_seg, queries_, &data_.q_seg, &data_.inputs.q_seg));
     return TakeIds(in.kv_seg, keys_, &data_.kv_seg, &data_.inputs.kv_seg);
   }
 
   Status TakeIds(const TensorView<const int32_t, 2>& from, const Stretch& at,
                  GuardedBuffer* buffer, TensorView<const int32_t, 2>* view) {
     const int64_t rows = SizeOf(pick_.rows);
-    const Status status = Allocate(rows * at.size() * 4, buffer);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Allocate(rows * at.size() * 4, buffer));
     auto* ids = reinterpret_cast<int32_t*>(buffer->data());
     *view = {ids, {rows, at.size()}, {at.size(), 1}};
     for (const int64_t b : pick_.rows) {
@@ -246,8 +244,7 @@ class AttentionPicker {
   Status TakeSink() {
     if (!data_.problem.sink) return {};
     const int64_t heads = SizeOf(pick_.q_heads);
-    const Status status = Allocate(heads * 4, &data_.sink);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Allocate(heads * 4, &data_.sink));
     auto* sink = reinterpret_cast<float*>(data_.sink.data());
     data_.inputs.sink = {sink, {heads}, {1}};
     for (const int64_t h : pick_.q_heads) *sink++ = from_.inputs.sink(h);
@@ -269,9 +266,7 @@ class AttentionPicker {
           blocks ? source.shape[2] : queries_.size(),
           blocks ? source.shape[3] : keys_.size()};
       const auto strides = DenseStrides(shape);
-      const Status status =
-          Allocate(shape[0] * strides[0], &data_.dense_masks[n]);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(Allocate(shape[0] * strides[0], &data_.dense_masks[n]));
       const TensorView<uint8_t, 4> made{data_.dense_masks[n].data(), shape,
                                         strides};
       ForElements(shape, [&](const At& e) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "verify/base/digest.h"
+#include "verify/base/status_macros.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/judgement.h"
 #include "verify/judge/runs/again.h"
@@ -17,11 +18,10 @@ constexpr int64_t kWorkAside = int64_t{1} << 20;
 }  // namespace
 
 Result<std::unique_ptr<Trial>> Judgement::OpenShifted(int64_t shift) const {
-  const Result<TrialRow> op = TrialRowOf(*request_.call);
-  if (!op.ok()) return op.status();
+  ASSIGN_OR_RETURN(const TrialRow op, TrialRowOf(*request_.call));
   MaterialiseOptions materialise = materialise_;
   materialise.alignment_shift = shift;
-  Result<std::unique_ptr<Trial>> trial = op->open(*request_.call, materialise);
+  Result<std::unique_ptr<Trial>> trial = op.open(*request_.call, materialise);
   // Inputs are a pure function of the case: alignment must not change them.
   if (trial.ok() && !result_.input_digest.empty() &&
       trial.value()->InputDigest() != result_.input_digest) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/inputs/attention_backward/data.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/claims/claims.h"
@@ -75,13 +76,13 @@ std::vector<std::vector<LinePair>> KeptOf(const AttentionBackwardTrial& whole,
 Result<LawCall> GradientCall(const AttentionBackwardTrial& whole,
                              const AttentionPick& pick) {
   Case request = whole.request();
-  Result<AttentionBackwardData> data =
-      PickGradients(whole.data(), pick, &request.Get<AttentionForwardCase>());
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(
+      AttentionBackwardData data,
+      PickGradients(whole.data(), pick, &request.Get<AttentionForwardCase>()));
   LawCall call;
   call.kept = KeptOf(whole, pick);
-  call.trial = std::make_unique<AttentionBackwardTrial>(
-      request, std::move(data.value()));
+  call.trial =
+      std::make_unique<AttentionBackwardTrial>(request, std::move(data));
   return call;
 }
 

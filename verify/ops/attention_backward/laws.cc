@@ -21,6 +21,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/status_macros.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/laws.h"
 #include "verify/ops/scale.h"
@@ -184,8 +185,7 @@ class BackwardLaws {
 };
 
 Result<Law> BackwardLaws::Neighbours() {
-  Result<AttentionBackwardData> data = Clone(data_);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionBackwardData data, Clone(data_));
   const auto n = static_cast<int64_t>(
       salt_ % static_cast<uint64_t>(p_.batch * p_.kv_heads));
   const int64_t row = n / p_.kv_heads;
@@ -193,27 +193,26 @@ Result<Law> BackwardLaws::Neighbours() {
   const auto other = [&](int64_t b, int64_t g, int64_t) {
     return b != row || g != head;
   };
-  ChangeQueries(data.value(), [&](int64_t b, int64_t h, int64_t i) {
+  ChangeQueries(data, [&](int64_t b, int64_t h, int64_t i) {
     return other(b, h / p_.group(), i);
   });
-  ChangeKeys(data.value(), other);
+  ChangeKeys(data, other);
   for (int64_t j = 0; j < p_.kv_len; ++j) KeepKey(row, head, j, row, head);
   for (int64_t h = head * p_.group(); h < (head + 1) * p_.group(); ++h) {
     for (int64_t i = 0; i < p_.q_len; ++i) KeepQuery(row, h, i, row, h);
   }
-  return Of("neighbours", std::move(data.value()), true);
+  return Of("neighbours", std::move(data), true);
 }
 
 Result<Law> BackwardLaws::Queries() {
-  Result<AttentionBackwardData> data = Clone(data_);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionBackwardData data, Clone(data_));
   const int64_t edge = Edge(p_.q_len);
   // Half of the time those before it.
   const bool later = salt_ / 4096 % 2 == 0;
   const auto changed = [&](int64_t, int64_t, int64_t i) {
     return later == (i >= edge);
   };
-  ChangeQueries(data.value(), changed);
+  ChangeQueries(data, changed);
   const oracle::Visibility visibility(p_, data_.inputs.forward);
   for (int64_t b = 0; b < p_.batch; ++b) {
     std::vector<bool> reached(static_cast<size_t>(p_.kv_heads * p_.kv_len));
@@ -234,18 +233,17 @@ Result<Law> BackwardLaws::Queries() {
       }
     }
   }
-  return Of("queries", std::move(data.value()), true);
+  return Of("queries", std::move(data), true);
 }
 
 Result<Law> BackwardLaws::Keys() {
-  Result<AttentionBackwardData> data = Clone(data_);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionBackwardData data, Clone(data_));
   const int64_t edge = Edge(p_.kv_len);
   const bool later = salt_ / 4096 % 2 == 0;
   const auto changed = [&](int64_t, int64_t, int64_t j) {
     return later == (j >= edge);
   };
-  ChangeKeys(data.value(), changed);
+  ChangeKeys(data, changed);
   const oracle::Visibility visibility(p_, data_.inputs.forward);
   for (int64_t b = 0; b < p_.batch; ++b) {
     // Keys of queries whose own o and lse change.
@@ -269,14 +267,14 @@ Result<Law> BackwardLaws::Keys() {
       }
     }
   }
-  return Of("keys", std::move(data.value()), true);
+  return Of("keys", std::move(data), true);
 }
 
 Result<Law> BackwardLaws::Rows() {
   const auto row = [&](int64_t b) { return (b + 1) % p_.batch; };
-  Result<AttentionBackwardData> data =
-      Turned(TurnRows(data_.forward), row, [](int64_t h) { return h; });
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(
+      AttentionBackwardData data,
+      Turned(TurnRows(data_.forward), row, [](int64_t h) { return h; }));
   for (int64_t b = 0; b < p_.batch; ++b) {
     for (int64_t g = 0; g < p_.kv_heads; ++g) {
       for (int64_t j = 0; j < p_.kv_len; ++j) KeepKey(b, g, j, row(b), g);
@@ -285,14 +283,15 @@ Result<Law> BackwardLaws::Rows() {
       for (int64_t i = 0; i < p_.q_len; ++i) KeepQuery(b, h, i, row(b), h);
     }
   }
-  return Of("rows", std::move(data.value()), true);
+  return Of("rows", std::move(data), true);
 }
 
 Result<Law> BackwardLaws::Heads() {
   const auto head = [&](int64_t h) { return TurnedHead(p_, h, false); };
-  Result<AttentionBackwardData> data = Turned(
-      TurnHeads(data_.forward, false), [](int64_t b) { return b; }, head);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(
+      AttentionBackwardData data,
+      Turned(
+          TurnHeads(data_.forward, false), [](int64_t b) { return b; }, head));
   for (int64_t b = 0; b < p_.batch; ++b) {
     for (int64_t g = 0; g < p_.kv_heads; ++g) {
       const int64_t from = (g + 1) % p_.kv_heads;
@@ -305,7 +304,7 @@ Result<Law> BackwardLaws::Heads() {
   for (int64_t h = 0; p_.sink && h < p_.q_heads; ++h) {
     kept_[3].push_back({h, head(h)});
   }
-  return Of("heads", std::move(data.value()), false);
+  return Of("heads", std::move(data), false);
 }
 
 // The formulas are linear in do and dlse; lines that lose something to
@@ -314,27 +313,25 @@ Result<Law> BackwardLaws::Heads() {
 Result<Law> BackwardLaws::Scale() {
   Law law;
   law.name = "scale";
-  Result<AttentionBackwardData> data = Clone(data_);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionBackwardData data, Clone(data_));
   const int exponent =
       -1 - static_cast<int>(salt_ % static_cast<uint64_t>(kMostHalvings));
-  for (const LaneTensor* cotangent : {&data->d_o, &data->dlse}) {
+  for (const LaneTensor* cotangent : {&data.d_o, &data.dlse}) {
     if (!ScaleTensor(*cotangent, exponent)) return law;
   }
-  auto scaled = std::make_unique<AttentionBackwardTrial>(
-      trial_.request(), std::move(data.value()));
-  auto kept = ScaledLines(trial_, *scaled, exponent);
-  if (!kept.ok()) return kept.status();
-  law.exponents.assign(kept->size(), exponent);
+  auto scaled = std::make_unique<AttentionBackwardTrial>(trial_.request(),
+                                                         std::move(data));
+  ASSIGN_OR_RETURN(auto kept, ScaledLines(trial_, *scaled, exponent));
+  law.exponents.assign(kept.size(), exponent);
   // No cotangent reaches the forward pass.
-  for (size_t t = trial_.PlaceOfOwnO(); t < kept->size(); ++t) {
+  for (size_t t = trial_.PlaceOfOwnO(); t < kept.size(); ++t) {
     law.exponents[t] = 0;
-    kept.value()[t].clear();
+    kept[t].clear();
     for (int64_t line = 0; line < trial_.outputs()[t].lines(); ++line) {
-      kept.value()[t].push_back({line, line});
+      kept[t].push_back({line, line});
     }
   }
-  law.calls.push_back({std::move(scaled), std::move(kept.value()), nullptr});
+  law.calls.push_back({std::move(scaled), std::move(kept), nullptr});
   return law;
 }
 

@@ -8,6 +8,7 @@
 #include "reference/attention_backward.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_backward.h"
 #include "verify/ops/attention_forward/trial.h"
 
@@ -148,10 +149,10 @@ std::vector<OutputSpec> AttentionBackwardTrial::Outputs(const Case& c) {
 
 Result<std::unique_ptr<Trial>> AttentionBackwardTrial::Open(
     const Case& c, const MaterialiseOptions& options) {
-  Result<AttentionBackwardData> data = MaterialiseAttentionBackward(c, options);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionBackwardData data,
+                   MaterialiseAttentionBackward(c, options));
   return std::unique_ptr<Trial>(
-      std::make_unique<AttentionBackwardTrial>(c, std::move(data.value())));
+      std::make_unique<AttentionBackwardTrial>(c, std::move(data)));
 }
 
 AttentionBackwardTrial::AttentionBackwardTrial(const Case& request,

@@ -11,6 +11,7 @@
 #include "reference/mask.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward_clone.h"
 #include "verify/ops/attention_forward/trial.h"
 
@@ -72,8 +73,7 @@ bool AttentionLaws::HasNeighbours() const {
 
 Result<Law> AttentionLaws::Neighbours() const {
   const AttentionForwardProblem& p = data_.problem;
-  Result<AttentionForwardData> data = Clone(data_);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
   const auto n =
       static_cast<int64_t>(salt_ % static_cast<uint64_t>(p.batch * p.kv_heads));
   const int64_t row = n / p.kv_heads;
@@ -81,18 +81,18 @@ Result<Law> AttentionLaws::Neighbours() const {
   const auto other = [&](int64_t b, int64_t h, int64_t) {
     return b != row || h != head;
   };
-  ChangeRows(data->q, [&](int64_t b, int64_t h, int64_t i) {
+  ChangeRows(data.q, [&](int64_t b, int64_t h, int64_t i) {
     return other(b, h / p.group(), i);
   });
-  ChangeRows(data->k, other);
-  ChangeRows(data->v, other);
+  ChangeRows(data.k, other);
+  ChangeRows(data.v, other);
   std::vector<LinePair> kept;
   for (int64_t h = head * p.group(); h < (head + 1) * p.group(); ++h) {
     for (int64_t i = 0; i < p.q_len; ++i) {
       kept.push_back({Line(row, h, i), Line(row, h, i)});
     }
   }
-  Law law = Of("neighbours", std::move(data.value()), kept);
+  Law law = Of("neighbours", std::move(data), kept);
   law.structural = true;
   return law;
 }
@@ -123,14 +123,13 @@ Result<Law> AttentionLaws::HiddenKeys(const char* name, bool later) const {
       }
     }
   }
-  Result<AttentionForwardData> data = Clone(data_);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
   const auto hidden = [&](int64_t, int64_t, int64_t j) {
     return j >= first && j < end;
   };
-  ChangeRows(data->k, hidden);
-  ChangeRows(data->v, hidden);
-  return Of(name, std::move(data.value()), kept);
+  ChangeRows(data.k, hidden);
+  ChangeRows(data.v, hidden);
+  return Of(name, std::move(data), kept);
 }
 
 bool AttentionLaws::HasPadding() const {
@@ -146,33 +145,31 @@ bool AttentionLaws::HasPadding() const {
 Result<Law> AttentionLaws::Padding() const {
   const AttentionForwardProblem& p = data_.problem;
   const AttentionForwardInputs& in = data_.inputs;
-  Result<AttentionForwardData> data = Clone(data_);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
   const auto query = [&](int64_t b, int64_t, int64_t i) {
     return i >= in.ValidQ(p, b);
   };
   const auto key = [&](int64_t b, int64_t, int64_t j) {
     return j >= in.ValidKv(p, b);
   };
-  ChangeRows(data->q, query);
-  ChangeRows(data->k, key);
-  ChangeRows(data->v, key);
+  ChangeRows(data.q, query);
+  ChangeRows(data.k, key);
+  ChangeRows(data.v, key);
   for (int64_t b = 0; p.segments && b < p.batch; ++b) {
     // Ids that would let the padding in.
     for (int64_t i = in.ValidQ(p, b); i < p.q_len; ++i) {
-      Ids(data->q_seg, in.q_seg)(b, i) = in.kv_seg(b, 0);
+      Ids(data.q_seg, in.q_seg)(b, i) = in.kv_seg(b, 0);
     }
     for (int64_t j = in.ValidKv(p, b); j < p.kv_len; ++j) {
-      Ids(data->kv_seg, in.kv_seg)(b, j) = in.q_seg(b, 0);
+      Ids(data.kv_seg, in.kv_seg)(b, j) = in.q_seg(b, 0);
     }
   }
-  return Of("padding", std::move(data.value()), AllLines());
+  return Of("padding", std::move(data), AllLines());
 }
 
 Result<LawCall> AttentionLaws::Renamed(IdRange range) const {
   const AttentionForwardInputs& in = data_.inputs;
-  Result<AttentionForwardData> data = Clone(data_);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
   std::vector<int32_t> names;
   const auto each = [](const TensorView<const int32_t, 2>& ids,
                        const auto& visit) {
@@ -190,14 +187,13 @@ Result<LawCall> AttentionLaws::Renamed(IdRange range) const {
         range, std::lower_bound(names.begin(), names.end(), id) - names.begin(),
         static_cast<int64_t>(names.size()));
   };
-  const auto q_ids = Ids(data->q_seg, in.q_seg);
-  const auto kv_ids = Ids(data->kv_seg, in.kv_seg);
+  const auto q_ids = Ids(data.q_seg, in.q_seg);
+  const auto kv_ids = Ids(data.kv_seg, in.kv_seg);
   each(in.q_seg,
        [&](int64_t b, int64_t i, int32_t id) { q_ids(b, i) = renamed(id); });
   each(in.kv_seg,
        [&](int64_t b, int64_t j, int32_t id) { kv_ids(b, j) = renamed(id); });
-  return std::move(
-      Of("relabel", std::move(data.value()), AllLines()).calls.front());
+  return std::move(Of("relabel", std::move(data), AllLines()).calls.front());
 }
 
 Result<Law> AttentionLaws::Relabel() const {
@@ -208,9 +204,8 @@ Result<Law> AttentionLaws::Relabel() const {
   law.structural = true;
   for (const IdRange range :
        {IdRange::kSteps16, kDrawn[salt_ / 8 % std::size(kDrawn)]}) {
-    Result<LawCall> call = Renamed(range);
-    if (!call.ok()) return call.status();
-    law.calls.push_back(std::move(call.value()));
+    ASSIGN_OR_RETURN(LawCall call, Renamed(range));
+    law.calls.push_back(std::move(call));
   }
   return law;
 }

@@ -5,6 +5,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward_clone.h"
 #include "verify/ops/attention_forward/laws.h"
 
@@ -85,15 +86,14 @@ Result<AttentionForwardData> TurnRows(const AttentionForwardData& from) {
 
 Result<Law> AttentionLaws::Rows() const {
   const AttentionForwardProblem& p = data_.problem;
-  Result<AttentionForwardData> data = TurnRows(data_);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionForwardData data, TurnRows(data_));
   std::vector<LinePair> kept;
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t n = 0; n < p.q_heads * p.q_len; ++n) {
       kept.push_back({Line(b, 0, n), Line((b + 1) % p.batch, 0, n)});
     }
   }
-  Law law = Of("rows", std::move(data.value()), kept);
+  Law law = Of("rows", std::move(data), kept);
   law.structural = true;
   return law;
 }
@@ -127,8 +127,7 @@ Result<AttentionForwardData> TurnHeads(const AttentionForwardData& from,
 
 Result<Law> AttentionLaws::Heads() const {
   const AttentionForwardProblem& p = data_.problem;
-  Result<AttentionForwardData> data = TurnHeads(data_, true);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionForwardData data, TurnHeads(data_, true));
   std::vector<LinePair> kept;
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t h = 0; h < p.q_heads; ++h) {
@@ -137,7 +136,7 @@ Result<Law> AttentionLaws::Heads() const {
       }
     }
   }
-  return Of("heads", std::move(data.value()), kept);
+  return Of("heads", std::move(data), kept);
 }
 
 }  // namespace lockstep::verify

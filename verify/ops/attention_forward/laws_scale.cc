@@ -6,6 +6,7 @@
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward_clone.h"
 #include "verify/ops/attention_forward/laws.h"
 
@@ -59,18 +60,17 @@ bool AttentionLaws::ScalesExactly() const {
 
 Result<Law> AttentionLaws::Scale() const {
   if (!ScalesExactly()) return Of("scale", {}, {});
-  Result<AttentionForwardData> data = Clone(data_);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
   const int size = 1 + static_cast<int>(salt_ / 2 % 8);
   const int exponent = salt_ % 2 == 0 ? size : -size;
-  const MutableLaneView& v = data->v.view;
+  const MutableLaneView& v = data.v.view;
   ForElements(v.shape, [&](const At& at) {
-    const uint32_t bits = ElementBits(data->v.const_view(), at);
+    const uint32_t bits = ElementBits(data.v.const_view(), at);
     SetElement(
         v, at,
         BitsOf(v.lane, std::ldexp(ElementValue(v.lane, bits), exponent)));
   });
-  Law law = Of("scale", std::move(data.value()), AllLines());
+  Law law = Of("scale", std::move(data), AllLines());
   law.structural = true;
   law.exponents = {exponent, 0};
   return law;

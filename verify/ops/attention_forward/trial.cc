@@ -10,6 +10,7 @@
 #include "optimized/attention_forward.h"
 #include "optimized/plan.h"
 #include "reference/attention_forward.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/inputs/attention_forward_outputs.h"
 #include "verify/ops/attention_forward/ways.h"
@@ -69,10 +70,9 @@ std::vector<OutputSpec> AttentionForwardTrial::Outputs(const Case& c) {
 
 Result<std::unique_ptr<Trial>> AttentionForwardTrial::Open(
     const Case& c, const MaterialiseOptions& options) {
-  Result<AttentionForwardData> data = Materialise(c, options);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(AttentionForwardData data, Materialise(c, options));
   return std::unique_ptr<Trial>(
-      std::make_unique<AttentionForwardTrial>(c, std::move(data.value())));
+      std::make_unique<AttentionForwardTrial>(c, std::move(data)));
 }
 
 AttentionForwardTrial::AttentionForwardTrial(const Case& request,

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "verify/base/status_macros.h"
+
 namespace lockstep::verify {
 namespace {
 
@@ -111,10 +113,10 @@ Result<WitnessInputs> WidenForWitness(const AttentionForwardProblem& problem,
   const auto widen = [](const LaneView& x, int64_t times, LaneTensor* tensor) {
     std::array<int64_t, 4> shape = x.shape;
     shape[3] *= times;
-    Result<LaneTensor> made =
-        AllocateLaneTensor(Lane::kF32, shape, DenseStrides(shape), 0);
-    if (!made.ok()) return made.status();
-    *tensor = std::move(made.value());
+    ASSIGN_OR_RETURN(
+        LaneTensor made,
+        AllocateLaneTensor(Lane::kF32, shape, DenseStrides(shape), 0));
+    *tensor = std::move(made);
     Widen(x, *tensor);
     return Status();
   };

@@ -2,6 +2,7 @@
 
 #include "optimized/block_pool.h"
 #include "optimized/tile_plan.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
 namespace {
@@ -14,10 +15,9 @@ optimized::TileGrid GridOf(const BlockPlanCase& asked) {
 
 Result<std::unique_ptr<Trial>> BlockPlanTrial::Open(
     const Case& c, const MaterialiseOptions& options) {
-  Result<BlockPlanScene> scene = OpenBlockPlan(c, options);
-  if (!scene.ok()) return scene.status();
+  ASSIGN_OR_RETURN(BlockPlanScene scene, OpenBlockPlan(c, options));
   return std::unique_ptr<Trial>(
-      std::make_unique<BlockPlanTrial>(std::move(scene.value())));
+      std::make_unique<BlockPlanTrial>(std::move(scene)));
 }
 
 KernelInputs BlockPlanTrial::Inputs() const {

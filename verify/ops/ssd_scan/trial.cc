@@ -8,6 +8,7 @@
 
 #include "optimized/ssd_scan.h"
 #include "reference/ssd_scan.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/ssd_scan.h"
 
@@ -52,10 +53,9 @@ std::vector<OutputSpec> SsdScanTrial::Outputs(const Case& c) {
 
 Result<std::unique_ptr<Trial>> SsdScanTrial::Open(
     const Case& c, const MaterialiseOptions& options) {
-  Result<Mamba3ScanData> data = MaterialiseMamba3Scan(c, options);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(Mamba3ScanData data, MaterialiseMamba3Scan(c, options));
   return std::unique_ptr<Trial>(
-      std::make_unique<SsdScanTrial>(c, std::move(data.value())));
+      std::make_unique<SsdScanTrial>(c, std::move(data)));
 }
 
 std::unique_ptr<Trial> SsdScanTrial::MakeAnother(const Case& request,

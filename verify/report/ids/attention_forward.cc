@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward_file.h"
 
 namespace lockstep::verify {
@@ -161,8 +162,7 @@ Result<IdRows> ReadIdRows(const SafetensorsFile& file,
       rank == 2 ? found->shape[0] : 1,
       rank == 1 || rank == 2 ? found->shape[rank - 1] : 0};
   std::vector<int32_t> all(static_cast<size_t>(shape[0] * shape[1]));
-  const Status copied = CopySegmentIds(file, "q_seg", shape, all.data());
-  if (!copied.ok()) return copied;
+  RETURN_IF_ERROR(CopySegmentIds(file, "q_seg", shape, all.data()));
   if (all.empty()) return Status::Error(file.path() + ": no ids, of no tokens");
   IdRows ids{{}, pad};
   for (int64_t b = 0; b < shape[0]; ++b) {

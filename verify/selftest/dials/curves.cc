@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/case/case.h"
 #include "verify/registry/ops.h"
@@ -34,26 +35,22 @@ Result<std::unique_ptr<Candidate>> Kernel(const MutantInfo& info,
 // The answer to one set of inputs: whether it is found, and differs.
 Status Ask(const MutantInfo& info, int64_t setting, Stage* stage, bool* found,
            bool* changed) {
-  auto candidate = Kernel(info, setting);
-  if (!candidate.ok()) return candidate.status();
-  const Status open = stage->Open();
-  if (!open.ok()) return open;
-  const auto outputs = stage->Run(candidate.value().get());
-  if (!outputs.ok()) return outputs.status();
-  *found = !stage->Allows(outputs.value());
-  *changed = stage->DifferenceOf(outputs.value()) != Difference::kNone;
+  ASSIGN_OR_RETURN(auto candidate, Kernel(info, setting));
+  RETURN_IF_ERROR(stage->Open());
+  ASSIGN_OR_RETURN(const auto outputs, stage->Run(candidate.get()));
+  *found = !stage->Allows(outputs);
+  *changed = stage->DifferenceOf(outputs) != Difference::kNone;
   return {};
 }
 
 // The case with that seed.
 Result<std::string> WithSeed(const std::string& line, uint64_t seed) {
-  Result<std::vector<Case>> sequence = ParseCaseSequence(line, Ops());
-  if (!sequence.ok()) return sequence.status();
-  if (sequence->size() != 1) {
+  ASSIGN_OR_RETURN(std::vector<Case> sequence, ParseCaseSequence(line, Ops()));
+  if (sequence.size() != 1) {
     return Status::Error("curves are of single cases, not of '" + line + "'");
   }
-  sequence.value()[0].seed = seed;
-  return MinimalLine(sequence.value()[0]);
+  sequence[0].seed = seed;
+  return MinimalLine(sequence[0]);
 }
 
 // All settings on one case: its own inputs first; those of its probes only
@@ -63,9 +60,8 @@ Status Add(DialCurve* curve, Stages* stages) {
   bool shows = false;
   for (size_t n = 0; n < all.size(); ++n) {
     Seen& seen = all[n];
-    const Status asked = Ask(*curve->info, curve->points[n].setting,
-                             &(*stages)[0], &seen.own, &seen.changed);
-    if (!asked.ok()) return asked;
+    RETURN_IF_ERROR(Ask(*curve->info, curve->points[n].setting, &(*stages)[0],
+                        &seen.own, &seen.changed));
     seen.probed = seen.own;
     shows = shows || seen.changed;
   }
@@ -74,9 +70,8 @@ Status Add(DialCurve* curve, Stages* stages) {
     CurvePoint& point = curve->points[n];
     for (size_t s = 1; s < stages->size() && !all[n].probed; ++s) {
       bool changed = false;
-      const Status asked = Ask(*curve->info, point.setting, &(*stages)[s],
-                               &all[n].probed, &changed);
-      if (!asked.ok()) return asked;
+      RETURN_IF_ERROR(Ask(*curve->info, point.setting, &(*stages)[s],
+                          &all[n].probed, &changed));
     }
     ++point.own.total;
     ++point.probed.total;
@@ -110,15 +105,13 @@ Result<std::vector<DialCurve>> MeasureCurves(
   }
   for (int64_t draw = 0; draw < draws; ++draw) {
     for (const std::string& line : lines) {
-      const Result<std::string> drawn =
-          WithSeed(line, static_cast<uint64_t>(draw));
-      if (!drawn.ok()) return drawn.status();
-      auto stages = Stages::Make(drawn.value(), kCurveBase, {});
-      if (!stages.ok()) return stages.status();
+      ASSIGN_OR_RETURN(const std::string drawn,
+                       WithSeed(line, static_cast<uint64_t>(draw)));
+      ASSIGN_OR_RETURN(auto stages, Stages::Make(drawn, kCurveBase, {}));
       std::vector<Status> statuses(curves.size());
       ForEach(static_cast<int64_t>(curves.size()), threads, [&](int64_t n) {
         const auto at = static_cast<size_t>(n);
-        statuses[at] = Add(&curves[at], stages.value().get());
+        statuses[at] = Add(&curves[at], stages.get());
       });
       for (const Status& status : statuses) {
         if (!status.ok()) return status;

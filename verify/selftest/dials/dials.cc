@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/report/json_text.h"
 #include "verify/selftest/dials/curves.h"
@@ -80,9 +81,8 @@ Result<std::vector<DialRow>> MeasureDials(const std::vector<std::string>& lines,
                                           int threads) {
   AllStages cases;
   for (const std::string& line : lines) {
-    auto stages = Stages::Make(line, kBase, {});
-    if (!stages.ok()) return stages.status();
-    cases.push_back(std::move(stages.value()));
+    ASSIGN_OR_RETURN(auto stages, Stages::Make(line, kBase, {}));
+    cases.push_back(std::move(stages));
   }
   std::vector<DialRow> rows;
   for (const MutantInfo& info : Mutants()) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/emulator/mutants.h"
 #include "verify/identify/identify.h"
@@ -84,15 +85,12 @@ std::vector<std::string> LinesOf(const Suspect& suspect, int64_t length) {
 
 // Whether an envelope or a probe refuses what the bug makes of the line.
 Result<bool> Refused(const Suspect& suspect, Stages* stages) {
-  const auto kernel = ParseCandidate(suspect.spec());
-  if (!kernel.ok()) return kernel.status();
+  ASSIGN_OR_RETURN(const auto kernel, ParseCandidate(suspect.spec()));
   for (size_t n = 0; n < stages->size(); ++n) {
     Stage& stage = (*stages)[n];
-    const Status opened = stage.Open();
-    if (!opened.ok()) return opened;
-    const auto outputs = stage.Run(kernel.value().get());
-    if (!outputs.ok()) return outputs.status();
-    if (!stage.Allows(outputs.value())) return true;
+    RETURN_IF_ERROR(stage.Open());
+    ASSIGN_OR_RETURN(const auto outputs, stage.Run(kernel.get()));
+    if (!stage.Allows(outputs)) return true;
   }
   return false;
 }
@@ -111,9 +109,8 @@ class Shelf {
     const std::string key = line + "\n" + base + "\n" + ProfileText(profile);
     auto at = stages_.find(key);
     if (at == stages_.end()) {
-      auto made = Stages::MakeBy(line, base, profile, {});
-      if (!made.ok()) return made.status();
-      at = stages_.emplace(key, std::move(made.value())).first;
+      ASSIGN_OR_RETURN(auto made, Stages::MakeBy(line, base, profile, {}));
+      at = stages_.emplace(key, std::move(made)).first;
     }
     return at->second.get();
   }
@@ -130,17 +127,14 @@ Status JudgeLine(const std::string& line, const std::vector<Suspect>& suspects,
   std::vector<std::pair<Stages*, Stages*>> stages;
   for (const size_t s : open) {
     const Suspect& suspect = suspects[s];
-    const auto base = ProfileOfBase(suspect.base);
-    if (!base.ok()) return base.status();
-    NumericProfile own = base.value();
+    ASSIGN_OR_RETURN(const auto base, ProfileOfBase(suspect.base));
+    NumericProfile own = base;
     NumericProfile seen = suspect.identified;
     own.name = seen.name = "judged";
     own.description = seen.description = "judged";
-    const auto by_own = shelf.Find(line, suspect.base, own);
-    if (!by_own.ok()) return by_own.status();
-    const auto by_seen = shelf.Find(line, suspect.base, seen);
-    if (!by_seen.ok()) return by_seen.status();
-    stages.emplace_back(by_own.value(), by_seen.value());
+    ASSIGN_OR_RETURN(const auto by_own, shelf.Find(line, suspect.base, own));
+    ASSIGN_OR_RETURN(const auto by_seen, shelf.Find(line, suspect.base, seen));
+    stages.emplace_back(by_own, by_seen);
   }
   ForEach(static_cast<int64_t>(open.size()), threads, [&](int64_t n) {
     const auto at = static_cast<size_t>(n);
@@ -219,8 +213,7 @@ Result<AutoResult> JudgeIdentified(const AutoOptions& options) {
   }
   AutoResult result;
   for (const int64_t length : options.lengths) {
-    const Status status = JudgeLength(options, length, suspects, &result);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(JudgeLength(options, length, suspects, &result));
   }
   return result;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/judge/evidence/evidence.h"
 #include "verify/registry/ops.h"
@@ -51,21 +52,18 @@ const char* FaultKindOf(const MutantInfo& info) {
 
 Result<bool> Admitted(const std::string& line, const std::string& spec,
                       const std::string& kind) {
-  auto jobs = JobsFromLines({line}, Ops());
-  if (!jobs.ok()) return jobs.status();
-  auto candidate = ParseCandidate(spec);
-  if (!candidate.ok()) return candidate.status();
+  ASSIGN_OR_RETURN(auto jobs, JobsFromLines({line}, Ops()));
+  ASSIGN_OR_RETURN(auto candidate, ParseCandidate(spec));
   std::vector<std::unique_ptr<Candidate>> candidates;
-  candidates.push_back(std::move(candidate.value()));
+  candidates.push_back(std::move(candidate));
   RunOptions options;
   // Neither accuses nor adds to what is shown.
   options.judge.invariance = false;
   options.judge.canaries = false;
-  auto run =
-      Run::Prepare(std::move(jobs.value()), std::move(candidates), options);
-  if (!run.ok()) return run.status();
+  ASSIGN_OR_RETURN(
+      auto run, Run::Prepare(std::move(jobs), std::move(candidates), options));
   Admission admission(kind);
-  run->Judge(&admission);
+  run.Judge(&admission);
   return admission.seen();
 }
 

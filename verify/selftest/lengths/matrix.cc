@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/selftest/lengths/admitted.h"
@@ -172,8 +173,7 @@ class MatrixRun {
       const Clock::time_point start = Clock::now();
       result_.rows.push_back(0);
       for (const std::string_view cover : kCovers) {
-        const Status status = OneCover(cover, n);
-        if (!status.ok()) return status;
+        RETURN_IF_ERROR(OneCover(cover, n));
       }
       result_.seconds.push_back(SecondsSince(start));
     }
@@ -271,8 +271,7 @@ Status MatrixRun::OneCover(std::string_view cover, size_t length) {
   for (size_t r = 0; r < rows.size(); ++r) {
     if (plan[r].empty()) continue;
     ++result_.rows.back();
-    const Status status = OneRow(rows[r], r, plan[r], length);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(OneRow(rows[r], r, plan[r], length));
     if (options_.progress) {
       options_.progress(std::to_string(options_.lengths[length]) + ": row " +
                         std::to_string(r + 1) + " of " +
@@ -288,9 +287,8 @@ Status MatrixRun::OneRow(const LengthCase& row, size_t at,
   for (const size_t s : who) {
     const std::string base = BaseOf(subjects_[s], row);
     if (stages.contains(base)) continue;
-    auto made = Stages::Make(row.line, base, options_.without);
-    if (!made.ok()) return made.status();
-    stages[base] = std::move(made.value());
+    ASSIGN_OR_RETURN(stages[base],
+                     Stages::Make(row.line, base, options_.without));
   }
   std::vector<Cell> cells(who.size());
   ForEach(static_cast<int64_t>(who.size()), options_.threads, [&](int64_t n) {
@@ -318,8 +316,7 @@ Status MatrixRun::OneRow(const LengthCase& row, size_t at,
       subject.proved[at] = !cell.tier.empty() && cell.tier != "bits";
     }
     if (!cell.tier.empty()) subject.hint = cell.tier;
-    const Status status = Count(row, cell, &Line(who[n], length));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Count(row, cell, &Line(who[n], length)));
   }
   return {};
 }
@@ -347,9 +344,8 @@ Status MatrixRun::Count(const LengthCase& row, const Cell& cell,
     ++line->without_effect;
     return {};
   }
-  const Result<bool> excused = Excused(row, cell, *line->info);
-  if (!excused.ok()) return excused.status();
-  if (excused.value()) {
+  ASSIGN_OR_RETURN(const bool excused, Excused(row, cell, *line->info));
+  if (excused) {
     ++line->excused;
     return {};
   }

@@ -9,6 +9,7 @@
 #include "optimized/tile_plan.h"
 #include "optimized/worklist.h"
 #include "reference/contract/status.h"
+#include "verify/base/status_macros.h"
 #include "verify/tables/trace.h"
 
 namespace lockstep::verify {
@@ -176,8 +177,7 @@ TracedPass DensePass(const FlatTables& t, bool transposed) {
 
 Result<FlatTables> ExportFlat(const optimized::TilePlan& plan, int64_t q_shards,
                               int64_t kv_shards) {
-  const Status status = CheckGrid(plan.grid, q_shards, kv_shards);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckGrid(plan.grid, q_shards, kv_shards));
   if (plan.patterns.size() != 1) {
     return Status::Error("flat tables: want one mask for all heads, not " +
                          std::to_string(plan.patterns.size()));
@@ -219,8 +219,7 @@ Result<PlanTrace> LiftFlat(const FlatTables& tables) {
   }
   for (const bool transposed : {false, true}) {
     const FlatPass& source = transposed ? tables.transposed : tables.forward;
-    const Status sizes = CheckFlatSizes(tables, source);
-    if (!sizes.ok()) return sizes;
+    RETURN_IF_ERROR(CheckFlatSizes(tables, source));
     for (int64_t s = 0; s < Shards(tables); ++s) {
       (transposed ? trace.transposed : trace.forward)
           .push_back(LiftFlatPass(tables, source, s, transposed));

@@ -9,6 +9,7 @@
 #include "optimized/tile_plan.h"
 #include "optimized/worklist.h"
 #include "reference/contract/status.h"
+#include "verify/base/status_macros.h"
 #include "verify/tables/trace.h"
 
 namespace lockstep::verify {
@@ -70,22 +71,21 @@ Result<ShrunkTables> ExportShrunk(const optimized::TilePlan& plan,
   const int64_t width_t = Width(plan, &TilePattern::by_key);
   tables.inner_bytes = tables.block_bytes = 1;
   for (const TilePattern& pattern : plan.patterns) {
-    Result<Worklist> forward =
-        MakeWorklist(pattern.by_query, capacity == 0 ? width : capacity);
-    if (!forward.ok()) return forward.status();
-    Result<Worklist> transposed =
-        MakeWorklist(pattern.by_key, capacity_t == 0 ? width_t : capacity_t);
-    if (!transposed.ok()) return transposed.status();
-    forward->grid_width = width;
-    transposed->grid_width = width_t;
-    for (const Worklist* work : {&forward.value(), &transposed.value()}) {
+    ASSIGN_OR_RETURN(
+        Worklist forward,
+        MakeWorklist(pattern.by_query, capacity == 0 ? width : capacity));
+    ASSIGN_OR_RETURN(
+        Worklist transposed,
+        MakeWorklist(pattern.by_key, capacity_t == 0 ? width_t : capacity_t));
+    forward.grid_width = width;
+    transposed.grid_width = width_t;
+    for (const Worklist* work : {&forward, &transposed}) {
       tables.inner_bytes =
           std::max(tables.inner_bytes, NarrowestBytes(work->data_next));
       tables.block_bytes =
           std::max(tables.block_bytes, NarrowestBytes(work->mask_next));
     }
-    tables.patterns.push_back(
-        {std::move(forward.value()), std::move(transposed.value())});
+    tables.patterns.push_back({std::move(forward), std::move(transposed)});
   }
   return tables;
 }
@@ -112,8 +112,7 @@ Result<PlanTrace> LiftShrunk(const ShrunkTables& tables) {
       TracedPass& pass = turned ? transposed : forward;
       const ShrunkTables::Pattern& pattern = tables.patterns[id];
       const Worklist& work = turned ? pattern.transposed : pattern.forward;
-      const Status status = CheckShrunkSizes(work, pass.outer_end);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(CheckShrunkSizes(work, pass.outer_end));
       pass.inner_bytes = tables.inner_bytes;
       pass.block_bytes = tables.block_bytes;
       pass.grid_width = work.grid_width;

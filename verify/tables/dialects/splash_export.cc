@@ -6,6 +6,7 @@
 
 #include "optimized/tile_plan.h"
 #include "reference/contract/status.h"
+#include "verify/base/status_macros.h"
 #include "verify/tables/dialects/splash.h"
 
 namespace lockstep::verify {
@@ -212,8 +213,7 @@ Status CheckExport(const TilePlan& plan, int64_t q_shards) {
 
 Result<SplashTables> ExportSplash(const TilePlan& plan, int64_t q_shards,
                                   bool shrink) {
-  const Status status = CheckExport(plan, q_shards);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckExport(plan, q_shards));
   SplashTables tables;
   tables.grid = plan.grid;
   tables.heads = static_cast<int64_t>(plan.head_pattern.size());

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/oracle/attention_forward/visibility.h"
 
@@ -39,13 +40,13 @@ std::vector<LinePair> QueryLines(const AttentionForwardProblem& p,
 Result<LawCall> CallOf(const AttentionForwardTrial& whole,
                        const AttentionPick& pick) {
   Case request = whole.request();
-  Result<AttentionForwardData> data =
-      PickAttention(whole.data(), pick, &request.Get<AttentionForwardCase>());
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(
+      AttentionForwardData data,
+      PickAttention(whole.data(), pick, &request.Get<AttentionForwardCase>()));
   const auto lines = QueryLines(whole.data().problem, pick);
   LawCall call;
   call.trial =
-      std::make_unique<AttentionForwardTrial>(request, std::move(data.value()));
+      std::make_unique<AttentionForwardTrial>(request, std::move(data));
   call.kept = {lines, lines};
   return call;
 }
