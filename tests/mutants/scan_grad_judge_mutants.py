@@ -14,6 +14,7 @@ K = "verify/oracle/mamba3_scan_backward/tokens.cc"
 L = "verify/ops/mamba3_scan_backward/laws.cc"
 R = "verify/ops/mamba3_scan_backward/rows.cc"
 T = "verify/ops/mamba3_scan_backward/trial.cc"
+V = "verify/ops/mamba3_scan/laws.cc"
 W = "verify/oracle/mamba3_scan_backward/truth.cc"
 
 # name, source, text, replacement
@@ -48,7 +49,7 @@ MUTANTS = (
     ("reach_changes_nothing", L, "if (at[2] >= cut * ranks) return;", "return;"),
     ("scale_is_one", L,
      "-1 - static_cast<int>(Draw(LawDraw::kScale, kMostHalvings))", "0"),
-    ("heads_stay", L, "group * size + (head % size + by_head) % size", "head"),
+    ("heads_stay", V, "group * size + (head % size + by_head) % size", "head"),
 )
 
 if __name__ == "__main__":

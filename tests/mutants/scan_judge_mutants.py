@@ -114,7 +114,7 @@ MUTANTS = (
     ("order_is_the_same", L, "1 + Draw(LawDraw::kRuns, size - 1)", "0"),
     ("split_hands_nothing_over", W,
      "static_cast<Mamba3ScanTrial*>(trial)->TakeCarry(done);", ""),
-    ("heads_stay", W, "group * size + (head % size + by_head) % size", "head"),
+    ("heads_stay", L, "group * size + (head % size + by_head) % size", "head"),
     ("scale_is_one", S,
      "-1 - static_cast<int>(Draw(LawDraw::kScale, kMostHalvings))", "0"),
     ("scale_of_all", S, "linear ? exponent : 0", "exponent"),

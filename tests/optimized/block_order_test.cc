@@ -15,6 +15,7 @@
 #include "optimized/plan.h"
 #include "optimized/simd/flush_scope.h"
 #include "tests/support/attention_problem.h"
+#include "tests/support/order_problem.h"
 #include "tests/support/runnable_targets.h"
 
 namespace lockstep::optimized {
@@ -103,19 +104,7 @@ TEST(BlockOrder, EveryFormHasTheReferencesBits) {
 
 TEST(BlockOrder, BitsDoNotDependOnThePlan) {
   std::mt19937 rng(7);
-  Instance instance;
-  AttentionForwardProblem& p = instance.problem;
-  p.lane = p.p_lane = Lane::kBf16;
-  p.order = ProductOrder::kAmx;
-  p.q_heads = 4;
-  p.kv_heads = 2;
-  p.q_len = 37;
-  p.kv_len = 201;
-  p.head_dim = 70;
-  p.value_dim = 41;
-  p.masks[0].kind = MaskExpr::Kind::kCausal;
-  p.align.kind = Alignment::Kind::kBottomRight;
-  instance.Fill(rng, 3.0f);
+  Instance instance = test::ManyTiles(ProductOrder::kAmx, rng);
   const std::vector<uint32_t> expected = instance.RunReference();
   for (const std::string& target : test::RunnableTargets()) {
     for (const Form& form : kForms) {
@@ -125,26 +114,15 @@ TEST(BlockOrder, BitsDoNotDependOnThePlan) {
           caps.tile_rows = tile_rows;
           caps.tile_keys = tile_keys;
           EXPECT_EQ(expected, instance.RunOptimized(caps))
-              << MakePlan(p, caps).value().ToString();
+              << MakePlan(instance.problem, caps).value().ToString();
         }
       }
     }
   }
 }
 
-// Rows of 64 keys whose scores, in units of log2, are the integers `u`.
 Instance Scores(const std::vector<float>& u, const std::vector<float>& v) {
-  Instance t;
-  AttentionForwardProblem& p = t.problem;
-  p.lane = p.p_lane = Lane::kBf16;
-  p.order = ProductOrder::kAmx;
-  p.q_len = 4;
-  p.kv_len = static_cast<int64_t>(u.size());
-  p.scale = std::log(2.0);
-  t.q.assign(4, 1.0f);
-  t.k = u;
-  t.v = v;
-  return t;
+  return test::RowsOfScores(ProductOrder::kAmx, u, v);
 }
 
 int64_t Redone(Instance& t, const Form& form) {

@@ -15,6 +15,7 @@
 #include "optimized/unit_step.h"
 #include "reference/matrix_unit.h"
 #include "tests/support/attention_problem.h"
+#include "tests/support/order_problem.h"
 #include "tests/support/runnable_targets.h"
 
 namespace lockstep::optimized {
@@ -22,6 +23,7 @@ namespace {
 
 using test::Draw;
 using test::Instance;
+using test::RowsOfScores;
 
 LOCKSTEP_NAME_TARGETS_NOT_RUN();
 
@@ -123,19 +125,7 @@ TEST(StepOrder, EveryTargetHasTheReferencesBits) {
 TEST(StepOrder, BitsDoNotDependOnThePlan) {
   std::mt19937 rng(7);
   for (const ProductOrder order : kOrders) {
-    Instance instance;
-    AttentionForwardProblem& p = instance.problem;
-    p.lane = p.p_lane = Lane::kBf16;
-    p.order = order;
-    p.q_heads = 4;
-    p.kv_heads = 2;
-    p.q_len = 37;
-    p.kv_len = 201;
-    p.head_dim = 70;
-    p.value_dim = 41;
-    p.masks[0].kind = MaskExpr::Kind::kCausal;
-    p.align.kind = Alignment::Kind::kBottomRight;
-    instance.Fill(rng, 3.0f);
+    Instance instance = test::ManyTiles(order, rng);
     const std::vector<uint32_t> expected = instance.RunReference();
     for (const std::string& target : test::RunnableTargets()) {
       for (const int64_t tile_rows : {1, 7, 16, 48, 500}) {
@@ -146,27 +136,11 @@ TEST(StepOrder, BitsDoNotDependOnThePlan) {
           caps.tile_rows = tile_rows;
           caps.tile_keys = tile_keys;
           EXPECT_EQ(expected, instance.RunOptimized(caps))
-              << MakePlan(p, caps).value().ToString();
+              << MakePlan(instance.problem, caps).value().ToString();
         }
       }
     }
   }
-}
-
-// Rows of keys whose scores, in units of log2, are the integers `u`.
-Instance Scores(ProductOrder order, const std::vector<float>& u,
-                const std::vector<float>& v) {
-  Instance t;
-  AttentionForwardProblem& p = t.problem;
-  p.lane = p.p_lane = Lane::kBf16;
-  p.order = order;
-  p.q_len = 4;
-  p.kv_len = static_cast<int64_t>(u.size());
-  p.scale = std::log(2.0);
-  t.q.assign(4, 1.0f);
-  t.k = u;
-  t.v = v;
-  return t;
 }
 
 // On every target; rows that were redone on each.
@@ -198,7 +172,7 @@ TEST(StepOrder, OnlineGuardEndsAtTheSmallestNumber) {
           u[j] = last - below + (j < 2 ? 0.0f : 1.0f);
           v[j] = std::ldexp(j % 3 == 0 ? 1.0f : -1.9921875f, exponent);
         }
-        Instance t = Scores(order, u, v);
+        Instance t = RowsOfScores(order, u, v);
         const bool zero = last - below < -189;
         EXPECT_EQ(Redone(t), below == 0 && !zero ? 0 : 4)
             << OrderName(order) << " eV " << exponent << " below " << below;
@@ -213,7 +187,7 @@ TEST(StepOrder, OnlineGuardEndsWhereWeightsBecomeZero) {
     for (const float lowest : {-189.0f, -190.0f}) {
       std::vector<float> u(64, 0.0f), v(64, 0x1p20f);
       u[3] = lowest;
-      Instance t = Scores(order, u, v);
+      Instance t = RowsOfScores(order, u, v);
       EXPECT_EQ(Redone(t), lowest == -189.0f ? 0 : 4) << lowest;
     }
   }
@@ -228,7 +202,7 @@ TEST(StepOrder, OverflowIsRedoneSmaller) {
         u[j] = static_cast<float>(j % 7);
         v[j] = j % 3 == 0 ? 3e38f : -2.9e38f;
       }
-      Instance t = Scores(order, u, v);
+      Instance t = RowsOfScores(order, u, v);
       if (cap) t.problem.softcap = 50.0;
       EXPECT_EQ(Redone(t), 4);
     }
@@ -239,7 +213,7 @@ TEST(StepOrder, OverflowIsRedoneSmaller) {
 TEST(StepOrder, MaskedNaNChangesNothing) {
   for (const ProductOrder order : kOrders) {
     std::vector<float> u(64, 1.0f), v(64, 1.5f);
-    Instance t = Scores(order, u, v);
+    Instance t = RowsOfScores(order, u, v);
     t.problem.masks[0].kind = MaskExpr::Kind::kCausal;
     t.problem.align = {Alignment::Kind::kOffset, 40};
     Redone(t);
@@ -256,8 +230,8 @@ TEST(StepOrder, MaskedNaNChangesNothing) {
 TEST(StepOrder, LargestSumsOfAStep) {
   for (const ProductOrder order : kOrders) {
     for (const float sign : {1.0f, -1.0f}) {
-      Instance t = Scores(order, std::vector<float>(48, 0.0f),
-                          std::vector<float>(48, sign * 1.9921875f));
+      Instance t = RowsOfScores(order, std::vector<float>(48, 0.0f),
+                                std::vector<float>(48, sign * 1.9921875f));
       AttentionForwardProblem& p = t.problem;
       p.head_dim = 48;
       p.scale = 0.001;
@@ -277,7 +251,7 @@ TEST(StepOrder, LargestSumsOfAStep) {
 // in lse.
 TEST(StepOrder, SubnormalFactorsHaveTheSmallestExponent) {
   for (const ProductOrder order : kOrders) {
-    Instance t = Scores(order, {0.0f}, {1.0f});
+    Instance t = RowsOfScores(order, {0.0f}, {1.0f});
     t.problem.head_dim = 8;
     t.problem.scale = 64.0;
     t.k.assign(8, std::ldexp(1.9921875f, -StepOf(order)->fraction));
@@ -291,7 +265,7 @@ TEST(StepOrder, SubnormalFactorsHaveTheSmallestExponent) {
 // Keys of which the block's first query sees only those behind a step's first:
 // key 15 adds 1 between what puts 2^F in and what takes it away.
 Instance WindowWithinAStep(ProductOrder order, std::vector<float> v) {
-  Instance t = Scores(order, std::vector<float>(64, 0.0f), std::move(v));
+  Instance t = RowsOfScores(order, std::vector<float>(64, 0.0f), std::move(v));
   MaskExpr& window = t.problem.masks[0];
   window.kind = MaskExpr::Kind::kWindow;
   window.left = 37;
@@ -334,7 +308,7 @@ TEST(StepOrder, RowsByTheLetterKeepTheirSteps) {
 // them. The scale makes a score of 2^-149 be seen in lse.
 TEST(StepOrder, ZerosCountAsTheUnitSays) {
   for (const ProductOrder order : kOrders) {
-    Instance t = Scores(order, {0.0f}, {1.0f});
+    Instance t = RowsOfScores(order, {0.0f}, {1.0f});
     t.problem.head_dim = 16;
     t.problem.scale = 0x1p127;
     t.q.assign(4 * 16, 0x1p-76f);
@@ -351,7 +325,7 @@ TEST(StepOrder, ZerosCountAsTheUnitSays) {
 TEST(StepOrder, OrdersDiffer) {
   const auto o_of = [](ProductOrder order, std::vector<float> v) {
     std::vector<float> u(v.size(), 0.0f);
-    Instance t = Scores(order, u, v);
+    Instance t = RowsOfScores(order, u, v);
     Redone(t);
     return std::bit_cast<float>(t.RunReference()[0] << 16);
   };
@@ -372,8 +346,8 @@ TEST(StepOrder, OrdersDiffer) {
 }
 
 TEST(StepOrder, PlansSayHow) {
-  Instance t = Scores(ProductOrder::kHopper, std::vector<float>(64, 1.0f),
-                      std::vector<float>(64, 1.0f));
+  Instance t = RowsOfScores(ProductOrder::kHopper, std::vector<float>(64, 1.0f),
+                            std::vector<float>(64, 1.0f));
   Plan plan = MakePlan(t.problem, {}).value();
   EXPECT_NE(plan.ToString().find(" dot=steps"), std::string::npos);
   EXPECT_TRUE(t.RunPlan(plan).ok());

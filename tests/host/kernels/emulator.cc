@@ -17,6 +17,14 @@
 
 namespace verify = lockstep::verify;
 using lockstep::Status;
+using lockstep::tests::ArgumentOf;
+using lockstep::tests::AttentionCall;
+using lockstep::tests::BackwardCall;
+using lockstep::tests::Refuse;
+using lockstep::tests::ScanBackwardCall;
+using lockstep::tests::ScanCall;
+using lockstep::tests::Serve;
+using lockstep::tests::SsdCall;
 
 // What a kernel keeps from call to call: stale faults do.
 struct lockstep_handle {
@@ -67,16 +75,37 @@ Status OpenVariant(const std::string& name, lockstep_handle* handle) {
   return {};
 }
 
-int Scan(lockstep_handle* handle, const lockstep_mamba3_scan_call* call,
-         lockstep_receipt* receipt) {
-  if (!handle->scan) {
-    return lockstep::tests::Refuse(Status::Error("attention only"), receipt);
+void Run(verify::AttentionEmulator& kernel, const AttentionCall& asked) {
+  kernel.Run(asked.problem, asked.inputs, asked.outputs);
+}
+void Run(verify::GradEmulator& kernel, const BackwardCall& asked) {
+  kernel.Run(asked.problem, asked.inputs, asked.outputs, asked.own);
+}
+void Run(verify::ScanEmulator& kernel, const ScanCall& asked) {
+  kernel.Run(asked.problem, asked.inputs, asked.outputs);
+}
+void Run(verify::ScanGradEmulator& kernel, const ScanBackwardCall& asked) {
+  kernel.Run(asked.problem, asked.inputs, asked.outputs);
+}
+void Run(verify::ScanEmulator& kernel, const SsdCall& asked) {
+  const lockstep::SsdAsMamba3 scan =
+      AsMamba3(asked.problem, asked.inputs, asked.outputs);
+  lockstep::Mamba3ScanOutputs outputs{scan.y, {}};
+  outputs.carry.h = asked.outputs.carry;
+  kernel.Run(scan.problem, scan.inputs, outputs);
+}
+
+// `lacks`: why there is no answer where the handle holds no such kernel.
+template <typename Asked, typename Kernel, typename Call>
+int RunBy(std::optional<Kernel>& kernel, const char* lacks, const Call& call,
+          lockstep_receipt* receipt) {
+  if (!kernel) {
+    return Refuse(Status::Error(lacks), receipt);
   }
-  lockstep::tests::ScanCall scan;
-  const Status status = ProblemOf(*call, &scan);
-  if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
-  handle->scan->Run(scan.problem, scan.inputs, scan.outputs);
-  return LOCKSTEP_DONE;
+  return Serve<Asked>(call, receipt, [&](const Asked& asked) {
+    Run(*kernel, asked);
+    return Status();
+  });
 }
 
 }  // namespace
@@ -88,7 +117,6 @@ int lockstep_describe(lockstep_description* description) {
 }
 
 int lockstep_open(int argc, const char* const* argv, lockstep_handle** handle) {
-  using lockstep::tests::ArgumentOf;
   auto opened = std::make_unique<lockstep_handle>();
   std::string mutant = ArgumentOf(argc, argv, "mutant");
   const std::string base = ArgumentOf(argc, argv, "base");
@@ -112,69 +140,36 @@ void lockstep_close(lockstep_handle* handle) {
 int lockstep_attention_forward(lockstep_handle* handle,
                                const lockstep_attention_forward_call* call,
                                lockstep_receipt* receipt) {
-  if (!handle->attention) {
-    return lockstep::tests::Refuse(Status::Error("scans only"), receipt);
-  }
-  lockstep::tests::AttentionCall attention;
-  const Status status = ProblemOf(*call, &attention);
-  if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
-  handle->attention->Run(attention.problem, attention.inputs,
-                         attention.outputs);
-  return LOCKSTEP_DONE;
+  return RunBy<AttentionCall>(handle->attention, "scans only", *call, receipt);
 }
 
 int lockstep_attention_backward(lockstep_handle* handle,
                                 const lockstep_attention_backward_call* call,
                                 lockstep_receipt* receipt) {
-  if (!handle->grad) {
-    return lockstep::tests::Refuse(Status::Error("no gradients"), receipt);
-  }
-  lockstep::tests::BackwardCall asked;
-  const Status status = ProblemOf(*call, &asked);
-  if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
-  handle->grad->Run(asked.problem, asked.inputs, asked.outputs, asked.own);
-  return LOCKSTEP_DONE;
+  return RunBy<BackwardCall>(handle->grad, "no gradients", *call, receipt);
 }
 
 int lockstep_mamba3_scan(lockstep_handle* handle,
                          const lockstep_mamba3_scan_call* call,
                          lockstep_receipt* receipt) {
-  return Scan(handle, call, receipt);
+  return RunBy<ScanCall>(handle->scan, "attention only", *call, receipt);
 }
 
 int lockstep_mamba3_scan_backward(
     lockstep_handle* handle, const lockstep_mamba3_scan_backward_call* call,
     lockstep_receipt* receipt) {
-  if (!handle->scan_grad) {
-    return lockstep::tests::Refuse(Status::Error("no gradients of scans"),
-                                   receipt);
-  }
-  lockstep::tests::ScanBackwardCall asked;
-  const Status status = ProblemOf(*call, &asked);
-  if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
-  handle->scan_grad->Run(asked.problem, asked.inputs, asked.outputs);
-  return LOCKSTEP_DONE;
+  return RunBy<ScanBackwardCall>(handle->scan_grad, "no gradients of scans",
+                                 *call, receipt);
 }
 
 int lockstep_mamba3_step(lockstep_handle* handle,
                          const lockstep_mamba3_scan_call* call,
                          lockstep_receipt* receipt) {
-  return Scan(handle, call, receipt);
+  return lockstep_mamba3_scan(handle, call, receipt);
 }
 
 int lockstep_ssd_scan(lockstep_handle* handle,
                       const lockstep_ssd_scan_call* call,
                       lockstep_receipt* receipt) {
-  if (!handle->scan) {
-    return lockstep::tests::Refuse(Status::Error("attention only"), receipt);
-  }
-  lockstep::tests::SsdCall ssd;
-  const Status status = ProblemOf(*call, &ssd);
-  if (!status.ok()) return lockstep::tests::Refuse(status, receipt);
-  const lockstep::SsdAsMamba3 scan =
-      AsMamba3(ssd.problem, ssd.inputs, ssd.outputs);
-  lockstep::Mamba3ScanOutputs outputs{scan.y, {}};
-  outputs.carry.h = ssd.outputs.carry;
-  handle->scan->Run(scan.problem, scan.inputs, outputs);
-  return LOCKSTEP_DONE;
+  return RunBy<SsdCall>(handle->scan, "attention only", *call, receipt);
 }

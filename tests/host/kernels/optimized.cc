@@ -16,7 +16,13 @@
 
 namespace optimized = lockstep::optimized;
 using lockstep::Status;
-using lockstep::tests::Refuse;
+using lockstep::tests::ArgumentOf;
+using lockstep::tests::AttentionCall;
+using lockstep::tests::BackwardCall;
+using lockstep::tests::ScanBackwardCall;
+using lockstep::tests::ScanCall;
+using lockstep::tests::Serve;
+using lockstep::tests::SsdCall;
 
 struct lockstep_handle {
   int threads = 0;  // 0: one per core
@@ -29,15 +35,30 @@ int ThreadsOf(const lockstep_handle* handle, int32_t asked) {
   return asked > 0 ? asked : handle->threads;
 }
 
-void Tell(const std::string& target, int threads, lockstep_receipt* receipt) {
-  std::snprintf(receipt->target, sizeof(receipt->target), "%s", target.c_str());
-  receipt->threads = threads;
+template <typename Execution>
+void Tell(const Execution& ran, lockstep_receipt* receipt) {
+  std::snprintf(receipt->target, sizeof(receipt->target), "%s",
+                ran.target.c_str());
+  receipt->threads = ran.threads;
+}
+
+template <typename Asked, typename Execution, typename Call, typename Caps,
+          typename Kernel>
+int RunScan(const Call& call, Caps caps, int threads, const Kernel& kernel,
+            lockstep_receipt* receipt) {
+  return Serve<Asked>(call, receipt, [&](const Asked& asked) {
+    caps.threads = threads;
+    Execution ran;
+    const Status status =
+        kernel(asked.problem, asked.inputs, caps, asked.outputs, &ran);
+    if (status.ok()) Tell(ran, receipt);
+    return status;
+  });
 }
 
 // The first kv heads alone, with the query heads that read them. Requires: one
 // mask for all heads.
-lockstep::tests::AttentionCall FirstHeads(lockstep::tests::AttentionCall call,
-                                          int64_t kv_heads) {
+AttentionCall FirstHeads(AttentionCall call, int64_t kv_heads) {
   const int64_t q_heads = kv_heads * call.problem.group();
   call.problem.q_heads = q_heads;
   call.problem.kv_heads = kv_heads;
@@ -50,7 +71,7 @@ lockstep::tests::AttentionCall FirstHeads(lockstep::tests::AttentionCall call,
   return call;
 }
 
-Status RunAttention(const lockstep::tests::AttentionCall& asked, int threads,
+Status RunAttention(const AttentionCall& asked, int threads,
                     optimized::AttentionForwardExecution* ran) {
   optimized::Caps caps;
   caps.threads = threads;
@@ -70,10 +91,9 @@ int lockstep_describe(lockstep_description* description) {
 
 int lockstep_open(int argc, const char* const* argv, lockstep_handle** handle) {
   auto opened = std::make_unique<lockstep_handle>();
-  const std::string threads =
-      lockstep::tests::ArgumentOf(argc, argv, "threads");
+  const std::string threads = ArgumentOf(argc, argv, "threads");
   opened->threads = std::atoi(threads.c_str());
-  const std::string extra = lockstep::tests::ArgumentOf(argc, argv, "extra");
+  const std::string extra = ArgumentOf(argc, argv, "extra");
   opened->extra = std::atoi(extra.c_str());
   *handle = opened.release();
   return 0;
@@ -86,69 +106,49 @@ void lockstep_close(lockstep_handle* handle) {
 int lockstep_attention_forward(lockstep_handle* handle,
                                const lockstep_attention_forward_call* call,
                                lockstep_receipt* receipt) {
-  lockstep::tests::AttentionCall asked;
-  Status status = ProblemOf(*call, &asked);
-  if (!status.ok()) return Refuse(status, receipt);
   const int threads = ThreadsOf(handle, call->threads);
-  optimized::AttentionForwardExecution ran;
-  status = RunAttention(asked, threads, &ran);
-  if (!status.ok()) return Refuse(status, receipt);
-  if (handle->extra > 0) {
-    status = RunAttention(FirstHeads(asked, handle->extra), threads, &ran);
-    if (!status.ok()) return Refuse(status, receipt);
-  }
-  Tell(ran.target, ran.threads, receipt);
-  return LOCKSTEP_DONE;
+  return Serve<AttentionCall>(*call, receipt, [&](const AttentionCall& asked) {
+    optimized::AttentionForwardExecution ran;
+    Status status = RunAttention(asked, threads, &ran);
+    if (status.ok() && handle->extra > 0) {
+      status = RunAttention(FirstHeads(asked, handle->extra), threads, &ran);
+    }
+    if (status.ok()) Tell(ran, receipt);
+    return status;
+  });
 }
 
 int lockstep_attention_backward(lockstep_handle* handle,
                                 const lockstep_attention_backward_call* call,
                                 lockstep_receipt* receipt) {
-  lockstep::tests::BackwardCall asked;
-  Status status = ProblemOf(*call, &asked);
-  if (!status.ok()) return Refuse(status, receipt);
-  optimized::Caps caps;
-  caps.threads = ThreadsOf(handle, call->forward->threads);
-  const auto plan = optimized::MakePlan(asked.problem, caps);
-  if (!plan.ok()) return Refuse(plan.status(), receipt);
-  optimized::AttentionBackwardExecution ran;
-  status = optimized::AttentionBackward(asked.problem, asked.inputs,
-                                        plan.value(), asked.outputs, &ran);
-  if (!status.ok()) return Refuse(status, receipt);
-  Tell(ran.target, ran.threads, receipt);
-  return LOCKSTEP_DONE;
+  return Serve<BackwardCall>(*call, receipt, [&](const BackwardCall& asked) {
+    optimized::Caps caps;
+    caps.threads = ThreadsOf(handle, call->forward->threads);
+    const auto plan = optimized::MakePlan(asked.problem, caps);
+    if (!plan.ok()) return plan.status();
+    optimized::AttentionBackwardExecution ran;
+    const Status status = optimized::AttentionBackward(
+        asked.problem, asked.inputs, plan.value(), asked.outputs, &ran);
+    if (status.ok()) Tell(ran, receipt);
+    return status;
+  });
 }
 
 int lockstep_mamba3_scan(lockstep_handle* handle,
                          const lockstep_mamba3_scan_call* call,
                          lockstep_receipt* receipt) {
-  lockstep::tests::ScanCall asked;
-  Status status = ProblemOf(*call, &asked);
-  if (!status.ok()) return Refuse(status, receipt);
-  optimized::Mamba3ScanCaps caps;
-  caps.threads = ThreadsOf(handle, call->threads);
-  optimized::Mamba3ScanExecution ran;
-  status = optimized::Mamba3Scan(asked.problem, asked.inputs, caps,
-                                 asked.outputs, &ran);
-  if (!status.ok()) return Refuse(status, receipt);
-  Tell(ran.target, ran.threads, receipt);
-  return LOCKSTEP_DONE;
+  return RunScan<ScanCall, optimized::Mamba3ScanExecution>(
+      *call, optimized::Mamba3ScanCaps{}, ThreadsOf(handle, call->threads),
+      optimized::Mamba3Scan, receipt);
 }
 
 int lockstep_mamba3_scan_backward(
     lockstep_handle* handle, const lockstep_mamba3_scan_backward_call* call,
     lockstep_receipt* receipt) {
-  lockstep::tests::ScanBackwardCall asked;
-  Status status = ProblemOf(*call, &asked);
-  if (!status.ok()) return Refuse(status, receipt);
-  optimized::Mamba3ScanBackwardCaps caps;
-  caps.threads = ThreadsOf(handle, call->forward->threads);
-  optimized::Mamba3ScanBackwardExecution ran;
-  status = optimized::Mamba3ScanBackward(asked.problem, asked.inputs, caps,
-                                         asked.outputs, &ran);
-  if (!status.ok()) return Refuse(status, receipt);
-  Tell(ran.target, ran.threads, receipt);
-  return LOCKSTEP_DONE;
+  return RunScan<ScanBackwardCall, optimized::Mamba3ScanBackwardExecution>(
+      *call, optimized::Mamba3ScanBackwardCaps{},
+      ThreadsOf(handle, call->forward->threads), optimized::Mamba3ScanBackward,
+      receipt);
 }
 
 int lockstep_mamba3_step(lockstep_handle* handle,
@@ -160,15 +160,7 @@ int lockstep_mamba3_step(lockstep_handle* handle,
 int lockstep_ssd_scan(lockstep_handle* handle,
                       const lockstep_ssd_scan_call* call,
                       lockstep_receipt* receipt) {
-  lockstep::tests::SsdCall asked;
-  Status status = ProblemOf(*call, &asked);
-  if (!status.ok()) return Refuse(status, receipt);
-  optimized::Mamba3ScanCaps caps;
-  caps.threads = ThreadsOf(handle, call->threads);
-  optimized::Mamba3ScanExecution ran;
-  status = optimized::SsdScan(asked.problem, asked.inputs, caps, asked.outputs,
-                              &ran);
-  if (!status.ok()) return Refuse(status, receipt);
-  Tell(ran.target, ran.threads, receipt);
-  return LOCKSTEP_DONE;
+  return RunScan<SsdCall, optimized::Mamba3ScanExecution>(
+      *call, optimized::Mamba3ScanCaps{}, ThreadsOf(handle, call->threads),
+      optimized::SsdScan, receipt);
 }

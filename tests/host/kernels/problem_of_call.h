@@ -57,6 +57,15 @@ Status ProblemOf(const lockstep_ssd_scan_call& call, SsdCall* to);
 // Refuses the call with the error as its reason.
 int Refuse(const Status& status, lockstep_receipt* receipt);
 
+// Answers the call by run(asked), which returns a Status.
+template <typename Asked, typename Call, typename Run>
+int Serve(const Call& call, lockstep_receipt* receipt, const Run& run) {
+  Asked asked;
+  Status status = ProblemOf(call, &asked);
+  if (status.ok()) status = run(asked);
+  return status.ok() ? LOCKSTEP_DONE : Refuse(status, receipt);
+}
+
 // The value of KEY=VALUE among the arguments of lockstep_open; empty: absent.
 std::string ArgumentOf(int argc, const char* const* argv, const char* key);
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/ops/mamba3_scan/claim_sizes.h"
 #include "verify/ops/mamba3_scan/laws.h"
 #include "verify/ops/mamba3_scan/trial.h"
@@ -51,8 +52,7 @@ class ScanParts : public ScanLaws {
   Result<LawCall> AsScan() const {
     Result<LawCall> call = CallOn(request(), PickAll(trial().data()));
     if (!call.ok()) return call;
-    const Status made = Become<Mamba3ScanTrial>(&call.value());
-    if (!made.ok()) return made;
+    RETURN_IF_ERROR(Become<Mamba3ScanTrial>(&call.value()));
     call->kept = AllLines(trial());
     return call;
   }
@@ -66,11 +66,10 @@ class ScanParts : public ScanLaws {
   template <class T>
   static Status Become(LawCall* call) {
     const auto& made = static_cast<const RunsTrial&>(*call->trial);
-    Result<Mamba3ScanData> data =
-        PickScan(made.data(), PickAll(made.data()),
-                 made.request().Get<Mamba3ScanCase>());
-    if (!data.ok()) return data.status();
-    call->trial = std::make_unique<T>(made.request(), std::move(data.value()));
+    ASSIGN_OR_RETURN(Mamba3ScanData data,
+                     PickScan(made.data(), PickAll(made.data()),
+                              made.request().Get<Mamba3ScanCase>()));
+    call->trial = std::make_unique<T>(made.request(), std::move(data));
     return {};
   }
 };
@@ -152,8 +151,7 @@ Result<LawCall> ScanParts::Tokens(int64_t begin, int64_t end,
   Result<LawCall> call = Alone(0, {0, begin, end}, part);
   if (!call.ok()) return call;
   if (steps) {
-    const Status made = Become<Mamba3StepTrial>(&call.value());
-    if (!made.ok()) return made;
+    RETURN_IF_ERROR(Become<Mamba3StepTrial>(&call.value()));
   }
   if (begin > 0) {
     call->take = [made = call->trial.get()](const OutputSet& done) {

@@ -259,4 +259,18 @@ bool ScanLaws::CarryIsWhole(int64_t row, int64_t token) const {
   return true;
 }
 
+ScanPick ScanLaws::MovedHeads() const {
+  const int64_t size = p_.group();
+  const int64_t by_head = size > 1 ? 1 + Draw(LawDraw::kHeads, size - 1) : 0;
+  const int64_t by_group = size > 1 ? Draw(LawDraw::kGroups, p_.groups)
+                                    : 1 + Draw(LawDraw::kGroups, p_.groups - 1);
+  ScanPick pick = PickAll(trial_.data());
+  for (int64_t head = 0; head < p_.heads; ++head) {
+    const int64_t group = (head / size + by_group) % p_.groups;
+    pick.heads[static_cast<size_t>(head)] =
+        group * size + (head % size + by_head) % size;
+  }
+  return pick;
+}
+
 }  // namespace lockstep::verify

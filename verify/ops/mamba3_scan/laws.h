@@ -78,6 +78,8 @@ class ScanLaws {
                         Case request) const;
   static Law OneCall(bool structural, LawCall call);
   std::vector<std::vector<int64_t>> Reordered() const;
+  // Groups, and the heads of a group, in other places, as they may be.
+  ScanPick MovedHeads() const;
 
   // Lines of output `t` of a row of the call are those of the case's row from
   // line `from` on.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/ops/mamba3_scan/laws.h"
 
@@ -17,22 +18,21 @@ Result<Law> ForwardLaws::Causality() const {
     const int64_t t = token % problem().length;
     if (t >= cut) token += t % cut - t;
   }
-  Result<LawCall> call = CallOn(request(), pick);
-  if (!call.ok()) return call.status();
+  ASSIGN_OR_RETURN(LawCall call, CallOn(request(), pick));
   const int64_t per_token = problem().output_ranks() * problem().heads;
   for (int64_t b = 0; b < problem().batch; ++b) {
     for (int64_t line = 0; line < cut * per_token; ++line) {
       const int64_t at = b * problem().length * per_token + line;
-      call->kept[0].push_back({at, at});
+      call.kept[0].push_back({at, at});
     }
   }
   for (int64_t row = 0; row < trial().rows(); ++row) {
     if (runs()[static_cast<size_t>(row / problem().heads)].end > cut) continue;
-    for (size_t t = 1; t < call->kept.size(); ++t) {
-      KeepLines(t, row, row, 0, &call.value());
+    for (size_t t = 1; t < call.kept.size(); ++t) {
+      KeepLines(t, row, row, 0, &call);
     }
   }
-  return OneCall(true, std::move(call.value()));
+  return OneCall(true, std::move(call));
 }
 
 // A run in two calls, the second from the carry of the first.
@@ -42,27 +42,26 @@ Result<Law> ForwardLaws::Split() const {
   const int64_t cut = At(run).first + before;
   if (!CarryIsWhole(At(run).row, cut - 1)) return Law();
   const int64_t row = At(run).row;
-  Result<LawCall> first = Alone(run, {row, At(run).first, cut}, request());
-  if (!first.ok()) return first.status();
+  ASSIGN_OR_RETURN(LawCall first,
+                   Alone(run, {row, At(run).first, cut}, request()));
   Case from_carry = request();
   from_carry.Get<Mamba3ScanCase>().carry = "thkv";
-  Result<LawCall> second = Alone(run, {row, cut, At(run).end}, from_carry);
-  if (!second.ok()) return second.status();
-  KeepRun(0, run, &second.value());
-  second->kept[0].clear();
+  ASSIGN_OR_RETURN(LawCall second,
+                   Alone(run, {row, cut, At(run).end}, from_carry));
+  KeepRun(0, run, &second);
+  second.kept[0].clear();
   for (int64_t head = 0; head < problem().heads; ++head) {
     const int64_t own = run * problem().heads + head;
-    KeepLines(0, head, own, 0, &first.value());
+    KeepLines(0, head, own, 0, &first);
     KeepLines(0, head, own,
-              static_cast<size_t>(before * problem().output_ranks()),
-              &second.value());
+              static_cast<size_t>(before * problem().output_ranks()), &second);
   }
-  second->take = [trial = second->trial.get()](const OutputSet& done) {
+  second.take = [trial = second.trial.get()](const OutputSet& done) {
     static_cast<Mamba3ScanTrial*>(trial)->TakeCarry(done);
   };
   for (const OutputSpec& spec : trial().outputs()) {
     if (!spec.name.starts_with("carry_")) continue;
-    second->taken.push_back({"init_" + spec.name.substr(6), spec.name});
+    second.taken.push_back({"init_" + spec.name.substr(6), spec.name});
   }
   Law law;
   // Mamba-2 carries no k and v: the call behind the cut has no beta term, which
@@ -72,34 +71,22 @@ Result<Law> ForwardLaws::Split() const {
       law.zeros_alike.push_back(spec.name.starts_with("carry_"));
     }
   }
-  law.calls.push_back(std::move(first.value()));
-  law.calls.push_back(std::move(second.value()));
+  law.calls.push_back(std::move(first));
+  law.calls.push_back(std::move(second));
   return law;
 }
 
-// Groups, and the heads of a group, may change places.
 Result<Law> ForwardLaws::Heads() const {
-  const int64_t size = problem().group();
-  const int64_t by_head = size > 1 ? 1 + Draw(LawDraw::kHeads, size - 1) : 0;
-  const int64_t by_group =
-      size > 1 ? Draw(LawDraw::kGroups, problem().groups)
-               : 1 + Draw(LawDraw::kGroups, problem().groups - 1);
-  ScanPick pick = PickAll(trial().data());
-  for (int64_t head = 0; head < problem().heads; ++head) {
-    const int64_t group = (head / size + by_group) % problem().groups;
-    pick.heads[static_cast<size_t>(head)] =
-        group * size + (head % size + by_head) % size;
-  }
-  Result<LawCall> call = CallOn(request(), pick);
-  if (!call.ok()) return call.status();
+  const ScanPick pick = MovedHeads();
+  ASSIGN_OR_RETURN(LawCall call, CallOn(request(), pick));
   for (int64_t row = 0; row < trial().rows(); ++row) {
     const int64_t own = row - row % problem().heads +
                         pick.heads[static_cast<size_t>(row % problem().heads)];
-    for (size_t t = 0; t < call->kept.size(); ++t) {
-      KeepLines(t, row, own, 0, &call.value());
+    for (size_t t = 0; t < call.kept.size(); ++t) {
+      KeepLines(t, row, own, 0, &call);
     }
   }
-  return OneCall(false, std::move(call.value()));
+  return OneCall(false, std::move(call));
 }
 
 }  // namespace lockstep::verify

@@ -5,6 +5,7 @@
 
 #include "optimized/mamba3_scan.h"
 #include "reference/mamba3_scan.h"
+#include "verify/base/status_macros.h"
 #include "verify/ops/mamba3_scan/slice.h"
 #include "verify/ops/mamba3_scan/trial.h"
 
@@ -51,8 +52,7 @@ Status ChainSteps(const Mamba3ScanData& data, const Mamba3ScanOutputs& outputs,
   for (int64_t t = 0; t < data.problem.length; ++t) {
     const ScanSlice slice =
         SliceStep(data.problem, data.inputs, t, CarryBefore(data, t, outputs));
-    const Status status = step(slice, OutputsOf(t, outputs));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(step(slice, OutputsOf(t, outputs)));
   }
   return {};
 }
@@ -61,10 +61,9 @@ Status ChainSteps(const Mamba3ScanData& data, const Mamba3ScanOutputs& outputs,
 
 Result<std::unique_ptr<Trial>> Mamba3StepTrial::Open(
     const Case& c, const MaterialiseOptions& options) {
-  Result<Mamba3ScanData> data = MaterialiseMamba3Scan(c, options);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(Mamba3ScanData data, MaterialiseMamba3Scan(c, options));
   return std::unique_ptr<Trial>(
-      std::make_unique<Mamba3StepTrial>(c, std::move(data.value())));
+      std::make_unique<Mamba3StepTrial>(c, std::move(data)));
 }
 
 std::unique_ptr<Trial> Mamba3StepTrial::MakeAnother(const Case& request,

@@ -7,6 +7,7 @@
 #include "optimized/mamba3_scan.h"
 #include "optimized/plan.h"
 #include "reference/mamba3_scan.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/ops/backends.h"
@@ -73,10 +74,9 @@ std::vector<OutputSpec> Mamba3ScanTrial::Outputs(const Case& c) {
 
 Result<std::unique_ptr<Trial>> Mamba3ScanTrial::Open(
     const Case& c, const MaterialiseOptions& options) {
-  Result<Mamba3ScanData> data = MaterialiseMamba3Scan(c, options);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(Mamba3ScanData data, MaterialiseMamba3Scan(c, options));
   return std::unique_ptr<Trial>(
-      std::make_unique<Mamba3ScanTrial>(c, std::move(data.value())));
+      std::make_unique<Mamba3ScanTrial>(c, std::move(data)));
 }
 
 Mamba3ScanTrial::Mamba3ScanTrial(const Case& request, Mamba3ScanData data,

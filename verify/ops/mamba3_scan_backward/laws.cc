@@ -11,6 +11,7 @@
 #include "reference/mamba3_scan.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/status_macros.h"
 #include "verify/ops/mamba3_scan/laws.h"
 #include "verify/ops/mamba3_scan/slice.h"
 #include "verify/ops/mamba3_scan_backward/trial.h"
@@ -46,9 +47,8 @@ class BackwardLaws : public ScanLaws {
 // Other cotangents of y before a cut change nothing from it on.
 Result<Law> BackwardLaws::Reach() const {
   const int64_t cut = 1 + Draw(LawDraw::kCut, problem().length - 1);
-  Result<Mamba3ScanData> data = Copy(request());
-  if (!data.ok()) return data.status();
-  const LaneTensor& dy = data->at(T::kDy).tensor;
+  ASSIGN_OR_RETURN(Mamba3ScanData data, Copy(request()));
+  const LaneTensor& dy = data.at(T::kDy).tensor;
   const int64_t ranks = problem().output_ranks();
   const LaneView given = trial().data().at(T::kDy).tensor.const_view();
   ForElements(dy.view.shape, [&](const ::lockstep::verify::At& at) {
@@ -57,7 +57,7 @@ Result<Law> BackwardLaws::Reach() const {
     SetElement(dy.view, at,
                ElementBits(given, {at[0], at[1], last - at[2], at[3]}));
   });
-  LawCall call = CallOn(request(), std::move(data.value()));
+  LawCall call = CallOn(request(), std::move(data));
   for (size_t t = 0; t < call.kept.size(); ++t) {
     const OutputSpec& spec = trial().outputs()[t];
     if (PlaceOf(spec) != GradientPlace::kToken) continue;
@@ -139,30 +139,29 @@ Result<Law> BackwardLaws::Split() const {
   const int64_t run = DrawRun(2);
   const int64_t before = 1 + Draw(LawDraw::kCut, TokensOf(run) - 1);
   const int64_t cut = At(run).first + before;
-  Result<LawCall> last = LastPart(run, cut);
-  if (!last.ok()) return last.status();
-  KeepTokens(run, cut, &last.value());
+  ASSIGN_OR_RETURN(LawCall last, LastPart(run, cut));
+  KeepTokens(run, cut, &last);
   Case part = request();
   part.Get<Mamba3ScanBackwardCase>().dcarry = true;
-  Result<LawCall> first = Alone(run, {At(run).row, At(run).first, cut}, part);
-  if (!first.ok()) return first.status();
-  KeepTokens(run, At(run).first, &first.value());
-  for (size_t t = 0; t < first->kept.size(); ++t) {
+  ASSIGN_OR_RETURN(LawCall first,
+                   Alone(run, {At(run).row, At(run).first, cut}, part));
+  KeepTokens(run, At(run).first, &first);
+  for (size_t t = 0; t < first.kept.size(); ++t) {
     if (PlaceOf(trial().outputs()[t]) != GradientPlace::kCarry) continue;
     for (int64_t row = 0; row < trial().RowsPerRun(); ++row) {
-      KeepLines(t, row, run * trial().RowsPerRun() + row, 0, &first.value());
+      KeepLines(t, row, run * trial().RowsPerRun() + row, 0, &first);
     }
   }
-  first->take = [made = first->trial.get()](const OutputSet& done) {
+  first.take = [made = first.trial.get()](const OutputSet& done) {
     static_cast<Mamba3ScanBackwardTrial*>(made)->TakeCarry(done);
   };
-  for (const OutputSpec& spec : last->trial->outputs()) {
+  for (const OutputSpec& spec : last.trial->outputs()) {
     if (!spec.name.starts_with("dinit_")) continue;
-    first->taken.push_back({"dcarry_" + spec.name.substr(6), spec.name});
+    first.taken.push_back({"dcarry_" + spec.name.substr(6), spec.name});
   }
   Law law;
-  law.calls.push_back(std::move(last.value()));
-  law.calls.push_back(std::move(first.value()));
+  law.calls.push_back(std::move(last));
+  law.calls.push_back(std::move(first));
   return law;
 }
 
@@ -170,15 +169,13 @@ Result<Law> BackwardLaws::Split() const {
 Result<Law> BackwardLaws::Scale() const {
   const auto exponent =
       -1 - static_cast<int>(Draw(LawDraw::kScale, kMostHalvings));
-  Result<Mamba3ScanData> data = Copy(request());
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(Mamba3ScanData data, Copy(request()));
   for (const T tensor : {T::kDy, T::kDTheta, T::kDH, T::kDK, T::kDV}) {
-    if (!ScaleTensor(data->at(tensor).tensor, exponent)) return Law();
+    if (!ScaleTensor(data.at(tensor).tensor, exponent)) return Law();
   }
-  LawCall call = CallOn(request(), std::move(data.value()));
-  const Result<bool> normal = StaysNormal(*call.trial);
-  if (!normal.ok()) return normal.status();
-  if (!normal.value()) return Law();
+  LawCall call = CallOn(request(), std::move(data));
+  ASSIGN_OR_RETURN(const bool normal, StaysNormal(*call.trial));
+  if (!normal) return Law();
   for (size_t t = 0; t < call.kept.size(); ++t) {
     for (int64_t n = 0; n < trial().outputs()[t].lines(); ++n) {
       call.kept[t].push_back({n, n});
@@ -189,25 +186,13 @@ Result<Law> BackwardLaws::Scale() const {
   return law;
 }
 
-// Groups, and the heads of a group, may change places; a group's sum over its
-// heads is in their order.
+// A group's sum over its heads is in their order.
 Result<Law> BackwardLaws::Heads() const {
-  const int64_t size = problem().group();
-  const int64_t by_head = size > 1 ? 1 + Draw(LawDraw::kHeads, size - 1) : 0;
-  const int64_t by_group =
-      size > 1 ? Draw(LawDraw::kGroups, problem().groups)
-               : 1 + Draw(LawDraw::kGroups, problem().groups - 1);
-  ScanPick pick = PickAll(trial().data());
-  for (int64_t head = 0; head < problem().heads; ++head) {
-    const int64_t group = (head / size + by_group) % problem().groups;
-    pick.heads[static_cast<size_t>(head)] =
-        group * size + (head % size + by_head) % size;
-  }
-  Result<LawCall> call = CallOn(request(), pick);
-  if (!call.ok()) return call.status();
-  for (size_t t = 0; t < call->kept.size(); ++t) {
+  const ScanPick pick = MovedHeads();
+  ASSIGN_OR_RETURN(LawCall call, CallOn(request(), pick));
+  for (size_t t = 0; t < call.kept.size(); ++t) {
     const OutputSpec& spec = trial().outputs()[t];
-    if (OfGroups(spec) && size > 1) continue;
+    if (OfGroups(spec) && problem().group() > 1) continue;
     for (int64_t line = 0; line < spec.lines(); ++line) {
       auto at = LineIndex(spec, line, 0);
       for (size_t i = 0; i < 3; ++i) {
@@ -215,11 +200,11 @@ Result<Law> BackwardLaws::Heads() const {
         if (axis != "h" && axis != "g") continue;
         at[i] = pick.heads[static_cast<size_t>(at[i])];
       }
-      call->kept[t].push_back(
+      call.kept[t].push_back(
           {line, (at[0] * spec.shape[1] + at[1]) * spec.shape[2] + at[2]});
     }
   }
-  return OneCall(false, std::move(call.value()));
+  return OneCall(false, std::move(call));
 }
 
 constexpr LawRow<BackwardLaws> kLaws[] = {

@@ -7,6 +7,7 @@
 
 #include "optimized/mamba3_scan_backward.h"
 #include "reference/mamba3_scan_backward.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/mamba3_scan_backward.h"
 #include "verify/inputs/mamba3_scan_pick.h"
@@ -21,10 +22,10 @@ std::vector<OutputSpec> Mamba3ScanBackwardTrial::Outputs(const Case& c) {
 
 Result<std::unique_ptr<Trial>> Mamba3ScanBackwardTrial::Open(
     const Case& c, const MaterialiseOptions& options) {
-  Result<Mamba3ScanData> data = MaterialiseMamba3ScanBackward(c, options);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(Mamba3ScanData data,
+                   MaterialiseMamba3ScanBackward(c, options));
   return std::unique_ptr<Trial>(
-      std::make_unique<Mamba3ScanBackwardTrial>(c, std::move(data.value())));
+      std::make_unique<Mamba3ScanBackwardTrial>(c, std::move(data)));
 }
 
 Mamba3ScanBackwardTrial::Mamba3ScanBackwardTrial(const Case& request,

@@ -1,0 +1,52 @@
+// Problems on which an order of products (N20, N21) can be told from others.
+#ifndef LOCKSTEP_TESTS_SUPPORT_ORDER_PROBLEM_H_
+#define LOCKSTEP_TESTS_SUPPORT_ORDER_PROBLEM_H_
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "tests/support/attention_problem.h"
+
+namespace lockstep::test {
+
+inline Instance InOrder(ProductOrder order) {
+  Instance instance;
+  instance.problem.lane = instance.problem.p_lane = Lane::kBf16;
+  instance.problem.order = order;
+  return instance;
+}
+
+// Causal, with many tiles of every size.
+inline Instance ManyTiles(ProductOrder order, std::mt19937& rng) {
+  Instance instance = InOrder(order);
+  AttentionForwardProblem& p = instance.problem;
+  p.q_heads = 4;
+  p.kv_heads = 2;
+  p.q_len = 37;
+  p.kv_len = 201;
+  p.head_dim = 70;
+  p.value_dim = 41;
+  p.masks[0].kind = MaskExpr::Kind::kCausal;
+  p.align.kind = Alignment::Kind::kBottomRight;
+  instance.Fill(rng, 3.0f);
+  return instance;
+}
+
+// Rows of keys whose scores, in units of log2, are the integers `u`.
+inline Instance RowsOfScores(ProductOrder order, const std::vector<float>& u,
+                             const std::vector<float>& v) {
+  Instance t = InOrder(order);
+  t.problem.q_len = 4;
+  t.problem.kv_len = static_cast<int64_t>(u.size());
+  t.problem.scale = std::log(2.0);
+  t.q.assign(4, 1.0f);
+  t.k = u;
+  t.v = v;
+  return t;
+}
+
+}  // namespace lockstep::test
+
+#endif  // LOCKSTEP_TESTS_SUPPORT_ORDER_PROBLEM_H_
