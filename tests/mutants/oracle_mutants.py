@@ -126,7 +126,7 @@ MUTANTS = (
     ("probe_heads_alike", I, "(i + head_step * h + b + next) % m;",
      "(i + b + next) % m;"),
     ("probe_key_heads_alike", I, "(m > 5 ? 5 : 1) * h +", "0 * h +"),
-    ("probe_no_holes", I, "(hole ? 1 - 1.0 / channel.weight : 1.0);", "1.0;"),
+    ("probe_no_holes", I, "(hole ? 1 - 1.0 / channel.weight : 1.0));", "1.0);"),
     ("probe_not_deep", I, "return -std::fabs(ProbeDeepQuery(problem)) * scale;",
      "return -160;"),
     ("probe_sinks_alike", C, "static_cast<double>(h % 12)", "0.0"),

@@ -75,40 +75,6 @@ int64_t HoleOf(const AttentionForwardProblem& p, int64_t b, int64_t h,
   return (j + 5 * h + 3 * b) % p.head_dim;
 }
 
-double KeyElement(ProbeKind kind, const AttentionForwardProblem& p,
-                  uint64_t seed, const std::array<int64_t, 4>& index) {
-  const auto [b, h, j, c] = index;
-  if (kind == ProbeKind::kHoles) {
-    const HoleChannel channel = HoleChannelOf(HashOfHead(seed, b, h), c);
-    const bool hole = HoleOf(p, b, h, j) == c;
-    return channel.sign * (hole ? 1 - 1.0 / channel.weight : 1.0);
-  }
-  // Without high keys q is 0, and k may be anything: neighbours differ.
-  if (!HasHighKeys(kind) && kind != ProbeKind::kDeep) {
-    return 1 + Level(HashOf(HashOfHead(seed, b, h), j), c + (1 << 20));
-  }
-  if (HasClasses(kind)) {
-    return c == ProbeKeyLabel(kind, p, seed, {b, h, j}) ? 1 : 0;
-  }
-  return c == 0 && IsHigh(kind, p, seed, j) ? 1 : 0;
-}
-
-double QueryElement(ProbeKind kind, const AttentionForwardProblem& p,
-                    uint64_t seed, const std::array<int64_t, 4>& index) {
-  const auto [b, h, i, c] = index;
-  if (kind == ProbeKind::kHoles) {
-    const HoleChannel channel =
-        HoleChannelOf(HashOfHead(seed, b, h / p.group()), c);
-    return channel.sign * channel.weight * ProbeHoleUnit(p) *
-           std::copysign(1.0, p.scale);
-  }
-  if (kind == ProbeKind::kDeep) return c == 0 ? ProbeDeepQuery(p) : 0;
-  if (!HasHighKeys(kind)) return 0;
-  const int64_t at =
-      HasClasses(kind) ? ProbeRowLabel(kind, p, {b, h, i}) : int64_t{0};
-  return c == at ? ProbeQueryValue(p) : 0;
-}
-
 }  // namespace
 
 ProbeValueRow::ProbeValueRow(ProbeKind kind,
@@ -221,16 +187,80 @@ double ProbeRowScore(ProbeKind kind, const AttentionForwardProblem& problem,
   return *problem.softcap * TanhDouble(score / *problem.softcap);
 }
 
+ProbeElements::ProbeElements(ProbeKind kind,
+                             const AttentionForwardProblem& problem,
+                             uint64_t seed, int tensor,
+                             const std::array<int64_t, 3>& place) {
+  if (tensor == 2) {
+    values_.emplace(kind, problem, seed, place);
+  } else if (tensor == 1) {
+    MakeKey(kind, problem, seed, place);
+  } else {
+    MakeQuery(kind, problem, seed, place);
+  }
+}
+
+void ProbeElements::MakeKey(ProbeKind kind,
+                            const AttentionForwardProblem& problem,
+                            uint64_t seed,
+                            const std::array<int64_t, 3>& place) {
+  const auto [b, h, j] = place;
+  value_ = 1;
+  if (kind == ProbeKind::kHoles) {
+    form_ = Form::kHole;
+    hash_ = HashOfHead(seed, b, h);
+    at_ = HoleOf(problem, b, h, j);
+  } else if (!HasHighKeys(kind) && kind != ProbeKind::kDeep) {
+    // Without high keys q is 0, and k may be anything: neighbours differ.
+    form_ = Form::kLevels;
+    hash_ = HashOf(HashOfHead(seed, b, h), j);
+  } else if (HasClasses(kind)) {
+    at_ = ProbeKeyLabel(kind, problem, seed, place);
+  } else {
+    at_ = IsHigh(kind, problem, seed, j) ? 0 : -1;
+  }
+}
+
+void ProbeElements::MakeQuery(ProbeKind kind,
+                              const AttentionForwardProblem& problem,
+                              uint64_t seed,
+                              const std::array<int64_t, 3>& place) {
+  const auto [b, h, i] = place;
+  if (kind == ProbeKind::kHoles) {
+    form_ = Form::kSigned;
+    hash_ = HashOfHead(seed, b, h / problem.group());
+    value_ = ProbeHoleUnit(problem) * std::copysign(1.0, problem.scale);
+  } else if (kind == ProbeKind::kDeep) {
+    at_ = 0;
+    value_ = ProbeDeepQuery(problem);
+  } else if (HasHighKeys(kind)) {
+    at_ = HasClasses(kind) ? ProbeRowLabel(kind, problem, place) : 0;
+    value_ = ProbeQueryValue(problem);
+  }
+}
+
+float ProbeElements::operator()(int64_t c) const {
+  if (values_) return static_cast<float>((*values_)(c));
+  if (form_ == Form::kOneChannel) {
+    return c == at_ ? static_cast<float>(value_) : 0.0f;
+  }
+  if (form_ == Form::kLevels) {
+    return static_cast<float>(1 + Level(hash_, c + (1 << 20)));
+  }
+  const HoleChannel channel = HoleChannelOf(hash_, c);
+  if (form_ == Form::kSigned) {
+    return static_cast<float>(channel.sign * channel.weight * value_);
+  }
+  const bool hole = c == at_;
+  return static_cast<float>(channel.sign *
+                            (hole ? 1 - 1.0 / channel.weight : 1.0));
+}
+
 float ProbeElement(ProbeKind kind, const AttentionForwardProblem& problem,
                    uint64_t seed, int tensor,
                    const std::array<int64_t, 4>& index) {
-  if (tensor == 2) {
-    const auto [b, h, j, c] = index;
-    return static_cast<float>(ProbeValueRow(kind, problem, seed, {b, h, j})(c));
-  }
-  return static_cast<float>(tensor == 1
-                                ? KeyElement(kind, problem, seed, index)
-                                : QueryElement(kind, problem, seed, index));
+  const auto [b, h, position, channel] = index;
+  return ProbeElements(kind, problem, seed, tensor, {b, h, position})(channel);
 }
 
 }  // namespace lockstep::verify

@@ -5,18 +5,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "reference/contract/attention_forward.h"
 #include "verify/case/probe_kind.h"
 
 namespace lockstep::verify {
-
-// Element of q (tensor 0), k (1) or v (2) at [b, h, position, channel]: a pure
-// function, exact in bf16.
-//   Requires: WhyNotProbe is empty for the exact profiles.
-float ProbeElement(ProbeKind kind, const AttentionForwardProblem& problem,
-                   uint64_t seed, int tensor,
-                   const std::array<int64_t, 4>& index);
 
 // Whether the probe brings the sinks of the heads itself. Beside the others the
 // logit 0 is a key of value 0, or nothing beside a high one.
@@ -55,6 +49,35 @@ class ProbeValueRow {
   uint64_t here_ = 0;    // of the key
   uint64_t before_ = 0;  // of the key whose level is taken away
 };
+
+// The elements of q (tensor 0), k (1) or v (2) at [b, h, position], by channel:
+// a pure function, exact in bf16.
+//   Requires: WhyNotProbe is empty for the exact profiles.
+class ProbeElements {
+ public:
+  ProbeElements(ProbeKind kind, const AttentionForwardProblem& problem,
+                uint64_t seed, int tensor, const std::array<int64_t, 3>& place);
+  float operator()(int64_t channel) const;
+
+ private:
+  void MakeKey(ProbeKind kind, const AttentionForwardProblem& problem,
+               uint64_t seed, const std::array<int64_t, 3>& place);
+  void MakeQuery(ProbeKind kind, const AttentionForwardProblem& problem,
+                 uint64_t seed, const std::array<int64_t, 3>& place);
+
+  // How an element of q or k follows from its channel.
+  enum class Form { kOneChannel, kSigned, kHole, kLevels };
+  std::optional<ProbeValueRow> values_;  // of v
+  Form form_ = Form::kOneChannel;
+  int64_t at_ = -1;   // the one channel, or that of the hole
+  double value_ = 0;  // there, or the unit of all
+  uint64_t hash_ = 0;
+};
+
+// One of ProbeElements, at [b, h, position, channel].
+float ProbeElement(ProbeKind kind, const AttentionForwardProblem& problem,
+                   uint64_t seed, int tensor,
+                   const std::array<int64_t, 4>& index);
 
 }  // namespace lockstep::verify
 

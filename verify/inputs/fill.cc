@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "verify/base/random/deviates.h"
 #include "verify/case/attention_forward/case.h"
@@ -88,13 +89,20 @@ class TensorFiller {
       case FillKind::kFile:
         return FromFile(place.element);
       case FillKind::kProbe:
-        return Bits(static_cast<double>(ProbeElement(
-            base_.probe, *plan_.problem, generator_.seed(),
-            static_cast<int>(plan_.stream),
-            {place.batch, place.head, place.position, place.channel})));
+        return Bits(static_cast<double>(FromProbe(place)));
       default:
         return NormalBits(draw(), factor_);
     }
+  }
+
+  // Channels of a row follow each other.
+  float FromProbe(const Place& place) {
+    if (place.channel == 0) {
+      probe_.emplace(base_.probe, *plan_.problem, generator_.seed(),
+                     static_cast<int>(plan_.stream),
+                     std::array{place.batch, place.head, place.position});
+    }
+    return (*probe_)(place.channel);
   }
 
   uint32_t FromFile(int64_t element) const {
@@ -232,6 +240,7 @@ class TensorFiller {
   int64_t elements_;
   WordStream words_;
   FillTerm base_;
+  std::optional<ProbeElements> probe_;  // of the row that is being filled
   std::vector<Modifier> modifiers_;
   std::vector<double> levels_;  // of a caps term
   float factor_;

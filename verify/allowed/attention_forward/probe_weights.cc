@@ -164,7 +164,7 @@ ProbeError TopSlack::For(const ProbeRow& row) const {
       17 + (chain > 0 ? std::min(chain + most_tiles + 1, row.keys) : row.keys);
   const double most_parts = parts > 0 ? std::min(parts, row.keys) : row.keys;
   const double weight_sum = Gamma(steps, weight_step);
-  const bool exact = row.abs_sum < std::ldexp(1.0, 24 - bits) && bits < 24;
+  const bool exact = row.abs_sum < ExactBelow() && bits < 24;
   double value_sum = 0;
   if (!exact) value_sum = Gamma(steps, value_step);
   const double on_the_way = apart + merge + Gamma(most_parts, merge_step) +

@@ -5,6 +5,7 @@
 #ifndef LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_PROBE_WEIGHTS_H_
 #define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_PROBE_WEIGHTS_H_
 
+#include <cmath>
 #include <string>
 
 #include "reference/contract/attention_forward.h"
@@ -67,6 +68,8 @@ struct TopSlack {
   double parts = 0;  // most parts that are merged; 0: one per key
 
   ProbeError For(const ProbeRow& row) const;
+  // Below it `abs_sum` of a row changes nothing of For, nor does it above.
+  double ExactBelow() const { return std::ldexp(1.0, 24 - bits); }
 };
 
 // `score` of the top keys in natural units, 0 or far above all others.

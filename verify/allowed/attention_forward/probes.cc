@@ -109,6 +109,9 @@ class Expectation {
                   ProbeAnswers* answers) const {
     const double count = mass.count + mass.sink;
     const double largest = kind_ == ProbeKind::kReset ? kProbeBig : 16;
+    const double most_exact = std::ldexp(1.0, 24 - mass.tie.bits);
+    const ProbeError of_small = mass.slack.For({mass.visible, count, 0});
+    const ProbeError of_large = mass.slack.For({mass.visible, count, kInf});
     for (size_t c = 0; c < total.sum.size(); ++c) {
       if (mass.open) {
         answers->o.push_back(kAnything);
@@ -116,8 +119,9 @@ class Expectation {
       }
       const double mean = static_cast<double>(total.sum[c]) / count;
       const auto abs_sum = static_cast<double>(total.abs_sum[c]);
-      const ProbeError sums = mass.slack.For({mass.visible, count, abs_sum});
-      const bool exact = abs_sum < std::ldexp(1.0, 24 - mass.tie.bits);
+      const ProbeError& sums =
+          abs_sum < mass.slack.ExactBelow() ? of_small : of_large;
+      const bool exact = abs_sum < most_exact;
       const double absolute =
           sums.absolute + mass.tie.absolute + (exact ? 0 : mass.tie.value_sum);
       const double error =
