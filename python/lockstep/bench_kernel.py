@@ -1,28 +1,22 @@
 """bench: how long a kernel takes here, once its answer is right."""
 import statistics
-import time
 
 from lockstep.case import Case, cases as read_cases
 from lockstep.errors import UsageError
+from lockstep.call import Call
 from lockstep.host import ARGUMENTS
 from lockstep.judge import is_line, listed, verify
 from lockstep.kernels import Signature, facts_of
-
-
-def _wait_for(answer):
-    """JAX computes while Python goes on."""
-    parts = answer if isinstance(answer, (tuple, list)) else (answer,)
-    for part in parts:
-        if hasattr(part, "block_until_ready"):
-            part.block_until_ready()
+from lockstep.places import place_of
 
 
 def bench(kernel, cases, *, repetitions=20, profile=None, **facts):
     """Judges each case, then times the kernel on it in this process.
 
-    Returns a row each: {"case", "verdict", "seconds" (median), "best", "samples"};
-    a case that does not pass is not timed: its seconds are None. The first call, which
-    may compile, is not among the samples.
+    Returns a row each: {"case", "verdict", "seconds" (median), "best", "samples",
+    "clock"}; a case that does not pass is not timed: its seconds are None. The first
+    call, which may compile, is not among the samples. `clock` is "device" where events
+    of a CUDA device measured them (device="cuda"), else "wall".
     """
     if repetitions < 1:
         raise UsageError(f"repetitions {repetitions}: want at least 1")
@@ -41,16 +35,19 @@ def bench(kernel, cases, *, repetitions=20, profile=None, **facts):
 def _row(kernel, case, known, signature, repetitions, profile, facts):
     report = verify(kernel, case, profile=profile, isolate=False, **facts)
     row = {"case": str(case), "verdict": report.cases[0].verdict, "seconds": None,
-           "best": None, "samples": []}
+           "best": None, "samples": [], "clock": None}
     if not report.passed or report.skipped:
         return row
-    call = case.call(known.wants, known.lacks, known.framework)
+    told = case.call(known.wants, known.lacks)
+    place = place_of(known)
+    call = Call(told.message, place.take(told.inputs), told.outputs)
     arguments = [call.inputs[name] for name in ARGUMENTS[case.op]]
     words = {"call": call} if signature.call else {}
-    _wait_for(kernel(*arguments, **words))
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        _wait_for(kernel(*arguments, **words))
-        row["samples"].append(time.perf_counter() - start)
+    for _ in range(1 + repetitions):
+        place.start()
+        seconds, row["clock"] = place.wait(kernel(*arguments, **words), {})
+        row["samples"].append(seconds)
+    place.leave()
+    row["samples"] = row["samples"][1:]
     return {**row, "seconds": statistics.median(row["samples"]),
             "best": min(row["samples"])}

@@ -34,6 +34,7 @@ class Call:
     """
 
     def __init__(self, message, inputs, outputs):
+        self.message = message
         self.op = message["op"]
         self.case = message.get("case", "")
         self.scalars = message.get("scalars", {})

@@ -25,5 +25,13 @@ class Skipped(LockstepError):
         self.report = report
 
 
+class Wrong(LockstepError):
+    """For hosts: an answer that cannot be taken. `kind` as docs/wire.md has it."""
+
+    def __init__(self, kind, message, lacks=()):
+        super().__init__(message)
+        self.kind, self.lacks = kind, list(lacks)
+
+
 class Unsupported(LockstepError):
     """For kernels to raise: this call is not one that they compute."""

@@ -12,9 +12,10 @@ import traceback
 import numpy as np
 
 from lockstep.call import Call, refuse_others
-from lockstep.errors import LockstepError, Unsupported
-from lockstep.frameworks import dtype_of, name_of, to_framework, to_numpy
+from lockstep.errors import LockstepError, Unsupported, Wrong
+from lockstep.frameworks import dtype_of, name_of, to_numpy
 from lockstep.kernels import Signature, facts_of, load
+from lockstep.places import parts_of, place_of
 
 ARGUMENTS = {"attention_forward": ("q", "k", "v"),
              "attention_backward": ("q", "k", "v", "o", "lse", "do"), "mamba3_scan": ("q", "k", "v"),
@@ -24,14 +25,6 @@ ARGUMENTS = {"attention_forward": ("q", "k", "v"),
 # the processor flushes results, or arguments, that are subnormal.
 _NORMAL, _SUBNORMAL, _HALF, _ONE = sys.float_info.min, 5e-324, 0.5, 1.0
 _LIBM = ctypes.CDLL(None)
-
-
-class Wrong(Exception):
-    """An answer that cannot be taken: the kind of error, and one sentence."""
-
-    def __init__(self, kind, message, lacks=()):
-        super().__init__(message)
-        self.kind, self.lacks = kind, list(lacks)
 
 
 def _floating_point():
@@ -44,23 +37,6 @@ def _floating_point():
     elif _SUBNORMAL * _ONE == 0:
         changed.append("subnormal arguments are flushed (DAZ)")
     return ", ".join(changed)
-
-
-def _wait_for_device(answer, receipt):
-    """Waits for what the kernel has launched; a receipt tells that the host did so,
-    which is not for the kernel to say (docs/wire.md, `clock`)."""
-    waited = False
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    if cuda is not None and cuda.is_initialized():
-        cuda.synchronize()
-        waited = True
-    for part in answer if isinstance(answer, (tuple, list)) else (answer,):
-        if hasattr(part, "block_until_ready"):
-            part.block_until_ready()
-            waited = True
-    receipt.pop("synchronised", None)
-    if waited and "seconds" in receipt:
-        receipt["synchronised"] = True
 
 
 # Ops whose first output may be all that a kernel has.
@@ -80,8 +56,8 @@ class Runner:
     def __init__(self, function, facts):
         self.function, self.facts = function, facts
         self.signature = Signature.of(function)
+        self.place = place_of(facts)
         self._whole = False  # it has answered with every output
-        self._returned = []  # by the call before, kept so that memory is not reused
 
     def hello(self):
         name = self.facts.name or getattr(self.function, "__name__", "kernel")
@@ -95,21 +71,33 @@ class Runner:
     def run(self, message, inputs, outputs):
         """Calls the kernel; `outputs`: {name: array to be written}, or None where
         the answer is tables, which are returned. Returns them and a receipt."""
-        framework = self.facts.framework
-        arrays = {name: to_framework(x, framework) for name, x in inputs.items()}
         shapes = {name: (x.shape, name_of(x.dtype)) for name, x in (outputs or {}).items()}
-        call = Call(message, arrays, shapes)
-        refuse_others(call, self.facts.features, outputs)
+        refuse_others(Call(message, inputs, shapes), self.facts.features, outputs)
+        try:
+            tables, receipt = self._run(message, inputs, outputs, shapes)
+        finally:
+            kept = self.place.leave()
+        if kept:
+            receipt["kept"] = ", ".join(kept)
+        return tables, receipt
+
+    def _run(self, message, inputs, outputs, shapes):
+        place = self.place
+        call = Call(message, place.take(inputs), shapes)
         words = {"call": call} if self.signature.call else {}
         in_place = self.signature.out and outputs is not None
         if in_place:
-            words["out"] = {n: to_framework(x, framework) for n, x in outputs.items()}
-        arguments = [arrays[name] for name in ARGUMENTS[message["op"]]]
+            words["out"] = place.room(outputs)
+        arguments = [call.inputs[name] for name in ARGUMENTS[message["op"]]]
+        place.start()
         answer = self.function(*arguments, **words)
-        _wait_for_device(answer, call.receipt)
+        place.wait(answer, call.receipt)
+        place.check_inputs()
         if outputs is None:
             return _tables(answer), call.receipt
-        if not in_place:
+        if in_place:
+            place.fetch_room(outputs)
+        else:
             self._take(message["op"], answer, inputs, outputs)
         return None, call.receipt
 
@@ -118,39 +106,26 @@ class Runner:
         if answer is None:
             raise Wrong("outputs", "returned None, want " + ", ".join(outputs)
                         + "; a kernel with a parameter `out` writes into it")
-        parts = answer if isinstance(answer, (tuple, list)) else (answer,)
+        parts = parts_of(answer)
         if len(parts) != len(outputs):
             alone = len(parts) == 1 and op in _FIRST_ALONE and not self._whole
             raise Wrong("outputs", f"returned {len(parts)} arrays, want "
                         f"{len(outputs)}: {', '.join(outputs)}; what it does not "
                         "have it names with lacks=[...]", list(outputs)[1:] if alone else ())
         self._whole = self._whole or len(outputs) > 1
-        returned = []
+        returned = {}
         for (name, place), part in zip(outputs.items(), parts):
-            array = to_numpy(part)
+            array = self.place.fetch(name, part)
             if array.shape != place.shape:
                 raise Wrong("shape", f"{name} has the shape {list(array.shape)}, "
                             f"want {list(place.shape)}")
             if array.dtype != place.dtype:
                 raise Wrong("dtype", f"{name} has the type {array.dtype}, "
                             f"want {place.dtype}")
-            returned.append(array)
-        self._check_aliases(returned, inputs, list(outputs))
-        for place, array in zip(outputs.values(), returned):
-            place[...] = array
-        self._returned = returned
-
-    def _check_aliases(self, returned, inputs, names):
-        for name, array in zip(names, returned):
-            if not array.size:
-                continue
-            for other, held in inputs.items():
-                if np.may_share_memory(array, held):
-                    raise Wrong("alias", f"{name} lies in the memory of the input {other}")
-            for before in self._returned:
-                if np.may_share_memory(array, before):
-                    raise Wrong("alias", f"{name} lies in memory that an earlier call "
-                                "returned, which its caller may still hold")
+            returned[name] = (part, array)
+        self.place.check_aliases(returned, inputs)
+        for name, (_, array) in returned.items():
+            outputs[name][...] = array
 
 
 def _profile_text(profile):

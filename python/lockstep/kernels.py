@@ -18,6 +18,7 @@ import traceback
 from lockstep import slips
 from lockstep.errors import UsageError
 from lockstep.frameworks import check_framework
+from lockstep.places import check_device
 
 # Set where a kernel's file is imported by its host: scripts that define a kernel
 # and then call verify need no `if __name__ == "__main__"`.
@@ -48,6 +49,7 @@ class Facts:
     """What docs/wire.md calls hello, and the framework of the arrays."""
     op: tuple = ("attention_forward",)
     framework: str = "numpy"
+    device: str = ""  # memory of the CPU
     profile: str = ""
     wants: tuple = ()
     lacks: tuple = ()
@@ -78,6 +80,7 @@ class Facts:
             if op not in OPS:
                 raise UsageError(f"op {op!r} is unknown; known: " + ", ".join(OPS))
         check_framework(facts.framework)
+        check_device(facts.device, facts.framework)
         facts.check_lists()
         return facts
 
@@ -120,6 +123,8 @@ def kernel(function=None, **facts):
 
     op         one op or several, of lockstep.kernels.OPS
     framework  "numpy", "torch" or "jax": what the arguments are
+    device     where they lie, and where what is returned has to lie: "cuda", "cuda:1"
+               of torch, "gpu", "tpu" of JAX. Absent: in memory of the CPU
     profile    name of a built-in numeric profile, or the text of one
     wants      what the judge makes of the masks (docs/wire.md)
     lacks      outputs that the kernel does not have, such as "lse"; of attention a

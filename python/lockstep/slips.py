@@ -14,7 +14,7 @@ FACTS = {
     "supports": "features", "feature": "features", "ops": "op", "operator": "op",
     "atol": _NO_TOLERANCE, "rtol": _NO_TOLERANCE, "tol": _NO_TOLERANCE,
     "tolerance": _NO_TOLERANCE,
-    "device": "a kernel moves its inputs to its device itself (docs/gpu.md)",
+    "cuda": "device", "gpu": "device", "place": "device", "devices": "device",
     "case": "cases are the second argument: verify(kernel, cases)",
     "inputs": "the judge makes the inputs; own ones: fill=file:PATH in the case line "
               "(docs/cases.md)",

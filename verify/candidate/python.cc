@@ -9,6 +9,7 @@
 
 #include "verify/base/text.h"
 #include "verify/candidate/candidate.h"
+#include "verify/candidate/process/child_process.h"
 #include "verify/candidate/process/words.h"
 #include "verify/candidate/wire/candidate.h"
 
@@ -61,6 +62,8 @@ Result<std::unique_ptr<Candidate>> ParsePython(std::string_view arguments) {
                          " is no NAME=VALUE");
     }
   }
+  const std::string& device = TheHostLimits().device;
+  if (!device.empty()) words->push_back("device=" + device);
   WireLaunch launch = {"py", "py:" + JoinWords(words.value(), ','), {}};
   Result<std::vector<std::string>> stand_in = SplitWords(StandIn());
   if (stand_in.ok() && !stand_in->empty()) {

@@ -9,6 +9,7 @@
 
 #include "verify/base/text.h"
 #include "verify/candidate/candidate.h"
+#include "verify/candidate/process/child_process.h"
 #include "verify/candidate/process/words.h"
 #include "verify/candidate/wire/candidate.h"
 
@@ -50,6 +51,11 @@ Result<std::unique_ptr<Candidate>> ParseSharedObject(
       return BadLibrary("argument " + Quote(words.value()[n]) +
                         " is no ARG=VALUE");
     }
+  }
+  if (!TheHostLimits().device.empty()) {
+    return BadLibrary(
+        "--device is for py:, a shared object says its device in "
+        "lockstep_describe");
   }
   std::error_code error;
   const std::string& path = words->front();

@@ -93,6 +93,7 @@ struct HostArguments {
   std::string call_timeout;      // seconds
   std::string candidate_memory;  // as ParseMemory takes it
   std::string candidate_user;
+  std::string device;
 };
 void AddHostArguments(Verb* verb, HostArguments* arguments);
 // For all programs that are started from now on. Errors: one line.

@@ -25,6 +25,10 @@ void AddHostArguments(Verb* verb, HostArguments* arguments) {
           "Start a candidate's program as this user, so that it cannot read "
           "the judge's memory (needs root)")
       .Type("NAME");
+  verb->Value("--device", &arguments->device,
+              "Where the arrays of a py: candidate lie, such as cuda (default: "
+              "as the kernel says)")
+      .Type("DEVICE");
 }
 
 namespace {
@@ -73,6 +77,7 @@ Status LimitHosts(const HostArguments& arguments) {
     if (!user.ok()) return user.status();
     limits.user = std::move(user.value());
   }
+  limits.device = arguments.device;
   SetHostLimits(limits);
   return {};
 }

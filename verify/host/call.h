@@ -25,6 +25,12 @@ class CallReader {
   const Status& status() const;
   // Tensors of the call by name, for messages about faults.
   const std::vector<Area>& areas() const { return areas_; }
+  // The same tensors, one for each area, as the call has them.
+  std::list<lockstep_tensor>& tensors() { return tensors_; }
+  // Whether memory of the call is an input's.
+  bool IsInput(const uint8_t* place) const {
+    return place >= files_->in() && place < files_->in() + files_->in_bytes();
+  }
 
   // Null where the call has none of that name.
   const lockstep_tensor* Input(const char* name);

@@ -55,7 +55,8 @@ Status CheckVersion(const std::string& path, uint32_t abi) {
 }
 
 Result<Json> Describe(const std::string& path,
-                      decltype(&lockstep_describe) describe) {
+                      decltype(&lockstep_describe) describe,
+                      std::string* device) {
   alignas(lockstep_description) static char room[kRoomOfStruct];
   auto* description = reinterpret_cast<lockstep_description*>(room);
   description->size = sizeof(lockstep_description);
@@ -67,6 +68,7 @@ Result<Json> Describe(const std::string& path,
   const Status version = CheckVersion(path, description->abi);
   if (!version.ok()) return version;
   const lockstep_description& d = *description;
+  *device = Text(d.device);
   Result<Json> threads = Integers(path, "threads", d.threads);
   if (!threads.ok()) return threads.status();
   const Result<Json> splits = Integers(path, "splits", d.splits);
@@ -104,9 +106,9 @@ Result<Library> Library::Load(const std::string& path) {
     return Status::Error(
         path + " exports no lockstep_describe (lockstep/candidate.h)");
   }
-  Result<Json> hello = Describe(path, describe);
-  if (!hello.ok()) return hello.status();
   Library library;
+  Result<Json> hello = Describe(path, describe, &library.device);
+  if (!hello.ok()) return hello.status();
   library.hello = std::move(hello.value());
   Find(object, "lockstep_open", &library.open);
   Find(object, "lockstep_close", &library.close);

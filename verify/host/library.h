@@ -23,6 +23,7 @@ struct Library {
   decltype(&lockstep_mamba3_scan) mamba3_step = nullptr;
   decltype(&lockstep_ssd_scan) ssd_scan = nullptr;
   decltype(&lockstep_block_plan) block_plan = nullptr;
+  std::string device;  // of its tensors; empty: memory of the CPU
   // Its answer to hello (docs/wire.md).
   Json hello;
 

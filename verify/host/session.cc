@@ -39,6 +39,13 @@ Json Error(int64_t id, const char* kind, const std::string& message) {
   return {{"type", "error"}, {"id", id}, {"kind", kind}, {"message", message}};
 }
 
+// Nothing more can be computed by this process.
+Json Fatal(int64_t id, const char* kind, const std::string& message) {
+  Json error = Error(id, kind, message);
+  error["fatal"] = true;
+  return error;
+}
+
 std::string LineOf(const Json& json) {
   // What a kernel says need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -46,10 +53,9 @@ std::string LineOf(const Json& json) {
 
 // Where a longjmp has led back into a call that had already returned.
 void Lost() {
-  Json error = Error(id_of_lost, "longjmp",
-                     "jumped into a call that had already returned");
-  error["fatal"] = true;
-  WriteAll(answers_of_lost, LineOf(error));
+  WriteAll(answers_of_lost,
+           LineOf(Fatal(id_of_lost, "longjmp",
+                        "jumped into a call that had already returned")));
   _exit(EXIT_FAILURE);
 }
 
@@ -234,6 +240,11 @@ Json Session::Hello() {
   Result<Library> library = Library::Load(path_);
   if (!library.ok()) return Error(0, "error", library.message());
   library_ = std::move(library.value());
+  if (!library_.device.empty()) {
+    auto device = DeviceArrays::Open(library_.device);
+    if (!device.ok()) return Error(0, "error", path_ + ": " + device.message());
+    device_ = std::move(device.value());
+  }
   threads_.emplace();
   WatchFaults(wire_.answers,
               {"inputs", files_.in(), files_.in() + files_.in_bytes()},
@@ -295,19 +306,27 @@ std::string Session::Call(int64_t id) {
 
 std::string Session::MakeCall(int64_t id, CallReader* in,
                               const PreparedCall& call) {
+  if (device_) {
+    const Status entered = device_->Enter(in);
+    if (!entered.ok()) return LineOf(Fatal(id, "error", entered.message()));
+  }
   BeginAreas(id, in->areas());
   lockstep_receipt* receipt = FreshReceipt();
   bool waited = false;
   const Left left = Enter(
       [&] {
         const int code = call.kernel(receipt);
-        waited = WaitForDevice();
+        // With arrays there, only after a look at what is ready.
+        waited = device_ != nullptr || WaitForDevice();
         return code;
       },
       Lost);
   EndAreas();
   // Nobody else would see what it has printed if it ends later.
   std::fflush(stdout);
+  const bool returned = !left.exception && left.code == LOCKSTEP_DONE;
+  const std::string wrong =
+      device_ ? LeaveDevice(id, returned, receipt) : std::string();
   // Whatever it returned, the state that it left has to be set back.
   const std::string told = ReceiptOf(*receipt, left, waited);
   if (left.exception) {
@@ -317,6 +336,7 @@ std::string Session::MakeCall(int64_t id, CallReader* in,
   if (left.code == LOCKSTEP_UNSUPPORTED) {
     return LineOf({{"type", "unsupported"}, {"id", id}, {"reason", message}});
   }
+  if (!wrong.empty()) return wrong;
   if (left.code != LOCKSTEP_DONE) {
     const std::string code = "returned " + std::to_string(left.code);
     return LineOf(Error(id, "error", message.empty() ? code : message));
@@ -327,6 +347,24 @@ std::string Session::MakeCall(int64_t id, CallReader* in,
                                           Json::error_handler_t::replace));
   }
   return done.Take() + "\n";
+}
+
+std::string Session::LeaveDevice(int64_t id, bool done,
+                                 lockstep_receipt* receipt) {
+  const DeviceAnswer answer = device_->Leave(done);
+  if (!answer.kind.empty()) {
+    const char* kind = answer.kind.c_str();
+    return LineOf(answer.lost ? Fatal(id, kind, answer.message)
+                              : Error(id, kind, answer.message));
+  }
+  if (receipt->seconds < 0) {
+    receipt->seconds = answer.seconds;
+    receipt->device_clock = 1;
+  }
+  if (receipt->target[0] == '\0') {
+    device_->name().copy(receipt->target, sizeof(receipt->target) - 1);
+  }
+  return "";
 }
 
 Leftovers Session::Close(std::string* why) {

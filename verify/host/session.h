@@ -3,11 +3,13 @@
 #define LOCKSTEP_VERIFY_HOST_SESSION_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "verify/host/call.h"
+#include "verify/host/device_arrays.h"
 #include "verify/host/leftovers.h"
 #include "verify/host/library.h"
 #include "verify/host/memory.h"
@@ -43,6 +45,9 @@ class Session {
   Json Hello();
   std::string Call(int64_t id);
   std::string MakeCall(int64_t id, CallReader* in, const PreparedCall& call);
+  // What is wrong with an answer on the device, as the line that says so;
+  // empty: nothing, and the receipt has the device's time.
+  std::string LeaveDevice(int64_t id, bool done, lockstep_receipt* receipt);
   std::string Reset(int64_t id);
   // What went wrong, nothing if it is open.
   std::string Open();
@@ -54,9 +59,10 @@ class Session {
   std::vector<std::string> arguments_;
   std::string received_;
   Message message_;
-  bool bye_ = false;  // was said
+  bool bye_ = false;  // was said, or nothing more can be answered
   bool loaded_ = false;
   Library library_;
+  std::unique_ptr<DeviceArrays> device_;  // of a kernel that wants one
   SharedFiles files_;
   lockstep_handle* handle_ = nullptr;
   bool opened_ = false;

@@ -75,6 +75,9 @@ void RunStatistics::Add(const CaseResult& result) {
   }
   for (const Fact& fact : result.kernel) {
     peeking |= fact.name == "peeking" && fact.value == "not excluded";
+    if (fact.name == "kept" && result.verdict == Verdict::kFail) {
+      kept.insert(fact.value);
+    }
   }
   const Execution& ran = result.execution;
   if (ran.backend.empty()) return;

@@ -169,6 +169,10 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
     text += "note      answers are " + Joined(statistics.answers) +
             ": a pass says nothing of a kernel\n";
   }
+  if (!statistics.kept.empty()) {
+    text += "note      the kernel holds " + Joined(statistics.kept) +
+            " after its call: inputs are gone then, and overwritten\n";
+  }
   if (statistics.peeking) {
     text +=
         "note      the kernel ran as root and could have read the judge's "

@@ -32,6 +32,7 @@ struct HostLimits {
   std::optional<double> call_seconds;  // absent: see docs/wire.md
   int64_t memory = 0;                  // bytes; 0: half of the machine's
   std::optional<HostUser> user;
+  std::string device;  // of Python kernels' arrays; empty: as they say
 };
 void SetHostLimits(const HostLimits& limits);
 const HostLimits& TheHostLimits();

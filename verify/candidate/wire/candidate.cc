@@ -95,12 +95,13 @@ class WireCandidate final : public Candidate {
   RunOutcome Take(const Asked& asked, const WantedCall& wanted,
                   Execution* execution);
   void TakeReceipt(const Asked& asked, const KernelCall& call,
-                   const HostAnswer& answer, Execution* execution) const;
+                   const HostAnswer& answer, Execution* execution);
 
   WireLaunch launch_;
   Variation fixed_;
   HostCaller host_;
   std::unique_ptr<Begun> begun_;
+  std::string kept_;  // inputs that the kernel was seen to hold
 };
 
 std::vector<Fact> WireCandidate::Identity() const {
@@ -110,10 +111,13 @@ std::vector<Fact> WireCandidate::Identity() const {
   for (const std::string& output : hello.lacks) {
     lacks += (lacks.empty() ? "" : " ") + output;
   }
-  return {{"name", hello.name},       {"version", hello.version},
-          {"commit", hello.commit},   {"wire", hello.wire},
-          {"lacks", lacks},           {"isolation", hello.isolation},
-          {"guards", host_.guards()}, {"peeking", Peeking()}};
+  std::vector<Fact> facts = {
+      {"name", hello.name},       {"version", hello.version},
+      {"commit", hello.commit},   {"wire", hello.wire},
+      {"lacks", lacks},           {"isolation", hello.isolation},
+      {"guards", host_.guards()}, {"peeking", Peeking()}};
+  if (!kept_.empty()) facts.push_back({"kept", kept_});
+  return facts;
 }
 
 std::vector<Variation> WireCandidate::Variations(const Trial&) const {
@@ -264,12 +268,13 @@ RunOutcome WireCandidate::Take(const Asked& asked, const WantedCall& wanted,
 
 void WireCandidate::TakeReceipt(const Asked& asked, const KernelCall& call,
                                 const HostAnswer& answer,
-                                Execution* execution) const {
+                                Execution* execution) {
   const WireReceipt& receipt = answer.reply.receipt;
   const CallFacts facts = {launch_.door, host_.hello().name, asked.how->threads,
                            answer.seconds, asked.trial->outputs()[0].shape[1]};
   KernelInputs mask;
   if (receipt.tile) AddMask(*asked.trial, call.inputs, &mask);
+  if (!receipt.kept.empty()) kept_ = receipt.kept;
   *execution = ToExecution(receipt, facts);
   execution->untrue = WhyUntrue(receipt, facts, mask.Find("mask.dense"));
 }

@@ -75,6 +75,7 @@ std::string CallFile(const KernelInputs& inputs, const std::string& case_line,
 
 struct WireReceipt {
   std::string backend, target, fallback_reason, guards;
+  std::string kept;  // inputs that the kernel still holds: "k, v"
   std::optional<int64_t> threads;
   std::optional<std::array<int64_t, 2>> tile;
   std::optional<int64_t> tiles_full, tiles_partial, tiles_empty;

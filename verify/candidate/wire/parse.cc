@@ -134,6 +134,7 @@ WireReceipt ReadReceipt(const Fields& fields, Status* status) {
   receipt.target = Printable(fields.Text("target"));
   receipt.fallback_reason = Printable(fields.Text("fallback_reason"));
   receipt.guards = Printable(fields.Text("guards"));
+  receipt.kept = Printable(fields.Text("kept"));
   receipt.threads = fields.Integer("threads");
   receipt.tiles_full = fields.Integer("tiles_full");
   receipt.tiles_partial = fields.Integer("tiles_partial");

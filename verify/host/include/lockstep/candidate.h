@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x00010002u
+#define LOCKSTEP_ABI 0x00010003u
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -277,6 +277,10 @@ typedef struct lockstep_description {
   const char* profile;  // a name, or the text of a profile file
   int64_t alignment;   // of tensors, a power of two up to 4096; 0: an element's
   const char* splits;  // since 1.2: numbers that it can be told: "1 2 8"
+  // Since 1.3: "cuda" or "cuda:1", where `data` of tensors is memory of that
+  // device. Masks, offsets and the room of a planner stay the CPU's. NULL: all
+  // is memory of the CPU.
+  const char* device;
 } lockstep_description;
 
 // All that one open kernel keeps from call to call.

@@ -1,0 +1,74 @@
+// The tensors of one call in memory of a device, for kernels that take pointers
+// of it: there before the call, back after it.
+#ifndef LOCKSTEP_VERIFY_HOST_DEVICE_ARRAYS_H_
+#define LOCKSTEP_VERIFY_HOST_DEVICE_ARRAYS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "verify/host/call.h"
+#include "verify/host/cuda_runtime.h"
+
+namespace lockstep::verify::host {
+
+// What a call left on the device: `kind` as an error of docs/wire.md has it,
+// empty where nothing is wrong.
+struct DeviceAnswer {
+  std::string kind;
+  std::string message;
+  bool lost = false;   // the device itself failed: nothing more can be computed
+  double seconds = 0;  // between the events before the call and after it
+};
+
+class DeviceArrays {
+ public:
+  // `device`: "cuda" or "cuda:N". Errors: there is none, or no libcudart.
+  static Result<std::unique_ptr<DeviceArrays>> Open(const std::string& device);
+  ~DeviceArrays();
+  DeviceArrays(const DeviceArrays&) = delete;
+  DeviceArrays& operator=(const DeviceArrays&) = delete;
+
+  const std::string& name() const { return name_; }
+
+  // Copies the call's tensors to the device, with their strides, gaps and
+  // alignments, and has them point there. Errors: those of the device.
+  Status Enter(CallReader* call);
+  // Waits for the device. Of a call that was `done`, checks what it wrote and
+  // copies its outputs to where the judge looks for them. Inputs are gone.
+  DeviceAnswer Leave(bool done);
+
+ private:
+  struct Place {
+    const char* name;
+    uint8_t* host;
+    int64_t bytes;   // from the first element to the last, gaps too
+    int64_t offset;  // in the block
+  };
+  // Tensors side by side in one piece of memory.
+  struct Block {
+    std::vector<Place> places;
+    std::vector<uint8_t> staged;  // in memory of the CPU
+    uint8_t* memory = nullptr;
+    int64_t capacity = 0;
+  };
+
+  DeviceArrays(const CudaRuntime& cuda, std::string name)
+      : cuda_(cuda), name_(std::move(name)) {}
+  Status Start(int device);
+  Status Upload(Block* block, int64_t bytes);
+  Status Download(const Block& block, std::vector<uint8_t>* contents) const;
+  Status Fetch(DeviceAnswer* answer);
+  Status CheckInputs(DeviceAnswer* answer) const;
+
+  const CudaRuntime cuda_;
+  std::string name_;
+  Block inputs_, outputs_;
+  void* begin_ = nullptr;
+  void* end_ = nullptr;
+};
+
+}  // namespace lockstep::verify::host
+
+#endif  // LOCKSTEP_VERIFY_HOST_DEVICE_ARRAYS_H_
