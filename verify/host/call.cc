@@ -127,6 +127,20 @@ const lockstep_tensor* CallReader::Tensor(const Field& field) {
   return &tensors_.back();
 }
 
+std::vector<DeviceTensor> CallReader::DeviceTensors() {
+  std::vector<DeviceTensor> tensors;
+  const uint8_t* const in = files_->in();
+  auto area = areas_.begin();
+  for (lockstep_tensor& tensor : tensors_) {
+    auto* const host = static_cast<uint8_t*>(tensor.data);
+    const bool input = host >= in && host < in + files_->in_bytes();
+    tensors.push_back(
+        {area->name, input, host, area->end - area->begin, &tensor.data});
+    ++area;
+  }
+  return tensors;
+}
+
 const lockstep_tensor* CallReader::Input(const char* name) {
   return Tensor(inputs_[name]);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/host/device/arrays.h"
 #include "verify/host/faults.h"
 #include "verify/host/library.h"
 #include "verify/host/memory.h"
@@ -25,12 +26,8 @@ class CallReader {
   const Status& status() const;
   // Tensors of the call by name, for messages about faults.
   const std::vector<Area>& areas() const { return areas_; }
-  // The same tensors, one for each area, as the call has them.
-  std::list<lockstep_tensor>& tensors() { return tensors_; }
-  // Whether memory of the call is an input's.
-  bool IsInput(const uint8_t* place) const {
-    return place >= files_->in() && place < files_->in() + files_->in_bytes();
-  }
+  // The same, for a device to have.
+  std::vector<DeviceTensor> DeviceTensors();
 
   // Null where the call has none of that name.
   const lockstep_tensor* Input(const char* name);

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "verify/host/device.h"
+#include "verify/host/device/wait.h"
 #include "verify/host/enter.h"
 
 namespace lockstep::verify::host {
@@ -307,7 +307,7 @@ std::string Session::Call(int64_t id) {
 std::string Session::MakeCall(int64_t id, CallReader* in,
                               const PreparedCall& call) {
   if (device_) {
-    const Status entered = device_->Enter(in);
+    const Status entered = device_->Enter(in->DeviceTensors());
     if (!entered.ok()) return LineOf(Fatal(id, "error", entered.message()));
   }
   BeginAreas(id, in->areas());

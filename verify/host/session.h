@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "verify/host/call.h"
-#include "verify/host/device_arrays.h"
+#include "verify/host/device/arrays.h"
 #include "verify/host/leftovers.h"
 #include "verify/host/library.h"
 #include "verify/host/memory.h"

@@ -25,7 +25,7 @@ struct RunStatistics {
   std::set<std::string> fallbacks;  // reasons
   std::set<std::string> skips;      // reasons
   std::set<std::string> answers;    // those that were not computed
-  bool peeking = false;  // a kernel could have read the judge's memory
+  bool peeking = false;        // a kernel could have read the judge's memory
   std::set<std::string> kept;  // inputs that failing kernels hold
   std::vector<std::string> not_run;  // TargetsNotRun, in the order first seen
   int min_threads = 0;

@@ -1,4 +1,4 @@
-#include "verify/host/cuda_runtime.h"
+#include "verify/host/device/cuda_runtime.h"
 
 #include <dlfcn.h>
 

@@ -1,6 +1,6 @@
 // Devices that a kernel has handed work to.
-#ifndef LOCKSTEP_VERIFY_HOST_DEVICE_H_
-#define LOCKSTEP_VERIFY_HOST_DEVICE_H_
+#ifndef LOCKSTEP_VERIFY_HOST_DEVICE_WAIT_H_
+#define LOCKSTEP_VERIFY_HOST_DEVICE_WAIT_H_
 
 namespace lockstep::verify::host {
 
@@ -11,4 +11,4 @@ bool WaitForDevice();
 
 }  // namespace lockstep::verify::host
 
-#endif  // LOCKSTEP_VERIFY_HOST_DEVICE_H_
+#endif  // LOCKSTEP_VERIFY_HOST_DEVICE_WAIT_H_

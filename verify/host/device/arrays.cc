@@ -1,4 +1,4 @@
-#include "verify/host/device_arrays.h"
+#include "verify/host/device/arrays.h"
 
 #include <algorithm>
 #include <charconv>
@@ -28,7 +28,8 @@ int64_t FirstDifference(const std::vector<uint8_t>& a,
 template <typename Places>
 const auto& NearestTo(const Places& places, int64_t byte) {
   const auto distance = [&](const auto& place) {
-    return std::max(place.offset - byte, byte - place.offset - place.bytes + 1);
+    return std::max(place.offset - byte,
+                    byte - place.offset - place.tensor.bytes + 1);
   };
   return *std::min_element(
       places.begin(), places.end(),
@@ -85,7 +86,8 @@ Status DeviceArrays::Start(int device) {
 Status DeviceArrays::Upload(Block* block, int64_t bytes) {
   block->staged.assign(static_cast<size_t>(std::max(bytes, kAlignment)), kRed);
   for (const Place& place : block->places) {
-    std::copy_n(place.host, place.bytes, block->staged.begin() + place.offset);
+    std::copy_n(place.tensor.host, place.tensor.bytes,
+                block->staged.begin() + place.offset);
   }
   const size_t size = block->staged.size();
   int error = 0;
@@ -109,33 +111,24 @@ Status DeviceArrays::Download(const Block& block,
                                 contents->size(), kFromDevice));
 }
 
-Status DeviceArrays::Enter(CallReader* call) {
-  int64_t ends[2] = {0, 0};
-  Block* const blocks[] = {&inputs_, &outputs_};
-  const auto block_of = [&](const Area& area) {
-    return call->IsInput(area.begin) ? 0 : 1;
-  };
-  for (Block* block : blocks) block->places.clear();
-  for (const Area& area : call->areas()) {
-    const int n = block_of(area);
-    const int64_t zone = n == 0 ? 0 : kRedZone;
-    auto* host = const_cast<uint8_t*>(area.begin);
-    const auto misaligned =
-        static_cast<int64_t>(reinterpret_cast<uintptr_t>(host) % kAlignment);
-    const int64_t offset = RoundedUp(ends[n] + zone) + misaligned;
-    const int64_t bytes = area.end - area.begin;
-    blocks[n]->places.push_back({area.name, host, bytes, offset});
-    ends[n] = offset + bytes;
-  }
-  for (int n = 0; n < 2; ++n) {
-    const Status uploaded = Upload(blocks[n], RoundedUp(ends[n] + kRedZone));
+Status DeviceArrays::Enter(const std::vector<DeviceTensor>& tensors) {
+  for (Block* block : {&inputs_, &outputs_}) {
+    const bool in = block == &inputs_;
+    block->places.clear();
+    int64_t end = 0;
+    for (const DeviceTensor& tensor : tensors) {
+      if (tensor.input != in) continue;
+      const auto misaligned = static_cast<int64_t>(
+          reinterpret_cast<uintptr_t>(tensor.host) % kAlignment);
+      const int64_t offset = RoundedUp(end + (in ? 0 : kRedZone)) + misaligned;
+      block->places.push_back({tensor, offset});
+      end = offset + tensor.bytes;
+    }
+    const Status uploaded = Upload(block, RoundedUp(end + kRedZone));
     if (!uploaded.ok()) return uploaded;
-  }
-  size_t next[2] = {0, 0};
-  auto area = call->areas().begin();
-  for (lockstep_tensor& tensor : call->tensors()) {
-    const int n = block_of(*area++);
-    tensor.data = blocks[n]->memory + blocks[n]->places[next[n]++].offset;
+    for (const Place& place : block->places) {
+      *place.tensor.data = block->memory + place.offset;
+    }
   }
   return cuda_.Check(cuda_.record(begin_, nullptr));
 }
@@ -171,25 +164,27 @@ Status DeviceArrays::Fetch(DeviceAnswer* answer) {
   if (!status.ok()) return status;
   if (const int64_t byte = FirstDifference(early, late); byte >= 0) {
     answer->kind = "stream";
-    answer->message = std::string(NearestTo(outputs_.places, byte).name) +
-                      " was not ready when the kernel returned: work on "
-                      "another stream was not waited for";
+    answer->message =
+        std::string(NearestTo(outputs_.places, byte).tensor.name) +
+        " was not ready when the kernel returned: work on "
+        "another stream was not waited for";
     return {};
   }
   std::vector<uint8_t> expected(late.size(), kRed);
   for (const Place& place : outputs_.places) {
-    std::copy_n(late.begin() + place.offset, place.bytes,
+    std::copy_n(late.begin() + place.offset, place.tensor.bytes,
                 expected.begin() + place.offset);
   }
   if (const int64_t byte = FirstDifference(expected, late); byte >= 0) {
     const Place& place = NearestTo(outputs_.places, byte);
     answer->kind = "outside";
-    answer->message = std::string("wrote outside of ") + place.name + ", " +
-                      (byte < place.offset ? "before it" : "behind it");
+    answer->message = std::string("wrote outside of ") + place.tensor.name +
+                      ", " + (byte < place.offset ? "before it" : "behind it");
     return {};
   }
   for (const Place& place : outputs_.places) {
-    std::copy_n(late.begin() + place.offset, place.bytes, place.host);
+    std::copy_n(late.begin() + place.offset, place.tensor.bytes,
+                place.tensor.host);
   }
   return CheckInputs(answer);
 }
@@ -202,7 +197,7 @@ Status DeviceArrays::CheckInputs(DeviceAnswer* answer) const {
   if (byte < 0) return {};
   answer->kind = "inputs";
   answer->message = std::string("wrote into its input ") +
-                    NearestTo(inputs_.places, byte).name;
+                    NearestTo(inputs_.places, byte).tensor.name;
   return {};
 }
 

@@ -1,4 +1,4 @@
-#include "verify/host/device.h"
+#include "verify/host/device/wait.h"
 
 #include <dlfcn.h>
 #include <link.h>

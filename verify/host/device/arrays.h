@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/host/call.h"
-#include "verify/host/cuda_runtime.h"
+#include "verify/host/device/cuda_runtime.h"
 
 namespace lockstep::verify::host {
 
@@ -22,6 +21,16 @@ struct DeviceAnswer {
   double seconds = 0;  // between the events before the call and after it
 };
 
+// A tensor of a call: its memory on the CPU, gaps too, and the pointer that the
+// kernel gets.
+struct DeviceTensor {
+  const char* name;
+  bool input;
+  uint8_t* host;
+  int64_t bytes;
+  void** data;
+};
+
 class DeviceArrays {
  public:
   // `device`: "cuda" or "cuda:N". Errors: there is none, or no libcudart.
@@ -32,18 +41,16 @@ class DeviceArrays {
 
   const std::string& name() const { return name_; }
 
-  // Copies the call's tensors to the device, with their strides, gaps and
-  // alignments, and has them point there. Errors: those of the device.
-  Status Enter(CallReader* call);
+  // Copies the tensors to the device, gaps and alignments too, and has their
+  // pointers point there. Errors: those of the device.
+  Status Enter(const std::vector<DeviceTensor>& tensors);
   // Waits for the device. Of a call that was `done`, checks what it wrote and
   // copies its outputs to where the judge looks for them. Inputs are gone.
   DeviceAnswer Leave(bool done);
 
  private:
   struct Place {
-    const char* name;
-    uint8_t* host;
-    int64_t bytes;   // from the first element to the last, gaps too
+    DeviceTensor tensor;
     int64_t offset;  // in the block
   };
   // Tensors side by side in one piece of memory.

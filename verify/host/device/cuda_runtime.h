@@ -1,7 +1,7 @@
 // CUDA's runtime library, opened when a kernel asks for a device: this program
 // is not linked with it.
-#ifndef LOCKSTEP_VERIFY_HOST_CUDA_RUNTIME_H_
-#define LOCKSTEP_VERIFY_HOST_CUDA_RUNTIME_H_
+#ifndef LOCKSTEP_VERIFY_HOST_DEVICE_CUDA_RUNTIME_H_
+#define LOCKSTEP_VERIFY_HOST_DEVICE_CUDA_RUNTIME_H_
 
 #include <cstddef>
 #include <string>
@@ -34,4 +34,4 @@ inline constexpr int kToDevice = 1, kFromDevice = 2;
 
 }  // namespace lockstep::verify::host
 
-#endif  // LOCKSTEP_VERIFY_HOST_CUDA_RUNTIME_H_
+#endif  // LOCKSTEP_VERIFY_HOST_DEVICE_CUDA_RUNTIME_H_
