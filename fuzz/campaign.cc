@@ -201,7 +201,7 @@ CampaignHeader DescribeCampaign(const Plan& plan, const Target& target) {
   header.seed = plan.seed;
   header.generator = verify::kDomainVersion;
   if (plan.draw.lane) {
-    header.lane = *plan.draw.lane == Lane::kBf16 ? "bf16" : "f32";
+    header.lane = LaneName(*plan.draw.lane);
   }
   header.tile_q = plan.draw.tile_q;
   header.tile_kv = plan.draw.tile_kv;

@@ -41,7 +41,6 @@ struct FeatureSet {
   bool Has(Feature feature) const {
     return (bits >> static_cast<uint32_t>(feature) & 1) != 0;
   }
-  bool Covers(FeatureSet other) const { return (other.bits & ~bits) == 0; }
   friend bool operator==(FeatureSet, FeatureSet) = default;
 };
 FeatureSet AllFeatures();

@@ -1,9 +1,5 @@
 // Owning buffers: guard zones, alignment, poison and what is left of it.
 #include "verify/base/tensor.h"
-#include "verify/base/elements.h"
-#include "verify/base/magnitude.h"
-#include "verify/case/attention_forward/case.h"
-#include "verify/inputs/attention_forward_outputs.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +7,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+
+#include "tests/support/attention_outputs.h"
+#include "verify/base/elements.h"
+#include "verify/base/magnitude.h"
+#include "verify/case/attention_forward/case.h"
 
 namespace lockstep::verify {
 namespace {

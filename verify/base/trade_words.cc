@@ -189,8 +189,6 @@ bool HasWord(std::string_view words, std::string_view word) {
 
 }  // namespace
 
-std::span<const TradeWord> TradeWords() { return kTable; }
-
 std::string InTrade(WordFor place, std::string_view word,
                     std::span<const std::string_view> known) {
   const std::string plain = Plain(word);

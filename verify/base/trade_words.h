@@ -27,9 +27,6 @@ struct TradeWord {
   const char* hint;     // how it is written, or why there is none; may be empty
 };
 
-// Every row.
-std::span<const TradeWord> TradeWords();
-
 // "nearest is 'lane' (lane=f32 or lane=bf16)", or why there is no such thing;
 // empty: the word is not in the table. A row whose name is not among `known`
 // does not count: keys differ from op to op. No names: every row counts.

@@ -89,13 +89,12 @@ std::string KeyText(const optimized::PlanKey& key,
   const AttentionForwardProblem& p = key.problem;
   const auto number = [](int64_t n) { return std::to_string(n); };
   const auto yes = [](bool b) { return std::string(b ? "yes" : "no"); };
-  const auto lane = [](Lane l) { return l == Lane::kF32 ? "f32" : "bf16"; };
   std::string text =
       "b=" + number(p.batch) + " hq=" + number(p.q_heads) +
       " hkv=" + number(p.kv_heads) + " sq=" + number(p.q_len) +
       " skv=" + number(p.kv_len) + " d=" + number(p.head_dim) +
-      " dv=" + number(p.value_dim) + " lane=" + lane(p.lane) +
-      " p=" + lane(p.p_lane) + " scale=" + FormatNumber({p.scale}) +
+      " dv=" + number(p.value_dim) + " lane=" + LaneName(p.lane) +
+      " p=" + LaneName(p.p_lane) + " scale=" + FormatNumber({p.scale}) +
       " cap=" + (p.softcap ? FormatNumber({*p.softcap}) : "none");
   for (size_t h = 0; h < p.masks.size(); ++h) {
     const std::string name =

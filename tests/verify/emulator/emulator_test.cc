@@ -15,13 +15,13 @@
 #include "reference/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/mask.h"
+#include "tests/support/attention_outputs.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/domain/domain.h"
 #include "verify/emulator/attention_forward/visibility.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mutants.h"
 #include "verify/inputs/attention_forward.h"
-#include "verify/inputs/attention_forward_outputs.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify {

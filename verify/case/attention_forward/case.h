@@ -89,8 +89,6 @@ AttentionForwardProblem ToProblem(const AttentionForwardCase& c);
 std::array<int64_t, 4> LayoutStrides(Layout layout,
                                      const std::array<int64_t, 4>& shape);
 
-const char* LayoutName(Layout layout);
-
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_CASE_H_

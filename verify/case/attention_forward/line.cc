@@ -259,18 +259,6 @@ const CaseKey kKeys[] = {
 
 std::span<const CaseKey> AttentionForwardKeys() { return kKeys; }
 
-const char* LayoutName(Layout layout) {
-  switch (layout) {
-    case Layout::kBhsd:
-      return "bhsd";
-    case Layout::kBshd:
-      return "bshd";
-    case Layout::kThd:
-      break;
-  }
-  return "thd";
-}
-
 std::array<int64_t, 4> LayoutStrides(Layout layout,
                                      const std::array<int64_t, 4>& shape) {
   if (layout == Layout::kBhsd) return DenseStrides(shape);

@@ -12,7 +12,6 @@
 #include "reference/attention_forward.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
-#include "verify/inputs/attention_forward_outputs.h"
 #include "verify/ops/attention_forward/ways.h"
 #include "verify/ops/backends.h"
 

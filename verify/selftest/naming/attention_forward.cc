@@ -274,8 +274,6 @@ bool IsWanted(const MutantInfo& info, const std::vector<std::string>& only) {
 
 }  // namespace
 
-std::span<const NamingPlace> NamingPlaces() { return kPlaces; }
-
 NamedBug NameBugOn(const std::string& line, const std::string& kernel,
                    const MutantInfo& info, const NamingPlace& place,
                    double seconds) {

@@ -21,8 +21,6 @@ struct NamingPlace {
   bool lse = true;    // false: the profile says that the kernel has none
   bool asked = true;  // false: answers from files, to the calls of an export
 };
-// Both sizes, with and without lse, asked and not.
-std::span<const NamingPlace> NamingPlaces();
 
 // What the verdict said of one bug.
 struct NamedBug {

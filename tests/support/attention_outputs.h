@@ -1,13 +1,30 @@
-#include "verify/inputs/attention_forward_outputs.h"
+// Memory for what attention_forward writes, for tests without a trial.
+#ifndef LOCKSTEP_TESTS_SUPPORT_ATTENTION_OUTPUTS_H_
+#define LOCKSTEP_TESTS_SUPPORT_ATTENTION_OUTPUTS_H_
 
 #include <array>
+#include <cstdint>
 #include <utility>
 
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/status.h"
+#include "verify/base/tensor.h"
 #include "verify/case/attention_forward/case.h"
+#include "verify/case/case.h"
 
 namespace lockstep::verify {
 
-AttentionForwardOutputs AttentionForwardOutputBuffers::view() const {
+// The outputs of one case, poisoned; `lse` is dense f32 [b, h, s].
+struct AttentionForwardOutputBuffers {
+  LaneTensor o;
+  LaneTensor lse;  // shape [b, h, s, 1]
+
+  AttentionForwardOutputs view() const;
+  bool GuardsIntact() const;  // and padding
+  int64_t Unwritten() const;  // elements of o and lse still poisoned
+};
+
+inline AttentionForwardOutputs AttentionForwardOutputBuffers::view() const {
   const auto& shape = lse.view.shape;
   const auto& strides = lse.view.strides;
   AttentionForwardOutputs outputs;
@@ -18,21 +35,17 @@ AttentionForwardOutputs AttentionForwardOutputBuffers::view() const {
   return outputs;
 }
 
-void AttentionForwardOutputBuffers::Poison() {
-  verify::Poison(o);
-  verify::Poison(lse);
-}
-
-bool AttentionForwardOutputBuffers::GuardsIntact() const {
+inline bool AttentionForwardOutputBuffers::GuardsIntact() const {
   return o.buffer.GuardsIntact() && PaddingIntact(o) &&
          lse.buffer.GuardsIntact() && PaddingIntact(lse);
 }
 
-int64_t AttentionForwardOutputBuffers::Unwritten() const {
+inline int64_t AttentionForwardOutputBuffers::Unwritten() const {
   return CountPoison(o) + CountPoison(lse);
 }
 
-Result<AttentionForwardOutputBuffers> AllocateOutputs(
+// Requires: ValidateCase passes. `shift`: elements that buffers are moved by.
+inline Result<AttentionForwardOutputBuffers> AllocateOutputs(
     const AttentionForwardCase& c, int64_t shift) {
   const std::array<int64_t, 4> shape{c.batch, c.q_heads, c.q_len, c.value_dim};
   const std::array<int64_t, 4> lse_shape{c.batch, c.q_heads, c.q_len, 1};
@@ -50,3 +63,5 @@ Result<AttentionForwardOutputBuffers> AllocateOutputs(
 }
 
 }  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_TESTS_SUPPORT_ATTENTION_OUTPUTS_H_
