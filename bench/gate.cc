@@ -53,7 +53,8 @@ Status JudgeCandidate(const verify::Job& job, const std::string& spec,
   run.judge.stop = options.stop;
   ASSIGN_OR_RETURN(
       const verify::CaseResult result,
-      JudgeJob(job, spec, candidate->Ours() ? "" : options.profile, run));
+      JudgeJob(job, spec, candidate->traits().ours ? "" : options.profile,
+               run));
   shape->verdict = verify::VerdictName(result.verdict);
   shape->reason = result.reason;
   return {};
@@ -153,7 +154,8 @@ Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
   const auto open = [&](const std::string& spec) {
     Ask ask = {job, spec, "", std::nullopt, std::nullopt, ""};
     const auto parsed = verify::ParseCandidate(spec);
-    if (parsed.ok() && !parsed.value()->Ours()) ask.profile = options.profile;
+    if (parsed.ok() && !parsed.value()->traits().ours)
+      ask.profile = options.profile;
     return Row::Open(std::move(ask), scene);
   };
   ASSIGN_OR_RETURN(Row own, open(candidate));

@@ -131,7 +131,8 @@ Result<Row> Row::Open(Ask ask, std::shared_ptr<Scene> scene) {
   Result<std::unique_ptr<verify::Candidate>> candidate =
       verify::ParseCandidate(ask.spec);
   if (!candidate.ok()) return candidate.status();
-  if (!candidate.value()->Computes() || !candidate.value()->Repeatable()) {
+  if (!candidate.value()->traits().computes ||
+      !candidate.value()->traits().repeatable) {
     return Status::Error("candidate '" + ask.spec +
                          "' computes nothing that could be timed; want a "
                          "kernel, such as builtin:optimized or so:PATH");
@@ -147,7 +148,7 @@ Result<Row> Row::Open(Ask ask, std::shared_ptr<Scene> scene) {
 
 int Row::threads() const {
   if (execution_.threads > 0) return execution_.threads;
-  return std::max(1, candidate_->Fixed().threads.value_or(1));
+  return std::max(1, candidate_->traits().fixed.threads.value_or(1));
 }
 
 Result<CallTimes> Row::TimeOnce() {
@@ -159,7 +160,7 @@ Result<CallTimes> Row::TimeOnce() {
   const double cpu = CpuNow();
   const double start = Now();
   const RunOutcome outcome =
-      candidate_->Run(request_, *scene_->trial, candidate_->Fixed(),
+      candidate_->Run(request_, *scene_->trial, candidate_->traits().fixed,
                       scene_->outputs, &execution);
   const double wall = Now() - start;
   const double used = CpuNow() - cpu;
@@ -229,14 +230,14 @@ void Row::Verify() {
   // decides how many calls a sample has.
   Result<CallTimes> first = TimeOnce();
   // It may have said just then that it has no lse.
-  if (!first.ok() && !candidate_->Lacks().empty()) first = TimeOnce();
+  if (!first.ok() && !candidate_->Introduce().lacks.empty()) first = TimeOnce();
   if (first.ok()) cold_ = first->alone ? first->processor : first->seconds;
   if (first.ok() && scene_->right.count(Digests(scene_->outputs)) == 0) {
     Judge();
     if (!refused_.empty()) return;
     first = TimeOnce();
     // What is timed has to be what was judged.
-    if (first.ok() && candidate_->Ours() &&
+    if (first.ok() && candidate_->traits().ours &&
         scene_->right.count(Digests(scene_->outputs)) == 0) {
       return Refuse("not timed: it answered otherwise than when it was judged");
     }

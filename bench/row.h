@@ -113,7 +113,7 @@ class Row {
   std::string spec() const { return candidate_->Spec(); }
   verify::Candidate& candidate() { return *candidate_; }
   // Whether it runs in a process of its own.
-  bool apart() const { return candidate_->Apart(); }
+  bool apart() const { return candidate_->traits().apart; }
   int threads() const;
 
   // Those whose bursts the samples hold: first the `limits` that the machine

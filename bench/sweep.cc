@@ -152,7 +152,7 @@ Result<std::vector<Point>> PointsOf(Axis axis, const Scene& scene,
                   "with candidate '" + spec +
                       "': only builtin:optimized has plans to choose from");
   }
-  const verify::Variation& fixed = candidate.value()->Fixed();
+  const verify::Variation& fixed = candidate.value()->traits().fixed;
   ASSIGN_OR_RETURN(const Variations all, axis == Axis::kTile
                                              ? Tiles(scene, fixed)
                                              : Others(axis, scene, fixed));
@@ -221,8 +221,8 @@ std::vector<optimized::TuningEntry> TuningOf(
     const Result<std::unique_ptr<verify::Candidate>> candidate =
         verify::ParseCandidate(best.ask().spec);
     if (!candidate.ok()) continue;
-    const auto plan =
-        optimized::MakePlan(*problem, CapsOf(candidate.value()->Fixed()));
+    const auto plan = optimized::MakePlan(
+        *problem, CapsOf(candidate.value()->traits().fixed));
     if (!plan.ok()) continue;
     entries.push_back({optimized::CpuModel(), plan->target,
                        optimized::TuningKey(*problem, plan->threads),

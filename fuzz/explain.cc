@@ -101,7 +101,7 @@ bool OfNumbers(const Outcome& outcome) {
 std::optional<verify::NumericProfile> ClaimsOf(const Target& target) {
   if (target.profile) return target.profile;
   const auto candidate = verify::ParseCandidate(target.candidate);
-  return candidate.ok() ? candidate.value()->Claims() : std::nullopt;
+  return candidate.ok() ? candidate.value()->traits().claims : std::nullopt;
 }
 
 class Teller {
@@ -207,8 +207,8 @@ class Teller {
     const verify::CaseRequest request{
         .call = &c, .line = verify::MinimalLine(c), .law = law};
     verify::Execution execution;
-    const verify::RunOutcome ran =
-        candidate->Run(request, trial, candidate->Fixed(), outputs, &execution);
+    const verify::RunOutcome ran = candidate->Run(
+        request, trial, candidate->traits().fixed, outputs, &execution);
     if (ran.state != verify::RunOutcome::State::kRan) {
       return Status::Error(ran.message);
     }
@@ -234,7 +234,7 @@ Result<Explained> ExplainTables(const Case& c, const Target& target) {
   verify::Execution execution;
   const verify::CaseRequest request{.call = &c, .line = verify::MinimalLine(c)};
   const verify::RunOutcome ran =
-      candidate->Plan(request, *trial->scene(), &trace, &execution);
+      PlanBy(*candidate, request, *trial->scene(), &trace, &execution);
   if (ran.state != verify::RunOutcome::State::kRan) {
     return Status::Error(ran.message);
   }

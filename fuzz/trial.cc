@@ -116,25 +116,25 @@ Result<Target> Target::Open(const std::string& candidate,
   ASSIGN_OR_RETURN(std::unique_ptr<verify::Candidate> opened,
                    verify::ParseCandidate(candidate));
   RETURN_IF_ERROR(opened->Start());
-  if (!opened->Computes() && !answers) {
+  if (!opened->traits().computes && !answers) {
     return Status::Error("candidate '" + candidate +
                          "' has answers to fixed cases only; fuzzing needs one "
                          "that computes");
   }
-  if (!opened->Ours() && profile.empty() &&
-      JudgedByProfile(op.empty() ? opened->UsualOp() : op)) {
+  if (!opened->traits().ours && profile.empty() &&
+      JudgedByProfile(op.empty() ? opened->Introduce().usual_op : op)) {
     return Status::Error("candidate '" + candidate +
                          "' needs --profile, the numeric contract it claims "
                          "(lockstep list profiles)");
   }
   Target target;
   target.candidate = candidate;
-  target.usual_op = opened->UsualOp();
-  target.apart = opened->Apart();
-  target.computes = opened->Computes();
-  target.guarded = opened->Backend() == "optimized";
-  target.threads = opened->Fixed().threads.value_or(1);
-  std::optional<verify::NumericProfile> claims = opened->Claims();
+  target.usual_op = opened->Introduce().usual_op;
+  target.apart = opened->traits().apart;
+  target.computes = opened->traits().computes;
+  target.guarded = opened->traits().backend == "optimized";
+  target.threads = opened->traits().fixed.threads.value_or(1);
+  std::optional<verify::NumericProfile> claims = opened->traits().claims;
   if (!profile.empty()) {
     ASSIGN_OR_RETURN(verify::NumericProfile loaded,
                      profile == verify::kProfileAuto ? Identified(op, *opened)

@@ -89,7 +89,7 @@ Status CompareResults(const GateArguments& a, const Rules& rules,
 Status CheckSpecs(const GateArguments& a) {
   for (const std::string& spec : {a.baseline, a.candidate}) {
     ASSIGN_OR_RETURN(const auto parsed, verify::ParseCandidate(spec));
-    if (parsed->Ours() || !a.profile.empty()) continue;
+    if (parsed->traits().ours || !a.profile.empty()) continue;
     return Status::Error("candidate '" + spec +
                          "' needs --profile, the numeric contract it claims "
                          "(docs/profiles.md)");

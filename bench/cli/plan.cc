@@ -70,7 +70,7 @@ Result<std::vector<std::string>> WithTiles(const Arguments& a) {
 Status CheckProfile(const Arguments& a, const std::string& spec) {
   const auto candidate = verify::ParseCandidate(spec);
   if (!candidate.ok()) return candidate.status();
-  if (candidate.value()->Ours() || !a.profile.empty()) return {};
+  if (candidate.value()->traits().ours || !a.profile.empty()) return {};
   std::string known;
   for (const verify::NumericProfile& profile : verify::BuiltinProfiles()) {
     known += " " + profile.name;
@@ -139,7 +139,8 @@ class Planner {
   Status AddRow(Ask ask) {
     ASSIGN_OR_RETURN(const auto scene, SceneOf(ask.job));
     const auto candidate = verify::ParseCandidate(ask.spec);
-    if (candidate.ok() && !candidate.value()->Ours()) ask.profile = a_.profile;
+    if (candidate.ok() && !candidate.value()->traits().ours)
+      ask.profile = a_.profile;
     ASSIGN_OR_RETURN(Row row, Row::Open(std::move(ask), scene));
     plan_.rows.push_back(std::move(row));
     return {};

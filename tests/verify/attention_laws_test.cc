@@ -29,13 +29,10 @@ constexpr uint64_t kDraws = 8;  // of a law
 // A right answer to the inputs it meets first; to others one bit is another.
 class DependsOnAll final : public Candidate {
  public:
+  DependsOnAll() : Candidate({.backend = "optimized"}) {}
   std::string Spec(const Variation&) const override { return "depends"; }
-  std::string Backend() const override { return "optimized"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return false; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
-  bool Repeatable() const override { return true; }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
                  const OutputSet& outputs, Execution* execution) override {
     const RunOutcome outcome =
@@ -55,7 +52,6 @@ class DependsOnAll final : public Candidate {
   }
 
  private:
-  Variation fixed_;
   std::string first_;
 };
 
@@ -78,10 +74,10 @@ Judged JudgeAll(Candidate& candidate, const std::string& line,
   auto base = trial.Allocate(0);
   EXPECT_TRUE(base.ok());
   Execution execution;
-  const RunOutcome outcome = candidate.Run(request, trial, candidate.Fixed(),
-                                           base.value(), &execution);
+  const RunOutcome outcome = candidate.Run(
+      request, trial, candidate.traits().fixed, base.value(), &execution);
   EXPECT_EQ(outcome.message, "");
-  auto claims = candidate.Claims();
+  auto claims = candidate.traits().claims;
   if (claims && !has_lse) claims->lse = LseLane::kNone;
   // One law at a time: the salt says which.
   const uint64_t draws = kDraws * trial.laws().LawNames().size();
@@ -206,14 +202,11 @@ TEST(AttentionLaws, FaultsBreakThem) {
 // Right but for what it makes of segment ids before it compares them.
 class OtherIds final : public Candidate {
  public:
-  explicit OtherIds(int64_t (*of)(int32_t id)) : of_(of) {}
+  explicit OtherIds(int64_t (*of)(int32_t id))
+      : Candidate({.backend = "optimized"}), of_(of) {}
   std::string Spec(const Variation&) const override { return "other-ids"; }
-  std::string Backend() const override { return "optimized"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return false; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
-  bool Repeatable() const override { return true; }
   RunOutcome Run(const CaseRequest& request, const Trial& trial,
                  const Variation&, const OutputSet& outputs,
                  Execution* execution) override {
@@ -234,7 +227,6 @@ class OtherIds final : public Candidate {
 
  private:
   int64_t (*of_)(int32_t id);
-  Variation fixed_;
 };
 
 // Ids that a narrower type does not tell apart, or that lose their sign.

@@ -23,15 +23,13 @@ using Defect =
 
 class FakeCandidate final : public Candidate {
  public:
-  explicit FakeCandidate(Defect defect) : defect_(std::move(defect)) {}
+  explicit FakeCandidate(Defect defect)
+      : Candidate({.backend = "optimized", .ours = true}),
+        defect_(std::move(defect)) {}
 
   std::string Spec(const Variation& how) const override {
     return "builtin:optimized" + how.Suffix();
   }
-  std::string Backend() const override { return "optimized"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return true; }
-  bool Repeatable() const override { return repeatable; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override {
     std::vector<Variation> variations(3);
@@ -50,13 +48,12 @@ class FakeCandidate final : public Candidate {
     return defect_(runs++, how, outputs, execution);
   }
 
-  bool repeatable = true;
+  bool& repeatable = traits_.repeatable;
   bool skip_computing = false;
   int64_t runs = 0;
 
  private:
   Defect defect_;
-  Variation fixed_;
 };
 
 // Element n in memory order of an f32 output.

@@ -35,12 +35,9 @@ struct KernelDials {
 
 class DialledKernel final : public Candidate {
  public:
-  explicit DialledKernel(KernelDials dials) : dials_(std::move(dials)) {}
+  explicit DialledKernel(KernelDials dials)
+      : Candidate({.backend = "dialled"}), dials_(std::move(dials)) {}
   std::string Spec(const Variation&) const override { return "dialled"; }
-  std::string Backend() const override { return "dialled"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return false; }
-  bool Repeatable() const override { return true; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
 
@@ -130,7 +127,6 @@ class DialledKernel final : public Candidate {
   }
 
   KernelDials dials_;
-  Variation fixed_;
 };
 
 }  // namespace lockstep::verify

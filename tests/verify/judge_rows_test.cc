@@ -26,12 +26,10 @@ constexpr int64_t kRow = 333;
 // element of a row changed.
 class Elsewhere final : public Candidate {
  public:
-  explicit Elsewhere(float change) : change_(change) {}
+  explicit Elsewhere(float change)
+      : Candidate({.backend = "elsewhere", .repeatable = false}),
+        change_(change) {}
   std::string Spec(const Variation&) const override { return "elsewhere"; }
-  std::string Backend() const override { return "elsewhere"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return false; }
-  bool Repeatable() const override { return false; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
@@ -44,7 +42,6 @@ class Elsewhere final : public Candidate {
 
  private:
   float change_;
-  Variation fixed_;
 };
 
 CaseResult JudgeElsewhere(float change, const JudgeOptions& options) {
@@ -315,7 +312,7 @@ TEST(OtherRows, RangesHoldCorrectKernels) {
          {"cpu", "cpu-split3", "flash", "splash", "mma", "exact"}) {
       const auto candidate = ParseCandidate(std::string("variant:") + name);
       ASSERT_TRUE(candidate.ok());
-      const auto claims = candidate.value()->Claims();
+      const auto claims = candidate.value()->traits().claims;
       if (!claims || !trial.value()->envelopes().WhyUndeclared(*claims).empty())
         continue;
       const std::vector<ValueSet> ranges =

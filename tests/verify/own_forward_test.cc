@@ -105,7 +105,7 @@ TEST(OwnForward, IsADeclaration) {
                   {"mutant:grad.delta_missing,base=grad-flash-own", false}};
   for (const auto& [kernel, right] : kKernels) {
     JudgeOptions options;
-    options.profile = ParseCandidate(kernel).value()->Claims();
+    options.profile = ParseCandidate(kernel).value()->traits().claims;
     const bool bf16 = options.profile->lane == Lane::kBf16;
     const std::string line =
         kLine + std::string(bf16 ? " lane=bf16 p=bf16" : "");

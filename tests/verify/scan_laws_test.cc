@@ -45,17 +45,15 @@ class Scanner final : public Candidate {
       std::function<void(const Mamba3ScanTrial&, const Mamba3ScanOutputs&)>;
   explicit Scanner(Compute compute,
                    std::optional<NumericProfile> claims = std::nullopt)
-      : compute_(std::move(compute)), claims_(std::move(claims)) {}
+      : Candidate({.backend = "reference",
+                   .ours = true,
+                   .claims = std::move(claims)}),
+        compute_(std::move(compute)) {}
 
-  std::optional<NumericProfile> Claims() const override { return claims_; }
   // It has no segment ids.
   void RefuseSegments() { segments_ = false; }
 
   std::string Spec(const Variation&) const override { return "scanner"; }
-  std::string Backend() const override { return "reference"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return true; }
-  bool Repeatable() const override { return true; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
@@ -72,9 +70,7 @@ class Scanner final : public Candidate {
 
  private:
   Compute compute_;
-  std::optional<NumericProfile> claims_;
   bool segments_ = true;
-  Variation fixed_;
 };
 
 struct Tried {
@@ -92,8 +88,9 @@ Tried TryLaws(Candidate& candidate, const std::string& line,
   auto base = trial->Allocate(0);
   EXPECT_TRUE(base.ok());
   Execution execution;
-  candidate.Run(request, *trial, candidate.Fixed(), base.value(), &execution);
-  const std::optional<NumericProfile> profile = candidate.Claims();
+  candidate.Run(request, *trial, candidate.traits().fixed, base.value(),
+                &execution);
+  const std::optional<NumericProfile> profile = candidate.traits().claims;
   Tried tried;
   for (uint64_t salt = 0; salt < salts; ++salt) {
     CaseResult result;

@@ -130,47 +130,48 @@ bool HasChunks(std::string_view op) {
   return op == "mamba3_scan" || op == "ssd_scan";
 }
 
-class BuiltinOptimized final : public Candidate {
+// A scan in matrices has bits of its own.
+std::optional<NumericProfile> ClaimsOf(const Variation& fixed) {
+  if (!fixed.chunk) return std::nullopt;
+  return LoadProfile("scan-chunked").value();
+}
+
+class BuiltinOptimized final : public Candidate, public Planner {
  public:
-  explicit BuiltinOptimized(Variation fixed) : fixed_(std::move(fixed)) {}
+  explicit BuiltinOptimized(const Variation& fixed)
+      : Candidate({.backend = "optimized",
+                   .fixed = fixed,
+                   .ours = true,
+                   .claims = ClaimsOf(fixed)}) {}
 
   std::string Spec(const Variation& how) const override {
     return "builtin:optimized" + how.Suffix();
   }
-  std::string Backend() const override { return "optimized"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return true; }
-  bool Repeatable() const override { return true; }
   std::unique_ptr<Candidate> Copy() const override {
-    return std::make_unique<BuiltinOptimized>(fixed_);
+    return std::make_unique<BuiltinOptimized>(fixed());
   }
   std::unique_ptr<Candidate> Without(std::string_view op) const override {
-    Variation rest = fixed_;
+    Variation rest = fixed();
     if (!HasChunks(op)) rest.chunk.reset();
     if (!HasTiles(op)) rest.tile.reset();
     if (op != "attention_forward") rest.native_dot.reset();
-    if (rest.Suffix() == fixed_.Suffix()) return nullptr;
-    return std::make_unique<BuiltinOptimized>(std::move(rest));
-  }
-  // A scan in matrices has bits of its own.
-  std::optional<NumericProfile> Claims() const override {
-    if (!fixed_.chunk) return std::nullopt;
-    return LoadProfile("scan-chunked").value();
+    if (rest.Suffix() == fixed().Suffix()) return nullptr;
+    return std::make_unique<BuiltinOptimized>(rest);
   }
   Status Prepare(const CaseRequest& request) override {
     const std::string op = OpName(*request.call);
     const std::string refused = "candidate " + Candidate::Spec() + ": ";
-    if (fixed_.chunk && !HasChunks(op)) {
+    if (fixed().chunk && !HasChunks(op)) {
       return Status::Error(refused + "chunk is mamba3_scan's and ssd_scan's, " +
                            "not " + op + "'s");
     }
-    if (fixed_.tile && !HasTiles(op)) {
+    if (fixed().tile && !HasTiles(op)) {
       return Status::Error(refused +
                            "tile is attention_forward's and "
                            "attention_backward's; " +
                            op + " takes threads and shift");
     }
-    if (fixed_.native_dot && op != "attention_forward") {
+    if (fixed().native_dot && op != "attention_forward") {
       return Status::Error(refused + "native is attention_forward's; " + op +
                            " takes " + (HasTiles(op) ? "tile, " : "") +
                            "threads and shift");
@@ -178,7 +179,7 @@ class BuiltinOptimized final : public Candidate {
     return {};
   }
   std::vector<Variation> Variations(const Trial& trial) const override {
-    return trial.kernels().OptimizedVariations(fixed_);
+    return trial.kernels().OptimizedVariations(fixed());
   }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
                  const OutputSet& outputs, Execution* execution) override {
@@ -190,22 +191,19 @@ class BuiltinOptimized final : public Candidate {
   }
 
  private:
-  Variation fixed_;
+  const Variation& fixed() const { return traits().fixed; }
 };
 
-class BuiltinReference final : public Candidate {
+class BuiltinReference final : public Candidate, public Planner {
  public:
-  explicit BuiltinReference(Variation fixed) : fixed_(std::move(fixed)) {}
+  explicit BuiltinReference(const Variation& fixed)
+      : Candidate({.backend = "reference", .fixed = fixed, .ours = true}) {}
 
   std::string Spec(const Variation& how) const override {
     return "builtin:reference" + how.Suffix();
   }
-  std::string Backend() const override { return "reference"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return true; }
-  bool Repeatable() const override { return true; }
   std::unique_ptr<Candidate> Copy() const override {
-    return std::make_unique<BuiltinReference>(fixed_);
+    return std::make_unique<BuiltinReference>(traits().fixed);
   }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
@@ -217,9 +215,6 @@ class BuiltinReference final : public Candidate {
                   PlanTrace* trace, Execution*) override {
     return PlanByReference(scene, trace);
   }
-
- private:
-  Variation fixed_;
 };
 
 }  // namespace
@@ -229,7 +224,7 @@ Result<std::unique_ptr<Candidate>> ParseBuiltinOptimized(
   Result<Variation> how = ParseArguments(arguments);
   if (!how.ok()) return how.status();
   return std::unique_ptr<Candidate>(
-      std::make_unique<BuiltinOptimized>(std::move(how.value())));
+      std::make_unique<BuiltinOptimized>(how.value()));
 }
 
 Result<std::unique_ptr<Candidate>> ParseBuiltinReference(
@@ -242,7 +237,7 @@ Result<std::unique_ptr<Candidate>> ParseBuiltinReference(
         "candidate builtin:reference is scalar and takes shift=N only");
   }
   return std::unique_ptr<Candidate>(
-      std::make_unique<BuiltinReference>(std::move(how.value())));
+      std::make_unique<BuiltinReference>(how.value()));
 }
 
 }  // namespace lockstep::verify

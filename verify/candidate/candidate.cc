@@ -66,14 +66,19 @@ std::string Meant(const std::string& spec) {
 
 }  // namespace
 
-RunOutcome Candidate::Plan(const CaseRequest&, const BlockPlanScene&,
-                           PlanTrace*, Execution*) {
-  return {RunOutcome::State::kUnsupported, Spec() + " makes no block tables",
-          ""};
+RunOutcome PlanBy(Candidate& candidate, const CaseRequest& request,
+                  const BlockPlanScene& scene, PlanTrace* trace,
+                  Execution* execution) {
+  auto* planner = dynamic_cast<Planner*>(&candidate);
+  if (planner != nullptr) {
+    return planner->Plan(request, scene, trace, execution);
+  }
+  return {RunOutcome::State::kUnsupported,
+          candidate.Spec() + " makes no block tables", ""};
 }
 
 Result<NumericProfile> StatedProfileOf(const Candidate& candidate) {
-  const std::string stated = candidate.StatedProfile();
+  const std::string stated = candidate.Introduce().profile;
   if (stated.empty()) {
     return Status::Error("--profile from-candidate: '" + candidate.Spec() +
                          "' states no profile");

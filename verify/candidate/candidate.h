@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reference/contract/status.h"
@@ -50,36 +51,85 @@ struct CaseRequest {
   bool once_more = false;
 };
 
+// What is known of a candidate before anything is asked of it.
+struct CandidateTraits {
+  // What was asked for: "optimized", "reference", "files".
+  std::string backend;
+  // The fixed part of the request: target, threads, tile, ... if named.
+  Variation fixed{};
+  // A kernel of this repository: it claims the exact contract or brings a
+  // profile of its own, and needs none.
+  bool ours = false;
+  // That profile; absent: the exact contract, or what --profile says.
+  std::optional<NumericProfile> claims{};
+  // It answers whatever is asked, not only what it was asked before.
+  bool computes = true;
+  // Run may be called more than once for a trial, with shifts.
+  bool repeatable = true;
+  // It computes in a process of its own, which reaches no memory of the judge,
+  // and lays tensors out there as variations ask.
+  bool apart = false;
+  // Checks that mean nothing of answers that were computed elsewhere; none of
+  // a kernel that runs.
+  std::vector<std::string> cannot_try{};
+  // Further draws of a case that it has answers to, if it is repeatable.
+  int64_t draws = INT64_MAX;
+
+  int64_t MostDraws() const { return repeatable ? draws : 0; }
+};
+
+// What a kernel says of itself: a program does once it has started.
+struct Introduction {
+  // The op that it is made for; empty: any.
+  std::string usual_op{};
+  // The profile that it says it has: a name, or the text of a profile file,
+  // which has line breaks. Empty: none.
+  std::string profile{};
+  // What a receipt tells of it: name, version, commit, ...
+  std::vector<Fact> identity{};
+  // Outputs that it does not have, by what it has said so far: before the first
+  // call, or when it answered one.
+  std::vector<std::string> lacks{};
+  // Numbers of splits that it can be told to compute by. Whether they change a
+  // bit is for it to claim.
+  std::vector<int> splits{};
+};
+
+// What a candidate has that holds answers to some requests alone.
+class HeldAnswers {
+ public:
+  virtual ~HeldAnswers() = default;
+  // The spec that asks for the answer to this request, as its only one.
+  virtual std::string SpecOf(const CaseRequest& request) const = 0;
+  // Whether it has an answer to this probe.
+  virtual bool Answers(const CaseRequest& probe) const = 0;
+};
+
 class Candidate {
  public:
   virtual ~Candidate() = default;
 
+  const CandidateTraits& traits() const { return traits_; }
+  // Of a program after Start().
+  virtual Introduction Introduce() const { return {}; }
+  // Null: it answers every request, or the one that it is asked.
+  virtual const HeldAnswers* held() const { return nullptr; }
+
   // The spec that asks for `how`, in one form: a replay line takes it.
   virtual std::string Spec(const Variation& how) const = 0;
-  std::string Spec() const { return Spec(Fixed()); }
-  // The spec that asks for the answer to this request alone, as its only one.
-  virtual std::string SpecOf(const CaseRequest& request) const {
-    (void)request;
-    return Spec();
+  std::string Spec() const { return Spec(traits_.fixed); }
+  std::string SpecOf(const CaseRequest& request) const {
+    return held() != nullptr ? held()->SpecOf(request) : Spec();
   }
-  // What was asked for: "optimized", "reference", "files".
-  virtual std::string Backend() const = 0;
-  // The fixed part of the request: target, threads, tile, ... if named.
-  virtual const Variation& Fixed() const = 0;
-  // True for kernels of this repository: they claim the exact contract or
-  // bring a profile of their own, and need none.
-  virtual bool Ours() const = 0;
-  // That profile; absent: the exact contract, or what --profile says.
-  virtual std::optional<NumericProfile> Claims() const { return std::nullopt; }
+  bool Answers(const CaseRequest& probe) const {
+    return held() != nullptr ? held()->Answers(probe) : traits_.repeatable;
+  }
 
-  // The op that it is made for; empty: any.
-  virtual std::string UsualOp() const { return ""; }
   // The same candidate without the arguments that `op` does not have; null
   // where it has them all.
   virtual std::unique_ptr<Candidate> Without(std::string_view) const {
     return nullptr;
   }
-
   // Another one that answers as this one does after Reset(), for cases that are
   // judged at the same time. Null: there is but this one, as a process of its
   // own is, and it is asked one case after another.
@@ -88,46 +138,11 @@ class Candidate {
   // Makes it ready, before anything else is asked of it: a program is started.
   // Errors: usage.
   virtual Status Start() { return {}; }
-  // The profile that the kernel itself says it has: a name, or the text of a
-  // profile file, which has line breaks. Empty: none.  Requires: Start().
-  virtual std::string StatedProfile() const { return ""; }
-  // What a receipt tells of the kernel: name, version, commit, ...
-  virtual std::vector<Fact> Identity() const { return {}; }
-
-  // Outputs that the kernel does not have, by what it has said so far: before
-  // the first call, or when it answered one.
-  virtual std::vector<std::string> Lacks() const { return {}; }
-
   // Everything that can be refused before anything is judged. Errors: usage.
   virtual Status Prepare(const CaseRequest& request) = 0;
-
   // Ways to run it again that must not change a bit, "repeat" not counted;
   // empty if it cannot be run again.
   virtual std::vector<Variation> Variations(const Trial& trial) const = 0;
-  // Numbers of splits that it can be told to compute by. Whether they change a
-  // bit is for it to claim.
-  virtual std::vector<int> Splits() const { return {}; }
-  // Forgets earlier calls, as if opened anew: each line of a case file is a
-  // sequence of its own, and its findings have to come again alone.
-  virtual void Reset() {}
-  // Whether it answers whatever is asked, not only what it was asked before.
-  virtual bool Computes() const { return true; }
-  // Whether Run may be called more than once for a trial, with shifts.
-  virtual bool Repeatable() const = 0;
-  // Whether it computes in a process of its own, which reaches no memory of the
-  // judge, and lays tensors out there as variations ask.
-  virtual bool Apart() const { return false; }
-  // Checks that mean nothing of answers that were computed elsewhere; none of
-  // a kernel that runs.
-  virtual std::vector<std::string> CannotTry() const { return {}; }
-  // Whether it has an answer to this probe.
-  virtual bool Answers(const CaseRequest& probe) const {
-    (void)probe;
-    return Repeatable();
-  }
-
-  // Most further draws of a case that it has answers to.
-  virtual int64_t MostDraws() const { return Repeatable() ? INT64_MAX : 0; }
 
   virtual RunOutcome Run(const CaseRequest& request, const Trial& trial,
                          const Variation& how, const OutputSet& outputs,
@@ -138,20 +153,35 @@ class Candidate {
                      const Variation& how, const OutputSet& outputs) {
     (void)request, (void)trial, (void)how, (void)outputs;
   }
-
   // After the last run of a case. kError: what is wrong between two cases, such
   // as processes left behind.
   virtual RunOutcome Settle(const CaseRequest& request) {
     (void)request;
     return {};
   }
+  // Forgets earlier calls, as if opened anew: each line of a case file is a
+  // sequence of its own, and its findings have to come again alone.
+  virtual void Reset() {}
 
-  // What a planner answers to a block_plan case, as the visits of a kernel
-  // that reads its tables. kMismatch: tables that no kernel can read.
+ protected:
+  explicit Candidate(CandidateTraits traits) : traits_(std::move(traits)) {}
+  CandidateTraits traits_;
+};
+
+// A candidate that makes block tables, too.
+class Planner {
+ public:
+  virtual ~Planner() = default;
+  // What it answers to a block_plan case, as the visits of a kernel that reads
+  // its tables. kMismatch: tables that no kernel can read.
   virtual RunOutcome Plan(const CaseRequest& request,
                           const BlockPlanScene& scene, PlanTrace* trace,
-                          Execution* execution);
+                          Execution* execution) = 0;
 };
+// The candidate's answer as a planner. kUnsupported: it is none.
+RunOutcome PlanBy(Candidate& candidate, const CaseRequest& request,
+                  const BlockPlanScene& scene, PlanTrace* trace,
+                  Execution* execution);
 
 // What --profile says for the profile that the candidate itself states.
 inline constexpr const char* kProfileFromCandidate = "from-candidate";

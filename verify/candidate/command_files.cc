@@ -80,29 +80,25 @@ RunOutcome Broken(const std::string& check, const std::string& message) {
 class CommandFiles final : public Candidate {
  public:
   explicit CommandFiles(std::vector<std::string> words)
-      : words_(std::move(words)) {}
+      : Candidate({.backend = "cmd-files"}), words_(std::move(words)) {}
 
   std::string Spec(const Variation&) const override {
     return "cmd-files:" + JoinWords(words_);
   }
-  std::string Backend() const override { return "cmd-files"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return false; }
-  bool Repeatable() const override { return true; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
-  std::vector<Fact> Identity() const override {
-    return {{"name", fs::path(words_[0]).filename().string()},
-            {"isolation", "process"},
-            {"guards", "none"},
-            {"peeking", Peeking()}};
+  Introduction Introduce() const override {
+    return {.identity = {{"name", fs::path(words_[0]).filename().string()},
+                         {"isolation", "process"},
+                         {"guards", "none"},
+                         {"peeking", Peeking()}}};
   }
 
   RunOutcome Run(const CaseRequest& request, const Trial& trial,
                  const Variation&, const OutputSet& outputs,
                  Execution* execution) override {
     *execution = Execution{};
-    execution->backend = Backend();
+    execution->backend = traits().backend;
     for (int64_t n = 0; n < trial.Calls(); ++n) {
       KernelCall call = trial.Call(n, outputs);
       if (BringsMask(call.inputs)) {
@@ -204,7 +200,6 @@ class CommandFiles final : public Candidate {
   }
 
   std::vector<std::string> words_;
-  Variation fixed_;
   HostFailure left_;  // processes, by a call of this case
 };
 

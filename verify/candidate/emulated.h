@@ -16,14 +16,7 @@ namespace lockstep::verify {
 class EmulatedCandidate : public Candidate {
  public:
   std::string Spec(const Variation&) const final { return name_; }
-  std::string Backend() const final { return kind_; }
-  const Variation& Fixed() const final { return fixed_; }
-  bool Ours() const final { return true; }
-  // A mutant claims what the variant it broke could.
-  std::optional<NumericProfile> Claims() const final {
-    return Honest().exact ? std::nullopt : std::optional(Honest());
-  }
-  bool Repeatable() const final { return true; }
+  Introduction Introduce() const final { return {.usual_op = op_}; }
   Status Prepare(const CaseRequest&) final { return {}; }
   std::vector<Variation> Variations(const Trial&) const final { return {}; }
 
@@ -36,19 +29,24 @@ class EmulatedCandidate : public Candidate {
   }
 
  protected:
-  // `kind`: "mutant" or "variant"; `spec`: what follows the colon.
-  EmulatedCandidate(std::string kind, const std::string& spec)
-      : name_(kind + ":" + spec), kind_(std::move(kind)) {}
-
-  // What the emulator computes without its bug.
-  virtual const NumericProfile& Honest() const = 0;
+  // `kind`: "mutant" or "variant"; `spec`: what follows the colon; `honest`:
+  // what the emulator computes without its bug.
+  EmulatedCandidate(const std::string& kind, const std::string& spec,
+                    std::string op, const NumericProfile& honest)
+      : Candidate(
+            {.backend = kind,
+             .ours = true,
+             // A mutant claims what the variant it broke could.
+             .claims = honest.exact ? std::nullopt : std::optional(honest)}),
+        name_(kind + ":" + spec),
+        op_(std::move(op)) {}
 
   // `why` begins with a blank: " computes attention_forward only".
   RunOutcome Refuse(const std::string& why) const {
     return {RunOutcome::State::kUnsupported, name_ + why, ""};
   }
   RunOutcome Ran(std::string plan, Execution* execution) const {
-    execution->backend = kind_;
+    execution->backend = traits().backend;
     execution->threads = 1;
     execution->plan = std::move(plan);
     return {};
@@ -56,8 +54,7 @@ class EmulatedCandidate : public Candidate {
 
  private:
   std::string name_;
-  std::string kind_;
-  Variation fixed_;
+  std::string op_;
 };
 
 // "tile 64x128 variant flash" of a kernel of attention.

@@ -29,9 +29,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Files final : public Candidate {
+class Files final : public Candidate, public Planner, public HeldAnswers {
  public:
-  explicit Files(std::string path) : path_(std::move(path)) {}
+  explicit Files(std::string path)
+      : Candidate({.backend = "files",
+                   .computes = false,
+                   .repeatable = false,
+                   .cannot_try = {"repeat", "variations", "laws", "guard_zones",
+                                  "inputs_unchanged", "written"}}),
+        path_(std::move(path)) {}
+
+  const HeldAnswers* held() const override { return this; }
 
   std::string Spec(const Variation&) const override { return "files:" + path_; }
   // The folder of the request alone: what a replay of it judges.
@@ -49,20 +57,10 @@ class Files final : public Candidate {
     const std::string folder = FolderOf(found.value()).string();
     return fs::equivalent(folder, path_, error) ? Spec({}) : "files:" + folder;
   }
-  std::string Backend() const override { return "files"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return false; }
-  bool Repeatable() const override { return false; }
-  bool Computes() const override { return false; }
   bool Answers(const CaseRequest& probe) const override {
     return Locate(probe).ok();
   }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
-
-  std::vector<std::string> CannotTry() const override {
-    return {"repeat",      "variations",       "laws",
-            "guard_zones", "inputs_unchanged", "written"};
-  }
 
   // Whether there is anything at all: a file that is missing or torn is an
   // error of its own case, and keeps nobody from judging the others.
@@ -174,7 +172,6 @@ class Files final : public Candidate {
   }
 
   std::string path_;
-  Variation fixed_;
 };
 
 }  // namespace

@@ -11,13 +11,12 @@ namespace {
 
 class EmulatedGradients final : public EmulatedCandidate {
  public:
-  EmulatedGradients(std::string kind, const std::string& spec,
+  EmulatedGradients(const std::string& kind, const std::string& spec,
                     GradVariant variant, GradFault fault)
-      : EmulatedCandidate(std::move(kind), spec),
+      : EmulatedCandidate(kind, spec, "attention_backward", variant.numeric),
         emulator_(variant, fault),
         reversed_(Reversed(std::move(variant)), fault) {}
 
-  std::string UsualOp() const override { return "attention_backward"; }
   std::unique_ptr<Candidate> Copy() const override {
     return std::make_unique<EmulatedGradients>(*this);
   }
@@ -29,7 +28,7 @@ class EmulatedGradients final : public EmulatedCandidate {
     if (gradients == nullptr) {
       return Refuse(" computes attention_backward only");
     }
-    const bool other = !Honest().repeat && calls_++ % 2 == 1;
+    const bool other = !emulator_.variant().numeric.repeat && calls_++ % 2 == 1;
     (other ? reversed_ : emulator_)
         .Run(gradients->data().problem, gradients->data().inputs,
              gradients->Gradients(outputs), gradients->Own(outputs));
@@ -37,10 +36,6 @@ class EmulatedGradients final : public EmulatedCandidate {
   }
 
  private:
-  const NumericProfile& Honest() const override {
-    return emulator_.variant().numeric;
-  }
-
   static GradVariant Reversed(GradVariant variant) {
     variant.descending = !variant.descending;
     return variant;

@@ -11,13 +11,12 @@ namespace {
 
 class Emulated final : public EmulatedCandidate {
  public:
-  Emulated(std::string kind, const std::string& spec, AttentionVariant variant,
-           FaultDial dial)
-      : EmulatedCandidate(std::move(kind), spec),
+  Emulated(const std::string& kind, const std::string& spec,
+           AttentionVariant variant, FaultDial dial)
+      : EmulatedCandidate(kind, spec, "attention_forward", variant.numeric),
         dial_(dial),
         emulator_(std::move(variant), dial) {}
 
-  std::string UsualOp() const override { return "attention_forward"; }
   std::unique_ptr<Candidate> Copy() const override {
     return std::make_unique<Emulated>(*this);
   }
@@ -40,10 +39,6 @@ class Emulated final : public EmulatedCandidate {
   }
 
  private:
-  const NumericProfile& Honest() const override {
-    return emulator_.variant().numeric;
-  }
-
   FaultDial dial_;
   AttentionEmulator emulator_;
 };

@@ -12,21 +12,18 @@
 namespace lockstep::verify {
 namespace {
 
-class PlanMutant final : public Candidate {
+class PlanMutant final : public Candidate, public Planner {
  public:
-  explicit PlanMutant(const PlanMutantInfo& info) : info_(info) {}
+  explicit PlanMutant(const PlanMutantInfo& info)
+      : Candidate({.backend = "mutant", .ours = true}), info_(info) {}
 
   std::string Spec(const Variation&) const override {
     return std::string("mutant:") + info_.name;
   }
-  std::string Backend() const override { return "mutant"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return true; }
-  bool Repeatable() const override { return true; }
   std::unique_ptr<Candidate> Copy() const override {
     return std::make_unique<PlanMutant>(info_);
   }
-  std::string UsualOp() const override { return "block_plan"; }
+  Introduction Introduce() const override { return {.usual_op = "block_plan"}; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
 
@@ -44,7 +41,6 @@ class PlanMutant final : public Candidate {
 
  private:
   const PlanMutantInfo& info_;
-  Variation fixed_;
 };
 
 }  // namespace

@@ -12,21 +12,21 @@
 namespace lockstep::verify {
 namespace {
 
+std::string OpOf(const std::string& spec, const ScanVariant& variant) {
+  const Result<Mutant> mutant = ParseMutant(spec);
+  if (mutant.ok()) return mutant->info->op();
+  if (variant.ssd) return "ssd_scan";
+  return spec.starts_with("step-") ? "mamba3_step" : "mamba3_scan";
+}
+
 class EmulatedScan final : public EmulatedCandidate {
  public:
-  EmulatedScan(std::string kind, std::string spec, ScanVariant variant,
-               ScanDial dial)
-      : EmulatedCandidate(std::move(kind), spec),
-        spec_(std::move(spec)),
+  EmulatedScan(const std::string& kind, const std::string& spec,
+               ScanVariant variant, ScanDial dial)
+      : EmulatedCandidate(kind, spec, OpOf(spec, variant), variant.numeric),
         dial_(dial),
         emulator_(std::move(variant), dial) {}
 
-  std::string UsualOp() const override {
-    const Result<Mutant> mutant = ParseMutant(spec_);
-    if (mutant.ok()) return mutant->info->op();
-    if (emulator_.variant().ssd) return "ssd_scan";
-    return spec_.starts_with("step-") ? "mamba3_step" : "mamba3_scan";
-  }
   std::unique_ptr<Candidate> Copy() const override {
     return std::make_unique<EmulatedScan>(*this);
   }
@@ -52,11 +52,6 @@ class EmulatedScan final : public EmulatedCandidate {
   }
 
  private:
-  const NumericProfile& Honest() const override {
-    return emulator_.variant().numeric;
-  }
-
-  std::string spec_;
   ScanDial dial_;
   ScanEmulator emulator_;
 };

@@ -11,13 +11,13 @@ namespace {
 
 class EmulatedScanGradients final : public EmulatedCandidate {
  public:
-  EmulatedScanGradients(std::string kind, const std::string& spec,
+  EmulatedScanGradients(const std::string& kind, const std::string& spec,
                         ScanGradVariant variant, ScanGradFault fault)
-      : EmulatedCandidate(std::move(kind), spec),
+      : EmulatedCandidate(kind, spec, "mamba3_scan_backward",
+                          variant.scan.numeric),
         emulator_(variant, fault),
         reversed_(Reversed(std::move(variant)), fault) {}
 
-  std::string UsualOp() const override { return "mamba3_scan_backward"; }
   std::unique_ptr<Candidate> Copy() const override {
     return std::make_unique<EmulatedScanGradients>(*this);
   }
@@ -27,7 +27,8 @@ class EmulatedScanGradients final : public EmulatedCandidate {
                  const OutputSet& outputs, Execution* execution) override {
     const auto* scan = dynamic_cast<const Mamba3ScanBackwardTrial*>(&trial);
     if (scan == nullptr) return Refuse(" computes mamba3_scan_backward only");
-    const bool other = !Honest().repeat && calls_++ % 2 == 1;
+    const bool other =
+        !emulator_.variant().scan.numeric.repeat && calls_++ % 2 == 1;
     (other ? reversed_ : emulator_)
         .Run(scan->problem(), scan->inputs(), scan->Views(outputs));
     const ScanGradVariant& variant = emulator_.variant();
@@ -37,10 +38,6 @@ class EmulatedScanGradients final : public EmulatedCandidate {
   }
 
  private:
-  const NumericProfile& Honest() const override {
-    return emulator_.variant().scan.numeric;
-  }
-
   static ScanGradVariant Reversed(ScanGradVariant variant) {
     variant.scan.backward = !variant.scan.backward;
     return variant;

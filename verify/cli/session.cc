@@ -54,7 +54,7 @@ Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
     Result<std::unique_ptr<Candidate>> candidate =
         ParseCandidate(WithThreads(spec, options.threads));
     if (!candidate.ok()) return candidate.status();
-    if (!options.invariance && !candidate.value()->Ours() &&
+    if (!options.invariance && !candidate.value()->traits().ours &&
         group.profile.empty() && NeedsProfile(group)) {
       std::string known;
       for (const NumericProfile& profile : BuiltinProfiles()) {
@@ -92,10 +92,10 @@ Result<NumericProfile> ProfileOf(
 void FitToClaims(const SessionOptions& options, const Candidate& candidate,
                  JobGroup* group) {
   if (!options.invariance) return;
-  if (group->profile.empty() && !candidate.StatedProfile().empty()) {
+  if (group->profile.empty() && !candidate.Introduce().profile.empty()) {
     group->profile = kProfileFromCandidate;
   }
-  const std::string op = candidate.UsualOp();
+  const std::string op = candidate.Introduce().usual_op;
   if (!group->own_cases || op.empty()) return;
   std::erase_if(group->jobs, [&](const Job& job) {
     return OpName(job.sequence.front()) != op;
@@ -118,8 +118,8 @@ NumericProfile BitsAlone(const std::string& op) {
 NumericProfile ProfileOfClaims(const SessionOptions& options,
                                const Candidate& candidate,
                                std::optional<NumericProfile> profile) {
-  if (!profile) profile = candidate.Claims();
-  if (!profile) profile = BitsAlone(candidate.UsualOp());
+  if (!profile) profile = candidate.traits().claims;
+  if (!profile) profile = BitsAlone(candidate.Introduce().usual_op);
   if (!options.claims.Empty()) profile->claims = options.claims;
   return *profile;
 }
@@ -180,7 +180,8 @@ Result<Run> OpenRun(JobGroup* group, const SessionOptions& options,
   ASSIGN_OR_RETURN(auto candidates, OpenCandidates(*group, with));
   FitToClaims(with, *candidates.front(), group);
   for (const auto& candidate : candidates) {
-    *threads = std::max(*threads, candidate->Fixed().threads.value_or(0));
+    *threads =
+        std::max(*threads, candidate->traits().fixed.threads.value_or(0));
   }
   ASSIGN_OR_RETURN(RunOptions own, ResolveOptions(with));
   *threads = std::max(*threads, with.threads);

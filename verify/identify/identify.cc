@@ -36,7 +36,7 @@ Status MayAsk(const IdentifyRequest& request, const Candidate& candidate) {
                          " cannot be asked; want those of " + known +
                          ", or write a profile (docs/which-profile.md)");
   }
-  if (!candidate.Computes()) {
+  if (!candidate.traits().computes) {
     return Status::Error("candidate '" + candidate.Spec() +
                          "' answers only what it was asked before; want a "
                          "kernel that computes");
@@ -60,7 +60,7 @@ Result<Identified> Identify(const IdentifyRequest& request,
 namespace {
 
 std::vector<Lane> LanesOf(const Candidate& candidate) {
-  const std::optional<NumericProfile> claims = candidate.Claims();
+  const std::optional<NumericProfile> claims = candidate.traits().claims;
   if (claims && claims->lane) return {*claims->lane};
   return {Lane::kF32, Lane::kBf16};
 }
@@ -72,7 +72,7 @@ Result<Identified> IdentifyInItsLane(const std::string& op,
                                      Candidate& candidate) {
   IdentifyRequest request;
   request.stop = stop;
-  request.op = op.empty() ? candidate.UsualOp() : op;
+  request.op = op.empty() ? candidate.Introduce().usual_op : op;
   if (request.op.empty()) request.op = IdentifiableOps().front();
   const Status may = MayAsk(request, candidate);
   if (!may.ok()) return may;

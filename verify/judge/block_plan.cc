@@ -177,15 +177,15 @@ void Judgement::JudgeTables(const BlockPlanScene& scene) {
   PlanTrace trace;
   const auto start = std::chrono::steady_clock::now();
   const RunOutcome outcome =
-      candidate_.Plan(request_, scene, &trace, &result_.execution);
+      PlanBy(candidate_, request_, scene, &trace, &result_.execution);
   result_.candidate_seconds = SecondsSince(start);
   result_.runs = 1;
   if (result_.execution.backend.empty()) {
-    result_.execution.backend = candidate_.Backend();
+    result_.execution.backend = candidate_.traits().backend;
   }
   result_.executed_as_requested = true;
   // Planning has neither targets nor threads: only a host can do otherwise.
-  if (candidate_.Apart()) {
+  if (candidate_.traits().apart) {
     JudgeExecution(candidate_, options_.require_executed, &result_);
   }
   if (Traced(outcome)) {

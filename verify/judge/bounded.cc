@@ -83,7 +83,7 @@ class ProbeJudge {
       result_->probes_missed.push_back(asked_.probe);
       return true;
     }
-    const int64_t shift = request_.candidate->Fixed().shift;
+    const int64_t shift = request_.candidate->traits().fixed.shift;
     Result<OutputSet> outputs = trial.Allocate(shift);
     if (!outputs.ok()) return Broken(Tier::kSelf, outputs.message());
     const size_t before = result_->findings.size();
@@ -91,7 +91,7 @@ class ProbeJudge {
     for (size_t n = before; n < result_->findings.size(); ++n) {
       Finding& finding = result_->findings[n];
       finding.line = line_;
-      if (!request_.candidate->Repeatable()) {
+      if (!request_.candidate->traits().repeatable) {
         finding.candidate = request_.candidate->SpecOf(asked_);
       }
     }
@@ -109,7 +109,7 @@ class ProbeJudge {
               const OutputSet& outputs) {
     const GuardedRun run =
         RunGuarded(*request_.candidate, asked_, trial,
-                   request_.candidate->Fixed(), kFirstPoison, outputs);
+                   request_.candidate->traits().fixed, kFirstPoison, outputs);
     ++result_->runs;
     const std::vector<Finding> broke = GuardFindings(run, "");
     result_->findings.insert(result_->findings.end(), broke.begin(),

@@ -97,9 +97,10 @@ class CauseFinder {
         failed_(*failed),
         profile_(failed->claims ? &*failed->claims : nullptr),
         op_(OpName(*from.request.call)),
-        explainer_(op_, profile_, from.options.stop,
-                   from.options.explain_seconds *
-                       (from.candidate.Repeatable() ? 1 : kAnswersAlone)) {}
+        explainer_(
+            op_, profile_, from.options.stop,
+            from.options.explain_seconds *
+                (from.candidate.traits().repeatable ? 1 : kAnswersAlone)) {}
 
   void Run(const Finding& finding) {
     AskedAgain asked;
@@ -151,7 +152,7 @@ class CauseFinder {
 
   // What a smaller case shows has to hold on the large one, too.
   bool LookAtTwin(const Scene& large, bool apart) {
-    if (!from_.candidate.Repeatable()) return false;
+    if (!from_.candidate.traits().repeatable) return false;
     int64_t work = kTwinWork;
     std::string before;
     for (const int64_t side : kTwinSides) {
@@ -220,7 +221,7 @@ class CauseFinder {
     if (!failed_.causes.empty()) return;
     if (!looked_) {
       failed_.no_cause =
-          from_.candidate.Computes()
+          from_.candidate.traits().computes
               ? "not looked for on a case this large; smaller ones pass"
               : "not looked for on a case this large, whose kernel cannot be "
                 "asked for a smaller one";

@@ -55,10 +55,11 @@ Check& FindCheck(CaseResult* result, const std::string& name) {
 class ShiftedTrials {
  public:
   explicit ShiftedTrials(const InvarianceRequest& request)
-      : request_(request), base_shift_(request.candidate->Fixed().shift) {}
+      : request_(request),
+        base_shift_(request.candidate->traits().fixed.shift) {}
 
   Result<const Trial*> Get(int64_t shift) {
-    if (shift == base_shift_ || request_.candidate->Apart()) {
+    if (shift == base_shift_ || request_.candidate->traits().apart) {
       return request_.trial;
     }
     if (trial_ == nullptr || shift != shift_) {
@@ -120,7 +121,7 @@ bool RunVariation(const InvarianceRequest& request, const Variation& how,
   }
   OutputSet shifted;
   const OutputSet* outputs = request.scratch;
-  if (how.shift != request.candidate->Fixed().shift) {
+  if (how.shift != request.candidate->traits().fixed.shift) {
     Result<OutputSet> allocated = trial.value()->Allocate(how.shift);
     if (!allocated.ok()) {
       result->findings.push_back(
@@ -167,7 +168,7 @@ bool RunVariation(const InvarianceRequest& request, const Variation& how,
 }  // namespace
 
 bool CannotTry(const Candidate& candidate, const std::string& check) {
-  const std::vector<std::string> checks = candidate.CannotTry();
+  const std::vector<std::string> checks = candidate.traits().cannot_try;
   return std::find(checks.begin(), checks.end(), check) != checks.end();
 }
 
@@ -214,7 +215,7 @@ GuardedRun RunGuarded(Candidate& candidate, const CaseRequest& request,
                       PoisonBits poison, const OutputSet& outputs) {
   GuardedRun run;
   PoisonOutputs(outputs, poison);
-  const bool here = !candidate.Apart();
+  const bool here = !candidate.traits().apart;
   const std::string before = here ? trial.StorageDigest() : "";
   const auto start = std::chrono::steady_clock::now();
   run.outcome = candidate.Run(request, trial, how, outputs, &run.execution);
@@ -306,7 +307,7 @@ std::vector<Variation> ChooseVariations(std::vector<Variation> all,
 }
 
 void JudgeInvariance(const InvarianceRequest& request, CaseResult* result) {
-  const Variation& fixed = request.candidate->Fixed();
+  const Variation& fixed = request.candidate->traits().fixed;
   std::vector<Variation> all;
   const bool placed = !CannotTry(*request.candidate, "alignment");
   for (const int64_t shift : kShifts) {

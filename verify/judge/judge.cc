@@ -60,9 +60,9 @@ void Judgement::Describe() {
   result_.profile = options_.profile_spec;
   if (!Exact()) result_.claims = profile_;
   result_.expect = request_.call->expect;
-  result_.requested_backend = candidate_.Backend();
-  result_.requested_suffix = candidate_.Fixed().Suffix();
-  result_.untried = candidate_.CannotTry();
+  result_.requested_backend = candidate_.traits().backend;
+  result_.requested_suffix = candidate_.traits().fixed.Suffix();
+  result_.untried = candidate_.traits().cannot_try;
 }
 
 bool Judgement::Declared() {
@@ -82,7 +82,7 @@ void Judgement::FindTruth() {
 
 void Judgement::CompareBits() {
   const bool twice =
-      candidate_.Repeatable() && !CannotTry(candidate_, "written");
+      candidate_.traits().repeatable && !CannotTry(candidate_, "written");
   result_.comparisons =
       CompareWithTruth(*trial_, truth_, first_, twice ? &second_ : nullptr);
   bool equal = true;
@@ -120,7 +120,7 @@ bool Judgement::CompareAllowed() {
 
 void Judgement::CheckInvariance() {
   // After a wrong answer the other ways to compute it tell nothing new.
-  const bool worth = options_.invariance && candidate_.Repeatable() &&
+  const bool worth = options_.invariance && candidate_.traits().repeatable &&
                      result_.findings.empty();
   if (!worth) return;
   InvarianceRequest request;
@@ -171,7 +171,7 @@ void Judgement::CheckOtherRows() {
   if (!truth_.sampled || Proven()) return;
   // Invariance overwrites the second run's outputs, too.
   const OtherRows rows = {trial_.get(), &truth_, &first_, &second_,
-                          candidate_.Fixed().shift};
+                          candidate_.traits().fixed.shift};
   if (Exact()) {
     CompareOtherRows(rows, &result_);
   } else {
@@ -190,7 +190,7 @@ void Judgement::CheckProbes() {
   if (options_.evidence && !Proven()) {
     book.emplace(
         *trial_, Salt(),
-        candidate_.Repeatable() ? kEvidenceWork : kEvidenceWorkOfFiles);
+        candidate_.traits().repeatable ? kEvidenceWork : kEvidenceWorkOfFiles);
     book->LookAtOwn(*trial_,
                     Exact()
                         ? ByBits(*trial_, truth_, result_.rows_optimized > 0)
@@ -215,7 +215,8 @@ void Judgement::CheckProbes() {
   result_.evidence = book->Take();
   if (!Exact()) DropUnclaimed(&result_);
   if (!Exact()) FindOpenOutputs(profile_->name, *allowed_, &result_);
-  if (!Proven()) FindUnshown({candidate_.Repeatable(), own_probe_}, &result_);
+  if (!Proven())
+    FindUnshown({candidate_.traits().repeatable, own_probe_}, &result_);
 }
 
 // After a proof improbable errors tell nothing new; of bits that are claimed
@@ -233,7 +234,7 @@ void Judgement::CheckCanary() {
   if (!wanted || !WantsCanary(request_, *trial_, Salt())) return;
   JudgeOptions met = options_;
   // What the candidate never met is no merit of this verdict.
-  if (!candidate_.Repeatable() || !result_.unanswered.empty()) {
+  if (!candidate_.traits().repeatable || !result_.unanswered.empty()) {
     met.only_probes = result_.probes_met;
   }
   JudgeCanary(request_, *trial_, met, Salt(), &result_);
@@ -341,7 +342,7 @@ CaseResult Judgement::Run(const ChainPlace* among) {
   } else {
     candidate_.Settle(request_);
   }
-  result_.kernel = candidate_.Identity();
+  result_.kernel = candidate_.Introduce().identity;
   SuggestField();
   SuggestCauses();
   ApplyExpectation(&result_);

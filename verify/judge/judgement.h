@@ -27,7 +27,7 @@ class Judgement {
       : request_(request),
         candidate_(candidate),
         options_(options),
-        profile_(options.profile ? options.profile : candidate.Claims()),
+        profile_(options.profile ? options.profile : candidate.traits().claims),
         materialise_(
             OptionsFor(profile_ ? &*profile_ : nullptr, options.materialise)) {}
 

@@ -31,14 +31,14 @@ CaseResult JudgeCase(const CaseRequest& request, Candidate& candidate,
   }
   JudgeOptions own = options;
   CaseRequest asked = request;
-  Drop(candidate.Lacks(), &*own.profile);
+  Drop(candidate.Introduce().lacks, &*own.profile);
   asked.claims = &*own.profile;
   bool told = false;
   {
     Judgement first(asked, candidate, own);
     CaseResult result = first.Run(among);
     // A kernel that said at its first answer what it lacks is asked again.
-    if (!Drop(candidate.Lacks(), &*own.profile)) return result;
+    if (!Drop(candidate.Introduce().lacks, &*own.profile)) return result;
     told = first.told();
   }
   return Judgement(asked, candidate, own).Run(told ? nullptr : among);

@@ -30,7 +30,7 @@ class LawJudge {
     for (const LawCall& call : law_.calls) {
       if (call.take) call.take(before);
       Result<OutputSet> outputs =
-          call.trial->Allocate(request_.candidate->Fixed().shift);
+          call.trial->Allocate(request_.candidate->traits().fixed.shift);
       if (!outputs.ok()) return Broken(Tier::kSelf, outputs.message());
       const std::optional<bool> ran = RunCall(call, outputs.value());
       if (!ran) return false;
@@ -63,7 +63,7 @@ class LawJudge {
     asked.taken = call.taken;
     const GuardedRun run =
         RunGuarded(*request_.candidate, asked, *call.trial,
-                   request_.candidate->Fixed(), kSecondPoison, outputs);
+                   request_.candidate->traits().fixed, kSecondPoison, outputs);
     ++result_->runs;
     const std::vector<Finding> broken = GuardFindings(run, "");
     result_->findings.insert(result_->findings.end(), broken.begin(),

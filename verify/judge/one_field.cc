@@ -165,7 +165,8 @@ const Saying* Find(const std::string& said) {
 
 // Outputs that the kernel itself says it does not have.
 std::string Lacking(const Candidate& candidate) {
-  for (const Fact& fact : candidate.Identity()) {
+  const Introduction kernel = candidate.Introduce();
+  for (const Fact& fact : kernel.identity) {
     if (fact.name == "lacks") return fact.value;
   }
   return "";

@@ -30,10 +30,10 @@ class Rehearsal {
   Status Run() {
     for (OutputSet* set : {&first_, &second_}) {
       ASSIGN_OR_RETURN(OutputSet allocated,
-                       trial_.Allocate(candidate_.Fixed().shift));
+                       trial_.Allocate(candidate_.traits().fixed.shift));
       *set = std::move(allocated);
-      RunGuarded(candidate_, request_, trial_, candidate_.Fixed(), kFirstPoison,
-                 *set);
+      RunGuarded(candidate_, request_, trial_, candidate_.traits().fixed,
+                 kFirstPoison, *set);
     }
     if (options_.invariance) RunVariations();
     if (profile() != nullptr && options_.probes) RunProbes();

@@ -56,7 +56,8 @@ JudgeOptions OptionsOfDraws(JudgeOptions options) {
 
 void JudgeDraws(const DrawsRequest& request, CaseResult* result) {
   if (!WorthDraws(*result)) return;
-  const int64_t count = std::min(request.count, request.candidate.MostDraws());
+  const int64_t count =
+      std::min(request.count, request.candidate.traits().MostDraws());
   const JudgeOptions options = OptionsOfDraws(request.options);
   for (const Case& c : FurtherDraws(*request.own.call, count)) {
     if (options.stop != nullptr && *options.stop) return;

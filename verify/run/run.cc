@@ -186,7 +186,7 @@ CaseResult Run::JudgeRefusal(const Call& call, const Candidate& candidate,
   result.candidate = candidate.Spec();
   result.replay_options = judge.replay_options;
   result.expect = call.request.expect;
-  result.requested_backend = candidate.Backend();
+  result.requested_backend = candidate.traits().backend;
   Status refusal = ValidateCase(call.request);
   if (refusal.ok()) {
     judge.materialise.max_bytes = options_.max_memory;

@@ -23,13 +23,11 @@ namespace {
 class ShapedCandidate final : public Candidate {
  public:
   using Picks = std::function<bool(const AttentionForwardProblem&)>;
-  explicit ShapedCandidate(Picks picks) : picks_(std::move(picks)) {}
+  explicit ShapedCandidate(Picks picks)
+      : Candidate({.backend = "optimized", .ours = true}),
+        picks_(std::move(picks)) {}
 
   std::string Spec(const Variation&) const override { return "shaped"; }
-  std::string Backend() const override { return "optimized"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return true; }
-  bool Repeatable() const override { return true; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
@@ -43,7 +41,6 @@ class ShapedCandidate final : public Candidate {
 
  private:
   Picks picks_;
-  Variation fixed_;
 };
 
 const ClaimTried& TriedOf(Claim claim, const CaseResult& result) {

@@ -34,23 +34,19 @@ RunOutcome Broken(const std::string& message) {
           "answer"};
 }
 
-class CallAnswers final : public Candidate {
+class CallAnswers final : public Candidate, public Planner {
  public:
-  explicit CallAnswers(std::string folder) : folder_(std::move(folder)) {}
+  explicit CallAnswers(std::string folder)
+      : Candidate({.backend = "files",
+                   .computes = false,
+                   .cannot_try = NotTriedByCalls()}),
+        folder_(std::move(folder)) {}
 
   std::string Spec(const Variation&) const override {
     return "files:" + folder_;
   }
-  std::string Backend() const override { return "files"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return false; }
-  bool Repeatable() const override { return true; }
-  bool Computes() const override { return false; }
   std::vector<Variation> Variations(const Trial&) const override {
     return VariationsOfCalls();
-  }
-  std::vector<std::string> CannotTry() const override {
-    return NotTriedByCalls();
   }
 
   Status Start() override {
@@ -59,7 +55,7 @@ class CallAnswers final : public Candidate {
     if (!index.ok())
       return Status::Error("candidate files: " + index.message());
     profile_ = std::move(index->profile);
-    draws_ = index->draws;
+    traits_.draws = index->draws;
     for (IndexedCall& call : index->calls) {
       known_[std::move(call.digest)].push_back(call.number);
     }
@@ -67,7 +63,6 @@ class CallAnswers final : public Candidate {
     return {};
   }
   Status Prepare(const CaseRequest&) override { return Start(); }
-  int64_t MostDraws() const override { return draws_; }
   void Reset() override { used_.clear(); }
   RunOutcome Settle(const CaseRequest&) override {
     used_.clear();
@@ -93,10 +88,8 @@ class CallAnswers final : public Candidate {
   }
 
   std::string folder_;
-  Variation fixed_;
   bool started_ = false;
   std::string profile_;  // that the calls were chosen for
-  int64_t draws_ = 0;    // exported with each case
   std::map<std::string, std::vector<int64_t>> known_;  // calls by digest
   std::map<std::string, size_t> used_;                 // of them, by the case
   std::string last_;                                   // digest
@@ -153,7 +146,7 @@ RunOutcome CallAnswers::Run(const CaseRequest& request, const Trial& trial,
                             const Variation& how, const OutputSet& outputs,
                             Execution* execution) {
   *execution = Execution{};
-  execution->backend = Backend();
+  execution->backend = traits().backend;
   const KernelInputs inputs = CallInputs(request, trial);
   if (how.check == "contents") {
     const Found other = Find(request, TurnedInputs(inputs));

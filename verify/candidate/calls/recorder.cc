@@ -38,9 +38,10 @@ std::vector<Variation> CallRecorder::Variations(const Trial&) const {
   return VariationsOfCalls();
 }
 
-std::vector<std::string> CallRecorder::CannotTry() const {
-  return NotTriedByCalls();
-}
+CallRecorder::CallRecorder(Sink sink, bool answers)
+    : Candidate({.backend = "files", .cannot_try = NotTriedByCalls()}),
+      sink_(std::move(sink)),
+      answers_(answers) {}
 
 void CallRecorder::BeginDraw(int64_t n) { own_ = "draw " + std::to_string(n); }
 
@@ -86,7 +87,7 @@ RunOutcome CallRecorder::Run(const CaseRequest& request, const Trial& trial,
                              const Variation& how, const OutputSet& outputs,
                              Execution* execution) {
   *execution = Execution{};
-  execution->backend = Backend();
+  execution->backend = traits().backend;
   const KernelInputs inputs = CallInputs(request, trial);
   if (how.check == "contents") {
     // Nobody looks at what is answered to these.

@@ -31,13 +31,12 @@ struct RecordedCall {
   const OutputSet* answer = nullptr;
 };
 
-class CallRecorder final : public Candidate {
+class CallRecorder final : public Candidate, public Planner {
  public:
   using Sink = std::function<Status(const RecordedCall&)>;
 
   // `answers`: has the reference answer every call for the sink.
-  CallRecorder(Sink sink, bool answers)
-      : sink_(std::move(sink)), answers_(answers) {}
+  CallRecorder(Sink sink, bool answers);
 
   // The next calls are those of further draw n of the case, from 1.
   void BeginDraw(int64_t n);
@@ -48,13 +47,8 @@ class CallRecorder final : public Candidate {
   const Status& status() const { return status_; }
 
   std::string Spec(const Variation&) const override { return "files:"; }
-  std::string Backend() const override { return "files"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return false; }
-  bool Repeatable() const override { return true; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial& trial) const override;
-  std::vector<std::string> CannotTry() const override;
   RunOutcome Run(const CaseRequest& request, const Trial& trial,
                  const Variation& how, const OutputSet& outputs,
                  Execution* execution) override;
@@ -70,7 +64,6 @@ class CallRecorder final : public Candidate {
 
   Sink sink_;
   bool answers_;
-  Variation fixed_;
   Status status_;
   std::vector<IndexedCall> calls_;
   // By digest: the calls that are answers to it, and how many of them the case

@@ -63,22 +63,21 @@ class ClaimKernel final : public Candidate {
  public:
   ClaimKernel(const ClaimBug& bug, std::unique_ptr<Candidate> usual,
               std::unique_ptr<Candidate> other)
-      : bug_(bug), usual_(std::move(usual)), other_(std::move(other)) {}
+      : Candidate({.backend = "mutant",
+                   .ours = true,
+                   .claims = usual->traits().claims}),
+        bug_(bug),
+        usual_(std::move(usual)),
+        other_(std::move(other)) {}
 
   std::string Spec(const Variation&) const override {
     return std::string("mutant:") + bug_.name;
   }
-  std::string Backend() const override { return "mutant"; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return true; }
-  std::string UsualOp() const override { return bug_.op(); }
-  std::optional<NumericProfile> Claims() const override {
-    return usual_->Claims();
+  Introduction Introduce() const override {
+    return {.usual_op = bug_.op(), .splits = {1, 2, 3, 8}};
   }
-  bool Repeatable() const override { return true; }
   Status Prepare(const CaseRequest&) override { return {}; }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
-  std::vector<int> Splits() const override { return {1, 2, 3, 8}; }
   std::unique_ptr<Candidate> Copy() const override {
     return std::make_unique<ClaimKernel>(bug_, usual_->Copy(), other_->Copy());
   }
@@ -104,7 +103,6 @@ class ClaimKernel final : public Candidate {
   const ClaimBug& bug_;
   std::unique_ptr<Candidate> usual_;
   std::unique_ptr<Candidate> other_;
-  Variation fixed_;
   int64_t calls_ = 0;
   int64_t keys_before_ = 0;
 };

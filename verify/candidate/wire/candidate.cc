@@ -32,23 +32,15 @@ void AddMask(const Trial& trial, const KernelInputs& inputs,
   if (!why.empty()) mask->Drop("mask.dense");
 }
 
-class WireCandidate final : public Candidate {
+class WireCandidate final : public Candidate, public Planner {
  public:
   explicit WireCandidate(WireLaunch launch)
-      : launch_(std::move(launch)), host_(launch_.arguments) {}
+      : Candidate({.backend = launch.door, .apart = true}),
+        launch_(std::move(launch)),
+        host_(launch_.arguments) {}
 
   std::string Spec(const Variation&) const override { return launch_.spec; }
-  std::string Backend() const override { return launch_.door; }
-  const Variation& Fixed() const override { return fixed_; }
-  bool Ours() const override { return false; }
-  bool Repeatable() const override { return true; }
-  bool Apart() const override { return true; }
-  std::vector<std::string> Lacks() const override {
-    return host_.hello().lacks;
-  }
-  std::string UsualOp() const override {
-    return host_.hello().ops.size() == 1 ? host_.hello().ops[0] : "";
-  }
+  Introduction Introduce() const override;
 
   Status Start() override {
     const Status started = host_.Start();
@@ -56,11 +48,8 @@ class WireCandidate final : public Candidate {
     return Status::Error("candidate '" + launch_.spec +
                          "': " + started.message());
   }
-  std::string StatedProfile() const override { return host_.hello().profile; }
-  std::vector<Fact> Identity() const override;
   Status Prepare(const CaseRequest&) override { return Start(); }
   std::vector<Variation> Variations(const Trial& trial) const override;
-  std::vector<int> Splits() const override { return host_.hello().splits; }
   void Begin(const CaseRequest& request, const Trial& trial,
              const Variation& how, const OutputSet& outputs) override;
   RunOutcome Run(const CaseRequest& request, const Trial& trial,
@@ -98,37 +87,39 @@ class WireCandidate final : public Candidate {
                    const HostAnswer& answer, Execution* execution);
 
   WireLaunch launch_;
-  Variation fixed_;
   HostCaller host_;
   std::unique_ptr<Begun> begun_;
   std::string kept_;  // inputs that the kernel was seen to hold
 };
 
-std::vector<Fact> WireCandidate::Identity() const {
+Introduction WireCandidate::Introduce() const {
   const HostHello& hello = host_.hello();
-  if (hello.name.empty()) return {};
+  Introduction told = {.usual_op = hello.ops.size() == 1 ? hello.ops[0] : "",
+                       .profile = hello.profile,
+                       .lacks = hello.lacks,
+                       .splits = hello.splits};
+  if (hello.name.empty()) return told;
   std::string lacks;
   for (const std::string& output : hello.lacks) {
     lacks += (lacks.empty() ? "" : " ") + output;
   }
-  std::vector<Fact> facts = {
-      {"name", hello.name},       {"version", hello.version},
-      {"commit", hello.commit},   {"wire", hello.wire},
-      {"lacks", lacks},           {"isolation", hello.isolation},
-      {"guards", host_.guards()}, {"peeking", Peeking()}};
-  if (!kept_.empty()) facts.push_back({"kept", kept_});
-  return facts;
+  told.identity = {{"name", hello.name},       {"version", hello.version},
+                   {"commit", hello.commit},   {"wire", hello.wire},
+                   {"lacks", lacks},           {"isolation", hello.isolation},
+                   {"guards", host_.guards()}, {"peeking", Peeking()}};
+  if (!kept_.empty()) told.identity.push_back({"kept", kept_});
+  return told;
 }
 
 std::vector<Variation> WireCandidate::Variations(const Trial&) const {
   std::vector<Variation> variations;
   for (const char* check : {"addresses", "contents"}) {
-    Variation how = fixed_;
+    Variation how = traits().fixed;
     how.check = check;
     variations.push_back(std::move(how));
   }
   for (const int threads : host_.hello().threads) {
-    Variation how = fixed_;
+    Variation how = traits().fixed;
     how.check = "threads";
     how.threads = threads;
     variations.push_back(std::move(how));

@@ -49,7 +49,7 @@ void AddIdentifyOptions(Verb* verb, IdentifyArguments* a) {
 
 std::string OpOf(const IdentifyArguments& a, const Candidate& candidate) {
   if (!a.op.empty()) return a.op;
-  const std::string usual = candidate.UsualOp();
+  const std::string usual = candidate.Introduce().usual_op;
   return usual.empty() ? IdentifiableOps().front() : usual;
 }
 

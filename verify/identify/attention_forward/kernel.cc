@@ -63,8 +63,8 @@ float Element(const LaneView& view, int64_t i, int64_t c) {
 
 // Whether the kernel itself says that it has no lse.
 bool SaysNoLse(const Candidate& candidate) {
-  const std::vector<std::string> lacks = candidate.Lacks();
-  const std::optional<NumericProfile> claims = candidate.Claims();
+  const std::vector<std::string> lacks = candidate.Introduce().lacks;
+  const std::optional<NumericProfile> claims = candidate.traits().claims;
   return std::find(lacks.begin(), lacks.end(), "lse") != lacks.end() ||
          (claims && !HasLse(*claims));
 }

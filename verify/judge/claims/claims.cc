@@ -242,7 +242,8 @@ ClaimTried JudgeClaim(const ClaimRequest& request, Claim claim,
   tried.state = ClaimState::kNotApplicable;
   if (!why.empty()) return tried;
   tried.state = ClaimState::kNotRun;
-  if (!request.candidate->Repeatable() || !request.candidate->Computes()) {
+  if (!request.candidate->traits().repeatable ||
+      !request.candidate->traits().computes) {
     tried.why_not = "its answers were computed elsewhere, none to such a pair";
     return tried;
   }

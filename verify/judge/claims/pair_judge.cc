@@ -27,7 +27,7 @@ Found PairJudge::OpenLarger(const ClaimSize& size, Larger* larger) {
   }
   larger->request = std::move(whole.value());
   Result<std::unique_ptr<Trial>> trial =
-      Open(larger->request, candidate_.Fixed().shift);
+      Open(larger->request, candidate_.traits().fixed.shift);
   if (!trial.ok()) return SelfError(trial.message());
   larger->trial = std::move(trial.value());
   const bool declared =
@@ -37,7 +37,8 @@ Found PairJudge::OpenLarger(const ClaimSize& size, Larger* larger) {
   larger->asked = *request_.request;
   larger->asked.call = &larger->request;
   larger->asked.line = MinimalLine(larger->request);
-  Result<OutputSet> outputs = larger->trial->Allocate(candidate_.Fixed().shift);
+  Result<OutputSet> outputs =
+      larger->trial->Allocate(candidate_.traits().fixed.shift);
   if (!outputs.ok()) return SelfError(outputs.message());
   larger->outputs = std::move(outputs.value());
   return Found::kHeld;
@@ -54,8 +55,8 @@ std::vector<OtherCall> PairJudge::OthersOf(const ClaimSize& size,
   std::vector<OtherCall> calls;
   for (ClaimPart& part : row_.parts(at.trial, size, salt)) {
     calls.push_back({std::move(part.what), std::move(part.line),
-                     std::move(part.make), candidate_.Fixed(), part.compared,
-                     std::move(part.zeros_alike)});
+                     std::move(part.make), candidate_.traits().fixed,
+                     part.compared, std::move(part.zeros_alike)});
   }
   return calls;
 }
@@ -194,7 +195,7 @@ Found PairJudge::Try(const ClaimSize& size) {
   if (opened != Found::kHeld) return opened;
   OtherCall itself;
   itself.what = "the larger call";
-  itself.how = candidate_.Fixed();
+  itself.how = candidate_.traits().fixed;
   const Found ran = RunCall(larger.asked, *larger.trial, itself, kFirstPoison,
                             larger.outputs);
   if (ran != Found::kHeld) return ran;

@@ -12,11 +12,11 @@ OtherCall Moved(const Candidate& candidate, const LargerCall& larger,
                 int64_t shift) {
   OtherCall call;
   call.what = "run again, buffers moved by " + std::to_string(shift);
-  call.how = candidate.Fixed();
+  call.how = candidate.traits().fixed;
   call.how.check = "alignment";
   call.how.shift = shift;
   // Another process lays them out itself.
-  if (candidate.Apart()) return call;
+  if (candidate.traits().apart) return call;
   call.make = [&larger, shift]() -> Result<LawCall> {
     Result<std::unique_ptr<Trial>> trial = larger.open(larger.request, shift);
     if (!trial.ok()) return trial.status();
@@ -32,7 +32,7 @@ OtherCall Moved(const Candidate& candidate, const LargerCall& larger,
 OtherCall Between(const Candidate& candidate, const LargerCall& larger) {
   OtherCall call;
   call.what = "a longer call on other numbers";
-  call.how = candidate.Fixed();
+  call.how = candidate.traits().fixed;
   call.compared = false;
   call.make = [&larger]() -> Result<LawCall> {
     Result<std::unique_ptr<Trial>> trial = larger.open(larger.longer, 0);
@@ -52,7 +52,7 @@ std::vector<OtherCall> RepeatCalls(const Candidate& candidate,
   const bool placed = !CannotTry(candidate, "alignment");
   OtherCall again;
   again.what = "run again";
-  again.how = candidate.Fixed();
+  again.how = candidate.traits().fixed;
   std::vector<OtherCall> calls = {again, Between(candidate, larger), again};
   calls.back().what = "run again after a longer call on other numbers";
   for (const int64_t shift : kShifts) {
@@ -72,8 +72,9 @@ std::vector<OtherCall> RepeatCalls(const Candidate& candidate,
 std::vector<OtherCall> SplitCalls(const Candidate& candidate,
                                   const Trial& larger) {
   std::vector<OtherCall> calls;
-  for (const int splits : candidate.Splits()) {
-    Variation how = candidate.Fixed();
+  const Introduction kernel = candidate.Introduce();
+  for (const int splits : kernel.splits) {
+    Variation how = candidate.traits().fixed;
     how.check = "splits";
     how.splits = splits;
     calls.push_back({"with splits = " + std::to_string(splits), "", nullptr,

@@ -37,7 +37,7 @@ std::optional<OutputSet> Answer(const std::string& spec,
 std::optional<NumericProfile> Claimed(const CaseResult& result,
                                       const Trial& trial,
                                       const Candidate& canary) {
-  if (result.claims || !canary.Claims()) return result.claims;
+  if (result.claims || !canary.traits().claims) return result.claims;
   for (const NumericProfile& profile : BuiltinProfiles()) {
     if (profile.exact && trial.envelopes().WhyUndeclared(profile).empty()) {
       return profile;

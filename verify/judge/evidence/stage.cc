@@ -32,9 +32,10 @@ bool HeldByProbe(const CaseResult& result, const std::string& tensor) {
 void JudgeExecution(const Candidate& candidate, bool required,
                     CaseResult* result) {
   const Execution& ran = result->execution;
-  const Variation& asked = candidate.Fixed();
+  const Variation& asked = candidate.traits().fixed;
   result->executed_as_requested =
-      ran.fallback_reason.empty() && ran.backend == candidate.Backend() &&
+      ran.fallback_reason.empty() &&
+      ran.backend == candidate.traits().backend &&
       (!asked.target || *asked.target == ran.target) &&
       (!asked.threads || *asked.threads == ran.threads);
   result->checks.push_back(

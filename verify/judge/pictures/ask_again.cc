@@ -35,7 +35,7 @@ bool AskAgain(const CaseRequest& request, Candidate& candidate,
   if (!call.ok()) return false;
   asked->call = std::move(call.value());
   again.call = &asked->call;
-  if (!candidate.Repeatable()) {
+  if (!candidate.traits().repeatable) {
     // It has answers to probes only, if to anything beside the case.
     again.probe = ProbeName(line);
     if (!candidate.Answers(again)) return false;
@@ -44,7 +44,7 @@ bool AskAgain(const CaseRequest& request, Candidate& candidate,
   if (!op.ok()) return false;
   const std::optional<NumericProfile> claims =
       request.claims != nullptr ? std::optional(*request.claims)
-                                : candidate.Claims();
+                                : candidate.traits().claims;
   Result<std::unique_ptr<Trial>> trial =
       op->open(asked->call, OptionsFor(claims ? &*claims : nullptr));
   if (!trial.ok() || !worth(*trial.value())) return false;
@@ -54,8 +54,8 @@ bool AskAgain(const CaseRequest& request, Candidate& candidate,
   asked->outputs = std::move(outputs.value());
   Execution execution;
   return candidate
-             .Run(again, *asked->trial, candidate.Fixed(), asked->outputs,
-                  &execution)
+             .Run(again, *asked->trial, candidate.traits().fixed,
+                  asked->outputs, &execution)
              .state == RunOutcome::State::kRan;
 }
 

@@ -42,7 +42,7 @@ Finding OtherBits(const Trial& trial, const Comparison& difference,
 
 bool IsARace(Candidate& candidate, const CaseRequest& request,
              const Trial& trial, const OutputSet& first, CaseResult* result) {
-  const Variation& fixed = candidate.Fixed();
+  const Variation& fixed = candidate.traits().fixed;
   Result<OutputSet> outputs = trial.Allocate(fixed.shift);
   for (int64_t n = 0; outputs.ok() && n < kRaceCalls; ++n) {
     const GuardedRun run = RunGuarded(candidate, request, trial, fixed,

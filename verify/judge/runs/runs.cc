@@ -31,7 +31,7 @@ Result<std::unique_ptr<Trial>> Judgement::OpenShifted(int64_t shift) const {
 }
 
 bool Judgement::Open() {
-  const int64_t shift = candidate_.Fixed().shift;
+  const int64_t shift = candidate_.traits().fixed.shift;
   Result<std::unique_ptr<Trial>> trial = OpenShifted(shift);
   if (!trial.ok()) {
     return SelfError(InputsCheck(*request_.call), trial.message());
@@ -42,7 +42,7 @@ bool Judgement::Open() {
   result_.outputs = trial_->outputs();
   result_.rows = trial_->rows();
   for (OutputSet* set : {&first_, &second_}) {
-    if (set == &second_ && !candidate_.Repeatable()) break;
+    if (set == &second_ && !candidate_.traits().repeatable) break;
     Result<OutputSet> allocated = trial_->Allocate(shift);
     if (!allocated.ok()) return SelfError("outputs", allocated.message());
     *set = std::move(allocated.value());
@@ -52,8 +52,8 @@ bool Judgement::Open() {
 
 GuardedRun Judgement::RunOnce(PoisonBits poison, const OutputSet& outputs) {
   ++result_.runs;
-  return RunGuarded(candidate_, request_, *trial_, candidate_.Fixed(), poison,
-                    outputs);
+  return RunGuarded(candidate_, request_, *trial_, candidate_.traits().fixed,
+                    poison, outputs);
 }
 
 bool Judgement::FirstRun() {
@@ -105,13 +105,13 @@ bool Judgement::FirstRun() {
 // A kernel in a process of its own computes while the truth is computed here.
 void Judgement::BeginSecondRun() {
   const int64_t work = trial_->rows() * trial_->RowCost();
-  if (!candidate_.Repeatable() || work > kWorkAside) return;
+  if (!candidate_.traits().repeatable || work > kWorkAside) return;
   PoisonOutputs(second_, kSecondPoison);
-  candidate_.Begin(request_, *trial_, candidate_.Fixed(), second_);
+  candidate_.Begin(request_, *trial_, candidate_.traits().fixed, second_);
 }
 
 bool Judgement::SecondRun() {
-  if (!candidate_.Repeatable()) return true;
+  if (!candidate_.traits().repeatable) return true;
   const GuardedRun run = RunOnce(kSecondPoison, second_);
   const std::vector<Finding> broken = GuardFindings(run, "");
   if (!broken.empty()) {
@@ -170,7 +170,7 @@ void Judgement::JudgeSecondRun() {
 }
 
 void Judgement::RepeatCall() {
-  if (!candidate_.Repeatable()) return;
+  if (!candidate_.traits().repeatable) return;
   for (int64_t n = 0; n < options_.repeats && result_.findings.empty(); ++n) {
     if (options_.stop != nullptr && *options_.stop) return;
     const GuardedRun run = RunOnce(kSecondPoison, second_);

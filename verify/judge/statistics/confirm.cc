@@ -37,15 +37,16 @@ class SecondDraw {
   // answer proves something by itself, which is added.
   std::optional<ErrorSample> Errors() {
     const Result<TrialRow> op = TrialRowOf(call_);
-    if (!op.ok() || !request_.candidate->Repeatable()) return std::nullopt;
+    if (!op.ok() || !request_.candidate->traits().repeatable)
+      return std::nullopt;
     auto trial = op->open(call_, *request_.materialise);
     if (!trial.ok()) return std::nullopt;
-    const int64_t shift = request_.candidate->Fixed().shift;
+    const int64_t shift = request_.candidate->traits().fixed.shift;
     auto outputs = trial.value()->Allocate(shift);
     if (!outputs.ok()) return std::nullopt;
-    const GuardedRun run =
-        RunGuarded(*request_.candidate, asked_, *trial.value(),
-                   request_.candidate->Fixed(), kFirstPoison, outputs.value());
+    const GuardedRun run = RunGuarded(
+        *request_.candidate, asked_, *trial.value(),
+        request_.candidate->traits().fixed, kFirstPoison, outputs.value());
     ++result_->runs;
     for (Finding& broke : GuardFindings(run, "")) {
       broke.line = asked_.line;

@@ -35,24 +35,20 @@ std::span<const char* const> CasesOf(const NamingPlace& place) {
 class ExportedCalls final : public Candidate {
  public:
   ExportedCalls(std::unique_ptr<Candidate> kernel, const Case& call)
-      : kernel_(std::move(kernel)), own_(MinimalLine(call)) {
+      : Candidate({.backend = "files",
+                   .fixed = kernel->traits().fixed,
+                   .ours = true,
+                   .claims = kernel->traits().claims,
+                   .computes = false,
+                   .cannot_try = NotTriedByCalls()}),
+        kernel_(std::move(kernel)),
+        own_(MinimalLine(call)) {
     const std::optional<Case> twin = FirstTwinOf(call);
     if (twin) twin_ = MinimalLine(*twin);
   }
 
   std::string Spec(const Variation& how) const override {
     return kernel_->Spec(how);
-  }
-  std::string Backend() const override { return "files"; }
-  const Variation& Fixed() const override { return kernel_->Fixed(); }
-  bool Ours() const override { return true; }
-  std::optional<NumericProfile> Claims() const override {
-    return kernel_->Claims();
-  }
-  bool Computes() const override { return false; }
-  bool Repeatable() const override { return true; }
-  std::vector<std::string> CannotTry() const override {
-    return NotTriedByCalls();
   }
   Status Prepare(const CaseRequest& request) override {
     return kernel_->Prepare(request);
@@ -82,7 +78,8 @@ std::unique_ptr<Candidate> Open(const std::string& spec, const Case& call,
 
 // What a user's kernel that computes so claims.
 std::optional<NumericProfile> ProfileOf(const std::string& spec, bool lse) {
-  std::optional<NumericProfile> claims = ParseCandidate(spec).value()->Claims();
+  std::optional<NumericProfile> claims =
+      ParseCandidate(spec).value()->traits().claims;
   if (claims && !lse) claims->lse = LseLane::kNone;
   return claims;
 }
