@@ -38,7 +38,8 @@ def ids(q: Any, kv: Any = None, *, pad: int | None = None) -> str: ...
 @overload
 def kernel(function: _F, /) -> _F: ...
 @overload
-def kernel(*, op: _Words = ..., framework: _Framework = ..., profile: str = ...,
+def kernel(*, op: _Words = ..., framework: _Framework = ..., device: str = ...,
+           features: _Words = ..., profile: str = ...,
            wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...,
            splits: Sequence[int] = ..., name: str = ...,
            version: str = ...) -> Callable[[_F], _F]: ...
@@ -46,7 +47,8 @@ def kernel(*, op: _Words = ..., framework: _Framework = ..., profile: str = ...,
 @overload
 def autograd_kernel(function: _F, /, *, framework: Literal["torch", "jax"]) -> _F: ...
 @overload
-def autograd_kernel(*, framework: Literal["torch", "jax"], profile: str = ...,
+def autograd_kernel(*, framework: Literal["torch", "jax"], device: str = ...,
+                    features: _Words = ..., profile: str = ...,
                     wants: _Words = ..., lanes: _Words = ..., name: str = ...,
                     version: str = ...) -> Callable[[_F], _F]: ...
 
@@ -57,16 +59,16 @@ def verify(kernel: Callable[..., Any] | str, cases: _Case | Sequence[_Case], *,
            draws: int | None = None, call_timeout: float | None = None,
            junit: str | None = None, receipt: str | None = None,
            options: Sequence[str] = (), op: _Words = ...,
-           framework: _Framework = ..., wants: _Words = ..., lacks: _Words = ...,
-           lanes: _Words = ...) -> Report: ...
+           framework: _Framework = ..., device: str = ..., features: _Words = ...,
+           wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...) -> Report: ...
 def fuzz(kernel: Callable[..., Any] | str, op: str | None = None, *,
          budget: str = "10s", profile: str | os.PathLike[str] | None = None,
          seed: int | None = None, isolate: bool = True, findings: int | None = None,
          shrink: float | None = None, shard: str | None = None,
          corpus: str | None = None, out: str | None = None,
          call_timeout: float | None = None, options: Sequence[str] = (),
-         framework: _Framework = ..., wants: _Words = ..., lacks: _Words = ...,
-         lanes: _Words = ...) -> Report: ...
+         framework: _Framework = ..., device: str = ..., features: _Words = ...,
+         wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...) -> Report: ...
 def bench(kernel: Callable[..., Any], cases: _Case | Sequence[_Case], *,
           repetitions: int = 20, profile: str | os.PathLike[str] | None = None,
           **facts: Any) -> list[dict[str, Any]]: ...
@@ -77,11 +79,12 @@ def invariance(kernel: Callable[..., Any] | str, cases: _Case | Sequence[_Case] 
                call_timeout: float | None = None,
                junit: str | os.PathLike[str] | None = None,
                receipt: str | os.PathLike[str] | None = None, options: Sequence[str] = (),
-               framework: _Framework = ..., wants: _Words = ..., lacks: _Words = ...,
-               lanes: _Words = ...) -> InvarianceReport: ...
+               framework: _Framework = ..., device: str = ..., features: _Words = ...,
+               wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...) -> InvarianceReport: ...
 def identify(kernel: Callable[..., Any] | str, *, op: str | None = None,
              lane: Literal["f32", "bf16"] | None = None, isolate: bool | None = None,
              call_timeout: float | None = None, framework: _Framework = ...,
+             device: str = ..., features: _Words = ...,
              wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...) -> Identified: ...
 def parametrize(*cases: _Case, profile: str | None = None, isolate: bool = True,
                 claims: _Words = (), **facts: Any) -> Callable[[_F], _F]: ...

@@ -24,8 +24,8 @@ def verify(kernel, cases, *, profile=None, isolate=None, budget=None, shard=None
              process can import, such as a notebook's; the report says so
     budget   "30s", "1000cases"; shard "i/N"; seed of every case
     draws    further draws of each case (2; docs/verdicts.md, "Further draws")
-    facts    op=, framework=, wants=, lacks=, lanes=, features= in place of the
-             kernel's own
+    facts    op=, framework=, device=, wants=, lacks=, lanes=, features= in place of
+             the kernel's own
 
     Raises UsageError where nothing could be judged.
     """
