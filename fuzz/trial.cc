@@ -101,8 +101,11 @@ bool JudgedByProfile(std::string_view op) {
 
 // What designed inputs show of the kernel.
 Result<verify::NumericProfile> Identified(const std::string& op,
+                                          bool allow_auto,
                                           verify::Candidate& candidate) {
-  RETURN_IF_ERROR(verify::MayLearnHere(""));
+  if (!allow_auto) {
+    RETURN_IF_ERROR(verify::MayLearnHere(", or give --allow-auto"));
+  }
   ASSIGN_OR_RETURN(const auto found,
                    verify::IdentifyInItsLane(op, nullptr, candidate));
   return found.profile;
@@ -112,7 +115,7 @@ Result<verify::NumericProfile> Identified(const std::string& op,
 
 Result<Target> Target::Open(const std::string& candidate,
                             const std::string& profile, const std::string& op,
-                            bool answers) {
+                            bool answers, bool allow_auto) {
   ASSIGN_OR_RETURN(std::unique_ptr<verify::Candidate> opened,
                    verify::ParseCandidate(candidate));
   RETURN_IF_ERROR(opened->Start());
@@ -137,12 +140,14 @@ Result<Target> Target::Open(const std::string& candidate,
   std::optional<verify::NumericProfile> claims = opened->traits().claims;
   if (!profile.empty()) {
     ASSIGN_OR_RETURN(verify::NumericProfile loaded,
-                     profile == verify::kProfileAuto ? Identified(op, *opened)
+                     profile == verify::kProfileAuto
+                         ? Identified(op, allow_auto, *opened)
                      : profile == verify::kProfileFromCandidate
                          ? verify::StatedProfileOf(*opened)
                          : verify::LoadProfile(profile));
     target.profile = std::move(loaded);
     target.profile_spec = profile;
+    target.allow_auto = allow_auto;
     claims = target.profile;
   }
   if (claims) target.lane = claims->lane;
@@ -174,6 +179,7 @@ Outcome TryCase(const std::vector<verify::Case>& sequence, const Target& target,
   options.max_laws = target.law ? INT64_MAX : number % 2;
   options.only_law = target.law.value_or("");
   options.stop = target.stop;
+  if (target.allow_auto) options.replay_options = {"--allow-auto"};
   // Of what one case would not show another of a million will.
   options.evidence = false;
   options.only_verdict = true;

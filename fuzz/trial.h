@@ -29,6 +29,7 @@ struct Target {
   bool suspicious = false;  // counts as a finding
   int threads = 1;          // that the candidate asks for
   const std::atomic<bool>* stop = nullptr;
+  bool allow_auto = false;  // --profile auto in a CI job; replay lines say so
 
   bool guarded = false;  // has fast paths behind guards (N6)
   std::string usual_op;  // that the candidate is made for; empty: any
@@ -39,10 +40,11 @@ struct Target {
   // What the candidate claims. `op`: what it is tried with; empty: its usual
   // one. Errors: usage; a foreign candidate without a profile, among others,
   // where the op is judged by one, and one that has answers to fixed cases,
-  // unless these will do.
+  // unless these will do, and profile auto in a CI job that does not allow it.
   static Result<Target> Open(const std::string& candidate,
                              const std::string& profile,
-                             const std::string& op = "", bool answers = false);
+                             const std::string& op = "", bool answers = false,
+                             bool allow_auto = false);
   // The lane the claim is limited to, if any.
   std::optional<Lane> lane;
 };

@@ -5,38 +5,25 @@
   scripts/power.py page [--check]       writes the page; --check: is it that page?
 
 A RECEIPT is the JSON of `lockstep selftest` (whole, with --curves, --zoo,
---statistics or --naming) or of tests/cli/causes_catalogue.py. Counts of correct kernels add
+--statistics, --naming or --identify) or of tests/cli/causes_catalogue.py. Counts of correct kernels add
 up over runs of one program, told by its digest, whose seeds differ; a second run
 with one seed is refused. Bugs that --naming tried add up over runs of one program,
-too: --only takes a part of them. Other results replace those that were there.
+too: --only takes a part of them. So do those of --identify, whose --op and --lengths do. Other
+results replace those that were there.
 """
 import json
-import math
 import pathlib
 import statistics
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from power_identify import asked_with, identify_text
+from power_rates import made_on, percent, wilson
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DATA = ROOT / "data" / "power.json"
 PAGE = ROOT / "docs" / "power.md"
 RULES = ["allclose", "nmse", "baseline3x", "cosine", "max_ulp"]
-
-
-def wilson(hits, total):
-    """Wilson's 95 % interval, as verify/selftest/rates.h has it."""
-    if total == 0:
-        return 0.0, 1.0
-    rate, z2 = hits / total, 1.96 * 1.96
-    centre = rate + z2 / (2 * total)
-    half = 1.96 * math.sqrt(rate * (1 - rate) / total + z2 / (4 * total * total))
-    low = 0.0 if hits == 0 else max(0.0, (centre - half) / (1 + z2 / total))
-    high = 1.0 if hits == total else min(1.0, (centre + half) / (1 + z2 / total))
-    return low, high
-
-
-def percent(hits, total):
-    low, high = wilson(hits, total)
-    return f"{100 * low:.0f} to {100 * high:.0f} %"
 
 
 def key_of(run):
@@ -63,6 +50,9 @@ def reduced(result):
         return [("naming", {"program": program,
                             "bugs": [{name: bug[name] for name in names}
                                      for bug in result["bugs"]]})]
+    if kind == "selftest_identify":
+        return [("identify", {"program": program, "zoo": result["zoo"],
+                              "bugs": result["bugs"]})]
     if kind == "causes":
         return [("causes_" + result["of"],
                  {"program": program, "found": result["found"],
@@ -98,6 +88,8 @@ def collect(data, results):
         for part, contents in reduced(result):
             if part == "naming":
                 contents = with_bugs_of(data.get(part), contents)
+            if part == "identify":
+                contents = asked_with(data.get(part), contents)
             if part != "runs":
                 data[part] = contents
                 continue
@@ -107,11 +99,6 @@ def collect(data, results):
                                  "by this program is there already: it adds nothing")
             runs.append(contents)
     return data
-
-
-def made_on(part):
-    program = part["program"]
-    return f"On {program['cpu']}, program `{program['digest'][:12]}`."
 
 
 def family_of(kill):
@@ -315,7 +302,8 @@ def naming_text(part):
         (bug["bug"], bug["keys"]) for bug in shown}
     for keys in sorted({keys for _, keys in hidden}):
         names = sorted(bug for bug, of in hidden if of == keys)
-        text += f"\nNo case of {keys} keys shows: {', '.join(names)}.\n"
+        text += f"\nNo case of {keys} keys shows these:\n\n"
+        text += "".join(f"- `{name}`\n" for name in names)
     return text + f"\n{made_on(part)}\n"
 
 
@@ -340,6 +328,8 @@ def page_of(data):
         parts.append(alarms_text(data["runs"]))
     if "naming" in data:
         parts.append(naming_text(data["naming"]))
+    if "identify" in data:
+        parts.append(identify_text(data["identify"]))
     if "causes_bugs" in data:
         parts.append(causes_text(data["causes_bugs"], "Causes", SINGLE))
     if "causes_pairs" in data:

@@ -197,7 +197,7 @@ Report Measured(const Arguments& a, const verify::Json* before, Plan plan,
 }
 
 int RunVerb(const Arguments& a) {
-  Status status = verify::cli::LimitHosts(a.hosts);
+  Status status = verify::cli::LimitHosts(a.hosts, a.candidates);
   if (status.ok()) status = CheckFiles(a);
   if (!status.ok()) return Fail(status.message());
   const auto before = ReadBaseline(a.baseline);

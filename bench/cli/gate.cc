@@ -143,7 +143,7 @@ int RunGate(const GateArguments& a) {
         "gate wants BASELINE and CANDIDATE: two kernels, such as "
         "builtin:optimized, or two results of lockstep bench --json");
   }
-  Status status = verify::cli::LimitHosts(a.hosts);
+  Status status = verify::cli::LimitHosts(a.hosts, {a.baseline, a.candidate});
   if (status.ok() && !a.json.empty()) {
     status = verify::cli::CheckDeliverable(a.json);
   }

@@ -35,6 +35,7 @@ struct CampaignArguments {
   std::string out;
   std::string candidate;    // empty: the one that the records name
   bool trust_file = false;  // they may name a program
+  bool allow_auto = false;  // and --profile auto in a CI job
   verify::cli::HostArguments hosts;
   double shrink = 60;
 };
@@ -94,7 +95,7 @@ Status Reopen(const CampaignArguments& a, const CampaignHeader& header,
   ASSIGN_OR_RETURN(
       Target opened,
       Target::Open(a.candidate.empty() ? header.candidate : a.candidate,
-                   header.profile, header.op));
+                   header.profile, header.op, false, a.allow_auto));
   *target = std::move(opened);
   target->variations = header.plans - 1;
   target->suspicious = header.suspicious;
@@ -195,7 +196,7 @@ int RunCampaign(const CampaignArguments& a) {
   if (!merged.ok()) return Fail(merged.message());
   Plan plan;
   Target target;
-  const Status limited = verify::cli::LimitHosts(a.hosts);
+  const Status limited = verify::cli::LimitHosts(a.hosts, {a.candidate});
   if (!limited.ok()) return Fail(limited.message());
   const Status status = Reopen(a, merged->header, &plan, &target);
   if (!status.ok()) return Fail(status.message());
@@ -238,6 +239,7 @@ void AddCampaign(Parser* program) {
   verb->Value("--candidate", &a->candidate,
               "Confirms with this one, not the one that the records name")
       .Type("SPEC");
+  verb->Flag("--allow-auto", &a->allow_auto, verify::cli::kAllowAutoHelp);
   verb->Flag("--trust-file", &a->trust_file,
              "Start a program that the records name as candidate");
   verify::cli::AddHostArguments(verb, &a->hosts);

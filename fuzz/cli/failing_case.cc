@@ -9,7 +9,7 @@ namespace lockstep::fuzz::cli {
 namespace {
 
 Result<FailingCase> Judge(const FailingCaseArguments& a) {
-  RETURN_IF_ERROR(verify::cli::LimitHosts(a.hosts));
+  RETURN_IF_ERROR(verify::cli::LimitHosts(a.hosts, {a.candidate}));
   ASSIGN_OR_RETURN(std::vector<verify::Job> jobs,
                    verify::JobsFromLines({a.line}, verify::Ops()));
   FailingCase found;
@@ -18,7 +18,8 @@ Result<FailingCase> Judge(const FailingCaseArguments& a) {
   const Result<const verify::Domain*> domain = verify::FindDomain(op);
   if (!domain.ok()) return domain.status();
   found.domain = domain.value();
-  Result<Target> target = Target::Open(a.candidate, a.profile, op, a.answers);
+  Result<Target> target =
+      Target::Open(a.candidate, a.profile, op, a.answers, a.allow_auto);
   if (!target.ok()) return target.status();
   found.target = std::move(target.value());
   found.target.stop = verify::cli::WatchInterrupt();
@@ -39,6 +40,7 @@ void AddFailingCase(Verb* verb, const char* seconds, FailingCaseArguments* a) {
               "Numeric contract the candidate claims; auto: what `lockstep "
               "identify` sees")
       .Type("NAME|FILE|auto");
+  verb->Flag("--allow-auto", &a->allow_auto, verify::cli::kAllowAutoHelp);
   verb->Value("--seconds", &a->seconds, seconds).Positive();
   verify::cli::AddHostArguments(verb, &a->hosts);
 }

@@ -19,6 +19,7 @@ struct FailingCaseArguments {
   std::string line;
   std::string candidate = "builtin:optimized";
   std::string profile;
+  bool allow_auto = false;  // --profile auto in a CI job, too
   double seconds = 60;
   bool answers = false;  // those of files to the case will do
   verify::cli::HostArguments hosts;

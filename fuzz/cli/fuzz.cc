@@ -45,6 +45,7 @@ struct FuzzArguments {
   std::string op;  // empty: the candidate's, or attention_forward
   std::string candidate = "builtin:optimized,threads=1";
   std::string profile;
+  bool allow_auto = false;
   std::string budget = "60s";
   std::string seed = "0";
   std::string json;
@@ -189,7 +190,8 @@ Status ResolveGuards(const FuzzArguments& a, const Target& target, Plan* plan) {
 }
 
 Status Resolve(const FuzzArguments& a, Plan* plan, Target* target) {
-  ASSIGN_OR_RETURN(Target opened, Target::Open(a.candidate, a.profile, a.op));
+  ASSIGN_OR_RETURN(Target opened, Target::Open(a.candidate, a.profile, a.op,
+                                               false, a.allow_auto));
   *target = std::move(opened);
   const std::string& op = !a.op.empty()              ? a.op
                           : target->usual_op.empty() ? kDefaultOp
@@ -273,7 +275,7 @@ Result<Report> RunWatched(const Plan& plan, const Target& target,
 int RunFuzz(const FuzzArguments& a) {
   Plan plan;
   Target target;
-  Status status = verify::cli::LimitHosts(a.hosts);
+  Status status = verify::cli::LimitHosts(a.hosts, {a.candidate});
   if (status.ok()) status = Resolve(a, &plan, &target);
   if (status.ok()) status = ResolveCampaign(a, &plan);
   if (!status.ok()) return Fail(status.message());
@@ -336,6 +338,7 @@ void AddFuzz(Parser* program) {
               "Numeric contract the candidate claims; auto: what `lockstep "
               "identify` sees")
       .Type("NAME|FILE|auto");
+  verb->Flag("--allow-auto", &a->allow_auto, verify::cli::kAllowAutoHelp);
   verb->Value("--budget", &a->budget,
               "Stop after 60s, 5m, 2h or 1000cases (default 60s)")
       .Type("BUDGET");

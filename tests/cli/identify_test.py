@@ -53,7 +53,7 @@ class Identify(program.TestCase):
         self.assertUsage(run("identify"), "candidate")
         self.assertUsage(run("identify", "variant:none"), "none")
         self.assertUsage(run("identify", "files:."), "answers only")
-        self.assertUsage(run("identify", "variant:scan"), "mamba3_scan")
+        self.assertUsage(run("identify", "variant:scan-grad"), "mamba3_scan_backward")
         self.assertUsage(run("identify", "variant:cpu", "--lane", "f16"), "f16")
         self.assertUsage(run("identify", "variant:cpu", "--out", "/none/x"), "/none")
 
@@ -102,8 +102,27 @@ class Auto(program.TestCase):
         done = run(*words, "mutant:attn.lse_log2,base=cpu", env=PLAIN)
         self.assertEqual(done.code, 1, done.out + done.err)
         done = run(*words, "variant:cpu", env={"CI": "true"})
-        self.assertEqual(done.code, 2, done.out + done.err)
+        self.assertUsage(done, "--allow-auto")
         self.assertIn("a gate must not learn", done.err)
+        done = run(*words, "mutant:attn.lse_log2,base=cpu", "--allow-auto", env={"CI": "true"})
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertIn("--profile auto --allow-auto", done.out)
+
+    def test_replay_lines_say_that_a_gate_may_learn(self):
+        done = self.judge("mutant:attn.lse_log2,base=cpu", "--allow-auto", env={"CI": "true"})
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertIn("--profile auto --allow-auto", done.out)
+        done = self.judge("mutant:attn.lse_log2,base=cpu")
+        self.assertNotIn("--allow-auto", done.out)
+
+    def test_gradients(self):
+        case = "attention_backward hq=2 hkv=1 sq=5 skv=9 d=8 lane=bf16 seed=3"
+        judge = ("verify", case, "--profile", "auto", "--candidate")
+        done = run(*judge, "variant:grad-flash-ds-q", env=PLAIN)
+        self.assertEqual(done.code, 0, done.out + done.err)
+        done = run(*judge, "mutant:grad.scale_missing_dk", env=PLAIN)
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertIn("grad.dk_scale_at: cannot tell", done.err)
 
     def test_json(self):
         done = run("identify", "--candidate", "variant:cpu", "--json", "-")
@@ -118,7 +137,7 @@ class Auto(program.TestCase):
         self.assertUsage(done, "lanes")
         done = self.judge("variant:cpu", "--candidate", "variant:cpu-fma")
         self.assertUsage(done, "one candidate")
-        done = run("verify", "mamba3_scan t=5 n=8 p=8 s=4", "--candidate", "variant:scan",
+        done = run("verify", "mamba3_scan_backward t=5 n=8 p=8 s=4", "--candidate", "variant:scan-grad",
                    "--profile", "auto", env=PLAIN)
         self.assertUsage(done, "auto")
 

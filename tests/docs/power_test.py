@@ -29,6 +29,18 @@ def naming(bugs, digest="a" * 32):
                      for name, rank in bugs.items() for keys, lse, asked in places]}
 
 
+def identify(op, keys, kept=4, digest="a" * 32):
+    row = {"op": op, "family": "numeric", "convention": False, "keys": keys, "own": 4,
+           "kept": kept, "lost": ["mutant:a"] * (4 - kept)}
+    mask = {**row, "family": "mask", "convention": True, "own": 3, "kept": 3, "lost": []}
+    return {"kind": "selftest_identify", "program": {"digest": digest, "cpu": "some CPU"},
+            "zoo": [{"op": op, "kernels": 9, "seen": 20, "equal": 19, "stricter": ["k: p = f32"],
+                     "longest_seconds": 0.5,
+                     "fields": [{"field": "acc_qk", "seen": 9, "equal": 8, "reported": 1,
+                                 "cannot_tell": 0}]}],
+            "bugs": [row, mask]}
+
+
 class Page(unittest.TestCase):
 
     def test_it_is_what_the_data_gives(self):
@@ -69,6 +81,20 @@ class Collected(unittest.TestCase):
         self.assertNotIn("| b | 128 ", page)
         other = power.collect(data, [naming({"d": 1}, digest="b" * 32)])
         self.assertIn("| 128 | o, lse | asked | 1 | 1 | ", power.page_of(other))
+
+    def test_what_identify_loses(self):
+        data = power.collect({}, [identify("attention_forward", 0),
+                                  identify("attention_forward", 1024, kept=3),
+                                  identify("attention_backward", 0)])
+        page = power.page_of(data)
+        self.assertIn("| attention_backward | 9 | 20 | 19 | ", page)
+        self.assertIn("Stricter: k: p = f32.", page)
+        self.assertIn("| attention_forward | `acc_qk` | 9 | 8 | 1 | 0 |", page)
+        self.assertIn("| attention_forward | arithmetic | numeric | 1024 | 4 | 3 | ", page)
+        self.assertIn("| attention_forward | a convention | all | their own | 3 | 3 | ", page)
+        self.assertIn("Lost: mutant:a (1024).", page)
+        other = power.collect(data, [identify("attention_backward", 0, digest="b" * 32)])
+        self.assertNotIn("attention_forward", power.page_of(other))
 
     def test_runs_of_one_program_add_up(self):
         data = power.collect({}, [zoo(0), zoo(1, alarms=2)])

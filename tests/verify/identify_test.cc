@@ -14,23 +14,16 @@
 #include <vector>
 
 #include "tests/verify/identify_kernel.h"
-#include "tests/verify/judge_line.h"
+#include "tests/verify/identify_questions.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/numbers.h"
-#include "verify/profile/fields.h"
 #include "verify/selftest/identify/measured.h"
 
 namespace lockstep::verify {
 namespace {
 
 Identified Asked(Candidate& candidate, Lane lane) {
-  IdentifyRequest request;
-  request.op = "attention_forward";
-  request.light_keys = 7;  // this kernel is slow
-  request.lane = lane;
-  Result<Identified> found = Identify(request, candidate);
-  EXPECT_TRUE(found.ok()) << found.message();
-  return found.value();
+  return AskedOf("attention_forward", candidate, lane);
 }
 
 Identified AskedSpec(const std::string& spec, Lane lane) {
@@ -39,15 +32,8 @@ Identified AskedSpec(const std::string& spec, Lane lane) {
   return Asked(*candidate.value(), lane);
 }
 
-std::string ValueOf(const NumericProfile& profile, const std::string& key) {
-  for (const ProfileField& field : ProfileFields()) {
-    if (key == field.key) return field.print(profile);
-  }
-  return "";
-}
-
 TEST(Identify, ZooIsNeverHeldToMoreThanItHas) {
-  const SeenZoo zoo = IdentifyZoo();
+  const SeenZoo zoo = IdentifyZoo(*IdentifyRowsOf("attention_forward").front());
   EXPECT_TRUE(zoo.Passed()) << SeenText(zoo);
   EXPECT_GE(zoo.Seen(), 10 * static_cast<int64_t>(AttentionZoo().size()));
 }
@@ -58,10 +44,12 @@ TEST(Identify, KnownBugsStillFail) {
   options.only = {"attn.cap_wrong", "attn.lse_log2",  "attn.exp_coarse",
                   "attn.p_",        "attn.drop_last", "attn.scale_"};
   options.threads = 1;
-  const auto result = JudgeIdentified(options);
+  const auto result =
+      JudgeIdentified(IdentifyRowsOf("attention_forward"), options);
   ASSERT_TRUE(result.ok()) << result.message();
   EXPECT_TRUE(result->Passed()) << AutoText(result.value());
-  EXPECT_GE(result->counts.at({"numeric", 0}).own, 5);
+  EXPECT_GE(result->Total("attention_forward", false, 0).own, 5);
+  EXPECT_GE(result->Total("attention_forward", true, 0).own, 3);
 }
 
 TEST(Identify, TextIsTheProfile) {
@@ -248,12 +236,10 @@ const Identified& RightAnswer(const Bug& bug) {
   return at->second;
 }
 
-// Whether the judge fails it by that profile, on small cases.
-bool Fails(Candidate& kernel, const Bug& bug, const NumericProfile& profile) {
-  JudgeOptions options;
-  options.profile = profile;
-  options.profile_spec = "identified";
+// Small cases.
+std::vector<std::string> LinesOf(const Bug& bug) {
   const std::string lane = bug.lane == Lane::kBf16 ? " lane=bf16 p=bf16" : "";
+  std::vector<std::string> lines;
   for (const char* line :
        {"attention_forward sq=5 skv=65 d=16 cap=20 scale=0.3 mask=causal "
         "align=br seed=3",
@@ -262,11 +248,9 @@ bool Fails(Candidate& kernel, const Bug& bug, const NumericProfile& profile) {
         "attention_forward sq=2 skv=2 d=4 scale=1 fill=spread:300 seed=2",
         "attention_forward sq=6 skv=3 d=8 mask=causal align=br "
         "fill=normal:1+poison:masked seed=6"}) {
-    if (JudgeLine(line + lane, kernel, options).verdict == Verdict::kFail) {
-      return true;
-    }
+    lines.push_back(line + lane);
   }
-  return false;
+  return lines;
 }
 
 class IdentifyBug : public testing::TestWithParam<size_t> {};
@@ -279,25 +263,10 @@ TEST_P(IdentifyBug, IsNotLearned) {
   const auto wrong = Open(bug);
   const Identified found = Asked(*wrong, bug.lane);
   const Identified& right = RightAnswer(bug);
-  const NumericProfile base = LoadProfile(right.base).value();
-  for (const ProfileField& field : ProfileFields()) {
-    const std::string key = field.key;
-    if (key == "name" || key == "description") continue;
-    const std::string value = field.print(found.profile);
-    const bool strict = key == "p" && value == "f32";
-    EXPECT_TRUE(value == field.print(right.profile) ||
-                value == field.print(base) || strict)
-        << key << " = " << value << " was learned";
-  }
-  bool said = false;
-  for (const FieldEvidence& field : found.fields) {
-    const bool told =
-        field.word == Word::kReported || field.word == Word::kCannotTell;
-    said = said || (field.field == bug.said && told);
-  }
-  EXPECT_TRUE(said) << IdentifiedText(found);
-  EXPECT_TRUE(Fails(*wrong, bug, found.profile) ||
-              !Fails(*wrong, bug, right.profile));
+  ExpectNotLearned(found, right, bug.said);
+  const std::vector<std::string> lines = LinesOf(bug);
+  EXPECT_TRUE(FailsBy(found.profile, *wrong, lines) ||
+              !FailsBy(right.profile, *wrong, lines));
 }
 
 std::vector<size_t> AllBugs() {

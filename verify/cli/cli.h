@@ -35,6 +35,11 @@ void AddIdentify(Parser* program);
 void AddIds(Parser* program);
 void AddPages(Parser* program);  // completion, man
 
+// Of --allow-auto.
+inline constexpr const char* kAllowAutoHelp =
+    "Take --profile auto in a CI job, too: a gate then learns from what it "
+    "judges";
+
 // Verbs of sibling programs: named in the help, started by StartSibling.
 void AddSiblings(Parser* program);
 // Becomes the sibling that has the verb, and does not come back. -1 where the
@@ -96,8 +101,10 @@ struct HostArguments {
   std::string device;
 };
 void AddHostArguments(Verb* verb, HostArguments* arguments);
-// For all programs that are started from now on. Errors: one line.
-Status LimitHosts(const HostArguments& arguments);
+// For all programs that are started from now on. `specs`: the candidates.
+// Errors: one line.
+Status LimitHosts(const HostArguments& arguments,
+                  const std::vector<std::string>& specs);
 // Ends those that are there. What was wrong with that goes to stderr; returns
 // whether nothing was.
 bool EndHosts();

@@ -2,9 +2,11 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "verify/candidate/wire/host.h"
 #include "verify/cli/cli.h"
@@ -53,7 +55,16 @@ Result<HostUser> FindUser(const std::string& name) {
 
 }  // namespace
 
-Status LimitHosts(const HostArguments& arguments) {
+Status LimitHosts(const HostArguments& arguments,
+                  const std::vector<std::string>& specs) {
+  const bool python = std::any_of(
+      specs.begin(), specs.end(),
+      [](const std::string& spec) { return spec.starts_with("py:"); });
+  if (!arguments.device.empty() && !python) {
+    return Status::Error("--device '" + arguments.device +
+                         "' is for kernels in Python, and no --candidate is "
+                         "py:FILE.py:FUNCTION (docs/gpu.md)");
+  }
   HostLimits limits;
   if (!arguments.call_timeout.empty()) {
     const std::string& text = arguments.call_timeout;

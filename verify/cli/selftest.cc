@@ -237,8 +237,8 @@ int RunNames(const SelftestArguments& a) {
 // What is lost where a profile is learned from the kernel: the zoo's fields,
 // then bugs on their own patterns, or at the lengths that are named.
 int RunIdentified(const SelftestArguments& a) {
-  if (!a.html.empty() || !a.json.empty()) {
-    return Fail("--identify has tables alone: leave out --html and --json");
+  if (!a.html.empty()) {
+    return Fail("--identify has no page: leave out --html");
   }
   const Status files = CheckFiles(a);
   if (!files.ok()) return Fail(files.message());
@@ -251,16 +251,29 @@ int RunIdentified(const SelftestArguments& a) {
   options.only = WordsOfList(a.only);
   options.threads = a.threads;
   options.progress = [](const std::string& word) { std::cerr << word << "\n"; };
-  const SeenZoo zoo = IdentifyZoo();
-  const Result<AutoResult> bugs = JudgeIdentified(options);
-  if (!bugs.ok()) return Fail(bugs.message());
-  const std::string text = SeenText(zoo) + "\n" + AutoText(bugs.value());
-  if (a.markdown != "-") std::cout << text;
-  if (!a.markdown.empty()) {
-    const Status status = Deliver(a.markdown, text);
-    if (!status.ok()) return Fail(status.message());
+  const auto rows = IdentifyRowsOf(a.op);
+  if (rows.empty()) {
+    return Fail("--identify --op " + a.op + ": its kernels cannot be asked");
   }
-  return zoo.Passed() && bugs->Passed() ? kExitPass : kExitFail;
+  std::vector<SeenZoo> zoos;
+  for (const SelftestRow* row : rows) zoos.push_back(IdentifyZoo(*row));
+  const Result<AutoResult> bugs = JudgeIdentified(rows, options);
+  if (!bugs.ok()) return Fail(bugs.message());
+  std::string text;
+  bool passed = bugs->Passed();
+  for (const SeenZoo& zoo : zoos) {
+    text += SeenText(zoo) + "\n";
+    passed = passed && zoo.Passed();
+  }
+  text += AutoText(bugs.value());
+  if (a.markdown != "-" && a.json != "-") std::cout << text;
+  Status status;
+  if (!a.json.empty()) {
+    status = Deliver(a.json, IdentifyJson(zoos, bugs.value()) + "\n");
+  }
+  if (status.ok() && !a.markdown.empty()) status = Deliver(a.markdown, text);
+  if (!status.ok()) return Fail(status.message());
+  return passed ? kExitPass : kExitFail;
 }
 
 int RunSelftestVerb(const SelftestArguments& a) {
@@ -352,9 +365,8 @@ void AddSelftest(Parser* program) {
              "In place of the rest: how often a failing verdict names the bug "
              "of an attention kernel");
   verb->Flag("--identify", &a->identify,
-             "In place of the rest: which fields of correct attention kernels "
-             "`identify` sees, and which bugs fail by the profile that it "
-             "sees of them");
+             "In place of the rest: which fields of correct kernels `identify` "
+             "sees, and which bugs fail by the profile that it sees of them");
   verb->Value("--explain-budget", &a->explain_seconds,
               "Work to find the bug of each failure with, worth so many\n"
               "seconds of CPU time (default 2)")

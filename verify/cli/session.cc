@@ -176,7 +176,7 @@ Result<Run> OpenRun(JobGroup* group, const SessionOptions& options,
   if (group->candidates.empty()) group->candidates = {kDefaultCandidate};
   SessionOptions with = options;
   RETURN_IF_ERROR(ApplyReplayOptions(group->options, &with));
-  RETURN_IF_ERROR(LimitHosts(with.hosts));
+  RETURN_IF_ERROR(LimitHosts(with.hosts, group->candidates));
   ASSIGN_OR_RETURN(auto candidates, OpenCandidates(*group, with));
   FitToClaims(with, *candidates.front(), group);
   for (const auto& candidate : candidates) {

@@ -19,6 +19,7 @@ std::vector<std::string> ReplayOptions(const SessionOptions& options) {
   flag(options.no_invariance, "--no-invariance");
   flag(options.no_probes, "--no-probes");
   flag(options.require_executed, "--require-executed");
+  flag(options.allow_auto, "--allow-auto");
   if (options.repeats > 0) {
     words.insert(words.end(), {"--repeat", std::to_string(options.repeats)});
   }
@@ -64,6 +65,8 @@ Status ApplyReplayOptions(const std::vector<std::string>& words,
       options->no_probes = true;
     } else if (word == "--require-executed") {
       options->require_executed = true;
+    } else if (word == "--allow-auto") {
+      options->allow_auto = true;
     } else if (word == "--repeat" && n + 1 < words.size()) {
       options->repeats = std::strtoll(words[++n].c_str(), nullptr, 10);
     } else if (word == "--claims" && n + 1 < words.size()) {

@@ -42,9 +42,7 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
               "Numeric contract the candidate claims; auto: what `lockstep "
               "identify` sees")
       .Type("NAME|FILE|auto");
-  verb->Flag("--allow-auto", &s.allow_auto,
-             "Take --profile auto in a CI job, too: a gate then learns from "
-             "what it judges");
+  verb->Flag("--allow-auto", &s.allow_auto, kAllowAutoHelp);
   verb->Value("--budget", &s.budget, "Stop after 60s, 5m, 2h or 1000cases")
       .Type("BUDGET");
   verb->Value("--seed", &s.seed, "Seed of every case, instead of its own")

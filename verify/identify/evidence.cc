@@ -49,6 +49,16 @@ std::string AfterReport(const FieldEvidence& field) {
                             : "; to add, if it is meant: " + field.line;
 }
 
+// Whether kernels of that op have the key: gradients have those of gradients.
+bool Concerns(const Identified& identified, const std::string& key) {
+  const auto begins = [](const std::string& text) {
+    return text.starts_with("grad.");
+  };
+  return !begins(key) ||
+         std::any_of(identified.fields.begin(), identified.fields.end(),
+                     [&](const auto& field) { return begins(field.field); });
+}
+
 std::string Comment(const FieldEvidence& field) {
   std::string text = "# " + field.field;
   if (!field.value.empty()) text += " = " + field.value;
@@ -79,8 +89,8 @@ std::string IdentifiedText(const Identified& identified) {
   for (const ProfileField& field : ProfileFields()) {
     const std::string key = field.key;
     const std::string value = ValueOf(profile, key);
-    if (said[key] || value.empty() || key.starts_with("scan.") ||
-        key.starts_with("grad.")) {
+    if (said[key] || value.empty() || !HasKey(profile, key) ||
+        !Concerns(identified, key)) {
       continue;
     }
     if (value != ValueOf(base, key)) {

@@ -1,12 +1,16 @@
 #include "verify/identify/rows.h"
 
+#include "verify/identify/attention_backward/identify.h"
 #include "verify/identify/attention_forward/identify.h"
+#include "verify/identify/mamba3_scan/identify.h"
 
 namespace lockstep::verify {
 namespace {
 
 constexpr IdentifyRow kRows[] = {
     {"attention_forward", &IdentifyAttention},
+    {"attention_backward", &IdentifyGradients},
+    {"mamba3_scan", &IdentifyScan},
 };
 
 }  // namespace

@@ -18,6 +18,8 @@ struct ProfileField {
 };
 
 const std::vector<ProfileField>& ProfileFields();
+// Whether a profile of its kind, of a scan or of attention, has that key.
+bool HasKey(const NumericProfile& profile, std::string_view key);
 
 // What is wrong with a field of scans in another profile.
 inline constexpr const char* kNoScan =

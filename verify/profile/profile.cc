@@ -373,15 +373,17 @@ std::string LintProfile(const NumericProfile& p) {
   return errors;
 }
 
+bool HasKey(const NumericProfile& profile, std::string_view key) {
+  return IsShared(key) || key.starts_with("scan.") == profile.scan.has_value();
+}
+
 std::string ProfileText(const NumericProfile& profile) {
   std::string text;
   for (const ProfileField& field : ProfileFields()) {
-    const std::string_view key = field.key;
-    if (!IsShared(key) && key.starts_with("scan.") != profile.scan.has_value())
-      continue;
+    if (!HasKey(profile, field.key)) continue;
     // Nothing to say is no line: an empty text is none that Parse takes.
     const std::string value = field.print(profile);
-    if (!value.empty()) text += std::string(key) + " = " + value + "\n";
+    if (!value.empty()) text += std::string(field.key) + " = " + value + "\n";
   }
   return text;
 }

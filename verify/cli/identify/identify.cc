@@ -97,7 +97,7 @@ int AskKernel(const IdentifyArguments& a) {
   const Status out =
       CheckDeliverables({{"--out", a.out}, {"--json", a.json}}, {});
   if (!out.ok()) return Fail(out.message());
-  const Status limited = LimitHosts(a.hosts);
+  const Status limited = LimitHosts(a.hosts, {a.candidate});
   if (!limited.ok()) return Fail(limited.message());
   auto candidate = ParseCandidate(a.candidate);
   if (!candidate.ok()) return Fail(candidate.message());

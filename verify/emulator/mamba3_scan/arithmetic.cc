@@ -6,6 +6,7 @@
 #include "verify/base/binary64.h"
 #include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/mamba3_scan/row.h"
+#include "verify/emulator/mamba3_scan/turns.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
@@ -18,6 +19,8 @@ float Coarse(float x, double rel) {
   const int bits = rel > 0x1p-23 ? -std::ilogb(rel) : 24;
   return bits < 24 ? RoundToBits(x, bits) : x;
 }
+
+}  // namespace
 
 // By Taylor's series after reduction to an eighth of a turn.
 void TurnsToSinCos(double turns, double* sine, double* cosine) {
@@ -34,8 +37,6 @@ void TurnsToSinCos(double turns, double* sine, double* cosine) {
   *sine = k == 0 ? s : k == 1 ? c : k == 2 ? -s : -c;
   *cosine = k == 0 ? c : k == 1 ? -s : k == 2 ? -c : s;
 }
-
-}  // namespace
 
 float ScanArithmetic::Exp(float x) const {
   double y = static_cast<double>(x);

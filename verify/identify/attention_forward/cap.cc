@@ -1,13 +1,14 @@
 // The softcap: how good tanh is, and how the cap divides.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
 #include "verify/emulator/numbers.h"
-#include "verify/identify/attention_forward/functions.h"
 #include "verify/identify/attention_forward/kernel.h"
-#include "verify/identify/attention_forward/models.h"
+#include "verify/identify/functions.h"
+#include "verify/identify/models.h"
 
 namespace lockstep::verify {
 namespace {
@@ -16,6 +17,7 @@ constexpr double kCap = 50;  // no power of two; its weights fit f32
 constexpr size_t kPoints = 384;
 constexpr size_t kStride = 131;  // has no factor in common with it
 constexpr double kWarnTanh = 0x1p-12;
+constexpr double kCoarsest = 0x1p-12;  // of a score that shows a tanh
 
 // Scores that 8 bits hold, both signs: x = s / cap from 0.02 to 5.
 ScoreQuestion Sweep() {
@@ -65,6 +67,12 @@ std::vector<ErrorPoint> PointsOf(const AttentionKernel& kernel,
   return points;
 }
 
+bool WithinNoise(const std::vector<ErrorPoint>& points) {
+  return std::all_of(points.begin(), points.end(), [](const auto& point) {
+    return std::fabs(point.error) <= point.noise;
+  });
+}
+
 // Whether the same scores come again where the rows stand in another order.
 bool ComesAgain(AttentionKernel* kernel, const ScoreQuestion& question,
                 const std::vector<ErrorPoint>& points) {
@@ -96,6 +104,11 @@ void AskTanh(AttentionKernel* kernel) {
     return;
   }
   const auto points = PointsOf(*kernel, question, read.value());
+  if (kernel->Noise(1) > kCoarsest && WithinNoise(points)) {
+    kernel->Say("tanh_rel", Word::kAssumed,
+                "scores are read too coarsely to show tanh");
+    return;
+  }
   const std::array<double, 7> legal = {kernel->profile.tanh_rel,
                                        0x1.76p-17,
                                        0x1p-16,

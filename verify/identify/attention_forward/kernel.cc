@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "verify/base/binary64.h"
-#include "verify/base/elements.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/line.h"
+#include "verify/identify/attention_forward/rows.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/ops/attention_forward/trial.h"
-#include "verify/profile/fields.h"
 
 namespace lockstep::verify {
 namespace {
@@ -22,65 +21,11 @@ int64_t Width(const Rows& rows) {
   return static_cast<int64_t>(rows.front().size());
 }
 
-// As wide as both: kernels may want values as wide as keys. What is added is 0.
-int64_t CommonWidth(const AttentionQuestion& question) {
-  return std::max(Width(question.q), Width(question.v));
-}
-
-Case CaseOf(const AttentionQuestion& question, Lane lane) {
-  Case c = EmptyCase(kOp);
-  auto& values = c.Get<AttentionForwardCase>();
-  values.q_len = Size(question.q);
-  values.kv_len = Size(question.k);
-  values.head_dim = values.value_dim = CommonWidth(question);
-  values.lane = lane;
-  values.p_lane = lane;
-  values.scale = Number{question.scale};
-  if (question.cap) values.softcap = Number{*question.cap};
-  if (question.causal_to_the_end) {
-    values.mask.kind = MaskExpr::Kind::kCausal;
-    values.align.kind = Alignment::Kind::kBottomRight;
-  }
-  return c;
-}
-
-void Fill(const Rows& rows, const MutableLaneView& view) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    for (int64_t c = 0; c < view.shape[3]; ++c) {
-      const auto at = static_cast<size_t>(c);
-      const double x = at < rows[i].size() ? double{rows[i][at]} : 0;
-      SetElement(view, {0, 0, static_cast<int64_t>(i), c},
-                 BitsOf(view.lane, x));
-    }
-  }
-}
-
-float Element(const LaneView& view, int64_t i, int64_t c) {
-  if (view.lane == Lane::kF32) return view.As<const float>()(0, 0, i, c);
-  const uint32_t bits = view.As<const Bf16>()(0, 0, i, c).bits;
-  return std::bit_cast<float>(bits << 16);
-}
-
-// Whether the kernel itself says that it has no lse.
-bool SaysNoLse(const Candidate& candidate) {
-  const std::vector<std::string> lacks = candidate.Introduce().lacks;
-  const std::optional<NumericProfile> claims = candidate.traits().claims;
-  return std::find(lacks.begin(), lacks.end(), "lse") != lacks.end() ||
-         (claims && !HasLse(*claims));
-}
-
-std::string WhyNone(const RunOutcome& outcome) {
-  return outcome.message.empty() ? "no answer came" : outcome.message;
-}
-
-}  // namespace
-
-namespace {
-
 // The natural score of a light key: e^-400 is 0 in f32.
 constexpr double kLightScore = -400;
 
-// The question with so many light keys, by a channel more.
+}  // namespace
+
 AttentionQuestion WithLightKeys(AttentionQuestion question, int64_t count) {
   const size_t channels = question.q.front().size();
   for (auto& row : question.q) row.push_back(1);
@@ -93,7 +38,9 @@ AttentionQuestion WithLightKeys(AttentionQuestion question, int64_t count) {
   return question;
 }
 
-}  // namespace
+const char* AttentionBase(Lane lane) {
+  return lane == Lane::kBf16 ? "flash-bf16" : "cpu-f32";
+}
 
 Result<AttentionAnswer> AttentionKernel::Ask(
     const AttentionQuestion& question) {
@@ -105,41 +52,28 @@ Result<AttentionAnswer> AttentionKernel::Ask(
 
 Result<AttentionAnswer> AttentionKernel::AskAsItStands(
     const AttentionQuestion& question) {
-  const Case c = CaseOf(question, lane_);
+  Case c = EmptyCase(kOp);
+  SetShape(question, lane(), &c.Get<AttentionForwardCase>());
   Result<AttentionForwardData> data = Materialise(c, {});
   if (!data.ok()) return data.status();
-  Fill(question.q, data->q.view);
-  Fill(question.k, data->k.view);
-  Fill(question.v, data->v.view);
+  FillRows(question.q, 0, data->q.view);
+  FillRows(question.k, 0, data->k.view);
+  FillRows(question.v, 0, data->v.view);
   const AttentionForwardTrial trial(c, std::move(data.value()));
-  Result<OutputSet> outputs = trial.Allocate(0);
-  if (!outputs.ok()) return outputs.status();
   NumericProfile claims = profile;
-  if (SaysNoLse(candidate_)) claims.lse = LseLane::kNone;
-  const CaseRequest request = {.call = &c,
-                               .line = MinimalLine(c),
-                               .number = 1,
-                               .total = 1,
-                               .claims = &claims};
-  const Status ready = candidate_.Prepare(request);
-  if (!ready.ok()) return ready;
-  Execution execution;
-  ++calls_;
-  const RunOutcome outcome =
-      candidate_.Run(request, trial, {}, outputs.value(), &execution);
-  if (outcome.state != RunOutcome::State::kRan) {
-    return Status::Error(WhyNone(outcome));
-  }
+  const bool has_lse = !SaysNone(candidate(), "lse");
+  if (!has_lse) claims.lse = LseLane::kNone;
+  const Result<OutputSet> outputs = Call(c, trial, claims);
+  if (!outputs.ok()) return outputs.status();
   AttentionAnswer answer;
   const LaneView o = outputs->tensors[0].const_view();
   const LaneView lse = outputs->tensors[1].const_view();
-  const bool has_lse = HasLse(claims) && !SaysNoLse(candidate_);
   for (int64_t i = 0; i < Size(question.q); ++i) {
     answer.o.emplace_back();
     for (int64_t n = 0; n < Width(question.v); ++n) {
-      answer.o.back().push_back(Element(o, i, n));
+      answer.o.back().push_back(ElementAt(o, 0, i, n));
     }
-    if (has_lse) answer.lse.push_back(Element(lse, i, 0));
+    if (HasLse(claims)) answer.lse.push_back(ElementAt(lse, 0, i, 0));
   }
   return answer;
 }
@@ -147,7 +81,8 @@ Result<AttentionAnswer> AttentionKernel::AskAsItStands(
 double AttentionKernel::NoiseBy(ReadBy by, double score) const {
   const double size = std::max(1.0, std::fabs(score));
   if (by == ReadBy::kLse) return size * (lse_bf16 ? 0x1p-7 : 0x1p-20);
-  const double noise = lane_ == Lane::kBf16 ? 0x1p-6 : size * 0x1p-20 + 0x1p-20;
+  const double noise =
+      lane() == Lane::kBf16 ? 0x1p-6 : size * 0x1p-20 + 0x1p-20;
   return std::max(noise, weight_noise);
 }
 
@@ -186,16 +121,6 @@ Result<std::vector<double>> AttentionKernel::Scores(
     const ScoreQuestion& question) {
   if (!score_read) return Status::Error("scores cannot be read");
   return ScoresBy(reading, question);
-}
-
-void AttentionKernel::Say(const std::string& field, Word word,
-                          const std::string& evidence,
-                          const std::string& line) {
-  std::string value;
-  for (const ProfileField& known : ProfileFields()) {
-    if (field == known.key) value = known.print(profile);
-  }
-  found.fields.push_back({field, value, word, evidence, line});
 }
 
 }  // namespace lockstep::verify

@@ -8,19 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "reference/contract/mask.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
 #include "verify/candidate/candidate.h"
+#include "verify/identify/asker.h"
 #include "verify/identify/attention_forward/lse_bits.h"
-#include "verify/identify/evidence.h"
+#include "verify/identify/attention_forward/rows.h"
 
 namespace lockstep::verify {
 
 // A scale whose roundings show.
 inline constexpr double kOddScale = 0.1372;
-
-using Rows = std::vector<std::vector<float>>;
 
 // One call: one head, one batch row. Elements are numbers of the lane.
 struct AttentionQuestion {
@@ -31,6 +29,10 @@ struct AttentionQuestion {
   std::optional<double> cap;
   bool causal_to_the_end = false;  // mask=causal align=br
 };
+
+// The question with so many keys behind it that weigh less than f32 can hold,
+// by a channel more.
+AttentionQuestion WithLightKeys(AttentionQuestion question, int64_t count);
 
 struct AttentionAnswer {
   Rows o;                  // [queries][channels]
@@ -51,13 +53,14 @@ enum class ReadBy : uint8_t {
   kWeights,  // log of the ratio of two weights, which are o
 };
 
-class AttentionKernel {
+// The built-in profile that a kernel of this lane starts from.
+const char* AttentionBase(Lane lane);
+
+class AttentionKernel : public Asker {
  public:
   AttentionKernel(Candidate& candidate, Lane lane)
-      : candidate_(candidate), lane_(lane) {}
+      : Asker(candidate, lane, AttentionBase(lane)) {}
 
-  Lane lane() const { return lane_; }
-  int64_t calls() const { return calls_; }
   // Errors: why there is no answer, one line.
   Result<AttentionAnswer> Ask(const AttentionQuestion& question);
 
@@ -69,6 +72,13 @@ class AttentionKernel {
   // and accurate functions supposed.
   double Noise(double score) const { return NoiseBy(reading, score); }
   double NoiseBy(ReadBy by, double score) const;
+  // What scores of sums are multiplied with so that coarse weights show them.
+  virtual double ScoreGain() const { return 1; }
+  // Whether weights are read in f32, where they are not rounded.
+  virtual bool FineWeights() const { return lane() == Lane::kF32; }
+  // What the weights that are read are rounded to, and the key that says so.
+  virtual const char* WeightKey() const { return "p"; }
+  virtual NumberType WeightType() const { return profile.p; }
 
   // Keys that stand behind those of a question and weigh less than f32 can
   // hold: public code takes other paths at other lengths. A question with a cap
@@ -84,8 +94,6 @@ class AttentionKernel {
   double weight_noise = 0;
   std::optional<LseForm> form;  // of the exponent, where lse shows it
   bool score_read = true;       // false: no reading of scores can be trusted
-  NumericProfile profile;       // as far as it is known
-  Identified found;
 
   // Whether lse is the score to the last bit.
   bool ReadsBits() const {
@@ -93,16 +101,12 @@ class AttentionKernel {
   }
   // Whether weights of equal scores are 1, or a power of two.
   bool unit_weights() const { return lse_offset == 0; }
-  void Say(const std::string& field, Word word, const std::string& evidence,
-           const std::string& line = "");
-  void Warn(const std::string& what) { found.warnings.push_back(what); }
 
- private:
-  Result<AttentionAnswer> AskAsItStands(const AttentionQuestion& question);
-
-  Candidate& candidate_;
-  Lane lane_;
-  int64_t calls_ = 0;
+ protected:
+  // The answer without light keys. Of kernels that have no o: any multiple of
+  // a row's weights, times v.
+  virtual Result<AttentionAnswer> AskAsItStands(
+      const AttentionQuestion& question);
 };
 
 // One probe: a row of the table.
@@ -112,6 +116,8 @@ struct AttentionProbe {
   void (*ask)(AttentionKernel*);
 };
 const std::vector<AttentionProbe>& AttentionProbes();
+// Those that need weights alone.
+const std::vector<AttentionProbe>& WeightProbes();
 
 // The probes, by file.
 void AskLse(AttentionKernel* kernel);

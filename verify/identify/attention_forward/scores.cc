@@ -8,7 +8,7 @@
 #include "verify/base/format.h"
 #include "verify/emulator/numbers.h"
 #include "verify/identify/attention_forward/kernel.h"
-#include "verify/identify/attention_forward/models.h"
+#include "verify/identify/models.h"
 
 namespace lockstep::verify {
 namespace {
@@ -360,22 +360,25 @@ void AskScale(AttentionKernel* kernel) {
 }
 
 void AskSumsQk(AttentionKernel* kernel) {
+  const double gain = kernel->ScoreGain();
   ScoreQuestion question;
   question.q = LosingSums(kChannels, kChannels, 32, 41);
   question.k.assign(kChannels, 1.0f);
-  const auto read = kernel->Scores(question);
+  question.scale = gain;
+  auto read = kernel->Scores(question);
   if (!read.ok()) {
     kernel->Say("acc_qk", Word::kAssumed, read.message());
     return;
   }
-  if (kernel->Noise(0) > 0x1p-16) {
+  if (kernel->Noise(0) / gain > 0x1p-16) {
     kernel->Say("acc_qk", Word::kAssumed,
                 "scores are read too coarsely to show lost bits");
     return;
   }
+  for (double& x : read.value()) x /= gain;
   const SumFit fit =
       FitSums(question.q, read.value(), [&](size_t i, double sum) {
-        return std::fabs(read.value()[i] - sum) <= kernel->Noise(sum);
+        return std::fabs(read.value()[i] - sum) <= kernel->Noise(sum) / gain;
       });
   const bool adopt = fit.nearest || (fit.model != nullptr && fit.model->adopt);
   if (adopt)

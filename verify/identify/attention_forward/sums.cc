@@ -4,7 +4,7 @@
 
 #include "verify/base/format.h"
 #include "verify/identify/attention_forward/kernel.h"
-#include "verify/identify/attention_forward/models.h"
+#include "verify/identify/models.h"
 
 namespace lockstep::verify {
 namespace {
@@ -20,14 +20,6 @@ AttentionQuestion Equal(const Rows& v) {
   question.k.assign(v.size(), std::vector<float>(8, 1.0f));
   question.v = v;
   return question;
-}
-
-Rows Transposed(const Rows& rows) {
-  Rows turned(rows.front().size());
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) turned[i].push_back(row[i]);
-  }
-  return turned;
 }
 
 }  // namespace

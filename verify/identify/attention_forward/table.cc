@@ -31,4 +31,15 @@ const std::vector<AttentionProbe>& AttentionProbes() {
   return kProbes;
 }
 
+const std::vector<AttentionProbe>& WeightProbes() {
+  static const std::vector<AttentionProbe> kProbes = {
+      {"score", "weights of two keys against their scores of 16 bits",
+       &AskScoreType},
+      {"acc_qk", "sums over channels that lose bits", &AskSumsQk},
+      {"tanh_rel", "scores under a cap of 50", &AskTanh},
+      {"exp_rel", "ratios of two weights", &AskExp},
+  };
+  return kProbes;
+}
+
 }  // namespace lockstep::verify

@@ -6,9 +6,9 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
-#include "verify/identify/attention_forward/functions.h"
 #include "verify/identify/attention_forward/kernel.h"
-#include "verify/identify/attention_forward/models.h"
+#include "verify/identify/functions.h"
+#include "verify/identify/models.h"
 
 namespace lockstep::verify {
 namespace {
@@ -279,7 +279,7 @@ std::string WhyExpIsHidden(const AttentionKernel& kernel, bool by_o) {
   const bool by_lse =
       kernel.ReadsBits() && kernel.found.Find("l_from") == nullptr;
   if (by_o || by_lse) return "";
-  const FieldEvidence* weights = kernel.found.Find("p");
+  const FieldEvidence* weights = kernel.found.Find(kernel.WeightKey());
   const bool told = weights != nullptr && weights->word != Word::kCannotTell;
   return told ? "weights are rounded too coarsely to show it"
               : "the weights themselves are not explained";
@@ -288,10 +288,10 @@ std::string WhyExpIsHidden(const AttentionKernel& kernel, bool by_o) {
 }  // namespace
 
 void AskExp(AttentionKernel* kernel) {
-  const FieldEvidence* weights = kernel->found.Find("p");
-  const bool by_o = kernel->lane() == Lane::kF32 && weights != nullptr &&
+  const FieldEvidence* weights = kernel->found.Find(kernel->WeightKey());
+  const bool by_o = kernel->FineWeights() && weights != nullptr &&
                     weights->word == Word::kSeen &&
-                    kernel->profile.p == NumberType::kF32;
+                    kernel->WeightType() == NumberType::kF32;
   const std::string hidden = WhyExpIsHidden(*kernel, by_o);
   if (!hidden.empty()) {
     kernel->Say("exp_rel", Word::kAssumed, hidden);

@@ -1,4 +1,4 @@
-#include "verify/identify/attention_forward/models.h"
+#include "verify/identify/models.h"
 
 #include <algorithm>
 #include <cmath>

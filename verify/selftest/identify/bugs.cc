@@ -1,12 +1,11 @@
-// Known bugs of attention_forward, judged by the profile that was identified of
-// them.
+// Known bugs, judged by the profile that was identified of them.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "verify/base/format.h"
 #include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/emulator/mutants.h"
@@ -21,6 +20,7 @@ namespace {
 
 // One bug in one kernel that claims no bits.
 struct Suspect {
+  const SelftestRow* row = nullptr;
   const MutantInfo* info = nullptr;
   std::string base;
   NumericProfile identified;
@@ -38,22 +38,26 @@ struct Fate {
   Status status;
 };
 
-std::vector<Suspect> SuspectsOf(const AutoOptions& options) {
+std::vector<Suspect> SuspectsOf(const std::vector<const SelftestRow*>& rows,
+                                const AutoOptions& options) {
   std::vector<Suspect> all;
-  for (const MutantInfo& info : Mutants()) {
-    const std::string_view name = info.name;
-    const bool wanted =
-        options.only.empty() ||
-        std::any_of(options.only.begin(), options.only.end(),
-                    [&](const std::string& p) { return name.starts_with(p); });
-    if (!info.attention() || !wanted) continue;
-    const std::string base = info.base;
-    if (!base.starts_with("exact")) {
-      all.push_back({&info, base, {}, {}});
-      continue;
+  for (const SelftestRow* row : rows) {
+    for (const MutantInfo* info : row->mutants()) {
+      const std::string_view name = info->name;
+      const bool wanted = options.only.empty() ||
+                          std::any_of(options.only.begin(), options.only.end(),
+                                      [&](const std::string& p) {
+                                        return name.starts_with(p);
+                                      });
+      if (!wanted) continue;
+      const std::string base = info->base;
+      if (!base.starts_with("exact")) {
+        all.push_back({row, info, base, {}, {}});
+        continue;
+      }
+      all.push_back({row, info, "cpu", {}, {}});
+      all.push_back({row, info, "flash", {}, {}});
     }
-    all.push_back({&info, "cpu", {}, {}});
-    all.push_back({&info, "flash", {}, {}});
   }
   return all;
 }
@@ -64,7 +68,7 @@ void IdentifySuspect(Suspect* suspect) {
   suspect->status = kernel.ok() ? base.status() : kernel.status();
   if (!suspect->status.ok()) return;
   IdentifyRequest request;
-  request.op = "attention_forward";
+  request.op = suspect->row->op;
   request.light_keys = 7;  // the emulator is slow
   request.lane = base->lane.value_or(Lane::kF32);
   const auto found = Identify(request, *kernel.value());
@@ -72,10 +76,17 @@ void IdentifySuspect(Suspect* suspect) {
   if (found.ok()) suspect->identified = found->profile;
 }
 
+std::vector<LengthCase> CasesAt(const std::string& op, int64_t length) {
+  if (op == "attention_forward") return AttentionLengthCases(length);
+  if (op == "attention_backward") return GradientLengthCases(length);
+  if (op == "mamba3_scan_backward") return ScanGradientLengthCases(length);
+  return ScanLengthCases(length, op);
+}
+
 std::vector<std::string> LinesOf(const Suspect& suspect, int64_t length) {
   if (length == 0) return {suspect.info->pattern};
   std::vector<std::string> lines;
-  for (const LengthCase& row : AttentionLengthCases(length)) {
+  for (const LengthCase& row : CasesAt(suspect.row->op, length)) {
     if (row.only.empty() || row.only == suspect.info->name) {
       lines.push_back(row.line);
     }
@@ -181,7 +192,9 @@ Status JudgeLength(const AutoOptions& options, int64_t length,
   }
   for (size_t s = 0; s < suspects.size(); ++s) {
     if (!fates[s].status.ok()) return fates[s].status;
-    AutoCount& count = result->counts[{suspects[s].info->family, length}];
+    const MutantInfo& info = *suspects[s].info;
+    AutoCount& count = result->counts[{
+        suspects[s].row->op, BreaksConvention(info), info.family, length}];
     if (!fates[s].own) continue;
     ++count.own;
     count.kept += fates[s].kept ? 1 : 0;
@@ -192,17 +205,48 @@ Status JudgeLength(const AutoOptions& options, int64_t length,
 
 }  // namespace
 
+bool BreaksConvention(const MutantInfo& info) {
+  constexpr std::string_view kFamilies[] = {
+      "heads", "layout", "mask", "page",    "parameter",
+      "runs",  "scale",  "sink", "softcap", "stride"};
+  constexpr std::string_view kNames[] = {"attn.lse_log2", "attn.lse_plus_inf"};
+  const std::string_view family = info.family, name = info.name;
+  return std::find(std::begin(kFamilies), std::end(kFamilies), family) !=
+             std::end(kFamilies) ||
+         std::find(std::begin(kNames), std::end(kNames), name) !=
+             std::end(kNames);
+}
+
+void AutoCount::Add(const AutoCount& other) {
+  own += other.own;
+  kept += other.kept;
+  lost.insert(lost.end(), other.lost.begin(), other.lost.end());
+}
+
+AutoCount AutoResult::Total(const std::string& op, bool convention,
+                            int64_t length) const {
+  AutoCount total;
+  for (const auto& [at, count] : counts) {
+    if (at.op == op && at.convention == convention && at.length == length) {
+      total.Add(count);
+    }
+  }
+  return total;
+}
+
 bool AutoResult::Passed() const {
-  return std::all_of(counts.begin(), counts.end(), [](const auto& entry) {
-    return entry.second.kept * 100 >= entry.second.own * 99;
+  return std::all_of(counts.begin(), counts.end(), [&](const auto& entry) {
+    const AutoPlace& at = entry.first;
+    const AutoCount total = Total(at.op, at.convention, at.length);
+    return at.convention ? total.kept == total.own
+                         : total.kept * 100 >= total.own * 99;
   });
 }
 
-Result<AutoResult> JudgeIdentified(const AutoOptions& options) {
-  std::vector<Suspect> suspects = SuspectsOf(options);
-  if (suspects.empty()) {
-    return Status::Error("no bug of attention_forward has such a name");
-  }
+Result<AutoResult> JudgeIdentified(const std::vector<const SelftestRow*>& rows,
+                                   const AutoOptions& options) {
+  std::vector<Suspect> suspects = SuspectsOf(rows, options);
+  if (suspects.empty()) return Status::Error("no bug has such a name");
   ForEach(
       static_cast<int64_t>(suspects.size()), options.threads,
       [&](int64_t n) { IdentifySuspect(&suspects[static_cast<size_t>(n)]); });
@@ -216,25 +260,6 @@ Result<AutoResult> JudgeIdentified(const AutoOptions& options) {
     RETURN_IF_ERROR(JudgeLength(options, length, suspects, &result));
   }
   return result;
-}
-
-std::string AutoText(const AutoResult& result) {
-  std::string text =
-      "| family | keys | failed by the right profile | failed by auto |\n"
-      "|---|---|---|---|\n";
-  std::string lost;
-  for (const auto& [where, count] : result.counts) {
-    const auto& [family, length] = where;
-    const std::string keys =
-        length == 0 ? "the bug's own" : std::to_string(length);
-    text += Format("| %s | %s | %lld | %lld |\n", family.c_str(), keys.c_str(),
-                   static_cast<long long>(count.own),
-                   static_cast<long long>(count.kept));
-    for (const std::string& spec : count.lost) {
-      lost += "lost at " + keys + ": " + spec + "\n";
-    }
-  }
-  return text + lost;
 }
 
 }  // namespace lockstep::verify

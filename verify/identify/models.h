@@ -1,7 +1,7 @@
 // Legal values as functions: what a number, or a sum, becomes under each. The
 // answers of a kernel are held against these.
-#ifndef LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_MODELS_H_
-#define LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_MODELS_H_
+#ifndef LOCKSTEP_VERIFY_IDENTIFY_MODELS_H_
+#define LOCKSTEP_VERIFY_IDENTIFY_MODELS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -71,4 +71,4 @@ SumFit FitSums(const std::vector<std::vector<float>>& lists,
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_MODELS_H_
+#endif  // LOCKSTEP_VERIFY_IDENTIFY_MODELS_H_

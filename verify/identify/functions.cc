@@ -1,4 +1,4 @@
-#include "verify/identify/attention_forward/functions.h"
+#include "verify/identify/functions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -95,7 +95,7 @@ FunctionFit FitErrors(const std::vector<ErrorPoint>& points,
 }
 
 std::optional<FunctionFit> LearnError(
-    AttentionKernel* kernel, const char* field, const char* answer,
+    Asker* kernel, const char* field, const char* answer,
     const std::vector<ErrorPoint>& points, std::span<const double> legal,
     const std::function<bool()>& comes_again) {
   FunctionFit fit = FitErrors(points, legal);

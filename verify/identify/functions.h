@@ -1,7 +1,7 @@
 // Errors of a kernel's function, by points: whether they are those of a
 // function, and which legal value covers them.
-#ifndef LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_FUNCTIONS_H_
-#define LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_FUNCTIONS_H_
+#ifndef LOCKSTEP_VERIFY_IDENTIFY_FUNCTIONS_H_
+#define LOCKSTEP_VERIFY_IDENTIFY_FUNCTIONS_H_
 
 #include <functional>
 #include <optional>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/identify/attention_forward/kernel.h"
+#include "verify/identify/asker.h"
 
 namespace lockstep::verify {
 
@@ -40,12 +40,12 @@ bool SameAnswers(const std::vector<ErrorPoint>& points,
 // FitErrors of a field whose error is learned only if the same answers come
 // again in another order of the queries; none, and said, if it cannot be told.
 // `answer`: "score".
-std::optional<FunctionFit> LearnError(AttentionKernel* kernel,
-                                      const char* field, const char* answer,
+std::optional<FunctionFit> LearnError(Asker* kernel, const char* field,
+                                      const char* answer,
                                       const std::vector<ErrorPoint>& points,
                                       std::span<const double> legal,
                                       const std::function<bool()>& comes_again);
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_FUNCTIONS_H_
+#endif  // LOCKSTEP_VERIFY_IDENTIFY_FUNCTIONS_H_

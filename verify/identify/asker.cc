@@ -1,0 +1,142 @@
+#include "verify/identify/asker.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "verify/case/text.h"
+#include "verify/profile/fields.h"
+
+namespace lockstep::verify {
+
+Asker::Asker(Candidate& candidate, Lane lane, const std::string& base)
+    : candidate_(candidate), lane_(lane) {
+  profile = LoadProfile(base).value();
+  profile.name = "identified";
+  profile.description = "what lockstep identify saw";
+  found.candidate = candidate.Spec();
+  found.base = base;
+}
+
+void Asker::Say(const std::string& field, Word word,
+                const std::string& evidence, const std::string& line) {
+  std::string value;
+  for (const ProfileField& known : ProfileFields()) {
+    if (field == known.key) value = known.print(profile);
+  }
+  found.fields.push_back({field, value, word, evidence, line});
+}
+
+Identified Asker::Take() {
+  found.profile = profile;
+  found.calls = calls_;
+  return std::move(found);
+}
+
+Result<OutputSet> Asker::Call(const Case& c, const Trial& trial,
+                              const NumericProfile& claims) {
+  Result<OutputSet> outputs = trial.Allocate(0);
+  if (!outputs.ok()) return outputs.status();
+  const CaseRequest request = {.call = &c,
+                               .line = MinimalLine(c),
+                               .number = 1,
+                               .total = 1,
+                               .claims = &claims};
+  const Status ready = candidate_.Prepare(request);
+  if (!ready.ok()) return ready;
+  Execution execution;
+  ++calls_;
+  const RunOutcome outcome =
+      candidate_.Run(request, trial, {}, outputs.value(), &execution);
+  if (outcome.state != RunOutcome::State::kRan) {
+    return Status::Error(outcome.message.empty() ? "no answer came"
+                                                 : outcome.message);
+  }
+  return outputs;
+}
+
+bool SaysNone(const Candidate& candidate, const std::string& output) {
+  const std::vector<std::string> lacks = candidate.Introduce().lacks;
+  const std::optional<NumericProfile> claims = candidate.traits().claims;
+  return std::find(lacks.begin(), lacks.end(), output) != lacks.end() ||
+         (claims && !HasOutput(*claims, output));
+}
+
+namespace {
+
+// A value that contradicts others is not taken over.
+void Settle(Identified* found) {
+  const std::string wrong = LintProfile(found->profile);
+  if (wrong.empty()) return;
+  found->fields.push_back(
+      {"profile", "", Word::kCannotTell,
+       "what was seen contradicts itself: " + wrong.substr(0, wrong.find('\n')),
+       ""});
+  const std::string name = found->profile.name;
+  const std::string description = found->profile.description;
+  found->profile = LoadProfile(found->base).value();
+  found->profile.name = name;
+  found->profile.description = description;
+}
+
+// The values as they stand in the end.
+void FillValues(Identified* found) {
+  for (FieldEvidence& field : found->fields) {
+    for (const ProfileField& known : ProfileFields()) {
+      if (field.field == known.key) field.value = known.print(found->profile);
+    }
+  }
+}
+
+// The value that stands where none was seen: weights and dS in f32, all else
+// as the base has it.
+std::string StrictValue(const ProfileField& field, const NumericProfile& base) {
+  const std::string key = field.key;
+  const bool weights = key == "p" || key == "grad.p" || key == "grad.ds";
+  return weights ? "f32" : field.print(base);
+}
+
+// What was seen has to be seen again at another length, unless the answers
+// there do not show it. Otherwise the strict value stands.
+void Reconcile(int64_t longer, const Identified& again, Identified* found) {
+  const NumericProfile base = LoadProfile(found->base).value();
+  found->calls += again.calls;
+  for (FieldEvidence& field : found->fields) {
+    const FieldEvidence* other = again.Find(field.field);
+    if (field.word != Word::kSeen || other == nullptr ||
+        other->word == Word::kAssumed ||
+        (other->word == Word::kSeen && other->value == field.value)) {
+      continue;
+    }
+    field.word = Word::kCannotTell;
+    field.evidence +=
+        "; with " + std::to_string(longer) + " more: " + other->evidence;
+    for (const ProfileField& known : ProfileFields()) {
+      if (field.field != known.key) continue;
+      known.parse(StrictValue(known, base), &found->profile);
+    }
+  }
+}
+
+}  // namespace
+
+Result<Identified> AskTwice(
+    const IdentifyRequest& request,
+    const std::function<Result<Identified>(int64_t)>& round) {
+  Result<Identified> found = round(0);
+  if (!found.ok()) return found;
+  Settle(&found.value());
+  FillValues(&found.value());
+  Result<Identified> again = round(request.light_keys);
+  if (!again.ok()) return again;
+  Settle(&again.value());
+  FillValues(&again.value());
+  found->op = request.op;
+  Reconcile(request.light_keys, again.value(), &found.value());
+  Settle(&found.value());
+  FillValues(&found.value());
+  return found;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,15 @@
+// What is said of operands once all of them have been asked for.
+#ifndef LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_OPERANDS_H_
+#define LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_OPERANDS_H_
+
+#include "verify/identify/asker.h"
+
+namespace lockstep::verify {
+
+// A unit that rounds the operands of one product rounds those of both, alike,
+// and weights, too. Otherwise they are reported.
+void SettleOperands(NumberType weights_are, Asker* kernel);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_OPERANDS_H_

@@ -1,0 +1,305 @@
+// How the state and earlier tokens are read: operands of the products that make
+// y. Conventions and repeated calls stand at the end.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "verify/base/format.h"
+#include "verify/emulator/mamba3_scan/turns.h"
+#include "verify/identify/mamba3_scan/kernel.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Pairs of near numbers of 24 bits, every other one so small that f16 lacks
+// bits.
+std::vector<NearPair> NearNumbers(size_t n, uint64_t seed) {
+  const auto first = DrawnNumbers(n, 24, seed);
+  const auto other = DrawnNumbers(n, 24, seed + 1);
+  std::vector<NearPair> pairs;
+  for (size_t i = 0; i < n; ++i) {
+    const double x = double{first[i]};
+    const double step = (double{other[i]} - 1) * 0x1p-5 + 0x1p-7;
+    const double size = i % 2 == 0 ? 1 : 0x1p-18;
+    pairs.push_back({x * size, double{static_cast<float>(x + step)} * size, 0});
+  }
+  return pairs;
+}
+
+void SayFit(ScanKernel* kernel, const char* key, const char* what,
+            const std::vector<NearPair>& pairs, double margin,
+            NumberType* field) {
+  const RoundingModel* model =
+      FitPairs(pairs, kernel->lane(), margin, 2 * kernel->OutRounding());
+  if (model == nullptr) {
+    kernel->Say(key, Word::kCannotTell,
+                Format("%s of %.9g and %.9g had a difference of %.9g", what,
+                       pairs[0].first, pairs[0].second, pairs[0].answer));
+    return;
+  }
+  kernel->TakeType(key, *model, field,
+                   Format("%zu differences of two %s were those of %s",
+                          pairs.size(), what, model->text));
+}
+
+}  // namespace
+
+void AskState(ScanKernel* kernel) {
+  auto pairs = NearNumbers(kScanValues, 401);
+  ScanQuestion question;
+  question.q = [](int64_t, int64_t, int64_t n) {
+    return n == 0 ? 1.0 : n == 1 ? -1.0 : 0.0;
+  };
+  question.carry_h = [&](int64_t, int64_t p, int64_t n) {
+    const NearPair& pair = pairs[static_cast<size_t>(p)];
+    return n == 0 ? pair.first : n == 1 ? pair.second : 0.0;
+  };
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) {
+    kernel->Say("scan.state", Word::kAssumed, answer.message());
+    return;
+  }
+  for (size_t p = 0; p < pairs.size(); ++p) {
+    pairs[p].answer = double{answer->y[0][0][p]};
+  }
+  SayFit(kernel, "scan.state", "states", pairs, 0x1p-22, &kernel->scan().state);
+}
+
+namespace {
+
+// f32 tensors: elements of 24 bits that no angle turns.
+Result<std::vector<NearPair>> PlainQueries(ScanKernel* kernel) {
+  auto pairs = NearNumbers(kScanValues / 2, 411);
+  ScanQuestion question;
+  question.q = [&](int64_t, int64_t, int64_t n) {
+    const NearPair& pair = pairs[static_cast<size_t>(n / 2)];
+    return n % 2 == 0 ? pair.first : pair.second;
+  };
+  question.carry_h = [](int64_t, int64_t p, int64_t n) {
+    return n == 2 * p ? 1.0 : n == 2 * p + 1 ? -1.0 : 0.0;
+  };
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) return answer.status();
+  for (size_t p = 0; p < pairs.size(); ++p) {
+    pairs[p].answer = double{answer->y[0][0][p]};
+  }
+  return pairs;
+}
+
+// bf16 tensors: cosines and sines of angles near an eighth of a turn.
+Result<std::vector<NearPair>> TurnedQueries(ScanKernel* kernel) {
+  constexpr int64_t kFew = 4;
+  const bool halves = kernel->halves;
+  const auto first = [halves](int64_t i) { return halves ? i : 2 * i; };
+  const auto second = [halves](int64_t i) {
+    return halves ? i + kScanState / 2 : 2 * i + 1;
+  };
+  ScanQuestion question;
+  question.heads = kFew;
+  question.q = [&](int64_t, int64_t, int64_t n) {
+    for (int64_t i = 0; i < kScanAngles; ++i) {
+      if (n == first(i)) return 1.0;
+    }
+    return 0.0;
+  };
+  question.rate = [](int64_t, int64_t, int64_t s) {
+    return 0.25 + static_cast<double>(s) * 0x1p-9;
+  };
+  question.dt = [](int64_t h, int64_t, int64_t) {
+    return 1 + static_cast<double>(h) * 0x1.1234p-7;
+  };
+  question.carry_h = [&](int64_t, int64_t p, int64_t n) {
+    if (p >= kScanAngles) return 0.0;
+    return n == first(p) ? 1.0 : n == second(p) ? -1.0 : 0.0;
+  };
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) return answer.status();
+  std::vector<NearPair> pairs;
+  for (size_t h = 0; h < kFew; ++h) {
+    for (size_t s = 0; s < kScanAngles; ++s) {
+      const double radians = double{answer->theta[h][s]} * kTwoPi;
+      const double used =
+          kernel->angle->type == NumberType::kF32
+              ? radians
+              : double{RoundedBy(*kernel->angle, static_cast<float>(radians))};
+      double sine = 0, cosine = 0;
+      TurnsToSinCos(used / kTwoPi, &sine, &cosine);
+      pairs.push_back({cosine, sine, double{answer->y[h][0][s]}});
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+
+void AskQuery(ScanKernel* kernel) {
+  const bool bf16 = kernel->lane() == Lane::kBf16;
+  if (bf16 && kernel->angle == nullptr) return;
+  const auto pairs = bf16 ? TurnedQueries(kernel) : PlainQueries(kernel);
+  if (!pairs.ok()) {
+    kernel->Say("scan.query", Word::kAssumed, pairs.message());
+    return;
+  }
+  const double margin = bf16 ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
+  SayFit(kernel, "scan.query", "read vectors", pairs.value(), margin,
+         &kernel->scan().query);
+}
+
+namespace {
+
+// Whether the answers are those of a state, which the tokens pass by.
+bool PassByState(const std::vector<NearPair>& pairs, double q,
+                 const RoundingModel& state, double out) {
+  for (const NearPair& pair : pairs) {
+    const float h = static_cast<float>(pair.first / q) -
+                    static_cast<float>(pair.second / q);
+    const double wanted = q * double{RoundedBy(state, h)};
+    if (!(std::fabs(pair.answer - wanted) <=
+          out * std::fabs(wanted) + 0x1p-22 * std::fabs(pair.first))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void AskScore(ScanKernel* kernel) {
+  if (kernel->scaled == nullptr) return;
+  constexpr double kQ = 1.171875;  // 8 bits
+  const auto steps = NearNumbers(kScanHeads, 421);
+  ScanQuestion question;
+  question.tokens = 3;
+  question.heads = kScanHeads;
+  question.k = [](int64_t, int64_t t, int64_t n) {
+    return t < 2 && n == 0 ? 1.0 : 0.0;
+  };
+  question.q = [](int64_t, int64_t t, int64_t n) {
+    return t == 2 && n == 0 ? kQ : 0.0;
+  };
+  question.v = [](int64_t, int64_t t, int64_t) {
+    return t == 0 ? 1.0 : t == 1 ? -1.0 : 0.0;
+  };
+  question.dt = [&](int64_t h, int64_t t, int64_t) {
+    const NearPair& pair = steps[static_cast<size_t>(h)];
+    return t == 0 ? pair.first : t == 1 ? pair.second : 1.0;
+  };
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) {
+    kernel->Say("scan.score", Word::kAssumed, answer.message());
+    return;
+  }
+  std::vector<NearPair> pairs;
+  const auto scaled = [&](double x) {
+    return double{RoundedBy(*kernel->scaled, static_cast<float>(x))};
+  };
+  for (size_t h = 0; h < steps.size(); ++h) {
+    pairs.push_back({kQ * scaled(steps[h].first), kQ * scaled(steps[h].second),
+                     double{answer->y[h][2][0]}});
+  }
+  const double out = 2 * kernel->OutRounding();
+  for (const RoundingModel& state : RoundingModels()) {
+    const bool seen = state.type == kernel->scan().state &&
+                      FitPairs(pairs, kernel->lane(), 0x1p-22, out) == nullptr;
+    if (seen && PassByState(pairs, kQ, state, out)) {
+      kernel->Say("scan.score", Word::kAssumed,
+                  "tokens pass by the state: there is no product of q and k");
+      return;
+    }
+  }
+  SayFit(kernel, "scan.score", "scores", pairs, 0x1p-22, &kernel->scan().score);
+}
+
+void AskDiagonal(ScanKernel* kernel) {
+  if (kernel->lane() == Lane::kBf16) return;
+  const auto x = DrawnNumbers(kScanValues, 24, 431);
+  ScanQuestion question;
+  question.tokens = kScanValues;
+  question.k = [](int64_t, int64_t, int64_t n) { return n == 0 ? 1.0 : 0.0; };
+  question.q = [&](int64_t, int64_t t, int64_t n) {
+    return n == 0 ? double{x[static_cast<size_t>(t)]} : 0.0;
+  };
+  question.v = [](int64_t, int64_t t, int64_t p) { return p == t ? 1.0 : 0.0; };
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) {
+    kernel->Say("scan.diagonal", Word::kAssumed, answer.message());
+    return;
+  }
+  for (const RoundingModel& model : RoundingModels()) {
+    bool all = true;
+    for (size_t t = 0; t < x.size(); ++t) {
+      const double came = double{answer->y[0][t][t]};
+      const double wanted = RoundedBy(model, x[t]);
+      all = all && std::fabs(came - wanted) <= 0x1p-22 * wanted;
+    }
+    if (!all) continue;
+    const std::string came =
+        Format("%zu products of a token's own q and k were numbers of %s",
+               x.size(), model.text);
+    const bool f32 = model.type == NumberType::kF32;
+    kernel->Say("scan.diagonal", f32 ? Word::kSeen : Word::kReported, came,
+                f32 ? "" : std::string("scan.diagonal = ") + model.name);
+    return;
+  }
+  kernel->Say("scan.diagonal", Word::kCannotTell,
+              Format("a token's own q of %.9g read %.9g", double{x[0]},
+                     double{answer->y[0][0][0]}));
+}
+
+void AskLaterNan(ScanKernel* kernel) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  ScanQuestion question;
+  question.tokens = 4;
+  const auto late = [](int64_t, int64_t t, int64_t) {
+    return t == 3 ? kNan : 0.5;
+  };
+  question.q = [](int64_t, int64_t, int64_t) { return 0.5; };
+  question.k = late;
+  question.v = late;
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) {
+    kernel->Say("masked_nan_safe", Word::kAssumed, answer.message());
+    return;
+  }
+  bool reached = false;
+  for (size_t t = 0; t < 3; ++t) {
+    for (const float y : answer->y[0][t]) reached = reached || y != y;
+  }
+  kernel->Say("masked_nan_safe", reached ? Word::kReported : Word::kSeen,
+              reached ? "NaN of a later token reached y of earlier ones"
+                      : "NaN of a later token reached no earlier one",
+              reached ? "masked_nan_safe = no" : "");
+}
+
+void AskScanRepeat(ScanKernel* kernel) {
+  ScanQuestion question;
+  question.tokens = 64;
+  question.heads = 2;
+  const auto some = [](int64_t h, int64_t t, int64_t c) {
+    const int64_t n = (h * 7 + t * 37 + c * 11) % 64;
+    return static_cast<double>(n) / 32 - 1;
+  };
+  question.q = question.k = question.v = question.rate = some;
+  question.a = [](int64_t, int64_t, int64_t) { return -0.25; };
+  const auto first = kernel->Ask(question);
+  if (!first.ok()) return;
+  bool same = true;
+  for (int n = 0; n < 4 && same; ++n) {
+    const auto again = kernel->Ask(question);
+    same = again.ok();
+    for (size_t h = 0; h < 2 && same; ++h) {
+      for (size_t t = 0; t < 64; ++t) {
+        for (size_t p = 0; p < first->y[h][t].size(); ++p) {
+          same = same && std::bit_cast<uint32_t>(first->y[h][t][p]) ==
+                             std::bit_cast<uint32_t>(again->y[h][t][p]);
+        }
+      }
+    }
+  }
+  kernel->Say("repeat", same ? Word::kSeen : Word::kReported,
+              same ? "five calls of 64 tokens had the same bits"
+                   : "the same call had other bits when it was made again",
+              same ? "" : "repeat = no");
+}
+
+}  // namespace lockstep::verify
