@@ -88,7 +88,7 @@ class DeviceTest(unittest.TestCase):
     def test_it_says_its_device_itself(self):
         done = self.judged("right", more=["--device", "cuda"])
         self.assertEqual(done.code, 2, done.out + done.err)
-        self.assertIn("a shared object says its device in lockstep_describe", done.err)
+        self.assertIn("a shared object says its own", done.err)
 
     def test_the_example_in_cuda_c(self):
         """Emulated: its launch as a loop over blocks and threads."""

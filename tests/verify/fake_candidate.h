@@ -48,7 +48,7 @@ class FakeCandidate final : public Candidate {
     return defect_(runs++, how, outputs, execution);
   }
 
-  bool& repeatable = traits_.repeatable;
+  bool& repeatable = mutable_traits().repeatable;
   bool skip_computing = false;
   int64_t runs = 0;
 

@@ -165,6 +165,9 @@ class Candidate {
 
  protected:
   explicit Candidate(CandidateTraits traits) : traits_(std::move(traits)) {}
+  CandidateTraits& mutable_traits() { return traits_; }
+
+ private:
   CandidateTraits traits_;
 };
 

@@ -63,7 +63,8 @@ Status LimitHosts(const HostArguments& arguments,
   if (!arguments.device.empty() && !python) {
     return Status::Error("--device '" + arguments.device +
                          "' is for kernels in Python, and no --candidate is "
-                         "py:FILE.py:FUNCTION (docs/gpu.md)");
+                         "py:FILE.py:FUNCTION; a shared object says its own "
+                         "device (docs/gpu.md)");
   }
   HostLimits limits;
   if (!arguments.call_timeout.empty()) {

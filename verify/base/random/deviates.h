@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "reference/contract/numerics.h"
+#include "reference/contract/tensor_view.h"
 
 namespace lockstep::verify {
 

@@ -55,7 +55,7 @@ class CallAnswers final : public Candidate, public Planner {
     if (!index.ok())
       return Status::Error("candidate files: " + index.message());
     profile_ = std::move(index->profile);
-    traits_.draws = index->draws;
+    mutable_traits().draws = index->draws;
     for (IndexedCall& call : index->calls) {
       known_[std::move(call.digest)].push_back(call.number);
     }
