@@ -87,6 +87,12 @@ class DeviceTest(unittest.TestCase):
                 text = file.read()
         self.assertIn("Stub GPU 0", text)
 
+    def test_gate_compares_two_by_the_device_s_clock(self):
+        done = program.run("gate", "py:device_kernels.py:right", "py:device_kernels.py:second",
+                           EQUAL, "--budget", "0.2s", "--profile", "from-candidate", cwd=HERE)
+        self.assertIn("times of the baseline: device clock", done.out, done.err)
+        self.assertIn("times of the candidate: device clock", done.out)
+
 
 if __name__ == "__main__":
     unittest.main()
