@@ -18,8 +18,7 @@ ATTENTION = {lane: f"data/cases/foreign-attention-{lane}.cases" for lane in ("bf
 BACKWARD = {lane: f"data/cases/foreign-attention-backward-{lane}.cases"
             for lane in ("bf16", "f32")}
 SCAN = "data/cases/foreign-scan.cases"
-TIMED = ("attention_forward sq=4096 skv=4096 d=128 lane=bf16 p=bf16 mask=causal seed={} "
-         "--draws 0")
+TIMED = "attention_forward sq=4096 skv=4096 d=128 lane=bf16 p=bf16 mask=causal seed={}"
 # FILE:FUNCTION, its cases, and the module that it needs.
 KERNELS = [
     ("triton_flash.py:right_bf16", ATTENTION["bf16"], "triton"),
@@ -109,7 +108,7 @@ def planted(bug, case):
 def timed(function):
     """Seconds of the judge for one case of 4096 tokens, once the kernel is compiled, and
     cases that fuzz computes in a second."""
-    lines = [TIMED.format(n).split(" --")[0] for n in range(4)]
+    lines = [TIMED.format(n) for n in range(4)]
     events, why = judged(["verify", *lines, "--draws", "0", *candidate(function)],
                          f"timed-{name_of(function)}")
     cases = [e["seconds"] for e in events or [] if e["kind"] == "case"]

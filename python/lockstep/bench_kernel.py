@@ -1,9 +1,9 @@
 """bench: how long a kernel takes here, once its answer is right."""
 import statistics
 
+from lockstep.call import Call
 from lockstep.case import Case, cases as read_cases
 from lockstep.errors import UsageError
-from lockstep.call import Call
 from lockstep.host import ARGUMENTS
 from lockstep.judge import is_line, listed, verify
 from lockstep.kernels import Signature, facts_of

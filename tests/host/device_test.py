@@ -25,6 +25,8 @@ WRONG = {
                 "not waited for"),
     "inputs": (3, "inputs: wrote into its input v"),
     "before": (3, "outside: wrote outside of o, before it"),
+    # It wants what an allocation has, and says nothing of it.
+    "aligned": (3, "returned 2"),
     "keeps": (1, "other bits when run again"),
 }
 
@@ -54,10 +56,13 @@ class DeviceTest(unittest.TestCase):
                    f"so:{kernel or self.kernel},mode={mode}", "--profile", "from-candidate",
                    *more, env={"LD_LIBRARY_PATH": self.folder})
 
-    def test_a_right_kernel_passes(self):
-        done = self.judged("right", CASE, STRIDED)
-        self.assertEqual(done.code, 0, done.out + done.err)
-        self.assertIn("executed  so (example-attention 1.0) on cuda:0", done.out + done.err)
+    def test_right_kernels_pass(self):
+        for mode in ("right", "joined", "looks"):
+            with self.subTest(mode):
+                done = self.judged(mode, CASE, STRIDED)
+                self.assertEqual(done.code, 0, done.out + done.err)
+                self.assertIn("executed  so (example-attention 1.0) on cuda:0",
+                              done.out + done.err)
 
     def test_each_misuse_has_its_sentence(self):
         for mode, (code, words) in WRONG.items():

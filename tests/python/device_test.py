@@ -14,7 +14,9 @@ sys.path[:0] = [PACKAGE, os.path.join(HERE, "..", "cli")]
 os.environ["PYTHONPATH"] = os.pathsep.join([PACKAGE, STUB])
 os.environ["OMP_NUM_THREADS"] = "1"
 
+import numpy as np  # noqa: E402
 import program  # noqa: E402
+from lockstep.device_block import RED, Block  # noqa: E402
 
 SHAPE = "attention_forward hq=4 hkv=2 sq={} skv=9 d=8 cap=30 mask=causal&window:6,0 align=br"
 CASE = SHAPE.format(5)
@@ -45,9 +47,44 @@ def judged(name, *cases, more=(), **environment):
                        cwd=HERE, env=environment)
 
 
+class BlockTest(unittest.TestCase):
+    def setUp(self):
+        memory = np.arange(4096, dtype=np.uint8)
+        # Gaps between rows, and addresses that no allocation has.
+        self.arrays = {"a": memory[3:603].reshape(6, 100)[:, :7], "b": memory[1001:1009]}
+        self.block = Block(self.arrays, 512)
+
+    def test_alignment_and_room_are_kept(self):
+        ends = [0]
+        for name, array in self.arrays.items():
+            begin, end = self.block.places[name]
+            self.assertEqual(begin % 256, array.__array_interface__["data"][0] % 256)
+            self.assertGreaterEqual(begin - ends[-1], 512)
+            ends.append(end)
+        self.assertGreaterEqual(self.block.bytes - ends[-1], 512)
+
+    def test_contents_there_and_back(self):
+        staged = self.block.staged()
+        begin, end = self.block.places["a"]
+        self.assertEqual(end - begin, 507)
+        self.assertEqual(staged[begin + 100], self.arrays["a"][1, 0])
+        staged[begin + 100] = 77
+        self.block.take_back(staged)
+        self.assertEqual(self.arrays["a"][1, 0], 77)
+
+    def test_a_trespass_is_told_by_name_and_side(self):
+        for name, place, side in (("a", 0, "before"), ("b", 1, "behind"), ("b", 0, "before")):
+            staged = self.block.staged()
+            self.assertIsNone(self.block.trespass(staged))
+            byte = self.block.places[name][place] - (1 if side == "before" else 0)
+            staged[byte] = RED ^ 1
+            self.assertEqual(self.block.trespass(staged), (name, side))
+
+
 class DeviceTest(unittest.TestCase):
     def test_right_kernels_pass(self):
-        for name, gpu in (("right", 0), ("second", 1), ("in_place", 0)):
+        for name, gpu in (("right", 0), ("second", 1), ("in_place", 0),
+                          ("on_a_joined_stream", 0), ("looks_at_old_inputs", 0)):
             with self.subTest(name):
                 done = judged(name, CASE, EQUAL, STRIDED)
                 self.assertEqual(done.code, 0, done.out + done.err)

@@ -1,8 +1,6 @@
 """A flash attention kernel in Triton: softcap, causal masks and windows, documents, counts,
-groups of heads, lse. BUGS are planted into it one at a time, for who wants to see what the
-judge says. Without a GPU it runs under TRITON_INTERPRET=1."""
-import os
-
+groups of heads, lse. BUGS are planted into it one at a time, to show what the judge says.
+Without a GPU it runs under TRITON_INTERPRET=1."""
 import torch
 import triton
 import triton.language as tl

@@ -68,7 +68,7 @@ Result<std::unique_ptr<DeviceArrays>> DeviceArrays::Open(
 }
 
 DeviceArrays::~DeviceArrays() {
-  for (const Block* block : {&inputs_, &outputs_}) {
+  for (const Block* block : {&inputs_[0], &inputs_[1], &outputs_}) {
     if (block->memory != nullptr) cuda_.release(block->memory);
   }
 }
@@ -112,8 +112,9 @@ Status DeviceArrays::Download(const Block& block,
 }
 
 Status DeviceArrays::Enter(const std::vector<DeviceTensor>& tensors) {
-  for (Block* block : {&inputs_, &outputs_}) {
-    const bool in = block == &inputs_;
+  turn_ = 1 - turn_;
+  for (Block* block : {&inputs_[turn_], &outputs_}) {
+    const bool in = block != &outputs_;
     block->places.clear();
     int64_t end = 0;
     for (const DeviceTensor& tensor : tensors) {
@@ -144,7 +145,7 @@ DeviceAnswer DeviceArrays::Leave(bool done) {
   }
   if (status.ok()) {
     status =
-        cuda_.Check(cuda_.fill(inputs_.memory, kGone, inputs_.staged.size()));
+        cuda_.Check(cuda_.fill(inputs().memory, kGone, inputs().staged.size()));
   }
   answer.seconds = milliseconds / 1e3;
   if (!status.ok()) {
@@ -191,13 +192,13 @@ Status DeviceArrays::Fetch(DeviceAnswer* answer) {
 
 Status DeviceArrays::CheckInputs(DeviceAnswer* answer) const {
   std::vector<uint8_t> contents;
-  const Status status = Download(inputs_, &contents);
+  const Status status = Download(inputs(), &contents);
   if (!status.ok()) return status;
-  const int64_t byte = FirstDifference(inputs_.staged, contents);
+  const int64_t byte = FirstDifference(inputs().staged, contents);
   if (byte < 0) return {};
   answer->kind = "inputs";
   answer->message = std::string("wrote into its input ") +
-                    NearestTo(inputs_.places, byte).tensor.name;
+                    NearestTo(inputs().places, byte).tensor.name;
   return {};
 }
 

@@ -68,10 +68,14 @@ class DeviceArrays {
   Status Download(const Block& block, std::vector<uint8_t>* contents) const;
   Status Fetch(DeviceAnswer* answer);
   Status CheckInputs(DeviceAnswer* answer) const;
+  const Block& inputs() const { return inputs_[turn_]; }
 
   const CudaRuntime cuda_;
   std::string name_;
-  Block inputs_, outputs_;
+  // Inputs take turns: a pointer that a kernel keeps leads to what is gone.
+  Block inputs_[2];
+  Block outputs_;
+  int turn_ = 0;
   void* begin_ = nullptr;
   void* end_ = nullptr;
 };

@@ -13,6 +13,9 @@ class Stream:
         self.work = []
         _streams.append(self)
 
+    def wait_stream(self, other):
+        self.work.append(lambda: _run(other))
+
 
 _streams = []
 _stream = _default = Stream()
@@ -54,6 +57,10 @@ def stream(other):
         yield
     finally:
         _stream = before
+
+
+def current_stream():
+    return _stream
 
 
 def is_available():
