@@ -21,7 +21,8 @@ SUFFIXES = (".cc", ".h")
 # BlockPlanScene is what any planner is asked.
 OPS = {
     "attention": (("attention_", "mask", "tile", "tables", "plan", "row_keys"),
-                  r"attention_(?:for|back)ward|Attention(?:For|Back)ward"),
+                  r"attention_(?:forward|backward|merge)|"
+                  r"Attention(?:Forward|Backward|Merge)"),
     "mamba3_scan": (("mamba3_", "ssd_scan", "runs"),
                     r"mamba3_(?:scan|step)|Mamba3(?:Scan|Step)|ssd_scan|SsdScan"),
     "block_plan": (("plan", "tables", "attention_forward"),

@@ -34,6 +34,7 @@ address_and_undefined() {
     -L unit -LE 'slow|nightly' -E "$VOLUME"
   "$lockstep" verify --cases data/cases/smoke.cases
   "$lockstep" verify --cases data/cases/attention_backward.cases --shard 1/8
+  "$lockstep" verify --cases data/cases/attention_merge.cases
   "$lockstep" verify --cases data/cases/mamba3_scan_backward.cases --shard 1/8
   "$lockstep" verify --cases data/cases/ssd_scan.cases --shard 1/8
   "$lockstep" selftest --zoo --budget 200cases

@@ -45,6 +45,9 @@ lockstep_declare_op(attention_forward ROOMS ${LOCKSTEP_OP_ROOMS})
 # Its keys and masks are attention_forward's.
 lockstep_declare_op(attention_backward ROOMS contract reference optimized text inputs trial
                     domain docs)
+# What keys there were is no matter of a merge: parts have weights of their own.
+lockstep_declare_op(attention_merge ROOMS contract reference optimized text emulator
+                    oracle inputs trial domain docs)
 # mamba3_step is the same scan, token by token: it has these units, too.
 lockstep_declare_op(mamba3_scan ROOMS ${LOCKSTEP_OP_ROOMS})
 lockstep_declare_op(mamba3_scan_backward ROOMS contract reference optimized text inputs

@@ -31,6 +31,7 @@ SECTIONS = [
     ("Cases", [("Case", "case"), ("cases", "case"), ("ids", "document_ids")]),
     ("Exact operators", [("attention_forward", "operators"),
                          ("attention_backward", "operators"),
+                         ("attention_merge", "operators"),
                          ("mamba3_scan", "operators"),
                          ("mamba3_scan_backward", "operators"),
                          ("mamba3_step", "operators"), ("ssd_scan", "operators"),

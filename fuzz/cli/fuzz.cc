@@ -326,11 +326,11 @@ void AddFuzz(Parser* program) {
   Verb* verb = program->Add("fuzz", "Draw cases until one fails, and shrink it",
                             kFuzzFooter);
   auto a = std::make_shared<FuzzArguments>();
-  verb->Value(
-      "OP", &a->op,
-      "What to draw: attention_forward, attention_backward, block_plan,\n"
-      "mamba3_scan, mamba3_scan_backward, mamba3_step or ssd_scan\n"
-      "(default: what the candidate computes, or attention_forward)");
+  verb->Value("OP", &a->op,
+              "What to draw: attention_forward, attention_backward,\n"
+              "attention_merge, block_plan, mamba3_scan, mamba3_scan_backward, "
+              "mamba3_step or ssd_scan\n"
+              "(default: what the candidate computes, or attention_forward)");
   verb->Value("--candidate", &a->candidate,
               "What is judged (default builtin:optimized,threads=1)")
       .Type("SPEC");

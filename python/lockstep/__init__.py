@@ -14,6 +14,7 @@ _HOMES = {
     "autograd_kernel": "autograd",
     "Case": "case", "cases": "case", "ids": "document_ids",
     "attention_forward": "operators", "attention_backward": "operators",
+    "attention_merge": "operators",
     "block_plan": "operators", "to_block_mask": "tables",
     "mamba3_scan": "operators", "mamba3_scan_backward": "operators",
     "mamba3_step": "operators", "ssd_scan": "operators",

@@ -104,6 +104,9 @@ def attention_backward(
     valid_q: Any = None, valid_kv: Any = None, sink: Any = None,
     p: Literal["f32", "bf16"] | None = None, threads: int = 0
     ) -> tuple[Any, Any, Any, Any]: ...
+def attention_merge(
+    o_parts: Any, lse_parts: Any, *, base: Literal["e", "2"] = "e",
+    out: Literal["f32", "bf16"] | None = None, threads: int = 0) -> tuple[Any, Any]: ...
 def mamba3_scan(
     q: Any, k: Any, v: Any, *, a: Any, dt: Any, tau: Any, vartheta: Any = None,
     bq: Any = None, bk: Any = None, d: Any = None, z: Any = None, psi: Any = None,

@@ -18,7 +18,8 @@ from lockstep.kernels import Signature, facts_of, load
 from lockstep.places import parts_of, place_of
 
 ARGUMENTS = {"attention_forward": ("q", "k", "v"),
-             "attention_backward": ("q", "k", "v", "o", "lse", "do"), "mamba3_scan": ("q", "k", "v"),
+             "attention_backward": ("q", "k", "v", "o", "lse", "do"),
+             "attention_merge": ("o_parts", "lse_parts"), "mamba3_scan": ("q", "k", "v"),
              "mamba3_step": ("q", "k", "v"), "mamba3_scan_backward": ("q", "k", "v", "dy"), "ssd_scan": ("q", "k", "v"),
              "block_plan": ("mask",)}
 # Smallest normal number and the smallest of all: products with them show whether
@@ -40,7 +41,7 @@ def _floating_point():
 
 
 # Ops whose first output may be all that a kernel has.
-_FIRST_ALONE = ("attention_forward", "mamba3_scan", "ssd_scan")
+_FIRST_ALONE = ("attention_forward", "attention_merge", "mamba3_scan", "ssd_scan")
 # What an exception of these leaves behind is Python's own. Others may come from a
 # device or a library whose state is lost: after an illegal access every later call of a
 # CUDA context fails.

@@ -36,8 +36,8 @@ def stop_if_loading():
         raise StopLoading
 
 
-OPS = ("attention_forward", "attention_backward", "mamba3_scan", "mamba3_scan_backward",
-       "mamba3_step", "ssd_scan", "block_plan")
+OPS = ("attention_forward", "attention_backward", "attention_merge", "mamba3_scan",
+       "mamba3_scan_backward", "mamba3_step", "ssd_scan", "block_plan")
 _LISTS = ("op", "lanes", "wants", "lacks", "features", "splits")
 # What a case may ask for beyond plain attention (lockstep.call.features_of).
 FEATURES = ("causal", "window", "masks", "softcap", "segments", "padding", "sink", "groups",

@@ -23,10 +23,10 @@ def _operands(arrays):
     return read
 
 
-def _lane(q):
+def _lane(q, name="q"):
     lane = name_of(to_numpy(q).dtype)
     if lane not in ("f32", "bf16"):
-        raise UsageError(f"q has the type {to_numpy(q).dtype}, want float32 or bfloat16")
+        raise UsageError(f"{name} has the type {to_numpy(q).dtype}, want float32 or bfloat16")
     return lane
 
 
@@ -143,6 +143,29 @@ def attention_backward(q, k, v, o, lse, do, *, dlse=None, grad=None, scale=None,
     framework = framework_of(q)
     return tuple(to_framework(outputs[name], framework) if name in outputs else None
                  for name in ("dq", "dk", "dv", "dsink"))
+
+
+def attention_merge(o_parts, lse_parts, *, base="e", out=None, threads=0):
+    """Attention over parts of the keys, put together: o [h, n, dv], lse f32 [h, n].
+
+    o_parts    [s, h, n, dv], what attention gave for each of s parts, float32 or bfloat16;
+               n counts the queries of all batch rows
+    lse_parts  f32 [s, h, n], the logarithm of each part's sum of weights; -inf: the part
+               saw no key of the row, and its o is not read
+    base       "e" or "2", of every lse
+    out        "f32" or "bf16", the type of o; absent: that of o_parts
+    Raises UsageError, one line, for what has no meaning.
+    """
+    s, h, n, dv = _shape("o_parts", o_parts, 4)
+    lane = _lane(o_parts, "o_parts")
+    line = _line("attention_merge", {"s": s, "h": h, "n": n, "dv": dv, "lane": lane,
+                                     "out": out, "base": base})
+    outputs = {"o": np.empty((h, n, dv), dtype_of(out or lane)),
+               "lse": np.empty((h, n), np.float32)}
+    inputs = _operands({"o_parts": o_parts, "lse_parts": lse_parts})
+    _run(_native.attention_merge, line, inputs, _operands(outputs), threads)
+    framework = framework_of(o_parts)
+    return tuple(to_framework(outputs[name], framework) for name in ("o", "lse"))
 
 
 _CARRY = ("theta", "h", "k", "v")

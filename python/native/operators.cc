@@ -229,6 +229,7 @@ bool AnyTarget() {
 
 void AddOperators(nb::module_* module) {
   AddAttention(module);
+  AddMerge(module);
   module->def("mamba3", &Mamba3, nb::arg("line"), nb::arg("inputs"),
               nb::arg("outputs"), nb::arg("cu_seqlens"), nb::arg("step"),
               nb::arg("threads"));

@@ -17,10 +17,11 @@ verify::Case Ask(const std::string& line);
 // Whether this CPU has what the SIMD path was compiled for.
 bool AnyTarget();
 
-// attention_forward, attention_backward, mamba3, mamba3_backward, ssd,
-// block_plan.
+// attention_forward, attention_backward, attention_merge, mamba3,
+// mamba3_backward, ssd, block_plan.
 void AddOperators(nanobind::module_* module);
 void AddAttention(nanobind::module_* module);
+void AddMerge(nanobind::module_* module);
 // Case, and the lines of case files.
 void AddCases(nanobind::module_* module);
 

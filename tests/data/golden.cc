@@ -47,6 +47,10 @@ std::span<const GoldenFile> GoldenFiles() {
        {"mamba3_scan_backward"},
        {"mamba3_scan_backward"},
        200},
+      {"attention_merge",
+       {"attention_merge"},
+       {"smoke", "attention_merge"},
+       70},
       {"ssd_scan", {"ssd_scan"}, {"ssd_scan"}, 75},
   };
   return kFiles;

@@ -25,6 +25,8 @@ OPS = [(SMALL, "cpu-f32"),
        (SMALL + " lane=bf16", "flash-bf16"),
        ("attention_backward hq=4 hkv=2 sq=9 skv=20 d=8 cap=30 mask=causal align=br "
         "sinklogit=normal:1 dlse=normal:1", "cpu-f32"),
+       ("attention_merge s=5 h=2 n=6 dv=7 empty=0.3 blank=0.2 base=2 "
+        "fill=normal:1+poison:masked", "cpu-f32"),
        (SPLIT, "scan-f32"),
        (GRADIENTS, "scan-f32"),
        ("mamba3_scan_backward b=2 t=9 h=4 g=2 n=8 p=3 variant=mimo r=2 s=3 gate=yes reduce=yes "

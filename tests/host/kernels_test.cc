@@ -75,6 +75,7 @@ NumericProfile ProfileOf(const Mutant& mutant) {
   const MutantInfo& info = *mutant.info;
   const NumericProfile& own = info.attention()   ? mutant.variant.numeric
                               : info.gradients() ? mutant.grad.numeric
+                              : info.merge()     ? mutant.merge.numeric
                               : info.scan_gradients()
                                   ? mutant.scan_grad.scan.numeric
                                   : mutant.scan.numeric;
@@ -136,6 +137,10 @@ TEST_F(Kernels, CorrectOnesPass) {
       "mamba3_scan b=2 t=7 h=4 g=2 n=8 p=2 seg=runs:3,4",
       "mamba3_step t=3 n=8 p=2 s=2",
       "ssd_scan b=2 t=12 h=4 g=2 n=8 p=3 seg=runs:5,7 carry=yes gate=yes"};
+  const std::vector<std::string> merges = {
+      "attention_merge s=5 h=2 n=7 dv=9 empty=0.3 blank=0.2 "
+      "fill=normal:1+poison:masked layout=nshd",
+      "attention_merge s=3 n=4 dv=20 base=2 letters=-inf,3,700"};
   const NumericProfile exact = Builtin("exact-f32");
   for (const char* spec :
        {"so:" LOCKSTEP_EMULATED ",variant=exact", "so:" LOCKSTEP_OPTIMIZED}) {
@@ -151,6 +156,12 @@ TEST_F(Kernels, CorrectOnesPass) {
   totals =
       JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, scan_gradients, &verdicts);
   EXPECT_EQ(totals.pass, 4) << verdicts.reasons;
+  totals = JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, merges, &verdicts);
+  EXPECT_EQ(totals.pass, 2) << verdicts.reasons;
+  totals =
+      JudgeLines("so:" LOCKSTEP_EMULATED ",variant=merge-tree",
+                 FindMergeVariant("merge-tree")->numeric, merges, &verdicts);
+  EXPECT_EQ(totals.pass, 2) << verdicts.reasons;
   totals = JudgeLines("so:" LOCKSTEP_EMULATED ",variant=grad-cpu-own",
                       FindGradVariant("grad-cpu-own")->numeric,
                       {gradients[0], gradients[1]}, &verdicts);

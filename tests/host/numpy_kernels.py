@@ -80,6 +80,23 @@ def attention_backward(call, x):
     return out
 
 
+def attention_merge(call, x):
+    """Parts of attention, put together by their lse."""
+    lse, o = x["lse_parts"].astype(np.float64), x["o_parts"].astype(np.float64)
+    unit = np.log(2.0) if call["base"] == "2" else 1.0
+    seen = lse > -np.inf
+    some = seen.any(axis=0)
+    with np.errstate(all="ignore"):
+        bad = (seen & ~(lse < np.inf)).any(axis=0)
+        top = np.where(some, np.where(seen, lse, -np.inf).max(axis=0), 0.0)
+        w = np.where(seen, np.exp((lse - top) * unit), 0.0)
+        total = np.where(some, w.sum(axis=0), 1.0)
+        # What saw no key may hold anything.
+        merged = (w[..., None] * np.where(seen[..., None], o, 0.0)).sum(axis=0) / total[..., None]
+        out = np.where(some, top + np.log(total) / unit, -np.inf)
+    return {"o": np.where(bad[..., None], np.nan, merged), "lse": np.where(bad, np.nan, out)}
+
+
 def lists(active):
     """num [h, rows] and indices [h, rows, columns] of the tiles that are."""
     order = np.argsort(~active, axis=2, kind="stable")
@@ -104,6 +121,7 @@ def plan(call, x):
 
 
 KERNELS = {"attention_forward": attention, "attention_backward": attention_backward,
+           "attention_merge": attention_merge,
            "mamba3_scan": scan, "mamba3_scan_backward": scan_backward,
            "mamba3_step": scan, "ssd_scan": ssd_scan, "block_plan": plan}
 

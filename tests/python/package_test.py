@@ -112,6 +112,26 @@ def test_scans_of_mamba2_refuse_what_has_no_meaning():
         lockstep.ssd_scan(call.q, call.k[..., :-1], call.v, a=call.a, dt=call.dt)
 
 
+@pytest.mark.parametrize("line", [
+    "attention_merge s=5 h=3 n=7 dv=9 empty=0.3 blank=0.2 fill=normal:1+poison:masked",
+    "attention_merge s=3 n=4 dv=20 base=2 lane=bf16 out=f32 letters=-inf,3,700",
+    "attention_merge s=64 h=2 n=3 dv=8 nan=0.01 layout=nshd"])
+def test_merges_have_the_exact_bits(line):
+    case = lockstep.Case(line)
+    call, expected = case.call(), case.expected()
+    o, lse = lockstep.attention_merge(call.o_parts, call.lse_parts, base=call.base, out=call.out)
+    assert bits(o) == bits(expected["o"])
+    assert bits(lse) == bits(expected["lse"])
+
+
+def test_merges_refuse_what_has_no_meaning():
+    call = lockstep.Case("attention_merge s=2 n=3 dv=4").call()
+    with pytest.raises(lockstep.UsageError, match="lse_parts has shape"):
+        lockstep.attention_merge(call.o_parts, call.lse_parts[:1])
+    with pytest.raises(lockstep.UsageError, match="base"):
+        lockstep.attention_merge(call.o_parts, call.lse_parts, base="10")
+
+
 def test_steps_are_one_scan():
     call = lockstep.Case("mamba3_scan t=5 h=2 n=8 p=4").call()
     y, carry = lockstep.mamba3_scan(call.q, call.k, call.v, a=call.a, dt=call.dt, tau=call.tau,
@@ -221,7 +241,7 @@ def test_case():
 
 def test_case_files():
     found = lockstep.cases(SOURCE / "data/cases/smoke.cases")
-    assert len(found) > 20 and all(c.op in ("attention_forward", "attention_backward", "mamba3_scan", "mamba3_scan_backward", "mamba3_step", "ssd_scan", "block_plan") for c in found)
+    assert len(found) > 20 and all(c.op in ("attention_forward", "attention_backward", "attention_merge", "mamba3_scan", "mamba3_scan_backward", "mamba3_step", "ssd_scan", "block_plan") for c in found)
 
 
 def test_block_plan():

@@ -14,6 +14,8 @@ TEST(CaseFiles, OurGradientsOfTheScanPass) {
   ExpectOursToPass("mamba3_scan_backward", 200);
 }
 
+TEST(CaseFiles, OurMergesPass) { ExpectOursToPass("attention_merge", 70); }
+
 TEST(CaseFiles, OurStateSpaceScanPasses) { ExpectOursToPass("ssd_scan", 70); }
 
 }  // namespace

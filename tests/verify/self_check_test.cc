@@ -19,8 +19,9 @@ TEST(SelfCheck, KnownAnswersHoldHere) {
   for (const KnownAnswer& answer : KnownAnswers()) {
     ops.insert(OpName(ParseCase(answer.line, Ops()).value()));
   }
-  for (const char* op : {"attention_forward", "attention_backward",
-                         "mamba3_scan", "mamba3_scan_backward", "ssd_scan"}) {
+  for (const char* op :
+       {"attention_forward", "attention_backward", "attention_merge",
+        "mamba3_scan", "mamba3_scan_backward", "ssd_scan"}) {
     EXPECT_TRUE(ops.contains(op)) << op;
   }
 }

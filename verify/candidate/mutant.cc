@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "verify/base/nearest_name.h"
+#include "verify/candidate/attention_merge/mutant.h"
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/mutant_attention_backward.h"
 #include "verify/candidate/mutant_attention_forward.h"
@@ -48,6 +49,10 @@ Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
                                      std::move(mutant->scan_grad),
                                      mutant->info->PointOf<ScanGradFault>());
   }
+  if (mutant->info->merge()) {
+    return MakeEmulatedMerge("mutant", mutant->spec, std::move(mutant->merge),
+                             mutant->info->PointOf<MergeFault>());
+  }
   if (mutant->info->scan()) {
     return MakeEmulatedScan("mutant", mutant->spec, std::move(mutant->scan),
                             mutant->scan_dial);
@@ -74,6 +79,11 @@ Result<std::unique_ptr<Candidate>> ParseVariantCandidate(
                                      std::move(scan_grad.value()),
                                      ScanGradFault::kNone);
   }
+  Result<MergeVariant> merge = FindMergeVariant(arguments);
+  if (merge.ok()) {
+    return MakeEmulatedMerge("variant", std::string(arguments),
+                             std::move(merge.value()), MergeFault::kNone);
+  }
   Result<AttentionVariant> variant = FindVariant(arguments);
   if (!variant.ok()) {
     std::vector<std::string> names;
@@ -81,6 +91,7 @@ Result<std::unique_ptr<Candidate>> ParseVariantCandidate(
     for (const GradVariant& v : GradZoo()) names.push_back(v.name());
     for (const ScanVariant& v : ScanZoo()) names.push_back(v.name());
     for (const ScanGradVariant& v : ScanGradZoo()) names.push_back(v.name());
+    for (const MergeVariant& v : MergeZoo()) names.push_back(v.name());
     return Status::Error("variant '" + std::string(arguments) +
                          "' is not in the zoo; " +
                          NearestIs(arguments, names, std::identity()) +

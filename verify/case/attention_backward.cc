@@ -81,7 +81,7 @@ AttentionBackwardProblem ToBackwardProblem(const AttentionBackwardCase& c) {
 }
 
 std::string WhyNotAttentionBackwardProbe(ProbeKind probe, const Case& c) {
-  if (probe < ProbeKind::kGradKeys) {
+  if (probe < ProbeKind::kGradKeys || probe > ProbeKind::kGradOwnQueries) {
     return "a probe of another op proves nothing about gradients";
   }
   const AttentionForwardCase& a = c.Get<AttentionForwardCase>();

@@ -9,7 +9,7 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr std::array<ProbeInfo, 25> kProbes = {{
+constexpr std::array<ProbeInfo, 28> kProbes = {{
     {ProbeKind::kCancel, "cancel",
      "equal weights, integer values whose sum over any run of keys is small"},
     {ProbeKind::kPrefix, "prefix",
@@ -57,6 +57,12 @@ constexpr std::array<ProbeInfo, 25> kProbes = {{
      "gradients: equal weights, every term of dk and dv of one size"},
     {ProbeKind::kGradOwnQueries, "grad-own-queries",
      "gradients: equal weights, every term of dq of one size"},
+    {ProbeKind::kMergeSelect, "merge-select",
+     "merges: two parts of a row outweigh all others"},
+    {ProbeKind::kMergeCount, "merge-count",
+     "merges: equal weights, integers whose sum tells every part"},
+    {ProbeKind::kMergeShift, "merge-shift",
+     "merges: the same, every lse far above what exp takes"},
 }};
 
 }  // namespace

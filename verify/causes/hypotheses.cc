@@ -102,7 +102,8 @@ std::string Hypothesis::Sentence() const {
 std::optional<Hypothesis> PairOf(const Hypothesis& first,
                                  const Hypothesis& second) {
   const bool together = first.bug->gradients() == second.bug->gradients() &&
-                        !first.bug->gradients() && first.bug != second.bug;
+                        !first.bug->gradients() && !first.bug->merge() &&
+                        first.bug != second.bug;
   if (!together) return std::nullopt;
   const std::string& right = IsUsual(first.right) ? second.right : first.right;
   const std::string base = right.substr(std::string_view("variant:").size());
@@ -147,6 +148,11 @@ std::vector<std::string> TilesOf(const std::string& op, int64_t longest) {
     }
     return all;
   }
+  // A merge has no tiles.
+  const bool merges = std::any_of(
+      Mutants().begin(), Mutants().end(),
+      [&](const MutantInfo& bug) { return bug.merge() && bug.op() == op; });
+  if (merges) return all;
   for (const auto& [rows, keys] : kTiles) {
     if (std::max(rows, keys) >= 2 * longest) continue;
     all.push_back("tile=" + std::to_string(rows) + "x" + std::to_string(keys));

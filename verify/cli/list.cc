@@ -128,6 +128,7 @@ std::vector<Listed> ListVariants() {
   };
   for (const AttentionVariant& v : AttentionZoo()) add(v, "attention_forward");
   for (const GradVariant& v : GradZoo()) add(v, "attention_backward");
+  for (const MergeVariant& v : MergeZoo()) add(v, "attention_merge");
   for (const ScanVariant& v : ScanZoo()) add(v, "mamba3_scan");
   for (const ScanGradVariant& v : ScanGradZoo()) {
     entries.push_back({v.name(),

@@ -327,10 +327,10 @@ void AddSelftest(Parser* program) {
   verb->Value("--budget", &a->budget, "Cases of the zoo: Ncases")
       .Type("BUDGET");
   verb->Value("--op", &a->op,
-              "Only attention_forward, attention_backward, mamba3_scan,\n"
-              "mamba3_scan_backward or ssd_scan")
-      .OneOf({"attention_forward", "attention_backward", "mamba3_scan",
-              "mamba3_scan_backward", "ssd_scan"});
+              "Only attention_forward, attention_backward, attention_merge,\n"
+              "mamba3_scan, mamba3_scan_backward or ssd_scan")
+      .OneOf({"attention_forward", "attention_backward", "attention_merge",
+              "mamba3_scan", "mamba3_scan_backward", "ssd_scan"});
   verb->Value("--seed", &a->seed, "Of the zoo's cases").Type("N");
   verb->Value("--json", &a->json, "The whole result as JSON").Type("FILE|-");
   verb->Value("--html", &a->html, "The whole result as a page").Type("FILE|-");

@@ -7,7 +7,7 @@
 #include "verify/case/attention_backward.h"
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/attention_forward_parts.h"
-#include "verify/domain/cotangent.h"
+#include "verify/domain/draws/cotangent.h"
 #include "verify/domain/draws/further.h"
 #include "verify/domain/features.h"
 #include "verify/domain/reducer.h"

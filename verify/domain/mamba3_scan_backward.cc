@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "verify/case/mamba3_scan_backward.h"
-#include "verify/domain/cotangent.h"
+#include "verify/domain/draws/cotangent.h"
 #include "verify/domain/draws/further.h"
 #include "verify/domain/features.h"
 #include "verify/domain/mamba3_scan.h"

@@ -32,6 +32,9 @@ constexpr MutantInfo kMutants[] = {
 #define KERNEL ScanFault
 #include "verify/emulator/ssd_scan/bugs.inc"
 #undef KERNEL
+#define KERNEL MergeFault
+#include "verify/emulator/attention_merge/bugs.inc"
+#undef KERNEL
 };
 #undef SAME_BUG
 #undef BUG
@@ -160,6 +163,7 @@ Result<Place> ReadPlace(std::string_view arguments, const Mutant& mutant) {
   const MutantInfo& info = *mutant.info;
   const bool chunks = info.scan() || info.scan_gradients();
   const std::string_view key = chunks ? "chunk=" : "tile=";
+  const bool sizes = !info.merge();
   Place place{BaseOf(mutant), ""};
   while (!arguments.empty()) {
     const size_t comma = std::min(arguments.find(','), arguments.size());
@@ -167,12 +171,14 @@ Result<Place> ReadPlace(std::string_view arguments, const Mutant& mutant) {
     arguments.remove_prefix(std::min(comma + 1, arguments.size()));
     if (argument.starts_with("base=")) {
       place.base = argument.substr(5);
-    } else if (argument.starts_with(key)) {
+    } else if (sizes && argument.starts_with(key)) {
       place.size = argument.substr(key.size());
     } else {
       return Status::Error("mutant argument '" + std::string(argument) +
-                           "': known are base=VARIANT and " + std::string(key) +
-                           (chunks ? "N" : "ROWSxKEYS"));
+                           "': known " +
+                           (sizes ? "are base=VARIANT and " + std::string(key) +
+                                        (chunks ? "N" : "ROWSxKEYS")
+                                  : std::string("is base=VARIANT")));
     }
   }
   return place;
@@ -204,6 +210,10 @@ Status Furnish(const Place& place, Mutant* mutant) {
   if (info.scan_gradients()) {
     ASSIGN_OR_RETURN(mutant->scan_grad, FindScanGradVariant(place.base));
     return SetSize(place.size, &mutant->scan_grad.scan.chunk, nullptr);
+  }
+  if (info.merge()) {
+    ASSIGN_OR_RETURN(mutant->merge, FindMergeVariant(place.base));
+    return {};
   }
   if (info.scan()) {
     Result<ScanVariant> scan = FindScanVariant(place.base);

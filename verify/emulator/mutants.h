@@ -14,14 +14,16 @@
 #include "verify/emulator/attention_backward/kernel.h"
 #include "verify/emulator/attention_forward/faults.h"
 #include "verify/emulator/attention_forward/variant.h"
+#include "verify/emulator/attention_merge/kernel.h"
 #include "verify/emulator/mamba3_scan/faults.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
 #include "verify/emulator/mamba3_scan_backward/kernel.h"
 
 namespace lockstep::verify {
 
-// A point at which an emulated kernel is broken, of one of the four kernels.
-using FaultPoint = std::variant<Fault, GradFault, ScanFault, ScanGradFault>;
+// A point at which an emulated kernel is broken, of one of the five kernels.
+using FaultPoint =
+    std::variant<Fault, GradFault, ScanFault, ScanGradFault, MergeFault>;
 
 struct MutantInfo {
   // `variant`: of the zoo, that is broken; null: the kernel's usual one.
@@ -53,14 +55,15 @@ struct MutantInfo {
   double severity = 0;
   FaultPoint point;
 
-  // Whether it breaks attention_forward, its gradients, a scan, or those of
-  // one.
+  // Whether it breaks attention_forward, its gradients, a scan, those of one,
+  // or a merge.
   bool attention() const { return std::holds_alternative<Fault>(point); }
   bool gradients() const { return std::holds_alternative<GradFault>(point); }
   bool scan() const { return std::holds_alternative<ScanFault>(point); }
   bool scan_gradients() const {
     return std::holds_alternative<ScanGradFault>(point);
   }
+  bool merge() const { return std::holds_alternative<MergeFault>(point); }
   // The point of that kernel; kNone: the bug is another kernel's.
   template <typename Point>
   Point PointOf() const {
@@ -72,7 +75,7 @@ struct MutantInfo {
 
  private:
   static constexpr const char* kUsualBase[] = {"exact", "grad-cpu", "scan",
-                                               "scan-grad"};
+                                               "scan-grad", "merge"};
 };
 std::span<const MutantInfo> Mutants();
 
@@ -95,14 +98,15 @@ struct Mutant {
   // Of gradients.
   GradVariant grad;
   ScanGradVariant scan_grad;
+  MergeVariant merge;
   std::string spec;  // as it was given
 };
 
 // "NAME[@SEVERITY][,base=VARIANT][,tile=ROWSxKEYS]", of scans chunk=N in place
-// of the tile; "NAME[@SEVERITY]+NAME[@SEVERITY]..." is two bugs in one kernel.
-// Errors: an unknown name (the nearest is named), a severity without a dial or
-// out of range, an unknown variant, no tile or chunk, a pair that no kernel
-// has.
+// of the tile, and of merges neither; "NAME[@SEVERITY]+NAME[@SEVERITY]..." is
+// two bugs in one kernel. Errors: an unknown name (the nearest is named), a
+// severity without a dial or out of range, an unknown variant, no tile or
+// chunk, a pair that no kernel has.
 Result<Mutant> ParseMutant(std::string_view spec);
 
 }  // namespace lockstep::verify

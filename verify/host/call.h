@@ -92,6 +92,8 @@ PreparedCall PrepareAttentionForward(const Library& library,
                                      lockstep_handle* handle, CallReader* in);
 PreparedCall PrepareAttentionBackward(const Library& library,
                                       lockstep_handle* handle, CallReader* in);
+PreparedCall PrepareAttentionMerge(const Library& library,
+                                   lockstep_handle* handle, CallReader* in);
 PreparedCall PrepareMamba3Scan(const Library& library, lockstep_handle* handle,
                                CallReader* in);
 PreparedCall PrepareMamba3Step(const Library& library, lockstep_handle* handle,

@@ -124,6 +124,7 @@ Result<Library> Library::Load(const std::string& path) {
   };
   find_op("attention_forward", &library.attention_forward);
   find_op("attention_backward", &library.attention_backward);
+  find_op("attention_merge", &library.attention_merge);
   find_op("mamba3_scan", &library.mamba3_scan);
   find_op("mamba3_scan_backward", &library.mamba3_scan_backward);
   find_op("mamba3_step", &library.mamba3_step);

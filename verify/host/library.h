@@ -18,6 +18,7 @@ struct Library {
   decltype(&lockstep_close) close = nullptr;
   decltype(&lockstep_attention_forward) attention_forward = nullptr;
   decltype(&lockstep_attention_backward) attention_backward = nullptr;
+  decltype(&lockstep_attention_merge) attention_merge = nullptr;
   decltype(&lockstep_mamba3_scan) mamba3_scan = nullptr;
   decltype(&lockstep_mamba3_scan_backward) mamba3_scan_backward = nullptr;
   decltype(&lockstep_mamba3_scan) mamba3_step = nullptr;

@@ -281,6 +281,8 @@ std::string Session::Call(int64_t id) {
     call = PrepareAttentionForward(library_, handle_, &in);
   } else if (op == "attention_backward") {
     call = PrepareAttentionBackward(library_, handle_, &in);
+  } else if (op == "attention_merge") {
+    call = PrepareAttentionMerge(library_, handle_, &in);
   } else if (op == "mamba3_scan") {
     call = PrepareMamba3Scan(library_, handle_, &in);
   } else if (op == "mamba3_scan_backward") {

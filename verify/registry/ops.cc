@@ -6,12 +6,14 @@
 #include "verify/base/nearest_name.h"
 #include "verify/case/attention_backward.h"
 #include "verify/case/attention_forward/line.h"
+#include "verify/case/attention_merge/case.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/case/mamba3_scan_backward.h"
 #include "verify/case/ssd_scan.h"
 #include "verify/domain/attention_backward.h"
 #include "verify/domain/attention_forward.h"
+#include "verify/domain/attention_merge.h"
 #include "verify/domain/block_plan.h"
 #include "verify/domain/mamba3_scan.h"
 #include "verify/domain/mamba3_scan_backward.h"
@@ -20,6 +22,7 @@
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/claims/claims.h"
 #include "verify/ops/attention_forward/trial.h"
+#include "verify/ops/attention_merge/trial.h"
 #include "verify/ops/block_plan/trial.h"
 #include "verify/ops/mamba3_scan/claims.h"
 #include "verify/ops/mamba3_scan/trial.h"
@@ -51,6 +54,8 @@ constexpr OpRow kAttentionBackward = {
     kAttentionBackwardText,
     &kTrial<AttentionBackwardTrial, &AttentionBackwardClaims>,
     &kAttentionBackwardDomain};
+constexpr OpRow kAttentionMerge = {
+    kAttentionMergeText, &kTrial<AttentionMergeTrial>, &kAttentionMergeDomain};
 constexpr OpRow kMamba3Scan = {kMamba3ScanText,
                                &kTrial<Mamba3ScanTrial, &Mamba3ScanClaims>,
                                &kMamba3ScanDomain};
@@ -67,8 +72,8 @@ constexpr OpRow kBlockPlan = {kBlockPlanText, &kBlockPlanTrial,
                               &kBlockPlanDomain};
 
 constexpr const OpRow* kOps[] = {
-    &kAttentionForward, &kAttentionBackward, &kMamba3Scan, &kMamba3ScanBackward,
-    &kMamba3Step,       &kSsdScan,           &kBlockPlan};
+    &kAttentionForward,   &kAttentionBackward, &kAttentionMerge, &kMamba3Scan,
+    &kMamba3ScanBackward, &kMamba3Step,        &kSsdScan,        &kBlockPlan};
 
 }  // namespace
 

@@ -46,6 +46,11 @@ constexpr KnownAnswer kAnswers[] = {
      "dv=ab156654489fe345096648a8fc49eeaa "
      "dk=eca98e0d6ca50987f8166a827f1fd5ac "
      "dq=0c45fc7d9faa72dc97bff4ad510a1913"},
+    {"attention_merge s=7 h=2 n=9 dv=20 lane=bf16 out=f32 base=2 layout=nshd "
+     "fill=normal:1+poison:masked empty=0.3 blank=0.1 seed=35",
+     "inputs=b3163810f5263ecaf87a8cf11a2d624f "
+     "o=18ad034e4aef978fcc090ec698d8d92f "
+     "lse=97566b25b1bb99d90a674547df7cd4f4"},
     {"mamba3_scan t=9 h=4 g=2 n=8 p=7 variant=mimo r=2 gate=yes reduce=yes "
      "cu=0,1,9 seed=21",
      "inputs=64e79e3647e6b1fe2d585db9036da6b9 "

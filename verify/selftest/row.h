@@ -79,6 +79,7 @@ std::span<const SelftestRow* const> SelftestRows();
 
 extern const SelftestRow kAttentionForwardSelftest;
 extern const SelftestRow kAttentionBackwardSelftest;
+extern const SelftestRow kAttentionMergeSelftest;
 extern const SelftestRow kMamba3ScanSelftest;
 extern const SelftestRow kMamba3ScanBackwardSelftest;
 extern const SelftestRow kSsdScanSelftest;

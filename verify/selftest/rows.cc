@@ -4,8 +4,9 @@ namespace lockstep::verify {
 
 std::span<const SelftestRow* const> SelftestRows() {
   static const SelftestRow* const kRows[] = {
-      &kAttentionForwardSelftest, &kAttentionBackwardSelftest,
-      &kMamba3ScanSelftest, &kMamba3ScanBackwardSelftest, &kSsdScanSelftest};
+      &kAttentionForwardSelftest,   &kAttentionBackwardSelftest,
+      &kAttentionMergeSelftest,     &kMamba3ScanSelftest,
+      &kMamba3ScanBackwardSelftest, &kSsdScanSelftest};
   return kRows;
 }
 

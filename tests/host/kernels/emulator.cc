@@ -10,6 +10,7 @@
 #include "verify/emulator/attention_backward/kernel.h"
 #include "verify/emulator/attention_forward/kernel.h"
 #include "verify/emulator/attention_forward/zoo.h"
+#include "verify/emulator/attention_merge/kernel.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/emulator/mamba3_scan_backward/kernel.h"
@@ -20,6 +21,7 @@ using lockstep::Status;
 using lockstep::tests::ArgumentOf;
 using lockstep::tests::AttentionCall;
 using lockstep::tests::BackwardCall;
+using lockstep::tests::MergeCall;
 using lockstep::tests::Refuse;
 using lockstep::tests::ScanBackwardCall;
 using lockstep::tests::ScanCall;
@@ -30,6 +32,7 @@ using lockstep::tests::SsdCall;
 struct lockstep_handle {
   std::optional<verify::AttentionEmulator> attention;
   std::optional<verify::GradEmulator> grad;
+  std::optional<verify::MergeEmulator> merge;
   std::optional<verify::ScanEmulator> scan;
   std::optional<verify::ScanGradEmulator> scan_grad;
 };
@@ -47,6 +50,9 @@ Status OpenMutant(const std::string& spec, lockstep_handle* handle) {
   } else if (mutant->info->scan_gradients()) {
     handle->scan_grad.emplace(mutant->scan_grad,
                               mutant->info->PointOf<verify::ScanGradFault>());
+  } else if (mutant->info->merge()) {
+    handle->merge.emplace(mutant->merge,
+                          mutant->info->PointOf<verify::MergeFault>());
   } else {
     handle->scan.emplace(mutant->scan, mutant->scan_dial);
   }
@@ -69,6 +75,11 @@ Status OpenVariant(const std::string& name, lockstep_handle* handle) {
     handle->scan_grad.emplace(scan_grad.value());
     return {};
   }
+  const auto merge = verify::FindMergeVariant(name);
+  if (merge.ok()) {
+    handle->merge.emplace(merge.value());
+    return {};
+  }
   const auto attention = verify::FindVariant(name);
   if (!attention.ok()) return attention.status();
   handle->attention.emplace(attention.value());
@@ -80,6 +91,9 @@ void Run(verify::AttentionEmulator& kernel, const AttentionCall& asked) {
 }
 void Run(verify::GradEmulator& kernel, const BackwardCall& asked) {
   kernel.Run(asked.problem, asked.inputs, asked.outputs, asked.own);
+}
+void Run(verify::MergeEmulator& kernel, const MergeCall& asked) {
+  kernel.Run(asked.problem, asked.inputs, asked.outputs);
 }
 void Run(verify::ScanEmulator& kernel, const ScanCall& asked) {
   kernel.Run(asked.problem, asked.inputs, asked.outputs);
@@ -147,6 +161,12 @@ int lockstep_attention_backward(lockstep_handle* handle,
                                 const lockstep_attention_backward_call* call,
                                 lockstep_receipt* receipt) {
   return RunBy<BackwardCall>(handle->grad, "no gradients", *call, receipt);
+}
+
+int lockstep_attention_merge(lockstep_handle* handle,
+                             const lockstep_attention_merge_call* call,
+                             lockstep_receipt* receipt) {
+  return RunBy<MergeCall>(handle->merge, "no merges", *call, receipt);
 }
 
 int lockstep_mamba3_scan(lockstep_handle* handle,

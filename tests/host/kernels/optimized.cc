@@ -8,6 +8,7 @@
 
 #include "optimized/attention_backward.h"
 #include "optimized/attention_forward.h"
+#include "optimized/attention_merge.h"
 #include "optimized/mamba3_scan.h"
 #include "optimized/mamba3_scan_backward.h"
 #include "optimized/plan.h"
@@ -19,6 +20,7 @@ using lockstep::Status;
 using lockstep::tests::ArgumentOf;
 using lockstep::tests::AttentionCall;
 using lockstep::tests::BackwardCall;
+using lockstep::tests::MergeCall;
 using lockstep::tests::ScanBackwardCall;
 using lockstep::tests::ScanCall;
 using lockstep::tests::Serve;
@@ -132,6 +134,14 @@ int lockstep_attention_backward(lockstep_handle* handle,
     if (status.ok()) Tell(ran, receipt);
     return status;
   });
+}
+
+int lockstep_attention_merge(lockstep_handle* handle,
+                             const lockstep_attention_merge_call* call,
+                             lockstep_receipt* receipt) {
+  return RunScan<MergeCall, optimized::AttentionMergeExecution>(
+      *call, optimized::AttentionMergeCaps{}, ThreadsOf(handle, call->threads),
+      optimized::AttentionMerge, receipt);
 }
 
 int lockstep_mamba3_scan(lockstep_handle* handle,

@@ -225,6 +225,21 @@ void ReadScan(const lockstep_mamba3_scan_call& call, Mamba3ScanProblem* problem,
 
 }  // namespace
 
+Status ProblemOf(const lockstep_attention_merge_call& call, MergeCall* to) {
+  to->problem = {.parts = call.s,
+                 .heads = call.h,
+                 .rows = call.n,
+                 .value_dim = call.dv,
+                 .lane = LaneOf(call.lane),
+                 .out_lane = LaneOf(call.out),
+                 .base = call.base == 2 ? LseBase::kTwo : LseBase::kE};
+  Set(call.o_parts, &to->inputs.o);
+  Set(call.lse_parts, &to->inputs.lse);
+  Set(call.o, &to->outputs.o);
+  Set(call.lse, &to->outputs.lse);
+  return Validate(to->problem, to->inputs, to->outputs);
+}
+
 Status ProblemOf(const lockstep_mamba3_scan_call& call, ScanCall* to) {
   ReadScan(call, &to->problem, &to->inputs);
   Set(call.y, &to->outputs.y);

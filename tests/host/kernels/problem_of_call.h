@@ -7,6 +7,7 @@
 
 #include "reference/contract/attention_backward.h"
 #include "reference/contract/attention_forward.h"
+#include "reference/contract/attention_merge.h"
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/mamba3_scan_backward.h"
 #include "reference/contract/ssd_scan.h"
@@ -31,6 +32,13 @@ struct BackwardCall {
 };
 Status ProblemOf(const lockstep_attention_backward_call& call,
                  BackwardCall* to);
+
+struct MergeCall {
+  AttentionMergeProblem problem;
+  AttentionMergeInputs inputs;
+  AttentionMergeOutputs outputs;
+};
+Status ProblemOf(const lockstep_attention_merge_call& call, MergeCall* to);
 
 struct ScanCall {
   Mamba3ScanProblem problem;

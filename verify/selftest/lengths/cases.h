@@ -43,6 +43,10 @@ std::vector<std::string> GradientPlaces(const MutantInfo& info);
 // The same of a scan's gradients.
 std::vector<LengthCase> ScanGradientLengthCases(int64_t length);
 
+// Of merges: parts of 256 of the `length` keys, and every mutant's pattern with
+// as many parts more, for that one alone.
+std::vector<LengthCase> MergeLengthCases(int64_t length);
+
 // A case for one correct kernel of the zoo, of `length` keys (tokens) or a few
 // more and of small heads; the rest is drawn by `seed`.
 std::string AttentionLineAt(uint64_t seed, int64_t length,
@@ -51,6 +55,8 @@ std::string GradientLineAt(uint64_t seed, int64_t length,
                            const NumericProfile& profile);
 std::string ScanGradientLineAt(uint64_t seed, int64_t length,
                                const NumericProfile& profile);
+std::string MergeLineAt(uint64_t seed, int64_t length,
+                        const NumericProfile& profile);
 std::string ScanLineAt(std::string_view op, uint64_t seed, int64_t length,
                        const NumericProfile& profile);
 

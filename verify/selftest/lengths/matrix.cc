@@ -80,7 +80,8 @@ std::vector<Suspect> Suspects(const MatrixOptions& options) {
 // A mutant meets the cover of its op.
 constexpr std::string_view kCovers[] = {
     "attention_forward", "attention_backward", "mamba3_scan",
-    "mamba3_step",       "ssd_scan",           "mamba3_scan_backward"};
+    "mamba3_step",       "ssd_scan",           "mamba3_scan_backward",
+    "attention_merge"};
 
 std::string_view CoverOf(const MutantInfo& info) {
   const std::string_view line = info.pattern;
@@ -91,6 +92,7 @@ std::vector<LengthCase> CasesOf(std::string_view cover, int64_t length) {
   if (cover == kCovers[0]) return AttentionLengthCases(length);
   if (cover == kCovers[1]) return GradientLengthCases(length);
   if (cover == kCovers[5]) return ScanGradientLengthCases(length);
+  if (cover == kCovers[6]) return MergeLengthCases(length);
   return ScanLengthCases(length, cover);
 }
 

@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x00010003u
+#define LOCKSTEP_ABI 0x00010004u
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -213,6 +213,23 @@ typedef struct lockstep_ssd_scan_call {
   int32_t splits;  // since 1.2, as that of attention
 } lockstep_ssd_scan_call;
 
+// Attention over parts of the keys, to be put together by their lse. Since 1.4.
+typedef struct lockstep_attention_merge_call {
+  uint32_t size, abi;
+  const char* case_line;
+  int32_t threads;  // as that of attention
+  int32_t lane;     // of o_parts
+  int32_t out;      // of o
+  int32_t base;     // of the logarithm that every lse is: 2, or 0 for e
+  int64_t s, h, n, dv;
+  const lockstep_tensor* o_parts;    // [s,h,n,dv]
+  const lockstep_tensor* lse_parts;  // [s,h,n], f32; -inf: the part saw no key
+                                     // of the row, and its o may be anything
+  // Outputs.
+  const lockstep_tensor* o;    // [h,n,dv]
+  const lockstep_tensor* lse;  // [h,n], f32, in the same base
+} lockstep_attention_merge_call;
+
 // A table that a planner has written into the room of the call, dense and
 // row-major.
 typedef struct lockstep_table {
@@ -305,6 +322,9 @@ LOCKSTEP_EXPORT int lockstep_attention_forward(
     lockstep_receipt* receipt);
 LOCKSTEP_EXPORT int lockstep_attention_backward(
     lockstep_handle* handle, const lockstep_attention_backward_call* call,
+    lockstep_receipt* receipt);
+LOCKSTEP_EXPORT int lockstep_attention_merge(
+    lockstep_handle* handle, const lockstep_attention_merge_call* call,
     lockstep_receipt* receipt);
 LOCKSTEP_EXPORT int lockstep_mamba3_scan(lockstep_handle* handle,
                                          const lockstep_mamba3_scan_call* call,

@@ -1,6 +1,6 @@
 // Cotangents as the domains of gradients draw them, with their features.
-#ifndef LOCKSTEP_VERIFY_DOMAIN_COTANGENT_H_
-#define LOCKSTEP_VERIFY_DOMAIN_COTANGENT_H_
+#ifndef LOCKSTEP_VERIFY_DOMAIN_DRAWS_COTANGENT_H_
+#define LOCKSTEP_VERIFY_DOMAIN_DRAWS_COTANGENT_H_
 
 #include <vector>
 
@@ -16,4 +16,4 @@ std::vector<bool> CotangentFeatures(const std::vector<FillTerm>& terms);
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_DOMAIN_COTANGENT_H_
+#endif  // LOCKSTEP_VERIFY_DOMAIN_DRAWS_COTANGENT_H_

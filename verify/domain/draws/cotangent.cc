@@ -1,4 +1,4 @@
-#include "verify/domain/cotangent.h"
+#include "verify/domain/draws/cotangent.h"
 
 #include <algorithm>
 

@@ -1,0 +1,57 @@
+// The selftest's row of merges.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verify/candidate/attention_merge/mutant.h"
+#include "verify/case/attention_merge/case.h"
+#include "verify/domain/domain.h"
+#include "verify/registry/ops.h"
+#include "verify/selftest/lengths/cases.h"
+#include "verify/selftest/row.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr const char* kAttentionMerge = "attention_merge";
+
+Subject MergeSubject(const char* kind, const std::string& spec,
+                     const MergeVariant& variant, MergeFault fault) {
+  return {MakeEmulatedMerge(kind, spec, variant, fault), variant.numeric};
+}
+
+// A kernel that computes in one base alone gets cases of that base.
+Result<Case> DrawMerge(const NumericProfile& profile, int64_t keys,
+                       uint64_t seed, int64_t number) {
+  if (keys == 0 && IsLong(number)) keys = 4096;
+  Result<Case> c = keys > 0 ? ParseCase(MergeLineAt(seed, keys, profile))
+                            : TameCase(*FindDomain(kAttentionMerge).value(),
+                                       seed, profile.lane);
+  if (c.ok() && profile.lse_base == ExpBase::kTwo) {
+    c->Get<AttentionMergeCase>().base = LseBase::kTwo;
+  }
+  return c;
+}
+
+}  // namespace
+
+const SelftestRow kAttentionMergeSelftest = {
+    .op = kAttentionMerge,
+    .mutants = [] { return MutantsOf(&MutantInfo::merge); },
+    .mutant = [](const MutantInfo& info, BugBase) -> Result<Subject> {
+      const Result<Mutant> mutant = ParseMutant(info.name);
+      if (!mutant.ok()) return mutant.status();
+      return MergeSubject("mutant", info.name, mutant->merge,
+                          info.PointOf<MergeFault>());
+    },
+    .zoo = [] { return NamesOfZoo(MergeZoo()); },
+    .correct = [](const std::string& name) -> Result<Subject> {
+      const Result<MergeVariant> variant = FindMergeVariant(name);
+      if (!variant.ok()) return variant.status();
+      return MergeSubject("variant", name, variant.value(), MergeFault::kNone);
+    },
+    .draw = &DrawMerge,
+    .fewer = 2,
+};
+
+}  // namespace lockstep::verify
