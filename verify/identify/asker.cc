@@ -89,11 +89,12 @@ void FillValues(Identified* found) {
   }
 }
 
-// The value that stands where none was seen: weights and dS in f32, all else
-// as the base has it.
+// The value that stands where none was seen: weights and dS in f32, angles in
+// turns, all else as the base has it.
 std::string StrictValue(const ProfileField& field, const NumericProfile& base) {
   const std::string key = field.key;
   const bool weights = key == "p" || key == "grad.p" || key == "grad.ds";
+  if (key == "scan.angle_form") return "turns";
   return weights ? "f32" : field.print(base);
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "verify/base/digest.h"
 #include "verify/base/printable.h"
+#include "verify/identify/not_asked.h"
 #include "verify/profile/fields.h"
 
 namespace lockstep::verify {
@@ -97,7 +99,9 @@ std::string IdentifiedText(const Identified& identified) {
       text += key + " = " + value + "\n";
       continue;
     }
-    assumed += "# " + key + " = " + value + ": assumed, not asked\n";
+    const std::string_view why = WhyNotAsked(identified.op, key);
+    assumed += "# " + key + " = " + value + ": assumed, not asked" +
+               (why.empty() ? "" : ": " + std::string(why)) + "\n";
   }
   text += "\n" + assumed;
   for (const std::string& warning : identified.warnings) {

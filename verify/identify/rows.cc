@@ -3,6 +3,7 @@
 #include "verify/identify/attention_backward/identify.h"
 #include "verify/identify/attention_forward/identify.h"
 #include "verify/identify/mamba3_scan/identify.h"
+#include "verify/identify/mamba3_scan_backward/identify.h"
 
 namespace lockstep::verify {
 namespace {
@@ -11,6 +12,9 @@ constexpr IdentifyRow kRows[] = {
     {"attention_forward", &IdentifyAttention},
     {"attention_backward", &IdentifyGradients},
     {"mamba3_scan", &IdentifyScan},
+    {"mamba3_scan_backward", &IdentifyScanGradients},
+    {"mamba3_step", &IdentifyScan},
+    {"ssd_scan", &IdentifyScan},
 };
 
 }  // namespace

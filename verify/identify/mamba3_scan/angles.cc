@@ -18,21 +18,6 @@ constexpr size_t kPoints = 384;              // heads times angles times rounds
 constexpr size_t kStride = 131;              // has no factor in common with it
 constexpr double kHardwareTanh = 0x1.1p-11;  // the coarsest of any chip
 
-// Coordinate that angle i turns first, and the other.
-int64_t First(const ScanKernel& kernel, int64_t i) {
-  return kernel.halves ? i : 2 * i;
-}
-int64_t Second(const ScanKernel& kernel, int64_t i) {
-  return kernel.halves ? i + kScanState / 2 : 2 * i + 1;
-}
-
-ScanQuestion::Of FirstOfEach(const ScanKernel& kernel) {
-  const bool halves = kernel.halves;
-  return [halves](int64_t, int64_t, int64_t n) {
-    return halves ? n < kScanAngles : n % 2 == 0 && n < 2 * kScanAngles;
-  };
-}
-
 }  // namespace
 
 void AskPairing(ScanKernel* kernel) {
@@ -81,7 +66,7 @@ Result<std::vector<Told>> TellAngles(ScanKernel* kernel, size_t turn) {
     };
     ScanQuestion question;
     question.heads = kAngleHeads;
-    question.k = FirstOfEach(*kernel);
+    question.k = kernel->FirstOfEach();
     question.rate = rate;
     const auto answer = kernel->Ask(question);
     if (!answer.ok()) return answer.status();
@@ -91,26 +76,12 @@ Result<std::vector<Told>> TellAngles(ScanKernel* kernel, size_t turn) {
       for (int64_t s = 0; s < kScanAngles; ++s) {
         all[place(h, s)] = {rate(h, 0, s),
                             double{theta[static_cast<size_t>(s)]},
-                            double{k[static_cast<size_t>(First(*kernel, s))]},
-                            double{k[static_cast<size_t>(Second(*kernel, s))]}};
+                            double{k[static_cast<size_t>(kernel->First(s))]},
+                            double{k[static_cast<size_t>(kernel->Second(s))]}};
       }
     }
   }
   return all;
-}
-
-// The strictest type whose numbers all of them are, to 2^-20.
-const RoundingModel* GridOf(const std::vector<double>& numbers) {
-  const RoundingModel* found = &RoundingModels().front();
-  for (const RoundingModel& model : RoundingModels()) {
-    if (model.how == Rounding::kTruncate) continue;
-    const bool all = std::all_of(numbers.begin(), numbers.end(), [&](double x) {
-      const double on = RoundedBy(model, static_cast<float>(x));
-      return std::fabs(on - x) <= 0x1p-20 * std::fabs(x);
-    });
-    if (all) found = &model;
-  }
-  return found;
 }
 
 std::vector<ErrorPoint> TanhPoints(const std::vector<Told>& told) {
@@ -176,12 +147,9 @@ TrigFit FitTrig(const std::vector<Told>& told, const RoundingModel& angle,
                 double rounding) {
   TrigFit fit;
   for (const Told& one : told) {
-    const double radians =
-        double{RoundedBy(angle, static_cast<float>(one.theta * kTwoPi))};
-    const double exact =
-        angle.type == NumberType::kF32 ? one.theta * kTwoPi : radians;
+    const double turns = TurnsIn(angle, one.theta);
     std::array<double, 2> wanted{};
-    TurnsToSinCos(exact / kTwoPi, &wanted[1], &wanted[0]);
+    TurnsToSinCos(turns, &wanted[1], &wanted[0]);
     const std::array<double, 2> came = {one.cosine, one.sine};
     for (size_t i = 0; i < 2; ++i) {
       const double off = std::fabs(came[i] - wanted[i]);
@@ -263,8 +231,8 @@ void AskAngleForm(ScanKernel* kernel) {
                 "angles are exported too coarsely to show it");
     return;
   }
-  constexpr int64_t kTokens = 32;
-  const auto dt = DrawnNumbers(kTokens * kAngleHeads, 24, 311);
+  constexpr int64_t kTokens = kAngleTokens;
+  const auto dt = DrawnNumbers(kTokens * kAngleHeads, 23, 311);
   ScanQuestion question;
   question.tokens = kTokens;
   question.heads = kAngleHeads;
@@ -287,24 +255,7 @@ void AskAngleForm(ScanKernel* kernel) {
     const double error = std::fabs(off - std::nearbyint(off));
     if (!(error <= largest)) largest = error;
   }
-  const std::string came =
-      Format("after %lld tokens of 32 to 64 turns angles were %.3g turns off",
-             static_cast<long long>(kTokens), largest);
-  // f32 radians of 400 lose 2^-16 a token, reduced; 12,000 lose 2^-11.
-  constexpr double kReduced = 0x1p-14, kUnreduced = 0x1p-8;
-  ScanNumeric& scan = kernel->scan();
-  if (largest <= 0x1p-21) {
-    scan.angle_form = AngleForm::kTurns;
-    kernel->Say("scan.angle_form", Word::kSeen, came);
-  } else if (largest <= kReduced) {
-    scan.angle_form = AngleForm::kRadians;
-    kernel->Say("scan.angle_form", Word::kSeen, came);
-  } else if (largest <= kUnreduced) {
-    kernel->Say("scan.angle_form", Word::kReported, came,
-                "scan.angle_form = unreduced");
-  } else {
-    kernel->Say("scan.angle_form", Word::kCannotTell, came);
-  }
+  SayAngleForm(kernel, largest);
 }
 
 }  // namespace lockstep::verify

@@ -1,38 +1,56 @@
 #include "verify/identify/mamba3_scan/identify.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "verify/case/mamba3_scan/line.h"
+#include "verify/case/ssd_scan.h"
 #include "verify/identify/mamba3_scan/kernel.h"
+#include "verify/ops/mamba3_scan/trial.h"
+#include "verify/ops/ssd_scan/trial.h"
 
 namespace lockstep::verify {
 namespace {
 
-// Chunks begin at multiples of their lengths. So many tokens in front part none
-// of those of a length that people choose: 16, or 64 and more.
-int64_t LightTokens(int64_t wanted) {
-  if (wanted <= 16) return wanted == 0 ? 0 : 16;
-  return (wanted + 63) / 64 * 64;
+std::unique_ptr<Mamba3ScanTrial> OpenScan(const Case& c, Mamba3ScanData data) {
+  return std::make_unique<Mamba3ScanTrial>(c, std::move(data));
+}
+std::unique_ptr<Mamba3ScanTrial> OpenStep(const Case& c, Mamba3ScanData data) {
+  return std::make_unique<Mamba3StepTrial>(c, std::move(data));
+}
+std::unique_ptr<Mamba3ScanTrial> OpenSsd(const Case& c, Mamba3ScanData data) {
+  return std::make_unique<SsdScanTrial>(c, std::move(data));
 }
 
-// The calibrated line is that of the base's operands alone.
-void SettleCompanion(ScanKernel* kernel) {
-  const ScanNumeric base = *LoadProfile(kernel->found.base).value().scan;
-  ScanNumeric same = kernel->scan();
-  same.companion = base.companion;
-  if (!(same == base)) kernel->scan().companion = 0;
+constexpr ScanOp kScanOps[] = {{&kMamba3ScanText, true, &OpenScan},
+                               {&kMamba3StepText, true, &OpenStep},
+                               {&kSsdScanText, false, &OpenSsd}};
+
+const ScanOp& ScanOpOf(const std::string& name) {
+  return *std::find_if(std::begin(kScanOps), std::end(kScanOps),
+                       [&](const ScanOp& op) { return name == op.text->name; });
 }
 
 Result<Identified> AskAll(const IdentifyRequest& request, int64_t light,
                           Candidate& candidate) {
-  ScanKernel kernel(candidate, request.lane);
+  ScanKernel kernel(candidate, ScanOpOf(request.op), request.lane);
   kernel.light_tokens = light;
   // The first answer decides whether there will be any.
   const auto answer = kernel.Ask({});
   if (!answer.ok()) kernel.sure = std::numeric_limits<double>::infinity();
   if (!answer.ok() && !kernel.Ask({}).ok()) return answer.status();
-  const Status asked = AskEach(ScanProbes(), request.stop, &kernel);
+  std::vector<ScanProbe> probes = ScanProbes();
+  std::erase_if(probes, [&](const ScanProbe& probe) {
+    return probe.mamba3 && !kernel.mamba3();
+  });
+  const Status asked = AskEach(probes, request.stop, &kernel);
   if (!asked.ok()) return asked;
-  SettleCompanion(&kernel);
+  kernel.SettleCompanion();
   return kernel.Take();
 }
 

@@ -1,4 +1,4 @@
-// lockstep identify of mamba3_scan.
+// lockstep identify of mamba3_scan, mamba3_step and ssd_scan.
 #ifndef LOCKSTEP_VERIFY_IDENTIFY_MAMBA3_SCAN_IDENTIFY_H_
 #define LOCKSTEP_VERIFY_IDENTIFY_MAMBA3_SCAN_IDENTIFY_H_
 

@@ -9,41 +9,6 @@
 #include "verify/identify/mamba3_scan/kernel.h"
 
 namespace lockstep::verify {
-namespace {
-
-// Pairs of near numbers of 24 bits, every other one so small that f16 lacks
-// bits.
-std::vector<NearPair> NearNumbers(size_t n, uint64_t seed) {
-  const auto first = DrawnNumbers(n, 24, seed);
-  const auto other = DrawnNumbers(n, 24, seed + 1);
-  std::vector<NearPair> pairs;
-  for (size_t i = 0; i < n; ++i) {
-    const double x = double{first[i]};
-    const double step = (double{other[i]} - 1) * 0x1p-5 + 0x1p-7;
-    const double size = i % 2 == 0 ? 1 : 0x1p-18;
-    pairs.push_back({x * size, double{static_cast<float>(x + step)} * size, 0});
-  }
-  return pairs;
-}
-
-void SayFit(ScanKernel* kernel, const char* key, const char* what,
-            const std::vector<NearPair>& pairs, double margin,
-            NumberType* field) {
-  const RoundingModel* model =
-      FitPairs(pairs, kernel->lane(), margin, 2 * kernel->OutRounding());
-  if (model == nullptr) {
-    kernel->Say(key, Word::kCannotTell,
-                Format("%s of %.9g and %.9g had a difference of %.9g", what,
-                       pairs[0].first, pairs[0].second, pairs[0].answer));
-    return;
-  }
-  kernel->TakeType(key, *model, field,
-                   Format("%zu differences of two %s were those of %s",
-                          pairs.size(), what, model->text));
-}
-
-}  // namespace
-
 void AskState(ScanKernel* kernel) {
   auto pairs = NearNumbers(kScanValues, 401);
   ScanQuestion question;
@@ -62,7 +27,8 @@ void AskState(ScanKernel* kernel) {
   for (size_t p = 0; p < pairs.size(); ++p) {
     pairs[p].answer = double{answer->y[0][0][p]};
   }
-  SayFit(kernel, "scan.state", "states", pairs, 0x1p-22, &kernel->scan().state);
+  SayPairs(kernel, "scan.state", "states", pairs, 0x1p-22,
+           kernel->OutRounding(), &kernel->scan().state);
 }
 
 namespace {
@@ -89,19 +55,9 @@ Result<std::vector<NearPair>> PlainQueries(ScanKernel* kernel) {
 // bf16 tensors: cosines and sines of angles near an eighth of a turn.
 Result<std::vector<NearPair>> TurnedQueries(ScanKernel* kernel) {
   constexpr int64_t kFew = 4;
-  const bool halves = kernel->halves;
-  const auto first = [halves](int64_t i) { return halves ? i : 2 * i; };
-  const auto second = [halves](int64_t i) {
-    return halves ? i + kScanState / 2 : 2 * i + 1;
-  };
   ScanQuestion question;
   question.heads = kFew;
-  question.q = [&](int64_t, int64_t, int64_t n) {
-    for (int64_t i = 0; i < kScanAngles; ++i) {
-      if (n == first(i)) return 1.0;
-    }
-    return 0.0;
-  };
+  question.q = kernel->FirstOfEach();
   question.rate = [](int64_t, int64_t, int64_t s) {
     return 0.25 + static_cast<double>(s) * 0x1p-9;
   };
@@ -110,20 +66,16 @@ Result<std::vector<NearPair>> TurnedQueries(ScanKernel* kernel) {
   };
   question.carry_h = [&](int64_t, int64_t p, int64_t n) {
     if (p >= kScanAngles) return 0.0;
-    return n == first(p) ? 1.0 : n == second(p) ? -1.0 : 0.0;
+    return n == kernel->First(p) ? 1.0 : n == kernel->Second(p) ? -1.0 : 0.0;
   };
   const auto answer = kernel->Ask(question);
   if (!answer.ok()) return answer.status();
   std::vector<NearPair> pairs;
   for (size_t h = 0; h < kFew; ++h) {
     for (size_t s = 0; s < kScanAngles; ++s) {
-      const double radians = double{answer->theta[h][s]} * kTwoPi;
-      const double used =
-          kernel->angle->type == NumberType::kF32
-              ? radians
-              : double{RoundedBy(*kernel->angle, static_cast<float>(radians))};
+      const double turns = TurnsIn(*kernel->angle, double{answer->theta[h][s]});
       double sine = 0, cosine = 0;
-      TurnsToSinCos(used / kTwoPi, &sine, &cosine);
+      TurnsToSinCos(turns, &sine, &cosine);
       pairs.push_back({cosine, sine, double{answer->y[h][0][s]}});
     }
   }
@@ -141,8 +93,8 @@ void AskQuery(ScanKernel* kernel) {
     return;
   }
   const double margin = bf16 ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
-  SayFit(kernel, "scan.query", "read vectors", pairs.value(), margin,
-         &kernel->scan().query);
+  SayPairs(kernel, "scan.query", "read vectors", pairs.value(), margin,
+           kernel->OutRounding(), &kernel->scan().query);
 }
 
 namespace {
@@ -207,7 +159,8 @@ void AskScore(ScanKernel* kernel) {
       return;
     }
   }
-  SayFit(kernel, "scan.score", "scores", pairs, 0x1p-22, &kernel->scan().score);
+  SayPairs(kernel, "scan.score", "scores", pairs, 0x1p-22,
+           kernel->OutRounding(), &kernel->scan().score);
 }
 
 void AskDiagonal(ScanKernel* kernel) {

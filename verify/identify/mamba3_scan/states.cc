@@ -12,23 +12,6 @@ namespace {
 
 double IsZero(int64_t n) { return n == 0 ? 1 : 0; }
 
-ScanQuestion::Of Always(double x) {
-  return [x](int64_t, int64_t, int64_t) { return x; };
-}
-ScanQuestion::Of FirstCoordinate() {
-  return [](int64_t, int64_t, int64_t n) { return IsZero(n); };
-}
-// By head; all other tokens have 0.
-ScanQuestion::Of OfHead(const std::vector<double>& x, int64_t token) {
-  return [&x, token](int64_t h, int64_t t, int64_t) {
-    return t == token ? x[static_cast<size_t>(h)] : 0;
-  };
-}
-
-std::vector<double> Doubles(const std::vector<float>& x) {
-  return {x.begin(), x.end()};
-}
-
 // h of every head, at its first channel and coordinate.
 std::vector<double> FirstStates(const ScanAnswer& answer) {
   std::vector<double> h;
@@ -36,52 +19,121 @@ std::vector<double> FirstStates(const ScanAnswer& answer) {
   return h;
 }
 
-// How numbers arrived; null: as no model has them.
-const RoundingModel* Arrived(const std::vector<double>& x,
-                             const std::vector<double>& came, double margin) {
-  for (const RoundingModel& model : RoundingModels()) {
-    size_t told = 0;
-    bool all = true;
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (NearBorder(model, x[i], margin)) continue;
-      ++told;
-      const double wanted = RoundedBy(model, static_cast<float>(x[i]));
-      const double fine =
-          model.type == NumberType::kF32 ? std::max(margin, 0x1p-22) : 0x1p-22;
-      all = all && std::fabs(came[i] - wanted) <= fine * std::fabs(x[i]);
-    }
-    if (all && told >= x.size() / 4) return &model;
-  }
-  return nullptr;
+// By step: the state of one token whose k is that.
+Result<std::vector<double>> Steps(ScanKernel* kernel,
+                                  const std::vector<double>& dt, double k) {
+  ScanQuestion question;
+  question.heads = kScanHeads;
+  question.k = [k](int64_t, int64_t, int64_t n) { return n == 0 ? k : 0; };
+  question.v = Always(1);
+  question.dt = OfHead(dt, 0);
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) return answer.status();
+  return FirstStates(answer.value());
 }
 
 }  // namespace
 
 void AskScaled(ScanKernel* kernel) {
-  const auto dt = Doubles(DrawnNumbers(kScanHeads, 24, 321));
-  ScanQuestion question;
-  question.heads = kScanHeads;
-  question.k = FirstCoordinate();
-  question.v = Always(1);
-  question.dt = OfHead(dt, 0);
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.scaled", Word::kAssumed, answer.message());
+  // Of 8 bits: what they are rounded to before they meet does not show.
+  const auto dt = Doubles(DrawnNumbers(kScanHeads, 8, 321));
+  const auto h = Steps(kernel, dt, kEightBits);
+  if (!h.ok()) {
+    kernel->Say("scan.scaled", Word::kAssumed, h.message());
     return;
   }
-  const std::vector<double> h = FirstStates(answer.value());
-  const RoundingModel* model = Arrived(dt, h, 0);
+  std::vector<double> products;
+  for (const double x : dt) products.push_back(x * kEightBits);
+  const RoundingModel* model =
+      Arrived(products, h.value(), kernel->lane(), 0, 0x1p-22);
   if (model == nullptr) {
-    kernel->Say(
-        "scan.scaled", Word::kCannotTell,
-        Format("k of 1 with a step of %.9g left a state of %.9g", dt[0], h[0]));
+    kernel->Say("scan.scaled", Word::kCannotTell,
+                Format("k of %.9g with a step of %.9g left a state of %.9g",
+                       kEightBits, dt[0], h.value()[0]));
     return;
   }
   kernel->scaled = model;
   kernel->TakeType("scan.scaled", *model, &kernel->scan().scaled,
-                   Format("%lld states of k times a step of 24 bits were "
+                   Format("%lld states of k times a step of 8 bits each were "
                           "numbers of %s",
                           static_cast<long long>(kScanHeads), model->text));
+}
+
+void AskStep(ScanKernel* kernel) {
+  if (kernel->scaled == nullptr || kernel->scaled->type != NumberType::kF32) {
+    kernel->Say("scan.dt", Word::kAssumed,
+                "k times its weight is rounded too coarsely to show it");
+    return;
+  }
+  const auto dt = Doubles(DrawnNumbers(kScanHeads, 24, 322));
+  const auto h = Steps(kernel, dt, 1);
+  if (!h.ok()) {
+    kernel->Say("scan.dt", Word::kAssumed, h.message());
+    return;
+  }
+  const RoundingModel* model =
+      Arrived(dt, h.value(), kernel->lane(), 0, 0x1p-22);
+  if (model == nullptr) {
+    kernel->Say("scan.dt", Word::kCannotTell,
+                Format("k of 1 with a step of %.9g left a state of %.9g", dt[0],
+                       h.value()[0]));
+    return;
+  }
+  if (model->type != NumberType::kF32 && model->type == kernel->scan().weight) {
+    kernel->Say("scan.dt", Word::kAssumed,
+                "weights are rounded too coarsely to show it");
+    return;
+  }
+  kernel->TakeType("scan.dt", *model, &kernel->scan().dt,
+                   Format("%lld states of a step of 24 bits were numbers of %s",
+                          static_cast<long long>(kScanHeads), model->text));
+}
+
+// Of a token and a look-ahead of half a step, which have 8 bits each.
+void AskWeight(ScanKernel* kernel) {
+  if (kernel->scaled == nullptr || kernel->scaled->type != NumberType::kF32) {
+    kernel->Say("scan.weight", Word::kAssumed,
+                "k times its weight is rounded too coarsely to show it");
+    return;
+  }
+  const auto dt = Doubles(DrawnNumbers(kScanHeads, 8, 323));
+  const auto next = Doubles(DrawnNumbers(kScanHeads, 8, 324));
+  ScanQuestion question;
+  question.tokens = 2;
+  question.heads = kScanHeads;
+  question.k = [](int64_t, int64_t t, int64_t n) {
+    return t == 0 ? IsZero(n) : 0;
+  };
+  question.v = [](int64_t, int64_t t, int64_t) { return t == 0 ? 1.0 : 0.0; };
+  question.tau = [kernel](int64_t, int64_t t, int64_t) {
+    return t == 0 ? kernel->sure : 0;
+  };
+  question.dt = [&](int64_t h, int64_t t, int64_t) {
+    const auto at = static_cast<size_t>(h);
+    return t == 0 ? dt[at] : next[at] * 0x1p-7;
+  };
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) {
+    kernel->Say("scan.weight", Word::kAssumed, answer.message());
+    return;
+  }
+  std::vector<double> sums;
+  for (size_t h = 0; h < dt.size(); ++h) {
+    sums.push_back(dt[h] + next[h] * 0x1p-8);
+  }
+  const std::vector<double> h = FirstStates(answer.value());
+  const RoundingModel* model = Arrived(sums, h, kernel->lane(), 0, 0x1p-22);
+  if (model == nullptr) {
+    kernel->Say("scan.weight", Word::kCannotTell,
+                Format("steps of %.9g and of %.9g, half of it ahead, left a "
+                       "state of %.9g",
+                       dt[0], next[0] * 0x1p-7, h[0]));
+    return;
+  }
+  kernel->TakeType(
+      "scan.weight", *model, &kernel->scan().weight,
+      Format("%zu states of a step and half of the next were numbers of %s",
+             sums.size(), model->text));
 }
 
 namespace {
@@ -99,73 +151,6 @@ Result<std::vector<double>> Lambdas(ScanKernel* kernel,
   return FirstStates(answer.value());
 }
 
-double Sigmoid(double x) { return 1 / (1 + ExpDouble(-x)); }
-
-bool OnGrid(const std::vector<double>& x, const RoundingModel& model) {
-  return std::all_of(x.begin(), x.end(), [&](double one) {
-    return double{RoundedBy(model, static_cast<float>(one))} == one;
-  });
-}
-
-const RoundingModel& Bf16() {
-  const auto models = RoundingModels();
-  return *std::find_if(models.begin(), models.end(), [](const auto& model) {
-    return model.type == NumberType::kBf16 && model.how == Rounding::kNearest;
-  });
-}
-
-std::vector<ErrorPoint> ErrorsOf(const std::vector<double>& x,
-                                 const std::vector<double>& came,
-                                 double (*function)(double)) {
-  std::vector<ErrorPoint> points;
-  for (size_t i = 0; i < x.size(); ++i) {
-    points.push_back({std::fabs(x[i]), came[i] / function(x[i]) - 1, 0x1p-22});
-  }
-  return points;
-}
-
-// Learns an error from the answers to `ask`, which takes 64 arguments.
-void LearnFunction(ScanKernel* kernel, const char* key,
-                   const std::vector<double>& x, double (*function)(double),
-                   const std::vector<double>& legal, double* field,
-                   Result<std::vector<double>> (*ask)(
-                       ScanKernel*, const std::vector<double>&)) {
-  const auto came = ask(kernel, x);
-  std::vector<double> turned(x.rbegin(), x.rend());
-  auto again = came.ok() ? ask(kernel, turned) : came;
-  if (!again.ok()) {
-    kernel->Say(key, Word::kAssumed, again.message());
-    return;
-  }
-  std::reverse(again.value().begin(), again.value().end());
-  const auto points = ErrorsOf(x, came.value(), function);
-  FunctionFit fit = FitErrors(points, legal);
-  if (!SameAnswers(points, ErrorsOf(x, again.value(), function))) {
-    fit.value = 0;
-    fit.why = "the same argument became another number in another head";
-  }
-  if (fit.value == 0) {
-    kernel->Say(key, Word::kCannotTell, fit.why);
-    return;
-  }
-  *field = fit.value;
-  kernel->Say(key, Word::kSeen,
-              Format("%zu values: the largest error was %.3g", points.size(),
-                     fit.largest));
-}
-
-// Both signs, from 1/8 to 8, of 8 bits.
-std::vector<double> Arguments(uint64_t seed, bool both) {
-  const auto drawn = DrawnNumbers(kScanHeads, 8, seed);
-  std::vector<double> x;
-  for (size_t i = 0; i < drawn.size(); ++i) {
-    const double size =
-        std::ldexp(double{drawn[i]}, static_cast<int>(i / 2 % 6) - 3);
-    x.push_back(both && i % 2 == 0 ? size : -size);
-  }
-  return x;
-}
-
 }  // namespace
 
 void AskSigmoid(ScanKernel* kernel) {
@@ -181,8 +166,9 @@ void AskSigmoid(ScanKernel* kernel) {
     kernel->Say("scan.sigmoid_rel", Word::kAssumed, lambda.message());
     return;
   }
-  const bool coarse = OnGrid(lambda.value(), Bf16());
-  const RoundingModel& type = coarse ? Bf16() : RoundingModels().front();
+  const bool coarse = AreSigmoidsInBf16(tau, lambda.value());
+  const RoundingModel& type =
+      coarse ? Bf16ToNearest() : RoundingModels().front();
   kernel->TakeType(
       "scan.lambda", type, &scan.lambda,
       Format("%zu mixing weights were numbers of %s", tau.size(), type.name));
@@ -191,9 +177,10 @@ void AskSigmoid(ScanKernel* kernel) {
                 "lambda is rounded too coarsely to show it");
     return;
   }
-  LearnFunction(kernel, "scan.sigmoid_rel", tau, &Sigmoid,
-                {scan.sigmoid_rel, 0x1.1p-18, 0x1p-16}, &scan.sigmoid_rel,
-                &Lambdas);
+  const std::array legal = {scan.sigmoid_rel, 0x1.1p-18, 0x1p-16};
+  LearnFunction(
+      kernel, "scan.sigmoid_rel", tau, &Sigmoid, legal, &scan.sigmoid_rel,
+      [kernel](const std::vector<double>& x) { return Lambdas(kernel, x); });
 }
 
 namespace {
@@ -235,9 +222,11 @@ std::vector<double> Exps(const std::vector<double>& a) {
 }  // namespace
 
 void AskDecay(ScanKernel* kernel) {
-  LearnFunction(kernel, "exp_rel", Arguments(341, false), &ExpDouble,
-                {kernel->profile.exp_rel, 0x1p-20, 0x1.1p-18, 0x1p-16},
-                &kernel->profile.exp_rel, &Decays);
+  double* rel = &kernel->profile.exp_rel;
+  const std::array legal = {*rel, 0x1p-20, 0x1.1p-18, 0x1p-16};
+  LearnFunction(
+      kernel, "exp_rel", Arguments(341, false), &ExpDouble, legal, rel,
+      [kernel](const std::vector<double>& a) { return Decays(kernel, a); });
 }
 
 void AskDecayed(ScanKernel* kernel) {
@@ -248,7 +237,8 @@ void AskDecayed(ScanKernel* kernel) {
     return;
   }
   const RoundingModel* model =
-      Arrived(Exps(a), came.value(), 0x1p-18 + 2 * kernel->profile.exp_rel);
+      Arrived(Exps(a), came.value(), kernel->lane(),
+              0x1p-18 + 2 * kernel->profile.exp_rel, 0x1p-22);
   if (model == nullptr) {
     kernel->Say("scan.decayed", Word::kCannotTell,
                 Format("a value of 1 with a decay of e^%.6g left %.9g", a[0],

@@ -1,0 +1,45 @@
+#include "verify/identify/mamba3_scan_backward/identify.h"
+
+#include <vector>
+
+#include "verify/identify/mamba3_scan_backward/kernel.h"
+
+namespace lockstep::verify {
+namespace {
+
+// What the kernel hands its gradients over in: f32 shows more than bf16.
+Result<Lane> GradLaneOf(const IdentifyRequest& request, Candidate& candidate) {
+  std::vector<Lane> lanes = {Lane::kF32};
+  if (request.lane != Lane::kF32) lanes.push_back(request.lane);
+  Status why;
+  for (const Lane lane : lanes) {
+    ScanGradKernel kernel(candidate, request.lane, lane);
+    const auto answer = kernel.Ask({});
+    if (answer.ok()) return lane;
+    if (why.ok()) why = answer.status();
+  }
+  return why;
+}
+
+Result<Identified> AskAll(const IdentifyRequest& request, Lane grads,
+                          int64_t light, Candidate& candidate) {
+  ScanGradKernel kernel(candidate, request.lane, grads);
+  kernel.light_tokens = light;
+  const Status asked = AskEach(ScanGradProbes(), request.stop, &kernel);
+  if (!asked.ok()) return asked;
+  kernel.SettleCompanion();
+  return kernel.Take();
+}
+
+}  // namespace
+
+Result<Identified> IdentifyScanGradients(const IdentifyRequest& request,
+                                         Candidate& candidate) {
+  const Result<Lane> grads = GradLaneOf(request, candidate);
+  if (!grads.ok()) return grads.status();
+  return AskTwice(request, [&](int64_t light) {
+    return AskAll(request, grads.value(), LightTokens(light), candidate);
+  });
+}
+
+}  // namespace lockstep::verify
