@@ -25,7 +25,7 @@ class Identify(program.TestCase):
         # A line of evidence stands above its field.
         line = next(n for n in text.splitlines() if n.startswith("# scale_at"))
         self.assertIn("# scale_at = q_f32: 64 scores", line)
-        self.assertIn("# max = running: assumed, not asked", text)
+        self.assertIn("# max = running: assumed, not asked: running covers two passes", text)
         done = run("verify", CASE, "--candidate", "variant:cpu-scaled-q", "--profile", path)
         self.assertEqual(done.code, 0, done.out + done.err)
 
@@ -53,7 +53,7 @@ class Identify(program.TestCase):
         self.assertUsage(run("identify"), "candidate")
         self.assertUsage(run("identify", "variant:none"), "none")
         self.assertUsage(run("identify", "files:."), "answers only")
-        self.assertUsage(run("identify", "variant:scan-grad"), "mamba3_scan_backward")
+        self.assertUsage(run("identify", "variant:cpu", "--op", "block_plan"), "block_plan")
         self.assertUsage(run("identify", "variant:cpu", "--lane", "f16"), "f16")
         self.assertUsage(run("identify", "variant:cpu", "--out", "/none/x"), "/none")
 
@@ -124,6 +124,17 @@ class Auto(program.TestCase):
         self.assertEqual(done.code, 1, done.out + done.err)
         self.assertIn("grad.dk_scale_at: cannot tell", done.err)
 
+    def test_scans(self):
+        for case in ("ssd_scan t=9 n=8 p=4 lane=bf16", "mamba3_step t=3 n=8 p=4",
+                     "mamba3_scan_backward t=5 n=8 p=8 s=4 lane=bf16"):
+            done = run("verify", case, "--profile", "auto", "--candidate", "builtin:optimized",
+                       env=PLAIN)
+            self.assertEqual(done.code, 0, case + done.out + done.err)
+        done = run("verify", "ssd_scan t=9 n=8 p=4", "--profile", "auto", "--candidate",
+                   "mutant:ssd.exp2_of_natural", env=PLAIN)
+        self.assertEqual(done.code, 1, done.out + done.err)
+        self.assertIn("exp_rel: cannot tell: ", done.err)
+
     def test_json(self):
         done = run("identify", "--candidate", "variant:cpu", "--json", "-")
         self.assertEqual(done.code, 0, done.out + done.err)
@@ -137,9 +148,9 @@ class Auto(program.TestCase):
         self.assertUsage(done, "lanes")
         done = self.judge("variant:cpu", "--candidate", "variant:cpu-fma")
         self.assertUsage(done, "one candidate")
-        done = run("verify", "mamba3_scan_backward t=5 n=8 p=8 s=4", "--candidate", "variant:scan-grad",
+        done = run("verify", "block_plan sq=8 skv=8", "--candidate", "builtin:optimized",
                    "--profile", "auto", env=PLAIN)
-        self.assertUsage(done, "auto")
+        self.assertUsage(done, "kernels of block_plan cannot be asked")
 
 
 if __name__ == "__main__":

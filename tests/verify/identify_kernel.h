@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct KernelDials {
   float lse = 1, lse_plus = 0;             // times lse, and added to it
   int64_t dropped = 0;                     // keys at the end
   bool first_twice = false;
+  int64_t flushes_from = INT64_MAX;  // keys from which subnormal v are 0
 };
 
 class DialledKernel final : public Candidate {
@@ -114,7 +116,9 @@ class DialledKernel final : public Candidate {
     for (int64_t c = 0; c < p.value_dim; ++c) {
       float sum = 0;
       for (size_t n = 0; n < keys.size(); ++n) {
-        const float v = Get(data.inputs.v, {at[0], kv, keys[n], c});
+        float v = Get(data.inputs.v, {at[0], kv, keys[n], c});
+        const bool small = std::fabs(v) < 0x1p-126f;
+        if (small && p.kv_len >= dials_.flushes_from) v = 0;
         sum = Through(dials_.sum, sum + weights[n] * Through(dials_.v, v));
       }
       const float o = keys.empty() ? 0 : Through(dials_.o, sum / l);

@@ -276,6 +276,28 @@ std::vector<size_t> AllBugs() {
 }
 INSTANTIATE_TEST_SUITE_P(All, IdentifyBug, testing::ValuesIn(AllBugs()));
 
+// Numbers that one length flushes may be flushed: public code takes other paths
+// at other lengths.
+TEST(Identify, SeesWhatOneLengthFlushes) {
+  KernelDials dials;
+  dials.flushes_from = 8;  // the second round has 7 more
+  DialledKernel kernel(dials);
+  const Identified found = Asked(kernel, Lane::kF32);
+  EXPECT_FALSE(found.CannotTell()) << IdentifiedText(found);
+  EXPECT_TRUE(found.profile.ftz);
+  EXPECT_EQ(found.Find("ftz")->word, Word::kSeen);
+}
+
+// Every value that stands unasked says why.
+TEST(Identify, SaysWhyFieldsAreAssumed) {
+  for (const auto& [spec, lane] : {std::pair{"variant:cpu", Lane::kF32},
+                                   std::pair{"variant:hopper", Lane::kBf16}}) {
+    const std::string text = IdentifiedText(AskedSpec(spec, lane));
+    EXPECT_EQ(text.find("not asked\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("# tile_kv = "), std::string::npos);
+  }
+}
+
 // The kernel that the bugs are planted in.
 TEST(Identify, KnowsTheKernelWithoutABug) {
   DialledKernel kernel({});

@@ -98,21 +98,40 @@ std::string StrictValue(const ProfileField& field, const NumericProfile& base) {
   return weights ? "f32" : field.print(base);
 }
 
+// What the other round says of the same question: a forward pass of a kernel of
+// gradients is asked for some fields, too. Null: nothing.
+const FieldEvidence* SameIn(const Identified& again, const Identified& found,
+                            const FieldEvidence& field) {
+  const auto names = [&](const FieldEvidence& one) {
+    return one.field == field.field;
+  };
+  auto before = std::count_if(found.fields.data(), &field, names);
+  for (const FieldEvidence& one : again.fields) {
+    if (names(one) && before-- == 0) return &one;
+  }
+  return nullptr;
+}
+
 // What was seen has to be seen again at another length, unless the answers
-// there do not show it. Otherwise the strict value stands.
+// there do not show it. Otherwise the strict value stands; numbers that are
+// flushed at one length may be flushed.
 void Reconcile(int64_t longer, const Identified& again, Identified* found) {
   const NumericProfile base = LoadProfile(found->base).value();
   found->calls += again.calls;
   for (FieldEvidence& field : found->fields) {
-    const FieldEvidence* other = again.Find(field.field);
+    const FieldEvidence* other = SameIn(again, *found, field);
     if (field.word != Word::kSeen || other == nullptr ||
         other->word == Word::kAssumed ||
         (other->word == Word::kSeen && other->value == field.value)) {
       continue;
     }
-    field.word = Word::kCannotTell;
     field.evidence +=
         "; with " + std::to_string(longer) + " more: " + other->evidence;
+    if (field.field == "ftz" && other->word == Word::kSeen) {
+      found->profile.ftz = true;
+      continue;
+    }
+    field.word = Word::kCannotTell;
     for (const ProfileField& known : ProfileFields()) {
       if (field.field != known.key) continue;
       known.parse(StrictValue(known, base), &found->profile);

@@ -98,7 +98,8 @@ void AskGradSubnormals(GradKernel* kernel) {
   }
   const bool flushed =
       seen->first == Small::kFlushed || seen->second == Small::kFlushed;
-  kernel->profile.ftz = flushed;
+  // A forward pass of its own may have flushed numbers, too.
+  kernel->profile.ftz = kernel->profile.ftz || flushed;
   kernel->Say("ftz", Word::kSeen,
               flushed ? "dv of a subnormal do, or of a subnormal P, was 0"
                       : "dv of a subnormal do, and of a subnormal P, was kept");

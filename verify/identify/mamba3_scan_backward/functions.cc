@@ -223,7 +223,7 @@ Result<Numbers> HalfTanhs(ScanGradKernel* kernel, const Numbers& rate) {
 }  // namespace
 
 void AskGradTanh(ScanGradKernel* kernel) {
-  constexpr size_t kPoints = 4 * kScanHeads;
+  constexpr size_t kPoints = 2 * kScanHeads;
   constexpr double kHardwareTanh = 0x1.1p-11;  // the coarsest of any chip
   const auto drawn = DrawnNumbers(kPoints, 8, 301);
   Numbers rate;

@@ -19,10 +19,12 @@ ScanElement FirstChannel(double x) {
   return [x](int64_t, int64_t, int64_t c) { return c == 0 ? x : 0; };
 }
 
+constexpr int64_t kTurnedHeads = 8;
+
 // Angles near an eighth of a turn, one for each head and angle.
 double SomeTurns(int64_t h, int64_t s) {
   static const auto kDrawn =
-      DrawnNumbers(static_cast<size_t>(kScanHeads * kScanAngles), 20, 302);
+      DrawnNumbers(static_cast<size_t>(kTurnedHeads * kScanAngles), 20, 302);
   const double x = kDrawn[static_cast<size_t>(h * kScanAngles + s)];
   return 0.05 + 0.15 * (x - 1);
 }
@@ -44,7 +46,7 @@ Turn TurnOf(const RoundingModel& angle, int64_t h, int64_t s) {
 }
 Numbers TurnsOf(const RoundingModel& angle) {
   Numbers all;
-  for (int64_t h = 0; h < kScanHeads; ++h) {
+  for (int64_t h = 0; h < kTurnedHeads; ++h) {
     for (int64_t s = 0; s < kScanAngles; ++s) {
       const Turn turn = TurnOf(angle, h, s);
       all.push_back(turn.cosine);
@@ -105,7 +107,7 @@ void SayTrig(ScanGradKernel* kernel, double largest, size_t count) {
 
 void AskGradRotation(ScanGradKernel* kernel) {
   ScanGradQuestion question;
-  question.heads = kScanHeads;
+  question.heads = kTurnedHeads;
   question.q = kernel->FirstOfEach();
   question.carry_theta = Turned();
   question.dy = FirstChannel(kEightBits);
@@ -142,7 +144,7 @@ void AskGradRotation(ScanGradKernel* kernel) {
 void AskGradQuery(ScanGradKernel* kernel) {
   if (kernel->read == nullptr) return;
   ScanGradQuestion question;
-  question.heads = kScanHeads;
+  question.heads = kTurnedHeads;
   question.q = kernel->FirstOfEach();
   question.carry_theta = Turned();
   question.dy = FirstChannel(1);
@@ -158,7 +160,7 @@ void AskGradQuery(ScanGradKernel* kernel) {
     return;
   }
   Numbers x, came;
-  for (int64_t h = 0; h < kScanHeads; ++h) {
+  for (int64_t h = 0; h < kTurnedHeads; ++h) {
     for (int64_t s = 0; s < kScanAngles; ++s) {
       x.push_back(TurnOf(*kernel->angle, h, s).cosine);
       came.push_back(double{answer->dinit_theta[static_cast<size_t>(h)]

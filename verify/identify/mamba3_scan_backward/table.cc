@@ -15,7 +15,7 @@ const std::vector<ScanGradProbe>& ScanGradProbes() {
       {"scan.scaled", "da behind one token with a step of 8 bits",
        &AskGradScaled},
       {"tanh_rel", "ddt of a cotangent of the angle, by rate", &AskGradTanh},
-      {"scan.angle scan.trig_abs", "512 coordinates of q that angles turned",
+      {"scan.angle scan.trig_abs", "256 coordinates of q that angles turned",
        &AskGradRotation},
       {"scan.query", "the same q in the gradient of the angle", &AskGradQuery},
       {"scan.decayed", "the same q behind a decay", &AskGradDecayed},
