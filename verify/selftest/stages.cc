@@ -95,6 +95,7 @@ Status Stage::OpenOnce() {
     return Status::Error("the probe " + tier_ +
                          " proves nothing: " + MinimalLine({call_}));
   }
+  if (base_.empty()) return {};
   ASSIGN_OR_RETURN(auto honest, ParseCandidate("variant:" + base_));
   ASSIGN_OR_RETURN(right_, Run(honest.get()));
   return {};

@@ -29,13 +29,16 @@ enum class Difference : uint8_t {
 // Inputs, the right answer, and what is allowed. Made when first asked for.
 class Stage {
  public:
-  // `tier`: "bits", "envelope", or a probe's name.
+  // `tier`: "bits", "envelope", or a probe's name. `base`: empty, the right
+  // answer is not needed.
   Stage(Case call, std::string base, const NumericProfile& profile,
         std::string tier)
       : call_(std::move(call)),
         base_(std::move(base)),
         profile_(profile),
         tier_(std::move(tier)) {}
+
+  const Case& call() const { return call_; }
 
   const std::string& tier() const { return tier_; }
   // The rest of it; safe to call from several threads. Errors: memory, a case
@@ -46,6 +49,7 @@ class Stage {
   // Requires: Open().ok(), for all below.
   const Trial& trial() const { return *trial_; }
   // Of the base without a bug; of the reference where the tier is bits.
+  //   Requires: there is a base.
   const OutputSet& right() const { return right_; }
   // Of the rows about which the profile says anything.
   Difference DifferenceOf(const OutputSet& outputs) const;
@@ -79,7 +83,8 @@ class Stages {
   static Result<std::unique_ptr<Stages>> Make(
       const std::string& line, const std::string& base,
       const std::vector<std::string>& without);
-  // By another profile than the base's own.
+  // By another profile than the base's own. `base`: empty, to ask for nothing
+  // but what is allowed.
   static Result<std::unique_ptr<Stages>> MakeBy(
       const std::string& line, const std::string& base,
       const NumericProfile& profile, const std::vector<std::string>& without);

@@ -94,16 +94,35 @@ std::vector<std::string> LinesOf(const Suspect& suspect, int64_t length) {
   return lines;
 }
 
-// Whether an envelope or a probe refuses what the bug makes of the line.
-Result<bool> Refused(const Suspect& suspect, Stages* stages) {
+// The first inputs on which an envelope or a probe refuses what the bug makes
+// of them, and what it makes.
+struct Refusal {
+  bool refused = false;
+  size_t stage = 0;
+  OutputSet outputs;
+};
+Result<Refusal> RefusalOf(const Suspect& suspect, Stages* stages) {
   ASSIGN_OR_RETURN(const auto kernel, ParseCandidate(suspect.spec()));
   for (size_t n = 0; n < stages->size(); ++n) {
     Stage& stage = (*stages)[n];
     RETURN_IF_ERROR(stage.Open());
-    ASSIGN_OR_RETURN(const auto outputs, stage.Run(kernel.get()));
-    if (!stage.Allows(outputs)) return true;
+    ASSIGN_OR_RETURN(auto outputs, stage.Run(kernel.get()));
+    if (!stage.Allows(outputs)) return Refusal{true, n, std::move(outputs)};
   }
-  return false;
+  return Refusal{};
+}
+
+// Whether another profile refuses the same answer, which need not be made
+// again; where the inputs are others, it is not known.
+Result<bool> RefusesToo(const Refusal& refusal, Stages* own, Stages* other) {
+  if (!refusal.refused || refusal.stage >= other->size()) return false;
+  Stage& stage = (*other)[refusal.stage];
+  if (MinimalLine({(*own)[refusal.stage].call()}) !=
+      MinimalLine({stage.call()})) {
+    return false;
+  }
+  RETURN_IF_ERROR(stage.Open());
+  return !stage.Allows(refusal.outputs);
 }
 
 // The stages of every line, by the profile that they judge by.
@@ -111,16 +130,15 @@ class Shelf {
  public:
   // Null: a sequence of calls, which has no single answer, and orders of sums
   // that are judged by bits alone.
-  Result<Stages*> Find(const std::string& line, const std::string& base,
-                       const NumericProfile& profile) {
+  Result<Stages*> Find(const std::string& line, const NumericProfile& profile) {
     const auto has = [&](const char* word) {
       return line.find(word) != std::string::npos;
     };
     if (has(";;") || has(" order=")) return nullptr;
-    const std::string key = line + "\n" + base + "\n" + ProfileText(profile);
+    const std::string key = line + "\n" + ProfileText(profile);
     auto at = stages_.find(key);
     if (at == stages_.end()) {
-      ASSIGN_OR_RETURN(auto made, Stages::MakeBy(line, base, profile, {}));
+      ASSIGN_OR_RETURN(auto made, Stages::MakeBy(line, "", profile, {}));
       at = stages_.emplace(key, std::move(made)).first;
     }
     return at->second.get();
@@ -129,6 +147,22 @@ class Shelf {
  private:
   std::map<std::string, std::unique_ptr<Stages>> stages_;
 };
+
+// One line before one suspect. What the right profile bears counts for nothing.
+Status JudgeSuspect(const Suspect& suspect, Stages* own, Stages* seen,
+                    Fate* fate) {
+  Refusal by_own;
+  if (!fate->own) {
+    ASSIGN_OR_RETURN(by_own, RefusalOf(suspect, own));
+    fate->own = by_own.refused;
+  }
+  if (!fate->own || fate->kept) return {};
+  ASSIGN_OR_RETURN(fate->kept, RefusesToo(by_own, own, seen));
+  if (fate->kept) return {};
+  ASSIGN_OR_RETURN(const Refusal by_seen, RefusalOf(suspect, seen));
+  fate->kept = by_seen.refused;
+  return {};
+}
 
 // One line before all suspects that are still open.
 Status JudgeLine(const std::string& line, const std::vector<Suspect>& suspects,
@@ -143,8 +177,8 @@ Status JudgeLine(const std::string& line, const std::vector<Suspect>& suspects,
     NumericProfile seen = suspect.identified;
     own.name = seen.name = "judged";
     own.description = seen.description = "judged";
-    ASSIGN_OR_RETURN(const auto by_own, shelf.Find(line, suspect.base, own));
-    ASSIGN_OR_RETURN(const auto by_seen, shelf.Find(line, suspect.base, seen));
+    ASSIGN_OR_RETURN(const auto by_own, shelf.Find(line, own));
+    ASSIGN_OR_RETURN(const auto by_seen, shelf.Find(line, seen));
     stages.emplace_back(by_own, by_seen);
   }
   ForEach(static_cast<int64_t>(open.size()), threads, [&](int64_t n) {
@@ -152,15 +186,7 @@ Status JudgeLine(const std::string& line, const std::vector<Suspect>& suspects,
     Fate& fate = (*fates)[open[at]];
     const auto [own, seen] = stages[at];
     if (own == nullptr) return;
-    const Suspect& suspect = suspects[open[at]];
-    const auto by_own = fate.own ? Result(true) : Refused(suspect, own);
-    fate.status = by_own.status();
-    fate.own = by_own.ok() && by_own.value();
-    // What the right profile bears counts for nothing.
-    if (!fate.own || fate.kept) return;
-    const auto by_seen = Refused(suspect, seen);
-    fate.status = by_seen.status();
-    fate.kept = by_seen.ok() && by_seen.value();
+    fate.status = JudgeSuspect(suspects[open[at]], own, seen, &fate);
   });
   return {};
 }
