@@ -8,8 +8,8 @@ A RECEIPT is the JSON of `lockstep selftest` (whole, with --curves, --zoo,
 --statistics, --naming or --identify) or of tests/cli/causes_catalogue.py. Counts of correct kernels add
 up over runs of one program, told by its digest, whose seeds differ; a second run
 with one seed is refused. Bugs that --naming tried add up over runs of one program,
-too: --only takes a part of them. So do those of --identify, whose --op and --lengths do. Other
-results replace those that were there.
+too: --only takes a part of them. Rows of --identify, of which --op and --lengths take a part,
+each name their program. Other results replace those that were there.
 """
 import json
 import pathlib
@@ -17,7 +17,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from power_identify import asked_with, identify_text
+from power_identify import asked_by, asked_with, identify_text
 from power_rates import made_on, percent, wilson
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -51,8 +51,7 @@ def reduced(result):
                             "bugs": [{name: bug[name] for name in names}
                                      for bug in result["bugs"]]})]
     if kind == "selftest_identify":
-        return [("identify", {"program": program, "zoo": result["zoo"],
-                              "bugs": result["bugs"]})]
+        return [("identify", asked_by(result, program))]
     if kind == "causes":
         return [("causes_" + result["of"],
                  {"program": program, "found": result["found"],

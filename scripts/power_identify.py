@@ -1,13 +1,20 @@
 """The section of docs/power.md on profiles that the judge learns."""
-from power_rates import made_on, percent
+from power_rates import percent
+
+
+def asked_by(result, program):
+    """The tables of one run; every row names the program that measured it."""
+    named = lambda rows: [{**row, "program": program["digest"]} for row in rows]
+    return {"cpu": program["cpu"], "zoo": named(result["zoo"]), "bugs": named(result["bugs"])}
 
 
 def asked_with(before, asked):
-    """Both, where one program measured them; a row that is in both is the later one's."""
-    if not before or before["program"]["digest"] != asked["program"]["digest"]:
+    """Both; a row that is in both is the later one's. Runs take hours, a part of the ops and
+    lengths at a time, so that a row has its own program."""
+    if not before:
         return asked
     zoo = {row["op"]: row for row in before["zoo"] + asked["zoo"]}
-    bugs = {(row["op"], row["convention"], row["family"], row["keys"]): row
+    bugs = {(row["op"], row["keys"], row["convention"], row["family"]): row
             for row in before["bugs"] + asked["bugs"]}
     return {**asked, "zoo": [zoo[key] for key in sorted(zoo)],
             "bugs": [bugs[key] for key in sorted(bugs)]}
@@ -16,11 +23,11 @@ def asked_with(before, asked):
 def asked_zoo_text(zoo):
     """A row a field of each op."""
     text = ("| op | kernels | seen fields | equal | interval | stricter than the kernel's own | "
-            "s, most |\n|---|---|---|---|---|---|---|\n")
+            "s, most | program |\n|---|---|---|---|---|---|---|---|\n")
     for row in zoo:
         text += (f"| {row['op']} | {row['kernels']} | {row['seen']} | {row['equal']} | "
                  f"{percent(row['equal'], row['seen'])} | {len(row['stricter'])} | "
-                 f"{row['longest_seconds']:.2f} |\n")
+                 f"{row['longest_seconds']:.2f} | `{row['program'][:12]}` |\n")
     for row in zoo:
         for line in row["stricter"]:
             text += f"\nStricter: {line}.\n"
@@ -34,21 +41,32 @@ def asked_zoo_text(zoo):
 
 
 def asked_bugs_text(bugs):
-    """A row a family, conventions apart, and what all of them come to."""
-    text = ("| op | breaks | family | keys | bugs | fail by auto | interval |\n"
-            "|---|---|---|---|---|---|---|\n")
+    """What the families of an op come to at each length, then a row a family."""
     totals = {}
     for row in bugs:
-        total = totals.setdefault((row["op"], row["convention"], row["keys"]),
-                                  {**row, "family": "all", "own": 0, "kept": 0})
+        total = totals.setdefault((row["op"], row["keys"], row["convention"]),
+                                  {**row, "own": 0, "kept": 0, "families": 0})
         total["own"] += row["own"]
         total["kept"] += row["kept"]
-    for row in [*bugs, *totals.values()]:
-        text += (f"| {row['op']} | {'a convention' if row['convention'] else 'arithmetic'} | "
-                 f"{row['family']} | {row['keys'] or 'their own'} | {row['own']} | {row['kept']} | "
+        total["families"] += row["own"] > 0
+    text = ("| op | keys | breaks | families | bugs | fail by auto | interval | program |\n"
+            "|---|---|---|---|---|---|---|---|\n")
+    for row in totals.values():
+        text += (f"| {row['op']} | {row['keys'] or 'their own'} | {breaks(row)} | "
+                 f"{row['families']} | {row['own']} | {row['kept']} | "
+                 f"{percent(row['kept'], row['own'])} | `{row['program'][:12]}` |\n")
+    text += ("\n| op | breaks | family | keys | bugs | fail by auto | interval |\n"
+             "|---|---|---|---|---|---|---|\n")
+    for row in bugs:
+        text += (f"| {row['op']} | {breaks(row)} | {row['family']} | "
+                 f"{row['keys'] or 'their own'} | {row['own']} | {row['kept']} | "
                  f"{percent(row['kept'], row['own'])} |\n")
     lost = [f"{spec} ({row['keys'] or 'own'})" for row in bugs for spec in row["lost"]]
     return text + "\nLost: " + (", ".join(lost) or "none") + ".\n"
+
+
+def breaks(row):
+    return "a convention" if row["convention"] else "arithmetic"
 
 
 def identify_text(part):
@@ -57,6 +75,7 @@ def identify_text(part):
             "whether\nthey are the kernel's own. Then known bugs: those that an envelope or a probe "
             "of the right\nprofile fails, and how many of them fail by the profile that was "
             "identified of the wrong kernel\n(`lockstep selftest --identify`). Bugs of conventions, "
-            "such as a scale, a cap or a mask, are apart.\n\n"
+            "such as a scale, a cap or a mask, are apart.\n"
+            "A bug counts once for each kernel that it is planted into.\n\n"
             + asked_zoo_text(part["zoo"]) + "\n" + asked_bugs_text(part["bugs"])
-            + f"\n{made_on(part)}\n")
+            + f"\nOn {part['cpu']}.\n")

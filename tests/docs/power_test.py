@@ -51,7 +51,7 @@ class Page(unittest.TestCase):
     def test_it_names_what_it_rests_on(self):
         page = power.PAGE.read_text(encoding="utf-8")
         for heading in ("## Known bugs", "## Other rules", "## How severe", "## False alarms",
-                        "## Causes", "## Causes of two bugs at once", "stated as certain"):
+                        "## A profile that the judge learns", "## Causes", "## Causes of two bugs at once", "stated as certain"):
             self.assertIn(heading, page)
 
     # A page that would read alike whatever was measured could not be wrong.
@@ -91,10 +91,16 @@ class Collected(unittest.TestCase):
         self.assertIn("Stricter: k: p = f32.", page)
         self.assertIn("| attention_forward | `acc_qk` | 9 | 8 | 1 | 0 |", page)
         self.assertIn("| attention_forward | arithmetic | numeric | 1024 | 4 | 3 | ", page)
-        self.assertIn("| attention_forward | a convention | all | their own | 3 | 3 | ", page)
+        self.assertIn("| attention_forward | their own | a convention | 1 | 3 | 3 | ", page)
+        self.assertIn("| attention_forward | 1024 | arithmetic | 1 | 4 | 3 | ", page)
         self.assertIn("Lost: mutant:a (1024).", page)
+        # A row names the program that measured it.
         other = power.collect(data, [identify("attention_backward", 0, digest="b" * 32)])
-        self.assertNotIn("attention_forward", power.page_of(other))
+        page = power.page_of(other)
+        self.assertIn("| attention_backward | their own | arithmetic | 1 | 4 | 4 | 51 to 100 % "
+                      "| `bbbbbbbbbbbb` |", page)
+        self.assertIn("| attention_forward | their own | arithmetic | 1 | 4 | 4 | 51 to 100 % "
+                      "| `aaaaaaaaaaaa` |", page)
 
     def test_runs_of_one_program_add_up(self):
         data = power.collect({}, [zoo(0), zoo(1, alarms=2)])
