@@ -114,6 +114,12 @@ Status ValidateAttentionBackward(const Case& c) {
   }
   Status status = ValidateAttentionForward(WithoutGradProbe(c));
   if (status.ok()) status = Validate(ToBackwardProblem(a));
+  // A key head's gradients are sums over its whole group.
+  if (status.ok() && c.shard && c.shard->count > a.kv_heads) {
+    status = Status::Error("shard=" + FormatShard(*c.shard) +
+                           ": hkv=" + std::to_string(a.kv_heads) +
+                           "; a shard of gradients has whole key heads");
+  }
   return status.ok() ? CheckCotangents(a) : status;
 }
 

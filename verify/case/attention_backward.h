@@ -55,7 +55,8 @@ inline constexpr CaseRow kAttentionBackwardText = {
     [](const Case& c) { return ProbeOf(c.Get<AttentionForwardCase>()); },
     [](Case* c) { DropProbe(&c->Get<AttentionForwardCase>().fill); },
     &WhyNotAttentionBackwardProbe,
-    &SetAttentionBackwardLane};
+    &SetAttentionBackwardLane,
+    ShardBit(ShardAxis::kHeads)};
 
 }  // namespace lockstep::verify
 

@@ -314,6 +314,7 @@ Status ValidateCase(const Case& c) {
         "gen=" + std::to_string(c.gen) +
         " is not known; this version has gen=" + std::to_string(kGenerator));
   }
+  RETURN_IF_ERROR(CheckShard(c));
   return c.op->text.validate(c);
 }
 

@@ -16,6 +16,7 @@
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
 #include "verify/case/probe_kind.h"
+#include "verify/case/shards/shard.h"
 #include "verify/case/values.h"
 
 namespace lockstep::verify {
@@ -82,6 +83,8 @@ struct Case {
   uint64_t gen = 1;   // version of the input generator
   uint64_t seed = 0;  // of every random number of the case
   Expect expect = Expect::kPass;
+  // The judge asks for it in shards, too.
+  std::optional<ShardSpec> shard{};
 
   // The values of an op, or those that it shares with another (the scan of a
   // mamba3_step case).  Requires: the case has them.
@@ -119,6 +122,7 @@ struct CaseRow {
   std::string (*why_not_probe)(ProbeKind, const Case&) = nullptr;
   // Of an op that computes in a lane, otherwise null.
   void (*set_lane)(Lane, Case*) = nullptr;
+  uint8_t shard_axes = 0;  // ShardBit of those along which its cases are cut
 };
 
 // One row for an op: what every room knows of it, each in a table whose type

@@ -36,6 +36,12 @@ extern const CaseKey kGenKey;
 extern const CaseKey kSeedKey;
 extern const CaseKey kExpectKey;
 
+// And a key of those that can be cut into shards.
+extern const CaseKey kShardKey;
+// What it says has a meaning for the op; of shards of heads, for so many.
+Status CheckShard(const Case& c);
+Status CheckHeadShards(const Case& c, int64_t q_heads, int64_t kv_heads);
+
 // Keys of common kinds.
 namespace keys {
 

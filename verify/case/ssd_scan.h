@@ -24,7 +24,7 @@ std::span<const CaseKey> SsdScanKeys();
 inline constexpr CaseRow kSsdScanText = [] {
   CaseRow row = Mamba3Text<SsdScanCase>(
       "ssd_scan", "Mamba-2 state-space scan, forward, with its carry",
-      &WhyNotMamba3ScanProbe);
+      &WhyNotMamba3ScanProbe, ShardBit(ShardAxis::kTime));
   row.keys = &SsdScanKeys;
   return row;
 }();

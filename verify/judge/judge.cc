@@ -13,6 +13,7 @@
 #include "verify/judge/laws.h"
 #include "verify/judge/rows.h"
 #include "verify/judge/rules/baselines.h"
+#include "verify/judge/shards/shards.h"
 #include "verify/judge/statistics/confirm.h"
 #include "verify/ops/envelopes.h"
 
@@ -136,6 +137,10 @@ void Judgement::CheckInvariance() {
   request.stop = options_.stop;
   JudgeInvariance(request, &result_);
   if (!result_.findings.empty()) return;
+  JudgeLaws(Laws(), &result_);
+}
+
+LawsRequest Judgement::Laws() const {
   LawsRequest laws;
   laws.candidate = &candidate_;
   laws.request = &request_;
@@ -147,7 +152,22 @@ void Judgement::CheckInvariance() {
   laws.only = options_.only_law;
   laws.threads = options_.threads;
   laws.stop = options_.stop;
-  JudgeLaws(laws, &result_);
+  return laws;
+}
+
+// What the case's author asked for is tried, or is said not to have been.
+void Judgement::CheckShards() {
+  if (!request_.call->shard) return;
+  std::string why_not;
+  if (!candidate_.traits().repeatable) why_not = "it answers no further calls";
+  if (!options_.invariance) why_not = "laws were not asked for";
+  if (!result_.findings.empty()) why_not = "something else was found";
+  if (why_not.empty()) {
+    JudgeShards({Laws(), allowed_.get(), truth_.rows}, &result_);
+    return;
+  }
+  result_.shards.emplace().shard = FormatShard(*request_.call->shard);
+  result_.shards->why_not = std::move(why_not);
 }
 
 void Judgement::CheckPower(const ChainPlace* among) {
@@ -290,6 +310,13 @@ void Judgement::Decide() {
                       : suspected       ? Verdict::kSuspicious
                                         : Verdict::kPass;
   }
+  // A case in shards that was not tried in them is none that passed.
+  if (result_.verdict == Verdict::kPass && result_.shards &&
+      !result_.shards->why_not.empty()) {
+    result_.skip = Skip::kUndeclared;
+    End(Verdict::kSkipped,
+        "shard=" + result_.shards->shard + ": " + result_.shards->why_not);
+  }
   // What decided, not merely what was found first.
   for (const Finding& finding : result_.findings) {
     if (!result_.reason.empty()) break;
@@ -317,6 +344,7 @@ void Judgement::JudgeOutputs(const ChainPlace* among) {
   JudgeExecution(candidate_, options_.require_executed, &result_);
   RepeatCall();
   CheckInvariance();
+  CheckShards();
   CheckClaims();
   CheckProbes();
   CheckStatistics();

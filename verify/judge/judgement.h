@@ -13,6 +13,7 @@
 #include "verify/judge/evidence/truth_chain.h"
 #include "verify/judge/invariance.h"
 #include "verify/judge/judge.h"
+#include "verify/judge/laws.h"
 #include "verify/judge/truth.h"
 #include "verify/judge/verdict.h"
 #include "verify/ops/op.h"
@@ -53,6 +54,8 @@ class Judgement {
   void CompareBits();
   bool CompareAllowed();
   void CheckInvariance();
+  LawsRequest Laws() const;
+  void CheckShards();
   void CheckClaims();
   void JudgeClaimsAlone();
   void NoteClaim(const ClaimTried& tried);

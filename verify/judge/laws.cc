@@ -58,31 +58,24 @@ class LawJudge {
 
   // Whether it was answered; none: something broke.
   std::optional<bool> RunCall(const LawCall& call, const OutputSet& outputs) {
-    CaseRequest asked = *request_.request;
-    asked.law = law_.name;
-    asked.taken = call.taken;
-    const GuardedRun run =
-        RunGuarded(*request_.candidate, asked, *call.trial,
-                   request_.candidate->traits().fixed, kSecondPoison, outputs);
-    ++result_->runs;
-    const std::vector<Finding> broken = GuardFindings(run, "");
-    result_->findings.insert(result_->findings.end(), broken.begin(),
-                             broken.end());
-    if (!broken.empty()) return std::nullopt;
-    using State = RunOutcome::State;
-    if (run.outcome.state == State::kRan) return true;
-    if (run.outcome.state == State::kAbsent) {
-      NoteUnanswered(check_, run.outcome, result_);
-      return false;
+    RunOutcome outcome;
+    switch (AskLaw(request_, law_.name, call, outputs, &outcome, result_)) {
+      case LawAnswer::kAnswered:
+        return true;
+      case LawAnswer::kBroken:
+        return std::nullopt;
+      case LawAnswer::kAbsent:
+        NoteUnanswered(check_, outcome, result_);
+        return false;
+      case LawAnswer::kRefused:
+        break;
     }
-    const bool refused = run.outcome.state == State::kUnsupported;
-    if (refused && law_.may_be_refused) {
+    if (law_.may_be_refused) {
       result_->refused.push_back(check_);
       return false;
     }
-    Broken(refused ? Tier::kPower : Tier::kCandidate,
-           "ran on the case, but not on inputs of " + law_.name + ": " +
-               run.outcome.message);
+    Broken(Tier::kPower, "ran on the case, but not on inputs of " + law_.name +
+                             ": " + outcome.message);
     return std::nullopt;
   }
 
@@ -170,6 +163,38 @@ bool TakesWhatLacks(const Law& law, const NumericProfile* profile) {
 }
 
 }  // namespace
+
+LawAnswer AskLaw(const LawsRequest& request, const std::string& law,
+                 const LawCall& call, const OutputSet& outputs,
+                 RunOutcome* outcome, CaseResult* result) {
+  CaseRequest asked = *request.request;
+  asked.law = law;
+  asked.taken = call.taken;
+  const GuardedRun run =
+      RunGuarded(*request.candidate, asked, *call.trial,
+                 request.candidate->traits().fixed, kSecondPoison, outputs);
+  ++result->runs;
+  const std::vector<Finding> broken = GuardFindings(run, "");
+  result->findings.insert(result->findings.end(), broken.begin(), broken.end());
+  if (!broken.empty()) return LawAnswer::kBroken;
+  *outcome = run.outcome;
+  using State = RunOutcome::State;
+  switch (run.outcome.state) {
+    case State::kRan:
+      return LawAnswer::kAnswered;
+    case State::kAbsent:
+      return LawAnswer::kAbsent;
+    case State::kUnsupported:
+      return LawAnswer::kRefused;
+    default:
+      break;
+  }
+  result->findings.push_back({Tier::kCandidate, "law_" + law,
+                              "ran on the case, but not on inputs of " + law +
+                                  ": " + run.outcome.message,
+                              "", std::nullopt});
+  return LawAnswer::kBroken;
+}
 
 void JudgeLaws(const LawsRequest& request, CaseResult* result) {
   const Trial& trial = *request.trial;

@@ -10,6 +10,7 @@
 
 #include "verify/candidate/candidate.h"
 #include "verify/judge/verdict.h"
+#include "verify/ops/laws.h"
 #include "verify/ops/op.h"
 #include "verify/profile/profile.h"
 
@@ -33,6 +34,17 @@ struct LawsRequest {
   const std::atomic<bool>* stop = nullptr;  // may be null
   bool rehearsal = false;  // only makes the calls (verify/judge/rehearsal.h)
 };
+
+enum class LawAnswer : uint8_t {
+  kAnswered,
+  kRefused,  // the outcome says why
+  kAbsent,   // of answers from files: there is none
+  kBroken,   // findings say how
+};
+// One call of the law, its outputs poisoned. Adds to runs and findings.
+LawAnswer AskLaw(const LawsRequest& request, const std::string& law,
+                 const LawCall& call, const OutputSet& outputs,
+                 RunOutcome* outcome, CaseResult* result);
 
 // Runs the candidate on the calls of the trial's laws. Adds to checks
 // ("law_NAME"), runs and findings. A law that does not hold for the inputs adds

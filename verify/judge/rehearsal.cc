@@ -10,6 +10,7 @@
 #include "verify/judge/invariance.h"
 #include "verify/judge/laws.h"
 #include "verify/judge/pictures/ask_again.h"
+#include "verify/judge/shards/shards.h"
 #include "verify/judge/truth.h"
 #include "verify/ops/envelopes.h"
 
@@ -74,6 +75,7 @@ class Rehearsal {
     laws.only = options_.only_law;
     laws.rehearsal = true;
     JudgeLaws(laws, &ignored);
+    if (request_.call->shard) JudgeShards({laws, nullptr, {}}, &ignored);
   }
 
   void RunProbes() {

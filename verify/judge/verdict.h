@@ -143,6 +143,15 @@ struct Unanswered {
   std::string why;    // one line
 };
 
+// What became of the key `shard` of a case.
+struct ShardsTried {
+  std::string shard;               // "ring:4"
+  std::vector<std::string> calls;  // what each call had, in their order
+  std::vector<std::string> empty;  // shards that hold nothing
+  std::string why_not;   // nothing was proved, one line; empty: it was
+  int64_t elements = 0;  // that were compared
+};
+
 // Why a case did not run.
 enum class Skip : uint8_t {
   kNone,
@@ -217,6 +226,7 @@ struct CaseResult {
   std::vector<std::string> too_large;
   // Claims that were tried, in the order of Claim.
   std::vector<ClaimTried> claims_tried;
+  std::optional<ShardsTried> shards;  // of a case with that key
   // "lse_base = 2": where the profile says so, the case gets that verdict.
   // Empty: no such field was found, or looked for.
   std::string one_field;

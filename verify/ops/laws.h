@@ -14,6 +14,9 @@
 
 namespace lockstep::verify {
 
+struct Shards;       // verify/ops/shards.h
+struct ShardsAsked;  // verify/ops/shards.h
+
 // Multiply-adds of a case above which its laws are not tried: each has inputs
 // of its own.
 inline constexpr int64_t kLawWork = int64_t{1} << 28;
@@ -70,6 +73,9 @@ class TrialLaws {
     (void)salt;
     return Status::Error("there is no law '" + name + "'");
   }
+  // The calls of the law `shard`: the trial cut along an axis. They refer to
+  // it. Errors: memory, an op that is not cut so.
+  virtual Result<Shards> MakeShards(const ShardsAsked& asked) const;
 };
 
 }  // namespace lockstep::verify

@@ -50,6 +50,7 @@ std::string CaseEvents(const CaseResult& result) {
   json["output_digests"] = digests;
   json["executed"] = ExecutionJson(result);
   if (!result.draws.empty()) json["draws"] = DrawsJson(result);
+  if (result.shards) json["shards"] = ShardsJson(*result.shards);
   if (!result.claims_tried.empty()) json["claims"] = TriedClaimsJson(result);
   json["seconds"] = result.seconds;
   std::string lines = DumpJson(json, -1) + "\n" + FindingEvents(result);

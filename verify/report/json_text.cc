@@ -195,6 +195,14 @@ Json UntriedJson(const CaseResult& result) {
           {"unanswered", unanswered}};
 }
 
+Json ShardsJson(const ShardsTried& tried) {
+  return {{"shard", tried.shard},
+          {"calls", tried.calls},
+          {"empty", tried.empty},
+          {"elements", tried.elements},
+          {"why_not", tried.why_not}};
+}
+
 Json ComparisonJson(const CaseResult& result, const Comparison& comparison) {
   OutputSpec spec;
   for (const OutputSpec& output : result.outputs) {

@@ -24,6 +24,8 @@ Json EvidenceJson(const CaseResult& result);
 Json CausesJson(const std::vector<Explanation>& causes);
 Json OneFieldJson(const CaseResult& result);
 Json UntriedJson(const CaseResult& result);
+// Which shard was which.
+Json ShardsJson(const ShardsTried& tried);
 Json FindingJson(const CaseResult& result, const Finding& finding);
 // The further draws of a case: line, verdict, reason, digest of the inputs.
 Json DrawsJson(const CaseResult& result);

@@ -215,6 +215,7 @@ Json CaseObject(const CaseResult& result) {
                          {"reference_seconds", result.reference_seconds}};
   json["outcome"] = Outcome(result);
   if (!result.draws.empty()) json["draws"] = Draws(result);
+  if (result.shards) json["shards"] = ShardsJson(*result.shards);
   if (!result.claims_tried.empty()) json["claims"] = TriedClaimsJson(result);
   return json;
 }

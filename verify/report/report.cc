@@ -86,8 +86,22 @@ std::string EvidenceLines(const CaseResult& result) {
   return text;
 }
 
+// Which shard was which.
+std::string ShardLines(const CaseResult& result) {
+  if (!result.shards) return "";
+  const ShardsTried& tried = *result.shards;
+  std::string text;
+  for (const std::string& call : tried.calls) {
+    text += "      " + tried.shard + " " + call + "\n";
+  }
+  for (const std::string& shard : tried.empty) {
+    text += "      " + tried.shard + " " + shard + ": not asked\n";
+  }
+  return text;
+}
+
 std::string Details(const CaseResult& result) {
-  std::string text = JudgedLines(result);
+  std::string text = JudgedLines(result) + ShardLines(result);
   for (const Comparison& comparison : result.comparisons) {
     text += "      " + comparison.tensor + ": " +
             Grouped(comparison.Compared()) + " compared, " +

@@ -252,6 +252,7 @@ const CaseKey kKeys[] = {
        return sink ? FormatFillTerm(*sink) : std::string("none");
      },
      nullptr},
+    kShardKey,
     kExpectKey,
 };
 

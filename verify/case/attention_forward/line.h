@@ -33,7 +33,9 @@ inline constexpr CaseRow kAttentionForwardText = {
     [](const Case& c) { return ProbeOf(c.Get<AttentionForwardCase>()); },
     [](Case* c) { DropProbe(&c->Get<AttentionForwardCase>().fill); },
     &WhyNotAttentionForwardProbe,
-    [](Lane lane, Case* c) { c->Get<AttentionForwardCase>().lane = lane; }};
+    [](Lane lane, Case* c) { c->Get<AttentionForwardCase>().lane = lane; },
+    ShardBit(ShardAxis::kHeads) | ShardBit(ShardAxis::kKv) |
+        ShardBit(ShardAxis::kQueries) | ShardBit(ShardAxis::kRing)};
 
 }  // namespace lockstep::verify
 

@@ -10,6 +10,7 @@
 #include "verify/case/attention_forward/views.h"
 #include "verify/case/case.h"
 #include "verify/case/fill.h"
+#include "verify/case/keys.h"
 #include "verify/case/text.h"
 
 namespace lockstep::verify {
@@ -305,6 +306,7 @@ Status ValidateAttentionForward(const Case& c) {
   if (status.ok()) status = CheckSegments(a);
   if (status.ok()) status = CheckFill(a);
   if (status.ok()) status = CheckProbe(a, problem);
+  if (status.ok()) status = CheckHeadShards(c, a.q_heads, a.kv_heads);
   if (status.ok()) status = CheckViews(a, problem);
   return status;
 }

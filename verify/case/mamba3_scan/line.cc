@@ -199,6 +199,7 @@ const CaseKey kKeys[] = {
      nullptr},
     kGenKey,
     kSeedKey,
+    kShardKey,
     kExpectKey,
 };
 

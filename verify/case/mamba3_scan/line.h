@@ -39,7 +39,8 @@ std::string WhyNotMamba3ScanProbe(ProbeKind probe, const Case& c);
 // `why`: why a probe proves nothing for a case.
 template <typename T>
 constexpr CaseRow Mamba3Text(const char* name, const char* description,
-                             std::string (*why)(ProbeKind, const Case&)) {
+                             std::string (*why)(ProbeKind, const Case&),
+                             uint8_t shard_axes = 0) {
   return {
       name,
       description,
@@ -51,11 +52,12 @@ constexpr CaseRow Mamba3Text(const char* name, const char* description,
       [](const Case& c) { return ProbeOf(c.Get<Mamba3ScanCase>()); },
       [](Case* c) { DropProbe(&c->Get<Mamba3ScanCase>().fill); },
       why,
-      [](Lane lane, Case* c) { c->Get<Mamba3ScanCase>().problem.lane = lane; }};
+      [](Lane lane, Case* c) { c->Get<Mamba3ScanCase>().problem.lane = lane; },
+      shard_axes};
 }
 inline constexpr CaseRow kMamba3ScanText = Mamba3Text<Mamba3ScanCase>(
     "mamba3_scan", "Mamba-3 state-space scan, forward, with its carries",
-    &WhyNotMamba3ScanProbe);
+    &WhyNotMamba3ScanProbe, ShardBit(ShardAxis::kTime));
 inline constexpr CaseRow kMamba3StepText = Mamba3Text<Mamba3StepCase>(
     "mamba3_step", "the same decoded token by token, from carry to carry",
     nullptr);

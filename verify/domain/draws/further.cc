@@ -29,8 +29,11 @@ void Keep(const std::optional<Case>& drawn, const Case& own,
 
 }  // namespace
 
-std::vector<Case> FurtherDraws(const Case& c, int64_t count) {
+std::vector<Case> FurtherDraws(const Case& from, int64_t count) {
   std::vector<Case> draws;
+  // Draws have no laws.
+  Case c = from;
+  c.shard.reset();
   if (count == 0 || c.expect != Expect::kPass) return draws;
   const DomainRow* domain = c.op->domain;
   if (domain == nullptr || domain->further == nullptr) return draws;

@@ -10,6 +10,7 @@
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/base/status_macros.h"
+#include "verify/inputs/attention_forward/pick_masks.h"
 
 namespace lockstep::verify {
 namespace {
@@ -102,7 +103,8 @@ class AttentionPicker {
         pick_(pick),
         to_(*to),
         queries_{pick.first_query, pick.queries, pick.padding},
-        keys_{0, pick.keys, pick.padding} {}
+        keys_{pick.first_key, pick.keys, pick.padding},
+        masks_(from, pick) {}
 
   void Describe() {
     DescribeProblem();
@@ -111,6 +113,7 @@ class AttentionPicker {
 
   Result<AttentionForwardData> Run() {
     Describe();
+    CutMasks();
     Status status = Take(from_.q, pick_.q_heads, queries_, &data_.q);
     if (status.ok()) status = Take(from_.k, pick_.kv_heads, keys_, &data_.k);
     if (status.ok()) status = Take(from_.v, pick_.kv_heads, keys_, &data_.v);
@@ -128,7 +131,22 @@ class AttentionPicker {
   bool WholeLength() const {
     const AttentionForwardProblem& p = from_.problem;
     return pick_.first_query == 0 && pick_.queries == p.q_len &&
-           pick_.keys == p.kv_len;
+           pick_.first_key == 0 && pick_.keys == p.kv_len;
+  }
+
+  // Of a part: the picked queries' place among the picked keys.
+  Alignment PartAlignment() const {
+    const AttentionForwardProblem& p = from_.problem;
+    const int64_t offset = from_.inputs.Offset(p, pick_.rows.front()) +
+                           pick_.first_query - pick_.first_key;
+    const bool counts =
+        !from_.inputs.valid_q.empty() || !from_.inputs.valid_kv.empty();
+    if (offset == pick_.keys - pick_.queries && !counts) {
+      return {Alignment::Kind::kBottomRight, 0};
+    }
+    // Where no term asks for positions, any will do.
+    if (offset == 0 || !AsksForPositions(p)) return {};
+    return {Alignment::Kind::kOffset, offset};
   }
 
   void DescribeProblem() {
@@ -140,30 +158,25 @@ class AttentionPicker {
     made.kv_heads = SizeOf(pick_.kv_heads);
     made.q_len = queries_.size();
     made.kv_len = keys_.size();
-    if (!WholeLength()) {
-      const int64_t offset =
-          from_.inputs.Offset(p, pick_.rows.front()) + pick_.first_query;
-      made.align = {Alignment::Kind::kOffset, offset};
-      if (offset == pick_.keys - pick_.queries) {
-        made.align = {Alignment::Kind::kBottomRight, 0};
-      }
-    }
+    made.sink = p.sink && pick_.sink;
+    if (!WholeLength()) made.align = PartAlignment();
     if (p.masks.size() > 1) {
       made.masks.clear();
       for (const int64_t h : pick_.q_heads) made.masks.push_back(p.mask(h));
     }
     for (MaskExpr& mask : made.masks) PickPrefixes(pick_.rows, &mask);
     const bool counts = pick_.counts || pick_.padding > 0;
-    const auto take = [&](const std::vector<int64_t>& own, int64_t most,
+    const auto take = [&](const std::vector<int64_t>& own, const Stretch& at,
                           std::vector<int64_t>* to) {
       if (own.empty() && !counts) return;
       for (const int64_t b : pick_.rows) {
-        const int64_t count = own.empty() ? most : own[static_cast<size_t>(b)];
-        to->push_back(std::min(count, most));
+        const int64_t count =
+            own.empty() ? at.count : own[static_cast<size_t>(b)] - at.first;
+        to->push_back(std::clamp<int64_t>(count, 0, at.count));
       }
     };
-    take(from_.inputs.valid_q, pick_.queries, &data_.inputs.valid_q);
-    take(from_.inputs.valid_kv, pick_.keys, &data_.inputs.valid_kv);
+    take(from_.inputs.valid_q, queries_, &data_.inputs.valid_q);
+    take(from_.inputs.valid_kv, keys_, &data_.inputs.valid_kv);
   }
 
   // The text of the case, as far as a line can say it.
@@ -189,8 +202,23 @@ class AttentionPicker {
       MaskExpr& mask = to_.head_mask[static_cast<int64_t>(h)] = own->second;
       PickPrefixes(pick_.rows, &mask);
     }
+    if (!p.sink) to_.sinklogit.reset();
     Cut(queries_, &to_.q_seg);
     Cut(keys_, &to_.kv_seg);
+  }
+
+  // Masks as they are on a part, in the problem and, as far as it can say them,
+  // in the case.
+  void CutMasks() {
+    if (WholeLength()) return;
+    std::vector<MaskExpr>& masks = data_.problem.masks;
+    for (MaskExpr& mask : masks) mask = masks_.Cut(mask);
+    to_.mask = masks.front();
+    to_.head_mask.clear();
+    for (size_t h = 1; h < masks.size(); ++h) {
+      to_.head_mask[static_cast<int64_t>(h)] = masks[h];
+    }
+    to_.dense.resize(masks_.terms());
   }
 
   void Cut(const Stretch& at, Segments* segments) const {
@@ -253,31 +281,22 @@ class AttentionPicker {
 
   // Padding is let in: valid counts keep it out.
   Status TakeMasks() {
-    data_.inputs.dense_masks = from_.inputs.dense_masks;
-    data_.dense_masks.resize(from_.inputs.dense_masks.size());
-    for (size_t n = 0; n < data_.dense_masks.size(); ++n) {
-      const TensorView<const uint8_t, 4>& source = from_.inputs.dense_masks[n];
-      const AttentionForwardProblem& p = from_.problem;
-      const bool blocks =
-          source.shape[2] != p.q_len || source.shape[3] != p.kv_len;
-      const std::array<int64_t, 4> shape = {
-          source.shape[0] == 1 ? 1 : SizeOf(pick_.rows),
-          source.shape[1] == 1 ? 1 : SizeOf(pick_.q_heads),
-          blocks ? source.shape[2] : queries_.size(),
-          blocks ? source.shape[3] : keys_.size()};
+    data_.inputs.dense_masks.resize(masks_.terms());
+    data_.dense_masks.resize(masks_.terms());
+    for (size_t n = 0; n < masks_.terms(); ++n) {
+      const std::array<int64_t, 4> shape =
+          masks_.Shape(n, queries_.size(), keys_.size());
+      const bool blocks = masks_.Blocks(n);
       const auto strides = DenseStrides(shape);
       RETURN_IF_ERROR(Allocate(shape[0] * strides[0], &data_.dense_masks[n]));
       const TensorView<uint8_t, 4> made{data_.dense_masks[n].data(), shape,
                                         strides};
       ForElements(shape, [&](const At& e) {
         const bool pads = !blocks && (queries_.Pads(e[2]) || keys_.Pads(e[3]));
-        const int64_t b =
-            source.shape[0] == 1 ? 0 : pick_.rows[static_cast<size_t>(e[0])];
-        const int64_t h =
-            source.shape[1] == 1 ? 0 : pick_.q_heads[static_cast<size_t>(e[1])];
         const int64_t i = blocks ? e[2] : queries_.From(e[2]);
         const int64_t j = blocks ? e[3] : keys_.From(e[3]);
-        made(e[0], e[1], e[2], e[3]) = pads ? 1 : source(b, h, i, j);
+        made(e[0], e[1], e[2], e[3]) =
+            pads || masks_.Element(n, e[0], e[1], {i, j}) ? 1 : 0;
       });
       data_.inputs.dense_masks[n] = {made.data, shape, strides};
     }
@@ -288,6 +307,7 @@ class AttentionPicker {
   const AttentionPick& pick_;
   AttentionForwardCase& to_;
   Stretch queries_, keys_;
+  PickedMasks masks_;
   AttentionForwardData data_;
 };
 

@@ -20,7 +20,9 @@ struct AttentionPick {
   std::vector<int64_t> kv_heads;
   int64_t first_query = 0;
   int64_t queries = 0;  // from first_query on
-  int64_t keys = 0;     // the first ones
+  int64_t first_key = 0;
+  int64_t keys = 0;  // from first_key on
+  bool sink = true;  // false: without the source's sink
   // Queries and keys behind these, which valid counts leave out. Their numbers
   // are those of other positions times the factor, which the sums of a kernel
   // that let them in would show.
@@ -33,10 +35,11 @@ struct AttentionPick {
 // Everything, where it is.
 AttentionPick PickAll(const AttentionForwardData& from);
 
-// Alignment is that of the source, shifted to the first query. Layout is that
-// of `to`, whose extents the pick decides.
+// Alignment is that of the source's first picked row, shifted to the first
+// query and key. Layout is that of `to`, whose extents the pick decides. Terms
+// of a mask that count from elsewhere than the picked keys have become dense
+// ones.
 //   Errors: memory.
-//   Requires: no mask has blocks that begin between picked queries.
 Result<AttentionForwardData> PickAttention(const AttentionForwardData& from,
                                            const AttentionPick& pick,
                                            AttentionForwardCase* to);

@@ -73,19 +73,6 @@ std::vector<std::vector<LinePair>> KeptOf(const AttentionBackwardTrial& whole,
   return kept;
 }
 
-Result<LawCall> GradientCall(const AttentionBackwardTrial& whole,
-                             const AttentionPick& pick) {
-  Case request = whole.request();
-  ASSIGN_OR_RETURN(
-      AttentionBackwardData data,
-      PickGradients(whole.data(), pick, &request.Get<AttentionForwardCase>()));
-  LawCall call;
-  call.kept = KeptOf(whole, pick);
-  call.trial =
-      std::make_unique<AttentionBackwardTrial>(request, std::move(data));
-  return call;
-}
-
 template <class Parts>
 std::vector<ClaimPart> GradientCalls(const Trial& trial, const Parts& parts) {
   const auto& whole = static_cast<const AttentionBackwardTrial&>(trial);
@@ -96,13 +83,26 @@ std::vector<ClaimPart> GradientCalls(const Trial& trial, const Parts& parts) {
                  &line.Get<AttentionForwardCase>());
     calls.push_back(
         {std::move(part.what),
-         [&whole, pick = part.pick] { return GradientCall(whole, pick); },
+         [&whole, pick = part.pick] { return GradientCallOf(whole, pick); },
          MinimalLine(line)});
   }
   return calls;
 }
 
 }  // namespace
+
+Result<LawCall> GradientCallOf(const AttentionBackwardTrial& whole,
+                               const AttentionPick& pick) {
+  Case request = whole.request();
+  ASSIGN_OR_RETURN(
+      AttentionBackwardData data,
+      PickGradients(whole.data(), pick, &request.Get<AttentionForwardCase>()));
+  LawCall call;
+  call.kept = KeptOf(whole, pick);
+  call.trial =
+      std::make_unique<AttentionBackwardTrial>(request, std::move(data));
+  return call;
+}
 
 const OpClaims& AttentionBackwardClaims() {
   static const OpClaims kTable = [] {

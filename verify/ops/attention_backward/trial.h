@@ -81,6 +81,7 @@ class AttentionBackwardTrial final : public WholeTrial {
       const Variation& fixed) const override;
   std::vector<std::string> LawNames() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
+  Result<Shards> MakeShards(const ShardsAsked& asked) const override;
   std::vector<NullCandidate> Nulls() const override;
   // Kinds: key, query, mask, channel, do, batch, sink, dlse, own_o.
   std::vector<PlantedFault> PlantFaults(uint64_t salt) const override;

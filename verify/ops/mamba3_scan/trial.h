@@ -62,6 +62,7 @@ class Mamba3ScanTrial : public RunsTrial {
   // Those of laws.h.
   std::vector<std::string> LawNames() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
+  Result<Shards> MakeShards(const ShardsAsked& asked) const override;
   std::unique_ptr<Trial> MakeAnother(const Case& request,
                                      Mamba3ScanData data) const override;
   // The carry that a call has left becomes the initial one. Requires: as many

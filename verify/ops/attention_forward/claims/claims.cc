@@ -37,20 +37,6 @@ std::vector<LinePair> QueryLines(const AttentionForwardProblem& p,
   return lines;
 }
 
-Result<LawCall> CallOf(const AttentionForwardTrial& whole,
-                       const AttentionPick& pick) {
-  Case request = whole.request();
-  ASSIGN_OR_RETURN(
-      AttentionForwardData data,
-      PickAttention(whole.data(), pick, &request.Get<AttentionForwardCase>()));
-  const auto lines = QueryLines(whole.data().problem, pick);
-  LawCall call;
-  call.trial =
-      std::make_unique<AttentionForwardTrial>(request, std::move(data));
-  call.kept = {lines, lines};
-  return call;
-}
-
 std::string LineOf(const AttentionForwardTrial& whole,
                    const AttentionPick& pick) {
   Case request = whole.request();
@@ -62,9 +48,10 @@ std::vector<ClaimPart> CallsOf(const AttentionForwardTrial& whole,
                                std::vector<AttentionPart> parts) {
   std::vector<ClaimPart> calls;
   for (AttentionPart& part : parts) {
-    calls.push_back({std::move(part.what),
-                     [&whole, pick = part.pick] { return CallOf(whole, pick); },
-                     LineOf(whole, part.pick)});
+    calls.push_back(
+        {std::move(part.what),
+         [&whole, pick = part.pick] { return AttentionCallOf(whole, pick); },
+         LineOf(whole, part.pick)});
   }
   return calls;
 }
@@ -156,6 +143,20 @@ std::vector<ClaimPart> Make(const Trial& trial, const Parts& parts) {
 }
 
 }  // namespace
+
+Result<LawCall> AttentionCallOf(const AttentionForwardTrial& whole,
+                                const AttentionPick& pick) {
+  Case request = whole.request();
+  ASSIGN_OR_RETURN(
+      AttentionForwardData data,
+      PickAttention(whole.data(), pick, &request.Get<AttentionForwardCase>()));
+  const auto lines = QueryLines(whole.data().problem, pick);
+  LawCall call;
+  call.trial =
+      std::make_unique<AttentionForwardTrial>(request, std::move(data));
+  call.kept = {lines, lines};
+  return call;
+}
 
 std::vector<AttentionPart> BatchParts(const AttentionForwardData& whole) {
   const int64_t batch = whole.problem.batch;

@@ -43,6 +43,12 @@ std::vector<AttentionPart> HeadParts(const AttentionForwardData& whole);
 std::vector<AttentionPart> PaddingParts(const AttentionForwardData& whole,
                                         int64_t padding);
 
+class AttentionForwardTrial;  // verify/ops/attention_forward/trial.h
+// The call on picked inputs of the whole, and the lines of it that they have.
+// Errors: memory.
+Result<LawCall> AttentionCallOf(const AttentionForwardTrial& whole,
+                                const AttentionPick& pick);
+
 const OpClaims& AttentionForwardClaims();
 
 }  // namespace lockstep::verify

@@ -1,0 +1,326 @@
+#include "verify/ops/attention_forward/shards/allowed.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "verify/allowed/attention_forward/envelope.h"
+#include "verify/allowed/counts.h"
+#include "verify/allowed/rounding.h"
+#include "verify/base/binary64.h"
+#include "verify/base/compare.h"
+#include "verify/base/status_macros.h"
+#include "verify/ops/attention_forward/claims/claims.h"
+#include "verify/oracle/attention_forward/truth.h"
+
+namespace lockstep::verify {
+namespace {
+
+using oracle::RowKind;
+
+// N23's exp2 and log2 are good to 2^-23 and 2^-22 (docs/elementary.md).
+constexpr double kExp2Error = 2 * kU;
+constexpr double kLog2Error = 4 * kU;
+// Of terms that are products of two small errors.
+constexpr double kSecondOrder = 1.01;
+// Above it the weights of shards tell nothing.
+constexpr double kMostEta = 1;
+// Shards' truths that differ from the whole's by more were cut wrongly. Both
+// are good to 2^-32 of the sizes of their terms.
+constexpr double kSameTruth = 0x1p-24;
+
+// Truth and envelope of some rows of a problem.
+struct Judged {
+  Judged(const AttentionForwardTrial& trial, const NumericProfile& profile,
+         std::vector<int64_t> which, int threads)
+      : rows(std::move(which)),
+        envelope(profile, trial.data().problem, 1, 1e-3,
+                 RangeOf(trial.data().inputs, profile)) {
+    oracle::TruthOptions options;
+    options.rows = &rows;
+    options.threads = threads;
+    truth = oracle::ComputeTruth(trial.data().problem, trial.data().inputs,
+                                 envelope.error_model(), options);
+  }
+
+  std::vector<int64_t> rows;
+  AttentionEnvelope envelope;
+  oracle::AttentionTruth truth;
+};
+
+// A shard's answer to a row of the whole.
+struct RowPart {
+  const Judged* shard = nullptr;
+  size_t r = 0;       // its row in shard->truth
+  double weight = 0;  // W_s: of the whole's, by the truth
+  double eta = 0;     // of its logarithm, as the merge reads it
+  RowSlack slack{};
+
+  const oracle::RowTruth& row() const { return shard->truth.rows[r]; }
+  size_t At(size_t c) const {
+    return r * static_cast<size_t>(shard->truth.value_dim) + c;
+  }
+};
+
+// Half of the last place of a number of the size, or a whole one where the
+// kernel's conversion is not to nearest.
+double LastPlace(double size, Lane lane, Rounding rounding) {
+  const int bits = lane == Lane::kF32 ? 24 : 8;
+  int exponent = 0;
+  std::frexp(std::max(size, 0x1p-126), &exponent);
+  const double unit = std::ldexp(1.0, exponent - bits);
+  return rounding == Rounding::kNearest ? unit / 2 : unit;
+}
+
+// One row of the whole, put together.
+class MergedRow {
+ public:
+  MergedRow(const Judged& whole, size_t n, const NumericProfile& profile,
+            Lane lane, std::vector<RowPart> parts)
+      : whole_(whole),
+        n_(n),
+        profile_(profile),
+        lane_(lane),
+        parts_(std::move(parts)),
+        row_(whole.truth.rows[n]) {
+    open_ = !Weigh();
+  }
+
+  // What is wrong with the judge's own cut, in units of what it may be off by.
+  // Of rows whose truth is a number.
+  double Apart() const;
+
+  Bounds Output(size_t c) const;
+  Bounds Lse() const;
+
+ private:
+  bool Weigh();
+  bool Ordinary() const { return std::isfinite(row_.lse); }
+  double Truth(size_t c) const {
+    return whole_.truth.o[n_ * static_cast<size_t>(whole_.truth.value_dim) + c];
+  }
+  double parts() const { return static_cast<double>(parts_.size()); }
+
+  const Judged& whole_;
+  size_t n_;
+  const NumericProfile& profile_;
+  Lane lane_;
+  std::vector<RowPart> parts_;  // that are read
+  const oracle::RowTruth& row_;
+  bool open_ = false;   // nothing is said of it
+  double top_ = -kInf;  // the largest lse
+  double eta_ = 0;      // of the logarithm of the sum of weights
+};
+
+// The weights and their errors. False: nothing can be said.
+bool MergedRow::Weigh() {
+  const auto unread = [](const RowPart& part) {
+    return part.row().lse == -kInf;
+  };
+  const bool nan = std::any_of(
+      parts_.begin(), parts_.end(),
+      [](const RowPart& part) { return part.row().kind == RowKind::kNaN; });
+  if (!Ordinary()) return true;
+  // A shard whose scores are all -infinity is NaN by itself, and the whole not.
+  if (nan) return false;
+  std::erase_if(parts_, unread);
+  for (const RowPart& part : parts_) top_ = std::max(top_, part.row().lse);
+  const bool base_two = profile_.lse_base == ExpBase::kTwo;
+  const double unit = base_two ? 0x1.71547652b82fep+0 : 1;
+  double grown = 0;
+  for (RowPart& part : parts_) {
+    const oracle::RowTruth& row = part.row();
+    const Bounds lse = part.shard->envelope.Lse(part.shard->truth, part.r);
+    if (lse.allowed.Unbounded() || !std::isfinite(lse.error)) return false;
+    // Another base costs a constant and a product; then the lse is rounded.
+    const double base = base_two ? 4 * kU * std::fabs(row.lse) : 0;
+    const double size = std::fabs(row.lse) * unit + lse.error;
+    const double stored =
+        base + LastPlace(size, Lane::kF32, Rounding::kNearest) / unit;
+    const double merged = 3 * kU * std::fabs(row.lse - top_) + kExp2Error;
+    part.eta = (lse.error / unit + stored + merged) * kSecondOrder + 0x1p-140;
+    part.weight = ExpDouble(row.lse - row_.lse);
+    part.slack = part.shard->envelope.ForRow(row);
+    // Weights that underflow are nothing, however wrong their logarithm.
+    if (part.weight > 0) grown += part.weight * ExpDouble(part.eta);
+  }
+  eta_ = LogDouble(std::max(grown, 1.0));
+  return grown < kInf && eta_ < kMostEta;
+}
+
+double MergedRow::Apart() const {
+  if (open_ || !Ordinary()) return 0;
+  double sum = 0;
+  for (const RowPart& part : parts_) sum += part.weight;
+  double apart = std::fabs(sum - 1) / (kSameTruth * (1 + std::fabs(row_.lse)));
+  for (size_t c = 0; c < static_cast<size_t>(whole_.truth.value_dim); ++c) {
+    double o = 0;
+    for (const RowPart& part : parts_) {
+      o += part.weight * part.shard->truth.o[part.At(c)];
+    }
+    const size_t at = n_ * static_cast<size_t>(whole_.truth.value_dim) + c;
+    if (!std::isfinite(Truth(c)) || !std::isfinite(o)) continue;
+    const double size = whole_.truth.abs_sum[at] + 0x1p-100;
+    apart =
+        std::max(apart, std::fabs(o - Truth(c)) /
+                            (kSameTruth * size * (1 + std::fabs(row_.lse))));
+  }
+  return apart;
+}
+
+Bounds MergedRow::Output(size_t c) const {
+  const double o = Truth(c);
+  if (row_.kind == RowKind::kNaN || !std::isfinite(o)) {
+    const RowSlack slack = whole_.envelope.ForRow(row_);
+    return whole_.envelope.Output(whole_.truth, n_, c, slack);
+  }
+  if (row_.kind == RowKind::kEmpty) return Only(0);
+  if (open_) return Anything(o);
+  double error = 0, sizes = 0, largest = 0;
+  for (const RowPart& part : parts_) {
+    if (part.row().kind == RowKind::kEmpty) continue;  // the sink alone
+    const Bounds own =
+        part.shard->envelope.Output(part.shard->truth, part.r, c, part.slack);
+    if (own.allowed.Unbounded() || !std::isfinite(own.error)) {
+      return Anything(o);
+    }
+    const double size = std::fabs(own.truth) + own.error;
+    const double wrong = own.error + LastPlace(size, lane_, profile_.out_round);
+    const double growth = ExpDouble(part.eta + eta_);
+    error += part.weight *
+             (growth * wrong + (growth - 1) * std::fabs(own.truth - o));
+    sizes += part.weight * growth * (size + wrong);
+    largest = std::max(largest, size + wrong);
+  }
+  // N23's sums, its quotient, and weights that underflow.
+  const double roundings = (parts() + 2) * kU * kSecondOrder;
+  error += roundings * (sizes + std::fabs(o) + error) +
+           parts() * 0x1p-148 * (1 + largest);
+  error *= kRoundUp;
+  const ValueSet set =
+      RoundedSet(o - error, o + error, lane_, Rounding::kNearest);
+  return {set, set, o, error, error, error > VacuousError(row_)};
+}
+
+Bounds MergedRow::Lse() const {
+  if (row_.kind == RowKind::kNaN) return whole_.envelope.Lse(whole_.truth, n_);
+  // N23's, whatever the kernel writes for a row that sees nothing.
+  if (!Ordinary()) return Only(row_.lse);
+  if (open_) return Anything(row_.lse);
+  const double log = LogDouble(parts() + 1);
+  const double error =
+      (eta_ + (kLog2Error + 2 * kU) * log + 2 * kU * (std::fabs(top_) + log)) *
+          kRoundUp +
+      0x1p-140;
+  const ValueSet set = StoredLse(profile_, row_.lse, error);
+  const double unit =
+      profile_.lse_base == ExpBase::kTwo ? 0x1.71547652b82fep+0 : 1;
+  return {set, set, row_.lse * unit, error * unit, error * unit, false};
+}
+
+// For every judged row of the whole, what shards answer to it.
+Result<std::vector<std::vector<RowPart>>> GatherParts(
+    const AttentionForwardTrial& whole, const std::vector<int64_t>& rows,
+    const std::vector<ShardAnswer>& parts, const NumericProfile& profile,
+    int threads, std::vector<std::unique_ptr<Judged>>* judged) {
+  std::vector<std::vector<RowPart>> gathered(rows.size());
+  for (const ShardAnswer& part : parts) {
+    std::vector<LinePair> found;
+    for (const LinePair& pair : part.lines) {
+      if (std::binary_search(rows.begin(), rows.end(), pair.own)) {
+        found.push_back(pair);
+      }
+    }
+    if (found.empty()) continue;
+    std::sort(
+        found.begin(), found.end(),
+        [](const LinePair& a, const LinePair& b) { return a.here < b.here; });
+    std::vector<int64_t> here;
+    for (const LinePair& pair : found) here.push_back(pair.here);
+    ASSIGN_OR_RETURN(const LawCall call,
+                     AttentionCallOf(whole, part.shard.pick));
+    judged->push_back(std::make_unique<Judged>(
+        static_cast<const AttentionForwardTrial&>(*call.trial), profile,
+        std::move(here), threads));
+    for (size_t r = 0; r < found.size(); ++r) {
+      const auto n = std::lower_bound(rows.begin(), rows.end(), found[r].own) -
+                     rows.begin();
+      RowPart& to = gathered[static_cast<size_t>(n)].emplace_back();
+      to.shard = judged->back().get();
+      to.r = r;
+    }
+  }
+  return gathered;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AllowedResults>> MergedAttention::Make(
+    const AttentionForwardTrial& whole, const std::vector<ShardAnswer>& parts,
+    const NumericProfile& profile, std::vector<int64_t> rows, int threads) {
+  std::unique_ptr<MergedAttention> made(new MergedAttention(whole));
+  made->rows_ = std::move(rows);
+  const Judged own(whole, profile, made->rows_, threads);
+  std::vector<std::unique_ptr<Judged>> judged;
+  ASSIGN_OR_RETURN(auto gathered, GatherParts(whole, made->rows_, parts,
+                                              profile, threads, &judged));
+  const auto channels = static_cast<size_t>(own.truth.value_dim);
+  for (size_t n = 0; n < made->rows_.size(); ++n) {
+    const MergedRow row(own, n, profile, whole.data().problem.lane,
+                        std::move(gathered[n]));
+    if (!(row.Apart() <= 1)) {
+      return Status::Error(
+          "the truths of the shards do not add up to that of "
+          "row " +
+          std::to_string(made->rows_[n]));
+    }
+    for (size_t c = 0; c < channels; ++c) made->o_.push_back(row.Output(c));
+    made->lse_.push_back(row.Lse());
+  }
+  made->truth_ = own.truth.o;
+  return std::unique_ptr<AllowedResults>(std::move(made));
+}
+
+std::vector<EnvelopeResult> MergedAttention::JudgeEach(
+    const OutputSet& produced, const ElementSink& each) const {
+  std::vector<EnvelopeResult> results;
+  for (size_t t = 0; t < 2; ++t) {
+    const OutputSpec& spec = whole_.outputs()[t];
+    const std::vector<lockstep::verify::Bounds>& bounds = t == 0 ? o_ : lse_;
+    const LaneView from = produced.tensors[t].const_view();
+    EnvelopeJudge judge(spec.name, static_cast<int64_t>(bounds.size()),
+                        spec.lane, &each);
+    size_t n = 0;
+    for (const int64_t row : rows_) {
+      for (int64_t c = 0; c < spec.shape[3]; ++c, ++n) {
+        const auto at = LineIndex(spec, row, c);
+        judge.Add(at, ElementValue(spec.lane, ElementBits(from, at)),
+                  bounds[n]);
+      }
+    }
+    results.push_back(judge.Finish({}));
+  }
+  return results;
+}
+
+bool MergedAttention::Allows(size_t n, const RowBits& bits) const {
+  const size_t channels = o_.size() / std::max<size_t>(rows_.size(), 1);
+  for (size_t c = 0; c < bits[0].size(); ++c) {
+    const double x = ElementValue(whole_.outputs()[0].lane, bits[0][c]);
+    if (!o_[n * channels + c].allowed.Contains(x)) return false;
+  }
+  return bits.size() < 2 || bits[1].empty() ||
+         lse_[n].allowed.Contains(ElementValue(Lane::kF32, bits[1][0]));
+}
+
+bool MergedAttention::Bounds(size_t n) const {
+  const size_t channels = o_.size() / std::max<size_t>(rows_.size(), 1);
+  for (size_t c = 0; c < channels; ++c) {
+    if (!o_[n * channels + c].allowed.Unbounded()) return true;
+  }
+  return false;
+}
+
+}  // namespace lockstep::verify
