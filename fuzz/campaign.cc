@@ -98,6 +98,7 @@ Result<CampaignHeader> ReadHeader(const Json& json) {
   if (header.orders != "amx" && header.orders != "all") {
     fields.Wrong("orders", "amx or all");
   }
+  if (json.contains("in_shards")) fields.Read("in_shards", &header.in_shards);
   fields.Read("suspicious", &header.suspicious);
   fields.ReadInteger("cases", &header.cases);
   fields.ReadInteger("shard", &header.shard.index);
@@ -208,6 +209,7 @@ CampaignHeader DescribeCampaign(const Plan& plan, const Target& target) {
   header.plans = target.variations + 1;
   header.guards = verify::GuardsName(plan.draw.guards);
   if (plan.draw.gpu_orders) header.orders = "all";
+  header.in_shards = plan.draw.in_shards;
   header.suspicious = target.suspicious;
   header.cases = plan.budget.cases.value_or(0);
   header.shard = plan.shard;
@@ -246,6 +248,7 @@ std::string HeaderLine(const CampaignHeader& header) {
   json["plans"] = header.plans;
   if (header.guards != "none") json["guards"] = header.guards;
   if (header.orders != "amx") json["orders"] = header.orders;
+  if (header.in_shards) json["in_shards"] = true;
   json["suspicious"] = header.suspicious;
   json["cases"] = header.cases;
   json["shard"] = header.shard.index;

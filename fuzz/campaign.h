@@ -36,6 +36,7 @@ struct CampaignHeader {
   // Of DomainOptions; a record without the member has none.
   std::string guards = "none";
   std::string orders = "amx";  // "all": those of GPUs, too
+  bool in_shards = false;      // DomainOptions::in_shards
   bool suspicious = false;
   int64_t cases = 0;  // of all shards
   verify::Shard shard;

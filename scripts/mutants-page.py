@@ -33,9 +33,12 @@ def cell(text):
 def rows(program):
     families = {}
     claims = []
+    shards = []
     for row in ask(program, "list", "mutants", "--json"):
         if row["family"] == "claims":
             claims.append(row)
+        elif row["family"] == "shards":
+            shards.append(row)
         elif row.get("op") == "attention_forward":
             families.setdefault(row["family"], []).append(row)
     text = ""
@@ -50,7 +53,7 @@ def rows(program):
             text += (f"| {row['name']} | {cell(row['description'])}{base} | "
                      f"{dial} | `{cell(case)}` |\n")
         text += "\n"
-    return text + claims_rows(claims)
+    return text + claims_rows(claims) + "\n" + shards_rows(shards)
 
 
 def claims_rows(members):
@@ -60,6 +63,16 @@ def claims_rows(members):
     for row in members:
         text += (f"| {row['name']} | {row['claim']} | {row['also']} | "
                  f"{cell(row['description'])} | `{cell(row['pattern'])}` |\n")
+    return text
+
+
+def shards_rows(members):
+    text = ("## shards\n\nThese kernels compute a case in shards, each of them rightly, and put the answers\n"
+            "together wrongly ([shards.md](shards.md)).\n\n"
+            "| name | cut | what is wrong | case |\n|---|---|---|---|\n")
+    for row in members:
+        text += (f"| {row['name']} | `{row['shard']}` | {cell(row['description'])} | "
+                 f"`{cell(row['pattern'])}` |\n")
     return text
 
 

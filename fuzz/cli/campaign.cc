@@ -105,6 +105,7 @@ Status Reopen(const CampaignArguments& a, const CampaignHeader& header,
   plan->draw.tile_kv = header.tile_kv;
   plan->draw.guards = *verify::GuardsByName(header.guards);
   plan->draw.gpu_orders = header.orders == "all";
+  plan->draw.in_shards = header.in_shards;
   plan->draw.lane = target->lane;
   return {};
 }

@@ -52,6 +52,7 @@ struct FuzzArguments {
   std::string fail_on;
   std::string where;
   std::string guards;  // empty: some for our own kernels, none for others
+  bool in_shards = false;
   std::string orders;  // empty: all for our own kernels, amx for others
   std::vector<int64_t> tile;
   int64_t findings = 1;
@@ -178,6 +179,7 @@ class Screen : public Observer {
 Status ResolveGuards(const FuzzArguments& a, const Target& target, Plan* plan) {
   using Guards = verify::DomainOptions::Guards;
   plan->draw.gpu_orders = a.orders.empty() ? target.guarded : a.orders == "all";
+  plan->draw.in_shards = a.in_shards;
   plan->draw.guards = target.guarded ? Guards::kSome : Guards::kNone;
   if (a.guards.empty()) return {};
   plan->draw.guards = *verify::GuardsByName(a.guards);
@@ -357,6 +359,9 @@ void AddFuzz(Parser* program) {
               "Of products, beside the chain: amx, or all, a GPU's steps too\n"
               "(the default for builtin:optimized)")
       .OneOf({"amx", "all"});
+  verb->Flag("--in-shards", &a->in_shards,
+             "Ask for every drawn case that can be cut in shards, too\n"
+             "(docs/shards.md)");
   verb->Value("--where", &a->where,
               "What every drawn case is: 'mask=causal d=64|128 hkv=hq'")
       .Type("KEY=VALUE|...");

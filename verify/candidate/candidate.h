@@ -223,6 +223,7 @@ Result<std::unique_ptr<Candidate>> ParseSharedObject(
 Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
     std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParseClaimMutant(std::string_view name);
+Result<std::unique_ptr<Candidate>> ParseShardMutant(std::string_view name);
 Result<std::unique_ptr<Candidate>> ParsePlanMutant(std::string_view name);
 Result<std::unique_ptr<Candidate>> ParsePython(std::string_view arguments);
 Result<std::unique_ptr<Candidate>> ParseVariantCandidate(

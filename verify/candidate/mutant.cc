@@ -16,6 +16,7 @@
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/emulator/mutants.h"
 #include "verify/emulator/mutants_claims.h"
+#include "verify/emulator/mutants_shards/bugs.h"
 #include "verify/tables/mutants.h"
 
 namespace lockstep::verify {
@@ -29,6 +30,7 @@ Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
     names.emplace_back(info.name);
   }
   for (const ClaimBug& bug : ClaimBugs()) names.emplace_back(bug.name);
+  for (const ShardBug& bug : ShardBugs()) names.emplace_back(bug.name);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     return Status::Error("mutant '" + std::string(name) +
                          "' is not in the catalogue; nearest is '" +
@@ -36,6 +38,7 @@ Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
                          "' (all: lockstep list mutants)");
   }
   if (name.starts_with("claim.")) return ParseClaimMutant(arguments);
+  if (name.starts_with("shard.")) return ParseShardMutant(arguments);
   if (name.starts_with("plan.")) return ParsePlanMutant(arguments);
   Result<Mutant> mutant = ParseMutant(arguments);
   if (!mutant.ok()) return mutant.status();

@@ -15,6 +15,7 @@
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/emulator/mutants.h"
 #include "verify/emulator/mutants_claims.h"
+#include "verify/emulator/mutants_shards/bugs.h"
 #include "verify/profile/claims.h"
 #include "verify/profile/profile.h"
 #include "verify/registry/ops.h"
@@ -104,6 +105,17 @@ std::vector<Listed> ListMutants() {
                         {"family", "claims"},
                         {"claim", ClaimName(bug.claim)},
                         {"also", bug.also},
+                        {"base", bug.usual},
+                        {"dial", Json()},
+                        {"severity", 0},
+                        {"pattern", bug.pattern}}});
+  }
+  for (const ShardBug& bug : ShardBugs()) {
+    entries.push_back({bug.name,
+                       bug.breaks,
+                       {{"op", bug.op()},
+                        {"family", "shards"},
+                        {"shard", bug.shard},
                         {"base", bug.usual},
                         {"dial", Json()},
                         {"severity", 0},

@@ -1,5 +1,7 @@
 #include "verify/domain/domain.h"
 
+#include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace lockstep::verify {
@@ -17,6 +19,20 @@ using Guards = DomainOptions::Guards;
 
 constexpr std::pair<Guards, const char*> kGuards[] = {
     {Guards::kNone, "none"}, {Guards::kSome, "some"}, {Guards::kOnly, "only"}};
+
+// A key `shard` that ValidateCase accepts, where the op has one.
+void CutBySeed(Case* c) {
+  constexpr int64_t kCounts[] = {2, 3, 4, 7};
+  const uint8_t axes = c->op->text.shard_axes;
+  for (uint64_t n = 0; axes != 0 && n < 4 * std::size(kShardAxes); ++n) {
+    const uint64_t turn = c->seed + n;
+    const auto axis = static_cast<ShardAxis>(turn % std::size(kShardAxes));
+    if ((axes & ShardBit(axis)) == 0) continue;
+    c->shard = {axis, kCounts[turn / std::size(kShardAxes) % 4]};
+    if (ValidateCase(*c).ok()) return;
+  }
+  c->shard.reset();
+}
 
 }  // namespace
 
@@ -37,12 +53,14 @@ std::vector<Case> DrawCase(const Domain& domain, const DomainOptions& options,
                            uint64_t seed, uint64_t index) {
   const bool guards = options.guards == Guards::kOnly ||
                       (options.guards == Guards::kSome && index % 4 == 3);
-  if (guards && domain.draw_guards != nullptr) {
-    Draw draw(seed, kGuardKey, index);
-    return domain.draw_guards(*domain.row, &draw, options);
+  const bool guarded = guards && domain.draw_guards != nullptr;
+  Draw draw(seed, guarded ? kGuardKey : kDrawKey, index);
+  std::vector<Case> sequence =
+      (guarded ? domain.draw_guards : domain.draw)(*domain.row, &draw, options);
+  for (Case& c : sequence) {
+    if (options.in_shards) CutBySeed(&c);
   }
-  Draw draw(seed, kDrawKey, index);
-  return domain.draw(*domain.row, &draw, options);
+  return sequence;
 }
 
 Case TameCase(const Domain& domain, uint64_t seed, std::optional<Lane> lane) {

@@ -43,6 +43,9 @@ struct DomainOptions {
   // Calls that are drawn with order=amx have the orders of N21 in two of three,
   // by their seeds: every other choice stays.
   bool gpu_orders = false;
+  // Every case that can be is asked for in shards, too, by its seed: every
+  // other choice stays.
+  bool in_shards = false;
   // Ordinary numbers, dense layouts, one call: what a zoo of correct kernels
   // is tried on.
   bool tame = false;

@@ -60,6 +60,17 @@ class SequenceReducer {
       Keep(changed);
     }
   }
+  // Not in shards, or in fewer.
+  void TryShards() {
+    if (!call().shard) return;
+    for (const int64_t count : {0, 1, 2, 3, 4}) {
+      if (count >= call().shard->count) break;
+      std::vector<Case> changed = sequence_;
+      changed[call_].shard->count = count;
+      if (count == 0) changed[call_].shard.reset();
+      if (ValidateCase(changed[call_]).ok()) Keep(changed);
+    }
+  }
   std::vector<std::vector<Case>> Take() { return std::move(smaller_); }
 
  private:

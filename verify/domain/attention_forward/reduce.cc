@@ -273,6 +273,7 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
         a->fill.erase(a->fill.begin() + static_cast<int64_t>(n));
       });
     }
+    TryShards();
     TrySeeds();
   }
 

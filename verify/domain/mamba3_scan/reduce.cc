@@ -32,6 +32,7 @@ class ScanReducer : SequenceReducer<&ScanPart> {
     Parts();
     Runs();
     Sources();
+    TryShards();
     TrySeeds();
     return Take();
   }
