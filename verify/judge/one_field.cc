@@ -241,7 +241,10 @@ void FindOneField(const CaseRequest& request, Candidate& candidate,
     if (Fails(VerdictOf(request, candidate, quick))) continue;
     const Verdict verdict = VerdictOf(request, candidate, whole);
     const bool passes = verdict == Verdict::kPass;
-    const bool silent = saying.convention && !Fails(verdict);
+    // A kernel that was not run under a saying says nothing for it, unless
+    // what the saying leaves open is why.
+    const bool ran = verdict != Verdict::kSkipped || saying.open != nullptr;
+    const bool silent = saying.convention && ran && !Fails(verdict);
     if (!passes && !(silent && failed->one_field.empty())) continue;
     failed->one_field = saying.Text();
     failed->one_field_verdict = verdict;
