@@ -34,6 +34,7 @@ NAMES = {"check": "verify", "judge": "verify", "test": "verify", "assert_close":
          "deterministic": "invariance", "determinism": "invariance",
          "attention": "attention_forward", "sdpa": "attention_forward",
          "reference": "attention_forward", "flash_attention": "attention_forward",
+         "merge_states": "attention_merge", "merge_attn_states": "attention_merge",
          "selective_scan": "mamba3_scan", "mamba3": "mamba3_scan", "mamba2": "ssd_scan",
          "block_mask": "block_plan", "create_block_mask": "to_block_mask",
          "BlockMask": "to_block_mask", "MaskInfo": "block_plan", "segment_ids": "ids",

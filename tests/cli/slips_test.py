@@ -58,6 +58,7 @@ SLIPS = (
     ("verify 'sdpa sq=3 skv=5 d=4'", "nearest is 'attention_forward'"),
     ("verify 'flash_attention sq=3 skv=5 d=4'", "nearest is 'attention_forward'"),
     ("verify 'mamba2 t=3 n=4 p=2'", "nearest is 'ssd_scan'"),
+    ("verify 'merge_states s=2 dv=4'", "nearest is 'attention_merge'"),
     ("verify nofile.cases", "there is no file 'nofile.cases'"),
     ("verify data/cases/smoke.cases", "give it with --cases"),
     ("version", "nearest is '--version'"),

@@ -27,6 +27,10 @@ constexpr TradeWord kTable[] = {
      "attention_bwd attn_bwd attention_grad attention_gradients "
      "flash_attention_bwd",
      "attention_backward", ""},
+    {kOp,
+     "merge merge_state merge_states merge_attn_states combine cascade "
+     "ring_attention lse_merge",
+     "attention_merge", ""},
     {kOp, "mamba mamba3 selective_scan ssm", "mamba3_scan", ""},
     {kOp, "mamba2 ssd mamba_chunk_scan", "ssd_scan", "Mamba-2"},
     {kOp, "mamba_step selective_state_update decode", "mamba3_step", ""},
