@@ -73,6 +73,16 @@ TEST(AttentionMerge, EqualPartsAreAveragedWhateverTheirLevel) {
   }
 }
 
+// exp of 120, or of 1000, is no f32.
+TEST(AttentionMerge, SubtractsTheLargestLseWhereverItStands) {
+  for (const float far : {120.0f, 1000.0f}) {
+    EXPECT_EQ(Merge(OneRow({0.0f, far}, {1.0f, 2.0f})).o[0], 2.0f);
+    EXPECT_EQ(Merge(OneRow({0.0f, far}, {1.0f, 2.0f})).lse, far);
+    EXPECT_EQ(Merge(OneRow({far, 0.0f}, {1.0f, 2.0f})).o[0], 1.0f);
+    EXPECT_EQ(Merge(OneRow({-far, -far - 1}, {3.0f, 3.0f})).o[0], 3.0f);
+  }
+}
+
 TEST(AttentionMerge, OnePartIsItsOwnMergeButForTheSignOfZeros) {
   const Answer answer = Merge(OneRow({-3.75f}, {1e-42f, -3e38f, -0.0f}));
   EXPECT_EQ(Bits(answer.o[0]), Bits(1e-42f));
