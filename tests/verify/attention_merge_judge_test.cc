@@ -151,6 +151,39 @@ TEST(MergeEnvelope, OfTheMergedLseGrowsWithIt) {
   EXPECT_LT(error(merged), 1e-3);
 }
 
+// Weights that are subnormal have few bits, and fewer in a narrow type.
+TEST(MergeEnvelope, HoldsSubnormalWeights) {
+  for (const char* letters : {"0,-145 base=2", "0,-97", "0,-93", "90,-1"}) {
+    for (const char* kernel : {"merge-coarse", "merge-weights-bf16",
+                               "merge-pairs-bf16", "merge-flush"}) {
+      const CaseResult result =
+          JudgeSpec(std::string("attention_merge s=2 h=2 n=4 dv=16 "
+                                "fill=int:-3,3 letters=") +
+                        letters,
+                    std::string("variant:") + kernel);
+      EXPECT_NE(result.verdict, Verdict::kFail)
+          << kernel << " " << letters << result.reason;
+    }
+  }
+}
+
+// o - w (o - o_b) rounds as the larger o: a profile of weights has no room.
+TEST(MergeEnvelope, OfDifferencesHoldsTheLargerPart) {
+  const auto trial =
+      Open("attention_merge s=2 dv=1 letters=0,-20 fill=const:1");
+  const auto& data = dynamic_cast<const AttentionMergeTrial&>(*trial).data();
+  static_cast<float*>(data.o.view.data)[1] = 1e6f;
+  const auto error = [&](const char* more) {
+    const NumericProfile profile =
+        Merging(std::string("normalise = eager\n") + more);
+    return MergedRowBounds(profile, data.problem, data.inputs, 0, 0)
+        .Output(0)
+        .error;
+  };
+  EXPECT_LT(error(""), 1e-4);
+  EXPECT_GT(error("merge.update = difference"), 1e6 * 0x1p-24);
+}
+
 // Another base of the kernel's exp is declared, not forgiven.
 TEST(MergeEnvelope, KnowsTheBaseOfTheCase) {
   for (const char* base : {"e", "2"}) {
@@ -161,10 +194,10 @@ TEST(MergeEnvelope, KnowsTheBaseOfTheCase) {
     EXPECT_EQ(JudgeSpec(line, "mutant:merge.base_in").verdict, Verdict::kFail);
     EXPECT_EQ(JudgeSpec(line, "mutant:merge.base_out").verdict, Verdict::kFail);
   }
-  // A kernel of base 2 alone is not asked for another.
+  // To a kernel that knows base 2 alone the case is put in it.
   EXPECT_EQ(
       JudgeSpec("attention_merge s=3 dv=4", "variant:merge-base-2").verdict,
-      Verdict::kSkipped);
+      Verdict::kPass);
 }
 
 // What a row without a part that saw a key holds is a convention.

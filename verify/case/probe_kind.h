@@ -41,7 +41,7 @@ enum class ProbeKind : uint8_t {
   kGradOwnKeys,        // k = 0, equal weights: dk and dv sum few terms
   kGradOwnQueries,     // q = 0, equal weights: dq sums few terms
   // Of merges (verify/inputs/attention_merge.h):
-  kMergeSelect,  // one part of a row outweighs all others
+  kMergeSelect,  // two parts of a row outweigh all others
   kMergeCount,   // equal weights: o counts parts
   kMergeShift,   // the same, with an lse far above what exp takes
 };

@@ -46,6 +46,8 @@ std::vector<FillTerm> DrawLse(Draw* draw, bool tame) {
       return {MergeTerm(kUniform, 900, 1000)};
     case 4:
       return {MergeTerm(kUniform, -1000, 1000)};
+    case 5:  // some weights are subnormal
+      return {MergeTerm(kUniform, -120, 0)};
     case 8:
       return {MergeTerm(kNormal, 2),
               MergeTerm(kSpecial, draw->Of({0.05, 0.3}))};
@@ -62,7 +64,7 @@ std::vector<FillTerm> DrawLse(Draw* draw, bool tame) {
 double DrawLetter(Draw* draw, bool tame) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double value =
-      draw->Of({0.0, 1.0, -1.0, 5.5, -300.0, 90.0, -kInfinity});
+      draw->Of({0.0, 1.0, -1.0, 5.5, -300.0, 90.0, -97.0, -145.0, -kInfinity});
   if (tame || !draw->OneIn(5)) return value;
   return draw->Of({kInfinity, std::nan(""), 3e38, -3e38, -0.0});
 }

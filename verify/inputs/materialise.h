@@ -26,6 +26,9 @@ struct MaterialiseOptions {
   int64_t max_bytes = INT64_MAX;
   // Outputs that a trial of gradients has besides.
   OwnForward own{};
+  // The kernel knows binary logarithms alone: a merge is put to it in base 2,
+  // whatever its case says.
+  bool binary_lse = false;
 };
 
 // Errors: a case that is not legal, or needs more than the options allow.

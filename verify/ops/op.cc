@@ -59,6 +59,7 @@ MaterialiseOptions OptionsFor(const NumericProfile* claims,
                               MaterialiseOptions options) {
   const bool own = claims != nullptr && HandsBackForward(*claims);
   options.own = {own, own && HasLse(*claims)};
+  options.binary_lse = claims != nullptr && claims->lse_base == ExpBase::kTwo;
   return options;
 }
 

@@ -112,6 +112,21 @@ ProfileField ChainOrderField() {
           }};
 }
 
+ProfileField MergeUpdateField() {
+  return {"merge.update",
+          [](const NumericProfile& p) -> std::string {
+            return p.merge_update == MergeUpdate::kWeights ? "" : "difference";
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            if (text != "weights" && text != "difference") {
+              return "weights or difference";
+            }
+            p->merge_update = text == "weights" ? MergeUpdate::kWeights
+                                                : MergeUpdate::kDifference;
+            return "";
+          }};
+}
+
 ProfileField MaxField() {
   return {
       "max",
@@ -239,6 +254,7 @@ std::vector<ProfileField> AttentionFields() {
       Count<&P::splits>("splits"),
       Word<kTypes, &P::state>("state"),
       Word<kNormalise, &P::normalise>("normalise"),
+      MergeUpdateField(),
       Word<kDivision, &P::division>("division"),
       Error<&P::division_rel>("division_rel"),
       Word<kRounding, &P::out_round>("out_round"),

@@ -276,6 +276,9 @@ void LintNormalise(const NumericProfile& p,
                    const std::function<void(bool, const char*)>& refuse) {
   refuse(p.exact && p.normalise != Normalise::kDeferred,
          "exact = yes needs normalise = deferred (N11)");
+  refuse(p.merge_update == MergeUpdate::kDifference &&
+             p.normalise != Normalise::kEager,
+         "merge.update = difference needs normalise = eager: merges of two");
   if (p.normalise != Normalise::kBefore) return;
   refuse(p.max.kind == MaxPolicy::Kind::kRunning ||
              p.max.kind == MaxPolicy::Kind::kLazy || p.splits != 1,

@@ -82,6 +82,12 @@ enum class Normalise : uint8_t {
 };
 enum class Division : uint8_t { kDivide, kReciprocal };
 
+// How a merge of two parts forms its o.
+enum class MergeUpdate : uint8_t {
+  kWeights,     // weights: each o times its weight
+  kDifference,  // difference: o - w (o - o_b), as ring attention has it
+};
+
 enum class MaskApplication : uint8_t {
   kSelectNegInf,  // select_neg_inf
   kSelectFinite,  // select_finite: -0.7 * FLT_MAX
@@ -166,6 +172,7 @@ struct NumericProfile {
 
   // Finish.
   Normalise normalise = Normalise::kDeferred;
+  MergeUpdate merge_update = MergeUpdate::kWeights;  // of normalise = eager
   Division division = Division::kDivide;
   double division_rel = 0;  // beyond the roundings of the f32 operations
   Rounding out_round = Rounding::kNearest;

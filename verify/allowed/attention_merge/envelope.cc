@@ -45,6 +45,38 @@ double TypeError(NumberType type, Rounding rounding) {
   return rounding == Rounding::kNearest ? unit : 2 * unit;
 }
 
+// Half of what lies between two subnormal numbers of the type.
+double HalfSpacing(NumberType type) {
+  switch (type) {
+    case NumberType::kBf16:
+      return 0x1p-134;
+    case NumberType::kTf32:
+      return 0x1p-137;
+    case NumberType::kF16:
+      return 0x1p-25;
+    case NumberType::kF32:
+    case NumberType::kCase:
+      break;
+  }
+  return 0x1p-150;
+}
+
+double HalfSpacing(const Accumulator& sum) {
+  if (sum.kind == Accumulator::Kind::kBf16) {
+    return HalfSpacing(NumberType::kBf16);
+  }
+  return HalfSpacing(sum.kind == Accumulator::Kind::kF16 ? NumberType::kF16
+                                                         : NumberType::kF32);
+}
+
+// What a weight may lack beyond its relative error: it is subnormal, where an
+// exp has no more than its error at the smallest normal number.
+double LostWeight(const NumericProfile& profile) {
+  const double flushed = profile.ftz ? 0x1p-126 : 0x1p-149;
+  const NumberType type = profile.p;
+  return flushed + profile.exp_rel * 0x1p-126 + 2 * HalfSpacing(type);
+}
+
 bool HasF16(const NumericProfile& profile) {
   return profile.acc_pv.kind == Accumulator::Kind::kF16 ||
          profile.state == NumberType::kF16 || profile.p == NumberType::kF16;
@@ -131,7 +163,7 @@ double MergedRowBounds::WeightError(const MergePart& part) const {
 void MergedRowBounds::SumWeights() {
   const double terms = merges_ + 2;
   growth_ = (terms + merges_) * StepOf(profile_.acc_l) + kRoundUp * 0x1p-44;
-  const double lost = profile_.ftz ? 0x1p-126 : 0x1p-149;
+  const double lost = LostWeight(profile_);
   for (const MergePart& part : truth_.parts) {
     const double error = WeightError(part);
     // exp(error - distance) - exp(-distance), in shares; no product of an
@@ -165,6 +197,60 @@ Bounds MergedRowBounds::OfEmptyRow(double value) const {
   return unclaimed ? Unclaimed(value) : Only(value);
 }
 
+MergedRowBounds::ChannelSums MergedRowBounds::SumsOf(int64_t channel) const {
+  const double o = truth_.o[static_cast<size_t>(channel)];
+  ChannelSums sums;
+  for (size_t n = 0; n < truth_.parts.size(); ++n) {
+    const MergePart& part = truth_.parts[n];
+    const double x = Value(part.s, channel);
+    if (!std::isfinite(x)) {
+      sums.finite = false;
+      sums.surely |= part.share > kHardlyThere;
+      continue;
+    }
+    sums.largest = std::max(sums.largest, std::fabs(x));
+    sums.apart += factor_[n] * std::fabs(x - o);
+    sums.moved += factor_[n] * std::fabs(x);
+    sums.size += part.share * std::fabs(x);
+  }
+  return sums;
+}
+
+// Where no maximum is subtracted: the sums in units of those with one.
+double MergedRowBounds::Raise() const {
+  if (HasMaximum(profile_)) return 1;
+  const bool fixed = profile_.max.kind == MaxPolicy::Kind::kFixed;
+  return ExpDouble(truth_.lse - (fixed ? profile_.max.value : 0));
+}
+
+double MergedRowBounds::OutputError(const ChannelSums& of, double o) const {
+  const bool eager = profile_.normalise == Normalise::kEager;
+  const double terms = 2 * merges_ + 4;
+  double sums =
+      terms * StepOf(profile_.acc_pv) + TypeError(profile_.p, profile_.p_round);
+  if (eager || HasMaximum(profile_)) {
+    sums += merges_ * TypeError(profile_.state, Rounding::kNearest);
+  }
+  if (eager) sums += merges_ * (3 * kU + DivisionError(profile_));
+  // Shares that are divided by their own sum err apart from the mean only.
+  const bool alone = profile_.normalise == Normalise::kBefore;
+  double error = alone ? of.moved : of.apart;
+  // A difference rounds as the larger of the two, whatever their weights.
+  if (profile_.merge_update == MergeUpdate::kDifference) {
+    error += merges_ * 8 * kU * of.largest;
+  }
+  error += sums * (of.size + of.moved) + growth_ * (std::fabs(o) + of.moved);
+  error /= 1 - (moved_ + growth_);
+  error += (std::fabs(o) + error) * DivisionError(profile_);
+  // Subnormal products, sums and results.
+  const double spacing = 4 * HalfSpacing(profile_.acc_pv) +
+                         2 * HalfSpacing(profile_.state) +
+                         (profile_.ftz ? 0x1p-125 : 0);
+  error += (terms + 2) * spacing / std::min(Raise(), 1.0);
+  error *= kRoundUp;
+  return error;
+}
+
 Bounds MergedRowBounds::Output(int64_t channel) const {
   const double o = truth_.o[static_cast<size_t>(channel)];
   if (truth_.kind == MergeKind::kEmpty) return OfEmptyRow(0);
@@ -172,64 +258,26 @@ Bounds MergedRowBounds::Output(int64_t channel) const {
   if (truth_.kind == MergeKind::kNaN) {
     return propagates ? Only(o) : Anything(o);
   }
-  double largest = 0, apart = 0, moved = 0, size = 0;
-  bool surely = false, finite = true;
-  for (size_t n = 0; n < truth_.parts.size(); ++n) {
-    const MergePart& part = truth_.parts[n];
-    const double x = Value(part.s, channel);
-    if (!std::isfinite(x)) {
-      finite = false;
-      surely |= part.share > kHardlyThere;
-      continue;
-    }
-    largest = std::max(largest, std::fabs(x));
-    apart += factor_[n] * std::fabs(x - o);
-    moved += factor_[n] * std::fabs(x);
-    size += part.share * std::fabs(x);
-  }
-  if (!finite) {
+  const ChannelSums sums = SumsOf(channel);
+  if (!sums.finite) {
     // Where its weight is certain, NaN or an infinity: 0 times it, or its
     // difference from another, makes NaN.
-    if (!propagates || !surely) return Anything(o);
+    if (!propagates || !sums.surely) return Anything(o);
     Bounds bounds = Only(o);
     bounds.allowed.nan = bounds.likely.nan = true;
     return bounds;
   }
-  const double off = moved_ + growth_;
+  const double raise = Raise();
   const double room = HasF16(profile_) ? 0x1p14 : kLargestSum;
-  const double raise =
-      HasMaximum(profile_)
-          ? 1
-          : ExpDouble(truth_.lse - (profile_.max.kind == MaxPolicy::Kind::kFixed
-                                        ? profile_.max.value
-                                        : 0));
-  const bool fits = largest * (merges_ + 1) * std::max(raise, 1.0) < room &&
-                    raise > 0x1p-60 && raise < room;
-  if (!(off < kWide) || !fits) return Anything(o);
-  const double terms = 2 * merges_ + 4;
-  double sums =
-      terms * StepOf(profile_.acc_pv) + TypeError(profile_.p, profile_.p_round);
-  if (profile_.normalise == Normalise::kEager) {
-    sums += merges_ * (TypeError(profile_.state, Rounding::kNearest) + 3 * kU +
-                       DivisionError(profile_));
-  } else if (HasMaximum(profile_)) {
-    sums += merges_ * TypeError(profile_.state, Rounding::kNearest);
-  }
-  // Shares that are divided by their own sum err apart from the mean only.
-  const bool alone = profile_.normalise == Normalise::kBefore;
-  const double weights = alone ? moved : apart;
-  double error =
-      (weights + sums * (size + moved) + growth_ * (std::fabs(o) + moved)) /
-      (1 - off);
-  error += (std::fabs(o) + error) * DivisionError(profile_);
-  // Subnormal products, sums and results.
-  error +=
-      (terms + 2) * (profile_.ftz ? 0x1p-125 : 0x1p-148) / std::min(raise, 1.0);
-  error *= kRoundUp;
+  const bool fits =
+      sums.largest * (merges_ + 1) * std::max(raise, 1.0) < room &&
+      raise > 0x1p-60 && raise < room;
+  if (!(moved_ + growth_ < kWide) || !fits) return Anything(o);
+  const double error = OutputError(sums, o);
   Bounds bounds;
   bounds.truth = o;
   bounds.error = bounds.likely_error = error;
-  bounds.vacuous = error > largest / 4 + kNegligible;
+  bounds.vacuous = error > sums.largest / 4 + kNegligible;
   bounds.allowed = bounds.likely =
       RoundedSet(o - error, o + error, problem_.out_lane, profile_.out_round);
   return bounds;
@@ -296,10 +344,6 @@ std::string WhyUndeclaredMerge(const AttentionMergeProblem& problem,
   if (profile.scan) return "attention_merge";
   if (profile.lane && *profile.lane != problem.lane) {
     return std::string("lane=") + LaneName(problem.lane);
-  }
-  if (!profile.exact && profile.lse_base == ExpBase::kTwo &&
-      problem.base != LseBase::kTwo) {
-    return "lse in base e (lse_base = 2)";
   }
   if (profile.masked_nan_safe != MaskedNan::kYes &&
       UnreadIsNotFinite(problem, inputs, PosInfIsEmpty(profile))) {

@@ -36,6 +36,18 @@ class MergedRowBounds {
   // that were divided before, of each of them.
   void SumWeights();
   double LseError() const;
+  // Over the parts that saw a key, of one channel.
+  struct ChannelSums {
+    double largest = 0;
+    double apart = 0;  // of |o_s - o|, by how far each share may move
+    double moved = 0;  // of |o_s|, the same
+    double size = 0;   // of |o_s|, by the shares
+    bool finite = true;
+    bool surely = false;  // what is not finite has a share that shows it
+  };
+  ChannelSums SumsOf(int64_t channel) const;
+  double Raise() const;
+  double OutputError(const ChannelSums& of, double o) const;
   Bounds OfEmptyRow(double value) const;
 
   const NumericProfile& profile_;

@@ -56,6 +56,7 @@ class RowMerge {
         merged = Online();
         break;
       case MergeForm::kPairs:
+      case MergeForm::kDifferences:
         merged = Pairs();
         break;
       case MergeForm::kTree:
@@ -207,8 +208,26 @@ class RowMerge {
     return merged;
   }
 
+  // o - sigmoid(b - a) (o - o_b), lse - log(sigmoid(a - b)).
+  Merged ByDifference(const Merged& a, const Merged& b) const {
+    const float x = b.lse - a.lse;
+    // Weight(y, 0) is base^y.
+    const float w = 1.0f / a_.AddWeight(1.0f, a_.Weight(-x, 0));
+    const float smaller = a_.Weight(-std::fabs(x), 0);
+    const float log = a_.Lse(0, a_.AddWeight(1.0f, smaller));
+    Merged merged{std::vector<float>(a.o.size()),
+                  a.lse + (std::max(x, 0.0f) + log)};
+    if (std::isnan(x)) merged.lse = kFloatNaN;
+    for (size_t c = 0; c < a.o.size(); ++c) {
+      const float step = w * (a.o[c] - b.o[c]);
+      merged.o[c] = a_.State(a.o[c] - step);
+    }
+    return merged;
+  }
+
   // Two into one, normalised again.
   Merged Two(const Merged& a, const Merged& b) const {
+    if (variant_.form == MergeForm::kDifferences) return ByDifference(a, b);
     const float m = std::isnan(a.lse) ? a.lse : std::max(a.lse, b.lse);
     const float wa = a_.Weight(a.lse, m);
     const float wb = a_.Weight(b.lse, m);

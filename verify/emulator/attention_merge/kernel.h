@@ -17,12 +17,13 @@ namespace lockstep::verify {
 
 // How the parts come together.
 enum class MergeForm : uint8_t {
-  kTwoPass,   // the largest lse first, then all weights, one division
-  kOnline,    // a maximum that rises, sums that are rescaled
-  kOfMerged,  // the merged lse first, weights exp(lse_s - lse)
-  kDivided,   // weights are divided by their sum before they meet o
-  kPairs,     // part after part, o kept normalised
-  kTree,      // neighbours first, then what came of them
+  kTwoPass,      // the largest lse first, then all weights, one division
+  kOnline,       // a maximum that rises, sums that are rescaled
+  kOfMerged,     // the merged lse first, weights exp(lse_s - lse)
+  kDivided,      // weights are divided by their sum before they meet o
+  kPairs,        // part after part, o kept normalised
+  kTree,         // neighbours first, then what came of them
+  kDifferences,  // part after part: o - sigmoid(lse_s - lse) (o - o_s)
 };
 
 struct MergeVariant {

@@ -31,7 +31,11 @@ class MergeBuilder {
       p.normalise = Normalise::kBefore;
       p.splits = 1;
     }
-    if (form == MergeForm::kPairs || form == MergeForm::kTree) {
+    if (form == MergeForm::kDifferences) {
+      p.merge_update = MergeUpdate::kDifference;
+    }
+    if (form == MergeForm::kPairs || form == MergeForm::kTree ||
+        form == MergeForm::kDifferences) {
       p.normalise = Normalise::kEager;
       p.max.kind = MaxPolicy::Kind::kRunning;
     }
@@ -54,6 +58,8 @@ void AddForms(MergeBuilder* zoo) {
            "f32, the merged lse first, weights exp(lse - merged lse)");
   zoo->Add("merge-divided", kDivided, "f32, weights divided by their sum");
   zoo->Add("merge-pairs", kPairs, "f32, part after part, o kept normalised");
+  zoo->Add("merge-differences", kDifferences,
+           "f32, part after part, o - sigmoid(lse_s - lse) (o - o_s)");
   zoo->Add("merge-tree", kTree, "f32, neighbours first, o kept normalised");
 }
 

@@ -165,6 +165,7 @@ class MergeLaws {
 }  // namespace
 
 std::vector<std::string> AttentionMergeTrial::LawNames() const {
+  if (rows() > kLawWork / RowCost()) return {};
   std::vector<std::string> names;
   if (data_.problem.parts < kMaxParts) names.push_back("empty_part");
   if (data_.problem.parts > 1) {

@@ -35,9 +35,13 @@ std::vector<OutputSpec> AttentionMergeTrial::Outputs(const Case& c) {
 
 Result<std::unique_ptr<Trial>> AttentionMergeTrial::Open(
     const Case& c, const MaterialiseOptions& options) {
-  ASSIGN_OR_RETURN(AttentionMergeData data, MaterialiseMerge(c, options));
+  Case asked = c;
+  if (options.binary_lse) {
+    asked.Get<AttentionMergeCase>().base = LseBase::kTwo;
+  }
+  ASSIGN_OR_RETURN(AttentionMergeData data, MaterialiseMerge(asked, options));
   return std::unique_ptr<Trial>(
-      std::make_unique<AttentionMergeTrial>(c, std::move(data)));
+      std::make_unique<AttentionMergeTrial>(asked, std::move(data)));
 }
 
 AttentionMergeTrial::AttentionMergeTrial(const Case& request,

@@ -19,7 +19,8 @@ namespace lockstep::verify {
 class AttentionMergeTrial final : public WholeTrial {
  public:
   static std::vector<OutputSpec> Outputs(const Case& c);
-  // Errors: those of MaterialiseMerge.
+  // Errors: those of MaterialiseMerge. In base 2 where options.binary_lse says
+  // so.
   static Result<std::unique_ptr<Trial>> Open(const Case& c,
                                              const MaterialiseOptions& options);
   static std::vector<Case> ProbeCases(const Case& c,
@@ -54,7 +55,7 @@ class AttentionMergeTrial final : public WholeTrial {
   std::vector<std::string> LawNames() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   std::vector<NullCandidate> Nulls() const override;
-  // Kinds: part, part_twice, weight, channel, row, head, lse.
+  // Kinds: part, part_twice, weight, channel, row, head.
   std::vector<PlantedFault> PlantFaults(uint64_t salt) const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,

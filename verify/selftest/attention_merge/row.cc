@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "verify/candidate/attention_merge/mutant.h"
-#include "verify/case/attention_merge/case.h"
 #include "verify/domain/domain.h"
 #include "verify/registry/ops.h"
 #include "verify/selftest/lengths/cases.h"
@@ -14,23 +13,19 @@ namespace lockstep::verify {
 namespace {
 
 constexpr const char* kAttentionMerge = "attention_merge";
+// Of a long case: as many as people split.
+constexpr int64_t kLongKeys = 4096;
 
 Subject MergeSubject(const char* kind, const std::string& spec,
                      const MergeVariant& variant, MergeFault fault) {
   return {MakeEmulatedMerge(kind, spec, variant, fault), variant.numeric};
 }
 
-// A kernel that computes in one base alone gets cases of that base.
 Result<Case> DrawMerge(const NumericProfile& profile, int64_t keys,
                        uint64_t seed, int64_t number) {
-  if (keys == 0 && IsLong(number)) keys = 4096;
-  Result<Case> c = keys > 0 ? ParseCase(MergeLineAt(seed, keys, profile))
-                            : TameCase(*FindDomain(kAttentionMerge).value(),
-                                       seed, profile.lane);
-  if (c.ok() && profile.lse_base == ExpBase::kTwo) {
-    c->Get<AttentionMergeCase>().base = LseBase::kTwo;
-  }
-  return c;
+  if (keys == 0 && IsLong(number)) keys = kLongKeys;
+  if (keys > 0) return ParseCase(MergeLineAt(seed, keys, profile));
+  return TameCase(*FindDomain(kAttentionMerge).value(), seed, profile.lane);
 }
 
 }  // namespace
