@@ -52,6 +52,28 @@ TEST(Identify, KnownBugsStillFail) {
   EXPECT_GE(result->Total("attention_forward", true, 0).own, 3);
 }
 
+// A length that is judged behind another is judged first by the rows that told
+// there: what is counted is the same.
+TEST(Identify, LengthsDoNotDependOnEachOther) {
+  AutoOptions options;
+  options.only = {"attn.lse_log2", "attn.lse_drops", "attn.l_bf16"};
+  options.threads = 1;
+  options.lengths = {64, 96};
+  const auto both =
+      JudgeIdentified(IdentifyRowsOf("attention_forward"), options);
+  options.lengths = {96};
+  const auto alone =
+      JudgeIdentified(IdentifyRowsOf("attention_forward"), options);
+  ASSERT_TRUE(both.ok() && alone.ok()) << both.message() << alone.message();
+  for (const bool convention : {false, true}) {
+    const AutoCount one = both->Total("attention_forward", convention, 96);
+    const AutoCount other = alone->Total("attention_forward", convention, 96);
+    EXPECT_GT(one.own, 0);
+    EXPECT_EQ(one.own, other.own);
+    EXPECT_EQ(one.kept, other.kept);
+  }
+}
+
 TEST(Identify, TextIsTheProfile) {
   for (const auto& [spec, lane] :
        {std::pair{"variant:cpu", Lane::kF32},

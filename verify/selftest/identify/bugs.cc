@@ -25,6 +25,9 @@ struct Suspect {
   std::string base;
   NumericProfile identified;
   Status status;
+  // Of its lines at the length before, the one that both profiles failed it on:
+  // rows differ from length to length in nothing else.
+  std::optional<size_t> telling;
 
   std::string spec() const {
     return "mutant:" + std::string(info->name) + ",base=" + base;
@@ -52,11 +55,11 @@ std::vector<Suspect> SuspectsOf(const std::vector<const SelftestRow*>& rows,
       if (!wanted) continue;
       const std::string base = info->base;
       if (!base.starts_with("exact")) {
-        all.push_back({row, info, base, {}, {}});
+        all.push_back({row, info, base, {}, {}, {}});
         continue;
       }
-      all.push_back({row, info, "cpu", {}, {}});
-      all.push_back({row, info, "flash", {}, {}});
+      all.push_back({row, info, "cpu", {}, {}, {}});
+      all.push_back({row, info, "flash", {}, {}, {}});
     }
   }
   return all;
@@ -191,40 +194,62 @@ Status JudgeLine(const std::string& line, const std::vector<Suspect>& suspects,
   return {};
 }
 
-// All lines of a length.
-Status JudgeLength(const AutoOptions& options, int64_t length,
-                   const std::vector<Suspect>& suspects, AutoResult* result) {
-  std::vector<Fate> fates(suspects.size());
-  std::map<std::string, std::vector<size_t>> lines;
-  for (size_t s = 0; s < suspects.size(); ++s) {
-    for (const std::string& line : LinesOf(suspects[s], length)) {
-      lines[line].push_back(s);
-    }
-  }
+// A line, and the suspects that meet it: which of their lines it is to each.
+using Meetings = std::map<std::string, std::vector<std::pair<size_t, size_t>>>;
+
+// Every line before the suspects that are still open.
+Status JudgeLines(const AutoOptions& options, int64_t length,
+                  const Meetings& lines, std::vector<Suspect>* suspects,
+                  std::vector<Fate>* fates) {
   int64_t done = 0;
   for (const auto& [line, meets] : lines) {
     std::vector<size_t> open;
-    for (const size_t s : meets) {
-      if (!fates[s].own || !fates[s].kept) open.push_back(s);
+    for (const auto& [s, n] : meets) {
+      if (!(*fates)[s].own || !(*fates)[s].kept) open.push_back(s);
     }
     const Status status =
-        JudgeLine(line, suspects, open, options.threads, &fates);
+        JudgeLine(line, *suspects, open, options.threads, fates);
     if (!status.ok()) return Status::Error(line + ": " + status.message());
+    for (const auto& [s, n] : meets) {
+      const bool settled = (*fates)[s].own && (*fates)[s].kept;
+      const bool now = std::find(open.begin(), open.end(), s) != open.end();
+      if (settled && now) (*suspects)[s].telling = n;
+    }
     if (options.progress && ++done % 4 == 0) {
       options.progress(std::to_string(length) + ": line " +
                        std::to_string(done) + " of " +
                        std::to_string(lines.size()));
     }
   }
-  for (size_t s = 0; s < suspects.size(); ++s) {
+  return {};
+}
+
+// All lines of a length; first those that told at the length before.
+Status JudgeLength(const AutoOptions& options, int64_t length,
+                   std::vector<Suspect>* suspects, AutoResult* result) {
+  std::vector<Fate> fates(suspects->size());
+  Meetings first, rest;
+  for (size_t s = 0; s < suspects->size(); ++s) {
+    const std::vector<std::string> lines = LinesOf((*suspects)[s], length);
+    const std::optional<size_t> telling = (*suspects)[s].telling;
+    for (size_t n = 0; n < lines.size(); ++n) {
+      (telling == n ? first : rest)[lines[n]].emplace_back(s, n);
+    }
+  }
+  for (const Meetings* lines : {&first, &rest}) {
+    const Status status = JudgeLines(options, length, *lines, suspects, &fates);
+    if (!status.ok()) return status;
+  }
+  for (size_t s = 0; s < suspects->size(); ++s) {
     if (!fates[s].status.ok()) return fates[s].status;
-    const MutantInfo& info = *suspects[s].info;
-    AutoCount& count = result->counts[{
-        suspects[s].row->op, BreaksConvention(info), info.family, length}];
+    const Suspect& suspect = (*suspects)[s];
+    const MutantInfo& info = *suspect.info;
+    AutoCount& count = result->counts[{suspect.row->op, BreaksConvention(info),
+                                       info.family, length}];
     if (!fates[s].own) continue;
     ++count.own;
     count.kept += fates[s].kept ? 1 : 0;
-    if (!fates[s].kept) count.lost.push_back(suspects[s].spec());
+    if (!fates[s].kept) count.lost.push_back(suspect.spec());
   }
   return {};
 }
@@ -283,7 +308,7 @@ Result<AutoResult> JudgeIdentified(const std::vector<const SelftestRow*>& rows,
   }
   AutoResult result;
   for (const int64_t length : options.lengths) {
-    RETURN_IF_ERROR(JudgeLength(options, length, suspects, &result));
+    RETURN_IF_ERROR(JudgeLength(options, length, &suspects, &result));
   }
   return result;
 }
