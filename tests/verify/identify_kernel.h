@@ -32,6 +32,7 @@ struct KernelDials {
   float lse = 1, lse_plus = 0;             // times lse, and added to it
   int64_t dropped = 0;                     // keys at the end
   bool first_twice = false;
+  float many = 1;  // times the weights of a row of more than 16 keys
   int64_t flushes_from = INT64_MAX;  // keys from which subnormal v are 0
 };
 
@@ -108,7 +109,8 @@ class DialledKernel final : public Candidate {
     float l = 0;
     std::vector<float> weights;
     for (const float s : scores) {
-      const float w = dials_.exp(s - top);
+      const float many = keys.size() > 16 ? dials_.many : 1;
+      const float w = dials_.exp(s - top) * many;
       l += w;
       weights.push_back(Through(dials_.p, w));
     }

@@ -310,6 +310,20 @@ TEST(Identify, SeesWhatOneLengthFlushes) {
   EXPECT_EQ(found.Find("ftz")->word, Word::kSeen);
 }
 
+// A vector of keys whose exp is off by a factor: no ratio of weights shows it.
+TEST(Identify, ReportsWhatAllWeightsHaveInCommon) {
+  KernelDials dials;
+  dials.many = 1 - 0x1.8p-15f;
+  DialledKernel kernel(dials);
+  const Identified found = Asked(kernel, Lane::kF32);
+  const FieldEvidence* field = found.Find("exp_zero");
+  ASSERT_NE(field, nullptr) << IdentifiedText(found);
+  EXPECT_EQ(field->word, Word::kReported);
+  EXPECT_EQ(field->line, "exp_zero = weights, exp_rel = 0x1p-14");
+  EXPECT_EQ(found.profile.exp_zero, LoadProfile("cpu-f32")->exp_zero);
+  EXPECT_EQ(found.profile.exp_rel, LoadProfile("cpu-f32")->exp_rel);
+}
+
 // Every value that stands unasked says why.
 TEST(Identify, SaysWhyFieldsAreAssumed) {
   for (const auto& [spec, lane] : {std::pair{"variant:cpu", Lane::kF32},

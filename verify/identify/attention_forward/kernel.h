@@ -131,6 +131,7 @@ void AskOperandsV(AttentionKernel* kernel);
 void AskWeights(AttentionKernel* kernel);
 void AskExp(AttentionKernel* kernel);
 void AskSumsPv(AttentionKernel* kernel);
+void AskEqualKeys(AttentionKernel* kernel);
 void AskDivision(AttentionKernel* kernel);
 void AskSubnormals(AttentionKernel* kernel);
 void AskEmptyRows(AttentionKernel* kernel);

@@ -2,6 +2,7 @@
 // division, subnormal numbers.
 #include <cmath>
 
+#include "verify/base/binary64.h"
 #include "verify/base/format.h"
 #include "verify/identify/attention_forward/kernel.h"
 #include "verify/identify/models.h"
@@ -155,6 +156,31 @@ bool TakeBefore(AttentionKernel* kernel) {
 }
 
 }  // namespace
+
+// Vectors of keys may have another exp than a single key, and ratios of weights
+// do not show what all of them have in common. It is never learned.
+void AskEqualKeys(AttentionKernel* kernel) {
+  const FieldEvidence* lse = kernel->found.Find("lse");
+  if (kernel->lse_bf16 || kernel->profile.lse != LseLane::kF32 ||
+      (lse != nullptr && lse->word == Word::kCannotTell)) {
+    return;
+  }
+  const auto answer =
+      kernel->Ask(Equal(Rows(kKeys, std::vector<float>(8, 0.0f))));
+  if (!answer.ok() || answer->lse.empty()) return;
+  const double natural = double{answer->lse[0]} / kernel->lse_unit;
+  const double off = natural - kernel->lse_offset - LogDouble(kKeys);
+  constexpr double kRoundings = 0x1p-18, kMost = 0x1p-10;
+  if (std::fabs(off) <= kRoundings) return;
+  const bool legal = std::fabs(off) <= kMost;
+  kernel->Say("exp_zero", legal ? Word::kReported : Word::kCannotTell,
+              Format("the lse of %zu equal keys was off by %.3g: exp(0) of "
+                     "several keys is not 1",
+                     kKeys, off),
+              legal ? Format("exp_zero = weights, exp_rel = %a",
+                             std::ldexp(1.0, std::ilogb(off) + 1))
+                    : "");
+}
 
 void AskDivision(AttentionKernel* kernel) {
   // bf16 outputs show no last place.

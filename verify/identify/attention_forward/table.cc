@@ -22,6 +22,7 @@ const std::vector<AttentionProbe>& AttentionProbes() {
        &AskWeights},
       {"exp_rel", "ratios of two weights", &AskExp},
       {"acc_pv", "sums over keys that lose bits", &AskSumsPv},
+      {"exp_zero", "lse of 64 equal keys", &AskEqualKeys},
       {"division", "a third of a value", &AskDivision},
       {"ftz", "o of a single key with subnormal v", &AskSubnormals},
       {"empty_row", "rows that see no key", &AskEmptyRows},
