@@ -235,7 +235,8 @@ int RunNames(const SelftestArguments& a) {
 }
 
 // What is lost where a profile is learned from the kernel: the zoo's fields,
-// then bugs on their own patterns, or at the lengths that are named.
+// then bugs on their own patterns; or bugs alone, at the lengths that are
+// named.
 int RunIdentified(const SelftestArguments& a) {
   if (!a.html.empty()) {
     return Fail("--identify has no page: leave out --html");
@@ -256,7 +257,9 @@ int RunIdentified(const SelftestArguments& a) {
     return Fail("--identify --op " + a.op + ": its kernels cannot be asked");
   }
   std::vector<SeenZoo> zoos;
-  for (const SelftestRow* row : rows) zoos.push_back(IdentifyZoo(*row));
+  for (const SelftestRow* row : rows) {
+    if (a.lengths.empty()) zoos.push_back(IdentifyZoo(*row));
+  }
   const Result<AutoResult> bugs = JudgeIdentified(rows, options);
   if (!bugs.ok()) return Fail(bugs.message());
   std::string text;
