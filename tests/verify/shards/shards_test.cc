@@ -158,8 +158,8 @@ TEST(Shards, WhatIsNoNumberStays) {
           "attention_forward hq=2 sq=16 skv=32 d=4 mask=window:9,0 align=br "
           "fill=" +
           std::string(fill);
-      const CaseResult result =
-          JudgeSpec(Sharded(line, shard), "builtin:optimized", OnlyShards());
+      const CaseResult result = JudgeSpec(
+          Sharded(line, shard), "builtin:optimized,threads=1", OnlyShards());
       EXPECT_EQ(result.verdict, Verdict::kPass)
           << Sharded(line, shard) << " " << WhatWasFound(result);
     }
@@ -280,6 +280,13 @@ TEST(Shards, WhatCannotBeMergedIsNoPass) {
       "variant:cpu-lse-base2", OnlyShards());
   EXPECT_EQ(sink.verdict, Verdict::kPass) << WhatWasFound(sink);
   EXPECT_EQ(sink.shards->calls.size(), 2u);
+  // One of -infinity weighs nothing, and marks nothing.
+  const CaseResult none = JudgeSpec(
+      "attention_forward sq=1 skv=2 d=1 mask=random:0 sinklogit=const:-inf "
+      "shard=kv:2",
+      "variant:cpu-lse-base2", OnlyShards());
+  EXPECT_NE(none.verdict, Verdict::kFail) << WhatWasFound(none);
+  EXPECT_EQ(none.shards->calls.size(), 0u);
   // Steps of a causal ring that nobody sees are not asked for.
   const CaseResult ring = JudgeSpec(
       "attention_forward sq=16 skv=16 d=4 mask=causal shard=ring:4",

@@ -1,6 +1,8 @@
 #include "verify/ops/attention_forward/shards/cut.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -151,8 +153,9 @@ class AttentionCutter {
   AttentionCut cut_;
 };
 
-// How many of a shard's queries see a key of it.
 enum class Seen { kNone, kSome, kAll };
+
+// How many of a shard's queries see a key of it.
 Seen SeenOf(const oracle::Visibility& visibility, const AttentionPick& pick) {
   const oracle::KeySet keys = {{pick.first_key, pick.first_key + pick.keys}};
   int64_t seen = 0, rows = 0;
@@ -169,6 +172,18 @@ Seen SeenOf(const oracle::Visibility& visibility, const AttentionPick& pick) {
   return seen < rows ? Seen::kSome : Seen::kAll;
 }
 
+// How many of a shard's heads have a sink with a weight.
+Seen SinksOf(const AttentionForwardData& whole, const AttentionPick& pick) {
+  if (!whole.problem.sink || !pick.sink) return Seen::kNone;
+  const auto weighs = [&](int64_t h) {
+    return !(whole.inputs.sink(h) == -std::numeric_limits<float>::infinity());
+  };
+  const auto count =
+      std::count_if(pick.q_heads.begin(), pick.q_heads.end(), weighs);
+  if (count == 0) return Seen::kNone;
+  return count < std::ssize(pick.q_heads) ? Seen::kSome : Seen::kAll;
+}
+
 }  // namespace
 
 std::string DropUnseen(const AttentionForwardData& whole, bool sink_marks,
@@ -176,11 +191,11 @@ std::string DropUnseen(const AttentionForwardData& whole, bool sink_marks,
   const oracle::Visibility visibility(whole.problem, whole.inputs);
   std::vector<AttentionShard> asked;
   for (AttentionShard& shard : cut->shards) {
-    const bool sink = whole.problem.sink && shard.pick.sink;
+    const Seen sink = SinksOf(whole, shard.pick);
     const Seen seen = SeenOf(visibility, shard.pick);
-    if (seen == Seen::kNone && !sink) {
+    if (seen == Seen::kNone && sink == Seen::kNone) {
       cut->empty.push_back(shard.what + ", no query sees a key");
-    } else if (seen == Seen::kAll || (sink && sink_marks)) {
+    } else if (seen == Seen::kAll || (sink == Seen::kAll && sink_marks)) {
       asked.push_back(std::move(shard));
     } else {
       return shard.what +
