@@ -64,9 +64,10 @@ Result<double> AgainstOther(const Row& row, const Table& table) {
 // truth of a sample and by the first witness, on one thread.
 Result<double> JudgingSeconds(const Row& row) {
   const verify::Trial& trial = *row.scene().trial;
-  const bool f32 = trial.outputs()[0].lane == Lane::kF32;
+  constexpr const char* kNames[] = {"cpu-f32", "flash-bf16", "flash-f16"};
+  const auto lane = static_cast<size_t>(trial.outputs()[0].lane);
   ASSIGN_OR_RETURN(const verify::NumericProfile profile,
-                   verify::LoadProfile(f32 ? "cpu-f32" : "flash-bf16"));
+                   verify::LoadProfile(kNames[lane]));
   const std::string why = trial.envelopes().WhyUndeclared(profile);
   if (!why.empty()) return NotMeasured(why);
   const verify::OutputSet& produced = row.scene().outputs;

@@ -83,7 +83,7 @@ HWY_INLINE void RowGradients(D df, const BackwardJob& job,
   const auto scale = InVectors(df, job.scale);
   const auto l = hn::Set(df, row.l);
   const auto delta = hn::Set(df, row.delta);
-  const bool round = job.forward().p_lane == Lane::kBf16;
+  const Lane lane = job.forward().p_lane;
   for (auto j = static_cast<size_t>(seen.begin);
        j < static_cast<size_t>(seen.end); j += hn::Lanes(df)) {
     auto u = hn::Mul(hn::Load(df, p + j), scale.inner);
@@ -97,10 +97,8 @@ HWY_INLINE void RowGradients(D df, const BackwardJob& job,
     auto gradient = hn::Mul(weight, hn::Sub(hn::Load(df, ds + j), delta));
     if constexpr (kCapped) gradient = hn::Mul(gradient, slope);
     gradient = SubnormalAsZero(df, gradient);
-    if (round) {
-      weight = RoundToBf16Lane(df, weight);
-      gradient = RoundToBf16Lane(df, gradient);
-    }
+    weight = RoundWeight(df, lane, weight);
+    gradient = RoundWeight(df, lane, gradient);
     if constexpr (kMasked) {
       const auto visible = VisibleFrom(df, bits, j);
       weight = hn::IfThenElseZero(visible, weight);
@@ -199,26 +197,14 @@ void StoreGradient(D df, float scale, int64_t b, int64_t h, int64_t position,
   const auto lanes = static_cast<int64_t>(hn::Lanes(df));
   for (int64_t c = 0; c < dim; c += lanes) {  // sums are padded to vectors
     auto x = hn::Mul(hn::LoadU(df, sums + c), hn::Set(df, scale));
-    if (out.lane == Lane::kBf16) x = RoundToBf16Lane(df, x);
+    x = RoundToLane(df, out.lane, x);
     x = CanonicalNaN(df, hn::Add(x, hn::Zero(df)));
     hn::StoreU(x, df, sums + c);
   }
-  const auto store = [&](const auto& view, const auto& element) {
-    auto* to = &view(b, h, position, 0);
-    const int64_t stride = view.strides[3];
-    if (stride == 1) {  // in vectors, as the compiler sees fit
-      for (int64_t c = 0; c < dim; ++c) to[c] = element(sums[c]);
-      return;
-    }
-    for (int64_t c = 0; c < dim; ++c) to[c * stride] = element(sums[c]);
-  };
-  if (out.lane == Lane::kF32) {
-    store(out.As<float>(), [](float x) { return x; });
-  } else {
-    store(out.As<Bf16>(), [](float x) {  // its lower half is zero
-      return Bf16{static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16)};
-    });
-  }
+  WithLane(out.lane, [&](auto element) HWY_ATTR {
+    const auto view = out.As<decltype(element)>();
+    StoreRounded(sums, dim, view.strides[3], &view(b, h, position, 0));
+  });
 }
 
 // dq of all rows of the kv head, which no key tile adds to any more.
@@ -329,8 +315,9 @@ void PrepareRowsT(const BackwardJob& job, int64_t b, int64_t h, Range queries) {
 }
 
 void PrepareRows(const BackwardJob& job, int64_t b, int64_t h, Range queries) {
-  job.forward().lane == Lane::kF32 ? PrepareRowsT<float>(job, b, h, queries)
-                                   : PrepareRowsT<Bf16>(job, b, h, queries);
+  WithLane(job.forward().lane, [&](auto element) HWY_ATTR {
+    PrepareRowsT<decltype(element)>(job, b, h, queries);
+  });
 }
 
 // N18, 5: one chain over the batch rows and queries of the head.

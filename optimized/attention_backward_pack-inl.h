@@ -115,7 +115,7 @@ inline void PackBackward(const LaneView& x, const Positions& at, int64_t block,
     if (out.panels.empty()) return;
     out.finite = PackPanels(view, at, geometry, out.panels.data());
   };
-  x.lane == Lane::kF32 ? pack(x.As<float>()) : pack(x.As<Bf16>());
+  WithLane(x.lane, [&](auto element) { pack(x.As<decltype(element)>()); });
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

@@ -134,7 +134,7 @@ inline RowSlice SliceOf(const AttentionJob& job, const Block& block, size_t r,
   const auto step = static_cast<size_t>(job.key_step());
   slice.begin = block.begin / step * step;
   slice.end = (block.end + step - 1) / step * step;
-  slice.round_to_bf16 = job.problem->p_lane == Lane::kBf16;
+  slice.p_lane = job.problem->p_lane;
   if constexpr (kMasked) {
     slice.bits =
         reinterpret_cast<const uint8_t*>(&worker.bits[row * BitWords(job)]);

@@ -234,9 +234,10 @@ int DirectTimesTile(D df, const AttentionJob& job, const RowTile& tile,
 template <bool kMasked, class D>
 int DirectTimesTile(D df, const AttentionJob& job, const RowTile& tile,
                     Range keys, Worker& worker) {
-  return job.problem->lane == Lane::kF32
-             ? DirectTimesTile<kMasked, float>(df, job, tile, keys, worker)
-             : DirectTimesTile<kMasked, Bf16>(df, job, tile, keys, worker);
+  return WithLane(job.problem->lane, [&](auto element) HWY_ATTR {
+    return DirectTimesTile<kMasked, decltype(element)>(df, job, tile, keys,
+                                                       worker);
+  });
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

@@ -29,6 +29,7 @@ enum class Feature : uint8_t {
   kBf16,
   kAmxOrder,   // products in blocks (N20)
   kStepOrder,  // products in a GPU's steps (N21)
+  kF16,
 };
 
 // Bits by Feature.

@@ -24,6 +24,7 @@
 #include "optimized/attention_work.h"
 #include "optimized/flushed_math.h"
 #include "optimized/simd/elementary-inl.h"
+#include "optimized/simd/lanes-inl.h"
 #include "optimized/unit_step.h"
 #include "reference/contract/numerics.h"
 
@@ -34,8 +35,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // One element of an input tensor, widened.
 HWY_INLINE float Element(const LaneView& x, int64_t b, int64_t h, int64_t i,
                          int64_t c) {
-  return x.lane == Lane::kF32 ? ToFloat(x.As<float>()(b, h, i, c))
-                              : ToFloat(x.As<Bf16>()(b, h, i, c));
+  return x.Float(b, h, i, c);
 }
 
 // Calls f(key) for every visible key, ascending.
@@ -120,9 +120,10 @@ template <class D1, class F>
 HWY_INLINE void ForWeightsOfRow(D1 d1, const AttentionJob& job, float m,
                                 float shift, const Worker& worker, const F& f) {
   ForVisible(worker, [&](size_t key) HWY_ATTR {
-    auto p = hn::Set(d1, ScalarWeight(d1, worker.row_scores[key], m, shift));
-    if (job.problem->p_lane == Lane::kBf16) p = RoundToBf16Lane(d1, p);
-    f(static_cast<int64_t>(key), hn::GetLane(p));
+    const auto p =
+        hn::Set(d1, ScalarWeight(d1, worker.row_scores[key], m, shift));
+    f(static_cast<int64_t>(key),
+      hn::GetLane(RoundWeight(d1, job.problem->p_lane, p)));
   });
 }
 

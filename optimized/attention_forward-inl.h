@@ -236,19 +236,24 @@ inline bool OnlineGuardHolds(const AttentionJob& job, const RowState& row,
   const bool flushes = job.value_pairs() || p.order == ProductOrder::kAmx;
   const float least = flushes ? kMinNormalExponent : kMinBitExponent;
   const float spread = row.n_min - row.m + kWeightShift;
-  const int p_bits = p.p_lane == Lane::kF32 ? 24 : 8;
-  const int v_bits = p.lane == Lane::kF32 ? 23 : 7;
-  const int last_bit = v_exponent - p_bits - v_bits;
+  const int p_bits = LaneRowOf(p.p_lane).digits;
+  const LaneRow& v = LaneRowOf(p.lane);
+  const int v_bit = std::max(v_exponent, v.min_exponent) - (v.digits - 1);
+  const int last_bit = v_bit - p_bits;
   return spread >= kMinExponent &&
          spread >= least - static_cast<float>(last_bit);
 }
 
 // Queries of the row tile, in the form that scores want.
 inline void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
-  const bool f32 = job.problem->lane == Lane::kF32;
+  const auto with_queries = [&](const auto& pack) {
+    WithLane(job.problem->lane, [&](auto element) {
+      pack(job.inputs->q.As<decltype(element)>());
+    });
+  };
   if (job.direct) {
-    return f32 ? PackQueryLanes(job, job.inputs->q.As<float>(), batch, worker)
-               : PackQueryLanes(job, job.inputs->q.As<Bf16>(), batch, worker);
+    return with_queries(
+        [&](const auto& q) { PackQueryLanes(job, q, batch, worker); });
   }
   const auto rows =
       worker.seen.size() * static_cast<size_t>(job.geometry.row_block);
@@ -261,11 +266,7 @@ inline void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
   const auto lanes = static_cast<size_t>(job.geometry.lanes);
   const size_t elements = rows * static_cast<size_t>(job.problem->head_dim);
   worker.q.resize((elements + lanes - 1) / lanes * lanes);
-  if (f32) {
-    PackQueries(job, job.inputs->q.As<float>(), batch, worker);
-  } else {
-    PackQueries(job, job.inputs->q.As<Bf16>(), batch, worker);
-  }
+  with_queries([&](const auto& q) { PackQueries(job, q, batch, worker); });
   if (!job.steps()) return;
   worker.q_exponents.resize(worker.q.size());
   PackFactorExponents(worker.q.data(), worker.q.size(),

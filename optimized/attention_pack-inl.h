@@ -19,21 +19,13 @@
 #include "optimized/attention_steps-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/elementary-inl.h"
+#include "optimized/simd/lanes-inl.h"
 #include "optimized/simd/registers-inl.h"
 #include "optimized/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <class D>
-HWY_INLINE hn::Vec<D> LoadWidened(D df, const float* x) {
-  return hn::LoadU(df, x);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadWidened(D df, const Bf16* x) {
-  return WidenBf16(df, hn::LoadU(hn::Rebind<uint16_t, D>(), &x->bits));
-}
 
 // Four rows of a tensor that is contiguous along its channels.
 template <typename T>
@@ -215,15 +207,24 @@ inline void SeeQueries(const AttentionJob& job, int64_t batch, Worker& worker) {
   }
 }
 
+// Keys and values of one key tile in f32.
+template <typename T>
+void PackWide(const AttentionJob& job, int64_t batch, int64_t kv_head,
+              Range keys, PackedTile& tile) {
+  PackKeys(job, job.inputs->k.As<T>(), batch, kv_head, keys, tile.k);
+  tile.v_exponent =
+      PackValues(job, job.inputs->v.As<T>(), batch, kv_head, keys, tile.v);
+}
+
 // Packs one key tile of one kv head; `tile` says where to.
 inline void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
                      int64_t key_tile, PackedTile& tile) {
   const Range keys = job.KeysOfTile(key_tile);
   if (job.problem->lane == Lane::kF32) {
-    PackKeys(job, job.inputs->k.As<float>(), batch, kv_head, keys, tile.k);
-    tile.v_exponent = PackValues(job, job.inputs->v.As<float>(), batch, kv_head,
-                                 keys, tile.v);
-    return;
+    return PackWide<float>(job, batch, kv_head, keys, tile);
+  }
+  if (job.problem->lane == Lane::kF16) {
+    return PackWide<F16>(job, batch, kv_head, keys, tile);
   }
   if (job.plan->blocks == BlockForm::kGuarded) {
     tile.k_seen = SeenIn(job.inputs->k, batch, kv_head, keys);

@@ -8,7 +8,6 @@
 #define LOCKSTEP_OPTIMIZED_ATTENTION_STORE_INL_H_
 #endif
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -17,6 +16,7 @@
 #include "optimized/attention_weights-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/elementary-inl.h"
+#include "optimized/simd/lanes-inl.h"
 #include "reference/contract/numerics.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -55,7 +55,7 @@ HWY_INLINE float LogSumExp(D1 d1, float l, float m, float shift) {
 template <class D>
 HWY_INLINE hn::Vec<D> FinishOutput(D df, const AttentionJob& job,
                                    hn::Vec<D> o) {
-  if (job.problem->lane == Lane::kBf16) o = RoundToBf16Lane(df, o);
+  o = RoundToLane(df, job.problem->lane, o);
   const auto nan =
       hn::BitCast(df, hn::Set(hn::RebindToUnsigned<D>(), kCanonicalNaNBits));
   return hn::IfThenElse(hn::IsNaN(o), nan, hn::Add(o, hn::Zero(df)));
@@ -78,23 +78,11 @@ inline void StoreRow(const AttentionJob& job, int64_t batch,
                      const RowState& row, const float* o, float lse) {
   const AttentionForwardOutputs& out = *job.outputs;
   out.lse(batch, row.head, row.query) = lse;
-  const auto store = [&](const auto& view, const auto& element) {
-    auto* to = &view(batch, row.head, row.query, 0);
-    const int64_t stride = view.strides[3];
-    const int64_t dim = job.problem->value_dim;
-    if (stride == 1) {  // in vectors, as the compiler sees fit
-      for (int64_t c = 0; c < dim; ++c) to[c] = element(o[c]);
-      return;
-    }
-    for (int64_t c = 0; c < dim; ++c) to[c * stride] = element(o[c]);
-  };
-  if (job.problem->lane == Lane::kF32) {
-    store(out.o.As<float>(), [](float x) { return x; });
-  } else {
-    store(out.o.As<Bf16>(), [](float x) {  // its lower half is zero
-      return Bf16{static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16)};
-    });
-  }
+  WithLane(out.o.lane, [&](auto element) HWY_ATTR {
+    const auto view = out.o.As<decltype(element)>();
+    StoreRounded(o, job.problem->value_dim, view.strides[3],
+                 &view(batch, row.head, row.query, 0));
+  });
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

@@ -179,10 +179,9 @@ std::string TuningKey(const AttentionForwardProblem& p, int threads) {
     if (masks == word) continue;
     masks += (masks.empty() ? "" : ";") + word;
   }
-  return std::string("attention_forward") +
-         " lane=" + (p.lane == Lane::kF32 ? "f32" : "bf16") +
-         " p=" + (p.p_lane == Lane::kF32 ? "f32" : "bf16") +
-         " order=" + OrderName(p.order) + " d=" + std::to_string(p.head_dim) +
+  return std::string("attention_forward") + " lane=" + LaneName(p.lane) +
+         " p=" + LaneName(p.p_lane) + " order=" + OrderName(p.order) +
+         " d=" + std::to_string(p.head_dim) +
          " dv=" + std::to_string(p.value_dim) +
          " group=" + std::to_string(p.group()) + " sq<=" + round(p.q_len) +
          " skv<=" + round(p.kv_len) + " cap=" + (p.softcap ? "yes" : "no") +

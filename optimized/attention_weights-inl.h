@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/elementary-inl.h"
+#include "optimized/simd/lanes-inl.h"
 #include "reference/contract/coefficients.h"
 #include "reference/contract/numerics.h"
 
@@ -89,12 +90,12 @@ struct RowSlice {
   const uint8_t* bits = nullptr;          // visibility, from key 0 of the tile
   size_t begin = 0;
   size_t end = 0;
-  bool round_to_bf16 = false;  // N10: the numerator's lane
+  Lane p_lane = Lane::kF32;  // N10: the numerator's
 };
 
 // Calls weight(vector of scores, index of its first key) for every vector of
 // the slice, stores what it returns as weights and adds it to the stripes.
-template <bool kRound, class D, class F>
+template <Lane kLane, class D, class F>
 HWY_INLINE void ForWeightsT(D df, const RowSlice& row, const F& weight) {
   const size_t lanes = hn::Lanes(df);
   constexpr size_t kVectors = kStripes / hn::MaxLanes(D());
@@ -109,7 +110,7 @@ HWY_INLINE void ForWeightsT(D df, const RowSlice& row, const F& weight) {
       const size_t key = j + v * lanes;
       const auto p = weight(hn::Load(df, row.weights + key), key);
       sums[v] = hn::Add(sums[v], p);  // N10: the sum takes the unrounded one
-      hn::Store(kRound ? RoundToBf16LaneCore(df, p) : p, df, row.weights + key);
+      hn::Store(RoundWeightCore<kLane>(df, p), df, row.weights + key);
     }
   }
   HWY_UNROLL(4)
@@ -120,10 +121,13 @@ HWY_INLINE void ForWeightsT(D df, const RowSlice& row, const F& weight) {
 
 template <class D, class F>
 HWY_INLINE void ForWeights(D df, const RowSlice& row, const F& weight) {
-  if (row.round_to_bf16) {
-    ForWeightsT<true>(df, row, weight);
-  } else {
-    ForWeightsT<false>(df, row, weight);
+  switch (row.p_lane) {
+    case Lane::kBf16:
+      return ForWeightsT<Lane::kBf16>(df, row, weight);
+    case Lane::kF16:
+      return ForWeightsT<Lane::kF16>(df, row, weight);
+    case Lane::kF32:
+      return ForWeightsT<Lane::kF32>(df, row, weight);
   }
 }
 

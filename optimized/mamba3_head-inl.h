@@ -81,7 +81,6 @@ inline void WritePlain(const Mamba3Job& job, int64_t head, const HeadRows& y,
   const VectorTag d;
   const Mamba3ScanProblem& p = *job.problem;
   const bool skips = p.skip;
-  const bool rounds = p.lane == Lane::kBf16;
   const auto skip = hn::Set(d, skips ? job.inputs->d(head) : 0.0f);
   for (int64_t r = 0; r < p.ranks; ++r, x += s.p_pad, o += s.p_pad) {
     const RowOfLane to = y.At(t, r);
@@ -90,7 +89,7 @@ inline void WritePlain(const Mamba3Job& job, int64_t head, const HeadRows& y,
     for (int64_t c = 0; c < p.head_dim; c += VectorLanes()) {
       auto value = hn::Load(d, o + c);
       if (skips) value = hn::MulAdd(skip, hn::Load(d, x + c), value);
-      if (rounds) value = RoundToBf16Lane(d, value);
+      value = RoundToLane(d, p.lane, value);
       hn::StoreU(CanonicalNaN(d, hn::Add(value, hn::Zero(d))), d, out + c);
     }
     if (!in_place) StoreRow(o, p.head_dim, to);

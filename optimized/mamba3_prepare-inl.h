@@ -215,14 +215,14 @@ HWY_INLINE void Rotate(const Unrotated& x, bool halves, int64_t token,
   }
 }
 
-// Rounds to bf16 what a sink gets.
-template <class Sink>
+// Rounds what a sink gets.
+template <Lane kLane, class Sink>
 struct Rounded {
   Sink sink;
   HWY_INLINE void operator()(int64_t n, hn::Vec<VectorTag> q,
                              hn::Vec<VectorTag> k) const {
     const VectorTag d;
-    sink(n, RoundToBf16Lane(d, q), RoundToBf16Lane(d, k));
+    sink(n, RoundToLane(d, kLane, q), RoundToLane(d, kLane, k));
   }
 };
 
@@ -245,10 +245,13 @@ HWY_INLINE void RotateRank(const Mamba3ScanProblem& p, const HeadTensors& rows,
                     s.bk + r * s.n_pad,
                     n,
                     p.angles};
-  if (p.rotated_lane == Lane::kF32) {
-    Rotate(x, p.mimo(), token, s, sink);
-  } else {
-    Rotate(x, p.mimo(), token, s, Rounded<Sink>{sink});
+  switch (p.rotated_lane) {
+    case Lane::kF32:
+      return Rotate(x, p.mimo(), token, s, sink);
+    case Lane::kBf16:
+      return Rotate(x, p.mimo(), token, s, Rounded<Lane::kBf16, Sink>{sink});
+    case Lane::kF16:
+      return Rotate(x, p.mimo(), token, s, Rounded<Lane::kF16, Sink>{sink});
   }
 }
 

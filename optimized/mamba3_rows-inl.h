@@ -8,11 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "optimized/simd/elementary-inl.h"
+#include "optimized/simd/lanes-inl.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/tensor_view.h"
 
@@ -78,7 +78,6 @@ HWY_INLINE void CopyVectors(const float* HWY_RESTRICT from, int64_t count,
 inline void LoadRow(const RowOfLane& row, int64_t count,
                     float* HWY_RESTRICT to) {
   const hn::ScalableTag<float> d;
-  const hn::Rebind<uint16_t, decltype(d)> du16;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t whole = row.stride == 1 ? count / lanes * lanes : 0;
   if (row.lane == Lane::kF32) {
@@ -87,13 +86,14 @@ inline void LoadRow(const RowOfLane& row, int64_t count,
     for (int64_t i = whole; i < count; ++i) to[i] = from[i * row.stride];
     return;
   }
-  const auto* from = static_cast<const uint16_t*>(row.data);
-  for (int64_t i = 0; i < whole; i += lanes) {
-    hn::StoreU(WidenBf16(d, hn::LoadU(du16, from + i)), d, to + i);
-  }
-  for (int64_t i = whole; i < count; ++i) {
-    to[i] = ToFloat(Bf16{from[i * row.stride]});
-  }
+  WithLane(row.lane, [&](auto element) HWY_ATTR {
+    const auto* from = static_cast<const decltype(element)*>(row.data);
+    for (int64_t i = 0; i < whole; i += lanes) {
+      hn::StoreU(LoadWidened(d, from + i), d, to + i);
+    }
+    for (int64_t i = whole; i < count; ++i)
+      to[i] = ToFloat(from[i * row.stride]);
+  });
 }
 
 // Whether whole vectors of f32 make up the row.
@@ -128,12 +128,12 @@ inline void FinishRow(Lane lane, int64_t count, float* HWY_RESTRICT y) {
   const hn::ScalableTag<float> d;
   for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) {
     auto value = hn::Load(d, y + i);
-    if (lane == Lane::kBf16) value = RoundToBf16Lane(d, value);
+    value = RoundToLane(d, lane, value);
     hn::Store(CanonicalNaN(d, hn::Add(value, hn::Zero(d))), d, y + i);
   }
 }
 
-// A finished row to memory; bf16 values have their bits in the upper half.
+// A finished row to memory.
 inline void StoreRow(const float* HWY_RESTRICT y, int64_t count,
                      const RowOfLane& to) {
   const hn::ScalableTag<float> d;
@@ -145,12 +145,9 @@ inline void StoreRow(const float* HWY_RESTRICT y, int64_t count,
     for (int64_t i = whole; i < count; ++i) out[i * to.stride] = y[i];
     return;
   }
-  auto* out = static_cast<uint16_t*>(to.data);
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, y + i, sizeof(bits));
-    out[i * to.stride] = static_cast<uint16_t>(bits >> 16);
-  }
+  WithLane(to.lane, [&](auto element) HWY_ATTR {
+    StoreRounded(y, count, to.stride, static_cast<decltype(element)*>(to.data));
+  });
 }
 
 // N11's sixteen stripes: element i in stripe i mod 16, whatever the number of

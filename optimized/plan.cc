@@ -136,7 +136,7 @@ const std::vector<Target>& AllTargets() {
 Result<std::string> TargetFor(const AttentionForwardProblem& problem,
                               const Caps& caps) {
   const bool asked = !caps.target.empty() || caps.native_dot.value_or(false);
-  const bool narrow = !asked && problem.lane == Lane::kBf16 &&
+  const bool narrow = !asked && LaneBytes(problem.lane) == 2 &&
                       problem.order == ProductOrder::kChain &&
                       DecodesInPlace(problem) &&
                       RowsOf(problem) <= kDotLanes / 2;

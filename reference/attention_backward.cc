@@ -97,8 +97,8 @@ Pair MakePair(const Problem& problem, const Row& row,
   const float p = row.Weight(score.u);
   const float ds = p * (Dot(row.d_o, v) - row.delta);
   const Pair pair{p, SubnormalAsZero(ds * std::fma(-score.y, score.y, 1.0f))};
-  if (problem.forward.p_lane == Lane::kF32) return pair;
-  return {RoundToBf16Lane(pair.p), RoundToBf16Lane(pair.ds)};
+  const Lane lane = problem.forward.p_lane;
+  return {RoundWeight(pair.p, lane), RoundWeight(pair.ds, lane)};
 }
 
 // The sink of the row's head as one more key.
@@ -121,11 +121,7 @@ void Store(const Sums& sums, float scale, int64_t b, int64_t h,
   for (size_t i = 0; i < sums.size(); ++i) {
     const std::vector<float> line = Finish(sums[i], scale, out.lane);
     for (size_t c = 0; c < line.size(); ++c) {
-      if (out.lane == Lane::kF32) {
-        out.As<float>()(b, h, i, c) = line[c];
-      } else {
-        out.As<Bf16>()(b, h, i, c) = RoundToBf16(line[c]);
-      }
+      StoreElement(out, line[c], b, h, i, c);
     }
   }
 }

@@ -213,8 +213,7 @@ void ForWeightedRows(const Query& query, const Row& row, const Base& base,
   const auto& [problem, inputs, at] = query;
   std::vector<float> v;
   for (size_t t = 0; t < row.keys.size(); ++t) {
-    float p = row.terms[t].Weight(base);
-    if (problem.p_lane == Lane::kBf16) p = RoundToBf16Lane(p);  // N10
+    const float p = RoundWeight(row.terms[t].Weight(base), problem.p_lane);
     LoadRow(inputs.v, at.batch, query.kv_head(), row.keys[t], v);
     add(row.keys[t], p, v);
   }
@@ -291,11 +290,7 @@ Status AttentionForward(const AttentionForwardProblem& problem,
       for (int64_t i = 0; i < problem.q_len; ++i) {
         ComputeRow({problem, inputs, {b, h, i}}, o, &outputs.lse(b, h, i));
         for (size_t c = 0; c < o.size(); ++c) {
-          if (problem.lane == Lane::kF32) {
-            outputs.o.As<float>()(b, h, i, c) = o[c];
-          } else {
-            outputs.o.As<Bf16>()(b, h, i, c) = RoundToBf16(o[c]);
-          }
+          StoreElement(outputs.o, o[c], b, h, i, c);
         }
       }
     }

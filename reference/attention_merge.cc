@@ -49,9 +49,7 @@ struct MergeOfRow {
 
   float Lse(int64_t s) const { return inputs.lse(s, at.head, at.row); }
   float Value(int64_t s, int64_t c) const {
-    return problem.lane == Lane::kBf16
-               ? ToFloat(inputs.o.As<Bf16>()(s, at.head, at.row, c))
-               : inputs.o.As<float>()(s, at.head, at.row, c);
+    return inputs.o.Float(s, at.head, at.row, c);
   }
 };
 
@@ -137,11 +135,7 @@ Status AttentionMerge(const AttentionMergeProblem& problem,
     for (int64_t n = 0; n < problem.rows; ++n) {
       ComputeRow({problem, inputs, {h, n}}, o, &outputs.lse(h, n));
       for (size_t c = 0; c < o.size(); ++c) {
-        if (problem.out_lane == Lane::kBf16) {
-          outputs.o.As<Bf16>()(h, n, c) = RoundToBf16(o[c]);
-        } else {
-          outputs.o.As<float>()(h, n, c) = o[c];
-        }
+        StoreElement(outputs.o, o[c], h, n, c);
       }
     }
   }

@@ -28,7 +28,7 @@ void LoadRow(const LaneView& x, int64_t b, int64_t h, int64_t position,
       row[c] = ToFloat(first[static_cast<int64_t>(c) * x.strides[3]]);
     }
   };
-  x.lane == Lane::kF32 ? load(x.As<float>()) : load(x.As<Bf16>());
+  WithLane(x.lane, [&](auto element) { load(x.As<decltype(element)>()); });
 }
 
 float Dot(const std::vector<float>& a, const std::vector<float>& b) {

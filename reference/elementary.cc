@@ -209,12 +209,45 @@ Bf16 RoundToBf16(float x) {
 
 float RoundToBf16Lane(float x) { return ToFloat(RoundToBf16(x)); }
 
+F16 RoundToF16(float x) {
+  if (std::isnan(x)) return {kCanonicalNaNF16Bits};
+  const uint32_t sign = (Bits(x) & 0x80000000u) >> 16;
+  const uint32_t size = Bits(x) & 0x7fffffffu;
+  if (size >= Bits(65520.0f)) return {static_cast<uint16_t>(sign | 0x7c00u)};
+  const auto rounded = [](uint32_t bits, uint32_t drop) {
+    const uint32_t odd = (bits >> drop) & 1u;
+    return (bits + ((uint32_t{1} << (drop - 1)) - 1) + odd) >> drop;
+  };
+  if (size >= Bits(0x1p-14f)) {
+    const uint32_t bits = rounded(size - (112u << 23), 13);
+    return {static_cast<uint16_t>(sign | bits)};
+  }
+  // Subnormal: a count of 2^-24. Below 2^-25 nothing is left.
+  const uint32_t drop = 126 - (size >> 23);
+  const uint32_t significand = (size & 0x007fffffu) | 0x00800000u;
+  const uint32_t count = drop > 25 ? 0 : rounded(significand, drop);
+  return {static_cast<uint16_t>(sign | count)};
+}
+
+float RoundToLane(float x, Lane lane) {
+  return WithLane(lane, [&](auto element) {
+    return ToFloat(ElementFrom<decltype(element)>(x));
+  });
+}
+
+float RoundWeight(float p, Lane p_lane) {
+  if (p_lane != Lane::kF16) return RoundToLane(p, p_lane);
+  const uint32_t odd = (Bits(p) >> 13) & 1u;
+  return CanonicalNaN(
+      std::isnan(p) ? p : FromBits((Bits(p) + 0x0fffu + odd) & 0xffffe000u));
+}
+
 float CanonicalNaN(float x) {
   return std::isnan(x) ? FromBits(kCanonicalNaNBits) : x;
 }
 
 float FinishElement(float x, Lane lane) {
-  if (lane == Lane::kBf16) x = RoundToBf16Lane(x);
+  x = RoundToLane(x, lane);
   return CanonicalNaN(x + 0.0f);
 }
 

@@ -71,12 +71,48 @@ SinCos SinCosTurnsCore(float x);
 Bf16 RoundToBf16(float x);
 float RoundToBf16Lane(float x);
 
+// N2: the same to binary16, with its subnormal numbers; 65520 and more give
+// infinity.
+F16 RoundToF16(float x);
+
+// x in a lane, carried in f32.
+float RoundToLane(float x, Lane lane);
+
+// N10: a weight as the numerator has it. Of f16 it has the 11 significant bits
+// alone; its exponent is not limited.
+float RoundWeight(float p, Lane p_lane);
+
+// x as an element of a tensor. T: float, Bf16 or F16.
+template <class T>
+T ElementFrom(float x);
+template <>
+inline float ElementFrom<float>(float x) {
+  return x;
+}
+template <>
+inline Bf16 ElementFrom<Bf16>(float x) {
+  return RoundToBf16(x);
+}
+template <>
+inline F16 ElementFrom<F16>(float x) {
+  return RoundToF16(x);
+}
+
 // x, or the canonical quiet NaN if x is a NaN.
 float CanonicalNaN(float x);
 
 // An element as it is written (N2, N11): rounded to the lane and carried in
 // f32, never -0, NaN canonical.
 float FinishElement(float x, Lane lane);
+
+// Writes x, finished, as an element of `to`.
+template <class View, class... Index>
+void StoreElement(const View& to, float x, Index... at) {
+  WithLane(to.lane, [&](auto element) {
+    using T = decltype(element);
+    to.template As<T>()(at...) = ElementFrom<T>(FinishElement(x, to.lane));
+  });
+}
 
 // N11: the stripes' sum, each half added to the other until one is left. They
 // are overwritten.

@@ -169,12 +169,11 @@ void HeadBackward::GateAndSum(const Place& at, const Matrix& value,
   for (int64_t c = 0; c < p_.head_dim; ++c) {
     float d_z = 0.0f;
     for (int64_t r = 0; r < p_.ranks; ++r) {
-      const float dy =
-          LoadElement(in_.dy, at.b, at.t, p_.reduce ? 0 : r, head_, c);
+      const float dy = in_.dy.Float(at.b, at.t, p_.reduce ? 0 : r, head_, c);
       float y = value[r][c];
       float d = p_.reduce ? dy * in_.forward.phi(head_, r, c) : dy;
       if (p_.gate) {
-        const float z = LoadElement(in_.forward.z, at.b, at.t, head_, c);
+        const float z = in_.forward.z.Float(at.b, at.t, head_, c);
         const float u = p_.mimo() ? in_.forward.zeta(head_, r, c) * z : z;
         const float sigma = Sigmoid(u);
         const float slope = sigma * std::fma(u, 1.0f - sigma, 1.0f);

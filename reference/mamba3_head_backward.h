@@ -16,16 +16,6 @@
 
 namespace lockstep::reference {
 
-// A finished gradient, written in the tensor's lane.
-template <typename View, typename... Index>
-void StoreElement(const View& to, float x, Index... at) {
-  if (to.lane == Lane::kF32) {
-    to.template As<float>()(at...) = FinishElement(x, to.lane);
-  } else {
-    to.template As<Bf16>()(at...) = RoundToBf16(FinishElement(x, to.lane));
-  }
-}
-
 // Gradients of what a head has once: of one run, then over all runs.
 struct HeadSums {
   explicit HeadSums(const Mamba3ScanProblem& p)

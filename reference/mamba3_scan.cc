@@ -67,19 +67,14 @@ void Scan::Normalise(int64_t head, float* o) const {
 // that the problem does not have is skipped, not multiplied by one.
 void Scan::WriteToken(const Mamba3Place& at, const Matrix& o) const {
   const auto store = [&](int64_t r, int64_t c, float y) {
-    if (p_.lane == Lane::kF32) {
-      out_.y.As<float>()(at.b, at.t, r, at.h, c) = FinishElement(y, p_.lane);
-    } else {
-      out_.y.As<Bf16>()(at.b, at.t, r, at.h, c) =
-          RoundToBf16(FinishElement(y, p_.lane));
-    }
+    StoreElement(out_.y, y, at.b, at.t, r, at.h, c);
   };
   for (int64_t c = 0; c < p_.head_dim; ++c) {
     float sum = 0.0f;
     for (int64_t r = 0; r < p_.ranks; ++r) {
       float y = o[r][c];
       if (p_.gate) {
-        const float z = LoadElement(in_.z, at.b, at.t, at.h, c);
+        const float z = in_.z.Float(at.b, at.t, at.h, c);
         y = y * Silu(p_.mimo() ? in_.zeta(at.h, r, c) * z : z);
       }
       if (p_.reduce) {

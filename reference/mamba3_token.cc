@@ -51,7 +51,7 @@ Mamba3State Mamba3Token::Start(int64_t run, int64_t head) const {
 // 1
 Mamba3Weights Mamba3Token::Weigh(const Mamba3Place& at) const {
   const float dt = in_.dt(at.b, at.h, at.t);
-  const float lambda = Sigmoid(LoadElement(in_.tau, at.b, at.h, at.t));
+  const float lambda = Sigmoid(in_.tau.Float(at.b, at.h, at.t));
   const float alpha = Exp(in_.a(at.b, at.h, at.t));
   const float gamma = lambda * dt;
   const float beta = ((1.0f - lambda) * dt) * alpha;
@@ -59,7 +59,7 @@ Mamba3Weights Mamba3Token::Weigh(const Mamba3Place& at) const {
 }
 
 float Mamba3Token::Rate(const Mamba3Place& at, int64_t s) const {
-  return TanhCore(LoadElement(in_.vartheta, at.b, at.t, at.h, s));
+  return TanhCore(in_.vartheta.Float(at.b, at.t, at.h, s));
 }
 
 Mamba3Token::Pair Mamba3Token::PairOf(int64_t s) const {
@@ -75,7 +75,7 @@ Mamba3Read Mamba3Token::Advance(const Mamba3Place& at,
   const Matrix k = Rotated(in_.k, in_.bk, at, state);
   std::vector<float> v(static_cast<size_t>(p_.head_dim));
   for (int64_t c = 0; c < p_.head_dim; ++c) {
-    v[c] = LoadElement(in_.v, at.b, at.t, at.h, c);
+    v[c] = in_.v.Float(at.b, at.t, at.h, c);
   }
   const Matrix x = UpProjected(v, at.h);
 
@@ -126,7 +126,7 @@ Matrix Mamba3Token::Rotated(const BasicLaneView<const void, 5>& x,
   Matrix y(p_.ranks, p_.state_dim);
   for (int64_t r = 0; r < p_.ranks; ++r) {
     for (int64_t n = 0; n < p_.state_dim; ++n) {
-      y[r][n] = LoadElement(x, at.b, at.t, r, group, n);
+      y[r][n] = x.Float(at.b, at.t, r, group, n);
       if (p_.bias) y[r][n] = y[r][n] + bias(at.h, r, n);
     }
     for (int64_t s = 0; s < p_.angles; ++s) {
@@ -138,7 +138,7 @@ Matrix Mamba3Token::Rotated(const BasicLaneView<const void, 5>& x,
       u = turned;
     }
     for (int64_t n = 0; n < p_.state_dim; ++n) {
-      if (p_.rotated_lane == Lane::kBf16) y[r][n] = RoundToBf16Lane(y[r][n]);
+      y[r][n] = RoundToLane(y[r][n], p_.rotated_lane);
     }
   }
   return y;

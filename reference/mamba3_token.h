@@ -14,13 +14,6 @@
 
 namespace lockstep::reference {
 
-// An element of a tensor of either lane, widened to f32.
-template <typename View, typename... Index>
-float LoadElement(const View& x, Index... at) {
-  return x.lane == Lane::kF32 ? ToFloat(x.template As<float>()(at...))
-                              : ToFloat(x.template As<Bf16>()(at...));
-}
-
 // Row-major, so that m[i][j] reads as in the mathematics.
 class Matrix {
  public:

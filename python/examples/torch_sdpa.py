@@ -25,6 +25,7 @@ ftz = yes
 masked_nan_safe = no
 nan = unspecified
 """
+F16 = BF16.replace("bf16", "f16")
 
 
 def flash(q, k, v, call):
@@ -54,6 +55,11 @@ def attend_bf16(q, k, v, *, call):
     return flash(q, k, v, call)
 
 
+@lockstep.kernel(framework="torch", profile=F16, wants=["mask.bias"], lanes=["f16"])
+def attend_f16(q, k, v, *, call):
+    return flash(q, k, v, call)
+
+
 # Autograd of the same operator: its gradients are those of its own o and lse. Those of
 # keys and values are rounded once for each query head, because heads are repeated.
 @lockstep.autograd_kernel(framework="torch", profile=F32 + "grad.from = own\n",
@@ -67,4 +73,12 @@ def gradients_f32(q, k, v, *, call):
     profile=BF16 + "grad.from = own\ngrad.p = bf16\ngrad.ds = bf16\n"
     "grad.dkv_state = bf16\ngrad.tile_q = 1048576\n")
 def gradients_bf16(q, k, v, *, call):
+    return flash(q, k, v, call)
+
+
+@lockstep.autograd_kernel(
+    framework="torch", wants=["mask.bias"], lanes=["f16"],
+    profile=F16 + "grad.from = own\ngrad.p = f16\ngrad.ds = f16\n"
+    "grad.dkv_state = f16\ngrad.tile_q = 1048576\n")
+def gradients_f16(q, k, v, *, call):
     return flash(q, k, v, call)

@@ -94,15 +94,15 @@ def attention_forward(
     softcap: float | None = None, mask: str = "full", align: str | int = "tl",
     dense_mask: Any = None, q_segments: Any = None, kv_segments: Any = None,
     valid_q: Any = None, valid_kv: Any = None, sink: Any = None,
-    p: Literal["f32", "bf16"] | None = None, order: Literal["chain", "amx", "ampere", "hopper"] = "chain",
+    p: Literal["f32", "bf16", "f16"] | None = None, order: Literal["chain", "amx", "ampere", "hopper"] = "chain",
     threads: int = 0) -> tuple[Any, Any]: ...
 def attention_backward(
     q: Any, k: Any, v: Any, o: Any, lse: Any, do: Any, *, dlse: Any = None,
-    grad: Literal["f32", "bf16"] | None = None, scale: float | None = None,
+    grad: Literal["f32", "bf16", "f16"] | None = None, scale: float | None = None,
     softcap: float | None = None, mask: str = "full", align: str | int = "tl",
     dense_mask: Any = None, q_segments: Any = None, kv_segments: Any = None,
     valid_q: Any = None, valid_kv: Any = None, sink: Any = None,
-    p: Literal["f32", "bf16"] | None = None, threads: int = 0
+    p: Literal["f32", "bf16", "f16"] | None = None, threads: int = 0
     ) -> tuple[Any, Any, Any, Any]: ...
 def attention_merge(
     o_parts: Any, lse_parts: Any, *, base: Literal["e", "2"] = "e",

@@ -11,13 +11,14 @@ from lockstep import slips
 from lockstep.errors import UsageError
 
 FRAMEWORKS = ("numpy", "torch", "jax")
-_PLAIN = {"f32": np.dtype("<f4"), "u8": np.dtype("u1"), "i8": np.dtype("i1"),
+_PLAIN = {"f32": np.dtype("<f4"), "f16": np.dtype("<f2"), "u8": np.dtype("u1"), "i8": np.dtype("i1"),
           "i16": np.dtype("<i2"), "i32": np.dtype("<i4"), "i64": np.dtype("<i8")}
+LANES = ("f32", "bf16", "f16")
 
 
 @functools.cache
 def dtype_of(name):
-    """The NumPy dtype of "f32", "bf16", "u8", "i32", ..."""
+    """The NumPy dtype of "f32", "bf16", "f16", "u8", "i32", ..."""
     if name == "bf16":
         import ml_dtypes
         return np.dtype(ml_dtypes.bfloat16)

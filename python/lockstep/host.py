@@ -13,7 +13,7 @@ import numpy as np
 
 from lockstep.call import Call, refuse_others
 from lockstep.errors import LockstepError, Unsupported, Wrong
-from lockstep.frameworks import dtype_of, name_of, to_numpy
+from lockstep.frameworks import LANES, dtype_of, name_of, to_numpy
 from lockstep.kernels import Signature, facts_of, load
 from lockstep.places import parts_of, place_of
 
@@ -66,7 +66,7 @@ class Runner:
                 "version": self.facts.version, "ops": list(self.facts.op),
                 "profile": _profile_text(self.facts.profile), "wants": list(self.facts.wants),
                 "lacks": list(self.facts.lacks),
-                **({"lanes": list(self.facts.lanes)} if self.facts.lanes else {}),
+                "lanes": list(self.facts.lanes or LANES),
                 **({"splits": list(self.facts.splits)} if self.facts.splits else {})}
 
     def run(self, message, inputs, outputs):
@@ -144,7 +144,7 @@ def _tables(answer):
     for name, table in answer.items():
         array = np.ascontiguousarray(to_numpy(table))
         array = array.astype(np.uint8) if array.dtype == bool else array
-        if name_of(array.dtype) in (None, "f32", "bf16"):
+        if name_of(array.dtype) in (None, *LANES):
             raise Wrong("tables", f"table {name} has the type {array.dtype}, want "
                         "i8, u8, i16, i32 or i64")
         tables[name] = array

@@ -132,7 +132,7 @@ def kernel(function=None, **facts):
     features   all that it does of lockstep.kernels.FEATURES, such as ["causal",
                "softcap"]: cases that ask for more are skipped, and fuzz soon draws
                others
-    lanes      "f32", "bf16": others are skipped
+    lanes      "f32", "bf16", "f16": others are skipped; absent: all
     splits     numbers of splits that it can be told to compute by, such as [1, 2, 8]:
                call.splits is one of them, or None
     """

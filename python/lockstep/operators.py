@@ -7,7 +7,7 @@ import numpy as np
 
 from lockstep import _native
 from lockstep.errors import UsageError
-from lockstep.frameworks import dtype_of, framework_of, name_of, to_framework, to_numpy
+from lockstep.frameworks import LANES, dtype_of, framework_of, name_of, to_framework, to_numpy
 from lockstep.document_ids import keys_by_row
 from lockstep.tables import Tables
 
@@ -25,8 +25,9 @@ def _operands(arrays):
 
 def _lane(q, name="q"):
     lane = name_of(to_numpy(q).dtype)
-    if lane not in ("f32", "bf16"):
-        raise UsageError(f"{name} has the type {to_numpy(q).dtype}, want float32 or bfloat16")
+    if lane not in LANES:
+        raise UsageError(f"{name} has the type {to_numpy(q).dtype}, want float32, bfloat16 or "
+                         "float16")
     return lane
 
 
@@ -88,15 +89,15 @@ def attention_forward(q, k, v, *, scale=None, softcap=None, mask="full", align="
                       valid_kv=None, sink=None, p=None, order="chain", threads=0):
     """Softcap attention: o [b, hq, sq, dv] in q's type, lse f32 [b, hq, sq].
 
-    q [b, hq, sq, d], k [b, hkv, skv, d], v [b, hkv, skv, dv], all float32 or all
-    bfloat16; hkv divides hq. scale is 1/sqrt(d) if not given.
+    q [b, hq, sq, d], k [b, hkv, skv, d], v [b, hkv, skv, dv], all float32, all
+    bfloat16 or all float16; hkv divides hq. scale is 1/sqrt(d) if not given.
     mask        text as in case lines: "causal&window:32,0"; align "tl", "br" or
                 the position of query 0
     dense_mask  bool or u8 [b or 1, hq or 1, sq, skv], narrows the mask
     q_segments, kv_segments   i32 [b, sq], [b, skv]: equal ids see each other
     valid_q, valid_kv         a count, or one a batch row
     sink        f32 [hq], a learned logit per head; natural logarithm
-    p           "f32" or "bf16", the type of the weights (f32)
+    p           "f32", "bf16" or "f16", the type of the weights (f32)
     Raises UsageError, one line, for what has no meaning.
     """
     line, (b, hq, sq, _, _, _, dv) = _attention_line(
@@ -121,7 +122,7 @@ def attention_backward(q, k, v, o, lse, do, *, dlse=None, grad=None, scale=None,
     answers are o and lse.
     do     the cotangent of o, its shape and type
     dlse   f32 [b, hq, sq], the cotangent of lse; absent: 0
-    grad   "f32" or "bf16", the type of dq, dk and dv; absent: q's
+    grad   "f32", or q's type, of dq, dk and dv; absent: q's
     Raises UsageError, one line, for what has no meaning.
     """
     line, (b, hq, sq, d, hkv, skv, dv) = _attention_line(

@@ -28,6 +28,7 @@ std::string TypeOfArray(const Array& array) {
   if (type == nb::dtype<int32_t>()) return "i32";
   if (type == nb::dtype<uint8_t>() || type == nb::dtype<bool>()) return "u8";
   const auto code = static_cast<nb::dlpack::dtype_code>(type.code);
+  if (type.bits == 16 && code == nb::dlpack::dtype_code::Float) return "f16";
   if (type.bits == 16 && (code == nb::dlpack::dtype_code::Bfloat ||
                           code == nb::dlpack::dtype_code::UInt)) {
     return "bf16";

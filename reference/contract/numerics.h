@@ -40,6 +40,7 @@ inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 // N2: every NaN written is this one.
 inline constexpr uint32_t kCanonicalNaNBits = 0x7fc00000u;
 inline constexpr uint16_t kCanonicalNaNBf16Bits = 0x7fc0u;
+inline constexpr uint16_t kCanonicalNaNF16Bits = 0x7e00u;
 
 // N1: the bf16 lane is the upper half of a binary32.
 struct Bf16 {
@@ -47,9 +48,27 @@ struct Bf16 {
   friend bool operator==(Bf16, Bf16) = default;
 };
 
+// N1: the f16 lane is IEEE binary16, subnormal numbers included.
+struct F16 {
+  uint16_t bits = 0;
+  friend bool operator==(F16, F16) = default;
+};
+
 // Widening is exact: a change of representation, not arithmetic.
 inline float ToFloat(Bf16 x) {
   return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16);
+}
+inline float ToFloat(F16 x) {
+  const uint32_t sign = (x.bits & 0x8000u) << 16;
+  const uint32_t rest = x.bits & 0x7fffu;
+  if (rest >= 0x7c00u) {  // infinity, NaN
+    return std::bit_cast<float>(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+  }
+  if (rest >= 0x0400u) {
+    return std::bit_cast<float>(sign | ((rest << 13) + (112u << 23)));
+  }
+  const float size = static_cast<float>(rest) * 0x1p-24f;  // subnormal
+  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(size));
 }
 inline float ToFloat(float x) { return x; }
 

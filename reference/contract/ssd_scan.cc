@@ -16,6 +16,7 @@ namespace {
 // lambda = sigmoid(+infinity) = 1, in either lane.
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr Bf16 kInfinityBf16 = {0x7f80};
+constexpr F16 kInfinityF16 = {0x7c00};
 constexpr float kZero = 0.0f;
 
 // [b, t, g, n] -> [b, t, 1, g, n]
@@ -57,6 +58,7 @@ SsdAsMamba3 AsMamba3(const SsdScanProblem& ssd, const SsdScanInputs& in,
   inputs.dt = in.dt;
   const void* one = &kInfinity;
   if (p.lane == Lane::kBf16) one = &kInfinityBf16;
+  if (p.lane == Lane::kF16) one = &kInfinityF16;
   inputs.tau = {one, p.lane, {p.batch, p.heads, p.length}, {}};
   inputs.d = in.d;
   inputs.z = in.z;

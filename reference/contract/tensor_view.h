@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "reference/contract/lanes.h"
 #include "reference/contract/numerics.h"
 
 namespace lockstep {
@@ -46,15 +47,7 @@ std::array<int64_t, kRank> DenseStrides(
   return strides;
 }
 
-// The number type of tensor elements (N1).
-enum class Lane : uint8_t { kF32, kBf16 };
-
-inline size_t LaneBytes(Lane lane) { return lane == Lane::kF32 ? 4 : 2; }
-inline const char* LaneName(Lane lane) {
-  return lane == Lane::kF32 ? "f32" : "bf16";
-}
-
-// A tensor of either lane; rank 4 is [batch, head, position, channel] unless an
+// A tensor of any lane; rank 4 is [batch, head, position, channel] unless an
 // op says otherwise. `Void` is `const void` for inputs, `void` for outputs.
 template <typename Void, size_t kRank = 4>
 struct BasicLaneView {
@@ -70,6 +63,14 @@ struct BasicLaneView {
   template <typename T>
   TensorView<Element<T>, kRank> As() const {
     return {static_cast<Element<T>*>(data), shape, strides};
+  }
+
+  // An element, widened to f32, which is exact.
+  template <typename... Index>
+  float Float(Index... index) const {
+    return WithLane(lane, [&](auto element) {
+      return ToFloat(this->As<decltype(element)>()(index...));
+    });
   }
 };
 

@@ -15,7 +15,7 @@ SCAN = "mamba3_scan t=4 n=4 p=2"
 SLIPS = (
     # Keys of other libraries.
     (f"verify '{PLAIN} dtype=bf16'", "nearest is 'lane'"),
-    (f"verify '{PLAIN} precision=bf16'", "lane=f32 or lane=bf16"),
+    (f"verify '{PLAIN} precision=bf16'", "lane=f32, lane=bf16 or lane=f16"),
     (f"verify '{PLAIN} softcap=50'", "nearest is 'cap'"),
     (f"verify '{PLAIN} logits_soft_cap=50'", "nearest is 'cap'"),
     (f"verify '{PLAIN} q_len=3'", "nearest is 'sq'"),
@@ -42,7 +42,7 @@ SLIPS = (
     (f"verify '{PLAIN} dropout=0.1'", "dropout is not supported"),
     (f"verify '{PLAIN} alibi=1'", "ALiBi are not supported"),
     (f"verify '{PLAIN} page_size=16'", "paged keys are not supported"),
-    (f"verify '{PLAIN} lane=fp16'", "fp16 is not supported"),
+    (f"verify '{PLAIN} lane=fp16'", "nearest is 'f16'"),
     (f"verify '{PLAIN} lane=e4m3'", "fp8 is not supported"),
     (f"verify '{PLAIN} atol=1e-3'", "there is no tolerance"),
     (f"verify '{PLAIN}' --rtol 1e-3", "there is no tolerance"),
@@ -79,7 +79,7 @@ SLIPS = (
     (f"verify '{PLAIN}' --candidate data", "nearest is 'files:data'"),
     (f"verify '{PLAIN}' --profile fp32", "nearest is 'cpu-f32'"),
     (f"verify '{PLAIN}' --profile bf16", "nearest is 'flash-bf16'"),
-    (f"verify '{PLAIN}' --profile fp16", "fp16 is not supported"),
+    (f"verify '{PLAIN}' --profile fp16", "nearest is 'flash-f16'"),
     (f"verify '{PLAIN}' --profile h100", "docs/which-profile.md"),
 )
 

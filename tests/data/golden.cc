@@ -33,11 +33,11 @@ std::span<const GoldenFile> GoldenFiles() {
   static const std::vector<GoldenFile> kFiles = {
       {"attention_forward",
        {"attention_forward"},
-       {"smoke", "captured", "ci", "gpu-orders"},
+       {"smoke", "captured", "ci", "gpu-orders", "f16"},
        300},
       {"attention_backward",
        {"attention_backward"},
-       {"smoke", "captured", "attention_backward"},
+       {"smoke", "captured", "attention_backward", "f16"},
        200},
       {"mamba3_scan",
        {"mamba3_scan", "mamba3_step"},

@@ -20,7 +20,7 @@ LONG = "attention_forward hq=2 sq=16 skv=8192 d=64 lane=bf16 mask=causal align=b
 
 class DoorsTest(CallsTest):
     def test_files_and_a_process_find_the_same(self):
-        cases = self.path("a.cases", SMALL + "\n" + LONG + "\n")
+        cases = self.path("a.cases", SMALL + "\n" + LONG + "\n" + SMALL + " lane=f16\n")
         profile = self.path("p", "base = flash-bf16\nname = p\nlane = any\n")
         for bug, code in (("", 0), ("drop_key", 1)):
             found = []

@@ -23,6 +23,7 @@ GRADIENTS = "mamba3_scan_backward t=20 h=4 n=8 p=4 cu=0,8,8,20 carry=yes dcarry=
 # Lines of every op, and a part of the shipped files for kernels of others.
 OPS = [(SMALL, "cpu-f32"),
        (SMALL + " lane=bf16", "flash-bf16"),
+       (SMALL + " lane=f16", "flash-f16"),
        ("attention_backward hq=4 hkv=2 sq=9 skv=20 d=8 cap=30 mask=causal align=br "
         "sinklogit=normal:1 dlse=normal:1", "cpu-f32"),
        ("attention_merge s=5 h=2 n=6 dv=7 empty=0.3 blank=0.2 base=2 "

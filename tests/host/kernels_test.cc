@@ -149,7 +149,12 @@ TEST_F(Kernels, CorrectOnesPass) {
     EXPECT_EQ(totals.pass, 3) << spec << ": " << verdicts.reasons;
   }
   Verdicts verdicts;
-  Totals totals = JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, scans, &verdicts);
+  Totals totals = JudgeLines(
+      "so:" LOCKSTEP_OPTIMIZED, Builtin("exact-f16"),
+      {attention[0] + " lane=f16 p=f16", gradients[0] + " lane=f16 p=f16"},
+      &verdicts);
+  EXPECT_EQ(totals.pass, 2) << verdicts.reasons;
+  totals = JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, scans, &verdicts);
   EXPECT_EQ(totals.pass, 4) << verdicts.reasons;
   totals = JudgeLines("so:" LOCKSTEP_OPTIMIZED, exact, gradients, &verdicts);
   EXPECT_EQ(totals.pass, 3) << verdicts.reasons;

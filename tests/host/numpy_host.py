@@ -10,8 +10,9 @@ import numpy as np
 import numpy_kernels
 
 HELLO = {"type": "hello", "wire": "1.0", "name": "numpy-attention",
-         "ops": ["attention_forward"], "wants": ["mask.dense"]}
-TYPES = {"f32": "<f4", "bf16": "<u2", "u8": "u1", "i32": "<i4"}
+         "ops": ["attention_forward"], "wants": ["mask.dense"],
+         "lanes": ["f32", "bf16", "f16"]}
+TYPES = {"f32": "<f4", "f16": "<f2", "bf16": "<u2", "u8": "u1", "i32": "<i4"}
 REALS = ("scale", "softcap", "norm_epsilon")
 
 
@@ -30,6 +31,8 @@ def load(memory, tensor):
 def store(memory, tensor, values):
     with np.errstate(over="ignore"):
         values = np.ascontiguousarray(values, "<f4")
+        if tensor["dtype"] == "f16":
+            values = values.astype("<f2")
     if tensor["dtype"] == "bf16":
         bits = values.view("<u4")
         bits = (bits + np.uint32(0x7fff) + (bits >> 16 & 1)) >> 16

@@ -32,7 +32,7 @@ MUTANTS = (
      "std::fma(row.SinkWeight(u)"),
     ("weight_rounded_before_ds", R, "const float p = row.Weight(score.u);",
      "const float p = RoundToBf16Lane(row.Weight(score.u));"),
-    ("ds_not_rounded", R, "RoundToBf16Lane(pair.ds)", "pair.ds"),
+    ("ds_not_rounded", R, "RoundWeight(pair.ds, lane)", "pair.ds"),
     ("masked_rows_read", R, "if (!row.keys.empty()) {", "if (true) {"),
     ("row_of_minus_infinity_counts", R, "row.counts = lse != -kInfinity;",
      "row.counts = true;"),

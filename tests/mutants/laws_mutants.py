@@ -27,7 +27,7 @@ MUTANTS = (
     ("narrow_names", I, "int64_t{1} << 16", "int64_t{3}"),
     ("scale_not_expected", S, "law.exponents = {exponent, 0};",
      "law.exponents = {0, 0};"),
-    ("scale_unguarded", S, "if (!ScalesExactly())", "if (false)"),
+    ("scale_unguarded", S, "if (!ScalesExactly(exponent))", "if (false)"),
     ("counts_stay", O, "= own[static_cast<size_t>(row(static_cast<int64_t>(b)))];",
      "= own[b];"),
     ("ids_stay", O, "from.inputs.q_seg(row(b), i);", "from.inputs.q_seg(b, i);"),

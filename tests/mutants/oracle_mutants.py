@@ -66,7 +66,7 @@ MUTANTS = (
      "const double steps = static_cast<float>(x) * PowerOfTwo(-unit);"),
     ("no_overflow", V, "return std::copysign(kInf, rounded);",
      "return std::copysign(Largest(lane), rounded);"),
-    ("no_subnormals", V, "std::max(biased - 1023, -126)", "biased - 1023"),
+    ("no_subnormals", V, "std::max(biased - 1023, row.min_exponent)", "biased - 1023"),
     ("nan_bound_is_empty", V, "if (!(lo <= hi)) return kAnything;", ""),
     ("faithful_is_nearest", V, "if (rounding == Rounding::kFaithful) {",
      "if (false) {"),

@@ -44,6 +44,22 @@ uint32_t Problems() {
                : test::Volume(1500);
 }
 
+TEST(AttentionBackward, BitsOfF16EqualTheReference) {
+  for (uint32_t seed = 0; seed < test::Volume(300); ++seed) {
+    std::mt19937 rng(seed);
+    BackwardInstance t = test::RandomBackward(rng, seed % 4 == 0);
+    const bool f32 = t.grad_lane == Lane::kF32;
+    test::MakeF16(t.forward);
+    if (!f32) t.grad_lane = Lane::kF16;
+    t.Fill(rng);
+    const std::vector<uint32_t> expected = t.RunReference().Bits();
+    const Caps caps = RandomCaps(rng);
+    ASSERT_EQ(expected, t.RunOptimized(caps).Bits())
+        << "seed " << seed << ", "
+        << MakePlan(t.Problem(), caps).value().ToString();
+  }
+}
+
 TEST(AttentionBackward, BitsEqualTheReferenceOnRandomProblems) {
   AttentionBackwardExecution total;
   int64_t tiny = 0;

@@ -74,6 +74,35 @@ TEST(AttentionForward, BitsEqualTheReferenceOnRandomProblems) {
   EXPECT_GT(total.rows_empty, test::Volume(1000));
 }
 
+// Of f16 tensors, with weights of eleven bits or f32's: on every target.
+TEST(AttentionForward, BitsOfF16EqualTheReference) {
+  AttentionForwardExecution total;
+  for (uint32_t seed = 0; seed < test::Volume(600); ++seed) {
+    std::mt19937 rng(seed);
+    Instance instance = test::RandomInstance(rng);
+    test::MakeF16(instance);
+    // Weights far apart and small values: the guard of the online path.
+    if (seed % 5 == 0) {
+      for (float& x : instance.q) x *= 40.0f;
+      for (float& x : instance.v) x *= 0x1p-12f;
+    }
+    const std::vector<uint32_t> expected = instance.RunReference();
+    for (const std::string& target : test::RunnableTargets()) {
+      Caps caps;
+      caps.target = target;
+      caps.tile_keys = 16 * (1 + seed % 5);
+      caps.tile_rows = seed % 3 == 0 ? 3 : 0;
+      AttentionForwardExecution one;
+      ASSERT_EQ(expected, instance.RunOptimized(caps, &one))
+          << target << ", seed " << seed;
+      Add(one, total);
+    }
+  }
+  EXPECT_GT(total.rows_fixed, test::Volume(500));
+  EXPECT_GT(total.rows_online, test::Volume(500));
+  EXPECT_GT(total.rows_redone, test::Volume(500));
+}
+
 TEST(AttentionForward, BitsDoNotDependOnThePlan) {
   std::mt19937 rng(7);
   Instance instance;
@@ -116,6 +145,7 @@ TEST(AttentionForward, FewRowsReadKeysInPlace) {
     p.value_dim = Draw(rng, 1, 70);
     if (Draw(rng, 0, 1)) p.lane = Lane::kBf16;
     if (p.lane == Lane::kBf16 && Draw(rng, 0, 1)) p.p_lane = Lane::kBf16;
+    if (seed % 4 == 3) test::MakeF16(instance);
     if (Draw(rng, 0, 1)) p.softcap = 20.0;
     p.sink = Draw(rng, 0, 3) == 0;
     if (Draw(rng, 0, 1)) {
@@ -204,7 +234,7 @@ TEST(AttentionForward, ADocumentAloneHasTheSameBits) {
       {50},               // one document over several tiles
   };
   for (const auto& documents : rows) {
-    for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+    for (const Lane lane : {Lane::kF32, Lane::kBf16, Lane::kF16}) {
       Instance row = Packed(documents, lane);
       const std::vector<uint32_t> all = row.RunReference();
       ASSERT_EQ(row.RunOptimized(), all);

@@ -1,7 +1,8 @@
 // The guards of the bf16 dot instruction in attention_forward, tripped on
 // purpose like those in attention_guard_test.cc, tile by tile. What the counts
 // say holds on every target; the bits can differ where there is the
-// instruction.
+// instruction. And the guard of the online path for f16.
+#include <cmath>
 #include <cstdint>
 #include <random>
 
@@ -102,6 +103,33 @@ TEST(DotGuard, TinyScoresDoWithoutTheDotInstruction) {
   EXPECT_EQ(RunPairs(instance).tiles_native_dot, 6);
   instance.k[40] = 0x1p-130f;
   EXPECT_EQ(RunPairs(instance).tiles_native_dot, 6);
+}
+
+// Two tiles of 32 keys: the first lies `lowest` below the second, in units of
+// log2, and alone has values, f16's smallest.
+TEST(OnlineGuard, HalvesEndAtTheirOwnLastBit) {
+  for (const float lowest : {-177.0f, -178.0f, -179.0f, -188.0f}) {
+    Instance instance;
+    AttentionForwardProblem& p = instance.problem;
+    p.q_len = p.kv_len = 64;
+    p.lane = p.p_lane = Lane::kF16;
+    p.scale = std::log(2.0);
+    std::mt19937 rng(3);
+    instance.Fill(rng);
+    for (size_t j = 0; j < 64; ++j) {
+      instance.q[j] = 1.0f;
+      instance.k[j] = j < 32 ? lowest + 0.25f : 0.0f;
+      instance.v[j] = j < 32 ? 0x1p-24f : 0.0f;
+    }
+    // N9: D + 64 - 11 - 24 >= -149.
+    const bool holds = lowest >= -178.0f;
+    AttentionForwardExecution ran;
+    Caps caps;
+    caps.tile_keys = 32;
+    EXPECT_EQ(instance.RunReference(), instance.RunOptimized(caps, &ran));
+    EXPECT_EQ(ran.rows_online, holds ? 64 : 0) << lowest;
+    EXPECT_EQ(ran.rows_redone, holds ? 0 : 64) << lowest;
+  }
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ CASES = [
     ("attention_forward hq=2 sq=6 skv=8 d=8 mask=causal&window:4,0|sink:1 q_seg=runs:2,4 "
      "kv_seg=runs:3,5 sinklogit=normal:1", {"dlse": True}),
     ("attention_forward hq=2 sq=5 skv=8 d=8 mask=full mask.h1=causal&random:0.5", {}),
+    ("attention_forward hq=2 sq=7 skv=9 d=16 lane=f16 p=f16 mask=window:3,1", {}),
 ]
 
 

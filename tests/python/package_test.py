@@ -21,6 +21,7 @@ ATTENTION = [
     "attention_forward hq=2 sq=6 skv=8 d=8 mask=causal&window:4,0|sink:1 q_seg=runs:2,4 "
     "kv_seg=runs:3,5 sinklogit=normal:1",
     "attention_forward hq=2 sq=6 skv=8 d=8 mask=full mask.h1=causal&random:0.5",
+    "attention_forward hq=2 sq=7 skv=9 d=16 dv=8 lane=f16 p=f16 mask=window:3,1 align=br",
 ]
 SCANS = [
     "mamba3_scan t=19 h=4 g=2 n=16 p=8",
@@ -203,6 +204,8 @@ def test_other_threads_run_meanwhile():
     (lambda q: lockstep.attention_forward(q.astype("f8"), q, q), "float64"),
     (lambda q: lockstep.attention_forward(q, q.astype(ml_dtypes.bfloat16), q),
      "k has bf16 elements, want f32"),
+    (lambda q: lockstep.attention_forward(q.astype("f2"), q, q), "k has f32 elements, want f16"),
+    (lambda q: lockstep.mamba3_scan(*[q.astype("f2")] * 3, a=q, dt=q, tau=q), "f16"),
     (lambda q: lockstep.attention_forward(q, q[:, :, :, :3], q), "k"),
     (lambda q: lockstep.attention_forward(q, q, q, mask="casual"), "causal"),
     (lambda q: lockstep.attention_forward(q, q, q, softcap=-1), "cap"),

@@ -216,5 +216,55 @@ TEST(Elementary, RoundToBf16TiesToEven) {
   EXPECT_EQ(RoundToBf16(-kInf).bits, 0xff80);
 }
 
+TEST(Elementary, RoundToF16TiesToEven) {
+  EXPECT_EQ(RoundToF16(1.0f).bits, 0x3c00);
+  EXPECT_EQ(RoundToF16(1.0f + 0x1p-11f).bits, 0x3c00);
+  EXPECT_EQ(RoundToF16(1.0f + 0x1.8p-10f).bits, 0x3c02);
+  EXPECT_EQ(RoundToF16(1.0f + 0x1.002p-11f).bits, 0x3c01);
+  EXPECT_EQ(RoundToF16(65504.0f).bits, 0x7bff);
+  EXPECT_EQ(RoundToF16(std::nextafter(65520.0f, 0.0f)).bits, 0x7bff);
+  EXPECT_EQ(RoundToF16(65520.0f).bits, 0x7c00);  // overflow
+  EXPECT_EQ(RoundToF16(-kMaxFloat).bits, 0xfc00);
+  EXPECT_EQ(RoundToF16(0x1p-14f).bits, 0x0400);
+  EXPECT_EQ(RoundToF16(0x1.ffbp-15f).bits, 0x03ff);  // subnormal
+  EXPECT_EQ(RoundToF16(0x1.ffcp-15f).bits, 0x0400);
+  EXPECT_EQ(RoundToF16(-0x1p-24f).bits, 0x8001);
+  EXPECT_EQ(RoundToF16(0x1p-25f).bits, 0);
+  EXPECT_EQ(RoundToF16(0x1.000002p-25f).bits, 1);
+  EXPECT_EQ(RoundToF16(0x1.8p-24f).bits, 2);
+  EXPECT_EQ(RoundToF16(FromBits(0x80000001u)).bits, 0x8000);
+  EXPECT_EQ(RoundToF16(-std::nanf("1")).bits, kCanonicalNaNF16Bits);
+}
+
+// Against a definition in binary64 that shares nothing with it: the f16 number
+// that is nearest, the one with an even last bit of two.
+TEST(Elementary, F16IsTheNearestNumber) {
+  const auto of = [](int bits) {
+    const int exponent = bits >> 10;
+    const double fraction = bits & 0x3ff;
+    return exponent == 0 ? std::ldexp(fraction, -24)
+                         : std::ldexp(1024 + fraction, exponent - 25);
+  };
+  for (int bits = 0; bits < 0x7bff; ++bits) {
+    const double low = of(bits), high = of(bits + 1);
+    const auto half = static_cast<float>((low + high) / 2);
+    const auto one = static_cast<uint16_t>(bits);
+    ASSERT_EQ(static_cast<double>(ToFloat(F16{one})), low);
+    ASSERT_EQ(RoundToF16(static_cast<float>(low)).bits, bits);
+    ASSERT_EQ(RoundToF16(half).bits, bits % 2 == 0 ? bits : bits + 1);
+    ASSERT_EQ(RoundToF16(std::nextafter(half, 0.0f)).bits, bits);
+    ASSERT_EQ(RoundToF16(std::nextafter(half, kInf)).bits, bits + 1);
+  }
+}
+
+TEST(Elementary, WeightsOfF16HaveElevenBitsAndNoOtherLimit) {
+  EXPECT_EQ(RoundWeight(1.0f + 0x1p-11f, Lane::kF16), 1.0f);
+  EXPECT_EQ(RoundWeight(1.0f + 0x1.8p-10f, Lane::kF16), 1.0f + 0x1p-9f);
+  EXPECT_EQ(RoundWeight(0x1.002p-126f, Lane::kF16), 0x1p-126f);
+  EXPECT_EQ(RoundWeight(0x1.fffp+80f, Lane::kF16), 0x1p+81f);
+  EXPECT_EQ(RoundWeight(0x1.234p-3f, Lane::kF16),
+            ToFloat(RoundToF16(0x1.234p-3f)));
+}
+
 }  // namespace
 }  // namespace lockstep::reference

@@ -84,10 +84,12 @@ void BackwardInstance::Fill(std::mt19937& rng, float d_o_scale) {
   const Status status = reference::AttentionForward(p, in, outputs.View());
   EXPECT_TRUE(status.ok()) << status.message();
   const std::vector<uint32_t> bits = outputs.Bits();
-  const int shift = p.lane == Lane::kF32 ? 0 : 16;
   o.clear();
   for (size_t i = 0; i < Size(OShape(p)); ++i) {
-    o.push_back(std::bit_cast<float>(bits[i] << shift));
+    const auto half = static_cast<uint16_t>(bits[i]);
+    o.push_back(p.lane == Lane::kF32    ? std::bit_cast<float>(bits[i])
+                : p.lane == Lane::kBf16 ? ToFloat(Bf16{half})
+                                        : ToFloat(F16{half}));
   }
   lse = outputs.lse;
   d_o = Normal(rng, o.size(), d_o_scale);

@@ -14,6 +14,7 @@
 #include "optimized/attention_forward.h"
 #include "reference/attention_forward.h"
 #include "reference/contract/attention_forward.h"
+#include "reference/elementary.h"
 
 namespace lockstep::test {
 namespace {
@@ -58,16 +59,25 @@ std::vector<int32_t> RandomIds(std::mt19937& rng, int64_t count) {
 }  // namespace
 
 LaneView ViewOf(Lane lane, const std::vector<float>& values,
-                std::vector<uint16_t>& bf16,
+                std::vector<uint16_t>& narrow,
                 const std::array<int64_t, 4>& shape) {
   if (lane == Lane::kF32) {
     return {values.data(), lane, shape, DenseStrides(shape)};
   }
-  bf16.clear();
+  narrow.clear();
   for (const float x : values) {
-    bf16.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16));
+    const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16);
+    narrow.push_back(lane == Lane::kF16 ? reference::RoundToF16(x).bits
+                                        : upper);
   }
-  return {bf16.data(), lane, shape, DenseStrides(shape)};
+  return {narrow.data(), lane, shape, DenseStrides(shape)};
+}
+
+void MakeF16(Instance& instance) {
+  AttentionForwardProblem& p = instance.problem;
+  p.lane = Lane::kF16;
+  if (p.p_lane == Lane::kBf16) p.p_lane = Lane::kF16;
+  p.order = ProductOrder::kChain;
 }
 
 void PlantSpecial(std::mt19937& rng, std::vector<float>& values) {
@@ -120,9 +130,9 @@ void Instance::Fill(std::mt19937& rng, float q_scale, float v_scale) {
 AttentionForwardInputs Instance::Inputs() {
   AttentionForwardInputs in;
   const AttentionForwardProblem& p = problem;
-  in.q = ViewOf(p.lane, q, q_bf16_, QShape(p));
-  in.k = ViewOf(p.lane, k, k_bf16_, KShape(p));
-  in.v = ViewOf(p.lane, v, v_bf16_, VShape(p));
+  in.q = ViewOf(p.lane, q, q_narrow_, QShape(p));
+  in.k = ViewOf(p.lane, k, k_narrow_, KShape(p));
+  in.v = ViewOf(p.lane, v, v_narrow_, VShape(p));
   in.valid_q = valid_q;
   in.valid_kv = valid_kv;
   if (p.sink) in.sink = {sink.data(), {p.q_heads}, {1}};

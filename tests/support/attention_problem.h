@@ -36,7 +36,8 @@ struct Instance {
 
   // Normal deviates times the scales; sizes from `problem`.
   void Fill(std::mt19937& rng, float q_scale = 1.0f, float v_scale = 1.0f);
-  // Views into this object (bf16 tensors are made here, by truncation).
+  // Views into this object (tensors of 16 bits are made here: bf16 by
+  // truncation, f16 by rounding).
   AttentionForwardInputs Inputs();
 
   std::vector<uint32_t> RunReference();
@@ -48,7 +49,7 @@ struct Instance {
   Status RunPlan(const optimized::Plan& plan);
 
  private:
-  std::vector<uint16_t> q_bf16_, k_bf16_, v_bf16_;
+  std::vector<uint16_t> q_narrow_, k_narrow_, v_narrow_;
 };
 
 // A mask term, and a term or a pair of terms under & or |.
@@ -58,10 +59,14 @@ MaskExpr RandomMask(std::mt19937& rng);
 // Small, every feature of the contract by chance, special values now and then.
 Instance RandomInstance(std::mt19937& rng);
 
-// A dense tensor of the lane; a bf16 one is made in `bf16`, by truncation.
+// A dense tensor of the lane; one of 16 bits is made in `narrow`, bf16 by
+// truncation, f16 by rounding.
 LaneView ViewOf(Lane lane, const std::vector<float>& values,
-                std::vector<uint16_t>& bf16,
+                std::vector<uint16_t>& narrow,
                 const std::array<int64_t, 4>& shape);
+
+// The same as an f16 problem; weights are f16, or f32 where they were.
+void MakeF16(Instance& instance);
 
 // Now and then makes one of the values NaN, infinite, huge or tiny.
 void PlantSpecial(std::mt19937& rng, std::vector<float>& values);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "reference/contract/tensor_view.h"
+#include "reference/elementary.h"
 
 namespace lockstep::test {
 
@@ -62,7 +63,8 @@ inline std::vector<float> Seen(const std::vector<float>& x, Lane lane) {
   for (float& value : seen) {
     if (lane == Lane::kF32) break;
     const uint32_t bits = std::bit_cast<uint32_t>(value);
-    value = std::bit_cast<float>(bits & 0xffff0000u);
+    value = lane == Lane::kF16 ? reference::RoundToLane(value, lane)
+                               : std::bit_cast<float>(bits & 0xffff0000u);
   }
   return seen;
 }

@@ -45,7 +45,9 @@ TEST(BackwardJudge, ProvesEveryBugAndNoRightKernel) {
 TEST(BackwardJudge, EveryCorrectKernelPasses) {
   for (const GradVariant& variant : GradZoo()) {
     const std::string lane =
-        *variant.numeric.lane == Lane::kBf16 ? " lane=bf16 p=bf16" : "";
+        *variant.numeric.lane == Lane::kBf16  ? " lane=bf16 p=bf16"
+        : *variant.numeric.lane == Lane::kF16 ? " lane=f16 p=f16"
+                                              : "";
     const CaseResult result =
         JudgeSpec(kEverything + lane, "variant:" + variant.name());
     EXPECT_EQ(result.verdict, Verdict::kPass)
@@ -85,21 +87,22 @@ std::string BitsOn(const GradVariant& variant, const Trial& trial) {
 // of each lane, its bits are its own. The contract's are the same in any tiles.
 TEST(BackwardEmulator, EveryCorrectKernelHasBitsOfItsOwn) {
   std::map<Lane, std::vector<std::unique_ptr<Trial>>> trials;
-  for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+  for (const Lane lane : {Lane::kF32, Lane::kBf16, Lane::kF16}) {
+    const std::string words = std::string(" lane=") + LaneName(lane) +
+                              (lane == Lane::kF32 ? "" : " grad=f32");
     for (int seed = 1; seed <= 10; ++seed) {
       trials[lane].push_back(
           Open("attention_backward hq=4 hkv=1 d=12 dv=5 cap=3 mask=causal "
                "align=br" +
                std::string(seed == 1 ? " sq=67 skv=133" : " sq=13 skv=17") +
-               " seed=" + std::to_string(seed) +
-               (lane == Lane::kBf16 ? " lane=bf16 grad=f32" : "")));
+               " seed=" + std::to_string(seed) + words));
     }
     // NaN of queries, and of keys that no query sees.
     trials[lane].push_back(Open(
         std::string("attention_backward hq=2 hkv=1 sq=9 skv=13 d=12 "
                     "valid_kv=10 mask=causal align=br seed=11 "
                     "do=normal:1+special:0.02 fill=normal:1+poison:masked") +
-        (lane == Lane::kBf16 ? " lane=bf16 grad=f32" : "")));
+        words));
   }
   std::map<std::string, std::string> kernels;
   for (const GradVariant& variant : GradZoo()) {
@@ -219,8 +222,7 @@ TEST(BackwardProbes, ShowOnePairAtEveryPlaceOfTheScale) {
     for (const char* shape : {"sq=4 skv=4096", "sq=4096 skv=4"}) {
       const Case c =
           ParseCase("attention_backward hq=2 hkv=1 d=24 mask=causal align=br " +
-                    std::string(shape) +
-                    (profile.lane == Lane::kBf16 ? " lane=bf16" : ""))
+                    std::string(shape) + LaneWord(profile))
               .value();
       bool shown = false;
       for (const Case& probe : c.op->trial->probe_cases(c, profile)) {

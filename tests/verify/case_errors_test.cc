@@ -64,7 +64,7 @@ TEST(CaseErrors, GrammarIsRefusedWithItsColumn) {
       {kGood + "cap=1e999", {"out of binary64"}},
       {kGood + "cap=infinity", {"expected a number"}},
       {kGood + "scale=nan(1)", {"unexpected '(1)'"}},
-      {kGood + "lane=f16", {"expected 'f32' or 'bf16', found 'f16'"}},
+      {kGood + "lane=f8", {"expected 'f32', 'bf16' or 'f16', found 'f8'"}},
       {kGood + "order=blocks",
        {"expected 'chain', 'amx', 'ampere' or 'hopper', found 'blocks'"}},
       {kGood + "order=volta", {"order=volta", "f16 alone", "'hopper'"}},

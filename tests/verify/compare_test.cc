@@ -1,6 +1,6 @@
 // The comparator's own table of planted defects: each row is a way in which a
 // produced tensor can be wrong that some public pass rule overlooks. Every row
-// is planted at the first, a middle and the last element, in both lanes.
+// is planted at the first, a middle and the last element, in all lanes.
 #include "verify/base/compare.h"
 
 #include <gtest/gtest.h>
@@ -17,28 +17,31 @@ namespace {
 constexpr std::array<int64_t, 4> kShape = {2, 3, 4, 5};
 constexpr int64_t kElements = 2 * 3 * 4 * 5;
 
-// Bits of a value in f32 and bf16.
+// Bits of a value in every lane.
 struct Bits {
   uint32_t f32;
   uint32_t bf16;
-  uint32_t of(Lane lane) const { return lane == Lane::kF32 ? f32 : bf16; }
+  uint32_t f16;
+  uint32_t of(Lane lane) const {
+    return lane == Lane::kF32 ? f32 : lane == Lane::kF16 ? f16 : bf16;
+  }
 };
-constexpr Bits kPlusZero = {0x00000000, 0x0000};
-constexpr Bits kMinusZero = {0x80000000, 0x8000};
-constexpr Bits kOne = {0x3f800000, 0x3f80};
-constexpr Bits kOneUp = {0x3f800001, 0x3f81};
-constexpr Bits kMinusOne = {0xbf800000, 0xbf80};
-constexpr Bits kMinusHundred = {0xc2c80000, 0xc2c8};
-constexpr Bits kMinusFive = {0xc0a00000, 0xc0a0};
-constexpr Bits kMax = {0x7f7fffff, 0x7f7f};
-constexpr Bits kInf = {0x7f800000, 0x7f80};
-constexpr Bits kMinusInf = {0xff800000, 0xff80};
-constexpr Bits kNaN = {0x7fc00000, 0x7fc0};
-constexpr Bits kNegativeNaN = {0xffc00000, 0xffc0};
-constexpr Bits kSignallingNaN = {0x7f800001, 0x7f81};
-constexpr Bits kTiny = {0x00000001, 0x0001};
-constexpr Bits kMinusTiny = {0x80000001, 0x8001};
-constexpr Bits kPoison = {0x7fa5a5a5, 0x7fa5};
+constexpr Bits kPlusZero = {0x00000000, 0x0000, 0x0000};
+constexpr Bits kMinusZero = {0x80000000, 0x8000, 0x8000};
+constexpr Bits kOne = {0x3f800000, 0x3f80, 0x3c00};
+constexpr Bits kOneUp = {0x3f800001, 0x3f81, 0x3c01};
+constexpr Bits kMinusOne = {0xbf800000, 0xbf80, 0xbc00};
+constexpr Bits kMinusHundred = {0xc2c80000, 0xc2c8, 0xd640};
+constexpr Bits kMinusFive = {0xc0a00000, 0xc0a0, 0xc500};
+constexpr Bits kMax = {0x7f7fffff, 0x7f7f, 0x7bff};
+constexpr Bits kInf = {0x7f800000, 0x7f80, 0x7c00};
+constexpr Bits kMinusInf = {0xff800000, 0xff80, 0xfc00};
+constexpr Bits kNaN = {0x7fc00000, 0x7fc0, 0x7e00};
+constexpr Bits kNegativeNaN = {0xffc00000, 0xffc0, 0xfe00};
+constexpr Bits kSignallingNaN = {0x7f800001, 0x7f81, 0x7c01};
+constexpr Bits kTiny = {0x00000001, 0x0001, 0x0001};
+constexpr Bits kMinusTiny = {0x80000001, 0x8001, 0x8001};
+constexpr Bits kPoison = {0x7fa5a5a5, 0x7fa5, 0x7fa5};
 
 // A tensor of one lane, every element `fill` at first.
 class Tensor {
@@ -102,7 +105,7 @@ std::string Describe(const Defect &defect, Lane lane, int64_t at) {
 }
 
 TEST(Compare, EveryPlantedDefectFailsAndIsNamed) {
-  for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+  for (const Lane lane : {Lane::kF32, Lane::kBf16, Lane::kF16}) {
     for (const Defect &defect : kDefects) {
       for (const int64_t at : {int64_t{0}, int64_t{61}, kElements - 1}) {
         SCOPED_TRACE(Describe(defect, lane, at));
@@ -129,7 +132,7 @@ TEST(Compare, EveryPlantedDefectFailsAndIsNamed) {
 }
 
 TEST(Compare, EqualTensorsPassWhateverTheyHold) {
-  for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+  for (const Lane lane : {Lane::kF32, Lane::kBf16, Lane::kF16}) {
     for (const Bits value : {kPlusZero, kMinusZero, kOne, kTiny, kMax, kInf,
                              kMinusInf, kNaN, kNegativeNaN}) {
       const Tensor expected(lane, value);
@@ -145,7 +148,7 @@ TEST(Compare, EqualTensorsPassWhateverTheyHold) {
 }
 
 TEST(Compare, NaNsAreOneValueButCounted) {
-  for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+  for (const Lane lane : {Lane::kF32, Lane::kBf16, Lane::kF16}) {
     const Tensor expected(lane, kNaN);
     Tensor produced(lane, kNegativeNaN);
     produced.Set(3, kSignallingNaN);
@@ -164,7 +167,7 @@ TEST(Compare, ClassificationIsTotal) {
                       kMinusOne,     kMax,         kInf,  kMinusInf,
                       kNaN,          kNegativeNaN, kTiny, kMinusTiny,
                       kSignallingNaN};
-  for (const Lane lane : {Lane::kF32, Lane::kBf16}) {
+  for (const Lane lane : {Lane::kF32, Lane::kBf16, Lane::kF16}) {
     for (const Bits a : all) {
       for (const Bits b : all) {
         const PairClass forward = Classify(lane, a.of(lane), b.of(lane));
@@ -303,6 +306,8 @@ TEST(Compare, ElementsPrintAsHexFloatAndBits) {
   EXPECT_EQ(FormatElement(Lane::kF32, kOneUp.f32),
             "+0x1.000002p+0 (0x3f800001)");
   EXPECT_EQ(FormatElement(Lane::kBf16, kMinusFive.bf16), "-0x1.4p+2 (0xc0a0)");
+  EXPECT_EQ(FormatElement(Lane::kF16, kMinusFive.f16), "-0x1.4p+2 (0xc500)");
+  EXPECT_EQ(FormatElement(Lane::kF16, kTiny.f16), "+0x1p-24 (0x0001)");
   EXPECT_EQ(FormatElement(Lane::kF32, kNegativeNaN.f32), "nan (0xffc00000)");
   EXPECT_EQ(FormatElement(Lane::kF32, kMinusInf.f32), "-inf (0xff800000)");
 }

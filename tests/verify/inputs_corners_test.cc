@@ -50,6 +50,31 @@ double DeviationOf(const std::vector<double>& x) {
   return std::sqrt(squares / static_cast<double>(x.size()));
 }
 
+// huge, tiny and subnormal are the lane's own.
+TEST(InputsCorners, NumbersAtTheEndsOfF16) {
+  const auto all = [](const char* fill, const auto& right) {
+    const auto data = MakeCorner(
+        std::string("sq=9 skv=64 d=16 lane=f16 seed=5 fill=") + fill);
+    int64_t met = 0;
+    for (int64_t j = 0; j < 64; ++j) {
+      for (int64_t c = 0; c < 16; ++c) {
+        const double x = static_cast<double>(data.inputs.v.Float(0, 0, j, c));
+        met += right(std::fabs(x)) ? 1 : 0;
+      }
+    }
+    return met == 64 * 16;
+  };
+  EXPECT_TRUE(all("normal:1+v.huge:1",
+                  [](double x) { return x >= 32768 && x <= 65504; }));
+  EXPECT_TRUE(all("normal:1+v.tiny:1",
+                  [](double x) { return x >= 0x1p-14 && x < 0x1p-10; }));
+  EXPECT_TRUE(all("normal:1+v.subnormal:1",
+                  [](double x) { return x >= 0x1p-24 && x < 0x1p-14; }));
+  EXPECT_TRUE(all("normal:1+v.burst:1,100", [](double x) {
+    return x == 0 || x == 65504;  // no infinity
+  }));
+}
+
 TEST(InputsCorners, CapsGoesThroughItsLevelsRowByRow) {
   const auto data = MakeCorner(
       "hq=2 hkv=1 sq=9 skv=400 d=64 cap=30 scale=0.3 seed=3 "

@@ -91,12 +91,15 @@ void AddGradients(const BackwardInstance& t, const Gradients& g,
                   TensorFile& file) {
   const AttentionForwardProblem& p = t.forward.problem;
   const std::vector<uint32_t> bits = g.Bits();
-  const int shift = t.grad_lane == Lane::kF32 ? 0 : 16;
   size_t at = 0;
   const auto add = [&](const char* name, const Shape& shape, size_t count) {
     std::vector<float> x;
     while (x.size() < count) {
-      x.push_back(std::bit_cast<float>(bits[at++] << shift));
+      const uint32_t one = bits[at++];
+      const auto half = static_cast<uint16_t>(one);
+      x.push_back(t.grad_lane == Lane::kF32    ? std::bit_cast<float>(one)
+                  : t.grad_lane == Lane::kBf16 ? ToFloat(Bf16{half})
+                                               : ToFloat(F16{half}));
     }
     file.Add(name, x, shape);
   };
@@ -116,6 +119,10 @@ bool Export(uint32_t seed, const std::string& directory) {
   p.head_dim = Draw(rng, 1, 12);
   p.value_dim = Draw(rng, 1, 12);
   p.scale = 0.0625 * static_cast<double>(Draw(rng, 4, 16));  // six digits
+  if (seed % 5 == 4) {
+    if (t.grad_lane != Lane::kF32) t.grad_lane = Lane::kF16;
+    MakeF16(t.forward);
+  }
   t.forward.valid_q.clear();
   t.forward.valid_kv.clear();
   t.forward.Fill(rng, seed % 2 == 0 ? 1.0f : 3.0f);

@@ -20,7 +20,7 @@ The bound, for f32 arithmetic (u = 2^-24, gamma_n = n u / (1 - n u)):
   dp  gamma_Dv sum|do v|;  D likewise, and u|D| for dlse
   ds  p (dp - D) t by the product rule, err(t) = 2|y| err(y) + u
   sums  the terms' errors, and gamma_(n+2) of the sum of their sizes
-  bf16  2^-8 of p, ds, the output
+  bf16  2^-8 of p, ds, the output; f16 2^-11 of them, and 2^-24 of the output
 """
 
 import numpy as np
@@ -29,7 +29,8 @@ import safetensors_file
 import witness_program
 
 U = 2.0 ** -24
-U_BF16 = 2.0 ** -8
+U_OF = {"f32": 0.0, "bf16": 2.0 ** -8, "f16": 2.0 ** -11}
+TINY_OF = {"f32": 0.0, "bf16": 2.0 ** -133, "f16": 2.0 ** -24}
 ULP2 = 2.0 ** -22          # two ulp of f32, relative
 TINY = 2.0 ** -120         # underflow of any step; far below every bound
 STEP = 1e-4
@@ -49,8 +50,9 @@ class Problem:
         self.mask = tensors["visible"].values != 0
         self.scale = float(metadata["scale"])
         self.cap = float(metadata["cap"]) if "cap" in metadata else None
-        self.e_p = U_BF16 if metadata["p"] == "bf16" else 0.0
-        self.e_out = U_BF16 if metadata["grad"] == "bf16" else 0.0
+        self.e_p = U_OF[metadata["p"]]
+        self.e_out = U_OF[metadata["grad"]]
+        self.tiny_out = TINY_OF[metadata["grad"]]
         self.group = self.t["q"].shape[1] // self.t["k"].shape[1]
         # What is masked everywhere holds NaN; its products are selected away.
         self.x = {n: np.nan_to_num(self.t[n], nan=0.0)
@@ -147,7 +149,8 @@ def gradients(p, o, lse):
         wrong = combine(np.einsum(form, errors, np.abs(other)))
         bound = abs(factor) * (wrong + gamma(count + 2) * sizes) + TINY
         value = value * factor
-        return value, bound + p.e_out * (np.abs(value) + bound), sizes
+        bound = bound + p.e_out * (np.abs(value) + bound) + p.tiny_out
+        return value, bound, sizes
 
     rows, keys = q.shape[2], k.shape[2]
     result = {

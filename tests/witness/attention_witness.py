@@ -22,10 +22,12 @@ The bound, for f32 arithmetic (u = 2^-24, gamma_n = n u / (1 - n u)):
            |d_j| <= eta_j, for sum P_j (V_j - O) = 0; a sink is a key with
            V = 0.
   sums     gamma_(N+1) sum P|V| for the accumulator, the row sum's gamma, the
-           division; 2^-8 sum P|V| when P is rounded to bf16.
+           division; 2^-8 sum P|V| when P is rounded to bf16, 2^-11 to f16's
+           bits.
   flushes  order=amx takes subnormal q, k and v for zeros, and so does this
            page; each of its operations may flush 2^-126 of the result.
-  output   2^-8 |O| when o is bf16.
+  output   2^-8 |O| when o is bf16; 2^-11 |O| and 2^-24 when it is f16, which
+           ends at 65504.
   lse      log of the weight factor, the row sum's gamma, log2, 3 roundings.
 """
 
@@ -38,16 +40,18 @@ import case_language
 import safetensors_file
 
 U32 = 2.0 ** -24
-U_BF16 = 2.0 ** -8
+U_OF = {"f32": 0.0, "bf16": 2.0 ** -8, "f16": 2.0 ** -11}
+SMALLEST = {"bf16": 2.0 ** -133, "f16": 2.0 ** -24}
 ULP2 = 2.0 ** -22          # two ulp of f32, relative
 TINY = 2.0 ** -148         # two smallest f32 subnormals
 FLUSHED = 2.0 ** -126      # below it order=amx has zeros
 LOG2E = 1.4426950408889634
 FLT_MAX = float(np.finfo(np.float32).max)
+LARGEST = {"F32": FLT_MAX, "BF16": FLT_MAX, "F16": 65504.0}
 DOMAIN = 2.0 ** 126        # beyond it f32 sums may overflow in some orders
 WEAK_SHARE = 0.1
-CANONICAL_NAN = {"F32": 0x7FC00000, "BF16": 0x7FC0}
-SIGN_BIT = {"F32": 0x80000000, "BF16": 0x8000}
+CANONICAL_NAN = {"F32": 0x7FC00000, "BF16": 0x7FC0, "F16": 0x7E00}
+SIGN_BIT = {"F32": 0x80000000, "BF16": 0x8000, "F16": 0x8000}
 
 
 class Undecidable(Exception):
@@ -160,8 +164,8 @@ def finite_row(case, u, eta, v, sink, u_weight):
     total = np.exp2(min(lse * LOG2E, 80.0) if uses_fixed_maximum(case, sink)
                     else -34.0)
     bound += (n + 1) * lost(case) / total + TINY   # subnormal accumulator, o
-    if case.lane == "bf16":
-        bound += U_BF16 * (np.abs(o) + bound) + 2.0 ** -133
+    if case.lane != "f32":
+        bound += U_OF[case.lane] * (np.abs(o) + bound) + SMALLEST[case.lane]
     bound_lse = max(np.log(most), -np.log(least)) + sums
     bound_lse += 4.0 * U32 * abs(lse) + ULP2 + TINY
     return o, bound, lse, bound_lse
@@ -229,7 +233,7 @@ class Tally:
             ok = bits == 0
         else:
             ok = abs(x - exact) <= bound and not negative_zero
-            overflow = abs(exact) + bound > FLT_MAX
+            overflow = abs(exact) + bound > LARGEST[dtype]
             ok = ok or (overflow and x == np.copysign(np.inf, exact))
             self.weak += not bound <= scale / 8.0
             if np.isfinite(x) and bound > 0.0:
@@ -332,7 +336,7 @@ def judge(case, tensors, expected):
     case_language.require(o.dtype == case.lane.upper() and lse.dtype == "F32",
                           "type of o or lse")
     q, k, v = (operands(case, tensors[n].values) for n in ("q", "k", "v"))
-    u_weight = U_BF16 if case.p == "bf16" else 0.0
+    u_weight = U_OF[case.p]
     group = case.hq // case.hkv
     tally = Tally()
     for b in range(case.b):

@@ -1,7 +1,7 @@
 """A plain reader of safetensors files: stdlib and numpy.
 
 Read(path) -> (tensors, metadata).  A tensor is a Tensor: `values` (float32
-for F32 and BF16, int32, uint8), `bits` (the raw little-endian words) and
+for F32, BF16 and F16, int32, uint8), `bits` (the raw little-endian words) and
 `dtype`.  Raises FormatError, with one sentence, on anything irregular.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 Tensor = collections.namedtuple("Tensor", "values bits dtype")
 
-WORD = {"F32": "<u4", "BF16": "<u2", "I32": "<i4", "U8": "u1", "BOOL": "u1",
+WORD = {"F32": "<u4", "BF16": "<u2", "F16": "<u2", "I32": "<i4", "U8": "u1", "BOOL": "u1",
         "F64": "<u8", "I64": "<i8"}
 MAX_HEADER = 1 << 20
 
@@ -30,6 +30,8 @@ def require(condition, sentence):
 def values_of(bits, dtype):
     if dtype == "BF16":
         return (bits.astype(np.uint32) << 16).view(np.float32)
+    if dtype == "F16":
+        return bits.view("<f2").astype(np.float32)
     if dtype == "F32":
         return bits.view("<f4").astype(np.float32, copy=False)
     if dtype == "F64":

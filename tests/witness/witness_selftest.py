@@ -31,13 +31,22 @@ def fma(a, b, c):
 
 def bf16_bits(x):
     bits = int(np.array(x, dtype=np.float32).view(np.uint32))
-    if math.isnan(x):
-        return 0x7FC0
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) & 0xFFFF
+    rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) & 0xFFFF
+    return 0x7FC0 if math.isnan(x) else rounded
 
 
 def bf16(x):
     return F(np.array(bf16_bits(x) << 16, dtype=np.uint32).view(np.float32))
+
+
+def eleven_bits(x):
+    """p=f16 (N10): 11 significant bits, whatever the exponent."""
+    fraction, exponent = math.frexp(x)
+    return F(math.ldexp(round(fraction * 2048), exponent - 11))
+
+
+LANE = {"f32": F, "bf16": bf16, "f16": lambda x: F(np.float16(x))}
+WEIGHT = {**LANE, "f16": eleven_bits}
 
 
 def score(case, q, k, visible, bug):
@@ -81,8 +90,8 @@ def row(case, scores, values, sink, bug):
     for weight in p:
         total = F(total + weight)
     sink_value = F(bug == "sink_has_value_one")
-    if case.p == "bf16" or bug == "p_rounded_to_bf16":
-        p = [bf16(weight) for weight in p]
+    rounded = bf16 if bug == "p_rounded_to_bf16" else WEIGHT[case.p]
+    p = [rounded(weight) for weight in p]
     o = []
     for c in range(case.dv):
         acc = F(sink_value * p[-1]) if p else F(0)
@@ -124,7 +133,7 @@ class Problem:
 
         def normal(*shape):
             x = rng.standard_normal(shape).astype(np.float32)
-            return np.vectorize(bf16)(x) if case.lane == "bf16" else x
+            return np.vectorize(LANE[case.lane], otypes=[F])(x)
 
         self.q = normal(case.b, case.hq, case.sq, case.d) * F(2)
         self.k = normal(case.b, case.hkv, case.skv, case.d)
@@ -149,6 +158,8 @@ class Problem:
     def words(self, x):
         if self.case.lane == "bf16":
             return np.vectorize(bf16_bits)(x).astype("<u2")
+        if self.case.lane == "f16":
+            return x.astype("<f2").view("<u2")
         bits = np.ascontiguousarray(x, dtype="<f4").view("<u4").copy()
         bits[np.isnan(x)] = 0x7FC00000
         return bits
@@ -286,6 +297,8 @@ def problems():
     yield Problem("sq=3 skv=6 d=16 lane=bf16 p=bf16 cap=50",
                   lambda b, h, i, j, bug: True,
                   ("scale_forgotten", "last_key_dropped", "lse_in_log2"))
+    yield Problem("sq=3 skv=6 d=16 lane=f16 p=f16 cap=50",
+                  lambda b, h, i, j, bug: True, FULL)
     yield Problem("sq=8 skv=6 d=64", lambda b, h, i, j, bug: True,
                   ("last_key_dropped", "lse_in_log2"), change=near_ties)
     yield Problem("sq=6 skv=8 d=8 mask=causal", lambda b, h, i, j, bug: i >= j,

@@ -20,7 +20,7 @@ class EnvelopeJudge {
   // `each`: told of every element; may be null.
   EnvelopeJudge(std::string tensor, int64_t expected, Lane lane,
                 const ElementSink* each = nullptr)
-      : half_ulp_(lane == Lane::kF32 ? 0x1p-24 : 0x1p-8), each_(each) {
+      : lane_(LaneRowOf(lane)), each_(each) {
     result_.tensor = std::move(tensor);
     result_.expected = expected;
   }
@@ -61,8 +61,9 @@ class EnvelopeJudge {
   // |x - truth| without the last rounding, in units of the bound; infinite for
   // what has no distance.
   double Distance(double x, const Bounds& bounds) const {
-    const double apart =
-        std::fabs(x - bounds.truth) - half_ulp_ * std::fabs(bounds.truth);
+    const double half_ulp = std::max(lane_.roundoff() * std::fabs(bounds.truth),
+                                     lane_.smallest() / 2);
+    const double apart = std::fabs(x - bounds.truth) - half_ulp;
     if (x == bounds.truth || apart <= 0) return 0;
     return apart > 0 && bounds.error > 0 ? apart / bounds.error : HUGE_VAL;
   }
@@ -80,7 +81,7 @@ class EnvelopeJudge {
     result_.worst = std::max(result_.worst, distance);
   }
 
-  double half_ulp_;
+  const LaneRow& lane_;
   const ElementSink* each_;
   EnvelopeResult result_;
   double furthest_ = 0;

@@ -11,10 +11,10 @@
 namespace lockstep::verify {
 namespace {
 
-// Both lanes have binary32's exponent, so one set of masks serves: a bf16 is
-// looked at as the binary32 it is the upper half of.
+// One set of masks serves all lanes: an element is looked at as the binary32
+// that it is, exactly.
 uint32_t Widen(Lane lane, uint32_t bits) {
-  return lane == Lane::kF32 ? bits : bits << 16;
+  return std::bit_cast<uint32_t>(FloatOf(lane, bits));
 }
 
 constexpr uint32_t kSign = 0x80000000u;
@@ -27,7 +27,7 @@ bool IsZero(uint32_t f32) { return (f32 & kMagnitude) == 0; }
 
 // Place on the number line of the lane, the zeros at 0.
 int64_t Place(Lane lane, uint32_t bits) {
-  const uint32_t sign = lane == Lane::kF32 ? kSign : 0x8000u;
+  const uint32_t sign = LaneBytes(lane) == 4 ? kSign : 0x8000u;
   const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
   return (bits & sign) != 0 ? -magnitude : magnitude;
 }
@@ -54,7 +54,7 @@ int64_t Elements(const std::array<int64_t, 4> &shape) {
 }  // namespace
 
 double ElementValue(Lane lane, uint32_t bits) {
-  return static_cast<double>(std::bit_cast<float>(Widen(lane, bits)));
+  return static_cast<double>(FloatOf(lane, bits));
 }
 
 const char *PairClassName(PairClass pair) {
@@ -101,10 +101,10 @@ uint64_t UlpDistance(Lane lane, uint32_t a, uint32_t b) {
 }
 
 std::string FormatElement(Lane lane, uint32_t bits) {
-  const auto value = std::bit_cast<float>(Widen(lane, bits));
+  const float value = FloatOf(lane, bits);
   return (std::isnan(value) ? "nan"
                             : Format("%+a", static_cast<double>(value))) +
-         Format(lane == Lane::kF32 ? " (0x%08x)" : " (0x%04x)", bits);
+         Format(" (0x%0*x)", static_cast<int>(2 * LaneBytes(lane)), bits);
 }
 
 int64_t Comparison::Compared() const {

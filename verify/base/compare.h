@@ -8,6 +8,7 @@
 #define LOCKSTEP_VERIFY_BASE_COMPARE_H_
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,14 +46,23 @@ uint64_t UlpDistance(Lane lane, uint32_t a, uint32_t b);
 // One differing element, index in the tensor's logical axes.
 struct ElementWitness {
   std::array<int64_t, 4> index{};
-  uint32_t expected = 0;  // bits; bf16 in the lower half
+  uint32_t expected = 0;  // bits; 16 of them in the lower half
   uint32_t produced = 0;
   PairClass pair = PairClass::kEqual;
   uint64_t ulp = 0;        // kFinite only
   bool unwritten = false;  // the candidate never stored to this element
 };
 
-// The number an element's bits stand for; bf16 in the lower half.
+// The number an element's bits stand for; 16 bits in the lower half.
+inline float FloatOf(Lane lane, uint32_t bits) {
+  return WithLane(lane, [bits](auto element) {
+    if constexpr (sizeof(element) == 4) {
+      return std::bit_cast<float>(bits);
+    } else {
+      return ToFloat(decltype(element){static_cast<uint16_t>(bits)});
+    }
+  });
+}
 double ElementValue(Lane lane, uint32_t bits);
 
 // "+0x1.8p-3 (0x3e400000)": the value as a hex float, and its bits.
@@ -119,7 +129,7 @@ class Comparer {
   Comparison comparison_;
 };
 
-// The bits of one element, bf16 in the lower half.
+// The bits of one element, 16 of them in the lower half.
 inline uint32_t ElementBits(const LaneView &view,
                             const std::array<int64_t, 4> &index) {
   int64_t offset = 0;
@@ -128,7 +138,7 @@ inline uint32_t ElementBits(const LaneView &view,
   }
   // memcpy: the bits of a float, not its value, and views may be misaligned.
   const auto *bytes = static_cast<const unsigned char *>(view.data);
-  if (view.lane == Lane::kF32) {
+  if (LaneBytes(view.lane) == 4) {
     uint32_t bits = 0;
     std::memcpy(&bits, bytes + offset * 4, 4);
     return bits;

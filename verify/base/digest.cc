@@ -93,8 +93,9 @@ TensorView<const T, 4> WithRank4(const TensorView<const T, kRank>& view) {
 }  // namespace
 
 std::string DigestTensor(const LaneView& view) {
-  return view.lane == Lane::kF32 ? DigestView(view.As<float>())
-                                 : DigestView(view.As<Bf16>());
+  return WithLane(view.lane, [&](auto element) {
+    return DigestView(view.As<decltype(element)>());
+  });
 }
 
 std::string DigestTensor(const TensorView<const float, 3>& view) {

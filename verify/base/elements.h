@@ -1,4 +1,4 @@
-// Elements of a tensor of either lane, by index: for laws, which change inputs
+// Elements of a tensor of any lane, by index: for laws, which change inputs
 // and do not care for speed.
 #ifndef LOCKSTEP_VERIFY_BASE_ELEMENTS_H_
 #define LOCKSTEP_VERIFY_BASE_ELEMENTS_H_
@@ -17,22 +17,30 @@ namespace lockstep::verify {
 // Index in the four logical axes.
 using At = std::array<int64_t, 4>;
 
-// `bits`: bf16 in the lower half.
+// `bits`: 16 of them in the lower half.
 inline void SetElement(const MutableLaneView& view, const At& at,
                        uint32_t bits) {
-  if (view.lane == Lane::kBf16) {
-    view.As<Bf16>()(at[0], at[1], at[2], at[3]).bits =
-        static_cast<uint16_t>(bits);
-  } else {
-    view.As<float>()(at[0], at[1], at[2], at[3]) = std::bit_cast<float>(bits);
-  }
+  WithLane(view.lane, [&](auto element) {
+    auto& to = view.As<decltype(element)>()(at[0], at[1], at[2], at[3]);
+    if constexpr (sizeof(element) == 4) {
+      to = std::bit_cast<float>(bits);
+    } else {
+      to.bits = static_cast<uint16_t>(bits);
+    }
+  });
 }
 
 // The lane's bits nearest to x.
 inline uint32_t BitsOf(Lane lane, double x) {
-  const auto narrow = static_cast<float>(x);
-  return lane == Lane::kBf16 ? reference::RoundToBf16(narrow).bits
-                             : std::bit_cast<uint32_t>(narrow);
+  return WithLane(lane, [x](auto element) -> uint32_t {
+    using T = decltype(element);
+    const T narrow = reference::ElementFrom<T>(static_cast<float>(x));
+    if constexpr (sizeof(T) == 4) {
+      return std::bit_cast<uint32_t>(narrow);
+    } else {
+      return narrow.bits;
+    }
+  });
 }
 
 // Calls visit(at) for every element.

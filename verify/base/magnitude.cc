@@ -50,8 +50,8 @@ Bits BitsOf(const View& x) {
 }  // namespace
 
 Magnitude MagnitudeOf(const LaneView& x) {
-  const Bits bits =
-      x.lane == Lane::kF32 ? BitsOf(x.As<float>()) : BitsOf(x.As<Bf16>());
+  const Bits bits = WithLane(
+      x.lane, [&](auto element) { return BitsOf(x.As<decltype(element)>()); });
   return {static_cast<double>(std::bit_cast<float>(bits.finite)),
           bits.all < kInfinityBits};
 }

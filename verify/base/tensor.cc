@@ -45,14 +45,14 @@ void ForEachOffset(const MutableLaneView& view, Visit visit) {
 }
 
 bool IsPoison(const LaneTensor& tensor, int64_t offset) {
-  if (tensor.view.lane == Lane::kF32) {
+  if (LaneBytes(tensor.view.lane) == 4) {
     uint32_t bits;
     std::memcpy(&bits, tensor.buffer.data() + offset * 4, sizeof(bits));
     return bits == kPoisonF32;
   }
   uint16_t bits;
   std::memcpy(&bits, tensor.buffer.data() + offset * 2, sizeof(bits));
-  return bits == kPoisonBf16;
+  return bits == kPoison16;
 }
 
 int64_t ElementsOf(const LaneTensor& tensor) {
@@ -117,10 +117,10 @@ Result<LaneTensor> AllocateLaneTensor(Lane lane,
 void Poison(const LaneTensor& tensor) {
   const auto elements = static_cast<size_t>(ElementsOf(tensor));
   uint8_t* data = tensor.buffer.data();
-  if (tensor.view.lane == Lane::kF32) {
+  if (LaneBytes(tensor.view.lane) == 4) {
     std::fill_n(reinterpret_cast<uint32_t*>(data), elements, kPoisonF32);
   } else {
-    std::fill_n(reinterpret_cast<uint16_t*>(data), elements, kPoisonBf16);
+    std::fill_n(reinterpret_cast<uint16_t*>(data), elements, kPoison16);
   }
 }
 

@@ -16,10 +16,10 @@ namespace lockstep::verify {
 // Bytes of guard zone on either side of a buffer.
 inline constexpr int64_t kGuardBytes = 256;
 
-// Poison of outputs and padding: signalling NaNs that no operation of the
-// contract can produce (every NaN written is the canonical quiet one).
+// Poison of outputs and padding: NaNs that no operation of the contract can
+// produce (every NaN written is the canonical quiet one).
 inline constexpr uint32_t kPoisonF32 = 0xffa5a5a5u;
-inline constexpr uint16_t kPoisonBf16 = 0xffa5u;
+inline constexpr uint16_t kPoison16 = 0xffa5u;  // of lanes of 16 bits
 
 // `bytes` of memory, `shift` bytes behind a 64-byte boundary, between guard
 // zones, all of it 0xa5 at first.

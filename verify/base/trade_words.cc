@@ -8,9 +8,6 @@ namespace {
 
 using enum WordFor;
 
-constexpr const char* kNoHalf =
-    "fp16 is not supported: judge the kernel with float32 or bfloat16 inputs "
-    "(docs/faq.md)";
 constexpr const char* kNoEights =
     "fp8 is not supported: judge the kernel on inputs in bf16 (docs/faq.md)";
 constexpr const char* kNoTolerance =
@@ -36,7 +33,8 @@ constexpr TradeWord kTable[] = {
     {kOp, "mamba_step selective_state_update decode", "mamba3_step", ""},
     {kOp, "block_mask blockmask mask_info create_block_mask", "block_plan", ""},
 
-    {kKey, "dtype type precision data_type", "lane", "lane=f32 or lane=bf16"},
+    {kKey, "dtype type precision data_type", "lane",
+     "lane=f32, lane=bf16 or lane=f16"},
     {kKey, "q_len qlen seq_len_q seqlen_q query_length len_q max_seqlen_q",
      "sq", ""},
     {kKey,
@@ -122,7 +120,7 @@ constexpr TradeWord kTable[] = {
 
     {kLane, "float32 fp32 float single", "f32", ""},
     {kLane, "bfloat16 bfp16", "bf16", ""},
-    {kLane, "float16 fp16 half f16", "", kNoHalf},
+    {kLane, "float16 fp16 half", "f16", ""},
     {kLane, "fp8 f8 e4m3 e5m2 float8 float8_e4m3fn float8_e5m2 int8", "",
      kNoEights},
     {kLane, "float64 fp64 double f64", "",
@@ -140,7 +138,7 @@ constexpr TradeWord kTable[] = {
     {kProfile, "tf32", "cpu-f32",
      "with operand_qk = tf32 and operand_v = tf32, docs/which-profile.md"},
     {kProfile, "mamba mamba3 scan", "scan-f32", ""},
-    {kProfile, "fp16 f16 float16 half", "", kNoHalf},
+    {kProfile, "fp16 f16 float16 half", "flash-f16", "docs/which-profile.md"},
     {kProfile, "fp8 e4m3 e5m2", "", kNoEights},
 
     {kVerb, "help", "--help", ""},

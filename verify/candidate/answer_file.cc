@@ -24,7 +24,7 @@ bool HasNpy(const fs::path& folder) {
 }
 
 // The spelling of a lane in safetensors.
-const char* TypeName(Lane lane) { return lane == Lane::kF32 ? "F32" : "BF16"; }
+const char* TypeName(Lane lane) { return LaneRowOf(lane).safetensors; }
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
   std::string text = "[";
@@ -63,11 +63,12 @@ std::string Mismatch(const OutputSpec& spec, const SafetensorsTensor& found) {
     text += "; a batch of 1 may be left out";
   }
   if (found.type != TypeName(spec.lane)) {
+    const std::string lane = LaneName(spec.lane);
     text += spec.lane == Lane::kF32
                 ? "; write this output as f32"
-                : "; the case has lane=bf16: write bf16, as the kernel rounds "
-                  "it, or f32 where the profile says out = f32, or ask for a "
-                  "case with lane=f32";
+                : "; the case has lane=" + lane + ": write " + lane +
+                      ", as the kernel rounds it, or f32 where the profile "
+                      "says out = f32, or ask for a case with lane=f32";
   }
   return text;
 }
@@ -93,20 +94,14 @@ void Scatter(const uint8_t* bytes, const LaneTensor& to) {
 
 // An output that the kernel says it has not.
 void FillNan(const LaneTensor& to) {
-  constexpr uint32_t kNanF32 = 0x7fc00000u;
-  constexpr uint16_t kNanBf16 = 0x7fc0u;
-  const bool wide = to.view.lane == Lane::kF32;
+  const uint32_t nan = LaneRowOf(to.view.lane).nan;
   std::vector<uint8_t> dense;
   int64_t elements = 1;
   for (const int64_t extent : to.view.shape) elements *= extent;
   const size_t width = LaneBytes(to.view.lane);
   dense.resize(static_cast<size_t>(elements) * width);
   for (size_t at = 0; at < dense.size(); at += width) {
-    if (wide) {
-      std::memcpy(dense.data() + at, &kNanF32, width);
-    } else {
-      std::memcpy(dense.data() + at, &kNanBf16, width);
-    }
+    std::memcpy(dense.data() + at, &nan, width);  // little endian
   }
   Scatter(dense.data(), to);
 }
@@ -191,7 +186,7 @@ RunOutcome TakeAnswer(const AnswerFile& answer, const CaseRequest& request,
     }
     const std::vector<int64_t> wanted = WantedShape(spec);
     const bool wide =
-        request.WideOut() && spec.lane == Lane::kBf16 && found->type == "F32";
+        request.WideOut() && spec.lane != Lane::kF32 && found->type == "F32";
     if ((found->type != TypeName(spec.lane) && !wide) ||
         !SameShape(found->shape, wanted)) {
       return {RunOutcome::State::kMismatch, Mismatch(spec, *found), spec.name};
@@ -199,8 +194,8 @@ RunOutcome TakeAnswer(const AnswerFile& answer, const CaseRequest& request,
     if (wide) {
       const MutableLaneView& to = outputs.tensors[t].view;
       const std::vector<int64_t> shape = {to.shape.begin(), to.shape.end()};
-      RoundElements(shape, found->bytes.data(), DenseStridesOf(shape), to.data,
-                    {to.strides.begin(), to.strides.end()});
+      RoundElements(to.lane, shape, found->bytes.data(), DenseStridesOf(shape),
+                    to.data, {to.strides.begin(), to.strides.end()});
     } else {
       Scatter(found->bytes.data(), outputs.tensors[t]);
     }

@@ -178,9 +178,8 @@ class CommandFiles final : public Candidate {
         return {RunOutcome::State::kMismatch, wanted + ", produced nothing",
                 output.name};
       }
-      const bool wide = request.WideOut() &&
-                        output.type == ElementType::kBf16 &&
-                        found->type == "F32";
+      const bool wide =
+          request.WideOut() && IsNarrow(output.type) && found->type == "F32";
       if ((found->type != type && !wide) || found->shape != output.shape) {
         return {
             RunOutcome::State::kMismatch,
@@ -189,8 +188,8 @@ class CommandFiles final : public Candidate {
       }
       const std::vector<int64_t> dense = DenseStridesOf(output.shape);
       if (wide) {
-        RoundElements(output.shape, found->bytes.data(), dense, output.data,
-                      output.strides);
+        RoundElements(LaneOf(output.type), output.shape, found->bytes.data(),
+                      dense, output.data, output.strides);
       } else {
         CopyElements(output.shape, ElementBytes(output.type),
                      found->bytes.data(), dense, output.data, output.strides);

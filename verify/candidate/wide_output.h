@@ -1,5 +1,5 @@
-// Outputs that a kernel hands over in f32 where the case has bf16: a profile
-// with out = f32.
+// Outputs that a kernel hands over in f32 where the case has a lane of 16 bits:
+// a profile with out = f32.
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_WIDE_OUTPUT_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_WIDE_OUTPUT_H_
 
@@ -10,14 +10,18 @@
 
 namespace lockstep::verify {
 
-// The outputs with f32 for bf16, their places unchanged.
+// The outputs with f32 for lanes of 16 bits, their places unchanged.
 std::vector<NamedOutput> Widened(std::vector<NamedOutput> outputs);
 
-// f32 elements to bf16, to nearest even. What is a bf16 value already keeps its
-// bits, be it a NaN: poison stays poison. Strides in elements.
-void RoundElements(const std::vector<int64_t>& shape, const void* from,
-                   const std::vector<int64_t>& from_strides, void* to,
-                   const std::vector<int64_t>& to_strides);
+// f32 elements to `lane`, bf16 or f16, to nearest even. What is a value of the
+// lane already keeps its bits, be it a NaN: poison stays poison. Strides in
+// elements.
+void RoundElements(Lane lane, const std::vector<int64_t>& shape,
+                   const void* from, const std::vector<int64_t>& from_strides,
+                   void* to, const std::vector<int64_t>& to_strides);
+
+// The f32 that RoundElements makes these bits of.
+uint32_t WideBits(Lane lane, uint32_t bits);
 
 }  // namespace lockstep::verify
 

@@ -136,7 +136,7 @@ Status ParseValue(const CaseKey& key, int64_t index, Scanner value, Case* c) {
   const std::string name =
       key.name + (key.indices != nullptr ? std::to_string(index) : "");
   const auto annotate = [&](const Status& status) {
-    const bool lane = std::string_view(key.form) == "f32|bf16";
+    const bool lane = key.form == keys::kLaneForm;
     const std::string known =
         lane ? InTrade(WordFor::kLane, value.Rest()) : std::string();
     return Status::Error(status.message() + (known.empty() ? "" : "; ") +

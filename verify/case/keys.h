@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "reference/contract/lanes.h"
 #include "reference/contract/status.h"
 #include "verify/case/case.h"
 #include "verify/case/text.h"
@@ -122,11 +123,13 @@ constexpr CaseKey BoolKey(const char* name, void (*set_default)(Case& c)) {
   return WordKey<kNoYes, kPath...>(name, "no|yes", set_default);
 }
 
-inline constexpr std::string_view kLanes[] = {"f32", "bf16"};
+inline constexpr std::string_view kLanes[] = {
+    kLaneRows[0].name, kLaneRows[1].name, kLaneRows[2].name};
+static_assert(std::size(kLanes) == std::size(kLaneRows));
+inline constexpr const char* kLaneForm = "f32|bf16|f16";
 template <auto... kPath>
 constexpr CaseKey LaneKey(const char* name) {
-  return WordKey<kLanes, kPath...>(name, "f32|bf16",
-                                   &Set<Lane::kF32, kPath...>);
+  return WordKey<kLanes, kPath...>(name, kLaneForm, &Set<Lane::kF32, kPath...>);
 }
 
 }  // namespace keys

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "verify/base/elements.h"
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/emulated.h"
 
@@ -100,11 +101,7 @@ void Spoil(const Trial& trial, const LookedAt& rows, const OutputSet& outputs) {
     for (const int64_t line : LinesOf(trial, t, rows)) {
       for (int64_t c = 0; c < spec.shape[3]; ++c) {
         const auto [b, h, i, at] = LineIndex(spec, line, c);
-        if (view.lane == Lane::kF32) {
-          view.As<float>()(b, h, i, at) = std::nanf("");
-        } else {
-          view.As<Bf16>()(b, h, i, at).bits = 0x7fc0;
-        }
+        SetElement(view, {b, h, i, at}, LaneRowOf(view.lane).nan);
       }
     }
   }

@@ -80,9 +80,10 @@ struct Triple {
 
 // What roundings of legal kernels may differ by, about.
 double NoiseOf(const OutputSpec& spec, float right, double scale) {
-  const bool narrow = spec.lane == Lane::kBf16;
   const double own = std::fabs(static_cast<double>(right));
-  return narrow ? 0x1p-8 * own + 0x1p-9 * scale : 0x1p-18 * (own + scale);
+  if (spec.lane == Lane::kF32) return 0x1p-18 * (own + scale);
+  const double unit = LaneRowOf(spec.lane).roundoff();
+  return unit * own + unit / 2 * scale;
 }
 
 // All of one line: sums of its finite elements, and what is special once.
@@ -205,9 +206,7 @@ Numbers NumbersOf(const Trial& trial, const OutputSet& outputs,
     for (const int64_t line : LinesOf(trial, t, rows)) {
       for (int64_t c = 0; c < spec.shape[3]; ++c) {
         const std::array<int64_t, 4> at = LineIndex(spec, line, c);
-        to.push_back(x.lane == Lane::kF32
-                         ? x.As<float>()(at[0], at[1], at[2], at[3])
-                         : ToFloat(x.As<Bf16>()(at[0], at[1], at[2], at[3])));
+        to.push_back(x.Float(at[0], at[1], at[2], at[3]));
       }
     }
   }

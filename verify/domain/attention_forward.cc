@@ -52,7 +52,9 @@ void DrawNumbers(Draw* draw, const DomainOptions& options,
                  AttentionForwardCase* c) {
   const bool bf16 = draw->OneIn(2);
   c->lane = options.lane.value_or(bf16 ? Lane::kBf16 : Lane::kF32);
-  c->p_lane = draw->OneIn(3) ? Lane::kBf16 : Lane::kF32;
+  // Weights of f16 tensors that are drawn narrow are f16.
+  const Lane narrow = c->lane == Lane::kF16 ? Lane::kF16 : Lane::kBf16;
+  c->p_lane = draw->OneIn(3) ? narrow : Lane::kF32;
   c->scale.value = 1.0 / std::sqrt(static_cast<double>(c->head_dim));
   if (draw->OneIn(5)) {
     c->scale.value =

@@ -115,6 +115,10 @@ float TruncateTo(float x, NumberType type) {
   return x;
 }
 
+float FlushedInF16(float x) {
+  return std::fabs(x) < 0x1p-14f ? std::copysign(0.0f, x) : x;
+}
+
 float TowardsZero(double x) {
   const float nearest = static_cast<float>(x);
   if (!(std::fabs(static_cast<double>(nearest)) > std::fabs(x))) return nearest;

@@ -21,6 +21,8 @@ float TruncateToBits(float x, int bits);
 // The value of x in another type, carried in f32. Requires: not kCase.
 float RoundTo(float x, NumberType type);
 float TruncateTo(float x, NumberType type);
+// x, or the zero of its sign where f16 has subnormal numbers.
+float FlushedInF16(float x);
 // A double to f32, towards zero.
 float TowardsZero(double x);
 

@@ -12,12 +12,13 @@ constexpr int64_t kPage = 4096;
 int32_t TypeOf(std::string_view name) {
   if (name == "f32") return LOCKSTEP_F32;
   if (name == "bf16") return LOCKSTEP_BF16;
+  if (name == "f16") return LOCKSTEP_F16;
   return name == "u8" ? LOCKSTEP_U8 : LOCKSTEP_I32;
 }
 
 int64_t BytesOf(int32_t type) {
   if (type == LOCKSTEP_U8) return 1;
-  return type == LOCKSTEP_BF16 ? 2 : 4;
+  return type == LOCKSTEP_BF16 || type == LOCKSTEP_F16 ? 2 : 4;
 }
 
 // Bytes from the first to the end of the last element; 0 if there is none.

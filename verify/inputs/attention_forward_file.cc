@@ -63,11 +63,16 @@ Result<SafetensorsFile> OpenPinned(const std::string& path,
 Status PlanFileTensor(const SafetensorsFile& file, const char* name,
                       const std::array<int64_t, 4>& shape, FillPlan* plan) {
   const SafetensorsTensor* found = file.Find(name);
-  const bool bf16 = found != nullptr && found->type == "BF16";
-  ASSIGN_OR_RETURN(const auto tensor, file.Get(name, bf16 ? "BF16" : "F32",
-                                               {shape.begin(), shape.end()}));
+  plan->file_lane = Lane::kF32;
+  for (const Lane lane : {Lane::kBf16, Lane::kF16}) {
+    const bool is =
+        found != nullptr && found->type == LaneRowOf(lane).safetensors;
+    if (is) plan->file_lane = lane;
+  }
+  ASSIGN_OR_RETURN(const auto tensor,
+                   file.Get(name, LaneRowOf(plan->file_lane).safetensors,
+                            {shape.begin(), shape.end()}));
   plan->file = tensor.bytes;
-  plan->file_lane = bf16 ? Lane::kBf16 : Lane::kF32;
   return {};
 }
 

@@ -21,7 +21,7 @@ Result<SafetensorsFile> OpenPinned(const std::string& path,
                                    const std::string& digest,
                                    const MaterialiseOptions& options);
 
-// The file's tensor `name`, bf16 or f32, as what file terms of the plan read;
+// The file's tensor `name`, of any lane, as what file terms of the plan read;
 // the plan then points into the file. Errors: no such tensor, another type or
 // shape.
 Status PlanFileTensor(const SafetensorsFile& file, const char* name,

@@ -109,14 +109,10 @@ class TensorFiller {
     const uint8_t* source =
         plan_.file.data() +
         element * static_cast<int64_t>(LaneBytes(plan_.file_lane));
-    uint32_t bits = 0;
-    if (plan_.file_lane == Lane::kF32) {
-      std::memcpy(&bits, source, sizeof(bits));
-      return bits;
-    }
-    uint16_t half = 0;
-    std::memcpy(&half, source, sizeof(half));
-    return static_cast<uint32_t>(half) << 16;
+    return WithLane(plan_.file_lane, [&](auto element) {
+      std::memcpy(&element, source, sizeof(element));
+      return std::bit_cast<uint32_t>(ToFloat(element));
+    });
   }
 
   uint32_t Modify(Modifier* modifier, const Place& place, uint32_t bits) {
@@ -148,16 +144,15 @@ class TensorFiller {
     const auto draw = modifier->words.At(place.element);
     if (draw[0] >= Threshold(term.a.value)) return bits;
     const uint32_t sign = draw[1] & kSign;
-    const uint32_t mantissa = draw[2] & kMantissa;
-    // Rounding to bf16 must not carry a huge number into infinity.
-    const uint32_t kept = lane_ == Lane::kBf16 ? 0xffff0000u : ~0u;
+    // Rounding to the lane must not carry a huge number into infinity.
+    const uint32_t kept = ~0u << (24 - LaneRowOf(lane_).digits);
     switch (term.kind) {
       case FillKind::kSubnormal:
         return SubnormalBits(draw, lane_);
       case FillKind::kTiny:
-        return (sign | (1 + draw[3] % 24) * kExponentOne | mantissa) & kept;
+        return TinyBits(draw, lane_) & kept;
       case FillKind::kHuge:
-        return (sign | (kInfinity - kExponentOne) | mantissa) & kept;
+        return HugeBits(draw, lane_) & kept;
       case FillKind::kSpecial:
         return SpecialBits(draw);
       default:
@@ -171,11 +166,12 @@ class TensorFiller {
     const auto draw = generator_.Draw(FamilyStream(plan_.stream, term.kind),
                                       place.element - place.channel);
     if (draw[0] >= Threshold(term.a.value)) return bits;
-    constexpr double kLargestBf16 = 0x1.fep127;
+    // Of f32, too: bf16's, as cases have always had it.
+    const double largest = lane_ == Lane::kF16 ? LaneRowOf(lane_).largest
+                                               : LaneRowOf(Lane::kBf16).largest;
     const double x = std::ldexp(static_cast<double>(std::bit_cast<float>(bits)),
                                 static_cast<int>(term.b.value));
-    return Bits(std::isfinite(x) ? std::clamp(x, -kLargestBf16, kLargestBf16)
-                                 : x);
+    return Bits(std::isfinite(x) ? std::clamp(x, -largest, largest) : x);
   }
 
   // LO, 2 LO, 4 LO, ... below HI, and HI.
@@ -203,7 +199,9 @@ class TensorFiller {
   uint32_t KeyFor(double score) const {
     if (plan_.score_scale == 0) return 0;
     const double key = score / plan_.score_scale;
-    return Bits(std::clamp(key, -0x1p100, 0x1p100));
+    const double most =
+        lane_ == Lane::kF16 ? LaneRowOf(lane_).largest : 0x1p100;
+    return Bits(std::clamp(key, -most, most));
   }
 
   // q and k meet in channel 0.
@@ -252,7 +250,8 @@ void Store(const MutableLaneView& view, int64_t offset, uint32_t bits) {
     std::memcpy(base + offset * 4, &bits, 4);
     return;
   }
-  const uint16_t half = RoundBitsToBf16(bits);
+  const uint16_t half =
+      view.lane == Lane::kF16 ? RoundBitsToF16(bits) : RoundBitsToBf16(bits);
   std::memcpy(base + offset * 2, &half, 2);
 }
 

@@ -29,7 +29,7 @@ struct FillPlan {
   std::span<const FillTerm> terms;
   float normal_scale = 1;  // of normal deviates; see QueryScale
   double score_scale = 1;  // what q.k is multiplied with, of drift and low
-  // For a file term: its tensor's bytes, dense; f32 or bf16.
+  // For a file term: its tensor's bytes, dense, and their lane.
   std::span<const uint8_t> file;
   Lane file_lane = Lane::kF32;
   // For a probe term.
@@ -41,8 +41,8 @@ struct FillPlan {
 // multiplies the rows.
 float QueryScale(const AttentionForwardCase& c);
 
-// Fills every element; poison terms are not looked at. bf16 elements are the
-// f32 values rounded to nearest even (N2), NaN payloads cut.
+// Fills every element; poison terms are not looked at. elements of 16 bits are
+// the f32 values rounded to nearest even (N2), NaN payloads cut.
 void FillTensor(const CounterGenerator& generator, const FillPlan& plan,
                 const MutableLaneView& view);
 

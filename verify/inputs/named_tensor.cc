@@ -7,35 +7,21 @@
 namespace lockstep::verify {
 
 const char* ElementTypeName(ElementType type) {
-  switch (type) {
-    case ElementType::kF32:
-      return "f32";
-    case ElementType::kBf16:
-      return "bf16";
-    case ElementType::kU8:
-      return "u8";
-    case ElementType::kI32:
-      break;
-  }
-  return "i32";
+  if (IsReal(type)) return LaneName(LaneOf(type));
+  return type == ElementType::kU8 ? "u8" : "i32";
+}
+
+const char* FileType(ElementType type) {
+  if (IsReal(type)) return LaneRowOf(LaneOf(type)).safetensors;
+  return type == ElementType::kU8 ? "U8" : "I32";
 }
 
 int64_t ElementBytes(ElementType type) {
-  switch (type) {
-    case ElementType::kBf16:
-      return 2;
-    case ElementType::kU8:
-      return 1;
-    case ElementType::kF32:
-    case ElementType::kI32:
-      break;
-  }
-  return 4;
+  if (IsReal(type)) return static_cast<int64_t>(LaneBytes(LaneOf(type)));
+  return type == ElementType::kU8 ? 1 : 4;
 }
 
-ElementType TypeOf(Lane lane) {
-  return lane == Lane::kF32 ? ElementType::kF32 : ElementType::kBf16;
-}
+ElementType TypeOf(Lane lane) { return static_cast<ElementType>(lane); }
 
 std::vector<int64_t> DenseStridesOf(const std::vector<int64_t>& shape) {
   std::vector<int64_t> strides(shape.size());
@@ -139,11 +125,9 @@ KernelInputs TurnedInputs(const KernelInputs& inputs) {
         static_cast<size_t>(ElementSpan(tensor.shape, tensor.strides));
     const auto* data = static_cast<const uint8_t*>(tensor.data);
     std::vector<uint8_t> bytes(data, data + span * width);
-    const bool real =
-        tensor.type == ElementType::kF32 || tensor.type == ElementType::kBf16;
     // Where elements lie apart, what lies between them is no value.
     const bool dense = static_cast<int64_t>(span) == ElementCount(tensor.shape);
-    if (real && dense && span > 1) {
+    if (IsReal(tensor.type) && dense && span > 1) {
       std::rotate(bytes.begin(), bytes.begin() + static_cast<int64_t>(width),
                   bytes.end());
     }

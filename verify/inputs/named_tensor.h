@@ -18,15 +18,26 @@
 
 namespace lockstep::verify {
 
-enum class ElementType : uint8_t { kF32, kBf16, kU8, kI32 };
+// Those of lanes first, in the order of Lane.
+enum class ElementType : uint8_t { kF32, kBf16, kF16, kU8, kI32 };
 
 // Strides of a dense tensor whose last axis is contiguous.
 std::vector<int64_t> DenseStridesOf(const std::vector<int64_t>& shape);
 
-// "f32", "bf16", "u8", "i32".
+// "f32", "bf16", "f16", "u8", "i32".
 const char* ElementTypeName(ElementType type);
+// The same in a safetensors file: "F32".
+const char* FileType(ElementType type);
 int64_t ElementBytes(ElementType type);
 ElementType TypeOf(Lane lane);
+// Whether its elements are values of a lane.
+inline bool IsReal(ElementType type) { return type < ElementType::kU8; }
+// Requires: IsReal(type).
+inline Lane LaneOf(ElementType type) { return static_cast<Lane>(type); }
+// Whether a profile with out = f32 hands it over in f32.
+inline bool IsNarrow(ElementType type) {
+  return IsReal(type) && LaneOf(type) != Lane::kF32;
+}
 
 // A tensor of the contract's logical shape; `Void` is `const void` for inputs,
 // `void` for outputs.

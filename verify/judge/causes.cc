@@ -36,8 +36,9 @@ constexpr int64_t kTwinRows = 96;
 // What other arithmetic may be off by in an element, about.
 double NoiseOf(Lane lane, double truth, double scale) {
   const double own = std::fabs(truth);
-  return lane == Lane::kBf16 ? 0x1p-6 * own + 0x1p-7 * scale
-                             : 0x1p-16 * (own + scale);
+  if (lane == Lane::kF32) return 0x1p-16 * (own + scale);
+  const double unit = LaneRowOf(lane).roundoff();
+  return 4 * unit * own + 2 * unit * scale;
 }
 
 double RootMeanSquare(const OutputSpec& spec,

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <chrono>
+#include <cstring>
 #include <set>
 
 #include "reference/contract/team.h"
@@ -18,11 +18,12 @@ bool Unwritten(Lane lane, uint32_t first, uint32_t second) {
 }
 
 void Store(const LaneTensor& tensor, int64_t at, uint32_t bits) {
-  if (tensor.view.lane == Lane::kF32) {
-    static_cast<float*>(tensor.view.data)[at] = std::bit_cast<float>(bits);
-  } else {
-    static_cast<Bf16*>(tensor.view.data)[at].bits = static_cast<uint16_t>(bits);
-  }
+  // As bits: a float that is loaded and stored need not keep those of a NaN.
+  const size_t width = LaneBytes(tensor.view.lane);
+  const auto narrow = static_cast<uint16_t>(bits);
+  std::memcpy(
+      static_cast<uint8_t*>(tensor.view.data) + static_cast<size_t>(at) * width,
+      width == 4 ? static_cast<const void*>(&bits) : &narrow, width);
 }
 
 // Calls visit(index) for all elements of an output.

@@ -47,10 +47,10 @@ Truth ComputeTruth(const Trial& trial, bool all_rows, int threads);
 // The poison an element holds before each of the two runs that are compared.
 struct PoisonBits {
   uint32_t f32 = 0;
-  uint32_t bf16 = 0;
-  uint32_t of(Lane lane) const { return lane == Lane::kF32 ? f32 : bf16; }
+  uint32_t narrow = 0;  // of lanes of 16 bits
+  uint32_t of(Lane lane) const { return LaneBytes(lane) == 4 ? f32 : narrow; }
 };
-inline constexpr PoisonBits kFirstPoison = {kPoisonF32, kPoisonBf16};
+inline constexpr PoisonBits kFirstPoison = {kPoisonF32, kPoison16};
 // A finite number: what an overlooked NaN rule would hide, this shows.
 inline constexpr PoisonBits kSecondPoison = {0x5a5a5a5au, 0x5a5au};
 

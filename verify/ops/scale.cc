@@ -3,7 +3,6 @@
 #include <cfenv>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
@@ -30,8 +29,10 @@ bool ScaleTensor(const LaneTensor& tensor, int exponent) {
     const Lane lane = tensor.view.lane;
     const double x = std::ldexp(
         ElementValue(lane, ElementBits(tensor.const_view(), at)), exponent);
-    normal &=
-        !(x != 0 && std::fabs(x) < double{std::numeric_limits<float>::min()});
+    const double size = std::fabs(x);
+    normal &= x == 0 || !std::isfinite(x) ||
+              (size >= std::ldexp(1.0, LaneRowOf(lane).min_exponent) &&
+               size <= LaneRowOf(lane).largest);
     SetElement(tensor.view, at, BitsOf(lane, x));
   });
   return normal;

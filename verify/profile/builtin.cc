@@ -1,6 +1,7 @@
 // The built-in profiles. Numbers of hardware are those of the vendors' manuals
 // and of docs/profiles.md.
 #include <array>
+#include <string>
 
 #include "verify/profile/profile.h"
 
@@ -19,10 +20,8 @@ constexpr double kTritonExp = 0x1.1p-18;
 NumericProfile Exact(const char* name, Lane lane) {
   NumericProfile p;
   p.name = name;
-  p.description =
-      lane == Lane::kF32
-          ? "claims the numerics contract, f32 lane: judged by bits"
-          : "claims the numerics contract, bf16 lane: judged by bits";
+  p.description = std::string("claims the numerics contract, ") +
+                  LaneName(lane) + " lane: judged by bits";
   p.exact = true;
   p.lane = lane;
   p.chain_qk = 0;
@@ -97,17 +96,30 @@ NumericProfile SplashBf16() {
   return p;
 }
 
+// The same between f16 tensors: weights have f16's smallest number, 2^-24, and
+// its range.
+NumericProfile FlashF16() {
+  NumericProfile p = FlashBf16();
+  p.name = "flash-f16";
+  p.description =
+      "f16 tensors, base-2 flash kernel, f32 sums, weights rounded to f16, "
+      "accurate tanh";
+  p.lane = Lane::kF16;
+  p.p = p.grad->p = p.grad->ds = NumberType::kF16;
+  return p;
+}
+
 void SumBy(const Accumulator& unit, NumericProfile* p) {
   p->acc_qk = p->acc_pv = unit;
   p->grad->acc_dp = p->grad->acc_dq = p->grad->acc_dkv = unit;
 }
 
-NumericProfile MmaBf16() {
-  NumericProfile p = FlashBf16();
-  p.name = "mma-bf16";
-  p.description =
-      "flash-bf16 on matrix units: truncating block sums, hardware exp2 and "
-      "tanh, flushed subnormals";
+// A flash kernel on matrix units.
+NumericProfile Mma(NumericProfile p, const char* name) {
+  p.description = p.name +
+                  " on matrix units: truncating block sums, hardware exp2 and "
+                  "tanh, flushed subnormals";
+  p.name = name;
   SumBy({Accumulator::Kind::kMma, 16, 1}, &p);
   p.tanh_rel = kApproxTanh;
   p.exp_rel = 0x1p-20;
@@ -120,8 +132,7 @@ NumericProfile MmaBf16() {
 // Kernels on a chip's matrix unit, which takes K products and the accumulator
 // and keeps F bits: mma:K,F-23 (docs/gpu-units.md).
 NumericProfile ChipBf16(const char* name, int k, int guard_bits) {
-  NumericProfile p = MmaBf16();
-  p.name = name;
+  NumericProfile p = Mma(FlashBf16(), name);
   p.description = "mma-bf16 with the sums of this chip's matrix unit";
   SumBy({Accumulator::Kind::kMma, k, guard_bits}, &p);
   return p;
@@ -256,13 +267,13 @@ NumericProfile StepBf16Read() {
 }  // namespace
 
 std::span<const NumericProfile> BuiltinProfiles() {
-  static const std::array<NumericProfile, 21> kProfiles = {
+  static const std::array<NumericProfile, 24> kProfiles = {
       Exact("exact-f32", Lane::kF32),
       Exact("exact-bf16", Lane::kBf16),
       CpuF32(),
       FlashBf16(),
       SplashBf16(),
-      MmaBf16(),
+      Mma(FlashBf16(), "mma-bf16"),
       ChipBf16("ampere-bf16", 8, 1),
       ChipBf16("ada-bf16", 8, 1),
       ChipBf16("hopper-bf16", 16, 2),
@@ -277,7 +288,10 @@ std::span<const NumericProfile> BuiltinProfiles() {
       SisoBf16("siso-bf16-a32", NumberType::kF32),
       MimoBf16(),
       StepF32State(),
-      StepBf16Read()};
+      StepBf16Read(),
+      Exact("exact-f16", Lane::kF16),
+      FlashF16(),
+      Mma(FlashF16(), "mma-f16")};
   return kProfiles;
 }
 

@@ -31,7 +31,7 @@ const Words kEmptyRow = {"zero", "zero_posinf", "mean_visited", "unspecified",
 const Words kNan = {"propagate", "unspecified"};
 const Words kMaskedNan = {"no", "padding", "yes"};
 const Words kBool = {"no", "yes"};
-const Words kLane = {"f32", "bf16", "any"};
+const Words kLane = {"f32", "bf16", "f16", "any"};
 
 template <const Words& kWords, auto kMember>
 ProfileField Word(const char* key) {
@@ -86,12 +86,10 @@ ProfileField LaneField() {
             return std::string(p.lane ? LaneName(*p.lane) : "any");
           },
           [](std::string_view text, NumericProfile* p) -> std::string {
-            if (text != "f32" && text != "bf16" && text != "any") {
-              return "one of " + Join(kLane);
-            }
+            const auto at = std::find(kLane.begin(), kLane.end(), text);
+            if (at == kLane.end()) return "one of " + Join(kLane);
             p->lane = std::nullopt;
-            if (text == "f32") p->lane = Lane::kF32;
-            if (text == "bf16") p->lane = Lane::kBf16;
+            if (text != "any") p->lane = static_cast<Lane>(at - kLane.begin());
             return "";
           }};
 }

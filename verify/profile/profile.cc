@@ -257,7 +257,7 @@ namespace {
 // What the contract's own arithmetic is.
 void LintExact(const NumericProfile& p,
                const std::function<void(bool, const char*)>& refuse) {
-  refuse(p.exact && !p.lane, "exact = yes needs lane = f32 or bf16");
+  refuse(p.exact && !p.lane, "exact = yes needs lane = f32, bf16 or f16");
   refuse(p.exact && p.p != NumberType::kCase,
          "exact = yes needs p = case: the case line says what weights are");
   refuse(p.exact && p.shift != Shift::kInteger,

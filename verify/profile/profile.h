@@ -211,6 +211,12 @@ inline bool HandsBackForward(const NumericProfile& profile) {
   return profile.grad && profile.grad->from == GradFrom::kOwn;
 }
 
+// " lane=bf16", as case lines of the profile have it; empty for f32.
+inline std::string LaneWord(const NumericProfile& profile) {
+  const Lane lane = profile.lane.value_or(Lane::kF32);
+  return lane == Lane::kF32 ? "" : std::string(" lane=") + LaneName(lane);
+}
+
 // Whether it has the output of that name ("lse", "carry_h", ...) to be judged.
 bool HasOutput(const NumericProfile& profile, std::string_view name);
 
@@ -219,10 +225,17 @@ bool HasOutput(const NumericProfile& profile, std::string_view name);
 //   Requires: type is not kCase.
 double UnitRoundoff(NumberType type);
 
+// Of the lane's elements.
+NumberType NumberTypeOf(Lane lane);
+
+// What `case` stands for, N10's weights: of p=f16 they have the 11 bits alone,
+// which are tf32's.
+NumberType WeightTypeOf(Lane p_lane);
+
 // exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16, of chips
 // ampere-bf16 ada-bf16 hopper-bf16 blackwell-bf16 and the same with tf32, and
 // of scans scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16
-// step-f32state step-bf16read.
+// step-f32state step-bf16read; of f16 exact-f16 flash-f16 mma-f16.
 std::span<const NumericProfile> BuiltinProfiles();
 
 // A built-in name, or else the path of a profile file. Errors: one line.

@@ -16,4 +16,14 @@ double UnitRoundoff(NumberType type) {
   return 0x1p-24;
 }
 
+NumberType NumberTypeOf(Lane lane) {
+  constexpr NumberType kOfLanes[] = {NumberType::kF32, NumberType::kBf16,
+                                     NumberType::kF16};
+  return kOfLanes[static_cast<size_t>(lane)];
+}
+
+NumberType WeightTypeOf(Lane p_lane) {
+  return p_lane == Lane::kF16 ? NumberType::kTf32 : NumberTypeOf(p_lane);
+}
+
 }  // namespace lockstep::verify

@@ -17,7 +17,7 @@ const char* const kLoopText =
 Then: lockstep verify CASES --candidate files:DIR --profile PROFILE
 
 Inputs are arrays by name: of NumPy, where bfloat16 is widened to float32, or
-tensors of the library, which has a bfloat16. Masks are of type bool. Outputs are
+tensors of the library, which has a bfloat16. float16 is float16. Masks are of type bool. Outputs are
 rounded to what the call asks for. Names, shapes and scalars: docs/wire.md.
 """
 import json
@@ -28,7 +28,7 @@ import traceback
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TYPES = {"F32": "<f4", "BF16": "<u2", "U8": "u1", "I8": "i1", "I16": "<i2",
+TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "U8": "u1", "I8": "i1", "I16": "<i2",
          "I32": "<i4", "I64": "<i8"}
 REALS = ("scale", "softcap", "norm_epsilon")
 
@@ -61,6 +61,9 @@ def as_stored(x, dtype):
         x = x.astype("<f4")
     if dtype == "f32":
         return "F32", x
+    if dtype == "f16":
+        with np.errstate(over="ignore", invalid="ignore"):
+            return "F16", np.where(np.isnan(x), np.float16("nan"), x.astype("<f2"))
     bits = x.view("<u4")
     bits = (bits + np.uint32(0x7fff) + (bits >> 16 & 1)) >> 16
     return "BF16", np.where(np.isnan(x), 0x7fc0, bits).astype("<u2")

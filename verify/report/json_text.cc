@@ -9,7 +9,7 @@ namespace lockstep::verify {
 namespace {
 
 std::string HexBits(Lane lane, uint32_t bits) {
-  return Format(lane == Lane::kF32 ? "0x%08x" : "0x%04x", bits);
+  return Format("0x%0*x", static_cast<int>(2 * LaneBytes(lane)), bits);
 }
 
 // A float that matters is a hex string.

@@ -64,7 +64,7 @@ std::string NullLine(uint64_t seed, int64_t keys,
             std::to_string(queries - queries / 2) + " kv_seg=ids:0*" + half +
             ",1*" + std::to_string(length - length / 2);
   }
-  if (profile.lane == Lane::kBf16) line += " lane=bf16";
+  line += LaneWord(profile);
   return line + " seed=" + std::to_string(seed);
 }
 

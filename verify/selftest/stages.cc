@@ -40,9 +40,11 @@ Difference CompareLine(const OutputSpec& spec, int64_t line,
     apart = std::max(apart, std::fabs(x - y));
   }
   if (same) return Difference::kNone;
-  const double place =
-      std::ldexp(1.0, (largest > 0 ? std::ilogb(largest) : -126) -
-                          (spec.lane == Lane::kBf16 ? 7 : 23));
+  const LaneRow& lane = LaneRowOf(spec.lane);
+  const int exponent = largest > 0
+                           ? std::max(std::ilogb(largest), lane.min_exponent)
+                           : lane.min_exponent;
+  const double place = std::ldexp(1.0, exponent - (lane.digits - 1));
   return apart <= kRoundedPlaces * place ? Difference::kRounded
                                          : Difference::kWrong;
 }

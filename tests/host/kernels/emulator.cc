@@ -127,6 +127,7 @@ int RunBy(std::optional<Kernel>& kernel, const char* lacks, const Call& call,
 int lockstep_describe(lockstep_description* description) {
   description->abi = LOCKSTEP_ABI;
   description->name = "emulated";
+  description->lanes = "f32 bf16 f16";
   return 0;
 }
 

@@ -88,6 +88,7 @@ Status RunAttention(const AttentionCall& asked, int threads,
 int lockstep_describe(lockstep_description* description) {
   description->abi = LOCKSTEP_ABI;
   description->name = "optimized";
+  description->lanes = "f32 bf16 f16";
   return 0;
 }
 

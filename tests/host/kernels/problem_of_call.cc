@@ -9,12 +9,13 @@ namespace lockstep::tests {
 namespace {
 
 Lane LaneOf(int32_t type) {
+  if (type == LOCKSTEP_F16) return Lane::kF16;
   return type == LOCKSTEP_BF16 ? Lane::kBf16 : Lane::kF32;
 }
 
 int64_t BytesOf(int32_t type) {
   if (type == LOCKSTEP_U8) return 1;
-  return type == LOCKSTEP_BF16 ? 2 : 4;
+  return type == LOCKSTEP_BF16 || type == LOCKSTEP_F16 ? 2 : 4;
 }
 
 template <size_t kRank>

@@ -173,8 +173,7 @@ double WorstAgainstContract(const AttentionVariant& variant, Case c) {
   const AttentionForwardProblem& p = data.problem;
   const auto at = [&](const LaneTensor& x, int64_t b, int64_t h, int64_t i,
                       int64_t ch) -> double {
-    return p.lane == Lane::kF32 ? x.view.As<float>()(b, h, i, ch)
-                                : ToFloat(x.view.As<Bf16>()(b, h, i, ch));
+    return x.view.Float(b, h, i, ch);
   };
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t h = 0; h < p.q_heads; ++h) {
@@ -213,8 +212,14 @@ TEST(Zoo, EveryVariantIsAttention) {
   for (const AttentionVariant& variant : AttentionZoo()) {
     EXPECT_TRUE(names.insert(variant.name()).second) << variant.name();
     EXPECT_EQ(LintProfile(variant.numeric), "") << variant.name();
-    double tolerance = variant.numeric.lane == Lane::kBf16 ? 0.04 : 2e-5;
+    double tolerance = variant.numeric.lane == Lane::kBf16  ? 0.04
+                       : variant.numeric.lane == Lane::kF16 ? 0.005
+                                                            : 2e-5;
     if (variant.numeric.score == NumberType::kBf16) tolerance = 0.4;
+    if (variant.numeric.score == NumberType::kF16) tolerance = 0.05;
+    if (variant.numeric.acc_pv.kind == Accumulator::Kind::kF16) {
+      tolerance = 0.02;
+    }
     if (variant.numeric.scale_at == ScaleAt::kQLane) tolerance = 0.2;
     if (variant.numeric.exp_zero != ExpZero::kExact) {
       tolerance += 8 * variant.numeric.exp_rel;

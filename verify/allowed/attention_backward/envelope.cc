@@ -27,7 +27,8 @@ void PlaceScale(const NumericProfile& profile,
                 const AttentionForwardProblem& problem, GradientOutput output,
                 double ds_floor, oracle::GradientModel* m) {
   const bool keys = output == GradientOutput::kDq;
-  const bool bf16 = problem.lane == Lane::kBf16;
+  const LaneRow& lane = LaneRowOf(problem.lane);
+  const bool narrow = problem.lane != Lane::kF32;
   double* const operand = keys ? &m->operand_k : &m->operand_q;
   double* const flush = keys ? &m->flush_k : &m->flush_q;
   const ScalePlace place = PlaceOf(*profile.grad, output);
@@ -36,11 +37,15 @@ void PlaceScale(const NumericProfile& profile,
   if (place == ScalePlace::kDs) {
     m->ds_floor = std::max(m->ds_floor, (ds_floor + 4 * m->tiny) * shrunk);
   } else if (place == ScalePlace::kOperand) {
-    if (bf16) *operand += 0x1p-8 * (1 + 4 * kU);
-    *flush = std::max(m->flush, bf16 ? kBf16Tiny : m->tiny) * shrunk;
-  } else if (place == ScalePlace::kUnsaid && bf16 &&
+    if (narrow) *operand += lane.roundoff() * (1 + 4 * kU);
+    *flush =
+        std::max(m->flush, narrow ? lane.smallest() / 2 : m->tiny) * shrunk;
+  } else if (place == ScalePlace::kUnsaid && narrow &&
              profile.scale_at == ScaleAt::kQLane) {
-    *operand += 0x1p-8 * (1 + 4 * kU);
+    *operand += lane.roundoff() * (1 + 4 * kU);
+    if (problem.lane == Lane::kF16) {
+      *flush = std::max(m->flush, lane.smallest() / 2) * shrunk;
+    }
   }
 }
 
@@ -212,14 +217,15 @@ double GradientEnvelope::ProbeError(GradientOutput output,
     return 6 * kU * size + EarlyProbeError(output, line, c);
   }
   if (!(line.span[c] < 1 / UnitOfSums(output, true))) return kInf;
-  // What remains is the scale, and where it was multiplied into a bf16 q the
+  // What remains is the scale, and where it was multiplied into a narrow q the
   // one rounding that all of them share.
   const bool scaled =
       output == GradientOutput::kDk || output == GradientOutput::kDq;
   const bool narrow = place == ScalePlace::kUnsaid && scaled &&
                       profile_.scale_at == ScaleAt::kQLane &&
-                      problem_.lane == Lane::kBf16;
-  return (6 * kU + (narrow ? 0x1p-8 : 0)) * size;
+                      problem_.lane != Lane::kF32;
+  const double rounding = narrow ? LaneRowOf(problem_.lane).roundoff() : 0;
+  return (6 * kU + rounding) * size;
 }
 
 double GradientEnvelope::EarlyProbeError(GradientOutput output,

@@ -75,9 +75,10 @@ std::optional<RoundedScale> RoundedScaleAt(
   RoundedScale rounded = {
       kU + Widened(ds ? profile.p_round : profile.operand_round) * unit,
       1 / unit};
-  if (!ds && problem.lane == Lane::kBf16) {
-    rounded.wrong += 0x1p-8;
-    rounded.odd = std::min(rounded.odd, 0x1p8);
+  if (!ds && problem.lane != Lane::kF32) {
+    const double lane = LaneRowOf(problem.lane).roundoff();
+    rounded.wrong += lane;
+    rounded.odd = std::min(rounded.odd, 1 / lane);
   }
   return rounded;
 }

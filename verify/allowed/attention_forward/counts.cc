@@ -10,9 +10,7 @@ namespace lockstep::verify {
 namespace {
 
 double Produced(const LaneView& x, int64_t b, int64_t h, int64_t i, int64_t c) {
-  return static_cast<double>(x.lane == Lane::kF32
-                                 ? x.As<float>()(b, h, i, c)
-                                 : ToFloat(x.As<Bf16>()(b, h, i, c)));
+  return static_cast<double>(x.Float(b, h, i, c));
 }
 
 // Calls visit(r, b, h, i) for the judged rows in order.

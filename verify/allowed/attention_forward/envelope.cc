@@ -15,11 +15,6 @@ namespace {
 // Errors of ln(weight) above it are no random walk of the result.
 constexpr double kLinear = 0.25;
 
-int Precision(Lane lane) { return lane == Lane::kF32 ? 24 : 8; }
-double Largest(Lane lane) {
-  return lane == Lane::kF32 ? 0x1.fffffep127 : 0x1.fep127;
-}
-
 enum class Direction { kNearest, kDown, kUp };
 
 // 2^exponent. Requires: a normal number.
@@ -41,13 +36,14 @@ double RoundOnce(double x, Lane lane, Direction direction) {
   if (!std::isfinite(x) || x == 0) return x;
   const auto biased =
       static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7ff);
-  const int exponent = std::max(biased - 1023, -126);
-  const int unit = exponent - Precision(lane) + 1;
+  const LaneRow& row = LaneRowOf(lane);
+  const int exponent = std::max(biased - 1023, row.min_exponent);
+  const int unit = exponent - row.digits + 1;
   const double steps = x * PowerOfTwo(-unit);  // exact, below 2^24
   const double rounded = Whole(steps, direction) * PowerOfTwo(unit);
-  if (std::fabs(rounded) <= Largest(lane)) return rounded;
-  if (rounded > 0 && direction == Direction::kDown) return Largest(lane);
-  if (rounded < 0 && direction == Direction::kUp) return -Largest(lane);
+  if (std::fabs(rounded) <= row.largest) return rounded;
+  if (rounded > 0 && direction == Direction::kDown) return row.largest;
+  if (rounded < 0 && direction == Direction::kUp) return -row.largest;
   return std::copysign(kInf, rounded);
 }
 
@@ -64,6 +60,7 @@ InputRange RangeOf(const AttentionForwardInputs& inputs,
   const bool scaled_q =
       profile.scale_at == ScaleAt::kQLane || profile.scale_at == ScaleAt::kQF32;
   const bool matters = profile.ftz || scaled_q ||
+                       profile.score == NumberType::kF16 ||
                        profile.operand_qk == NumberType::kF16 ||
                        profile.operand_v == NumberType::kF16;
   if (!matters) return {};
@@ -281,7 +278,7 @@ void AttentionEnvelope::ShareOutput(const oracle::RowTruth& row,
                                     const RowSlack& slack,
                                     const OutputParts& parts, double size,
                                     double error, CauseAmounts* shares) const {
-  const double rounding = std::ldexp(size, -Precision(problem_.lane));
+  const double rounding = size * LaneRowOf(problem_.lane).roundoff();
   const double total = error + rounding;
   const auto add = [&](Cause cause, double amount) {
     (*shares)[static_cast<size_t>(cause)] += amount / total;

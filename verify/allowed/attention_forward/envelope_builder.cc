@@ -85,7 +85,7 @@ class Builder {
     }
     // Products of f32 values are rounded where they are not fused.
     const bool exact_products =
-        problem_.lane == Lane::kBf16 && p_.scale_at != ScaleAt::kQF32;
+        problem_.lane != Lane::kF32 && p_.scale_at != ScaleAt::kQF32;
     Add(kProduct, Cause::kAccQk, Gamma(steps.count, steps.unit));
     Add(kProduct, Cause::kAccQk, Pick(!exact_products, 2 * kU));
     int exponent = 0;
@@ -95,9 +95,9 @@ class Builder {
       m_.correlated = true;
       Add(kProduct, Cause::kScaleAt, 2 * kU);
       Add(kProduct, Cause::kScaleAt,
-          Pick(p_.scale_at == ScaleAt::kQLane && problem_.lane == Lane::kBf16 &&
+          Pick(p_.scale_at == ScaleAt::kQLane && problem_.lane != Lane::kF32 &&
                    !power,
-               0x1p-8 * (1 + 4 * kU)));
+               LaneRowOf(problem_.lane).roundoff() * (1 + 4 * kU)));
     } else {
       Add(kArgument, Cause::kScaleAt, 2 * kU);
     }
@@ -108,6 +108,9 @@ class Builder {
     // Products and partial sums that underflow.
     Add(kConstant, Cause::kUnderflow,
         scale * (d + 4) * (p_.ftz ? 0x1p-125 : 0x1p-148) + cap * 0x1p-125);
+    if (p_.acc_qk.kind == Accumulator::Kind::kF16) {
+      Add(kConstant, Cause::kAccQk, std::max(scale, 1.0) * (d + 4) * 0x1p-25);
+    }
     // A subnormal q or k that is flushed, or q rounded after the scale, meets
     // what stands opposite, which may be large.
     const bool scaled_q =
@@ -116,7 +119,15 @@ class Builder {
         Pick(p_.ftz || scaled_q, std::max(scale, 1.0) * d *
                                      (range_.q + range_.k) *
                                      (p_.ftz ? 0x1p-126 : 0x1p-149)));
+    if (p_.scale_at == ScaleAt::kQLane && problem_.lane == Lane::kF16) {
+      // A scaled q has f16's spacing, and its range.
+      Add(kConstant, Cause::kScaleAt, d * HalfSpacing() * range_.k);
+      m_.unbounded |= !(scale * range_.q < 65000);
+    }
   }
+
+  // f16 has the fixed spacing 2^-24 below 2^-14, and ends at 65504.
+  double HalfSpacing() const { return p_.ftz ? 0x1p-14 : 0x1p-24; }
 
   // Relative error of an operand of a product that a matrix unit rounds.
   double OperandError(NumberType type) const {
@@ -126,35 +137,33 @@ class Builder {
   }
 
   void Operands() {
-    // A bf16 tensor is exact in tf32, and in bf16; f16 keeps its bits, not its
-    // range.
-    const bool narrow = problem_.lane == Lane::kBf16;
     const bool scaled = p_.scale_at == ScaleAt::kQF32;
     const double qk = OperandError(p_.operand_qk);
     const double v = OperandError(p_.operand_v);
     if (qk > 0) {
-      const double q_error = narrow && !scaled ? 0 : qk;
-      const double k_error = narrow ? 0 : qk;
+      const bool kept = KeepsBits(problem_.lane, p_.operand_qk);
+      const double q_error = kept && !scaled ? 0 : qk;
+      const double k_error = kept ? 0 : qk;
       // (1 + a)(1 + b) - 1, of products that have roundings of their own.
       Add(kProduct, Cause::kOperandQk,
           (q_error + k_error + q_error * k_error) * (1 + 4 * kU));
       m_.correlated |= q_error > 0;
       m_.biased |= p_.operand_round != Rounding::kNearest;
     }
-    if (v > 0 && !narrow) {
+    if (v > 0 && !KeepsBits(problem_.lane, p_.operand_v)) {
       AddNumerator(Cause::kOperandV, v);
       m_.biased |= p_.operand_round != Rounding::kNearest;
     }
     const auto d = static_cast<double>(problem_.head_dim);
     const double scale = std::max(std::fabs(problem_.scale), 1.0);
-    // f16 has the fixed spacing 2^-24 below 2^-14, and ends at 65504.
-    const double spacing = p_.ftz ? 0x1p-14 : 0x1p-24;
-    if (p_.operand_qk == NumberType::kF16) {
+    const double spacing = HalfSpacing();
+    const bool f16 = problem_.lane == Lane::kF16;
+    if (p_.operand_qk == NumberType::kF16 && (!f16 || scaled)) {
       Add(kConstant, Cause::kOperandQk,
           scale * d * spacing * (range_.q + range_.k + spacing));
       m_.unbounded |= !(std::max(scale * range_.q, range_.k) < 65000);
     }
-    if (p_.operand_v == NumberType::kF16) {
+    if (p_.operand_v == NumberType::kF16 && !f16) {
       m_.operand_flush = spacing;
       m_.unbounded |= !(range_.v < 65000);
     }
@@ -169,6 +178,14 @@ class Builder {
   void Scores() {
     const double rounded = RoundoffOf(p_.score, problem_.p_lane);
     Add(kScorePart, Cause::kScore, rounded);
+    if (p_.score == NumberType::kF16) {
+      // f16's spacing near zero, and its largest number.
+      Add(kConstant, Cause::kScore, 0x1p-25);
+      const double largest = problem_.softcap.value_or(
+          std::fabs(problem_.scale) * range_.q * range_.k *
+          static_cast<double>(problem_.head_dim));
+      m_.unbounded |= !(largest < 65000);
+    }
     const bool base_two = p_.exp_base == ExpBase::kTwo;
     if (problem_.softcap) {
       const double roundings = p_.cap_div == CapDivision::kReciprocal ? 3
@@ -298,6 +315,7 @@ class Builder {
                      p_.acc_l.kind == Accumulator::Kind::kF16 ||
                      p_.state == NumberType::kF16;
     if (f16) m_.largest_sum = 30000;
+    narrow_sums_ = f16;
     if (p_.max.kind == MaxPolicy::Kind::kRunning ||
         p_.max.kind == MaxPolicy::Kind::kLazy) {
       m_.largest_early = f16 ? 30000 : 0x1p125;
@@ -320,6 +338,8 @@ class Builder {
     m_.biased |= p_.exp_zero == ExpZero::kRel;
     m_.log = p_.log_rel + kU;
     m_.tiny = p_.ftz ? 0x1p-125 : 0x1p-148;
+    // Sums in f16 have its spacing near zero.
+    if (narrow_sums_) m_.tiny = 0x1p-25;
     m_.flush = p_.ftz ? 0x1p-125 : 0;
     m_.biased |= p_.out_round == Rounding::kTruncate;
   }
@@ -365,6 +385,7 @@ class Builder {
   EnvelopeModel m_;
   double merges_ = 1;
   double rounded_p_ = 0;
+  bool narrow_sums_ = false;
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ SumSteps StepsOf(const Accumulator& how, double n, double tile, double places) {
 
 double RoundoffOf(NumberType type, Lane p_lane) {
   if (type == NumberType::kCase) {
-    return p_lane == Lane::kBf16 ? 0x1p-8 : 0;
+    type = WeightTypeOf(p_lane);
   }
   return type == NumberType::kF32 ? 0 : UnitRoundoff(type);
 }

@@ -33,6 +33,14 @@ bool Cuts(const Accumulator& how);
 // magnitude there; 0 where there are no blocks.
 double BlockTerm(const Accumulator& how);
 
+// Whether elements of the lane have no more bits than the type: a bf16 tensor
+// is exact in bf16 and tf32, an f16 tensor in f16 and tf32. Of a bf16 tensor
+// f16 keeps the bits, not the range.
+inline bool KeepsBits(Lane lane, NumberType type) {
+  if (lane == Lane::kF16) return type != NumberType::kBf16;
+  return lane == Lane::kBf16 || type == NumberType::kF32;
+}
+
 // Relative error of one rounding to the type; `p_lane`: what `case` stands for.
 double RoundoffOf(NumberType type, Lane p_lane);
 

@@ -158,7 +158,8 @@ class RowReader {
 
   // Results nearer to zero are the likelier ones: of a rounding's cell, too.
   double OutputDrift() const {
-    return r_.problem.lane == Lane::kBf16 ? 0x1p-16 : 0x1p-48;
+    const double unit = LaneRowOf(r_.problem.lane).roundoff();
+    return unit * unit;
   }
 
   void Squares(RowErrors* errors) const {
@@ -311,8 +312,8 @@ class Pools {
 // Whether what functions err is small beside the roundings: only then is a
 // sum over rows at one key one of random signs.
 bool RoundingsLead(const AttentionErrorsRequest& r, const EnvelopeModel& m) {
-  const double rounding = std::max(
-      m.numerator_weight, r.problem.lane == Lane::kBf16 ? 0x1p-8 : 0x1p-24);
+  const double rounding =
+      std::max(m.numerator_weight, LaneRowOf(r.problem.lane).roundoff());
   const double cut = m.cut_score + kU * (m.pv.cuts + m.l.cuts);
   return m.common_weight == 0 &&
          std::max({r.profile.exp_rel,
@@ -340,9 +341,8 @@ std::string WhyNoStatistics(const NumericProfile& profile,
       narrow(profile.acc_l) || RoundoffOf(profile.state, problem.p_lane) > 0) {
     return "the profile allows sums in narrow types, which stagnate";
   }
-  const bool f32 = problem.lane == Lane::kF32;
-  if (f32 && (profile.operand_qk != NumberType::kF32 ||
-              profile.operand_v != NumberType::kF32)) {
+  if (!KeepsBits(problem.lane, profile.operand_qk) ||
+      !KeepsBits(problem.lane, profile.operand_v)) {
     return "the profile allows rounded operands, which all rows share";
   }
   return "";

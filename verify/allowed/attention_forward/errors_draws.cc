@@ -41,8 +41,9 @@ std::array<int64_t, 3> PlaceOf(const AttentionForwardProblem& p, int64_t row) {
 
 double Ulp(double x, Lane lane) {
   if (!(x > 0)) return 0;
+  const LaneRow& row = LaneRowOf(lane);
   return std::ldexp(
-      1.0, std::max(std::ilogb(x), -126) - (lane == Lane::kF32 ? 23 : 7));
+      1.0, std::max(std::ilogb(x), row.min_exponent) - (row.digits - 1));
 }
 
 RowDraws::RowDraws(const AttentionErrorsRequest& request) : r_(request) {

@@ -10,8 +10,7 @@ namespace {
 size_t Extent(int64_t n) { return static_cast<size_t>(n); }
 
 float At(const LaneView& x, int64_t b, int64_t h, int64_t i, int64_t c) {
-  return x.lane == Lane::kF32 ? x.As<float>()(b, h, i, c)
-                              : ToFloat(x.As<Bf16>()(b, h, i, c));
+  return x.Float(b, h, i, c);
 }
 
 // [channel][position] of one head.

@@ -15,6 +15,16 @@ bool SumsInF32(const Accumulator& how) {
          how.kind != Accumulator::Kind::kF16;
 }
 
+// Whether a query, or what it is with the scale in it, is held in f16 and too
+// large for it.
+bool LeavesF16(double query, const AttentionForwardProblem& p,
+               const NumericProfile& profile) {
+  const bool held =
+      profile.operand_qk == NumberType::kF16 ||
+      (profile.scale_at == ScaleAt::kQLane && p.lane == Lane::kF16);
+  return held && !(query * std::max(std::fabs(p.scale), 1.0) < 0x1p15);
+}
+
 // The queries of probes all of whose keys have one score that is not 0.
 std::string WhyNotTied(ProbeKind kind, const AttentionForwardProblem& p,
                        const NumericProfile& profile) {
@@ -22,10 +32,7 @@ std::string WhyNotTied(ProbeKind kind, const AttentionForwardProblem& p,
   const bool deep = kind == ProbeKind::kDeep;
   const double query =
       deep ? std::fabs(ProbeDeepQuery(p)) : 2 * ProbeHoleUnit(p);
-  if (profile.operand_qk == NumberType::kF16 &&
-      !(query * std::max(scale, 1.0) < 0x1p15)) {
-    return "the query leaves f16";
-  }
+  if (LeavesF16(query, p, profile)) return "the query leaves f16";
   // Channels weigh 1 or 2, less 1 for the hole.
   const auto channels = static_cast<double>(p.head_dim);
   double least = deep ? query * scale : (channels - 1) * query / 2 * scale;
@@ -33,6 +40,9 @@ std::string WhyNotTied(ProbeKind kind, const AttentionForwardProblem& p,
   if (p.softcap) {
     least = *p.softcap * TanhDouble(least / *p.softcap);
     most = *p.softcap * TanhDouble(most / *p.softcap);
+  }
+  if (profile.score == NumberType::kF16 && !(most < 0x1p15)) {
+    return "the scores leave f16";
   }
   const std::string why = WhyNotTop(least, true, p, profile);
   return why.empty() ? WhyNotTop(most, true, p, profile) : why;
@@ -61,9 +71,7 @@ std::string WhyNotProbe(ProbeKind kind, const AttentionForwardProblem& problem,
     return WhyNotTied(kind, problem, profile);
   }
   if (!HasHighKeys(kind)) return "";
-  const double scale = std::max(std::fabs(double{problem.scale}), 1.0);
-  if (profile.operand_qk == NumberType::kF16 &&
-      !(std::fabs(ProbeQueryValue(problem)) * scale < 0x1p15)) {
+  if (LeavesF16(std::fabs(ProbeQueryValue(problem)), problem, profile)) {
     return "the high query leaves f16";
   }
   const bool several = kind != ProbeKind::kSelect && kind != ProbeKind::kAim;
@@ -142,9 +150,9 @@ double ProbeScoreError(ProbeKind kind, const AttentionForwardProblem& p,
                        const NumericProfile& profile, double score) {
   // Constants, their product, the conversion of the base, the cap's product.
   double relative = 8 * kU + SumOverChannels(kind, p, profile);
-  if (profile.scale_at == ScaleAt::kQLane && p.lane == Lane::kBf16 &&
+  if (profile.scale_at == ScaleAt::kQLane && p.lane != Lane::kF32 &&
       !IsPowerOfTwo(p.scale)) {
-    relative += 0x1.01p-8;
+    relative += 0x1.01p0 * LaneRowOf(p.lane).roundoff();
   }
   if (profile.score != NumberType::kF32 && profile.score != NumberType::kCase) {
     relative += UnitRoundoff(profile.score);

@@ -133,9 +133,7 @@ void MergeSlack(double score, const AttentionForwardProblem& p,
 Conversion ConversionOf(const AttentionForwardProblem& p,
                         const NumericProfile& profile) {
   NumberType type = profile.p;
-  if (type == NumberType::kCase) {
-    type = p.p_lane == Lane::kBf16 ? NumberType::kBf16 : NumberType::kF32;
-  }
+  if (type == NumberType::kCase) type = WeightTypeOf(p.p_lane);
   Conversion c;
   if (type == NumberType::kF32) return c;
   c.nearest = profile.p_round == Rounding::kNearest;

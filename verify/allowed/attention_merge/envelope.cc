@@ -188,7 +188,7 @@ double MergedRowBounds::LseError() const {
 }
 
 double MergedRowBounds::Value(int64_t part, int64_t channel) const {
-  return oracle::PartElement(problem_, inputs_, part, head_, row_, channel);
+  return oracle::PartElement(inputs_, part, head_, row_, channel);
 }
 
 Bounds MergedRowBounds::OfEmptyRow(double value) const {
@@ -314,7 +314,7 @@ bool RowIsFinite(const AttentionMergeProblem& problem,
                  const AttentionMergeInputs& inputs, int64_t s, int64_t h,
                  int64_t n) {
   for (int64_t c = 0; c < problem.value_dim; ++c) {
-    if (!std::isfinite(oracle::PartElement(problem, inputs, s, h, n, c))) {
+    if (!std::isfinite(oracle::PartElement(inputs, s, h, n, c))) {
       return false;
     }
   }

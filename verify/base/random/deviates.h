@@ -33,6 +33,25 @@ inline uint16_t RoundBitsToBf16(uint32_t bits) {
   return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
+// The same to binary16: subnormal numbers are kept, 65520 is infinite.
+inline uint16_t RoundBitsToF16(uint32_t bits) {
+  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000u);
+  const uint32_t size = bits & ~kSign;
+  const auto with_sign = [sign](uint32_t rest) {
+    return static_cast<uint16_t>(sign | rest);
+  };
+  if (size > kInfinity) return with_sign(0x7e00u | (size >> 13 & 0x3ffu));
+  const auto x = std::bit_cast<float>(size);
+  if (x >= 65520.0f) return with_sign(0x7c00u);
+  // Where f16 is subnormal, adding 1/2 leaves its spacing, 2^-24.
+  if (x < 0x1p-14f) {
+    return with_sign(std::bit_cast<uint32_t>(x + 0.5f) -
+                     std::bit_cast<uint32_t>(0.5f));
+  }
+  const uint32_t half = 0x0fffu + (size >> 13 & 1u);
+  return with_sign((size + half - (112u << 23)) >> 13);
+}
+
 // The sum of eight 16-bit uniforms less its mean: an exact integer of 19 bits
 // whose variance is (2/3) 2^32. The product with an f32 is exact in binary64,
 // so the deviate is rounded once.
@@ -78,7 +97,30 @@ inline uint32_t SubnormalBits(const std::array<uint32_t, 4>& draw, Lane lane) {
   if (lane == Lane::kF32) {
     return sign | std::max(draw[2] % kExponentOne >> draw[3] % 23, 1u);
   }
+  if (lane == Lane::kF16) {
+    const uint32_t count = std::max(draw[2] % 1024 >> draw[3] % 10, 1u);
+    return sign | std::bit_cast<uint32_t>(static_cast<float>(count) * 0x1p-24f);
+  }
   return sign | std::max(draw[2] % 128 >> draw[3] % 7, 1u) << 16;
+}
+
+// Magnitudes of the lane's `binades` exponents from its smallest normal number
+// on; `draw` as of a fill's modifier.
+inline uint32_t TinyBits(const std::array<uint32_t, 4>& draw, Lane lane) {
+  // f16 has 30 exponents, f32 and bf16 254.
+  const uint32_t binades = lane == Lane::kF16 ? 4 : 24;
+  const auto least =
+      static_cast<uint32_t>(LaneRowOf(lane).min_exponent + 126) * kExponentOne;
+  return (draw[1] & kSign) | (least + (1 + draw[3] % binades) * kExponentOne) |
+         (draw[2] & kMantissa);
+}
+
+// Magnitudes of the lane's largest exponent.
+inline uint32_t HugeBits(const std::array<uint32_t, 4>& draw, Lane lane) {
+  const auto most =
+      std::bit_cast<uint32_t>(static_cast<float>(LaneRowOf(lane).largest)) &
+      ~kMantissa;
+  return (draw[1] & kSign) | most | (draw[2] & kMantissa);
 }
 
 inline uint32_t SpecialBits(const std::array<uint32_t, 4>& draw) {

@@ -29,20 +29,6 @@ bool IsTaken(const std::vector<TakenInput>& taken, const std::string& name) {
 
 }  // namespace
 
-const char* FileType(ElementType type) {
-  switch (type) {
-    case ElementType::kF32:
-      return "F32";
-    case ElementType::kBf16:
-      return "BF16";
-    case ElementType::kU8:
-      return "U8";
-    case ElementType::kI32:
-      break;
-  }
-  return "I32";
-}
-
 KernelInputs CallInputs(const CaseRequest& request, const Trial& trial) {
   KernelInputs inputs = trial.Inputs();
   inputs.op = OpName(*request.call);

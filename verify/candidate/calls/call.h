@@ -15,9 +15,6 @@
 
 namespace lockstep::verify {
 
-// The spelling of a type in safetensors.
-const char* FileType(ElementType type);
-
 // All inputs of a trial, under the name of the request's op. They refer to the
 // trial. A chain of steps is one call with all its tokens.
 KernelInputs CallInputs(const CaseRequest& request, const Trial& trial);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/candidate/wide_output.h"
 #include "verify/candidate/wire/host_caller.h"
 #include "verify/candidate/wire/plan.h"
 #include "verify/candidate/wire/receipt.h"
@@ -136,7 +137,11 @@ std::string WireCandidate::WhyNot(const std::string& op,
     return std::find(list.begin(), list.end(), word) != list.end();
   };
   if (!has(hello.ops, op)) return hello.name + " does not compute " + op;
-  if (lane != nullptr && !hello.lanes.empty() && !has(hello.lanes, lane)) {
+  // A host that says nothing may be older than f16.
+  const bool computes =
+      lane == nullptr || (hello.lanes.empty() ? std::string_view(lane) != "f16"
+                                              : has(hello.lanes, lane));
+  if (!computes) {
     return hello.name + " does not compute in lane " + lane;
   }
   return "";
@@ -146,9 +151,10 @@ PoisonOf WireCandidate::PoisonFor(const CaseRequest& request,
                                   const KernelCall& call) {
   PoisonOf poison = ReadPoison(call.outputs);
   for (const NamedOutput& output : call.outputs) {
-    // Rounded to bf16 again, it is the poison that it was.
-    const bool wide = request.WideOut() && output.type == ElementType::kBf16;
-    if (wide) poison[output.name] <<= 16;
+    if (!request.WideOut() || !IsNarrow(output.type)) continue;
+    // Rounded to the lane again, it is the poison that it was.
+    uint32_t& bits = poison[output.name];
+    bits = WideBits(LaneOf(output.type), bits);
   }
   return poison;
 }
@@ -177,8 +183,9 @@ RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
   const Status started = Start();
   if (!started.ok()) return BrokenBy({"start", started.message()});
   KernelCall call = trial.Call(0, outputs);
+  const ElementType type = call.outputs[0].type;
   const std::string why =
-      WhyNot(call.inputs.op, ElementTypeName(call.outputs[0].type));
+      WhyNot(call.inputs.op, IsReal(type) ? ElementTypeName(type) : nullptr);
   if (!why.empty()) return Unsupported(why);
   if (trial.Calls() > 1 && !host_.hello().lacks.empty()) {
     return Unsupported(host_.hello().name + " lacks " + host_.hello().lacks[0] +

@@ -23,7 +23,7 @@ struct HostHello {
   std::string wire;
   std::string name, version, commit;
   std::vector<std::string> ops;
-  std::vector<std::string> lanes;  // none: all
+  std::vector<std::string> lanes;  // none: f32 and bf16
   std::vector<std::string> features;
   std::string profile;
   std::vector<std::string> wants;

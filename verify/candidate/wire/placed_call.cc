@@ -80,7 +80,7 @@ void FillElements(const PlacedTensor& placed, int64_t span, uint32_t bits,
                   uint8_t* data) {
   // Room for tables is no element's: what lies there says nothing.
   if (ElementBytes(placed.type) == 1) return;
-  if (placed.type == ElementType::kBf16) {
+  if (ElementBytes(placed.type) == 2) {
     std::fill_n(reinterpret_cast<uint16_t*>(data), span,
                 static_cast<uint16_t>(bits));
     return;

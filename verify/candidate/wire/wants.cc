@@ -77,7 +77,7 @@ void WantedCall::DropLacking(const std::vector<std::string>& lacks) {
 // Strides count elements, so that they stay.
 void WantedCall::Widen() {
   for (NamedOutput& output : call_.outputs) {
-    if (output.type != ElementType::kBf16) continue;
+    if (!IsNarrow(output.type)) continue;
     Moved moved{output, output};
     moved.host.type = ElementType::kF32;
     storage_.emplace_back(
@@ -166,15 +166,16 @@ void WantedCall::Return() const {
   // The last move first: one may have moved what another has moved.
   for (auto moved = moved_.rbegin(); moved != moved_.rend(); ++moved) {
     if (moved->trial.type != moved->host.type) {
-      RoundElements(moved->trial.shape, moved->host.data, moved->host.strides,
-                    moved->trial.data, moved->trial.strides);
+      RoundElements(LaneOf(moved->trial.type), moved->trial.shape,
+                    moved->host.data, moved->host.strides, moved->trial.data,
+                    moved->trial.strides);
       continue;
     }
     CopyElements(moved->trial.shape, ElementBytes(moved->trial.type),
                  moved->host.data, moved->host.strides, moved->trial.data,
                  moved->trial.strides);
   }
-  constexpr uint32_t kNan = 0x7fc07fc0;  // of either lane
+  constexpr uint32_t kNan = 0x7fc07fc0;  // of any lane
   for (const NamedOutput& output : lacking_) {
     CopyElements(output.shape, ElementBytes(output.type), &kNan,
                  std::vector<int64_t>(output.shape.size()), output.data,

@@ -19,7 +19,8 @@ namespace lockstep::verify {
 class WantedCall {
  public:
   // Errors: what cannot be had, one line. `call` is taken over.
-  // `wide`: bf16 outputs are f32 to the host, and rounded when they return.
+  // `wide`: outputs of 16 bits are f32 to the host, and rounded when they
+  // return.
   static Result<WantedCall> Make(const Trial& trial, const HostHello& hello,
                                  bool wide, KernelCall call);
 

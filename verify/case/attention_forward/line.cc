@@ -26,8 +26,8 @@ const Af& Get(const Case& c) { return c.Get<AttentionForwardCase>(); }
 constexpr std::string_view kOrders[] = {"chain", "amx", "ampere", "hopper"};
 constexpr std::string_view kLayouts[] = {"bhsd", "bshd", "thd"};
 
-// The word of a chip whose matrix unit has the step of another's, or which this
-// op has no lane for.
+// The word of a chip whose matrix unit has the step of another's, or which has
+// no unit for bf16.
 struct ChipWord {
   std::string_view word;
   std::optional<ProductOrder> order;
@@ -46,8 +46,8 @@ Status ParseOrder(Scanner& in, int64_t place, Case& c) {
       return {};
     }
     return in.ErrorAt(at, "order=" + std::string(chip.word) +
-                              ": its matrix unit takes f16 alone, and lane=f16 "
-                              "does not exist; want " +
+                              ": its matrix unit takes f16 alone, and the "
+                              "orders are of bf16; want " +
                               ListNames(kOrders));
   }
   return keys::ParseWord<kOrders, &Af::order>(in, place, c);

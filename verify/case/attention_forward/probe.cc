@@ -41,6 +41,16 @@ std::string WhyNotTied(ProbeKind kind, const AttentionForwardProblem& p) {
   return p.softcap && *p.softcap > 0x1p40 ? "the cap is extreme" : "";
 }
 
+// Whether the query of a probe, `most` times it too, is no number of the lane.
+std::string WhyNotInLane(const AttentionForwardProblem& p, double query,
+                         double most) {
+  const LaneRow& lane = LaneRowOf(p.lane);
+  const double size = std::fabs(query);
+  const bool in_range =
+      size >= std::ldexp(1.0, lane.min_exponent) && most * size <= lane.largest;
+  return in_range ? "" : std::string("the query leaves ") + lane.name;
+}
+
 }  // namespace
 
 bool HasHighKeys(ProbeKind kind) {
@@ -110,12 +120,17 @@ std::string WhyNotProbe(ProbeKind kind,
   const std::string shape = WhyNotShape(kind, problem);
   if (!shape.empty()) return shape;
   if (kind == ProbeKind::kHoles || kind == ProbeKind::kDeep) {
-    return WhyNotTied(kind, problem);
+    const std::string why = WhyNotTied(kind, problem);
+    if (!why.empty()) return why;
+    return kind == ProbeKind::kDeep
+               ? WhyNotInLane(problem, ProbeDeepQuery(problem), 1)
+               : WhyNotInLane(problem, ProbeHoleUnit(problem), 2);
   }
   if (!HasHighKeys(kind)) return "";
   const double scale = std::fabs(problem.scale);
   if (!(scale > 0x1p-60 && scale < 0x1p60)) return "the scale is extreme";
-  if (!problem.softcap) return "";
+  const std::string why = WhyNotInLane(problem, ProbeQueryValue(problem), 1);
+  if (!why.empty() || !problem.softcap) return why;
   if (*problem.softcap > 0x1p40) return "the cap is extreme";
   if (kind == ProbeKind::kShift) return "a cap limits every shift";
   // Everything but the high keys must vanish beside one of them.

@@ -171,8 +171,8 @@ std::vector<Case> DrawAttentionGuards(const OpRow& op, Draw* draw,
   AttentionForwardCase& a = c.Get<AttentionForwardCase>();
   DrawShape(draw, draw->OneIn(4), &a);
   a.lane = options.lane.value_or(draw->OneIn(4) ? Lane::kF32 : Lane::kBf16);
-  const bool bf16 = a.lane == Lane::kBf16;
-  a.p_lane = bf16 && !draw->OneIn(4) ? Lane::kBf16 : Lane::kF32;
+  const bool narrow = a.lane != Lane::kF32;
+  a.p_lane = narrow && !draw->OneIn(4) ? a.lane : Lane::kF32;
   a.scale.value = 1.0 / std::sqrt(static_cast<double>(a.head_dim));
   DrawMask(draw, &a);
   constexpr auto kLast = static_cast<int64_t>(std::size(kFamilies)) - 1;

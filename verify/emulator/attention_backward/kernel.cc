@@ -17,16 +17,10 @@ namespace {
 
 void Write(const MutableLaneView& out, int64_t b, int64_t h, int64_t i,
            int64_t c, float x, Rounding rounding) {
-  const bool bf16 = out.lane == Lane::kBf16;
-  if (bf16 && rounding == Rounding::kTruncate) {
-    x = TruncateTo(x, NumberType::kBf16);
+  if (rounding == Rounding::kTruncate) {
+    x = TruncateTo(x, NumberTypeOf(out.lane));
   }
-  const float finished = reference::FinishElement(x, out.lane);
-  if (bf16) {
-    out.As<Bf16>()(b, h, i, c) = reference::RoundToBf16(finished);
-  } else {
-    out.As<float>()(b, h, i, c) = finished;
-  }
+  reference::StoreElement(out, x, b, h, i, c);
 }
 
 // Whether channel c is behind the last whole vector of 8.

@@ -131,9 +131,7 @@ bool GradPairs::Guarded(int64_t b, int64_t j) const {
 }
 
 float GradPairs::Round(float x, NumberType type) const {
-  if (type == NumberType::kCase) {
-    type = p_.p_lane == Lane::kBf16 ? NumberType::kBf16 : NumberType::kF32;
-  }
+  if (type == NumberType::kCase) type = WeightTypeOf(p_.p_lane);
   const bool cut = variant_.numeric.p_round == Rounding::kTruncate;
   return cut ? TruncateTo(x, type) : RoundTo(x, type);
 }
@@ -147,11 +145,9 @@ std::vector<float> GradPairs::Operand(const LaneView& x, int64_t b, int64_t h,
 
 std::vector<float> GradPairs::Scaled(const std::vector<float>& x,
                                      float factor) const {
-  const bool bf16 = p_.lane == Lane::kBf16;
   std::vector<float> row = x;
   for (float& value : row) {
-    value =
-        RoundTo(value * factor, bf16 ? NumberType::kBf16 : NumberType::kF32);
+    value = RoundTo(value * factor, NumberTypeOf(p_.lane));
     value = RoundTo(value, variant_.numeric.operand_qk);
   }
   return row;

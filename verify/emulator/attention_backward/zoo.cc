@@ -318,6 +318,19 @@ void AddMasked(GradBuilder* zoo) {
   own->numeric.log_rel = 0x1p-22;
 }
 
+void AddF16(GradBuilder* zoo) {
+  zoo->Tiles(
+      zoo->Add("grad-exact-f16", "exact-f16", "gradients: the contract, f16"),
+      2, 8);
+  zoo->Add("grad-flash-f16", "flash-f16",
+           "gradients: P and dS recomputed and rounded to f16, f32 sums");
+  zoo->Tiles(zoo->Add("grad-flash-f16-wide", "flash-f16",
+                      "gradients: the same in tiles of 64x64, last first"),
+             64, 64)
+      .descending = true;
+  zoo->Add("grad-mma-f16", "mma-f16", "gradients: f16 on matrix units");
+}
+
 }  // namespace
 
 std::span<const GradVariant> GradZoo() {
@@ -331,6 +344,7 @@ std::span<const GradVariant> GradZoo() {
     AddOwn(&zoo);
     AddWeighedDelta(&zoo);
     AddMasked(&zoo);
+    AddF16(&zoo);
     return zoo.Take();
   }();
   return kZoo;

@@ -34,9 +34,7 @@ AttentionArithmetic::AttentionArithmetic(const AttentionForwardProblem& problem,
       cap_(problem.softcap),
       scale_(problem.scale),
       p_(variant.numeric.p) {
-  if (p_ == NumberType::kCase) {
-    p_ = problem.p_lane == Lane::kBf16 ? NumberType::kBf16 : NumberType::kF32;
-  }
+  if (p_ == NumberType::kCase) p_ = WeightTypeOf(problem.p_lane);
   if (dial.Is(Fault::kPBf16)) p_ = NumberType::kBf16;
   if (dial.Is(Fault::kCapIgnored)) cap_.reset();
   if (dial.Is(Fault::kCapStale) && stale_cap) cap_ = stale_cap;
@@ -126,6 +124,7 @@ float AttentionArithmetic::InUnits(float natural) const {
 }
 
 float AttentionArithmetic::Score(float dot, bool partial_tile) const {
+  if (dial_.Is(Fault::kF16DotOverflows)) dot = RoundTo(dot, NumberType::kF16);
   const bool capped =
       cap_ && !(dial_.Is(Fault::kCapOnlyPartialTiles) && !partial_tile) &&
       !(dial_.Is(Fault::kCapEverySecondVector) && !partial_tile) &&
@@ -184,7 +183,7 @@ float AttentionArithmetic::MaskedScore(float score) const {
 }
 
 float AttentionArithmetic::NextMax(float m, float top) const {
-  if (dial_.Is(Fault::kFixedMax)) return 0.0f;
+  if (dial_.Is(Fault::kFixedMax) || dial_.Is(Fault::kF16NoMax)) return 0.0f;
   const MaxPolicy& policy = numeric_.max;
   switch (policy.kind) {
     case MaxPolicy::Kind::kFixed:
@@ -263,6 +262,7 @@ float AttentionArithmetic::AddWeight(float l, float p) const {
 
 float AttentionArithmetic::RoundWeight(float p) const {
   if (dial_.Is(Fault::kPTruncated)) return TruncateTo(p, NumberType::kBf16);
+  if (dial_.Is(Fault::kF16WeightsFlushed)) p = FlushedInF16(p);
   return numeric_.p_round == Rounding::kTruncate ? TruncateTo(p, p_)
                                                  : RoundTo(p, p_);
 }
@@ -284,16 +284,19 @@ float AttentionArithmetic::Divide(float x, float l) const {
 
 float AttentionArithmetic::Output(float x) const {
   if (x != x) return std::numeric_limits<float>::quiet_NaN();
-  if (problem_.lane == Lane::kBf16) {
-    if (dial_.Is(Fault::kOutDoubleRounded)) x = RoundToBits(x, 11);
+  if (problem_.lane != Lane::kF32) {
+    if (dial_.Is(Fault::kOutDoubleRounded)) {
+      x = RoundToBits(x, LaneRowOf(problem_.lane).digits + 3);
+    }
     x = dial_.Is(Fault::kOutTruncated) ||
                 numeric_.out_round == Rounding::kTruncate
-            ? TruncateTo(x, NumberType::kBf16)
-            : reference::RoundToBf16Lane(x);
+            ? TruncateTo(x, NumberTypeOf(problem_.lane))
+            : reference::RoundToLane(x, problem_.lane);
   } else if (dial_.Is(Fault::kOutTruncated)) {
     x = TruncateToBits(x, 22);
   }
   if (numeric_.ftz && std::fabs(x) < FLT_MIN) x = 0.0f;
+  if (dial_.Is(Fault::kF16OutputFlushed)) x = FlushedInF16(x);
   return x + 0.0f;
 }
 

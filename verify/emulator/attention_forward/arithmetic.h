@@ -40,6 +40,9 @@ class AttentionArithmetic {
   bool BoundedByCap() const;
   bool capped() const { return cap_.has_value(); }
 
+  // What a faulty kernel takes for the elements of q, k or v.
+  enum class Input : uint8_t { kQ, kK, kV };
+  void Misread(Input input, std::vector<float>* x) const;
   void FlushInputs(std::vector<float>* x) const;      // subnormals, if ftz
   void PrescaleQuery(std::vector<float>* q) const;    // r1
   void RoundOperandsQk(std::vector<float>* x) const;  // of q.k

@@ -6,20 +6,38 @@
 #include <vector>
 
 #include "reference/contract/numerics.h"
+#include "reference/elementary.h"
 #include "verify/emulator/attention_forward/arithmetic.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
 
+void AttentionArithmetic::Misread(Input input, std::vector<float>* x) const {
+  const bool flushed =
+      (input == Input::kK && dial_.Is(Fault::kF16KeysFlushed)) ||
+      (input == Input::kV && dial_.Is(Fault::kF16ValuesFlushed));
+  const bool narrowed = dial_.Is(Fault::kF16ThroughBf16);
+  const bool as_bf16 = dial_.Is(Fault::kF16ReadAsBf16);
+  if (!flushed && !narrowed && !as_bf16) return;
+  for (float& element : *x) {
+    if (flushed) element = FlushedInF16(element);
+    if (narrowed) element = RoundTo(element, NumberType::kBf16);
+    if (as_bf16) element = ToFloat(Bf16{reference::RoundToF16(element).bits});
+  }
+}
+
 void AttentionArithmetic::PrescaleQuery(std::vector<float>* q) const {
   if (contract_) return;
+  if (dial_.Is(Fault::kF16ScaledQuery)) {
+    // Back again where the scale belongs: what is lost is lost.
+    const auto scale = static_cast<float>(scale_);
+    for (float& x : *q) x = RoundTo(x * scale, NumberType::kF16) / scale;
+  }
   const bool in_lane = numeric_.scale_at == ScaleAt::kQLane;
   if (!in_lane && numeric_.scale_at != ScaleAt::kQF32) return;
   for (float& x : *q) {
     x *= static_cast<float>(scale_);
-    if (in_lane && problem_.lane == Lane::kBf16) {
-      x = RoundTo(x, NumberType::kBf16);
-    }
+    if (in_lane) x = RoundTo(x, NumberTypeOf(problem_.lane));
   }
 }
 
@@ -53,6 +71,7 @@ float AttentionArithmetic::StoredLse(float lse) const {
   // Nobody may look at what is not there.
   if (!HasLse(numeric_)) return std::numeric_limits<float>::quiet_NaN();
   if (numeric_.lse == LseLane::kBf16) lse = RoundTo(lse, NumberType::kBf16);
+  if (dial_.Is(Fault::kF16LseF16)) lse = RoundTo(lse, NumberType::kF16);
   return lse;
 }
 

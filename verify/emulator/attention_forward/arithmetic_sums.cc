@@ -120,12 +120,14 @@ float AttentionArithmetic::Dot(const float* q, const float* k) const {
 
 float AttentionArithmetic::AddProducts(const Chain& tile, float acc) const {
   const std::optional<UnitRules> unit = unit_rules();
-  if (unit && !dial_.Is(Fault::kPvBf16)) return AddSteps(*unit, tile, acc);
+  const bool narrow = dial_.Is(Fault::kPvBf16) || dial_.Is(Fault::kF16PvF16);
+  if (unit && !narrow) return AddSteps(*unit, tile, acc);
   return Accumulate(tile, acc, ValueAccumulator());
 }
 
 Accumulator AttentionArithmetic::ValueAccumulator() const {
   if (dial_.Is(Fault::kPvBf16)) return {Accumulator::Kind::kBf16, 0, 0};
+  if (dial_.Is(Fault::kF16PvF16)) return {Accumulator::Kind::kF16, 0, 0};
   return numeric_.acc_pv;
 }
 

@@ -6,7 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "reference/contract/numerics.h"
+#include "reference/contract/lanes.h"
+#include "reference/elementary.h"
 #include "verify/emulator/attention_forward/addresses.h"
 #include "verify/emulator/attention_forward/row.h"
 #include "verify/emulator/attention_forward/stores.h"
@@ -19,9 +20,7 @@ namespace {
 // An element of a tensor, widened to f32; padding is 0.
 float Read(const LaneView& x, const Element& e) {
   if (e.row < 0 || e.row >= x.shape[2]) return 0.0f;
-  const float value = x.lane == Lane::kF32
-                          ? x.As<float>()(e.b, e.h, e.row, e.channel)
-                          : ToFloat(x.As<Bf16>()(e.b, e.h, e.row, e.channel));
+  const float value = x.Float(e.b, e.h, e.row, e.channel);
   return e.factor == 1 ? value : value * e.factor;
 }
 
@@ -38,14 +37,8 @@ void ReadRow(const LaneView& x, const Element& e, std::vector<float>* to) {
     return;
   }
   for (int64_t c = 0; c < x.shape[3]; ++c) {
-    to->push_back(x.lane == Lane::kF32
-                      ? x.As<float>()(e.b, e.h, e.row, c)
-                      : ToFloat(x.As<Bf16>()(e.b, e.h, e.row, c)));
+    to->push_back(x.Float(e.b, e.h, e.row, c));
   }
-}
-
-uint16_t TopHalf(float x) {
-  return static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16);
 }
 
 // One call: the loops over heads, query tiles and rows.
@@ -117,6 +110,9 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
       head.v.push_back(Read(inputs.v, addresses.Value({b, h, j, c})));
     }
   }
+  using Input = AttentionArithmetic::Input;
+  arithmetic.Misread(Input::kK, &head.k);
+  arithmetic.Misread(Input::kV, &head.v);
   arithmetic.FlushInputs(&head.k);
   arithmetic.FlushInputs(&head.v);
   arithmetic.RoundOperandsQk(&head.k);
@@ -165,6 +161,7 @@ void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
   for (int64_t c = 0; c < problem.head_dim; ++c) {
     task.q.push_back(Read(inputs.q, addresses.Query({b, h, i, c})));
   }
+  arithmetic.Misread(AttentionArithmetic::Input::kQ, &task.q);
   arithmetic.FlushInputs(&task.q);
   arithmetic.PrescaleQuery(&task.q);
   arithmetic.RoundOperandsQk(&task.q);
@@ -223,11 +220,10 @@ void WriteRow(const AttentionForwardProblem& problem, int64_t row,
   outputs.lse(b, h, i) = result.lse;
   for (int64_t c = 0; c < problem.value_dim; ++c) {
     const float x = result.o[static_cast<size_t>(c)];
-    if (problem.lane == Lane::kF32) {
-      outputs.o.As<float>()(b, h, i, c) = x;
-    } else {
-      outputs.o.As<Bf16>()(b, h, i, c).bits = TopHalf(x);
-    }
+    WithLane(problem.lane, [&](auto element) {
+      using T = decltype(element);
+      outputs.o.As<T>()(b, h, i, c) = reference::ElementFrom<T>(x);
+    });
   }
 }
 

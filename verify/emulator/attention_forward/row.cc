@@ -271,10 +271,11 @@ bool EmulatedRow::GuardHolds(const Part& part) const {
   const float d = least_ - top_;
   if (!(d + kWeightShift >= kMinExponent)) return false;
   if (task_.head.smallest_v == 0) return true;
-  const bool p_bf16 = task_.problem.p_lane == Lane::kBf16;
-  const bool v_bf16 = task_.problem.lane == Lane::kBf16;
-  const int lp = p_bf16 ? -8 : -24;
-  const int lv = std::ilogb(task_.head.smallest_v) - (v_bf16 ? 7 : 23);
+  const LaneRow& lane = LaneRowOf(task_.problem.lane);
+  const int lp = -LaneRowOf(task_.problem.p_lane).digits;
+  const int lv =
+      std::max(std::ilogb(task_.head.smallest_v), lane.min_exponent) -
+      (lane.digits - 1);
   return d + kWeightShift + static_cast<float>(lp + lv) >= -149.0f;
 }
 

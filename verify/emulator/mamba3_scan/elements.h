@@ -29,8 +29,7 @@ inline float Operand(float x, NumberType type, const ScanNumeric& sites) {
 // An element of a tensor of either lane.
 template <typename View, typename... Index>
 float Load(const View& x, Index... at) {
-  return x.lane == Lane::kF32 ? x.template As<float>()(at...)
-                              : ToFloat(x.template As<Bf16>()(at...));
+  return x.Float(at...);
 }
 
 }  // namespace lockstep::verify

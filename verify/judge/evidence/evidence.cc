@@ -10,8 +10,8 @@ namespace lockstep::verify {
 namespace {
 
 bool IsNaN(Lane lane, uint32_t bits) {
-  return lane == Lane::kF32 ? (bits & 0x7fffffffu) > 0x7f800000u
-                            : (bits & 0x7fffu) > 0x7f80u;
+  const float x = FloatOf(lane, bits);
+  return x != x;
 }
 
 // As Comparison::Passed has it: all NaNs count as one.

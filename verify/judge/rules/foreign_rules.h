@@ -13,7 +13,7 @@ namespace lockstep::verify {
 
 enum class ForeignRule : uint8_t {
   kAllclose,    // |x - t| <= atol + rtol |t|: f32 1e-5, 1.3e-6; bf16 1e-5,
-                // 1.6e-2 (torch.testing's defaults)
+                // 1.6e-2; f16 1e-5, 1e-3 (torch.testing's defaults)
   kNmse,        // sum (x - t)^2 <= 5e-4 sum t^2 (ggml's test-backend-ops)
   kBaseline3x,  // max |x - t| <= 3 max |baseline - t| + 1e-5 (flash-attention);
                 // without a baseline, as if it were exact

@@ -1,11 +1,11 @@
 #include "verify/judge/runs/kept.h"
-#include "verify/ops/envelopes.h"
 
 #include <array>
-#include <bit>
 #include <cmath>
-#include <limits>
 #include <set>
+
+#include "verify/base/elements.h"
+#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -62,14 +62,16 @@ std::optional<uint32_t> TimesPowerOfTwo(Lane lane, uint32_t bits,
   if (exponent == 0) return bits;
   const double x = ElementValue(lane, bits);
   const double scaled = std::ldexp(x, exponent);
-  const auto plain = [](double value) {
+  const auto plain = [lane](double value) {
     const double size = std::fabs(value);
-    return value == 0 || (size >= double{std::numeric_limits<float>::min()} &&
-                          size <= double{std::numeric_limits<float>::max()});
+    // A zero of f16, or its smallest normal number, may be what rounding has
+    // made of a number where the spacing is another one.
+    if (value == 0) return lane != Lane::kF16;
+    return size > std::ldexp(1.0, LaneRowOf(lane).min_exponent) &&
+           size <= LaneRowOf(lane).largest;
   };
   if (!plain(x) || !plain(scaled)) return std::nullopt;
-  const auto whole = std::bit_cast<uint32_t>(static_cast<float>(scaled));
-  return lane == Lane::kF32 ? whole : whole >> 16;
+  return BitsOf(lane, scaled);
 }
 
 std::vector<Comparison> CompareKept(const KeptLines& lines) {

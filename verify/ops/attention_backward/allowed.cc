@@ -295,9 +295,11 @@ constexpr const char* kGradientCanaries[] = {
 }  // namespace
 
 void AttentionBackwardTrial::RunBaseline(const OutputSet& outputs) const {
-  const bool f32 = data_.problem.forward.lane == Lane::kF32;
+  constexpr const char* kNames[] = {"grad-cpu", "grad-flash",
+                                    "grad-flash-f16"};  // by lane
   const GradEmulator emulator(
-      FindGradVariant(f32 ? "grad-cpu" : "grad-flash").value());
+      FindGradVariant(kNames[static_cast<size_t>(data_.problem.forward.lane)])
+          .value());
   emulator.Run(data_.problem, data_.inputs, Gradients(outputs), Own(outputs));
 }
 

@@ -21,10 +21,10 @@ using Kind = BackwardRow::Kind;
 enum : size_t { kDv, kDk, kDq, kDsink };
 
 std::vector<uint32_t> BitsOfLine(const std::vector<float>& line, Lane lane) {
-  // A bf16 value comes widened: its bits are the upper half.
-  const int drop = lane == Lane::kBf16 ? 16 : 0;
   std::vector<uint32_t> bits;
-  for (const float x : line) bits.push_back(std::bit_cast<uint32_t>(x) >> drop);
+  for (const float x : line) {
+    bits.push_back(BitsOf(lane, static_cast<double>(x)));
+  }
   return bits;
 }
 

@@ -73,7 +73,7 @@ class AttentionLaws {
   Result<Law> Heads() const;
 
  private:
-  bool ScalesExactly() const;
+  bool ScalesExactly(int exponent) const;
   // Keys from a drawn edge on, or those before it, change.
   Result<Law> HiddenKeys(const char* name, bool later) const;
   // The case with its ids in another range.

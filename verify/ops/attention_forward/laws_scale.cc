@@ -40,7 +40,7 @@ double LongestRow(const LaneTensor& tensor) {
 
 bool AttentionLaws::OwnsValues() const { return Owned(data_.v); }
 
-bool AttentionLaws::ScalesExactly() const {
+bool AttentionLaws::ScalesExactly(int exponent) const {
   const AttentionForwardProblem& p = data_.problem;
   double score = std::fabs(p.scale) * LongestRow(data_.q) * LongestRow(data_.k);
   if (p.softcap && !std::isnan(score)) score = std::min(score, *p.softcap);
@@ -49,20 +49,27 @@ bool AttentionLaws::ScalesExactly() const {
     sink = std::max(sink, double{std::fabs(data_.inputs.sink(h))});
   }
   if (!(score + std::max(score, sink) <= kMostSpread)) return false;
+  // Nor at the ends of the lane, scaled or not.
+  const LaneRow& lane = LaneRowOf(p.lane);
+  const double normal = std::ldexp(1.0, lane.min_exponent);
+  const double least =
+      std::max({kLeastValue, normal, std::ldexp(normal, -exponent)});
+  const double most =
+      std::min({kMostValue, lane.largest, std::ldexp(lane.largest, -exponent)});
   bool plain = true;
   ForElements(data_.v.view.shape, [&](const At& at) {
     const double x =
         std::fabs(ElementValue(p.lane, ElementBits(data_.v.const_view(), at)));
-    plain &= x == 0 || (x >= kLeastValue && x <= kMostValue);
+    plain &= x == 0 || (x >= least && x <= most);
   });
   return plain;
 }
 
 Result<Law> AttentionLaws::Scale() const {
-  if (!ScalesExactly()) return Of("scale", {}, {});
-  ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
   const int size = 1 + static_cast<int>(salt_ / 2 % 8);
   const int exponent = salt_ % 2 == 0 ? size : -size;
+  if (!ScalesExactly(exponent)) return Of("scale", {}, {});
+  ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
   const MutableLaneView& v = data.v.view;
   ForElements(v.shape, [&](const At& at) {
     const uint32_t bits = ElementBits(data.v.const_view(), at);

@@ -10,6 +10,7 @@
 #include "optimized/attention_forward.h"
 #include "optimized/plan.h"
 #include "reference/attention_forward.h"
+#include "verify/base/elements.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/ops/attention_forward/ways.h"
@@ -111,10 +112,8 @@ void AttentionForwardTrial::RowOf(const AttentionForwardProblem& problem,
                                        o, &lse);
   bits->resize(2);
   (*bits)[0].resize(o.size());
-  // A bf16 output comes widened: its bits are the upper half.
-  const int drop = problem.lane == Lane::kBf16 ? 16 : 0;
   for (size_t c = 0; c < o.size(); ++c) {
-    (*bits)[0][c] = std::bit_cast<uint32_t>(o[c]) >> drop;
+    (*bits)[0][c] = BitsOf(problem.lane, static_cast<double>(o[c]));
   }
   (*bits)[1] = {std::bit_cast<uint32_t>(lse)};
 }

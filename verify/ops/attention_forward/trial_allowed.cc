@@ -169,9 +169,7 @@ std::string WhyNoDraw(const AttentionForwardCase& c) {
 
 bool RowIsFinite(const LaneView& x, int64_t b, int64_t h, int64_t j) {
   for (int64_t c = 0; c < x.shape[3]; ++c) {
-    const float value = x.lane == Lane::kF32
-                            ? x.As<float>()(b, h, j, c)
-                            : ToFloat(x.As<Bf16>()(b, h, j, c));
+    const float value = x.Float(b, h, j, c);
     if (!std::isfinite(value)) return false;
   }
   return true;
@@ -312,7 +310,8 @@ std::vector<Case> AttentionForwardTrial::ProbeCases(
 }
 
 void AttentionForwardTrial::RunBaseline(const OutputSet& outputs) const {
-  const char* name = data_.problem.lane == Lane::kF32 ? "cpu" : "flash";
+  constexpr const char* kNames[] = {"cpu", "flash", "flash-f16"};  // by lane
+  const char* name = kNames[static_cast<size_t>(data_.problem.lane)];
   AttentionEmulator emulator(FindVariant(name).value());
   emulator.Run(data_.problem, data_.inputs, AttentionViews(outputs));
 }

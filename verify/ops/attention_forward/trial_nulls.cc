@@ -1,12 +1,12 @@
 // Answers that know nothing, or leave one feature out: what a case must be
 // able to tell from the truth.
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "verify/base/elements.h"
 #include "verify/ops/attention_forward/nulls.h"
 #include "verify/ops/attention_forward/trial.h"
 
@@ -39,12 +39,6 @@ std::optional<int64_t> CommonOffset(const AttentionForwardProblem& p,
   return first;
 }
 
-uint32_t BitsInLane(double value, Lane lane) {
-  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  if (lane == Lane::kF32) return bits;
-  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-}
-
 }  // namespace
 
 void AttentionForwardTrial::MeanOfValues(int64_t row, RowBits* bits) const {
@@ -57,13 +51,10 @@ void AttentionForwardTrial::MeanOfValues(int64_t row, RowBits* bits) const {
   for (int64_t c = 0; c < p.value_dim; ++c) {
     double sum = 0;
     for (int64_t j = 0; j < p.kv_len; ++j) {
-      sum += static_cast<double>(
-          p.lane == Lane::kF32
-              ? data_.inputs.v.As<float>()(at[0], kv_head, j, c)
-              : ToFloat(data_.inputs.v.As<Bf16>()(at[0], kv_head, j, c)));
+      sum += static_cast<double>(data_.inputs.v.Float(at[0], kv_head, j, c));
     }
     (*bits)[0][static_cast<size_t>(c)] =
-        BitsInLane(sum / static_cast<double>(p.kv_len), p.lane);
+        BitsOf(p.lane, sum / static_cast<double>(p.kv_len));
   }
 }
 

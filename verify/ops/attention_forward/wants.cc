@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "optimized/tile_plan.h"
 #include "reference/mask.h"
+#include "verify/base/elements.h"
 #include "verify/base/io/safetensors.h"
 #include "verify/case/block_plan.h"
 #include "verify/ops/attention_forward/trial.h"
@@ -71,12 +73,12 @@ class AttentionWants {
     const ElementType type = TypeOf(p_.lane);
     const auto width = static_cast<size_t>(ElementBytes(type));
     const std::vector<uint8_t> visible = Visible();
-    // -inf, little endian: its upper half in either lane.
-    constexpr uint8_t kInf[4] = {0x00, 0x00, 0x80, 0xff};
+    const uint32_t inf =  // little endian
+        BitsOf(p_.lane, -std::numeric_limits<double>::infinity());
     std::vector<uint8_t> bias(visible.size() * width);
     for (size_t n = 0; n < visible.size(); ++n) {
       if (visible[n] != 0) continue;
-      std::memcpy(&bias[n * width], kInf + 4 - width, width);
+      std::memcpy(&bias[n * width], &inf, width);
     }
     to_->AddBytes("mask.bias", type,
                   {p_.batch, MaskHeads(), p_.q_len, p_.kv_len},

@@ -193,7 +193,9 @@ bool AttentionWitness::Vouches(const WitnessMargin& margin, int64_t row,
     }
     return true;
   };
-  return view.lane == Lane::kF32 ? all(view.As<float>()) : all(view.As<Bf16>());
+  return WithLane(view.lane, [&](auto element) {
+    return all(view.As<decltype(element)>());
+  });
 }
 
 bool AttentionWitness::VouchesForLse(const WitnessMargin& margin, int64_t row,

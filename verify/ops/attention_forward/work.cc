@@ -34,7 +34,7 @@ double VisiblePairs(const AttentionForwardProblem& p,
 namespace {
 
 WorkLane LaneOf(const AttentionForwardProblem& p) {
-  if (p.lane == Lane::kF32) return WorkLane::kF32;
+  if (p.lane != Lane::kBf16) return WorkLane::kF32;  // f16 is widened
   return p.order == ProductOrder::kAmx ? WorkLane::kBf16Blocks
                                        : WorkLane::kBf16;
 }

@@ -10,8 +10,7 @@ namespace lockstep::oracle {
 namespace {
 
 double At(const LaneView& x, int64_t b, int64_t h, int64_t s, int64_t c) {
-  return double{x.lane == Lane::kF32 ? x.As<float>()(b, h, s, c)
-                                     : ToFloat(x.As<Bf16>()(b, h, s, c))};
+  return double{x.Float(b, h, s, c)};
 }
 
 }  // namespace

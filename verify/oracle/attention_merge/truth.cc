@@ -25,13 +25,9 @@ MergeTruth Without(MergeTruth truth, MergeKind kind, size_t channels) {
 
 }  // namespace
 
-double PartElement(const AttentionMergeProblem& problem,
-                   const AttentionMergeInputs& inputs, int64_t s, int64_t head,
+double PartElement(const AttentionMergeInputs& inputs, int64_t s, int64_t head,
                    int64_t row, int64_t c) {
-  if (problem.lane == Lane::kBf16) {
-    return double{ToFloat(inputs.o.As<Bf16>()(s, head, row, c))};
-  }
-  return double{inputs.o.As<float>()(s, head, row, c)};
+  return double{inputs.o.Float(s, head, row, c)};
 }
 
 MergeTruth ComputeMerge(const AttentionMergeProblem& problem,
@@ -69,7 +65,7 @@ MergeTruth ComputeMerge(const AttentionMergeProblem& problem,
   for (MergePart& part : truth.parts) {
     part.share /= sum;
     for (size_t c = 0; c < channels; ++c) {
-      truth.o[c] += part.share * PartElement(problem, inputs, part.s, head, row,
+      truth.o[c] += part.share * PartElement(inputs, part.s, head, row,
                                              static_cast<int64_t>(c));
     }
   }

@@ -42,8 +42,7 @@ MergeTruth ComputeMerge(const AttentionMergeProblem& problem,
                         int64_t row, bool posinf_is_empty);
 
 // Element [s, head, row, c] of the parts, widened.
-double PartElement(const AttentionMergeProblem& problem,
-                   const AttentionMergeInputs& inputs, int64_t s, int64_t head,
+double PartElement(const AttentionMergeInputs& inputs, int64_t s, int64_t head,
                    int64_t row, int64_t c);
 
 }  // namespace lockstep::oracle

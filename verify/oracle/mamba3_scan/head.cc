@@ -8,9 +8,7 @@ namespace {
 
 template <typename View, typename... Index>
 double Load(const View& x, Index... at) {
-  return x.lane == Lane::kF32
-             ? static_cast<double>(x.template As<float>()(at...))
-             : static_cast<double>(ToFloat(x.template As<Bf16>()(at...)));
+  return static_cast<double>(x.Float(at...));
 }
 
 bool Finite(const Vector& x) {

@@ -81,8 +81,7 @@ std::string GradientLineAt(uint64_t seed, int64_t length,
   const std::vector<std::string> lines = AttentionBackwardLines(
       length + static_cast<int64_t>(NextMixed(&state) % 6));
   return "attention_backward " + lines[NextMixed(&state) % lines.size()] +
-         (profile.lane == Lane::kBf16 ? " lane=bf16" : "") +
-         " seed=" + std::to_string(seed);
+         LaneWord(profile) + " seed=" + std::to_string(seed);
 }
 
 }  // namespace lockstep::verify

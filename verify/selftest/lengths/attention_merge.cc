@@ -64,8 +64,7 @@ std::string MergeLineAt(uint64_t seed, int64_t length,
   const std::vector<std::string> lines =
       MergeLines(length + more * kKeysOfPart);
   return kMergeWord + lines[NextMixed(&state) % lines.size()] +
-         (profile.lane == Lane::kBf16 ? " lane=bf16" : "") +
-         " seed=" + std::to_string(seed);
+         LaneWord(profile) + " seed=" + std::to_string(seed);
 }
 
 }  // namespace lockstep::verify

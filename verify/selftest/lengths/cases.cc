@@ -203,8 +203,8 @@ struct LineParts {
   int64_t length;
   int64_t queries;
   std::string shape;
-  bool bf16;
-  bool poison;  // masked keys may hold NaN
+  std::string lane;  // as LaneWord has it
+  bool poison;       // masked keys may hold NaN
 };
 
 std::string AttentionLine(const CoverRow& row, const LineParts& parts) {
@@ -213,8 +213,8 @@ std::string AttentionLine(const CoverRow& row, const LineParts& parts) {
   const bool open = row[kFill] != kPoisonFill || parts.poison;
   return std::string("attention_forward ") + heads.text +
          " sq=" + std::to_string(parts.queries) + " skv=" + std::to_string(n) +
-         " " + parts.shape + kCaps[row[kCap]] +
-         (parts.bf16 ? " lane=bf16" : "") + Mask(row[kMask], n, heads) +
+         " " + parts.shape + kCaps[row[kCap]] + parts.lane +
+         Mask(row[kMask], n, heads) +
          Payload(row[kPayload], parts.queries, n, heads.batch) +
          kFills[open ? row[kFill] : 0] +
          (row[kSink] == 1 ? " sinklogit=normal:1" : "");
@@ -279,7 +279,7 @@ std::vector<LengthCase> AttentionLengthCases(int64_t length) {
     const std::string base = kBases[row[kBaseKernel]];
     const NumericProfile profile = FindVariant(base).value().numeric;
     const LineParts parts = {length, kQueries[row[kQuery]],
-                             kShapes[row[kShape]], profile.lane == Lane::kBf16,
+                             kShapes[row[kShape]], LaneWord(profile),
                              profile.masked_nan_safe == MaskedNan::kYes};
     cases.push_back({AttentionLine(row, parts), base, row[kSink] == 1, "",
                      SmallCap(row[kCap])});
@@ -310,8 +310,8 @@ std::string AttentionLineAt(uint64_t seed, int64_t length,
   constexpr const char* kSmall[] = {"d=8", "d=9 dv=5", "d=16 dv=4", "d=4"};
   const LineParts parts = {
       length, static_cast<int64_t>(1 + NextMixed(&state) % 3),
-      kSmall[NextMixed(&state) % std::size(kSmall)],
-      profile.lane == Lane::kBf16, profile.masked_nan_safe == MaskedNan::kYes};
+      kSmall[NextMixed(&state) % std::size(kSmall)], LaneWord(profile),
+      profile.masked_nan_safe == MaskedNan::kYes};
   return AttentionLine(row, parts) + " seed=" + std::to_string(seed);
 }
 
@@ -324,8 +324,7 @@ std::string ScanLineAt(std::string_view op, uint64_t seed, int64_t length,
   }
   return ScanLine(op, row,
                   length + static_cast<int64_t>(NextMixed(&state) % 6)) +
-         (profile.lane == Lane::kBf16 ? " lane=bf16" : "") +
-         " seed=" + std::to_string(seed);
+         LaneWord(profile) + " seed=" + std::to_string(seed);
 }
 
 }  // namespace lockstep::verify

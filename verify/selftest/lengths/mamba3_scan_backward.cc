@@ -60,8 +60,7 @@ std::string ScanGradientLineAt(uint64_t seed, int64_t length,
   uint64_t state = seed;
   const std::vector<std::string> lines =
       ScanBackwardLines(length + static_cast<int64_t>(NextMixed(&state) % 6));
-  return kOpWord + lines[NextMixed(&state) % lines.size()] +
-         (profile.lane == Lane::kBf16 ? " lane=bf16" : "") +
+  return kOpWord + lines[NextMixed(&state) % lines.size()] + LaneWord(profile) +
          " seed=" + std::to_string(seed);
 }
 

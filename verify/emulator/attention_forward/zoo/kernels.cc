@@ -220,6 +220,49 @@ void AddBf16Kinds(AttentionBuilder* zoo) {
       LseLane::kBf16;
 }
 
+// Kernels of f16 tensors, the emulated contract among them.
+void AddF16(AttentionBuilder* zoo) {
+  Tiles(zoo->Add("exact-f16", "exact-f16", "the contract, f16 lane"), 2, 8);
+  zoo->Add("flash-f16", "flash-f16", "f16 flash kernel, tiles of 4x4");
+  Tiles(zoo->Add("flash-f16-descending", "flash-f16",
+                 "f16 flash kernel, 64x64, last tile first"),
+        64, 64)
+      .order = KeyOrder::kDescending;
+  zoo->Add("flash-f16-split", "flash-f16", "f16 flash, three parts merged")
+      .splits = 3;
+  zoo->Add("flash-f16-l-rounded", "flash-f16",
+           "f16 flash, l of rounded weights")
+      .numeric.l_from = LFrom::kRounded;
+  zoo->Add("flash-f16-p-f32", "flash-f16", "f16 flash, weights in f32")
+      .numeric.p = NumberType::kF32;
+  zoo->Add("flash-f16-cut", "flash-f16", "f16 flash, weights cut to f16")
+      .numeric.p_round = Rounding::kTruncate;
+  zoo->Add("flash-f16-lazy", "flash-f16", "f16 flash, maximum moved by 8")
+      .numeric.max = {Max::kLazy, 8};
+  auto& scaled = zoo->Add("flash-f16-scaled-q", "flash-f16",
+                          "f16 flash, q scaled in f16 beforehand");
+  scaled.numeric.scale_at = ScaleAt::kQLane;
+  scaled.numeric.exp_base = ExpBase::kE;
+  scaled.numeric.shift = Shift::kSubtract;
+  scaled.numeric.cap_div = CapDivision::kDivide;
+  auto& scores = zoo->Add("f16-scores", "flash-f16", "scores rounded to f16");
+  scores.numeric.scale_at = ScaleAt::kLogits;
+  scores.numeric.exp_base = ExpBase::kE;
+  scores.numeric.shift = Shift::kSubtract;
+  scores.numeric.cap_div = CapDivision::kDivide;
+  scores.numeric.score = NumberType::kF16;
+  Unfused(zoo->Add("unfused-f16-lane", "flash-f16", "softmax, f16, times V"));
+  auto& sums = zoo->Add("flash-f16-sums", "flash-f16",
+                        "f16 flash, P.V accumulated in f16");
+  sums.numeric.acc_pv = {Acc::kF16, 0, 0};
+  auto& mma = Tiles(zoo->Add("mma-f16", "mma-f16",
+                             "f16 on matrix units: blocks of 16, hardware "
+                             "functions"),
+                    16, 32);
+  mma.numeric.tanh_rel = 0x1p-11;
+  mma.numeric.exp_rel = 0x1p-20;
+}
+
 std::vector<AttentionVariant> Build() {
   AttentionBuilder zoo;
   AddExact(&zoo);
@@ -228,6 +271,7 @@ std::vector<AttentionVariant> Build() {
   AddCpuKinds(&zoo);
   AddBf16Kinds(&zoo);
   AddUnits(&zoo);
+  AddF16(&zoo);
   return zoo.Take();
 }
 

@@ -40,7 +40,8 @@ enum {
   LOCKSTEP_F32 = 1,
   LOCKSTEP_BF16 = 2,  // uint16_t, the upper half of an f32
   LOCKSTEP_U8 = 3,    // 0 or 1
-  LOCKSTEP_I32 = 4
+  LOCKSTEP_I32 = 4,
+  LOCKSTEP_F16 = 5  // since 1.4: uint16_t, an IEEE binary16
 };
 
 #define LOCKSTEP_MAX_RANK 6
@@ -287,7 +288,7 @@ typedef struct lockstep_description {
   const char* name;
   const char* version;
   const char* commit;
-  const char* lanes;    // "f32 bf16"; none: both
+  const char* lanes;    // "f32 bf16 f16"; none: f32 and bf16
   const char* wants;    // "mask.dense contiguous", see docs/wire.md
   const char* lacks;    // outputs that it does not have: "lse"
   const char* threads;  // numbers that it can be told to use: "1 4"

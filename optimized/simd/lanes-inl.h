@@ -1,0 +1,121 @@
+// Elements of every lane from and to vectors of f32 (N1, N2, N10).
+#if defined(LOCKSTEP_OPTIMIZED_SIMD_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCKSTEP_OPTIMIZED_SIMD_LANES_INL_H_
+#undef LOCKSTEP_OPTIMIZED_SIMD_LANES_INL_H_
+#else
+#define LOCKSTEP_OPTIMIZED_SIMD_LANES_INL_H_
+#endif
+
+#include <bit>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "optimized/simd/elementary-inl.h"
+#include "reference/contract/lanes.h"
+#include "reference/contract/numerics.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::optimized::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Bits of f16 values -> f32, exact. No mode of the processor that flushes
+// subnormal numbers reaches a conversion from or to f16.
+template <class D>
+HWY_INLINE hn::Vec<D> WidenF16(D d, hn::Vec<hn::Rebind<uint16_t, D>> bits) {
+  const hn::Rebind<hwy::float16_t, D> half;
+  return hn::PromoteTo(d, hn::BitCast(half, bits));
+}
+
+// The bits of x in f16, to nearest even. A NaN keeps its payload: CanonicalNaN
+// comes first.
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> PackF16(D /*d*/, hn::Vec<D> x) {
+  const hn::Rebind<hwy::float16_t, D> half;
+  const hn::Rebind<uint16_t, D> bits;
+  return hn::BitCast(bits, hn::DemoteTo(half, x));
+}
+
+// N2 for f16, result in f32.
+template <class D>
+HWY_INLINE hn::Vec<D> RoundToF16Lane(D d, hn::Vec<D> x) {
+  return UnlessNaN(d, x, WidenF16(d, PackF16(d, x)));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> RoundToLane(D d, Lane lane, hn::Vec<D> x) {
+  if (lane == Lane::kBf16) return RoundToBf16Lane(d, x);
+  if (lane == Lane::kF16) return RoundToF16Lane(d, x);
+  return x;
+}
+
+// N10's weights: 24, 8 or 11 significant bits and f32's exponents, whatever
+// the lane's are. For a caller who looks for NaN elsewhere: a NaN gives any
+// value.
+template <Lane kLane, class D>
+HWY_INLINE hn::Vec<D> RoundWeightCore(D d, hn::Vec<D> p) {
+  if constexpr (kLane == Lane::kF32) return p;
+  if constexpr (kLane == Lane::kBf16) return RoundToBf16LaneCore(d, p);
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, p);
+  const auto odd = hn::And(hn::ShiftRight<13>(bits), hn::Set(du, 1u));
+  const auto carried = hn::Add(hn::Add(bits, hn::Set(du, 0x0fffu)), odd);
+  return hn::BitCast(d, hn::And(carried, hn::Set(du, 0xffffe000u)));
+}
+
+// The same with N2's NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> RoundWeight(D d, Lane lane, hn::Vec<D> p) {
+  if (lane == Lane::kBf16) return RoundToBf16Lane(d, p);
+  if (lane != Lane::kF16) return p;
+  return UnlessNaN(d, p, RoundWeightCore<Lane::kF16>(d, p));
+}
+
+// As many elements as there are lanes, widened.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWidened(D df, const float* x) {
+  return hn::LoadU(df, x);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWidened(D df, const Bf16* x) {
+  return WidenBf16(df, hn::LoadU(hn::Rebind<uint16_t, D>(), &x->bits));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWidened(D df, const F16* x) {
+  return WidenF16(df, hn::LoadU(hn::Rebind<uint16_t, D>(), &x->bits));
+}
+
+// Values that RoundToLane returned, as elements `stride` apart.
+inline void StoreRounded(const float* HWY_RESTRICT x, int64_t count,
+                         int64_t stride, float* to) {
+  for (int64_t c = 0; c < count; ++c) to[c * stride] = x[c];
+}
+inline void StoreRounded(const float* HWY_RESTRICT x, int64_t count,
+                         int64_t stride, Bf16* to) {
+  const auto upper_half = [](float value) {  // the lower half is zero
+    return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+  };
+  if (stride == 1) {  // in vectors, as the compiler sees fit
+    for (int64_t c = 0; c < count; ++c) to[c].bits = upper_half(x[c]);
+    return;
+  }
+  for (int64_t c = 0; c < count; ++c) to[c * stride].bits = upper_half(x[c]);
+}
+inline void StoreRounded(const float* HWY_RESTRICT x, int64_t count,
+                         int64_t stride, F16* to) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<uint16_t, decltype(d)> half;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t c = 0;
+  for (; stride == 1 && c + lanes <= count; c += lanes) {
+    hn::StoreU(PackF16(d, hn::LoadU(d, x + c)), half, &to[c].bits);
+  }
+  const hn::CappedTag<float, 1> d1;
+  for (; c < count; ++c) {
+    to[c * stride].bits = hn::GetLane(PackF16(d1, hn::Set(d1, x[c])));
+  }
+}
+
+}  // namespace lockstep::optimized::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
