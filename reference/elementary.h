@@ -109,8 +109,9 @@ float FinishElement(float x, Lane lane);
 template <class View, class... Index>
 void StoreElement(const View& to, float x, Index... at) {
   WithLane(to.lane, [&](auto element) {
-    using T = decltype(element);
-    to.template As<T>()(at...) = ElementFrom<T>(FinishElement(x, to.lane));
+    using LaneElement = decltype(element);
+    to.template As<LaneElement>()(at...) =
+        ElementFrom<LaneElement>(FinishElement(x, to.lane));
   });
 }
 

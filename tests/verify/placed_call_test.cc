@@ -21,8 +21,9 @@ class PlacedTest : public ::testing::Test {
     std::fill_n(result_, 15, -1.0f);
   }
   void SetUp() override {
-    auto in = SharedMemory::Make(1 << 20, SharedMemory::Others::kRead);
-    auto out = SharedMemory::Make(1 << 20, SharedMemory::Others::kWrite);
+    auto in = SharedMemory::Make(1 << 20, 1 << 20, SharedMemory::Others::kRead);
+    auto out =
+        SharedMemory::Make(1 << 20, 1 << 20, SharedMemory::Others::kWrite);
     ASSERT_TRUE(in.ok() && out.ok());
     in_ = std::move(in.value());
     out_ = std::move(out.value());
@@ -88,8 +89,8 @@ TEST_F(PlacedTest, PagesAroundOutputsAreLookedAt) {
       const std::string name = call_.outputs[n].name;
       const int64_t end = output.first_page + output.page_bytes;
       const int64_t bytes = n == 0 ? 56 : 16;
-      EXPECT_LE(placed.region()[0], output.first_page - 4096);
-      EXPECT_GE(placed.region()[1], end + 4096);
+      EXPECT_LE(placed.written().front().begin, output.first_page - 4096);
+      EXPECT_GE(placed.written().back().end, end + 4096);
       uint8_t& before = out_.data()[output.first_page - 1];
       uint8_t& behind = out_.data()[end];
       const uint8_t zone = std::exchange(before, uint8_t{1});

@@ -33,9 +33,10 @@ inline void SetElement(const MutableLaneView& view, const At& at,
 // The lane's bits nearest to x.
 inline uint32_t BitsOf(Lane lane, double x) {
   return WithLane(lane, [x](auto element) -> uint32_t {
-    using T = decltype(element);
-    const T narrow = reference::ElementFrom<T>(static_cast<float>(x));
-    if constexpr (sizeof(T) == 4) {
+    using LaneElement = decltype(element);
+    const LaneElement narrow =
+        reference::ElementFrom<LaneElement>(static_cast<float>(x));
+    if constexpr (sizeof(LaneElement) == 4) {
       return std::bit_cast<uint32_t>(narrow);
     } else {
       return narrow.bits;

@@ -1,5 +1,8 @@
 #include "verify/base/tensor.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -8,6 +11,9 @@
 #include <vector>
 
 #include "verify/base/digest.h"
+#include "verify/base/sparse/file.h"
+#include "verify/base/sparse/used_elements.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
 namespace {
@@ -17,17 +23,6 @@ constexpr uint8_t kGuardByte = 0xa5;
 
 int64_t StorageBytes(int64_t bytes) {
   return bytes + 2 * kGuardBytes + 2 * kAlignment;
-}
-
-// Elements from the first to the last one of a strided tensor.
-int64_t Span(const std::array<int64_t, 4>& shape,
-             const std::array<int64_t, 4>& strides) {
-  int64_t span = 1;
-  for (size_t r = 0; r < 4; ++r) {
-    if (shape[r] == 0) return 0;
-    span += (shape[r] - 1) * strides[r];
-  }
-  return span;
 }
 
 template <typename Visit>
@@ -55,29 +50,89 @@ bool IsPoison(const LaneTensor& tensor, int64_t offset) {
   return bits == kPoison16;
 }
 
-int64_t ElementsOf(const LaneTensor& tensor) {
-  return tensor.buffer.bytes() /
-         static_cast<int64_t>(LaneBytes(tensor.view.lane));
-}
-
 }  // namespace
 
-Result<GuardedBuffer> GuardedBuffer::Allocate(int64_t bytes, int64_t shift) {
-  GuardedBuffer buffer;
+void FreeStorage::operator()(uint8_t* memory) const {
+  if (mapped == 0) {
+    delete[] memory;
+  } else {
+    munmap(memory, mapped);
+    close(descriptor);
+  }
+}
+
+// A file in memory for a sparse tensor: pages exist once they are touched.
+Result<GuardedBuffer> GuardedBuffer::Reserve(int64_t bytes) {
   const auto storage = static_cast<size_t>(StorageBytes(bytes));
-  buffer.storage_.reset(new (std::nothrow) uint8_t[storage]);
+  const int descriptor = memfd_create("lockstep", MFD_CLOEXEC);
+  void* pages = MAP_FAILED;
+  if (descriptor >= 0 &&
+      ftruncate(descriptor, static_cast<off_t>(storage)) == 0) {
+    pages = mmap(nullptr, storage, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  }
+  if (pages == MAP_FAILED) {
+    if (descriptor >= 0) close(descriptor);
+    return Status::Error("no room in the address space for " +
+                         std::to_string(bytes) + " bytes");
+  }
+  GuardedBuffer buffer;
+  buffer.storage_ = {static_cast<uint8_t*>(pages),
+                     FreeStorage{storage, descriptor}};
+  return buffer;
+}
+
+Result<GuardedBuffer> GuardedBuffer::Allocate(int64_t bytes, int64_t shift) {
+  return Allocate(std::vector<ByteRange>{{0, bytes}}, shift);
+}
+
+Result<GuardedBuffer> GuardedBuffer::Allocate(std::vector<ByteRange> ranges,
+                                              int64_t shift) {
+  const int64_t bytes = ranges.empty() ? 0 : ranges.back().end;
+  const auto storage = static_cast<size_t>(StorageBytes(bytes));
+  GuardedBuffer buffer;
+  if (ranges.size() > 1) {
+    ASSIGN_OR_RETURN(buffer, Reserve(bytes));
+  } else {
+    buffer.storage_.reset(new (std::nothrow) uint8_t[storage]);
+  }
   if (buffer.storage_ == nullptr) {
     return Status::Error("not enough memory for " + std::to_string(bytes) +
                          " bytes");
   }
-  std::fill_n(buffer.storage_.get(), storage, kGuardByte);
   const auto first =
       reinterpret_cast<uintptr_t>(buffer.storage_.get()) + kGuardBytes;
   const uintptr_t aligned = (first + kAlignment - 1) / kAlignment * kAlignment;
   buffer.data_ = buffer.storage_.get() + kGuardBytes +
                  static_cast<int64_t>(aligned - first) + shift;
   buffer.bytes_ = bytes;
+  buffer.ranges_ = std::move(ranges);
+  for (const auto& part : buffer.Existing()) {
+    std::fill(part.begin(), part.end(), kGuardByte);
+  }
   return buffer;
+}
+
+Result<GuardedBuffer> GuardedBuffer::Copy() const {
+  ASSIGN_OR_RETURN(GuardedBuffer copy, Allocate(ranges_, 0));
+  for (const ByteRange& range : ranges_) {
+    std::memcpy(copy.data() + range.begin, data_ + range.begin,
+                static_cast<size_t>(range.bytes()));
+  }
+  return copy;
+}
+
+// The ranges in memory, the guard zones joined to the first and the last one.
+std::vector<std::span<uint8_t>> GuardedBuffer::Existing() const {
+  std::vector<std::span<uint8_t>> parts;
+  uint8_t* const end = storage_.get() + StorageBytes(bytes_);
+  uint8_t* begin = storage_.get();
+  for (size_t n = 0; n + 1 < ranges_.size(); ++n) {
+    parts.emplace_back(begin, data_ + ranges_[n].end);
+    begin = data_ + ranges_[n + 1].begin;
+  }
+  parts.emplace_back(begin, end);
+  return parts;
 }
 
 bool GuardedBuffer::GuardsIntact() const {
@@ -91,10 +146,27 @@ bool GuardedBuffer::GuardsIntact() const {
          std::ranges::all_of(all.subspan(after), is_guard);
 }
 
+bool GuardedBuffer::GapsIntact() const {
+  const int64_t before = data_ - storage_.get();
+  for (size_t n = 1; n < ranges_.size(); ++n) {
+    const int64_t end = before + ranges_[n].begin;
+    if (FirstNonZero(storage_.get_deleter().descriptor, storage_.get(),
+                     before + ranges_[n - 1].end, end) != end) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::string GuardedBuffer::Digest() const {
-  const bool empty = storage_ == nullptr;
-  return DigestBytes(storage_.get(),
-                     empty ? 0 : static_cast<size_t>(StorageBytes(bytes_)));
+  if (storage_ == nullptr) return DigestBytes(nullptr, 0);
+  const auto parts = Existing();
+  if (parts.size() == 1) return DigestBytes(parts[0].data(), parts[0].size());
+  std::string digests;
+  for (const auto& part : parts) {
+    digests += DigestBytes(part.data(), part.size());
+  }
+  return DigestText(digests);
 }
 
 Result<LaneTensor> AllocateLaneTensor(Lane lane,
@@ -104,8 +176,8 @@ Result<LaneTensor> AllocateLaneTensor(Lane lane,
   const auto lane_bytes = static_cast<int64_t>(LaneBytes(lane));
   const int64_t shift_bytes =
       ((shift * lane_bytes) % kAlignment + kAlignment) % kAlignment;
-  auto buffer =
-      GuardedBuffer::Allocate(Span(shape, strides) * lane_bytes, shift_bytes);
+  auto buffer = GuardedBuffer::Allocate(
+      ElementRanges(shape, strides, lane_bytes), shift_bytes);
   if (!buffer.ok()) return buffer.status();
   LaneTensor tensor;
   tensor.buffer = std::move(buffer.value());
@@ -115,12 +187,14 @@ Result<LaneTensor> AllocateLaneTensor(Lane lane,
 }
 
 void Poison(const LaneTensor& tensor) {
-  const auto elements = static_cast<size_t>(ElementsOf(tensor));
-  uint8_t* data = tensor.buffer.data();
-  if (LaneBytes(tensor.view.lane) == 4) {
-    std::fill_n(reinterpret_cast<uint32_t*>(data), elements, kPoisonF32);
-  } else {
-    std::fill_n(reinterpret_cast<uint16_t*>(data), elements, kPoison16);
+  for (const ByteRange& range : tensor.buffer.ranges()) {
+    uint8_t* data = tensor.buffer.data() + range.begin;
+    const auto bytes = static_cast<size_t>(range.bytes());
+    if (LaneBytes(tensor.view.lane) == 4) {
+      std::fill_n(reinterpret_cast<uint32_t*>(data), bytes / 4, kPoisonF32);
+    } else {
+      std::fill_n(reinterpret_cast<uint16_t*>(data), bytes / 2, kPoison16);
+    }
   }
 }
 
@@ -133,20 +207,15 @@ int64_t CountPoison(const LaneTensor& tensor) {
 }
 
 bool PaddingIntact(const LaneTensor& tensor) {
-  const int64_t elements = ElementsOf(tensor);
-  int64_t logical = 1;
+  const auto width = static_cast<int64_t>(LaneBytes(tensor.view.lane));
+  int64_t logical = width;
   for (const int64_t extent : tensor.view.shape) logical *= extent;
-  if (logical == elements) return true;
-  std::vector<bool> used(static_cast<size_t>(elements));
-  ForEachOffset(tensor.view, [&](int64_t offset) {
-    used[static_cast<size_t>(offset)] = true;
-  });
-  for (int64_t offset = 0; offset < elements; ++offset) {
-    if (!used[static_cast<size_t>(offset)] && !IsPoison(tensor, offset)) {
-      return false;
-    }
-  }
-  return true;
+  if (logical == tensor.buffer.bytes()) return true;
+  UsedElements used(tensor.buffer.ranges(), width);
+  ForEachOffset(tensor.view, [&](int64_t offset) { used.Use(offset); });
+  return used.AllUnused([&](int64_t offset) {
+    return IsPoison(tensor, offset);
+  }) && tensor.buffer.GapsIntact();
 }
 
 }  // namespace lockstep::verify

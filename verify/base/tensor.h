@@ -6,10 +6,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
+#include "verify/base/sparse/element_ranges.h"
 
 namespace lockstep::verify {
 
@@ -21,24 +24,44 @@ inline constexpr int64_t kGuardBytes = 256;
 inline constexpr uint32_t kPoisonF32 = 0xffa5a5a5u;
 inline constexpr uint16_t kPoison16 = 0xffa5u;  // of lanes of 16 bits
 
+// Of memory from the heap, or of `mapped` bytes of a file in memory.
+struct FreeStorage {
+  size_t mapped = 0;
+  int descriptor = -1;
+  void operator()(uint8_t* memory) const;
+};
+
 // `bytes` of memory, `shift` bytes behind a 64-byte boundary, between guard
-// zones, all of it 0xa5 at first.
+// zones, all of it 0xa5 at first. Of a sparse tensor's memory that is true of
+// the ranges alone; what lies between them does not exist before it is written
+// to.
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
   // Errors: not enough memory. Requires: bytes >= 0, 0 <= shift < 64.
   static Result<GuardedBuffer> Allocate(int64_t bytes, int64_t shift);
+  static Result<GuardedBuffer> Allocate(std::vector<ByteRange> ranges,
+                                        int64_t shift);
+  // The same contents, on the boundary.
+  Result<GuardedBuffer> Copy() const;
 
   uint8_t* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
+  std::span<const ByteRange> ranges() const { return ranges_; }
   bool GuardsIntact() const;
-  // Of everything: contents, padding and guard zones.
+  // Whether nothing was written between the ranges, zeros aside.
+  bool GapsIntact() const;
+  // Of everything that exists: contents, padding and guard zones.
   std::string Digest() const;
 
  private:
-  std::unique_ptr<uint8_t[]> storage_;
+  static Result<GuardedBuffer> Reserve(int64_t bytes);
+  std::vector<std::span<uint8_t>> Existing() const;
+
+  std::unique_ptr<uint8_t[], FreeStorage> storage_;
   uint8_t* data_ = nullptr;
   int64_t bytes_ = 0;
+  std::vector<ByteRange> ranges_;
 };
 
 // A lane tensor [b, h, s, d] with its memory, wholly poisoned at first.

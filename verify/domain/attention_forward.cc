@@ -284,7 +284,8 @@ std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
   std::vector<Case> sequence = DrawAttention(op, draw, options, true);
   if (options.tame) return sequence;
   sequence = WithSizes(draw, WithOrders(draw, std::move(sequence)));
-  return WithGpuOrders(options, WithFurther(draw, std::move(sequence)));
+  sequence = WithFar(draw, WithFurther(draw, std::move(sequence)));
+  return WithGpuOrders(options, std::move(sequence));
 }
 
 std::vector<Case> DrawAttention(const OpRow& op, Draw* draw,

@@ -31,6 +31,9 @@ void SetHeads(int64_t q_heads, int64_t kv_heads, AttentionForwardCase* c);
 void SetChannels(int64_t d, int64_t dv, AttentionForwardCase* c);
 // Version 4: now and then the head sizes of real models, and a long axis.
 std::vector<Case> WithSizes(Draw* draw, std::vector<Case> sequence);
+// attention_forward/far.cc, version 5: now and then one of q, k, v and o
+// reaches over 2^31 elements.
+std::vector<Case> WithFar(Draw* draw, std::vector<Case> sequence);
 
 }  // namespace lockstep::verify
 

@@ -1,7 +1,6 @@
 #include "verify/inputs/attention_forward_clone.h"
 
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 #include "verify/base/tensor.h"
@@ -22,12 +21,11 @@ class Cloner {
 
   void Take(const GuardedBuffer& from, GuardedBuffer* to) {
     if (!status_.ok() || from.data() == nullptr) return;
-    auto buffer = GuardedBuffer::Allocate(from.bytes(), 0);
+    auto buffer = from.Copy();
     if (!buffer.ok()) {
       status_ = buffer.status();
       return;
     }
-    std::memcpy(buffer->data(), from.data(), static_cast<size_t>(from.bytes()));
     *to = std::move(buffer.value());
   }
 

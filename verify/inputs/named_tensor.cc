@@ -120,19 +120,16 @@ KernelInputs TurnedInputs(const KernelInputs& inputs) {
   turned.scalars = inputs.scalars;
   turned.masks = inputs.masks;
   for (const NamedTensor& tensor : inputs.tensors) {
-    const auto width = static_cast<size_t>(ElementBytes(tensor.type));
-    const auto span =
-        static_cast<size_t>(ElementSpan(tensor.shape, tensor.strides));
+    turned.tensors.push_back(tensor);
+    const int64_t span = ElementSpan(tensor.shape, tensor.strides);
+    // Where elements lie apart, what lies between them is no value.
+    const bool dense = span == ElementCount(tensor.shape);
+    if (!IsReal(tensor.type) || !dense || span <= 1) continue;
+    const int64_t width = ElementBytes(tensor.type);
     const auto* data = static_cast<const uint8_t*>(tensor.data);
     std::vector<uint8_t> bytes(data, data + span * width);
-    // Where elements lie apart, what lies between them is no value.
-    const bool dense = static_cast<int64_t>(span) == ElementCount(tensor.shape);
-    if (IsReal(tensor.type) && dense && span > 1) {
-      std::rotate(bytes.begin(), bytes.begin() + static_cast<int64_t>(width),
-                  bytes.end());
-    }
+    std::rotate(bytes.begin(), bytes.begin() + width, bytes.end());
     turned.made.push_back(std::move(bytes));
-    turned.tensors.push_back(tensor);
     turned.tensors.back().data = turned.made.back().data();
   }
   return turned;

@@ -15,6 +15,7 @@
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/mask.h"
 #include "reference/contract/tensor_view.h"
+#include "verify/base/sparse/element_ranges.h"
 
 namespace lockstep::verify {
 
@@ -57,6 +58,13 @@ int64_t ElementCount(const std::vector<int64_t>& shape);
 // Elements from the first to the last one in memory; 0 if there are none.
 int64_t ElementSpan(const std::vector<int64_t>& shape,
                     const std::vector<int64_t>& strides);
+
+// Stretches of memory that hold the elements
+// (verify/base/sparse/element_ranges.h).
+template <typename Void>
+std::vector<ByteRange> RangesOf(const BasicNamedTensor<Void>& tensor) {
+  return ElementRanges(tensor.shape, tensor.strides, ElementBytes(tensor.type));
+}
 
 // Element by element, from one memory layout to another; `width`: bytes of an
 // element, strides in elements.
@@ -121,7 +129,8 @@ struct KernelInputs {
 };
 
 // The values of real tensors, each one element further: other contents of the
-// same kind. Ids and masks stay.
+// same kind. Ids, masks and tensors with gaps stay: they are those of `inputs`,
+// which has to live on.
 KernelInputs TurnedInputs(const KernelInputs& inputs);
 
 // One call of a kernel: what goes in, and where what comes out belongs.

@@ -10,13 +10,15 @@
 
 namespace lockstep::verify {
 
-Result<SharedMemory> SharedMemory::Make(int64_t bytes, Others others) {
+Result<SharedMemory> SharedMemory::Make(int64_t bytes, int64_t limit,
+                                        Others others) {
   const auto failed = [&](const char* what) {
     return Status::Error("shared memory of " + std::to_string(bytes) +
                          " bytes: " + what + ": " + std::strerror(errno));
   };
   SharedMemory memory;
   memory.bytes_ = (bytes + kPage - 1) / kPage * kPage;
+  memory.limit_ = limit;
   memory.descriptor_ =
       memfd_create("lockstep", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (memory.descriptor_ < 0) return failed("memfd_create");
@@ -41,6 +43,7 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(limit_, other.limit_);
   return *this;
 }
 

@@ -17,9 +17,11 @@ class SharedMemory {
   enum class Others : uint8_t { kRead, kWrite };
 
   SharedMemory() = default;
-  // Zeros, `bytes` rounded up to pages. Others::kRead: the kernel of the system
-  // refuses every mapping and write but ours. Errors: one line.
-  static Result<SharedMemory> Make(int64_t bytes, Others others);
+  // Zeros, `bytes` rounded up to pages, of which users of it may fill `limit`:
+  // tensors with large gaps reach further than what they take. Others::kRead:
+  // the kernel of the system refuses every mapping and write but ours. Errors:
+  // one line.
+  static Result<SharedMemory> Make(int64_t bytes, int64_t limit, Others others);
   SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
   SharedMemory& operator=(SharedMemory&& other) noexcept;
   ~SharedMemory();
@@ -27,11 +29,13 @@ class SharedMemory {
   int descriptor() const { return descriptor_; }
   uint8_t* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
+  int64_t limit() const { return limit_; }
 
  private:
   int descriptor_ = -1;
   uint8_t* data_ = nullptr;
   int64_t bytes_ = 0;
+  int64_t limit_ = 0;
 };
 
 }  // namespace lockstep::verify

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "verify/base/printable.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
 namespace {
@@ -36,6 +37,9 @@ std::vector<std::string>& WrongOfRetired() {
   return wrong;
 }
 
+// Of inputs and of outputs, those with gaps included.
+constexpr int64_t kRoomForGaps = int64_t{1} << 36;
+
 Status TooMuch(const std::string& message) {
   return Status::Error(message +
                        "; give a smaller --candidate-memory (2 times it is "
@@ -44,16 +48,26 @@ Status TooMuch(const std::string& message) {
 
 }  // namespace
 
+// Room for tensors with large gaps where the address space has it (ulimit -v).
+Status Host::Share() {
+  const int64_t limit = HostMemory();
+  for (const int64_t bytes : {std::max(limit, kRoomForGaps), limit}) {
+    auto in = SharedMemory::Make(bytes, limit, SharedMemory::Others::kRead);
+    auto out = SharedMemory::Make(bytes, limit, SharedMemory::Others::kWrite);
+    if (in.ok() && out.ok()) {
+      in_ = std::move(in.value());
+      out_ = std::move(out.value());
+      return {};
+    }
+    if (bytes == limit) return TooMuch(in.ok() ? out.message() : in.message());
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Host>> Host::Start(
     const std::vector<std::string>& arguments) {
   std::unique_ptr<Host> host(new Host());
-  const int64_t bytes = HostMemory();
-  auto in = SharedMemory::Make(bytes, SharedMemory::Others::kRead);
-  if (!in.ok()) return TooMuch(in.message());
-  auto out = SharedMemory::Make(bytes, SharedMemory::Others::kWrite);
-  if (!out.ok()) return TooMuch(out.message());
-  host->in_ = std::move(in.value());
-  host->out_ = std::move(out.value());
+  RETURN_IF_ERROR(host->Share());
   int calls[2], answers[2];
   if (pipe2(calls, O_CLOEXEC) != 0) {
     return Status::Error(std::string("no pipe: ") + std::strerror(errno));

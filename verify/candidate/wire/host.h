@@ -64,6 +64,7 @@ class Host {
 
  private:
   Host() = default;
+  Status Share();
   Status Greet();
   std::optional<HostFailure> Broken(const std::string& check,
                                     const std::string& message);

@@ -159,8 +159,8 @@ RunOutcome HostCaller::Judge(const HostAnswer& answer) {
   if (!outside.empty()) {
     return Broken("guard_zones", "wrote outside its outputs: " + outside);
   }
-  const PlacedCall::Region region = answer.placed->region();
-  written_ = Written{region, DigestOf(region)};
+  written_ = Written{answer.placed->written(), 0};
+  written_->digest = DigestOf(written_->ranges);
   const WireReply& reply = answer.reply;
   switch (reply.kind) {
     case WireReply::Kind::kUnsupported:
@@ -185,14 +185,19 @@ RunOutcome HostCaller::Judge(const HostAnswer& answer) {
   return {};
 }
 
-uint64_t HostCaller::DigestOf(const PlacedCall::Region& region) const {
-  return QuickDigest(host_->out().data() + region[0],
-                     static_cast<size_t>(region[1] - region[0]));
+uint64_t HostCaller::DigestOf(const std::vector<ByteRange>& ranges) const {
+  uint64_t digest = 0;
+  for (const ByteRange& range : ranges) {
+    // The order of the ranges counts.
+    digest = digest * 31 + QuickDigest(host_->out().data() + range.begin,
+                                       static_cast<size_t>(range.bytes()));
+  }
+  return digest;
 }
 
 std::optional<HostFailure> HostCaller::WrittenLate() {
   if (!written_) return std::nullopt;
-  const bool same = DigestOf(written_->region) == written_->digest;
+  const bool same = DigestOf(written_->ranges) == written_->digest;
   written_.reset();
   if (same) return std::nullopt;
   host_->Kill();

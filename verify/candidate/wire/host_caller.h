@@ -93,7 +93,7 @@ class HostCaller {
   std::optional<HostFailure> GoneOn();
   // Whether somebody has written to outputs since the last call was done.
   std::optional<HostFailure> WrittenLate();
-  uint64_t DigestOf(const PlacedCall::Region& region) const;
+  uint64_t DigestOf(const std::vector<ByteRange>& ranges) const;
   RunOutcome Broken(const std::string& check, const std::string& message);
 
   std::vector<std::string> arguments_;
@@ -102,7 +102,7 @@ class HostCaller {
   std::string guards_ = "zones";
   // Memory of the last call's outputs, and what was there when it was done.
   struct Written {
-    PlacedCall::Region region;
+    std::vector<ByteRange> ranges;
     uint64_t digest;
   };
   std::optional<Written> written_;

@@ -1,10 +1,15 @@
 #include "verify/candidate/wire/placed_call.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "verify/base/format.h"
+#include "verify/base/sparse/file.h"
+#include "verify/base/sparse/used_elements.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
 namespace {
@@ -44,6 +49,15 @@ int64_t SpanBytes(const Tensor& tensor) {
   return ElementSpan(tensor.shape, tensor.strides) * ElementBytes(tensor.type);
 }
 
+// Gaps of a sparse tensor: in bytes from its first element.
+std::vector<ByteRange> GapsBetween(const std::vector<ByteRange>& ranges) {
+  std::vector<ByteRange> gaps;
+  for (size_t n = 1; n < ranges.size(); ++n) {
+    gaps.push_back({ranges[n - 1].end, ranges[n].begin});
+  }
+  return gaps;
+}
+
 // Calls visit(offset of the element in elements) in logical order.
 template <typename Visit>
 void ForOffsets(const std::vector<int64_t>& shape,
@@ -64,16 +78,50 @@ void ForOffsets(const std::vector<int64_t>& shape,
   }
 }
 
+template <typename Tensor>
+int64_t GapBytes(const std::vector<Tensor>& tensors) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : tensors) {
+    bytes += SpanBytes(tensor) - BytesIn(RangesOf(tensor));
+  }
+  return bytes;
+}
+
 bool Dense(const NamedOutput& output) {
   return ElementSpan(output.shape, output.strides) ==
          ElementCount(output.shape);
 }
 
-Status TooSmall(const char* what, int64_t needed, int64_t there) {
-  return Status::Error(std::string(what) + " take " +
-                       std::to_string(needed >> 20) + " MiB, more than the " +
-                       std::to_string(there >> 20) +
-                       " MiB that the host may use (--candidate-memory)");
+// They end at `end`, and `gaps` bytes before it do not exist.
+Status CheckRoom(const char* what, int64_t end, int64_t gaps,
+                 const SharedMemory& memory) {
+  if (end > memory.bytes()) {
+    return Status::Error(std::string(what) + " reach over " +
+                         std::to_string(end >> 20) + " MiB, more than the " +
+                         std::to_string(memory.bytes() >> 20) +
+                         " MiB that judge and host share");
+  }
+  if (end - gaps <= memory.limit()) return {};
+  return Status::Error(
+      std::string(what) + " take " + std::to_string((end - gaps) >> 20) +
+      " MiB, more than the " + std::to_string(memory.limit() >> 20) +
+      " MiB that the host may use (--candidate-memory)");
+}
+
+// Whole pages of [from, to) are given back to the system: they read as zeros.
+void GiveBack(const SharedMemory& memory, int64_t from, int64_t to) {
+  const int64_t first = Up(from, kPage);
+  const int64_t last = Down(to, kPage);
+  if (first < last) {
+    fallocate(memory.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+              first, last - first);
+  }
+  // What is left of the pages at the ends.
+  std::memset(memory.data() + from, 0,
+              static_cast<size_t>(std::min(first, to) - from));
+  if (last >= first) {
+    std::memset(memory.data() + last, 0, static_cast<size_t>(to - last));
+  }
 }
 
 void FillElements(const PlacedTensor& placed, int64_t span, uint32_t bits,
@@ -125,7 +173,8 @@ Status PlacedCall::PlaceInputs(const Placement& placement) {
     at = placed.offset + SpanBytes(tensor) + kZone;
     inputs_.push_back(std::move(placed));
   }
-  if (at > in_->bytes()) return TooSmall("inputs", at, in_->bytes());
+  RETURN_IF_ERROR(
+      CheckRoom("inputs", at, GapBytes(call_->inputs.tensors), *in_));
   int64_t behind = placement.first_page * kPage;
   for (size_t n = 0; n < inputs_.size(); ++n) {
     const NamedTensor& tensor = call_->inputs.tensors[n];
@@ -133,8 +182,11 @@ Status PlacedCall::PlaceInputs(const Placement& placement) {
     const int64_t bytes = SpanBytes(tensor);
     std::memset(in_->data() + behind, kZoneByte,
                 static_cast<size_t>(first - behind));
-    if (bytes > 0) {
-      std::memcpy(in_->data() + first, tensor.data, static_cast<size_t>(bytes));
+    // What an earlier call left in the gaps stays there.
+    for (const ByteRange& range : RangesOf(tensor)) {
+      std::memcpy(in_->data() + first + range.begin,
+                  static_cast<const uint8_t*>(tensor.data) + range.begin,
+                  static_cast<size_t>(range.bytes()));
     }
     behind = first + bytes;
   }
@@ -161,9 +213,20 @@ Status PlacedCall::PlaceOutputs(const Placement& placement,
     outputs_.push_back(std::move(placed));
   }
   end_ += kPage;
-  if (end_ > out_->bytes()) return TooSmall("outputs", end_, out_->bytes());
-  std::memset(out_->data() + begin_, kZoneByte,
-              static_cast<size_t>(end_ - begin_));
+  RETURN_IF_ERROR(CheckRoom("outputs", end_, GapBytes(call_->outputs), *out_));
+  int64_t behind = begin_;
+  for (size_t n = 0; n < outputs_.size(); ++n) {
+    for (const ByteRange& gap : GapsBetween(RangesOf(call_->outputs[n]))) {
+      existing_.push_back({behind, outputs_[n].offset + gap.begin});
+      behind = outputs_[n].offset + gap.end;
+      GiveBack(*out_, existing_.back().end, behind);
+    }
+  }
+  existing_.push_back({behind, end_});
+  for (const ByteRange& range : existing_) {
+    std::memset(out_->data() + range.begin, kZoneByte,
+                static_cast<size_t>(range.bytes()));
+  }
   for (size_t n = 0; n < outputs_.size(); ++n) {
     const NamedOutput& output = call_->outputs[n];
     const auto found = poison.find(output.name);
@@ -199,16 +262,20 @@ bool PlacedCall::GapsUntouched(size_t n, int64_t* first) const {
   const NamedOutput& output = call_->outputs[n];
   if (Dense(output)) return true;
   const int64_t width = ElementBytes(output.type);
-  const int64_t span = ElementSpan(output.shape, output.strides);
-  std::vector<bool> used(static_cast<size_t>(span));
-  ForOffsets(output.shape, output.strides,
-             [&](int64_t offset) { used[static_cast<size_t>(offset)] = true; });
-  for (int64_t element = 0; element < span; ++element) {
-    if (used[static_cast<size_t>(element)]) continue;
-    const int64_t at = outputs_[n].offset + element * width;
-    if (!Untouched(at, at + width, first)) return false;
+  const std::vector<ByteRange> ranges = RangesOf(output);
+  for (const ByteRange& gap : GapsBetween(ranges)) {
+    const int64_t end = outputs_[n].offset + gap.end;
+    *first = FirstNonZero(out_->descriptor(), out_->data(),
+                          outputs_[n].offset + gap.begin, end);
+    if (*first < end) return false;
   }
-  return true;
+  UsedElements used(ranges, width);
+  ForOffsets(output.shape, output.strides,
+             [&](int64_t offset) { used.Use(offset); });
+  return used.AllUnused([&](int64_t offset) {
+    const int64_t at = outputs_[n].offset + offset * width;
+    return Untouched(at, at + width, first);
+  });
 }
 
 std::string PlacedCall::Outside() const {

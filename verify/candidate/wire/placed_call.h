@@ -3,7 +3,6 @@
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_WIRE_PLACED_CALL_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_WIRE_PLACED_CALL_H_
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -46,9 +45,9 @@ class PlacedCall {
   std::string Outside() const;
   // The elements into the outputs of the call.
   void CopyBack() const;
-  // All that the host can have written to: offsets into `out`, begin and end.
-  using Region = std::array<int64_t, 2>;
-  Region region() const { return {begin_, end_}; }
+  // Where the host may have written, gaps of sparse outputs left out: offsets
+  // into `out`.
+  const std::vector<ByteRange>& written() const { return existing_; }
 
  private:
   PlacedCall(const KernelCall& call, const SharedMemory& in,
@@ -68,6 +67,7 @@ class PlacedCall {
   std::vector<PlacedTensor> outputs_;
   int64_t begin_ = 0;  // of all outputs and zones
   int64_t end_ = 0;
+  std::vector<ByteRange> existing_;  // of them, without large gaps
 };
 
 }  // namespace lockstep::verify

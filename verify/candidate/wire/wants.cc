@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/wide_output.h"
 
 namespace lockstep::verify {
@@ -46,7 +47,7 @@ Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
   WantedCall wanted;
   wanted.call_ = std::move(call);
   wanted.DropLacking(hello.lacks);
-  if (wide) wanted.Widen();
+  if (wide) RETURN_IF_ERROR(wanted.Widen());
   for (const std::string& want : hello.wants) {
     const Status status = wanted.Apply(trial, want);
     if (!status.ok()) return status;
@@ -75,18 +76,19 @@ void WantedCall::DropLacking(const std::vector<std::string>& lacks) {
 }
 
 // Strides count elements, so that they stay.
-void WantedCall::Widen() {
+Status WantedCall::Widen() {
   for (NamedOutput& output : call_.outputs) {
     if (!IsNarrow(output.type)) continue;
     Moved moved{output, output};
     moved.host.type = ElementType::kF32;
-    storage_.emplace_back(
-        static_cast<size_t>(ElementSpan(output.shape, output.strides) *
-                            ElementBytes(moved.host.type)));
-    moved.host.data = storage_.back().data();
+    ASSIGN_OR_RETURN(GuardedBuffer memory,
+                     GuardedBuffer::Allocate(RangesOf(moved.host), 0));
+    moved.host.data = memory.data();
+    wide_.push_back(std::move(memory));
     output = moved.host;
     moved_.push_back(std::move(moved));
   }
+  return {};
 }
 
 void WantedCall::MakeDense() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "verify/base/tensor.h"
 #include "verify/candidate/wire/messages.h"
 #include "verify/inputs/named_tensor.h"
 #include "verify/ops/op.h"
@@ -40,11 +41,12 @@ class WantedCall {
   Status Apply(const Trial& trial, const std::string& want);
   Status Lay(const std::string& layout);
   void MakeDense();
-  void Widen();
+  Status Widen();
   void DropLacking(const std::vector<std::string>& lacks);
 
   KernelCall call_;
   std::list<std::vector<uint8_t>> storage_;
+  std::vector<GuardedBuffer> wide_;
   std::vector<Moved> moved_;
   std::vector<NamedOutput> lacking_;
 };

@@ -3,6 +3,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "verify/base/sparse/element_ranges.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/line.h"
@@ -362,11 +363,13 @@ int64_t AttentionForwardBytes(const Case& c) {
   const AttentionForwardInputs in = InputShapes(a);
   const AttentionForwardOutputs out = OutputShapes(a);
   const auto lane = static_cast<int64_t>(LaneBytes(a.lane));
-  int64_t bytes = 0;
+  const auto taken = [&](const auto& view) {
+    return BytesIn(ElementRanges(view.shape, view.strides, lane));
+  };
+  int64_t bytes = taken(out.o);
   for (const LaneView& view : {in.q, in.k, in.v}) {
-    bytes = AddSaturated(bytes, lane * Span(view.shape, view.strides));
+    bytes = AddSaturated(bytes, taken(view));
   }
-  bytes = AddSaturated(bytes, lane * Span(out.o.shape, out.o.strides));
   const int64_t rows = a.batch * a.q_heads * a.q_len;
   bytes = AddSaturated(bytes, 4 * rows);
   if (a.q_seg.kind != Segments::Kind::kNone) {

@@ -1,10 +1,12 @@
 // What a case of attention_forward has that another may lack.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
 #include "reference/contract/numerics.h"
 #include "verify/case/attention_forward/case.h"
+#include "verify/case/attention_forward/views.h"
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/features.h"
 
@@ -46,10 +48,22 @@ constexpr const char* kAttentionFeatures[] = {
     "size_d_64", "size_d_80", "size_d_96", "size_d_112", "size_d_128",
     "size_d_192", "size_d_256", "size_d_576", "size_dv_above_64",
     "size_keys_above_256", "size_keys_above_512", "size_keys_above_1024",
-    "size_queries_above_256"};
+    "size_queries_above_256",
+    // More than 2^31 elements from the first to the last one.
+    "stride_far"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
+
+// Elements before the last one. Requires: there is one.
+int64_t LastOf(const std::array<int64_t, 4>& shape,
+               const std::array<int64_t, 4>& strides) {
+  int64_t last = 0;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    last += (shape[axis] - 1) * strides[axis];
+  }
+  return last;
+}
 
 class AttentionFinder : FeatureFinder<kAttentionFeatures> {
  public:
@@ -211,6 +225,12 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
       Set("stride_zero", std::count(strides->begin(), strides->end(), 0) > 0);
       Set("stride_channel", (*strides)[3] > 1);
     }
+    const AttentionForwardInputs in = InputShapes(c_);
+    const AttentionForwardOutputs out = OutputShapes(c_);
+    for (const LaneView& view : {in.q, in.k, in.v}) {
+      Set("stride_far", LastOf(view.shape, view.strides) > INT32_MAX);
+    }
+    Set("stride_far", LastOf(out.o.shape, out.o.strides) > INT32_MAX);
   }
 
   const AttentionForwardCase& c_;

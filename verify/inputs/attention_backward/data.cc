@@ -175,13 +175,11 @@ class GradientMaterialiser {
 // A copy of one tensor's bytes; the first error stays.
 void CopyTensor(const LaneTensor& from, LaneTensor* to, Status* status) {
   if (!status->ok() || from.buffer.data() == nullptr) return;
-  auto buffer = GuardedBuffer::Allocate(from.buffer.bytes(), 0);
+  auto buffer = from.buffer.Copy();
   if (!buffer.ok()) {
     *status = buffer.status();
     return;
   }
-  std::memcpy(buffer->data(), from.buffer.data(),
-              static_cast<size_t>(from.buffer.bytes()));
   to->buffer = std::move(buffer.value());
   to->view = from.view;
   to->view.data = to->buffer.data();
