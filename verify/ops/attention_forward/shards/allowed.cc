@@ -67,10 +67,10 @@ struct RowPart {
 // Half of the last place of a number of the size, or a whole one where the
 // kernel's conversion is not to nearest.
 double LastPlace(double size, Lane lane, Rounding rounding) {
-  const int bits = lane == Lane::kF32 ? 24 : 8;
+  const LaneRow& row = LaneRowOf(lane);
   int exponent = 0;
-  std::frexp(std::max(size, 0x1p-126), &exponent);
-  const double unit = std::ldexp(1.0, exponent - bits);
+  std::frexp(std::max(size, std::ldexp(1.0, row.min_exponent)), &exponent);
+  const double unit = std::ldexp(1.0, exponent - row.digits);
   return rounding == Rounding::kNearest ? unit / 2 : unit;
 }
 

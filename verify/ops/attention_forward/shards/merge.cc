@@ -37,7 +37,8 @@ NumericProfile ProfileOf(const AttentionForwardTrial& whole,
                          const NumericProfile* claims) {
   if (claims != nullptr) return *claims;
   const AttentionForwardProblem& p = whole.data().problem;
-  NumericProfile profile = BuiltinProfiles()[p.lane == Lane::kF32 ? 0 : 1];
+  NumericProfile profile =
+      LoadProfile(std::string("exact-") + LaneName(p.lane)).value();
   if (FixedPath(p)) profile.max.kind = MaxPolicy::Kind::kNone;
   return profile;
 }
