@@ -187,6 +187,8 @@ Bounds MergedRow::Output(size_t c) const {
       return Anything(o);
     }
     const double size = std::fabs(own.truth) + own.error;
+    // Of a shard's own answer, which may leave the lane where the whole stays.
+    if (!(size <= LaneRowOf(lane_).largest)) return Anything(o);
     const double wrong = own.error + LastPlace(size, lane_, profile_.out_round);
     const double growth = ExpDouble(part.eta + eta_);
     error += part.weight *
