@@ -161,6 +161,9 @@ std::vector<std::string> LinesOf(const MutantInfo& mutant) {
             "attention_backward hq=4 hkv=2 sq=13 skv=21 d=8 cap=3 mask=causal "
             "align=br dlse=normal:1 seed=5"};
   }
+  if (mutant.op() == "attention_merge") {
+    return {"attention_merge s=2 n=3 dv=4", mutant.pattern};
+  }
   return {mutant.op() + " t=1 n=8 p=2", mutant.pattern};
 }
 

@@ -36,6 +36,11 @@ Status MayAsk(const IdentifyRequest& request, const Candidate& candidate) {
                          " cannot be asked; want those of " + known +
                          ", or write a profile (docs/which-profile.md)");
   }
+  if (request.lane == Lane::kF16) {
+    return Status::Error("candidate '" + candidate.Spec() +
+                         "' cannot be asked in f16; want f32 or bf16, or "
+                         "--profile flash-f16 or one of its own");
+  }
   if (!candidate.traits().computes) {
     return Status::Error("candidate '" + candidate.Spec() +
                          "' answers only what it was asked before; want a "

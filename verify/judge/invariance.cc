@@ -36,11 +36,15 @@ std::string DescribeWitness(const OutputSpec& spec,
   return text;
 }
 
-// Equal bytes are equal tensors; padding holds the same poison in both.
+// Equal bytes are equal tensors; padding holds the same poison in both. Of
+// sparse ones, pages without elements are not touched.
 bool SameBytes(const LaneTensor& a, const LaneTensor& b) {
-  return a.buffer.bytes() == b.buffer.bytes() &&
-         std::memcmp(a.buffer.data(), b.buffer.data(),
-                     static_cast<size_t>(a.buffer.bytes())) == 0;
+  if (a.buffer.bytes() != b.buffer.bytes()) return false;
+  return std::ranges::all_of(a.buffer.ranges(), [&](const ByteRange& range) {
+    return std::memcmp(a.buffer.data() + range.begin,
+                       b.buffer.data() + range.begin,
+                       static_cast<size_t>(range.bytes())) == 0;
+  });
 }
 
 Check& FindCheck(CaseResult* result, const std::string& name) {

@@ -95,17 +95,17 @@ bool Dense(const NamedOutput& output) {
 // They end at `end`, and `gaps` bytes before it do not exist.
 Status CheckRoom(const char* what, int64_t end, int64_t gaps,
                  const SharedMemory& memory) {
-  if (end > memory.bytes()) {
-    return Status::Error(std::string(what) + " reach over " +
-                         std::to_string(end >> 20) + " MiB, more than the " +
-                         std::to_string(memory.bytes() >> 20) +
-                         " MiB that judge and host share");
+  if (end - gaps > memory.limit()) {
+    return Status::Error(
+        std::string(what) + " take " + std::to_string((end - gaps) >> 20) +
+        " MiB, more than the " + std::to_string(memory.limit() >> 20) +
+        " MiB that the host may use (--candidate-memory)");
   }
-  if (end - gaps <= memory.limit()) return {};
-  return Status::Error(
-      std::string(what) + " take " + std::to_string((end - gaps) >> 20) +
-      " MiB, more than the " + std::to_string(memory.limit() >> 20) +
-      " MiB that the host may use (--candidate-memory)");
+  if (end <= memory.bytes()) return {};
+  return Status::Error(std::string(what) + " reach over " +
+                       std::to_string(end >> 20) + " MiB, more than the " +
+                       std::to_string(memory.bytes() >> 20) +
+                       " MiB that judge and host share");
 }
 
 // Whole pages of [from, to) are given back to the system: they read as zeros.

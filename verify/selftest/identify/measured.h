@@ -25,7 +25,8 @@ struct SeenField {
 };
 struct SeenZoo {
   std::string op;
-  int64_t kernels = 0;
+  int64_t kernels = 0;                      // that were asked
+  int64_t not_asked = 0;                    // in f16
   double longest_seconds = 0;               // of one kernel
   std::map<std::string, SeenField> fields;  // of arithmetic, by key
   std::vector<std::string> stricter;        // than the kernel's own value
