@@ -55,8 +55,10 @@ OrderCase OrderCases::Next() {
   const Domain domain = *FindDomain("attention_forward").value();
   while (calls_.empty()) {
     const auto& edge = kEdges[index_ % std::size(kEdges)];
-    const DomainOptions options = {
-        .lane = Lane::kBf16, .tile_q = edge[0], .tile_kv = edge[1]};
+    const DomainOptions options = {.lane = Lane::kBf16,
+                                   .tile_q = edge[0],
+                                   .tile_kv = edge[1],
+                                   .near = true};
     for (const Case& c : DrawCase(domain, options, kSeed, index_++)) {
       if (c.Get<AttentionForwardCase>().order == ProductOrder::kAmx) {
         calls_.push_back(c);

@@ -54,8 +54,16 @@ TEST(Dispatch, RequiredFeaturesAreThoseOfTheCall) {
   EXPECT_EQ(FeatureNames(RequiredFeatures(steps, {})),
             "softcap mask sink_tokens dense_mask head_masks segments "
             "sink_logit grouped_heads other_value_dim bf16 step_order");
+  // And one lane.
+  AttentionForwardProblem half = Everything();
+  half.lane = half.p_lane = Lane::kF16;
+  half.order = ProductOrder::kChain;
+  EXPECT_EQ(FeatureNames(RequiredFeatures(half, {})),
+            "softcap mask sink_tokens dense_mask head_masks segments "
+            "sink_logit grouped_heads other_value_dim f16");
   FeatureSet all = RequiredFeatures(Everything(), in);
   all.bits |= RequiredFeatures(steps, in).bits;
+  all.bits |= RequiredFeatures(half, in).bits;
   EXPECT_EQ(all, AllFeatures());
 }
 

@@ -284,7 +284,8 @@ std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
   std::vector<Case> sequence = DrawAttention(op, draw, options, true);
   if (options.tame) return sequence;
   sequence = WithSizes(draw, WithOrders(draw, std::move(sequence)));
-  sequence = WithFar(draw, WithFurther(draw, std::move(sequence)));
+  sequence = WithFurther(draw, std::move(sequence));
+  if (!options.near) sequence = WithFar(draw, std::move(sequence));
   return WithGpuOrders(options, std::move(sequence));
 }
 

@@ -51,6 +51,9 @@ struct DomainOptions {
   // Ordinary numbers, dense layouts, one call: what a zoo of correct kernels
   // is tried on.
   bool tame = false;
+  // No tensor reaches over 2^31 elements, as in version 4: what answers of older
+  // campaigns are held against.
+  bool near = false;
 };
 
 // Properties of a case that a run should have met: shapes, masks, numbers,
