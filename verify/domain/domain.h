@@ -51,8 +51,8 @@ struct DomainOptions {
   // Ordinary numbers, dense layouts, one call: what a zoo of correct kernels
   // is tried on.
   bool tame = false;
-  // No tensor reaches over 2^31 elements, as in version 4: what answers of older
-  // campaigns are held against.
+  // No tensor reaches over 2^31 elements, as in version 4: what answers of
+  // older campaigns are held against.
   bool near = false;
 };
 
