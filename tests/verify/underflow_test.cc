@@ -43,6 +43,16 @@ constexpr Alarm kAlarms[] = {
     {"scan-grad-descending",
      "mamba3_scan_backward b=2 t=12 n=4 p=2 norm=1e-05 carry=yes "
      "regime=strong fill=normal:1+zero:1 dy=int:-3,3 seed=768842"},
+    // Operands in a narrow type have its subnormal numbers.
+    {"cpu-tf32", "attention_forward sq=1 skv=1 d=1 dv=3 fill=v.subnormal:0.2"},
+    {"cpu-bf16-operands",
+     "attention_forward sq=1 skv=1 d=1 dv=3 fill=v.subnormal:0.2"},
+    {"cpu-tf32",
+     "attention_forward hq=3 sq=6 skv=3 d=8 p=bf16 mask=prefix:0 "
+     "strides=k:77/25/8/1 fill=normal:1+v.subnormal:0.2 seed=439829"},
+    {"cpu-bf16-operands",
+     "attention_forward sq=9 skv=50 d=16 scale=1024 "
+     "fill=normal:1+k.subnormal:1"},
 };
 
 TEST(Underflow, OfCorrectKernelsIsAllowed) {

@@ -61,8 +61,8 @@ InputRange RangeOf(const AttentionForwardInputs& inputs,
       profile.scale_at == ScaleAt::kQLane || profile.scale_at == ScaleAt::kQF32;
   const bool matters = profile.ftz || scaled_q ||
                        profile.score == NumberType::kF16 ||
-                       profile.operand_qk == NumberType::kF16 ||
-                       profile.operand_v == NumberType::kF16;
+                       profile.operand_qk != NumberType::kF32 ||
+                       profile.operand_v != NumberType::kF32;
   if (!matters) return {};
   return {MagnitudeOf(inputs.q).largest, MagnitudeOf(inputs.k).largest,
           MagnitudeOf(inputs.v).largest};

@@ -23,7 +23,13 @@ constexpr const char* kDense =
     "dense tensors have the strides that it takes for granted; a short case "
     "with others proves it";
 
+constexpr const char* kHalfWeights =
+    "it breaks weights in f16, and the table's cases have other lanes; a case "
+    "of lane=f16 proves it";
+
 constexpr Exempt kExempt[] = {
+    {"attn.f16_no_max", kHalfWeights},
+    {"attn.f16_weights_flushed", kHalfWeights},
     {"attn.strides_ignored", kDense},
     {"attn.cap_wrong_value", kPrecision},
     {"attn.tanh_coarse", kPrecision},
