@@ -65,7 +65,7 @@ MUTANTS = (
     ("through_f32", V, "const double steps = x * PowerOfTwo(-unit);",
      "const double steps = static_cast<float>(x) * PowerOfTwo(-unit);"),
     ("no_overflow", V, "return std::copysign(kInf, rounded);",
-     "return std::copysign(Largest(lane), rounded);"),
+     "return std::copysign(row.largest, rounded);"),
     ("no_subnormals", V, "std::max(biased - 1023, row.min_exponent)", "biased - 1023"),
     ("nan_bound_is_empty", V, "if (!(lo <= hi)) return kAnything;", ""),
     ("faithful_is_nearest", V, "if (rounding == Rounding::kFaithful) {",
