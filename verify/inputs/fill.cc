@@ -105,10 +105,10 @@ class TensorFiller {
     return (*probe_)(place.channel);
   }
 
-  uint32_t FromFile(int64_t element) const {
+  uint32_t FromFile(int64_t index) const {
     const uint8_t* source =
         plan_.file.data() +
-        element * static_cast<int64_t>(LaneBytes(plan_.file_lane));
+        index * static_cast<int64_t>(LaneBytes(plan_.file_lane));
     return WithLane(plan_.file_lane, [&](auto element) {
       std::memcpy(&element, source, sizeof(element));
       return std::bit_cast<uint32_t>(ToFloat(element));
