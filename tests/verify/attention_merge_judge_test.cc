@@ -200,6 +200,22 @@ TEST(MergeEnvelope, KnowsTheBaseOfTheCase) {
       Verdict::kPass);
 }
 
+// What it is asked then, and what its answer is held against, is of base 2.
+TEST(MergeEnvelope, PutsTheCaseInTheKernelsBase) {
+  const Case c = ParseCase("attention_merge s=3 n=4 dv=4 base=e").value();
+  MaterialiseOptions options;
+  options.binary_lse = true;
+  const auto in_two = TrialRowOf(c).value().open(c, options);
+  EXPECT_EQ(in_two.value()->facts().Facts().back().value, "2");
+  EXPECT_EQ(Open(c)->facts().Facts().back().value, "e");
+}
+
+// One part has nothing that a merge could get wrong.
+TEST(MergeJudge, HasCanariesOfSeveralParts) {
+  EXPECT_TRUE(Open("attention_merge s=1 dv=2")->kernels().Canaries().empty());
+  EXPECT_FALSE(Open("attention_merge s=2 dv=2")->kernels().Canaries().empty());
+}
+
 // What a row without a part that saw a key holds is a convention.
 TEST(MergeConventions, OfEmptyRows) {
   const std::string line = "attention_merge s=2 n=3 dv=2 blank=0.5 seed=2";
