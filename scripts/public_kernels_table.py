@@ -123,6 +123,8 @@ DEFECTS = (
     Defect("Keys that pad the last tile are masked before the softcap, and count",
            _script("ggml_softcap_padding"), ("ggml_f32",), r"^(?!.* mask).* cap=",
            "ggml-org/llama.cpp, pull request 29034"),
+    Defect("A row that sees no key, and whose sink is -inf, is NaN",
+           _script("ggml_sink_empty_row"), ("ggml",), r" sinklogit=\S*-inf"),
     Defect("Cut to shorter lengths, a BlockMask has indices compared with counts",
            _script("flex_adjust"), ("flex_block_mask_adjusted",), r"",
            "pytorch/pytorch, issue 139117 and pull request 188208"),
