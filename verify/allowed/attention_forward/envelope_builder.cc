@@ -121,25 +121,10 @@ class Builder {
                                      (p_.ftz ? 0x1p-126 : 0x1p-149)));
     if (p_.scale_at == ScaleAt::kQLane && problem_.lane == Lane::kF16) {
       // A scaled q has f16's spacing, and its range.
-      Add(kConstant, Cause::kScaleAt, d * HalfSpacing() * range_.k);
+      Add(kConstant, Cause::kScaleAt,
+          d * SpacingOf(NumberType::kF16, p_.ftz) * range_.k);
       m_.unbounded |= !(scale * range_.q < 65000);
     }
-  }
-
-  // f16 has the fixed spacing 2^-24 below 2^-14, and ends at 65504.
-  double HalfSpacing() const { return p_.ftz ? 0x1p-14 : 0x1p-24; }
-
-  // Whether every number of the lane is one of the operand's type.
-  bool KeepsNumbers(NumberType type) const {
-    if (type == NumberType::kF16) return problem_.lane == Lane::kF16;
-    return KeepsBits(problem_.lane, type);
-  }
-
-  // Distance of the subnormal numbers of an operand's type.
-  double SpacingOf(NumberType type) const {
-    if (type == NumberType::kF16) return HalfSpacing();
-    if (p_.ftz) return 0x1p-126;
-    return type == NumberType::kBf16 ? 0x1p-133 : 0x1p-136;
   }
 
   // Relative error of an operand of a product that a matrix unit rounds.
@@ -169,15 +154,15 @@ class Builder {
     }
     const auto d = static_cast<double>(problem_.head_dim);
     const double scale = std::max(std::fabs(problem_.scale), 1.0);
-    if (qk > 0 && (!KeepsNumbers(p_.operand_qk) || scaled)) {
-      const double spacing = SpacingOf(p_.operand_qk);
+    if (qk > 0 && (!KeepsNumbers(problem_.lane, p_.operand_qk) || scaled)) {
+      const double spacing = SpacingOf(p_.operand_qk, p_.ftz);
       Add(kConstant, Cause::kOperandQk,
           scale * d * spacing * (range_.q + range_.k + spacing));
       m_.unbounded |= p_.operand_qk == NumberType::kF16 &&
                       !(std::max(scale * range_.q, range_.k) < 65000);
     }
-    if (v > 0 && !KeepsNumbers(p_.operand_v)) {
-      m_.operand_flush = SpacingOf(p_.operand_v);
+    if (v > 0 && !KeepsNumbers(problem_.lane, p_.operand_v)) {
+      m_.operand_flush = SpacingOf(p_.operand_v, p_.ftz);
       m_.unbounded |= p_.operand_v == NumberType::kF16 && !(range_.v < 65000);
     }
   }
