@@ -129,25 +129,21 @@ Status ShardedKernel::RunScan(const CaseRequest& request, const Trial& trial,
                               const OutputSet& outputs) {
   Result<Shards> shards = trial.laws().MakeShards({shard_, nullptr});
   if (!shards.ok()) return shards.status();
-  OutputSet first, before;
+  OutputSet handed;
   for (size_t n = 0; n < shards->calls.size(); ++n) {
     Result<LawCall> call = shards->calls[n].make();
     if (!call.ok()) return call.status();
-    if (call->take) {
-      call->take(bug_.glue == Glue::kCarryOfFirst ? first : before);
-    }
+    if (call->take) call->take(handed);
     Result<OutputSet> answer = Ask(request, *call->trial);
     if (!answer.ok()) return answer.status();
     CopyLines(call->kept, *call->trial, answer.value(), trial, outputs);
-    OutputSet& left = n == 0 ? first : before;
-    left = std::move(answer.value());
-    if (bug_.glue == Glue::kNoCarry) {
-      for (size_t t = 1; t < left.tensors.size(); ++t) {
-        const MutableLaneView& view = left.tensors[t].view;
-        ForElements(view.shape, [&](const At& at) { SetElement(view, at, 0); });
-      }
+    if (n > 0 && bug_.glue == Glue::kCarryOfFirst) continue;
+    handed = std::move(answer.value());
+    if (bug_.glue != Glue::kNoCarry) continue;
+    for (size_t t = 1; t < handed.tensors.size(); ++t) {
+      const MutableLaneView& view = handed.tensors[t].view;
+      ForElements(view.shape, [&](const At& at) { SetElement(view, at, 0); });
     }
-    if (n == 0 && bug_.glue != Glue::kCarryOfFirst) before = std::move(first);
   }
   return {};
 }
