@@ -18,6 +18,7 @@ VOLUME=${VOLUME%|}
 VOLUME_WITHIN=$(printf '%s:' Bounded.ASingleKeyAmongManyIsFoundByProbes \
   'BoundedLongest.*' 'Calibrated.Seldom*' 'CorpusTest.Keeps*' \
   DomainTest.EveryCaseIsLegalAndDrawnOnPurpose DomainTest.ReductionsEnd \
+  'All/IdentifyScan*Bug.IsNotLearned/*' \
   Emulator.WithoutFaultIsTheContract 'Envelope.NeverAccuses*' \
   'Probes.NeverAccuse*' Replay.EveryFindingOfEveryMutantComesAgain \
   ScanLaws.NoCorrectKernelBreaksOne 'Statistics.Seldom*')
