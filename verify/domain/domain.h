@@ -1,6 +1,6 @@
 // Typed domains: for every op, meaningful cases without end. A case is a pure
 // function of (seed, generator version, index) and of what the caller bounds;
-// versions are frozen, tests/verify/domain_test.cc holds their digests.
+// versions are frozen, tests/verify/domain_frozen_test.cc holds their digests.
 #ifndef LOCKSTEP_VERIFY_DOMAIN_DOMAIN_H_
 #define LOCKSTEP_VERIFY_DOMAIN_DOMAIN_H_
 
