@@ -54,25 +54,18 @@ HWY_AFTER_NAMESPACE();
 #include <string>
 #include <vector>
 
+#include "tests/support/dispatch_indices.h"
 #include "tests/support/elementary_oracle.h"
 #include "tests/support/elementary_sides.h"
 
 namespace lockstep {
 namespace {
 
+using test::SupportedIndices;
+
 HWY_EXPORT(Pack);
 HWY_EXPORT(Widen);
 HWY_EXPORT(RoundWithoutNaN);
-
-std::vector<size_t> SupportedIndices() {
-  std::vector<size_t> indices;
-  for (const int64_t bit : optimized::CompiledTargets()) {
-    if (hwy::SupportedTargets() & bit) {
-      indices.push_back(optimized::DispatchIndex(bit));
-    }
-  }
-  return indices;
-}
 
 bool IsNaNBits(uint32_t bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
 

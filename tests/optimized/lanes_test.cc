@@ -54,24 +54,17 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "optimized/simd/flush_scope.h"
+#include "tests/support/dispatch_indices.h"
 
 namespace lockstep {
 namespace {
+
+using test::SupportedIndices;
 
 HWY_EXPORT(WidenHalves);
 HWY_EXPORT(RoundToHalves);
 HWY_EXPORT(RoundWeights);
 HWY_EXPORT(StoreHalves);
-
-std::vector<size_t> SupportedIndices() {
-  std::vector<size_t> indices;
-  for (const int64_t bit : optimized::CompiledTargets()) {
-    if (hwy::SupportedTargets() & bit) {
-      indices.push_back(optimized::DispatchIndex(bit));
-    }
-  }
-  return indices;
-}
 
 std::vector<F16> AllHalves() {
   std::vector<F16> x(0x10000);

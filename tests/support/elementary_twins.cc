@@ -1,5 +1,6 @@
 // Kernels over the vector twins, compiled once per target.
 #include "optimized/simd/targets.h"
+#include "tests/support/dispatch_indices.h"
 #include "tests/support/elementary_sides.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -66,10 +67,8 @@ HWY_EXPORT(MakeSide);
 
 std::vector<Side> TwinSides() {
   std::vector<Side> sides;
-  for (const int64_t bit : optimized::CompiledTargets()) {
-    if (!(hwy::SupportedTargets() & bit)) continue;
-    sides.push_back(
-        HWY_DISPATCH_TABLE(MakeSide)[optimized::DispatchIndex(bit)]());
+  for (const size_t target : test::SupportedIndices()) {
+    sides.push_back(HWY_DISPATCH_TABLE(MakeSide)[target]());
   }
   return sides;
 }
