@@ -13,6 +13,7 @@
 #include "verify/candidate/mutant_mamba3_scan.h"
 #include "verify/candidate/mutant_mamba3_scan_backward.h"
 #include "verify/emulator/attention_forward/zoo.h"
+#include "verify/emulator/catalogue.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/emulator/mutants.h"
 #include "verify/emulator/mutants_claims.h"
@@ -32,10 +33,7 @@ Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
   for (const ClaimBug& bug : ClaimBugs()) names.emplace_back(bug.name);
   for (const ShardBug& bug : ShardBugs()) names.emplace_back(bug.name);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    return Status::Error("mutant '" + std::string(name) +
-                         "' is not in the catalogue; nearest is '" +
-                         std::string(NearestName(name, names)) +
-                         "' (all: lockstep list mutants)");
+    return Status::Error(UnknownMutant(name, names, std::identity()));
   }
   if (name.starts_with("claim.")) return ParseClaimMutant(arguments);
   if (name.starts_with("shard.")) return ParseShardMutant(arguments);

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <utility>
 
-#include "verify/base/nearest_name.h"
 #include "verify/base/status_macros.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
@@ -69,12 +68,6 @@ constexpr EquivalentMutant kEquivalent[] = {
      "and lse"},
 };
 
-std::string UnknownMutant(std::string_view name) {
-  return "mutant '" + std::string(name) + "' is not in the catalogue; " +
-         NearestIs(name, Mutants(), [](const auto& m) { return m.name; }) +
-         " (all: lockstep list mutants)";
-}
-
 // Most rows, keys or tokens of an emulated tile.
 constexpr int64_t kMostTile = 65536;
 
@@ -113,11 +106,8 @@ struct Bug {
 Result<Bug> ReadBug(std::string_view text) {
   const size_t at = std::min(text.find('@'), text.size());
   const std::string_view name = text.substr(0, at);
-  const auto found =
-      std::find_if(Mutants().begin(), Mutants().end(),
-                   [&](const MutantInfo& info) { return name == info.name; });
-  if (found == Mutants().end()) return Status::Error(UnknownMutant(name));
-  Bug bug{&*found, found->severity};
+  ASSIGN_OR_RETURN(const MutantInfo* found, FindBug(Mutants(), name));
+  Bug bug{found, found->severity};
   if (at == text.size()) return bug;
   const Result<double> severity = ReadSeverity(text.substr(at + 1), *found);
   if (!severity.ok()) return severity.status();

@@ -4,7 +4,6 @@
 #ifndef LOCKSTEP_VERIFY_EMULATOR_MUTANTS_H_
 #define LOCKSTEP_VERIFY_EMULATOR_MUTANTS_H_
 
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "verify/emulator/attention_forward/faults.h"
 #include "verify/emulator/attention_forward/variant.h"
 #include "verify/emulator/attention_merge/kernel.h"
+#include "verify/emulator/catalogue.h"
 #include "verify/emulator/mamba3_scan/faults.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
 #include "verify/emulator/mamba3_scan_backward/kernel.h"
@@ -71,7 +71,7 @@ struct MutantInfo {
     return of == nullptr ? Point::kNone : *of;
   }
   // The op of its pattern.
-  std::string op() const { return {pattern, std::strcspn(pattern, " ")}; }
+  std::string op() const { return OpOfPattern(pattern); }
 
  private:
   static constexpr const char* kUsualBase[] = {"exact", "grad-cpu", "scan",

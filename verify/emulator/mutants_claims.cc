@@ -1,7 +1,7 @@
 #include "verify/emulator/mutants_claims.h"
 
 #include "verify/base/mixing.h"
-#include "verify/base/nearest_name.h"
+#include "verify/emulator/catalogue.h"
 
 namespace lockstep::verify {
 namespace {
@@ -117,21 +117,12 @@ constexpr ClaimBug kBugs[] = {
 
 }  // namespace
 
-std::string ClaimBug::op() const {
-  const std::string_view text = pattern;
-  return std::string(text.substr(0, text.find(' ')));
-}
+std::string ClaimBug::op() const { return OpOfPattern(pattern); }
 
 std::span<const ClaimBug> ClaimBugs() { return kBugs; }
 
 Result<const ClaimBug*> FindClaimBug(std::string_view name) {
-  for (const ClaimBug& bug : kBugs) {
-    if (name == bug.name) return &bug;
-  }
-  return Status::Error(
-      "mutant '" + std::string(name) + "' is not in the catalogue; " +
-      NearestIs(name, kBugs, [](const auto& bug) { return bug.name; }) +
-      " (all: lockstep list mutants)");
+  return FindBug(ClaimBugs(), name);
 }
 
 }  // namespace lockstep::verify

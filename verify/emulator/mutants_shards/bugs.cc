@@ -1,6 +1,6 @@
 #include "verify/emulator/mutants_shards/bugs.h"
 
-#include "verify/base/nearest_name.h"
+#include "verify/emulator/catalogue.h"
 
 namespace lockstep::verify {
 namespace {
@@ -52,21 +52,12 @@ constexpr ShardBug kBugs[] = {
 
 }  // namespace
 
-std::string ShardBug::op() const {
-  const std::string_view text = pattern;
-  return std::string(text.substr(0, text.find(' ')));
-}
+std::string ShardBug::op() const { return OpOfPattern(pattern); }
 
 std::span<const ShardBug> ShardBugs() { return kBugs; }
 
 Result<const ShardBug*> FindShardBug(std::string_view name) {
-  for (const ShardBug& bug : kBugs) {
-    if (name == bug.name) return &bug;
-  }
-  return Status::Error(
-      "mutant '" + std::string(name) + "' is not in the catalogue; " +
-      NearestIs(name, kBugs, [](const auto& bug) { return bug.name; }) +
-      " (all: lockstep list mutants)");
+  return FindBug(ShardBugs(), name);
 }
 
 }  // namespace lockstep::verify

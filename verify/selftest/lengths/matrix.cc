@@ -83,11 +83,6 @@ constexpr std::string_view kCovers[] = {
     "mamba3_step",       "ssd_scan",           "mamba3_scan_backward",
     "attention_merge"};
 
-std::string_view CoverOf(const MutantInfo& info) {
-  const std::string_view line = info.pattern;
-  return line.substr(0, line.find(' '));
-}
-
 std::vector<LengthCase> CasesOf(std::string_view cover, int64_t length) {
   if (cover == kCovers[0]) return AttentionLengthCases(length);
   if (cover == kCovers[1]) return GradientLengthCases(length);
@@ -244,7 +239,7 @@ std::vector<std::vector<size_t>> MatrixRun::Chosen(
 Status MatrixRun::OneCover(std::string_view cover, size_t length) {
   std::vector<size_t> who;
   for (size_t s = 0; s < subjects_.size(); ++s) {
-    if (CoverOf(*subjects_[s].info) == cover) who.push_back(s);
+    if (subjects_[s].info->op() == cover) who.push_back(s);
   }
   if (who.empty()) return {};
   const auto rows = CasesOf(cover, options_.lengths[length]);
