@@ -22,25 +22,14 @@ constexpr double kHardwareTanh = 0x1.1p-11;  // the coarsest of any chip
 
 void AskPairing(ScanKernel* kernel) {
   ScanQuestion question;
-  question.k = [](int64_t, int64_t, int64_t n) { return n == 0; };
-  question.rate = [](int64_t, int64_t, int64_t) { return 0.25; };
+  question.k = FirstCoordinate();
+  question.rate = Always(0.25);
   const auto answer = kernel->Ask(question);
   if (!answer.ok()) {
     kernel->Say("scan.pairing", Word::kAssumed, answer.message());
     return;
   }
-  const auto& k = answer->k[0];
-  const bool neighbours = k[1] > 0.25f, half = k[kScanState / 2] > 0.25f;
-  kernel->halves = half;
-  if (neighbours == half) {
-    kernel->Say("scan.pairing", Word::kCannotTell,
-                "an angle turned neither neighbours nor halves");
-    return;
-  }
-  kernel->Say("scan.pairing", half ? Word::kReported : Word::kSeen,
-              half ? "an angle turned coordinates 0 and n / 2"
-                   : "an angle turned coordinates 0 and 1",
-              half ? "scan.pairing = halves" : "");
+  SayPairing(kernel, answer->k[0]);
 }
 
 namespace {
@@ -236,7 +225,7 @@ void AskAngleForm(ScanKernel* kernel) {
   ScanQuestion question;
   question.tokens = kTokens;
   question.heads = kAngleHeads;
-  question.rate = [](int64_t, int64_t, int64_t) { return 64.0; };
+  question.rate = Always(64);
   question.dt = [&](int64_t h, int64_t t, int64_t) {
     return 64 * double{dt[static_cast<size_t>(h * kTokens + t)]};
   };

@@ -221,6 +221,21 @@ void SayPairs(ScanAsker* kernel, const char* key, const char* what,
                           pairs.size(), what, model->text));
 }
 
+void SayPairing(ScanAsker* kernel, const std::vector<float>& turned) {
+  const bool neighbours = turned[1] > 0.25f;
+  const bool half = turned[kScanState / 2] > 0.25f;
+  kernel->halves = half;
+  if (neighbours == half) {
+    kernel->Say("scan.pairing", Word::kCannotTell,
+                "an angle turned neither neighbours nor halves");
+    return;
+  }
+  kernel->Say("scan.pairing", half ? Word::kReported : Word::kSeen,
+              half ? "an angle turned coordinates 0 and n / 2"
+                   : "an angle turned coordinates 0 and 1",
+              half ? "scan.pairing = halves" : "");
+}
+
 double TurnsIn(const RoundingModel& type, double turns) {
   if (type.type == NumberType::kF32) return turns;
   return double{RoundedBy(type, static_cast<float>(turns * kTwoPi))} / kTwoPi;

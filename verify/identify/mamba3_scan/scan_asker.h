@@ -112,6 +112,10 @@ void SayPairs(ScanAsker* kernel, const char* key, const char* what,
               const std::vector<NearPair>& pairs, double margin, double out,
               NumberType* field);
 
+// Says which coordinates an angle turned, and keeps it: what the first one of
+// `turned` was, the others not, before the angle.
+void SayPairing(ScanAsker* kernel, const std::vector<float>& turned);
+
 // The angle as that type has it, in turns.
 double TurnsIn(const RoundingModel& type, double turns);
 

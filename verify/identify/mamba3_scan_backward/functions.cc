@@ -50,18 +50,7 @@ void AskGradPairing(ScanGradKernel* kernel) {
     kernel->Say("scan.pairing", Word::kAssumed, answer.message());
     return;
   }
-  const auto& q = answer->dinit_h[0][0];
-  const bool neighbours = q[1] > 0.25f, half = q[kScanState / 2] > 0.25f;
-  kernel->halves = half;
-  if (neighbours == half) {
-    kernel->Say("scan.pairing", Word::kCannotTell,
-                "an angle turned neither neighbours nor halves");
-    return;
-  }
-  kernel->Say("scan.pairing", half ? Word::kReported : Word::kSeen,
-              half ? "an angle turned coordinates 0 and n / 2"
-                   : "an angle turned coordinates 0 and 1",
-              half ? "scan.pairing = halves" : "");
+  SayPairing(kernel, answer->dinit_h[0][0]);
 }
 
 namespace {
