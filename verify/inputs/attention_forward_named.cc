@@ -68,18 +68,7 @@ KernelInputs NameInputs(const AttentionForwardProblem& problem,
 }
 
 std::vector<NamedOutput> NameOutputs(const AttentionForwardOutputs& outputs) {
-  const MutableLaneView& o = outputs.o;
-  const TensorView<float, 3>& lse = outputs.lse;
-  return {{"o",
-           TypeOf(o.lane),
-           {o.shape.begin(), o.shape.end()},
-           {o.strides.begin(), o.strides.end()},
-           o.data},
-          {"lse",
-           ElementType::kF32,
-           {lse.shape.begin(), lse.shape.end()},
-           {lse.strides.begin(), lse.strides.end()},
-           lse.data}};
+  return {NameOutput("o", outputs.o), NameOutput("lse", outputs.lse)};
 }
 
 }  // namespace lockstep::verify

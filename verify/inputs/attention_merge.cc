@@ -293,18 +293,7 @@ KernelInputs NameInputs(const AttentionMergeProblem& problem,
 }
 
 std::vector<NamedOutput> NameOutputs(const AttentionMergeOutputs& outputs) {
-  const auto& o = outputs.o;
-  const auto& lse = outputs.lse;
-  return {{"o",
-           TypeOf(o.lane),
-           {o.shape.begin(), o.shape.end()},
-           {o.strides.begin(), o.strides.end()},
-           o.data},
-          {"lse",
-           ElementType::kF32,
-           {lse.shape.begin(), lse.shape.end()},
-           {lse.strides.begin(), lse.strides.end()},
-           lse.data}};
+  return {NameOutput("o", outputs.o), NameOutput("lse", outputs.lse)};
 }
 
 }  // namespace lockstep::verify

@@ -19,15 +19,6 @@ const char* RunsName(Mamba3ScanProblem::Runs runs) {
   return "rows";
 }
 
-template <size_t kRank>
-NamedOutput Named(const char* name, const TensorView<float, kRank>& view) {
-  return {name,
-          ElementType::kF32,
-          {view.shape.begin(), view.shape.end()},
-          {view.strides.begin(), view.strides.end()},
-          view.data};
-}
-
 }  // namespace
 
 KernelInputs NameInputs(const Mamba3ScanProblem& problem,
@@ -91,20 +82,15 @@ KernelInputs NameInputs(const Mamba3ScanProblem& problem,
 }
 
 std::vector<NamedOutput> NameOutputs(const Mamba3ScanOutputs& outputs) {
-  const auto& y = outputs.y;
   std::vector<NamedOutput> named;
-  named.push_back({"y",
-                   TypeOf(y.lane),
-                   {y.shape.begin(), y.shape.end()},
-                   {y.strides.begin(), y.strides.end()},
-                   y.data});
+  named.push_back(NameOutput("y", outputs.y));
   if (!outputs.carry.given()) return named;
   if (outputs.carry.theta.shape[2] > 0) {
-    named.push_back(Named("carry_theta", outputs.carry.theta));
+    named.push_back(NameOutput("carry_theta", outputs.carry.theta));
   }
-  named.push_back(Named("carry_h", outputs.carry.h));
-  named.push_back(Named("carry_k", outputs.carry.k));
-  named.push_back(Named("carry_v", outputs.carry.v));
+  named.push_back(NameOutput("carry_h", outputs.carry.h));
+  named.push_back(NameOutput("carry_k", outputs.carry.k));
+  named.push_back(NameOutput("carry_v", outputs.carry.v));
   return named;
 }
 

@@ -39,16 +39,6 @@ int64_t ElementCount(const std::vector<int64_t>& shape) {
   return count;
 }
 
-int64_t ElementSpan(const std::vector<int64_t>& shape,
-                    const std::vector<int64_t>& strides) {
-  int64_t span = 1;
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    if (shape[axis] == 0) return 0;
-    span += (shape[axis] - 1) * strides[axis];
-  }
-  return span;
-}
-
 void CopyElements(const std::vector<int64_t>& shape, int64_t width,
                   const void* from, const std::vector<int64_t>& from_strides,
                   void* to, const std::vector<int64_t>& to_strides) {

@@ -53,11 +53,29 @@ struct BasicNamedTensor {
 using NamedTensor = BasicNamedTensor<const void>;
 using NamedOutput = BasicNamedTensor<void>;
 
+// A view of the contract under that name.
+template <typename Void, typename View>
+BasicNamedTensor<Void> NameView(const char* name, ElementType type,
+                                const View& view) {
+  return {name,
+          type,
+          {view.shape.begin(), view.shape.end()},
+          {view.strides.begin(), view.strides.end()},
+          view.data};
+}
+// The same of an output; one of no lane is f32.
+template <size_t kRank>
+NamedOutput NameOutput(const char* name, const TensorView<float, kRank>& view) {
+  return NameView<void>(name, ElementType::kF32, view);
+}
+template <size_t kRank>
+NamedOutput NameOutput(const char* name,
+                       const BasicLaneView<void, kRank>& view) {
+  return NameView<void>(name, TypeOf(view.lane), view);
+}
+
 // Product of the extents.
 int64_t ElementCount(const std::vector<int64_t>& shape);
-// Elements from the first to the last one in memory; 0 if there are none.
-int64_t ElementSpan(const std::vector<int64_t>& shape,
-                    const std::vector<int64_t>& strides);
 
 // Stretches of memory that hold the elements
 // (verify/base/sparse/element_ranges.h).
@@ -110,21 +128,13 @@ struct KernelInputs {
   template <typename T, size_t kRank>
   void Add(const char* name, ElementType type,
            const TensorView<const T, kRank>& view) {
-    if (view.data != nullptr) AddView(name, type, view);
+    if (view.data == nullptr) return;
+    tensors.push_back(NameView<const void>(name, type, view));
   }
   template <size_t kRank>
   void Add(const char* name, const BasicLaneView<const void, kRank>& view) {
-    if (view.data != nullptr) AddView(name, TypeOf(view.lane), view);
-  }
-
- private:
-  template <typename View>
-  void AddView(const char* name, ElementType type, const View& view) {
-    tensors.push_back({name,
-                       type,
-                       {view.shape.begin(), view.shape.end()},
-                       {view.strides.begin(), view.strides.end()},
-                       view.data});
+    if (view.data == nullptr) return;
+    tensors.push_back(NameView<const void>(name, TypeOf(view.lane), view));
   }
 };
 

@@ -55,14 +55,25 @@ std::vector<ByteRange> Joined(std::vector<ByteRange> ranges, int64_t span) {
 
 }  // namespace
 
+int64_t ElementSpan(std::span<const int64_t> shape,
+                    std::span<const int64_t> strides) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  int64_t span = 1;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach) ||
+        __builtin_add_overflow(span, reach, &span)) {
+      return INT64_MAX;
+    }
+  }
+  return span;
+}
+
 std::vector<ByteRange> ElementRanges(std::span<const int64_t> shape,
                                      std::span<const int64_t> strides,
                                      int64_t width) {
-  int64_t span = width;
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    if (shape[axis] == 0) return {};
-    span += (shape[axis] - 1) * strides[axis] * width;
-  }
+  const int64_t span = ElementSpan(shape, strides) * width;
+  if (span == 0) return {};
   const ByteRange whole = {0, span};
   if (span < kSparseBytes) return {whole};
   std::vector<ByteRange> ranges = {{0, width}};

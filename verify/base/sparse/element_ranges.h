@@ -23,6 +23,11 @@ struct ByteRange {
   int64_t bytes() const { return end - begin; }
 };
 
+// Elements from the first to the last one in memory, or INT64_MAX; 0 if there
+// are none.
+int64_t ElementSpan(std::span<const int64_t> shape,
+                    std::span<const int64_t> strides);
+
 // Ascending and apart, they hold every element of `width` bytes: one range,
 // from the first to the last element, unless the tensor is sparse. None if it
 // has no element. Strides are in elements, >= 0.

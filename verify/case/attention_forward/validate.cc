@@ -188,29 +188,15 @@ Status CheckProbe(const AttentionForwardCase& c,
   return why.empty() ? Status() : Status::Error(name + ": " + why);
 }
 
-// Elements from the first to the last one, or INT64_MAX.
-int64_t Span(const std::array<int64_t, 4>& shape,
-             const std::array<int64_t, 4>& strides) {
-  int64_t span = 1;
-  for (size_t r = 0; r < 4; ++r) {
-    int64_t reach = 0;
-    if (__builtin_mul_overflow(shape[r] - 1, strides[r], &reach) ||
-        __builtin_add_overflow(span, reach, &span)) {
-      return INT64_MAX;
-    }
-  }
-  return span;
-}
-
 Status CheckSpans(const AttentionForwardInputs& in,
                   const AttentionForwardOutputs& out) {
   const struct {
     const char* name;
     int64_t span;
-  } spans[] = {{"q", Span(in.q.shape, in.q.strides)},
-               {"k", Span(in.k.shape, in.k.strides)},
-               {"v", Span(in.v.shape, in.v.strides)},
-               {"o", Span(out.o.shape, out.o.strides)}};
+  } spans[] = {{"q", ElementSpan(in.q.shape, in.q.strides)},
+               {"k", ElementSpan(in.k.shape, in.k.strides)},
+               {"v", ElementSpan(in.v.shape, in.v.strides)},
+               {"o", ElementSpan(out.o.shape, out.o.strides)}};
   for (const auto& [name, span] : spans) {
     if (span <= kMaxTensorBytes / 4) continue;
     return Status::Error("strides: " + std::string(name) +

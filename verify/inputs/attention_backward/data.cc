@@ -185,17 +185,6 @@ void CopyTensor(const LaneTensor& from, LaneTensor* to, Status* status) {
   to->view.data = to->buffer.data();
 }
 
-template <size_t kRank>
-NamedOutput Named(const char* name, ElementType type,
-                  const std::array<int64_t, kRank>& shape,
-                  const std::array<int64_t, kRank>& strides, void* data) {
-  return {name,
-          type,
-          {shape.begin(), shape.end()},
-          {strides.begin(), strides.end()},
-          data};
-}
-
 }  // namespace
 
 std::string AttentionBackwardData::StorageDigest() const {
@@ -283,22 +272,15 @@ KernelInputs NameInputs(const AttentionBackwardProblem& problem,
 std::vector<NamedOutput> NameOutputs(const AttentionBackwardOutputs& outputs,
                                      const AttentionForwardOutputs& own) {
   std::vector<NamedOutput> named;
-  const auto add = [&](const char* name, const MutableLaneView& x) {
-    named.push_back(Named(name, TypeOf(x.lane), x.shape, x.strides, x.data));
+  const auto add = [&](const char* name, const auto& x) {
+    named.push_back(NameOutput(name, x));
   };
   add("dq", outputs.dq);
   add("dk", outputs.dk);
   add("dv", outputs.dv);
-  const auto& dsink = outputs.dsink;
-  if (dsink.data != nullptr) {
-    named.push_back(Named("dsink", ElementType::kF32, dsink.shape,
-                          dsink.strides, dsink.data));
-  }
+  if (outputs.dsink.data != nullptr) add("dsink", outputs.dsink);
   if (own.o.data != nullptr) add("own_o", own.o);
-  if (own.lse.data != nullptr) {
-    named.push_back(Named("own_lse", ElementType::kF32, own.lse.shape,
-                          own.lse.strides, own.lse.data));
-  }
+  if (own.lse.data != nullptr) add("own_lse", own.lse);
   return named;
 }
 

@@ -193,39 +193,28 @@ Mamba3ScanBackwardOutputs GradientViews(
 
 std::vector<NamedOutput> NameOutputs(const Mamba3ScanBackwardOutputs& outputs) {
   std::vector<NamedOutput> named;
-  const auto add = [&](const char* name, ElementType type, const auto& x) {
-    if (x.data == nullptr) return;
-    named.push_back({name,
-                     type,
-                     {x.shape.begin(), x.shape.end()},
-                     {x.strides.begin(), x.strides.end()},
-                     x.data});
+  const auto add = [&](const char* name, const auto& x) {
+    if (x.data != nullptr) named.push_back(NameOutput(name, x));
   };
-  const auto lane = [&](const char* name, const auto& x) {
-    add(name, TypeOf(x.lane), x);
-  };
-  const auto f32 = [&](const char* name, const auto& x) {
-    add(name, ElementType::kF32, x);
-  };
-  lane("dv", outputs.dv);
-  lane("dq", outputs.dq);
-  lane("dk", outputs.dk);
-  f32("da", outputs.da);
-  f32("ddt", outputs.ddt);
-  lane("dtau", outputs.dtau);
-  lane("dvartheta", outputs.dvartheta);
-  lane("dz", outputs.dz);
-  f32("dbq", outputs.dbq);
-  f32("dbk", outputs.dbk);
-  f32("dd", outputs.dd);
-  f32("dpsi", outputs.dpsi);
-  f32("dzeta", outputs.dzeta);
-  f32("dphi", outputs.dphi);
-  f32("dnorm_weight", outputs.dnorm_weight);
-  f32("dinit_theta", outputs.dcarry.theta);
-  f32("dinit_h", outputs.dcarry.h);
-  f32("dinit_k", outputs.dcarry.k);
-  f32("dinit_v", outputs.dcarry.v);
+  add("dv", outputs.dv);
+  add("dq", outputs.dq);
+  add("dk", outputs.dk);
+  add("da", outputs.da);
+  add("ddt", outputs.ddt);
+  add("dtau", outputs.dtau);
+  add("dvartheta", outputs.dvartheta);
+  add("dz", outputs.dz);
+  add("dbq", outputs.dbq);
+  add("dbk", outputs.dbk);
+  add("dd", outputs.dd);
+  add("dpsi", outputs.dpsi);
+  add("dzeta", outputs.dzeta);
+  add("dphi", outputs.dphi);
+  add("dnorm_weight", outputs.dnorm_weight);
+  add("dinit_theta", outputs.dcarry.theta);
+  add("dinit_h", outputs.dcarry.h);
+  add("dinit_k", outputs.dcarry.k);
+  add("dinit_v", outputs.dcarry.v);
   return named;
 }
 
