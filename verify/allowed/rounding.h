@@ -24,6 +24,19 @@ inline double ConversionTo(NumberType type) {
   return type == NumberType::kF32 ? 0 : UnitRoundoff(type);
 }
 
+// What two neighbouring subnormal numbers of the type are apart; of `case`,
+// those of f32.
+constexpr double SpacingOf(NumberType type) {
+  if (type == NumberType::kTf32) return 0x1p-136;
+  if (type == NumberType::kBf16) return 0x1p-133;
+  return type == NumberType::kF16 ? 0x1p-24 : 0x1p-149;
+}
+// The smallest normal number where they are flushed.
+constexpr double SpacingOf(NumberType type, bool ftz) {
+  if (!ftz) return SpacingOf(type);
+  return type == NumberType::kF16 ? 0x1p-14 : 0x1p-126;
+}
+
 // Of so many roundings to f32.
 inline double Roundoffs(int64_t n) { return static_cast<double>(n) * kU; }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr double kOwnSums = 0x1p-26 * 0x1p-1;
 constexpr double kF16Largest = 30000;
 // What rounding to nearest may be off by among bf16's subnormal numbers.
-constexpr double kBf16Tiny = 0x1p-134;
+constexpr double kBf16Tiny = SpacingOf(NumberType::kBf16) / 2;
 
 bool Narrow(NumberType type) { return type == NumberType::kF16; }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "reference/contract/numerics.h"
 #include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
 #include "verify/base/magnitude.h"
@@ -82,14 +83,9 @@ ValueSet RoundedSet(double lo, double hi, Lane lane, Rounding rounding) {
   return {RoundOnce(lo, lane, down), RoundOnce(hi, lane, up), false};
 }
 
-namespace {
-
-// What a natural logarithm is multiplied by to be stored.
 double LseUnit(const NumericProfile& profile) {
-  return profile.lse_base == ExpBase::kTwo ? 0x1.71547652b82fep+0 : 1;
+  return profile.lse_base == ExpBase::kTwo ? kLog2E : 1;
 }
-
-}  // namespace
 
 ValueSet StoredLse(const NumericProfile& profile, double lse, double error) {
   const double unit = LseUnit(profile);

@@ -22,6 +22,9 @@ namespace lockstep::verify {
 // lane gives; infinite where it overflows. A NaN end gives the whole line.
 ValueSet RoundedSet(double lo, double hi, Lane lane, Rounding rounding);
 
+// What a natural logarithm is multiplied by to be stored.
+double LseUnit(const NumericProfile& profile);
+
 // The lse that are allowed within `error` of a natural one, in the base and the
 // type that the profile stores.
 ValueSet StoredLse(const NumericProfile& profile, double lse, double error);

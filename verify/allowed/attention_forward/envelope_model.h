@@ -45,13 +45,6 @@ inline bool KeepsBits(Lane lane, NumberType type) {
 inline bool KeepsNumbers(Lane lane, NumberType type) {
   return type == NumberType::kF16 ? lane == Lane::kF16 : KeepsBits(lane, type);
 }
-// Distance of the subnormal numbers of a narrow type; the smallest normal one
-// where they are flushed. f16 ends at 65504.
-inline double SpacingOf(NumberType type, bool ftz) {
-  if (type == NumberType::kF16) return ftz ? 0x1p-14 : 0x1p-24;
-  if (ftz) return 0x1p-126;
-  return type == NumberType::kBf16 ? 0x1p-133 : 0x1p-136;
-}
 
 // Relative error of one rounding to the type; `p_lane`: what `case` stands for.
 double RoundoffOf(NumberType type, Lane p_lane);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "reference/contract/numerics.h"
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
@@ -20,7 +21,6 @@ constexpr double kHardlyThere = 0x1p-100;
 constexpr double kLargestSum = 0x1p126;
 // A share that may be off by more tells nothing of o.
 constexpr double kWide = 0.5;
-constexpr double kBinaryUnit = 0x1.71547652b82fep+0;  // log2 e
 
 // Relative error of one addition.
 double StepOf(const Accumulator& sum) {
@@ -45,36 +45,17 @@ double TypeError(NumberType type, Rounding rounding) {
   return rounding == Rounding::kNearest ? unit : 2 * unit;
 }
 
-// Half of what lies between two subnormal numbers of the type.
-double HalfSpacing(NumberType type) {
-  switch (type) {
-    case NumberType::kBf16:
-      return 0x1p-134;
-    case NumberType::kTf32:
-      return 0x1p-137;
-    case NumberType::kF16:
-      return 0x1p-25;
-    case NumberType::kF32:
-    case NumberType::kCase:
-      break;
-  }
-  return 0x1p-150;
-}
-
-double HalfSpacing(const Accumulator& sum) {
-  if (sum.kind == Accumulator::Kind::kBf16) {
-    return HalfSpacing(NumberType::kBf16);
-  }
-  return HalfSpacing(sum.kind == Accumulator::Kind::kF16 ? NumberType::kF16
-                                                         : NumberType::kF32);
+double SpacingOf(const Accumulator& sum) {
+  if (sum.kind == Accumulator::Kind::kBf16) return SpacingOf(NumberType::kBf16);
+  return SpacingOf(sum.kind == Accumulator::Kind::kF16 ? NumberType::kF16
+                                                       : NumberType::kF32);
 }
 
 // What a weight may lack beyond its relative error: it is subnormal, where an
 // exp has no more than its error at the smallest normal number.
 double LostWeight(const NumericProfile& profile) {
-  const double flushed = profile.ftz ? 0x1p-126 : 0x1p-149;
-  const NumberType type = profile.p;
-  return flushed + profile.exp_rel * 0x1p-126 + 2 * HalfSpacing(type);
+  const double flushed = SpacingOf(NumberType::kF32, profile.ftz);
+  return flushed + profile.exp_rel * 0x1p-126 + SpacingOf(profile.p);
 }
 
 bool HasF16(const NumericProfile& profile) {
@@ -243,8 +224,8 @@ double MergedRowBounds::OutputError(const ChannelSums& of, double o) const {
   error /= 1 - (moved_ + growth_);
   error += (std::fabs(o) + error) * DivisionError(profile_);
   // Subnormal products, sums and results.
-  const double spacing = 4 * HalfSpacing(profile_.acc_pv) +
-                         2 * HalfSpacing(profile_.state) +
+  const double spacing = 2 * SpacingOf(profile_.acc_pv) +
+                         SpacingOf(profile_.state) +
                          (profile_.ftz ? 0x1p-125 : 0);
   error += (terms + 2) * spacing / std::min(Raise(), 1.0);
   error *= kRoundUp;
@@ -298,7 +279,7 @@ Bounds MergedRowBounds::Lse() const {
   if (!(off < kWide)) return Anything(truth_.lse);
   double error = -LogDouble(1 - off) + LseError();
   if (profile_.normalise == Normalise::kEager) error += merges_ * LseError();
-  const double unit = problem_.base == LseBase::kTwo ? kBinaryUnit : 1;
+  const double unit = problem_.base == LseBase::kTwo ? kLog2E : 1;
   const double lse = truth_.lse * unit;
   error = error * unit * kRoundUp + 0x1p-140;
   if (profile_.ftz) error += 0x1p-126;

@@ -67,7 +67,7 @@ void AddDecays(const NumericProfile& profile, int64_t chunk,
 }
 
 // Half of the smallest f16, and above what its sums may overflow.
-constexpr double kF16Tiny = 0x1p-25;
+constexpr double kF16Tiny = SpacingOf(NumberType::kF16) / 2;
 constexpr double kF16Largest = 0x1p15;
 
 // Every type that a number is rounded to on the way.

@@ -127,15 +127,14 @@ bool MergedRow::Weigh() {
   if (nan) return false;
   std::erase_if(parts_, unread);
   for (const RowPart& part : parts_) top_ = std::max(top_, part.row().lse);
-  const bool base_two = profile_.lse_base == ExpBase::kTwo;
-  const double unit = base_two ? 0x1.71547652b82fep+0 : 1;
+  const double unit = LseUnit(profile_);
   double grown = 0;
   for (RowPart& part : parts_) {
     const oracle::RowTruth& row = part.row();
     const Bounds lse = part.shard->envelope.Lse(part.shard->truth, part.r);
     if (lse.allowed.Unbounded() || !std::isfinite(lse.error)) return false;
     // Another base costs a constant and a product; then the lse is rounded.
-    const double base = base_two ? 4 * kU * std::fabs(row.lse) : 0;
+    const double base = unit != 1 ? 4 * kU * std::fabs(row.lse) : 0;
     const double size = std::fabs(row.lse) * unit + lse.error;
     const double stored =
         base + LastPlace(size, Lane::kF32, Rounding::kNearest) / unit;
@@ -217,8 +216,7 @@ Bounds MergedRow::Lse() const {
           kRoundUp +
       0x1p-140;
   const ValueSet set = StoredLse(profile_, row_.lse, error);
-  const double unit =
-      profile_.lse_base == ExpBase::kTwo ? 0x1.71547652b82fep+0 : 1;
+  const double unit = LseUnit(profile_);
   return {set, set, row_.lse * unit, error * unit, error * unit, false};
 }
 
