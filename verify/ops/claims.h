@@ -72,9 +72,6 @@ struct OpClaims {
   }
 };
 
-// A call on the same inputs, of which all lines are kept.
-std::vector<std::vector<LinePair>> AllLines(const Trial& trial);
-
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_OPS_CLAIMS_H_

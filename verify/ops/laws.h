@@ -44,6 +44,14 @@ struct LawCall {
   std::vector<TakenInput> taken{};
 };
 
+// `kept` of a call on the same inputs: all lines.
+std::vector<std::vector<LinePair>> AllLines(const Trial& trial);
+
+// Puts the lines of an answer to the call that agree where they are in the
+// case's own.
+void CopyKept(const LawCall& call, const OutputSet& answer, const Trial& own,
+              const OutputSet& to);
+
 // Calls, one after the other, whose answers agree in part with the case's own,
 // whatever the truth.
 struct Law {

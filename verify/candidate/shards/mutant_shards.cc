@@ -14,7 +14,7 @@
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/candidate/emulated.h"
-#include "verify/case/text.h"
+#include "verify/case/shards/shard.h"
 #include "verify/ops/attention_forward/claims/claims.h"
 #include "verify/ops/attention_forward/shards/cut.h"
 #include "verify/ops/attention_forward/shards/merge.h"
@@ -29,34 +29,9 @@ using Glue = ShardGlue;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kLn2 = 0x1.62e43p-1f;
 
-// "ring:4" of the catalogue.
-ShardSpec CutNamed(std::string_view text) {
-  for (size_t n = 0; n < std::size(kShardAxes); ++n) {
-    if (!text.starts_with(kShardAxes[n])) continue;
-    const auto colon = text.find(':');
-    return {static_cast<ShardAxis>(n), text[colon + 1] - '0'};
-  }
-  return {};
-}
-
 // An lse of an answer: [b, h, i, 0].
 float& LseOf(const OutputSet& outputs, const At& at) {
   return outputs.tensors[1].view.As<float>()(at[0], at[1], at[2], 0);
-}
-
-void CopyLines(const std::vector<std::vector<LinePair>>& kept,
-               const Trial& there, const OutputSet& from, const Trial& whole,
-               const OutputSet& to) {
-  for (size_t t = 0; t < kept.size(); ++t) {
-    for (const LinePair& pair : kept[t]) {
-      At source = LineIndex(there.outputs()[t], pair.here, 0);
-      At at = LineIndex(whole.outputs()[t], pair.own, 0);
-      for (; at[3] < whole.outputs()[t].shape[3]; ++at[3], ++source[3]) {
-        SetElement(to.tensors[t].view, at,
-                   ElementBits(from.tensors[t].const_view(), source));
-      }
-    }
-  }
 }
 
 class ShardedKernel final : public EmulatedCandidate {
@@ -65,7 +40,7 @@ class ShardedKernel final : public EmulatedCandidate {
       : EmulatedCandidate("mutant", bug.name, bug.op(),
                           *usual->traits().claims),
         bug_(bug),
-        shard_(CutNamed(bug.shard)),
+        shard_(ReadShard(bug.shard).value()),
         usual_(std::move(usual)) {}
 
   std::unique_ptr<Candidate> Copy() const override {
@@ -136,7 +111,7 @@ Status ShardedKernel::RunScan(const CaseRequest& request, const Trial& trial,
     if (call->take) call->take(handed);
     Result<OutputSet> answer = Ask(request, *call->trial);
     if (!answer.ok()) return answer.status();
-    CopyLines(call->kept, *call->trial, answer.value(), trial, outputs);
+    CopyKept(call.value(), answer.value(), trial, outputs);
     if (n > 0 && bug_.glue == Glue::kCarryOfFirst) continue;
     handed = std::move(answer.value());
     if (bug_.glue != Glue::kNoCarry) continue;
@@ -260,7 +235,7 @@ Status ShardedKernel::RunAttention(const CaseRequest& request,
     Result<OutputSet> answer = Ask(request, *call->trial);
     if (!answer.ok()) return answer.status();
     if (!merges) {
-      CopyLines(call->kept, *call->trial, answer.value(), trial, outputs);
+      CopyKept(call.value(), answer.value(), trial, outputs);
       continue;
     }
     Misread(answer.value());

@@ -9,9 +9,7 @@
 namespace lockstep::verify {
 namespace {
 
-Status ParseShard(Scanner& in, int64_t, Case& c) {
-  c.shard.reset();
-  if (in.AcceptWord("none")) return {};
+Result<ShardSpec> ScanShard(Scanner& in) {
   for (size_t n = 0; n < std::size(kShardAxes); ++n) {
     if (!in.AcceptWord(kShardAxes[n])) continue;
     if (!in.Accept(':')) {
@@ -24,11 +22,17 @@ Status ParseShard(Scanner& in, int64_t, Case& c) {
       return in.ErrorAt(at, std::to_string(count) + " shards; want 1.." +
                                 std::to_string(kMostShards));
     }
-    c.shard = {static_cast<ShardAxis>(n), count};
-    return {};
+    return ShardSpec{static_cast<ShardAxis>(n), count};
   }
   return in.Error("expected none or " + ListNames(kShardAxes) + ", found " +
                   Quote(in.Rest()));
+}
+
+Status ParseShard(Scanner& in, int64_t, Case& c) {
+  c.shard.reset();
+  if (in.AcceptWord("none")) return {};
+  ASSIGN_OR_RETURN(c.shard, ScanShard(in));
+  return {};
 }
 
 std::string PrintShard(const Case& c, int64_t) {
@@ -36,6 +40,11 @@ std::string PrintShard(const Case& c, int64_t) {
 }
 
 }  // namespace
+
+Result<ShardSpec> ReadShard(std::string_view text) {
+  Scanner in(text, 0, text.size());
+  return ScanShard(in);
+}
 
 constinit const CaseKey kShardKey = {
     "shard",

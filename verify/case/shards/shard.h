@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "reference/contract/status.h"
+
 namespace lockstep::verify {
 
 enum class ShardAxis : uint8_t {
@@ -36,6 +38,9 @@ inline std::string FormatShard(const ShardSpec& shard) {
   return std::string(kShardAxes[static_cast<size_t>(shard.axis)]) + ":" +
          std::to_string(shard.count);
 }
+
+// The other way. Errors: no axis, no count in range.
+Result<ShardSpec> ReadShard(std::string_view text);
 
 // Positions that each of `count` shards of an axis has, but the last ones,
 // which have what is left, or nothing.

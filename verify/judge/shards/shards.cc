@@ -1,13 +1,11 @@
 #include "verify/judge/shards/shards.h"
 
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "verify/base/compare.h"
-#include "verify/base/elements.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/bounded.h"
 #include "verify/judge/invariance.h"
@@ -75,7 +73,6 @@ class ShardJudge {
                    const std::string& with);
   void CompareAllowed(const Trial& trial, const AllowedResults& allowed,
                       const OutputSet& produced, const std::string& of);
-  std::vector<std::vector<LinePair>> AllLines() const;
 
   bool Self(const std::string& message) {
     result_.findings.push_back(
@@ -160,17 +157,10 @@ bool ShardJudge::AskOne(const Shards& shards, size_t n, OutputSet* before,
       NoteUnanswered(kCheck, outcome, &result_);
       return NotTried(what + ": " + outcome.message);
   }
+  CopyKept(call, outputs.value(), trial_, whole->outputs);
   for (size_t t = 0; t < call.kept.size(); ++t) {
-    const OutputSpec& spec = trial_.outputs()[t];
-    const OutputSpec& there = call.trial->outputs()[t];
-    const LaneView from = outputs->tensors[t].const_view();
     for (const LinePair& pair : call.kept[t]) {
       whole->from[t][static_cast<size_t>(pair.own)] = static_cast<int64_t>(n);
-      auto to = LineIndex(spec, pair.own, 0);
-      auto at = LineIndex(there, pair.here, 0);
-      for (; to[3] < spec.shape[3]; ++to[3], ++at[3]) {
-        SetElement(whole->outputs.tensors[t].view, to, ElementBits(from, at));
-      }
     }
   }
   if (!laws_.rehearsal && chained_by_profile_) {
@@ -186,24 +176,13 @@ bool ShardJudge::AskOne(const Shards& shards, size_t n, OutputSet* before,
   return true;
 }
 
-std::vector<std::vector<LinePair>> ShardJudge::AllLines() const {
-  std::vector<std::vector<LinePair>> lines;
-  for (const OutputSpec& spec : trial_.outputs()) {
-    std::vector<LinePair>& all = lines.emplace_back();
-    for (int64_t line = 0; line < spec.lines(); ++line) {
-      all.push_back({line, line});
-    }
-  }
-  return lines;
-}
-
 void ShardJudge::CompareBits(const Whole& whole, const OutputSet& base,
                              const std::vector<bool>& zeros_alike,
                              const std::string& with) {
   const auto compared = CompareKept({.own = trial_,
                                      .base = base,
                                      .there = trial_,
-                                     .kept = AllLines(),
+                                     .kept = AllLines(trial_),
                                      .produced = whole.outputs,
                                      .profile = laws_.profile,
                                      .zeros_alike = &zeros_alike});
