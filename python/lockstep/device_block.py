@@ -3,8 +3,11 @@ import ctypes
 
 import numpy as np
 
+from lockstep.errors import Unsupported
+
 _ALIGNMENT = 256  # of what a device allocates, bytes
 RED = 0xA5        # what a red zone holds
+_LARGEST_GAPS = 1 << 30  # of one array, bytes: they take no memory on the CPU
 
 
 def _bytes_of(array):
@@ -31,6 +34,9 @@ class Block:
     def __init__(self, arrays, zone=0):
         self.arrays, self.places, end = arrays, {}, 0
         for name, array in arrays.items():
+            if _span_of(array) - array.nbytes > _LARGEST_GAPS:
+                raise Unsupported(f"{name} reaches over {_span_of(array) >> 30} GiB, nearly all of it "
+                                  "gaps, which a device would have to hold")
             address = array.__array_interface__["data"][0]
             begin = _rounded_up(end + zone) + address % _ALIGNMENT
             end = begin + _span_of(array)

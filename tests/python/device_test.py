@@ -97,6 +97,15 @@ class DeviceTest(unittest.TestCase):
                 self.assertEqual(done.code, code, done.out + done.err)
                 self.assertIn(words, done.out + done.err)
 
+    def test_large_gaps_are_refused_by_name(self):
+        for name, strides in (("right", "k:200/100/1073741824/1"),
+                              ("in_place", "o:2147483648/100/8/1")):
+            with self.subTest(strides):
+                done = judged(name, f"{SHAPE.format(5)} b=2 strides={strides}")
+                self.assertEqual(done.code, 77, done.out + done.err)
+                self.assertIn("GiB, nearly all of it gaps, which a device would have to hold",
+                              done.out + done.err)
+
     def test_an_illegal_access_costs_one_case(self):
         done = judged("breaks_at_seven", *(SHAPE.format(n) for n in (5, 7, 6, 8)))
         said = done.out + done.err

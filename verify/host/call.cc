@@ -31,6 +31,15 @@ int64_t SpanOf(const lockstep_tensor& tensor) {
   return span;
 }
 
+// Of its elements alone; more than the span where a stride is 0.
+int64_t ElementBytesOf(const lockstep_tensor& tensor) {
+  int64_t bytes = BytesOf(tensor.dtype);
+  for (int32_t axis = 0; axis < tensor.rank; ++axis) {
+    bytes *= tensor.shape[axis];
+  }
+  return bytes;
+}
+
 int32_t KindOf(std::string_view name) {
   static constexpr std::pair<const char*, int32_t> kKinds[] = {
       {"full", LOCKSTEP_MASK_FULL},     {"causal", LOCKSTEP_MASK_CAUSAL},
@@ -135,8 +144,9 @@ std::vector<DeviceTensor> CallReader::DeviceTensors() {
   for (lockstep_tensor& tensor : tensors_) {
     auto* const host = static_cast<uint8_t*>(tensor.data);
     const bool input = host >= in && host < in + files_->in_bytes();
-    tensors.push_back(
-        {area->name, input, host, area->end - area->begin, &tensor.data});
+    const int64_t bytes = area->end - area->begin;
+    tensors.push_back({area->name, input, host, bytes,
+                       bytes - ElementBytesOf(tensor), &tensor.data});
     ++area;
   }
   return tensors;

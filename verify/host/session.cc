@@ -14,6 +14,7 @@
 
 #include "verify/host/device/wait.h"
 #include "verify/host/enter.h"
+#include "verify/host/replies.h"
 
 namespace lockstep::verify::host {
 namespace {
@@ -33,22 +34,6 @@ bool WriteAll(int descriptor, std::string_view text) {
     if (put > 0) text.remove_prefix(static_cast<size_t>(put));
   }
   return true;
-}
-
-Json Error(int64_t id, const char* kind, const std::string& message) {
-  return {{"type", "error"}, {"id", id}, {"kind", kind}, {"message", message}};
-}
-
-// Nothing more can be computed by this process.
-Json Fatal(int64_t id, const char* kind, const std::string& message) {
-  Json error = Error(id, kind, message);
-  error["fatal"] = true;
-  return error;
-}
-
-std::string LineOf(const Json& json) {
-  // What a kernel says need not be UTF-8.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 // Where a longjmp has led back into a call that had already returned.
@@ -299,9 +284,7 @@ std::string Session::Call(int64_t id) {
                         "the call cannot be read: " + in.status().message()));
   }
   if (!call.kernel) {
-    return LineOf({{"type", "unsupported"},
-                   {"id", id},
-                   {"reason", path_ + " does not compute " + op}});
+    return LineOf(Unsupported(id, path_ + " does not compute " + op));
   }
   return MakeCall(id, &in, call);
 }
@@ -309,7 +292,10 @@ std::string Session::Call(int64_t id) {
 std::string Session::MakeCall(int64_t id, CallReader* in,
                               const PreparedCall& call) {
   if (device_) {
-    const Status entered = device_->Enter(in->DeviceTensors());
+    const std::vector<DeviceTensor> tensors = in->DeviceTensors();
+    const std::string why = WhyNotOnADevice(tensors);
+    if (!why.empty()) return LineOf(Unsupported(id, why));
+    const Status entered = device_->Enter(tensors);
     if (!entered.ok()) return LineOf(Fatal(id, "error", entered.message()));
   }
   BeginAreas(id, in->areas());
@@ -336,7 +322,7 @@ std::string Session::MakeCall(int64_t id, CallReader* in,
   }
   const std::string message = TextOf(receipt->message);
   if (left.code == LOCKSTEP_UNSUPPORTED) {
-    return LineOf({{"type", "unsupported"}, {"id", id}, {"reason", message}});
+    return LineOf(Unsupported(id, message));
   }
   if (!wrong.empty()) return wrong;
   if (left.code != LOCKSTEP_DONE) {

@@ -9,9 +9,10 @@ namespace lockstep::verify::host {
 namespace {
 
 constexpr int64_t kAlignment = 256;  // of what a device allocates, bytes
-constexpr int64_t kRedZone = 4096;   // on each side of an output, bytes
-constexpr uint8_t kRed = 0xa5;       // what it holds
-constexpr int kGone = 0xff;          // what inputs hold after a call
+constexpr int64_t kLargestGaps = int64_t{1} << 30;  // of one tensor, bytes
+constexpr int64_t kRedZone = 4096;  // on each side of an output, bytes
+constexpr uint8_t kRed = 0xa5;      // what it holds
+constexpr int kGone = 0xff;         // what inputs hold after a call
 
 int64_t RoundedUp(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -51,6 +52,16 @@ Result<int> NumberOf(const std::string& device) {
 }
 
 }  // namespace
+
+std::string WhyNotOnADevice(const std::vector<DeviceTensor>& tensors) {
+  for (const DeviceTensor& tensor : tensors) {
+    if (tensor.gaps <= kLargestGaps) continue;
+    return std::string(tensor.name) + " reaches over " +
+           std::to_string(tensor.bytes >> 30) +
+           " GiB, nearly all of it gaps, which a device would have to hold";
+  }
+  return "";
+}
 
 Result<std::unique_ptr<DeviceArrays>> DeviceArrays::Open(
     const std::string& device) {

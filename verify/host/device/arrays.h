@@ -28,8 +28,13 @@ struct DeviceTensor {
   bool input;
   uint8_t* host;
   int64_t bytes;
+  int64_t gaps;  // bytes of them that hold no element
   void** data;
 };
+
+// Gaps of more than 2^30 bytes take no memory on the CPU, and would on a
+// device: the sentence that refuses them; empty where there are none.
+std::string WhyNotOnADevice(const std::vector<DeviceTensor>& tensors);
 
 class DeviceArrays {
  public:
