@@ -38,8 +38,8 @@ namespace {
 
 HWY_EXPORT(MergeRows);
 
-// Rows that a thread takes at a time: few enough for short calls, enough to
-// outweigh the taking.
+// A thread takes so many rows at a time: few enough for short calls, and enough
+// to outweigh the cost of taking them.
 constexpr int64_t kRowsOfTask = 16;
 
 }  // namespace

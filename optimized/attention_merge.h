@@ -10,7 +10,7 @@
 
 namespace lockstep::optimized {
 
-// What the caller insists on; empty or 0: the best there is.
+// What the caller insists on. Where it is empty or 0, the best is taken.
 struct AttentionMergeCaps {
   std::string target;  // "AVX2", "AVX3", ...
   int threads = 0;     // > 0: at most so many

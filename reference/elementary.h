@@ -78,8 +78,8 @@ F16 RoundToF16(float x);
 // x in a lane, carried in f32.
 float RoundToLane(float x, Lane lane);
 
-// N10: a weight as the numerator has it. Of f16 it has the 11 significant bits
-// alone; its exponent is not limited.
+// N10: a weight as the numerator has it. For f16 it has 11 significant bits,
+// and its exponent is not limited.
 float RoundWeight(float p, Lane p_lane);
 
 // x as an element of a tensor. T: float, Bf16 or F16.

@@ -9,8 +9,8 @@ def asked_by(result, program):
 
 
 def asked_with(before, asked):
-    """Both; a row that is in both is the later one's. Runs take hours, a part of the ops and
-    lengths at a time, so that a row has its own program."""
+    """Joins both; where both have a row, the later one stays. A run takes hours and covers a
+    part of the ops and lengths, so each row names its own program."""
     if not before:
         return asked
     zoo = {row["op"]: row for row in before["zoo"] + asked["zoo"]}

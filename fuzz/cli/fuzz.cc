@@ -360,7 +360,7 @@ void AddFuzz(Parser* program) {
               "(the default for builtin:optimized)")
       .OneOf({"amx", "all"});
   verb->Flag("--in-shards", &a->in_shards,
-             "Ask for every drawn case that can be cut in shards, too\n"
+             "Ask in shards, too, for every drawn case that can be cut\n"
              "(docs/shards.md)");
   verb->Value("--where", &a->where,
               "What every drawn case is: 'mask=causal d=64|128 hkv=hq'")

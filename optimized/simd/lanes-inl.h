@@ -18,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Bits of f16 values -> f32, exact. No mode of the processor that flushes
-// subnormal numbers reaches a conversion from or to f16.
+// Bits of f16 values -> f32, exact. The processor's FTZ and DAZ modes do not
+// affect conversions from or to f16.
 template <class D>
 HWY_INLINE hn::Vec<D> WidenF16(D d, hn::Vec<hn::Rebind<uint16_t, D>> bits) {
   const hn::Rebind<hwy::float16_t, D> half;
@@ -48,9 +48,9 @@ HWY_INLINE hn::Vec<D> RoundToLane(D d, Lane lane, hn::Vec<D> x) {
   return x;
 }
 
-// N10's weights: 24, 8 or 11 significant bits and f32's exponents, whatever
-// the lane's are. For a caller who looks for NaN elsewhere: a NaN gives any
-// value.
+// N10's weights: they have 24, 8 or 11 significant bits and f32's exponents,
+// whatever the lane's are. A NaN gives any value, so the caller has to look for
+// NaN itself.
 template <Lane kLane, class D>
 HWY_INLINE hn::Vec<D> RoundWeightCore(D d, hn::Vec<D> p) {
   if constexpr (kLane == Lane::kF32) return p;

@@ -4,7 +4,7 @@ from torch.nn.attention import flex_attention as flex
 
 import lockstep
 
-# A product of MKL may change its bits with the address: tensors off 16 bytes, AMD EPYC.
+# A product of MKL may change its bits with the address, for tensors off 16 bytes on AMD EPYC.
 REPEAT = "repeat = no\n"
 F32 = """base = cpu-f32
 name = flex-eager-f32

@@ -4,7 +4,7 @@ import torch
 
 import lockstep
 
-# A product of MKL may change its bits with the address: tensors off 16 bytes, AMD EPYC.
+# A product of MKL may change its bits with the address, for tensors off 16 bytes on AMD EPYC.
 F32 = """base = cpu-f32
 name = sdpa-cpu-f32
 repeat = no

@@ -1,5 +1,5 @@
-// attention_merge: attention over parts of the keys, put together. What is
-// asked (the static problem), what goes in, what comes out.
+// attention_merge puts attention over parts of the keys together. This file has
+// the static problem, the inputs and the outputs.
 // Source: docs/ops/attention_merge.md; arithmetic: clause N23 of
 // docs/numerics.md.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_MERGE_H_

@@ -24,7 +24,7 @@ struct LaneRow {
   double largest;    // finite number
   uint32_t nan;      // the canonical one (N2), in the lower bits
 
-  // What two neighbouring subnormal numbers are apart.
+  // Distance of two neighbouring subnormal numbers.
   constexpr double smallest() const {
     double x = 1;
     for (int e = min_exponent - digits + 1; e < 0; ++e) x /= 2;

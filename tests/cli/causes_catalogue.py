@@ -212,7 +212,7 @@ def main():
     arguments = parser.parse_args()
     listed = subprocess.run([PROGRAM, "list", "mutants", "--json"],
                             capture_output=True, text=True, check=True)
-    # A kernel that breaks a claim has right answers; of one in shards each shard is right.
+    # A kernel that breaks a claim has right answers. In a kernel of shards each shard is right.
     bugs = [bug for bug in json.loads(listed.stdout) if bug["family"] not in ("claims", "shards")]
     work, plant = bugs[::arguments.every], explain
     if arguments.pairs:

@@ -25,7 +25,7 @@ WRONG = {
                 "not waited for"),
     "inputs": (3, "inputs: wrote into its input v"),
     "before": (3, "outside: wrote outside of o, before it"),
-    # It wants what an allocation has, and says nothing of it.
+    # The kernel needs the alignment that an allocation has, and does not declare it.
     "aligned": (3, "returned 2"),
     "keeps": (1, "other bits when run again"),
 }

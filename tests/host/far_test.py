@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tensors that reach over 2^31 elements, of which no more than what is used exists:
+"""Tensors that reach over 2^31 elements, and whose memory exists only where it is used:
 offsets in 32 bits fail at once, offsets in 64 bits pass."""
 
 import os

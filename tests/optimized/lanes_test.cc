@@ -137,7 +137,7 @@ TEST(Lanes, HalvesWidenExactly) {
   }
 }
 
-// MXCSR's FTZ and DAZ: conversions between f16 and f32 do not ask.
+// MXCSR's FTZ and DAZ do not affect conversions between f16 and f32.
 TEST(Lanes, HalvesSurviveAProcessorThatFlushes) {
   const std::vector<F16> halves = AllHalves();
   std::vector<float> x;

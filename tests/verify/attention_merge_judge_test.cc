@@ -32,8 +32,8 @@ NumericProfile Merging(const std::string& more) {
   return ParseProfile("base = cpu-f32\nname = mine\n" + more, "test").value();
 }
 
-// Every bug, on its smallest case, by a proof; and where nothing is wrong, no
-// alarm: of the kernel that the bug is planted into.
+// Every bug is found on its smallest case, by a proof. The kernel that it is
+// planted into raises no alarm there.
 TEST(MergeJudge, ProvesEveryBugAndNoRightKernel) {
   int64_t bugs = 0;
   for (const MutantInfo& info : Mutants()) {
@@ -200,7 +200,8 @@ TEST(MergeEnvelope, KnowsTheBaseOfTheCase) {
       Verdict::kPass);
 }
 
-// What it is asked then, and what its answer is held against, is of base 2.
+// Its inputs, and the truth that its answer is held against, are then in base
+// 2.
 TEST(MergeEnvelope, PutsTheCaseInTheKernelsBase) {
   const Case c = ParseCase("attention_merge s=3 n=4 dv=4 base=e").value();
   MaterialiseOptions options;
@@ -234,7 +235,7 @@ TEST(MergeConventions, OfPlusInfinity) {
             Verdict::kFail);
 }
 
-// A kernel that multiplies what nobody should read by 0 says so.
+// A kernel that multiplies an o that it must not read by 0 says so.
 TEST(MergeConventions, OfUnreadParts) {
   const std::string line =
       "attention_merge s=2 dv=2 letters=0,-inf fill=normal:1+poison:masked";

@@ -111,7 +111,8 @@ TEST(IdentifyScanGradients, SeesOperands) {
   ExpectTextIsTheProfile(found);
 }
 
-// As long again, and longer: nothing comes of another length.
+// The second round is as long as the first, or longer: the length changes
+// nothing.
 TEST(IdentifyScanGradients, SeesTheSameAtTwoLengths) {
   const auto kernel = ParseCandidate("variant:scan-grad-siso-partial");
   ASSERT_TRUE(kernel.ok());
@@ -133,7 +134,7 @@ TEST(IdentifyScanGradients, SeesUnitsAndGates) {
   ExpectSeen(mimo, "scan.key", "bf16");
 }
 
-// Every value that stands unasked says why.
+// Every value that was not asked for has a reason.
 TEST(IdentifyScan, SaysWhyFieldsAreAssumed) {
   for (const auto& [op, spec, lane] :
        {std::tuple{kScan, "variant:scan", Lane::kF32},

@@ -52,8 +52,8 @@ TEST(Identify, KnownBugsStillFail) {
   EXPECT_GE(result->Total("attention_forward", true, 0).own, 3);
 }
 
-// A length that is judged behind another is judged first by the rows that told
-// there: what is counted is the same.
+// A length that follows another is judged first by the rows that told there.
+// The counts stay the same.
 TEST(Identify, LengthsDoNotDependOnEachOther) {
   AutoOptions options;
   options.only = {"attn.lse_log2", "attn.lse_drops", "attn.l_bf16"};
@@ -324,7 +324,7 @@ TEST(Identify, ReportsWhatAllWeightsHaveInCommon) {
   EXPECT_EQ(found.profile.exp_rel, LoadProfile("cpu-f32")->exp_rel);
 }
 
-// Every value that stands unasked says why.
+// Every value that was not asked for has a reason.
 TEST(Identify, SaysWhyFieldsAreAssumed) {
   for (const auto& [spec, lane] : {std::pair{"variant:cpu", Lane::kF32},
                                    std::pair{"variant:hopper", Lane::kBf16}}) {

@@ -32,9 +32,8 @@ struct FreeStorage {
 };
 
 // `bytes` of memory, `shift` bytes behind a 64-byte boundary, between guard
-// zones, all of it 0xa5 at first. Of a sparse tensor's memory that is true of
-// the ranges alone; what lies between them does not exist before it is written
-// to.
+// zones, all of it 0xa5 at first. In a sparse tensor's memory only the ranges
+// are so. The pages between them do not exist before a write.
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;

@@ -13,8 +13,8 @@ namespace lockstep::verify {
 // The outputs with f32 for lanes of 16 bits, their places unchanged.
 std::vector<NamedOutput> Widened(std::vector<NamedOutput> outputs);
 
-// f32 elements to `lane`, bf16 or f16, to nearest even. What is a value of the
-// lane already keeps its bits, be it a NaN: poison stays poison. Strides in
+// Rounds f32 elements to `lane`, bf16 or f16, to nearest even. A value of the
+// lane keeps its bits, even a NaN, so that poison stays poison. Strides are in
 // elements.
 void RoundElements(Lane lane, const std::vector<int64_t>& shape,
                    const void* from, const std::vector<int64_t>& from_strides,

@@ -45,14 +45,14 @@ struct DomainOptions {
   // Calls that are drawn with order=amx have the orders of N21 in two of three,
   // by their seeds: every other choice stays.
   bool gpu_orders = false;
-  // Every case that can be is asked for in shards, too, by its seed: every
-  // other choice stays.
+  // Every case that can be cut is asked for in shards, too. Its seed says how,
+  // and every other choice stays.
   bool in_shards = false;
   // Ordinary numbers, dense layouts, one call: what a zoo of correct kernels
   // is tried on.
   bool tame = false;
-  // No tensor reaches over 2^31 elements, as in version 4: what answers of
-  // older campaigns are held against.
+  // No tensor reaches over 2^31 elements, as in version 4. Answers of older
+  // campaigns are held against such draws.
   bool near = false;
 };
 

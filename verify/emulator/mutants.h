@@ -55,8 +55,8 @@ struct MutantInfo {
   double severity = 0;
   FaultPoint point;
 
-  // Whether it breaks attention_forward, its gradients, a scan, those of one,
-  // or a merge.
+  // Whether it breaks attention_forward, its gradients, a scan, a scan's
+  // gradients, or a merge.
   bool attention() const { return std::holds_alternative<Fault>(point); }
   bool gradients() const { return std::holds_alternative<GradFault>(point); }
   bool scan() const { return std::holds_alternative<ScanFault>(point); }

@@ -89,8 +89,8 @@ void FillValues(Identified* found) {
   }
 }
 
-// The value that stands where none was seen: weights and dS in f32, angles in
-// turns, all else as the base has it.
+// The value that is kept where none was seen: weights and dS are in f32, angles
+// in turns, and all else is the base's.
 std::string StrictValue(const ProfileField& field, const NumericProfile& base) {
   const std::string key = field.key;
   const bool weights = key == "p" || key == "grad.p" || key == "grad.ds";
@@ -98,8 +98,8 @@ std::string StrictValue(const ProfileField& field, const NumericProfile& base) {
   return weights ? "f32" : field.print(base);
 }
 
-// What the other round says of the same question: a forward pass of a kernel of
-// gradients is asked for some fields, too. Null: nothing.
+// What the other round says of the same question, or null. A forward pass of a
+// kernel of gradients is asked for some fields, too.
 const FieldEvidence* SameIn(const Identified& again, const Identified& found,
                             const FieldEvidence& field) {
   const auto names = [&](const FieldEvidence& one) {

@@ -14,13 +14,13 @@ constexpr std::string_view kForwardPass =
     "of a forward pass, which a kernel that is given o and lse does not run";
 constexpr std::string_view kNoAngles =
     "Mamba-2 has no angles, mixing weights or last k";
-constexpr std::string_view kOfY = "gradients do not show what y alone has";
+constexpr std::string_view kOfY = "gradients do not show it: only y has it";
 constexpr std::string_view kOfGradients = "of gradients alone";
 constexpr std::string_view kAnyCovers =
-    "any covers every number; a smaller one is for the author to promise";
+    "any covers every number: only the author may promise a smaller one";
 constexpr std::string_view kByBase =
-    "of the base; a wider one loosens every bound, and is for the author to "
-    "say";
+    "of the base: a wider one loosens every bound, and only the author may "
+    "say it";
 constexpr std::string_view kUnlessCut =
     "the strict value, unless numbers were seen to be cut";
 constexpr std::string_view kNothingRounded =
@@ -28,12 +28,12 @@ constexpr std::string_view kNothingRounded =
 
 constexpr Reason kReasons[] = {
     // Claims and semantics.
-    {"", "exact", "a claim of bits is for the author to make"},
+    {"", "exact", "only the author may claim bits"},
     {"", "lane", "the lane that was asked in"},
     {"", "mask", "semantics: which keys are visible is never learned"},
     {"", "out", "the call asks for outputs in the lane's type"},
     {"", "out_round", "the strict value"},
-    {"", "claims", "a claim is for the author to make"},
+    {"", "claims", "only the author may make a claim"},
     // Attention.
     {"", "operand_qk", "bf16 operands have no bits to lose"},
     {"", "operand_v", "bf16 operands have no bits to lose"},
@@ -46,8 +46,8 @@ constexpr Reason kReasons[] = {
     {"", "tile_kv", kAnyCovers},
     {"", "splits", kAnyCovers},
     {"", "max",
-     "running covers two passes; the others excuse overflow, and are for the "
-     "author to say"},
+     "running covers two passes; the others excuse overflow, so that only the "
+     "author may say them"},
     {"attention_backward", "p", kForwardPass},
     {"attention_backward", "acc_pv", kForwardPass},
     {"attention_backward", "lse_base", kForwardPass},
@@ -59,9 +59,9 @@ constexpr Reason kReasons[] = {
     {"", "l_from", kNothingRounded},
     {"", "normalise", kNothingRounded},
     {"", "division", kNothingRounded},
-    {"", "division_rel", "of the base: o has it together with its sums"},
-    {"", "acc_l", "the sum over V has it together with its own"},
-    {"", "log_rel", "of the base: lse has it together with its sum"},
+    {"", "division_rel", "of the base: in o it is not told from the sums"},
+    {"", "acc_l", "the sum over V has both errors in one"},
+    {"", "log_rel", "of the base: in lse it is not told from the sum"},
     {"", "state", "the strict value: losses between tiles are never learned"},
     {"", "lse", "the strict value, unless the kernel has none"},
     {"", "cap_div", "of the base: the answers did not show it"},
@@ -90,7 +90,7 @@ constexpr Reason kReasons[] = {
     {"mamba3_scan_backward", "scan.score", kOfY},
     {"mamba3_scan_backward", "scan.diagonal", kOfY},
     {"mamba3_scan_backward", "scan.weight",
-     "gradients have a token's two weights apart"},
+     "gradients show the two weights of a token separately"},
     {"ssd_scan", "scan.weight",
      "without a look-ahead it is the step, which was asked for"},
     {"ssd_scan", "tanh_rel", kNoAngles},

@@ -41,8 +41,8 @@ struct FillPlan {
 // multiplies the rows.
 float QueryScale(const AttentionForwardCase& c);
 
-// Fills every element; poison terms are not looked at. elements of 16 bits are
-// the f32 values rounded to nearest even (N2), NaN payloads cut.
+// Fills every element; poison terms are ignored. Elements of 16 bits are the
+// f32 values rounded to nearest even (N2), and NaN payloads are cut.
 void FillTensor(const CounterGenerator& generator, const FillPlan& plan,
                 const MutableLaneView& view);
 

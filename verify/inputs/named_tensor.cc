@@ -112,7 +112,7 @@ KernelInputs TurnedInputs(const KernelInputs& inputs) {
   for (const NamedTensor& tensor : inputs.tensors) {
     turned.tensors.push_back(tensor);
     const int64_t span = ElementSpan(tensor.shape, tensor.strides);
-    // Where elements lie apart, what lies between them is no value.
+    // Where elements lie apart, the memory between them holds no value.
     const bool dense = span == ElementCount(tensor.shape);
     if (!IsReal(tensor.type) || !dense || span <= 1) continue;
     const int64_t width = ElementBytes(tensor.type);

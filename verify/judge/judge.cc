@@ -310,7 +310,7 @@ void Judgement::Decide() {
                       : suspected       ? Verdict::kSuspicious
                                         : Verdict::kPass;
   }
-  // A case in shards that was not tried in them is none that passed.
+  // A case in shards has not passed where its shards were not tried.
   if (result_.verdict == Verdict::kPass && result_.shards &&
       !result_.shards->why_not.empty()) {
     result_.skip = Skip::kUndeclared;

@@ -1,5 +1,5 @@
-// Shards: a trial cut into problems of their own, whose answers add up to its
-// own. Which kernel is asked, and what a difference means, is the judge's
+// Shards: a trial is cut into smaller problems, and their answers add up to its
+// own. The judge decides which kernel is asked and what a difference means
 // (verify/judge/shards/shards.h). Meaning and bounds: docs/shards.md.
 #ifndef LOCKSTEP_VERIFY_OPS_SHARDS_H_
 #define LOCKSTEP_VERIFY_OPS_SHARDS_H_
@@ -34,7 +34,7 @@ struct ShardCall {
   std::function<Result<LawCall>()> make;
 };
 
-// Puts together answers that are no part of the whole's, but parts of its sums.
+// Merges answers that are parts of the whole's sums, not of its outputs.
 class ShardMerge {
  public:
   virtual ~ShardMerge() = default;
@@ -43,8 +43,9 @@ class ShardMerge {
   virtual void Add(size_t n, LawCall call, OutputSet answer) = 0;
   // All of them merged, whatever the order in which they came.
   virtual Status Merge(const OutputSet& whole) const = 0;
-  // What the merged rows may be; they are the whole's. Errors: the shards'
-  // truths do not add up to the whole's, so that the judge has cut wrongly.
+  // What the merged rows, which are rows of the whole, may be. Errors: the
+  // shards' truths do not add up to the whole's, so that the judge has cut
+  // wrongly.
   virtual Result<std::unique_ptr<AllowedResults>> Allowed(
       std::vector<int64_t> rows, int threads) const = 0;
 };
@@ -56,7 +57,7 @@ struct Shards {
   std::vector<std::string> empty;  // shards that hold nothing: no calls
   // Each call goes on from what the one before has left.
   bool chained = false;
-  // Per output: +0 and -0 are one. None: of no output.
+  // Per output: whether +0 and -0 are equal. Empty: in no output.
   std::vector<bool> zeros_alike;
   // Null: the answers' lines are the whole's.
   std::unique_ptr<ShardMerge> merge;

@@ -228,8 +228,8 @@ double UnitRoundoff(NumberType type);
 // Of the lane's elements.
 NumberType NumberTypeOf(Lane lane);
 
-// What `case` stands for, N10's weights: of p=f16 they have the 11 bits alone,
-// which are tf32's.
+// What `case` stands for: N10's weights. For p=f16 they have 11 bits, as tf32
+// has.
 NumberType WeightTypeOf(Lane p_lane);
 
 // exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16, of chips

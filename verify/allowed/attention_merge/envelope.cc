@@ -39,7 +39,8 @@ double StepOf(const Accumulator& sum) {
   return UnitRoundoff(NumberType::kF16);
 }
 
-// Of a type that weights or sums are rounded to, of which a merge has no case.
+// Error of a rounding of weights or sums to the type; 0 for `case`, which a
+// merge does not have.
 double TypeError(NumberType type, Rounding rounding) {
   const double unit = type == NumberType::kCase ? 0 : ConversionTo(type);
   return rounding == Rounding::kNearest ? unit : 2 * unit;
@@ -51,8 +52,8 @@ double SpacingOf(const Accumulator& sum) {
                                                        : NumberType::kF32);
 }
 
-// What a weight may lack beyond its relative error: it is subnormal, where an
-// exp has no more than its error at the smallest normal number.
+// What a subnormal weight may lose beyond its relative error. Its exp is off by
+// no more than at the smallest normal number.
 double LostWeight(const NumericProfile& profile) {
   const double flushed = SpacingOf(NumberType::kF32, profile.ftz);
   return flushed + profile.exp_rel * 0x1p-126 + SpacingOf(profile.p);
@@ -105,10 +106,10 @@ MergedRowBounds::MergedRowBounds(const NumericProfile& profile,
   SumWeights();
 }
 
-// An exponent is a difference of two lse: one rounding of it, two more where
-// the base is another, and those of both products where they are rounded
-// before. A maximum that rises along the parts adds no distance: the factors'
-// exponents sum to the whole.
+// An exponent is a difference of two lse, with one rounding. Another base adds
+// two, and products that are rounded before the difference add theirs. A
+// maximum that rises along the parts adds no distance: the factors' exponents
+// sum to the whole.
 double MergedRowBounds::WeightError(const MergePart& part) const {
   const bool other = InOtherBase(profile_, problem_);
   const bool pairs = profile_.normalise == Normalise::kEager;
@@ -159,7 +160,8 @@ void MergedRowBounds::SumWeights() {
   }
 }
 
-// One of a logarithm, of a sum that the weights make, and of its parts in f32.
+// The lse's error: that of the logarithm, that of the weights' sum, and the
+// roundings of their parts in f32.
 double MergedRowBounds::LseError() const {
   const bool other = InOtherBase(profile_, problem_);
   const double log =
@@ -197,7 +199,8 @@ MergedRowBounds::ChannelSums MergedRowBounds::SumsOf(int64_t channel) const {
   return sums;
 }
 
-// Where no maximum is subtracted: the sums in units of those with one.
+// The factor of the sums where no maximum is subtracted, against those with
+// one.
 double MergedRowBounds::Raise() const {
   if (HasMaximum(profile_)) return 1;
   const bool fixed = profile_.max.kind == MaxPolicy::Kind::kFixed;
@@ -213,7 +216,7 @@ double MergedRowBounds::OutputError(const ChannelSums& of, double o) const {
     sums += merges_ * TypeError(profile_.state, Rounding::kNearest);
   }
   if (eager) sums += merges_ * (3 * kU + DivisionError(profile_));
-  // Shares that are divided by their own sum err apart from the mean only.
+  // Errors of shares that are divided by their own sum act on o_s - o alone.
   const bool alone = profile_.normalise == Normalise::kBefore;
   double error = alone ? of.moved : of.apart;
   // A difference rounds as the larger of the two, whatever their weights.
@@ -241,8 +244,8 @@ Bounds MergedRowBounds::Output(int64_t channel) const {
   }
   const ChannelSums sums = SumsOf(channel);
   if (!sums.finite) {
-    // Where its weight is certain, NaN or an infinity: 0 times it, or its
-    // difference from another, makes NaN.
+    // Where its weight is certain, NaN or infinity shows. 0 times an infinity,
+    // or the difference of two, makes NaN.
     if (!propagates || !sums.surely) return Anything(o);
     Bounds bounds = Only(o);
     bounds.allowed.nan = bounds.likely.nan = true;

@@ -6,7 +6,7 @@
 namespace lockstep::verify {
 namespace {
 
-// More stretches are not told apart.
+// A tensor with more ranges is treated as one range.
 constexpr int64_t kMostRanges = int64_t{1} << 16;
 
 // {stride in bytes, extent} of the axes that move, the closest elements first.

@@ -11,8 +11,8 @@
 
 namespace lockstep::verify {
 
-// Of the elements that the ranges have room for, each of `width` bytes, those
-// that a tensor uses. Offsets count elements from its first one.
+// The elements that a tensor uses, of all elements of `width` bytes that the
+// ranges have room for. Offsets count elements from the tensor's first element.
 class UsedElements {
  public:
   UsedElements(std::span<const ByteRange> ranges, int64_t width)

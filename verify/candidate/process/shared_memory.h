@@ -17,10 +17,10 @@ class SharedMemory {
   enum class Others : uint8_t { kRead, kWrite };
 
   SharedMemory() = default;
-  // Zeros, `bytes` rounded up to pages, of which users of it may fill `limit`:
-  // tensors with large gaps reach further than what they take. Others::kRead:
-  // the kernel of the system refuses every mapping and write but ours. Errors:
-  // one line.
+  // Zeros, `bytes` rounded up to pages. Its users may fill `limit` bytes,
+  // because tensors with large gaps reach further than the memory that they
+  // take. Others::kRead: the kernel of the system refuses every mapping and
+  // write but ours. Errors: one line.
   static Result<SharedMemory> Make(int64_t bytes, int64_t limit, Others others);
   SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
   SharedMemory& operator=(SharedMemory&& other) noexcept;

@@ -29,7 +29,8 @@ void AttentionArithmetic::Misread(Input input, std::vector<float>* x) const {
 void AttentionArithmetic::PrescaleQuery(std::vector<float>* q) const {
   if (contract_) return;
   if (dial_.Is(Fault::kF16ScaledQuery)) {
-    // Back again where the scale belongs: what is lost is lost.
+    // The scale is taken out again, to come where it belongs. The lost bits
+    // stay lost.
     const auto scale = static_cast<float>(scale_);
     for (float& x : *q) x = RoundTo(x * scale, NumberType::kF16) / scale;
   }

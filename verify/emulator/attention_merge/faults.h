@@ -1,5 +1,5 @@
-// The places at which a merge can be broken. What each breaks is said by the
-// catalogue (bugs.inc).
+// The places at which a merge can be broken. The catalogue (bugs.inc) says what
+// each breaks.
 #ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_MERGE_FAULTS_H_
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_MERGE_FAULTS_H_
 

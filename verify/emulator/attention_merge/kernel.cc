@@ -105,7 +105,7 @@ class RowMerge {
     return merged;
   }
 
-  // Zero times what nobody should read.
+  // Zero times an o that must not be read.
   void AddEmpty(Merged* merged) const {
     for (const RowPart& part : all_) {
       for (size_t c = 0; !part.seen && c < part.o.size(); ++c) {
@@ -129,7 +129,7 @@ class RowMerge {
     return m;
   }
 
-  // Which part's lse the weight of part n is made of.
+  // The part whose lse makes the weight of part n.
   size_t WeightOf(size_t n) const {
     if (Is(MergeFault::kWeightOfPrevious) && n > 0) return n - 1;
     if (Is(MergeFault::kWeightsReversed)) return seen_.size() - 1 - n;

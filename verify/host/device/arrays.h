@@ -77,7 +77,8 @@ class DeviceArrays {
 
   const CudaRuntime cuda_;
   std::string name_;
-  // Inputs take turns: a pointer that a kernel keeps leads to what is gone.
+  // Input buffers take turns, so a pointer that a kernel keeps leads to stale
+  // memory.
   Block inputs_[2];
   Block outputs_;
   int turn_ = 0;

@@ -45,8 +45,8 @@ void FillScan(const Mamba3ScanData& data, ScanTensor tensor,
 // The built-in profile that a kernel of this lane starts from.
 const char* ScanBase(Lane lane);
 
-// Chunks begin at multiples of their lengths. So many tokens in front part none
-// of those of a length that people choose: 16, or 64 and more.
+// Chunks begin at multiples of their lengths. So many tokens in front split no
+// chunk of a usual length: 16, or 64 and more.
 int64_t LightTokens(int64_t wanted);
 
 class ScanAsker : public Asker {
@@ -61,7 +61,8 @@ class ScanAsker : public Asker {
   double sure = 64;
 
   ScanNumeric& scan() { return *profile.scan; }
-  // Takes a type over, or reports it: of f32 tensors only tf32 is any unit's.
+  // Learns a type, or reports it. Of f32 tensors it learns tf32 alone: no unit
+  // has another type for them.
   void TakeType(const char* key, const RoundingModel& model, NumberType* field,
                 const std::string& evidence);
   // The calibrated line is that of the base's operands alone.
@@ -80,14 +81,14 @@ class ScanAsker : public Asker {
   ScanElement FirstOfEach() const;
 };
 
-// How numbers arrived: the strictest type that tensors of that lane may be
-// rounded to; null: none has them. `margin`: how far numbers may be off before
-// they are rounded, relative to them; `out`: behind that.
+// The strictest type of that lane's operands to which the numbers may have been
+// rounded; null: none explains them. `margin`: their largest relative error
+// before that rounding; `out`: after it.
 const RoundingModel* Arrived(const std::vector<double>& x,
                              const std::vector<double>& came, Lane lane,
                              double margin, double out);
 const RoundingModel& Bf16ToNearest();
-// The coarsest type whose numbers all of them are, to 2^-20.
+// The coarsest type that has all of these numbers, to 2^-20.
 const RoundingModel* GridOf(const std::vector<double>& numbers);
 
 // Both signs, or minus alone, from 1/8 to 8, of 8 bits; one for each head.

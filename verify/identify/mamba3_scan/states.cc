@@ -35,7 +35,7 @@ Result<std::vector<double>> Steps(ScanKernel* kernel,
 }  // namespace
 
 void AskScaled(ScanKernel* kernel) {
-  // Of 8 bits: what they are rounded to before they meet does not show.
+  // Numbers of 8 bits, so that no rounding before their product shows.
   const auto dt = Doubles(DrawnNumbers(kScanHeads, 8, 321));
   const auto h = Steps(kernel, dt, kEightBits);
   if (!h.ok()) {

@@ -1,5 +1,5 @@
-// Functions, weights and angles of a kernel of a scan's gradients: what scalars
-// and the gradients of a carry, which are f32, show of them.
+// Functions, weights and angles of a kernel of a scan's gradients. The
+// gradients of scalars and of a carry show them, because these are f32.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -150,7 +150,7 @@ void AskGradStep(ScanGradKernel* kernel) {
 }
 
 void AskGradScaled(ScanGradKernel* kernel) {
-  // Of 8 bits: what they are rounded to before they meet does not show.
+  // Numbers of 8 bits, so that no rounding before their product shows.
   const Numbers dt = Doubles(DrawnNumbers(kScanHeads, 8, 321));
   ScanGradQuestion question;
   question.tokens = 2;

@@ -52,8 +52,8 @@ class ScanGradKernel : public ScanAsker {
   }
   double GroupRounding() const { return coarse_heads ? 0x1p-8 : OutRounding(); }
 
-  // What the first probes find out: what the state's cotangent is made of, a
-  // rotated q rounded as an operand.
+  // What the first probes find out. The state's cotangent is made of a rotated
+  // q, which is rounded to `read` as an operand.
   const RoundingModel* read = nullptr;  // null: unknown
   bool coarse_heads = true;             // whether dq of a head may be rounded
 

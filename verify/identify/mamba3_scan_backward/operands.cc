@@ -119,7 +119,7 @@ void AskGradStateCotangent(ScanGradKernel* kernel) {
 
 namespace {
 
-// What a gate makes of it, and what the cotangent behind it is rounded to.
+// How a gate changes dy, and what type the cotangent behind it is rounded to.
 struct OutputFit {
   const RoundingModel* gate = nullptr;  // null: none explains the answers
   const RoundingModel* d_o = nullptr;

@@ -11,7 +11,7 @@
 namespace lockstep::verify {
 namespace {
 
-// Of a sine or cosine, as long as none is learned.
+// The error of a sine or cosine, as long as none is learned.
 constexpr double kRoughTrig = 0x1p-13, kFineTrig = 0x1p-14;
 
 // One dy in the first channel of a token.

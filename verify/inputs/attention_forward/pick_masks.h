@@ -1,5 +1,5 @@
-// The masks of picked inputs: a term that counts keys from the start of the
-// axis, or of a run, counts from elsewhere on a part of it.
+// The masks of picked inputs. Some terms count keys from the start of the axis,
+// or of a run. On a part of the axis that start lies elsewhere.
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_PICK_MASKS_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_PICK_MASKS_H_
 

@@ -64,8 +64,8 @@ std::optional<uint32_t> TimesPowerOfTwo(Lane lane, uint32_t bits,
   const double scaled = std::ldexp(x, exponent);
   const auto plain = [lane](double value) {
     const double size = std::fabs(value);
-    // A zero of f16, or its smallest normal number, may be what rounding has
-    // made of a number where the spacing is another one.
+    // Rounding may have made a zero of f16, or its smallest normal number, from
+    // a number where the spacing is another.
     if (value == 0) return lane != Lane::kF16;
     return size > std::ldexp(1.0, LaneRowOf(lane).min_exponent) &&
            size <= LaneRowOf(lane).largest;

@@ -55,15 +55,15 @@ class ShardJudge {
   }
 
  private:
-  // All calls, and what they add up to. None: that cannot be had, or something
-  // was found. `name`: the calls are told of.
+  // Makes all calls and puts their answers together. None: that was not
+  // possible, or something was found. `name`: the result names the calls.
   std::optional<Whole> Ask(const ShardSpec& shard, bool name);
   // One call. False: it ended there.
   bool AskOne(const Shards& shards, size_t n, OutputSet* before, Whole* whole);
   void JudgeMerged(const Whole& whole);
   void JudgeSideBySide(const Whole& whole);
-  // The same bits as merged shards of keys alone have: a query's answer does
-  // not depend on the others.
+  // The bits are those of merged shards of keys alone, because a query's answer
+  // does not depend on other queries.
   void JudgeRing(const Whole& ring);
   bool ComparesRing() const {
     return laws_.profile == nullptr && shard_.axis == ShardAxis::kRing;
@@ -208,10 +208,10 @@ void ShardJudge::CompareAllowed(const Trial& trial,
                                 const OutputSet& produced,
                                 const std::string& of) {
   for (EnvelopeResult& found : allowed.Judge(produced)) {
-    // What nothing could have failed at is no pass.
+    // A comparison that no answer could have failed is no pass.
     if (found.Passed() && found.MostlyOpen()) {
-      NotTried("the profile says next to nothing of " + found.tensor + " in " +
-               of);
+      NotTried("the profile bounds next to nothing of " + found.tensor +
+               " in " + of);
       continue;
     }
     NoteCheck(&result_, kCheck, found.Passed());

@@ -22,8 +22,7 @@
 namespace lockstep::verify {
 namespace {
 
-// The envelope; of a probe's inputs, too, where it is narrow enough to tell
-// every part.
+// The envelope. On a probe's inputs it is narrow enough to tell every part.
 class AllowedMerge final : public AllowedResults {
  public:
   AllowedMerge(const AttentionMergeTrial& trial, const NumericProfile& profile,

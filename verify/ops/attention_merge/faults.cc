@@ -1,5 +1,5 @@
-// Answers that know nothing, and single faults planted into the right one: what
-// a case must be able to tell from the truth.
+// Null answers, and the right answer with single faults planted. A case must be
+// able to tell each of them from the truth.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -23,7 +23,7 @@
 namespace lockstep::verify {
 namespace {
 
-// Nobody reads it.
+// No kernel reads the o of a part that saw no key.
 constexpr double kFiller = -77;
 
 class MergeLaws {

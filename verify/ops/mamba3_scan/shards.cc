@@ -38,7 +38,7 @@ class ScanShards : public ScanLaws {
   ScanShards(const Mamba3ScanTrial& trial, int64_t count)
       : ScanLaws(trial, 0), scan_(trial), count_(count) {}
 
-  // Why no kernel can go on from there; empty: it can.
+  // Why no kernel can go on from there; empty: a kernel can.
   std::string WhyNot() const;
   std::string NameOf(int64_t n) const {
     return NameShard(n, count_, NameRange("token", Begin(n), Begin(n + 1)));

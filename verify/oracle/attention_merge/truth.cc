@@ -14,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kNaturalUnit = 0x1.62e42fefa39efp-1;  // ln 2
 
-// A row without an answer that its parts decide.
+// A row whose answer its parts do not decide.
 MergeTruth Without(MergeTruth truth, MergeKind kind, size_t channels) {
   truth.kind = kind;
   const bool nan = kind == MergeKind::kNaN;

@@ -25,8 +25,8 @@ struct Suspect {
   std::string base;
   NumericProfile identified;
   Status status;
-  // Of its lines at the length before, the one that both profiles failed it on:
-  // rows differ from length to length in nothing else.
+  // Its line, at the length before, on which it failed by both profiles. Rows
+  // of two lengths differ in nothing else.
   std::optional<size_t> telling;
 
   std::string spec() const {
@@ -115,8 +115,8 @@ Result<Refusal> RefusalOf(const Suspect& suspect, Stages* stages) {
   return Refusal{};
 }
 
-// Whether another profile refuses the same answer, which need not be made
-// again; where the inputs are others, it is not known.
+// Whether another profile refuses the same answer, so that it need not be made
+// again. With other inputs this is not known.
 Result<bool> RefusesToo(const Refusal& refusal, Stages* own, Stages* other) {
   if (!refusal.refused || refusal.stage >= other->size()) return false;
   Stage& stage = (*other)[refusal.stage];
@@ -151,7 +151,8 @@ class Shelf {
   std::map<std::string, std::unique_ptr<Stages>> stages_;
 };
 
-// One line before one suspect. What the right profile bears counts for nothing.
+// Judges one suspect on one line. An answer that the right profile allows does
+// not count.
 Status JudgeSuspect(const Suspect& suspect, Stages* own, Stages* seen,
                     Fate* fate) {
   Refusal by_own;

@@ -23,7 +23,7 @@ using oracle::RowKind;
 // N23's exp2 and log2 are good to 2^-23 and 2^-22 (docs/elementary.md).
 constexpr double kExp2Error = 2 * kU;
 constexpr double kLog2Error = 4 * kU;
-// Of terms that are products of two small errors.
+// Room for terms that are products of two small errors.
 constexpr double kSecondOrder = 1.01;
 // Above it the weights of shards tell nothing.
 constexpr double kMostEta = 1;
@@ -88,8 +88,8 @@ class MergedRow {
     open_ = !Weigh();
   }
 
-  // What is wrong with the judge's own cut, in units of what it may be off by.
-  // Of rows whose truth is a number.
+  // The error of the judge's own cut, in units of its bound, over rows whose
+  // truth is a number.
   double Apart() const;
 
   Bounds Output(size_t c) const;
@@ -123,7 +123,8 @@ bool MergedRow::Weigh() {
       parts_.begin(), parts_.end(),
       [](const RowPart& part) { return part.row().kind == RowKind::kNaN; });
   if (!Ordinary()) return true;
-  // A shard whose scores are all -infinity is NaN by itself, and the whole not.
+  // A shard whose scores are all -infinity is NaN by itself, though the whole
+  // is not.
   if (nan) return false;
   std::erase_if(parts_, unread);
   for (const RowPart& part : parts_) top_ = std::max(top_, part.row().lse);

@@ -25,9 +25,10 @@ struct AttentionCut {
   std::vector<std::string> empty;      // those that hold nothing
 };
 
-// Of a kernel whose lse does not say that a row saw no key: without the shards
-// of which no query sees a key. `sink_marks`: the lse of a shard with a sink
-// does say so. Returns why it cannot be asked for the others; empty: it can.
+// For a kernel whose lse does not say that a row saw no key: drops the shards
+// in which no query sees a key. `sink_marks`: the lse of a shard with a sink
+// does say so. Returns why the kernel cannot be asked for the others; empty: it
+// can.
 std::string DropUnseen(const AttentionForwardData& whole, bool sink_marks,
                        AttentionCut* cut);
 

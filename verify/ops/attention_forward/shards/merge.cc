@@ -132,12 +132,12 @@ std::string WhyNotMerged(const AttentionForwardTrial& whole,
   if (claims == nullptr) {
     const ProductOrder order = whole.data().problem.order;
     if (order != ProductOrder::kChain) {
-      return std::string("nothing is derived of merged parts under order=") +
+      return std::string("no bound is derived for merged parts under order=") +
              OrderName(order);
     }
     if (!FixedPath(whole.data().problem) || !LargeSink(whole.data())) return "";
-    return "nothing is derived of merged parts where a sink beyond 2^80 stands "
-           "beside a softcap below it";
+    return "no bound is derived for merged parts where a sink beyond 2^80 "
+           "stands beside a softcap below it";
   }
   if (!HasLse(*claims)) {
     return "the kernel has no lse, by which answers to parts of the keys are "
