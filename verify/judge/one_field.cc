@@ -241,8 +241,8 @@ void FindOneField(const CaseRequest& request, Candidate& candidate,
     if (Fails(VerdictOf(request, candidate, quick))) continue;
     const Verdict verdict = VerdictOf(request, candidate, whole);
     const bool passes = verdict == Verdict::kPass;
-    // A kernel that was not run under a saying says nothing for it, unless
-    // what the saying leaves open is why.
+    // A skipped case is no evidence for a convention, unless the convention
+    // leaves open why it was skipped.
     const bool ran = verdict != Verdict::kSkipped || saying.open != nullptr;
     const bool silent = saying.convention && ran && !Fails(verdict);
     if (!passes && !(silent && failed->one_field.empty())) continue;
