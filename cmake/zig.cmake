@@ -13,11 +13,6 @@ endforeach()
 set(CMAKE_AR "${LOCKSTEP_ZIG_FOLDER}/bin/zig-ar")
 set(CMAKE_RANLIB "${LOCKSTEP_ZIG_FOLDER}/bin/zig-ranlib")
 
-# The same flags for every link: the package builds the C++ library anew for other ones,
-# which takes 40 s of one core.
-set(CMAKE_EXE_LINKER_FLAGS_INIT -s)
-set(CMAKE_MODULE_LINKER_FLAGS_INIT -s)
-
 # Nothing of this machine: its libraries are too new, or of another processor.
 set(CMAKE_FIND_ROOT_PATH "${LOCKSTEP_ZIG_FOLDER}")
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

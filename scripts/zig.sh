@@ -69,9 +69,10 @@ zig_programs() {
   zig=$("$ZIG_PYTHON" -c 'import os, ziglang
 print(os.path.join(os.path.dirname(ziglang.__file__), "zig"))')
   mkdir -p "$place/bin"
-  # By itself it has a sanitizer in what is not optimized, as tests are.
+  # By itself it has a sanitizer in what is not optimized, as tests are. Without symbols
+  # everywhere (-s): it builds the C++ library anew, 40 s of a core, for other links.
   for tool in cc c++; do
-    printf '#!/bin/sh\nexec "%s" %s -target %s-linux-gnu.%s -fno-sanitize=undefined "$@"\n' \
+    printf '#!/bin/sh\nexec "%s" %s -target %s-linux-gnu.%s -fno-sanitize=undefined -s "$@"\n' \
       "$zig" "$tool" "$processor" "$ZIG_GLIBC" >"$place/bin/zig-$tool"
   done
   for tool in ar ranlib; do
