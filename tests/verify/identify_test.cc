@@ -42,7 +42,8 @@ TEST(Identify, ZooIsNeverHeldToMoreThanItHas) {
 TEST(Identify, KnownBugsStillFail) {
   AutoOptions options;
   options.only = {"attn.cap_wrong", "attn.lse_log2",  "attn.exp_coarse",
-                  "attn.p_",        "attn.drop_last", "attn.scale_"};
+                  "attn.p_",        "attn.drop_last", "attn.scale_",
+                  "attn.f16_"};
   options.threads = 1;
   const auto result =
       JudgeIdentified(IdentifyRowsOf("attention_forward"), options);
@@ -50,6 +51,7 @@ TEST(Identify, KnownBugsStillFail) {
   EXPECT_TRUE(result->Passed()) << AutoText(result.value());
   EXPECT_GE(result->Total("attention_forward", false, 0).own, 5);
   EXPECT_GE(result->Total("attention_forward", true, 0).own, 3);
+  EXPECT_GT(result->not_asked, 0);
 }
 
 // A length that follows another is judged first by the rows that told there.

@@ -287,18 +287,25 @@ AutoCount AutoResult::Total(const std::string& op, bool convention,
 }
 
 bool AutoResult::Passed() const {
-  return std::all_of(counts.begin(), counts.end(), [&](const auto& entry) {
+  const auto kept = [&](const auto& entry) {
     const AutoPlace& at = entry.first;
     const AutoCount total = Total(at.op, at.convention, at.length);
     return at.convention ? total.kept == total.own
                          : total.kept * 100 >= total.own * 99;
-  });
+  };
+  return !counts.empty() && std::all_of(counts.begin(), counts.end(), kept);
 }
 
 Result<AutoResult> JudgeIdentified(const std::vector<const SelftestRow*>& rows,
                                    const AutoOptions& options) {
   std::vector<Suspect> suspects = SuspectsOf(rows, options);
   if (suspects.empty()) return Status::Error("no bug has such a name");
+  AutoResult result;
+  result.not_asked =
+      static_cast<int64_t>(std::erase_if(suspects, [](const Suspect& suspect) {
+        const auto base = ProfileOfBase(suspect.base);
+        return base.ok() && base->lane == Lane::kF16;
+      }));
   ForEach(
       static_cast<int64_t>(suspects.size()), options.threads,
       [&](int64_t n) { IdentifySuspect(&suspects[static_cast<size_t>(n)]); });
@@ -307,7 +314,6 @@ Result<AutoResult> JudgeIdentified(const std::vector<const SelftestRow*>& rows,
       return Status::Error(suspect.spec() + ": " + suspect.status.message());
     }
   }
-  AutoResult result;
   for (const int64_t length : options.lengths) {
     RETURN_IF_ERROR(JudgeLength(options, length, &suspects, &result));
   }

@@ -70,6 +70,7 @@ struct AutoPlace {
 };
 struct AutoResult {
   std::map<AutoPlace, AutoCount> counts;
+  int64_t not_asked = 0;  // in f16
 
   // Of all families of an op at a length, conventions apart.
   AutoCount Total(const std::string& op, bool convention, int64_t length) const;

@@ -90,6 +90,9 @@ std::string AutoText(const AutoResult& result) {
           result.Total(op, convention, length));
     }
   }
+  if (result.not_asked > 0) {
+    lost += Digits(result.not_asked) + " bugs in f16 are not asked\n";
+  }
   return text + lost;
 }
 
