@@ -22,7 +22,7 @@ constexpr const char* kNames[] = {
     "dense_mask",      "head_masks", "segments",
     "valid_counts",    "sink_logit", "grouped_heads",
     "other_value_dim", "bf16",       "amx_order",
-    "step_order",      "f16"};
+    "step_order",      "f16",        "split"};
 
 void AddMask(const MaskExpr& mask, FeatureSet* features) {
   switch (mask.kind) {
@@ -85,6 +85,7 @@ FeatureSet RequiredFeatures(const AttentionForwardProblem& problem,
   if (problem.lane == Lane::kF16) required.Add(Feature::kF16);
   if (problem.order == ProductOrder::kAmx) required.Add(Feature::kAmxOrder);
   if (StepOf(problem.order) != nullptr) required.Add(Feature::kStepOrder);
+  if (problem.split > 1) required.Add(Feature::kSplit);
   return required;
 }
 

@@ -30,6 +30,7 @@ enum class Feature : uint8_t {
   kAmxOrder,   // products in blocks (N20)
   kStepOrder,  // products in a GPU's steps (N21)
   kF16,
+  kSplit,  // the keys in parts (N22)
 };
 
 // Bits by Feature.

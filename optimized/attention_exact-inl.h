@@ -23,6 +23,7 @@
 #include "optimized/attention_weights-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/flushed_math.h"
+#include "optimized/row_keys.h"
 #include "optimized/simd/elementary-inl.h"
 #include "optimized/simd/lanes-inl.h"
 #include "optimized/unit_step.h"
@@ -38,15 +39,24 @@ HWY_INLINE float Element(const LaneView& x, int64_t b, int64_t h, int64_t i,
   return x.Float(b, h, i, c);
 }
 
-// Calls f(key) for every visible key, ascending.
+// Calls f(key) for every visible key of the range, ascending.
 template <class F>
-HWY_INLINE void ForVisible(const Worker& worker, const F& f) {
-  for (size_t w = 0; w < worker.row_bits.size(); ++w) {
-    for (uint64_t bits = worker.row_bits[w]; bits != 0; bits &= bits - 1) {
-      f(w * 64 + static_cast<size_t>(std::countr_zero(bits)));
+HWY_INLINE void ForVisible(const Worker& worker, Range keys, const F& f) {
+  for (int64_t w = keys.begin / 64; w * 64 < keys.end; ++w) {
+    uint64_t bits[] = {worker.row_bits[static_cast<size_t>(w)]};
+    KeepBits({keys.begin - w * 64, keys.end - w * 64}, bits);
+    for (; bits[0] != 0; bits[0] &= bits[0] - 1) {
+      f(static_cast<size_t>(w * 64 + std::countr_zero(bits[0])));
     }
   }
 }
+
+// The keys of a part (N22), and what their weights are relative to.
+struct ExactPart {
+  Range keys;
+  float m = 0.0f;
+  float shift = 0.0f;
+};
 
 // A dot product of n elements a(i) * b(i): in one chain, in blocks, in steps.
 template <class D1, class A, class B>
@@ -86,7 +96,8 @@ void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
                  const RowState& row, Worker& worker) {
   const int64_t kv_head = row.head / job.problem->group();
   const auto scale = InVectors(d1, job.scale);
-  ForVisible(worker, [&](size_t key) HWY_ATTR {
+  const Range all{0, job.problem->kv_len};
+  ForVisible(worker, all, [&](size_t key) HWY_ATTR {
     const auto q = [&](int64_t d) {
       return Element(job.inputs->q, batch, row.head, row.query, d);
     };
@@ -102,51 +113,50 @@ void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
   });
 }
 
-// l of the row (N11), the sink included.
+// l of the part (N11).
 template <class D1>
-float ExactSum(D1 d1, const AttentionJob& job, const RowState& row, float m,
-               float shift, const Worker& worker) {
+float ExactSum(D1 d1, const ExactPart& part, const Worker& worker) {
   float stripes[kStripes] = {};
-  ForVisible(worker, [&](size_t key) HWY_ATTR {
+  ForVisible(worker, part.keys, [&](size_t key) HWY_ATTR {
     stripes[key % kStripes] +=
-        ScalarWeight(d1, worker.row_scores[key], m, shift);
+        ScalarWeight(d1, worker.row_scores[key], part.m, part.shift);
   });
-  const float l = FoldStripes(stripes);
-  return job.problem->sink ? l + ScalarWeight(d1, row.sink, m, shift) : l;
+  return FoldStripes(stripes);
 }
 
-// Calls f(key, p) for every visible key (N10).
+// Calls f(key, p) for every visible key of the part (N10).
 template <class D1, class F>
-HWY_INLINE void ForWeightsOfRow(D1 d1, const AttentionJob& job, float m,
-                                float shift, const Worker& worker, const F& f) {
-  ForVisible(worker, [&](size_t key) HWY_ATTR {
-    const auto p =
-        hn::Set(d1, ScalarWeight(d1, worker.row_scores[key], m, shift));
+HWY_INLINE void ForWeightsOfPart(D1 d1, const AttentionJob& job,
+                                 const ExactPart& part, const Worker& worker,
+                                 const F& f) {
+  ForVisible(worker, part.keys, [&](size_t key) HWY_ATTR {
+    const auto p = hn::Set(
+        d1, ScalarWeight(d1, worker.row_scores[key], part.m, part.shift));
     f(static_cast<int64_t>(key),
       hn::GetLane(RoundWeight(d1, job.problem->p_lane, p)));
   });
 }
 
-// acc [value_dim] = sum of p * v over the visible keys, in one chain (N11).
+// acc [value_dim] = sum of p * v over the visible keys of the part, in one
+// chain (N11).
 template <class D1>
 void ExactChains(D1 d1, const AttentionJob& job, int64_t batch,
-                 const RowState& row, float m, float shift,
+                 const RowState& row, const ExactPart& part,
                  const Worker& worker, float* acc) {
   const int64_t kv_head = row.head / job.problem->group();
-  ForWeightsOfRow(
-      d1, job, m, shift, worker, [&](int64_t key, float p) HWY_ATTR {
-        for (int64_t c = 0; c < job.problem->value_dim; ++c) {
-          const float v = Element(job.inputs->v, batch, kv_head, key, c);
-          acc[c] = hn::GetLane(
-              hn::MulAdd(hn::Set(d1, p), hn::Set(d1, v), hn::Set(d1, acc[c])));
-        }
-      });
+  ForWeightsOfPart(d1, job, part, worker, [&](int64_t key, float p) HWY_ATTR {
+    for (int64_t c = 0; c < job.problem->value_dim; ++c) {
+      const float v = Element(job.inputs->v, batch, kv_head, key, c);
+      acc[c] = hn::GetLane(
+          hn::MulAdd(hn::Set(d1, p), hn::Set(d1, v), hn::Set(d1, acc[c])));
+    }
+  });
 }
 
 // The same in blocks of keys (N20).
 template <class D1>
 void ExactBlocks(D1 d1, const AttentionJob& job, int64_t batch,
-                 const RowState& row, float m, float shift,
+                 const RowState& row, const ExactPart& part,
                  const Worker& worker, float* acc) {
   const int64_t kv_head = row.head / job.problem->group();
   const auto dim = static_cast<size_t>(job.problem->value_dim);
@@ -159,25 +169,24 @@ void ExactBlocks(D1 d1, const AttentionJob& job, int64_t batch,
       chains[0][c] = chains[1][c] = 0.0f;
     }
   };
-  ForWeightsOfRow(d1, job, m, shift, worker,
-                  [&](int64_t key, float p) HWY_ATTR {
-                    if (key / kProductBlock != block) end_block();
-                    block = key / kProductBlock;
-                    std::vector<float>& chain = chains[key % 2];
-                    for (size_t c = 0; c < dim; ++c) {
-                      const float v = Element(job.inputs->v, batch, kv_head,
-                                              key, static_cast<int64_t>(c));
-                      chain[c] = FlushedMulAdd(p, v, chain[c]);
-                    }
-                  });
+  ForWeightsOfPart(d1, job, part, worker, [&](int64_t key, float p) HWY_ATTR {
+    if (key / kProductBlock != block) end_block();
+    block = key / kProductBlock;
+    std::vector<float>& chain = chains[key % 2];
+    for (size_t c = 0; c < dim; ++c) {
+      const float v =
+          Element(job.inputs->v, batch, kv_head, key, static_cast<int64_t>(c));
+      chain[c] = FlushedMulAdd(p, v, chain[c]);
+    }
+  });
   end_block();
 }
 
 // The same in steps of keys (N21). Keys that are not visible are zeros.
 template <class D1>
 void ExactSteps(D1 d1, const AttentionJob& job, int64_t batch,
-                const RowState& row, float m, float shift, const Worker& worker,
-                float* acc) {
+                const RowState& row, const ExactPart& part,
+                const Worker& worker, float* acc) {
   const UnitStep& step = *StepOf(job.problem->order);
   const int64_t kv_head = row.head / job.problem->group();
   std::vector<std::pair<int64_t, float>> weights;  // of one step, by key
@@ -194,53 +203,80 @@ void ExactSteps(D1 d1, const AttentionJob& job, int64_t batch,
     }
     weights.clear();
   };
-  ForWeightsOfRow(
-      d1, job, m, shift, worker, [&](int64_t key, float p) HWY_ATTR {
-        if (!weights.empty() &&
-            weights.back().first / step.products != key / step.products) {
-          end_step();
-        }
-        weights.emplace_back(key, p);
-      });
+  ForWeightsOfPart(d1, job, part, worker, [&](int64_t key, float p) HWY_ATTR {
+    if (!weights.empty() &&
+        weights.back().first / step.products != key / step.products) {
+      end_step();
+    }
+    weights.emplace_back(key, p);
+  });
   end_step();
 }
 
 template <class D1>
 void ExactValues(D1 d1, const AttentionJob& job, int64_t batch,
-                 const RowState& row, float m, float shift,
+                 const RowState& row, const ExactPart& part,
                  const Worker& worker, float* acc) {
   std::fill(acc, acc + job.problem->value_dim, 0.0f);
   if (job.problem->order == ProductOrder::kChain) {
-    ExactChains(d1, job, batch, row, m, shift, worker, acc);
+    ExactChains(d1, job, batch, row, part, worker, acc);
   } else if (job.steps()) {
-    ExactSteps(d1, job, batch, row, m, shift, worker, acc);
+    ExactSteps(d1, job, batch, row, part, worker, acc);
   } else {
-    ExactBlocks(d1, job, batch, row, m, shift, worker, acc);
+    ExactBlocks(d1, job, batch, row, part, worker, acc);
   }
 }
 
-// Maximum of n over visible keys and sink; whether the row is NaN (N13).
+// Maximum of n over the visible keys of the range and the sink; whether these
+// make a row NaN (N13).
 struct ExactMaximum {
   float m = -std::numeric_limits<float>::infinity();
+  bool any = false;  // visible key
   bool nan = false;
 };
 
 inline ExactMaximum FindMaximum(const AttentionJob& job, const RowState& row,
-                                const Worker& worker) {
+                                Range keys, const Worker& worker) {
   const float infinity = std::numeric_limits<float>::infinity();
   ExactMaximum result;
-  bool any = false;
   const auto add = [&](float u) {
     result.nan |= !(u < infinity);
     result.m = std::max(result.m, std::nearbyint(u));
   };
-  ForVisible(worker, [&](size_t key) {
-    any = true;
+  ForVisible(worker, keys, [&](size_t key) {
+    result.any = true;
     add(worker.row_scores[key]);
   });
   if (job.problem->sink) add(row.sink);
-  result.nan |= any && result.m == -infinity;
+  result.nan |= result.any && result.m == -infinity;
   return result;
+}
+
+// acc [value_dim] and l, which is returned, with the sink: chains over the
+// parts, scaled to the row's m (N22). Without split there is one part. `fixed`:
+// on N9's fixed-m path.
+template <class D1>
+float ExactSums(D1 d1, const AttentionJob& job, int64_t batch,
+                const RowState& row, const ExactPart& whole, bool fixed,
+                const Worker& worker, float* acc) {
+  const auto values = static_cast<size_t>(job.problem->value_dim);
+  std::vector<float> own(values);
+  std::fill(acc, acc + values, 0.0f);
+  float l = 0.0f;
+  for (int64_t s = 0; s < job.problem->parts(); ++s) {
+    ExactPart part{job.KeysOfPart(s), 0.0f, whole.shift};
+    const ExactMaximum max = FindMaximum(job, row, part.keys, worker);
+    if (!max.any) continue;
+    if (!fixed) part.m = max.m;
+    const float down = part.m - whole.m;
+    AddScaledOnce(d1, down, &l, ExactSum(d1, part, worker));
+    ExactValues(d1, job, batch, row, part, worker, own.data());
+    for (size_t c = 0; c < values; ++c) {
+      AddScaledOnce(d1, down, acc + c, own[c]);
+    }
+  }
+  if (!job.problem->sink) return l;
+  return l + ScalarWeight(d1, row.sink, whole.m, whole.shift);
 }
 
 // N9: elements that overflowed, again with weights below 2^-31.
@@ -254,8 +290,9 @@ void RedoOverflowed(D1 d1, const AttentionJob& job, int64_t batch,
     return;
   }
   std::vector<float> acc(overflowed.size());
-  const float l = ExactSum(d1, job, row, m, kRedoShift, worker);
-  ExactValues(d1, job, batch, row, m, kRedoShift, worker, acc.data());
+  const ExactPart whole{{0, job.problem->kv_len}, m, kRedoShift};
+  const float l =
+      ExactSums(d1, job, batch, row, whole, false, worker, acc.data());
   for (size_t c = 0; c < acc.size(); ++c) {
     if (!overflowed[c]) continue;
     const auto x = hn::Div(hn::Set(d1, acc[c]), hn::Set(d1, l));
@@ -273,18 +310,17 @@ void ExactRow(D df, const AttentionJob& job, int64_t batch, const RowState& row,
   worker.row_scores.resize(static_cast<size_t>(kv_len));
   worker.masks->RowBits(row.head, row.query, worker.row_bits);
   ExactScores(d1, job, batch, row, worker);
-  const ExactMaximum max = FindMaximum(job, row, worker);
+  const ExactMaximum max = FindMaximum(job, row, {0, kv_len}, worker);
   const auto values = static_cast<size_t>(job.problem->value_dim);
   if (max.nan) {
     const float nan = std::bit_cast<float>(kCanonicalNaNBits);
     std::fill(acc, acc + values, nan);
     return StoreRow(job, batch, row, acc, nan);
   }
-  const float m = row.fixed ? 0.0f : max.m;
-  const float shift = row.fixed ? 0.0f : kWeightShift;
-  const float l = ExactSum(d1, job, row, m, shift, worker);
-  const float lse = LogSumExp(d1, l, m, shift);
-  ExactValues(d1, job, batch, row, m, shift, worker, acc);
+  const ExactPart whole{
+      {0, kv_len}, row.fixed ? 0.0f : max.m, row.fixed ? 0.0f : kWeightShift};
+  const float l = ExactSums(d1, job, batch, row, whole, row.fixed, worker, acc);
+  const float lse = LogSumExp(d1, l, whole.m, whole.shift);
 
   std::vector<bool> overflowed(values);
   for (size_t c = 0; c < values; ++c) overflowed[c] = !std::isfinite(acc[c]);

@@ -30,14 +30,14 @@ HWY_INLINE bool AllFinite(D df, const float* HWY_RESTRICT x, size_t count) {
   return true;
 }
 
+// `l`: the sum of the row's weights, without the sink's.
 template <class D>
 void FinishRow(D df, const AttentionJob& job, int64_t batch, size_t index,
-               Worker& worker) {
+               float l, Worker& worker) {
   const hn::CappedTag<float, 1> d1;
   const RowState& row = worker.rows[index];
   const auto values = static_cast<size_t>(job.padded_values);
   float* acc = worker.acc.data() + index * values;
-  float l = FoldStripes(&worker.stripes[index * kStripes]);
   const bool sink = job.problem->sink;
   // N12: an empty row is its sink's weight alone, relative to itself.
   const bool fixed = row.fixed && row.visible;

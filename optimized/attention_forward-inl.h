@@ -78,18 +78,23 @@ inline void StartMasks(int64_t batch, Worker& worker) {
 }
 
 // Fills the bits of every row and, per row block, the range of keys that some
-// row of it sees. Returns whether any row sees any key.
-inline bool FillBits(const AttentionJob& job, int64_t key_tile,
+// row of it sees, of those of the part. Returns whether any row sees any key.
+inline bool FillBits(const AttentionJob& job, int64_t key_tile, Range part,
                      Worker& worker) {
   const size_t words = BitWords(job);
   const auto row_block = static_cast<size_t>(job.geometry.row_block);
   worker.bits.assign(worker.rows.size() * words, 0);
+  const Range keys = job.KeysOfTile(key_tile);
+  const bool whole = part.begin <= keys.begin && keys.end <= part.end;
   bool any = false;
   for (size_t r = 0; r < worker.rows.size(); ++r) {
     Range& seen = worker.seen[r / row_block];
     if (r % row_block == 0) seen = {0, 0};
     const std::span<uint64_t> bits(&worker.bits[r * words], words - 1);
-    const Range own = worker.masks->TileBits(r, key_tile, bits);
+    Range own = worker.masks->TileBits(r, key_tile, bits);
+    if (!whole) {
+      own = KeepBits({part.begin - keys.begin, part.end - keys.begin}, bits);
+    }
     if (own.empty()) continue;
     worker.rows[r].visible = any = true;
     seen = seen.empty() ? own
@@ -195,22 +200,25 @@ int RowsTimesTile(D df, const AttentionJob& job, const RowTile& rows,
                                   worker);
 }
 
-// All visible keys, ascending, active tiles only. Returns the smallest
-// v_exponent seen.
+// All visible keys of the part, ascending, active tiles only. Returns the
+// smallest v_exponent seen. A tile that two parts share counts in both.
 template <class D>
-int WalkKeys(D df, const AttentionJob& job, const RowTile& rows,
+int WalkKeys(D df, const AttentionJob& job, const RowTile& rows, Range part,
              const PackedHead& packed, bool exact, Worker& worker) {
   int v_exponent = PackedTile().v_exponent;
   StartMasks(rows.batch, worker);
-  worker.counts.tiles_empty += job.plan->key_tiles;
+  worker.counts.tiles_empty +=
+      CeilDiv(part.end, job.plan->tile_keys) - part.begin / job.plan->tile_keys;
   for (const KeyTileVisit& visit : worker.masks->visits()) {
     const int64_t t = visit.tile;
     const Range keys = job.KeysOfTile(t);
+    if (keys.end <= part.begin || keys.begin >= part.end) continue;
+    const bool whole = part.begin <= keys.begin && keys.end <= part.end;
     // The walk steps by whole stripes or blocks, so a ragged tile needs element
     // masks.
-    const bool full = visit.kind == TileClass::kFull &&
+    const bool full = visit.kind == TileClass::kFull && whole &&
                       (keys.end - keys.begin) % job.key_step() == 0;
-    if (!full && !FillBits(job, t, worker)) continue;
+    if (!full && !FillBits(job, t, part, worker)) continue;
     --worker.counts.tiles_empty;
     ++(full ? worker.counts.tiles_full : worker.counts.tiles_partial);
     int exponent = 0;
@@ -273,9 +281,12 @@ inline void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
                       worker.q_exponents.data());
 }
 
+// The sums of the tile's rows over the keys of the part, as the two passes of
+// N9 give them, but for rows that are marked `letter` or whose sums are not
+// finite.
 template <class D>
-void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
-              const PackedHead& packed, Worker& worker) {
+void SumRows(D df, const AttentionJob& job, const RowTile& tile, Range part,
+             const PackedHead& packed, Worker& worker) {
   StartRows(job, tile, worker);
   const int64_t row_block = job.geometry.row_block;
   worker.seen.assign(static_cast<size_t>(CeilDiv(tile.rows, row_block)),
@@ -291,7 +302,7 @@ void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
   PackRows(job, tile.batch, worker);
   if (packed.tiles.empty() && job.AsksAhead()) ExpectRows(job, tile, worker);
   ClearSums(job, worker);
-  const int v_exponent = WalkKeys(df, job, tile, packed, false, worker);
+  const int v_exponent = WalkKeys(df, job, tile, part, packed, false, worker);
   bool redo = false;
   for (RowState& row : worker.rows) {
     row.redo =
@@ -305,15 +316,23 @@ void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
     // form, for the rows whose guard held too (same bits).
     const AttentionForwardExecution first = worker.counts;
     ClearSums(job, worker);
-    WalkKeys(df, job, tile, packed, true, worker);
+    WalkKeys(df, job, tile, part, packed, true, worker);
     worker.counts = first;
-  }
-  for (size_t r = 0; r < worker.rows.size(); ++r) {
-    FinishRow(df, job, tile.batch, r, worker);
   }
 }
 
-// One row tile, start to end: the function behind the dispatch table.
+template <class D>
+void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
+              const PackedHead& packed, Worker& worker) {
+  SumRows(df, job, tile, job.KeysOfPart(0), packed, worker);
+  for (size_t r = 0; r < worker.rows.size(); ++r) {
+    const float l = FoldStripes(&worker.stripes[r * kStripes]);
+    FinishRow(df, job, tile.batch, r, l, worker);
+  }
+}
+
+// One row tile, start to end, of a problem without parts: the function behind
+// the dispatch table.
 void RunRows(const AttentionJob& job, const RowTile& tile,
              const PackedHead& packed, Worker& worker) {
   const hn::ScalableTag<float> df;

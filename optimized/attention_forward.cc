@@ -9,11 +9,14 @@
 // After foreach_target.
 #include "hwy/highway.h"
 #include "optimized/attention_forward-inl.h"
+#include "optimized/attention_split-inl.h"
 
 #if HWY_ONCE
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,8 @@ namespace lockstep::optimized {
 namespace {
 
 HWY_EXPORT(RunRows);
+HWY_EXPORT(SumPart);
+HWY_EXPORT(MergeParts);
 HWY_EXPORT(PackKeyTile);
 HWY_EXPORT(KernelGeometry);
 HWY_EXPORT(DotInstructionWorks);
@@ -95,9 +100,10 @@ RowTile RowTileOf(const AttentionJob& job, int64_t head, int64_t number) {
 template <class Body>
 void ForEachItem(const AttentionJob& job, int64_t items,
                  std::vector<Worker>& workers, const Body& body) {
-  workers[0].counts.threads = ForEach(
+  const int team = ForEach(
       items, job.plan->threads,
       [&](int thread) { return &workers[static_cast<size_t>(thread)]; }, body);
+  workers[0].counts.threads = std::max(workers[0].counts.threads, team);
 }
 
 void RunRound(const AttentionJob& job, HeadRange heads, size_t target,
@@ -150,6 +156,70 @@ void RunPiecewise(const AttentionJob& job, int64_t heads, int64_t kept,
     }
   };
   ForEachItem(job, heads * pieces, workers, run_piece);
+}
+
+// N22: row tiles [tiles.begin, tiles.end) of the call, the sums of their parts
+// first. `packed`: the heads from head `first` on, or null. `sums`: room for
+// [row tile][part].
+void RunTilesInParts(const AttentionJob& job, Range tiles, size_t target,
+                     PackedHeads* packed, int64_t first,
+                     std::vector<PartSums>& sums,
+                     std::vector<Worker>& workers) {
+  const auto sum = HWY_DISPATCH_TABLE(SumPart)[target];
+  const auto merge = HWY_DISPATCH_TABLE(MergeParts)[target];
+  const int64_t parts = job.problem->parts();
+  const int64_t row_tiles = job.plan->row_tiles;
+  const int64_t count = tiles.end - tiles.begin;
+  const PackedHead none;
+  const auto tile_of = [&](int64_t n) {
+    const int64_t number = tiles.begin + n;
+    return RowTileOf(job, number / row_tiles, number % row_tiles);
+  };
+  const auto sums_of = [&](int64_t n) {
+    return std::span(&sums[static_cast<size_t>(n * parts)],
+                     static_cast<size_t>(parts));
+  };
+  // Row tile by row tile at a part: they have its keys in common.
+  const auto sum_part = [&](int64_t item, Worker* worker) {
+    const int64_t part = item / count;
+    const int64_t n = item % count;
+    const int64_t head = (tiles.begin + n) / row_tiles - first;
+    sum(job, tile_of(n), part, packed == nullptr ? none : (*packed)[head],
+        *worker, sums_of(n)[static_cast<size_t>(part)]);
+  };
+  ForEachItem(job, count * parts, workers, sum_part);
+  ForEachItem(job, count, workers, [&](int64_t n, Worker* worker) {
+    merge(job, tile_of(n), sums_of(n), *worker);
+  });
+}
+
+// N22: enough row tiles a round to keep the workers even with their parts, and
+// no more, because each part's sums are kept for the round.
+void RunInParts(const AttentionJob& job, int64_t heads, size_t target,
+                std::vector<Worker>& workers) {
+  const int64_t row_tiles = job.plan->row_tiles;
+  const int64_t parts = job.problem->parts();
+  const int64_t round = std::clamp<int64_t>(
+      CeilDiv(16 * job.plan->threads, parts), 1, heads * row_tiles);
+  std::vector<PartSums> sums(static_cast<size_t>(round * parts));
+  const bool ahead = job.plan->pack_ahead;
+  const int64_t heads_a_round =
+      ahead ? std::clamp<int64_t>(round / row_tiles, 1, heads) : heads;
+  std::optional<PackedHeads> packed;
+  if (ahead) {
+    packed.emplace(job, heads_a_round);
+  } else {
+    for (Worker& worker : workers) MakeRoom(job, job.direct ? 0 : 1, worker);
+  }
+  for (int64_t begin = 0; begin < heads; begin += heads_a_round) {
+    const HeadRange range{begin, std::min(begin + heads_a_round, heads)};
+    if (packed) PackRound(job, range, target, *packed);
+    const int64_t end = range.end * row_tiles;
+    for (int64_t tile = begin * row_tiles; tile < end; tile += round) {
+      RunTilesInParts(job, {tile, std::min(tile + round, end)}, target,
+                      packed ? &*packed : nullptr, begin, sums, workers);
+    }
+  }
 }
 
 void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
@@ -260,7 +330,9 @@ Status AttentionForward(const AttentionForwardProblem& problem,
     worker.masks.emplace(problem, inputs, sparse.tiles);
   }
   const int64_t heads = problem.batch * problem.kv_heads;
-  if (const bool keeps = KeepsTiles(job); keeps || !plan.pack_ahead) {
+  if (problem.parts() > 1) {
+    RunInParts(job, heads, target, workers);
+  } else if (const bool keeps = KeepsTiles(job); keeps || !plan.pack_ahead) {
     const int64_t kept = keeps ? plan.kept_tiles : 1;
     RunPiecewise(job, heads, job.direct ? 0 : kept, target, workers);
   } else {

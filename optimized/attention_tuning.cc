@@ -185,8 +185,9 @@ std::string TuningKey(const AttentionForwardProblem& p, int threads) {
          " dv=" + std::to_string(p.value_dim) +
          " group=" + std::to_string(p.group()) + " sq<=" + round(p.q_len) +
          " skv<=" + round(p.kv_len) + " cap=" + (p.softcap ? "yes" : "no") +
-         " segments=" + (p.segments ? "yes" : "no") + " mask=" + masks +
-         " threads=" + std::to_string(threads);
+         " segments=" + (p.segments ? "yes" : "no") +
+         (p.parts() > 1 ? " split=" + std::to_string(p.split) : "") +
+         " mask=" + masks + " threads=" + std::to_string(threads);
 }
 
 const std::string& CpuModel() {

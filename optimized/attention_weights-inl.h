@@ -9,6 +9,7 @@
 #define LOCKSTEP_OPTIMIZED_ATTENTION_WEIGHTS_INL_H_
 #endif
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -233,6 +234,52 @@ HWY_INLINE void ScaleDown(D df, float exponent, float* HWY_RESTRICT x,
   const auto b = PowerOfTwoFromSum(df, hn::Add(hn::Set(df, rest), magic));
   for (size_t i = 0; i < count; i += hn::Lanes(df)) {
     hn::Store(hn::Mul(hn::Mul(hn::Load(df, x + i), a), b), df, x + i);
+  }
+}
+
+// Exponents from which on nothing is left of any f32: 2^128 * 2^-278 is half of
+// the smallest number, which rounds to 0.
+inline constexpr float kNothingLeft = -278.0f;
+
+// N22: a factor 2^exponent, exponent <= 0 and integer-valued, that rounds once.
+// In three steps, because a factor below 2^-126 is not normal. What the first
+// two have to round is so small that nothing is left of it behind the last.
+template <class D>
+struct RoundedOnce {
+  hn::Vec<D> first, second, last;
+
+  HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> x) const {
+    return hn::Mul(hn::Mul(hn::Mul(x, first), second), last);
+  }
+};
+
+template <class D>
+HWY_INLINE RoundedOnce<D> ScaleOnce(D df, float exponent) {
+  const float all = exponent < kNothingLeft ? kNothingLeft : exponent;
+  const float last = all < -126.0f ? -126.0f : all;
+  const float first = std::floor((all - last) * 0.5f);
+  const auto power = [&](float e) HWY_ATTR {
+    return PowerOfTwoFromSum(df, hn::Set(df, e + kRoundMagic));
+  };
+  return {power(first), power(all - last - first), power(last)};
+}
+
+// *sum += part * 2^exponent.
+template <class D1>
+HWY_INLINE void AddScaledOnce(D1 d1, float exponent, float* sum, float part) {
+  const auto x = ScaleOnce(d1, exponent)(hn::Set(d1, part));
+  *sum = hn::GetLane(hn::Add(hn::Set(d1, *sum), x));
+}
+
+// The same of `count` sums. Requires: whole vectors.
+template <class D>
+HWY_INLINE void AddScaledOnce(D df, float exponent,
+                              const float* HWY_RESTRICT part, size_t count,
+                              float* HWY_RESTRICT sums) {
+  const RoundedOnce<D> scaled = ScaleOnce(df, exponent);
+  for (size_t c = 0; c < count; c += hn::Lanes(df)) {
+    const auto x = scaled(hn::Load(df, part + c));
+    hn::Store(hn::Add(hn::Load(df, sums + c), x), df, sums + c);
   }
 }
 

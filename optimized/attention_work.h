@@ -130,6 +130,11 @@ struct AttentionJob {
     return problem->order == ProductOrder::kAmx ? kProductBlock : kStripes;
   }
 
+  // N22: the keys of a part; of one part, all.
+  Range KeysOfPart(int64_t part) const {
+    const int64_t begin = part * problem->part_width();
+    return {begin, std::min(begin + problem->part_width(), problem->kv_len)};
+  }
   Range KeysOfTile(int64_t tile) const {
     const int64_t begin = tile * plan->tile_keys;
     const int64_t end = begin + plan->tile_keys;
@@ -235,6 +240,14 @@ struct RowState {
   float sink = 0.0f;     // n * log2e units; meaningful with problem.sink
   float m = 0.0f;        // integer-valued running maximum of n
   float n_min = 0.0f;    // integer-valued running minimum of n
+};
+
+// What one part of the keys yields for the rows of a tile (N22), before sink,
+// division and rounding.
+struct PartSums {
+  std::vector<RowState> rows;
+  std::vector<float> l;           // [rows]
+  hwy::AlignedVector<float> acc;  // [rows][padded_values]
 };
 
 // Where one row block of the worker stands in one tile.

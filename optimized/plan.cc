@@ -28,6 +28,8 @@ constexpr int64_t kTileKeys = 256;
 // sums want to stay longer in its tiles.
 constexpr int64_t kMatrixTileRows = 128;
 constexpr int64_t kMatrixTileKeys = 512;
+// Of f32 of a row tile's parts that are kept until they are put together (N22).
+constexpr int64_t kPartElements = int64_t{1} << 24;
 // Of packed tiles that a worker keeps: what the second caches of common CPUs
 // hold, from 512 KiB on.
 constexpr int64_t kKeptBytes = int64_t{1} << 19;
@@ -189,6 +191,24 @@ bool TakeTunedTile(const AttentionForwardProblem& problem, const Plan& plan,
   return true;
 }
 
+// Keys of a tile where the problem has parts: whole tiles a part if they may be
+// a quarter as large, for a tile across two parts is visited in both.
+int64_t TileKeysOfParts(int64_t width, int64_t wanted, int64_t step) {
+  if (width % step != 0) return wanted;
+  if (width <= wanted) return width;
+  for (int64_t tiles = CeilDiv(width, wanted); width / tiles >= wanted / 4;
+       ++tiles) {
+    if (width % (tiles * step) == 0) return width / tiles;
+  }
+  return wanted;
+}
+
+// Rows of a tile whose parts' sums leave enough room.
+int64_t TileRowsOfParts(const AttentionForwardProblem& problem, int64_t rows) {
+  const int64_t most = kPartElements / (problem.parts() * problem.value_dim);
+  return std::clamp<int64_t>(most, 1, rows);
+}
+
 std::string DotName(const Plan& plan) {
   switch (plan.blocks) {
     case BlockForm::kNone:
@@ -247,12 +267,17 @@ Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& wish,
   const int64_t rows = RowsOf(problem);
   plan.blocks = FormOf(problem, caps, plan.target);
   const bool matrix = plan.blocks == BlockForm::kMatrix;
-  const int64_t tile_rows = matrix ? kMatrixTileRows : kTileRows;
-  const int64_t tile_keys = matrix ? kMatrixTileKeys : kTileKeys;
-  plan.tile_rows =
-      std::min(rows, caps.tile_rows > 0 ? caps.tile_rows : tile_rows);
+  const bool split = problem.parts() > 1;
   const int64_t step =
       problem.order == ProductOrder::kAmx ? kProductBlock : kStripes;
+  int64_t tile_rows = matrix ? kMatrixTileRows : kTileRows;
+  int64_t tile_keys = matrix ? kMatrixTileKeys : kTileKeys;
+  if (split) {
+    tile_rows = TileRowsOfParts(problem, tile_rows);
+    tile_keys = TileKeysOfParts(problem.part_width(), tile_keys, step);
+  }
+  plan.tile_rows =
+      std::min(rows, caps.tile_rows > 0 ? caps.tile_rows : tile_rows);
   const int64_t wanted = caps.tile_keys > 0 ? caps.tile_keys : tile_keys;
   plan.tile_keys = std::min(CeilDiv(problem.kv_len, step) * step,
                             CeilDiv(wanted, step) * step);

@@ -1,6 +1,7 @@
 #include "optimized/row_keys.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -74,6 +75,25 @@ void SetBits(Range keys, std::span<uint64_t> words) {
   uint64_t ones = ~uint64_t{0} << (first % 64);
   for (; word < end; ones = ~uint64_t{0}) words[word++] |= ones;
   words[end] |= ones & ~uint64_t{0} >> (63 - (last - 1) % 64);
+}
+
+Range KeepBits(Range keys, std::span<uint64_t> words) {
+  const auto below = [](int64_t n) {
+    return n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
+  };
+  Range left;
+  int64_t first = 0;
+  for (uint64_t& word : words) {
+    const int64_t begin = std::clamp<int64_t>(keys.begin - first, 0, 64);
+    const int64_t end = std::clamp<int64_t>(keys.end - first, begin, 64);
+    word &= below(end) & ~below(begin);
+    if (word != 0) {
+      if (left.empty()) left.begin = first + std::countr_zero(word);
+      left.end = first + 64 - std::countl_zero(word);
+    }
+    first += 64;
+  }
+  return left;
 }
 
 std::optional<Range> TermKeys(const MaskExpr& mask, int64_t batch,

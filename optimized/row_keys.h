@@ -29,6 +29,10 @@ int64_t FloorDiv(int64_t a, int64_t b);
 // Sets bits [keys.begin, keys.end), clipped to the words.
 void SetBits(Range keys, std::span<uint64_t> words);
 
+// Clears all bits but [keys.begin, keys.end). Returns the range from the first
+// one left to the last.
+Range KeepBits(Range keys, std::span<uint64_t> words);
+
 // Keys that a term shows to the query at `position` of the key axis, where
 // they are one range; it may reach beyond the row. Absent for sink, dense, and
 // and or.

@@ -10,6 +10,9 @@
 //   3 values   acc_c = sum p_j * v_j,c                              N10, N11
 //   4 finish   o_c = acc_c / l, rounded to the lane                 N2, N11
 //
+// With split=N passes 2 and 3 are done for each part of the keys, with the m of
+// the part. Their sums are scaled to the largest m and added (N22).
+//
 // A masked key has no part in any of them. Pass 1 leaves it out before its k is
 // read (N8), so that it has no weight in l, and pass 3 never reads its v. A row
 // without a visible key has o = 0, and the lse of its sink or -inf (N12). A row
@@ -74,6 +77,22 @@ struct Term {
   float n;  // u rounded to an integer, ties to even; integer-valued f32
 };
 
+// Some of a row's visible keys, one after another, and the base of their
+// weights.
+struct Part {
+  size_t begin = 0;  // of Row::keys and Row::terms
+  size_t end = 0;
+  Base base;
+};
+
+// What passes 2 and 3 leave of a part, or of all of them: l without the sink,
+// acc [value_dim], relative to the base.
+struct Sums {
+  Base base;
+  float l = 0.0f;
+  std::vector<float> acc;
+};
+
 // What pass 1 leaves.
 struct Row {
   std::vector<int64_t> keys;  // visible, ascending
@@ -95,13 +114,22 @@ struct Row {
     for (const Term& term : terms) m = std::max(m, term.n);
     return m;
   }
+
+  // N11: the sum of weights, the sink's behind those of the keys.
+  float WithSink(float l, const Base& base) const {
+    return has_sink ? l + sink.Weight(base) : l;
+  }
 };
 
 // The passes; each stands below.
 Row Scores(const Query& query);
-float SumOfWeights(const Row& row, const Base& base);
+float SumOfWeights(const Row& row, const Part& part);
 float LogSumExp(float l, const Base& base);
-std::vector<float> Values(const Query& query, const Row& row, const Base& base);
+std::vector<float> Values(const Query& query, const Row& row, const Part& part);
+std::vector<Part> PartsOf(const Query& query, const Row& row, bool fixed,
+                          float shift);
+Sums SumOfParts(const Query& query, const Row& row,
+                const std::vector<Part>& parts);
 
 // N9: softcap bounds every |u| by C, so that m = 0 serves the whole row.
 bool TakesFixedPath(const AttentionForwardProblem& problem, const Row& row) {
@@ -120,27 +148,32 @@ void ComputeRow(const Query& query, std::span<float> o, float* lse) {
     return;
   }
 
-  const bool fixed = TakesFixedPath(query.problem, row);
-  const Base base = fixed ? Base{} : Base{max, kWeightShift};
-  const float l = SumOfWeights(row, base);  // pass 2
-  *lse = LogSumExp(l, base);
   if (row.keys.empty()) {  // N12
+    const Base base{max, kWeightShift};
+    *lse = LogSumExp(row.WithSink(0.0f, base), base);
     std::fill(o.begin(), o.end(), 0.0f);
     return;
   }
 
-  const std::vector<float> acc = Values(query, row, base);  // pass 3
+  const bool fixed = TakesFixedPath(query.problem, row);
+  const float shift = fixed ? 0.0f : kWeightShift;
+  const Sums sums =  // passes 2 and 3
+      SumOfParts(query, row, PartsOf(query, row, fixed, shift));
+  const float l = row.WithSink(sums.l, sums.base);
+  *lse = LogSumExp(l, sums.base);
 
   // Passes 2 and 3 once more for the sums that overflowed: smaller weights
   // cannot (N9).
   const auto finite = [](float sum) { return std::isfinite(sum); };
-  const bool redo = !std::all_of(acc.begin(), acc.end(), finite);
-  const Base small{max, kRedoShift};
-  const float small_l = redo ? SumOfWeights(row, small) : l;
-  const std::vector<float> small_acc = redo ? Values(query, row, small) : acc;
+  const bool redo = !std::all_of(sums.acc.begin(), sums.acc.end(), finite);
+  const Sums small =
+      redo ? SumOfParts(query, row, PartsOf(query, row, false, kRedoShift))
+           : sums;
+  const float small_l = row.WithSink(small.l, small.base);
 
   for (size_t c = 0; c < o.size(); ++c) {  // pass 4
-    const float x = finite(acc[c]) ? acc[c] / l : small_acc[c] / small_l;
+    const float acc = sums.acc[c];
+    const float x = finite(acc) ? acc / l : small.acc[c] / small_l;
     o[c] = FinishElement(x, query.problem.lane);
   }
 }
@@ -185,14 +218,13 @@ Row Scores(const Query& query) {
 
 // ----------------------------------------------------------------- 2 softmax
 
-// N11: sixteen stripes by key index, one fold, then the sink.
-float SumOfWeights(const Row& row, const Base& base) {
+// N11: sixteen stripes by key index, one fold.
+float SumOfWeights(const Row& row, const Part& part) {
   float l[kStripes] = {};
-  for (size_t t = 0; t < row.terms.size(); ++t) {
-    l[row.keys[t] % kStripes] += row.terms[t].Weight(base);
+  for (size_t t = part.begin; t < part.end; ++t) {
+    l[row.keys[t] % kStripes] += row.terms[t].Weight(part.base);
   }
-  const float sum = Fold(l);
-  return row.has_sink ? sum + row.sink.Weight(base) : sum;
+  return Fold(l);
 }
 
 // N11: natural logarithm of l * 2^(m - shift).
@@ -206,14 +238,14 @@ float LogSumExp(float l, const Base& base) {
 
 // ------------------------------------------------------------------ 3 values
 
-// Calls add(key, p, v) for every visible key, ascending; v [value_dim].
+// Calls add(key, p, v) for every key of the part, ascending; v [value_dim].
 template <class Add>
-void ForWeightedRows(const Query& query, const Row& row, const Base& base,
+void ForWeightedRows(const Query& query, const Row& row, const Part& part,
                      const Add& add) {
   const auto& [problem, inputs, at] = query;
   std::vector<float> v;
-  for (size_t t = 0; t < row.keys.size(); ++t) {
-    const float p = RoundWeight(row.terms[t].Weight(base), problem.p_lane);
+  for (size_t t = part.begin; t < part.end; ++t) {
+    const float p = RoundWeight(row.terms[t].Weight(part.base), problem.p_lane);
     LoadRow(inputs.v, at.batch, query.kv_head(), row.keys[t], v);
     add(row.keys[t], p, v);
   }
@@ -222,9 +254,9 @@ void ForWeightedRows(const Query& query, const Row& row, const Base& base,
 // The sums of all channels, each from `sum`: in blocks by N20, in steps by N21.
 template <class Sum>
 std::vector<float> ValuesInSums(const Query& query, const Row& row,
-                                const Base& base, Sum sum) {
+                                const Part& part, Sum sum) {
   std::vector<Sum> sums(static_cast<size_t>(query.problem.value_dim), sum);
-  ForWeightedRows(query, row, base,
+  ForWeightedRows(query, row, part,
                   [&](int64_t key, float p, const std::vector<float>& v) {
                     for (size_t c = 0; c < sums.size(); ++c) {
                       sums[c].Add(key, p, v[c]);
@@ -237,20 +269,65 @@ std::vector<float> ValuesInSums(const Query& query, const Row& row,
 
 // N11: acc_c = sum over keys, ascending, of p * v[key, c].
 std::vector<float> Values(const Query& query, const Row& row,
-                          const Base& base) {
+                          const Part& part) {
   const ProductOrder order = query.problem.order;
   if (order == ProductOrder::kAmx) {
-    return ValuesInSums(query, row, base, BlockSum());
+    return ValuesInSums(query, row, part, BlockSum());
   }
   if (order != ProductOrder::kChain) {
-    return ValuesInSums(query, row, base, StepSum(*StepOf(order)));
+    return ValuesInSums(query, row, part, StepSum(*StepOf(order)));
   }
   std::vector<float> acc(static_cast<size_t>(query.problem.value_dim), 0.0f);
-  ForWeightedRows(query, row, base,
+  ForWeightedRows(query, row, part,
                   [&](int64_t, float p, const std::vector<float>& v) {
                     AddTimes(p, v, acc);
                   });
   return acc;
+}
+
+// ------------------------------------------------------------- parts of keys
+
+// N22: parts that have a visible key, ascending, each with its own m. Without
+// split the one part is all of the row, whose m is N9's.
+std::vector<Part> PartsOf(const Query& query, const Row& row, bool fixed,
+                          float shift) {
+  const int64_t width = query.problem.part_width();
+  std::vector<Part> parts;
+  for (size_t t = 0; t < row.keys.size(); ++t) {
+    if (t == 0 || row.keys[t] / width != row.keys[t - 1] / width) {
+      parts.push_back({t, t, {fixed ? 0.0f : row.sink.n, shift}});
+    }
+    Part& part = parts.back();
+    part.end = t + 1;
+    if (!fixed) part.base.m = std::max(part.base.m, row.terms[t].n);
+  }
+  return parts;
+}
+
+// N22: x * 2^exponent, exponent <= 0 and an integer, rounded once: binary64
+// holds the product, and from 2^-300 on nothing is left of any f32.
+float ScaledOnce(float x, float exponent) {
+  const int power = static_cast<int>(std::max(exponent, -300.0f));
+  return static_cast<float>(std::ldexp(static_cast<double>(x), power));
+}
+
+// N22: chains over the parts, ascending.
+Sums SumOfParts(const Query& query, const Row& row,
+                const std::vector<Part>& parts) {
+  Sums sums{parts[0].base, 0.0f, {}};
+  sums.acc.resize(static_cast<size_t>(query.problem.value_dim));
+  for (const Part& part : parts) {
+    sums.base.m = std::max(sums.base.m, part.base.m);
+  }
+  for (const Part& part : parts) {
+    const float down = part.base.m - sums.base.m;
+    sums.l += ScaledOnce(SumOfWeights(row, part), down);
+    const std::vector<float> acc = Values(query, row, part);
+    for (size_t c = 0; c < acc.size(); ++c) {
+      sums.acc[c] += ScaledOnce(acc[c], down);
+    }
+  }
+  return sums;
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ def attention_forward(
     dense_mask: Any = None, q_segments: Any = None, kv_segments: Any = None,
     valid_q: Any = None, valid_kv: Any = None, sink: Any = None,
     p: Literal["f32", "bf16", "f16"] | None = None, order: Literal["chain", "amx", "ampere", "hopper"] = "chain",
-    threads: int = 0) -> tuple[Any, Any]: ...
+    split: int = 1, threads: int = 0) -> tuple[Any, Any]: ...
 def attention_backward(
     q: Any, k: Any, v: Any, o: Any, lse: Any, do: Any, *, dlse: Any = None,
     grad: Literal["f32", "bf16", "f16"] | None = None, scale: float | None = None,

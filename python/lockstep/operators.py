@@ -71,7 +71,8 @@ def _grad(grad, lane):
     return grad or lane
 
 
-def _attention_line(q, k, v, *, scale, softcap, mask, align, valid_q, valid_kv, p, order):
+def _attention_line(q, k, v, *, scale, softcap, mask, align, valid_q, valid_kv, p, order,
+                    split=1):
     """The case line of a call, and (b, hq, sq, d, hkv, skv, dv)."""
     b, hq, sq, d = _shape("q", q, 4)
     _, hkv, skv, _ = _shape("k", k, 4)
@@ -79,6 +80,7 @@ def _attention_line(q, k, v, *, scale, softcap, mask, align, valid_q, valid_kv, 
     line = _line("attention_forward", {
         "b": b, "hq": hq, "hkv": hkv, "sq": sq, "skv": skv, "d": d, "dv": dv,
         "lane": _lane(q), "p": p, "order": None if order == "chain" else order,
+        "split": None if split == 1 else split,
         "scale": _number(scale), "cap": _number(softcap), "mask": mask, "align": align,
         "valid_q": _counts(valid_q), "valid_kv": _counts(valid_kv)})
     return line, (b, hq, sq, d, hkv, skv, dv)
@@ -86,7 +88,8 @@ def _attention_line(q, k, v, *, scale, softcap, mask, align, valid_q, valid_kv, 
 
 def attention_forward(q, k, v, *, scale=None, softcap=None, mask="full", align="tl",
                       dense_mask=None, q_segments=None, kv_segments=None, valid_q=None,
-                      valid_kv=None, sink=None, p=None, order="chain", threads=0):
+                      valid_kv=None, sink=None, p=None, order="chain", split=1,
+                      threads=0):
     """Softcap attention: o [b, hq, sq, dv] in q's type, lse f32 [b, hq, sq].
 
     q [b, hq, sq, d], k [b, hkv, skv, d], v [b, hkv, skv, dv], all float32, all
@@ -98,11 +101,13 @@ def attention_forward(q, k, v, *, scale=None, softcap=None, mask="full", align="
     valid_q, valid_kv         a count, or one a batch row
     sink        f32 [hq], a learned logit per head; natural logarithm
     p           "f32", "bf16" or "f16", the type of the weights (f32)
+    order       of the products: "chain", "amx", "ampere" or "hopper"
+    split       parts of the keys that are summed apart (clause N22); 1: none
     Raises UsageError, one line, for what has no meaning.
     """
     line, (b, hq, sq, _, _, _, dv) = _attention_line(
         q, k, v, scale=scale, softcap=softcap, mask=mask, align=align, valid_q=valid_q,
-        valid_kv=valid_kv, p=p, order=order)
+        valid_kv=valid_kv, p=p, order=order, split=split)
     inputs = _operands({"q": q, "k": k, "v": v, "q_segments": q_segments,
                         "kv_segments": kv_segments, "sink": sink, "dense": dense_mask})
     outputs = _make({"o": (b, hq, sq, dv), "lse": (b, hq, sq)}, _lane(q))

@@ -67,6 +67,10 @@ Status CheckGradients(const AttentionBackwardProblem& p,
 Status Validate(const AttentionBackwardProblem& p) {
   Status status = Validate(p.forward);
   if (!status.ok()) return status;
+  if (p.forward.split != 1) {
+    return Status::Error("split=" + std::to_string(p.forward.split) +
+                         " has no backward pass; want split=1");
+  }
   if (p.forward.order != ProductOrder::kChain) {
     return Status::Error(std::string("order=") + OrderName(p.forward.order) +
                          " has no backward pass; want order=chain");

@@ -82,6 +82,12 @@ Status CheckOrder(const AttentionForwardProblem& p) {
                        "; want lane=bf16 and p=bf16, or order=chain");
 }
 
+Status CheckSplit(const AttentionForwardProblem& p) {
+  if (p.split >= 1 && p.split <= kMaxSplit) return Status();
+  return Status::Error("split=" + Text(p.split) + " is out of range; want 1.." +
+                       Text(kMaxSplit) + " parts of the keys, 1 for none");
+}
+
 size_t CountDense(const MaskExpr& mask) {
   size_t count = mask.kind == MaskExpr::Kind::kDense ? mask.dense + 1 : 0;
   for (const MaskExpr& child : mask.children) {
@@ -227,6 +233,7 @@ Status Validate(const AttentionForwardProblem& p) {
   }
   status = CheckScale(p);
   if (status.ok()) status = CheckOrder(p);
+  if (status.ok()) status = CheckSplit(p);
   if (!status.ok()) return status;
   if (p.align.offset < -kMaxOffset || p.align.offset > kMaxOffset) {
     return Status::Error("align=" + Text(p.align.offset) +

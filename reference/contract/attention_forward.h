@@ -12,6 +12,7 @@
 #include "reference/contract/limits.h"  // IWYU pragma: export
 #include "reference/contract/mask.h"
 #include "reference/contract/matrix_units.h"
+#include "reference/contract/numerics.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
 
@@ -33,6 +34,9 @@ inline const UnitStep* StepOf(ProductOrder order) {
   return order == ProductOrder::kHopper ? &kHopperStep : nullptr;
 }
 
+// Parts of a key axis (N22): four times as many as kernels in use make.
+inline constexpr int64_t kMaxSplit = 1024;
+
 // The static contract: a change of any field is another kernel.
 struct AttentionForwardProblem {
   int64_t batch = 1;
@@ -46,6 +50,7 @@ struct AttentionForwardProblem {
   Lane lane = Lane::kF32;    // of q, k, v and o
   Lane p_lane = Lane::kF32;  // of the weights in the numerator (N10)
   ProductOrder order = ProductOrder::kChain;  // others: both lanes are bf16
+  int64_t split = 1;                          // parts of the key axis (N22)
   double scale = 1.0;             // of the scores, before the softcap
   std::optional<double> softcap;  // finite and > 0 where present
   Alignment align;
@@ -54,6 +59,13 @@ struct AttentionForwardProblem {
   bool sink = false;  // inputs carry a learned sink logit per query head
 
   int64_t group() const { return q_heads / kv_heads; }
+  // N22: keys of a part, whole stripes; the last part may have fewer. So there
+  // may be fewer parts than `split`, and none of them is empty.
+  int64_t part_width() const {
+    const int64_t keys = (kv_len + split - 1) / split;
+    return (keys + kStripes - 1) / kStripes * kStripes;
+  }
+  int64_t parts() const { return (kv_len + part_width() - 1) / part_width(); }
   const MaskExpr& mask(int64_t head) const {
     return masks.size() == 1 ? masks[0] : masks[static_cast<size_t>(head)];
   }

@@ -45,6 +45,9 @@ TEST(ValidateBackwardProblem, NamesFieldAndValue) {
   p.forward.order = ProductOrder::kAmx;
   EXPECT_EQ(Validate(p).message(),
             "order=amx has no backward pass; want order=chain");
+  p.forward.split = 2;
+  EXPECT_EQ(Validate(p).message(),
+            "split=2 has no backward pass; want split=1");
   p.forward.head_dim = 0;
   EXPECT_NE(Validate(p).message().find("d=0"), std::string::npos);
 }

@@ -57,6 +57,9 @@ TEST(ValidateProblem, NamesFieldAndValue) {
          p.order = ProductOrder::kAmx;
          p.p_lane = Lane::kBf16;
        }},
+      {"split=0 is out of range; want 1..1024 parts of the keys, 1 for none",
+       [](Problem& p) { p.split = 0; }},
+      {"split=1025", [](Problem& p) { p.split = kMaxSplit + 1; }},
       {"align=", [](Problem& p) { p.align.offset = kMaxOffset + 1; }},
       {"masks: 3 given", [](Problem& p) { p.masks.resize(3); }},
       {"window left=-7",

@@ -33,7 +33,7 @@ std::span<const GoldenFile> GoldenFiles() {
   static const std::vector<GoldenFile> kFiles = {
       {"attention_forward",
        {"attention_forward"},
-       {"smoke", "captured", "ci", "gpu-orders", "f16"},
+       {"smoke", "captured", "ci", "gpu-orders", "f16", "split"},
        300},
       {"attention_backward",
        {"attention_backward"},

@@ -58,9 +58,10 @@ TEST(Dispatch, RequiredFeaturesAreThoseOfTheCall) {
   AttentionForwardProblem half = Everything();
   half.lane = half.p_lane = Lane::kF16;
   half.order = ProductOrder::kChain;
+  half.split = 2;
   EXPECT_EQ(FeatureNames(RequiredFeatures(half, {})),
             "softcap mask sink_tokens dense_mask head_masks segments "
-            "sink_logit grouped_heads other_value_dim f16");
+            "sink_logit grouped_heads other_value_dim f16 split");
   FeatureSet all = RequiredFeatures(Everything(), in);
   all.bits |= RequiredFeatures(steps, in).bits;
   all.bits |= RequiredFeatures(half, in).bits;

@@ -84,6 +84,14 @@ def test_masks_as_text_are_the_dense_ones():
     assert bits(text[0]) != bits(none[0])
 
 
+def test_keys_in_parts_are_the_cases():
+    case = lockstep.Case("attention_forward hq=2 sq=3 skv=70 d=8 split=3")
+    expected = case.expected()
+    parts = attend(case, split=3)
+    assert [bits(x) for x in parts] == [bits(expected[name]) for name in ("o", "lse")]
+    assert bits(attend(case)[0]) != bits(parts[0])
+
+
 @pytest.mark.parametrize("line", SCANS)
 def test_scans_have_the_exact_bits(line):
     case = lockstep.Case(line)
@@ -210,6 +218,7 @@ def test_other_threads_run_meanwhile():
     (lambda q: lockstep.attention_forward(q, q[:, :, :, :3], q), "k"),
     (lambda q: lockstep.attention_forward(q, q, q, mask="casual"), "causal"),
     (lambda q: lockstep.attention_forward(q, q, q, softcap=-1), "cap"),
+    (lambda q: lockstep.attention_forward(q, q, q, split=0), "split=0 is out of range"),
     (lambda q: lockstep.attention_forward(q, q, q, q_segments=np.zeros((1, 4), "i4")),
      "kv_seg"),
     (lambda q: lockstep.Case("attention_forward sq=3"), "skv"),

@@ -166,6 +166,43 @@ TEST(AttentionForwardReference, BottomOfTheRangeKeepsWeights) {  // N9's shift
   EXPECT_LT(o, 0x1p-59f);
 }
 
+// N22: each part has a chain of its own, and its own m. Scores are 0 before key
+// 16 and `second` behind it.
+TEST(AttentionForwardReference, PartsAreSummedApart) {
+  Instance t;
+  AttentionForwardProblem& p = t.problem;
+  p.kv_len = 40;
+  p.scale = std::log(2.0);
+  p.q_len = p.head_dim = p.value_dim = 1;
+  t.q.assign(1, 1.0f);
+  t.k.assign(40, 0.0f);
+  t.v.assign(40, 1.0f);
+  t.v[0] = 0x1p24f;
+  const auto o = [&] { return F32(t.RunReference()[0]); };
+  EXPECT_EQ(o(), 0x1p24f / 40);  // in one chain every 1 is lost
+  p.split = 2;                   // keys 0 to 31, 32 to 39
+  EXPECT_EQ(p.part_width(), 32);
+  EXPECT_EQ(o(), (0x1p24f + 8) / 40);
+  p.split = 3;  // of 16
+  EXPECT_EQ(o(), (0x1p24f + 24) / 40);
+  // Of split=64 three are left.
+  p.split = 64;
+  EXPECT_EQ(p.parts(), 3);
+  EXPECT_EQ(o(), (0x1p24f + 24) / 40);
+  // Weights of the later parts: 1/8 of the first's, which makes 2 and 1.
+  for (size_t j = 16; j < 40; ++j) t.k[j] = -3.0f;
+  EXPECT_EQ(o(), (0x1p24f + 4) / 19);
+  // A part that nobody sees, and a sink that weighs as much as a key.
+  p.masks[0].kind = MaskExpr::Kind::kWindow;
+  p.masks[0].right = kUnlimited;
+  p.masks[0].left = 0;
+  p.align = {Alignment::Kind::kOffset, 16};
+  EXPECT_EQ(o(), 1.0f);
+  p.sink = true;
+  t.sink = {static_cast<float>(-3.0 * std::log(2.0))};
+  EXPECT_NEAR(o(), 24.0f / 25, 1e-6f);
+}
+
 // N20 in whole rows. Scores are equal, so that weights are: o says how values
 // were summed, and lse of one key how channels were.
 Instance Blocks(int64_t keys, int64_t channels) {

@@ -48,7 +48,7 @@ class Case:
 # Keys that choose storage or the fill, and do not change what is right.
 INERT_KEYS = {"layout", "strides", "fill", "gen", "seed", "expect"}
 KNOWN_KEYS = INERT_KEYS | {
-    "b", "hq", "hkv", "sq", "skv", "d", "dv", "lane", "p", "order",
+    "b", "hq", "hkv", "sq", "skv", "d", "dv", "lane", "p", "order", "split",
     "scale", "cap",
     "mask", "align", "q_seg", "kv_seg", "valid_q", "valid_kv", "sinklogit"}
 

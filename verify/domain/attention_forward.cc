@@ -1,4 +1,4 @@
-// Generator version 4 of attention_forward: what a draw means here is frozen.
+// Generator version 6 of attention_forward: what a draw means here is frozen.
 #include "verify/domain/attention_forward.h"
 
 #include <algorithm>
@@ -264,6 +264,17 @@ std::vector<Case> WithOrders(Draw* draw, std::vector<Case> sequence) {
   return sequence;
 }
 
+// Version 6's parts of the keys, drawn behind everything that version 5 draws:
+// each call of a sequence has its own.
+std::vector<Case> WithSplits(Draw* draw, std::vector<Case> sequence) {
+  if (!draw->OneIn(8)) return sequence;
+  for (Case& c : sequence) {
+    c.Get<AttentionForwardCase>().split =
+        draw->Of<int64_t>({1, 2, 2, 3, 4, 5, 8, 64});
+  }
+  return sequence;
+}
+
 }  // namespace
 
 std::vector<Case> WithGpuOrders(const DomainOptions& options,
@@ -285,7 +296,9 @@ std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
   if (options.tame) return sequence;
   sequence = WithSizes(draw, WithOrders(draw, std::move(sequence)));
   sequence = WithFurther(draw, std::move(sequence));
-  if (!options.near) sequence = WithFar(draw, std::move(sequence));
+  if (!options.near) {
+    sequence = WithSplits(draw, WithFar(draw, std::move(sequence)));
+  }
   return WithGpuOrders(options, std::move(sequence));
 }
 

@@ -64,6 +64,10 @@ void DotRows(const float* a, std::span<const float* const> b, int64_t n,
   });
 }
 
+float Shrink(float x, float d) {
+  return std::ldexp(x, static_cast<int>(std::max(d, -2000.0f)));
+}
+
 void AddScaled(float weight, const float* v, int64_t n, float* sums) {
   WithFma([&]() LOCKSTEP_IN_BOTH {
     for (int64_t c = 0; c < n; ++c) sums[c] = std::fma(weight, v[c], sums[c]);

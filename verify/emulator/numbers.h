@@ -42,6 +42,9 @@ void DotRows(const float* a, std::span<const float* const> b, int64_t n,
 // sums[c] = fma(weight, v[c], sums[c]) for c below n.
 void AddScaled(float weight, const float* v, int64_t n, float* sums);
 
+// x * 2^d for integer-valued d <= 0, without 2^d itself.
+float Shrink(float x, float d);
+
 // One addition of such an accumulator.
 float AddTo(float acc, float x, const Accumulator& how);
 

@@ -43,6 +43,7 @@ KernelInputs NameInputs(const AttentionForwardProblem& problem,
                    {"lane", std::string(LaneName(p.lane))},
                    {"p", std::string(LaneName(p.p_lane))},
                    {"order", std::string(OrderName(p.order))},
+                   {"split", p.split},
                    {"scale", p.scale},
                    {"softcap", p.softcap ? ScalarValue(*p.softcap)
                                          : ScalarValue(std::monostate())},

@@ -21,6 +21,7 @@ constexpr double kMostEta = 60;
 AttentionForwardProblem WithF32Weights(AttentionForwardProblem problem) {
   problem.p_lane = Lane::kF32;
   problem.order = ProductOrder::kChain;
+  problem.split = 1;
   return problem;
 }
 

@@ -60,6 +60,7 @@ struct AttentionForwardCase : OpValuesAs<AttentionForwardCase> {
   Lane lane = Lane::kF32;
   Lane p_lane = Lane::kF32;
   ProductOrder order = ProductOrder::kChain;
+  int64_t split = 1;  // parts of the key axis (N22)
   Number scale{1.0};
   std::optional<Number> softcap;
   MaskExpr mask;                          // of every head without its own

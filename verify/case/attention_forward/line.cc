@@ -209,6 +209,7 @@ const CaseKey kKeys[] = {
                return std::string(OrderName(Get(c).order));
              },
              nullptr}),
+    Younger(keys::IntKey<&Af::split>("split", &keys::Set<1, &Af::split>)),
     {"scale", "a number", SetScale, ParseScale,
      [](const Case& c, int64_t) { return FormatNumber(Get(c).scale); },
      nullptr},

@@ -310,6 +310,7 @@ AttentionForwardProblem ToProblem(const AttentionForwardCase& c) {
   p.lane = c.lane;
   p.p_lane = c.p_lane;
   p.order = c.order;
+  p.split = c.split;
   p.scale = c.scale.value;
   if (c.softcap) p.softcap = c.softcap->value;
   p.align = c.align;

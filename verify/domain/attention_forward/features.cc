@@ -50,7 +50,9 @@ constexpr const char* kAttentionFeatures[] = {
     "size_keys_above_256", "size_keys_above_512", "size_keys_above_1024",
     "size_queries_above_256",
     // More than 2^31 elements from the first to the last one.
-    "stride_far"};
+    "stride_far",
+    // Parts of the keys, and fewer parts than were asked for.
+    "split", "split_fewer_parts"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
@@ -139,6 +141,9 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
     Set("scale_negative", scale < 0);
     Set("scale_zero", scale == 0);
     Set("sink_logit", c_.sinklogit.has_value());
+    const AttentionForwardProblem problem = ToProblem(c_);
+    Set("split", problem.parts() > 1);
+    Set("split_fewer_parts", problem.parts() < problem.split);
     const bool amx = c_.order == ProductOrder::kAmx;
     Set("order_amx", amx);
     Set("order_amx_channel_blocks", amx && c_.head_dim > kProductBlock);

@@ -186,6 +186,9 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
     Try([](AttentionForwardCase* a) { a->sinklogit.reset(); });
     Try([](AttentionForwardCase* a) { a->softcap.reset(); });
     Try([](AttentionForwardCase* a) { a->order = ProductOrder::kChain; });
+    for (const int64_t n : Below(a_.split, 1)) {
+      Try([n](AttentionForwardCase* a) { a->split = n; });
+    }
     Try([](AttentionForwardCase* a) { a->lane = Lane::kF32; });
     Try([](AttentionForwardCase* a) { a->p_lane = Lane::kF32; });
     Try([](AttentionForwardCase* a) {

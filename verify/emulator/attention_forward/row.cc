@@ -9,11 +9,6 @@
 namespace lockstep::verify {
 namespace {
 
-// x * 2^d for integer-valued d <= 0, without 2^d itself.
-float Shrink(float x, float d) {
-  return std::ldexp(x, static_cast<int>(std::max(d, -2000.0f)));
-}
-
 // How often a key's weight is in l.
 float TimesInSum(const FaultDial& dial, int64_t key) {
   if (dial.Is(Fault::kSumMissesLanes) && key % 4 == 3) return 0.0f;
@@ -29,6 +24,7 @@ EmulatedRow::EmulatedRow(const RowTask& task)
       zeros_(std::max(value_dim_, static_cast<size_t>(task.problem.head_dim))) {
   if (task_.has_sink) sink_ = a_.SinkScore(task_.sink);
   ScoreTiles();
+  if (InParts()) CutTiles();
   const float sink_n = a_.contract() ? std::nearbyint(sink_) : sink_;
   if (!task_.dial.Is(Fault::kSinkNotInMax)) top_ = std::max(top_, sink_n);
   if (task_.has_sink) least_ = std::min(least_, sink_n);
@@ -178,7 +174,7 @@ EmulatedRow::Part EmulatedRow::RunPart(size_t begin, size_t end,
   part.acc.assign(value_dim_, 0.0f);
   part.preset = preset;
   if (preset) {
-    part.m = fixed_ ? 0.0f : top_;
+    part.m = fixed_ ? 0.0f : TopOf(begin, end);
   } else {
     part.m = FirstMax();
   }
@@ -318,7 +314,7 @@ RowResult EmulatedRow::Finish(const Part& part) {
         const float shift = shift_;
         fixed_ = false;
         shift_ = kRedoShift;
-        const Part again = RunPart(0, tiles_.size(), true);
+        const Part again = RunParts();
         redo = again.acc;
         redo_l = WithSink(Fold(again), again.m);
         fixed_ = fixed;
@@ -340,6 +336,10 @@ RowResult EmulatedRow::Run() {
   const MaxPolicy::Kind policy = task_.variant.numeric.max.kind;
   if (task_.variant.numeric.normalise == Normalise::kBefore) {
     return RunNormalised();
+  }
+  if (InParts()) {
+    parts_ = cuts_.size() - 1;
+    return Finish(RunParts());
   }
   const bool preset = fixed_ || a_.grouped() ||
                       (policy == MaxPolicy::Kind::kTwoPass && !a_.contract());

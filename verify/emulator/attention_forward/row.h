@@ -101,6 +101,12 @@ class EmulatedRow {
   const float* ValueRow(int64_t row) const;
   Part RunPart(size_t begin, size_t end, bool preset) const;
   Part Merge(std::vector<Part>* parts) const;
+  // row_two_passes.cc: the contract's parts of the keys (N22).
+  bool InParts() const;
+  void CutTiles();
+  float TopOf(size_t begin, size_t end) const;
+  Part RunParts() const;
+  Part AddParts(std::vector<Part>* parts) const;
   float Fold(const Part& part) const;
   float WithSink(float l, float m) const;
   bool GuardHolds(const Part& part) const;
@@ -129,7 +135,9 @@ class EmulatedRow {
   float shift_ = 0;
   bool fixed_ = false;  // N9: no maximum is subtracted
   bool any_visible_ = false;
-  size_t parts_ = 1;         // that the row's tiles are cut into
+  size_t parts_ = 1;  // that the row's tiles are cut into
+  std::vector<size_t>
+      cuts_;  // InParts: the first tile of each part, and the end
   double uncapped_sum_ = 0;  // of exp, for a fault of the lse
   std::vector<float> zeros_;
   // Of the tile that is scored.

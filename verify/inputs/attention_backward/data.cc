@@ -259,8 +259,9 @@ KernelInputs NameInputs(const AttentionBackwardProblem& problem,
                         const AttentionBackwardInputs& inputs) {
   KernelInputs named = NameInputs(problem.forward, inputs.forward);
   named.op = "attention_backward";
-  std::erase_if(named.scalars,
-                [](const auto& scalar) { return scalar.first == "order"; });
+  std::erase_if(named.scalars, [](const auto& scalar) {
+    return scalar.first == "order" || scalar.first == "split";
+  });
   named.scalars.emplace_back("grad", std::string(LaneName(problem.grad_lane)));
   named.Add("o", inputs.o);
   named.Add("lse", ElementType::kF32, inputs.lse);

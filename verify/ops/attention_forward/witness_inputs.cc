@@ -104,6 +104,7 @@ Result<WitnessInputs> WidenForWitness(const AttentionForwardProblem& problem,
   to.problem = problem;
   to.problem.lane = to.problem.p_lane = Lane::kF32;
   to.problem.order = ProductOrder::kChain;
+  to.problem.split = 1;
   to.problem.value_dim = 2 * problem.value_dim;
   to.inputs = inputs;
   const auto widen = [](const LaneView& x, int64_t times, LaneTensor* tensor) {
