@@ -45,7 +45,7 @@ Instance RandomParts(std::mt19937& rng) {
   p.split = Draw(rng, 2, 12);
   // Few rows are read in place.
   if (Draw(rng, 0, 2) == 0) {
-    p.q_len = 1 + p.q_len % 3;
+    p.q_len = std::min<int64_t>(p.q_len, 1 + p.q_len % 3);
     for (int64_t& count : t.valid_q) count = std::min(count, p.q_len);
   }
   return t;
@@ -116,6 +116,7 @@ TEST(Split, BitsDoNotDependOnThePlan) {
 TEST(Split, OnePartIsNoSplit) {
   std::mt19937 rng(3);
   Instance t = test::ManyTiles(ProductOrder::kChain, rng);
+  t.problem.lane = t.problem.p_lane = Lane::kF32;
   const std::vector<uint32_t> whole = t.RunOptimized();
   t.problem.split = 2;
   EXPECT_NE(t.RunOptimized(), whole);
@@ -141,6 +142,7 @@ int64_t Redone(const std::vector<float>& u, const std::vector<float>& v,
       Caps caps;
       caps.target = target;
       caps.tile_keys = tile_keys;
+      caps.threads = tile_keys == 32 ? 2 : 1;
       EXPECT_EQ(t.RunReference(), t.RunOptimized(caps, &ran)) << target;
       EXPECT_TRUE(redone < 0 || redone == ran.rows_redone) << target;
       redone = ran.rows_redone;
@@ -190,7 +192,7 @@ TEST(Split, SpecialsOfOnePart) {
 // the second part, at the bottom of the range.
 TEST(Split, APartIsScaledByOneRounding) {
   int64_t seen = 0;
-  for (int down = 60; down < 160; ++down) {
+  for (int down = 70; down < 150; ++down) {
     std::vector<float> u(32, -static_cast<float>(down)), v(32, 0.0f);
     for (size_t j = 0; j < 16; ++j) u[j] = 0.0f;
     v[0] = std::numeric_limits<float>::max();
@@ -206,7 +208,7 @@ TEST(Split, APartIsScaledByOneRounding) {
     seen += t.RunReference()[0] != 0;
   }
   EXPECT_GT(seen, 20);
-  EXPECT_LT(seen, 90);
+  EXPECT_LT(seen, 75);
 }
 
 TEST(Split, KeepBitsClipsToARange) {
