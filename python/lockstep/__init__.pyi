@@ -82,7 +82,7 @@ def invariance(kernel: Callable[..., Any] | str, cases: _Case | Sequence[_Case] 
                framework: _Framework = ..., device: str = ..., features: _Words = ...,
                wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...) -> InvarianceReport: ...
 def identify(kernel: Callable[..., Any] | str, *, op: str | None = None,
-             lane: Literal["f32", "bf16"] | None = None, isolate: bool | None = None,
+             lane: Literal["f32", "bf16", "f16"] | None = None, isolate: bool | None = None,
              call_timeout: float | None = None, framework: _Framework = ...,
              device: str = ..., features: _Words = ...,
              wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...) -> Identified: ...
@@ -106,29 +106,29 @@ def attention_backward(
     ) -> tuple[Any, Any, Any, Any]: ...
 def attention_merge(
     o_parts: Any, lse_parts: Any, *, base: Literal["e", "2"] = "e",
-    out: Literal["f32", "bf16"] | None = None, threads: int = 0) -> tuple[Any, Any]: ...
+    out: Literal["f32", "bf16", "f16"] | None = None, threads: int = 0) -> tuple[Any, Any]: ...
 def mamba3_scan(
     q: Any, k: Any, v: Any, *, a: Any, dt: Any, tau: Any, vartheta: Any = None,
     bq: Any = None, bk: Any = None, d: Any = None, z: Any = None, psi: Any = None,
     zeta: Any = None, phi: Any = None, norm_weight: Any = None, carry: Any = None,
     segments: Any = None, cu_seqlens: Any = None,
     variant: Literal["siso", "mimo"] = "siso", reduce: bool = False,
-    norm_epsilon: float | None = None, rotated: Literal["f32", "bf16"] = "f32",
+    norm_epsilon: float | None = None, rotated: Literal["f32", "bf16", "f16"] = "f32",
     threads: int = 0) -> tuple[Any, tuple[Any, Any, Any, Any]]: ...
 def mamba3_scan_backward(
     q: Any, k: Any, v: Any, dy: Any, *, a: Any, dt: Any, tau: Any, vartheta: Any = None,
     bq: Any = None, bk: Any = None, d: Any = None, z: Any = None, psi: Any = None,
     zeta: Any = None, phi: Any = None, norm_weight: Any = None, carry: Any = None,
-    dcarry: Any = None, grad: Literal["f32", "bf16"] | None = None, segments: Any = None,
+    dcarry: Any = None, grad: Literal["f32", "bf16", "f16"] | None = None, segments: Any = None,
     cu_seqlens: Any = None, variant: Literal["siso", "mimo"] = "siso",
     reduce: bool = False, norm_epsilon: float | None = None,
-    rotated: Literal["f32", "bf16"] = "f32", threads: int = 0) -> dict[str, Any]: ...
+    rotated: Literal["f32", "bf16", "f16"] = "f32", threads: int = 0) -> dict[str, Any]: ...
 def mamba3_step(
     q: Any, k: Any, v: Any, *, carry: Any, a: Any, dt: Any, tau: Any,
     vartheta: Any = None, bq: Any = None, bk: Any = None, d: Any = None, z: Any = None,
     psi: Any = None, zeta: Any = None, phi: Any = None, norm_weight: Any = None,
     variant: Literal["siso", "mimo"] = "siso", reduce: bool = False,
-    norm_epsilon: float | None = None, rotated: Literal["f32", "bf16"] = "f32",
+    norm_epsilon: float | None = None, rotated: Literal["f32", "bf16", "f16"] = "f32",
     threads: int = 0) -> tuple[Any, tuple[Any, Any, Any, Any]]: ...
 def ssd_scan(
     q: Any, k: Any, v: Any, *, a: Any, dt: Any, d: Any = None, z: Any = None,

@@ -154,12 +154,12 @@ def attention_backward(q, k, v, o, lse, do, *, dlse=None, grad=None, scale=None,
 def attention_merge(o_parts, lse_parts, *, base="e", out=None, threads=0):
     """Attention over parts of the keys, put together: o [h, n, dv], lse f32 [h, n].
 
-    o_parts    [s, h, n, dv], what attention gave for each of s parts, float32 or bfloat16;
-               n counts the queries of all batch rows
+    o_parts    [s, h, n, dv], what attention gave for each of s parts, float32, bfloat16 or
+               float16; n counts the queries of all batch rows
     lse_parts  f32 [s, h, n], the logarithm of each part's sum of weights; -inf: the part
                saw no key of the row, and its o is not read
     base       "e" or "2", of every lse
-    out        "f32" or "bf16", the type of o; absent: that of o_parts
+    out        "f32", "bf16" or "f16", the type of o; absent: that of o_parts
     Raises UsageError, one line, for what has no meaning.
     """
     s, h, n, dv = _shape("o_parts", o_parts, 4)
@@ -236,7 +236,7 @@ def mamba3_scan(q, k, v, *, a, dt, tau, vartheta=None, bq=None, bk=None, d=None,
     (theta, h, k, v) that every run leaves, f32.
 
     q, k [b, t, r, g, n], v, z [b, t, h, p], tau [b, h, t], vartheta [b, t, h, s] in
-    one type, float32 or bfloat16; a, dt [b, h, t], bq, bk [h, r, n], d [h], psi,
+    one type, float32, bfloat16 or float16; a, dt [b, h, t], bq, bk [h, r, n], d [h], psi,
     zeta, phi [h, r, p], norm_weight [h, p] f32. Runs are rows, stretches of equal
     segments i32 [b, t], or cu_seqlens [runs + 1] with b = 1.
     carry: (theta [run, h, s], h [run, h, p, n], k [run, r, h, n], v [run, h, p]).
@@ -264,7 +264,7 @@ def mamba3_scan_backward(q, k, v, dy, *, a, dt, tau, vartheta=None, bq=None, bk=
     All but these as they were given to mamba3_scan:
     dy      the cotangent of y, its shape and type
     dcarry  those of the carry that every run leaves, f32, of theta per turn; absent: 0
-    grad    "f32" or "bf16", the type of the gradients of q, k, v, tau, vartheta and z;
+    grad    "f32", or q's type, of the gradients of q, k, v, tau, vartheta and z;
             absent: q's. The others are f32
     Raises UsageError, one line, for what has no meaning.
     """
@@ -309,7 +309,7 @@ def ssd_scan(q, k, v, *, a, dt, d=None, z=None, carry=None, segments=None,
     """Mamba-2's scan: y [b, t, h, p], and the state f32 [run, h, p, n] that every run
     leaves.
 
-    q, k [b, t, g, n] (C and B), v, z [b, t, h, p] in one type, float32 or bfloat16; a
+    q, k [b, t, g, n] (C and B), v, z [b, t, h, p] in one type, float32, bfloat16 or float16; a
     (dt A), dt [b, h, t] and d [h] f32. Runs as in mamba3_scan; carry: the state
     that each of them starts from.
     """

@@ -188,20 +188,10 @@ int64_t CountRuns(const Problem& problem, const Inputs& inputs) {
   return runs;
 }
 
-namespace {
-
-Status CheckLanes(const Problem& p) {
-  if (p.lane != Lane::kF16 && p.rotated_lane != Lane::kF16) return Status();
-  return Status::Error(std::string(p.lane == Lane::kF16 ? "lane" : "rot") +
-                       "=f16 is not a lane of scans; want f32 or bf16");
-}
-
-}  // namespace
-
 Status Validate(const Problem& p) {
   Status status = CheckExtents(p);
   if (!status.ok()) return status;
-  status = FirstError({CheckRelations(p), CheckEpsilon(p), CheckLanes(p)});
+  status = FirstError({CheckRelations(p), CheckEpsilon(p)});
   if (!status.ok()) return status;
   return FirstError({
       CheckTensorSize("q", QShape(p)),

@@ -39,7 +39,7 @@ struct Mamba3ScanProblem {
   int64_t angles = 0;     // s, at most state_dim / 2
   Variant variant = Variant::kSiso;
   Lane lane = Lane::kF32;          // of q, k, v, z, tau, vartheta and y
-  Lane rotated_lane = Lane::kF32;  // kBf16: rotated q and k are rounded
+  Lane rotated_lane = Lane::kF32;  // rotated q and k are rounded to it
   Runs runs = Runs::kRows;
   bool bias = false;  // bq, bk are added before the rotation
   bool skip = false;  // D x is added to the output

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-// lambda = sigmoid(+infinity) = 1, in either lane.
+// lambda = sigmoid(+infinity) = 1, in any lane.
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr Bf16 kInfinityBf16 = {0x7f80};
 constexpr F16 kInfinityF16 = {0x7c00};
@@ -34,6 +34,12 @@ TensorView<const float, kRank> Zeros(const std::array<int64_t, kRank>& shape) {
 }
 
 }  // namespace
+
+const void* InfinityOf(Lane lane) {
+  if (lane == Lane::kBf16) return &kInfinityBf16;
+  if (lane == Lane::kF16) return &kInfinityF16;
+  return &kInfinity;
+}
 
 SsdAsMamba3 AsMamba3(const SsdScanProblem& ssd, const SsdScanInputs& in,
                      const SsdScanOutputs& out) {
@@ -56,10 +62,7 @@ SsdAsMamba3 AsMamba3(const SsdScanProblem& ssd, const SsdScanInputs& in,
   inputs.v = in.v;
   inputs.a = in.a;
   inputs.dt = in.dt;
-  const void* one = &kInfinity;
-  if (p.lane == Lane::kBf16) one = &kInfinityBf16;
-  if (p.lane == Lane::kF16) one = &kInfinityF16;
-  inputs.tau = {one, p.lane, {p.batch, p.heads, p.length}, {}};
+  inputs.tau = {InfinityOf(p.lane), p.lane, {p.batch, p.heads, p.length}, {}};
   inputs.d = in.d;
   inputs.z = in.z;
   if (in.carry.data != nullptr) {

@@ -58,6 +58,9 @@ struct SsdAsMamba3 {
 SsdAsMamba3 AsMamba3(const SsdScanProblem& problem, const SsdScanInputs& inputs,
                      const SsdScanOutputs& outputs);
 
+// +infinity as an element of the lane, the logit of lambda = 1.
+const void* InfinityOf(Lane lane);
+
 // Refuses what mamba3_scan refuses, and an exported carry of a wrong shape.
 Status Validate(const SsdScanProblem& problem, const SsdScanInputs& inputs,
                 const SsdScanOutputs& outputs);

@@ -27,7 +27,7 @@ MUTANTS = (
     ("bound_forgets_operands", E, "+ 8) +\n           operand;", "+ 8);"),
     ("bound_forgets_cotangent", E, "kU + OperandError(s, s.grad_do)", "kU"),
     ("bound_forgets_partials", E,
-     "sum.of_heads ? ConversionTo(profile.scan->grad_partial) : 0", "0"),
+     "const double partial = ConversionTo(type);", "const double partial = 0;"),
     ("bound_forgets_turns", K, "u = Off(u, now.local_angle[s]);", ""),
     ("bound_thousand_times", E, "double error = sum.error +",
      "double error = 1000 * sum.error +"),

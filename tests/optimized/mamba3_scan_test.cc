@@ -66,6 +66,24 @@ TEST(Mamba3Optimized, BitsOfRandomProblems) {
   }
 }
 
+// Of f16 tensors, subnormal ones and such as make y infinite among them, and
+// with q and k rotated in f16.
+TEST(Mamba3Optimized, BitsOfF16) {
+  using I = Mamba3Instance;
+  std::mt19937 rng(18);
+  for (int i = 0; i < 160; ++i) {
+    Mamba3Instance t = test::RandomMamba3(rng, kRegimes[i % 4]);
+    test::MakeF16(t);
+    if (i % 3 == 0) t.problem.rotated_lane = Lane::kF16;
+    for (auto x : {&I::q, &I::k, &I::v, &I::z}) {
+      const float size = std::array{1.0f, 1e-6f, 1e-4f, 1000.0f}[rng() % 4];
+      for (float& value : t.*x) value *= size;
+    }
+    ExpectReferenceBits(t);
+    if (HasFatalFailure()) return;
+  }
+}
+
 // Around whole vectors and register tiles of every target; N that is odd.
 TEST(Mamba3Optimized, BitsOfEveryTail) {
   std::mt19937 rng(9);
@@ -120,6 +138,7 @@ TEST(Mamba3Optimized, BitsOfNonFiniteInputs) {
   using I = Mamba3Instance;
   for (int i = 0; i < 200; ++i) {
     Mamba3Instance t = test::RandomMamba3(rng, kRegimes[i % 4]);
+    if (i % 5 == 4) test::MakeF16(t);
     for (auto x : {&I::q, &I::k, &I::v, &I::z, &I::tau, &I::vartheta}) {
       if ((t.*x).empty() || rng() % 4 != 0) continue;
       (t.*x)[rng() % (t.*x).size()] = kSpecial[rng() % 5];

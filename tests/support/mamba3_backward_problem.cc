@@ -133,14 +133,7 @@ Mamba3ScanBackwardOutputs Mamba3Gradients::View() {
 }
 
 std::vector<float> Mamba3Gradients::Part::Values() const {
-  std::vector<float> values;
-  const auto* halves = reinterpret_cast<const uint16_t*>(data.data());
-  for (size_t i = 0; i < data.size(); ++i) {
-    const uint32_t bits =
-        lane == Lane::kF32 ? data[i] : static_cast<uint32_t>(halves[i]) << 16;
-    values.push_back(std::bit_cast<float>(bits));
-  }
-  return values;
+  return test::Widened(lane, data);
 }
 
 std::vector<uint32_t> Mamba3Gradients::Bits() const {
@@ -198,13 +191,9 @@ Mamba3ScanBackwardInputs Mamba3BackwardInstance::Inputs() {
   in.forward = forward.Inputs();
   const auto shape = Fixed<5>(YShape(p));
   in.dy = {dy.data(), p.lane, shape, DenseStrides(shape)};
-  if (p.lane == Lane::kBf16) {
-    dy_bf16_.clear();
-    for (const float x : dy) {
-      dy_bf16_.push_back(
-          static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16));
-    }
-    in.dy.data = dy_bf16_.data();
+  if (p.lane != Lane::kF32) {
+    dy_halves_ = Halves(p.lane, dy);
+    in.dy.data = dy_halves_.data();
   }
   if (carry_grad) {
     const Mamba3Carry<float> view = dcarry.View(p, forward.CountRuns());
@@ -225,6 +214,12 @@ Mamba3Gradients Mamba3BackwardInstance::RunReference(int64_t checkpoint) {
       Problem(), in, gradients.View(), checkpoint);
   EXPECT_TRUE(status.ok()) << status.message();
   return gradients;
+}
+
+void MakeF16(Mamba3BackwardInstance& instance) {
+  const bool wide = instance.grad_lane != instance.forward.problem.lane;
+  MakeF16(instance.forward);
+  if (!wide) instance.grad_lane = Lane::kF16;
 }
 
 Mamba3BackwardInstance RandomMamba3Backward(std::mt19937& rng, Regime regime,

@@ -23,7 +23,7 @@ class Mamba3Gradients {
     Shape shape;
     Lane lane;
     bool wanted;                        // the problem has this input
-    std::vector<uint32_t> data;         // storage for either lane
+    std::vector<uint32_t> data;         // storage for any lane
     std::vector<float> Values() const;  // widened
   };
 
@@ -56,8 +56,11 @@ struct Mamba3BackwardInstance {
   Mamba3Gradients RunReference(int64_t checkpoint = 0);
 
  private:
-  std::vector<uint16_t> dy_bf16_;
+  std::vector<uint16_t> dy_halves_;
 };
+
+// Its tensors in f16, and gradients that were in their lane, too.
+void MakeF16(Mamba3BackwardInstance& instance);
 
 // RandomMamba3 with cotangents. With `special`, single numbers that are not
 // finite, tiny or huge now and then.

@@ -61,15 +61,12 @@ TensorView<float, kRank> MutableView(std::vector<float>& x,
 template <size_t kRank>
 BasicLaneView<const void, kRank> ViewLane(Lane lane,
                                           const std::vector<float>& x,
-                                          std::vector<uint16_t>& bf16,
+                                          std::vector<uint16_t>& halves,
                                           const Shape& shape) {
   const auto fixed = Fixed<kRank>(shape);
   if (lane == Lane::kF32) return {x.data(), lane, fixed, DenseStrides(fixed)};
-  bf16.clear();
-  for (const float value : x) {
-    bf16.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
-  }
-  return {bf16.data(), lane, fixed, DenseStrides(fixed)};
+  halves = Halves(lane, x);
+  return {halves.data(), lane, fixed, DenseStrides(fixed)};
 }
 
 class Filler {
@@ -200,13 +197,7 @@ Mamba3ScanOutputs Mamba3Outputs::View() {
 
 Mamba3Result Mamba3Outputs::Result() const {
   Mamba3Result result;
-  const auto* halves = reinterpret_cast<const uint16_t*>(y.data());
-  for (size_t i = 0; i < y.size(); ++i) {
-    const uint32_t bits = problem.lane == Lane::kF32
-                              ? y[i]
-                              : static_cast<uint32_t>(halves[i]) << 16;
-    result.y.push_back(std::bit_cast<float>(bits));
-  }
+  result.y = Widened(problem.lane, y);
   result.carry = carry;
   return result;
 }
@@ -249,16 +240,16 @@ int64_t Mamba3Instance::CountRuns() const {
 Mamba3ScanInputs Mamba3Instance::Inputs() {
   const Problem& p = problem;
   Mamba3ScanInputs in;
-  in.q = ViewLane<5>(p.lane, q, bf16_[0], QShape(p));
-  in.k = ViewLane<5>(p.lane, k, bf16_[1], QShape(p));
-  in.v = ViewLane<4>(p.lane, v, bf16_[2], VShape(p));
+  in.q = ViewLane<5>(p.lane, q, halves_[0], QShape(p));
+  in.k = ViewLane<5>(p.lane, k, halves_[1], QShape(p));
+  in.v = ViewLane<4>(p.lane, v, halves_[2], VShape(p));
   in.a = View<3>(a, TimeShape(p));
   in.dt = View<3>(dt, TimeShape(p));
-  in.tau = ViewLane<3>(p.lane, tau, bf16_[3], TimeShape(p));
+  in.tau = ViewLane<3>(p.lane, tau, halves_[3], TimeShape(p));
   if (p.angles > 0) {
-    in.vartheta = ViewLane<4>(p.lane, vartheta, bf16_[4], AngleShape(p));
+    in.vartheta = ViewLane<4>(p.lane, vartheta, halves_[4], AngleShape(p));
   }
-  if (p.gate) in.z = ViewLane<4>(p.lane, z, bf16_[5], VShape(p));
+  if (p.gate) in.z = ViewLane<4>(p.lane, z, halves_[5], VShape(p));
   if (p.bias) in.bq = View<3>(bq, StateWeights(p));
   if (p.bias) in.bk = View<3>(bk, StateWeights(p));
   if (p.skip) in.d = View<1>(d, {p.heads});
@@ -349,6 +340,12 @@ Mamba3Instance Mamba3Instance::PermuteHeads(
       Take(carry.k, {runs, p.ranks, p.heads, p.state_dim}, 2, order),
       Take(carry.v, {runs, p.heads, p.head_dim}, 1, order)};
   return part;
+}
+
+void MakeF16(Mamba3Instance& instance) {
+  Mamba3ScanProblem& p = instance.problem;
+  p.lane = Lane::kF16;
+  if (p.rotated_lane == Lane::kBf16) p.rotated_lane = Lane::kF16;
 }
 
 Mamba3Instance RandomMamba3(std::mt19937& rng, Regime regime) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reference/contract/mamba3_scan.h"
+#include "tests/support/lane_elements.h"
 
 namespace lockstep::test {
 
@@ -54,7 +55,7 @@ struct Mamba3Instance {
 
   void Fill(std::mt19937& rng, Regime regime);
   int64_t CountRuns() const;
-  // Views into this object (bf16 tensors are made here, by truncation).
+  // Views into this object (tensors of 16 bits are made here; see Halves).
   Mamba3ScanInputs Inputs();
 
   // By Mamba3Scan; expects Validate() to agree.
@@ -70,7 +71,7 @@ struct Mamba3Instance {
   Mamba3Instance PermuteHeads(const std::vector<int64_t>& order) const;
 
  private:
-  std::vector<uint16_t> bf16_[6];
+  std::vector<uint16_t> halves_[6];
 };
 
 // Poisoned outputs of a problem.
@@ -81,7 +82,7 @@ struct Mamba3Outputs {
 
   Mamba3ScanProblem problem;
   int64_t runs;
-  std::vector<uint32_t> y;  // storage for either lane
+  std::vector<uint32_t> y;  // storage for any lane
   Mamba3CarryData carry;
 };
 
@@ -91,6 +92,8 @@ using Shape = std::vector<int64_t>;
 // of the shape.
 std::vector<float> Take(const std::vector<float>& x, const Shape& shape,
                         size_t axis, const std::vector<int64_t>& places);
+// Its tensors in f16, and q and k rotated in f16 where they were in bf16.
+void MakeF16(Mamba3Instance& instance);
 // first .. end - 1
 std::vector<int64_t> Range(int64_t first, int64_t end);
 Shape YShape(const Mamba3ScanProblem& problem);

@@ -7,7 +7,8 @@ sizes, whatever its order, a function its largest error.
 import numpy as np
 
 U = 2.0 ** -24
-U_BF16 = 2.0 ** -8
+U_OF = {"f32": 0.0, "bf16": 2.0 ** -8, "f16": 2.0 ** -11}
+SMALLEST = {"f32": 0.0, "bf16": 0.0, "f16": 2.0 ** -24}
 ULP = 2.0 ** -23
 TINY = 2.0 ** -120         # underflow of any step; far below every bound
 EPS_TANH, EPS_EXP, EPS_SIGMOID = (k * ULP for k in (1.768, 1.024, 1.748))
@@ -49,9 +50,10 @@ class Num:
 
     __rmul__, __radd__ = __mul__, __add__
 
-    def rounded(self, u):
+    def rounded(self, lane):
         """To a narrower lane."""
-        return Num(self.v, self.e + u * (np.abs(self.v) + self.e))
+        return Num(self.v, self.e + U_OF[lane] * (np.abs(self.v) + self.e)
+                   + SMALLEST[lane])
 
 
 def number(x):

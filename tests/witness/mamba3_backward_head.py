@@ -56,7 +56,7 @@ class Head:
         x = Num(p.t[name][self.b, self.f:self.e, :, p.group[self.head]])
         if "b" + name in p.t:
             x = x + Num(p.t["b" + name][self.head])
-        return self.turned(x, 1.0).rounded(p.e_rotated)
+        return self.turned(x, 1.0).rounded(p.rotated)
 
     def turned(self, x, way):
         """Pairs of [token, rank, n] by the angles, or back (-1)."""

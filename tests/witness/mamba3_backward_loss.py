@@ -7,7 +7,7 @@ witness for gradients that knows no formula of theirs.
 
 import numpy as np
 
-from bounded_number import U_BF16, sigmoid
+from bounded_number import sigmoid
 
 STEP = 1e-4
 CARRY = ("theta", "h", "k", "v")
@@ -18,8 +18,7 @@ class Problem:
     def __init__(self, tensors, metadata):
         self.t = {n: x.values.astype(np.float64) for n, x in tensors.items()}
         self.mimo = metadata["variant"] == "mimo"
-        self.e_rotated = U_BF16 if metadata["rotated_lane"] == "bf16" else 0.0
-        self.e_out = U_BF16 if metadata["grad"] == "bf16" else 0.0
+        self.rotated, self.grad = metadata["rotated_lane"], metadata["grad"]
         self.norm = float(metadata.get("norm_epsilon", 0.0))
         self.b, self.length, self.r, self.g, self.n = self.t["q"].shape
         self.h, self.p = self.t["v"].shape[2:]

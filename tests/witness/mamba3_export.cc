@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kSmall = 40;  // problems of each regime
 constexpr int kLong = 2;
+constexpr int kHalves = 10;  // and of each regime in f16
 constexpr const char* kRegimeNames[] = {"typical", "short", "long", "decay"};
 
 bool Export(Mamba3Instance& t, const std::string& path) {
@@ -26,6 +27,25 @@ bool Export(Mamba3Instance& t, const std::string& path) {
   file.Add("y", result.y, YShape(t.problem));
   AddCarry("y_carry_", t.problem, runs, result.carry, file);
   return file.Write(path);
+}
+
+std::string PathOf(const std::string& directory, Regime regime,
+                   const std::string& name) {
+  return directory + "/" + kRegimeNames[static_cast<int>(regime)] + "_" + name +
+         ".safetensors";
+}
+
+bool ExportHalves(const std::string& directory) {
+  std::mt19937 rng(4);
+  for (const Regime regime : kRegimes) {
+    for (int i = 0; i < kHalves; ++i) {
+      Mamba3Instance t = RandomMamba3(rng, regime);
+      MakeF16(t);
+      const std::string name = "f16_" + std::to_string(i);
+      if (!Export(t, PathOf(directory, regime, name))) return false;
+    }
+  }
+  return true;
 }
 
 bool ExportAll(const std::string& directory) {
@@ -42,13 +62,12 @@ bool ExportAll(const std::string& directory) {
         t.problem.runs = Mamba3ScanProblem::Runs::kRows;
         t.Fill(rng, regime);
       }
-      const std::string path = directory + "/" +
-                               kRegimeNames[static_cast<int>(regime)] + "_" +
-                               std::to_string(i) + ".safetensors";
-      if (!Export(t, path)) return false;
+      if (!Export(t, PathOf(directory, regime, std::to_string(i)))) {
+        return false;
+      }
     }
   }
-  return true;
+  return ExportHalves(directory);
 }
 
 }  // namespace

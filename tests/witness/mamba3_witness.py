@@ -13,7 +13,7 @@ with kappa and xi biased and not rotated.  A carry comes and goes by e^(i theta)
 
 Passes (exit 0) if and only if every element of y and of the exported carry lies
 within its bound, at most a tenth of the bounds of y are wider than 1e-4 of the
-largest y (0.1 where bf16 rounds), and every input is seen to matter: in nine of
+largest y (0.1 where bf16 or f16 rounds), and every input is seen to matter: in nine of
 ten problems the same results are refused when that tensor is changed by 2^-9.
 Exit 1 otherwise, 2 for unreadable files.
 
@@ -30,7 +30,8 @@ import safetensors_file
 import witness_program
 
 U = 2.0 ** -24
-U_BF16 = 2.0 ** -8
+U_OF = {"f32": 0.0, "bf16": 2.0 ** -8, "f16": 2.0 ** -11}
+SMALLEST = {"f32": 0.0, "bf16": 0.0, "f16": 2.0 ** -24}
 U64 = 2.0 ** -46
 ULP = 2.0 ** -23           # largest relative size of an ulp
 EPS_TANH, EPS_EXP, EPS_SIGMOID, EPS_SILU = (
@@ -38,7 +39,7 @@ EPS_TANH, EPS_EXP, EPS_SIGMOID, EPS_SILU = (
 EPS_ROTATION = 5.0 * U     # 1.05 ulp of sine and cosine, fma, product; a norm
 TINY = 2.0 ** -126
 SLACK = 1.05
-WEAK, WEAK_BF16 = 1e-4, 1e-1
+WEAK, WEAK_HALF = 1e-4, 1e-1
 NUDGE = 1.0 + 2.0 ** -9
 
 
@@ -55,9 +56,10 @@ class Problem:
         self.ids = {name: tensors[name].values for name in
                     ("segments", "cu_seqlens") if name in tensors}
         self.mimo = metadata["variant"] == "mimo"
-        self.eps_y = U_BF16 if metadata["lane"] == "bf16" else 0.0
-        self.eps_rotated = (U_BF16 if metadata["rotated_lane"] == "bf16"
-                            else 0.0)
+        self.eps_y = U_OF[metadata["lane"]]
+        self.eps_rotated = U_OF[metadata["rotated_lane"]]
+        self.tiny_y = SMALLEST[metadata["lane"]] + TINY
+        self.tiny_rotated = SMALLEST[metadata["rotated_lane"]] + TINY
         self.exact = self.eps_y + self.eps_rotated == 0.0
         self.norm = ("norm_epsilon" in metadata
                      and float(metadata["norm_epsilon"]))
@@ -143,7 +145,7 @@ class Head:
             x = x + p.t["b" + name][self.head]
             error = error + U * np.sqrt(2.0)
         modes = p.modes(x)
-        return modes, error * np.abs(modes) + TINY
+        return modes, error * np.abs(modes) + p.tiny_rotated
 
     def advance(self, t):
         """One token; returns y [ranks, p] and its bound."""
@@ -226,7 +228,7 @@ class Head:
             e_o = np.sum(np.abs(phi) * e_o, axis=0, keepdims=True) + (
                 gamma(p.r) * np.sum(np.abs(phi * o), axis=0, keepdims=True))
             o = np.sum(phi * o, axis=0, keepdims=True)
-        return o, (e_o + p.eps_y * (np.abs(o) + e_o)) * SLACK + TINY
+        return o, (e_o + p.eps_y * (np.abs(o) + e_o)) * SLACK + p.tiny_y
 
 
 class Tally:
@@ -264,13 +266,13 @@ def compare_carry(tally, head, index):
 
 def judge(problem, tally):
     largest = np.max(np.abs(problem.t["y"]))
-    limit = largest * (WEAK if problem.exact else WEAK_BF16)
+    limit = largest * (WEAK if problem.exact else WEAK_HALF)
     for index, run in enumerate(problem.runs()):
         for h in range(problem.h):
             head = Head(problem, h, run, index)
             for t in range(run[1], run[2]):
                 y, bound = head.advance(t)
-                tally.add("y" if problem.exact else "y of bf16", problem.t["y"][run[0], t, :, h], y, bound)
+                tally.add("y" if problem.exact else "y of 16 bits", problem.t["y"][run[0], t, :, h], y, bound)
                 tally.weak += int(np.sum(~(bound <= limit)))
             compare_carry(tally, head, index)
 
@@ -286,7 +288,7 @@ def matters(tensors, metadata, name):
 
 
 def inputs_to_change(tensors, metadata):
-    """Of a small f32 problem; bf16 hides a change of 2^-9."""
+    """Of a small f32 problem; lanes of 16 bits hide a change of 2^-9."""
     if not Problem(tensors, metadata).exact or tensors["q"].values.size > 4096:
         return []
     return [name for name, x in tensors.items()

@@ -44,11 +44,11 @@ inline constexpr CaseRow kMamba3ScanBackwardText = [] {
   row.keys = &Mamba3ScanBackwardKeys;
   row.validate = &ValidateMamba3ScanBackward;
   row.bytes = &Mamba3ScanBackwardBytes;
-  // Gradients in bf16 have inputs in bf16.
+  // Gradients in a narrow lane have inputs in it.
   row.set_lane = [](Lane lane, Case* c) {
     auto& scan = c->Get<Mamba3ScanBackwardCase>();
     scan.problem.lane = lane;
-    if (lane == Lane::kF32) scan.grad_lane = lane;
+    if (scan.grad_lane != Lane::kF32) scan.grad_lane = lane;
   };
   return row;
 }();

@@ -53,7 +53,8 @@ void DrawParts(Draw* draw, const DomainOptions& options, Mamba3ScanCase* c) {
   Mamba3ScanProblem& p = c->problem;
   const bool bf16 = draw->OneIn(2);
   p.lane = options.lane.value_or(bf16 ? Lane::kBf16 : Lane::kF32);
-  p.rotated_lane = draw->OneIn(6) ? Lane::kBf16 : Lane::kF32;
+  const Lane narrow = p.lane == Lane::kF16 ? p.lane : Lane::kBf16;
+  p.rotated_lane = draw->OneIn(6) ? narrow : Lane::kF32;
   p.bias = !draw->OneIn(4);
   p.skip = !draw->OneIn(4);
   p.gate = draw->OneIn(2);

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/contract/lanes.h"
 #include "reference/contract/with_fma.h"
+#include "reference/elementary.h"
 
 namespace lockstep::verify {
 namespace {
@@ -121,6 +123,15 @@ float TruncateTo(float x, NumberType type) {
 
 float FlushedInF16(float x) {
   return std::fabs(x) < 0x1p-14f ? std::copysign(0.0f, x) : x;
+}
+
+float SaturatedInF16(float x) {
+  const auto most = static_cast<float>(LaneRowOf(Lane::kF16).largest);
+  return std::isnan(x) ? x : std::clamp(x, -most, most);
+}
+
+float F16ReadAsBf16(float x) {
+  return ToFloat(Bf16{reference::RoundToF16(x).bits});
 }
 
 float TowardsZero(double x) {

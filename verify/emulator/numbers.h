@@ -23,6 +23,10 @@ float RoundTo(float x, NumberType type);
 float TruncateTo(float x, NumberType type);
 // x, or the zero of its sign where f16 has subnormal numbers.
 float FlushedInF16(float x);
+// x, or the largest number of its sign where it is infinite.
+float SaturatedInF16(float x);
+// What the two bytes of an f16 mean as bf16. Requires: f16 has x.
+float F16ReadAsBf16(float x);
 // A double to f32, towards zero.
 float TowardsZero(double x);
 

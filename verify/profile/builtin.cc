@@ -230,6 +230,21 @@ NumericProfile MimoBf16() {
   return p;
 }
 
+// The same between f16 tensors: what is bf16 there is f16.
+NumericProfile ScanInF16(NumericProfile p, const char* name) {
+  p.description = "scans: in f16 what " + p.name + " has in bf16";
+  p.name = name;
+  p.lane = Lane::kF16;
+  ScanNumeric& s = *p.scan;
+  for (NumberType* type :
+       {&s.dt, &s.weight, &s.param, &s.query, &s.key, &s.scaled, &s.carry_key,
+        &s.score, &s.state, &s.decayed, &s.diagonal, &s.gate, &s.rank_sum,
+        &s.grad_do, &s.grad_state}) {
+    if (*type == NumberType::kBf16) *type = NumberType::kF16;
+  }
+  return p;
+}
+
 // Decoding with an f32 state: accurate functions, lambda, q and k in bf16.
 NumericProfile StepF32State() {
   NumericProfile p = ScanF32();
@@ -267,7 +282,7 @@ NumericProfile StepBf16Read() {
 }  // namespace
 
 std::span<const NumericProfile> BuiltinProfiles() {
-  static const std::array<NumericProfile, 24> kProfiles = {
+  static const std::array<NumericProfile, 26> kProfiles = {
       Exact("exact-f32", Lane::kF32),
       Exact("exact-bf16", Lane::kBf16),
       CpuF32(),
@@ -291,7 +306,9 @@ std::span<const NumericProfile> BuiltinProfiles() {
       StepBf16Read(),
       Exact("exact-f16", Lane::kF16),
       FlashF16(),
-      Mma(FlashF16(), "mma-f16")};
+      Mma(FlashF16(), "mma-f16"),
+      ScanInF16(SisoBf16("siso-bf16-a32", NumberType::kF32), "siso-f16-a32"),
+      ScanInF16(MimoBf16(), "mimo-f16")};
   return kProfiles;
 }
 

@@ -235,7 +235,8 @@ NumberType WeightTypeOf(Lane p_lane);
 // exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16, of chips
 // ampere-bf16 ada-bf16 hopper-bf16 blackwell-bf16 and the same with tf32, and
 // of scans scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16
-// step-f32state step-bf16read; of f16 exact-f16 flash-f16 mma-f16.
+// step-f32state step-bf16read; of f16 exact-f16 flash-f16 mma-f16 siso-f16-a32
+// mimo-f16.
 std::span<const NumericProfile> BuiltinProfiles();
 
 // A built-in name, or else the path of a profile file. Errors: one line.

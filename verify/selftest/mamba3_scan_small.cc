@@ -44,6 +44,12 @@ std::string Runs(int64_t length, bool ids, int64_t longest, Stream* draw) {
   return text;
 }
 
+// f32 or bf16 where none is given.
+std::string LaneOf(std::optional<Lane> lane, Stream* draw) {
+  if (!lane) lane = draw->OneIn(2) ? Lane::kBf16 : Lane::kF32;
+  return lane == Lane::kF32 ? "" : std::string(" lane=") + LaneName(*lane);
+}
+
 }  // namespace
 
 std::string SmallScanLine(uint64_t seed, std::optional<Lane> lane) {
@@ -61,9 +67,9 @@ std::string SmallScanLine(uint64_t seed, std::optional<Lane> lane) {
           " s=" + Digits(draw.In(0, state / 2));
   const bool mimo = draw.OneIn(2);
   if (mimo) line += " variant=mimo r=" + Digits(draw.In(1, 4));
-  const bool bf16 = lane ? *lane == Lane::kBf16 : draw.OneIn(2);
-  if (bf16) line += " lane=bf16";
-  if (draw.OneIn(8)) line += " rot=bf16";
+  const bool half = lane == Lane::kF16;
+  line += LaneOf(lane, &draw);
+  if (draw.OneIn(8)) line += half ? " rot=f16" : " rot=bf16";
   if (draw.OneIn(4)) line += " bias=no";
   if (draw.OneIn(4)) line += " skip=no";
   if (draw.OneIn(2)) line += " gate=yes";
@@ -92,7 +98,7 @@ std::string LongScanLine(uint64_t seed, std::optional<Lane> lane) {
                      " n=" + Digits(state) + " p=" + Digits(draw.In(1, 4)) +
                      " s=" + Digits(state / draw.In(2, 4));
   if (draw.OneIn(2)) line += " variant=mimo r=" + Digits(draw.In(1, 3));
-  if (lane ? *lane == Lane::kBf16 : draw.OneIn(2)) line += " lane=bf16";
+  line += LaneOf(lane, &draw);
   if (draw.OneIn(2)) line += " gate=yes";
   if (draw.OneIn(4)) line += " norm=1e-5";
   if (draw.OneIn(2)) line += Runs(length, draw.OneIn(2), length, &draw);

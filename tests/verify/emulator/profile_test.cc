@@ -33,7 +33,7 @@ TEST(Profile, BuiltinNamesAreTheDeclaredOnes) {
             "ada-tf32 hopper-tf32 blackwell-tf32 "
             "scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16 "
             "step-f32state "
-            "step-bf16read exact-f16 flash-f16 mma-f16 ");
+            "step-bf16read exact-f16 flash-f16 mma-f16 siso-f16-a32 mimo-f16 ");
 }
 
 TEST(Profile, TextIsTheInverseOfParsing) {

@@ -66,9 +66,8 @@ void AddDecays(const NumericProfile& profile, int64_t chunk,
   e->decay = s.decay == DecayForm::kProduct ? 4 * kU : Roundoffs(chunk + 6);
 }
 
-// Half of the smallest f16, and above what its sums may overflow.
+// Half of the smallest f16.
 constexpr double kF16Tiny = SpacingOf(NumberType::kF16) / 2;
-constexpr double kF16Largest = 0x1p15;
 
 // Every type that a number is rounded to on the way.
 std::array<NumberType, 19> TypesOf(const ScanNumeric& s) {
@@ -102,8 +101,8 @@ oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
       s.form == ScanForm::kRecurrent
           ? 1
           : std::min(s.chunk > 0 ? s.chunk : problem.length, problem.length);
-  const double turned =
-      problem.rotated_lane == Lane::kBf16 ? ConversionTo(NumberType::kBf16) : 0;
+  const NumberType rotated = NumberTypeOf(problem.rotated_lane);
+  const double turned = ConversionTo(rotated);
   oracle::ScanErrors e;
   e.other_pairing = s.OtherPairing(problem.mimo());
   e.chunk = chunk;
@@ -134,8 +133,9 @@ oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
   // smallest f32, or what a flush loses.
   const bool narrow = problem.lane == Lane::kBf16 || turned > 0 || !AllF32(s);
   e.tiny = profile.ftz ? 0x1p-126 : narrow ? 0x1p-133 : 0x1p-148;
-  if (HasF16(s)) {
+  if (HasF16(s) || rotated == NumberType::kF16) {
     e.tiny = kF16Tiny;
+    e.floor = std::ldexp(1.0, LaneRowOf(Lane::kF16).min_exponent);
     e.largest = kF16Largest;
   }
   e.nan_reach = profile.masked_nan_safe == MaskedNan::kNo ? chunk - 1 : 0;
@@ -225,9 +225,10 @@ Bounds ScanBounds(const NumericProfile& profile, Lane lane,
   // What is cut off has one sign: that is no random walk.
   const bool random = profile.scan->operand_round == OperandRound::kNearest;
   if (companion > 0 && size > 0 && random) {
-    const double u = lane == Lane::kF32 ? kU : 0x1p-8;
-    bounds.likely_error =
-        std::min(bounds.error, (companion * u + drift) * size + 0x1p-126);
+    const LaneRow& of = LaneRowOf(lane);
+    const double least = std::max(0x1p-126, of.smallest());
+    bounds.likely_error = std::min(
+        bounds.error, (companion * of.roundoff() + drift) * size + least);
   }
   const double t = bounds.truth;
   bounds.allowed = RoundedSet(t - bounds.error, t + bounds.error, rounded,

@@ -14,6 +14,9 @@
 
 namespace lockstep::verify {
 
+// Above it a sum in f16 may overflow.
+inline constexpr double kF16Largest = 0x1p15;
+
 // Relative, of an operand of a matrix unit in that type.
 double OperandError(const ScanNumeric& scan, NumberType type);
 

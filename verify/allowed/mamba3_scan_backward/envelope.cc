@@ -31,11 +31,16 @@ oracle::GradientErrors GradientErrorsOf(
 
 Bounds GradientBounds(const NumericProfile& profile, const GradientSum& sum) {
   const double t = sum.value;
-  const double partial =
-      sum.of_heads ? ConversionTo(profile.scan->grad_partial) : 0;
+  const NumberType type =
+      sum.of_heads ? profile.scan->grad_partial : NumberType::kF32;
+  const double partial = ConversionTo(type);
   const double growth =
       Roundoffs(sum.parts + 8) + static_cast<double>(sum.parts + 1) * partial;
   double error = sum.error + (sum.size + sum.error) * growth;
+  if (type == NumberType::kF16) {
+    error += static_cast<double>(sum.parts + 1) * SpacingOf(type) / 2;
+    if (!(sum.size + error < kF16Largest)) error = kInf;
+  }
   if (profile.ftz) error += 0x1p-125;
   if (sum.unclaimed) return Unclaimed(t);
   if (!(error < kInf) || t != t) return Anything(t);

@@ -88,8 +88,21 @@ float ScanArithmetic::Dot(const Floats& a, const Floats& b) const {
 
 float ScanArithmetic::Output(float x, Lane lane) const {
   if (lane == Lane::kF32) return x;
-  return dial_.Is(F::kOutTruncated) ? TruncateTo(x, NumberType::kBf16)
-                                    : RoundTo(x, NumberType::kBf16);
+  const NumberType type = NumberTypeOf(lane);
+  x = dial_.Is(F::kOutTruncated) ? TruncateTo(x, type) : RoundTo(x, type);
+  if (dial_.Is(F::kF16OutputFlushed)) x = FlushedInF16(x);
+  return dial_.Is(F::kF16Saturates) ? SaturatedInF16(x) : x;
+}
+
+float ScanArithmetic::Input(float x) const {
+  if (dial_.Is(F::kF16ThroughBf16)) return RoundTo(x, NumberType::kBf16);
+  if (dial_.Is(F::kF16ReadAsBf16)) return F16ReadAsBf16(x);
+  return dial_.Is(F::kF16InputsFlushed) ? FlushedInF16(x) : x;
+}
+
+float ScanArithmetic::KeptState(float x) const {
+  if (dial_.Is(F::kStateBf16)) return RoundTo(x, NumberType::kBf16);
+  return dial_.Is(F::kF16State) ? RoundTo(x, NumberType::kF16) : x;
 }
 
 }  // namespace lockstep::verify

@@ -92,7 +92,8 @@ float Chunks::Decay(int64_t from, int64_t to) const {
         from < first_ ? 1.0f : math_.Exp(sums_[Z(from - first_)]);
     return math_.Exp(sums_[Z(to - first_)]) / below;
   }
-  return math_.Exp(std::min(LogDecay(from, to), 0.0f));
+  return math_.HalfBy(F::kF16Decays,
+                      math_.Exp(std::min(LogDecay(from, to), 0.0f)));
 }
 
 // Whether the carried state reaches token t.
@@ -162,8 +163,9 @@ void Chunks::AddIntra(int64_t t, std::vector<Floats>* o) const {
         const int64_t chunk = row_.chunk_of(t);
         const bool stale = dial_.Is(F::kStaleOperand) && chunk >= 3;
         const Floats& q = row_.q[Z(stale ? t - chunk_ : t)][r];
-        const float score = Operand(math_.Dot(q, key) * decay,
-                                    math_.sites().score, math_.sites());
+        const float dot = math_.HalfBy(F::kF16Scores, math_.Dot(q, key));
+        const float score =
+            Operand(dot * decay, math_.sites().score, math_.sites());
         for (size_t c = 0; c < (*o)[r].size(); ++c) {
           (*o)[r][c] = math_.MulAdd(score, row_.x[Z(j)][from][c], (*o)[r][c]);
         }
@@ -317,6 +319,7 @@ void Chunks::Chunk(int64_t first, int64_t end) {
   for (int64_t t = first; t < end; ++t) {
     const bool reset = dial_.Is(F::kResetByDecay) && row_.First(t) && t > 0;
     sum += reset ? -1e4f : row_.a[Z(t)];
+    sum = math_.HalfBy(F::kF16DecaySums, sum);
     sums_.push_back(sum);
   }
   for (int64_t t = first; t < end; ++t) {
@@ -336,10 +339,8 @@ void Chunks::Chunk(int64_t first, int64_t end) {
       if (one.size() > 1) std::swap(one[0], one[1]);
     }
   }
-  if (dial_.Is(F::kStateBf16)) {
-    for (Floats& one : carried_) {
-      for (float& x : one) x = RoundTo(x, NumberType::kBf16);
-    }
+  for (Floats& one : carried_) {
+    for (float& x : one) x = math_.KeptState(x);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "reference/contract/tensor_view.h"
+#include "reference/elementary.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
@@ -26,10 +27,20 @@ inline float Operand(float x, NumberType type, const ScanNumeric& sites) {
                                                         : RoundTo(x, type);
 }
 
-// An element of a tensor of either lane.
+// An element of a tensor of any lane.
 template <typename View, typename... Index>
 float Load(const View& x, Index... at) {
   return x.Float(at...);
+}
+
+// Into a tensor of any lane, which has the value.
+template <typename View, typename... Index>
+void StoreRounded(const View& to, float x, Index... at) {
+  WithLane(to.lane, [&](auto element) {
+    using LaneElement = decltype(element);
+    to.template As<LaneElement>()(at...) =
+        reference::ElementFrom<LaneElement>(x);
+  });
 }
 
 }  // namespace lockstep::verify

@@ -1,7 +1,6 @@
 // Token by token, and whole problems.
 #include "verify/emulator/mamba3_scan/kernel.h"
 
-#include <bit>
 #include <cstddef>
 #include <utility>
 
@@ -95,8 +94,7 @@ void Advance(const ScanRow& row, int64_t t, RowState* state,
         h = math.MulAdd(then, last_x[r][c], h);
         h = math.MulAdd(now, row.x[Z(t)][r][c], h);
       }
-      state->h[n][c] =
-          dial.Is(F::kStateBf16) ? RoundTo(h, NumberType::kBf16) : h;
+      state->h[n][c] = math.KeptState(h);
     }
   }
   for (size_t r = 0; r < o->size(); ++r) {
@@ -133,13 +131,7 @@ struct Writer {
     if (dial.Is(F::kTokenUnwritten) && t + 1 == p.length) return;
     if (dial.Is(F::kZeros)) value = 0;
     value = math.Output(value, p.lane) + 0.0f;
-    if (p.lane == Lane::kF32) {
-      out.y.As<float>()(b, t, r, h, c) = value;
-    } else {
-      // Rounded already: the upper half is all of it.
-      out.y.As<Bf16>()(b, t, r, h, c).bits =
-          static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
-    }
+    StoreRounded(out.y, value, b, t, r, h, c);
   }
 
   void Carry(const ScanRow& row, int64_t run, int64_t h,

@@ -50,6 +50,7 @@ std::vector<Floats> ScanRow::Finish(int64_t t, std::vector<Floats> o) const {
     const Floats gates = Gates(t, r);
     const bool early = p.gate && dial.Is(F::kGateBeforeNorm);
     for (size_t c = 0; c < channels && early; ++c) o[r][c] *= gates[c];
+    for (float& one : o[r]) one = math.HalfBy(F::kF16Ungated, one);
     const float factor = p.norm_epsilon ? Scale(o[r]) : 1;
     for (size_t c = 0; c < channels; ++c) {
       float value = o[r][c];

@@ -101,6 +101,9 @@ void ScanRow::LoadToken(int64_t t) {
   const bool exchanged = dial.Is(F::kReadWriteExchanged);
   const auto& from_q = exchanged ? in_.k : in_.q;
   const auto& from_k = exchanged ? in_.q : in_.k;
+  const auto read = [&](const auto& from, auto... at) {
+    return math.Input(Load(from, row_, at...));
+  };
   std::vector<Floats> biased_q, biased_k;
   const bool add = !dial.Is(F::kBiasAfterRotation);
   for (int64_t r = 0; r < p.ranks; ++r) {
@@ -108,12 +111,11 @@ void ScanRow::LoadToken(int64_t t) {
     for (int64_t n = 0; n < p.state_dim; ++n) {
       const float bq = add ? BiasOf(in_.bq, r, n) : 0;
       const float bk = add ? BiasOf(in_.bk, r, n) : 0;
-      one_q.push_back(Cast(Load(from_q, row_, t, r, group, n) + bq,
+      one_q.push_back(Cast(read(from_q, t, r, group, n) + bq,
                            p.bias ? math.sites().param : NumberType::kF32));
       const bool late = dial.Is(F::kKeyAtChunk) && t > 0 && NewChunk(t);
-      one_k.push_back(
-          Cast(Load(from_k, row_, late ? t - 1 : t, r, group, n) + bk,
-               p.bias ? math.sites().param : NumberType::kF32));
+      one_k.push_back(Cast(read(from_k, late ? t - 1 : t, r, group, n) + bk,
+                           p.bias ? math.sites().param : NumberType::kF32));
     }
     biased_q.push_back(one_q);
     biased_k.push_back(one_k);
@@ -124,11 +126,11 @@ void ScanRow::LoadToken(int64_t t) {
   for (int64_t c = 0; c < p.head_dim; ++c) {
     const bool shifted =
         dial.Is(F::kChannelsShifted) && head_ == p.heads - 1 && c > 0;
-    values.push_back(Load(in_.v, row_, t, head_, shifted ? c - 1 : c));
+    values.push_back(read(in_.v, t, head_, shifted ? c - 1 : c));
     const int64_t then = dial.Is(F::kGateOfPrevious) && t > 0 ? t - 1 : t;
     const int64_t whose =
         dial.Is(F::kGateOfNextHead) ? (head_ + 1) % p.heads : head_;
-    if (p.gate) gates.push_back(Load(in_.z, row_, then, whose, c));
+    if (p.gate) gates.push_back(read(in_.z, then, whose, c));
   }
   for (int64_t i = 0; i < p.angles; ++i) {
     const int64_t head = dial.Is(F::kRateOfHead0) ? 0 : head_;
@@ -166,7 +168,7 @@ void ScanRow::Look() {
   const int64_t last = p.length - 1;
   for (int64_t t = 0; t <= last; ++t) {
     const float step = Cast(dt[Z(t)], sites.dt);
-    gamma.push_back(lambda[Z(t)] * step);
+    gamma.push_back(math.HalfBy(F::kF16Weights, lambda[Z(t)] * step));
     if (dial.Is(F::kDecayAfterAdd)) gamma.back() *= math.Exp(a[Z(t)]);
     int64_t next = t + 1;
     bool cut = next > last || run_of[Z(next)] != run_of[Z(t)];
@@ -190,6 +192,7 @@ void ScanRow::Look() {
       if (dial.Is(F::kLookAheadExtraAlpha)) weight *= math.Exp(a[Z(next)]);
       if (dial.Is(F::kLookAheadNoAlpha)) weight /= math.Exp(a[Z(next)]);
     }
+    weight = math.HalfBy(F::kF16Weights, weight);
     ahead.push_back(Cast(weight, sites.weight));
     s.push_back(Cast(gamma.back() + ahead.back(), sites.weight));
   }
@@ -236,6 +239,7 @@ void ScanRow::TurnAngles() {
         }
       }
       if (dial.Is(F::kAngleBf16)) now[i] = RoundTo(now[i], NumberType::kBf16);
+      now[i] = math.HalfBy(F::kF16Angles, now[i]);
     }
     theta.push_back(dial.Is(F::kAngleExclusive) ? before : now);
   }
@@ -261,8 +265,7 @@ Floats ScanRow::Rotate(const Floats& values, const Floats& angles,
 
 void ScanRow::RotateTokens() {
   const ScanNumeric& sites = math.sites();
-  const NumberType lane =
-      p.rotated_lane == Lane::kBf16 ? NumberType::kBf16 : NumberType::kF32;
+  const NumberType lane = NumberTypeOf(p.rotated_lane);
   const auto round = [&](Floats values, NumberType type) {
     for (float& value : values) {
       value = Cast(Operand(value, type, sites), lane);

@@ -9,6 +9,7 @@
 
 #include "reference/contract/mamba3_scan.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
+#include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
 
@@ -30,6 +31,13 @@ class ScanArithmetic {
   float MulAdd(float a, float b, float acc) const;
   float Dot(const Floats& a, const Floats& b) const;
   float Output(float x, Lane lane) const;
+  // An element of q, k, v or z, and one of a state that is carried on.
+  float Input(float x) const;
+  float KeptState(float x) const;
+  // x where a fault keeps it in f16.
+  float HalfBy(ScanFault fault, float x) const {
+    return dial_.Is(fault) ? RoundTo(x, NumberType::kF16) : x;
+  }
 
  private:
   const ScanVariant& v_;

@@ -116,6 +116,35 @@ void AddMatrices(ScanBuilder* zoo) {
   half.score = half.state = NumberType::kF16;
 }
 
+// Kernels of f16 tensors; operands of matrix units are f16, too.
+void AddF16(ScanBuilder* zoo) {
+  zoo->Add("scan-f16-lane", "scan-f32", 4, "f32 between f16 tensors")
+      .numeric.lane = Lane::kF16;
+  auto& tokens = zoo->Add("scan-f16-recurrent", "scan-f32", 1,
+                          "f32 between f16 tensors, token by token");
+  tokens.numeric.lane = Lane::kF16;
+  tokens.numeric.scan->form = ScanForm::kRecurrent;
+  tokens.numeric.scan->decay = DecayForm::kProduct;
+  zoo->Add("siso-f16", "siso-f16-a32", 4, "SISO in f16, chunks of 4");
+  zoo->Add("siso-f16-chunk16", "siso-f16-a32", 16, "the same, chunks of 16");
+  zoo->Add("siso-f16-chunk64", "siso-f16-a32", 64, "the same, chunks of 64")
+      .grid_of_runs = true;
+  zoo->Add("siso-f16-segment", "siso-f16-a32", 8, "the same, segment sums")
+      .numeric.scan->decay = DecayForm::kSegment;
+  zoo->Add("siso-f16-backward", "siso-f16-a32", 8, "the same, descending sums")
+      .backward = true;
+  zoo->Add("mimo-f16", "mimo-f16", 4, "MIMO in f16, chunks of 4");
+  zoo->Add("mimo-f16-chunk16", "mimo-f16", 16, "the same, chunks of 16")
+      .grid_of_runs = true;
+  auto& ssd =
+      zoo->Add("ssd-f16", "siso-f16-a32", 64, "f16, Mamba-2: reads no tau");
+  ssd.ssd = ssd.grid_of_runs = true;
+  auto& step = zoo->Add("step-f16", "step-bf16read", 1,
+                        "decoding, the state read in f16");
+  step.numeric.lane = Lane::kF16;
+  step.numeric.scan->query = step.numeric.scan->state = NumberType::kF16;
+}
+
 void AddBf16(ScanBuilder* zoo) {
   zoo->Add("siso-a16", "siso-bf16-a16", 4, "public SISO kernel, chunks of 4");
   zoo->Add("siso-a16-chunk64", "siso-bf16-a16", 64, "the same, chunks of 64")
@@ -144,6 +173,7 @@ std::span<const ScanVariant> ScanZoo() {
     AddBf16(&zoo);
     AddMatrices(&zoo);
     AddOthers(&zoo);
+    AddF16(&zoo);
     return zoo.Take();
   }();
   return kZoo;

@@ -50,6 +50,7 @@ float GradHead::Beta(int64_t t) const {
 
 float GradHead::Add(float sum, float x) const {
   const float added = sum + x;
+  if (Is(F::kF16Sums)) return RoundTo(added, NumberType::kF16);
   return Is(F::kSumsInBf16) ? RoundTo(added, NumberType::kBf16) : added;
 }
 
@@ -158,9 +159,11 @@ FloatRows GradHead::StateCotangent(const RowRun&, int64_t t,
       add(s, s > t ? row_.math.Exp(sum) : 1);
     }
   }
-  if (Is(F::kStateInBf16)) {
+  if (Is(F::kStateInBf16) || Is(F::kF16State)) {
+    const NumberType type =
+        Is(F::kF16State) ? NumberType::kF16 : NumberType::kBf16;
     for (Floats& row : m) {
-      for (float& x : row) x = RoundTo(x, NumberType::kBf16);
+      for (float& x : row) x = RoundTo(x, type);
     }
   }
   return m;

@@ -68,6 +68,8 @@ class GradHead {
   FloatRows OutputStage(int64_t t, const RowState& state, TokenGradients* to,
                         WeightGradients* sums);
   void Normed(Output* rank, const Floats& d_value) const;
+  // An element of dy.
+  float Cotangent(int64_t t, int64_t r, int64_t c) const;
   FloatRows StateCotangent(const RowRun& run, int64_t t,
                            const FloatRows& behind);
   Products Multiply(int64_t t, const FloatRows& m, const RowState& before,

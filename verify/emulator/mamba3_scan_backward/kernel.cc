@@ -1,7 +1,6 @@
 // Whole problems: heads of a group, sums over runs, stores.
 #include "verify/emulator/mamba3_scan_backward/kernel.h"
 
-#include <bit>
 #include <cstddef>
 #include <vector>
 
@@ -13,19 +12,6 @@ namespace lockstep::verify {
 namespace {
 
 using F = ScanGradFault;
-
-// A gradient into its tensor's lane.
-template <typename View, typename... Index>
-void Put(const View& to, float x, Index... at) {
-  x = x + 0.0f;
-  if (to.lane == Lane::kF32) {
-    to.template As<float>()(at...) = x;
-  } else {
-    const float rounded = RoundTo(x, NumberType::kBf16);
-    to.template As<Bf16>()(at...).bits =
-        static_cast<uint16_t>(std::bit_cast<uint32_t>(rounded) >> 16);
-  }
-}
 
 class Problem {
  public:
@@ -74,6 +60,17 @@ class Problem {
  private:
   bool Is(ScanGradFault fault) const { return fault_ == fault; }
   float Out(float x) const { return Is(F::kZeros) ? 0 : x; }
+
+  // A gradient into its tensor's lane.
+  template <typename View, typename... Index>
+  void Put(const View& to, float x, Index... at) const {
+    if (to.lane != Lane::kF32) {
+      x = RoundTo(x, NumberTypeOf(to.lane));
+      if (Is(F::kF16OutputFlushed)) x = FlushedInF16(x);
+      if (Is(F::kF16Saturates)) x = SaturatedInF16(x);
+    }
+    StoreRounded(to, x + 0.0f, at...);
+  }
 
   void AddWeights(const WeightGradients& x, int64_t row,
                   WeightGradients* sum) const {
@@ -139,7 +136,9 @@ class Problem {
     if (Is(F::kFirstHeadOnly)) return of_heads[0];
     std::vector<float> parts(Z(variant_.parts));
     for (size_t n = 0; n < of_heads.size(); ++n) {
-      const NumberType type = variant_.scan.numeric.scan->grad_partial;
+      const NumberType type = Is(F::kF16OfHeads)
+                                  ? NumberType::kF16
+                                  : variant_.scan.numeric.scan->grad_partial;
       const float x =
           type == NumberType::kF32 ? of_heads[n] : RoundTo(of_heads[n], type);
       parts[n % parts.size()] += x;

@@ -38,6 +38,12 @@ void GradHead::Normed(Output* rank, const Floats& d_value) const {
   }
 }
 
+float GradHead::Cotangent(int64_t t, int64_t r, int64_t c) const {
+  const float x = Load(in_.dy, b_, t, r, head_, c);
+  if (Is(F::kF16ThroughBf16)) return RoundTo(x, NumberType::kBf16);
+  return Is(F::kF16CotangentFlushed) ? FlushedInF16(x) : x;
+}
+
 FloatRows GradHead::OutputStage(int64_t t, const RowState& state,
                                 TokenGradients* to, WeightGradients* sums) {
   const ScanNumeric& sites = row_.math.sites();
@@ -65,8 +71,7 @@ FloatRows GradHead::OutputStage(int64_t t, const RowState& state,
     }
     Floats d_value;
     for (size_t c = 0; c < channels; ++c) {
-      const float dy = Load(in_.dy, b_, t, p_.reduce ? 0 : r, head_,
-                            static_cast<int64_t>(c));
+      const float dy = Cotangent(t, p_.reduce ? 0 : r, static_cast<int64_t>(c));
       const bool phi = p_.reduce && !Is(F::kPhiMissing);
       const float made = phi ? dy * row_.phi[Z(r)][c] : dy;
       float silu = 1;
@@ -99,6 +104,7 @@ FloatRows GradHead::OutputStage(int64_t t, const RowState& state,
       rank.d_o = d_value;
     }
     for (float& x : rank.d_o) {
+      if (Is(F::kF16Cotangent)) x = RoundTo(x, NumberType::kF16);
       x = Is(F::kCotangentInBf16) ? RoundTo(x, NumberType::kBf16)
                                   : Operand(x, sites.grad_do, sites);
     }

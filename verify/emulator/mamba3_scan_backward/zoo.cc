@@ -89,6 +89,22 @@ void AddBf16(ScanGradBuilder* zoo) {
            "MIMO, bf16 operands and parameters");
 }
 
+void AddF16(ScanGradBuilder* zoo) {
+  zoo->Add("scan-grad-f16-lane", "scan-f32", 4, "f32 between f16 tensors")
+      .scan.numeric.lane = Lane::kF16;
+  zoo->Add("scan-grad-siso-f16", "siso-f16-a32", 4,
+           "f16 operands, states and cotangents, chunks of 4");
+  zoo->Add("scan-grad-siso-f16-pairs", "siso-f16-a32", 16,
+           "the same by pairs of tokens, chunks of 16")
+      .pairs = true;
+  auto& partial = zoo->Add("scan-grad-siso-f16-partial", "siso-f16-a32", 4,
+                           "the same, dq and dk of a head in f16");
+  NumericOf(partial).grad_partial = NumberType::kF16;
+  partial.parts = 2;
+  zoo->Add("scan-grad-mimo-f16", "mimo-f16", 4,
+           "MIMO, f16 operands and parameters");
+}
+
 // What a kernel may also choose: functions, decays, operands of matrix units.
 void AddMore(ScanGradBuilder* zoo) {
   ScanGradVariant& coarse = zoo->Add("scan-grad-coarse", "scan-f32", 4,
@@ -135,6 +151,7 @@ std::span<const ScanGradVariant> ScanGradZoo() {
     AddF32(&zoo);
     AddBf16(&zoo);
     AddMore(&zoo);
+    AddF16(&zoo);
     return zoo.Take();
   }();
   return kZoo;

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "reference/runs.h"
+#include "verify/base/elements.h"
 #include "verify/base/mixing.h"
 
 namespace lockstep::verify {
@@ -59,7 +59,8 @@ enum class Use : uint8_t {
   kStrike,
 };
 
-// Sets element [b, h, position, channel] of a tensor to f(...).
+// Sets element [b, h, position, channel] of a tensor to f(...), a number that
+// every lane has.
 template <typename F>
 void Fill(const ScanStorage& storage, F&& f) {
   if (!storage.there()) return;
@@ -69,15 +70,8 @@ void Fill(const ScanStorage& storage, F&& f) {
     for (int64_t h = 0; h < n[1]; ++h) {
       for (int64_t t = 0; t < n[2]; ++t) {
         for (int64_t c = 0; c < n[3]; ++c) {
-          const auto value = static_cast<float>(f(b, h, t, c));
-          if (view.lane == Lane::kF32) {
-            view.As<float>()(b, h, t, c) = value;
-            continue;
-          }
-          // Small integers and powers of two: the upper half is all.
-          uint32_t bits = 0;
-          std::memcpy(&bits, &value, sizeof(bits));
-          view.As<Bf16>()(b, h, t, c).bits = static_cast<uint16_t>(bits >> 16);
+          const auto value = static_cast<double>(f(b, h, t, c));
+          SetElement(view, {b, h, t, c}, BitsOf(view.lane, value));
         }
       }
     }
@@ -296,15 +290,8 @@ class Filler {
         for (int64_t c = 0; c < p_.head_dim; ++c) {
           Impulses() ? Strike(b, h, c, &v) : Walk(b, h, c, &v);
           for (int64_t t = 0; t < p_.length; ++t) {
-            const auto value = static_cast<float>(v[static_cast<size_t>(t)]);
-            if (view.lane == Lane::kF32) {
-              view.As<float>()(b, h, t, c) = value;
-            } else {
-              uint32_t bits = 0;
-              std::memcpy(&bits, &value, sizeof(bits));
-              view.As<Bf16>()(b, h, t, c).bits =
-                  static_cast<uint16_t>(bits >> 16);
-            }
+            const auto value = static_cast<double>(v[static_cast<size_t>(t)]);
+            SetElement(view, {b, h, t, c}, BitsOf(view.lane, value));
           }
         }
       }

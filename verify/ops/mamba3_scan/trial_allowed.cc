@@ -16,6 +16,7 @@
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
 #include "verify/emulator/mamba3_scan/zoo.h"
+#include "verify/ops/canaries.h"
 #include "verify/ops/mamba3_scan/trial.h"
 #include "verify/ops/rows_in_parallel.h"
 
@@ -145,19 +146,16 @@ class AllowedOfScan final : public AllowedResults {
 
 // Faults that change whole terms: every probe that holds one shows them.
 constexpr const char* kScanCanaries[] = {
-    "mutant:scan.diag_missing",       "mutant:scan.beta_dropped",
-    "mutant:scan.intra_ignores_runs", "mutant:scan.init_fold_missing",
-    "mutant:scan.carry_v_of_pack",    "mutant:scan.bias_missing",
+    "scan.diag_missing",      "scan.beta_dropped",    "scan.intra_ignores_runs",
+    "scan.init_fold_missing", "scan.carry_v_of_pack", "scan.bias_missing",
 };
-// The same between bf16 tensors.
-constexpr const char* kScanBf16Canaries[] = {
-    "mutant:scan.diag_missing,base=scan-bf16-lane",
-    "mutant:scan.beta_dropped,base=scan-bf16-lane",
-    "mutant:scan.intra_ignores_runs,base=scan-bf16-lane",
-    "mutant:scan.init_fold_missing,base=scan-bf16-lane",
-    "mutant:scan.carry_v_of_pack,base=scan-bf16-lane",
-    "mutant:scan.bias_missing,base=scan-bf16-lane",
-};
+constexpr KernelOfLane kScanKernels = {"scan", "scan-bf16-lane",
+                                       "scan-f16-lane"};
+
+const CanariesOfLanes& ScanCanaries() {
+  static const CanariesOfLanes kAll(kScanCanaries, kScanKernels);
+  return kAll;
+}
 
 }  // namespace
 
@@ -208,14 +206,14 @@ std::vector<Case> Mamba3ScanTrial::ProbeCases(const Case& c,
 }
 
 void Mamba3ScanTrial::RunBaseline(const OutputSet& outputs) const {
-  const char* name = data().problem.lane == Lane::kF32 ? "scan" : "siso-a32";
+  constexpr KernelOfLane kNames = {"scan", "siso-a32", "siso-f16"};
+  const char* name = kNames[static_cast<size_t>(data().problem.lane)];
   ScanEmulator emulator(FindScanVariant(name).value());
   emulator.Run(data().problem, data().inputs, Views(outputs));
 }
 
 const char* Mamba3ScanTrial::CorrectKernel() const {
-  return data().problem.lane == Lane::kF32 ? "variant:scan"
-                                           : "variant:scan-bf16-lane";
+  return ScanCanaries().Correct(data().problem.lane);
 }
 
 std::span<const char* const> Mamba3ScanTrial::Canaries() const {
@@ -225,8 +223,7 @@ std::span<const char* const> Mamba3ScanTrial::Canaries() const {
       !WhyNotScanProbe(ProbeKind::kIntegrate, data().problem).empty()) {
     return {};
   }
-  return data().problem.lane == Lane::kF32 ? std::span(kScanCanaries)
-                                           : std::span(kScanBf16Canaries);
+  return ScanCanaries().Of(data().problem.lane);
 }
 
 }  // namespace lockstep::verify

@@ -2,9 +2,9 @@
 // able to tell from the truth.
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "reference/contract/ssd_scan.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/ops/mamba3_scan/runs_trial.h"
 
@@ -13,8 +13,6 @@ namespace {
 
 // One value in place of every element of a tensor.
 constexpr float kForgets = -200.0f;  // exp of it vanishes
-constexpr float kInfinite = std::numeric_limits<float>::infinity();
-constexpr uint16_t kInfBf16 = 0x7f80;
 
 }  // namespace
 
@@ -48,9 +46,7 @@ std::vector<NullCandidate> RunsTrial::Nulls() const {
 
   // Where tau is +infinity, this is the truth.
   inputs = data_.inputs;
-  inputs.tau.data = truth.lane == Lane::kF32
-                        ? static_cast<const void*>(&kInfinite)
-                        : static_cast<const void*>(&kInfBf16);
+  inputs.tau.data = InfinityOf(truth.lane);
   inputs.tau.strides = {};
   if (!AlwaysSure(request_)) without("no_previous", truth, inputs);
 

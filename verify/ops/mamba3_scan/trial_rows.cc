@@ -66,7 +66,7 @@ void Mamba3ScanTrial::RowBy(const RowInputs& from, int64_t row,
   reference::ComputeMamba3Scan(p, slice.inputs, out.View(p));
   bits->clear();
   std::vector<uint32_t> y = BitsOf(out.y);
-  if (p.lane == Lane::kBf16) y.assign(out.y16.begin(), out.y16.end());
+  if (p.lane != Lane::kF32) y.assign(out.y16.begin(), out.y16.end());
   // Of a longer scan only the run itself.
   const int64_t kept = (at.end - at.first) * p.output_ranks() * p.head_dim;
   bits->emplace_back(y.end() - kept, y.end());

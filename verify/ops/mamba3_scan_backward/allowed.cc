@@ -18,6 +18,7 @@
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/emulator/mamba3_scan_backward/kernel.h"
 #include "verify/ops/allowed_elements.h"
+#include "verify/ops/canaries.h"
 #include "verify/ops/mamba3_scan_backward/trial.h"
 #include "verify/ops/rows_in_parallel.h"
 
@@ -158,43 +159,40 @@ class AllowedScanGradients final : public AllowedElements {
 // Faults that change whole terms: the envelope of f32 shows them wherever a
 // case has what they break.
 constexpr const char* kScanGradientCanaries[] = {
-    "mutant:sgrad.decay_missing",    "mutant:sgrad.runs_joined",
-    "mutant:sgrad.dcarry_ignored",   "mutant:sgrad.last_head_only",
-    "mutant:sgrad.key_then_missing", "mutant:sgrad.last_token_dropped",
-    "mutant:sgrad.skip_missing",
+    "sgrad.decay_missing",    "sgrad.runs_joined",
+    "sgrad.dcarry_ignored",   "sgrad.last_head_only",
+    "sgrad.key_then_missing", "sgrad.last_token_dropped",
+    "sgrad.skip_missing",
 };
-// The same between bf16 tensors.
-constexpr const char* kScanGradientBf16Canaries[] = {
-    "mutant:sgrad.decay_missing,base=scan-grad-bf16-lane",
-    "mutant:sgrad.runs_joined,base=scan-grad-bf16-lane",
-    "mutant:sgrad.dcarry_ignored,base=scan-grad-bf16-lane",
-    "mutant:sgrad.last_head_only,base=scan-grad-bf16-lane",
-    "mutant:sgrad.key_then_missing,base=scan-grad-bf16-lane",
-    "mutant:sgrad.last_token_dropped,base=scan-grad-bf16-lane",
-    "mutant:sgrad.skip_missing,base=scan-grad-bf16-lane",
-};
+constexpr KernelOfLane kScanGradientKernels = {
+    "scan-grad", "scan-grad-bf16-lane", "scan-grad-f16-lane"};
+
+const CanariesOfLanes& ScanGradientCanaries() {
+  static const CanariesOfLanes kAll(kScanGradientCanaries,
+                                    kScanGradientKernels);
+  return kAll;
+}
 
 }  // namespace
 
 void Mamba3ScanBackwardTrial::RunBaseline(const OutputSet& outputs) const {
-  const bool f32 = data().problem.lane == Lane::kF32;
+  constexpr KernelOfLane kBaselines = {"scan-grad", "scan-grad-siso",
+                                       "scan-grad-siso-f16"};
   const ScanGradEmulator emulator(
-      FindScanGradVariant(f32 ? "scan-grad" : "scan-grad-siso").value());
+      FindScanGradVariant(kBaselines[static_cast<size_t>(data().problem.lane)])
+          .value());
   emulator.Run(problem_, inputs(), Views(outputs));
 }
 
 const char* Mamba3ScanBackwardTrial::CorrectKernel() const {
-  return data().problem.lane == Lane::kF32 ? "variant:scan-grad"
-                                           : "variant:scan-grad-bf16-lane";
+  return ScanGradientCanaries().Correct(data().problem.lane);
 }
 
 std::span<const char* const> Mamba3ScanBackwardTrial::Canaries() const {
   // A case that is a probe is judged by that one alone, which may be blind to
   // some.
   if (ProbeOf(scan())) return {};
-  return data().problem.lane == Lane::kF32
-             ? std::span(kScanGradientCanaries)
-             : std::span(kScanGradientBf16Canaries);
+  return ScanGradientCanaries().Of(data().problem.lane);
 }
 
 std::unique_ptr<AllowedResults> Mamba3ScanBackwardTrial::Envelope(

@@ -11,25 +11,22 @@
 #include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/ssd_scan.h"
+#include "verify/ops/canaries.h"
 
 namespace lockstep::verify {
 namespace {
 
 // Faults that change whole terms: every probe that holds one shows them.
 constexpr const char* kSsdCanaries[] = {
-    "mutant:ssd.diag_missing",  "mutant:ssd.b_c_exchanged",
-    "mutant:ssd.runs_ignored",  "mutant:ssd.init_ignored",
-    "mutant:ssd.token_dropped", "mutant:ssd.dt_missing",
+    "ssd.diag_missing", "ssd.b_c_exchanged", "ssd.runs_ignored",
+    "ssd.init_ignored", "ssd.token_dropped", "ssd.dt_missing",
 };
-// The same between bf16 tensors.
-constexpr const char* kSsdBf16Canaries[] = {
-    "mutant:ssd.diag_missing,base=scan-bf16-lane",
-    "mutant:ssd.b_c_exchanged,base=scan-bf16-lane",
-    "mutant:ssd.runs_ignored,base=scan-bf16-lane",
-    "mutant:ssd.init_ignored,base=scan-bf16-lane",
-    "mutant:ssd.token_dropped,base=scan-bf16-lane",
-    "mutant:ssd.dt_missing,base=scan-bf16-lane",
-};
+constexpr KernelOfLane kSsdKernels = {"ssd", "scan-bf16-lane", "scan-f16-lane"};
+
+const CanariesOfLanes& SsdCanaries() {
+  static const CanariesOfLanes kAll(kSsdCanaries, kSsdKernels);
+  return kAll;
+}
 
 // Where Mamba-3 has its ranks in q and k.
 constexpr size_t kRankAxis = 2;
@@ -102,14 +99,12 @@ std::optional<Work> SsdScanTrial::CountWork() const {
 
 // The base of the canaries: what they compute without their fault.
 const char* SsdScanTrial::CorrectKernel() const {
-  return data().problem.lane == Lane::kF32 ? "variant:ssd"
-                                           : "variant:scan-bf16-lane";
+  return SsdCanaries().Correct(data().problem.lane);
 }
 
 std::span<const char* const> SsdScanTrial::Canaries() const {
   if (Mamba3ScanTrial::Canaries().empty()) return {};
-  return data().problem.lane == Lane::kF32 ? std::span(kSsdCanaries)
-                                           : std::span(kSsdBf16Canaries);
+  return SsdCanaries().Of(data().problem.lane);
 }
 
 void SsdScanTrial::ComputeByReference(const Mamba3ScanOutputs& outputs) const {

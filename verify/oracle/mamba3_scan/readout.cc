@@ -89,6 +89,9 @@ void BoundedScan::ReadOut(const ScanToken& token, const Rows& q,
     }
     range = companion;
     if (MayOverflow(moduli[r], companion)) error.assign(channels, kInf);
+    double read = 1;
+    for (const double seen : moduli[r].seen) read += seen;
+    for (double& size : companion) size += e_.floor * read;
   }
   read_ = sums;
   for (size_t r = 0; r < ranks; ++r) {

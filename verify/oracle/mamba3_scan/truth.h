@@ -57,6 +57,9 @@ struct ScanErrors {
   double norm = 0;
   // Absolute error of any operation that underflows.
   double tiny = 0;
+  // What smaller numbers count as in the companions of y: the type's smallest
+  // normal number, below which roundings do not shrink.
+  double floor = 0;
   // Above it an operation may overflow on the way.
   double largest = 0x1p126;
   // Absolute, of o before norm and gate: what an exact probe grants.
