@@ -65,16 +65,56 @@ TEST(F16, CorrectKernelsRaiseNoAlarm) {
   }
 }
 
+// The same of scans and their gradients.
+constexpr const char* kScanEnds[] = {
+    "t=9 n=8 p=4 lane=f16 gate=yes carry=yes",
+    "t=9 n=8 p=4 lane=f16 fill=normal:1+subnormal:0.3",
+    "t=9 n=8 p=4 lane=f16 fill=normal:1+v.subnormal:1 gate=yes",
+    "t=9 n=8 p=4 lane=f16 fill=normal:1+v.huge:0.3",
+    "t=9 n=8 p=4 lane=f16 norm=1e-5 fill=normal:100+v.normal:10000",
+    "t=9 n=8 p=4 lane=f16 fill=normal:0.01+q.normal:0.001",
+    "t=9 n=8 p=4 lane=f16 fill=normal:1+special:0.02",
+    "t=70 n=8 p=4 lane=f16 regime=long",
+    "t=70 h=2 n=8 p=4 lane=f16 rot=f16 variant=mimo r=2 reduce=yes gate=yes",
+};
+constexpr const char* kScanKernels[] = {
+    "scan-f16-lane",    "scan-f16-recurrent",
+    "siso-f16",         "siso-f16-chunk64",
+    "siso-f16-segment", "mimo-f16",
+    "mimo-f16-chunk16", "step-f16"};
+constexpr const char* kScanGradientKernels[] = {
+    "scan-grad-f16-lane", "scan-grad-siso-f16", "scan-grad-siso-f16-pairs",
+    "scan-grad-siso-f16-partial", "scan-grad-mimo-f16"};
+
+void ExpectNoAlarm(const std::string& line, const char* kernel) {
+  const CaseResult result = JudgeSpec(line, std::string("variant:") + kernel);
+  EXPECT_NE(result.verdict, Verdict::kFail)
+      << kernel << " " << line << ": " << result.reason;
+  EXPECT_GT(result.rows_compared, 0) << kernel << " " << line;
+}
+
+TEST(F16, CorrectScansRaiseNoAlarm) {
+  for (const std::string line : kScanEnds) {
+    for (const char* kernel : kScanKernels) {
+      ExpectNoAlarm("mamba3_scan " + line, kernel);
+    }
+    for (const char* kernel : kScanGradientKernels) {
+      ExpectNoAlarm("mamba3_scan_backward " + line, kernel);
+    }
+  }
+  ExpectNoAlarm("ssd_scan t=70 n=8 p=4 lane=f16", "ssd-f16");
+}
+
 TEST(F16, EveryBugOfItsOwnIsFound) {
   int64_t bugs = 0;
   for (const MutantInfo& bug : Mutants()) {
-    if (!std::string(bug.name).starts_with("attn.f16_")) continue;
+    if (std::string(bug.name).find(".f16_") == std::string::npos) continue;
     ++bugs;
     const CaseResult result =
         JudgeSpec(bug.pattern, std::string("mutant:") + bug.name);
     EXPECT_EQ(result.verdict, Verdict::kFail) << bug.name;
   }
-  EXPECT_EQ(bugs, 11);
+  EXPECT_EQ(bugs, 57);
 }
 
 }  // namespace

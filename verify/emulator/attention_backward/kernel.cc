@@ -15,14 +15,6 @@
 namespace lockstep::verify {
 namespace {
 
-void Write(const MutableLaneView& out, int64_t b, int64_t h, int64_t i,
-           int64_t c, float x, Rounding rounding) {
-  if (rounding == Rounding::kTruncate) {
-    x = TruncateTo(x, NumberTypeOf(out.lane));
-  }
-  reference::StoreElement(out, x, b, h, i, c);
-}
-
 // Whether channel c is behind the last whole vector of 8.
 bool InTail(int64_t c, int64_t channels) {
   return c >= channels - channels % 8;
@@ -139,6 +131,10 @@ class Group {
   }
   void RoundState(NumberType type, int64_t channels, float* state) const {
     for (int64_t c = 0; c < channels; ++c) state[c] = RoundTo(state[c], type);
+  }
+  void Write(const MutableLaneView& out, int64_t h, int64_t i, int64_t c,
+             float x) const {
+    reference::StoreElement(out, pairs_.Written(x, out.lane), b_, h, i, c);
   }
   void Store();
 
@@ -286,8 +282,9 @@ void Group::AddToKeys(size_t head, int64_t part, int64_t query_begin,
       dv[c] = AddTile({p.data(), 1, d_o.data() + c, p_.value_dim, n}, dv[c],
                       grad_.acc_dkv);
     }
-    const NumberType state =
-        fault_ == GradFault::kDkvInBf16 ? NumberType::kBf16 : grad_.dkv_state;
+    NumberType state = grad_.dkv_state;
+    if (fault_ == GradFault::kDkvInBf16) state = NumberType::kBf16;
+    if (fault_ == GradFault::kF16DkvF16) state = NumberType::kF16;
     RoundState(state, p_.head_dim, dk);
     RoundState(state, p_.value_dim, dv);
   }
@@ -324,7 +321,6 @@ void Group::AddToQueries(size_t head, int64_t key_tile, int64_t query_begin,
 }
 
 void Group::Store() {
-  const Rounding rounding = variant_.numeric.out_round;
   const bool dq_last = grad_.dq_scale_at == DqScaleAt::kUnsaid ||
                        grad_.dq_scale_at == DqScaleAt::kEnd;
   const bool dk_last = grad_.dk_scale_at == DkScaleAt::kUnsaid ||
@@ -342,22 +338,20 @@ void Group::Store() {
     for (int64_t c = 0; c < p_.head_dim; ++c) {
       const bool lost =
           fault_ == GradFault::kDkTailZero && InTail(c, p_.head_dim);
-      Write(out_.dk, b_, g_, j, c, lost ? 0.0f : dk_.Total(j, c, parts) * of_dk,
-            rounding);
+      Write(out_.dk, g_, j, c, lost ? 0.0f : dk_.Total(j, c, parts) * of_dk);
     }
     for (int64_t c = 0; c < p_.value_dim; ++c) {
       const bool lost =
           fault_ == GradFault::kDvTailZero && InTail(c, p_.value_dim);
-      Write(out_.dv, b_, g_, j, c, lost ? 0.0f : dv_.Total(j, c, parts) * of_dv,
-            rounding);
+      Write(out_.dv, g_, j, c, lost ? 0.0f : dv_.Total(j, c, parts) * of_dv);
     }
   }
   if (fault_ == GradFault::kDqUnwritten) return;
   for (size_t head = 0; head < heads_.size(); ++head) {
     for (int64_t i = 0; i < p_.q_len; ++i) {
       for (int64_t c = 0; c < p_.head_dim; ++c) {
-        Write(out_.dq, b_, heads_[head], i, c,
-              dq_[head].Total(i, c, parts) * of_dq, rounding);
+        Write(out_.dq, heads_[head], i, c,
+              dq_[head].Total(i, c, parts) * of_dq);
       }
     }
   }

@@ -158,6 +158,21 @@ float GradPairs::Dot(const float* a, const float* b, int64_t n,
   return Accumulate({a, 1, b, 1, n}, 0.0f, how);
 }
 
+float GradPairs::SeenCotangent(float x) const {
+  if (fault_ == GradFault::kF16ThroughBf16) {
+    return RoundTo(x, NumberType::kBf16);
+  }
+  return fault_ == GradFault::kF16DoFlushed ? FlushedInF16(x) : x;
+}
+
+float GradPairs::Written(float x, Lane lane) const {
+  if (variant_.numeric.out_round == Rounding::kTruncate) {
+    x = TruncateTo(x, NumberTypeOf(lane));
+  }
+  if (fault_ != GradFault::kF16OutputFlushed) return x;
+  return FlushedInF16(RoundTo(x, NumberTypeOf(lane)));
+}
+
 GradRow GradPairs::Row(int64_t b, int64_t h, int64_t i) const {
   const int64_t before = std::max<int64_t>(i - 1, 0);
   const bool zero_head = fault_ == GradFault::kLseOfHead0;
@@ -170,7 +185,11 @@ GradRow GradPairs::Row(int64_t b, int64_t h, int64_t i) const {
     row.q = reference::LoadRow(in_.forward.q, b, h, i);
     row.d_o = reference::LoadRow(in_.d_o, b,
                                  fault_ == GradFault::kDoOfHead0 ? 0 : h, i);
+    for (float& x : row.d_o) x = SeenCotangent(x);
     if (sees) row.delta = Delta(row);
+    if (fault_ == GradFault::kF16DeltaF16) {
+      row.delta = RoundTo(row.delta, NumberType::kF16);
+    }
   } else {
     row.q.assign(static_cast<size_t>(p_.head_dim), 0.0f);
     row.d_o.assign(static_cast<size_t>(p_.value_dim), 0.0f);
@@ -309,13 +328,16 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
   if (fault_ == GradFault::kDpFirstChannels) {
     channels = std::min<int64_t>(channels, 64);
   }
-  float gap = Dot(row.d_o_to_v.data(), v, channels, grad.acc_dp) - row.delta;
+  float dp = Dot(row.d_o_to_v.data(), v, channels, grad.acc_dp);
+  if (fault_ == GradFault::kF16DpF16) dp = RoundTo(dp, NumberType::kF16);
+  const float gap = dp - row.delta;
   const float weight = grad.ds_from == DsFrom::kRoundedP ? Round(p, grad.p) : p;
   float ds = (fault_ == GradFault::kWeightMissing ? gap : weight * gap) * slope;
   if (fault_ == GradFault::kDlseUnweighted && problem_.dlse) {
     ds += in_.dlse(row.b, row.h, row.i);
   }
   if (contract()) ds = SubnormalAsZero(ds);
+  if (fault_ == GradFault::kF16DsFlushed) ds = FlushedInF16(ds);
   pair.p = p;
   if (fault_ == GradFault::kSlopeOnP) pair.p *= slope;
   if (fault_ == GradFault::kDvOfScores) pair.p = ds;

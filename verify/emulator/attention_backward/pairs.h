@@ -57,8 +57,12 @@ class GradPairs {
   // q or k as its product with dS meets it, times the factor in its own lane.
   std::vector<float> Scaled(const std::vector<float>& x, float factor) const;
   float Round(float x, NumberType type) const;
+  // x as an element of a gradient of that lane.
+  float Written(float x, Lane lane) const;
 
  private:
+  // An element of do as the kernel reads it.
+  float SeenCotangent(float x) const;
   bool contract() const { return variant_.numeric.exact; }
   float Dot(const float* a, const float* b, int64_t n,
             const Accumulator& how) const;

@@ -14,6 +14,8 @@ namespace lockstep::verify {
 namespace {
 
 constexpr float kSentinel = -0.7f * FLT_MAX;
+// Of kernels whose masks are added in f16.
+constexpr float kLeastOfMask = -1e4f;
 
 // Significant bits of a function that is good to `rel`; 24 if it is accurate.
 int BitsOf(double rel) {
@@ -124,14 +126,14 @@ float AttentionArithmetic::InUnits(float natural) const {
 }
 
 float AttentionArithmetic::Score(float dot, bool partial_tile) const {
-  if (dial_.Is(Fault::kF16DotOverflows)) dot = RoundTo(dot, NumberType::kF16);
+  dot = HalfBy(Fault::kF16DotOverflows, dot);
   const bool capped =
       cap_ && !(dial_.Is(Fault::kCapOnlyPartialTiles) && !partial_tile) &&
       !(dial_.Is(Fault::kCapEverySecondVector) && !partial_tile) &&
       !(dial_.Is(Fault::kCapOnlyFullTiles) && partial_tile);
   float s;
   if (capped) {
-    s = CapResult(Tanh(CapArgument(dot)), dot);
+    s = CapResult(Tanh(HalfBy(Fault::kF16CapF16, CapArgument(dot))), dot);
   } else if (contract_) {
     s = dot * static_cast<float>(scale_ * kLog2E);
   } else if (numeric_.scale_at == ScaleAt::kQF32 ||
@@ -150,7 +152,7 @@ float AttentionArithmetic::Score(float dot, bool partial_tile) const {
     s = InUnits(dot * static_cast<float>(scale_));
   }
   if (dial_.Is(Fault::kScoreBf16)) s = RoundTo(s, NumberType::kBf16);
-  return RoundTo(s, numeric_.score);
+  return RoundTo(HalfBy(Fault::kF16ScoreF16, s), numeric_.score);
 }
 
 float AttentionArithmetic::SinkScore(float sink) const {
@@ -171,6 +173,7 @@ float AttentionArithmetic::MaskedScore(float score) const {
   if (dial_.Is(Fault::kMaskBeforeCap) || dial_.Is(Fault::kPaddingBeforeCap)) {
     return Score(problem_.scale < 0 ? kFloatInf : -kFloatInf, true);
   }
+  if (dial_.Is(Fault::kF16MaskFinite)) return SinkScore(kLeastOfMask);
   switch (numeric_.mask) {
     case MaskApplication::kSelectNegInf:
       break;
@@ -239,15 +242,15 @@ float AttentionArithmetic::Exponential(float score, float m,
   } else {
     const float base =
         m == -kFloatInf && !dial_.Is(Fault::kEmptyTileNan) ? 0.0f : m;
-    if (numeric_.exp_base == ExpBase::kE) {
-      p = static_cast<float>(ExpDouble(score - base));
-    } else if (numeric_.shift == Shift::kFma) {
-      const auto factor = static_cast<float>(factor_);
-      p = static_cast<float>(
-          Exp2Double(std::fma(score, factor, -(base * factor))));
-    } else {
-      p = static_cast<float>(Exp2Double(score - base));
-    }
+    const auto factor = static_cast<float>(factor_);
+    const bool fma =
+        numeric_.exp_base == ExpBase::kTwo && numeric_.shift == Shift::kFma;
+    const float argument =
+        HalfBy(Fault::kF16ExpF16,
+               fma ? std::fma(score, factor, -(base * factor)) : score - base);
+    p = static_cast<float>(numeric_.exp_base == ExpBase::kE
+                               ? ExpDouble(argument)
+                               : Exp2Double(argument));
   }
   return p;
 }
@@ -257,6 +260,7 @@ float AttentionArithmetic::AddWeight(float l, float p) const {
     return RoundToBits(l + p,
                        static_cast<int>(dial_.SeverityOf(Fault::kLBf16)));
   }
+  if (dial_.Is(Fault::kF16LF16)) return RoundTo(l + p, NumberType::kF16);
   return AddTo(l, p, numeric_.acc_l);
 }
 
@@ -275,7 +279,7 @@ float AttentionArithmetic::SummedWeight(float p) const {
 
 float AttentionArithmetic::StateBetweenTiles(float acc) const {
   if (dial_.Is(Fault::kOBf16PerTile)) return RoundTo(acc, NumberType::kBf16);
-  return RoundTo(acc, numeric_.state);
+  return RoundTo(HalfBy(Fault::kF16StateF16, acc), numeric_.state);
 }
 
 float AttentionArithmetic::Divide(float x, float l) const {

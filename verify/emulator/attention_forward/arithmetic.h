@@ -69,6 +69,10 @@ class AttentionArithmetic {
   float Output(float x) const;                           // r17
   float LogSumExp(float l, float m, float shift) const;  // r18
   float StoredLse(float lse) const;  // in the type and base of the profile
+  // x, which a faulty kernel keeps in f16.
+  float HalfBy(Fault fault, float x) const {
+    return dial_.Is(fault) ? RoundTo(x, NumberType::kF16) : x;
+  }
 
  private:
   float CapArgument(float dot) const;

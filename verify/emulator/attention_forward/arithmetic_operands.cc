@@ -22,7 +22,7 @@ void AttentionArithmetic::Misread(Input input, std::vector<float>* x) const {
   for (float& element : *x) {
     if (flushed) element = FlushedInF16(element);
     if (narrowed) element = RoundTo(element, NumberType::kBf16);
-    if (as_bf16) element = ToFloat(Bf16{reference::RoundToF16(element).bits});
+    if (as_bf16) element = F16ReadAsBf16(element);
   }
 }
 

@@ -66,6 +66,7 @@ void AttentionArithmetic::Dots(const float* q, std::span<const float* const> k,
                                float* dots) const {
   const bool chains = !grouped() && !variant_.unit &&
                       !dial_.Is(Fault::kDotBf16) &&
+                      !dial_.Is(Fault::kF16DotF16) &&
                       numeric_.acc_qk.kind == Accumulator::Kind::kRn32 &&
                       variant_.dot == DotOrder::kFma;
   if (chains) return DotRows(q, k, ChannelsMultiplied(), dots);
@@ -80,11 +81,13 @@ float AttentionArithmetic::Dot(const float* q, const float* k) const {
     return sum.Result();
   }
   const std::optional<UnitRules> unit = unit_rules();
-  if (unit && !dial_.Is(Fault::kDotBf16)) {
+  const bool half = dial_.Is(Fault::kF16DotF16);
+  if (unit && !half && !dial_.Is(Fault::kDotBf16)) {
     return AddSteps(*unit, {q, 1, k, 1, n}, 0);
   }
   Accumulator how = numeric_.acc_qk;
   if (dial_.Is(Fault::kDotBf16)) how = {Accumulator::Kind::kBf16, 0, 0};
+  if (half) how = {Accumulator::Kind::kF16, 0, 0};
   switch (how.kind == Accumulator::Kind::kRn32 ? variant_.dot
                                                : DotOrder::kFma) {
     case DotOrder::kFma:

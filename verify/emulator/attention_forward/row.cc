@@ -63,6 +63,7 @@ void EmulatedRow::Rescale(float m, Part* part) const {
           ? std::ldexp(1.0f, static_cast<int>(std::max(old - m, -2000.0f)))
       : inverted ? a_.Weight(m, old, 0)
                  : a_.Weight(old, m, 0);
+  a = a_.HalfBy(Fault::kF16RescaleF16, a);
   const bool stale = dial.Is(Fault::kRescaleStale);
   if (stale) std::swap(a, part->old_rescale);
   const auto scale = [&](float& x) {
@@ -247,7 +248,7 @@ EmulatedRow::Part EmulatedRow::Merge(std::vector<Part>* parts) const {
     all.l[0] = a_.AddWeight(all.l[0], l * factors[s]);
     all.raw_l += part.raw_l;
     for (size_t c = 0; c < value_dim_; ++c) {
-      const float term = part.acc[c] * weight;
+      const float term = a_.HalfBy(Fault::kF16PartsF16, part.acc[c]) * weight;
       all.acc[c] += term;
     }
   }

@@ -35,7 +35,8 @@ std::vector<EmulatedRow::Scored> EmulatedRow::ScoreTile(
     const VisitedTile& tile) {
   const FaultDial& dial = task_.dial;
   const bool select =
-      task_.variant.numeric.mask == MaskApplication::kSelectNegInf;
+      task_.variant.numeric.mask == MaskApplication::kSelectNegInf &&
+      !dial.Is(Fault::kF16MaskFinite);
   const bool multiplies = dial.Is(Fault::kMaskMultipliesP);
   const bool all_capped = dial.Is(Fault::kMaskBeforeCap) && a_.capped();
   const bool padding_capped = dial.Is(Fault::kPaddingBeforeCap) && a_.capped();

@@ -5,10 +5,13 @@
 #include <string_view>
 
 #include "verify/base/mixing.h"
+#include "verify/case/attention_forward/case.h"
 #include "verify/case/case.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mutants.h"
+#include "verify/registry/ops.h"
 #include "verify/selftest/lengths/cover.h"
+#include "verify/selftest/lengths/structural.h"
 #include "verify/selftest/mamba3_scan.h"
 
 namespace lockstep::verify {
@@ -244,6 +247,7 @@ std::string ScanLine(std::string_view op, const CoverRow& row, int64_t t) {
 struct OwnCircumstance {
   const char* bug;
   const char* text;  // N: the first half of the keys, M: the other
+  const char* base = "cpu";
 };
 constexpr OwnCircumstance kOwn[] = {
     {"attn.segments_16bit",
@@ -263,10 +267,21 @@ LengthCase OwnCase(const OwnCircumstance& own, int64_t length) {
             : letter == 'M' ? std::to_string(length - length / 2)
                             : std::string(1, letter);
   }
-  return {line, "cpu", false, own.bug, false};
+  return {line, own.base, false, own.bug, false};
+}
+
+// The pattern of a bug of f16 tensors with so many keys more.
+Result<Case> StretchedPattern(const MutantInfo& info, int64_t length) {
+  Result<Case> c = ParseCase(info.pattern);
+  if (c.ok()) c->Get<AttentionForwardCase>().kv_len += length / 4 * 4;
+  return c;
 }
 
 }  // namespace
+
+bool IsFor(const MutantInfo& info, const LengthCase& row) {
+  return row.only.empty() ? !BreaksF16(info) : row.only == info.name;
+}
 
 std::vector<LengthCase> AttentionLengthCases(int64_t length) {
   static const std::vector<CoverRow> kRows = [] {
@@ -285,6 +300,12 @@ std::vector<LengthCase> AttentionLengthCases(int64_t length) {
                      SmallCap(row[kCap])});
   }
   for (const OwnCircumstance& own : kOwn) cases.push_back(OwnCase(own, length));
+  for (const MutantInfo& info : Mutants()) {
+    if (!info.attention() || !BreaksF16(info)) continue;
+    const Result<Case> c = StretchedPattern(info, length);
+    if (!c.ok() || !ValidateCase(c.value()).ok()) continue;
+    cases.push_back({MinimalLine(c.value()), "", false, info.name, false});
+  }
   return cases;
 }
 

@@ -23,6 +23,10 @@ struct LengthCase {
   bool small_cap = false;  // no key can be made to outweigh the rest
 };
 
+// Whether the bug meets the row: its own ones, and those of all, whose tensors
+// are not f16.
+bool IsFor(const MutantInfo& info, const LengthCase& row);
+
 // The rows of the cover for `length` keys (tokens of a scan); row n differs
 // from length to length in nothing else. Few query rows: the emulator is slow.
 // Behind them, what only one bug needs, for that one alone.

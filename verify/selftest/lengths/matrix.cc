@@ -251,9 +251,7 @@ Status MatrixRun::OneCover(std::string_view cover, size_t length) {
     }
     for (size_t r = 0; r < rows.size(); ++r) {
       for (const size_t s : who) {
-        if (rows[r].only.empty() || rows[r].only == subjects_[s].info->name) {
-          plan[r].push_back(s);
-        }
+        if (IsFor(*subjects_[s].info, rows[r])) plan[r].push_back(s);
       }
     }
   } else if (options_.full) {

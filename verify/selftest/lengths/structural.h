@@ -17,6 +17,9 @@ struct Exempt {
 };
 std::span<const Exempt> ExemptMutants();
 
+// Whether it breaks what only f16 tensors have.
+bool BreaksF16(const MutantInfo& info);
+
 // Why the bug is exempt; null if it is structural: wrong keys, rows, channels,
 // heads, masks, state.
 const char* WhyExempt(const MutantInfo& info);
