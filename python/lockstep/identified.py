@@ -68,7 +68,7 @@ def identify(kernel, *, op=None, lane=None, isolate=None, call_timeout=None, **f
 
     kernel  a function (lockstep.kernel), or a candidate's spec
     op      what it computes; absent: what the kernel says
-    lane    "f32" or "bf16"; absent: f32, or bf16 where the kernel has no f32
+    lane    "f32", "bf16" or "f16"; absent: the first in which the kernel answers
 
         found = lockstep.identify(attend)
         print(found)

@@ -64,7 +64,7 @@ class IdentifyTest(unittest.TestCase):
         self.assertEqual(found["acc_qk"].value, "mma:16,2")
         self.assertIn("seen", repr(found))
         with self.assertRaisesRegex(lockstep.UsageError, "f16"):
-            lockstep.identify("variant:cpu", lane="f16")
+            lockstep.identify("variant:scan-f16-lane", op="mamba3_scan")
         with self.assertRaises(KeyError):
             found["max"]
 

@@ -26,6 +26,10 @@ const std::vector<std::string>& IdentifiableOps() {
   return kOps;
 }
 
+bool AsksIn(const std::string& op, Lane lane) {
+  return lane != Lane::kF16 || RowOf(op)->in_f16;
+}
+
 Status MayAsk(const IdentifyRequest& request, const Candidate& candidate) {
   if (RowOf(request.op) == nullptr) {
     std::string known;
@@ -36,10 +40,12 @@ Status MayAsk(const IdentifyRequest& request, const Candidate& candidate) {
                          " cannot be asked; want those of " + known +
                          ", or write a profile (docs/which-profile.md)");
   }
-  if (request.lane == Lane::kF16) {
-    return Status::Error("candidate '" + candidate.Spec() +
-                         "' cannot be asked in f16; want f32 or bf16, or "
-                         "--profile flash-f16 or one of its own");
+  if (!AsksIn(request.op, request.lane)) {
+    return Status::Error("candidate '" + candidate.Spec() + "' of " +
+                         request.op + " cannot be asked in " +
+                         LaneName(request.lane) +
+                         "; want f32 or bf16, or a profile of its own "
+                         "(docs/which-profile.md)");
   }
   if (!candidate.traits().computes) {
     return Status::Error("candidate '" + candidate.Spec() +
@@ -64,10 +70,12 @@ Result<Identified> Identify(const IdentifyRequest& request,
 
 namespace {
 
-std::vector<Lane> LanesOf(const Candidate& candidate) {
+std::vector<Lane> LanesOf(const std::string& op, const Candidate& candidate) {
   const std::optional<NumericProfile> claims = candidate.traits().claims;
   if (claims && claims->lane) return {*claims->lane};
-  return {Lane::kF32, Lane::kBf16};
+  std::vector<Lane> lanes = {Lane::kF32, Lane::kBf16};
+  if (AsksIn(op, Lane::kF16)) lanes.push_back(Lane::kF16);
+  return lanes;
 }
 
 }  // namespace
@@ -82,7 +90,7 @@ Result<Identified> IdentifyInItsLane(const std::string& op,
   const Status may = MayAsk(request, candidate);
   if (!may.ok()) return may;
   std::string why;
-  for (const Lane lane : LanesOf(candidate)) {
+  for (const Lane lane : LanesOf(request.op, candidate)) {
     request.lane = lane;
     Result<Identified> found = Identify(request, candidate);
     if (found.ok()) return found;

@@ -28,7 +28,12 @@ struct IdentifyRequest {
 // Ops whose kernels can be asked.
 const std::vector<std::string>& IdentifiableOps();
 
-// Errors: an op that cannot be asked, a candidate that does not compute.
+// Whether kernels of the op can be asked in the lane.
+//   Requires: the op is one of IdentifiableOps().
+bool AsksIn(const std::string& op, Lane lane);
+
+// Errors: an op that cannot be asked, or not in that lane, a candidate that
+// does not compute.
 Status MayAsk(const IdentifyRequest& request, const Candidate& candidate);
 
 // Errors: those of MayAsk, and a candidate that breaks at, or does not support,

@@ -9,7 +9,7 @@ namespace lockstep::verify {
 namespace {
 
 constexpr IdentifyRow kRows[] = {
-    {"attention_forward", &IdentifyAttention},
+    {"attention_forward", &IdentifyAttention, true},
     {"attention_backward", &IdentifyGradients},
     {"mamba3_scan", &IdentifyScan},
     {"mamba3_scan_backward", &IdentifyScanGradients},

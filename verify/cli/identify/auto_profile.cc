@@ -35,11 +35,6 @@ Result<IdentifyRequest> RequestFor(const JobGroup& group) {
         std::string(ops.size() > 1 ? "ops" : "lanes") +
         ", and a profile is of one; want them in runs of their own");
   }
-  if (lanes.contains(Lane::kF16)) {
-    return Status::Error(
-        "--profile auto: lane=f16 is not identified; want --profile flash-f16 "
-        "or a profile of its own, or cases of lane=f32 or lane=bf16");
-  }
   IdentifyRequest request;
   request.op = ops.empty() ? IdentifiableOps().front() : *ops.begin();
   if (!lanes.empty()) request.lane = *lanes.begin();

@@ -37,8 +37,8 @@ void AddIdentifyOptions(Verb* verb, IdentifyArguments* a) {
               "What it computes (default: what it says, else the first)")
       .OneOf(IdentifiableOps());
   verb->Value("--lane", &a->lane,
-              "Of its tensors (default: f32, or bf16 where it has no f32)")
-      .OneOf({"f32", "bf16"});
+              "Of its tensors (default: the first in which it answers)")
+      .OneOf({kLaneRows[0].name, kLaneRows[1].name, kLaneRows[2].name});
   verb->Value("--out", &a->out, "The profile (default: to stdout)")
       .Type("FILE|-");
   verb->Value("--json", &a->json,
@@ -59,7 +59,9 @@ Result<Identified> Ask(const IdentifyArguments& a, Candidate& candidate) {
   }
   IdentifyRequest request;
   request.op = OpOf(a, candidate);
-  request.lane = a.lane == "bf16" ? Lane::kBf16 : Lane::kF32;
+  while (a.lane != LaneName(request.lane)) {
+    request.lane = static_cast<Lane>(static_cast<int>(request.lane) + 1);
+  }
   request.stop = WatchInterrupt();
   return Identify(request, candidate);
 }

@@ -92,6 +92,11 @@ bool ComesAgain(AttentionKernel* kernel, const ScoreQuestion& question,
 }  // namespace
 
 void AskTanh(AttentionKernel* kernel) {
+  if (kernel->ReadsHalves()) {
+    kernel->Say("tanh_rel", Word::kAssumed,
+                "f16 has no weights of scores that lie far apart");
+    return;
+  }
   const ScoreQuestion question = Sweep();
   const auto read = kernel->Scores(question);
   if (!read.ok()) {
@@ -158,7 +163,7 @@ float LseUnderCap(const NumericProfile& profile, const LseForm& form,
   if (in_q) {
     const float scaled = q * scale;
     dot = (profile.scale_at == ScaleAt::kQLane
-               ? RoundTo(scaled, NumberType::kBf16)
+               ? RoundTo(scaled, NumberTypeOf(*profile.lane))
                : scaled) *
           k;
   }

@@ -39,7 +39,9 @@ AttentionQuestion WithLightKeys(AttentionQuestion question, int64_t count) {
 }
 
 const char* AttentionBase(Lane lane) {
-  return lane == Lane::kBf16 ? "flash-bf16" : "cpu-f32";
+  constexpr const char* kBases[] = {"cpu-f32", "flash-bf16",
+                                    "flash-f16"};  // by lane
+  return kBases[static_cast<size_t>(lane)];
 }
 
 Result<AttentionAnswer> AttentionKernel::Ask(
@@ -81,9 +83,16 @@ Result<AttentionAnswer> AttentionKernel::AskAsItStands(
 double AttentionKernel::NoiseBy(ReadBy by, double score) const {
   const double size = std::max(1.0, std::fabs(score));
   if (by == ReadBy::kLse) return size * (lse_bf16 ? 0x1p-7 : 0x1p-20);
-  const double noise =
-      lane() == Lane::kBf16 ? 0x1p-6 : size * 0x1p-20 + 0x1p-20;
+  // Of lanes of 16 bits the weights, and o, are rounded.
+  const double noise = lane() == Lane::kF32 ? size * 0x1p-20 + 0x1p-20
+                                            : 4 * LaneRowOf(lane()).roundoff();
   return std::max(noise, weight_noise);
+}
+
+double AttentionKernel::OutputNoise(double o) const {
+  if (lane() == Lane::kF32) return std::fabs(o) * 0x1p-22;
+  const LaneRow& row = LaneRowOf(lane());
+  return std::max(std::fabs(o) * row.roundoff(), row.smallest() / 2);
 }
 
 Result<std::vector<double>> AttentionKernel::ScoresBy(
@@ -95,7 +104,9 @@ Result<std::vector<double>> AttentionKernel::ScoresBy(
   asked.k.push_back(question.k);
   if (by == ReadBy::kWeights) {
     // A second key of score 0, and which weight is whose.
-    asked.k.emplace_back(question.k.size(), 0.0f);
+    asked.k.push_back(question.beside.empty()
+                          ? std::vector<float>(question.k.size(), 0.0f)
+                          : question.beside);
     asked.v = {{1, 0, 0, 0}, {0, 1, 0, 0}};
   } else {
     asked.v = {{1, 1, 1, 1}};

@@ -43,6 +43,8 @@ struct AttentionAnswer {
 struct ScoreQuestion {
   Rows q;
   std::vector<float> k;
+  // Of the key whose weight the first one's is divided by; empty: zeros.
+  std::vector<float> beside;
   double scale = 1;
   std::optional<double> cap;
 };
@@ -76,6 +78,12 @@ class AttentionKernel : public Asker {
   virtual double ScoreGain() const { return 1; }
   // Whether weights are read in f32, where they are not rounded.
   virtual bool FineWeights() const { return lane() == Lane::kF32; }
+  // What o may be off by where it is the sum, rounded.
+  double OutputNoise(double o) const;
+  // Whether scores are read by weights of few bits and few exponents.
+  bool ReadsHalves() const {
+    return lane() == Lane::kF16 && reading == ReadBy::kWeights;
+  }
   // What the weights that are read are rounded to, and the key that says so.
   virtual const char* WeightKey() const { return "p"; }
   virtual NumberType WeightType() const { return profile.p; }

@@ -1,7 +1,6 @@
 #include "verify/identify/attention_forward/rows.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "verify/base/elements.h"
 #include "verify/identify/attention_forward/kernel.h"
@@ -34,9 +33,7 @@ void FillRows(const Rows& rows, int64_t h, const MutableLaneView& view) {
 }
 
 float ElementAt(const LaneView& view, int64_t h, int64_t i, int64_t c) {
-  if (view.lane == Lane::kF32) return view.As<const float>()(0, h, i, c);
-  const uint32_t bits = view.As<const Bf16>()(0, h, i, c).bits;
-  return std::bit_cast<float>(bits << 16);
+  return view.Float(0, h, i, c);
 }
 
 Rows RowsAt(const LaneView& view, int64_t h, int64_t rows, int64_t width) {

@@ -1,7 +1,8 @@
 // What a score is made of: lse, the type it is rounded to, operands, the place
-// of the scale, sums over channels.
+// of the scale.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "verify/base/binary64.h"
@@ -150,16 +151,37 @@ double Apart(const std::vector<double>& read,
   return apart;
 }
 
+// Of the scores of two keys, each rounded to the type.
+std::vector<double> Differences(const std::vector<double>& scores,
+                                const std::vector<double>& beside,
+                                NumberType type) {
+  std::vector<double> differences;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    differences.push_back(double{RoundTo(static_cast<float>(scores[i]), type)} -
+                          double{RoundTo(static_cast<float>(beside[i]), type)});
+  }
+  return differences;
+}
+
+// Sets a key beside the question's whose scores are 1/16 less, to 8 bits, and
+// returns them.
+std::vector<double> AddNearKey(ScoreQuestion* question) {
+  std::vector<double> scores;
+  for (size_t i = 0; i < kChannels; ++i) {
+    const float near = RoundToBits(question->k[i] * 0.9375f, 8);
+    question->beside.push_back(near);
+    scores.push_back(double{question->q[i][i]} * double{near});
+  }
+  return scores;
+}
+
 // Reports a type that scores are rounded to, if the weights are those of one.
-bool ReportScoreType(AttentionKernel* kernel, const std::vector<double>& read,
-                     const std::vector<double>& wanted, double noise) {
+bool ReportScoreType(AttentionKernel* kernel,
+                     const std::function<double(NumberType)>& apart,
+                     double noise) {
   for (const auto& [type, name] : {std::pair{NumberType::kF16, "f16"},
                                    std::pair{NumberType::kBf16, "bf16"}}) {
-    std::vector<double> rounded;
-    for (const double x : wanted) {
-      rounded.push_back(RoundTo(static_cast<float>(x), type));
-    }
-    if (!(Apart(read, rounded) <= noise)) continue;
+    if (!(apart(type) <= noise)) continue;
     kernel->Say("score", Word::kReported,
                 std::string("weights of two keys were those of scores rounded "
                             "to ") +
@@ -177,17 +199,24 @@ constexpr double kRoundedWeights = 0x1p-7;
 
 void AskScoreType(AttentionKernel* kernel) {
   const bool bf16 = kernel->lane() == Lane::kBf16;
-  // Weights in bf16 show the rounding of large scores only.
-  const bool wide = kernel->lse_bf16 || (bf16 && !kernel->ReadsBits());
+  const bool f16 = kernel->lane() == Lane::kF16;
+  // Weights of 16 bits show the rounding of large scores only.
+  const bool wide = f16 || kernel->lse_bf16 || (bf16 && !kernel->ReadsBits());
   std::vector<double> wanted;
-  const auto weights =
-      kernel->ScoresBy(ReadBy::kWeights, PlainScores(wide, &wanted));
+  ScoreQuestion question = PlainScores(wide, &wanted);
+  std::vector<double> beside(kChannels, 0.0);
+  // f16 has no weights of scores that lie far apart.
+  if (f16) beside = AddNearKey(&question);
+  const auto weights = kernel->ScoresBy(ReadBy::kWeights, question);
   if (!weights.ok()) {
     kernel->score_read = kernel->reading == ReadBy::kLse;
     kernel->Say("score", Word::kAssumed, weights.message());
     return;
   }
-  const double apart = Apart(weights.value(), wanted);
+  const auto apart_by = [&](NumberType type) {
+    return Apart(weights.value(), Differences(wanted, beside, type));
+  };
+  const double apart = apart_by(NumberType::kF32);
   const double noise = kernel->NoiseBy(ReadBy::kWeights, 8);
   // An lse of all bits has shown them; weights have to be of the same scores.
   const double most =
@@ -204,7 +233,7 @@ void AskScoreType(AttentionKernel* kernel) {
         "scores of 16 bits arrived, and two weights were those of them");
     return;
   }
-  if (ReportScoreType(kernel, weights.value(), wanted, noise)) {
+  if (ReportScoreType(kernel, apart_by, noise)) {
     kernel->score_read = false;
     return;
   }
@@ -222,11 +251,17 @@ void AskScoreType(AttentionKernel* kernel) {
 
 void AskOperandsQk(AttentionKernel* kernel) {
   if (kernel->lane() == Lane::kBf16) return;
-  const std::vector<float> drawn = DrawnNumbers(kChannels, 24, 21);
-  // By turns in q and k, large and so small that f16 lacks bits.
+  if (kernel->ReadsHalves()) {
+    kernel->Say("operand_qk", Word::kAssumed,
+                "weights are rounded too coarsely to show elements");
+    return;
+  }
+  const int bits = LaneRowOf(kernel->lane()).digits;
+  const std::vector<float> drawn = DrawnNumbers(kChannels, bits, 21);
+  // By turns in q and k, large and, of f32, so small that f16 lacks bits.
   std::vector<float> q(kChannels), k(kChannels);
   for (size_t i = 0; i < kChannels; ++i) {
-    const bool small = i % 4 >= 2;
+    const bool small = i % 4 >= 2 && kernel->lane() == Lane::kF32;
     (i % 2 == 0 ? q : k)[i] = drawn[i] * (small ? 0x1p-18f : 1.0f);
     (i % 2 == 0 ? k : q)[i] = small ? 0x1p15f : 1.0f;
   }
@@ -242,16 +277,19 @@ void AskOperandsQk(AttentionKernel* kernel) {
                        double{RoundedBy(model, k[i])});
     }
     if (!(Worst(*kernel, read.value(), wanted) <= 1)) continue;
-    if (model.adopt) {
+    // f16 tensors that pass through bf16 are a bug.
+    const bool adopt = model.adopt && (kernel->lane() != Lane::kF16 ||
+                                       model.type != NumberType::kBf16);
+    if (adopt) {
       kernel->profile.operand_qk = model.type;
       if (model.type != NumberType::kF32) {
         kernel->profile.operand_round = model.how;
       }
     }
-    kernel->Say(
-        "operand_qk", model.adopt ? Word::kSeen : Word::kReported,
-        Format("elements of 24 bits in q and k arrived as %s", model.text),
-        model.adopt ? "" : std::string("operand_qk = ") + model.name);
+    kernel->Say("operand_qk", adopt ? Word::kSeen : Word::kReported,
+                Format("elements of %d bits in q and k arrived as %s", bits,
+                       model.text),
+                adopt ? "" : std::string("operand_qk = ") + model.name);
     return;
   }
   kernel->Say("operand_qk", Word::kCannotTell,
@@ -268,12 +306,12 @@ struct ScalePlace {
 constexpr ScalePlace kPlaces[] = {
     {ScaleAt::kLogits, "after the sum"},
     {ScaleAt::kQF32, "into q in f32"},
-    {ScaleAt::kQLane, "into q in bf16"},
+    {ScaleAt::kQLane, "into q in its lane"},
     {ScaleAt::kExponent, "in the factor of the exponent"},
 };
 
 // The lse of one key whose product f32 holds.
-float LseBits(ScaleAt at, const LseForm& form, float q, float k) {
+float LseBits(ScaleAt at, Lane lane, const LseForm& form, float q, float k) {
   const auto scale = static_cast<float>(kOddScale);
   switch (at) {
     case ScaleAt::kLogits:
@@ -281,7 +319,7 @@ float LseBits(ScaleAt at, const LseForm& form, float q, float k) {
     case ScaleAt::kQF32:
       return LseOfOne(form, (q * scale) * k, 1);
     case ScaleAt::kQLane:
-      return LseOfOne(form, RoundTo(q * scale, NumberType::kBf16) * k, 1);
+      return LseOfOne(form, RoundTo(q * scale, NumberTypeOf(lane)) * k, 1);
     case ScaleAt::kExponent:
       break;
   }
@@ -294,13 +332,13 @@ bool TakeScale(AttentionKernel* kernel, const ScoreQuestion& question,
                const std::vector<double>& read) {
   for (const LseForm& form : LseForms()) {
     for (const ScalePlace& place : kPlaces) {
-      const bool bf16 = kernel->lane() == Lane::kBf16;
-      if (place.at == ScaleAt::kQLane && !bf16) continue;
+      const bool f32 = kernel->lane() == Lane::kF32;
+      if (place.at == ScaleAt::kQLane && f32) continue;
       // A natural exponent has no factor.
       if (place.at == ScaleAt::kExponent && form.base == ExpBase::kE) continue;
       bool all = true;
       for (size_t i = 0; i < kChannels && all; ++i) {
-        all = double{LseBits(place.at, form, question.q[i][i],
+        all = double{LseBits(place.at, kernel->lane(), form, question.q[i][i],
                              question.k[i])} == read[i];
       }
       if (!all) continue;
@@ -357,39 +395,6 @@ void AskScale(AttentionKernel* kernel) {
   kernel->Say("scale_at", Word::kCannotTell,
               Format("with a scale of %g a score was %.6g times what it says",
                      kOddScale, ratio));
-}
-
-void AskSumsQk(AttentionKernel* kernel) {
-  const double gain = kernel->ScoreGain();
-  ScoreQuestion question;
-  question.q = LosingSums(kChannels, kChannels, 32, 41);
-  question.k.assign(kChannels, 1.0f);
-  question.scale = gain;
-  auto read = kernel->Scores(question);
-  if (!read.ok()) {
-    kernel->Say("acc_qk", Word::kAssumed, read.message());
-    return;
-  }
-  if (kernel->Noise(0) / gain > 0x1p-16) {
-    kernel->Say("acc_qk", Word::kAssumed,
-                "scores are read too coarsely to show lost bits");
-    return;
-  }
-  for (double& x : read.value()) x /= gain;
-  const SumFit fit =
-      FitSums(question.q, read.value(), [&](size_t i, double sum) {
-        return std::fabs(read.value()[i] - sum) <= kernel->Noise(sum) / gain;
-      });
-  const bool adopt = fit.nearest || (fit.model != nullptr && fit.model->adopt);
-  if (adopt)
-    kernel->profile.acc_qk = fit.nearest ? Accumulator{} : fit.model->acc;
-  const Word word = adopt                  ? Word::kSeen
-                    : fit.model != nullptr ? Word::kReported
-                                           : Word::kCannotTell;
-  kernel->Say("acc_qk", word, fit.evidence,
-              word == Word::kReported
-                  ? std::string("acc_qk = ") + fit.model->text
-                  : "");
 }
 
 }  // namespace lockstep::verify

@@ -1,5 +1,5 @@
-// Sums over keys, and what values are on their way: operands of V, the
-// division, subnormal numbers.
+// Sums over channels and keys, and what values are on their way: operands of V,
+// the division, subnormal numbers.
 #include <cmath>
 
 #include "verify/base/binary64.h"
@@ -11,7 +11,7 @@ namespace lockstep::verify {
 namespace {
 
 constexpr size_t kKeys = 64;     // a power of two: o is the sum, shifted
-constexpr size_t kUsed = 32;     // keys whose values are not 0
+constexpr size_t kUsed = 32;     // terms that are not 0
 constexpr size_t kColumns = 64;  // of v: each has a sum of its own
 
 // Equal scores of n keys, which see these values.
@@ -25,11 +25,46 @@ AttentionQuestion Equal(const Rows& v) {
 
 }  // namespace
 
+void AskSumsQk(AttentionKernel* kernel) {
+  const double gain = kernel->ScoreGain();
+  ScoreQuestion question;
+  question.q = LosingSums(kKeys, kKeys, kUsed, 41);
+  question.k.assign(kKeys, 1.0f);
+  question.scale = gain;
+  auto read = kernel->Scores(question);
+  if (!read.ok()) {
+    kernel->Say("acc_qk", Word::kAssumed, read.message());
+    return;
+  }
+  if (kernel->Noise(0) / gain > 0x1p-16) {
+    kernel->Say("acc_qk", Word::kAssumed,
+                "scores are read too coarsely to show lost bits");
+    return;
+  }
+  for (double& x : read.value()) x /= gain;
+  const SumFit fit =
+      FitSums(question.q, read.value(), [&](size_t i, double sum) {
+        return std::fabs(read.value()[i] - sum) <= kernel->Noise(sum) / gain;
+      });
+  const bool adopt = fit.nearest || (fit.model != nullptr && fit.model->adopt);
+  if (adopt)
+    kernel->profile.acc_qk = fit.nearest ? Accumulator{} : fit.model->acc;
+  const Word word = adopt                  ? Word::kSeen
+                    : fit.model != nullptr ? Word::kReported
+                                           : Word::kCannotTell;
+  kernel->Say("acc_qk", word, fit.evidence,
+              word == Word::kReported
+                  ? std::string("acc_qk = ") + fit.model->text
+                  : "");
+}
+
 void AskOperandsV(AttentionKernel* kernel) {
   std::vector<float> v =
-      DrawnNumbers(kColumns, kernel->lane() == Lane::kBf16 ? 8 : 24, 91);
-  // Every other one so small that f16 lacks bits.
-  for (size_t i = 1; i < kColumns; i += 2) v[i] *= 0x1p-18f;
+      DrawnNumbers(kColumns, LaneRowOf(kernel->lane()).digits, 91);
+  // Every other one so small that f16 lacks bits, where the lane has them.
+  for (size_t i = 1; i < kColumns && kernel->lane() != Lane::kF16; i += 2) {
+    v[i] *= 0x1p-18f;
+  }
   const auto answer = kernel->Ask(Equal({v}));
   if (!answer.ok()) {
     kernel->Say("operand_v", Word::kAssumed, answer.message());
@@ -74,13 +109,13 @@ namespace {
 Result<SumFit> FitValues(AttentionKernel* kernel, const Rows& lists) {
   const auto answer = kernel->Ask(Equal(Transposed(lists)));
   if (!answer.ok()) return answer.status();
-  const double rounding = kernel->lane() == Lane::kBf16 ? 0x1p-8 : 0x1p-22;
   std::vector<double> sums;
   for (size_t i = 0; i < lists.size(); ++i) {
     sums.push_back(double{answer->o[0][i]} * double{kKeys});
   }
   return FitSums(lists, sums, [&](size_t i, double sum) {
-    return std::fabs(sums[i] - sum) <= std::fabs(sum) * rounding;
+    const double noise = kernel->OutputNoise(sum / double{kKeys});
+    return std::fabs(sums[i] - sum) <= noise * double{kKeys};
   });
 }
 
@@ -183,8 +218,8 @@ void AskEqualKeys(AttentionKernel* kernel) {
 }
 
 void AskDivision(AttentionKernel* kernel) {
-  // bf16 outputs show no last place.
-  if (kernel->lane() == Lane::kBf16 || !kernel->unit_weights()) return;
+  // Outputs of 16 bits show no last place.
+  if (kernel->lane() != Lane::kF32 || !kernel->unit_weights()) return;
   const bool plain = kernel->profile.p == NumberType::kF32;
   if (kernel->profile.normalise == Normalise::kBefore) return;
   if (plain && TakeBefore(kernel)) return;
@@ -215,6 +250,7 @@ void AskDivision(AttentionKernel* kernel) {
 void AskSubnormals(AttentionKernel* kernel) {
   // f16 has no numbers so small, flushed or not.
   if (kernel->profile.operand_v == NumberType::kF16) return;
+  if (kernel->lane() == Lane::kF16) return;
   std::vector<float> v(kColumns, 0.0f);
   for (size_t i = 0; i < kColumns; ++i) {
     v[i] = std::ldexp(1.0f + static_cast<float>(i % 2) * 0.5f,

@@ -68,6 +68,12 @@ std::vector<WeightModel> ModelsOf(Lane lane) {
       models.push_back({&rounding, place});
     }
   }
+  // Beside f16 tensors tf32 is what f16 is, without its smallest number.
+  if (lane == Lane::kF16) {
+    std::ranges::stable_partition(models, [](const WeightModel& model) {
+      return model.rounding->type != NumberType::kTf32;
+    });
+  }
   return models;
 }
 
@@ -97,7 +103,7 @@ bool Explains(const AttentionKernel& kernel, const WeightModel& model,
               const std::vector<WeightRow>& rows, const Rows& o,
               double margin) {
   size_t told = 0;
-  const bool bf16 = kernel.lane() == Lane::kBf16;
+  const bool f32 = kernel.lane() == Lane::kF32;
   for (size_t i = 0; i < rows.size(); ++i) {
     const Wanted wanted = WantedBy(model, rows[i], margin);
     if (!wanted.told) continue;
@@ -110,7 +116,7 @@ bool Explains(const AttentionKernel& kernel, const WeightModel& model,
     const double other_l =
         std::fabs(wanted.difference) *
         (model.rounding->type == NumberType::kF32 ? 0 : 0x1p-7);
-    const double out = std::fabs(wanted.difference) * (bf16 ? 0x1p-8 : 0);
+    const double out = f32 ? 0 : kernel.OutputNoise(wanted.difference);
     if (!(std::fabs(double{o[i][0]} - wanted.difference) <=
           coarse + out + other_l)) {
       return false;
@@ -161,6 +167,7 @@ void TakeWeights(AttentionKernel* kernel, const WeightModel& model,
   // In f32 only the units that round V round weights as well, and alike.
   const bool unit =
       kernel->lane() == Lane::kBf16 || type == NumberType::kF32 ||
+      (kernel->lane() == Lane::kF16 && type != NumberType::kBf16) ||
       (p.operand_v == type && p.operand_round == model.rounding->how);
   const bool before = model.normalise == Normalise::kBefore;
   const std::string came = Format(

@@ -41,6 +41,12 @@ struct Fate {
   Status status;
 };
 
+// Whether identify has questions in the lane of that correct kernel.
+bool CanBeAsked(const std::string& op, const std::string& base) {
+  const auto profile = ProfileOfBase(base);
+  return !profile.ok() || AsksIn(op, profile->lane.value_or(Lane::kF32));
+}
+
 std::vector<Suspect> SuspectsOf(const std::vector<const SelftestRow*>& rows,
                                 const AutoOptions& options) {
   std::vector<Suspect> all;
@@ -55,7 +61,9 @@ std::vector<Suspect> SuspectsOf(const std::vector<const SelftestRow*>& rows,
       if (!wanted) continue;
       const std::string base = info->base;
       if (!base.starts_with("exact")) {
-        all.push_back({row, info, base, {}, {}, {}});
+        if (CanBeAsked(row->op, base)) {
+          all.push_back({row, info, base, {}, {}, {}});
+        }
         continue;
       }
       all.push_back({row, info, "cpu", {}, {}, {}});
@@ -90,9 +98,7 @@ std::vector<std::string> LinesOf(const Suspect& suspect, int64_t length) {
   if (length == 0) return {suspect.info->pattern};
   std::vector<std::string> lines;
   for (const LengthCase& row : CasesAt(suspect.row->op, length)) {
-    if (row.only.empty() || row.only == suspect.info->name) {
-      lines.push_back(row.line);
-    }
+    if (IsFor(*suspect.info, row)) lines.push_back(row.line);
   }
   return lines;
 }

@@ -40,7 +40,7 @@ bool IsWider(const std::string& key, const NumericProfile& found,
 
 NumberType OfLane(NumberType type, Lane lane) {
   if (type != NumberType::kCase) return type;
-  return lane == Lane::kBf16 ? NumberType::kBf16 : NumberType::kF32;
+  return WeightTypeOf(lane);
 }
 
 // What is judged where a profile says nothing.
@@ -156,7 +156,7 @@ SeenZoo IdentifyZoo(const SelftestRow& row) {
     if (subject.ok()) {
       request.lane = subject->profile.lane.value_or(Lane::kF32);
     }
-    if (request.lane == Lane::kF16) {
+    if (!AsksIn(row.op, request.lane)) {
       ++zoo.not_asked;
       continue;
     }
