@@ -12,7 +12,7 @@ HEAD = """# Public kernels before the judge
 Written by `scripts/judge-public-kernels.sh`, which installs the versions below and takes
 hours for all of its cases, most of them for what is compiled or interpreted; here stands what its last run judged, on
 {cpu} ({units}). Shorter runs (`--cases N`) show fewer cases than those hours.
-*Lines* are of `data/cases/foreign-attention-f32.cases`, `foreign-attention-bf16.cases`,
+*Lines* are of `data/cases/foreign-attention-f32.cases`, `foreign-attention-bf16.cases`, `foreign-attention-f16.cases`,
 `foreign-scan.cases` and, for what makes tables of masks, `block_plan.cases`, with a few more in
 `scripts/public_kernels_table.py`; *drawn* cases come from `lockstep fuzz`. A case is skipped where the kernel has no
 such thing (softcaps, sinks, the lane), untrusted where nothing proved that a wrong kernel

@@ -5,6 +5,7 @@ import re
 
 FORWARD = ("foreign-attention-f32.cases",)
 FORWARD_BF16 = ("foreign-attention-bf16.cases",)
+FORWARD_F16 = ("foreign-attention-f16.cases",)
 SCAN = ("foreign-scan.cases",)
 
 
@@ -44,6 +45,12 @@ def _pair(name, library, file, function, **numbers):
                      lane, **numbers)
 
 
+def _half(name, library, file, function, **numbers):
+    """The same kernel in f16."""
+    return Kernel(f"{name}_f16", library, python(file, f"{function}_f16"), FORWARD_F16, "f16",
+                  **numbers)
+
+
 def _planners(name, library, file, *functions):
     """What makes tables of masks."""
     for function in functions:
@@ -54,7 +61,9 @@ def _planners(name, library, file, *functions):
 KERNELS = (
     Kernel("numpy_f32", "numpy", python("numpy_attention", "attend"), FORWARD, drawn=6000),
     *_pair("sdpa", "torch", "torch_sdpa", "attend", drawn=8000),
+    _half("sdpa", "torch", "torch_sdpa", "attend", drawn=2000),
     *_pair("flex_eager", "torch", "torch_flex", "eager", drawn=3000, more=SPECIAL),
+    _half("flex_eager", "torch", "torch_flex", "eager", drawn=1000),
     *_pair("flex_compiled", "torch", "torch_flex_compiled", "compiled", lines=50,
            more=LONELY),
     Kernel("jax_nn_f32", "jax", python("jax_attention", "attend_f32"), FORWARD, lines=80),

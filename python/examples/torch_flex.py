@@ -18,6 +18,9 @@ BF16 = F32.replace("flex-eager-f32", "flex-eager-bf16") + """lane = bf16
 p = bf16
 ftz = yes
 """
+F16 = F32.replace("flex-eager-f32", "flex-eager-f16") + """lane = f16
+p = f16
+"""
 
 
 def attend(q, k, v, call, attention, **words):
@@ -54,4 +57,9 @@ def eager_f32(q, k, v, *, call):
 
 @lockstep.kernel(framework="torch", profile=BF16, wants=["mask.dense"], lanes=["bf16"])
 def eager_bf16(q, k, v, *, call):
+    return eager(q, k, v, call)
+
+
+@lockstep.kernel(framework="torch", profile=F16, wants=["mask.dense"], lanes=["f16"])
+def eager_f16(q, k, v, *, call):
     return eager(q, k, v, call)

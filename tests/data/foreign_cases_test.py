@@ -4,7 +4,7 @@ line, correct variants of common arithmetic pass and are trusted on every line,
 and wrong ones fail.
 
 usage: foreign_cases_test.py LOCKSTEP FILE exact|variants|mutants
-FILE is f32, bf16, backward-f32 or backward-bf16.
+FILE is f32, bf16, f16, backward-f32 or backward-bf16.
 """
 import json
 import pathlib
@@ -16,8 +16,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 VARIANTS = {"f32": [("variant:cpu", "cpu-f32")],
             "bf16": [("variant:flash", "flash-bf16")],
+            "f16": [("variant:flash-f16", "flash-f16")],
             "backward-f32": [("variant:grad-cpu", "cpu-f32")],
             "backward-bf16": [("variant:grad-flash", "flash-bf16")]}
+# What ignores strides, by the file.
+STRIDED = {"f32": "cpu", "bf16": "flash", "f16": "flash-f16", "backward-f32": "flash",
+           "backward-bf16": "flash"}
 # Defects of public kernels, in tiles of real size: candidate and the share of
 # the lines that it has to fail on.
 MUTANTS = {
@@ -26,6 +30,9 @@ MUTANTS = {
             ("attn.max_init_zero,base=cpu-tile128", 0.02)],
     "bf16": [("attn.tail_tile_unmasked,base=flash-descending", 0.4),
              ("attn.mask_before_cap,base=flash-descending", 0.05)],
+    "f16": [("attn.tail_tile_unmasked,base=flash-f16-descending", 0.4),
+            ("attn.mask_before_cap,base=flash-f16-descending", 0.05),
+            ("attn.f16_through_bf16", 0.5)],
     "backward-f32": [("grad.scale_missing_dk", 0.9),
                      ("grad.last_head_only", 0.4),
                      ("grad.last_keys_dropped,tile=64x64", 0.4),
@@ -70,7 +77,7 @@ def ignored(lockstep, lane):
     """A kernel that ignores strides fails wherever there are some, and only there."""
     code, verdicts, text = verify(
         lockstep, cases(lane), "--no-probes", "--no-invariance", "--candidate",
-        "mutant:attn.strides_ignored,base=" + ("cpu" if lane == "f32" else "flash"))
+        "mutant:attn.strides_ignored,base=" + STRIDED[lane])
     wrong = [line for line, verdict in zip(lines(lane), verdicts)
              if (verdict == "fail") != strided(line)]
     asked = sum(map(strided, lines(lane)))

@@ -14,6 +14,7 @@ KERNELS = {"numpy": ("numpy_attention.py:attend",),
            "torch": ("torch_sdpa.py:attend_f32", "torch_sdpa.py:attend_bf16",
                      "torch_sdpa.py:attend_f16",
                      "torch_flex.py:eager_f32", "torch_flex.py:eager_bf16",
+                     "torch_flex.py:eager_f16",
                      "torch_sdpa.py:gradients_f32", "torch_sdpa.py:gradients_bf16")}
 SKIPPED = 77
 
