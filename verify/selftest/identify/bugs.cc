@@ -41,12 +41,6 @@ struct Fate {
   Status status;
 };
 
-// Whether identify has questions in the lane of that correct kernel.
-bool CanBeAsked(const std::string& op, const std::string& base) {
-  const auto profile = ProfileOfBase(base);
-  return !profile.ok() || AsksIn(op, profile->lane.value_or(Lane::kF32));
-}
-
 std::vector<Suspect> SuspectsOf(const std::vector<const SelftestRow*>& rows,
                                 const AutoOptions& options) {
   std::vector<Suspect> all;
@@ -61,9 +55,7 @@ std::vector<Suspect> SuspectsOf(const std::vector<const SelftestRow*>& rows,
       if (!wanted) continue;
       const std::string base = info->base;
       if (!base.starts_with("exact")) {
-        if (CanBeAsked(row->op, base)) {
-          all.push_back({row, info, base, {}, {}, {}});
-        }
+        all.push_back({row, info, base, {}, {}, {}});
         continue;
       }
       all.push_back({row, info, "cpu", {}, {}, {}});
@@ -310,7 +302,8 @@ Result<AutoResult> JudgeIdentified(const std::vector<const SelftestRow*>& rows,
   result.not_asked =
       static_cast<int64_t>(std::erase_if(suspects, [](const Suspect& suspect) {
         const auto base = ProfileOfBase(suspect.base);
-        return base.ok() && base->lane == Lane::kF16;
+        return base.ok() &&
+               !AsksIn(suspect.row->op, base->lane.value_or(Lane::kF32));
       }));
   ForEach(
       static_cast<int64_t>(suspects.size()), options.threads,
