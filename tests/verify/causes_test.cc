@@ -50,6 +50,34 @@ TEST(Causes, ABugIsNamedByItsBits) {
             "attn.window_left_plus_one, the same bits");
 }
 
+// Of a kernel whose shards are right, and which puts their answers together
+// wrongly: in as many shards as its row of the catalogue has not.
+TEST(Causes, WrongGlueOfShardsIsNamed) {
+  const struct {
+    const char* line;
+    const char* bug;
+    const char* shard;
+  } kernels[] = {
+      {"attention_forward hq=2 sq=20 skv=40 d=8 mask=causal align=br",
+       "shard.unnormalised", "kv:2"},
+      {"attention_forward hq=2 sq=20 skv=40 d=8 mask=causal align=br",
+       "shard.mean_of_shards", "kv:8"},
+      {"attention_forward hq=2 sq=40 skv=40 d=8 mask=causal",
+       "shard.offset_of_whole", "ring:2"},
+      {"attention_forward hq=2 sq=40 skv=40 d=8 q_seg=runs:18,22 "
+       "kv_seg=runs:18,22",
+       "shard.last_step_dropped", "ring:3"}};
+  for (const auto& [line, bug, shard] : kernels) {
+    const Explanation cause = First(
+        line, std::string("mutant:") + bug + ",shard=" + shard, "cpu-f32");
+    EXPECT_EQ(cause.bug, bug);
+    EXPECT_TRUE(cause.same_bits) << bug;
+    EXPECT_NE(cause.what.find(std::string(", cut in ") + shard),
+              std::string::npos)
+        << cause.what;
+  }
+}
+
 // An lse where there should be minus infinity, rounded in other tiles.
 TEST(Causes, NumbersInPlaceOfInfinities) {
   const Explanation cause = First(

@@ -280,6 +280,10 @@ void Explainer::Add(Ground ground) {
   // What the cases so far could not tell from another, this one may have shown
   // to be neither.
   Refine();
+  // A kernel in shards computes whole cases.
+  if (!Reproduced() && !sample && !std::exchange(sharded_, true)) {
+    HoldAll(ShardHypothesesOf(op_, profile_));
+  }
   Sort();
   held_.resize(std::min(held_.size(), sample ? kKeptOfSample : kKept));
 }

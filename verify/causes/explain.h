@@ -136,6 +136,7 @@ class Explainer {
   int64_t tried_ = 0;
   bool all_tried_ = false;  // as the catalogue has them
   bool compared_ = false;   // with bugs of tiles
+  bool sharded_ = false;    // bugs of shards were tried
   const double budget_;     // multiply-adds
   double spent_ = 0;
 };

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "verify/base/format.h"
+#include "verify/case/shards/shard.h"
+#include "verify/emulator/mutants_shards/bugs.h"
 
 namespace lockstep::verify {
 namespace {
@@ -20,10 +22,13 @@ constexpr std::array<std::array<int64_t, 2>, 8> kTiles = {{{16, 16},
                                                            {64, 32},
                                                            {256, 256}}};
 constexpr int kLeastTile = 8;
+constexpr int kShards[] = {2, 3, 4, 8};
 constexpr int64_t kChunks[] = {8, 16, 32, 64, 128, 256};
 // Bits of precision that are left, and counts of anything else.
 constexpr int kBits[] = {4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16};
 constexpr int kCounts[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32, 64};
+
+constexpr std::string_view kShardFamily = "shards";
 
 // Whether bugs of scans are bugs of that op.
 bool IsScan(std::string_view op) {
@@ -66,6 +71,30 @@ bool IsUsual(const std::string& variant) {
          std::end(kUsual);
 }
 
+// Bugs of shards as rows of the catalogue, which break no point of a kernel.
+const std::vector<MutantInfo>& ShardInfos() {
+  static const std::vector<MutantInfo> kInfos = [] {
+    std::vector<MutantInfo> infos;
+    for (const ShardBug& bug : ShardBugs()) {
+      const FaultPoint none =
+          bug.scan ? FaultPoint(ScanFault::kNone) : FaultPoint(Fault::kNone);
+      infos.emplace_back(none, bug.name, kShardFamily.data(), bug.breaks,
+                         bug.pattern, bug.usual);
+    }
+    return infos;
+  }();
+  return kInfos;
+}
+
+// "kv:4" of "mutant:shard.x,shard=kv:4,base=cpu"; empty: there is none.
+std::string ShardIn(const std::string& spec) {
+  constexpr std::string_view kKey = ",shard=";
+  const size_t at = spec.find(kKey);
+  if (at == std::string::npos) return "";
+  const size_t from = at + kKey.size();
+  return spec.substr(from, spec.find(',', from) - from);
+}
+
 // "the last key is left out" of "the last N keys are left out".
 std::string OfOneKey(std::string sentence, size_t n) {
   sentence.erase(n, std::string_view("N ").size());
@@ -86,6 +115,8 @@ std::string Hypothesis::Name() const {
 std::string Hypothesis::Sentence() const {
   std::string sentence = bug->breaks;
   if (second != nullptr) return sentence + "; " + second->breaks;
+  const std::string shard = ShardIn(spec);
+  if (!shard.empty()) return sentence + ", cut in " + shard;
   if (bug->dial == nullptr) return sentence;
   const std::string own = BugIn(spec);
   const size_t at = own.find('@');
@@ -103,6 +134,8 @@ std::optional<Hypothesis> PairOf(const Hypothesis& first,
                                  const Hypothesis& second) {
   const bool together = first.bug->gradients() == second.bug->gradients() &&
                         !first.bug->gradients() && !first.bug->merge() &&
+                        first.bug->family != kShardFamily &&
+                        second.bug->family != kShardFamily &&
                         first.bug != second.bug;
   if (!together) return std::nullopt;
   const std::string& right = IsUsual(first.right) ? second.right : first.right;
@@ -127,6 +160,26 @@ std::vector<Hypothesis> HypothesesOf(const std::string& op,
   std::stable_partition(all.begin(), all.end(), [&](const Hypothesis& one) {
     return one.bug->op() == op;
   });
+  return all;
+}
+
+std::vector<Hypothesis> ShardHypothesesOf(const std::string& op,
+                                          const NumericProfile* profile) {
+  std::vector<Hypothesis> all;
+  const bool narrow = profile != nullptr && profile->p != NumberType::kF32;
+  for (const MutantInfo& bug : ShardInfos()) {
+    if (!Related(bug.op(), op)) continue;
+    const std::string base = bug.attention() && narrow ? "flash" : bug.base;
+    const ShardBug& of = *FindShardBug(bug.name).value();
+    const auto axis = static_cast<size_t>(ReadShard(of.shard)->axis);
+    for (const int count : kShards) {
+      all.push_back({&bug, nullptr,
+                     std::string("mutant:") + bug.name +
+                         ",shard=" + std::string(kShardAxes[axis]) + ":" +
+                         std::to_string(count) + ",base=" + base,
+                     "variant:" + base});
+    }
+  }
   return all;
 }
 

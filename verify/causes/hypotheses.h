@@ -31,6 +31,11 @@ struct Hypothesis {
 std::vector<Hypothesis> HypothesesOf(const std::string& op,
                                      const NumericProfile* profile);
 
+// The same of kernels that compute a case in shards, right ones, and put the
+// answers together wrongly: in 2, 3, 4 and 8 shards.
+std::vector<Hypothesis> ShardHypothesesOf(const std::string& op,
+                                          const NumericProfile* profile);
+
 // Whether rows of the op's answers are independent, so that known bugs can be
 // replayed on some of them.
 bool ComputesRowByRow(const std::string& op);

@@ -12,6 +12,7 @@
 
 #include "tests/verify/fake_candidate.h"
 #include "tests/verify/judge_line.h"
+#include "verify/candidate/candidate.h"
 #include "verify/candidate/shards/mutant_shards.h"
 #include "verify/emulator/mutants_shards/bugs.h"
 #include "verify/inputs/attention_forward_clone.h"
@@ -177,6 +178,25 @@ TEST(Shards, EveryWrongGlueFails) {
     EXPECT_EQ(result.verdict, Verdict::kFail)
         << bug.name << " " << WhatWasFound(result);
   }
+}
+
+TEST(Shards, SpecsOfWrongGlue) {
+  for (const char* spec : {"mutant:shard.unnormalised,shard=kv:2",
+                           "mutant:shard.unnormalised,shard=kv:2,base=flash"}) {
+    const auto kernel = ParseCandidate(spec);
+    ASSERT_TRUE(kernel.ok()) << kernel.message();
+    EXPECT_EQ(kernel.value()->Spec({}), spec);
+  }
+  const auto refused = [](const char* spec) {
+    return ParseCandidate(std::string("mutant:shard.unnormalised,") + spec)
+        .message();
+  };
+  EXPECT_EQ(refused("shard=ring:2"), "shard=ring:2: the bug is of kv:N");
+  EXPECT_EQ(refused("base=exact"),
+            "base=exact: answers of the exact contract are not merged; want a "
+            "variant with a profile, such as base=cpu");
+  EXPECT_EQ(refused("tile=4x4"),
+            "candidate argument 'tile=4x4': want shard=AXIS:N or base=VARIANT");
 }
 
 // The same kernels without their bug.

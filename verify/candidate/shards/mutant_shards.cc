@@ -36,15 +36,16 @@ float& LseOf(const OutputSet& outputs, const At& at) {
 
 class ShardedKernel final : public EmulatedCandidate {
  public:
-  ShardedKernel(const ShardBug& bug, std::unique_ptr<Candidate> usual)
-      : EmulatedCandidate("mutant", bug.name, bug.op(),
-                          *usual->traits().claims),
+  ShardedKernel(const ShardBug& bug, std::string spec, const ShardSpec& shard,
+                std::unique_ptr<Candidate> usual)
+      : EmulatedCandidate("mutant", spec, bug.op(), *usual->traits().claims),
         bug_(bug),
-        shard_(ReadShard(bug.shard).value()),
+        spec_(std::move(spec)),
+        shard_(shard),
         usual_(std::move(usual)) {}
 
   std::unique_ptr<Candidate> Copy() const override {
-    return std::make_unique<ShardedKernel>(bug_, usual_->Copy());
+    return std::make_unique<ShardedKernel>(bug_, spec_, shard_, usual_->Copy());
   }
 
   RunOutcome Run(const CaseRequest& request, const Trial& trial,
@@ -58,7 +59,7 @@ class ShardedKernel final : public EmulatedCandidate {
                               ? RunAttention(request, *attention, outputs)
                               : RunScan(request, trial, outputs);
     if (!status.ok()) return Refuse(": " + status.message());
-    return Ran(std::string("in ") + bug_.shard, execution);
+    return Ran("in " + FormatShard(shard_), execution);
   }
 
  private:
@@ -95,7 +96,8 @@ class ShardedKernel final : public EmulatedCandidate {
            step == shard_.count - 1;
   }
 
-  const ShardBug& bug_;
+  const ShardBug bug_;  // its texts are constants
+  std::string spec_;
   ShardSpec shard_;
   std::unique_ptr<Candidate> usual_;
 };
@@ -254,17 +256,53 @@ Status ShardedKernel::RunAttention(const CaseRequest& request,
 
 }  // namespace
 
-Result<std::unique_ptr<Candidate>> MakeShardedKernel(const ShardBug& bug) {
-  auto usual = ParseVariantCandidate(bug.usual);
+Result<std::unique_ptr<Candidate>> MakeShardedKernel(const ShardBug& bug,
+                                                     const ShardedAs& as) {
+  std::string spec = bug.name;
+  if (!as.shard.empty()) spec += ",shard=" + as.shard;
+  if (!as.usual.empty()) spec += ",base=" + as.usual;
+  auto usual =
+      ParseVariantCandidate(as.usual.empty() ? bug.usual : as.usual.c_str());
   if (!usual.ok()) return usual.status();
-  return std::unique_ptr<Candidate>(
-      std::make_unique<ShardedKernel>(bug, std::move(usual.value())));
+  if (!usual.value()->traits().claims) {
+    return Status::Error("base=" + as.usual +
+                         ": answers of the exact contract are not merged; "
+                         "want a variant with a profile, such as base=cpu");
+  }
+  const ShardAxis axis = ReadShard(bug.shard)->axis;
+  const Result<ShardSpec> shard =
+      ReadShard(as.shard.empty() ? bug.shard : as.shard);
+  if (!shard.ok()) return shard.status();
+  if (shard->axis != axis) {
+    return Status::Error("shard=" + as.shard + ": the bug is of " +
+                         std::string(kShardAxes[static_cast<size_t>(axis)]) +
+                         ":N");
+  }
+  return std::unique_ptr<Candidate>(std::make_unique<ShardedKernel>(
+      bug, std::move(spec), shard.value(), std::move(usual.value())));
 }
 
+// "shard.NAME[,shard=AXIS:N][,base=VARIANT]".
 Result<std::unique_ptr<Candidate>> ParseShardMutant(std::string_view name) {
-  const Result<const ShardBug*> bug = FindShardBug(name);
+  const size_t comma = std::min(name.find(','), name.size());
+  const Result<const ShardBug*> bug = FindShardBug(name.substr(0, comma));
   if (!bug.ok()) return bug.status();
-  return MakeShardedKernel(*bug.value());
+  ShardedAs as;
+  name.remove_prefix(comma);
+  while (!name.empty()) {
+    name.remove_prefix(1);
+    const std::string_view one = name.substr(0, name.find(','));
+    name.remove_prefix(one.size());
+    if (one.starts_with("shard=")) {
+      as.shard = one.substr(6);
+    } else if (one.starts_with("base=")) {
+      as.usual = one.substr(5);
+    } else {
+      return Status::Error("candidate argument '" + std::string(one) +
+                           "': want shard=AXIS:N or base=VARIANT");
+    }
+  }
+  return MakeShardedKernel(*bug.value(), as);
 }
 
 }  // namespace lockstep::verify

@@ -4,6 +4,7 @@
 #define LOCKSTEP_VERIFY_CANDIDATE_SHARDS_MUTANT_SHARDS_H_
 
 #include <memory>
+#include <string>
 
 #include "reference/contract/status.h"
 #include "verify/candidate/candidate.h"
@@ -11,8 +12,15 @@
 
 namespace lockstep::verify {
 
-// Errors: the bug's usual kernel is unknown. Borrows the bug.
-Result<std::unique_ptr<Candidate>> MakeShardedKernel(const ShardBug& bug);
+// How such a kernel differs from the catalogue's; empty: it does not.
+struct ShardedAs {
+  std::string shard;  // "kv:2"
+  std::string usual;  // of the zoo
+};
+
+// Errors: the usual kernel is unknown, or the cut has no meaning.
+Result<std::unique_ptr<Candidate>> MakeShardedKernel(const ShardBug& bug,
+                                                     const ShardedAs& as = {});
 
 }  // namespace lockstep::verify
 
