@@ -65,8 +65,8 @@ inline void ClearSums(const AttentionJob& job, Worker& worker) {
   worker.v_seen = Magnitudes();
 }
 
-// Looks up which key tiles the rows have to visit.
-inline void StartMasks(int64_t batch, Worker& worker) {
+// Looks up which of these key tiles the rows have to visit.
+inline void StartMasks(int64_t batch, Range tiles, Worker& worker) {
   worker.parts.clear();
   for (const RowState& row : worker.rows) {
     if (worker.parts.empty() || worker.parts.back().head != row.head) {
@@ -74,7 +74,7 @@ inline void StartMasks(int64_t batch, Worker& worker) {
     }
     worker.parts.back().queries.end = row.query + 1;
   }
-  worker.masks->Start(batch, worker.parts);
+  worker.masks->Start(batch, worker.parts, tiles);
 }
 
 // Fills the bits of every row and, per row block, the range of keys that some
@@ -206,13 +206,13 @@ template <class D>
 int WalkKeys(D df, const AttentionJob& job, const RowTile& rows, Range part,
              const PackedHead& packed, bool exact, Worker& worker) {
   int v_exponent = PackedTile().v_exponent;
-  StartMasks(rows.batch, worker);
-  worker.counts.tiles_empty +=
-      CeilDiv(part.end, job.plan->tile_keys) - part.begin / job.plan->tile_keys;
+  const Range tiles{part.begin / job.plan->tile_keys,
+                    CeilDiv(part.end, job.plan->tile_keys)};
+  StartMasks(rows.batch, tiles, worker);
+  worker.counts.tiles_empty += tiles.end - tiles.begin;
   for (const KeyTileVisit& visit : worker.masks->visits()) {
     const int64_t t = visit.tile;
     const Range keys = job.KeysOfTile(t);
-    if (keys.end <= part.begin || keys.begin >= part.end) continue;
     const bool whole = part.begin <= keys.begin && keys.end <= part.end;
     // The walk steps by whole stripes or blocks, so a ragged tile needs element
     // masks.

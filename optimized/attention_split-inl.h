@@ -74,7 +74,7 @@ void MergePartsT(D df, const AttentionJob& job, const RowTile& tile,
   StartRows(job, tile, worker);
   ClearSums(job, worker);
   // For rows that are done key by key: the worker may come from other rows.
-  StartMasks(tile.batch, worker);
+  StartMasks(tile.batch, Range(), worker);
   for (size_t r = 0; r < worker.rows.size(); ++r) {
     const float l = AddParts(df, job, parts, r, worker);
     FinishRow(df, job, tile.batch, r, l, worker);

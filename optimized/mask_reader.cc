@@ -47,7 +47,8 @@ MaskReader::MaskReader(const AttentionForwardProblem& problem,
                        std::span<const TilePlan> plans)
     : problem_(problem), inputs_(inputs), plans_(plans) {}
 
-void MaskReader::Start(int64_t batch, std::span<const HeadQueries> rows) {
+void MaskReader::Start(int64_t batch, std::span<const HeadQueries> rows,
+                       Range tiles) {
   if (batch != batch_) {
     batch_ = batch;
     keys_ = plan().options.blocks
@@ -65,20 +66,25 @@ void MaskReader::Start(int64_t batch, std::span<const HeadQueries> rows) {
     const int64_t tile_q = plan().grid.tile_q;
     lists += static_cast<size_t>((part.queries.end - 1) / tile_q -
                                  part.queries.begin / tile_q + 1);
-    AppendVisits(part);
+    AppendVisits(part, tiles);
   }
   if (lists > 1) MergeVisits(lists);
 }
 
 // The active tiles of every query tile that the part touches.
-void MaskReader::AppendVisits(const HeadQueries& part) {
+void MaskReader::AppendVisits(const HeadQueries& part, Range tiles) {
   const TileList& list = plan().pattern(part.head).by_query;
   const int64_t tile_q = plan().grid.tile_q;
   const auto first = static_cast<size_t>(part.queries.begin / tile_q);
   const auto last = static_cast<size_t>((part.queries.end - 1) / tile_q);
-  for (int64_t n = list.start[first]; n < list.start[last + 1]; ++n) {
-    const auto at = static_cast<size_t>(n);
-    visits_.push_back({list.inner[at], list.classes[at]});
+  for (size_t row = first; row <= last; ++row) {
+    const auto begin = list.inner.begin() + list.start[row];
+    const auto end = list.inner.begin() + list.start[row + 1];
+    for (auto at = std::lower_bound(begin, end, tiles.begin);
+         at != end && *at < tiles.end; ++at) {
+      visits_.push_back(
+          {*at, list.classes[static_cast<size_t>(at - list.inner.begin())]});
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -39,9 +40,11 @@ class MaskReader {
              const AttentionForwardInputs& inputs,
              std::span<const TilePlan> plans);
 
-  // The rows at hand, part by part, none empty. Time O(parts * log(parts) +
-  // active tiles of the query tiles they lie in).
-  void Start(int64_t batch, std::span<const HeadQueries> rows);
+  // The rows at hand, part by part, none empty, and the key tiles of interest.
+  // Time O(parts * log(parts) + active ones of these tiles in the query tiles
+  // that the rows lie in).
+  void Start(int64_t batch, std::span<const HeadQueries> rows,
+             Range tiles = {0, std::numeric_limits<int64_t>::max()});
 
   // What they have to visit, ascending, each tile once.
   const std::vector<KeyTileVisit>& visits() const { return visits_; }
@@ -64,7 +67,7 @@ class MaskReader {
   };
 
   const TilePlan& plan() const { return plans_[static_cast<size_t>(batch_)]; }
-  void AppendVisits(const HeadQueries& part);
+  void AppendVisits(const HeadQueries& part, Range tiles);
   void MergeVisits(size_t lists);
   void ReadRanges();
   Range StoredBits(int64_t head, int64_t query, int64_t tile,

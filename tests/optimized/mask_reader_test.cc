@@ -182,6 +182,28 @@ TEST(SetBits, SetsARangeClippedToTheWords) {
   }
 }
 
+// Of some key tiles the visits are those of all tiles that lie in them.
+TEST(MaskReader, VisitsOfSomeTiles) {
+  int64_t left_out = 0;
+  for (uint32_t seed = 0; seed < 500; ++seed) {
+    const Scene scene = RandomScene(seed);
+    const int64_t tiles = scene.plans[0].grid.cols();
+    const Range some{tiles / 3, tiles - tiles / 4};
+    MaskReader reader(scene.mask.problem, scene.inputs, scene.plans);
+    reader.Start(scene.batch, scene.parts);
+    std::vector<KeyTileVisit> expected = reader.visits();
+    left_out += static_cast<int64_t>(
+        std::erase_if(expected, [&](const KeyTileVisit& visit) {
+          return visit.tile < some.begin || visit.tile >= some.end;
+        }));
+    reader.Start(scene.batch, scene.parts, some);
+    ASSERT_EQ(reader.visits(), expected) << "seed " << seed;
+    reader.Start(scene.batch, scene.parts, Range());
+    ASSERT_TRUE(reader.visits().empty());
+  }
+  EXPECT_GT(left_out, 500);
+}
+
 // Rows that make up a tile of the plan visit exactly its active tiles.
 TEST(MaskReader, WholeQueryTilesVisitTheirListOnly) {
   for (uint32_t seed = 0; seed < 500; ++seed) {

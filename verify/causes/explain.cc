@@ -283,6 +283,10 @@ void Explainer::Add(Ground ground) {
   // A kernel in shards computes whole cases.
   if (!Reproduced() && !sample && !std::exchange(sharded_, true)) {
     HoldAll(ShardHypothesesOf(op_, profile_));
+    // Pairs are of bugs in one kernel.
+    std::erase_if(held_, [](const Held& held) {
+      return InShards(held.hypothesis) && held.Explained() < kCauseStated;
+    });
   }
   Sort();
   held_.resize(std::min(held_.size(), sample ? kKeptOfSample : kKept));

@@ -134,8 +134,7 @@ std::optional<Hypothesis> PairOf(const Hypothesis& first,
                                  const Hypothesis& second) {
   const bool together = first.bug->gradients() == second.bug->gradients() &&
                         !first.bug->gradients() && !first.bug->merge() &&
-                        first.bug->family != kShardFamily &&
-                        second.bug->family != kShardFamily &&
+                        !InShards(first) && !InShards(second) &&
                         first.bug != second.bug;
   if (!together) return std::nullopt;
   const std::string& right = IsUsual(first.right) ? second.right : first.right;
@@ -181,6 +180,10 @@ std::vector<Hypothesis> ShardHypothesesOf(const std::string& op,
     }
   }
   return all;
+}
+
+bool InShards(const Hypothesis& hypothesis) {
+  return hypothesis.bug->family == kShardFamily;
 }
 
 bool ComputesRowByRow(const std::string& op) {

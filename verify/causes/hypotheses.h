@@ -35,6 +35,7 @@ std::vector<Hypothesis> HypothesesOf(const std::string& op,
 // answers together wrongly: in 2, 3, 4 and 8 shards.
 std::vector<Hypothesis> ShardHypothesesOf(const std::string& op,
                                           const NumericProfile* profile);
+bool InShards(const Hypothesis& hypothesis);
 
 // Whether rows of the op's answers are independent, so that known bugs can be
 // replayed on some of them.
