@@ -193,18 +193,30 @@ void RunTilesInParts(const AttentionJob& job, Range tiles, size_t target,
   });
 }
 
-// N22: enough row tiles a round to keep the workers even with their parts, and
-// no more, because each part's sums are kept for the round.
+// Of f32 of parts that a cache keeps until their rows are put together.
+constexpr int64_t kRoundElements = int64_t{1} << 20;
+
+// Row tiles whose parts are summed, and then put together, at a time: as many
+// as a cache keeps, because each round waits for its last part, and enough to
+// keep the workers even.
+int64_t RowTilesOfARound(const AttentionJob& job, int64_t all) {
+  const int64_t parts = job.problem->parts();
+  const int64_t elements = parts * job.plan->tile_rows * job.padded_values;
+  const int64_t even = CeilDiv(16 * job.plan->threads, parts);
+  return std::clamp<int64_t>(std::max(kRoundElements / elements, even), 1, all);
+}
+
+// N22, round by round.
 void RunInParts(const AttentionJob& job, int64_t heads, size_t target,
                 std::vector<Worker>& workers) {
   const int64_t row_tiles = job.plan->row_tiles;
-  const int64_t parts = job.problem->parts();
-  const int64_t round = std::clamp<int64_t>(
-      CeilDiv(16 * job.plan->threads, parts), 1, heads * row_tiles);
-  std::vector<PartSums> sums(static_cast<size_t>(round * parts));
+  const int64_t round = RowTilesOfARound(job, heads * row_tiles);
+  std::vector<PartSums> sums(static_cast<size_t>(round * job.problem->parts()));
   const bool ahead = job.plan->pack_ahead;
   const int64_t heads_a_round =
-      ahead ? std::clamp<int64_t>(round / row_tiles, 1, heads) : heads;
+      ahead ? std::clamp<int64_t>(CeilDiv(16 * job.plan->threads, row_tiles), 1,
+                                  heads)
+            : heads;
   std::optional<PackedHeads> packed;
   if (ahead) {
     packed.emplace(job, heads_a_round);

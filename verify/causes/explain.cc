@@ -33,6 +33,10 @@ constexpr int64_t kProvingRows = 2;
 constexpr int64_t kProvingElements = 8;
 constexpr double kMostAgainst = 0.1;
 
+// Multiply-adds of a case up to which kernels in shards are tried, half a
+// hundred of them.
+constexpr int64_t kShardWork = int64_t{1} << 22;
+
 // Of a run, beside its multiply-adds.
 constexpr double kWorkOfRun = 0x1p12;
 
@@ -264,6 +268,20 @@ void Explainer::Refine() {
   }
 }
 
+// On the first case. Kernels in shards compute all of it, sample or not.
+void Explainer::TryShards() {
+  const Trial& trial = *grounds_.front().trial;
+  if (WorkToExplain(trial) > kShardWork) return;
+  const std::vector<Hypothesis> all = ShardHypothesesOf(op_, profile_);
+  const int64_t before = tried_;
+  HoldAll(all);
+  spent_ += WorkOf(trial, {}) * static_cast<double>(tried_ - before);
+  // Pairs are of bugs in one kernel.
+  std::erase_if(held_, [](const Held& held) {
+    return InShards(held.hypothesis) && held.Explained() < kCauseStated;
+  });
+}
+
 void Explainer::Add(Ground ground) {
   const bool sample = !ground.rows.empty();
   ground.work = kWorkOfRun + WorkOf(*ground.trial, ground.rows);
@@ -280,14 +298,7 @@ void Explainer::Add(Ground ground) {
   // What the cases so far could not tell from another, this one may have shown
   // to be neither.
   Refine();
-  // A kernel in shards computes whole cases.
-  if (!Reproduced() && !sample && !std::exchange(sharded_, true)) {
-    HoldAll(ShardHypothesesOf(op_, profile_));
-    // Pairs are of bugs in one kernel.
-    std::erase_if(held_, [](const Held& held) {
-      return InShards(held.hypothesis) && held.Explained() < kCauseStated;
-    });
-  }
+  if (!Reproduced() && !std::exchange(sharded_, true)) TryShards();
   Sort();
   held_.resize(std::min(held_.size(), sample ? kKeptOfSample : kKept));
 }

@@ -108,6 +108,7 @@ class Explainer {
   // Dials turned, then edges where kernels have them, until one reproduces all
   // answers; goes on from where it stopped. The last 32 keys may be a tile's.
   void Refine();
+  void TryShards();
   // Holds bugs of tiles against what a bug reproduces, in every tile.
   void CompareWithTiles();
   std::vector<std::string> Tiles() const;
