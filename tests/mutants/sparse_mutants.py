@@ -20,8 +20,9 @@ MUTANTS = (
     ("unseen_among_eight_seen", R, "seen ? zeros != 0", "seen ? false"),
     ("visits_not_merged", M, "if (lists > 1) MergeVisits(lists);", ""),
     ("full_if_any_list_says_so", M, "full == lists", "full > 0"),
-    ("last_query_tile_missed", M, "n < list.start[last + 1]",
-     "n < list.start[last]"),
+    ("last_query_tile_missed", M, "row <= last; ++row", "row < last; ++row"),
+    ("tiles_of_all_parts", M, "at != end && *at < tiles.end; ++at", "at != end; ++at"),
+    ("tiles_before_the_part", M, "std::lower_bound(begin, end, tiles.begin)", "begin"),
     ("every_tile_visited", M, "if (lists > 1) MergeVisits(lists);",
      "visits_.clear(); for (int64_t t = 0; t < plan().grid.cols(); ++t) "
      "visits_.push_back({t, TileClass::kPartial});"),
