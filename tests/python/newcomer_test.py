@@ -200,7 +200,8 @@ class WindowTest(unittest.TestCase):
                      "print('COMPUTED', 1 - s['skipped'] / s['cases'], s['findings'])\n")
         self.assertIn("cases, refused: no 0\n", said)
         share, findings = said.split("COMPUTED ")[1].split()
-        self.assertGreaterEqual(float(share), 0.8, said)
+        # Of blind draws it computes fewer than one in 30. It learns from refusals.
+        self.assertGreaterEqual(float(share), 0.7, said)
         self.assertEqual(findings, "0", said)
 
     def test_fuzz_finds_the_window(self):
