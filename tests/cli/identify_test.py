@@ -51,7 +51,7 @@ class Identify(program.TestCase):
         done = run("identify", "variant:flash-f16")
         self.assertEqual(done.code, 0, done.out + done.err)
         self.assertIn("base = flash-f16\n", done.out)
-        self.assertIn("p = f16: seen: ", done.out)
+        self.assertIn("# p = f16: 192 differences of two weights", done.out)
 
     def test_bad_input(self):
         self.assertUsage(run("identify"), "candidate")
@@ -59,6 +59,8 @@ class Identify(program.TestCase):
         self.assertUsage(run("identify", "files:."), "answers only")
         self.assertUsage(run("identify", "variant:cpu", "--op", "block_plan"), "block_plan")
         self.assertUsage(run("identify", "variant:scan-f16-lane", "--op", "mamba3_scan"), "f16")
+        self.assertUsage(run("identify", "variant:scan", "--op", "mamba3_scan", "--lane", "f16"),
+                         "f16")
         self.assertUsage(run("identify", "variant:cpu", "--out", "/none/x"), "/none")
 
 

@@ -27,7 +27,8 @@ const std::vector<std::string>& IdentifiableOps() {
 }
 
 bool AsksIn(const std::string& op, Lane lane) {
-  return lane != Lane::kF16 || RowOf(op)->in_f16;
+  const IdentifyRow* row = RowOf(op);
+  return lane != Lane::kF16 || (row != nullptr && row->in_f16);
 }
 
 Status MayAsk(const IdentifyRequest& request, const Candidate& candidate) {
@@ -68,17 +69,14 @@ Result<Identified> Identify(const IdentifyRequest& request,
   return found;
 }
 
-namespace {
-
-std::vector<Lane> LanesOf(const std::string& op, const Candidate& candidate) {
+std::vector<Lane> LanesToAsk(const std::string& op,
+                             const Candidate& candidate) {
   const std::optional<NumericProfile> claims = candidate.traits().claims;
   if (claims && claims->lane) return {*claims->lane};
   std::vector<Lane> lanes = {Lane::kF32, Lane::kBf16};
   if (AsksIn(op, Lane::kF16)) lanes.push_back(Lane::kF16);
   return lanes;
 }
-
-}  // namespace
 
 Result<Identified> IdentifyInItsLane(const std::string& op,
                                      const std::atomic<bool>* stop,
@@ -87,10 +85,11 @@ Result<Identified> IdentifyInItsLane(const std::string& op,
   request.stop = stop;
   request.op = op.empty() ? candidate.Introduce().usual_op : op;
   if (request.op.empty()) request.op = IdentifiableOps().front();
+  request.lane = LanesToAsk(request.op, candidate).front();
   const Status may = MayAsk(request, candidate);
   if (!may.ok()) return may;
   std::string why;
-  for (const Lane lane : LanesOf(request.op, candidate)) {
+  for (const Lane lane : LanesToAsk(request.op, candidate)) {
     request.lane = lane;
     Result<Identified> found = Identify(request, candidate);
     if (found.ok()) return found;

@@ -28,9 +28,10 @@ struct IdentifyRequest {
 // Ops whose kernels can be asked.
 const std::vector<std::string>& IdentifiableOps();
 
-// Whether kernels of the op can be asked in the lane.
-//   Requires: the op is one of IdentifiableOps().
+// Whether kernels of the op can be asked in the lane, if at all.
 bool AsksIn(const std::string& op, Lane lane);
+// The lanes that the kernel may have, in the order of asking: f32 first.
+std::vector<Lane> LanesToAsk(const std::string& op, const Candidate& candidate);
 
 // Errors: an op that cannot be asked, or not in that lane, a candidate that
 // does not compute.

@@ -53,15 +53,23 @@ std::string OpOf(const IdentifyArguments& a, const Candidate& candidate) {
   return usual.empty() ? IdentifiableOps().front() : usual;
 }
 
+// The op, and the lane that is asked in first.
+IdentifyRequest RequestOf(const IdentifyArguments& a,
+                          const Candidate& candidate) {
+  IdentifyRequest request;
+  request.op = OpOf(a, candidate);
+  request.lane = LanesToAsk(request.op, candidate).front();
+  for (size_t n = 0; n < kLaneRows.size(); ++n) {
+    if (a.lane == kLaneRows[n].name) request.lane = static_cast<Lane>(n);
+  }
+  return request;
+}
+
 Result<Identified> Ask(const IdentifyArguments& a, Candidate& candidate) {
   if (a.lane.empty()) {
     return IdentifyInItsLane(a.op, WatchInterrupt(), candidate);
   }
-  IdentifyRequest request;
-  request.op = OpOf(a, candidate);
-  while (a.lane != LaneName(request.lane)) {
-    request.lane = static_cast<Lane>(static_cast<int>(request.lane) + 1);
-  }
+  IdentifyRequest request = RequestOf(a, candidate);
   request.stop = WatchInterrupt();
   return Identify(request, candidate);
 }
@@ -105,9 +113,8 @@ int AskKernel(const IdentifyArguments& a) {
   if (!candidate.ok()) return Fail(candidate.message());
   const Status started = candidate.value()->Start();
   if (!started.ok()) return Fail(started.message(), kExitCandidate);
-  IdentifyRequest request;
-  request.op = OpOf(a, *candidate.value());
-  const Status may = MayAsk(request, *candidate.value());
+  const Status may =
+      MayAsk(RequestOf(a, *candidate.value()), *candidate.value());
   if (!may.ok()) return Fail(may.message());
   const Result<Identified> found = Ask(a, *candidate.value());
   if (!found.ok()) return Fail(found.message(), kExitCandidate);
