@@ -210,6 +210,27 @@ TEST(Split, APartIsScaledByOneRounding) {
   EXPECT_LT(seen, 45);
 }
 
+// A subnormal value is a zero of N20. The form without flushing leaves rows
+// that meet one to the letter, whichever part it is in.
+TEST(Split, GuardedBlocksOfOnePart) {
+  for (const size_t first : {0u, 32u}) {
+    const std::vector<float> u(64, 0.0f);
+    std::vector<float> v(64, 0.0f);
+    std::fill_n(v.begin() + static_cast<int64_t>(first), 32, 0x1p-127f);
+    Instance t = test::RowsOfScores(ProductOrder::kAmx, u, v);
+    t.problem.split = 2;
+    EXPECT_EQ(t.RunReference()[0], 0u);
+    for (const std::string& target : test::RunnableTargets()) {
+      Caps caps;
+      caps.target = target;
+      caps.native_dot = caps.flush = false;
+      AttentionForwardExecution ran;
+      EXPECT_EQ(t.RunReference(), t.RunOptimized(caps, &ran)) << target;
+      EXPECT_EQ(ran.rows_redone, 4) << target;
+    }
+  }
+}
+
 TEST(Split, KeepBitsClipsToARange) {
   std::vector<uint64_t> words(3, ~uint64_t{0});
   EXPECT_EQ(KeepBits({70, 130}, words), (Range{70, 130}));
