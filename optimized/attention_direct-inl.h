@@ -140,7 +140,7 @@ void PairedScores(D df, const AttentionJob& job, const Rows<T>& keys,
   const auto score = [&]<int kPairs>() HWY_ATTR {
     for (; j + 2 * kPairs - 1 <= block.end && j < block.end; j += 2 * kPairs) {
       Rows<T> rows = keys;
-      rows.first += static_cast<int64_t>(j) * keys.next;
+      rows.begin += static_cast<int64_t>(j);
       rows.count = std::min<size_t>(2 * kPairs, block.end - j);
       WidenPairs(rows, left - j, wide);
       ScorePairs<kPairs>(df, worker.q.data(), wide, keys.channels,
@@ -157,12 +157,11 @@ void PairedScores(D df, const AttentionJob& job, const Rows<T>& keys,
 // Scores of the keys of `block` -> worker.weights [rows][weight_stride]; zero
 // in the stripes around them, where masks decide.
 template <typename T, class D>
-void DirectScores(D df, const AttentionJob& job,
-                  const TensorView<const T, 4>& k, const RowTile& tile,
+void DirectScores(D df, const AttentionJob& job, const RowTile& tile,
                   Range keys, const Block& block, Worker& worker) {
+  const KeyRows<T> k = job.Keys<T>(tile.batch, tile.kv_head);
   if (TwoKeysAVector(job, worker)) {
-    const Rows<T> rows = {&k(tile.batch, tile.kv_head, keys.begin, 0),
-                          k.strides[2], 0,
+    const Rows<T> rows = {k, keys.begin, 0,
                           static_cast<size_t>(job.problem->head_dim)};
     PairedScores(df, job, rows,
                  static_cast<size_t>(job.problem->kv_len - keys.begin), block,
@@ -179,9 +178,7 @@ void DirectScores(D df, const AttentionJob& job,
   std::fill(scores + begin * lanes, scores + block.begin * lanes, 0.0f);
   std::fill(scores + block.end * lanes, scores + end * lanes, 0.0f);
   const auto rows = [&](size_t key, size_t count) {
-    const int64_t first = keys.begin + static_cast<int64_t>(key);
-    return Rows<T>{&k(tile.batch, tile.kv_head, first, 0), k.strides[2], count,
-                   dim};
+    return Rows<T>{k, keys.begin + static_cast<int64_t>(key), count, dim};
   };
   const auto left = static_cast<size_t>(job.problem->kv_len - keys.begin);
   worker.wide_rows.resize(kDirectKeys * kDirectHeadDim);
@@ -221,14 +218,12 @@ int DirectTimesTile(D df, const AttentionJob& job, const RowTile& tile,
     block.begin = std::min(block.begin, static_cast<size_t>(seen.begin));
     block.end = std::max(block.end, static_cast<size_t>(seen.end));
   }
-  const auto k = job.inputs->k.As<T>();
-  const auto v = job.inputs->v.As<T>();
-  DirectScores(df, job, k, tile, keys, block, worker);
+  DirectScores<T>(df, job, tile, keys, block, worker);
   BlockWeights<kMasked>(df, job, block, worker);
-  DirectValues(df, job, v, tile, keys, block, worker);
+  DirectValues<T>(df, job, tile, keys, block, worker);
   bool fixed = true;
   for (const RowState& row : worker.rows) fixed &= row.fixed;
-  return fixed ? PackedTile().v_exponent : ValueExponent(job, v, tile, keys);
+  return fixed ? PackedTile().v_exponent : ValueExponent<T>(job, tile, keys);
 }
 
 template <bool kMasked, class D>

@@ -22,14 +22,22 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of a tensor that is contiguous along its channels, `next` apart.
+// Rows of keys or values, contiguous along their channels, from `begin` on.
 template <typename T>
 struct Rows {
-  const T* first;
-  int64_t next;
+  KeyRows<T> of;
+  int64_t begin;
   size_t count;
   size_t channels;
+
+  const T* at(size_t r) const { return of(begin + static_cast<int64_t>(r)); }
 };
+
+// Asks for a row of n channels.
+template <typename T>
+HWY_INLINE void AskForRow(const T* row, size_t n) {
+  for (size_t c = 0; c < n; c += 64 / sizeof(T)) hwy::Prefetch(row + c);
+}
 
 // `rows` -> f32 rows `pitch` apart, zero to a whole vector. Read in order,
 // once, because the hardware fetches ahead only then: rows of 256 bytes visited
@@ -42,12 +50,9 @@ HWY_INLINE void WidenRows(const Rows<T>& rows, size_t left,
   const hn::ScalableTag<float> df;
   const size_t lanes = hn::Lanes(df);
   const size_t n = rows.channels;
-  const T* HWY_RESTRICT x = rows.first;
-  const int64_t ahead = static_cast<int64_t>(rows.count) * rows.next;
-  for (size_t r = 0; r < rows.count; ++r, x += rows.next, out += pitch) {
-    for (size_t c = 0; rows.count + r < left && c < n; c += 64 / sizeof(T)) {
-      hwy::Prefetch(x + ahead + c);
-    }
+  for (size_t r = 0; r < rows.count; ++r, out += pitch) {
+    const T* HWY_RESTRICT x = rows.at(r);
+    if (rows.count + r < left) AskForRow(rows.at(rows.count + r), n);
     size_t c = 0;
     for (; c + lanes <= n; c += lanes) {
       hn::Store(LoadWidened(df, x + c), df, out + c);
@@ -65,13 +70,11 @@ HWY_INLINE void WidenPairs(const Rows<T>& rows, size_t left,
                            float* HWY_RESTRICT out) {
   const hn::ScalableTag<float> df;
   const size_t lanes = hn::Lanes(df);
-  const int64_t ahead = static_cast<int64_t>(rows.count) * rows.next;
   for (size_t r = 0; r < rows.count; r += 2, out += 2 * kDirectHeadDim) {
-    const T* a = rows.first + static_cast<int64_t>(r) * rows.next;
-    const T* b = r + 1 < rows.count ? a + rows.next : a;
-    for (size_t c = 0; c < rows.channels; c += 64 / sizeof(T)) {
-      if (rows.count + r < left) hwy::Prefetch(a + ahead + c);
-      if (rows.count + r + 1 < left) hwy::Prefetch(b + ahead + c);
+    const T* a = rows.at(r);
+    const T* b = r + 1 < rows.count ? rows.at(r + 1) : a;
+    for (const size_t ahead : {rows.count + r, rows.count + r + 1}) {
+      if (ahead < left) AskForRow(rows.at(ahead), rows.channels);
     }
     size_t c = 0;
     for (; c + lanes <= rows.channels; c += lanes) {

@@ -45,7 +45,7 @@ struct InPlaceDot : F32Dot {
 };
 
 // Weights of worker.weights, from key `key` of the tile on, times `rows` of
-// values: those of all rows of the block.
+// values, which lie together: those of all rows of the block.
 template <typename T, class D>
 void TimesValueRows(D df, const AttentionJob& job, const Rows<T>& rows,
                     size_t left, size_t key, size_t block_rows,
@@ -53,22 +53,23 @@ void TimesValueRows(D df, const AttentionJob& job, const Rows<T>& rows,
   const size_t lanes = hn::Lanes(df);
   const auto pitch = static_cast<size_t>(job.padded_values);
   const auto stride = static_cast<size_t>(job.weight_stride);
-  const auto next = static_cast<size_t>(rows.next);
+  const auto next = static_cast<size_t>(rows.of.next);
+  const T* const first = rows.at(0);
   // The last channels, less than a vector of them, from a copy.
   const size_t whole = rows.channels / lanes * lanes;
   worker.wide_rows.resize(kValueKeys * lanes);
   float* rest = worker.wide_rows.data();
   if (whole < rows.channels) {
-    const Rows<T> last = {rows.first + whole, rows.next, rows.count,
-                          rows.channels - whole};
+    const Rows<T> last = {rows.of.From(static_cast<int64_t>(whole)), rows.begin,
+                          rows.count, rows.channels - whole};
     WidenRows(last, 0, rest, lanes);
   }
   constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
   const auto row_bytes = static_cast<int64_t>(rows.channels) * kBytes;
   const auto coming =
       static_cast<int64_t>(std::min(rows.count, left - rows.count));
-  LinesAhead ahead(rows.first + rows.count * next, rows.next * kBytes, coming,
-                   row_bytes);
+  LinesAhead ahead(coming > 0 ? rows.at(rows.count) : first,
+                   rows.of.next * kBytes, coming, row_bytes);
   const size_t panels = CeilDiv(block_rows, kDirectRows) *
                         std::max<size_t>(whole / (2 * lanes), 1);
   const int64_t share =
@@ -88,10 +89,10 @@ void TimesValueRows(D df, const AttentionJob& job, const Rows<T>& rows,
       };
       size_t c = 0;
       for (; c + 2 * lanes <= whole; c += 2 * lanes) {
-        panel.template operator()<InPlaceDot<T>, 2>(rows.first + c, next, c);
+        panel.template operator()<InPlaceDot<T>, 2>(first + c, next, c);
       }
       if (c < whole) {
-        panel.template operator()<InPlaceDot<T>, 1>(rows.first + c, next, c);
+        panel.template operator()<InPlaceDot<T>, 1>(first + c, next, c);
       }
       if (whole < rows.channels) {
         panel.template operator()<F32Dot, 1>(rest, lanes, whole);
@@ -102,30 +103,32 @@ void TimesValueRows(D df, const AttentionJob& job, const Rows<T>& rows,
 
 // Weights of worker.weights times the values of the block's keys.
 template <typename T, class D>
-void DirectValues(D df, const AttentionJob& job,
-                  const TensorView<const T, 4>& v, const RowTile& tile,
+void DirectValues(D df, const AttentionJob& job, const RowTile& tile,
                   Range keys, const Block& block, Worker& worker) {
+  const KeyRows<T> v = job.Values<T>(tile.batch, tile.kv_head);
   const auto left = static_cast<size_t>(job.problem->kv_len - keys.begin);
-  for (size_t key = block.begin; key < block.end; key += kValueKeys) {
+  for (size_t key = block.begin; key < block.end;) {
     const int64_t first = keys.begin + static_cast<int64_t>(key);
-    const Rows<T> rows = {&v(tile.batch, tile.kv_head, first, 0), v.strides[2],
-                          std::min(kValueKeys, block.end - key),
+    const auto together = static_cast<size_t>(v.Together(first));
+    const Rows<T> rows = {v, first,
+                          std::min({kValueKeys, block.end - key, together}),
                           static_cast<size_t>(job.problem->value_dim)};
     TimesValueRows(df, job, rows, left - key, key, block.rows, worker);
+    key += rows.count;
   }
 }
 
 // N9's eV of the tile's values.
 template <typename T>
-int ValueExponent(const AttentionJob& job, const TensorView<const T, 4>& v,
-                  const RowTile& tile, Range keys) {
+int ValueExponent(const AttentionJob& job, const RowTile& tile, Range keys) {
   const hn::ScalableTag<float> df;
   const hn::RebindToUnsigned<decltype(df)> du;
   const auto lanes = static_cast<int64_t>(hn::Lanes(df));
   const int64_t dim = job.problem->value_dim;
   LeastMagnitude<decltype(du)> least;
+  const KeyRows<T> v = job.Values<T>(tile.batch, tile.kv_head);
   for (int64_t key = keys.begin; key < keys.end; ++key) {
-    const T* row = &v(tile.batch, tile.kv_head, key, 0);
+    const T* row = v(key);
     int64_t c = 0;
     for (; c + lanes <= dim; c += lanes) {
       least.Add(hn::BitCast(du, LoadWidened(df, row + c)));

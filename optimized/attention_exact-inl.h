@@ -39,6 +39,22 @@ HWY_INLINE float Element(const LaneView& x, int64_t b, int64_t h, int64_t i,
   return x.Float(b, h, i, c);
 }
 
+// One channel of a key, and of a value, widened.
+HWY_INLINE float KeyElement(const AttentionJob& job, int64_t b, int64_t kv_head,
+                            int64_t key, int64_t c) {
+  return WithLane(job.problem->lane, [&](auto element) {
+    return ToFloat(job.Keys<decltype(element)>(
+        b, kv_head)(key)[c * job.inputs->k.strides[3]]);
+  });
+}
+HWY_INLINE float ValueElement(const AttentionJob& job, int64_t b,
+                              int64_t kv_head, int64_t key, int64_t c) {
+  return WithLane(job.problem->lane, [&](auto element) {
+    return ToFloat(job.Values<decltype(element)>(
+        b, kv_head)(key)[c * job.inputs->v.strides[3]]);
+  });
+}
+
 // Calls f(key) for every visible key of the range, ascending.
 template <class F>
 HWY_INLINE void ForVisible(const Worker& worker, Range keys, const F& f) {
@@ -102,8 +118,7 @@ void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
       return Element(job.inputs->q, batch, row.head, row.query, d);
     };
     const auto k = [&](int64_t d) {
-      return Element(job.inputs->k, batch, kv_head, static_cast<int64_t>(key),
-                     d);
+      return KeyElement(job, batch, kv_head, static_cast<int64_t>(key), d);
     };
     const auto dot = hn::Set(
         d1, ExactDot(d1, job.problem->order, job.problem->head_dim, q, k));
@@ -146,7 +161,7 @@ void ExactChains(D1 d1, const AttentionJob& job, int64_t batch,
   const int64_t kv_head = row.head / job.problem->group();
   ForWeightsOfPart(d1, job, part, worker, [&](int64_t key, float p) HWY_ATTR {
     for (int64_t c = 0; c < job.problem->value_dim; ++c) {
-      const float v = Element(job.inputs->v, batch, kv_head, key, c);
+      const float v = ValueElement(job, batch, kv_head, key, c);
       acc[c] = hn::GetLane(
           hn::MulAdd(hn::Set(d1, p), hn::Set(d1, v), hn::Set(d1, acc[c])));
     }
@@ -175,7 +190,7 @@ void ExactBlocks(D1 d1, const AttentionJob& job, int64_t batch,
     std::vector<float>& chain = chains[key % 2];
     for (size_t c = 0; c < dim; ++c) {
       const float v =
-          Element(job.inputs->v, batch, kv_head, key, static_cast<int64_t>(c));
+          ValueElement(job, batch, kv_head, key, static_cast<int64_t>(c));
       chain[c] = FlushedMulAdd(p, v, chain[c]);
     }
   });
@@ -196,8 +211,8 @@ void ExactSteps(D1 d1, const AttentionJob& job, int64_t batch,
           step, static_cast<int64_t>(weights.size()),
           [&](int64_t i) { return weights[static_cast<size_t>(i)].second; },
           [&](int64_t i) {
-            return Element(job.inputs->v, batch, kv_head,
-                           weights[static_cast<size_t>(i)].first, c);
+            return ValueElement(job, batch, kv_head,
+                                weights[static_cast<size_t>(i)].first, c);
           },
           acc[c]);
     }

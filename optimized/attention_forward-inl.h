@@ -118,7 +118,7 @@ inline void ExpectTile(const AttentionJob& job, int64_t number,
     ++next;
   }
   const auto lines_of = [&](const LaneView& x) {
-    if (next == all) return LinesAhead();
+    if (next == all || job.pages != nullptr) return LinesAhead();
     const Range keys = job.KeysOfTile(next % tiles);
     return LinesOf(x, batch(), kv_head(), keys.begin, keys.end - keys.begin);
   };

@@ -38,12 +38,17 @@ HWY_EXPORT(DotInstructionWorks);
 
 AttentionJob MakeJob(const AttentionForwardProblem& problem,
                      const AttentionForwardInputs& inputs,
-                     const SparsePlan& sparse,
+                     const KeyPages* pages, const SparsePlan& sparse,
                      const AttentionForwardOutputs& outputs, size_t target) {
   const Plan& plan = sparse.plan;
   AttentionJob job;
   job.problem = &problem;
   job.inputs = &inputs;
+  job.pages = pages;
+  if (pages != nullptr) {
+    job.zeros.resize(
+        static_cast<size_t>(std::max(problem.head_dim, problem.value_dim)));
+  }
   job.outputs = &outputs;
   job.plan = &plan;
   job.geometry = HWY_DISPATCH_TABLE(KernelGeometry)[target]();
@@ -298,45 +303,19 @@ std::string Products(const Plan& plan) {
               : "no kernels for the matrix unit on " + plan.target);
 }
 
-}  // namespace
-
-bool NativeDotWorks(const std::string& target) {
-  const int64_t bit = TargetBit(target);
-  if (!IsSupported(bit)) return false;
-  return HWY_DISPATCH_TABLE(DotInstructionWorks)[DispatchIndex(bit)]();
-}
-
-bool TakesMatrixUnit(const std::string& target) {
-  const int64_t bit = TargetBit(target);
-  return bit != 0 &&
-         2 * HWY_DISPATCH_TABLE(KernelGeometry)[DispatchIndex(bit)]().lanes ==
-             kMatrixColumns;
-}
-
-Status AttentionForward(const AttentionForwardProblem& problem,
-                        const AttentionForwardInputs& inputs, const Plan& plan,
-                        const AttentionForwardOutputs& outputs,
-                        AttentionForwardExecution* execution) {
-  Status status = Validate(problem, inputs, outputs);
-  if (status.ok()) status = CheckPlan(problem, plan);
-  if (!status.ok()) return status;
-  const Result<SparsePlan> sparse = MakeSparsePlan(problem, inputs, plan);
-  if (!sparse.ok()) return sparse.status();
-  return AttentionForward(problem, inputs, sparse.value(), outputs, execution);
-}
-
-Status AttentionForward(const AttentionForwardProblem& problem,
-                        const AttentionForwardInputs& inputs,
-                        const SparsePlan& sparse,
-                        const AttentionForwardOutputs& outputs,
-                        AttentionForwardExecution* execution) {
+// `pages`: null, or where k and v of the inputs lead.
+Status RunCall(const AttentionForwardProblem& problem,
+               const AttentionForwardInputs& inputs, const KeyPages* pages,
+               const SparsePlan& sparse, const AttentionForwardOutputs& outputs,
+               AttentionForwardExecution* execution) {
   const Plan& plan = sparse.plan;
   Status status = Validate(AskedOf(problem, sparse), inputs, outputs);
   if (status.ok()) status = CheckPlan(problem, plan);
   if (status.ok()) status = CheckSparsePlan(problem, sparse);
   if (!status.ok()) return status;
   const size_t target = DispatchIndex(TargetBit(plan.target));
-  const AttentionJob job = MakeJob(problem, inputs, sparse, outputs, target);
+  const AttentionJob job =
+      MakeJob(problem, inputs, pages, sparse, outputs, target);
   std::vector<Worker> workers(static_cast<size_t>(plan.threads));
   for (Worker& worker : workers) {
     worker.masks.emplace(problem, inputs, sparse.tiles);
@@ -356,6 +335,61 @@ Status AttentionForward(const AttentionForwardProblem& problem,
   execution->products = Products(plan);
   for (const Worker& worker : workers) AddCounts(worker, *execution);
   return Status();
+}
+
+// Validate, the plan's tiles, and the call.
+Status PlanAndRun(const AttentionForwardProblem& problem,
+                  const AttentionForwardInputs& inputs, const KeyPages* pages,
+                  const Plan& plan, const AttentionForwardOutputs& outputs,
+                  AttentionForwardExecution* execution) {
+  Status status = Validate(problem, inputs, outputs);
+  if (status.ok() && pages != nullptr) {
+    status = CheckKeyPages(problem, inputs, *pages);
+  }
+  if (status.ok()) status = CheckPlan(problem, plan);
+  if (!status.ok()) return status;
+  const Result<SparsePlan> sparse = MakeSparsePlan(problem, inputs, plan);
+  if (!sparse.ok()) return sparse.status();
+  return RunCall(problem, inputs, pages, sparse.value(), outputs, execution);
+}
+
+}  // namespace
+
+bool NativeDotWorks(const std::string& target) {
+  const int64_t bit = TargetBit(target);
+  if (!IsSupported(bit)) return false;
+  return HWY_DISPATCH_TABLE(DotInstructionWorks)[DispatchIndex(bit)]();
+}
+
+bool TakesMatrixUnit(const std::string& target) {
+  const int64_t bit = TargetBit(target);
+  return bit != 0 &&
+         2 * HWY_DISPATCH_TABLE(KernelGeometry)[DispatchIndex(bit)]().lanes ==
+             kMatrixColumns;
+}
+
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs, const Plan& plan,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution) {
+  return PlanAndRun(problem, inputs, nullptr, plan, outputs, execution);
+}
+
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs,
+                        const KeyPages& pages, const Plan& plan,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution) {
+  return PlanAndRun(problem, WithoutPages(inputs, problem, pages), &pages, plan,
+                    outputs, execution);
+}
+
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs,
+                        const SparsePlan& sparse,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution) {
+  return RunCall(problem, inputs, nullptr, sparse, outputs, execution);
 }
 
 }  // namespace lockstep::optimized

@@ -9,6 +9,7 @@
 #include "optimized/plan.h"
 #include "optimized/sparse_plan.h"
 #include "reference/contract/attention_forward.h"
+#include "reference/contract/attention_pages.h"
 #include "reference/contract/status.h"
 
 namespace lockstep::optimized {
@@ -48,6 +49,14 @@ struct AttentionForwardExecution {
 // written then.
 Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs, const Plan& plan,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution);
+
+// The same from keys and values in pages, which are read where they lie; k and
+// v of the inputs are not. Errors: the same, and CheckKeyPages's.
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs,
+                        const KeyPages& pages, const Plan& plan,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution);
 

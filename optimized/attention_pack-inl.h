@@ -62,31 +62,31 @@ HWY_INLINE void PackFourRows(const FourRows<T>& x, const FourRows<T>& ahead,
 // k [head_dim][panel] per panel, from k [.., key, head_dim]. Keys beyond the
 // tile are zero: their scores are masked, but must not be read from nowhere.
 template <typename T>
-void PackKeys(const AttentionJob& job, const TensorView<const T, 4>& k,
-              int64_t batch, int64_t kv_head, Range keys, float* out) {
+void PackKeys(const AttentionJob& job, int64_t batch, int64_t kv_head,
+              Range keys, float* out) {
   constexpr auto kStep = static_cast<int64_t>(kQuad);
   const int64_t panel = job.geometry.panel();
   const int64_t dim = job.problem->head_dim;
   const int64_t count = keys.end - keys.begin;
+  const KeyRows<T> rows = job.Keys<T>(batch, kv_head);
+  const int64_t stride = job.inputs->k.strides[3];
   for (int64_t at = 0; at < job.padded_keys; at += kStep) {
     float* to = out + at / panel * panel * dim + at % panel;
     // Beyond the last key it is only looked at, not read from.
     const auto row = [&](int64_t key) {
-      return &k(batch, kv_head, keys.begin + std::min(key, count - 1), 0);
+      return rows(keys.begin + std::min(key, count - 1));
     };
-    if (at + kStep <= count && k.strides[3] == 1) {
+    if (at + kStep <= count && stride == 1) {
       const auto four = [&](int64_t key) {
         return FourRows<T>{row(key), row(key + 1), row(key + 2), row(key + 3)};
       };
       PackFourRows(four(at), four(at + kStep), dim, panel, to);
       continue;
     }
-    const T* first = row(at);
     for (int64_t r = 0; r < kStep; ++r) {
+      const T* x = row(at + r);
       for (int64_t d = 0; d < dim; ++d) {
-        to[d * panel + r] =
-            at + r < count ? ToFloat(first[r * k.strides[2] + d * k.strides[3]])
-                           : 0.0f;
+        to[d * panel + r] = at + r < count ? ToFloat(x[d * stride]) : 0.0f;
       }
     }
   }
@@ -159,18 +159,19 @@ HWY_INLINE void PackWholePanels(const T* row, int64_t whole, int64_t pitch,
 // enough. Row by row: a column of rows, 512 bytes apart, is not fetched ahead.
 // Returns the exponent of the smallest nonzero |v| (N9's eV).
 template <typename T>
-int PackValues(const AttentionJob& job, const TensorView<const T, 4>& v,
-               int64_t batch, int64_t kv_head, Range keys, float* out) {
+int PackValues(const AttentionJob& job, int64_t batch, int64_t kv_head,
+               Range keys, float* out) {
   const int64_t panel = job.geometry.panel();
   const int64_t dim = job.problem->value_dim;
   const int64_t tile_keys = job.plan->tile_keys;
   const int64_t count = keys.end - keys.begin;
-  const int64_t stride = v.strides[3];
+  const KeyRows<T> rows = job.Values<T>(batch, kv_head);
+  const int64_t stride = job.inputs->v.strides[3];
   const int64_t whole = stride == 1 ? dim / panel * panel : 0;
   LeastMagnitude<hn::ScalableTag<uint32_t>> least;
   for (int64_t key = 0; key < tile_keys; ++key) {
     // Beyond the last key it is only looked at, not read from.
-    const T* row = &v(batch, kv_head, keys.begin + std::min(key, count - 1), 0);
+    const T* row = rows(keys.begin + std::min(key, count - 1));
     int64_t first = 0;
     if (key < count) {
       PackWholePanels(row, whole, panel * tile_keys, least, out + key * panel);
@@ -186,14 +187,15 @@ int PackValues(const AttentionJob& job, const TensorView<const T, 4>& v,
   return least.Exponent();
 }
 
-// Smallest magnitudes of rows [begin, end) of x, for BlockForm::kGuarded.
-inline Magnitudes SeenIn(const LaneView& x, int64_t batch, int64_t head,
-                         Range rows) {
-  const auto view = x.As<Bf16>();
+// Smallest magnitudes of rows [begin, end) of x, for BlockForm::kGuarded:
+// `row_of` says where they lie.
+template <class RowOf>
+Magnitudes SeenIn(const LaneView& x, Range rows, const RowOf& row_of) {
   Magnitudes seen;
   for (int64_t i = rows.begin; i < rows.end; ++i) {
-    for (int64_t c = 0; c < view.shape[3]; ++c) {
-      seen.Add(view(batch, head, i, c).bits);
+    const Bf16* row = row_of(i);
+    for (int64_t c = 0; c < x.shape[3]; ++c) {
+      seen.Add(row[c * x.strides[3]].bits);
     }
   }
   return seen;
@@ -201,9 +203,11 @@ inline Magnitudes SeenIn(const LaneView& x, int64_t batch, int64_t head,
 
 inline void SeeQueries(const AttentionJob& job, int64_t batch, Worker& worker) {
   worker.q_seen = Magnitudes();
+  const auto q = job.inputs->q.As<Bf16>();
   for (const RowState& row : worker.rows) {
+    const auto row_of = [&](int64_t i) { return &q(batch, row.head, i, 0); };
     worker.q_seen.Add(
-        SeenIn(job.inputs->q, batch, row.head, {row.query, row.query + 1}));
+        SeenIn(job.inputs->q, {row.query, row.query + 1}, row_of));
   }
 }
 
@@ -211,9 +215,8 @@ inline void SeeQueries(const AttentionJob& job, int64_t batch, Worker& worker) {
 template <typename T>
 void PackWide(const AttentionJob& job, int64_t batch, int64_t kv_head,
               Range keys, PackedTile& tile) {
-  PackKeys(job, job.inputs->k.As<T>(), batch, kv_head, keys, tile.k);
-  tile.v_exponent =
-      PackValues(job, job.inputs->v.As<T>(), batch, kv_head, keys, tile.v);
+  PackKeys<T>(job, batch, kv_head, keys, tile.k);
+  tile.v_exponent = PackValues<T>(job, batch, kv_head, keys, tile.v);
 }
 
 // Packs one key tile of one kv head; `tile` says where to.
@@ -227,20 +230,19 @@ inline void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
     return PackWide<F16>(job, batch, kv_head, keys, tile);
   }
   if (job.plan->blocks == BlockForm::kGuarded) {
-    tile.k_seen = SeenIn(job.inputs->k, batch, kv_head, keys);
-    tile.v_seen = SeenIn(job.inputs->v, batch, kv_head, keys);
+    tile.k_seen = SeenIn(job.inputs->k, keys, job.Keys<Bf16>(batch, kv_head));
+    tile.v_seen = SeenIn(job.inputs->v, keys, job.Values<Bf16>(batch, kv_head));
   }
   if (job.key_pairs()) {
     tile.k_seen = PackKeyPairs(job, batch, kv_head, keys, tile.k_pairs);
   } else {
-    PackKeys(job, job.inputs->k.As<Bf16>(), batch, kv_head, keys, tile.k);
+    PackKeys<Bf16>(job, batch, kv_head, keys, tile.k);
   }
   if (job.value_pairs()) {
     tile.v_seen = PackValuePairs(job, batch, kv_head, keys, tile.v_pairs);
     tile.v_exponent = tile.v_seen.exponent();
   } else {
-    tile.v_exponent =
-        PackValues(job, job.inputs->v.As<Bf16>(), batch, kv_head, keys, tile.v);
+    tile.v_exponent = PackValues<Bf16>(job, batch, kv_head, keys, tile.v);
   }
   PackPanelExponents(tile.k, job.k_exponent_count(), tile.k_exponents);
   PackPanelExponents(tile.v, job.v_exponent_count(), tile.v_exponents);

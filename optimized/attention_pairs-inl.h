@@ -54,11 +54,12 @@ struct LeastHalves {
   }
 };
 
-// Whole pairs of channels of four keys, `out` from the first one's lane on:
-// [dim / 2][panel].
+// Whole pairs of channels of four keys, from `key` on, `out` from the first
+// one's lane on: [dim / 2][panel].
 template <class Least>
-HWY_INLINE void PackFourKeyPairs(const Bf16* first, int64_t next, int64_t dim,
-                                 int64_t panel, Least& least, uint32_t* out) {
+HWY_INLINE void PackFourKeyPairs(const KeyRows<Bf16>& rows, int64_t key,
+                                 int64_t dim, int64_t panel, Least& least,
+                                 uint32_t* out) {
   const hn::CappedTag<uint32_t, kQuad> du;
   // In memory the first of two channels is the lower half.
   const auto load = [&](const Bf16* x) HWY_ATTR {
@@ -68,10 +69,11 @@ HWY_INLINE void PackFourKeyPairs(const Bf16* first, int64_t next, int64_t dim,
     return pairs;
   };
   constexpr auto kStep = static_cast<int64_t>(2 * kQuad);
+  const Bf16* const x[] = {rows(key), rows(key + 1), rows(key + 2),
+                           rows(key + 3)};
   for (int64_t d = 0; d + kStep <= dim; d += kStep) {
-    const Bf16* x = first + d;
-    StoreTransposed(du, load(x), load(x + next), load(x + 2 * next),
-                    load(x + 3 * next), out + d / 2 * panel,
+    StoreTransposed(du, load(x[0] + d), load(x[1] + d), load(x[2] + d),
+                    load(x[3] + d), out + d / 2 * panel,
                     static_cast<size_t>(panel));
   }
 }
@@ -80,7 +82,8 @@ HWY_INLINE void PackFourKeyPairs(const Bf16* first, int64_t next, int64_t dim,
 // beyond the head.
 inline Magnitudes PackKeyPairs(const AttentionJob& job, int64_t batch,
                                int64_t kv_head, Range keys, uint32_t* out) {
-  const auto k = job.inputs->k.As<Bf16>();
+  const KeyRows<Bf16> rows = job.Keys<Bf16>(batch, kv_head);
+  const int64_t stride = job.inputs->k.strides[3];
   const int64_t panel = job.geometry.panel();
   const int64_t dim = job.problem->head_dim;
   const int64_t count = keys.end - keys.begin;
@@ -90,17 +93,16 @@ inline Magnitudes PackKeyPairs(const AttentionJob& job, int64_t batch,
   for (int64_t at = 0; at < job.padded_keys; at += kStep) {
     uint32_t* to = out + at / panel * panel * job.head_pairs() + at % panel;
     int64_t done = 0;
-    if (at + kStep <= count && k.strides[3] == 1) {
-      PackFourKeyPairs(&k(batch, kv_head, keys.begin + at, 0), k.strides[2],
-                       dim, panel, least, to);
+    if (at + kStep <= count && stride == 1) {
+      PackFourKeyPairs(rows, keys.begin + at, dim, panel, least, to);
       done = dim / 8 * 8;
     }
     for (int64_t r = 0; r < kStep; ++r) {
       for (int64_t d = done; d < dim; d += 2) {
         to[d / 2 * panel + r] =
-            at + r < count ? PairOf(&k(batch, kv_head, keys.begin + at + r, 0),
-                                    k.strides[3], d, dim, &seen)
-                           : 0u;
+            at + r < count
+                ? PairOf(rows(keys.begin + at + r), stride, d, dim, &seen)
+                : 0u;
       }
       for (int64_t pair = (dim + 1) / 2; pair < job.head_pairs(); ++pair) {
         to[pair * panel + r] = 0u;
@@ -111,18 +113,18 @@ inline Magnitudes PackKeyPairs(const AttentionJob& job, int64_t batch,
   return seen;
 }
 
-// Values of two keys as pairs, `next` elements apart, whole vectors of them;
-// returns how many.
+// Values of two keys as pairs, whole vectors of them; returns how many.
 template <class U>
-HWY_INLINE int64_t PackValuePairRow(const Bf16* row, int64_t next, int64_t n,
+HWY_INLINE int64_t PackValuePairRow(const Bf16* upper_row,
+                                    const Bf16* lower_row, int64_t n,
                                     LeastHalves<U>& least, uint32_t* out) {
   const U du;
   const hn::Rebind<uint16_t, U> d16;
   const auto lanes = static_cast<int64_t>(hn::Lanes(du));
   int64_t c = 0;
   for (; c + lanes <= n; c += lanes) {
-    const auto upper = hn::PromoteTo(du, hn::LoadU(d16, &row[c].bits));
-    const auto lower = hn::PromoteTo(du, hn::LoadU(d16, &row[c + next].bits));
+    const auto upper = hn::PromoteTo(du, hn::LoadU(d16, &upper_row[c].bits));
+    const auto lower = hn::PromoteTo(du, hn::LoadU(d16, &lower_row[c].bits));
     const auto pairs = hn::Or(hn::ShiftLeft<16>(upper), lower);
     least.Add(pairs);
     hn::StoreU(pairs, du, out + c);
@@ -135,7 +137,8 @@ HWY_INLINE int64_t PackValuePairRow(const Bf16* row, int64_t next, int64_t n,
 // packs at one stroke.
 inline Magnitudes PackValuePairs(const AttentionJob& job, int64_t batch,
                                  int64_t kv_head, Range keys, uint32_t* out) {
-  const auto v = job.inputs->v.As<Bf16>();
+  const KeyRows<Bf16> rows = job.Values<Bf16>(batch, kv_head);
+  const int64_t stride = job.inputs->v.strides[3];
   const int64_t panel = job.geometry.panel();
   const int64_t count = keys.end - keys.begin;
   Magnitudes seen;
@@ -147,16 +150,21 @@ inline Magnitudes PackValuePairs(const AttentionJob& job, int64_t batch,
           key < count ? std::min(width, job.problem->value_dim - first) : 0;
       std::fill(out + used, out + width, 0u);
       if (used == 0) continue;
-      const Bf16* row = &v(batch, kv_head, keys.begin + key, first);
-      const int64_t next = v.strides[2];
+      const bool both = key + 2 <= count;
+      const int64_t at = keys.begin + key;
+      const Bf16* a = rows(at) + first * stride;
+      const Bf16* b = both ? rows(at + 1) + first * stride : nullptr;
       int64_t c = 0;
-      if (v.strides[3] == 1 && key + 2 <= count) {
-        c = job.matrix() ? PackValuePairRow(row + next, -next, used, least, out)
-                         : PackValuePairRow(row, next, used, least, out);
+      if (stride == 1 && both) {
+        c = job.matrix() ? PackValuePairRow(b, a, used, least, out)
+                         : PackValuePairRow(a, b, used, least, out);
       }
       for (; c < used; ++c) {
-        const uint32_t pair =
-            PairOf(row + c * v.strides[3], next, 0, count - key, &seen);
+        const uint32_t upper = a[c * stride].bits;
+        const uint32_t lower = both ? b[c * stride].bits : 0u;
+        seen.Add(upper);
+        seen.Add(lower);
+        const uint32_t pair = upper << 16 | lower;
         out[c] = job.matrix() ? std::rotl(pair, 16) : pair;
       }
     }

@@ -14,11 +14,13 @@
 
 #include "hwy/aligned_allocator.h"
 #include "optimized/attention_forward.h"
+#include "optimized/key_rows.h"
 #include "optimized/lines_ahead.h"
 #include "optimized/mask_reader.h"
 #include "optimized/plan.h"
 #include "optimized/sparse_plan.h"
 #include "reference/contract/attention_forward.h"
+#include "reference/contract/attention_pages.h"
 #include "reference/contract/numerics.h"
 
 namespace lockstep::optimized {
@@ -105,6 +107,10 @@ inline constexpr int64_t kDotLanes = 16;
 struct AttentionJob {
   const AttentionForwardProblem* problem = nullptr;
   const AttentionForwardInputs* inputs = nullptr;
+  // Null, or where keys and values are: k and v of `inputs` lead into the pool
+  // (WithoutPages).
+  const KeyPages* pages = nullptr;
+  std::vector<float> zeros;  // with pages: a row of either
   const AttentionForwardOutputs* outputs = nullptr;
   const Plan* plan = nullptr;
   Geometry geometry;
@@ -135,6 +141,19 @@ struct AttentionJob {
     const int64_t begin = part * problem->part_width();
     return {begin, std::min(begin + problem->part_width(), problem->kv_len)};
   }
+
+  // Rows of keys, and of values, of one head.
+  template <typename T>
+  KeyRows<T> Keys(int64_t batch, int64_t kv_head) const {
+    return RowsIn<T>(inputs->k, pages ? pages->k.strides[0] : 0, batch,
+                     kv_head);
+  }
+  template <typename T>
+  KeyRows<T> Values(int64_t batch, int64_t kv_head) const {
+    return RowsIn<T>(inputs->v, pages ? pages->v.strides[0] : 0, batch,
+                     kv_head);
+  }
+
   Range KeysOfTile(int64_t tile) const {
     const int64_t begin = tile * plan->tile_keys;
     const int64_t end = begin + plan->tile_keys;
@@ -169,6 +188,24 @@ struct AttentionJob {
   }
   int64_t k_exponent_count() const { return steps() ? k_elements() : 0; }
   int64_t v_exponent_count() const { return steps() ? v_elements() : 0; }
+
+ private:
+  template <typename T>
+  KeyRows<T> RowsIn(const LaneView& x, int64_t page_next, int64_t batch,
+                    int64_t kv_head) const {
+    const auto view = x.As<T>();
+    KeyRows<T> rows;
+    rows.first = &view(batch, kv_head, 0, 0);
+    rows.next = view.strides[2];
+    if (pages == nullptr) return rows;
+    rows.table = &pages->table(batch, 0);
+    rows.table_next = pages->table.strides[1];
+    rows.size = static_cast<uint32_t>(pages->size);
+    rows.page_next = page_next;
+    rows.keys = inputs->ValidKv(*problem, batch);
+    rows.zeros = reinterpret_cast<const T*>(zeros.data());
+    return rows;
+  }
 };
 
 // Keys and values of one key tile of one kv head, widened to f32:
