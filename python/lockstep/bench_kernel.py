@@ -4,7 +4,7 @@ import statistics
 from lockstep.call import Call
 from lockstep.case import Case, cases as read_cases
 from lockstep.errors import UsageError
-from lockstep.host import ARGUMENTS
+from lockstep.host import arguments_of
 from lockstep.judge import is_line, listed, verify
 from lockstep.kernels import Signature, facts_of
 from lockstep.places import place_of
@@ -41,7 +41,7 @@ def _row(kernel, case, known, signature, repetitions, profile, facts):
     told = case.call(known.wants, known.lacks)
     place = place_of(known)
     call = Call(told.message, place.take(told.inputs), told.outputs)
-    arguments = [call.inputs[name] for name in ARGUMENTS[case.op]]
+    arguments = arguments_of(call)
     words = {"call": call} if signature.call else {}
     for _ in range(1 + repetitions):
         place.start()

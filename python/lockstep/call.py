@@ -28,6 +28,9 @@ class Call:
     mask_bias    the lane, same shape, 0 or -inf, wants "mask.bias"
     segments     (q_seg i32 [b, sq], kv_seg i32 [b, skv]), wants "segments";
                  of a scan one array [b, t]
+    k_pages, v_pages, page_table, kv_len, page_size, page_order
+                 of a case with page=, wants "pages"; the kernel's arguments k and v are
+                 the pools then. Of other cases the kernel has no attribute of these names
     tables       {name: i32 or u8 tensor}, one dict a batch row, wants "tables:..."
     outputs      {name: (shape, dtype)} of what is to be returned
     receipt      a dict: what is put there goes into the judge's receipt
@@ -121,7 +124,7 @@ class Call:
         arrays that broadcast -> bool, everything counted. NumPy only."""
         rows, keys = np.asarray(rows), np.asarray(keys)
         tensors = {name: np.asarray(x) for name, x in self.inputs.items()
-                   if name not in ("q", "k", "v")}
+                   if name not in ("q", "k", "v", "k_pages", "v_pages")}
         tree = self.masks[h if len(self.masks) > 1 else 0]
         seen = _visible(tree, b, h, rows, keys, self.scalars["offset"][b], tensors)
         seen = seen & (rows < tensors["valid_q"][b]) & (keys < tensors["valid_kv"][b])

@@ -22,6 +22,13 @@ ARGUMENTS = {"attention_forward": ("q", "k", "v"),
              "attention_merge": ("o_parts", "lse_parts"), "mamba3_scan": ("q", "k", "v"),
              "mamba3_step": ("q", "k", "v"), "mamba3_scan_backward": ("q", "k", "v", "dy"), "ssd_scan": ("q", "k", "v"),
              "block_plan": ("mask",)}
+
+def arguments_of(call):
+    """The tensors that a kernel of the op has as arguments; pools where keys lie in pages."""
+    return [call.inputs[name if name in call.inputs else name + "_pages"]
+            for name in ARGUMENTS[call.op]]
+
+
 # Smallest normal number and the smallest of all: products with them show whether
 # the processor flushes results, or arguments, that are subnormal.
 _NORMAL, _SUBNORMAL, _HALF, _ONE = sys.float_info.min, 5e-324, 0.5, 1.0
@@ -89,7 +96,7 @@ class Runner:
         in_place = self.signature.out and outputs is not None
         if in_place:
             words["out"] = place.room(outputs)
-        arguments = [call.inputs[name] for name in ARGUMENTS[message["op"]]]
+        arguments = arguments_of(call)
         place.start()
         answer = self.function(*arguments, **words)
         place.wait(answer, call.receipt)

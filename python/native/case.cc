@@ -56,7 +56,9 @@ class BoundCase {
   std::string Minimal() const { return verify::MinimalLine(sequence_); }
   std::string Op() const { return verify::OpName(sequence_[0]); }
 
-  nb::list Inputs() { return HandedAll(Opened().Inputs().tensors); }
+  nb::list Inputs() {
+    return HandedAll(Accept(verify::HandedInputs(Opened())).tensors);
+  }
 
   // The exact outputs: of the SIMD path, whose bits are the reference's.
   nb::list Expected() {

@@ -99,6 +99,12 @@ class CommandFiles final : public Candidate {
                  Execution* execution) override {
     *execution = Execution{};
     execution->backend = traits().backend;
+    if (!trial.NeededWants().empty()) {
+      return {RunOutcome::State::kUnsupported,
+              "the case has " + trial.NeededWants().front() +
+                  ", which a program of cmd-files: has no way to want",
+              ""};
+    }
     for (int64_t n = 0; n < trial.Calls(); ++n) {
       KernelCall call = trial.Call(n, outputs);
       if (BringsMask(call.inputs)) {

@@ -1,3 +1,5 @@
+#include <string_view>
+
 #include "verify/host/call.h"
 
 namespace lockstep::verify::host {
@@ -40,6 +42,13 @@ lockstep_attention_forward_call ReadAttentionCall(CallReader* reader) {
   call.cu_seqlens_k = in.Input("cu_seqlens_k");
   call.max_seqlen_q = in.Integer("max_seqlen_q");
   call.max_seqlen_k = in.Integer("max_seqlen_k");
+  call.page_size = in.Integer("page_size");
+  call.page_nhd =
+      call.page_size > 0 && std::string_view(in.Word("page_order")) == "nhd";
+  call.k_pages = in.Input("k_pages");
+  call.v_pages = in.Input("v_pages");
+  call.page_table = in.Input("page_table");
+  call.kv_len = in.Input("kv_len");
   const auto& tables = in.Tables();
   call.tables = tables.data();
   call.table_count = static_cast<int64_t>(tables.size());

@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "reference/mask.h"
+#include "verify/base/compare.h"
 #include "verify/base/digest.h"
+#include "verify/base/elements.h"
 #include "verify/base/io/safetensors.h"
+#include "verify/base/mixing.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/views.h"
@@ -19,11 +22,15 @@
 namespace lockstep::verify {
 namespace {
 
+// Other numbers of the seed than the elements have.
+constexpr uint64_t kPagesSalt = 0x9a6e5;
+
 class AttentionMaterialiser {
  public:
   AttentionMaterialiser(const Case& c, const MaterialiseOptions& options)
       : attention_(c.Get<AttentionForwardCase>()),
         options_(options),
+        seed_(c.seed),
         generator_(c.gen, c.seed) {}
 
   Result<AttentionForwardData> Run() {
@@ -35,7 +42,9 @@ class AttentionMaterialiser {
     if (status.ok()) status = MakeDenseMasks();
     if (status.ok()) status = MakeLaneTensors();
     if (!status.ok()) return status;
+    SharePages();
     PoisonUnseen();
+    data_.pages = SpecOfPages();
     return std::move(data_);
   }
 
@@ -196,6 +205,30 @@ class AttentionMaterialiser {
     return PlanFileTensor(*file_, name, view.shape, plan);
   }
 
+  // Keys of shared pages: those of batch row 0.
+  void SharePages() const {
+    const int64_t keys = attention_.page.shared * attention_.page.size;
+    if (keys == 0) return;
+    for (const LaneTensor* tensor : {&data_.k, &data_.v}) {
+      ForElements(tensor->view.shape, [&](const At& at) {
+        if (at[0] == 0 || at[2] >= keys) return;
+        SetElement(tensor->view, at,
+                   ElementBits(tensor->const_view(), {0, at[1], at[2], at[3]}));
+      });
+    }
+  }
+
+  std::optional<PageSpec> SpecOfPages() const {
+    if (!attention_.page.any()) return std::nullopt;
+    return PageSpec{.how = attention_.page,
+                    .k_strides = attention_.strides.k,
+                    .v_strides = attention_.strides.v,
+                    .seed = Mix(seed_ ^ kPagesSalt),
+                    .shift = options_.alignment_shift,
+                    .large_entries = false,
+                    .finite_slack = options_.finite_slack};
+  }
+
   uint8_t PoisonedTensors() const {
     uint8_t tensors = 0;
     for (const FillTerm& term : attention_.fill) {
@@ -246,6 +279,7 @@ class AttentionMaterialiser {
 
   const AttentionForwardCase& attention_;
   const MaterialiseOptions& options_;
+  uint64_t seed_;
   CounterGenerator generator_;
   AttentionForwardData data_;
   std::optional<SafetensorsFile> file_;

@@ -4,16 +4,33 @@
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_H_
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
 #include "verify/base/tensor.h"
+#include "verify/case/attention_forward/case.h"
 #include "verify/case/case.h"
 #include "verify/inputs/materialise.h"
 
 namespace lockstep::verify {
+
+// How keys and values are put into pages (attention_forward/pages.h).
+struct PageSpec {
+  PagedKeys how;
+  std::optional<std::array<int64_t, 4>> k_strides, v_strides;  // of the pools
+  uint64_t seed = 0;  // of the pages' places
+  int64_t shift = 0;  // elements that pools start behind a 64-byte boundary
+  // Entries of the table behind a row's last page: large numbers, not -1.
+  bool large_entries = false;
+  // Slots without a key hold numbers, not NaN: the kernel computes with what it
+  // masks.
+  bool finite_slack = false;
+};
 
 // Problem and inputs of a case, with the memory behind the views. Moving keeps
 // the views good.
@@ -24,6 +41,8 @@ struct AttentionForwardData {
   LaneTensor q, k, v;
   GuardedBuffer q_seg, kv_seg, sink;
   std::vector<GuardedBuffer> dense_masks;
+  // A kernel gets k and v in pages.
+  std::optional<PageSpec> pages;
 
   // Of the logical contents of all inputs, payload counts included: DigestText
   // of one line "name shape digest" each. What a receipt names.

@@ -39,6 +39,7 @@ Result<AttentionForwardData> Clone(const AttentionForwardData& data) {
   AttentionForwardData copy;
   copy.problem = data.problem;
   copy.inputs = data.inputs;
+  copy.pages = data.pages;
   Cloner cloner;
   cloner.Take(data.q, &copy.q);
   cloner.Take(data.k, &copy.k);

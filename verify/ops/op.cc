@@ -60,6 +60,8 @@ MaterialiseOptions OptionsFor(const NumericProfile* claims,
   const bool own = claims != nullptr && HandsBackForward(*claims);
   options.own = {own, own && HasLse(*claims)};
   options.binary_lse = claims != nullptr && claims->lse_base == ExpBase::kTwo;
+  options.finite_slack =
+      claims != nullptr && claims->masked_nan_safe == MaskedNan::kNo;
   return options;
 }
 
@@ -75,6 +77,15 @@ KernelCall Trial::Call(int64_t, const OutputSet& outputs) const {
                             view.data});
   }
   return call;
+}
+
+Result<KernelInputs> HandedInputs(const Trial& trial) {
+  KernelInputs inputs = trial.Inputs();
+  for (const std::string& want : trial.NeededWants()) {
+    const std::string why = trial.AddWanted(want, &inputs);
+    if (!why.empty()) return Status::Error(why);
+  }
+  return inputs;
 }
 
 std::string Trial::InputDigest() const {

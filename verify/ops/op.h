@@ -45,6 +45,10 @@ struct TrialParts {
   const BlockPlanScene* scene = nullptr;
 };
 
+// What hosts want that read keys and values in pages, of the cases that have
+// some.
+inline constexpr const char* kPagesWant = "pages";
+
 // One case made concrete: inputs in memory, truth and candidates on demand.
 class Trial {
  public:
@@ -79,6 +83,10 @@ class Trial {
     return "'" + want + "' has no meaning for this op";
   }
 
+  // Wants without which no kernel can be handed the case: one that does not say
+  // them is not asked.
+  virtual std::vector<std::string> NeededWants() const { return {}; }
+
   // Of the logical contents of all inputs, and of every byte in memory, with
   // guards and padding: equal before and after a call that left them alone.
   virtual std::string InputDigest() const;
@@ -104,6 +112,10 @@ class Trial {
 
   std::vector<OutputSpec> outputs_;
 };
+
+// Its inputs with what a case needs (NeededWants), as files and calls have
+// them. Errors: memory.
+Result<KernelInputs> HandedInputs(const Trial& trial);
 
 // Index of channel `c` of line `line`.
 std::array<int64_t, 4> LineIndex(const OutputSpec& spec, int64_t line,

@@ -43,7 +43,7 @@ class FileBuilder {
 
 Result<std::string> FormatInputs(const Trial& trial, const std::string& line) {
   FileBuilder file;
-  const KernelInputs inputs = trial.Inputs();
+  ASSIGN_OR_RETURN(const KernelInputs inputs, HandedInputs(trial));
   for (const NamedTensor& tensor : inputs.tensors) {
     file.Add(tensor, tensor.shape);
   }

@@ -18,6 +18,7 @@
 #include "verify/candidate/calls/recorder.h"
 #include "verify/candidate/wire/plan.h"
 #include "verify/inputs/named_tensor.h"
+#include "verify/ops/backends.h"
 #include "verify/tables/files.h"
 #include "verify/tables/scene.h"
 
@@ -147,7 +148,9 @@ RunOutcome CallAnswers::Run(const CaseRequest& request, const Trial& trial,
                             Execution* execution) {
   *execution = Execution{};
   execution->backend = traits().backend;
-  const KernelInputs inputs = CallInputs(request, trial);
+  const Result<KernelInputs> handed = CallInputs(request, trial);
+  if (!handed.ok()) return Failed(handed.message());
+  const KernelInputs& inputs = handed.value();
   if (how.check == "contents") {
     const Found other = Find(request, TurnedInputs(inputs));
     if (other.outcome.state != RunOutcome::State::kRan) return other.outcome;

@@ -6,6 +6,7 @@
 
 #include "verify/base/digest.h"
 #include "verify/base/io/safetensors.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/wire/messages.h"
 #include "verify/case/case.h"
 
@@ -29,8 +30,9 @@ bool IsTaken(const std::vector<TakenInput>& taken, const std::string& name) {
 
 }  // namespace
 
-KernelInputs CallInputs(const CaseRequest& request, const Trial& trial) {
-  KernelInputs inputs = trial.Inputs();
+Result<KernelInputs> CallInputs(const CaseRequest& request,
+                                const Trial& trial) {
+  ASSIGN_OR_RETURN(KernelInputs inputs, HandedInputs(trial));
   inputs.op = OpName(*request.call);
   return inputs;
 }

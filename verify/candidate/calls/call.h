@@ -17,7 +17,7 @@ namespace lockstep::verify {
 
 // All inputs of a trial, under the name of the request's op. They refer to the
 // trial. A chain of steps is one call with all its tokens.
-KernelInputs CallInputs(const CaseRequest& request, const Trial& trial);
+Result<KernelInputs> CallInputs(const CaseRequest& request, const Trial& trial);
 
 // What has to be answered; the tensors have no memory.
 std::vector<NamedOutput> CallOutputs(const std::vector<OutputSpec>& specs);

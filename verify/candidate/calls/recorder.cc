@@ -5,6 +5,7 @@
 
 #include "verify/candidate/wire/plan.h"
 #include "verify/inputs/named_tensor.h"
+#include "verify/ops/backends.h"
 
 namespace lockstep::verify {
 namespace {
@@ -88,7 +89,9 @@ RunOutcome CallRecorder::Run(const CaseRequest& request, const Trial& trial,
                              Execution* execution) {
   *execution = Execution{};
   execution->backend = traits().backend;
-  const KernelInputs inputs = CallInputs(request, trial);
+  const Result<KernelInputs> handed = CallInputs(request, trial);
+  if (!handed.ok()) return Failed(handed.message());
+  const KernelInputs& inputs = handed.value();
   if (how.check == "contents") {
     // Nobody looks at what is answered to these.
     const KernelInputs other = TurnedInputs(inputs);

@@ -48,6 +48,16 @@ Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
   wanted.call_ = std::move(call);
   wanted.DropLacking(hello.lacks);
   if (wide) RETURN_IF_ERROR(wanted.Widen());
+  // First, as others change what these bring.
+  for (const std::string& need : trial.NeededWants()) {
+    const bool said = std::find(hello.wants.begin(), hello.wants.end(), need) !=
+                      hello.wants.end();
+    if (!said) {
+      return Status::Error("the case has " + need + ", and " + hello.name +
+                           " does not say that it wants them");
+    }
+    RETURN_IF_ERROR(wanted.Apply(trial, need));
+  }
   for (const std::string& want : hello.wants) {
     const Status status = wanted.Apply(trial, want);
     if (!status.ok()) return status;
@@ -56,6 +66,8 @@ Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
 }
 
 Status WantedCall::Apply(const Trial& trial, const std::string& want) {
+  // A case with pages was handed over with them; others stay as they are.
+  if (want == kPagesWant && trial.NeededWants().empty()) return {};
   if (want == "contiguous") {
     MakeDense();
     return {};

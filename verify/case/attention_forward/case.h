@@ -49,6 +49,15 @@ struct StrideOverrides {
                          const StrideOverrides&) = default;
 };
 
+// Keys and values in pages of a pool (reference/contract/attention_pages.h).
+struct PagedKeys {
+  int64_t size = 0;    // keys of a page; 0: they lie together
+  bool nhd = false;    // a page is [size, hkv, d] in memory, not [hkv, size, d]
+  int64_t shared = 0;  // first pages of every batch row that are the same ones
+  bool any() const { return size > 0; }
+  friend bool operator==(const PagedKeys&, const PagedKeys&) = default;
+};
+
 struct AttentionForwardCase : OpValuesAs<AttentionForwardCase> {
   int64_t batch = 1;
   int64_t q_heads = 1;
@@ -73,7 +82,9 @@ struct AttentionForwardCase : OpValuesAs<AttentionForwardCase> {
   std::vector<int64_t> valid_q;   // one count for all rows, or one per row
   std::vector<int64_t> valid_kv;  // never empty
   Layout layout = Layout::kBhsd;
-  StrideOverrides strides;
+  StrideOverrides strides;  // with pages, k's and v's are those of the pool:
+                            // [page, h, slot, d]
+  PagedKeys page;
   std::vector<FillTerm> fill = {FillTerm{FillKind::kNormal, kFillAll, {1.0}}};
   std::optional<FillTerm> sinklogit;
   friend bool operator==(const AttentionForwardCase&,

@@ -7,6 +7,7 @@
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/line.h"
+#include "verify/case/attention_forward/pages.h"
 #include "verify/case/attention_forward/probe.h"
 #include "verify/case/attention_forward/views.h"
 #include "verify/case/case.h"
@@ -247,8 +248,12 @@ int64_t AddSaturated(int64_t a, int64_t b) {
 AttentionForwardInputs InputShapes(const AttentionForwardCase& c) {
   AttentionForwardInputs in;
   in.q = ShapeOf(c, {c.batch, c.q_heads, c.q_len, c.head_dim}, c.strides.q);
-  in.k = ShapeOf(c, {c.batch, c.kv_heads, c.kv_len, c.head_dim}, c.strides.k);
-  in.v = ShapeOf(c, {c.batch, c.kv_heads, c.kv_len, c.value_dim}, c.strides.v);
+  // Keys in pages are held together, too: so the truth reads them.
+  const bool pages = c.page.any();
+  in.k = ShapeOf(c, {c.batch, c.kv_heads, c.kv_len, c.head_dim},
+                 pages ? std::nullopt : c.strides.k);
+  in.v = ShapeOf(c, {c.batch, c.kv_heads, c.kv_len, c.value_dim},
+                 pages ? std::nullopt : c.strides.v);
   if (c.q_seg.kind != Segments::Kind::kNone) {
     in.q_seg.shape = {c.batch, c.q_len};
     in.q_seg.strides = DenseStrides(in.q_seg.shape);
@@ -295,6 +300,7 @@ Status ValidateAttentionForward(const Case& c) {
   if (status.ok()) status = CheckProbe(a, problem);
   if (status.ok()) status = CheckHeadShards(c, a.q_heads, a.kv_heads);
   if (status.ok()) status = CheckViews(a, problem);
+  if (status.ok()) status = CheckPages(a);
   return status;
 }
 
@@ -353,7 +359,7 @@ int64_t AttentionForwardBytes(const Case& c) {
   const auto taken = [&](const auto& view) {
     return BytesIn(ElementRanges(view.shape, view.strides, lane));
   };
-  int64_t bytes = taken(out.o);
+  int64_t bytes = AddSaturated(taken(out.o), PoolBytes(a));
   for (const LaneView& view : {in.q, in.k, in.v}) {
     bytes = AddSaturated(bytes, taken(view));
   }

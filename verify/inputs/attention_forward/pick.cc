@@ -124,6 +124,7 @@ class AttentionPicker {
     data_.inputs.q = data_.q.const_view();
     data_.inputs.k = data_.k.const_view();
     data_.inputs.v = data_.v.const_view();
+    TakePages();
     return std::move(data_);
   }
 
@@ -193,6 +194,8 @@ class AttentionPicker {
     if (to_.valid_q.empty()) to_.valid_q = {p.q_len};
     if (to_.valid_kv.empty()) to_.valid_kv = {p.kv_len};
     to_.strides = {};
+    // Rows that are cut no longer begin with the same pages.
+    if (!WholeLength() || pick_.padding > 0 || p.batch < 2) to_.page.shared = 0;
     PickPrefixes(pick_.rows, &to_.mask);
     const std::map<int64_t, MaskExpr> masks = std::move(to_.head_mask);
     to_.head_mask.clear();
@@ -239,6 +242,14 @@ class AttentionPicker {
                               to_.layout));
     *to = std::move(made);
     return {};
+  }
+
+  // In pages as those of the source, elsewhere in a pool of their own.
+  void TakePages() {
+    data_.pages = from_.pages;
+    if (!data_.pages) return;
+    data_.pages->how = to_.page;
+    data_.pages->k_strides = data_.pages->v_strides = std::nullopt;
   }
 
   static Status Allocate(int64_t bytes, GuardedBuffer* buffer) {

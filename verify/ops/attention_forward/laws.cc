@@ -68,7 +68,8 @@ Law AttentionLaws::Of(const char* name, AttentionForwardData data,
 
 bool AttentionLaws::HasNeighbours() const {
   const AttentionForwardProblem& p = data_.problem;
-  return p.batch * p.kv_heads > 1 && Owned(data_);
+  const bool shared = data_.pages && data_.pages->how.shared > 0;
+  return p.batch * p.kv_heads > 1 && Owned(data_) && !shared;
 }
 
 Result<Law> AttentionLaws::Neighbours() const {

@@ -8,6 +8,8 @@
 //   scale       v times a power of two is o times it
 //   rows        batch rows in another order
 //   heads       heads in another order, key heads with their groups
+//   encoding    keys in pages are keys that lie together
+//   pages       nor does it matter where in the pool the pages lie
 // There is no law of the order of keys: o is one chain over them (N11).
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_LAWS_H_
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_LAWS_H_
@@ -60,6 +62,7 @@ class AttentionLaws {
   bool OwnsValues() const;
   bool HasRows() const { return data_.problem.batch > 1; }
   bool HasHeads() const { return data_.problem.q_heads > 1; }
+  bool HasPages() const { return data_.pages.has_value(); }
 
   Result<Law> Neighbours() const;
   Result<Law> Prefix() const { return HiddenKeys("prefix", true); }
@@ -71,6 +74,9 @@ class AttentionLaws {
   Result<Law> Scale() const;
   Result<Law> Rows() const;
   Result<Law> Heads() const;
+  Result<Law> Encoding() const;
+  // Other places, and large numbers in the table behind each row's last page.
+  Result<Law> Pages() const;
 
  private:
   bool ScalesExactly(int exponent) const;

@@ -10,6 +10,7 @@
 #include "optimized/attention_forward.h"
 #include "optimized/plan.h"
 #include "reference/attention_forward.h"
+#include "verify/base/digest.h"
 #include "verify/base/elements.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
@@ -86,6 +87,22 @@ KernelInputs AttentionForwardTrial::Inputs() const {
 KernelCall AttentionForwardTrial::Call(int64_t,
                                        const OutputSet& outputs) const {
   return {Inputs(), NameOutputs(AttentionViews(outputs))};
+}
+
+std::vector<std::string> AttentionForwardTrial::NeededWants() const {
+  if (data_.pages) return {kPagesWant};
+  return {};
+}
+
+const Result<KeyPool>& AttentionForwardTrial::pool() const {
+  std::call_once(pool_made_, [&] { pool_ = MakeKeyPool(data_); });
+  return *pool_;
+}
+
+std::string AttentionForwardTrial::StorageDigest() const {
+  const std::string digest = data_.StorageDigest();
+  if (!data_.pages || !pool().ok()) return digest;
+  return DigestText(digest + pool()->StorageDigest());
 }
 
 std::vector<Fact> AttentionForwardTrial::Facts() const {
@@ -189,9 +206,7 @@ RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
       optimized::MakePlan(data_.problem, ToCaps(how));
   if (!plan.ok()) return Failed("no plan: " + plan.message());
   optimized::AttentionForwardExecution counts;
-  const Status status =
-      optimized::AttentionForward(data_.problem, data_.inputs, plan.value(),
-                                  AttentionViews(outputs), &counts);
+  const Status status = RunPlan(plan.value(), outputs, &counts);
   if (!status.ok()) return Failed(status.message());
   *execution = {.backend = "optimized",
                 .target = counts.target,
@@ -201,6 +216,19 @@ RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
                 .products = counts.products,
                 .counters = Counters(counts)};
   return {};
+}
+
+Status AttentionForwardTrial::RunPlan(
+    const optimized::Plan& plan, const OutputSet& outputs,
+    optimized::AttentionForwardExecution* counts) const {
+  if (!data_.pages) {
+    return optimized::AttentionForward(data_.problem, data_.inputs, plan,
+                                       AttentionViews(outputs), counts);
+  }
+  if (!pool().ok()) return pool().status();
+  return optimized::AttentionForward(data_.problem, data_.inputs,
+                                     pool()->view(), plan,
+                                     AttentionViews(outputs), counts);
 }
 
 std::vector<Variation> AttentionForwardTrial::OptimizedVariations(

@@ -3,6 +3,7 @@
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_TRIAL_H_
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,7 +11,13 @@
 
 #include "reference/contract/attention_forward.h"
 #include "verify/inputs/attention_forward.h"
+#include "verify/inputs/attention_forward/pages.h"
 #include "verify/ops/whole_trial.h"
+
+namespace lockstep::optimized {
+struct AttentionForwardExecution;  // optimized/attention_forward.h
+struct Plan;                       // optimized/plan.h
+}  // namespace lockstep::optimized
 
 namespace lockstep::verify {
 
@@ -50,12 +57,16 @@ class AttentionForwardTrial final : public WholeTrial {
 
   const AttentionForwardData& data() const { return data_; }
   const Case& request() const { return case_; }
+  // Where keys lie, of a case with pages; made when it is first asked for.
+  // Errors: memory.  Requires: data().pages.
+  const Result<KeyPool>& pool() const;
   KernelInputs Inputs() const override;
   KernelCall Call(int64_t n, const OutputSet& outputs) const override;
   std::string AddWanted(const std::string& want,
                         KernelInputs* inputs) const override;
+  std::vector<std::string> NeededWants() const override;
   std::string InputDigest() const override { return data_.InputDigest(); }
-  std::string StorageDigest() const override { return data_.StorageDigest(); }
+  std::string StorageDigest() const override;
   std::vector<Fact> Facts() const override;
   // 2 (d + dv) flop for each visible pair of query and key.
   std::optional<Work> CountWork() const override;
@@ -96,6 +107,8 @@ class AttentionForwardTrial final : public WholeTrial {
  private:
   friend class AttentionFaults;
 
+  Status RunPlan(const optimized::Plan& plan, const OutputSet& outputs,
+                 optimized::AttentionForwardExecution* counts) const;
   // Row `row` of the reference on another problem with the same shapes.
   void RowOf(const AttentionForwardProblem& problem,
              const AttentionForwardInputs& inputs, int64_t row,
@@ -104,6 +117,8 @@ class AttentionForwardTrial final : public WholeTrial {
 
   Case case_;
   AttentionForwardData data_;
+  mutable std::once_flag pool_made_;
+  mutable std::optional<Result<KeyPool>> pool_;
 };
 
 }  // namespace lockstep::verify

@@ -290,6 +290,7 @@ std::vector<Case> AttentionForwardTrial::ProbeCases(
     auto& attention = changed.Get<AttentionForwardCase>();
     auto& fill = attention.fill;
     fill.clear();
+    attention.page.shared = 0;  // a probe's batch rows all differ
     // The logit 0 makes a sink one more key of value 0.
     if (attention.sinklogit) {
       attention.sinklogit = FillTerm{.kind = FillKind::kConst};

@@ -23,6 +23,8 @@ constexpr LawRow kLaws[] = {
     {"scale", &AttentionLaws::OwnsValues, &AttentionLaws::Scale},
     {"rows", &AttentionLaws::HasRows, &AttentionLaws::Rows},
     {"heads", &AttentionLaws::HasHeads, &AttentionLaws::Heads},
+    {"encoding", &AttentionLaws::HasPages, &AttentionLaws::Encoding},
+    {"pages", &AttentionLaws::HasPages, &AttentionLaws::Pages},
 };
 
 }  // namespace

@@ -263,6 +263,14 @@ std::string AddAttentionWanted(const AttentionForwardData& data,
 
 std::string AttentionForwardTrial::AddWanted(const std::string& want,
                                              KernelInputs* inputs) const {
+  if (want == kPagesWant) {
+    // A kernel that reads pages gets others' cases as they are.
+    if (!data_.pages || inputs->Find("k_pages") != nullptr) return "";
+    const Result<KeyPool>& made = pool();
+    if (!made.ok()) return made.message();
+    HandOverPages(data_, made.value(), inputs);
+    return "";
+  }
   return AddAttentionWanted(data_, want, inputs);
 }
 

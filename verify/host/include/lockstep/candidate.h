@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x00010004u
+#define LOCKSTEP_ABI 0x00010005u
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -121,6 +121,15 @@ typedef struct lockstep_attention_forward_call {
   const lockstep_tensor *o, *lse;
   // Since 1.2: how many splits to compute by; 0: as you like.
   int32_t splits;
+  // Since 1.5, of a kernel that wants "pages" and a case with page=; k and v
+  // are NULL then. Key j of batch row b, j < kv_len[b], lies in slot j %
+  // page_size of page page_table[b][j / page_size]. Other slots and entries of
+  // the table may hold anything.
+  int32_t page_nhd;   // not 0: pools are [pages, page_size, hkv, d]
+  int64_t page_size;  // 0: k and v lie together
+  const lockstep_tensor *k_pages, *v_pages;  // [pages, hkv, page_size, d]
+  const lockstep_tensor* page_table;         // i32 [b, most pages]
+  const lockstep_tensor* kv_len;             // i32 [b]
 } lockstep_attention_forward_call;
 
 enum {

@@ -1,0 +1,114 @@
+#include "verify/case/attention_forward/pages.h"
+
+#include <algorithm>
+#include <string>
+
+#include "reference/contract/checks.h"
+#include "verify/base/sparse/element_ranges.h"
+#include "verify/base/status_macros.h"
+#include "verify/case/attention_forward/views.h"
+#include "verify/case/fill.h"
+
+namespace lockstep::verify {
+namespace {
+
+using Axes = std::array<int64_t, 4>;
+
+struct Pool {
+  const char* name;
+  Axes shape;
+  Axes strides;
+};
+
+std::array<Pool, 2> PoolsOf(const AttentionForwardCase& c) {
+  const int64_t pages = PoolPages(ToProblem(c), InputShapes(c), c.page);
+  const Axes k = {pages, c.kv_heads, c.page.size, c.head_dim};
+  const Axes v = {pages, c.kv_heads, c.page.size, c.value_dim};
+  return {{{"k", k, PoolStrides(c.page, k, c.strides.k)},
+           {"v", v, PoolStrides(c.page, v, c.strides.v)}}};
+}
+
+Status CheckShared(const AttentionForwardCase& c) {
+  if (c.page.shared == 0) return {};
+  const std::string what =
+      "page: share=" + std::to_string(c.page.shared) + ": ";
+  if (c.batch < 2) {
+    return Status::Error(what + "there is one batch row; want b=2 or more");
+  }
+  const int64_t shortest =
+      *std::min_element(c.valid_kv.begin(), c.valid_kv.end());
+  if (c.page.shared > shortest / c.page.size) {
+    return Status::Error(what + "a batch row has " + std::to_string(shortest) +
+                         " keys, which fill " +
+                         std::to_string(shortest / c.page.size) + " pages of " +
+                         std::to_string(c.page.size));
+  }
+  for (const FillTerm& term : c.fill) {
+    const bool own = term.kind == FillKind::kFile ||
+                     term.kind == FillKind::kProbe ||
+                     term.kind == FillKind::kPoison;
+    if (!own) continue;
+    return Status::Error(what + "fill " + FormatFillTerm(term) +
+                         " brings keys of its own to every batch row");
+  }
+  return {};
+}
+
+}  // namespace
+
+int64_t PagesOfRow(const AttentionForwardProblem& problem,
+                   const AttentionForwardInputs& inputs, const PagedKeys& page,
+                   int64_t b) {
+  return (inputs.ValidKv(problem, b) + page.size - 1) / page.size;
+}
+
+int64_t PoolPages(const AttentionForwardProblem& problem,
+                  const AttentionForwardInputs& inputs, const PagedKeys& page) {
+  int64_t pages = kUnusedPages + page.shared;
+  for (int64_t b = 0; b < problem.batch; ++b) {
+    pages += PagesOfRow(problem, inputs, page, b) - page.shared;
+  }
+  return pages;
+}
+
+Axes PoolStrides(const PagedKeys& page, const Axes& shape,
+                 const std::optional<Axes>& given) {
+  if (given) return *given;
+  return LayoutStrides(page.nhd ? Layout::kBshd : Layout::kBhsd, shape);
+}
+
+Status CheckPages(const AttentionForwardCase& c) {
+  if (!c.page.any()) return {};
+  RETURN_IF_ERROR(CheckShared(c));
+  for (const Pool& pool : PoolsOf(c)) {
+    const std::string name = std::string("strides of the pool of ") + pool.name;
+    if (pool.strides[3] != 1) {
+      return Status::Error(name + ": channels lie " +
+                           std::to_string(pool.strides[3]) +
+                           " elements apart; want 1");
+    }
+    RETURN_IF_ERROR(checks::CheckTensorSize(
+        ("pool of " + std::string(pool.name)).c_str(), pool.shape));
+    RETURN_IF_ERROR(
+        checks::CheckNoOverlap(name.c_str(), pool.shape, pool.strides));
+    if (ElementSpan(pool.shape, pool.strides) > kMaxTensorBytes / 4) {
+      return Status::Error(name + ": it reaches over more than " +
+                           std::to_string(kMaxTensorBytes) + " bytes");
+    }
+  }
+  return {};
+}
+
+int64_t PoolBytes(const AttentionForwardCase& c) {
+  if (!c.page.any()) return 0;
+  const auto lane = static_cast<int64_t>(LaneBytes(c.lane));
+  int64_t bytes = 4 * c.batch * (1 + (c.kv_len - 1) / c.page.size + 1);
+  for (const Pool& pool : PoolsOf(c)) {
+    const int64_t taken =
+        BytesIn(ElementRanges(pool.shape, pool.strides, lane));
+    if (__builtin_add_overflow(bytes, taken, &bytes)) return INT64_MAX;
+  }
+  return bytes;
+}
+
+}  // namespace lockstep::verify

@@ -1,0 +1,40 @@
+// How large the pool of keys and values is that a case with page= has, and how
+// it lies in memory.
+#ifndef LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_PAGES_H_
+#define LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_PAGES_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/status.h"
+#include "verify/case/attention_forward/case.h"
+
+namespace lockstep::verify {
+
+// Pages of the pool that no batch row uses.
+inline constexpr int64_t kUnusedPages = 2;
+
+// Pages of one batch row that hold a valid key.
+int64_t PagesOfRow(const AttentionForwardProblem& problem,
+                   const AttentionForwardInputs& inputs, const PagedKeys& page,
+                   int64_t b);
+// All pages, each shared one once.  Requires: page.any().
+int64_t PoolPages(const AttentionForwardProblem& problem,
+                  const AttentionForwardInputs& inputs, const PagedKeys& page);
+
+// Of a pool [page, h, slot, d], in elements; `given`: those of the case.
+std::array<int64_t, 4> PoolStrides(
+    const PagedKeys& page, const std::array<int64_t, 4>& shape,
+    const std::optional<std::array<int64_t, 4>>& given);
+
+// What the case says of pages has a meaning. Requires: extents and counts are
+// legal.
+Status CheckPages(const AttentionForwardCase& c);
+// Bytes of the pool and its table; 0 without pages.
+int64_t PoolBytes(const AttentionForwardCase& c);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_PAGES_H_

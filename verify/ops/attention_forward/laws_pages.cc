@@ -1,0 +1,39 @@
+// Laws of keys in pages.
+#include <memory>
+#include <utility>
+
+#include "verify/base/mixing.h"
+#include "verify/base/status_macros.h"
+#include "verify/inputs/attention_forward_clone.h"
+#include "verify/ops/attention_forward/laws.h"
+#include "verify/ops/attention_forward/trial.h"
+
+namespace lockstep::verify {
+
+Result<Law> AttentionLaws::Encoding() const {
+  ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
+  data.pages.reset();
+  Case together = case_;
+  auto& attention = together.Get<AttentionForwardCase>();
+  attention.page = {};
+  attention.strides.k = attention.strides.v = std::nullopt;
+  Law law;
+  law.name = "encoding";
+  law.may_be_refused = true;
+  law.calls.push_back(
+      {std::make_unique<AttentionForwardTrial>(together, std::move(data)),
+       {AllLines(), AllLines()},
+       nullptr});
+  return law;
+}
+
+Result<Law> AttentionLaws::Pages() const {
+  ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
+  data.pages->seed = Mix(data.pages->seed ^ salt_);
+  data.pages->large_entries = true;
+  Law law = Of("pages", std::move(data), AllLines());
+  law.structural = true;
+  return law;
+}
+
+}  // namespace lockstep::verify
