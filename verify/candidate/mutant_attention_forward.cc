@@ -5,6 +5,7 @@
 
 #include "verify/candidate/emulated.h"
 #include "verify/ops/attention_forward/trial.h"
+#include "verify/ops/backends.h"
 
 namespace lockstep::verify {
 namespace {
@@ -33,8 +34,15 @@ class Emulated final : public EmulatedCandidate {
                      const OutputSet& outputs, Execution* execution) override {
     const auto* attention = dynamic_cast<const AttentionForwardTrial*>(&trial);
     if (!attention) return Refuse(" computes attention_forward only");
-    emulator_.Run(attention->data().problem, attention->data().inputs,
-                  AttentionViews(outputs), rows);
+    const AttentionForwardData& data = attention->data();
+    if (!data.pages || !emulator_.breaks_pages()) {
+      emulator_.Run(data.problem, data.inputs, AttentionViews(outputs), rows);
+      return Ran(TileOf(emulator_.variant()), execution);
+    }
+    const Result<KeyPool>& pool = attention->pool();
+    if (!pool.ok()) return Failed(pool.message());
+    emulator_.RunPaged(data.problem, data.inputs, pool->view(),
+                       AttentionViews(outputs), rows);
     return Ran(TileOf(emulator_.variant()), execution);
   }
 

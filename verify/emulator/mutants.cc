@@ -18,6 +18,7 @@ constexpr MutantInfo kMutants[] = {
 #include "verify/emulator/attention_forward/bugs.inc"
 #include "verify/emulator/attention_forward/bugs_layout.inc"
 #include "verify/emulator/attention_forward/bugs_reported.inc"
+#include "verify/emulator/attention_forward/pages/bugs.inc"
 #undef KERNEL
 #define KERNEL GradFault
 #include "verify/emulator/attention_backward/bugs.inc"

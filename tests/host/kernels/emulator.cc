@@ -87,7 +87,11 @@ Status OpenVariant(const std::string& name, lockstep_handle* handle) {
 }
 
 void Run(verify::AttentionEmulator& kernel, const AttentionCall& asked) {
-  kernel.Run(asked.problem, asked.inputs, asked.outputs);
+  if (asked.pages) {
+    kernel.RunPaged(asked.problem, asked.inputs, *asked.pages, asked.outputs);
+  } else {
+    kernel.Run(asked.problem, asked.inputs, asked.outputs);
+  }
 }
 void Run(verify::GradEmulator& kernel, const BackwardCall& asked) {
   kernel.Run(asked.problem, asked.inputs, asked.outputs, asked.own);
@@ -128,6 +132,7 @@ int lockstep_describe(lockstep_description* description) {
   description->abi = LOCKSTEP_ABI;
   description->name = "emulated";
   description->lanes = "f32 bf16 f16";
+  description->wants = "pages";
   return 0;
 }
 

@@ -67,6 +67,7 @@ AttentionCall FirstHeads(AttentionCall call, int64_t kv_heads) {
   call.inputs.q.shape[1] = q_heads;
   call.inputs.k.shape[1] = kv_heads;
   call.inputs.v.shape[1] = kv_heads;
+  if (call.pages) call.pages->k.shape[1] = call.pages->v.shape[1] = kv_heads;
   call.inputs.sink.shape[0] = q_heads;
   call.outputs.o.shape[1] = q_heads;
   call.outputs.lse.shape[1] = q_heads;
@@ -79,6 +80,11 @@ Status RunAttention(const AttentionCall& asked, int threads,
   caps.threads = threads;
   const auto plan = optimized::MakePlan(asked.problem, caps);
   if (!plan.ok()) return plan.status();
+  if (asked.pages) {
+    return optimized::AttentionForward(asked.problem, asked.inputs,
+                                       *asked.pages, plan.value(),
+                                       asked.outputs, ran);
+  }
   return optimized::AttentionForward(asked.problem, asked.inputs, plan.value(),
                                      asked.outputs, ran);
 }
@@ -89,6 +95,7 @@ int lockstep_describe(lockstep_description* description) {
   description->abi = LOCKSTEP_ABI;
   description->name = "optimized";
   description->lanes = "f32 bf16 f16";
+  description->wants = "pages";
   return 0;
 }
 

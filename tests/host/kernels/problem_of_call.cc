@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace lockstep::tests {
 namespace {
@@ -40,6 +41,15 @@ void Set(const lockstep_tensor* tensor, BasicLaneView<Void, kRank>* view) {
   view->data = tensor->data;
   view->lane = LaneOf(tensor->dtype);
   FillAxes(*tensor, &view->shape, &view->strides);
+}
+
+// A pool as [pages, hkv, slot, d], whatever its axes' order.
+void SetPool(const lockstep_attention_forward_call& call,
+             const lockstep_tensor* pool, LaneView* view) {
+  Set(pool, view);
+  if (call.page_nhd == 0) return;
+  std::swap(view->shape[1], view->shape[2]);
+  std::swap(view->strides[1], view->strides[2]);
 }
 
 std::vector<int64_t> IntegersOf(const lockstep_tensor& tensor) {
@@ -153,7 +163,18 @@ Status ProblemOf(const lockstep_attention_forward_call& call,
   ReadAttention(call, &to->problem, &to->inputs);
   Set(call.o, &to->outputs.o);
   Set(call.lse, &to->outputs.lse);
-  return Validate(to->problem, to->inputs, to->outputs);
+  if (call.page_size == 0) {
+    return Validate(to->problem, to->inputs, to->outputs);
+  }
+  KeyPages& pages = to->pages.emplace();
+  pages.size = call.page_size;
+  SetPool(call, call.k_pages, &pages.k);
+  SetPool(call, call.v_pages, &pages.v);
+  Set(call.page_table, &pages.table);
+  to->inputs.valid_kv = IntegersOf(*call.kv_len);
+  to->inputs = WithoutPages(to->inputs, to->problem, pages);
+  const Status status = Validate(to->problem, to->inputs, to->outputs);
+  return status.ok() ? CheckKeyPages(to->problem, to->inputs, pages) : status;
 }
 
 Status ProblemOf(const lockstep_attention_backward_call& call,

@@ -3,11 +3,13 @@
 #ifndef LOCKSTEP_TESTS_HOST_KERNELS_PROBLEM_OF_CALL_H_
 #define LOCKSTEP_TESTS_HOST_KERNELS_PROBLEM_OF_CALL_H_
 
+#include <optional>
 #include <string>
 
 #include "reference/contract/attention_backward.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/attention_merge.h"
+#include "reference/contract/attention_pages.h"
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/mamba3_scan_backward.h"
 #include "reference/contract/ssd_scan.h"
@@ -19,6 +21,7 @@ struct AttentionCall {
   AttentionForwardProblem problem;
   AttentionForwardInputs inputs;
   AttentionForwardOutputs outputs;
+  std::optional<KeyPages> pages;  // k and v of the inputs lead there then
 };
 // Views of the call's memory. Errors: Validate's.
 Status ProblemOf(const lockstep_attention_forward_call& call,

@@ -22,6 +22,7 @@
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mutants.h"
 #include "verify/inputs/attention_forward.h"
+#include "verify/inputs/attention_forward/pages.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify {
@@ -58,7 +59,14 @@ std::vector<uint32_t> Emulated(const Case& c, const AttentionForwardData& data,
                                AttentionEmulator* emulator) {
   auto outputs = AllocateOutputs(c.Get<AttentionForwardCase>(), 0);
   EXPECT_TRUE(outputs.ok());
-  emulator->Run(data.problem, data.inputs, outputs->view());
+  if (data.pages) {
+    const Result<KeyPool> pool = MakeKeyPool(data);
+    EXPECT_TRUE(pool.ok());
+    emulator->RunPaged(data.problem, data.inputs, pool->view(),
+                       outputs->view());
+  } else {
+    emulator->Run(data.problem, data.inputs, outputs->view());
+  }
   return Bits(outputs.value(), data.problem);
 }
 

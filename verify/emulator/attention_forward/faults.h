@@ -15,6 +15,8 @@ enum class Fault : uint16_t {
 #include "verify/emulator/attention_forward/bugs.inc"
 #include "verify/emulator/attention_forward/bugs_layout.inc"
 #include "verify/emulator/attention_forward/bugs_reported.inc"
+// Last: their points are told from the others by their place.
+#include "verify/emulator/attention_forward/pages/bugs.inc"
 };
 #undef BUG
 

@@ -251,6 +251,15 @@ void AttentionEmulator::Exchange(std::vector<RowResult>* stored) {
   last_lse_ = std::move(lse);
 }
 
+void AttentionEmulator::RunPaged(const AttentionForwardProblem& problem,
+                                 const AttentionForwardInputs& inputs,
+                                 const KeyPages& pages,
+                                 const AttentionForwardOutputs& outputs,
+                                 std::span<const int64_t> rows) {
+  const TakenKeys taken = TakeKeys(problem, inputs, pages, dial_);
+  Run(problem, taken.inputs, outputs, rows);
+}
+
 void AttentionEmulator::Run(const AttentionForwardProblem& problem,
                             const AttentionForwardInputs& given,
                             const AttentionForwardOutputs& outputs,

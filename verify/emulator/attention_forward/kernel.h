@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "reference/contract/attention_forward.h"
+#include "reference/contract/attention_pages.h"
 #include "verify/emulator/attention_forward/faults.h"
+#include "verify/emulator/attention_forward/pages/taken_keys.h"
 #include "verify/emulator/attention_forward/variant.h"
 
 namespace lockstep::verify {
@@ -30,8 +32,15 @@ class AttentionEmulator {
            const AttentionForwardInputs& inputs,
            const AttentionForwardOutputs& outputs,
            std::span<const int64_t> rows = {});
+  // The same of keys and values in pages, which lie in the inputs, too. A
+  // kernel without a bug of pages reads these.
+  void RunPaged(const AttentionForwardProblem& problem,
+                const AttentionForwardInputs& inputs, const KeyPages& pages,
+                const AttentionForwardOutputs& outputs,
+                std::span<const int64_t> rows = {});
 
   const AttentionVariant& variant() const { return variant_; }
+  bool breaks_pages() const { return BreaksPages(dial_); }
 
  private:
   void Exchange(std::vector<RowResult>* stored);

@@ -246,7 +246,7 @@ std::string ScanLine(std::string_view op, const CoverRow& row, int64_t t) {
 // Bugs that need what no row of the cover has, with it.
 struct OwnCircumstance {
   const char* bug;
-  const char* text;  // N: the first half of the keys, M: the other
+  const char* text;  // N: the first half of the keys, M: the other, L: all
   const char* base = "cpu";
 };
 constexpr OwnCircumstance kOwn[] = {
@@ -257,6 +257,21 @@ constexpr OwnCircumstance kOwn[] = {
     {"attn.first_channels_only", "d=72 dv=16"},
     {"attn.value_channels_only", "d=16 dv=72"},
     {"attn.sink_not_in_max", "d=32 sinklogit=const:200"},
+    {"attn.page_of_next_row", "b=2 d=32 page=16"},
+    {"attn.page_table_row_zero", "b=2 d=32 page=16"},
+    {"attn.page_table_transposed", "b=2 d=32 page=16"},
+    {"attn.page_entry_next", "d=32 page=16"},
+    {"attn.page_key_of_neighbour", "d=32 page=16"},
+    {"attn.page_slots_read", "b=2 d=32 page=24 valid_kv=N,M"},
+    {"attn.page_entries_followed", "b=2 d=32 page=16 valid_kv=N,M"},
+    {"attn.page_length_row_zero", "b=2 d=32 page=16 valid_kv=L,N"},
+    {"attn.page_count_floored", "d=32 page=24"},
+    {"attn.page_full_last_key", "d=32 page=16"},
+    {"attn.page_order_swapped", "d=32 page=16:nhd"},
+    {"attn.page_size_doubled", "d=32 page=16"},
+    {"attn.page_value_stride", "d=32 dv=16 page=16"},
+    {"attn.page_offset_narrow", "d=32 page=1"},
+    {"attn.page_shared_written", "b=2 d=32 page=16:share=4"},
 };
 
 LengthCase OwnCase(const OwnCircumstance& own, int64_t length) {
@@ -265,6 +280,7 @@ LengthCase OwnCase(const OwnCircumstance& own, int64_t length) {
   for (const char letter : std::string(own.text)) {
     line += letter == 'N'   ? std::to_string(length / 2)
             : letter == 'M' ? std::to_string(length - length / 2)
+            : letter == 'L' ? std::to_string(length)
                             : std::string(1, letter);
   }
   return {line, own.base, false, own.bug, false};
