@@ -21,12 +21,13 @@ constexpr const char* kOwnFeatures[] = {
     "do_onehot", "do_constant", "do_special", "do_tiny",   "do_zero"};
 
 // Features that every case has, or none: attention_forward's probes prove
-// nothing of gradients, its order=amx and its parts of the keys have none, and
-// its far tensors are its own.
+// nothing of gradients, its order=amx, its parts of the keys and its pages have
+// none, and its far tensors are its own.
 constexpr std::string_view kMissing[] = {
-    "fill_probe",           "order_amx",  "order_amx_channel_blocks",
-    "order_amx_key_blocks", "stride_far", "split",
-    "split_fewer_parts"};
+    "fill_probe",           "order_amx",    "order_amx_channel_blocks",
+    "order_amx_key_blocks", "stride_far",   "split",
+    "split_fewer_parts",    "pages",        "pages_nhd",
+    "pages_shared",         "pages_ragged", "pages_fewer"};
 
 const InheritedFeatures& GradientFeatures() {
   static const InheritedFeatures kFeatures(AttentionForwardFeatures(), kMissing,

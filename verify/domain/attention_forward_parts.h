@@ -34,6 +34,8 @@ std::vector<Case> WithSizes(Draw* draw, std::vector<Case> sequence);
 // attention_forward/far.cc, version 5: now and then one of q, k, v and o
 // reaches over 2^31 elements.
 std::vector<Case> WithFar(Draw* draw, std::vector<Case> sequence);
+// attention_forward/paged.cc, version 7: now and then keys lie in pages.
+std::vector<Case> WithPages(Draw* draw, std::vector<Case> sequence);
 
 }  // namespace lockstep::verify
 

@@ -52,7 +52,9 @@ constexpr const char* kAttentionFeatures[] = {
     // More than 2^31 elements from the first to the last one.
     "stride_far",
     // Parts of the keys, and fewer parts than were asked for.
-    "split", "split_fewer_parts"};
+    "split", "split_fewer_parts",
+    // Keys in pages: rows whose last page is not full, rows of fewer pages.
+    "pages", "pages_nhd", "pages_shared", "pages_ragged", "pages_fewer"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
@@ -236,6 +238,19 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
       Set("stride_far", LastOf(view.shape, view.strides) > INT32_MAX);
     }
     Set("stride_far", LastOf(out.o.shape, out.o.strides) > INT32_MAX);
+    Pages();
+  }
+
+  void Pages() {
+    const PagedKeys& page = c_.page;
+    if (!page.any()) return;
+    Set("pages", true);
+    Set("pages_nhd", page.nhd);
+    Set("pages_shared", page.shared > 0);
+    for (const int64_t keys : c_.valid_kv) {
+      Set("pages_ragged", keys % page.size != 0);
+      Set("pages_fewer", (c_.kv_len - 1) / page.size > (keys - 1) / page.size);
+    }
   }
 
   const AttentionForwardCase& c_;

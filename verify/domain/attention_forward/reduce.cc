@@ -134,6 +134,7 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
     if (a_.strides != StrideOverrides{}) {
       Try([](AttentionForwardCase* a) { a->strides = {}; });
     }
+    Pages();
     for (const int64_t n : Below(std::min(a_.q_len, a_.kv_len), 1)) {
       Try([n](AttentionForwardCase* a) {
         SetLength(true, n, a);
@@ -167,6 +168,22 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
     }
     for (const int64_t n : Below(a_.value_dim, 1)) {
       Try([n](AttentionForwardCase* a) { a->value_dim = n; });
+    }
+  }
+
+  // Shared pages bind the batch and the counts, too.
+  void Pages() {
+    if (!a_.page.any()) return;
+    Try([](AttentionForwardCase* a) {
+      if (a->page.any()) a->strides.k = a->strides.v = std::nullopt;
+      a->page = {};
+    });
+    Try([](AttentionForwardCase* a) { a->page.shared = 0; });
+    Try([](AttentionForwardCase* a) { a->page.nhd = false; });
+    for (const int64_t n : Below(a_.page.size, 1)) {
+      Try([n](AttentionForwardCase* a) {
+        if (a->page.any()) a->page.size = n;
+      });
     }
   }
 
