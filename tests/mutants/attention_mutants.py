@@ -76,17 +76,16 @@ MUTANTS = (
     ("half_panel_where_rows_see_more", B, "block.end - key > panel / 2",
      "block.end - key > panel"),
     ("in_place_exponents_forgotten", D,
-     "return fixed ? PackedTile().v_exponent : ValueExponent(job, v, tile, keys);",
+     "return fixed ? PackedTile().v_exponent : ValueExponent<T>(job, tile, keys);",
      "return PackedTile().v_exponent;"),
-    ("in_place_pair_of_one_key", N, "r + 1 < rows.count ? a + rows.next : a",
+    ("in_place_pair_of_one_key", N, "r + 1 < rows.count ? rows.at(r + 1) : a",
      "r + 1 < rows.count ? a : a"),
     ("in_place_pairs_of_one_row", D,
      "StoreTransposedPairs(from, from + lanes,", "StoreTransposedPairs(from, from,"),
-    ("in_place_last_channels_of_others", V, "{rows.first + whole, rows.next,",
-     "{rows.first, rows.next,"),
+    ("in_place_last_channels_of_others", V, "{rows.of.From(static_cast<int64_t>(whole)),",
+     "{rows.of,"),
     ("in_place_last_vector_forgotten", V, "if (c < whole) {", "if (false) {"),
-    ("in_place_values_of_the_block_before", V, "v.strides[2],\n                          std::min(kValueKeys",
-     "0,\n                          std::min(kValueKeys"),
+    ("in_place_values_of_the_block_before", V, "{v, first,", "{v, keys.begin,"),
 )
 
 if __name__ == "__main__":

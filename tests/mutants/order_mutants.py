@@ -42,8 +42,8 @@ MUTANTS = (
      "return true;"),
     ("queries_unguarded", K,
      "worker.q_seen.Add(\n"
-     "        SeenIn(job.inputs->q, batch, row.head, {row.query, row.query + 1}));",
-     "(void)batch, (void)row;"),
+     "        SeenIn(job.inputs->q, {row.query, row.query + 1}, row_of));",
+     "(void)row_of;"),
     ("flushed_sums_unguarded", F,
      "const float least = flushes ? kMinNormalExponent : kMinBitExponent;",
      "const float least = kMinBitExponent;"),
