@@ -111,8 +111,8 @@ TEST(SsdJudge, ProvesEveryBugAndNoRightKernel) {
 
 TEST(SsdJudge, EveryCorrectKernelOfScansPasses) {
   for (const ScanVariant& variant : ScanZoo()) {
-    std::string line = kRuns;
-    if (*variant.numeric.lane == Lane::kBf16) line += " lane=bf16";
+    const std::string line =
+        std::string(kRuns) + " lane=" + LaneName(*variant.numeric.lane);
     const CaseResult result = JudgeSpec(line, "variant:" + variant.name());
     EXPECT_EQ(result.verdict, Verdict::kPass)
         << variant.name() << result.reason;
