@@ -85,7 +85,7 @@ MUTANTS = (
     ("in_place_last_channels_of_others", V, "{rows.of.From(static_cast<int64_t>(whole)),",
      "{rows.of,"),
     ("in_place_last_vector_forgotten", V, "if (c < whole) {", "if (false) {"),
-    ("in_place_values_of_the_block_before", V, "{v, first,", "{v, keys.begin,"),
+    ("in_place_values_of_one_row", V, "static_cast<size_t>(rows.of.next);", "size_t{0};"),
 )
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Two thirds of what compiling a mutant took was parsing headers that all others have, too
 (optimized/attention_backward.cc, unoptimized: 0.8 s of a processor instead of 2.4). So
-they are precompiled, once for all files of a table with the same flags. A file that the
+they are precompiled, once for all files of a table that are of one room and have the same
+flags: a file may have a name to itself that a header of another room has. A file that the
 table breaks, and whatever includes one, is left out: each mutant sees its own.
 """
 
@@ -67,16 +68,22 @@ class Prefixes:
         self.root = root
         self.work = os.path.join(work, "prefix")
         self.more = more  # flags of all that the table compiles
-        self.files = {}  # flags: the arguments that name the header
+        self.files = {}  # (room, flags): the arguments that name the header
+
+    def group(self, command):
+        """The room of the file that the command compiles, and its flags."""
+        source = os.path.relpath(command[command.index("-c") + 1], self.root)
+        room = os.path.dirname(source).split(os.sep)[:2]
+        return "/".join(room), flags_of(command)
 
     def add(self, commands, sources, broken):
         """For the `sources`, paths that `commands` knows; `broken`, names below the
         root, is what may not be shared."""
         groups = {}
         for path in sorted(sources & commands.keys()):
-            groups.setdefault(flags_of(commands[path][0]), []).append(path)
+            groups.setdefault(self.group(commands[path][0]), []).append(path)
         os.makedirs(self.work, exist_ok=True)
-        for flags, paths in groups.items():
+        for (room, flags), paths in groups.items():
             if "clang" not in flags[0]:
                 continue
             includes = Includes(self.root, broken)
@@ -92,7 +99,7 @@ class Prefixes:
                 capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 sys.exit(f"the headers of a table do not compile: {done.stderr[:400]}")
-            self.files[flags] = ["-include-pch", header + ".pch"]
+            self.files[room, flags] = ["-include-pch", header + ".pch"]
 
-    def of(self, flags):
-        return self.files.get(flags, [])
+    def of(self, command):
+        return self.files.get(self.group(command), [])

@@ -27,7 +27,7 @@ def compile_as(args, command, source, output, shadow):
     flags = prefix.flags_of(command)
     # The mutant leaves unused names behind; ccache takes what a file includes from -MD
     # (arguments).
-    words = [*args.launcher, flags[0], *shadow, *flags[1:], *args.prefixes.of(flags),
+    words = [*args.launcher, flags[0], *shadow, *flags[1:], *args.prefixes.of(command),
              "-w", *args.more, "-MD", "-MF", output + ".d", "-o", output, "-c", source]
     return subprocess.run(words, cwd=args.build, capture_output=True, text=True,
                           check=False)
@@ -81,7 +81,7 @@ def build(args, commands, units, mutant):
     os.makedirs(work, exist_ok=True)
     broken = os.path.join(work, "broken.cc")
     shadow = []
-    if source in units:  # a header, broken in a folder that is searched first
+    if units.get(source, source) != source:  # a header, in a folder searched first
         header = os.path.join(work, source)
         os.makedirs(os.path.dirname(header), exist_ok=True)
         with open(header, "w", encoding="utf-8") as file:
