@@ -22,6 +22,15 @@ ARGUMENTS = {"attention_forward": ("q", "k", "v"),
              "attention_merge": ("o_parts", "lse_parts"), "mamba3_scan": ("q", "k", "v"),
              "mamba3_step": ("q", "k", "v"), "mamba3_scan_backward": ("q", "k", "v", "dy"), "ssd_scan": ("q", "k", "v"),
              "block_plan": ("mask",)}
+# Python names the flag since 3.13; Linux has this number on the machines of the wheels.
+NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+
+
+def mapped(descriptor, prot):
+    """Shared memory, mapped whole. With tensors that have large gaps it reaches over more
+    than the machine's memory, and none is reserved for what a call does not touch."""
+    return mmap.mmap(descriptor, 0, flags=mmap.MAP_SHARED | NO_RESERVE, prot=prot)
+
 
 def arguments_of(call):
     """The tensors that a kernel of the op has as arguments; pools where keys lie in pages."""
@@ -166,8 +175,8 @@ class Wire:
         read, write, inside, outside = descriptors
         self.lines = os.fdopen(read, "rb")
         self.write = write
-        self.inside = mmap.mmap(inside, 0, prot=mmap.PROT_READ)
-        self.outside = mmap.mmap(outside, 0)
+        self.inside = mapped(inside, mmap.PROT_READ)
+        self.outside = mapped(outside, mmap.PROT_READ | mmap.PROT_WRITE)
 
         self.descriptors = (inside, outside)
 

@@ -2,6 +2,7 @@
 """py: candidates and the package's host: right kernels, and each way to be wrong.
 Needs NumPy alone: the extension is tried by package_test.py."""
 import json
+import mmap
 import os
 import shlex
 import subprocess
@@ -19,6 +20,7 @@ os.chdir(HERE)
 
 import kernels  # noqa: E402
 import lockstep  # noqa: E402
+import lockstep.host  # noqa: E402
 import program  # noqa: E402
 
 CASE = "attention_forward hq=4 hkv=2 sq=5 skv=9 d=8 cap=30 mask=causal&window:6,0 align=br"
@@ -50,6 +52,33 @@ def run(*arguments):
 def judged(name, case=CASE, more=()):
     return run("verify", case, "--candidate", f"py:kernels.py:{name}", "--profile",
                "from-candidate", *more)
+
+
+def mappings(name):
+    """The flags of each mapping of a file of that name in this process (smaps)."""
+    found, here = [], False
+    with open("/proc/self/smaps", encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if "-" in words[0] and not words[0].endswith(":"):
+                here = name in line
+            elif here and words[0] == "VmFlags:":
+                found.append(words[1:])
+    return found
+
+
+class MemoryTest(unittest.TestCase):
+    def test_room_for_gaps_is_not_reserved(self):
+        with open("/proc/sys/vm/overcommit_memory", encoding="utf-8") as file:
+            if file.read().strip() == "2":
+                self.skipTest("this system reserves memory for every mapping")
+        descriptor = os.memfd_create("room_for_gaps")
+        os.ftruncate(descriptor, 1 << 36)
+        for prot in (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE):
+            with lockstep.host.mapped(descriptor, prot):
+                (flags,) = mappings("room_for_gaps")
+                self.assertIn("nr", flags)
+        os.close(descriptor)
 
 
 class ProgramTest(unittest.TestCase):
