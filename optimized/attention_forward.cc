@@ -198,7 +198,7 @@ void RunTilesInParts(const AttentionJob& job, Range tiles, size_t target,
   });
 }
 
-// Of f32 of parts that a cache keeps until their rows are put together.
+// A cache keeps so many f32 sums of parts until their rows are put together.
 constexpr int64_t kRoundElements = int64_t{1} << 20;
 
 // Row tiles whose parts are summed, and then put together, at a time: as many

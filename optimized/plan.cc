@@ -28,7 +28,8 @@ constexpr int64_t kTileKeys = 256;
 // sums want to stay longer in its tiles.
 constexpr int64_t kMatrixTileRows = 128;
 constexpr int64_t kMatrixTileKeys = 512;
-// Of f32 of a row tile's parts that are kept until they are put together (N22).
+// A row tile may keep so many f32 sums of its parts until they are put together
+// (N22).
 constexpr int64_t kPartElements = int64_t{1} << 24;
 // Of packed tiles that a worker keeps: what the second caches of common CPUs
 // hold, from 512 KiB on.

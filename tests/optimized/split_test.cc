@@ -94,20 +94,7 @@ TEST(Split, BitsDoNotDependOnThePlan) {
   for (const ProductOrder order : {ProductOrder::kChain, ProductOrder::kAmx}) {
     Instance t = test::ManyTiles(order, rng);
     t.problem.split = 5;  // parts of 48 keys
-    const std::vector<uint32_t> expected = t.RunReference();
-    for (const std::string& target : test::RunnableTargets()) {
-      for (const int64_t tile_rows : {1, 7, 48, 500}) {
-        for (const int64_t tile_keys : {16, 32, 96, 512}) {
-          Caps caps;
-          caps.target = target;
-          caps.threads = tile_rows % 2 == 0 ? 2 : 1;
-          caps.tile_rows = tile_rows;
-          caps.tile_keys = tile_keys;
-          EXPECT_EQ(expected, t.RunOptimized(caps))
-              << MakePlan(t.problem, caps).value().ToString();
-        }
-      }
-    }
+    test::ExpectBitsOfEveryPlan(t);
   }
 }
 

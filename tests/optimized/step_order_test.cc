@@ -126,20 +126,7 @@ TEST(StepOrder, BitsDoNotDependOnThePlan) {
   std::mt19937 rng(7);
   for (const ProductOrder order : kOrders) {
     Instance instance = test::ManyTiles(order, rng);
-    const std::vector<uint32_t> expected = instance.RunReference();
-    for (const std::string& target : test::RunnableTargets()) {
-      for (const int64_t tile_rows : {1, 7, 16, 48, 500}) {
-        for (const int64_t tile_keys : {16, 48, 96, 512}) {
-          Caps caps;
-          caps.target = target;
-          caps.threads = tile_rows % 2 == 0 ? 2 : 1;
-          caps.tile_rows = tile_rows;
-          caps.tile_keys = tile_keys;
-          EXPECT_EQ(expected, instance.RunOptimized(caps))
-              << MakePlan(instance.problem, caps).value().ToString();
-        }
-      }
-    }
+    test::ExpectBitsOfEveryPlan(instance);
   }
 }
 

@@ -5,9 +5,13 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "gtest/gtest.h"
+#include "optimized/plan.h"
 #include "tests/support/attention_problem.h"
+#include "tests/support/runnable_targets.h"
 
 namespace lockstep::test {
 
@@ -32,6 +36,24 @@ inline Instance ManyTiles(ProductOrder order, std::mt19937& rng) {
   p.align.kind = Alignment::Kind::kBottomRight;
   instance.Fill(rng, 3.0f);
   return instance;
+}
+
+// Expects the reference's bits from every target, with tiles of many sizes.
+inline void ExpectBitsOfEveryPlan(Instance& t) {
+  const std::vector<uint32_t> expected = t.RunReference();
+  for (const std::string& target : RunnableTargets()) {
+    for (const int64_t tile_rows : {1, 7, 16, 48, 500}) {
+      for (const int64_t tile_keys : {16, 32, 48, 96, 512}) {
+        optimized::Caps caps;
+        caps.target = target;
+        caps.threads = tile_rows % 2 == 0 ? 2 : 1;
+        caps.tile_rows = tile_rows;
+        caps.tile_keys = tile_keys;
+        EXPECT_EQ(expected, t.RunOptimized(caps))
+            << MakePlan(t.problem, caps).value().ToString();
+      }
+    }
+  }
 }
 
 // Rows of keys whose scores, in units of log2, are the integers `u`.

@@ -27,8 +27,8 @@ struct PageSpec {
   int64_t shift = 0;  // elements that pools start behind a 64-byte boundary
   // Entries of the table behind a row's last page: large numbers, not -1.
   bool large_entries = false;
-  // Slots without a key hold numbers, not NaN: the kernel computes with what it
-  // masks.
+  // Slots without a key hold numbers, not NaN, because the kernel computes with
+  // what it masks.
   bool finite_slack = false;
 };
 

@@ -45,8 +45,7 @@ struct TrialParts {
   const BlockPlanScene* scene = nullptr;
 };
 
-// What hosts want that read keys and values in pages, of the cases that have
-// some.
+// The want of hosts that read keys and values in pages.
 inline constexpr const char* kPagesWant = "pages";
 
 // One case made concrete: inputs in memory, truth and candidates on demand.
@@ -83,8 +82,8 @@ class Trial {
     return "'" + want + "' has no meaning for this op";
   }
 
-  // Wants without which no kernel can be handed the case: one that does not say
-  // them is not asked.
+  // The case can be handed over only with these wants. A kernel that does not
+  // have them is not asked.
   virtual std::vector<std::string> NeededWants() const { return {}; }
 
   // Of the logical contents of all inputs, and of every byte in memory, with
@@ -113,8 +112,8 @@ class Trial {
   std::vector<OutputSpec> outputs_;
 };
 
-// Its inputs with what a case needs (NeededWants), as files and calls have
-// them. Errors: memory.
+// The trial's inputs with what its case needs (NeededWants), as files and calls
+// have them. Errors: memory.
 Result<KernelInputs> HandedInputs(const Trial& trial);
 
 // Index of channel `c` of line `line`.

@@ -24,7 +24,8 @@ int64_t PagesOfRow(const AttentionForwardProblem& problem,
 int64_t PoolPages(const AttentionForwardProblem& problem,
                   const AttentionForwardInputs& inputs, const PagedKeys& page);
 
-// Of a pool [page, h, slot, d], in elements; `given`: those of the case.
+// The strides of a pool [page, h, slot, d], in elements. `given` are those of
+// the case.
 std::array<int64_t, 4> PoolStrides(
     const PagedKeys& page, const std::array<int64_t, 4>& shape,
     const std::optional<std::array<int64_t, 4>>& given);

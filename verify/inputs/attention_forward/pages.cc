@@ -18,8 +18,8 @@
 namespace lockstep::verify {
 namespace {
 
-// What slots without a key hold, in place of NaN: numbers of the tensor times
-// this, which the sums of a kernel that lets them in would show.
+// Slots without a key hold numbers of the tensor times this, in place of NaN. A
+// kernel that adds them to its sums shows it.
 constexpr double kSlackFactor = 4;
 
 // The numbers 0 .. n - 1 in another order.

@@ -244,7 +244,7 @@ class AttentionPicker {
     return {};
   }
 
-  // In pages as those of the source, elsewhere in a pool of their own.
+  // The pages are like those of the source, and lie in a pool of their own.
   void TakePages() {
     data_.pages = from_.pages;
     if (!data_.pages) return;

@@ -9,7 +9,7 @@
 //   rows        batch rows in another order
 //   heads       heads in another order, key heads with their groups
 //   encoding    keys in pages are keys that lie together
-//   pages       nor does it matter where in the pool the pages lie
+//   pages       the pages may lie anywhere in the pool
 // There is no law of the order of keys: o is one chain over them (N11).
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_LAWS_H_
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_LAWS_H_
