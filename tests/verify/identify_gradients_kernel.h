@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct GradDials {
   float lse = 1, lse_plus = 0;        // what is made of the given lse
   float delta_plus = 0;
   int64_t dropped = 0;  // queries at the end, of dk and dv
+  // Set: the scale is multiplied into dS of fewer keys than so many, and into k
+  // and q of more, as products of libraries choose. Else after the sums.
+  std::optional<int64_t> scale_in_operands_from;
 };
 
 class DialledGradients final : public Candidate {
@@ -136,6 +140,7 @@ class DialledGradients final : public Candidate {
         }
       }
       for (auto& row : dq) {
+        if (dials_.scale_in_operands_from) break;
         for (float& x : row) {
           x *= static_cast<float>(p.scale * dials_.scale_dq);
         }
@@ -143,6 +148,7 @@ class DialledGradients final : public Candidate {
       Put(outputs.dq, b, h, dq);
     }
     for (auto& row : dk) {
+      if (dials_.scale_in_operands_from) break;
       for (float& x : row) x *= static_cast<float>(p.scale * dials_.scale_dk);
     }
     Put(outputs.dk, b, kv, dk);
@@ -154,6 +160,12 @@ class DialledGradients final : public Candidate {
     const AttentionForwardProblem& p = data.problem.forward;
     const int64_t b = at[0], h = at[1], i = at[2], j = at[3];
     const int64_t kv = h / p.group();
+    // The scale in dS, and in an operand.
+    const auto from = dials_.scale_in_operands_from;
+    const auto scale = static_cast<float>(p.scale);
+    const float in_ds = from && p.kv_len < *from ? scale : 1;
+    const float in_operand = from && p.kv_len >= *from ? scale : 1;
+    exact *= in_ds;
     const float ds = Through(dials_.ds, exact);
     const float of_dq = dials_.ds_of_dq ? dials_.ds_of_dq(exact) : ds;
     const bool lost = i >= p.q_len - dials_.dropped;
@@ -161,11 +173,12 @@ class DialledGradients final : public Candidate {
       const auto at_c = static_cast<size_t>(c);
       float& q = (*dq)[static_cast<size_t>(i)][at_c];
       q = Through(dials_.dq,
-                  q + of_dq * Get(data.inputs.forward.k, {b, kv, j, c}));
+                  q + of_dq * (in_operand *
+                               Get(data.inputs.forward.k, {b, kv, j, c})));
       float& k = (*dk)[static_cast<size_t>(j)][at_c];
       if (lost) continue;
       const float x = Get(data.inputs.forward.q, {b, h, i, c});
-      k = Through(dials_.dk, k + ds * Through(dials_.q, x));
+      k = Through(dials_.dk, k + ds * (in_operand * Through(dials_.q, x)));
     }
     for (int64_t c = 0; c < p.value_dim && !lost; ++c) {
       const float d_o = Through(dials_.d_o, Get(data.inputs.d_o, {b, h, i, c}));

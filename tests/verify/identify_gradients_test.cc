@@ -33,14 +33,14 @@ TEST(IdentifyGradients, ZooIsNeverHeldToMoreThanItHas) {
 
 TEST(IdentifyGradients, KnownBugsStillFail) {
   AutoOptions options;
-  options.only = {"grad.scale_", "grad.p_", "grad.ds_", "grad.slope_",
-                  "grad.l"};
+  options.only = {"grad.scale_", "grad.p_", "grad.ds_",
+                  "grad.slope_", "grad.l",  "grad.f16_"};
   options.threads = 1;
   const auto result = JudgeIdentified(IdentifyRowsOf(kOp), options);
   ASSERT_TRUE(result.ok()) << result.message();
   EXPECT_TRUE(result->Passed()) << AutoText(result.value());
   EXPECT_GE(result->Total(kOp, true, 0).own, 9);
-  EXPECT_GE(result->Total(kOp, false, 0).own, 5);
+  EXPECT_GE(result->Total(kOp, false, 0).own, 12);
 }
 
 TEST(IdentifyGradients, SeesPlacesUnitsAndWhoseForwardPassItIs) {
@@ -54,6 +54,29 @@ TEST(IdentifyGradients, SeesPlacesUnitsAndWhoseForwardPassItIs) {
   EXPECT_EQ(ValueOf(own.profile, "grad.ds_from"), "rounded_p");
   EXPECT_EQ(ValueOf(own.profile, "grad.ds"), "bf16");
   EXPECT_EQ(ValueOf(own.profile, "grad.acc_dp"), "mma:16,1");
+}
+
+TEST(IdentifyGradients, SeesNumbersBetweenTensorsOfF16) {
+  const Identified found = AskedSpec("variant:grad-mma-f16", Lane::kF16);
+  EXPECT_EQ(ValueOf(found.profile, "grad.p"), "f16");
+  EXPECT_EQ(ValueOf(found.profile, "grad.ds"), "f16");
+  EXPECT_EQ(ValueOf(found.profile, "acc_qk"), "mma:16,1");
+  EXPECT_EQ(ValueOf(found.profile, "grad.acc_dp"), "mma:16,1");
+  const Identified exact = AskedSpec("variant:grad-exact-f16", Lane::kF16);
+  EXPECT_EQ(ValueOf(exact.profile, "grad.ds"), "tf32");
+}
+
+// A product of a library may take the scale into either factor, by its shape.
+TEST(IdentifyGradients, PlaceOfTheScaleMayHangOnTheLength) {
+  GradDials dials;
+  dials.scale_in_operands_from = 5;
+  DialledGradients kernel(dials);
+  const Identified found = AskedOf(kOp, kernel, Lane::kF32);
+  EXPECT_FALSE(found.CannotTell()) << IdentifiedText(found);
+  EXPECT_EQ(ValueOf(found.profile, "grad.dq_scale_at"), "ds");
+  EXPECT_EQ(ValueOf(found.profile, "grad.dk_scale_at"), "ds");
+  EXPECT_NE(IdentifiedText(found).find("a scale in q"), std::string::npos)
+      << IdentifiedText(found);
 }
 
 TEST(IdentifyGradients, TextIsTheProfile) {

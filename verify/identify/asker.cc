@@ -112,6 +112,37 @@ const FieldEvidence* SameIn(const Identified& again, const Identified& found,
   return nullptr;
 }
 
+// Sets the field to that text, or where it is empty to what the base has.
+void SetField(const std::string& key, const std::string& text,
+              const NumericProfile& base, NumericProfile* profile) {
+  NumericProfile fresh = base;
+  fresh.name = profile->name;
+  fresh.description = profile->description;
+  for (const ProfileField& field : ProfileFields()) {
+    const std::string value = key == field.key ? text : field.print(*profile);
+    if (!value.empty() && value != field.print(fresh)) {
+      field.parse(value, &fresh);
+    }
+  }
+  *profile = fresh;
+}
+
+// The value that covers both where it hangs on the length which one a kernel
+// has; empty: none does. In f32 a scale in dS is rounded as it is in k or q, and
+// more often than after the sum.
+std::string CoverOf(const FieldEvidence& field, const FieldEvidence& other,
+                    const NumericProfile& profile) {
+  if (other.word != Word::kSeen) return "";
+  if (field.field == "ftz") return "yes";
+  const bool place =
+      field.field == "grad.dq_scale_at" || field.field == "grad.dk_scale_at";
+  const bool f32 = profile.grad && profile.grad->ds == NumberType::kF32 &&
+                   profile.operand_qk == NumberType::kF32 &&
+                   profile.lane.value_or(Lane::kF32) == Lane::kF32;
+  const bool heads = field.value == "head" || other.value == "head";
+  return place && f32 && !heads ? "ds" : "";
+}
+
 // What was seen has to be seen again at another length, unless the answers
 // there do not show it. Otherwise the strict value stands; numbers that are
 // flushed at one length may be flushed.
@@ -127,14 +158,12 @@ void Reconcile(int64_t longer, const Identified& again, Identified* found) {
     }
     field.evidence +=
         "; with " + std::to_string(longer) + " more: " + other->evidence;
-    if (field.field == "ftz" && other->word == Word::kSeen) {
-      found->profile.ftz = true;
-      continue;
-    }
-    field.word = Word::kCannotTell;
+    const std::string cover = CoverOf(field, *other, found->profile);
+    if (cover.empty()) field.word = Word::kCannotTell;
     for (const ProfileField& known : ProfileFields()) {
       if (field.field != known.key) continue;
-      known.parse(StrictValue(known, base), &found->profile);
+      SetField(known.key, cover.empty() ? StrictValue(known, base) : cover,
+               base, &found->profile);
     }
   }
 }

@@ -67,6 +67,28 @@ UnitRules UnitOf(const Accumulator& acc) {
 }  // namespace
 
 std::span<const RoundingModel> RoundingModels() { return kRoundings; }
+
+std::vector<const RoundingModel*> ModelsBeside(Lane lane) {
+  std::vector<const RoundingModel*> models, last;
+  for (const RoundingModel& model : kRoundings) {
+    const bool tf32 = model.type == NumberType::kTf32;
+    if (tf32 && lane == Lane::kBf16) continue;
+    (tf32 && lane == Lane::kF16 ? last : models).push_back(&model);
+  }
+  models.insert(models.end(), last.begin(), last.end());
+  return models;
+}
+
+bool IsOfLane(NumberType type, Lane lane) {
+  if (type == NumberType::kF32) return true;
+  return lane == Lane::kBf16 ||
+         (lane == Lane::kF16 && type != NumberType::kBf16);
+}
+
+NumberType NarrowTypeOf(Lane lane) {
+  return lane == Lane::kF16 ? NumberType::kF16 : NumberType::kBf16;
+}
+
 std::span<const SumModel> SumModels() { return kSums; }
 
 float RoundedBy(const RoundingModel& model, float x) {

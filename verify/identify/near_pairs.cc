@@ -8,7 +8,7 @@ namespace {
 // Whether the rounded numbers' differences are the answers; a pair with a
 // number near a border tells nothing.
 bool Explains(const RoundingModel& model, const std::vector<NearPair>& pairs,
-              double margin, double out) {
+              double margin, double out, double spacing) {
   size_t told = 0;
   for (const NearPair& pair : pairs) {
     if (NearBorder(model, pair.first, margin) ||
@@ -20,7 +20,8 @@ bool Explains(const RoundingModel& model, const std::vector<NearPair>& pairs,
         double{RoundedBy(model, static_cast<float>(pair.first))} -
         double{RoundedBy(model, static_cast<float>(pair.second))};
     const double fine = model.type == NumberType::kF32 ? 2 * margin : 0x1p-21;
-    const double most = fine * std::fabs(pair.first) + out * std::fabs(wanted);
+    const double most =
+        fine * std::fabs(pair.first) + out * std::fabs(wanted) + spacing;
     if (!(std::fabs(pair.answer - wanted) <= most)) return false;
   }
   return told >= pairs.size() / 4;
@@ -29,12 +30,9 @@ bool Explains(const RoundingModel& model, const std::vector<NearPair>& pairs,
 }  // namespace
 
 const RoundingModel* FitPairs(const std::vector<NearPair>& pairs, Lane lane,
-                              double margin, double out) {
-  for (const RoundingModel& model : RoundingModels()) {
-    // bf16 tensors have no tf32.
-    const bool tf32 = model.type == NumberType::kTf32;
-    if (tf32 && lane == Lane::kBf16) continue;
-    if (Explains(model, pairs, margin, out)) return &model;
+                              double margin, double out, double spacing) {
+  for (const RoundingModel* model : ModelsBeside(lane)) {
+    if (Explains(*model, pairs, margin, out, spacing)) return model;
   }
   return nullptr;
 }

@@ -10,6 +10,10 @@
 
 namespace lockstep::verify {
 
+// What an exp may be off by before its weight is rounded: accurate, hardware's,
+// torch's for vectors, and the coarsest whose rounding to bf16 still shows.
+inline constexpr double kExpErrors[] = {0x1p-18, 0x1p-15, 0x1p-13, 0x1p-12};
+
 // Two near numbers, and the difference that an answer has.
 struct NearPair {
   double first = 0, second = 0;
@@ -18,9 +22,10 @@ struct NearPair {
 
 // The strictest type that numbers of tensors of that lane may be rounded to
 // whose differences are the answers; null: none. `margin`: how far the numbers
-// may be off, relative to them; `out`: what a difference may be rounded by.
+// may be off, relative to them; `out`: what a difference may be rounded by;
+// `spacing`: and besides, however small it is.
 const RoundingModel* FitPairs(const std::vector<NearPair>& pairs, Lane lane,
-                              double margin, double out);
+                              double margin, double out, double spacing = 0);
 
 }  // namespace lockstep::verify
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr IdentifyRow kRows[] = {
     {"attention_forward", &IdentifyAttention, true},
-    {"attention_backward", &IdentifyGradients},
+    {"attention_backward", &IdentifyGradients, true},
     {"mamba3_scan", &IdentifyScan},
     {"mamba3_scan_backward", &IdentifyScanGradients},
     {"mamba3_step", &IdentifyScan},

@@ -87,7 +87,10 @@ Result<std::pair<Small, Small>> SubnormalsOf(GradKernel* kernel) {
 void AskGradSubnormals(GradKernel* kernel) {
   // f16 has no numbers so small, flushed or not.
   const NumericProfile& p = kernel->profile;
-  if (p.operand_v == NumberType::kF16 || p.grad->p == NumberType::kF16) return;
+  if (kernel->lane() == Lane::kF16 || p.operand_v == NumberType::kF16 ||
+      p.grad->p == NumberType::kF16) {
+    return;
+  }
   const auto seen = SubnormalsOf(kernel);
   if (!seen.ok() || seen->first == Small::kOther ||
       seen->second == Small::kOther) {

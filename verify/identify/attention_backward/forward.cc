@@ -14,16 +14,18 @@ namespace lockstep::verify {
 
 void AskDelta(GradKernel* kernel) {
   if (!kernel->own()) return;
-  if (kernel->lane() != Lane::kBf16) {
+  if (kernel->lane() == Lane::kF32) {
     kernel->Say("grad.delta_from", Word::kAssumed,
                 "o in f32 does not show what D is a sum over");
     return;
   }
-  // o is 1 + 2^-8, which bf16 has as 1: dS is 2^-8, or half of it.
+  // Of four keys of one score: o is 1 and a quarter of a last place, which the
+  // lane has as 1. dS is a quarter of that place, or three quarters of this.
+  const double place = 2 * LaneRowOf(kernel->lane()).roundoff();
   GradQuestion question;
   question.forward.q = {{1, 0, 0, 0, 0, 0, 0, 0}};
-  question.forward.k = Rows(2, std::vector<float>(8, 0.0f));
-  question.forward.v = {{1 + 0x1p-7f}, {1}};
+  question.forward.k = Rows(4, std::vector<float>(8, 0.0f));
+  question.forward.v = {{static_cast<float>(1 + place)}, {1}, {1}, {1}};
   question.forward.k[0][1] = 1;
   question.d_o = {{1}};
   const auto answer = kernel->AskGrad(question);
@@ -32,15 +34,18 @@ void AskDelta(GradKernel* kernel) {
     return;
   }
   const double ds = double{answer->dk[0][0]};
-  const bool of_o = std::fabs(ds - 0x1p-8) < 0x1p-14;
-  const bool of_weights = std::fabs(ds - 0x1p-9) < 0x1p-14;
+  const auto is = [&](double wanted) {
+    return std::fabs(ds - wanted) < wanted * 0x1p-5;
+  };
+  const bool of_o = is(place / 4), of_weights = is(place * 3 / 16);
   if (of_o || of_weights) {
     kernel->profile.grad->delta_from =
         of_o ? DeltaFrom::kO : DeltaFrom::kWeights;
   }
   kernel->Say(
       "grad.delta_from", of_o || of_weights ? Word::kSeen : Word::kCannotTell,
-      Format("beside an o between two numbers of bf16 dS was %g: %s", ds,
+      Format("beside an o between two numbers of %s dS was %g: %s",
+             LaneName(kernel->lane()), ds,
              of_o         ? "D is a sum over the rounded o"
              : of_weights ? "D is a sum over weights"
                           : "that of neither o nor weights"));

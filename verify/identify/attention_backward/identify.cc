@@ -79,13 +79,14 @@ Result<Door> Enter(const IdentifyRequest& request, Candidate& candidate) {
   Prefer(!SaysNone(candidate, "lse"), &ways);
   std::vector<Lane> lanes = {Lane::kF32};
   if (request.lane != Lane::kF32) lanes.push_back(request.lane);
+  // Why there is none where all is in the lane that was asked for.
   Status why;
   for (const OwnForward& own : ways) {
     for (const Lane grads : lanes) {
       GradKernel kernel(candidate, request.lane, grads, own);
       const auto answer = kernel.AskGrad(FromQuestion(0, 0));
       if (answer.ok()) return Door{grads, own};
-      if (why.ok()) why = answer.status();
+      if (grads == request.lane && why.ok()) why = answer.status();
     }
   }
   return why;

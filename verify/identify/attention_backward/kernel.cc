@@ -171,6 +171,65 @@ Result<AttentionAnswer> GradKernel::AskWeightsByDv(
   return whole;
 }
 
+namespace {
+
+// What the score of that row and key is.
+double ScoreOf(const ScoreQuestion& question, size_t row,
+               const std::vector<float>& k) {
+  double dot = 0;
+  for (size_t c = 0; c < k.size(); ++c) {
+    dot += double{question.q[row][c]} * double{k[c]};
+  }
+  const double s = dot * question.scale;
+  return question.cap ? *question.cap * TanhDouble(s / *question.cap) : s;
+}
+
+}  // namespace
+
+// As log P plus the lse that is given.
+Result<std::vector<double>> GradKernel::ScoresBesideLse(
+    const ScoreQuestion& question, const std::vector<float>& k) {
+  std::vector<double> scores;
+  for (size_t from = 0; from < question.q.size(); from += kAtOnce) {
+    const size_t n = std::min(kAtOnce, question.q.size() - from);
+    GradQuestion asked;
+    AttentionQuestion& forward = asked.forward;
+    forward.scale = question.scale;
+    forward.cap = question.cap;
+    forward.k = {k};
+    forward.v = Zeros(1, n);
+    asked.d_o = Diagonal(std::vector<float>(n, 1.0f));
+    for (size_t i = from; i < from + n; ++i) {
+      forward.q.push_back(question.q[i]);
+      asked.lse.push_back(static_cast<float>(ScoreOf(question, i, k)));
+    }
+    const auto answer = AskGrad(asked);
+    if (!answer.ok()) return answer.status();
+    for (size_t i = 0; i < n; ++i) {
+      const double p = double{answer->dv[0][i]};
+      const bool number = p > 0 && std::isfinite(p);
+      scores.push_back(number ? LogDouble(p) + double{asked.lse[i]}
+                              : std::nan(""));
+    }
+  }
+  return scores;
+}
+
+Result<std::vector<double>> GradKernel::ScoresBy(
+    ReadBy by, const ScoreQuestion& question) {
+  if (!ReadsBesideLse() || by != ReadBy::kWeights) {
+    return AttentionKernel::ScoresBy(by, question);
+  }
+  auto scores = ScoresBesideLse(question, question.k);
+  if (!scores.ok() || question.beside.empty()) return scores;
+  const auto beside = ScoresBesideLse(question, question.beside);
+  if (!beside.ok()) return beside;
+  for (size_t i = 0; i < scores->size(); ++i) {
+    scores.value()[i] -= beside.value()[i];
+  }
+  return scores;
+}
+
 Result<AttentionAnswer> GradKernel::AskAsItStands(
     const AttentionQuestion& question) {
   return own() ? AskOwn(question) : AskWeightsByDv(question);

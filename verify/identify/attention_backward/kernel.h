@@ -55,13 +55,29 @@ class GradKernel : public AttentionKernel {
   double Weight(const std::vector<double>& scores, size_t j) const;
   // What the lane of the gradients may round a number by, relative to it.
   double OutRounding() const {
-    return grads_ == Lane::kBf16 ? 0x1p-8 : 0x1p-22;
+    return grads_ == Lane::kF32 ? 0x1p-22 : LaneRowOf(grads_).roundoff();
+  }
+  // And by so much besides, because small numbers of f16 have fewer bits.
+  double OutSpacing() const {
+    return grads_ == Lane::kF16 ? LaneRowOf(grads_).smallest() / 2 : 0;
   }
 
   double ScoreGain() const override {
     const bool coarse =
-        lane() == Lane::kBf16 || profile.grad->p != NumberType::kF32;
-    return !own() && coarse ? 0x1p10 : 1;
+        lane() != Lane::kF32 || profile.grad->p != NumberType::kF32;
+    if (own() || !coarse) return 1;
+    return lane() == Lane::kF16 ? 0x1p7 : 0x1p10;
+  }
+  // Of f16 tensors the lse that a kernel is given is the score that is wanted:
+  // P is near 1, and shows how far off the score is.
+  Result<std::vector<double>> ScoresBy(ReadBy by,
+                                       const ScoreQuestion& question) override;
+  // Of an lse that is the score, scores may be large.
+  double TanhCap() const override {
+    return ReadsBesideLse() ? 16 * kTanhCap : kTanhCap;
+  }
+  bool ReadsHalves() const override {
+    return own() && AttentionKernel::ReadsHalves();
   }
   bool FineWeights() const override {
     return own() ? lane() == Lane::kF32 : grads_ == Lane::kF32;
@@ -81,6 +97,9 @@ class GradKernel : public AttentionKernel {
  private:
   Result<GradAnswer> AskGradAsItStands(const GradQuestion& question);
   Result<AttentionAnswer> AskOwn(const AttentionQuestion& question);
+  bool ReadsBesideLse() const { return !own() && lane() == Lane::kF16; }
+  Result<std::vector<double>> ScoresBesideLse(const ScoreQuestion& question,
+                                              const std::vector<float>& k);
   Result<AttentionAnswer> AskWeightsByDv(const AttentionQuestion& question);
 
   Lane grads_;

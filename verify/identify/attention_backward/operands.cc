@@ -8,10 +8,12 @@
 namespace lockstep::verify {
 namespace {
 
-// Elements of 24 bits, every other one so small that f16 lacks bits.
-std::vector<float> Elements(uint64_t seed) {
-  std::vector<float> x = DrawnNumbers(kGradWide, 24, seed);
-  for (size_t i = 1; i < x.size(); i += 2) x[i] *= 0x1p-18f;
+// Elements of all bits; of f32, every other one so small that f16 lacks bits.
+std::vector<float> Elements(Lane lane, uint64_t seed) {
+  std::vector<float> x = DrawnNumbers(kGradWide, LaneRowOf(lane).digits, seed);
+  for (size_t i = 1; i < x.size() && lane == Lane::kF32; i += 2) {
+    x[i] *= 0x1p-18f;
+  }
   return x;
 }
 
@@ -42,7 +44,7 @@ struct Operands {
 };
 Result<Operands> OperandsOf(GradKernel* kernel) {
   Operands seen;
-  const std::vector<float> x = Elements(21);
+  const std::vector<float> x = Elements(kernel->lane(), 21);
   GradQuestion of_q;
   of_q.forward = Mirrored(Diagonal(x), {1});
   of_q.d_o = Rows(kGradWide, {1});
@@ -70,7 +72,8 @@ void SayOperand(GradKernel* kernel, const std::string& key, bool adopt,
                 const RoundingModel& model) {
   kernel->Say(
       key, adopt ? Word::kSeen : Word::kReported,
-      Format("elements of 24 bits arrived in the gradients as %s", model.text),
+      Format("elements of %d bits arrived in the gradients as %s",
+             LaneRowOf(kernel->lane()).digits, model.text),
       adopt ? "" : key + " = " + model.name);
 }
 
@@ -86,7 +89,7 @@ void AskGradOperands(GradKernel* kernel) {
   if (seen->q == nullptr || seen->q != seen->k || seen->d_o == nullptr) {
     kernel->Say(seen->d_o == nullptr ? "operand_v" : "operand_qk",
                 Word::kCannotTell,
-                "elements of 24 bits in q, k and do did not arrive alike, or "
+                "elements of all bits in q, k and do did not arrive alike, or "
                 "as no legal type has them");
     return;
   }
@@ -95,9 +98,14 @@ void AskGradOperands(GradKernel* kernel) {
   const bool f32 = seen->q->type == NumberType::kF32;
   // What the forward pass of its own showed stands.
   if (kernel->own()) return;
-  const bool adopt_qk = seen->q->adopt && (same || f32);
+  // f16 tensors that pass through bf16 are a bug.
+  const auto legal = [&](const RoundingModel& model) {
+    return model.adopt && (kernel->lane() == Lane::kF32 ||
+                           IsOfLane(model.type, kernel->lane()));
+  };
+  const bool adopt_qk = legal(*seen->q) && (same || f32);
   const bool adopt_v =
-      seen->d_o->adopt && (same || seen->d_o->type == NumberType::kF32);
+      legal(*seen->d_o) && (same || seen->d_o->type == NumberType::kF32);
   if (adopt_qk) p.operand_qk = seen->q->type;
   if (adopt_v) p.operand_v = seen->d_o->type;
   if (adopt_qk && !f32) p.operand_round = seen->q->how;

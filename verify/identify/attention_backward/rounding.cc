@@ -20,10 +20,11 @@ constexpr int kRounds = 3;
 const RoundingModel* FitByMargins(const GradKernel& kernel,
                                   const std::vector<NearPair>& pairs,
                                   double* margin) {
-  for (const double m : {0x1p-18, 0x1p-15, 0x1p-12}) {
+  for (const double m : kExpErrors) {
     *margin = m;
     const RoundingModel* model =
-        FitPairs(pairs, kernel.lane(), m, 2 * kernel.OutRounding());
+        FitPairs(pairs, kernel.lane(), m, 2 * kernel.OutRounding(),
+                 kernel.OutSpacing());
     if (model != nullptr) return model;
   }
   return nullptr;
@@ -33,7 +34,7 @@ const RoundingModel* FitByMargins(const GradKernel& kernel,
 bool MayRound(const GradKernel& kernel, const RoundingModel& model) {
   const NumericProfile& p = kernel.profile;
   return model.adopt &&
-         (kernel.lane() == Lane::kBf16 || model.type == NumberType::kF32 ||
+         (IsOfLane(model.type, kernel.lane()) ||
           (p.operand_v == model.type && p.operand_round == model.how));
 }
 
@@ -132,8 +133,8 @@ std::vector<std::pair<WideNumber, WideNumber>> WideNumbers() {
   return all;
 }
 
-// dS by dk: pairs of queries whose q are 1 and -1.
-Result<std::vector<NearPair>> DsByDk(GradKernel* kernel) {
+// dS by dk: pairs of queries whose q are 1 and -1. `size`: of dS.
+Result<std::vector<NearPair>> DsByDk(GradKernel* kernel, float size) {
   GradQuestion question;
   Rows q(kGradWide, std::vector<float>(kPairs, 0.0f));
   std::vector<NearPair> pairs;
@@ -143,10 +144,10 @@ Result<std::vector<NearPair>> DsByDk(GradKernel* kernel) {
     q[2 * r + 1][r] = -1;
     question.d_o.push_back({x.a, x.b});
     question.d_o.push_back({y.a, y.b});
-    const double unit = kernel->unit(2);
+    const double unit = kernel->unit(2) * double{size};
     pairs.push_back({unit * x.value(), unit * y.value(), 0});
   }
-  question.forward = Mirrored(std::move(q), {1, 0x1p-8f});
+  question.forward = Mirrored(std::move(q), {size, size * 0x1p-8f});
   const auto answer = kernel->AskGrad(question);
   if (!answer.ok()) return answer.status();
   for (size_t r = 0; r < kPairs; ++r)
@@ -155,11 +156,11 @@ Result<std::vector<NearPair>> DsByDk(GradKernel* kernel) {
 }
 
 // dS by dq: pairs of keys of 1 and -1, and their mirrors, that are 0.
-Result<std::vector<NearPair>> DsByDq(GradKernel* kernel) {
+Result<std::vector<NearPair>> DsByDq(GradKernel* kernel, float size) {
   GradQuestion question;
   AttentionQuestion& forward = question.forward;
   forward.q = {std::vector<float>(kPairs, 0.0f)};
-  question.d_o = {{1, 0x1p-8f}};
+  question.d_o = {{size, size * 0x1p-8f}};
   std::vector<NearPair> pairs;
   const auto add = [&](const WideNumber& x, size_t r, float k) {
     forward.v.push_back({x.a, x.b});
@@ -171,7 +172,8 @@ Result<std::vector<NearPair>> DsByDq(GradKernel* kernel) {
   for (const auto& [x, y] : WideNumbers()) {
     add(x, pairs.size(), 1);
     add(y, pairs.size(), -1);
-    const double unit = kernel->unit(static_cast<int>(4 * kPairs));
+    const double unit =
+        kernel->unit(static_cast<int>(4 * kPairs)) * double{size};
     pairs.push_back({unit * x.value(), unit * y.value(), 0});
   }
   const auto answer = kernel->AskGrad(question);
@@ -181,13 +183,25 @@ Result<std::vector<NearPair>> DsByDq(GradKernel* kernel) {
   return pairs;
 }
 
+// Both ways; of f16 tensors also of numbers so small that tf32 has bits that
+// f16 lacks.
+using DsWay = Result<std::vector<NearPair>> (*)(GradKernel*, float);
+Result<std::vector<NearPair>> DsBy(DsWay way, GradKernel* kernel) {
+  auto pairs = way(kernel, 1);
+  if (!pairs.ok() || kernel->lane() != Lane::kF16) return pairs;
+  const auto small = way(kernel, 0x1p-16f);
+  if (!small.ok()) return small;
+  pairs->insert(pairs->end(), small->begin(), small->end());
+  return pairs;
+}
+
 }  // namespace
 
 void AskDs(GradKernel* kernel) {
   GradNumeric& grad = *kernel->profile.grad;
   grad.ds = NumberType::kF32;
-  const auto by_dk = DsByDk(kernel);
-  const auto by_dq = by_dk.ok() ? DsByDq(kernel) : by_dk;
+  const auto by_dk = DsBy(&DsByDk, kernel);
+  const auto by_dq = by_dk.ok() ? DsBy(&DsByDq, kernel) : by_dk;
   if (!by_dq.ok()) {
     kernel->Say("grad.ds", Word::kAssumed, by_dq.message());
     return;
@@ -241,19 +255,19 @@ Result<std::vector<DsFromRow>> DsFromRows(GradKernel* kernel) {
 
 // Whether dS of P as that model rounds it, rounded again, explains all rows.
 bool DsIsOf(const RoundingModel& p, const GradKernel& kernel,
-            const std::vector<DsFromRow>& rows) {
+            const std::vector<DsFromRow>& rows, double margin) {
   size_t told = 0;
   for (const DsFromRow& row : rows) {
     const float weight = RoundedBy(p, static_cast<float>(row.p));
     const double product = double{weight} * double{row.x};
-    if (NearBorder(p, row.p, 0x1p-18) ||
-        NearBorder(*kernel.ds, product, 0x1p-18)) {
+    if (NearBorder(p, row.p, margin) ||
+        NearBorder(*kernel.ds, product, margin)) {
       continue;
     }
     ++told;
     const double wanted = RoundedBy(*kernel.ds, static_cast<float>(product));
     const double rounding = kernel.ds->type == NumberType::kF32
-                                ? kernel.OutRounding() + 0x1p-19
+                                ? kernel.OutRounding() + margin / 2
                                 : 0x1p-21;
     if (!(std::fabs(row.answer - wanted) <= rounding * wanted)) return false;
   }
@@ -276,8 +290,12 @@ void AskDsFrom(GradKernel* kernel) {
         model.type == grad.p && model.how == kernel->profile.p_round;
     if (same) rounded = &model;
   }
-  const bool plain = DsIsOf(RoundingModels().front(), *kernel, rows.value());
-  const bool of_rounded = DsIsOf(*rounded, *kernel, rows.value());
+  bool plain = false, of_rounded = false;
+  for (const double margin : kExpErrors) {
+    if (plain || of_rounded) break;
+    plain = DsIsOf(RoundingModels().front(), *kernel, rows.value(), margin);
+    of_rounded = DsIsOf(*rounded, *kernel, rows.value(), margin);
+  }
   if (plain == of_rounded) {
     kernel->Say("grad.ds_from", plain ? Word::kAssumed : Word::kCannotTell,
                 plain ? "dS is rounded too coarsely to show its P"

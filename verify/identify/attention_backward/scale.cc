@@ -14,9 +14,7 @@ namespace {
 
 constexpr size_t kCalls = 4;
 
-float InLane(float x, Lane lane) {
-  return lane == Lane::kBf16 ? RoundTo(x, NumberType::kBf16) : x;
-}
+float InLane(float x, Lane lane) { return RoundTo(x, NumberTypeOf(lane)); }
 
 // What the products know of the kernel.
 class Products {
@@ -32,6 +30,10 @@ class Products {
     const NumericProfile& p = kernel_.profile;
     return p.operand_round == Rounding::kTruncate ? TruncateTo(y, p.operand_qk)
                                                   : RoundTo(y, p.operand_qk);
+  }
+  // As sums of heads that are handed on in 16 bits have it.
+  float Narrow(float x) const {
+    return RoundTo(x, NarrowTypeOf(kernel_.lane()));
   }
   // a[0] b[0] + a[1] b[1] as the accumulator has it.
   float Sum(std::span<const float> a, std::span<const float> b,
@@ -78,7 +80,7 @@ float DkBy(DkScaleAt at, HeadWay way, bool turned, const Products& by,
     x[h] = by.Operand(q[h], at == DkScaleAt::kQ ? s : 1.0f);
     const float product = by.Sum({&d[h], 1}, {&x[h], 1}, acc);
     const auto narrow = [&](float y, bool really) {
-      return really ? RoundTo(y, NumberType::kBf16) : y;
+      return really ? by.Narrow(y) : y;
     };
     const float kept =
         narrow(product, way == HeadWay::kRoundedTwice || way == HeadWay::kKept);
@@ -88,8 +90,7 @@ float DkBy(DkScaleAt at, HeadWay way, bool turned, const Products& by,
   if (way == HeadWay::kChain) sum = by.Sum(d, x, acc);
   if (way == HeadWay::kKept) {
     const float second = by.Sum({&d[1], 1}, {&x[1], 1}, acc);
-    sum = RoundTo(head[0] + (at == DkScaleAt::kHead ? head[1] : second),
-                  NumberType::kBf16);
+    sum = by.Narrow(head[0] + (at == DkScaleAt::kHead ? head[1] : second));
   }
   return by.Out(at == DkScaleAt::kSum ? sum * s : sum);
 }
@@ -272,9 +273,11 @@ void AskDkScale(GradKernel* kernel) {
     }
     if (explain == 0 && !rounded) continue;
     if (rounded && explain > 0) {
+      const bool f16 = NarrowTypeOf(kernel->lane()) == NumberType::kF16;
+      const std::string type = f16 ? "f16" : "bf16";
       kernel->Say("grad.dkv_state", Word::kReported,
-                  "dk of two heads had the bits of a sum of two dk in bf16",
-                  "grad.dkv_state = bf16");
+                  "dk of two heads had the bits of a sum of two dk in " + type,
+                  "grad.dkv_state = " + type);
     }
     if (explain != 1) {
       SayNoPlace(kernel, key, explain > 1, products.value());

@@ -20,47 +20,51 @@ struct SumPlace {
   const char* key;
   Accumulator* acc;
   Sums (*ask)(GradKernel*, const Rows&);
-  // Relative; what the answer may be rounded by.
+  // What the answer may be rounded by: relative, and besides.
   double rounding;
+  double spacing;
 };
 
-// The sum that is rounded to bf16 after every tile.
-double SumKeptInBf16(const std::vector<float>& terms, size_t tile,
-                     bool backwards) {
+// The sum that is rounded to 16 bits after every tile.
+double SumKeptNarrow(const std::vector<float>& terms, NumberType type,
+                     size_t tile, bool backwards) {
   const size_t tiles = terms.size() / tile;
   float sum = 0;
   for (size_t n = 0; n < tiles; ++n) {
     const size_t from = tile * (backwards ? tiles - 1 - n : n);
     for (size_t at = from; at < from + tile; ++at) sum += terms[at];
-    sum = RoundTo(sum, NumberType::kBf16);
+    sum = RoundTo(sum, type);
   }
   return double{sum};
 }
 
-bool KeptInBf16(const Rows& lists, const std::vector<double>& sums, size_t tile,
-                bool backwards) {
+bool KeptNarrow(const Rows& lists, const std::vector<double>& sums,
+                NumberType type, size_t tile, bool backwards) {
+  const double most = type == NumberType::kF16 ? 0x1p-10 : 0x1p-7;
   for (size_t i = 0; i < lists.size(); ++i) {
-    const double kept = SumKeptInBf16(lists[i], tile, backwards);
-    if (!(std::fabs(sums[i] - kept) <= 0x1p-7 * std::fabs(kept))) return false;
+    const double kept = SumKeptNarrow(lists[i], type, tile, backwards);
+    if (!(std::fabs(sums[i] - kept) <= most * std::fabs(kept))) return false;
   }
   return true;
 }
 
-// Says so of sums that are kept in bf16 from tile to tile.
+// Says so of sums that are kept in 16 bits from tile to tile.
 bool ReportState(GradKernel* kernel, const SumPlace& place, const Rows& lists,
                  const std::vector<double>& sums) {
   const std::string key = place.key;
   if (key == "grad.acc_dp") return false;
   const char* state = key == "grad.acc_dq" ? "grad.dq_state" : "grad.dkv_state";
   const char* tile_key = key == "grad.acc_dq" ? "tile_kv" : "grad.tile_q";
+  const NumberType type = NarrowTypeOf(kernel->lane());
+  const char* name = type == NumberType::kF16 ? "f16" : "bf16";
   for (size_t tile = 32; tile >= 4; tile /= 2) {
     for (const bool backwards : {false, true}) {
-      if (!KeptInBf16(lists, sums, tile, backwards)) continue;
+      if (!KeptNarrow(lists, sums, type, tile, backwards)) continue;
       kernel->Say(state, Word::kReported,
-                  Format("%zu sums were those that bf16 keeps after every %zu "
+                  Format("%zu sums were those that %s keeps after every %zu "
                          "terms",
-                         sums.size(), tile),
-                  Format("%s = bf16, %s = %zu", state, tile_key, tile));
+                         sums.size(), name, tile),
+                  Format("%s = %s, %s = %zu", state, name, tile_key, tile));
       return true;
     }
   }
@@ -73,7 +77,8 @@ Result<SumFit> Fit(GradKernel* kernel, const SumPlace& place, const Rows& lists,
   if (!read.ok()) return read.status();
   *sums = std::move(read.value());
   return FitSums(lists, *sums, [&](size_t i, double sum) {
-    return std::fabs((*sums)[i] - sum) <= std::fabs(sum) * place.rounding;
+    return std::fabs((*sums)[i] - sum) <=
+           std::fabs(sum) * place.rounding + place.spacing;
   });
 }
 
@@ -170,7 +175,8 @@ double RoundingOfDs(const GradKernel& kernel) {
 
 void AskSumsDp(GradKernel* kernel) {
   AskSums(kernel, {"grad.acc_dp", &kernel->profile.grad->acc_dp, &DpOf,
-                   RoundingOfDs(*kernel)});
+                   RoundingOfDs(*kernel),
+                   kernel->OutSpacing() / kernel->unit(2)});
 }
 
 void AskSumsDq(GradKernel* kernel) {
@@ -188,12 +194,13 @@ void AskSumsDq(GradKernel* kernel) {
     }
   }
   AskSums(kernel, {"grad.acc_dq", &kernel->profile.grad->acc_dq, &DqOf,
-                   kernel->OutRounding()});
+                   kernel->OutRounding(),
+                   kernel->OutSpacing() / kernel->unit(kTerms)});
 }
 
 void AskSumsDkv(GradKernel* kernel) {
   AskSums(kernel, {"grad.acc_dkv", &kernel->profile.grad->acc_dkv, &DvOf,
-                   kernel->OutRounding()});
+                   kernel->OutRounding(), kernel->OutSpacing()});
 }
 
 }  // namespace lockstep::verify

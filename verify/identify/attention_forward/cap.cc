@@ -13,25 +13,27 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr double kCap = 50;  // no power of two; its weights fit f32
 constexpr size_t kPoints = 384;
 constexpr size_t kStride = 131;  // has no factor in common with it
 constexpr double kWarnTanh = 0x1p-12;
+constexpr float kFar = 2048;           // beyond the cap
 constexpr double kCoarsest = 0x1p-12;  // of a score that shows a tanh
 
 // Scores that 8 bits hold, both signs: x = s / cap from 0.02 to 5.
-ScoreQuestion Sweep() {
+ScoreQuestion Sweep(double cap) {
+  const auto factor = static_cast<float>(cap / kTanhCap);
   ScoreQuestion question;
-  question.cap = kCap;
+  question.cap = cap;
   question.k = {1, 0, 0, 0, 0, 0, 0, 0};
   const std::vector<float> drawn = DrawnNumbers(kPoints, 8, 51);
   for (size_t i = 0; i < kPoints; ++i) {
-    const float size = std::ldexp(drawn[i], static_cast<int>(i / 2 % 8));
+    const float size =
+        factor * std::ldexp(drawn[i], static_cast<int>(i / 2 % 8));
     question.q.push_back({i % 2 == 0 ? size : -size, 0, 0, 0, 0, 0, 0, 0});
   }
   // 0, and far beyond the cap.
-  for (const float x : {0.0f, 2048.0f, -2048.0f}) {
-    question.q.push_back({x, 0, 0, 0, 0, 0, 0, 0});
+  for (const float x : {0.0f, kFar, -kFar}) {
+    question.q.push_back({factor * x, 0, 0, 0, 0, 0, 0, 0});
   }
   return question;
 }
@@ -39,13 +41,14 @@ ScoreQuestion Sweep() {
 // What is wrong at 0 and far out, where a tanh is exact; empty: nothing.
 std::string WrongAtEnds(const AttentionKernel& kernel,
                         const std::vector<double>& read) {
-  const double wanted[] = {0, kCap, -kCap};
+  const double cap = kernel.TanhCap();
+  const double wanted[] = {0, cap, -cap};
   for (size_t i = 0; i < 3; ++i) {
     const double got = read[kPoints + i];
     if (std::fabs(got - wanted[i]) <= 2 * kernel.Noise(wanted[i])) continue;
-    return Format("with a cap of %g the score %g became %.9g, not %g", kCap,
-                  i == 0 ? 0.0 : std::copysign(2048.0, wanted[i]), got,
-                  wanted[i]);
+    const double far = double{kFar} * cap / kTanhCap;
+    return Format("with a cap of %g the score %g became %.9g, not %g", cap,
+                  i == 0 ? 0.0 : std::copysign(far, wanted[i]), got, wanted[i]);
   }
   return "";
 }
@@ -59,8 +62,8 @@ std::vector<ErrorPoint> PointsOf(const AttentionKernel& kernel,
                                  const std::vector<double>& read) {
   std::vector<ErrorPoint> points;
   for (size_t i = 0; i < kPoints; ++i) {
-    const double x = double{question.q[i][0]} / kCap;
-    const double wanted = kCap * TanhDouble(x);
+    const double x = double{question.q[i][0]} / *question.cap;
+    const double wanted = *question.cap * TanhDouble(x);
     points.push_back({std::fabs(x), read[i] / wanted - 1,
                       kernel.Noise(wanted) / std::fabs(wanted)});
   }
@@ -97,7 +100,8 @@ void AskTanh(AttentionKernel* kernel) {
                 "f16 has no weights of scores that lie far apart");
     return;
   }
-  const ScoreQuestion question = Sweep();
+  const double cap = kernel->TanhCap();
+  const ScoreQuestion question = Sweep(cap);
   const auto read = kernel->Scores(question);
   if (!read.ok()) {
     kernel->Say("tanh_rel", Word::kAssumed, read.message());
@@ -109,7 +113,8 @@ void AskTanh(AttentionKernel* kernel) {
     return;
   }
   const auto points = PointsOf(*kernel, question, read.value());
-  if (kernel->Noise(1) > kCoarsest && WithinNoise(points)) {
+  const double noise = kernel->Noise(1) * kTanhCap / cap;
+  if (noise > kCoarsest && WithinNoise(points)) {
     kernel->Say("tanh_rel", Word::kAssumed,
                 "scores are read too coarsely to show tanh");
     return;
@@ -129,7 +134,7 @@ void AskTanh(AttentionKernel* kernel) {
   kernel->Say("tanh_rel", Word::kSeen,
               Format("%zu scores under a cap of %g: the largest error was "
                      "%.3g, and 0 and the cap were exact",
-                     kPoints, kCap, fit->largest));
+                     kPoints, cap, fit->largest));
   if (fit->value > kWarnTanh) {
     kernel->Warn(
         Format("tanh is good to %.2g only: every capped score may be "

@@ -20,6 +20,8 @@ namespace lockstep::verify {
 // A scale whose roundings show.
 inline constexpr double kOddScale = 0.1372;
 
+inline constexpr double kTanhCap = 50;
+
 // One call: one head, one batch row. Elements are numbers of the lane.
 struct AttentionQuestion {
   Rows q;  // [queries][channels]
@@ -68,8 +70,8 @@ class AttentionKernel : public Asker {
 
   // Natural scores, as `reading` has them. Errors: as Ask.
   Result<std::vector<double>> Scores(const ScoreQuestion& question);
-  Result<std::vector<double>> ScoresBy(ReadBy by,
-                                       const ScoreQuestion& question);
+  virtual Result<std::vector<double>> ScoresBy(ReadBy by,
+                                               const ScoreQuestion& question);
   // How far a reading of this score may be off where the kernel is right, f32
   // and accurate functions supposed.
   double Noise(double score) const { return NoiseBy(reading, score); }
@@ -78,10 +80,13 @@ class AttentionKernel : public Asker {
   virtual double ScoreGain() const { return 1; }
   // Whether weights are read in f32, where they are not rounded.
   virtual bool FineWeights() const { return lane() == Lane::kF32; }
+  // The cap of scores that show tanh: no power of two, and its weights fit what
+  // they are read in.
+  virtual double TanhCap() const { return kTanhCap; }
   // What o may be off by where it is the sum, rounded.
   double OutputNoise(double o) const;
   // Whether scores are read by weights of few bits and few exponents.
-  bool ReadsHalves() const {
+  virtual bool ReadsHalves() const {
     return lane() == Lane::kF16 && reading == ReadBy::kWeights;
   }
   // What the weights that are read are rounded to, and the key that says so.

@@ -9,6 +9,7 @@
 #include "verify/identify/attention_forward/kernel.h"
 #include "verify/identify/functions.h"
 #include "verify/identify/models.h"
+#include "verify/identify/near_pairs.h"
 
 namespace lockstep::verify {
 namespace {
@@ -60,15 +61,14 @@ struct WeightModel {
 std::vector<WeightModel> ModelsOf(Lane lane) {
   std::vector<WeightModel> models;
   for (const Normalise place : {Normalise::kDeferred, Normalise::kBefore}) {
-    for (const RoundingModel& rounding : RoundingModels()) {
-      // Weights in f32 do not show the place; bf16 tensors have no tf32.
-      const bool f32 = rounding.type == NumberType::kF32;
+    for (const RoundingModel* rounding : ModelsBeside(lane)) {
+      // Weights in f32 do not show the place.
+      const bool f32 = rounding->type == NumberType::kF32;
       if (f32 && place == Normalise::kBefore) continue;
-      if (rounding.type == NumberType::kTf32 && lane == Lane::kBf16) continue;
-      models.push_back({&rounding, place});
+      models.push_back({rounding, place});
     }
   }
-  // Beside f16 tensors tf32 is what f16 is, without its smallest number.
+  // Those that a division rounds stand before tf32, too.
   if (lane == Lane::kF16) {
     std::ranges::stable_partition(models, [](const WeightModel& model) {
       return model.rounding->type != NumberType::kTf32;
@@ -166,8 +166,7 @@ void TakeWeights(AttentionKernel* kernel, const WeightModel& model,
   const NumberType type = model.rounding->type;
   // In f32 only the units that round V round weights as well, and alike.
   const bool unit =
-      kernel->lane() == Lane::kBf16 || type == NumberType::kF32 ||
-      (kernel->lane() == Lane::kF16 && type != NumberType::kBf16) ||
+      IsOfLane(type, kernel->lane()) ||
       (p.operand_v == type && p.operand_round == model.rounding->how);
   const bool before = model.normalise == Normalise::kBefore;
   const std::string came = Format(
@@ -201,7 +200,7 @@ void AskWeights(AttentionKernel* kernel) {
     return;
   }
   // An exp of few bits leaves fewer rows that tell.
-  for (const double margin : {0x1p-18, 0x1p-15, 0x1p-12}) {
+  for (const double margin : kExpErrors) {
     for (const WeightModel& model : ModelsOf(kernel->lane())) {
       if (!Explains(*kernel, model, rows, answer->o, margin)) continue;
       TakeWeights(kernel, model, margin);

@@ -165,7 +165,8 @@ void AskRotation(ScanKernel* kernel) {
   }
   const RoundingModel* grid = GridOf(numbers);
   const bool fine = grid->type == NumberType::kF32;
-  const double rounding = fine ? 0 : 0x1.04p-8;
+  const bool f16 = grid->type == NumberType::kF16;
+  const double rounding = fine ? 0 : f16 ? 0x1.04p-11 : 0x1.04p-8;
   const RoundingModel* seen = nullptr;
   TrigFit fit;
   for (const RoundingModel& model : RoundingModels()) {

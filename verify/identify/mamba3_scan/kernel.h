@@ -48,7 +48,7 @@ class ScanKernel : public ScanAsker {
   Result<ScanAnswer> Ask(const ScanQuestion& question);
   bool mamba3() const { return scan_op_.mamba3; }
   double OutRounding() const {
-    return lane() == Lane::kBf16 ? 0x1p-8 : 0x1p-22;
+    return lane() == Lane::kF32 ? 0x1p-22 : LaneRowOf(lane()).roundoff();
   }
 
   // What the first probes find out.

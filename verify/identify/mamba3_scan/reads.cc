@@ -12,8 +12,9 @@ namespace lockstep::verify {
 void AskState(ScanKernel* kernel) {
   auto pairs = NearNumbers(kScanValues, 401);
   ScanQuestion question;
-  question.q = [](int64_t, int64_t, int64_t n) {
-    return n == 0 ? 1.0 : n == 1 ? -1.0 : 0.0;
+  const double gain = kernel->gain();
+  question.q = [gain](int64_t, int64_t, int64_t n) {
+    return n == 0 ? gain : n == 1 ? -gain : 0.0;
   };
   question.carry_h = [&](int64_t, int64_t p, int64_t n) {
     const NearPair& pair = pairs[static_cast<size_t>(p)];
@@ -25,7 +26,7 @@ void AskState(ScanKernel* kernel) {
     return;
   }
   for (size_t p = 0; p < pairs.size(); ++p) {
-    pairs[p].answer = double{answer->y[0][0][p]};
+    pairs[p].answer = double{answer->y[0][0][p]} / gain;
   }
   SayPairs(kernel, "scan.state", "states", pairs, 0x1p-22,
            kernel->OutRounding(), &kernel->scan().state);
@@ -52,7 +53,7 @@ Result<std::vector<NearPair>> PlainQueries(ScanKernel* kernel) {
   return pairs;
 }
 
-// bf16 tensors: cosines and sines of angles near an eighth of a turn.
+// Tensors of 16 bits: cosines and sines of angles near an eighth of a turn.
 Result<std::vector<NearPair>> TurnedQueries(ScanKernel* kernel) {
   constexpr int64_t kFew = 4;
   ScanQuestion question;
@@ -85,27 +86,28 @@ Result<std::vector<NearPair>> TurnedQueries(ScanKernel* kernel) {
 }  // namespace
 
 void AskQuery(ScanKernel* kernel) {
-  const bool bf16 = kernel->lane() == Lane::kBf16;
-  if (bf16 && kernel->angle == nullptr) return;
-  const auto pairs = bf16 ? TurnedQueries(kernel) : PlainQueries(kernel);
+  const bool narrow = kernel->lane() != Lane::kF32;
+  if (narrow && kernel->angle == nullptr) return;
+  const auto pairs = narrow ? TurnedQueries(kernel) : PlainQueries(kernel);
   if (!pairs.ok()) {
     kernel->Say("scan.query", Word::kAssumed, pairs.message());
     return;
   }
-  const double margin = bf16 ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
+  const double margin = narrow ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
   SayPairs(kernel, "scan.query", "read vectors", pairs.value(), margin,
            kernel->OutRounding(), &kernel->scan().query);
 }
 
 namespace {
 
-// Whether the answers are those of a state, which the tokens pass by.
-bool PassByState(const std::vector<NearPair>& pairs, double q,
+// Whether the answers are those of a state, which the tokens pass by. `gain`:
+// what their values are multiplied with.
+bool PassByState(const std::vector<NearPair>& pairs, double q, double gain,
                  const RoundingModel& state, double out) {
   for (const NearPair& pair : pairs) {
-    const float h = static_cast<float>(pair.first / q) -
-                    static_cast<float>(pair.second / q);
-    const double wanted = q * double{RoundedBy(state, h)};
+    const float h = static_cast<float>(gain * pair.first / q) -
+                    static_cast<float>(gain * pair.second / q);
+    const double wanted = q * double{RoundedBy(state, h)} / gain;
     if (!(std::fabs(pair.answer - wanted) <=
           out * std::fabs(wanted) + 0x1p-22 * std::fabs(pair.first))) {
       return false;
@@ -129,8 +131,9 @@ void AskScore(ScanKernel* kernel) {
   question.q = [](int64_t, int64_t t, int64_t n) {
     return t == 2 && n == 0 ? kQ : 0.0;
   };
-  question.v = [](int64_t, int64_t t, int64_t) {
-    return t == 0 ? 1.0 : t == 1 ? -1.0 : 0.0;
+  const double gain = kernel->gain();
+  question.v = [gain](int64_t, int64_t t, int64_t) {
+    return t == 0 ? gain : t == 1 ? -gain : 0.0;
   };
   question.dt = [&](int64_t h, int64_t t, int64_t) {
     const NearPair& pair = steps[static_cast<size_t>(h)];
@@ -147,13 +150,13 @@ void AskScore(ScanKernel* kernel) {
   };
   for (size_t h = 0; h < steps.size(); ++h) {
     pairs.push_back({kQ * scaled(steps[h].first), kQ * scaled(steps[h].second),
-                     double{answer->y[h][2][0]}});
+                     double{answer->y[h][2][0]} / gain});
   }
   const double out = 2 * kernel->OutRounding();
   for (const RoundingModel& state : RoundingModels()) {
     const bool seen = state.type == kernel->scan().state &&
                       FitPairs(pairs, kernel->lane(), 0x1p-22, out) == nullptr;
-    if (seen && PassByState(pairs, kQ, state, out)) {
+    if (seen && PassByState(pairs, kQ, gain, state, out)) {
       kernel->Say("scan.score", Word::kAssumed,
                   "tokens pass by the state: there is no product of q and k");
       return;
@@ -164,7 +167,7 @@ void AskScore(ScanKernel* kernel) {
 }
 
 void AskDiagonal(ScanKernel* kernel) {
-  if (kernel->lane() == Lane::kBf16) return;
+  if (kernel->lane() != Lane::kF32) return;
   const auto x = DrawnNumbers(kScanValues, 24, 431);
   ScanQuestion question;
   question.tokens = kScanValues;

@@ -44,7 +44,9 @@ void FillScan(const Mamba3ScanData& data, ScanTensor tensor,
 }
 
 const char* ScanBase(Lane lane) {
-  return lane == Lane::kBf16 ? "siso-bf16-a32" : "scan-f32";
+  constexpr const char* kBases[] = {"scan-f32", "siso-bf16-a32",
+                                    "siso-f16-a32"};  // by lane
+  return kBases[static_cast<size_t>(lane)];
 }
 
 int64_t LightTokens(int64_t wanted) {
@@ -56,7 +58,7 @@ void ScanAsker::TakeType(const char* key, const RoundingModel& model,
                          NumberType* field, const std::string& evidence) {
   const bool f32 = model.type == NumberType::kF32;
   const bool unit =
-      lane() == Lane::kBf16 || model.type == NumberType::kTf32 || f32;
+      model.type == NumberType::kTf32 || IsOfLane(model.type, lane());
   if (!model.adopt || !unit) {
     *field = NumberType::kF32;
     Say(key, Word::kReported, evidence, std::string(key) + " = " + model.name);
@@ -88,28 +90,27 @@ ScanElement ScanAsker::FirstOfEach() const {
 const RoundingModel* Arrived(const std::vector<double>& x,
                              const std::vector<double>& came, Lane lane,
                              double margin, double out) {
-  for (const RoundingModel& model : RoundingModels()) {
-    // bf16 tensors have no tf32.
-    if (model.type == NumberType::kTf32 && lane == Lane::kBf16) continue;
+  for (const RoundingModel* model : ModelsBeside(lane)) {
     size_t told = 0;
     bool all = true;
     for (size_t i = 0; i < x.size(); ++i) {
-      if (NearBorder(model, x[i], margin)) continue;
+      if (NearBorder(*model, x[i], margin)) continue;
       ++told;
-      const double wanted = RoundedBy(model, static_cast<float>(x[i]));
+      const double wanted = RoundedBy(*model, static_cast<float>(x[i]));
       const double fine =
-          model.type == NumberType::kF32 ? std::max(margin, out) : out;
+          model->type == NumberType::kF32 ? std::max(margin, out) : out;
       all = all && std::fabs(came[i] - wanted) <= fine * std::fabs(x[i]);
     }
-    if (all && told >= x.size() / 4) return &model;
+    if (all && told >= x.size() / 4) return model;
   }
   return nullptr;
 }
 
-const RoundingModel& Bf16ToNearest() {
+const RoundingModel& NarrowToNearest(Lane lane) {
   const auto models = RoundingModels();
-  return *std::find_if(models.begin(), models.end(), [](const auto& model) {
-    return model.type == NumberType::kBf16 && model.how == Rounding::kNearest;
+  const NumberType type = NarrowTypeOf(lane);
+  return *std::find_if(models.begin(), models.end(), [&](const auto& model) {
+    return model.type == type && model.how == Rounding::kNearest;
   });
 }
 
@@ -182,12 +183,14 @@ void LearnFunction(Asker* kernel, const char* key, const std::vector<double>& x,
 
 double Sigmoid(double x) { return 1 / (1 + ExpDouble(-x)); }
 
-bool AreSigmoidsInBf16(const Numbers& tau, const Numbers& lambda) {
+bool AreSigmoidsIn(const RoundingModel& type, const Numbers& tau,
+                   const Numbers& lambda) {
+  const double half = type.type == NumberType::kF16 ? 0x1p-11 : 0x1p-8;
   for (size_t i = 0; i < tau.size(); ++i) {
     const double x = lambda[i], wanted = Sigmoid(tau[i]);
-    const double on = RoundedBy(Bf16ToNearest(), static_cast<float>(x));
+    const double on = RoundedBy(type, static_cast<float>(x));
     // Half of its last place, and what a sigmoid may be off before.
-    const bool near = std::fabs(x - wanted) <= wanted * (0x1p-8 + 0x1p-15);
+    const bool near = std::fabs(x - wanted) <= wanted * (half + 0x1p-15);
     if (!near || on != x) return false;
   }
   return true;

@@ -68,6 +68,9 @@ class ScanAsker : public Asker {
   // The calibrated line is that of the base's operands alone.
   void SettleCompanion();
 
+  // What one factor of a difference is multiplied with so that f16 has it.
+  double gain() const { return lane() == Lane::kF16 ? 0x1p14 : 1; }
+
   // What the first probes find out.
   bool halves = false;                   // angles turn i and i + n/2
   const RoundingModel* angle = nullptr;  // null: unknown
@@ -87,7 +90,8 @@ class ScanAsker : public Asker {
 const RoundingModel* Arrived(const std::vector<double>& x,
                              const std::vector<double>& came, Lane lane,
                              double margin, double out);
-const RoundingModel& Bf16ToNearest();
+// The type of 16 bits of numbers between tensors of that lane.
+const RoundingModel& NarrowToNearest(Lane lane);
 // The coarsest type that has all of these numbers, to 2^-20.
 const RoundingModel* GridOf(const std::vector<double>& numbers);
 
@@ -102,8 +106,9 @@ void LearnFunction(Asker* kernel, const char* key, const std::vector<double>& x,
                    const std::function<Result<std::vector<double>>(
                        const std::vector<double>&)>& ask);
 double Sigmoid(double x);
-// Whether mixing weights are sigmoids, by tau, that are numbers of bf16.
-bool AreSigmoidsInBf16(const Numbers& tau, const Numbers& lambda);
+// Whether mixing weights are sigmoids, by tau, that are numbers of the type.
+bool AreSigmoidsIn(const RoundingModel& type, const Numbers& tau,
+                   const Numbers& lambda);
 
 // Pairs of near numbers of 24 bits, every other pair so small that f16 lacks
 // bits.

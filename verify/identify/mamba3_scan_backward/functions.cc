@@ -77,9 +77,9 @@ void AskGradSigmoid(ScanGradKernel* kernel) {
     kernel->Say("scan.sigmoid_rel", Word::kAssumed, lambda.message());
     return;
   }
-  const bool coarse = AreSigmoidsInBf16(tau, lambda.value());
-  const RoundingModel& type =
-      coarse ? Bf16ToNearest() : RoundingModels().front();
+  const RoundingModel& narrow = NarrowToNearest(kernel->lane());
+  const bool coarse = AreSigmoidsIn(narrow, tau, lambda.value());
+  const RoundingModel& type = coarse ? narrow : RoundingModels().front();
   kernel->TakeType(
       "scan.lambda", type, &kernel->scan().lambda,
       Format("%zu mixing weights were numbers of %s", tau.size(), type.name));

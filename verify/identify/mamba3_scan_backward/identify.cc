@@ -16,7 +16,8 @@ Result<Lane> GradLaneOf(const IdentifyRequest& request, Candidate& candidate) {
     ScanGradKernel kernel(candidate, request.lane, lane);
     const auto answer = kernel.Ask({});
     if (answer.ok()) return lane;
-    if (why.ok()) why = answer.status();
+    // Why there is none where all is in the lane that was asked for.
+    why = answer.status();
   }
   return why;
 }

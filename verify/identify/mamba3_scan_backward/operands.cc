@@ -72,16 +72,17 @@ ScanElement InTwoChannels(const std::vector<NearPair>& pairs) {
     return p == 0 ? pair.first : p == 1 ? pair.second : 0.0;
   };
 }
-ScanElement TheirDifference() {
-  return [](int64_t, int64_t, int64_t c) {
-    return c == 0 ? 1.0 : c == 1 ? -1.0 : 0.0;
+ScanElement TheirDifference(double gain) {
+  return [gain](int64_t, int64_t, int64_t c) {
+    return c == 0 ? gain : c == 1 ? -gain : 0.0;
   };
 }
 
 // What dq or dk of one token has of these.
-void TakeAnswers(const Rows& gradient, std::vector<NearPair>* pairs) {
+void TakeAnswers(const Rows& gradient, double gain,
+                 std::vector<NearPair>* pairs) {
   for (size_t n = 0; n < pairs->size(); ++n) {
-    (*pairs)[n].answer = double{gradient[0][n]};
+    (*pairs)[n].answer = double{gradient[0][n]} / gain;
   }
 }
 
@@ -91,13 +92,13 @@ void AskGradState(ScanGradKernel* kernel) {
   auto pairs = NearNumbers(kScanState, 401);
   ScanGradQuestion question;
   question.carry_h = InTwoChannels(pairs);
-  question.dy = TheirDifference();
+  question.dy = TheirDifference(kernel->gain());
   const auto answer = kernel->Ask(question);
   if (!answer.ok()) {
     kernel->Say("scan.state", Word::kAssumed, answer.message());
     return;
   }
-  TakeAnswers(answer->dq[0], &pairs);
+  TakeAnswers(answer->dq[0], kernel->gain(), &pairs);
   SayPairs(kernel, "scan.state", "states", pairs, 0x1p-22,
            kernel->GroupRounding(), &kernel->scan().state);
 }
@@ -106,13 +107,13 @@ void AskGradStateCotangent(ScanGradKernel* kernel) {
   auto pairs = NearNumbers(kScanState, 441);
   ScanGradQuestion question;
   question.dcarry_h = InTwoChannels(pairs);
-  question.v = TheirDifference();
+  question.v = TheirDifference(kernel->gain());
   const auto answer = kernel->Ask(question);
   if (!answer.ok()) {
     kernel->Say("scan.grad_state", Word::kAssumed, answer.message());
     return;
   }
-  TakeAnswers(answer->dk[0], &pairs);
+  TakeAnswers(answer->dk[0], kernel->gain(), &pairs);
   SayPairs(kernel, "scan.grad_state", "cotangents of states", pairs, 0x1p-22,
            kernel->GroupRounding(), &kernel->scan().grad_state);
 }
@@ -149,9 +150,8 @@ OutputFit FitOutput(const Numbers& silu, const Numbers& came, Lane lane,
     if (gate.how == Rounding::kTruncate || gate.type == NumberType::kTf32) {
       continue;
     }
-    for (const RoundingModel& d_o : RoundingModels()) {
-      if (d_o.type == NumberType::kTf32 && lane == Lane::kBf16) continue;
-      if (ExplainsOutput(gate, d_o, silu, came, margin)) return {&gate, &d_o};
+    for (const RoundingModel* d_o : ModelsBeside(lane)) {
+      if (ExplainsOutput(gate, *d_o, silu, came, margin)) return {&gate, d_o};
     }
   }
   return {};

@@ -202,7 +202,7 @@ Result<std::vector<NearPair>> PlainKeys(ScanGradKernel* kernel) {
   return pairs;
 }
 
-// bf16 tensors: cosines and sines of angles near an eighth of a turn.
+// Tensors of 16 bits: cosines and sines of angles near an eighth of a turn.
 Result<std::vector<NearPair>> TurnedKeys(ScanGradKernel* kernel) {
   constexpr int64_t kFew = 4;
   ScanGradQuestion question;
@@ -231,14 +231,14 @@ Result<std::vector<NearPair>> TurnedKeys(ScanGradKernel* kernel) {
 }  // namespace
 
 void AskGradKey(ScanGradKernel* kernel) {
-  const bool bf16 = kernel->lane() == Lane::kBf16;
-  if (bf16 && kernel->angle == nullptr) return;
-  const auto pairs = bf16 ? TurnedKeys(kernel) : PlainKeys(kernel);
+  const bool narrow = kernel->lane() != Lane::kF32;
+  if (narrow && kernel->angle == nullptr) return;
+  const auto pairs = narrow ? TurnedKeys(kernel) : PlainKeys(kernel);
   if (!pairs.ok()) {
     kernel->Say("scan.key", Word::kAssumed, pairs.message());
     return;
   }
-  const double margin = bf16 ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
+  const double margin = narrow ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
   SayPairs(kernel, "scan.key", "keys", pairs.value(), margin,
            kernel->OutRounding(), &kernel->scan().key);
 }
