@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "verify/base/format.h"
+#include "verify/identify/models.h"
 
 namespace lockstep::verify {
 namespace {
@@ -92,6 +93,49 @@ FunctionFit FitErrors(const std::vector<ErrorPoint>& points,
   fit.why = Format("errors up to %.3g exceed %g, the largest legal value",
                    fit.largest, legal.back());
   return fit;
+}
+
+namespace {
+
+// Whether the errors are those of an argument that is rounded so, where they
+// show it.
+bool IsRounded(const RoundingModel& type, double factor,
+               const std::vector<ErrorPoint>& points,
+               double (*function)(double)) {
+  constexpr double kMargin = 0x1p-20;  // of the argument before
+  size_t shown = 0;
+  for (const ErrorPoint& point : points) {
+    const double argument = point.x * factor;
+    if (NearBorder(type, argument, kMargin)) continue;
+    const double rounded = RoundedBy(type, static_cast<float>(argument));
+    const double wanted = function(rounded / factor) / function(point.x) - 1;
+    const double most = point.noise + 0x1p-18;
+    if (!(std::fabs(point.error - wanted) <= most)) return false;
+    shown += std::fabs(wanted) > 2 * most ? 1 : 0;
+  }
+  return shown >= points.size() / 8;
+}
+
+}  // namespace
+
+bool ReportRoundedArgument(Asker* kernel, const char* field,
+                           const std::vector<ErrorPoint>& points,
+                           double (*function)(double),
+                           std::span<const double> factors) {
+  for (const RoundingModel& type : RoundingModels()) {
+    if (type.type == NumberType::kF32 || type.type == NumberType::kTf32) {
+      continue;
+    }
+    for (const double factor : factors) {
+      if (!IsRounded(type, factor, points, function)) continue;
+      kernel->Say(field, Word::kReported,
+                  Format("%zu errors were those of an argument that is rounded "
+                         "to %s, and of no function",
+                         points.size(), type.text));
+      return true;
+    }
+  }
+  return false;
 }
 
 std::optional<FunctionFit> LearnError(

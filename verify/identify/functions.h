@@ -37,6 +37,14 @@ FunctionFit FitErrors(const std::vector<ErrorPoint>& points,
 bool SameAnswers(const std::vector<ErrorPoint>& points,
                  const std::vector<ErrorPoint>& again);
 
+// Reports a function whose argument, times one of the factors, is rounded to 16
+// bits before: its errors come and go with those of the argument, which a
+// hardware function's do not. Returns whether it is one.
+bool ReportRoundedArgument(Asker* kernel, const char* field,
+                           const std::vector<ErrorPoint>& points,
+                           double (*function)(double),
+                           std::span<const double> factors);
+
 // FitErrors of a field whose error is learned only if the same answers come
 // again in another order of the queries; none, and said, if it cannot be told.
 // `answer`: "score".

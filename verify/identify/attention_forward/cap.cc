@@ -119,6 +119,11 @@ void AskTanh(AttentionKernel* kernel) {
                 "scores are read too coarsely to show tanh");
     return;
   }
+  constexpr double kFactors[] = {1};
+  if (ReportRoundedArgument(kernel, "tanh_rel", points, &TanhDouble,
+                            kFactors)) {
+    return;
+  }
   const std::array<double, 7> legal = {kernel->profile.tanh_rel,
                                        0x1.76p-17,
                                        0x1p-16,

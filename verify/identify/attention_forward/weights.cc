@@ -279,6 +279,8 @@ bool ComesAgain(AttentionKernel* kernel, bool by_o,
   return SameAnswers(points, again.value());
 }
 
+double ExpOfMinus(double u) { return ExpDouble(-u); }
+
 // Why the answers cannot show exp; empty: they can.
 std::string WhyExpIsHidden(const AttentionKernel& kernel, bool by_o) {
   if (!kernel.unit_weights()) return "the weight of a single key is not 1";
@@ -316,6 +318,10 @@ void AskExp(AttentionKernel* kernel) {
                 Format("two keys of one score had weights whose ratio is off "
                        "by %.3g",
                        at_zero.error));
+    return;
+  }
+  constexpr double kFactors[] = {1, kLog2E};
+  if (ReportRoundedArgument(kernel, "exp_rel", points, &ExpOfMinus, kFactors)) {
     return;
   }
   const std::array<double, 7> legal = {kernel->profile.exp_rel,
