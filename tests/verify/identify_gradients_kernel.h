@@ -172,9 +172,9 @@ class DialledGradients final : public Candidate {
     for (int64_t c = 0; c < p.head_dim; ++c) {
       const auto at_c = static_cast<size_t>(c);
       float& q = (*dq)[static_cast<size_t>(i)][at_c];
-      q = Through(dials_.dq,
-                  q + of_dq * (in_operand *
-                               Get(data.inputs.forward.k, {b, kv, j, c})));
+      q = Through(
+          dials_.dq,
+          q + of_dq * (in_operand * Get(data.inputs.forward.k, {b, kv, j, c})));
       float& k = (*dk)[static_cast<size_t>(j)][at_c];
       if (lost) continue;
       const float x = Get(data.inputs.forward.q, {b, h, i, c});

@@ -128,8 +128,8 @@ void SetField(const std::string& key, const std::string& text,
 }
 
 // The value that covers both where it hangs on the length which one a kernel
-// has; empty: none does. In f32 a scale in dS is rounded as it is in k or q, and
-// more often than after the sum.
+// has; empty: none does. In f32 a scale in dS is rounded as it is in k or q,
+// and more often than after the sum.
 std::string CoverOf(const FieldEvidence& field, const FieldEvidence& other,
                     const NumericProfile& profile) {
   if (other.word != Word::kSeen) return "";

@@ -42,13 +42,13 @@ void AskDelta(GradKernel* kernel) {
     kernel->profile.grad->delta_from =
         of_o ? DeltaFrom::kO : DeltaFrom::kWeights;
   }
-  kernel->Say(
-      "grad.delta_from", of_o || of_weights ? Word::kSeen : Word::kCannotTell,
-      Format("beside an o between two numbers of %s dS was %g: %s",
-             LaneName(kernel->lane()), ds,
-             of_o         ? "D is a sum over the rounded o"
-             : of_weights ? "D is a sum over weights"
-                          : "that of neither o nor weights"));
+  kernel->Say("grad.delta_from",
+              of_o || of_weights ? Word::kSeen : Word::kCannotTell,
+              Format("beside an o between two numbers of %s dS was %g: %s",
+                     LaneName(kernel->lane()), ds,
+                     of_o         ? "D is a sum over the rounded o"
+                     : of_weights ? "D is a sum over weights"
+                                  : "that of neither o nor weights"));
 }
 
 namespace {

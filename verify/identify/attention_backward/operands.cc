@@ -70,11 +70,10 @@ Result<Operands> OperandsOf(GradKernel* kernel) {
 
 void SayOperand(GradKernel* kernel, const std::string& key, bool adopt,
                 const RoundingModel& model) {
-  kernel->Say(
-      key, adopt ? Word::kSeen : Word::kReported,
-      Format("elements of %d bits arrived in the gradients as %s",
-             LaneRowOf(kernel->lane()).digits, model.text),
-      adopt ? "" : key + " = " + model.name);
+  kernel->Say(key, adopt ? Word::kSeen : Word::kReported,
+              Format("elements of %d bits arrived in the gradients as %s",
+                     LaneRowOf(kernel->lane()).digits, model.text),
+              adopt ? "" : key + " = " + model.name);
 }
 
 }  // namespace

@@ -22,9 +22,8 @@ const RoundingModel* FitByMargins(const GradKernel& kernel,
                                   double* margin) {
   for (const double m : kExpErrors) {
     *margin = m;
-    const RoundingModel* model =
-        FitPairs(pairs, kernel.lane(), m, 2 * kernel.OutRounding(),
-                 kernel.OutSpacing());
+    const RoundingModel* model = FitPairs(
+        pairs, kernel.lane(), m, 2 * kernel.OutRounding(), kernel.OutSpacing());
     if (model != nullptr) return model;
   }
   return nullptr;

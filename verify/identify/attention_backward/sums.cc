@@ -174,9 +174,9 @@ double RoundingOfDs(const GradKernel& kernel) {
 }  // namespace
 
 void AskSumsDp(GradKernel* kernel) {
-  AskSums(kernel, {"grad.acc_dp", &kernel->profile.grad->acc_dp, &DpOf,
-                   RoundingOfDs(*kernel),
-                   kernel->OutSpacing() / kernel->unit(2)});
+  AskSums(kernel,
+          {"grad.acc_dp", &kernel->profile.grad->acc_dp, &DpOf,
+           RoundingOfDs(*kernel), kernel->OutSpacing() / kernel->unit(2)});
 }
 
 void AskSumsDq(GradKernel* kernel) {
@@ -193,9 +193,9 @@ void AskSumsDq(GradKernel* kernel) {
       return;
     }
   }
-  AskSums(kernel, {"grad.acc_dq", &kernel->profile.grad->acc_dq, &DqOf,
-                   kernel->OutRounding(),
-                   kernel->OutSpacing() / kernel->unit(kTerms)});
+  AskSums(kernel,
+          {"grad.acc_dq", &kernel->profile.grad->acc_dq, &DqOf,
+           kernel->OutRounding(), kernel->OutSpacing() / kernel->unit(kTerms)});
 }
 
 void AskSumsDkv(GradKernel* kernel) {

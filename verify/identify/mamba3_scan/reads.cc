@@ -93,7 +93,8 @@ void AskQuery(ScanKernel* kernel) {
     kernel->Say("scan.query", Word::kAssumed, pairs.message());
     return;
   }
-  const double margin = narrow ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
+  const double margin =
+      narrow ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
   SayPairs(kernel, "scan.query", "read vectors", pairs.value(), margin,
            kernel->OutRounding(), &kernel->scan().query);
 }

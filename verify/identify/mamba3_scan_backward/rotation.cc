@@ -238,7 +238,8 @@ void AskGradKey(ScanGradKernel* kernel) {
     kernel->Say("scan.key", Word::kAssumed, pairs.message());
     return;
   }
-  const double margin = narrow ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
+  const double margin =
+      narrow ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
   SayPairs(kernel, "scan.key", "keys", pairs.value(), margin,
            kernel->OutRounding(), &kernel->scan().key);
 }
