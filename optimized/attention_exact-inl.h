@@ -247,6 +247,7 @@ void ExactValues(D1 d1, const AttentionJob& job, int64_t batch,
 struct ExactMaximum {
   float m = -std::numeric_limits<float>::infinity();
   bool any = false;  // visible key
+  bool bad = false;  // NaN or +inf among them
   bool nan = false;
 };
 
@@ -255,7 +256,7 @@ inline ExactMaximum FindMaximum(const AttentionJob& job, const RowState& row,
   const float infinity = std::numeric_limits<float>::infinity();
   ExactMaximum result;
   const auto add = [&](float u) {
-    result.nan |= !(u < infinity);
+    result.bad |= !(u < infinity);
     result.m = std::max(result.m, std::nearbyint(u));
   };
   ForVisible(worker, keys, [&](size_t key) {
@@ -263,7 +264,7 @@ inline ExactMaximum FindMaximum(const AttentionJob& job, const RowState& row,
     add(worker.row_scores[key]);
   });
   if (job.problem->sink) add(row.sink);
-  result.nan |= result.any && result.m == -infinity;
+  result.nan = result.bad || (result.any && result.m == -infinity);
   return result;
 }
 
@@ -315,16 +316,24 @@ void RedoOverflowed(D1 d1, const AttentionJob& job, int64_t batch,
   }
 }
 
+// Visible keys and their scores, into row_bits and row_scores of the worker.
+template <class D1>
+void ReadRow(D1 d1, const AttentionJob& job, int64_t batch, const RowState& row,
+             Worker& worker) {
+  const int64_t kv_len = job.problem->kv_len;
+  worker.row_bits.assign(static_cast<size_t>(CeilDiv(kv_len, 64)), 0);
+  worker.row_scores.resize(static_cast<size_t>(kv_len));
+  worker.masks->RowBits(row.head, row.query, worker.row_bits);
+  ExactScores(d1, job, batch, row, worker);
+}
+
 // Requires: a visible key, or a sink that is NaN or +inf.
 template <class D>
 void ExactRow(D df, const AttentionJob& job, int64_t batch, const RowState& row,
               float* acc, Worker& worker) {
   const hn::CappedTag<float, 1> d1;
   const int64_t kv_len = job.problem->kv_len;
-  worker.row_bits.assign(static_cast<size_t>(CeilDiv(kv_len, 64)), 0);
-  worker.row_scores.resize(static_cast<size_t>(kv_len));
-  worker.masks->RowBits(row.head, row.query, worker.row_bits);
-  ExactScores(d1, job, batch, row, worker);
+  ReadRow(d1, job, batch, row, worker);
   const ExactMaximum max = FindMaximum(job, row, {0, kv_len}, worker);
   const auto values = static_cast<size_t>(job.problem->value_dim);
   if (max.nan) {

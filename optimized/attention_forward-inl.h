@@ -25,6 +25,7 @@
 #include "optimized/attention_matrix-inl.h"
 #include "optimized/attention_pack-inl.h"
 #include "optimized/attention_panels.h"
+#include "optimized/attention_states-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/matrix_unit.h"
 #include "optimized/simd/registers-inl.h"
@@ -327,7 +328,11 @@ void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
   SumRows(df, job, tile, job.KeysOfPart(0), packed, worker);
   for (size_t r = 0; r < worker.rows.size(); ++r) {
     const float l = FoldStripes(&worker.stripes[r * kStripes]);
-    FinishRow(df, job, tile.batch, r, l, worker);
+    if (job.states != nullptr) {
+      KeepState(df, job, tile.batch, r, l, worker);
+    } else {
+      FinishRow(df, job, tile.batch, r, l, worker);
+    }
   }
 }
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "optimized/attention_panels.h"
+#include "optimized/attention_plan.h"
 #include "optimized/attention_work.h"
 #include "optimized/matrix_unit.h"
 #include "optimized/plan_check.h"
@@ -256,69 +257,14 @@ void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
   total.rows_empty += c.rows_empty;
 }
 
-// Every order has its own forms; tiles hold whole blocks (N20).
-Status CheckBlocks(const AttentionForwardProblem& problem, const Plan& plan) {
-  const bool matrix = plan.blocks == BlockForm::kMatrix;
-  const bool blocks = matrix || plan.blocks == BlockForm::kFlushed ||
-                      plan.blocks == BlockForm::kGuarded;
-  const bool steps = plan.blocks == BlockForm::kSteps;
-  if (blocks != (problem.order == ProductOrder::kAmx) ||
-      steps != (StepOf(problem.order) != nullptr) ||
-      (blocks && plan.tile_keys % kProductBlock != 0) ||
-      ((blocks || steps) && plan.native_dot)) {
-    return Status::Error(std::string("the plan is not one of order=") +
-                         OrderName(problem.order) + ": " + plan.ToString());
-  }
-  if (matrix && !(TheMatrixUnit().usable && TakesMatrixUnit(plan.target))) {
-    return Status::Error("the plan wants a matrix unit that is not there: " +
-                         plan.ToString());
-  }
-  return Status();
-}
-
-Status CheckPlan(const AttentionForwardProblem& problem, const Plan& plan) {
-  const Status status = CheckPlanFits(problem, plan);
-  if (!status.ok()) return status;
-  if (plan.fixed_m && !AllowsFixedPath(problem)) {
-    return Status::Error("the fixed path needs a small softcap: " +
-                         plan.ToString());
-  }
-  if (plan.native_dot && problem.lane != Lane::kBf16) {
-    return Status::Error("native dot needs bf16 lanes: " + plan.ToString());
-  }
-  return CheckBlocks(problem, plan);
-}
-
-// Who forms the products of order=amx, and if not the matrix unit, why.
-std::string Products(const Plan& plan) {
-  if (plan.blocks == BlockForm::kNone || plan.blocks == BlockForm::kSteps) {
-    return "";
-  }
-  if (plan.blocks == BlockForm::kMatrix) return "matrix unit";
-  const MatrixUnit& unit = TheMatrixUnit();
-  return "emulation: " +
-         (!unit.usable ? unit.why_not
-          : TakesMatrixUnit(plan.target)
-              ? "the matrix unit is not wanted"
-              : "no kernels for the matrix unit on " + plan.target);
-}
-
-// `pages`: null, or where k and v of the inputs lead.
-Status RunCall(const AttentionForwardProblem& problem,
-               const AttentionForwardInputs& inputs, const KeyPages* pages,
-               const SparsePlan& sparse, const AttentionForwardOutputs& outputs,
-               AttentionForwardExecution* execution) {
-  const Plan& plan = sparse.plan;
-  Status status = Validate(AskedOf(problem, sparse), inputs, outputs);
-  if (status.ok()) status = CheckPlan(problem, plan);
-  if (status.ok()) status = CheckSparsePlan(problem, sparse);
-  if (!status.ok()) return status;
-  const size_t target = DispatchIndex(TargetBit(plan.target));
-  const AttentionJob job =
-      MakeJob(problem, inputs, pages, sparse, outputs, target);
+// The call, of arguments that were accepted.
+void RunJob(const AttentionJob& job, size_t target,
+            AttentionForwardExecution* execution) {
+  const AttentionForwardProblem& problem = *job.problem;
+  const Plan& plan = *job.plan;
   std::vector<Worker> workers(static_cast<size_t>(plan.threads));
   for (Worker& worker : workers) {
-    worker.masks.emplace(problem, inputs, sparse.tiles);
+    worker.masks.emplace(problem, *job.inputs, *job.tiles);
   }
   const int64_t heads = problem.batch * problem.kv_heads;
   if (problem.parts() > 1) {
@@ -329,12 +275,26 @@ Status RunCall(const AttentionForwardProblem& problem,
   } else {
     RunPackedAhead(job, heads, target, workers);
   }
-  if (execution == nullptr) return Status();
+  if (execution == nullptr) return;
   *execution = AttentionForwardExecution();
   execution->target = plan.target;
-  execution->products = Products(plan);
+  execution->products = ProductsOf(plan);
   for (const Worker& worker : workers) AddCounts(worker, *execution);
-  return Status();
+}
+
+// `pages`: null, or where k and v of the inputs lead.
+Status RunCall(const AttentionForwardProblem& problem,
+               const AttentionForwardInputs& inputs, const KeyPages* pages,
+               const SparsePlan& sparse, const AttentionForwardOutputs& outputs,
+               AttentionForwardExecution* execution) {
+  Status status = Validate(AskedOf(problem, sparse), inputs, outputs);
+  if (status.ok()) status = CheckAttentionPlan(problem, sparse.plan);
+  if (status.ok()) status = CheckSparsePlan(problem, sparse);
+  if (!status.ok()) return status;
+  const size_t target = DispatchIndex(TargetBit(sparse.plan.target));
+  RunJob(MakeJob(problem, inputs, pages, sparse, outputs, target), target,
+         execution);
+  return status;
 }
 
 // Validate, the plan's tiles, and the call.
@@ -346,7 +306,7 @@ Status PlanAndRun(const AttentionForwardProblem& problem,
   if (status.ok() && pages != nullptr) {
     status = CheckKeyPages(problem, inputs, *pages);
   }
-  if (status.ok()) status = CheckPlan(problem, plan);
+  if (status.ok()) status = CheckAttentionPlan(problem, plan);
   if (!status.ok()) return status;
   const Result<SparsePlan> sparse = MakeSparsePlan(problem, inputs, plan);
   if (!sparse.ok()) return sparse.status();
@@ -390,6 +350,28 @@ Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution) {
   return RunCall(problem, inputs, nullptr, sparse, outputs, execution);
+}
+
+Status AttentionForwardStates(const AttentionForwardProblem& problem,
+                              const AttentionForwardInputs& inputs,
+                              WeightSize size, const Plan& plan,
+                              const AttentionStates& states,
+                              AttentionForwardExecution* execution) {
+  Status status = Validate(problem, inputs, states);
+  if (status.ok()) status = CheckAttentionPlan(problem, plan);
+  if (!status.ok()) return status;
+  const Result<SparsePlan> sparse = MakeSparsePlan(problem, inputs, plan);
+  if (!sparse.ok()) return sparse.status();
+  const size_t target = DispatchIndex(TargetBit(plan.target));
+  const StatesJob asked{states, size};
+  const TensorView<float, 4>& acc = states.acc;
+  const AttentionForwardOutputs outputs{
+      {acc.data, Lane::kF32, acc.shape, acc.strides}, states.l};
+  AttentionJob job =
+      MakeJob(problem, inputs, nullptr, sparse.value(), outputs, target);
+  job.states = &asked;
+  RunJob(job, target, execution);
+  return status;
 }
 
 }  // namespace lockstep::optimized

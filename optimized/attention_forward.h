@@ -10,6 +10,7 @@
 #include "optimized/sparse_plan.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/attention_pages.h"
+#include "reference/contract/attention_states.h"
 #include "reference/contract/status.h"
 
 namespace lockstep::optimized {
@@ -68,6 +69,14 @@ Status AttentionForward(const AttentionForwardProblem& problem,
                         const SparsePlan& sparse,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution);
+
+// States (N24) in place of o and lse, with the bits of the reference's. Errors:
+// Validate(problem, inputs, states)'s, and those of the plan.
+Status AttentionForwardStates(const AttentionForwardProblem& problem,
+                              const AttentionForwardInputs& inputs,
+                              WeightSize size, const Plan& plan,
+                              const AttentionStates& states,
+                              AttentionForwardExecution* execution);
 
 // N5's start-up self-test: whether the target is supported here, has the bf16
 // dot instruction, and that does what it should.

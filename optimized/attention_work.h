@@ -21,6 +21,7 @@
 #include "optimized/sparse_plan.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/attention_pages.h"
+#include "reference/contract/attention_states.h"
 #include "reference/contract/numerics.h"
 
 namespace lockstep::optimized {
@@ -103,6 +104,12 @@ inline constexpr int64_t kDirectHeadDim = 256;
 // Lanes of f32 of the targets that have the dot instruction.
 inline constexpr int64_t kDotLanes = 16;
 
+// States that are asked for, and of which weights.
+struct StatesJob {
+  AttentionStates to;
+  WeightSize size = WeightSize::kUsual;
+};
+
 // One call, read-only for the workers.
 struct AttentionJob {
   const AttentionForwardProblem* problem = nullptr;
@@ -112,6 +119,9 @@ struct AttentionJob {
   const KeyPages* pages = nullptr;
   std::vector<float> zeros;  // with pages: a row of either
   const AttentionForwardOutputs* outputs = nullptr;
+  // Null, or what rows leave in place of outputs, which are its l and acc then
+  // (N24).
+  const StatesJob* states = nullptr;
   const Plan* plan = nullptr;
   Geometry geometry;
   ScoreScale scale;

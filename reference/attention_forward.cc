@@ -19,7 +19,8 @@
 // with a score of NaN or +inf is NaN (N13).
 //
 // Clauses: docs/numerics.md, constants: contract/numerics.h, the score of a
-// pair: attention_row.h, exp2, tanh and log2: elementary.h, masks: mask.h.
+// pair: attention_row.h, weights and the finish: attention_states.h, exp2, tanh
+// and log2: elementary.h, masks: mask.h.
 #include "reference/attention_forward.h"
 
 #include <algorithm>
@@ -32,8 +33,10 @@
 #include <vector>
 
 #include "reference/attention_row.h"
+#include "reference/attention_states.h"
 #include "reference/block_product.h"
 #include "reference/contract/attention_forward.h"
+#include "reference/contract/attention_states.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"
 #include "reference/elementary.h"
@@ -55,28 +58,6 @@ struct Query {
   int64_t kv_head() const { return at.head / problem.group(); }
 };
 
-// Weights are 2^(u - m) * 2^shift (N9). Both are integers.
-struct Base {
-  float m = 0.0f;
-  float shift = 0.0f;
-};
-
-// One term of a row's softmax: a visible key, or the learned sink.
-struct Term {
-  explicit Term(float score) : u(score), n(std::nearbyint(score)) {}
-
-  // N9: exp2 of the fraction times a power of two.
-  float Weight(const Base& base) const {
-    if (u == -kInfinity) return 0.0f;
-    const float e = (n - base.m) + base.shift;
-    if (!(e >= kMinExponent)) return 0.0f;
-    return Exp2Core(u - n) * std::ldexp(1.0f, static_cast<int>(e));
-  }
-
-  float u;  // score * log2e
-  float n;  // u rounded to an integer, ties to even; integer-valued f32
-};
-
 // Some of a row's visible keys, one after another, and the base of their
 // weights.
 struct Part {
@@ -85,97 +66,71 @@ struct Part {
   Base base;
 };
 
-// What passes 2 and 3 leave of a part, or of all of them: l without the sink,
-// acc [value_dim], relative to the base.
-struct Sums {
-  Base base;
-  float l = 0.0f;
-  std::vector<float> acc;
-};
-
 // What pass 1 leaves.
 struct Row {
   std::vector<int64_t> keys;  // visible, ascending
   std::vector<Term> terms;    // one per visible key
-  bool has_sink = false;
-  Term sink{-kInfinity};
-
-  // N13: judged after the softcap. No weight is defined for NaN or +inf, nor
-  // where nothing but -inf is visible.
-  bool IsNaN(float max) const {
-    const auto bad = [](const Term& t) { return !(t.u < kInfinity); };
-    return bad(sink) || std::any_of(terms.begin(), terms.end(), bad) ||
-           (!terms.empty() && max == -kInfinity);
-  }
+  std::optional<Term> sink;
 
   // Largest n of the row, the sink included.
   float Max() const {
-    float m = sink.n;
+    float m = sink ? sink->n : -kInfinity;
     for (const Term& term : terms) m = std::max(m, term.n);
     return m;
   }
 
-  // N11: the sum of weights, the sink's behind those of the keys.
-  float WithSink(float l, const Base& base) const {
-    return has_sink ? l + sink.Weight(base) : l;
+  // N13: judged after the softcap.
+  bool HasBadTerm() const {
+    const auto bad = [](const Term& term) { return term.IsBad(); };
+    return (sink && bad(*sink)) || std::any_of(terms.begin(), terms.end(), bad);
   }
 };
 
 // The passes; each stands below.
 Row Scores(const Query& query);
 float SumOfWeights(const Row& row, const Part& part);
-float LogSumExp(float l, const Base& base);
 std::vector<float> Values(const Query& query, const Row& row, const Part& part);
-std::vector<Part> PartsOf(const Query& query, const Row& row, bool fixed,
-                          float shift);
-Sums SumOfParts(const Query& query, const Row& row,
-                const std::vector<Part>& parts);
+std::vector<Part> PartsOf(const Query& query, const Row& row, WeightSize size);
 
-// N9: softcap bounds every |u| by C, so that m = 0 serves the whole row.
-bool TakesFixedPath(const AttentionForwardProblem& problem, const Row& row) {
-  return problem.softcap && !row.terms.empty() &&
-         static_cast<float>(*problem.softcap * kLog2E) <= kFixedPathBound &&
-         (!row.has_sink || row.sink.n <= kFixedPathBound);
+// Passes 2 and 3 of every part.  Requires: a visible key.
+std::vector<Sums> SumsOfParts(const Query& query, const Row& row,
+                              WeightSize size) {
+  std::vector<Sums> sums;
+  for (const Part& part : PartsOf(query, row, size)) {
+    sums.push_back(
+        {part.base, SumOfWeights(row, part), Values(query, row, part)});
+  }
+  return sums;
 }
 
 // The row, of arguments that were accepted.
 void ComputeRow(const Query& query, std::span<float> o, float* lse) {
   const Row row = Scores(query);  // pass 1
-  const float max = row.Max();
-  if (row.IsNaN(max)) {
-    std::fill(o.begin(), o.end(), kNaN);
-    *lse = kNaN;
-    return;
+  const bool empty = row.keys.empty();
+  if (row.HasBadTerm() || (!empty && row.Max() == -kInfinity)) {
+    return FinishNaNRow(o, lse);  // N13
   }
+  if (empty) return FinishEmptyRow(row.sink, o, lse);  // N12
 
-  if (row.keys.empty()) {  // N12
-    const Base base{max, kWeightShift};
-    *lse = LogSumExp(row.WithSink(0.0f, base), base);
-    std::fill(o.begin(), o.end(), 0.0f);
-    return;
+  const auto sums = [&](WeightSize size) {  // passes 2 and 3
+    return AddParts(SumsOfParts(query, row, size));
+  };
+  FinishRow(
+      query.problem.lane, row.sink, sums(WeightSize::kUsual),  // pass 4
+      [&] { return sums(WeightSize::kSmall); }, o, lse);
+}
+
+// N24: what the keys, which are one part, leave of the row.
+Sums ComputeState(const Query& query, WeightSize size) {
+  const auto values = static_cast<size_t>(query.problem.value_dim);
+  const Row row = Scores(query);
+  if (row.keys.empty()) {
+    return {{-kInfinity, 0.0f}, -kInfinity, std::vector<float>(values)};
   }
-
-  const bool fixed = TakesFixedPath(query.problem, row);
-  const float shift = fixed ? 0.0f : kWeightShift;
-  const Sums sums =  // passes 2 and 3
-      SumOfParts(query, row, PartsOf(query, row, fixed, shift));
-  const float l = row.WithSink(sums.l, sums.base);
-  *lse = LogSumExp(l, sums.base);
-
-  // Passes 2 and 3 once more for the sums that overflowed: smaller weights
-  // cannot (N9).
-  const auto finite = [](float sum) { return std::isfinite(sum); };
-  const bool redo = !std::all_of(sums.acc.begin(), sums.acc.end(), finite);
-  const Sums small =
-      redo ? SumOfParts(query, row, PartsOf(query, row, false, kRedoShift))
-           : sums;
-  const float small_l = row.WithSink(small.l, small.base);
-
-  for (size_t c = 0; c < o.size(); ++c) {  // pass 4
-    const float acc = sums.acc[c];
-    const float x = finite(acc) ? acc / l : small.acc[c] / small_l;
-    o[c] = FinishElement(x, query.problem.lane);
+  if (row.HasBadTerm()) {
+    return {{kNaN, 0.0f}, kNaN, std::vector<float>(values, kNaN)};
   }
+  return SumsOfParts(query, row, size)[0];
 }
 
 // ------------------------------------------------------------------ 1 scores
@@ -209,10 +164,7 @@ Row Scores(const Query& query) {
     row.keys.push_back(j);
     row.terms.emplace_back(ScoreOf(problem, DotInOrder(problem.order, q, k)).u);
   }
-  if (problem.sink) {
-    row.has_sink = true;
-    row.sink = Term(inputs.sink(at.head) * static_cast<float>(kLog2E));
-  }
+  row.sink = SinkOf(problem, inputs.sink, at.head);
   return row;
 }
 
@@ -225,15 +177,6 @@ float SumOfWeights(const Row& row, const Part& part) {
     l[row.keys[t] % kStripes] += row.terms[t].Weight(part.base);
   }
   return Fold(l);
-}
-
-// N11: natural logarithm of l * 2^(m - shift).
-float LogSumExp(float l, const Base& base) {
-  if (l == 0.0f) return -kInfinity;
-  const Log2Split split =
-      SplitForLog2(l * std::ldexp(1.0f, -static_cast<int>(base.shift)));
-  return ((base.m + split.k) + Log2Core(split.z)) * static_cast<float>(kLn2) +
-         0.0f;
 }
 
 // ------------------------------------------------------------------ 3 values
@@ -288,46 +231,28 @@ std::vector<float> Values(const Query& query, const Row& row,
 // ------------------------------------------------------------- parts of keys
 
 // N22: parts that have a visible key, ascending, each with its own m. Without
-// split the one part is all of the row, whose m is N9's.
-std::vector<Part> PartsOf(const Query& query, const Row& row, bool fixed,
-                          float shift) {
+// split the one part is all of the row, whose m is N9's. Small weights cannot
+// overflow a sum, and have no fixed path.
+std::vector<Part> PartsOf(const Query& query, const Row& row, WeightSize size) {
+  const bool small = size == WeightSize::kSmall;
+  const bool fixed = !small && TakesFixedPath(query.problem, row.sink);
+  const Base first{fixed      ? 0.0f
+                   : row.sink ? row.sink->n
+                              : -kInfinity,
+                   small   ? kRedoShift
+                   : fixed ? 0.0f
+                           : kWeightShift};
   const int64_t width = query.problem.part_width();
   std::vector<Part> parts;
   for (size_t t = 0; t < row.keys.size(); ++t) {
     if (t == 0 || row.keys[t] / width != row.keys[t - 1] / width) {
-      parts.push_back({t, t, {fixed ? 0.0f : row.sink.n, shift}});
+      parts.push_back({t, t, first});
     }
     Part& part = parts.back();
     part.end = t + 1;
     if (!fixed) part.base.m = std::max(part.base.m, row.terms[t].n);
   }
   return parts;
-}
-
-// N22: x * 2^exponent, exponent <= 0 and an integer, rounded once: binary64
-// holds the product, and from 2^-300 on nothing is left of any f32.
-float ScaledOnce(float x, float exponent) {
-  const int power = static_cast<int>(std::max(exponent, -300.0f));
-  return static_cast<float>(std::ldexp(static_cast<double>(x), power));
-}
-
-// N22: chains over the parts, ascending.
-Sums SumOfParts(const Query& query, const Row& row,
-                const std::vector<Part>& parts) {
-  Sums sums{parts[0].base, 0.0f, {}};
-  sums.acc.resize(static_cast<size_t>(query.problem.value_dim));
-  for (const Part& part : parts) {
-    sums.base.m = std::max(sums.base.m, part.base.m);
-  }
-  for (const Part& part : parts) {
-    const float down = part.base.m - sums.base.m;
-    sums.l += ScaledOnce(SumOfWeights(row, part), down);
-    const std::vector<float> acc = Values(query, row, part);
-    for (size_t c = 0; c < acc.size(); ++c) {
-      sums.acc[c] += ScaledOnce(acc[c], down);
-    }
-  }
-  return sums;
 }
 
 }  // namespace
@@ -368,6 +293,26 @@ Status AttentionForward(const AttentionForwardProblem& problem,
         ComputeRow({problem, inputs, {b, h, i}}, o, &outputs.lse(b, h, i));
         for (size_t c = 0; c < o.size(); ++c) {
           StoreElement(outputs.o, o[c], b, h, i, c);
+        }
+      }
+    }
+  }
+  return valid;
+}
+
+Status AttentionForwardStates(const AttentionForwardProblem& problem,
+                              const AttentionForwardInputs& inputs,
+                              WeightSize size, const AttentionStates& states) {
+  Status valid = Validate(problem, inputs, states);
+  if (!valid.ok()) return valid;
+  for (int64_t b = 0; b < problem.batch; ++b) {
+    for (int64_t h = 0; h < problem.q_heads; ++h) {
+      for (int64_t i = 0; i < problem.q_len; ++i) {
+        const Sums sums = ComputeState({problem, inputs, {b, h, i}}, size);
+        states.m(b, h, i) = CanonicalNaN(sums.base.m) + 0.0f;
+        states.l(b, h, i) = CanonicalNaN(sums.l);
+        for (size_t c = 0; c < sums.acc.size(); ++c) {
+          states.acc(b, h, i, c) = CanonicalNaN(sums.acc[c]);
         }
       }
     }

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "reference/contract/attention_forward.h"
+#include "reference/contract/attention_states.h"
 #include "reference/contract/status.h"
 
 namespace lockstep::reference {
@@ -32,6 +33,12 @@ Status AttentionForwardRow(const AttentionForwardProblem& problem,
 Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs,
                         const AttentionForwardOutputs& outputs);
+
+// N24: what the keys leave of each row, in place of o and lse.
+//   Errors: Validate(problem, inputs, states)'s; nothing is written then.
+Status AttentionForwardStates(const AttentionForwardProblem& problem,
+                              const AttentionForwardInputs& inputs,
+                              WeightSize size, const AttentionStates& states);
 
 }  // namespace lockstep::reference
 

@@ -4,6 +4,7 @@
 
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
+#include "reference/contract/tensor_view.h"
 
 namespace lockstep::checks {
 
@@ -11,6 +12,14 @@ namespace lockstep::checks {
 // strides >= 0, presence, valid counts.
 Status CheckAttentionInputs(const AttentionForwardProblem& problem,
                             const AttentionForwardInputs& inputs);
+
+// That the sink logits [q_heads] are there exactly if the problem has a sink.
+Status CheckSink(const AttentionForwardProblem& problem,
+                 const TensorView<const float, 1>& sink);
+
+// Shapes, lanes and strides of o and lse.
+Status CheckAttentionOutputs(const AttentionForwardProblem& problem,
+                             const AttentionForwardOutputs& outputs);
 
 }  // namespace lockstep::checks
 

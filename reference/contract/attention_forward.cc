@@ -182,35 +182,13 @@ Status CheckPayload(const AttentionForwardProblem& p,
   if (!status.ok()) return status;
   status = CheckValid("valid_kv", in.valid_kv, p.batch, p.kv_len);
   if (!status.ok()) return status;
-  if ((in.sink.data != nullptr) != p.sink) {
-    return Status::Error(p.sink ? "sink logits are missing"
-                                : "sink logits given without sink");
-  }
-  if (p.sink && in.sink.shape[0] != p.q_heads) {
-    return Status::Error("sink has " + Text(in.sink.shape[0]) +
-                         " logits; want one per query head (" +
-                         Text(p.q_heads) + ")");
-  }
+  status = checks::CheckSink(p, in.sink);
+  if (!status.ok()) return status;
   for (const MaskExpr& mask : p.masks) {
     status = CheckDenseShapes(p, mask, in);
     if (!status.ok()) return status;
   }
   return CheckSegments(p, in);
-}
-
-Status CheckOutputs(const AttentionForwardProblem& p,
-                    const AttentionForwardOutputs& out) {
-  Status status = CheckLaneTensor(
-      "o", out.o, Shape4{p.batch, p.q_heads, p.q_len, p.value_dim}, p.lane);
-  if (!status.ok()) return status;
-  status = CheckNoOverlap("o", out.o.shape, out.o.strides);
-  if (!status.ok()) return status;
-  const std::array<int64_t, 3> rows{p.batch, p.q_heads, p.q_len};
-  if (out.lse.data == nullptr || out.lse.shape != rows) {
-    return Status::Error("lse is missing or has shape " + Text(out.lse.shape) +
-                         "; want " + Text(rows));
-  }
-  return CheckNoOverlap("lse", rows, out.lse.strides);
 }
 
 }  // namespace
@@ -268,11 +246,40 @@ Status checks::CheckAttentionInputs(const AttentionForwardProblem& p,
   return CheckPayload(p, in);
 }
 
+Status checks::CheckSink(const AttentionForwardProblem& p,
+                         const TensorView<const float, 1>& sink) {
+  if ((sink.data != nullptr) != p.sink) {
+    return Status::Error(p.sink ? "sink logits are missing"
+                                : "sink logits given without sink");
+  }
+  if (p.sink && sink.shape[0] != p.q_heads) {
+    return Status::Error("sink has " + Text(sink.shape[0]) +
+                         " logits; want one per query head (" +
+                         Text(p.q_heads) + ")");
+  }
+  return Status();
+}
+
+Status checks::CheckAttentionOutputs(const AttentionForwardProblem& p,
+                                     const AttentionForwardOutputs& out) {
+  Status status = CheckLaneTensor(
+      "o", out.o, Shape4{p.batch, p.q_heads, p.q_len, p.value_dim}, p.lane);
+  if (!status.ok()) return status;
+  status = CheckNoOverlap("o", out.o.shape, out.o.strides);
+  if (!status.ok()) return status;
+  const std::array<int64_t, 3> rows{p.batch, p.q_heads, p.q_len};
+  if (out.lse.data == nullptr || out.lse.shape != rows) {
+    return Status::Error("lse is missing or has shape " + Text(out.lse.shape) +
+                         "; want " + Text(rows));
+  }
+  return CheckNoOverlap("lse", rows, out.lse.strides);
+}
+
 Status Validate(const AttentionForwardProblem& p,
                 const AttentionForwardInputs& in,
                 const AttentionForwardOutputs& out) {
   Status status = checks::CheckAttentionInputs(p, in);
-  return status.ok() ? CheckOutputs(p, out) : status;
+  return status.ok() ? checks::CheckAttentionOutputs(p, out) : status;
 }
 
 }  // namespace lockstep

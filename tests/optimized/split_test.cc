@@ -29,33 +29,11 @@ LOCKSTEP_NAME_TARGETS_NOT_RUN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// Every feature of the contract by chance, in two parts or more.
-Instance RandomParts(std::mt19937& rng) {
-  constexpr ProductOrder kOrders[] = {ProductOrder::kChain, ProductOrder::kAmx,
-                                      ProductOrder::kAmpere,
-                                      ProductOrder::kHopper};
-  Instance t = test::RandomInstance(rng);
-  AttentionForwardProblem& p = t.problem;
-  while (p.kv_len <= kStripes) t = test::RandomInstance(rng);
-  if (p.lane == Lane::kBf16 && p.p_lane == Lane::kBf16) {
-    p.order = kOrders[Draw(rng, 0, 3)];
-  } else if (Draw(rng, 0, 3) == 0) {
-    test::MakeF16(t);
-  }
-  p.split = Draw(rng, 2, 12);
-  // Few rows are read in place.
-  if (Draw(rng, 0, 2) == 0) {
-    p.q_len = std::min<int64_t>(p.q_len, 1 + p.q_len % 3);
-    for (int64_t& count : t.valid_q) count = std::min(count, p.q_len);
-  }
-  return t;
-}
-
 TEST(Split, EveryTargetHasTheReferencesBits) {
   AttentionForwardExecution total;
   for (uint32_t seed = 0; seed < test::Volume(300); ++seed) {
     std::mt19937 rng(seed);
-    Instance t = RandomParts(rng);
+    Instance t = test::RandomParts(rng);
     ASSERT_GT(t.problem.parts(), 1);
     const std::vector<uint32_t> expected = t.RunReference();
     for (const std::string& target : test::RunnableTargets()) {

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_TESTS_SUPPORT_ORDER_PROBLEM_H_
 #define LOCKSTEP_TESTS_SUPPORT_ORDER_PROBLEM_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -36,6 +37,28 @@ inline Instance ManyTiles(ProductOrder order, std::mt19937& rng) {
   p.align.kind = Alignment::Kind::kBottomRight;
   instance.Fill(rng, 3.0f);
   return instance;
+}
+
+// Every feature of the contract by chance, in two parts or more.
+inline Instance RandomParts(std::mt19937& rng) {
+  constexpr ProductOrder kOrders[] = {ProductOrder::kChain, ProductOrder::kAmx,
+                                      ProductOrder::kAmpere,
+                                      ProductOrder::kHopper};
+  Instance t = RandomInstance(rng);
+  AttentionForwardProblem& p = t.problem;
+  while (p.kv_len <= kStripes) t = RandomInstance(rng);
+  if (p.lane == Lane::kBf16 && p.p_lane == Lane::kBf16) {
+    p.order = kOrders[Draw(rng, 0, 3)];
+  } else if (Draw(rng, 0, 3) == 0) {
+    MakeF16(t);
+  }
+  p.split = Draw(rng, 2, 12);
+  // Few rows are read in place.
+  if (Draw(rng, 0, 2) == 0) {
+    p.q_len = std::min<int64_t>(p.q_len, 1 + p.q_len % 3);
+    for (int64_t& count : t.valid_q) count = std::min(count, p.q_len);
+  }
+  return t;
 }
 
 // Expects the reference's bits from every target, with tiles of many sizes.

@@ -49,6 +49,7 @@ class FakeCandidate final : public Candidate {
   }
 
   bool& repeatable = mutable_traits().repeatable;
+  bool& parts = mutable_traits().parts;
   bool skip_computing = false;
   int64_t runs = 0;
 

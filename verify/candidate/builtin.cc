@@ -142,7 +142,8 @@ class BuiltinOptimized final : public Candidate, public Planner {
       : Candidate({.backend = "optimized",
                    .fixed = fixed,
                    .ours = true,
-                   .claims = ClaimsOf(fixed)}) {}
+                   .claims = ClaimsOf(fixed),
+                   .parts = true}) {}
 
   std::string Spec(const Variation& how) const override {
     return "builtin:optimized" + how.Suffix();
@@ -197,7 +198,10 @@ class BuiltinOptimized final : public Candidate, public Planner {
 class BuiltinReference final : public Candidate, public Planner {
  public:
   explicit BuiltinReference(const Variation& fixed)
-      : Candidate({.backend = "reference", .fixed = fixed, .ours = true}) {}
+      : Candidate({.backend = "reference",
+                   .fixed = fixed,
+                   .ours = true,
+                   .parts = true}) {}
 
   std::string Spec(const Variation& how) const override {
     return "builtin:reference" + how.Suffix();

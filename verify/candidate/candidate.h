@@ -69,6 +69,9 @@ struct CandidateTraits {
   // It computes in a process of its own, which reaches no memory of the judge,
   // and lays tensors out there as variations ask.
   bool apart = false;
+  // It answers trials of parts, too, by the sums that they leave of rows
+  // (PartCalls): a kernel of this repository that is run in this process.
+  bool parts = false;
   // Checks that mean nothing of answers that were computed elsewhere; none of
   // a kernel that runs.
   std::vector<std::string> cannot_try{};

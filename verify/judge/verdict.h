@@ -150,6 +150,9 @@ struct ShardsTried {
   std::vector<std::string> empty;  // shards that hold nothing
   std::string why_not;   // nothing was proved, one line; empty: it was
   int64_t elements = 0;  // that were compared
+  // Of a kernel of our own, whose shards of keys are asked for as parts (N24):
+  // what their join had, or why they are no parts. Empty: it was not asked.
+  std::string parts;
 };
 
 // Why a case did not run.

@@ -14,8 +14,10 @@
 
 namespace lockstep::verify {
 
+struct PartCalls;    // verify/ops/shards.h
 struct Shards;       // verify/ops/shards.h
 struct ShardsAsked;  // verify/ops/shards.h
+struct ShardSpec;    // verify/case/shards/shard.h
 
 // Multiply-adds of a case above which its laws are not tried: each has inputs
 // of its own.
@@ -84,6 +86,8 @@ class TrialLaws {
   // The calls of the law `shard`: the trial cut along an axis. They refer to
   // it. Errors: memory, an op that is not cut so.
   virtual Result<Shards> MakeShards(const ShardsAsked& asked) const;
+  // The same shards as parts of rows' sums. Errors: memory.
+  virtual Result<PartCalls> MakeParts(const ShardSpec& shard) const;
 };
 
 }  // namespace lockstep::verify

@@ -7,6 +7,12 @@ Result<Shards> TrialLaws::MakeShards(const ShardsAsked& asked) const {
                        ": the op is not cut so");
 }
 
+Result<PartCalls> TrialLaws::MakeParts(const ShardSpec&) const {
+  PartCalls none;
+  none.why_not = "the op has no parts";
+  return none;
+}
+
 std::string NameShard(int64_t n, int64_t count, const std::string& holds) {
   return "shard " + std::to_string(n + 1) + " of " + std::to_string(count) +
          ": " + holds;

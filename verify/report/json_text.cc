@@ -196,11 +196,9 @@ Json UntriedJson(const CaseResult& result) {
 }
 
 Json ShardsJson(const ShardsTried& tried) {
-  return {{"shard", tried.shard},
-          {"calls", tried.calls},
-          {"empty", tried.empty},
-          {"elements", tried.elements},
-          {"why_not", tried.why_not}};
+  return {{"shard", tried.shard}, {"calls", tried.calls},
+          {"empty", tried.empty}, {"elements", tried.elements},
+          {"parts", tried.parts}, {"why_not", tried.why_not}};
 }
 
 Json ComparisonJson(const CaseResult& result, const Comparison& comparison) {

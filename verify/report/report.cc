@@ -97,6 +97,9 @@ std::string ShardLines(const CaseResult& result) {
   for (const std::string& shard : tried.empty) {
     text += "      " + tried.shard + " " + shard + ": not asked\n";
   }
+  if (!tried.parts.empty()) {
+    text += "      " + tried.shard + " as parts: " + tried.parts + "\n";
+  }
   return text;
 }
 

@@ -12,6 +12,7 @@
 
 #include "tests/verify/fake_candidate.h"
 #include "tests/verify/judge_line.h"
+#include "tests/verify/shards/only_shards.h"
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/shards/mutant_shards.h"
 #include "verify/emulator/mutants_shards/bugs.h"
@@ -24,16 +25,6 @@
 
 namespace lockstep::verify {
 namespace {
-
-// The law alone decides: no draws, probes and canaries.
-JudgeOptions OnlyShards(JudgeOptions options = {}) {
-  options.only_law = "none";
-  options.probes = false;
-  options.evidence = false;
-  options.canaries = false;
-  options.max_variations = 0;
-  return options;
-}
 
 // What sums over many keys hide, exact probes show.
 JudgeOptions WithProbes() {
@@ -53,12 +44,6 @@ int64_t ShardRuns(const CaseResult& result) {
     if (check.name == "law_shard") return check.runs;
   }
   return 0;
-}
-
-std::string WhatWasFound(const CaseResult& result) {
-  std::string text = std::string(VerdictName(result.verdict)) + ": ";
-  for (const Finding& finding : result.findings) text += finding.message + "; ";
-  return text + result.reason;
 }
 
 std::string Sharded(const std::string& line, const std::string& shard) {

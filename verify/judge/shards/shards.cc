@@ -34,6 +34,7 @@ class ShardJudge {
       : request_(request),
         laws_(request.laws),
         trial_(*request.laws.trial),
+        candidate_(*request.laws.candidate),
         shard_(*request.laws.request->call->shard),
         result_(*result),
         tried_(result->shards.emplace()) {
@@ -42,16 +43,16 @@ class ShardJudge {
 
   void Run() {
     const std::optional<Whole> whole = Ask(shard_, true);
-    if (!whole) return;
     if (laws_.rehearsal) {
-      if (ComparesRing()) Ask({ShardAxis::kKv, shard_.count}, false);
+      if (whole && ComparesRing()) Ask({ShardAxis::kKv, shard_.count}, false);
       return;
     }
-    if (merged_ != nullptr) {
+    if (whole && merged_ != nullptr) {
       JudgeMerged(*whole);
-    } else if (!chained_by_profile_) {
+    } else if (whole && !chained_by_profile_) {
       JudgeSideBySide(*whole);
     }
+    if (LeavesParts() && result_.findings.empty()) JudgeParts();
   }
 
  private:
@@ -62,6 +63,17 @@ class ShardJudge {
   bool AskOne(const Shards& shards, size_t n, OutputSet* before, Whole* whole);
   void JudgeMerged(const Whole& whole);
   void JudgeSideBySide(const Whole& whole);
+  // Whether shards are asked for as parts, too.
+  bool LeavesParts() const {
+    const bool keys =
+        shard_.axis == ShardAxis::kKv || shard_.axis == ShardAxis::kRing;
+    return keys && laws_.profile == nullptr && candidate_.traits().parts;
+  }
+  // Of our own kernels: the sums that shards of keys leave, put together, have
+  // the bits of the case in as many parts.
+  void JudgeParts();
+  // The answer to one call that may not be refused. None: something was found.
+  std::optional<OutputSet> Answer(const LawCall& call);
   // The bits are those of merged shards of keys alone, because a query's answer
   // does not depend on other queries.
   void JudgeRing(const Whole& ring);
@@ -87,6 +99,7 @@ class ShardJudge {
   const ShardsRequest& request_;
   const LawsRequest& laws_;
   const Trial& trial_;
+  const Candidate& candidate_;
   const ShardSpec shard_;
   CaseResult& result_;
   ShardsTried& tried_;
@@ -240,6 +253,66 @@ void ShardJudge::JudgeRing(const Whole& ring) {
   const std::optional<Whole> keys = Ask({ShardAxis::kKv, shard_.count}, false);
   if (!keys) return;
   CompareBits(ring, keys->outputs, {}, "shards of keys that have all queries");
+}
+
+std::optional<OutputSet> ShardJudge::Answer(const LawCall& call) {
+  Result<OutputSet> outputs =
+      call.trial->Allocate(candidate_.traits().fixed.shift);
+  if (!outputs.ok()) return Self(outputs.message()), std::nullopt;
+  RunOutcome outcome;
+  switch (AskLaw(laws_, kLaw, call, outputs.value(), &outcome, &result_)) {
+    case LawAnswer::kAnswered:
+      return std::move(outputs.value());
+    case LawAnswer::kBroken:
+      return std::nullopt;
+    default:
+      Self("our own kernel leaves no sums of parts: " + outcome.message);
+      return std::nullopt;
+  }
+}
+
+void ShardJudge::JudgeParts() {
+  Result<PartCalls> made = trial_.laws().MakeParts(shard_);
+  Result<OutputSet> joined = trial_.Allocate(0);
+  if (!made.ok() || !joined.ok()) {
+    Self(made.ok() ? joined.message() : made.message());
+    return;
+  }
+  PartCalls& parts = made.value();
+  if (!parts.why_not.empty()) {
+    tried_.parts = parts.why_not;
+    return;
+  }
+  const auto ask = [&](Result<LawCall> call) -> std::optional<LawCall> {
+    if (!call.ok()) return Self(call.message()), std::nullopt;
+    return std::move(call.value());
+  };
+  std::optional<OutputSet> whole;
+  if (parts.whole) {
+    const std::optional<LawCall> call = ask(parts.whole());
+    if (call) whole = Answer(*call);
+    if (!whole) return;
+  }
+  bool more = true;
+  for (int round = 0; more; ++round) {
+    for (size_t n = 0; n < parts.calls.size(); ++n) {
+      std::optional<LawCall> call = ask(parts.calls[n](round));
+      std::optional<OutputSet> answer;
+      if (call) answer = Answer(*call);
+      if (!answer) return;
+      parts.join->Add(n, round, std::move(*call), std::move(*answer));
+    }
+    const Result<bool> again = parts.join->Join(joined.value());
+    if (!again.ok()) {
+      Self(again.message());
+      return;
+    }
+    more = again.value();
+  }
+  tried_.parts = "the bits of " + parts.form;
+  tried_.why_not.clear();  // bits prove more than any bound
+  CompareBits({std::move(joined.value()), {}}, whole ? *whole : *laws_.base, {},
+              "the case with " + parts.form + " where its parts are joined");
 }
 
 void ShardJudge::JudgeSideBySide(const Whole& whole) {

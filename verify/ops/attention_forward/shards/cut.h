@@ -12,6 +12,10 @@
 
 namespace lockstep::verify {
 
+// Elements of the answers to all shards of keys, which are there at the same
+// time.
+inline constexpr int64_t kMostShardElements = int64_t{1} << 28;
+
 // One call. Batch rows whose queries begin elsewhere on the key axis have calls
 // of their own: an alignment is one number.
 struct AttentionShard {

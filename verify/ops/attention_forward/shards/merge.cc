@@ -16,9 +16,6 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Elements of all answers, which are there at the same time.
-constexpr int64_t kMostMerged = int64_t{1} << 28;
-
 // N9's bound of scores, in bits, up to which no maximum is subtracted.
 bool FixedPath(const AttentionForwardProblem& p) {
   return p.softcap && *p.softcap * kLog2E <= kFixedPathBound;
@@ -125,9 +122,9 @@ std::string WhyNotMerged(const AttentionForwardTrial& whole,
                          const ShardSpec& shard, const NumericProfile* claims) {
   const int64_t elements =
       whole.rows() * (whole.data().problem.value_dim + 1) * shard.count;
-  if (elements > kMostMerged) {
+  if (elements > kMostShardElements) {
     return "the answers to so many shards take " + std::to_string(elements) +
-           " elements, and the most is " + std::to_string(kMostMerged);
+           " elements, and the most is " + std::to_string(kMostShardElements);
   }
   if (claims == nullptr) {
     const ProductOrder order = whole.data().problem.order;

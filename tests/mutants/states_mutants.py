@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Mutants of the states of parts (N24) and of their join, before the tests of them."""
+
+import sys
+
+import runner
+
+S = "optimized/attention_states-inl.h"
+J = "reference/attention_states.cc"
+
+# name, source, text, replacement
+MUTANTS = (
+    ("state_of_an_exact_row_is_fast", S, "|| row.letter) {", ") {"),
+    ("state_of_bad_sums_is_fast", S, "if (!(sums_ok && sink_ok && usual)",
+     "if (!(sink_ok && usual)"),
+    ("small_state_has_usual_weights", S, "if (!(sums_ok && sink_ok && usual)",
+     "if (!(sums_ok && sink_ok)"),
+    ("small_state_of_the_fixed_path", S,
+     "const bool fixed = row.fixed && !small;", "const bool fixed = row.fixed;"),
+    ("state_of_a_bad_sink_is_none", S, "if (max.bad) {", "if (max.nan) {"),
+    ("state_of_no_key_is_a_sum", S,
+     "return StoreState(job, batch, row, -kInfinity, -kInfinity, acc);",
+     "return StoreState(job, batch, row, row.m, l, acc);"),
+    ("join_of_usual_weights_alone", J,
+     "if (!missing) return AddParts(Load(small, at, kRedoShift, &nan));",
+     "if (!missing) return AddParts(Load(parts, at, kRedoShift, &nan));"),
+    ("join_forgets_rows_of_minus_infinity", J,
+     "if (sums.base.m == -kInfinity) return FinishNaNRow(o, lse), false;", ""),
+    ("join_reads_unseen_parts", J, "if (l == -kInfinity) continue;", ""),
+    ("join_on_the_other_path", J,
+     "TakesFixedPath(problem, sink) ? 0.0f : kWeightShift;", "kWeightShift;"),
+)
+
+if __name__ == "__main__":
+    units = {S: "optimized/attention_forward.cc"}
+    sys.exit(runner.main("states", MUTANTS, units, optimize="-O0"))
