@@ -220,6 +220,32 @@ TEST(AttentionStates, ScoresOfMinusInfinityAlone) {
   }
 }
 
+// A subnormal value is a zero of N20. The form without flushing leaves rows
+// that meet one to the letter.
+TEST(AttentionStates, GuardedBlocks) {
+  Instance t =
+      test::RowsOfScores(ProductOrder::kAmx, std::vector<float>(32, 0.0f),
+                         std::vector<float>(32, 0x1p-127f));
+  States expected(t.problem);
+  ASSERT_TRUE(reference::AttentionForwardStates(
+                  t.problem, t.Inputs(), WeightSize::kUsual, expected.View())
+                  .ok());
+  EXPECT_EQ(expected.acc[0], 0.0f);
+  for (const std::string& target : test::RunnableTargets()) {
+    Caps caps;
+    caps.target = target;
+    caps.native_dot = caps.flush = false;
+    States own(t.problem);
+    AttentionForwardExecution ran;
+    ASSERT_TRUE(AttentionForwardStates(
+                    t.problem, t.Inputs(), WeightSize::kUsual,
+                    MakePlan(t.problem, caps).value(), own.View(), &ran)
+                    .ok());
+    EXPECT_EQ(expected.Bits(), own.Bits()) << target;
+    EXPECT_EQ(ran.rows_redone, 4) << target;
+  }
+}
+
 TEST(AttentionStates, RefusesWhatIsNoPart) {
   Instance t =
       test::RowsOfScores(ProductOrder::kChain, std::vector<float>(64, 0.0f),
