@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "optimized/plan.h"
 #include "reference/attention_forward.h"
 #include "reference/attention_states.h"
+#include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward_clone.h"
