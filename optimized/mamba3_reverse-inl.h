@@ -38,8 +38,15 @@ HWY_INLINE void ForVectors(int64_t count, const Two& two, const One& one) {
   if (at < count) one(at);
 }
 
+// The ranks of the problem, as a number that the compiler knows where it is 1:
+// what does not depend on the inner loop then stays in registers.
+template <bool kOneRank>
+HWY_INLINE int64_t RanksOf(const Mamba3ScanProblem& p) {
+  return kOneRank ? 1 : p.ranks;
+}
+
 // 4 of N15 for token i of the piece, kVectors vectors of n's from `at` on.
-template <int kVectors>
+template <bool kOneRank, int kVectors>
 HWY_INLINE void AdvanceColumns(const ReverseScratch& s,
                                const Mamba3ScanProblem& p, int64_t i,
                                int64_t at) {
@@ -60,7 +67,7 @@ HWY_INLINE void AdvanceColumns(const ReverseScratch& s,
     for (int v = 0; v < kVectors; ++v) {
       h[v] = hn::Mul(alpha, hn::Load(d, from + v * VectorLanes()));
     }
-    for (int64_t r = 0; r < p.ranks; ++r) {
+    for (int64_t r = 0; r < RanksOf<kOneRank>(p); ++r) {
       const auto x_before = hn::Set(d, before[r * f.p_pad + c]);
       const auto x_now = hn::Set(d, x[r * f.p_pad + c]);
       for (int v = 0; v < kVectors; ++v) {
@@ -76,16 +83,26 @@ HWY_INLINE void AdvanceColumns(const ReverseScratch& s,
 }
 
 // For all `count` tokens, a few n's at a time: they stay in L1.
-inline void AdvanceStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
-                          int64_t count) {
+template <bool kOneRank>
+inline void AdvanceStatesT(const ReverseScratch& s, const Mamba3ScanProblem& p,
+                           int64_t count) {
   ForVectors(
       p.state_dim,
       [&](int64_t n) HWY_ATTR {
-        for (int64_t i = 0; i < count; ++i) AdvanceColumns<2>(s, p, i, n);
+        for (int64_t i = 0; i < count; ++i) {
+          AdvanceColumns<kOneRank, 2>(s, p, i, n);
+        }
       },
       [&](int64_t n) HWY_ATTR {
-        for (int64_t i = 0; i < count; ++i) AdvanceColumns<1>(s, p, i, n);
+        for (int64_t i = 0; i < count; ++i) {
+          AdvanceColumns<kOneRank, 1>(s, p, i, n);
+        }
       });
+}
+inline void AdvanceStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
+                          int64_t count) {
+  p.ranks == 1 ? AdvanceStatesT<true>(s, p, count)
+               : AdvanceStatesT<false>(s, p, count);
 }
 
 // M of an element of `m` from the one behind it: the ranks' `row` in lanes
@@ -114,7 +131,7 @@ HWY_INLINE void ReadBack(hn::Vec<VectorTag> decay, int64_t ranks,
 
 // 2 and the sums over p for rank r of token i of the piece, `j` of its block.
 // Rank 0 makes M and sums M h'.
-template <int kVectors>
+template <bool kOneRank, int kVectors>
 HWY_INLINE void SumChannels(const ReverseScratch& s, const Mamba3ScanProblem& p,
                             int64_t i, int64_t j, int64_t r, int64_t at) {
   const VectorTag d;
@@ -137,9 +154,9 @@ HWY_INLINE void SumChannels(const ReverseScratch& s, const Mamba3ScanProblem& p,
   for (int64_t c = 0; c < p.head_dim; ++c) {
     const int64_t element = c * TileWidth();
     V value[kVectors];
-    if (r == 0) {
-      ReadBack<kVectors>(decay, p.ranks, q, f.n_pad, d_o_rows + c, f.p_pad,
-                         m + element, value);
+    if (kOneRank || r == 0) {
+      ReadBack<kVectors>(decay, RanksOf<kOneRank>(p), q, f.n_pad, d_o_rows + c,
+                         f.p_pad, m + element, value);
     } else {
       for (int v = 0; v < kVectors; ++v) {
         value[v] = hn::Load(d, m + element + v * VectorLanes());
@@ -151,7 +168,7 @@ HWY_INLINE void SumChannels(const ReverseScratch& s, const Mamba3ScanProblem& p,
       of_k_before[v] = hn::MulAdd(value[v], hn::Set(d, before[c]),  //
                                   of_k_before[v]);
       d_q[v] = hn::MulAdd(hn::Load(d, h + lane), hn::Set(d, d_o[c]), d_q[v]);
-      if (r == 0) {
+      if (kOneRank || r == 0) {
         of_state[v] =
             hn::MulAdd(value[v], hn::Load(d, h_before + lane), of_state[v]);
       }
@@ -163,13 +180,14 @@ HWY_INLINE void SumChannels(const ReverseScratch& s, const Mamba3ScanProblem& p,
     hn::Store(of_k[v], d, s.of_k + n);
     hn::Store(of_k_before[v], d, s.of_k_before + n);
     hn::Store(d_q[v], d, s.d_q + n);
-    if (r == 0) hn::Store(of_state[v], d, s.of_state + j * f.n_pad + lane);
+    if (kOneRank || r == 0)
+      hn::Store(of_state[v], d, s.of_state + j * f.n_pad + lane);
   }
 }
 
 // 2 and the sums over n for rank r of token i of the piece, `j` of its block.
 // Rank 0 makes M.
-template <int kVectors>
+template <bool kOneRank, int kVectors>
 HWY_INLINE void SumStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
                           int64_t i, int64_t j, int64_t r, int64_t at) {
   const VectorTag d;
@@ -185,9 +203,9 @@ HWY_INLINE void SumStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
   for (int v = 0; v < kVectors; ++v) of_x[v] = of_x_before[v] = hn::Zero(d);
   for (int64_t n = 0; n < p.state_dim; ++n, m += TileWidth()) {
     V value[kVectors];
-    if (r == 0) {
-      ReadBack<kVectors>(decay, p.ranks, d_o_rows + at, f.p_pad, q + n, f.n_pad,
-                         m, value);
+    if (kOneRank || r == 0) {
+      ReadBack<kVectors>(decay, RanksOf<kOneRank>(p), d_o_rows + at, f.p_pad,
+                         q + n, f.n_pad, m, value);
     } else {
       for (int v = 0; v < kVectors; ++v) {
         value[v] = hn::Load(d, m + v * VectorLanes());
@@ -208,38 +226,48 @@ HWY_INLINE void SumStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
 
 // Of a block of tokens, first .. end - 1 of the piece, backwards on a few n's
 // or channels at a time: their part of M stays in L1.
-template <int kVectors>
+template <bool kOneRank, int kVectors>
 HWY_INLINE void SumBlockChannels(const ReverseScratch& s,
                                  const Mamba3ScanProblem& p, int64_t first,
                                  int64_t end, int64_t at) {
   for (int64_t i = end; i-- > first;) {
-    for (int64_t r = 0; r < p.ranks; ++r) {
-      SumChannels<kVectors>(s, p, i, i - first, r, at);
+    for (int64_t r = 0; r < RanksOf<kOneRank>(p); ++r) {
+      SumChannels<kOneRank, kVectors>(s, p, i, i - first, r, at);
     }
   }
 }
-template <int kVectors>
+template <bool kOneRank, int kVectors>
 HWY_INLINE void SumBlockStates(const ReverseScratch& s,
                                const Mamba3ScanProblem& p, int64_t first,
                                int64_t end, int64_t at) {
   for (int64_t i = end; i-- > first;) {
-    for (int64_t r = 0; r < p.ranks; ++r) {
-      SumStates<kVectors>(s, p, i, i - first, r, at);
+    for (int64_t r = 0; r < RanksOf<kOneRank>(p); ++r) {
+      SumStates<kOneRank, kVectors>(s, p, i, i - first, r, at);
     }
   }
 }
 
 // 2 and 3 for a block of tokens.
-inline void ReverseBlock(const ReverseScratch& s, const Mamba3ScanProblem& p,
-                         int64_t first, int64_t end) {
+template <bool kOneRank>
+inline void ReverseBlockT(const ReverseScratch& s, const Mamba3ScanProblem& p,
+                          int64_t first, int64_t end) {
   ForVectors(
       p.state_dim,
-      [&](int64_t n) HWY_ATTR { SumBlockChannels<2>(s, p, first, end, n); },
-      [&](int64_t n) HWY_ATTR { SumBlockChannels<1>(s, p, first, end, n); });
+      [&](int64_t n)
+          HWY_ATTR { SumBlockChannels<kOneRank, 2>(s, p, first, end, n); },
+      [&](int64_t n)
+          HWY_ATTR { SumBlockChannels<kOneRank, 1>(s, p, first, end, n); });
   ForVectors(
       p.head_dim,
-      [&](int64_t c) HWY_ATTR { SumBlockStates<2>(s, p, first, end, c); },
-      [&](int64_t c) HWY_ATTR { SumBlockStates<1>(s, p, first, end, c); });
+      [&](int64_t c)
+          HWY_ATTR { SumBlockStates<kOneRank, 2>(s, p, first, end, c); },
+      [&](int64_t c)
+          HWY_ATTR { SumBlockStates<kOneRank, 1>(s, p, first, end, c); });
+}
+inline void ReverseBlock(const ReverseScratch& s, const Mamba3ScanProblem& p,
+                         int64_t first, int64_t end) {
+  p.ranks == 1 ? ReverseBlockT<true>(s, p, first, end)
+               : ReverseBlockT<false>(s, p, first, end);
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE
