@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "hwy/highway.h"
+#include "optimized/mamba3_carry-inl.h"
 #include "optimized/mamba3_head-inl.h"
 #include "optimized/mamba3_prepare-inl.h"
 #include "optimized/mamba3_reverse-inl.h"
@@ -161,6 +162,22 @@ inline void KeepStates(const ReverseJob& job, const Mamba3Task& task,
   }
 }
 
+// The state before a piece with the n's in lanes.
+inline void StatesInRows(const Mamba3ScanProblem& p, ReverseScratch& s) {
+  const QuadTag d;
+  const int64_t width = TileWidth();
+  const auto quad = [&](int64_t c, int64_t n) HWY_ATTR {
+    const float* at = Channel(s.head, p, c) + n * width;
+    StoreTransposed(d, hn::LoadU(d, at), hn::LoadU(d, at + width),
+                    hn::LoadU(d, at + 2 * width), hn::LoadU(d, at + 3 * width),
+                    s.states + TilePlace(n, c, p.head_dim),
+                    static_cast<size_t>(width));
+  };
+  ForQuads(p, true, quad, [&](int64_t c, int64_t n) {
+    s.states[TilePlace(n, c, p.head_dim)] = Channel(s.head, p, c)[n * width];
+  });
+}
+
 // A piece again, and the states behind its tokens with the n's in lanes. The
 // read-out is made only if what follows it needs it.
 inline void RestorePiece(const ReverseJob& job, const Mamba3Task& task,
@@ -169,12 +186,7 @@ inline void RestorePiece(const ReverseJob& job, const Mamba3Task& task,
   const Mamba3ScanProblem& p = *job.forward.problem;
   const Mamba3Scratch& f = s.head;
   KeepOrRestore(p, piece, false, s);
-  const int64_t width = TileWidth();
-  for (int64_t c = 0; c < p.head_dim; ++c) {
-    for (int64_t n = 0; n < p.state_dim; ++n) {
-      s.states[TilePlace(n, c, p.head_dim)] = Channel(f, p, c)[n * width];
-    }
-  }
+  StatesInRows(p, s);
   const bool reads = p.gate || p.reduce || p.norm_epsilon;
   ForwardPiece(job, task, rows, t, count, reads, s);
   AdvanceStates(s, p, count);

@@ -62,12 +62,20 @@ HWY_INLINE void AdvanceColumns(const ReverseScratch& s,
   const int64_t width = TileWidth();
   const float* HWY_RESTRICT from = s.states + i * size + at * p.head_dim;
   float* HWY_RESTRICT to = s.states + (i + 1) * size + at * p.head_dim;
+  // Of the first rank they stay in registers.
+  V weight_later[kVectors], weight_now[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    weight_later[v] = hn::Load(d, later + v * VectorLanes());
+    weight_now[v] = hn::Load(d, now + v * VectorLanes());
+  }
   for (int64_t c = 0; c < p.head_dim; ++c, from += width, to += width) {
     V h[kVectors];
     for (int v = 0; v < kVectors; ++v) {
       h[v] = hn::Mul(alpha, hn::Load(d, from + v * VectorLanes()));
+      h[v] = hn::MulAdd(weight_later[v], hn::Set(d, before[c]), h[v]);
+      h[v] = hn::MulAdd(weight_now[v], hn::Set(d, x[c]), h[v]);
     }
-    for (int64_t r = 0; r < RanksOf<kOneRank>(p); ++r) {
+    for (int64_t r = 1; r < RanksOf<kOneRank>(p); ++r) {
       const auto x_before = hn::Set(d, before[r * f.p_pad + c]);
       const auto x_now = hn::Set(d, x[r * f.p_pad + c]);
       for (int v = 0; v < kVectors; ++v) {
