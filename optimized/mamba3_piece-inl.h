@@ -100,6 +100,8 @@ inline void ForwardPiece(const ReverseJob& job, const Mamba3Task& task,
     const int64_t block = std::min(kTokenBlock, count - i);
     AdvanceAngles(rows.vartheta, p.angles, t + i, block, s.dt + i, f);
     for (int64_t j = 0; j < block; ++j) {
+      const int64_t ahead = t + i + j + kTokenBlock;
+      if (ahead < task.end) PrefetchInputs(p, rows, ahead);
       PreparePieceToken(job, task, rows, t + i + j, i + j, j, s);
     }
     if (!advance) continue;
@@ -115,13 +117,20 @@ inline void ForwardPiece(const ReverseJob& job, const Mamba3Task& task,
   }
 }
 
-// Everything before a piece, to and from where it is kept.
+// Everything before a piece, to and from where it is kept. The state comes back
+// without a copy: the piece is the last one that needs it.
 inline void KeepOrRestore(const Mamba3ScanProblem& p, int64_t piece, bool keep,
                           ReverseScratch& s) {
-  const Mamba3Scratch& f = s.head;
+  Mamba3Scratch& f = s.head;
   float* kept = s.kept + piece * s.kept_size;
-  const std::pair<float*, int64_t> parts[] = {{f.h, p.state_dim * f.p_pad},
-                                              {s.k, f.k_stride},
+  const int64_t state = p.state_dim * f.p_pad;
+  if (keep) {
+    std::copy_n(f.h, state, kept);
+  } else {
+    f.h = kept;
+  }
+  kept += state;
+  const std::pair<float*, int64_t> parts[] = {{s.k, f.k_stride},
                                               {s.x_rows, f.x_stride},
                                               {s.v, f.p_pad},
                                               {f.theta, f.a_stride}};
@@ -148,6 +157,7 @@ inline void KeepStates(const ReverseJob& job, const Mamba3Task& task,
                        const HeadTensors& rows, ReverseScratch& s) {
   const Mamba3ScanProblem& p = *job.forward.problem;
   Mamba3Scratch& f = s.head;
+  f.h = s.state;
   BeginHead(job.forward, task, f);
   std::copy_n(f.k, f.k_stride, s.k);
   std::copy_n(f.x, f.x_stride, s.x_rows);

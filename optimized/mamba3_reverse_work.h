@@ -178,11 +178,13 @@ struct ReverseScratch {
       next += Mamba3Scratch::Pad(size);
     }
     sums = HeadSums::At(sum_memory, head);
+    state = head.h;
   }
 
   Mamba3Scratch head;  // the forward pass of a block of tokens
   int64_t row, tokens, kept_size;
   hwy::AlignedFreeUniquePtr<float[]> memory;
+  float* state;   // [p / width, n, width] while states are kept
   float* kept;    // [piece]: h, k, x, v and theta before it
   float* q;       // [token, r, n_pad] rotated
   float* k;       // [1 + token, r, n_pad] rotated

@@ -232,6 +232,20 @@ inline void WalkToken(const ReverseHead& head, int64_t t, int64_t i, int64_t j,
   AddRow(s.turned_k + row, f.k_stride, s.sums.bk);
 }
 
+// What the walk reads of tokens before t: of the next block here, of the next
+// piece there.
+inline void AskFor(const ReverseHead& head, int64_t t) {
+  const int64_t first = head.task.first;
+  const int64_t piece = t - head.job.checkpoint;
+  if (piece >= first) PrefetchInputs(head.p, head.forward, piece);
+  const int64_t block = t - kTokenBlock;
+  if (block < first) return;
+  const int64_t ranks = head.p.reduce ? 1 : head.p.ranks;
+  for (int64_t r = 0; r < ranks; ++r) {
+    PrefetchRow(head.dy.At(block, r), head.p.head_dim);
+  }
+}
+
 // The tokens first .. end - 1 of the piece that begins at token t.
 inline void WalkBlock(const ReverseHead& head, int64_t t, int64_t first,
                       int64_t end, ReverseScratch& s) {
@@ -239,6 +253,7 @@ inline void WalkBlock(const ReverseHead& head, int64_t t, int64_t first,
     s.decay[i - first] = s.decay_behind;
     s.decay_behind = s.alpha[i];
     ReverseOutput(head, t + i, i, i - first, s);
+    AskFor(head, t + i);
   }
   ReverseBlock(s, head.p, first, end);
   for (int64_t i = end; i-- > first;) WalkToken(head, t + i, i, i - first, s);

@@ -51,7 +51,7 @@ HWY_EXPORT(WriteHeadSums);
 // Half the root of the longest run, but no fewer than fit a common L2 with
 // n = 128, p = 64; 64 of those tokens took a fifth longer.
 int64_t BestCheckpoint(int64_t length) {
-  int64_t half = 32;
+  int64_t half = 16;
   while (4 * half * half < length) ++half;
   return half;
 }
