@@ -30,9 +30,13 @@ MUTANTS = (
      "value[v] = hn::Load(d, m + v * VectorLanes());"),
     ("other_ranks_not_read_back", M, "for (int64_t r = 0; r < ranks; ++r) {",
      "for (int64_t r = 0; r < 1; ++r) {"),
-    ("every_rank_reads_back", M, "if (r == 0) {\n      ReadBack<kVectors>(decay, "
-     "p.ranks, q, f.n_pad, d_o_rows + c,", "if (true) {\n      ReadBack<kVectors>("
-     "decay, p.ranks, q, f.n_pad, d_o_rows + c,"),
+    ("every_rank_reads_back", M, "if (kOneRank || r == 0) {\n      ReadBack<kVectors>"
+     "(decay, RanksOf<kOneRank>(p), q,", "if (true) {\n      ReadBack<kVectors>"
+     "(decay, RanksOf<kOneRank>(p), q,"),
+    ("other_ranks_leave_no_state", M,
+     "for (int64_t r = 1; r < RanksOf<kOneRank>(p); ++r) {",
+     "for (int64_t r = 2; r < RanksOf<kOneRank>(p); ++r) {"),
+    ("state_of_the_run_before", P, "  f.h = s.state;\n", ""),
     ("state_after_in_da", M, "hn::Load(d, h_before + lane), of_state[v]",
      "hn::Load(d, h + lane), of_state[v]"),
     ("x_of_token_before", M, "const float* HWY_RESTRICT k = before + f.k_stride;",
