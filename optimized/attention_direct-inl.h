@@ -121,8 +121,8 @@ inline void StoreScorePairs(const float* HWY_RESTRICT pairs, size_t lanes,
 // the other's scores stand beside it, whatever they are: a mask hides them, as
 // it does in packed panels.
 template <typename T, class D>
-void PairedScores(D df, const AttentionJob& job, const Rows<T>& keys,
-                  size_t left, const Block& block, Worker& worker) {
+void PairedScores(D df, const AttentionJob& job, RowsInOrder<T>& keys,
+                  const Block& block, Worker& worker) {
   const size_t lanes = hn::Lanes(df);
   const auto stride = static_cast<size_t>(job.weight_stride);
   const size_t begin = block.begin / kStripes * kStripes;
@@ -139,10 +139,7 @@ void PairedScores(D df, const AttentionJob& job, const Rows<T>& keys,
   size_t j = block.begin / 2 * 2;
   const auto score = [&]<int kPairs>() HWY_ATTR {
     for (; j + 2 * kPairs - 1 <= block.end && j < block.end; j += 2 * kPairs) {
-      Rows<T> rows = keys;
-      rows.begin += static_cast<int64_t>(j);
-      rows.count = std::min<size_t>(2 * kPairs, block.end - j);
-      WidenPairs(rows, left - j, wide);
+      WidenPairs(keys, std::min<size_t>(2 * kPairs, block.end - j), wide);
       ScorePairs<kPairs>(df, worker.q.data(), wide, keys.channels,
                          scores + j / 2 * lanes);
     }
@@ -159,15 +156,15 @@ void PairedScores(D df, const AttentionJob& job, const Rows<T>& keys,
 template <typename T, class D>
 void DirectScores(D df, const AttentionJob& job, const RowTile& tile,
                   Range keys, const Block& block, Worker& worker) {
+  const bool two = TwoKeysAVector(job, worker);
+  const auto first =
+      static_cast<int64_t>(two ? block.begin / 2 * 2 : block.begin);
   const KeyRows<T> k = job.Keys<T>(tile.batch, tile.kv_head);
-  if (TwoKeysAVector(job, worker)) {
-    const Rows<T> rows = {k, keys.begin, 0,
-                          static_cast<size_t>(job.problem->head_dim)};
-    PairedScores(df, job, rows,
-                 static_cast<size_t>(job.problem->kv_len - keys.begin), block,
-                 worker);
-    return;
-  }
+  RowsInOrder<T> rows(k, static_cast<size_t>(job.problem->head_dim),
+                      keys.begin + first,
+                      k.table == nullptr ? 2 * kDirectKeys : 4 * kDirectKeys,
+                      job.problem->kv_len);
+  if (two) return PairedScores(df, job, rows, block, worker);
   const size_t lanes = hn::Lanes(df);
   const auto dim = static_cast<size_t>(job.problem->head_dim);
   const auto stride = static_cast<size_t>(job.weight_stride);
@@ -177,16 +174,12 @@ void DirectScores(D df, const AttentionJob& job, const RowTile& tile,
   float* scores = worker.row_lanes.data();
   std::fill(scores + begin * lanes, scores + block.begin * lanes, 0.0f);
   std::fill(scores + block.end * lanes, scores + end * lanes, 0.0f);
-  const auto rows = [&](size_t key, size_t count) {
-    return Rows<T>{k, keys.begin + static_cast<int64_t>(key), count, dim};
-  };
-  const auto left = static_cast<size_t>(job.problem->kv_len - keys.begin);
   worker.wide_rows.resize(kDirectKeys * kDirectHeadDim);
   float* wide = worker.wide_rows.data();
   size_t j = block.begin;
   const auto score = [&]<int kKeys>() HWY_ATTR {
     for (; j + kKeys <= block.end; j += kKeys) {
-      WidenRows(rows(j, kKeys), left - j, wide, kDirectHeadDim);
+      WidenRows(rows, kKeys, wide, kDirectHeadDim);
       ScoreKeys<kKeys>(df, worker.q.data(), wide, dim, scores + j * lanes);
     }
   };

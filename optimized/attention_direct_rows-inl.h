@@ -39,20 +39,45 @@ HWY_INLINE void AskForRow(const T* row, size_t n) {
   for (size_t c = 0; c < n; c += 64 / sizeof(T)) hwy::Prefetch(row + c);
 }
 
-// `rows` -> f32 rows `pitch` apart, zero to a whole vector. Read in order,
-// once, because the hardware fetches ahead only then: rows of 256 bytes visited
-// in columns came at a third of that speed. It stops at the last row, so as
-// many rows after it are asked for here, one for each row read; there are
-// `left` rows before the tensor ends.
+// Rows read in order, each once. The hardware fetches ahead only within 4 KiB
+// that lie together, so rows to come are asked for here, one for each row read.
 template <typename T>
-HWY_INLINE void WidenRows(const Rows<T>& rows, size_t left,
+class RowsInOrder {
+ public:
+  // Rows of `n` channels from key `begin` on; those `distance` further on are
+  // asked for, as far as the tensor has `keys` of them.
+  RowsInOrder(const KeyRows<T>& of, size_t n, int64_t begin, int64_t distance,
+              int64_t keys)
+      : channels(n),
+        rows_(of, begin),
+        coming_(of, begin + distance),
+        to_come_(keys - begin - distance) {}
+
+  HWY_INLINE const T* Next() {
+    if (to_come_ > 0) {
+      --to_come_;
+      AskForRow(coming_.Next(), channels);
+    }
+    return rows_.Next();
+  }
+
+  const size_t channels;
+
+ private:
+  RowWalk<T> rows_, coming_;
+  int64_t to_come_;
+};
+
+// `count` rows -> f32 rows `pitch` apart, zero to a whole vector. Rows of 256
+// bytes visited in columns came at a third of this speed.
+template <typename T>
+HWY_INLINE void WidenRows(RowsInOrder<T>& rows, size_t count,
                           float* HWY_RESTRICT out, size_t pitch) {
   const hn::ScalableTag<float> df;
   const size_t lanes = hn::Lanes(df);
   const size_t n = rows.channels;
-  for (size_t r = 0; r < rows.count; ++r, out += pitch) {
-    const T* HWY_RESTRICT x = rows.at(r);
-    if (rows.count + r < left) AskForRow(rows.at(rows.count + r), n);
+  for (size_t r = 0; r < count; ++r, out += pitch) {
+    const T* HWY_RESTRICT x = rows.Next();
     size_t c = 0;
     for (; c + lanes <= n; c += lanes) {
       hn::Store(LoadWidened(df, x + c), df, out + c);
@@ -64,24 +89,22 @@ HWY_INLINE void WidenRows(const Rows<T>& rows, size_t left,
 }
 
 // Pairs of rows -> f32, the channels of both in turns, 2 * kDirectHeadDim
-// apart; the last of an odd number stands twice. Reads ahead as WidenRows does.
+// apart; the last of an odd number stands twice.
 template <typename T>
-HWY_INLINE void WidenPairs(const Rows<T>& rows, size_t left,
+HWY_INLINE void WidenPairs(RowsInOrder<T>& rows, size_t count,
                            float* HWY_RESTRICT out) {
   const hn::ScalableTag<float> df;
   const size_t lanes = hn::Lanes(df);
-  for (size_t r = 0; r < rows.count; r += 2, out += 2 * kDirectHeadDim) {
-    const T* a = rows.at(r);
-    const T* b = r + 1 < rows.count ? rows.at(r + 1) : a;
-    for (const size_t ahead : {rows.count + r, rows.count + r + 1}) {
-      if (ahead < left) AskForRow(rows.at(ahead), rows.channels);
-    }
+  const size_t n = rows.channels;
+  for (size_t r = 0; r < count; r += 2, out += 2 * kDirectHeadDim) {
+    const T* const a = rows.Next();
+    const T* const b = r + 1 < count ? rows.Next() : a;
     size_t c = 0;
-    for (; c + lanes <= rows.channels; c += lanes) {
+    for (; c + lanes <= n; c += lanes) {
       StoreInTurns(df, LoadWidened(df, a + c), LoadWidened(df, b + c),
                    out + 2 * c);
     }
-    for (; c < rows.channels; ++c) {
+    for (; c < n; ++c) {
       out[2 * c] = ToFloat(a[c]);
       out[2 * c + 1] = ToFloat(b[c]);
     }

@@ -44,77 +44,154 @@ struct InPlaceDot : F32Dot {
   }
 };
 
-// Weights of worker.weights, from key `key` of the tile on, times `rows` of
-// values, which lie together: those of all rows of the block.
-template <typename T, class D>
-void TimesValueRows(D df, const AttentionJob& job, const Rows<T>& rows,
-                    size_t left, size_t key, size_t block_rows,
-                    Worker& worker) {
+// Rows of values that are used together, `next` elements apart.
+template <typename T>
+struct ValuesTogether {
+  static constexpr int64_t kBetween = 0;
+  static constexpr size_t count = 1;
+  RunOfValues<T> runs[1];
+  size_t rows;
+  using Ahead = LinesAhead;
+
+  // As many of the rows from `key` to `end` as are used together.
+  ValuesTogether(const KeyRows<T>& of, int64_t key, int64_t end)
+      : rows(std::min(kValueKeys, static_cast<size_t>(end - key))) {
+    runs[0] = {of(key), rows};
+  }
+  LinesAhead Lines(int64_t next, int64_t bytes) const {
+    return {runs[0].first, next, static_cast<int64_t>(rows), bytes};
+  }
+};
+
+// The same in pages: a run a page, so that sums stay in registers from page to
+// page.
+template <typename T>
+struct ValuesInPages {
+  // Rows between those that are used and those that are asked for. No hardware
+  // fetches ahead across pages, and an address that the TLB lacks comes late.
+  static constexpr int64_t kBetween = 2 * kValueKeys;
+  RunOfValues<T> runs[kValueKeys];
+  size_t count = 0;
+  size_t rows = 0;
+
+  ValuesInPages(const KeyRows<T>& of, int64_t key, int64_t end) {
+    end = std::min(end, of.keys);
+    while (key < end && rows < kValueKeys) {
+      const int64_t most = std::min(end - key, of.Together(key));
+      const size_t steps =
+          std::min(static_cast<size_t>(most), kValueKeys - rows);
+      runs[count++] = {of(key), steps};
+      rows += steps;
+      key += static_cast<int64_t>(steps);
+    }
+  }
+
+  // LinesAhead of one run after the other.
+  class Ahead {
+   public:
+    Ahead(const ValuesInPages& of, int64_t next, int64_t bytes)
+        : of_(of), next_(next), bytes_(bytes) {}
+    HWY_INLINE void Ask(int64_t portions) {
+      for (; portions > 0; --portions) {
+        if (lines_.done()) {
+          if (run_ == of_.count) return;
+          const RunOfValues<T>& run = of_.runs[run_++];
+          lines_ = LinesAhead(run.first, next_, static_cast<int64_t>(run.steps),
+                              bytes_);
+        }
+        lines_.Ask(1);
+      }
+    }
+
+   private:
+    const ValuesInPages& of_;
+    int64_t next_, bytes_;
+    size_t run_ = 0;  // that is asked for next
+    LinesAhead lines_;
+  };
+  Ahead Lines(int64_t next, int64_t bytes) const {
+    return {*this, next, bytes};
+  }
+};
+
+// Weights of worker.weights, from key `key` of the tile on, times the values
+// `now`, those of key `first` of the sequence and after it: those of all rows
+// of the block. `then` is asked for meanwhile.
+template <typename T, class D, class Values>
+void TimesValueRows(D df, const AttentionJob& job, const KeyRows<T>& v,
+                    int64_t first, const Values& now, const Values& then,
+                    size_t key, size_t block_rows, Worker& worker) {
   const size_t lanes = hn::Lanes(df);
   const auto pitch = static_cast<size_t>(job.padded_values);
   const auto stride = static_cast<size_t>(job.weight_stride);
-  const auto next = static_cast<size_t>(rows.of.next);
-  const T* const first = rows.at(0);
+  const auto channels = static_cast<size_t>(job.problem->value_dim);
+  const auto next = static_cast<size_t>(v.next);
   // The last channels, less than a vector of them, from a copy.
-  const size_t whole = rows.channels / lanes * lanes;
+  const size_t whole = channels / lanes * lanes;
   worker.wide_rows.resize(kValueKeys * lanes);
   float* rest = worker.wide_rows.data();
-  if (whole < rows.channels) {
-    const Rows<T> last = {rows.of.From(static_cast<int64_t>(whole)), rows.begin,
-                          rows.count, rows.channels - whole};
-    WidenRows(last, 0, rest, lanes);
+  if (whole < channels) {
+    RowsInOrder<T> last(v.From(static_cast<int64_t>(whole)), channels - whole,
+                        first, 0, 0);
+    WidenRows(last, now.rows, rest, lanes);
   }
   constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
-  const auto row_bytes = static_cast<int64_t>(rows.channels) * kBytes;
-  const auto coming =
-      static_cast<int64_t>(std::min(rows.count, left - rows.count));
-  LinesAhead ahead(coming > 0 ? rows.at(rows.count) : first,
-                   rows.of.next * kBytes, coming, row_bytes);
+  const auto row_bytes = static_cast<int64_t>(channels) * kBytes;
+  auto ahead = then.Lines(v.next * kBytes, row_bytes);
   const size_t panels = CeilDiv(block_rows, kDirectRows) *
                         std::max<size_t>(whole / (2 * lanes), 1);
-  const int64_t share =
-      CeilDiv(coming * CeilDiv(row_bytes, LinesAhead::kPortion),
-              static_cast<int64_t>(panels));
+  const int64_t share = CeilDiv(static_cast<int64_t>(then.rows) *
+                                    CeilDiv(row_bytes, LinesAhead::kPortion),
+                                static_cast<int64_t>(panels));
   for (size_t r = 0; r < block_rows; r += kDirectRows) {
     const float* p = worker.weights.data() + r * stride + key;
     float* acc = worker.acc.data() + r * pitch;
     const size_t some = std::min(kDirectRows, block_rows - r);
     WithRows(static_cast<int64_t>(some), [&]<int kRows>() HWY_ATTR {
-      const auto panel = [&]<class Dot, int kVectors>(
-                             const typename Dot::Value* v, size_t v_stride,
-                             size_t c) HWY_ATTR {
+      const auto panel = [&]<int kVectors>(size_t c) HWY_ATTR {
         ahead.Ask(share);
-        ValuePanel<Dot, kRows, kVectors>(df, p, stride, v, v_stride, rows.count,
-                                         acc + c, pitch);
+        ValuePanel<InPlaceDot<T>, kRows, kVectors>(
+            df, p, stride, now.runs, now.count, c, next, acc + c, pitch);
       };
       size_t c = 0;
       for (; c + 2 * lanes <= whole; c += 2 * lanes) {
-        panel.template operator()<InPlaceDot<T>, 2>(first + c, next, c);
+        panel.template operator()<2>(c);
       }
-      if (c < whole) {
-        panel.template operator()<InPlaceDot<T>, 1>(first + c, next, c);
-      }
-      if (whole < rows.channels) {
-        panel.template operator()<F32Dot, 1>(rest, lanes, whole);
-      }
+      if (c < whole) panel.template operator()<1>(c);
+      if (whole == channels) return;
+      ahead.Ask(share);
+      ValuePanel<F32Dot, kRows, 1>(df, p, stride, rest, lanes, now.rows,
+                                   acc + whole, pitch);
     });
   }
 }
 
-// Weights of worker.weights times the values of the block's keys.
+template <class Values, typename T, class D>
+void TimesValues(D df, const AttentionJob& job, const KeyRows<T>& v, Range keys,
+                 const Block& block, Worker& worker) {
+  const auto begin = keys.begin + static_cast<int64_t>(block.begin);
+  const auto end = keys.begin + static_cast<int64_t>(block.end);
+  for (int64_t key = begin; key < end;) {
+    const Values now(v, key, end);
+    const int64_t next = key + static_cast<int64_t>(now.rows);
+    const int64_t kv_len = job.problem->kv_len;
+    const Values then(v, std::min(next + Values::kBetween, kv_len), kv_len);
+    TimesValueRows(df, job, v, key, now, then,
+                   static_cast<size_t>(key - keys.begin), block.rows, worker);
+    key = next;
+  }
+}
+
+// Weights of worker.weights times the values of the block's keys, each of which
+// is there.
 template <typename T, class D>
 void DirectValues(D df, const AttentionJob& job, const RowTile& tile,
                   Range keys, const Block& block, Worker& worker) {
   const KeyRows<T> v = job.Values<T>(tile.batch, tile.kv_head);
-  const auto left = static_cast<size_t>(job.problem->kv_len - keys.begin);
-  for (size_t key = block.begin; key < block.end;) {
-    const int64_t first = keys.begin + static_cast<int64_t>(key);
-    const auto together = static_cast<size_t>(v.Together(first));
-    const Rows<T> rows = {v, first,
-                          std::min({kValueKeys, block.end - key, together}),
-                          static_cast<size_t>(job.problem->value_dim)};
-    TimesValueRows(df, job, rows, left - key, key, block.rows, worker);
-    key += rows.count;
+  if (v.table == nullptr) {
+    TimesValues<ValuesTogether<T>>(df, job, v, keys, block, worker);
+  } else {
+    TimesValues<ValuesInPages<T>>(df, job, v, keys, block, worker);
   }
 }
 

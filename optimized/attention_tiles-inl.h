@@ -102,16 +102,24 @@ HWY_INLINE void ScorePanel(D df, const typename Dot::T* HWY_RESTRICT q,
   }
 }
 
+// `steps` rows of a panel of values, one after the other.
+template <typename V>
+struct RunOfValues {
+  const V* HWY_RESTRICT first;
+  size_t steps;
+};
+
 // Weighted values of kRows rows and one panel of kVectors vectors of channels,
 // added to acc.
-//   p [kRows][steps], rows `p_stride` apart; v [steps][kVectors vectors], rows
-//   `v_stride` apart; acc [kRows][kVectors vectors], rows `acc_stride` apart;
-//   steps: keys, or pairs of them. Exact: N11.
+//   p [kRows][steps], rows `p_stride` apart; v [steps][kVectors vectors] from
+//   channel `c` of the rows of some runs on, these `v_stride` apart; acc
+//   [kRows][kVectors vectors], rows `acc_stride` apart; steps: keys, or pairs
+//   of them. Exact: N11.
 template <class Dot, int kRows, int kVectors, class D>
 HWY_INLINE void ValuePanel(D df, const typename Dot::T* HWY_RESTRICT p,
                            size_t p_stride,
-                           const typename Dot::Value* HWY_RESTRICT v,
-                           size_t v_stride, size_t steps,
+                           const RunOfValues<typename Dot::Value>* runs,
+                           size_t run_count, size_t c, size_t v_stride,
                            float* HWY_RESTRICT acc, size_t acc_stride) {
   static_assert(kVectors == 1 || kVectors == 2);
   using V = hn::Vec<D>;
@@ -123,17 +131,22 @@ HWY_INLINE void ValuePanel(D df, const typename Dot::T* HWY_RESTRICT p,
     acc0[r] = hn::Load(df, acc + r * acc_stride);
     acc1[r] = hn::Load(df, acc + r * acc_stride + kSecond * lanes);
   }
-  HWY_UNROLL(4)
-  for (size_t j = 0; j < steps; ++j) {
-    const auto v0 = Dot::Load(df, v);
-    const auto v1 = Dot::Load(df, v + kSecond * lanes);
-    HWY_UNROLL(8)
-    for (int r = 0; r < kRows; ++r) {
-      const auto pr = Dot::Set(df, p[r * p_stride + j]);
-      acc0[r] = Dot::Add(df, acc0[r], pr, v0);
-      if constexpr (kVectors == 2) acc1[r] = Dot::Add(df, acc1[r], pr, v1);
+  for (size_t run = 0; run < run_count; ++run) {
+    const typename Dot::Value* HWY_RESTRICT v = runs[run].first + c;
+    const size_t steps = runs[run].steps;
+    HWY_UNROLL(4)
+    for (size_t j = 0; j < steps; ++j) {
+      const auto v0 = Dot::Load(df, v);
+      const auto v1 = Dot::Load(df, v + kSecond * lanes);
+      HWY_UNROLL(8)
+      for (int r = 0; r < kRows; ++r) {
+        const auto pr = Dot::Set(df, p[r * p_stride + j]);
+        acc0[r] = Dot::Add(df, acc0[r], pr, v0);
+        if constexpr (kVectors == 2) acc1[r] = Dot::Add(df, acc1[r], pr, v1);
+      }
+      v += v_stride;
     }
-    v += v_stride;
+    p += steps;
   }
   HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) {
@@ -142,6 +155,18 @@ HWY_INLINE void ValuePanel(D df, const typename Dot::T* HWY_RESTRICT p,
       hn::Store(acc1[r], df, acc + r * acc_stride + lanes);
     }
   }
+}
+
+// The same of one run.
+template <class Dot, int kRows, int kVectors, class D>
+HWY_INLINE void ValuePanel(D df, const typename Dot::T* HWY_RESTRICT p,
+                           size_t p_stride,
+                           const typename Dot::Value* HWY_RESTRICT v,
+                           size_t v_stride, size_t steps,
+                           float* HWY_RESTRICT acc, size_t acc_stride) {
+  const RunOfValues<typename Dot::Value> run = {v, steps};
+  ValuePanel<Dot, kRows, kVectors>(df, p, p_stride, &run, 1, 0, v_stride, acc,
+                                   acc_stride);
 }
 
 // Calls tile.template operator()<R>() for the smallest compiled R >= rows;

@@ -50,6 +50,44 @@ struct KeyRows {
   }
 };
 
+// Rows one after the other, from a key on. Inside a page a row is one step from
+// the last, so that the table is asked once a page, not once a key.
+template <typename T>
+class RowWalk {
+ public:
+  // Looks up nothing: a walk may begin behind the last key, if it goes nowhere.
+  RowWalk(const KeyRows<T>& of, int64_t key) : of_(of), key_(key) {}
+
+  // Requires: the tensor has the key.
+  const T* Next() {
+    if (together_ == 0) Turn();
+    const T* const row = row_;
+    --together_;
+    row_ += step_;
+    return row;
+  }
+
+ private:
+  // To the next rows that lie `step_` apart.
+  void Turn() {
+    row_ = of_(key_);
+    step_ = of_.next;
+    if (of_.table != nullptr && key_ >= of_.keys) {  // zeros from here on
+      step_ = 0;
+      together_ = std::numeric_limits<int64_t>::max();
+      return;
+    }
+    together_ = of_.Together(key_);
+    key_ += of_.table != nullptr ? together_ : 0;
+  }
+
+  KeyRows<T> of_;
+  int64_t key_;
+  const T* row_ = nullptr;
+  int64_t step_ = 0;
+  int64_t together_ = 0;  // rows that lie there
+};
+
 }  // namespace lockstep::optimized
 
 #endif  // LOCKSTEP_OPTIMIZED_KEY_ROWS_H_

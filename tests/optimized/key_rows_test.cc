@@ -1,0 +1,57 @@
+// Rows one after the other are the rows by their numbers.
+#include "optimized/key_rows.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace lockstep::optimized {
+namespace {
+
+struct Pool {
+  std::vector<float> memory = std::vector<float>(4096);
+  std::vector<float> zeros = std::vector<float>(8);
+  std::vector<int32_t> table = {5, -9, 2, -9, 7, -9, 1 << 30, -9};
+
+  // Of 2 channels in pages of `size`; every other entry of the table counts.
+  KeyRows<float> Rows(uint32_t size, int64_t keys) const {
+    return {memory.data(), 3, table.data(), 2, size, 400, keys, zeros.data()};
+  }
+};
+
+TEST(RowWalk, FollowsTheTable) {
+  const Pool pool;
+  for (const uint32_t size : {1, 2, 7, 16, 100}) {
+    const int64_t keys = 3 * int64_t{size} - (size > 1 ? 1 : 0);
+    const KeyRows<float> rows = pool.Rows(size, keys);
+    for (int64_t first = 0; first <= keys; ++first) {
+      RowWalk<float> walk(rows, first);
+      for (int64_t key = first; key < keys; ++key) {
+        ASSERT_EQ(walk.Next(), rows(key)) << size << " " << first << " " << key;
+      }
+      // Nothing behind the last key is followed.
+      for (int n = 0; n < 5; ++n) EXPECT_EQ(walk.Next(), pool.zeros.data());
+    }
+  }
+}
+
+TEST(RowWalk, GoesOnWhereRowsLieTogether) {
+  const std::vector<float> memory(64);
+  KeyRows<float> rows;
+  rows.first = memory.data();
+  rows.next = 4;
+  RowWalk<float> walk(rows, 3);
+  for (int64_t key = 3; key < 16; ++key) EXPECT_EQ(walk.Next(), rows(key));
+}
+
+// A walk that goes nowhere may begin anywhere.
+TEST(RowWalk, LooksUpNothingAhead) {
+  const Pool pool;
+  const KeyRows<float> rows = pool.Rows(4, 12);
+  const RowWalk<float> walk(rows, int64_t{1} << 40);
+  (void)walk;
+}
+
+}  // namespace
+}  // namespace lockstep::optimized
