@@ -52,15 +52,16 @@ class Identify(program.TestCase):
         self.assertEqual(done.code, 0, done.out + done.err)
         self.assertIn("base = flash-f16\n", done.out)
         self.assertIn("# p = f16: 192 differences of two weights", done.out)
+        done = run("identify", "variant:mimo-f16", "--op", "mamba3_scan")
+        self.assertEqual(done.code, 0, done.out + done.err)
+        self.assertIn("base = siso-f16-a32\n", done.out)
+        self.assertIn("scan.rank_sum = f16\n", done.out)
 
     def test_bad_input(self):
         self.assertUsage(run("identify"), "candidate")
         self.assertUsage(run("identify", "variant:none"), "none")
         self.assertUsage(run("identify", "files:."), "answers only")
         self.assertUsage(run("identify", "variant:cpu", "--op", "block_plan"), "block_plan")
-        self.assertUsage(run("identify", "variant:scan-f16-lane", "--op", "mamba3_scan"), "f16")
-        self.assertUsage(run("identify", "variant:scan", "--op", "mamba3_scan", "--lane", "f16"),
-                         "f16")
         self.assertUsage(run("identify", "variant:cpu", "--out", "/none/x"), "/none")
 
 

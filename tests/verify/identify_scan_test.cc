@@ -97,6 +97,43 @@ TEST(IdentifyScan, SeesWhichFactorIsRounded) {
   EXPECT_EQ(ValueOf(weight.profile, "scan.dt"), "f32");
 }
 
+// What a kernel of ranks rounds besides operands, behind a k that is rounded;
+// and that it passes by what is seen of it.
+TEST(IdentifyScan, SeesWhatRanksRound) {
+  for (const auto& [name, lane, type] :
+       {std::tuple{"mimo", Lane::kBf16, "bf16"},
+        std::tuple{"mimo-f16", Lane::kF16, "f16"},
+        std::tuple{"siso-f16", Lane::kF16, "f32"}}) {
+    SCOPED_TRACE(name);
+    const std::string spec = std::string("variant:") + name;
+    const Identified found = AskedSpec(kScan, spec, lane);
+    EXPECT_FALSE(found.CannotTell()) << IdentifiedText(found);
+    for (const char* key :
+         {"dt", "weight", "param", "diagonal", "gate", "rank_sum"}) {
+      ExpectSeen(found, std::string("scan.") + key, type);
+    }
+    ExpectSeen(found, "scan.lambda", "f32");
+    const std::string line =
+        std::string(
+            "mamba3_scan t=7 h=2 n=16 p=17 variant=mimo r=4 gate=yes "
+            "reduce=yes norm=1e-05 seed=9 lane=") +
+        LaneName(lane);
+    const auto kernel = ParseCandidate(spec);
+    JudgeOptions options;
+    options.profile = found.profile;
+    EXPECT_NE(JudgeLine(line, *kernel.value(), options).verdict,
+              Verdict::kFail);
+  }
+}
+
+// Angles that are exported as coarsely as they turn k.
+TEST(IdentifyScan, SeesAnglesOfTheirCarry) {
+  const Identified found = AskedSpec(kScan, "variant:siso-a16", Lane::kBf16);
+  EXPECT_FALSE(found.CannotTell()) << IdentifiedText(found);
+  ExpectSeen(found, "scan.angle_carry", "bf16");
+  ExpectSeen(found, "scan.angle", "bf16");
+}
+
 TEST(IdentifyScanGradients, SeesOperands) {
   const Identified found =
       AskedSpec(kGradients, "variant:scan-grad-siso-pairs", Lane::kBf16);

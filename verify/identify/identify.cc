@@ -26,11 +26,6 @@ const std::vector<std::string>& IdentifiableOps() {
   return kOps;
 }
 
-bool AsksIn(const std::string& op, Lane lane) {
-  const IdentifyRow* row = RowOf(op);
-  return lane != Lane::kF16 || (row != nullptr && row->in_f16);
-}
-
 Status MayAsk(const IdentifyRequest& request, const Candidate& candidate) {
   if (RowOf(request.op) == nullptr) {
     std::string known;
@@ -40,13 +35,6 @@ Status MayAsk(const IdentifyRequest& request, const Candidate& candidate) {
     return Status::Error("kernels of " + request.op +
                          " cannot be asked; want those of " + known +
                          ", or write a profile (docs/which-profile.md)");
-  }
-  if (!AsksIn(request.op, request.lane)) {
-    return Status::Error("candidate '" + candidate.Spec() + "' of " +
-                         request.op + " cannot be asked in " +
-                         LaneName(request.lane) +
-                         "; want f32 or bf16, or a profile of its own "
-                         "(docs/which-profile.md)");
   }
   if (!candidate.traits().computes) {
     return Status::Error("candidate '" + candidate.Spec() +
@@ -69,13 +57,10 @@ Result<Identified> Identify(const IdentifyRequest& request,
   return found;
 }
 
-std::vector<Lane> LanesToAsk(const std::string& op,
-                             const Candidate& candidate) {
+std::vector<Lane> LanesToAsk(const Candidate& candidate) {
   const std::optional<NumericProfile> claims = candidate.traits().claims;
   if (claims && claims->lane) return {*claims->lane};
-  std::vector<Lane> lanes = {Lane::kF32, Lane::kBf16};
-  if (AsksIn(op, Lane::kF16)) lanes.push_back(Lane::kF16);
-  return lanes;
+  return {Lane::kF32, Lane::kBf16, Lane::kF16};
 }
 
 Result<Identified> IdentifyInItsLane(const std::string& op,
@@ -85,11 +70,11 @@ Result<Identified> IdentifyInItsLane(const std::string& op,
   request.stop = stop;
   request.op = op.empty() ? candidate.Introduce().usual_op : op;
   if (request.op.empty()) request.op = IdentifiableOps().front();
-  request.lane = LanesToAsk(request.op, candidate).front();
+  request.lane = LanesToAsk(candidate).front();
   const Status may = MayAsk(request, candidate);
   if (!may.ok()) return may;
   std::string why;
-  for (const Lane lane : LanesToAsk(request.op, candidate)) {
+  for (const Lane lane : LanesToAsk(candidate)) {
     request.lane = lane;
     Result<Identified> found = Identify(request, candidate);
     if (found.ok()) return found;

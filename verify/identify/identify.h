@@ -28,13 +28,10 @@ struct IdentifyRequest {
 // Ops whose kernels can be asked.
 const std::vector<std::string>& IdentifiableOps();
 
-// Whether kernels of the op can be asked in the lane, if at all.
-bool AsksIn(const std::string& op, Lane lane);
 // The lanes that the kernel may have, in the order of asking: f32 first.
-std::vector<Lane> LanesToAsk(const std::string& op, const Candidate& candidate);
+std::vector<Lane> LanesToAsk(const Candidate& candidate);
 
-// Errors: an op that cannot be asked, or not in that lane, a candidate that
-// does not compute.
+// Errors: an op that cannot be asked, a candidate that does not compute.
 Status MayAsk(const IdentifyRequest& request, const Candidate& candidate);
 
 // Errors: those of MayAsk, and a candidate that breaks at, or does not support,

@@ -9,8 +9,8 @@ namespace lockstep::verify {
 namespace {
 
 constexpr IdentifyRow kRows[] = {
-    {"attention_forward", &IdentifyAttention, true},
-    {"attention_backward", &IdentifyGradients, true},
+    {"attention_forward", &IdentifyAttention},
+    {"attention_backward", &IdentifyGradients},
     {"mamba3_scan", &IdentifyScan},
     {"mamba3_scan_backward", &IdentifyScanGradients},
     {"mamba3_step", &IdentifyScan},

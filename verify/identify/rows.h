@@ -13,8 +13,6 @@ namespace lockstep::verify {
 struct IdentifyRow {
   const char* op;
   Result<Identified> (*ask)(const IdentifyRequest&, Candidate&);
-  // Whether the questions are numbers of f16, too.
-  bool in_f16 = false;
 };
 std::span<const IdentifyRow> IdentifyRows();
 

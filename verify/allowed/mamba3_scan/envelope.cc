@@ -69,12 +69,11 @@ void AddDecays(const NumericProfile& profile, int64_t chunk,
 // Half of the smallest f16.
 constexpr double kF16Tiny = SpacingOf(NumberType::kF16) / 2;
 
-// Every type that a number is rounded to on the way.
-std::array<NumberType, 19> TypesOf(const ScanNumeric& s) {
-  return {s.angle,    s.angle_carry, s.lambda,     s.dt,          s.weight,
-          s.param,    s.query,       s.key,        s.scaled,      s.carry_key,
-          s.score,    s.state,       s.decayed,    s.diagonal,    s.gate,
-          s.rank_sum, s.grad_do,     s.grad_state, s.grad_partial};
+// Every type that a number is rounded to on the way to y; gradients have more.
+std::array<NumberType, 16> TypesOf(const ScanNumeric& s) {
+  return {s.angle,   s.angle_carry, s.lambda, s.dt,        s.weight, s.param,
+          s.query,   s.key,         s.scaled, s.carry_key, s.score,  s.state,
+          s.decayed, s.diagonal,    s.gate,   s.rank_sum};
 }
 
 bool HasF16(const ScanNumeric& s) {
@@ -87,6 +86,12 @@ bool AllF32(const ScanNumeric& s) {
 }
 
 }  // namespace
+
+void TakeF16(oracle::ScanErrors* errors) {
+  errors->tiny = kF16Tiny;
+  errors->floor = std::ldexp(1.0, LaneRowOf(Lane::kF16).min_exponent);
+  errors->largest = kF16Largest;
+}
 
 double OperandError(const ScanNumeric& s, NumberType type) {
   return ConversionTo(type) *
@@ -133,11 +138,7 @@ oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
   // smallest f32, or what a flush loses.
   const bool narrow = problem.lane == Lane::kBf16 || turned > 0 || !AllF32(s);
   e.tiny = profile.ftz ? 0x1p-126 : narrow ? 0x1p-133 : 0x1p-148;
-  if (HasF16(s) || rotated == NumberType::kF16) {
-    e.tiny = kF16Tiny;
-    e.floor = std::ldexp(1.0, LaneRowOf(Lane::kF16).min_exponent);
-    e.largest = kF16Largest;
-  }
+  if (HasF16(s) || rotated == NumberType::kF16) TakeF16(&e);
   e.nan_reach = profile.masked_nan_safe == MaskedNan::kNo ? chunk - 1 : 0;
   e.nan_propagates = profile.nan == NanPolicy::kPropagate;
   return e;

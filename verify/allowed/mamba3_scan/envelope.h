@@ -20,6 +20,9 @@ inline constexpr double kF16Largest = 0x1p15;
 // Relative, of an operand of a matrix unit in that type.
 double OperandError(const ScanNumeric& scan, NumberType type);
 
+// What f16 on the way does: its smallest numbers, and its largest.
+void TakeF16(oracle::ScanErrors* errors);
+
 // Requires: profile.scan.
 oracle::ScanErrors ScanErrorsOf(const NumericProfile& profile,
                                 const Mamba3ScanProblem& problem);

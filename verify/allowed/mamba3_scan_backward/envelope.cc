@@ -16,6 +16,16 @@ oracle::GradientErrors GradientErrorsOf(
   oracle::GradientErrors e;
   e.scan =
       probe ? ScanProbeErrors(*probe, profile, p) : ScanErrorsOf(profile, p);
+  for (const NumberType type : {s.grad_do, s.grad_state, s.grad_partial}) {
+    const bool f16 = type == NumberType::kF16;
+    // Sums of integers stay in range.
+    const bool integers = probe && ScanProbeOfIntegers(*probe);
+    if (f16 && !integers) TakeF16(&e.scan);
+    const double tiny = f16                        ? SpacingOf(type) / 2
+                        : type == NumberType::kF32 ? 0
+                                                   : 0x1p-133;
+    e.scan.tiny = std::max(e.scan.tiny, tiny);
+  }
   const int64_t chunk = std::max<int64_t>(e.scan.chunk, 1);
   e.cotangent = kU + OperandError(s, s.grad_do);
   const double operand =

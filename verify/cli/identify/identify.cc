@@ -58,7 +58,7 @@ IdentifyRequest RequestOf(const IdentifyArguments& a,
                           const Candidate& candidate) {
   IdentifyRequest request;
   request.op = OpOf(a, candidate);
-  request.lane = LanesToAsk(request.op, candidate).front();
+  request.lane = LanesToAsk(candidate).front();
   for (size_t n = 0; n < kLaneRows.size(); ++n) {
     if (a.lane == kLaneRows[n].name) request.lane = static_cast<Lane>(n);
   }

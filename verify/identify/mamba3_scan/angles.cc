@@ -93,6 +93,7 @@ void AskRates(ScanKernel* kernel) {
   for (const Told& one : told.value()) radians.push_back(one.theta * kTwoPi);
   const RoundingModel* grid = GridOf(radians);
   kernel->angles_read = grid->type == NumberType::kF32;
+  kernel->exported = grid;
   kernel->TakeType(
       "scan.angle_carry", *grid, &kernel->scan().angle_carry,
       Format("%zu exported angles were numbers of %s", kPoints, grid->name));
@@ -188,6 +189,12 @@ void AskRotation(ScanKernel* kernel) {
              numbers.size(), seen->name);
   if (kernel->angles_read) {
     kernel->TakeType("scan.angle", *seen, &kernel->scan().angle, came);
+  } else if (fine) {
+    // Rotations that used more bits than are exported would be elsewhere.
+    kernel->TakeType("scan.angle", *kernel->exported, &kernel->scan().angle,
+                     Format("%zu turned coordinates were sin and cos of the "
+                            "exported angle itself, in %s",
+                            numbers.size(), kernel->exported->name));
   } else {
     // It is exported as coarsely, and rotations may use more.
     kernel->Say("scan.angle", Word::kAssumed,

@@ -15,13 +15,20 @@ using T = ScanTensor;
 
 void FillAll(const ScanQuestion& question, int64_t light, double sure,
              const Mamba3ScanData& data) {
-  FillScan(data, T::kQ, question.q, light, 0);
-  FillScan(data, T::kK, question.k, light, 0);
+  const int64_t ranks = question.phi ? 2 : 1;
+  FillScan(data, T::kQ, question.q, light * ranks, 0);
+  FillScan(data, T::kK, question.k, light * ranks, 0);
   FillScan(data, T::kV, question.v, light, 0);
   FillScan(data, T::kA, question.a, light, 0);
   FillScan(data, T::kDt, question.dt, light, 1);
   FillScan(data, T::kTau, question.tau, light, sure);
   FillScan(data, T::kRate, question.rate, light, 0);
+  FillScan(data, T::kZ, question.z, light, 0);
+  FillScan(data, T::kBq, {}, 0, 0);
+  FillScan(data, T::kBk, question.bias, 0, 0);
+  FillScan(data, T::kPsi, {}, 0, 1);
+  FillScan(data, T::kZeta, {}, 0, 1);
+  FillScan(data, T::kPhi, question.phi, 0, 1);
   FillScan(data, T::kCarryTheta, {}, 0, 0);
   FillScan(data, T::kCarryH, question.carry_h, 0, 0);
   FillScan(data, T::kCarryK, {}, 0, 0);
@@ -39,6 +46,13 @@ Case ScanKernel::CaseOf(const ScanQuestion& question) const {
   scan.problem.head_dim = kScanValues;
   if (mamba3()) scan.problem.angles = kScanAngles;
   scan.problem.lane = lane();
+  scan.problem.gate = question.z != nullptr;
+  scan.problem.bias = question.bias != nullptr;
+  if (question.phi) {
+    scan.problem.variant = Mamba3ScanProblem::Variant::kMimo;
+    scan.problem.ranks = 2;
+    scan.problem.reduce = true;
+  }
   if (question.carry_h) scan.carry = "thkv";
   // A kernel that reads no tau has to be told that it may.
   if (mamba3() && std::isinf(sure) && !question.tau) {

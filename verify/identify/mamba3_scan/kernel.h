@@ -20,6 +20,11 @@ struct ScanQuestion {
   int64_t heads = 1;
   Of q, k;  // by token and coordinate; head is 0
   Of v, a, dt, tau, rate;
+  Of z;     // set: the output is gated
+  Of bias;  // by head, rank and coordinate; set: k has it, q has 0
+  // By head, rank and channel. Set: MIMO with two ranks that are added up; q
+  // and k are by token times 2 plus rank, psi and zeta are 1.
+  Of phi;
   // By head, channel and coordinate; set: the run starts from a carry.
   Of carry_h;
 };
@@ -52,8 +57,13 @@ class ScanKernel : public ScanAsker {
   }
 
   // What the first probes find out.
-  bool angles_read = false;               // theta is told in f32
-  const RoundingModel* scaled = nullptr;  // null: unknown
+  bool angles_read = false;                 // theta is told in f32
+  const RoundingModel* exported = nullptr;  // as what it is told
+  const RoundingModel* scaled = nullptr;    // null: unknown
+  // Whether a state shows the weight of its token.
+  bool FineWeights() const {
+    return scaled != nullptr && scaled->type == NumberType::kF32;
+  }
 
  private:
   Case CaseOf(const ScanQuestion& question) const;
@@ -85,6 +95,14 @@ void AskDecayed(ScanKernel* kernel);
 void AskDecayForm(ScanKernel* kernel);
 void AskState(ScanKernel* kernel);
 void AskQuery(ScanKernel* kernel);
+void AskNarrowWeights(ScanKernel* kernel);
+// Whether weights of tokens are products with steps that are rounded so, and
+// no rounded products.
+bool WeightsAreOfSteps(ScanKernel* kernel, const RoundingModel& step);
+void AskBias(ScanKernel* kernel);
+void AskGate(ScanKernel* kernel);
+void AskNarrowDiagonal(ScanKernel* kernel);
+void AskRankSum(ScanKernel* kernel);
 void AskScore(ScanKernel* kernel);
 void AskDiagonal(ScanKernel* kernel);
 void AskLaterNan(ScanKernel* kernel);

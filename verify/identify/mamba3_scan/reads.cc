@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "verify/base/binary64.h"
 #include "verify/base/format.h"
 #include "verify/emulator/mamba3_scan/turns.h"
 #include "verify/identify/mamba3_scan/kernel.h"
@@ -87,6 +88,12 @@ Result<std::vector<NearPair>> TurnedQueries(ScanKernel* kernel) {
 
 void AskQuery(ScanKernel* kernel) {
   const bool narrow = kernel->lane() != Lane::kF32;
+  if (narrow && !kernel->mamba3()) {
+    kernel->scan().query = NumberType::kF32;
+    kernel->Say("scan.query", Word::kAssumed,
+                "queries of 16 bits that nothing turns have no bits to lose");
+    return;
+  }
   if (narrow && kernel->angle == nullptr) return;
   const auto pairs = narrow ? TurnedQueries(kernel) : PlainQueries(kernel);
   if (!pairs.ok()) {
@@ -115,6 +122,25 @@ bool PassByState(const std::vector<NearPair>& pairs, double q, double gain,
     }
   }
   return true;
+}
+
+// Whether a q k of 2^18 is there behind a decay, with which f16 has it.
+bool LargeScoresDecay(ScanKernel* kernel) {
+  constexpr double kFactor = 512, kDecay = -8;
+  ScanQuestion question;
+  question.tokens = 2;
+  question.k = [](int64_t, int64_t t, int64_t n) {
+    return t == 0 && n == 0 ? kFactor : 0.0;
+  };
+  question.q = [](int64_t, int64_t t, int64_t n) {
+    return t == 1 && n == 0 ? kFactor : 0.0;
+  };
+  question.v = [](int64_t, int64_t t, int64_t) { return t == 0 ? 1.0 : 0.0; };
+  question.a = [](int64_t, int64_t t, int64_t) { return t == 1 ? kDecay : 0; };
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) return true;
+  const double wanted = kFactor * kFactor * ExpDouble(kDecay);
+  return std::fabs(double{answer->y[0][1][0]} - wanted) <= 0x1p-7 * wanted;
 }
 
 }  // namespace
@@ -162,6 +188,12 @@ void AskScore(ScanKernel* kernel) {
                   "tokens pass by the state: there is no product of q and k");
       return;
     }
+  }
+  if (kernel->lane() == Lane::kF16 && !LargeScoresDecay(kernel)) {
+    kernel->CannotTell("scan.score", &kernel->scan().score,
+                       "a product of q and k above f16's largest number was "
+                       "not there behind a decay");
+    return;
   }
   SayPairs(kernel, "scan.score", "scores", pairs, 0x1p-22,
            kernel->OutRounding(), &kernel->scan().score);

@@ -71,6 +71,12 @@ void ScanAsker::TakeType(const char* key, const RoundingModel& model,
   Say(key, Word::kSeen, evidence);
 }
 
+void ScanAsker::CannotTell(const char* key, NumberType* field,
+                           const std::string& evidence) {
+  *field = NumberType::kF32;
+  Say(key, Word::kCannotTell, evidence);
+}
+
 void ScanAsker::SettleCompanion() {
   const ScanNumeric base = *LoadProfile(found.base).value().scan;
   ScanNumeric same = scan();
@@ -214,9 +220,10 @@ void SayPairs(ScanAsker* kernel, const char* key, const char* what,
               NumberType* field) {
   const RoundingModel* model = FitPairs(pairs, kernel->lane(), margin, 2 * out);
   if (model == nullptr) {
-    kernel->Say(key, Word::kCannotTell,
-                Format("%s of %.9g and %.9g had a difference of %.9g", what,
-                       pairs[0].first, pairs[0].second, pairs[0].answer));
+    kernel->CannotTell(
+        key, field,
+        Format("%s of %.9g and %.9g had a difference of %.9g", what,
+               pairs[0].first, pairs[0].second, pairs[0].answer));
     return;
   }
   kernel->TakeType(key, *model, field,

@@ -65,6 +65,9 @@ class ScanAsker : public Asker {
   // has another type for them.
   void TakeType(const char* key, const RoundingModel& model, NumberType* field,
                 const std::string& evidence);
+  // No legal type explains the answers: the field has f32.
+  void CannotTell(const char* key, NumberType* field,
+                  const std::string& evidence);
   // The calibrated line is that of the base's operands alone.
   void SettleCompanion();
 

@@ -47,9 +47,10 @@ void AskScaled(ScanKernel* kernel) {
   const RoundingModel* model =
       Arrived(products, h.value(), kernel->lane(), 0, 0x1p-22);
   if (model == nullptr) {
-    kernel->Say("scan.scaled", Word::kCannotTell,
-                Format("k of %.9g with a step of %.9g left a state of %.9g",
-                       kEightBits, dt[0], h.value()[0]));
+    kernel->CannotTell(
+        "scan.scaled", &kernel->scan().scaled,
+        Format("k of %.9g with a step of %.9g left a state of %.9g", kEightBits,
+               dt[0], h.value()[0]));
     return;
   }
   kernel->scaled = model;
@@ -60,11 +61,7 @@ void AskScaled(ScanKernel* kernel) {
 }
 
 void AskStep(ScanKernel* kernel) {
-  if (kernel->scaled == nullptr || kernel->scaled->type != NumberType::kF32) {
-    kernel->Say("scan.dt", Word::kAssumed,
-                "k times its weight is rounded too coarsely to show it");
-    return;
-  }
+  if (!kernel->FineWeights()) return;
   const auto dt = Doubles(DrawnNumbers(kScanHeads, 24, 322));
   const auto h = Steps(kernel, dt, 1);
   if (!h.ok()) {
@@ -74,14 +71,21 @@ void AskStep(ScanKernel* kernel) {
   const RoundingModel* model =
       Arrived(dt, h.value(), kernel->lane(), 0, 0x1p-22);
   if (model == nullptr) {
-    kernel->Say("scan.dt", Word::kCannotTell,
-                Format("k of 1 with a step of %.9g left a state of %.9g", dt[0],
-                       h.value()[0]));
+    kernel->CannotTell("scan.dt", &kernel->scan().dt,
+                       Format("k of 1 with a step of %.9g left a state of %.9g",
+                              dt[0], h.value()[0]));
     return;
   }
   if (model->type != NumberType::kF32 && model->type == kernel->scan().weight) {
     kernel->Say("scan.dt", Word::kAssumed,
                 "weights are rounded too coarsely to show it");
+    return;
+  }
+  const bool narrow = model->type != NumberType::kF32;
+  if (narrow && !WeightsAreOfSteps(kernel, *model)) {
+    kernel->CannotTell("scan.dt", &kernel->scan().dt,
+                       "a step of 24 bits left a narrow state, and products "
+                       "with a narrow step were others");
     return;
   }
   kernel->TakeType("scan.dt", *model, &kernel->scan().dt,
@@ -91,11 +95,7 @@ void AskStep(ScanKernel* kernel) {
 
 // Of a token and a look-ahead of half a step, which have 8 bits each.
 void AskWeight(ScanKernel* kernel) {
-  if (kernel->scaled == nullptr || kernel->scaled->type != NumberType::kF32) {
-    kernel->Say("scan.weight", Word::kAssumed,
-                "k times its weight is rounded too coarsely to show it");
-    return;
-  }
+  if (!kernel->FineWeights()) return;
   const auto dt = Doubles(DrawnNumbers(kScanHeads, 8, 323));
   const auto next = Doubles(DrawnNumbers(kScanHeads, 8, 324));
   ScanQuestion question;
@@ -155,7 +155,7 @@ Result<std::vector<double>> Lambdas(ScanKernel* kernel,
 
 void AskSigmoid(ScanKernel* kernel) {
   ScanNumeric& scan = kernel->scan();
-  if (kernel->scaled == nullptr || kernel->scaled->type != NumberType::kF32) {
+  if (!kernel->FineWeights()) {
     kernel->Say("scan.sigmoid_rel", Word::kAssumed,
                 "k times its weight is rounded too coarsely to show it");
     return;
@@ -168,7 +168,15 @@ void AskSigmoid(ScanKernel* kernel) {
   }
   const RoundingModel& narrow = NarrowToNearest(kernel->lane());
   const bool coarse = AreSigmoidsIn(narrow, tau, lambda.value());
-  const RoundingModel& type = coarse ? narrow : RoundingModels().front();
+  const RoundingModel& f32 = RoundingModels().front();
+  const RoundingModel& type = coarse ? narrow : f32;
+  const RoundingModel& step = scan.dt == NumberType::kF32 ? f32 : narrow;
+  if (coarse && !WeightsAreOfSteps(kernel, step)) {
+    kernel->CannotTell("scan.lambda", &scan.lambda,
+                       "mixing weights were narrow beside a step of 1, and "
+                       "their products with others were others");
+    return;
+  }
   kernel->TakeType(
       "scan.lambda", type, &scan.lambda,
       Format("%zu mixing weights were numbers of %s", tau.size(), type.name));
@@ -197,20 +205,37 @@ Result<std::vector<double>> Decays(ScanKernel* kernel,
   return FirstStates(answer.value());
 }
 
-// By the second token's a: the state that the first one left.
+// By the second token's a: the state that the first one left, of a value that
+// is `v`.
 Result<std::vector<double>> Updates(ScanKernel* kernel,
-                                    const std::vector<double>& a) {
+                                    const std::vector<double>& a,
+                                    double v = 1) {
   ScanQuestion question;
   question.tokens = 2;
   question.heads = kScanHeads;
   question.k = [](int64_t, int64_t t, int64_t n) {
     return t == 0 ? IsZero(n) : 0;
   };
-  question.v = [](int64_t, int64_t t, int64_t) { return t == 0 ? 1.0 : 0.0; };
+  question.v = [v](int64_t, int64_t t, int64_t) { return t == 0 ? v : 0.0; };
   question.a = OfHead(a, 1);
   const auto answer = kernel->Ask(question);
   if (!answer.ok()) return answer.status();
   return FirstStates(answer.value());
+}
+
+// Whether large values times decays that f16 lacks are there.
+bool SmallDecaysAreKept(ScanKernel* kernel) {
+  std::vector<double> a;
+  for (const float x : DrawnNumbers(kScanHeads, 8, 352)) {
+    a.push_back(-4 - 7 * double{x});  // from -11 to -18
+  }
+  const auto came = Updates(kernel, a, kernel->gain());
+  if (!came.ok()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double wanted = kernel->gain() * ExpDouble(a[i]);
+    if (!(std::fabs(came.value()[i] - wanted) <= 0x1p-9 * wanted)) return false;
+  }
+  return true;
 }
 
 std::vector<double> Exps(const std::vector<double>& a) {
@@ -240,9 +265,15 @@ void AskDecayed(ScanKernel* kernel) {
       Arrived(Exps(a), came.value(), kernel->lane(),
               0x1p-18 + 2 * kernel->profile.exp_rel, 0x1p-22);
   if (model == nullptr) {
-    kernel->Say("scan.decayed", Word::kCannotTell,
-                Format("a value of 1 with a decay of e^%.6g left %.9g", a[0],
-                       came.value()[0]));
+    kernel->CannotTell("scan.decayed", &kernel->scan().decayed,
+                       Format("a value of 1 with a decay of e^%.6g left %.9g",
+                              a[0], came.value()[0]));
+    return;
+  }
+  if (model->type == NumberType::kF16 && !SmallDecaysAreKept(kernel)) {
+    kernel->CannotTell("scan.decayed", &kernel->scan().decayed,
+                       "decayed values were numbers of f16, and decays below "
+                       "its smallest ones were lost");
     return;
   }
   kernel->TakeType("scan.decayed", *model, &kernel->scan().decayed,

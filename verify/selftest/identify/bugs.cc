@@ -18,6 +18,13 @@
 namespace lockstep::verify {
 namespace {
 
+// Which of its lines showed a bug, and on whose inputs each profile refused it:
+// the line's own, or those of a probe.
+struct Telling {
+  size_t line = 0;
+  std::string own, seen;
+};
+
 // One bug in one kernel that claims no bits.
 struct Suspect {
   const SelftestRow* row = nullptr;
@@ -25,9 +32,9 @@ struct Suspect {
   std::string base;
   NumericProfile identified;
   Status status;
-  // Its line, at the length before, on which it failed by both profiles. Rows
-  // of two lengths differ in nothing else.
-  std::optional<size_t> telling;
+  // Where it failed by both profiles, at a shorter length. Rows of two lengths
+  // differ in nothing else.
+  std::optional<Telling> telling;
 
   std::string spec() const {
     return "mutant:" + std::string(info->name) + ",base=" + base;
@@ -38,6 +45,7 @@ struct Suspect {
 struct Fate {
   bool own = false;   // failed by the right profile
   bool kept = false;  // and by the identified one
+  std::string own_tier, seen_tier;
   Status status;
 };
 
@@ -95,6 +103,15 @@ std::vector<std::string> LinesOf(const Suspect& suspect, int64_t length) {
   return lines;
 }
 
+// The stages, that of a tier first.
+std::vector<size_t> OrderOf(Stages* stages, const std::string& first) {
+  std::vector<size_t> order;
+  for (size_t n = 0; n < stages->size(); ++n) order.push_back(n);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](size_t n) { return (*stages)[n].tier() == first; });
+  return order;
+}
+
 // The first inputs on which an envelope or a probe refuses what the bug makes
 // of them, and what it makes.
 struct Refusal {
@@ -102,9 +119,10 @@ struct Refusal {
   size_t stage = 0;
   OutputSet outputs;
 };
-Result<Refusal> RefusalOf(const Suspect& suspect, Stages* stages) {
+Result<Refusal> RefusalOf(const Suspect& suspect, const std::string& first,
+                          Stages* stages) {
   ASSIGN_OR_RETURN(const auto kernel, ParseCandidate(suspect.spec()));
-  for (size_t n = 0; n < stages->size(); ++n) {
+  for (const size_t n : OrderOf(stages, first)) {
     Stage& stage = (*stages)[n];
     RETURN_IF_ERROR(stage.Open());
     ASSIGN_OR_RETURN(auto outputs, stage.Run(kernel.get()));
@@ -153,16 +171,21 @@ class Shelf {
 // not count.
 Status JudgeSuspect(const Suspect& suspect, Stages* own, Stages* seen,
                     Fate* fate) {
+  const Telling telling = suspect.telling.value_or(Telling{});
   Refusal by_own;
   if (!fate->own) {
-    ASSIGN_OR_RETURN(by_own, RefusalOf(suspect, own));
+    ASSIGN_OR_RETURN(by_own, RefusalOf(suspect, telling.own, own));
     fate->own = by_own.refused;
+    if (fate->own) fate->own_tier = (*own)[by_own.stage].tier();
   }
   if (!fate->own || fate->kept) return {};
   ASSIGN_OR_RETURN(fate->kept, RefusesToo(by_own, own, seen));
+  fate->seen_tier = fate->own_tier;
   if (fate->kept) return {};
-  ASSIGN_OR_RETURN(const Refusal by_seen, RefusalOf(suspect, seen));
+  ASSIGN_OR_RETURN(const Refusal by_seen,
+                   RefusalOf(suspect, telling.seen, seen));
   fate->kept = by_seen.refused;
+  if (fate->kept) fate->seen_tier = (*seen)[by_seen.stage].tier();
   return {};
 }
 
@@ -212,7 +235,10 @@ Status JudgeLines(const AutoOptions& options, int64_t length,
     for (const auto& [s, n] : meets) {
       const bool settled = (*fates)[s].own && (*fates)[s].kept;
       const bool now = std::find(open.begin(), open.end(), s) != open.end();
-      if (settled && now) (*suspects)[s].telling = n;
+      const Fate& fate = (*fates)[s];
+      if (settled && now) {
+        (*suspects)[s].telling = {n, fate.own_tier, fate.seen_tier};
+      }
     }
     if (options.progress && ++done % 4 == 0) {
       options.progress(std::to_string(length) + ": line " +
@@ -223,22 +249,58 @@ Status JudgeLines(const AutoOptions& options, int64_t length,
   return {};
 }
 
-// All lines of a length; first those that told at the length before.
-Status JudgeLength(const AutoOptions& options, int64_t length,
-                   std::vector<Suspect>* suspects, AutoResult* result) {
+// All lines of a length before these suspects; first those that told before.
+Result<std::vector<Fate>> JudgeAll(const AutoOptions& options, int64_t length,
+                                   const std::vector<size_t>& which,
+                                   std::vector<Suspect>* suspects) {
   std::vector<Fate> fates(suspects->size());
   Meetings first, rest;
-  for (size_t s = 0; s < suspects->size(); ++s) {
+  for (const size_t s : which) {
     const std::vector<std::string> lines = LinesOf((*suspects)[s], length);
-    const std::optional<size_t> telling = (*suspects)[s].telling;
+    const auto& telling = (*suspects)[s].telling;
     for (size_t n = 0; n < lines.size(); ++n) {
-      (telling == n ? first : rest)[lines[n]].emplace_back(s, n);
+      const bool told = telling && telling->line == n;
+      (told ? first : rest)[lines[n]].emplace_back(s, n);
     }
   }
   for (const Meetings* lines : {&first, &rest}) {
     const Status status = JudgeLines(options, length, *lines, suspects, &fates);
     if (!status.ok()) return status;
   }
+  return fates;
+}
+
+// Where bugs show is looked up at short lengths, at which a kernel takes little
+// time; each rung has the suspects that none before it told. What they come to
+// at the length itself is judged there alone.
+Status Scout(const AutoOptions& options, int64_t length,
+             std::vector<Suspect>* suspects) {
+  constexpr int64_t kRungs[] = {96, 384, 1536};
+  for (const int64_t rung : kRungs) {
+    if (rung * 4 > length) break;
+    std::vector<size_t> untold;
+    for (size_t s = 0; s < suspects->size(); ++s) {
+      if (!(*suspects)[s].telling) untold.push_back(s);
+    }
+    const auto fates = JudgeAll(options, rung, untold, suspects);
+    if (!fates.ok()) return fates.status();
+    for (const Fate& fate : fates.value()) {
+      if (!fate.status.ok()) return fate.status;
+    }
+  }
+  return {};
+}
+
+// All lines of a length before all suspects.
+Status JudgeLength(const AutoOptions& options, int64_t length,
+                   std::vector<Suspect>* suspects, AutoResult* result) {
+  const Status scouted = Scout(options, length, suspects);
+  if (!scouted.ok()) return scouted;
+  std::vector<size_t> all;
+  for (size_t s = 0; s < suspects->size(); ++s) all.push_back(s);
+  const auto judged = JudgeAll(options, length, all, suspects);
+  if (!judged.ok()) return judged.status();
+  const std::vector<Fate>& fates = judged.value();
   for (size_t s = 0; s < suspects->size(); ++s) {
     if (!fates[s].status.ok()) return fates[s].status;
     const Suspect& suspect = (*suspects)[s];
@@ -299,12 +361,6 @@ Result<AutoResult> JudgeIdentified(const std::vector<const SelftestRow*>& rows,
   std::vector<Suspect> suspects = SuspectsOf(rows, options);
   if (suspects.empty()) return Status::Error("no bug has such a name");
   AutoResult result;
-  result.not_asked =
-      static_cast<int64_t>(std::erase_if(suspects, [](const Suspect& suspect) {
-        const auto base = ProfileOfBase(suspect.base);
-        return base.ok() &&
-               !AsksIn(suspect.row->op, base->lane.value_or(Lane::kF32));
-      }));
   ForEach(
       static_cast<int64_t>(suspects.size()), options.threads,
       [&](int64_t n) { IdentifySuspect(&suspects[static_cast<size_t>(n)]); });

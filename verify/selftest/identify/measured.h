@@ -26,7 +26,6 @@ struct SeenField {
 struct SeenZoo {
   std::string op;
   int64_t kernels = 0;                      // that were asked
-  int64_t not_asked = 0;                    // in f16
   double longest_seconds = 0;               // of one kernel
   std::map<std::string, SeenField> fields;  // of arithmetic, by key
   std::vector<std::string> stricter;        // than the kernel's own value
@@ -70,8 +69,6 @@ struct AutoPlace {
 };
 struct AutoResult {
   std::map<AutoPlace, AutoCount> counts;
-  int64_t not_asked = 0;  // in f16
-
   // Of all families of an op at a length, conventions apart.
   AutoCount Total(const std::string& op, bool convention, int64_t length) const;
   // 99 % of an op's bugs at a length, and all that break a convention.

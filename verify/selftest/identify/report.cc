@@ -52,9 +52,6 @@ std::string SeenText(const SeenZoo& zoo) {
       static_cast<long long>(zoo.kernels), static_cast<long long>(zoo.Equal()),
       static_cast<long long>(zoo.Seen()), zoo.stricter.size(),
       zoo.longest_seconds);
-  if (zoo.not_asked > 0) {
-    text += Digits(zoo.not_asked) + " kernels in f16 are not asked\n";
-  }
   for (const std::string& line : zoo.stricter) {
     text += "  stricter: " + line + "\n";
   }
@@ -89,9 +86,6 @@ std::string AutoText(const AutoResult& result) {
       row({op, convention, "", length}, "all",
           result.Total(op, convention, length));
     }
-  }
-  if (result.not_asked > 0) {
-    lost += Digits(result.not_asked) + " bugs in f16 are not asked\n";
   }
   return text + lost;
 }
