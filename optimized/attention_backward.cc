@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "optimized/attention_backward_work.h"
@@ -88,21 +89,34 @@ void Prepare(const BackwardJob& job, size_t target) {
       [](int thread) { return thread; }, prepare_tile);
 }
 
-// Every key tile of every kv head, in ascending order of the taking.
+// Task `item` of all key tiles of all kv heads, as a kv head and a tile. As
+// many heads as the team has threads take turns, so that each thread mostly has
+// a head of its own: a tile waits for the one before it in its head
+// (Wavefront).
+std::pair<int64_t, int64_t> TaskAt(int64_t item, int64_t heads, int64_t tiles,
+                                   int64_t team) {
+  const int64_t first = item / (team * tiles) * team;
+  const int64_t turns = std::min(team, heads - first);
+  const int64_t turn = item % (team * tiles);
+  return {first + turn % turns, turn / turns};
+}
+
+// Every key tile of every kv head. A tile is taken after those before it in its
+// head, so that the one waited for is at work or done.
 void RunKeyTiles(const BackwardJob& job, size_t target,
                  std::vector<BackwardWorker>& workers) {
   const auto run = HWY_DISPATCH_TABLE(RunKeyTile)[target];
   const int64_t tiles = job.plan->key_tiles;
   const int64_t kv_heads = job.forward().kv_heads;
-  const int64_t tasks = job.forward().batch * kv_heads * tiles;
-  Wavefront wavefront(job.forward().batch * kv_heads, tiles);
+  const int64_t heads = job.forward().batch * kv_heads;
+  Wavefront wavefront(heads, tiles);
   std::atomic<int64_t> next = 0;
   const auto team = static_cast<int>(workers.size());
   const auto take_tasks = [&](int64_t, BackwardWorker* worker) {
-    for (int64_t item = next++; item < tasks; item = next++) {
-      const int64_t group = item / tiles;
-      run(job, {group / kv_heads, group % kv_heads, item % tiles, group},
-          wavefront, *worker);
+    for (int64_t item = next++; item < heads * tiles; item = next++) {
+      const auto [head, tile] = TaskAt(item, heads, tiles, team);
+      run(job, {head / kv_heads, head % kv_heads, tile, head}, wavefront,
+          *worker);
     }
   };
   // The team may be smaller than what was asked for.

@@ -89,8 +89,8 @@ struct QueryTile {
 
 // dq is a chain over the keys: a key tile adds to a row only after the key tile
 // before has. Each says how many rows of its kv head, in their order, it and
-// all before it are done with. Tasks are taken in ascending order, so that the
-// one waited for is always at work.
+// all before it are done with. The tiles of a head are taken in ascending
+// order, so that the one waited for is always at work.
 class Wavefront {
  public:
   Wavefront(int64_t groups, int64_t key_tiles)
