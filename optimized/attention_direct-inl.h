@@ -47,7 +47,7 @@ void PackQueryLanes(const AttentionJob& job, const TensorView<const T, 4>& q,
   worker.q.assign(dim * lanes, 0.0f);
   for (size_t r = 0; r < worker.rows.size(); ++r) {
     const RowState& row = worker.rows[r];
-    const T* from = &q(batch, row.head, row.query, 0);
+    const T* from = &q(batch, row.head, row.place, 0);
     for (size_t d = 0; d < dim; ++d) {
       const float x = ToFloat(from[static_cast<int64_t>(d) * q.strides[3]]);
       std::fill_n(&worker.q[d * lanes + r * copies], copies, x);

@@ -115,7 +115,7 @@ void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
   const Range all{0, job.problem->kv_len};
   ForVisible(worker, all, [&](size_t key) HWY_ATTR {
     const auto q = [&](int64_t d) {
-      return Element(job.inputs->q, batch, row.head, row.query, d);
+      return Element(job.inputs->q, batch, row.head, row.place, d);
     };
     const auto k = [&](int64_t d) {
       return KeyElement(job, batch, kv_head, static_cast<int64_t>(key), d);

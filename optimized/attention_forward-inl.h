@@ -38,12 +38,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline void StartRows(const AttentionJob& job, const RowTile& tile,
                       Worker& worker) {
   const AttentionForwardProblem& p = *job.problem;
+  const int64_t queries = job.Queries(tile.batch);
   worker.rows.assign(static_cast<size_t>(tile.rows), RowState());
   for (int64_t r = 0; r < tile.rows; ++r) {
     RowState& row = worker.rows[static_cast<size_t>(r)];
     const int64_t at = tile.first_row + r;
-    row.head = tile.kv_head * p.group() + at / p.q_len;
-    row.query = at % p.q_len;
+    row.head = tile.kv_head * p.group() + at / queries;
+    row.query = at % queries;
+    row.place = job.FirstQuery(tile.batch) + row.query;
     row.fixed = job.plan->fixed_m;
     row.m = row.fixed ? 0.0f : -std::numeric_limits<float>::max();
     row.n_min = std::numeric_limits<float>::infinity();
@@ -121,7 +123,8 @@ inline void ExpectTile(const AttentionJob& job, int64_t number,
   const auto lines_of = [&](const LaneView& x) {
     if (next == all || job.pages != nullptr) return LinesAhead();
     const Range keys = job.KeysOfTile(next % tiles);
-    return LinesOf(x, batch(), kv_head(), keys.begin, keys.end - keys.begin);
+    return LinesOf(x, batch(), kv_head(), job.FirstKey(batch()) + keys.begin,
+                   keys.end - keys.begin);
   };
   worker.ahead.keys = lines_of(job.inputs->k);
   worker.ahead.values = lines_of(job.inputs->v);
@@ -133,10 +136,13 @@ inline void ExpectRows(const AttentionJob& job, const RowTile& tile,
                        Worker& worker) {
   const AttentionForwardProblem& p = *job.problem;
   const auto lines_of = [&](const auto& x, const RowTile& rows) {
-    const int64_t query = rows.first_row % p.q_len;
+    if (rows.rows == 0) return LinesAhead();
+    const int64_t queries = job.Queries(rows.batch);
+    const int64_t query = rows.first_row % queries;
     return LinesOf(x, rows.batch,
-                   rows.kv_head * p.group() + rows.first_row / p.q_len, query,
-                   std::min(rows.rows, p.q_len - query));
+                   rows.kv_head * p.group() + rows.first_row / queries,
+                   job.FirstQuery(rows.batch) + query,
+                   std::min(rows.rows, queries - query));
   };
   worker.ahead.queries = lines_of(job.inputs->q, worker.next);
   worker.ahead.outputs = lines_of(job.outputs->o, tile);

@@ -38,15 +38,16 @@ HWY_EXPORT(KernelGeometry);
 HWY_EXPORT(DotInstructionWorks);
 
 AttentionJob MakeJob(const AttentionForwardProblem& problem,
-                     const AttentionForwardInputs& inputs,
-                     const KeyPages* pages, const SparsePlan& sparse,
+                     const AttentionForwardInputs& inputs, const Places& places,
+                     const SparsePlan& sparse,
                      const AttentionForwardOutputs& outputs, size_t target) {
   const Plan& plan = sparse.plan;
   AttentionJob job;
   job.problem = &problem;
   job.inputs = &inputs;
-  job.pages = pages;
-  if (pages != nullptr) {
+  job.pages = places.pages;
+  job.varlen = places.varlen;
+  if (job.pages != nullptr || job.varlen != nullptr) {
     job.zeros.resize(
         static_cast<size_t>(std::max(problem.head_dim, problem.value_dim)));
   }
@@ -92,13 +93,14 @@ void PackRound(const AttentionJob& job, HeadRange heads, size_t target,
           [](int thread) { return thread; }, pack_tile);
 }
 
-// Row tile `number` of a head, the `head`-th of the call.
+// Row tile `number` of a head, the `head`-th of the call. It has no rows where
+// the batch row has fewer queries than others.
 RowTile RowTileOf(const AttentionJob& job, int64_t head, int64_t number) {
-  const int64_t kv_heads = job.problem->kv_heads;
-  const int64_t rows = job.problem->group() * job.problem->q_len;
+  const int64_t batch = head / job.problem->kv_heads;
+  const int64_t rows = job.problem->group() * job.Queries(batch);
   const int64_t first = number * job.plan->tile_rows;
-  return {head / kv_heads, head % kv_heads, first,
-          std::min(job.plan->tile_rows, rows - first)};
+  return {batch, head % job.problem->kv_heads, first,
+          std::clamp<int64_t>(rows - first, 0, job.plan->tile_rows)};
 }
 
 // body(item, worker) for every item. The team may be smaller than what was
@@ -120,8 +122,8 @@ void RunRound(const AttentionJob& job, HeadRange heads, size_t target,
     const int64_t head = heads.begin + item / tiles;
     // Last rows first: under a causal mask they have the most keys, and the
     // short ones fill the gaps at the end.
-    run(job, RowTileOf(job, head, tiles - 1 - item % tiles),
-        packed[head - heads.begin], *worker);
+    const RowTile tile = RowTileOf(job, head, tiles - 1 - item % tiles);
+    if (tile.rows > 0) run(job, tile, packed[head - heads.begin], *worker);
   };
   ForEachItem(job, (heads.end - heads.begin) * tiles, workers, run_tile);
 }
@@ -158,7 +160,8 @@ void RunPiecewise(const AttentionJob& job, int64_t heads, int64_t kept,
     };
     for (int64_t at = begin; at < end; ++at) {
       worker->next = at + 1 < end ? tile(at + 1) : RowTile();
-      run(job, tile(at), none, *worker);
+      const RowTile own = tile(at);
+      if (own.rows > 0) run(job, own, none, *worker);
     }
   };
   ForEachItem(job, heads * pieces, workers, run_piece);
@@ -190,12 +193,15 @@ void RunTilesInParts(const AttentionJob& job, Range tiles, size_t target,
     const int64_t part = item / count;
     const int64_t n = item % count;
     const int64_t head = (tiles.begin + n) / row_tiles - first;
-    sum(job, tile_of(n), part, packed == nullptr ? none : (*packed)[head],
-        *worker, sums_of(n)[static_cast<size_t>(part)]);
+    const RowTile tile = tile_of(n);
+    if (tile.rows == 0) return;
+    sum(job, tile, part, packed == nullptr ? none : (*packed)[head], *worker,
+        sums_of(n)[static_cast<size_t>(part)]);
   };
   ForEachItem(job, count * parts, workers, sum_part);
   ForEachItem(job, count, workers, [&](int64_t n, Worker* worker) {
-    merge(job, tile_of(n), sums_of(n), *worker);
+    const RowTile tile = tile_of(n);
+    if (tile.rows > 0) merge(job, tile, sums_of(n), *worker);
   });
 }
 
@@ -282,35 +288,30 @@ void RunJob(const AttentionJob& job, size_t target,
   for (const Worker& worker : workers) AddCounts(worker, *execution);
 }
 
-// `pages`: null, or where k and v of the inputs lead.
+// Tensors are as the problem and the places want them.
 Status RunCall(const AttentionForwardProblem& problem,
-               const AttentionForwardInputs& inputs, const KeyPages* pages,
+               const AttentionForwardInputs& inputs, const Places& places,
                const SparsePlan& sparse, const AttentionForwardOutputs& outputs,
                AttentionForwardExecution* execution) {
-  Status status = Validate(AskedOf(problem, sparse), inputs, outputs);
-  if (status.ok()) status = CheckAttentionPlan(problem, sparse.plan);
+  Status status = CheckAttentionPlan(problem, sparse.plan);
   if (status.ok()) status = CheckSparsePlan(problem, sparse);
   if (!status.ok()) return status;
   const size_t target = DispatchIndex(TargetBit(sparse.plan.target));
-  RunJob(MakeJob(problem, inputs, pages, sparse, outputs, target), target,
+  RunJob(MakeJob(problem, inputs, places, sparse, outputs, target), target,
          execution);
   return status;
 }
 
-// Validate, the plan's tiles, and the call.
+// The plan's tiles, and the call, of tensors that were checked.
 Status PlanAndRun(const AttentionForwardProblem& problem,
-                  const AttentionForwardInputs& inputs, const KeyPages* pages,
+                  const AttentionForwardInputs& inputs, const Places& places,
                   const Plan& plan, const AttentionForwardOutputs& outputs,
                   AttentionForwardExecution* execution) {
-  Status status = Validate(problem, inputs, outputs);
-  if (status.ok() && pages != nullptr) {
-    status = CheckKeyPages(problem, inputs, *pages);
-  }
-  if (status.ok()) status = CheckAttentionPlan(problem, plan);
+  const Status status = CheckAttentionPlan(problem, plan);
   if (!status.ok()) return status;
   const Result<SparsePlan> sparse = MakeSparsePlan(problem, inputs, plan);
   if (!sparse.ok()) return sparse.status();
-  return RunCall(problem, inputs, pages, sparse.value(), outputs, execution);
+  return RunCall(problem, inputs, places, sparse.value(), outputs, execution);
 }
 
 }  // namespace
@@ -332,7 +333,9 @@ Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs, const Plan& plan,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution) {
-  return PlanAndRun(problem, inputs, nullptr, plan, outputs, execution);
+  const Status status = Validate(problem, inputs, outputs);
+  if (!status.ok()) return status;
+  return PlanAndRun(problem, inputs, {}, plan, outputs, execution);
 }
 
 Status AttentionForward(const AttentionForwardProblem& problem,
@@ -340,8 +343,22 @@ Status AttentionForward(const AttentionForwardProblem& problem,
                         const KeyPages& pages, const Plan& plan,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution) {
-  return PlanAndRun(problem, WithoutPages(inputs, problem, pages), &pages, plan,
-                    outputs, execution);
+  const AttentionForwardInputs all = WithoutPages(inputs, problem, pages);
+  Status status = Validate(problem, all, outputs);
+  if (status.ok()) status = CheckKeyPages(problem, all, pages);
+  if (!status.ok()) return status;
+  return PlanAndRun(problem, all, {.pages = &pages}, plan, outputs, execution);
+}
+
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs,
+                        const VarlenRows& rows, const Plan& plan,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution) {
+  const Status status = CheckVarlen(problem, inputs, rows, outputs);
+  if (!status.ok()) return status;
+  return PlanAndRun(problem, RowsOfTokens(inputs, problem), {.varlen = &rows},
+                    plan, RowsOfTokens(outputs, problem), execution);
 }
 
 Status AttentionForward(const AttentionForwardProblem& problem,
@@ -349,7 +366,9 @@ Status AttentionForward(const AttentionForwardProblem& problem,
                         const SparsePlan& sparse,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution) {
-  return RunCall(problem, inputs, nullptr, sparse, outputs, execution);
+  const Status status = Validate(AskedOf(problem, sparse), inputs, outputs);
+  if (!status.ok()) return status;
+  return RunCall(problem, inputs, {}, sparse, outputs, execution);
 }
 
 Status AttentionForwardStates(const AttentionForwardProblem& problem,
@@ -368,7 +387,7 @@ Status AttentionForwardStates(const AttentionForwardProblem& problem,
   const AttentionForwardOutputs outputs{
       {acc.data, Lane::kF32, acc.shape, acc.strides}, states.l};
   AttentionJob job =
-      MakeJob(problem, inputs, nullptr, sparse.value(), outputs, target);
+      MakeJob(problem, inputs, {}, sparse.value(), outputs, target);
   job.states = &asked;
   RunJob(job, target, execution);
   return status;

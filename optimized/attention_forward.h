@@ -11,6 +11,7 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/attention_pages.h"
 #include "reference/contract/attention_states.h"
+#include "reference/contract/attention_varlen.h"
 #include "reference/contract/status.h"
 
 namespace lockstep::optimized {
@@ -58,6 +59,15 @@ Status AttentionForward(const AttentionForwardProblem& problem,
 Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs,
                         const KeyPages& pages, const Plan& plan,
+                        const AttentionForwardOutputs& outputs,
+                        AttentionForwardExecution* execution);
+
+// The same of rows that lie end to end (CheckVarlen), which are read and
+// written where they lie; queries at or after valid_q have no outputs. Errors:
+// CheckVarlen's, and those of the plan.
+Status AttentionForward(const AttentionForwardProblem& problem,
+                        const AttentionForwardInputs& inputs,
+                        const VarlenRows& rows, const Plan& plan,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution);
 

@@ -42,7 +42,7 @@ inline void PackQueryRows(const AttentionJob& job, int64_t batch,
   std::fill(worker.q_pairs.begin(), worker.q_pairs.end(), 0u);
   for (size_t r = 0; r < worker.rows.size(); ++r) {
     const RowState& row = worker.rows[r];
-    const Bf16* from = &q(batch, row.head, row.query, 0);
+    const Bf16* from = &q(batch, row.head, row.place, 0);
     uint32_t* to = &worker.q_pairs[r * pairs];
     int64_t d = 0;
     for (; stride == 1 && d + 2 * lanes <= dim; d += 2 * lanes) {

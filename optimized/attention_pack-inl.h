@@ -207,7 +207,7 @@ inline void SeeQueries(const AttentionJob& job, int64_t batch, Worker& worker) {
   for (const RowState& row : worker.rows) {
     const auto row_of = [&](int64_t i) { return &q(batch, row.head, i, 0); };
     worker.q_seen.Add(
-        SeenIn(job.inputs->q, {row.query, row.query + 1}, row_of));
+        SeenIn(job.inputs->q, {row.place, row.place + 1}, row_of));
   }
 }
 
@@ -259,7 +259,7 @@ void PackQueries(const AttentionJob& job, const TensorView<const T, 4>& q,
   const auto row = [&](int64_t at) {  // beyond the last one: the last one
     const RowState& state =
         worker.rows[static_cast<size_t>(std::min(at, rows - 1))];
-    return &q(batch, state.head, state.query, 0);
+    return &q(batch, state.head, state.place, 0);
   };
   const auto four_from = [&](int64_t at) {
     return FourRows<T>{row(at), row(at + 1), row(at + 2), row(at + 3)};

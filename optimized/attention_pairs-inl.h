@@ -188,7 +188,7 @@ inline void PackQueryPairs(const AttentionJob& job, int64_t batch,
         pair = 0;
         if (first + r >= rows) continue;
         const RowState& row = worker.rows[static_cast<size_t>(first + r)];
-        pair = PairOf(&q(batch, row.head, row.query, 0), q.strides[3], d, dim,
+        pair = PairOf(&q(batch, row.head, row.place, 0), q.strides[3], d, dim,
                       &worker.q_seen);
       }
     }

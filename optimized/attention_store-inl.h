@@ -77,11 +77,11 @@ HWY_INLINE void Normalise(D df, const AttentionJob& job, float l,
 inline void StoreRow(const AttentionJob& job, int64_t batch,
                      const RowState& row, const float* o, float lse) {
   const AttentionForwardOutputs& out = *job.outputs;
-  out.lse(batch, row.head, row.query) = lse;
+  out.lse(batch, row.head, row.place) = lse;
   WithLane(out.o.lane, [&](auto element) HWY_ATTR {
     const auto view = out.o.As<decltype(element)>();
     StoreRounded(o, job.problem->value_dim, view.strides[3],
-                 &view(batch, row.head, row.query, 0));
+                 &view(batch, row.head, row.place, 0));
   });
 }
 

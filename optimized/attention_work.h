@@ -22,6 +22,7 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/attention_pages.h"
 #include "reference/contract/attention_states.h"
+#include "reference/contract/attention_varlen.h"
 #include "reference/contract/numerics.h"
 
 namespace lockstep::optimized {
@@ -110,6 +111,12 @@ struct StatesJob {
   WeightSize size = WeightSize::kUsual;
 };
 
+// Where rows lie that do not lie as the problem has them.
+struct Places {
+  const KeyPages* pages = nullptr;     // k and v of the inputs lead there
+  const VarlenRows* varlen = nullptr;  // tensors are those of RowsOfTokens
+};
+
 // One call, read-only for the workers.
 struct AttentionJob {
   const AttentionForwardProblem* problem = nullptr;
@@ -117,7 +124,10 @@ struct AttentionJob {
   // Null, or where keys and values are: k and v of `inputs` lead into the pool
   // (WithoutPages).
   const KeyPages* pages = nullptr;
-  std::vector<float> zeros;  // with pages: a row of either
+  // Null, or where the rows of a batch begin that lie end to end: q, k, v, o
+  // and lse are those of RowsOfTokens.
+  const VarlenRows* varlen = nullptr;
+  std::vector<float> zeros;  // with pages or varlen: a row of either
   const AttentionForwardOutputs* outputs = nullptr;
   // Null, or what rows leave in place of outputs, which are its l and acc then
   // (N24).
@@ -150,6 +160,19 @@ struct AttentionJob {
   Range KeysOfPart(int64_t part) const {
     const int64_t begin = part * problem->part_width();
     return {begin, std::min(begin + problem->part_width(), problem->kv_len)};
+  }
+
+  // Queries of the batch row that are worked on: those behind valid_q are empty
+  // rows, but not there where rows lie end to end.
+  int64_t Queries(int64_t batch) const {
+    return varlen ? inputs->ValidQ(*problem, batch) : problem->q_len;
+  }
+  // Positions in memory of the first query, and of the first key, of the row.
+  int64_t FirstQuery(int64_t batch) const {
+    return varlen ? varlen->cu_q(batch) : 0;
+  }
+  int64_t FirstKey(int64_t batch) const {
+    return varlen ? varlen->cu_kv(batch) : 0;
   }
 
   // Rows of keys, and of values, of one head.
@@ -205,15 +228,16 @@ struct AttentionJob {
                     int64_t kv_head) const {
     const auto view = x.As<T>();
     KeyRows<T> rows;
-    rows.first = &view(batch, kv_head, 0, 0);
+    rows.first = &view(batch, kv_head, FirstKey(batch), 0);
     rows.next = view.strides[2];
+    if (pages == nullptr && varlen == nullptr) return rows;
+    rows.keys = inputs->ValidKv(*problem, batch);
+    rows.zeros = reinterpret_cast<const T*>(zeros.data());
     if (pages == nullptr) return rows;
     rows.table = &pages->table(batch, 0);
     rows.table_next = pages->table.strides[1];
     rows.size = static_cast<uint32_t>(pages->size);
     rows.page_next = page_next;
-    rows.keys = inputs->ValidKv(*problem, batch);
-    rows.zeros = reinterpret_cast<const T*>(zeros.data());
     return rows;
   }
 };
@@ -254,8 +278,8 @@ struct KeptTile {
   int64_t number = -1;  // of the tile in it, counted through all kv heads
 };
 
-// Rows [first_row, first_row + rows) of one kv head; row r is query r % q_len
-// of query head kv_head * group + r / q_len.
+// Rows [first_row, first_row + rows) of one kv head; row r is query r % n of
+// query head kv_head * group + r / n, n the batch row's queries.
 struct RowTile {
   int64_t batch = 0;
   int64_t kv_head = 0;
@@ -280,6 +304,8 @@ struct RowsAhead {
 struct RowState {
   int64_t head = 0;
   int64_t query = 0;
+  int64_t place = 0;     // of the query in memory: `query`, unless rows of a
+                         // batch lie end to end
   bool fixed = false;    // N9's fixed-m path: m stays 0
   bool visible = false;  // any visible key so far
   bool redo = false;     // the online guard failed

@@ -1,5 +1,5 @@
-// Where the rows of a head's keys, or of its values, lie: a distance apart, or
-// in the pages of a pool.
+// Where the rows of a head's keys, or of its values, lie: a distance apart, end
+// to end with those of other batch rows, or in the pages of a pool.
 #ifndef LOCKSTEP_OPTIMIZED_KEY_ROWS_H_
 #define LOCKSTEP_OPTIMIZED_KEY_ROWS_H_
 
@@ -17,17 +17,18 @@ template <typename T>
 struct KeyRows {
   const T* first = nullptr;  // of key 0; with pages, of slot 0 of page 0
   int64_t next = 0;          // elements to the row after, inside a page
+  // Keys that are there; others are `zeros`, as many as a row has channels.
+  int64_t keys = std::numeric_limits<int64_t>::max();
+  const T* zeros = nullptr;
   // Of pages. `table` null: there are none.
   const int32_t* table = nullptr;
   int64_t table_next = 0;
   uint32_t size = 1;
   int64_t page_next = 0;
-  int64_t keys = 0;          // that are there; others are zeros
-  const T* zeros = nullptr;  // as many as a row has channels
 
   const T* operator()(int64_t key) const {
-    if (table == nullptr) return first + key * next;
     if (key >= keys) return zeros;
+    if (table == nullptr) return first + key * next;
     // 64 bits would take the processor three times as long to divide.
     const uint32_t page = static_cast<uint32_t>(key) / size;
     const int64_t slot = key - static_cast<int64_t>(page) * size;
@@ -36,7 +37,7 @@ struct KeyRows {
 
   // How many rows from `key` on lie `next` apart. Requires: the key is there.
   int64_t Together(int64_t key) const {
-    if (table == nullptr) return std::numeric_limits<int64_t>::max();
+    if (table == nullptr) return keys - key;
     return std::min<int64_t>(size - static_cast<uint32_t>(key) % size,
                              keys - key);
   }

@@ -1,0 +1,51 @@
+// Ragged batches: the rows of a batch lie end to end along one axis of tokens,
+// without padding. The mathematics is that of padded rows with counts
+// (valid_q, valid_kv); only addresses differ.
+#ifndef LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_VARLEN_H_
+#define LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_VARLEN_H_
+
+#include <cstdint>
+
+#include "reference/contract/attention_forward.h"
+#include "reference/contract/status.h"
+#include "reference/contract/tensor_view.h"
+
+namespace lockstep {
+
+// Where each row begins. Query i of batch row b is token cu_q(b) + i of q, o
+// and lse, key j is token cu_kv(b) + j of k and v, whose batch extent is 1.
+// A row may be empty. Tokens at or after the last entry are neither read nor
+// written: they may hold anything.
+struct VarlenRows {
+  TensorView<const int32_t, 1> cu_q;   // [batch + 1], from 0, ascending
+  TensorView<const int32_t, 1> cu_kv;  // likewise
+};
+
+// The same tensor with the problem's axes: element (b, h, cu(b) + i, c) is that
+// of row b's position i.
+template <typename View>
+View RowsOfTokens(const View& tokens, int64_t batch, int64_t length) {
+  View rows = tokens;
+  rows.shape[0] = batch;
+  rows.shape[2] = length;
+  rows.strides[0] = 0;
+  return rows;
+}
+
+// q, k, v, o and lse so.
+AttentionForwardInputs RowsOfTokens(const AttentionForwardInputs& inputs,
+                                    const AttentionForwardProblem& problem);
+AttentionForwardOutputs RowsOfTokens(const AttentionForwardOutputs& outputs,
+                                     const AttentionForwardProblem& problem);
+
+// Whether tensors, tables and counts fit the problem. q [1, q_heads, tokens,
+// head_dim], k, v, o and lse likewise, with at least as many tokens as the
+// tables have; row b has valid_q and valid_kv tokens in the tables; k and v
+// have contiguous channels; all else is as the padded problem has it.
+Status CheckVarlen(const AttentionForwardProblem& problem,
+                   const AttentionForwardInputs& inputs, const VarlenRows& rows,
+                   const AttentionForwardOutputs& outputs);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_VARLEN_H_

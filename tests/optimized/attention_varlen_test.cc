@@ -1,0 +1,261 @@
+// Rows that lie end to end have the bits of padded rows. No token behind the
+// last row is read or written: each token is a page of memory, and those are
+// pages that nobody may touch.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "optimized/attention_forward.h"
+#include "optimized/plan.h"
+#include "reference/contract/attention_varlen.h"
+#include "tests/support/attention_problem.h"
+#include "tests/support/runnable_targets.h"
+#include "tests/support/volume.h"
+
+namespace lockstep::optimized {
+namespace {
+
+using test::Draw;
+using test::Instance;
+
+LOCKSTEP_NAME_TARGETS_NOT_RUN();
+
+constexpr int64_t kTail =
+    2;  // tokens behind the last row, and before the first
+
+// Tokens [heads, channels], between tokens that cannot be touched.
+class GuardedTokens {
+ public:
+  GuardedTokens(Lane lane, int64_t heads, int64_t tokens, int64_t channels)
+      : token_bytes_(sysconf(_SC_PAGESIZE)) {
+    const auto width = static_cast<int64_t>(LaneBytes(lane));
+    EXPECT_LE(heads * channels * width, token_bytes_);
+    bytes_ = static_cast<size_t>((tokens + 2 * kTail) * token_bytes_);
+    memory_ = static_cast<uint8_t*>(
+        mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    uint8_t* const first = memory_ + kTail * token_bytes_;
+    EXPECT_EQ(mprotect(first, static_cast<size_t>(tokens * token_bytes_),
+                       PROT_READ | PROT_WRITE),
+              0);
+    view.data = first;
+    view.lane = lane;
+    view.shape = {1, heads, tokens + kTail, channels};
+    view.strides = {0, channels, token_bytes_ / width, 1};
+  }
+  ~GuardedTokens() { munmap(memory_, bytes_); }
+  GuardedTokens(const GuardedTokens&) = delete;
+  GuardedTokens& operator=(const GuardedTokens&) = delete;
+
+  uint8_t* At(int64_t head, int64_t token, int64_t channel) const {
+    const auto width = static_cast<int64_t>(LaneBytes(view.lane));
+    return static_cast<uint8_t*>(view.data) + token * token_bytes_ +
+           (head * view.shape[3] + channel) * width;
+  }
+
+  LaneView const_view() const {
+    return {view.data, view.lane, view.shape, view.strides};
+  }
+
+  MutableLaneView view;
+
+ private:
+  int64_t token_bytes_;
+  size_t bytes_ = 0;
+  uint8_t* memory_ = nullptr;
+};
+
+// Where rows of these lengths begin.
+std::vector<int32_t> StartsOf(const std::vector<int64_t>& lengths) {
+  std::vector<int32_t> starts = {0};
+  for (const int64_t n : lengths) {
+    starts.push_back(starts.back() + static_cast<int32_t>(n));
+  }
+  return starts;
+}
+
+void Put(const LaneView& from, const std::vector<int32_t>& starts,
+         const GuardedTokens& to) {
+  const auto width = static_cast<int64_t>(LaneBytes(from.lane));
+  for (size_t b = 0; b + 1 < starts.size(); ++b) {
+    for (int32_t token = starts[b]; token < starts[b + 1]; ++token) {
+      for (int64_t h = 0; h < from.shape[1]; ++h) {
+        const int64_t at = static_cast<int64_t>(b) * from.strides[0] +
+                           h * from.strides[1] +
+                           (token - starts[b]) * from.strides[2];
+        std::memcpy(to.At(h, token, 0),
+                    static_cast<const uint8_t*>(from.data) + at * width,
+                    static_cast<size_t>(from.shape[3] * width));
+      }
+    }
+  }
+}
+
+// The instance's bits with its rows end to end; queries that are not there keep
+// what `expected` has.
+std::vector<uint32_t> RunVarlen(Instance& instance, const Caps& caps,
+                                std::vector<uint32_t> bits,
+                                AttentionForwardExecution* execution) {
+  const AttentionForwardProblem& p = instance.problem;
+  AttentionForwardInputs in = instance.Inputs();
+  const std::vector<int32_t> cu_q = StartsOf(instance.valid_q);
+  const std::vector<int32_t> cu_kv = StartsOf(instance.valid_kv);
+  GuardedTokens q(p.lane, p.q_heads, cu_q.back(), p.head_dim);
+  GuardedTokens k(p.lane, p.kv_heads, cu_kv.back(), p.head_dim);
+  GuardedTokens v(p.lane, p.kv_heads, cu_kv.back(), p.value_dim);
+  GuardedTokens o(p.lane, p.q_heads, cu_q.back(), p.value_dim);
+  GuardedTokens lse(Lane::kF32, p.q_heads, cu_q.back(), 1);
+  Put(in.q, cu_q, q);
+  Put(in.k, cu_kv, k);
+  Put(in.v, cu_kv, v);
+  in.q = q.const_view();
+  in.k = k.const_view();
+  in.v = v.const_view();
+  const auto& shape = lse.view.shape;
+  const auto& strides = lse.view.strides;
+  const AttentionForwardOutputs out = {o.view,
+                                       {static_cast<float*>(lse.view.data),
+                                        {shape[0], shape[1], shape[2]},
+                                        {strides[0], strides[1], strides[2]}}};
+  const auto entries = static_cast<int64_t>(cu_q.size());
+  const VarlenRows rows = {{cu_q.data(), {entries}, {1}},
+                           {cu_kv.data(), {entries}, {1}}};
+  const Status status =
+      AttentionForward(p, in, rows, MakePlan(p, caps).value(), out, execution);
+  EXPECT_TRUE(status.ok()) << status.message();
+  const auto width = LaneBytes(p.lane);
+  const int64_t lines = p.batch * p.q_heads * p.q_len;
+  for (int64_t line = 0; line < lines; ++line) {
+    const int64_t b = line / (p.q_heads * p.q_len);
+    const int64_t h = line / p.q_len % p.q_heads;
+    const int64_t i = line % p.q_len;
+    if (i >= instance.valid_q[static_cast<size_t>(b)]) continue;
+    const int64_t token = cu_q[static_cast<size_t>(b)] + i;
+    for (int64_t c = 0; c < p.value_dim; ++c) {
+      uint32_t& to = bits[static_cast<size_t>(line * p.value_dim + c)];
+      to = 0;
+      std::memcpy(&to, o.At(h, token, c), width);
+    }
+    std::memcpy(&bits[static_cast<size_t>(lines * p.value_dim + line)],
+                lse.At(h, token, 0), sizeof(float));
+  }
+  return bits;
+}
+
+// Counts from 0 to the extent, empty rows at the start, in the middle and at
+// the end among them.
+std::vector<int64_t> Lengths(std::mt19937& rng, int64_t batch, int64_t extent) {
+  std::vector<int64_t> lengths;
+  for (int64_t b = 0; b < batch; ++b) {
+    lengths.push_back(Draw(rng, 0, 3) == 0 ? 0 : Draw(rng, 0, extent));
+  }
+  return lengths;
+}
+
+TEST(AttentionVarlen, HasTheBitsOfPaddedRows) {
+  const std::vector<std::string> targets = test::RunnableTargets();
+  int64_t in_place = 0, visited = 0, empty = 0;
+  for (uint32_t seed = 0; seed < test::Volume(300); ++seed) {
+    std::mt19937 rng(seed);
+    Instance instance = test::RandomInstance(rng);
+    if (seed % 5 == 0) test::MakeF16(instance);
+    AttentionForwardProblem& p = instance.problem;
+    if (seed % 3 == 0) p.batch = Draw(rng, 1, 6);
+    if (seed % 3 == 0) instance.dense.clear();
+    if (seed % 3 == 0) p.masks = {MaskExpr{}};
+    if (seed % 2 == 0) p.align.kind = Alignment::Kind::kBottomRight;
+    if (seed % 4 == 0) p.split = Draw(rng, 1, 4);
+    instance.Fill(rng);
+    instance.valid_q = Lengths(rng, p.batch, p.q_len);
+    instance.valid_kv = Lengths(rng, p.batch, p.kv_len);
+    Caps caps;
+    caps.target = targets[seed % targets.size()];
+    caps.threads = static_cast<int>(1 + seed % 2);
+    caps.tile_keys = 16 * Draw(rng, 1, 6);
+    const std::vector<uint32_t> expected = instance.RunReference();
+    AttentionForwardExecution execution;
+    ASSERT_EQ(expected, RunVarlen(instance, caps, expected, &execution))
+        << "seed " << seed;
+    in_place += execution.tiles_in_place;
+    visited += execution.tiles_full + execution.tiles_partial;
+    empty += std::count(instance.valid_q.begin(), instance.valid_q.end(), 0);
+  }
+  EXPECT_GT(in_place, test::Volume(10));
+  EXPECT_GT(visited - in_place, test::Volume(100));
+  EXPECT_GT(empty, test::Volume(50));
+}
+
+// Of the dot instruction, and of every order of sums.
+TEST(AttentionVarlen, HasTheBitsOfEveryOrder) {
+  constexpr ProductOrder kOrders[] = {ProductOrder::kChain, ProductOrder::kAmx,
+                                      ProductOrder::kAmpere,
+                                      ProductOrder::kHopper};
+  for (uint32_t seed = 0; seed < test::Volume(40); ++seed) {
+    std::mt19937 rng(seed);
+    Instance instance;
+    AttentionForwardProblem& p = instance.problem;
+    p.batch = 3;
+    p.q_heads = 4;
+    p.kv_heads = 2;
+    p.q_len = 1 + seed % 9;
+    p.kv_len = 70;
+    p.head_dim = 33;
+    p.value_dim = 20;
+    p.lane = p.p_lane = Lane::kBf16;
+    p.order = kOrders[seed % 4];
+    p.split = 1 + seed / 4 % 3;
+    instance.Fill(rng);
+    instance.valid_q = Lengths(rng, p.batch, p.q_len);
+    instance.valid_kv = {static_cast<int64_t>(1 + seed), 0, 70};
+    Caps caps;
+    caps.native_dot = seed % 3 == 0;
+    const std::vector<uint32_t> expected = instance.RunReference();
+    ASSERT_EQ(expected, RunVarlen(instance, caps, expected, nullptr))
+        << "seed " << seed;
+  }
+}
+
+TEST(AttentionVarlen, RefusesWhatDoesNotFit) {
+  AttentionForwardProblem p;
+  p.batch = 2;
+  p.q_len = 3;
+  p.kv_len = 4;
+  p.head_dim = p.value_dim = 4;
+  std::vector<float> tokens(64), lse(16);
+  std::vector<int32_t> cu_q = {0, 3, 4}, cu_kv = {0, 1, 5};
+  const LaneView view = {tokens.data(), Lane::kF32, {1, 1, 6, 4}, {0, 4, 4, 1}};
+  AttentionForwardInputs in;
+  in.q = in.k = in.v = view;
+  in.valid_q = {3, 1};
+  in.valid_kv = {1, 4};
+  AttentionForwardOutputs out = {
+      {tokens.data(), Lane::kF32, view.shape, view.strides},
+      {lse.data(), {1, 1, 6}, {0, 6, 1}}};
+  const VarlenRows rows = {{cu_q.data(), {3}, {1}}, {cu_kv.data(), {3}, {1}}};
+  const auto why = [&] { return CheckVarlen(p, in, rows, out).message(); };
+  EXPECT_EQ(why(), "");
+  cu_q[1] = 2;
+  EXPECT_EQ(why(), "cu_seqlens_q[1] is 2; want 3");
+  cu_q[1] = 3;
+  cu_kv[2] = 6;
+  EXPECT_EQ(why(), "cu_seqlens_k[2] is 6; want 5");
+  cu_kv[2] = 5;
+  in.k.shape[2] = 4;
+  EXPECT_EQ(why(), "cu_seqlens_k ends at 5; the tensors have 4 tokens");
+  in.k.shape[2] = 6;
+  in.v.strides[3] = 2;
+  EXPECT_EQ(why(), "v has channels 2 elements apart; want 1");
+  in.v.strides[3] = 1;
+  out.o.strides[2] = 1;
+  EXPECT_EQ(why(), "o overlaps itself: shape [1,1,6,4], strides [0,4,1,1]");
+}
+
+}  // namespace
+}  // namespace lockstep::optimized
