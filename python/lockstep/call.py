@@ -31,6 +31,10 @@ class Call:
     k_pages, v_pages, page_table, kv_len, page_size, page_order
                  of a case with page=, wants "pages"; the kernel's arguments k and v are
                  the pools then. Of other cases the kernel has no attribute of these names
+    varlen, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
+                 of a case with layout=varlen, wants "varlen"; q, k, v and o are [tokens,
+                 heads, channels] then, lse is [hq, tokens]. Tokens from cu_seqlens_q[-1]
+                 on are not the kernel's. Other cases have no attribute `varlen`
     tables       {name: i32 or u8 tensor}, one dict a batch row, wants "tables:..."
     outputs      {name: (shape, dtype)} of what is to be returned
     receipt      a dict: what is put there goes into the judge's receipt

@@ -115,11 +115,12 @@ class Runner:
         if in_place:
             place.fetch_room(outputs)
         else:
-            self._take(message["op"], answer, inputs, outputs)
+            self._take(message, answer, inputs, outputs)
         return None, call.receipt
 
-    def _take(self, op, answer, inputs, outputs):
+    def _take(self, message, answer, inputs, outputs):
         """Copies what was returned to where it belongs."""
+        op = message["op"]
         if answer is None:
             raise Wrong("outputs", "returned None, want " + ", ".join(outputs)
                         + "; a kernel with a parameter `out` writes into it")
@@ -142,7 +143,17 @@ class Runner:
             returned[name] = (part, array)
         self.place.check_aliases(returned, inputs)
         for name, (_, array) in returned.items():
-            outputs[name][...] = array
+            there = _tokens_of(message, name, inputs)
+            outputs[name][there] = array[there]
+
+
+def _tokens_of(message, name, inputs):
+    """The part of an output that is the kernel's: where rows lie end to end, what it
+    returns behind the last one is nobody's."""
+    if not message.get("scalars", {}).get("varlen"):
+        return ...
+    own = slice(int(inputs["cu_seqlens_q"][-1]))
+    return (slice(None), own) if name == "lse" else own
 
 
 def _profile_text(profile):

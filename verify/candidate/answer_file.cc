@@ -8,6 +8,7 @@
 
 #include "verify/base/io/files.h"
 #include "verify/candidate/wide_output.h"
+#include "verify/ops/varlen/token_outputs.h"
 
 namespace lockstep::verify {
 namespace {
@@ -170,10 +171,14 @@ std::string NoTensor(const OutputSpec& spec, const SafetensorsFile& file) {
 }
 
 RunOutcome TakeAnswer(const AnswerFile& answer, const CaseRequest& request,
-                      const std::vector<OutputSpec>& specs,
-                      const OutputSet& outputs) {
+                      const Trial& trial, const OutputSet& own) {
+  const Result<FileOutputs> made = FileOutputs::Make(trial, own);
+  if (!made.ok()) {
+    return {RunOutcome::State::kError, made.message(), "", "answer"};
+  }
+  const OutputSet& outputs = made->set();
   for (size_t t = 0; t < outputs.tensors.size(); ++t) {
-    const OutputSpec& spec = specs[t];
+    const OutputSpec& spec = made->specs()[t];
     const SafetensorsTensor* found = answer.file->Find(spec.name);
     if (found == nullptr && MayLack(request, spec)) {
       FillNan(outputs.tensors[t]);
@@ -200,6 +205,7 @@ RunOutcome TakeAnswer(const AnswerFile& answer, const CaseRequest& request,
       Scatter(found->bytes.data(), outputs.tensors[t]);
     }
   }
+  made->Read();
   return {RunOutcome::State::kRan, WhoseAnswer(answer.path, request.max_bytes),
           ""};
 }

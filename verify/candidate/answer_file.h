@@ -41,12 +41,11 @@ struct AnswerFile {
   const SafetensorsFile* file = nullptr;
 };
 
-// The tensors of that file into `outputs`; what may be missing, and is, becomes
-// NaN. kMismatch: a tensor of another type or shape. kError: one is missing.
-// kRan: the message is WhoseAnswer's.
+// The tensors of that file into `outputs`, the trial's; what may be missing,
+// and is, becomes NaN. kMismatch: a tensor of another type or shape. kError:
+// one is missing. kRan: the message is WhoseAnswer's.
 RunOutcome TakeAnswer(const AnswerFile& answer, const CaseRequest& request,
-                      const std::vector<OutputSpec>& specs,
-                      const OutputSet& outputs);
+                      const Trial& trial, const OutputSet& outputs);
 
 }  // namespace lockstep::verify
 

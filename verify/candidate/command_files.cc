@@ -101,7 +101,7 @@ class CommandFiles final : public Candidate {
     execution->backend = traits().backend;
     if (!trial.NeededWants().empty()) {
       return {RunOutcome::State::kUnsupported,
-              "the case has " + trial.NeededWants().front() +
+              "the case has " + NeedOf(trial.NeededWants().front()) +
                   ", which a program of cmd-files: has no way to want",
               ""};
     }

@@ -80,8 +80,7 @@ class Files final : public Candidate, public Planner, public HeldAnswers {
     if (!path.ok()) return Broken(path.message());
     const Result<SafetensorsFile> file = Read(request, path.value());
     if (!file.ok()) return Broken(file.message());
-    return TakeAnswer({path.value(), &file.value()}, request, trial.outputs(),
-                      outputs);
+    return TakeAnswer({path.value(), &file.value()}, request, trial, outputs);
   }
 
   RunOutcome Plan(const CaseRequest& request, const BlockPlanScene& scene,

@@ -30,11 +30,20 @@ class Emulated final : public EmulatedCandidate {
     return RunRows(trial, {}, outputs, execution);
   }
 
-  RunOutcome RunRows(const Trial& trial, std::span<const int64_t> rows,
+  RunOutcome RunRows(const Trial& trial, std::span<const int64_t> wanted,
                      const OutputSet& outputs, Execution* execution) override {
     const auto* attention = dynamic_cast<const AttentionForwardTrial*>(&trial);
     if (!attention) return Refuse(" computes attention_forward only");
     const AttentionForwardData& data = attention->data();
+    const std::vector<int64_t> rows =
+        attention->LinesOf({wanted.begin(), wanted.end()});
+    if (data.varlen && emulator_.breaks_varlen()) {
+      const Result<TokenTensors>& tokens = attention->tokens();
+      if (!tokens.ok()) return Failed(tokens.message());
+      emulator_.RunVarlen(data.problem, tokens->InputsOf(data), tokens->rows(),
+                          AttentionViews(outputs), rows);
+      return Ran(TileOf(emulator_.variant()), execution);
+    }
     if (!data.pages || !emulator_.breaks_pages()) {
       emulator_.Run(data.problem, data.inputs, AttentionViews(outputs), rows);
       return Ran(TileOf(emulator_.variant()), execution);

@@ -23,11 +23,22 @@ constexpr const char* kOwnFeatures[] = {
 // Features that every case has, or none: attention_forward's probes prove
 // nothing of gradients, its order=amx, its parts of the keys and its pages have
 // none, and its far tensors are its own.
-constexpr std::string_view kMissing[] = {
-    "fill_probe",           "order_amx",    "order_amx_channel_blocks",
-    "order_amx_key_blocks", "stride_far",   "split",
-    "split_fewer_parts",    "pages",        "pages_nhd",
-    "pages_shared",         "pages_ragged", "pages_fewer"};
+constexpr std::string_view kMissing[] = {"fill_probe",
+                                         "order_amx",
+                                         "order_amx_channel_blocks",
+                                         "order_amx_key_blocks",
+                                         "stride_far",
+                                         "split",
+                                         "split_fewer_parts",
+                                         "pages",
+                                         "pages_nhd",
+                                         "pages_shared",
+                                         "pages_ragged",
+                                         "pages_fewer",
+                                         "varlen",
+                                         "varlen_ragged",
+                                         "varlen_no_queries",
+                                         "varlen_no_keys"};
 
 const InheritedFeatures& GradientFeatures() {
   static const InheritedFeatures kFeatures(AttentionForwardFeatures(), kMissing,

@@ -1,4 +1,4 @@
-// Generator version 7 of attention_forward: what a draw means here is frozen.
+// Generator version 8 of attention_forward: what a draw means here is frozen.
 #include "verify/domain/attention_forward.h"
 
 #include <algorithm>
@@ -298,7 +298,7 @@ std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
   sequence = WithFurther(draw, std::move(sequence));
   if (!options.near) {
     sequence = WithSplits(draw, WithFar(draw, std::move(sequence)));
-    sequence = WithPages(draw, std::move(sequence));
+    sequence = WithVarlen(draw, WithPages(draw, std::move(sequence)));
   }
   return WithGpuOrders(options, std::move(sequence));
 }

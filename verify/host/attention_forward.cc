@@ -49,6 +49,7 @@ lockstep_attention_forward_call ReadAttentionCall(CallReader* reader) {
   call.v_pages = in.Input("v_pages");
   call.page_table = in.Input("page_table");
   call.kv_len = in.Input("kv_len");
+  call.varlen = in.Integer("varlen") != 0 ? 1 : 0;
   const auto& tables = in.Tables();
   call.tables = tables.data();
   call.table_count = static_cast<int64_t>(tables.size());

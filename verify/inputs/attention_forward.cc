@@ -45,6 +45,9 @@ class AttentionMaterialiser {
     SharePages();
     PoisonUnseen();
     data_.pages = SpecOfPages();
+    if (attention_.layout == Layout::kVarlen) {
+      data_.varlen = {options_.alignment_shift, options_.finite_slack};
+    }
     return std::move(data_);
   }
 

@@ -32,6 +32,14 @@ struct PageSpec {
   bool finite_slack = false;
 };
 
+// How rows are put end to end (attention_forward/varlen.h).
+struct VarlenSpec {
+  int64_t shift = 0;  // elements that tensors start behind a 64-byte boundary
+  // Tokens behind the last row hold numbers, not NaN, because the kernel
+  // computes with what it masks.
+  bool finite_slack = false;
+};
+
 // Problem and inputs of a case, with the memory behind the views. Moving keeps
 // the views good.
 struct AttentionForwardData {
@@ -43,6 +51,8 @@ struct AttentionForwardData {
   std::vector<GuardedBuffer> dense_masks;
   // A kernel gets k and v in pages.
   std::optional<PageSpec> pages;
+  // A kernel gets q, k and v, and its outputs, with rows end to end.
+  std::optional<VarlenSpec> varlen;
 
   // Of the logical contents of all inputs, payload counts included: DigestText
   // of one line "name shape digest" each. What a receipt names.

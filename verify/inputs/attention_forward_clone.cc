@@ -40,6 +40,7 @@ Result<AttentionForwardData> Clone(const AttentionForwardData& data) {
   copy.problem = data.problem;
   copy.inputs = data.inputs;
   copy.pages = data.pages;
+  copy.varlen = data.varlen;
   Cloner cloner;
   cloner.Take(data.q, &copy.q);
   cloner.Take(data.k, &copy.k);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "verify/case/case.h"
 #include "verify/inputs/materialise.h"
 #include "verify/inputs/named_tensor.h"
+#include "verify/inputs/varlen/token_rows.h"
 #include "verify/ops/outputs.h"
 
 namespace lockstep::verify {
@@ -45,8 +47,14 @@ struct TrialParts {
   const BlockPlanScene* scene = nullptr;
 };
 
-// The want of hosts that read keys and values in pages.
+// The wants of hosts that read keys and values in pages, and rows that lie end
+// to end.
 inline constexpr const char* kPagesWant = "pages";
+inline constexpr const char* kVarlenWant = "varlen";
+// What a case has that needs the want: "the case has " this.
+inline std::string NeedOf(const std::string& want) {
+  return want == kVarlenWant ? "layout=varlen" : want;
+}
 
 // One case made concrete: inputs in memory, truth and candidates on demand.
 class Trial {
@@ -85,6 +93,14 @@ class Trial {
   // The case can be handed over only with these wants. A kernel that does not
   // have them is not asked.
   virtual std::vector<std::string> NeededWants() const { return {}; }
+
+  // How an output's rows lie for a kernel with these wants; none: as the trial
+  // has them.
+  virtual std::optional<TokenRows> RowsEndToEnd(
+      const std::string& output) const {
+    (void)output;
+    return std::nullopt;
+  }
 
   // Of the logical contents of all inputs, and of every byte in memory, with
   // guards and padding: equal before and after a call that left them alone.

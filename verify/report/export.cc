@@ -12,6 +12,7 @@
 #include "verify/inputs/named_tensor.h"
 #include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
+#include "verify/ops/varlen/token_outputs.h"
 #include "verify/tables/files.h"
 
 namespace lockstep::verify {
@@ -58,10 +59,12 @@ Result<std::string> FormatExpected(const Trial& trial,
   Execution execution;
   const RunOutcome ran = trial.kernels().RunReference(outputs, &execution);
   if (ran.state != RunOutcome::State::kRan) return Status::Error(ran.message);
+  ASSIGN_OR_RETURN(const FileOutputs made, FileOutputs::Make(trial, outputs));
+  made.Write();
   FileBuilder file;
   for (size_t n = 0; n < outputs.tensors.size(); ++n) {
-    const OutputSpec& spec = trial.outputs()[n];
-    const MutableLaneView& view = outputs.tensors[n].view;
+    const OutputSpec& spec = made.specs()[n];
+    const MutableLaneView& view = made.set().tensors[n].view;
     const NamedOutput tensor = {spec.name,
                                 TypeOf(view.lane),
                                 {view.shape.begin(), view.shape.end()},

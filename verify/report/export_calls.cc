@@ -15,6 +15,7 @@
 #include "verify/candidate/wire/messages.h"
 #include "verify/domain/draws/further.h"
 #include "verify/judge/rehearsal.h"
+#include "verify/ops/varlen/token_outputs.h"
 #include "verify/report/export.h"
 #include "verify/report/export_loop.h"
 #include "verify/run/draws.h"
@@ -57,11 +58,14 @@ Status WriteAnswer(const RecordedCall& call, const std::string& path) {
                        : tables.status();
   }
   if (call.answer == nullptr) return {};
-  const auto& specs = call.trial->outputs();
+  ASSIGN_OR_RETURN(const FileOutputs outputs,
+                   FileOutputs::Make(*call.trial, *call.answer));
+  outputs.Write();
+  const std::vector<OutputSpec>& specs = outputs.specs();
   std::vector<std::vector<uint8_t>> storage;
   std::vector<SafetensorsTensor> tensors;
   for (size_t t = 0; t < specs.size(); ++t) {
-    const LaneView view = call.answer->tensors[t].const_view();
+    const LaneView view = outputs.set().tensors[t].const_view();
     const auto width = static_cast<int64_t>(LaneBytes(view.lane));
     const std::vector<int64_t> shape(view.shape.begin(), view.shape.end());
     storage.emplace_back(static_cast<size_t>(ElementCount(shape) * width));

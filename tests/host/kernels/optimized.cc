@@ -85,6 +85,11 @@ Status RunAttention(const AttentionCall& asked, int threads,
                                        *asked.pages, plan.value(),
                                        asked.outputs, ran);
   }
+  if (asked.varlen) {
+    return optimized::AttentionForward(asked.problem, asked.inputs,
+                                       *asked.varlen, plan.value(),
+                                       asked.outputs, ran);
+  }
   return optimized::AttentionForward(asked.problem, asked.inputs, plan.value(),
                                      asked.outputs, ran);
 }
@@ -95,7 +100,7 @@ int lockstep_describe(lockstep_description* description) {
   description->abi = LOCKSTEP_ABI;
   description->name = "optimized";
   description->lanes = "f32 bf16 f16";
-  description->wants = "pages";
+  description->wants = "pages varlen";
   return 0;
 }
 

@@ -52,6 +52,17 @@ void SetPool(const lockstep_attention_forward_call& call,
   std::swap(view->strides[1], view->strides[2]);
 }
 
+// Tokens [tokens, heads, channels] as [1, heads, tokens, channels].
+template <typename Void>
+void SetTokens(const lockstep_tensor* tensor, BasicLaneView<Void, 4>* view) {
+  BasicLaneView<Void, 3> tokens;
+  Set(tensor, &tokens);
+  const auto& n = tokens.shape;
+  const auto& s = tokens.strides;
+  *view = {
+      tokens.data, tokens.lane, {1, n[1], n[0], n[2]}, {0, s[1], s[0], s[2]}};
+}
+
 std::vector<int64_t> IntegersOf(const lockstep_tensor& tensor) {
   TensorView<const int32_t, 1> view;
   Set(&tensor, &view);
@@ -141,9 +152,15 @@ void ReadAttention(const lockstep_attention_forward_call& call,
   if (call.softcap != 0) p.softcap = call.softcap;
   p.segments = call.q_seg != nullptr;
   p.sink = call.sink != nullptr;
-  Set(call.q, &in.q);
-  Set(call.k, &in.k);
-  Set(call.v, &in.v);
+  if (call.varlen != 0) {
+    SetTokens(call.q, &in.q);
+    SetTokens(call.k, &in.k);
+    SetTokens(call.v, &in.v);
+  } else {
+    Set(call.q, &in.q);
+    Set(call.k, &in.k);
+    Set(call.v, &in.v);
+  }
   Set(call.q_seg, &in.q_seg);
   Set(call.kv_seg, &in.kv_seg);
   Set(call.sink, &in.sink);
@@ -161,6 +178,18 @@ void ReadAttention(const lockstep_attention_forward_call& call,
 Status ProblemOf(const lockstep_attention_forward_call& call,
                  AttentionCall* to) {
   ReadAttention(call, &to->problem, &to->inputs);
+  if (call.varlen != 0) {
+    VarlenRows& rows = to->varlen.emplace();
+    Set(call.cu_seqlens_q, &rows.cu_q);
+    Set(call.cu_seqlens_k, &rows.cu_kv);
+    SetTokens(call.o, &to->outputs.o);
+    TensorView<float, 2> lse;
+    Set(call.lse, &lse);
+    to->outputs.lse = {lse.data,
+                       {1, lse.shape[0], lse.shape[1]},
+                       {0, lse.strides[0], lse.strides[1]}};
+    return CheckVarlen(to->problem, to->inputs, rows, to->outputs);
+  }
   Set(call.o, &to->outputs.o);
   Set(call.lse, &to->outputs.lse);
   if (call.page_size == 0) {

@@ -10,6 +10,7 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/attention_merge.h"
 #include "reference/contract/attention_pages.h"
+#include "reference/contract/attention_varlen.h"
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/mamba3_scan_backward.h"
 #include "reference/contract/ssd_scan.h"
@@ -22,6 +23,8 @@ struct AttentionCall {
   AttentionForwardInputs inputs;
   AttentionForwardOutputs outputs;
   std::optional<KeyPages> pages;  // k and v of the inputs lead there then
+  // Rows lie end to end: tensors are as CheckVarlen has them.
+  std::optional<VarlenRows> varlen;
 };
 // Views of the call's memory. Errors: Validate's.
 Status ProblemOf(const lockstep_attention_forward_call& call,

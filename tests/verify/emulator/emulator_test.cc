@@ -23,6 +23,7 @@
 #include "verify/emulator/mutants.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/pages.h"
+#include "verify/inputs/attention_forward/varlen.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify {
@@ -64,6 +65,11 @@ std::vector<uint32_t> Emulated(const Case& c, const AttentionForwardData& data,
     EXPECT_TRUE(pool.ok());
     emulator->RunPaged(data.problem, data.inputs, pool->view(),
                        outputs->view());
+  } else if (data.varlen) {
+    const Result<TokenTensors> tokens = MakeTokens(data);
+    EXPECT_TRUE(tokens.ok());
+    emulator->RunVarlen(data.problem, tokens->InputsOf(data), tokens->rows(),
+                        outputs->view());
   } else {
     emulator->Run(data.problem, data.inputs, outputs->view());
   }

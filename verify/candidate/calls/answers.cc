@@ -157,8 +157,7 @@ RunOutcome CallAnswers::Run(const CaseRequest& request, const Trial& trial,
   }
   const Found found = Find(request, inputs);
   if (found.outcome.state != RunOutcome::State::kRan) return found.outcome;
-  return TakeAnswer({found.path, &found.file}, request, trial.outputs(),
-                    outputs);
+  return TakeAnswer({found.path, &found.file}, request, trial, outputs);
 }
 
 RunOutcome CallAnswers::Plan(const CaseRequest& request,

@@ -6,6 +6,7 @@
 #include "verify/candidate/wire/plan.h"
 #include "verify/inputs/named_tensor.h"
 #include "verify/ops/backends.h"
+#include "verify/ops/varlen/token_outputs.h"
 
 namespace lockstep::verify {
 namespace {
@@ -97,7 +98,7 @@ RunOutcome CallRecorder::Run(const CaseRequest& request, const Trial& trial,
     const KernelInputs other = TurnedInputs(inputs);
     RecordedCall* call = Note(request, "other contents", other);
     if (call != nullptr) {
-      call->outputs = CallOutputs(trial.outputs());
+      call->outputs = CallOutputs(FileOutputs::Specs(trial));
       call->trial = &trial;
       Tell(*call);
     }
@@ -110,7 +111,7 @@ RunOutcome CallRecorder::Run(const CaseRequest& request, const Trial& trial,
   RecordedCall* call = Note(request, WhatOf(request, how, own_, again), inputs);
   if (answers_) trial.kernels().RunReference(outputs, execution);
   if (call != nullptr) {
-    call->outputs = CallOutputs(trial.outputs());
+    call->outputs = CallOutputs(FileOutputs::Specs(trial));
     call->trial = &trial;
     call->answer = answers_ ? &outputs : nullptr;
     Tell(*call);

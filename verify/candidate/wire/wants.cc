@@ -46,18 +46,21 @@ Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
                                     bool wide, KernelCall call) {
   WantedCall wanted;
   wanted.call_ = std::move(call);
-  wanted.DropLacking(hello.lacks);
-  if (wide) RETURN_IF_ERROR(wanted.Widen());
   // First, as others change what these bring.
   for (const std::string& need : trial.NeededWants()) {
     const bool said = std::find(hello.wants.begin(), hello.wants.end(), need) !=
                       hello.wants.end();
     if (!said) {
-      return Status::Error("the case has " + need + ", and " + hello.name +
-                           " does not say that it wants them");
+      const char* what = need == kVarlenWant ? "it" : "them";
+      return Status::Error("the case has " + NeedOf(need) + ", and " +
+                           hello.name + " does not say that it wants " + what);
     }
     RETURN_IF_ERROR(wanted.Apply(trial, need));
   }
+  ASSIGN_OR_RETURN(wanted.tokens_,
+                   TokenOutputs::Make(trial, &wanted.call_.outputs));
+  wanted.DropLacking(hello.lacks);
+  if (wide) RETURN_IF_ERROR(wanted.Widen());
   for (const std::string& want : hello.wants) {
     const Status status = wanted.Apply(trial, want);
     if (!status.ok()) return status;
@@ -66,8 +69,10 @@ Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
 }
 
 Status WantedCall::Apply(const Trial& trial, const std::string& want) {
-  // A case with pages was handed over with them; others stay as they are.
-  if (want == kPagesWant && trial.NeededWants().empty()) return {};
+  // A case with pages, or with rows end to end, was handed over so; others stay
+  // as they are.
+  const bool kept = want == kPagesWant || want == kVarlenWant;
+  if (kept && trial.NeededWants() != std::vector{want}) return {};
   if (want == "contiguous") {
     MakeDense();
     return {};
@@ -176,7 +181,7 @@ Status WantedCall::Lay(const std::string& layout) {
   return {};
 }
 
-void WantedCall::Return() const {
+std::string WantedCall::Return() const {
   // The last move first: one may have moved what another has moved.
   for (auto moved = moved_.rbegin(); moved != moved_.rend(); ++moved) {
     if (moved->trial.type != moved->host.type) {
@@ -189,12 +194,15 @@ void WantedCall::Return() const {
                  moved->host.data, moved->host.strides, moved->trial.data,
                  moved->trial.strides);
   }
+  std::string behind = tokens_.Behind();
   constexpr uint32_t kNan = 0x7fc07fc0;  // of any lane
   for (const NamedOutput& output : lacking_) {
     CopyElements(output.shape, ElementBytes(output.type), &kNan,
                  std::vector<int64_t>(output.shape.size()), output.data,
                  output.strides);
   }
+  tokens_.Return();
+  return behind;
 }
 
 }  // namespace lockstep::verify

@@ -12,6 +12,7 @@
 #include "verify/candidate/wire/messages.h"
 #include "verify/inputs/named_tensor.h"
 #include "verify/ops/op.h"
+#include "verify/ops/varlen/token_outputs.h"
 
 namespace lockstep::verify {
 
@@ -27,8 +28,9 @@ class WantedCall {
 
   const KernelCall& call() const { return call_; }
   // Writes the outputs to where the trial has them; what the kernel lacks is
-  // NaN.
-  void Return() const;
+  // NaN. Returns what was written where nobody may write, as an error says it;
+  // empty: nothing.
+  std::string Return() const;
 
  private:
   // One output twice: as the trial has it, and as the host writes it, both
@@ -49,6 +51,7 @@ class WantedCall {
   std::vector<GuardedBuffer> wide_;
   std::vector<Moved> moved_;
   std::vector<NamedOutput> lacking_;
+  TokenOutputs tokens_;
 };
 
 }  // namespace lockstep::verify

@@ -17,8 +17,9 @@
 namespace lockstep::verify {
 
 // Order of the axes in memory; all are views of [batch, head, position,
-// channel]. kThd is packed tokens: [batch * position, head, channel].
-enum class Layout : uint8_t { kBhsd, kBshd, kThd };
+// channel]. kThd is packed tokens: [batch * position, head, channel]. kVarlen
+// is kThd without what is not valid: a kernel gets rows end to end.
+enum class Layout : uint8_t { kBhsd, kBshd, kThd, kVarlen };
 
 // Where the bits of a dense mask term come from.
 struct DenseSource {

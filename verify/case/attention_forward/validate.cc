@@ -9,6 +9,7 @@
 #include "verify/case/attention_forward/line.h"
 #include "verify/case/attention_forward/pages.h"
 #include "verify/case/attention_forward/probe.h"
+#include "verify/case/attention_forward/varlen.h"
 #include "verify/case/attention_forward/views.h"
 #include "verify/case/case.h"
 #include "verify/case/fill.h"
@@ -301,6 +302,7 @@ Status ValidateAttentionForward(const Case& c) {
   if (status.ok()) status = CheckHeadShards(c, a.q_heads, a.kv_heads);
   if (status.ok()) status = CheckViews(a, problem);
   if (status.ok()) status = CheckPages(a);
+  if (status.ok()) status = CheckVarlen(c, a);
   return status;
 }
 
@@ -360,6 +362,7 @@ int64_t AttentionForwardBytes(const Case& c) {
     return BytesIn(ElementRanges(view.shape, view.strides, lane));
   };
   int64_t bytes = AddSaturated(taken(out.o), PoolBytes(a));
+  bytes = AddSaturated(bytes, VarlenBytes(a));
   for (const LaneView& view : {in.q, in.k, in.v}) {
     bytes = AddSaturated(bytes, taken(view));
   }

@@ -54,7 +54,9 @@ constexpr const char* kAttentionFeatures[] = {
     // Parts of the keys, and fewer parts than were asked for.
     "split", "split_fewer_parts",
     // Keys in pages: rows whose last page is not full, rows of fewer pages.
-    "pages", "pages_nhd", "pages_shared", "pages_ragged", "pages_fewer"};
+    "pages", "pages_nhd", "pages_shared", "pages_ragged", "pages_fewer",
+    // Rows end to end: rows of several lengths, rows without queries or keys.
+    "varlen", "varlen_ragged", "varlen_no_queries", "varlen_no_keys"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
@@ -239,6 +241,7 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
     }
     Set("stride_far", LastOf(out.o.shape, out.o.strides) > INT32_MAX);
     Pages();
+    Varlen();
   }
 
   void Pages() {
@@ -250,6 +253,19 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
     for (const int64_t keys : c_.valid_kv) {
       Set("pages_ragged", keys % page.size != 0);
       Set("pages_fewer", (c_.kv_len - 1) / page.size > (keys - 1) / page.size);
+    }
+  }
+
+  void Varlen() {
+    if (c_.layout != Layout::kVarlen) return;
+    Set("varlen", true);
+    for (const int64_t n : c_.valid_q) {
+      Set("varlen_ragged", n != c_.valid_q.front());
+      Set("varlen_no_queries", n == 0);
+    }
+    for (const int64_t n : c_.valid_kv) {
+      Set("varlen_ragged", n != c_.valid_kv.front());
+      Set("varlen_no_keys", n == 0);
     }
   }
 

@@ -135,6 +135,9 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
       Try([](AttentionForwardCase* a) { a->strides = {}; });
     }
     Pages();
+    if (a_.layout == Layout::kVarlen) {
+      Try([](AttentionForwardCase* a) { a->layout = Layout::kThd; });
+    }
     for (const int64_t n : Below(std::min(a_.q_len, a_.kv_len), 1)) {
       Try([n](AttentionForwardCase* a) {
         SetLength(true, n, a);

@@ -260,6 +260,15 @@ void AttentionEmulator::RunPaged(const AttentionForwardProblem& problem,
   Run(problem, taken.inputs, outputs, rows);
 }
 
+void AttentionEmulator::RunVarlen(const AttentionForwardProblem& problem,
+                                  const AttentionForwardInputs& tokens,
+                                  const VarlenRows& varlen,
+                                  const AttentionForwardOutputs& outputs,
+                                  std::span<const int64_t> rows) {
+  const TakenRows taken = TakeRows(problem, tokens, varlen, dial_);
+  Run(taken.problem, taken.inputs, outputs, rows);
+}
+
 void AttentionEmulator::Run(const AttentionForwardProblem& problem,
                             const AttentionForwardInputs& given,
                             const AttentionForwardOutputs& outputs,

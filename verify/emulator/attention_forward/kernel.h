@@ -13,6 +13,7 @@
 #include "verify/emulator/attention_forward/faults.h"
 #include "verify/emulator/attention_forward/pages/taken_keys.h"
 #include "verify/emulator/attention_forward/variant.h"
+#include "verify/emulator/attention_forward/varlen/taken_rows.h"
 
 namespace lockstep::verify {
 
@@ -39,8 +40,17 @@ class AttentionEmulator {
                 const AttentionForwardOutputs& outputs,
                 std::span<const int64_t> rows = {});
 
+  // The same of rows that lie end to end: q, k and v of `tokens` are as
+  // CheckVarlen has them, and all else, and the outputs, as Run has them. For a
+  // kernel with a bug of such rows; others read rows of one length.
+  void RunVarlen(const AttentionForwardProblem& problem,
+                 const AttentionForwardInputs& tokens, const VarlenRows& varlen,
+                 const AttentionForwardOutputs& outputs,
+                 std::span<const int64_t> rows = {});
+
   const AttentionVariant& variant() const { return variant_; }
   bool breaks_pages() const { return BreaksPages(dial_); }
+  bool breaks_varlen() const { return BreaksVarlen(dial_); }
 
  private:
   void Exchange(std::vector<RowResult>* stored);

@@ -125,6 +125,7 @@ class AttentionPicker {
     data_.inputs.k = data_.k.const_view();
     data_.inputs.v = data_.v.const_view();
     TakePages();
+    if (to_.layout == Layout::kVarlen) data_.varlen = from_.varlen;
     return std::move(data_);
   }
 

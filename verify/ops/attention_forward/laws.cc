@@ -54,8 +54,20 @@ std::vector<LinePair> AttentionLaws::AllLines() const {
   return lines;
 }
 
+std::vector<LinePair> AttentionLaws::ThatAreThere(
+    std::vector<LinePair> lines) const {
+  if (!data_.varlen) return lines;
+  const AttentionForwardProblem& p = data_.problem;
+  std::erase_if(lines, [&](const LinePair& pair) {
+    const int64_t b = pair.own / (p.q_heads * p.q_len);
+    return pair.own % p.q_len >= data_.inputs.ValidQ(p, b);
+  });
+  return lines;
+}
+
 Law AttentionLaws::Of(const char* name, AttentionForwardData data,
-                      const std::vector<LinePair>& kept) const {
+                      const std::vector<LinePair>& lines) const {
+  const std::vector<LinePair> kept = ThatAreThere(lines);
   Law law;
   law.name = name;
   if (kept.empty()) return law;

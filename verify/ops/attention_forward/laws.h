@@ -8,7 +8,8 @@
 //   scale       v times a power of two is o times it
 //   rows        batch rows in another order
 //   heads       heads in another order, key heads with their groups
-//   encoding    keys in pages are keys that lie together
+//   encoding    keys in pages are keys that lie together; rows end to end are
+//               padded rows
 //   pages       the pages may lie anywhere in the pool
 // There is no law of the order of keys: o is one chain over them (N11).
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_LAWS_H_
@@ -63,6 +64,7 @@ class AttentionLaws {
   bool HasRows() const { return data_.problem.batch > 1; }
   bool HasHeads() const { return data_.problem.q_heads > 1; }
   bool HasPages() const { return data_.pages.has_value(); }
+  bool HasEncoding() const { return HasPages() || data_.varlen.has_value(); }
 
   Result<Law> Neighbours() const;
   Result<Law> Prefix() const { return HiddenKeys("prefix", true); }
@@ -86,8 +88,11 @@ class AttentionLaws {
   Result<LawCall> Renamed(IdRange range) const;
   // One call with these inputs.
   Law Of(const char* name, AttentionForwardData data,
-         const std::vector<LinePair>& kept) const;
+         const std::vector<LinePair>& lines) const;
   std::vector<LinePair> AllLines() const;
+  // Those whose queries kernels answer: with rows end to end, others are not
+  // there.
+  std::vector<LinePair> ThatAreThere(std::vector<LinePair> lines) const;
   int64_t Line(int64_t b, int64_t h, int64_t i) const {
     const AttentionForwardProblem& p = data_.problem;
     return (b * p.q_heads + h) * p.q_len + i;

@@ -1,4 +1,4 @@
-// Laws of keys in pages.
+// Laws of keys in pages, and of rows that lie end to end.
 #include <memory>
 #include <utility>
 
@@ -13,16 +13,19 @@ namespace lockstep::verify {
 Result<Law> AttentionLaws::Encoding() const {
   ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
   data.pages.reset();
+  data.varlen.reset();
   Case together = case_;
   auto& attention = together.Get<AttentionForwardCase>();
   attention.page = {};
+  if (data_.varlen) attention.layout = Layout::kBhsd;
   attention.strides.k = attention.strides.v = std::nullopt;
   Law law;
   law.name = "encoding";
   law.may_be_refused = true;
+  const std::vector<LinePair> kept = ThatAreThere(AllLines());
   law.calls.push_back(
       {std::make_unique<AttentionForwardTrial>(together, std::move(data)),
-       {AllLines(), AllLines()},
+       {kept, kept},
        nullptr});
   return law;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "verify/case/attention_forward/case.h"
 #include "verify/ops/attention_forward/ways.h"
 #include "verify/ops/backends.h"
+#include "verify/ops/varlen/token_outputs.h"
 
 namespace lockstep::verify {
 namespace {
@@ -78,7 +80,26 @@ Result<std::unique_ptr<Trial>> AttentionForwardTrial::Open(
 
 AttentionForwardTrial::AttentionForwardTrial(const Case& request,
                                              AttentionForwardData data)
-    : WholeTrial(Outputs(request)), case_(request), data_(std::move(data)) {}
+    : WholeTrial(Outputs(request)), case_(request), data_(std::move(data)) {
+  if (!data_.varlen) return;
+  const OutputSpec& o = outputs()[0];
+  for (int64_t line = 0; line < o.lines(); ++line) {
+    const auto at = LineIndex(o, line, 0);
+    const bool there = at[2] < data_.inputs.ValidQ(data_.problem, at[0]);
+    if (there) lines_.push_back(line);
+  }
+}
+
+int64_t AttentionForwardTrial::rows() const {
+  return data_.varlen ? static_cast<int64_t>(lines_.size())
+                      : outputs()[0].lines();
+}
+
+std::vector<int64_t> AttentionForwardTrial::LinesOf(
+    std::vector<int64_t> rows) const {
+  for (int64_t& row : rows) row = LineOf(row);
+  return rows;
+}
 
 KernelInputs AttentionForwardTrial::Inputs() const {
   return NameInputs(data_.problem, data_.inputs);
@@ -91,7 +112,20 @@ KernelCall AttentionForwardTrial::Call(int64_t,
 
 std::vector<std::string> AttentionForwardTrial::NeededWants() const {
   if (data_.pages) return {kPagesWant};
+  if (data_.varlen) return {kVarlenWant};
   return {};
+}
+
+std::optional<TokenRows> AttentionForwardTrial::RowsEndToEnd(
+    const std::string& output) const {
+  if (!data_.varlen) return std::nullopt;
+  constexpr float kEmptyLse = -std::numeric_limits<float>::infinity();
+  return QueryRows(data_, output == "lse" ? kEmptyLse : 0.0f);
+}
+
+const Result<TokenTensors>& AttentionForwardTrial::tokens() const {
+  std::call_once(tokens_made_, [&] { tokens_ = MakeTokens(data_); });
+  return *tokens_;
 }
 
 const Result<KeyPool>& AttentionForwardTrial::pool() const {
@@ -101,6 +135,9 @@ const Result<KeyPool>& AttentionForwardTrial::pool() const {
 
 std::string AttentionForwardTrial::StorageDigest() const {
   const std::string digest = data_.StorageDigest();
+  if (data_.varlen && tokens().ok()) {
+    return DigestText(digest + tokens()->StorageDigest());
+  }
   if (!data_.pages || !pool().ok()) return digest;
   return DigestText(digest + pool()->StorageDigest());
 }
@@ -121,7 +158,7 @@ std::vector<Fact> AttentionForwardTrial::Facts() const {
 void AttentionForwardTrial::RowOf(const AttentionForwardProblem& problem,
                                   const AttentionForwardInputs& inputs,
                                   int64_t row, RowBits* bits) const {
-  const auto at = LineIndex(outputs()[0], row, 0);
+  const auto at = LineIndex(outputs()[0], LineOf(row), 0);
   std::vector<float> o(static_cast<size_t>(problem.value_dim));
   float lse = 0;
   // Row and problem are of the case, which was validated.
@@ -166,6 +203,27 @@ std::vector<int64_t> AttentionForwardTrial::TellingRows() const {
     for (const int64_t b : Ends(p.batch)) {
       for (const int64_t h : Ends(p.q_heads)) {
         rows.push_back((b * p.q_heads + h) * p.q_len + i);
+      }
+    }
+  }
+  return data_.varlen ? TellingTokens() : rows;
+}
+
+// Ends of every row, and neighbours of the ends, the first rows first.
+std::vector<int64_t> AttentionForwardTrial::TellingTokens() const {
+  const AttentionForwardProblem& p = data_.problem;
+  std::vector<int64_t> rows;
+  for (const int64_t from_end : {1, 2, 3}) {
+    for (int64_t b = 0; b < p.batch; ++b) {
+      const int64_t length = data_.inputs.ValidQ(p, b);
+      for (const int64_t i : std::set<int64_t>{
+               from_end - 1, length / (from_end + 1), length - from_end}) {
+        if (i < 0 || i >= length) continue;
+        for (const int64_t h : Ends(p.q_heads)) {
+          const int64_t line = (b * p.q_heads + h) * p.q_len + i;
+          rows.push_back(std::lower_bound(lines_.begin(), lines_.end(), line) -
+                         lines_.begin());
+        }
       }
     }
   }
@@ -221,6 +279,7 @@ RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
 Status AttentionForwardTrial::RunPlan(
     const optimized::Plan& plan, const OutputSet& outputs,
     optimized::AttentionForwardExecution* counts) const {
+  if (data_.varlen) return RunTokens(plan, outputs, counts);
   if (!data_.pages) {
     return optimized::AttentionForward(data_.problem, data_.inputs, plan,
                                        AttentionViews(outputs), counts);
@@ -229,6 +288,28 @@ Status AttentionForwardTrial::RunPlan(
   return optimized::AttentionForward(data_.problem, data_.inputs,
                                      pool()->view(), plan,
                                      AttentionViews(outputs), counts);
+}
+
+// Into tensors whose rows lie end to end, as another kernel gets them, too.
+Status AttentionForwardTrial::RunTokens(
+    const optimized::Plan& plan, const OutputSet& outputs,
+    optimized::AttentionForwardExecution* counts) const {
+  if (!tokens().ok()) return tokens().status();
+  std::vector<NamedOutput> named = NameOutputs(AttentionViews(outputs));
+  ASSIGN_OR_RETURN(const TokenOutputs made, TokenOutputs::Make(*this, &named));
+  const auto& lse = made.Find("lse").view;
+  const AttentionForwardOutputs views = {
+      made.Find("o").view,
+      {static_cast<float*>(lse.data),
+       {1, lse.shape[1], lse.shape[2]},
+       {lse.strides[0], lse.strides[1], lse.strides[2]}}};
+  RETURN_IF_ERROR(
+      optimized::AttentionForward(data_.problem, tokens()->InputsOf(data_),
+                                  tokens()->rows(), plan, views, counts));
+  const std::string behind = made.Behind();
+  if (!behind.empty()) return Status::Error("wrote " + behind);
+  made.Return();
+  return {};
 }
 
 std::vector<Variation> AttentionForwardTrial::OptimizedVariations(

@@ -12,6 +12,7 @@
 #include "reference/contract/attention_forward.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/pages.h"
+#include "verify/inputs/attention_forward/varlen.h"
 #include "verify/ops/whole_trial.h"
 
 namespace lockstep::optimized {
@@ -60,16 +61,30 @@ class AttentionForwardTrial final : public WholeTrial {
   // Where keys lie, of a case with pages; made when it is first asked for.
   // Errors: memory.  Requires: data().pages.
   const Result<KeyPool>& pool() const;
+  // The same of rows that lie end to end.  Requires: data().varlen.
+  const Result<TokenTensors>& tokens() const;
   KernelInputs Inputs() const override;
   KernelCall Call(int64_t n, const OutputSet& outputs) const override;
   std::string AddWanted(const std::string& want,
                         KernelInputs* inputs) const override;
   std::vector<std::string> NeededWants() const override;
+  std::optional<TokenRows> RowsEndToEnd(
+      const std::string& output) const override;
   std::string InputDigest() const override { return data_.InputDigest(); }
   std::string StorageDigest() const override;
   std::vector<Fact> Facts() const override;
   // 2 (d + dv) flop for each visible pair of query and key.
   std::optional<Work> CountWork() const override;
+  // Rows are the lines of o; with layout=varlen, those that are there.
+  int64_t rows() const override;
+  std::vector<int64_t> Lines(size_t output, int64_t row) const override {
+    (void)output;
+    return {LineOf(row)};
+  }
+  int64_t LineOf(int64_t row) const {
+    return lines_.empty() ? row : lines_[static_cast<size_t>(row)];
+  }
+  std::vector<int64_t> LinesOf(std::vector<int64_t> rows) const;
   void ReferenceRow(int64_t row, RowBits* bits) const override;
   int64_t RowCost() const override;
   std::vector<int64_t> TellingRows() const override;
@@ -110,6 +125,9 @@ class AttentionForwardTrial final : public WholeTrial {
 
   Status RunPlan(const optimized::Plan& plan, const OutputSet& outputs,
                  optimized::AttentionForwardExecution* counts) const;
+  std::vector<int64_t> TellingTokens() const;
+  Status RunTokens(const optimized::Plan& plan, const OutputSet& outputs,
+                   optimized::AttentionForwardExecution* counts) const;
   // Row `row` of the reference on another problem with the same shapes.
   void RowOf(const AttentionForwardProblem& problem,
              const AttentionForwardInputs& inputs, int64_t row,
@@ -120,6 +138,9 @@ class AttentionForwardTrial final : public WholeTrial {
   AttentionForwardData data_;
   mutable std::once_flag pool_made_;
   mutable std::optional<Result<KeyPool>> pool_;
+  mutable std::once_flag tokens_made_;
+  mutable std::optional<Result<TokenTensors>> tokens_;
+  std::vector<int64_t> lines_;  // of rows; empty: each line is a row
 };
 
 }  // namespace lockstep::verify

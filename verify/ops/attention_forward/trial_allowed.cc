@@ -22,23 +22,25 @@ namespace {
 
 class EnvelopeOfTrial final : public AllowedResults {
  public:
-  // `no_draw`: why the inputs are no random draw; empty if they are.
+  // `rows` of the trial are these lines of o. `no_draw`: why the inputs are no
+  // random draw; empty if they are.
   EnvelopeOfTrial(const AttentionForwardData& data,
                   const NumericProfile& profile, std::vector<int64_t> rows,
-                  int threads, std::string no_draw)
+                  std::vector<int64_t> lines, int threads, std::string no_draw)
       : data_(data),
         profile_(profile),
         threads_(threads),
         no_draw_(std::move(no_draw)),
         lane_(data.problem.lane),
         rows_(std::move(rows)),
+        lines_(std::move(lines)),
         envelope_(profile, data.problem,
                   static_cast<double>(rows_.size()) *
                       static_cast<double>(data.problem.value_dim + 1),
                   1e-3, RangeOf(data.inputs, profile)),
         has_lse_(HasLse(profile)) {
     oracle::TruthOptions options;
-    options.rows = &rows_;
+    options.rows = &lines_;
     options.threads = threads;
     truth_ = oracle::ComputeTruth(data.problem, data.inputs,
                                   envelope_.error_model(), options);
@@ -51,10 +53,10 @@ class EnvelopeOfTrial final : public AllowedResults {
       const OutputSet& produced, const ElementSink& each) const override {
     const AttentionForwardOutputs views = AttentionViews(produced);
     std::vector<EnvelopeResult> results = {JudgeOutput(
-        envelope_, truth_, &rows_, produced.tensors[0].const_view(), each)};
+        envelope_, truth_, &lines_, produced.tensors[0].const_view(), each)};
     if (has_lse_) {
       results.push_back(
-          JudgeLse(envelope_, truth_, &rows_,
+          JudgeLse(envelope_, truth_, &lines_,
                    {views.lse.data, views.lse.shape, views.lse.strides}, each));
     }
     return results;
@@ -65,7 +67,7 @@ class EnvelopeOfTrial final : public AllowedResults {
     sample.why_not = no_draw_;
     if (!sample.why_not.empty()) return sample;
     return AttentionErrors({profile_, data_.problem, data_.inputs, envelope_,
-                            truth_, rows_, produced.tensors[0].const_view(),
+                            truth_, lines_, produced.tensors[0].const_view(),
                             threads_});
   }
 
@@ -97,7 +99,7 @@ class EnvelopeOfTrial final : public AllowedResults {
   int threads_;
   std::string no_draw_;
   Lane lane_;
-  std::vector<int64_t> rows_;
+  std::vector<int64_t> rows_, lines_;
   AttentionEnvelope envelope_;
   bool has_lse_;
   oracle::AttentionTruth truth_;
@@ -105,11 +107,13 @@ class EnvelopeOfTrial final : public AllowedResults {
 
 class ProbeOfTrial final : public AllowedResults {
  public:
-  ProbeOfTrial(const ProbeRequest& request, std::vector<int64_t> rows)
+  ProbeOfTrial(const ProbeRequest& request, std::vector<int64_t> rows,
+               std::vector<int64_t> lines)
       : lane_(request.problem.lane),
         has_lse_(HasLse(request.profile)),
         rows_(std::move(rows)),
-        expected_(ExpectProbe(request, &rows_)) {}
+        lines_(std::move(lines)),
+        expected_(ExpectProbe(request, &lines_)) {}
 
   const std::vector<int64_t>& rows() const override { return rows_; }
   std::span<const double> truth() const override { return {}; }
@@ -118,10 +122,10 @@ class ProbeOfTrial final : public AllowedResults {
       const OutputSet& produced, const ElementSink& each) const override {
     const AttentionForwardOutputs views = AttentionViews(produced);
     std::vector<EnvelopeResult> results = {JudgeProbe(
-        expected_.o, &rows_, produced.tensors[0].const_view(), each)};
+        expected_.o, &lines_, produced.tensors[0].const_view(), each)};
     if (has_lse_) {
       results.push_back(JudgeProbeLse(
-          expected_.lse, &rows_,
+          expected_.lse, &lines_,
           {views.lse.data, views.lse.shape, views.lse.strides}, each));
     }
     return results;
@@ -148,7 +152,7 @@ class ProbeOfTrial final : public AllowedResults {
  private:
   Lane lane_;
   bool has_lse_;
-  std::vector<int64_t> rows_;
+  std::vector<int64_t> rows_, lines_;
   ProbeAnswers expected_;
 };
 
@@ -262,8 +266,9 @@ std::string AttentionForwardTrial::WhyUndeclared(
 std::unique_ptr<AllowedResults> AttentionForwardTrial::Envelope(
     const NumericProfile& profile, std::vector<int64_t> rows,
     int threads) const {
+  std::vector<int64_t> lines = LinesOf(rows);
   return std::make_unique<EnvelopeOfTrial>(
-      data_, profile, std::move(rows), threads,
+      data_, profile, std::move(rows), std::move(lines), threads,
       WhyNoDraw(case_.Get<AttentionForwardCase>()));
 }
 
@@ -274,9 +279,10 @@ std::unique_ptr<AllowedResults> AttentionForwardTrial::Probe(
   if (!probe || !WhyNotProbe(*probe, data_.problem, profile).empty()) {
     return nullptr;
   }
+  std::vector<int64_t> lines = LinesOf(rows);
   return std::make_unique<ProbeOfTrial>(
       ProbeRequest{*probe, data_.problem, data_.inputs, profile, case_.seed},
-      std::move(rows));
+      std::move(rows), std::move(lines));
 }
 
 std::vector<Case> AttentionForwardTrial::ProbeCases(

@@ -98,7 +98,7 @@ class AttentionFaults {
       if (rows_.size() == kCandidates) break;
       SeeingRow seeing;
       seeing.row = row;
-      seeing.at = LineIndex(trial_.outputs()[0], row, 0);
+      seeing.at = LineIndex(trial_.outputs()[0], trial_.LineOf(row), 0);
       seeing.keys =
           visibility_.VisibleKeys(seeing.at[0], seeing.at[1], seeing.at[2]);
       seeing.visible = oracle::CountKeys(seeing.keys);
@@ -138,8 +138,8 @@ class AttentionFaults {
            AttentionForwardProblem problem = trial->data_.problem;
            AttentionForwardInputs inputs = trial->data_.inputs;
            FaultScratch scratch;
-           change(LineIndex(trial->outputs()[0], row, 0), &problem, &inputs,
-                  &scratch);
+           change(LineIndex(trial->outputs()[0], trial->LineOf(row), 0),
+                  &problem, &inputs, &scratch);
            trial->RowOf(problem, inputs, row, bits);
          }});
   }

@@ -23,7 +23,7 @@ constexpr LawRow kLaws[] = {
     {"scale", &AttentionLaws::OwnsValues, &AttentionLaws::Scale},
     {"rows", &AttentionLaws::HasRows, &AttentionLaws::Rows},
     {"heads", &AttentionLaws::HasHeads, &AttentionLaws::Heads},
-    {"encoding", &AttentionLaws::HasPages, &AttentionLaws::Encoding},
+    {"encoding", &AttentionLaws::HasEncoding, &AttentionLaws::Encoding},
     {"pages", &AttentionLaws::HasPages, &AttentionLaws::Pages},
 };
 

@@ -43,7 +43,7 @@ std::optional<int64_t> CommonOffset(const AttentionForwardProblem& p,
 
 void AttentionForwardTrial::MeanOfValues(int64_t row, RowBits* bits) const {
   const AttentionForwardProblem& p = data_.problem;
-  const auto at = LineIndex(outputs()[0], row, 0);
+  const auto at = LineIndex(outputs()[0], LineOf(row), 0);
   const int64_t kv_head = at[1] / p.group();
   bits->assign(2, {});
   (*bits)[0].resize(static_cast<size_t>(p.value_dim));

@@ -271,6 +271,15 @@ std::string AttentionForwardTrial::AddWanted(const std::string& want,
     HandOverPages(data_, made.value(), inputs);
     return "";
   }
+  if (want == kVarlenWant) {
+    if (!data_.varlen || inputs->Find("cu_seqlens_q") != nullptr) return "";
+    const Result<TokenTensors>& made = tokens();
+    if (!made.ok()) return made.message();
+    HandOverTokens(made.value(), inputs);
+    return "";
+  }
+  // They came with the rows.
+  if (want == "cu_seqlens" && data_.varlen) return "";
   return AddAttentionWanted(data_, want, inputs);
 }
 

@@ -44,6 +44,40 @@ const float* Row(const LaneTensor& x, int64_t row) {
   return static_cast<const float*>(x.view.data) + row * x.view.shape[3];
 }
 
+// A witness of lines, asked for rows of a trial whose lines are not all there.
+class WitnessOfTokens final : public FirstWitness {
+ public:
+  WitnessOfTokens(const AttentionForwardTrial& trial,
+                  std::unique_ptr<FirstWitness> lines)
+      : trial_(trial), lines_(std::move(lines)) {}
+
+  std::vector<int64_t> Trials(uint64_t salt) const override {
+    const std::vector<int64_t> chosen = lines_->Trials(salt);
+    std::vector<int64_t> rows;
+    for (int64_t row = 0; row < trial_.rows(); ++row) {
+      const bool found =
+          std::binary_search(chosen.begin(), chosen.end(), trial_.LineOf(row));
+      if (found) rows.push_back(row);
+    }
+    return rows;
+  }
+  Tried OnTrial(const std::vector<int64_t>& rows,
+                const OutputSet& produced) const override {
+    return lines_->OnTrial(trial_.LinesOf(rows), produced);
+  }
+  std::optional<double> Doubt(int64_t row,
+                              const OutputSet& produced) const override {
+    return lines_->Doubt(trial_.LineOf(row), produced);
+  }
+  int64_t TruthCost(int64_t row) const override {
+    return lines_->TruthCost(trial_.LineOf(row));
+  }
+
+ private:
+  const AttentionForwardTrial& trial_;
+  std::unique_ptr<FirstWitness> lines_;
+};
+
 }  // namespace
 
 std::unique_ptr<AttentionWitness> AttentionWitness::Make(
@@ -250,7 +284,10 @@ int64_t AttentionWitness::TruthCost(int64_t row) const {
 
 std::unique_ptr<FirstWitness> AttentionForwardTrial::Witness(
     const NumericProfile& profile, int threads) const {
-  return AttentionWitness::Make(data_, profile, threads);
+  std::unique_ptr<FirstWitness> witness =
+      AttentionWitness::Make(data_, profile, threads);
+  if (witness == nullptr || lines_.empty()) return witness;
+  return std::make_unique<WitnessOfTokens>(*this, std::move(witness));
 }
 
 }  // namespace lockstep::verify

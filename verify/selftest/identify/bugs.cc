@@ -319,8 +319,8 @@ Status JudgeLength(const AutoOptions& options, int64_t length,
 
 bool BreaksConvention(const MutantInfo& info) {
   constexpr std::string_view kFamilies[] = {
-      "heads", "layout", "mask", "page",    "parameter",
-      "runs",  "scale",  "sink", "softcap", "stride"};
+      "heads", "layout", "mask",    "page",   "parameter", "runs",
+      "scale", "sink",   "softcap", "stride", "varlen"};
   constexpr std::string_view kNames[] = {"attn.lse_log2", "attn.lse_plus_inf"};
   const std::string_view family = info.family, name = info.name;
   return std::find(std::begin(kFamilies), std::end(kFamilies), family) !=

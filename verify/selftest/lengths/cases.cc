@@ -272,6 +272,21 @@ constexpr OwnCircumstance kOwn[] = {
     {"attn.page_value_stride", "d=32 dv=16 page=16"},
     {"attn.page_offset_narrow", "d=32 page=1"},
     {"attn.page_shared_written", "b=2 d=32 page=16:share=4"},
+    {"attn.varlen_next_token", "b=2 d=32 layout=varlen valid_kv=N,M"},
+    {"attn.varlen_key_of_next_row", "b=2 d=32 layout=varlen"},
+    {"attn.varlen_query_table", "b=2 d=32 layout=varlen valid_kv=L,N"},
+    {"attn.varlen_value_table", "b=2 d=32 layout=varlen valid_kv=L,N"},
+    {"attn.varlen_last_row_lost", "b=2 d=32 layout=varlen"},
+    {"attn.varlen_empty_shifts", "b=3 d=32 layout=varlen valid_kv=N,0,M"},
+    {"attn.varlen_offset_padded",
+     "b=2 d=32 mask=causal align=br layout=varlen valid_kv=L,N"},
+    {"attn.varlen_max_length", "b=2 d=32 layout=varlen valid_kv=L,N"},
+    {"attn.varlen_length_row_zero", "b=2 d=32 layout=varlen valid_kv=L,N"},
+    {"attn.varlen_length_next", "b=2 d=32 layout=varlen valid_kv=L,N"},
+    {"attn.varlen_tail_read", "b=2 d=32 layout=varlen valid_kv=L,N"},
+    {"attn.varlen_padded_start", "b=2 d=32 layout=varlen valid_kv=N,L"},
+    {"attn.varlen_last_key_lost", "d=32 layout=varlen"},
+    {"attn.varlen_query_early", "b=2 d=32 layout=varlen"},
 };
 
 LengthCase OwnCase(const OwnCircumstance& own, int64_t length) {

@@ -150,7 +150,9 @@ LaneView Take(const AttentionForwardProblem& p, const PageWalk& walk,
 }  // namespace
 
 bool BreaksPages(const FaultDial& dial) {
-  const auto of_pages = [](Fault f) { return f >= Fault::kPageOfNextRow; };
+  const auto of_pages = [](Fault f) {
+    return f >= Fault::kPageOfNextRow && f <= Fault::kPageSharedWritten;
+  };
   return of_pages(dial.fault) || of_pages(dial.second);
 }
 

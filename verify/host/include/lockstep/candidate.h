@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x00010005u
+#define LOCKSTEP_ABI 0x00010006u
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -130,6 +130,12 @@ typedef struct lockstep_attention_forward_call {
   const lockstep_tensor *k_pages, *v_pages;  // [pages, hkv, page_size, d]
   const lockstep_tensor* page_table;         // i32 [b, most pages]
   const lockstep_tensor* kv_len;             // i32 [b]
+  // Since 1.6, of a kernel that wants "varlen" and a case with layout=varlen:
+  // not 0, and q, k, v and o are [tokens, heads, channels], lse is [hq,
+  // tokens]. Query i of batch row b is token cu_seqlens_q[b] + i, key j token
+  // cu_seqlens_k[b] + j; both are i32 [b + 1]. Tokens from the last entry on
+  // may hold anything, and nobody may write them.
+  int32_t varlen;
 } lockstep_attention_forward_call;
 
 enum {

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Batch rows end to end: kernels that read them pass, and each of their known bugs fails."""
+
+import os
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+
+# Before the program is started: the package of this checkout, and the examples.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [os.path.join(ROOT, "python"), os.path.join(ROOT, "python", "examples")])
+
+import program  # noqa: E402
+from program import events, run  # noqa: E402
+
+RAGGED = ("attention_forward b=3 hq=4 hkv=2 sq=9 skv=100 d=16 layout=varlen valid_q=9,2,5 "
+          "valid_kv=100,37,64")
+EMPTY = ("attention_forward b=5 hq=2 sq=4 skv=33 d=8 dv=4 layout=varlen valid_q=0,4,0,3,0 "
+         "valid_kv=7,33,0,12,0")
+CAUSAL = ("attention_forward b=2 hq=2 sq=33 skv=64 d=8 layout=varlen valid_q=33,20 valid_kv=64,21 "
+          "mask=causal align=br cap=5 sinklogit=normal:1")
+SHIFTED = "attention_forward b=4 hq=2 sq=4 skv=33 d=8 layout=varlen valid_kv=0,5,7,33"
+PLAIN = "attention_forward hq=2 sq=1 skv=40 d=8"
+
+ROW = "for b, ((q_first, q_end), (k_first, k_end)) in enumerate(rows):\n"
+KEYS = "heads_first(k, k_first, k_end)"
+VALUES = "heads_first(v, k_first, k_end)"
+QUERIES = "heads_first(q, q_first, q_end)"
+MASK = ":q_end - q_first, :k_end - k_first] != 0)"
+# What is wrong, the text in its place, and a line that shows it.
+BUGS = {
+    "a token of the next row": (VALUES, "heads_first(np.roll(v, -1, 0) if b == 1 else v, "
+                                "k_first, k_end)", RAGGED),
+    "one wrong key of the next row": (KEYS, "heads_first(with_one(k, k_first + 3, k_end), "
+                                      "k_first, k_end)", RAGGED),
+    "the table of queries for keys": (KEYS, "heads_first(k, q_first, q_first + k_end - k_first)",
+                                      RAGGED),
+    "V by the table of queries": (VALUES, "heads_first(v, q_first, q_first + k_end - k_first)",
+                                  RAGGED),
+    "the last row lost": (ROW, ROW + "        if b == call.b - 1:\n            o[q_first:q_end] = 0\n"
+                          "            lse[:, q_first:q_end] = 0\n            continue\n", RAGGED),
+    "an empty row shifts": ("rows_of(call.cu_seqlens_k)", "full_rows(call.cu_seqlens_k)", SHIFTED),
+    "the offset of padded rows": (MASK, "call.sq - q_end + q_first:call.sq, :k_end - k_first] != 0)",
+                                  CAUSAL),
+    "queries one token early": (QUERIES, "heads_first(q, q_first - (b > 0), q_end - (b > 0))",
+                                RAGGED),
+    "the longest row's keys": ("        row = min(b", "        k_end += 27 * (b == 1)\n"
+                               "        call.inputs['mask.dense'] = np.ones_like(call.mask_dense)\n"
+                               "        row = min(b", RAGGED),
+    "the last key lost": ("        row = min(b", "        k_end = max(k_end - 1, k_first)\n"
+                          "        row = min(b", RAGGED),
+    "lse by tokens": ("    return o, lse", "    return o, lse.T.copy().reshape(lse.shape)", RAGGED),
+    "o of the neighbour": ("    return o, lse", "    o[call.cu_seqlens_q[1]] = o[0]\n"
+                           "    return o, lse", RAGGED),
+}
+HELP = '''
+
+def with_one(tokens, at, other):
+    changed = tokens.copy()
+    if other < len(tokens):
+        changed[at] = tokens[other]
+    return changed
+
+
+def full_rows(cu_seqlens):
+    full = [row for row in rows_of(cu_seqlens) if row[0] < row[1]]
+    rows = rows_of(cu_seqlens)
+    return [(full[b][0], full[b][0] + end - first) if b < len(full) else (first, end)
+            for b, (first, end) in enumerate(rows)]
+'''
+
+
+class VarlenTest(program.TestCase):
+    def judged(self, kernel, *lines):
+        return run("verify", *lines, "--candidate", kernel, "--profile", "from-candidate",
+                   "--json", "-")
+
+    def example(self):
+        with open(os.path.join(ROOT, "python/examples/numpy_varlen.py"), encoding="utf-8") as file:
+            return file.read()
+
+    def passes(self, kernel, *lines):
+        done = self.judged(kernel, *lines)
+        self.assertEqual(done.code, 0, done.out + done.err)
+        cases = [e for e in events(done.out) if e["kind"] == "case"]
+        self.assertEqual([e["verdict"] for e in cases], ["pass"] * len(lines), done.out)
+
+    def test_a_right_kernel_in_numpy_passes(self):
+        self.passes("py:python/examples/numpy_varlen.py:attend", RAGGED, EMPTY, CAUSAL)
+
+    def test_bugs_fail(self):
+        text = self.example()
+        for number, (bug, (right, wrong, line)) in enumerate(BUGS.items()):
+            with self.subTest(bug):
+                self.assertEqual(text.count(right), 1, right)
+                name = self.path(f"bug{number}.py")
+                with open(name, "w", encoding="utf-8") as file:
+                    file.write(text.replace(right, wrong) + HELP)
+                done = self.judged(f"py:{name}:attend", line)
+                self.assertEqual(done.code, 1, bug + done.out + done.err)
+
+    def test_a_kernel_that_does_not_want_them_is_not_asked(self):
+        done = self.judged("py:python/examples/numpy_attention.py:attend", RAGGED)
+        self.assertIn("the case has layout=varlen, and ", done.out)
+        self.assertIn("does not say that it wants it", done.out)
+        cases = [e for e in events(done.out) if e["kind"] == "case"]
+        self.assertEqual([e["verdict"] for e in cases], ["skipped"], done.out)
+
+    def test_padded_rows_may_be_refused(self):
+        done = self.judged("py:python/examples/numpy_varlen.py:attend", PLAIN)
+        self.assertIn("batch rows of one length", done.out)
+
+    def test_an_export_has_the_tokens(self):
+        folder = self.path("export")
+        done = run("export", RAGGED, "--out", folder, "--with-expected")
+        self.assertEqual(done.code, 0, done.err)
+        with open(os.path.join(folder, "calls", "1", "inputs.safetensors"), "rb") as file:
+            head = file.read(4096)
+        for name in (b'"cu_seqlens_q"', b'"cu_seqlens_k"', b"[19,4,16]", b"[204,2,16]"):
+            self.assertIn(name, head.replace(b" ", b""))
+
+
+if __name__ == "__main__":
+    unittest.main()
