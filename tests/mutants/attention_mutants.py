@@ -78,14 +78,16 @@ MUTANTS = (
     ("in_place_exponents_forgotten", D,
      "return fixed ? PackedTile().v_exponent : ValueExponent<T>(job, tile, keys);",
      "return PackedTile().v_exponent;"),
-    ("in_place_pair_of_one_key", N, "r + 1 < rows.count ? rows.at(r + 1) : a",
-     "r + 1 < rows.count ? a : a"),
+    ("in_place_pair_of_one_key", N, "r + 1 < count ? rows.Next() : a",
+     "r + 1 < count ? (rows.Next(), a) : a"),
     ("in_place_pairs_of_one_row", D,
      "StoreTransposedPairs(from, from + lanes,", "StoreTransposedPairs(from, from,"),
-    ("in_place_last_channels_of_others", V, "{rows.of.From(static_cast<int64_t>(whole)),",
-     "{rows.of,"),
-    ("in_place_last_vector_forgotten", V, "if (c < whole) {", "if (false) {"),
-    ("in_place_values_of_one_row", V, "static_cast<size_t>(rows.of.next);", "size_t{0};"),
+    ("in_place_last_channels_of_others", V, "last(v.From(static_cast<int64_t>(whole)),",
+     "last(v,"),
+    ("in_place_last_vector_forgotten", V, "if (c < whole) panel",
+     "if (false) panel"),
+    ("in_place_values_of_one_row", V, "const auto next = static_cast<size_t>(v.next);",
+     "const auto next = size_t{0};"),
 )
 
 if __name__ == "__main__":
