@@ -65,7 +65,7 @@ struct Call {
                                rows.begin());
   }
   HeadTensors Load(int64_t b, int64_t h) const;
-  bool Guarded(int64_t b, int64_t j) const;
+  bool Guarded(const Visibility& sees, int64_t b, int64_t j) const;
   void Head(int64_t b, int64_t h);
   float MaxOfPadding(const HeadTensors& head, const std::vector<float>& q,
                      int64_t b) const;
@@ -76,8 +76,7 @@ struct Call {
 
 // Whether key j is one that the kernel never reads: no query of batch row b, of
 // any head, sees it.
-bool Call::Guarded(int64_t b, int64_t j) const {
-  const Visibility sees(problem, inputs, dial);
+bool Call::Guarded(const Visibility& sees, int64_t b, int64_t j) const {
   for (int64_t h = 0; h < problem.q_heads; ++h) {
     for (int64_t i = 0; i < problem.q_len; ++i) {
       if (sees({b, h, i, j})) return false;
@@ -95,8 +94,9 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
   const bool keys_by_row = addresses.KeysByRow();
   const bool values_by_row = addresses.ValuesByRow();
   const bool guards = variant.numeric.masked_nan_safe == MaskedNan::kPadding;
+  const Visibility sees(problem, inputs, dial);
   for (int64_t j = 0; j < problem.kv_len; ++j) {
-    if (guards && Guarded(b, j)) {
+    if (guards && Guarded(sees, b, j)) {
       head.k.resize(head.k.size() + static_cast<size_t>(problem.head_dim));
       head.v.resize(head.v.size() + static_cast<size_t>(problem.value_dim));
       continue;

@@ -18,13 +18,31 @@ int64_t FloorOf(int64_t a, int64_t b) {
   return q * b > a ? q - 1 : q;
 }
 
-// The ordinal of the run that position `at` is in.
-int64_t RunIndex(const TensorView<const int32_t, 2>& ids, int64_t b,
-                 int64_t at) {
-  int64_t run = 0;
-  for (int64_t s = 1; s <= at; ++s) run += ids(b, s) != ids(b, s - 1);
-  return run;
+using Positions = std::vector<int64_t>;
+
+// Where the run begins that each position is in.
+Positions StartsOf(const TensorView<const int32_t, 2>& ids, int64_t b,
+                   int64_t length) {
+  Positions starts;
+  for (int64_t at = 0; at < length; ++at) {
+    const bool same = at > 0 && ids(b, at) == ids(b, at - 1);
+    starts.push_back(same ? starts.back() : at);
+  }
+  return starts;
 }
+
+// The ordinal of that run.
+Positions OrdinalsOf(const Positions& starts) {
+  Positions ordinals;
+  for (size_t at = 0; at < starts.size(); ++at) {
+    const bool same = at > 0 && starts[at] == starts[at - 1];
+    const int64_t before = at > 0 ? ordinals.back() : -1;
+    ordinals.push_back(same ? before : before + 1);
+  }
+  return ordinals;
+}
+
+size_t At(int64_t n) { return static_cast<size_t>(n); }
 
 // Whether a sink term of the tree lets key j pass, whatever stands beside it.
 template <typename Leaf>
@@ -40,7 +58,30 @@ bool HasPrefix(const MaskExpr& mask) {
          std::any_of(mask.children.begin(), mask.children.end(), HasPrefix);
 }
 
+bool HasSink(const MaskExpr& mask) {
+  return mask.kind == Kind::kSink ||
+         std::any_of(mask.children.begin(), mask.children.end(), HasSink);
+}
+
 }  // namespace
+
+Visibility::Visibility(const AttentionForwardProblem& problem,
+                       const AttentionForwardInputs& inputs,
+                       const FaultDial& dial)
+    : problem_(problem), inputs_(inputs), dial_(dial) {
+  if (!problem.segments) return;
+  const bool by_run = dial.Is(Fault::kSegmentsByRun);
+  bool sinks = false;
+  for (int64_t h = 0; h < problem.q_heads; ++h) {
+    sinks = sinks || HasSink(problem.mask(h));
+  }
+  for (int64_t b = 0; (sinks || by_run) && b < problem.batch; ++b) {
+    kv_starts_.push_back(StartsOf(inputs.kv_seg, b, problem.kv_len));
+    if (!by_run) continue;
+    kv_runs_.push_back(OrdinalsOf(kv_starts_.back()));
+    q_runs_.push_back(OrdinalsOf(StartsOf(inputs.q_seg, b, problem.q_len)));
+  }
+}
 
 int64_t Visibility::Offset(int64_t b) const {
   if (dial_.Is(Fault::kOffsetOfBatch0)) b = 0;
@@ -80,8 +121,7 @@ bool Visibility::SameSegment(const MaskPoint& at) const {
     b = std::min(folded, problem_.batch - 1);
   }
   if (dial_.Is(Fault::kSegmentsByRun)) {
-    return RunIndex(inputs_.q_seg, b, at.i) ==
-           RunIndex(inputs_.kv_seg, b, at.j);
+    return q_runs_[At(b)][At(at.i)] == kv_runs_[At(b)][At(at.j)];
   }
   if (dial_.Is(Fault::kSegmentsOfPreviousRow)) b = std::max<int64_t>(b - 1, 0);
   int64_t i = at.i;
@@ -243,13 +283,7 @@ bool Visibility::Sink(const MaskExpr& mask, const MaskPoint& at) const {
   if (!problem_.segments || dial_.Is(Fault::kSinkNotRelative)) {
     return at.j < tokens;
   }
-  const auto& ids = inputs_.kv_seg;
-  int64_t start = at.j;
-  while (start > 0 && ids(at.b, start - 1) == ids(at.b, at.j) &&
-         at.j - start < tokens) {
-    --start;
-  }
-  return at.j - start < tokens;
+  return at.j - kv_starts_[At(at.b)][At(at.j)] < tokens;
 }
 
 bool Visibility::Dense(const MaskExpr& mask, const MaskPoint& at) const {

@@ -5,6 +5,7 @@
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_VISIBILITY_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "reference/contract/attention_forward.h"
 #include "verify/emulator/attention_forward/faults.h"
@@ -20,8 +21,7 @@ class Visibility {
  public:
   // Keeps references.
   Visibility(const AttentionForwardProblem& problem,
-             const AttentionForwardInputs& inputs, const FaultDial& dial)
-      : problem_(problem), inputs_(inputs), dial_(dial) {}
+             const AttentionForwardInputs& inputs, const FaultDial& dial);
 
   // The mask tree alone: what a planner that knows no payload sees.
   bool Tree(const MaskPoint& at) const;
@@ -46,6 +46,10 @@ class Visibility {
   const AttentionForwardProblem& problem_;
   const AttentionForwardInputs& inputs_;
   const FaultDial dial_;
+  // Of segments, where they are asked for, [batch row][position]: where the run
+  // of equal ids begins that a key is in, and the ordinals of runs. Looking
+  // them up key by key would take as long as there are keys, for each pair.
+  std::vector<std::vector<int64_t>> kv_starts_, q_runs_, kv_runs_;
 };
 
 }  // namespace lockstep::verify
