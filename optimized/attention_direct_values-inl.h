@@ -55,7 +55,8 @@ struct ValuesTogether {
 
   // As many of the rows from `key` to `end` as are used together.
   ValuesTogether(const KeyRows<T>& of, int64_t key, int64_t end)
-      : rows(std::min(kValueKeys, static_cast<size_t>(end - key))) {
+      : rows(std::min(kValueKeys, static_cast<size_t>(std::max<int64_t>(
+                                      std::min(end, of.keys) - key, 0)))) {
     runs[0] = {of(key), rows};
   }
   LinesAhead Lines(int64_t next, int64_t bytes) const {
@@ -170,7 +171,8 @@ template <class Values, typename T, class D>
 void TimesValues(D df, const AttentionJob& job, const KeyRows<T>& v, Range keys,
                  const Block& block, Worker& worker) {
   const auto begin = keys.begin + static_cast<int64_t>(block.begin);
-  const auto end = keys.begin + static_cast<int64_t>(block.end);
+  const int64_t end =
+      std::min(keys.begin + static_cast<int64_t>(block.end), v.keys);
   for (int64_t key = begin; key < end;) {
     const Values now(v, key, end);
     const int64_t next = key + static_cast<int64_t>(now.rows);
@@ -182,8 +184,7 @@ void TimesValues(D df, const AttentionJob& job, const KeyRows<T>& v, Range keys,
   }
 }
 
-// Weights of worker.weights times the values of the block's keys, each of which
-// is there.
+// Weights of worker.weights times the values of the block's keys.
 template <typename T, class D>
 void DirectValues(D df, const AttentionJob& job, const RowTile& tile,
                   Range keys, const Block& block, Worker& worker) {

@@ -72,14 +72,14 @@ class RowWalk {
   // To the next rows that lie `step_` apart.
   void Turn() {
     row_ = of_(key_);
-    step_ = of_.next;
-    if (of_.table != nullptr && key_ >= of_.keys) {  // zeros from here on
+    if (key_ >= of_.keys) {  // zeros from here on
       step_ = 0;
       together_ = std::numeric_limits<int64_t>::max();
       return;
     }
+    step_ = of_.next;
     together_ = of_.Together(key_);
-    key_ += of_.table != nullptr ? together_ : 0;
+    key_ += together_;
   }
 
   KeyRows<T> of_;

@@ -16,7 +16,14 @@ struct Pool {
 
   // Of 2 channels in pages of `size`; every other entry of the table counts.
   KeyRows<float> Rows(uint32_t size, int64_t keys) const {
-    return {memory.data(), 3, table.data(), 2, size, 400, keys, zeros.data()};
+    return {.first = memory.data(),
+            .next = 3,
+            .keys = keys,
+            .zeros = zeros.data(),
+            .table = table.data(),
+            .table_next = 2,
+            .size = size,
+            .page_next = 400};
   }
 };
 
@@ -43,6 +50,22 @@ TEST(RowWalk, GoesOnWhereRowsLieTogether) {
   rows.next = 4;
   RowWalk<float> walk(rows, 3);
   for (int64_t key = 3; key < 16; ++key) EXPECT_EQ(walk.Next(), rows(key));
+}
+
+// Nor does it go on behind the last key that is there.
+TEST(RowWalk, EndsInZeros) {
+  const Pool pool;
+  KeyRows<float> rows;
+  rows.first = pool.memory.data();
+  rows.next = 4;
+  rows.keys = 5;
+  rows.zeros = pool.zeros.data();
+  RowWalk<float> walk(rows, 3);
+  EXPECT_EQ(walk.Next(), rows(3));
+  EXPECT_EQ(walk.Next(), rows(4));
+  for (int n = 0; n < 5; ++n) EXPECT_EQ(walk.Next(), pool.zeros.data());
+  RowWalk<float> behind(rows, 7);
+  for (int n = 0; n < 5; ++n) EXPECT_EQ(behind.Next(), pool.zeros.data());
 }
 
 // A walk that goes nowhere may begin anywhere.
