@@ -37,8 +37,10 @@ inline size_t BitWords(const AttentionJob& job) {
 template <bool kMasked, class D>
 HWY_INLINE void RowScores(D df, const AttentionJob& job, const RowSlice& slice,
                           float* acc, RowState& row) {
-  if (row.fixed) return FixedScores(df, job.scale, slice);
-  const Extremes n = OnlineScores<kMasked>(df, job.scale, slice);
+  if (slice.key_scales != nullptr) ScaleDots(df, slice);
+  const ScoreScale& scale = job.ScaleOf(row.head);
+  if (row.fixed) return FixedScores(df, scale, slice);
+  const Extremes n = OnlineScores<kMasked>(df, scale, slice);
   row.n_min = std::min(row.n_min, n.min);
   if (n.max > row.m) {
     ScaleDown(df, row.m - n.max, acc, static_cast<size_t>(job.padded_values));
@@ -135,6 +137,13 @@ inline RowSlice SliceOf(const AttentionJob& job, const Block& block, size_t r,
   slice.begin = block.begin / step * step;
   slice.end = (block.end + step - 1) / step * step;
   slice.p_lane = job.problem->p_lane;
+  if (job.problem->k_scales.by_key()) {
+    slice.key_scales = worker.key_scales.data();
+  }
+  if (job.problem->v_scales.by_key()) {
+    slice.value_scales = worker.value_scales.data();
+    slice.p_lane = Lane::kF32;  // ScaleWeights rounds
+  }
   if constexpr (kMasked) {
     slice.bits =
         reinterpret_cast<const uint8_t*>(&worker.bits[row * BitWords(job)]);
@@ -156,6 +165,9 @@ void BlockWeights(D df, const AttentionJob& job, const Block& block,
   for (size_t r = 0; r < block.rows; ++r) {
     const RowSlice slice = SliceOf<kMasked>(job, block, r, worker);
     RowWeights<kMasked>(df, slice, worker.rows[block.first_row + r]);
+    if (slice.value_scales != nullptr) {
+      ScaleWeights(df, job.problem->p_lane, slice);
+    }
     if (!job.value_pairs()) continue;
     PackPairs(df, slice.weights, slice.begin, slice.end,
               worker.weight_pairs.data() +

@@ -222,7 +222,7 @@ int DirectTimesTile(D df, const AttentionJob& job, const RowTile& tile,
 template <bool kMasked, class D>
 int DirectTimesTile(D df, const AttentionJob& job, const RowTile& tile,
                     Range keys, Worker& worker) {
-  return WithLane(job.problem->lane, [&](auto element) HWY_ATTR {
+  return WithInputLane(job.problem->key_lane(), [&](auto element) HWY_ATTR {
     return DirectTimesTile<kMasked, decltype(element)>(df, job, tile, keys,
                                                        worker);
   });

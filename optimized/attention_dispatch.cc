@@ -22,7 +22,8 @@ constexpr const char* kNames[] = {
     "dense_mask",      "head_masks", "segments",
     "valid_counts",    "sink_logit", "grouped_heads",
     "other_value_dim", "bf16",       "amx_order",
-    "step_order",      "f16",        "split"};
+    "step_order",      "f16",        "split",
+    "fp8_keys"};
 
 void AddMask(const MaskExpr& mask, FeatureSet* features) {
   switch (mask.kind) {
@@ -86,6 +87,7 @@ FeatureSet RequiredFeatures(const AttentionForwardProblem& problem,
   if (problem.order == ProductOrder::kAmx) required.Add(Feature::kAmxOrder);
   if (StepOf(problem.order) != nullptr) required.Add(Feature::kStepOrder);
   if (problem.split > 1) required.Add(Feature::kSplit);
+  if (problem.kv_lane) required.Add(Feature::kFp8Keys);
   return required;
 }
 

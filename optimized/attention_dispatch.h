@@ -30,7 +30,8 @@ enum class Feature : uint8_t {
   kAmxOrder,   // products in blocks (N20)
   kStepOrder,  // products in a GPU's steps (N21)
   kF16,
-  kSplit,  // the keys in parts (N22)
+  kSplit,    // the keys in parts (N22)
+  kFp8Keys,  // keys and values in fp8, and their scales (N25)
 };
 
 // Bits by Feature.

@@ -42,14 +42,14 @@ HWY_INLINE float Element(const LaneView& x, int64_t b, int64_t h, int64_t i,
 // One channel of a key, and of a value, widened.
 HWY_INLINE float KeyElement(const AttentionJob& job, int64_t b, int64_t kv_head,
                             int64_t key, int64_t c) {
-  return WithLane(job.problem->lane, [&](auto element) {
+  return WithInputLane(job.problem->key_lane(), [&](auto element) {
     return ToFloat(job.Keys<decltype(element)>(
         b, kv_head)(key)[c * job.inputs->k.strides[3]]);
   });
 }
 HWY_INLINE float ValueElement(const AttentionJob& job, int64_t b,
                               int64_t kv_head, int64_t key, int64_t c) {
-  return WithLane(job.problem->lane, [&](auto element) {
+  return WithInputLane(job.problem->key_lane(), [&](auto element) {
     return ToFloat(job.Values<decltype(element)>(
         b, kv_head)(key)[c * job.inputs->v.strides[3]]);
   });
@@ -111,7 +111,7 @@ template <class D1>
 void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
                  const RowState& row, Worker& worker) {
   const int64_t kv_head = row.head / job.problem->group();
-  const auto scale = InVectors(d1, job.scale);
+  const auto scale = InVectors(d1, job.ScaleOf(row.head));
   const Range all{0, job.problem->kv_len};
   ForVisible(worker, all, [&](size_t key) HWY_ATTR {
     const auto q = [&](int64_t d) {
@@ -120,8 +120,13 @@ void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
     const auto k = [&](int64_t d) {
       return KeyElement(job, batch, kv_head, static_cast<int64_t>(key), d);
     };
-    const auto dot = hn::Set(
+    auto dot = hn::Set(
         d1, ExactDot(d1, job.problem->order, job.problem->head_dim, q, k));
+    if (job.problem->k_scales.by_key()) {
+      const float own = KeyScaleOf(job.problem->k_scales, job.inputs->k_scale,
+                                   batch, kv_head, static_cast<int64_t>(key));
+      dot = hn::Mul(dot, hn::Set(d1, own));
+    }
     worker.row_scores[key] =
         hn::GetLane(job.scale.capped ? ScoreInLog2<true>(d1, scale, dot)
                                      : ScoreInLog2<false>(d1, scale, dot));
@@ -141,12 +146,17 @@ float ExactSum(D1 d1, const ExactPart& part, const Worker& worker) {
 
 // Calls f(key, p) for every visible key of the part (N10).
 template <class D1, class F>
-HWY_INLINE void ForWeightsOfPart(D1 d1, const AttentionJob& job,
-                                 const ExactPart& part, const Worker& worker,
-                                 const F& f) {
+HWY_INLINE void ForWeightsOfPart(D1 d1, const AttentionJob& job, int64_t batch,
+                                 int64_t kv_head, const ExactPart& part,
+                                 const Worker& worker, const F& f) {
   ForVisible(worker, part.keys, [&](size_t key) HWY_ATTR {
-    const auto p = hn::Set(
+    auto p = hn::Set(
         d1, ScalarWeight(d1, worker.row_scores[key], part.m, part.shift));
+    if (job.problem->v_scales.by_key()) {
+      const float own = KeyScaleOf(job.problem->v_scales, job.inputs->v_scale,
+                                   batch, kv_head, static_cast<int64_t>(key));
+      p = hn::Mul(p, hn::Set(d1, own));
+    }
     f(static_cast<int64_t>(key),
       hn::GetLane(RoundWeight(d1, job.problem->p_lane, p)));
   });
@@ -159,13 +169,15 @@ void ExactChains(D1 d1, const AttentionJob& job, int64_t batch,
                  const RowState& row, const ExactPart& part,
                  const Worker& worker, float* acc) {
   const int64_t kv_head = row.head / job.problem->group();
-  ForWeightsOfPart(d1, job, part, worker, [&](int64_t key, float p) HWY_ATTR {
-    for (int64_t c = 0; c < job.problem->value_dim; ++c) {
-      const float v = ValueElement(job, batch, kv_head, key, c);
-      acc[c] = hn::GetLane(
-          hn::MulAdd(hn::Set(d1, p), hn::Set(d1, v), hn::Set(d1, acc[c])));
-    }
-  });
+  ForWeightsOfPart(
+      d1, job, batch, kv_head, part, worker,
+      [&](int64_t key, float p) HWY_ATTR {
+        for (int64_t c = 0; c < job.problem->value_dim; ++c) {
+          const float v = ValueElement(job, batch, kv_head, key, c);
+          acc[c] = hn::GetLane(
+              hn::MulAdd(hn::Set(d1, p), hn::Set(d1, v), hn::Set(d1, acc[c])));
+        }
+      });
 }
 
 // The same in blocks of keys (N20).
@@ -184,16 +196,17 @@ void ExactBlocks(D1 d1, const AttentionJob& job, int64_t batch,
       chains[0][c] = chains[1][c] = 0.0f;
     }
   };
-  ForWeightsOfPart(d1, job, part, worker, [&](int64_t key, float p) HWY_ATTR {
-    if (key / kProductBlock != block) end_block();
-    block = key / kProductBlock;
-    std::vector<float>& chain = chains[key % 2];
-    for (size_t c = 0; c < dim; ++c) {
-      const float v =
-          ValueElement(job, batch, kv_head, key, static_cast<int64_t>(c));
-      chain[c] = FlushedMulAdd(p, v, chain[c]);
-    }
-  });
+  ForWeightsOfPart(d1, job, batch, kv_head, part, worker,
+                   [&](int64_t key, float p) HWY_ATTR {
+                     if (key / kProductBlock != block) end_block();
+                     block = key / kProductBlock;
+                     std::vector<float>& chain = chains[key % 2];
+                     for (size_t c = 0; c < dim; ++c) {
+                       const float v = ValueElement(job, batch, kv_head, key,
+                                                    static_cast<int64_t>(c));
+                       chain[c] = FlushedMulAdd(p, v, chain[c]);
+                     }
+                   });
   end_block();
 }
 
@@ -218,13 +231,15 @@ void ExactSteps(D1 d1, const AttentionJob& job, int64_t batch,
     }
     weights.clear();
   };
-  ForWeightsOfPart(d1, job, part, worker, [&](int64_t key, float p) HWY_ATTR {
-    if (!weights.empty() &&
-        weights.back().first / step.products != key / step.products) {
-      end_step();
-    }
-    weights.emplace_back(key, p);
-  });
+  ForWeightsOfPart(
+      d1, job, batch, kv_head, part, worker,
+      [&](int64_t key, float p) HWY_ATTR {
+        if (!weights.empty() &&
+            weights.back().first / step.products != key / step.products) {
+          end_step();
+        }
+        weights.emplace_back(key, p);
+      });
   end_step();
 }
 
@@ -312,7 +327,8 @@ void RedoOverflowed(D1 d1, const AttentionJob& job, int64_t batch,
   for (size_t c = 0; c < acc.size(); ++c) {
     if (!overflowed[c]) continue;
     const auto x = hn::Div(hn::Set(d1, acc[c]), hn::Set(d1, l));
-    o[c] = hn::GetLane(FinishOutput(d1, job, x));
+    const float scale = job.OutputScale(batch, row.head / job.problem->group());
+    o[c] = hn::GetLane(FinishOutput(d1, job, hn::Mul(x, hn::Set(d1, scale))));
   }
 }
 
@@ -348,7 +364,7 @@ void ExactRow(D df, const AttentionJob& job, int64_t batch, const RowState& row,
 
   std::vector<bool> overflowed(values);
   for (size_t c = 0; c < values; ++c) overflowed[c] = !std::isfinite(acc[c]);
-  Normalise(df, job, l, acc);
+  Normalise(df, job, batch, row, l, acc);
   RedoOverflowed(d1, job, batch, row, max.m, overflowed, worker, acc);
   StoreRow(job, batch, row, acc, lse);
 }

@@ -59,7 +59,7 @@ void FinishRow(D df, const AttentionJob& job, int64_t batch, size_t index,
   worker.counts.rows_online += row.visible && !fixed && !row.redo;
   worker.counts.rows_redone += row.redo;
   if (row.visible) {
-    Normalise(df, job, l, acc);
+    Normalise(df, job, batch, row, l, acc);
   } else {
     for (size_t c = 0; c < values; ++c) acc[c] = 0.0f;
   }

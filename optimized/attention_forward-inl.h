@@ -22,6 +22,7 @@
 #include "optimized/attention_direct-inl.h"
 #include "optimized/attention_exact-inl.h"
 #include "optimized/attention_finish-inl.h"
+#include "optimized/attention_key_scales.h"
 #include "optimized/attention_matrix-inl.h"
 #include "optimized/attention_pack-inl.h"
 #include "optimized/attention_panels.h"
@@ -198,6 +199,7 @@ template <bool kMasked, class D>
 int RowsTimesTile(D df, const AttentionJob& job, const RowTile& rows,
                   const PackedHead& packed, int64_t key_tile, bool exact,
                   Worker& worker) {
+  FillScalesOfTile(job, rows, job.KeysOfTile(key_tile), worker);
   if (job.direct) {
     ++worker.counts.tiles_in_place;
     return DirectTimesTile<kMasked>(df, job, rows, job.KeysOfTile(key_tile),
@@ -244,19 +246,21 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows, Range part,
 // N9's guard: whether the online result is the two-pass one, finite sums
 // assumed. D + shift + lp + lv is the exponent of the last bit of the smallest
 // product; everything is a multiple of it, and a dot instruction that flushes
-// needs it to be a normal number.
+// needs it to be a normal number. N25: scales of values, from 2^scale_exponent
+// on, are factors of the weights, which have to stay normal numbers.
 inline bool OnlineGuardHolds(const AttentionJob& job, const RowState& row,
-                             int v_exponent) {
+                             int v_exponent, int scale_exponent) {
   const AttentionForwardProblem& p = *job.problem;
   const bool flushes = job.value_pairs() || p.order == ProductOrder::kAmx;
   const float least = flushes ? kMinNormalExponent : kMinBitExponent;
   const float spread = row.n_min - row.m + kWeightShift;
   const int p_bits = LaneRowOf(p.p_lane).digits;
-  const LaneRow& v = LaneRowOf(p.lane);
+  const LaneRow& v = LaneRowOf(p.key_lane());
   const int v_bit = std::max(v_exponent, v.min_exponent) - (v.digits - 1);
   const int last_bit = v_bit - p_bits;
-  return spread >= kMinExponent &&
-         spread >= least - static_cast<float>(last_bit);
+  const float scaled = spread + static_cast<float>(scale_exponent);
+  return spread >= kMinExponent && scaled >= kMinExponent &&
+         scaled >= least - static_cast<float>(last_bit);
 }
 
 // Queries of the row tile, in the form that scores want.
@@ -309,11 +313,13 @@ void SumRows(D df, const AttentionJob& job, const RowTile& tile, Range part,
   PackRows(job, tile.batch, worker);
   if (packed.tiles.empty() && job.AsksAhead()) ExpectRows(job, tile, worker);
   ClearSums(job, worker);
+  worker.value_scale_exponent = 0;
   const int v_exponent = WalkKeys(df, job, tile, part, packed, false, worker);
   bool redo = false;
   for (RowState& row : worker.rows) {
     row.redo =
-        !row.fixed && row.visible && !OnlineGuardHolds(job, row, v_exponent);
+        !row.fixed && row.visible &&
+        !OnlineGuardHolds(job, row, v_exponent, worker.value_scale_exponent);
     // Two passes give the bits where they may be flushed.
     row.letter |= row.redo && job.plan->blocks == BlockForm::kGuarded;
     redo |= row.redo && !row.letter;

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "optimized/attention_key_scales.h"
 #include "optimized/attention_panels.h"
 #include "optimized/attention_plan.h"
 #include "optimized/attention_work.h"
@@ -55,6 +56,7 @@ AttentionJob MakeJob(const AttentionForwardProblem& problem,
   job.plan = &plan;
   job.geometry = HWY_DISPATCH_TABLE(KernelGeometry)[target]();
   job.scale = MakeScoreScale(problem);
+  job.head_scales = MakeHeadScales(problem, inputs);
   if (job.matrix()) job.geometry.row_block = kMatrixRows;
   job.padded_keys = RoundUp(plan.tile_keys, job.geometry.panel());
   job.weight_stride =

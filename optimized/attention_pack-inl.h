@@ -223,11 +223,11 @@ void PackWide(const AttentionJob& job, int64_t batch, int64_t kv_head,
 inline void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
                      int64_t key_tile, PackedTile& tile) {
   const Range keys = job.KeysOfTile(key_tile);
-  if (job.problem->lane == Lane::kF32) {
-    return PackWide<float>(job, batch, kv_head, keys, tile);
-  }
-  if (job.problem->lane == Lane::kF16) {
-    return PackWide<F16>(job, batch, kv_head, keys, tile);
+  const Lane lane = job.problem->key_lane();
+  if (lane != Lane::kBf16) {
+    return WithInputLane(lane, [&](auto element) HWY_ATTR {
+      PackWide<decltype(element)>(job, batch, kv_head, keys, tile);
+    });
   }
   if (job.plan->blocks == BlockForm::kGuarded) {
     tile.k_seen = SeenIn(job.inputs->k, keys, job.Keys<Bf16>(batch, kv_head));

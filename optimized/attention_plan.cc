@@ -41,7 +41,7 @@ Status CheckAttentionPlan(const AttentionForwardProblem& problem,
     return Status::Error("the fixed path needs a small softcap: " +
                          plan.ToString());
   }
-  if (plan.native_dot && problem.lane != Lane::kBf16) {
+  if (plan.native_dot && problem.key_lane() != Lane::kBf16) {
     return Status::Error("native dot needs bf16 lanes: " + plan.ToString());
   }
   return CheckBlocks(problem, plan);

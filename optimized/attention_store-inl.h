@@ -63,13 +63,16 @@ HWY_INLINE hn::Vec<D> FinishOutput(D df, const AttentionJob& job,
 
 // acc [padded_values] -> finished outputs.
 template <class D>
-HWY_INLINE void Normalise(D df, const AttentionJob& job, float l,
+HWY_INLINE void Normalise(D df, const AttentionJob& job, int64_t batch,
+                          const RowState& row, float l,
                           float* HWY_RESTRICT acc) {
   const auto vl = hn::Set(df, l);
+  const auto scale =
+      hn::Set(df, job.OutputScale(batch, row.head / job.problem->group()));
   for (size_t c = 0; c < static_cast<size_t>(job.padded_values);
        c += hn::Lanes(df)) {
     const auto o = hn::Div(hn::Load(df, acc + c), vl);
-    hn::Store(FinishOutput(df, job, o), df, acc + c);
+    hn::Store(FinishOutput(df, job, hn::Mul(o, scale)), df, acc + c);
   }
 }
 

@@ -92,6 +92,9 @@ struct RowSlice {
   size_t begin = 0;
   size_t end = 0;
   Lane p_lane = Lane::kF32;  // N10: the numerator's
+  // N25: of each key of the tile; null where keys have none of their own.
+  const float* HWY_RESTRICT key_scales = nullptr;
+  const float* HWY_RESTRICT value_scales = nullptr;
 };
 
 // Calls weight(vector of scores, index of its first key) for every vector of
@@ -127,8 +130,40 @@ HWY_INLINE void ForWeights(D df, const RowSlice& row, const F& weight) {
       return ForWeightsT<Lane::kBf16>(df, row, weight);
     case Lane::kF16:
       return ForWeightsT<Lane::kF16>(df, row, weight);
-    case Lane::kF32:
+    default:
       return ForWeightsT<Lane::kF32>(df, row, weight);
+  }
+}
+
+// N25: dots times their keys' scales.
+template <class D>
+HWY_INLINE void ScaleDots(D df, const RowSlice& row) {
+  for (size_t j = row.begin; j < row.end; j += hn::Lanes(df)) {
+    const auto dot = hn::Load(df, row.weights + j);
+    hn::Store(hn::Mul(dot, hn::Load(df, row.key_scales + j)), df,
+              row.weights + j);
+  }
+}
+
+// N25: weights times their values' scales, then N10's rounding.
+template <Lane kLane, class D>
+HWY_INLINE void ScaleWeightsT(D df, const RowSlice& row) {
+  for (size_t j = row.begin; j < row.end; j += hn::Lanes(df)) {
+    const auto p = hn::Mul(hn::Load(df, row.weights + j),
+                           hn::Load(df, row.value_scales + j));
+    hn::Store(RoundWeightCore<kLane>(df, p), df, row.weights + j);
+  }
+}
+
+template <class D>
+HWY_INLINE void ScaleWeights(D df, Lane p_lane, const RowSlice& row) {
+  switch (p_lane) {
+    case Lane::kBf16:
+      return ScaleWeightsT<Lane::kBf16>(df, row);
+    case Lane::kF16:
+      return ScaleWeightsT<Lane::kF16>(df, row);
+    default:
+      return ScaleWeightsT<Lane::kF32>(df, row);
   }
 }
 

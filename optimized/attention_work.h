@@ -46,15 +46,16 @@ struct ScoreScale {
   int bound = 0;  // capped: no integer score exceeds it
 };
 
-// Constants are rounded to f32 once.
-inline ScoreScale MakeScoreScale(const AttentionForwardProblem& p) {
-  if (!p.softcap) {
-    return {false, static_cast<float>(p.scale * kLog2E), 1.0f};
-  }
+// Constants are rounded to f32 once. `key_scale`: of all keys of the head
+// (N25).
+inline ScoreScale MakeScoreScale(const AttentionForwardProblem& p,
+                                 float key_scale = 1.0f) {
+  const double scale = p.scale * static_cast<double>(key_scale);
+  if (!p.softcap) return {false, static_cast<float>(scale * kLog2E), 1.0f};
   const auto outer = static_cast<float>(*p.softcap * kLog2E);
   // Beyond the fixed path's bound nobody asks.
   const float bound = std::min(std::nearbyint(outer), 2 * kFixedPathBound);
-  return {true, static_cast<float>(p.scale / *p.softcap), outer,
+  return {true, static_cast<float>(scale / *p.softcap), outer,
           static_cast<int>(bound)};
 }
 
@@ -135,6 +136,8 @@ struct AttentionJob {
   const Plan* plan = nullptr;
   Geometry geometry;
   ScoreScale scale;
+  // N25: with a scale of all keys, one of each kv head; empty without.
+  std::vector<ScoreScale> head_scales;
   const std::vector<TilePlan>* tiles = nullptr;  // per batch row
 
   // Few rows: keys and values are read in place, by attention_direct-inl.h.
@@ -154,6 +157,17 @@ struct AttentionJob {
   // which N21's steps are parts, or blocks of products (N20).
   int64_t key_step() const {
     return problem->order == ProductOrder::kAmx ? kProductBlock : kStripes;
+  }
+
+  // Of the rows of a query head.
+  const ScoreScale& ScaleOf(int64_t head) const {
+    if (head_scales.empty()) return scale;
+    return head_scales[static_cast<size_t>(head / problem->group())];
+  }
+  // N25: what outputs are multiplied with.
+  float OutputScale(int64_t batch, int64_t kv_head) const {
+    if (problem->v_scales.by_key()) return 1.0f;
+    return KeyScaleOf(problem->v_scales, inputs->v_scale, batch, kv_head, 0);
   }
 
   // N22: the keys of a part; of one part, all.
@@ -357,6 +371,10 @@ struct Worker {
   hwy::AlignedVector<uint32_t> q_exponents, weight_exponents;
   Magnitudes q_seen;
   Magnitudes v_seen;  // of every tile that acc has products of
+  // N25: of the keys of the tile at hand, where keys have their own, 1 where
+  // there is no key; and the least exponent of a value's of the walk so far.
+  hwy::AlignedVector<float> key_scales, value_scales;
+  int value_scale_exponent = 0;
   std::optional<MaskReader> masks;
   std::vector<HeadQueries> parts;  // the rows, head by head
   std::vector<uint64_t> bits;      // [rows][words of a tile]

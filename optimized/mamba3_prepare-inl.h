@@ -246,12 +246,12 @@ HWY_INLINE void RotateRank(const Mamba3ScanProblem& p, const HeadTensors& rows,
                     n,
                     p.angles};
   switch (p.rotated_lane) {
-    case Lane::kF32:
-      return Rotate(x, p.mimo(), token, s, sink);
     case Lane::kBf16:
       return Rotate(x, p.mimo(), token, s, Rounded<Lane::kBf16, Sink>{sink});
     case Lane::kF16:
       return Rotate(x, p.mimo(), token, s, Rounded<Lane::kF16, Sink>{sink});
+    default:
+      return Rotate(x, p.mimo(), token, s, sink);
   }
 }
 

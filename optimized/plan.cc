@@ -292,7 +292,7 @@ Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& wish,
   // Pairs have to be packed, and few rows read each once: decoding in place is
   // 2.2 times as fast as the dot instruction on an AMD EPYC (family 26).
   plan.native_dot =
-      problem.lane == Lane::kBf16 && plan.blocks == BlockForm::kNone &&
+      problem.key_lane() == Lane::kBf16 && plan.blocks == BlockForm::kNone &&
       caps.native_dot.value_or(TargetOf(plan.target).native_dot &&
                                DotIsFast() && !DecodesInPlace(problem));
   plan.fixed_m = AllowsFixedPath(problem);

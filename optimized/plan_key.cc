@@ -22,9 +22,9 @@ std::optional<uint64_t> Bits(std::optional<double> number) {
 
 auto Members(const AttentionForwardProblem& p) {
   return std::tuple(p.batch, p.q_heads, p.kv_heads, p.q_len, p.kv_len,
-                    p.head_dim, p.value_dim, p.lane, p.p_lane, p.order, p.split,
-                    Bits(p.scale), Bits(p.softcap), p.align, p.segments,
-                    p.sink);
+                    p.head_dim, p.value_dim, p.lane, p.key_lane(), p.p_lane,
+                    p.order, p.split, Bits(p.scale), Bits(p.softcap), p.align,
+                    p.segments, p.sink);
 }
 
 auto Members(const TileOptions& t) {

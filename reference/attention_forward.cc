@@ -5,7 +5,7 @@
 //   q [head_dim], k [kv_len, head_dim], v [kv_len, value_dim]
 //   -> o [value_dim], lse [], all widened to f32
 //
-//   1 scores   u_j = log2(e) * softcap(scale * q.k_j)               N3, N7
+//   1 scores   u_j = log2(e) * softcap(scale * q.k_j)               N3, N7, N25
 //   2 softmax  p_j = 2^(u_j - m), l = sum p_j, lse = ln(l 2^m)      N9, N11
 //   3 values   acc_c = sum p_j * v_j,c                              N10, N11
 //   4 finish   o_c = acc_c / l, rounded to the lane                 N2, N11
@@ -56,6 +56,21 @@ struct Query {
   AttentionRow at;
 
   int64_t kv_head() const { return at.head / problem.group(); }
+
+  // N25: the scale of a key alone, and that of its head; 1 where there is none.
+  float KeyScale(int64_t key) const {
+    return OwnScale(problem.k_scales, inputs.k_scale, key);
+  }
+  float ValueScale(int64_t key) const {
+    return OwnScale(problem.v_scales, inputs.v_scale, key);
+  }
+  float HeadScale(const KeyScales& of, const KeyScaleView& view) const {
+    return of.by_key() ? 1.0f : KeyScaleOf(of, view, at.batch, kv_head(), 0);
+  }
+  float OwnScale(const KeyScales& of, const KeyScaleView& view,
+                 int64_t key) const {
+    return of.by_key() ? KeyScaleOf(of, view, at.batch, kv_head(), key) : 1.0f;
+  }
 };
 
 // Some of a row's visible keys, one after another, and the base of their
@@ -117,7 +132,8 @@ void ComputeRow(const Query& query, std::span<float> o, float* lse) {
   };
   FinishRow(
       query.problem.lane, row.sink, sums(WeightSize::kUsual),  // pass 4
-      [&] { return sums(WeightSize::kSmall); }, o, lse);
+      [&] { return sums(WeightSize::kSmall); }, o, lse,
+      query.HeadScale(query.problem.v_scales, query.inputs.v_scale));
 }
 
 // N24: what the keys, which are one part, leave of the row.
@@ -155,6 +171,7 @@ float DotInOrder(ProductOrder order, const std::vector<float>& a,
 Row Scores(const Query& query) {
   const auto& [problem, inputs, at] = query;
   const std::vector<float> q = LoadRow(inputs.q, at.batch, at.head, at.query);
+  const float scale = query.HeadScale(problem.k_scales, inputs.k_scale);
   Row row;
   std::vector<float> k;
   for (int64_t j = 0; j < problem.kv_len; ++j) {
@@ -162,7 +179,8 @@ Row Scores(const Query& query) {
     if (!IsVisible(problem, inputs, at.batch, at.head, at.query, j)) continue;
     LoadRow(inputs.k, at.batch, query.kv_head(), j, k);
     row.keys.push_back(j);
-    row.terms.emplace_back(ScoreOf(problem, DotInOrder(problem.order, q, k)).u);
+    const float dot = DotInOrder(problem.order, q, k) * query.KeyScale(j);
+    row.terms.emplace_back(ScoreOf(problem, dot, scale).u);
   }
   row.sink = SinkOf(problem, inputs.sink, at.head);
   return row;
@@ -188,9 +206,11 @@ void ForWeightedRows(const Query& query, const Row& row, const Part& part,
   const auto& [problem, inputs, at] = query;
   std::vector<float> v;
   for (size_t t = part.begin; t < part.end; ++t) {
-    const float p = RoundWeight(row.terms[t].Weight(part.base), problem.p_lane);
-    LoadRow(inputs.v, at.batch, query.kv_head(), row.keys[t], v);
-    add(row.keys[t], p, v);
+    const int64_t key = row.keys[t];
+    const float p = RoundWeight(
+        row.terms[t].Weight(part.base) * query.ValueScale(key), problem.p_lane);
+    LoadRow(inputs.v, at.batch, query.kv_head(), key, v);
+    add(key, p, v);
   }
 }
 

@@ -28,7 +28,7 @@ void LoadRow(const LaneView& x, int64_t b, int64_t h, int64_t position,
       row[c] = ToFloat(first[static_cast<int64_t>(c) * x.strides[3]]);
     }
   };
-  WithLane(x.lane, [&](auto element) { load(x.As<decltype(element)>()); });
+  WithInputLane(x.lane, [&](auto element) { load(x.As<decltype(element)>()); });
 }
 
 float Dot(const std::vector<float>& a, const std::vector<float>& b) {
@@ -45,12 +45,14 @@ void AddTimes(float x, const std::vector<float>& y, std::vector<float>& sums) {
   });
 }
 
-Score ScoreOf(const AttentionForwardProblem& problem, float dot) {
+Score ScoreOf(const AttentionForwardProblem& problem, float dot,
+              float key_scale) {
+  const double scale = problem.scale * static_cast<double>(key_scale);
   if (!problem.softcap) {
-    return {dot * static_cast<float>(problem.scale * kLog2E), 0.0f};
+    return {dot * static_cast<float>(scale * kLog2E), 0.0f};
   }
   const double cap = *problem.softcap;
-  const float y = TanhCore(dot * static_cast<float>(problem.scale / cap));
+  const float y = TanhCore(dot * static_cast<float>(scale / cap));
   return {static_cast<float>(cap * kLog2E) * y, y};
 }
 

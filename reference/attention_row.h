@@ -28,7 +28,9 @@ struct Score {
   float u = 0.0f;  // in units of log2
   float y = 0.0f;  // tanh of the softcap; 0 without one
 };
-Score ScoreOf(const AttentionForwardProblem& problem, float dot);
+// `key_scale`: of all keys of the head (N25).
+Score ScoreOf(const AttentionForwardProblem& problem, float dot,
+              float key_scale = 1.0f);
 
 }  // namespace lockstep::reference
 

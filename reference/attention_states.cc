@@ -164,7 +164,7 @@ void FinishEmptyRow(const std::optional<Term>& sink, std::span<float> o,
 
 void FinishRow(Lane lane, const std::optional<Term>& sink, const Sums& sums,
                const std::function<Sums()>& small, std::span<float> o,
-               float* lse) {
+               float* lse, float value_scale) {
   const float l = WithSink(sink, sums.l, sums.base);
   *lse = LogSumExp(l, sums.base);
 
@@ -175,7 +175,8 @@ void FinishRow(Lane lane, const std::optional<Term>& sink, const Sums& sums,
 
   for (size_t c = 0; c < o.size(); ++c) {
     const float acc = sums.acc[c];
-    o[c] = FinishElement(finite(acc) ? acc / l : again.acc[c] / again_l, lane);
+    const float x = finite(acc) ? acc / l : again.acc[c] / again_l;
+    o[c] = FinishElement(x * value_scale, lane);
   }
 }
 

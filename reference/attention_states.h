@@ -62,9 +62,10 @@ void FinishEmptyRow(const std::optional<Term>& sink, std::span<float> o,
                     float* lse);
 // Every other row: the sink, the division, the lane (N11). `small` gives the
 // same sums with small weights, for the elements that overflowed (N9).
+// `value_scale`: of all values of the head (N25).
 void FinishRow(Lane lane, const std::optional<Term>& sink, const Sums& sums,
                const std::function<Sums()>& small, std::span<float> o,
-               float* lse);
+               float* lse, float value_scale = 1.0f);
 
 // N24: o and lse of all rows from the states of their parts, in the order of
 // their keys. `small`: the states with small weights, as many, or none.

@@ -70,7 +70,48 @@ HWY_INLINE hn::Vec<D> RoundWeight(D d, Lane lane, hn::Vec<D> p) {
   return UnlessNaN(d, p, RoundWeightCore<Lane::kF16>(d, p));
 }
 
+// Bits of fp8 values in u32 -> f32, exact (N25). Subnormal numbers are made of
+// integers, so that DAZ does not matter, nor what the processor takes for them.
+// `kDigits`: bits of the fraction; `kOffset`: of f32's exponent from the
+// lane's.
+template <int kDigits, int kOffset, class D, class U = hn::RebindToUnsigned<D>>
+HWY_INLINE hn::Vec<D> WidenFp8(D df, hn::Vec<U> bits, uint32_t first_special,
+                               hn::Vec<U> special) {
+  const U du;
+  const hn::RebindToSigned<D> di;
+  const auto size = hn::And(bits, hn::Set(du, 0x7fu));
+  const auto normal = hn::Add(hn::ShiftLeft<23 - kDigits>(size),
+                              hn::Set(du, uint32_t{kOffset} << 23));
+  // 2^(kOffset + 1 - 127) is the smallest normal number.
+  const auto unit =
+      hn::Set(df, std::bit_cast<float>(uint32_t{kOffset + 1 - kDigits} << 23));
+  const auto small =
+      hn::BitCast(du, hn::Mul(hn::ConvertTo(df, hn::BitCast(di, size)), unit));
+  auto wide =
+      hn::IfThenElse(hn::Lt(size, hn::Set(du, 1u << kDigits)), small, normal);
+  wide =
+      hn::IfThenElse(hn::Lt(size, hn::Set(du, first_special)), wide, special);
+  const auto sign = hn::ShiftLeft<24>(hn::And(bits, hn::Set(du, 0x80u)));
+  return hn::BitCast(df, hn::Or(wide, sign));
+}
+
 // As many elements as there are lanes, widened.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWidened(D df, const E4m3* x) {
+  const hn::RebindToUnsigned<D> du;
+  const auto bits =
+      hn::PromoteTo(du, hn::LoadU(hn::Rebind<uint8_t, D>(), &x->bits));
+  return WidenFp8<3, 120>(df, bits, 0x7fu, hn::Set(du, kCanonicalNaNBits));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWidened(D df, const E5m2* x) {
+  const hn::RebindToUnsigned<D> du;
+  const auto bits =
+      hn::PromoteTo(du, hn::LoadU(hn::Rebind<uint8_t, D>(), &x->bits));
+  const auto payload = hn::ShiftLeft<21>(hn::And(bits, hn::Set(du, 3u)));
+  return WidenFp8<2, 112>(df, bits, 0x7cu,
+                          hn::Or(payload, hn::Set(du, 0x7f800000u)));
+}
 template <class D>
 HWY_INLINE hn::Vec<D> LoadWidened(D df, const float* x) {
   return hn::LoadU(df, x);

@@ -35,6 +35,9 @@ class Call:
                  of a case with layout=varlen, wants "varlen"; q, k, v and o are [tokens,
                  heads, channels] then, lse is [hq, tokens]. Tokens from cu_seqlens_q[-1]
                  on are not the kernel's. Other cases have no attribute `varlen`
+    kvlane, k_scale, v_scale, k_scale_keys, v_scale_keys
+                 of a case with kvlane=, wants "kvlane"; k and v are float8_e4m3fn or
+                 float8_e5m2 (of ml_dtypes, torch), or u8 in NumPy without ml_dtypes
     tables       {name: i32 or u8 tensor}, one dict a batch row, wants "tables:..."
     outputs      {name: (shape, dtype)} of what is to be returned
     receipt      a dict: what is put there goes into the judge's receipt

@@ -14,14 +14,22 @@ FRAMEWORKS = ("numpy", "torch", "jax")
 _PLAIN = {"f32": np.dtype("<f4"), "f16": np.dtype("<f2"), "u8": np.dtype("u1"), "i8": np.dtype("i1"),
           "i16": np.dtype("<i2"), "i32": np.dtype("<i4"), "i64": np.dtype("<i8")}
 LANES = ("f32", "bf16", "f16")
+_FP8 = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}  # of k and v alone
 
 
 @functools.cache
 def dtype_of(name):
-    """The NumPy dtype of "f32", "bf16", "f16", "u8", "i32", ..."""
+    """The NumPy dtype of "f32", "bf16", "f16", "e4m3", "e5m2", "u8", "i32", ..."""
     if name == "bf16":
         import ml_dtypes
         return np.dtype(ml_dtypes.bfloat16)
+    if name in _FP8:
+        # NumPy has no type of its own: bytes, where nobody brings one.
+        try:
+            import ml_dtypes
+        except ImportError:
+            return _PLAIN["u8"]
+        return np.dtype(getattr(ml_dtypes, _FP8[name]))
     return _PLAIN[name]
 
 
@@ -30,7 +38,7 @@ def name_of(dtype):
     for name, plain in _PLAIN.items():
         if dtype == plain:
             return name
-    return "bf16" if str(dtype) == "bfloat16" else None
+    return {"bfloat16": "bf16", **{word: name for name, word in _FP8.items()}}.get(str(dtype))
 
 
 def check_framework(name):
@@ -43,12 +51,13 @@ def check_framework(name):
 
 def _to_torch(array):
     import torch
-    bf16 = array.dtype not in _PLAIN.values()
+    narrow = None if array.dtype in _PLAIN.values() else getattr(torch, str(array.dtype))
+    plain = {1: np.uint8, 2: np.int16}[array.dtype.itemsize] if narrow else array.dtype
     with warnings.catch_warnings():
         # Inputs cannot be written to; torch has no type for that and says so.
         warnings.simplefilter("ignore", UserWarning)
-        tensor = torch.from_numpy(array.view(np.int16) if bf16 else array)
-    return tensor.view(torch.bfloat16) if bf16 else tensor
+        tensor = torch.from_numpy(array.view(plain))
+    return tensor.view(narrow) if narrow else tensor
 
 
 def _to_jax(array):
@@ -79,6 +88,9 @@ def to_numpy(array):
         array = array.detach().cpu()
         if array.dtype == torch.bfloat16:
             return array.view(torch.int16).numpy().view(dtype_of("bf16"))
+        for name, word in _FP8.items():
+            if str(array.dtype) == "torch." + word:
+                return array.view(torch.uint8).numpy().view(dtype_of(name))
         return array.numpy()
     if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
         return np.asarray(array)

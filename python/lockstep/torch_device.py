@@ -17,7 +17,8 @@ from lockstep.places import Host, in_earlier, in_input, parts_of
 _RED_ZONE = 4096  # on each side of an output that is written in place, bytes
 _GONE = 0xFF      # the bytes of inputs after a call: NaN, or -1
 _TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "u8": "uint8", "i8": "int8",
-          "i16": "int16", "i32": "int32", "i64": "int64"}
+          "i16": "int16", "i32": "int32", "i64": "int64",
+          "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
 
 
 class TorchDevice(Host):

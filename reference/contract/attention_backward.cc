@@ -71,6 +71,11 @@ Status Validate(const AttentionBackwardProblem& p) {
     return Status::Error("split=" + std::to_string(p.forward.split) +
                          " has no backward pass; want split=1");
   }
+  if (p.forward.kv_lane) {
+    return Status::Error(
+        std::string("kvlane=") + LaneName(*p.forward.kv_lane) +
+        " has no backward pass; want k and v in the lane of q");
+  }
   if (p.forward.order != ProductOrder::kChain) {
     return Status::Error(std::string("order=") + OrderName(p.forward.order) +
                          " has no backward pass; want order=chain");

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "reference/contract/key_scales.h"
 #include "reference/contract/limits.h"  // IWYU pragma: export
 #include "reference/contract/mask.h"
 #include "reference/contract/matrix_units.h"
@@ -47,10 +48,13 @@ struct AttentionForwardProblem {
   int64_t kv_len = 1;
   int64_t head_dim = 1;      // of q and k
   int64_t value_dim = 1;     // of v and o
-  Lane lane = Lane::kF32;    // of q, k, v and o
+  Lane lane = Lane::kF32;    // of q, o, and of k and v without kv_lane
   Lane p_lane = Lane::kF32;  // of the weights in the numerator (N10)
   ProductOrder order = ProductOrder::kChain;  // others: both lanes are bf16
   int64_t split = 1;                          // parts of the key axis (N22)
+  // N25: k and v are held in fp8, q and o in `lane`. Scales want such a lane.
+  std::optional<Lane> kv_lane;
+  KeyScales k_scales, v_scales;
   double scale = 1.0;             // of the scores, before the softcap
   std::optional<double> softcap;  // finite and > 0 where present
   Alignment align;
@@ -59,6 +63,7 @@ struct AttentionForwardProblem {
   bool sink = false;  // inputs carry a learned sink logit per query head
 
   int64_t group() const { return q_heads / kv_heads; }
+  Lane key_lane() const { return kv_lane.value_or(lane); }  // of k and v
   // N22: keys of a part, whole stripes; the last part may have fewer. So there
   // may be fewer parts than `split`, and none of them is empty.
   int64_t part_width() const {
@@ -85,6 +90,10 @@ struct AttentionForwardInputs {
   std::vector<int64_t> valid_q;
   std::vector<int64_t> valid_kv;
   TensorView<const float, 1> sink;  // [q_heads]; null without problem.sink
+  // N25: [1, 1, 1] of a tensor's scale, [1, kv_heads, 1] of heads', [batch,
+  // kv_heads, ceil(kv_len / keys of a scale)] of tokens' and blocks'. Null
+  // without scales. Scales of keys that do not exist are not read.
+  KeyScaleView k_scale, v_scale;
   // One per dense index of the masks: [batch or 1, q_heads or 1,
   // ceil(q_len / block_q), ceil(kv_len / block_k)] of the term
   std::vector<TensorView<const uint8_t, 4>> dense_masks;

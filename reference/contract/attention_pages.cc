@@ -15,7 +15,7 @@ Status CheckPool(const char* name, const LaneView& pool, int64_t pages,
                  int64_t size) {
   Status status = checks::CheckLaneTensor(
       name, pool, std::array<int64_t, 4>{pages, p.kv_heads, size, channels},
-      p.lane);
+      p.key_lane());
   if (!status.ok() || pool.strides[3] == 1 || channels == 1) return status;
   return Status::Error(std::string(name) + " has channels " +
                        Text(pool.strides[3]) + " elements apart; want 1");

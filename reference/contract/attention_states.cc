@@ -43,6 +43,11 @@ Status Validate(const AttentionForwardProblem& p,
     return Status::Error("split=" + Text(p.split) +
                          ": a state is of one part of the keys; want split=1");
   }
+  if (p.kv_lane) {
+    return Status::Error(std::string("kvlane=") + LaneName(*p.kv_lane) +
+                         ": there are no states of keys in fp8; want k and v "
+                         "in the lane of q");
+  }
   return CheckStates(p, states);
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -13,7 +14,8 @@
 
 namespace lockstep {
 
-enum class Lane : uint8_t { kF32, kBf16, kF16 };
+// The last two are lanes of keys and values alone (N25).
+enum class Lane : uint8_t { kF32, kBf16, kF16, kE4m3, kE5m2 };
 
 struct LaneRow {
   const char* name;         // in case lines, calls and messages
@@ -39,11 +41,15 @@ struct LaneRow {
 };
 
 // In the order of Lane.
-inline constexpr std::array<LaneRow, 3> kLaneRows = {{
+inline constexpr std::array<LaneRow, 5> kLaneRows = {{
     {"f32", "F32", 4, 24, -126, 0x1.fffffep127, kCanonicalNaNBits},
     {"bf16", "BF16", 2, 8, -126, 0x1.fep127, kCanonicalNaNBf16Bits},
     {"f16", "F16", 2, 11, -14, 65504, kCanonicalNaNF16Bits},
+    {"e4m3", "F8_E4M3", 1, 4, -6, 448, kCanonicalNaNE4m3Bits},
+    {"e5m2", "F8_E5M2", 1, 3, -14, 57344, kCanonicalNaNE5m2Bits},
 }};
+// How many of them, the first ones, every tensor may have.
+inline constexpr size_t kWideLanes = 3;
 
 inline const LaneRow& LaneRowOf(Lane lane) {
   return kLaneRows[static_cast<size_t>(lane)];
@@ -51,7 +57,10 @@ inline const LaneRow& LaneRowOf(Lane lane) {
 inline size_t LaneBytes(Lane lane) { return LaneRowOf(lane).bytes; }
 inline const char* LaneName(Lane lane) { return LaneRowOf(lane).name; }
 
+inline bool IsFp8(Lane lane) { return LaneBytes(lane) == 1; }
+
 // Calls f with an element of the lane's type; returns what it returns.
+//   Requires: !IsFp8(lane). Of keys and values: WithInputLane.
 template <class F>
 decltype(auto) WithLane(Lane lane, F&& f) {
   switch (lane) {
@@ -60,9 +69,20 @@ decltype(auto) WithLane(Lane lane, F&& f) {
     case Lane::kF16:
       return std::forward<F>(f)(F16{});
     case Lane::kF32:
+      return std::forward<F>(f)(float{});
+    case Lane::kE4m3:
+    case Lane::kE5m2:
       break;
   }
-  return std::forward<F>(f)(float{});
+  std::abort();
+}
+
+// The same of any lane.
+template <class F>
+decltype(auto) WithInputLane(Lane lane, F&& f) {
+  if (lane == Lane::kE4m3) return std::forward<F>(f)(E4m3{});
+  if (lane == Lane::kE5m2) return std::forward<F>(f)(E5m2{});
+  return WithLane(lane, std::forward<F>(f));
 }
 
 }  // namespace lockstep

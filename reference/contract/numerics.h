@@ -54,6 +54,20 @@ struct F16 {
   friend bool operator==(F16, F16) = default;
 };
 
+// N25: the fp8 lanes of keys and values, as the Open Compute Project has them.
+// e4m3 has 4 bits of exponent, no infinity, one NaN of each sign, and 448 as
+// its largest number; e5m2 is the upper half of a binary16.
+struct E4m3 {
+  uint8_t bits = 0;
+  friend bool operator==(E4m3, E4m3) = default;
+};
+struct E5m2 {
+  uint8_t bits = 0;
+  friend bool operator==(E5m2, E5m2) = default;
+};
+inline constexpr uint8_t kCanonicalNaNE4m3Bits = 0x7fu;
+inline constexpr uint8_t kCanonicalNaNE5m2Bits = 0x7eu;
+
 // Widening is exact: a change of representation, not arithmetic.
 inline float ToFloat(Bf16 x) {
   return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16);
@@ -68,6 +82,19 @@ inline float ToFloat(F16 x) {
     return std::bit_cast<float>(sign | ((rest << 13) + (112u << 23)));
   }
   const float size = static_cast<float>(rest) * 0x1p-24f;  // subnormal
+  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(size));
+}
+inline float ToFloat(E5m2 x) {
+  return ToFloat(F16{static_cast<uint16_t>(x.bits << 8)});
+}
+inline float ToFloat(E4m3 x) {
+  const uint32_t sign = (x.bits & 0x80u) << 24;
+  const uint32_t rest = x.bits & 0x7fu;
+  if (rest == 0x7fu) return std::bit_cast<float>(sign | kCanonicalNaNBits);
+  if (rest >= 0x08u) {
+    return std::bit_cast<float>(sign | ((rest << 20) + (120u << 23)));
+  }
+  const float size = static_cast<float>(rest) * 0x1p-9f;  // subnormal
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(size));
 }
 inline float ToFloat(float x) { return x; }

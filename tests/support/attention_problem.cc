@@ -56,6 +56,22 @@ std::vector<int32_t> RandomIds(std::mt19937& rng, int64_t count) {
   return ids;
 }
 
+LaneView Fp8View(Lane lane, const std::vector<float>& values,
+                 std::vector<uint8_t>& bytes,
+                 const std::array<int64_t, 4>& shape) {
+  bytes.clear();
+  for (const float x : values) bytes.push_back(NearestFp8(lane, x));
+  return {bytes.data(), lane, shape, DenseStrides(shape)};
+}
+
+KeyScaleView ScaleView(const KeyScales& scales,
+                       const std::vector<float>& values,
+                       const AttentionForwardProblem& p) {
+  if (!scales.any()) return {};
+  const auto shape = ScaleShape(scales, p.batch, p.kv_heads, p.kv_len);
+  return {values.data(), shape, DenseStrides(shape)};
+}
+
 }  // namespace
 
 LaneView ViewOf(Lane lane, const std::vector<float>& values,
@@ -78,6 +94,65 @@ void MakeF16(Instance& instance) {
   p.lane = Lane::kF16;
   if (p.p_lane == Lane::kBf16) p.p_lane = Lane::kF16;
   p.order = ProductOrder::kChain;
+}
+
+uint8_t NearestFp8(Lane lane, float x) {
+  const auto value = [lane](int byte) {
+    const auto bits = static_cast<uint8_t>(byte);
+    return lane == Lane::kE4m3 ? ToFloat(E4m3{bits}) : ToFloat(E5m2{bits});
+  };
+  const auto sign = static_cast<uint8_t>(std::signbit(x) ? 0x80 : 0);
+  if (std::isnan(x)) return sign | 0x7f;
+  if (std::isinf(x) && lane == Lane::kE5m2) return sign | 0x7c;
+  int below = 0;  // magnitudes ascend with their bytes
+  int above = lane == Lane::kE4m3 ? 0x7e : 0x7b;
+  while (above - below > 1) {
+    const int middle = (below + above) / 2;
+    (value(middle) <= std::fabs(x) ? below : above) = middle;
+  }
+  const bool up = value(above) - std::fabs(x) < std::fabs(x) - value(below);
+  return sign | static_cast<uint8_t>(up ? above : below);
+}
+
+namespace {
+
+KeyScales RandomScales(std::mt19937& rng) {
+  KeyScales scales;
+  scales.layout = static_cast<ScaleLayout>(Draw(rng, 0, 4));
+  constexpr int64_t kBlocks[] = {1, 2, 7, 16, 48, 300};
+  if (scales.layout == ScaleLayout::kBlock)
+    scales.block = kBlocks[Draw(rng, 0, 5)];
+  return scales;
+}
+
+std::vector<float> ScaleValues(std::mt19937& rng, const KeyScales& scales,
+                               const AttentionForwardProblem& p) {
+  std::vector<float> values;
+  if (!scales.any()) return values;
+  const auto shape = ScaleShape(scales, p.batch, p.kv_heads, p.kv_len);
+  const int reach = Draw(rng, 0, 3) == 0 ? 60 : 3;
+  for (int64_t n = shape[0] * shape[1] * shape[2]; n > 0; --n) {
+    const auto exponent = static_cast<int>(Draw(rng, -reach, reach - 1));
+    const auto x = static_cast<float>(Draw(rng, 1 << 20, (1 << 21) - 1));
+    values.push_back(std::ldexp(x, exponent - 20));
+  }
+  return values;
+}
+
+}  // namespace
+
+void MakeFp8Keys(std::mt19937& rng, Instance& instance) {
+  AttentionForwardProblem& p = instance.problem;
+  p.order = ProductOrder::kChain;
+  p.kv_lane = Draw(rng, 0, 1) ? Lane::kE4m3 : Lane::kE5m2;
+  p.k_scales = RandomScales(rng);
+  p.v_scales = RandomScales(rng);
+  if (p.k_scales.layout == ScaleLayout::kTensor ||
+      p.k_scales.layout == ScaleLayout::kHead) {
+    p.scale *= 0x1p-10;  // times 2^60 it is still a number of f32
+  }
+  instance.k_scale = ScaleValues(rng, p.k_scales, p);
+  instance.v_scale = ScaleValues(rng, p.v_scales, p);
 }
 
 void PlantSpecial(std::mt19937& rng, std::vector<float>& values) {
@@ -118,10 +193,10 @@ std::vector<uint32_t> Outputs::Bits() const {
   return bits;
 }
 
-void Instance::Fill(std::mt19937& rng, float q_scale, float v_scale) {
-  q = Normal(rng, Size(QShape(problem)), q_scale);
+void Instance::Fill(std::mt19937& rng, float q_spread, float v_spread) {
+  q = Normal(rng, Size(QShape(problem)), q_spread);
   k = Normal(rng, Size(KShape(problem)), 1.0f);
-  v = Normal(rng, Size(VShape(problem)), v_scale);
+  v = Normal(rng, Size(VShape(problem)), v_spread);
   sink = Normal(rng, static_cast<size_t>(problem.q_heads), 3.0f);
   q_seg = RandomIds(rng, problem.batch * problem.q_len);
   kv_seg = RandomIds(rng, problem.batch * problem.kv_len);
@@ -131,8 +206,15 @@ AttentionForwardInputs Instance::Inputs() {
   AttentionForwardInputs in;
   const AttentionForwardProblem& p = problem;
   in.q = ViewOf(p.lane, q, q_narrow_, QShape(p));
-  in.k = ViewOf(p.lane, k, k_narrow_, KShape(p));
-  in.v = ViewOf(p.lane, v, v_narrow_, VShape(p));
+  if (p.kv_lane) {
+    in.k = Fp8View(*p.kv_lane, k, k_bytes_, KShape(p));
+    in.v = Fp8View(*p.kv_lane, v, v_bytes_, VShape(p));
+  } else {
+    in.k = ViewOf(p.lane, k, k_narrow_, KShape(p));
+    in.v = ViewOf(p.lane, v, v_narrow_, VShape(p));
+  }
+  in.k_scale = ScaleView(p.k_scales, k_scale, p);
+  in.v_scale = ScaleView(p.v_scales, v_scale, p);
   in.valid_q = valid_q;
   in.valid_kv = valid_kv;
   if (p.sink) in.sink = {sink.data(), {p.q_heads}, {1}};

@@ -33,11 +33,12 @@ struct Instance {
   std::vector<int32_t> q_seg, kv_seg;
   std::vector<uint8_t> dense;
   std::vector<int64_t> valid_q, valid_kv;
+  std::vector<float> k_scale, v_scale;  // with scales of the problem (N25)
 
-  // Normal deviates times the scales; sizes from `problem`.
-  void Fill(std::mt19937& rng, float q_scale = 1.0f, float v_scale = 1.0f);
+  // Normal deviates times the spreads; sizes from `problem`.
+  void Fill(std::mt19937& rng, float q_spread = 1.0f, float v_spread = 1.0f);
   // Views into this object (tensors of 16 bits are made here: bf16 by
-  // truncation, f16 by rounding).
+  // truncation, f16 by rounding; those of 8 bits by NearestFp8).
   AttentionForwardInputs Inputs();
 
   std::vector<uint32_t> RunReference();
@@ -50,6 +51,7 @@ struct Instance {
 
  private:
   std::vector<uint16_t> q_narrow_, k_narrow_, v_narrow_;
+  std::vector<uint8_t> k_bytes_, v_bytes_;
 };
 
 // A mask term, and a term or a pair of terms under & or |.
@@ -67,6 +69,14 @@ LaneView ViewOf(Lane lane, const std::vector<float>& values,
 
 // The same as an f16 problem; weights are f16, or f32 where they were.
 void MakeF16(Instance& instance);
+
+// The byte of an fp8 lane whose number is nearest; NaN for NaN. Beyond the
+// largest number: that one, or e5m2's infinity of an infinity.
+uint8_t NearestFp8(Lane lane, float x);
+
+// The same with keys and values in fp8, scales of any layout, in which some of
+// the bytes are any that there are.
+void MakeFp8Keys(std::mt19937& rng, Instance& instance);
 
 // Now and then makes one of the values NaN, infinite, huge or tiny.
 void PlantSpecial(std::mt19937& rng, std::vector<float>& values);

@@ -53,13 +53,14 @@ struct ElementWitness {
   bool unwritten = false;  // the candidate never stored to this element
 };
 
-// The number an element's bits stand for; 16 bits in the lower half.
+// The number an element's bits stand for; 16 or 8 bits in the lowest ones.
 inline float FloatOf(Lane lane, uint32_t bits) {
-  return WithLane(lane, [bits](auto element) {
+  return WithInputLane(lane, [bits](auto element) {
     if constexpr (sizeof(element) == 4) {
       return std::bit_cast<float>(bits);
     } else {
-      return ToFloat(decltype(element){static_cast<uint16_t>(bits)});
+      return ToFloat(
+          decltype(element){static_cast<decltype(element.bits)>(bits)});
     }
   });
 }
@@ -129,7 +130,7 @@ class Comparer {
   Comparison comparison_;
 };
 
-// The bits of one element, 16 of them in the lower half.
+// The bits of one element, 16 or 8 of them in the lowest ones.
 inline uint32_t ElementBits(const LaneView &view,
                             const std::array<int64_t, 4> &index) {
   int64_t offset = 0;
@@ -143,6 +144,7 @@ inline uint32_t ElementBits(const LaneView &view,
     std::memcpy(&bits, bytes + offset * 4, 4);
     return bits;
   }
+  if (LaneBytes(view.lane) == 1) return bytes[offset];
   uint16_t bits = 0;
   std::memcpy(&bits, bytes + offset * 2, 2);
   return bits;

@@ -10,6 +10,7 @@
 #include "reference/contract/numerics.h"
 #include "reference/contract/tensor_view.h"
 #include "reference/elementary.h"
+#include "verify/base/random/deviates.h"
 #include "verify/base/tensor.h"
 
 namespace lockstep::verify {
@@ -17,21 +18,22 @@ namespace lockstep::verify {
 // Index in the four logical axes.
 using At = std::array<int64_t, 4>;
 
-// `bits`: 16 of them in the lower half.
+// `bits`: 16 or 8 of them in the lowest ones.
 inline void SetElement(const MutableLaneView& view, const At& at,
                        uint32_t bits) {
-  WithLane(view.lane, [&](auto element) {
+  WithInputLane(view.lane, [&](auto element) {
     auto& to = view.As<decltype(element)>()(at[0], at[1], at[2], at[3]);
     if constexpr (sizeof(element) == 4) {
       to = std::bit_cast<float>(bits);
     } else {
-      to.bits = static_cast<uint16_t>(bits);
+      to.bits = static_cast<decltype(to.bits)>(bits);
     }
   });
 }
 
 // The lane's bits nearest to x.
 inline uint32_t BitsOf(Lane lane, double x) {
+  if (IsFp8(lane)) return RoundBitsToFp8(lane, Bits(x));
   return WithLane(lane, [x](auto element) -> uint32_t {
     using LaneElement = decltype(element);
     const LaneElement narrow =

@@ -50,7 +50,7 @@ Bits BitsOf(const View& x) {
 }  // namespace
 
 Magnitude MagnitudeOf(const LaneView& x) {
-  const Bits bits = WithLane(
+  const Bits bits = WithInputLane(
       x.lane, [&](auto element) { return BitsOf(x.As<decltype(element)>()); });
   return {static_cast<double>(std::bit_cast<float>(bits.finite)),
           bits.all < kInfinityBits};

@@ -45,6 +45,9 @@ bool IsPoison(const LaneTensor& tensor, int64_t offset) {
     std::memcpy(&bits, tensor.buffer.data() + offset * 4, sizeof(bits));
     return bits == kPoisonF32;
   }
+  if (LaneBytes(tensor.view.lane) == 1) {
+    return tensor.buffer.data()[offset] == kPoison8;
+  }
   uint16_t bits;
   std::memcpy(&bits, tensor.buffer.data() + offset * 2, sizeof(bits));
   return bits == kPoison16;
@@ -192,6 +195,8 @@ void Poison(const LaneTensor& tensor) {
     const auto bytes = static_cast<size_t>(range.bytes());
     if (LaneBytes(tensor.view.lane) == 4) {
       std::fill_n(reinterpret_cast<uint32_t*>(data), bytes / 4, kPoisonF32);
+    } else if (LaneBytes(tensor.view.lane) == 1) {
+      std::fill_n(data, bytes, kPoison8);
     } else {
       std::fill_n(reinterpret_cast<uint16_t*>(data), bytes / 2, kPoison16);
     }

@@ -23,6 +23,7 @@ inline constexpr int64_t kGuardBytes = 256;
 // produce (every NaN written is the canonical quiet one).
 inline constexpr uint32_t kPoisonF32 = 0xffa5a5a5u;
 inline constexpr uint16_t kPoison16 = 0xffa5u;  // of lanes of 16 bits
+inline constexpr uint8_t kPoison8 = 0xffu;      // of fp8: NaN of both
 
 // Of memory from the heap, or of `mapped` bytes of a file in memory.
 struct FreeStorage {

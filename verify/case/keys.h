@@ -125,7 +125,7 @@ constexpr CaseKey BoolKey(const char* name, void (*set_default)(Case& c)) {
 
 inline constexpr std::string_view kLanes[] = {
     kLaneRows[0].name, kLaneRows[1].name, kLaneRows[2].name};
-static_assert(std::size(kLanes) == std::size(kLaneRows));
+static_assert(std::size(kLanes) == kWideLanes);
 inline constexpr const char* kLaneForm = "f32|bf16|f16";
 template <auto... kPath>
 constexpr CaseKey LaneKey(const char* name) {

@@ -50,6 +50,13 @@ lockstep_attention_forward_call ReadAttentionCall(CallReader* reader) {
   call.page_table = in.Input("page_table");
   call.kv_len = in.Input("kv_len");
   call.varlen = in.Integer("varlen") != 0 ? 1 : 0;
+  call.k_scale = in.Input("k_scale");
+  call.v_scale = in.Input("v_scale");
+  call.k_scale_keys = in.Integer("k_scale_keys");
+  call.v_scale_keys = in.Integer("v_scale_keys");
+  const std::string_view kv_lane = in.Word("kvlane");
+  if (kv_lane == "e4m3") call.kv_lane = LOCKSTEP_E4M3;
+  if (kv_lane == "e5m2") call.kv_lane = LOCKSTEP_E5M2;
   const auto& tables = in.Tables();
   call.tables = tables.data();
   call.table_count = static_cast<int64_t>(tables.size());

@@ -13,11 +13,15 @@ int32_t TypeOf(std::string_view name) {
   if (name == "f32") return LOCKSTEP_F32;
   if (name == "bf16") return LOCKSTEP_BF16;
   if (name == "f16") return LOCKSTEP_F16;
+  if (name == "e4m3") return LOCKSTEP_E4M3;
+  if (name == "e5m2") return LOCKSTEP_E5M2;
   return name == "u8" ? LOCKSTEP_U8 : LOCKSTEP_I32;
 }
 
 int64_t BytesOf(int32_t type) {
-  if (type == LOCKSTEP_U8) return 1;
+  if (type == LOCKSTEP_U8 || type == LOCKSTEP_E4M3 || type == LOCKSTEP_E5M2) {
+    return 1;
+  }
   return type == LOCKSTEP_BF16 || type == LOCKSTEP_F16 ? 2 : 4;
 }
 

@@ -39,6 +39,7 @@ class AttentionMaterialiser {
     Status status = OpenFile();
     if (status.ok()) status = MakeSegments();
     if (status.ok()) status = MakeSink();
+    if (status.ok()) status = MakeScales();
     if (status.ok()) status = MakeDenseMasks();
     if (status.ok()) status = MakeLaneTensors();
     if (!status.ok()) return status;
@@ -122,6 +123,24 @@ class AttentionMaterialiser {
     return {};
   }
 
+  Status MakeScales() {
+    RETURN_IF_ERROR(DrawScales(attention_.k_scale, kStreamKScale,
+                               &data_.inputs.k_scale, &data_.k_scale));
+    return DrawScales(attention_.v_scale, kStreamVScale, &data_.inputs.v_scale,
+                      &data_.v_scale);
+  }
+
+  Status DrawScales(const ScaleSpec& spec, uint32_t stream, KeyScaleView* view,
+                    GuardedBuffer* buffer) {
+    if (!spec.any()) return {};
+    const int64_t count = view->shape[0] * view->shape[1] * view->shape[2];
+    RETURN_IF_ERROR(Allocate(count * 4, 4, buffer));
+    auto* scales = reinterpret_cast<float*>(buffer->data());
+    view->data = scales;
+    FillScales(generator_, spec, stream, {scales, static_cast<size_t>(count)});
+    return {};
+  }
+
   Status MakeDenseMasks() {
     data_.dense_masks.resize(attention_.dense.size());
     for (size_t i = 0; i < attention_.dense.size(); ++i) {
@@ -190,7 +209,8 @@ class AttentionMaterialiser {
       plan.tensor = bit;
       plan.terms = attention_.fill;
       plan.problem = &data_.problem;
-      plan.score_scale = attention_.scale.value;
+      plan.score_scale =
+          attention_.scale.value * TypicalScale(attention_.k_scale);
       if (bit == kFillQ) plan.normal_scale = QueryScale(attention_);
       RETURN_IF_ERROR(PlanFile(name, *view, &plan));
       FillTensor(generator_, plan, tensor->view);
@@ -330,6 +350,14 @@ std::string AttentionForwardData::InputDigest() const {
   if (problem.sink) {
     lines += DigestLine("sink", inputs.sink.shape, DigestTensor(inputs.sink));
   }
+  if (problem.k_scales.any()) {
+    lines += DigestLine("k_scale", inputs.k_scale.shape,
+                        DigestTensor(inputs.k_scale));
+  }
+  if (problem.v_scales.any()) {
+    lines += DigestLine("v_scale", inputs.v_scale.shape,
+                        DigestTensor(inputs.v_scale));
+  }
   for (const auto& dense : inputs.dense_masks) {
     lines += DigestLine("dense_mask", dense.shape, DigestTensor(dense));
   }
@@ -344,6 +372,8 @@ std::string AttentionForwardData::StorageDigest() const {
   std::string digests = q.buffer.Digest() + k.buffer.Digest() +
                         v.buffer.Digest() + q_seg.Digest() + kv_seg.Digest() +
                         sink.Digest();
+  if (problem.k_scales.any()) digests += k_scale.Digest();
+  if (problem.v_scales.any()) digests += v_scale.Digest();
   for (const GuardedBuffer& dense : dense_masks) digests += dense.Digest();
   return DigestText(digests);
 }

@@ -47,7 +47,7 @@ struct AttentionForwardData {
   AttentionForwardInputs inputs;
 
   LaneTensor q, k, v;
-  GuardedBuffer q_seg, kv_seg, sink;
+  GuardedBuffer q_seg, kv_seg, sink, k_scale, v_scale;
   std::vector<GuardedBuffer> dense_masks;
   // A kernel gets k and v in pages.
   std::optional<PageSpec> pages;

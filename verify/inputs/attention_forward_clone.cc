@@ -48,6 +48,8 @@ Result<AttentionForwardData> Clone(const AttentionForwardData& data) {
   cloner.Take(data.q_seg, &copy.q_seg);
   cloner.Take(data.kv_seg, &copy.kv_seg);
   cloner.Take(data.sink, &copy.sink);
+  cloner.Take(data.k_scale, &copy.k_scale);
+  cloner.Take(data.v_scale, &copy.v_scale);
   copy.dense_masks.resize(data.dense_masks.size());
   for (size_t i = 0; i < data.dense_masks.size(); ++i) {
     cloner.Take(data.dense_masks[i], &copy.dense_masks[i]);
@@ -60,6 +62,8 @@ Result<AttentionForwardData> Clone(const AttentionForwardData& data) {
   in.q_seg.data = reinterpret_cast<const int32_t*>(copy.q_seg.data());
   in.kv_seg.data = reinterpret_cast<const int32_t*>(copy.kv_seg.data());
   in.sink.data = reinterpret_cast<const float*>(copy.sink.data());
+  in.k_scale.data = reinterpret_cast<const float*>(copy.k_scale.data());
+  in.v_scale.data = reinterpret_cast<const float*>(copy.v_scale.data());
   for (size_t i = 0; i < copy.dense_masks.size(); ++i) {
     in.dense_masks[i].data = copy.dense_masks[i].data();
   }

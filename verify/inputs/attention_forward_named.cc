@@ -48,6 +48,11 @@ KernelInputs NameInputs(const AttentionForwardProblem& problem,
                    {"softcap", p.softcap ? ScalarValue(*p.softcap)
                                          : ScalarValue(std::monostate())},
                    {"offset", offsets}};
+  if (p.kv_lane) {
+    named.scalars.push_back({"kvlane", std::string(LaneName(*p.kv_lane))});
+    named.scalars.push_back({"k_scale_keys", p.k_scales.keys()});
+    named.scalars.push_back({"v_scale_keys", p.v_scales.keys()});
+  }
   for (const MaskExpr& mask : p.masks) {
     named.masks.push_back(Resolved(mask, p.batch));
   }
@@ -61,6 +66,8 @@ KernelInputs NameInputs(const AttentionForwardProblem& problem,
   named.AddIntegers("valid_q", {p.batch}, valid_q);
   named.AddIntegers("valid_kv", {p.batch}, valid_kv);
   if (p.sink) named.Add("sink", ElementType::kF32, inputs.sink);
+  named.Add("k_scale", ElementType::kF32, inputs.k_scale);
+  named.Add("v_scale", ElementType::kF32, inputs.v_scale);
   for (size_t n = 0; n < inputs.dense_masks.size(); ++n) {
     named.Add(("dense_mask_" + std::to_string(n)).c_str(), ElementType::kU8,
               inputs.dense_masks[n]);

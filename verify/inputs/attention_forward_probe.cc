@@ -81,7 +81,7 @@ ProbeValueRow::ProbeValueRow(ProbeKind kind,
                              const AttentionForwardProblem& problem,
                              uint64_t seed,
                              const std::array<int64_t, 3>& b_kv_key)
-    : kind_(kind), key_(b_kv_key[2]) {
+    : kind_(kind), key_(b_kv_key[2]), few_(problem.kv_lane == Lane::kE5m2) {
   const auto [b, h, j] = b_kv_key;
   code_ = b * problem.kv_heads + h;
   head_ = HashOfHead(seed, b, h);
@@ -97,14 +97,19 @@ ProbeValueRow::ProbeValueRow(ProbeKind kind,
   big_ = kind == ProbeKind::kReset && !IsHigh(kind, problem, seed, j);
 }
 
+// 0..15, or 0..3.
+int ProbeValueRow::Step(uint64_t hash, int64_t c) const {
+  return Level(hash, c) >> (few_ ? 2 : 0);
+}
+
 int ProbeValueRow::operator()(int64_t c) const {
   switch (kind_) {
     case ProbeKind::kPrefix: {
-      // Steps up and down in turn, by 2, 4 or 8, on top of 1 or 2: what is
-      // left of a run from the first key on is never 0, and a key more or less
-      // changes it by 1 at least.
+      // Steps up and down in turn, by 2, 4 or 8 (of e5m2 by 2 or 4), on top of
+      // 1 or 2: what is left of a run from the first key on is never 0, and a
+      // key more or less changes it by 1 at least.
       const int level = Level(HashOf(head_, kOfParity), c);
-      const int step = 2 << level / 2 % 3;
+      const int step = 2 << level / 2 % (few_ ? 2 : 3);
       const auto sum = [&](uint64_t slow, int64_t j) {
         const bool up = (j + level) % 2 == 0;
         return 1 + Level(slow, c) % 2 + (up ? step : 0);
@@ -118,13 +123,13 @@ int ProbeValueRow::operator()(int64_t c) const {
       // Small, so that sums of 8-bit weights stay exact to 2^15 keys.
       return 1 + Level(HashOf(head_, kOfHead), c) % 2;
     case ProbeKind::kDeep:
-      return 1 + Level(HashOf(head_, kOfHead), c);
+      return 1 + Step(HashOf(head_, kOfHead), c);
     default:
       break;
   }
   if (big_) return Level(here_, c) % 2 == 0 ? kProbeBig : -kProbeBig;
   // Differences of levels: the sum over a run of keys telescopes.
-  return Level(here_, c) - (first_ ? 0 : Level(before_, c));
+  return Step(here_, c) - (first_ ? 0 : Step(before_, c));
 }
 
 bool ProbeSetsSinks(ProbeKind kind) {

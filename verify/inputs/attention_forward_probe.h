@@ -40,9 +40,12 @@ class ProbeValueRow {
   int operator()(int64_t channel) const;
 
  private:
+  int Step(uint64_t hash, int64_t channel) const;
+
   ProbeKind kind_;
   int64_t key_;
   int64_t code_;         // of batch row and kv head
+  bool few_ = false;     // e5m2 has integers of three bits alone
   bool big_ = false;     // a value that a reset must forget
   bool first_ = false;   // no earlier key to take the level from
   uint64_t head_ = 0;    // hash of the head
@@ -51,7 +54,7 @@ class ProbeValueRow {
 };
 
 // The elements of q (tensor 0), k (1) or v (2) at [b, h, position], by channel:
-// a pure function, exact in bf16.
+// a pure function, exact in bf16; keys and values in a problem's fp8, too.
 //   Requires: WhyNotProbe is empty for the exact profiles.
 class ProbeElements {
  public:

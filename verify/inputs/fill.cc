@@ -109,7 +109,7 @@ class TensorFiller {
     const uint8_t* source =
         plan_.file.data() +
         index * static_cast<int64_t>(LaneBytes(plan_.file_lane));
-    return WithLane(plan_.file_lane, [&](auto element) {
+    return WithInputLane(plan_.file_lane, [&](auto element) {
       std::memcpy(&element, source, sizeof(element));
       return std::bit_cast<uint32_t>(ToFloat(element));
     });
@@ -167,8 +167,8 @@ class TensorFiller {
                                       place.element - place.channel);
     if (draw[0] >= Threshold(term.a.value)) return bits;
     // Of f32, too: bf16's, as cases have always had it.
-    const double largest = lane_ == Lane::kF16 ? LaneRowOf(lane_).largest
-                                               : LaneRowOf(Lane::kBf16).largest;
+    const double largest =
+        LaneRowOf(HasShortRange(lane_) ? lane_ : Lane::kBf16).largest;
     const double x = std::ldexp(static_cast<double>(std::bit_cast<float>(bits)),
                                 static_cast<int>(term.b.value));
     return Bits(std::isfinite(x) ? std::clamp(x, -largest, largest) : x);
@@ -200,7 +200,7 @@ class TensorFiller {
     if (plan_.score_scale == 0) return 0;
     const double key = score / plan_.score_scale;
     const double most =
-        lane_ == Lane::kF16 ? LaneRowOf(lane_).largest : 0x1p100;
+        HasShortRange(lane_) ? LaneRowOf(lane_).largest : 0x1p100;
     return Bits(std::clamp(key, -most, most));
   }
 
@@ -250,6 +250,10 @@ void Store(const MutableLaneView& view, int64_t offset, uint32_t bits) {
     std::memcpy(base + offset * 4, &bits, 4);
     return;
   }
+  if (IsFp8(view.lane)) {
+    base[offset] = RoundBitsToFp8(view.lane, bits);
+    return;
+  }
   const uint16_t half =
       view.lane == Lane::kF16 ? RoundBitsToF16(bits) : RoundBitsToBf16(bits);
   std::memcpy(base + offset * 2, &half, 2);
@@ -258,8 +262,8 @@ void Store(const MutableLaneView& view, int64_t offset, uint32_t bits) {
 }  // namespace
 
 float QueryScale(const AttentionForwardCase& c) {
-  const double natural =
-      std::fabs(c.scale.value) * std::sqrt(static_cast<double>(c.head_dim));
+  const double natural = std::fabs(c.scale.value * TypicalScale(c.k_scale)) *
+                         std::sqrt(static_cast<double>(c.head_dim));
   double target = natural;
   if (c.softcap) target = c.softcap->value / 2;
   for (const FillTerm& term : c.fill) {
@@ -291,6 +295,17 @@ void FillTensor(const CounterGenerator& generator, const FillPlan& plan,
       }
     }
   }
+}
+
+void FillScales(const CounterGenerator& generator, const ScaleSpec& spec,
+                uint32_t stream, std::span<float> scales) {
+  const std::array<FillTerm, 1> terms = {spec.values};
+  const auto count = static_cast<int64_t>(scales.size());
+  FillPlan plan;
+  plan.stream = stream;
+  plan.terms = terms;
+  FillTensor(generator, plan,
+             {scales.data(), Lane::kF32, {1, 1, count, 1}, {0, 0, 1, 1}});
 }
 
 void FillSink(const CounterGenerator& generator, const FillTerm& term,

@@ -20,6 +20,8 @@ inline constexpr uint32_t kStreamQ = 0;
 inline constexpr uint32_t kStreamK = 1;
 inline constexpr uint32_t kStreamV = 2;
 inline constexpr uint32_t kStreamSink = 3;
+inline constexpr uint32_t kStreamKScale = 24;
+inline constexpr uint32_t kStreamVScale = 25;
 inline constexpr uint32_t kStreamDense = 1u << 16;  // + dense index
 
 // What a tensor is filled with.
@@ -42,9 +44,14 @@ struct FillPlan {
 float QueryScale(const AttentionForwardCase& c);
 
 // Fills every element; poison terms are ignored. Elements of 16 bits are the
-// f32 values rounded to nearest even (N2), and NaN payloads are cut.
+// f32 values rounded to nearest even (N2), and NaN payloads are cut; those of 8
+// bits saturate (RoundBitsToFp8).
 void FillTensor(const CounterGenerator& generator, const FillPlan& plan,
                 const MutableLaneView& view);
+
+// Every scale of keys or of values, in the order of their tensor.
+void FillScales(const CounterGenerator& generator, const ScaleSpec& spec,
+                uint32_t stream, std::span<float> scales);
 
 // A sink logit per head.
 void FillSink(const CounterGenerator& generator, const FillTerm& term,

@@ -20,12 +20,12 @@
 namespace lockstep::verify {
 
 // Those of lanes first, in the order of Lane.
-enum class ElementType : uint8_t { kF32, kBf16, kF16, kU8, kI32 };
+enum class ElementType : uint8_t { kF32, kBf16, kF16, kE4m3, kE5m2, kU8, kI32 };
 
 // Strides of a dense tensor whose last axis is contiguous.
 std::vector<int64_t> DenseStridesOf(const std::vector<int64_t>& shape);
 
-// "f32", "bf16", "f16", "u8", "i32".
+// "f32", "bf16", "f16", "e4m3", "e5m2", "u8", "i32".
 const char* ElementTypeName(ElementType type);
 // The same in a safetensors file: "F32".
 const char* FileType(ElementType type);

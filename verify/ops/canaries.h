@@ -13,7 +13,7 @@
 namespace lockstep::verify {
 
 // The names of an op's correct kernels, by lane.
-using KernelOfLane = std::array<const char*, kLaneRows.size()>;
+using KernelOfLane = std::array<const char*, kWideLanes>;
 
 class CanariesOfLanes {
  public:
@@ -33,9 +33,9 @@ class CanariesOfLanes {
   }
 
  private:
-  std::array<std::vector<std::string>, kLaneRows.size()> specs_;
-  std::array<std::vector<const char*>, kLaneRows.size()> of_;
-  std::array<std::string, kLaneRows.size()> correct_;
+  std::array<std::vector<std::string>, kWideLanes> specs_;
+  std::array<std::vector<const char*>, kWideLanes> of_;
+  std::array<std::string, kWideLanes> correct_;
 };
 
 }  // namespace lockstep::verify

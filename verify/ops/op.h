@@ -55,6 +55,8 @@ inline constexpr const char* kVarlenWant = "varlen";
 inline std::string NeedOf(const std::string& want) {
   return want == kVarlenWant ? "layout=varlen" : want;
 }
+// The same of keys and values in fp8, and their scales.
+inline constexpr const char* kFp8KeysWant = "kvlane";
 
 // One case made concrete: inputs in memory, truth and candidates on demand.
 class Trial {

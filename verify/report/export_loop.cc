@@ -29,12 +29,13 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "U8": "u1", "I8": "i1", "I16": "<i2",
-         "I32": "<i4", "I64": "<i8"}
+         "I32": "<i4", "I64": "<i8", "F8_E4M3": "u1", "F8_E5M2": "u1"}
+FP8 = {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}  # NumPy has the bytes alone
 REALS = ("scale", "softcap", "norm_epsilon")
 
 
 def load(path):
-    """Arrays by name, and the names of those that are bfloat16."""
+    """Arrays by name, and the types of those that NumPy has no type for."""
     with open(path, "rb") as file:
         data = file.read()
     (length,) = struct.unpack("<Q", data[:8])
@@ -48,7 +49,8 @@ def load(path):
         if entry["dtype"] == "BF16":
             x = (x.astype("<u4") << 16).view("<f4")
         arrays[name] = x.astype(bool) if entry["dtype"] == "U8" else x.copy()
-    return arrays, {n for n, e in header.items() if e["dtype"] == "BF16"}
+    return arrays, {n: e["dtype"] for n, e in header.items()
+                    if e["dtype"] == "BF16" or e["dtype"] in FP8}
 
 
 def as_stored(x, dtype):
@@ -88,24 +90,29 @@ def library_of(name):
     if name == "torch":
         import torch
 
-        def there(x, bf16):
+        def there(x, narrow):
             x = torch.from_numpy(x)
-            return x.bfloat16() if bf16 else x
+            if narrow in FP8:
+                return x.view(getattr(torch, FP8[narrow]))
+            return x.bfloat16() if narrow else x
 
         def back(x):
             x = torch.as_tensor(x).detach().cpu()
             return (x.double() if x.is_floating_point() else x).numpy()
     elif name == "jax":
+        import jax
         import jax.numpy as jnp
 
-        def there(x, bf16):
-            return jnp.asarray(x, jnp.bfloat16 if bf16 else x.dtype)
+        def there(x, narrow):
+            if narrow in FP8:
+                return jax.lax.bitcast_convert_type(jnp.asarray(x), getattr(jnp, FP8[narrow]))
+            return jnp.asarray(x, jnp.bfloat16 if narrow else x.dtype)
 
         def back(x):
             floats = jnp.issubdtype(x.dtype, jnp.floating)
             return np.asarray(x.astype(jnp.float32) if floats else x)
     else:
-        def there(x, bf16):
+        def there(x, narrow):
             return x
         back = np.asarray
     return there, back
@@ -120,24 +127,24 @@ def read_call(folder, number):
     for name in REALS:
         if isinstance(call.get(name), str):
             call[name] = float.fromhex(call[name])
-    x, bf16 = load(os.path.join(place, "inputs.safetensors"))
+    x, narrow = load(os.path.join(place, "inputs.safetensors"))
     if "after" in call:  # goes on from what the kernel left in another call
         before = os.path.join(folder, "calls", str(call["after"]["call"]))
         left, _ = load(os.path.join(before, "outputs.safetensors"))
         x.update((i, left[o]) for i, o in call["after"]["inputs"].items())
-    return place, call, x, bf16
+    return place, call, x, narrow
 
 
 def answer(kernel, folder, number, library="numpy"):
     """One call; its answer, or the lack of one, is in calls/NUMBER."""
     there, back = library_of(library)
-    place, call, x, bf16 = read_call(folder, number)
+    place, call, x, narrow = read_call(folder, number)
     path = os.path.join(place, "outputs.safetensors")
     refused = os.path.join(place, "unsupported.txt")
     for old in (path, refused):
         if os.path.exists(old):
             os.remove(old)
-    made = kernel(call, {n: there(a, n in bf16) for n, a in x.items()})
+    made = kernel(call, {n: there(a, narrow.get(n)) for n, a in x.items()})
     if made is None:
         with open(refused, "w", encoding="utf-8") as file:
             file.write("the kernel says so")

@@ -132,7 +132,7 @@ int lockstep_describe(lockstep_description* description) {
   description->abi = LOCKSTEP_ABI;
   description->name = "emulated";
   description->lanes = "f32 bf16 f16";
-  description->wants = "pages";
+  description->wants = "pages kvlane";
   return 0;
 }
 

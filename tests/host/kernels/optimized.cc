@@ -100,7 +100,7 @@ int lockstep_describe(lockstep_description* description) {
   description->abi = LOCKSTEP_ABI;
   description->name = "optimized";
   description->lanes = "f32 bf16 f16";
-  description->wants = "pages varlen";
+  description->wants = "pages varlen kvlane";
   return 0;
 }
 
@@ -142,13 +142,8 @@ int lockstep_attention_backward(lockstep_handle* handle,
     const auto plan = optimized::MakePlan(asked.problem, caps);
     if (!plan.ok()) return plan.status();
     optimized::AttentionBackwardExecution ran;
-    const Status status =
-        asked.varlen
-            ? optimized::AttentionBackward(asked.problem, asked.inputs,
-                                           *asked.varlen, plan.value(),
-                                           asked.outputs, &ran)
-            : optimized::AttentionBackward(asked.problem, asked.inputs,
-                                           plan.value(), asked.outputs, &ran);
+    const Status status = optimized::AttentionBackward(
+        asked.problem, asked.inputs, plan.value(), asked.outputs, &ran);
     if (status.ok()) Tell(ran, receipt);
     return status;
   });

@@ -11,11 +11,13 @@ namespace {
 
 Lane LaneOf(int32_t type) {
   if (type == LOCKSTEP_F16) return Lane::kF16;
+  if (type == LOCKSTEP_E4M3) return Lane::kE4m3;
+  if (type == LOCKSTEP_E5M2) return Lane::kE5m2;
   return type == LOCKSTEP_BF16 ? Lane::kBf16 : Lane::kF32;
 }
 
 int64_t BytesOf(int32_t type) {
-  if (type == LOCKSTEP_U8) return 1;
+  if (type == LOCKSTEP_U8 || IsFp8(LaneOf(type))) return 1;
   return type == LOCKSTEP_BF16 || type == LOCKSTEP_F16 ? 2 : 4;
 }
 
@@ -43,7 +45,7 @@ void Set(const lockstep_tensor* tensor, BasicLaneView<Void, kRank>* view) {
   FillAxes(*tensor, &view->shape, &view->strides);
 }
 
-// A pool as [pages, hkv, slot, d], whatever its axes' order.
+// A pool as [pages, hkv, slot, d].
 void SetPool(const lockstep_attention_forward_call& call,
              const lockstep_tensor* pool, LaneView* view) {
   Set(pool, view);
@@ -52,21 +54,9 @@ void SetPool(const lockstep_attention_forward_call& call,
   std::swap(view->strides[1], view->strides[2]);
 }
 
-// [heads, tokens] as [1, heads, tokens].
-template <typename T>
-void SetTokens(const lockstep_tensor* tensor, TensorView<T, 3>* view) {
-  if (tensor == nullptr) return;
-  TensorView<T, 2> tokens;
-  Set(tensor, &tokens);
-  const auto& n = tokens.shape;
-  const auto& s = tokens.strides;
-  *view = {tokens.data, {1, n[0], n[1]}, {0, s[0], s[1]}};
-}
-
 // Tokens [tokens, heads, channels] as [1, heads, tokens, channels].
 template <typename Void>
 void SetTokens(const lockstep_tensor* tensor, BasicLaneView<Void, 4>* view) {
-  if (tensor == nullptr) return;
   BasicLaneView<Void, 3> tokens;
   Set(tensor, &tokens);
   const auto& n = tokens.shape;
@@ -145,6 +135,25 @@ void SetCarry(const lockstep_tensor* const (&parts)[4], Mamba3Carry<T>* carry) {
   carry->theta.shape = {carry->h.shape[0], carry->h.shape[1], 0};
 }
 
+KeyScales ScalesOf(const lockstep_tensor* tensor, int64_t keys,
+                   KeyScaleView* view) {
+  Set(tensor, view);
+  if (tensor == nullptr) return {};
+  if (keys > 0) return {ScaleLayout::kBlock, keys};
+  return {tensor->shape[1] == 1 ? ScaleLayout::kTensor : ScaleLayout::kHead, 0};
+}
+
+void ReadScales(const lockstep_attention_forward_call& call,
+                AttentionForwardProblem* problem,
+                AttentionForwardInputs* inputs) {
+  if (call.kv_lane == 0) return;
+  problem->kv_lane = LaneOf(call.kv_lane);
+  problem->k_scales =
+      ScalesOf(call.k_scale, call.k_scale_keys, &inputs->k_scale);
+  problem->v_scales =
+      ScalesOf(call.v_scale, call.v_scale_keys, &inputs->v_scale);
+}
+
 // All but o and lse.
 void ReadAttention(const lockstep_attention_forward_call& call,
                    AttentionForwardProblem* problem,
@@ -176,6 +185,7 @@ void ReadAttention(const lockstep_attention_forward_call& call,
   Set(call.q_seg, &in.q_seg);
   Set(call.kv_seg, &in.kv_seg);
   Set(call.sink, &in.sink);
+  ReadScales(call, problem, inputs);
   in.valid_q = IntegersOf(*call.valid_q);
   in.valid_kv = IntegersOf(*call.valid_kv);
   p.masks.clear();
@@ -195,7 +205,11 @@ Status ProblemOf(const lockstep_attention_forward_call& call,
     Set(call.cu_seqlens_q, &rows.cu_q);
     Set(call.cu_seqlens_k, &rows.cu_kv);
     SetTokens(call.o, &to->outputs.o);
-    SetTokens(call.lse, &to->outputs.lse);
+    TensorView<float, 2> lse;
+    Set(call.lse, &lse);
+    to->outputs.lse = {lse.data,
+                       {1, lse.shape[0], lse.shape[1]},
+                       {0, lse.strides[0], lse.strides[1]}};
     return CheckVarlen(to->problem, to->inputs, rows, to->outputs);
   }
   Set(call.o, &to->outputs.o);
@@ -219,20 +233,6 @@ Status ProblemOf(const lockstep_attention_backward_call& call,
   ReadAttention(*call.forward, &to->problem.forward, &to->inputs.forward);
   to->problem.grad_lane = LaneOf(call.grad);
   to->problem.dlse = call.dlse != nullptr;
-  Set(call.dsink, &to->outputs.dsink);
-  if (call.forward->varlen != 0) {
-    VarlenRows& rows = to->varlen.emplace();
-    Set(call.forward->cu_seqlens_q, &rows.cu_q);
-    Set(call.forward->cu_seqlens_k, &rows.cu_kv);
-    SetTokens(call.forward->o, &to->inputs.o);
-    SetTokens(call.forward->lse, &to->inputs.lse);
-    SetTokens(call.d_o, &to->inputs.d_o);
-    SetTokens(call.dlse, &to->inputs.dlse);
-    SetTokens(call.dq, &to->outputs.dq);
-    SetTokens(call.dk, &to->outputs.dk);
-    SetTokens(call.dv, &to->outputs.dv);
-    return CheckVarlen(to->problem, to->inputs, rows, to->outputs);
-  }
   Set(call.forward->o, &to->inputs.o);
   Set(call.forward->lse, &to->inputs.lse);
   Set(call.d_o, &to->inputs.d_o);
@@ -240,6 +240,7 @@ Status ProblemOf(const lockstep_attention_backward_call& call,
   Set(call.dq, &to->outputs.dq);
   Set(call.dk, &to->outputs.dk);
   Set(call.dv, &to->outputs.dv);
+  Set(call.dsink, &to->outputs.dsink);
   Set(call.own_o, &to->own.o);
   Set(call.own_lse, &to->own.lse);
   return Validate(to->problem, to->inputs, to->outputs);

@@ -54,6 +54,20 @@ Bounds OfExcluded(const oracle::RowTruth& row, double truth) {
                                              : Anything(truth);
 }
 
+// The smallest and the largest of the scales, if there are any.
+void AddEnds(const KeyScaleView& scales, double* least, double* largest) {
+  if (scales.data == nullptr) return;
+  for (int64_t b = 0; b < scales.shape[0]; ++b) {
+    for (int64_t h = 0; h < scales.shape[1]; ++h) {
+      for (int64_t n = 0; n < scales.shape[2]; ++n) {
+        const auto x = static_cast<double>(scales(b, h, n));
+        *least = std::min(*least, x);
+        *largest = std::max(*largest, x);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 InputRange RangeOf(const AttentionForwardInputs& inputs,
@@ -64,9 +78,14 @@ InputRange RangeOf(const AttentionForwardInputs& inputs,
                        profile.score == NumberType::kF16 ||
                        profile.operand_qk != NumberType::kF32 ||
                        profile.operand_v != NumberType::kF32;
-  if (!matters) return {};
-  return {MagnitudeOf(inputs.q).largest, MagnitudeOf(inputs.k).largest,
-          MagnitudeOf(inputs.v).largest};
+  InputRange range;
+  if (matters) {
+    range = {MagnitudeOf(inputs.q).largest, MagnitudeOf(inputs.k).largest,
+             MagnitudeOf(inputs.v).largest};
+  }
+  AddEnds(inputs.k_scale, &range.least_k_scale, &range.largest_k_scale);
+  AddEnds(inputs.v_scale, &range.least_scale, &range.largest_scale);
+  return range;
 }
 
 ValueSet RoundedSet(double lo, double hi, Lane lane, Rounding rounding) {

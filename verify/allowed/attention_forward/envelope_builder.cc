@@ -89,7 +89,9 @@ class Builder {
     Add(kProduct, Cause::kAccQk, Gamma(steps.count, steps.unit));
     Add(kProduct, Cause::kAccQk, Pick(!exact_products, 2 * kU));
     int exponent = 0;
-    const bool power = std::frexp(problem_.scale, &exponent) == 0.5;
+    // N25: a scale of all keys may be part of what q is multiplied with.
+    const bool folded = problem_.k_scales.any() && !problem_.k_scales.by_key();
+    const bool power = !folded && std::frexp(problem_.scale, &exponent) == 0.5;
     if (p_.scale_at == ScaleAt::kQLane || p_.scale_at == ScaleAt::kQF32) {
       // One rounding of q moves all scores of its row together.
       m_.correlated = true;
@@ -101,6 +103,10 @@ class Builder {
     } else {
       Add(kArgument, Cause::kScaleAt, 2 * kU);
     }
+    // N25: the product with a key's scale, wherever it is formed, and that of
+    // the numbers which the truth has in its place.
+    Add(kProduct, Cause::kScaleAt, Pick(problem_.k_scales.any(), 3 * kU));
+    if (problem_.v_scales.any()) AddNumerator(Cause::kScaleAt, 3 * kU);
     const double scale = std::fabs(problem_.scale);
     const double cap = problem_.softcap.value_or(1.0);
     m_.scale_growth = std::max({1.0, scale * 1.5, scale / cap});
@@ -122,8 +128,9 @@ class Builder {
     if (p_.scale_at == ScaleAt::kQLane && problem_.lane == Lane::kF16) {
       // A scaled q has f16's spacing, and its range.
       Add(kConstant, Cause::kScaleAt,
-          d * SpacingOf(NumberType::kF16, p_.ftz) * range_.k);
-      m_.unbounded |= !(scale * range_.q < 65000);
+          d * SpacingOf(NumberType::kF16, p_.ftz) * range_.k /
+              range_.least_k_scale);
+      m_.unbounded |= !(scale * range_.largest_k_scale * range_.q < 65000);
     }
   }
 
@@ -141,14 +148,16 @@ class Builder {
     if (qk > 0) {
       const bool kept = KeepsBits(problem_.lane, p_.operand_qk);
       const double q_error = kept && !scaled ? 0 : qk;
-      const double k_error = kept ? 0 : qk;
+      const double k_error = kept && !problem_.k_scales.any() ? 0 : qk;
       // (1 + a)(1 + b) - 1, of products that have roundings of their own.
       Add(kProduct, Cause::kOperandQk,
           (q_error + k_error + q_error * k_error) * (1 + 4 * kU));
       m_.correlated |= q_error > 0;
       m_.biased |= p_.operand_round != Rounding::kNearest;
     }
-    if (v > 0 && !KeepsBits(problem_.lane, p_.operand_v)) {
+    const bool kept_v =
+        KeepsBits(problem_.lane, p_.operand_v) && !problem_.v_scales.any();
+    if (v > 0 && !kept_v) {
       AddNumerator(Cause::kOperandV, v);
       m_.biased |= p_.operand_round != Rounding::kNearest;
     }
@@ -247,6 +256,9 @@ class Builder {
     m_.weights.equal_bits = 5 - std::ilogb(std::max(u, kU));
     if (p_.l_from == LFrom::kRounded) {
       Add(kConstant, Cause::kP, u);
+      // N25: the numerator rounds the weight times its value's scale, which is
+      // another rounding than the denominator's.
+      if (problem_.v_scales.by_key()) AddNumerator(Cause::kP, 2 * u);
     } else {
       AddNumerator(Cause::kP, u);
     }
@@ -257,6 +269,13 @@ class Builder {
     const bool f16 = p_.p == NumberType::kF16;
     double floor = p_.ftz ? 0x1p-125 : 0x1p-126;
     if (f16) floor += p_.ftz ? 0x1p-13 : 0x1p-24;
+    // N25: weights times a small scale underflow, those times a large one
+    // leave f16, or f32 where no maximum is subtracted.
+    floor /= range_.least_scale;
+    if (problem_.v_scales.by_key()) {
+      m_.unbounded |= range_.largest_scale > (f16 ? 0x1p14 : 0x1p62);
+      m_.unbounded |= shared && range_.largest_scale > 0x1p30;
+    }
     // Quotients underflow, which are weights over their sum: n at most.
     if (p_.normalise == Normalise::kBefore) {
       floor *= static_cast<double>(problem_.kv_len) + 1;
@@ -273,37 +292,18 @@ class Builder {
                 (p_.max.kind == MaxPolicy::Kind::kLazy && p_.max.value > 10));
   }
 
-  EnvelopeModel::Sum SumOf(const Accumulator& how, double extra) {
-    EnvelopeModel::Sum sum;
-    sum.unit = sum.walk = StepsOf(how, 1, 0, 1).unit;
-    sum.chain = static_cast<double>(p_.chain_kv);
-    sum.extra = extra;
-    const auto keys = static_cast<double>(problem_.kv_len);
-    // Uniform between 0 and 2u, and of each product the same of a guard bit.
-    if (Cuts(how)) sum.walk = std::max(how.last_place() / 2, BlockTerm(how));
-    if (Cuts(how)) sum.cuts = keys;
-    sum.half_cut = how.last_place() / 2;
-    if (how.kind != Accumulator::Kind::kMma) return sum;
-    const double k = std::max(how.width, 1);
-    const auto tile = static_cast<double>(p_.tile_kv);
-    sum.term = BlockTerm(how);
-    sum.block = sum.term + how.last_place();
-    sum.unit = k * sum.term + sum.block;
-    if (tile > 0) sum.blocks = std::ceil(keys / k) + keys / tile + 2;
-    sum.cuts = tile > 0 ? sum.blocks : 2 * keys / k + 1;
-    return sum;
-  }
-
   void Sums() {
+    const auto keys = static_cast<double>(problem_.kv_len);
     const bool unfused = problem_.lane == Lane::kF32;
-    m_.pv = SumOf(p_.acc_pv, unfused || rounded_p_ == 0 ? 2 : 1);
+    m_.pv = MakeSum(p_.acc_pv, p_, keys, unfused || rounded_p_ == 0 ? 2 : 1);
     if (p_.chain_order == ChainOrder::kAscending &&
         p_.acc_pv.kind == Accumulator::Kind::kMma) {
       // Whole steps from multiples of K on, wherever tiles end.
       m_.pv.blocks = m_.pv.cuts =
           std::ceil(static_cast<double>(problem_.kv_len) / p_.acc_pv.width);
     }
-    m_.l = SumOf(p_.acc_l, 17);  // the fold of partial sums, the sink
+    m_.l =
+        MakeSum(p_.acc_l, p_, keys, 17);  // the fold of partial sums, the sink
     // Weights may be added one by one beside a matrix unit.
     if (m_.l.cuts > 0) m_.l.cuts = static_cast<double>(problem_.kv_len);
     m_.state = RoundoffOf(p_.state, problem_.p_lane);
@@ -313,10 +313,12 @@ class Builder {
                      p_.acc_l.kind == Accumulator::Kind::kF16 ||
                      p_.state == NumberType::kF16;
     if (f16) m_.largest_sum = 30000;
+    // N25: sums of what a scale multiplies only afterwards.
+    m_.largest_sum *= range_.least_scale;
     narrow_sums_ = f16;
     if (p_.max.kind == MaxPolicy::Kind::kRunning ||
         p_.max.kind == MaxPolicy::Kind::kLazy) {
-      m_.largest_early = f16 ? 30000 : 0x1p125;
+      m_.largest_early = (f16 ? 30000 : 0x1p125) * range_.least_scale;
       // e^T, which is more than 2^T.
       m_.early_weight = ExpDouble(std::min(p_.max.value, 80.0));
     }
@@ -338,6 +340,7 @@ class Builder {
     m_.tiny = p_.ftz ? 0x1p-125 : 0x1p-148;
     // Sums in f16 have its spacing near zero.
     if (narrow_sums_) m_.tiny = 0x1p-25;
+    m_.tiny *= range_.largest_scale;  // N25: after the sum
     m_.flush = p_.ftz ? 0x1p-125 : 0;
     m_.biased |= p_.out_round == Rounding::kTruncate;
   }

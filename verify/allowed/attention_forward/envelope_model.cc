@@ -104,6 +104,27 @@ double EnvelopeModel::NumeratorGrowth(double visible, double rescales) const {
          (rescales + 1) * state + rescales * normalise;
 }
 
+EnvelopeModel::Sum MakeSum(const Accumulator& how, const NumericProfile& p,
+                           double keys, double extra) {
+  EnvelopeModel::Sum sum;
+  sum.unit = sum.walk = StepsOf(how, 1, 0, 1).unit;
+  sum.chain = static_cast<double>(p.chain_kv);
+  sum.extra = extra;
+  // Uniform between 0 and 2u, and of each product the same of a guard bit.
+  if (Cuts(how)) sum.walk = std::max(how.last_place() / 2, BlockTerm(how));
+  if (Cuts(how)) sum.cuts = keys;
+  sum.half_cut = how.last_place() / 2;
+  if (how.kind != Accumulator::Kind::kMma) return sum;
+  const double k = std::max(how.width, 1);
+  const auto tile = static_cast<double>(p.tile_kv);
+  sum.term = BlockTerm(how);
+  sum.block = sum.term + how.last_place();
+  sum.unit = k * sum.term + sum.block;
+  if (tile > 0) sum.blocks = std::ceil(keys / k) + keys / tile + 2;
+  sum.cuts = tile > 0 ? sum.blocks : 2 * keys / k + 1;
+  return sum;
+}
+
 double EnvelopeModel::DenominatorGrowth(double visible, double rescales) const {
   return LogGrowth(l, visible, rescales) + rescales * normalise;
 }

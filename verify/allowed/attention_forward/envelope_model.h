@@ -55,6 +55,11 @@ struct InputRange {
   double q = 1;
   double k = 1;
   double v = 1;
+  // N25: the ends of the scales of k and of v, 1 among them.
+  double least_k_scale = 1;
+  double largest_k_scale = 1;
+  double least_scale = 1;
+  double largest_scale = 1;
 };
 
 // What the oracle must know, and what is left for the elements.
@@ -117,6 +122,10 @@ struct EnvelopeModel {
   bool correlated = false;  // one rounding acts on many keys: none either
   bool unbounded = false;   // the profile bounds nothing here
 };
+
+// A sum of so many keys, as `how` adds; `extra`: roundings of a term beside it.
+EnvelopeModel::Sum MakeSum(const Accumulator& how, const NumericProfile& p,
+                           double keys, double extra);
 
 EnvelopeModel MakeEnvelopeModel(const NumericProfile& profile,
                                 const AttentionForwardProblem& problem,

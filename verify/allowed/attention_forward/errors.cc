@@ -324,30 +324,6 @@ bool RoundingsLead(const AttentionErrorsRequest& r, const EnvelopeModel& m) {
 
 }  // namespace
 
-std::string WhyNoStatistics(const NumericProfile& profile,
-                            const AttentionForwardProblem& problem,
-                            const EnvelopeModel& model) {
-  if (model.biased || profile.out_round != Rounding::kNearest) {
-    return "the profile allows roundings to one side";
-  }
-  if (model.correlated) {
-    return "the profile allows one rounding to act on many keys";
-  }
-  const auto narrow = [](const Accumulator& sum) {
-    return sum.kind == Accumulator::Kind::kBf16 ||
-           sum.kind == Accumulator::Kind::kF16;
-  };
-  if (narrow(profile.acc_qk) || narrow(profile.acc_pv) ||
-      narrow(profile.acc_l) || RoundoffOf(profile.state, problem.p_lane) > 0) {
-    return "the profile allows sums in narrow types, which stagnate";
-  }
-  if (!KeepsBits(problem.lane, profile.operand_qk) ||
-      !KeepsBits(problem.lane, profile.operand_v)) {
-    return "the profile allows rounded operands, which all rows share";
-  }
-  return "";
-}
-
 ErrorSample AttentionErrors(const AttentionErrorsRequest& request) {
   ErrorSample sample;
   sample.tensor = "o";

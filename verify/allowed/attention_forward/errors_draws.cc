@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "verify/allowed/attention_forward/envelope_model.h"
+#include "verify/allowed/attention_forward/errors.h"
 #include "verify/base/binary64.h"
 #include "verify/base/compare.h"
 #include "verify/base/mixing.h"
@@ -38,6 +40,38 @@ std::array<int64_t, 3> PlaceOf(const AttentionForwardProblem& p, int64_t row) {
 }
 
 }  // namespace
+
+std::string WhyNoStatistics(const NumericProfile& profile,
+                            const AttentionForwardProblem& problem,
+                            const EnvelopeModel& model) {
+  if (model.biased || profile.out_round != Rounding::kNearest) {
+    return "the profile allows roundings to one side";
+  }
+  if (model.correlated) {
+    return "the profile allows one rounding to act on many keys";
+  }
+  const auto narrow = [](const Accumulator& sum) {
+    return sum.kind == Accumulator::Kind::kBf16 ||
+           sum.kind == Accumulator::Kind::kF16;
+  };
+  if (narrow(profile.acc_qk) || narrow(profile.acc_pv) ||
+      narrow(profile.acc_l) || RoundoffOf(profile.state, problem.p_lane) > 0) {
+    return "the profile allows sums in narrow types, which stagnate";
+  }
+  const bool rounds_weights = RoundoffOf(profile.p, problem.p_lane) > 0;
+  if (problem.v_scales.by_key() && rounds_weights) {
+    return "the largest weights times a value's scale round alike in all rows";
+  }
+  const bool rounds_k = profile.operand_qk != NumberType::kF32;
+  const bool rounds_v = profile.operand_v != NumberType::kF32;
+  if (!KeepsBits(problem.lane, profile.operand_qk) ||
+      !KeepsBits(problem.lane, profile.operand_v) ||
+      (problem.k_scales.any() && rounds_k) ||
+      (problem.v_scales.any() && rounds_v)) {
+    return "the profile allows rounded operands, which all rows share";
+  }
+  return "";
+}
 
 double Ulp(double x, Lane lane) {
   if (!(x > 0)) return 0;

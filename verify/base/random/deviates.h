@@ -52,6 +52,34 @@ inline uint16_t RoundBitsToF16(uint32_t bits) {
   return with_sign((size + half - (112u << 23)) >> 13);
 }
 
+// The same to fp8. What is beyond the largest number becomes that one, as
+// converters that saturate have it; infinity stays one in e5m2, and is NaN in
+// e4m3, which has none.
+inline uint8_t RoundBitsToFp8(Lane lane, uint32_t bits) {
+  const auto sign = static_cast<uint8_t>(bits >> 24 & 0x80u);
+  const uint32_t size = bits & ~kSign;
+  const LaneRow& row = LaneRowOf(lane);
+  if (size > kInfinity || (size == kInfinity && lane == Lane::kE4m3)) {
+    return static_cast<uint8_t>(sign | row.nan);
+  }
+  if (size == kInfinity) return static_cast<uint8_t>(sign | 0x7cu);
+  const auto x = static_cast<double>(std::bit_cast<float>(size));
+  if (x == 0) return sign;
+  const int fraction = row.digits - 1;
+  const int exponent = std::max(std::ilogb(x), row.min_exponent);
+  const double steps = std::nearbyint(std::ldexp(x, fraction - exponent));
+  // Whole steps from zero, subnormal numbers included: bytes count them.
+  const double byte = steps + std::ldexp(exponent - row.min_exponent, fraction);
+  const double most = lane == Lane::kE4m3 ? 0x7e : 0x7b;
+  return static_cast<uint8_t>(sign |
+                              static_cast<uint8_t>(std::min(byte, most)));
+}
+
+// Whether f32's and bf16's magnitudes leave the lane's range.
+inline bool HasShortRange(Lane lane) {
+  return LaneRowOf(lane).min_exponent > LaneRowOf(Lane::kBf16).min_exponent;
+}
+
 // The sum of eight 16-bit uniforms less its mean: an exact integer of 19 bits
 // whose variance is (2/3) 2^32. The product with an f32 is exact in binary64,
 // so the deviate is rounded once.
@@ -101,14 +129,22 @@ inline uint32_t SubnormalBits(const std::array<uint32_t, 4>& draw, Lane lane) {
     const uint32_t count = std::max(draw[2] % 1024 >> draw[3] % 10, 1u);
     return sign | std::bit_cast<uint32_t>(static_cast<float>(count) * 0x1p-24f);
   }
+  if (IsFp8(lane)) {
+    const auto fraction = static_cast<uint32_t>(LaneRowOf(lane).digits - 1);
+    const uint32_t count =
+        std::max(draw[2] % (1u << fraction) >> draw[3] % fraction, 1u);
+    return sign | Bits(count * LaneRowOf(lane).smallest());
+  }
   return sign | std::max(draw[2] % 128 >> draw[3] % 7, 1u) << 16;
 }
 
 // Magnitudes of the lane's `binades` exponents from its smallest normal number
 // on; `draw` as of a fill's modifier.
 inline uint32_t TinyBits(const std::array<uint32_t, 4>& draw, Lane lane) {
-  // f16 has 30 exponents, f32 and bf16 254.
-  const uint32_t binades = lane == Lane::kF16 ? 4 : 24;
+  // f16 and e5m2 have 30 exponents, e4m3 has 15, f32 and bf16 have 254.
+  const uint32_t binades = lane == Lane::kE4m3   ? 2
+                           : HasShortRange(lane) ? 4
+                                                 : 24;
   const auto least =
       static_cast<uint32_t>(LaneRowOf(lane).min_exponent + 126) * kExponentOne;
   return (draw[1] & kSign) | (least + (1 + draw[3] % binades) * kExponentOne) |

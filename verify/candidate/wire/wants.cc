@@ -69,10 +69,14 @@ Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
 }
 
 Status WantedCall::Apply(const Trial& trial, const std::string& want) {
-  // A case with pages, or with rows end to end, was handed over so; others stay
-  // as they are.
-  const bool kept = want == kPagesWant || want == kVarlenWant;
-  if (kept && trial.NeededWants() != std::vector{want}) return {};
+  // A case with pages, with rows end to end or with keys in fp8 was handed over
+  // so; others stay as they are.
+  if (want == kPagesWant || want == kVarlenWant || want == kFp8KeysWant) {
+    const std::vector<std::string> needed = trial.NeededWants();
+    if (std::find(needed.begin(), needed.end(), want) == needed.end()) {
+      return {};
+    }
+  }
   if (want == "contiguous") {
     MakeDense();
     return {};

@@ -59,6 +59,18 @@ struct PagedKeys {
   friend bool operator==(const PagedKeys&, const PagedKeys&) = default;
 };
 
+// Scales of keys, or of values, in fp8 (reference/contract/key_scales.h).
+struct ScaleSpec {
+  KeyScales layout;
+  FillTerm values;  // const or uniform
+  bool any() const { return layout.any(); }
+  friend bool operator==(const ScaleSpec&, const ScaleSpec&) = default;
+};
+// The middle of the scales' range; 1 without scales.
+double TypicalScale(const ScaleSpec& spec);
+// Of a tensor.
+ScaleSpec ConstantScales(double scale);
+
 struct AttentionForwardCase : OpValuesAs<AttentionForwardCase> {
   int64_t batch = 1;
   int64_t q_heads = 1;
@@ -70,7 +82,9 @@ struct AttentionForwardCase : OpValuesAs<AttentionForwardCase> {
   Lane lane = Lane::kF32;
   Lane p_lane = Lane::kF32;
   ProductOrder order = ProductOrder::kChain;
-  int64_t split = 1;  // parts of the key axis (N22)
+  int64_t split = 1;            // parts of the key axis (N22)
+  std::optional<Lane> kv_lane;  // fp8 of k and v (N25)
+  ScaleSpec k_scale, v_scale;
   Number scale{1.0};
   std::optional<Number> softcap;
   MaskExpr mask;                          // of every head without its own

@@ -9,6 +9,7 @@
 #include "reference/contract/attention_pages.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
+#include "verify/case/attention_forward/scales.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/fill.h"
 #include "verify/case/keys.h"
@@ -215,6 +216,61 @@ Status ParseSink(Scanner& in, int64_t, Case& c) {
   return {};
 }
 
+// fp8 is a lane of keys and values alone.
+template <auto kMember>
+Status ParseWideLane(Scanner& in, int64_t place, Case& c) {
+  for (size_t n = kWideLanes; n < kLaneRows.size(); ++n) {
+    const size_t at = in.position();
+    if (!in.AcceptWord(kLaneRows[n].name)) continue;
+    return in.ErrorAt(at, std::string(kLaneRows[n].name) +
+                              " is a lane of k and v alone; want f32, bf16 or "
+                              "f16 here, and kvlane=" +
+                              kLaneRows[n].name + " beside it");
+  }
+  return keys::ParseWord<keys::kLanes, kMember>(in, place, c);
+}
+
+constexpr std::string_view kKeyLanes[] = {"none", kLaneRows[3].name,
+                                          kLaneRows[4].name};
+
+Status ParseKeyLane(Scanner& in, int64_t, Case& c) {
+  for (size_t n = 0; n < std::size(kKeyLanes); ++n) {
+    if (!in.AcceptWord(kKeyLanes[n])) continue;
+    Get(c).kv_lane.reset();
+    if (n > 0) Get(c).kv_lane = static_cast<Lane>(kWideLanes + n - 1);
+    return {};
+  }
+  return in.Error("expected " + ListNames(kKeyLanes) + ", found " +
+                  Quote(in.Rest()));
+}
+
+std::string PrintKeyLane(const Case& c, int64_t) {
+  return Get(c).kv_lane ? LaneName(*Get(c).kv_lane) : "none";
+}
+
+template <auto kMember>
+constexpr CaseKey WideLaneKey(const char* name) {
+  CaseKey key = keys::LaneKey<kMember>(name);
+  key.parse = &ParseWideLane<kMember>;
+  return key;
+}
+
+template <auto kMember>
+Status ParseScaleKey(Scanner& in, int64_t, Case& c) {
+  ASSIGN_OR_RETURN(Get(c).*kMember, ParseScales(in));
+  return {};
+}
+
+template <auto kMember>
+constexpr CaseKey ScaleKey(const char* name) {
+  return {name,
+          kScaleForm,
+          [](Case& c) { Get(c).*kMember = {}; },
+          &ParseScaleKey<kMember>,
+          [](const Case& c, int64_t) { return FormatScales(Get(c).*kMember); },
+          nullptr};
+}
+
 constexpr const char* kMask = "a mask expression such as causal&window:32,0";
 constexpr const char* kSegments = "none|file|runs:LEN,...|ids:ID*LEN,...";
 constexpr const char* kCounts = "a count, or one per batch row: 3,5";
@@ -234,8 +290,8 @@ const CaseKey kKeys[] = {
     keys::IntKey<&Af::head_dim>("d", nullptr),
     keys::IntKey<&Af::value_dim>(
         "dv", [](Case& c) { Get(c).value_dim = Get(c).head_dim; }),
-    keys::LaneKey<&Af::lane>("lane"),
-    keys::LaneKey<&Af::p_lane>("p"),
+    WideLaneKey<&Af::lane>("lane"),
+    WideLaneKey<&Af::p_lane>("p"),
     Younger({"order", "chain|amx|ampere|hopper|ada|blackwell",
              &keys::Set<ProductOrder::kChain, &Af::order>, ParseOrder,
              [](const Case& c, int64_t) {
@@ -243,6 +299,11 @@ const CaseKey kKeys[] = {
              },
              nullptr}),
     Younger(keys::IntKey<&Af::split>("split", &keys::Set<1, &Af::split>)),
+    Younger({"kvlane", "none|e4m3|e5m2",
+             [](Case& c) { Get(c).kv_lane.reset(); }, ParseKeyLane,
+             PrintKeyLane, nullptr}),
+    Younger(ScaleKey<&Af::k_scale>("kscale")),
+    Younger(ScaleKey<&Af::v_scale>("vscale")),
     {"scale", "a number", SetScale, ParseScale,
      [](const Case& c, int64_t) { return FormatNumber(Get(c).scale); },
      nullptr},

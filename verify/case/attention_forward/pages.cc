@@ -101,7 +101,7 @@ Status CheckPages(const AttentionForwardCase& c) {
 
 int64_t PoolBytes(const AttentionForwardCase& c) {
   if (!c.page.any()) return 0;
-  const auto lane = static_cast<int64_t>(LaneBytes(c.lane));
+  const auto lane = static_cast<int64_t>(LaneBytes(c.kv_lane.value_or(c.lane)));
   int64_t bytes = 4 * c.batch * (1 + (c.kv_len - 1) / c.page.size + 1);
   for (const Pool& pool : PoolsOf(c)) {
     const int64_t taken =

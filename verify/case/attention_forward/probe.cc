@@ -117,6 +117,9 @@ std::string WhyNotProbe(ProbeKind kind,
   }
   if (kind >= ProbeKind::kIntegrate) return "it is a probe of scans";
   if (problem.kv_len > int64_t{1} << 19) return "more than 2^19 keys";
+  if (kind == ProbeKind::kReset && problem.kv_lane == Lane::kE4m3) {
+    return "its large values are no numbers of e4m3";
+  }
   const std::string shape = WhyNotShape(kind, problem);
   if (!shape.empty()) return shape;
   if (kind == ProbeKind::kHoles || kind == ProbeKind::kDeep) {

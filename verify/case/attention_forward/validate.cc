@@ -9,6 +9,7 @@
 #include "verify/case/attention_forward/line.h"
 #include "verify/case/attention_forward/pages.h"
 #include "verify/case/attention_forward/probe.h"
+#include "verify/case/attention_forward/scales.h"
 #include "verify/case/attention_forward/varlen.h"
 #include "verify/case/attention_forward/views.h"
 #include "verify/case/case.h"
@@ -186,6 +187,7 @@ Status CheckProbe(const AttentionForwardCase& c,
     }
     return Status::Error(name + ": a stride of 0 joins elements that differ");
   }
+  RETURN_IF_ERROR(CheckScalesOfProbe(name, c));
   const std::string why = WhyNotProbe(*probe, problem);
   return why.empty() ? Status() : Status::Error(name + ": " + why);
 }
@@ -208,8 +210,7 @@ Status CheckSpans(const AttentionForwardInputs& in,
   return {};
 }
 
-// The contract judges shapes, counts and strides through views that lead
-// nowhere: it never reads an element.
+// The contract judges all but scales through views that lead nowhere.
 Status CheckViews(const AttentionForwardCase& c,
                   const AttentionForwardProblem& problem) {
   static char nothing = 0;
@@ -219,18 +220,21 @@ Status CheckViews(const AttentionForwardCase& c,
   AttentionForwardInputs in = InputShapes(c);
   AttentionForwardOutputs out = OutputShapes(c);
   RETURN_IF_ERROR(CheckSpans(in, out));
+  AttentionForwardProblem plain = problem;  // CheckScales knows scales
+  plain.k_scales = plain.v_scales = {};
+  in.k_scale = in.v_scale = {};
   in.q.data = in.k.data = in.v.data = out.o.data = &nothing;
   out.lse.data = &no_float;
   if (problem.segments) in.q_seg.data = in.kv_seg.data = &no_id;
   if (problem.sink) in.sink.data = &no_float;
   for (auto& dense : in.dense_masks) dense.data = &no_byte;
-  return Validate(problem, in, out);
+  return Validate(plain, in, out);
 }
 
-LaneView ShapeOf(const AttentionForwardCase& c,
+LaneView ShapeOf(const AttentionForwardCase& c, Lane lane,
                  const std::array<int64_t, 4>& shape,
                  const std::optional<std::array<int64_t, 4>>& strides) {
-  return {nullptr, c.lane, shape,
+  return {nullptr, lane, shape,
           strides.value_or(LayoutStrides(c.layout, shape))};
 }
 
@@ -248,13 +252,17 @@ int64_t AddSaturated(int64_t a, int64_t b) {
 
 AttentionForwardInputs InputShapes(const AttentionForwardCase& c) {
   AttentionForwardInputs in;
-  in.q = ShapeOf(c, {c.batch, c.q_heads, c.q_len, c.head_dim}, c.strides.q);
+  in.q = ShapeOf(c, c.lane, {c.batch, c.q_heads, c.q_len, c.head_dim},
+                 c.strides.q);
   // Keys in pages are held together, too: so the truth reads them.
   const bool pages = c.page.any();
-  in.k = ShapeOf(c, {c.batch, c.kv_heads, c.kv_len, c.head_dim},
+  const Lane kv_lane = c.kv_lane.value_or(c.lane);
+  in.k = ShapeOf(c, kv_lane, {c.batch, c.kv_heads, c.kv_len, c.head_dim},
                  pages ? std::nullopt : c.strides.k);
-  in.v = ShapeOf(c, {c.batch, c.kv_heads, c.kv_len, c.value_dim},
+  in.v = ShapeOf(c, kv_lane, {c.batch, c.kv_heads, c.kv_len, c.value_dim},
                  pages ? std::nullopt : c.strides.v);
+  in.k_scale = ShapeOfScales(c, c.k_scale);
+  in.v_scale = ShapeOfScales(c, c.v_scale);
   if (c.q_seg.kind != Segments::Kind::kNone) {
     in.q_seg.shape = {c.batch, c.q_len};
     in.q_seg.strides = DenseStrides(in.q_seg.shape);
@@ -280,8 +288,8 @@ AttentionForwardInputs InputShapes(const AttentionForwardCase& c) {
 
 AttentionForwardOutputs OutputShapes(const AttentionForwardCase& c) {
   AttentionForwardOutputs out;
-  const LaneView o =
-      ShapeOf(c, {c.batch, c.q_heads, c.q_len, c.value_dim}, c.strides.o);
+  const LaneView o = ShapeOf(
+      c, c.lane, {c.batch, c.q_heads, c.q_len, c.value_dim}, c.strides.o);
   out.o = {nullptr, o.lane, o.shape, o.strides};
   out.lse.shape = {c.batch, c.q_heads, c.q_len};
   out.lse.strides = DenseStrides(out.lse.shape);
@@ -295,6 +303,7 @@ Status ValidateAttentionForward(const Case& c) {
   const AttentionForwardProblem problem = ToProblem(a);
   // Extents first: everything after relies on their limits.
   status = Validate(problem);
+  if (status.ok()) status = CheckScales(c);
   if (status.ok()) status = CheckDense(a);
   if (status.ok()) status = CheckSegments(a);
   if (status.ok()) status = CheckFill(a);
@@ -319,6 +328,9 @@ AttentionForwardProblem ToProblem(const AttentionForwardCase& c) {
   p.p_lane = c.p_lane;
   p.order = c.order;
   p.split = c.split;
+  p.kv_lane = c.kv_lane;
+  p.k_scales = c.k_scale.layout;
+  p.v_scales = c.v_scale.layout;
   p.scale = c.scale.value;
   if (c.softcap) p.softcap = c.softcap->value;
   p.align = c.align;
@@ -357,9 +369,11 @@ int64_t AttentionForwardBytes(const Case& c) {
   const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
   const AttentionForwardInputs in = InputShapes(a);
   const AttentionForwardOutputs out = OutputShapes(a);
-  const auto lane = static_cast<int64_t>(LaneBytes(a.lane));
   const auto taken = [&](const auto& view) {
-    return BytesIn(ElementRanges(view.shape, view.strides, lane));
+    // The judge has those in fp8 as f32, too.
+    const size_t each = IsFp8(view.lane) ? 5 : LaneBytes(view.lane);
+    return BytesIn(
+        ElementRanges(view.shape, view.strides, static_cast<int64_t>(each)));
   };
   int64_t bytes = AddSaturated(taken(out.o), PoolBytes(a));
   bytes = AddSaturated(bytes, VarlenBytes(a));

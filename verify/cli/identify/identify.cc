@@ -59,7 +59,7 @@ IdentifyRequest RequestOf(const IdentifyArguments& a,
   IdentifyRequest request;
   request.op = OpOf(a, candidate);
   request.lane = LanesToAsk(candidate).front();
-  for (size_t n = 0; n < kLaneRows.size(); ++n) {
+  for (size_t n = 0; n < kWideLanes; ++n) {
     if (a.lane == kLaneRows[n].name) request.lane = static_cast<Lane>(n);
   }
   return request;

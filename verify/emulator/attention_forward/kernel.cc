@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "reference/contract/lanes.h"
@@ -56,6 +57,18 @@ struct Call {
   float pair_max = 0;  // of the row before, for a fault
   HeadTensors loaded;
   int64_t loaded_of = -1;  // kv head over all batch rows
+  // N25: a scale of all keys of the loaded head is one of its scores.
+  std::optional<AttentionForwardProblem> scaled;
+  std::optional<AttentionArithmetic> scaled_arithmetic;
+  std::optional<double> stale_cap;
+
+  void LoadScales(int64_t b, int64_t h);
+  const AttentionForwardProblem& OfScores() const {
+    return scaled ? *scaled : problem;
+  }
+  const AttentionArithmetic& Arithmetic() const {
+    return scaled ? *scaled_arithmetic : arithmetic;
+  }
 
   // The place of a row that is computed.
   size_t At(int64_t row) const {
@@ -127,6 +140,29 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
   return head;
 }
 
+// The scales of the loaded head, b's kv head h.
+void Call::LoadScales(int64_t b, int64_t h) {
+  const KeyScales& of_k = problem.k_scales;
+  const KeyScales& of_v = problem.v_scales;
+  for (int64_t j = 0; j < problem.kv_len; ++j) {
+    // Of keys that do not exist there may be none.
+    const bool there = j < inputs.ValidKv(problem, b);
+    const auto of = [&](const KeyScales& scales, const KeyScaleView& view) {
+      return there ? KeyScaleOf(scales, view, b, h, j) : 1.0f;
+    };
+    if (of_k.by_key()) loaded.k_scale.push_back(of(of_k, inputs.k_scale));
+    if (of_v.by_key()) loaded.v_scale.push_back(of(of_v, inputs.v_scale));
+  }
+  if (!of_v.by_key()) {
+    loaded.output_scale = KeyScaleOf(of_v, inputs.v_scale, b, h, 0);
+  }
+  if (!of_k.any() || of_k.by_key()) return;
+  scaled = problem;
+  scaled->scale *=
+      static_cast<double>(KeyScaleOf(of_k, inputs.k_scale, b, h, 0));
+  scaled_arithmetic.emplace(*scaled, variant, dial, stale_cap);
+}
+
 void Call::Store(int64_t row, const RowResult& result, bool empty) {
   const size_t at = At(row);
   if (dial.Is(Fault::kRowUnwritten) && (row + 1) % problem.q_len == 0) return;
@@ -145,10 +181,10 @@ void Call::Store(int64_t row, const RowResult& result, bool empty) {
 
 void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
                int64_t h, int64_t i, int64_t r) {
-  RowTask task{.problem = problem,
+  RowTask task{.problem = OfScores(),
                .variant = variant,
                .dial = dial,
-               .arithmetic = arithmetic,
+               .arithmetic = Arithmetic(),
                .head = head,
                .q = {},
                .schedule = tile.Schedule(r, flip),
@@ -163,7 +199,7 @@ void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
   }
   arithmetic.Misread(AttentionArithmetic::Input::kQ, &task.q);
   arithmetic.FlushInputs(&task.q);
-  arithmetic.PrescaleQuery(&task.q);
+  Arithmetic().PrescaleQuery(&task.q);
   arithmetic.RoundOperandsQk(&task.q);
   if (variant.max_of_padding) task.first_max = MaxOfPadding(head, task.q, b);
   if (dial.Is(Fault::kMaxOfRowPair)) {
@@ -187,7 +223,8 @@ float Call::MaxOfPadding(const HeadTensors& head, const std::vector<float>& q,
     for (size_t c = 0; c < d; ++c) {
       score += double{q[c]} * head.k[static_cast<size_t>(j) * d + c];
     }
-    top = std::max(top, static_cast<float>(score * problem.scale));
+    score *= HeadTensors::ScaleAt(head.k_scale, j);
+    top = std::max(top, static_cast<float>(score * OfScores().scale));
   }
   return top;
 }
@@ -200,7 +237,10 @@ void Call::Head(int64_t b, int64_t h) {
   // The heads of a group share K and V, unless a fault tells them apart.
   const Addresses addresses(problem, variant, dial);
   const int64_t kv = b * problem.kv_heads + h / problem.group();
-  if (!addresses.Plain() || loaded_of != kv) loaded = Load(b, h);
+  if (!addresses.Plain() || loaded_of != kv) {
+    loaded = Load(b, h);
+    LoadScales(b, h / problem.group());
+  }
   loaded_of = kv;
   while (at < end) {
     const int64_t i = rows[at] - begin;
@@ -296,7 +336,10 @@ void AttentionEmulator::Run(const AttentionForwardProblem& problem,
             .results = {},
             .written = {},
             .pair_max = 0,
-            .loaded = {}};
+            .loaded = {},
+            .scaled = {},
+            .scaled_arithmetic = {},
+            .stale_cap = calls_ == 0 ? problem.softcap : first_cap_};
   const RowResult nothing{
       std::vector<float>(static_cast<size_t>(problem.value_dim)), 0.0f};
   call.results.assign(call.rows.size(), nothing);

@@ -40,6 +40,10 @@ const float* EmulatedRow::ValueRow(int64_t row) const {
   return &task_.head.v[static_cast<size_t>(row) * value_dim_];
 }
 
+float EmulatedRow::NumeratorWeight(float p, int64_t value) const {
+  return a_.RoundWeight(p * HeadTensors::ScaleAt(task_.head.v_scale, value));
+}
+
 // r15
 void EmulatedRow::Rescale(float m, Part* part) const {
   const float old = part->m;
@@ -100,7 +104,7 @@ void EmulatedRow::AddTile(const std::vector<Scored>& tile, Part* part) const {
     l = a_.AddWeight(l, a_.SummedWeight(p) * TimesInSum(task_.dial, item.key));
     part->last_sum += p;
     part->raw_l += p;
-    weights.push_back(a_.RoundWeight(p));
+    weights.push_back(NumeratorWeight(p, item.value));
   }
   if (task_.dial.Is(Fault::kPOfPreviousTile)) {
     if (part->old_weight >= 0) std::swap(weights.back(), part->old_weight);
@@ -267,13 +271,18 @@ bool EmulatedRow::GuardHolds(const Part& part) const {
   }
   const float d = least_ - top_;
   if (!(d + kWeightShift >= kMinExponent)) return false;
+  float scaled = d;
+  for (const float scale : task_.head.v_scale) {
+    scaled = std::min(scaled, d + static_cast<float>(std::ilogb(scale)));
+  }
+  if (!(scaled + kWeightShift >= kMinExponent)) return false;
   if (task_.head.smallest_v == 0) return true;
-  const LaneRow& lane = LaneRowOf(task_.problem.lane);
+  const LaneRow& lane = LaneRowOf(task_.problem.key_lane());
   const int lp = -LaneRowOf(task_.problem.p_lane).digits;
   const int lv =
       std::max(std::ilogb(task_.head.smallest_v), lane.min_exponent) -
       (lane.digits - 1);
-  return d + kWeightShift + static_cast<float>(lp + lv) >= -149.0f;
+  return scaled + kWeightShift + static_cast<float>(lp + lv) >= -149.0f;
 }
 
 float EmulatedRow::LogSumExp(const Part& part, float l) const {
@@ -323,7 +332,7 @@ RowResult EmulatedRow::Finish(const Part& part) {
       }
       x = a_.Divide(redo[c], redo_l);
     }
-    result.o.push_back(a_.Output(x));
+    result.o.push_back(a_.Output(x * task_.head.output_scale));
   }
   return result;
 }

@@ -79,6 +79,7 @@ float EmulatedRow::ScoreKey(const VisitedTile& tile, const TileKey& key,
                             float& dot) const {
   const FaultDial& dial = task_.dial;
   const double scale = task_.problem.scale;
+  dot *= HeadTensors::ScaleAt(task_.head.k_scale, key.score_key);
   if (dial.Is(Fault::kScaleTwiceLastTile) && &tile == &task_.schedule.back()) {
     dot *= static_cast<float>(scale);
   }

@@ -34,13 +34,16 @@ RowResult EmulatedRow::RunNormalised() const {
   for (const std::vector<Scored>& tile : tiles_) {
     std::vector<float> weights;
     for (const Scored& item : tile) {
-      weights.push_back(a_.RoundWeight(a_.Divide(weight(item), l)));
+      weights.push_back(
+          NumeratorWeight(a_.Divide(weight(item), l), item.value));
     }
     AddValues(tile, weights, &part.acc);
   }
   RowResult result;
   result.lse = LogSumExp(part, l);
-  for (const float x : part.acc) result.o.push_back(a_.Output(x));
+  for (const float x : part.acc) {
+    result.o.push_back(a_.Output(x * task_.head.output_scale));
+  }
   return result;
 }
 

@@ -119,6 +119,7 @@ class AttentionPicker {
     if (status.ok()) status = Take(from_.v, pick_.kv_heads, keys_, &data_.v);
     if (status.ok()) status = TakeIds();
     if (status.ok()) status = TakeSink();
+    if (status.ok()) status = TakeScales();
     if (status.ok()) status = TakeMasks();
     if (!status.ok()) return status;
     data_.inputs.q = data_.q.const_view();
@@ -290,6 +291,45 @@ class AttentionPicker {
     for (const int64_t h : pick_.q_heads) *sink++ = from_.inputs.sink(h);
     return {};
   }
+
+  // Scales of keys and blocks become those of keys: a part may begin inside a
+  // block.
+  Status TakeScales() {
+    RETURN_IF_ERROR(TakeScales(from_.inputs.k_scale, &data_.problem.k_scales,
+                               &to_.k_scale, &data_.k_scale,
+                               &data_.inputs.k_scale));
+    return TakeScales(from_.inputs.v_scale, &data_.problem.v_scales,
+                      &to_.v_scale, &data_.v_scale, &data_.inputs.v_scale);
+  }
+
+  Status TakeScales(const KeyScaleView& from, KeyScales* scales,
+                    ScaleSpec* line, GuardedBuffer* buffer,
+                    KeyScaleView* view) {
+    if (!scales->any()) return {};
+    const KeyScales own = *scales;
+    if (own.by_key()) *scales = {ScaleLayout::kToken, 0};
+    line->layout = *scales;
+    view->shape = ScaleShape(*scales, SizeOf(pick_.rows),
+                             SizeOf(pick_.kv_heads), keys_.size());
+    view->strides = DenseStrides(view->shape);
+    const auto [rows, heads, count] = view->shape;
+    RETURN_IF_ERROR(Allocate(rows * heads * count * 4, buffer));
+    auto* to = reinterpret_cast<float*>(buffer->data());
+    view->data = to;
+    for (int64_t b = 0; b < rows; ++b) {
+      for (int64_t h = 0; h < heads; ++h) {
+        for (int64_t n = 0; n < count; ++n) {
+          const bool pads = own.by_key() && keys_.Pads(n);
+          *to++ = pads ? 1.0f
+                       : KeyScaleOf(own, from, pick_.rows[Place(b)],
+                                    pick_.kv_heads[Place(h)],
+                                    own.by_key() ? keys_.From(n) : 0);
+        }
+      }
+    }
+    return {};
+  }
+  static size_t Place(int64_t n) { return static_cast<size_t>(n); }
 
   // Padding is let in: valid counts keep it out.
   Status TakeMasks() {

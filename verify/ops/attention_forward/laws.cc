@@ -41,7 +41,7 @@ bool Owned(const AttentionForwardData& data) {
 uint32_t OtherNumber(Lane lane, uint32_t bits) {
   const uint32_t other = BitsOf(lane, 0.25 - 1.5 * ElementValue(lane, bits));
   if (std::isfinite(ElementValue(lane, other))) return other;
-  return bits ^ (LaneBytes(lane) == 2 ? 0x8000u : 0x80000000u);
+  return bits ^ 1u << (8 * LaneBytes(lane) - 1);
 }
 
 std::vector<LinePair> AttentionLaws::AllLines() const {

@@ -38,6 +38,24 @@ void TakeMasks(const AttentionForwardData& from, const Row& row,
   }
 }
 
+// The same of scales (N25) of `made`, which has the memory of `buffer`.
+template <class Row, class Head>
+void TakeScales(const KeyScaleView& from, const Row& row, const Head& head,
+                const GuardedBuffer& buffer) {
+  if (from.data == nullptr) return;
+  const TensorView<float, 3> to{reinterpret_cast<float*>(buffer.data()),
+                                from.shape, from.strides};
+  for (int64_t b = 0; b < from.shape[0]; ++b) {
+    for (int64_t h = 0; h < from.shape[1]; ++h) {
+      const int64_t source_b = from.shape[0] == 1 ? 0 : row(b);
+      const int64_t source_h = from.shape[1] == 1 ? 0 : head(h);
+      for (int64_t n = 0; n < from.shape[2]; ++n) {
+        to(b, h, n) = from(source_b, source_h, n);
+      }
+    }
+  }
+}
+
 int64_t Same(int64_t n) { return n; }
 
 // Lists of one prefix per batch row, turned like the rows.
@@ -62,6 +80,8 @@ Result<AttentionForwardData> TurnRows(const AttentionForwardData& from) {
   Take(from.q, row, Same, data->q);
   Take(from.k, row, Same, data->k);
   Take(from.v, row, Same, data->v);
+  TakeScales(from.inputs.k_scale, row, Same, data->k_scale);
+  TakeScales(from.inputs.v_scale, row, Same, data->v_scale);
   TakeMasks(from, row, Same, &data.value());
   for (MaskExpr& mask : data->problem.masks) TakePrefixes(p.batch, row, &mask);
   const auto turn = [&](const std::vector<int64_t>& own,
@@ -113,6 +133,8 @@ Result<AttentionForwardData> TurnHeads(const AttentionForwardData& from,
   Take(from.q, Same, head, data->q);
   Take(from.k, Same, key_head, data->k);
   Take(from.v, Same, key_head, data->v);
+  TakeScales(from.inputs.k_scale, Same, key_head, data->k_scale);
+  TakeScales(from.inputs.v_scale, Same, key_head, data->v_scale);
   TakeMasks(from, Same, head, &data.value());
   auto* sinks = reinterpret_cast<float*>(data->sink.data());
   for (int64_t h = 0; h < p.q_heads; ++h) {

@@ -36,13 +36,28 @@ double LongestRow(const LaneTensor& tensor) {
   return std::sqrt(most);
 }
 
+// Of keys in fp8; 1 without scales.
+double LargestScale(const AttentionForwardData& data) {
+  double most = data.problem.k_scales.any() ? 0 : 1;
+  const KeyScaleView& scales = data.inputs.k_scale;
+  for (int64_t b = 0; b < scales.shape[0]; ++b) {
+    for (int64_t h = 0; h < scales.shape[1]; ++h) {
+      for (int64_t n = 0; n < scales.shape[2]; ++n) {
+        most = std::max(most, static_cast<double>(scales(b, h, n)));
+      }
+    }
+  }
+  return most;
+}
+
 }  // namespace
 
 bool AttentionLaws::OwnsValues() const { return Owned(data_.v); }
 
 bool AttentionLaws::ScalesExactly(int exponent) const {
   const AttentionForwardProblem& p = data_.problem;
-  double score = std::fabs(p.scale) * LongestRow(data_.q) * LongestRow(data_.k);
+  double score = std::fabs(p.scale) * LongestRow(data_.q) *
+                 LongestRow(data_.k) * LargestScale(data_);
   if (p.softcap && !std::isnan(score)) score = std::min(score, *p.softcap);
   double sink = 0;
   for (int64_t h = 0; p.sink && h < p.q_heads; ++h) {
@@ -50,7 +65,7 @@ bool AttentionLaws::ScalesExactly(int exponent) const {
   }
   if (!(score + std::max(score, sink) <= kMostSpread)) return false;
   // Nor at the ends of the lane, scaled or not.
-  const LaneRow& lane = LaneRowOf(p.lane);
+  const LaneRow& lane = LaneRowOf(p.key_lane());
   const double normal = std::ldexp(1.0, lane.min_exponent);
   const double least =
       std::max({kLeastValue, normal, std::ldexp(normal, -exponent)});
@@ -58,8 +73,8 @@ bool AttentionLaws::ScalesExactly(int exponent) const {
       std::min({kMostValue, lane.largest, std::ldexp(lane.largest, -exponent)});
   bool plain = true;
   ForElements(data_.v.view.shape, [&](const At& at) {
-    const double x =
-        std::fabs(ElementValue(p.lane, ElementBits(data_.v.const_view(), at)));
+    const double x = std::fabs(
+        ElementValue(data_.v.view.lane, ElementBits(data_.v.const_view(), at)));
     plain &= x == 0 || (x >= least && x <= most);
   });
   return plain;

@@ -81,6 +81,7 @@ Result<std::unique_ptr<Trial>> AttentionForwardTrial::Open(
 AttentionForwardTrial::AttentionForwardTrial(const Case& request,
                                              AttentionForwardData data)
     : WholeTrial(Outputs(request)), case_(request), data_(std::move(data)) {
+  if (data_.problem.kv_lane) numbers_ = MakeNumbers(data_);
   if (!data_.varlen) return;
   const OutputSpec& o = outputs()[0];
   for (int64_t line = 0; line < o.lines(); ++line) {
@@ -111,9 +112,11 @@ KernelCall AttentionForwardTrial::Call(int64_t,
 }
 
 std::vector<std::string> AttentionForwardTrial::NeededWants() const {
-  if (data_.pages) return {kPagesWant};
-  if (data_.varlen) return {kVarlenWant};
-  return {};
+  std::vector<std::string> wants;
+  if (data_.problem.kv_lane) wants.push_back(kFp8KeysWant);
+  if (data_.pages) wants.push_back(kPagesWant);
+  if (data_.varlen) wants.push_back(kVarlenWant);
+  return wants;
 }
 
 std::optional<TokenRows> AttentionForwardTrial::RowsEndToEnd(

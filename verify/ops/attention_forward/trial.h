@@ -11,6 +11,7 @@
 
 #include "reference/contract/attention_forward.h"
 #include "verify/inputs/attention_forward.h"
+#include "verify/inputs/attention_forward/numbers.h"
 #include "verify/inputs/attention_forward/pages.h"
 #include "verify/inputs/attention_forward/varlen.h"
 #include "verify/ops/whole_trial.h"
@@ -63,6 +64,10 @@ class AttentionForwardTrial final : public WholeTrial {
   const Result<KeyPool>& pool() const;
   // The same of rows that lie end to end.  Requires: data().varlen.
   const Result<TokenTensors>& tokens() const;
+  // data(), or what its keys and values in fp8 stand for.
+  const AttentionForwardData& numbers() const {
+    return numbers_ ? numbers_->data : data_;
+  }
   KernelInputs Inputs() const override;
   KernelCall Call(int64_t n, const OutputSet& outputs) const override;
   std::string AddWanted(const std::string& want,
@@ -136,6 +141,7 @@ class AttentionForwardTrial final : public WholeTrial {
 
   Case case_;
   AttentionForwardData data_;
+  std::optional<KeyNumbers> numbers_;
   mutable std::once_flag pool_made_;
   mutable std::optional<Result<KeyPool>> pool_;
   mutable std::once_flag tokens_made_;

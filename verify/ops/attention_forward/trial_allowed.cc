@@ -259,7 +259,7 @@ std::string WhyUndeclaredAttention(const AttentionForwardProblem& p,
 
 std::string AttentionForwardTrial::WhyUndeclared(
     const NumericProfile& profile) const {
-  return WhyUndeclaredAttention(data_.problem, data_.inputs, profile,
+  return WhyUndeclaredAttention(numbers().problem, numbers().inputs, profile,
                                 "attention_forward");
 }
 
@@ -268,7 +268,7 @@ std::unique_ptr<AllowedResults> AttentionForwardTrial::Envelope(
     int threads) const {
   std::vector<int64_t> lines = LinesOf(rows);
   return std::make_unique<EnvelopeOfTrial>(
-      data_, profile, std::move(rows), std::move(lines), threads,
+      numbers(), profile, std::move(rows), std::move(lines), threads,
       WhyNoDraw(case_.Get<AttentionForwardCase>()));
 }
 
@@ -297,6 +297,10 @@ std::vector<Case> AttentionForwardTrial::ProbeCases(
     auto& fill = attention.fill;
     fill.clear();
     attention.page.shared = 0;  // a probe's batch rows all differ
+    // Scales of 1 leave its numbers what they are.
+    for (ScaleSpec* spec : {&attention.k_scale, &attention.v_scale}) {
+      if (spec->any()) spec->values = ConstantScales(1).values;
+    }
     // The logit 0 makes a sink one more key of value 0.
     if (attention.sinklogit) {
       attention.sinklogit = FillTerm{.kind = FillKind::kConst};

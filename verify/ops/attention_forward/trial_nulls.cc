@@ -51,7 +51,8 @@ void AttentionForwardTrial::MeanOfValues(int64_t row, RowBits* bits) const {
   for (int64_t c = 0; c < p.value_dim; ++c) {
     double sum = 0;
     for (int64_t j = 0; j < p.kv_len; ++j) {
-      sum += static_cast<double>(data_.inputs.v.Float(at[0], kv_head, j, c));
+      sum +=
+          static_cast<double>(numbers().inputs.v.Float(at[0], kv_head, j, c));
     }
     (*bits)[0][static_cast<size_t>(c)] =
         BitsOf(p.lane, sum / static_cast<double>(p.kv_len));

@@ -45,7 +45,7 @@ KeyErrors AttentionForwardTrial::ErrorByKey(
     std::span<const double> error, std::span<const double> truth) const {
   if (output != 0) return {};
   const AttentionForwardProblem& p = data_.problem;
-  const LaneView& v = data_.inputs.v;
+  const LaneView& v = numbers().inputs.v;
   double whole = 0;
   for (const double e : error) whole += e * e;
   if (!(whole > 0 && whole < HUGE_VAL)) return {};

@@ -50,10 +50,10 @@ std::vector<ValueSet> AttentionForwardTrial::Ranges(
     const NumericProfile& profile) const {
   const AttentionForwardProblem& p = data_.problem;
   const EnvelopeModel model =
-      MakeEnvelopeModel(profile, p, RangeOf(data_.inputs, profile));
-  const double q = Largest(data_.inputs.q);
-  const double k = Largest(data_.inputs.k);
-  const double v = Largest(data_.inputs.v);
+      MakeEnvelopeModel(profile, p, RangeOf(numbers().inputs, profile));
+  const double q = Largest(numbers().inputs.q);
+  const double k = Largest(numbers().inputs.k);
+  const double v = Largest(numbers().inputs.v);
   const double sink = LargestSink(p, data_.inputs);
   const auto keys = static_cast<double>(p.kv_len);
   const double products = q * k * static_cast<double>(p.head_dim);

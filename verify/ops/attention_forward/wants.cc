@@ -280,6 +280,8 @@ std::string AttentionForwardTrial::AddWanted(const std::string& want,
   }
   // They came with the rows.
   if (want == "cu_seqlens" && data_.varlen) return "";
+  // The case's own tensors are in it.
+  if (want == kFp8KeysWant) return "";
   return AddAttentionWanted(data_, want, inputs);
 }
 

@@ -285,7 +285,7 @@ int64_t AttentionWitness::TruthCost(int64_t row) const {
 std::unique_ptr<FirstWitness> AttentionForwardTrial::Witness(
     const NumericProfile& profile, int threads) const {
   std::unique_ptr<FirstWitness> witness =
-      AttentionWitness::Make(data_, profile, threads);
+      AttentionWitness::Make(numbers(), profile, threads);
   if (witness == nullptr || lines_.empty()) return witness;
   return std::make_unique<WitnessOfTokens>(*this, std::move(witness));
 }

@@ -105,8 +105,11 @@ Result<WitnessInputs> WidenForWitness(const AttentionForwardProblem& problem,
   to.problem.lane = to.problem.p_lane = Lane::kF32;
   to.problem.order = ProductOrder::kChain;
   to.problem.split = 1;
+  to.problem.kv_lane.reset();
+  to.problem.k_scales = to.problem.v_scales = {};
   to.problem.value_dim = 2 * problem.value_dim;
   to.inputs = inputs;
+  to.inputs.k_scale = to.inputs.v_scale = {};
   const auto widen = [](const LaneView& x, int64_t times, LaneTensor* tensor) {
     std::array<int64_t, 4> shape = x.shape;
     shape[3] *= times;

@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x00010006u
+#define LOCKSTEP_ABI 0x00010007u
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -41,7 +41,10 @@ enum {
   LOCKSTEP_BF16 = 2,  // uint16_t, the upper half of an f32
   LOCKSTEP_U8 = 3,    // 0 or 1
   LOCKSTEP_I32 = 4,
-  LOCKSTEP_F16 = 5  // since 1.4: uint16_t, an IEEE binary16
+  LOCKSTEP_F16 = 5,  // since 1.4: uint16_t, an IEEE binary16
+  // Since 1.7, of k and v alone: uint8_t, as the Open Compute Project has them.
+  LOCKSTEP_E4M3 = 6,
+  LOCKSTEP_E5M2 = 7
 };
 
 #define LOCKSTEP_MAX_RANK 6
@@ -98,7 +101,7 @@ typedef struct lockstep_attention_forward_call {
   uint32_t size, abi;
   const char* case_line;  // for logs
   int32_t threads;        // to be used; 0: as you like
-  int32_t lane;           // of q, k, v and o
+  int32_t lane;           // of q, o, and of k and v where kv_lane is 0
   int32_t p;              // of the weights
   int32_t mask_count;     // 1, or one for each query head
   int64_t b, hq, hkv, sq, skv, d, dv;
@@ -136,6 +139,13 @@ typedef struct lockstep_attention_forward_call {
   // cu_seqlens_k[b] + j; both are i32 [b + 1]. Tokens from the last entry on
   // may hold anything, and nobody may write them.
   int32_t varlen;
+  // Since 1.7, of a kernel that wants "kvlane" and a case with kvlane=. Numbers
+  // are elements times scales, which are NULL or f32: [1, 1, 1] of a tensor,
+  // [1, hkv, 1] of heads, else [b, hkv, ceil(skv / keys of a scale)]. Scales of
+  // keys that do not exist may hold anything.
+  int32_t kv_lane;  // LOCKSTEP_E4M3, LOCKSTEP_E5M2, or 0
+  const lockstep_tensor *k_scale, *v_scale;
+  int64_t k_scale_keys, v_scale_keys;  // 0: all keys of a head have one scale
 } lockstep_attention_forward_call;
 
 enum {
@@ -179,8 +189,7 @@ typedef struct lockstep_attention_backward_call {
   const lockstep_attention_forward_call* forward;
   int32_t grad;  // of dq, dk and dv
   const lockstep_tensor *d_o, *dlse;
-  // Outputs. With forward->varlen these and the cotangents are tokens, too: dq,
-  // d_o and dlse by cu_seqlens_q, dk and dv by cu_seqlens_k.
+  // Outputs.
   const lockstep_tensor *dq, *dk, *dv, *dsink;
   // Since 1.1, where the profile has grad.from = own: the o and lse that the
   // gradients are of, of a forward pass of the kernel's own.

@@ -1,0 +1,60 @@
+// Scales of keys and values in fp8 (N25), as rows and heads need them.
+#ifndef LOCKSTEP_OPTIMIZED_ATTENTION_KEY_SCALES_H_
+#define LOCKSTEP_OPTIMIZED_ATTENTION_KEY_SCALES_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hwy/aligned_allocator.h"
+#include "optimized/attention_work.h"
+#include "reference/contract/key_scales.h"
+
+namespace lockstep::optimized {
+
+// N25: with a scale of all keys of a head, one of each kv head; else none.
+inline std::vector<ScoreScale> MakeHeadScales(
+    const AttentionForwardProblem& p, const AttentionForwardInputs& inputs) {
+  std::vector<ScoreScale> scales;
+  if (!p.k_scales.any() || p.k_scales.by_key()) return scales;
+  for (int64_t h = 0; h < p.kv_heads; ++h) {
+    scales.push_back(
+        MakeScoreScale(p, KeyScaleOf(p.k_scales, inputs.k_scale, 0, h, 0)));
+  }
+  return scales;
+}
+
+// N25: the scales of a tile's keys, one each, 1 where no key is.
+inline void FillScales(const AttentionJob& job, const KeyScales& scales,
+                       const KeyScaleView& view, const RowTile& rows,
+                       Range keys, hwy::AlignedVector<float>& out) {
+  out.assign(static_cast<size_t>(RoundUp(job.padded_keys, kStripes)), 1.0f);
+  const int64_t end =
+      std::min(keys.end, job.inputs->ValidKv(*job.problem, rows.batch));
+  for (int64_t key = keys.begin; key < end; ++key) {
+    out[static_cast<size_t>(key - keys.begin)] =
+        KeyScaleOf(scales, view, rows.batch, rows.kv_head, key);
+  }
+}
+
+inline void FillScalesOfTile(const AttentionJob& job, const RowTile& rows,
+                             Range keys, Worker& worker) {
+  const AttentionForwardProblem& p = *job.problem;
+  if (p.k_scales.by_key()) {
+    FillScales(job, p.k_scales, job.inputs->k_scale, rows, keys,
+               worker.key_scales);
+  }
+  if (!p.v_scales.by_key()) return;
+  FillScales(job, p.v_scales, job.inputs->v_scale, rows, keys,
+             worker.value_scales);
+  const float least =
+      *std::min_element(worker.value_scales.begin(), worker.value_scales.end());
+  worker.value_scale_exponent =
+      std::min(worker.value_scale_exponent, std::ilogb(least));
+}
+
+}  // namespace lockstep::optimized
+
+#endif  // LOCKSTEP_OPTIMIZED_ATTENTION_KEY_SCALES_H_

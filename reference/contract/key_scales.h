@@ -1,0 +1,74 @@
+// Scales of keys or values that are held in fp8 (N25): how many there are, and
+// which one a key has.
+#ifndef LOCKSTEP_REFERENCE_CONTRACT_KEY_SCALES_H_
+#define LOCKSTEP_REFERENCE_CONTRACT_KEY_SCALES_H_
+
+#include <array>
+#include <cstdint>
+
+#include "reference/contract/tensor_view.h"
+
+namespace lockstep {
+
+enum class ScaleLayout : uint8_t {
+  kNone,    // every element is its own number
+  kTensor,  // one scale
+  kHead,    // one of each kv head
+  kToken,   // one of each key of each kv head in each batch row
+  kBlock,   // the same of `block` keys, the last block may have fewer
+};
+
+struct KeyScales {
+  ScaleLayout layout = ScaleLayout::kNone;
+  int64_t block = 0;  // keys of a block; of kBlock
+
+  bool any() const { return layout != ScaleLayout::kNone; }
+  // Keys of one head differ in their scales.
+  bool by_key() const {
+    return layout == ScaleLayout::kToken || layout == ScaleLayout::kBlock;
+  }
+  // Keys that share a scale; 0: all of a head.
+  int64_t keys() const {
+    return layout == ScaleLayout::kBlock ? block : by_key() ? 1 : 0;
+  }
+  friend bool operator==(const KeyScales&, const KeyScales&) = default;
+};
+
+inline constexpr int64_t kMaxScaleBlock = int64_t{1} << 16;
+
+// Scales are at least 2^-60 and at most 2^60.
+inline constexpr float kLeastKeyScale = 0x1p-60f;
+inline constexpr float kLargestKeyScale = 0x1p60f;
+
+// [batch or 1, kv_heads or 1, scales of a head]
+using KeyScaleView = TensorView<const float, 3>;
+
+// The scale of a key; 1 without scales. Requires: a view of the shape that
+// ScaleShape gives.
+inline float KeyScaleOf(const KeyScales& scales, const KeyScaleView& view,
+                        int64_t batch, int64_t kv_head, int64_t key) {
+  switch (scales.layout) {
+    case ScaleLayout::kNone:
+      return 1.0f;
+    case ScaleLayout::kTensor:
+      return view(0, 0, 0);
+    case ScaleLayout::kHead:
+      return view(0, kv_head, 0);
+    case ScaleLayout::kToken:
+    case ScaleLayout::kBlock:
+      break;
+  }
+  return view(batch, kv_head, key / scales.keys());
+}
+
+// Of a problem with so many batch rows, kv heads and keys.
+inline std::array<int64_t, 3> ScaleShape(const KeyScales& scales, int64_t batch,
+                                         int64_t kv_heads, int64_t kv_len) {
+  if (scales.layout == ScaleLayout::kHead) return {1, kv_heads, 1};
+  if (!scales.by_key()) return {1, 1, 1};
+  return {batch, kv_heads, (kv_len + scales.keys() - 1) / scales.keys()};
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_REFERENCE_CONTRACT_KEY_SCALES_H_

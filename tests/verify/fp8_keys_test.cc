@@ -1,0 +1,158 @@
+// Keys and values in fp8 in case lines: rounding to the formats, fills that
+// mean their ends, scales, lines, what the truth reads.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "tests/verify/judge_line.h"
+#include "verify/base/compare.h"
+#include "verify/base/elements.h"
+#include "verify/base/random/deviates.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/case/case.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/inputs/attention_forward/numbers.h"
+
+namespace lockstep::verify {
+namespace {
+
+constexpr Lane kLanes[] = {Lane::kE4m3, Lane::kE5m2};
+
+uint8_t Rounded(Lane lane, double x) { return RoundBitsToFp8(lane, Bits(x)); }
+double NumberOf(Lane lane, int byte) {
+  return ElementValue(lane, static_cast<uint32_t>(byte));
+}
+
+TEST(Fp8, RoundsToNearestEven) {
+  for (const Lane lane : kLanes) {
+    const int largest = lane == Lane::kE4m3 ? 0x7e : 0x7b;
+    for (int byte = 0; byte <= largest; ++byte) {
+      const double x = NumberOf(lane, byte);
+      EXPECT_EQ(Rounded(lane, x), byte) << LaneName(lane);
+      EXPECT_EQ(Rounded(lane, -x) & 0x7f, byte) << LaneName(lane);
+      if (byte == largest) break;
+      const double next = NumberOf(lane, byte + 1);
+      const double middle = (x + next) / 2;
+      EXPECT_EQ(Rounded(lane, middle), byte + byte % 2) << LaneName(lane);
+      const double step = (next - x) / 1024;
+      EXPECT_EQ(Rounded(lane, middle - step), byte) << LaneName(lane);
+      EXPECT_EQ(Rounded(lane, middle + step), byte + 1) << LaneName(lane);
+    }
+    EXPECT_EQ(Rounded(lane, 1e30), largest);
+    EXPECT_EQ(Rounded(lane, -1e30), largest | 0x80);
+    EXPECT_EQ(Rounded(lane, 1e-30), 0);
+    EXPECT_TRUE(std::isnan(NumberOf(lane, Rounded(lane, NAN))));
+  }
+  EXPECT_TRUE(
+      std::isnan(NumberOf(Lane::kE4m3, Rounded(Lane::kE4m3, HUGE_VAL))));
+  EXPECT_EQ(NumberOf(Lane::kE5m2, Rounded(Lane::kE5m2, -HUGE_VAL)), -HUGE_VAL);
+}
+
+Case CaseOf(const std::string& line) {
+  const Result<Case> parsed = ParseCase(line);
+  EXPECT_TRUE(parsed.ok()) << parsed.message();
+  return parsed.value();
+}
+
+AttentionForwardData DataOf(const std::string& line) {
+  auto data = Materialise(CaseOf(line), {});
+  EXPECT_TRUE(data.ok()) << data.message();
+  return std::move(data.value());
+}
+
+// How many elements of k are `wanted`.
+template <class Wanted>
+int Count(const AttentionForwardData& data, const Wanted& wanted) {
+  int count = 0;
+  ForElements(data.inputs.k.shape, [&](const At& at) {
+    const double x = std::fabs(
+        ElementValue(data.inputs.k.lane, ElementBits(data.inputs.k, at)));
+    count += wanted(x) ? 1 : 0;
+  });
+  return count;
+}
+
+TEST(Fp8, FillsMeanTheEndsOfTheFormat) {
+  for (const Lane lane : kLanes) {
+    const LaneRow& row = LaneRowOf(lane);
+    const double normal = std::ldexp(1.0, row.min_exponent);
+    const std::string line =
+        std::string("attention_forward sq=1 skv=100 d=10 kvlane=") + row.name +
+        " fill=const:1+k.";
+    EXPECT_EQ(Count(DataOf(line + "subnormal:1"),
+                    [&](double x) { return x > 0 && x < normal; }),
+              1000);
+    EXPECT_EQ(Count(DataOf(line + "tiny:1"),
+                    [&](double x) { return x >= normal && x <= 32 * normal; }),
+              1000);
+    EXPECT_EQ(Count(DataOf(line + "huge:1"),
+                    [&](double x) { return x >= row.largest / 2; }),
+              1000);
+    EXPECT_GT(Count(DataOf(line + "special:1"),
+                    [](double x) { return std::isnan(x); }),
+              300);
+  }
+}
+
+TEST(Fp8, ScalesAreOfTheLayout) {
+  const AttentionForwardData data = DataOf(
+      "attention_forward b=2 hq=4 hkv=2 sq=3 skv=37 d=4 kvlane=e5m2 "
+      "kscale=block:16:uniform:0.5,2 vscale=head:uniform:3,4");
+  EXPECT_EQ(data.inputs.k.lane, Lane::kE5m2);
+  EXPECT_EQ(data.inputs.q.lane, Lane::kF32);
+  EXPECT_EQ(data.inputs.k_scale.shape, (std::array<int64_t, 3>{2, 2, 3}));
+  EXPECT_EQ(data.inputs.v_scale.shape, (std::array<int64_t, 3>{1, 2, 1}));
+  EXPECT_NE(data.inputs.k_scale(0, 0, 0), data.inputs.k_scale(1, 0, 0));
+  const KeyNumbers numbers = MakeNumbers(data);
+  ForElements(data.inputs.k.shape, [&](const At& at) {
+    EXPECT_EQ(numbers.data.inputs.k.Float(at[0], at[1], at[2], at[3]),
+              data.inputs.k.Float(at[0], at[1], at[2], at[3]) *
+                  data.inputs.k_scale(at[0], at[1], at[2] / 16));
+    EXPECT_EQ(numbers.data.inputs.v.Float(at[0], at[1], at[2], at[3]),
+              data.inputs.v.Float(at[0], at[1], at[2], at[3]) *
+                  data.inputs.v_scale(0, at[1], 0));
+  });
+}
+
+TEST(Fp8, LinesAreReadBack) {
+  for (const std::string line :
+       {"attention_forward sq=3 skv=4 d=4 kvlane=e4m3",
+        "attention_forward sq=3 skv=4 d=4 kvlane=e5m2 kscale=tensor:0.5 "
+        "vscale=token:uniform:0.5,2",
+        "attention_forward sq=3 skv=4 d=4 kvlane=e4m3 "
+        "kscale=block:7:const:3 vscale=head:const:0.25"}) {
+    const Case c = CaseOf(line);
+    EXPECT_EQ(MinimalLine(c), line);
+    EXPECT_EQ(CaseOf(MinimalLine(c)), c);
+  }
+  // Lines that are older than the key keep their text.
+  const std::string old = "attention_forward sq=3 skv=4 d=4";
+  EXPECT_EQ(MinimalLine(CaseOf(old + " kvlane=none kscale=none")), old);
+}
+
+TEST(Fp8, LinesWithoutAMeaningSaySo) {
+  const auto why = [](const std::string& keys) {
+    const Result<Case> c =
+        ParseCase("attention_forward sq=3 skv=4 d=4 " + keys);
+    return c.ok() ? ValidateCase(c.value()).message() : c.message();
+  };
+  EXPECT_EQ(why("kscale=tensor:2"),
+            "kscale without kvlane; want kvlane=e4m3 or e5m2 beside it");
+  EXPECT_EQ(why("kvlane=e4m3 vscale=token:uniform:-1,2"),
+            "vscale: -1 is out of range; want 2^-60..2^60");
+  EXPECT_EQ(why("kvlane=e4m3 kscale=head:const:2 fill=probe:select"),
+            "fill probe:select: scales other than 1 change its numbers; want "
+            "const:1, or tensor:1");
+  EXPECT_NE(why("lane=e4m3").find("e4m3 is a lane of k and v alone"),
+            std::string::npos);
+  EXPECT_NE(why("kvlane=e4m3 kscale=block:0:const:1")
+                .find("a block of 0 keys is out of range; want 1..65536"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockstep::verify
