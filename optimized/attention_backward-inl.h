@@ -150,9 +150,8 @@ inline void CopyRows(const float* from, int64_t rows, int64_t channels,
 template <class D>
 void RunQueryTile(D df, const BackwardJob& job, const KeyTask& task,
                   const QueryTile& tile, BackwardWorker& w) {
-  const AttentionForwardProblem& p = job.forward();
   const int64_t first_row =
-      (task.batch * p.q_heads + tile.head) * p.q_len + tile.queries.begin;
+      job.RowAt(task.batch, tile.head, tile.queries.begin);
   BackwardRow* rows = job.rows + first_row;
   const auto blocks =
       static_cast<size_t>(CeilDiv(tile.count(), job.geometry.row_block));
@@ -164,7 +163,11 @@ void RunQueryTile(D df, const BackwardJob& job, const KeyTask& task,
   if (masked && !FillBits(job, task, tile, rows, w)) return;
   for (int64_t r = 0; !masked && r < tile.count(); ++r) rows[r].sees = true;
   ++(masked ? w.counts.tiles_partial : w.counts.tiles_full);
-  const Positions at{task.batch, tile.head, tile.queries, job.padded_rows()};
+  const int64_t place = job.FirstQuery(task.batch);
+  const Positions at{task.batch,
+                     tile.head,
+                     {place + tile.queries.begin, place + tile.queries.end},
+                     job.padded_rows()};
   PackBackward(job.inputs->forward.q, at, kRowBlock, job.geometry, w.q);
   PackBackward(job.inputs->d_o, at, kRowBlock, job.geometry, w.d_o);
   TileScores(df, job, w);
@@ -212,10 +215,12 @@ template <class D>
 void StoreQueries(D df, const BackwardJob& job, const KeyTask& task) {
   const AttentionForwardProblem& p = job.forward();
   const auto scale = static_cast<float>(p.scale);
-  for (int64_t r = 0; r < job.group_rows(); ++r) {
-    const int64_t head = task.kv_head * p.group() + r / p.q_len;
-    const int64_t row = (task.batch * p.q_heads + head) * p.q_len + r % p.q_len;
-    StoreGradient(df, scale, task.batch, head, r % p.q_len,
+  const int64_t queries = job.Queries(task.batch);
+  const int64_t place = job.FirstQuery(task.batch);
+  for (int64_t r = 0; r < p.group() * queries; ++r) {
+    const int64_t head = task.kv_head * p.group() + r / queries;
+    const int64_t row = job.RowAt(task.batch, head, r % queries);
+    StoreGradient(df, scale, task.batch, head, place + r % queries,
                   job.dq + row * job.padded_head(), job.outputs->dq);
   }
 }
@@ -229,13 +234,15 @@ void RunHead(D df, const BackwardJob& job, const KeyTask& task, int64_t head,
   const TilePlan& tiles = (*job.tiles)[static_cast<size_t>(task.batch)];
   const TileList& list = tiles.pattern(head).by_key;
   const auto tile = static_cast<size_t>(task.tile);
-  const bool whole = (task.tile + 1) * job.plan->tile_keys <= p.kv_len &&
-                     job.padded_keys() == job.plan->tile_keys;
+  const bool whole =
+      (task.tile + 1) * job.plan->tile_keys <= job.Keys(task.batch) &&
+      job.padded_keys() == job.plan->tile_keys;
   const int64_t before = (head % p.group()) * p.q_len;
   for (int64_t n = list.start[tile]; n < list.start[tile + 1]; ++n) {
     const auto at = static_cast<size_t>(n);
     const int64_t begin = list.inner[at] * tiles.grid.tile_q;
-    const int64_t end = std::min(begin + tiles.grid.tile_q, p.q_len);
+    const int64_t end =
+        std::min(begin + tiles.grid.tile_q, job.Queries(task.batch));
     // A ragged key tile needs element masks.
     const TileClass kind = whole ? list.classes[at] : TileClass::kPartial;
     for (int64_t i = begin; i < end; i += job.plan->tile_rows) {
@@ -253,16 +260,23 @@ void RunKeyTileT(D df, const BackwardJob& job, const KeyTask& task,
                  Wavefront& wavefront, BackwardWorker& w) {
   const AttentionForwardProblem& p = job.forward();
   const int64_t begin = task.tile * job.plan->tile_keys;
-  const int64_t end = std::min(begin + job.plan->tile_keys, p.kv_len);
-  const Positions at{task.batch, task.kv_head, {begin, end}, job.padded_keys()};
+  const int64_t end =
+      std::min(begin + job.plan->tile_keys, job.Keys(task.batch));
+  const int64_t place = job.FirstKey(task.batch);
+  const Positions at{task.batch,
+                     task.kv_head,
+                     {place + begin, place + end},
+                     job.padded_keys()};
   const int64_t panel = job.geometry.panel();
-  PackBackward(job.inputs->forward.k, at, panel, job.geometry, w.k);
-  PackBackward(job.inputs->forward.v, at, panel, job.geometry, w.v);
-  std::fill(w.dk.begin(), w.dk.end(), 0.0f);
-  std::fill(w.dv.begin(), w.dv.end(), 0.0f);
-  const int64_t first = task.kv_head * p.group();
-  for (int64_t head = first; head < first + p.group(); ++head) {
-    RunHead(df, job, task, head, wavefront, w);
+  if (begin < end) {
+    PackBackward(job.inputs->forward.k, at, panel, job.geometry, w.k);
+    PackBackward(job.inputs->forward.v, at, panel, job.geometry, w.v);
+    std::fill(w.dk.begin(), w.dk.end(), 0.0f);
+    std::fill(w.dv.begin(), w.dv.end(), 0.0f);
+    const int64_t first = task.kv_head * p.group();
+    for (int64_t head = first; head < first + p.group(); ++head) {
+      RunHead(df, job, task, head, wavefront, w);
+    }
   }
   wavefront.Wait(task, job.group_rows());
   wavefront.Publish(task, job.group_rows());
@@ -270,10 +284,10 @@ void RunKeyTileT(D df, const BackwardJob& job, const KeyTask& task,
   const auto scale = static_cast<float>(p.scale);
   for (int64_t j = begin; j < end; ++j) {
     const auto key = static_cast<size_t>(j - begin);
-    StoreGradient(df, scale, task.batch, task.kv_head, j,
+    StoreGradient(df, scale, task.batch, task.kv_head, place + j,
                   &w.dk[key * static_cast<size_t>(job.padded_head())],
                   job.outputs->dk);
-    StoreGradient(df, 1.0f, task.batch, task.kv_head, j,
+    StoreGradient(df, 1.0f, task.batch, task.kv_head, place + j,
                   &w.dv[key * static_cast<size_t>(job.padded_value())],
                   job.outputs->dv);
   }
@@ -298,19 +312,20 @@ void PrepareRowsT(const BackwardJob& job, int64_t b, int64_t h, Range queries) {
   const auto d_o = in.d_o.As<T>();
   const AttentionForwardProblem& p = job.forward();
   for (int64_t i = queries.begin; i < queries.end; ++i) {
-    BackwardRow& row = job.rows[(b * p.q_heads + h) * p.q_len + i];
-    const float lse = in.lse(b, h, i);
+    BackwardRow& row = job.rows[job.RowAt(b, h, i)];
+    const int64_t at = job.FirstQuery(b) + i;
+    const float lse = in.lse(b, h, at);
     row.counts = lse != -std::numeric_limits<float>::infinity();
     row.l = lse < std::numeric_limits<float>::infinity()
                 ? lse * static_cast<float>(kLog2E)
                 : std::numeric_limits<float>::quiet_NaN();
     auto sum = hn::Zero(d1);
     for (int64_t c = 0; c < p.value_dim; ++c) {
-      sum = hn::MulAdd(hn::Set(d1, ToFloat(d_o(b, h, i, c))),
-                       hn::Set(d1, ToFloat(o(b, h, i, c))), sum);
+      sum = hn::MulAdd(hn::Set(d1, ToFloat(d_o(b, h, at, c))),
+                       hn::Set(d1, ToFloat(o(b, h, at, c))), sum);
     }
     row.delta = hn::GetLane(sum);
-    if (job.problem->dlse) row.delta -= in.dlse(b, h, i);
+    if (job.problem->dlse) row.delta -= in.dlse(b, h, at);
   }
 }
 
@@ -327,14 +342,15 @@ void FinishSink(const BackwardJob& job, int64_t head) {
   const float u = job.inputs->forward.sink(head) * static_cast<float>(kLog2E);
   auto sum = hn::Zero(d1);
   for (int64_t b = 0; b < p.batch; ++b) {
-    for (int64_t i = 0; i < p.q_len; ++i) {
-      const BackwardRow& row = job.rows[(b * p.q_heads + head) * p.q_len + i];
+    for (int64_t i = 0; i < job.Queries(b); ++i) {
+      const BackwardRow& row = job.rows[job.RowAt(b, head, i)];
       if (!row.counts) continue;
       // Of a row that sees nothing, do and o are not looked at.
-      const float delta = row.sees ? row.delta
-                          : job.problem->dlse
-                              ? 0.0f - job.inputs->dlse(b, head, i)
-                              : 0.0f;
+      const float delta =
+          row.sees ? row.delta
+          : job.problem->dlse
+              ? 0.0f - job.inputs->dlse(b, head, job.FirstQuery(b) + i)
+              : 0.0f;
       const auto s = Exp2(d1, hn::Set(d1, u - row.l));
       sum = hn::NegMulAdd(s, hn::Set(d1, delta), sum);
     }

@@ -81,8 +81,8 @@ void Prepare(const BackwardJob& job, size_t target) {
   const auto prepare_tile = [&](int64_t item, int) {
     const int64_t head = item / tiles;
     const int64_t begin = item % tiles * tile;
-    prepare(job, head / p.q_heads, head % p.q_heads,
-            {begin, std::min(begin + tile, p.q_len)});
+    const int64_t end = std::min(begin + tile, job.Queries(head / p.q_heads));
+    prepare(job, head / p.q_heads, head % p.q_heads, {begin, end});
   };
   ForEach(
       p.batch * p.q_heads * tiles, job.plan->threads,
@@ -135,45 +135,14 @@ void FinishSinks(const BackwardJob& job, size_t target) {
       [&](int64_t head, int) { finish(job, head); });
 }
 
-}  // namespace
-
-Result<Plan> MakePlan(const AttentionBackwardProblem& problem,
-                      const Caps& caps) {
-  const Status status = Validate(problem);
-  if (!status.ok()) return status;
-  Caps tiles = caps;
-  if (tiles.tile_rows == 0) tiles.tile_rows = kTileRows;
-  Result<Plan> plan = MakePlan(problem.forward, tiles);
-  if (!plan.ok()) return plan;
-  plan->native_dot = plan->fixed_m = plan->pack_ahead = false;
-  plan->kept_tiles = 0;
-  return plan;
-}
-
-Status AttentionBackward(const AttentionBackwardProblem& problem,
-                         const AttentionBackwardInputs& inputs,
-                         const Plan& plan,
-                         const AttentionBackwardOutputs& outputs,
-                         AttentionBackwardExecution* execution) {
-  Status status = Validate(problem, inputs, outputs);
-  if (status.ok()) status = CheckBackwardPlan(problem, plan);
-  if (!status.ok()) return status;
-  const Result<SparsePlan> sparse =
-      MakeSparsePlan(problem.forward, inputs.forward, plan);
-  if (!sparse.ok()) return sparse.status();
-  return AttentionBackward(problem, inputs, sparse.value(), outputs, execution);
-}
-
-Status AttentionBackward(const AttentionBackwardProblem& problem,
-                         const AttentionBackwardInputs& inputs,
-                         const SparsePlan& sparse,
-                         const AttentionBackwardOutputs& outputs,
-                         AttentionBackwardExecution* execution) {
+// Tensors are as the problem, or the table, wants them.
+Status RunCall(const AttentionBackwardProblem& problem,
+               const AttentionBackwardInputs& inputs, const VarlenRows* varlen,
+               const SparsePlan& sparse,
+               const AttentionBackwardOutputs& outputs,
+               AttentionBackwardExecution* execution) {
   const Plan& plan = sparse.plan;
-  AttentionBackwardProblem asked = problem;
-  asked.forward = AskedOf(problem.forward, sparse);
-  Status status = Validate(asked, inputs, outputs);
-  if (status.ok()) status = CheckBackwardPlan(problem, plan);
+  Status status = CheckBackwardPlan(problem, plan);
   if (status.ok()) status = CheckSparsePlan(problem.forward, sparse);
   if (!status.ok()) return status;
   const size_t target = DispatchIndex(TargetBit(plan.target));
@@ -181,12 +150,13 @@ Status AttentionBackward(const AttentionBackwardProblem& problem,
   BackwardJob job;
   job.problem = &problem;
   job.inputs = &inputs;
+  job.varlen = varlen;
   job.outputs = &outputs;
   job.plan = &plan;
   job.tiles = &sparse.tiles;
   job.geometry = HWY_DISPATCH_TABLE(BackwardGeometry)[target]();
   job.scale = MakeScoreScale(p);
-  const int64_t count = p.batch * p.q_heads * p.q_len;
+  const int64_t count = job.all_rows();
   std::vector<BackwardRow> rows(static_cast<size_t>(count));
   std::vector<float> dq(static_cast<size_t>(count * job.padded_head()));
   job.rows = rows.data();
@@ -212,6 +182,68 @@ Status AttentionBackward(const AttentionBackwardProblem& problem,
     execution->tiles_by_pair += c.tiles_by_pair;
   }
   return Status();
+}
+
+// The plan's tiles, and the call.
+Status PlanAndRun(const AttentionBackwardProblem& problem,
+                  const AttentionBackwardInputs& inputs,
+                  const VarlenRows* varlen, const Plan& plan,
+                  const AttentionBackwardOutputs& outputs,
+                  AttentionBackwardExecution* execution) {
+  const Status status = CheckBackwardPlan(problem, plan);
+  if (!status.ok()) return status;
+  const Result<SparsePlan> sparse =
+      MakeSparsePlan(problem.forward, inputs.forward, plan);
+  if (!sparse.ok()) return sparse.status();
+  return RunCall(problem, inputs, varlen, sparse.value(), outputs, execution);
+}
+
+}  // namespace
+
+Result<Plan> MakePlan(const AttentionBackwardProblem& problem,
+                      const Caps& caps) {
+  const Status status = Validate(problem);
+  if (!status.ok()) return status;
+  Caps tiles = caps;
+  if (tiles.tile_rows == 0) tiles.tile_rows = kTileRows;
+  Result<Plan> plan = MakePlan(problem.forward, tiles);
+  if (!plan.ok()) return plan;
+  plan->native_dot = plan->fixed_m = plan->pack_ahead = false;
+  plan->kept_tiles = 0;
+  return plan;
+}
+
+Status AttentionBackward(const AttentionBackwardProblem& problem,
+                         const AttentionBackwardInputs& inputs,
+                         const Plan& plan,
+                         const AttentionBackwardOutputs& outputs,
+                         AttentionBackwardExecution* execution) {
+  const Status status = Validate(problem, inputs, outputs);
+  if (!status.ok()) return status;
+  return PlanAndRun(problem, inputs, nullptr, plan, outputs, execution);
+}
+
+Status AttentionBackward(const AttentionBackwardProblem& problem,
+                         const AttentionBackwardInputs& inputs,
+                         const VarlenRows& rows, const Plan& plan,
+                         const AttentionBackwardOutputs& outputs,
+                         AttentionBackwardExecution* execution) {
+  const Status status = CheckVarlen(problem, inputs, rows, outputs);
+  if (!status.ok()) return status;
+  return PlanAndRun(problem, RowsOfTokens(inputs, problem), &rows, plan,
+                    RowsOfTokens(outputs, problem), execution);
+}
+
+Status AttentionBackward(const AttentionBackwardProblem& problem,
+                         const AttentionBackwardInputs& inputs,
+                         const SparsePlan& sparse,
+                         const AttentionBackwardOutputs& outputs,
+                         AttentionBackwardExecution* execution) {
+  AttentionBackwardProblem asked = problem;
+  asked.forward = AskedOf(problem.forward, sparse);
+  const Status status = Validate(asked, inputs, outputs);
+  if (!status.ok()) return status;
+  return RunCall(problem, inputs, nullptr, sparse, outputs, execution);
 }
 
 }  // namespace lockstep::optimized

@@ -9,6 +9,7 @@
 #include "optimized/plan.h"
 #include "optimized/sparse_plan.h"
 #include "reference/contract/attention_backward.h"
+#include "reference/contract/attention_varlen.h"
 #include "reference/contract/status.h"
 
 namespace lockstep::optimized {
@@ -40,6 +41,14 @@ Result<Plan> MakePlan(const AttentionBackwardProblem& problem,
 Status AttentionBackward(const AttentionBackwardProblem& problem,
                          const AttentionBackwardInputs& inputs,
                          const Plan& plan,
+                         const AttentionBackwardOutputs& outputs,
+                         AttentionBackwardExecution* execution);
+
+// The same of rows that lie end to end (CheckVarlen), which are read and
+// written where they lie. Errors: CheckVarlen's, and those of the plan.
+Status AttentionBackward(const AttentionBackwardProblem& problem,
+                         const AttentionBackwardInputs& inputs,
+                         const VarlenRows& rows, const Plan& plan,
                          const AttentionBackwardOutputs& outputs,
                          AttentionBackwardExecution* execution);
 

@@ -15,6 +15,7 @@
 #include "optimized/mask_reader.h"
 #include "optimized/plan.h"
 #include "reference/contract/attention_backward.h"
+#include "reference/contract/attention_varlen.h"
 
 namespace lockstep::optimized {
 
@@ -35,11 +36,41 @@ struct BackwardJob {
   const std::vector<TilePlan>* tiles = nullptr;  // per batch row
   Geometry geometry;
   ScoreScale scale;
-  BackwardRow* rows = nullptr;  // [batch, q_heads, q_len]
-  float* dq = nullptr;          // [batch, q_heads, q_len, padded_head]
+  // Null, or where the rows of a batch begin that lie end to end: tensors are
+  // those of RowsOfTokens.
+  const VarlenRows* varlen = nullptr;
+  BackwardRow* rows = nullptr;  // by RowAt
+  float* dq = nullptr;          // [rows, padded_head]
 
   const AttentionForwardProblem& forward() const { return problem->forward; }
-  // Rows of one kv head, numbered head-major.
+  // Queries and keys of the batch row that are worked on: those behind the
+  // valid counts are not there where rows lie end to end.
+  int64_t Queries(int64_t batch) const {
+    return varlen ? inputs->forward.ValidQ(forward(), batch) : forward().q_len;
+  }
+  int64_t Keys(int64_t batch) const {
+    return varlen ? inputs->forward.ValidKv(forward(), batch)
+                  : forward().kv_len;
+  }
+  // Positions in memory of the first query, and of the first key, of the row.
+  int64_t FirstQuery(int64_t batch) const {
+    return varlen ? varlen->cu_q(batch) : 0;
+  }
+  int64_t FirstKey(int64_t batch) const {
+    return varlen ? varlen->cu_kv(batch) : 0;
+  }
+  // How many queries of all heads there are, and which of them this one is.
+  int64_t all_rows() const {
+    const AttentionForwardProblem& p = forward();
+    return p.q_heads * (varlen ? varlen->cu_q(p.batch) : p.batch * p.q_len);
+  }
+  int64_t RowAt(int64_t batch, int64_t head, int64_t query) const {
+    const int64_t first =
+        varlen ? varlen->cu_q(batch) : batch * forward().q_len;
+    return first * forward().q_heads + head * Queries(batch) + query;
+  }
+
+  // Rows of one kv head, numbered head-major, those that are not there, too.
   int64_t group_rows() const { return forward().group() * forward().q_len; }
   // Extents padded to whole vectors, panels and row blocks.
   int64_t padded_head() const {

@@ -152,8 +152,11 @@ def _tokens_of(message, name, inputs):
     returns behind the last one is nobody's."""
     if not message.get("scalars", {}).get("varlen"):
         return ...
-    own = slice(int(inputs["cu_seqlens_q"][-1]))
-    return (slice(None), own) if name == "lse" else own
+    if name == "dsink":
+        return ...
+    table = "cu_seqlens_k" if name in ("dk", "dv") else "cu_seqlens_q"
+    own = slice(int(inputs[table][-1]))
+    return (slice(None), own) if name in ("lse", "own_lse") else own
 
 
 def _profile_text(profile):

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "reference/contract/attention_backward.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
@@ -13,7 +14,8 @@
 namespace lockstep {
 
 // Where each row begins. Query i of batch row b is token cu_q(b) + i of q, o
-// and lse, key j is token cu_kv(b) + j of k and v, whose batch extent is 1.
+// and lse, of their cotangents and gradients; key j is token cu_kv(b) + j of k
+// and v and of their gradients. The batch extent of these tensors is 1.
 // A row may be empty. Tokens at or after the last entry are neither read nor
 // written: they may hold anything.
 struct VarlenRows {
@@ -45,6 +47,16 @@ AttentionForwardOutputs RowsOfTokens(const AttentionForwardOutputs& outputs,
 Status CheckVarlen(const AttentionForwardProblem& problem,
                    const AttentionForwardInputs& inputs, const VarlenRows& rows,
                    const AttentionForwardOutputs& outputs);
+
+// The same of gradients.
+AttentionBackwardInputs RowsOfTokens(const AttentionBackwardInputs& inputs,
+                                     const AttentionBackwardProblem& problem);
+AttentionBackwardOutputs RowsOfTokens(const AttentionBackwardOutputs& outputs,
+                                      const AttentionBackwardProblem& problem);
+Status CheckVarlen(const AttentionBackwardProblem& problem,
+                   const AttentionBackwardInputs& inputs,
+                   const VarlenRows& rows,
+                   const AttentionBackwardOutputs& outputs);
 
 }  // namespace lockstep
 

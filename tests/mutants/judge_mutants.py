@@ -85,7 +85,7 @@ MUTANTS = (
      "return result.replay_candidate.empty() ? result.candidate\n",
      "return true ? result.candidate\n"),
     ("lse_not_judged", A,
-     "JudgeLse(envelope_, truth_, &rows_,", "JudgeLse(envelope_, {}, &rows_,"),
+     "JudgeLse(envelope_, truth_, &lines_,", "JudgeLse(envelope_, {}, &lines_,"),
     ("masked_nan_overlooked", A,
      "if (profile.masked_nan_safe == MaskedNan::kNo &&",
      "if (profile.masked_nan_safe == MaskedNan::kYes &&"),

@@ -42,7 +42,7 @@ MUTANTS = (
      "return true;"),
     ("queries_unguarded", K,
      "worker.q_seen.Add(\n"
-     "        SeenIn(job.inputs->q, {row.query, row.query + 1}, row_of));",
+     "        SeenIn(job.inputs->q, {row.place, row.place + 1}, row_of));",
      "(void)row_of;"),
     ("flushed_sums_unguarded", F,
      "const float least = flushes ? kMinNormalExponent : kMinBitExponent;",

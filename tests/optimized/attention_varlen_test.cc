@@ -2,8 +2,6 @@
 // last row is read or written: each token is a page of memory, and those are
 // pages that nobody may touch.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +15,7 @@
 #include "optimized/plan.h"
 #include "reference/contract/attention_varlen.h"
 #include "tests/support/attention_problem.h"
+#include "tests/support/guarded_tokens.h"
 #include "tests/support/runnable_targets.h"
 #include "tests/support/volume.h"
 
@@ -24,79 +23,10 @@ namespace lockstep::optimized {
 namespace {
 
 using test::Draw;
+using test::GuardedTokens;
 using test::Instance;
 
 LOCKSTEP_NAME_TARGETS_NOT_RUN();
-
-constexpr int64_t kTail =
-    2;  // tokens behind the last row, and before the first
-
-// Tokens [heads, channels], between tokens that cannot be touched.
-class GuardedTokens {
- public:
-  GuardedTokens(Lane lane, int64_t heads, int64_t tokens, int64_t channels)
-      : token_bytes_(sysconf(_SC_PAGESIZE)) {
-    const auto width = static_cast<int64_t>(LaneBytes(lane));
-    EXPECT_LE(heads * channels * width, token_bytes_);
-    bytes_ = static_cast<size_t>((tokens + 2 * kTail) * token_bytes_);
-    memory_ = static_cast<uint8_t*>(
-        mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    uint8_t* const first = memory_ + kTail * token_bytes_;
-    EXPECT_EQ(mprotect(first, static_cast<size_t>(tokens * token_bytes_),
-                       PROT_READ | PROT_WRITE),
-              0);
-    view.data = first;
-    view.lane = lane;
-    view.shape = {1, heads, tokens + kTail, channels};
-    view.strides = {0, channels, token_bytes_ / width, 1};
-  }
-  ~GuardedTokens() { munmap(memory_, bytes_); }
-  GuardedTokens(const GuardedTokens&) = delete;
-  GuardedTokens& operator=(const GuardedTokens&) = delete;
-
-  uint8_t* At(int64_t head, int64_t token, int64_t channel) const {
-    const auto width = static_cast<int64_t>(LaneBytes(view.lane));
-    return static_cast<uint8_t*>(view.data) + token * token_bytes_ +
-           (head * view.shape[3] + channel) * width;
-  }
-
-  LaneView const_view() const {
-    return {view.data, view.lane, view.shape, view.strides};
-  }
-
-  MutableLaneView view;
-
- private:
-  int64_t token_bytes_;
-  size_t bytes_ = 0;
-  uint8_t* memory_ = nullptr;
-};
-
-// Where rows of these lengths begin.
-std::vector<int32_t> StartsOf(const std::vector<int64_t>& lengths) {
-  std::vector<int32_t> starts = {0};
-  for (const int64_t n : lengths) {
-    starts.push_back(starts.back() + static_cast<int32_t>(n));
-  }
-  return starts;
-}
-
-void Put(const LaneView& from, const std::vector<int32_t>& starts,
-         const GuardedTokens& to) {
-  const auto width = static_cast<int64_t>(LaneBytes(from.lane));
-  for (size_t b = 0; b + 1 < starts.size(); ++b) {
-    for (int32_t token = starts[b]; token < starts[b + 1]; ++token) {
-      for (int64_t h = 0; h < from.shape[1]; ++h) {
-        const int64_t at = static_cast<int64_t>(b) * from.strides[0] +
-                           h * from.strides[1] +
-                           (token - starts[b]) * from.strides[2];
-        std::memcpy(to.At(h, token, 0),
-                    static_cast<const uint8_t*>(from.data) + at * width,
-                    static_cast<size_t>(from.shape[3] * width));
-      }
-    }
-  }
-}
 
 // The instance's bits with its rows end to end; queries that are not there keep
 // what `expected` has.
@@ -105,16 +35,16 @@ std::vector<uint32_t> RunVarlen(Instance& instance, const Caps& caps,
                                 AttentionForwardExecution* execution) {
   const AttentionForwardProblem& p = instance.problem;
   AttentionForwardInputs in = instance.Inputs();
-  const std::vector<int32_t> cu_q = StartsOf(instance.valid_q);
-  const std::vector<int32_t> cu_kv = StartsOf(instance.valid_kv);
+  const std::vector<int32_t> cu_q = test::StartsOf(instance.valid_q);
+  const std::vector<int32_t> cu_kv = test::StartsOf(instance.valid_kv);
   GuardedTokens q(p.lane, p.q_heads, cu_q.back(), p.head_dim);
   GuardedTokens k(p.lane, p.kv_heads, cu_kv.back(), p.head_dim);
   GuardedTokens v(p.lane, p.kv_heads, cu_kv.back(), p.value_dim);
   GuardedTokens o(p.lane, p.q_heads, cu_q.back(), p.value_dim);
   GuardedTokens lse(Lane::kF32, p.q_heads, cu_q.back(), 1);
-  Put(in.q, cu_q, q);
-  Put(in.k, cu_kv, k);
-  Put(in.v, cu_kv, v);
+  test::Put(in.q, cu_q, q);
+  test::Put(in.k, cu_kv, k);
+  test::Put(in.v, cu_kv, v);
   in.q = q.const_view();
   in.k = k.const_view();
   in.v = v.const_view();
@@ -149,16 +79,6 @@ std::vector<uint32_t> RunVarlen(Instance& instance, const Caps& caps,
   return bits;
 }
 
-// Counts from 0 to the extent, empty rows at the start, in the middle and at
-// the end among them.
-std::vector<int64_t> Lengths(std::mt19937& rng, int64_t batch, int64_t extent) {
-  std::vector<int64_t> lengths;
-  for (int64_t b = 0; b < batch; ++b) {
-    lengths.push_back(Draw(rng, 0, 3) == 0 ? 0 : Draw(rng, 0, extent));
-  }
-  return lengths;
-}
-
 TEST(AttentionVarlen, HasTheBitsOfPaddedRows) {
   const std::vector<std::string> targets = test::RunnableTargets();
   int64_t in_place = 0, visited = 0, empty = 0;
@@ -173,8 +93,8 @@ TEST(AttentionVarlen, HasTheBitsOfPaddedRows) {
     if (seed % 2 == 0) p.align.kind = Alignment::Kind::kBottomRight;
     if (seed % 4 == 0) p.split = Draw(rng, 1, 4);
     instance.Fill(rng);
-    instance.valid_q = Lengths(rng, p.batch, p.q_len);
-    instance.valid_kv = Lengths(rng, p.batch, p.kv_len);
+    instance.valid_q = test::Lengths(rng, p.batch, p.q_len);
+    instance.valid_kv = test::Lengths(rng, p.batch, p.kv_len);
     Caps caps;
     caps.target = targets[seed % targets.size()];
     caps.threads = static_cast<int>(1 + seed % 2);
@@ -212,7 +132,7 @@ TEST(AttentionVarlen, HasTheBitsOfEveryOrder) {
     p.order = kOrders[seed % 4];
     p.split = 1 + seed / 4 % 3;
     instance.Fill(rng);
-    instance.valid_q = Lengths(rng, p.batch, p.q_len);
+    instance.valid_q = test::Lengths(rng, p.batch, p.q_len);
     instance.valid_kv = {static_cast<int64_t>(1 + seed), 0, 70};
     Caps caps;
     caps.native_dot = seed % 3 == 0;

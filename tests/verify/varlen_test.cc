@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,9 +18,11 @@
 #include "verify/base/compare.h"
 #include "verify/base/digest.h"
 #include "verify/base/mixing.h"
+#include "verify/case/attention_backward.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/varlen.h"
 #include "verify/domain/domain.h"
+#include "verify/emulator/mutants.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/varlen.h"
 #include "verify/inputs/varlen/token_rows.h"
@@ -179,6 +182,10 @@ TEST(Varlen, TheLawAsksForPaddedRows) {
 // that has no meaning.
 std::optional<Case> WithRowsEndToEnd(Case c, uint64_t n) {
   AttentionForwardCase& a = c.Get<AttentionForwardCase>();
+  // With padding, rows that do not exist have a cotangent that a sink sees.
+  if (std::string_view(OpName(c)) == "attention_backward" && a.sinklogit) {
+    c.Get<AttentionBackwardCase>().dlse.reset();
+  }
   if (a.layout != Layout::kVarlen) {
     a.layout = Layout::kVarlen;
     a.page = {};
@@ -223,11 +230,13 @@ void ExpectBits(const Trial& trial, const OutputSet& expected,
   for (size_t t = 0; t < expected.tensors.size(); ++t) {
     const OutputSpec& spec = trial.outputs()[t];
     for (int64_t row = 0; row < trial.rows(); ++row) {
-      for (int64_t at = 0; at < spec.shape[3]; ++at) {
-        const auto index = LineIndex(spec, trial.Lines(t, row)[0], at);
-        ASSERT_EQ(ElementBits(expected.tensors[t].const_view(), index),
-                  ElementBits(produced.tensors[t].const_view(), index))
-            << MinimalLine(c);
+      for (const int64_t line : trial.Lines(t, row)) {
+        for (int64_t at = 0; at < spec.shape[3]; ++at) {
+          const auto index = LineIndex(spec, line, at);
+          ASSERT_EQ(ElementBits(expected.tensors[t].const_view(), index),
+                    ElementBits(produced.tensors[t].const_view(), index))
+              << MinimalLine(c);
+        }
       }
     }
   }
@@ -236,9 +245,10 @@ void ExpectBits(const Trial& trial, const OutputSet& expected,
 // Drawn cases: our kernel reads and writes tokens, and has the bits of padded
 // rows, which its plain call has.
 TEST(Varlen, DrawnCasesHaveTheBitsOfPaddedRows) {
-  const Domain& domain = *FindDomain("attention_forward").value();
   uint64_t tried = 0;
   for (uint64_t n = 0; n < Draws(); ++n) {
+    const char* op = n % 3 == 2 ? "attention_backward" : "attention_forward";
+    const Domain& domain = *FindDomain(op).value();
     const std::optional<Case> c =
         WithRowsEndToEnd(DrawCase(domain, {}, 17, n)[0], n);
     if (!c) continue;
@@ -271,6 +281,39 @@ TEST(Varlen, BugsFailAt1024Keys) {
     EXPECT_EQ(result.verdict, Verdict::kFail) << own.only << " on " << own.line;
   }
   EXPECT_EQ(bugs, 14);
+}
+
+// Gradients: tokens of queries by one table, those of keys by the other, and no
+// table of the sinks.
+TEST(Varlen, GradientsAreHandedOverByName) {
+  const auto trial = Open(
+      "attention_backward b=3 hq=4 hkv=2 sq=5 skv=10 d=3 dv=2 valid_q=3,0,5 "
+      "valid_kv=10,0,3 layout=varlen sinklogit=const:1 dlse=normal:1");
+  EXPECT_EQ(trial->rows(), 4 + 4 * 8 + 2 * 13);
+  const Result<KernelInputs> handed = HandedInputs(*trial);
+  ASSERT_TRUE(handed.ok()) << handed.message();
+  EXPECT_EQ(handed->Find("do")->shape, (std::vector<int64_t>{11, 4, 2}));
+  EXPECT_EQ(handed->Find("lse")->shape, (std::vector<int64_t>{4, 11}));
+  EXPECT_EQ(handed->Find("dlse")->shape, (std::vector<int64_t>{4, 11}));
+  EXPECT_EQ(trial->RowsEndToEnd("dq")->tokens(), 11);
+  EXPECT_EQ(trial->RowsEndToEnd("dk")->tokens(), 16);
+  EXPECT_FALSE(trial->RowsEndToEnd("dsink"));
+  const std::vector<OutputSpec> files = FileOutputs::Specs(*trial);
+  EXPECT_EQ(files[0].InFile(), (std::vector<int64_t>{16, 2, 2}));
+  EXPECT_EQ(files[3].InFile(), std::vector<int64_t>{4});
+}
+
+// Every bug of such gradients is found on its own cases.
+TEST(Varlen, BugsOfGradientsFail) {
+  int64_t bugs = 0;
+  for (const MutantInfo& info : Mutants()) {
+    if (!std::string_view(info.name).starts_with("grad.varlen_")) continue;
+    ++bugs;
+    const CaseResult result =
+        JudgeSpec(info.pattern, std::string("mutant:") + info.name);
+    EXPECT_EQ(result.verdict, Verdict::kFail) << info.name;
+  }
+  EXPECT_EQ(bugs, 9);
 }
 
 TEST(Varlen, RightKernelsPass) {

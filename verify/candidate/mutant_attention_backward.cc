@@ -5,6 +5,7 @@
 
 #include "verify/candidate/emulated.h"
 #include "verify/ops/attention_backward/trial.h"
+#include "verify/ops/backends.h"
 
 namespace lockstep::verify {
 namespace {
@@ -29,9 +30,18 @@ class EmulatedGradients final : public EmulatedCandidate {
       return Refuse(" computes attention_backward only");
     }
     const bool other = !emulator_.variant().numeric.repeat && calls_++ % 2 == 1;
-    (other ? reversed_ : emulator_)
-        .Run(gradients->data().problem, gradients->data().inputs,
-             gradients->Gradients(outputs), gradients->Own(outputs));
+    const GradEmulator& kernel = other ? reversed_ : emulator_;
+    const AttentionBackwardData& data = gradients->data();
+    if (data.forward.varlen && kernel.breaks_varlen()) {
+      const Result<GradientTokens>& tokens = gradients->tokens();
+      if (!tokens.ok()) return Failed(tokens.message());
+      kernel.RunVarlen(data.problem, data.inputs,
+                       tokens->InputsOf(data).forward, tokens->rows(),
+                       gradients->Gradients(outputs), gradients->Own(outputs));
+    } else {
+      kernel.Run(data.problem, data.inputs, gradients->Gradients(outputs),
+                 gradients->Own(outputs));
+    }
     return Ran(TileOf(emulator_.variant()), execution);
   }
 

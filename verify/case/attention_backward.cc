@@ -115,11 +115,6 @@ Status ValidateAttentionBackward(const Case& c) {
                            ": " + why);
     }
   }
-  if (a.layout == Layout::kVarlen) {
-    return Status::Error(
-        "layout=varlen: gradients of rows end to end are not there yet; want "
-        "bhsd, bshd or thd");
-  }
   Status status = ValidateAttentionForward(WithoutGradProbe(c));
   if (status.ok()) status = Validate(ToBackwardProblem(a));
   // A key head's gradients are sums over its whole group.

@@ -22,7 +22,8 @@ constexpr const char* kOwnFeatures[] = {
 
 // Features that every case has, or none: attention_forward's probes prove
 // nothing of gradients, its order=amx, its parts of the keys and its pages have
-// none, and its far tensors are its own.
+// none, and its far tensors are its own. Rows end to end came when the order of
+// the names was fixed.
 constexpr std::string_view kMissing[] = {"fill_probe",
                                          "order_amx",
                                          "order_amx_channel_blocks",
@@ -100,7 +101,9 @@ std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
   std::vector<Case> sequence = WithCotangents(
       op, draw, options, DrawAttention(op, draw, options, false));
   if (options.tame) return sequence;
-  return WithFurther(draw, WithSizes(draw, std::move(sequence)));
+  sequence = WithFurther(draw, WithSizes(draw, std::move(sequence)));
+  if (options.near) return sequence;
+  return WithVarlen(draw, std::move(sequence));
 }
 
 std::vector<Case> DrawBackwardGuards(const OpRow& op, Draw* draw,

@@ -142,8 +142,13 @@ int lockstep_attention_backward(lockstep_handle* handle,
     const auto plan = optimized::MakePlan(asked.problem, caps);
     if (!plan.ok()) return plan.status();
     optimized::AttentionBackwardExecution ran;
-    const Status status = optimized::AttentionBackward(
-        asked.problem, asked.inputs, plan.value(), asked.outputs, &ran);
+    const Status status =
+        asked.varlen
+            ? optimized::AttentionBackward(asked.problem, asked.inputs,
+                                           *asked.varlen, plan.value(),
+                                           asked.outputs, &ran)
+            : optimized::AttentionBackward(asked.problem, asked.inputs,
+                                           plan.value(), asked.outputs, &ran);
     if (status.ok()) Tell(ran, receipt);
     return status;
   });

@@ -1,3 +1,4 @@
+// Longer than 400 lines: the calls of every op, read in one place.
 #include "tests/host/kernels/problem_of_call.h"
 
 #include <algorithm>
@@ -54,9 +55,21 @@ void SetPool(const lockstep_attention_forward_call& call,
   std::swap(view->strides[1], view->strides[2]);
 }
 
+// [heads, tokens] as [1, heads, tokens].
+template <typename T>
+void SetTokens(const lockstep_tensor* tensor, TensorView<T, 3>* view) {
+  if (tensor == nullptr) return;
+  TensorView<T, 2> tokens;
+  Set(tensor, &tokens);
+  const auto& n = tokens.shape;
+  const auto& s = tokens.strides;
+  *view = {tokens.data, {1, n[0], n[1]}, {0, s[0], s[1]}};
+}
+
 // Tokens [tokens, heads, channels] as [1, heads, tokens, channels].
 template <typename Void>
 void SetTokens(const lockstep_tensor* tensor, BasicLaneView<Void, 4>* view) {
+  if (tensor == nullptr) return;
   BasicLaneView<Void, 3> tokens;
   Set(tensor, &tokens);
   const auto& n = tokens.shape;
@@ -205,11 +218,7 @@ Status ProblemOf(const lockstep_attention_forward_call& call,
     Set(call.cu_seqlens_q, &rows.cu_q);
     Set(call.cu_seqlens_k, &rows.cu_kv);
     SetTokens(call.o, &to->outputs.o);
-    TensorView<float, 2> lse;
-    Set(call.lse, &lse);
-    to->outputs.lse = {lse.data,
-                       {1, lse.shape[0], lse.shape[1]},
-                       {0, lse.strides[0], lse.strides[1]}};
+    SetTokens(call.lse, &to->outputs.lse);
     return CheckVarlen(to->problem, to->inputs, rows, to->outputs);
   }
   Set(call.o, &to->outputs.o);
@@ -233,6 +242,20 @@ Status ProblemOf(const lockstep_attention_backward_call& call,
   ReadAttention(*call.forward, &to->problem.forward, &to->inputs.forward);
   to->problem.grad_lane = LaneOf(call.grad);
   to->problem.dlse = call.dlse != nullptr;
+  Set(call.dsink, &to->outputs.dsink);
+  if (call.forward->varlen != 0) {
+    VarlenRows& rows = to->varlen.emplace();
+    Set(call.forward->cu_seqlens_q, &rows.cu_q);
+    Set(call.forward->cu_seqlens_k, &rows.cu_kv);
+    SetTokens(call.forward->o, &to->inputs.o);
+    SetTokens(call.forward->lse, &to->inputs.lse);
+    SetTokens(call.d_o, &to->inputs.d_o);
+    SetTokens(call.dlse, &to->inputs.dlse);
+    SetTokens(call.dq, &to->outputs.dq);
+    SetTokens(call.dk, &to->outputs.dk);
+    SetTokens(call.dv, &to->outputs.dv);
+    return CheckVarlen(to->problem, to->inputs, rows, to->outputs);
+  }
   Set(call.forward->o, &to->inputs.o);
   Set(call.forward->lse, &to->inputs.lse);
   Set(call.d_o, &to->inputs.d_o);
@@ -240,7 +263,6 @@ Status ProblemOf(const lockstep_attention_backward_call& call,
   Set(call.dq, &to->outputs.dq);
   Set(call.dk, &to->outputs.dk);
   Set(call.dv, &to->outputs.dv);
-  Set(call.dsink, &to->outputs.dsink);
   Set(call.own_o, &to->own.o);
   Set(call.own_lse, &to->own.lse);
   return Validate(to->problem, to->inputs, to->outputs);

@@ -35,6 +35,8 @@ struct BackwardCall {
   AttentionBackwardInputs inputs;
   AttentionBackwardOutputs outputs;
   AttentionForwardOutputs own;  // null: is not asked for
+  // Rows lie end to end: tensors are as CheckVarlen has them.
+  std::optional<VarlenRows> varlen;
 };
 Status ProblemOf(const lockstep_attention_backward_call& call,
                  BackwardCall* to);

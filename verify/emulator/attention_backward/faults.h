@@ -12,6 +12,8 @@ namespace lockstep::verify {
 enum class GradFault : uint16_t {
   kNone,
 #include "verify/emulator/attention_backward/bugs.inc"
+// Last: their points are told from the others by their place.
+#include "verify/emulator/attention_backward/varlen/bugs.inc"
 };
 #undef BUG
 

@@ -385,4 +385,16 @@ void GradEmulator::Run(const AttentionBackwardProblem& problem,
   }
 }
 
+void GradEmulator::RunVarlen(const AttentionBackwardProblem& problem,
+                             const AttentionBackwardInputs& inputs,
+                             const AttentionForwardInputs& tokens,
+                             const VarlenRows& rows,
+                             const AttentionBackwardOutputs& outputs,
+                             const AttentionForwardOutputs& own) const {
+  const TakenGradients taken =
+      TakeGradients(problem, inputs, tokens, rows, fault_);
+  Run(taken.problem, taken.inputs, outputs, own);
+  MisplaceGradients(problem, inputs, fault_, outputs);
+}
+
 }  // namespace lockstep::verify

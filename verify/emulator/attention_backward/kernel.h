@@ -13,6 +13,7 @@
 #include "reference/contract/attention_backward.h"
 #include "reference/contract/status.h"
 #include "verify/emulator/attention_backward/faults.h"
+#include "verify/emulator/attention_backward/varlen/taken_gradients.h"
 #include "verify/profile/profile.h"
 
 namespace lockstep::verify {
@@ -55,6 +56,15 @@ class GradEmulator {
            const AttentionBackwardInputs& inputs,
            const AttentionBackwardOutputs& outputs,
            const AttentionForwardOutputs& own = {}) const;
+  // The same of rows that lie end to end, for a kernel with a bug of such rows:
+  // q, k and v of `tokens` are as CheckVarlen has them, all else is as Run has
+  // it.
+  void RunVarlen(const AttentionBackwardProblem& problem,
+                 const AttentionBackwardInputs& inputs,
+                 const AttentionForwardInputs& tokens, const VarlenRows& rows,
+                 const AttentionBackwardOutputs& outputs,
+                 const AttentionForwardOutputs& own = {}) const;
+  bool breaks_varlen() const { return BreaksVarlen(fault_); }
 
  private:
   GradVariant variant_;

@@ -55,23 +55,6 @@ void FillTail(const LaneView& from, int64_t begin,
   });
 }
 
-// A tensor by name, in the order of its axes in memory.
-NamedTensor NameInput(const char* name, const LaneTensor& tokens) {
-  const auto& n = tokens.view.shape;
-  const auto& s = tokens.view.strides;
-  return {name,
-          TypeOf(tokens.view.lane),
-          {n[2], n[1], n[3]},
-          {s[2], s[1], s[3]},
-          tokens.view.data};
-}
-
-void Replace(NamedTensor tensor, KernelInputs* inputs) {
-  for (NamedTensor& own : inputs->tensors) {
-    if (own.name == tensor.name) own = std::move(tensor);
-  }
-}
-
 }  // namespace
 
 VarlenRows TokenTensors::rows() const {
@@ -94,15 +77,15 @@ std::string TokenTensors::StorageDigest() const {
 
 Result<LaneTensor> TokensOf(const LaneView& from,
                             const std::vector<int32_t>& starts,
-                            const VarlenSpec& spec) {
+                            const VarlenSpec& spec, bool heads_first) {
   const int64_t end = starts.back();
   const auto& shape = from.shape;
-  // Of one channel, too: in the order of tokens.
   const std::array<int64_t, 4> packed = {1, shape[1], end + kTailTokens,
                                          shape[3]};
+  const Layout layout = heads_first ? Layout::kBhsd : Layout::kThd;
   ASSIGN_OR_RETURN(
       LaneTensor tokens,
-      AllocateLaneTensor(from.lane, packed, LayoutStrides(Layout::kThd, packed),
+      AllocateLaneTensor(from.lane, packed, LayoutStrides(layout, packed),
                          spec.shift));
   for (size_t b = 0; b + 1 < starts.size(); ++b) {
     for (int64_t token = starts[b]; token < starts[b + 1]; ++token) {
@@ -140,10 +123,25 @@ TokenRows KeyRowsOf(const AttentionForwardData& data, float absent) {
   return {KeyStarts(data), kTailTokens, absent};
 }
 
+void ReplaceByTokens(const char* name, const LaneTensor& tokens,
+                     bool heads_first, KernelInputs* inputs) {
+  const auto& n = tokens.view.shape;
+  const auto& s = tokens.view.strides;
+  for (NamedTensor& own : inputs->tensors) {
+    if (own.name != name) continue;
+    own.data = tokens.view.data;
+    own.shape = {n[2], n[1], n[3]};
+    own.strides = {s[2], s[1], s[3]};
+    if (!heads_first) continue;
+    own.shape = {n[1], n[2]};
+    own.strides = {s[1], s[2]};
+  }
+}
+
 void HandOverTokens(const TokenTensors& tokens, KernelInputs* inputs) {
-  Replace(NameInput("q", tokens.q), inputs);
-  Replace(NameInput("k", tokens.k), inputs);
-  Replace(NameInput("v", tokens.v), inputs);
+  ReplaceByTokens("q", tokens.q, false, inputs);
+  ReplaceByTokens("k", tokens.k, false, inputs);
+  ReplaceByTokens("v", tokens.v, false, inputs);
   const auto entries = static_cast<int64_t>(tokens.cu_q.size());
   inputs->AddIntegers("cu_seqlens_q", {entries}, tokens.cu_q);
   inputs->AddIntegers("cu_seqlens_k", {entries}, tokens.cu_kv);

@@ -33,10 +33,16 @@ struct TokenTensors {
 //   Requires: data.varlen.
 Result<TokenTensors> MakeTokens(const AttentionForwardData& data);
 
-// The rows of `from` [b, h, s, c], `starts` of them, one after the other.
+// The rows of `from` [b, h, s, c], `starts` of them, one after the other, in
+// the order [tokens, h, c] of memory; of one channel, where `heads_first`, in
+// that of [h, tokens].
 Result<LaneTensor> TokensOf(const LaneView& from,
                             const std::vector<int32_t>& starts,
-                            const VarlenSpec& spec);
+                            const VarlenSpec& spec, bool heads_first = false);
+// In place of the input of that name: [tokens, h, c], or, where `heads_first`,
+// [h, tokens].
+void ReplaceByTokens(const char* name, const LaneTensor& tokens,
+                     bool heads_first, KernelInputs* inputs);
 
 // How outputs lie that have a value for every query, and for every key.
 TokenRows QueryRows(const AttentionForwardData& data, float absent);

@@ -11,6 +11,7 @@
 //   rows        batch rows in another order
 //   heads       key heads in another order, with their groups
 //   scale       cotangents times a power of two: so are all gradients
+//   encoding    rows end to end are padded rows
 // There is no law of order within a sum: each is one chain (N18).
 #include <cmath>
 #include <cstdint>
@@ -98,6 +99,7 @@ class BackwardLaws {
   bool HasRows() const { return p_.batch > 1; }
   bool HasHeads() const { return p_.kv_heads > 1; }
   bool Scales() const { return Owned(data_.d_o); }
+  bool HasEncoding() const { return data_.forward.varlen.has_value(); }
 
   Result<Law> Neighbours();
   Result<Law> Queries();
@@ -105,6 +107,7 @@ class BackwardLaws {
   Result<Law> Rows();
   Result<Law> Heads();
   Result<Law> Scale();
+  Result<Law> Encoding();
 
  private:
   int64_t Edge(int64_t positions) const {
@@ -118,6 +121,7 @@ class BackwardLaws {
                int64_t from_g) {
     const LinePair pair = {(b * p_.kv_heads + g) * p_.kv_len + j,
                            (from_b * p_.kv_heads + from_g) * p_.kv_len + j};
+    if (!trial_.HasKey(from_b, j)) return;
     kept_[0].push_back(pair);
     kept_[1].push_back(pair);
   }
@@ -125,9 +129,23 @@ class BackwardLaws {
                  int64_t from_h) {
     const LinePair pair = {(b * p_.q_heads + h) * p_.q_len + i,
                            (from_b * p_.q_heads + from_h) * p_.q_len + i};
+    if (!trial_.HasQuery(from_b, i)) return;
     kept_[2].push_back(pair);
     for (size_t t = trial_.PlaceOfOwnO(); t < kept_.size(); ++t) {
       kept_[t].push_back(pair);
+    }
+  }
+
+  // All of batch row b, which is row(b) of the case.
+  template <class Row>
+  void KeepRows(const Row& row) {
+    for (int64_t b = 0; b < p_.batch; ++b) {
+      for (int64_t g = 0; g < p_.kv_heads; ++g) {
+        for (int64_t j = 0; j < p_.kv_len; ++j) KeepKey(b, g, j, row(b), g);
+      }
+      for (int64_t h = 0; h < p_.q_heads; ++h) {
+        for (int64_t i = 0; i < p_.q_len; ++i) KeepQuery(b, h, i, row(b), h);
+      }
     }
   }
 
@@ -275,14 +293,7 @@ Result<Law> BackwardLaws::Rows() {
   ASSIGN_OR_RETURN(
       AttentionBackwardData data,
       Turned(TurnRows(data_.forward), row, [](int64_t h) { return h; }));
-  for (int64_t b = 0; b < p_.batch; ++b) {
-    for (int64_t g = 0; g < p_.kv_heads; ++g) {
-      for (int64_t j = 0; j < p_.kv_len; ++j) KeepKey(b, g, j, row(b), g);
-    }
-    for (int64_t h = 0; h < p_.q_heads; ++h) {
-      for (int64_t i = 0; i < p_.q_len; ++i) KeepQuery(b, h, i, row(b), h);
-    }
-  }
+  KeepRows(row);
   return Of("rows", std::move(data), true);
 }
 
@@ -335,6 +346,21 @@ Result<Law> BackwardLaws::Scale() {
   return law;
 }
 
+Result<Law> BackwardLaws::Encoding() {
+  ASSIGN_OR_RETURN(AttentionBackwardData data, Clone(data_));
+  data.forward.varlen.reset();
+  Case padded = trial_.request();
+  padded.Get<AttentionForwardCase>().layout = Layout::kBhsd;
+  KeepRows([](int64_t b) { return b; });
+  Law law;
+  law.name = "encoding";
+  law.may_be_refused = true;
+  law.calls.push_back(
+      {std::make_unique<AttentionBackwardTrial>(padded, std::move(data)),
+       std::move(kept_), nullptr});
+  return law;
+}
+
 struct LawRow {
   const char* name;
   bool (BackwardLaws::*holds)() const;
@@ -347,6 +373,7 @@ constexpr LawRow kLaws[] = {
     {"rows", &BackwardLaws::HasRows, &BackwardLaws::Rows},
     {"heads", &BackwardLaws::HasHeads, &BackwardLaws::Heads},
     {"scale", &BackwardLaws::Scales, &BackwardLaws::Scale},
+    {"encoding", &BackwardLaws::HasEncoding, &BackwardLaws::Encoding},
 };
 
 }  // namespace

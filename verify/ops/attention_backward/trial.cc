@@ -159,7 +159,18 @@ AttentionBackwardTrial::AttentionBackwardTrial(const Case& request,
                                                AttentionBackwardData data)
     : WholeTrial(OutputsOf(request, data.own)),
       case_(request),
-      data_(std::move(data)) {}
+      data_(std::move(data)) {
+  if (!data_.forward.varlen) return;
+  ClearAbsentRows(&data_);
+  for (int64_t line = 0; line < outputs()[kDq].lines(); ++line) {
+    const auto at = LineIndex(outputs()[kDq], line, 0);
+    if (HasQuery(at[0], at[2])) query_lines_.push_back(line);
+  }
+  for (int64_t line = 0; line < outputs()[kDv].lines(); ++line) {
+    const auto at = LineIndex(outputs()[kDv], line, 0);
+    if (HasKey(at[0], at[2])) key_lines_.push_back(line);
+  }
+}
 
 KernelInputs AttentionBackwardTrial::Inputs() const {
   return NameInputs(data_.problem, data_.inputs);
@@ -172,6 +183,16 @@ KernelCall AttentionBackwardTrial::Call(int64_t,
 
 std::string AttentionBackwardTrial::AddWanted(const std::string& want,
                                               KernelInputs* inputs) const {
+  if (want == kVarlenWant) {
+    // A kernel that reads such rows gets others' cases as they are.
+    if (!data_.forward.varlen) return "";
+    if (inputs->Find("cu_seqlens_q") != nullptr) return "";
+    const Result<GradientTokens>& made = tokens();
+    if (!made.ok()) return made.message();
+    HandOverTokens(made.value(), inputs);
+    return "";
+  }
+  if (want == "cu_seqlens" && data_.forward.varlen) return "";
   return AddAttentionWanted(data_.forward, want, inputs);
 }
 
@@ -195,20 +216,28 @@ int64_t AttentionBackwardTrial::Sinks() const {
 }
 
 int64_t AttentionBackwardTrial::Queries() const {
-  const AttentionForwardProblem& p = data_.problem.forward;
-  return p.batch * p.q_heads * p.q_len;
+  return data_.forward.varlen ? static_cast<int64_t>(query_lines_.size())
+                              : outputs()[kDq].lines();
+}
+
+int64_t AttentionBackwardTrial::Keys() const {
+  return data_.forward.varlen ? static_cast<int64_t>(key_lines_.size())
+                              : outputs()[kDv].lines();
 }
 
 int64_t AttentionBackwardTrial::rows() const {
-  return Sinks() + Queries() + outputs()[kDv].lines();
+  return Sinks() + Queries() + Keys();
 }
 
 BackwardRow AttentionBackwardTrial::RowAt(int64_t row) const {
   if (row < Sinks()) return {Kind::kSink, 0, row, 0};
   row -= Sinks();
   const bool query = row < Queries();
-  const auto at = query ? LineIndex(outputs()[kDq], row, 0)
-                        : LineIndex(outputs()[kDv], row - Queries(), 0);
+  int64_t line = query ? row : row - Queries();
+  if (data_.forward.varlen) {
+    line = (query ? query_lines_ : key_lines_)[static_cast<size_t>(line)];
+  }
+  const auto at = LineIndex(outputs()[query ? kDq : kDv], line, 0);
   return {query ? Kind::kQuery : Kind::kKey, at[0], at[1], at[2]};
 }
 
@@ -216,7 +245,11 @@ int64_t AttentionBackwardTrial::RowOf(const BackwardRow& row) const {
   if (row.kind == Kind::kSink) return row.head;
   const bool query = row.kind == Kind::kQuery;
   const auto& n = outputs()[query ? kDq : kDv].shape;
-  const int64_t line = (row.b * n[1] + row.head) * n[2] + row.position;
+  int64_t line = (row.b * n[1] + row.head) * n[2] + row.position;
+  if (data_.forward.varlen) {
+    const std::vector<int64_t>& lines = query ? query_lines_ : key_lines_;
+    line = std::lower_bound(lines.begin(), lines.end(), line) - lines.begin();
+  }
   return Sinks() + (query ? 0 : Queries()) + line;
 }
 
@@ -228,7 +261,9 @@ std::vector<int64_t> AttentionBackwardTrial::Lines(size_t output,
     return kind == Kind::kSink ? std::vector{row} : std::vector<int64_t>();
   }
   if (kind != (of_query ? Kind::kQuery : Kind::kKey)) return {};
-  return {row - Sinks() - (of_query ? 0 : Queries())};
+  const int64_t line = row - Sinks() - (of_query ? 0 : Queries());
+  if (!data_.forward.varlen) return {line};
+  return {(of_query ? query_lines_ : key_lines_)[static_cast<size_t>(line)]};
 }
 
 void AttentionBackwardTrial::OwnBits(const AttentionBackwardInputs& inputs,
@@ -300,14 +335,30 @@ std::vector<int64_t> AttentionBackwardTrial::TellingRows() const {
   std::vector<int64_t> rows;
   if (p.sink) rows.push_back(p.q_heads - 1);
   const int64_t last = p.batch - 1;
+  const auto add = [&](const BackwardRow& row) {
+    const bool there = row.kind == Kind::kKey ? HasKey(row.b, row.position)
+                                              : HasQuery(row.b, row.position);
+    if (there) rows.push_back(RowOf(row));
+  };
+  // Of rows of many lengths the ends of each.
+  for (int64_t b = 0; data_.forward.varlen && b < p.batch; ++b) {
+    for (const int64_t from_end : {1, 2}) {
+      const int64_t key = in.ValidKv(p, b) - from_end;
+      const int64_t query = in.ValidQ(p, b) - from_end;
+      if (key >= 0) add({Kind::kKey, b, p.kv_heads - 1, key});
+      if (query >= 0) add({Kind::kQuery, b, p.q_heads - 1, query});
+    }
+    add({Kind::kKey, b, 0, 0});
+    add({Kind::kQuery, b, 0, 0});
+  }
   for (size_t n = 0; n < std::max(keys.size(), queries.size()); ++n) {
     if (n < keys.size()) {
-      rows.push_back(RowOf({Kind::kKey, last, p.kv_heads - 1, keys[n]}));
-      rows.push_back(RowOf({Kind::kKey, 0, 0, keys[n]}));
+      add({Kind::kKey, last, p.kv_heads - 1, keys[n]});
+      add({Kind::kKey, 0, 0, keys[n]});
     }
     if (n < queries.size()) {
-      rows.push_back(RowOf({Kind::kQuery, last, p.q_heads - 1, queries[n]}));
-      rows.push_back(RowOf({Kind::kQuery, 0, 0, queries[n]}));
+      add({Kind::kQuery, last, p.q_heads - 1, queries[n]});
+      add({Kind::kQuery, 0, 0, queries[n]});
     }
   }
   return rows;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,7 +12,13 @@
 
 #include "reference/contract/attention_backward.h"
 #include "verify/inputs/attention_backward/data.h"
+#include "verify/inputs/attention_backward/varlen.h"
 #include "verify/ops/whole_trial.h"
+
+namespace lockstep::optimized {
+struct AttentionBackwardExecution;  // optimized/attention_backward.h
+struct Plan;                        // optimized/plan.h
+}  // namespace lockstep::optimized
 
 namespace lockstep::verify {
 
@@ -53,6 +60,13 @@ class AttentionBackwardTrial final : public WholeTrial {
   AttentionForwardOutputs Own(const OutputSet& outputs) const;
   // What a kernel that uses the o and lse it is given hands back.
   void HandBackGiven(const OutputSet& outputs) const;
+  // Rows that lie end to end; made when they are first asked for.
+  // Errors: memory.  Requires: data().forward.varlen.
+  const Result<GradientTokens>& tokens() const;
+  // Whether the query, or the key, is there: with layout=varlen only those of
+  // the valid counts are.
+  bool HasQuery(int64_t b, int64_t i) const;
+  bool HasKey(int64_t b, int64_t j) const;
   BackwardRow RowAt(int64_t row) const;
   int64_t RowOf(const BackwardRow& row) const;
   // The truth of a row for other problems or tensors of the same shapes.
@@ -64,7 +78,10 @@ class AttentionBackwardTrial final : public WholeTrial {
   KernelCall Call(int64_t n, const OutputSet& outputs) const override;
   std::string AddWanted(const std::string& want,
                         KernelInputs* inputs) const override;
-  std::string StorageDigest() const override { return data_.StorageDigest(); }
+  std::vector<std::string> NeededWants() const override;
+  std::optional<TokenRows> RowsEndToEnd(
+      const std::string& output) const override;
+  std::string StorageDigest() const override;
   std::vector<Fact> Facts() const override;
   // 6 d + 4 dv flop for each visible pair: five products.
   std::optional<Work> CountWork() const override;
@@ -103,12 +120,19 @@ class AttentionBackwardTrial final : public WholeTrial {
  private:
   int64_t Sinks() const;
   int64_t Queries() const;
+  int64_t Keys() const;
+  Status RunPlan(const optimized::Plan& plan, const OutputSet& outputs,
+                 optimized::AttentionBackwardExecution* ran) const;
   // Of a query's row: the o and lse of these inputs, as what was handed back.
   void OwnBits(const AttentionBackwardInputs& inputs, const BackwardRow& query,
                RowBits* bits) const;
 
   Case case_;
   AttentionBackwardData data_;
+  mutable std::once_flag tokens_made_;
+  mutable std::optional<Result<GradientTokens>> tokens_;
+  // With layout=varlen: the lines of dq, and of dv, that are there.
+  std::vector<int64_t> query_lines_, key_lines_;
 };
 
 }  // namespace lockstep::verify

@@ -189,7 +189,8 @@ typedef struct lockstep_attention_backward_call {
   const lockstep_attention_forward_call* forward;
   int32_t grad;  // of dq, dk and dv
   const lockstep_tensor *d_o, *dlse;
-  // Outputs.
+  // Outputs. With forward->varlen these and the cotangents are tokens, too: dq,
+  // d_o and dlse by cu_seqlens_q, dk and dv by cu_seqlens_k.
   const lockstep_tensor *dq, *dk, *dv, *dsink;
   // Since 1.1, where the profile has grad.from = own: the o and lse that the
   // gradients are of, of a forward pass of the kernel's own.
