@@ -30,13 +30,12 @@ MUTANTS = (
     ("minimum_of_one_tile", B, "row.n_min = std::min(row.n_min, n.min);",
      "row.n_min = n.min;"),
     ("last_bit_unguarded", F,
-     "return spread >= kMinExponent &&\n"
-     "         spread >= least - static_cast<float>(last_bit);",
+     "return spread >= kMinExponent && scaled >= kMinExponent &&\n"
+     "         scaled >= least - static_cast<float>(last_bit);",
      "return spread >= kMinExponent;"),
     ("spread_unguarded", F,
-     "return spread >= kMinExponent &&\n"
-     "         spread >= least - static_cast<float>(last_bit);",
-     "return spread >= least - static_cast<float>(last_bit);"),
+     "return spread >= kMinExponent && scaled >= kMinExponent &&\n",
+     "return\n"),
     ("sums_that_the_dot_instruction_flushes_unguarded", F,
      "const float least = flushes ? kMinNormalExponent : kMinBitExponent;",
      "const float least = kMinBitExponent;"),

@@ -23,9 +23,9 @@ MUTANTS = (
     ("nothing_is_left_too_soon", W, "kNothingLeft = -278.0f",
      "kNothingLeft = -126.0f"),
     ("guard_of_parts_forgotten", F,
-     "!row.fixed && row.visible && !OnlineGuardHolds(job, row, v_exponent);",
+     "!row.fixed && row.visible &&\n        !OnlineGuardHolds(",
      "!row.fixed && row.visible && job.problem->parts() == 1 &&\n"
-     "        !OnlineGuardHolds(job, row, v_exponent);"),
+     "        !OnlineGuardHolds("),
     ("letter_of_parts_forgotten", A, "row.letter |= own.letter;", ""),
     ("m_of_the_last_part", A, "row.m = std::max(row.m, own.m);",
      "row.m = own.m;"),

@@ -40,7 +40,7 @@ MUTANTS = (
     ("one_draw_proves", C, "if (log_p < limit) {", "if (log_p <= 0) {"),
     ("same_draw_again", C, "call_.seed = Mix(request.salt ^ call_.seed) >> 1;",
      ""),
-    ("truncation_is_chance", E,
+    ("truncation_is_chance", D,
      "if (model.biased || profile.out_round != Rounding::kNearest) {",
      "if (false) {"),
     ("crowds_at_the_cap_forgotten", E,
