@@ -62,7 +62,13 @@ TEST(Dispatch, RequiredFeaturesAreThoseOfTheCall) {
   EXPECT_EQ(FeatureNames(RequiredFeatures(half, {})),
             "softcap mask sink_tokens dense_mask head_masks segments "
             "sink_logit grouped_heads other_value_dim f16 split");
+  AttentionForwardProblem fp8 = Everything();
+  fp8.kv_lane = Lane::kE4m3;
+  EXPECT_EQ(FeatureNames(RequiredFeatures(fp8, {})),
+            "softcap mask sink_tokens dense_mask head_masks segments "
+            "sink_logit grouped_heads other_value_dim bf16 amx_order fp8_keys");
   FeatureSet all = RequiredFeatures(Everything(), in);
+  all.bits |= RequiredFeatures(fp8, in).bits;
   all.bits |= RequiredFeatures(steps, in).bits;
   all.bits |= RequiredFeatures(half, in).bits;
   EXPECT_EQ(all, AllFeatures());

@@ -69,7 +69,7 @@ TEST(CaseErrors, GrammarIsRefusedWithItsColumn) {
        {"expected 'chain', 'amx', 'ampere' or 'hopper', found 'blocks'"}},
       {kGood + "order=volta", {"order=volta", "f16 alone", "'hopper'"}},
       {kGood + "order=turing", {"order=turing", "f16 alone", "'ampere'"}},
-      {kGood + "layout=hbsd", {"'bhsd', 'bshd' or 'thd'"}},
+      {kGood + "layout=hbsd", {"'bhsd', 'bshd', 'thd' or 'varlen'"}},
       {kGood + "align=left", {"'tl', 'br' or an offset"}},
       {kGood + "align=9223372036854775808", {"fits 64"}},
       {kGood + "expect=maybe", {"'pass', 'fail', 'vacuous' or 'refuse'"}},

@@ -70,6 +70,13 @@ TEST(Varlen, WhatItDoesNotGoWithIsRefused) {
             "one length");
   EXPECT_EQ(ErrorOf(varlen + "valid_q=0"),
             "layout=varlen: no row has a query; want a valid_q above 0");
+  const Case no_key =
+      ParseCase("attention_backward sq=2 skv=2 d=1 valid_kv=0 layout=varlen")
+          .value();
+  EXPECT_EQ(
+      ValidateCase(no_key).message(),
+      "layout=varlen: no row has a key to have gradients; want a valid_kv "
+      "above 0");
   EXPECT_EQ(ErrorOf(varlen + "valid_q=2,3"),
             "valid_q=3 is out of range; want 0..2");
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "verify/base/status_macros.h"
+#include "verify/case/attention_forward/varlen.h"
 #include "verify/case/cotangent.h"
 #include "verify/case/fill.h"
 #include "verify/case/text.h"
@@ -116,6 +117,7 @@ Status ValidateAttentionBackward(const Case& c) {
     }
   }
   Status status = ValidateAttentionForward(WithoutGradProbe(c));
+  if (status.ok()) status = CheckVarlenGradients(a);
   if (status.ok()) status = Validate(ToBackwardProblem(a));
   // A key head's gradients are sums over its whole group.
   if (status.ok() && c.shard && c.shard->count > a.kv_heads) {

@@ -56,6 +56,15 @@ Status CheckVarlen(const Case& c, const AttentionForwardCase& a) {
   return {};
 }
 
+Status CheckVarlenGradients(const AttentionForwardCase& a) {
+  if (a.layout != Layout::kVarlen || Sum(InputShapes(a).valid_kv) > 0) {
+    return {};
+  }
+  return Status::Error(
+      "layout=varlen: no row has a key to have gradients; want a valid_kv "
+      "above 0");
+}
+
 int64_t VarlenBytes(const AttentionForwardCase& c) {
   if (c.layout != Layout::kVarlen) return 0;
   const AttentionForwardInputs in = InputShapes(c);

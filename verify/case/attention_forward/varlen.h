@@ -21,6 +21,9 @@ std::vector<int32_t> RowStarts(const std::vector<int64_t>& lengths);
 // layout=varlen beside keys that it does not go with. Requires: extents and
 // counts are legal.
 Status CheckVarlen(const Case& c, const AttentionForwardCase& a);
+// Of gradients: some row has a key, whose dk and dv can be held against the
+// truth. Requires: CheckVarlen passes.
+Status CheckVarlenGradients(const AttentionForwardCase& a);
 // Bytes of the tensors whose rows lie end to end; 0 where they do not.
 int64_t VarlenBytes(const AttentionForwardCase& c);
 
