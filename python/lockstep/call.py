@@ -38,6 +38,8 @@ class Call:
     kvlane, k_scale, v_scale, k_scale_keys, v_scale_keys
                  of a case with kvlane=, wants "kvlane"; k and v are float8_e4m3fn or
                  float8_e5m2 (of ml_dtypes, torch), or u8 in NumPy without ml_dtypes
+    v_in_k       of a case with alias=: how many first channels of k are v, which is a
+                 view of k then; 0 of other cases
     tables       {name: i32 or u8 tensor}, one dict a batch row, wants "tables:..."
     outputs      {name: (shape, dtype)} of what is to be returned
     receipt      a dict: what is put there goes into the judge's receipt
@@ -100,6 +102,10 @@ class Call:
         if name not in self.inputs:
             raise AttributeError(f'the kernel does not say wants=["{name}"]')
         return self.inputs[name]
+
+    @property
+    def v_in_k(self):
+        return self.scalars.get("v_in_k", 0)
 
     @property
     def mask_dense(self):

@@ -44,6 +44,10 @@ Status CheckExtents(const AttentionForwardProblem& p) {
     return Status::Error("hq=" + Text(p.q_heads) +
                          " is not a multiple of hkv=" + Text(p.kv_heads));
   }
+  if (p.v_in_k && p.value_dim > p.head_dim) {
+    return Status::Error("alias=v_in_k:" + Text(p.value_dim) +
+                         ": k has only d=" + Text(p.head_dim) + " channels");
+  }
   return Status();
 }
 
@@ -344,6 +348,9 @@ Status checks::CheckAttentionInputs(const AttentionForwardProblem& p,
     status =
         CheckLaneTensor(tensor.name, tensor.view, tensor.shape, tensor.lane);
     if (!status.ok()) return status;
+  }
+  if (p.v_in_k && (in.v.data != in.k.data || in.v.strides != in.k.strides)) {
+    return Status::Error("v is not where the first channels of k are");
   }
   status = CheckPayload(p, in);
   return status.ok() ? CheckScales(p, in) : status;

@@ -48,6 +48,8 @@ struct AttentionForwardProblem {
   int64_t kv_len = 1;
   int64_t head_dim = 1;      // of q and k
   int64_t value_dim = 1;     // of v and o
+  bool v_in_k = false;       // v is the first value_dim channels of k, which
+                             // are not there twice
   Lane lane = Lane::kF32;    // of q, o, and of k and v without kv_lane
   Lane p_lane = Lane::kF32;  // of the weights in the numerator (N10)
   ProductOrder order = ProductOrder::kChain;  // others: both lanes are bf16

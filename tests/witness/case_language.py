@@ -46,7 +46,7 @@ class Case:
 
 
 # Keys that choose storage or the fill, and do not change what is right.
-INERT_KEYS = {"layout", "strides", "page", "fill", "gen", "seed", "expect"}
+INERT_KEYS = {"layout", "strides", "page", "alias", "fill", "gen", "seed", "expect"}
 KNOWN_KEYS = INERT_KEYS | {
     "b", "hq", "hkv", "sq", "skv", "d", "dv", "lane", "p", "order", "split",
     "scale", "cap",

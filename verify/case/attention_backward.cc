@@ -67,8 +67,10 @@ std::span<const CaseKey> AttentionBackwardKeys() {
     for (const CaseKey& key : AttentionForwardKeys()) {
       const std::string_view name = key.name;
       if (name == "order" || name == "split" || name == "page" ||
-          name == "kvlane" || name == "kscale" || name == "vscale")
+          name == "alias" || name == "kvlane" || name == "kscale" ||
+          name == "vscale") {
         continue;
+      }
       if (name == "expect") {
         keys.insert(keys.end(), std::begin(kGradientKeys),
                     std::end(kGradientKeys));

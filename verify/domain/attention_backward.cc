@@ -21,9 +21,9 @@ constexpr const char* kOwnFeatures[] = {
     "do_onehot", "do_constant", "do_special", "do_tiny",   "do_zero"};
 
 // Features that every case has, or none: attention_forward's probes prove
-// nothing of gradients, its order=amx, its parts of the keys and its pages have
-// none, and its far tensors are its own. Rows end to end came when the order of
-// the names was fixed.
+// nothing of gradients, its order=amx, its parts of the keys, its pages and its
+// v in k have none, and its far tensors are its own. Rows end to end came when
+// the order of the names was fixed.
 constexpr std::string_view kMissing[] = {"fill_probe",
                                          "order_amx",
                                          "order_amx_channel_blocks",
@@ -39,7 +39,9 @@ constexpr std::string_view kMissing[] = {"fill_probe",
                                          "varlen",
                                          "varlen_ragged",
                                          "varlen_no_queries",
-                                         "varlen_no_keys"};
+                                         "varlen_no_keys",
+                                         "v_in_k",
+                                         "v_in_k_all"};
 
 const InheritedFeatures& GradientFeatures() {
   static const InheritedFeatures kFeatures(AttentionForwardFeatures(), kMissing,

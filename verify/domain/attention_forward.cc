@@ -1,4 +1,4 @@
-// Generator version 8 of attention_forward: what a draw means here is frozen.
+// Generator version 10 of attention_forward: what a draw means here is frozen.
 #include "verify/domain/attention_forward.h"
 
 #include <algorithm>
@@ -299,6 +299,7 @@ std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
   if (!options.near) {
     sequence = WithSplits(draw, WithFar(draw, std::move(sequence)));
     sequence = WithVarlen(draw, WithPages(draw, std::move(sequence)));
+    sequence = WithAlias(draw, std::move(sequence));
   }
   return WithGpuOrders(options, std::move(sequence));
 }

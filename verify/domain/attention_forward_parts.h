@@ -38,6 +38,12 @@ std::vector<Case> WithFar(Draw* draw, std::vector<Case> sequence);
 std::vector<Case> WithPages(Draw* draw, std::vector<Case> sequence);
 // attention_forward/varlen.cc, version 8: now and then rows lie end to end.
 std::vector<Case> WithVarlen(Draw* draw, std::vector<Case> sequence);
+// attention_forward/alias.cc, version 10: now and then v lies in k.
+std::vector<Case> WithAlias(Draw* draw, std::vector<Case> sequence);
+
+// attention_forward/alias.cc: v in k has no numbers of its own, so terms of v
+// alone have nothing to fill.
+void DropValueTerms(AttentionForwardCase* a);
 
 }  // namespace lockstep::verify
 

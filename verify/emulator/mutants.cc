@@ -15,6 +15,7 @@ namespace {
 #define SAME_BUG BUG
 constexpr MutantInfo kMutants[] = {
 #define KERNEL Fault
+#include "verify/emulator/attention_forward/alias/bugs.inc"
 #include "verify/emulator/attention_forward/bugs.inc"
 #include "verify/emulator/attention_forward/bugs_layout.inc"
 #include "verify/emulator/attention_forward/bugs_reported.inc"

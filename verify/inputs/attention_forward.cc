@@ -198,6 +198,10 @@ class AttentionMaterialiser {
         {"v", kFillV, kStreamV, &data_.inputs.v, &data_.v},
     };
     for (const auto& [name, bit, stream, view, tensor] : tensors) {
+      if (bit == kFillV && data_.problem.v_in_k) {
+        PutValuesInKeys(&data_);
+        continue;
+      }
       ASSIGN_OR_RETURN(
           auto allocated,
           AllocateLaneTensor(view->lane, view->shape, view->strides,
@@ -228,7 +232,7 @@ class AttentionMaterialiser {
     return PlanFileTensor(*file_, name, view.shape, plan);
   }
 
-  // Keys of shared pages: those of batch row 0.
+  // Keys of shared pages: those of batch row 0. (V in k: the same ones again.)
   void SharePages() const {
     const int64_t keys = attention_.page.shared * attention_.page.size;
     if (keys == 0) return;
@@ -276,7 +280,7 @@ class AttentionMaterialiser {
           if ((tensors & kFillK) != 0) {
             PoisonRow(generator_, kStreamK, data_.k.view, {b, head, j});
           }
-          if ((tensors & kFillV) != 0) {
+          if ((tensors & kFillV) != 0 && !p.v_in_k) {
             PoisonRow(generator_, kStreamV, data_.v.view, {b, head, j});
           }
         }

@@ -46,7 +46,8 @@ struct AttentionForwardData {
   AttentionForwardProblem problem;
   AttentionForwardInputs inputs;
 
-  LaneTensor q, k, v;
+  LaneTensor q, k;
+  LaneTensor v;  // with problem.v_in_k a view of k, without memory of its own
   GuardedBuffer q_seg, kv_seg, sink, k_scale, v_scale;
   std::vector<GuardedBuffer> dense_masks;
   // A kernel gets k and v in pages.
@@ -61,6 +62,14 @@ struct AttentionForwardData {
   // call that left its inputs alone.
   std::string StorageDigest() const;
 };
+
+// Makes data.v the first channels of data.k, and leads inputs to both.
+//   Requires: data.problem.v_in_k, data.k.
+void PutValuesInKeys(AttentionForwardData* data);
+
+// The other way: v gets memory of its own, and problem.v_in_k is false. Errors:
+// memory.  Requires: data.problem.v_in_k.
+Status TakeValuesOut(AttentionForwardData* data);
 
 // Errors: ValidateCase, max_bytes, memory, files (absent, hostile, wrong
 // shape, type or digest). One line each.

@@ -44,7 +44,7 @@ Result<AttentionForwardData> Clone(const AttentionForwardData& data) {
   Cloner cloner;
   cloner.Take(data.q, &copy.q);
   cloner.Take(data.k, &copy.k);
-  cloner.Take(data.v, &copy.v);
+  if (!data.problem.v_in_k) cloner.Take(data.v, &copy.v);
   cloner.Take(data.q_seg, &copy.q_seg);
   cloner.Take(data.kv_seg, &copy.kv_seg);
   cloner.Take(data.sink, &copy.sink);
@@ -58,7 +58,11 @@ Result<AttentionForwardData> Clone(const AttentionForwardData& data) {
   AttentionForwardInputs& in = copy.inputs;
   in.q = copy.q.const_view();
   in.k = copy.k.const_view();
-  in.v = copy.v.const_view();
+  if (data.problem.v_in_k) {
+    PutValuesInKeys(&copy);
+  } else {
+    in.v = copy.v.const_view();
+  }
   in.q_seg.data = reinterpret_cast<const int32_t*>(copy.q_seg.data());
   in.kv_seg.data = reinterpret_cast<const int32_t*>(copy.kv_seg.data());
   in.sink.data = reinterpret_cast<const float*>(copy.sink.data());

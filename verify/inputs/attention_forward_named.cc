@@ -53,6 +53,7 @@ KernelInputs NameInputs(const AttentionForwardProblem& problem,
     named.scalars.push_back({"k_scale_keys", p.k_scales.keys()});
     named.scalars.push_back({"v_scale_keys", p.v_scales.keys()});
   }
+  if (p.v_in_k) named.scalars.emplace_back("v_in_k", p.value_dim);
   for (const MaskExpr& mask : p.masks) {
     named.masks.push_back(Resolved(mask, p.batch));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 
 #include "verify/base/binary64.h"
 #include "verify/base/mixing.h"
@@ -72,7 +73,7 @@ HoleChannel HoleChannelOf(uint64_t head, int64_t c) {
 // The channel in which key j of holes is smaller.
 int64_t HoleOf(const AttentionForwardProblem& p, int64_t b, int64_t h,
                int64_t j) {
-  return (j + 5 * h + 3 * b) % p.head_dim;
+  return (j + 5 * h + 3 * b) % ProbeChannels(p);
 }
 
 }  // namespace
@@ -145,7 +146,7 @@ float ProbeSinkElement(ProbeKind kind, const AttentionForwardProblem& problem,
 }
 
 int64_t ProbeLabels(ProbeKind kind, const AttentionForwardProblem& problem) {
-  if (HasClasses(kind)) return ProbeClasses(kind, problem.head_dim);
+  if (HasClasses(kind)) return ProbeClasses(kind, ProbeChannels(problem));
   return HasHighKeys(kind) && !IsTied(kind) ? 2 : 1;
 }
 
@@ -159,7 +160,7 @@ int64_t ProbeKeyLabel(ProbeKind kind, const AttentionForwardProblem& problem,
   }
   // Other heads and batch rows begin elsewhere, by steps that are no multiple
   // of the modulus and differ from those of the rows.
-  const int64_t m = ProbeClasses(kind, problem.head_dim);
+  const int64_t m = ProbeClasses(kind, ProbeChannels(problem));
   return (j + (m > 5 ? 5 : 1) * h + (m > 3 ? 3 : m - 1) * b) % m;
 }
 
@@ -169,7 +170,7 @@ int64_t ProbeRowLabel(ProbeKind kind, const AttentionForwardProblem& problem,
   if (!HasHighKeys(kind)) return kNoLabel;
   if (!HasClasses(kind)) return 1;
   const auto [b, h, i] = b_head_query;
-  const int64_t m = ProbeClasses(kind, problem.head_dim);
+  const int64_t m = ProbeClasses(kind, ProbeChannels(problem));
   // Few rows: all of a kv head have classes of their own.
   const int64_t head_step = problem.q_len < m ? problem.q_len : 1;
   const int64_t next = kind == ProbeKind::kThirdsNext ? 1 : 0;
@@ -184,7 +185,7 @@ double ProbeRowScore(ProbeKind kind, const AttentionForwardProblem& problem,
   if (kind != ProbeKind::kHoles) return ProbeHighScore(problem);
   const uint64_t head = HashOfHead(seed, b, kv_head);
   double weights = -1;  // of the hole, in every key
-  for (int64_t c = 0; c < problem.head_dim; ++c) {
+  for (int64_t c = 0; c < ProbeChannels(problem); ++c) {
     weights += HoleChannelOf(head, c).weight;
   }
   const double score = weights * ProbeHoleUnit(problem) * scale;
@@ -196,8 +197,12 @@ ProbeElements::ProbeElements(ProbeKind kind,
                              const AttentionForwardProblem& problem,
                              uint64_t seed, int tensor,
                              const std::array<int64_t, 3>& place) {
-  if (tensor == 2) {
+  if (problem.v_in_k) shared_ = problem.value_dim;
+  if (tensor == 2 || (tensor == 1 && problem.v_in_k)) {
     values_.emplace(kind, problem, seed, place);
+  }
+  if (tensor == 2) {
+    shared_ = INT64_MAX;
   } else if (tensor == 1) {
     MakeKey(kind, problem, seed, place);
   } else {
@@ -245,7 +250,8 @@ void ProbeElements::MakeQuery(ProbeKind kind,
 }
 
 float ProbeElements::operator()(int64_t c) const {
-  if (values_) return static_cast<float>((*values_)(c));
+  if (c < shared_) return values_ ? static_cast<float>((*values_)(c)) : 0.0f;
+  c -= shared_;
   if (form_ == Form::kOneChannel) {
     return c == at_ ? static_cast<float>(value_) : 0.0f;
   }

@@ -70,7 +70,8 @@ class ProbeElements {
 
   // How an element of q or k follows from its channel.
   enum class Form { kOneChannel, kSigned, kHole, kLevels };
-  std::optional<ProbeValueRow> values_;  // of v
+  std::optional<ProbeValueRow> values_;  // of v, also where that lies in k
+  int64_t shared_ = 0;                   // first channels: v's, where q is 0
   Form form_ = Form::kOneChannel;
   int64_t at_ = -1;   // the one channel, or that of the hole
   double value_ = 0;  // there, or the unit of all

@@ -81,6 +81,20 @@ const NamedTensor* KernelInputs::Find(const std::string& name) const {
   return nullptr;
 }
 
+size_t KernelInputs::HolderOf(size_t n) const {
+  const NamedTensor& part = tensors[n];
+  for (size_t m = 0; m < n; ++m) {
+    const NamedTensor& whole = tensors[m];
+    bool holds = whole.data == part.data && whole.type == part.type &&
+                 whole.strides == part.strides;
+    for (size_t axis = 0; holds && axis < part.shape.size(); ++axis) {
+      holds = part.shape[axis] <= whole.shape[axis];
+    }
+    if (holds) return m;
+  }
+  return n;
+}
+
 void KernelInputs::Drop(const std::string& name) {
   std::erase_if(tensors,
                 [&](const NamedTensor& tensor) { return tensor.name == name; });
@@ -109,8 +123,13 @@ KernelInputs TurnedInputs(const KernelInputs& inputs) {
   turned.op = inputs.op;
   turned.scalars = inputs.scalars;
   turned.masks = inputs.masks;
-  for (const NamedTensor& tensor : inputs.tensors) {
+  for (size_t n = 0; n < inputs.tensors.size(); ++n) {
+    const NamedTensor& tensor = inputs.tensors[n];
     turned.tensors.push_back(tensor);
+    if (const size_t holder = inputs.HolderOf(n); holder != n) {
+      turned.tensors.back().data = turned.tensors[holder].data;
+      continue;
+    }
     const int64_t span = ElementSpan(tensor.shape, tensor.strides);
     // Where elements lie apart, the memory between them holds no value.
     const bool dense = span == ElementCount(tensor.shape);

@@ -117,6 +117,9 @@ struct KernelInputs {
 
   // Null if there is no such tensor.
   const NamedTensor* Find(const std::string& name) const;
+  // The first tensor whose elements the n-th has, too, from its first one on
+  // and by the same strides, such as v in k; n, if there is none.
+  size_t HolderOf(size_t n) const;
   // Removes the tensor of that name, if there is one.
   void Drop(const std::string& name);
   // A dense tensor of the list's own, in place of one of that name.

@@ -195,6 +195,7 @@ void ReadAttention(const lockstep_attention_forward_call& call,
     Set(call.k, &in.k);
     Set(call.v, &in.v);
   }
+  p.v_in_k = in.v.data == in.k.data && call.page_size == 0;
   Set(call.q_seg, &in.q_seg);
   Set(call.kv_seg, &in.kv_seg);
   Set(call.sink, &in.sink);
@@ -230,6 +231,7 @@ Status ProblemOf(const lockstep_attention_forward_call& call,
   pages.size = call.page_size;
   SetPool(call, call.k_pages, &pages.k);
   SetPool(call, call.v_pages, &pages.v);
+  to->problem.v_in_k = pages.v.data == pages.k.data;
   Set(call.page_table, &pages.table);
   to->inputs.valid_kv = IntegersOf(*call.kv_len);
   to->inputs = WithoutPages(to->inputs, to->problem, pages);

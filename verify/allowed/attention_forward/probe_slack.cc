@@ -34,7 +34,7 @@ std::string WhyNotTied(ProbeKind kind, const AttentionForwardProblem& p,
       deep ? std::fabs(ProbeDeepQuery(p)) : 2 * ProbeHoleUnit(p);
   if (LeavesF16(query, p, profile)) return "the query leaves f16";
   // Channels weigh 1 or 2, less 1 for the hole.
-  const auto channels = static_cast<double>(p.head_dim);
+  const auto channels = static_cast<double>(ProbeChannels(p));
   double least = deep ? query * scale : (channels - 1) * query / 2 * scale;
   double most = deep ? query * scale : 2 * channels * query / 2 * scale;
   if (p.softcap) {

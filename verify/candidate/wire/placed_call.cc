@@ -166,8 +166,14 @@ Result<PlacedCall> PlacedCall::Place(const KernelCall& call,
 Status PlacedCall::PlaceInputs(const Placement& placement) {
   const int64_t boundary = BoundaryOf(placement);
   int64_t at = placement.first_page * kPage;
-  for (const NamedTensor& tensor : call_->inputs.tensors) {
+  for (size_t n = 0; n < call_->inputs.tensors.size(); ++n) {
+    const NamedTensor& tensor = call_->inputs.tensors[n];
     PlacedTensor placed = Described(tensor);
+    if (const size_t holder = call_->inputs.HolderOf(n); holder != n) {
+      placed.offset = inputs_[holder].offset;
+      inputs_.push_back(std::move(placed));
+      continue;
+    }
     placed.offset =
         Up(at + kZone, boundary) + ShiftBytes(placement, tensor.type);
     at = placed.offset + SpanBytes(tensor) + kZone;
@@ -177,6 +183,7 @@ Status PlacedCall::PlaceInputs(const Placement& placement) {
       CheckRoom("inputs", at, GapBytes(call_->inputs.tensors), *in_));
   int64_t behind = placement.first_page * kPage;
   for (size_t n = 0; n < inputs_.size(); ++n) {
+    if (call_->inputs.HolderOf(n) != n) continue;
     const NamedTensor& tensor = call_->inputs.tensors[n];
     const int64_t first = inputs_[n].offset;
     const int64_t bytes = SpanBytes(tensor);

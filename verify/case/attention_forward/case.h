@@ -100,6 +100,8 @@ struct AttentionForwardCase : OpValuesAs<AttentionForwardCase> {
   StrideOverrides strides;  // with pages, k's and v's are those of the pool:
                             // [page, h, slot, d]
   PagedKeys page;
+  // alias=v_in_k:DV: v is so many first channels of k; 0: it has its own memory
+  int64_t v_in_k = 0;
   std::vector<FillTerm> fill = {FillTerm{FillKind::kNormal, kFillAll, {1.0}}};
   std::optional<FillTerm> sinklogit;
   friend bool operator==(const AttentionForwardCase&,

@@ -200,6 +200,34 @@ std::string PrintPage(const Case& c, int64_t) {
          (page.shared > 0 ? ":share=" + std::to_string(page.shared) : "");
 }
 
+Status ParseAlias(Scanner& in, int64_t, Case& c) {
+  int64_t channels = 0;
+  if (!in.AcceptWord("none")) {
+    if (!in.AcceptWord("v_in_k") || !in.Accept(':')) {
+      return in.Error("expected none or v_in_k:DV, found " + Quote(in.Rest()));
+    }
+    const size_t start = in.position();
+    ASSIGN_OR_RETURN(channels, in.Int());
+    if (channels < 1) {
+      return in.ErrorAt(start, "v has " + std::to_string(channels) +
+                                   " channels of k; want 1 or more");
+    }
+  }
+  Get(c).v_in_k = channels;
+  return {};
+}
+
+std::string PrintAlias(const Case& c, int64_t) {
+  const int64_t channels = Get(c).v_in_k;
+  return channels == 0 ? "none" : "v_in_k:" + std::to_string(channels);
+}
+
+// All channels of k, or those of them that alias= names.
+void SetValueDim(Case& c) {
+  const int64_t channels = Get(c).v_in_k;
+  Get(c).value_dim = channels == 0 ? Get(c).head_dim : channels;
+}
+
 Status ParseFillKey(Scanner& in, int64_t, Case& c) {
   ASSIGN_OR_RETURN(auto terms, ParseFill(in));
   Get(c).fill = std::move(terms);
@@ -288,8 +316,9 @@ const CaseKey kKeys[] = {
     keys::IntKey<&Af::q_len>("sq", nullptr),
     keys::IntKey<&Af::kv_len>("skv", nullptr),
     keys::IntKey<&Af::head_dim>("d", nullptr),
-    keys::IntKey<&Af::value_dim>(
-        "dv", [](Case& c) { Get(c).value_dim = Get(c).head_dim; }),
+    Younger({"alias", "none|v_in_k:DV", &keys::Set<0, &Af::v_in_k>, ParseAlias,
+             PrintAlias, nullptr}),
+    keys::IntKey<&Af::value_dim>("dv", SetValueDim),
     WideLaneKey<&Af::lane>("lane"),
     WideLaneKey<&Af::p_lane>("p"),
     Younger({"order", "chain|amx|ampere|hopper|ada|blackwell",

@@ -24,8 +24,10 @@ std::array<Pool, 2> PoolsOf(const AttentionForwardCase& c) {
   const int64_t pages = PoolPages(ToProblem(c), InputShapes(c), c.page);
   const Axes k = {pages, c.kv_heads, c.page.size, c.head_dim};
   const Axes v = {pages, c.kv_heads, c.page.size, c.value_dim};
-  return {{{"k", k, PoolStrides(c.page, k, c.strides.k)},
-           {"v", v, PoolStrides(c.page, v, c.strides.v)}}};
+  const Axes k_strides = PoolStrides(c.page, k, c.strides.k);
+  return {{{"k", k, k_strides},
+           {"v", v,
+            c.v_in_k > 0 ? k_strides : PoolStrides(c.page, v, c.strides.v)}}};
 }
 
 Status CheckShared(const AttentionForwardCase& c) {
@@ -104,6 +106,7 @@ int64_t PoolBytes(const AttentionForwardCase& c) {
   const auto lane = static_cast<int64_t>(LaneBytes(c.kv_lane.value_or(c.lane)));
   int64_t bytes = 4 * c.batch * (1 + (c.kv_len - 1) / c.page.size + 1);
   for (const Pool& pool : PoolsOf(c)) {
+    if (c.v_in_k > 0 && pool.name[0] == 'v') continue;  // that of k
     const int64_t taken =
         BytesIn(ElementRanges(pool.shape, pool.strides, lane));
     if (__builtin_add_overflow(bytes, taken, &bytes)) return INT64_MAX;

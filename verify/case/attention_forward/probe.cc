@@ -16,18 +16,22 @@ constexpr double kGap = 160;
 // Why the problem does not have what the probe looks at; empty if it has.
 std::string WhyNotShape(ProbeKind kind, const AttentionForwardProblem& p) {
   if (kind == ProbeKind::kSink && !p.sink) return "the problem has no sinks";
-  if (kind == ProbeKind::kComb && p.head_dim < 2) {
+  const int64_t channels = ProbeChannels(p);
+  const bool scored = HasHighKeys(kind) || kind == ProbeKind::kHoles ||
+                      kind == ProbeKind::kDeep;
+  if (scored && channels == 0) return "v is all of k";
+  if (kind == ProbeKind::kComb && channels < 2) {
     return "keys of one channel cannot be told apart";
   }
-  if (kind == ProbeKind::kThirds && p.head_dim < 5) {
+  if (kind == ProbeKind::kThirds && channels < 5) {
     return "with fewer than 5 channels comb has at most 3 classes itself";
   }
   if (kind == ProbeKind::kThirdsNext &&
-      (p.head_dim < 3 || p.q_len * p.group() > 1)) {
+      (channels < 3 || p.q_len * p.group() > 1)) {
     return "it stands for a second row, where a kv head has only one, and "
            "wants 3 channels";
   }
-  if (kind == ProbeKind::kHoles && p.head_dim < 2) {
+  if (kind == ProbeKind::kHoles && channels < 2) {
     return "one channel cannot tie with others";
   }
   return "";
@@ -73,21 +77,25 @@ double ProbeHighScore(const AttentionForwardProblem& p) {
   return p.softcap ? *p.softcap : ProbeQueryValue(p) * p.scale;
 }
 
-int64_t ProbeClasses(ProbeKind kind, int64_t head_dim) {
+int64_t ProbeChannels(const AttentionForwardProblem& p) {
+  return p.v_in_k ? p.head_dim - p.value_dim : p.head_dim;
+}
+
+int64_t ProbeClasses(ProbeKind kind, int64_t channels) {
   if (kind != ProbeKind::kComb) return 3;
   // Asked for every element: the last one is kept.
   thread_local int64_t asked = 0;
   thread_local int64_t classes = 0;
-  if (asked == head_dim) return classes;
+  if (asked == channels) return classes;
   const auto prime = [](int64_t n) {
     for (int64_t d = 2; d * d <= n; ++d) {
       if (n % d == 0) return false;
     }
     return true;
   };
-  classes = head_dim;
+  classes = channels;
   while (classes > 2 && !prime(classes)) --classes;
-  asked = head_dim;
+  asked = channels;
   return classes;
 }
 
@@ -95,7 +103,8 @@ double ProbeHoleUnit(const AttentionForwardProblem& p) {
   const double scale = std::fabs(p.scale);
   // With a cap about half of its range, where a lost channel still moves it.
   const double wanted =
-      p.softcap ? *p.softcap / (1.5 * static_cast<double>(p.head_dim)) : 6;
+      p.softcap ? *p.softcap / (1.5 * static_cast<double>(ProbeChannels(p)))
+                : 6;
   return std::ldexp(1.0, std::ilogb(wanted / scale) + (p.softcap ? 0 : 1));
 }
 

@@ -30,9 +30,13 @@ double ProbeHighScore(const AttentionForwardProblem& p);
 // cap too small to separate the scores, a scale that is 0 or extreme.
 std::string WhyNotProbe(ProbeKind kind, const AttentionForwardProblem& problem);
 
+// Channels of q and k that make a probe's scores. With v in k these are the
+// ones behind v's, in which q is 0.
+int64_t ProbeChannels(const AttentionForwardProblem& p);
+
 // Number of residue classes of comb and thirds: at most one per channel, and a
 // prime, so that no tile or page width is a multiple of it.
-int64_t ProbeClasses(ProbeKind kind, int64_t head_dim);
+int64_t ProbeClasses(ProbeKind kind, int64_t channels);
 
 // The unit of holes' q: channels hold +-1 or +-2 of it. A power of two; a lost
 // channel parts the scores by 6 to 12, or with a cap c, where they must not

@@ -5,10 +5,12 @@
 
 #include "verify/base/sparse/element_ranges.h"
 #include "verify/base/status_macros.h"
+#include "verify/case/attention_forward/alias.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/line.h"
 #include "verify/case/attention_forward/pages.h"
 #include "verify/case/attention_forward/probe.h"
+#include "verify/case/attention_forward/probe_fill.h"
 #include "verify/case/attention_forward/scales.h"
 #include "verify/case/attention_forward/varlen.h"
 #include "verify/case/attention_forward/views.h"
@@ -162,36 +164,6 @@ Status CheckFill(const AttentionForwardCase& c) {
   return status.ok() ? status : Status::Error("sinklogit: " + status.message());
 }
 
-// A probe's inputs prove something only as they are, and for this problem.
-Status CheckProbe(const AttentionForwardCase& c,
-                  const AttentionForwardProblem& problem) {
-  const std::optional<ProbeKind> probe = ProbeOf(c);
-  if (!probe) return {};
-  const std::string name = std::string("fill probe:") + ProbeName(*probe);
-  bool seen = false;
-  for (const FillTerm& term : c.fill) {
-    const bool kept = term.kind == FillKind::kProbe ? !seen
-                      : seen ? term.kind == FillKind::kPoison
-                             : term.kind == FillKind::kFile;
-    seen = seen || term.kind == FillKind::kProbe;
-    if (kept) continue;
-    return Status::Error(name + ": cannot be combined with '" +
-                         FormatFillTerm(term) +
-                         "'; only file:PATH#DIGEST before it (for segment "
-                         "ids) and poison:masked after it can");
-  }
-  for (const auto& strides : {c.strides.q, c.strides.k, c.strides.v}) {
-    if (!strides ||
-        std::find(strides->begin(), strides->end(), 0) == strides->end()) {
-      continue;
-    }
-    return Status::Error(name + ": a stride of 0 joins elements that differ");
-  }
-  RETURN_IF_ERROR(CheckScalesOfProbe(name, c));
-  const std::string why = WhyNotProbe(*probe, problem);
-  return why.empty() ? Status() : Status::Error(name + ": " + why);
-}
-
 Status CheckSpans(const AttentionForwardInputs& in,
                   const AttentionForwardOutputs& out) {
   const struct {
@@ -263,6 +235,7 @@ AttentionForwardInputs InputShapes(const AttentionForwardCase& c) {
                  pages ? std::nullopt : c.strides.v);
   in.k_scale = ShapeOfScales(c, c.k_scale);
   in.v_scale = ShapeOfScales(c, c.v_scale);
+  if (c.v_in_k > 0) in.v.strides = in.k.strides;
   if (c.q_seg.kind != Segments::Kind::kNone) {
     in.q_seg.shape = {c.batch, c.q_len};
     in.q_seg.strides = DenseStrides(in.q_seg.shape);
@@ -306,6 +279,7 @@ Status ValidateAttentionForward(const Case& c) {
   if (status.ok()) status = CheckScales(c);
   if (status.ok()) status = CheckDense(a);
   if (status.ok()) status = CheckSegments(a);
+  if (status.ok()) status = CheckAlias(a);
   if (status.ok()) status = CheckFill(a);
   if (status.ok()) status = CheckProbe(a, problem);
   if (status.ok()) status = CheckHeadShards(c, a.q_heads, a.kv_heads);
@@ -324,6 +298,7 @@ AttentionForwardProblem ToProblem(const AttentionForwardCase& c) {
   p.kv_len = c.kv_len;
   p.head_dim = c.head_dim;
   p.value_dim = c.value_dim;
+  p.v_in_k = c.v_in_k > 0;
   p.lane = c.lane;
   p.p_lane = c.p_lane;
   p.order = c.order;
@@ -377,9 +352,8 @@ int64_t AttentionForwardBytes(const Case& c) {
   };
   int64_t bytes = AddSaturated(taken(out.o), PoolBytes(a));
   bytes = AddSaturated(bytes, VarlenBytes(a));
-  for (const LaneView& view : {in.q, in.k, in.v}) {
-    bytes = AddSaturated(bytes, taken(view));
-  }
+  bytes = AddSaturated(bytes, AddSaturated(taken(in.q), taken(in.k)));
+  if (a.v_in_k == 0) bytes = AddSaturated(bytes, taken(in.v));
   const int64_t rows = a.batch * a.q_heads * a.q_len;
   bytes = AddSaturated(bytes, 4 * rows);
   if (a.q_seg.kind != Segments::Kind::kNone) {

@@ -56,7 +56,9 @@ constexpr const char* kAttentionFeatures[] = {
     // Keys in pages: rows whose last page is not full, rows of fewer pages.
     "pages", "pages_nhd", "pages_shared", "pages_ragged", "pages_fewer",
     // Rows end to end: rows of several lengths, rows without queries or keys.
-    "varlen", "varlen_ragged", "varlen_no_queries", "varlen_no_keys"};
+    "varlen", "varlen_ragged", "varlen_no_queries", "varlen_no_keys",
+    // V in k: some of its channels, or all of them.
+    "v_in_k", "v_in_k_all"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
@@ -242,6 +244,8 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
     Set("stride_far", LastOf(out.o.shape, out.o.strides) > INT32_MAX);
     Pages();
     Varlen();
+    Set("v_in_k", c_.v_in_k > 0);
+    Set("v_in_k_all", c_.v_in_k == c_.head_dim);
   }
 
   void Pages() {

@@ -129,6 +129,7 @@ std::optional<Case> FurtherAttention(const Case& from, uint64_t number,
     if (term.kind == kPoison) fill.push_back(term);
   }
   a.fill = std::move(fill);
+  if (a.v_in_k > 0) DropValueTerms(&a);
   if (a.sinklogit) {
     const bool high = (number / 256 + at / 2 + round) % 2 == 0;
     a.sinklogit = high ? Of(kSigns, kFillAll, kHighSink)

@@ -138,6 +138,7 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
     if (a_.layout == Layout::kVarlen) {
       Try([](AttentionForwardCase* a) { a->layout = Layout::kThd; });
     }
+    Try([](AttentionForwardCase* a) { a->v_in_k = 0; });
     for (const int64_t n : Below(std::min(a_.q_len, a_.kv_len), 1)) {
       Try([n](AttentionForwardCase* a) {
         SetLength(true, n, a);
@@ -170,7 +171,7 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
       Try([n](AttentionForwardCase* a) { SetChannels(n, a->value_dim, a); });
     }
     for (const int64_t n : Below(a_.value_dim, 1)) {
-      Try([n](AttentionForwardCase* a) { a->value_dim = n; });
+      Try([n](AttentionForwardCase* a) { SetChannels(a->head_dim, n, a); });
     }
   }
 

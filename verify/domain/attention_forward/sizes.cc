@@ -98,6 +98,7 @@ void SetChannels(int64_t d, int64_t dv, AttentionForwardCase* a) {
   const bool natural = NaturalScale(*a);
   a->head_dim = d;
   a->value_dim = dv;
+  if (a->v_in_k > 0) a->v_in_k = dv;
   if (natural) a->scale.value = 1.0 / std::sqrt(static_cast<double>(d));
 }
 

@@ -12,6 +12,7 @@ namespace lockstep::verify {
 #define BUG(point, ...) point,
 enum class Fault : uint16_t {
   kNone,
+#include "verify/emulator/attention_forward/alias/bugs.inc"
 #include "verify/emulator/attention_forward/bugs.inc"
 #include "verify/emulator/attention_forward/bugs_layout.inc"
 #include "verify/emulator/attention_forward/bugs_reported.inc"

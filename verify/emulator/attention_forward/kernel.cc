@@ -10,6 +10,7 @@
 #include "reference/contract/lanes.h"
 #include "reference/elementary.h"
 #include "verify/emulator/attention_forward/addresses.h"
+#include "verify/emulator/attention_forward/alias/taken_values.h"
 #include "verify/emulator/attention_forward/row.h"
 #include "verify/emulator/attention_forward/stores.h"
 #include "verify/emulator/attention_forward/tiles.h"
@@ -313,6 +314,10 @@ void AttentionEmulator::Run(const AttentionForwardProblem& problem,
                             const AttentionForwardInputs& given,
                             const AttentionForwardOutputs& outputs,
                             std::span<const int64_t> rows) {
+  if (problem.v_in_k && BreaksAlias(dial_)) {
+    const TakenValues taken = TakeValues(problem, given, dial_);
+    return Run(taken.problem, taken.inputs, outputs, rows);
+  }
   const AttentionForwardInputs inputs =
       dial_.Is(Fault::kStridesIgnored) ? AsIfDense(given) : given;
   if (calls_ == 0) first_cap_ = problem.softcap;

@@ -144,6 +144,11 @@ Result<KeyPool> MakeKeyPool(const AttentionForwardData& data) {
   pool.table = MakeTable(data, pages, pool.width);
   ASSIGN_OR_RETURN(pool.k, FillPool(data, in.k, pages, spec.k_strides,
                                     pool.table, pool.width));
+  if (data.problem.v_in_k) {
+    pool.v.view = pool.k.view;
+    pool.v.view.shape[3] = data.problem.value_dim;
+    return pool;
+  }
   ASSIGN_OR_RETURN(pool.v, FillPool(data, in.v, pages, spec.v_strides,
                                     pool.table, pool.width));
   return pool;

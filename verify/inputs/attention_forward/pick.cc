@@ -116,7 +116,9 @@ class AttentionPicker {
     CutMasks();
     Status status = Take(from_.q, pick_.q_heads, queries_, &data_.q);
     if (status.ok()) status = Take(from_.k, pick_.kv_heads, keys_, &data_.k);
-    if (status.ok()) status = Take(from_.v, pick_.kv_heads, keys_, &data_.v);
+    if (status.ok() && !from_.problem.v_in_k) {
+      status = Take(from_.v, pick_.kv_heads, keys_, &data_.v);
+    }
     if (status.ok()) status = TakeIds();
     if (status.ok()) status = TakeSink();
     if (status.ok()) status = TakeScales();
@@ -125,6 +127,7 @@ class AttentionPicker {
     data_.inputs.q = data_.q.const_view();
     data_.inputs.k = data_.k.const_view();
     data_.inputs.v = data_.v.const_view();
+    if (from_.problem.v_in_k) PutValuesInKeys(&data_);
     TakePages();
     if (to_.layout == Layout::kVarlen) data_.varlen = from_.varlen;
     return std::move(data_);

@@ -32,6 +32,13 @@ void ChangeRows(const LaneTensor& tensor, const Wanted& wanted) {
   });
 }
 
+// Those of k and of v, wherever they lie.
+template <class Wanted>
+void ChangeKeys(const AttentionForwardData& data, const Wanted& wanted) {
+  ChangeRows(data.k, wanted);
+  if (!data.problem.v_in_k) ChangeRows(data.v, wanted);
+}
+
 bool Owned(const AttentionForwardData& data) {
   return Owned(data.q) && Owned(data.k) && Owned(data.v);
 }
@@ -97,8 +104,7 @@ Result<Law> AttentionLaws::Neighbours() const {
   ChangeRows(data.q, [&](int64_t b, int64_t h, int64_t i) {
     return other(b, h / p.group(), i);
   });
-  ChangeRows(data.k, other);
-  ChangeRows(data.v, other);
+  ChangeKeys(data, other);
   std::vector<LinePair> kept;
   for (int64_t h = head * p.group(); h < (head + 1) * p.group(); ++h) {
     for (int64_t i = 0; i < p.q_len; ++i) {
@@ -140,8 +146,7 @@ Result<Law> AttentionLaws::HiddenKeys(const char* name, bool later) const {
   const auto hidden = [&](int64_t, int64_t, int64_t j) {
     return j >= first && j < end;
   };
-  ChangeRows(data.k, hidden);
-  ChangeRows(data.v, hidden);
+  ChangeKeys(data, hidden);
   return Of(name, std::move(data), kept);
 }
 
@@ -166,8 +171,7 @@ Result<Law> AttentionLaws::Padding() const {
     return j >= in.ValidKv(p, b);
   };
   ChangeRows(data.q, query);
-  ChangeRows(data.k, key);
-  ChangeRows(data.v, key);
+  ChangeKeys(data, key);
   for (int64_t b = 0; p.segments && b < p.batch; ++b) {
     // Ids that would let the padding in.
     for (int64_t i = in.ValidQ(p, b); i < p.q_len; ++i) {

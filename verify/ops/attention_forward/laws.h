@@ -9,7 +9,7 @@
 //   rows        batch rows in another order
 //   heads       heads in another order, key heads with their groups
 //   encoding    keys in pages are keys that lie together; rows end to end are
-//               padded rows
+//               padded rows; v in k is v
 //   pages       the pages may lie anywhere in the pool
 // There is no law of the order of keys: o is one chain over them (N11).
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_LAWS_H_
@@ -64,7 +64,9 @@ class AttentionLaws {
   bool HasRows() const { return data_.problem.batch > 1; }
   bool HasHeads() const { return data_.problem.q_heads > 1; }
   bool HasPages() const { return data_.pages.has_value(); }
-  bool HasEncoding() const { return HasPages() || data_.varlen.has_value(); }
+  bool HasEncoding() const {
+    return HasPages() || data_.varlen.has_value() || data_.problem.v_in_k;
+  }
 
   Result<Law> Neighbours() const;
   Result<Law> Prefix() const { return HiddenKeys("prefix", true); }

@@ -1,4 +1,4 @@
-// Laws of keys in pages, and of rows that lie end to end.
+// Laws of keys in pages, of rows that lie end to end, and of v in k.
 #include <memory>
 #include <utility>
 
@@ -14,9 +14,11 @@ Result<Law> AttentionLaws::Encoding() const {
   ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
   data.pages.reset();
   data.varlen.reset();
+  if (data.problem.v_in_k) RETURN_IF_ERROR(TakeValuesOut(&data));
   Case together = case_;
   auto& attention = together.Get<AttentionForwardCase>();
   attention.page = {};
+  attention.v_in_k = 0;
   if (data_.varlen) attention.layout = Layout::kBhsd;
   attention.strides.k = attention.strides.v = std::nullopt;
   Law law;

@@ -52,7 +52,9 @@ double LargestScale(const AttentionForwardData& data) {
 
 }  // namespace
 
-bool AttentionLaws::OwnsValues() const { return Owned(data_.v); }
+bool AttentionLaws::OwnsValues() const {
+  return Owned(data_.v) && !data_.problem.v_in_k;
+}
 
 bool AttentionLaws::ScalesExactly(int exponent) const {
   const AttentionForwardProblem& p = data_.problem;

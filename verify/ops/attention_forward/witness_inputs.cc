@@ -107,6 +107,7 @@ Result<WitnessInputs> WidenForWitness(const AttentionForwardProblem& problem,
   to.problem.split = 1;
   to.problem.kv_lane.reset();
   to.problem.k_scales = to.problem.v_scales = {};
+  to.problem.v_in_k = false;
   to.problem.value_dim = 2 * problem.value_dim;
   to.inputs = inputs;
   to.inputs.k_scale = to.inputs.v_scale = {};

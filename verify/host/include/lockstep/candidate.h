@@ -109,6 +109,7 @@ typedef struct lockstep_attention_forward_call {
   double softcap;         // 0: none
   const int64_t* offset;  // of query 0 on the key axis, for each batch row
   const lockstep_mask* const* masks;
+  // v->data == k->data: v is the first dv channels of k (alias=). So are pools.
   const lockstep_tensor *q, *k, *v;
   const lockstep_tensor *valid_q, *valid_kv;
   const lockstep_tensor *q_seg, *kv_seg;

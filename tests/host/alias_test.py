@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""V in k: kernels of others that read one buffer pass, and each of their known bugs fails."""
+
+import os
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+
+# Before the program is started: the package of this checkout.
+EXAMPLES = os.path.join(HERE, "..", "..", "python", "examples")
+os.environ["PYTHONPATH"] = os.pathsep.join([os.path.join(HERE, "..", "..", "python"), EXAMPLES])
+
+import kernel_builds  # noqa: E402
+import program  # noqa: E402
+from program import events, run  # noqa: E402
+
+WIDE = "attention_forward hq=16 hkv=1 sq=1 skv=100 d=576 alias=v_in_k:512"
+LONG = "attention_forward hq=4 hkv=1 sq=1 skv=1024 d=40 alias=v_in_k:32"
+ROWS = ("attention_forward b=2 hq=4 hkv=2 sq=3 skv=64 d=24 alias=v_in_k:16 mask=causal align=br "
+        "valid_kv=64,37")
+GAPS = ("attention_forward b=2 hq=2 hkv=1 sq=1 skv=40 d=12 alias=v_in_k:8 strides=k:1000/980/24/2 "
+        "cap=5 sinklogit=normal:1")
+PAGES = "attention_forward hq=2 hkv=1 sq=1 skv=40 d=12 alias=v_in_k:8 page=8"
+PLAIN = "attention_forward hq=2 hkv=1 sq=1 skv=40 d=12 dv=8"
+
+VALUE = "sums[c] += weight * *(const float*)(latent + c * next);"
+LATENT = "(const char*)at(latents, b, g, j, 0);"
+# What is wrong, the text in its place, and a line that shows it.
+BUGS = {
+    "the last DV channels": (VALUE, VALUE.replace("c *", "(c + call->d - call->dv) *"), WIDE),
+    "a channel too far": (VALUE, VALUE.replace("c *", "(c + 1) *"), LONG),
+    "the channels of positions": (
+        VALUE, VALUE.replace("c *", "(call->dv + c % (call->d - call->dv)) *"), LONG),
+    "the values of the neighbour": (
+        VALUE, VALUE.replace("latent +", "latent - (j > 0 ? latents->strides[2] : 0) +"), LONG),
+    "latents DV apart": (LATENT, "(const char*)latents->data + "
+                         "((b * call->hkv + g) * call->skv + j) * call->dv * 4;", LONG),
+    "scores of DV channels": ("c < call->d;", "c < call->dv;", LONG),
+    "the scale of DV": ("score *= (float)call->scale;", "score /= sqrtf((float)call->dv);", LONG),
+    "the first head's latents": ("at(latents, b, g,", "at(latents, b, 0 * g,", ROWS),
+    "the first row's latents": ("at(latents, b, g,", "at(latents, 0 * b, g,", ROWS),
+    "channels side by side": ("next = latents->strides[3];", "next = 4;", GAPS),
+    "sums of the old maximum": ("sums[c] *= down;", "sums[c] *= 1;", LONG),
+}
+
+
+class AliasTest(program.TestCase):
+    def judged(self, kernel, *lines):
+        return run("verify", *lines, "--candidate", kernel, "--profile", "from-candidate",
+                   "--json", "-")
+
+    def built(self, name, text):
+        return "so:" + kernel_builds.build(self.folder, "mla_decode.c", text=text, name=name)
+
+    def verdicts(self, kernel, *lines):
+        done = self.judged(kernel, *lines)
+        return [e["verdict"] for e in events(done.out) if e["kind"] == "case"], done
+
+    def test_a_right_kernel_passes(self):
+        kernel = self.built("right", kernel_builds.example("mla_decode.c"))
+        found, done = self.verdicts(kernel, WIDE, LONG, ROWS, GAPS)
+        self.assertEqual(found, ["pass"] * 4, done.out + done.err)
+
+    def test_a_right_kernel_in_numpy_passes(self):
+        found, done = self.verdicts("py:python/examples/numpy_mla.py:attend", WIDE, LONG, ROWS, GAPS)
+        self.assertEqual(found, ["pass"] * 4, done.out + done.err)
+
+    def test_a_kernel_of_k_and_v_passes(self):
+        found, done = self.verdicts("py:python/examples/numpy_attention.py:attend", WIDE, ROWS, GAPS)
+        self.assertEqual(found, ["pass"] * 3, done.out + done.err)
+
+    def test_bugs_fail(self):
+        text = kernel_builds.example("mla_decode.c")
+        for number, (bug, (right, wrong, line)) in enumerate(BUGS.items()):
+            with self.subTest(bug):
+                self.assertEqual(text.count(right), 1, right)
+                found, done = self.verdicts(self.built(f"bug{number}", text.replace(right, wrong)),
+                                            line)
+                self.assertEqual(found, ["fail"], done.out + done.err)
+
+    def test_others_are_skipped(self):
+        kernel = self.built("skips", kernel_builds.example("mla_decode.c"))
+        found, done = self.verdicts(kernel, PLAIN, PAGES)
+        self.assertEqual(found, ["skipped"] * 2, done.out + done.err)
+        self.assertIn("values that are not in the keys", done.out)
+
+    def test_an_export_has_both(self):
+        folder = self.path("export")
+        done = run("export", ROWS, "--out", folder)
+        self.assertEqual(done.code, 0, done.err)
+        with open(os.path.join(folder, "calls", "1", "inputs.safetensors"), "rb") as file:
+            head = file.read(4096)
+        self.assertIn(b'"k":', head)
+        self.assertIn(b'"v":', head)
+
+
+if __name__ == "__main__":
+    unittest.main()
