@@ -28,32 +28,7 @@ struct ShardsAsked {
 
 // One shard, as a call of the kernel.
 struct ShardCall {
-  std::string what;  // Puts together what parts of the keys leave of rows.
-  class PartJoin {
-   public:
-    virtual ~PartJoin() = default;
-
-    // The answer to call n of a round; each call once.
-    virtual void Add(size_t n, int round, LawCall call, OutputSet answer) = 0;
-    // All of them -> the whole's outputs. Returns whether these are right only
-    // after a further round of calls. Errors: the answers are no parts.
-    virtual Result<bool> Join(const OutputSet& whole) const = 0;
-  };
-
-  // A trial as parts, for kernels of our own that leave sums in place of
-  // outputs.
-  struct PartCalls {
-    // Why shards are no parts, one line; empty: they are.
-    std::string why_not;
-    // The case in as many parts, "split=4", whose bits the joined answers have,
-    // and that call; null: the case itself.
-    std::string form;
-    std::function<Result<LawCall>()> whole;
-    std::vector<std::function<Result<LawCall>(int round)>> calls;
-    std::unique_ptr<PartJoin> join;
-  };
-
-  // "shard 2 of 4: keys 256 to 511"
+  std::string what;  // "shard 2 of 4: keys 256 to 511"
   // Its inputs, and per output the lines that are the whole's. Later calls may
   // begin with what the one before has left (LawCall::take).
   std::function<Result<LawCall>()> make;
