@@ -6,9 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <utility>
 
-#include "tests/verify/judge_line.h"
+#include "tests/verify/encoding_lines.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/base/random/deviates.h"
@@ -56,12 +55,6 @@ Case CaseOf(const std::string& line) {
   const Result<Case> parsed = ParseCase(line);
   EXPECT_TRUE(parsed.ok()) << parsed.message();
   return parsed.value();
-}
-
-AttentionForwardData DataOf(const std::string& line) {
-  auto data = Materialise(CaseOf(line), {});
-  EXPECT_TRUE(data.ok()) << data.message();
-  return std::move(data.value());
 }
 
 // How many elements of k are `wanted`.
@@ -136,9 +129,7 @@ TEST(Fp8, LinesAreReadBack) {
 
 TEST(Fp8, LinesWithoutAMeaningSaySo) {
   const auto why = [](const std::string& keys) {
-    const Result<Case> c =
-        ParseCase("attention_forward sq=3 skv=4 d=4 " + keys);
-    return c.ok() ? ValidateCase(c.value()).message() : c.message();
+    return ErrorOf("sq=3 skv=4 d=4 " + keys);
   };
   EXPECT_EQ(why("kscale=tensor:2"),
             "kscale without kvlane; want kvlane=e4m3 or e5m2 beside it");

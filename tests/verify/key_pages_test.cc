@@ -2,25 +2,22 @@
 // nothing but addresses changes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/support/volume.h"
-#include "tests/verify/judge_line.h"
+#include "tests/verify/encoding_lines.h"
 #include "tests/verify/trials.h"
-#include "verify/base/digest.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/domain/domain.h"
-#include "verify/emulator/mutants.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/pages.h"
 #include "verify/ops/laws.h"
-#include "verify/selftest/lengths/cases.h"
 
 namespace lockstep::verify {
 namespace {
@@ -28,20 +25,6 @@ namespace {
 constexpr const char* kRagged =
     "attention_forward b=2 hq=4 hkv=2 sq=1 skv=10 d=3 dv=2 page=4 "
     "valid_kv=10,3";
-
-std::string ErrorOf(const std::string& keys) {
-  const Result<Case> c = ParseCase("attention_forward " + keys);
-  return c.ok() ? ValidateCase(c.value()).message() : c.message();
-}
-
-AttentionForwardData DataOf(const std::string& line,
-                            const MaterialiseOptions& options = {}) {
-  const Result<Case> c = ParseCase(line);
-  EXPECT_TRUE(c.ok()) << c.message();
-  Result<AttentionForwardData> data = Materialise(c.value(), options);
-  EXPECT_TRUE(data.ok()) << data.message();
-  return std::move(data.value());
-}
 
 KeyPool PoolOf(const AttentionForwardData& data) {
   Result<KeyPool> pool = MakeKeyPool(data);
@@ -199,19 +182,7 @@ TEST(KeyPages, DrawnCasesHaveTheBitsOfKeysThatLieTogether) {
     if (!c.Get<AttentionForwardCase>().page.any()) continue;
     ++paged;
     const auto trial = Open(c);
-    const OutputSet expected = Reference(*trial);
-    const Result<OutputSet> room = trial->Allocate(0);
-    ASSERT_TRUE(room.ok()) << room.message();
-    const OutputSet& produced = room.value();
-    Execution execution;
-    const RunOutcome ran =
-        trial->kernels().RunOptimized({}, produced, &execution);
-    ASSERT_EQ(ran.state, RunOutcome::State::kRan) << ran.message;
-    for (size_t t = 0; t < expected.tensors.size(); ++t) {
-      EXPECT_EQ(DigestTensor(expected.tensors[t].const_view()),
-                DigestTensor(produced.tensors[t].const_view()))
-          << MinimalLine(c);
-    }
+    ExpectSameBits(Reference(*trial), Optimized(*trial), MinimalLine(c));
   }
   EXPECT_GT(paged, test::Volume(100));
 }
@@ -219,26 +190,10 @@ TEST(KeyPages, DrawnCasesHaveTheBitsOfKeysThatLieTogether) {
 // Every bug of pages is found on its own case of 1024 keys; without it there
 // is no alarm.
 TEST(KeyPages, BugsFailAt1024Keys) {
-  int64_t bugs = 0;
-  for (const LengthCase& own : AttentionLengthCases(1024)) {
-    if (!own.only.starts_with("attn.page_")) continue;
-    ++bugs;
-    const CaseResult result =
-        JudgeSpec(own.line, "mutant:" + own.only + ",base=" + own.base);
-    EXPECT_EQ(result.verdict, Verdict::kFail) << own.only << " on " << own.line;
-  }
-  EXPECT_EQ(bugs, 15);
+  ExpectBugsFailAt1024Keys("attn.page_", 15);
 }
 
-TEST(KeyPages, RightKernelsPass) {
-  for (const char* spec : {"builtin:optimized", "variant:exact"}) {
-    const CaseResult result = JudgeSpec(kRagged, spec);
-    EXPECT_EQ(result.verdict, Verdict::kPass) << spec;
-  }
-  const CaseResult flash =
-      JudgeSpec(kRagged, "variant:flash", With("flash-bf16"));
-  EXPECT_NE(flash.verdict, Verdict::kFail);
-}
+TEST(KeyPages, RightKernelsPass) { ExpectRightKernelsPass(kRagged); }
 
 }  // namespace
 }  // namespace lockstep::verify

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_TESTS_VERIFY_TRIALS_H_
 #define LOCKSTEP_TESTS_VERIFY_TRIALS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "verify/base/digest.h"
 #include "verify/case/case.h"
 #include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
@@ -46,6 +48,26 @@ inline OutputSet Reference(const Trial& trial) {
   Execution execution;
   trial.kernels().RunReference(outputs.value(), &execution);
   return std::move(outputs.value());
+}
+
+// Of our optimized kernel, in memory as Trial::Allocate makes it.
+inline OutputSet Optimized(const Trial& trial) {
+  auto outputs = trial.Allocate(0);
+  EXPECT_TRUE(outputs.ok()) << outputs.message();
+  Execution execution;
+  const RunOutcome ran =
+      trial.kernels().RunOptimized({}, outputs.value(), &execution);
+  EXPECT_EQ(ran.state, RunOutcome::State::kRan) << ran.message;
+  return std::move(outputs.value());
+}
+
+inline void ExpectSameBits(const OutputSet& expected, const OutputSet& produced,
+                           const std::string& line) {
+  for (size_t t = 0; t < expected.tensors.size(); ++t) {
+    EXPECT_EQ(DigestTensor(expected.tensors[t].const_view()),
+              DigestTensor(produced.tensors[t].const_view()))
+        << line;
+  }
 }
 
 }  // namespace lockstep::verify

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/support/volume.h"
-#include "tests/verify/judge_line.h"
+#include "tests/verify/encoding_lines.h"
 #include "tests/verify/trials.h"
-#include "verify/base/digest.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/domain/domain.h"
 #include "verify/domain/draws/further.h"
@@ -20,25 +18,12 @@
 #include "verify/inputs/attention_forward_clone.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/laws.h"
-#include "verify/selftest/lengths/cases.h"
 
 namespace lockstep::verify {
 namespace {
 
 constexpr const char* kLatent =
     "attention_forward b=2 hq=4 hkv=1 sq=2 skv=10 d=6 alias=v_in_k:4";
-
-std::string ErrorOf(const std::string& keys) {
-  const Result<Case> c = ParseCase("attention_forward " + keys);
-  return c.ok() ? ValidateCase(c.value()).message() : c.message();
-}
-
-AttentionForwardData DataOf(const std::string& line) {
-  Result<AttentionForwardData> data =
-      Materialise(ParseCase(line).value(), MaterialiseOptions());
-  EXPECT_TRUE(data.ok()) << data.message();
-  return std::move(data.value());
-}
 
 // V is k's memory, and o and lse are those of v and k apart.
 void ExpectBits(const Case& c) {
@@ -50,19 +35,7 @@ void ExpectBits(const Case& c) {
   const Trial& plain = *law->calls[0].trial;
   const auto& apart = dynamic_cast<const AttentionForwardTrial&>(plain);
   ASSERT_NE(apart.data().inputs.v.data, apart.data().inputs.k.data);
-  const OutputSet expected = Reference(plain);
-  const Result<OutputSet> room = trial->Allocate(0);
-  ASSERT_TRUE(room.ok()) << room.message();
-  const OutputSet& produced = room.value();
-  Execution execution;
-  const RunOutcome ran =
-      trial->kernels().RunOptimized({}, produced, &execution);
-  ASSERT_EQ(ran.state, RunOutcome::State::kRan) << ran.message;
-  for (size_t t = 0; t < expected.tensors.size(); ++t) {
-    EXPECT_EQ(DigestTensor(expected.tensors[t].const_view()),
-              DigestTensor(produced.tensors[t].const_view()))
-        << MinimalLine(c);
-  }
+  ExpectSameBits(Reference(plain), Optimized(*trial), MinimalLine(c));
 }
 
 TEST(ValueAlias, LinesReadBack) {
@@ -190,26 +163,10 @@ TEST(ValueAlias, HasFurtherDraws) {
 
 // Every bug of v in k is found on its own case of 1024 keys.
 TEST(ValueAlias, BugsFailAt1024Keys) {
-  int64_t bugs = 0;
-  for (const LengthCase& own : AttentionLengthCases(1024)) {
-    if (!own.only.starts_with("attn.alias_")) continue;
-    ++bugs;
-    const CaseResult result =
-        JudgeSpec(own.line, "mutant:" + own.only + ",base=" + own.base);
-    EXPECT_EQ(result.verdict, Verdict::kFail) << own.only << " on " << own.line;
-  }
-  EXPECT_EQ(bugs, 12);
+  ExpectBugsFailAt1024Keys("attn.alias_", 12);
 }
 
-TEST(ValueAlias, RightKernelsPass) {
-  for (const char* spec : {"builtin:optimized", "variant:exact"}) {
-    const CaseResult result = JudgeSpec(kLatent, spec);
-    EXPECT_EQ(result.verdict, Verdict::kPass) << spec;
-  }
-  const CaseResult flash =
-      JudgeSpec(kLatent, "variant:flash", With("flash-bf16"));
-  EXPECT_NE(flash.verdict, Verdict::kFail);
-}
+TEST(ValueAlias, RightKernelsPass) { ExpectRightKernelsPass(kLatent); }
 
 }  // namespace
 }  // namespace lockstep::verify

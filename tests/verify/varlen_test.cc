@@ -9,14 +9,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "tests/support/volume.h"
+#include "tests/verify/encoding_lines.h"
 #include "tests/verify/judge_line.h"
 #include "tests/verify/trials.h"
 #include "verify/base/compare.h"
-#include "verify/base/digest.h"
 #include "verify/base/mixing.h"
 #include "verify/case/attention_backward.h"
 #include "verify/case/attention_forward/case.h"
@@ -28,7 +27,6 @@
 #include "verify/inputs/varlen/token_rows.h"
 #include "verify/ops/laws.h"
 #include "verify/ops/varlen/token_outputs.h"
-#include "verify/selftest/lengths/cases.h"
 
 namespace lockstep::verify {
 namespace {
@@ -37,20 +35,6 @@ namespace {
 constexpr const char* kRagged =
     "attention_forward b=4 hq=4 hkv=2 sq=5 skv=10 d=3 dv=2 "
     "valid_q=3,0,5,1 valid_kv=10,0,3,0 layout=varlen";
-
-std::string ErrorOf(const std::string& keys) {
-  const Result<Case> c = ParseCase("attention_forward " + keys);
-  return c.ok() ? ValidateCase(c.value()).message() : c.message();
-}
-
-AttentionForwardData DataOf(const std::string& line,
-                            const MaterialiseOptions& options = {}) {
-  const Result<Case> c = ParseCase(line);
-  EXPECT_TRUE(c.ok()) << c.message();
-  Result<AttentionForwardData> data = Materialise(c.value(), options);
-  EXPECT_TRUE(data.ok()) << data.message();
-  return std::move(data.value());
-}
 
 TEST(Varlen, LinesReadBack) {
   const Case c = ParseCase(kRagged).value();
@@ -164,10 +148,7 @@ TEST(Varlen, OutputsGoThereAndBack) {
   }
   EXPECT_EQ(packed->Behind(), "");
   packed->Return();
-  for (size_t t = 0; t < expected.tensors.size(); ++t) {
-    EXPECT_EQ(DigestTensor(expected.tensors[t].const_view()),
-              DigestTensor(room->tensors[t].const_view()));
-  }
+  ExpectSameBits(expected, room.value(), kRagged);
   static_cast<float*>(named[1].data)[12 + 9] = 0;
   EXPECT_EQ(packed->Behind(), "token 9 of lse, whose rows end at 9");
 }
@@ -264,13 +245,7 @@ TEST(Varlen, DrawnCasesHaveTheBitsOfPaddedRows) {
     const auto padded = Open(PaddedLine(*c));
     const OutputSet expected = Reference(*padded);
     for (const Trial* own : {trial.get(), padded.get()}) {
-      const Result<OutputSet> room = own->Allocate(0);
-      ASSERT_TRUE(room.ok()) << room.message();
-      Execution execution;
-      const RunOutcome ran =
-          own->kernels().RunOptimized({}, room.value(), &execution);
-      ASSERT_EQ(ran.state, RunOutcome::State::kRan) << ran.message;
-      ExpectBits(*trial, expected, room.value(), *c);
+      ExpectBits(*trial, expected, Optimized(*own), *c);
     }
   }
   RecordProperty("cases", static_cast<int>(tried));
@@ -279,15 +254,7 @@ TEST(Varlen, DrawnCasesHaveTheBitsOfPaddedRows) {
 
 // Every bug of such rows is found on its own case of 1024 keys.
 TEST(Varlen, BugsFailAt1024Keys) {
-  int64_t bugs = 0;
-  for (const LengthCase& own : AttentionLengthCases(1024)) {
-    if (!own.only.starts_with("attn.varlen_")) continue;
-    ++bugs;
-    const CaseResult result =
-        JudgeSpec(own.line, "mutant:" + own.only + ",base=" + own.base);
-    EXPECT_EQ(result.verdict, Verdict::kFail) << own.only << " on " << own.line;
-  }
-  EXPECT_EQ(bugs, 14);
+  ExpectBugsFailAt1024Keys("attn.varlen_", 14);
 }
 
 // Gradients: tokens of queries by one table, those of keys by the other, and no
@@ -323,15 +290,7 @@ TEST(Varlen, BugsOfGradientsFail) {
   EXPECT_EQ(bugs, 9);
 }
 
-TEST(Varlen, RightKernelsPass) {
-  for (const char* spec : {"builtin:optimized", "variant:exact"}) {
-    const CaseResult result = JudgeSpec(kRagged, spec);
-    EXPECT_EQ(result.verdict, Verdict::kPass) << spec;
-  }
-  const CaseResult flash =
-      JudgeSpec(kRagged, "variant:flash", With("flash-bf16"));
-  EXPECT_NE(flash.verdict, Verdict::kFail);
-}
+TEST(Varlen, RightKernelsPass) { ExpectRightKernelsPass(kRagged); }
 
 }  // namespace
 }  // namespace lockstep::verify

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/verify/judge_line.h"
+#include "tests/verify/trials.h"
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
@@ -68,7 +69,7 @@ struct Stage {
     const Result<Case> c = ParseCase(scene.line);
     EXPECT_TRUE(c.ok()) << c.message();
     trial = std::move(TrialRowOf(c.value())->open(c.value(), {}).value());
-    produced = std::move(trial->Allocate(0).value());
+    produced = Optimized(*trial);
     profile = LoadProfile(scene.profile).value();
     if (scene.chain_qk != 0) {
       profile.chain_qk = scene.chain_qk;
@@ -77,8 +78,6 @@ struct Stage {
       profile.acc_pv = profile.acc_l = {Accumulator::Kind::kTrunc32, 0, 0};
       profile.max = {MaxPolicy::Kind::kTwoPass, 0};
     }
-    Execution execution;
-    trial->kernels().RunOptimized({}, produced, &execution);
     witness = AttentionWitness::Make(data(), profile, 1);
   }
   const AttentionForwardData& data() const {

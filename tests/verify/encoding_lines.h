@@ -1,0 +1,60 @@
+// What tests of an encoding of keys and values ask of lines: what a wrong one
+// is told, what a right one holds, and that the judge fails its bugs alone.
+#ifndef LOCKSTEP_TESTS_VERIFY_ENCODING_LINES_H_
+#define LOCKSTEP_TESTS_VERIFY_ENCODING_LINES_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "tests/verify/judge_line.h"
+#include "verify/case/case.h"
+#include "verify/inputs/attention_forward.h"
+#include "verify/selftest/lengths/cases.h"
+
+namespace lockstep::verify {
+
+// Why "attention_forward KEYS" is refused; empty: it is not.
+inline std::string ErrorOf(const std::string& keys) {
+  const Result<Case> c = ParseCase("attention_forward " + keys);
+  return c.ok() ? ValidateCase(c.value()).message() : c.message();
+}
+
+inline AttentionForwardData DataOf(const std::string& line,
+                                   const MaterialiseOptions& options = {}) {
+  const Result<Case> c = ParseCase(line);
+  EXPECT_TRUE(c.ok()) << c.message();
+  Result<AttentionForwardData> data = Materialise(c.value(), options);
+  EXPECT_TRUE(data.ok()) << data.message();
+  return std::move(data.value());
+}
+
+// Expects `count` bugs whose names begin with `prefix`, each of which fails on
+// its own case of 1024 keys.
+inline void ExpectBugsFailAt1024Keys(const std::string& prefix, int64_t count) {
+  int64_t bugs = 0;
+  for (const LengthCase& own : AttentionLengthCases(1024)) {
+    if (!own.only.starts_with(prefix)) continue;
+    ++bugs;
+    const CaseResult result =
+        JudgeSpec(own.line, "mutant:" + own.only + ",base=" + own.base);
+    EXPECT_EQ(result.verdict, Verdict::kFail) << own.only << " on " << own.line;
+  }
+  EXPECT_EQ(bugs, count);
+}
+
+// Without a bug there is no alarm.
+inline void ExpectRightKernelsPass(const std::string& line) {
+  for (const char* spec : {"builtin:optimized", "variant:exact"}) {
+    const CaseResult result = JudgeSpec(line, spec);
+    EXPECT_EQ(result.verdict, Verdict::kPass) << spec;
+  }
+  const CaseResult flash = JudgeSpec(line, "variant:flash", With("flash-bf16"));
+  EXPECT_NE(flash.verdict, Verdict::kFail);
+}
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_TESTS_VERIFY_ENCODING_LINES_H_
