@@ -1,20 +1,10 @@
 #!/usr/bin/env python3
 """V in k: kernels of others that read one buffer pass, and each of their known bugs fails."""
 
-import os
-import sys
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
-
-# Before the program is started: the package of this checkout.
-EXAMPLES = os.path.join(HERE, "..", "..", "python", "examples")
-os.environ["PYTHONPATH"] = os.pathsep.join([os.path.join(HERE, "..", "..", "python"), EXAMPLES])
-
-import kernel_builds  # noqa: E402
-import program  # noqa: E402
-from program import events, run  # noqa: E402
+import encoding_kernels
+import kernel_builds
 
 WIDE = "attention_forward hq=16 hkv=1 sq=1 skv=100 d=576 alias=v_in_k:512"
 LONG = "attention_forward hq=4 hkv=1 sq=1 skv=1024 d=40 alias=v_in_k:32"
@@ -25,6 +15,7 @@ GAPS = ("attention_forward b=2 hq=2 hkv=1 sq=1 skv=40 d=12 alias=v_in_k:8 stride
 PAGES = "attention_forward hq=2 hkv=1 sq=1 skv=40 d=12 alias=v_in_k:8 page=8"
 PLAIN = "attention_forward hq=2 hkv=1 sq=1 skv=40 d=12 dv=8"
 
+KERNEL = "mla_decode.c"
 VALUE = "sums[c] += weight * *(const float*)(latent + c * next);"
 LATENT = "(const char*)at(latents, b, g, j, 0);"
 # What is wrong, the text in its place, and a line that shows it.
@@ -46,52 +37,26 @@ BUGS = {
 }
 
 
-class AliasTest(program.TestCase):
-    def judged(self, kernel, *lines):
-        return run("verify", *lines, "--candidate", kernel, "--profile", "from-candidate",
-                   "--json", "-")
-
-    def built(self, name, text):
-        return "so:" + kernel_builds.build(self.folder, "mla_decode.c", text=text, name=name)
-
-    def verdicts(self, kernel, *lines):
-        done = self.judged(kernel, *lines)
-        return [e["verdict"] for e in events(done.out) if e["kind"] == "case"], done
-
+class AliasTest(encoding_kernels.TestCase):
     def test_a_right_kernel_passes(self):
-        kernel = self.built("right", kernel_builds.example("mla_decode.c"))
-        found, done = self.verdicts(kernel, WIDE, LONG, ROWS, GAPS)
-        self.assertEqual(found, ["pass"] * 4, done.out + done.err)
+        self.passes(self.built(KERNEL), WIDE, LONG, ROWS, GAPS)
 
     def test_a_right_kernel_in_numpy_passes(self):
-        found, done = self.verdicts("py:python/examples/numpy_mla.py:attend", WIDE, LONG, ROWS, GAPS)
-        self.assertEqual(found, ["pass"] * 4, done.out + done.err)
+        self.passes("py:python/examples/numpy_mla.py:attend", WIDE, LONG, ROWS, GAPS)
 
     def test_a_kernel_of_k_and_v_passes(self):
-        found, done = self.verdicts("py:python/examples/numpy_attention.py:attend", WIDE, ROWS, GAPS)
-        self.assertEqual(found, ["pass"] * 3, done.out + done.err)
+        self.passes("py:python/examples/numpy_attention.py:attend", WIDE, ROWS, GAPS)
 
     def test_bugs_fail(self):
-        text = kernel_builds.example("mla_decode.c")
-        for number, (bug, (right, wrong, line)) in enumerate(BUGS.items()):
-            with self.subTest(bug):
-                self.assertEqual(text.count(right), 1, right)
-                found, done = self.verdicts(self.built(f"bug{number}", text.replace(right, wrong)),
-                                            line)
-                self.assertEqual(found, ["fail"], done.out + done.err)
+        self.bugs_fail(kernel_builds.example(KERNEL), BUGS,
+                       lambda name, text: self.built(KERNEL, text, name))
 
     def test_others_are_skipped(self):
-        kernel = self.built("skips", kernel_builds.example("mla_decode.c"))
-        found, done = self.verdicts(kernel, PLAIN, PAGES)
-        self.assertEqual(found, ["skipped"] * 2, done.out + done.err)
+        done = self.check("skipped", self.built(KERNEL), PLAIN, PAGES)
         self.assertIn("values that are not in the keys", done.out)
 
     def test_an_export_has_both(self):
-        folder = self.path("export")
-        done = run("export", ROWS, "--out", folder)
-        self.assertEqual(done.code, 0, done.err)
-        with open(os.path.join(folder, "calls", "1", "inputs.safetensors"), "rb") as file:
-            head = file.read(4096)
+        head = self.head_of_export(ROWS)
         self.assertIn(b'"k":', head)
         self.assertIn(b'"v":', head)
 

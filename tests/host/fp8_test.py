@@ -2,20 +2,9 @@
 """Keys and values in fp8: kernels of others that read them pass, and each of their known bugs
 fails."""
 
-import os
-import sys
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
-
-# Before the program is started: the package of this checkout.
-EXAMPLES = os.path.join(HERE, "..", "..", "python", "examples")
-os.environ["PYTHONPATH"] = os.pathsep.join([os.path.join(HERE, "..", "..", "python"), EXAMPLES])
-
-import kernel_builds  # noqa: E402
-import program  # noqa: E402
-from program import events, run  # noqa: E402
+import encoding_kernels
 
 BLOCKS = ("attention_forward b=2 hq=4 hkv=2 sq=7 skv=100 d=16 kvlane=e4m3 "
           "kscale=block:32:uniform:0.5,2 vscale=block:16:uniform:0.5,2")
@@ -27,6 +16,7 @@ NONE = "attention_forward hq=2 sq=9 skv=64 d=16 kvlane=e5m2"
 SMALL = "attention_forward hq=2 sq=9 skv=64 d=16 fill=normal:1+v.subnormal:0.5 kvlane=e4m3"
 PLAIN = "attention_forward hq=2 sq=9 skv=40 d=8"
 
+KERNEL = "py:python/examples/numpy_fp8.py:attend"
 K = 'numbers(k, call.kvlane, call.inputs.get("k_scale"), call.k_scale_keys)'
 V = 'numbers(v, call.kvlane, call.inputs.get("v_scale"), call.v_scale_keys)'
 # What is wrong, the text in its place, and a line that shows it.
@@ -46,53 +36,24 @@ BUGS = {
 }
 
 
-class Fp8Test(program.TestCase):
-    def judged(self, kernel, *lines):
-        return run("verify", *lines, "--candidate", kernel, "--profile", "from-candidate",
-                   "--json", "-")
-
-    def passes(self, kernel, *lines):
-        done = self.judged(kernel, *lines)
-        self.assertEqual(done.code, 0, done.out + done.err)
-        cases = [e for e in events(done.out) if e["kind"] == "case"]
-        self.assertEqual([e["verdict"] for e in cases], ["pass"] * len(lines), done.out)
-
+class Fp8Test(encoding_kernels.TestCase):
     def test_a_right_kernel_passes(self):
-        kernel = os.path.join(EXAMPLES, "numpy_fp8.py")
-        self.passes(f"py:{kernel}:attend", BLOCKS, HEADS, TOKENS, NONE, SMALL)
+        self.passes(KERNEL, BLOCKS, HEADS, TOKENS, NONE, SMALL)
 
     def test_bugs_fail(self):
-        with open(os.path.join(EXAMPLES, "numpy_fp8.py"), encoding="utf-8") as file:
-            text = file.read()
-        for number, (bug, (right, wrong, line)) in enumerate(BUGS.items()):
-            with self.subTest(bug):
-                self.assertEqual(text.count(right), 1, right)
-                path = self.path(f"bug{number}.py")
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(text.replace(right, wrong))
-                done = self.judged(f"py:{path}:attend", line)
-                self.assertIn(done.code, (1, 3), done.out + done.err)
+        self.bugs_fail(encoding_kernels.example("numpy_fp8.py"), BUGS, self.written, (1, 3))
 
     def test_a_kernel_that_does_not_want_fp8_is_not_asked(self):
-        kernel = "so:" + kernel_builds.build(
-            self.folder, "attention.c", text=kernel_builds.example("attention.c"))
-        done = self.judged(kernel, BLOCKS)
+        done = self.check("skipped", self.built("attention.c"), BLOCKS)
         self.assertIn("the case has kvlane, and example-attention does not say that it wants",
                       done.out)
-        cases = [e for e in events(done.out) if e["kind"] == "case"]
-        self.assertEqual([e["verdict"] for e in cases], ["skipped"], done.out)
 
     def test_other_keys_may_be_refused(self):
-        kernel = os.path.join(EXAMPLES, "numpy_fp8.py")
-        done = self.judged(f"py:{kernel}:attend", PLAIN)
+        done = self.judged(KERNEL, PLAIN)
         self.assertIn("keys that are not in fp8", done.out)
 
     def test_an_export_has_bytes_and_scales(self):
-        folder = self.path("export")
-        done = run("export", BLOCKS, "--out", folder)
-        self.assertEqual(done.code, 0, done.err)
-        with open(os.path.join(folder, "calls", "1", "inputs.safetensors"), "rb") as file:
-            head = file.read(4096)
+        head = self.head_of_export(BLOCKS)
         for word in (b'"k_scale"', b'"v_scale"', b'"F8_E4M3"'):
             self.assertIn(word, head)
 

@@ -1,20 +1,9 @@
 #!/usr/bin/env python3
 """Batch rows end to end: kernels that read them pass, and each of their known bugs fails."""
 
-import os
-import sys
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.join(HERE, "..", "..")
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
-
-# Before the program is started: the package of this checkout, and the examples.
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    [os.path.join(ROOT, "python"), os.path.join(ROOT, "python", "examples")])
-
-import program  # noqa: E402
-from program import events, run  # noqa: E402
+import encoding_kernels
 
 RAGGED = ("attention_forward b=3 hq=4 hkv=2 sq=9 skv=100 d=16 layout=varlen valid_q=9,2,5 "
           "valid_kv=100,37,64")
@@ -25,6 +14,7 @@ CAUSAL = ("attention_forward b=2 hq=2 sq=33 skv=64 d=8 layout=varlen valid_q=33,
 SHIFTED = "attention_forward b=4 hq=2 sq=4 skv=33 d=8 layout=varlen valid_kv=0,5,7,33"
 PLAIN = "attention_forward hq=2 sq=1 skv=40 d=8"
 
+KERNEL = "py:python/examples/numpy_varlen.py:attend"
 ROW = "for b, ((q_first, q_end), (k_first, k_end)) in enumerate(rows):\n"
 KEYS = "heads_first(k, k_first, k_end)"
 VALUES = "heads_first(v, k_first, k_end)"
@@ -73,52 +63,25 @@ def full_rows(cu_seqlens):
 '''
 
 
-class VarlenTest(program.TestCase):
-    def judged(self, kernel, *lines):
-        return run("verify", *lines, "--candidate", kernel, "--profile", "from-candidate",
-                   "--json", "-")
-
-    def example(self):
-        with open(os.path.join(ROOT, "python/examples/numpy_varlen.py"), encoding="utf-8") as file:
-            return file.read()
-
-    def passes(self, kernel, *lines):
-        done = self.judged(kernel, *lines)
-        self.assertEqual(done.code, 0, done.out + done.err)
-        cases = [e for e in events(done.out) if e["kind"] == "case"]
-        self.assertEqual([e["verdict"] for e in cases], ["pass"] * len(lines), done.out)
-
+class VarlenTest(encoding_kernels.TestCase):
     def test_a_right_kernel_in_numpy_passes(self):
-        self.passes("py:python/examples/numpy_varlen.py:attend", RAGGED, EMPTY, CAUSAL)
+        self.passes(KERNEL, RAGGED, EMPTY, CAUSAL)
 
     def test_bugs_fail(self):
-        text = self.example()
-        for number, (bug, (right, wrong, line)) in enumerate(BUGS.items()):
-            with self.subTest(bug):
-                self.assertEqual(text.count(right), 1, right)
-                name = self.path(f"bug{number}.py")
-                with open(name, "w", encoding="utf-8") as file:
-                    file.write(text.replace(right, wrong) + HELP)
-                done = self.judged(f"py:{name}:attend", line)
-                self.assertEqual(done.code, 1, bug + done.out + done.err)
+        self.bugs_fail(encoding_kernels.example("numpy_varlen.py"), BUGS,
+                       lambda name, text: self.written(name, text + HELP))
 
     def test_a_kernel_that_does_not_want_them_is_not_asked(self):
-        done = self.judged("py:python/examples/numpy_attention.py:attend", RAGGED)
+        done = self.check("skipped", "py:python/examples/numpy_attention.py:attend", RAGGED)
         self.assertIn("the case has layout=varlen, and ", done.out)
         self.assertIn("does not say that it wants it", done.out)
-        cases = [e for e in events(done.out) if e["kind"] == "case"]
-        self.assertEqual([e["verdict"] for e in cases], ["skipped"], done.out)
 
     def test_padded_rows_may_be_refused(self):
-        done = self.judged("py:python/examples/numpy_varlen.py:attend", PLAIN)
+        done = self.judged(KERNEL, PLAIN)
         self.assertIn("batch rows of one length", done.out)
 
     def test_an_export_has_the_tokens(self):
-        folder = self.path("export")
-        done = run("export", RAGGED, "--out", folder, "--with-expected")
-        self.assertEqual(done.code, 0, done.err)
-        with open(os.path.join(folder, "calls", "1", "inputs.safetensors"), "rb") as file:
-            head = file.read(4096)
+        head = self.head_of_export(RAGGED, "--with-expected")
         for name in (b'"cu_seqlens_q"', b'"cu_seqlens_k"', b"[19,4,16]", b"[204,2,16]"):
             self.assertIn(name, head.replace(b" ", b""))
 
