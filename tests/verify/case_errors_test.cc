@@ -181,6 +181,8 @@ TEST(CaseErrors, MeaninglessCasesAreRefusedByName) {
       {kGood + "valid_kv=1,2", {"valid_kv has 2"}},
       {kGood + "align=99999999999999", {"align"}},
       {kGood + "strides=o:0/0/0/1", {"o overlaps"}},
+      {kGood + "strides=q:32/32/3/1",
+       {"strides: q overlaps itself", "or strides of 0"}},
       {kGood + "strides=q:0/0/4611686018427387904/1", {"q"}},
       {kGood + "strides=q:0/0/140737488355328/1", {"q reaches over"}},
       {kGood + "fill=normal:-1", {"normal:-1"}},

@@ -31,11 +31,13 @@ TEST(Parts, OfOursHaveTheBitsOfSplit) {
       // too large for the usual weights.
       {"attention_forward sq=32 skv=32 d=8 mask=causal "
        "fill=normal:1+v.huge:0.02 shard=kv:2",
-       "the bits of split=2"},
+       "the bits of split=2; merged by their lse: the profile bounds next to "
+       "nothing of o in merged shards"},
       // No bound is derived for what is merged in such an order.
       {"attention_forward sq=3 skv=64 d=4 lane=bf16 p=bf16 order=hopper "
        "shard=kv:4",
-       "the bits of split=4"},
+       "the bits of split=4; merged by their lse: no bound is derived for "
+       "merged parts under order=hopper"},
       {"attention_forward sq=3 skv=48 d=4 shard=kv:3 split=2",
        "the case has split=2, not split=3"},
       {"attention_forward sq=3 skv=50 d=4 shard=kv:3",

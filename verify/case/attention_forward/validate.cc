@@ -2,7 +2,9 @@
 #include <array>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
+#include "reference/contract/checks.h"
 #include "verify/base/sparse/element_ranges.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/alias.h"
@@ -182,6 +184,26 @@ Status CheckSpans(const AttentionForwardInputs& in,
   return {};
 }
 
+// Elements of an input share memory along axes of stride 0 alone. Probes, laws
+// and draws write them one by one, and where two have one place, a right kernel
+// reads what was written last.
+Status CheckElementsApart(const AttentionForwardInputs& in) {
+  for (const auto& [name, view] :
+       {std::pair("q", &in.q), std::pair("k", &in.k), std::pair("v", &in.v)}) {
+    std::array<int64_t, 4> shape = view->shape;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (view->strides[axis] == 0) shape[axis] = 1;
+    }
+    const Status apart = checks::CheckNoOverlap(name, shape, view->strides);
+    if (!apart.ok()) {
+      return Status::Error("strides: " + apart.message() +
+                           "; want other memory for each element, or strides "
+                           "of 0");
+    }
+  }
+  return {};
+}
+
 // The contract judges all but scales through views that lead nowhere.
 Status CheckViews(const AttentionForwardCase& c,
                   const AttentionForwardProblem& problem) {
@@ -192,6 +214,7 @@ Status CheckViews(const AttentionForwardCase& c,
   AttentionForwardInputs in = InputShapes(c);
   AttentionForwardOutputs out = OutputShapes(c);
   RETURN_IF_ERROR(CheckSpans(in, out));
+  RETURN_IF_ERROR(CheckElementsApart(in));
   AttentionForwardProblem plain = problem;  // CheckScales knows scales
   plain.k_scales = plain.v_scales = {};
   in.k_scale = in.v_scale = {};

@@ -310,7 +310,10 @@ void ShardJudge::JudgeParts() {
     more = again.value();
   }
   tried_.parts = "the bits of " + parts.form;
-  tried_.why_not.clear();  // bits prove more than any bound
+  if (!tried_.why_not.empty()) {
+    tried_.parts += "; merged by their lse: " + tried_.why_not;
+    tried_.why_not.clear();  // bits prove more than any bound
+  }
   CompareBits({std::move(joined.value()), {}}, whole ? *whole : *laws_.base, {},
               "the case with " + parts.form + " where its parts are joined");
 }
