@@ -19,6 +19,7 @@
 #include "optimized/plan.h"
 #include "reference/contract/attention_pages.h"
 #include "tests/support/attention_problem.h"
+#include "tests/support/order_problem.h"
 #include "tests/support/runnable_targets.h"
 #include "tests/support/volume.h"
 
@@ -145,24 +146,9 @@ TEST(AttentionPages, HaveTheBitsOfKeysThatLieTogether) {
 
 // Of the dot instruction, of every order of sums, and of keys in parts.
 TEST(AttentionPages, HaveTheBitsOfEveryOrder) {
-  constexpr ProductOrder kOrders[] = {ProductOrder::kChain, ProductOrder::kAmx,
-                                      ProductOrder::kAmpere,
-                                      ProductOrder::kHopper};
   for (uint32_t seed = 0; seed < test::Volume(40); ++seed) {
     std::mt19937 rng(seed);
-    Instance instance;
-    AttentionForwardProblem& p = instance.problem;
-    p.batch = 2;
-    p.q_heads = 4;
-    p.kv_heads = 2;
-    p.q_len = 1 + seed % 9;
-    p.kv_len = 70;
-    p.head_dim = 33;
-    p.value_dim = 20;
-    p.lane = p.p_lane = Lane::kBf16;
-    p.order = kOrders[seed % 4];
-    p.split = 1 + seed / 4 % 3;
-    instance.Fill(rng);
+    Instance instance = test::NextOrder(seed, 2, rng);
     instance.valid_kv = {70, static_cast<int64_t>(1 + seed)};
     Caps caps;
     caps.native_dot = seed % 3 == 0;

@@ -16,6 +16,7 @@
 #include "reference/contract/attention_varlen.h"
 #include "tests/support/attention_problem.h"
 #include "tests/support/guarded_tokens.h"
+#include "tests/support/order_problem.h"
 #include "tests/support/runnable_targets.h"
 #include "tests/support/volume.h"
 
@@ -114,25 +115,10 @@ TEST(AttentionVarlen, HasTheBitsOfPaddedRows) {
 
 // Of the dot instruction, and of every order of sums.
 TEST(AttentionVarlen, HasTheBitsOfEveryOrder) {
-  constexpr ProductOrder kOrders[] = {ProductOrder::kChain, ProductOrder::kAmx,
-                                      ProductOrder::kAmpere,
-                                      ProductOrder::kHopper};
   for (uint32_t seed = 0; seed < test::Volume(40); ++seed) {
     std::mt19937 rng(seed);
-    Instance instance;
-    AttentionForwardProblem& p = instance.problem;
-    p.batch = 3;
-    p.q_heads = 4;
-    p.kv_heads = 2;
-    p.q_len = 1 + seed % 9;
-    p.kv_len = 70;
-    p.head_dim = 33;
-    p.value_dim = 20;
-    p.lane = p.p_lane = Lane::kBf16;
-    p.order = kOrders[seed % 4];
-    p.split = 1 + seed / 4 % 3;
-    instance.Fill(rng);
-    instance.valid_q = test::Lengths(rng, p.batch, p.q_len);
+    Instance instance = test::NextOrder(seed, 3, rng);
+    instance.valid_q = test::Lengths(rng, 3, instance.problem.q_len);
     instance.valid_kv = {static_cast<int64_t>(1 + seed), 0, 70};
     Caps caps;
     caps.native_dot = seed % 3 == 0;

@@ -18,8 +18,8 @@
 
 namespace lockstep::test {
 
-inline constexpr int64_t kTail =
-    2;  // tokens behind the last row, and before the first
+// Tokens behind the last row, and before the first.
+inline constexpr int64_t kTail = 2;
 
 // Tokens [heads, channels], between tokens that cannot be touched.
 class GuardedTokens {

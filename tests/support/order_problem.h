@@ -16,6 +16,10 @@
 
 namespace lockstep::test {
 
+inline constexpr ProductOrder kEveryOrder[] = {
+    ProductOrder::kChain, ProductOrder::kAmx, ProductOrder::kAmpere,
+    ProductOrder::kHopper};
+
 inline Instance InOrder(ProductOrder order) {
   Instance instance;
   instance.problem.lane = instance.problem.p_lane = Lane::kBf16;
@@ -39,16 +43,29 @@ inline Instance ManyTiles(ProductOrder order, std::mt19937& rng) {
   return instance;
 }
 
+// Few queries: as `seed` counts on, of every order, and in one to three parts.
+inline Instance NextOrder(uint32_t seed, int64_t batch, std::mt19937& rng) {
+  Instance instance = InOrder(kEveryOrder[seed % 4]);
+  AttentionForwardProblem& p = instance.problem;
+  p.batch = batch;
+  p.q_heads = 4;
+  p.kv_heads = 2;
+  p.q_len = 1 + seed % 9;
+  p.kv_len = 70;
+  p.head_dim = 33;
+  p.value_dim = 20;
+  p.split = 1 + seed / 4 % 3;
+  instance.Fill(rng);
+  return instance;
+}
+
 // Every feature of the contract by chance, in two parts or more.
 inline Instance RandomParts(std::mt19937& rng) {
-  constexpr ProductOrder kOrders[] = {ProductOrder::kChain, ProductOrder::kAmx,
-                                      ProductOrder::kAmpere,
-                                      ProductOrder::kHopper};
   Instance t = RandomInstance(rng);
   AttentionForwardProblem& p = t.problem;
   while (p.kv_len <= kStripes) t = RandomInstance(rng);
   if (p.lane == Lane::kBf16 && p.p_lane == Lane::kBf16) {
-    p.order = kOrders[Draw(rng, 0, 3)];
+    p.order = kEveryOrder[Draw(rng, 0, 3)];
   } else if (Draw(rng, 0, 3) == 0) {
     MakeF16(t);
   }
