@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "reference/contract/lanes.h"
 #include "reference/elementary.h"
+#include "verify/emulator/attention_forward/taken.h"
 
 namespace lockstep::verify {
 namespace {
@@ -45,28 +45,15 @@ void TakePaddedO(const AttentionForwardProblem& p, const LaneView& from,
   for (int64_t b = 0; b < p.batch; ++b) {
     longest = std::max(longest, in.ValidQ(p, b));
   }
-  const auto width = static_cast<int64_t>(LaneBytes(from.lane));
-  LaneView to{nullptr, from.lane, from.shape, DenseStrides(from.shape)};
-  taken->o.resize(static_cast<size_t>(from.shape[0] * to.strides[0] * width));
-  to.data = taken->o.data();
-  for (int64_t b = 0; b < p.batch; ++b) {
-    for (int64_t i = 0; i < in.ValidQ(p, b); ++i) {
-      const auto [row, query] =
-          tokens[static_cast<size_t>(b * longest + i) % tokens.size()];
-      for (int64_t h = 0; h < p.q_heads; ++h) {
-        for (int64_t c = 0; c < p.value_dim; ++c) {
-          const int64_t source = row * from.strides[0] + h * from.strides[1] +
-                                 query * from.strides[2] + c * from.strides[3];
-          const int64_t place =
-              b * to.strides[0] + h * to.strides[1] + i * to.strides[2] + c;
-          std::memcpy(taken->o.data() + place * width,
-                      static_cast<const uint8_t*>(from.data) + source * width,
-                      static_cast<size_t>(width));
-        }
-      }
-    }
-  }
-  taken->inputs.o = to;
+  taken->inputs.o = TakeDense(
+      from, from.shape, [&](int64_t b) { return in.ValidQ(p, b); },
+      [&](int64_t b, int64_t h, int64_t i) {
+        const auto [row, query] =
+            tokens[static_cast<size_t>(b * longest + i) % tokens.size()];
+        return row * from.strides[0] + h * from.strides[1] +
+               query * from.strides[2];
+      },
+      &taken->o);
 }
 
 // lse [heads, tokens], read as [tokens, heads].

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
-#include "reference/contract/lanes.h"
+#include "verify/emulator/attention_forward/taken.h"
 
 namespace lockstep::verify {
 namespace {
@@ -124,27 +123,13 @@ class PageWalk {
 
 LaneView Take(const AttentionForwardProblem& p, const PageWalk& walk,
               const LaneView& pool, std::vector<uint8_t>* memory) {
-  const std::array<int64_t, 4> shape = {p.batch, p.kv_heads, p.kv_len,
-                                        pool.shape[3]};
-  LaneView taken{nullptr, pool.lane, shape, DenseStrides(shape)};
-  const auto width = static_cast<int64_t>(LaneBytes(pool.lane));
-  const auto row = static_cast<size_t>(pool.shape[3] * width);
-  memory->resize(static_cast<size_t>(shape[0] * taken.strides[0] * width));
-  taken.data = memory->data();
-  for (int64_t b = 0; b < p.batch; ++b) {
-    for (int64_t j = 0; j < walk.Keys(b); ++j) {
-      const Place at = walk.PlaceOf(b, j);
-      for (int64_t h = 0; h < p.kv_heads; ++h) {
-        const int64_t to =
-            b * taken.strides[0] + h * taken.strides[1] + j * taken.strides[2];
-        std::memcpy(memory->data() + to * width,
-                    static_cast<const uint8_t*>(pool.data) +
-                        walk.Offset(pool, at, h) * width,
-                    row);
-      }
-    }
-  }
-  return taken;
+  return TakeDense(
+      pool, {p.batch, p.kv_heads, p.kv_len, pool.shape[3]},
+      [&](int64_t b) { return walk.Keys(b); },
+      [&](int64_t b, int64_t h, int64_t j) {
+        return walk.Offset(pool, walk.PlaceOf(b, j), h);
+      },
+      memory);
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 #include "verify/emulator/attention_forward/varlen/taken_rows.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
-#include "reference/contract/lanes.h"
+#include "verify/emulator/attention_forward/taken.h"
 
 namespace lockstep::verify {
 namespace {
@@ -92,28 +90,14 @@ template <class Count, class Token>
 LaneView TakeTokens(const LaneView& tokens, int64_t batch, int64_t length,
                     const Count& count, const Token& token,
                     std::vector<uint8_t>* memory) {
-  const std::array<int64_t, 4> shape = {batch, tokens.shape[1], length,
-                                        tokens.shape[3]};
-  LaneView taken{nullptr, tokens.lane, shape, DenseStrides(shape)};
-  const auto width = static_cast<int64_t>(LaneBytes(tokens.lane));
-  const auto bytes = static_cast<size_t>(shape[3] * width);
-  memory->resize(static_cast<size_t>(shape[0] * taken.strides[0] * width));
-  taken.data = memory->data();
-  for (int64_t b = 0; b < batch; ++b) {
-    for (int64_t i = 0; i < count(b); ++i) {
-      // Behind the tensor's end its beginning stands for whatever lies there.
-      const int64_t at = token(b, i) % tokens.shape[2];
-      for (int64_t h = 0; h < shape[1]; ++h) {
-        const int64_t to =
-            b * taken.strides[0] + h * taken.strides[1] + i * taken.strides[2];
-        const int64_t from = h * tokens.strides[1] + at * tokens.strides[2];
-        std::memcpy(memory->data() + to * width,
-                    static_cast<const uint8_t*>(tokens.data) + from * width,
-                    bytes);
-      }
-    }
-  }
-  return taken;
+  return TakeDense(
+      tokens, {batch, tokens.shape[1], length, tokens.shape[3]}, count,
+      [&](int64_t b, int64_t h, int64_t i) {
+        // Behind the tensor's end its beginning stands for whatever lies there.
+        const int64_t at = token(b, i) % tokens.shape[2];
+        return h * tokens.strides[1] + at * tokens.strides[2];
+      },
+      memory);
 }
 
 }  // namespace
