@@ -6,6 +6,8 @@
 #include <cstring>
 #include <optional>
 
+#include "verify/base/compare.h"
+#include "verify/base/elements.h"
 #include "verify/base/random/deviates.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/inputs/attention_forward_probe.h"
@@ -357,6 +359,13 @@ void PoisonRow(const CounterGenerator& generator, uint32_t stream,
   for (int64_t d = 0; d < shape[3]; ++d) {
     Store(view, offset + d * view.strides[3], SpecialBits(words.At(first + d)));
   }
+}
+
+uint32_t LargeBits(Lane lane, uint32_t bits) {
+  constexpr double kFactor = 4;
+  const uint32_t large = BitsOf(lane, kFactor * ElementValue(lane, bits));
+  return std::isfinite(ElementValue(lane, large)) ? large
+                                                  : BitsOf(lane, kFactor);
 }
 
 }  // namespace lockstep::verify

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -14,13 +13,10 @@
 #include "verify/base/mixing.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/pages.h"
+#include "verify/inputs/fill.h"
 
 namespace lockstep::verify {
 namespace {
-
-// Slots without a key hold numbers of the tensor times this, in place of NaN. A
-// kernel that adds them to its sums shows it.
-constexpr double kSlackFactor = 4;
 
 // The numbers 0 .. n - 1 in another order.
 std::vector<int32_t> Shuffled(int64_t n, uint64_t seed) {
@@ -67,12 +63,8 @@ void FillSlack(const LaneView& from, const MutableLaneView& pool,
   ForElements(shape, [&](const At& e) {
     if (used[static_cast<size_t>(e[0] * shape[2] + e[2])]) return;
     const int64_t row = (e[0] * shape[2] + e[2]) % from.shape[2];
-    const uint32_t bits =
-        ElementBits(from, {e[0] % from.shape[0], e[1], row, e[3]});
-    const uint32_t large =
-        BitsOf(pool.lane, kSlackFactor * ElementValue(pool.lane, bits));
-    const bool finite = std::isfinite(ElementValue(pool.lane, large));
-    SetElement(pool, e, finite ? large : BitsOf(pool.lane, kSlackFactor));
+    const At at = {e[0] % from.shape[0], e[1], row, e[3]};
+    SetElement(pool, e, LargeBits(pool.lane, ElementBits(from, at)));
   });
 }
 

@@ -1,7 +1,6 @@
 #include "verify/inputs/attention_forward/varlen.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "verify/base/compare.h"
@@ -9,13 +8,10 @@
 #include "verify/base/elements.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/varlen.h"
+#include "verify/inputs/fill.h"
 
 namespace lockstep::verify {
 namespace {
-
-// Tokens behind the last row hold numbers of the tensor times this, in place of
-// NaN. A kernel that adds them to its sums shows it.
-constexpr double kTailFactor = 4;
 
 std::vector<int32_t> QueryStarts(const AttentionForwardData& data) {
   std::vector<int64_t> lengths;
@@ -46,12 +42,8 @@ void FillTail(const LaneView& from, int64_t begin,
               const MutableLaneView& tokens) {
   ForElements(tokens.shape, [&](const At& e) {
     if (e[2] < begin) return;
-    const uint32_t bits =
-        ElementBits(from, {0, e[1], (e[2] - begin) % from.shape[2], e[3]});
-    const uint32_t large =
-        BitsOf(tokens.lane, kTailFactor * ElementValue(tokens.lane, bits));
-    const bool finite = std::isfinite(ElementValue(tokens.lane, large));
-    SetElement(tokens, e, finite ? large : BitsOf(tokens.lane, kTailFactor));
+    const At at = {0, e[1], (e[2] - begin) % from.shape[2], e[3]};
+    SetElement(tokens, e, LargeBits(tokens.lane, ElementBits(from, at)));
   });
 }
 
