@@ -41,14 +41,6 @@ LaneView RowsAsLanes(const TensorView<const float, 3>& x) {
           {x.strides[0], x.strides[1], x.strides[2], 1}};
 }
 
-TensorView<const float, 3> RowsOf(const GuardedTokens& x) {
-  const auto& n = x.view.shape;
-  const auto& s = x.view.strides;
-  return {static_cast<const float*>(x.view.data),
-          {n[0], n[1], n[2]},
-          {s[0], s[1], s[2]}};
-}
-
 // The gradient's elements that are there -> `bits` of a dense one.
 void TakeBits(const GuardedTokens& from, const std::vector<int32_t>& starts,
               int64_t extent, uint32_t* bits) {
@@ -98,8 +90,8 @@ std::vector<uint32_t> RunGradients(BackwardInstance& t, const Caps& caps,
   in.forward.v = v.const_view();
   in.o = o.const_view();
   in.d_o = d_o.const_view();
-  in.lse = RowsOf(lse);
-  if (problem.dlse) in.dlse = RowsOf(dlse);
+  in.lse = lse.Rows<const float>();
+  if (problem.dlse) in.dlse = dlse.Rows<const float>();
   GuardedTokens dq(t.grad_lane, p.q_heads, queries, p.head_dim);
   GuardedTokens dk(t.grad_lane, p.kv_heads, keys, p.head_dim);
   GuardedTokens dv(t.grad_lane, p.kv_heads, keys, p.value_dim);

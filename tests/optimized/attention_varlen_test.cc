@@ -49,12 +49,7 @@ std::vector<uint32_t> RunVarlen(Instance& instance, const Caps& caps,
   in.q = q.const_view();
   in.k = k.const_view();
   in.v = v.const_view();
-  const auto& shape = lse.view.shape;
-  const auto& strides = lse.view.strides;
-  const AttentionForwardOutputs out = {o.view,
-                                       {static_cast<float*>(lse.view.data),
-                                        {shape[0], shape[1], shape[2]},
-                                        {strides[0], strides[1], strides[2]}}};
+  const AttentionForwardOutputs out = {o.view, lse.Rows<float>()};
   const auto entries = static_cast<int64_t>(cu_q.size());
   const VarlenRows rows = {{cu_q.data(), {entries}, {1}},
                            {cu_kv.data(), {entries}, {1}}};

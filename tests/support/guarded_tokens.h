@@ -53,6 +53,13 @@ class GuardedTokens {
   LaneView const_view() const {
     return {view.data, view.lane, view.shape, view.strides};
   }
+  // Of one channel of f32: [1, heads, tokens].
+  template <typename T>
+  TensorView<T, 3> Rows() const {
+    const auto& n = view.shape;
+    const auto& s = view.strides;
+    return {static_cast<T*>(view.data), {n[0], n[1], n[2]}, {s[0], s[1], s[2]}};
+  }
 
   MutableLaneView view;
 

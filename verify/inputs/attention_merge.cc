@@ -13,6 +13,7 @@
 #include "verify/base/elements.h"
 #include "verify/base/mixing.h"
 #include "verify/base/random/deviates.h"
+#include "verify/base/row_view.h"
 #include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward_file.h"
 #include "verify/inputs/fill.h"
@@ -33,17 +34,9 @@ constexpr double kNearBelow = 2;
 constexpr double kUnread = 96;
 constexpr int64_t kLargestSum = 6;
 
-TensorView<const float, 3> LseView(const LaneTensor& x) {
-  const auto& n = x.view.shape;
-  const auto& s = x.view.strides;
-  return {static_cast<const float*>(x.view.data),
-          {n[0], n[1], n[2]},
-          {s[0], s[1], s[2]}};
-}
-
 void ShowTensors(AttentionMergeData* data) {
   data->inputs.o = data->o.const_view();
-  data->inputs.lse = LseView(data->lse);
+  data->inputs.lse = RowView(data->lse.const_view());
 }
 
 Status Allocate(const AttentionMergeCase& c, int64_t shift,

@@ -11,6 +11,7 @@
 #include "reference/attention_forward.h"
 #include "reference/mask.h"
 #include "verify/base/digest.h"
+#include "verify/base/row_view.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_backward.h"
 #include "verify/inputs/attention_backward/probe.h"
@@ -32,21 +33,13 @@ constexpr int64_t kReferenceWork = int64_t{1} << 22;
 
 using Shape = std::array<int64_t, 4>;
 
-TensorView<const float, 3> RowsOf(const LaneTensor& x) {
-  const auto& n = x.view.shape;
-  const auto& s = x.view.strides;
-  return {static_cast<const float*>(x.view.data),
-          {n[0], n[1], n[2]},
-          {s[0], s[1], s[2]}};
-}
-
 void ShowTensors(AttentionBackwardData* data) {
   AttentionBackwardInputs& in = data->inputs;
   in.forward = data->forward.inputs;
   in.o = data->o.const_view();
   in.d_o = data->d_o.const_view();
-  in.lse = RowsOf(data->lse);
-  if (data->problem.dlse) in.dlse = RowsOf(data->dlse);
+  in.lse = RowView(data->lse.const_view());
+  if (data->problem.dlse) in.dlse = RowView(data->dlse.const_view());
 }
 
 bool OptimizedRuns(const AttentionForwardProblem& p,
@@ -194,12 +187,7 @@ std::string AttentionBackwardData::StorageDigest() const {
 }
 
 Status RunForward(AttentionBackwardData* data) {
-  const MutableLaneView& lse = data->lse.view;
-  const AttentionForwardOutputs out = {
-      data->o.view,
-      {static_cast<float*>(lse.data),
-       {lse.shape[0], lse.shape[1], lse.shape[2]},
-       {lse.strides[0], lse.strides[1], lse.strides[2]}}};
+  const AttentionForwardOutputs out = {data->o.view, RowView(data->lse.view)};
   const AttentionForwardProblem& p = data->problem.forward;
   if (OptimizedRuns(p, data->inputs.forward, out)) return {};
   return reference::AttentionForward(p, data->inputs.forward, out);

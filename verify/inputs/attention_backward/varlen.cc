@@ -1,32 +1,19 @@
 #include "verify/inputs/attention_backward/varlen.h"
 
-#include <array>
-
 #include "verify/base/digest.h"
 #include "verify/base/elements.h"
+#include "verify/base/row_view.h"
 #include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
-namespace {
-
-TensorView<const float, 3> TokenLse(const LaneTensor& x) {
-  const auto& n = x.view.shape;
-  const auto& s = x.view.strides;
-  return {static_cast<const float*>(x.view.data),
-          {n[0], n[1], n[2]},
-          {s[0], s[1], s[2]}};
-}
-
-}  // namespace
-
 AttentionBackwardInputs GradientTokens::InputsOf(
     const AttentionBackwardData& data) const {
   AttentionBackwardInputs inputs = data.inputs;
   inputs.forward = forward.InputsOf(data.forward);
   inputs.o = o.const_view();
   inputs.d_o = d_o.const_view();
-  inputs.lse = TokenLse(lse);
-  if (data.problem.dlse) inputs.dlse = TokenLse(dlse);
+  inputs.lse = RowView(lse.const_view());
+  if (data.problem.dlse) inputs.dlse = RowView(dlse.const_view());
   return inputs;
 }
 

@@ -8,6 +8,7 @@
 #include "reference/attention_backward.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/row_view.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_backward.h"
 #include "verify/ops/attention_forward/trial.h"
@@ -41,16 +42,6 @@ std::vector<int64_t> TellingPositions(int64_t n,
   }
   std::erase_if(at, [n](int64_t i) { return i < 0 || i >= n; });
   return at;
-}
-
-}  // namespace
-
-namespace {
-
-TensorView<float, 3> RowsOf(const MutableLaneView& x) {
-  const auto& n = x.shape;
-  const auto& s = x.strides;
-  return {static_cast<float*>(x.data), {n[0], n[1], n[2]}, {s[0], s[1], s[2]}};
 }
 
 // What a case asks for, and what a kernel hands back besides.
@@ -107,7 +98,7 @@ AttentionForwardOutputs AttentionBackwardTrial::Own(
   const auto& t = outputs.tensors;
   AttentionForwardOutputs views;
   if (data_.own.o) views.o = t[PlaceOfOwnO()].view;
-  if (data_.own.lse) views.lse = RowsOf(t[PlaceOfOwnLse()].view);
+  if (data_.own.lse) views.lse = RowView(t[PlaceOfOwnLse()].view);
   return views;
 }
 

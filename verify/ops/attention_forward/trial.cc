@@ -13,6 +13,7 @@
 #include "reference/attention_forward.h"
 #include "verify/base/digest.h"
 #include "verify/base/elements.h"
+#include "verify/base/row_view.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/ops/attention_forward/ways.h"
@@ -45,14 +46,7 @@ std::vector<int64_t> Ends(int64_t n) {
 }  // namespace
 
 AttentionForwardOutputs AttentionViews(const OutputSet& outputs) {
-  const LaneTensor& o = outputs.tensors[0];
-  const LaneTensor& lse = outputs.tensors[1];
-  const auto& shape = lse.view.shape;
-  const auto& strides = lse.view.strides;
-  return {o.view,
-          {static_cast<float*>(lse.view.data),
-           {shape[0], shape[1], shape[2]},
-           {strides[0], strides[1], strides[2]}}};
+  return {outputs.tensors[0].view, RowView(outputs.tensors[1].view)};
 }
 
 std::vector<OutputSpec> AttentionForwardTrial::Outputs(const Case& c) {

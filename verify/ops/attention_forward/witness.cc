@@ -10,6 +10,7 @@
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/base/compare.h"
 #include "verify/base/mixing.h"
+#include "verify/base/row_view.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/oracle/attention_forward/truth.h"
 #include "verify/oracle/attention_forward/visibility.h"
@@ -115,12 +116,7 @@ bool AttentionWitness::Run(int threads) {
   o_ = std::move(o.value());
   lse_ = std::move(lse.value());
   tile_rows_ = plan->tile_rows;
-  const auto& n = lse_.view.shape;
-  const auto& s = lse_.view.strides;
-  const AttentionForwardOutputs outputs = {o_.view,
-                                           {static_cast<float*>(lse_.view.data),
-                                            {n[0], n[1], n[2]},
-                                            {s[0], s[1], s[2]}}};
+  const AttentionForwardOutputs outputs = {o_.view, RowView(lse_.view)};
   optimized::AttentionForwardExecution execution;
   const Status ran = optimized::AttentionForward(
       inputs_.problem, inputs_.inputs, plan.value(), outputs, &execution);
@@ -194,12 +190,8 @@ FirstWitness::Tried AttentionWitness::OnTrial(const std::vector<int64_t>& rows,
     std::vector<EnvelopeResult> found = {
         JudgeOutput(envelope, truth, &rows, o.const_view())};
     if (lse == nullptr) return found;
-    const auto& n = lse->view.shape;
-    const auto& s = lse->view.strides;
-    found.push_back(JudgeLse(envelope, truth, &rows,
-                             {static_cast<const float*>(lse->view.data),
-                              {n[0], n[1], n[2]},
-                              {s[0], s[1], s[2]}}));
+    found.push_back(
+        JudgeLse(envelope, truth, &rows, RowView(lse->const_view())));
     return found;
   };
   const LaneTensor* lse = HasLse(profile_) ? &produced.tensors[1] : nullptr;

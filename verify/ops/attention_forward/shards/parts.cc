@@ -13,6 +13,7 @@
 #include "reference/attention_states.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/row_view.h"
 #include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward_clone.h"
 #include "verify/ops/attention_forward/claims/claims.h"
@@ -142,16 +143,8 @@ Result<LawCall> PartOf(const AttentionForwardTrial& whole,
 }  // namespace
 
 AttentionStates StateViews(const OutputSet& outputs) {
-  const auto rows = [&](size_t t) -> TensorView<float, 3> {
-    const auto& view = outputs.tensors[t].view;
-    return {static_cast<float*>(view.data),
-            {view.shape[0], view.shape[1], view.shape[2]},
-            {view.strides[0], view.strides[1], view.strides[2]}};
-  };
-  const auto& acc = outputs.tensors[2].view;
-  return {rows(0),
-          rows(1),
-          {static_cast<float*>(acc.data), acc.shape, acc.strides}};
+  const auto& t = outputs.tensors;
+  return {RowView(t[0].view), RowView(t[1].view), t[2].view.As<float>()};
 }
 
 AttentionPartTrial::AttentionPartTrial(
