@@ -6,7 +6,7 @@
 
 #include "reference/contract/lanes.h"
 #include "reference/elementary.h"
-#include "verify/emulator/attention_forward/taken.h"
+#include "verify/emulator/taken.h"
 
 namespace lockstep::verify {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "verify/emulator/attention_forward/taken.h"
+#include "verify/emulator/taken.h"
 
 namespace lockstep::verify {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "verify/emulator/attention_forward/taken.h"
+#include "verify/emulator/taken.h"
 
 namespace lockstep::verify {
 namespace {

@@ -1,7 +1,7 @@
 // Tensors as an emulated kernel with a bug of addresses takes them: dense, in
 // memory of their own.
-#ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_TAKEN_H_
-#define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_TAKEN_H_
+#ifndef LOCKSTEP_VERIFY_EMULATOR_TAKEN_H_
+#define LOCKSTEP_VERIFY_EMULATOR_TAKEN_H_
 
 #include <array>
 #include <cstddef>
@@ -43,4 +43,4 @@ LaneView TakeDense(const LaneView& from, const std::array<int64_t, 4>& shape,
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_TAKEN_H_
+#endif  // LOCKSTEP_VERIFY_EMULATOR_TAKEN_H_
