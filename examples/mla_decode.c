@@ -13,9 +13,9 @@
 
 #include "lockstep/candidate.h"
 
-// What is kept from call to call: memory, never anything that was computed.
+// The handle keeps memory from call to call, and no computed value.
 struct lockstep_handle {
-  float* sums;  // of one query: DV channels
+  float* sums;  // the sums of one query, DV channels
   int64_t capacity;
 };
 
@@ -41,7 +41,7 @@ void lockstep_close(lockstep_handle* handle) {
   free(handle);
 }
 
-// Element [b][h][i][c] of a tensor; of a mask, whose first axes may be 1.
+// Returns element [b][h][i][c] of a tensor, or of a mask, whose first axes may be 1.
 static void* at(const lockstep_tensor* x, int64_t b, int64_t h, int64_t i, int64_t c) {
   const int64_t row = x->shape[0] == 1 ? 0 : b;
   const int64_t head = x->shape[1] == 1 ? 0 : h;
@@ -49,7 +49,7 @@ static void* at(const lockstep_tensor* x, int64_t b, int64_t h, int64_t i, int64
          c * x->strides[3];
 }
 
-// A sum so far is relative to the highest score so far.
+// The sums so far are relative to the highest score so far.
 static float to_new_maximum(float highest, float higher) {
   return highest == -INFINITY ? 0 : expf(highest - higher);
 }
@@ -101,7 +101,7 @@ static void attend(const lockstep_attention_forward_call* call, float* sums, int
 int lockstep_attention_forward(lockstep_handle* handle, const lockstep_attention_forward_call* call,
                                lockstep_receipt* receipt) {
   if (call->v->data != call->k->data) {
-    static const char kWhy[] = "values that are not in the keys";
+    static const char kWhy[] = "values outside the keys";
     memcpy(receipt->message, kWhy, sizeof(kWhy));
     return LOCKSTEP_UNSUPPORTED;
   }

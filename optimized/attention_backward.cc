@@ -89,10 +89,10 @@ void Prepare(const BackwardJob& job, size_t target) {
       [](int thread) { return thread; }, prepare_tile);
 }
 
-// Task `item` of all key tiles of all kv heads, as a kv head and a tile. As
-// many heads as the team has threads take turns, so that each thread mostly has
-// a head of its own: a tile waits for the one before it in its head
-// (Wavefront).
+// Maps task `item` of all key tiles of all kv heads to a kv head and a tile.
+// Tasks alternate between as many heads as the team has threads. So each thread
+// mostly works on a head of its own, although a tile waits for the one before
+// it in its head (Wavefront).
 std::pair<int64_t, int64_t> TaskAt(int64_t item, int64_t heads, int64_t tiles,
                                    int64_t team) {
   const int64_t first = item / (team * tiles) * team;
@@ -102,7 +102,7 @@ std::pair<int64_t, int64_t> TaskAt(int64_t item, int64_t heads, int64_t tiles,
 }
 
 // Every key tile of every kv head. A tile is taken after those before it in its
-// head, so that the one waited for is at work or done.
+// head, so that the one it waits for is running or done.
 void RunKeyTiles(const BackwardJob& job, size_t target,
                  std::vector<BackwardWorker>& workers) {
   const auto run = HWY_DISPATCH_TABLE(RunKeyTile)[target];
@@ -135,7 +135,7 @@ void FinishSinks(const BackwardJob& job, size_t target) {
       [&](int64_t head, int) { finish(job, head); });
 }
 
-// Tensors are as the problem, or the table, wants them.
+// The tensors already fit the problem, or the tables of a ragged batch.
 Status RunCall(const AttentionBackwardProblem& problem,
                const AttentionBackwardInputs& inputs, const VarlenRows* varlen,
                const SparsePlan& sparse,
@@ -184,7 +184,7 @@ Status RunCall(const AttentionBackwardProblem& problem,
   return Status();
 }
 
-// The plan's tiles, and the call.
+// Makes the plan's tiles and runs the call.
 Status PlanAndRun(const AttentionBackwardProblem& problem,
                   const AttentionBackwardInputs& inputs,
                   const VarlenRows* varlen, const Plan& plan,

@@ -44,8 +44,8 @@ Status AttentionBackward(const AttentionBackwardProblem& problem,
                          const AttentionBackwardOutputs& outputs,
                          AttentionBackwardExecution* execution);
 
-// The same of rows that lie end to end (CheckVarlen), which are read and
-// written where they lie. Errors: CheckVarlen's, and those of the plan.
+// The same for a ragged batch (CheckVarlen), which is read and written in
+// place. Errors: CheckVarlen's, and those of the plan.
 Status AttentionBackward(const AttentionBackwardProblem& problem,
                          const AttentionBackwardInputs& inputs,
                          const VarlenRows& rows, const Plan& plan,

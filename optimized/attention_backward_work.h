@@ -36,15 +36,15 @@ struct BackwardJob {
   const std::vector<TilePlan>* tiles = nullptr;  // per batch row
   Geometry geometry;
   ScoreScale scale;
-  // Null, or where the rows of a batch begin that lie end to end: tensors are
-  // those of RowsOfTokens.
+  // Null, or the tables of a ragged batch: the tensors are then those of
+  // RowsOfTokens.
   const VarlenRows* varlen = nullptr;
   BackwardRow* rows = nullptr;  // by RowAt
   float* dq = nullptr;          // [rows, padded_head]
 
   const AttentionForwardProblem& forward() const { return problem->forward; }
-  // Queries and keys of the batch row that are worked on: those behind the
-  // valid counts are not there where rows lie end to end.
+  // The queries and keys of the batch row that are computed. In a ragged batch
+  // those at or after the valid counts do not exist.
   int64_t Queries(int64_t batch) const {
     return varlen ? inputs->forward.ValidQ(forward(), batch) : forward().q_len;
   }
@@ -52,14 +52,14 @@ struct BackwardJob {
     return varlen ? inputs->forward.ValidKv(forward(), batch)
                   : forward().kv_len;
   }
-  // Positions in memory of the first query, and of the first key, of the row.
+  // Positions in memory of the row's first query and of its first key.
   int64_t FirstQuery(int64_t batch) const {
     return varlen ? varlen->cu_q(batch) : 0;
   }
   int64_t FirstKey(int64_t batch) const {
     return varlen ? varlen->cu_kv(batch) : 0;
   }
-  // How many queries of all heads there are, and which of them this one is.
+  // The number of queries of all heads, and the index of this one among them.
   int64_t all_rows() const {
     const AttentionForwardProblem& p = forward();
     return p.q_heads * (varlen ? varlen->cu_q(p.batch) : p.batch * p.q_len);
@@ -70,7 +70,7 @@ struct BackwardJob {
     return first * forward().q_heads + head * Queries(batch) + query;
   }
 
-  // Rows of one kv head, numbered head-major, those that are not there, too.
+  // The rows of one kv head, numbered head-major, absent ones included.
   int64_t group_rows() const { return forward().group() * forward().q_len; }
   // Extents padded to whole vectors, panels and row blocks.
   int64_t padded_head() const {
@@ -119,9 +119,9 @@ struct QueryTile {
 };
 
 // dq is a chain over the keys: a key tile adds to a row only after the key tile
-// before has. Each says how many rows of its kv head, in their order, it and
-// all before it are done with. The tiles of a head are taken in ascending
-// order, so that the one waited for is always at work.
+// before has. Each tile publishes how many rows of its kv head, in their order,
+// it and all tiles before it have finished. The tiles of a head are taken in
+// ascending order, so that the one waited for is always running.
 class Wavefront {
  public:
   Wavefront(int64_t groups, int64_t key_tiles)

@@ -39,13 +39,13 @@ HWY_INLINE void AskForRow(const T* row, size_t n) {
   for (size_t c = 0; c < n; c += 64 / sizeof(T)) hwy::Prefetch(row + c);
 }
 
-// Rows read in order, each once. The hardware fetches ahead only within 4 KiB
-// that lie together, so rows to come are asked for here, one for each row read.
+// Rows are read in order, each once. The hardware prefetches only within 4 KiB
+// of contiguous memory, so each row read here prefetches a later one.
 template <typename T>
 class RowsInOrder {
  public:
-  // Rows of `n` channels from key `begin` on; those `distance` further on are
-  // asked for, as far as the tensor has `keys` of them.
+  // Rows of `n` channels from key `begin` on. The rows `distance` further on
+  // are prefetched, as far as the tensor has `keys` of them.
   RowsInOrder(const KeyRows<T>& of, size_t n, int64_t begin, int64_t distance,
               int64_t keys)
       : channels(n),
@@ -68,8 +68,8 @@ class RowsInOrder {
   int64_t to_come_;
 };
 
-// `count` rows -> f32 rows `pitch` apart, zero to a whole vector. Rows of 256
-// bytes visited in columns came at a third of this speed.
+// Widens `count` rows to f32 rows `pitch` apart, padded with zeros to a whole
+// vector. Visiting rows of 256 bytes by columns ran at a third of this speed.
 template <typename T>
 HWY_INLINE void WidenRows(RowsInOrder<T>& rows, size_t count,
                           float* HWY_RESTRICT out, size_t pitch) {
@@ -88,8 +88,8 @@ HWY_INLINE void WidenRows(RowsInOrder<T>& rows, size_t count,
   }
 }
 
-// Pairs of rows -> f32, the channels of both in turns, 2 * kDirectHeadDim
-// apart; the last of an odd number stands twice.
+// Widens pairs of rows to f32. The channels of both rows alternate, and pairs
+// are 2 * kDirectHeadDim apart. An odd last row is paired with itself.
 template <typename T>
 HWY_INLINE void WidenPairs(RowsInOrder<T>& rows, size_t count,
                            float* HWY_RESTRICT out) {

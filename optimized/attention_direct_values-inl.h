@@ -44,7 +44,7 @@ struct InPlaceDot : F32Dot {
   }
 };
 
-// Rows of values that are used together, `next` elements apart.
+// Rows of values that are used together; they are `next` elements apart.
 template <typename T>
 struct ValuesTogether {
   static constexpr int64_t kBetween = 0;
@@ -53,7 +53,7 @@ struct ValuesTogether {
   size_t rows;
   using Ahead = LinesAhead;
 
-  // As many of the rows from `key` to `end` as are used together.
+  // Takes as many of the rows from `key` to `end` as are used together.
   ValuesTogether(const KeyRows<T>& of, int64_t key, int64_t end)
       : rows(std::min(kValueKeys, static_cast<size_t>(std::max<int64_t>(
                                       std::min(end, of.keys) - key, 0)))) {
@@ -64,12 +64,12 @@ struct ValuesTogether {
   }
 };
 
-// The same in pages: a run a page, so that sums stay in registers from page to
-// page.
+// The same for pages, with one run per page. So the sums stay in registers from
+// one page to the next.
 template <typename T>
 struct ValuesInPages {
-  // Rows between those that are used and those that are asked for. No hardware
-  // fetches ahead across pages, and an address that the TLB lacks comes late.
+  // Rows between those in use and those that are prefetched. The hardware does
+  // not prefetch across pages, and an address that misses the TLB arrives late.
   static constexpr int64_t kBetween = 2 * kValueKeys;
   RunOfValues<T> runs[kValueKeys];
   size_t count = 0;
@@ -87,7 +87,7 @@ struct ValuesInPages {
     }
   }
 
-  // LinesAhead of one run after the other.
+  // Prefetches the lines of one run after the other.
   class Ahead {
    public:
     Ahead(const ValuesInPages& of, int64_t next, int64_t bytes)
@@ -107,7 +107,7 @@ struct ValuesInPages {
    private:
     const ValuesInPages& of_;
     int64_t next_, bytes_;
-    size_t run_ = 0;  // that is asked for next
+    size_t run_ = 0;  // the next one to prefetch
     LinesAhead lines_;
   };
   Ahead Lines(int64_t next, int64_t bytes) const {
@@ -115,9 +115,9 @@ struct ValuesInPages {
   }
 };
 
-// Weights of worker.weights, from key `key` of the tile on, times the values
-// `now`, those of key `first` of the sequence and after it: those of all rows
-// of the block. `then` is asked for meanwhile.
+// Multiplies worker.weights, from key `key` of the tile on, by the values
+// `now`, which begin at key `first` of the sequence, for all rows of the block.
+// `then` is prefetched meanwhile.
 template <typename T, class D, class Values>
 void TimesValueRows(D df, const AttentionJob& job, const KeyRows<T>& v,
                     int64_t first, const Values& now, const Values& then,

@@ -262,7 +262,7 @@ void ExactValues(D1 d1, const AttentionJob& job, int64_t batch,
 struct ExactMaximum {
   float m = -std::numeric_limits<float>::infinity();
   bool any = false;  // visible key
-  bool bad = false;  // NaN or +inf among them
+  bool bad = false;  // some score is NaN or +inf
   bool nan = false;
 };
 
@@ -332,7 +332,7 @@ void RedoOverflowed(D1 d1, const AttentionJob& job, int64_t batch,
   }
 }
 
-// Visible keys and their scores, into row_bits and row_scores of the worker.
+// Writes the visible keys and their scores to row_bits and row_scores.
 template <class D1>
 void ReadRow(D1 d1, const AttentionJob& job, int64_t batch, const RowState& row,
              Worker& worker) {

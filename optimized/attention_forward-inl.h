@@ -246,8 +246,9 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows, Range part,
 // N9's guard: whether the online result is the two-pass one, finite sums
 // assumed. D + shift + lp + lv is the exponent of the last bit of the smallest
 // product; everything is a multiple of it, and a dot instruction that flushes
-// needs it to be a normal number. N25: scales of values, from 2^scale_exponent
-// on, are factors of the weights, which have to stay normal numbers.
+// needs it to be a normal number. N25: scales of values are factors of the
+// weights, and the smallest is at least 2^scale_exponent. The products have to
+// stay normal numbers.
 inline bool OnlineGuardHolds(const AttentionJob& job, const RowState& row,
                              int v_exponent, int scale_exponent) {
   const AttentionForwardProblem& p = *job.problem;

@@ -95,8 +95,8 @@ void PackRound(const AttentionJob& job, HeadRange heads, size_t target,
           [](int thread) { return thread; }, pack_tile);
 }
 
-// Row tile `number` of a head, the `head`-th of the call. It has no rows where
-// the batch row has fewer queries than others.
+// Row tile `number` of the call's head `head`. The tile is empty if the batch
+// row has fewer queries than others.
 RowTile RowTileOf(const AttentionJob& job, int64_t head, int64_t number) {
   const int64_t batch = head / job.problem->kv_heads;
   const int64_t rows = job.problem->group() * job.Queries(batch);
@@ -207,7 +207,7 @@ void RunTilesInParts(const AttentionJob& job, Range tiles, size_t target,
   });
 }
 
-// A cache keeps so many f32 sums of parts until their rows are put together.
+// The most f32 sums of parts that stay in a cache until their rows are joined.
 constexpr int64_t kRoundElements = int64_t{1} << 20;
 
 // Row tiles whose parts are summed, and then put together, at a time: as many
@@ -265,7 +265,7 @@ void AddCounts(const Worker& worker, AttentionForwardExecution& total) {
   total.rows_empty += c.rows_empty;
 }
 
-// The call, of arguments that were accepted.
+// Runs the call. Requires: its arguments were checked.
 void RunJob(const AttentionJob& job, size_t target,
             AttentionForwardExecution* execution) {
   const AttentionForwardProblem& problem = *job.problem;
@@ -290,7 +290,7 @@ void RunJob(const AttentionJob& job, size_t target,
   for (const Worker& worker : workers) AddCounts(worker, *execution);
 }
 
-// Tensors are as the problem and the places want them.
+// The tensors already fit the problem and the places.
 Status RunCall(const AttentionForwardProblem& problem,
                const AttentionForwardInputs& inputs, const Places& places,
                const SparsePlan& sparse, const AttentionForwardOutputs& outputs,
@@ -304,7 +304,7 @@ Status RunCall(const AttentionForwardProblem& problem,
   return status;
 }
 
-// The plan's tiles, and the call, of tensors that were checked.
+// Makes the plan's tiles and runs the call. Requires: checked tensors.
 Status PlanAndRun(const AttentionForwardProblem& problem,
                   const AttentionForwardInputs& inputs, const Places& places,
                   const Plan& plan, const AttentionForwardOutputs& outputs,

@@ -62,9 +62,9 @@ Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution);
 
-// The same of rows that lie end to end (CheckVarlen), which are read and
-// written where they lie; queries at or after valid_q have no outputs. Errors:
-// CheckVarlen's, and those of the plan.
+// The same for a ragged batch (CheckVarlen), which is read and written in
+// place; queries at or after valid_q have no outputs. Errors: CheckVarlen's,
+// and those of the plan.
 Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs,
                         const VarlenRows& rows, const Plan& plan,
@@ -80,8 +80,8 @@ Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardOutputs& outputs,
                         AttentionForwardExecution* execution);
 
-// States (N24) in place of o and lse, with the bits of the reference's. Errors:
-// Validate(problem, inputs, states)'s, and those of the plan.
+// Writes states (N24) in place of o and lse, with the reference's bits. Errors:
+// those of Validate(problem, inputs, states), and those of the plan.
 Status AttentionForwardStates(const AttentionForwardProblem& problem,
                               const AttentionForwardInputs& inputs,
                               WeightSize size, const Plan& plan,

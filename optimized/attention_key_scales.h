@@ -1,4 +1,5 @@
-// Scales of keys and values in fp8 (N25), as rows and heads need them.
+// The scales of keys and values in fp8 (N25), in the form that rows and heads
+// use.
 #ifndef LOCKSTEP_OPTIMIZED_ATTENTION_KEY_SCALES_H_
 #define LOCKSTEP_OPTIMIZED_ATTENTION_KEY_SCALES_H_
 
@@ -14,7 +15,8 @@
 
 namespace lockstep::optimized {
 
-// N25: with a scale of all keys of a head, one of each kv head; else none.
+// N25: one score scale per kv head if all keys of a head share a scale; else
+// none.
 inline std::vector<ScoreScale> MakeHeadScales(
     const AttentionForwardProblem& p, const AttentionForwardInputs& inputs) {
   std::vector<ScoreScale> scales;
@@ -26,7 +28,7 @@ inline std::vector<ScoreScale> MakeHeadScales(
   return scales;
 }
 
-// N25: the scales of a tile's keys, one each, 1 where no key is.
+// N25: the scale of each key of a tile, or 1 where there is no key.
 inline void FillScales(const AttentionJob& job, const KeyScales& scales,
                        const KeyScaleView& view, const RowTile& rows,
                        Range keys, hwy::AlignedVector<float>& out) {

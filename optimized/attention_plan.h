@@ -1,5 +1,5 @@
-// Whether a plan is one for attention_forward's kernels, and who forms its
-// products.
+// Checks whether attention_forward's kernels can run a plan, and names the unit
+// that forms its products.
 #ifndef LOCKSTEP_OPTIMIZED_ATTENTION_PLAN_H_
 #define LOCKSTEP_OPTIMIZED_ATTENTION_PLAN_H_
 
@@ -11,13 +11,13 @@
 
 namespace lockstep::optimized {
 
-// Errors: the plan is not one that MakePlan makes for the problem, or wants
-// what this CPU does not have.
+// Errors: MakePlan does not make this plan for the problem, or this CPU lacks
+// what the plan needs.
 Status CheckAttentionPlan(const AttentionForwardProblem& problem,
                           const Plan& plan);
 
-// Of order=amx: who forms the products, and if not the matrix unit, why. Empty
-// for other orders.
+// For order=amx: the unit that forms the products, and, if it is not the matrix
+// unit, the reason. Empty for other orders.
 std::string ProductsOf(const Plan& plan);
 
 }  // namespace lockstep::optimized

@@ -1,5 +1,5 @@
-// The end of a row whose sums are asked for, in place of its outputs (N24): the
-// fast sums if they stand, or those of two passes.
+// The end of a row whose state is wanted in place of its outputs (N24). It
+// takes the fast sums if the guard holds, or those of two passes.
 #if defined(LOCKSTEP_OPTIMIZED_ATTENTION_STATES_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_ATTENTION_STATES_INL_H_
@@ -25,7 +25,8 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Writes the state of a row, NaN canonical, m never -0; acc [value_dim].
+// Writes the state of a row; NaN is canonical, and m is never -0. acc is
+// [value_dim].
 inline void StoreState(const AttentionJob& job, int64_t batch,
                        const RowState& row, float m, float l,
                        const float* acc) {
@@ -40,7 +41,7 @@ inline void StoreState(const AttentionJob& job, int64_t batch,
   }
 }
 
-// By the contract's letter, of a row with a visible key.
+// Computes the state as the contract states it. Requires: a visible key.
 template <class D1>
 void ExactState(D1 d1, const AttentionJob& job, int64_t batch,
                 const RowState& row, float* acc, Worker& worker) {
@@ -56,7 +57,7 @@ void ExactState(D1 d1, const AttentionJob& job, int64_t batch,
   float m = part.m;
   float l = ExactSum(d1, part, worker);
   ExactValues(d1, job, batch, row, part, worker, acc);
-  // Nothing but -inf is a state like another: other parts may have more.
+  // Scores of -inf alone also make a state: other parts may have finite scores.
   if (max.bad) {
     m = l = std::numeric_limits<float>::quiet_NaN();
     std::fill_n(acc, job.problem->value_dim, m);
@@ -64,7 +65,7 @@ void ExactState(D1 d1, const AttentionJob& job, int64_t batch,
   StoreState(job, batch, row, m, l, acc);
 }
 
-// `l`: the sum of the row's weights.
+// `l` is the sum of the row's weights.
 template <class D>
 void KeepState(D df, const AttentionJob& job, int64_t batch, size_t index,
                float l, Worker& worker) {

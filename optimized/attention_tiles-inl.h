@@ -102,7 +102,7 @@ HWY_INLINE void ScorePanel(D df, const typename Dot::T* HWY_RESTRICT q,
   }
 }
 
-// `steps` rows of a panel of values, one after the other.
+// Adds `steps` rows of a panel of values, one after the other.
 template <typename V>
 struct RunOfValues {
   const V* HWY_RESTRICT first;
@@ -111,10 +111,11 @@ struct RunOfValues {
 
 // Weighted values of kRows rows and one panel of kVectors vectors of channels,
 // added to acc.
-//   p [kRows][steps], rows `p_stride` apart; v [steps][kVectors vectors] from
-//   channel `c` of the rows of some runs on, these `v_stride` apart; acc
-//   [kRows][kVectors vectors], rows `acc_stride` apart; steps: keys, or pairs
-//   of them. Exact: N11.
+//   p [kRows][steps], with rows `p_stride` apart
+//   v [steps][kVectors vectors] from channel `c` of the rows of some runs on,
+//   with rows `v_stride` apart
+//   acc [kRows][kVectors vectors], with rows `acc_stride` apart
+// Steps are keys, or pairs of keys. Exact: N11.
 template <class Dot, int kRows, int kVectors, class D>
 HWY_INLINE void ValuePanel(D df, const typename Dot::T* HWY_RESTRICT p,
                            size_t p_stride,
@@ -157,7 +158,7 @@ HWY_INLINE void ValuePanel(D df, const typename Dot::T* HWY_RESTRICT p,
   }
 }
 
-// The same of one run.
+// The same for one run.
 template <class Dot, int kRows, int kVectors, class D>
 HWY_INLINE void ValuePanel(D df, const typename Dot::T* HWY_RESTRICT p,
                            size_t p_stride,

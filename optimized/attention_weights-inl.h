@@ -92,7 +92,7 @@ struct RowSlice {
   size_t begin = 0;
   size_t end = 0;
   Lane p_lane = Lane::kF32;  // N10: the numerator's
-  // N25: of each key of the tile; null where keys have none of their own.
+  // N25: the scale of each key of the tile; null if keys share their scale.
   const float* HWY_RESTRICT key_scales = nullptr;
   const float* HWY_RESTRICT value_scales = nullptr;
 };
@@ -135,7 +135,7 @@ HWY_INLINE void ForWeights(D df, const RowSlice& row, const F& weight) {
   }
 }
 
-// N25: dots times their keys' scales.
+// N25: multiplies dot products by the scales of their keys.
 template <class D>
 HWY_INLINE void ScaleDots(D df, const RowSlice& row) {
   for (size_t j = row.begin; j < row.end; j += hn::Lanes(df)) {
@@ -145,7 +145,7 @@ HWY_INLINE void ScaleDots(D df, const RowSlice& row) {
   }
 }
 
-// N25: weights times their values' scales, then N10's rounding.
+// N25: multiplies weights by the scales of their values, then rounds (N10).
 template <Lane kLane, class D>
 HWY_INLINE void ScaleWeightsT(D df, const RowSlice& row) {
   for (size_t j = row.begin; j < row.end; j += hn::Lanes(df)) {

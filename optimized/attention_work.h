@@ -46,8 +46,8 @@ struct ScoreScale {
   int bound = 0;  // capped: no integer score exceeds it
 };
 
-// Constants are rounded to f32 once. `key_scale`: of all keys of the head
-// (N25).
+// Constants are rounded to f32 once. `key_scale` is the scale that all keys of
+// the head share (N25).
 inline ScoreScale MakeScoreScale(const AttentionForwardProblem& p,
                                  float key_scale = 1.0f) {
   const double scale = p.scale * static_cast<double>(key_scale);
@@ -106,37 +106,37 @@ inline constexpr int64_t kDirectHeadDim = 256;
 // Lanes of f32 of the targets that have the dot instruction.
 inline constexpr int64_t kDotLanes = 16;
 
-// States that are asked for, and of which weights.
+// The states that a call writes, and the kind of weights in them.
 struct StatesJob {
   AttentionStates to;
   WeightSize size = WeightSize::kUsual;
 };
 
-// Where rows lie that do not lie as the problem has them.
+// Where rows lie that are not at the problem's own addresses.
 struct Places {
-  const KeyPages* pages = nullptr;     // k and v of the inputs lead there
-  const VarlenRows* varlen = nullptr;  // tensors are those of RowsOfTokens
+  const KeyPages* pages = nullptr;     // k and v of the inputs are the pools
+  const VarlenRows* varlen = nullptr;  // tensors are RowsOfTokens's
 };
 
 // One call, read-only for the workers.
 struct AttentionJob {
   const AttentionForwardProblem* problem = nullptr;
   const AttentionForwardInputs* inputs = nullptr;
-  // Null, or where keys and values are: k and v of `inputs` lead into the pool
-  // (WithoutPages).
+  // Null, or the pages of keys and values: k and v of `inputs` then point into
+  // the pool (WithoutPages).
   const KeyPages* pages = nullptr;
-  // Null, or where the rows of a batch begin that lie end to end: q, k, v, o
-  // and lse are those of RowsOfTokens.
+  // Null, or the tables of a ragged batch: q, k, v, o and lse are then those of
+  // RowsOfTokens.
   const VarlenRows* varlen = nullptr;
-  std::vector<float> zeros;  // with pages or varlen: a row of either
+  std::vector<float> zeros;  // with pages or varlen: a row of k or v
   const AttentionForwardOutputs* outputs = nullptr;
-  // Null, or what rows leave in place of outputs, which are its l and acc then
-  // (N24).
+  // Null, or the states that rows write in place of outputs. `outputs` then are
+  // their l and acc (N24).
   const StatesJob* states = nullptr;
   const Plan* plan = nullptr;
   Geometry geometry;
   ScoreScale scale;
-  // N25: with a scale of all keys, one of each kv head; empty without.
+  // N25: one per kv head if all keys of a head share a scale; else empty.
   std::vector<ScoreScale> head_scales;
   const std::vector<TilePlan>* tiles = nullptr;  // per batch row
 
@@ -159,12 +159,12 @@ struct AttentionJob {
     return problem->order == ProductOrder::kAmx ? kProductBlock : kStripes;
   }
 
-  // Of the rows of a query head.
+  // The score scale of a query head's rows.
   const ScoreScale& ScaleOf(int64_t head) const {
     if (head_scales.empty()) return scale;
     return head_scales[static_cast<size_t>(head / problem->group())];
   }
-  // N25: what outputs are multiplied with.
+  // N25: the factor of the outputs.
   float OutputScale(int64_t batch, int64_t kv_head) const {
     if (problem->v_scales.by_key()) return 1.0f;
     return KeyScaleOf(problem->v_scales, inputs->v_scale, batch, kv_head, 0);
@@ -176,12 +176,12 @@ struct AttentionJob {
     return {begin, std::min(begin + problem->part_width(), problem->kv_len)};
   }
 
-  // Queries of the batch row that are worked on: those behind valid_q are empty
-  // rows, but not there where rows lie end to end.
+  // The queries of the batch row that are computed. Those at or after valid_q
+  // are empty rows, but in a ragged batch they do not exist.
   int64_t Queries(int64_t batch) const {
     return varlen ? inputs->ValidQ(*problem, batch) : problem->q_len;
   }
-  // Positions in memory of the first query, and of the first key, of the row.
+  // Positions in memory of the row's first query and of its first key.
   int64_t FirstQuery(int64_t batch) const {
     return varlen ? varlen->cu_q(batch) : 0;
   }
@@ -371,8 +371,8 @@ struct Worker {
   hwy::AlignedVector<uint32_t> q_exponents, weight_exponents;
   Magnitudes q_seen;
   Magnitudes v_seen;  // of every tile that acc has products of
-  // N25: of the keys of the tile at hand, where keys have their own, 1 where
-  // there is no key; and the least exponent of a value's of the walk so far.
+  // N25: the scales of the current tile's keys, if keys have their own; 1 where
+  // there is no key. And the least exponent of a value's scale so far.
   hwy::AlignedVector<float> key_scales, value_scales;
   int value_scale_exponent = 0;
   std::optional<MaskReader> masks;

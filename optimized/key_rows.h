@@ -1,5 +1,5 @@
-// Where the rows of a head's keys, or of its values, lie: a distance apart, end
-// to end with those of other batch rows, or in the pages of a pool.
+// Addresses of the rows of a head's keys or values. Rows are at a fixed
+// distance, or in a ragged batch, or in the pages of a pool.
 #ifndef LOCKSTEP_OPTIMIZED_KEY_ROWS_H_
 #define LOCKSTEP_OPTIMIZED_KEY_ROWS_H_
 
@@ -17,7 +17,7 @@ template <typename T>
 struct KeyRows {
   const T* first = nullptr;  // of key 0; with pages, of slot 0 of page 0
   int64_t next = 0;          // elements to the row after, inside a page
-  // Keys that are there; others are `zeros`, as many as a row has channels.
+  // The number of keys; a row beyond them is `zeros` [channels].
   int64_t keys = std::numeric_limits<int64_t>::max();
   const T* zeros = nullptr;
   // Of pages. `table` null: there are none.
@@ -51,12 +51,13 @@ struct KeyRows {
   }
 };
 
-// Rows one after the other, from a key on. Inside a page a row is one step from
-// the last, so that the table is asked once a page, not once a key.
+// Walks the rows one after the other, from a key on. Inside a page each row is
+// one step after the last, so the table is read once per page, not once per
+// key.
 template <typename T>
 class RowWalk {
  public:
-  // Looks up nothing: a walk may begin behind the last key, if it goes nowhere.
+  // Reads no table: a walk may begin behind the last key if it makes no step.
   RowWalk(const KeyRows<T>& of, int64_t key) : of_(of), key_(key) {}
 
   // Requires: the tensor has the key.
@@ -69,7 +70,7 @@ class RowWalk {
   }
 
  private:
-  // To the next rows that lie `step_` apart.
+  // Goes to the next rows that are `step_` apart.
   void Turn() {
     row_ = of_(key_);
     if (key_ >= of_.keys) {  // zeros from here on
@@ -86,7 +87,7 @@ class RowWalk {
   int64_t key_;
   const T* row_ = nullptr;
   int64_t step_ = 0;
-  int64_t together_ = 0;  // rows that lie there
+  int64_t together_ = 0;  // rows left at this distance
 };
 
 }  // namespace lockstep::optimized

@@ -117,8 +117,8 @@ inline void ForwardPiece(const ReverseJob& job, const Mamba3Task& task,
   }
 }
 
-// Everything before a piece, to and from where it is kept. The state comes back
-// without a copy: the piece is the last one that needs it.
+// Moves the sums before a piece to the place where they are kept, and back. The
+// state comes back without a copy: the piece is the last one that needs it.
 inline void KeepOrRestore(const Mamba3ScanProblem& p, int64_t piece, bool keep,
                           ReverseScratch& s) {
   Mamba3Scratch& f = s.head;

@@ -38,8 +38,8 @@ HWY_INLINE void ForVectors(int64_t count, const Two& two, const One& one) {
   if (at < count) one(at);
 }
 
-// The ranks of the problem, as a number that the compiler knows where it is 1:
-// what does not depend on the inner loop then stays in registers.
+// The ranks of the problem. Where it is 1, the number is a constant for the
+// compiler, so terms that do not depend on the inner loop stay in registers.
 template <bool kOneRank>
 HWY_INLINE int64_t RanksOf(const Mamba3ScanProblem& p) {
   return kOneRank ? 1 : p.ranks;
@@ -62,7 +62,7 @@ HWY_INLINE void AdvanceColumns(const ReverseScratch& s,
   const int64_t width = TileWidth();
   const float* HWY_RESTRICT from = s.states + i * size + at * p.head_dim;
   float* HWY_RESTRICT to = s.states + (i + 1) * size + at * p.head_dim;
-  // Of the first rank they stay in registers.
+  // Those of the first rank stay in registers.
   V weight_later[kVectors], weight_now[kVectors];
   for (int v = 0; v < kVectors; ++v) {
     weight_later[v] = hn::Load(d, later + v * VectorLanes());

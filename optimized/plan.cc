@@ -28,7 +28,7 @@ constexpr int64_t kTileKeys = 256;
 // sums want to stay longer in its tiles.
 constexpr int64_t kMatrixTileRows = 128;
 constexpr int64_t kMatrixTileKeys = 512;
-// A row tile may keep so many f32 sums of its parts until they are put together
+// The most f32 sums of parts that a row tile may hold until they are joined
 // (N22).
 constexpr int64_t kPartElements = int64_t{1} << 24;
 // Of packed tiles that a worker keeps: what the second caches of common CPUs

@@ -57,7 +57,7 @@ struct Query {
 
   int64_t kv_head() const { return at.head / problem.group(); }
 
-  // N25: the scale of a key alone, and that of its head; 1 where there is none.
+  // N25: the scale of the key alone, and that of its head; 1 if there is none.
   float KeyScale(int64_t key) const {
     return OwnScale(problem.k_scales, inputs.k_scale, key);
   }
@@ -94,7 +94,7 @@ struct Row {
     return m;
   }
 
-  // N13: judged after the softcap.
+  // N13 tests the score after the softcap.
   bool HasBadTerm() const {
     const auto bad = [](const Term& term) { return term.IsBad(); };
     return (sink && bad(*sink)) || std::any_of(terms.begin(), terms.end(), bad);
@@ -136,7 +136,7 @@ void ComputeRow(const Query& query, std::span<float> o, float* lse) {
       query.HeadScale(query.problem.v_scales, query.inputs.v_scale));
 }
 
-// N24: what the keys, which are one part, leave of the row.
+// N24: the state of the row from its keys, which are one part.
 Sums ComputeState(const Query& query, WeightSize size) {
   const auto values = static_cast<size_t>(query.problem.value_dim);
   const Row row = Scores(query);
@@ -251,7 +251,7 @@ std::vector<float> Values(const Query& query, const Row& row,
 // ------------------------------------------------------------- parts of keys
 
 // N22: parts that have a visible key, ascending, each with its own m. Without
-// split the one part is all of the row, whose m is N9's. Small weights cannot
+// split the whole row is the one part, and its m is N9's. Small weights cannot
 // overflow a sum, and have no fixed path.
 std::vector<Part> PartsOf(const Query& query, const Row& row, WeightSize size) {
   const bool small = size == WeightSize::kSmall;

@@ -34,8 +34,9 @@ Status AttentionForward(const AttentionForwardProblem& problem,
                         const AttentionForwardInputs& inputs,
                         const AttentionForwardOutputs& outputs);
 
-// N24: what the keys leave of each row, in place of o and lse.
-//   Errors: Validate(problem, inputs, states)'s; nothing is written then.
+// N24: writes the states of all rows in place of o and lse.
+//   Errors: those of Validate(problem, inputs, states); nothing is written
+//   then.
 Status AttentionForwardStates(const AttentionForwardProblem& problem,
                               const AttentionForwardInputs& inputs,
                               WeightSize size, const AttentionStates& states);

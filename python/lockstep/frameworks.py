@@ -24,7 +24,7 @@ def dtype_of(name):
         import ml_dtypes
         return np.dtype(ml_dtypes.bfloat16)
     if name in _FP8:
-        # NumPy has no type of its own: bytes, where nobody brings one.
+        # NumPy itself has no fp8 type: arrays are bytes unless ml_dtypes is there.
         try:
             import ml_dtypes
         except ImportError:

@@ -27,8 +27,8 @@ NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" el
 
 
 def mapped(descriptor, prot):
-    """Shared memory, mapped whole. With tensors that have large gaps it reaches over more
-    than the machine's memory, and none is reserved for what a call does not touch."""
+    """Shared memory, mapped whole. If tensors have large gaps, the mapping exceeds the machine's
+    memory, so no memory is reserved for pages that a call does not touch."""
     return mmap.mmap(descriptor, 0, flags=mmap.MAP_SHARED | NO_RESERVE, prot=prot)
 
 
@@ -148,8 +148,8 @@ class Runner:
 
 
 def _tokens_of(message, name, inputs):
-    """The part of an output that is the kernel's: where rows lie end to end, what it
-    returns behind the last one is nobody's."""
+    """The part of an output that the kernel computes. In a ragged batch, what it
+    returns behind the last row is ignored."""
     if not message.get("scalars", {}).get("varlen"):
         return ...
     if name == "dsink":

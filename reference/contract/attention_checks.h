@@ -13,11 +13,12 @@ namespace lockstep::checks {
 Status CheckAttentionInputs(const AttentionForwardProblem& problem,
                             const AttentionForwardInputs& inputs);
 
-// That the sink logits [q_heads] are there exactly if the problem has a sink.
+// Checks that the sink logits [q_heads] exist exactly if the problem has a
+// sink.
 Status CheckSink(const AttentionForwardProblem& problem,
                  const TensorView<const float, 1>& sink);
 
-// Shapes, lanes and strides of o and lse.
+// Checks the shapes, lanes and strides of o and lse.
 Status CheckAttentionOutputs(const AttentionForwardProblem& problem,
                              const AttentionForwardOutputs& outputs);
 

@@ -99,7 +99,7 @@ Status CheckKeyScales(const char* key, const KeyScales& scales,
                        Text(kMaxScaleBlock));
 }
 
-// N25.
+// Checks the lanes and the order (N25).
 Status CheckKeyLane(const AttentionForwardProblem& p) {
   if (IsFp8(p.lane) || IsFp8(p.p_lane)) {
     return Status::Error(std::string("lane=") + LaneName(p.lane) +
@@ -198,7 +198,7 @@ Status CheckSegments(const AttentionForwardProblem& p,
   return Status();
 }
 
-// Every scale of a key that exists (N25).
+// Checks the scale of every key that exists (N25).
 Status CheckScaleValues(const char* name, const KeyScales& scales,
                         const KeyScaleView& view,
                         const AttentionForwardProblem& p,
@@ -235,7 +235,7 @@ Status CheckScaleTensor(const char* name, const KeyScales& scales,
   return status.ok() ? CheckScaleValues(name, scales, view, p, in) : status;
 }
 
-// The factor that a scale of all keys of a head makes of `scale` (N25).
+// `scale` times the scale that all keys of a head share (N25).
 Status CheckScaledScores(const AttentionForwardProblem& p,
                          const AttentionForwardInputs& in) {
   if (!p.k_scales.any() || p.k_scales.by_key()) return Status();

@@ -48,13 +48,13 @@ struct AttentionForwardProblem {
   int64_t kv_len = 1;
   int64_t head_dim = 1;      // of q and k
   int64_t value_dim = 1;     // of v and o
-  bool v_in_k = false;       // v is the first value_dim channels of k, which
-                             // are not there twice
+  bool v_in_k = false;       // v is the first value_dim channels of k, and
+                             // has no memory of its own
   Lane lane = Lane::kF32;    // of q, o, and of k and v without kv_lane
   Lane p_lane = Lane::kF32;  // of the weights in the numerator (N10)
   ProductOrder order = ProductOrder::kChain;  // others: both lanes are bf16
   int64_t split = 1;                          // parts of the key axis (N22)
-  // N25: k and v are held in fp8, q and o in `lane`. Scales want such a lane.
+  // N25: k and v are in this fp8 lane, q and o in `lane`. Scales need kv_lane.
   std::optional<Lane> kv_lane;
   KeyScales k_scales, v_scales;
   double scale = 1.0;             // of the scores, before the softcap
@@ -92,9 +92,10 @@ struct AttentionForwardInputs {
   std::vector<int64_t> valid_q;
   std::vector<int64_t> valid_kv;
   TensorView<const float, 1> sink;  // [q_heads]; null without problem.sink
-  // N25: [1, 1, 1] of a tensor's scale, [1, kv_heads, 1] of heads', [batch,
-  // kv_heads, ceil(kv_len / keys of a scale)] of tokens' and blocks'. Null
-  // without scales. Scales of keys that do not exist are not read.
+  // N25: the scales. The shape is [1, 1, 1] for a tensor's scale, [1, kv_heads,
+  // 1] for heads, and [batch, kv_heads, ceil(kv_len / keys per scale)] for keys
+  // and blocks. Null without scales. Scales of keys that do not exist are not
+  // read.
   KeyScaleView k_scale, v_scale;
   // One per dense index of the masks: [batch or 1, q_heads or 1,
   // ceil(q_len / block_q), ceil(kv_len / block_k)] of the term

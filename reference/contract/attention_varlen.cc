@@ -12,8 +12,8 @@ namespace {
 
 using checks::Text;
 
-// Row b has as many tokens in the table as the problem's counts say, and the
-// tensors have as many as the table.
+// Checks that row b has as many tokens in the table as the problem's counts
+// say, and that the tensors have as many as the table.
 template <class Count>
 Status CheckTable(const char* name, const TensorView<const int32_t, 1>& table,
                   int64_t batch, int64_t tokens, const Count& count) {
@@ -42,7 +42,7 @@ Status CheckTokens(const char* name, const LaneView& x, int64_t heads,
                        Text(x.strides[3]) + " elements apart; want 1");
 }
 
-// Of what is written.
+// The regions that are written.
 Status CheckTokensOut(const char* name, const MutableLaneView& x,
                       const std::array<int64_t, 4>& shape, Lane lane) {
   const Status status = checks::CheckLaneTensor(name, x, shape, lane);
@@ -50,7 +50,7 @@ Status CheckTokensOut(const char* name, const MutableLaneView& x,
   return checks::CheckNoOverlap(name, shape, x.strides);
 }
 
-// q, k, v, the tables and all else that is not written.
+// The regions of q, k, v, the tables and all else that is only read.
 Status CheckInputTokens(const AttentionForwardProblem& p,
                         const AttentionForwardInputs& in,
                         const VarlenRows& rows) {

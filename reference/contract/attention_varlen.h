@@ -13,18 +13,18 @@
 
 namespace lockstep {
 
-// Where each row begins. Query i of batch row b is token cu_q(b) + i of q, o
-// and lse, of their cotangents and gradients; key j is token cu_kv(b) + j of k
-// and v and of their gradients. The batch extent of these tensors is 1.
-// A row may be empty. Tokens at or after the last entry are neither read nor
-// written: they may hold anything.
+// The start of each row. Query i of batch row b is token cu_q(b) + i of q, o,
+// lse, their cotangents and gradients. Key j is token cu_kv(b) + j of k, v and
+// their gradients. The batch extent of these tensors is 1. A row may be empty.
+// Tokens at or after the last entry are neither read nor written: they may hold
+// anything.
 struct VarlenRows {
   TensorView<const int32_t, 1> cu_q;   // [batch + 1], from 0, ascending
   TensorView<const int32_t, 1> cu_kv;  // likewise
 };
 
-// The same tensor with the problem's axes: element (b, h, cu(b) + i, c) is that
-// of row b's position i.
+// Views the tensor with the problem's axes: element (b, h, cu(b) + i, c) of the
+// result is position i of row b.
 template <typename View>
 View RowsOfTokens(const View& tokens, int64_t batch, int64_t length) {
   View rows = tokens;
@@ -34,21 +34,22 @@ View RowsOfTokens(const View& tokens, int64_t batch, int64_t length) {
   return rows;
 }
 
-// q, k, v, o and lse so.
+// Views q, k, v, o and lse in this way.
 AttentionForwardInputs RowsOfTokens(const AttentionForwardInputs& inputs,
                                     const AttentionForwardProblem& problem);
 AttentionForwardOutputs RowsOfTokens(const AttentionForwardOutputs& outputs,
                                      const AttentionForwardProblem& problem);
 
-// Whether tensors, tables and counts fit the problem. q [1, q_heads, tokens,
-// head_dim], k, v, o and lse likewise, with at least as many tokens as the
-// tables have; row b has valid_q and valid_kv tokens in the tables; k and v
-// have contiguous channels; all else is as the padded problem has it.
+// Checks that tensors, tables and counts fit the problem.
+//   q is [1, q_heads, tokens, head_dim], and k, v, o and lse follow suit; each
+//   has at least as many tokens as its table.
+//   Row b has valid_q and valid_kv tokens in the tables.
+//   k and v have contiguous channels. All else is as in the padded problem.
 Status CheckVarlen(const AttentionForwardProblem& problem,
                    const AttentionForwardInputs& inputs, const VarlenRows& rows,
                    const AttentionForwardOutputs& outputs);
 
-// The same of gradients.
+// The same for gradients.
 AttentionBackwardInputs RowsOfTokens(const AttentionBackwardInputs& inputs,
                                      const AttentionBackwardProblem& problem);
 AttentionBackwardOutputs RowsOfTokens(const AttentionBackwardOutputs& outputs,

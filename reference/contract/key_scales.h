@@ -1,5 +1,5 @@
-// Scales of keys or values that are held in fp8 (N25): how many there are, and
-// which one a key has.
+// The scales of keys or values in fp8 (N25): their number, and the one that
+// belongs to a key.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_KEY_SCALES_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_KEY_SCALES_H_
 
@@ -11,23 +11,23 @@
 namespace lockstep {
 
 enum class ScaleLayout : uint8_t {
-  kNone,    // every element is its own number
+  kNone,    // elements are not scaled
   kTensor,  // one scale
-  kHead,    // one of each kv head
-  kToken,   // one of each key of each kv head in each batch row
-  kBlock,   // the same of `block` keys, the last block may have fewer
+  kHead,    // one per kv head
+  kToken,   // one per key of each kv head in each batch row
+  kBlock,   // one per `block` keys; the last block may have fewer
 };
 
 struct KeyScales {
   ScaleLayout layout = ScaleLayout::kNone;
-  int64_t block = 0;  // keys of a block; of kBlock
+  int64_t block = 0;  // keys per block, with kBlock
 
   bool any() const { return layout != ScaleLayout::kNone; }
-  // Keys of one head differ in their scales.
+  // Whether keys of one head may have different scales.
   bool by_key() const {
     return layout == ScaleLayout::kToken || layout == ScaleLayout::kBlock;
   }
-  // Keys that share a scale; 0: all of a head.
+  // The number of keys that share a scale; 0 if all of a head do.
   int64_t keys() const {
     return layout == ScaleLayout::kBlock ? block : by_key() ? 1 : 0;
   }
@@ -43,8 +43,7 @@ inline constexpr float kLargestKeyScale = 0x1p60f;
 // [batch or 1, kv_heads or 1, scales of a head]
 using KeyScaleView = TensorView<const float, 3>;
 
-// The scale of a key; 1 without scales. Requires: a view of the shape that
-// ScaleShape gives.
+// The scale of a key; 1 without scales. Requires: a view of ScaleShape's shape.
 inline float KeyScaleOf(const KeyScales& scales, const KeyScaleView& view,
                         int64_t batch, int64_t kv_head, int64_t key) {
   switch (scales.layout) {
@@ -61,7 +60,7 @@ inline float KeyScaleOf(const KeyScales& scales, const KeyScaleView& view,
   return view(batch, kv_head, key / scales.keys());
 }
 
-// Of a problem with so many batch rows, kv heads and keys.
+// The shape of the scales for these numbers of batch rows, kv heads and keys.
 inline std::array<int64_t, 3> ScaleShape(const KeyScales& scales, int64_t batch,
                                          int64_t kv_heads, int64_t kv_len) {
   if (scales.layout == ScaleLayout::kHead) return {1, kv_heads, 1};

@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-// The last two are lanes of keys and values alone (N25).
+// Only keys and values may have the last two lanes (N25).
 enum class Lane : uint8_t { kF32, kBf16, kF16, kE4m3, kE5m2 };
 
 struct LaneRow {
@@ -48,7 +48,7 @@ inline constexpr std::array<LaneRow, 5> kLaneRows = {{
     {"e4m3", "F8_E4M3", 1, 4, -6, 448, kCanonicalNaNE4m3Bits},
     {"e5m2", "F8_E5M2", 1, 3, -14, 57344, kCanonicalNaNE5m2Bits},
 }};
-// How many of them, the first ones, every tensor may have.
+// The number of leading lanes that every tensor may have.
 inline constexpr size_t kWideLanes = 3;
 
 inline const LaneRow& LaneRowOf(Lane lane) {
@@ -60,7 +60,7 @@ inline const char* LaneName(Lane lane) { return LaneRowOf(lane).name; }
 inline bool IsFp8(Lane lane) { return LaneBytes(lane) == 1; }
 
 // Calls f with an element of the lane's type; returns what it returns.
-//   Requires: !IsFp8(lane). Of keys and values: WithInputLane.
+//   Requires: !IsFp8(lane). WithInputLane serves keys and values.
 template <class F>
 decltype(auto) WithLane(Lane lane, F&& f) {
   switch (lane) {
@@ -77,7 +77,7 @@ decltype(auto) WithLane(Lane lane, F&& f) {
   std::abort();
 }
 
-// The same of any lane.
+// The same for any lane.
 template <class F>
 decltype(auto) WithInputLane(Lane lane, F&& f) {
   if (lane == Lane::kE4m3) return std::forward<F>(f)(E4m3{});

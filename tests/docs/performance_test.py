@@ -45,7 +45,7 @@ class Page(unittest.TestCase):
         self.assertIn("| CPU 1/2 | 2 | AVX2 | f32_fma@AVX2 100 | L1 500 | 2026-01-02 | 0.5 "
                       "| 01234567, c |", page)
 
-    # A page that would read alike whatever was measured could not be wrong.
+    # A page that is the same for any measurement would prove nothing.
     def test_every_number_shows(self):
         page = performance.page_of([performance.reduced(BENCH)])
         for change in ({"measured": 0.65}, {"target": 0.5}, {"met": 0}, {"goal": "c"}):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""V in k: kernels of others that read one buffer pass, and each of their known bugs fails."""
+"""V in k: foreign kernels that read one buffer pass, and each of their known bugs fails."""
 
 import unittest
 
@@ -18,7 +18,7 @@ PLAIN = "attention_forward hq=2 hkv=1 sq=1 skv=40 d=12 dv=8"
 KERNEL = "mla_decode.c"
 VALUE = "sums[c] += weight * *(const float*)(latent + c * next);"
 LATENT = "(const char*)at(latents, b, g, j, 0);"
-# What is wrong, the text in its place, and a line that shows it.
+# Each bug: the source text, its wrong replacement, and a case line that shows it.
 BUGS = {
     "the last DV channels": (VALUE, VALUE.replace("c *", "(c + call->d - call->dv) *"), WIDE),
     "a channel too far": (VALUE, VALUE.replace("c *", "(c + 1) *"), LONG),
@@ -53,7 +53,7 @@ class AliasTest(encoding_kernels.TestCase):
 
     def test_others_are_skipped(self):
         done = self.check("skipped", self.built(KERNEL), PLAIN, PAGES)
-        self.assertIn("values that are not in the keys", done.out)
+        self.assertIn("values outside the keys", done.out)
 
     def test_an_export_has_both(self):
         head = self.head_of_export(ROWS)

@@ -1,5 +1,5 @@
-"""What tests of kernels ask that read an encoding of keys, values or rows: right ones pass,
-each of their known bugs fails, and an export has the encoding's tensors."""
+"""Checks that the tests of kernels for an encoding of keys, values or rows share. Right kernels
+pass, each of their known bugs fails, and an export has the encoding's tensors."""
 
 import os
 import sys

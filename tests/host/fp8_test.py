@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keys and values in fp8: kernels of others that read them pass, and each of their known bugs
+"""Keys and values in fp8: foreign kernels that read them pass, and each of their known bugs
 fails."""
 
 import unittest
@@ -19,7 +19,7 @@ PLAIN = "attention_forward hq=2 sq=9 skv=40 d=8"
 KERNEL = "py:python/examples/numpy_fp8.py:attend"
 K = 'numbers(k, call.kvlane, call.inputs.get("k_scale"), call.k_scale_keys)'
 V = 'numbers(v, call.kvlane, call.inputs.get("v_scale"), call.v_scale_keys)'
-# What is wrong, the text in its place, and a line that shows it.
+# Each bug: the source text, its wrong replacement, and a case line that shows it.
 BUGS = {
     "k without its scale": (K, "numbers(k, call.kvlane, None, 0)", HEADS),
     "v without its scale": (V, "numbers(v, call.kvlane, None, 0)", HEADS),

@@ -101,7 +101,7 @@ class Kernels : public testing::Test {
 TEST_F(Kernels, EveryMutantIsFound) {
   int64_t tried = 0;
   for (const MutantInfo& info : Mutants()) {
-    // The emulated kernel takes no rows end to end through this door.
+    // The emulated kernel takes no ragged batch through this interface.
     const std::string_view pattern = info.pattern;
     if (pattern.find("layout=varlen") != std::string_view::npos) {
       ++tried;

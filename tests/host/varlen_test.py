@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Batch rows end to end: kernels that read them pass, and each of their known bugs fails."""
+"""Ragged batches: kernels that read them pass, and each of their known bugs fails."""
 
 import unittest
 
@@ -20,7 +20,7 @@ KEYS = "heads_first(k, k_first, k_end)"
 VALUES = "heads_first(v, k_first, k_end)"
 QUERIES = "heads_first(q, q_first, q_end)"
 MASK = ":q_end - q_first, :k_end - k_first] != 0)"
-# What is wrong, the text in its place, and a line that shows it.
+# Each bug: the source text, its wrong replacement, and a case line that shows it.
 BUGS = {
     "a token of the next row": (VALUES, "heads_first(np.roll(v, -1, 0) if b == 1 else v, "
                                 "k_first, k_end)", RAGGED),
@@ -78,7 +78,7 @@ class VarlenTest(encoding_kernels.TestCase):
 
     def test_padded_rows_may_be_refused(self):
         done = self.judged(KERNEL, PLAIN)
-        self.assertIn("batch rows of one length", done.out)
+        self.assertIn("batches that are not ragged", done.out)
 
     def test_an_export_has_the_tokens(self):
         head = self.head_of_export(RAGGED, "--with-expected")

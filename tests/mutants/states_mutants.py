@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mutants of the states of parts (N24) and of their join, before the tests of them."""
+"""Mutants of the states of parts (N24) and of their join, which the tests of states have to kill."""
 
 import sys
 

@@ -1,5 +1,5 @@
-// Gradients of rows that lie end to end have the bits of padded rows, and no
-// token behind the last row is read or written.
+// Gradients of ragged batches have the bits of padded rows, and no token behind
+// the last row is read or written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using test::Draw;
 using test::Gradients;
 using test::GuardedTokens;
 
-// Problems to try; LOCKSTEP_BACKWARD_PROBLEMS asks for more.
+// The number of problems; LOCKSTEP_BACKWARD_PROBLEMS asks for more.
 uint32_t Problems() {
   const char* asked = std::getenv("LOCKSTEP_BACKWARD_PROBLEMS");
   return asked ? static_cast<uint32_t>(std::strtoul(asked, nullptr, 10))
@@ -41,7 +41,7 @@ LaneView RowsAsLanes(const TensorView<const float, 3>& x) {
           {x.strides[0], x.strides[1], x.strides[2], 1}};
 }
 
-// The gradient's elements that are there -> `bits` of a dense one.
+// Copies the gradient's rows that exist to `bits` of a dense one.
 void TakeBits(const GuardedTokens& from, const std::vector<int32_t>& starts,
               int64_t extent, uint32_t* bits) {
   const auto& n = from.view.shape;
@@ -60,8 +60,8 @@ void TakeBits(const GuardedTokens& from, const std::vector<int32_t>& starts,
   }
 }
 
-// The instance's bits with its rows end to end; gradients that are not there
-// keep what `bits` has.
+// The bits of the instance as a ragged batch; gradients of absent rows keep
+// what `bits` has.
 std::vector<uint32_t> RunGradients(BackwardInstance& t, const Caps& caps,
                                    std::vector<uint32_t> bits,
                                    AttentionBackwardExecution* execution) {

@@ -1,5 +1,5 @@
-// States of parts (N24): the reference's bits for every target, and the bits of
-// split=N for whoever puts them together.
+// States of parts (N24): every target has the reference's bits, and the joined
+// states have the bits of split=N.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -60,7 +60,7 @@ struct States {
   int64_t values;
 };
 
-// A problem whose mask is written out, so that its keys can be cut anywhere.
+// A problem whose mask is dense, so that its keys can be cut anywhere.
 struct WrittenOut {
   explicit WrittenOut(Instance& t) : whole(t.problem), inputs(t.Inputs()) {
     const std::array<int64_t, 4> shape{whole.batch, whole.q_heads, whole.q_len,
@@ -116,7 +116,7 @@ struct Counts {
   int64_t unseen = 0, nan = 0, redone = 0, fixed = 0, online = 0, small = 0;
 };
 
-// The reference's states of a part; every target has to have them.
+// The reference's states of a part; every target has to return the same.
 States StatesOf(const WrittenOut& t, int64_t part, WeightSize size,
                 std::mt19937& rng, Counts* counts) {
   const AttentionForwardProblem p = t.PartOf(part);
@@ -153,7 +153,7 @@ TEST(AttentionStates, HaveTheBitsOfSplit) {
   for (uint32_t seed = 0; seed < test::Volume(200); ++seed) {
     std::mt19937 rng(seed);
     Instance drawn = test::RandomParts(rng);
-    // Blocks of two parts are no blocks (N20).
+    // A block of order=amx must not lie in two parts (N20).
     if (drawn.problem.part_width() % kProductBlock != 0 &&
         drawn.problem.order == ProductOrder::kAmx) {
       drawn.problem.order = ProductOrder::kChain;
@@ -184,7 +184,7 @@ TEST(AttentionStates, HaveTheBitsOfSplit) {
                      .value());
     ASSERT_EQ(again.Bits(), expected) << "seed " << seed;
   }
-  // Every path ran, or the test above proves less than it says.
+  // Every path has to run, or the loop above proves less than it says.
   EXPECT_GT(counts.unseen, test::Volume(1000));
   EXPECT_GT(counts.nan, test::Volume(100));
   EXPECT_GT(counts.redone, test::Volume(1000));
@@ -193,8 +193,8 @@ TEST(AttentionStates, HaveTheBitsOfSplit) {
   EXPECT_GT(counts.small, 0);
 }
 
-// Scores of -inf alone in one part leave a state like another; in all parts
-// they make the row NaN (N13).
+// If one part has scores of -inf alone, its state still joins the others. If
+// all parts do, the row is NaN (N13).
 TEST(AttentionStates, ScoresOfMinusInfinityAlone) {
   for (const bool everywhere : {false, true}) {
     std::vector<float> u(64, everywhere ? -kInfinity : 1.0f);
@@ -220,8 +220,8 @@ TEST(AttentionStates, ScoresOfMinusInfinityAlone) {
   }
 }
 
-// A subnormal value is a zero of N20. The form without flushing leaves rows
-// that meet one to the letter.
+// N20 treats a subnormal value as zero. The form without flushing computes rows
+// that meet one by the contract's own steps.
 TEST(AttentionStates, GuardedBlocks) {
   Instance t =
       test::RowsOfScores(ProductOrder::kAmx, std::vector<float>(32, 0.0f),

@@ -1,6 +1,6 @@
-// Rows that lie end to end have the bits of padded rows. No token behind the
-// last row is read or written: each token is a page of memory, and those are
-// pages that nobody may touch.
+// Ragged batches have the bits of padded rows. No token behind the last row is
+// read or written: each token is a page of memory, and access to those pages
+// faults.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ using test::Instance;
 
 LOCKSTEP_NAME_TARGETS_NOT_RUN();
 
-// The instance's bits with its rows end to end; queries that are not there keep
-// what `expected` has.
+// The bits of the instance as a ragged batch; absent queries keep what
+// `expected` has.
 std::vector<uint32_t> RunVarlen(Instance& instance, const Caps& caps,
                                 std::vector<uint32_t> bits,
                                 AttentionForwardExecution* execution) {
@@ -108,7 +108,7 @@ TEST(AttentionVarlen, HasTheBitsOfPaddedRows) {
   EXPECT_GT(empty, test::Volume(50));
 }
 
-// Of the dot instruction, and of every order of sums.
+// The dot instruction, and every order of sums.
 TEST(AttentionVarlen, HasTheBitsOfEveryOrder) {
   for (uint32_t seed = 0; seed < test::Volume(40); ++seed) {
     std::mt19937 rng(seed);

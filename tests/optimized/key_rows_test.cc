@@ -1,4 +1,4 @@
-// Rows one after the other are the rows by their numbers.
+// A walk over rows gives the same addresses as the rows' numbers do.
 #include "optimized/key_rows.h"
 
 #include <cstdint>
@@ -14,7 +14,8 @@ struct Pool {
   std::vector<float> zeros = std::vector<float>(8);
   std::vector<int32_t> table = {5, -9, 2, -9, 7, -9, 1 << 30, -9};
 
-  // Of 2 channels in pages of `size`; every other entry of the table counts.
+  // Rows of 2 channels in pages of `size`; every other entry of the table
+  // counts.
   KeyRows<float> Rows(uint32_t size, int64_t keys) const {
     return {.first = memory.data(),
             .next = 3,
@@ -37,7 +38,7 @@ TEST(RowWalk, FollowsTheTable) {
       for (int64_t key = first; key < keys; ++key) {
         ASSERT_EQ(walk.Next(), rows(key)) << size << " " << first << " " << key;
       }
-      // Nothing behind the last key is followed.
+      // Entries behind the last key are not read.
       for (int n = 0; n < 5; ++n) EXPECT_EQ(walk.Next(), pool.zeros.data());
     }
   }
@@ -52,7 +53,7 @@ TEST(RowWalk, GoesOnWhereRowsLieTogether) {
   for (int64_t key = 3; key < 16; ++key) EXPECT_EQ(walk.Next(), rows(key));
 }
 
-// Nor does it go on behind the last key that is there.
+// Nor does a walk take a real row behind the last key.
 TEST(RowWalk, EndsInZeros) {
   const Pool pool;
   KeyRows<float> rows;
@@ -68,7 +69,7 @@ TEST(RowWalk, EndsInZeros) {
   for (int n = 0; n < 5; ++n) EXPECT_EQ(behind.Next(), pool.zeros.data());
 }
 
-// A walk that goes nowhere may begin anywhere.
+// A walk without steps may begin anywhere.
 TEST(RowWalk, LooksUpNothingAhead) {
   const Pool pool;
   const KeyRows<float> rows = pool.Rows(4, 12);

@@ -1,6 +1,6 @@
-// Keys and values in fp8, and their scales (N25): the bytes' numbers, the
-// reference against a second reading of the clause, every target's bits, the
-// guards, refusals.
+// Keys and values in fp8, and their scales (N25). The tests check the value of
+// each byte, the reference against a second implementation of the clause, the
+// bits of every target, the guards and the refusals.
 #include "reference/contract/key_scales.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using test::Instance;
 
 LOCKSTEP_NAME_TARGETS_NOT_RUN();
 
-// A byte by its fields: `digits` of fraction, exponents from `bias` on.
+// The value of a byte from its fields: `digits` of fraction, exponent `bias`.
 double NumberOf(int byte, int digits, int bias) {
   const int fraction = byte & ((1 << digits) - 1);
   const int exponent = (byte & 0x7f) >> digits;
@@ -71,7 +71,7 @@ Instance RandomFp8(uint32_t seed) {
   if (seed % 3 == 0) test::MakeF16(instance);
   test::MakeFp8Keys(rng, instance);
   AttentionForwardProblem& p = instance.problem;
-  // Few rows are read in place.
+  // With few rows, keys and values are read in place.
   if (seed % 4 == 1 && instance.valid_q.empty()) {
     p.q_len = 1 + seed % 3;
     p.q_heads = p.kv_heads;
@@ -81,7 +81,7 @@ Instance RandomFp8(uint32_t seed) {
         static_cast<size_t>(p.batch * p.q_heads * p.q_len * p.head_dim));
   }
   if (seed % 4 == 2) p.split = 2 + seed % 3;
-  // Any byte, NaN and subnormal numbers among them.
+  // Draws any byte, NaN and subnormal numbers included.
   if (seed % 7 != 0) return instance;
   std::vector<float>& values = seed % 2 == 0 ? instance.k : instance.v;
   for (float& x : values) {
@@ -128,7 +128,8 @@ TEST(KeyScales, BitsInPages) {
     const AttentionForwardProblem& p = instance.problem;
     AttentionForwardInputs in = instance.Inputs();
     const std::vector<uint32_t> expected = instance.RunReference();
-    // Pages in order: of one batch row, k and v lie so already.
+    // The pages are in order: for one batch row, k and v are laid out so
+    // already.
     if (p.batch != 1) continue;
     const int64_t size = 16;
     const int64_t width = (p.kv_len + size - 1) / size;
@@ -181,7 +182,7 @@ Instance OneHead(int64_t keys) {
   return instance;
 }
 
-// N25 by its letter, where every step is exact: powers of two.
+// N25 step by step, where every step is exact: scales are powers of two.
 TEST(KeyScales, PowersOfTwoAreScalesOfTheNumbers) {
   Instance instance = OneHead(70);
   AttentionForwardProblem& p = instance.problem;
@@ -261,8 +262,8 @@ AttentionForwardExecution TwoSteps(float apart, float value_scale) {
   return execution;
 }
 
-// Small scales of values make weights subnormal, which an online kernel cannot
-// rescale exactly: the guard sends the rows to two passes.
+// Small scales of values make weights subnormal. An online kernel cannot
+// rescale these exactly, so the guard sends the rows to two passes.
 TEST(KeyScales, SmallScalesOfValuesAreRedone) {
   EXPECT_EQ(TwoSteps(72.0f, 0x1p-2f).rows_online, 20);
   EXPECT_EQ(TwoSteps(96.0f, 0x1p-2f).rows_online, 20);

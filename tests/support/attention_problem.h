@@ -37,8 +37,8 @@ struct Instance {
 
   // Normal deviates times the spreads; sizes from `problem`.
   void Fill(std::mt19937& rng, float q_spread = 1.0f, float v_spread = 1.0f);
-  // Views into this object (tensors of 16 bits are made here: bf16 by
-  // truncation, f16 by rounding; those of 8 bits by NearestFp8).
+  // Views into this object. Tensors of 16 bits are made here: bf16 by
+  // truncation, f16 by rounding. Tensors of 8 bits are made by NearestFp8.
   AttentionForwardInputs Inputs();
 
   std::vector<uint32_t> RunReference();
@@ -70,12 +70,12 @@ LaneView ViewOf(Lane lane, const std::vector<float>& values,
 // The same as an f16 problem; weights are f16, or f32 where they were.
 void MakeF16(Instance& instance);
 
-// The byte of an fp8 lane whose number is nearest; NaN for NaN. Beyond the
-// largest number: that one, or e5m2's infinity of an infinity.
+// The fp8 byte whose value is nearest; NaN for NaN. Beyond the largest number
+// it is that number; an infinity becomes e5m2's infinity.
 uint8_t NearestFp8(Lane lane, float x);
 
-// The same with keys and values in fp8, scales of any layout, in which some of
-// the bytes are any that there are.
+// The same with keys and values in fp8 and scales of any layout. Some of the
+// bytes are drawn from all 256.
 void MakeFp8Keys(std::mt19937& rng, Instance& instance);
 
 // Now and then makes one of the values NaN, infinite, huge or tiny.

@@ -1,5 +1,5 @@
-// Tokens of rows that lie end to end, each a page of memory: those before the
-// first and behind the last one are pages that nobody may touch.
+// The tokens of a ragged batch, each in a page of memory of its own. Access to
+// the pages before the first and behind the last token faults.
 #ifndef LOCKSTEP_TESTS_SUPPORT_GUARDED_TOKENS_H_
 #define LOCKSTEP_TESTS_SUPPORT_GUARDED_TOKENS_H_
 
@@ -21,7 +21,7 @@ namespace lockstep::test {
 // Tokens behind the last row, and before the first.
 inline constexpr int64_t kTail = 2;
 
-// Tokens [heads, channels], between tokens that cannot be touched.
+// Tokens [heads, channels], between tokens whose access faults.
 class GuardedTokens {
  public:
   GuardedTokens(Lane lane, int64_t heads, int64_t tokens, int64_t channels)
@@ -69,7 +69,7 @@ class GuardedTokens {
   uint8_t* memory_ = nullptr;
 };
 
-// Where rows of these lengths begin.
+// The starts of rows of these lengths.
 inline std::vector<int32_t> StartsOf(const std::vector<int64_t>& lengths) {
   std::vector<int32_t> starts = {0};
   for (const int64_t n : lengths) {
@@ -95,8 +95,8 @@ inline void Put(const LaneView& from, const std::vector<int32_t>& starts,
   }
 }
 
-// Counts from 0 to the extent, empty rows at the start, in the middle and at
-// the end among them.
+// Counts from 0 to the extent, with empty rows at the start, in the middle and
+// at the end.
 inline std::vector<int64_t> Lengths(std::mt19937& rng, int64_t batch,
                                     int64_t extent) {
   std::vector<int64_t> lengths;

@@ -43,7 +43,8 @@ inline Instance ManyTiles(ProductOrder order, std::mt19937& rng) {
   return instance;
 }
 
-// Few queries: as `seed` counts on, of every order, and in one to three parts.
+// A problem with few queries. `seed` steps through every order and through one
+// to three parts.
 inline Instance NextOrder(uint32_t seed, int64_t batch, std::mt19937& rng) {
   Instance instance = InOrder(kEveryOrder[seed % 4]);
   AttentionForwardProblem& p = instance.problem;
@@ -59,7 +60,7 @@ inline Instance NextOrder(uint32_t seed, int64_t batch, std::mt19937& rng) {
   return instance;
 }
 
-// Every feature of the contract by chance, in two parts or more.
+// A random problem with any feature of the contract, in two parts or more.
 inline Instance RandomParts(std::mt19937& rng) {
   Instance t = RandomInstance(rng);
   AttentionForwardProblem& p = t.problem;
@@ -70,7 +71,7 @@ inline Instance RandomParts(std::mt19937& rng) {
     MakeF16(t);
   }
   p.split = Draw(rng, 2, 12);
-  // Few rows are read in place.
+  // With few rows, keys and values are read in place.
   if (Draw(rng, 0, 2) == 0) {
     p.q_len = std::min<int64_t>(p.q_len, 1 + p.q_len % 3);
     for (int64_t& count : t.valid_q) count = std::min(count, p.q_len);

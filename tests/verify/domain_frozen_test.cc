@@ -37,8 +37,8 @@ TEST(DomainTest, VersionTenIsFrozen) {
   options.tile_kv = 64;
   EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
             "f7385d06b08f581871c5fd84a1001b6f");
-  // Version 4's: no tensors that reach far, no keys in parts or in pages, no
-  // rows end to end, no v in k.
+  // Tame draws are like version 4's: no tensors that reach far, no keys in
+  // parts or in pages, no ragged batches, no v in k.
   options.near = true;
   EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
             "5d57c7b1c3f490cfe598e908275d98b0");

@@ -1,5 +1,6 @@
-// What tests of an encoding of keys and values ask of lines: what a wrong one
-// is told, what a right one holds, and that the judge fails its bugs alone.
+// Checks that the tests of each encoding of keys and values share: the message
+// of a wrong line, the data of a right one, and that the judge fails only
+// kernels with bugs.
 #ifndef LOCKSTEP_TESTS_VERIFY_ENCODING_LINES_H_
 #define LOCKSTEP_TESTS_VERIFY_ENCODING_LINES_H_
 
@@ -16,7 +17,7 @@
 
 namespace lockstep::verify {
 
-// Why "attention_forward KEYS" is refused; empty: it is not.
+// The reason why "attention_forward KEYS" is refused; empty: it is not.
 inline std::string ErrorOf(const std::string& keys) {
   const Result<Case> c = ParseCase("attention_forward " + keys);
   return c.ok() ? ValidateCase(c.value()).message() : c.message();
@@ -45,7 +46,7 @@ inline void ExpectBugsFailAt1024Keys(const std::string& prefix, int64_t count) {
   EXPECT_EQ(bugs, count);
 }
 
-// Without a bug there is no alarm.
+// Kernels without a bug pass.
 inline void ExpectRightKernelsPass(const std::string& line) {
   for (const char* spec : {"builtin:optimized", "variant:exact"}) {
     const CaseResult result = JudgeSpec(line, spec);

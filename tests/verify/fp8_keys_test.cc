@@ -1,5 +1,5 @@
-// Keys and values in fp8 in case lines: rounding to the formats, fills that
-// mean their ends, scales, lines, what the truth reads.
+// Keys and values in fp8 in case lines: rounding to the formats, fills at the
+// ends of the formats, scales, line texts, the truth's inputs.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -57,7 +57,7 @@ Case CaseOf(const std::string& line) {
   return parsed.value();
 }
 
-// How many elements of k are `wanted`.
+// The number of elements of k that are `wanted`.
 template <class Wanted>
 int Count(const AttentionForwardData& data, const Wanted& wanted) {
   int count = 0;
@@ -122,7 +122,7 @@ TEST(Fp8, LinesAreReadBack) {
     EXPECT_EQ(MinimalLine(c), line);
     EXPECT_EQ(CaseOf(MinimalLine(c)), c);
   }
-  // Lines that are older than the key keep their text.
+  // Lines that were written before the key existed keep their text.
   const std::string old = "attention_forward sq=3 skv=4 d=4";
   EXPECT_EQ(MinimalLine(CaseOf(old + " kvlane=none kscale=none")), old);
 }

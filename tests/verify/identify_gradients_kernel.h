@@ -28,8 +28,9 @@ struct GradDials {
   float lse = 1, lse_plus = 0;        // what is made of the given lse
   float delta_plus = 0;
   int64_t dropped = 0;  // queries at the end, of dk and dv
-  // Set: the scale is multiplied into dS of fewer keys than so many, and into k
-  // and q of more, as products of libraries choose. Else after the sums.
+  // If set: with fewer keys than this number the scale is multiplied into dS,
+  // and with more into k and q, as library products choose. Else after the
+  // sums.
   std::optional<int64_t> scale_in_operands_from;
 };
 

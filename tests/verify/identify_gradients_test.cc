@@ -66,7 +66,7 @@ TEST(IdentifyGradients, SeesNumbersBetweenTensorsOfF16) {
   EXPECT_EQ(ValueOf(exact.profile, "grad.ds"), "tf32");
 }
 
-// A product of a library may take the scale into either factor, by its shape.
+// A library's product may apply the scale in either factor, by its shape.
 TEST(IdentifyGradients, PlaceOfTheScaleMayHangOnTheLength) {
   GradDials dials;
   dials.scale_in_operands_from = 5;

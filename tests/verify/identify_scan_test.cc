@@ -97,8 +97,8 @@ TEST(IdentifyScan, SeesWhichFactorIsRounded) {
   EXPECT_EQ(ValueOf(weight.profile, "scan.dt"), "f32");
 }
 
-// What a kernel of ranks rounds besides operands, behind a k that is rounded;
-// and that it passes by what is seen of it.
+// The probes learn what a kernel with ranks rounds besides operands, although k
+// is rounded, too. The kernel passes by the profile that they make.
 TEST(IdentifyScan, SeesWhatRanksRound) {
   for (const auto& [name, lane, type] :
        {std::tuple{"mimo", Lane::kBf16, "bf16"},
@@ -126,7 +126,7 @@ TEST(IdentifyScan, SeesWhatRanksRound) {
   }
 }
 
-// Angles that are exported as coarsely as they turn k.
+// The exported angles are as coarse as those that turn k.
 TEST(IdentifyScan, SeesAnglesOfTheirCarry) {
   const Identified found = AskedSpec(kScan, "variant:siso-a16", Lane::kBf16);
   EXPECT_FALSE(found.CannotTell()) << IdentifiedText(found);

@@ -1,5 +1,5 @@
-// V in k: what a line may say, that there is one buffer, and that nothing but
-// addresses changes.
+// V in k: which lines are legal, that there is one buffer, and that only
+// addresses change.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kLatent =
     "attention_forward b=2 hq=4 hkv=1 sq=2 skv=10 d=6 alias=v_in_k:4";
 
-// V is k's memory, and o and lse are those of v and k apart.
+// V uses k's memory, and o and lse are those of separate k and v.
 void ExpectBits(const Case& c) {
   const auto trial = Open(c);
   const auto& attention = dynamic_cast<const AttentionForwardTrial&>(*trial);
@@ -67,9 +67,9 @@ TEST(ValueAlias, LinesWithoutMeaningAreRefused) {
   EXPECT_EQ(ErrorOf("sq=1 skv=9 d=4 alias=v_in_k:2 strides=v:18/18/2/1"),
             "alias=v_in_k:2: v has the strides of k");
   EXPECT_EQ(ErrorOf("sq=1 skv=9 d=4 alias=v_in_k:2 layout=varlen"),
-            "alias=v_in_k:2: layout=varlen has v apart");
+            "alias=v_in_k:2: layout=varlen needs separate memory for v");
   EXPECT_EQ(ErrorOf("sq=1 skv=9 d=4 alias=v_in_k:2 kvlane=e4m3"),
-            "alias=v_in_k:2: kvlane= has v apart");
+            "alias=v_in_k:2: kvlane= needs separate memory for v");
   EXPECT_EQ(
       ErrorOf("sq=1 skv=9 d=4 alias=v_in_k:2 fill=qk.normal:1+v.normal:2"),
       "alias=v_in_k:2: fill v.normal:2 is of v, which has the numbers of "
@@ -96,7 +96,7 @@ TEST(ValueAlias, ThereIsOneBuffer) {
   ASSERT_TRUE(pool.ok());
   EXPECT_EQ(pool->view().v.data, pool->view().k.data);
   EXPECT_EQ(pool->view().v.strides, pool->view().k.strides);
-  // V takes no bytes.
+  // V takes no bytes of its own.
   const auto bytes = [](const std::string& line) {
     return EstimateBytes(ParseCase(line).value());
   };
@@ -104,7 +104,7 @@ TEST(ValueAlias, ThereIsOneBuffer) {
             bytes("attention_forward b=2 hq=4 hkv=1 sq=2 skv=10 d=6 dv=4"));
 }
 
-// A kernel gets v as a part of k, and may be told so by a number.
+// A kernel gets v as a part of k, and a number can tell it so.
 TEST(ValueAlias, IsHandedOverAsAView) {
   const auto trial = Open(kLatent);
   const KernelInputs inputs = trial->Inputs();
@@ -150,7 +150,7 @@ TEST(ValueAlias, DrawnCasesHaveTheBitsOfValuesApart) {
   EXPECT_GT(paged, 0);
 }
 
-// Further draws leave out what they would say of v alone.
+// Further draws leave out the keys that describe v alone.
 TEST(ValueAlias, HasFurtherDraws) {
   const Case c =
       ParseCase(std::string(kLatent) + " cap=5 sinklogit=normal:1").value();
@@ -161,7 +161,7 @@ TEST(ValueAlias, HasFurtherDraws) {
   }
 }
 
-// Every bug of v in k is found on its own case of 1024 keys.
+// Every bug of v in k is found on its own case at 1024 keys.
 TEST(ValueAlias, BugsFailAt1024Keys) {
   ExpectBugsFailAt1024Keys("attn.alias_", 12);
 }

@@ -1,5 +1,5 @@
-// Batch rows that lie end to end: what a line may say, what the tokens hold,
-// and that nothing but addresses changes.
+// Ragged batches: which lines are legal, what the tokens hold, and that only
+// addresses change.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 namespace lockstep::verify {
 namespace {
 
-// Rows of queries and of keys, one without either, one without keys.
+// Row counts of queries and of keys: one row has neither, one has no keys.
 constexpr const char* kRagged =
     "attention_forward b=4 hq=4 hkv=2 sq=5 skv=10 d=3 dv=2 "
     "valid_q=3,0,5,1 valid_kv=10,0,3,0 layout=varlen";
@@ -65,7 +65,7 @@ TEST(Varlen, WhatItDoesNotGoWithIsRefused) {
             "valid_q=3 is out of range; want 0..2");
 }
 
-// Every row is where the table says; all behind the last one is NaN.
+// Every row is at the table's place; all tokens behind the last one are NaN.
 TEST(Varlen, TokensHoldTheRowsAndPoison) {
   const AttentionForwardData data = DataOf(kRagged);
   const Result<TokenTensors> made = MakeTokens(data);
@@ -105,7 +105,7 @@ TEST(Varlen, KernelsThatComputeWithWhatTheyMaskFindNumbers) {
   }
 }
 
-// A host has tokens in place of q, k and v, and rows are those that are there.
+// A host gets tokens in place of q, k and v, and only rows that exist.
 TEST(Varlen, AreHandedOverByName) {
   const auto trial = Open(kRagged);
   EXPECT_EQ(trial->NeededWants(), std::vector<std::string>{"varlen"});
@@ -123,7 +123,7 @@ TEST(Varlen, AreHandedOverByName) {
   EXPECT_EQ(files[1].InFile(), (std::vector<int64_t>{4, 12}));
 }
 
-// What comes back row by row is what went; a write behind the last row shows.
+// Outputs return row by row unchanged; a write behind the last row is found.
 TEST(Varlen, OutputsGoThereAndBack) {
   const auto trial = Open(kRagged);
   const OutputSet expected = Reference(*trial);
@@ -162,15 +162,15 @@ TEST(Varlen, TheLawAsksForPaddedRows) {
   EXPECT_TRUE(law->may_be_refused);
   ASSERT_EQ(law->calls.size(), 1u);
   EXPECT_TRUE(law->calls[0].trial->NeededWants().empty());
-  // Of rows that are there.
+  // The rows that exist.
   EXPECT_EQ(law->calls[0].kept[0].size(), 4u * 9);
 }
 
-// A drawn case with rows end to end, of lengths drawn by its number; none where
-// that has no meaning.
+// A drawn case as a ragged batch, whose lengths are drawn from its number; none
+// if that has no meaning.
 std::optional<Case> WithRowsEndToEnd(Case c, uint64_t n) {
   AttentionForwardCase& a = c.Get<AttentionForwardCase>();
-  // With padding, rows that do not exist have a cotangent that a sink sees.
+  // With padding, absent rows have a cotangent, and dsink depends on it.
   if (std::string_view(OpName(c)) == "attention_backward" && a.sinklogit) {
     c.Get<AttentionBackwardCase>().dlse.reset();
   }
@@ -212,7 +212,7 @@ uint64_t Draws() {
                           : std::strtoull(asked, nullptr, 10);
 }
 
-// Of the lines that are there.
+// The lines that exist.
 void ExpectBits(const Trial& trial, const OutputSet& expected,
                 const OutputSet& produced, const Case& c) {
   for (size_t t = 0; t < expected.tensors.size(); ++t) {
@@ -230,8 +230,8 @@ void ExpectBits(const Trial& trial, const OutputSet& expected,
   }
 }
 
-// Drawn cases: our kernel reads and writes tokens, and has the bits of padded
-// rows, which its plain call has.
+// Drawn cases: our kernel reads and writes tokens, and has the bits that its
+// plain call has for padded rows.
 TEST(Varlen, DrawnCasesHaveTheBitsOfPaddedRows) {
   uint64_t tried = 0;
   for (uint64_t n = 0; n < Draws(); ++n) {
@@ -252,13 +252,13 @@ TEST(Varlen, DrawnCasesHaveTheBitsOfPaddedRows) {
   EXPECT_GT(tried, Draws() / 3);
 }
 
-// Every bug of such rows is found on its own case of 1024 keys.
+// Every bug of ragged batches is found on its own case at 1024 keys.
 TEST(Varlen, BugsFailAt1024Keys) {
   ExpectBugsFailAt1024Keys("attn.varlen_", 14);
 }
 
-// Gradients: tokens of queries by one table, those of keys by the other, and no
-// table of the sinks.
+// Gradients: tokens of queries use one table and tokens of keys the other. The
+// sinks have none.
 TEST(Varlen, GradientsAreHandedOverByName) {
   const auto trial = Open(
       "attention_backward b=3 hq=4 hkv=2 sq=5 skv=10 d=3 dv=2 valid_q=3,0,5 "
@@ -277,7 +277,7 @@ TEST(Varlen, GradientsAreHandedOverByName) {
   EXPECT_EQ(files[3].InFile(), std::vector<int64_t>{4});
 }
 
-// Every bug of such gradients is found on its own cases.
+// Every bug of the gradients of ragged batches is found on its own cases.
 TEST(Varlen, BugsOfGradientsFail) {
   int64_t bugs = 0;
   for (const MutantInfo& info : Mutants()) {

@@ -41,9 +41,9 @@ struct AnswerFile {
   const SafetensorsFile* file = nullptr;
 };
 
-// The tensors of that file into `outputs`, the trial's; what may be missing,
-// and is, becomes NaN. kMismatch: a tensor of another type or shape. kError:
-// one is missing. kRan: the message is WhoseAnswer's.
+// Reads the tensors of that file into the trial's `outputs`. An optional tensor
+// that is absent becomes NaN. kMismatch: a tensor has another type or shape.
+// kError: a required tensor is missing. kRan: the message is WhoseAnswer's.
 RunOutcome TakeAnswer(const AnswerFile& answer, const CaseRequest& request,
                       const Trial& trial, const OutputSet& outputs);
 

@@ -69,8 +69,8 @@ struct CandidateTraits {
   // It computes in a process of its own, which reaches no memory of the judge,
   // and lays tensors out there as variations ask.
   bool apart = false;
-  // It answers trials of parts, too, by the sums that they leave of rows
-  // (PartCalls): a kernel of this repository that is run in this process.
+  // It also answers trials of parts with the sums that each row has after a
+  // part (PartCalls). Only kernels of this repository in this process do.
   bool parts = false;
   // Checks that mean nothing of answers that were computed elsewhere; none of
   // a kernel that runs.

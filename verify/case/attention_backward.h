@@ -31,8 +31,8 @@ struct AttentionBackwardCase
 // The static problem. Requires: ValidateCase passes for a meaningful one.
 AttentionBackwardProblem ToBackwardProblem(const AttentionBackwardCase& c);
 
-// In canonical order: those of attention_forward without `order`, `split` and
-// `page`, and three more.
+// In canonical order: the keys of attention_forward without `order`, `split`
+// and `page`, and three more.
 std::span<const CaseKey> AttentionBackwardKeys();
 
 // Of its row, below.  Requires: an attention_backward case.

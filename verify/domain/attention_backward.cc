@@ -20,10 +20,10 @@ constexpr const char* kOwnFeatures[] = {
     "grad_bf16", "grad_wider",  "dlse",       "do_normal", "do_int",
     "do_onehot", "do_constant", "do_special", "do_tiny",   "do_zero"};
 
-// Features that every case has, or none: attention_forward's probes prove
-// nothing of gradients, its order=amx, its parts of the keys, its pages and its
-// v in k have none, and its far tensors are its own. Rows end to end came when
-// the order of the names was fixed.
+// Features that every case has, or none. attention_forward's probes prove
+// nothing about gradients. Its order=amx, its parts of the keys, its pages and
+// its v in k do not exist here. Its far tensors are its own. Ragged batches
+// came when the order of the names was fixed.
 constexpr std::string_view kMissing[] = {"fill_probe",
                                          "order_amx",
                                          "order_amx_channel_blocks",

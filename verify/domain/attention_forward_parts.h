@@ -36,7 +36,7 @@ std::vector<Case> WithSizes(Draw* draw, std::vector<Case> sequence);
 std::vector<Case> WithFar(Draw* draw, std::vector<Case> sequence);
 // attention_forward/paged.cc, version 7: now and then keys lie in pages.
 std::vector<Case> WithPages(Draw* draw, std::vector<Case> sequence);
-// attention_forward/varlen.cc, version 8: now and then rows lie end to end.
+// attention_forward/varlen.cc, version 8: now and then a batch is ragged.
 std::vector<Case> WithVarlen(Draw* draw, std::vector<Case> sequence);
 // attention_forward/alias.cc, version 10: now and then v lies in k.
 std::vector<Case> WithAlias(Draw* draw, std::vector<Case> sequence);

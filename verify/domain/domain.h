@@ -33,9 +33,9 @@ namespace lockstep::verify {
 // choice is version 5's.
 // 7: in one case of attention_forward in twenty, keys lie in pages. Every other
 // choice is version 6's.
-// 8: in one case of attention_forward in twenty, batch rows lie end to end.
+// 8: one case of attention_forward in twenty is a ragged batch.
 // Every other choice is version 7's.
-// 9: the same of attention_backward.
+// 9: one case of attention_backward in twenty is a ragged batch.
 // 10: in one case of attention_forward in twenty, v lies in k. Every other
 // choice is version 9's.
 inline constexpr uint32_t kDomainVersion = 10;
@@ -60,9 +60,9 @@ struct DomainOptions {
   // Ordinary numbers, dense layouts, one call: what a zoo of correct kernels
   // is tried on.
   bool tame = false;
-  // No tensor reaches over 2^31 elements, no keys are in parts or in pages, no
-  // rows lie end to end and no v is in k, as in version 4. Answers of older
-  // campaigns are held against such draws.
+  // Tame draws are like those of version 4: no tensor reaches over 2^31
+  // elements, no keys are in parts or in pages, no batch is ragged and no v is
+  // in k. Answers of older campaigns are compared with such draws.
   bool near = false;
 };
 

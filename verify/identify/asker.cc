@@ -112,7 +112,7 @@ const FieldEvidence* SameIn(const Identified& again, const Identified& found,
   return nullptr;
 }
 
-// Sets the field to that text, or where it is empty to what the base has.
+// Sets the field to that text, or to the base's value if the text is empty.
 void SetField(const std::string& key, const std::string& text,
               const NumericProfile& base, NumericProfile* profile) {
   NumericProfile fresh = base;
@@ -127,9 +127,9 @@ void SetField(const std::string& key, const std::string& text,
   *profile = fresh;
 }
 
-// The value that covers both where it hangs on the length which one a kernel
-// has; empty: none does. In f32 a scale in dS is rounded as it is in k or q,
-// and more often than after the sum.
+// If the length decides which of two values a kernel has: the value that covers
+// both; empty if none does. In f32 a scale in dS rounds as often as one in k or
+// q, and more often than one after the sum.
 std::string CoverOf(const FieldEvidence& field, const FieldEvidence& other,
                     const NumericProfile& profile) {
   if (other.word != Word::kSeen) return "";

@@ -97,12 +97,12 @@ FunctionFit FitErrors(const std::vector<ErrorPoint>& points,
 
 namespace {
 
-// Whether the errors are those of an argument that is rounded so, where they
-// show it.
+// Whether each error that is large enough to tell is that of an argument
+// rounded to the type.
 bool IsRounded(const RoundingModel& type, double factor,
                const std::vector<ErrorPoint>& points,
                double (*function)(double)) {
-  constexpr double kMargin = 0x1p-20;  // of the argument before
+  constexpr double kMargin = 0x1p-20;  // relative, before the rounding
   size_t shown = 0;
   for (const ErrorPoint& point : points) {
     const double argument = point.x * factor;

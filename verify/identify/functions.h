@@ -37,9 +37,9 @@ FunctionFit FitErrors(const std::vector<ErrorPoint>& points,
 bool SameAnswers(const std::vector<ErrorPoint>& points,
                  const std::vector<ErrorPoint>& again);
 
-// Reports a function whose argument, times one of the factors, is rounded to 16
-// bits before: its errors come and go with those of the argument, which a
-// hardware function's do not. Returns whether it is one.
+// Reports a function whose argument, times one of the factors, is first rounded
+// to 16 bits. Its errors come and go with those of the argument, and a hardware
+// function's errors do not. Returns whether the function is of this kind.
 bool ReportRoundedArgument(Asker* kernel, const char* field,
                            const std::vector<ErrorPoint>& points,
                            double (*function)(double),

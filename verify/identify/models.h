@@ -26,14 +26,15 @@ struct RoundingModel {
 };
 // Strict values first.
 std::span<const RoundingModel> RoundingModels();
-// Those of numbers between tensors of that lane. Beside bf16 there is no tf32;
-// beside f16 it stands last, because it is f16 but for the smallest numbers.
+// The models of intermediate numbers, if tensors have that lane. For bf16 there
+// is no tf32. For f16 tf32 is last, because it differs from f16 only in the
+// smallest numbers.
 std::vector<const RoundingModel*> ModelsBeside(Lane lane);
-// Whether units of tensors of that lane round other numbers to the type: those
-// of f16 tensors have no bf16, and those of f32 tensors are for the caller to
-// know.
+// Whether units for tensors of that lane round intermediate numbers to the
+// type. Those for f16 tensors have no bf16. The caller decides about f32
+// tensors.
 bool IsOfLane(NumberType type, Lane lane);
-// The type of 16 bits that numbers are kept in between tensors of that lane.
+// The 16-bit type that intermediate numbers have, if tensors have that lane.
 NumberType NarrowTypeOf(Lane lane);
 float RoundedBy(const RoundingModel& model, float x);
 // Whether x is too near a border of two rounded values to tell, errors of

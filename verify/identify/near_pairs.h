@@ -10,7 +10,7 @@
 
 namespace lockstep::verify {
 
-// What an exp may be off by before its weight is rounded: accurate, hardware's,
+// Relative errors of an exp before its weight is rounded: accurate, hardware's,
 // torch's for vectors, and the coarsest whose rounding to bf16 still shows.
 inline constexpr double kExpErrors[] = {0x1p-18, 0x1p-15, 0x1p-13, 0x1p-12};
 
@@ -20,10 +20,10 @@ struct NearPair {
   double answer = 0;
 };
 
-// The strictest type that numbers of tensors of that lane may be rounded to
-// whose differences are the answers; null: none. `margin`: how far the numbers
-// may be off, relative to them; `out`: what a difference may be rounded by;
-// `spacing`: and besides, however small it is.
+// The strictest type for tensors of that lane under which the differences of
+// the rounded numbers are the answers; null: none. `margin` is the relative
+// error of the numbers before rounding. `out` is the relative rounding error of
+// a difference, and `spacing` the absolute one besides.
 const RoundingModel* FitPairs(const std::vector<NearPair>& pairs, Lane lane,
                               double margin, double out, double spacing = 0);
 

@@ -232,7 +232,8 @@ class AttentionMaterialiser {
     return PlanFileTensor(*file_, name, view.shape, plan);
   }
 
-  // Keys of shared pages: those of batch row 0. (V in k: the same ones again.)
+  // Keys of shared pages are those of batch row 0. With v in k they are written
+  // twice.
   void SharePages() const {
     const int64_t keys = attention_.page.shared * attention_.page.size;
     if (keys == 0) return;

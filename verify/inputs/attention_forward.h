@@ -32,7 +32,7 @@ struct PageSpec {
   bool finite_slack = false;
 };
 
-// How rows are put end to end (attention_forward/varlen.h).
+// How a ragged batch is laid out (attention_forward/varlen.h).
 struct VarlenSpec {
   int64_t shift = 0;  // elements that tensors start behind a 64-byte boundary
   // Tokens behind the last row hold numbers, not NaN, because the kernel
@@ -52,7 +52,7 @@ struct AttentionForwardData {
   std::vector<GuardedBuffer> dense_masks;
   // A kernel gets k and v in pages.
   std::optional<PageSpec> pages;
-  // A kernel gets q, k and v, and its outputs, with rows end to end.
+  // A kernel gets q, k and v, and its outputs, as a ragged batch.
   std::optional<VarlenSpec> varlen;
 
   // Of the logical contents of all inputs, payload counts included: DigestText
@@ -63,11 +63,11 @@ struct AttentionForwardData {
   std::string StorageDigest() const;
 };
 
-// Makes data.v the first channels of data.k, and leads inputs to both.
+// Makes data.v the first channels of data.k, and points the inputs at both.
 //   Requires: data.problem.v_in_k, data.k.
 void PutValuesInKeys(AttentionForwardData* data);
 
-// The other way: v gets memory of its own, and problem.v_in_k is false. Errors:
+// Reverses that: v gets memory of its own, and problem.v_in_k is false. Errors:
 // memory.  Requires: data.problem.v_in_k.
 Status TakeValuesOut(AttentionForwardData* data);
 

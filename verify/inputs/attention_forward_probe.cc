@@ -98,7 +98,7 @@ ProbeValueRow::ProbeValueRow(ProbeKind kind,
   big_ = kind == ProbeKind::kReset && !IsHigh(kind, problem, seed, j);
 }
 
-// 0..15, or 0..3.
+// Returns 0..15, or 0..3 for e5m2.
 int ProbeValueRow::Step(uint64_t hash, int64_t c) const {
   return Level(hash, c) >> (few_ ? 2 : 0);
 }

@@ -53,8 +53,9 @@ class ProbeValueRow {
   uint64_t before_ = 0;  // of the key whose level is taken away
 };
 
-// The elements of q (tensor 0), k (1) or v (2) at [b, h, position], by channel:
-// a pure function, exact in bf16; keys and values in a problem's fp8, too.
+// The elements of q (tensor 0), k (1) or v (2) at [b, h, position], by channel.
+// This is a pure function, exact in bf16; keys and values are also exact in a
+// problem's fp8.
 //   Requires: WhyNotProbe is empty for the exact profiles.
 class ProbeElements {
  public:
@@ -70,8 +71,8 @@ class ProbeElements {
 
   // How an element of q or k follows from its channel.
   enum class Form { kOneChannel, kSigned, kHole, kLevels };
-  std::optional<ProbeValueRow> values_;  // of v, also where that lies in k
-  int64_t shared_ = 0;                   // first channels: v's, where q is 0
+  std::optional<ProbeValueRow> values_;  // the row of v, also if v is in k
+  int64_t shared_ = 0;                   // v's channels in k, where q is 0
   Form form_ = Form::kOneChannel;
   int64_t at_ = -1;   // the one channel, or that of the hole
   double value_ = 0;  // there, or the unit of all

@@ -44,12 +44,12 @@ struct FillPlan {
 float QueryScale(const AttentionForwardCase& c);
 
 // Fills every element; poison terms are ignored. Elements of 16 bits are the
-// f32 values rounded to nearest even (N2), and NaN payloads are cut; those of 8
-// bits saturate (RoundBitsToFp8).
+// f32 values rounded to nearest even (N2), and NaN payloads are cut. Elements
+// of 8 bits saturate (RoundBitsToFp8).
 void FillTensor(const CounterGenerator& generator, const FillPlan& plan,
                 const MutableLaneView& view);
 
-// Every scale of keys or of values, in the order of their tensor.
+// Fills every scale of keys or of values, in the order of their tensor.
 void FillScales(const CounterGenerator& generator, const ScaleSpec& spec,
                 uint32_t stream, std::span<float> scales);
 

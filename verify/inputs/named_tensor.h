@@ -117,8 +117,8 @@ struct KernelInputs {
 
   // Null if there is no such tensor.
   const NamedTensor* Find(const std::string& name) const;
-  // The first tensor whose elements the n-th has, too, from its first one on
-  // and by the same strides, such as v in k; n, if there is none.
+  // The first tensor that holds all elements of the n-th: it has the same start
+  // and strides, as k has for a v in k. n, if there is none.
   size_t HolderOf(size_t n) const;
   // Removes the tensor of that name, if there is one.
   void Drop(const std::string& name);

@@ -150,8 +150,8 @@ struct ShardsTried {
   std::vector<std::string> empty;  // shards that hold nothing
   std::string why_not;   // nothing was proved, one line; empty: it was
   int64_t elements = 0;  // that were compared
-  // Of a kernel of our own, whose shards of keys are asked for as parts (N24):
-  // what their join had, or why they are no parts. Empty: it was not asked.
+  // For our own kernels, whose shards of keys are also asked for as parts
+  // (N24): the result of the join, or why they are not parts. Empty: not asked.
   std::string parts;
 };
 

@@ -86,7 +86,7 @@ class TrialLaws {
   // The calls of the law `shard`: the trial cut along an axis. They refer to
   // it. Errors: memory, an op that is not cut so.
   virtual Result<Shards> MakeShards(const ShardsAsked& asked) const;
-  // The same shards as parts of rows' sums. Errors: memory.
+  // The same shards as parts. Errors: memory.
   virtual Result<PartCalls> MakeParts(const ShardSpec& shard) const;
 };
 

@@ -47,15 +47,14 @@ struct TrialParts {
   const BlockPlanScene* scene = nullptr;
 };
 
-// The wants of hosts that read keys and values in pages, and rows that lie end
-// to end.
+// The wants of hosts that read keys and values in pages, and ragged batches.
 inline constexpr const char* kPagesWant = "pages";
 inline constexpr const char* kVarlenWant = "varlen";
-// What a case has that needs the want: "the case has " this.
+// The key of a case that needs the want, for the text "the case has ...".
 inline std::string NeedOf(const std::string& want) {
   return want == kVarlenWant ? "layout=varlen" : want;
 }
-// The same of keys and values in fp8, and their scales.
+// The want of hosts that read keys and values in fp8, and their scales.
 inline constexpr const char* kFp8KeysWant = "kvlane";
 
 // One case made concrete: inputs in memory, truth and candidates on demand.
@@ -92,12 +91,12 @@ class Trial {
     return "'" + want + "' has no meaning for this op";
   }
 
-  // The case can be handed over only with these wants. A kernel that does not
-  // have them is not asked.
+  // The wants that a kernel needs for this case. A kernel that lacks one is not
+  // asked.
   virtual std::vector<std::string> NeededWants() const { return {}; }
 
-  // How an output's rows lie for a kernel with these wants; none: as the trial
-  // has them.
+  // The layout of an output's rows for a kernel with these wants; none: that of
+  // the trial.
   virtual std::optional<TokenRows> RowsEndToEnd(
       const std::string& output) const {
     (void)output;

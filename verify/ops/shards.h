@@ -63,24 +63,25 @@ struct Shards {
   std::unique_ptr<ShardMerge> merge;
 };
 
-// Puts together what parts of the keys leave of rows.
+// Joins the states that kernels return for parts of the keys.
 class PartJoin {
  public:
   virtual ~PartJoin() = default;
 
-  // The answer to call n of a round; each call once.
+  // Adds the answer to call n of a round; each call is added once.
   virtual void Add(size_t n, int round, LawCall call, OutputSet answer) = 0;
-  // All of them -> the whole's outputs. Returns whether these are right only
-  // after a further round of calls. Errors: the answers are no parts.
+  // Joins all answers to the whole's outputs. Returns whether these need a
+  // further round of calls. Errors: the answers are no parts.
   virtual Result<bool> Join(const OutputSet& whole) const = 0;
 };
 
-// A trial as parts, for kernels of our own that leave sums in place of outputs.
+// A trial as parts, for our own kernels, which return states in place of
+// outputs.
 struct PartCalls {
-  // Why shards are no parts, one line; empty: they are.
+  // The reason why shards are not parts, in one line; empty: they are.
   std::string why_not;
-  // The case in as many parts, "split=4", whose bits the joined answers have,
-  // and that call; null: the case itself.
+  // The case with as many parts, "split=4", whose bits the joined answers have,
+  // and its call; null: the case itself.
   std::string form;
   std::function<Result<LawCall>()> whole;
   std::vector<std::function<Result<LawCall>(int round)>> calls;

@@ -10,7 +10,7 @@
 namespace lockstep::tests {
 namespace {
 
-// A pool as [pages, hkv, slot, d].
+// Views a pool as [pages, hkv, slot, d].
 void SetPool(const lockstep_attention_forward_call& call,
              const lockstep_tensor* pool, LaneView* view) {
   Set(pool, view);
@@ -19,7 +19,7 @@ void SetPool(const lockstep_attention_forward_call& call,
   std::swap(view->strides[1], view->strides[2]);
 }
 
-// [heads, tokens] as [1, heads, tokens].
+// Views [heads, tokens] as [1, heads, tokens].
 template <typename T>
 void SetTokens(const lockstep_tensor* tensor, TensorView<T, 3>* view) {
   if (tensor == nullptr) return;
@@ -30,7 +30,7 @@ void SetTokens(const lockstep_tensor* tensor, TensorView<T, 3>* view) {
   *view = {tokens.data, {1, n[0], n[1]}, {0, s[0], s[1]}};
 }
 
-// Tokens [tokens, heads, channels] as [1, heads, tokens, channels].
+// Views [tokens, heads, channels] as [1, heads, tokens, channels].
 template <typename Void>
 void SetTokens(const lockstep_tensor* tensor, BasicLaneView<Void, 4>* view) {
   if (tensor == nullptr) return;
@@ -112,7 +112,7 @@ void ReadScales(const lockstep_attention_forward_call& call,
       ScalesOf(call.v_scale, call.v_scale_keys, &inputs->v_scale);
 }
 
-// All but o and lse.
+// Fills all but o and lse.
 void ReadAttention(const lockstep_attention_forward_call& call,
                    AttentionForwardProblem* problem,
                    AttentionForwardInputs* inputs) {

@@ -23,7 +23,7 @@ struct AttentionCall {
   AttentionForwardInputs inputs;
   AttentionForwardOutputs outputs;
   std::optional<KeyPages> pages;  // k and v of the inputs lead there then
-  // Rows lie end to end: tensors are as CheckVarlen has them.
+  // A ragged batch: the tensors are as in CheckVarlen.
   std::optional<VarlenRows> varlen;
 };
 // Views of the call's memory. Errors: Validate's.
@@ -35,7 +35,7 @@ struct BackwardCall {
   AttentionBackwardInputs inputs;
   AttentionBackwardOutputs outputs;
   AttentionForwardOutputs own;  // null: is not asked for
-  // Rows lie end to end: tensors are as CheckVarlen has them.
+  // A ragged batch: the tensors are as in CheckVarlen.
   std::optional<VarlenRows> varlen;
 };
 Status ProblemOf(const lockstep_attention_backward_call& call,

@@ -20,7 +20,7 @@ void SetCarry(const lockstep_tensor* const (&parts)[4], Mamba3Carry<T>* carry) {
   carry->theta.shape = {carry->h.shape[0], carry->h.shape[1], 0};
 }
 
-// All but the outputs.
+// Fills all but the outputs.
 void ReadScan(const lockstep_mamba3_scan_call& call, Mamba3ScanProblem* problem,
               Mamba3ScanInputs* inputs) {
   Mamba3ScanProblem& p = *problem;

@@ -9,7 +9,7 @@
 
 namespace lockstep::verify {
 
-// The law alone decides: no draws, probes and canaries.
+// The law alone decides: there are no draws, probes or canaries.
 inline JudgeOptions OnlyShards(JudgeOptions options = {}) {
   options.only_law = "none";
   options.probes = false;

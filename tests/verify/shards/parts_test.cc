@@ -1,4 +1,4 @@
-// Shards of keys as parts: the sums that our kernels leave of them.
+// Shards of keys as parts: the states that our kernels return for them.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 namespace lockstep::verify {
 namespace {
 
-// Where shards are split's parts, sums that our kernels leave of them are put
-// together, and have the bits of split=N; else the result says why not.
+// If shards are the parts of split=N, the joined states of our kernels have its
+// bits; else the result says why not.
 TEST(Parts, OfOursHaveTheBitsOfSplit) {
   const struct {
     const char* line;
@@ -27,8 +27,8 @@ TEST(Parts, OfOursHaveTheBitsOfSplit) {
        "the bits of split=3"},
       {"attention_forward sq=3 skv=20 d=4 lane=f16 page=4 shard=kv:1",
        "the bits of split=1"},
-      // The values of the first part are infinite sums, and those of both are
-      // too large for the usual weights.
+      // The first part's values make infinite sums. Both parts' values are too
+      // large for the usual weights.
       {"attention_forward sq=32 skv=32 d=8 mask=causal "
        "fill=normal:1+v.huge:0.02 shard=kv:2",
        "the bits of split=2; merged by their lse: the profile bounds next to "
@@ -56,7 +56,7 @@ TEST(Parts, OfOursHaveTheBitsOfSplit) {
   }
 }
 
-// Each number that a part leaves counts: m, l and acc, of every part.
+// A wrong bit in m, l or acc of any part is found.
 TEST(Parts, AWrongOneIsFound) {
   const std::string line =
       "attention_forward hq=2 sq=5 skv=64 d=4 mask=causal align=br shard=kv:4";

@@ -89,7 +89,7 @@ class Builder {
     Add(kProduct, Cause::kAccQk, Gamma(steps.count, steps.unit));
     Add(kProduct, Cause::kAccQk, Pick(!exact_products, 2 * kU));
     int exponent = 0;
-    // N25: a scale of all keys may be part of what q is multiplied with.
+    // N25: a scale that all keys of a head share may be folded into q's factor.
     const bool folded = problem_.k_scales.any() && !problem_.k_scales.by_key();
     const bool power = !folded && std::frexp(problem_.scale, &exponent) == 0.5;
     if (p_.scale_at == ScaleAt::kQLane || p_.scale_at == ScaleAt::kQF32) {
@@ -103,8 +103,8 @@ class Builder {
     } else {
       Add(kArgument, Cause::kScaleAt, 2 * kU);
     }
-    // N25: the product with a key's scale, wherever it is formed, and that of
-    // the numbers which the truth has in its place.
+    // N25: the kernel's product with a key's scale, wherever it is formed, and
+    // the product in the truth's k.
     Add(kProduct, Cause::kScaleAt, Pick(problem_.k_scales.any(), 3 * kU));
     if (problem_.v_scales.any()) AddNumerator(Cause::kScaleAt, 3 * kU);
     const double scale = std::fabs(problem_.scale);
@@ -269,8 +269,8 @@ class Builder {
     const bool f16 = p_.p == NumberType::kF16;
     double floor = p_.ftz ? 0x1p-125 : 0x1p-126;
     if (f16) floor += p_.ftz ? 0x1p-13 : 0x1p-24;
-    // N25: weights times a small scale underflow, those times a large one
-    // leave f16, or f32 where no maximum is subtracted.
+    // N25: weights times a small scale underflow. Weights times a large one
+    // overflow f16, or f32 where no maximum is subtracted.
     floor /= range_.least_scale;
     if (problem_.v_scales.by_key()) {
       m_.unbounded |= range_.largest_scale > (f16 ? 0x1p14 : 0x1p62);
@@ -313,7 +313,7 @@ class Builder {
                      p_.acc_l.kind == Accumulator::Kind::kF16 ||
                      p_.state == NumberType::kF16;
     if (f16) m_.largest_sum = 30000;
-    // N25: sums of what a scale multiplies only afterwards.
+    // N25: the sums are formed before the scale multiplies them.
     m_.largest_sum *= range_.least_scale;
     narrow_sums_ = f16;
     if (p_.max.kind == MaxPolicy::Kind::kRunning ||

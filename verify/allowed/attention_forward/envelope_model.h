@@ -123,7 +123,8 @@ struct EnvelopeModel {
   bool unbounded = false;   // the profile bounds nothing here
 };
 
-// A sum of so many keys, as `how` adds; `extra`: roundings of a term beside it.
+// A sum of so many keys, added as `how` states; `extra` counts the roundings of
+// an additional term.
 EnvelopeModel::Sum MakeSum(const Accumulator& how, const NumericProfile& p,
                            double keys, double extra);
 

@@ -69,7 +69,8 @@ void AddDecays(const NumericProfile& profile, int64_t chunk,
 // Half of the smallest f16.
 constexpr double kF16Tiny = SpacingOf(NumberType::kF16) / 2;
 
-// Every type that a number is rounded to on the way to y; gradients have more.
+// Every type that a number is rounded to before it reaches y; gradients have
+// more.
 std::array<NumberType, 16> TypesOf(const ScanNumeric& s) {
   return {s.angle,   s.angle_carry, s.lambda, s.dt,        s.weight, s.param,
           s.query,   s.key,         s.scaled, s.carry_key, s.score,  s.state,

@@ -20,7 +20,7 @@ inline constexpr double kF16Largest = 0x1p15;
 // Relative, of an operand of a matrix unit in that type.
 double OperandError(const ScanNumeric& scan, NumberType type);
 
-// What f16 on the way does: its smallest numbers, and its largest.
+// The effects of f16 in between: its smallest numbers, and its largest.
 void TakeF16(oracle::ScanErrors* errors);
 
 // Requires: profile.scan.

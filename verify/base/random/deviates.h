@@ -52,8 +52,8 @@ inline uint16_t RoundBitsToF16(uint32_t bits) {
   return with_sign((size + half - (112u << 23)) >> 13);
 }
 
-// The same to fp8. What is beyond the largest number becomes that one, as
-// converters that saturate have it; infinity stays one in e5m2, and is NaN in
+// The same to fp8. Values beyond the largest number become that number, as in
+// converters that saturate. Infinity stays infinity in e5m2, and becomes NaN in
 // e4m3, which has none.
 inline uint8_t RoundBitsToFp8(Lane lane, uint32_t bits) {
   const auto sign = static_cast<uint8_t>(bits >> 24 & 0x80u);
@@ -68,7 +68,8 @@ inline uint8_t RoundBitsToFp8(Lane lane, uint32_t bits) {
   const int fraction = row.digits - 1;
   const int exponent = std::max(std::ilogb(x), row.min_exponent);
   const double steps = std::nearbyint(std::ldexp(x, fraction - exponent));
-  // Whole steps from zero, subnormal numbers included: bytes count them.
+  // The number's steps from zero, subnormal numbers included: the bits count
+  // them.
   const double byte = steps + std::ldexp(exponent - row.min_exponent, fraction);
   const double most = lane == Lane::kE4m3 ? 0x7e : 0x7b;
   return static_cast<uint8_t>(sign |

@@ -24,7 +24,7 @@ void AddMask(const Trial& trial, const KernelInputs& inputs,
   const NamedTensor* q = inputs.Find("q");
   const NamedTensor* k = inputs.Find("k");
   if (inputs.op != "attention_forward" || q == nullptr || k == nullptr) return;
-  if (q->shape.size() != 4) return;  // rows of one length have another grid
+  if (q->shape.size() != 4) return;  // tokens have no grid [sq, skv]
   const int64_t rows =
       ElementCount(q->shape) / std::max<int64_t>(q->shape.back(), 1);
   const int64_t keys = k->shape[k->shape.size() - 2];

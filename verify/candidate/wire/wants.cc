@@ -69,8 +69,8 @@ Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
 }
 
 Status WantedCall::Apply(const Trial& trial, const std::string& want) {
-  // A case with pages, with rows end to end or with keys in fp8 was handed over
-  // so; others stay as they are.
+  // A case with pages, a ragged batch or keys in fp8 was passed in that form;
+  // other cases have none of these tensors.
   if (want == kPagesWant || want == kVarlenWant || want == kFp8KeysWant) {
     const std::vector<std::string> needed = trial.NeededWants();
     if (std::find(needed.begin(), needed.end(), want) == needed.end()) {

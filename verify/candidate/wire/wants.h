@@ -27,9 +27,9 @@ class WantedCall {
                                  bool wide, KernelCall call);
 
   const KernelCall& call() const { return call_; }
-  // Writes the outputs to where the trial has them; what the kernel lacks is
-  // NaN. Returns what was written where nobody may write, as an error says it;
-  // empty: nothing.
+  // Writes the outputs to the trial's memory; outputs that the kernel lacks are
+  // NaN. Returns a write to memory that nobody may write, as the text of an
+  // error; empty if there was none.
   std::string Return() const;
 
  private:

@@ -14,9 +14,10 @@ Status CheckAlias(const AttentionForwardCase& c) {
                          " channels, not dv=" + std::to_string(c.value_dim));
   }
   if (c.layout == Layout::kVarlen) {
-    return Status::Error(what + "layout=varlen has v apart");
+    return Status::Error(what + "layout=varlen needs separate memory for v");
   }
-  if (c.kv_lane) return Status::Error(what + "kvlane= has v apart");
+  if (c.kv_lane)
+    return Status::Error(what + "kvlane= needs separate memory for v");
   if (c.strides.v) return Status::Error(what + "v has the strides of k");
   for (const FillTerm& term : c.fill) {
     if (term.tensors != kFillV) continue;

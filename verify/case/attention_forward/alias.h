@@ -1,4 +1,4 @@
-// Whether alias= of a case has a meaning.
+// Checks that alias= of a case has a meaning.
 #ifndef LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_ALIAS_H_
 #define LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_ALIAS_H_
 
@@ -7,7 +7,7 @@
 
 namespace lockstep::verify {
 
-// V lies where k does, with k's numbers: nothing else says what it is.
+// V is in k's memory, with k's numbers: no other key may describe v.
 Status CheckAlias(const AttentionForwardCase& c);
 
 }  // namespace lockstep::verify

@@ -18,7 +18,7 @@ namespace lockstep::verify {
 
 // Order of the axes in memory; all are views of [batch, head, position,
 // channel]. kThd is packed tokens: [batch * position, head, channel]. kVarlen
-// is kThd without what is not valid: a kernel gets rows end to end.
+// is kThd without absent positions: a kernel gets a ragged batch.
 enum class Layout : uint8_t { kBhsd, kBshd, kThd, kVarlen };
 
 // Where the bits of a dense mask term come from.
@@ -68,7 +68,7 @@ struct ScaleSpec {
 };
 // The middle of the scales' range; 1 without scales.
 double TypicalScale(const ScaleSpec& spec);
-// Of a tensor.
+// One scale per tensor.
 ScaleSpec ConstantScales(double scale);
 
 struct AttentionForwardCase : OpValuesAs<AttentionForwardCase> {
@@ -100,7 +100,7 @@ struct AttentionForwardCase : OpValuesAs<AttentionForwardCase> {
   StrideOverrides strides;  // with pages, k's and v's are those of the pool:
                             // [page, h, slot, d]
   PagedKeys page;
-  // alias=v_in_k:DV: v is so many first channels of k; 0: it has its own memory
+  // alias=v_in_k:DV: v is the first v_in_k channels of k; 0: v has own memory.
   int64_t v_in_k = 0;
   std::vector<FillTerm> fill = {FillTerm{FillKind::kNormal, kFillAll, {1.0}}};
   std::optional<FillTerm> sinklogit;

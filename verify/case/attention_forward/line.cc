@@ -222,7 +222,7 @@ std::string PrintAlias(const Case& c, int64_t) {
   return channels == 0 ? "none" : "v_in_k:" + std::to_string(channels);
 }
 
-// All channels of k, or those of them that alias= names.
+// Either all channels of k, or the number that alias= gives.
 void SetValueDim(Case& c) {
   const int64_t channels = Get(c).v_in_k;
   Get(c).value_dim = channels == 0 ? Get(c).head_dim : channels;
@@ -244,7 +244,7 @@ Status ParseSink(Scanner& in, int64_t, Case& c) {
   return {};
 }
 
-// fp8 is a lane of keys and values alone.
+// Only keys and values may have an fp8 lane.
 template <auto kMember>
 Status ParseWideLane(Scanner& in, int64_t place, Case& c) {
   for (size_t n = kWideLanes; n < kLaneRows.size(); ++n) {
@@ -390,8 +390,8 @@ std::span<const CaseKey> AttentionForwardKeys() { return kKeys; }
 std::array<int64_t, 4> LayoutStrides(Layout layout,
                                      const std::array<int64_t, 4>& shape) {
   if (layout == Layout::kBhsd) return DenseStrides(shape);
-  // bshd, and thd: the same memory, its first two axes joined in one. Of
-  // varlen, as the judge holds it: the truth reads rows of one length.
+  // bshd, and thd, which is the same memory with its first two axes joined.
+  // varlen also has it where the judge holds it: the truth reads padded rows.
   const int64_t token = shape[1] * shape[3];
   return {shape[2] * token, shape[3], token, 1};
 }

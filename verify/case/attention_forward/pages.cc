@@ -106,7 +106,7 @@ int64_t PoolBytes(const AttentionForwardCase& c) {
   const auto lane = static_cast<int64_t>(LaneBytes(c.kv_lane.value_or(c.lane)));
   int64_t bytes = 4 * c.batch * (1 + (c.kv_len - 1) / c.page.size + 1);
   for (const Pool& pool : PoolsOf(c)) {
-    if (c.v_in_k > 0 && pool.name[0] == 'v') continue;  // that of k
+    if (c.v_in_k > 0 && pool.name[0] == 'v') continue;  // v's pool is k's
     const int64_t taken =
         BytesIn(ElementRanges(pool.shape, pool.strides, lane));
     if (__builtin_add_overflow(bytes, taken, &bytes)) return INT64_MAX;

@@ -30,8 +30,8 @@ double ProbeHighScore(const AttentionForwardProblem& p);
 // cap too small to separate the scores, a scale that is 0 or extreme.
 std::string WhyNotProbe(ProbeKind kind, const AttentionForwardProblem& problem);
 
-// Channels of q and k that make a probe's scores. With v in k these are the
-// ones behind v's, in which q is 0.
+// The channels of q and k that form a probe's scores. With v in k these are the
+// channels behind v's. In v's channels q is 0.
 int64_t ProbeChannels(const AttentionForwardProblem& p);
 
 // Number of residue classes of comb and thirds: at most one per channel, and a

@@ -1,4 +1,4 @@
-// Whether a case may have the exact probe that it asks for.
+// Checks whether a case may have the exact probe that it asks for.
 #ifndef LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_PROBE_FILL_H_
 #define LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_PROBE_FILL_H_
 
@@ -8,7 +8,7 @@
 
 namespace lockstep::verify {
 
-// A probe's inputs prove something only as they are, and for this problem.
+// A probe's inputs prove something only unmodified, and for this problem.
 Status CheckProbe(const AttentionForwardCase& c,
                   const AttentionForwardProblem& problem);
 

@@ -34,7 +34,7 @@ Status CheckScaleRange(const char* key, const ScaleSpec& spec) {
   return {};
 }
 
-// The scores' factor that a scale of all keys of a head makes.
+// `scale` times the scale that all keys of a head share.
 Status CheckFactor(const AttentionForwardCase& a) {
   if (!a.k_scale.any() || a.k_scale.layout.by_key()) return {};
   const FillTerm& values = a.k_scale.values;
@@ -123,7 +123,7 @@ Status CheckScales(const Case& c) {
   RETURN_IF_ERROR(CheckFactor(a));
   if (a.kv_lane && a.layout == Layout::kVarlen) {
     return Status::Error(
-        "layout=varlen with kvlane=: rows end to end are not there in fp8; "
+        "layout=varlen with kvlane=: ragged batches have no fp8; "
         "want another layout");
   }
   if (!a.kv_lane || !c.shard) return {};

@@ -17,15 +17,15 @@ inline constexpr const char* kScaleForm =
 Result<ScaleSpec> ParseScales(Scanner& in);
 std::string FormatScales(const ScaleSpec& spec);
 
-// Whether the scales' values are within 2^-60..2^60, and the case has no key
-// that keys and values in fp8 do not go together with.
+// Checks that the scales' values are within 2^-60..2^60, and that the case has
+// no key that cannot be combined with fp8.
 Status CheckScales(const Case& c);
 
-// An exact probe, called `name`, has scales of 1.
+// Checks that an exact probe, called `name`, has scales of 1.
 Status CheckScalesOfProbe(const std::string& name,
                           const AttentionForwardCase& c);
 
-// The tensor of the scales, without memory; nothing without scales.
+// The shape of the scales' tensor, without memory; nothing without scales.
 KeyScaleView ShapeOfScales(const AttentionForwardCase& c,
                            const ScaleSpec& spec);
 

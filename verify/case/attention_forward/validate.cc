@@ -368,7 +368,7 @@ int64_t AttentionForwardBytes(const Case& c) {
   const AttentionForwardInputs in = InputShapes(a);
   const AttentionForwardOutputs out = OutputShapes(a);
   const auto taken = [&](const auto& view) {
-    // The judge has those in fp8 as f32, too.
+    // The judge also holds keys and values in fp8 as f32.
     const size_t each = IsFp8(view.lane) ? 5 : LaneBytes(view.lane);
     return BytesIn(
         ElementRanges(view.shape, view.strides, static_cast<int64_t>(each)));

@@ -69,7 +69,8 @@ int64_t VarlenBytes(const AttentionForwardCase& c) {
   if (c.layout != Layout::kVarlen) return 0;
   const AttentionForwardInputs in = InputShapes(c);
   const auto lane = static_cast<int64_t>(LaneBytes(c.lane));
-  // Below 2^31 tokens; channels of a token are within the contract's limits.
+  // There are fewer than 2^31 tokens, and the contract limits a token's
+  // channels.
   const int64_t queries = Sum(in.valid_q) + kTailTokens;
   const int64_t keys = Sum(in.valid_kv) + kTailTokens;
   return queries * c.q_heads * ((c.head_dim + c.value_dim) * lane + 4) +

@@ -1,4 +1,4 @@
-// Rows that lie end to end (layout=varlen): how many tokens there are.
+// Ragged batches (layout=varlen): the number of tokens, and what is refused.
 #ifndef LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_VARLEN_H_
 #define LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_VARLEN_H_
 
@@ -11,20 +11,20 @@
 
 namespace lockstep::verify {
 
-// Tokens behind the last row, of queries and of keys: they are there, and
-// nobody may read or write them.
+// The number of tokens behind the last row, for queries and for keys. They
+// exist, and no kernel may read or write them.
 inline constexpr int64_t kTailTokens = 3;
 
-// Where rows of these lengths begin, and where the last one ends.
+// The start of each row of these lengths, and the end of the last one.
 std::vector<int32_t> RowStarts(const std::vector<int64_t>& lengths);
 
-// layout=varlen beside keys that it does not go with. Requires: extents and
-// counts are legal.
+// Refuses keys that cannot be combined with layout=varlen. Requires: extents
+// and counts are legal.
 Status CheckVarlen(const Case& c, const AttentionForwardCase& a);
-// Of gradients: some row has a key, whose dk and dv can be held against the
-// truth. Requires: CheckVarlen passes.
+// For gradients: checks that some row has a key, so that there are dk and dv to
+// compare with the truth. Requires: CheckVarlen passes.
 Status CheckVarlenGradients(const AttentionForwardCase& a);
-// Bytes of the tensors whose rows lie end to end; 0 where they do not.
+// Bytes of the tensors of tokens; 0 unless layout=varlen.
 int64_t VarlenBytes(const AttentionForwardCase& c);
 
 }  // namespace lockstep::verify

@@ -17,7 +17,7 @@ struct SharedChannels {
   int64_t d, dv;
 };
 
-// Multiply-adds of a case whose channels are drawn anew.
+// The most multiply-adds of a case whose channels are drawn anew.
 constexpr int64_t kMostLatentWork = 1 << 20;
 
 }  // namespace
@@ -50,13 +50,13 @@ std::vector<Case> WithAlias(Draw* draw, std::vector<Case> sequence) {
     a.strides.v = std::nullopt;
     if (one_head) a.kv_heads = 1;
     const int64_t d = a.head_dim;
-    // Else the channels are the case's, and v has some of them.
+    // Without drawn channels the case keeps its own, and v has some of them.
     SharedChannels channels = {d, std::max<int64_t>(1, d - d * share / 8)};
     if (drawn) channels = wide;
     SetChannels(channels.d, channels.dv, &a);
     a.v_in_k = channels.dv;
     if (drawn) {
-      a.strides = {};  // of other channels
+      a.strides = {};  // they belong to other channels
       while (WorkOf(a) > kMostLatentWork && a.q_len > 1) {
         SetLength(true, (a.q_len + 1) / 2, &a);
       }

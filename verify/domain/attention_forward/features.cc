@@ -55,7 +55,7 @@ constexpr const char* kAttentionFeatures[] = {
     "split", "split_fewer_parts",
     // Keys in pages: rows whose last page is not full, rows of fewer pages.
     "pages", "pages_nhd", "pages_shared", "pages_ragged", "pages_fewer",
-    // Rows end to end: rows of several lengths, rows without queries or keys.
+    // Ragged batches: rows of several lengths, rows without queries or keys.
     "varlen", "varlen_ragged", "varlen_no_queries", "varlen_no_keys",
     // V in k: some of its channels, or all of them.
     "v_in_k", "v_in_k_all"};

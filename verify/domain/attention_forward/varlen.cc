@@ -1,4 +1,4 @@
-// Version 8: batch rows that lie end to end.
+// Version 8: ragged batches.
 #include <algorithm>
 #include <cstdint>
 #include <optional>

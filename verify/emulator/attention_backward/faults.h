@@ -12,7 +12,7 @@ namespace lockstep::verify {
 enum class GradFault : uint16_t {
   kNone,
 #include "verify/emulator/attention_backward/bugs.inc"
-// Last: their points are told from the others by their place.
+// These stay last: their points are distinguished from the others by position.
 #include "verify/emulator/attention_backward/varlen/bugs.inc"
 };
 #undef BUG

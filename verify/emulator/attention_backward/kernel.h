@@ -56,9 +56,8 @@ class GradEmulator {
            const AttentionBackwardInputs& inputs,
            const AttentionBackwardOutputs& outputs,
            const AttentionForwardOutputs& own = {}) const;
-  // The same of rows that lie end to end, for a kernel with a bug of such rows:
-  // q, k and v of `tokens` are as CheckVarlen has them, all else is as Run has
-  // it.
+  // The same for a ragged batch, for a kernel with a bug of ragged batches. q,
+  // k and v of `tokens` are as in CheckVarlen, and all else is as in Run.
   void RunVarlen(const AttentionBackwardProblem& problem,
                  const AttentionBackwardInputs& inputs,
                  const AttentionForwardInputs& tokens, const VarlenRows& rows,

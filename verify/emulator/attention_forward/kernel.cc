@@ -58,7 +58,7 @@ struct Call {
   float pair_max = 0;  // of the row before, for a fault
   HeadTensors loaded;
   int64_t loaded_of = -1;  // kv head over all batch rows
-  // N25: a scale of all keys of the loaded head is one of its scores.
+  // N25: a scale that all keys of the loaded head share multiplies the scores.
   std::optional<AttentionForwardProblem> scaled;
   std::optional<AttentionArithmetic> scaled_arithmetic;
   std::optional<double> stale_cap;
@@ -141,12 +141,12 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
   return head;
 }
 
-// The scales of the loaded head, b's kv head h.
+// Loads the scales of the loaded head, kv head h of batch row b.
 void Call::LoadScales(int64_t b, int64_t h) {
   const KeyScales& of_k = problem.k_scales;
   const KeyScales& of_v = problem.v_scales;
   for (int64_t j = 0; j < problem.kv_len; ++j) {
-    // Of keys that do not exist there may be none.
+    // There may be no scales for keys that do not exist.
     const bool there = j < inputs.ValidKv(problem, b);
     const auto of = [&](const KeyScales& scales, const KeyScaleView& view) {
       return there ? KeyScaleOf(scales, view, b, h, j) : 1.0f;

@@ -40,9 +40,9 @@ class AttentionEmulator {
                 const AttentionForwardOutputs& outputs,
                 std::span<const int64_t> rows = {});
 
-  // The same of rows that lie end to end: q, k and v of `tokens` are as
-  // CheckVarlen has them, and all else, and the outputs, as Run has them. For a
-  // kernel with a bug of such rows; others read rows of one length.
+  // The same for a ragged batch, for a kernel with a bug of ragged batches. q,
+  // k and v of `tokens` are as in CheckVarlen, and all else is as in Run.
+  // Kernels without such a bug read padded rows.
   void RunVarlen(const AttentionForwardProblem& problem,
                  const AttentionForwardInputs& tokens, const VarlenRows& varlen,
                  const AttentionForwardOutputs& outputs,

@@ -18,11 +18,11 @@ struct HeadTensors {
   std::vector<float> k;  // [kv_len, head_dim]
   std::vector<float> v;  // [kv_len, value_dim]
   float smallest_v = 0;  // smallest nonzero magnitude in v
-  // N25: of each key, empty where keys have none of their own; of all of them.
+  // N25: the scale of each key, empty if keys share one; and of all values.
   std::vector<float> k_scale, v_scale;
   float output_scale = 1;
 
-  // 1 behind the last key.
+  // The scale is 1 behind the last key.
   static float ScaleAt(const std::vector<float>& scales, int64_t key) {
     const auto at = static_cast<size_t>(key);
     return at < scales.size() ? scales[at] : 1.0f;
@@ -108,7 +108,7 @@ class EmulatedRow {
   // N20, N21: of the whole part, whose blocks or steps tiles do not end.
   void AddGroups(size_t begin, size_t end, Part* part) const;
   const float* ValueRow(int64_t row) const;
-  // N25, N10: a weight as the numerator has it.
+  // N25, N10: the weight that the numerator takes.
   float NumeratorWeight(float p, int64_t value) const;
   Part RunPart(size_t begin, size_t end, bool preset) const;
   Part Merge(std::vector<Part>* parts) const;

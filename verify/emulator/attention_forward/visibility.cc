@@ -20,7 +20,7 @@ int64_t FloorOf(int64_t a, int64_t b) {
 
 using Positions = std::vector<int64_t>;
 
-// Where the run begins that each position is in.
+// The start of the run that each position is in.
 Positions StartsOf(const TensorView<const int32_t, 2>& ids, int64_t b,
                    int64_t length) {
   Positions starts;

@@ -46,9 +46,9 @@ class Visibility {
   const AttentionForwardProblem& problem_;
   const AttentionForwardInputs& inputs_;
   const FaultDial dial_;
-  // Of segments, where they are asked for, [batch row][position]: where the run
-  // of equal ids begins that a key is in, and the ordinals of runs. Looking
-  // them up key by key would take as long as there are keys, for each pair.
+  // For segments, [batch row][position]: the start of the run of equal ids that
+  // a key is in, and the ordinals of runs. They are precomputed, because a
+  // search per pair of query and key takes time in proportion to the keys.
   std::vector<std::vector<int64_t>> kv_starts_, q_runs_, kv_runs_;
 };
 

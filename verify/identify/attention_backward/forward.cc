@@ -19,8 +19,8 @@ void AskDelta(GradKernel* kernel) {
                 "o in f32 does not show what D is a sum over");
     return;
   }
-  // Of four keys of one score: o is 1 and a quarter of a last place, which the
-  // lane has as 1. dS is a quarter of that place, or three quarters of this.
+  // Four keys have one score. o is 1 and a quarter of a last place, which the
+  // lane rounds to 1. dS is a quarter of that place, or three quarters of it.
   const double place = 2 * LaneRowOf(kernel->lane()).roundoff();
   GradQuestion question;
   question.forward.q = {{1, 0, 0, 0, 0, 0, 0, 0}};

@@ -79,7 +79,8 @@ Result<Door> Enter(const IdentifyRequest& request, Candidate& candidate) {
   Prefer(!SaysNone(candidate, "lse"), &ways);
   std::vector<Lane> lanes = {Lane::kF32};
   if (request.lane != Lane::kF32) lanes.push_back(request.lane);
-  // Why there is none where all is in the lane that was asked for.
+  // The reason why there is no profile, if all tensors are in the lane asked
+  // for.
   Status why;
   for (const OwnForward& own : ways) {
     for (const Lane grads : lanes) {

@@ -173,7 +173,7 @@ Result<AttentionAnswer> GradKernel::AskWeightsByDv(
 
 namespace {
 
-// What the score of that row and key is.
+// The score of that row and key.
 double ScoreOf(const ScoreQuestion& question, size_t row,
                const std::vector<float>& k) {
   double dot = 0;
@@ -186,7 +186,7 @@ double ScoreOf(const ScoreQuestion& question, size_t row,
 
 }  // namespace
 
-// As log P plus the lse that is given.
+// The scores are log P plus the given lse.
 Result<std::vector<double>> GradKernel::ScoresBesideLse(
     const ScoreQuestion& question, const std::vector<float>& k) {
   std::vector<double> scores;

@@ -57,7 +57,7 @@ class GradKernel : public AttentionKernel {
   double OutRounding() const {
     return grads_ == Lane::kF32 ? 0x1p-22 : LaneRowOf(grads_).roundoff();
   }
-  // And by so much besides, because small numbers of f16 have fewer bits.
+  // The absolute error besides, because small numbers of f16 have fewer bits.
   double OutSpacing() const {
     return grads_ == Lane::kF16 ? LaneRowOf(grads_).smallest() / 2 : 0;
   }
@@ -68,11 +68,11 @@ class GradKernel : public AttentionKernel {
     if (own() || !coarse) return 1;
     return lane() == Lane::kF16 ? 0x1p7 : 0x1p10;
   }
-  // Of f16 tensors the lse that a kernel is given is the score that is wanted:
-  // P is near 1, and shows how far off the score is.
+  // For f16 tensors a kernel gets the expected score as its lse. Then P is near
+  // 1, and shows the error of the score.
   Result<std::vector<double>> ScoresBy(ReadBy by,
                                        const ScoreQuestion& question) override;
-  // Of an lse that is the score, scores may be large.
+  // Scores may be large if the lse is the expected score.
   double TanhCap() const override {
     return ReadsBesideLse() ? 16 * kTanhCap : kTanhCap;
   }

@@ -8,7 +8,8 @@
 namespace lockstep::verify {
 namespace {
 
-// Elements of all bits; of f32, every other one so small that f16 lacks bits.
+// Elements that use all bits; in f32, every other one is so small that f16
+// lacks bits.
 std::vector<float> Elements(Lane lane, uint64_t seed) {
   std::vector<float> x = DrawnNumbers(kGradWide, LaneRowOf(lane).digits, seed);
   for (size_t i = 1; i < x.size() && lane == Lane::kF32; i += 2) {
@@ -97,7 +98,7 @@ void AskGradOperands(GradKernel* kernel) {
   const bool f32 = seen->q->type == NumberType::kF32;
   // What the forward pass of its own showed stands.
   if (kernel->own()) return;
-  // f16 tensors that pass through bf16 are a bug.
+  // If f16 tensors pass through bf16, that is a bug.
   const auto legal = [&](const RoundingModel& model) {
     return model.adopt && (kernel->lane() == Lane::kF32 ||
                            IsOfLane(model.type, kernel->lane()));

@@ -132,7 +132,7 @@ std::vector<std::pair<WideNumber, WideNumber>> WideNumbers() {
   return all;
 }
 
-// dS by dk: pairs of queries whose q are 1 and -1. `size`: of dS.
+// Reads dS from dk: pairs of queries have q = 1 and q = -1. `size` scales dS.
 Result<std::vector<NearPair>> DsByDk(GradKernel* kernel, float size) {
   GradQuestion question;
   Rows q(kGradWide, std::vector<float>(kPairs, 0.0f));
@@ -182,8 +182,8 @@ Result<std::vector<NearPair>> DsByDq(GradKernel* kernel, float size) {
   return pairs;
 }
 
-// Both ways; of f16 tensors also of numbers so small that tf32 has bits that
-// f16 lacks.
+// Asks in either way. For f16 tensors it also asks for numbers so small that
+// tf32 keeps bits that f16 lacks.
 using DsWay = Result<std::vector<NearPair>> (*)(GradKernel*, float);
 Result<std::vector<NearPair>> DsBy(DsWay way, GradKernel* kernel) {
   auto pairs = way(kernel, 1);

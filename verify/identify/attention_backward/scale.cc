@@ -31,7 +31,7 @@ class Products {
     return p.operand_round == Rounding::kTruncate ? TruncateTo(y, p.operand_qk)
                                                   : RoundTo(y, p.operand_qk);
   }
-  // As sums of heads that are handed on in 16 bits have it.
+  // The sum of heads that are passed on in 16 bits.
   float Narrow(float x) const {
     return RoundTo(x, NarrowTypeOf(kernel_.lane()));
   }

@@ -20,7 +20,7 @@ struct SumPlace {
   const char* key;
   Accumulator* acc;
   Sums (*ask)(GradKernel*, const Rows&);
-  // What the answer may be rounded by: relative, and besides.
+  // The answer's rounding error: the relative one, and the absolute one.
   double rounding;
   double spacing;
 };
@@ -48,7 +48,7 @@ bool KeptNarrow(const Rows& lists, const std::vector<double>& sums,
   return true;
 }
 
-// Says so of sums that are kept in 16 bits from tile to tile.
+// Reports sums that are rounded to 16 bits from tile to tile.
 bool ReportState(GradKernel* kernel, const SumPlace& place, const Rows& lists,
                  const std::vector<double>& sums) {
   const std::string key = place.key;

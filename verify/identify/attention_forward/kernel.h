@@ -80,8 +80,8 @@ class AttentionKernel : public Asker {
   virtual double ScoreGain() const { return 1; }
   // Whether weights are read in f32, where they are not rounded.
   virtual bool FineWeights() const { return lane() == Lane::kF32; }
-  // The cap of scores that show tanh: no power of two, and its weights fit what
-  // they are read in.
+  // The cap of scores that show tanh. It is no power of two, and the range in
+  // which its weights are read contains them.
   virtual double TanhCap() const { return kTanhCap; }
   // What o may be off by where it is the sum, rounded.
   double OutputNoise(double o) const;

@@ -62,13 +62,13 @@ std::vector<WeightModel> ModelsOf(Lane lane) {
   std::vector<WeightModel> models;
   for (const Normalise place : {Normalise::kDeferred, Normalise::kBefore}) {
     for (const RoundingModel* rounding : ModelsBeside(lane)) {
-      // Weights in f32 do not show the place.
+      // Weights in f32 do not show where the division is.
       const bool f32 = rounding->type == NumberType::kF32;
       if (f32 && place == Normalise::kBefore) continue;
       models.push_back({rounding, place});
     }
   }
-  // Those that a division rounds stand before tf32, too.
+  // Models whose weights a division rounds also precede tf32.
   if (lane == Lane::kF16) {
     std::ranges::stable_partition(models, [](const WeightModel& model) {
       return model.rounding->type != NumberType::kTf32;

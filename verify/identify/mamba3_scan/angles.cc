@@ -190,7 +190,7 @@ void AskRotation(ScanKernel* kernel) {
   if (kernel->angles_read) {
     kernel->TakeType("scan.angle", *seen, &kernel->scan().angle, came);
   } else if (fine) {
-    // Rotations that used more bits than are exported would be elsewhere.
+    // Rotations by an angle with more bits than the exported one would differ.
     kernel->TakeType("scan.angle", *kernel->exported, &kernel->scan().angle,
                      Format("%zu turned coordinates were sin and cos of the "
                             "exported angle itself, in %s",

@@ -22,8 +22,8 @@ struct ScanQuestion {
   Of v, a, dt, tau, rate;
   Of z;     // set: the output is gated
   Of bias;  // by head, rank and coordinate; set: k has it, q has 0
-  // By head, rank and channel. Set: MIMO with two ranks that are added up; q
-  // and k are by token times 2 plus rank, psi and zeta are 1.
+  // By head, rank and channel. If set, the kernel is MIMO and adds up two
+  // ranks. q and k are then by token times 2 plus rank, and psi and zeta are 1.
   Of phi;
   // By head, channel and coordinate; set: the run starts from a carry.
   Of carry_h;
@@ -57,8 +57,8 @@ class ScanKernel : public ScanAsker {
   }
 
   // What the first probes find out.
-  bool angles_read = false;                 // theta is told in f32
-  const RoundingModel* exported = nullptr;  // as what it is told
+  bool angles_read = false;                 // theta is exported in f32
+  const RoundingModel* exported = nullptr;  // the type of exported theta
   const RoundingModel* scaled = nullptr;    // null: unknown
   // Whether a state shows the weight of its token.
   bool FineWeights() const {
@@ -96,8 +96,8 @@ void AskDecayForm(ScanKernel* kernel);
 void AskState(ScanKernel* kernel);
 void AskQuery(ScanKernel* kernel);
 void AskNarrowWeights(ScanKernel* kernel);
-// Whether weights of tokens are products with steps that are rounded so, and
-// no rounded products.
+// Whether the weights of tokens are products with steps rounded to this type,
+// and not products that are rounded themselves.
 bool WeightsAreOfSteps(ScanKernel* kernel, const RoundingModel& step);
 void AskBias(ScanKernel* kernel);
 void AskGate(ScanKernel* kernel);

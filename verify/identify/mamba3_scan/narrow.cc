@@ -1,5 +1,5 @@
-// What kernels of 16 bits round besides operands: weights of tokens behind a k
-// that is rounded, products of a token with itself, biases, gates, ranks.
+// What kernels of 16 bits round besides operands: weights of tokens where k is
+// rounded, products of a token with itself, biases, gates, ranks.
 #include <array>
 #include <cmath>
 #include <string>
@@ -12,10 +12,10 @@
 namespace lockstep::verify {
 namespace {
 
-// Of 8 bits, as tensors of every lane have them.
+// Numbers of 8 bits, which tensors of every lane hold exactly.
 constexpr double kTau = 1.1015625, kNextTau = -0.6015625;
 
-// What the numbers of a weight are rounded to.
+// The types that the factors of a weight are rounded to.
 struct WeightTypes {
   const RoundingModel* dt = nullptr;
   const RoundingModel* weight = nullptr;
@@ -26,8 +26,7 @@ float By(const RoundingModel& type, double x) {
   return RoundedBy(type, static_cast<float>(x));
 }
 
-// A state of k times its weight, where sigmoids are off by so much of
-// themselves.
+// The state k times its weight, if the sigmoids have this relative error.
 float StateBy(const WeightTypes& types, const ScanKernel& kernel, double dt,
               double next, double off) {
   double weight = double{By(*types.dt, dt)};
@@ -61,7 +60,7 @@ bool ExplainsStates(const WeightTypes& types, const ScanKernel& kernel,
   return told >= dt.size() / 4;
 }
 
-// A token, and half of the next one's step ahead.
+// The weight of a token, with half of the next one's step.
 Result<Numbers> WeighedStates(ScanKernel* kernel, const Numbers& dt,
                               const Numbers& next) {
   ScanQuestion question;
@@ -164,7 +163,7 @@ void AskBias(ScanKernel* kernel) {
     const auto at = static_cast<size_t>(n);
     pairs.push_back({drawn[at], head(n), double{answer->k[0][at]}});
   }
-  // What is left is rounded, too, as the carried k is.
+  // The remaining sum is rounded, too, as the carried k is.
   SayPairs(kernel, "scan.param", "biases", pairs, 0x1p-22, 0x1p-8,
            &kernel->scan().param);
 }
@@ -229,8 +228,8 @@ void AskGate(ScanKernel* kernel) {
 
 namespace {
 
-// How a token's own product is rounded: alone to 11 bits, as TF32 has them, or
-// with the value and the weight, each time.
+// How the product of a token's own q and k is rounded: once to 11 bits, as in
+// TF32, or to a narrow type before and after the value and the weight.
 enum class OwnProduct : uint8_t { kExact, kTf32, kNarrow, kNarrowOfTf32 };
 
 double OwnBy(OwnProduct way, const RoundingModel& narrow, double dot) {
@@ -244,7 +243,7 @@ double OwnBy(OwnProduct way, const RoundingModel& narrow, double dot) {
 
 struct OwnToken {
   double q = 0, k = 0;
-  double state = 0;  // that all but cancels it
+  double state = 0;  // it nearly cancels the product
   double came = 0;
 };
 
@@ -269,7 +268,7 @@ Result<std::vector<OwnToken>> OwnTokens(ScanKernel* kernel) {
     const float head = TruncateToBits(static_cast<float>(own), 8);
     tokens.push_back({q[i], k[i], double{head}, 0});
   }
-  // Each is a call: q and k are those of all heads.
+  // Each token takes one call, because q and k are shared by all heads.
   for (OwnToken& one : tokens) {
     ScanQuestion question;
     question.q = [&](int64_t, int64_t, int64_t n) {

@@ -54,7 +54,8 @@ Result<std::vector<NearPair>> PlainQueries(ScanKernel* kernel) {
   return pairs;
 }
 
-// Tensors of 16 bits: cosines and sines of angles near an eighth of a turn.
+// For tensors of 16 bits, the pairs are cosines and sines of angles near an
+// eighth of a turn.
 Result<std::vector<NearPair>> TurnedQueries(ScanKernel* kernel) {
   constexpr int64_t kFew = 4;
   ScanQuestion question;
@@ -108,8 +109,8 @@ void AskQuery(ScanKernel* kernel) {
 
 namespace {
 
-// Whether the answers are those of a state, which the tokens pass by. `gain`:
-// what their values are multiplied with.
+// Whether tokens read only the rounded state, so that the answers are its
+// values. `gain` is the factor of their values.
 bool PassByState(const std::vector<NearPair>& pairs, double q, double gain,
                  const RoundingModel& state, double out) {
   for (const NearPair& pair : pairs) {
@@ -124,7 +125,8 @@ bool PassByState(const std::vector<NearPair>& pairs, double q, double gain,
   return true;
 }
 
-// Whether a q k of 2^18 is there behind a decay, with which f16 has it.
+// Whether a product q k of 2^18 survives in front of a decay that brings it
+// into f16's range.
 bool LargeScoresDecay(ScanKernel* kernel) {
   constexpr double kFactor = 512, kDecay = -8;
   ScanQuestion question;

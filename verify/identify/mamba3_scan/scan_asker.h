@@ -65,13 +65,13 @@ class ScanAsker : public Asker {
   // has another type for them.
   void TakeType(const char* key, const RoundingModel& model, NumberType* field,
                 const std::string& evidence);
-  // No legal type explains the answers: the field has f32.
+  // No legal type explains the answers, so the field is f32.
   void CannotTell(const char* key, NumberType* field,
                   const std::string& evidence);
   // The calibrated line is that of the base's operands alone.
   void SettleCompanion();
 
-  // What one factor of a difference is multiplied with so that f16 has it.
+  // The factor of one term of a difference, so that f16 can hold the result.
   double gain() const { return lane() == Lane::kF16 ? 0x1p14 : 1; }
 
   // What the first probes find out.
@@ -93,7 +93,7 @@ class ScanAsker : public Asker {
 const RoundingModel* Arrived(const std::vector<double>& x,
                              const std::vector<double>& came, Lane lane,
                              double margin, double out);
-// The type of 16 bits of numbers between tensors of that lane.
+// The 16-bit type of intermediate numbers, if tensors have that lane.
 const RoundingModel& NarrowToNearest(Lane lane);
 // The coarsest type that has all of these numbers, to 2^-20.
 const RoundingModel* GridOf(const std::vector<double>& numbers);
@@ -109,7 +109,7 @@ void LearnFunction(Asker* kernel, const char* key, const std::vector<double>& x,
                    const std::function<Result<std::vector<double>>(
                        const std::vector<double>&)>& ask);
 double Sigmoid(double x);
-// Whether mixing weights are sigmoids, by tau, that are numbers of the type.
+// Whether mixing weights are the sigmoids of tau, rounded to the type.
 bool AreSigmoidsIn(const RoundingModel& type, const Numbers& tau,
                    const Numbers& lambda);
 

@@ -205,8 +205,8 @@ Result<std::vector<double>> Decays(ScanKernel* kernel,
   return FirstStates(answer.value());
 }
 
-// By the second token's a: the state that the first one left, of a value that
-// is `v`.
+// The state that the first token left, decayed by the second token's a. The
+// first token's value is `v`.
 Result<std::vector<double>> Updates(ScanKernel* kernel,
                                     const std::vector<double>& a,
                                     double v = 1) {
@@ -223,7 +223,8 @@ Result<std::vector<double>> Updates(ScanKernel* kernel,
   return FirstStates(answer.value());
 }
 
-// Whether large values times decays that f16 lacks are there.
+// Whether decays below f16's smallest numbers survive in products with large
+// values.
 bool SmallDecaysAreKept(ScanKernel* kernel) {
   std::vector<double> a;
   for (const float x : DrawnNumbers(kScanHeads, 8, 352)) {

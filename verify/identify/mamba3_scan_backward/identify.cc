@@ -16,7 +16,8 @@ Result<Lane> GradLaneOf(const IdentifyRequest& request, Candidate& candidate) {
     ScanGradKernel kernel(candidate, request.lane, lane);
     const auto answer = kernel.Ask({});
     if (answer.ok()) return lane;
-    // Why there is none where all is in the lane that was asked for.
+    // The reason why there is no profile, if all tensors are in the lane asked
+    // for.
     why = answer.status();
   }
   return why;

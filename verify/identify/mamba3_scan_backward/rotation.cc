@@ -202,7 +202,8 @@ Result<std::vector<NearPair>> PlainKeys(ScanGradKernel* kernel) {
   return pairs;
 }
 
-// Tensors of 16 bits: cosines and sines of angles near an eighth of a turn.
+// For tensors of 16 bits, the pairs are cosines and sines of angles near an
+// eighth of a turn.
 Result<std::vector<NearPair>> TurnedKeys(ScanGradKernel* kernel) {
   constexpr int64_t kFew = 4;
   ScanGradQuestion question;

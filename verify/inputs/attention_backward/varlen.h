@@ -1,5 +1,5 @@
-// Tensors of gradients whose rows lie end to end, as a case with layout=varlen
-// hands them to a kernel.
+// The tensors of gradients of a ragged batch, as a case with layout=varlen
+// passes them to a kernel.
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_VARLEN_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_VARLEN_H_
 
@@ -25,14 +25,14 @@ struct GradientTokens {
   std::string StorageDigest() const;
 };
 
-// As MakeTokens of the forward op.  Requires: data.forward.varlen.
+// Like MakeTokens of the forward op.  Requires: data.forward.varlen.
 Result<GradientTokens> MakeTokens(const AttentionBackwardData& data);
 
-// Cotangents of rows that do not exist become 0: dsink is a sum over all rows
-// that the truth has.
+// Sets cotangents of rows that do not exist to 0: the truth's dsink is a sum
+// over all rows, padding included.
 void ClearAbsentRows(AttentionBackwardData* data);
 
-// As HandOverTokens of the forward op, and o, lse, do and dlse.
+// Like HandOverTokens of the forward op, with o, lse, do and dlse.
 void HandOverTokens(const GradientTokens& tokens, KernelInputs* inputs);
 
 }  // namespace lockstep::verify

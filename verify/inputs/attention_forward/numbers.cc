@@ -8,7 +8,7 @@
 namespace lockstep::verify {
 namespace {
 
-// The numbers of `bytes`, into `made`; a view of them.
+// Writes the values of `bytes` to `made`, and returns a view of them.
 LaneView NumbersOf(const AttentionForwardData& data, const LaneView& bytes,
                    const KeyScales& scales, const KeyScaleView& values,
                    std::vector<float>* made) {

@@ -17,7 +17,7 @@
 namespace lockstep::verify {
 
 struct KeyPool {
-  LaneTensor k, v;  // [page, h, slot, d]; of v in k, v is a view
+  LaneTensor k, v;  // [page, h, slot, d]; v in k is a view
   // [batch, most pages]: behind the last page of a row -1, or large numbers.
   std::vector<int32_t> table;
   int64_t width = 0;  // most pages of a row

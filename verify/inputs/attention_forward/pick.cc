@@ -295,7 +295,7 @@ class AttentionPicker {
     return {};
   }
 
-  // Scales of keys and blocks become those of keys: a part may begin inside a
+  // Scales of keys or blocks become scales of keys: a part may begin inside a
   // block.
   Status TakeScales() {
     RETURN_IF_ERROR(TakeScales(from_.inputs.k_scale, &data_.problem.k_scales,

@@ -1,4 +1,4 @@
-// V as a view of k, and out of it.
+// Makes v a view of k, and copies it out again.
 #include <utility>
 
 #include "verify/base/compare.h"

@@ -37,7 +37,7 @@ int64_t Longest(const std::vector<int32_t>& starts) {
   return longest;
 }
 
-// Large numbers behind the last row.
+// Puts large numbers behind the last row.
 void FillTail(const LaneView& from, int64_t begin,
               const MutableLaneView& tokens) {
   ForElements(tokens.shape, [&](const At& e) {

@@ -1,6 +1,6 @@
-// Queries, keys and values of rows that lie end to end, as a case with
-// layout=varlen hands them to a kernel. The truth is computed from rows of one
-// length, with their counts.
+// The queries, keys and values of a ragged batch, as a case with layout=varlen
+// passes them to a kernel. The truth is computed from padded rows with their
+// counts.
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_VARLEN_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_VARLEN_H_
 
@@ -22,29 +22,30 @@ struct TokenTensors {
   std::vector<int32_t> cu_q, cu_kv;
 
   VarlenRows rows() const;
-  // The inputs with q, k and v of these tokens.
+  // The inputs of `data`, with these tokens as q, k and v.
   AttentionForwardInputs InputsOf(const AttentionForwardData& data) const;
-  // Of every byte, guard zones and the tokens behind the last row included.
+  // The digest of every byte, including guard zones and tokens behind the last
+  // row.
   std::string StorageDigest() const;
 };
 
-// Tokens behind the last row hold NaN; of a kernel that computes with what it
-// masks, large numbers. Errors: memory.
+// Packs the rows. Tokens behind the last row hold NaN, or large numbers for a
+// kernel that computes with what it masks. Errors: memory.
 //   Requires: data.varlen.
 Result<TokenTensors> MakeTokens(const AttentionForwardData& data);
 
-// The rows of `from` [b, h, s, c], `starts` of them, one after the other, in
-// the order [tokens, h, c] of memory; of one channel, where `heads_first`, in
-// that of [h, tokens].
+// Packs the rows of `from` [b, h, s, c], which begin at `starts`, one after the
+// other. The order in memory is [tokens, h, c]. With `heads_first`, where c is
+// 1, it is [h, tokens].
 Result<LaneTensor> TokensOf(const LaneView& from,
                             const std::vector<int32_t>& starts,
                             const VarlenSpec& spec, bool heads_first = false);
-// In place of the input of that name: [tokens, h, c], or, where `heads_first`,
+// Replaces the input of that name by [tokens, h, c], or, with `heads_first`, by
 // [h, tokens].
 void ReplaceByTokens(const char* name, const LaneTensor& tokens,
                      bool heads_first, KernelInputs* inputs);
 
-// How outputs lie that have a value for every query, and for every key.
+// The layout of outputs that have a row per query, or a row per key.
 TokenRows QueryRows(const AttentionForwardData& data, float absent);
 TokenRows KeyRowsOf(const AttentionForwardData& data, float absent);
 

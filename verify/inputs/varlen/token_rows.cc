@@ -27,8 +27,8 @@ int64_t ChannelsOf(const NamedOutput& tokens) {
   return tokens.shape.size() == 3 ? tokens.shape[2] : 1;
 }
 
-// visit(elements of `own`, elements of `tokens`, or null where the batch row
-// has no such token, how many): `many` at a time, which lie side by side.
+// Calls visit(elements of `own`, elements of `tokens`, count). `tokens` is null
+// if the batch row has no such token. The `count` elements are contiguous.
 template <class Visit>
 void ForRows(const TokenRows& rows, const NamedOutput& own,
              const NamedOutput& tokens, const Visit& visit) {

@@ -63,14 +63,14 @@ class ShardJudge {
   bool AskOne(const Shards& shards, size_t n, OutputSet* before, Whole* whole);
   void JudgeMerged(const Whole& whole);
   void JudgeSideBySide(const Whole& whole);
-  // Whether shards are asked for as parts, too.
+  // Whether the kernel is also asked for shards as parts.
   bool LeavesParts() const {
     const bool keys =
         shard_.axis == ShardAxis::kKv || shard_.axis == ShardAxis::kRing;
     return keys && laws_.profile == nullptr && candidate_.traits().parts;
   }
-  // Of our own kernels: the sums that shards of keys leave, put together, have
-  // the bits of the case in as many parts.
+  // For our own kernels: the joined states of the shards of keys have the bits
+  // of the case with as many parts.
   void JudgeParts();
   // The answer to one call that may not be refused. None: something was found.
   std::optional<OutputSet> Answer(const LawCall& call);

@@ -11,7 +11,7 @@
 //   rows        batch rows in another order
 //   heads       key heads in another order, with their groups
 //   scale       cotangents times a power of two: so are all gradients
-//   encoding    rows end to end are padded rows
+//   encoding    a ragged batch has the gradients of padded rows
 // There is no law of order within a sum: each is one chain (N18).
 #include <cmath>
 #include <cstdint>
@@ -136,7 +136,7 @@ class BackwardLaws {
     }
   }
 
-  // All of batch row b, which is row(b) of the case.
+  // Picks all of batch row b, which is row(b) of the case.
   template <class Row>
   void KeepRows(const Row& row) {
     for (int64_t b = 0; b < p_.batch; ++b) {

@@ -175,7 +175,7 @@ KernelCall AttentionBackwardTrial::Call(int64_t,
 std::string AttentionBackwardTrial::AddWanted(const std::string& want,
                                               KernelInputs* inputs) const {
   if (want == kVarlenWant) {
-    // A kernel that reads such rows gets others' cases as they are.
+    // A kernel for ragged batches gets cases without them unchanged.
     if (!data_.forward.varlen) return "";
     if (inputs->Find("cu_seqlens_q") != nullptr) return "";
     const Result<GradientTokens>& made = tokens();
@@ -331,7 +331,7 @@ std::vector<int64_t> AttentionBackwardTrial::TellingRows() const {
                                               : HasQuery(row.b, row.position);
     if (there) rows.push_back(RowOf(row));
   };
-  // Of rows of many lengths the ends of each.
+  // With rows of many lengths, the ends of each row are included.
   for (int64_t b = 0; data_.forward.varlen && b < p.batch; ++b) {
     for (const int64_t from_end : {1, 2}) {
       const int64_t key = in.ValidKv(p, b) - from_end;

@@ -60,11 +60,11 @@ class AttentionBackwardTrial final : public WholeTrial {
   AttentionForwardOutputs Own(const OutputSet& outputs) const;
   // What a kernel that uses the o and lse it is given hands back.
   void HandBackGiven(const OutputSet& outputs) const;
-  // Rows that lie end to end; made when they are first asked for.
-  // Errors: memory.  Requires: data().forward.varlen.
+  // The tensors of a ragged batch; made at the first request. Errors: memory.
+  // Requires: data().forward.varlen.
   const Result<GradientTokens>& tokens() const;
-  // Whether the query, or the key, is there: with layout=varlen only those of
-  // the valid counts are.
+  // Whether the query, or the key, exists: with layout=varlen only positions
+  // within the valid counts do.
   bool HasQuery(int64_t b, int64_t i) const;
   bool HasKey(int64_t b, int64_t j) const;
   BackwardRow RowAt(int64_t row) const;
@@ -131,7 +131,7 @@ class AttentionBackwardTrial final : public WholeTrial {
   AttentionBackwardData data_;
   mutable std::once_flag tokens_made_;
   mutable std::optional<Result<GradientTokens>> tokens_;
-  // With layout=varlen: the lines of dq, and of dv, that are there.
+  // With layout=varlen: the lines of dq, and of dv, that exist.
   std::vector<int64_t> query_lines_, key_lines_;
 };
 

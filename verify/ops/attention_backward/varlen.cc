@@ -1,4 +1,4 @@
-// Gradients of rows that lie end to end: what is there, and where it lies.
+// Gradients of ragged batches: which rows exist, and their places in memory.
 #include <limits>
 #include <mutex>
 #include <optional>

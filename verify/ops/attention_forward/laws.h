@@ -8,8 +8,8 @@
 //   scale       v times a power of two is o times it
 //   rows        batch rows in another order
 //   heads       heads in another order, key heads with their groups
-//   encoding    keys in pages are keys that lie together; rows end to end are
-//               padded rows; v in k is v
+//   encoding    keys in pages have the answer of contiguous keys, a ragged
+//               batch that of padded rows, and v in k that of a separate v
 //   pages       the pages may lie anywhere in the pool
 // There is no law of the order of keys: o is one chain over them (N11).
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_LAWS_H_
@@ -92,8 +92,8 @@ class AttentionLaws {
   Law Of(const char* name, AttentionForwardData data,
          const std::vector<LinePair>& lines) const;
   std::vector<LinePair> AllLines() const;
-  // Those whose queries kernels answer: with rows end to end, others are not
-  // there.
+  // The rows whose queries kernels answer: in a ragged batch the others do not
+  // exist.
   std::vector<LinePair> ThatAreThere(std::vector<LinePair> lines) const;
   int64_t Line(int64_t b, int64_t h, int64_t i) const {
     const AttentionForwardProblem& p = data_.problem;

@@ -1,4 +1,4 @@
-// Laws of keys in pages, of rows that lie end to end, and of v in k.
+// Laws of keys in pages, of ragged batches, and of v in k.
 #include <memory>
 #include <utility>
 

@@ -206,7 +206,7 @@ std::vector<int64_t> AttentionForwardTrial::TellingRows() const {
   return data_.varlen ? TellingTokens() : rows;
 }
 
-// Ends of every row, and neighbours of the ends, the first rows first.
+// The ends of every row and their neighbours, the first rows first.
 std::vector<int64_t> AttentionForwardTrial::TellingTokens() const {
   const AttentionForwardProblem& p = data_.problem;
   std::vector<int64_t> rows;
@@ -287,7 +287,7 @@ Status AttentionForwardTrial::RunPlan(
                                      AttentionViews(outputs), counts);
 }
 
-// Into tensors whose rows lie end to end, as another kernel gets them, too.
+// Writes to tensors of a ragged batch, which other kernels also get.
 Status AttentionForwardTrial::RunTokens(
     const optimized::Plan& plan, const OutputSet& outputs,
     optimized::AttentionForwardExecution* counts) const {

@@ -62,9 +62,9 @@ class AttentionForwardTrial final : public WholeTrial {
   // Where keys lie, of a case with pages; made when it is first asked for.
   // Errors: memory.  Requires: data().pages.
   const Result<KeyPool>& pool() const;
-  // The same of rows that lie end to end.  Requires: data().varlen.
+  // The same for a ragged batch.  Requires: data().varlen.
   const Result<TokenTensors>& tokens() const;
-  // data(), or what its keys and values in fp8 stand for.
+  // data(), with keys and values in fp8 replaced by their values in f32.
   const AttentionForwardData& numbers() const {
     return numbers_ ? numbers_->data : data_;
   }
@@ -80,7 +80,7 @@ class AttentionForwardTrial final : public WholeTrial {
   std::vector<Fact> Facts() const override;
   // 2 (d + dv) flop for each visible pair of query and key.
   std::optional<Work> CountWork() const override;
-  // Rows are the lines of o; with layout=varlen, those that are there.
+  // Rows are the lines of o; with layout=varlen, those that exist.
   int64_t rows() const override;
   std::vector<int64_t> Lines(size_t output, int64_t row) const override {
     (void)output;

@@ -45,7 +45,7 @@ const float* Row(const LaneTensor& x, int64_t row) {
   return static_cast<const float*>(x.view.data) + row * x.view.shape[3];
 }
 
-// A witness of lines, asked for rows of a trial whose lines are not all there.
+// A witness of lines, asked for rows of a trial that lacks some lines.
 class WitnessOfTokens final : public FirstWitness {
  public:
   WitnessOfTokens(const AttentionForwardTrial& trial,

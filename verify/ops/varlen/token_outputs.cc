@@ -121,8 +121,8 @@ void FileOutputs::Move(bool read) const {
                    to.data, to.strides);
       continue;
     }
-    // Without the axes that files do not have, which are the last of the
-    // trial's and the first of the file's.
+    // Drops the axes that files do not have. These are the last of the trial's
+    // and the first of the file's.
     there.shape = spec.InFile();
     there.strides.resize(there.shape.size());
     dense.shape = specs_[t].InFile();

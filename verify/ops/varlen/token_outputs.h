@@ -1,5 +1,5 @@
-// Outputs of a trial whose rows lie end to end (layout=varlen), in memory of
-// their own for one call, or one file.
+// Outputs of a trial for ragged batches (layout=varlen), in memory of their own
+// for one call, or one file.
 #ifndef LOCKSTEP_VERIFY_OPS_VARLEN_TOKEN_OUTPUTS_H_
 #define LOCKSTEP_VERIFY_OPS_VARLEN_TOKEN_OUTPUTS_H_
 
@@ -17,19 +17,19 @@ namespace lockstep::verify {
 
 class TokenOutputs {
  public:
-  // None yet.
+  // Holds no output.
   TokenOutputs() = default;
-  // Takes the place of those of `outputs` that Trial::RowsEndToEnd names, and
+  // Replaces those of `outputs` that Trial::RowsEndToEnd names. The new memory
   // begins with the bits that they hold. Errors: memory.
   static Result<TokenOutputs> Make(const Trial& trial,
                                    std::vector<NamedOutput>* outputs);
 
-  // That of the name, [1, h, tokens, c].  Requires: it is one of them.
+  // The output of that name, [1, h, tokens, c].  Requires: there is one.
   const LaneTensor& Find(const std::string& name) const;
-  // What a call wrote behind the last row of one, where nobody may write, as an
-  // error says it; empty: nothing.
+  // The first write of a call behind the last row, where no kernel may write,
+  // as the text of an error; empty if there is none.
   std::string Behind() const;
-  // Row by row to where the trial has them.
+  // Copies the outputs row by row to the trial's.
   void Return() const;
 
  private:
@@ -38,28 +38,28 @@ class TokenOutputs {
     LaneTensor memory;
     NamedOutput own;     // the trial's
     NamedOutput tokens;  // of `memory`
-    uint32_t bits = 0;   // that it began with
+    uint32_t bits = 0;   // the first content of `memory`
   };
   std::vector<Packed> packed_;
 };
 
-// The same as files have them: dense, [tokens, heads, channels], or [heads,
-// tokens]. Of a trial without such rows they are its own outputs.
+// The outputs in the form of files: dense, [tokens, heads, channels], or
+// [heads, tokens]. Without a ragged batch they are the trial's own outputs.
 class FileOutputs {
  public:
   // Refers to the trial and to `own`, which Trial::Allocate made.
   // Errors: memory.
   static Result<FileOutputs> Make(const Trial& trial, const OutputSet& own);
-  // Shapes and names as files have them.
+  // The shapes and names in files.
   static std::vector<OutputSpec> Specs(const Trial& trial);
 
   const std::vector<OutputSpec>& specs() const { return specs_; }
   const OutputSet& set() const {
     return dense_.tensors.empty() ? *own_ : dense_;
   }
-  // What a file had -> the trial's.
+  // Copies what a file had to the trial's outputs.
   void Read() const { Move(true); }
-  // The trial's -> what a file shall have.
+  // Copies the trial's outputs to what a file will have.
   void Write() const { Move(false); }
 
  private:

@@ -18,7 +18,7 @@
 namespace lockstep::verify {
 namespace {
 
-// Which of its lines showed a bug, and on whose inputs each profile refused it:
+// The line that showed a bug, and the inputs on which each profile refused it:
 // the line's own, or those of a probe.
 struct Telling {
   size_t line = 0;
@@ -32,8 +32,8 @@ struct Suspect {
   std::string base;
   NumericProfile identified;
   Status status;
-  // Where it failed by both profiles, at a shorter length. Rows of two lengths
-  // differ in nothing else.
+  // The line on which both profiles refused it at a shorter length. Lines of
+  // two lengths differ in nothing else.
   std::optional<Telling> telling;
 
   std::string spec() const {
@@ -249,7 +249,8 @@ Status JudgeLines(const AutoOptions& options, int64_t length,
   return {};
 }
 
-// All lines of a length before these suspects; first those that told before.
+// Judges these suspects on all lines of a length, first on the lines that told
+// before.
 Result<std::vector<Fate>> JudgeAll(const AutoOptions& options, int64_t length,
                                    const std::vector<size_t>& which,
                                    std::vector<Suspect>* suspects) {
@@ -270,9 +271,9 @@ Result<std::vector<Fate>> JudgeAll(const AutoOptions& options, int64_t length,
   return fates;
 }
 
-// Where bugs show is looked up at short lengths, at which a kernel takes little
-// time; each rung has the suspects that none before it told. What they come to
-// at the length itself is judged there alone.
+// Finds the lines that show bugs at short lengths, at which a kernel takes
+// little time. Each rung has the suspects that no earlier rung caught. The
+// verdict at the full length comes from that length alone.
 Status Scout(const AutoOptions& options, int64_t length,
              std::vector<Suspect>* suspects) {
   constexpr int64_t kRungs[] = {96, 384, 1536};
@@ -291,7 +292,7 @@ Status Scout(const AutoOptions& options, int64_t length,
   return {};
 }
 
-// All lines of a length before all suspects.
+// Judges all suspects on all lines of a length.
 Status JudgeLength(const AutoOptions& options, int64_t length,
                    std::vector<Suspect>* suspects, AutoResult* result) {
   const Status scouted = Scout(options, length, suspects);

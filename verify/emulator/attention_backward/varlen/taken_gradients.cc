@@ -11,7 +11,7 @@
 namespace lockstep::verify {
 namespace {
 
-// What the forward kernel has the same bug as.
+// The forward bug that is the same bug as this one.
 FaultDial ForwardDial(GradFault fault) {
   switch (fault) {
     case GradFault::kVarlenQueryTable:
@@ -27,7 +27,7 @@ FaultDial ForwardDial(GradFault fault) {
   }
 }
 
-// (batch row, query) of every token.
+// The pair (batch row, query) of every token.
 std::vector<std::pair<int64_t, int64_t>> QueryTokens(
     const AttentionForwardProblem& p, const AttentionForwardInputs& in) {
   std::vector<std::pair<int64_t, int64_t>> tokens;
@@ -37,7 +37,7 @@ std::vector<std::pair<int64_t, int64_t>> QueryTokens(
   return tokens;
 }
 
-// o of row b from token b * longest on.
+// Reads o of row b from token b * longest on.
 void TakePaddedO(const AttentionForwardProblem& p, const LaneView& from,
                  const AttentionForwardInputs& in, TakenGradients* taken) {
   const auto tokens = QueryTokens(p, in);
@@ -56,7 +56,7 @@ void TakePaddedO(const AttentionForwardProblem& p, const LaneView& from,
       &taken->o);
 }
 
-// lse [heads, tokens], read as [tokens, heads].
+// Reads lse, which is [heads, tokens], as [tokens, heads].
 void TakeLseByTokens(const AttentionForwardProblem& p,
                      const AttentionForwardInputs& in, TakenGradients* taken) {
   const auto tokens = QueryTokens(p, in);

@@ -1,5 +1,5 @@
-// How an emulated kernel of gradients with a bug finds batch rows that lie end
-// to end, and where it writes them.
+// How an emulated kernel of gradients with a bug finds the rows of a ragged
+// batch, and where it writes them.
 #ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_BACKWARD_VARLEN_TAKEN_GRADIENTS_H_
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_BACKWARD_VARLEN_TAKEN_GRADIENTS_H_
 
@@ -13,10 +13,10 @@
 
 namespace lockstep::verify {
 
-// Whether it is a bug of rows that lie end to end.
+// Whether the fault is one of ragged batches.
 bool BreaksVarlen(GradFault fault);
 
-// The inputs as the kernel takes them out of the tokens: rows of one length.
+// The inputs that the kernel takes from the tokens, as padded rows.
 struct TakenGradients {
   TakenRows forward;
   std::vector<uint8_t> o;
@@ -25,14 +25,14 @@ struct TakenGradients {
   AttentionBackwardInputs inputs;
 };
 
-// `inputs`: rows of one length; `tokens`: the forward op's of the same rows, as
-// CheckVarlen has them.
+// `inputs` are padded rows. `tokens` are the forward inputs of the same rows as
+// a ragged batch, as in CheckVarlen.
 TakenGradients TakeGradients(const AttentionBackwardProblem& problem,
                              const AttentionBackwardInputs& inputs,
                              const AttentionForwardInputs& tokens,
                              const VarlenRows& rows, GradFault fault);
 
-// Puts gradients of rows of one length where the kernel writes them.
+// Moves gradients of padded rows to where the kernel writes them.
 void MisplaceGradients(const AttentionBackwardProblem& problem,
                        const AttentionBackwardInputs& inputs, GradFault fault,
                        const AttentionBackwardOutputs& outputs);

@@ -9,10 +9,11 @@
 namespace lockstep::verify {
 namespace {
 
-// Keys of a stage of kAliasStageReused.
+// The keys per stage of kAliasStageReused.
 constexpr int64_t kStage = 4;
 
-// Where the kernel finds an element of v: of k, [b, kv head, key, channel].
+// The place in k, [b, kv head, key, channel], where the kernel reads v's
+// element.
 class ValuePlaces {
  public:
   ValuePlaces(const AttentionForwardProblem& problem, const FaultDial& dial)

@@ -1,4 +1,4 @@
-// What an emulated kernel with a bug takes for v, where v lies in k.
+// The values that an emulated kernel with a bug reads as v, where v is in k.
 #ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ALIAS_TAKEN_VALUES_H_
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ALIAS_TAKEN_VALUES_H_
 
@@ -13,7 +13,7 @@ namespace lockstep::verify {
 // Whether a bug of the dial is one of v in k.
 bool BreaksAlias(const FaultDial& dial);
 
-// The problem as the kernel computes it, q and v in memory of their own.
+// The problem that the kernel computes; q and v have memory of their own.
 struct TakenValues {
   std::vector<uint8_t> q, v;
   AttentionForwardProblem problem;

@@ -19,7 +19,7 @@ class RowWalk {
     }
   }
 
-  // Keys of a row that the kernel takes for there.
+  // The number of keys that the kernel believes the row has.
   int64_t Keys(int64_t b) const {
     const int64_t keys = in_.ValidKv(p_, b);
     const bool last = b + 1 == p_.batch;
@@ -68,7 +68,7 @@ class RowWalk {
     return rows_.cu_kv(b);
   }
 
-  // Where the n-th row begins of those that have a key.
+  // The start of the n-th row that has a key.
   int64_t StartOfFull(int64_t n) const {
     for (int64_t b = 0; b < p_.batch; ++b) {
       if (in_.ValidKv(p_, b) == 0) continue;
@@ -93,7 +93,7 @@ LaneView TakeTokens(const LaneView& tokens, int64_t batch, int64_t length,
   return TakeDense(
       tokens, {batch, tokens.shape[1], length, tokens.shape[3]}, count,
       [&](int64_t b, int64_t h, int64_t i) {
-        // Behind the tensor's end its beginning stands for whatever lies there.
+        // Behind its end the tensor wraps around to its beginning.
         const int64_t at = token(b, i) % tokens.shape[2];
         return h * tokens.strides[1] + at * tokens.strides[2];
       },

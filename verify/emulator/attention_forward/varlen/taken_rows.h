@@ -1,4 +1,4 @@
-// How an emulated kernel with a bug finds batch rows that lie end to end.
+// How an emulated kernel with a bug finds the rows of a ragged batch.
 #ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_VARLEN_TAKEN_ROWS_H_
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_VARLEN_TAKEN_ROWS_H_
 
@@ -11,11 +11,11 @@
 
 namespace lockstep::verify {
 
-// Whether a bug of the dial is one of rows that lie end to end.
+// Whether the fault of the dial is one of ragged batches.
 bool BreaksVarlen(const FaultDial& dial);
 
-// Queries, keys and values as the kernel takes them out of the tokens: rows of
-// one length, in memory of their own. What it does not read are zeros.
+// The queries, keys and values that the kernel takes from the tokens, as padded
+// rows in memory of their own. Elements that it does not read are zeros.
 struct TakenRows {
   std::vector<uint8_t> q, k, v;
   AttentionForwardInputs inputs;  // q, k, v and valid_kv are the kernel's

@@ -42,7 +42,7 @@ enum {
   LOCKSTEP_U8 = 3,    // 0 or 1
   LOCKSTEP_I32 = 4,
   LOCKSTEP_F16 = 5,  // since 1.4: uint16_t, an IEEE binary16
-  // Since 1.7, of k and v alone: uint8_t, as the Open Compute Project has them.
+  // Since 1.7, for k and v alone: uint8_t, Open Compute Project formats.
   LOCKSTEP_E4M3 = 6,
   LOCKSTEP_E5M2 = 7
 };
@@ -109,7 +109,7 @@ typedef struct lockstep_attention_forward_call {
   double softcap;         // 0: none
   const int64_t* offset;  // of query 0 on the key axis, for each batch row
   const lockstep_mask* const* masks;
-  // v->data == k->data: v is the first dv channels of k (alias=). So are pools.
+  // If v->data == k->data, v is k's first dv channels (alias=), also in pools.
   const lockstep_tensor *q, *k, *v;
   const lockstep_tensor *valid_q, *valid_kv;
   const lockstep_tensor *q_seg, *kv_seg;
@@ -134,16 +134,16 @@ typedef struct lockstep_attention_forward_call {
   const lockstep_tensor *k_pages, *v_pages;  // [pages, hkv, page_size, d]
   const lockstep_tensor* page_table;         // i32 [b, most pages]
   const lockstep_tensor* kv_len;             // i32 [b]
-  // Since 1.6, of a kernel that wants "varlen" and a case with layout=varlen:
+  // Since 1.6, for a kernel that wants "varlen" and a case with layout=varlen:
   // not 0, and q, k, v and o are [tokens, heads, channels], lse is [hq,
-  // tokens]. Query i of batch row b is token cu_seqlens_q[b] + i, key j token
-  // cu_seqlens_k[b] + j; both are i32 [b + 1]. Tokens from the last entry on
-  // may hold anything, and nobody may write them.
+  // tokens]. Query i of batch row b is token cu_seqlens_q[b] + i, and key j is
+  // token cu_seqlens_k[b] + j; both tables are i32 [b + 1]. Tokens from the
+  // last entry on may hold anything, and no kernel may write them.
   int32_t varlen;
-  // Since 1.7, of a kernel that wants "kvlane" and a case with kvlane=. Numbers
-  // are elements times scales, which are NULL or f32: [1, 1, 1] of a tensor,
-  // [1, hkv, 1] of heads, else [b, hkv, ceil(skv / keys of a scale)]. Scales of
-  // keys that do not exist may hold anything.
+  // Since 1.7, for a kernel that wants "kvlane" and a case with kvlane=. A
+  // value is the element times its scale. Scales are NULL or f32: [1, 1, 1] per
+  // tensor, [1, hkv, 1] per head, else [b, hkv, ceil(skv / keys per scale)].
+  // Scales of keys that do not exist may hold anything.
   int32_t kv_lane;  // LOCKSTEP_E4M3, LOCKSTEP_E5M2, or 0
   const lockstep_tensor *k_scale, *v_scale;
   int64_t k_scale_keys, v_scale_keys;  // 0: all keys of a head have one scale
@@ -190,7 +190,7 @@ typedef struct lockstep_attention_backward_call {
   const lockstep_attention_forward_call* forward;
   int32_t grad;  // of dq, dk and dv
   const lockstep_tensor *d_o, *dlse;
-  // Outputs. With forward->varlen these and the cotangents are tokens, too: dq,
+  // Outputs. With forward->varlen these and the cotangents are also tokens: dq,
   // d_o and dlse by cu_seqlens_q, dk and dv by cu_seqlens_k.
   const lockstep_tensor *dq, *dk, *dv, *dsink;
   // Since 1.1, where the profile has grad.from = own: the o and lse that the

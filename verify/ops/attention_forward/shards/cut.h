@@ -12,8 +12,8 @@
 
 namespace lockstep::verify {
 
-// Elements of the answers to all shards of keys, which are there at the same
-// time.
+// The number of elements of the answers to all shards of keys, which are in
+// memory at the same time.
 inline constexpr int64_t kMostShardElements = int64_t{1} << 28;
 
 // One call. Batch rows whose queries begin elsewhere on the key axis have calls

@@ -33,7 +33,7 @@ std::vector<OutputSpec> StateSpecs(const AttentionForwardProblem& p) {
           {.name = "acc", .shape = sums, .axes = {"b", "h", "i", "c"}}};
 }
 
-// The states of all parts, those of calls for some queries in their places.
+// Collects the states of all parts. Calls for some queries fill their rows.
 class StateJoin final : public PartJoin {
  public:
   StateJoin(const AttentionForwardTrial& whole,
@@ -61,7 +61,7 @@ class StateJoin final : public PartJoin {
   }
 
  private:
-  // Rows of a part that see none of its keys, until an answer says more.
+  // The states of a part whose rows see no key; answers overwrite them.
   OutputSet NoKey() const {
     OutputSet part;
     for (const OutputSpec& spec : StateSpecs(whole_.data().problem)) {
@@ -91,7 +91,7 @@ class StateJoin final : public PartJoin {
   std::array<std::vector<OutputSet>, 2> rounds_;  // by WeightSize
 };
 
-// Why shards of that width are not N22's parts; empty: they are.
+// The reason why shards of that width are not N22's parts; empty: they are.
 std::string WhyNoParts(const AttentionForwardProblem& p,
                        const ShardSpec& shard) {
   const int64_t rows = p.batch * p.q_heads * p.q_len;
@@ -116,7 +116,7 @@ std::string WhyNoParts(const AttentionForwardProblem& p,
   return "";
 }
 
-// The whole with that split.
+// The whole case with that split.
 Result<LawCall> InParts(const AttentionForwardTrial& whole, int64_t split) {
   ASSIGN_OR_RETURN(AttentionForwardData data, Clone(whole.data()));
   Case request = whole.request();

@@ -1,6 +1,6 @@
-// Attention in shards of keys as parts of rows' sums (N22, N24), which kernels
-// of our own leave in place of o and lse: joined, they have the bits of the
-// case with split=N.
+// Attention in shards of keys as parts (N22, N24). Our own kernels return the
+// states of rows in place of o and lse. Joined, they have the bits of the case
+// with split=N.
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_SHARDS_PARTS_H_
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_SHARDS_PARTS_H_
 
@@ -13,10 +13,11 @@
 
 namespace lockstep::verify {
 
-// Keys of one part. Outputs: m and l [b, h, i], acc [b, h, i, c], all in f32.
+// A trial of one part's keys. Outputs: m and l [b, h, i], acc [b, h, i, c], all
+// in f32.
 class AttentionPartTrial final : public Trial, public TrialKernels {
  public:
-  // `keys`: the part as a case of its own.
+  // `keys` is the part as a case of its own.
   AttentionPartTrial(std::unique_ptr<AttentionForwardTrial> keys,
                      WeightSize size);
 
