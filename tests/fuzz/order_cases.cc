@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <optional>
 
 #include "verify/case/attention_forward/case.h"
 #include "verify/domain/domain.h"
@@ -29,6 +30,7 @@ Case WithChannels(const Case& c, int64_t channels) {
     a.scale.value = 1.0 / std::sqrt(static_cast<double>(channels));
   }
   a.head_dim = channels;
+  a.strides.q = a.strides.k = std::nullopt;  // of the former channels
   const int64_t work =
       a.batch * a.q_heads * a.q_len * a.kv_len * (a.head_dim + a.value_dim);
   if (work > kMostWork) return c;
