@@ -16,7 +16,8 @@ class EmulatedGradients final : public EmulatedCandidate {
                     GradVariant variant, GradFault fault)
       : EmulatedCandidate(kind, spec, "attention_backward", variant.numeric),
         emulator_(variant, fault),
-        reversed_(Reversed(std::move(variant)), fault) {}
+        reversed_(Reversed(std::move(variant)), fault),
+        right_(fault == GradFault::kNone) {}
 
   std::unique_ptr<Candidate> Copy() const override {
     return std::make_unique<EmulatedGradients>(*this);
@@ -32,7 +33,8 @@ class EmulatedGradients final : public EmulatedCandidate {
     const bool other = !emulator_.variant().numeric.repeat && calls_++ % 2 == 1;
     const GradEmulator& kernel = other ? reversed_ : emulator_;
     const AttentionBackwardData& data = gradients->data();
-    if (data.forward.varlen && kernel.breaks_varlen()) {
+    // A right kernel takes ragged rows as others do.
+    if (data.forward.varlen && (right_ || kernel.breaks_varlen())) {
       const Result<GradientTokens>& tokens = gradients->tokens();
       if (!tokens.ok()) return Failed(tokens.message());
       kernel.RunVarlen(data.problem, data.inputs,
@@ -53,6 +55,7 @@ class EmulatedGradients final : public EmulatedCandidate {
 
   GradEmulator emulator_;
   GradEmulator reversed_;  // of odd calls, where runs may differ
+  bool right_;
   int64_t calls_ = 0;
 };
 

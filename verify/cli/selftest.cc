@@ -15,6 +15,7 @@
 #include "verify/selftest/lengths/matrix.h"
 #include "verify/selftest/naming/attention_forward.h"
 #include "verify/selftest/selftest.h"
+#include "verify/selftest/zoo/draw.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -29,6 +30,7 @@ struct SelftestArguments {
   std::string lengths;  // the matrix, in place of the rest
   bool full = false;
   std::string only;
+  std::string with;
   std::string without;
   std::string markdown;
   int threads = 0;
@@ -151,6 +153,8 @@ int RunZooAlone(const SelftestOptions& options, const SelftestArguments& a) {
     return Fail("--zoo-keys " + std::to_string(a.zoo_keys) +
                 ": want 64..524288");
   }
+  const Status keys = CheckZooKeys(options);
+  if (!keys.ok()) return Fail(keys.message());
   const SelftestResult result = RunZoo(options);
   if (result.zoo_variants == 0) {
     return Fail("--only " + a.only + ": no correct kernel's name begins so");
@@ -297,6 +301,8 @@ int RunSelftestVerb(const SelftestArguments& a) {
   options.threads = a.threads;
   options.zoo_keys = a.zoo_keys;
   options.zoo_only = WordsOfList(a.only);
+  options.zoo_with = WordsOfList(a.with);
+  if (!a.with.empty() && !a.zoo) return Fail("--with goes with --zoo");
   if (a.statistics) return SelftestStatistics(options, a);
   if (a.zoo || a.zoo_keys > 0) return RunZooAlone(options, a);
   const CaseArguments files{{}, {a.cases}};
@@ -344,6 +350,9 @@ void AddSelftest(Parser* program) {
   verb->Value("--only", &a->only,
               "Bugs, with --zoo correct kernels, whose names begin so")
       .Type("NAME,...");
+  verb->Value("--with", &a->with,
+              "With --zoo: only cases whose lines have one of these keys")
+      .Type("KEY,...");
   verb->Value("--without-probe", &a->without,
               "A judge without these probes, or without all")
       .Type("KIND,...");

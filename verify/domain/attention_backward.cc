@@ -102,7 +102,9 @@ std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
                                         const DomainOptions& options) {
   std::vector<Case> sequence = WithCotangents(
       op, draw, options, DrawAttention(op, draw, options, false));
-  if (options.tame) return sequence;
+  if (options.tame) {
+    return options.encodings ? WithVarlen(draw, std::move(sequence)) : sequence;
+  }
   sequence = WithFurther(draw, WithSizes(draw, std::move(sequence)));
   if (options.near) return sequence;
   return WithVarlen(draw, std::move(sequence));

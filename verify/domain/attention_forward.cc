@@ -275,6 +275,11 @@ std::vector<Case> WithSplits(Draw* draw, std::vector<Case> sequence) {
   return sequence;
 }
 
+std::vector<Case> WithEncodings(Draw* draw, std::vector<Case> sequence) {
+  sequence = WithVarlen(draw, WithPages(draw, std::move(sequence)));
+  return WithAlias(draw, std::move(sequence));
+}
+
 }  // namespace
 
 std::vector<Case> WithGpuOrders(const DomainOptions& options,
@@ -293,13 +298,15 @@ std::vector<Case> WithGpuOrders(const DomainOptions& options,
 std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
                                        const DomainOptions& options) {
   std::vector<Case> sequence = DrawAttention(op, draw, options, true);
-  if (options.tame) return sequence;
+  if (options.tame) {
+    return options.encodings ? WithEncodings(draw, std::move(sequence))
+                             : sequence;
+  }
   sequence = WithSizes(draw, WithOrders(draw, std::move(sequence)));
   sequence = WithFurther(draw, std::move(sequence));
   if (!options.near) {
     sequence = WithSplits(draw, WithFar(draw, std::move(sequence)));
-    sequence = WithVarlen(draw, WithPages(draw, std::move(sequence)));
-    sequence = WithAlias(draw, std::move(sequence));
+    sequence = WithEncodings(draw, std::move(sequence));
   }
   return WithGpuOrders(options, std::move(sequence));
 }

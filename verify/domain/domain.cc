@@ -70,4 +70,13 @@ Case TameCase(const Domain& domain, uint64_t seed, std::optional<Lane> lane) {
   return std::move(DrawCase(domain, options, 0, seed)[0]);
 }
 
+Case EncodedTameCase(const Domain& domain, uint64_t seed,
+                     std::optional<Lane> lane) {
+  DomainOptions options;
+  options.lane = lane;
+  options.tame = true;
+  options.encodings = true;
+  return std::move(DrawCase(domain, options, 0, seed)[0]);
+}
+
 }  // namespace lockstep::verify

@@ -64,6 +64,9 @@ struct DomainOptions {
   // elements, no keys are in parts or in pages, no batch is ragged and no v is
   // in k. Answers of older campaigns are compared with such draws.
   bool near = false;
+  // Tame cases, too, have keys in pages, are ragged batches, or have v in k.
+  // Every other choice stays.
+  bool encodings = false;
 };
 
 // Properties of a case that a run should have met: shapes, masks, numbers,
@@ -119,6 +122,9 @@ std::vector<Case> DrawCase(const Domain& domain, const DomainOptions& options,
 
 // A tame case; of attention_forward at most about 2e5 multiply-adds.
 Case TameCase(const Domain& domain, uint64_t seed, std::optional<Lane> lane);
+// The same case, or in one of twenty each one of DomainOptions::encodings.
+Case EncodedTameCase(const Domain& domain, uint64_t seed,
+                     std::optional<Lane> lane);
 
 }  // namespace lockstep::verify
 

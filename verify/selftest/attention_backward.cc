@@ -24,7 +24,8 @@ Subject AttentionSubject(const char* kind, const std::string& spec,
 Result<Case> DrawAttentionBackward(const NumericProfile& profile, int64_t keys,
                                    uint64_t seed, int64_t) {
   if (keys > 0) return ParseCase(GradientLineAt(seed, keys, profile));
-  return TameCase(*FindDomain(kAttentionBackward).value(), seed, profile.lane);
+  return EncodedTameCase(*FindDomain(kAttentionBackward).value(), seed,
+                         profile.lane);
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ Subject SubjectOf(const char* kind, const std::string& spec,
 Result<Case> DrawAttentionForward(const NumericProfile& profile, int64_t keys,
                                   uint64_t seed, int64_t) {
   if (keys > 0) return ParseCase(AttentionLineAt(seed, keys, profile));
-  return TameCase(*FindDomain("attention_forward").value(), seed, profile.lane);
+  return EncodedTameCase(*FindDomain("attention_forward").value(), seed,
+                         profile.lane);
 }
 
 }  // namespace

@@ -73,6 +73,9 @@ std::string ZooText(const SelftestResult& result) {
       std::to_string(result.proof_false_alarms) + " proof alarms, " +
       std::to_string(result.statistics_false_alarms) + " suspicious cases, " +
       Format("%.1f", result.zoo_seconds) + " s\n";
+  for (const auto& [key, cases] : result.zoo_with) {
+    text += "with " + key + ": " + std::to_string(cases) + " cases\n";
+  }
   for (const oracle::Target target : oracle::CompiledTargets()) {
     if (oracle::IsSupported(target)) continue;
     text += std::string("not run: the oracle on ") +
@@ -199,6 +202,7 @@ std::string SelftestJson(const SelftestResult& result) {
                {"kills", kills},
                {"alarms", AlarmsJson(result.alarms)},
                {"suspicious", AlarmsJson(result.suspicious)}};
+  if (!result.zoo_with.empty()) json["zoo_with"] = result.zoo_with;
   if (!result.curves.empty()) json["curves"] = CurvesJson(result.curves);
   return DumpJson(json, 2);
 }

@@ -8,7 +8,7 @@
 #include "verify/base/status_macros.h"
 #include "verify/ops/envelopes.h"
 #include "verify/selftest/trialist.h"
-#include "verify/selftest/zoo_run.h"
+#include "verify/selftest/zoo/run.h"
 
 namespace lockstep::verify {
 namespace {

@@ -49,6 +49,9 @@ struct SelftestOptions {
   int64_t zoo_keys = 0;
   // Correct kernels whose names begin with one of these; empty: all.
   std::vector<std::string> zoo_only;
+  // Only cases whose lines have one of these keys (zoo/draw.h), and only ops
+  // that have such cases; empty: all.
+  std::vector<std::string> zoo_with;
   bool dials = false;  // turn the dials of the mutants down, too
   int64_t curves = 0;  // draws of each ordinary case at each setting; 0: none
   int threads = 0;     // of zoo and dials; 0: as many as the machine has
@@ -106,6 +109,8 @@ struct SelftestResult {
   int64_t zoo_variants = 0;
   int64_t zoo_cases = 0;
   int64_t zoo_probes = 0;  // cases judged on a probe's inputs, too
+  // Judged cases with each key of SelftestOptions::zoo_with.
+  std::map<std::string, int64_t> zoo_with;
   int64_t proof_false_alarms = 0;
   int64_t statistics_false_alarms = 0;  // cases with an unlikely element
   double zoo_seconds = 0;

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 #include "verify/judge/rules/foreign_rules.h"
+#include "verify/selftest/zoo/draw.h"
 
 namespace lockstep::verify {
 namespace {
@@ -52,6 +54,45 @@ TEST(Selftest, PassingNeedsEverything) {
       std::string::npos);
   EXPECT_NE(SelftestJson(result).find("\"mutants_total\": 2"),
             std::string::npos);
+}
+
+TEST(Zoo, TakesOnlyCasesWithTheKeysThatAreAskedFor) {
+  SelftestOptions options;
+  options.zoo_cases = 160;
+  options.zoo_with = {"page", "layout=varlen", "alias"};
+  const SelftestResult result = RunZoo(options);
+  EXPECT_TRUE(result.ZooPassed()) << ZooText(result);
+  // Attention has such cases, its gradients have ragged batches.
+  ASSERT_EQ(result.zoo.size(), 2u);
+  EXPECT_EQ(result.zoo[0].cases, 160);
+  EXPECT_EQ(result.zoo[1].cases, 40);
+  int64_t cases = 0;
+  for (const auto& [key, count] : result.zoo_with) {
+    EXPECT_GT(count, 20) << key;
+    cases += count;
+  }
+  EXPECT_GE(cases, 200);
+  EXPECT_NE(ZooText(result).find("with layout=varlen: "), std::string::npos);
+}
+
+TEST(Zoo, KnowsTheKeysOfLines) {
+  const std::string line =
+      "attention_forward b=2 layout=varlen page=16:nhd alias=v_in_k:64";
+  for (const char* key : {"page", "page=16", "layout=varlen", "alias",
+                          "alias=v_in_k", "alias=v_in_k:64", "b=2"}) {
+    EXPECT_TRUE(LineHas(line, key)) << key;
+  }
+  for (const char* key : {"", "pag", "page=1", "layout=thd", "v_in_k", "64"}) {
+    EXPECT_FALSE(LineHas(line, key)) << key;
+  }
+  SelftestOptions options;
+  options.zoo_with = {"alias"};
+  EXPECT_TRUE(CheckZooKeys(options).ok());
+  options.zoo_with = {"alias", "pgae"};
+  EXPECT_EQ(
+      CheckZooKeys(options).message(),
+      "--with: no drawn case has 'pgae'; want keys of case lines, such as "
+      "page,layout=varlen,alias");
 }
 
 TEST(ForeignRules, EachRejectsWhatItShould) {

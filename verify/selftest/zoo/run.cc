@@ -1,4 +1,4 @@
-#include "verify/selftest/zoo_run.h"
+#include "verify/selftest/zoo/run.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +10,7 @@
 
 #include "verify/selftest/pool.h"
 #include "verify/selftest/trialist.h"
+#include "verify/selftest/zoo/draw.h"
 
 namespace lockstep::verify {
 namespace {
@@ -20,10 +21,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kBlock = 1000;
 constexpr size_t kMostAlarms = 20;
 
-uint64_t SeedOf(const SelftestOptions& options, int64_t n) {
-  return options.seed * 1000003 + static_cast<uint64_t>(n);
-}
-
 // One kernel on one case, and on one of its probes, another from case to case;
 // on all of them where the case is a long one.
 ZooOutcome TryCase(const SelftestRow& op, const std::string& name,
@@ -32,15 +29,15 @@ ZooOutcome TryCase(const SelftestRow& op, const std::string& name,
   Result<Subject> subject = op.correct(name);
   if (!subject.ok()) return outcome;
   Trialist trialist(std::move(subject.value()));
-  const uint64_t seed = SeedOf(options, n);
-  const Result<Case> c = op.draw(trialist.profile(), options.zoo_keys, seed, n);
-  if (!c.ok() || !ValidateCase(c.value()).ok()) return outcome;
+  const std::optional<Case> c = DrawForZoo(op, options, trialist.profile(), n);
+  if (!c) return outcome;
   const Result<Answer> answer = trialist.Run(c.value());
   if (!answer.ok()) return outcome;
   const Found found = trialist.Envelope(answer.value());
   const Found bits = trialist.exact() ? trialist.Bits(answer.value()) : Found();
   const Result<Found> probes = trialist.Probes(
-      c.value(), IsLong(n) ? std::nullopt : std::optional<uint64_t>(seed));
+      c.value(),
+      IsLong(n) ? std::nullopt : std::optional<uint64_t>(ZooSeed(options, n)));
   outcome.judged = probes.ok();
   if (!probes.ok()) return outcome;
   outcome.probes = trialist.probes();
@@ -54,6 +51,9 @@ ZooOutcome TryCase(const SelftestRow& op, const std::string& name,
 void Count(ZooOutcome outcome, SelftestResult* result) {
   if (!outcome.judged) return;
   ++result->zoo_cases;
+  for (auto& [key, cases] : result->zoo_with) {
+    cases += LineHas(outcome.alarm.line, key);
+  }
   result->zoo_probes += outcome.probes;
   if (outcome.unlikely) {
     ++result->statistics_false_alarms;
@@ -100,7 +100,8 @@ void TryZoo(const SelftestRow& op, const SelftestOptions& options,
                         [&](const auto& x) { return name.starts_with(x); });
   };
   std::erase_if(names, unwanted);
-  if (names.empty()) return;
+  if (names.empty() || !DrawsForZoo(op, options, names)) return;
+  for (const std::string& key : options.zoo_with) result->zoo_with[key];
   const auto variants = static_cast<int64_t>(names.size());
   result->zoo_variants += variants;
   const int64_t judged = result->zoo_cases;
