@@ -4,6 +4,7 @@
 import unittest
 
 import encoding_kernels
+import kernel_builds
 
 RAGGED = ("attention_forward b=3 hq=4 hkv=2 sq=9 skv=100 d=16 layout=varlen valid_q=9,2,5 "
           "valid_kv=100,37,64")
@@ -46,6 +47,44 @@ BUGS = {
     "o of the neighbour": ("    return o, lse", "    o[call.cu_seqlens_q[1]] = o[0]\n"
                            "    return o, lse", RAGGED),
 }
+IN_C = "varlen_attention.c"
+K_AT = "*at(call->k, keys.first + j, g, c)"
+V_AT = "*at(call->v, keys.first + j, g, c)"
+KEYS_IN_C = "const range keys = tokens_of(call->cu_seqlens_k, b);"
+COUNT = "const int64_t count = keys.end - keys.first;"
+BUGS_IN_C = {
+    "keys by the table of queries": (
+        KEYS_IN_C, "range keys = tokens_of(call->cu_seqlens_k, b); "
+        "keys.end += queries.first - keys.first; keys.first = queries.first;", RAGGED),
+    "V by the table of queries": (V_AT, "*at(call->v, query - i + j, g, c)", RAGGED),
+    "rows of padded length": (
+        KEYS_IN_C, "range keys = tokens_of(call->cu_seqlens_k, b); keys.end -= keys.first; "
+        "keys.first = b * 37 % 101; keys.end += keys.first;", RAGGED),
+    "the first row's tables": (KEYS_IN_C, KEYS_IN_C.replace(", b", ", 0"), RAGGED),
+    "the last key lost": (COUNT, COUNT.replace("first;", "first - 1;"), RAGGED),
+    "a key of the next row": (K_AT, "*at(call->k, keys.first + j + (b == 1 && j == 36), g, c)",
+                              RAGGED),
+    "a value of the next row": (V_AT, "*at(call->v, keys.first + j + (b == 1 && j == 36), g, c)",
+                                RAGGED),
+    "the mask by tokens": ("attend(call, handle->scores, b, h, query - queries.first,",
+                           "attend(call, handle->scores, b, h, query % call->sq,", CAUSAL),
+    "the last row lost": ("b < call->b; ++b", "b + 1 < call->b || b == 0; ++b", RAGGED),
+    "an empty row shifts": (
+        KEYS_IN_C, "int64_t full = -1; const lockstep_tensor* cu = call->cu_seqlens_k; "
+        "for (int64_t n = 0; n <= b; ++n) { while (++full < call->b - 1 && "
+        "tokens_of(cu, full).first == tokens_of(cu, full).end) {} "
+        "if (full >= call->b) full = call->b - 1; } "
+        "const range keys = tokens_of(cu, full);", SHIFTED),
+    "lse by tokens": ("h * lse->strides[0] + query * lse->strides[1]",
+                      "(query * call->hq + h) * 4", RAGGED),
+    "o of the query before": ("if (sum != 0) *at(call->o, query, h, c) /= sum;",
+                              "if (sum != 0) *at(call->o, query, h, c) /= sum;\n    "
+                              "if (i == 0 && query > 0) *at(call->o, query, h, c) = "
+                              "*at(call->o, query - 1, h, c);", RAGGED),
+    "a write behind the last row": (
+        "return LOCKSTEP_DONE;", "*at(call->o, tokens_of(call->cu_seqlens_q, call->b - 1).end, 0, "
+        "0) = 1; return LOCKSTEP_DONE;", RAGGED),
+}
 HELP = '''
 
 def with_one(tokens, at, other):
@@ -71,14 +110,22 @@ class VarlenTest(encoding_kernels.TestCase):
         self.bugs_fail(encoding_kernels.example("numpy_varlen.py"), BUGS,
                        lambda name, text: self.written(name, text + HELP))
 
+    def test_a_right_kernel_in_c_passes(self):
+        self.passes(self.built(IN_C), RAGGED, EMPTY, CAUSAL, SHIFTED)
+
+    def test_bugs_in_c_fail(self):
+        self.bugs_fail(kernel_builds.example(IN_C), BUGS_IN_C,
+                       lambda name, text: self.built(IN_C, text, name), codes=(1, 3))
+
     def test_a_kernel_that_does_not_want_them_is_not_asked(self):
         done = self.check("skipped", "py:python/examples/numpy_attention.py:attend", RAGGED)
         self.assertIn("the case has layout=varlen, and ", done.out)
         self.assertIn("does not say that it wants it", done.out)
 
     def test_padded_rows_may_be_refused(self):
-        done = self.judged(KERNEL, PLAIN)
-        self.assertIn("batches that are not ragged", done.out)
+        for kernel in (KERNEL, self.built(IN_C)):
+            done = self.judged(kernel, PLAIN)
+            self.assertIn("batches that are not ragged", done.out)
 
     def test_an_export_has_the_tokens(self):
         head = self.head_of_export(RAGGED, "--with-expected")
