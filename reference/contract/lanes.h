@@ -24,29 +24,21 @@ struct LaneRow {
   int digits;        // significant bits of a normal number
   int min_exponent;  // of the smallest normal number
   double largest;    // finite number
+  double smallest;   // number above 0: the distance of subnormal neighbours
+  double roundoff;   // relative error of a rounding to nearest
   uint32_t nan;      // the canonical one (N2), in the lower bits
-
-  // Distance of two neighbouring subnormal numbers.
-  constexpr double smallest() const {
-    double x = 1;
-    for (int e = min_exponent - digits + 1; e < 0; ++e) x /= 2;
-    return x;
-  }
-  // Relative error of a rounding to nearest.
-  constexpr double roundoff() const {
-    double x = 1;
-    for (int n = 0; n < digits; ++n) x /= 2;
-    return x;
-  }
 };
 
 // In the order of Lane.
 inline constexpr std::array<LaneRow, 5> kLaneRows = {{
-    {"f32", "F32", 4, 24, -126, 0x1.fffffep127, kCanonicalNaNBits},
-    {"bf16", "BF16", 2, 8, -126, 0x1.fep127, kCanonicalNaNBf16Bits},
-    {"f16", "F16", 2, 11, -14, 65504, kCanonicalNaNF16Bits},
-    {"e4m3", "F8_E4M3", 1, 4, -6, 448, kCanonicalNaNE4m3Bits},
-    {"e5m2", "F8_E5M2", 1, 3, -14, 57344, kCanonicalNaNE5m2Bits},
+    {"f32", "F32", 4, 24, -126, 0x1.fffffep127, 0x1p-149, 0x1p-24,
+     kCanonicalNaNBits},
+    {"bf16", "BF16", 2, 8, -126, 0x1.fep127, 0x1p-133, 0x1p-8,
+     kCanonicalNaNBf16Bits},
+    {"f16", "F16", 2, 11, -14, 65504, 0x1p-24, 0x1p-11, kCanonicalNaNF16Bits},
+    {"e4m3", "F8_E4M3", 1, 4, -6, 448, 0x1p-9, 0x1p-4, kCanonicalNaNE4m3Bits},
+    {"e5m2", "F8_E5M2", 1, 3, -14, 57344, 0x1p-16, 0x1p-3,
+     kCanonicalNaNE5m2Bits},
 }};
 // The number of leading lanes that every tensor may have.
 inline constexpr size_t kWideLanes = 3;

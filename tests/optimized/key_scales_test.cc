@@ -61,8 +61,14 @@ TEST(Fp8, EveryByteHasItsNumber) {
   }
   EXPECT_EQ(static_cast<double>(ToFloat(E4m3{0x7e})), 448.0);
   EXPECT_EQ(static_cast<double>(ToFloat(E5m2{0x7b})), 57344.0);
-  EXPECT_EQ(LaneRowOf(Lane::kE4m3).smallest(), 0x1p-9);
-  EXPECT_EQ(LaneRowOf(Lane::kE5m2).smallest(), 0x1p-16);
+}
+
+TEST(Lanes, SpacingsFollowFromDigitsAndExponents) {
+  for (const LaneRow& row : kLaneRows) {
+    EXPECT_EQ(row.smallest, std::ldexp(1.0, row.min_exponent - row.digits + 1))
+        << row.name;
+    EXPECT_EQ(row.roundoff, std::ldexp(1.0, -row.digits)) << row.name;
+  }
 }
 
 Instance RandomFp8(uint32_t seed) {

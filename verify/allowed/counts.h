@@ -61,8 +61,8 @@ class EnvelopeJudge {
   // |x - truth| without the last rounding, in units of the bound; infinite for
   // what has no distance.
   double Distance(double x, const Bounds& bounds) const {
-    const double half_ulp = std::max(lane_.roundoff() * std::fabs(bounds.truth),
-                                     lane_.smallest() / 2);
+    const double half_ulp =
+        std::max(lane_.roundoff * std::fabs(bounds.truth), lane_.smallest / 2);
     const double apart = std::fabs(x - bounds.truth) - half_ulp;
     if (x == bounds.truth || apart <= 0) return 0;
     return apart > 0 && bounds.error > 0 ? apart / bounds.error : HUGE_VAL;

@@ -82,7 +82,7 @@ struct Triple {
 double NoiseOf(const OutputSpec& spec, float right, double scale) {
   const double own = std::fabs(static_cast<double>(right));
   if (spec.lane == Lane::kF32) return 0x1p-18 * (own + scale);
-  const double unit = LaneRowOf(spec.lane).roundoff();
+  const double unit = LaneRowOf(spec.lane).roundoff;
   return unit * own + unit / 2 * scale;
 }
 

@@ -37,7 +37,7 @@ constexpr int64_t kTwinRows = 96;
 double NoiseOf(Lane lane, double truth, double scale) {
   const double own = std::fabs(truth);
   if (lane == Lane::kF32) return 0x1p-16 * (own + scale);
-  const double unit = LaneRowOf(lane).roundoff();
+  const double unit = LaneRowOf(lane).roundoff;
   return 4 * unit * own + 2 * unit * scale;
 }
 

@@ -37,14 +37,13 @@ void PlaceScale(const NumericProfile& profile,
   if (place == ScalePlace::kDs) {
     m->ds_floor = std::max(m->ds_floor, (ds_floor + 4 * m->tiny) * shrunk);
   } else if (place == ScalePlace::kOperand) {
-    if (narrow) *operand += lane.roundoff() * (1 + 4 * kU);
-    *flush =
-        std::max(m->flush, narrow ? lane.smallest() / 2 : m->tiny) * shrunk;
+    if (narrow) *operand += lane.roundoff * (1 + 4 * kU);
+    *flush = std::max(m->flush, narrow ? lane.smallest / 2 : m->tiny) * shrunk;
   } else if (place == ScalePlace::kUnsaid && narrow &&
              profile.scale_at == ScaleAt::kQLane) {
-    *operand += lane.roundoff() * (1 + 4 * kU);
+    *operand += lane.roundoff * (1 + 4 * kU);
     if (problem.lane == Lane::kF16) {
-      *flush = std::max(m->flush, lane.smallest() / 2) * shrunk;
+      *flush = std::max(m->flush, lane.smallest / 2) * shrunk;
     }
   }
 }
@@ -224,7 +223,7 @@ double GradientEnvelope::ProbeError(GradientOutput output,
   const bool narrow = place == ScalePlace::kUnsaid && scaled &&
                       profile_.scale_at == ScaleAt::kQLane &&
                       problem_.lane != Lane::kF32;
-  const double rounding = narrow ? LaneRowOf(problem_.lane).roundoff() : 0;
+  const double rounding = narrow ? LaneRowOf(problem_.lane).roundoff : 0;
   return (6 * kU + rounding) * size;
 }
 

@@ -76,7 +76,7 @@ std::optional<RoundedScale> RoundedScaleAt(
       kU + Widened(ds ? profile.p_round : profile.operand_round) * unit,
       1 / unit};
   if (!ds && problem.lane != Lane::kF32) {
-    const double lane = LaneRowOf(problem.lane).roundoff();
+    const double lane = LaneRowOf(problem.lane).roundoff;
     rounded.wrong += lane;
     rounded.odd = std::min(rounded.odd, 1 / lane);
   }

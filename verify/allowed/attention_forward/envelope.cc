@@ -293,7 +293,7 @@ void AttentionEnvelope::ShareOutput(const oracle::RowTruth& row,
                                     const RowSlack& slack,
                                     const OutputParts& parts, double size,
                                     double error, CauseAmounts* shares) const {
-  const double rounding = size * LaneRowOf(problem_.lane).roundoff();
+  const double rounding = size * LaneRowOf(problem_.lane).roundoff;
   const double total = error + rounding;
   const auto add = [&](Cause cause, double amount) {
     (*shares)[static_cast<size_t>(cause)] += amount / total;

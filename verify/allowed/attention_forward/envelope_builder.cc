@@ -99,7 +99,7 @@ class Builder {
       Add(kProduct, Cause::kScaleAt,
           Pick(p_.scale_at == ScaleAt::kQLane && problem_.lane != Lane::kF32 &&
                    !power,
-               LaneRowOf(problem_.lane).roundoff() * (1 + 4 * kU)));
+               LaneRowOf(problem_.lane).roundoff * (1 + 4 * kU)));
     } else {
       Add(kArgument, Cause::kScaleAt, 2 * kU);
     }

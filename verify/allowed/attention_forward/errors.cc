@@ -158,7 +158,7 @@ class RowReader {
 
   // Results nearer to zero are the likelier ones: of a rounding's cell, too.
   double OutputDrift() const {
-    const double unit = LaneRowOf(r_.problem.lane).roundoff();
+    const double unit = LaneRowOf(r_.problem.lane).roundoff;
     return unit * unit;
   }
 
@@ -313,7 +313,7 @@ class Pools {
 // sum over rows at one key one of random signs.
 bool RoundingsLead(const AttentionErrorsRequest& r, const EnvelopeModel& m) {
   const double rounding =
-      std::max(m.numerator_weight, LaneRowOf(r.problem.lane).roundoff());
+      std::max(m.numerator_weight, LaneRowOf(r.problem.lane).roundoff);
   const double cut = m.cut_score + kU * (m.pv.cuts + m.l.cuts);
   return m.common_weight == 0 &&
          std::max({r.profile.exp_rel,

@@ -152,7 +152,7 @@ double ProbeScoreError(ProbeKind kind, const AttentionForwardProblem& p,
   double relative = 8 * kU + SumOverChannels(kind, p, profile);
   if (profile.scale_at == ScaleAt::kQLane && p.lane != Lane::kF32 &&
       !IsPowerOfTwo(p.scale)) {
-    relative += 0x1.01p0 * LaneRowOf(p.lane).roundoff();
+    relative += 0x1.01p0 * LaneRowOf(p.lane).roundoff;
   }
   if (profile.score != NumberType::kF32 && profile.score != NumberType::kCase) {
     relative += UnitRoundoff(profile.score);

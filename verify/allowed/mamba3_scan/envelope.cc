@@ -228,9 +228,9 @@ Bounds ScanBounds(const NumericProfile& profile, Lane lane,
   const bool random = profile.scan->operand_round == OperandRound::kNearest;
   if (companion > 0 && size > 0 && random) {
     const LaneRow& of = LaneRowOf(lane);
-    const double least = std::max(0x1p-126, of.smallest());
+    const double least = std::max(0x1p-126, of.smallest);
     bounds.likely_error = std::min(
-        bounds.error, (companion * of.roundoff() + drift) * size + least);
+        bounds.error, (companion * of.roundoff + drift) * size + least);
   }
   const double t = bounds.truth;
   bounds.allowed = RoundedSet(t - bounds.error, t + bounds.error, rounded,

@@ -134,7 +134,7 @@ inline uint32_t SubnormalBits(const std::array<uint32_t, 4>& draw, Lane lane) {
     const auto fraction = static_cast<uint32_t>(LaneRowOf(lane).digits - 1);
     const uint32_t count =
         std::max(draw[2] % (1u << fraction) >> draw[3] % fraction, 1u);
-    return sign | Bits(count * LaneRowOf(lane).smallest());
+    return sign | Bits(count * LaneRowOf(lane).smallest);
   }
   return sign | std::max(draw[2] % 128 >> draw[3] % 7, 1u) << 16;
 }

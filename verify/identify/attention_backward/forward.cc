@@ -21,7 +21,7 @@ void AskDelta(GradKernel* kernel) {
   }
   // Four keys have one score. o is 1 and a quarter of a last place, which the
   // lane rounds to 1. dS is a quarter of that place, or three quarters of it.
-  const double place = 2 * LaneRowOf(kernel->lane()).roundoff();
+  const double place = 2 * LaneRowOf(kernel->lane()).roundoff;
   GradQuestion question;
   question.forward.q = {{1, 0, 0, 0, 0, 0, 0, 0}};
   question.forward.k = Rows(4, std::vector<float>(8, 0.0f));

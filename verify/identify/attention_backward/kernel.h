@@ -55,11 +55,11 @@ class GradKernel : public AttentionKernel {
   double Weight(const std::vector<double>& scores, size_t j) const;
   // What the lane of the gradients may round a number by, relative to it.
   double OutRounding() const {
-    return grads_ == Lane::kF32 ? 0x1p-22 : LaneRowOf(grads_).roundoff();
+    return grads_ == Lane::kF32 ? 0x1p-22 : LaneRowOf(grads_).roundoff;
   }
   // The absolute error besides, because small numbers of f16 have fewer bits.
   double OutSpacing() const {
-    return grads_ == Lane::kF16 ? LaneRowOf(grads_).smallest() / 2 : 0;
+    return grads_ == Lane::kF16 ? LaneRowOf(grads_).smallest / 2 : 0;
   }
 
   double ScoreGain() const override {

@@ -85,14 +85,14 @@ double AttentionKernel::NoiseBy(ReadBy by, double score) const {
   if (by == ReadBy::kLse) return size * (lse_bf16 ? 0x1p-7 : 0x1p-20);
   // Of lanes of 16 bits the weights, and o, are rounded.
   const double noise = lane() == Lane::kF32 ? size * 0x1p-20 + 0x1p-20
-                                            : 4 * LaneRowOf(lane()).roundoff();
+                                            : 4 * LaneRowOf(lane()).roundoff;
   return std::max(noise, weight_noise);
 }
 
 double AttentionKernel::OutputNoise(double o) const {
   if (lane() == Lane::kF32) return std::fabs(o) * 0x1p-22;
   const LaneRow& row = LaneRowOf(lane());
-  return std::max(std::fabs(o) * row.roundoff(), row.smallest() / 2);
+  return std::max(std::fabs(o) * row.roundoff, row.smallest / 2);
 }
 
 Result<std::vector<double>> AttentionKernel::ScoresBy(

@@ -53,7 +53,7 @@ class ScanKernel : public ScanAsker {
   Result<ScanAnswer> Ask(const ScanQuestion& question);
   bool mamba3() const { return scan_op_.mamba3; }
   double OutRounding() const {
-    return lane() == Lane::kF32 ? 0x1p-22 : LaneRowOf(lane()).roundoff();
+    return lane() == Lane::kF32 ? 0x1p-22 : LaneRowOf(lane()).roundoff;
   }
 
   // What the first probes find out.

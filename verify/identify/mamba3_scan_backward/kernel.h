@@ -48,7 +48,7 @@ class ScanGradKernel : public ScanAsker {
   Result<ScanGradAnswer> Ask(const ScanGradQuestion& question);
   // Of dv, and of dq and dk, which a group's heads may round, too.
   double OutRounding() const {
-    return grads_ == Lane::kF32 ? 0x1p-22 : LaneRowOf(grads_).roundoff();
+    return grads_ == Lane::kF32 ? 0x1p-22 : LaneRowOf(grads_).roundoff;
   }
   double GroupRounding() const { return coarse_heads ? 0x1p-8 : OutRounding(); }
 

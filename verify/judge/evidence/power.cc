@@ -41,7 +41,7 @@ bool TellsApart(const Trial& trial, const Truth& truth, size_t n,
     const double x = std::fabs(ElementValue(spec.lane, bits));
     if (std::isfinite(x)) largest = std::max(largest, x);
   }
-  const double unit = 2 * LaneRowOf(spec.lane).roundoff();
+  const double unit = 2 * LaneRowOf(spec.lane).roundoff;
   return row.max_abs > kTellingUlp * unit * largest;
 }
 
