@@ -1,10 +1,15 @@
 // Kernels of the emulator with the C interface:
 // so:emulated.so,mutant=NAME[@SEVERITY]
 // [,base=VARIANT], or variant=NAME.
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/host/kernels/problem_of_call.h"
 #include "verify/emulator/attention_backward/kernel.h"
@@ -86,8 +91,53 @@ Status OpenVariant(const std::string& name, lockstep_handle* handle) {
   return {};
 }
 
+// copy(batch, head, position, token) for every query that exists.
+template <typename Copy>
+void ForEachToken(const AttentionCall& asked, const Copy& copy) {
+  const lockstep::AttentionForwardProblem& p = asked.problem;
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      for (int64_t i = 0; i < asked.inputs.ValidQ(p, b); ++i) {
+        copy(b, h, i, asked.varlen->cu_q(b) + i);
+      }
+    }
+  }
+}
+
+// The emulator writes padded rows; those that exist become tokens.
+void RunTokens(verify::AttentionEmulator& kernel, const AttentionCall& asked) {
+  const lockstep::AttentionForwardProblem& p = asked.problem;
+  const std::array<int64_t, 4> shape = {p.batch, p.q_heads, p.q_len,
+                                        p.value_dim};
+  const size_t width = lockstep::LaneBytes(p.lane);
+  const auto lines = static_cast<size_t>(p.batch * p.q_heads * p.q_len);
+  std::vector<uint8_t> o(lines * static_cast<size_t>(p.value_dim) * width);
+  std::vector<float> lse(lines);
+  const lockstep::AttentionForwardOutputs padded = {
+      {o.data(), p.lane, shape, lockstep::DenseStrides(shape)},
+      {lse.data(),
+       {p.batch, p.q_heads, p.q_len},
+       {p.q_heads * p.q_len, p.q_len, 1}}};
+  kernel.RunVarlen(p, asked.inputs, *asked.varlen, padded);
+  const lockstep::MutableLaneView& to = asked.outputs.o;
+  ForEachToken(asked, [&](int64_t b, int64_t h, int64_t i, int64_t token) {
+    asked.outputs.lse(0, h, token) = padded.lse(b, h, i);
+    const int64_t line = (b * p.q_heads + h) * p.q_len + i;
+    for (int64_t c = 0; c < p.value_dim; ++c) {
+      const int64_t at =
+          h * to.strides[1] + token * to.strides[2] + c * to.strides[3];
+      std::memcpy(
+          static_cast<uint8_t*>(to.data) + at * static_cast<int64_t>(width),
+          o.data() + (line * p.value_dim + c) * static_cast<int64_t>(width),
+          width);
+    }
+  });
+}
+
 void Run(verify::AttentionEmulator& kernel, const AttentionCall& asked) {
-  if (asked.pages) {
+  if (asked.varlen) {
+    RunTokens(kernel, asked);
+  } else if (asked.pages) {
     kernel.RunPaged(asked.problem, asked.inputs, *asked.pages, asked.outputs);
   } else {
     kernel.Run(asked.problem, asked.inputs, asked.outputs);
@@ -132,7 +182,7 @@ int lockstep_describe(lockstep_description* description) {
   description->abi = LOCKSTEP_ABI;
   description->name = "emulated";
   description->lanes = "f32 bf16 f16";
-  description->wants = "pages kvlane";
+  description->wants = "pages varlen kvlane";
   return 0;
 }
 
@@ -166,6 +216,9 @@ int lockstep_attention_forward(lockstep_handle* handle,
 int lockstep_attention_backward(lockstep_handle* handle,
                                 const lockstep_attention_backward_call* call,
                                 lockstep_receipt* receipt) {
+  if (call->forward->varlen != 0) {
+    return Refuse(Status::Error("gradients of ragged batches"), receipt);
+  }
   return RunBy<BackwardCall>(handle->grad, "no gradients", *call, receipt);
 }
 
