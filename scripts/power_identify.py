@@ -62,6 +62,8 @@ def asked_bugs_text(bugs):
                  f"{row['keys'] or 'their own'} | {row['own']} | {row['kept']} | "
                  f"{percent(row['kept'], row['own'])} |\n")
     lost = [f"{spec} ({row['keys'] or 'own'})" for row in bugs for spec in row["lost"]]
+    laws = [f"{spec} ({row['keys'] or 'own'})" for row in bugs for spec in row.get("by_laws", [])]
+    text += "\nFailed by the laws of a whole verdict alone: " + (", ".join(laws) or "none") + ".\n"
     return text + "\nLost: " + (", ".join(lost) or "none") + ".\n"
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "..", "..", "python")
@@ -110,6 +111,21 @@ class ProgramTest(unittest.TestCase):
             with self.subTest(name):
                 done = judged(name)
                 self.assertEqual(done.code, 0, done.out + done.err)
+
+    def test_threads_of_a_kernel_sleep_between_calls(self):
+        # Those that spin take the cores from the judge. A user who says otherwise is heard.
+        unsaid = {name: None for name in ("KMP_BLOCKTIME", "KMP_LIBRARY", "OMP_WAIT_POLICY",
+                                          "GOMP_SPINCOUNT")}
+        for said, wanted in (({}, "passive"), ({"OMP_WAIT_POLICY": "active"}, "active"),
+                             ({"GOMP_SPINCOUNT": "7"}, "unsaid")):
+            variables = {**unsaid, **said}
+            with self.subTest(wanted), unittest.mock.patch.dict(os.environ):
+                for name, value in variables.items():
+                    os.environ.pop(name, None)
+                    if value is not None:
+                        os.environ[name] = value
+                done = judged("says_how_threads_wait")
+                self.assertIn("threads wait: " + wanted, done.out + done.err)
 
     def test_terms_are_the_mask(self):
         for mask in ("full", "chunked:3", "prefix:4&window:inf,2", "random:0.4|sink:2",

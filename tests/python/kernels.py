@@ -155,6 +155,11 @@ def raises(q, k, v, *, call):
 
 
 @marked
+def says_how_threads_wait(q, k, v, *, call):
+    raise ValueError("threads wait: " + os.environ.get("OMP_WAIT_POLICY", "unsaid"))
+
+
+@marked
 def raises_half_a_character(q, k, v, *, call):
     raise ValueError("no \udc80 here")
 

@@ -148,6 +148,83 @@ TEST(IdentifyScanGradients, SeesOperands) {
   ExpectTextIsTheProfile(found);
 }
 
+// dv and dk have products of two tokens, or the state's cotangent.
+TEST(IdentifyScanGradients, SeesProductsOfTwoTokens) {
+  for (const auto& [name, lane, type] :
+       {std::tuple{"scan-grad-siso-scores", Lane::kBf16, "bf16"},
+        std::tuple{"scan-grad-siso-pairs", Lane::kBf16, "f32"},
+        std::tuple{"scan-grad-siso-f16-partial", Lane::kF16, "f32"},
+        std::tuple{"scan-grad-f16-lane", Lane::kF16, "f32"}}) {
+    SCOPED_TRACE(name);
+    const Identified found =
+        AskedSpec(kGradients, std::string("variant:") + name, lane);
+    EXPECT_FALSE(found.CannotTell()) << IdentifiedText(found);
+    ExpectSeen(found, "scan.score", type);
+  }
+  ScanGradVariant variant =
+      FindScanGradVariant("scan-grad-siso-f16-pairs").value();
+  variant.scores = true;
+  const auto half = MakeEmulatedScanGradients("variant", "planted", variant,
+                                              ScanGradFault::kNone);
+  ExpectSeen(Asked(kGradients, *half, Lane::kF16), "scan.score", "f16");
+  variant = FindScanGradVariant("scan-grad-pairs").value();
+  variant.scores = true;
+  variant.scan.numeric.scan->score = NumberType::kBf16;
+  const auto kernel = MakeEmulatedScanGradients("variant", "planted", variant,
+                                                ScanGradFault::kNone);
+  ExpectNotLearned(Asked(kGradients, *kernel, Lane::kF32),
+                   AskedSpec(kGradients, "variant:scan-grad-pairs", Lane::kF32),
+                   "scan.score");
+}
+
+// A state that is rounded where chunks meet is f32 in one round, and f16 in the
+// other: no value is learned, and the base's f16 is none that was seen.
+TEST(IdentifyScan, KeepsTheStrictValueWhereLengthsDiffer) {
+  const auto kernel = ParseCandidate("mutant:ssd.f16_state,base=scan-f16-lane");
+  ASSERT_TRUE(kernel.ok());
+  const Identified found = AskedOf("ssd_scan", *kernel.value(), Lane::kF16, 7);
+  ASSERT_NE(found.Find("scan.state"), nullptr);
+  EXPECT_EQ(found.Find("scan.state")->word, Word::kCannotTell);
+  EXPECT_EQ(ValueOf(found.profile, "scan.state"), "f32");
+}
+
+// A token's own products that were exact have no error of tf32.
+TEST(IdentifyScan, SeesExactProductsOfAToken) {
+  const Identified exact =
+      AskedSpec(kScan, "variant:scan-f16-lane", Lane::kF16);
+  EXPECT_EQ(exact.profile.scan->diagonal_rel, 0);
+  const Identified tf32 = AskedSpec(kScan, "variant:siso-f16", Lane::kF16);
+  EXPECT_EQ(tf32.profile.scan->diagonal_rel, 0x1p-10);
+}
+
+// f16 of one operand alone is no matrix unit's: it is reported. Where operands
+// have it, too, it is learned.
+TEST(IdentifyScanGradients, LearnsNoLoneF16) {
+  const Identified right =
+      AskedSpec(kGradients, "variant:scan-grad-f16-lane", Lane::kF16);
+  for (const auto& [bug, field] :
+       {std::pair{"sgrad.f16_cotangent", "scan.grad_do"},
+        std::pair{"sgrad.f16_state", "scan.grad_state"},
+        std::pair{"sgrad.f16_of_heads", "scan.grad_partial"}}) {
+    SCOPED_TRACE(bug);
+    const Identified found = AskedSpec(
+        kGradients, std::string("mutant:") + bug + ",base=scan-grad-f16-lane",
+        Lane::kF16);
+    ASSERT_NE(found.Find(field), nullptr);
+    EXPECT_EQ(found.Find(field)->word, Word::kReported);
+    for (const char* key : {"grad_do", "grad_state", "grad_partial", "query",
+                            "decayed", "state", "score"}) {
+      EXPECT_EQ(ValueOf(found.profile, std::string("scan.") + key), "f32")
+          << key;
+    }
+  }
+  const Identified partial =
+      AskedSpec(kGradients, "variant:scan-grad-siso-f16-partial", Lane::kF16);
+  for (const char* key : {"grad_do", "grad_state", "grad_partial"}) {
+    ExpectSeen(partial, std::string("scan.") + key, "f16");
+  }
+}
+
 // The second round is as long as the first, or longer: the length changes
 // nothing.
 TEST(IdentifyScanGradients, SeesTheSameAtTwoLengths) {

@@ -23,6 +23,7 @@
 
 #include "reference/contract/cores.h"
 #include "reference/contract/team.h"
+#include "verify/candidate/process/child_process.h"
 
 namespace lockstep::verify::cli {
 namespace {
@@ -127,7 +128,9 @@ const char* WaitingVariable() {
 }
 
 void LetThreadsSleep() {
-  if (WaitingVariable() == nullptr) SleepBetweenCalls();
+  if (WaitingVariable() != nullptr) return;
+  SleepBetweenCalls();
+  LetHostsSleep();
 }
 
 Status CheckThreads(int threads) {

@@ -89,13 +89,14 @@ void FillValues(Identified* found) {
   }
 }
 
-// The value that is kept where none was seen: weights and dS are in f32, angles
-// in turns, and all else is the base's.
+// The value that is kept where none was seen: weights, dS and all that a scan
+// rounds are in f32, angles in turns, and all else is the base's.
 std::string StrictValue(const ProfileField& field, const NumericProfile& base) {
-  const std::string key = field.key;
-  const bool weights = key == "p" || key == "grad.p" || key == "grad.ds";
+  const std::string key = field.key, value = field.print(base);
   if (key == "scan.angle_form") return "turns";
-  return weights ? "f32" : field.print(base);
+  const bool weights = key == "p" || key == "grad.p" || key == "grad.ds";
+  const bool narrow = value == "bf16" || value == "f16" || value == "tf32";
+  return weights || (narrow && key.starts_with("scan.")) ? "f32" : value;
 }
 
 // What the other round says of the same question, or null. A forward pass of a

@@ -89,7 +89,6 @@ constexpr Reason kReasons[] = {
     {"mamba3_scan_backward", "scan.decay", kOfY},
     {"mamba3_scan_backward", "scan.angle_carry", kOfY},
     {"mamba3_scan_backward", "scan.carry_key", kOfY},
-    {"mamba3_scan_backward", "scan.score", kOfY},
     {"mamba3_scan_backward", "scan.diagonal", kOfY},
     {"mamba3_scan_backward", "scan.weight",
      "gradients show the two weights of a token separately"},

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <utility>
@@ -47,6 +48,13 @@ std::string MiB(int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 void SetHostLimits(const HostLimits& limits) { Limits() = limits; }
 const HostLimits& TheHostLimits() { return Limits(); }
+
+namespace {
+std::atomic<bool> hosts_sleep{false};
+}  // namespace
+
+void LetHostsSleep() { hosts_sleep = true; }
+bool HostsSleep() { return hosts_sleep; }
 
 int64_t HostMemory() {
   return Limits().memory > 0 ? Limits().memory : DefaultMemoryBudget();

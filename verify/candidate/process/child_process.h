@@ -36,6 +36,10 @@ struct HostLimits {
 };
 void SetHostLimits(const HostLimits& limits);
 const HostLimits& TheHostLimits();
+// From now on threads of OpenMP in new hosts sleep between two calls. Those
+// that spin take the cores from the judge, who works then: torch's do.
+void LetHostsSleep();
+bool HostsSleep();
 // In bytes, resolved.
 int64_t HostMemory();
 // Whether a host that wants to could read the judge's memory: "excluded", or

@@ -122,6 +122,7 @@ void FillVariables(const ChildLaunch& launch, Prepared* prepared) {
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     if (Kept(*at)) prepared->variables.emplace_back(*at);
   }
+  if (HostsSleep()) prepared->variables.emplace_back("OMP_WAIT_POLICY=passive");
   for (const std::string& variable : launch.variables) {
     prepared->variables.push_back(variable);
   }

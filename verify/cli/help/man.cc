@@ -82,7 +82,8 @@ Threads of kernels that name no number of their own. Without them: as many as
 the cores that the process may use, by its affinity and its control group.
 .TP
 .BR KMP_BLOCKTIME ", " OMP_WAIT_POLICY ", " KMP_LIBRARY ", " GOMP_SPINCOUNT
-How threads wait between two calls. Without them they sleep, except in
+How threads wait between two calls, those of a kernel in a process of its own,
+too. Without them they sleep, except in
 \fBlockstep bench\fR and \fBgate\fR.
 .SH FILES
 Case files hold a case line per line, with comments behind #. Inputs and outputs

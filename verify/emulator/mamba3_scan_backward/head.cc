@@ -270,16 +270,22 @@ GradHead::Products GradHead::Multiply(int64_t t, const FloatRows& m,
                    Zeros(p_.ranks, p_.head_dim), Zeros(p_.ranks, p_.head_dim)};
   const float gamma = row_.lambda[Z(t)] * Cast(row_.dt[Z(t)], sites.dt);
   for (size_t r = 0; r < made.q.size(); ++r) {
+    Floats of_x, of_k;
+    if (variant_.scores) {
+      of_x = ByScores(t, row_.x[Z(t)][r], false);
+      of_k = ByScores(t, row_.k[Z(t)][r], true);
+    }
     for (size_t n = 0; n < m.size(); ++n) {
       const Floats of_m = read(m[n], sites.grad_state);
       made.q[r][n] = Dot(read(after.h[n], sites.state), d_o[r]);
-      made.k[r][n] = gamma * Dot(of_m, row_.x[Z(t)][r]) +
-                     (Is(F::kKeyThenMissing) ? 0 : carry->k[r][n]);
+      const float now = variant_.scores ? of_x[n] : Dot(of_m, row_.x[Z(t)][r]);
+      made.k[r][n] =
+          gamma * now + (Is(F::kKeyThenMissing) ? 0 : carry->k[r][n]);
       carry->k[r][n] = Beta(t) * Dot(of_m, then_x[r]);
     }
     for (size_t c = 0; c < made.x[r].size(); ++c) {
       const Floats of_m = read(Column(m, c), sites.grad_state);
-      made.x[r][c] = Dot(of_m, row_.k[Z(t)][r]);
+      made.x[r][c] = variant_.scores ? of_k[c] : Dot(of_m, row_.k[Z(t)][r]);
       made.then[r][c] = Dot(of_m, before.k[r]);
     }
     if (Is(F::kStateTailDropped)) made.q[r].back() = made.k[r].back() = 0;

@@ -75,6 +75,7 @@ class GradHead {
   Products Multiply(int64_t t, const FloatRows& m, const RowState& before,
                     const RowState& after, const FloatRows& d_o,
                     CarryGradients* carry) const;
+  Floats ByScores(int64_t t, const Floats& own, bool of_keys) const;
   void Channels(int64_t t, const Products& made, const RowState& before,
                 const FloatRows& d_o, CarryGradients* carry, TokenGradients* to,
                 WeightGradients* sums) const;

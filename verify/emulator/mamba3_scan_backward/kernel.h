@@ -23,6 +23,9 @@ struct ScanGradVariant {
   // The cotangent of the state within a chunk is a sum over the pairs of its
   // tokens, not a recurrence.
   bool pairs = false;
+  // Beside that: dv and dk are sums over products of two tokens, which are
+  // rounded as the profile's scores.
+  bool scores = false;
   // Of the sums over tokens and heads, added up at the end.
   int64_t parts = 1;
 

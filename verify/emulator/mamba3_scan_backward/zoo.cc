@@ -79,6 +79,9 @@ void AddBf16(ScanGradBuilder* zoo) {
   auto& wide = zoo->Add("scan-grad-siso-pairs", "siso-bf16-a32", 16,
                         "the same by pairs of tokens, chunks of 16");
   wide.pairs = true;
+  auto& scores = zoo->Add("scan-grad-siso-scores", "siso-bf16-a32", 16,
+                          "the same, dv and dk by products of two tokens");
+  scores.pairs = scores.scores = true;
   zoo->Add("scan-grad-siso-a16", "siso-bf16-a16", 8,
            "the same, angles stored in bf16");
   auto& partial = zoo->Add("scan-grad-siso-partial", "siso-bf16-a32", 4,

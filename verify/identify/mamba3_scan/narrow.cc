@@ -305,6 +305,7 @@ void AskNarrowDiagonal(ScanKernel* kernel) {
       continue;
     }
     const bool rounded = way >= OwnProduct::kNarrow;
+    if (way == OwnProduct::kExact) kernel->scan().diagonal_rel = 0;
     kernel->TakeType(
         "scan.diagonal", rounded ? narrow : RoundingModels().front(),
         &kernel->scan().diagonal,

@@ -1,10 +1,38 @@
 #include "verify/identify/mamba3_scan_backward/identify.h"
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/identify/mamba3_scan_backward/kernel.h"
 
 namespace lockstep::verify {
+
+void ReportLoneF16(ScanGradKernel* kernel) {
+  const ScanNumeric& scan = kernel->scan();
+  const auto is_f16 = [](NumberType type) { return type == NumberType::kF16; };
+  if (kernel->lane() != Lane::kF16 || is_f16(scan.state) ||
+      is_f16(scan.query) || is_f16(scan.decayed)) {
+    return;
+  }
+  constexpr std::pair<const char*, NumberType ScanNumeric::*> kLone[] = {
+      {"scan.grad_do", &ScanNumeric::grad_do},
+      {"scan.grad_state", &ScanNumeric::grad_state},
+      {"scan.grad_partial", &ScanNumeric::grad_partial}};
+  for (FieldEvidence& field : kernel->found.fields) {
+    for (const auto& [key, type] : kLone) {
+      if (field.field != key || field.word != Word::kSeen ||
+          !is_f16(scan.*type)) {
+        continue;
+      }
+      field.word = Word::kReported;
+      field.evidence += "; no operand of their products is in f16";
+      field.line = std::string(key) + " = f16";
+      kernel->scan().*type = NumberType::kF32;
+    }
+  }
+}
+
 namespace {
 
 // What the kernel hands its gradients over in: f32 shows more than bf16.
@@ -29,6 +57,7 @@ Result<Identified> AskAll(const IdentifyRequest& request, Lane grads,
   kernel.light_tokens = light;
   const Status asked = AskEach(ScanGradProbes(), request.stop, &kernel);
   if (!asked.ok()) return asked;
+  ReportLoneF16(&kernel);
   kernel.SettleCompanion();
   return kernel.Take();
 }

@@ -63,6 +63,15 @@ class ScanGradKernel : public ScanAsker {
   Lane grads_;
 };
 
+// Why nothing is said of a q whose turning cannot be told.
+inline constexpr const char* kBehindAngles =
+    "no angle explains a turned q, and what it is rounded to shows behind one";
+
+// Reports f16 of cotangents and of a head's sums where no operand of their
+// products has it: no matrix unit rounds one operand alone, and f16 loses small
+// cotangents. For all other tensors than f16 it does nothing.
+void ReportLoneF16(ScanGradKernel* kernel);
+
 // One probe: a row of the table.
 struct ScanGradProbe {
   const char* fields;
@@ -87,6 +96,7 @@ void AskGradState(ScanGradKernel* kernel);
 void AskGradStateCotangent(ScanGradKernel* kernel);
 void AskGradOutput(ScanGradKernel* kernel);
 void AskGradPartial(ScanGradKernel* kernel);
+void AskGradScore(ScanGradKernel* kernel);
 void AskGradRepeat(ScanGradKernel* kernel);
 
 }  // namespace lockstep::verify

@@ -32,7 +32,10 @@ Result<Numbers> DecayedQueries(ScanGradKernel* kernel, const Numbers& a) {
 }  // namespace
 
 void AskGradDecayed(ScanGradKernel* kernel) {
-  if (kernel->read == nullptr) return;
+  if (kernel->read == nullptr) {
+    kernel->CannotTell("scan.decayed", &kernel->scan().decayed, kBehindAngles);
+    return;
+  }
   const Numbers a = Arguments(351, false);
   const auto came = DecayedQueries(kernel, a);
   if (!came.ok()) {

@@ -142,7 +142,10 @@ void AskGradRotation(ScanGradKernel* kernel) {
 }
 
 void AskGradQuery(ScanGradKernel* kernel) {
-  if (kernel->read == nullptr) return;
+  if (kernel->read == nullptr) {
+    kernel->CannotTell("scan.query", &kernel->scan().query, kBehindAngles);
+    return;
+  }
   ScanGradQuestion question;
   question.heads = kTurnedHeads;
   question.q = kernel->FirstOfEach();

@@ -27,6 +27,8 @@ const std::vector<ScanGradProbe>& ScanGradProbes() {
        &AskGradState},
       {"scan.grad_state", "the same of its cotangent, in dk",
        &AskGradStateCotangent},
+      {"scan.score", "differences of two later tokens in dv, and in dk",
+       &AskGradScore},
       {"scan.gate scan.grad_do", "cotangents of o behind a gate",
        &AskGradOutput},
       {"repeat", "the same call five times", &AskGradRepeat},

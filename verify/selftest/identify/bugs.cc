@@ -1,6 +1,5 @@
 // Known bugs, judged by the profile that was identified of them.
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -43,8 +42,10 @@ struct Suspect {
 
 // What came of it so far.
 struct Fate {
-  bool own = false;   // failed by the right profile
-  bool kept = false;  // and by the identified one
+  bool own = false;      // failed by the right profile
+  bool kept = false;     // and by the identified one
+  bool by_laws = false;  // but by no envelope and no probe
+  std::string own_line;  // where the right profile failed it
   std::string own_tier, seen_tier;
   Status status;
 };
@@ -212,6 +213,7 @@ Status JudgeLine(const std::string& line, const std::vector<Suspect>& suspects,
     const auto [own, seen] = stages[at];
     if (own == nullptr) return;
     fate.status = JudgeSuspect(suspects[open[at]], own, seen, &fate);
+    if (fate.own && fate.own_line.empty()) fate.own_line = line;
   });
   return {};
 }
@@ -292,6 +294,21 @@ Status Scout(const AutoOptions& options, int64_t length,
   return {};
 }
 
+// What no envelope and no probe of the identified profile fails, before a whole
+// verdict by it.
+void JudgeWhole(const std::vector<Suspect>& suspects, int threads,
+                std::vector<Fate>* fates) {
+  ForEach(static_cast<int64_t>(fates->size()), threads, [&](int64_t n) {
+    const Suspect& suspect = suspects[static_cast<size_t>(n)];
+    Fate& fate = (*fates)[static_cast<size_t>(n)];
+    if (!fate.own || fate.kept) return;
+    const auto fails =
+        FailsWhole(fate.own_line, suspect.spec(), suspect.identified);
+    fate.status = fails.status();
+    fate.kept = fate.by_laws = fails.ok() && fails.value();
+  });
+}
+
 // Judges all suspects on all lines of a length.
 Status JudgeLength(const AutoOptions& options, int64_t length,
                    std::vector<Suspect>* suspects, AutoResult* result) {
@@ -299,9 +316,10 @@ Status JudgeLength(const AutoOptions& options, int64_t length,
   if (!scouted.ok()) return scouted;
   std::vector<size_t> all;
   for (size_t s = 0; s < suspects->size(); ++s) all.push_back(s);
-  const auto judged = JudgeAll(options, length, all, suspects);
+  auto judged = JudgeAll(options, length, all, suspects);
   if (!judged.ok()) return judged.status();
-  const std::vector<Fate>& fates = judged.value();
+  std::vector<Fate>& fates = judged.value();
+  JudgeWhole(*suspects, options.threads, &fates);
   for (size_t s = 0; s < suspects->size(); ++s) {
     if (!fates[s].status.ok()) return fates[s].status;
     const Suspect& suspect = (*suspects)[s];
@@ -311,51 +329,13 @@ Status JudgeLength(const AutoOptions& options, int64_t length,
     if (!fates[s].own) continue;
     ++count.own;
     count.kept += fates[s].kept ? 1 : 0;
+    if (fates[s].by_laws) count.by_laws.push_back(suspect.spec());
     if (!fates[s].kept) count.lost.push_back(suspect.spec());
   }
   return {};
 }
 
 }  // namespace
-
-bool BreaksConvention(const MutantInfo& info) {
-  constexpr std::string_view kFamilies[] = {
-      "heads", "layout", "mask",    "page",   "parameter", "runs",
-      "scale", "sink",   "softcap", "stride", "varlen"};
-  constexpr std::string_view kNames[] = {"attn.lse_log2", "attn.lse_plus_inf"};
-  const std::string_view family = info.family, name = info.name;
-  return std::find(std::begin(kFamilies), std::end(kFamilies), family) !=
-             std::end(kFamilies) ||
-         std::find(std::begin(kNames), std::end(kNames), name) !=
-             std::end(kNames);
-}
-
-void AutoCount::Add(const AutoCount& other) {
-  own += other.own;
-  kept += other.kept;
-  lost.insert(lost.end(), other.lost.begin(), other.lost.end());
-}
-
-AutoCount AutoResult::Total(const std::string& op, bool convention,
-                            int64_t length) const {
-  AutoCount total;
-  for (const auto& [at, count] : counts) {
-    if (at.op == op && at.convention == convention && at.length == length) {
-      total.Add(count);
-    }
-  }
-  return total;
-}
-
-bool AutoResult::Passed() const {
-  const auto kept = [&](const auto& entry) {
-    const AutoPlace& at = entry.first;
-    const AutoCount total = Total(at.op, at.convention, at.length);
-    return at.convention ? total.kept == total.own
-                         : total.kept * 100 >= total.own * 99;
-  };
-  return !counts.empty() && std::all_of(counts.begin(), counts.end(), kept);
-}
 
 Result<AutoResult> JudgeIdentified(const std::vector<const SelftestRow*>& rows,
                                    const AutoOptions& options) {

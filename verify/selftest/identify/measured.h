@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "verify/profile/profile.h"
 #include "verify/selftest/row.h"
 
 namespace lockstep::verify {
@@ -55,6 +56,8 @@ bool BreaksConvention(const MutantInfo& info);
 struct AutoCount {
   int64_t own = 0;   // that an envelope or probe of the right profile fails
   int64_t kept = 0;  // and one of the identified profile, too
+  // Of those that are kept: by nothing less than the laws of a whole verdict.
+  std::vector<std::string> by_laws;
   std::vector<std::string> lost;
 
   void Add(const AutoCount& other);
@@ -77,6 +80,11 @@ struct AutoResult {
 // Errors: a case that cannot be opened, memory; no bug has such a name.
 Result<AutoResult> JudgeIdentified(const std::vector<const SelftestRow*>& rows,
                                    const AutoOptions& options);
+
+// Whether `verify` fails the kernel on that line by the profile.
+// Errors: a line or a kernel that there is not.
+Result<bool> FailsWhole(const std::string& line, const std::string& spec,
+                        const NumericProfile& profile);
 
 // What a person reads, and what scripts/power.py collects.
 std::string SeenText(const SeenZoo& zoo);

@@ -73,6 +73,9 @@ std::string AutoText(const AutoResult& result) {
   std::string lost;
   for (const auto& [at, count] : result.counts) {
     row(at, at.family, count);
+    for (const std::string& spec : count.by_laws) {
+      lost += "by laws alone at " + KeysOf(at.length) + ": " + spec + "\n";
+    }
     for (const std::string& spec : count.lost) {
       lost += "lost at " + KeysOf(at.length) + ": " + spec + "\n";
     }
@@ -101,6 +104,7 @@ std::string IdentifyJson(const std::vector<SeenZoo>& zoos,
                     {"keys", at.length},
                     {"own", count.own},
                     {"kept", count.kept},
+                    {"by_laws", count.by_laws},
                     {"lost", count.lost}});
   }
   return DumpJson({{"kind", "selftest_identify"},

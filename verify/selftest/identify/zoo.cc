@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "verify/emulator/attention_backward/kernel.h"
+#include "verify/emulator/mamba3_scan_backward/kernel.h"
 #include "verify/identify/identify.h"
 #include "verify/profile/fields.h"
 #include "verify/selftest/identify/measured.h"
@@ -83,6 +84,15 @@ void AsTiled(const GradVariant& variant, NumericProfile* truth) {
   if (truth->exact) truth->shift = Shift::kSubtract;
 }
 
+// What a kernel of a scan's gradients does not round, although its profile is
+// that of a forward pass: k times its weight is no operand there, and few
+// kernels form products of two tokens.
+void AsEmulated(NumericProfile* truth) {
+  truth->scan->scaled = NumberType::kF32;
+  if (FindScanGradVariant(truth->name).value().scores) return;
+  truth->scan->score = NumberType::kF32;
+}
+
 void Count(const NumericProfile& kernel, const Identified& found, Lane lane,
            SeenZoo* zoo) {
   const NumericProfile base = LoadProfile(found.base).value();
@@ -90,8 +100,7 @@ void Count(const NumericProfile& kernel, const Identified& found, Lane lane,
   if (zoo->op == "attention_backward") {
     AsTiled(FindGradVariant(kernel.name).value(), &truth);
   }
-  // In gradients k times its weight is no operand: the kernels do not round it.
-  if (zoo->op == "mamba3_scan_backward") truth.scan->scaled = NumberType::kF32;
+  if (zoo->op == "mamba3_scan_backward") AsEmulated(&truth);
   for (const FieldEvidence& field : found.fields) {
     const std::string& key = field.field;
     if (IsConvention(key)) continue;
