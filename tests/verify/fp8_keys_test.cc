@@ -145,5 +145,14 @@ TEST(Fp8, LinesWithoutAMeaningSaySo) {
             std::string::npos);
 }
 
+// Every bug of keys and values in fp8 is found on its own case at 1024 keys.
+TEST(Fp8, BugsFailAt1024Keys) { ExpectBugsFailAt1024Keys("attn.fp8_", 35); }
+
+TEST(Fp8, RightKernelsPass) {
+  ExpectRightKernelsPass(
+      "attention_forward b=2 hq=4 hkv=2 sq=3 skv=50 d=8 lane=bf16 kvlane=e4m3 "
+      "kscale=token:uniform:0.5,2 vscale=block:16:uniform:0.5,2");
+}
+
 }  // namespace
 }  // namespace lockstep::verify

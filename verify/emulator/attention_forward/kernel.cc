@@ -11,6 +11,7 @@
 #include "reference/elementary.h"
 #include "verify/emulator/attention_forward/addresses.h"
 #include "verify/emulator/attention_forward/alias/taken_values.h"
+#include "verify/emulator/attention_forward/fp8/taken_numbers.h"
 #include "verify/emulator/attention_forward/row.h"
 #include "verify/emulator/attention_forward/stores.h"
 #include "verify/emulator/attention_forward/tiles.h"
@@ -310,16 +311,21 @@ void AttentionEmulator::RunVarlen(const AttentionForwardProblem& problem,
   Run(taken.problem, taken.inputs, outputs, rows);
 }
 
-void AttentionEmulator::Run(const AttentionForwardProblem& problem,
+void AttentionEmulator::Run(const AttentionForwardProblem& asked,
                             const AttentionForwardInputs& given,
                             const AttentionForwardOutputs& outputs,
                             std::span<const int64_t> rows) {
-  if (problem.v_in_k && BreaksAlias(dial_)) {
-    const TakenValues taken = TakeValues(problem, given, dial_);
+  if (asked.v_in_k && BreaksAlias(dial_)) {
+    const TakenValues taken = TakeValues(asked, given, dial_);
     return Run(taken.problem, taken.inputs, outputs, rows);
   }
-  const AttentionForwardInputs inputs =
-      dial_.Is(Fault::kStridesIgnored) ? AsIfDense(given) : given;
+  std::optional<TakenNumbers> taken;
+  if (asked.kv_lane && BreaksFp8(dial_)) {
+    taken = TakeNumbers(asked, given, dial_);
+  }
+  const AttentionForwardProblem& problem = taken ? taken->problem : asked;
+  AttentionForwardInputs inputs = taken ? taken->inputs : given;
+  if (dial_.Is(Fault::kStridesIgnored)) inputs = AsIfDense(inputs);
   if (calls_ == 0) first_cap_ = problem.softcap;
   const AttentionArithmetic arithmetic(
       problem, variant_, dial_, calls_ == 0 ? problem.softcap : first_cap_);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "verify/base/binary64.h"
+#include "verify/emulator/attention_forward/fp8/taken_numbers.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
@@ -41,6 +42,7 @@ const float* EmulatedRow::ValueRow(int64_t row) const {
 }
 
 float EmulatedRow::NumeratorWeight(float p, int64_t value) const {
+  p = WeightInFp8(p, std::ldexp(1.0f, static_cast<int>(shift_)), task_.dial);
   return a_.RoundWeight(p * HeadTensors::ScaleAt(task_.head.v_scale, value));
 }
 
@@ -101,7 +103,11 @@ void EmulatedRow::AddTile(const std::vector<Scored>& tile, Part* part) const {
     float p = a_.WeightOfKey(item.s, part->m, shift_, item.key);
     if (item.multiplied) p *= 0.0f;
     float& l = part->l[item.key % lanes];
-    l = a_.AddWeight(l, a_.SummedWeight(p) * TimesInSum(task_.dial, item.key));
+    float summed = a_.SummedWeight(p) * TimesInSum(task_.dial, item.key);
+    if (task_.dial.Is(Fault::kFp8ValueScaleInSum)) {
+      summed *= HeadTensors::ScaleAt(task_.head.v_scale, item.value);
+    }
+    l = a_.AddWeight(l, summed);
     part->last_sum += p;
     part->raw_l += p;
     weights.push_back(NumeratorWeight(p, item.value));

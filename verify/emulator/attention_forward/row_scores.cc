@@ -79,7 +79,9 @@ float EmulatedRow::ScoreKey(const VisitedTile& tile, const TileKey& key,
                             float& dot) const {
   const FaultDial& dial = task_.dial;
   const double scale = task_.problem.scale;
-  dot *= HeadTensors::ScaleAt(task_.head.k_scale, key.score_key);
+  const float own = HeadTensors::ScaleAt(task_.head.k_scale, key.score_key);
+  const bool late = dial.Is(Fault::kFp8KeyScaleAfterCap);
+  if (!late) dot *= own;
   if (dial.Is(Fault::kScaleTwiceLastTile) && &tile == &task_.schedule.back()) {
     dot *= static_cast<float>(scale);
   }
@@ -90,6 +92,7 @@ float EmulatedRow::ScoreKey(const VisitedTile& tile, const TileKey& key,
   float s =
       a_.Score(dot, dial.Is(Fault::kCapEverySecondVector) ? key.key / 8 % 2 == 0
                                                           : tile.partial);
+  if (late) s *= own;
   if (!key.visible && !dial.Is(Fault::kMaskMultipliesP)) s = a_.MaskedScore(s);
   return dial.Is(Fault::kNanSwallowed) && s != s ? -kFloatInf : s;
 }

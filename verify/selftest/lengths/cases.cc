@@ -3,6 +3,7 @@
 #include <array>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "verify/base/mixing.h"
 #include "verify/case/attention_forward/case.h"
@@ -11,6 +12,7 @@
 #include "verify/emulator/mutants.h"
 #include "verify/registry/ops.h"
 #include "verify/selftest/lengths/cover.h"
+#include "verify/selftest/lengths/own_cases.h"
 #include "verify/selftest/lengths/structural.h"
 #include "verify/selftest/mamba3_scan.h"
 
@@ -243,76 +245,6 @@ std::string ScanLine(std::string_view op, const CoverRow& row, int64_t t) {
          (row[5] == 1 ? " carry=yes" : "");
 }
 
-// Bugs that need what no row of the cover has, with it.
-struct OwnCircumstance {
-  const char* bug;
-  const char* text;  // N: the first half of the keys, M: the other, L: all
-  const char* base = "cpu";
-};
-constexpr OwnCircumstance kOwn[] = {
-    {"attn.segments_16bit",
-     "d=32 q_seg=ids:0*2,65536*3 kv_seg=ids:0*N,65536*M"},
-    {"attn.segments_float",
-     "d=32 q_seg=ids:16777216*2,16777217*3 kv_seg=ids:16777216*N,16777217*M"},
-    {"attn.first_channels_only", "d=72 dv=16"},
-    {"attn.value_channels_only", "d=16 dv=72"},
-    {"attn.sink_not_in_max", "d=32 sinklogit=const:200"},
-    {"attn.alias_last_channels", "hkv=1 d=40 alias=v_in_k:32"},
-    {"attn.alias_off_by_one", "hkv=1 d=40 alias=v_in_k:32"},
-    {"attn.alias_rope_part", "hkv=1 d=40 alias=v_in_k:32"},
-    {"attn.alias_last_channel", "hkv=1 d=40 alias=v_in_k:32"},
-    {"attn.alias_stride_of_v", "hkv=1 d=40 alias=v_in_k:32"},
-    {"attn.alias_next_key", "hkv=1 d=40 alias=v_in_k:32"},
-    {"attn.alias_head_zero", "d=40 alias=v_in_k:32"},
-    {"attn.alias_batch_zero", "b=2 hkv=1 d=40 alias=v_in_k:32"},
-    {"attn.alias_stage_reused", "hkv=1 d=40 alias=v_in_k:32"},
-    {"attn.alias_scale_of_v", "hkv=1 d=40 alias=v_in_k:16"},
-    {"attn.alias_rope_forgotten", "hkv=1 d=40 alias=v_in_k:32"},
-    {"attn.alias_scaled_in_place", "hkv=1 d=40 alias=v_in_k:32"},
-    {"attn.page_of_next_row", "b=2 d=32 page=16"},
-    {"attn.page_table_row_zero", "b=2 d=32 page=16"},
-    {"attn.page_table_transposed", "b=2 d=32 page=16"},
-    {"attn.page_entry_next", "d=32 page=16"},
-    {"attn.page_key_of_neighbour", "d=32 page=16"},
-    {"attn.page_slots_read", "b=2 d=32 page=24 valid_kv=N,M"},
-    {"attn.page_entries_followed", "b=2 d=32 page=16 valid_kv=N,M"},
-    {"attn.page_length_row_zero", "b=2 d=32 page=16 valid_kv=L,N"},
-    {"attn.page_count_floored", "d=32 page=24"},
-    {"attn.page_full_last_key", "d=32 page=16"},
-    {"attn.page_order_swapped", "d=32 page=16:nhd"},
-    {"attn.page_size_doubled", "d=32 page=16"},
-    {"attn.page_value_stride", "d=32 dv=16 page=16"},
-    {"attn.page_offset_narrow", "d=32 page=1"},
-    {"attn.page_shared_written", "b=2 d=32 page=16:share=4"},
-    {"attn.varlen_next_token", "b=2 d=32 layout=varlen valid_kv=N,M"},
-    {"attn.varlen_key_of_next_row", "b=2 d=32 layout=varlen"},
-    {"attn.varlen_query_table", "b=2 d=32 layout=varlen valid_kv=L,N"},
-    {"attn.varlen_value_table", "b=2 d=32 layout=varlen valid_kv=L,N"},
-    {"attn.varlen_last_row_lost", "b=2 d=32 layout=varlen"},
-    {"attn.varlen_empty_shifts", "b=3 d=32 layout=varlen valid_kv=N,0,M"},
-    {"attn.varlen_offset_padded",
-     "b=2 d=32 mask=causal align=br layout=varlen valid_kv=L,N"},
-    {"attn.varlen_max_length", "b=2 d=32 layout=varlen valid_kv=L,N"},
-    {"attn.varlen_length_row_zero", "b=2 d=32 layout=varlen valid_kv=L,N"},
-    {"attn.varlen_length_next", "b=2 d=32 layout=varlen valid_kv=L,N"},
-    {"attn.varlen_tail_read", "b=2 d=32 layout=varlen valid_kv=L,N"},
-    {"attn.varlen_padded_start", "b=2 d=32 layout=varlen valid_kv=N,L"},
-    {"attn.varlen_last_key_lost", "d=32 layout=varlen"},
-    {"attn.varlen_query_early", "b=2 d=32 layout=varlen"},
-};
-
-LengthCase OwnCase(const OwnCircumstance& own, int64_t length) {
-  std::string line =
-      "attention_forward hq=2 sq=5 skv=" + std::to_string(length) + " ";
-  for (const char letter : std::string(own.text)) {
-    line += letter == 'N'   ? std::to_string(length / 2)
-            : letter == 'M' ? std::to_string(length - length / 2)
-            : letter == 'L' ? std::to_string(length)
-                            : std::string(1, letter);
-  }
-  return {line, own.base, false, own.bug, false};
-}
-
 // The pattern of a bug of f16 tensors with so many keys more.
 Result<Case> StretchedPattern(const MutantInfo& info, int64_t length) {
   Result<Case> c = ParseCase(info.pattern);
@@ -323,7 +255,8 @@ Result<Case> StretchedPattern(const MutantInfo& info, int64_t length) {
 }  // namespace
 
 bool IsFor(const MutantInfo& info, const LengthCase& row) {
-  return row.only.empty() ? !BreaksF16(info) : row.only == info.name;
+  if (!row.only.empty()) return row.only == info.name;
+  return !BreaksF16(info) && !BreaksFp8(info);
 }
 
 std::vector<LengthCase> AttentionLengthCases(int64_t length) {
@@ -342,7 +275,9 @@ std::vector<LengthCase> AttentionLengthCases(int64_t length) {
     cases.push_back({AttentionLine(row, parts), base, row[kSink] == 1, "",
                      SmallCap(row[kCap])});
   }
-  for (const OwnCircumstance& own : kOwn) cases.push_back(OwnCase(own, length));
+  for (LengthCase& own : OwnLengthCases(length)) {
+    cases.push_back(std::move(own));
+  }
   for (const MutantInfo& info : Mutants()) {
     if (!info.attention() || !BreaksF16(info)) continue;
     const Result<Case> c = StretchedPattern(info, length);

@@ -24,7 +24,7 @@ struct LengthCase {
 };
 
 // Whether the bug meets the row: its own ones, and those of all, whose tensors
-// are not f16.
+// are neither f16 nor fp8.
 bool IsFor(const MutantInfo& info, const LengthCase& row);
 
 // The rows of the cover for `length` keys (tokens of a scan); row n differs

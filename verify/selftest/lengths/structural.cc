@@ -132,6 +132,10 @@ bool BreaksF16(const MutantInfo& info) {
   return std::string_view(info.family) == "f16";
 }
 
+bool BreaksFp8(const MutantInfo& info) {
+  return std::string_view(info.family) == "fp8";
+}
+
 const char* WhyExempt(const MutantInfo& info) {
   const char* why = Find(kExempt, info.name);
   if (why != nullptr) return why;

@@ -19,6 +19,8 @@ std::span<const Exempt> ExemptMutants();
 
 // Whether it breaks what only f16 tensors have.
 bool BreaksF16(const MutantInfo& info);
+// Whether it breaks what only keys and values in fp8 have.
+bool BreaksFp8(const MutantInfo& info);
 
 // Why the bug is exempt; null if it is structural: wrong keys, rows, channels,
 // heads, masks, state.
