@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <string>
 
+#include "tests/support/volume.h"
 #include "tests/verify/encoding_lines.h"
+#include "tests/verify/trials.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/base/random/deviates.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/case.h"
+#include "verify/domain/domain.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/numbers.h"
 
@@ -143,6 +146,24 @@ TEST(Fp8, LinesWithoutAMeaningSaySo) {
   EXPECT_NE(why("kvlane=e4m3 kscale=block:0:const:1")
                 .find("a block of 0 keys is out of range; want 1..65536"),
             std::string::npos);
+}
+
+// Drawn cases: our kernel has the reference's bits.
+TEST(Fp8, DrawnCasesHaveTheReferencesBits) {
+  const Domain& domain = *FindDomain("attention_forward").value();
+  int64_t narrow = 0, scaled = 0;
+  for (uint64_t n = 0; n < test::Volume(4000); ++n) {
+    for (const Case& c : DrawCase(domain, {}, 18, n)) {
+      const auto& a = c.Get<AttentionForwardCase>();
+      if (!a.kv_lane) continue;
+      ++narrow;
+      scaled += a.k_scale.any() || a.v_scale.any() ? 1 : 0;
+      const auto trial = Open(c);
+      ExpectSameBits(Reference(*trial), Optimized(*trial), MinimalLine(c));
+    }
+  }
+  EXPECT_GT(narrow, test::Volume(120));
+  EXPECT_GT(scaled, test::Volume(80));
 }
 
 // Every bug of keys and values in fp8 is found on its own case at 1024 keys.

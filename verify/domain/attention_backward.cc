@@ -21,9 +21,9 @@ constexpr const char* kOwnFeatures[] = {
     "do_onehot", "do_constant", "do_special", "do_tiny",   "do_zero"};
 
 // Features that every case has, or none. attention_forward's probes prove
-// nothing about gradients. Its order=amx, its parts of the keys, its pages and
-// its v in k do not exist here. Its far tensors are its own. Ragged batches
-// came when the order of the names was fixed.
+// nothing about gradients. Its order=amx, its parts of the keys, its pages,
+// its v in k and its fp8 do not exist here. Its far tensors are its own. Ragged
+// batches came when the order of the names was fixed.
 constexpr std::string_view kMissing[] = {"fill_probe",
                                          "order_amx",
                                          "order_amx_channel_blocks",
@@ -41,7 +41,15 @@ constexpr std::string_view kMissing[] = {"fill_probe",
                                          "varlen_no_queries",
                                          "varlen_no_keys",
                                          "v_in_k",
-                                         "v_in_k_all"};
+                                         "v_in_k_all",
+                                         "fp8_e4m3",
+                                         "fp8_e5m2",
+                                         "fp8_unscaled",
+                                         "fp8_scale_tensor",
+                                         "fp8_scale_head",
+                                         "fp8_scale_token",
+                                         "fp8_scale_block",
+                                         "fp8_block_ragged"};
 
 const InheritedFeatures& GradientFeatures() {
   static const InheritedFeatures kFeatures(AttentionForwardFeatures(), kMissing,

@@ -40,6 +40,8 @@ std::vector<Case> WithPages(Draw* draw, std::vector<Case> sequence);
 std::vector<Case> WithVarlen(Draw* draw, std::vector<Case> sequence);
 // attention_forward/alias.cc, version 10: now and then v lies in k.
 std::vector<Case> WithAlias(Draw* draw, std::vector<Case> sequence);
+// attention_forward/fp8.cc, version 11: now and then k and v are in fp8.
+std::vector<Case> WithFp8(Draw* draw, std::vector<Case> sequence);
 
 // attention_forward/alias.cc: v in k has no numbers of its own, so terms of v
 // alone have nothing to fill.

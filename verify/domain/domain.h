@@ -38,7 +38,9 @@ namespace lockstep::verify {
 // 9: one case of attention_backward in twenty is a ragged batch.
 // 10: in one case of attention_forward in twenty, v lies in k. Every other
 // choice is version 9's.
-inline constexpr uint32_t kDomainVersion = 10;
+// 11: in one case of attention_forward in twenty, k and v are in fp8, with or
+// without scales. Every other choice is version 10's.
+inline constexpr uint32_t kDomainVersion = 11;
 inline constexpr uint32_t kDrawKey = 1;
 inline constexpr uint32_t kGuardKey = 2;  // of draw_guards
 
@@ -61,10 +63,12 @@ struct DomainOptions {
   // is tried on.
   bool tame = false;
   // Tame draws are like those of version 4: no tensor reaches over 2^31
-  // elements, no keys are in parts or in pages, no batch is ragged and no v is
-  // in k. Answers of older campaigns are compared with such draws.
+  // elements, no keys are in parts or in pages, no batch is ragged, no v is in
+  // k and nothing is in fp8. Answers of older campaigns are compared with such
+  // draws.
   bool near = false;
-  // Tame cases, too, have keys in pages, are ragged batches, or have v in k.
+  // Tame cases, too, have keys in pages, are ragged batches, have v in k or are
+  // in fp8.
   // Every other choice stays.
   bool encodings = false;
 };

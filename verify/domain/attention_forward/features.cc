@@ -58,7 +58,11 @@ constexpr const char* kAttentionFeatures[] = {
     // Ragged batches: rows of several lengths, rows without queries or keys.
     "varlen", "varlen_ragged", "varlen_no_queries", "varlen_no_keys",
     // V in k: some of its channels, or all of them.
-    "v_in_k", "v_in_k_all"};
+    "v_in_k", "v_in_k_all",
+    // Keys and values in fp8: formats, what shares a scale, and a last block
+    // that is not full.
+    "fp8_e4m3", "fp8_e5m2", "fp8_unscaled", "fp8_scale_tensor",
+    "fp8_scale_head", "fp8_scale_token", "fp8_scale_block", "fp8_block_ragged"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
@@ -246,6 +250,22 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
     Varlen();
     Set("v_in_k", c_.v_in_k > 0);
     Set("v_in_k_all", c_.v_in_k == c_.head_dim);
+    Fp8();
+  }
+
+  void Fp8() {
+    if (!c_.kv_lane) return;
+    Set("fp8_e4m3", c_.kv_lane == Lane::kE4m3);
+    Set("fp8_e5m2", c_.kv_lane == Lane::kE5m2);
+    Set("fp8_unscaled", !c_.k_scale.any() && !c_.v_scale.any());
+    for (const ScaleSpec* scale : {&c_.k_scale, &c_.v_scale}) {
+      const KeyScales& of = scale->layout;
+      Set("fp8_scale_tensor", of.layout == ScaleLayout::kTensor);
+      Set("fp8_scale_head", of.layout == ScaleLayout::kHead);
+      Set("fp8_scale_token", of.layout == ScaleLayout::kToken);
+      Set("fp8_scale_block", of.layout == ScaleLayout::kBlock);
+      Set("fp8_block_ragged", of.block > 0 && c_.kv_len % of.block != 0);
+    }
   }
 
   void Pages() {

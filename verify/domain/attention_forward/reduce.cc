@@ -139,6 +139,7 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
       Try([](AttentionForwardCase* a) { a->layout = Layout::kThd; });
     }
     Try([](AttentionForwardCase* a) { a->v_in_k = 0; });
+    Fp8();
     for (const int64_t n : Below(std::min(a_.q_len, a_.kv_len), 1)) {
       Try([n](AttentionForwardCase* a) {
         SetLength(true, n, a);
@@ -188,6 +189,31 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
       Try([n](AttentionForwardCase* a) {
         if (a->page.any()) a->page.size = n;
       });
+    }
+  }
+
+  // Without fp8, in e4m3, or with fewer and simpler scales.
+  void Fp8() {
+    if (!a_.kv_lane) return;
+    Try([](AttentionForwardCase* a) {
+      a->kv_lane.reset();
+      a->k_scale = a->v_scale = {};
+    });
+    Try([](AttentionForwardCase* a) { a->kv_lane = Lane::kE4m3; });
+    Try([](AttentionForwardCase* a) { a->k_scale = a->v_scale = {}; });
+    for (const auto member :
+         {&AttentionForwardCase::k_scale, &AttentionForwardCase::v_scale}) {
+      Try([member](AttentionForwardCase* a) { a->*member = {}; });
+      const ScaleSpec& own = a_.*member;
+      if (!own.any()) continue;
+      Try([member](AttentionForwardCase* a) {
+        if (a->kv_lane) a->*member = ConstantScales(0.5);
+      });
+      for (const int64_t n : Below(own.layout.block, 1)) {
+        Try([member, n](AttentionForwardCase* a) {
+          if ((a->*member).layout.block > 0) (a->*member).layout.block = n;
+        });
+      }
     }
   }
 
