@@ -46,8 +46,8 @@ struct MutantInfo {
   }
 
   const char* name;
-  const char*
-      family;  // softcap mask layout tiles softmax numeric f16 fp8 cheat
+  // softcap mask layout tiles softmax numeric f16 fp8 cheat, and others
+  const char* family;
   const char* breaks;
   // The smallest case that shows it in tiles of 4x4; `A ;; B` is a sequence.
   const char* pattern;
