@@ -175,5 +175,35 @@ TEST(Fp8, RightKernelsPass) {
       "kscale=token:uniform:0.5,2 vscale=block:16:uniform:0.5,2");
 }
 
+// A weight may overflow when its scale multiplies it, where no maximum has been
+// subtracted: zero times that is NaN, and small values are infinite.
+TEST(Fp8, ScaledWeightsOverflowWithoutAMaximum) {
+  const struct {
+    const char* kernel;
+    const char* line;
+  } kOverflows[] = {
+      {"cpu-fixed-max",
+       "attention_forward hq=4 hkv=2 sq=4 skv=4 d=64 p=bf16 kvlane=e4m3 "
+       "vscale=block:32:uniform:1048576,2097152 mask=causal valid_kv=3 "
+       "fill=spread:80 seed=64658"},
+      {"flash-fixed-max",
+       "attention_forward b=3 sq=31 skv=31 d=8 lane=bf16 kvlane=e4m3 "
+       "vscale=token:uniform:0.001,100 fill=spread:80 seed=367508"},
+      {"cpu-no-max",
+       "attention_forward b=2 hq=4 hkv=2 sq=15 skv=9 d=64 kvlane=e5m2 "
+       "kscale=head:uniform:0.001,100 vscale=block:1:uniform:1048576,2097152 "
+       "mask=causal align=1 seed=353949"},
+      {"cpu-no-max",
+       "attention_forward b=2 hq=8 hkv=1 sq=2 skv=5 d=64 kvlane=e4m3 "
+       "kscale=head:uniform:0.25,4 vscale=block:32:uniform:1048576,2097152 "
+       "cap=100 mask=sink:5 q_seg=[runs:2;runs:1,1] kv_seg=[runs:5;runs:3,2] "
+       "seed=215799"},
+  };
+  for (const auto& [kernel, line] : kOverflows) {
+    const CaseResult result = JudgeSpec(line, std::string("variant:") + kernel);
+    EXPECT_NE(result.verdict, Verdict::kFail) << kernel << " on " << line;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::verify

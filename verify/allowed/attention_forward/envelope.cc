@@ -54,6 +54,9 @@ Bounds OfExcluded(const oracle::RowTruth& row, double truth) {
                                              : Anything(truth);
 }
 
+// Weights below it stay finite, whatever rounds them.
+constexpr double kLargestWeight = 0x1p125;
+
 // The smallest and the largest of the scales, if there are any.
 void AddEnds(const KeyScaleView& scales, double* least, double* largest) {
   if (scales.data == nullptr) return;
@@ -259,7 +262,9 @@ Bounds AttentionEnvelope::Output(const oracle::AttentionTruth& truth, size_t r,
   const double size = std::fabs(o);
   const double abs_sum = truth.abs_sum[at];
   const double phi_sum = truth.phi_sum[at];
-  if (!(abs_sum * row.weight_sum * slack.raise < model_.largest_sum)) {
+  if (!(abs_sum * row.weight_sum * slack.raise < model_.largest_sum) ||
+      !(std::max(slack.raise, model_.early_weight) * model_.value_scale <
+        kLargestWeight)) {
     return Anything(o);
   }
   if (!slack.bounded) return WideOutput(truth, r, c, slack, shares);

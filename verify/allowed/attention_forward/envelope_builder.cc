@@ -269,12 +269,12 @@ class Builder {
     const bool f16 = p_.p == NumberType::kF16;
     double floor = p_.ftz ? 0x1p-125 : 0x1p-126;
     if (f16) floor += p_.ftz ? 0x1p-13 : 0x1p-24;
-    // N25: weights times a small scale underflow. Weights times a large one
-    // overflow f16, or f32 where no maximum is subtracted.
+    // N25: weights times a small scale underflow; times a large one, overflow.
     floor /= range_.least_scale;
     if (problem_.v_scales.by_key()) {
       m_.unbounded |= range_.largest_scale > (f16 ? 0x1p14 : 0x1p62);
       m_.unbounded |= shared && range_.largest_scale > 0x1p30;
+      m_.value_scale = range_.largest_scale;
     }
     // Quotients underflow, which are weights over their sum: n at most.
     if (p_.normalise == Normalise::kBefore) {

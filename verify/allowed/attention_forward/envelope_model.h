@@ -117,6 +117,7 @@ struct EnvelopeModel {
   // 0: no such sums.
   double largest_early = 0;
   double early_weight = 1;
+  double value_scale = 1;  // N25: the largest factor of a weight
   double scale_growth = 1;
   bool biased = false;      // some rounding is one-sided: no sqrt law
   bool correlated = false;  // one rounding acts on many keys: none either
