@@ -38,6 +38,9 @@ class Call:
     kvlane, k_scale, v_scale, k_scale_keys, v_scale_keys
                  of a case with kvlane=, wants "kvlane"; k and v are float8_e4m3fn or
                  float8_e5m2 (of ml_dtypes, torch), or u8 in NumPy without ml_dtypes
+    indices      i32 [b, hkv, sq, K], keys of each query, -1 behind the last, of a case with
+                 mask=index:. With wants "indices" the mask has a term of kind "index" in
+                 place of a dense one
     v_in_k       of a case with alias=: the number of first channels of k that are v; v is
                  then a view of k. 0 in other cases
     tables       {name: i32 or u8 tensor}, one dict a batch row, wants "tables:..."
@@ -139,7 +142,8 @@ class Call:
         tensors = {name: np.asarray(x) for name, x in self.inputs.items()
                    if name not in ("q", "k", "v", "k_pages", "v_pages")}
         tree = self.masks[h if len(self.masks) > 1 else 0]
-        seen = _visible(tree, b, h, rows, keys, self.scalars["offset"][b], tensors)
+        seen = _visible(tree, b, h, rows, keys, self.scalars["offset"][b], tensors,
+                        self.scalars["hq"])
         seen = seen & (rows < tensors["valid_q"][b]) & (keys < tensors["valid_kv"][b])
         if "q_seg" in tensors:
             seen = seen & (tensors["q_seg"][b, rows] == tensors["kv_seg"][b, keys])
@@ -190,11 +194,21 @@ def refuse_others(call, features, outputs):
         raise Unsupported(f"the kernel's features= has no {feature!r}")
 
 
-def _visible(node, b, h, rows, keys, offset, tensors):
+def _listed(lists, rows, keys):
+    """Whether the lists [sq, K] of `rows` hold `keys`: integer arrays that broadcast."""
+    rows, keys = np.broadcast_arrays(rows, keys)
+    seen = np.zeros(rows.shape, bool)
+    for row in np.unique(rows):
+        at = rows == row
+        seen[at] = np.isin(keys[at], lists[row])
+    return seen
+
+
+def _visible(node, b, h, rows, keys, offset, tensors, heads):
     kind = node["kind"]
     if kind in ("and", "or"):
         join = np.logical_and if kind == "and" else np.logical_or
-        return join.reduce([_visible(term, b, h, rows, keys, offset, tensors)
+        return join.reduce([_visible(term, b, h, rows, keys, offset, tensors, heads)
                             for term in node["terms"]])
     back = rows + offset - keys
     if kind == "causal":
@@ -214,6 +228,10 @@ def _visible(node, b, h, rows, keys, offset, tensors):
     if kind == "dense":
         dense = tensors[node["tensor"]]
         return dense[b % dense.shape[0], h % dense.shape[1], rows, keys] != 0
+    if kind == "index":
+        lists = tensors[node["tensor"]]
+        own = lists[b, h * lists.shape[1] // heads]
+        return _listed(own, rows, keys)
     if kind == "blocks":
         dense, (queries, width) = tensors[node["tensor"]], node["block"]
         return dense[b % dense.shape[0], h % dense.shape[1], rows // queries,

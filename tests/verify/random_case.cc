@@ -68,13 +68,16 @@ MaskExpr RandomTerm(Random& random, std::vector<DenseSource>* dense) {
       break;
     case Kind::kDense: {
       DenseSource source;
-      source.kind = static_cast<DenseSource::Kind>(random.In(0, 3));
+      source.kind = static_cast<DenseSource::Kind>(random.In(0, 5));
       if (source.from_file()) {
         source.path = "dir/mask,1.safetensors";
         if (random.OneIn(2)) source.digest = std::string(32, 'b');
+      } else if (source.listed()) {
+        source.draw = static_cast<DenseSource::ListDraw>(random.In(0, 2));
       } else {
         source.density = random.Real();
       }
+      if (source.listed()) source.entries = random.In(-1, 9);
       if (source.kind == DenseSource::Kind::kBlocks) {
         source.block_q = random.In(-1, 9);
         source.block_k = random.In(-1, 9);

@@ -289,7 +289,7 @@ def stored_masks(case, tensors):
                 case_language.require(
                     np.array_equal(grown[..., :case.sq, :case.skv], mask),
                     f"{name} is not constant on its blocks")
-            stored[index] = mask
+            stored[index] = case_language.of_lists(case, kind, name, mask, tensors)
     return stored
 
 

@@ -115,10 +115,31 @@ class MaskParser:
             return (name, int(rest))
         if name == "prefix":
             return ("prefix", [int(n) for n in rest.split(",")])
-        if name in ("dense", "random", "blocks"):
+        if name in ("dense", "random", "blocks", "index"):
             self.next_dense += 1
             return ("stored", self.next_dense - 1, name, rest)
         raise CaseError(f"mask: unknown term '{text}'")
+
+
+def listed_mask(case, shape, tensors):
+    """The mask that the tensor indices makes, of the shape [b, 1 or hq, sq, skv]."""
+    require("indices" in tensors, "indices is missing")
+    lists = tensors["indices"].bits.astype(np.int64)
+    group = max(shape[1] // case.hkv, 1)
+    seen = np.zeros(shape, bool)
+    for b, h, i in np.ndindex(*shape[:3]):
+        for key in lists[b, h // group, i]:
+            if key == -1:
+                break
+            seen[b, h, i, key] = True
+    return seen
+
+
+def of_lists(case, kind, name, mask, tensors):
+    """The stored mask, which has to be that of the lists if its term is `index`."""
+    require(kind != "index" or np.array_equal(mask != 0, listed_mask(case, mask.shape, tensors)),
+            f"{name} is not the mask of the lists")
+    return mask
 
 
 def stored_terms(tree):

@@ -18,7 +18,7 @@ import safetensors_file
 
 TIME_LIMIT_SECONDS = 120
 MASK_KINDS = {"full", "causal", "window", "chunked", "prefix", "sink",
-              "random", "blocks"}
+              "random", "blocks", "index"}
 
 
 def read_cases(paths):

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "verify/candidate/emulated.h"
+#include "verify/inputs/attention_forward/lists.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/backends.h"
 
@@ -46,7 +47,15 @@ class Emulated final : public EmulatedCandidate {
                           AttentionViews(outputs), rows);
       return Ran(TileOf(emulator_.variant()), execution);
     }
-    if (!data.pages || !(dial_.IsHonest() || emulator_.breaks_pages())) {
+    const bool honest = dial_.IsHonest();
+    if (data.lists && (emulator_.breaks_lists() || (honest && !data.pages))) {
+      const ListTensor lists = ListsOf(data);
+      emulator_.RunListed(data.problem, data.inputs,
+                          {lists.view(), data.lists->dense},
+                          AttentionViews(outputs), rows);
+      return Ran(TileOf(emulator_.variant()), execution);
+    }
+    if (!data.pages || !(honest || emulator_.breaks_pages())) {
       emulator_.Run(data.problem, data.inputs, AttentionViews(outputs), rows);
       return Ran(TileOf(emulator_.variant()), execution);
     }

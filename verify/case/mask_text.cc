@@ -13,12 +13,19 @@ namespace {
 
 using Kind = MaskExpr::Kind;
 
-constexpr std::array<std::string_view, 9> kTerms = {
+constexpr std::array<std::string_view, 10> kTerms = {
     "full", "causal", "window", "chunked", "prefix",
-    "sink", "dense",  "random", "blocks"};
+    "sink", "dense",  "random", "blocks",  "index"};
+
+// In the order of DenseSource::ListDraw.
+constexpr std::array<std::string_view, 3> kListDraws = {"uniform", "ascending",
+                                                        "recent"};
 
 constexpr const char* kBlocksForm =
     "expected blocks:BQxBK:DENSITY or blocks:BQxBK:file:PATH";
+constexpr const char* kIndexForm =
+    "expected index:K, index:K:uniform, index:K:ascending, index:K:recent or "
+    "index:K:file:PATH";
 
 // Brackets that only group leave no node, so text may nest a little deeper
 // than trees; this bounds the parser's recursion.
@@ -82,6 +89,7 @@ class MaskParser {
   Status ParsePrefix(MaskExpr* term);
   Status ParseDense(std::string_view name, MaskExpr* term);
   Status ParseBlocks(MaskExpr* term, DenseSource* source);
+  Status ParseIndex(DenseSource* source);
   Status ParsePath(std::string_view name, DenseSource* source);
   Status ParseDensity(DenseSource* source);
 
@@ -205,12 +213,32 @@ Status MaskParser::ParseBlocks(MaskExpr* term, DenseSource* source) {
   return ParsePath("blocks:BQxBK:file:", source);
 }
 
+// After "index:".
+Status MaskParser::ParseIndex(DenseSource* source) {
+  source->kind = DenseSource::Kind::kIndex;
+  ASSIGN_OR_RETURN(const auto entries, in_.Int());
+  source->entries = entries;
+  if (!in_.Accept(':')) return {};
+  for (size_t n = 0; n < kListDraws.size(); ++n) {
+    if (!in_.AcceptWord(kListDraws[n])) continue;
+    source->draw = static_cast<DenseSource::ListDraw>(n);
+    return {};
+  }
+  if (!in_.AcceptWord("file") || !in_.Accept(':')) {
+    return in_.Error(kIndexForm);
+  }
+  source->kind = DenseSource::Kind::kIndexFile;
+  return ParsePath("index:K:file:", source);
+}
+
 Status MaskParser::ParseDense(std::string_view name, MaskExpr* term) {
   DenseSource source;
   Status status;
   if (name == "dense") {
     source.kind = DenseSource::Kind::kFile;
     status = ParsePath(name, &source);
+  } else if (name == "index") {
+    status = ParseIndex(&source);
   } else {
     status =
         name == "blocks" ? ParseBlocks(term, &source) : ParseDensity(&source);
@@ -235,6 +263,14 @@ std::string FormatDense(const DenseSource& source) {
   if (source.kind == From::kFile) return "dense:" + FormatPath(source);
   if (source.kind == From::kRandom) {
     return "random:" + FormatNumber(source.density);
+  }
+  if (source.listed()) {
+    const std::string list = "index:" + std::to_string(source.entries);
+    if (source.kind == From::kIndexFile)
+      return list + ":file:" + FormatPath(source);
+    if (source.draw == DenseSource::ListDraw::kUniform) return list;
+    return list + ":" +
+           std::string(kListDraws[static_cast<size_t>(source.draw)]);
   }
   const std::string blocks = "blocks:" + std::to_string(source.block_q) + "x" +
                              std::to_string(source.block_k) + ":";

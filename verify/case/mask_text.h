@@ -1,6 +1,7 @@
 // Mask expressions as text: `full causal window:L,R chunked:C prefix:P[,P..]
 // sink:N dense:PATH[#DIGEST] random:DENSITY blocks:BQxBK:DENSITY
-// blocks:BQxBK:file:PATH[#DIGEST]`, with `&` (binds tighter), `|` and brackets.
+// blocks:BQxBK:file:PATH[#DIGEST] index:K[:uniform|ascending|recent]
+// index:K:file:PATH[#DIGEST]`, with `&` (binds tighter), `|` and brackets.
 // Meaning: reference/mask.h.
 #ifndef LOCKSTEP_VERIFY_CASE_MASK_TEXT_H_
 #define LOCKSTEP_VERIFY_CASE_MASK_TEXT_H_

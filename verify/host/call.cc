@@ -51,6 +51,7 @@ int32_t KindOf(std::string_view name) {
       {"prefix", LOCKSTEP_MASK_PREFIX}, {"sink", LOCKSTEP_MASK_SINK},
       {"dense", LOCKSTEP_MASK_DENSE},   {"and", LOCKSTEP_MASK_AND},
       {"or", LOCKSTEP_MASK_OR},         {"blocks", LOCKSTEP_MASK_BLOCKS},
+      {"index", LOCKSTEP_MASK_INDEX},
   };
   for (const auto& [word, kind] : kKinds) {
     if (name == word) return kind;
@@ -195,7 +196,8 @@ const lockstep_mask* CallReader::Mask(const Field& node) {
   mask.tokens = node["tokens"].Integer();
   if (const Field prefix = node["prefix"]) mask.prefix = Keep(prefix);
   if (const Field tensor = node["tensor"]) {
-    mask.dense = Tensor(inputs_[tensor.Text()]);
+    const bool lists = mask.kind == LOCKSTEP_MASK_INDEX;
+    (lists ? mask.indices : mask.dense) = Tensor(inputs_[tensor.Text()]);
   }
   if (const Field block = node["block"]) {
     const int64_t* extents = Keep(block);

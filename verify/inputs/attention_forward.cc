@@ -8,13 +8,13 @@
 
 #include "reference/mask.h"
 #include "verify/base/compare.h"
-#include "verify/base/digest.h"
 #include "verify/base/elements.h"
 #include "verify/base/io/safetensors.h"
 #include "verify/base/mixing.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/views.h"
+#include "verify/inputs/attention_forward/lists.h"
 #include "verify/inputs/attention_forward_file.h"
 #include "verify/inputs/attention_forward_probe.h"
 #include "verify/inputs/fill.h"
@@ -145,9 +145,38 @@ class AttentionMaterialiser {
     data_.dense_masks.resize(attention_.dense.size());
     for (size_t i = 0; i < attention_.dense.size(); ++i) {
       const DenseSource& source = attention_.dense[i];
+      if (source.listed()) {
+        RETURN_IF_ERROR(MakeLists(source, i));
+        continue;
+      }
       RETURN_IF_ERROR(source.from_file() ? ReadDenseMask(source, i)
                                          : DrawDenseMask(source, i));
     }
+    return {};
+  }
+
+  Status MakeLists(const DenseSource& source, size_t index) {
+    const AttentionForwardProblem& p = data_.problem;
+    KeyLists& lists = data_.lists.emplace();
+    lists.dense = index;
+    lists.entries = source.entries;
+    if (source.from_file()) {
+      ASSIGN_OR_RETURN(const auto file,
+                       OpenPinned(source.path, source.digest, options_));
+      ASSIGN_OR_RETURN(
+          lists.given,
+          FindLists(file, {p.batch, p.kv_heads, p.q_len, source.entries},
+                    p.kv_len));
+    } else {
+      lists.given = DrawLists(generator_, source, p);
+    }
+    auto& view = data_.inputs.dense_masks[index];
+    GuardedBuffer& buffer = data_.dense_masks[index];
+    const auto bytes = static_cast<size_t>(view.shape[0] * view.strides[0]);
+    RETURN_IF_ERROR(Allocate(static_cast<int64_t>(bytes), 1, &buffer));
+    std::memset(buffer.data(), 0, bytes);
+    MarkListed(p, lists, {buffer.data(), view.shape, view.strides});
+    view.data = buffer.data();
     return {};
   }
 
@@ -313,15 +342,6 @@ class AttentionMaterialiser {
   std::optional<SafetensorsFile> file_;
 };
 
-template <size_t kRank>
-std::string DigestLine(const char* name,
-                       const std::array<int64_t, kRank>& shape,
-                       const std::string& digest) {
-  std::string line = name;
-  for (const int64_t extent : shape) line += " " + std::to_string(extent);
-  return line + " " + digest + "\n";
-}
-
 }  // namespace
 
 Status CheckRequest(const Case& c, const MaterialiseOptions& options) {
@@ -341,46 +361,6 @@ int64_t DefaultMemoryBudget() {
   constexpr int64_t kFallback = int64_t{1} << 32;
   if (pages <= 0 || page <= 0) return kFallback;
   return static_cast<int64_t>(pages) / 2 * page;
-}
-
-std::string AttentionForwardData::InputDigest() const {
-  std::string lines = DigestLine("q", inputs.q.shape, DigestTensor(inputs.q)) +
-                      DigestLine("k", inputs.k.shape, DigestTensor(inputs.k)) +
-                      DigestLine("v", inputs.v.shape, DigestTensor(inputs.v));
-  if (problem.segments) {
-    lines +=
-        DigestLine("q_seg", inputs.q_seg.shape, DigestTensor(inputs.q_seg)) +
-        DigestLine("kv_seg", inputs.kv_seg.shape, DigestTensor(inputs.kv_seg));
-  }
-  if (problem.sink) {
-    lines += DigestLine("sink", inputs.sink.shape, DigestTensor(inputs.sink));
-  }
-  if (problem.k_scales.any()) {
-    lines += DigestLine("k_scale", inputs.k_scale.shape,
-                        DigestTensor(inputs.k_scale));
-  }
-  if (problem.v_scales.any()) {
-    lines += DigestLine("v_scale", inputs.v_scale.shape,
-                        DigestTensor(inputs.v_scale));
-  }
-  for (const auto& dense : inputs.dense_masks) {
-    lines += DigestLine("dense_mask", dense.shape, DigestTensor(dense));
-  }
-  for (int64_t b = 0; b < problem.batch; ++b) {
-    lines += "valid " + std::to_string(inputs.ValidQ(problem, b)) + " " +
-             std::to_string(inputs.ValidKv(problem, b)) + "\n";
-  }
-  return DigestText(lines);
-}
-
-std::string AttentionForwardData::StorageDigest() const {
-  std::string digests = q.buffer.Digest() + k.buffer.Digest() +
-                        v.buffer.Digest() + q_seg.Digest() + kv_seg.Digest() +
-                        sink.Digest();
-  if (problem.k_scales.any()) digests += k_scale.Digest();
-  if (problem.v_scales.any()) digests += v_scale.Digest();
-  for (const GuardedBuffer& dense : dense_masks) digests += dense.Digest();
-  return DigestText(digests);
 }
 
 Result<AttentionForwardData> Materialise(const Case& c,

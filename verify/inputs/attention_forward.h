@@ -5,6 +5,7 @@
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,15 @@ struct PageSpec {
   bool finite_slack = false;
 };
 
+// The lists of an index term (attention_forward/lists.h), which is the dense
+// mask of that number to everyone who does not want lists.
+struct KeyLists {
+  size_t dense = 0;
+  int64_t entries = 0;
+  std::vector<int32_t>
+      given;  // [batch, kv head, query, entry], as drawn or read
+};
+
 // How a ragged batch is laid out (attention_forward/varlen.h).
 struct VarlenSpec {
   int64_t shift = 0;  // elements that tensors start behind a 64-byte boundary
@@ -50,6 +60,8 @@ struct AttentionForwardData {
   LaneTensor v;  // with problem.v_in_k a view of k, without memory of its own
   GuardedBuffer q_seg, kv_seg, sink, k_scale, v_scale;
   std::vector<GuardedBuffer> dense_masks;
+  // A kernel may want the lists in place of their dense mask.
+  std::optional<KeyLists> lists;
   // A kernel gets k and v in pages.
   std::optional<PageSpec> pages;
   // A kernel gets q, k and v, and its outputs, as a ragged batch.

@@ -39,6 +39,7 @@ Result<AttentionForwardData> Clone(const AttentionForwardData& data) {
   AttentionForwardData copy;
   copy.problem = data.problem;
   copy.inputs = data.inputs;
+  copy.lists = data.lists;
   copy.pages = data.pages;
   copy.varlen = data.varlen;
   Cloner cloner;

@@ -34,6 +34,38 @@ std::string WantText(const WantedMask& wanted) {
          Extent(wanted.batch) + ", " + Extent(wanted.heads) + ", " + plane;
 }
 
+// Element n of a tensor of I32, or of I64 if `wide`.
+int64_t IntegerAt(const SafetensorsTensor& tensor, bool wide, int64_t n) {
+  int64_t value = 0;
+  if (wide) {
+    std::memcpy(&value, tensor.bytes.data() + n * 8, 8);
+    return value;
+  }
+  int32_t narrow = 0;
+  std::memcpy(&narrow, tensor.bytes.data() + n * 4, 4);
+  return narrow;
+}
+
+// Each list names keys of the case, and -1 behind them.
+Status CheckEntries(const SafetensorsFile& file,
+                    const std::vector<int64_t>& entries, int64_t width,
+                    int64_t kv_len) {
+  for (size_t n = 0; n < entries.size(); ++n) {
+    const int64_t key = entries[n];
+    const bool first = n % static_cast<size_t>(width) == 0;
+    const bool behind = !first && entries[n - 1] < 0;
+    const bool ok = key == -1 || (0 <= key && key < kv_len && !behind);
+    if (ok) continue;
+    const std::string want =
+        behind ? "-1, as the entry before is -1"
+               : "-1 or a key below skv=" + std::to_string(kv_len);
+    return Status::Error(file.path() + ": 'indices': element " +
+                         std::to_string(n) + " is " + std::to_string(key) +
+                         "; want " + want);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<SafetensorsFile> OpenPinned(const std::string& path,
@@ -103,14 +135,7 @@ Status CopySegmentIds(const SafetensorsFile& file, const std::string& name,
   const bool repeated = found->shape != each;
   for (int64_t n = 0; n < rows * extent; ++n) {
     const int64_t at = repeated ? n % extent : n;
-    int64_t id = 0;
-    if (wide) {
-      std::memcpy(&id, found->bytes.data() + at * 8, 8);
-    } else {
-      int32_t narrow = 0;
-      std::memcpy(&narrow, found->bytes.data() + at * 4, 4);
-      id = narrow;
-    }
+    const int64_t id = IntegerAt(*found, wide, at);
     if (id < INT32_MIN || id > INT32_MAX) {
       return Status::Error(file.path() + ": id " + std::to_string(id) +
                            " does not fit 32 bits; " + wanted);
@@ -118,6 +143,51 @@ Status CopySegmentIds(const SafetensorsFile& file, const std::string& name,
     ids[n] = static_cast<int32_t>(id);
   }
   return {};
+}
+
+Result<std::vector<int32_t>> FindLists(const SafetensorsFile& file,
+                                       const std::array<int64_t, 4>& shape,
+                                       int64_t kv_len) {
+  const SafetensorsTensor* found = file.Find("indices");
+  if (found == nullptr && file.tensors().size() == 1) {
+    found = &file.tensors()[0];
+  }
+  const auto [rows, heads, queries, width] = shape;
+  const std::string plane =
+      std::to_string(queries) + ", " + std::to_string(width) + "]";
+  const std::string wanted =
+      "want tensor 'indices' (or one tensor alone), I32 or I64, [" + plane +
+      " or [" + Extent(rows) + ", " + Extent(heads) + ", " + plane;
+  if (found == nullptr) {
+    return Status::Error(file.path() + ": no index lists; " + wanted);
+  }
+  const bool wide = found->type == "I64";
+  std::vector<int64_t> own = found->shape;
+  if (own.size() == 2) own.insert(own.begin(), {1, 1});
+  const bool fits = own.size() == 4 && (own[0] == 1 || own[0] == rows) &&
+                    (own[1] == 1 || own[1] == heads) && own[2] == queries &&
+                    own[3] == width;
+  if ((!wide && found->type != "I32") || !fits) {
+    return Status::Error(file.path() + ": tensor " + FoundText(*found) + "; " +
+                         wanted);
+  }
+  std::vector<int64_t> entries;
+  for (int64_t n = 0; n < own[0] * own[1] * queries * width; ++n) {
+    entries.push_back(IntegerAt(*found, wide, n));
+  }
+  RETURN_IF_ERROR(CheckEntries(file, entries, width, kv_len));
+  std::vector<int32_t> lists;
+  for (int64_t b = 0; b < rows; ++b) {
+    for (int64_t h = 0; h < heads; ++h) {
+      const int64_t plane_at =
+          (own[0] == 1 ? 0 : b) * own[1] + (own[1] == 1 ? 0 : h);
+      const auto from = entries.begin() + plane_at * queries * width;
+      for (int64_t n = 0; n < queries * width; ++n) {
+        lists.push_back(static_cast<int32_t>(from[n]));
+      }
+    }
+  }
+  return lists;
 }
 
 Result<FoundMask> FindMask(const SafetensorsFile& file,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "reference/contract/status.h"
 #include "verify/base/io/safetensors.h"
@@ -32,6 +33,14 @@ Status PlanFileTensor(const SafetensorsFile& file, const char* name,
 // Errors: no such tensor, another type or shape, an id beyond 32 bits.
 Status CopySegmentIds(const SafetensorsFile& file, const std::string& name,
                       const std::array<int64_t, 2>& shape, int32_t* ids);
+
+// Lists of keys, shape [b, hkv, sq, K]: the tensor `indices` of the file, or
+// its only one, I32 or I64, of that shape, [sq, K], or with 1 for b or hkv.
+// Errors, one line with the path: no such tensor, another type or shape, an
+// entry that is no key and not -1, a key behind a -1.
+Result<std::vector<int32_t>> FindLists(const SafetensorsFile& file,
+                                       const std::array<int64_t, 4>& shape,
+                                       int64_t kv_len);
 
 struct WantedMask {
   const char* name;

@@ -123,6 +123,7 @@ KernelInputs TurnedInputs(const KernelInputs& inputs) {
   turned.op = inputs.op;
   turned.scalars = inputs.scalars;
   turned.masks = inputs.masks;
+  turned.listed = inputs.listed;
   for (size_t n = 0; n < inputs.tensors.size(); ++n) {
     const NamedTensor& tensor = inputs.tensors[n];
     turned.tensors.push_back(tensor);

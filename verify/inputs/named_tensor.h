@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -107,6 +108,9 @@ struct KernelInputs {
   // Of attention, one or one per query head; prefixes have one count per
   // batch row. `dense` is the n of tensor dense_mask_n.
   std::vector<MaskExpr> masks;
+  // The n that has no such tensor, because the kernel wants the lists of keys
+  // that the mask was made of: tensor indices.
+  std::optional<size_t> listed;
   std::list<std::vector<uint8_t>> made;
 
   KernelInputs() = default;

@@ -56,6 +56,9 @@ inline std::string NeedOf(const std::string& want) {
 }
 // The want of hosts that read keys and values in fp8, and their scales.
 inline constexpr const char* kFp8KeysWant = "kvlane";
+// The want of hosts that read lists of keys in place of their dense mask. A
+// kernel without it gets the mask.
+inline constexpr const char* kListsWant = "indices";
 
 // One case made concrete: inputs in memory, truth and candidates on demand.
 class Trial {

@@ -32,6 +32,7 @@ KernelInputs SameInputs(const KernelInputs& inputs) {
   same.tensors = inputs.tensors;
   same.scalars = inputs.scalars;
   same.masks = inputs.masks;
+  same.listed = inputs.listed;
   return same;
 }
 

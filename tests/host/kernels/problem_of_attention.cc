@@ -42,14 +42,40 @@ void SetTokens(const lockstep_tensor* tensor, BasicLaneView<Void, 4>* view) {
       tokens.data, tokens.lane, {1, n[1], n[0], n[2]}, {0, s[1], s[0], s[2]}};
 }
 
-MaskExpr MaskOf(const lockstep_mask& mask, int64_t batch,
-                AttentionForwardInputs* inputs) {
+// The mask of the lists, for every query head.
+void SetListed(const lockstep_attention_forward_call& call,
+               const TensorView<const int32_t, 4>& lists, MadeMasks* made,
+               TensorView<const uint8_t, 4>* view) {
+  view->shape = {call.b, call.hq, call.sq, call.skv};
+  view->strides = DenseStrides(view->shape);
+  const auto size = static_cast<size_t>(call.b * view->strides[0]);
+  std::vector<uint8_t>& bits = made->emplace_back(size);
+  view->data = bits.data();
+  size_t row = 0;
+  for (int64_t b = 0; b < call.b; ++b) {
+    for (int64_t h = 0; h < call.hq; ++h) {
+      for (int64_t i = 0; i < call.sq; ++i) {
+        for (int64_t n = 0; n < lists.shape[3]; ++n) {
+          const int32_t key = lists(b, h / (call.hq / call.hkv), i, n);
+          if (key < 0) break;
+          bits[row + static_cast<size_t>(key)] = 1;
+        }
+        row += static_cast<size_t>(call.skv);
+      }
+    }
+  }
+}
+
+MaskExpr MaskOf(const lockstep_mask& mask,
+                const lockstep_attention_forward_call& call,
+                AttentionForwardInputs* inputs, MadeMasks* made) {
   static constexpr MaskExpr::Kind kKinds[] = {
       MaskExpr::Kind::kFull,   MaskExpr::Kind::kCausal,
       MaskExpr::Kind::kWindow, MaskExpr::Kind::kChunked,
       MaskExpr::Kind::kPrefix, MaskExpr::Kind::kSink,
       MaskExpr::Kind::kDense,  MaskExpr::Kind::kAnd,
-      MaskExpr::Kind::kOr,     MaskExpr::Kind::kDense};
+      MaskExpr::Kind::kOr,     MaskExpr::Kind::kDense,
+      MaskExpr::Kind::kDense};
   const auto side = [](int64_t bound) {
     return bound == LOCKSTEP_NO_BOUND ? kUnlimited : bound;
   };
@@ -60,7 +86,7 @@ MaskExpr MaskOf(const lockstep_mask& mask, int64_t batch,
   expr.chunk = mask.chunk;
   expr.tokens = mask.tokens;
   if (mask.prefix != nullptr) {
-    expr.prefix.assign(mask.prefix, mask.prefix + batch);
+    expr.prefix.assign(mask.prefix, mask.prefix + call.b);
   }
   if (mask.kind == LOCKSTEP_MASK_BLOCKS) {
     expr.block_q = mask.block_q;
@@ -70,8 +96,14 @@ MaskExpr MaskOf(const lockstep_mask& mask, int64_t batch,
     expr.dense = inputs->dense_masks.size();
     Set(mask.dense, &inputs->dense_masks.emplace_back());
   }
+  if (mask.indices != nullptr) {
+    expr.dense = inputs->dense_masks.size();
+    TensorView<const int32_t, 4> lists;
+    Set(mask.indices, &lists);
+    SetListed(call, lists, made, &inputs->dense_masks.emplace_back());
+  }
   for (int32_t n = 0; n < mask.term_count; ++n) {
-    expr.children.push_back(MaskOf(*mask.terms[n], batch, inputs));
+    expr.children.push_back(MaskOf(*mask.terms[n], call, inputs, made));
   }
   return expr;
 }
@@ -115,7 +147,7 @@ void ReadScales(const lockstep_attention_forward_call& call,
 // Fills all but o and lse.
 void ReadAttention(const lockstep_attention_forward_call& call,
                    AttentionForwardProblem* problem,
-                   AttentionForwardInputs* inputs) {
+                   AttentionForwardInputs* inputs, MadeMasks* made) {
   AttentionForwardProblem& p = *problem;
   AttentionForwardInputs& in = *inputs;
   p.batch = call.b;
@@ -149,7 +181,7 @@ void ReadAttention(const lockstep_attention_forward_call& call,
   in.valid_kv = IntegersOf(*call.valid_kv);
   p.masks.clear();
   for (int32_t n = 0; n < call.mask_count; ++n) {
-    p.masks.push_back(MaskOf(*call.masks[n], call.b, &in));
+    p.masks.push_back(MaskOf(*call.masks[n], call, &in, made));
   }
   p.align = AlignmentOf(call, in);
 }
@@ -158,7 +190,7 @@ void ReadAttention(const lockstep_attention_forward_call& call,
 
 Status ProblemOf(const lockstep_attention_forward_call& call,
                  AttentionCall* to) {
-  ReadAttention(call, &to->problem, &to->inputs);
+  ReadAttention(call, &to->problem, &to->inputs, &to->made);
   if (call.varlen != 0) {
     VarlenRows& rows = to->varlen.emplace();
     Set(call.cu_seqlens_q, &rows.cu_q);
@@ -186,7 +218,8 @@ Status ProblemOf(const lockstep_attention_forward_call& call,
 
 Status ProblemOf(const lockstep_attention_backward_call& call,
                  BackwardCall* to) {
-  ReadAttention(*call.forward, &to->problem.forward, &to->inputs.forward);
+  ReadAttention(*call.forward, &to->problem.forward, &to->inputs.forward,
+                &to->made);
   to->problem.grad_lane = LaneOf(call.grad);
   to->problem.dlse = call.dlse != nullptr;
   Set(call.dsink, &to->outputs.dsink);

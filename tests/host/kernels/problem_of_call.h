@@ -3,8 +3,11 @@
 #ifndef LOCKSTEP_TESTS_HOST_KERNELS_PROBLEM_OF_CALL_H_
 #define LOCKSTEP_TESTS_HOST_KERNELS_PROBLEM_OF_CALL_H_
 
+#include <cstdint>
+#include <list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "reference/contract/attention_backward.h"
 #include "reference/contract/attention_forward.h"
@@ -18,6 +21,9 @@
 
 namespace lockstep::tests {
 
+// Dense masks that index lists make, of calls that are alive.
+using MadeMasks = std::list<std::vector<uint8_t>>;
+
 struct AttentionCall {
   AttentionForwardProblem problem;
   AttentionForwardInputs inputs;
@@ -25,8 +31,9 @@ struct AttentionCall {
   std::optional<KeyPages> pages;  // k and v of the inputs lead there then
   // A ragged batch: the tensors are as in CheckVarlen.
   std::optional<VarlenRows> varlen;
+  MadeMasks made;
 };
-// Views of the call's memory. Errors: Validate's.
+// Views of the call's memory, and of masks made of lists. Errors: Validate's.
 Status ProblemOf(const lockstep_attention_forward_call& call,
                  AttentionCall* to);
 
@@ -37,6 +44,7 @@ struct BackwardCall {
   AttentionForwardOutputs own;  // null: is not asked for
   // A ragged batch: the tensors are as in CheckVarlen.
   std::optional<VarlenRows> varlen;
+  MadeMasks made;
 };
 Status ProblemOf(const lockstep_attention_backward_call& call,
                  BackwardCall* to);

@@ -22,6 +22,7 @@
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mutants.h"
 #include "verify/inputs/attention_forward.h"
+#include "verify/inputs/attention_forward/lists.h"
 #include "verify/inputs/attention_forward/pages.h"
 #include "verify/inputs/attention_forward/varlen.h"
 #include "verify/registry/ops.h"
@@ -70,6 +71,10 @@ std::vector<uint32_t> Emulated(const Case& c, const AttentionForwardData& data,
     EXPECT_TRUE(tokens.ok());
     emulator->RunVarlen(data.problem, tokens->InputsOf(data), tokens->rows(),
                         outputs->view());
+  } else if (data.lists) {
+    const ListTensor lists = ListsOf(data);
+    emulator->RunListed(data.problem, data.inputs,
+                        {lists.view(), data.lists->dense}, outputs->view());
   } else {
     emulator->Run(data.problem, data.inputs, outputs->view());
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -109,10 +110,17 @@ void WriteSide(const char* name, int64_t side, Writer* out) {
   }
 }
 
-void WriteMask(const MaskExpr& mask, Writer* out) {
+// `listed`: the dense mask in place of which there are lists.
+void WriteMask(const MaskExpr& mask, std::optional<size_t> listed,
+               Writer* out) {
   static constexpr const char* kKinds[] = {"full",    "causal", "window",
                                            "chunked", "prefix", "sink",
                                            "dense",   "and",    "or"};
+  if (mask.kind == MaskExpr::Kind::kDense && mask.dense == listed) {
+    out->Plain("{").Key("kind").Text("index");
+    out->Plain(",").Key("tensor").Text("indices").Plain("}");
+    return;
+  }
   const bool blocks = mask.block_q != 1 || mask.block_k != 1;
   out->Plain("{").Key("kind").Text(
       blocks ? "blocks" : kKinds[static_cast<size_t>(mask.kind)]);
@@ -143,7 +151,8 @@ void WriteMask(const MaskExpr& mask, Writer* out) {
     case MaskExpr::Kind::kAnd:
     case MaskExpr::Kind::kOr:
       out->Plain(",").Key("terms").List(
-          mask.children, [&](const MaskExpr& term) { WriteMask(term, out); });
+          mask.children,
+          [&](const MaskExpr& term) { WriteMask(term, listed, out); });
       break;
   }
   out->Plain("}");
@@ -173,8 +182,9 @@ void WriteProblem(const KernelInputs& inputs, const std::string& case_line,
                                           WriteScalar(scalar.second, out);
                                         });
   if (inputs.masks.empty()) return;
-  out->Plain(",").Key("masks").List(
-      inputs.masks, [&](const MaskExpr& mask) { WriteMask(mask, out); });
+  out->Plain(",").Key("masks").List(inputs.masks, [&](const MaskExpr& mask) {
+    WriteMask(mask, inputs.listed, out);
+  });
 }
 
 void WriteOutputs(const CallMessage& call, Writer* out) {

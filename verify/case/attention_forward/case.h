@@ -29,15 +29,25 @@ struct DenseSource {
     kBlocks,  // blocks:BQxBK:DENSITY: whole blocks, one pattern for all
     // blocks:BQxBK:file:PATH[#DIGEST]: tensor block_mask, an element a block
     kBlockFile,
+    kIndex,  // index:K[:DIST]: the keys of a list for each query and kv head
+    kIndexFile,  // index:K:file:PATH[#DIGEST]: tensor indices
   };
+  // How the keys of a list are drawn, from all keys or from near ones.
+  enum class ListDraw : uint8_t { kUniform, kAscending, kRecent };
   Kind kind = Kind::kRandom;
   std::string path;
   std::string digest;  // empty: not pinned
   int64_t block_q = 0;
   int64_t block_k = 0;
   Number density;
+  int64_t entries = 0;  // of a list
+  ListDraw draw = ListDraw::kUniform;
+  bool listed() const {
+    return kind == Kind::kIndex || kind == Kind::kIndexFile;
+  }
   bool from_file() const {
-    return kind == Kind::kFile || kind == Kind::kBlockFile;
+    return kind == Kind::kFile || kind == Kind::kBlockFile ||
+           kind == Kind::kIndexFile;
   }
   friend bool operator==(const DenseSource&, const DenseSource&) = default;
 };

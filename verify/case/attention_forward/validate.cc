@@ -10,6 +10,7 @@
 #include "verify/case/attention_forward/alias.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/line.h"
+#include "verify/case/attention_forward/lists.h"
 #include "verify/case/attention_forward/pages.h"
 #include "verify/case/attention_forward/probe.h"
 #include "verify/case/attention_forward/probe_fill.h"
@@ -76,8 +77,10 @@ Status CheckDenseSize(const AttentionForwardCase& c,
 }
 
 Status CheckDense(const AttentionForwardCase& c) {
+  RETURN_IF_ERROR(CheckLists(c));
   for (const DenseSource& source : c.dense) {
     RETURN_IF_ERROR(CheckDenseSize(c, source));
+    if (source.listed()) continue;
     if (source.from_file()) continue;
     const double density = source.density.value;
     if (!(0 <= density && density <= 1)) {
@@ -272,10 +275,10 @@ AttentionForwardInputs InputShapes(const AttentionForwardCase& c) {
     in.sink.strides = {1};
   }
   for (const DenseSource& source : c.dense) {
-    const bool wide = source.kind == DenseSource::Kind::kRandom;
     TensorView<const uint8_t, 4> dense;
+    const auto [batch, heads] = MasksOf(c, source);
     const auto [rows, columns] = ExtentsOf(c, source);
-    dense.shape = {wide ? c.batch : 1, wide ? c.q_heads : 1, rows, columns};
+    dense.shape = {batch, heads, rows, columns};
     dense.strides = DenseStrides(dense.shape);
     in.dense_masks.push_back(dense);
   }
@@ -374,7 +377,7 @@ int64_t AttentionForwardBytes(const Case& c) {
         ElementRanges(view.shape, view.strides, static_cast<int64_t>(each)));
   };
   int64_t bytes = AddSaturated(taken(out.o), PoolBytes(a));
-  bytes = AddSaturated(bytes, VarlenBytes(a));
+  bytes = AddSaturated(bytes, AddSaturated(VarlenBytes(a), ListBytes(a)));
   bytes = AddSaturated(bytes, AddSaturated(taken(in.q), taken(in.k)));
   if (a.v_in_k == 0) bytes = AddSaturated(bytes, taken(in.v));
   const int64_t rows = a.batch * a.q_heads * a.q_len;

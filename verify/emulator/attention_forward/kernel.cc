@@ -311,6 +311,15 @@ void AttentionEmulator::RunVarlen(const AttentionForwardProblem& problem,
   Run(taken.problem, taken.inputs, outputs, rows);
 }
 
+void AttentionEmulator::RunListed(const AttentionForwardProblem& problem,
+                                  const AttentionForwardInputs& inputs,
+                                  const ListedKeys& listed,
+                                  const AttentionForwardOutputs& outputs,
+                                  std::span<const int64_t> rows) {
+  const TakenLists taken = TakeLists(problem, inputs, listed, dial_);
+  Run(taken.problem, taken.inputs, outputs, rows);
+}
+
 void AttentionEmulator::Run(const AttentionForwardProblem& asked,
                             const AttentionForwardInputs& given,
                             const AttentionForwardOutputs& outputs,

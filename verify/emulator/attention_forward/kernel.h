@@ -11,6 +11,7 @@
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/attention_pages.h"
 #include "verify/emulator/attention_forward/faults.h"
+#include "verify/emulator/attention_forward/lists/taken_lists.h"
 #include "verify/emulator/attention_forward/pages/taken_keys.h"
 #include "verify/emulator/attention_forward/variant.h"
 #include "verify/emulator/attention_forward/varlen/taken_rows.h"
@@ -48,9 +49,17 @@ class AttentionEmulator {
                  const AttentionForwardOutputs& outputs,
                  std::span<const int64_t> rows = {});
 
+  // The same for a kernel with a bug of lists, which reads them. Kernels
+  // without such a bug read the mask.
+  void RunListed(const AttentionForwardProblem& problem,
+                 const AttentionForwardInputs& inputs, const ListedKeys& listed,
+                 const AttentionForwardOutputs& outputs,
+                 std::span<const int64_t> rows = {});
+
   const AttentionVariant& variant() const { return variant_; }
   bool breaks_pages() const { return BreaksPages(dial_); }
   bool breaks_varlen() const { return BreaksVarlen(dial_); }
+  bool breaks_lists() const { return BreaksLists(dial_); }
 
  private:
   void Exchange(std::vector<RowResult>* stored);

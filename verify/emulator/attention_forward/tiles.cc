@@ -1,6 +1,7 @@
 #include "verify/emulator/attention_forward/tiles.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::verify {
 
@@ -208,6 +209,19 @@ std::vector<int64_t> QueryTile::Order(bool flip) const {
   return order;
 }
 
+// Keys that are more than once in the row's list take part as often.
+void QueryTile::Repeat(int64_t r, std::vector<VisitedTile>* schedule) const {
+  for (VisitedTile& tile : *schedule) {
+    std::vector<TileKey> keys;
+    for (const TileKey& key : tile.keys) {
+      const int64_t often =
+          key.visible ? visibility_.Count({b_, h_, first_ + r, key.key}) : 1;
+      keys.insert(keys.end(), static_cast<size_t>(often), key);
+    }
+    tile.keys = std::move(keys);
+  }
+}
+
 std::vector<VisitedTile> QueryTile::Schedule(int64_t r, bool flip) const {
   std::vector<VisitedTile> schedule;
   for (const int64_t tile : Order(flip)) {
@@ -221,6 +235,7 @@ std::vector<VisitedTile> QueryTile::Schedule(int64_t r, bool flip) const {
       --count;
     }
   }
+  if (dial_.Is(Fault::kListRepeatsCount)) Repeat(r, &schedule);
   for (const Fault fault : {Fault::kVRowOffByOne, Fault::kKRowOffByOne}) {
     if (!dial_.Is(fault) || problem_.kv_len < 2) continue;
     const bool v_row = fault == Fault::kVRowOffByOne;

@@ -53,6 +53,7 @@ class QueryTile {
   bool IsRagged(int64_t tile) const;
   void Pad(int64_t j, VisitedTile* visit) const;
   std::vector<int64_t> Order(bool flip) const;
+  void Repeat(int64_t r, std::vector<VisitedTile>* schedule) const;
 
   const AttentionForwardProblem& problem_;
   const AttentionVariant& variant_;

@@ -286,6 +286,19 @@ bool Visibility::Sink(const MaskExpr& mask, const MaskPoint& at) const {
   return at.j - kv_starts_[At(at.b)][At(at.j)] < tokens;
 }
 
+int64_t Visibility::Count(const MaskPoint& at) const {
+  int64_t count = 1;
+  for (const auto& bits : inputs_.dense_masks) {
+    if (bits.shape[2] != problem_.q_len || bits.shape[3] != problem_.kv_len) {
+      continue;  // of blocks
+    }
+    const int64_t b = bits.shape[0] == 1 ? 0 : at.b;
+    const int64_t h = bits.shape[1] == 1 ? 0 : at.h;
+    count = std::max<int64_t>(count, bits(b, h, at.i, at.j));
+  }
+  return count;
+}
+
 bool Visibility::Dense(const MaskExpr& mask, const MaskPoint& at) const {
   const auto& bits = inputs_.dense_masks[mask.dense];
   int64_t b = bits.shape[0] == 1 ? 0 : at.b;

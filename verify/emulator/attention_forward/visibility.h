@@ -27,6 +27,8 @@ class Visibility {
   bool Tree(const MaskPoint& at) const;
   // Segments and valid counts alone.
   bool Payload(const MaskPoint& at) const;
+  // How often the lists that a mask was made of name the key; at least 1.
+  int64_t Count(const MaskPoint& at) const;
   // Both.
   bool operator()(const MaskPoint& at) const;
 

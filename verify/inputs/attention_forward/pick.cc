@@ -128,6 +128,7 @@ class AttentionPicker {
     data_.inputs.k = data_.k.const_view();
     data_.inputs.v = data_.v.const_view();
     if (from_.problem.v_in_k) PutValuesInKeys(&data_);
+    data_.lists = from_.lists;  // its mask says which lists still stand
     TakePages();
     if (to_.layout == Layout::kVarlen) data_.varlen = from_.varlen;
     return std::move(data_);
@@ -339,8 +340,7 @@ class AttentionPicker {
     data_.inputs.dense_masks.resize(masks_.terms());
     data_.dense_masks.resize(masks_.terms());
     for (size_t n = 0; n < masks_.terms(); ++n) {
-      const std::array<int64_t, 4> shape =
-          masks_.Shape(n, queries_.size(), keys_.size());
+      const auto shape = masks_.Shape(n, queries_.size(), keys_.size());
       const bool blocks = masks_.Blocks(n);
       const auto strides = DenseStrides(shape);
       RETURN_IF_ERROR(Allocate(shape[0] * strides[0], &data_.dense_masks[n]));

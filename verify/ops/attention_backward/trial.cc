@@ -11,6 +11,7 @@
 #include "verify/base/row_view.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_backward.h"
+#include "verify/inputs/attention_forward/lists.h"
 #include "verify/ops/attention_forward/trial.h"
 
 namespace lockstep::verify {
@@ -164,7 +165,9 @@ AttentionBackwardTrial::AttentionBackwardTrial(const Case& request,
 }
 
 KernelInputs AttentionBackwardTrial::Inputs() const {
-  return NameInputs(data_.problem, data_.inputs);
+  KernelInputs inputs = NameInputs(data_.problem, data_.inputs);
+  AddLists(data_.forward, &inputs);
+  return inputs;
 }
 
 KernelCall AttentionBackwardTrial::Call(int64_t,

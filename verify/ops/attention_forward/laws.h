@@ -65,7 +65,8 @@ class AttentionLaws {
   bool HasHeads() const { return data_.problem.q_heads > 1; }
   bool HasPages() const { return data_.pages.has_value(); }
   bool HasEncoding() const {
-    return HasPages() || data_.varlen.has_value() || data_.problem.v_in_k;
+    return HasPages() || data_.varlen.has_value() || data_.problem.v_in_k ||
+           data_.lists.has_value();
   }
 
   Result<Law> Neighbours() const;

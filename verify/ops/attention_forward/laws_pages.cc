@@ -1,4 +1,4 @@
-// Laws of keys in pages, of ragged batches, and of v in k.
+// Laws of keys in pages, of ragged batches, of v in k, and of index lists.
 #include <memory>
 #include <utility>
 
@@ -14,12 +14,15 @@ Result<Law> AttentionLaws::Encoding() const {
   ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
   data.pages.reset();
   data.varlen.reset();
+  data.lists.reset();  // their mask stays
   if (data.problem.v_in_k) RETURN_IF_ERROR(TakeValuesOut(&data));
   Case together = case_;
   auto& attention = together.Get<AttentionForwardCase>();
   attention.page = {};
   attention.v_in_k = 0;
   if (data_.varlen) attention.layout = Layout::kBhsd;
+  // A dense mask; the line cannot say of which keys.
+  if (data_.lists) attention.dense[data_.lists->dense] = DenseSource();
   attention.strides.k = attention.strides.v = std::nullopt;
   Law law;
   law.name = "encoding";

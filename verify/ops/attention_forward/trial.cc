@@ -16,6 +16,7 @@
 #include "verify/base/row_view.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
+#include "verify/inputs/attention_forward/lists.h"
 #include "verify/ops/attention_forward/ways.h"
 #include "verify/ops/backends.h"
 #include "verify/ops/varlen/token_outputs.h"
@@ -97,7 +98,9 @@ std::vector<int64_t> AttentionForwardTrial::LinesOf(
 }
 
 KernelInputs AttentionForwardTrial::Inputs() const {
-  return NameInputs(data_.problem, data_.inputs);
+  KernelInputs inputs = NameInputs(data_.problem, data_.inputs);
+  AddLists(data_, &inputs);
+  return inputs;
 }
 
 KernelCall AttentionForwardTrial::Call(int64_t,

@@ -15,6 +15,7 @@
 #include "verify/base/elements.h"
 #include "verify/base/io/safetensors.h"
 #include "verify/case/block_plan.h"
+#include "verify/inputs/attention_forward/lists.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/tables/files.h"
 
@@ -258,6 +259,8 @@ class AttentionWants {
 
 std::string AddAttentionWanted(const AttentionForwardData& data,
                                const std::string& want, KernelInputs* inputs) {
+  // A kernel that reads lists gets others' masks as they are.
+  if (want == kListsWant) return HandOverLists(data, inputs), "";
   return AttentionWants(data, inputs).Add(want);
 }
 

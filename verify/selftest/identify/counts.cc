@@ -10,8 +10,8 @@ namespace lockstep::verify {
 
 bool BreaksConvention(const MutantInfo& info) {
   constexpr std::string_view kFamilies[] = {
-      "heads", "layout", "mask",    "page",   "parameter", "runs",
-      "scale", "sink",   "softcap", "stride", "varlen"};
+      "heads", "layout", "list", "mask",    "page",   "parameter",
+      "runs",  "scale",  "sink", "softcap", "stride", "varlen"};
   constexpr std::string_view kNames[] = {"attn.lse_log2", "attn.lse_plus_inf"};
   const std::string_view family = info.family, name = info.name;
   return std::find(std::begin(kFamilies), std::end(kFamilies), family) !=

@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x00010007u
+#define LOCKSTEP_ABI 0x00010008u
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -78,7 +78,10 @@ enum {
   LOCKSTEP_MASK_AND = 8,    // all terms
   LOCKSTEP_MASK_OR = 9,     // any term
   // The element of `dense` at [.., i / block_q, j / block_k] is 1.
-  LOCKSTEP_MASK_BLOCKS = 10
+  LOCKSTEP_MASK_BLOCKS = 10,
+  // Since 1.8, for a kernel that wants "indices": j is in the list of the query
+  // and its kv head, `indices`. A key that is there twice counts once.
+  LOCKSTEP_MASK_INDEX = 11
 };
 #define LOCKSTEP_NO_BOUND INT64_MAX
 
@@ -94,6 +97,9 @@ typedef struct lockstep_mask {
   const int64_t* prefix;  // one for each batch row
   const lockstep_tensor* dense;
   int64_t block_q, block_k;  // of LOCKSTEP_MASK_BLOCKS
+  // Since 1.8, of LOCKSTEP_MASK_INDEX: i32 [b, hkv, sq, K], in any order, -1
+  // behind the last entry of a shorter list.
+  const lockstep_tensor* indices;
 } lockstep_mask;
 
 // Tensors that a call does not have are NULL.
