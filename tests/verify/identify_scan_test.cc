@@ -188,6 +188,18 @@ TEST(IdentifyScan, KeepsTheStrictValueWhereLengthsDiffer) {
   EXPECT_EQ(ValueOf(found.profile, "scan.state"), "f32");
 }
 
+// A step reads its state and its query in f16, and nothing else is rounded.
+TEST(IdentifyScan, AsksStepsInF16) {
+  const Identified found =
+      AskedSpec("mamba3_step", "variant:step-f16", Lane::kF16);
+  EXPECT_FALSE(found.CannotTell()) << IdentifiedText(found);
+  ExpectSeen(found, "scan.state", "f16");
+  ExpectSeen(found, "scan.query", "f16");
+  for (const char* key : {"key", "carry_key", "dt", "weight", "decayed"}) {
+    ExpectSeen(found, std::string("scan.") + key, "f32");
+  }
+}
+
 // A token's own products that were exact have no error of tf32.
 TEST(IdentifyScan, SeesExactProductsOfAToken) {
   const Identified exact =
@@ -197,11 +209,8 @@ TEST(IdentifyScan, SeesExactProductsOfAToken) {
   EXPECT_EQ(tf32.profile.scan->diagonal_rel, 0x1p-10);
 }
 
-// f16 of one operand alone is no matrix unit's: it is reported. Where operands
-// have it, too, it is learned.
+// f16 of one operand alone is no matrix unit's.
 TEST(IdentifyScanGradients, LearnsNoLoneF16) {
-  const Identified right =
-      AskedSpec(kGradients, "variant:scan-grad-f16-lane", Lane::kF16);
   for (const auto& [bug, field] :
        {std::pair{"sgrad.f16_cotangent", "scan.grad_do"},
         std::pair{"sgrad.f16_state", "scan.grad_state"},
