@@ -80,6 +80,7 @@ FOREIGN = (
     (r"CLI/", ("verify", "fuzz", "bench")),
     (r"toml\+\+/", ("verify",)),
     (r"gtest/|gmock/", ("tests",)),
+    (r"sanitizer/", ("tests",)),
     (r"benchmark/", ("bench",)),
     (r"(?:[a-z]+mm|x86|cpuid|arm_).*intrin.*|immintrin\.h|cpuid\.h",
      ("optimized", "verify", "bench", "tests")),

@@ -2,6 +2,7 @@
 // slot without a key is read: each slot is a page of memory, which nobody may
 // touch unless a key lies in it.
 #include <gtest/gtest.h>
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -31,7 +32,8 @@ using test::Instance;
 
 LOCKSTEP_NAME_TARGETS_NOT_RUN();
 
-// A pool whose slots without a key cannot be read.
+// A pool whose slots without a key cannot be read. A slot is a page of memory;
+// under the address sanitizer no more of it than its channels can be read.
 class GuardedPool {
  public:
   GuardedPool(Lane lane, int64_t pages, int64_t heads, int64_t size,
@@ -46,7 +48,10 @@ class GuardedPool {
     view.data = memory_ = static_cast<uint8_t*>(
         mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   }
-  ~GuardedPool() { munmap(memory_, bytes_); }
+  ~GuardedPool() {
+    ASAN_UNPOISON_MEMORY_REGION(memory_, bytes_);
+    munmap(memory_, bytes_);
+  }
   GuardedPool(const GuardedPool&) = delete;
   GuardedPool& operator=(const GuardedPool&) = delete;
 
@@ -64,6 +69,8 @@ class GuardedPool {
         b * from.strides[0] + h * from.strides[1] + j * from.strides[2];
     std::memcpy(to, static_cast<const uint8_t*>(from.data) + at * width,
                 static_cast<size_t>(from.shape[3] * width));
+    ASAN_POISON_MEMORY_REGION(to + from.shape[3] * width,
+                              slot_bytes_ - from.shape[3] * width);
   }
 
   LaneView view;
@@ -100,15 +107,17 @@ std::vector<uint32_t> RunPaged(Instance& instance, int64_t size,
       for (int64_t j = n * size; j < std::min(keys, (n + 1) * size); ++j) {
         for (int64_t h = 0; h < p.kv_heads; ++h) {
           k.Put(in.k, b, h, j, order[at], j % size);
-          v.Put(in.v, b, h, j, order[at], j % size);
+          if (!p.v_in_k) v.Put(in.v, b, h, j, order[at], j % size);
         }
       }
     }
   }
   in.k = in.v = LaneView();
   test::Outputs outputs(p);
+  LaneView values = p.v_in_k ? k.view : v.view;
+  values.shape[3] = p.value_dim;
   const KeyPages paged = {
-      size, k.view, v.view, {table.data(), {p.batch, width}, {width, 1}}};
+      size, k.view, values, {table.data(), {p.batch, width}, {width, 1}}};
   const Status status = AttentionForward(
       p, in, paged, MakePlan(p, caps).value(), outputs.View(), execution);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -142,6 +151,34 @@ TEST(AttentionPages, HaveTheBitsOfKeysThatLieTogether) {
   }
   EXPECT_GT(in_place, test::Volume(100));
   EXPECT_GT(visited - in_place, test::Volume(100));
+}
+
+// Values are the first channels of keys, and no other pool is there.
+TEST(AttentionPages, HaveTheBitsOfValuesInKeys) {
+  const std::vector<std::string> targets = test::RunnableTargets();
+  for (uint32_t seed = 0; seed < test::Volume(200); ++seed) {
+    std::mt19937 rng(seed);
+    Instance instance = test::RandomInstance(rng);
+    if (seed % 5 == 0) test::MakeF16(instance);
+    AttentionForwardProblem& p = instance.problem;
+    if (seed % 2 == 0) p.q_len = 1;  // read in place
+    if (seed % 2 == 0) instance.valid_q.clear();
+    if (seed % 2 == 0) instance.dense.clear();
+    if (seed % 2 == 0) p.masks = {MaskExpr{}};
+    p.value_dim = Draw(rng, 1, p.head_dim);
+    instance.Fill(rng);
+    for (int64_t row = 0; row < p.batch * p.kv_heads * p.kv_len; ++row) {
+      std::copy_n(instance.k.begin() + row * p.head_dim, p.value_dim,
+                  instance.v.begin() + row * p.value_dim);
+    }
+    Caps caps;
+    caps.target = targets[seed / 2 % targets.size()];
+    caps.tile_keys = 16 * Draw(rng, 1, 6);
+    const std::vector<uint32_t> expected = instance.RunReference();
+    p.v_in_k = true;
+    ASSERT_EQ(expected, RunPaged(instance, 1 + seed % 20, rng, caps, nullptr))
+        << "seed " << seed;
+  }
 }
 
 // Of the dot instruction, of every order of sums, and of keys in parts.

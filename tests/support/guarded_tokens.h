@@ -1,8 +1,10 @@
 // The tokens of a ragged batch, each in a page of memory of its own. Access to
-// the pages before the first and behind the last token faults.
+// the pages before the first and behind the last token faults. Under the
+// address sanitizer access to the rest of a token's page fails, too.
 #ifndef LOCKSTEP_TESTS_SUPPORT_GUARDED_TOKENS_H_
 #define LOCKSTEP_TESTS_SUPPORT_GUARDED_TOKENS_H_
 
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -35,12 +37,20 @@ class GuardedTokens {
     EXPECT_EQ(mprotect(first, static_cast<size_t>(tokens * token_bytes_),
                        PROT_READ | PROT_WRITE),
               0);
+    const int64_t used = heads * channels * width;
+    for (int64_t token = 0; token < tokens; ++token) {
+      ASAN_POISON_MEMORY_REGION(first + token * token_bytes_ + used,
+                                token_bytes_ - used);
+    }
     view.data = first;
     view.lane = lane;
     view.shape = {1, heads, tokens + kTail, channels};
     view.strides = {0, channels, token_bytes_ / width, 1};
   }
-  ~GuardedTokens() { munmap(memory_, bytes_); }
+  ~GuardedTokens() {
+    ASAN_UNPOISON_MEMORY_REGION(memory_, bytes_);
+    munmap(memory_, bytes_);
+  }
   GuardedTokens(const GuardedTokens&) = delete;
   GuardedTokens& operator=(const GuardedTokens&) = delete;
 
