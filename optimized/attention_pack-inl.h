@@ -59,6 +59,17 @@ HWY_INLINE void PackFourRows(const FourRows<T>& x, const FourRows<T>& ahead,
   }
 }
 
+// The keys of a tile that are packed. Of pages and ragged batches a tile may
+// hold few keys of the row, and nothing behind them is seen.
+inline int64_t KeysPacked(const AttentionJob& job, int64_t batch, Range keys,
+                          int64_t all) {
+  const bool elsewhere = job.pages != nullptr || job.varlen != nullptr;
+  if (!elsewhere || job.steps()) return all;
+  const int64_t there = job.inputs->ValidKv(*job.problem, batch) - keys.begin;
+  const int64_t step = std::max(job.geometry.panel(), job.key_step());
+  return std::clamp<int64_t>(RoundUp(there, step), 0, all);
+}
+
 // k [head_dim][panel] per panel, from k [.., key, head_dim]. Keys beyond the
 // tile are zero: their scores are masked, but must not be read from nowhere.
 template <typename T>
@@ -70,7 +81,8 @@ void PackKeys(const AttentionJob& job, int64_t batch, int64_t kv_head,
   const int64_t count = keys.end - keys.begin;
   const KeyRows<T> rows = job.Keys<T>(batch, kv_head);
   const int64_t stride = job.inputs->k.strides[3];
-  for (int64_t at = 0; at < job.padded_keys; at += kStep) {
+  const int64_t packed = KeysPacked(job, batch, keys, job.padded_keys);
+  for (int64_t at = 0; at < packed; at += kStep) {
     float* to = out + at / panel * panel * dim + at % panel;
     // Beyond the last key it is only looked at, not read from.
     const auto row = [&](int64_t key) {
@@ -169,7 +181,8 @@ int PackValues(const AttentionJob& job, int64_t batch, int64_t kv_head,
   const int64_t stride = job.inputs->v.strides[3];
   const int64_t whole = stride == 1 ? dim / panel * panel : 0;
   LeastMagnitude<hn::ScalableTag<uint32_t>> least;
-  for (int64_t key = 0; key < tile_keys; ++key) {
+  const int64_t packed = KeysPacked(job, batch, keys, tile_keys);
+  for (int64_t key = 0; key < packed; ++key) {
     // Beyond the last key it is only looked at, not read from.
     const T* row = rows(keys.begin + std::min(key, count - 1));
     int64_t first = 0;
