@@ -9,10 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/volume.h"
 #include "tests/verify/encoding_lines.h"
 #include "tests/verify/trials.h"
 #include "verify/base/io/safetensors.h"
 #include "verify/case/attention_forward/case.h"
+#include "verify/case/attention_forward/lists.h"
+#include "verify/domain/domain.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/lists.h"
 #include "verify/inputs/attention_forward_clone.h"
@@ -230,6 +233,31 @@ TEST(IndexLists, GradientsHaveThem) {
   ASSERT_NE(inputs.Find("indices"), nullptr);
   EXPECT_EQ(trial->AddWanted("indices", &inputs), "");
   EXPECT_EQ(inputs.listed, 0u);
+}
+
+// Drawn cases: our kernel reads the mask that was made of the lists, and a
+// reader of the lists makes the same.
+TEST(IndexLists, DrawnCasesHaveTheBitsOfTheirMask) {
+  const Domain& domain = *FindDomain("attention_forward").value();
+  int64_t listed = 0, beside = 0;
+  for (uint64_t n = 0; n < test::Volume(4000); ++n) {
+    Case c = DrawCase(domain, {}, 19, n)[0];
+    auto& a = c.Get<AttentionForwardCase>();
+    if (!ListTerm(a)) continue;
+    // Rows that a ragged batch does not have are no answer to compare.
+    if (a.layout == Layout::kVarlen) a.layout = Layout::kThd;
+    ++listed;
+    beside += a.mask.children.empty() ? 0 : 1;
+    const auto trial = Open(c);
+    const auto& attention = dynamic_cast<const AttentionForwardTrial&>(*trial);
+    ExpectTheirMask(attention.data());
+    const Result<Law> law = trial->laws().MakeLaw("encoding", 1);
+    ASSERT_TRUE(law.ok()) << law.message();
+    ExpectSameBits(Reference(*law->calls[0].trial), Optimized(*trial),
+                   MinimalLine(c));
+  }
+  EXPECT_GT(listed, test::Volume(100));
+  EXPECT_GT(beside, 0);
 }
 
 // Every bug of lists is found on its own case at 1024 keys.

@@ -49,7 +49,11 @@ constexpr std::string_view kMissing[] = {"fill_probe",
                                          "fp8_scale_head",
                                          "fp8_scale_token",
                                          "fp8_scale_block",
-                                         "fp8_block_ragged"};
+                                         "fp8_block_ragged",
+                                         "index",
+                                         "index_ascending",
+                                         "index_recent",
+                                         "index_beside"};
 
 const InheritedFeatures& GradientFeatures() {
   static const InheritedFeatures kFeatures(AttentionForwardFeatures(), kMissing,

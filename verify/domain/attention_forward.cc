@@ -1,4 +1,4 @@
-// Generator version 11 of attention_forward: what a draw means here is frozen.
+// Generator version 12 of attention_forward: what a draw means here is frozen.
 #include "verify/domain/attention_forward.h"
 
 #include <algorithm>
@@ -277,7 +277,8 @@ std::vector<Case> WithSplits(Draw* draw, std::vector<Case> sequence) {
 
 std::vector<Case> WithEncodings(Draw* draw, std::vector<Case> sequence) {
   sequence = WithVarlen(draw, WithPages(draw, std::move(sequence)));
-  return WithFp8(draw, WithAlias(draw, std::move(sequence)));
+  sequence = WithFp8(draw, WithAlias(draw, std::move(sequence)));
+  return WithLists(draw, std::move(sequence));
 }
 
 }  // namespace

@@ -40,7 +40,9 @@ namespace lockstep::verify {
 // choice is version 9's.
 // 11: in one case of attention_forward in twenty, k and v are in fp8, with or
 // without scales. Every other choice is version 10's.
-inline constexpr uint32_t kDomainVersion = 11;
+// 12: in one case of attention_forward in twenty, the mask has index lists.
+// Every other choice is version 11's.
+inline constexpr uint32_t kDomainVersion = 12;
 inline constexpr uint32_t kDrawKey = 1;
 inline constexpr uint32_t kGuardKey = 2;  // of draw_guards
 
@@ -64,12 +66,11 @@ struct DomainOptions {
   bool tame = false;
   // Tame draws are like those of version 4: no tensor reaches over 2^31
   // elements, no keys are in parts or in pages, no batch is ragged, no v is in
-  // k and nothing is in fp8. Answers of older campaigns are compared with such
-  // draws.
+  // k, nothing is in fp8 and no mask has index lists. Answers of older
+  // campaigns are compared with such draws.
   bool near = false;
-  // Tame cases, too, have keys in pages, are ragged batches, have v in k or are
-  // in fp8.
-  // Every other choice stays.
+  // Tame cases, too, have keys in pages, are ragged batches, have v in k, are
+  // in fp8 or have index lists. Every other choice stays.
   bool encodings = false;
 };
 

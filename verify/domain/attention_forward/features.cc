@@ -62,7 +62,9 @@ constexpr const char* kAttentionFeatures[] = {
     // Keys and values in fp8: formats, what shares a scale, and a last block
     // that is not full.
     "fp8_e4m3", "fp8_e5m2", "fp8_unscaled", "fp8_scale_tensor",
-    "fp8_scale_head", "fp8_scale_token", "fp8_scale_block", "fp8_block_ragged"};
+    "fp8_scale_head", "fp8_scale_token", "fp8_scale_block", "fp8_block_ragged",
+    // Index lists: of each kind, and beside other terms.
+    "index", "index_ascending", "index_recent", "index_beside"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
@@ -184,6 +186,13 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
 
   void Dense(const DenseSource& source) {
     if (source.from_file()) return;  // what it holds, the line does not say
+    if (source.listed()) {
+      Set("index", true);
+      Set("index_ascending", source.draw == DenseSource::ListDraw::kAscending);
+      Set("index_recent", source.draw == DenseSource::ListDraw::kRecent);
+      Set("index_beside", !c_.mask.children.empty());
+      return;
+    }
     Set("dense_random", source.kind == DenseSource::Kind::kRandom);
     Set("dense_empty", source.density.value == 0);
     Set("dense_full", source.density.value == 1);

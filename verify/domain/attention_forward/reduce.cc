@@ -269,12 +269,25 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
       }
     }
     for (size_t n = 0; n < a_.dense.size(); ++n) {
-      if (a_.dense[n].from_file()) continue;
+      if (a_.dense[n].listed()) Lists(n);
+      if (a_.dense[n].from_file() || a_.dense[n].listed()) continue;
       if (a_.dense[n].density.value == 0.5) continue;
       Try([n](AttentionForwardCase* a) {
         if (n < a->dense.size()) a->dense[n].density.value = 0.5;
       });
     }
+  }
+
+  // Shorter lists, and lists of the plainest kind.
+  void Lists(size_t n) {
+    for (const int64_t entries : Below(a_.dense[n].entries, 1)) {
+      Try([n, entries](AttentionForwardCase* a) {
+        if (n < a->dense.size()) a->dense[n].entries = entries;
+      });
+    }
+    Try([n](AttentionForwardCase* a) {
+      if (n < a->dense.size()) a->dense[n].draw = {};
+    });
   }
 
   void Documents() {
