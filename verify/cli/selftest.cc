@@ -351,7 +351,7 @@ void AddSelftest(Parser* program) {
               "Bugs, with --zoo correct kernels, whose names begin so")
       .Type("NAME,...");
   verb->Value("--with", &a->with,
-              "With --zoo: only cases whose lines have one of these keys")
+              "Only cases of the zoo whose lines have one of these keys")
       .Type("KEY,...");
   verb->Value("--without-probe", &a->without,
               "A judge without these probes, or without all")
