@@ -2,6 +2,8 @@
 // kernel forms them on a matrix unit.
 #include "verify/emulator/mamba3_scan_backward/head.h"
 
+#include "verify/emulator/mamba3_scan/elements.h"
+
 namespace lockstep::verify {
 
 // `of_keys`: dv of a token's k, by products of q and k; else dk of its v, by
