@@ -59,8 +59,9 @@ HWY_INLINE void PackFourRows(const FourRows<T>& x, const FourRows<T>& ahead,
   }
 }
 
-// The keys of a tile that are packed. Of pages and ragged batches a tile may
-// hold few keys of the row, and nothing behind them is seen.
+// The number of a tile's keys that are packed. A tile of pages or of a ragged
+// batch may hold few keys of its row. Later keys are masked, and the walk stops
+// before them, so it never reads what the buffer holds there.
 inline int64_t KeysPacked(const AttentionJob& job, int64_t batch, Range keys,
                           int64_t all) {
   const bool elsewhere = job.pages != nullptr || job.varlen != nullptr;

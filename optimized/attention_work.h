@@ -257,7 +257,8 @@ struct AttentionJob {
 };
 
 // Keys and values of one key tile of one kv head, widened to f32:
-//   k [padded_keys / panel][head_dim][panel], zero beyond the tile's keys
+//   k [padded_keys / panel][head_dim][panel], zero beyond the tile's keys.
+//     Keys that KeysPacked leaves out are not written, and nothing reads them.
 //   v [value panels][tile_keys][panel or, in the last one, lanes]
 // or as pairs of bf16, half as many along head_dim and keys. For N21 the
 // exponents of k and of v lie like these.
