@@ -1,15 +1,14 @@
 #include "verify/run/self_check.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "reference/contract/team.h"
-#include "verify/base/digest.h"
 #include "verify/base/status_macros.h"
 #include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
+#include "verify/ops/varlen/answer_digests.h"
 #include "verify/oracle/lane_check.h"
 #include "verify/run/environment.h"
 
@@ -122,39 +121,6 @@ RunOutcome ByReference(const Trial& trial, const OutputSet& outputs) {
   return trial.kernels().RunReference(outputs, &execution);
 }
 
-namespace {
-
-// Clears what belongs to no row of the trial, such as rows that a ragged batch
-// does not have: kernels leave there what they like.
-void ClearAbsent(const Trial& trial, const OutputSet& outputs) {
-  for (size_t t = 0; t < outputs.tensors.size(); ++t) {
-    const OutputSpec& spec = trial.outputs()[t];
-    std::vector<bool> there(static_cast<size_t>(spec.lines()));
-    for (int64_t row = 0; row < trial.rows(); ++row) {
-      for (const int64_t line : trial.Lines(t, row)) {
-        there[static_cast<size_t>(line)] = true;
-      }
-    }
-    const MutableLaneView& view = outputs.tensors[t].view;
-    const size_t bytes = LaneBytes(view.lane);
-    for (int64_t line = 0; line < spec.lines(); ++line) {
-      if (there[static_cast<size_t>(line)]) continue;
-      for (int64_t c = 0; c < spec.shape[3]; ++c) {
-        const auto at = LineIndex(spec, line, c);
-        int64_t offset = 0;
-        for (size_t axis = 0; axis < at.size(); ++axis) {
-          offset += at[axis] * view.strides[axis];
-        }
-        std::memset(static_cast<uint8_t*>(view.data) +
-                        offset * static_cast<int64_t>(bytes),
-                    0, bytes);
-      }
-    }
-  }
-}
-
-}  // namespace
-
 Result<std::string> DigestsOfAnswer(const Case& c, const AnswerOf& answer) {
   ASSIGN_OR_RETURN(const TrialRow op, TrialRowOf(c));
   ASSIGN_OR_RETURN(const auto trial, op.open(c, MaterialiseOptions{}));
@@ -163,11 +129,10 @@ Result<std::string> DigestsOfAnswer(const Case& c, const AnswerOf& answer) {
   if (outcome.state != RunOutcome::State::kRan) {
     return Status::Error(outcome.message);
   }
-  ClearAbsent(*trial, outputs);
+  ASSIGN_OR_RETURN(const auto digests, AnswerDigests(*trial, outputs));
   std::string text = "inputs=" + trial->InputDigest();
-  for (size_t t = 0; t < outputs.tensors.size(); ++t) {
-    text += " " + trial->outputs()[t].name + "=" +
-            DigestTensor(outputs.tensors[t].const_view());
+  for (size_t t = 0; t < digests.size(); ++t) {
+    text += " " + trial->outputs()[t].name + "=" + digests[t];
   }
   return text;
 }

@@ -1,12 +1,13 @@
 // The runs of a candidate that a verdict begins with.
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "verify/base/digest.h"
 #include "verify/base/status_macros.h"
 #include "verify/judge/answers.h"
 #include "verify/judge/judgement.h"
 #include "verify/judge/runs/again.h"
+#include "verify/ops/varlen/answer_digests.h"
 
 namespace lockstep::verify {
 namespace {
@@ -96,9 +97,9 @@ bool Judgement::FirstRun() {
     return End(Verdict::kFail, message);
   }
   FindUntrue(run.execution, "", &result_);
-  for (const LaneTensor& tensor : first_.tensors) {
-    result_.output_digests.push_back(DigestTensor(tensor.const_view()));
-  }
+  Result<std::vector<std::string>> digests = AnswerDigests(*trial_, first_);
+  if (!digests.ok()) return SelfError("outputs", digests.message());
+  result_.output_digests = std::move(digests.value());
   return true;
 }
 
