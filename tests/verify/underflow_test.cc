@@ -43,6 +43,11 @@ constexpr Alarm kAlarms[] = {
     {"scan-grad-descending",
      "mamba3_scan_backward b=2 t=12 n=4 p=2 norm=1e-05 carry=yes "
      "regime=strong fill=normal:1+zero:1 dy=int:-3,3 seed=768842"},
+    // Products of two tokens in f16, which meet a do that does not decay.
+    {"scan-grad-siso-f16-scores",
+     "mamba3_scan_backward t=12 n=8 p=5 lane=f16 bias=no skip=no norm=1e-05 "
+     "carry=yes regime=strong fill=normal:0.01 grad=f32 dy=int:-3,3 dcarry=yes "
+     "seed=575679"},
     // Operands in a narrow type have its subnormal numbers.
     {"cpu-tf32", "attention_forward sq=1 skv=1 d=1 dv=3 fill=v.subnormal:0.2"},
     {"cpu-bf16-operands",

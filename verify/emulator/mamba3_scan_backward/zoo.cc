@@ -100,6 +100,9 @@ void AddF16(ScanGradBuilder* zoo) {
   zoo->Add("scan-grad-siso-f16-pairs", "siso-f16-a32", 16,
            "the same by pairs of tokens, chunks of 16")
       .pairs = true;
+  auto& scores = zoo->Add("scan-grad-siso-f16-scores", "siso-f16-a32", 16,
+                          "the same, dv and dk by products of two tokens");
+  scores.pairs = scores.scores = true;
   auto& partial = zoo->Add("scan-grad-siso-f16-partial", "siso-f16-a32", 4,
                            "the same, dq and dk of a head in f16");
   NumericOf(partial).grad_partial = NumberType::kF16;

@@ -38,19 +38,28 @@ GradientWalk::Products GradientWalk::Multiply(const Weights& w,
       const double k = now.of_k[r].seen[m];
       const double then = before.of_k[r].seen[m] * (1 + turn);
       for (size_t c = 0; c < channels_; ++c) {
-        const Num state = {0, m_size_[m][c], m_worst_[m][c]};
-        const double lost = Lost(m_worst_[m][c] + k + then);
+        const Num state = {0, m_size_[m][c], WorstState(m, c)};
+        const double lost = Lost(state.worst + k + then);
         of_q[m] += {0, now.size[m][c] * d_o[r][c].size,
                     now.seen[m][c] * Worst(d_o[r][c]) + lost};
         const Num now_x = state * XOf(now, r, c);
         const Num then_x = state * XOf(before, r, c);
         of_k[m] += {0, now_x.size, now_x.worst + lost};
         of_then[m] += {0, then_x.size, then_x.worst * (1 + turn) + lost};
-        made.x[r][c] += {0, m_size_[m][c] * now.of_k[r].plain[m],
-                         m_worst_[m][c] * k + lost};
+        made.x[r][c] +=
+            {0, m_size_[m][c] * now.of_k[r].plain[m], state.worst * k + lost};
         made.then[r][c] += {0, m_size_[m][c] * before.of_k[r].plain[m],
-                            m_worst_[m][c] * then + lost};
+                            state.worst * then + lost};
       }
+    }
+    // Products of do and v, and of q and k.
+    for (size_t m = 0; m < modes.size(); ++m) {
+      of_k[m].worst += LostToQ(m);
+      of_then[m].worst += LostToQ(m);
+    }
+    for (size_t c = 0; c < channels_; ++c) {
+      made.x[r][c].worst += LostToDo(c);
+      made.then[r][c].worst += LostToDo(c);
     }
     Vector q(states_), k(states_), then(states_);
     for (size_t n = 0; n < states_; ++n) {
@@ -121,8 +130,8 @@ Num GradientWalk::Scalars(int64_t t, const Weights& w, const Moment& now,
     const double turn = modes[m].second < 0 ? 0 : now.step_angle[m];
     for (size_t c = 0; c < channels_; ++c) {
       state += {0, m_size_[m][c] * before.size[m][c],
-                m_worst_[m][c] * before.seen[m][c] * (1 + turn) +
-                    Lost(m_worst_[m][c] + before.seen[m][c])};
+                WorstState(m, c) * before.seen[m][c] * (1 + turn) +
+                    Lost(WorstState(m, c) + before.seen[m][c])};
     }
   }
   for (size_t n = 0; n < states_; ++n) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "verify/oracle/mamba3_scan/functions.h"
 #include "verify/oracle/mamba3_scan_backward/walk.h"
@@ -115,6 +116,8 @@ void GradientWalk::Start() {
   m_.assign(states_, Vector(channels_));
   m_size_.assign(forward_.modes().size(), Vector(channels_));
   m_worst_ = m_size_;
+  met_do_.assign(channels_, 0);
+  met_q_.assign(forward_.modes().size(), 0);
   k_.assign(ranks_, Nums(states_));
   v_.assign(channels_, {});
   theta_.assign(angles, {});
@@ -206,6 +209,29 @@ void GradientWalk::Enter(const Moment& now, const std::vector<Nums>& d_o) {
   }
 }
 
+// What a token's do and q add to those that earlier tokens of its chunk meet.
+void GradientWalk::Meet(const Moment& now, const std::vector<Nums>& d_o) {
+  if (scan_.chunk <= 1) return;
+  Vector by_channel(channels_), by_mode(met_q_.size());
+  for (size_t r = 0; r < ranks_; ++r) {
+    for (size_t c = 0; c < channels_; ++c) by_channel[c] += Worst(d_o[r][c]);
+    for (size_t m = 0; m < by_mode.size(); ++m) {
+      by_mode[m] += now.of_q[r].seen[m];
+    }
+  }
+  const auto add = [](const Vector& x, double sign, Vector* sum) {
+    for (size_t i = 0; i < x.size(); ++i) (*sum)[i] += sign * x[i];
+  };
+  add(by_channel, 1, &met_do_);
+  add(by_mode, 1, &met_q_);
+  if (scan_.chunk >= at_.end - at_.first) return;
+  met_.emplace_back(std::move(by_channel), std::move(by_mode));
+  if (met_.size() <= Z(scan_.chunk)) return;
+  add(met_.front().first, -1, &met_do_);
+  add(met_.front().second, -1, &met_q_);
+  met_.pop_front();
+}
+
 void GradientWalk::Decay(const Weights& w, const Moment& now) {
   for (Vector& row : m_) {
     for (double& x : row) x *= w.alpha.value;
@@ -224,6 +250,7 @@ void GradientWalk::Reverse(int64_t t, const Moment& now, const Moment& before) {
   const Weights w = WeightsOf(now.token);
   const std::vector<Nums> d_o = OutputStage(t, now);
   Enter(now, d_o);
+  Meet(now, d_o);
   const Products products = Multiply(w, now, before, d_o);
   Channels(t, w, now, before, d_o, products);
   const Num d_dt = Scalars(t, w, now, before, products);
@@ -242,7 +269,7 @@ void GradientWalk::StoreCarry() {
     for (size_t n = 0; n < states_; ++n) {
       const size_t m = mode_of_[n];
       Store(Gradient::kInitH, c * states_ + n,
-            {m_[n][c], m_size_[m][c], m_worst_[m][c]});
+            {m_[n][c], m_size_[m][c], WorstState(m, c)});
     }
   }
   for (size_t r = 0; r < ranks_; ++r) {

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <utility>
 #include <vector>
 
 #include "verify/oracle/mamba3_scan/bound.h"
@@ -115,6 +117,7 @@ class GradientWalk {
   Nums Normed(size_t r, const Moment& now, const Nums& d_value, Num* stretch,
               Nums* d_o);
   void Enter(const Moment& now, const std::vector<Nums>& d_o);
+  void Meet(const Moment& now, const std::vector<Nums>& d_o);
   Products Multiply(const Weights& w, const Moment& now, const Moment& before,
                     const std::vector<Nums>& d_o);
   void Channels(int64_t t, const Weights& w, const Moment& now,
@@ -135,6 +138,13 @@ class GradientWalk {
   // `x` as one number from here on, whatever it was made of.
   Num AsOne(const Num& x) const { return Within(x.value, Worst(x) - x.size); }
   double Lost(double factors) const { return scan_.tiny * (4 + 4 * factors); }
+  // What products with the later tokens of a chunk lose to underflow: each is
+  // rounded once it has decayed, and meets a do or a q that has not.
+  double LostToDo(size_t c) const { return 2 * scan_.tiny * met_do_[c]; }
+  double LostToQ(size_t m) const { return 2 * scan_.tiny * met_q_[m]; }
+  double WorstState(size_t m, size_t c) const {
+    return m_worst_[m][c] + LostToDo(c) + LostToQ(m);
+  }
 
   const Mamba3ScanBackwardProblem& problem_;
   const Mamba3ScanProblem& p_;
@@ -148,6 +158,10 @@ class GradientWalk {
   // The cotangent of the carry behind a token: h [n][p] with sizes by mode,
   // k [r][n], v, theta.
   Rows m_, m_size_, m_worst_;
+  // Magnitudes of do by channel and of q by mode, over the tokens of the chunk
+  // so far; and those of each, where a chunk is shorter than the run.
+  Vector met_do_, met_q_;
+  std::deque<std::pair<Vector, Vector>> met_;
   std::vector<Nums> k_;
   Nums v_, theta_;
   bool broken_ = false;
