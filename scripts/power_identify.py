@@ -65,15 +65,7 @@ def asked_bugs_text(bugs):
     laws = [f"{spec} ({row['keys'] or 'own'})" for row in bugs for spec in row.get("by_laws", [])]
     text += "\nFailed by the laws of a whole verdict alone: " + (", ".join(laws) or "none") + ".\n"
     text += "\nLost: " + (", ".join(lost) or "none") + ".\n"
-    norms = [spec for spec in lost if spec.startswith("mutant:sgrad.norm_")]
-    text += WHY_NORMS if norms else ""
-    return text + (WHY_OTHERS if len(norms) < len(lost) else "")
-
-
-WHY_NORMS = ("\nThe bugs of a norm are lost because no question shows a chunk's length. The base says "
-             "`any`, and\na chunk of all tokens bounds nothing behind a norm. They fail with the "
-             "author's line `scan.chunk = 4`.\n")
-WHY_OTHERS = "\nWhy the others are lost is not known.\n"
+    return text
 
 
 def breaks(row):

@@ -1,6 +1,7 @@
 #include "verify/identify/asker.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -90,10 +91,11 @@ void FillValues(Identified* found) {
 }
 
 // The value that is kept where none was seen: weights, dS and all that a scan
-// rounds are in f32, angles in turns, and all else is the base's.
+// rounds are in f32, angles in turns, chunks short, and all else is the base's.
 std::string StrictValue(const ProfileField& field, const NumericProfile& base) {
   const std::string key = field.key, value = field.print(base);
   if (key == "scan.angle_form") return "turns";
+  if (key == "scan.chunk") return "64";
   const bool weights = key == "p" || key == "grad.p" || key == "grad.ds";
   const bool narrow = value == "bf16" || value == "f16" || value == "tf32";
   return weights || (narrow && key.starts_with("scan.")) ? "f32" : value;
@@ -135,6 +137,12 @@ std::string CoverOf(const FieldEvidence& field, const FieldEvidence& other,
                     const NumericProfile& profile) {
   if (other.word != Word::kSeen) return "";
   if (field.field == "ftz") return "yes";
+  if (field.field == "scan.chunk") {
+    const auto chunk = [](const FieldEvidence& of) {
+      return std::atoll(of.value.c_str());
+    };
+    return chunk(other) > chunk(field) ? other.value : field.value;
+  }
   const bool place =
       field.field == "grad.dq_scale_at" || field.field == "grad.dk_scale_at";
   const bool f32 = profile.grad && profile.grad->ds == NumberType::kF32 &&

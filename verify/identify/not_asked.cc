@@ -76,7 +76,6 @@ constexpr Reason kReasons[] = {
     {"", "ftz", "the strict value: no question has subnormal numbers"},
     {"", "nan", "semantics: what NaN reaches is never learned"},
     {"", "scan.form", "chunked covers token by token"},
-    {"", "scan.chunk", kByBase},
     {"", "scan.param", "the strict value: no question has biases, psi or phi"},
     {"", "scan.operand_round", kUnlessCut},
     {"", "scan.diagonal_rel", kByBase},

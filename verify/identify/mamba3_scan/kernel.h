@@ -93,6 +93,7 @@ void AskSigmoid(ScanKernel* kernel);
 void AskDecay(ScanKernel* kernel);
 void AskDecayed(ScanKernel* kernel);
 void AskDecayForm(ScanKernel* kernel);
+void AskChunk(ScanKernel* kernel);
 void AskState(ScanKernel* kernel);
 void AskQuery(ScanKernel* kernel);
 void AskNarrowWeights(ScanKernel* kernel);

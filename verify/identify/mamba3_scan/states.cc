@@ -5,6 +5,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/identify/mamba3_scan/chunk.h"
 #include "verify/identify/mamba3_scan/kernel.h"
 
 namespace lockstep::verify {
@@ -323,6 +324,47 @@ void AskDecayForm(ScanKernel* kernel) {
               Format("%zu decays behind one of e^-1000 were those of "
                      "differences of two sums",
                      h.size()));
+}
+
+namespace {
+
+Result<std::vector<Numbers>> StatesBehind(
+    ScanKernel* kernel, const std::vector<TwoDecays>& of_heads,
+    int64_t tokens) {
+  ScanQuestion question;
+  question.tokens = tokens;
+  question.heads = static_cast<int64_t>(of_heads.size());
+  question.a = DecaysOf(of_heads);
+  question.carry_h = Always(1);
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) return answer.status();
+  return std::vector<Numbers>{FirstStates(answer.value())};
+}
+
+Result<bool> StatesInOrder(ScanKernel* kernel, int64_t apart) {
+  ScanQuestion question;
+  question.tokens = TokensOfThree(apart);
+  question.k = FirstCoordinate();
+  question.v = ThreeTerms(apart);
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) return answer.status();
+  bool in_order = true;
+  for (int64_t p = 0; p < kScanValues; ++p) {
+    const double came = answer->h[0][static_cast<size_t>(p)][0];
+    in_order = in_order && came == LeftOfThree(p, true);
+  }
+  return in_order;
+}
+
+}  // namespace
+
+void AskChunk(ScanKernel* kernel) {
+  LearnChunk(
+      kernel,
+      {[kernel](const std::vector<TwoDecays>& of_heads, int64_t tokens) {
+         return StatesBehind(kernel, of_heads, tokens);
+       },
+       [kernel](int64_t apart) { return StatesInOrder(kernel, apart); }});
 }
 
 }  // namespace lockstep::verify

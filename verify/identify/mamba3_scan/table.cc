@@ -25,6 +25,7 @@ const std::vector<ScanProbe>& ScanProbes() {
       {"scan.decayed", "the state of a token that a later one decays",
        &AskDecayed},
       {"scan.decay", "the same behind a decay of e^-1000", &AskDecayForm},
+      {"scan.chunk", "a state behind two decays that far apart", &AskChunk},
       {"scan.state", "differences of two coordinates of the state", &AskState},
       {"scan.query", "differences of two coordinates of q", &AskQuery},
       {"scan.score", "differences of two earlier tokens in y", &AskScore},

@@ -91,6 +91,7 @@ void AskGradStep(ScanGradKernel* kernel);
 void AskGradScaled(ScanGradKernel* kernel);
 void AskGradQuery(ScanGradKernel* kernel);
 void AskGradDecayed(ScanGradKernel* kernel);
+void AskGradChunk(ScanGradKernel* kernel);
 void AskGradKey(ScanGradKernel* kernel);
 void AskGradState(ScanGradKernel* kernel);
 void AskGradStateCotangent(ScanGradKernel* kernel);

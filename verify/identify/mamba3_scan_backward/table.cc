@@ -19,6 +19,8 @@ const std::vector<ScanGradProbe>& ScanGradProbes() {
        &AskGradRotation},
       {"scan.query", "the same q in the gradient of the angle", &AskGradQuery},
       {"scan.decayed", "the same q behind a decay", &AskGradDecayed},
+      {"scan.chunk", "a state and a cotangent behind two decays that far apart",
+       &AskGradChunk},
       {"scan.angle_form", "128 tokens of many turns each", &AskGradAngleForm},
       {"scan.key", "differences of two coordinates of k in dv", &AskGradKey},
       {"scan.grad_partial", "differences of two heads of a group in dq",

@@ -145,16 +145,21 @@ Result<bool> RefusesToo(const Refusal& refusal, Stages* own, Stages* other) {
   return !stage.Allows(refusal.outputs);
 }
 
+// A sequence of calls, which has no single answer, or an order of sums that is
+// judged by bits alone.
+bool HasNoEnvelope(const std::string& line) {
+  const auto has = [&](const char* word) {
+    return line.find(word) != std::string::npos;
+  };
+  return has(";;") || has(" order=");
+}
+
 // The stages of every line, by the profile that they judge by.
 class Shelf {
  public:
-  // Null: a sequence of calls, which has no single answer, and orders of sums
-  // that are judged by bits alone.
+  // Null: the line has no envelope.
   Result<Stages*> Find(const std::string& line, const NumericProfile& profile) {
-    const auto has = [&](const char* word) {
-      return line.find(word) != std::string::npos;
-    };
-    if (has(";;") || has(" order=")) return nullptr;
+    if (HasNoEnvelope(line)) return nullptr;
     const std::string key = line + "\n" + ProfileText(profile);
     auto at = stages_.find(key);
     if (at == stages_.end()) {
@@ -294,18 +299,25 @@ Status Scout(const AutoOptions& options, int64_t length,
   return {};
 }
 
-// What no envelope and no probe of the identified profile fails, before a whole
-// verdict by it.
-void JudgeWhole(const std::vector<Suspect>& suspects, int threads,
-                std::vector<Fate>* fates) {
+// What no envelope and no probe of the identified profile fails, before whole
+// verdicts by it: on the line on which the right profile failed it, then on the
+// others, the bug's own pattern first.
+void JudgeWhole(const std::vector<Suspect>& suspects, int64_t length,
+                int threads, std::vector<Fate>* fates) {
   ForEach(static_cast<int64_t>(fates->size()), threads, [&](int64_t n) {
     const Suspect& suspect = suspects[static_cast<size_t>(n)];
     Fate& fate = (*fates)[static_cast<size_t>(n)];
     if (!fate.own || fate.kept) return;
-    const auto fails =
-        FailsWhole(fate.own_line, suspect.spec(), suspect.identified);
-    fate.status = fails.status();
-    fate.kept = fate.by_laws = fails.ok() && fails.value();
+    std::vector<std::string> lines = LinesOf(suspect, length);
+    lines.push_back(fate.own_line);
+    std::reverse(lines.begin(), lines.end());
+    for (const std::string& line : lines) {
+      if (HasNoEnvelope(line)) continue;
+      const auto fails = FailsWhole(line, suspect.spec(), suspect.identified);
+      fate.status = fails.status();
+      fate.kept = fate.by_laws = fails.ok() && fails.value();
+      if (!fails.ok() || fate.kept) return;
+    }
   });
 }
 
@@ -319,7 +331,7 @@ Status JudgeLength(const AutoOptions& options, int64_t length,
   auto judged = JudgeAll(options, length, all, suspects);
   if (!judged.ok()) return judged.status();
   std::vector<Fate>& fates = judged.value();
-  JudgeWhole(*suspects, options.threads, &fates);
+  JudgeWhole(*suspects, length, options.threads, &fates);
   for (size_t s = 0; s < suspects->size(); ++s) {
     if (!fates[s].status.ok()) return fates[s].status;
     const Suspect& suspect = (*suspects)[s];

@@ -5,6 +5,7 @@
 #include "verify/emulator/attention_backward/kernel.h"
 #include "verify/emulator/mamba3_scan_backward/kernel.h"
 #include "verify/identify/identify.h"
+#include "verify/identify/mamba3_scan/learned_chunks.h"
 #include "verify/profile/fields.h"
 #include "verify/selftest/identify/measured.h"
 
@@ -57,12 +58,23 @@ void SayTheUnsaid(GradNumeric* grad) {
   }
 }
 
+// The least of the chunks that can be learned which is as long as the kernel's.
+int64_t LeastChunk(const ScanNumeric& scan) {
+  const bool recurrent = scan.form == ScanForm::kRecurrent;
+  const int64_t chunk = recurrent ? 1 : scan.chunk;
+  for (const int64_t learned : kLearnedChunks) {
+    if (chunk > 0 && chunk <= learned) return learned;
+  }
+  return 0;
+}
+
 // What the kernel has. The emulator's functions are correctly rounded where
 // 2^-20 or less is said: they are as good as the base profile says.
 NumericProfile TruthOf(NumericProfile truth, Lane lane,
                        const NumericProfile& base) {
   if (truth.tanh_rel <= 0x1p-20) truth.tanh_rel = base.tanh_rel;
   if (truth.exp_rel <= 0x1p-20) truth.exp_rel = base.exp_rel;
+  if (truth.scan) truth.scan->chunk = LeastChunk(*truth.scan);
   truth.p = OfLane(truth.p, lane);
   if (truth.grad) {
     truth.grad->p = OfLane(truth.grad->p, lane);

@@ -1,0 +1,100 @@
+// How long `lockstep identify` says a scan's chunks are.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/verify/identify_questions.h"
+#include "verify/candidate/mutant_mamba3_scan.h"
+#include "verify/candidate/mutant_mamba3_scan_backward.h"
+#include "verify/emulator/mamba3_scan/zoo.h"
+#include "verify/identify/mamba3_scan/chunk.h"
+
+namespace lockstep::verify {
+namespace {
+
+// A kernel whose chunks begin at multiples of a length. Its exps are f32's.
+ChunkQuestions KernelOfChunk(int64_t chunk) {
+  ChunkQuestions ask;
+  ask.decays = [chunk](const std::vector<TwoDecays>& of_heads,
+                       int64_t) -> Result<std::vector<Numbers>> {
+    const auto exp = [](double x) { return static_cast<float>(std::exp(x)); };
+    Numbers left;
+    for (const TwoDecays& two : of_heads) {
+      const bool one = two.first / chunk == two.second / chunk;
+      left.push_back(one ? exp(two.a + two.b) : exp(two.a) * exp(two.b));
+    }
+    return std::vector<Numbers>{left};
+  };
+  ask.in_order = [](int64_t) -> Result<bool> { return true; };
+  return ask;
+}
+
+FieldEvidence ChunkOf(const ChunkQuestions& ask) {
+  const auto candidate = ParseCandidate("variant:scan");
+  ScanAsker asker(*candidate.value(), Lane::kF32);
+  LearnChunk(&asker, ask);
+  FieldEvidence said = *asker.found.Find("scan.chunk");
+  said.value = ValueOf(asker.profile, "scan.chunk");
+  return said;
+}
+
+TEST(IdentifyChunk, SeesChunks) {
+  for (const auto& [chunk, seen] :
+       {std::pair{1, "64"}, std::pair{5, "64"}, std::pair{64, "64"},
+        std::pair{65, "128"}, std::pair{100, "128"}, std::pair{128, "128"},
+        std::pair{129, "256"}, std::pair{256, "256"}, std::pair{257, "any"},
+        std::pair{100000, "any"}}) {
+    SCOPED_TRACE(chunk);
+    const FieldEvidence said = ChunkOf(KernelOfChunk(chunk));
+    EXPECT_EQ(said.value, seen) << said.evidence;
+    EXPECT_EQ(said.word, said.value == "any" ? Word::kAssumed : Word::kSeen);
+  }
+  // Sums over more tokens than decays are long.
+  ChunkQuestions ask = KernelOfChunk(4);
+  ask.in_order = [](int64_t apart) -> Result<bool> { return apart > 128; };
+  EXPECT_EQ(ChunkOf(ask).value, "256");
+  ask.in_order = [](int64_t) -> Result<bool> { return false; };
+  EXPECT_EQ(ChunkOf(ask).word, Word::kAssumed);
+  // A state that is rounded on the way is no chunk's.
+  const auto exact = ask.decays;
+  ask.decays = [exact](const std::vector<TwoDecays>& of_heads, int64_t tokens) {
+    auto came = exact(of_heads, tokens);
+    for (double& x : came.value()[0]) x *= 1 + 0x1p-9 * of_heads[0].second;
+    return came;
+  };
+  EXPECT_EQ(ChunkOf(ask).word, Word::kCannotTell);
+  EXPECT_EQ(ChunkOf(ask).value, "64");
+}
+
+void ExpectSeen(const Identified& found, const std::string& value) {
+  const FieldEvidence* field = found.Find("scan.chunk");
+  ASSERT_NE(field, nullptr);
+  EXPECT_EQ(field->word, Word::kSeen) << field->evidence;
+  EXPECT_EQ(field->value, value);
+}
+
+TEST(IdentifyChunk, SeesChunksOfKernels) {
+  ScanVariant variant = FindScanVariant("scan-chunk64").value();
+  const auto asked = [&] {
+    const auto kernel = MakeEmulatedScan("variant", "planted", variant, {});
+    return AskedOf("mamba3_scan", *kernel, Lane::kF32, 0);
+  };
+  ExpectSeen(asked(), "64");
+  variant.chunk = 100;
+  ExpectSeen(asked(), "128");
+  ScanGradVariant grad = FindScanGradVariant("scan-grad-pairs64").value();
+  const auto gradients = [&] {
+    const auto kernel = MakeEmulatedScanGradients("variant", "planted", grad,
+                                                  ScanGradFault::kNone);
+    return AskedOf("mamba3_scan_backward", *kernel, Lane::kF32, 0);
+  };
+  ExpectSeen(gradients(), "64");
+  grad.scan.chunk = 100;
+  ExpectSeen(gradients(), "128");
+}
+
+}  // namespace
+}  // namespace lockstep::verify

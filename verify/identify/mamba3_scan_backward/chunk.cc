@@ -1,0 +1,69 @@
+// How long a chunk of the state, and of its cotangent, is.
+#include <cstddef>
+#include <vector>
+
+#include "verify/identify/mamba3_scan/chunk.h"
+#include "verify/identify/mamba3_scan_backward/kernel.h"
+
+namespace lockstep::verify {
+namespace {
+
+// Of every head: the gradient of an initial state, and da of the last token,
+// which is the product of the state before it and of a cotangent of 1.
+Result<std::vector<Numbers>> NumbersBehind(
+    ScanGradKernel* kernel, const std::vector<TwoDecays>& of_heads,
+    int64_t tokens) {
+  ScanGradQuestion question;
+  question.tokens = tokens;
+  question.heads = static_cast<int64_t>(of_heads.size());
+  question.a = DecaysOf(of_heads);
+  question.carry_h = question.dcarry_h = [](int64_t, int64_t p, int64_t n) {
+    return p == 0 && n == 0 ? 1 : 0;
+  };
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) return answer.status();
+  std::vector<Numbers> numbers(2);
+  for (size_t h = 0; h < of_heads.size(); ++h) {
+    numbers[0].push_back(double{answer->dinit_h[h][0][0]});
+    numbers[1].push_back(double{answer->da[h].back()});
+  }
+  return numbers;
+}
+
+// The cotangent is a sum of dy, by channel, and the state one of k, by
+// coordinate, in a channel of its own. Only the last token reads that.
+Result<bool> SumsInOrder(ScanGradKernel* kernel, int64_t apart) {
+  constexpr int64_t kOwn = kScanValues - 1;
+  const int64_t last = TokensOfThree(apart) - 1;
+  const ScanElement terms = ThreeTerms(apart);
+  ScanGradQuestion question;
+  question.tokens = last + 1;
+  question.q = FirstCoordinate();
+  question.k = terms;
+  question.v = [](int64_t, int64_t, int64_t c) { return c == kOwn ? 1 : 0; };
+  question.dy = [&](int64_t h, int64_t t, int64_t c) {
+    return c != kOwn ? terms(h, t, c) : t == last ? 1.0 : 0.0;
+  };
+  question.from_carry = true;
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) return answer.status();
+  bool in_order = true;
+  for (int64_t c = 0; c < kOwn; ++c) {
+    const auto at = static_cast<size_t>(c);
+    in_order = in_order && answer->dinit_h[0][at][0] == LeftOfThree(c, false) &&
+               answer->dq[0].back()[at] == LeftOfThree(c, true);
+  }
+  return in_order;
+}
+
+}  // namespace
+
+void AskGradChunk(ScanGradKernel* kernel) {
+  LearnChunk(kernel,
+             {[kernel](const std::vector<TwoDecays>& of_heads, int64_t tokens) {
+                return NumbersBehind(kernel, of_heads, tokens);
+              },
+              [kernel](int64_t apart) { return SumsInOrder(kernel, apart); }});
+}
+
+}  // namespace lockstep::verify
