@@ -22,54 +22,78 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Channels of a tile of the state.
 inline int64_t TileWidth() { return kChannelVectors * VectorLanes(); }
 
-// 4 and 5 of one token: kVectors vectors of channels from c on, `h` the same
-// channels of the state, read and written once for each n. x and o stay in
-// registers, with one rank 11 of AVX2's 16: 5 loads for 8 multiplications.
-template <int kRanks, int kVectors>
+// Tokens, and vectors of channels, at a time: what the registers hold of x and
+// o. Of 32 they take 24 with two ranks, 20 with one rank and four vectors.
+template <int kRanks>
+inline constexpr int kTokensOf = HWY_TARGET != HWY_AVX2 && kRanks <= 2 ? 2 : 1;
+template <int kRanks>
+inline constexpr int kVectorsOf = HWY_TARGET != HWY_AVX2 && kRanks == 1 ? 4 : 2;
+
+// 4 and 5 of kTokens tokens from `token` on: kVectors vectors of channels from
+// c on, `h` the same channels of the state, read and written once for each n. x
+// and o stay in registers, with one rank and one token 11 of AVX2's 16: 5 loads
+// and 2 stores for 8 multiplications. Two tokens and four vectors have 10 and 4
+// for 32, and four times as many sums, whose latency nothing else hides.
+template <int kRanks, int kVectors, int kTokens>
 HWY_INLINE void AdvanceTile(const Mamba3Scratch& s, int64_t n_end,
-                            int64_t token, int64_t c, float decay,
+                            int64_t token, int64_t c,
+                            const float* HWY_RESTRICT decay,
                             float* HWY_RESTRICT h) {
   const VectorTag d;
   using V = hn::Vec<VectorTag>;
   const auto lanes = VectorLanes();
   const auto width = TileWidth();
-  const auto alpha = hn::Set(d, decay);
-  const float* HWY_RESTRICT q = s.q + token * s.k_stride;
-  const float* HWY_RESTRICT now = s.now + token * s.k_stride;
-  const float* HWY_RESTRICT later = s.later + token * s.k_stride;
+  const int64_t next = s.k_stride;
+  const int64_t tile = width * n_end;
+  const float* HWY_RESTRICT q = s.q + token * next;
+  const float* HWY_RESTRICT now = s.now + token * next;
+  const float* HWY_RESTRICT later = s.later + token * next;
   const float* rows = s.x + token * s.x_stride + c;
-  V before[kRanks][kVectors], x[kRanks][kVectors], o[kRanks][kVectors];
+  // x of the token before, then of each token.
+  V alpha[kTokens], x[kTokens + 1][kRanks][kVectors];
+  V o[kTokens][kRanks][kVectors];
+  for (int t = 0; t < kTokens; ++t) alpha[t] = hn::Set(d, decay[token + t]);
   for (int r = 0; r < kRanks; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      const int64_t channel = r * s.p_pad + v * lanes;
-      before[r][v] = hn::Load(d, rows + channel);
-      x[r][v] = hn::Load(d, rows + s.x_stride + channel);
-      o[r][v] = hn::Zero(d);
+      const float* of_rank = rows + r * s.p_pad + v * lanes;
+      for (int t = 0; t <= kTokens; ++t) {
+        x[t][r][v] = hn::Load(d, of_rank + t * s.x_stride);
+      }
+      for (int t = 0; t < kTokens; ++t) o[t][r][v] = hn::Zero(d);
     }
   }
+  const auto place = [&](int v) {
+    return v / kChannelVectors * tile + v % kChannelVectors * lanes;
+  };
   const auto advance = [&](int64_t n, float* HWY_RESTRICT channels) HWY_ATTR {
     V state[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      state[v] = hn::Mul(alpha, hn::Load(d, channels + v * lanes));
+      state[v] = hn::Load(d, channels + place(v));
     }
-    for (int r = 0; r < kRanks; ++r) {
-      const auto weight_later = hn::Set(d, later[r * s.n_pad + n]);
-      const auto weight_now = hn::Set(d, now[r * s.n_pad + n]);
+    for (int t = 0; t < kTokens; ++t) {
       for (int v = 0; v < kVectors; ++v) {
-        state[v] = hn::MulAdd(weight_later, before[r][v], state[v]);
+        state[v] = hn::Mul(alpha[t], state[v]);
       }
-      for (int v = 0; v < kVectors; ++v) {
-        state[v] = hn::MulAdd(weight_now, x[r][v], state[v]);
+      for (int r = 0; r < kRanks; ++r) {
+        const int64_t at = t * next + r * s.n_pad + n;
+        const auto weight_later = hn::Set(d, later[at]);
+        const auto weight_now = hn::Set(d, now[at]);
+        for (int v = 0; v < kVectors; ++v) {
+          state[v] = hn::MulAdd(weight_later, x[t][r][v], state[v]);
+        }
+        for (int v = 0; v < kVectors; ++v) {
+          state[v] = hn::MulAdd(weight_now, x[t + 1][r][v], state[v]);
+        }
       }
-    }
-    for (int r = 0; r < kRanks; ++r) {
-      const auto read = hn::Set(d, q[r * s.n_pad + n]);
-      for (int v = 0; v < kVectors; ++v) {
-        o[r][v] = hn::MulAdd(read, state[v], o[r][v]);
+      for (int r = 0; r < kRanks; ++r) {
+        const auto read = hn::Set(d, q[t * next + r * s.n_pad + n]);
+        for (int v = 0; v < kVectors; ++v) {
+          o[t][r][v] = hn::MulAdd(read, state[v], o[t][r][v]);
+        }
       }
     }
     for (int v = 0; v < kVectors; ++v) {
-      hn::Store(state[v], d, channels + v * lanes);
+      hn::Store(state[v], d, channels + place(v));
     }
   };
   int64_t n = 0;
@@ -81,7 +105,10 @@ HWY_INLINE void AdvanceTile(const Mamba3Scratch& s, int64_t n_end,
   float* HWY_RESTRICT out = s.o + token * s.x_stride + c;
   for (int r = 0; r < kRanks; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      hn::Store(o[r][v], d, out + r * s.p_pad + v * lanes);
+      float* HWY_RESTRICT of_rank = out + r * s.p_pad + v * lanes;
+      for (int t = 0; t < kTokens; ++t) {
+        hn::Store(o[t][r][v], d, of_rank + t * s.x_stride);
+      }
     }
   }
 }
@@ -117,46 +144,70 @@ HWY_INLINE void AdvanceRanks(const Mamba3Scratch& s, const Mamba3ScanProblem& p,
   }
 }
 
-// One token on the `vectors` vectors of a tile, kVectors at a time.
-template <int kRanks, int kVectors>
+// kTokens tokens on `vectors` vectors, of one tile or more.
+template <int kRanks, int kTokens>
 HWY_INLINE void AdvanceVectors(const Mamba3Scratch& s, int64_t n, int64_t token,
-                               int64_t c, int64_t vectors, float decay,
+                               int64_t c, int64_t vectors, const float* decay,
                                float* HWY_RESTRICT h) {
+  constexpr int kAll = kVectorsOf<kRanks>;
   int64_t v = 0;
-  for (; v + kVectors <= vectors; v += kVectors) {
+  const auto advance = [&]<int kOf>() HWY_ATTR {
     const int64_t at = v * VectorLanes();
-    AdvanceTile<kRanks, kVectors>(s, n, token, c + at, decay, h + at);
+    const int64_t place = v / kChannelVectors * TileWidth() * n +
+                          v % kChannelVectors * VectorLanes();
+    AdvanceTile<kRanks, kOf, kTokens>(s, n, token, c + at, decay, h + place);
+    v += kOf;
+  };
+  while (v + kAll <= vectors) advance.template operator()<kAll>();
+  while (v + 2 <= vectors) advance.template operator()<2>();
+  while (v < vectors) advance.template operator()<1>();
+}
+
+// All tokens of a block on `vectors` vectors of the state.
+template <int kRanks, class Prefetch>
+HWY_INLINE void AdvanceTokens(const Mamba3Scratch& s, int64_t n, int64_t tokens,
+                              int64_t c, int64_t vectors, const float* decay,
+                              const Prefetch& prefetch, float* HWY_RESTRICT h) {
+  constexpr int kAll = kTokensOf<kRanks>;
+  int64_t i = 0;
+  for (; i + kAll <= tokens; i += kAll) {
+    for (int t = 0; t < kAll; ++t) prefetch(i + t);
+    AdvanceVectors<kRanks, kAll>(s, n, i, c, vectors, decay, h);
   }
-  for (; kVectors > 1 && v < vectors; ++v) {
-    const int64_t at = v * VectorLanes();
-    AdvanceTile<kRanks, 1>(s, n, token, c + at, decay, h + at);
+  for (; i < tokens; ++i) {
+    prefetch(i);
+    AdvanceVectors<kRanks, 1>(s, n, i, c, vectors, decay, h);
   }
 }
 
-// All tokens of a block on one tile of the state, then the next tile. Before
-// each token's turn in the last tile `prefetch(token)`: earlier, and the rest
-// of the state would drive out of L1 what it asks for.
+// All tokens of a block on a tile or two of the state, then the next. Before
+// each token's turn in the last one `prefetch(token)`: earlier, and the rest of
+// the state would drive out of L1 what it asks for.
 template <class Prefetch>
 inline void AdvanceState(const Mamba3ScanProblem& p, int64_t tokens,
                          const float* decay, const Mamba3Scratch& s,
                          const Prefetch& prefetch) {
   const int64_t lanes = VectorLanes();
-  const int64_t width = TileWidth();
   const int64_t n = p.state_dim;
+  const int64_t width =
+      lanes * (p.ranks == 1 ? kVectorsOf<1> : kChannelVectors);
   for (int64_t c = 0; c < p.head_dim; c += width) {
     float* h = s.h + c * n;
     const bool last = c + width >= p.head_dim;
+    const auto in_last = [&](int64_t i) {
+      if (last) prefetch(i);
+    };
     const int64_t vectors =
         (std::min(width, p.head_dim - c) + lanes - 1) / lanes;
-    for (int64_t i = 0; i < tokens; ++i) {
-      if (last) prefetch(i);
-      if (p.ranks == 1) {
-        AdvanceVectors<1, 2>(s, n, i, c, vectors, decay[i], h);
-      } else if (p.ranks == 2) {
-        AdvanceVectors<2, 2>(s, n, i, c, vectors, decay[i], h);
-      } else if (p.ranks == 4) {
-        AdvanceVectors<4, 2>(s, n, i, c, vectors, decay[i], h);
-      } else {
+    if (p.ranks == 1) {
+      AdvanceTokens<1>(s, n, tokens, c, vectors, decay, in_last, h);
+    } else if (p.ranks == 2) {
+      AdvanceTokens<2>(s, n, tokens, c, vectors, decay, in_last, h);
+    } else if (p.ranks == 4) {
+      AdvanceTokens<4>(s, n, tokens, c, vectors, decay, in_last, h);
+    } else {
+      for (int64_t i = 0; i < tokens; ++i) {
+        in_last(i);
         for (int64_t v = 0; v < vectors; ++v) {
           AdvanceRanks(s, p, i, c + v * lanes, decay[i], h + v * lanes);
         }

@@ -17,8 +17,9 @@ namespace lockstep::optimized {
 inline constexpr int64_t kWeightBlock = 64;
 
 // Tokens for which a tile of the state is kept in L1 before the next tile
-// comes. The state of n = 128, p = 64 is 32 KiB, all of a common L1.
-inline constexpr int64_t kTokenBlock = 8;
+// comes. The state of n = 128, p = 64 is 32 KiB, all of a common L1, and the
+// rows of a block stand beside it: 6 KiB, and as much of the next one.
+inline constexpr int64_t kTokenBlock = 4;
 
 // Vectors of channels in a tile of the state: a cache line of AVX2.
 inline constexpr int64_t kChannelVectors = 2;
