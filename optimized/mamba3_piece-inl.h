@@ -87,9 +87,9 @@ inline void PreparePieceToken(const ReverseJob& job, const Mamba3Task& task,
   }
 }
 
-// The forward pass of the piece's `count` tokens from t on, from slot 0 and the
-// state in s.head.h: their rows, and the read-out and the state behind them
-// where `advance` says so.
+// The forward pass of the piece's `count` tokens from t on, from slot 0: their
+// rows and, where `advance` says so, their read-out, from the state in
+// s.head.h.
 inline void ForwardPiece(const ReverseJob& job, const Mamba3Task& task,
                          const HeadTensors& rows, int64_t t, int64_t count,
                          bool advance, ReverseScratch& s) {
@@ -117,19 +117,16 @@ inline void ForwardPiece(const ReverseJob& job, const Mamba3Task& task,
   }
 }
 
-// Moves the sums before a piece to the place where they are kept, and back. The
-// state comes back without a copy: the piece is the last one that needs it.
+// What is kept before a piece: first the state, with the n's in lanes.
+inline float* KeptBefore(const ReverseScratch& s, int64_t piece) {
+  return s.kept + piece * s.kept_size;
+}
+
+// Moves the rest of it to the place where it is kept, and back.
 inline void KeepOrRestore(const Mamba3ScanProblem& p, int64_t piece, bool keep,
                           ReverseScratch& s) {
   Mamba3Scratch& f = s.head;
-  float* kept = s.kept + piece * s.kept_size;
-  const int64_t state = p.state_dim * f.p_pad;
-  if (keep) {
-    std::copy_n(f.h, state, kept);
-  } else {
-    f.h = kept;
-  }
-  kept += state;
+  float* kept = KeptBefore(s, piece) + p.head_dim * s.row;
   const std::pair<float*, int64_t> parts[] = {{s.k, f.k_stride},
                                               {s.x_rows, f.x_stride},
                                               {s.v, f.p_pad},
@@ -152,54 +149,68 @@ inline void MoveToNextPiece(int64_t count, ReverseScratch& s) {
   std::copy_n(s.v + count * f.p_pad, f.p_pad, s.v);
 }
 
+// A state with the channels in lanes, s.head.h, to one with the n's in lanes,
+// or back.
+template <bool kBack>
+inline void TurnState(const Mamba3ScanProblem& p, const Mamba3Scratch& f,
+                      float* rows) {
+  const QuadTag d;
+  const int64_t width = TileWidth();
+  const auto quad = [&](int64_t c, int64_t n) HWY_ATTR {
+    float* of_channels = Channel(f, p, c) + n * width;
+    float* of_rows = rows + TilePlace(n, c, p.head_dim);
+    const float* from = kBack ? of_rows : of_channels;
+    StoreTransposed(d, hn::LoadU(d, from), hn::LoadU(d, from + width),
+                    hn::LoadU(d, from + 2 * width),
+                    hn::LoadU(d, from + 3 * width),
+                    kBack ? of_channels : of_rows, static_cast<size_t>(width));
+  };
+  ForQuads(p, true, quad, [&](int64_t c, int64_t n) {
+    float& of_channels = Channel(f, p, c)[n * width];
+    float& of_rows = rows[TilePlace(n, c, p.head_dim)];
+    (kBack ? of_channels : of_rows) = kBack ? of_rows : of_channels;
+  });
+}
+
 // The whole run forwards, for the states before its pieces.
 inline void KeepStates(const ReverseJob& job, const Mamba3Task& task,
                        const HeadTensors& rows, ReverseScratch& s) {
   const Mamba3ScanProblem& p = *job.forward.problem;
   Mamba3Scratch& f = s.head;
-  f.h = s.state;
   BeginHead(job.forward, task, f);
   std::copy_n(f.k, f.k_stride, s.k);
   std::copy_n(f.x, f.x_stride, s.x_rows);
   std::copy_n(p.mimo() ? f.v : f.x, f.p_pad, s.v);
+  TurnState<false>(p, f, KeptBefore(s, 0));
   int64_t piece = 0;
   for (int64_t t = task.first; t < task.end; t += job.checkpoint, ++piece) {
     KeepOrRestore(p, piece, true, s);
     const int64_t count = std::min(job.checkpoint, task.end - t);
     if (t + count == task.end) break;
-    ForwardPiece(job, task, rows, t, count, true, s);
+    ForwardPiece(job, task, rows, t, count, false, s);
+    AdvanceStates(s, p, count, [&](int64_t i) {
+      return KeptBefore(s, piece + (i > 0 ? 1 : 0));
+    });
     MoveToNextPiece(count, s);
   }
 }
 
-// The state before a piece with the n's in lanes.
-inline void StatesInRows(const Mamba3ScanProblem& p, ReverseScratch& s) {
-  const QuadTag d;
-  const int64_t width = TileWidth();
-  const auto quad = [&](int64_t c, int64_t n) HWY_ATTR {
-    const float* at = Channel(s.head, p, c) + n * width;
-    StoreTransposed(d, hn::LoadU(d, at), hn::LoadU(d, at + width),
-                    hn::LoadU(d, at + 2 * width), hn::LoadU(d, at + 3 * width),
-                    s.states + TilePlace(n, c, p.head_dim),
-                    static_cast<size_t>(width));
-  };
-  ForQuads(p, true, quad, [&](int64_t c, int64_t n) {
-    s.states[TilePlace(n, c, p.head_dim)] = Channel(s.head, p, c)[n * width];
-  });
-}
-
-// A piece again, and the states behind its tokens with the n's in lanes. The
-// read-out is made only if what follows it needs it.
+// A piece again, and the states before its blocks. The read-out is made only if
+// what follows it needs it.
 inline void RestorePiece(const ReverseJob& job, const Mamba3Task& task,
                          const HeadTensors& rows, int64_t piece, int64_t t,
                          int64_t count, ReverseScratch& s) {
   const Mamba3ScanProblem& p = *job.forward.problem;
   const Mamba3Scratch& f = s.head;
   KeepOrRestore(p, piece, false, s);
-  StatesInRows(p, s);
+  s.before_piece = KeptBefore(s, piece);
   const bool reads = p.gate || p.reduce || p.norm_epsilon;
+  if (reads) TurnState<true>(p, f, s.before_piece);
   ForwardPiece(job, task, rows, t, count, reads, s);
-  AdvanceStates(s, p, count);
+  const int64_t in_blocks = (count - 1) / kReverseBlock * kReverseBlock;
+  AdvanceStates(s, p, in_blocks, [&](int64_t i) {
+    return StateBefore(s, p, (i + kReverseBlock - 1) / kReverseBlock);
+  });
   for (int64_t i = 0; p.skip && reads && i < count; ++i) {
     AddSkip(job.forward.inputs->d(task.head), s.x_rows + (i + 1) * f.x_stride,
             f.x_stride, s.o + i * f.x_stride);

@@ -1,6 +1,6 @@
-// Steps 2 and 3 of N19: the states of a piece again, their cotangent and its
-// products. The states and the cotangent have the n's in lanes, so that sums
-// over p are chains of whole vectors; the cotangent a second time the channels.
+// Steps 2 and 3 of N19: the states again, their cotangent and its products. The
+// states and the cotangent have the n's in lanes, so that sums over p are
+// chains of whole vectors; the cotangent a second time the channels.
 #if defined(LOCKSTEP_OPTIMIZED_MAMBA3_REVERSE_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_MAMBA3_REVERSE_INL_H_
@@ -45,86 +45,126 @@ HWY_INLINE int64_t RanksOf(const Mamba3ScanProblem& p) {
   return kOneRank ? 1 : p.ranks;
 }
 
-// 4 of N15 for token i of the piece, kVectors vectors of n's from `at` on.
-template <bool kOneRank, int kVectors>
+// Tokens at a time: two read and write the states and M half as often.
+template <bool kOneRank>
+inline constexpr int kReverseTokens = kOneRank ? kTokensOf<1> : 1;
+
+// Where the state before block `block` of the piece is, or the one behind the
+// last block: [row / width, p, width] of tiles.
+inline float* StateBefore(const ReverseScratch& s, const Mamba3ScanProblem& p,
+                          int64_t block) {
+  if (block == 0) return s.before_piece;
+  return s.before_blocks + (block - 1) * p.head_dim * s.row;
+}
+
+// 4 of N15 for kTokens tokens of the piece from i on, kVectors vectors of n's
+// from `at` on: from `from` [p, width] to `to`, `step` elements on for the next
+// token. They may be the same.
+template <bool kOneRank, int kVectors, int kTokens>
 HWY_INLINE void AdvanceColumns(const ReverseScratch& s,
                                const Mamba3ScanProblem& p, int64_t i,
-                               int64_t at) {
+                               int64_t at, const float* from, float* to,
+                               int64_t step) {
   const VectorTag d;
   using V = hn::Vec<VectorTag>;
   const Mamba3Scratch& f = s.head;
-  const auto alpha = hn::Set(d, s.alpha[i]);
-  const float* HWY_RESTRICT before = s.x_rows + i * f.x_stride;
-  const float* HWY_RESTRICT x = before + f.x_stride;
+  const float* HWY_RESTRICT x = s.x_rows + i * f.x_stride;
   const float* HWY_RESTRICT later = s.later + i * f.k_stride + at;
   const float* HWY_RESTRICT now = s.now + i * f.k_stride + at;
-  const int64_t size = p.head_dim * s.row;
   const int64_t width = TileWidth();
-  const float* HWY_RESTRICT from = s.states + i * size + at * p.head_dim;
-  float* HWY_RESTRICT to = s.states + (i + 1) * size + at * p.head_dim;
   // Those of the first rank stay in registers.
-  V weight_later[kVectors], weight_now[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    weight_later[v] = hn::Load(d, later + v * VectorLanes());
-    weight_now[v] = hn::Load(d, now + v * VectorLanes());
+  V alpha[kTokens], of_later[kTokens][kVectors], of_now[kTokens][kVectors];
+  for (int t = 0; t < kTokens; ++t) {
+    alpha[t] = hn::Set(d, s.alpha[i + t]);
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t n = t * f.k_stride + v * VectorLanes();
+      of_later[t][v] = hn::Load(d, later + n);
+      of_now[t][v] = hn::Load(d, now + n);
+    }
   }
   for (int64_t c = 0; c < p.head_dim; ++c, from += width, to += width) {
-    V h[kVectors];
+    V h[kVectors], rows[kTokens + 1];
     for (int v = 0; v < kVectors; ++v) {
-      h[v] = hn::Mul(alpha, hn::Load(d, from + v * VectorLanes()));
-      h[v] = hn::MulAdd(weight_later[v], hn::Set(d, before[c]), h[v]);
-      h[v] = hn::MulAdd(weight_now[v], hn::Set(d, x[c]), h[v]);
+      h[v] = hn::Load(d, from + v * VectorLanes());
     }
-    for (int64_t r = 1; r < RanksOf<kOneRank>(p); ++r) {
-      const auto x_before = hn::Set(d, before[r * f.p_pad + c]);
-      const auto x_now = hn::Set(d, x[r * f.p_pad + c]);
+    for (int t = 0; t <= kTokens; ++t) {
+      rows[t] = hn::Set(d, x[t * f.x_stride + c]);
+    }
+    for (int t = 0; t < kTokens; ++t) {
       for (int v = 0; v < kVectors; ++v) {
-        const int64_t n = r * f.n_pad + v * VectorLanes();
-        h[v] = hn::MulAdd(hn::Load(d, later + n), x_before, h[v]);
-        h[v] = hn::MulAdd(hn::Load(d, now + n), x_now, h[v]);
+        h[v] = hn::Mul(alpha[t], h[v]);
+        h[v] = hn::MulAdd(of_later[t][v], rows[t], h[v]);
+        h[v] = hn::MulAdd(of_now[t][v], rows[t + 1], h[v]);
       }
-    }
-    for (int v = 0; v < kVectors; ++v) {
-      hn::Store(h[v], d, to + v * VectorLanes());
+      for (int64_t r = 1; r < RanksOf<kOneRank>(p); ++r) {
+        const float* of_rank = x + t * f.x_stride + r * f.p_pad + c;
+        const auto x_before = hn::Set(d, of_rank[0]);
+        const auto x_now = hn::Set(d, of_rank[f.x_stride]);
+        for (int v = 0; v < kVectors; ++v) {
+          const int64_t n = t * f.k_stride + r * f.n_pad + v * VectorLanes();
+          h[v] = hn::MulAdd(hn::Load(d, later + n), x_before, h[v]);
+          h[v] = hn::MulAdd(hn::Load(d, now + n), x_now, h[v]);
+        }
+      }
+      for (int v = 0; v < kVectors; ++v) {
+        hn::Store(h[v], d, to + t * step + v * VectorLanes());
+      }
     }
   }
 }
 
-// For all `count` tokens, a few n's at a time: they stay in L1.
-template <bool kOneRank>
-inline void AdvanceStatesT(const ReverseScratch& s, const Mamba3ScanProblem& p,
-                           int64_t count) {
-  ForVectors(
-      p.state_dim,
-      [&](int64_t n) HWY_ATTR {
-        for (int64_t i = 0; i < count; ++i) {
-          AdvanceColumns<kOneRank, 2>(s, p, i, n);
-        }
-      },
-      [&](int64_t n) HWY_ATTR {
-        for (int64_t i = 0; i < count; ++i) {
-          AdvanceColumns<kOneRank, 1>(s, p, i, n);
-        }
-      });
-}
-inline void AdvanceStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
-                          int64_t count) {
-  p.ranks == 1 ? AdvanceStatesT<true>(s, p, count)
-               : AdvanceStatesT<false>(s, p, count);
+// The same for tokens first .. end - 1, some at a time. `state(i)` is where the
+// state before token i is; those behind tokens that come at a time are `step`
+// elements apart.
+template <bool kOneRank, int kVectors, class State>
+HWY_INLINE void AdvanceColumnsOf(const ReverseScratch& s,
+                                 const Mamba3ScanProblem& p, int64_t first,
+                                 int64_t end, int64_t at, int64_t step,
+                                 const State& state) {
+  constexpr int kAll = kReverseTokens<kOneRank>;
+  int64_t i = first;
+  for (; i + kAll <= end; i += kAll) {
+    AdvanceColumns<kOneRank, kVectors, kAll>(s, p, i, at, state(i),
+                                             state(i + 1), step);
+  }
+  for (; i < end; ++i) {
+    AdvanceColumns<kOneRank, kVectors, 1>(s, p, i, at, state(i), state(i + 1),
+                                          step);
+  }
 }
 
-// M of an element of `m` from the one behind it: the ranks' `row` in lanes
-// times the ranks' value at `one`.
+// For the first `count` tokens of the piece, a few n's at a time: they stay in
+// L1. `state(i)` is where the state before token i is, as StateBefore; the
+// tokens of a block share the place behind them.
+template <bool kOneRank, class State>
+inline void AdvanceStatesT(const ReverseScratch& s, const Mamba3ScanProblem& p,
+                           int64_t count, const State& state) {
+  const auto advance = [&]<int kVectors>(int64_t n) HWY_ATTR {
+    AdvanceColumnsOf<kOneRank, kVectors>(s, p, 0, count, n, 0, [&](int64_t i) {
+      return state(i) + n * p.head_dim;
+    });
+  };
+  ForVectors(
+      p.state_dim,
+      [&](int64_t n) HWY_ATTR { advance.template operator()<2>(n); },
+      [&](int64_t n) HWY_ATTR { advance.template operator()<1>(n); });
+}
+template <class State>
+inline void AdvanceStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
+                          int64_t count, const State& state) {
+  p.ranks == 1 ? AdvanceStatesT<true>(s, p, count, state)
+               : AdvanceStatesT<false>(s, p, count, state);
+}
+
+// M of an element from the one behind it: the ranks' `row` in lanes times the
+// ranks' value at `one`.
 template <int kVectors>
 HWY_INLINE void ReadBack(hn::Vec<VectorTag> decay, int64_t ranks,
                          const float* HWY_RESTRICT rows, int64_t row_stride,
                          const float* HWY_RESTRICT one, int64_t one_stride,
-                         float* HWY_RESTRICT m,
                          hn::Vec<VectorTag> (&value)[kVectors]) {
   const VectorTag d;
-  for (int v = 0; v < kVectors; ++v) {
-    value[v] = hn::Mul(decay, hn::Load(d, m + v * VectorLanes()));
-  }
+  for (int v = 0; v < kVectors; ++v) value[v] = hn::Mul(decay, value[v]);
   for (int64_t r = 0; r < ranks; ++r) {
     const auto factor = hn::Set(d, one[r * one_stride]);
     for (int v = 0; v < kVectors; ++v) {
@@ -132,127 +172,199 @@ HWY_INLINE void ReadBack(hn::Vec<VectorTag> decay, int64_t ranks,
       value[v] = hn::MulAdd(factor, row, value[v]);
     }
   }
-  for (int v = 0; v < kVectors; ++v) {
-    hn::Store(value[v], d, m + v * VectorLanes());
-  }
 }
 
-// 2 and the sums over p for rank r of token i of the piece, `j` of its block.
-// Rank 0 makes M and sums M h'.
-template <bool kOneRank, int kVectors>
+// Sums over p for kTokens tokens backwards.
+template <int kVectors, int kTokens>
+struct ChannelSums {
+  using V = hn::Vec<VectorTag>;
+  V of_k[kTokens][kVectors], of_k_before[kTokens][kVectors];
+  V of_state[kTokens][kVectors], d_q[kTokens][kVectors];
+
+  HWY_INLINE void Clear() {
+    const auto zero = hn::Zero(VectorTag());
+    for (int t = 0; t < kTokens; ++t) {
+      for (int v = 0; v < kVectors; ++v) {
+        of_k[t][v] = of_k_before[t][v] = of_state[t][v] = d_q[t][v] = zero;
+      }
+    }
+  }
+  // Of rank r and n's from `at` on, for tokens from j of the block on.
+  HWY_INLINE void Store(const ReverseScratch& s, int64_t j, int64_t r,
+                        int64_t at, bool state) const {
+    const VectorTag d;
+    const Mamba3Scratch& f = s.head;
+    for (int t = 0; t < kTokens; ++t, --j) {
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t lane = at + v * VectorLanes();
+        const int64_t n = j * f.k_stride + r * f.n_pad + lane;
+        hn::Store(of_k[t][v], d, s.of_k + n);
+        hn::Store(of_k_before[t][v], d, s.of_k_before + n);
+        hn::Store(d_q[t][v], d, s.d_q + n);
+        if (!state) continue;
+        hn::Store(of_state[t][v], d, s.of_state + j * f.n_pad + lane);
+      }
+    }
+  }
+};
+
+// 2 and the sums over p for rank r of kTokens tokens backwards from i of the
+// piece, `j` of its block, on. `state(i)` is the state before token i
+// [p, width]. Rank 0 makes M and sums M h'.
+template <bool kOneRank, int kVectors, int kTokens, class State>
 HWY_INLINE void SumChannels(const ReverseScratch& s, const Mamba3ScanProblem& p,
-                            int64_t i, int64_t j, int64_t r, int64_t at) {
+                            int64_t i, int64_t j, int64_t r, int64_t at,
+                            const State& state) {
   const VectorTag d;
   using V = hn::Vec<VectorTag>;
   const Mamba3Scratch& f = s.head;
-  const auto decay = hn::Set(d, s.decay[j]);
+  const bool makes = kOneRank || r == 0;
   const float* HWY_RESTRICT d_o_rows = s.d_o + j * f.x_stride;
   const float* HWY_RESTRICT q = s.q + i * f.k_stride + at;
-  const float* HWY_RESTRICT d_o = d_o_rows + r * f.p_pad;
-  const float* HWY_RESTRICT before = s.x_rows + i * f.x_stride + r * f.p_pad;
-  const float* HWY_RESTRICT x = before + f.x_stride;
-  const int64_t size = p.head_dim * s.row;
-  const float* HWY_RESTRICT h_before = s.states + i * size + at * p.head_dim;
-  const float* HWY_RESTRICT h = h_before + size;
+  const float* HWY_RESTRICT x = s.x_rows + (i + 1) * f.x_stride + r * f.p_pad;
   float* HWY_RESTRICT m = s.mt + at * p.head_dim;
-  V of_k[kVectors], of_k_before[kVectors], of_state[kVectors], d_q[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    of_k[v] = of_k_before[v] = of_state[v] = d_q[v] = hn::Zero(d);
-  }
-  for (int64_t c = 0; c < p.head_dim; ++c) {
-    const int64_t element = c * TileWidth();
-    V value[kVectors];
-    if (kOneRank || r == 0) {
-      ReadBack<kVectors>(decay, RanksOf<kOneRank>(p), q, f.n_pad, d_o_rows + c,
-                         f.p_pad, m + element, value);
-    } else {
-      for (int v = 0; v < kVectors; ++v) {
-        value[v] = hn::Load(d, m + element + v * VectorLanes());
-      }
-    }
+  const float* h[kTokens + 1];  // behind each token, and before the last one
+  V decay[kTokens];
+  ChannelSums<kVectors, kTokens> sums;
+  sums.Clear();
+  for (int t = 0; t <= kTokens; ++t) h[t] = state(i + 1 - t);
+  for (int t = 0; t < kTokens; ++t) decay[t] = hn::Set(d, s.decay[j - t]);
+  for (int64_t c = 0; c < p.head_dim; ++c, m += TileWidth()) {
+    V value[kVectors], rows[kTokens + 1];
     for (int v = 0; v < kVectors; ++v) {
-      const int64_t lane = element + v * VectorLanes();
-      of_k[v] = hn::MulAdd(value[v], hn::Set(d, x[c]), of_k[v]);
-      of_k_before[v] = hn::MulAdd(value[v], hn::Set(d, before[c]),  //
-                                  of_k_before[v]);
-      d_q[v] = hn::MulAdd(hn::Load(d, h + lane), hn::Set(d, d_o[c]), d_q[v]);
-      if (kOneRank || r == 0) {
-        of_state[v] =
-            hn::MulAdd(value[v], hn::Load(d, h_before + lane), of_state[v]);
+      value[v] = hn::Load(d, m + v * VectorLanes());
+    }
+    for (int t = 0; t <= kTokens; ++t) {
+      rows[t] = hn::Set(d, x[c - t * f.x_stride]);
+    }
+    for (int t = 0; t < kTokens; ++t) {
+      const float* d_o = d_o_rows - t * f.x_stride + c;
+      if (makes) {
+        ReadBack<kVectors>(decay[t], RanksOf<kOneRank>(p), q - t * f.k_stride,
+                           f.n_pad, d_o, f.p_pad, value);
+      }
+      const auto of_rank = hn::Set(d, d_o[r * f.p_pad]);
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t lane = c * TileWidth() + v * VectorLanes();
+        auto& [of_k, of_k_before, of_state, d_q] = sums;
+        of_k[t][v] = hn::MulAdd(value[v], rows[t], of_k[t][v]);
+        of_k_before[t][v] =
+            hn::MulAdd(value[v], rows[t + 1], of_k_before[t][v]);
+        d_q[t][v] = hn::MulAdd(hn::Load(d, h[t] + lane), of_rank, d_q[t][v]);
+        if (!makes) continue;
+        of_state[t][v] =
+            hn::MulAdd(value[v], hn::Load(d, h[t + 1] + lane), of_state[t][v]);
       }
     }
+    for (int v = 0; makes && v < kVectors; ++v) {
+      hn::Store(value[v], d, m + v * VectorLanes());
+    }
   }
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t lane = at + v * VectorLanes();
-    const int64_t n = j * f.k_stride + r * f.n_pad + lane;
-    hn::Store(of_k[v], d, s.of_k + n);
-    hn::Store(of_k_before[v], d, s.of_k_before + n);
-    hn::Store(d_q[v], d, s.d_q + n);
-    if (kOneRank || r == 0)
-      hn::Store(of_state[v], d, s.of_state + j * f.n_pad + lane);
-  }
+  sums.Store(s, j, r, at, makes);
 }
 
-// 2 and the sums over n for rank r of token i of the piece, `j` of its block.
-// Rank 0 makes M.
-template <bool kOneRank, int kVectors>
+// 2 and the sums over n for rank r of kTokens tokens backwards from i of the
+// piece, `j` of its block, on. Rank 0 makes M.
+template <bool kOneRank, int kVectors, int kTokens>
 HWY_INLINE void SumStates(const ReverseScratch& s, const Mamba3ScanProblem& p,
                           int64_t i, int64_t j, int64_t r, int64_t at) {
   const VectorTag d;
   using V = hn::Vec<VectorTag>;
   const Mamba3Scratch& f = s.head;
-  const auto decay = hn::Set(d, s.decay[j]);
-  const float* HWY_RESTRICT d_o_rows = s.d_o + j * f.x_stride;
+  const bool makes = kOneRank || r == 0;
+  const float* HWY_RESTRICT d_o_rows = s.d_o + j * f.x_stride + at;
   const float* HWY_RESTRICT q = s.q + i * f.k_stride;
-  const float* HWY_RESTRICT before = s.k + i * f.k_stride + r * f.n_pad;
-  const float* HWY_RESTRICT k = before + f.k_stride;
+  const float* HWY_RESTRICT k = s.k + (i + 1) * f.k_stride + r * f.n_pad;
   float* HWY_RESTRICT m = s.m + at * p.state_dim;
-  V of_x[kVectors], of_x_before[kVectors];
-  for (int v = 0; v < kVectors; ++v) of_x[v] = of_x_before[v] = hn::Zero(d);
-  for (int64_t n = 0; n < p.state_dim; ++n, m += TileWidth()) {
-    V value[kVectors];
-    if (kOneRank || r == 0) {
-      ReadBack<kVectors>(decay, RanksOf<kOneRank>(p), d_o_rows + at, f.p_pad,
-                         q + n, f.n_pad, m, value);
-    } else {
-      for (int v = 0; v < kVectors; ++v) {
-        value[v] = hn::Load(d, m + v * VectorLanes());
-      }
-    }
+  V decay[kTokens], of_x[kTokens][kVectors], of_x_before[kTokens][kVectors];
+  for (int t = 0; t < kTokens; ++t) {
+    decay[t] = hn::Set(d, s.decay[j - t]);
     for (int v = 0; v < kVectors; ++v) {
-      of_x[v] = hn::MulAdd(value[v], hn::Set(d, k[n]), of_x[v]);
-      of_x_before[v] =
-          hn::MulAdd(value[v], hn::Set(d, before[n]), of_x_before[v]);
+      of_x[t][v] = of_x_before[t][v] = hn::Zero(d);
     }
   }
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t c = j * f.x_stride + r * f.p_pad + at + v * VectorLanes();
-    hn::Store(of_x[v], d, s.of_x + c);
-    hn::Store(of_x_before[v], d, s.of_x_before + c);
+  for (int64_t n = 0; n < p.state_dim; ++n, m += TileWidth()) {
+    V value[kVectors], rows[kTokens + 1];
+    for (int v = 0; v < kVectors; ++v) {
+      value[v] = hn::Load(d, m + v * VectorLanes());
+    }
+    for (int t = 0; t <= kTokens; ++t) {
+      rows[t] = hn::Set(d, k[n - t * f.k_stride]);
+    }
+    for (int t = 0; t < kTokens; ++t) {
+      if (makes) {
+        ReadBack<kVectors>(decay[t], RanksOf<kOneRank>(p),
+                           d_o_rows - t * f.x_stride, f.p_pad,
+                           q - t * f.k_stride + n, f.n_pad, value);
+      }
+      for (int v = 0; v < kVectors; ++v) {
+        of_x[t][v] = hn::MulAdd(value[v], rows[t], of_x[t][v]);
+        of_x_before[t][v] =
+            hn::MulAdd(value[v], rows[t + 1], of_x_before[t][v]);
+      }
+    }
+    for (int v = 0; makes && v < kVectors; ++v) {
+      hn::Store(value[v], d, m + v * VectorLanes());
+    }
+  }
+  for (int t = 0; t < kTokens; ++t) {
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t c =
+          (j - t) * f.x_stride + r * f.p_pad + at + v * VectorLanes();
+      hn::Store(of_x[t][v], d, s.of_x + c);
+      hn::Store(of_x_before[t][v], d, s.of_x_before + c);
+    }
   }
 }
 
-// Of a block of tokens, first .. end - 1 of the piece, backwards on a few n's
-// or channels at a time: their part of M stays in L1.
+// Calls many(i), or one(i), for tokens end - 1 .. first, kTokens or 1 at a
+// time.
+template <int kTokens, class Many, class One>
+HWY_INLINE void ForTokensBack(int64_t first, int64_t end, const Many& many,
+                              const One& one) {
+  int64_t i = end;
+  for (; i - kTokens >= first; i -= kTokens) many(i - 1);
+  for (; i > first; --i) one(i - 1);
+}
+
+// Of a block of tokens, first .. end - 1 of the piece, on a few n's or channels
+// at a time: first the states behind each of the tokens, then backwards. They
+// and their part of M stay in L1.
 template <bool kOneRank, int kVectors>
 HWY_INLINE void SumBlockChannels(const ReverseScratch& s,
                                  const Mamba3ScanProblem& p, int64_t first,
                                  int64_t end, int64_t at) {
-  for (int64_t i = end; i-- > first;) {
+  const int64_t size = p.head_dim * TileWidth();
+  float* start = StateBefore(s, p, first / kReverseBlock) + at * p.head_dim;
+  const auto state = [&](int64_t i) {
+    return i == first ? start : s.columns + (i - first - 1) * size;
+  };
+  AdvanceColumnsOf<kOneRank, kVectors>(s, p, first, end, at, size, state);
+  constexpr int kTokens = kReverseTokens<kOneRank>;
+  const auto sum = [&]<int kOf>(int64_t i) HWY_ATTR {
     for (int64_t r = 0; r < RanksOf<kOneRank>(p); ++r) {
-      SumChannels<kOneRank, kVectors>(s, p, i, i - first, r, at);
+      SumChannels<kOneRank, kVectors, kOf>(s, p, i, i - first, r, at, state);
     }
-  }
+  };
+  ForTokensBack<kTokens>(
+      first, end,
+      [&](int64_t i) HWY_ATTR { sum.template operator()<kTokens>(i); },
+      [&](int64_t i) HWY_ATTR { sum.template operator()<1>(i); });
 }
 template <bool kOneRank, int kVectors>
 HWY_INLINE void SumBlockStates(const ReverseScratch& s,
                                const Mamba3ScanProblem& p, int64_t first,
                                int64_t end, int64_t at) {
-  for (int64_t i = end; i-- > first;) {
+  constexpr int kTokens = kReverseTokens<kOneRank>;
+  const auto sum = [&]<int kOf>(int64_t i) HWY_ATTR {
     for (int64_t r = 0; r < RanksOf<kOneRank>(p); ++r) {
-      SumStates<kOneRank, kVectors>(s, p, i, i - first, r, at);
+      SumStates<kOneRank, kVectors, kOf>(s, p, i, i - first, r, at);
     }
-  }
+  };
+  ForTokensBack<kTokens>(
+      first, end,
+      [&](int64_t i) HWY_ATTR { sum.template operator()<kTokens>(i); },
+      [&](int64_t i) HWY_ATTR { sum.template operator()<1>(i); });
 }
 
 // 2 and 3 for a block of tokens.

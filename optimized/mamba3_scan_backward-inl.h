@@ -238,7 +238,7 @@ inline void AskFor(const ReverseHead& head, int64_t t) {
   const int64_t first = head.task.first;
   const int64_t piece = t - head.job.checkpoint;
   if (piece >= first) PrefetchInputs(head.p, head.forward, piece);
-  const int64_t block = t - kTokenBlock;
+  const int64_t block = t - kReverseBlock;
   if (block < first) return;
   const int64_t ranks = head.p.reduce ? 1 : head.p.ranks;
   for (int64_t r = 0; r < ranks; ++r) {
@@ -293,7 +293,7 @@ inline void WalkPiece(const ReverseHead& head, int64_t t, int64_t count,
   const Mamba3Task& task = head.task;
   const Mamba3ScanBackwardOutputs& out = *head.job.outputs;
   for (int64_t end = count; end > 0;) {
-    const int64_t first = std::max<int64_t>(end - kTokenBlock, 0);
+    const int64_t first = (end - 1) / kReverseBlock * kReverseBlock;
     WalkBlock(head, t, first, end, s);
     end = first;
   }
