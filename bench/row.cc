@@ -14,9 +14,9 @@
 #include "bench/judge_job.h"
 #include "bench/measure.h"
 #include "bench/told.h"
-#include "verify/base/digest.h"
 #include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward.h"
+#include "verify/ops/varlen/answer_digests.h"
 
 namespace lockstep::bench {
 namespace {
@@ -78,12 +78,10 @@ double BytesOf(const verify::Trial& trial, const verify::OutputSet& outputs) {
   return bytes;
 }
 
-std::vector<std::string> Digests(const verify::OutputSet& outputs) {
-  std::vector<std::string> digests;
-  for (const verify::LaneTensor& tensor : outputs.tensors) {
-    digests.push_back(verify::DigestTensor(tensor.const_view()));
-  }
-  return digests;
+// Whether the scene's outputs are an answer that was judged and passes.
+bool IsRight(const Scene& scene) {
+  const auto digests = verify::AnswerDigests(*scene.trial, scene.outputs);
+  return digests.ok() && scene.right.contains(digests.value());
 }
 
 // The answer, every element of it, and nothing that needs the kernel to run
@@ -232,13 +230,12 @@ void Row::Verify() {
   // It may have said just then that it has no lse.
   if (!first.ok() && !candidate_->Introduce().lacks.empty()) first = TimeOnce();
   if (first.ok()) cold_ = first->alone ? first->processor : first->seconds;
-  if (first.ok() && scene_->right.count(Digests(scene_->outputs)) == 0) {
+  if (first.ok() && !IsRight(*scene_)) {
     Judge();
     if (!refused_.empty()) return;
     first = TimeOnce();
     // What is timed has to be what was judged.
-    if (first.ok() && candidate_->traits().ours &&
-        scene_->right.count(Digests(scene_->outputs)) == 0) {
+    if (first.ok() && candidate_->traits().ours && !IsRight(*scene_)) {
       return Refuse("not timed: it answered otherwise than when it was judged");
     }
   }

@@ -39,7 +39,7 @@ struct Scene {
   verify::OutputSet outputs;
   std::optional<verify::Work> work;
   double bytes = 0;  // of inputs and outputs, each once
-  // Digests of outputs that were judged and pass.
+  // AnswerDigests of outputs that were judged and pass.
   std::set<std::vector<std::string>> right;
 };
 

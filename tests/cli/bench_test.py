@@ -168,6 +168,12 @@ class Bench(program.TestCase):
         self.assertIn("not timed: fail", row["error_message"])
         self.assertNotIn("fraction", row)
 
+    def test_a_ragged_batch_is_timed(self):
+        # Rows that it does not have hold whatever a kernel leaves there.
+        result = bench("attention_forward b=3 hq=2 sq=9 skv=12 d=8 mask=causal layout=varlen "
+                       "valid_q=9,0,4 valid_kv=12,3,7", "--candidate", KERNEL)
+        self.assertEqual(len(medians(result)), 1, result)
+
     def test_the_time_of_a_host_is_its_own(self):
         row, = medians(bench(SHAPES[0], "--profile", "from-candidate", "--candidate",
                              f"cmd:python3 -B {HOST} 2.5e-8"))
