@@ -43,7 +43,8 @@ def keys_of(call, terms, b, h, i):
     return keys if i < call.inputs["valid_q"][b] else keys[:0]
 
 
-@lockstep.kernel(op="attention_forward", profile=TOPK, wants=["indices"], lanes=["f32"])
+@lockstep.kernel(op="attention_forward", profile=TOPK, wants=["indices:ended"],
+                 lanes=["f32"])
 def attend(q, k, v, *, call):
     masks = [terms_of(mask) for mask in call.masks]
     for mask in masks:

@@ -29,6 +29,9 @@ BUGS = {
         LISTED, "return np.unique((entries[:ends[0]] if len(ends) else entries)[:len(entries) // 16 "
         "* 16 if len(ends) == 0 else ends[0] // 16 * 16])", HEADS),
     "the list of the next query": (LIST, "call.indices[b, h // group, (i + 1) % call.sq]", HEADS),
+    "behind the end of a list": (
+        LISTED, "return np.unique(entries[(entries >= 0) & (entries < 2 ** 30)] % 60)", HEADS),
+    "numbers that are no keys": (LISTED, "return np.unique(entries[entries >= 0])", HEADS),
     "the lists of kv head 0": (LIST, "call.indices[b, 0, i]", HEADS),
     "the lists by query head": (LIST, "call.indices[b, h % call.hkv, i]", HEADS),
     "the lists of batch row 0": (LIST, "call.indices[0, h // group, i]", HEADS),

@@ -168,6 +168,38 @@ TEST(IndexLists, AKernelThatWantsThemGetsNoMask) {
   EXPECT_EQ(plain.Find("indices"), nullptr);
 }
 
+// Behind the end of a list a kernel that stops there finds numbers of all
+// kinds; what stands before the end is the list as it was.
+TEST(IndexLists, BehindTheEndOfAListAreOtherNumbers) {
+  const auto trial = Open(
+      "attention_forward b=2 hq=4 hkv=2 sq=30 skv=40 d=8 mask=index:9 "
+      "valid_kv=40,17");
+  KernelInputs plain = trial->Inputs(), ended = trial->Inputs();
+  EXPECT_EQ(trial->AddWanted("indices:ended", &ended), "");
+  const NamedTensor* const before = plain.Find("indices");
+  const NamedTensor* const after = ended.Find("indices");
+  ASSERT_EQ(after->shape, before->shape);
+  const auto* const was = static_cast<const int32_t*>(before->data);
+  const auto* const is = static_cast<const int32_t*>(after->data);
+  int64_t keys = 0, beyond = 0, negative = 0;
+  for (int64_t list = 0; list < 2 * 2 * 30; ++list) {
+    bool end = false;
+    for (int64_t at = 9 * list; at < 9 * (list + 1); ++at) {
+      if (!end) EXPECT_EQ(is[at], was[at]) << at;
+      if (end) ++(is[at] < 0 ? negative : is[at] < 40 ? keys : beyond);
+      end = end || was[at] < 0;
+      if (end) EXPECT_EQ(was[at], -1);
+    }
+  }
+  EXPECT_GT(keys, 20);
+  EXPECT_GT(beyond, 20);
+  EXPECT_GT(negative, 10);
+  KernelInputs none = Open("attention_forward sq=1 skv=4 d=2")->Inputs();
+  EXPECT_EQ(Open("attention_forward sq=1 skv=4 d=2")
+                ->AddWanted("indices:ended", &none),
+            "");
+}
+
 // Laws and shards change the mask; its lists follow.
 TEST(IndexLists, LawsKeepListsAndMaskTogether) {
   const auto trial = Open(std::string(kLists) + " valid_kv=40,17");
@@ -240,7 +272,7 @@ TEST(IndexLists, GradientsHaveThem) {
 TEST(IndexLists, DrawnCasesHaveTheBitsOfTheirMask) {
   const Domain& domain = *FindDomain("attention_forward").value();
   int64_t listed = 0, beside = 0;
-  for (uint64_t n = 0; n < test::Volume(4000); ++n) {
+  for (uint64_t n = 0; n < EncodingDraws(4000); ++n) {
     Case c = DrawCase(domain, {}, 19, n)[0];
     auto& a = c.Get<AttentionForwardCase>();
     if (!ListTerm(a)) continue;
@@ -253,16 +285,17 @@ TEST(IndexLists, DrawnCasesHaveTheBitsOfTheirMask) {
     ExpectTheirMask(attention.data());
     const Result<Law> law = trial->laws().MakeLaw("encoding", 1);
     ASSERT_TRUE(law.ok()) << law.message();
-    ExpectSameBits(Reference(*law->calls[0].trial), Optimized(*trial),
-                   MinimalLine(c));
+    ExpectBitsOnTargets(Reference(*law->calls[0].trial), *trial, n,
+                        MinimalLine(c));
   }
+  RecordProperty("cases", static_cast<int>(listed));
   EXPECT_GT(listed, test::Volume(100));
   EXPECT_GT(beside, 0);
 }
 
 // Every bug of lists is found on its own case at 1024 keys.
 TEST(IndexLists, BugsFailAt1024Keys) {
-  ExpectBugsFailAt1024Keys("attn.list_", 15);
+  ExpectBugsFailAt1024Keys("attn.list_", 16);
 }
 
 TEST(IndexLists, RightKernelsPass) { ExpectRightKernelsPass(kLists); }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "verify/candidate/emulated.h"
+#include "verify/inputs/attention_forward/lists.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/backends.h"
 
@@ -39,6 +40,11 @@ class EmulatedGradients final : public EmulatedCandidate {
       if (!tokens.ok()) return Failed(tokens.message());
       kernel.RunVarlen(data.problem, data.inputs,
                        tokens->InputsOf(data).forward, tokens->rows(),
+                       gradients->Gradients(outputs), gradients->Own(outputs));
+    } else if (data.forward.lists && (right_ || kernel.breaks_lists())) {
+      const ListTensor lists = EndedLists(data.forward);
+      kernel.RunListed(data.problem, data.inputs,
+                       {lists.view(), data.forward.lists->dense},
                        gradients->Gradients(outputs), gradients->Own(outputs));
     } else {
       kernel.Run(data.problem, data.inputs, gradients->Gradients(outputs),

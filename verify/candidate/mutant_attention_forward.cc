@@ -49,7 +49,7 @@ class Emulated final : public EmulatedCandidate {
     }
     const bool honest = dial_.IsHonest();
     if (data.lists && (emulator_.breaks_lists() || (honest && !data.pages))) {
-      const ListTensor lists = ListsOf(data);
+      const ListTensor lists = EndedLists(data);
       emulator_.RunListed(data.problem, data.inputs,
                           {lists.view(), data.lists->dense},
                           AttentionViews(outputs), rows);

@@ -26,6 +26,7 @@ constexpr MutantInfo kMutants[] = {
 #undef KERNEL
 #define KERNEL GradFault
 #include "verify/emulator/attention_backward/bugs.inc"
+#include "verify/emulator/attention_backward/lists/bugs.inc"
 #include "verify/emulator/attention_backward/varlen/bugs.inc"
 #undef KERNEL
 #define KERNEL ScanFault

@@ -1,19 +1,17 @@
 // Kernels of the emulator with the C interface:
 // so:emulated.so,mutant=NAME[@SEVERITY]
 // [,base=VARIANT], or variant=NAME.
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "tests/host/kernels/padded_rows.h"
 #include "tests/host/kernels/problem_of_call.h"
 #include "verify/emulator/attention_backward/kernel.h"
 #include "verify/emulator/attention_forward/kernel.h"
+#include "verify/emulator/attention_forward/lists/taken_lists.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/attention_merge/kernel.h"
 #include "verify/emulator/mamba3_scan/kernel.h"
@@ -22,11 +20,15 @@
 #include "verify/emulator/mutants.h"
 
 namespace verify = lockstep::verify;
+using lockstep::MutableLaneView;
 using lockstep::Status;
 using lockstep::tests::ArgumentOf;
 using lockstep::tests::AttentionCall;
 using lockstep::tests::BackwardCall;
+using lockstep::tests::CallLists;
 using lockstep::tests::MergeCall;
+using lockstep::tests::OneChannel;
+using lockstep::tests::PaddedRows;
 using lockstep::tests::Refuse;
 using lockstep::tests::ScanBackwardCall;
 using lockstep::tests::ScanCall;
@@ -91,50 +93,24 @@ Status OpenVariant(const std::string& name, lockstep_handle* handle) {
   return {};
 }
 
-// copy(batch, head, position, token) for every query that exists.
-template <typename Copy>
-void ForEachToken(const AttentionCall& asked, const Copy& copy) {
-  const lockstep::AttentionForwardProblem& p = asked.problem;
-  for (int64_t b = 0; b < p.batch; ++b) {
-    for (int64_t h = 0; h < p.q_heads; ++h) {
-      for (int64_t i = 0; i < asked.inputs.ValidQ(p, b); ++i) {
-        copy(b, h, i, asked.varlen->cu_q(b) + i);
-      }
-    }
-  }
+verify::ListedKeys Listed(const CallLists& lists) {
+  return {lists.view, lists.dense};
 }
 
 // The emulator writes padded rows; those that exist become tokens.
 void RunTokens(verify::AttentionEmulator& kernel, const AttentionCall& asked) {
-  const lockstep::AttentionForwardProblem& p = asked.problem;
-  const std::array<int64_t, 4> shape = {p.batch, p.q_heads, p.q_len,
-                                        p.value_dim};
-  const size_t width = lockstep::LaneBytes(p.lane);
-  const auto lines = static_cast<size_t>(p.batch * p.q_heads * p.q_len);
-  std::vector<uint8_t> o(lines * static_cast<size_t>(p.value_dim) * width);
-  std::vector<float> lse(lines);
-  const lockstep::AttentionForwardOutputs padded = {
-      {o.data(), p.lane, shape, lockstep::DenseStrides(shape)},
-      {lse.data(),
-       {p.batch, p.q_heads, p.q_len},
-       {p.q_heads * p.q_len, p.q_len, 1}}};
-  kernel.RunVarlen(p, asked.inputs, *asked.varlen, padded);
-  const lockstep::MutableLaneView& to = asked.outputs.o;
-  ForEachToken(asked, [&](int64_t b, int64_t h, int64_t i, int64_t token) {
-    asked.outputs.lse(0, h, token) = padded.lse(b, h, i);
-    const int64_t line = (b * p.q_heads + h) * p.q_len + i;
-    for (int64_t c = 0; c < p.value_dim; ++c) {
-      const int64_t at =
-          h * to.strides[1] + token * to.strides[2] + c * to.strides[3];
-      std::memcpy(
-          static_cast<uint8_t*>(to.data) + at * static_cast<int64_t>(width),
-          o.data() + (line * p.value_dim + c) * static_cast<int64_t>(width),
-          width);
-    }
-  });
+  const int64_t longest = asked.problem.q_len;
+  const lockstep::TensorView<const int32_t, 1>& starts = asked.varlen->cu_q;
+  const MutableLaneView lse_tokens = OneChannel(asked.outputs.lse);
+  const PaddedRows o(starts, longest, asked.outputs.o);
+  const PaddedRows lse(starts, longest, lse_tokens);
+  kernel.RunVarlen(asked.problem, asked.inputs, *asked.varlen,
+                   {o.view(), lse.rows<float>()});
+  o.Give(asked.outputs.o);
+  lse.Give(lse_tokens);
 }
 
-void Run(verify::AttentionEmulator& kernel, const AttentionCall& asked) {
+void RunMasked(verify::AttentionEmulator& kernel, const AttentionCall& asked) {
   if (asked.varlen) {
     RunTokens(kernel, asked);
   } else if (asked.pages) {
@@ -143,8 +119,76 @@ void Run(verify::AttentionEmulator& kernel, const AttentionCall& asked) {
     kernel.Run(asked.problem, asked.inputs, asked.outputs);
   }
 }
+// Only a kernel with a bug of lists reads them; others read the mask.
+void Run(verify::AttentionEmulator& kernel, const AttentionCall& given) {
+  if (!given.lists || !kernel.breaks_lists()) return RunMasked(kernel, given);
+  const verify::TakenLists taken = verify::TakeLists(
+      given.problem, given.inputs, Listed(*given.lists), kernel.dial());
+  AttentionCall asked = given;
+  asked.problem = taken.problem;
+  asked.inputs = taken.inputs;
+  RunMasked(kernel, asked);
+}
+
+void RunRows(const verify::GradEmulator& kernel, const BackwardCall& asked,
+             const lockstep::AttentionBackwardInputs& inputs,
+             const lockstep::AttentionBackwardOutputs& outputs,
+             const lockstep::AttentionForwardOutputs& own) {
+  if (asked.varlen && kernel.breaks_varlen()) {
+    kernel.RunVarlen(asked.problem, inputs, asked.inputs.forward, *asked.varlen,
+                     outputs, own);
+  } else if (asked.lists) {
+    kernel.RunListed(asked.problem, inputs, Listed(*asked.lists), outputs, own);
+  } else {
+    kernel.Run(asked.problem, inputs, outputs, own);
+  }
+}
+
+// The same of a ragged batch, in padded rows.
+void RunTokens(const verify::GradEmulator& kernel, const BackwardCall& asked) {
+  const lockstep::AttentionForwardProblem& p = asked.problem.forward;
+  const lockstep::AttentionBackwardOutputs& out = asked.outputs;
+  const auto queries = [&](const auto& tokens) {
+    return PaddedRows(asked.varlen->cu_q, p.q_len, tokens);
+  };
+  const auto keys = [&](const auto& tokens) {
+    return PaddedRows(asked.varlen->cu_kv, p.kv_len, tokens);
+  };
+  const MutableLaneView own_lse_tokens = OneChannel(asked.own.lse);
+  const PaddedRows q = queries(asked.inputs.forward.q);
+  const PaddedRows k = keys(asked.inputs.forward.k);
+  const PaddedRows v = keys(asked.inputs.forward.v);
+  const PaddedRows o = queries(asked.inputs.o);
+  const PaddedRows d_o = queries(asked.inputs.d_o);
+  const PaddedRows lse = queries(OneChannel(asked.inputs.lse));
+  const PaddedRows dlse = queries(OneChannel(asked.inputs.dlse));
+  const PaddedRows dq = queries(out.dq), dk = keys(out.dk), dv = keys(out.dv);
+  const PaddedRows own_o = queries(asked.own.o);
+  const PaddedRows own_lse = queries(own_lse_tokens);
+  lockstep::AttentionBackwardInputs inputs = asked.inputs;
+  inputs.forward.q = q.const_view();
+  inputs.forward.k = k.const_view();
+  inputs.forward.v = v.const_view();
+  inputs.o = o.const_view();
+  inputs.d_o = d_o.const_view();
+  inputs.lse = lse.rows<const float>();
+  inputs.dlse = dlse.rows<const float>();
+  lockstep::AttentionBackwardOutputs outputs = out;
+  outputs.dq = dq.view();
+  outputs.dk = dk.view();
+  outputs.dv = dv.view();
+  RunRows(kernel, asked, inputs, outputs,
+          {own_o.view(), own_lse.rows<float>()});
+  dq.Give(out.dq);
+  dk.Give(out.dk);
+  dv.Give(out.dv);
+  own_o.Give(asked.own.o);
+  own_lse.Give(own_lse_tokens);
+}
+
 void Run(verify::GradEmulator& kernel, const BackwardCall& asked) {
-  kernel.Run(asked.problem, asked.inputs, asked.outputs, asked.own);
+  if (asked.varlen) return RunTokens(kernel, asked);
+  RunRows(kernel, asked, asked.inputs, asked.outputs, asked.own);
 }
 void Run(verify::MergeEmulator& kernel, const MergeCall& asked) {
   kernel.Run(asked.problem, asked.inputs, asked.outputs);
@@ -182,7 +226,7 @@ int lockstep_describe(lockstep_description* description) {
   description->abi = LOCKSTEP_ABI;
   description->name = "emulated";
   description->lanes = "f32 bf16 f16";
-  description->wants = "pages varlen kvlane";
+  description->wants = "pages varlen kvlane indices:ended";
   return 0;
 }
 
@@ -216,9 +260,6 @@ int lockstep_attention_forward(lockstep_handle* handle,
 int lockstep_attention_backward(lockstep_handle* handle,
                                 const lockstep_attention_backward_call* call,
                                 lockstep_receipt* receipt) {
-  if (call->forward->varlen != 0) {
-    return Refuse(Status::Error("gradients of ragged batches"), receipt);
-  }
   return RunBy<BackwardCall>(handle->grad, "no gradients", *call, receipt);
 }
 

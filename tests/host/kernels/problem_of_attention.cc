@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "tests/host/kernels/problem_of_call.h"
@@ -68,7 +69,8 @@ void SetListed(const lockstep_attention_forward_call& call,
 
 MaskExpr MaskOf(const lockstep_mask& mask,
                 const lockstep_attention_forward_call& call,
-                AttentionForwardInputs* inputs, MadeMasks* made) {
+                AttentionForwardInputs* inputs, std::optional<CallLists>* lists,
+                MadeMasks* made) {
   static constexpr MaskExpr::Kind kKinds[] = {
       MaskExpr::Kind::kFull,   MaskExpr::Kind::kCausal,
       MaskExpr::Kind::kWindow, MaskExpr::Kind::kChunked,
@@ -98,12 +100,12 @@ MaskExpr MaskOf(const lockstep_mask& mask,
   }
   if (mask.indices != nullptr) {
     expr.dense = inputs->dense_masks.size();
-    TensorView<const int32_t, 4> lists;
-    Set(mask.indices, &lists);
-    SetListed(call, lists, made, &inputs->dense_masks.emplace_back());
+    lists->emplace().dense = expr.dense;
+    Set(mask.indices, &(*lists)->view);
+    SetListed(call, (*lists)->view, made, &inputs->dense_masks.emplace_back());
   }
   for (int32_t n = 0; n < mask.term_count; ++n) {
-    expr.children.push_back(MaskOf(*mask.terms[n], call, inputs, made));
+    expr.children.push_back(MaskOf(*mask.terms[n], call, inputs, lists, made));
   }
   return expr;
 }
@@ -147,7 +149,8 @@ void ReadScales(const lockstep_attention_forward_call& call,
 // Fills all but o and lse.
 void ReadAttention(const lockstep_attention_forward_call& call,
                    AttentionForwardProblem* problem,
-                   AttentionForwardInputs* inputs, MadeMasks* made) {
+                   AttentionForwardInputs* inputs,
+                   std::optional<CallLists>* lists, MadeMasks* made) {
   AttentionForwardProblem& p = *problem;
   AttentionForwardInputs& in = *inputs;
   p.batch = call.b;
@@ -181,7 +184,7 @@ void ReadAttention(const lockstep_attention_forward_call& call,
   in.valid_kv = IntegersOf(*call.valid_kv);
   p.masks.clear();
   for (int32_t n = 0; n < call.mask_count; ++n) {
-    p.masks.push_back(MaskOf(*call.masks[n], call, &in, made));
+    p.masks.push_back(MaskOf(*call.masks[n], call, &in, lists, made));
   }
   p.align = AlignmentOf(call, in);
 }
@@ -190,7 +193,7 @@ void ReadAttention(const lockstep_attention_forward_call& call,
 
 Status ProblemOf(const lockstep_attention_forward_call& call,
                  AttentionCall* to) {
-  ReadAttention(call, &to->problem, &to->inputs, &to->made);
+  ReadAttention(call, &to->problem, &to->inputs, &to->lists, &to->made);
   if (call.varlen != 0) {
     VarlenRows& rows = to->varlen.emplace();
     Set(call.cu_seqlens_q, &rows.cu_q);
@@ -219,7 +222,7 @@ Status ProblemOf(const lockstep_attention_forward_call& call,
 Status ProblemOf(const lockstep_attention_backward_call& call,
                  BackwardCall* to) {
   ReadAttention(*call.forward, &to->problem.forward, &to->inputs.forward,
-                &to->made);
+                &to->lists, &to->made);
   to->problem.grad_lane = LaneOf(call.grad);
   to->problem.dlse = call.dlse != nullptr;
   Set(call.dsink, &to->outputs.dsink);
@@ -234,6 +237,8 @@ Status ProblemOf(const lockstep_attention_backward_call& call,
     SetTokens(call.dq, &to->outputs.dq);
     SetTokens(call.dk, &to->outputs.dk);
     SetTokens(call.dv, &to->outputs.dv);
+    SetTokens(call.own_o, &to->own.o);
+    SetTokens(call.own_lse, &to->own.lse);
     return CheckVarlen(to->problem, to->inputs, rows, to->outputs);
   }
   Set(call.forward->o, &to->inputs.o);

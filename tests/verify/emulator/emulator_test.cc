@@ -72,7 +72,7 @@ std::vector<uint32_t> Emulated(const Case& c, const AttentionForwardData& data,
     emulator->RunVarlen(data.problem, tokens->InputsOf(data), tokens->rows(),
                         outputs->view());
   } else if (data.lists) {
-    const ListTensor lists = ListsOf(data);
+    const ListTensor lists = EndedLists(data);
     emulator->RunListed(data.problem, data.inputs,
                         {lists.view(), data.lists->dense}, outputs->view());
   } else {

@@ -13,6 +13,7 @@ enum class GradFault : uint16_t {
   kNone,
 #include "verify/emulator/attention_backward/bugs.inc"
 // These stay last: their points are distinguished from the others by position.
+#include "verify/emulator/attention_backward/lists/bugs.inc"
 #include "verify/emulator/attention_backward/varlen/bugs.inc"
 };
 #undef BUG

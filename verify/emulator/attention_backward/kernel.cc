@@ -273,6 +273,12 @@ void Group::AddToKeys(size_t head, int64_t part, int64_t query_begin,
       q.insert(q.end(), row_q.begin(), row_q.end());
       d_o.insert(d_o.end(), row.d_o_to_v.begin(), row.d_o_to_v.end());
     }
+    if (fault_ == GradFault::kListScatterOverwrites && !p.empty()) {
+      std::fill_n(dk, p_.head_dim, 0.0f);
+      std::fill_n(dv, p_.value_dim, 0.0f);
+      std::fill(p.begin(), p.end() - 1, 0.0f);
+      std::fill(ds.begin(), ds.end() - 1, 0.0f);
+    }
     const auto n = static_cast<int64_t>(p.size());
     for (int64_t c = 0; c < p_.head_dim; ++c) {
       dk[c] = AddTile({ds.data(), 1, q.data() + c, p_.head_dim, n}, dk[c],
@@ -359,20 +365,21 @@ void Group::Store() {
 
 }  // namespace
 
-void GradEmulator::Run(const AttentionBackwardProblem& problem,
-                       const AttentionBackwardInputs& inputs,
-                       const AttentionBackwardOutputs& outputs,
-                       const AttentionForwardOutputs& own) const {
+void GradEmulator::RunWith(GradFault fault,
+                           const AttentionBackwardProblem& problem,
+                           const AttentionBackwardInputs& inputs,
+                           const AttentionBackwardOutputs& outputs,
+                           const AttentionForwardOutputs& own) const {
   const AttentionForwardProblem& p = problem.forward;
-  const OwnForwardPass forward(problem, inputs, variant_, fault_);
+  const OwnForwardPass forward(problem, inputs, variant_, fault);
   forward.HandBack(own);
   std::vector<float> sinks(static_cast<size_t>(p.q_heads), 0.0f);
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t g = 0; g < p.kv_heads; ++g) {
-      Group group(problem, forward.inputs(), outputs, variant_, fault_, b, g);
+      Group group(problem, forward.inputs(), outputs, variant_, fault, b, g);
       group.Run();
-      const bool skip = fault_ == GradFault::kSinkMissing ||
-                        (fault_ == GradFault::kSinkFirstRow && b > 0);
+      const bool skip = fault == GradFault::kSinkMissing ||
+                        (fault == GradFault::kSinkFirstRow && b > 0);
       for (size_t n = 0; p.sink && !skip && n < group.heads().size(); ++n) {
         group.AddSinks(n, &sinks[static_cast<size_t>(group.heads()[n])]);
       }
@@ -380,21 +387,9 @@ void GradEmulator::Run(const AttentionBackwardProblem& problem,
   }
   for (int64_t h = 0; p.sink && h < p.q_heads; ++h) {
     outputs.dsink(h) = reference::FinishElement(
-        fault_ == GradFault::kZeros ? 0.0f : sinks[static_cast<size_t>(h)],
+        fault == GradFault::kZeros ? 0.0f : sinks[static_cast<size_t>(h)],
         Lane::kF32);
   }
-}
-
-void GradEmulator::RunVarlen(const AttentionBackwardProblem& problem,
-                             const AttentionBackwardInputs& inputs,
-                             const AttentionForwardInputs& tokens,
-                             const VarlenRows& rows,
-                             const AttentionBackwardOutputs& outputs,
-                             const AttentionForwardOutputs& own) const {
-  const TakenGradients taken =
-      TakeGradients(problem, inputs, tokens, rows, fault_);
-  Run(taken.problem, taken.inputs, outputs, own);
-  MisplaceGradients(problem, inputs, fault_, outputs);
 }
 
 }  // namespace lockstep::verify

@@ -13,7 +13,9 @@
 #include "reference/contract/attention_backward.h"
 #include "reference/contract/status.h"
 #include "verify/emulator/attention_backward/faults.h"
+#include "verify/emulator/attention_backward/lists/list_dial.h"
 #include "verify/emulator/attention_backward/varlen/taken_gradients.h"
+#include "verify/emulator/attention_forward/lists/taken_lists.h"
 #include "verify/profile/profile.h"
 
 namespace lockstep::verify {
@@ -63,9 +65,21 @@ class GradEmulator {
                  const AttentionForwardInputs& tokens, const VarlenRows& rows,
                  const AttentionBackwardOutputs& outputs,
                  const AttentionForwardOutputs& own = {}) const;
+  // The same for a kernel that reads lists. A bug of lists shows here alone.
+  void RunListed(const AttentionBackwardProblem& problem,
+                 const AttentionBackwardInputs& inputs,
+                 const ListedKeys& listed,
+                 const AttentionBackwardOutputs& outputs,
+                 const AttentionForwardOutputs& own = {}) const;
   bool breaks_varlen() const { return BreaksVarlen(fault_); }
+  bool breaks_lists() const { return BreaksLists(fault_); }
 
  private:
+  void RunWith(GradFault fault, const AttentionBackwardProblem& problem,
+               const AttentionBackwardInputs& inputs,
+               const AttentionBackwardOutputs& outputs,
+               const AttentionForwardOutputs& own) const;
+
   GradVariant variant_;
   GradFault fault_;
 };

@@ -98,6 +98,9 @@ GradPairs::GradPairs(const AttentionBackwardProblem& problem,
       to_query_(p_),
       key_inputs_(inputs.forward),
       query_inputs_(inputs.forward) {
+  if (fault == GradFault::kListRepeatsCount) {
+    lists_.emplace(p_, in_.forward, FaultDial{});
+  }
   const GradFactors factors = FactorsOf(p_, fault);
   const GradNumeric& grad = *variant.numeric.grad;
   if (grad.dq_scale_at == DqScaleAt::kDs) of_ds_.dq = factors.dq;
@@ -343,6 +346,12 @@ GradPair GradPairs::Pair(const GradRow& row, int64_t j, const float* k,
   if (fault_ == GradFault::kDvOfScores) pair.p = ds;
   const bool visible =
       reference::IsVisible(p_, in_.forward, row.b, row.h, row.i, j);
+  if (lists_) {
+    const auto often =
+        static_cast<float>(lists_->Count({row.b, row.h, row.i, j}));
+    pair.p *= often;
+    ds *= often;
+  }
   if (fault_ == GradFault::kMaskMultiplies && !visible) {
     pair.p *= 0.0f;
     ds *= 0.0f;

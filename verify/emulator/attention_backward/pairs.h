@@ -4,11 +4,13 @@
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_BACKWARD_PAIRS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "reference/contract/attention_backward.h"
 #include "verify/emulator/attention_backward/faults.h"
 #include "verify/emulator/attention_backward/kernel.h"
+#include "verify/emulator/attention_forward/visibility.h"
 
 namespace lockstep::verify {
 
@@ -82,6 +84,8 @@ class GradPairs {
   // What the sums over queries, and those over keys, believe of the masks.
   AttentionForwardProblem to_key_, to_query_;
   AttentionForwardInputs key_inputs_, query_inputs_;
+  // Of a kernel that counts a key as often as its lists name it.
+  std::optional<Visibility> lists_;
 };
 
 }  // namespace lockstep::verify

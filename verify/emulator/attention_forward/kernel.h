@@ -57,6 +57,7 @@ class AttentionEmulator {
                  std::span<const int64_t> rows = {});
 
   const AttentionVariant& variant() const { return variant_; }
+  const FaultDial& dial() const { return dial_; }
   bool breaks_pages() const { return BreaksPages(dial_); }
   bool breaks_varlen() const { return BreaksVarlen(dial_); }
   bool breaks_lists() const { return BreaksLists(dial_); }

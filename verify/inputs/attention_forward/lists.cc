@@ -1,6 +1,8 @@
 #include "verify/inputs/attention_forward/lists.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -170,6 +172,31 @@ ListTensor ListsOf(const AttentionForwardData& data) {
   return made;
 }
 
+ListTensor EndedLists(const AttentionForwardData& data) {
+  constexpr int32_t kLargest = std::numeric_limits<int32_t>::max();
+  constexpr int32_t kSmallest = std::numeric_limits<int32_t>::min();
+  constexpr int64_t kStride = 7919;  // a prime: all keys take turns
+  const int64_t keys = data.problem.kv_len;
+  ListTensor made = ListsOf(data);
+  const int64_t entries = made.shape[3];
+  bool ended = false;
+  for (int64_t at = 0; at < std::ssize(made.keys); ++at) {
+    int32_t& entry = made.keys[static_cast<size_t>(at)];
+    if (at % entries == 0) ended = false;
+    if (ended) {
+      const auto beyond = static_cast<int32_t>(keys);
+      const auto key =
+          static_cast<int32_t>(at * kStride % std::max<int64_t>(keys, 1));
+      const std::array<int32_t, 5> garbage = {key, kLargest, key, kSmallest,
+                                              beyond};
+      entry = garbage[static_cast<size_t>(at) % garbage.size()];
+    } else {
+      ended = entry < 0;
+    }
+  }
+  return made;
+}
+
 void AddLists(const AttentionForwardData& data, KernelInputs* inputs) {
   if (!data.lists) return;
   const ListTensor lists = ListsOf(data);
@@ -181,6 +208,15 @@ void HandOverLists(const AttentionForwardData& data, KernelInputs* inputs) {
   if (!data.lists) return;
   inputs->Drop("dense_mask_" + std::to_string(data.lists->dense));
   inputs->listed = data.lists->dense;
+}
+
+void HandOverEndedLists(const AttentionForwardData& data,
+                        KernelInputs* inputs) {
+  HandOverLists(data, inputs);
+  if (!data.lists) return;
+  const ListTensor lists = EndedLists(data);
+  inputs->AddIntegers("indices", {lists.shape.begin(), lists.shape.end()},
+                      lists.keys);
 }
 
 }  // namespace lockstep::verify

@@ -45,12 +45,24 @@ struct ListTensor {
 //   Requires: data.lists.
 ListTensor ListsOf(const AttentionForwardData& data);
 
+// ListsOf, for a kernel that stops at the end of a list: behind the first -1 of
+// a list stand keys of the problem, numbers beyond them and negative ones.
+//   Requires: data.lists.
+ListTensor EndedLists(const AttentionForwardData& data);
+
 // Adds the tensor indices; nothing without lists.
 void AddLists(const AttentionForwardData& data, KernelInputs* inputs);
 
 // Takes the dense mask away, whose term is then one of lists: docs/wire.md.
 // Nothing without lists.
 void HandOverLists(const AttentionForwardData& data, KernelInputs* inputs);
+
+// The want of hosts that read a list up to its first -1. Without `:ended` all
+// entries behind that one are -1, too.
+inline constexpr const char* kEndedListsWant = "indices:ended";
+
+// The same with EndedLists in the tensor indices.
+void HandOverEndedLists(const AttentionForwardData& data, KernelInputs* inputs);
 
 }  // namespace lockstep::verify
 

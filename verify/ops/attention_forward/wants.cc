@@ -261,6 +261,7 @@ std::string AddAttentionWanted(const AttentionForwardData& data,
                                const std::string& want, KernelInputs* inputs) {
   // A kernel that reads lists gets others' masks as they are.
   if (want == kListsWant) return HandOverLists(data, inputs), "";
+  if (want == kEndedListsWant) return HandOverEndedLists(data, inputs), "";
   return AttentionWants(data, inputs).Add(want);
 }
 

@@ -108,6 +108,7 @@ constexpr OwnCircumstance kOwn[] = {
     {"attn.list_ascending_only", "d=32 mask=index:64"},
     {"attn.list_short_goes_on", "d=32 mask=index:64"},
     {"attn.list_row_stride", "d=32 mask=index:64"},
+    {"attn.list_end_passed", "d=32 mask=index:64"},
     {"attn.list_key_narrow", "d=32 mask=index:64"},
     {"attn.page_of_next_row", "b=2 d=32 page=16"},
     {"attn.page_table_row_zero", "b=2 d=32 page=16"},

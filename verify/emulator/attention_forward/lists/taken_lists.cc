@@ -24,11 +24,16 @@ class ListWalk {
     for (int64_t n = 0; n < Entries(); ++n) {
       const int32_t entry = EntryOf(b, h, i, n);
       if (entry < 0) {
-        if (!dial_.Is(Fault::kListNoKeyLast)) break;
+        if (dial_.Is(Fault::kListEndPassed)) continue;
         const int64_t last = in_.ValidKv(p_, b) - 1;
-        if (last >= 0) keys.push_back(static_cast<int32_t>(last));
-        continue;
+        if (dial_.Is(Fault::kListNoKeyLast) && last >= 0) {
+          keys.push_back(static_cast<int32_t>(last));
+        }
+        break;
       }
+      // Such entries stand behind the end of a list. What a kernel finds there
+      // is not its own memory.
+      if (entry >= p_.kv_len) continue;
       if (dial_.Is(Fault::kListAscendingOnly) && !keys.empty() &&
           entry < keys.back()) {
         break;
@@ -59,10 +64,17 @@ class ListWalk {
       const int64_t flat = i * (Entries() - 1) + n;
       return lists_(b, head, flat / Entries(), flat % Entries());
     }
-    if (dial_.Is(Fault::kListShortGoesOn) && lists_(b, head, i, n) < 0) {
+    if (dial_.Is(Fault::kListShortGoesOn) && n >= EndOf(b, head, i)) {
       return lists_(b, head, (i + 1) % p_.q_len, n);
     }
     return lists_(b, head, i, n);
+  }
+
+  // The place of the first -1.
+  int64_t EndOf(int64_t b, int64_t head, int64_t i) const {
+    int64_t n = 0;
+    while (n < Entries() && lists_(b, head, i, n) >= 0) ++n;
+    return n;
   }
 
   int32_t Narrow(int32_t key) const {

@@ -98,7 +98,8 @@ typedef struct lockstep_mask {
   const lockstep_tensor* dense;
   int64_t block_q, block_k;  // of LOCKSTEP_MASK_BLOCKS
   // Since 1.8, of LOCKSTEP_MASK_INDEX: i32 [b, hkv, sq, K], in any order, -1
-  // behind the last entry of a shorter list.
+  // behind the last entry of a shorter list; for a kernel that wants
+  // "indices:ended" -1, then numbers that mean nothing.
   const lockstep_tensor* indices;
 } lockstep_mask;
 
