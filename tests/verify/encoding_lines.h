@@ -7,10 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "tests/support/runnable_targets.h"
+#include "tests/support/volume.h"
 #include "tests/verify/judge_line.h"
+#include "tests/verify/trials.h"
 #include "verify/case/case.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/selftest/lengths/cases.h"
@@ -30,6 +34,35 @@ inline AttentionForwardData DataOf(const std::string& line,
   Result<AttentionForwardData> data = Materialise(c.value(), options);
   EXPECT_TRUE(data.ok()) << data.message();
   return std::move(data.value());
+}
+
+// How many cases a test draws, of which some have its encoding: `own`, or as
+// many as LOCKSTEP_ENCODING_DRAWS says.
+inline uint64_t EncodingDraws(uint32_t own) {
+  const char* const asked = std::getenv("LOCKSTEP_ENCODING_DRAWS");
+  return asked == nullptr ? test::Volume(own)
+                          : std::strtoull(asked, nullptr, 10);
+}
+
+// Runs our kernel on every target of this CPU, with one thread and with two in
+// turns, and gives what it produced to expect(produced).
+template <typename Expect>
+void ForEveryTarget(const Trial& trial, uint64_t n, const Expect& expect) {
+  for (const std::string& target : test::RunnableTargets()) {
+    Variation how;
+    how.target = target;
+    how.threads = static_cast<int>(1 + n++ % 2);
+    SCOPED_TRACE(target);
+    expect(Optimized(trial, how));
+  }
+}
+
+// Expects the bits of `expected` on every target.
+inline void ExpectBitsOnTargets(const OutputSet& expected, const Trial& trial,
+                                uint64_t n, const std::string& line) {
+  ForEveryTarget(trial, n, [&](const OutputSet& produced) {
+    ExpectSameBits(expected, produced, line);
+  });
 }
 
 // Expects `count` bugs whose names begin with `prefix`, each of which fails on

@@ -51,12 +51,12 @@ inline OutputSet Reference(const Trial& trial) {
 }
 
 // Of our optimized kernel, in memory as Trial::Allocate makes it.
-inline OutputSet Optimized(const Trial& trial) {
+inline OutputSet Optimized(const Trial& trial, const Variation& how = {}) {
   auto outputs = trial.Allocate(0);
   EXPECT_TRUE(outputs.ok()) << outputs.message();
   Execution execution;
   const RunOutcome ran =
-      trial.kernels().RunOptimized({}, outputs.value(), &execution);
+      trial.kernels().RunOptimized(how, outputs.value(), &execution);
   EXPECT_EQ(ran.state, RunOutcome::State::kRan) << ran.message;
   return std::move(outputs.value());
 }
