@@ -28,7 +28,7 @@ ChunkQuestions KernelOfChunk(int64_t chunk) {
     }
     return std::vector<Numbers>{left};
   };
-  ask.in_order = [](int64_t) -> Result<bool> { return true; };
+  ask.by_state = [](int64_t) -> Result<bool> { return true; };
   return ask;
 }
 
@@ -54,9 +54,9 @@ TEST(IdentifyChunk, SeesChunks) {
   }
   // Sums over more tokens than decays are long.
   ChunkQuestions ask = KernelOfChunk(4);
-  ask.in_order = [](int64_t apart) -> Result<bool> { return apart > 128; };
+  ask.by_state = [](int64_t apart) -> Result<bool> { return apart > 128; };
   EXPECT_EQ(ChunkOf(ask).value, "256");
-  ask.in_order = [](int64_t) -> Result<bool> { return false; };
+  ask.by_state = [](int64_t) -> Result<bool> { return false; };
   EXPECT_EQ(ChunkOf(ask).word, Word::kAssumed);
   // A state that is rounded on the way is no chunk's.
   const auto exact = ask.decays;
@@ -76,6 +76,21 @@ void ExpectSeen(const Identified& found, const std::string& value) {
   EXPECT_EQ(field->value, value);
 }
 
+// Decays are products token by token, whatever the chunks: y alone shows these.
+TEST(IdentifyChunk, SeesWhatATokenReads) {
+  for (const auto& [chunk, seen] :
+       {std::pair{"64", "64"}, std::pair{"65", "128"}, std::pair{"256", "256"},
+        std::pair{"257", "any"}}) {
+    SCOPED_TRACE(chunk);
+    const auto kernel =
+        ParseCandidate(std::string("builtin:optimized,chunk=") + chunk);
+    ASSERT_TRUE(kernel.ok());
+    const Identified found =
+        AskedOf("mamba3_scan", *kernel.value(), Lane::kF32, 0);
+    EXPECT_EQ(ValueOf(found.profile, "scan.chunk"), seen);
+  }
+}
+
 TEST(IdentifyChunk, SeesChunksOfKernels) {
   ScanVariant variant = FindScanVariant("scan-chunk64").value();
   const auto asked = [&] {
@@ -91,6 +106,8 @@ TEST(IdentifyChunk, SeesChunksOfKernels) {
                                                   ScanGradFault::kNone);
     return AskedOf("mamba3_scan_backward", *kernel, Lane::kF32, 0);
   };
+  ExpectSeen(gradients(), "64");
+  grad.scores = true;
   ExpectSeen(gradients(), "64");
   grad.scan.chunk = 100;
   ExpectSeen(gradients(), "128");

@@ -48,8 +48,8 @@ Result<OutputSet> Asker::Call(const Case& c, const Trial& trial,
   if (!ready.ok()) return ready;
   Execution execution;
   ++calls_;
-  const RunOutcome outcome =
-      candidate_.Run(request, trial, {}, outputs.value(), &execution);
+  const RunOutcome outcome = candidate_.Run(
+      request, trial, candidate_.traits().fixed, outputs.value(), &execution);
   if (outcome.state != RunOutcome::State::kRan) {
     return Status::Error(outcome.message.empty() ? "no answer came"
                                                  : outcome.message);

@@ -37,10 +37,12 @@ struct ChunkQuestions {
   std::function<Result<std::vector<Numbers>>(
       const std::vector<TwoDecays>& of_heads, int64_t tokens)>
       decays;
-  // Whether sums over tokens that far apart were added in the order of tokens.
-  std::function<Result<bool>(int64_t apart)> in_order;
+  // Whether sums over tokens that far apart were added in the order of tokens,
+  // and whether the later one reads of the earlier what the state has, bit by
+  // bit: within a chunk it may be a product with the score of the two.
+  std::function<Result<bool>(int64_t apart)> by_state;
 };
-// Learns scan.chunk, or keeps the base's.
+// Learns scan.chunk of f32 tensors, or keeps the base's.
 void LearnChunk(ScanAsker* kernel, const ChunkQuestions& ask);
 
 }  // namespace lockstep::verify

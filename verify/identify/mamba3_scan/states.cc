@@ -341,6 +341,31 @@ Result<std::vector<Numbers>> StatesBehind(
   return std::vector<Numbers>{FirstStates(answer.value())};
 }
 
+// The last token reads a state that the first one left, by channel.
+Result<bool> ReadsTheState(ScanKernel* kernel, int64_t apart) {
+  const auto x = Doubles(DrawnNumbers(kScanValues, 24, 381));
+  const auto qk = Doubles(DrawnNumbers(2, 24, 382));
+  ScanQuestion question;
+  question.tokens = apart + 1;
+  question.q = [&](int64_t, int64_t t, int64_t n) {
+    return t == apart && n == 0 ? qk[0] : 0;
+  };
+  question.k = [&](int64_t, int64_t t, int64_t n) {
+    return t == 0 && n == 0 ? qk[1] : 0;
+  };
+  question.v = [&](int64_t, int64_t t, int64_t p) {
+    return t == 0 ? x[static_cast<size_t>(p)] : 0;
+  };
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) return answer.status();
+  bool reads = true;
+  for (size_t p = 0; p < x.size(); ++p) {
+    const float read = static_cast<float>(qk[0]) * answer->h[0][p][0];
+    reads = reads && answer->y[0].back()[p] == read;
+  }
+  return reads;
+}
+
 Result<bool> StatesInOrder(ScanKernel* kernel, int64_t apart) {
   ScanQuestion question;
   question.tokens = TokensOfThree(apart);
@@ -356,15 +381,20 @@ Result<bool> StatesInOrder(ScanKernel* kernel, int64_t apart) {
   return in_order;
 }
 
+Result<bool> MeetByState(ScanKernel* kernel, int64_t apart) {
+  const auto in_order = StatesInOrder(kernel, apart);
+  if (!in_order.ok() || !in_order.value()) return in_order;
+  return ReadsTheState(kernel, apart);
+}
+
 }  // namespace
 
 void AskChunk(ScanKernel* kernel) {
-  LearnChunk(
-      kernel,
-      {[kernel](const std::vector<TwoDecays>& of_heads, int64_t tokens) {
-         return StatesBehind(kernel, of_heads, tokens);
-       },
-       [kernel](int64_t apart) { return StatesInOrder(kernel, apart); }});
+  LearnChunk(kernel,
+             {[kernel](const std::vector<TwoDecays>& of_heads, int64_t tokens) {
+                return StatesBehind(kernel, of_heads, tokens);
+              },
+              [kernel](int64_t apart) { return MeetByState(kernel, apart); }});
 }
 
 }  // namespace lockstep::verify

@@ -56,6 +56,54 @@ Result<bool> SumsInOrder(ScanGradKernel* kernel, int64_t apart) {
   return in_order;
 }
 
+float Product(double x, double y, double z) {
+  return static_cast<float>(x) *
+         (static_cast<float>(y) * static_cast<float>(z));
+}
+
+// The first token has a k and a v, the last a q and a do. dv and dk read the
+// cotangent of the state, q do, and dq reads the state, k v. `of_state`: dq,
+// by coordinate; else dv, by channel, and dk, by coordinate.
+Result<bool> ReadsTheState(ScanGradKernel* kernel, int64_t apart,
+                           bool of_state) {
+  const auto q = Doubles(DrawnNumbers(kScanState, 24, 471));
+  const auto d_o = Doubles(DrawnNumbers(kScanValues, 24, 472));
+  const auto k = Doubles(DrawnNumbers(kScanState, 24, 473));
+  const auto v = Doubles(DrawnNumbers(kScanValues, 24, 474));
+  const auto at = [](const Numbers& x, int64_t token, bool first_alone) {
+    return [&x, token, first_alone](int64_t, int64_t t, int64_t c) {
+      const bool other = t != token || (first_alone && c > 0);
+      return other ? 0.0 : x[static_cast<size_t>(c)];
+    };
+  };
+  ScanGradQuestion question;
+  question.tokens = apart + 1;
+  question.q = at(q, apart, of_state);
+  question.dy = at(d_o, apart, of_state);
+  question.k = at(k, 0, !of_state);
+  question.v = at(v, 0, true);
+  const auto answer = kernel->Ask(question);
+  if (!answer.ok()) return answer.status();
+  bool reads = true;
+  for (size_t i = 0; i < q.size(); ++i) {
+    if (of_state) {
+      reads = reads && answer->dq[0].back()[i] == Product(d_o[0], k[i], v[0]);
+      continue;
+    }
+    reads = reads && answer->dv[0][0][i] == Product(k[0], q[0], d_o[i]) &&
+            answer->dk[0][0][i] == Product(v[0], q[i], d_o[0]);
+  }
+  return reads;
+}
+
+Result<bool> MeetByState(ScanGradKernel* kernel, int64_t apart) {
+  const auto in_order = SumsInOrder(kernel, apart);
+  if (!in_order.ok() || !in_order.value()) return in_order;
+  const auto cotangent = ReadsTheState(kernel, apart, false);
+  if (!cotangent.ok() || !cotangent.value()) return cotangent;
+  return ReadsTheState(kernel, apart, true);
+}
+
 }  // namespace
 
 void AskGradChunk(ScanGradKernel* kernel) {
@@ -63,7 +111,7 @@ void AskGradChunk(ScanGradKernel* kernel) {
              {[kernel](const std::vector<TwoDecays>& of_heads, int64_t tokens) {
                 return NumbersBehind(kernel, of_heads, tokens);
               },
-              [kernel](int64_t apart) { return SumsInOrder(kernel, apart); }});
+              [kernel](int64_t apart) { return MeetByState(kernel, apart); }});
 }
 
 }  // namespace lockstep::verify
