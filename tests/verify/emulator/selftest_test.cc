@@ -85,6 +85,14 @@ TEST(Zoo, KnowsTheKeysOfLines) {
   for (const char* key : {"", "pag", "page=1", "layout=thd", "v_in_k", "64"}) {
     EXPECT_FALSE(LineHas(line, key)) << key;
   }
+  const std::string masked =
+      "attention_forward mask=causal&(index:4:recent|sink:2) mask.h1=full";
+  for (const char* key : {"index", "index:4", "causal", "sink", "full"}) {
+    EXPECT_TRUE(LineHas(masked, key)) << key;
+  }
+  for (const char* key : {"inde", "index:", "recent", "window", "alias"}) {
+    EXPECT_FALSE(LineHas(masked, key)) << key;
+  }
   SelftestOptions options;
   options.zoo_with = {"alias"};
   EXPECT_TRUE(CheckZooKeys(options).ok());

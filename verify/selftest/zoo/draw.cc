@@ -14,6 +14,24 @@ constexpr int64_t kMostDraws = 5000;
 // Kernels of several lanes: a key may belong to one of them.
 constexpr size_t kKernelsAsked = 8;
 
+// Whether the word is the key, alone or with a value.
+bool IsOfKey(std::string_view word, std::string_view key) {
+  if (!word.starts_with(key)) return false;
+  const std::string_view rest = word.substr(key.size());
+  return rest.empty() || rest[0] == '=' || rest[0] == ':';
+}
+
+// Whether a term of the mask is of the key's kind.
+bool HasTerm(std::string_view mask, std::string_view key) {
+  constexpr std::string_view kBetween = "&|()";
+  for (size_t at = 0; at < mask.size();) {
+    const size_t end = std::min(mask.find_first_of(kBetween, at), mask.size());
+    if (IsOfKey(mask.substr(at, end - at), key)) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 bool HasOne(const Case& c, const std::vector<std::string>& keys) {
   if (keys.empty()) return true;
   const std::string line = MinimalLine(c);
@@ -29,9 +47,10 @@ bool LineHas(std::string_view line, std::string_view key) {
     const size_t end = std::min(line.find(' ', at), line.size());
     const std::string_view word = line.substr(at, end - at);
     at = end + 1;
-    if (!word.starts_with(key)) continue;
-    const std::string_view rest = word.substr(key.size());
-    if (rest.empty() || rest[0] == '=' || rest[0] == ':') return true;
+    if (IsOfKey(word, key)) return true;
+    const size_t equals = word.find('=');
+    if (!word.starts_with("mask") || equals == word.npos) continue;
+    if (HasTerm(word.substr(equals + 1), key)) return true;
   }
   return false;
 }

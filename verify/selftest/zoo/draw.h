@@ -16,7 +16,8 @@ namespace lockstep::verify {
 
 // "page" or "alias": whether the line has that key, whatever its value is;
 // "layout=varlen", "alias=v_in_k": with that value, or with one that goes on
-// after a colon.
+// after a colon; "index" and "causal": whether a term of a mask is of that
+// kind.
 bool LineHas(std::string_view line, std::string_view key);
 
 // Of case `number` of the run.
