@@ -230,16 +230,18 @@ F16 RoundToF16(float x) {
 }
 
 float RoundToLane(float x, Lane lane) {
-  return WithLane(lane, [&](auto element) {
+  return WithAnyLane(lane, [&](auto element) {
     return ToFloat(ElementFrom<decltype(element)>(x));
   });
 }
 
 float RoundWeight(float p, Lane p_lane) {
-  if (p_lane != Lane::kF16) return RoundToLane(p, p_lane);
-  const uint32_t odd = (Bits(p) >> 13) & 1u;
-  return CanonicalNaN(
-      std::isnan(p) ? p : FromBits((Bits(p) + 0x0fffu + odd) & 0xffffe000u));
+  if (p_lane == Lane::kF32) return p;
+  if (std::isnan(p)) return CanonicalNaN(p);
+  const int drop = 24 - LaneRowOf(p_lane).digits;
+  const uint32_t half = (uint32_t{1} << (drop - 1)) - 1;
+  const uint32_t odd = (Bits(p) >> drop) & 1u;
+  return FromBits((Bits(p) + half + odd) >> drop << drop);
 }
 
 float CanonicalNaN(float x) {

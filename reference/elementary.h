@@ -98,6 +98,11 @@ inline F16 ElementFrom<F16>(float x) {
   return RoundToF16(x);
 }
 
+template <>
+inline AddedElement ElementFrom<AddedElement>(float x) {
+  return {added_lane.round(x)};
+}
+
 // x, or the canonical quiet NaN if x is a NaN.
 float CanonicalNaN(float x);
 
@@ -108,7 +113,7 @@ float FinishElement(float x, Lane lane);
 // Writes x, finished, as an element of `to`.
 template <class View, class... Index>
 void StoreElement(const View& to, float x, Index... at) {
-  WithLane(to.lane, [&](auto element) {
+  WithAnyLane(to.lane, [&](auto element) {
     using LaneElement = decltype(element);
     to.template As<LaneElement>()(at...) =
         ElementFrom<LaneElement>(FinishElement(x, to.lane));

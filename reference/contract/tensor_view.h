@@ -68,7 +68,7 @@ struct BasicLaneView {
   // An element, widened to f32, which is exact.
   template <typename... Index>
   float Float(Index... index) const {
-    return WithInputLane(lane, [&](auto element) {
+    return WithAnyInputLane(lane, [&](auto element) {
       return ToFloat(this->As<decltype(element)>()(index...));
     });
   }

@@ -55,7 +55,7 @@ struct ElementWitness {
 
 // The number an element's bits stand for; 16 or 8 bits in the lowest ones.
 inline float FloatOf(Lane lane, uint32_t bits) {
-  return WithInputLane(lane, [bits](auto element) {
+  return WithAnyInputLane(lane, [bits](auto element) {
     if constexpr (sizeof(element) == 4) {
       return std::bit_cast<float>(bits);
     } else {

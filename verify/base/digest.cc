@@ -93,7 +93,7 @@ TensorView<const T, 4> WithRank4(const TensorView<const T, kRank>& view) {
 }  // namespace
 
 std::string DigestTensor(const LaneView& view) {
-  return WithInputLane(view.lane, [&](auto element) {
+  return WithAnyInputLane(view.lane, [&](auto element) {
     return DigestView(view.As<decltype(element)>());
   });
 }

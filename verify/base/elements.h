@@ -21,7 +21,7 @@ using At = std::array<int64_t, 4>;
 // `bits`: 16 or 8 of them in the lowest ones.
 inline void SetElement(const MutableLaneView& view, const At& at,
                        uint32_t bits) {
-  WithInputLane(view.lane, [&](auto element) {
+  WithAnyInputLane(view.lane, [&](auto element) {
     auto& to = view.As<decltype(element)>()(at[0], at[1], at[2], at[3]);
     if constexpr (sizeof(element) == 4) {
       to = std::bit_cast<float>(bits);
@@ -34,7 +34,7 @@ inline void SetElement(const MutableLaneView& view, const At& at,
 // The lane's bits nearest to x.
 inline uint32_t BitsOf(Lane lane, double x) {
   if (IsFp8(lane)) return RoundBitsToFp8(lane, Bits(x));
-  return WithLane(lane, [x](auto element) -> uint32_t {
+  return WithAnyLane(lane, [x](auto element) -> uint32_t {
     using LaneElement = decltype(element);
     const LaneElement narrow =
         reference::ElementFrom<LaneElement>(static_cast<float>(x));

@@ -50,7 +50,7 @@ Bits BitsOf(const View& x) {
 }  // namespace
 
 Magnitude MagnitudeOf(const LaneView& x) {
-  const Bits bits = WithInputLane(
+  const Bits bits = WithAnyInputLane(
       x.lane, [&](auto element) { return BitsOf(x.As<decltype(element)>()); });
   return {static_cast<double>(std::bit_cast<float>(bits.finite)),
           bits.all < kInfinityBits};

@@ -9,6 +9,7 @@
 #include "optimized/plan.h"
 #include "verify/base/nearest_name.h"
 #include "verify/candidate/candidate.h"
+#include "verify/ops/backends.h"
 #include "verify/tables/scene.h"
 
 namespace lockstep::verify {
@@ -184,7 +185,7 @@ class BuiltinOptimized final : public Candidate, public Planner {
   }
   RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
                  const OutputSet& outputs, Execution* execution) override {
-    return trial.kernels().RunOptimized(how, outputs, execution);
+    return RunOwnKernel(trial, how, outputs, execution);
   }
   RunOutcome Plan(const CaseRequest&, const BlockPlanScene& scene,
                   PlanTrace* trace, Execution*) override {

@@ -128,8 +128,24 @@ inline constexpr std::string_view kLanes[] = {
 static_assert(std::size(kLanes) == kWideLanes);
 inline constexpr const char* kLaneForm = "f32|bf16|f16";
 template <auto... kPath>
+Status ParseLane(Scanner& in, int64_t index, Case& c) {
+  const char* const added = LaneName(Lane::kAdded);
+  if (added == nullptr || !in.AcceptWord(added)) {
+    return ParseWord<kLanes, kPath...>(in, index, c);
+  }
+  At<kPath...>(c) = Lane::kAdded;
+  return {};
+}
+template <auto... kPath>
 constexpr CaseKey LaneKey(const char* name) {
-  return WordKey<kLanes, kPath...>(name, kLaneForm, &Set<Lane::kF32, kPath...>);
+  return {name,
+          kLaneForm,
+          &Set<Lane::kF32, kPath...>,
+          &ParseLane<kPath...>,
+          [](const Case& c, int64_t) {
+            return std::string(LaneName(At<kPath...>(c)));
+          },
+          nullptr};
 }
 
 }  // namespace keys

@@ -96,10 +96,9 @@ Status PlanFileTensor(const SafetensorsFile& file, const char* name,
                       const std::array<int64_t, 4>& shape, FillPlan* plan) {
   const SafetensorsTensor* found = file.Find(name);
   plan->file_lane = Lane::kF32;
-  for (const Lane lane : {Lane::kBf16, Lane::kF16, Lane::kE4m3, Lane::kE5m2}) {
-    const bool is =
-        found != nullptr && found->type == LaneRowOf(lane).safetensors;
-    if (is) plan->file_lane = lane;
+  for (const LaneRow& row : kLaneRows) {
+    if (found == nullptr || found->type != row.safetensors) continue;
+    plan->file_lane = static_cast<Lane>(&row - kLaneRows.data());
   }
   ASSIGN_OR_RETURN(const auto tensor,
                    file.Get(name, LaneRowOf(plan->file_lane).safetensors,

@@ -111,7 +111,7 @@ class TensorFiller {
     const uint8_t* source =
         plan_.file.data() +
         index * static_cast<int64_t>(LaneBytes(plan_.file_lane));
-    return WithInputLane(plan_.file_lane, [&](auto element) {
+    return WithAnyInputLane(plan_.file_lane, [&](auto element) {
       std::memcpy(&element, source, sizeof(element));
       return std::bit_cast<uint32_t>(ToFloat(element));
     });
@@ -256,8 +256,7 @@ void Store(const MutableLaneView& view, int64_t offset, uint32_t bits) {
     base[offset] = RoundBitsToFp8(view.lane, bits);
     return;
   }
-  const uint16_t half =
-      view.lane == Lane::kF16 ? RoundBitsToF16(bits) : RoundBitsToBf16(bits);
+  const uint16_t half = RoundBitsToHalf(view.lane, bits);
   std::memcpy(base + offset * 2, &half, 2);
 }
 

@@ -21,7 +21,16 @@
 namespace lockstep::verify {
 
 // Those of lanes first, in the order of Lane.
-enum class ElementType : uint8_t { kF32, kBf16, kF16, kE4m3, kE5m2, kU8, kI32 };
+enum class ElementType : uint8_t {
+  kF32,
+  kBf16,
+  kF16,
+  kE4m3,
+  kE5m2,
+  kAdded,
+  kU8,
+  kI32
+};
 
 // Strides of a dense tensor whose last axis is contiguous.
 std::vector<int64_t> DenseStridesOf(const std::vector<int64_t>& shape);

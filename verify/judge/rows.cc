@@ -13,6 +13,7 @@
 #include "verify/base/compare.h"
 #include "verify/judge/bounded.h"
 #include "verify/judge/invariance.h"
+#include "verify/ops/backends.h"
 #include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
@@ -70,7 +71,7 @@ bool RunOptimized(const OtherRows& rows, CaseResult* result) {
   PoisonOutputs(*rows.scratch, kFirstPoison);
   Execution execution;
   const RunOutcome outcome =
-      trial.kernels().RunOptimized(Variation{}, *rows.scratch, &execution);
+      RunOwnKernel(trial, Variation{}, *rows.scratch, &execution);
   if (outcome.state != RunOutcome::State::kRan) return false;
   const std::vector<Comparison> sample =
       CompareWithTruth(trial, *rows.truth, *rows.scratch, nullptr);

@@ -15,6 +15,11 @@ RunOutcome Failed(const std::string& message);
 // What came of a run by the reference; `status`: what it returned.
 RunOutcome RanReference(const Status& status, Execution* execution);
 
+// A run of our own kernels; in the added lane, which they do not have, of the
+// reference, which the receipt says.
+RunOutcome RunOwnKernel(const Trial& trial, const Variation& how,
+                        const OutputSet& outputs, Execution* execution);
+
 // Whether the target that a variation wants, or without a wish any, runs here.
 bool SupportsTarget(const Variation& how);
 

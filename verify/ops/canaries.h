@@ -25,11 +25,11 @@ class CanariesOfLanes {
 
   // "mutant:scan.diag_missing,base=scan-f16-lane", ...
   std::span<const char* const> Of(Lane lane) const {
-    return of_[static_cast<size_t>(lane)];
+    return of_[WideLaneIndex(lane)];
   }
   // "variant:scan-f16-lane".
   const char* Correct(Lane lane) const {
-    return correct_[static_cast<size_t>(lane)].c_str();
+    return correct_[WideLaneIndex(lane)].c_str();
   }
 
  private:

@@ -19,7 +19,7 @@ double UnitRoundoff(NumberType type) {
 NumberType NumberTypeOf(Lane lane) {
   constexpr NumberType kOfLanes[] = {NumberType::kF32, NumberType::kBf16,
                                      NumberType::kF16};
-  return kOfLanes[static_cast<size_t>(lane)];
+  return kOfLanes[WideLaneIndex(lane)];
 }
 
 NumberType WeightTypeOf(Lane p_lane) {

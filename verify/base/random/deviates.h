@@ -52,6 +52,13 @@ inline uint16_t RoundBitsToF16(uint32_t bits) {
   return with_sign((size + half - (112u << 23)) >> 13);
 }
 
+// The same to a lane of 16 bits.
+inline uint16_t RoundBitsToHalf(Lane lane, uint32_t bits) {
+  if (lane == Lane::kBf16) return RoundBitsToBf16(bits);
+  if (lane == Lane::kF16) return RoundBitsToF16(bits);
+  return added_lane.round(std::bit_cast<float>(bits));
+}
+
 // The same to fp8. Values beyond the largest number become that number, as in
 // converters that saturate. Infinity stays infinity in e5m2, and becomes NaN in
 // e4m3, which has none.
@@ -126,17 +133,13 @@ inline uint32_t SubnormalBits(const std::array<uint32_t, 4>& draw, Lane lane) {
   if (lane == Lane::kF32) {
     return sign | std::max(draw[2] % kExponentOne >> draw[3] % 23, 1u);
   }
-  if (lane == Lane::kF16) {
-    const uint32_t count = std::max(draw[2] % 1024 >> draw[3] % 10, 1u);
-    return sign | std::bit_cast<uint32_t>(static_cast<float>(count) * 0x1p-24f);
+  if (lane == Lane::kBf16) {
+    return sign | std::max(draw[2] % 128 >> draw[3] % 7, 1u) << 16;
   }
-  if (IsFp8(lane)) {
-    const auto fraction = static_cast<uint32_t>(LaneRowOf(lane).digits - 1);
-    const uint32_t count =
-        std::max(draw[2] % (1u << fraction) >> draw[3] % fraction, 1u);
-    return sign | Bits(count * LaneRowOf(lane).smallest);
-  }
-  return sign | std::max(draw[2] % 128 >> draw[3] % 7, 1u) << 16;
+  const auto fraction = static_cast<uint32_t>(LaneRowOf(lane).digits - 1);
+  const uint32_t count =
+      std::max(draw[2] % (1u << fraction) >> draw[3] % fraction, 1u);
+  return sign | Bits(count * LaneRowOf(lane).smallest);
 }
 
 // Magnitudes of the lane's `binades` exponents from its smallest normal number

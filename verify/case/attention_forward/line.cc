@@ -255,7 +255,7 @@ Status ParseWideLane(Scanner& in, int64_t place, Case& c) {
                               "f16 here, and kvlane=" +
                               kLaneRows[n].name + " beside it");
   }
-  return keys::ParseWord<keys::kLanes, kMember>(in, place, c);
+  return keys::ParseLane<kMember>(in, place, c);
 }
 
 constexpr std::string_view kKeyLanes[] = {"none", kLaneRows[3].name,

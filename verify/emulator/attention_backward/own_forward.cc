@@ -106,7 +106,7 @@ void OwnForwardPass::HandBack(const AttentionForwardOutputs& own) const {
       for (int64_t i = 0; i < lse_.shape[2]; ++i) {
         if (own.lse.data != nullptr) own.lse(b, h, i) = lse_(b, h, i);
         for (int64_t c = 0; own.o.data != nullptr && c < o_.shape[3]; ++c) {
-          WithLane(o_.lane, [&](auto element) {
+          WithAnyLane(o_.lane, [&](auto element) {
             using T = decltype(element);
             own.o.As<T>()(b, h, i, c) = o_.As<T>()(b, h, i, c);
           });

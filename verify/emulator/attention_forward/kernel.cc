@@ -262,7 +262,7 @@ void WriteRow(const AttentionForwardProblem& problem, int64_t row,
   outputs.lse(b, h, i) = result.lse;
   for (int64_t c = 0; c < problem.value_dim; ++c) {
     const float x = result.o[static_cast<size_t>(c)];
-    WithLane(problem.lane, [&](auto element) {
+    WithAnyLane(problem.lane, [&](auto element) {
       using T = decltype(element);
       outputs.o.As<T>()(b, h, i, c) = reference::ElementFrom<T>(x);
     });

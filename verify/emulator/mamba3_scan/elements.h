@@ -36,7 +36,7 @@ float Load(const View& x, Index... at) {
 // Into a tensor of any lane, which has the value.
 template <typename View, typename... Index>
 void StoreRounded(const View& to, float x, Index... at) {
-  WithLane(to.lane, [&](auto element) {
+  WithAnyLane(to.lane, [&](auto element) {
     using LaneElement = decltype(element);
     to.template As<LaneElement>()(at...) =
         reference::ElementFrom<LaneElement>(x);

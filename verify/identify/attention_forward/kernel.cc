@@ -41,7 +41,7 @@ AttentionQuestion WithLightKeys(AttentionQuestion question, int64_t count) {
 const char* AttentionBase(Lane lane) {
   constexpr const char* kBases[] = {"cpu-f32", "flash-bf16",
                                     "flash-f16"};  // by lane
-  return kBases[static_cast<size_t>(lane)];
+  return kBases[WideLaneIndex(lane)];
 }
 
 Result<AttentionAnswer> AttentionKernel::Ask(

@@ -46,7 +46,7 @@ void FillScan(const Mamba3ScanData& data, ScanTensor tensor,
 const char* ScanBase(Lane lane) {
   constexpr const char* kBases[] = {"scan-f32", "siso-bf16-a32",
                                     "siso-f16-a32"};  // by lane
-  return kBases[static_cast<size_t>(lane)];
+  return kBases[WideLaneIndex(lane)];
 }
 
 int64_t LightTokens(int64_t wanted) {

@@ -298,7 +298,7 @@ void AttentionBackwardTrial::RunBaseline(const OutputSet& outputs) const {
   constexpr const char* kNames[] = {"grad-cpu", "grad-flash",
                                     "grad-flash-f16"};  // by lane
   const GradEmulator emulator(
-      FindGradVariant(kNames[static_cast<size_t>(data_.problem.forward.lane)])
+      FindGradVariant(kNames[WideLaneIndex(data_.problem.forward.lane)])
           .value());
   emulator.Run(data_.problem, data_.inputs, Gradients(outputs), Own(outputs));
 }

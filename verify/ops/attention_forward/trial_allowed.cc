@@ -236,6 +236,9 @@ std::string WhyUndeclaredAttention(const AttentionForwardProblem& p,
   if (profile.lane && *profile.lane != p.lane) {
     return std::string("lane=") + LaneName(p.lane);
   }
+  if (!profile.exact && p.p_lane == Lane::kAdded) {
+    return std::string("p=") + LaneName(p.p_lane);
+  }
   // Kernels of this kind take the maximum of scores without their scale.
   if (!profile.exact && profile.shift == Shift::kFma && !p.softcap &&
       profile.scale_at == ScaleAt::kExponent && !(p.scale > 0)) {
@@ -322,7 +325,7 @@ std::vector<Case> AttentionForwardTrial::ProbeCases(
 
 void AttentionForwardTrial::RunBaseline(const OutputSet& outputs) const {
   constexpr const char* kNames[] = {"cpu", "flash", "flash-f16"};  // by lane
-  const char* name = kNames[static_cast<size_t>(data_.problem.lane)];
+  const char* name = kNames[WideLaneIndex(data_.problem.lane)];
   AttentionEmulator emulator(FindVariant(name).value());
   emulator.Run(data_.problem, data_.inputs, AttentionViews(outputs));
 }

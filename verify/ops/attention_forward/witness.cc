@@ -219,7 +219,7 @@ bool AttentionWitness::Vouches(const WitnessMargin& margin, int64_t row,
     }
     return true;
   };
-  return WithLane(view.lane, [&](auto element) {
+  return WithAnyLane(view.lane, [&](auto element) {
     return all(view.As<decltype(element)>());
   });
 }

@@ -144,6 +144,9 @@ std::string RunsTrial::WhyUndeclared(const NumericProfile& profile) const {
   if (profile.lane && *profile.lane != data_.problem.lane) {
     return std::string("lane=") + LaneName(data_.problem.lane);
   }
+  if (!profile.exact && data_.problem.rotated_lane == Lane::kAdded) {
+    return std::string("rot=") + LaneName(data_.problem.rotated_lane);
+  }
   return "";
 }
 

@@ -89,7 +89,7 @@ class GradientRow {
     return x.Float(b_, h_, at_, c);
   }
   void Set(int64_t c, float value) const {
-    WithLane(x_.lane, [&](auto element) {
+    WithAnyLane(x_.lane, [&](auto element) {
       using T = decltype(element);
       x_.As<T>()(b_, h_, at_, c) = reference::ElementFrom<T>(value);
     });
