@@ -113,14 +113,12 @@ Result<double> MeasuredOf(Row* row, const Table& table) {
     case Metric::kTileCost:
       return AgainstOther(*row, table);
     case Metric::kPlanningShare: {
-      const Result<double> ms = PlanningMs(row->ask().job);
-      if (!ms.ok()) return ms;
-      return ms.value() * 1e-3 / summary.seconds;
+      ASSIGN_OR_RETURN(const double ms, PlanningMs(row->ask().job));
+      return ms * 1e-3 / summary.seconds;
     }
     case Metric::kJudgingRatio: {
-      const Result<double> seconds = JudgingSeconds(*row);
-      if (!seconds.ok()) return seconds;
-      return seconds.value() / summary.seconds;
+      ASSIGN_OR_RETURN(const double seconds, JudgingSeconds(*row));
+      return seconds / summary.seconds;
     }
     case Metric::kExtraBytes:
       return ExtraMemory(row);

@@ -108,35 +108,29 @@ Result<std::shared_ptr<Scene>> OpenScene(const verify::Job& job) {
   }
   auto scene = std::make_shared<Scene>();
   scene->line = verify::MinimalLine(c);
-  Result<std::unique_ptr<verify::Trial>> trial = op.open(c, options);
-  if (!trial.ok()) return trial.status();
-  scene->trial = std::move(trial.value());
+  ASSIGN_OR_RETURN(scene->trial, op.open(c, options));
   if (scene->trial->outputs().empty()) {
     return Status::Error(
         "bench: '" + scene->line +
         "' has no tensors to compute; `lockstep plan` says what planning "
         "costs, and a goal planning_ms in a case file has it in this table");
   }
-  Result<verify::OutputSet> outputs = scene->trial->Allocate(0);
-  if (!outputs.ok()) return outputs.status();
-  scene->outputs = std::move(outputs.value());
+  ASSIGN_OR_RETURN(scene->outputs, scene->trial->Allocate(0));
   scene->work = scene->trial->facts().CountWork();
   scene->bytes = BytesOf(*scene->trial, scene->outputs);
   return scene;
 }
 
 Result<Row> Row::Open(Ask ask, std::shared_ptr<Scene> scene) {
-  Result<std::unique_ptr<verify::Candidate>> candidate =
-      verify::ParseCandidate(ask.spec);
-  if (!candidate.ok()) return candidate.status();
-  if (!candidate.value()->traits().computes ||
-      !candidate.value()->traits().repeatable) {
+  ASSIGN_OR_RETURN(std::unique_ptr<verify::Candidate> candidate,
+                   verify::ParseCandidate(ask.spec));
+  if (!candidate->traits().computes || !candidate->traits().repeatable) {
     return Status::Error("candidate '" + ask.spec +
                          "' computes nothing that could be timed; want a "
                          "kernel, such as builtin:optimized or so:PATH");
   }
   Row row(std::move(ask), std::move(scene));
-  row.candidate_ = std::move(candidate.value());
+  row.candidate_ = std::move(candidate);
   RETURN_IF_ERROR(row.candidate_->Start());
   row.request_.line = row.scene_->line;
   row.request_.call = &row.ask_.job.sequence[0];

@@ -144,21 +144,20 @@ Result<Axis> ParseAxis(const std::string& name) {
 
 Result<std::vector<Point>> PointsOf(Axis axis, const Scene& scene,
                                     const std::string& spec) {
-  const Result<std::unique_ptr<verify::Candidate>> candidate =
-      verify::ParseCandidate(spec);
-  if (!candidate.ok()) return candidate.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<verify::Candidate> candidate,
+                   verify::ParseCandidate(spec));
   if (!spec.starts_with(kSwept)) {
     return NoAxis(axis, scene,
                   "with candidate '" + spec +
                       "': only builtin:optimized has plans to choose from");
   }
-  const verify::Variation& fixed = candidate.value()->traits().fixed;
+  const verify::Variation& fixed = candidate->traits().fixed;
   ASSIGN_OR_RETURN(const Variations all, axis == Axis::kTile
                                              ? Tiles(scene, fixed)
                                              : Others(axis, scene, fixed));
-  std::vector<Point> points = {{kDefaultPoint, candidate.value()->Spec()}};
+  std::vector<Point> points = {{kDefaultPoint, candidate->Spec()}};
   for (const auto& [name, how] : all) {
-    points.push_back({name, candidate.value()->Spec(how)});
+    points.push_back({name, candidate->Spec(how)});
   }
   return points;
 }

@@ -124,14 +124,13 @@ Result<Goals> ParseGoals(std::string_view text, const std::string& path) {
     text.remove_prefix(std::min(end + 1, text.size()));
     const std::string where = path + ":" + std::to_string(number);
     if (line.starts_with(kMark)) {
-      Result<Goal> goal = ParseGoal(line.substr(kMark.size()), where);
-      if (!goal.ok()) return goal.status();
-      if (!names.insert(goal->name).second) {
-        return Status::Error(where + ": a second goal '" + goal->name + "'");
+      ASSIGN_OR_RETURN(Goal goal, ParseGoal(line.substr(kMark.size()), where));
+      if (!names.insert(goal.name).second) {
+        return Status::Error(where + ": a second goal '" + goal.name + "'");
       }
-      if (!goal->against.empty()) others.push_back({where, goal->against});
-      (RowOf(goal->metric).case_needed ? waiting : goals.alone)
-          .push_back(std::move(goal.value()));
+      if (!goal.against.empty()) others.push_back({where, goal.against});
+      (RowOf(goal.metric).case_needed ? waiting : goals.alone)
+          .push_back(std::move(goal));
       continue;
     }
     const size_t first = line.find_first_not_of(" \t\r");

@@ -160,9 +160,7 @@ Status ReadLine(const std::string& line, bool first, ShardFile* file) {
     if (kind != "campaign") {
       return Status::Error("a shard file begins with a campaign");
     }
-    Result<CampaignHeader> header = ReadHeader(json);
-    if (!header.ok()) return header.status();
-    file->header = std::move(header.value());
+    ASSIGN_OR_RETURN(file->header, ReadHeader(json));
     return {};
   }
   // What merging appends is said again by the next merge.

@@ -125,9 +125,9 @@ Result<Corpus> ReadCorpus(const std::string& path, std::string_view op) {
   std::error_code error;
   std::vector<std::string> files;
   if (std::filesystem::is_directory(path, error)) {
-    const Result<std::vector<std::string>> below = verify::FilesBelow(path);
-    if (!below.ok()) return below.status();
-    for (const std::string& file : below.value()) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> below,
+                     verify::FilesBelow(path));
+    for (const std::string& file : below) {
       if (file.ends_with(".cases")) files.push_back(file);
     }
     std::sort(files.begin(), files.end());

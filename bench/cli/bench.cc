@@ -59,13 +59,12 @@ Result<double> SecondsFor(const Arguments& a, size_t rows) {
   if (a.budget.empty()) {
     return std::min(kMost, kOfRow * static_cast<double>(rows));
   }
-  const Result<verify::Budget> budget = verify::ParseBudget(a.budget);
-  if (!budget.ok()) return budget.status();
-  if (!budget->seconds) {
+  ASSIGN_OR_RETURN(const verify::Budget budget, verify::ParseBudget(a.budget));
+  if (!budget.seconds) {
     return Status::Error("--budget '" + a.budget +
                          "': a benchmark has seconds to spend, such as 20s");
   }
-  return *budget->seconds;
+  return *budget.seconds;
 }
 
 int ExitCode(const Report& report) {

@@ -100,14 +100,13 @@ Status CheckSpecs(const GateArguments& a) {
 Status CompareKernels(const GateArguments& a, const Rules& rules,
                       GateReport* report) {
   ASSIGN_OR_RETURN(const auto jobs, verify::cli::ReadJobs(a.cases));
-  const Result<verify::Budget> budget = verify::ParseBudget(a.budget);
-  if (!budget.ok()) return budget.status();
-  if (!budget->seconds) {
+  ASSIGN_OR_RETURN(const verify::Budget budget, verify::ParseBudget(a.budget));
+  if (!budget.seconds) {
     return Status::Error("--budget '" + a.budget +
                          "': a comparison has seconds to spend, such as 20s");
   }
   GateOptions options;
-  options.seconds = *budget->seconds;
+  options.seconds = *budget.seconds;
   options.profile = a.profile;
   options.thresholds = rules.paired;
   options.stop = verify::cli::WatchInterrupt();

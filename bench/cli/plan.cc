@@ -68,9 +68,8 @@ Result<std::vector<std::string>> WithTiles(const Arguments& a) {
 
 // Foreign kernels are judged by what they claim.
 Status CheckProfile(const Arguments& a, const std::string& spec) {
-  const auto candidate = verify::ParseCandidate(spec);
-  if (!candidate.ok()) return candidate.status();
-  if (candidate.value()->traits().ours || !a.profile.empty()) return {};
+  ASSIGN_OR_RETURN(const auto candidate, verify::ParseCandidate(spec));
+  if (candidate->traits().ours || !a.profile.empty()) return {};
   std::string known;
   for (const verify::NumericProfile& profile : verify::BuiltinProfiles()) {
     known += " " + profile.name;

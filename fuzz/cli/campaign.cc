@@ -49,10 +49,10 @@ Result<std::vector<ShardFile>> ReadShards(
       paths.push_back(folder);
       continue;
     }
-    const Result<std::vector<std::string>> below = verify::FilesBelow(folder);
-    if (!below.ok()) return below.status();
+    ASSIGN_OR_RETURN(const std::vector<std::string> below,
+                     verify::FilesBelow(folder));
     const size_t before = paths.size();
-    for (const std::string& path : below.value()) {
+    for (const std::string& path : below) {
       const std::string name = std::filesystem::path(path).filename();
       if (name.starts_with("shard-") && name.ends_with(".ndjson")) {
         paths.push_back(path);
@@ -78,8 +78,7 @@ Result<std::vector<ShardFile>> ReadShards(
 // The plan and target whose records these are.
 Status Reopen(const CampaignArguments& a, const CampaignHeader& header,
               Plan* plan, Target* target) {
-  const Result<const verify::Domain*> domain = verify::FindDomain(header.op);
-  if (!domain.ok()) return domain.status();
+  ASSIGN_OR_RETURN(const verify::Domain* domain, verify::FindDomain(header.op));
   if (header.generator != verify::kDomainVersion) {
     return Status::Error("drawn by generator " +
                          std::to_string(header.generator) + "; this is " +
@@ -99,7 +98,7 @@ Status Reopen(const CampaignArguments& a, const CampaignHeader& header,
   *target = std::move(opened);
   target->variations = header.plans - 1;
   target->suspicious = header.suspicious;
-  plan->domain = domain.value();
+  plan->domain = domain;
   plan->seed = header.seed;
   plan->draw.tile_q = header.tile_q;
   plan->draw.tile_kv = header.tile_kv;

@@ -15,13 +15,9 @@ Result<FailingCase> Judge(const FailingCaseArguments& a) {
   FailingCase found;
   found.sequence = std::move(jobs[0].sequence);
   const std::string op = verify::OpName(found.sequence[0]);
-  const Result<const verify::Domain*> domain = verify::FindDomain(op);
-  if (!domain.ok()) return domain.status();
-  found.domain = domain.value();
-  Result<Target> target =
-      Target::Open(a.candidate, a.profile, op, a.answers, a.allow_auto);
-  if (!target.ok()) return target.status();
-  found.target = std::move(target.value());
+  ASSIGN_OR_RETURN(found.domain, verify::FindDomain(op));
+  ASSIGN_OR_RETURN(found.target, Target::Open(a.candidate, a.profile, op,
+                                              a.answers, a.allow_auto));
   found.target.stop = verify::cli::WatchInterrupt();
   found.target.law = "";
   const int64_t number = found.target.computes ? 2 : kOnlyCase;

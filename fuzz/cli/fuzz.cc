@@ -198,15 +198,9 @@ Status Resolve(const FuzzArguments& a, Plan* plan, Target* target) {
   const std::string& op = !a.op.empty()              ? a.op
                           : target->usual_op.empty() ? kDefaultOp
                                                      : target->usual_op;
-  const Result<const verify::Domain*> domain = verify::FindDomain(op);
-  if (!domain.ok()) return domain.status();
-  plan->domain = domain.value();
-  const Result<verify::Budget> budget = verify::ParseBudget(a.budget);
-  if (!budget.ok()) return budget.status();
-  plan->budget = budget.value();
-  const Result<uint64_t> seed = verify::cli::ParseSeed(a.seed);
-  if (!seed.ok()) return seed.status();
-  plan->seed = seed.value();
+  ASSIGN_OR_RETURN(plan->domain, verify::FindDomain(op));
+  ASSIGN_OR_RETURN(plan->budget, verify::ParseBudget(a.budget));
+  ASSIGN_OR_RETURN(plan->seed, verify::cli::ParseSeed(a.seed));
   plan->max_signatures = a.findings;
   plan->shrink_seconds = a.shrink;
   target->variations = a.plans - 1;
@@ -218,18 +212,14 @@ Status Resolve(const FuzzArguments& a, Plan* plan, Target* target) {
   }
   const Status guards = ResolveGuards(a, *target, plan);
   if (!guards.ok() || a.where.empty()) return guards;
-  Result<std::vector<WhereKey>> where = ParseWhere(a.where);
-  if (!where.ok()) return where.status();
-  plan->where = std::move(where.value());
+  ASSIGN_OR_RETURN(plan->where, ParseWhere(a.where));
   return CheckWhere(plan->where, *plan->domain, plan->draw);
 }
 
 // The shard, and for a campaign what a record of it has to depend on.
 Status ResolveCampaign(const FuzzArguments& a, Plan* plan) {
   if (!a.shard.empty()) {
-    const Result<verify::Shard> shard = verify::ResolveShard(a.shard);
-    if (!shard.ok()) return shard.status();
-    plan->shard = shard.value();
+    ASSIGN_OR_RETURN(plan->shard, verify::ResolveShard(a.shard));
   }
   plan->learn = a.out.empty() && a.shard.empty();
   if (a.out.empty()) return {};

@@ -179,11 +179,11 @@ Result<LaneTensor> AllocateLaneTensor(Lane lane,
   const auto lane_bytes = static_cast<int64_t>(LaneBytes(lane));
   const int64_t shift_bytes =
       ((shift * lane_bytes) % kAlignment + kAlignment) % kAlignment;
-  auto buffer = GuardedBuffer::Allocate(
-      ElementRanges(shape, strides, lane_bytes), shift_bytes);
-  if (!buffer.ok()) return buffer.status();
+  ASSIGN_OR_RETURN(auto buffer,
+                   GuardedBuffer::Allocate(
+                       ElementRanges(shape, strides, lane_bytes), shift_bytes));
   LaneTensor tensor;
-  tensor.buffer = std::move(buffer.value());
+  tensor.buffer = std::move(buffer);
   tensor.view = {tensor.buffer.data(), lane, shape, strides};
   Poison(tensor);
   return tensor;

@@ -8,6 +8,7 @@
 #include "optimized/mamba3_scan.h"
 #include "optimized/plan.h"
 #include "verify/base/nearest_name.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/ops/backends.h"
 #include "verify/tables/scene.h"
@@ -116,9 +117,8 @@ Result<Variation> ParseArguments(std::string_view text) {
     const size_t end = std::min(text.find(','), text.size());
     const std::string argument(text.substr(0, end));
     text.remove_prefix(end);
-    const Status status =
-        at ? SetTarget(argument, &how) : SetArgument(argument, &how);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(at ? SetTarget(argument, &how)
+                       : SetArgument(argument, &how));
   }
   return how;
 }
@@ -226,23 +226,18 @@ class BuiltinReference final : public Candidate, public Planner {
 
 Result<std::unique_ptr<Candidate>> ParseBuiltinOptimized(
     std::string_view arguments) {
-  Result<Variation> how = ParseArguments(arguments);
-  if (!how.ok()) return how.status();
-  return std::unique_ptr<Candidate>(
-      std::make_unique<BuiltinOptimized>(how.value()));
+  ASSIGN_OR_RETURN(Variation how, ParseArguments(arguments));
+  return std::unique_ptr<Candidate>(std::make_unique<BuiltinOptimized>(how));
 }
 
 Result<std::unique_ptr<Candidate>> ParseBuiltinReference(
     std::string_view arguments) {
-  Result<Variation> how = ParseArguments(arguments);
-  if (!how.ok()) return how.status();
-  if (how->target || how->tile || how->threads || how->native_dot ||
-      how->chunk) {
+  ASSIGN_OR_RETURN(Variation how, ParseArguments(arguments));
+  if (how.target || how.tile || how.threads || how.native_dot || how.chunk) {
     return Status::Error(
         "candidate builtin:reference is scalar and takes shift=N only");
   }
-  return std::unique_ptr<Candidate>(
-      std::make_unique<BuiltinReference>(how.value()));
+  return std::unique_ptr<Candidate>(std::make_unique<BuiltinReference>(how));
 }
 
 }  // namespace lockstep::verify

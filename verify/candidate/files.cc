@@ -17,6 +17,7 @@
 
 #include "verify/base/io/npy.h"
 #include "verify/base/io/safetensors.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/answer_file.h"
 #include "verify/candidate/calls/answers.h"
 #include "verify/candidate/candidate.h"
@@ -111,8 +112,7 @@ class Files final : public Candidate, public Planner, public HeldAnswers {
                                       const std::string& path) {
     Result<SafetensorsFile> file = ReadTensors(path, request.max_bytes);
     if (!file.ok()) return file;
-    const Status same = CheckSameCase(request, path, file.value());
-    if (!same.ok()) return same;
+    RETURN_IF_ERROR(CheckSameCase(request, path, file.value()));
     return file;
   }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "verify/base/nearest_name.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/attention_merge/mutant.h"
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/mutant_attention_backward.h"
@@ -38,28 +39,26 @@ Result<std::unique_ptr<Candidate>> ParseMutantCandidate(
   if (name.starts_with("claim.")) return ParseClaimMutant(arguments);
   if (name.starts_with("shard.")) return ParseShardMutant(arguments);
   if (name.starts_with("plan.")) return ParsePlanMutant(arguments);
-  Result<Mutant> mutant = ParseMutant(arguments);
-  if (!mutant.ok()) return mutant.status();
-  if (mutant->info->gradients()) {
-    return MakeEmulatedGradients("mutant", mutant->spec,
-                                 std::move(mutant->grad),
-                                 mutant->info->PointOf<GradFault>());
+  ASSIGN_OR_RETURN(Mutant mutant, ParseMutant(arguments));
+  if (mutant.info->gradients()) {
+    return MakeEmulatedGradients("mutant", mutant.spec, std::move(mutant.grad),
+                                 mutant.info->PointOf<GradFault>());
   }
-  if (mutant->info->scan_gradients()) {
-    return MakeEmulatedScanGradients("mutant", mutant->spec,
-                                     std::move(mutant->scan_grad),
-                                     mutant->info->PointOf<ScanGradFault>());
+  if (mutant.info->scan_gradients()) {
+    return MakeEmulatedScanGradients("mutant", mutant.spec,
+                                     std::move(mutant.scan_grad),
+                                     mutant.info->PointOf<ScanGradFault>());
   }
-  if (mutant->info->merge()) {
-    return MakeEmulatedMerge("mutant", mutant->spec, std::move(mutant->merge),
-                             mutant->info->PointOf<MergeFault>());
+  if (mutant.info->merge()) {
+    return MakeEmulatedMerge("mutant", mutant.spec, std::move(mutant.merge),
+                             mutant.info->PointOf<MergeFault>());
   }
-  if (mutant->info->scan()) {
-    return MakeEmulatedScan("mutant", mutant->spec, std::move(mutant->scan),
-                            mutant->scan_dial);
+  if (mutant.info->scan()) {
+    return MakeEmulatedScan("mutant", mutant.spec, std::move(mutant.scan),
+                            mutant.scan_dial);
   }
-  return MakeEmulatedAttention("mutant", mutant->spec,
-                               std::move(mutant->variant), mutant->dial);
+  return MakeEmulatedAttention("mutant", mutant.spec, std::move(mutant.variant),
+                               mutant.dial);
 }
 
 Result<std::unique_ptr<Candidate>> ParseVariantCandidate(

@@ -121,10 +121,9 @@ Status CollectValues(const CaseRow& op, std::string_view line,
       return at.Error("expected key=value, found " + Quote(text) +
                       (equals == 0 ? "" : LikelyPair(op, text)));
     }
-    const auto key = FindKey(op, text.substr(0, equals), at);
-    if (!key.ok()) return key.status();
+    ASSIGN_OR_RETURN(const auto key, FindKey(op, text.substr(0, equals), at));
     const Scanner value(line, token.begin + equals + 1, token.end);
-    if (!values->emplace(key.value(), value).second) {
+    if (!values->emplace(key, value).second) {
       return at.Error("key '" + std::string(text.substr(0, equals)) +
                       "' is given twice");
     }
@@ -267,11 +266,10 @@ Case EmptyCase(const OpRow& op) {
 }
 
 Result<Case> ParseCase(std::string_view line, OpRows ops) {
-  auto sequence = ParseCaseSequence(line, ops);
-  if (!sequence.ok()) return sequence.status();
-  if (sequence->size() == 1) return std::move(sequence.value()[0]);
+  ASSIGN_OR_RETURN(auto sequence, ParseCaseSequence(line, ops));
+  if (sequence.size() == 1) return std::move(sequence[0]);
   return Status::Error("expected one case, found a sequence of " +
-                       std::to_string(sequence->size()) + " joined by ';;'");
+                       std::to_string(sequence.size()) + " joined by ';;'");
 }
 
 Result<std::vector<Case>> ParseCaseSequence(std::string_view line, OpRows ops) {

@@ -105,9 +105,7 @@ Status ParseFile(Scanner& in, FillTerm* term) {
                       "a file is pinned by its digest: write "
                       "file:PATH#DIGEST");
   }
-  auto digest = ScanDigest(in);
-  if (!digest.ok()) return digest.status();
-  term->digest = std::move(digest.value());
+  ASSIGN_OR_RETURN(term->digest, ScanDigest(in));
   return {};
 }
 
@@ -131,14 +129,10 @@ Status ParseArguments(Scanner& in, const FillFamily& family, FillTerm* term) {
     if (in.AcceptWord("masked")) return {};
     return in.Error("expected " + form);
   }
-  const auto a = in.Real();
-  if (!a.ok()) return a.status();
-  term->a = a.value();
+  ASSIGN_OR_RETURN(term->a, in.Real());
   if (family.numbers < 2) return {};
   if (!in.Accept(',')) return in.Error("expected " + form);
-  const auto b = in.Real();
-  if (!b.ok()) return b.status();
-  term->b = b.value();
+  ASSIGN_OR_RETURN(term->b, in.Real());
   return {};
 }
 
@@ -149,15 +143,14 @@ bool IsOfScores(FillKind kind) {
 }
 
 Result<FillTerm> ParseTerm(Scanner& in) {
-  const auto tensors = ParseTensors(in);
-  if (!tensors.ok()) return tensors.status();
+  ASSIGN_OR_RETURN(const auto tensors, ParseTensors(in));
   const size_t start = in.position();
   const std::string_view name = in.Word();
   for (const FillFamily& family : kFamilies) {
     if (name != family.name) continue;
     FillTerm term;
     term.kind = family.kind;
-    term.tensors = tensors.value();
+    term.tensors = tensors;
     RETURN_IF_ERROR(ParseArguments(in, family, &term));
     if (IsOfScores(term.kind) && term.tensors != kFillAll) {
       return in.ErrorAt(start, std::string(name) +

@@ -15,23 +15,21 @@ Result<SegmentRun> ParseRun(Scanner& in, bool with_id, size_t number) {
   run.id = static_cast<int32_t>(number);
   if (with_id) {
     const size_t start = in.position();
-    const auto id = in.Int();
-    if (!id.ok()) return id.status();
-    if (id.value() != static_cast<int32_t>(id.value())) {
-      return in.ErrorAt(start, "segment id " + std::to_string(id.value()) +
-                                   " does not fit 32 bits");
+    ASSIGN_OR_RETURN(const auto id, in.Int());
+    if (id != static_cast<int32_t>(id)) {
+      return in.ErrorAt(
+          start, "segment id " + std::to_string(id) + " does not fit 32 bits");
     }
-    run.id = static_cast<int32_t>(id.value());
+    run.id = static_cast<int32_t>(id);
     if (!in.Accept('*')) return in.Error("expected ids:ID*LENGTH,...");
   }
   const size_t start = in.position();
-  const auto length = in.Int();
-  if (!length.ok()) return length.status();
-  if (length.value() < 1) {
+  ASSIGN_OR_RETURN(const auto length, in.Int());
+  if (length < 1) {
     return in.ErrorAt(start, "a segment has at least one position, found " +
-                                 std::to_string(length.value()));
+                                 std::to_string(length));
   }
-  run.length = length.value();
+  run.length = length;
   return run;
 }
 
@@ -105,9 +103,7 @@ Result<Segments> ParseSegments(Scanner& in) {
     segments.path = in.Until("#");
     if (segments.path.empty()) return in.Error("file: wants a file name");
     if (!in.Accept('#')) return segments;
-    auto digest = ScanDigest(in);
-    if (!digest.ok()) return digest.status();
-    segments.digest = std::move(digest.value());
+    ASSIGN_OR_RETURN(segments.digest, ScanDigest(in));
     return segments;
   }
   segments.kind = Segments::Kind::kRuns;

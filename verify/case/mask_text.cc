@@ -47,14 +47,13 @@ class MaskParser {
     MaskExpr list;
     list.kind = kind;
     do {
-      auto child = operand();
-      if (!child.ok()) return child;
-      if (child->kind == kind) {
-        for (MaskExpr& grandchild : child->children) {
+      ASSIGN_OR_RETURN(auto child, operand());
+      if (child.kind == kind) {
+        for (MaskExpr& grandchild : child.children) {
           list.children.push_back(std::move(grandchild));
         }
       } else {
-        list.children.push_back(std::move(child.value()));
+        list.children.push_back(std::move(child));
       }
     } while (in_.Accept(separator));
     if (list.children.size() > 1) return list;
@@ -151,15 +150,14 @@ Status MaskParser::ParseWindow(MaskExpr* term) {
       continue;
     }
     const size_t start = in_.position();
-    const auto count = in_.Int();
-    if (!count.ok()) return count.status();
-    if (count.value() < 0) {
+    ASSIGN_OR_RETURN(const auto count, in_.Int());
+    if (count < 0) {
       return in_.ErrorAt(start,
                          "a window side is a count of keys, 0 or more, "
                          "or 'inf'; found " +
-                             std::to_string(count.value()));
+                             std::to_string(count));
     }
-    *side = count.value();
+    *side = count;
   }
   return {};
 }
@@ -179,29 +177,23 @@ Status MaskParser::ParsePath(std::string_view name, DenseSource* source) {
     return in_.Error(std::string(name) + " wants a file name");
   }
   if (!in_.Accept('#')) return {};
-  auto digest = ScanDigest(in_);
-  if (!digest.ok()) return digest.status();
-  source->digest = std::move(digest.value());
+  ASSIGN_OR_RETURN(source->digest, ScanDigest(in_));
   return {};
 }
 
 Status MaskParser::ParseDensity(DenseSource* source) {
-  const auto density = in_.Real();
-  if (!density.ok()) return density.status();
-  source->density = density.value();
+  ASSIGN_OR_RETURN(source->density, in_.Real());
   return {};
 }
 
 // After "blocks:".
 Status MaskParser::ParseBlocks(MaskExpr* term, DenseSource* source) {
-  const auto block_q = in_.Int();
-  if (!block_q.ok()) return block_q.status();
+  ASSIGN_OR_RETURN(const auto block_q, in_.Int());
   if (!in_.Accept('x')) return in_.Error(kBlocksForm);
-  const auto block_k = in_.Int();
-  if (!block_k.ok()) return block_k.status();
+  ASSIGN_OR_RETURN(const auto block_k, in_.Int());
   if (!in_.Accept(':')) return in_.Error(kBlocksForm);
-  source->block_q = block_q.value();
-  source->block_k = block_k.value();
+  source->block_q = block_q;
+  source->block_k = block_k;
   if (!in_.AcceptWord("file")) {
     source->kind = DenseSource::Kind::kBlocks;
     return ParseDensity(source);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/wire/host.h"
 #include "verify/cli/cli.h"
 
@@ -79,15 +80,11 @@ Status LimitHosts(const HostArguments& arguments,
     limits.call_seconds = seconds;
   }
   if (!arguments.candidate_memory.empty()) {
-    const Result<int64_t> memory =
-        ParseMemory(arguments.candidate_memory, "--candidate-memory");
-    if (!memory.ok()) return memory.status();
-    limits.memory = memory.value();
+    ASSIGN_OR_RETURN(limits.memory, ParseMemory(arguments.candidate_memory,
+                                                "--candidate-memory"));
   }
   if (!arguments.candidate_user.empty()) {
-    Result<HostUser> user = FindUser(arguments.candidate_user);
-    if (!user.ok()) return user.status();
-    limits.user = std::move(user.value());
+    ASSIGN_OR_RETURN(limits.user, FindUser(arguments.candidate_user));
   }
   limits.device = arguments.device;
   SetHostLimits(limits);

@@ -51,10 +51,9 @@ Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
   std::vector<std::unique_ptr<Candidate>> candidates;
   for (const std::string& spec : group.candidates) {
     RETURN_IF_ERROR(CheckTrust(group, spec));
-    Result<std::unique_ptr<Candidate>> candidate =
-        ParseCandidate(WithThreads(spec, options.threads));
-    if (!candidate.ok()) return candidate.status();
-    if (!options.invariance && !candidate.value()->traits().ours &&
+    ASSIGN_OR_RETURN(std::unique_ptr<Candidate> candidate,
+                     ParseCandidate(WithThreads(spec, options.threads)));
+    if (!options.invariance && !candidate->traits().ours &&
         group.profile.empty() && NeedsProfile(group)) {
       std::string known;
       for (const NumericProfile& profile : BuiltinProfiles()) {
@@ -65,8 +64,8 @@ Result<std::vector<std::unique_ptr<Candidate>>> OpenCandidates(
                            "claims; built in:" +
                            known + "; or a file (docs/profiles.md)");
     }
-    RETURN_IF_ERROR(candidate.value()->Start());
-    candidates.push_back(std::move(candidate.value()));
+    RETURN_IF_ERROR(candidate->Start());
+    candidates.push_back(std::move(candidate));
   }
   return candidates;
 }
@@ -185,15 +184,11 @@ Result<Run> OpenRun(JobGroup* group, const SessionOptions& options,
   }
   ASSIGN_OR_RETURN(RunOptions own, ResolveOptions(with));
   *threads = std::max(*threads, with.threads);
-  const Status identified =
-      IdentifyFor(with, candidates, group, WatchInterrupt());
-  if (!identified.ok()) return identified;
+  RETURN_IF_ERROR(IdentifyFor(with, candidates, group, WatchInterrupt()));
   if (!group->profile.empty()) {
-    Result<NumericProfile> profile =
-        group->identified ? Result(group->identified->profile)
-                          : ProfileOf(group->profile, candidates);
-    if (!profile.ok()) return profile.status();
-    own.judge.profile = std::move(profile.value());
+    ASSIGN_OR_RETURN(own.judge.profile,
+                     group->identified ? Result(group->identified->profile)
+                                       : ProfileOf(group->profile, candidates));
     own.judge.profile_spec = group->profile;
   }
   if (with.invariance) {

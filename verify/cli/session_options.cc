@@ -88,23 +88,17 @@ Status ApplyReplayOptions(const std::vector<std::string>& words,
 Result<RunOptions> ResolveOptions(const SessionOptions& options) {
   RunOptions run;
   if (!options.budget.empty()) {
-    const Result<Budget> budget = ParseBudget(options.budget);
-    if (!budget.ok()) return budget.status();
-    run.budget = budget.value();
+    ASSIGN_OR_RETURN(run.budget, ParseBudget(options.budget));
   }
   if (!options.shard.empty()) {
-    const Result<Shard> shard = ResolveShard(options.shard);
-    if (!shard.ok()) return shard.status();
-    run.shard = shard.value();
+    ASSIGN_OR_RETURN(run.shard, ResolveShard(options.shard));
   }
   run.max_memory = DefaultMemoryBudget();
   if (!options.max_memory.empty()) {
     ASSIGN_OR_RETURN(run.max_memory, ParseMemory(options.max_memory));
   }
   if (!options.seed.empty()) {
-    const Result<uint64_t> seed = ParseSeed(options.seed);
-    if (!seed.ok()) return seed.status();
-    run.seed = seed.value();
+    ASSIGN_OR_RETURN(run.seed, ParseSeed(options.seed));
   }
   run.fail_fast = options.fail_fast;
   run.draws = options.draws;

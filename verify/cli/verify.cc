@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/cli/gate/config.h"
 #include "verify/cli/outputs/outputs.h"
 #include "verify/cli/session.h"
@@ -179,18 +180,18 @@ Status AddFresh(SessionOptions* s, std::vector<Job>* jobs) {
   const std::string against = WhyNotFresh(*s);
   const std::string quiet =
       s->config.empty() || !against.empty() ? "0" : "random";
-  const Result<FreshSeed> seed =
-      ParseFreshSeed(s->fresh_seed.empty() ? quiet : s->fresh_seed);
-  if (!seed.ok()) return seed.status();
+  ASSIGN_OR_RETURN(
+      const FreshSeed seed,
+      ParseFreshSeed(s->fresh_seed.empty() ? quiet : s->fresh_seed));
   // What is drawn anew in each run is not what a comparison needs; a number is,
   // except where there are no answers to other cases.
   const bool random = s->fresh_seed == "random";
   const bool none = against == "files:" || against == "--seed";
-  if (!against.empty() && seed.value() != 0 && (random || none)) {
+  if (!against.empty() && seed != 0 && (random || none)) {
     return Status::Error("--fresh-seed " + s->fresh_seed +
                          " does not go with " + against + "; 0 does");
   }
-  s->fresh = seed.value();
+  s->fresh = seed;
   return AddFreshJobs(s->fresh, jobs);
 }
 

@@ -116,9 +116,7 @@ Result<Bug> ReadBug(std::string_view text) {
   ASSIGN_OR_RETURN(const MutantInfo* found, FindBug(Mutants(), name));
   Bug bug{found, found->severity};
   if (at == text.size()) return bug;
-  const Result<double> severity = ReadSeverity(text.substr(at + 1), *found);
-  if (!severity.ok()) return severity.status();
-  bug.severity = severity.value();
+  ASSIGN_OR_RETURN(bug.severity, ReadSeverity(text.substr(at + 1), *found));
   return bug;
 }
 
@@ -199,9 +197,7 @@ Status SetSize(std::string_view text, int64_t* rows, int64_t* keys) {
 Status Furnish(const Place& place, Mutant* mutant) {
   const MutantInfo& info = *mutant->info;
   if (info.gradients()) {
-    Result<GradVariant> grad = FindGradVariant(place.base);
-    if (!grad.ok()) return grad.status();
-    mutant->grad = std::move(grad.value());
+    ASSIGN_OR_RETURN(mutant->grad, FindGradVariant(place.base));
     return SetSize(place.size, &mutant->grad.tile_q, &mutant->grad.tile_kv);
   }
   if (info.scan_gradients()) {
@@ -213,14 +209,10 @@ Status Furnish(const Place& place, Mutant* mutant) {
     return {};
   }
   if (info.scan()) {
-    Result<ScanVariant> scan = FindScanVariant(place.base);
-    if (!scan.ok()) return scan.status();
-    mutant->scan = std::move(scan.value());
+    ASSIGN_OR_RETURN(mutant->scan, FindScanVariant(place.base));
     return SetSize(place.size, &mutant->scan.chunk, nullptr);
   }
-  Result<AttentionVariant> variant = FindVariant(place.base);
-  if (!variant.ok()) return variant.status();
-  mutant->variant = std::move(variant.value());
+  ASSIGN_OR_RETURN(mutant->variant, FindVariant(place.base));
   return SetSize(place.size, &mutant->variant.tile_q, &mutant->variant.tile_kv);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/text.h"
 #include "verify/profile/fields.h"
 
@@ -44,8 +45,7 @@ Result<OutputSet> Asker::Call(const Case& c, const Trial& trial,
                                .number = 1,
                                .total = 1,
                                .claims = &claims};
-  const Status ready = candidate_.Prepare(request);
-  if (!ready.ok()) return ready;
+  RETURN_IF_ERROR(candidate_.Prepare(request));
   Execution execution;
   ++calls_;
   const RunOutcome outcome = candidate_.Run(
@@ -186,12 +186,11 @@ Result<Identified> AskTwice(
   if (!found.ok()) return found;
   Settle(&found.value());
   FillValues(&found.value());
-  Result<Identified> again = round(request.light_keys);
-  if (!again.ok()) return again;
-  Settle(&again.value());
-  FillValues(&again.value());
+  ASSIGN_OR_RETURN(Identified again, round(request.light_keys));
+  Settle(&again);
+  FillValues(&again);
   found->op = request.op;
-  Reconcile(request.light_keys, again.value(), &found.value());
+  Reconcile(request.light_keys, again, &found.value());
   Settle(&found.value());
   FillValues(&found.value());
   return found;

@@ -30,6 +30,13 @@ class Asker {
 
   void Say(const std::string& field, Word word, const std::string& evidence,
            const std::string& line = "");
+  // Whether there is an answer. Without one the field's value is assumed, and
+  // the evidence says why.
+  template <typename T>
+  bool Answered(const std::string& field, const Result<T>& answer) {
+    if (!answer.ok()) Say(field, Word::kAssumed, answer.message());
+    return answer.ok();
+  }
   void Warn(const std::string& what) { found.warnings.push_back(what); }
   // What was found, with the profile.
   Identified Take();

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "verify/base/status_macros.h"
 #include "verify/identify/rows.h"
 
 namespace lockstep::verify {
@@ -46,8 +47,7 @@ Status MayAsk(const IdentifyRequest& request, const Candidate& candidate) {
 
 Result<Identified> Identify(const IdentifyRequest& request,
                             Candidate& candidate) {
-  const Status may = MayAsk(request, candidate);
-  if (!may.ok()) return may;
+  RETURN_IF_ERROR(MayAsk(request, candidate));
   Result<Identified> found = RowOf(request.op)->ask(request, candidate);
   if (!found.ok()) {
     return Status::Error("candidate '" + candidate.Spec() +
@@ -71,8 +71,7 @@ Result<Identified> IdentifyInItsLane(const std::string& op,
   request.op = op.empty() ? candidate.Introduce().usual_op : op;
   if (request.op.empty()) request.op = IdentifiableOps().front();
   request.lane = LanesToAsk(candidate).front();
-  const Status may = MayAsk(request, candidate);
-  if (!may.ok()) return may;
+  RETURN_IF_ERROR(MayAsk(request, candidate));
   std::string why;
   for (const Lane lane : LanesToAsk(candidate)) {
     request.lane = lane;

@@ -200,10 +200,10 @@ Result<PlanReport> ReportPlan(const Case& c, const MaterialiseOptions& options,
   const AttentionForwardCase& a = c.Get<AttentionForwardCase>();
   const bool counts =
       a.valid_q != std::vector{a.q_len} || a.valid_kv != std::vector{a.kv_len};
-  const Result<optimized::PlanKey> key = optimized::MakePlanKey(
-      ToProblem(a), counts, request.tiles, width, width_t);
-  if (!key.ok()) return key.status();
-  report.key = KeyText(key.value(), a);
+  ASSIGN_OR_RETURN(const optimized::PlanKey key,
+                   optimized::MakePlanKey(ToProblem(a), counts, request.tiles,
+                                          width, width_t));
+  report.key = KeyText(key, a);
   return report;
 }
 

@@ -100,15 +100,13 @@ Status ExportCase(const Case& c, const std::string& directory, bool expected,
   ASSIGN_OR_RETURN(const TrialRow op, TrialRowOf(c));
   ASSIGN_OR_RETURN(const auto trial, op.open(c, options));
   const std::string line = CanonicalLine(c);
-  const auto inputs = FormatInputs(*trial, line);
-  if (!inputs.ok()) return inputs.status();
+  ASSIGN_OR_RETURN(const auto inputs, FormatInputs(*trial, line));
   Result<std::string> answer = std::string();
   if (expected) answer = FormatExpected(*trial, line);
   if (!answer.ok()) return answer.status();
   Status status = MakeDirectory(directory);
   if (!status.ok()) return status;
-  status =
-      WriteFileAtomically(directory + "/inputs.safetensors", inputs.value());
+  status = WriteFileAtomically(directory + "/inputs.safetensors", inputs);
   if (!status.ok() || !expected) return status;
   status =
       WriteFileAtomically(directory + "/expected.safetensors", answer.value());

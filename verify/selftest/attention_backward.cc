@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/mutant_attention_backward.h"
 #include "verify/case/attention_backward.h"
 #include "verify/domain/domain.h"
@@ -34,17 +35,14 @@ const SelftestRow kAttentionBackwardSelftest = {
     .op = kAttentionBackward,
     .mutants = [] { return MutantsOf(&MutantInfo::gradients); },
     .mutant = [](const MutantInfo& info, BugBase) -> Result<Subject> {
-      const Result<Mutant> mutant = ParseMutant(info.name);
-      if (!mutant.ok()) return mutant.status();
-      return AttentionSubject("mutant", info.name, mutant->grad,
+      ASSIGN_OR_RETURN(const Mutant mutant, ParseMutant(info.name));
+      return AttentionSubject("mutant", info.name, mutant.grad,
                               info.PointOf<GradFault>());
     },
     .zoo = [] { return NamesOfZoo(GradZoo()); },
     .correct = [](const std::string& name) -> Result<Subject> {
-      const Result<GradVariant> variant = FindGradVariant(name);
-      if (!variant.ok()) return variant.status();
-      return AttentionSubject("variant", name, variant.value(),
-                              GradFault::kNone);
+      ASSIGN_OR_RETURN(const GradVariant variant, FindGradVariant(name));
+      return AttentionSubject("variant", name, variant, GradFault::kNone);
     },
     .draw = &DrawAttentionBackward,
     .fewer = 4,

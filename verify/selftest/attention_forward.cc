@@ -45,17 +45,14 @@ const SelftestRow kAttentionForwardSelftest = {
     .op = "attention_forward",
     .mutants = [] { return MutantsOf(&MutantInfo::attention); },
     .mutant = [](const MutantInfo& info, BugBase base) -> Result<Subject> {
-      const Result<Mutant> mutant = ParseMutant(info.name);
-      if (!mutant.ok()) return mutant.status();
-      ASSIGN_OR_RETURN(const AttentionVariant variant,
-                       BaseFor(mutant.value(), base));
-      return SubjectOf("mutant", info.name, variant, mutant->dial);
+      ASSIGN_OR_RETURN(const Mutant mutant, ParseMutant(info.name));
+      ASSIGN_OR_RETURN(const AttentionVariant variant, BaseFor(mutant, base));
+      return SubjectOf("mutant", info.name, variant, mutant.dial);
     },
     .zoo = [] { return NamesOfZoo(AttentionZoo()); },
     .correct = [](const std::string& name) -> Result<Subject> {
-      const Result<AttentionVariant> variant = FindVariant(name);
-      if (!variant.ok()) return variant.status();
-      return SubjectOf("variant", name, variant.value(), {});
+      ASSIGN_OR_RETURN(const AttentionVariant variant, FindVariant(name));
+      return SubjectOf("variant", name, variant, {});
     },
     .draw = &DrawAttentionForward,
     .ordinary = "flash",

@@ -36,20 +36,18 @@ Result<Case> DrawScan(const NumericProfile& profile, int64_t keys,
 }  // namespace
 
 Result<Subject> OpenScanMutant(const MutantInfo& info, BugBase) {
-  const Result<Mutant> mutant = ParseMutant(info.name);
-  if (!mutant.ok()) return mutant.status();
+  ASSIGN_OR_RETURN(const Mutant mutant, ParseMutant(info.name));
   return Subject{
-      MakeEmulatedScan("mutant", info.name, mutant->scan, mutant->scan_dial),
-      mutant->scan.numeric};
+      MakeEmulatedScan("mutant", info.name, mutant.scan, mutant.scan_dial),
+      mutant.scan.numeric};
 }
 
 std::vector<std::string> ScanZooNames() { return NamesOfZoo(ScanZoo()); }
 
 Result<Subject> OpenScanVariant(const std::string& name) {
-  const Result<ScanVariant> variant = FindScanVariant(name);
-  if (!variant.ok()) return variant.status();
-  return Subject{MakeEmulatedScan("variant", name, variant.value(), {}),
-                 variant->numeric};
+  ASSIGN_OR_RETURN(const ScanVariant variant, FindScanVariant(name));
+  return Subject{MakeEmulatedScan("variant", name, variant, {}),
+                 variant.numeric};
 }
 
 const SelftestRow kMamba3ScanSelftest = {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/mutant_mamba3_scan_backward.h"
 #include "verify/domain/domain.h"
 #include "verify/registry/ops.h"
@@ -32,17 +33,15 @@ const SelftestRow kMamba3ScanBackwardSelftest = {
     .op = kScanBackward,
     .mutants = [] { return MutantsOf(&MutantInfo::scan_gradients); },
     .mutant = [](const MutantInfo& info, BugBase) -> Result<Subject> {
-      const Result<Mutant> mutant = ParseMutant(info.name);
-      if (!mutant.ok()) return mutant.status();
-      return ScanSubject("mutant", info.name, mutant->scan_grad,
+      ASSIGN_OR_RETURN(const Mutant mutant, ParseMutant(info.name));
+      return ScanSubject("mutant", info.name, mutant.scan_grad,
                          info.PointOf<ScanGradFault>());
     },
     .zoo = [] { return NamesOfZoo(ScanGradZoo()); },
     .correct = [](const std::string& name) -> Result<Subject> {
-      const Result<ScanGradVariant> variant = FindScanGradVariant(name);
-      if (!variant.ok()) return variant.status();
-      return ScanSubject("variant", name, variant.value(),
-                         ScanGradFault::kNone);
+      ASSIGN_OR_RETURN(const ScanGradVariant variant,
+                       FindScanGradVariant(name));
+      return ScanSubject("variant", name, variant, ScanGradFault::kNone);
     },
     .draw = &DrawScanBackward,
     .fewer = 4,

@@ -83,15 +83,14 @@ class Defendant {
     if (!ordinary_) return {};
     const Case c = InLane(call, ordinary_->profile());
     ASSIGN_OR_RETURN(const Answer answer, ordinary_->Run(c));
-    const Result<Answer> baseline = baseline_->Run(c);
-    if (!baseline.ok()) return baseline.status();
+    ASSIGN_OR_RETURN(const Answer baseline, baseline_->Run(c));
     const auto allowed = answer.trial->envelopes().Envelope(
         ordinary_->profile(), AllRows(*answer.trial), 1);
     Note(ProofTier::kOrdinary, Judge(*allowed, answer.outputs));
     const RuleInput input = {
         .lane = answer.trial->outputs()[0].lane,
         .truth = {allowed->truth().begin(), allowed->truth().end()},
-        .baseline = Numbers(baseline.value(), 0),
+        .baseline = Numbers(baseline, 0),
         .produced = Numbers(answer, 0)};
     const auto passes = PassesForeignRules(input);
     for (size_t r = 0; r < kForeignRules; ++r) {
@@ -114,9 +113,8 @@ class Defendant {
     const Case own = InLane(call, own_->profile());
     ASSIGN_OR_RETURN(const Answer answer, own_->Run(own));
     if (own_->exact()) Note(ProofTier::kBits, own_->Bits(answer));
-    const Status status = own_->exact() ? bounded_ ? TryBounded(call) : Status()
-                                        : TryClaims(own, answer, &*own_);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(own_->exact() ? bounded_ ? TryBounded(call) : Status()
+                                  : TryClaims(own, answer, &*own_));
     const Result<Found> again = own_->Invariant(own, answer);
     if (again.ok()) Note(ProofTier::kInvariance, again.value());
     return again.status();
@@ -273,13 +271,11 @@ Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
     if (options.progress) options.progress(info.name);
   }
   if (options.dials) {
-    auto dials = MeasureDials(options.ordinary, options.threads);
-    if (!dials.ok()) return dials.status();
-    result.dials = std::move(dials.value());
-    auto curves =
-        MeasureCurves(options.ordinary, options.curves, options.threads);
-    if (!curves.ok()) return curves.status();
-    result.curves = std::move(curves.value());
+    ASSIGN_OR_RETURN(result.dials,
+                     MeasureDials(options.ordinary, options.threads));
+    ASSIGN_OR_RETURN(
+        result.curves,
+        MeasureCurves(options.ordinary, options.curves, options.threads));
   }
   for (const SelftestRow* op : options.rows) TryZoo(*op, options, &result);
   return result;

@@ -100,18 +100,16 @@ int64_t BytesOf(const SafetensorsTensor& tensor) {
 
 Status ParseHeader(std::span<const uint8_t> rest, std::string_view header,
                    SafetensorsTensor* tensor) {
-  Result<std::string> type = ReadType(header);
-  if (!type.ok()) return type.status();
-  const Result<std::string_view> order = After(header, "fortran_order");
-  if (!order.ok()) return order.status();
-  if (!order->starts_with("False")) {
+  ASSIGN_OR_RETURN(std::string type, ReadType(header));
+  ASSIGN_OR_RETURN(const std::string_view order,
+                   After(header, "fortran_order"));
+  if (!order.starts_with("False")) {
     return Status::Error(
         "is in Fortran order; save numpy.ascontiguousarray(x)");
   }
-  Result<std::vector<int64_t>> shape = ReadShape(header);
-  if (!shape.ok()) return shape.status();
-  tensor->type = std::move(type.value());
-  tensor->shape = std::move(shape.value());
+  ASSIGN_OR_RETURN(std::vector<int64_t> shape, ReadShape(header));
+  tensor->type = std::move(type);
+  tensor->shape = std::move(shape);
   tensor->bytes = rest;
   if (BytesOf(*tensor) == static_cast<int64_t>(rest.size())) return {};
   return Status::Error("has " + std::to_string(rest.size()) +

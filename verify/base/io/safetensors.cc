@@ -151,8 +151,7 @@ Status Probe(const std::string& path) {
   }
   const uint64_t length =
       ReadLength(reinterpret_cast<const uint8_t*>(length_bytes.data()));
-  Status status = CheckHeaderLength(length, size);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckHeaderLength(length, size));
   std::string json(static_cast<size_t>(length), '\0');
   if (!file.read(json.data(), static_cast<std::streamsize>(json.size()))) {
     return {};

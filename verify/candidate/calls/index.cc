@@ -4,6 +4,7 @@
 #include "verify/base/io/files.h"
 #include "verify/base/io/json.h"
 #include "verify/base/printable.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
 namespace {
@@ -96,10 +97,9 @@ Result<CallIndex> ParseCallIndex(const std::string& path,
 
 Result<CallIndex> ReadCallIndex(const std::string& folder) {
   const std::string path = IndexFile(folder);
-  const auto bytes = ReadWholeFile(path, kMostIndex);
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(const auto bytes, ReadWholeFile(path, kMostIndex));
   return ParseCallIndex(
-      path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+      path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace lockstep::verify

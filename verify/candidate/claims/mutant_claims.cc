@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/mutant_attention_forward.h"
 #include "verify/emulator/attention_forward/zoo.h"
@@ -110,9 +111,8 @@ class ClaimKernel final : public Candidate {
 }  // namespace
 
 Result<std::unique_ptr<Candidate>> ParseClaimMutant(std::string_view name) {
-  const Result<const ClaimBug*> found = FindClaimBug(name);
-  if (!found.ok()) return found.status();
-  const ClaimBug& bug = *found.value();
+  ASSIGN_OR_RETURN(const ClaimBug* found, FindClaimBug(name));
+  const ClaimBug& bug = *found;
   auto usual = ParseVariantCandidate(bug.usual);
   auto other = ParseVariantCandidate(bug.other);
   if (!usual.ok()) return usual.status();

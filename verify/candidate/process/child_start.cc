@@ -18,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/process/c_library.h"
 #include "verify/candidate/process/child_process.h"
 #include "verify/candidate/process/keeper.h"
@@ -264,8 +265,7 @@ struct Pipe {
 Result<std::unique_ptr<ChildProcess>> ChildProcess::Start(
     const ChildLaunch& launch) {
   if (launch.arguments.empty()) return Status::Error("there is no program");
-  Result<std::string> program = FindProgram(launch.arguments[0]);
-  if (!program.ok()) return program.status();
+  ASSIGN_OR_RETURN(std::string program, FindProgram(launch.arguments[0]));
   GuardThisProcess();
   Pipe output, report, lifeline;
   if (!output.Open() || !report.Open() || !lifeline.Open()) {
@@ -273,7 +273,7 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   }
   Prepared prepared;
   prepared.name = launch.arguments[0];
-  prepared.program = std::move(program.value());
+  prepared.program = std::move(program);
   std::vector<std::string> arguments = launch.arguments;
   for (std::string& word : arguments) prepared.arguments.push_back(word.data());
   prepared.arguments.push_back(nullptr);

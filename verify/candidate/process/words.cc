@@ -1,5 +1,6 @@
 #include "verify/candidate/process/words.h"
 
+#include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 
 namespace lockstep::verify {
@@ -25,8 +26,7 @@ class Splitter {
         continue;
       }
       open_ = true;
-      const Status status = c == '\'' || c == '"' ? Quoted(c) : Plain();
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(c == '\'' || c == '"' ? Quoted(c) : Plain());
     }
     EndWord();
     if (words_.empty()) {
@@ -59,8 +59,7 @@ class Splitter {
         word_ += text_[at_];
         continue;
       }
-      const Status status = Plain();
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(Plain());
     }
     if (at_ < text_.size()) return {};
     return At(begin, std::string("the quote ") + quote + " has no end");

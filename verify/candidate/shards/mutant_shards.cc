@@ -13,6 +13,7 @@
 #include "verify/base/binary64.h"
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/emulated.h"
 #include "verify/case/shards/shard.h"
 #include "verify/ops/attention_forward/claims/claims.h"
@@ -104,18 +105,15 @@ class ShardedKernel final : public EmulatedCandidate {
 
 Status ShardedKernel::RunScan(const CaseRequest& request, const Trial& trial,
                               const OutputSet& outputs) {
-  Result<Shards> shards = trial.laws().MakeShards({shard_, nullptr});
-  if (!shards.ok()) return shards.status();
+  ASSIGN_OR_RETURN(Shards shards, trial.laws().MakeShards({shard_, nullptr}));
   OutputSet handed;
-  for (size_t n = 0; n < shards->calls.size(); ++n) {
-    Result<LawCall> call = shards->calls[n].make();
-    if (!call.ok()) return call.status();
-    if (call->take) call->take(handed);
-    Result<OutputSet> answer = Ask(request, *call->trial);
-    if (!answer.ok()) return answer.status();
-    CopyKept(call.value(), answer.value(), trial, outputs);
+  for (size_t n = 0; n < shards.calls.size(); ++n) {
+    ASSIGN_OR_RETURN(LawCall call, shards.calls[n].make());
+    if (call.take) call.take(handed);
+    ASSIGN_OR_RETURN(OutputSet answer, Ask(request, *call.trial));
+    CopyKept(call, answer, trial, outputs);
     if (n > 0 && bug_.glue == Glue::kCarryOfFirst) continue;
-    handed = std::move(answer.value());
+    handed = std::move(answer);
     if (bug_.glue != Glue::kNoCarry) continue;
     for (size_t t = 1; t < handed.tensors.size(); ++t) {
       const MutableLaneView& view = handed.tensors[t].view;
@@ -143,28 +141,28 @@ Result<LawCall> ShardedKernel::CallOf(const AttentionForwardTrial& whole,
   Result<LawCall> call = AttentionCallOf(whole, pick);
   if (!call.ok()) return call;
   Case request = whole.request();
-  Result<AttentionForwardData> data =
-      PickAttention(whole.data(), pick, &request.Get<AttentionForwardCase>());
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(
+      AttentionForwardData data,
+      PickAttention(whole.data(), pick, &request.Get<AttentionForwardCase>()));
   const AttentionForwardInputs& in = whole.data().inputs;
   if (bug_.glue == Glue::kOffsetOfWhole) {
-    data->problem.align = {Alignment::Kind::kOffset,
-                           in.Offset(whole.data().problem, pick.rows.front())};
+    data.problem.align = {Alignment::Kind::kOffset,
+                          in.Offset(whole.data().problem, pick.rows.front())};
   }
   if (bug_.glue == Glue::kCountsOfWhole) {
-    for (size_t b = 0; b < data->inputs.valid_kv.size(); ++b) {
+    for (size_t b = 0; b < data.inputs.valid_kv.size(); ++b) {
       const auto row = static_cast<size_t>(pick.rows[b]);
-      data->inputs.valid_kv[b] = std::min(in.valid_kv[row], pick.keys);
+      data.inputs.valid_kv[b] = std::min(in.valid_kv[row], pick.keys);
     }
   }
-  if (bug_.glue == Glue::kIdsOfFirst && data->problem.segments) {
-    auto* ids = reinterpret_cast<int32_t*>(data->kv_seg.data());
+  if (bug_.glue == Glue::kIdsOfFirst && data.problem.segments) {
+    auto* ids = reinterpret_cast<int32_t*>(data.kv_seg.data());
     for (const int64_t b : pick.rows) {
       for (int64_t j = 0; j < pick.keys; ++j) *ids++ = in.kv_seg(b, j);
     }
   }
   call->trial =
-      std::make_unique<AttentionForwardTrial>(request, std::move(data.value()));
+      std::make_unique<AttentionForwardTrial>(request, std::move(data));
   return call;
 }
 
@@ -232,21 +230,18 @@ Status ShardedKernel::RunAttention(const CaseRequest& request,
       cut.shards[n].pick = cut.shards[n % steps].pick;
     }
     Miscut(trial, n, &cut);
-    Result<LawCall> call = CallOf(trial, cut.shards[n].pick);
-    if (!call.ok()) return call.status();
-    Result<OutputSet> answer = Ask(request, *call->trial);
-    if (!answer.ok()) return answer.status();
+    ASSIGN_OR_RETURN(LawCall call, CallOf(trial, cut.shards[n].pick));
+    ASSIGN_OR_RETURN(OutputSet answer, Ask(request, *call.trial));
     if (!merges) {
-      CopyKept(call.value(), answer.value(), trial, outputs);
+      CopyKept(call, answer, trial, outputs);
       continue;
     }
-    Misread(answer.value());
-    lines.push_back(call->kept[0]);
-    merge.Add(n, std::move(call.value()), std::move(answer.value()));
+    Misread(answer);
+    lines.push_back(call.kept[0]);
+    merge.Add(n, std::move(call), std::move(answer));
   }
   if (!merges) return {};
-  const Status status = merge.Merge(outputs);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(merge.Merge(outputs));
   for (OutputSet& answer : merge.TakeAnswers()) {
     answers.push_back(std::move(answer));
   }
@@ -261,32 +256,30 @@ Result<std::unique_ptr<Candidate>> MakeShardedKernel(const ShardBug& bug,
   std::string spec = bug.name;
   if (!as.shard.empty()) spec += ",shard=" + as.shard;
   if (!as.usual.empty()) spec += ",base=" + as.usual;
-  auto usual =
-      ParseVariantCandidate(as.usual.empty() ? bug.usual : as.usual.c_str());
-  if (!usual.ok()) return usual.status();
-  if (!usual.value()->traits().claims) {
+  ASSIGN_OR_RETURN(
+      auto usual,
+      ParseVariantCandidate(as.usual.empty() ? bug.usual : as.usual.c_str()));
+  if (!usual->traits().claims) {
     return Status::Error("base=" + as.usual +
                          ": answers of the exact contract are not merged; "
                          "want a variant with a profile, such as base=cpu");
   }
   const ShardAxis axis = ReadShard(bug.shard)->axis;
-  const Result<ShardSpec> shard =
-      ReadShard(as.shard.empty() ? bug.shard : as.shard);
-  if (!shard.ok()) return shard.status();
-  if (shard->axis != axis) {
+  ASSIGN_OR_RETURN(const ShardSpec shard,
+                   ReadShard(as.shard.empty() ? bug.shard : as.shard));
+  if (shard.axis != axis) {
     return Status::Error("shard=" + as.shard + ": the bug is of " +
                          std::string(kShardAxes[static_cast<size_t>(axis)]) +
                          ":N");
   }
   return std::unique_ptr<Candidate>(std::make_unique<ShardedKernel>(
-      bug, std::move(spec), shard.value(), std::move(usual.value())));
+      bug, std::move(spec), shard, std::move(usual)));
 }
 
 // "shard.NAME[,shard=AXIS:N][,base=VARIANT]".
 Result<std::unique_ptr<Candidate>> ParseShardMutant(std::string_view name) {
   const size_t comma = std::min(name.find(','), name.size());
-  const Result<const ShardBug*> bug = FindShardBug(name.substr(0, comma));
-  if (!bug.ok()) return bug.status();
+  ASSIGN_OR_RETURN(const ShardBug* bug, FindShardBug(name.substr(0, comma)));
   ShardedAs as;
   name.remove_prefix(comma);
   while (!name.empty()) {
@@ -302,7 +295,7 @@ Result<std::unique_ptr<Candidate>> ParseShardMutant(std::string_view name) {
                            "': want shard=AXIS:N or base=VARIANT");
     }
   }
-  return MakeShardedKernel(*bug.value(), as);
+  return MakeShardedKernel(*bug, as);
 }
 
 }  // namespace lockstep::verify

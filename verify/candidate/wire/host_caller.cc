@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "verify/base/digest.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/wire/receipt.h"
 
 namespace lockstep::verify {
@@ -68,9 +69,7 @@ HostCaller::~HostCaller() {
 
 Status HostCaller::Start() {
   if (host_ != nullptr && host_->alive()) return {};
-  Result<std::unique_ptr<Host>> host = TakeHost(arguments_);
-  if (!host.ok()) return host.status();
-  host_ = std::move(host.value());
+  ASSIGN_OR_RETURN(host_, TakeHost(arguments_));
   // The same kernel in another process.
   host_->AddLacks(hello_.lacks);
   hello_ = host_->hello();

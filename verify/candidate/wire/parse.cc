@@ -6,6 +6,7 @@
 
 #include "verify/base/io/json.h"
 #include "verify/base/printable.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/wire/messages.h"
 
 namespace lockstep::verify {
@@ -203,10 +204,9 @@ bool HostHello::Lacks(std::string_view output) const {
 }
 
 Result<HostHello> ParseHello(std::string_view line) {
-  const Result<Json> json = ParseLine(line);
-  if (!json.ok()) return json.status();
+  ASSIGN_OR_RETURN(const Json json, ParseLine(line));
   Status status;
-  const Fields fields(json.value(), &status);
+  const Fields fields(json, &status);
   if (fields.Text("type") == "error") {
     return Status::Error(Printable(fields.Text("message")));
   }
@@ -263,16 +263,15 @@ Result<WireReply> ParseReply(std::string_view line) {
 }
 
 Result<WireReply> ParseAnyReply(std::string_view line) {
-  const Result<Json> json = ParseLine(line);
-  if (!json.ok()) return json.status();
+  ASSIGN_OR_RETURN(const Json json, ParseLine(line));
   Status status;
-  const Fields fields(json.value(), &status);
+  const Fields fields(json, &status);
   const std::string type = fields.Text("type");
   WireReply reply;
   reply.id = fields.Integer("id").value_or(0);
   if (type == "done") {
     reply.kind = WireReply::Kind::kDone;
-    reply.tables = ReadTables(json.value(), &status);
+    reply.tables = ReadTables(json, &status);
   } else if (type == "unsupported") {
     reply.kind = WireReply::Kind::kUnsupported;
     reply.message = Printable(fields.Text("reason"));

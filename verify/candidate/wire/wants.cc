@@ -62,8 +62,7 @@ Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
   wanted.DropLacking(hello.lacks);
   if (wide) RETURN_IF_ERROR(wanted.Widen());
   for (const std::string& want : hello.wants) {
-    const Status status = wanted.Apply(trial, want);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(wanted.Apply(trial, want));
   }
   return wanted;
 }

@@ -82,9 +82,7 @@ std::string PrintCap(const Case& c, int64_t) {
 }
 
 Status ParseBaseMask(Scanner& in, int64_t, Case& c) {
-  auto mask = ParseMask(in, &Get(c).dense);
-  if (!mask.ok()) return mask.status();
-  Get(c).mask = std::move(mask.value());
+  ASSIGN_OR_RETURN(Get(c).mask, ParseMask(in, &Get(c).dense));
   return {};
 }
 
@@ -162,9 +160,7 @@ std::string PrintCounts(const Case& c, int64_t) {
 }
 
 Status ParseStridesKey(Scanner& in, int64_t, Case& c) {
-  const auto strides = ParseStrides(in);
-  if (!strides.ok()) return strides.status();
-  Get(c).strides = strides.value();
+  ASSIGN_OR_RETURN(Get(c).strides, ParseStrides(in));
   return {};
 }
 

@@ -170,9 +170,7 @@ const CaseKey kKeys[] = {
         "layout", "bthp|bhtp", &keys::Set<ScanLayout::kBthp, &Scan::layout>),
     {"pad", "a count of elements", [](Case& c) { Get(c).pad = 0; },
      [](Scanner& in, int64_t, Case& c) -> Status {
-       const auto pad = in.Count();
-       if (!pad.ok()) return pad.status();
-       Get(c).pad = pad.value();
+       ASSIGN_OR_RETURN(Get(c).pad, in.Count());
        return {};
      },
      [](const Case& c, int64_t) { return std::to_string(Get(c).pad); },

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/identify/identify.h"
@@ -48,17 +49,15 @@ Status IdentifyFor(const SessionOptions& options,
                    JobGroup* group, const std::atomic<bool>* stop) {
   if (group->profile != kProfileAuto) return {};
   if (!options.allow_auto) {
-    const Status may = MayLearnHere(", or give --allow-auto");
-    if (!may.ok()) return may;
+    RETURN_IF_ERROR(MayLearnHere(", or give --allow-auto"));
   }
   if (candidates.size() != 1) {
     return Status::Error(
         "--profile auto is of one candidate; want runs of their own");
   }
-  Result<IdentifyRequest> request = RequestFor(*group);
-  if (!request.ok()) return request.status();
-  request->stop = stop;
-  Result<Identified> found = Identify(request.value(), *candidates.front());
+  ASSIGN_OR_RETURN(IdentifyRequest request, RequestFor(*group));
+  request.stop = stop;
+  Result<Identified> found = Identify(request, *candidates.front());
   if (!found.ok()) return Status::Error("--profile auto: " + found.message());
   group->identified = std::move(found.value());
   return {};

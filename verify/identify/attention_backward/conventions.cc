@@ -7,6 +7,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/identify/attention_backward/kernel.h"
 
 namespace lockstep::verify {
@@ -69,17 +70,15 @@ Result<std::pair<Small, Small>> SubnormalsOf(GradKernel* kernel) {
   question.forward.q = question.forward.k = {{0}};
   question.forward.v = {{1}};
   question.d_o = {{kSmall}};
-  const auto of_do = kernel->AskGrad(question);
-  if (!of_do.ok()) return of_do.status();
+  ASSIGN_OR_RETURN(const auto of_do, kernel->AskGrad(question));
   question.forward.q = {{1}};
   question.forward.k = {{static_cast<float>(kScore)}, {0}};
   question.forward.v = {{1}, {1}};
   question.d_o = {{0x1p60f}};
   question.o = {{1}};
-  const auto of_p = kernel->AskGrad(question);
-  if (!of_p.ok()) return of_p.status();
-  return std::pair{Seen(double{of_do->dv[0][0]}, double{kSmall}),
-                   Seen(double{of_p->dv[0][0]}, ExpDouble(kScore) * 0x1p60)};
+  ASSIGN_OR_RETURN(const auto of_p, kernel->AskGrad(question));
+  return std::pair{Seen(double{of_do.dv[0][0]}, double{kSmall}),
+                   Seen(double{of_p.dv[0][0]}, ExpDouble(kScore) * 0x1p60)};
 }
 
 }  // namespace
@@ -110,10 +109,7 @@ void AskGradSubnormals(GradKernel* kernel) {
 
 void AskGradEmptyRows(GradKernel* kernel) {
   const auto answer = kernel->AskGrad(Causal(3, 1));
-  if (!answer.ok()) {
-    kernel->Say("empty_row", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("empty_row", answer)) return;
   for (const float x : answer->dq[0]) {
     if (x == 0) continue;
     kernel->Say(
@@ -128,10 +124,7 @@ void AskGradNan(GradKernel* kernel) {
   GradQuestion question = Causal(2, 2);
   question.forward.q[1][0] = kNan;
   const auto seen = kernel->AskGrad(question);
-  if (!seen.ok()) {
-    kernel->Say("nan", Word::kAssumed, seen.message());
-    return;
-  }
+  if (!kernel->Answered("nan", seen)) return;
   if (AnyNan(seen->dq[1])) {
     kernel->Say("nan", Word::kSeen, "a query with NaN had dq = NaN");
   } else {

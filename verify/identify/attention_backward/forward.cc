@@ -7,6 +7,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/numbers.h"
 #include "verify/identify/attention_backward/kernel.h"
 
@@ -29,10 +30,7 @@ void AskDelta(GradKernel* kernel) {
   question.forward.k[0][1] = 1;
   question.d_o = {{1}};
   const auto answer = kernel->AskGrad(question);
-  if (!answer.ok()) {
-    kernel->Say("grad.delta_from", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("grad.delta_from", answer)) return;
   const double ds = double{answer->dk[0][0]};
   const auto is = [&](double wanted) {
     return std::fabs(ds - wanted) < wanted * 0x1p-5;
@@ -117,12 +115,11 @@ Result<std::vector<ExponentRow>> ExponentRows(GradKernel* kernel) {
     const double s = double{large[i]} * double{k[i]} * kOddScale;
     question.lse.push_back(static_cast<float>(s));
   }
-  const auto answer = kernel->AskGrad(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->AskGrad(question));
   std::vector<ExponentRow> rows;
   for (size_t i = 0; i < kGradWide; ++i) {
     rows.push_back(
-        {large[i], k[i], question.lse[i], LogDouble(double{answer->dv[0][i]})});
+        {large[i], k[i], question.lse[i], LogDouble(double{answer.dv[0][i]})});
   }
   return rows;
 }
@@ -145,10 +142,7 @@ void AskExponent(GradKernel* kernel) {
     return;
   }
   const auto rows = ExponentRows(kernel);
-  if (!rows.ok()) {
-    kernel->Say("scale_at", Word::kAssumed, rows.message());
-    return;
-  }
+  if (!kernel->Answered("scale_at", rows)) return;
   const ExponentForm* seen = nullptr;
   for (const ExponentForm& form : kForms) {
     if (seen == nullptr && Explains(form, rows.value())) seen = &form;

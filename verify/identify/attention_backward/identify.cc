@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/identify/attention_backward/kernel.h"
 #include "verify/identify/attention_forward/operands.h"
 
@@ -36,19 +37,16 @@ struct Follows {
   double dq = 0, dv = 0;
 };
 Result<Follows> FollowsOf(GradKernel* kernel) {
-  const auto plain = kernel->AskGrad(FromQuestion(0, 0));
-  if (!plain.ok()) return plain.status();
-  const auto other_o = kernel->AskGrad(FromQuestion(2, 0));
-  if (!other_o.ok()) return other_o.status();
-  const auto other_lse = kernel->AskGrad(FromQuestion(0, 1));
-  if (!other_lse.ok()) return other_lse.status();
+  ASSIGN_OR_RETURN(const auto plain, kernel->AskGrad(FromQuestion(0, 0)));
+  ASSIGN_OR_RETURN(const auto other_o, kernel->AskGrad(FromQuestion(2, 0)));
+  ASSIGN_OR_RETURN(const auto other_lse, kernel->AskGrad(FromQuestion(0, 1)));
   const auto near = [](double x, double wanted) {
     return std::fabs(x - wanted) <= 0x1p-6;
   };
   Follows follows;
-  const double dq = plain->dq[0][0], dv = plain->dv[0][0];
-  follows.dq = other_o->dq[0][0];
-  follows.dv = other_lse->dv[0][0];
+  const double dq = plain.dq[0][0], dv = plain.dv[0][0];
+  follows.dq = other_o.dq[0][0];
+  follows.dv = other_lse.dv[0][0];
   // D of 2: dS of 1 becomes -1. An lse of 1: a weight of 1 becomes 1 / e.
   follows.o = near(dq, 1) && near(follows.dq, -1);
   follows.lse = near(dv, 1) && near(follows.dv, 0.36788);
@@ -100,22 +98,20 @@ struct From {
   std::string evidence;
 };
 Result<From> FromOf(const IdentifyRequest& request, Candidate& candidate) {
-  const Result<Door> door = Enter(request, candidate);
-  if (!door.ok()) return door.status();
+  ASSIGN_OR_RETURN(const Door door, Enter(request, candidate));
   From from;
-  from.door = door.value();
-  GradKernel kernel(candidate, request.lane, door->grads, door->own);
-  const auto follows = FollowsOf(&kernel);
-  if (!follows.ok()) return follows.status();
-  if (follows->o && follows->lse) {
+  from.door = door;
+  GradKernel kernel(candidate, request.lane, door.grads, door.own);
+  ASSIGN_OR_RETURN(const auto follows, FollowsOf(&kernel));
+  if (follows.o && follows.lse) {
     from.door.own = {};
     from.evidence = "D followed the o, and P the lse, that were given";
     return from;
   }
   const std::string came =
       Format("with another o a dS was %.6g, with another lse a P was %.6g",
-             follows->dq, follows->dv);
-  if (!follows->not_o || !follows->not_lse) {
+             follows.dq, follows.dv);
+  if (!follows.not_o || !follows.not_lse) {
     from.door.own = {};
     from.word = Word::kCannotTell;
     from.evidence =
@@ -127,7 +123,7 @@ Result<From> FromOf(const IdentifyRequest& request, Candidate& candidate) {
   std::vector<OwnForward> ways;
   Prefer(!SaysNone(candidate, "lse"), &ways);
   for (const OwnForward& own : ways) {
-    GradKernel asked(candidate, request.lane, door->grads, own);
+    GradKernel asked(candidate, request.lane, door.grads, own);
     if (!HandsBack(&asked, own)) continue;
     from.door.own = own;
     from.evidence =
@@ -158,11 +154,9 @@ Result<Identified> AskAll(const IdentifyRequest& request, const From& from,
   if (own.o) {
     // What it hands back is a kernel of attention.
     if (!own.lse) p.lse = LseLane::kNone;
-    const Status asked = AskEach(AttentionProbes(), request.stop, &kernel);
-    if (!asked.ok()) return asked;
+    RETURN_IF_ERROR(AskEach(AttentionProbes(), request.stop, &kernel));
   }
-  const Status asked = AskEach(GradProbes(), request.stop, &kernel);
-  if (!asked.ok()) return asked;
+  RETURN_IF_ERROR(AskEach(GradProbes(), request.stop, &kernel));
   SettleOperands(own.o ? p.p : p.grad->p, &kernel);
   return kernel.Take();
 }
@@ -171,10 +165,9 @@ Result<Identified> AskAll(const IdentifyRequest& request, const From& from,
 
 Result<Identified> IdentifyGradients(const IdentifyRequest& request,
                                      Candidate& candidate) {
-  const Result<From> from = FromOf(request, candidate);
-  if (!from.ok()) return from.status();
+  ASSIGN_OR_RETURN(const From from, FromOf(request, candidate));
   return AskTwice(request, [&](int64_t light) {
-    return AskAll(request, from.value(), light, candidate);
+    return AskAll(request, from, light, candidate);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/elements.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_backward.h"
 #include "verify/inputs/attention_backward/data.h"
 #include "verify/ops/attention_backward/trial.h"
@@ -100,18 +101,14 @@ Result<GradAnswer> GradKernel::AskGradAsItStands(const GradQuestion& question) {
   const Case c = CaseOf(question, lane(), grads_);
   MaterialiseOptions options;
   options.own = own_;
-  auto data = MaterialiseAttentionBackward(c, options);
-  if (!data.ok()) return data.status();
-  Fill(question, &data.value());
-  const AttentionBackwardTrial trial(c, std::move(data.value()));
+  ASSIGN_OR_RETURN(auto data, MaterialiseAttentionBackward(c, options));
+  Fill(question, &data);
+  const AttentionBackwardTrial trial(c, std::move(data));
   NumericProfile claims = profile;
   claims.grad->from = own() ? GradFrom::kOwn : GradFrom::kGiven;
   if (own() && !own_.lse) claims.lse = LseLane::kNone;
-  const Result<OutputSet> outputs = Call(c, trial, claims);
-  if (!outputs.ok()) return outputs.status();
-  const auto view = [&](size_t at) {
-    return outputs->tensors[at].const_view();
-  };
+  ASSIGN_OR_RETURN(const OutputSet outputs, Call(c, trial, claims));
+  const auto view = [&](size_t at) { return outputs.tensors[at].const_view(); };
   const auto count = [](const auto& x) {
     return static_cast<int64_t>(x.size());
   };
@@ -136,9 +133,8 @@ Result<AttentionAnswer> GradKernel::AskOwn(const AttentionQuestion& question) {
   GradQuestion asked;
   asked.forward = question;
   asked.d_o = Zeros(question.q.size(), question.v.front().size());
-  const auto answer = AskGradAsItStands(asked);
-  if (!answer.ok()) return answer.status();
-  return AttentionAnswer{answer->own_o, answer->own_lse};
+  ASSIGN_OR_RETURN(const auto answer, AskGradAsItStands(asked));
+  return AttentionAnswer{answer.own_o, answer.own_lse};
 }
 
 // do is one query's own channel: dv has its weights there.
@@ -155,14 +151,13 @@ Result<AttentionAnswer> GradKernel::AskWeightsByDv(
         question.q.begin() + static_cast<std::ptrdiff_t>(from + n));
     asked.forward.v = Zeros(question.k.size(), n);
     asked.d_o = Diagonal(std::vector<float>(n, 1.0f));
-    const auto answer = AskGradAsItStands(asked);
-    if (!answer.ok()) return answer.status();
+    ASSIGN_OR_RETURN(const auto answer, AskGradAsItStands(asked));
     for (size_t i = 0; i < n; ++i) {
       auto& row = whole.o.emplace_back();
       for (size_t c = 0; c < channels; ++c) {
         double sum = 0;
         for (size_t j = 0; j < question.k.size(); ++j) {
-          sum += double{answer->dv[j][i]} * double{question.v[j][c]};
+          sum += double{answer.dv[j][i]} * double{question.v[j][c]};
         }
         row.push_back(static_cast<float>(sum));
       }
@@ -203,10 +198,9 @@ Result<std::vector<double>> GradKernel::ScoresBesideLse(
       forward.q.push_back(question.q[i]);
       asked.lse.push_back(static_cast<float>(ScoreOf(question, i, k)));
     }
-    const auto answer = AskGrad(asked);
-    if (!answer.ok()) return answer.status();
+    ASSIGN_OR_RETURN(const auto answer, AskGrad(asked));
     for (size_t i = 0; i < n; ++i) {
-      const double p = double{answer->dv[0][i]};
+      const double p = double{answer.dv[0][i]};
       const bool number = p > 0 && std::isfinite(p);
       scores.push_back(number ? LogDouble(p) + double{asked.lse[i]}
                               : std::nan(""));
@@ -222,10 +216,10 @@ Result<std::vector<double>> GradKernel::ScoresBy(
   }
   auto scores = ScoresBesideLse(question, question.k);
   if (!scores.ok() || question.beside.empty()) return scores;
-  const auto beside = ScoresBesideLse(question, question.beside);
-  if (!beside.ok()) return beside;
+  ASSIGN_OR_RETURN(const auto beside,
+                   ScoresBesideLse(question, question.beside));
   for (size_t i = 0; i < scores->size(); ++i) {
-    scores.value()[i] -= beside.value()[i];
+    scores.value()[i] -= beside[i];
   }
   return scores;
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/identify/attention_backward/kernel.h"
 
 namespace lockstep::verify {
@@ -49,23 +50,20 @@ Result<Operands> OperandsOf(GradKernel* kernel) {
   GradQuestion of_q;
   of_q.forward = Mirrored(Diagonal(x), {1});
   of_q.d_o = Rows(kGradWide, {1});
-  const auto dk = kernel->AskGrad(of_q);
-  if (!dk.ok()) return dk.status();
-  seen.q = Arrived(x, DiagonalOf(dk->dk[0], kGradWide), kernel->unit(2));
+  ASSIGN_OR_RETURN(const auto dk, kernel->AskGrad(of_q));
+  seen.q = Arrived(x, DiagonalOf(dk.dk[0], kGradWide), kernel->unit(2));
   GradQuestion of_k;
   of_k.forward = Mirrored({std::vector<float>(kGradWide, 0.0f)}, {1});
   of_k.forward.k[0] = x;
   of_k.d_o = {{1}};
-  const auto dq = kernel->AskGrad(of_k);
-  if (!dq.ok()) return dq.status();
-  seen.k = Arrived(x, DiagonalOf(dq->dq[0], kGradWide), kernel->unit(2));
+  ASSIGN_OR_RETURN(const auto dq, kernel->AskGrad(of_k));
+  seen.k = Arrived(x, DiagonalOf(dq.dq[0], kGradWide), kernel->unit(2));
   GradQuestion of_do;
   of_do.forward.q = of_do.forward.k = {{0}};
   of_do.forward.v = {std::vector<float>(kGradWide, 1.0f)};
   of_do.d_o = {x};
-  const auto dv = kernel->AskGrad(of_do);
-  if (!dv.ok()) return dv.status();
-  seen.d_o = Arrived(x, DiagonalOf(dv->dv[0], kGradWide), 1);
+  ASSIGN_OR_RETURN(const auto dv, kernel->AskGrad(of_do));
+  seen.d_o = Arrived(x, DiagonalOf(dv.dv[0], kGradWide), 1);
   return seen;
 }
 
@@ -82,10 +80,7 @@ void SayOperand(GradKernel* kernel, const std::string& key, bool adopt,
 void AskGradOperands(GradKernel* kernel) {
   if (kernel->lane() == Lane::kBf16 || kernel->grads() == Lane::kBf16) return;
   const auto seen = OperandsOf(kernel);
-  if (!seen.ok()) {
-    kernel->Say("operand_qk", Word::kAssumed, seen.message());
-    return;
-  }
+  if (!kernel->Answered("operand_qk", seen)) return;
   if (seen->q == nullptr || seen->q != seen->k || seen->d_o == nullptr) {
     kernel->Say(seen->d_o == nullptr ? "operand_v" : "operand_qk",
                 Word::kCannotTell,

@@ -5,6 +5,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/identify/attention_backward/kernel.h"
 #include "verify/identify/near_pairs.h"
 
@@ -81,10 +82,9 @@ Status AddWeights(GradKernel* kernel, int round, std::vector<NearPair>* pairs) {
     pairs->push_back({kernel->Weight({-double{u}, 0}, 0),
                       kernel->Weight({-double{w}, 0}, 0), 0});
   }
-  const auto answer = kernel->AskGrad(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->AskGrad(question));
   for (size_t r = 0; r < kPairs; ++r) {
-    (*pairs)[pairs->size() - kPairs + r].answer = double{answer->dv[0][r]};
+    (*pairs)[pairs->size() - kPairs + r].answer = double{answer.dv[0][r]};
   }
   return {};
 }
@@ -147,10 +147,8 @@ Result<std::vector<NearPair>> DsByDk(GradKernel* kernel, float size) {
     pairs.push_back({unit * x.value(), unit * y.value(), 0});
   }
   question.forward = Mirrored(std::move(q), {size, size * 0x1p-8f});
-  const auto answer = kernel->AskGrad(question);
-  if (!answer.ok()) return answer.status();
-  for (size_t r = 0; r < kPairs; ++r)
-    pairs[r].answer = double{answer->dk[0][r]};
+  ASSIGN_OR_RETURN(const auto answer, kernel->AskGrad(question));
+  for (size_t r = 0; r < kPairs; ++r) pairs[r].answer = double{answer.dk[0][r]};
   return pairs;
 }
 
@@ -175,10 +173,8 @@ Result<std::vector<NearPair>> DsByDq(GradKernel* kernel, float size) {
         kernel->unit(static_cast<int>(4 * kPairs)) * double{size};
     pairs.push_back({unit * x.value(), unit * y.value(), 0});
   }
-  const auto answer = kernel->AskGrad(question);
-  if (!answer.ok()) return answer.status();
-  for (size_t r = 0; r < kPairs; ++r)
-    pairs[r].answer = double{answer->dq[0][r]};
+  ASSIGN_OR_RETURN(const auto answer, kernel->AskGrad(question));
+  for (size_t r = 0; r < kPairs; ++r) pairs[r].answer = double{answer.dq[0][r]};
   return pairs;
 }
 
@@ -188,9 +184,8 @@ using DsWay = Result<std::vector<NearPair>> (*)(GradKernel*, float);
 Result<std::vector<NearPair>> DsBy(DsWay way, GradKernel* kernel) {
   auto pairs = way(kernel, 1);
   if (!pairs.ok() || kernel->lane() != Lane::kF16) return pairs;
-  const auto small = way(kernel, 0x1p-16f);
-  if (!small.ok()) return small;
-  pairs->insert(pairs->end(), small->begin(), small->end());
+  ASSIGN_OR_RETURN(const auto small, way(kernel, 0x1p-16f));
+  pairs->insert(pairs->end(), small.begin(), small.end());
   return pairs;
 }
 
@@ -201,10 +196,7 @@ void AskDs(GradKernel* kernel) {
   grad.ds = NumberType::kF32;
   const auto by_dk = DsBy(&DsByDk, kernel);
   const auto by_dq = by_dk.ok() ? DsBy(&DsByDq, kernel) : by_dk;
-  if (!by_dq.ok()) {
-    kernel->Say("grad.ds", Word::kAssumed, by_dq.message());
-    return;
-  }
+  if (!kernel->Answered("grad.ds", by_dq)) return;
   double margin = 0, other = 0;
   const RoundingModel* of_dk = FitByMargins(*kernel, by_dk.value(), &margin);
   const RoundingModel* of_dq = FitByMargins(*kernel, by_dq.value(), &other);
@@ -241,13 +233,12 @@ Result<std::vector<DsFromRow>> DsFromRows(GradKernel* kernel) {
   question.forward.v = {Ones(kGradWide), std::vector<float>(kGradWide, -1.0f),
                         std::vector<float>(kGradWide, 0.0f)};
   question.d_o = Diagonal(x);
-  const auto answer = kernel->AskGrad(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->AskGrad(question));
   std::vector<DsFromRow> rows;
   for (size_t i = 0; i < kGradWide; ++i) {
     const double s = -double{u[i]};
     rows.push_back(
-        {kernel->Weight({s, s, 0}, 0), x[i], double{answer->dk[0][i]}});
+        {kernel->Weight({s, s, 0}, 0), x[i], double{answer.dk[0][i]}});
   }
   return rows;
 }
@@ -279,10 +270,7 @@ void AskDsFrom(GradKernel* kernel) {
   GradNumeric& grad = *kernel->profile.grad;
   if (grad.p == NumberType::kF32 || kernel->ds == nullptr) return;
   const auto rows = DsFromRows(kernel);
-  if (!rows.ok()) {
-    kernel->Say("grad.ds_from", Word::kAssumed, rows.message());
-    return;
-  }
+  if (!kernel->Answered("grad.ds_from", rows)) return;
   const RoundingModel* rounded = nullptr;
   for (const RoundingModel& model : RoundingModels()) {
     const bool same =

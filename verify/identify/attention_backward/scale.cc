@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/numbers.h"
 #include "verify/identify/attention_backward/kernel.h"
 
@@ -147,11 +148,10 @@ Result<std::vector<Product>> DqProducts(GradKernel* kernel) {
         QuestionOf({std::vector<float>(kGradWide, 0.0f)}, x[n]);
     const auto k = DrawnNumbers(kGradWide, 8, 162 + n);
     question.forward.k[0] = k;
-    const auto answer = kernel->AskGrad(question);
-    if (!answer.ok()) return answer.status();
+    ASSIGN_OR_RETURN(const auto answer, kernel->AskGrad(question));
     const float ds = x[n] * static_cast<float>(kernel->unit(2));
     for (size_t c = 0; c < kGradWide; ++c) {
-      products.push_back({{ds, 0}, {k[c], 0}, answer->dq[0][c]});
+      products.push_back({{ds, 0}, {k[c], 0}, answer.dq[0][c]});
     }
   }
   return products;
@@ -168,13 +168,12 @@ Result<std::vector<Product>> DkProducts(GradKernel* kernel, bool two) {
       question.more_q = {{other}};
       question.more_d_o = {{{x[2 * n + 1]}}};
     }
-    const auto answer = kernel->AskGrad(question);
-    if (!answer.ok()) return answer.status();
+    ASSIGN_OR_RETURN(const auto answer, kernel->AskGrad(question));
     const auto unit = static_cast<float>(kernel->unit(2));
     for (size_t c = 0; c < kGradWide; ++c) {
       products.push_back({{x[2 * n] * unit, two ? x[2 * n + 1] * unit : 0},
                           {q[c], two ? other[c] : 0},
-                          answer->dk[0][c]});
+                          answer.dk[0][c]});
     }
   }
   return products;
@@ -228,10 +227,7 @@ void AskDqScale(GradKernel* kernel) {
   const char* key = "grad.dq_scale_at";
   if (kernel->ds == nullptr) return;
   const auto products = DqProducts(kernel);
-  if (!products.ok()) {
-    kernel->Say(key, Word::kAssumed, products.message());
-    return;
-  }
+  if (!kernel->Answered(key, products)) return;
   const Products by(*kernel);
   const DqPlace* place = nullptr;
   int explain = 0;
@@ -259,10 +255,7 @@ void AskDkScale(GradKernel* kernel) {
   // Two heads of a group, where the kernel has groups.
   auto products = DkProducts(kernel, true);
   if (!products.ok()) products = DkProducts(kernel, false);
-  if (!products.ok()) {
-    kernel->Say(key, Word::kAssumed, products.message());
-    return;
-  }
+  if (!kernel->Answered(key, products)) return;
   for (const bool rounded : {false, true}) {
     const DkPlace* place = nullptr;
     int explain = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/numbers.h"
 #include "verify/identify/attention_backward/kernel.h"
 
@@ -96,10 +97,7 @@ void AskSums(GradKernel* kernel, const SumPlace& place) {
       fit->evidence += ", within four terms";
     }
   }
-  if (!fit.ok()) {
-    kernel->Say(place.key, Word::kAssumed, fit.message());
-    return;
-  }
+  if (!kernel->Answered(place.key, fit)) return;
   const SumModel* model = fit->model;
   const bool adopt = fit->nearest || (model != nullptr && model->adopt);
   if (adopt) *place.acc = fit->nearest ? Accumulator{} : model->acc;
@@ -118,11 +116,10 @@ Sums DpOf(GradKernel* kernel, const Rows& lists) {
   question.forward = Mirrored(Diagonal(std::vector<float>(kTerms, 1.0f)),
                               std::vector<float>(kTerms, 1.0f));
   question.d_o = lists;
-  const auto answer = kernel->AskGrad(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->AskGrad(question));
   std::vector<double> sums;
   for (size_t i = 0; i < lists.size(); ++i) {
-    sums.push_back(double{answer->dk[0][i]} / kernel->unit(2));
+    sums.push_back(double{answer.dk[0][i]} / kernel->unit(2));
   }
   return sums;
 }
@@ -136,11 +133,10 @@ Sums DqOf(GradKernel* kernel, const Rows& lists) {
     question.forward.v.push_back({j < kUsed ? 1.0f : -1.0f});
   }
   question.d_o = {{1}};
-  const auto answer = kernel->AskGrad(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->AskGrad(question));
   std::vector<double> sums;
   for (size_t i = 0; i < lists.size(); ++i) {
-    sums.push_back(double{answer->dq[0][i]} / kernel->unit(kTerms));
+    sums.push_back(double{answer.dq[0][i]} / kernel->unit(kTerms));
   }
   return sums;
 }
@@ -152,11 +148,10 @@ Sums DvOf(GradKernel* kernel, const Rows& lists) {
   question.forward.k = {{0}};
   question.forward.v = {std::vector<float>(kTerms, 1.0f)};
   question.d_o = Transposed(lists);
-  const auto answer = kernel->AskGrad(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->AskGrad(question));
   std::vector<double> sums;
   for (size_t i = 0; i < lists.size(); ++i) {
-    sums.push_back(double{answer->dv[0][i]});
+    sums.push_back(double{answer.dv[0][i]});
   }
   return sums;
 }

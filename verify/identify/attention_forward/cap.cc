@@ -103,10 +103,7 @@ void AskTanh(AttentionKernel* kernel) {
   const double cap = kernel->TanhCap();
   const ScoreQuestion question = Sweep(cap);
   const auto read = kernel->Scores(question);
-  if (!read.ok()) {
-    kernel->Say("tanh_rel", Word::kAssumed, read.message());
-    return;
-  }
+  if (!kernel->Answered("tanh_rel", read)) return;
   const std::string wrong = WrongAtEnds(*kernel, read.value());
   if (!wrong.empty()) {
     kernel->Say("tanh_rel", Word::kCannotTell, wrong);

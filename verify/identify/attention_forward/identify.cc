@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "verify/base/status_macros.h"
 #include "verify/identify/attention_forward/kernel.h"
 #include "verify/identify/attention_forward/operands.h"
 
@@ -16,10 +17,8 @@ Result<Identified> AskAll(const IdentifyRequest& request, int64_t light_keys,
   // The first answer decides whether there will be any.
   AttentionQuestion first;
   first.q = first.k = first.v = {{1, 0, 0, 0, 0, 0, 0, 0}};
-  const auto answer = kernel.Ask(first);
-  if (!answer.ok()) return answer.status();
-  const Status asked = AskEach(AttentionProbes(), request.stop, &kernel);
-  if (!asked.ok()) return asked;
+  ASSIGN_OR_RETURN(const auto answer, kernel.Ask(first));
+  RETURN_IF_ERROR(AskEach(AttentionProbes(), request.stop, &kernel));
   SettleOperands(kernel.profile.p, &kernel);
   return kernel.Take();
 }

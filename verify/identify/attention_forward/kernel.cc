@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "verify/base/binary64.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/case/attention_forward/line.h"
 #include "verify/identify/attention_forward/rows.h"
@@ -56,20 +57,18 @@ Result<AttentionAnswer> AttentionKernel::AskAsItStands(
     const AttentionQuestion& question) {
   Case c = EmptyCase(kOp);
   SetShape(question, lane(), &c.Get<AttentionForwardCase>());
-  Result<AttentionForwardData> data = Materialise(c, {});
-  if (!data.ok()) return data.status();
-  FillRows(question.q, 0, data->q.view);
-  FillRows(question.k, 0, data->k.view);
-  FillRows(question.v, 0, data->v.view);
-  const AttentionForwardTrial trial(c, std::move(data.value()));
+  ASSIGN_OR_RETURN(AttentionForwardData data, Materialise(c, {}));
+  FillRows(question.q, 0, data.q.view);
+  FillRows(question.k, 0, data.k.view);
+  FillRows(question.v, 0, data.v.view);
+  const AttentionForwardTrial trial(c, std::move(data));
   NumericProfile claims = profile;
   const bool has_lse = !SaysNone(candidate(), "lse");
   if (!has_lse) claims.lse = LseLane::kNone;
-  const Result<OutputSet> outputs = Call(c, trial, claims);
-  if (!outputs.ok()) return outputs.status();
+  ASSIGN_OR_RETURN(const OutputSet outputs, Call(c, trial, claims));
   AttentionAnswer answer;
-  const LaneView o = outputs->tensors[0].const_view();
-  const LaneView lse = outputs->tensors[1].const_view();
+  const LaneView o = outputs.tensors[0].const_view();
+  const LaneView lse = outputs.tensors[1].const_view();
   for (int64_t i = 0; i < Size(question.q); ++i) {
     answer.o.emplace_back();
     for (int64_t n = 0; n < Width(question.v); ++n) {
@@ -111,16 +110,15 @@ Result<std::vector<double>> AttentionKernel::ScoresBy(
   } else {
     asked.v = {{1, 1, 1, 1}};
   }
-  const Result<AttentionAnswer> answer = Ask(asked);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const AttentionAnswer answer, Ask(asked));
   std::vector<double> scores;
   for (size_t i = 0; i < question.q.size(); ++i) {
     if (by == ReadBy::kLse) {
-      if (answer->lse.empty()) return Status::Error("there is no lse");
-      scores.push_back(double{answer->lse[i]} / lse_unit - lse_offset);
+      if (answer.lse.empty()) return Status::Error("there is no lse");
+      scores.push_back(double{answer.lse[i]} / lse_unit - lse_offset);
     } else {
-      const double one = double{answer->o[i][0]};
-      const double other = double{answer->o[i][1]};
+      const double one = double{answer.o[i][0]};
+      const double other = double{answer.o[i][1]};
       scores.push_back(one > 0 && other > 0 ? LogDouble(one / other)
                                             : std::nan(""));
     }

@@ -266,10 +266,7 @@ void AskOperandsQk(AttentionKernel* kernel) {
     (i % 2 == 0 ? k : q)[i] = small ? 0x1p15f : 1.0f;
   }
   const auto read = kernel->Scores(Products(q, k));
-  if (!read.ok()) {
-    kernel->Say("operand_qk", Word::kAssumed, read.message());
-    return;
-  }
+  if (!kernel->Answered("operand_qk", read)) return;
   for (const RoundingModel& model : RoundingModels()) {
     std::vector<double> wanted;
     for (size_t i = 0; i < kChannels; ++i) {
@@ -371,10 +368,7 @@ void AskScale(AttentionKernel* kernel) {
   question.scale = kOddScale;
   for (size_t i = 0; i < kChannels; ++i) question.q[i][i] *= 16;
   const auto read = kernel->Scores(question);
-  if (!read.ok()) {
-    kernel->Say("scale_at", Word::kAssumed, read.message());
-    return;
-  }
+  if (!kernel->Answered("scale_at", read)) return;
   if (kernel->ReadsBits() && kernel->lse_unit == 1 &&
       TakeScale(kernel, question, read.value())) {
     return;

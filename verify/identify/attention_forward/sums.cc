@@ -4,6 +4,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/identify/attention_forward/kernel.h"
 #include "verify/identify/models.h"
 
@@ -32,10 +33,7 @@ void AskSumsQk(AttentionKernel* kernel) {
   question.k.assign(kKeys, 1.0f);
   question.scale = gain;
   auto read = kernel->Scores(question);
-  if (!read.ok()) {
-    kernel->Say("acc_qk", Word::kAssumed, read.message());
-    return;
-  }
+  if (!kernel->Answered("acc_qk", read)) return;
   if (kernel->Noise(0) / gain > 0x1p-16) {
     kernel->Say("acc_qk", Word::kAssumed,
                 "scores are read too coarsely to show lost bits");
@@ -66,10 +64,7 @@ void AskOperandsV(AttentionKernel* kernel) {
     v[i] *= 0x1p-18f;
   }
   const auto answer = kernel->Ask(Equal({v}));
-  if (!answer.ok()) {
-    kernel->Say("operand_v", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("operand_v", answer)) return;
   for (const RoundingModel& model : RoundingModels()) {
     bool all = true;
     for (size_t i = 0; i < v.size() && all; ++i) {
@@ -107,11 +102,10 @@ namespace {
 
 // What o of these values says of the sums over keys.
 Result<SumFit> FitValues(AttentionKernel* kernel, const Rows& lists) {
-  const auto answer = kernel->Ask(Equal(Transposed(lists)));
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(Equal(Transposed(lists))));
   std::vector<double> sums;
   for (size_t i = 0; i < lists.size(); ++i) {
-    sums.push_back(double{answer->o[0][i]} * double{kKeys});
+    sums.push_back(double{answer.o[0][i]} * double{kKeys});
   }
   return FitSums(lists, sums, [&](size_t i, double sum) {
     const double noise = kernel->OutputNoise(sum / double{kKeys});
@@ -137,10 +131,7 @@ void AskSumsPv(AttentionKernel* kernel) {
       fit->evidence += ", within the first four keys";
     }
   }
-  if (!fit.ok()) {
-    kernel->Say("acc_pv", Word::kAssumed, fit.message());
-    return;
-  }
+  if (!kernel->Answered("acc_pv", fit)) return;
   const SumModel* model = fit->model;
   const bool adopt = fit->nearest || (model != nullptr && model->adopt);
   if (adopt) {
@@ -258,10 +249,7 @@ void AskSubnormals(AttentionKernel* kernel) {
   }
   v[0] = 1;  // what a kernel that lost the key would flush, too
   const auto answer = kernel->Ask(Equal({v}));
-  if (!answer.ok()) {
-    kernel->Say("ftz", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("ftz", answer)) return;
   const bool whole = answer->o[0][0] == 1;
   bool kept = whole, flushed = whole;
   for (size_t i = 1; i < kColumns; ++i) {

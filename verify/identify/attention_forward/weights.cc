@@ -6,6 +6,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/identify/attention_forward/kernel.h"
 #include "verify/identify/functions.h"
 #include "verify/identify/models.h"
@@ -195,10 +196,7 @@ void AskWeights(AttentionKernel* kernel) {
   kernel->profile.p_round = Rounding::kNearest;
   const std::vector<WeightRow> rows = WeightRows();
   const auto answer = kernel->Ask(QuestionOf(rows));
-  if (!answer.ok()) {
-    kernel->Say("p", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("p", answer)) return;
   // An exp of few bits leaves fewer rows that tell.
   for (const double margin : kExpErrors) {
     for (const WeightModel& model : ModelsOf(kernel->lane())) {
@@ -257,12 +255,11 @@ Result<std::vector<ErrorPoint>> AskPoints(AttentionKernel* kernel, bool by_o,
   }
   question.k = {{0, 0, 0, 0, 0, 0, 0, 0}, {-1, 0, 0, 0, 0, 0, 0, 0}};
   question.v = {{1, 0, 0, 0}, {0, 1, 0, 0}};
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   std::vector<ErrorPoint> points;
   for (size_t i = 0; i < u.size(); ++i) {
-    points.push_back(PointOf(*kernel, by_o, u[i], answer->o[i],
-                             answer->lse.empty() ? 0 : answer->lse[i]));
+    points.push_back(PointOf(*kernel, by_o, u[i], answer.o[i],
+                             answer.lse.empty() ? 0 : answer.lse[i]));
   }
   return points;
 }
@@ -306,10 +303,7 @@ void AskExp(AttentionKernel* kernel) {
     return;
   }
   const auto asked = AskPoints(kernel, by_o, ExpArguments(by_o));
-  if (!asked.ok()) {
-    kernel->Say("exp_rel", Word::kAssumed, asked.message());
-    return;
-  }
+  if (!kernel->Answered("exp_rel", asked)) return;
   std::vector<ErrorPoint> points = asked.value();
   const ErrorPoint at_zero = points.back();
   points.pop_back();

@@ -6,6 +6,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/mamba3_scan/turns.h"
 #include "verify/identify/mamba3_scan/kernel.h"
 
@@ -25,10 +26,7 @@ void AskPairing(ScanKernel* kernel) {
   question.k = FirstCoordinate();
   question.rate = Always(0.25);
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.pairing", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.pairing", answer)) return;
   SayPairing(kernel, answer->k[0]);
 }
 
@@ -57,11 +55,10 @@ Result<std::vector<Told>> TellAngles(ScanKernel* kernel, size_t turn) {
     question.heads = kAngleHeads;
     question.k = kernel->FirstOfEach();
     question.rate = rate;
-    const auto answer = kernel->Ask(question);
-    if (!answer.ok()) return answer.status();
+    ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
     for (int64_t h = 0; h < kAngleHeads; ++h) {
-      const auto& theta = answer->theta[static_cast<size_t>(h)];
-      const auto& k = answer->k[static_cast<size_t>(h)];
+      const auto& theta = answer.theta[static_cast<size_t>(h)];
+      const auto& k = answer.k[static_cast<size_t>(h)];
       for (int64_t s = 0; s < kScanAngles; ++s) {
         all[place(h, s)] = {rate(h, 0, s),
                             double{theta[static_cast<size_t>(s)]},
@@ -85,10 +82,7 @@ std::vector<ErrorPoint> TanhPoints(const std::vector<Told>& told) {
 
 void AskRates(ScanKernel* kernel) {
   const auto told = TellAngles(kernel, 0);
-  if (!told.ok()) {
-    kernel->Say("tanh_rel", Word::kAssumed, told.message());
-    return;
-  }
+  if (!kernel->Answered("tanh_rel", told)) return;
   std::vector<double> radians;
   for (const Told& one : told.value()) radians.push_back(one.theta * kTwoPi);
   const RoundingModel* grid = GridOf(radians);
@@ -238,10 +232,7 @@ void AskAngleForm(ScanKernel* kernel) {
     return 64 * double{dt[static_cast<size_t>(h * kTokens + t)]};
   };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.angle_form", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.angle_form", answer)) return;
   double largest = 0;
   for (int64_t h = 0; h < kAngleHeads; ++h) {
     double turns = 0;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/case/ssd_scan.h"
 #include "verify/identify/mamba3_scan/kernel.h"
@@ -48,8 +49,7 @@ Result<Identified> AskAll(const IdentifyRequest& request, int64_t light,
   std::erase_if(probes, [&](const ScanProbe& probe) {
     return probe.mamba3 && !kernel.mamba3();
   });
-  const Status asked = AskEach(probes, request.stop, &kernel);
-  if (!asked.ok()) return asked;
+  RETURN_IF_ERROR(AskEach(probes, request.stop, &kernel));
   kernel.SettleCompanion();
   return kernel.Take();
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/inputs/mamba3_scan.h"
@@ -63,13 +64,11 @@ Case ScanKernel::CaseOf(const ScanQuestion& question) const {
 
 Result<ScanAnswer> ScanKernel::Ask(const ScanQuestion& question) {
   const Case c = CaseOf(question);
-  auto data = MaterialiseMamba3Scan(c, {});
-  if (!data.ok()) return data.status();
-  FillAll(question, light_tokens, sure, data.value());
-  const auto trial = scan_op_.open(c, std::move(data.value()));
-  const Result<OutputSet> outputs = Call(c, *trial, profile);
-  if (!outputs.ok()) return outputs.status();
-  const Mamba3ScanOutputs out = trial->Views(outputs.value());
+  ASSIGN_OR_RETURN(auto data, MaterialiseMamba3Scan(c, {}));
+  FillAll(question, light_tokens, sure, data);
+  const auto trial = scan_op_.open(c, std::move(data));
+  ASSIGN_OR_RETURN(const OutputSet outputs, Call(c, *trial, profile));
+  const Mamba3ScanOutputs out = trial->Views(outputs);
   ScanAnswer answer;
   for (int64_t h = 0; h < question.heads; ++h) {
     auto& y = answer.y.emplace_back();

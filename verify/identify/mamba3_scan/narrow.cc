@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/numbers.h"
 #include "verify/identify/mamba3_scan/kernel.h"
 
@@ -78,10 +79,9 @@ Result<Numbers> WeighedStates(ScanKernel* kernel, const Numbers& dt,
       return t == 0 ? kTau : kNextTau;
     };
   }
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   Numbers came;
-  for (const Rows& h : answer->h) came.push_back(double{h[0][0]});
+  for (const Rows& h : answer.h) came.push_back(double{h[0][0]});
   return came;
 }
 
@@ -107,10 +107,7 @@ void AskNarrowWeights(ScanKernel* kernel) {
   const Numbers dt = Doubles(DrawnNumbers(kScanHeads, 24, 471));
   const Numbers next = Doubles(DrawnNumbers(kScanHeads, 24, 472));
   const auto came = WeighedStates(kernel, dt, next);
-  if (!came.ok()) {
-    kernel->Say("scan.dt", Word::kAssumed, came.message());
-    return;
-  }
+  if (!kernel->Answered("scan.dt", came)) return;
   const RoundingModel* const types[] = {&RoundingModels().front(),
                                         &NarrowToNearest(kernel->lane())};
   for (int n = 0; n < 8; ++n) {
@@ -154,10 +151,7 @@ void AskBias(ScanKernel* kernel) {
     return drawn[static_cast<size_t>(n)];
   };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.param", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.param", answer)) return;
   std::vector<NearPair> pairs;
   for (int64_t n = 0; n < kScanState; ++n) {
     const auto at = static_cast<size_t>(n);
@@ -204,10 +198,7 @@ void AskGate(ScanKernel* kernel) {
     return z[static_cast<size_t>(c)];
   };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.gate", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.gate", answer)) return;
   Numbers silu, came;
   for (size_t c = 0; c < z.size(); ++c) {
     silu.push_back(z[c] * Sigmoid(z[c]));
@@ -281,9 +272,8 @@ Result<std::vector<OwnToken>> OwnTokens(ScanKernel* kernel) {
     question.carry_h = [&](int64_t, int64_t, int64_t n) {
       return n == 1 ? -one.state : 0.0;
     };
-    const auto answer = kernel->Ask(question);
-    if (!answer.ok()) return answer.status();
-    one.came = double{answer->y[0][0][0]};
+    ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
+    one.came = double{answer.y[0][0][0]};
   }
   return tokens;
 }
@@ -293,10 +283,7 @@ Result<std::vector<OwnToken>> OwnTokens(ScanKernel* kernel) {
 void AskNarrowDiagonal(ScanKernel* kernel) {
   if (kernel->lane() == Lane::kF32) return;
   const auto tokens = OwnTokens(kernel);
-  if (!tokens.ok()) {
-    kernel->Say("scan.diagonal", Word::kAssumed, tokens.message());
-    return;
-  }
+  if (!kernel->Answered("scan.diagonal", tokens)) return;
   const RoundingModel& narrow = NarrowToNearest(kernel->lane());
   for (const OwnProduct way :
        {OwnProduct::kExact, OwnProduct::kTf32, OwnProduct::kNarrow,
@@ -350,10 +337,7 @@ void AskRankSum(ScanKernel* kernel) {
     return n == 0 ? first[at] : n == 1 ? second[at] : 0.0;
   };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.rank_sum", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.rank_sum", answer)) return;
   for (size_t c = 0; c < pairs.size(); ++c) {
     pairs[c].answer = double{answer->y[0][0][c]};
   }

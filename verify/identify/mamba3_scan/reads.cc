@@ -6,6 +6,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/mamba3_scan/turns.h"
 #include "verify/identify/mamba3_scan/kernel.h"
 
@@ -22,10 +23,7 @@ void AskState(ScanKernel* kernel) {
     return n == 0 ? pair.first : n == 1 ? pair.second : 0.0;
   };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.state", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.state", answer)) return;
   for (size_t p = 0; p < pairs.size(); ++p) {
     pairs[p].answer = double{answer->y[0][0][p]} / gain;
   }
@@ -46,10 +44,9 @@ Result<std::vector<NearPair>> PlainQueries(ScanKernel* kernel) {
   question.carry_h = [](int64_t, int64_t p, int64_t n) {
     return n == 2 * p ? 1.0 : n == 2 * p + 1 ? -1.0 : 0.0;
   };
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   for (size_t p = 0; p < pairs.size(); ++p) {
-    pairs[p].answer = double{answer->y[0][0][p]};
+    pairs[p].answer = double{answer.y[0][0][p]};
   }
   return pairs;
 }
@@ -71,15 +68,14 @@ Result<std::vector<NearPair>> TurnedQueries(ScanKernel* kernel) {
     if (p >= kScanAngles) return 0.0;
     return n == kernel->First(p) ? 1.0 : n == kernel->Second(p) ? -1.0 : 0.0;
   };
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   std::vector<NearPair> pairs;
   for (size_t h = 0; h < kFew; ++h) {
     for (size_t s = 0; s < kScanAngles; ++s) {
-      const double turns = TurnsIn(*kernel->angle, double{answer->theta[h][s]});
+      const double turns = TurnsIn(*kernel->angle, double{answer.theta[h][s]});
       double sine = 0, cosine = 0;
       TurnsToSinCos(turns, &sine, &cosine);
-      pairs.push_back({cosine, sine, double{answer->y[h][0][s]}});
+      pairs.push_back({cosine, sine, double{answer.y[h][0][s]}});
     }
   }
   return pairs;
@@ -97,10 +93,7 @@ void AskQuery(ScanKernel* kernel) {
   }
   if (narrow && kernel->angle == nullptr) return;
   const auto pairs = narrow ? TurnedQueries(kernel) : PlainQueries(kernel);
-  if (!pairs.ok()) {
-    kernel->Say("scan.query", Word::kAssumed, pairs.message());
-    return;
-  }
+  if (!kernel->Answered("scan.query", pairs)) return;
   const double margin =
       narrow ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
   SayPairs(kernel, "scan.query", "read vectors", pairs.value(), margin,
@@ -169,10 +162,7 @@ void AskScore(ScanKernel* kernel) {
     return t == 0 ? pair.first : t == 1 ? pair.second : 1.0;
   };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.score", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.score", answer)) return;
   std::vector<NearPair> pairs;
   const auto scaled = [&](double x) {
     return double{RoundedBy(*kernel->scaled, static_cast<float>(x))};
@@ -212,10 +202,7 @@ void AskDiagonal(ScanKernel* kernel) {
   };
   question.v = [](int64_t, int64_t t, int64_t p) { return p == t ? 1.0 : 0.0; };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.diagonal", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.diagonal", answer)) return;
   for (const RoundingModel& model : RoundingModels()) {
     bool all = true;
     for (size_t t = 0; t < x.size(); ++t) {
@@ -248,10 +235,7 @@ void AskLaterNan(ScanKernel* kernel) {
   question.k = late;
   question.v = late;
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("masked_nan_safe", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("masked_nan_safe", answer)) return;
   bool reached = false;
   for (size_t t = 0; t < 3; ++t) {
     for (const float y : answer->y[0][t]) reached = reached || y != y;

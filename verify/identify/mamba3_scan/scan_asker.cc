@@ -166,10 +166,7 @@ void LearnFunction(Asker* kernel, const char* key, const std::vector<double>& x,
   const auto came = ask(x);
   const std::vector<double> turned(x.rbegin(), x.rend());
   auto again = came.ok() ? ask(turned) : came;
-  if (!again.ok()) {
-    kernel->Say(key, Word::kAssumed, again.message());
-    return;
-  }
+  if (!kernel->Answered(key, again)) return;
   std::reverse(again.value().begin(), again.value().end());
   const auto points = ErrorsOf(x, came.value(), function);
   FunctionFit fit = FitErrors(points, legal);

@@ -5,6 +5,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/identify/mamba3_scan/chunk.h"
 #include "verify/identify/mamba3_scan/kernel.h"
 
@@ -28,9 +29,8 @@ Result<std::vector<double>> Steps(ScanKernel* kernel,
   question.k = [k](int64_t, int64_t, int64_t n) { return n == 0 ? k : 0; };
   question.v = Always(1);
   question.dt = OfHead(dt, 0);
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
-  return FirstStates(answer.value());
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
+  return FirstStates(answer);
 }
 
 }  // namespace
@@ -39,10 +39,7 @@ void AskScaled(ScanKernel* kernel) {
   // Numbers of 8 bits, so that no rounding before their product shows.
   const auto dt = Doubles(DrawnNumbers(kScanHeads, 8, 321));
   const auto h = Steps(kernel, dt, kEightBits);
-  if (!h.ok()) {
-    kernel->Say("scan.scaled", Word::kAssumed, h.message());
-    return;
-  }
+  if (!kernel->Answered("scan.scaled", h)) return;
   std::vector<double> products;
   for (const double x : dt) products.push_back(x * kEightBits);
   const RoundingModel* model =
@@ -65,10 +62,7 @@ void AskStep(ScanKernel* kernel) {
   if (!kernel->FineWeights()) return;
   const auto dt = Doubles(DrawnNumbers(kScanHeads, 24, 322));
   const auto h = Steps(kernel, dt, 1);
-  if (!h.ok()) {
-    kernel->Say("scan.dt", Word::kAssumed, h.message());
-    return;
-  }
+  if (!kernel->Answered("scan.dt", h)) return;
   const RoundingModel* model =
       Arrived(dt, h.value(), kernel->lane(), 0, 0x1p-22);
   if (model == nullptr) {
@@ -114,10 +108,7 @@ void AskWeight(ScanKernel* kernel) {
     return t == 0 ? dt[at] : next[at] * 0x1p-7;
   };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.weight", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.weight", answer)) return;
   std::vector<double> sums;
   for (size_t h = 0; h < dt.size(); ++h) {
     sums.push_back(dt[h] + next[h] * 0x1p-8);
@@ -147,9 +138,8 @@ Result<std::vector<double>> Lambdas(ScanKernel* kernel,
   question.k = FirstCoordinate();
   question.v = Always(1);
   question.tau = OfHead(tau, 0);
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
-  return FirstStates(answer.value());
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
+  return FirstStates(answer);
 }
 
 }  // namespace
@@ -163,10 +153,7 @@ void AskSigmoid(ScanKernel* kernel) {
   }
   const auto tau = Arguments(331, true);
   const auto lambda = Lambdas(kernel, tau);
-  if (!lambda.ok()) {
-    kernel->Say("scan.sigmoid_rel", Word::kAssumed, lambda.message());
-    return;
-  }
+  if (!kernel->Answered("scan.sigmoid_rel", lambda)) return;
   const RoundingModel& narrow = NarrowToNearest(kernel->lane());
   const bool coarse = AreSigmoidsIn(narrow, tau, lambda.value());
   const RoundingModel& f32 = RoundingModels().front();
@@ -201,9 +188,8 @@ Result<std::vector<double>> Decays(ScanKernel* kernel,
   question.heads = kScanHeads;
   question.a = OfHead(a, 0);
   question.carry_h = Always(1);
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
-  return FirstStates(answer.value());
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
+  return FirstStates(answer);
 }
 
 // The state that the first token left, decayed by the second token's a. The
@@ -219,9 +205,8 @@ Result<std::vector<double>> Updates(ScanKernel* kernel,
   };
   question.v = [v](int64_t, int64_t t, int64_t) { return t == 0 ? v : 0.0; };
   question.a = OfHead(a, 1);
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
-  return FirstStates(answer.value());
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
+  return FirstStates(answer);
 }
 
 // Whether decays below f16's smallest numbers survive in products with large
@@ -259,10 +244,7 @@ void AskDecay(ScanKernel* kernel) {
 void AskDecayed(ScanKernel* kernel) {
   const auto a = Arguments(351, false);
   const auto came = Updates(kernel, a);
-  if (!came.ok()) {
-    kernel->Say("scan.decayed", Word::kAssumed, came.message());
-    return;
-  }
+  if (!kernel->Answered("scan.decayed", came)) return;
   const RoundingModel* model =
       Arrived(Exps(a), came.value(), kernel->lane(),
               0x1p-18 + 2 * kernel->profile.exp_rel, 0x1p-22);
@@ -301,10 +283,7 @@ void AskDecayForm(ScanKernel* kernel) {
     return t == 0 ? kReset : t == 1 ? kBefore : a[static_cast<size_t>(h)];
   };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.decay", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.decay", answer)) return;
   const std::vector<double> h = FirstStates(answer.value());
   bool prefix = true;
   for (size_t i = 0; i < h.size(); ++i) {

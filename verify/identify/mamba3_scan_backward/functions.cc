@@ -7,6 +7,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/mamba3_scan/turns.h"
 #include "verify/identify/mamba3_scan_backward/kernel.h"
 
@@ -46,10 +47,7 @@ void AskGradPairing(ScanGradKernel* kernel) {
   question.carry_theta = Always(kEighth);
   question.dy = AtToken(0, 1);
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.pairing", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.pairing", answer)) return;
   SayPairing(kernel, answer->dinit_h[0][0]);
 }
 
@@ -63,9 +61,8 @@ Result<Numbers> Lambdas(ScanGradKernel* kernel, const Numbers& tau) {
   question.v = FirstCoordinate();
   question.tau = OfHead(tau, 0);
   question.dcarry_h = FirstOfState();
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
-  return OfToken(answer->ddt, 0);
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
+  return OfToken(answer.ddt, 0);
 }
 
 }  // namespace
@@ -73,10 +70,7 @@ Result<Numbers> Lambdas(ScanGradKernel* kernel, const Numbers& tau) {
 void AskGradSigmoid(ScanGradKernel* kernel) {
   const Numbers tau = Arguments(331, true);
   const auto lambda = Lambdas(kernel, tau);
-  if (!lambda.ok()) {
-    kernel->Say("scan.sigmoid_rel", Word::kAssumed, lambda.message());
-    return;
-  }
+  if (!kernel->Answered("scan.sigmoid_rel", lambda)) return;
   const RoundingModel& narrow = NarrowToNearest(kernel->lane());
   const bool coarse = AreSigmoidsIn(narrow, tau, lambda.value());
   const RoundingModel& type = coarse ? narrow : RoundingModels().front();
@@ -103,9 +97,8 @@ Result<Numbers> Decays(ScanGradKernel* kernel, const Numbers& a) {
   question.a = OfHead(a, 0);
   question.dcarry_h = FirstOfState();
   question.from_carry = true;
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
-  return FirstStates(answer.value());
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
+  return FirstStates(answer);
 }
 
 }  // namespace
@@ -130,10 +123,7 @@ void AskGradStep(ScanGradKernel* kernel) {
   kernel->light_tokens = 0;  // the run has to begin with that token
   const auto answer = kernel->Ask(question);
   kernel->light_tokens = light;
-  if (!answer.ok()) {
-    kernel->Say("scan.dt", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.dt", answer)) return;
   const Numbers came = OfToken(answer->dinit_k, 0);
   const RoundingModel* model = Arrived(dt, came, kernel->lane(), 0, 0x1p-22);
   if (model == nullptr) {
@@ -162,10 +152,7 @@ void AskGradScaled(ScanGradKernel* kernel) {
   };
   question.dcarry_h = FirstOfState();
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.scaled", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.scaled", answer)) return;
   Numbers products;
   for (const double x : dt) products.push_back(x * kEightBits);
   const Numbers came = OfToken(answer->da, 1);
@@ -201,9 +188,8 @@ Result<Numbers> HalfTanhs(ScanGradKernel* kernel, const Numbers& rate) {
       return s == 0 ? x[static_cast<size_t>(h)] : 0;
     };
     question.dcarry_theta = FirstCoordinate();
-    const auto answer = kernel->Ask(question);
-    if (!answer.ok()) return answer.status();
-    const Numbers ddt = OfToken(answer->ddt, 0);
+    ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
+    const Numbers ddt = OfToken(answer.ddt, 0);
     all.insert(all.end(), ddt.begin(), ddt.end());
   }
   return all;
@@ -244,10 +230,7 @@ void AskGradAngleForm(ScanGradKernel* kernel) {
   question.dy = AtToken(kTokens - 1, 1);
   question.from_carry = true;
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.angle_form", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.angle_form", answer)) return;
   double largest = 0;
   for (int64_t h = 0; h < kFew; ++h) {
     double turns = 0, sine = 0, cosine = 0;

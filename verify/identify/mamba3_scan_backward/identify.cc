@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/identify/mamba3_scan_backward/kernel.h"
 
 namespace lockstep::verify {
@@ -55,8 +56,7 @@ Result<Identified> AskAll(const IdentifyRequest& request, Lane grads,
                           int64_t light, Candidate& candidate) {
   ScanGradKernel kernel(candidate, request.lane, grads);
   kernel.light_tokens = light;
-  const Status asked = AskEach(ScanGradProbes(), request.stop, &kernel);
-  if (!asked.ok()) return asked;
+  RETURN_IF_ERROR(AskEach(ScanGradProbes(), request.stop, &kernel));
   ReportLoneF16(&kernel);
   kernel.SettleCompanion();
   return kernel.Take();
@@ -66,10 +66,9 @@ Result<Identified> AskAll(const IdentifyRequest& request, Lane grads,
 
 Result<Identified> IdentifyScanGradients(const IdentifyRequest& request,
                                          Candidate& candidate) {
-  const Result<Lane> grads = GradLaneOf(request, candidate);
-  if (!grads.ok()) return grads.status();
+  ASSIGN_OR_RETURN(const Lane grads, GradLaneOf(request, candidate));
   return AskTwice(request, [&](int64_t light) {
-    return AskAll(request, grads.value(), LightTokens(light), candidate);
+    return AskAll(request, grads, LightTokens(light), candidate);
   });
 }
 

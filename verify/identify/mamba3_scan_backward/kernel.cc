@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan_backward.h"
 #include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/inputs/mamba3_scan_backward.h"
@@ -110,13 +111,11 @@ Case ScanGradKernel::CaseOf(const ScanGradQuestion& question) const {
 
 Result<ScanGradAnswer> ScanGradKernel::Ask(const ScanGradQuestion& question) {
   const Case c = CaseOf(question);
-  auto data = MaterialiseMamba3ScanBackward(c, {});
-  if (!data.ok()) return data.status();
-  FillAll(question, light_tokens, sure, data.value());
-  const Mamba3ScanBackwardTrial trial(c, std::move(data.value()));
-  const Result<OutputSet> outputs = Call(c, trial, profile);
-  if (!outputs.ok()) return outputs.status();
-  return Read(question, light_tokens, trial.Views(outputs.value()));
+  ASSIGN_OR_RETURN(auto data, MaterialiseMamba3ScanBackward(c, {}));
+  FillAll(question, light_tokens, sure, data);
+  const Mamba3ScanBackwardTrial trial(c, std::move(data));
+  ASSIGN_OR_RETURN(const OutputSet outputs, Call(c, trial, profile));
+  return Read(question, light_tokens, trial.Views(outputs));
 }
 
 }  // namespace lockstep::verify

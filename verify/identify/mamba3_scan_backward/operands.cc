@@ -5,6 +5,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/mamba3_scan/turns.h"
 #include "verify/identify/mamba3_scan_backward/kernel.h"
 
@@ -22,10 +23,9 @@ Result<Numbers> DecayedQueries(ScanGradKernel* kernel, const Numbers& a) {
   question.dy = question.q;
   question.a = OfHead(a, 1);
   question.from_carry = true;
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   Numbers x;
-  for (const Rows& h : answer->dinit_h) x.push_back(double{h[0][0]});
+  for (const Rows& h : answer.dinit_h) x.push_back(double{h[0][0]});
   return x;
 }
 
@@ -38,10 +38,7 @@ void AskGradDecayed(ScanGradKernel* kernel) {
   }
   const Numbers a = Arguments(351, false);
   const auto came = DecayedQueries(kernel, a);
-  if (!came.ok()) {
-    kernel->Say("scan.decayed", Word::kAssumed, came.message());
-    return;
-  }
+  if (!kernel->Answered("scan.decayed", came)) return;
   Numbers exps;
   for (const double x : a) exps.push_back(ExpDouble(x));
   const RoundingModel* model =
@@ -97,10 +94,7 @@ void AskGradState(ScanGradKernel* kernel) {
   question.carry_h = InTwoChannels(pairs);
   question.dy = TheirDifference(kernel->gain());
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.state", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.state", answer)) return;
   TakeAnswers(answer->dq[0], kernel->gain(), &pairs);
   SayPairs(kernel, "scan.state", "states", pairs, 0x1p-22,
            kernel->GroupRounding(), &kernel->scan().state);
@@ -112,10 +106,7 @@ void AskGradStateCotangent(ScanGradKernel* kernel) {
   question.dcarry_h = InTwoChannels(pairs);
   question.v = TheirDifference(kernel->gain());
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.grad_state", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.grad_state", answer)) return;
   TakeAnswers(answer->dk[0], kernel->gain(), &pairs);
   SayPairs(kernel, "scan.grad_state", "cotangents of states", pairs, 0x1p-22,
            kernel->GroupRounding(), &kernel->scan().grad_state);
@@ -172,10 +163,7 @@ void AskGradOutput(ScanGradKernel* kernel) {
   };
   question.from_carry = true;
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.grad_do", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.grad_do", answer)) return;
   Numbers silu, came;
   for (size_t c = 0; c < z.size(); ++c) {
     silu.push_back(z[c] * Sigmoid(z[c]));
@@ -214,10 +202,7 @@ void AskGradPartial(ScanGradKernel* kernel) {
     return c != 0 ? 0.0 : h == 0 ? kEightBits : -kEightBits;
   };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.grad_partial", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.grad_partial", answer)) return;
   for (size_t n = 0; n < pairs.size(); ++n) {
     pairs[n] = {kEightBits * pairs[n].first, kEightBits * pairs[n].second,
                 double{answer->dq[0][0][n]}};

@@ -5,6 +5,7 @@
 
 #include "verify/base/binary64.h"
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/emulator/mamba3_scan/turns.h"
 #include "verify/identify/mamba3_scan_backward/kernel.h"
 
@@ -112,10 +113,7 @@ void AskGradRotation(ScanGradKernel* kernel) {
   question.carry_theta = Turned();
   question.dy = FirstChannel(kEightBits);
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.angle", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.angle", answer)) return;
   const Numbers came = TurnedCoordinates(*kernel, answer.value());
   for (const RoundingModel& angle : RoundingModels()) {
     if (angle.how == Rounding::kTruncate || angle.type == NumberType::kTf32) {
@@ -158,10 +156,7 @@ void AskGradQuery(ScanGradKernel* kernel) {
     return 0.0;
   };
   const auto answer = kernel->Ask(question);
-  if (!answer.ok()) {
-    kernel->Say("scan.query", Word::kAssumed, answer.message());
-    return;
-  }
+  if (!kernel->Answered("scan.query", answer)) return;
   Numbers x, came;
   for (int64_t h = 0; h < kTurnedHeads; ++h) {
     for (int64_t s = 0; s < kScanAngles; ++s) {
@@ -197,10 +192,9 @@ Result<std::vector<NearPair>> PlainKeys(ScanGradKernel* kernel) {
   question.dcarry_h = [](int64_t, int64_t p, int64_t n) {
     return n == 2 * p ? 1.0 : n == 2 * p + 1 ? -1.0 : 0.0;
   };
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   for (size_t p = 0; p < pairs.size(); ++p) {
-    pairs[p].answer = double{answer->dv[0][0][p]};
+    pairs[p].answer = double{answer.dv[0][0][p]};
   }
   return pairs;
 }
@@ -217,8 +211,7 @@ Result<std::vector<NearPair>> TurnedKeys(ScanGradKernel* kernel) {
     if (p >= kScanAngles) return 0.0;
     return n == kernel->First(p) ? 1.0 : n == kernel->Second(p) ? -1.0 : 0.0;
   };
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   std::vector<NearPair> pairs;
   for (int64_t h = 0; h < kFew; ++h) {
     for (int64_t s = 0; s < kScanAngles; ++s) {
@@ -226,7 +219,7 @@ Result<std::vector<NearPair>> TurnedKeys(ScanGradKernel* kernel) {
       pairs.push_back(
           {turn.cosine, turn.sine,
            double{
-               answer->dv[static_cast<size_t>(h)][0][static_cast<size_t>(s)]}});
+               answer.dv[static_cast<size_t>(h)][0][static_cast<size_t>(s)]}});
     }
   }
   return pairs;
@@ -238,10 +231,7 @@ void AskGradKey(ScanGradKernel* kernel) {
   const bool narrow = kernel->lane() != Lane::kF32;
   if (narrow && kernel->angle == nullptr) return;
   const auto pairs = narrow ? TurnedKeys(kernel) : PlainKeys(kernel);
-  if (!pairs.ok()) {
-    kernel->Say("scan.key", Word::kAssumed, pairs.message());
-    return;
-  }
+  if (!kernel->Answered("scan.key", pairs)) return;
   const double margin =
       narrow ? 0x1p-18 + 2 * kernel->scan().trig_abs : 0x1p-22;
   SayPairs(kernel, "scan.key", "keys", pairs.value(), margin,

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/identify/mamba3_scan_backward/kernel.h"
 
 namespace lockstep::verify {
@@ -49,9 +50,8 @@ Result<std::vector<NearPair>> ProductsOfTwo(ScanGradKernel* kernel,
   (of_keys ? question.k : question.v) = OfHead(drawn.own, 0);
   question.q = of_keys ? OfLater(drawn) : Apart(gain);
   question.dy = of_keys ? Apart(gain) : OfLater(drawn);
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
-  const std::vector<Rows>& told = of_keys ? answer->dv : answer->dk;
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
+  const std::vector<Rows>& told = of_keys ? answer.dv : answer.dk;
   std::vector<NearPair> pairs;
   for (size_t h = 0; h < drawn.own.size(); ++h) {
     pairs.push_back({drawn.own[h] * drawn.later[h],

@@ -63,10 +63,8 @@ class GradientMaterialiser {
         generator_(c.gen, c.seed) {}
 
   Result<AttentionBackwardData> Run() {
-    Result<AttentionForwardData> forward =
-        Materialise(WithoutGradProbe(case_), options_);
-    if (!forward.ok()) return forward.status();
-    data_.forward = std::move(forward.value());
+    ASSIGN_OR_RETURN(data_.forward,
+                     Materialise(WithoutGradProbe(case_), options_));
     data_.problem = ToBackwardProblem(a_);
     data_.own = options_.own;
     Status status = AllocateAll();
@@ -201,9 +199,7 @@ Result<AttentionBackwardData> MaterialiseAttentionBackward(
 
 Result<AttentionBackwardData> Clone(const AttentionBackwardData& data) {
   AttentionBackwardData copy;
-  Result<AttentionForwardData> forward = Clone(data.forward);
-  if (!forward.ok()) return forward.status();
-  copy.forward = std::move(forward.value());
+  ASSIGN_OR_RETURN(copy.forward, Clone(data.forward));
   copy.problem = data.problem;
   copy.own = data.own;
   Status status;
@@ -220,9 +216,7 @@ Result<AttentionBackwardData> PickGradients(const AttentionBackwardData& from,
                                             const AttentionPick& pick,
                                             AttentionForwardCase* to) {
   AttentionBackwardData made;
-  Result<AttentionForwardData> forward = PickAttention(from.forward, pick, to);
-  if (!forward.ok()) return forward.status();
-  made.forward = std::move(forward.value());
+  ASSIGN_OR_RETURN(made.forward, PickAttention(from.forward, pick, to));
   made.problem = from.problem;
   made.problem.forward = made.forward.problem;
   made.own = from.own;

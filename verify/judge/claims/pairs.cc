@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "verify/base/status_macros.h"
 #include "verify/judge/invariance.h"
 
 namespace lockstep::verify {
@@ -18,11 +19,11 @@ OtherCall Moved(const Candidate& candidate, const LargerCall& larger,
   // Another process lays them out itself.
   if (candidate.traits().apart) return call;
   call.make = [&larger, shift]() -> Result<LawCall> {
-    Result<std::unique_ptr<Trial>> trial = larger.open(larger.request, shift);
-    if (!trial.ok()) return trial.status();
+    ASSIGN_OR_RETURN(std::unique_ptr<Trial> trial,
+                     larger.open(larger.request, shift));
     LawCall made;
-    made.kept = AllLines(*trial.value());
-    made.trial = std::move(trial.value());
+    made.kept = AllLines(*trial);
+    made.trial = std::move(trial);
     return made;
   };
   return call;
@@ -35,11 +36,11 @@ OtherCall Between(const Candidate& candidate, const LargerCall& larger) {
   call.how = candidate.traits().fixed;
   call.compared = false;
   call.make = [&larger]() -> Result<LawCall> {
-    Result<std::unique_ptr<Trial>> trial = larger.open(larger.longer, 0);
-    if (!trial.ok()) return trial.status();
+    ASSIGN_OR_RETURN(std::unique_ptr<Trial> trial,
+                     larger.open(larger.longer, 0));
     LawCall made;
-    made.kept.resize(trial.value()->outputs().size());
-    made.trial = std::move(trial.value());
+    made.kept.resize(trial->outputs().size());
+    made.trial = std::move(trial);
     return made;
   };
   return call;

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "verify/base/compare.h"
+#include "verify/base/status_macros.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/inputs/fill.h"
@@ -66,10 +67,10 @@ LawCall ScanLaws::CallOn(const Case& request, Mamba3ScanData data) const {
 
 Result<LawCall> ScanLaws::CallOn(const Case& request,
                                  const ScanPick& pick) const {
-  Result<Mamba3ScanData> data =
-      PickScan(trial_.data(), pick, request.Get<Mamba3ScanCase>());
-  if (!data.ok()) return data.status();
-  return CallOn(request, std::move(data.value()));
+  ASSIGN_OR_RETURN(
+      Mamba3ScanData data,
+      PickScan(trial_.data(), pick, request.Get<Mamba3ScanCase>()));
+  return CallOn(request, std::move(data));
 }
 
 Law ScanLaws::OneCall(bool structural, LawCall call) {
@@ -100,12 +101,11 @@ void ScanLaws::KeepRun(int64_t here, int64_t own, LawCall* call) const {
 // A NaN in one run reaches no other run.
 Result<Law> ScanLaws::Isolation() const {
   const int64_t poisoned = DrawRun(1);
-  Result<Mamba3ScanData> data = PickScan(trial_.data(), PickAll(trial_.data()),
-                                         request_.Get<Mamba3ScanCase>());
-  if (!data.ok()) return data.status();
-  PoisonScanRun(CounterGenerator(request_.gen, request_.seed), poisoned,
-                &data.value());
-  LawCall call = CallOn(request_, std::move(data.value()));
+  ASSIGN_OR_RETURN(Mamba3ScanData data,
+                   PickScan(trial_.data(), PickAll(trial_.data()),
+                            request_.Get<Mamba3ScanCase>()));
+  PoisonScanRun(CounterGenerator(request_.gen, request_.seed), poisoned, &data);
+  LawCall call = CallOn(request_, std::move(data));
   for (int64_t run = 0; run < Count(); ++run) {
     if (run != poisoned) KeepRun(run, run, &call);
   }
@@ -129,12 +129,11 @@ Result<Law> ScanLaws::Encoding() const {
     scan.cu = {0};
     for (const auto& run : runs_) scan.cu.push_back(run.end);
   }
-  Result<LawCall> call = CallOn(other, PickAll(trial_.data()));
-  if (!call.ok()) return call.status();
+  ASSIGN_OR_RETURN(LawCall call, CallOn(other, PickAll(trial_.data())));
   for (int64_t run = 0; run < Count(); ++run) {
-    KeepRun(run, run, &call.value());
+    KeepRun(run, run, &call);
   }
-  Law law = OneCall(true, std::move(call.value()));
+  Law law = OneCall(true, std::move(call));
   law.may_be_refused = true;
   return law;
 }
@@ -155,12 +154,11 @@ Result<Law> ScanLaws::Relabel() const {
     scan.seg.rows[static_cast<size_t>(run.row)].push_back(
         {kIds[next++ % std::size(kIds)], run.end - run.first});
   }
-  Result<LawCall> call = CallOn(named, PickAll(trial_.data()));
-  if (!call.ok()) return call.status();
+  ASSIGN_OR_RETURN(LawCall call, CallOn(named, PickAll(trial_.data())));
   for (int64_t run = 0; run < Count(); ++run) {
-    KeepRun(run, run, &call.value());
+    KeepRun(run, run, &call);
   }
-  return OneCall(true, std::move(call.value()));
+  return OneCall(true, std::move(call));
 }
 
 Result<LawCall> ScanLaws::Alone(int64_t run, const reference::Run& at,
@@ -187,10 +185,9 @@ Result<Law> ScanLaws::Separate() const {
   for (int64_t n = 0; n < most; ++n) {
     const int64_t run = (first + n * Count() / most) % Count();
     if (TokensOf(run) == 0) continue;
-    Result<LawCall> call = Alone(run, At(run), request_);
-    if (!call.ok()) return call.status();
-    KeepRun(0, run, &call.value());
-    law.calls.push_back(std::move(call.value()));
+    ASSIGN_OR_RETURN(LawCall call, Alone(run, At(run), request_));
+    KeepRun(0, run, &call);
+    law.calls.push_back(std::move(call));
   }
   return law;
 }
@@ -235,12 +232,11 @@ Result<Law> ScanLaws::Order() const {
     }
     if (scan.seg.kind != Segments::Kind::kNone) scan.seg.rows.push_back(ids);
   }
-  Result<LawCall> call = CallOn(other, pick);
-  if (!call.ok()) return call.status();
+  ASSIGN_OR_RETURN(LawCall call, CallOn(other, pick));
   for (int64_t run = 0; run < Count(); ++run) {
-    KeepRun(run, pick.runs[static_cast<size_t>(run)], &call.value());
+    KeepRun(run, pick.runs[static_cast<size_t>(run)], &call);
   }
-  return OneCall(false, std::move(call.value()));
+  return OneCall(false, std::move(call));
 }
 
 // Mamba-2 carries h alone: a k or v that is not finite makes the next token's

@@ -103,13 +103,12 @@ Result<LawCall> BackwardLaws::LastPart(int64_t run, int64_t cut) const {
   const int64_t ranks = problem().output_ranks();
   const std::array<int64_t, 4> shape = {1, slice.problem.length * ranks,
                                         problem().heads, problem().head_dim};
-  Result<LaneTensor> y =
-      AllocateLaneTensor(problem().lane, shape, DenseStrides(shape), 0);
-  if (!y.ok()) return y.status();
-  const auto& s = y->view.strides;
+  ASSIGN_OR_RETURN(LaneTensor y, AllocateLaneTensor(problem().lane, shape,
+                                                    DenseStrides(shape), 0));
+  const auto& s = y.view.strides;
   Mamba3ScanOutputs out;
   out.y = {
-      y->view.data,
+      y.view.data,
       problem().lane,
       {1, slice.problem.length, ranks, problem().heads, problem().head_dim},
       {s[0], s[1] * ranks, s[1], s[2], s[3]}};

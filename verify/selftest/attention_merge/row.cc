@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/candidate/attention_merge/mutant.h"
 #include "verify/domain/domain.h"
 #include "verify/registry/ops.h"
@@ -34,16 +35,14 @@ const SelftestRow kAttentionMergeSelftest = {
     .op = kAttentionMerge,
     .mutants = [] { return MutantsOf(&MutantInfo::merge); },
     .mutant = [](const MutantInfo& info, BugBase) -> Result<Subject> {
-      const Result<Mutant> mutant = ParseMutant(info.name);
-      if (!mutant.ok()) return mutant.status();
-      return MergeSubject("mutant", info.name, mutant->merge,
+      ASSIGN_OR_RETURN(const Mutant mutant, ParseMutant(info.name));
+      return MergeSubject("mutant", info.name, mutant.merge,
                           info.PointOf<MergeFault>());
     },
     .zoo = [] { return NamesOfZoo(MergeZoo()); },
     .correct = [](const std::string& name) -> Result<Subject> {
-      const Result<MergeVariant> variant = FindMergeVariant(name);
-      if (!variant.ok()) return variant.status();
-      return MergeSubject("variant", name, variant.value(), MergeFault::kNone);
+      ASSIGN_OR_RETURN(const MergeVariant variant, FindMergeVariant(name));
+      return MergeSubject("variant", name, variant, MergeFault::kNone);
     },
     .draw = &DrawMerge,
     .fewer = 2,

@@ -278,8 +278,7 @@ Result<std::vector<Fate>> JudgeAll(const AutoOptions& options, int64_t length,
     }
   }
   for (const Meetings* lines : {&first, &rest}) {
-    const Status status = JudgeLines(options, length, *lines, suspects, &fates);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(JudgeLines(options, length, *lines, suspects, &fates));
   }
   return fates;
 }
@@ -296,9 +295,9 @@ Status Scout(const AutoOptions& options, int64_t length,
     for (size_t s = 0; s < suspects->size(); ++s) {
       if (!(*suspects)[s].telling) untold.push_back(s);
     }
-    const auto fates = JudgeAll(options, rung, untold, suspects);
-    if (!fates.ok()) return fates.status();
-    for (const Fate& fate : fates.value()) {
+    ASSIGN_OR_RETURN(const auto fates,
+                     JudgeAll(options, rung, untold, suspects));
+    for (const Fate& fate : fates) {
       if (!fate.status.ok()) return fate.status;
     }
   }
@@ -330,13 +329,11 @@ void JudgeWhole(const std::vector<Suspect>& suspects, int64_t length,
 // Judges all suspects on all lines of a length.
 Status JudgeLength(const AutoOptions& options, int64_t length,
                    std::vector<Suspect>* suspects, AutoResult* result) {
-  const Status scouted = Scout(options, length, suspects);
-  if (!scouted.ok()) return scouted;
+  RETURN_IF_ERROR(Scout(options, length, suspects));
   std::vector<size_t> all;
   for (size_t s = 0; s < suspects->size(); ++s) all.push_back(s);
-  auto judged = JudgeAll(options, length, all, suspects);
-  if (!judged.ok()) return judged.status();
-  std::vector<Fate>& fates = judged.value();
+  ASSIGN_OR_RETURN(std::vector<Fate> fates,
+                   JudgeAll(options, length, all, suspects));
   JudgeWhole(*suspects, length, options.threads, &fates);
   for (size_t s = 0; s < suspects->size(); ++s) {
     if (!fates[s].status.ok()) return fates[s].status;

@@ -1,5 +1,6 @@
 // Whether a whole verdict fails a bug: with laws and other runs of a case,
 // which an envelope and probes lack.
+#include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
 #include "verify/judge/judge.h"
 #include "verify/registry/ops.h"
@@ -10,20 +11,17 @@ namespace lockstep::verify {
 
 Result<bool> FailsWhole(const std::string& line, const std::string& spec,
                         const NumericProfile& profile) {
-  auto kernel = ParseCandidate(spec);
-  if (!kernel.ok()) return kernel.status();
-  const Result<Case> parsed = ParseCase(line);
-  if (!parsed.ok()) return parsed.status();
-  const Case call = InLane(parsed.value(), profile);
+  ASSIGN_OR_RETURN(auto kernel, ParseCandidate(spec));
+  ASSIGN_OR_RETURN(const Case parsed, ParseCase(line));
+  const Case call = InLane(parsed, profile);
   const CaseRequest request = {.call = &call, .line = MinimalLine(call)};
-  const Status ready = kernel.value()->Prepare(request);
-  if (!ready.ok()) return ready;
+  RETURN_IF_ERROR(kernel->Prepare(request));
   JudgeOptions options;
   options.profile = profile;
   options.profile_spec = "identified";
   options.threads = 1;
   options.only_verdict = true;
-  return JudgeCase(request, *kernel.value(), options, nullptr).verdict ==
+  return JudgeCase(request, *kernel, options, nullptr).verdict ==
          Verdict::kFail;
 }
 

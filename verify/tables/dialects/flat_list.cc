@@ -207,8 +207,7 @@ Result<FlatTables> ExportFlat(const optimized::TilePlan& plan, int64_t q_shards,
 }
 
 Result<PlanTrace> LiftFlat(const FlatTables& tables) {
-  const Status grid = CheckGrid(tables.grid, tables.q_shards, tables.kv_shards);
-  if (!grid.ok()) return grid;
+  RETURN_IF_ERROR(CheckGrid(tables.grid, tables.q_shards, tables.kv_shards));
   PlanTrace trace;
   trace.grid = tables.grid;
   trace.computed = tables.pool.rows == 0;

@@ -4,6 +4,7 @@
 
 #include "optimized/worklist.h"
 #include "reference/contract/status.h"
+#include "verify/base/status_macros.h"
 #include "verify/tables/dialects/splash.h"
 #include "verify/tables/trace.h"
 
@@ -78,14 +79,11 @@ Result<PlanTrace> LiftSplash(const SplashTables& tables) {
     return Status::Error("splash tables: " + std::to_string(tables.q_shards) +
                          " shards do not divide the query tiles");
   }
-  const Status forward =
-      CheckSizes(tables, tables.forward, g.rows(),
-                 tables.shrunk ? tables.forward.cols : g.cols());
-  if (!forward.ok()) return forward;
-  const Status transposed =
-      CheckSizes(tables, tables.transposed,
-                 tables.shrunk ? tables.transposed.rows : g.rows(), g.cols());
-  if (!transposed.ok()) return transposed;
+  RETURN_IF_ERROR(CheckSizes(tables, tables.forward, g.rows(),
+                             tables.shrunk ? tables.forward.cols : g.cols()));
+  RETURN_IF_ERROR(CheckSizes(tables, tables.transposed,
+                             tables.shrunk ? tables.transposed.rows : g.rows(),
+                             g.cols()));
   PlanTrace trace;
   trace.grid = tables.grid;
   trace.computed = tables.pool.rows == 0;
