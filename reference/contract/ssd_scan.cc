@@ -38,6 +38,10 @@ TensorView<const float, kRank> Zeros(const std::array<int64_t, kRank>& shape) {
 const void* InfinityOf(Lane lane) {
   if (lane == Lane::kBf16) return &kInfinityBf16;
   if (lane == Lane::kF16) return &kInfinityF16;
+  if (lane == Lane::kAdded) {
+    static const AddedElement infinity{added_lane.round(kInfinity)};
+    return &infinity;
+  }
   return &kInfinity;
 }
 

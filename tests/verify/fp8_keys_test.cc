@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "tests/support/volume.h"
@@ -18,6 +19,7 @@
 #include "verify/domain/domain.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/numbers.h"
+#include "verify/report/export.h"
 
 namespace lockstep::verify {
 namespace {
@@ -177,6 +179,18 @@ TEST(Fp8, RightKernelsPass) {
 
 // A weight may overflow when its scale multiplies it, where no maximum has been
 // subtracted: zero times that is NaN, and small values are infinite.
+TEST(Fp8, AMinimalExportHasItsTypes) {
+  const std::string folder = testing::TempDir() + "/fp8_export";
+  std::filesystem::create_directories(folder);
+  for (const Lane lane : kLanes) {
+    const std::string line = "attention_forward sq=3 skv=8 d=4 kvlane=" +
+                             std::string(LaneName(lane));
+    const Status made = ExportCase(ParseCase(line).value(),
+                                   folder + "/" + LaneName(lane), true, {});
+    EXPECT_TRUE(made.ok()) << made.message();
+  }
+}
+
 TEST(Fp8, ScaledWeightsOverflowWithoutAMaximum) {
   const struct {
     const char* kernel;

@@ -17,8 +17,8 @@ inline constexpr int kFraction = 9;
 inline constexpr int kLeast = -30;             // exponent of normal numbers
 inline constexpr uint16_t kInfinity = 0x7e00;  // more: NaN
 
-inline constexpr LaneRow kRow = {"toy",     "TOY",   2,        10,    kLeast,
-                                 0x1.ffp31, 0x1p-39, 0x1p-10, 0x7f00};
+inline constexpr LaneRow kRow = {"toy",      "U16",   2,       10,    kLeast,
+                                 0x1.ff8p31, 0x1p-39, 0x1p-10, 0x7f00};
 
 inline float Widen(uint16_t bits) {
   const uint16_t size = bits & 0x7fff;

@@ -24,8 +24,10 @@ class CanariesOfLanes {
   CanariesOfLanes& operator=(const CanariesOfLanes&) = delete;
 
   // "mutant:scan.diag_missing,base=scan-f16-lane", ...
+  // The added lane has none.
   std::span<const char* const> Of(Lane lane) const {
-    return of_[WideLaneIndex(lane)];
+    if (lane == Lane::kAdded) return {};
+    return of_[static_cast<size_t>(lane)];
   }
   // "variant:scan-f16-lane".
   const char* Correct(Lane lane) const {

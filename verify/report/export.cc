@@ -1,6 +1,5 @@
 #include "verify/report/export.h"
 
-#include <cctype>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -27,10 +26,8 @@ class FileBuilder {
   void Add(const BasicNamedTensor<Void>& tensor, std::vector<int64_t> shape) {
     storage_.push_back(DenseBytes(
         {tensor.name, tensor.type, tensor.shape, tensor.strides, tensor.data}));
-    std::string type = ElementTypeName(tensor.type);
-    for (char& c : type) c = static_cast<char>(std::toupper(c));
-    tensors_.push_back(
-        {tensor.name, std::move(type), std::move(shape), storage_.back()});
+    tensors_.push_back({tensor.name, FileType(tensor.type), std::move(shape),
+                        storage_.back()});
   }
 
   Result<std::string> Format(const std::string& case_line) const {
