@@ -1,4 +1,4 @@
-// The judge's word on one case, for whoever times kernels.
+// The judge's verdict on one case, for code that times kernels.
 #ifndef LOCKSTEP_BENCH_JUDGE_JOB_H_
 #define LOCKSTEP_BENCH_JUDGE_JOB_H_
 

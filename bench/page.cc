@@ -7,7 +7,7 @@ namespace lockstep::bench {
 namespace {
 
 // A heat map mixes the accent into the background. Charts shrink with the
-// screen: on a narrow one their text is made larger, or nobody could read it.
+// screen: on a narrow one their text is made larger, to be readable.
 constexpr const char* kStyle = R"(
 td.spec { font-family: ui-monospace, monospace; white-space: normal;
   overflow-wrap: anywhere; min-width: 12rem; }

@@ -1,5 +1,5 @@
-// What a run found, as one page that needs nothing else: no script, no other
-// file; readable on a narrow screen, on paper, and as text.
+// What a run found, as one page without a script or another file. It is
+// readable on a narrow screen, on paper, and as text.
 #ifndef LOCKSTEP_BENCH_PAGE_H_
 #define LOCKSTEP_BENCH_PAGE_H_
 

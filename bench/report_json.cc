@@ -112,7 +112,8 @@ void AddCounters(const Row& row, const Summary& summary, Json* run) {
   }
 }
 
-// What compares files, and whoever asks where a figure is from.
+// For programs that compare files, and for readers who ask where a figure is
+// from.
 void AddWords(const Row& row, const Summary& summary, Json* run) {
   (*run)["case"] = row.scene().line;
   (*run)["candidate"] = row.spec();

@@ -170,11 +170,11 @@ Result<CallTimes> Row::TimeOnce() {
     waited = !execution_.processor_seconds;
     times.teller = execution_.teller;
   }
-  // Nobody else vouches for a told processor time.
+  // A processor time that is told has no other witness.
   if (IsTold(times.teller)) {
     waited = waited || !MayBe(times.processor, times.asked);
   }
-  // Threads that nobody tells of show in what they use together.
+  // Threads that are not told of show in what they use together.
   times.alone = !waited && threads() == 1 &&
                 times.processor <= times.seconds * 1.05 + kTick;
   return times;

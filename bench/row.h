@@ -27,7 +27,7 @@ struct Ask {
   std::string profile;  // as typed; empty: none
   std::optional<Goal> goal;
   // The sweep that it is a point of, and its place there: "48x256"; the plan
-  // that nobody asked for is "default".
+  // that no option asked for is "default".
   std::optional<size_t> sweep;
   std::string point;
 };
@@ -89,8 +89,8 @@ class Row {
   // One call more. Requires: Verify(), and nothing is refused. Errors: it did
   // not run.
   Result<CallTimes> TimeOnce();
-  // Memory that a call more takes beside the tensors, in bytes; none where
-  // nobody accounts for it, as for a host's.  Requires: as above.
+  // Memory that a call more takes beside the tensors, in bytes; none where it
+  // is not known, as for a host's.  Requires: as above.
   std::optional<double> MeasureMemory();
   // Ends what the candidate has open.
   void Close();

@@ -90,7 +90,7 @@ void AddFractions(const Row& row, const std::vector<ReadLevel>& levels,
     if (s.seconds > summary->best) continue;
     summary->best_fraction = flop / s.seconds / Best(s.bursts, limits);
   }
-  // Of a process of its own nobody here knows it.
+  // For a process of its own it is not known here.
   if (!row.apart()) {
     summary->cpu_fraction = MedianOver(row, [&](const Sample& s) {
       return flop / s.cpu / (Best(s.bursts, limits) / row.threads());

@@ -1,6 +1,5 @@
-// Times that a kernel tells of itself, and when they count: nobody else has
-// seen them, and a launch that is not waited for tells a false time by
-// accident.
+// Times that a kernel tells of itself, and when they count. They have no other
+// witness, and a launch that is not waited for tells a false time by accident.
 #ifndef LOCKSTEP_BENCH_TOLD_H_
 #define LOCKSTEP_BENCH_TOLD_H_
 

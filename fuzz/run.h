@@ -125,9 +125,9 @@ class Observer {
   virtual void OnFault(const Fault& fault) { (void)fault; }
 };
 
-// What a run has come to, for whoever ends it from outside while a case runs:
-// a kernel cannot be asked to stop. To be read with the mutex held; the loop
-// holds it between cases, and while its observer is told of one.
+// The results of a run so far, for code that ends it from outside while a case
+// runs. A kernel cannot be asked to stop. To be read with the mutex held; the
+// loop holds it between cases, and while its observer is told of one.
 struct Progress {
   using Clock = std::chrono::steady_clock;
 

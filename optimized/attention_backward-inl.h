@@ -1,5 +1,6 @@
-// One key tile of attention_backward: walk the query tiles that see it, head by
-// head, add to dq of their queries and to dk and dv of its keys.
+// One key tile of attention_backward. Its loop goes head by head over the query
+// tiles that see the key tile. It adds to dq of their queries, and to dk and dv
+// of the tile's keys.
 #if defined(LOCKSTEP_OPTIMIZED_ATTENTION_BACKWARD_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_ATTENTION_BACKWARD_INL_H_
@@ -59,8 +60,8 @@ inline bool FillBits(const BackwardJob& job, const KeyTask& task,
   return any;
 }
 
-// 2^x, but zero where that would be subnormal (N18); 2^0 is computed there
-// instead, because a processor takes long for what is subnormal on the way.
+// 2^x, but zero where that would be subnormal (N18). There 2^0 is computed
+// instead, because processors are slow with subnormal intermediate values.
 template <class D>
 HWY_INLINE hn::Vec<D> WeightOf(D df, hn::Vec<D> x) {
   const auto least = hn::Set(df, kLeastWeightLog2);

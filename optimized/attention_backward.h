@@ -25,8 +25,9 @@ struct AttentionBackwardExecution {
   int64_t tiles_by_pair = 0;
 };
 
-// A plan for the problem: MakePlan's for the forward pass with tiles that suit
-// the backward pass, without the forward pass's own choices (dot, path, pack).
+// A plan for the problem. It is MakePlan's plan of the forward pass, with tiles
+// that suit the backward pass and without the choices of the forward pass alone
+// (dot, path, pack).
 //   Errors: MakePlan's and Validate(problem)'s.
 Result<Plan> MakePlan(const AttentionBackwardProblem& problem,
                       const Caps& caps);

@@ -193,8 +193,9 @@ HWY_INLINE void AddRow(D df, float x, const BackwardPanels& b,
   }
 }
 
-// All three sums of the visible pairs of one row, pair by pair: where a factor
-// of a masked pair is not finite, its zero weight would not be harmless (N18).
+// All three sums of the visible pairs of one row, pair by pair. This is for
+// rows with a masked pair that has an infinite or NaN factor: its zero weight
+// would give NaN (N18).
 template <class D>
 HWY_INLINE void AddRowByPair(D df, const BackwardJob& job, int64_t row,
                              BackwardWorker& w) {

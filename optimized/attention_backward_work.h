@@ -85,13 +85,15 @@ struct BackwardJob {
   int64_t padded_rows() const {
     return RoundUp(plan->tile_rows, geometry.row_block);
   }
-  // Floats between rows of p and ds: one vector more than the keys, or columns
-  // of a power of two of keys would share a few sets of the first cache.
+  // Floats between rows of p and ds: one vector more than the keys. Without it,
+  // where the number of keys is a power of two, a column would lie in a few
+  // sets of the L1 cache.
   size_t score_stride() const {
     return static_cast<size_t>(RoundUp(key_rows(), geometry.lanes) +
                                geometry.lanes);
   }
-  // Register tiles of keys may reach beyond the panels; nobody reads there.
+  // Register tiles of keys may reach beyond the panels; no result is read
+  // there.
   int64_t key_rows() const {
     return RoundUp(padded_keys(), geometry.row_block);
   }

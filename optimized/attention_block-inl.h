@@ -67,10 +67,10 @@ struct DotForm {
   bool native_values = false;
 };
 
-// What is asked for of each tensor with a panel, 0 by a worker that packs
-// nothing: to look whether there is something cost a hundredth of dense masks
-// on AVX2. 256 rows and keys of a document have some 700 panels of 16 in their
-// lower half (d = 128), and 512 portions of keys in f32.
+// Lines to prefetch of each tensor with a panel. A worker that packs nothing
+// has 0, because a test for it cost 1 % of the time of dense masks on AVX2. 256
+// rows and keys of a document have about 700 panels of 16 in their lower half
+// (d = 128), and 512 portions of keys in f32.
 inline int64_t PortionsOf(size_t panel, const Worker& worker) {
   if (worker.kept.empty()) return 0;
   return CeilDiv(static_cast<int64_t>(panel), 16);
@@ -187,7 +187,7 @@ void BlockValues(D df, const AttentionJob& job, const typename Dot::T* p,
   const auto values = static_cast<size_t>(job.padded_values);
   const size_t p_stride = static_cast<size_t>(job.weight_stride) / per_step;
   const size_t tile_steps = static_cast<size_t>(job.plan->tile_keys) / per_step;
-  // Whole steps: a neighbour nobody sees has weight +0.
+  // Whole steps: a neighbour that no row sees has weight +0.
   const size_t begin = block.begin / per_step;
   const size_t steps = (block.end + per_step - 1) / per_step - begin;
   float* acc = worker.acc.data() + block.first_row * values;
@@ -286,7 +286,7 @@ void MatrixTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
 
 // Whether the dot instruction gives the contract's bits on this tile, the next
 // one of the walk. A sum that an earlier tile left subnormal would be flushed
-// here, even by weights of +0: so the fixed-m path asks about the values of all
+// here, even by weights of +0. So the fixed-m path checks the values of all
 // tiles so far. Online rows are judged at the end, by OnlineGuardHolds, which
 // holds for every sum on the way. `exact` asks for the form that needs no
 // guard.

@@ -154,7 +154,7 @@ void EmulatedValues(D df, const AttentionJob& job, const PackedTile& tile,
   const auto values = static_cast<size_t>(job.padded_values);
   const auto stride = static_cast<size_t>(job.weight_stride);
   const auto tile_keys = static_cast<size_t>(job.plan->tile_keys);
-  // Whole blocks: a neighbour nobody sees has weight +0.
+  // Whole blocks: a neighbour that no row sees has weight +0.
   const size_t begin = block.begin / kBlock * kBlock;
   const size_t keys = (block.end + kBlock - 1) / kBlock * kBlock - begin;
   const float* p = worker.weights.data() + begin;

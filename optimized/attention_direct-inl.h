@@ -117,9 +117,9 @@ inline void StoreScorePairs(const float* HWY_RESTRICT pairs, size_t lanes,
   }
 }
 
-// DirectScores with two keys a vector. Where the block has one key of a pair
-// the other's scores stand beside it, whatever they are: a mask hides them, as
-// it does in packed panels.
+// DirectScores with two keys a vector. Where the block has one key of a pair,
+// the scores of the other key stand beside its own, with any value. A mask
+// hides them, as it does in packed panels.
 template <typename T, class D>
 void PairedScores(D df, const AttentionJob& job, RowsInOrder<T>& keys,
                   const Block& block, Worker& worker) {

@@ -1,5 +1,5 @@
-// Rows of keys and values that are read where they lie: copies of some of them
-// in f32, which ask for the rows that come next.
+// Rows of keys and values that are read in place. Some are copied to f32; a
+// copy prefetches the rows that come next.
 #if defined(LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_ROWS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_ATTENTION_DIRECT_ROWS_INL_H_

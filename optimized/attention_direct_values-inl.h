@@ -24,14 +24,14 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of a block of values, by two vectors of channels. A group of eight heads
-// is two even blocks where six rows fill the registers: 8 = 6 + 2 would leave
-// the second one waiting for its own sums. 4 x 3 vectors spill with clang 19.
+// Rows of a block of values, by two vectors of channels. Where six rows fill
+// the registers, a group of eight heads is two even blocks. With 8 = 6 + 2 the
+// second block would wait for its own sums. 4 x 3 vectors spill with clang 19.
 inline constexpr size_t kDirectRows = kRowBlock < 8 ? 4 : 8;
 
-// Keys whose values are used together, a few channels of all of them at a time:
-// they stay in the first cache level (32 x 128 bf16 are 8 KiB) while the blocks
-// of rows pass.
+// The number of keys whose values are used together, a few channels of all of
+// them at a time. They stay in the L1 cache (32 x 128 bf16 are 8 KiB) while the
+// blocks of rows pass.
 inline constexpr size_t kValueKeys = 32;
 
 // Values where they lie, in their lane.
@@ -115,9 +115,9 @@ struct ValuesInPages {
   }
 };
 
-// Multiplies worker.weights, from key `key` of the tile on, by the values
-// `now`, which begin at key `first` of the sequence, for all rows of the block.
-// `then` is prefetched meanwhile.
+// Multiplies worker.weights by the values `now`, for all rows of the block. The
+// weights begin at key `key` of the tile, the values at key `first` of the
+// sequence. `then` is prefetched meanwhile.
 template <typename T, class D, class Values>
 void TimesValueRows(D df, const AttentionJob& job, const KeyRows<T>& v,
                     int64_t first, const Values& now, const Values& then,

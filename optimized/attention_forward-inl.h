@@ -167,8 +167,8 @@ inline const PackedTile& PackOrFind(const AttentionJob& job,
   return kept.tile;
 }
 
-// All rows against one tile that somebody sees, through its packed panels;
-// returns its v_exponent. `exact`: values without the dot instruction.
+// All rows against one tile that some row sees, through its packed panels.
+// Returns its v_exponent. `exact`: values without the dot instruction.
 template <bool kMasked, class D>
 int PackedTimesTile(D df, const AttentionJob& job, const RowTile& rows,
                     const PackedHead& packed, int64_t key_tile, bool exact,
@@ -245,7 +245,7 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows, Range part,
 
 // N9's guard: whether the online result is the two-pass one, finite sums
 // assumed. D + shift + lp + lv is the exponent of the last bit of the smallest
-// product; everything is a multiple of it, and a dot instruction that flushes
+// product. All sums are multiples of that bit. A dot instruction that flushes
 // needs it to be a normal number. N25: scales of values are factors of the
 // weights, and the smallest is at least 2^scale_exponent. The products have to
 // stay normal numbers.
@@ -294,8 +294,8 @@ inline void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
 }
 
 // The sums of the tile's rows over the keys of the part, as the two passes of
-// N9 give them, but for rows that are marked `letter` or whose sums are not
-// finite.
+// N9 give them. Left out are rows that are marked `letter` and rows with sums
+// that are not finite.
 template <class D>
 void SumRows(D df, const AttentionJob& job, const RowTile& tile, Range part,
              const PackedHead& packed, Worker& worker) {

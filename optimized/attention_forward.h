@@ -20,8 +20,8 @@ namespace lockstep::optimized {
 // "dense in disguise" and silent fallbacks can be seen.
 struct AttentionForwardExecution {
   std::string target;
-  // order=amx only: who forms the products, "matrix unit", or "emulation: " and
-  // why.
+  // order=amx only: what forms the products, "matrix unit", or "emulation: "
+  // and why.
   std::string products;
   int threads = 0;            // of the team that ran, as OpenMP counts it
   int64_t tiles_empty = 0;    // skipped

@@ -1,7 +1,7 @@
-// Where the packed panels of attention_forward lie. Either all key tiles of a
-// few kv heads are packed ahead, and the row tiles share them; or, where masks
-// are narrow, each worker packs the tiles that its rows come to and keeps the
-// last few, which never leave its second cache.
+// Where the packed panels of attention_forward lie. All key tiles of a few kv
+// heads are packed ahead, and the row tiles share them. Where masks are narrow,
+// each worker packs the tiles that its rows come to. It keeps the last few,
+// which stay in its L2 cache.
 #ifndef LOCKSTEP_OPTIMIZED_ATTENTION_PANELS_H_
 #define LOCKSTEP_OPTIMIZED_ATTENTION_PANELS_H_
 
@@ -39,10 +39,10 @@ std::vector<int64_t> RowTilesByQuery(const AttentionJob& job);
 // head for one worker, otherwise enough pieces to keep the workers even.
 int64_t RowTilesOfAPiece(const AttentionJob& job);
 
-// Whether the workers keep plan.kept_tiles tiles instead of packing ahead. It
-// costs a tile packed again where a piece begins, and where rows come back to
-// one that made room for another: at most a quarter more for any head is worth
-// it. Time O(active tiles), less where it is not.
+// Whether the workers keep plan.kept_tiles tiles instead of packing ahead. The
+// price is tiles that are packed again: where a piece begins, and where rows
+// come back to a tile that made room for another. Up to a quarter more tiles
+// for any head are worth it. Time O(active tiles), less where it is not.
 bool KeepsTiles(const AttentionJob& job);
 
 // Room for `count` tiles that the worker packs itself.

@@ -32,8 +32,8 @@ inline constexpr int kZeroExponent = -8192;
 inline constexpr int kNoNumberExponent = 12000;
 inline constexpr int kLeastOfNonzero = -4096;
 
-// Largest exponents of a step whose products are exact in f32, or so small that
-// they are cut away, and whose powers of two are normal numbers.
+// The largest exponents of a step for which every product is exact in f32 or
+// small enough to be cut away, and every power of two is a normal number.
 inline constexpr int kLeastTop = -100;
 inline constexpr int kMostTop = 125;
 
@@ -290,7 +290,7 @@ void StepValues(D df, const AttentionJob& job, const PackedTile& tile,
   const auto values = static_cast<size_t>(job.padded_values);
   const auto stride = static_cast<size_t>(job.weight_stride);
   const auto tile_keys = static_cast<size_t>(job.plan->tile_keys);
-  // Whole steps: a neighbour nobody sees has weight +0.
+  // Whole steps: a neighbour that no row sees has weight +0.
   const auto step = static_cast<size_t>(job.key_step());
   const size_t begin = block.begin / step * step;
   const size_t keys = (block.end + step - 1) / step * step - begin;

@@ -170,8 +170,8 @@ HWY_INLINE void ValuePanel(D df, const typename Dot::T* HWY_RESTRICT p,
                                    acc_stride);
 }
 
-// Calls tile.template operator()<R>() for the smallest compiled R >= rows;
-// the rows added are padding that nobody reads.
+// Calls tile.template operator()<R>() for the smallest compiled R >= rows; the
+// added rows are padding that is not read.
 //   Requires: 1 <= rows <= kRowBlock.
 template <class Tile>
 HWY_INLINE void WithRows(int64_t rows, const Tile& tile) {

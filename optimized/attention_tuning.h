@@ -1,7 +1,6 @@
-// Tiles that were measured to be the best ones, for problems and machines that
-// were measured: the file that LOCKSTEP_TUNING names, `lockstep bench --tune`
-// writes and MakePlan reads. A tile never changes a bit, so a tuning file never
-// does.
+// The best tiles of the problems and machines that were measured. They stand in
+// the file that LOCKSTEP_TUNING names: `lockstep bench --tune` writes it, and
+// MakePlan reads it. A tile never changes a bit, so a tuning file never does.
 #ifndef LOCKSTEP_OPTIMIZED_ATTENTION_TUNING_H_
 #define LOCKSTEP_OPTIMIZED_ATTENTION_TUNING_H_
 
@@ -38,7 +37,8 @@ struct Tuning {
 // mask, threads, and the lengths, each rounded up to a power of two.
 std::string TuningKey(const AttentionForwardProblem& problem, int threads);
 
-// Name and family/model/stepping, one line; "unknown" where nobody says it.
+// Name and family/model/stepping, one line; "unknown" where the system does not
+// say it.
 const std::string& CpuModel();
 
 // A line "lockstep-tuning 1", then per entry a line with cpu, target, key and

@@ -167,9 +167,9 @@ HWY_INLINE void ScaleWeights(D df, Lane p_lane, const RowSlice& row) {
   }
 }
 
-// Fixed-m path, first half: dots -> u. Only a softcap bounds them. By itself,
-// because tanh and 2^u in one loop are one chain of 100 cycles, of which the
-// core holds few at a time: a third of the weights' time.
+// Fixed-m path, first half: dots -> u. Only a softcap bounds them. A loop of
+// its own: tanh and 2^u in one loop form a chain of 100 cycles, and the core
+// overlaps few of these. The chain cost a third of the weights' time.
 template <class D>
 HWY_INLINE void FixedScores(D df, const ScoreScale& scale,
                             const RowSlice& row) {

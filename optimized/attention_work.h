@@ -53,7 +53,7 @@ inline ScoreScale MakeScoreScale(const AttentionForwardProblem& p,
   const double scale = p.scale * static_cast<double>(key_scale);
   if (!p.softcap) return {false, static_cast<float>(scale * kLog2E), 1.0f};
   const auto outer = static_cast<float>(*p.softcap * kLog2E);
-  // Beyond the fixed path's bound nobody asks.
+  // Beyond the fixed path's bound it is not read.
   const float bound = std::min(std::nearbyint(outer), 2 * kFixedPathBound);
   return {true, static_cast<float>(scale / *p.softcap), outer,
           static_cast<int>(bound)};
@@ -146,8 +146,9 @@ struct AttentionJob {
   // Keys of a tile and value channels, padded to whole panels and vectors.
   int64_t padded_keys = 0;
   int64_t padded_values = 0;
-  // Weights from a row to the next; of the matrix unit not a power of two,
-  // because a tile's sixteen rows would share two sets of the first cache.
+  // Weights from a row to the next. For the matrix unit this is no power of
+  // two, because the sixteen rows of a tile would then share two sets of the L1
+  // cache.
   int64_t weight_stride = 0;
 
   bool matrix() const { return plan->blocks == BlockForm::kMatrix; }

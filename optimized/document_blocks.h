@@ -1,6 +1,6 @@
 // Classes of selected key blocks from the documents of a packed row, block by
-// block: what a planner can say that has no time for every pair. Never full
-// unless it is so; where ids come back, more blocks are partial than need be.
+// block, for planners that have no time for every pair. Never full unless it is
+// so; where ids come back, more blocks are partial than need be.
 #ifndef LOCKSTEP_OPTIMIZED_DOCUMENT_BLOCKS_H_
 #define LOCKSTEP_OPTIMIZED_DOCUMENT_BLOCKS_H_
 

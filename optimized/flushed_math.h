@@ -7,10 +7,9 @@
 
 namespace lockstep::optimized {
 
-// x * y + z: subnormal operands are zero, a tiny result becomes it. Where the
-// result is the smallest normal number, the same with 2^64 times larger
-// operands, which none of them is too large for then, tells whether it is by
-// rounding only.
+// x * y + z: subnormal operands are zero, a tiny result becomes it. A result
+// that is the smallest normal number may be so by rounding only. The same
+// operation on operands 2^64 times larger tells; none of these overflows then.
 inline float FlushedMulAdd(float x, float y, float z) {
   constexpr float kLeast = 0x1p-126f;
   const auto operand = [](float a) {

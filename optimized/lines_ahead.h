@@ -11,9 +11,9 @@
 
 namespace lockstep::optimized {
 
-// Lines asked for all at once fill the places that a core has for those on
-// their way, and it stands still: values of decoding took 80 cycles a key from
-// memory, 28 from the second cache level (AMD EPYC, family 25, model 17).
+// Prefetches that are issued all at once fill the core's line fill buffers, and
+// it stalls. The values of decoding took 80 cycles a key from memory so, and 28
+// from L2 (AMD EPYC, family 25, model 17).
 class LinesAhead {
  public:
   // Bytes that are asked for at a time.

@@ -1,6 +1,6 @@
 // Carries in and out of the scratch of a head. The state has its channels in
-// lanes, a carry its n's: 4 x 4 values at a time change places in registers,
-// which saves a tenth of a step of decoding.
+// lanes, and a carry has its n's there. 4 x 4 values at a time are transposed
+// in registers, which saves a tenth of the time of a decoding step.
 #if defined(LOCKSTEP_OPTIMIZED_MAMBA3_CARRY_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_MAMBA3_CARRY_INL_H_

@@ -1,7 +1,7 @@
 // The chunked form of a head's run: a look-ahead state, and matrices within a
-// piece. A piece is what a run and a chunk of the row's grid have in common, so
-// the masks of the form are ranges: nothing of another run or of a later token
-// enters a sum, not even times zero. Chains: docs/ops/mamba3_scan.md.
+// piece. A piece is the intersection of a run and a chunk of the row's grid, so
+// the masks are ranges. No value of another run or of a later token enters a
+// sum, not even times zero. Chains: docs/ops/mamba3_scan.md.
 #if defined(LOCKSTEP_OPTIMIZED_MAMBA3_CHUNK_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_MAMBA3_CHUNK_INL_H_

@@ -113,8 +113,8 @@ inline const float* RowInPlace(const RowOfLane& row, int64_t count,
   return buffer;
 }
 
-// Asks for a row that will be loaded a block of tokens later: such rows lie too
-// far apart in time for the hardware to keep them coming.
+// Prefetches a row that is loaded a block of tokens later. The hardware's
+// prefetcher does not follow rows that are so far apart in time.
 inline void PrefetchRow(const RowOfLane& row, int64_t count) {
   constexpr int64_t kLine = 64;
   if (row.stride != 1) return;

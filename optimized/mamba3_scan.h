@@ -44,12 +44,12 @@ struct Mamba3ScanExecution {
 // a few tokens, or a chunk, for each thread. `execution` may be null.
 //
 // Exact class (N15), or with kChunked a bounded one: the form and its error
-// stand in docs/ops/mamba3_scan.md. Its bits are those of one chain for each
-// element too, so equal on every target and for any number of threads; they
-// depend on the chunk and on where a run lies on the row's grid of chunks.
-// Errors: Validate(problem, inputs, outputs)'s; the target is unknown, or not
-// supported by this CPU; a chunk that is out of range, or asked for without
-// kChunked. Nothing is written then.
+// stand in docs/ops/mamba3_scan.md. Here, too, each element is one chain, so
+// its bits are equal on every target and for any number of threads. They depend
+// on the chunk, and on where a run lies on the row's grid of chunks. Errors:
+// Validate(problem, inputs, outputs)'s; the target is unknown, or not supported
+// by this CPU; a chunk that is out of range, or asked for without kChunked.
+// Nothing is written then.
 Status Mamba3Scan(const Mamba3ScanProblem& problem,
                   const Mamba3ScanInputs& inputs, const Mamba3ScanCaps& caps,
                   const Mamba3ScanOutputs& outputs,

@@ -1,7 +1,7 @@
-// Steps 4 and 5 of N15 for a run of one token, between a carry and the next:
-// the state is updated where it lies, with its n's in lanes, and only what the
-// read-out takes changes its order in registers. Through the scratch of a head
-// every value would be moved four times.
+// Steps 4 and 5 of N15 for a run of one token, between a carry and the next.
+// The state is updated in place, with its n's in lanes. Only the input of the
+// read-out is transposed in registers. Through the scratch of a head every
+// value would be moved four times.
 #if defined(LOCKSTEP_OPTIMIZED_MAMBA3_STEP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_OPTIMIZED_MAMBA3_STEP_INL_H_
 #undef LOCKSTEP_OPTIMIZED_MAMBA3_STEP_INL_H_

@@ -41,7 +41,8 @@ struct Mamba3Task {
 };
 
 // Rows of n and s are padded so that pairs of vectors may be read and written
-// behind the end, rows of p to whole tiles of at most 16 lanes a vector.
+// behind the end. Rows of p are padded to whole tiles of at most 16 lanes a
+// vector.
 struct Mamba3Scratch {
   explicit Mamba3Scratch(const Mamba3ScanProblem& p)
       : n_pad(Pad(p.state_dim)),

@@ -17,9 +17,10 @@ inline constexpr size_t kMatrixColumns = 32;
 inline constexpr size_t kMatrixPairs = 16;
 
 // c [32][32] = or += a [32][blocks * 16] . b [blocks * 16][32] (N20): a and b
-// hold pairs of bf16, of even and odd index, in the same halves of a u32 on
-// both sides (the sum of the two chains commutes). Strides in elements; rows
-// of b and c at 64 bytes are fastest.
+// hold pairs of bf16 with an even and an odd index. Both have each of the two
+// in the same half of a u32; which half is free, because the sum of the two
+// chains commutes. Strides in elements; rows of b and c at 64 bytes are
+// fastest.
 struct MatrixProduct {
   const uint32_t* a = nullptr;
   size_t a_stride = 0;

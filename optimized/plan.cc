@@ -140,7 +140,8 @@ const std::vector<Target>& AllTargets() {
 // Up to 8 rows of bf16 that are decoded in place fill half a vector of 512
 // bits. Two keys share it then, which takes longer than whole vectors of 256
 // bits on a core that halves the wide ones (AMD EPYC, family 25: 6.63 ms for
-// 5.02). Who asks for the dot instruction gets the target that has it.
+// 5.02). A caller that asks for the dot instruction gets the target that has
+// it.
 Result<std::string> TargetFor(const AttentionForwardProblem& problem,
                               const Caps& caps) {
   const bool asked = !caps.target.empty() || caps.native_dot.value_or(false);

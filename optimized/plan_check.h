@@ -1,4 +1,4 @@
-// What every attention kernel asks of a plan that somebody hands in.
+// What every attention kernel requires of a plan that a caller hands in.
 #ifndef LOCKSTEP_OPTIMIZED_PLAN_CHECK_H_
 #define LOCKSTEP_OPTIMIZED_PLAN_CHECK_H_
 

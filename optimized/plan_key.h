@@ -1,5 +1,5 @@
-// What makes another kernel and what does not: the static key of a planned
-// call, the check that a call's payload is the one the key promises, and a
+// What makes another kernel and what does not. These are the static key of a
+// planned call, the check that a call's payload is what its key promises, and a
 // bounded cache by key.
 #ifndef LOCKSTEP_OPTIMIZED_PLAN_KEY_H_
 #define LOCKSTEP_OPTIMIZED_PLAN_KEY_H_

@@ -40,9 +40,9 @@ std::optional<Range> TermKeys(const MaskExpr& mask, int64_t batch,
                               int64_t position, int64_t kv_len);
 
 // The visible keys of the queries of one batch row. A conjunction of ranges
-// costs O(terms) a query; a query whose id has r runs of keys O(r) more; an
-// "or" the sum of its terms, sorted; a dense term the keys that the other
-// terms of its "and" leave.
+// costs O(terms) a query, and O(r) more where the query's id has r runs of
+// keys. An "or" costs the sum of its terms, sorted. A dense term costs the keys
+// that the other terms of its "and" leave.
 class RowKeys {
  public:
   // Time O(kv_len + runs * log(runs)), memory O(runs). Keeps references to

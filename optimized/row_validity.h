@@ -1,6 +1,6 @@
-// How much of each row counts, in the three states a pipeline may say it in:
-// by tokens, by slots of a base block, or not at all. Zero is a statement (the
-// row is empty on purpose), absence is another; neither is made from the other.
+// How much of each row counts. A pipeline may say it in one of three ways: by
+// tokens, by slots of a base block, or not at all. Zero is a statement (the row
+// is empty on purpose), absence is another; neither is made from the other.
 #ifndef LOCKSTEP_OPTIMIZED_ROW_VALIDITY_H_
 #define LOCKSTEP_OPTIMIZED_ROW_VALIDITY_H_
 

@@ -16,8 +16,8 @@ namespace lockstep::optimized {
 // A NaN is below every number.
 std::vector<int64_t> TopScores(std::span<const float> scores, int64_t count);
 
-// Two levels: the best `coarse_count` of the meta scores are opened into their
-// `children` fine blocks each (the last may have fewer), of which the best
+// Two levels. Each of the best `coarse_count` meta scores is opened into its
+// `children` fine blocks (the last may have fewer). Of these, the best
 // `fine_count` by fine score are taken. A good block under a bad meta score is
 // lost: that is the method, not a fault.
 //   Errors: meta_scores.size() != ceil(fine_scores.size() / children), counts
@@ -38,7 +38,7 @@ int64_t CausalBlocks(int64_t blocks, int64_t stride, int64_t chunk_begin,
 struct Union {
   std::vector<int32_t> blocks;  // ascending, each once
   // Per query and selection: place in `blocks`, or -1 where the selection was
-  // out of range. Who is not a member does not see the block.
+  // out of range. A query that is no member does not see the block.
   std::vector<int32_t> places;
 };
 

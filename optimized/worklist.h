@@ -66,8 +66,9 @@ inline constexpr int64_t CooBytesAtDensity(int64_t tiles, int64_t percent,
   return (2 * index_bytes * tiles * percent + 50) / 100;
 }
 
-// Bytes of everything a kernel gets besides q, k, v and ids: the tables of both
-// directions of every pattern, narrowed, and one byte an element of the blocks.
+// Bytes of all that a kernel gets besides q, k, v and ids. These are the
+// narrowed tables of both directions of every pattern, and one byte for each
+// element of the blocks.
 int64_t MetadataBytes(const TilePlan& plan);
 
 }  // namespace lockstep::optimized

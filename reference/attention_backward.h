@@ -17,7 +17,7 @@ Status AttentionBackward(const AttentionBackwardProblem& problem,
                          const AttentionBackwardInputs& inputs,
                          const AttentionBackwardOutputs& outputs);
 
-// Parts of it, with the same bits, widened to f32: for whoever wants a few.
+// Parts of it, with the same bits, widened to f32: for callers that want a few.
 //   Requires, of all three: Validate(problem, inputs, ...).ok(), indices in
 //   range; a sink for the last.
 // dq of query i of head h.

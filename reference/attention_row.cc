@@ -28,7 +28,8 @@ void LoadRow(const LaneView& x, int64_t b, int64_t h, int64_t position,
       row[c] = ToFloat(first[static_cast<int64_t>(c) * x.strides[3]]);
     }
   };
-  WithAnyInputLane(x.lane, [&](auto element) { load(x.As<decltype(element)>()); });
+  WithAnyInputLane(x.lane,
+                   [&](auto element) { load(x.As<decltype(element)>()); });
 }
 
 float Dot(const std::vector<float>& a, const std::vector<float>& b) {

@@ -7,15 +7,15 @@
 
 namespace lockstep::reference {
 
-// x * y + z and x + y, one rounding each, where a subnormal operand counts as
-// the zero of its sign, and a result that is subnormal after rounding becomes
-// it. The products of x and y must be exact in binary64.
+// x * y + z and x + y, one rounding each. A subnormal operand counts as the
+// zero of its sign. A result that is subnormal after rounding becomes the zero
+// of its sign. The products of x and y must be exact in binary64.
 float FlushedMulAdd(float x, float y, float z);
 float FlushedAdd(float x, float y);
 
-// The sum of a[i] * b[i], bf16 values in f32: a block is the indices from one
-// multiple of 32 to the next; its even and its odd ones are a chain each.
-// Indices that are not added take no part.
+// The sum of a[i] * b[i], bf16 values in f32. A block has the indices from one
+// multiple of 32 to the next. Its even indices are one chain, its odd indices
+// another. Indices that are not added take no part.
 class BlockSum {
  public:
   // Requires: index is larger than in the call before.

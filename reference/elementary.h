@@ -1,17 +1,17 @@
 // Scalar elementary functions: the definitions of clause N14.
 //
 // Each is a fixed sequence of f32 operations (add, subtract, multiply, divide,
-// fma, integer arithmetic on the bits); the vector twins in
+// fma, integer arithmetic on the bits). The vector twins in
 // optimized/simd/elementary-inl.h give the same bits for all 2^32 inputs. No
 // libm function is called. Bounds and the arguments where the largest error
 // occurs are the constants of reference/contract/coefficients.h; every one is
-// measured over all inputs by tests/reference/elementary_sweep.cc.
-// Derivations: docs/elementary.md.
+// measured over all inputs by tests/reference/elementary_sweep.cc. Derivations:
+// docs/elementary.md.
 //
 // NaN: a function returns the canonical quiet NaN (N2) for every NaN and for
 // every argument outside its domain. A function named ...Core is the bare
-// kernel of a hot loop: defined on the stated domain only, and on a NaN it
-// returns some NaN, to be canonicalised where it is written (N13).
+// kernel of a hot loop. It is defined on the stated domain only. For a NaN it
+// returns some NaN, which is canonicalised where it is written (N13).
 #ifndef LOCKSTEP_REFERENCE_ELEMENTARY_H_
 #define LOCKSTEP_REFERENCE_ELEMENTARY_H_
 

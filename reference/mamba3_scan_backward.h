@@ -11,9 +11,9 @@
 namespace lockstep::reference {
 
 // The gradients of all inputs. Exact: N19. The forward pass runs again from
-// states kept every `checkpoint` tokens of a run, so that T / c + c states of
-// one head are in memory; 0 takes about the root of the run's length. The
-// choice changes no bit.
+// states that are kept every `checkpoint` tokens of a run. So T / c + c states
+// of one head are in memory. 0 takes about the square root of the run's length.
+// The choice changes no bit.
 //   Errors: Validate(problem, inputs, outputs)'s; nothing is written then.
 //   Requires: checkpoint >= 0.
 Status Mamba3ScanBackward(const Mamba3ScanBackwardProblem& problem,

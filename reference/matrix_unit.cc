@@ -162,8 +162,7 @@ std::vector<uint32_t> HalfAsF16(const NumberFormat& from,
   return half;
 }
 
-// AddStep, for whoever knows the formats: constants of the copy that it
-// becomes.
+// AddStep for callers that know the formats. They become constants of its copy.
 LOCKSTEP_IN_BOTH inline uint32_t Step(const UnitStep& step,
                                       const StepFormats& formats,
                                       std::span<const uint32_t> a,

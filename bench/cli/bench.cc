@@ -151,8 +151,8 @@ Result<std::optional<verify::Json>> ReadBaseline(const std::string& path) {
   return Status::Error("--baseline " + path + " " + sound.message());
 }
 
-// An interrupt met a call that takes longer than anybody waits: what was
-// measured before stays.
+// An interrupt met a call that takes too long to wait for. What was measured
+// before stays.
 [[noreturn]] void KeepMeasured(const Arguments& a, const verify::Json* before,
                                std::mutex* held, Report* report) {
   const std::lock_guard<std::mutex> lock(*held);

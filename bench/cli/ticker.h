@@ -1,4 +1,4 @@
-// How far a measurement is, for whoever sits before it.
+// How far a measurement is, for the user at the terminal.
 #ifndef LOCKSTEP_BENCH_CLI_TICKER_H_
 #define LOCKSTEP_BENCH_CLI_TICKER_H_
 

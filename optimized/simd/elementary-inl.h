@@ -247,7 +247,7 @@ HWY_INLINE SinCos<D> SinCosTurnsCore(D d, hn::Vec<D> x) {
           hn::Xor(hn::IfThenElse(swap, s, c), hn::BitCast(d, cos_sign))};
 }
 
-// N2 without the NaN rule, result in f32: for a caller who looks for NaN
+// N2 without the NaN rule, result in f32: for a caller that looks for NaN
 // elsewhere. A NaN gives any value, finite ones included.
 template <class D>
 HWY_INLINE hn::Vec<D> RoundToBf16LaneCore(D d, hn::Vec<D> x) {

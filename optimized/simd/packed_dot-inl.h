@@ -98,7 +98,7 @@ bool DotAgrees(D df, const Dot& dot) {
                                   0x5d80, 0xdd80, 0x7f80, 0xff80, 0x7fc0};
   constexpr float kSums[] = {0.0f, 0x1p-126f,       -0x1p-126f, 0x1.0004p-112f,
                              1.0f, -0x1.fffffep23f, 0x1p100f};
-  // NaN as a class: its payload is nobody's promise.
+  // NaN as a class: no payload is promised.
   const auto bits = [&](hn::Vec<D> x) HWY_ATTR {
     return hn::BitCast(du, hn::IfThenElse(hn::IsNaN(x), hn::Set(df, 1.5f), x));
   };

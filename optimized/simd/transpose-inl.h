@@ -81,8 +81,9 @@ HWY_INLINE void StoreInTurns(D d, V a, V b, float* HWY_RESTRICT out) {
 #endif
 }
 
-// As many rows of f32 as a vector has lanes, in one, two or four blocks of 128
-// bits: element j of rows[i] changes places with element i of rows[j].
+// Transposes as many rows of f32 as a vector has lanes, in one, two or four
+// blocks of 128 bits: element j of rows[i] and element i of rows[j] are
+// exchanged.
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 inline constexpr bool kHasSquares = false;
 

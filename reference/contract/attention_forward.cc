@@ -76,7 +76,7 @@ Status CheckScale(const AttentionForwardProblem& p) {
   return Status();
 }
 
-// N20 and N21 are about products of two bf16, nothing else.
+// N20 and N21 are about products of two bf16 alone.
 Status CheckOrder(const AttentionForwardProblem& p) {
   const bool bf16 = p.lane == Lane::kBf16 && p.p_lane == Lane::kBf16;
   if (p.order == ProductOrder::kChain || bf16) return Status();

@@ -19,9 +19,9 @@
 
 namespace lockstep {
 
-// In which order products are summed: in one chain (N3, N11), in blocks of 32
-// as matrix units of the x86 AMX extension do (N20), or in the steps of a GPU's
-// (N21).
+// The order in which products are summed: in one chain (N3, N11), in blocks of
+// 32 as the matrix units of AMX do (N20), or in the steps of a GPU's matrix
+// unit (N21).
 enum class ProductOrder : uint8_t { kChain, kAmx, kAmpere, kHopper };
 
 inline const char* OrderName(ProductOrder order) {

@@ -34,9 +34,9 @@ AttentionForwardInputs WithoutPages(const AttentionForwardInputs& inputs,
                                     const AttentionForwardProblem& problem,
                                     const KeyPages& pages);
 
-// Whether the pool and the table fit the problem and the inputs' counts, whose
-// k and v are not looked at: shapes, lanes, contiguous channels, entries that
-// name a page of the pool where one is read.
+// Whether the pool and the table fit the problem and the counts of `inputs`.
+// Checked are shapes, lanes, contiguous channels, and that each entry which is
+// read names a page of the pool. k and v of `inputs` are not read.
 //   Requires: Validate(problem).ok().
 Status CheckKeyPages(const AttentionForwardProblem& problem,
                      const AttentionForwardInputs& inputs,

@@ -1,5 +1,5 @@
-// How many cores a process may use, which is often fewer than the machine has:
-// a test job is held to some of them, a container to a share of their time.
+// How many cores a process may use. These are often fewer than the machine has:
+// a test job may have some of them, and a container a share of their time.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_CORES_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_CORES_H_
 

@@ -108,10 +108,11 @@ int64_t CountRuns(const Mamba3ScanProblem& problem,
 // what would be right. Allocates nothing that grows with the extents.
 Status Validate(const Mamba3ScanProblem& problem);
 
-// The same, and that the tensors agree with the problem: presence, shapes,
-// lanes, strides (inputs >= 0, outputs without overlap), runs that cover the
-// row, a finite and <= 0, dt finite and >= 0. q, k, v, z, tau, vartheta and the
-// carry may hold NaN and infinity: they reach their own run only.
+// The same, and that the tensors agree with the problem. Checked are presence,
+// shapes, lanes and strides (inputs >= 0, outputs without overlap). Runs have
+// to cover the row; a is finite and <= 0, dt finite and >= 0. q, k, v, z, tau,
+// vartheta and the carry may hold NaN and infinity: they reach their own run
+// only.
 //   Requires: nothing; calls Validate(problem) first.
 Status Validate(const Mamba3ScanProblem& problem,
                 const Mamba3ScanInputs& inputs,

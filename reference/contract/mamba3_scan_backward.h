@@ -55,10 +55,10 @@ struct Mamba3ScanBackwardOutputs {
 // what would be right. Allocates nothing that grows with the extents.
 Status Validate(const Mamba3ScanBackwardProblem& problem);
 
-// The same, and that the tensors agree with the problem: presence, shapes,
-// lanes, strides (inputs >= 0, outputs without overlap), runs that cover the
-// row, a finite and <= 0, dt finite and >= 0. Anything else may hold NaN and
-// infinity.
+// The same, and that the tensors agree with the problem. Checked are presence,
+// shapes, lanes and strides (inputs >= 0, outputs without overlap). Runs have
+// to cover the row; a is finite and <= 0, dt finite and >= 0. Anything else may
+// hold NaN and infinity.
 Status Validate(const Mamba3ScanBackwardProblem& problem,
                 const Mamba3ScanBackwardInputs& inputs,
                 const Mamba3ScanBackwardOutputs& outputs);

@@ -63,9 +63,9 @@ struct MatrixUnit {
   const char* accumulator;
   const char* instruction;  // the first word of its PTX name
   UnitStep step;
-  // fp8 where the chip has no such unit: operands become f16, products 0 and 1
-  // of every 4 are one instruction from zero, 2 and 3 another, and the
-  // accumulator is added to what they leave.
+  // fp8 where the chip has no such unit. Operands become f16. Of every 4
+  // products, 0 and 1 are one instruction from zero, and 2 and 3 are another.
+  // The accumulator is added to their result.
   bool by_f16 = false;
 };
 

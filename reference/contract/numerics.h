@@ -29,8 +29,8 @@ inline constexpr float kMinExponent = -125.0f;
 // largest weight is then below 2^-31, so 2^31 keys of |v| = FLT_MAX are finite.
 inline constexpr float kRedoShift = -32.0f;
 
-// N20, order=amx: products of a sum are taken in blocks of so many, which begin
-// at multiples of it on the channel axis and on the key axis.
+// N20, order=amx: the number of products in a block of a sum. Blocks begin at
+// its multiples on the channel axis and on the key axis.
 inline constexpr int kProductBlock = 32;
 
 // Mathematical constants; rounded to f32 once, where a clause says so (N7).

@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-// As many threads as a call takes if nobody says how many: OMP_NUM_THREADS, or
-// the cores that this process may use.
+// The threads of a call that names no number: OMP_NUM_THREADS, or the cores
+// that this process may use.
 int DefaultThreads();
 
 // No call has more threads than this (OMP_THREAD_LIMIT).

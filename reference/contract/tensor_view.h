@@ -1,5 +1,5 @@
-// Views of tensors that somebody else owns: data, shape, strides in elements.
-// A view of const is const; a view never allocates.
+// Views of tensors that the caller owns: data, shape, strides in elements. A
+// view of const is const; a view never allocates.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_TENSOR_VIEW_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_TENSOR_VIEW_H_
 

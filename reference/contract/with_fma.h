@@ -2,9 +2,9 @@
 //
 // fma is correctly rounded, so that no bit depends on whether the processor has
 // the instruction. A file that is compiled for any processor calls the library
-// for it, which takes several times as long, and no loop around such a call is
-// vectorised. So what consists of it is compiled twice in its own file, and
-// chosen when it runs.
+// for it. That takes several times as long, and the compiler vectorises no loop
+// around the call. So what consists of it is compiled twice in its own file,
+// and chosen when it runs.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_WITH_FMA_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_WITH_FMA_H_
 

@@ -1,6 +1,6 @@
-// The signed errors of an output, gathered so that their statistics can be
-// told: row by row in units of what the profile's roundings carry, and along
-// the directions that known kinds of wrong arithmetic leave.
+// The signed errors of an output, gathered for their statistics. They are taken
+// row by row, in units of the profile's roundings, and along the directions in
+// which known kinds of wrong arithmetic err.
 #ifndef LOCKSTEP_VERIFY_ALLOWED_ERRORS_H_
 #define LOCKSTEP_VERIFY_ALLOWED_ERRORS_H_
 
@@ -45,8 +45,8 @@ struct RowErrors {
   // Sum of the squared normalised errors, per tile of columns.
   std::vector<double> squares;
   // The error along each direction, in units of its standard deviation if all
-  // elements erred independently; and how much of it functions that err the
-  // same way every time may have added.
+  // elements erred independently. Beside it stands how much of it may come from
+  // functions that err the same way every time.
   std::array<double, kErrorDirections> along{};
   std::array<double, kErrorDirections> drift{};
 };

@@ -42,9 +42,9 @@ struct Bounds {
   bool unclaimed = false;
 };
 
-// An output of which more than one element in so many is open is not trusted:
-// a fault that touches whole rows or heads touches more than these, one that
-// hides in fewer is smaller than what a sample of rows would miss.
+// An output with more than one open element in so many is not trusted. A fault
+// that touches whole rows or heads touches more than these. A fault that hides
+// in fewer is smaller than what a sample of rows would miss.
 inline constexpr int64_t kOpenShare = 16;
 
 struct EnvelopeWitness {
@@ -53,7 +53,7 @@ struct EnvelopeWitness {
   Bounds bounds;
 };
 
-// One judged element, for whoever draws it.
+// One judged element, for the code that draws it.
 struct JudgedElement {
   std::array<int64_t, 4> index{};
   double produced = 0;

@@ -88,14 +88,14 @@ struct Comparison {
   int64_t count(PairClass pair) const {
     return counts[static_cast<size_t>(pair)];
   }
-  // All pairs seen; equals expected_elements unless somebody stopped early.
+  // All pairs seen; equals expected_elements unless the comparison ended early.
   int64_t Compared() const;
   // Compared pairs that do not pass.
   int64_t Over() const;
 
-  // The one condition for passing: the tensors were comparable, there was
-  // something to compare, every element was compared and written, and each has
-  // the expected bits, all NaNs counting as one.
+  // The one condition for passing. The tensors were comparable, there was
+  // something to compare, and every element was compared and written. Each has
+  // the expected bits, where all NaNs count as one.
   bool Passed() const {
     return mismatch.empty() && expected_elements > 0 && unwritten == 0 &&
            count(PairClass::kEqual) + count(PairClass::kSameNaN) ==

@@ -22,9 +22,9 @@ inline constexpr const char* kUsualAnswer = "outputs.safetensors";
 // than one.
 Result<std::string> FindAnswer(const std::string& place);
 
-// What tells that the answer was not computed but is the judge's own, written
-// by `export`: its file by name, by a link, or by every byte. Empty if nothing
-// does. An honest kernel's tensors may be equal; its file, with another
+// Why the answer was not computed but is the judge's own, written by `export`:
+// its file has that name, is a link to it, or has the same bytes. Empty if
+// nothing does. An honest kernel's tensors may be equal; its file, with another
 // writer's header, hardly is.
 std::string WhoseAnswer(const std::string& path, int64_t max_bytes);
 

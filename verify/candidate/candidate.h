@@ -162,8 +162,8 @@ class Candidate {
     (void)request;
     return {};
   }
-  // Forgets earlier calls, as if opened anew: each line of a case file is a
-  // sequence of its own, and its findings have to come again alone.
+  // Forgets earlier calls, as if opened anew. Each line of a case file is a
+  // sequence of its own, and its findings must be the same when it runs alone.
   virtual void Reset() {}
 
  protected:
@@ -205,7 +205,7 @@ struct CandidateKind {
 };
 std::span<const CandidateKind> CandidateKinds();
 
-// Whether it starts a program: nobody else than the user may name one.
+// Whether it starts a program: only the user may name one.
 bool StartsProgram(std::string_view spec);
 
 // "builtin:optimized@AVX3,tile=32x64". Errors: one line that lists the kinds,

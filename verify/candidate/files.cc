@@ -63,8 +63,8 @@ class Files final : public Candidate, public Planner, public HeldAnswers {
   }
   std::vector<Variation> Variations(const Trial&) const override { return {}; }
 
-  // Whether there is anything at all: a file that is missing or torn is an
-  // error of its own case, and keeps nobody from judging the others.
+  // Whether there is anything at all. A file that is missing or torn is an
+  // error of its own case, and the others are judged.
   Status Prepare(const CaseRequest& request) override {
     std::error_code error;
     if (fs::is_directory(path_, error)) return {};

@@ -54,7 +54,7 @@ inline constexpr CaseRow kBlockPlanText = {
     &BlockPlanBytes,
     &AttentionForwardNamesFiles};
 
-// The case with these keys, for whoever only plans it. Errors: ParseCase's.
+// The case with these keys, for callers that only plan it. Errors: ParseCase's.
 Result<Case> ParseBlockPlan(const std::string& keys);
 
 const char* DialectName(PlanDialect dialect);

@@ -127,9 +127,9 @@ class Explainer {
   const std::atomic<bool>* stop_;
   std::vector<Ground> grounds_;
   std::vector<Held> held_;
-  // Bugs that move anything in the first case, nearest first (once tiles are
-  // tried: those that have edges); of them those with turned dials, and tiles
-  // that were tried.
+  // Bugs that move anything in the first case, nearest first. Once tiles are
+  // tried, these are bugs that have edges. Among them are bugs with turned
+  // dials and in the tiles that were tried.
   std::vector<Hypothesis> own_;
   std::vector<Hypothesis> moving_;  // the former, with and without edges
   size_t turned_ = 0;

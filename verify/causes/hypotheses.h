@@ -26,8 +26,9 @@ struct Hypothesis {
   std::string Sentence() const;
 };
 
-// Every known bug of the op in tiles or chunks of the emulator's own choice, in
-// the arithmetic of the profile as far as the zoo has it; null: the contract's.
+// Every known bug of the op, in tiles or chunks of the emulator's own choice.
+// The arithmetic is the profile's as far as the zoo has it; of a null profile,
+// the contract's.
 std::vector<Hypothesis> HypothesesOf(const std::string& op,
                                      const NumericProfile* profile);
 

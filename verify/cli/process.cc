@@ -28,8 +28,8 @@
 namespace lockstep::verify::cli {
 namespace {
 
-// A closed descriptor is opened the wrong way round: whoever reads stdin or
-// writes stdout meets an error, not somebody's file.
+// A closed descriptor is opened the wrong way round: a read of stdin or a write
+// to stdout is then an error, and meets no other file.
 void HoldDescriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) != -1) continue;

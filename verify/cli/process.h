@@ -7,10 +7,10 @@
 
 namespace lockstep::verify::cli {
 
-// Holds the standard descriptors, so that no file of ours becomes one of them;
-// a reader that has gone away and a file above its limit (ulimit -f) are errors
-// of write, not the end. Errors: an
-// OpenMP variable that the runtime library would die of.
+// Holds the standard descriptors, so that no file of Lockstep becomes one of
+// them. A reader that has gone away and a file above its limit (ulimit -f)
+// become errors of write and do not end the process. Errors: an OpenMP variable
+// that the runtime library would die of.
 Status PrepareProcess();
 
 // Removes the file in /dev/shm by which libomp marks a process of this user. A

@@ -1,4 +1,4 @@
-// How far a run is, for whoever waits for it.
+// How far a run is, for the user who waits for it.
 #ifndef LOCKSTEP_VERIFY_CLI_PROGRESS_H_
 #define LOCKSTEP_VERIFY_CLI_PROGRESS_H_
 

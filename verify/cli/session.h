@@ -70,13 +70,13 @@ struct JobGroup {
   std::vector<std::string> candidates;
   std::string profile;
   std::vector<std::string> options;  // of a finding's command, word by word
-  // The file that names the candidates, where nobody said that it may start
-  // programs; else empty.
+  // The file that names the candidates, where the user has not said that it may
+  // start programs; else empty.
   std::string untrusted{};
   // What --profile auto found out.
   std::optional<Identified> identified{};
-  // Nobody typed the cases: those of ops that the candidate is not made for are
-  // left out.
+  // The cases were not typed: those of ops that the candidate is not made for
+  // are left out.
   bool own_cases = false;
 };
 

@@ -1,4 +1,4 @@
-// Ends a run from outside, where one case takes longer than anybody will wait.
+// Ends a run from outside, where one case takes longer than a user will wait.
 #ifndef LOCKSTEP_VERIFY_CLI_WATCH_H_
 #define LOCKSTEP_VERIFY_CLI_WATCH_H_
 

@@ -240,7 +240,7 @@ int64_t DrawShards(Draw* draw, int64_t tiles) {
 
 int64_t DrawWidth(Draw* draw, int64_t tiles) {
   if (draw->OneIn(3)) return 0;
-  // Too narrow ones are refused by who makes the tables.
+  // The code that makes the tables refuses widths that are too small.
   return draw->Of<int64_t>(
       {tiles, tiles + 1, 2 * tiles, draw->In(1, 2 * tiles)});
 }

@@ -64,9 +64,9 @@ struct DomainOptions {
   // Ordinary numbers, dense layouts, one call: what a zoo of correct kernels
   // is tried on.
   bool tame = false;
-  // Tame draws are like those of version 4: no tensor reaches over 2^31
-  // elements, no keys are in parts or in pages, no batch is ragged, no v is in
-  // k, nothing is in fp8 and no mask has index lists. Answers of older
+  // Tame draws are like those of version 4. No tensor reaches over 2^31
+  // elements, no keys are in parts or in pages, and no batch is ragged. No v is
+  // in k, nothing is in fp8, and no mask has index lists. Answers of older
   // campaigns are compared with such draws.
   bool near = false;
   // Tame cases, too, have keys in pages, are ragged batches, have v in k, are
@@ -102,10 +102,10 @@ struct DomainRow {
   // tile to tile. Null: the op has no guarded fast path.
   std::vector<Case> (*draw_guards)(const OpRow& op, Draw* draw,
                                    const DomainOptions& options) = nullptr;
-  // The case with lengths of side / 2 to side where they are longer, and all
-  // that is measured in tokens shrunk as much; none: it is no longer, or files
-  // stand behind it. Heads are fewer where bugs are replayed on all of a case.
-  // Null: not known.
+  // The case with lengths of side / 2 to side where they are longer. All that
+  // is measured in tokens shrinks as much. None where no length is longer, or
+  // where the case takes values from files. Heads are fewer where bugs are
+  // replayed on all of a case. Null: not known.
   std::optional<Case> (*small)(const Case& c, int64_t side) = nullptr;
 };
 

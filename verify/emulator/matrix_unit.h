@@ -31,9 +31,9 @@ float AddStep(const UnitRules& rules, const Chain& chain, float acc);
 // The chain in steps of L, ascending.
 float AddSteps(const UnitRules& rules, const Chain& chain, float acc);
 
-// Instructions of k fp8 products on a chip that makes two of f16 of each, which
-// the rules are of: numbers 0 and 1 of every 4 from zero, then 2 and 3; acc is
-// added to what they leave, to nearest.
+// Instructions of k fp8 products on a chip that makes two f16 instructions of
+// each; the rules are those of f16. Products 0 and 1 of every 4 are summed from
+// zero, then 2 and 3. acc is added to the result, rounded to nearest.
 float AddByF16(const UnitRules& rules, int k, const Chain& chain, float acc);
 
 // The sum of a * b from +0, where step n is the indices n * L to n * L + L - 1

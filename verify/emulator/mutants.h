@@ -105,8 +105,8 @@ struct Mutant {
 
 // "NAME[@SEVERITY][,base=VARIANT][,tile=ROWSxKEYS]", of scans chunk=N in place
 // of the tile, and of merges neither; "NAME[@SEVERITY]+NAME[@SEVERITY]..." is
-// two bugs in one kernel. Errors: an unknown name (the nearest is named), a
-// severity without a dial or out of range, an unknown variant, no tile or
+// two bugs in one kernel. Errors: an unknown name (the nearest one is named),
+// an unknown variant, a severity without a dial or out of range, no tile or
 // chunk, a pair that no kernel has.
 Result<Mutant> ParseMutant(std::string_view spec);
 

@@ -40,7 +40,7 @@ double ProcessorNow() {
          1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Keeps the compiler from leaving out memory that nobody uses.
+// Keeps the compiler from leaving out memory that is not used.
 void Keep(void* memory) { asm volatile("" : : "r"(memory) : "memory"); }
 
 __attribute__((noinline)) int CallOnce(const std::function<int()>& kernel,

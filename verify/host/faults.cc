@@ -46,7 +46,7 @@ class Line {
     Add(digits + at);
   }
   void Write(int descriptor) const {
-    // Nobody can be told if this fails: the judge sees the process end.
+    // If this fails, no report is possible: the judge sees the process end.
     if (write(descriptor, text_, size_) < 0) return;
   }
 

@@ -13,8 +13,8 @@ namespace lockstep::verify::host {
 
 class SharedFiles {
  public:
-  // Maps all of `in`, for reading, and all of `out`, which nobody may touch.
-  // Errors: one line.
+  // Maps all of `in`, for reading, and all of `out`, without access. Errors:
+  // one line.
   static Result<SharedFiles> Map(int in, int64_t in_bytes, int out,
                                  int64_t out_bytes);
 

@@ -26,7 +26,7 @@ constexpr size_t kRoomOfReceipt = 4096;
 int answers_of_lost = -1;
 int64_t id_of_lost = 0;
 
-// False: there is nobody to read it.
+// False: there is no reader.
 bool WriteAll(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t put = write(descriptor, text.data(), text.size());
@@ -205,7 +205,7 @@ std::string Session::Handle() {
   if (type == "reset") return Reset(id);
   if (type == "bye") {
     bye_ = true;
-    // Nobody is left to be told what a kernel throws.
+    // No reader is left for what a kernel throws.
     std::string ignored;
     ObjectText bye;
     bye.Text("type", "bye");
@@ -310,7 +310,7 @@ std::string Session::MakeCall(int64_t id, CallReader* in,
       },
       Lost);
   EndAreas();
-  // Nobody else would see what it has printed if it ends later.
+  // What it has printed would be lost if it ends later.
   std::fflush(stdout);
   const bool returned = !left.exception && left.code == LOCKSTEP_DONE;
   const std::string wrong =

@@ -26,9 +26,9 @@ struct FunctionFit {
   std::string why;     // of 0: one line
 };
 
-// The least of `legal`, which ascend, that covers the errors. An error is a
-// function's if it is centred and does not grow with the argument; the first of
-// `legal` needs neither, because it is the strict value.
+// The least of `legal`, which ascend, that covers the errors. An error comes
+// from a function if it is centred and does not grow with the argument. The
+// first of `legal` needs neither, because it is the strict value.
 FunctionFit FitErrors(const std::vector<ErrorPoint>& points,
                       std::span<const double> legal);
 

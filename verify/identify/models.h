@@ -53,9 +53,10 @@ inline constexpr int kSumWays = 6;
 // Sum of the terms, from +0. Requires: 0 <= way < kSumWays.
 double SumBy(const SumModel& model, int way, const std::vector<float>& terms);
 
-// Lists of terms that lose bits in most models: a pair that cancels with one
-// term of 7/8 of its last place, then pairs and small terms in a drawn order.
-// Only the first `used` of n terms are not 0. Numbers of 3 bits.
+// Lists of terms that lose bits in most models. The first is a pair that
+// cancels, with one term of 7/8 of its last place. The others are pairs and
+// small terms in a drawn order. Only the first `used` of n terms are not 0.
+// Numbers of 3 bits.
 std::vector<std::vector<float>> LosingSums(size_t lists, size_t n, size_t used,
                                            uint64_t seed);
 inline constexpr double kBigTerm = 0x1p13;

@@ -33,8 +33,8 @@ struct PageSpec {
   bool finite_slack = false;
 };
 
-// The lists of an index term (attention_forward/lists.h), which is the dense
-// mask of that number to everyone who does not want lists.
+// The lists of an index term (attention_forward/lists.h). Code that does not
+// want lists takes the dense mask of that number.
 struct KeyLists {
   size_t dense = 0;
   int64_t entries = 0;

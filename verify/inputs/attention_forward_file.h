@@ -1,5 +1,5 @@
 // What a case takes from files: tensors pinned by their digest, and segment ids
-// and masks of a user's own file, which needs to have nothing else.
+// and masks of a user's own file. That file needs no other tensors.
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
 
@@ -35,9 +35,9 @@ Status CopySegmentIds(const SafetensorsFile& file, const std::string& name,
                       const std::array<int64_t, 2>& shape, int32_t* ids);
 
 // Lists of keys, shape [b, hkv, sq, K]: the tensor `indices` of the file, or
-// its only one, I32 or I64, of that shape, [sq, K], or with 1 for b or hkv.
-// Errors, one line with the path: no such tensor, another type or shape, an
-// entry that is no key and not -1, a key behind a -1.
+// its only tensor. It is I32 or I64 and has that shape, [sq, K], or 1 for b or
+// hkv. Errors, one line with the path: no such tensor, another type or shape,
+// an entry that is no key and not -1, a key behind a -1.
 Result<std::vector<int32_t>> FindLists(const SafetensorsFile& file,
                                        const std::array<int64_t, 4>& shape,
                                        int64_t kv_len);

@@ -40,7 +40,7 @@ struct FillPlan {
   const AttentionForwardProblem* problem = nullptr;
 };
 
-// The f32 factor of q's normal deviates: 1, or what makes normal:1 scores
+// The f32 factor of q's normal deviates. It is 1, or makes normal:1 scores
 // deviate by cap / 2, by S of a spread:S term, or by the cap where a caps term
 // multiplies the rows.
 float QueryScale(const AttentionForwardCase& c);

@@ -56,9 +56,9 @@ inline bool IsCarryCotangent(ScanTensor tensor) {
   return tensor >= ScanTensor::kDTheta;
 }
 
-// One of them with its memory, as [row or run, head, position, channel]:
-// positions are tokens and their ranks (q, k), ranks (weights) or what the
-// tensor has there. Those that the problem does not ask for stay empty.
+// One of them with its memory, as [row or run, head, position, channel].
+// Positions are tokens and their ranks (q, k), ranks (weights), or the tensor's
+// own axis. Those that the problem does not ask for stay empty.
 struct ScanStorage {
   const char* name = nullptr;
   std::vector<int64_t> file_shape;  // the contract's axes

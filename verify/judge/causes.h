@@ -15,8 +15,8 @@
 
 namespace lockstep::verify {
 
-// Whether the known bugs of the op cannot be replayed on all of it: then on a
-// sample of its rows, or on a smaller case.
+// Whether the case is too large to replay the known bugs of the op on all of
+// it. Then they are replayed on a sample of its rows, or on a smaller case.
 bool TooLargeToExplain(const Case& call, const Trial& trial);
 
 // The truth's rows, and how far off each is in outputs that the kernel has: in
@@ -41,8 +41,9 @@ struct CauseRequest {
   const std::vector<RowError>& errors;
 };
 
-// Sets causes where the first finding that counts is one of numbers, on the
-// case itself or on a probe that the candidate can be asked again; or no_cause.
+// Sets causes, or no_cause. The first finding that counts has to be one of
+// numbers, on the case itself or on a probe that the candidate can be asked
+// again.
 void FindCauses(const CauseRequest& from, CaseResult* failed);
 
 }  // namespace lockstep::verify

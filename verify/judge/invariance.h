@@ -19,8 +19,9 @@
 
 namespace lockstep::verify {
 
-// Work of all variations of a case together, in multiply-adds (a second or so
-// of a fast core); beyond it variations are left out, kMinVariations excepted.
+// Work of all variations of a case together, in multiply-adds (about a second
+// of a fast core). Beyond it variations are left out, except for
+// kMinVariations.
 inline constexpr int64_t kVariationWork = int64_t{1} << 34;
 inline constexpr int64_t kMinVariations = 6;
 
@@ -70,9 +71,9 @@ std::optional<Comparison> FirstDifference(const Trial& trial,
 std::string DescribeComparison(const OutputSpec& spec,
                                const Comparison& comparison);
 
-// Variations to run: all of them where the work allows it; otherwise those
-// that change one thing first, then a part of the combined ones that differs
-// from case to case (`salt`).
+// Variations to run: all of them where the work allows it. Otherwise those that
+// change one thing come first, and then a part of the combined ones that
+// differs from case to case (`salt`).
 std::vector<Variation> ChooseVariations(std::vector<Variation> all,
                                         int64_t work, uint64_t salt);
 

@@ -96,7 +96,7 @@ void Judgement::CompareBits() {
          DescribeComparison(trial_->outputs()[t], comparison), "", comparison});
   }
   if (Exact()) AddCheck("bits", equal, 1);
-  // What stands in their place is nobody's answer.
+  // What stands in their place is no kernel's answer.
   std::erase_if(result_.comparisons, [&](const Comparison& comparison) {
     if (!Lacks(comparison.tensor)) return false;
     result_.lacking.push_back(comparison.tensor);

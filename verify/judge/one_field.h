@@ -17,17 +17,17 @@ namespace lockstep::verify {
 // judge.
 inline constexpr int64_t kOneFieldWork = int64_t{1} << 24;
 
-// Sets one_field to the first field in a list from conventions to precision
-// with which the whole judge passes the case; if none does, to the first
-// convention with which it does not fail, though too little is claimed then to
-// be judged. Nothing is set where the candidate claims exact bits, or something
-// else was found than numbers.
+// Sets one_field to the first field with which the whole judge passes the case;
+// the list goes from conventions to precision. If there is none, takes the
+// first convention with which the case does not fail, though too little is
+// claimed then to be judged. Nothing is set where the candidate claims exact
+// bits, or something else was found than numbers.
 void FindOneField(const CaseRequest& request, Candidate& candidate,
                   const JudgeOptions& options, CaseResult* failed);
 
-// What that says to people, without an end: where alone the kernel is wrong, if
-// the field leaves something unjudged; otherwise what it may have to declare.
-// Empty: no field was found.
+// The sentence about it for people, without its full stop. If the field leaves
+// something unjudged, it says where alone the kernel is wrong; otherwise it
+// says what the kernel may have to declare. Empty: no field was found.
 std::string OneFieldText(const CaseResult& failed);
 
 }  // namespace lockstep::verify

@@ -20,10 +20,10 @@ struct OtherRows {
   int64_t shift = 0;                    // of the outputs
 };
 
-// Bits, of a candidate that claims the reference's: those of the optimized
-// path, which on the sampled rows has to have the reference's (else the judge
-// is broken: Tier::kSelf). Nothing is compared where the candidate ran that
-// path itself, or this CPU has no such path.
+// Bits of a candidate that claims the reference's. They are held against the
+// optimized path, which has to have the reference's bits on the sampled rows.
+// If it has not, the judge is broken: Tier::kSelf. Nothing is compared where
+// the candidate ran that path itself, or this CPU has no such path.
 void CompareOtherRows(const OtherRows& rows, CaseResult* result);
 
 // Elements, of a candidate that claims a profile: what Trial::Ranges says that
@@ -37,8 +37,8 @@ void RangeOtherRows(const OtherRows& rows, const NumericProfile& profile,
 inline constexpr int64_t kDoubtfulCost = int64_t{1} << 32;
 
 // Judges by Trial::Witness, if there is one, and adds to rows_witnessed,
-// rows_oracle and findings: Tier::kEnvelope of a row that the oracle has found
-// outside, Tier::kSelf where the witness itself is outside its own bound.
+// rows_oracle and findings. Tier::kEnvelope is of a row that the oracle found
+// outside. Tier::kSelf says that the witness is outside its own bound.
 //   Requires: the candidate ran other code than the witness is.
 void WitnessOtherRows(const OtherRows& rows, const NumericProfile& profile,
                       int threads, uint64_t salt, CaseResult* result);

@@ -31,8 +31,8 @@ void Judgement::SuggestCauses() {
   result_.no_picture.clear();
 }
 
-// Causes look at it, too, where nobody has to be asked again or no known bug is
-// replayed, and after the outputs have served for other things.
+// Causes look at it, too, where the kernel is not asked again or no known bug
+// is replayed. By then the outputs have served for other things.
 void Judgement::DrawPicture() {
   const Finding* const finding = FindingOfNumbers(result_);
   const bool own = finding != nullptr && OnOwnInputs(result_, *finding);

@@ -76,7 +76,7 @@ Truth ComputeTruth(const Trial& trial, bool all_rows, int threads) {
     }
     truth.bits.emplace_back(begin.back());
   }
-  // Rows are independent (N16): whoever comes next takes the next one.
+  // Rows are independent (N16): the next free thread takes the next one.
   std::atomic<size_t> next{0};
   const auto work = [&] {
     RowBits bits;

@@ -36,9 +36,9 @@ struct Truth {
   }
 };
 
-// Which rows are compared: all of them where that is cheap; otherwise first
-// the trial's telling rows, then rows drawn by a fixed generator, half each.
-// A pure function of the trial's shape.
+// Which rows are compared: all of them where that is cheap. Otherwise the
+// trial's telling rows come first, then rows drawn by a fixed generator, half
+// each. A pure function of the trial's shape.
 std::vector<int64_t> RowsToCompare(const Trial& trial, bool all_rows);
 
 // Those rows, on `threads` threads (0: one per core).

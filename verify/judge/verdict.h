@@ -150,8 +150,8 @@ struct ShardsTried {
   std::vector<std::string> empty;  // shards that hold nothing
   std::string why_not;   // nothing was proved, one line; empty: it was
   int64_t elements = 0;  // that were compared
-  // For our own kernels, whose shards of keys are also asked for as parts
-  // (N24): the result of the join, or why they are not parts. Empty: not asked.
+  // For our own kernels: the result of the join of shards of keys that are also
+  // asked for as parts (N24), or why they are not parts. Empty: not asked.
   std::string parts;
 };
 
@@ -306,8 +306,9 @@ struct Totals : VerdictCounts {
   void Add(const Totals& more);
 };
 
-// Faults in fewer than 1 of so many calls may well not have shown: after `runs`
-// calls without that, a fault in 1 of runs / 3 has a chance of 5 %.
+// A fault in fewer than 1 of so many calls may not have shown. After `runs`
+// calls without one, a fault in 1 of runs / 3 calls has stayed hidden with a
+// probability of 5 %.
 int64_t RarestFault(int64_t runs);
 
 inline constexpr int kExitPass = 0;

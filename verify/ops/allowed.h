@@ -45,16 +45,16 @@ class AllowedResults {
   }
 };
 
-// Our own kernel's answer to a trial, which vouches for rows whose truth nobody
-// computes: what a profile allows around the truth is larger than what our
-// arithmetic can be off by.
+// Our own kernel's answer to a trial. It vouches for rows whose truth is not
+// computed: what a profile allows around the truth is larger than the error of
+// our arithmetic.
 class FirstWitness {
  public:
   virtual ~FirstWitness() = default;
 
-  // Rows whose truth is computed all the same, ascending: first and last ones,
-  // those at edges of the witness's tiles and of segments, and one in 64, drawn
-  // by `salt`.
+  // Rows whose truth is computed all the same, ascending. These are first and
+  // last rows, those at edges of the witness's tiles and of segments, and one
+  // in 64, drawn by `salt`.
   virtual std::vector<int64_t> Trials(uint64_t salt) const = 0;
   // Both answers to these rows, by one truth; a result per output.
   struct Tried {

@@ -1,4 +1,4 @@
-// The pairs of calls that a claim is judged by: for each op a row of a table
+// The pairs of calls that a claim is judged by. Each op has a table with a row
 // for each claim, which makes the larger call of a pair and its parts.
 #ifndef LOCKSTEP_VERIFY_OPS_CLAIMS_H_
 #define LOCKSTEP_VERIFY_OPS_CLAIMS_H_
@@ -28,8 +28,8 @@ struct ClaimSize {
   friend bool operator==(const ClaimSize&, const ClaimSize&) = default;
 };
 
-// One call that has to agree with the larger one, and how it is made, when its
-// turn has come: it refers to the larger one's trial.
+// One call that has to agree with the larger one, and how it is made when its
+// turn comes. It refers to the larger one's trial.
 struct ClaimPart {
   std::string what;  // "batch row 2 alone"
   std::function<Result<LawCall>()> make;

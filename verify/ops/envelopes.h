@@ -38,9 +38,9 @@ class TrialEnvelopes {
     (void)profile, (void)output;
     return {};
   }
-  // Per output, what no element of any row can leave under the profile: weak,
-  // but no more than the sizes of the inputs has to be known for it. None:
-  // nothing is known of any.
+  // For each output, the range that no element of any row can leave under the
+  // profile. It is weak, but only the sizes of the inputs have to be known for
+  // it. None: nothing is known of any.
   virtual std::vector<ValueSet> Ranges(const NumericProfile& profile) const {
     (void)profile;
     return {};

@@ -24,8 +24,8 @@ enum class WorkLane : uint8_t {
   kBf16Blocks,  // order=amx (N20)
 };
 
-// What a problem asks of whoever solves it, whatever the algorithm does for
-// it: what benchmarks count. Invisible pairs are no work.
+// The work of a problem, which benchmarks count, whatever the algorithm does
+// for it. Invisible pairs are no work.
 struct Work {
   double flop = 0;   // a multiply-add is two
   double units = 0;  // what is counted: visible pairs, tokens of all heads

@@ -17,8 +17,9 @@ struct NullCandidate {
   std::function<void(int64_t row, RowBits*)> row;
 };
 
-// One fault of a kind, planted once into the right answer: inputs on which an
-// answer with it would pass are no evidence against faults of that kind.
+// One fault of a kind, planted once into the right answer. Inputs on which an
+// answer with this fault would pass are no evidence against faults of that
+// kind.
 struct PlantedFault {
   std::string kind;  // "key", "v_row", "channel", "kv_head", "lse", ...
   std::string what;  // one line: "row 7 does not see key 4095"

@@ -59,8 +59,8 @@ struct Execution {
                                 // matrix unit, why
   std::string untrue{};         // what of this cannot be so, in one line
   std::vector<Counter> counters;  // tiles_*, rows_*
-  // Of the kernel alone, where whoever ran it has measured that: the clock
-  // around a host's call has the wire in it.
+  // Of the kernel alone, where its host has measured that: the clock around a
+  // host's call includes the wire.
   std::optional<double> seconds{};
   // Likewise: processor time of one thread that waited for nothing but its turn
   // on a core. None where it had company, or waited for a device.

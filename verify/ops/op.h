@@ -106,8 +106,9 @@ class Trial {
     return std::nullopt;
   }
 
-  // Of the logical contents of all inputs, and of every byte in memory, with
-  // guards and padding: equal before and after a call that left them alone.
+  // Digests of the logical contents of all inputs, and of every byte in memory,
+  // with guards and padding. They are equal before and after a call that left
+  // the inputs alone.
   virtual std::string InputDigest() const;
   virtual std::string StorageDigest() const { return InputDigest(); }
 

@@ -1,5 +1,5 @@
-// What laws of scale are made of: inputs times a power of two, and what of the
-// answers is then the same power of two times what it was.
+// The parts of laws of scale: inputs times a power of two, and the answers that
+// are then the same power of two times what they were.
 #ifndef LOCKSTEP_VERIFY_OPS_SCALE_H_
 #define LOCKSTEP_VERIFY_OPS_SCALE_H_
 

@@ -1,6 +1,6 @@
-// The inner loops, over any lane type of lanes.h. Included by one file per
-// instruction set; everything here is a template on the lane type, so that no
-// code compiled for one set is linked into another's.
+// The inner loops, over any lane type of lanes.h. One file per instruction set
+// includes it. Everything here is a template on the lane type, so that no code
+// that is compiled for one set is linked into another's.
 #ifndef LOCKSTEP_VERIFY_ORACLE_KERNELS_IMPL_H_
 #define LOCKSTEP_VERIFY_ORACLE_KERNELS_IMPL_H_
 

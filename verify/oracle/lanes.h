@@ -61,8 +61,8 @@ template <typename A>
 using Batch = xsimd::batch<double, A>;
 
 // Of these xsimd::fma is one rounding: it is the instruction. For every other
-// set it may fall back to a * b + c, which is two and gives other bits, so the
-// batch does not compile until it has an Fma of its own.
+// set it may fall back to a * b + c, which has two roundings and gives other
+// bits. So a batch does not compile until it has an Fma of its own.
 template <typename A>
 inline constexpr bool kFusedInLibrary = false;
 template <typename Base>

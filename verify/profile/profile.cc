@@ -16,8 +16,8 @@
 namespace lockstep::verify {
 namespace {
 
-// Fields a bounded profile without `base` has to name: those whose default
-// would be a claim that nobody made.
+// Fields that a bounded profile without `base` has to name: their default would
+// be a claim that the author did not make.
 constexpr const char* kRequired[] = {"name",    "lane",     "acc_qk",
                                      "p",       "l_from",   "acc_pv",
                                      "exp_rel", "tanh_rel", "scale_at"};
@@ -81,8 +81,8 @@ std::string_view Trim(std::string_view text) {
 constexpr size_t kMostBytes = (size_t{1} << 16) - 1;  // of a profile's file
 constexpr int kMostComplaints = 20;                   // that are worth reading
 
-// A key as messages name it. Nothing else of a line is ever shown: the file may
-// be no profile at all, but one that whoever reads the log may not see.
+// A key as messages name it. No other part of a line is ever shown. The file
+// may be no profile at all, but one that readers of the log may not see.
 std::string KeyName(const std::string& key) {
   constexpr size_t kMost = 40;
   return "'" + (key.size() <= kMost ? key : key.substr(0, kMost - 3) + "...") +

@@ -87,7 +87,7 @@ std::string PlanJson(const PlanReport& report);
 // bytes the case's file names have.
 std::string PlanSvg(const PlanReport& report, const PlanView& view);
 // The map alone, to stand on a page in the page's colours (kPlanFigureStyle).
-// `what`: in words, for whoever does not see it.
+// `what`: in words, for readers who do not see it.
 std::string PlanFigure(const PlanReport& report, const PlanView& view,
                        const PlanMarks& marks, const std::string& what);
 

@@ -74,7 +74,7 @@ Result<std::string> FormatExpected(const Trial& trial,
 
 Status MakeDirectory(const std::string& directory) {
   std::error_code error;
-  // Somebody else may make it at the same moment.
+  // Another process may make it at the same moment.
   if (fs::create_directory(directory, error)) return {};
   std::error_code ignored;
   if (fs::is_directory(directory, ignored)) return {};

@@ -69,10 +69,10 @@ struct RunStatistics {
   void Add(const CaseResult& result);
 };
 
-// What a candidate that is held to the same bits on every instruction set
-// could not show here: compiled targets that this CPU lacks and, for a bf16
-// lane, the bf16 dot instruction or, with order=amx, the matrix unit. Empty for
-// a candidate that names its target.
+// What could not run here of a candidate that has to give the same bits on
+// every instruction set. These are compiled targets that this CPU lacks, the
+// bf16 dot instruction for a bf16 lane, and the matrix unit with order=amx.
+// Empty for a candidate that names its target.
 std::vector<std::string> TargetsNotRun(const CaseResult& result);
 // The same of a candidate's spec; `pairs`: it meets bf16 lanes of attention,
 // `matrix`: it meets order=amx.

@@ -20,9 +20,9 @@ struct CaseFileEntry {
 struct CaseFile {
   std::string path;
   std::vector<CaseFileEntry> entries;
-  // Lines left aside, since their exact probe does not apply to their problem:
-  // those who cross problems with probes mean the pairs that go together. The
-  // first of them and why: "PATH:LINE: fill probe:select: ...".
+  // Lines left aside, because their exact probe does not apply to their
+  // problem: a file that crosses problems with probes means the pairs that go
+  // together. The first of them and why: "PATH:LINE: fill probe:select: ...".
   int64_t aside = 0;
   std::string first_aside;
 };

@@ -117,7 +117,8 @@ Result<Run> Run::Prepare(std::vector<Job> jobs,
   return run;
 }
 
-// `last`: the job's cases are asked of nobody after this candidate, and move.
+// `last`: this candidate is the last one to judge the job's cases, which are
+// moved.
 void Run::AddCalls(Job* job, size_t candidate, bool last, int64_t* number) {
   // One text for all calls of a sequence: there may be thousands.
   const auto replay =

@@ -98,7 +98,7 @@ Status CheckOne(const KnownAnswer& answer, OpRows ops) {
                        "does not keep the numerics contract");
 }
 
-// A mode belongs to a thread, and a thread keeps what somebody has set.
+// A mode belongs to a thread, and a thread keeps what a kernel has set.
 Status CheckArithmeticOn(int threads) {
   const Status own = CheckArithmetic();
   if (!own.ok() || threads < 2) return own;

@@ -41,9 +41,9 @@ std::span<const KnownAnswer> KnownAnswers();
 // Takes a millisecond or two.
 Status CheckKnownAnswers(std::span<const KnownAnswer> answers, OpRows ops);
 
-// CheckArithmetic on each of so many threads, those that computed until now
-// among them; every primitive of the oracle on every instruction set of it that
-// this CPU runs, and the built-in known answers.
+// CheckArithmetic on each of so many threads, among them those that computed
+// until now. Then every primitive of the oracle, on each of its instruction
+// sets that this CPU runs, and the built-in known answers.
 Status SelfCheck(OpRows ops, int threads = 1);
 
 }  // namespace lockstep::verify

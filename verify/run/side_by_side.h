@@ -1,5 +1,6 @@
-// Cases judged side by side, and told of one after another in the order asked
-// for: whoever listens cannot see how many there were at a time.
+// Cases judged side by side. Their results are reported one after another in
+// the order of the request, so that a listener cannot see how many ran at a
+// time.
 #ifndef LOCKSTEP_VERIFY_RUN_SIDE_BY_SIDE_H_
 #define LOCKSTEP_VERIFY_RUN_SIDE_BY_SIDE_H_
 

@@ -23,10 +23,10 @@
 
 namespace lockstep::verify {
 
-// Tiers that prove. kBits judges the mutant in the contract's arithmetic;
-// kProbes and kEnvelope the same bug in a base that claims a profile only, on
-// exact probes and on the pattern's own inputs; kOrdinary is
-// kEnvelope on the ordinary cases alone, as the foreign rules are.
+// Tiers that prove. kBits judges the mutant in the contract's arithmetic.
+// kProbes and kEnvelope judge the same bug in a base that claims a profile
+// only, on exact probes and on the pattern's own inputs. kOrdinary is kEnvelope
+// on the ordinary cases alone, as the foreign rules are.
 enum class ProofTier : uint8_t {
   kBits,
   kProbes,

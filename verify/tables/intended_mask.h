@@ -1,7 +1,7 @@
-// The mask that tables are judged by, as the keys that each query sees. What a
-// pair is, only reference::IsVisible says: here is known where along the keys
-// and from query to query its answer may turn, and one pair is asked between
-// two such places.
+// The mask that tables are judged by, as the keys that each query sees. Only
+// reference::IsVisible says what a pair is. This code knows where its answer
+// may change along the keys and from query to query, and asks for one pair
+// between two such places.
 #ifndef LOCKSTEP_VERIFY_TABLES_INTENDED_MASK_H_
 #define LOCKSTEP_VERIFY_TABLES_INTENDED_MASK_H_
 

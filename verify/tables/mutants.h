@@ -15,7 +15,8 @@
 namespace lockstep::verify {
 
 struct PlanMutantInfo {
-  // `stages`: who errs, each by what its stage of PlanBug is called with.
+  // `stages`: the part that errs; each by the arguments of its stage of
+  // PlanBug.
   template <typename... Stages>
   constexpr PlanMutantInfo(const char* id, const char* kind, Invariant broken,
                            const char* what, const char* example,

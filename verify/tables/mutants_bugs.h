@@ -1,5 +1,6 @@
-// The bugs of the plan mutants, by who makes the mistake: a planner, tables, a
-// kernel. Each answers any case, and leaves alone what it does not get wrong.
+// The bugs of the plan mutants, by the part that makes the mistake: a planner,
+// tables, a kernel. Each answers any case, and leaves alone what it does not
+// get wrong.
 #ifndef LOCKSTEP_VERIFY_TABLES_MUTANTS_BUGS_H_
 #define LOCKSTEP_VERIFY_TABLES_MUTANTS_BUGS_H_
 

@@ -35,8 +35,8 @@ void AddMaskTensor(const BlockPlanScene& scene, KernelInputs* inputs);
 // dialect cannot say these tables (verify/tables/planner.h).
 RunOutcome PlanByOptimized(const BlockPlanScene& scene, PlanTrace* trace);
 
-// Classes tile by tile from the pairs that the mask shows, nothing else: what
-// the planner is, without its speed.
+// Classes tile by tile, from the pairs that the mask shows alone: the planner
+// without its speed.
 RunOutcome PlanByReference(const BlockPlanScene& scene, PlanTrace* trace);
 
 }  // namespace lockstep::verify

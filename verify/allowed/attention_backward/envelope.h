@@ -17,8 +17,9 @@
 
 namespace lockstep::verify {
 
-// How far from the true lse one of the profile may be that nobody has seen: as
-// one that is handed back, and the division where no logarithm is taken.
+// How far an lse of the profile that is not handed back may be from the true
+// one: as far as one that is handed back, and by the division where no
+// logarithm is taken.
 double UnseenLseError(const AttentionEnvelope& forward,
                       const oracle::AttentionTruth& truth, size_t row);
 

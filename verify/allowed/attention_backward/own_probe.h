@@ -1,6 +1,6 @@
 // What the o and lse of a kernel's own forward pass may be on the probes
-// grad-own-keys and grad-own-queries: all scores are 0, and every v is +-1, so
-// that the proof of the forward op's probes holds
+// grad-own-keys and grad-own-queries. There all scores are 0, and every v is
+// +-1. So the proof of the forward op's probes holds
 // (verify/allowed/attention_forward/probes.h).
 #ifndef LOCKSTEP_VERIFY_ALLOWED_ATTENTION_BACKWARD_OWN_PROBE_H_
 #define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_BACKWARD_OWN_PROBE_H_
@@ -19,8 +19,8 @@ class OwnForwardProbe {
   static std::optional<OwnForwardProbe> Make(
       const AttentionForwardProblem& problem, const NumericProfile& profile);
 
-  // How far from the truth o, before it is rounded to its lane, and the natural
-  // lse may be in a row that sees so many keys, one at least.
+  // How far from the truth o (before it is rounded to its lane) and the natural
+  // lse may be, in a row that sees so many keys, at least one.
   double OfO(double keys, double mean) const;
   double OfLse(double keys) const;
 

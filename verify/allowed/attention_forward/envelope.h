@@ -34,9 +34,9 @@ ValueSet StoredLse(const NumericProfile& profile, double lse, double error);
 InputRange RangeOf(const AttentionForwardInputs& inputs,
                    const NumericProfile& profile);
 
-// The bound above which an element of the row can tell nothing: every weighted
-// mean of its visible values, with right weights or wrong ones, lies within
-// the largest of them, and a quarter of that leaves most wrong ones inside.
+// The bound above which an element of the row can tell nothing. Every weighted
+// mean of its visible values, with right or wrong weights, lies within the
+// largest of them. A bound of a quarter of that leaves most wrong means inside.
 // Where all values are below 2^-100 there is nothing to tell at all.
 double VacuousError(const oracle::RowTruth& row);
 

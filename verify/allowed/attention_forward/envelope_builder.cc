@@ -40,7 +40,7 @@ class Builder {
     m_.rescale_amounts[static_cast<size_t>(cause)] += amount;
   }
 
-  // What multiplies the error of a rescale: a count that nobody declared, or
+  // What multiplies the error of a rescale: a count that is not declared, or
   // else exp_rel, which is the error of one.
   Cause RescaleCause() const {
     const bool moves = p_.max.kind == MaxPolicy::Kind::kRunning ||

@@ -1,6 +1,7 @@
-// What sums that are cut towards zero take off a row in the mean: it is
-// predicted and taken off the row's errors, and only what the prediction leaves
-// open counts as drift. Derivation: docs/envelopes.md, "Sums that are cut".
+// What sums that are cut towards zero take off a row in the mean. The judge
+// predicts it and subtracts it from the row's errors. Only what the prediction
+// leaves open counts as drift. Derivation: docs/envelopes.md, "Sums that are
+// cut".
 #ifndef LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_ERRORS_CUT_H_
 #define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_ERRORS_CUT_H_
 

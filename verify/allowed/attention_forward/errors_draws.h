@@ -1,6 +1,6 @@
-// Which rows of attention are draws of their own: rows of one query before the
-// same keys share every rounding of their weights, and rows that hardly differ
-// from the others round as these do.
+// Which rows of attention are draws of their own. Rows of one query before the
+// same keys share every rounding of their weights. Rows that hardly differ from
+// the others round as these do.
 #ifndef LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_ERRORS_DRAWS_H_
 #define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_ERRORS_DRAWS_H_
 
@@ -25,9 +25,9 @@ class RowDraws {
   // request.rows.
   int64_t DrawOf(size_t place) const { return draw_[place]; }
 
-  // Whether the row's scores and its results lie further from the means of the
-  // draws before the same keys, and its results from the mean of all elements,
-  // than one rounding: only then do its roundings differ from theirs.
+  // Whether the row's roundings differ from those of the draws before the same
+  // keys. They do if its scores and results lie further than one rounding from
+  // the means of these draws, and its results from the mean of all elements.
   bool Varies(size_t place) const;
 
  private:

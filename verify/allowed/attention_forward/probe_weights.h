@@ -1,7 +1,7 @@
-// What the declared arithmetic does to keys that share one score: how far their
-// weights may be from each other, what numerator and denominator round apart,
-// and which sums still are exact. From it follows the slack of every probe.
-// Derivation: docs/envelopes.md.
+// What the declared arithmetic does to keys that share one score. It says how
+// far their weights may be from each other, what numerator and denominator
+// round apart, and which sums are still exact. From it follows the slack of
+// every probe. Derivation: docs/envelopes.md.
 #ifndef LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_PROBE_WEIGHTS_H_
 #define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_PROBE_WEIGHTS_H_
 

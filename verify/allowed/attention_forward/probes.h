@@ -1,7 +1,7 @@
-// Exact probes: inputs for which every legal order of sums, tiling, split and
-// weight type gives one and the same result, so that the tolerance is zero or
-// a few last places of f32. They find single dropped, leaked, doubled or
-// misread keys at any length, where every error bound is blind.
+// Exact probes are inputs for which every legal order of sums, tiling, split
+// and weight type gives the same result. So the tolerance is zero or a few last
+// places of f32. They find single dropped, leaked, doubled or misread keys at
+// any length, where every error bound is blind.
 //
 // The proof, for all families. The keys that a row sees have one of two scores:
 // exactly 0 (q = 0, or no channel in which both are non-zero), or `high`.

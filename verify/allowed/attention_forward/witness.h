@@ -1,6 +1,6 @@
 // The first witness: how far from the contract kernel's own answer a candidate
-// may be so that its envelope certainly holds it. Nobody has to know the truth
-// of such a row. The proof is in docs/envelopes.md, "The first witness".
+// may be so that its envelope certainly holds it. The truth of such a row need
+// not be known. The proof is in docs/envelopes.md, "The first witness".
 #ifndef LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_WITNESS_H_
 #define LOCKSTEP_VERIFY_ALLOWED_ATTENTION_FORWARD_WITNESS_H_
 

@@ -1,6 +1,6 @@
-// How far a scan kernel that keeps its profile can be from the truth: the
-// profile's fields as errors of the oracle's running bound, and the sets of
-// values they allow. Derivation: docs/envelopes.md, "Scans".
+// How far a scan kernel that keeps its profile can be from the truth. The
+// profile's fields become errors of the oracle's running bound, and the bound
+// becomes sets of allowed values. Derivation: docs/envelopes.md, "Scans".
 #ifndef LOCKSTEP_VERIFY_ALLOWED_MAMBA3_SCAN_ENVELOPE_H_
 #define LOCKSTEP_VERIFY_ALLOWED_MAMBA3_SCAN_ENVELOPE_H_
 

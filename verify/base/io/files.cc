@@ -288,7 +288,7 @@ fs::path WhereWritten(const std::string& path) {
 
 bool IsStream(const std::string& path) {
   std::error_code error;
-  // What lies there may be a regular file that somebody else writes to, too.
+  // It may be a regular file that another process writes to, too.
   if (path.starts_with("/dev/") || path.starts_with("/proc/")) return true;
   const fs::file_status status = fs::status(path, error);
   return fs::exists(status) && !fs::is_regular_file(status) &&

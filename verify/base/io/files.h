@@ -38,8 +38,8 @@ using Producer = std::function<Status(const Sink&)>;
 // Writes into a file without a name, which then takes that of `path`; of a
 // link, that of its target. On error `path` is as it was. A process that is
 // killed leaves nothing beside it, unless `path` was there before, or the file
-// system has no files without a name: PATH.tmpPID.N may stay then until the
-// next one writes to `path`. Into a stream: straight.
+// system has no files without a name. Then PATH.tmpPID.N may stay until the
+// next process writes to `path`. Into a stream: straight.
 Status WriteFileAtomically(const std::string& path, const Producer& produce);
 Status WriteFileAtomically(const std::string& path, std::string_view bytes);
 

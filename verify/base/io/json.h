@@ -11,9 +11,9 @@ namespace lockstep::verify {
 
 using Json = nlohmann::ordered_json;
 
-// What the text says; discarded (no object, no array) where it is no JSON, has
-// a byte 0 or nests deeper than any file of ours, which copying would not
-// survive.
+// The value of the text. It is discarded (no object, no array) where the text
+// is no JSON, has a byte 0, or nests deeper than any file of Lockstep. A copy
+// of such a value would overflow the stack.
 inline constexpr int kMostJsonDepth = 64;
 Json ParseJson(std::string_view text);
 

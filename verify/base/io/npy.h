@@ -1,6 +1,6 @@
-// Arrays of NumPy (.npy, versions 1 to 3; .npz, a zip archive of them) as
-// tensors, read as if they lay in a safetensors file: the tensor's name is that
-// of the file, or of the member of the archive, without ".npy".
+// Arrays of NumPy as tensors, read as if they lay in a safetensors file: .npy,
+// versions 1 to 3, and .npz, a zip archive of them. A tensor has the name of
+// the file, or of the archive's member, without ".npy".
 #ifndef LOCKSTEP_VERIFY_BASE_IO_NPY_H_
 #define LOCKSTEP_VERIFY_BASE_IO_NPY_H_
 
@@ -15,8 +15,8 @@ namespace lockstep::verify {
 
 // Types: f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1, little-endian; V2, which is
 // what NumPy writes for bfloat16, is BF16. Errors, one line with the path:
-// another type, Fortran order, a header that is none, bytes that do not fit;
-// more than `max_bytes`, of which nothing is read then.
+// another type, Fortran order, a bad header, bytes that do not fit. If there
+// are more than `max_bytes`, nothing is read.
 Result<SafetensorsFile> ReadNpy(const std::string& path,
                                 int64_t max_bytes = kMaxSafetensorsFile);
 

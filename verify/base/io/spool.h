@@ -1,5 +1,5 @@
-// Text that waits until it is known what stands before it: on disk, where it
-// is much, so that a run of ten thousand cases holds the evidence of one.
+// Text that waits until the text before it is known. Long text waits on disk,
+// so that a run of ten thousand cases holds the evidence of one in memory.
 #ifndef LOCKSTEP_VERIFY_BASE_IO_SPOOL_H_
 #define LOCKSTEP_VERIFY_BASE_IO_SPOOL_H_
 

@@ -1,6 +1,6 @@
-// Members of a zip archive, as NumPy writes one (.npz): stored or deflated.
-// The reader takes hostile input: it allocates no more than is allowed and than
-// bytes that are there can unfold to, and refuses with one line what is torn,
+// Members of a zip archive, as NumPy writes one (.npz): stored or deflated. The
+// reader takes hostile input. It allocates no more than is allowed, and no more
+// than the given bytes can unfold to. It refuses with one line what is torn,
 // ambiguous or of another kind.
 #ifndef LOCKSTEP_VERIFY_BASE_IO_ZIP_H_
 #define LOCKSTEP_VERIFY_BASE_IO_ZIP_H_
@@ -24,10 +24,9 @@ struct ZipMember {
 
 // All members, in the order of the directory, of at most `max_bytes` together;
 // archives of more than 4 GiB (zip64) as well. Errors: no archive, torn, more
-// than `max_bytes`, encrypted, another compression, contents that do not have
-// the size and the checksum that are told, two members of one name, members
-// that share bytes, names that are empty or hold '/', '\' or a control
-// character.
+// than `max_bytes`, encrypted, another compression, contents of another size or
+// checksum than is told. Errors, too: two members of one name, members that
+// share bytes, names that are empty or hold '/', '\' or a control character.
 Result<std::vector<ZipMember>> ReadZip(std::span<const uint8_t> archive,
                                        uint64_t max_bytes);
 

@@ -33,8 +33,8 @@ class CounterGenerator {
   uint64_t seed_;
 };
 
-// A stream's words for whoever goes through its elements in order; any other
-// order is right, too, and slower.
+// A stream's words, for loops over its elements in order. Any other order is
+// right, too, and slower.
 class WordStream {
  public:
   // Keeps a reference to `generator`. Elements are below `count`.

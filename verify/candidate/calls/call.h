@@ -1,5 +1,5 @@
 // A call of a kernel as files: what tells it from other calls, and how it is
-// written for those who answer it elsewhere.
+// written for kernels that answer it elsewhere.
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_CALLS_CALL_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_CALLS_CALL_H_
 

@@ -94,7 +94,7 @@ RunOutcome CallRecorder::Run(const CaseRequest& request, const Trial& trial,
   if (!handed.ok()) return Failed(handed.message());
   const KernelInputs& inputs = handed.value();
   if (how.check == "contents") {
-    // Nobody looks at what is answered to these.
+    // The answers to these are not read.
     const KernelInputs other = TurnedInputs(inputs);
     RecordedCall* call = Note(request, "other contents", other);
     if (call != nullptr) {

@@ -1,5 +1,5 @@
-// A program that somebody else wrote, as a child: started with nothing of ours
-// but what it is given, watched, and ended with all that it started.
+// A foreign program as a child. It is started with nothing of the judge but
+// what it is given, watched, and ended with all that it started.
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_PROCESS_CHILD_PROCESS_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_PROCESS_CHILD_PROCESS_H_
 
@@ -18,7 +18,7 @@
 
 namespace lockstep::verify {
 
-// Whom hosts run as, in place of the judge's own user.
+// The user that hosts run as, in place of the judge's own user.
 struct HostUser {
   std::string name;
   uid_t uid = 0;
@@ -36,8 +36,8 @@ struct HostLimits {
 };
 void SetHostLimits(const HostLimits& limits);
 const HostLimits& TheHostLimits();
-// From now on threads of OpenMP in new hosts sleep between two calls. Those
-// that spin take the cores from the judge, who works then: torch's do.
+// From now on threads of OpenMP in new hosts sleep between two calls. Threads
+// that spin, as torch's do, take the cores from the judge while it works.
 void LetHostsSleep();
 bool HostsSleep();
 // In bytes, resolved.
@@ -68,9 +68,9 @@ struct ChildLaunch {
   std::vector<int> descriptors;        // become 3, 4, ... of the child
 };
 
-// Seconds that passed while this process ran, which is asked for often: of a
-// stretch in which nobody asked, as when judge and host were stopped together,
-// no more than one second counts.
+// Seconds that passed while this process ran, for a caller that asks often. Of
+// a stretch without a call, as when judge and host were stopped together, at
+// most one second counts.
 class RunningTime {
  public:
   double Spent();

@@ -143,7 +143,7 @@ void FillVariables(const ChildLaunch& launch, Prepared* prepared) {
 // Tells the judge why there will be no program.
 [[noreturn]] void GiveUp(int report, int unread = -1) {
   const Report said = {0, errno, unread};
-  // Nobody can be told if this fails, too.
+  // If this fails, too, no report is possible.
   const ssize_t written = write(report, &said, sizeof(said));
   _exit(written == sizeof(said) ? 127 : 126);
 }

@@ -1,6 +1,6 @@
-// The process between the judge and a program of somebody else's. To the judge
-// it is the program: it dies the same death. Where the judge ends first, by
-// whatever means, it ends the program and all that this has started.
+// The process between the judge and a foreign program. To the judge it is the
+// program: it dies the same death. Where the judge ends first, by whatever
+// means, it ends the program and all that this has started.
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_PROCESS_KEEPER_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_PROCESS_KEEPER_H_
 

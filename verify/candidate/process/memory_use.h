@@ -10,9 +10,10 @@
 
 namespace lockstep::verify {
 
-// Of a program and all below it: resident bytes, shared ones included, and what
-// they have put into files in memory (memfd, /dev/shm) that they hold open for
-// writing, mapped or not. What no process has open any more is not seen.
+// Of a program and all its descendants: resident bytes, shared ones included,
+// and the bytes of their files in memory (memfd, /dev/shm). Such a file counts
+// if it is open for writing, mapped or not. What no process has open any more
+// is not seen.
 class MemoryUse {
  public:
   // `given`: files in memory that this process writes to as well, and has open

@@ -34,8 +34,8 @@ struct KeptProgram {
 int OpenChildren(pid_t process);
 
 // What programs have left behind: children of this process that it did not have
-// when GuardThisProcess() was called, the keepers in `known` excepted, and
-// children of those but for their programs. Those that have ended are not
+// when GuardThisProcess() was called. The keepers in `known` do not count, but
+// their children do, except for their programs. Those that have ended are not
 // listed.
 std::vector<pid_t> Strays(const std::vector<KeptProgram>& known);
 

@@ -7,8 +7,8 @@
 namespace lockstep::verify {
 
 // Two processes that wait for each other use one core at a time. On two of them
-// each message wakes an idle one, which takes longer than a kernel of a few
-// microseconds: fuzzing such a kernel on a quiet machine reached 0.48 of the
+// each message wakes an idle core, which takes longer than a kernel of a few
+// microseconds. On a quiet machine fuzzing of such a kernel reached 0.48 of the
 // cases a second in process, and 0.72 with both on one core. A kernel with
 // threads needs the other cores, so its process stays free. Nothing is held
 // where there is one core only, or no such process.
@@ -22,7 +22,7 @@ class SharedCore {
   SharedCore& operator=(const SharedCore&) = delete;
 
   // Between two cases, always from the same thread. Both are held for a while,
-  // then free for some cases, since somebody else may have come to that core.
+  // then free for some cases, since another process may have come to that core.
   void BetweenCases();
   // Before what takes longer than a case, or starts processes.
   void Free();

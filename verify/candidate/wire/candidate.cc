@@ -29,7 +29,7 @@ void AddMask(const Trial& trial, const KernelInputs& inputs,
       ElementCount(q->shape) / std::max<int64_t>(q->shape.back(), 1);
   const int64_t keys = k->shape[k->shape.size() - 2];
   if (rows > kCountedPairs / std::max<int64_t>(keys, 1)) return;
-  // Why it could not be had is nobody's fault here.
+  // That it could not be had is no fault of the kernel.
   const std::string why = trial.AddWanted("mask.dense", mask);
   if (!why.empty()) mask->Drop("mask.dense");
 }
@@ -229,8 +229,8 @@ RunOutcome WireCandidate::RunCall(const Asked& asked, KernelCall call,
   Place place =
       asked.how->check == "addresses" ? Place::kElsewhere : Place::kNext;
   if (asked.how->check == "contents") {
-    // The same addresses first hold something else: who goes by addresses
-    // answers with that.
+    // The same addresses first hold something else. A kernel that goes by
+    // addresses answers with that.
     KernelCall other;
     other.inputs = TurnedInputs(wanted->call().inputs);
     other.outputs = wanted->call().outputs;

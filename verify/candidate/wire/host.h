@@ -87,14 +87,14 @@ class Host {
   std::unordered_set<uint64_t> shapes_;  // that were called
 };
 
-// Hosts that nobody uses at the moment, by what they were started with: cases
-// of a run, and candidates of a campaign, take the same ones.
+// Hosts that are not in use, by what they were started with. Cases of a run,
+// and candidates of a campaign, share them.
 Result<std::unique_ptr<Host>> TakeHost(
     const std::vector<std::string>& arguments);
 void GiveHost(const std::vector<std::string>& arguments,
               std::unique_ptr<Host> host);
-// Closes all of them: who takes one next gets a fresh one, which remembers no
-// call. What was wrong CloseHosts() says.
+// Closes all of them. The next taker gets a fresh one, which remembers no call.
+// What was wrong CloseHosts() says.
 void RetireHosts();
 // Closes all of them, before a program that judged ends. Returns what was
 // wrong, of those that retired too, a line each.

@@ -62,7 +62,7 @@ RunOutcome Unsupported(const std::string& why) {
 }
 
 HostCaller::~HostCaller() {
-  // An answer that nobody takes would be the next one's.
+  // An answer that is not taken would be the next one's.
   if (asked_ && host_ != nullptr) host_->Kill();
   GiveHost(arguments_, std::move(host_));
 }

@@ -1,5 +1,6 @@
-// Calls on a host, one after the other: memory laid out, message sent, answer
-// understood, and everything looked at that has nothing to do with numbers.
+// Calls on a host, one after the other. A call lays out memory, sends the
+// message, understands the answer, and checks all that has nothing to do with
+// numbers.
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_WIRE_HOST_CALLER_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_WIRE_HOST_CALLER_H_
 
@@ -19,9 +20,9 @@
 
 namespace lockstep::verify {
 
-// Where tensors of a call lie: kNext puts outputs to the other end of their
-// pages than those of the call before, kElsewhere everything on other pages,
-// kSame everything where the call before had it.
+// Where tensors of a call lie. kNext puts outputs at the other end of their
+// pages than the call before. kElsewhere puts everything on other pages. kSame
+// puts everything where the call before had it.
 enum class Place : uint8_t { kNext, kElsewhere, kSame };
 
 // One call and how it is made.
@@ -69,8 +70,8 @@ class HostCaller {
   // "pages" or "zones", as the host has said.
   const std::string& guards() const { return guards_; }
 
-  // Sends a call, and takes the answer. What `call` points to lives until then;
-  // between both nothing else is asked.  Requires: Start() succeeded.
+  // Sends a call, and takes the answer. What `call` points to lives until then.
+  // No other call is made between the two.  Requires: Start() succeeded.
   void Ask(const HostCall& call);
   HostAnswer Take();
   HostAnswer Call(const HostCall& call) {
@@ -91,7 +92,7 @@ class HostCaller {
   // What the host does although nothing is asked of it: it speaks, which is
   // told first, or it writes.
   std::optional<HostFailure> GoneOn();
-  // Whether somebody has written to outputs since the last call was done.
+  // Whether outputs were written to since the last call was done.
   std::optional<HostFailure> WrittenLate();
   uint64_t DigestOf(const std::vector<ByteRange>& ranges) const;
   RunOutcome Broken(const std::string& check, const std::string& message);

@@ -56,7 +56,8 @@ class PlacedCall {
 
   Status PlaceInputs(const Placement& placement);
   Status PlaceOutputs(const Placement& placement, const PoisonOf& poison);
-  // Whether nobody wrote there, where no element lies; else where first.
+  // Whether places without an element were left alone; `first`: the first one
+  // that was not.
   bool Untouched(int64_t from, int64_t to, int64_t* first) const;
   bool GapsUntouched(size_t n, int64_t* first) const;
 

@@ -28,8 +28,8 @@ class WantedCall {
 
   const KernelCall& call() const { return call_; }
   // Writes the outputs to the trial's memory; outputs that the kernel lacks are
-  // NaN. Returns a write to memory that nobody may write, as the text of an
-  // error; empty if there was none.
+  // NaN. Returns the text of an error for a write to memory that is not to be
+  // written; empty if there was none.
   std::string Return() const;
 
  private:

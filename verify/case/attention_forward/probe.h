@@ -47,8 +47,8 @@ double ProbeHoleUnit(const AttentionForwardProblem& p);
 // every score (k = 1) lie between -2^21 and -2^20 (natural units).
 double ProbeDeepQuery(const AttentionForwardProblem& p);
 
-// The sink of head h in the probe `sink`: log of 2^(2 - (h mod 12) / 2) times
-// the keys, at most 2^18, so that heads differ by at least a factor 2^0.5.
+// The sink of head h in the probe `sink`: the logarithm of 2^(2 - (h mod 12) /
+// 2) times the keys, at most 2^18. So heads differ by at least a factor 2^0.5.
 double ProbeSinkLogit(const AttentionForwardProblem& p, int64_t h);
 
 }  // namespace lockstep::verify

@@ -19,8 +19,8 @@ namespace lockstep::verify::cli {
 inline constexpr const char* kConfigFile = "lockstep.toml";
 
 // Values as they would be typed behind the option of the same name; absent keys
-// are empty. Files are not named here to be written: whoever writes a
-// configuration shall not choose which of the reader's files it replaces.
+// are empty. No output file is named here: the author of a configuration shall
+// not choose which of the reader's files are replaced.
 struct Config {
   std::vector<std::string> cases;       // case files
   std::vector<std::string> candidates;  // specs

@@ -7,8 +7,8 @@
 namespace lockstep::verify::cli {
 
 // No key of lockstep.toml has more than one part. toml++ makes a table of each
-// part and takes tables apart by recursion, which a key of 100 000 parts turns
-// into the end of the stack; values that nest are counted by toml++ itself.
+// part and destroys tables by recursion, so a key of 100 000 parts overflows
+// the stack. toml++ itself counts values that nest.
 inline constexpr int kMostKeyParts = 8;
 
 // The line (from 1) of the first key with more than kMostKeyParts parts, or 0.

@@ -1,4 +1,4 @@
-// lockstep identify: a profile that nobody has to write.
+// lockstep identify: a profile that the author does not have to write.
 #include "verify/identify/identify.h"
 
 #include <memory>

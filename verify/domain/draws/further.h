@@ -19,10 +19,10 @@ inline constexpr int64_t kLongAxis = 512;
 inline constexpr int64_t kUsualFurther = 2;
 inline constexpr int64_t kMostFurther = 64;
 
-// At most `count` cases, and the short twin of a long one behind them; none of
-// a case that is a probe, takes its values from a file, is not expected to
-// pass, or whose op has no such draws. ValidateCase accepts each. Requires: it
-// accepts `c`; 0 <= count <= kMostFurther. 0: not even the twin.
+// At most `count` cases, and the short twin of a long one behind them. There
+// are none for a probe, for a case with values from a file, for one that is not
+// expected to pass, and for ops without such draws. ValidateCase accepts each.
+// Requires: it accepts `c`; 0 <= count <= kMostFurther. 0: not even the twin.
 std::vector<Case> FurtherDraws(const Case& c, int64_t count);
 
 // Version 4 of the domains: now and then a further draw of every call in place

@@ -28,8 +28,9 @@ struct GradVariant {
   bool descending = false;   // both kinds of tiles
   int64_t parts = 1;         // of each sum, added up at the end
   bool tiles_apart = false;  // a tile's sums begin at 0 and are then added
-  // dk and dv of every head are sums of their own, rounded as between heads;
-  // those of the group are their sums, in f32 or rounded after each head.
+  // dk and dv of every head are sums of their own, rounded as between heads.
+  // The group's dk and dv are the sums of these, in f32 or rounded after each
+  // head.
   bool heads_apart = false;
   bool heads_descending = false;
   bool group_rounded = false;

@@ -1,6 +1,6 @@
-// Where an emulated kernel finds the elements of q, K and V, and the faults
-// that make it look elsewhere: wrong heads, rows, channels, strides, swizzles,
-// fragments, pages and buffers.
+// Where an emulated kernel finds the elements of q, K and V. Faults make it
+// look elsewhere: at wrong heads, rows, channels, strides, swizzles, fragments,
+// pages and buffers.
 #ifndef LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ADDRESSES_H_
 #define LOCKSTEP_VERIFY_EMULATOR_ATTENTION_FORWARD_ADDRESSES_H_
 

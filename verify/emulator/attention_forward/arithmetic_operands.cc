@@ -69,7 +69,7 @@ void AttentionArithmetic::RoundOperandsV(std::vector<float>* x) const {
 
 float AttentionArithmetic::StoredLse(float lse) const {
   if (numeric_.lse_base == ExpBase::kTwo) lse *= static_cast<float>(kLog2E);
-  // Nobody may look at what is not there.
+  // What is not there must not be read.
   if (!HasLse(numeric_)) return std::numeric_limits<float>::quiet_NaN();
   if (numeric_.lse == LseLane::kBf16) lse = RoundTo(lse, NumberType::kBf16);
   if (dial_.Is(Fault::kF16LseF16)) lse = RoundTo(lse, NumberType::kF16);

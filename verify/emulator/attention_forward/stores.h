@@ -26,9 +26,9 @@ RowResult StoredRow(const AttentionForwardProblem& problem,
 // Rows before an empty one that it may hold in place of its own, for a fault.
 inline constexpr int64_t kRowsKept = 64;
 
-// The rows, ascending, that the kernel has to compute so that `wanted` ones
-// are right, or wrong as the dial says: results stored elsewhere, and state
-// that is left from another row.
+// The rows, ascending, that the kernel has to compute so that the `wanted` ones
+// are right, or wrong as the dial says. Results may be stored elsewhere, and
+// state may be left from another row.
 std::vector<int64_t> RowsNeeded(const AttentionForwardProblem& problem,
                                 const AttentionVariant& variant,
                                 const FaultDial& dial,

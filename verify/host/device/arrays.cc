@@ -168,7 +168,7 @@ DeviceAnswer DeviceArrays::Leave(bool done) {
 }
 
 Status DeviceArrays::Fetch(DeviceAnswer* answer) {
-  // What a caller finds who copies at once, then what the device has left.
+  // What a caller that copies at once finds, then what the device has left.
   std::vector<uint8_t> early, late;
   Status status = Download(outputs_, &early);
   if (status.ok()) status = cuda_.Check(cuda_.synchronize());

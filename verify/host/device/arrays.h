@@ -32,8 +32,8 @@ struct DeviceTensor {
   void** data;
 };
 
-// Gaps of more than 2^30 bytes take no memory on the CPU, and would on a
-// device: the sentence that refuses them; empty where there are none.
+// The sentence that refuses gaps of more than 2^30 bytes; empty where there are
+// none. They take no memory on the CPU, and would on a device.
 std::string WhyNotOnADevice(const std::vector<DeviceTensor>& tensors);
 
 class DeviceArrays {

@@ -4,9 +4,9 @@
 
 namespace lockstep::verify::host {
 
-// Waits until the devices of this thread have done what they were given, where
-// the kernel has loaded CUDA or HIP: a launch that was not waited for is no
-// time. Returns whether there was one to wait for.
+// Waits until the devices of this thread have done their work, where the kernel
+// has loaded CUDA or HIP. The time of a launch that was not waited for says
+// nothing. Returns whether there was one to wait for.
 bool WaitForDevice();
 
 }  // namespace lockstep::verify::host

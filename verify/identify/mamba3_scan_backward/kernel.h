@@ -68,8 +68,8 @@ inline constexpr const char* kBehindAngles =
     "no angle explains a turned q, and what it is rounded to shows behind one";
 
 // Reports f16 of cotangents and of a head's sums where no operand of their
-// products has it: no matrix unit rounds one operand alone, and f16 loses small
-// cotangents. For all other tensors than f16 it does nothing.
+// products is in f16. No matrix unit rounds one operand alone, and f16 loses
+// small cotangents. For all other tensors than f16 it does nothing.
 void ReportLoneF16(ScanGradKernel* kernel);
 
 // One probe: a row of the table.

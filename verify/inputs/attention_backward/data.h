@@ -32,9 +32,9 @@ struct AttentionBackwardData {
   std::string StorageDigest() const;
 };
 
-// o and lse are the forward op's own bits, whoever computes them here. With a
-// poison:masked term, o and do of queries that see nothing hold NaN and
-// infinities, too. Errors: those of Materialise.
+// o and lse have the forward op's own bits, by whichever path they are computed
+// here. With a poison:masked term, o and do of queries that see nothing hold
+// NaN and infinities, too. Errors: those of Materialise.
 Result<AttentionBackwardData> MaterialiseAttentionBackward(
     const Case& c, const MaterialiseOptions& options);
 

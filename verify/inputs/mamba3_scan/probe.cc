@@ -181,7 +181,7 @@ class Filler {
       const bool triples = kind_ == ProbeKind::kTriples;
       const int64_t since = triples ? InTriples(b, g, t) / 3 : 0;
       const int64_t drawn = Of(2, Use::kK, b * 4 + r, g, since, n);
-      // Without biases nothing else stands in the state.
+      // Without biases the state holds nothing more.
       return p_.bias ? std::max<int64_t>(drawn, n == 0) : drawn + 1;
     });
   }

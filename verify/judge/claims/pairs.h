@@ -1,5 +1,5 @@
-// The calls that a pair of a claim consists of, beside the larger one: those of
-// the op's table, and those of `repeat` and `split`, which no op has to make.
+// The calls of a pair of a claim, beside the larger one. They come from the
+// op's table; those of `repeat` and `split` are the same for every op.
 #ifndef LOCKSTEP_VERIFY_JUDGE_CLAIMS_PAIRS_H_
 #define LOCKSTEP_VERIFY_JUDGE_CLAIMS_PAIRS_H_
 

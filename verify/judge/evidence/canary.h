@@ -18,11 +18,11 @@ inline constexpr int64_t kCanaryWork = int64_t{1} << 23;
 bool WantsCanary(const CaseRequest& request, const Trial& trial, uint64_t salt);
 
 // Judges the first of the trial's canaries that computes something else here
-// than a correct kernel does (established without the judge). Adds to
-// canaries, and a finding where it is not caught; one that is not caught
-// makes way for the next where it changes nothing but what the profile leaves
-// open: elements that may be anything, or that it moves within the envelope by
-// little, as long as no probe shows it either.
+// than a correct kernel does (established without the judge). Adds to canaries,
+// and adds a finding where a canary is not caught. The next canary takes its
+// place where it changes only what the profile leaves open. These are elements
+// that may be anything, or that it moves little within the envelope, as long as
+// no probe shows it either.
 void JudgeCanary(const CaseRequest& request, const Trial& trial,
                  const JudgeOptions& options, uint64_t salt,
                  CaseResult* result);

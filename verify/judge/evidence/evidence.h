@@ -1,7 +1,7 @@
 // Whether the inputs that a candidate met would have shown a fault of every
-// kind its problem can have: single faults are planted into the right answer
-// (Trial::Faults), and each has to be rejected by the case's own sets, or its
-// bits, or by a probe that the candidate really answered.
+// kind that its problem can have. Single faults are planted into the right
+// answer (Trial::Faults). The case's own sets, its bits, or a probe that the
+// candidate really answered has to reject each of them.
 #ifndef LOCKSTEP_VERIFY_JUDGE_EVIDENCE_EVIDENCE_H_
 #define LOCKSTEP_VERIFY_JUDGE_EVIDENCE_EVIDENCE_H_
 
@@ -20,8 +20,8 @@
 namespace lockstep::verify {
 
 // Work of all planted faults of a case, in multiply-adds of the reference,
-// which does some 2e8 a second; beyond it a kind counts as not looked at. The
-// first kind, "key", is looked at whatever it costs. Of answers from files
+// which does about 2e8 a second. Beyond it a kind of fault counts as not tried.
+// The first kind, "key", is looked at whatever it costs. Of answers from files
 // every kind decides, which is worth 20 s. A quarter is for the case's own
 // inputs, which at great lengths show little.
 inline constexpr int64_t kEvidenceWork = int64_t{1} << 29;
@@ -38,8 +38,9 @@ struct RowJudge {
   // What is not rejected is the right answer itself.
   bool by_bits = false;
 };
-// By a set of allowed results, and by the reference's bits, on the rows of the
-// truth or, where others were held against the optimized path, on every row.
+// By a set of allowed results, and by the reference's bits. The rows are those
+// of the truth; where the others were held against the optimized path, they are
+// all rows.
 RowJudge BySets(const AllowedResults& allowed);
 RowJudge ByBits(const Trial& trial, const Truth& truth, bool every_row);
 
@@ -49,8 +50,9 @@ class EvidenceBook {
   EvidenceBook(const Trial& own, uint64_t salt, int64_t work = kEvidenceWork);
 
   // Asks the judge of the case itself about every fault. Where bits are judged,
-  // one that changes none of them is no fault of an answer to this case, and is
-  // struck out: a key that weighs nothing, a channel that holds zeros.
+  // a fault that changes none of them is no fault of an answer to this case,
+  // and is struck out. Examples are a key that weighs nothing and a channel of
+  // zeros.
   void LookAtOwn(const Trial& own, const RowJudge& judge,
                  const std::string& line);
   // Asks the judge of a probe about the faults not yet shown. A fault of the
@@ -82,12 +84,13 @@ bool RejectsANull(const Trial& trial, const AllowedResults& allowed);
 std::vector<std::string> UnshownKinds(const CaseResult& result, bool looked_at);
 
 // Forgets faults of outputs that the profile does not claim to have: those
-// whose kind is the name of an output that nobody judged.
+// whose kind is the name of an output that was not judged.
 void DropUnclaimed(CaseResult* result);
 
-// A finding of the power tier where what is not shown makes the case
-// untrusted: of answers from elsewhere any kind, of candidates that run "key";
-// of a case that is itself a probe, only if it shows nothing at all.
+// A finding of the power tier where a fault that would not show makes the case
+// untrusted. For answers from elsewhere that is any kind, for candidates that
+// run it is "key". A case that is itself a probe is untrusted only if it shows
+// nothing at all.
 struct EvidenceRule {
   bool repeatable = true;
   bool own_probe = false;

@@ -1,7 +1,7 @@
-// Whether a case proves anything: the null candidates, answers that know
-// nothing or leave one feature out, are put before the same judge as the
-// candidate. A case on which one that differs from the truth passes, or on
-// which not even "all zeros" is rejected, is untrusted.
+// Whether a case proves anything. The null candidates come before the same
+// judge as the candidate: their answers know nothing, or leave one feature out.
+// A case on which one that differs from the truth passes, or on which not even
+// "all zeros" is rejected, is untrusted.
 #ifndef LOCKSTEP_VERIFY_JUDGE_EVIDENCE_POWER_H_
 #define LOCKSTEP_VERIFY_JUDGE_EVIDENCE_POWER_H_
 
@@ -56,8 +56,8 @@ void RejectMore(const Trial& trial, const AllowedResults& allowed, bool whole,
 
 // Why the case proves too little; empty if it does not. A null that the truth
 // itself equals on all compared rows does not apply, "zeros" excepted. An
-// `own_probe`, a case that is itself a probe, has to reject one null: in deep
-// all keys hold the same values, so that no mask can show.
+// `own_probe`, a case that is itself a probe, has to reject only one null. In
+// the probe deep all keys hold the same values, so that no mask can show.
 std::string WhyUntrusted(const Truth& truth, const std::vector<Power>& power,
                          bool own_probe);
 

@@ -15,10 +15,11 @@ namespace lockstep::verify {
 void JudgeExecution(const Candidate& candidate, bool required,
                     CaseResult* result);
 
-// A finding of the power tier for every output of the case's own inputs of
-// which more than 1 / kOpenShare of the elements are open under the profile of
-// that name, and which no probe that the candidate answered bounds. `allowed`:
-// what that profile allows; it knows of whole rows that nothing is claimed of.
+// A finding of the power tier for every output with more than 1 / kOpenShare
+// open elements on the case's own inputs, under the profile of that name.
+// Outputs that a probe bounds which the candidate answered have none.
+// `allowed`: what that profile allows; it knows of whole rows that nothing is
+// claimed of.
 void FindOpenOutputs(const std::string& profile, const AllowedResults& allowed,
                      CaseResult* result);
 

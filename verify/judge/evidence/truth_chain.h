@@ -26,7 +26,7 @@ class TruthChain {
   void Tell(int64_t place, PreviousTruth own);
   // The case at that place asks and tells nothing more.
   void End(int64_t place);
-  // From this place on nothing is judged: nobody waits for it.
+  // From this place on nothing is judged, because it would take too long.
   void Close(int64_t from);
 
  private:

@@ -1,5 +1,5 @@
-// The answer that a failing verdict rests on, once more: of the case itself it
-// is at hand, of a probe the candidate is asked again.
+// The answer that a failing verdict rests on, once more. That of the case
+// itself is at hand; for a probe the candidate is asked again.
 #ifndef LOCKSTEP_VERIFY_JUDGE_PICTURES_ASK_AGAIN_H_
 #define LOCKSTEP_VERIFY_JUDGE_PICTURES_ASK_AGAIN_H_
 

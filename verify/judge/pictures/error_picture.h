@@ -1,6 +1,6 @@
-// Where a wrong answer is wrong: the error of one output over its rows and
-// channels, small enough to be drawn, and the keys that the worst row's error
-// can be blamed on.
+// Where a wrong answer is wrong. It has the error of one output over its rows
+// and channels, small enough to be drawn, and the keys that explain the worst
+// row's error.
 #ifndef LOCKSTEP_VERIFY_JUDGE_PICTURES_ERROR_PICTURE_H_
 #define LOCKSTEP_VERIFY_JUDGE_PICTURES_ERROR_PICTURE_H_
 

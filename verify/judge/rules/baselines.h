@@ -10,8 +10,9 @@
 
 namespace lockstep::verify {
 
-// Multiply-adds up to which the rule that compares with a correct kernel of
-// low precision gets one: the emulator does some 5e7 of them a second.
+// Multiply-adds up to which there is a baseline: the rule compares with a
+// correct kernel of low precision. The emulator does about 5e7 of them a
+// second.
 inline constexpr int64_t kBaselineWork = int64_t{1} << 24;
 
 // On every output that the kernel has, of the truth's rows: a rule passes if it

@@ -13,8 +13,8 @@
 
 namespace lockstep::verify {
 
-// Calls more of the very same, after which a difference is blamed on what was
-// changed: of a race in one call of four 1 % are missed.
+// Further calls of the very same, after which a difference is blamed on what
+// was changed. Of a race in one call of four they miss 1 %.
 inline constexpr int64_t kRaceCalls = 16;
 
 // Holds a further answer to the case against what the profile allows, and

@@ -12,8 +12,8 @@
 namespace lockstep::verify {
 namespace {
 
-// Multiply-adds of the truth, some milliseconds, up to which nobody watches
-// what a process does meanwhile.
+// Multiply-adds of the truth, a few milliseconds, up to which processes are not
+// watched meanwhile.
 constexpr int64_t kWorkAside = int64_t{1} << 20;
 
 }  // namespace

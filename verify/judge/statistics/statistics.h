@@ -10,9 +10,9 @@
 //           as for a normal z, and by convexity for their mean, hence
 //           P(sum m_r >= R a) <= exp(-R/2 (a - 1 - ln a)) for a > 1.
 //
-// A case has one rate of false alarms, which its statistics share: half for
-// those of the whole tensor, a quarter for heads, columns and blocks of rows, a
-// quarter for keys, offsets and tiles of keys (Bonferroni).
+// A case has one rate of false alarms, which its statistics share (Bonferroni).
+// Those of the whole tensor have half of it. Heads, columns and blocks of rows
+// have a quarter, and so have keys, offsets and tiles of keys.
 #ifndef LOCKSTEP_VERIFY_JUDGE_STATISTICS_STATISTICS_H_
 #define LOCKSTEP_VERIFY_JUDGE_STATISTICS_STATISTICS_H_
 

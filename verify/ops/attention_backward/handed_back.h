@@ -1,6 +1,6 @@
 // The o and lse that a kernel of gradients hands back, of a forward pass of its
-// own: what the profile allows them to be, and the lse of a kernel that has
-// none to hand back.
+// own. Here is what the profile allows them to be, and the lse of a kernel that
+// hands none back.
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_HANDED_BACK_H_
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_HANDED_BACK_H_
 

@@ -22,8 +22,8 @@ struct Plan;                        // optimized/plan.h
 
 namespace lockstep::verify {
 
-// What one row of the truth is: the gradient of one sink, over all batch rows;
-// dq of one query, and its own o and lse; dk and dv of one key. In this order.
+// One row of the truth: the gradient of one sink, over all batch rows; or dq of
+// one query, and its own o and lse; or dk and dv of one key. In this order.
 struct BackwardRow {
   enum class Kind : uint8_t { kSink, kQuery, kKey };
   Kind kind = Kind::kKey;
@@ -33,11 +33,11 @@ struct BackwardRow {
 };
 
 // Outputs: dv [b, hkv, j, c], dk, dq [b, h, i, c] in the gradients' lane, and
-// with a sink dsink [h] in f32. dv is the first because it is the one that no
-// problem with a visible pair makes vanish: where a query sees one key only, dq
-// and dk are zero. Behind them, as MaterialiseOptions::own says, own_o
-// [b, h, i, c] and own_lse [b, h, i]: the o and lse that the kernel's gradients
-// are of. By right these are the forward op's.
+// with a sink dsink [h] in f32. dv comes first because no problem with a
+// visible pair makes it vanish. Where a query sees one key only, dq and dk are
+// zero. Behind them, as MaterialiseOptions::own says, own_o [b, h, i, c] and
+// own_lse [b, h, i]: the o and lse that the kernel's gradients are of. By right
+// these are the forward op's.
 class AttentionBackwardTrial final : public WholeTrial {
  public:
   static std::vector<OutputSpec> Outputs(const Case& c);

@@ -1,5 +1,5 @@
-// Queries of attention_backward that hold NaN or infinity, or whose products
-// with values may overflow, and which gradients these may reach unless
+// Queries of attention_backward that hold NaN or infinity, or have products
+// with values that may overflow. Here is which gradients these may reach unless
 // `masked_nan_safe = yes`: 0 times NaN is NaN, and so is 0 times infinity.
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_WILD_QUERIES_H_
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_WILD_QUERIES_H_
@@ -20,9 +20,9 @@ class WildQueries {
               const oracle::Gradients& gradients, double largest);
 
   bool Any() const;
-  // Whether such a query reaches the row from behind a mask: dk and dv of a
-  // key of its batch row and key head that it does not see; its own dq, and
-  // dsink of its head, where it sees nothing.
+  // Whether such a query reaches the row from behind a mask. It may reach dk
+  // and dv of a key of its batch row and key head that it does not see. Where
+  // it sees nothing, it may reach its own dq, and dsink of its head.
   bool Reach(const BackwardRow& row) const;
   // The channels of dv of such a key that are reached: all, but those of do
   // alone where only do is so.

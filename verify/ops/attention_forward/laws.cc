@@ -18,7 +18,7 @@
 namespace lockstep::verify {
 namespace {
 
-// Pairs of query and key above which nobody looks for those that are hidden.
+// Pairs of query and key above which hidden ones are not looked for.
 constexpr int64_t kHiddenPairs = int64_t{1} << 22;
 
 // Changes the rows of `tensor` that are wanted(batch, head, position).

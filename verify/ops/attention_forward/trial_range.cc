@@ -1,5 +1,5 @@
-// What no row of attention can leave, whichever keys it sees: for rows whose
-// envelope nobody computes.
+// The range that no row of attention can leave, whichever keys it sees. It
+// serves rows whose envelope is not computed.
 //
 // o. With computed weights p_j, whatever they are,
 //   o = sum p_j v_j (1 + a_j) / (sum p_j (1 + b_j) + sink),
@@ -80,7 +80,7 @@ std::vector<ValueSet> AttentionForwardTrial::Ranges(
                         model.operand_flush + 0x1p-100;
     ranges[0] = {-most, most, false};
   }
-  // What a kernel without lse leaves there is nobody's business.
+  // What a kernel without lse leaves there is not judged.
   ranges[1].nan = !HasLse(profile);
   const bool cap = p.softcap.has_value();
   const double score =

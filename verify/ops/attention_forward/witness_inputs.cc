@@ -36,7 +36,8 @@ void Widen(const LaneView& x, const LaneTensor& to) {
     float* const out = base + row * channels;
     for (int64_t c = 0; c < x.shape[3]; ++c) out[c] = ToFloat(from[c * step]);
   };
-  WithAnyLane(x.lane, [&](auto element) { ForRows<decltype(element)>(x, copy); });
+  WithAnyLane(x.lane,
+              [&](auto element) { ForRows<decltype(element)>(x, copy); });
 }
 
 const float* RowOf(const LaneTensor& x, int64_t row) {

@@ -1,4 +1,4 @@
-// The inputs of attention as its first witness takes them: in f32, with |v|
+// The inputs of attention for its first witness. They are in f32 and have |v|
 // beside v, so that one call of the optimized kernel gives o and sum w |v|.
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_WITNESS_INPUTS_H_
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_WITNESS_INPUTS_H_

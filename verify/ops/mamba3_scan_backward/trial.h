@@ -20,9 +20,9 @@
 namespace lockstep::verify {
 
 // Outputs: gradients.h. The first rows are a group of a run each, with all
-// that has a value a token, or a run; behind them, where the problem has
-// weights, stands a row for each head with their gradients, which are sums
-// over all runs.
+// outputs that have a value for each token or run. Where the problem has
+// weights, a row for each head follows. It has the weights' gradients, which
+// are sums over all runs.
 class Mamba3ScanBackwardTrial final : public RunsTrial {
  public:
   static std::vector<OutputSpec> Outputs(const Case& c);
@@ -53,10 +53,10 @@ class Mamba3ScanBackwardTrial final : public RunsTrial {
   KernelInputs Inputs() const override;
   KernelCall Call(int64_t n, const OutputSet& outputs) const override;
   std::vector<Fact> Facts() const override;
-  // For each state element and token 4 + 16 r flop, with r ranks: the decays of
-  // the state and of its cotangent, their product; two updates of the state and
-  // one of the cotangent, and five products with one of them. 2 r more
-  // where the output has to be made again, for its norm or gate.
+  // For each state element and token 4 + 16 r flop, with r ranks. These are the
+  // decays of the state and of its cotangent, and their product. Then come two
+  // updates of the state, one of the cotangent, and five products with one of
+  // them. 2 r more where the output has to be made again, for its norm or gate.
   std::optional<Work> CountWork() const override;
   int64_t RowCost() const override;
   int64_t rows() const override;

@@ -26,8 +26,8 @@ class TokenOutputs {
 
   // The output of that name, [1, h, tokens, c].  Requires: there is one.
   const LaneTensor& Find(const std::string& name) const;
-  // The first write of a call behind the last row, where no kernel may write,
-  // as the text of an error; empty if there is none.
+  // The text of an error for the first write of a call behind the last row,
+  // where no kernel may write; empty if there is none.
   std::string Behind() const;
   // Copies the outputs row by row to the trial's.
   void Return() const;

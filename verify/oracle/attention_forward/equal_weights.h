@@ -1,5 +1,5 @@
-// Keys of one row whose weights are so nearly equal that a kernel rounds them
-// alike: their errors add up as one, not as a random walk.
+// Keys of one row with weights so nearly equal that a kernel rounds them alike.
+// Their errors add up linearly, not as a random walk.
 #ifndef LOCKSTEP_VERIFY_ORACLE_ATTENTION_FORWARD_EQUAL_WEIGHTS_H_
 #define LOCKSTEP_VERIFY_ORACLE_ATTENTION_FORWARD_EQUAL_WEIGHTS_H_
 

@@ -16,7 +16,8 @@ void LoadRow(const LaneView& x, int64_t b, int64_t h, int64_t position,
       to[c * step] = static_cast<double>(ToFloat(from[c * x.strides[3]]));
     }
   };
-  WithAnyInputLane(x.lane, [&](auto element) { load(x.As<decltype(element)>()); });
+  WithAnyInputLane(x.lane,
+                   [&](auto element) { load(x.As<decltype(element)>()); });
 }
 
 namespace {

@@ -1,6 +1,6 @@
-// Which keys a query sees, as intervals: the third spelling of the mask
-// language, by set algebra on sorted runs of keys instead of a predicate per
-// pair.
+// Which keys a query sees, as intervals. This is the third implementation of
+// the mask language: set algebra on sorted runs of keys instead of a predicate
+// per pair.
 #ifndef LOCKSTEP_VERIFY_ORACLE_ATTENTION_FORWARD_VISIBILITY_H_
 #define LOCKSTEP_VERIFY_ORACLE_ATTENTION_FORWARD_VISIBILITY_H_
 

@@ -1,7 +1,7 @@
-// The truth of a scan in binary64, twice: the recurrence of
-// docs/ops/mamba3_scan.md, with the running error bound of docs/envelopes.md;
-// and the same in the frame that turns with the state, which has no cumulative
-// angle. Both read the contract's views themselves.
+// The truth of a scan in binary64, twice. One is the recurrence of
+// docs/ops/mamba3_scan.md, with the running error bound of docs/envelopes.md.
+// The other is the same in the frame that turns with the state, which has no
+// cumulative angle. Both read the contract's views themselves.
 #ifndef LOCKSTEP_VERIFY_ORACLE_MAMBA3_SCAN_TRUTH_H_
 #define LOCKSTEP_VERIFY_ORACLE_MAMBA3_SCAN_TRUTH_H_
 

@@ -1,8 +1,8 @@
 // The walk back over one head of one run. Beside every number stand its size
-// and its size as the worst legal kernel would have it, each factor (1 + its
-// error): what is between the two bounds the error. Implemented in truth.cc
-// (state), tokens.cc (what a token's gradients are made of) and output.cc (from
-// dy to the cotangent of what the state gives).
+// and its worst size, in which each factor is multiplied by (1 + its error), as
+// in the worst legal kernel. The difference of the two bounds the error.
+// Implemented in truth.cc (state), tokens.cc (what a token's gradients are made
+// of) and output.cc (from dy to the cotangent of what the state gives).
 #ifndef LOCKSTEP_VERIFY_ORACLE_MAMBA3_SCAN_BACKWARD_WALK_H_
 #define LOCKSTEP_VERIFY_ORACLE_MAMBA3_SCAN_BACKWARD_WALK_H_
 

@@ -54,7 +54,7 @@ void RootCauses::Add(const CaseResult& result) {
     cause.known = result.known;
     causes_.push_back(std::move(cause));
   }
-  // A draw is no case, unless nothing else shows the cause.
+  // A draw is no case, unless it alone shows the cause.
   if (added || result.draw_of.empty()) ++causes_[at->second].cases;
 }
 
@@ -78,7 +78,7 @@ bool Fails(const RootCause& cause, const Totals& totals,
 
 std::string DescribeCause(const RootCause& cause, const char* between) {
   std::string text = cause.message;
-  // Whoever knows the bug needs the first wrong element, not all numbers.
+  // A reader who knows the bug needs the first wrong element, not all numbers.
   if (!cause.cause.empty()) {
     text = cause.cause + between + text.substr(0, text.find("; "));
   }

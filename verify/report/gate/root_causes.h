@@ -14,9 +14,9 @@
 
 namespace lockstep::verify {
 
-// Cases of one candidate and op whose findings have one signature, a wrong
-// answer being one whichever tier has found it; the first of them stands for
-// all.
+// Cases of one candidate and op whose findings have one signature; the first of
+// them stands for all. A wrong answer is one signature, whichever tier has
+// found it.
 struct RootCause {
   std::string candidate;
   std::string op;

@@ -1,6 +1,6 @@
-// The form of all pages: one file that needs nothing else, no script and no
-// other file; readable on a narrow screen, on paper, without colour, and as
-// text. Pages are well-formed XML, too, unless their author writes entities.
+// The form of all pages: one file that needs no script and no other file. It is
+// readable on a narrow screen, on paper, without colour, and as text. Pages are
+// well-formed XML, too, unless their author writes entities.
 #ifndef LOCKSTEP_VERIFY_REPORT_MARKUP_HTML_H_
 #define LOCKSTEP_VERIFY_REPORT_MARKUP_HTML_H_
 

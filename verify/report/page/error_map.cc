@@ -177,7 +177,7 @@ std::string Svg(const Canvas& canvas, int64_t tile, const std::string& what,
          Borders(canvas, tile, note) + Axes(canvas) + "</svg>\n";
 }
 
-// The map in characters, for whoever has no picture.
+// The map in characters, for readers without the picture.
 std::string TextMap(const Canvas& canvas) {
   std::string text;
   for (int64_t row = 0; row < canvas.map.rows; ++row) {

@@ -51,7 +51,7 @@ std::string GuiltyTilesHtml(const ErrorPicture& picture,
       output.axes[output.down] == nullptr ? "" : output.axes[output.down];
   if (picture.maps.empty() || (axis != "i" && axis != "j")) return "";
   const ErrorMap& map = picture.maps[0];
-  // Whoever has positions of queries or keys along its rows is an attention.
+  // An op with positions of queries or keys along its rows is an attention.
   PlanRequest request;
   request.tiles.blocks = false;
   const auto lengths = MaskLengths(picture.call);

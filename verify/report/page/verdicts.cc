@@ -35,7 +35,7 @@ p.cause { font-size: 1.15rem; font-weight: 600; max-width: 46rem;
 @media (max-width: 40rem) { table.cases .more { display: none; } }
 )";
 
-// Words carry the verdict; the sign is for whoever skims.
+// Words carry the verdict; the sign is for readers who skim.
 std::string Mark(const CaseResult& result) {
   if (Excused(result)) return "\xe2\x97\x8b known";
   switch (result.verdict) {

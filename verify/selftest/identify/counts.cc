@@ -1,4 +1,5 @@
-// Counts of known bugs that a judge who learned their profile still fails.
+// Counts of known bugs that still fail before a judge that learned their
+// profile.
 #include <algorithm>
 #include <iterator>
 #include <string_view>

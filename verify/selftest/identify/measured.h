@@ -1,6 +1,6 @@
-// What a judge loses who learns a profile from the kernel: the zoo's fields as
-// `identify` sees them, and known bugs judged by the profile that was
-// identified of them.
+// What a judge loses if it learns the profile from the kernel. Measured are the
+// zoo's fields as `identify` sees them, and known bugs judged by the profile
+// that was identified of them.
 #ifndef LOCKSTEP_VERIFY_SELFTEST_IDENTIFY_MEASURED_H_
 #define LOCKSTEP_VERIFY_SELFTEST_IDENTIFY_MEASURED_H_
 

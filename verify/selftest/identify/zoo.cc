@@ -12,7 +12,7 @@
 namespace lockstep::verify {
 namespace {
 
-// Fields that say what is right: nobody learns them.
+// Fields that say what is right; they are not learned.
 bool IsConvention(const std::string& key) {
   return key == "empty_row" || key == "nan" || key == "masked_nan_safe" ||
          key == "lse_base" || key == "repeat" || key == "scan.pairing";

@@ -197,9 +197,9 @@ class MatrixRun {
   MatrixResult result_;
 };
 
-// Per row, who meets it: of each mutant one row with a sink and one without, of
-// those on which a tier proved it at the first length (or, failing that, it had
-// an effect); as few rows as a greedy choice needs.
+// For each row the mutants that meet it. Each mutant meets one row with a sink
+// and one without. On these a tier proved it at the first length or, failing
+// that, it had an effect. A greedy choice takes as few rows as it can.
 std::vector<std::vector<size_t>> MatrixRun::Chosen(
     const std::vector<size_t>& who, const std::vector<LengthCase>& rows) {
   std::vector<std::vector<size_t>> chosen(rows.size());

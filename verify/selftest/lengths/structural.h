@@ -26,8 +26,8 @@ bool BreaksFp8(const MutantInfo& info);
 // heads, masks, state.
 const char* WhyExempt(const MutantInfo& info);
 
-// Why the bug shows on some cases only, whoever judges; null if it shows
-// wherever it changes a bit. Some case of every length must prove it still.
+// Why the bug shows on some cases only, by any judge; null if it shows wherever
+// it changes a bit. Some case of every length must prove it still.
 const char* WhyOnlySomewhere(const MutantInfo& info);
 
 // Why the bug may be invisible under a small cap; null if it may not.

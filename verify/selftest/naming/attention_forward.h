@@ -1,6 +1,6 @@
-// How often a failing verdict names the bug: every known bug of attention, with
-// and without lse, on two sizes, as a kernel that can be asked and as answers
-// to exported calls.
+// How often a failing verdict names the bug. Tried is every known bug of
+// attention, with and without lse, on two sizes. It comes as a kernel that can
+// be asked and as answers to exported calls.
 #ifndef LOCKSTEP_VERIFY_SELFTEST_NAMING_ATTENTION_FORWARD_H_
 #define LOCKSTEP_VERIFY_SELFTEST_NAMING_ATTENTION_FORWARD_H_
 

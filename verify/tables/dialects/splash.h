@@ -1,9 +1,9 @@
-// Splash-style mask tables. With one mask for all heads the grid is shrunk:
-// forward rows are padded behind with zeros, transposed columns in front, so
-// that the last step is a real one; shards of queries are brought to one width
-// by repeating the last entry with state 0. Otherwise there is one table a head
-// over the whole grid, and data_next names the next active tile in grid order.
-// The static mask only: kernels compare segment ids on every tile themselves.
+// Splash-style mask tables. With one mask for all heads the grid is shrunk.
+// Forward rows are padded behind with zeros, transposed columns in front, so
+// that the last step is a real one. Shards of queries get one width: the last
+// entry is repeated with state 0. Otherwise there is one table a head over the
+// whole grid, and data_next names the next active tile in grid order. The
+// static mask only: kernels compare segment ids on every tile themselves.
 #ifndef LOCKSTEP_VERIFY_TABLES_DIALECTS_SPLASH_H_
 #define LOCKSTEP_VERIFY_TABLES_DIALECTS_SPLASH_H_
 

@@ -27,7 +27,7 @@ class AttentionPartTrial final : public Trial, public TrialKernels {
   }
   std::string InputDigest() const override { return keys_->InputDigest(); }
   std::string StorageDigest() const override { return keys_->StorageDigest(); }
-  // Computes all rows: nobody asks for the truth of single ones.
+  // Computes all rows: the truth of single ones is never asked for.
   void ReferenceRow(int64_t row, RowBits* bits) const override;
   int64_t RowCost() const override { return keys_->RowCost(); }
   RunOutcome RunReference(const OutputSet& outputs,
