@@ -10,7 +10,7 @@ from public_kernels_table import DEFECTS, KERNELS
 HEAD = """# Public kernels before the judge
 
 Written by `scripts/judge-public-kernels.sh`, which installs the versions below and takes
-hours for all of its cases, most of them for what is compiled or interpreted; here stands what its last run judged, on
+hours for all of its cases, most of them for compiled or interpreted kernels. These are the results of its last run, on
 {cpu} ({units}). Shorter runs (`--cases N`) show fewer cases than those hours.
 *Lines* are of `data/cases/foreign-attention-f32.cases`, `foreign-attention-bf16.cases`, `foreign-attention-f16.cases`,
 `foreign-scan.cases` and, for what makes tables of masks, `block_plan.cases`, with a few more in

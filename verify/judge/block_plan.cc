@@ -67,7 +67,7 @@ const PlanMutantInfo* CanaryFor(const BlockPlanScene& scene, uint64_t salt) {
   }
   const int64_t tiles = scene.mask.heads() * sound.grid.tiles();
   const bool swapped = partial > 0;
-  // More in vain than all passes of all heads together may.
+  // More idle visits than all passes of all heads together may make.
   const bool dense =
       tiles - visits > scene.asked.slack * scene.mask.heads() *
                            static_cast<int64_t>(sound.forward.size());
