@@ -38,6 +38,7 @@ template <bool kMasked, class D>
 HWY_INLINE void RowScores(D df, const AttentionJob& job, const RowSlice& slice,
                           float* acc, RowState& row) {
   if (slice.key_scales != nullptr) ScaleDots(df, slice);
+  if (job.problem->q_scales.by_key()) ScaleDotsBy(df, row.scale, slice);
   const ScoreScale& scale = job.ScaleOf(row.head);
   if (row.fixed) return FixedScores(df, scale, slice);
   const Extremes n = OnlineScores<kMasked>(df, scale, slice);

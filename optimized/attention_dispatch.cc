@@ -23,7 +23,7 @@ constexpr const char* kNames[] = {
     "valid_counts",    "sink_logit", "grouped_heads",
     "other_value_dim", "bf16",       "amx_order",
     "step_order",      "f16",        "split",
-    "fp8_keys"};
+    "fp8_keys",        "fp8_queries"};
 
 void AddMask(const MaskExpr& mask, FeatureSet* features) {
   switch (mask.kind) {
@@ -88,6 +88,7 @@ FeatureSet RequiredFeatures(const AttentionForwardProblem& problem,
   if (StepOf(problem.order) != nullptr) required.Add(Feature::kStepOrder);
   if (problem.split > 1) required.Add(Feature::kSplit);
   if (problem.kv_lane) required.Add(Feature::kFp8Keys);
+  if (problem.q_lane) required.Add(Feature::kFp8Queries);
   return required;
 }
 

@@ -32,6 +32,7 @@ enum class Feature : uint8_t {
   kF16,
   kSplit,    // the keys in parts (N22)
   kFp8Keys,  // keys and values in fp8, and their scales (N25)
+  kFp8Queries,
 };
 
 // Bits by Feature.

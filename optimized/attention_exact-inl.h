@@ -127,6 +127,9 @@ void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
                                    batch, kv_head, static_cast<int64_t>(key));
       dot = hn::Mul(dot, hn::Set(d1, own));
     }
+    if (job.problem->q_scales.by_key()) {
+      dot = hn::Mul(dot, hn::Set(d1, row.scale));
+    }
     worker.row_scores[key] =
         hn::GetLane(job.scale.capped ? ScoreInLog2<true>(d1, scale, dot)
                                      : ScoreInLog2<false>(d1, scale, dot));

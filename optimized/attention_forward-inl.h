@@ -47,6 +47,7 @@ inline void StartRows(const AttentionJob& job, const RowTile& tile,
     row.head = tile.kv_head * p.group() + at / queries;
     row.query = at % queries;
     row.place = job.FirstQuery(tile.batch) + row.query;
+    row.scale = OwnScaleOf(job, tile.batch, row);
     row.fixed = job.plan->fixed_m;
     row.m = row.fixed ? 0.0f : -std::numeric_limits<float>::max();
     row.n_min = std::numeric_limits<float>::infinity();
@@ -267,7 +268,7 @@ inline bool OnlineGuardHolds(const AttentionJob& job, const RowState& row,
 // Queries of the row tile, in the form that scores want.
 inline void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
   const auto with_queries = [&](const auto& pack) {
-    WithLane(job.problem->lane, [&](auto element) {
+    WithInputLane(job.problem->query_lane(), [&](auto element) {
       pack(job.inputs->q.As<decltype(element)>());
     });
   };

@@ -15,17 +15,30 @@
 
 namespace lockstep::optimized {
 
-// N25: one score scale per kv head if all keys of a head share a scale; else
-// none.
+// N25: one score scale per query head if all keys, or all queries, of a head
+// share a scale; else none.
 inline std::vector<ScoreScale> MakeHeadScales(
     const AttentionForwardProblem& p, const AttentionForwardInputs& inputs) {
   std::vector<ScoreScale> scales;
-  if (!p.k_scales.any() || p.k_scales.by_key()) return scales;
-  for (int64_t h = 0; h < p.kv_heads; ++h) {
-    scales.push_back(
-        MakeScoreScale(p, KeyScaleOf(p.k_scales, inputs.k_scale, 0, h, 0)));
+  const bool of_k = p.k_scales.shared();
+  const bool of_q = p.q_scales.shared();
+  for (int64_t h = 0; (of_k || of_q) && h < p.q_heads; ++h) {
+    const int64_t kv_head = h / p.group();
+    scales.push_back(MakeScoreScale(
+        p, of_k ? KeyScaleOf(p.k_scales, inputs.k_scale, 0, kv_head, 0) : 1.0f,
+        of_q ? KeyScaleOf(p.q_scales, inputs.q_scale, 0, h, 0) : 1.0f));
   }
   return scales;
+}
+
+// N25: the query's own scale; 1 if it shares one.
+inline float OwnScaleOf(const AttentionJob& job, int64_t batch,
+                        const RowState& row) {
+  const KeyScales& scales = job.problem->q_scales;
+  if (!scales.by_key()) return 1.0f;
+  // Queries behind the last one may have no scale, and see no key.
+  if (row.query >= job.inputs->ValidQ(*job.problem, batch)) return 1.0f;
+  return KeyScaleOf(scales, job.inputs->q_scale, batch, row.head, row.query);
 }
 
 // N25: the scale of each key of a tile, or 1 where there is no key.

@@ -182,6 +182,7 @@ std::string TuningKey(const AttentionForwardProblem& p, int threads) {
   return std::string("attention_forward") + " lane=" + LaneName(p.lane) +
          " p=" + LaneName(p.p_lane) + " order=" + OrderName(p.order) +
          (p.kv_lane ? std::string(" kvlane=") + LaneName(*p.kv_lane) : "") +
+         (p.q_lane ? std::string(" qlane=") + LaneName(*p.q_lane) : "") +
          " d=" + std::to_string(p.head_dim) +
          " dv=" + std::to_string(p.value_dim) +
          " group=" + std::to_string(p.group()) + " sq<=" + round(p.q_len) +

@@ -145,6 +145,16 @@ HWY_INLINE void ScaleDots(D df, const RowSlice& row) {
   }
 }
 
+// N25: multiplies dot products by the scale of their query.
+template <class D>
+HWY_INLINE void ScaleDotsBy(D df, float scale, const RowSlice& row) {
+  const auto factor = hn::Set(df, scale);
+  for (size_t j = row.begin; j < row.end; j += hn::Lanes(df)) {
+    const auto dot = hn::Load(df, row.weights + j);
+    hn::Store(hn::Mul(dot, factor), df, row.weights + j);
+  }
+}
+
 // N25: multiplies weights by the scales of their values, then rounds (N10).
 template <Lane kLane, class D>
 HWY_INLINE void ScaleWeightsT(D df, const RowSlice& row) {

@@ -46,11 +46,13 @@ struct ScoreScale {
   int bound = 0;  // capped: no integer score exceeds it
 };
 
-// Constants are rounded to f32 once. `key_scale` is the scale that all keys of
-// the head share (N25).
+// Constants are rounded to f32 once. `key_scale` and `query_scale` are the
+// scales that all keys, and all queries, of the head share (N25).
 inline ScoreScale MakeScoreScale(const AttentionForwardProblem& p,
-                                 float key_scale = 1.0f) {
-  const double scale = p.scale * static_cast<double>(key_scale);
+                                 float key_scale = 1.0f,
+                                 float query_scale = 1.0f) {
+  const double scale = p.scale * static_cast<double>(key_scale) *
+                       static_cast<double>(query_scale);
   if (!p.softcap) return {false, static_cast<float>(scale * kLog2E), 1.0f};
   const auto outer = static_cast<float>(*p.softcap * kLog2E);
   // Beyond the fixed path's bound it is not read.
@@ -136,7 +138,8 @@ struct AttentionJob {
   const Plan* plan = nullptr;
   Geometry geometry;
   ScoreScale scale;
-  // N25: one per kv head if all keys of a head share a scale; else empty.
+  // N25: one per query head if all keys, or all queries, of a head share a
+  // scale; else empty.
   std::vector<ScoreScale> head_scales;
   const std::vector<TilePlan>* tiles = nullptr;  // per batch row
 
@@ -163,7 +166,7 @@ struct AttentionJob {
   // The score scale of a query head's rows.
   const ScoreScale& ScaleOf(int64_t head) const {
     if (head_scales.empty()) return scale;
-    return head_scales[static_cast<size_t>(head / problem->group())];
+    return head_scales[static_cast<size_t>(head)];
   }
   // N25: the factor of the outputs.
   float OutputScale(int64_t batch, int64_t kv_head) const {
@@ -326,6 +329,7 @@ struct RowState {
   bool visible = false;  // any visible key so far
   bool redo = false;     // the online guard failed
   bool letter = false;   // its products are formed by attention_exact-inl.h
+  float scale = 1.0f;    // N25: the query's own, if queries have theirs
   float sink = 0.0f;     // n * log2e units; meaningful with problem.sink
   float m = 0.0f;        // integer-valued running maximum of n
   float n_min = 0.0f;    // integer-valued running minimum of n

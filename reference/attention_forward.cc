@@ -58,6 +58,7 @@ struct Query {
   int64_t kv_head() const { return at.head / problem.group(); }
 
   // N25: the scale of the key alone, and that of its head; 1 if there is none.
+  // The same of the query.
   float KeyScale(int64_t key) const {
     return OwnScale(problem.k_scales, inputs.k_scale, key);
   }
@@ -70,6 +71,12 @@ struct Query {
   float OwnScale(const KeyScales& of, const KeyScaleView& view,
                  int64_t key) const {
     return of.by_key() ? KeyScaleOf(of, view, at.batch, kv_head(), key) : 1.0f;
+  }
+  // Of q: `own`, the scale of the query alone, or that of its head.
+  float QueryScale(bool own) const {
+    if (problem.q_scales.by_key() != own) return 1.0f;
+    return KeyScaleOf(problem.q_scales, inputs.q_scale, at.batch, at.head,
+                      at.query);
   }
 };
 
@@ -180,7 +187,9 @@ Row Scores(const Query& query) {
     LoadRow(inputs.k, at.batch, query.kv_head(), j, k);
     row.keys.push_back(j);
     const float dot = DotInOrder(problem.order, q, k) * query.KeyScale(j);
-    row.terms.emplace_back(ScoreOf(problem, dot, scale).u);
+    const float own = dot * query.QueryScale(true);
+    row.terms.emplace_back(
+        ScoreOf(problem, own, scale, query.QueryScale(false)).u);
   }
   row.sink = SinkOf(problem, inputs.sink, at.head);
   return row;

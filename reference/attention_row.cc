@@ -47,8 +47,9 @@ void AddTimes(float x, const std::vector<float>& y, std::vector<float>& sums) {
 }
 
 Score ScoreOf(const AttentionForwardProblem& problem, float dot,
-              float key_scale) {
-  const double scale = problem.scale * static_cast<double>(key_scale);
+              float key_scale, float query_scale) {
+  const double scale = problem.scale * static_cast<double>(key_scale) *
+                       static_cast<double>(query_scale);
   if (!problem.softcap) {
     return {dot * static_cast<float>(scale * kLog2E), 0.0f};
   }

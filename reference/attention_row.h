@@ -28,9 +28,10 @@ struct Score {
   float u = 0.0f;  // in units of log2
   float y = 0.0f;  // tanh of the softcap; 0 without one
 };
-// `key_scale` is the scale that all keys of the head share (N25).
+// `key_scale` is the scale that all keys of the head share, and `query_scale`
+// that of all its queries (N25).
 Score ScoreOf(const AttentionForwardProblem& problem, float dot,
-              float key_scale = 1.0f);
+              float key_scale = 1.0f, float query_scale = 1.0f);
 
 }  // namespace lockstep::reference
 

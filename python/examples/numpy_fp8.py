@@ -1,4 +1,4 @@
-"""Softcap attention in NumPy over keys and values in fp8, with scales."""
+"""Softcap attention in NumPy over keys and values in fp8, and q in fp8, with scales."""
 import functools
 import types
 
@@ -25,7 +25,7 @@ def table(lane):
 
 
 def numbers(x, lane, scale, keys):
-    """x [b, hkv, skv, c] in fp8 -> f32; `scale` as docs/wire.md has it, or None."""
+    """x [b, heads, s, c] in fp8 -> f32; `scale` as docs/wire.md has it, or None."""
     wide = table(lane)[x.view(np.uint8)]
     if scale is None:
         return wide
@@ -35,11 +35,13 @@ def numbers(x, lane, scale, keys):
 
 
 @lockstep.kernel(op="attention_forward", profile=PROFILE.replace("= numpy", "= numpy-fp8"),
-                 wants=["kvlane", "mask.dense"], lanes=["f32"])
+                 wants=["kvlane", "qlane", "mask.dense"], lanes=["f32"])
 def attend(q, k, v, *, call):
     if "kvlane" not in call.scalars:
         raise lockstep.Unsupported("keys that are not in fp8")
     with np.errstate(all="ignore"):  # scales of keys that do not exist may be anything
+        if "qlane" in call.scalars:
+            q = numbers(q, call.qlane, call.inputs.get("q_scale"), call.q_scale_queries)
         k = numbers(k, call.kvlane, call.inputs.get("k_scale"), call.k_scale_keys)
         v = numbers(v, call.kvlane, call.inputs.get("v_scale"), call.v_scale_keys)
     own = types.SimpleNamespace(scale=call.scale, softcap=call.softcap, inputs=call.inputs,

@@ -38,6 +38,8 @@ class Call:
     kvlane, k_scale, v_scale, k_scale_keys, v_scale_keys
                  of a case with kvlane=, wants "kvlane"; k and v are float8_e4m3fn or
                  float8_e5m2 (of ml_dtypes, torch), or u8 in NumPy without ml_dtypes
+    qlane, q_scale, q_scale_queries
+                 of a case with qlane=, wants "qlane" beside "kvlane"; q is in fp8
     indices      i32 [b, hkv, sq, K], keys of each query, -1 behind the last, of a case with
                  mask=index:. With wants "indices" the mask has a term of kind "index" in
                  place of a dense one

@@ -18,6 +18,13 @@ Status CheckAttentionInputs(const AttentionForwardProblem& problem,
 Status CheckSink(const AttentionForwardProblem& problem,
                  const TensorView<const float, 1>& sink);
 
+// Checks the lanes and the layouts of scales of q, k and v in fp8 (N25).
+Status CheckFp8Lanes(const AttentionForwardProblem& problem);
+
+// Checks the scales' tensors, and their numbers.
+Status CheckScales(const AttentionForwardProblem& problem,
+                   const AttentionForwardInputs& inputs);
+
 // Checks the shapes, lanes and strides of o and lse.
 Status CheckAttentionOutputs(const AttentionForwardProblem& problem,
                              const AttentionForwardOutputs& outputs);

@@ -86,40 +86,6 @@ Status CheckOrder(const AttentionForwardProblem& p) {
                        "; want lane=bf16 and p=bf16, or order=chain");
 }
 
-Status CheckKeyScales(const char* key, const KeyScales& scales,
-                      const AttentionForwardProblem& p) {
-  if (scales.any() && !p.kv_lane) {
-    return Status::Error(std::string(key) +
-                         " without kvlane; want kvlane=e4m3 or e5m2 beside it");
-  }
-  if (scales.layout != ScaleLayout::kBlock) return Status();
-  if (scales.block >= 1 && scales.block <= kMaxScaleBlock) return Status();
-  return Status::Error(std::string(key) + " has blocks of " +
-                       Text(scales.block) + " keys; want 1.." +
-                       Text(kMaxScaleBlock));
-}
-
-// Checks the lanes and the order (N25).
-Status CheckKeyLane(const AttentionForwardProblem& p) {
-  if (IsFp8(p.lane) || IsFp8(p.p_lane)) {
-    return Status::Error(std::string("lane=") + LaneName(p.lane) +
-                         " p=" + LaneName(p.p_lane) +
-                         ": fp8 is a lane of k and v alone; want f32, bf16 or "
-                         "f16, and kvlane beside it");
-  }
-  if (p.kv_lane && !IsFp8(*p.kv_lane)) {
-    return Status::Error(std::string("kvlane=") + LaneName(*p.kv_lane) +
-                         " is not a lane of fp8; want e4m3, e5m2 or none");
-  }
-  if (p.kv_lane && p.order != ProductOrder::kChain) {
-    return Status::Error(std::string("order=") + OrderName(p.order) +
-                         " with kvlane=" + LaneName(*p.kv_lane) +
-                         "; the orders are of bf16 alone, want order=chain");
-  }
-  const Status status = CheckKeyScales("kscale", p.k_scales, p);
-  return status.ok() ? CheckKeyScales("vscale", p.v_scales, p) : status;
-}
-
 Status CheckSplit(const AttentionForwardProblem& p) {
   if (p.split >= 1 && p.split <= kMaxSplit) return Status();
   return Status::Error("split=" + Text(p.split) + " is out of range; want 1.." +
@@ -198,71 +164,6 @@ Status CheckSegments(const AttentionForwardProblem& p,
   return Status();
 }
 
-// Checks the scale of every key that exists (N25).
-Status CheckScaleValues(const char* name, const KeyScales& scales,
-                        const KeyScaleView& view,
-                        const AttentionForwardProblem& p,
-                        const AttentionForwardInputs& in) {
-  for (int64_t b = 0; b < view.shape[0]; ++b) {
-    const int64_t used =
-        scales.by_key() ? (in.ValidKv(p, b) + scales.keys() - 1) / scales.keys()
-                        : 1;
-    for (int64_t h = 0; h < view.shape[1]; ++h) {
-      for (int64_t n = 0; n < used; ++n) {
-        const float x = view(b, h, n);
-        if (kLeastKeyScale <= x && x <= kLargestKeyScale) continue;
-        return Status::Error(std::string(name) + "[" + Text(b) + "," + Text(h) +
-                             "," + Text(n) + "] is " + Text(x) +
-                             "; want a number of 2^-60..2^60");
-      }
-    }
-  }
-  return Status();
-}
-
-Status CheckScaleTensor(const char* name, const KeyScales& scales,
-                        const KeyScaleView& view,
-                        const AttentionForwardProblem& p,
-                        const AttentionForwardInputs& in) {
-  if (!scales.any()) {
-    return view.data == nullptr
-               ? Status()
-               : Status::Error(std::string(name) +
-                               " is given, but the problem has no such scales");
-  }
-  const Status status = checks::CheckTensor(
-      name, view, ScaleShape(scales, p.batch, p.kv_heads, p.kv_len));
-  return status.ok() ? CheckScaleValues(name, scales, view, p, in) : status;
-}
-
-// `scale` times the scale that all keys of a head share (N25).
-Status CheckScaledScores(const AttentionForwardProblem& p,
-                         const AttentionForwardInputs& in) {
-  if (!p.k_scales.any() || p.k_scales.by_key()) return Status();
-  for (int64_t h = 0; h < p.kv_heads; ++h) {
-    const auto x =
-        static_cast<double>(KeyScaleOf(p.k_scales, in.k_scale, 0, h, 0));
-    const double scale = p.scale * x;
-    if (IsFiniteF32(scale * kLog2E) &&
-        (!p.softcap || IsFiniteF32(scale / *p.softcap))) {
-      continue;
-    }
-    return Status::Error("k_scale " + Text(x) + " of kv head " + Text(h) +
-                         " with scale=" + Text(p.scale) +
-                         " leaves f32's range; want a smaller one");
-  }
-  return Status();
-}
-
-Status CheckScales(const AttentionForwardProblem& p,
-                   const AttentionForwardInputs& in) {
-  Status status = CheckScaleTensor("k_scale", p.k_scales, in.k_scale, p, in);
-  if (status.ok()) {
-    status = CheckScaleTensor("v_scale", p.v_scales, in.v_scale, p, in);
-  }
-  return status.ok() ? CheckScaledScores(p, in) : status;
-}
-
 Status CheckValid(const char* name, const std::vector<int64_t>& valid,
                   int64_t batch, int64_t extent) {
   if (valid.empty()) return Status();
@@ -313,7 +214,7 @@ Status Validate(const AttentionForwardProblem& p) {
     if (!status.ok()) return status;
   }
   status = CheckScale(p);
-  if (status.ok()) status = CheckKeyLane(p);
+  if (status.ok()) status = checks::CheckFp8Lanes(p);
   if (status.ok()) status = CheckOrder(p);
   if (status.ok()) status = CheckSplit(p);
   if (!status.ok()) return status;
@@ -340,7 +241,7 @@ Status checks::CheckAttentionInputs(const AttentionForwardProblem& p,
     Shape4 shape;
     Lane lane;
   } tensors[] = {
-      {"q", in.q, {p.batch, p.q_heads, p.q_len, p.head_dim}, p.lane},
+      {"q", in.q, {p.batch, p.q_heads, p.q_len, p.head_dim}, p.query_lane()},
       {"k", in.k, {p.batch, p.kv_heads, p.kv_len, p.head_dim}, p.key_lane()},
       {"v", in.v, {p.batch, p.kv_heads, p.kv_len, p.value_dim}, p.key_lane()},
   };
@@ -353,7 +254,7 @@ Status checks::CheckAttentionInputs(const AttentionForwardProblem& p,
     return Status::Error("v is not where the first channels of k are");
   }
   status = CheckPayload(p, in);
-  return status.ok() ? CheckScales(p, in) : status;
+  return status.ok() ? checks::CheckScales(p, in) : status;
 }
 
 Status checks::CheckSink(const AttentionForwardProblem& p,

@@ -50,13 +50,18 @@ struct AttentionForwardProblem {
   int64_t value_dim = 1;     // of v and o
   bool v_in_k = false;       // v is the first value_dim channels of k, and
                              // has no memory of its own
-  Lane lane = Lane::kF32;    // of q, o, and of k and v without kv_lane
+  Lane lane = Lane::kF32;    // of o, of q without q_lane, and of k and v
+                             // without kv_lane
   Lane p_lane = Lane::kF32;  // of the weights in the numerator (N10)
   ProductOrder order = ProductOrder::kChain;  // others: both lanes are bf16
   int64_t split = 1;                          // parts of the key axis (N22)
   // N25: k and v are in this fp8 lane, q and o in `lane`. Scales need kv_lane.
   std::optional<Lane> kv_lane;
   KeyScales k_scales, v_scales;
+  // N25: q is in this fp8 lane. Needs kv_lane; scales of q need q_lane. The
+  // layouts of q count query heads and queries.
+  std::optional<Lane> q_lane;
+  KeyScales q_scales;
   double scale = 1.0;             // of the scores, before the softcap
   std::optional<double> softcap;  // finite and > 0 where present
   Alignment align;
@@ -66,6 +71,7 @@ struct AttentionForwardProblem {
 
   int64_t group() const { return q_heads / kv_heads; }
   Lane key_lane() const { return kv_lane.value_or(lane); }  // of k and v
+  Lane query_lane() const { return q_lane.value_or(lane); }
   // N22: keys of a part, whole stripes; the last part may have fewer. So there
   // may be fewer parts than `split`, and none of them is empty.
   int64_t part_width() const {
@@ -97,6 +103,9 @@ struct AttentionForwardInputs {
   // and blocks. Null without scales. Scales of keys that do not exist are not
   // read.
   KeyScaleView k_scale, v_scale;
+  // The same of q: [1, 1, 1], [1, q_heads, 1], or [batch, q_heads, ceil(q_len /
+  // queries per scale)]. Scales of queries at or after valid_q are not read.
+  KeyScaleView q_scale;
   // One per dense index of the masks: [batch or 1, q_heads or 1,
   // ceil(q_len / block_q), ceil(kv_len / block_k)] of the term
   std::vector<TensorView<const uint8_t, 4>> dense_masks;

@@ -1,5 +1,6 @@
 // The scales of keys or values in fp8 (N25): their number, and the one that
-// belongs to a key.
+// belongs to a key. Scales of q are the same, with queries in place of keys and
+// query heads in place of kv heads.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_KEY_SCALES_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_KEY_SCALES_H_
 
@@ -27,6 +28,8 @@ struct KeyScales {
   bool by_key() const {
     return layout == ScaleLayout::kToken || layout == ScaleLayout::kBlock;
   }
+  // Whether all keys of a head have one scale.
+  bool shared() const { return any() && !by_key(); }
   // The number of keys that share a scale; 0 if all of a head do.
   int64_t keys() const {
     return layout == ScaleLayout::kBlock ? block : by_key() ? 1 : 0;

@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-// Only keys and values may have the fp8 lanes (N25). kAdded is the lane that a
+// Only q, k and v may have the fp8 lanes (N25). kAdded is the lane that a
 // program adds, if any (AddedLane).
 enum class Lane : uint8_t { kF32, kBf16, kF16, kE4m3, kE5m2, kAdded };
 
@@ -76,8 +76,8 @@ struct AddedElement {
 inline float ToFloat(AddedElement x) { return added_lane.widen(x.bits); }
 
 // Calls f with an element of the lane's type; returns what it returns.
-//   Requires: one of the first kWideLanes. WithInputLane serves keys and
-//   values, WithAnyLane and WithAnyInputLane serve the added lane, too.
+//   Requires: one of the first kWideLanes. WithInputLane serves q,
+//   k and v, WithAnyLane and WithAnyInputLane serve the added lane, too.
 template <class F>
 decltype(auto) WithLane(Lane lane, F&& f) {
   switch (lane) {

@@ -43,7 +43,7 @@ SLIPS = (
     (f"verify '{PLAIN} alibi=1'", "ALiBi are not supported"),
     (f"verify '{PLAIN} page_size=16'", "paged keys are not supported"),
     (f"verify '{PLAIN} lane=fp16'", "nearest is 'f16'"),
-    (f"verify '{PLAIN} lane=e4m3'", "want f32, bf16 or f16 here, and kvlane=e4m3 beside it"),
+    (f"verify '{PLAIN} lane=e4m3'", "want f32, bf16 or f16 here, and kvlane=e4m3 beside it, with qlane= for q"),
     (f"verify '{PLAIN} atol=1e-3'", "there is no tolerance"),
     (f"verify '{PLAIN}' --rtol 1e-3", "there is no tolerance"),
     (f"verify '{PLAIN}' --device cuda", "docs/gpu.md"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keys and values in fp8: foreign kernels that read them pass, and each of their known bugs
+"""q, k and v in fp8: foreign kernels that read them pass, and each of their known bugs
 fails."""
 
 import unittest
@@ -13,6 +13,10 @@ HEADS = ("attention_forward hq=4 hkv=2 sq=9 skv=64 d=16 cap=20 mask=causal align
 TOKENS = ("attention_forward b=2 hq=2 sq=5 skv=70 d=8 valid_kv=70,33 sinklogit=normal:1 "
           "kvlane=e4m3 kscale=token:uniform:0.5,2 vscale=token:uniform:0.5,2")
 NONE = "attention_forward hq=2 sq=9 skv=64 d=16 kvlane=e5m2"
+QUERIES = ("attention_forward b=2 hq=4 hkv=2 sq=21 skv=40 d=16 cap=10 kvlane=e4m3 "
+           "kscale=head:uniform:0.5,2 qlane=e5m2 qscale=block:8:uniform:0.5,2 valid_q=21,12")
+Q_HEADS = ("attention_forward hq=4 hkv=2 sq=9 skv=64 d=16 kvlane=e4m3 qlane=e4m3 "
+           "qscale=head:uniform:0.5,2")
 SMALL = "attention_forward hq=2 sq=9 skv=64 d=16 fill=normal:1+v.subnormal:0.5 kvlane=e4m3"
 PLAIN = "attention_forward hq=2 sq=9 skv=40 d=8"
 
@@ -20,6 +24,7 @@ KERNEL = "py:python/examples/numpy_fp8.py:attend"
 K = 'numbers(k, call.kvlane, call.inputs.get("k_scale"), call.k_scale_keys)'
 V = 'numbers(v, call.kvlane, call.inputs.get("v_scale"), call.v_scale_keys)'
 # Each bug: the source text, its wrong replacement, and a case line that shows it.
+Q = 'numbers(q, call.qlane, call.inputs.get("q_scale"), call.q_scale_queries)'
 BUGS = {
     "k without its scale": (K, "numbers(k, call.kvlane, None, 0)", HEADS),
     "v without its scale": (V, "numbers(v, call.kvlane, None, 0)", HEADS),
@@ -31,6 +36,11 @@ BUGS = {
     "blocks twice as long": ("np.repeat(scale, keys", "np.repeat(scale, 2 * keys", BLOCKS),
     "scales of row 0": ("wide * scale[", "wide * scale[:1][", TOKENS),
     "e5m2 read as e4m3": (V, V.replace("call.kvlane", '"e4m3"'), NONE),
+    "q without its scale": (Q, "numbers(q, call.qlane, None, 0)", QUERIES),
+    "q's scales by kv head": (Q, Q.replace('call.inputs.get("q_scale")',
+                                           'np.repeat(call.inputs["q_scale"][:, ::2], 2, 1)'), Q_HEADS),
+    "q's block of the next size": (Q, Q.replace("queries)", "queries + 1)"), QUERIES),
+    "q in the format of k": (Q, Q.replace("call.qlane", "call.kvlane"), QUERIES),
     "subnormal numbers flushed": ("exponent == 0, fraction *", "exponent == 0, 0 * fraction *",
                                   SMALL),
 }
@@ -38,7 +48,7 @@ BUGS = {
 
 class Fp8Test(encoding_kernels.TestCase):
     def test_a_right_kernel_passes(self):
-        self.passes(KERNEL, BLOCKS, HEADS, TOKENS, NONE, SMALL)
+        self.passes(KERNEL, BLOCKS, HEADS, TOKENS, NONE, SMALL, QUERIES, Q_HEADS)
 
     def test_bugs_fail(self):
         self.bugs_fail(encoding_kernels.example("numpy_fp8.py"), BUGS, self.written, (1, 3))
@@ -55,6 +65,9 @@ class Fp8Test(encoding_kernels.TestCase):
     def test_an_export_has_bytes_and_scales(self):
         head = self.head_of_export(BLOCKS)
         for word in (b'"k_scale"', b'"v_scale"', b'"F8_E4M3"'):
+            self.assertIn(word, head)
+        head = self.head_of_export(QUERIES)
+        for word in (b'"q_scale"', b'"F8_E5M2"'):
             self.assertIn(word, head)
 
 

@@ -63,10 +63,11 @@ TEST(Dispatch, RequiredFeaturesAreThoseOfTheCall) {
             "softcap mask sink_tokens dense_mask head_masks segments "
             "sink_logit grouped_heads other_value_dim f16 split");
   AttentionForwardProblem fp8 = Everything();
-  fp8.kv_lane = Lane::kE4m3;
+  fp8.kv_lane = fp8.q_lane = Lane::kE4m3;
   EXPECT_EQ(FeatureNames(RequiredFeatures(fp8, {})),
             "softcap mask sink_tokens dense_mask head_masks segments "
-            "sink_logit grouped_heads other_value_dim bf16 amx_order fp8_keys");
+            "sink_logit grouped_heads other_value_dim bf16 amx_order fp8_keys "
+            "fp8_queries");
   FeatureSet all = RequiredFeatures(Everything(), in);
   all.bits |= RequiredFeatures(fp8, in).bits;
   all.bits |= RequiredFeatures(steps, in).bits;

@@ -1,6 +1,6 @@
-// Keys and values in fp8, and their scales (N25). The tests check the value of
-// each byte, the reference against a second implementation of the clause, the
-// bits of every target, the guards and the refusals.
+// Keys, values and queries in fp8, and their scales (N25). The tests check the
+// value of each byte, the reference against a second implementation of the
+// clause, the bits of every target, the guards and the refusals.
 #include "reference/contract/key_scales.h"
 
 #include <gtest/gtest.h>
@@ -87,6 +87,7 @@ Instance RandomFp8(uint32_t seed) {
         static_cast<size_t>(p.batch * p.q_heads * p.q_len * p.head_dim));
   }
   if (seed % 4 == 2) p.split = 2 + seed % 3;
+  if (seed % 5 < 3) test::MakeFp8Queries(rng, instance);
   // Draws any byte, NaN and subnormal numbers included.
   if (seed % 7 != 0) return instance;
   std::vector<float>& values = seed % 2 == 0 ? instance.k : instance.v;
@@ -101,10 +102,12 @@ Instance RandomFp8(uint32_t seed) {
 
 TEST(KeyScales, BitsEqualTheReferenceOnRandomProblems) {
   AttentionForwardExecution total;
-  std::vector<int64_t> layouts(5);
+  std::vector<int64_t> layouts(5), of_q(5);
   for (uint32_t seed = 0; seed < test::Volume(1200); ++seed) {
     Instance instance = RandomFp8(seed);
-    ++layouts[static_cast<size_t>(instance.problem.v_scales.layout)];
+    const AttentionForwardProblem& p = instance.problem;
+    ++layouts[static_cast<size_t>(p.v_scales.layout)];
+    if (p.q_lane) ++of_q[static_cast<size_t>(p.q_scales.layout)];
     const std::vector<uint32_t> expected = instance.RunReference();
     for (const std::string& target : test::RunnableTargets()) {
       Caps caps;
@@ -122,6 +125,7 @@ TEST(KeyScales, BitsEqualTheReferenceOnRandomProblems) {
     }
   }
   for (const int64_t layout : layouts) EXPECT_GT(layout, test::Volume(100));
+  for (const int64_t layout : of_q) EXPECT_GT(layout, test::Volume(60));
   EXPECT_GT(total.tiles_in_place, test::Volume(300));
   EXPECT_GT(total.rows_fixed, test::Volume(1000));
   EXPECT_GT(total.rows_online, test::Volume(1000));
@@ -240,6 +244,38 @@ TEST(KeyScales, ScalesOfAHeadAreFactorsOfScaleAndOutput) {
   }
 }
 
+// The same of q, where every step is exact, and of the two factors of scale.
+TEST(KeyScales, ScalesOfQueriesAreScalesOfTheNumbers) {
+  Instance instance = OneHead(40);
+  AttentionForwardProblem& p = instance.problem;
+  for (float& x : instance.q) x = std::ldexp(std::round(8 * x), -3);
+  p.q_lane = Lane::kE4m3;
+  p.q_scales = {ScaleLayout::kBlock, 8};  // of 20 queries
+  instance.q_scale = {0.5f, 4.0f, 0.125f};
+  Instance plain = instance;
+  plain.problem.q_lane.reset();
+  plain.problem.q_scales = {};
+  for (size_t i = 0; i < 20; ++i) {
+    for (size_t c = 0; c < 8; ++c) {
+      float& x = plain.q[8 * i + c];
+      x = ToFloat(E4m3{test::NearestFp8(Lane::kE4m3, x)}) *
+          instance.q_scale[i / 8];
+    }
+  }
+  EXPECT_EQ(plain.RunReference(), instance.RunReference());
+
+  p.softcap = plain.problem.softcap = 20.0;
+  p.k_scales = p.q_scales = {ScaleLayout::kTensor, 0};
+  instance.k_scale = {0.3f};
+  instance.q_scale = {0.7f};
+  plain.problem.scale =
+      p.scale * static_cast<double>(0.3f) * static_cast<double>(0.7f);
+  for (size_t n = 0; n < instance.q.size(); ++n) {
+    plain.q[n] = ToFloat(E4m3{test::NearestFp8(Lane::kE4m3, instance.q[n])});
+  }
+  EXPECT_EQ(plain.RunReference(), instance.RunReference());
+}
+
 // Scores that lie `apart` steps of log2 between the first keys and the last
 // ones, whose values are zero: all that is left is what small weights made.
 AttentionForwardExecution TwoSteps(float apart, float value_scale) {
@@ -315,6 +351,33 @@ TEST(KeyScales, RefuseWhatHasNoMeaning) {
   EXPECT_EQ(Refusal(instance),
             "kvlane=bf16 is not a lane of fp8; want e4m3, e5m2 or none");
   p.kv_lane = Lane::kE4m3;
+  p.q_scales = {ScaleLayout::kToken, 0};
+  EXPECT_EQ(Refusal(instance),
+            "qscale without qlane; want qlane=e4m3 or e5m2 beside it");
+  p.q_lane = Lane::kE5m2;
+  instance.q_scale.assign(20, 1.0f);
+  instance.q_scale[19] = -1.0f;
+  EXPECT_EQ(Refusal(instance),
+            "q_scale[0,0,19] is -1; want a number of 2^-60..2^60");
+  instance.valid_q = {19};  // the last query does not exist
+  EXPECT_EQ(Refusal(instance), "");
+  p.q_scales = {ScaleLayout::kHead, 0};
+  instance.q_scale = {0x1p60f};
+  p.scale = 0x1p30;
+  EXPECT_EQ(Refusal(instance),
+            "k_scale 1.15292e+18 of kv head 0 and q_scale 1.15292e+18 of query "
+            "head 0 with scale=1.07374e+09 leaves f32's range; want a smaller "
+            "one");
+  p.kv_lane.reset();
+  p.k_scales = {};
+  EXPECT_EQ(Refusal(instance),
+            "qlane=e5m2 without kvlane; want kvlane=e4m3 or e5m2 beside it");
+  p.kv_lane = Lane::kE4m3;
+  p.q_lane = Lane::kF32;
+  EXPECT_EQ(Refusal(instance),
+            "qlane=f32 is not a lane of fp8; want e4m3, e5m2 or none");
+  p.q_lane.reset();
+  p.q_scales = {};
   p.order = ProductOrder::kAmx;
   EXPECT_EQ(Refusal(instance),
             "order=amx with kvlane=e4m3; the orders are of bf16 alone, want "

@@ -64,11 +64,19 @@ LaneView Fp8View(Lane lane, const std::vector<float>& values,
   return {bytes.data(), lane, shape, DenseStrides(shape)};
 }
 
+std::array<int64_t, 3> ShapeOfKeys(const KeyScales& scales,
+                                   const AttentionForwardProblem& p) {
+  return ScaleShape(scales, p.batch, p.kv_heads, p.kv_len);
+}
+std::array<int64_t, 3> ShapeOfQueries(const KeyScales& scales,
+                                      const AttentionForwardProblem& p) {
+  return ScaleShape(scales, p.batch, p.q_heads, p.q_len);
+}
+
 KeyScaleView ScaleView(const KeyScales& scales,
                        const std::vector<float>& values,
-                       const AttentionForwardProblem& p) {
+                       const std::array<int64_t, 3>& shape) {
   if (!scales.any()) return {};
-  const auto shape = ScaleShape(scales, p.batch, p.kv_heads, p.kv_len);
   return {values.data(), shape, DenseStrides(shape)};
 }
 
@@ -126,10 +134,9 @@ KeyScales RandomScales(std::mt19937& rng) {
 }
 
 std::vector<float> ScaleValues(std::mt19937& rng, const KeyScales& scales,
-                               const AttentionForwardProblem& p) {
+                               const std::array<int64_t, 3>& shape) {
   std::vector<float> values;
   if (!scales.any()) return values;
-  const auto shape = ScaleShape(scales, p.batch, p.kv_heads, p.kv_len);
   const int reach = Draw(rng, 0, 3) == 0 ? 60 : 3;
   for (int64_t n = shape[0] * shape[1] * shape[2]; n > 0; --n) {
     const auto exponent = static_cast<int>(Draw(rng, -reach, reach - 1));
@@ -147,12 +154,19 @@ void MakeFp8Keys(std::mt19937& rng, Instance& instance) {
   p.kv_lane = Draw(rng, 0, 1) ? Lane::kE4m3 : Lane::kE5m2;
   p.k_scales = RandomScales(rng);
   p.v_scales = RandomScales(rng);
-  if (p.k_scales.layout == ScaleLayout::kTensor ||
-      p.k_scales.layout == ScaleLayout::kHead) {
-    p.scale *= 0x1p-10;  // times 2^60 it is still a number of f32
-  }
-  instance.k_scale = ScaleValues(rng, p.k_scales, p);
-  instance.v_scale = ScaleValues(rng, p.v_scales, p);
+  // Times 2^60 it is still a number of f32.
+  if (p.k_scales.shared()) p.scale *= 0x1p-10;
+  instance.k_scale = ScaleValues(rng, p.k_scales, ShapeOfKeys(p.k_scales, p));
+  instance.v_scale = ScaleValues(rng, p.v_scales, ShapeOfKeys(p.v_scales, p));
+}
+
+void MakeFp8Queries(std::mt19937& rng, Instance& instance) {
+  AttentionForwardProblem& p = instance.problem;
+  p.q_lane = Draw(rng, 0, 2) == 0 ? Lane::kE5m2 : Lane::kE4m3;
+  p.q_scales = RandomScales(rng);
+  if (p.q_scales.shared()) p.scale *= 0x1p-20;
+  instance.q_scale =
+      ScaleValues(rng, p.q_scales, ShapeOfQueries(p.q_scales, p));
 }
 
 void PlantSpecial(std::mt19937& rng, std::vector<float>& values) {
@@ -205,7 +219,8 @@ void Instance::Fill(std::mt19937& rng, float q_spread, float v_spread) {
 AttentionForwardInputs Instance::Inputs() {
   AttentionForwardInputs in;
   const AttentionForwardProblem& p = problem;
-  in.q = ViewOf(p.lane, q, q_narrow_, QShape(p));
+  in.q = p.q_lane ? Fp8View(*p.q_lane, q, q_bytes_, QShape(p))
+                  : ViewOf(p.lane, q, q_narrow_, QShape(p));
   if (p.kv_lane) {
     in.k = Fp8View(*p.kv_lane, k, k_bytes_, KShape(p));
     in.v = Fp8View(*p.kv_lane, v, v_bytes_, VShape(p));
@@ -213,8 +228,9 @@ AttentionForwardInputs Instance::Inputs() {
     in.k = ViewOf(p.lane, k, k_narrow_, KShape(p));
     in.v = ViewOf(p.lane, v, v_narrow_, VShape(p));
   }
-  in.k_scale = ScaleView(p.k_scales, k_scale, p);
-  in.v_scale = ScaleView(p.v_scales, v_scale, p);
+  in.k_scale = ScaleView(p.k_scales, k_scale, ShapeOfKeys(p.k_scales, p));
+  in.v_scale = ScaleView(p.v_scales, v_scale, ShapeOfKeys(p.v_scales, p));
+  in.q_scale = ScaleView(p.q_scales, q_scale, ShapeOfQueries(p.q_scales, p));
   in.valid_q = valid_q;
   in.valid_kv = valid_kv;
   if (p.sink) in.sink = {sink.data(), {p.q_heads}, {1}};

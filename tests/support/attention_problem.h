@@ -33,7 +33,8 @@ struct Instance {
   std::vector<int32_t> q_seg, kv_seg;
   std::vector<uint8_t> dense;
   std::vector<int64_t> valid_q, valid_kv;
-  std::vector<float> k_scale, v_scale;  // with scales of the problem (N25)
+  // With scales of the problem (N25).
+  std::vector<float> k_scale, v_scale, q_scale;
 
   // Normal deviates times the spreads; sizes from `problem`.
   void Fill(std::mt19937& rng, float q_spread = 1.0f, float v_spread = 1.0f);
@@ -51,7 +52,7 @@ struct Instance {
 
  private:
   std::vector<uint16_t> q_narrow_, k_narrow_, v_narrow_;
-  std::vector<uint8_t> k_bytes_, v_bytes_;
+  std::vector<uint8_t> q_bytes_, k_bytes_, v_bytes_;
 };
 
 // A mask term, and a term or a pair of terms under & or |.
@@ -77,6 +78,8 @@ uint8_t NearestFp8(Lane lane, float x);
 // The same with keys and values in fp8 and scales of any layout. Some of the
 // bytes are drawn from all 256.
 void MakeFp8Keys(std::mt19937& rng, Instance& instance);
+// And with q in fp8, too.  Requires: MakeFp8Keys.
+void MakeFp8Queries(std::mt19937& rng, Instance& instance);
 
 // Now and then makes one of the values NaN, infinite, huge or tiny.
 void PlantSpecial(std::mt19937& rng, std::vector<float>& values);

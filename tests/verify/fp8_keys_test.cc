@@ -116,13 +116,31 @@ TEST(Fp8, ScalesAreOfTheLayout) {
   });
 }
 
+TEST(Fp8, ScalesOfQueriesAreOfTheLayout) {
+  const AttentionForwardData data = DataOf(
+      "attention_forward b=2 hq=4 hkv=2 sq=11 skv=7 d=4 kvlane=e4m3 qlane=e5m2 "
+      "qscale=block:4:uniform:0.5,2 valid_q=11,6");
+  EXPECT_EQ(data.inputs.q.lane, Lane::kE5m2);
+  EXPECT_EQ(data.inputs.q_scale.shape, (std::array<int64_t, 3>{2, 4, 3}));
+  EXPECT_NE(data.inputs.q_scale(0, 0, 0), data.inputs.q_scale(1, 0, 0));
+  const KeyNumbers numbers = MakeNumbers(data);
+  ForElements(data.inputs.q.shape, [&](const At& at) {
+    const bool there = at[2] < data.inputs.ValidQ(data.problem, at[0]);
+    EXPECT_EQ(numbers.data.inputs.q.Float(at[0], at[1], at[2], at[3]),
+              data.inputs.q.Float(at[0], at[1], at[2], at[3]) *
+                  (there ? data.inputs.q_scale(at[0], at[1], at[2] / 4) : 1));
+  });
+}
+
 TEST(Fp8, LinesAreReadBack) {
   for (const std::string line :
        {"attention_forward sq=3 skv=4 d=4 kvlane=e4m3",
         "attention_forward sq=3 skv=4 d=4 kvlane=e5m2 kscale=tensor:0.5 "
         "vscale=token:uniform:0.5,2",
         "attention_forward sq=3 skv=4 d=4 kvlane=e4m3 "
-        "kscale=block:7:const:3 vscale=head:const:0.25"}) {
+        "kscale=block:7:const:3 vscale=head:const:0.25",
+        "attention_forward sq=3 skv=4 d=4 kvlane=e4m3 qlane=e5m2 "
+        "qscale=block:2:uniform:0.5,2"}) {
     const Case c = CaseOf(line);
     EXPECT_EQ(MinimalLine(c), line);
     EXPECT_EQ(CaseOf(MinimalLine(c)), c);
@@ -143,7 +161,13 @@ TEST(Fp8, LinesWithoutAMeaningSaySo) {
   EXPECT_EQ(why("kvlane=e4m3 kscale=head:const:2 fill=probe:select"),
             "fill probe:select: scales other than 1 change its numbers; want "
             "const:1, or tensor:1");
-  EXPECT_NE(why("lane=e4m3").find("e4m3 is a lane of k and v alone"),
+  EXPECT_EQ(why("qlane=e4m3"),
+            "qlane=e4m3 without kvlane; want kvlane=e4m3 or e5m2 beside it");
+  EXPECT_EQ(why("kvlane=e4m3 qscale=tensor:2"),
+            "qscale without qlane; want qlane=e4m3 or e5m2 beside it");
+  EXPECT_EQ(why("kvlane=e4m3 qlane=e4m3 qscale=tensor:0"),
+            "qscale: 0 is out of range; want 2^-60..2^60");
+  EXPECT_NE(why("lane=e4m3").find("e4m3 is a lane of q, k and v alone"),
             std::string::npos);
   EXPECT_NE(why("kvlane=e4m3 kscale=block:0:const:1")
                 .find("a block of 0 keys is out of range; want 1..65536"),
@@ -153,28 +177,36 @@ TEST(Fp8, LinesWithoutAMeaningSaySo) {
 // Drawn cases: our kernel has the reference's bits.
 TEST(Fp8, DrawnCasesHaveTheReferencesBits) {
   const Domain& domain = *FindDomain("attention_forward").value();
-  int64_t narrow = 0, scaled = 0;
+  int64_t narrow = 0, scaled = 0, of_q = 0;
   for (uint64_t n = 0; n < test::Volume(4000); ++n) {
     for (const Case& c : DrawCase(domain, {}, 18, n)) {
       const auto& a = c.Get<AttentionForwardCase>();
       if (!a.kv_lane) continue;
       ++narrow;
       scaled += a.k_scale.any() || a.v_scale.any() ? 1 : 0;
+      of_q += a.q_lane ? 1 : 0;
       const auto trial = Open(c);
       ExpectSameBits(Reference(*trial), Optimized(*trial), MinimalLine(c));
     }
   }
   EXPECT_GT(narrow, test::Volume(120));
   EXPECT_GT(scaled, test::Volume(80));
+  EXPECT_GT(of_q, test::Volume(40));
 }
 
-// Every bug of keys and values in fp8 is found on its own case at 1024 keys.
-TEST(Fp8, BugsFailAt1024Keys) { ExpectBugsFailAt1024Keys("attn.fp8_", 35); }
+// Every bug of fp8 is found on its own case at 1024 keys.
+TEST(Fp8, BugsFailAt1024Keys) { ExpectBugsFailAt1024Keys("attn.fp8_", 54); }
 
 TEST(Fp8, RightKernelsPass) {
   ExpectRightKernelsPass(
       "attention_forward b=2 hq=4 hkv=2 sq=3 skv=50 d=8 lane=bf16 kvlane=e4m3 "
       "kscale=token:uniform:0.5,2 vscale=block:16:uniform:0.5,2");
+  ExpectRightKernelsPass(
+      "attention_forward b=2 hq=4 hkv=2 sq=9 skv=50 d=8 lane=bf16 kvlane=e4m3 "
+      "kscale=head:uniform:0.5,2 qlane=e4m3 qscale=head:uniform:0.5,2");
+  ExpectRightKernelsPass(
+      "attention_forward b=2 hq=4 hkv=2 sq=9 skv=50 d=8 cap=20 lane=f16 "
+      "kvlane=e5m2 qlane=e4m3 qscale=block:4:uniform:0.5,2");
 }
 
 // A weight may overflow when its scale multiplies it, where no maximum has been

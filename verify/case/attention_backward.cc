@@ -68,7 +68,7 @@ std::span<const CaseKey> AttentionBackwardKeys() {
       const std::string_view name = key.name;
       if (name == "order" || name == "split" || name == "page" ||
           name == "alias" || name == "kvlane" || name == "kscale" ||
-          name == "vscale") {
+          name == "qlane" || name == "qscale" || name == "vscale") {
         continue;
       }
       if (name == "expect") {

@@ -53,7 +53,11 @@ constexpr std::string_view kMissing[] = {"fill_probe",
                                          "index",
                                          "index_ascending",
                                          "index_recent",
-                                         "index_beside"};
+                                         "index_beside",
+                                         "fp8_q",
+                                         "fp8_q_other",
+                                         "fp8_q_head",
+                                         "fp8_q_token"};
 
 const InheritedFeatures& GradientFeatures() {
   static const InheritedFeatures kFeatures(AttentionForwardFeatures(), kMissing,

@@ -278,7 +278,8 @@ std::vector<Case> WithSplits(Draw* draw, std::vector<Case> sequence) {
 std::vector<Case> WithEncodings(Draw* draw, std::vector<Case> sequence) {
   sequence = WithVarlen(draw, WithPages(draw, std::move(sequence)));
   sequence = WithFp8(draw, WithAlias(draw, std::move(sequence)));
-  return WithLists(draw, std::move(sequence));
+  sequence = WithLists(draw, std::move(sequence));
+  return WithFp8Queries(draw, std::move(sequence));
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ std::vector<Case> WithVarlen(Draw* draw, std::vector<Case> sequence);
 std::vector<Case> WithAlias(Draw* draw, std::vector<Case> sequence);
 // attention_forward/fp8.cc, version 11: now and then k and v are in fp8.
 std::vector<Case> WithFp8(Draw* draw, std::vector<Case> sequence);
+// The same, version 13: half of these have q in fp8, too.
+std::vector<Case> WithFp8Queries(Draw* draw, std::vector<Case> sequence);
 // attention_forward/lists.cc, version 12: now and then the mask has a term of
 // index lists.
 std::vector<Case> WithLists(Draw* draw, std::vector<Case> sequence);

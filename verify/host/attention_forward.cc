@@ -57,6 +57,11 @@ lockstep_attention_forward_call ReadAttentionCall(CallReader* reader) {
   const std::string_view kv_lane = in.Word("kvlane");
   if (kv_lane == "e4m3") call.kv_lane = LOCKSTEP_E4M3;
   if (kv_lane == "e5m2") call.kv_lane = LOCKSTEP_E5M2;
+  call.q_scale = in.Input("q_scale");
+  call.q_scale_queries = in.Integer("q_scale_queries");
+  const std::string_view q_lane = in.Word("qlane");
+  if (q_lane == "e4m3") call.q_lane = LOCKSTEP_E4M3;
+  if (q_lane == "e5m2") call.q_lane = LOCKSTEP_E5M2;
   const auto& tables = in.Tables();
   call.tables = tables.data();
   call.table_count = static_cast<int64_t>(tables.size());

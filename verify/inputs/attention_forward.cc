@@ -126,8 +126,10 @@ class AttentionMaterialiser {
   Status MakeScales() {
     RETURN_IF_ERROR(DrawScales(attention_.k_scale, kStreamKScale,
                                &data_.inputs.k_scale, &data_.k_scale));
-    return DrawScales(attention_.v_scale, kStreamVScale, &data_.inputs.v_scale,
-                      &data_.v_scale);
+    RETURN_IF_ERROR(DrawScales(attention_.v_scale, kStreamVScale,
+                               &data_.inputs.v_scale, &data_.v_scale));
+    return DrawScales(attention_.q_scale, kStreamQScale, &data_.inputs.q_scale,
+                      &data_.q_scale);
   }
 
   Status DrawScales(const ScaleSpec& spec, uint32_t stream, KeyScaleView* view,
@@ -242,8 +244,9 @@ class AttentionMaterialiser {
       plan.tensor = bit;
       plan.terms = attention_.fill;
       plan.problem = &data_.problem;
-      plan.score_scale =
-          attention_.scale.value * TypicalScale(attention_.k_scale);
+      plan.score_scale = attention_.scale.value *
+                         TypicalScale(attention_.k_scale) *
+                         TypicalScale(attention_.q_scale);
       if (bit == kFillQ) plan.normal_scale = QueryScale(attention_);
       RETURN_IF_ERROR(PlanFile(name, *view, &plan));
       FillTensor(generator_, plan, tensor->view);

@@ -58,7 +58,7 @@ struct AttentionForwardData {
 
   LaneTensor q, k;
   LaneTensor v;  // with problem.v_in_k a view of k, without memory of its own
-  GuardedBuffer q_seg, kv_seg, sink, k_scale, v_scale;
+  GuardedBuffer q_seg, kv_seg, sink, k_scale, v_scale, q_scale;
   std::vector<GuardedBuffer> dense_masks;
   // A kernel may want the lists in place of their dense mask.
   std::optional<KeyLists> lists;

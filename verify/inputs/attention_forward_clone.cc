@@ -51,6 +51,7 @@ Result<AttentionForwardData> Clone(const AttentionForwardData& data) {
   cloner.Take(data.sink, &copy.sink);
   cloner.Take(data.k_scale, &copy.k_scale);
   cloner.Take(data.v_scale, &copy.v_scale);
+  cloner.Take(data.q_scale, &copy.q_scale);
   copy.dense_masks.resize(data.dense_masks.size());
   for (size_t i = 0; i < data.dense_masks.size(); ++i) {
     cloner.Take(data.dense_masks[i], &copy.dense_masks[i]);
@@ -69,6 +70,7 @@ Result<AttentionForwardData> Clone(const AttentionForwardData& data) {
   in.sink.data = reinterpret_cast<const float*>(copy.sink.data());
   in.k_scale.data = reinterpret_cast<const float*>(copy.k_scale.data());
   in.v_scale.data = reinterpret_cast<const float*>(copy.v_scale.data());
+  in.q_scale.data = reinterpret_cast<const float*>(copy.q_scale.data());
   for (size_t i = 0; i < copy.dense_masks.size(); ++i) {
     in.dense_masks[i].data = copy.dense_masks[i].data();
   }

@@ -53,6 +53,10 @@ KernelInputs NameInputs(const AttentionForwardProblem& problem,
     named.scalars.push_back({"k_scale_keys", p.k_scales.keys()});
     named.scalars.push_back({"v_scale_keys", p.v_scales.keys()});
   }
+  if (p.q_lane) {
+    named.scalars.push_back({"qlane", std::string(LaneName(*p.q_lane))});
+    named.scalars.push_back({"q_scale_queries", p.q_scales.keys()});
+  }
   if (p.v_in_k) named.scalars.emplace_back("v_in_k", p.value_dim);
   for (const MaskExpr& mask : p.masks) {
     named.masks.push_back(Resolved(mask, p.batch));
@@ -69,6 +73,7 @@ KernelInputs NameInputs(const AttentionForwardProblem& problem,
   if (p.sink) named.Add("sink", ElementType::kF32, inputs.sink);
   named.Add("k_scale", ElementType::kF32, inputs.k_scale);
   named.Add("v_scale", ElementType::kF32, inputs.v_scale);
+  named.Add("q_scale", ElementType::kF32, inputs.q_scale);
   for (size_t n = 0; n < inputs.dense_masks.size(); ++n) {
     named.Add(("dense_mask_" + std::to_string(n)).c_str(), ElementType::kU8,
               inputs.dense_masks[n]);

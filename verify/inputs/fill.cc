@@ -263,8 +263,10 @@ void Store(const MutableLaneView& view, int64_t offset, uint32_t bits) {
 }  // namespace
 
 float QueryScale(const AttentionForwardCase& c) {
-  const double natural = std::fabs(c.scale.value * TypicalScale(c.k_scale)) *
-                         std::sqrt(static_cast<double>(c.head_dim));
+  const double of_scores =
+      c.scale.value * TypicalScale(c.k_scale) * TypicalScale(c.q_scale);
+  const double natural =
+      std::fabs(of_scores) * std::sqrt(static_cast<double>(c.head_dim));
   double target = natural;
   if (c.softcap) target = c.softcap->value / 2;
   for (const FillTerm& term : c.fill) {

@@ -22,6 +22,7 @@ inline constexpr uint32_t kStreamV = 2;
 inline constexpr uint32_t kStreamSink = 3;
 inline constexpr uint32_t kStreamKScale = 24;
 inline constexpr uint32_t kStreamVScale = 25;
+inline constexpr uint32_t kStreamQScale = 26;
 inline constexpr uint32_t kStreamLists = 26;
 inline constexpr uint32_t kStreamListCounts = 27;
 inline constexpr uint32_t kStreamDense = 1u << 16;  // + dense index

@@ -56,6 +56,8 @@ inline std::string NeedOf(const std::string& want) {
 }
 // The want of hosts that read keys and values in fp8, and their scales.
 inline constexpr const char* kFp8KeysWant = "kvlane";
+// And of q in fp8.
+inline constexpr const char* kFp8QueriesWant = "qlane";
 // The want of hosts that read lists of keys in place of their dense mask. A
 // kernel without it gets the mask.
 inline constexpr const char* kListsWant = "indices";

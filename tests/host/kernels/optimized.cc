@@ -100,7 +100,7 @@ int lockstep_describe(lockstep_description* description) {
   description->abi = LOCKSTEP_ABI;
   description->name = "optimized";
   description->lanes = "f32 bf16 f16";
-  description->wants = "pages varlen kvlane indices:ended";
+  description->wants = "pages varlen kvlane qlane indices:ended";
   return 0;
 }
 

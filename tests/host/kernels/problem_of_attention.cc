@@ -144,6 +144,10 @@ void ReadScales(const lockstep_attention_forward_call& call,
       ScalesOf(call.k_scale, call.k_scale_keys, &inputs->k_scale);
   problem->v_scales =
       ScalesOf(call.v_scale, call.v_scale_keys, &inputs->v_scale);
+  if (call.q_lane == 0) return;
+  problem->q_lane = LaneOf(call.q_lane);
+  problem->q_scales =
+      ScalesOf(call.q_scale, call.q_scale_queries, &inputs->q_scale);
 }
 
 // Fills all but o and lse.

@@ -88,6 +88,7 @@ InputRange RangeOf(const AttentionForwardInputs& inputs,
   }
   AddEnds(inputs.k_scale, &range.least_k_scale, &range.largest_k_scale);
   AddEnds(inputs.v_scale, &range.least_scale, &range.largest_scale);
+  AddEnds(inputs.q_scale, &range.least_q_scale, &range.largest_q_scale);
   return range;
 }
 

@@ -1,3 +1,4 @@
+// Longer than 400 lines: one class, which takes a profile's fields in turn.
 // From a profile's fields to the amounts of an envelope model.
 #include <algorithm>
 #include <cmath>
@@ -89,8 +90,9 @@ class Builder {
     Add(kProduct, Cause::kAccQk, Gamma(steps.count, steps.unit));
     Add(kProduct, Cause::kAccQk, Pick(!exact_products, 2 * kU));
     int exponent = 0;
-    // N25: a scale that all keys of a head share may be folded into q's factor.
-    const bool folded = problem_.k_scales.any() && !problem_.k_scales.by_key();
+    // N25: scales that all keys of a head share, and those of q, may be folded
+    // into q's factor.
+    const bool folded = problem_.q_scales.any() || problem_.k_scales.shared();
     const bool power = !folded && std::frexp(problem_.scale, &exponent) == 0.5;
     if (p_.scale_at == ScaleAt::kQLane || p_.scale_at == ScaleAt::kQF32) {
       // One rounding of q moves all scores of its row together.
@@ -103,9 +105,9 @@ class Builder {
     } else {
       Add(kArgument, Cause::kScaleAt, 2 * kU);
     }
-    // N25: the kernel's product with a key's scale, wherever it is formed, and
-    // the product in the truth's k.
+    // N25: the kernel's product with a scale, and that in the truth's k or q.
     Add(kProduct, Cause::kScaleAt, Pick(problem_.k_scales.any(), 3 * kU));
+    Add(kProduct, Cause::kScaleAt, Pick(problem_.q_scales.any(), 3 * kU));
     if (problem_.v_scales.any()) AddNumerator(Cause::kScaleAt, 3 * kU);
     const double scale = std::fabs(problem_.scale);
     const double cap = problem_.softcap.value_or(1.0);
@@ -121,16 +123,16 @@ class Builder {
     // what stands opposite, which may be large.
     const bool scaled_q =
         p_.scale_at == ScaleAt::kQLane || p_.scale_at == ScaleAt::kQF32;
+    const double lost = (range_.q + range_.k) * (p_.ftz ? 0x1p-126 : 0x1p-149);
     Add(kConstant, Cause::kUnderflow,
-        Pick(p_.ftz || scaled_q, std::max(scale, 1.0) * d *
-                                     (range_.q + range_.k) *
-                                     (p_.ftz ? 0x1p-126 : 0x1p-149)));
+        Pick(p_.ftz || scaled_q, std::max(scale, 1.0) * d * lost));
     if (p_.scale_at == ScaleAt::kQLane && problem_.lane == Lane::kF16) {
       // A scaled q has f16's spacing, and its range.
       Add(kConstant, Cause::kScaleAt,
-          d * SpacingOf(NumberType::kF16, p_.ftz) * range_.k /
-              range_.least_k_scale);
-      m_.unbounded |= !(scale * range_.largest_k_scale * range_.q < 65000);
+          d * SpacingOf(NumberType::kF16, p_.ftz) * range_.k *
+              range_.largest_q_scale / range_.least_k_scale);
+      const double largest = scale * range_.largest_k_scale * range_.q;
+      m_.unbounded |= !(largest < 65000 * range_.least_q_scale);
     }
   }
 
@@ -147,7 +149,8 @@ class Builder {
     const double v = OperandError(p_.operand_v);
     if (qk > 0) {
       const bool kept = KeepsBits(problem_.lane, p_.operand_qk);
-      const double q_error = kept && !scaled ? 0 : qk;
+      const bool kept_q = kept && !scaled && !problem_.q_scales.any();
+      const double q_error = kept_q ? 0 : qk;
       const double k_error = kept && !problem_.k_scales.any() ? 0 : qk;
       // (1 + a)(1 + b) - 1, of products that have roundings of their own.
       Add(kProduct, Cause::kOperandQk,

@@ -55,7 +55,9 @@ struct InputRange {
   double q = 1;
   double k = 1;
   double v = 1;
-  // N25: the ends of the scales of k and of v, 1 among them.
+  // N25: the ends of the scales of q, of k and of v, 1 among them.
+  double least_q_scale = 1;
+  double largest_q_scale = 1;
   double least_k_scale = 1;
   double largest_k_scale = 1;
   double least_scale = 1;

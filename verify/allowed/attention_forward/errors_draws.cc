@@ -67,6 +67,7 @@ std::string WhyNoStatistics(const NumericProfile& profile,
   if (!KeepsBits(problem.lane, profile.operand_qk) ||
       !KeepsBits(problem.lane, profile.operand_v) ||
       (problem.k_scales.any() && rounds_k) ||
+      (problem.q_scales.any() && rounds_k) ||
       (problem.v_scales.any() && rounds_v)) {
     return "the profile allows rounded operands, which all rows share";
   }

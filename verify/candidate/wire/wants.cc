@@ -68,9 +68,10 @@ Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
 }
 
 Status WantedCall::Apply(const Trial& trial, const std::string& want) {
-  // A case with pages, a ragged batch or keys in fp8 was passed in that form;
-  // other cases have none of these tensors.
-  if (want == kPagesWant || want == kVarlenWant || want == kFp8KeysWant) {
+  // A case with pages, a ragged batch, or q or keys in fp8 was passed in that
+  // form; other cases have none of these tensors.
+  if (want == kPagesWant || want == kVarlenWant || want == kFp8KeysWant ||
+      want == kFp8QueriesWant) {
     const std::vector<std::string> needed = trial.NeededWants();
     if (std::find(needed.begin(), needed.end(), want) == needed.end()) {
       return {};

@@ -69,7 +69,8 @@ struct PagedKeys {
   friend bool operator==(const PagedKeys&, const PagedKeys&) = default;
 };
 
-// Scales of keys, or of values, in fp8 (reference/contract/key_scales.h).
+// Scales of keys, values or queries in fp8
+// (reference/contract/key_scales.h).
 struct ScaleSpec {
   KeyScales layout;
   FillTerm values;  // const or uniform
@@ -95,6 +96,8 @@ struct AttentionForwardCase : OpValuesAs<AttentionForwardCase> {
   int64_t split = 1;            // parts of the key axis (N22)
   std::optional<Lane> kv_lane;  // fp8 of k and v (N25)
   ScaleSpec k_scale, v_scale;
+  std::optional<Lane> q_lane;  // fp8 of q, with kv_lane
+  ScaleSpec q_scale;
   Number scale{1.0};
   std::optional<Number> softcap;
   MaskExpr mask;                          // of every head without its own

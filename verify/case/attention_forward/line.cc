@@ -240,36 +240,28 @@ Status ParseSink(Scanner& in, int64_t, Case& c) {
   return {};
 }
 
-// Only keys and values may have an fp8 lane.
 template <auto kMember>
 Status ParseWideLane(Scanner& in, int64_t place, Case& c) {
-  for (size_t n = kWideLanes; n < kLaneRows.size(); ++n) {
-    const size_t at = in.position();
-    if (!in.AcceptWord(kLaneRows[n].name)) continue;
-    return in.ErrorAt(at, std::string(kLaneRows[n].name) +
-                              " is a lane of k and v alone; want f32, bf16 or "
-                              "f16 here, and kvlane=" +
-                              kLaneRows[n].name + " beside it");
-  }
+  RETURN_IF_ERROR(RefuseFp8Lane(in));
   return keys::ParseLane<kMember>(in, place, c);
 }
 
-constexpr std::string_view kKeyLanes[] = {"none", kLaneRows[3].name,
-                                          kLaneRows[4].name};
-
-Status ParseKeyLane(Scanner& in, int64_t, Case& c) {
-  for (size_t n = 0; n < std::size(kKeyLanes); ++n) {
-    if (!in.AcceptWord(kKeyLanes[n])) continue;
-    Get(c).kv_lane.reset();
-    if (n > 0) Get(c).kv_lane = static_cast<Lane>(kWideLanes + n - 1);
-    return {};
-  }
-  return in.Error("expected " + ListNames(kKeyLanes) + ", found " +
-                  Quote(in.Rest()));
+template <auto kMember>
+Status ParseFp8LaneKey(Scanner& in, int64_t, Case& c) {
+  ASSIGN_OR_RETURN(Get(c).*kMember, ParseFp8Lane(in));
+  return {};
 }
 
-std::string PrintKeyLane(const Case& c, int64_t) {
-  return Get(c).kv_lane ? LaneName(*Get(c).kv_lane) : "none";
+template <auto kMember>
+constexpr CaseKey Fp8LaneKey(const char* name) {
+  return {name,
+          "none|e4m3|e5m2",
+          [](Case& c) { (Get(c).*kMember).reset(); },
+          &ParseFp8LaneKey<kMember>,
+          [](const Case& c, int64_t) -> std::string {
+            return Get(c).*kMember ? LaneName(*(Get(c).*kMember)) : "none";
+          },
+          nullptr};
 }
 
 template <auto kMember>
@@ -324,11 +316,11 @@ const CaseKey kKeys[] = {
              },
              nullptr}),
     Younger(keys::IntKey<&Af::split>("split", &keys::Set<1, &Af::split>)),
-    Younger({"kvlane", "none|e4m3|e5m2",
-             [](Case& c) { Get(c).kv_lane.reset(); }, ParseKeyLane,
-             PrintKeyLane, nullptr}),
+    Younger(Fp8LaneKey<&Af::kv_lane>("kvlane")),
     Younger(ScaleKey<&Af::k_scale>("kscale")),
     Younger(ScaleKey<&Af::v_scale>("vscale")),
+    Younger(Fp8LaneKey<&Af::q_lane>("qlane")),
+    Younger(ScaleKey<&Af::q_scale>("qscale")),
     {"scale", "a number", SetScale, ParseScale,
      [](const Case& c, int64_t) { return FormatNumber(Get(c).scale); },
      nullptr},

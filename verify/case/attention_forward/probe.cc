@@ -48,7 +48,7 @@ std::string WhyNotTied(ProbeKind kind, const AttentionForwardProblem& p) {
 // Whether the query of a probe, `most` times it too, is no number of the lane.
 std::string WhyNotInLane(const AttentionForwardProblem& p, double query,
                          double most) {
-  const LaneRow& lane = LaneRowOf(p.lane);
+  const LaneRow& lane = LaneRowOf(p.query_lane());
   const double size = std::fabs(query);
   const bool in_range =
       size >= std::ldexp(1.0, lane.min_exponent) && most * size <= lane.largest;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,16 +35,26 @@ Status CheckScaleRange(const char* key, const ScaleSpec& spec) {
   return {};
 }
 
-// `scale` times the scale that all keys of a head share.
+// The largest scale that all keys, or queries, of a head share; else 1.
+double MostShared(const ScaleSpec& spec) {
+  if (!spec.layout.shared()) return 1;
+  const FillTerm& values = spec.values;
+  return values.kind == FillKind::kConst ? values.a.value : values.b.value;
+}
+
+// `scale` times the scales that all keys, and all queries, of a head share.
 Status CheckFactor(const AttentionForwardCase& a) {
-  if (!a.k_scale.any() || a.k_scale.layout.by_key()) return {};
-  const FillTerm& values = a.k_scale.values;
-  const double most =
-      values.kind == FillKind::kConst ? values.a.value : values.b.value;
-  const double factor = std::fabs(a.scale.value) * most * kLog2E;
+  const double of_k = MostShared(a.k_scale);
+  const double of_q = MostShared(a.q_scale);
+  const double factor = std::fabs(a.scale.value) * of_k * of_q * kLog2E;
   const double over = a.softcap ? std::min(1.0, a.softcap->value) : 1.0;
-  if (factor / over <= LaneRowOf(Lane::kF32).largest) return {};
-  return Status::Error("kscale: " + FormatNumber(Number{most}) +
+  if ((of_k == 1 && of_q == 1) ||
+      factor / over <= LaneRowOf(Lane::kF32).largest) {
+    return {};
+  }
+  const bool q = of_q > of_k;
+  return Status::Error((q ? "qscale: " : "kscale: ") +
+                       FormatNumber(Number{q ? of_q : of_k}) +
                        " times scale=" + FormatNumber(a.scale) +
                        " leaves f32's range; want a smaller one");
 }
@@ -75,6 +86,31 @@ ScaleSpec ConstantScales(double scale) {
   spec.values.kind = FillKind::kConst;
   spec.values.a.value = scale;
   return spec;
+}
+
+Result<std::optional<Lane>> ParseFp8Lane(Scanner& in) {
+  constexpr std::string_view kWords[] = {"none", kLaneRows[kWideLanes].name,
+                                         kLaneRows[kWideLanes + 1].name};
+  for (size_t n = 0; n < std::size(kWords); ++n) {
+    if (!in.AcceptWord(kWords[n])) continue;
+    if (n == 0) return std::optional<Lane>();
+    return std::optional(static_cast<Lane>(kWideLanes + n - 1));
+  }
+  return in.Error("expected " + ListNames(kWords) + ", found " +
+                  Quote(in.Rest()));
+}
+
+Status RefuseFp8Lane(Scanner& in) {
+  for (size_t n = kWideLanes; n < kLaneRows.size(); ++n) {
+    const std::string name = kLaneRows[n].name;
+    const size_t at = in.position();
+    if (!in.AcceptWord(name)) continue;
+    return in.ErrorAt(at, name +
+                              " is a lane of q, k and v alone; want f32, bf16 "
+                              "or f16 here, and kvlane=" +
+                              name + " beside it, with qlane= for q");
+  }
+  return {};
 }
 
 Result<ScaleSpec> ParseScales(Scanner& in) {
@@ -120,6 +156,7 @@ Status CheckScales(const Case& c) {
   const auto& a = c.Get<AttentionForwardCase>();
   RETURN_IF_ERROR(CheckScaleRange("kscale", a.k_scale));
   RETURN_IF_ERROR(CheckScaleRange("vscale", a.v_scale));
+  RETURN_IF_ERROR(CheckScaleRange("qscale", a.q_scale));
   RETURN_IF_ERROR(CheckFactor(a));
   if (a.kv_lane && a.layout == Layout::kVarlen) {
     return Status::Error(
@@ -134,7 +171,7 @@ Status CheckScales(const Case& c) {
 
 Status CheckScalesOfProbe(const std::string& name,
                           const AttentionForwardCase& c) {
-  for (const ScaleSpec& spec : {c.k_scale, c.v_scale}) {
+  for (const ScaleSpec& spec : {c.k_scale, c.v_scale, c.q_scale}) {
     if (!spec.any() || spec.values == ConstantScales(1).values) continue;
     return Status::Error(name +
                          ": scales other than 1 change its numbers; want "
@@ -143,13 +180,25 @@ Status CheckScalesOfProbe(const std::string& name,
   return {};
 }
 
-KeyScaleView ShapeOfScales(const AttentionForwardCase& c,
-                           const ScaleSpec& spec) {
-  KeyScaleView view;
-  if (!spec.any()) return view;
-  view.shape = ScaleShape(spec.layout, c.batch, c.kv_heads, c.kv_len);
-  view.strides = DenseStrides(view.shape);
-  return view;
+void DropScales(AttentionForwardProblem* problem,
+                AttentionForwardInputs* inputs) {
+  problem->q_scales = problem->k_scales = problem->v_scales = {};
+  inputs->q_scale = inputs->k_scale = inputs->v_scale = {};
+}
+
+void SetShapesOfScales(const AttentionForwardCase& c,
+                       AttentionForwardInputs* inputs) {
+  const auto shape_of = [&](const ScaleSpec& spec, int64_t heads,
+                            int64_t length) {
+    KeyScaleView view;
+    if (!spec.any()) return view;
+    view.shape = ScaleShape(spec.layout, c.batch, heads, length);
+    view.strides = DenseStrides(view.shape);
+    return view;
+  };
+  inputs->k_scale = shape_of(c.k_scale, c.kv_heads, c.kv_len);
+  inputs->v_scale = shape_of(c.v_scale, c.kv_heads, c.kv_len);
+  inputs->q_scale = shape_of(c.q_scale, c.q_heads, c.q_len);
 }
 
 }  // namespace lockstep::verify

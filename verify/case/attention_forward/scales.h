@@ -1,8 +1,9 @@
-// Scales of keys and values in fp8 as text: none, tensor:X, head:DIST,
-// token:DIST or block:KEYS:DIST. DIST is const:X or uniform:LO,HI.
+// Scales of q, k and v in fp8 as text: none, tensor:X, head:DIST, token:DIST or
+// block:KEYS:DIST. DIST is const:X or uniform:LO,HI.
 #ifndef LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_SCALES_H_
 #define LOCKSTEP_VERIFY_CASE_ATTENTION_FORWARD_SCALES_H_
 
+#include <optional>
 #include <string>
 
 #include "reference/contract/status.h"
@@ -13,6 +14,12 @@ namespace lockstep::verify {
 
 inline constexpr const char* kScaleForm =
     "none|tensor:X|head:DIST|token:DIST|block:KEYS:DIST";
+
+// A word of fp8, or none.
+Result<std::optional<Lane>> ParseFp8Lane(Scanner& in);
+// Refuses a word of fp8 where a lane of all tensors is due: only q, k and v may
+// have it, by keys of their own.
+Status RefuseFp8Lane(Scanner& in);
 
 Result<ScaleSpec> ParseScales(Scanner& in);
 std::string FormatScales(const ScaleSpec& spec);
@@ -25,9 +32,13 @@ Status CheckScales(const Case& c);
 Status CheckScalesOfProbe(const std::string& name,
                           const AttentionForwardCase& c);
 
-// The shape of the scales' tensor, without memory; nothing without scales.
-KeyScaleView ShapeOfScales(const AttentionForwardCase& c,
-                           const ScaleSpec& spec);
+// The same problem and inputs without scales.
+void DropScales(AttentionForwardProblem* problem,
+                AttentionForwardInputs* inputs);
+
+// The shapes of the scales' tensors, without memory; nothing without scales.
+void SetShapesOfScales(const AttentionForwardCase& c,
+                       AttentionForwardInputs* inputs);
 
 }  // namespace lockstep::verify
 

@@ -218,9 +218,8 @@ Status CheckViews(const AttentionForwardCase& c,
   AttentionForwardOutputs out = OutputShapes(c);
   RETURN_IF_ERROR(CheckSpans(in, out));
   RETURN_IF_ERROR(CheckElementsApart(in));
-  AttentionForwardProblem plain = problem;  // CheckScales knows scales
-  plain.k_scales = plain.v_scales = {};
-  in.k_scale = in.v_scale = {};
+  AttentionForwardProblem plain = problem;
+  DropScales(&plain, &in);  // CheckScales knows them
   in.q.data = in.k.data = in.v.data = out.o.data = &nothing;
   out.lse.data = &no_float;
   if (problem.segments) in.q_seg.data = in.kv_seg.data = &no_id;
@@ -250,8 +249,8 @@ int64_t AddSaturated(int64_t a, int64_t b) {
 
 AttentionForwardInputs InputShapes(const AttentionForwardCase& c) {
   AttentionForwardInputs in;
-  in.q = ShapeOf(c, c.lane, {c.batch, c.q_heads, c.q_len, c.head_dim},
-                 c.strides.q);
+  in.q = ShapeOf(c, c.q_lane.value_or(c.lane),
+                 {c.batch, c.q_heads, c.q_len, c.head_dim}, c.strides.q);
   // Keys in pages are held together, too: so the truth reads them.
   const bool pages = c.page.any();
   const Lane kv_lane = c.kv_lane.value_or(c.lane);
@@ -259,8 +258,7 @@ AttentionForwardInputs InputShapes(const AttentionForwardCase& c) {
                  pages ? std::nullopt : c.strides.k);
   in.v = ShapeOf(c, kv_lane, {c.batch, c.kv_heads, c.kv_len, c.value_dim},
                  pages ? std::nullopt : c.strides.v);
-  in.k_scale = ShapeOfScales(c, c.k_scale);
-  in.v_scale = ShapeOfScales(c, c.v_scale);
+  SetShapesOfScales(c, &in);
   if (c.v_in_k > 0) in.v.strides = in.k.strides;
   if (c.q_seg.kind != Segments::Kind::kNone) {
     in.q_seg.shape = {c.batch, c.q_len};
@@ -332,6 +330,8 @@ AttentionForwardProblem ToProblem(const AttentionForwardCase& c) {
   p.kv_lane = c.kv_lane;
   p.k_scales = c.k_scale.layout;
   p.v_scales = c.v_scale.layout;
+  p.q_lane = c.q_lane;
+  p.q_scales = c.q_scale.layout;
   p.scale = c.scale.value;
   if (c.softcap) p.softcap = c.softcap->value;
   p.align = c.align;
@@ -371,10 +371,10 @@ int64_t AttentionForwardBytes(const Case& c) {
   const AttentionForwardInputs in = InputShapes(a);
   const AttentionForwardOutputs out = OutputShapes(a);
   const auto taken = [&](const auto& view) {
-    // The judge also holds keys and values in fp8 as f32.
+    // The judge also holds what is in fp8 as f32.
     const size_t each = IsFp8(view.lane) ? 5 : LaneBytes(view.lane);
-    return BytesIn(
-        ElementRanges(view.shape, view.strides, static_cast<int64_t>(each)));
+    const auto bytes = static_cast<int64_t>(each);
+    return BytesIn(ElementRanges(view.shape, view.strides, bytes));
   };
   int64_t bytes = AddSaturated(taken(out.o), PoolBytes(a));
   bytes = AddSaturated(bytes, AddSaturated(VarlenBytes(a), ListBytes(a)));

@@ -64,7 +64,9 @@ constexpr const char* kAttentionFeatures[] = {
     "fp8_e4m3", "fp8_e5m2", "fp8_unscaled", "fp8_scale_tensor",
     "fp8_scale_head", "fp8_scale_token", "fp8_scale_block", "fp8_block_ragged",
     // Index lists: of each kind, and beside other terms.
-    "index", "index_ascending", "index_recent", "index_beside"};
+    "index", "index_ascending", "index_recent", "index_beside",
+    // Queries in fp8: not k's format, and what shares a scale.
+    "fp8_q", "fp8_q_other", "fp8_q_head", "fp8_q_token"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
@@ -267,6 +269,10 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
     Set("fp8_e4m3", c_.kv_lane == Lane::kE4m3);
     Set("fp8_e5m2", c_.kv_lane == Lane::kE5m2);
     Set("fp8_unscaled", !c_.k_scale.any() && !c_.v_scale.any());
+    Set("fp8_q", c_.q_lane.has_value());
+    Set("fp8_q_other", c_.q_lane && c_.q_lane != c_.kv_lane);
+    Set("fp8_q_head", c_.q_scale.layout.shared());
+    Set("fp8_q_token", c_.q_scale.layout.by_key());
     for (const ScaleSpec* scale : {&c_.k_scale, &c_.v_scale}) {
       const KeyScales& of = scale->layout;
       Set("fp8_scale_tensor", of.layout == ScaleLayout::kTensor);

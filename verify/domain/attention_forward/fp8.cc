@@ -1,4 +1,6 @@
-// Version 11: keys and values in fp8, with and without scales.
+// Version 11: keys and values in fp8, with and without scales. Version 13: q,
+// too.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -54,6 +56,32 @@ std::vector<Case> WithFp8(Draw* draw, std::vector<Case> sequence) {
     std::optional<Case> legal = NormalForm(c);
     if (!legal) {  // a probe of exact numbers
       a.k_scale = a.v_scale = {};
+      legal = NormalForm(c);
+    }
+    if (!legal) return sequence;
+    c = *legal;
+  }
+  return narrow;
+}
+
+std::vector<Case> WithFp8Queries(Draw* draw, std::vector<Case> sequence) {
+  const auto is_narrow = [](const Case& c) {
+    return c.Get<AttentionForwardCase>().kv_lane.has_value();
+  };
+  if (!std::all_of(sequence.begin(), sequence.end(), is_narrow)) {
+    return sequence;
+  }
+  if (!draw->OneIn(2)) return sequence;
+  const Lane lane = draw->OneIn(3) ? Lane::kE5m2 : Lane::kE4m3;
+  const ScaleSpec scale = DrawScales(draw);
+  std::vector<Case> narrow = sequence;
+  for (Case& c : narrow) {
+    AttentionForwardCase& a = c.Get<AttentionForwardCase>();
+    a.q_lane = lane;
+    a.q_scale = scale;
+    std::optional<Case> legal = NormalForm(c);
+    if (!legal) {  // a probe of exact numbers
+      a.q_scale = {};
       legal = NormalForm(c);
     }
     if (!legal) return sequence;

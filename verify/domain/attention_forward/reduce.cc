@@ -197,17 +197,26 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
     if (!a_.kv_lane) return;
     Try([](AttentionForwardCase* a) {
       a->kv_lane.reset();
-      a->k_scale = a->v_scale = {};
+      a->q_lane.reset();
+      a->k_scale = a->v_scale = a->q_scale = {};
+    });
+    Try([](AttentionForwardCase* a) {
+      a->q_lane.reset();
+      a->q_scale = {};
     });
     Try([](AttentionForwardCase* a) { a->kv_lane = Lane::kE4m3; });
+    Try([](AttentionForwardCase* a) {
+      if (a->q_lane) a->q_lane = Lane::kE4m3;
+    });
     Try([](AttentionForwardCase* a) { a->k_scale = a->v_scale = {}; });
     for (const auto member :
-         {&AttentionForwardCase::k_scale, &AttentionForwardCase::v_scale}) {
+         {&AttentionForwardCase::k_scale, &AttentionForwardCase::v_scale,
+          &AttentionForwardCase::q_scale}) {
       Try([member](AttentionForwardCase* a) { a->*member = {}; });
       const ScaleSpec& own = a_.*member;
       if (!own.any()) continue;
       Try([member](AttentionForwardCase* a) {
-        if (a->kv_lane) a->*member = ConstantScales(0.5);
+        if ((a->*member).any()) a->*member = ConstantScales(0.5);
       });
       for (const int64_t n : Below(own.layout.block, 1)) {
         Try([member, n](AttentionForwardCase* a) {

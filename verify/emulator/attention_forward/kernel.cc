@@ -10,7 +10,6 @@
 #include "reference/contract/lanes.h"
 #include "reference/elementary.h"
 #include "verify/emulator/attention_forward/addresses.h"
-#include "verify/emulator/attention_forward/alias/taken_values.h"
 #include "verify/emulator/attention_forward/fp8/taken_numbers.h"
 #include "verify/emulator/attention_forward/row.h"
 #include "verify/emulator/attention_forward/stores.h"
@@ -59,12 +58,14 @@ struct Call {
   float pair_max = 0;  // of the row before, for a fault
   HeadTensors loaded;
   int64_t loaded_of = -1;  // kv head over all batch rows
-  // N25: a scale that all keys of the loaded head share multiplies the scores.
+  // N25: scales that all keys, or all queries, of the head share multiply the
+  // scores.
   std::optional<AttentionForwardProblem> scaled;
   std::optional<AttentionArithmetic> scaled_arithmetic;
   std::optional<double> stale_cap;
 
   void LoadScales(int64_t b, int64_t h);
+  void ShareScales(int64_t b, int64_t h);
   const AttentionForwardProblem& OfScores() const {
     return scaled ? *scaled : problem;
   }
@@ -83,7 +84,7 @@ struct Call {
   bool Guarded(const Visibility& sees, int64_t b, int64_t j) const;
   void Head(int64_t b, int64_t h);
   float MaxOfPadding(const HeadTensors& head, const std::vector<float>& q,
-                     int64_t b) const;
+                     float q_scale, int64_t b) const;
   void Row(const HeadTensors& head, const QueryTile& tile, int64_t b, int64_t h,
            int64_t i, int64_t r);
   void Store(int64_t row, const RowResult& result, bool empty);
@@ -158,10 +159,21 @@ void Call::LoadScales(int64_t b, int64_t h) {
   if (!of_v.by_key()) {
     loaded.output_scale = KeyScaleOf(of_v, inputs.v_scale, b, h, 0);
   }
-  if (!of_k.any() || of_k.by_key()) return;
+}
+
+// Takes the scales that all keys and queries of query head h share.
+void Call::ShareScales(int64_t b, int64_t h) {
+  const KeyScales& of_k = problem.k_scales;
+  const KeyScales& of_q = problem.q_scales;
+  const bool k = of_k.shared();
+  const bool q = of_q.shared();
+  if (!k && !q) return;
   scaled = problem;
-  scaled->scale *=
-      static_cast<double>(KeyScaleOf(of_k, inputs.k_scale, b, h, 0));
+  const auto multiply = [&](float scale) {
+    scaled->scale *= static_cast<double>(scale);
+  };
+  if (k) multiply(KeyScaleOf(of_k, inputs.k_scale, b, h / problem.group(), 0));
+  if (q) multiply(KeyScaleOf(of_q, inputs.q_scale, b, h, 0));
   scaled_arithmetic.emplace(*scaled, variant, dial, stale_cap);
 }
 
@@ -195,6 +207,10 @@ void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
                .sink = 0.0f};
   const Addresses addresses(problem, variant, dial);
   if (problem.sink) task.sink = inputs.sink(addresses.SinkHead(h));
+  // There may be no scales for queries that do not exist.
+  if (problem.q_scales.by_key() && i < inputs.ValidQ(problem, b)) {
+    task.q_scale = KeyScaleOf(problem.q_scales, inputs.q_scale, b, h, i);
+  }
   task.q.reserve(static_cast<size_t>(problem.head_dim));
   for (int64_t c = 0; c < problem.head_dim; ++c) {
     task.q.push_back(Read(inputs.q, addresses.Query({b, h, i, c})));
@@ -203,7 +219,9 @@ void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
   arithmetic.FlushInputs(&task.q);
   Arithmetic().PrescaleQuery(&task.q);
   arithmetic.RoundOperandsQk(&task.q);
-  if (variant.max_of_padding) task.first_max = MaxOfPadding(head, task.q, b);
+  if (variant.max_of_padding) {
+    task.first_max = MaxOfPadding(head, task.q, task.q_scale, b);
+  }
   if (dial.Is(Fault::kMaxOfRowPair)) {
     // Rows of a pair are done one after the other: the second starts with the
     // first one's maximum.
@@ -217,7 +235,7 @@ void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
 
 // The largest score of a key behind the valid ones, before the softcap.
 float Call::MaxOfPadding(const HeadTensors& head, const std::vector<float>& q,
-                         int64_t b) const {
+                         float q_scale, int64_t b) const {
   float top = -std::numeric_limits<float>::infinity();
   const auto d = static_cast<size_t>(problem.head_dim);
   for (int64_t j = inputs.ValidKv(problem, b); j < problem.kv_len; ++j) {
@@ -226,6 +244,7 @@ float Call::MaxOfPadding(const HeadTensors& head, const std::vector<float>& q,
       score += double{q[c]} * head.k[static_cast<size_t>(j) * d + c];
     }
     score *= HeadTensors::ScaleAt(head.k_scale, j);
+    score *= static_cast<double>(q_scale);
     top = std::max(top, static_cast<float>(score * OfScores().scale));
   }
   return top;
@@ -244,6 +263,7 @@ void Call::Head(int64_t b, int64_t h) {
     LoadScales(b, h / problem.group());
   }
   loaded_of = kv;
+  ShareScales(b, h);
   while (at < end) {
     const int64_t i = rows[at] - begin;
     const int64_t first = i - i % variant.tile_q;
@@ -293,41 +313,10 @@ void AttentionEmulator::Exchange(std::vector<RowResult>* stored) {
   last_lse_ = std::move(lse);
 }
 
-void AttentionEmulator::RunPaged(const AttentionForwardProblem& problem,
-                                 const AttentionForwardInputs& inputs,
-                                 const KeyPages& pages,
-                                 const AttentionForwardOutputs& outputs,
-                                 std::span<const int64_t> rows) {
-  const TakenKeys taken = TakeKeys(problem, inputs, pages, dial_);
-  Run(problem, taken.inputs, outputs, rows);
-}
-
-void AttentionEmulator::RunVarlen(const AttentionForwardProblem& problem,
-                                  const AttentionForwardInputs& tokens,
-                                  const VarlenRows& varlen,
-                                  const AttentionForwardOutputs& outputs,
-                                  std::span<const int64_t> rows) {
-  const TakenRows taken = TakeRows(problem, tokens, varlen, dial_);
-  Run(taken.problem, taken.inputs, outputs, rows);
-}
-
-void AttentionEmulator::RunListed(const AttentionForwardProblem& problem,
-                                  const AttentionForwardInputs& inputs,
-                                  const ListedKeys& listed,
-                                  const AttentionForwardOutputs& outputs,
-                                  std::span<const int64_t> rows) {
-  const TakenLists taken = TakeLists(problem, inputs, listed, dial_);
-  Run(taken.problem, taken.inputs, outputs, rows);
-}
-
-void AttentionEmulator::Run(const AttentionForwardProblem& asked,
-                            const AttentionForwardInputs& given,
-                            const AttentionForwardOutputs& outputs,
-                            std::span<const int64_t> rows) {
-  if (asked.v_in_k && BreaksAlias(dial_)) {
-    const TakenValues taken = TakeValues(asked, given, dial_);
-    return Run(taken.problem, taken.inputs, outputs, rows);
-  }
+void AttentionEmulator::RunRead(const AttentionForwardProblem& asked,
+                                const AttentionForwardInputs& given,
+                                const AttentionForwardOutputs& outputs,
+                                std::span<const int64_t> rows) {
   std::optional<TakenNumbers> taken;
   if (asked.kv_lane && BreaksFp8(dial_)) {
     taken = TakeNumbers(asked, given, dial_);

@@ -63,6 +63,11 @@ class AttentionEmulator {
   bool breaks_lists() const { return BreaksLists(dial_); }
 
  private:
+  // Run, once a bug has chosen its queries.
+  void RunRead(const AttentionForwardProblem& asked,
+               const AttentionForwardInputs& given,
+               const AttentionForwardOutputs& outputs,
+               std::span<const int64_t> rows);
   void Exchange(std::vector<RowResult>* stored);
 
   AttentionVariant variant_;

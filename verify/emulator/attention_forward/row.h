@@ -36,6 +36,7 @@ struct RowTask {
   const AttentionArithmetic& arithmetic;
   const HeadTensors& head;
   std::vector<float> q;
+  float q_scale = 1;  // N25: the query's own
   std::vector<VisitedTile> schedule;
   bool empty = false;  // no visible key
   bool has_sink = false;

@@ -81,7 +81,9 @@ float EmulatedRow::ScoreKey(const VisitedTile& tile, const TileKey& key,
   const double scale = task_.problem.scale;
   const float own = HeadTensors::ScaleAt(task_.head.k_scale, key.score_key);
   const bool late = dial.Is(Fault::kFp8KeyScaleAfterCap);
+  const bool late_q = dial.Is(Fault::kFp8QueryScaleAfterCap);
   if (!late) dot *= own;
+  if (!late_q) dot *= task_.q_scale;
   if (dial.Is(Fault::kScaleTwiceLastTile) && &tile == &task_.schedule.back()) {
     dot *= static_cast<float>(scale);
   }
@@ -93,6 +95,7 @@ float EmulatedRow::ScoreKey(const VisitedTile& tile, const TileKey& key,
       a_.Score(dot, dial.Is(Fault::kCapEverySecondVector) ? key.key / 8 % 2 == 0
                                                           : tile.partial);
   if (late) s *= own;
+  if (late_q) s *= task_.q_scale;
   if (!key.visible && !dial.Is(Fault::kMaskMultipliesP)) s = a_.MaskedScore(s);
   return dial.Is(Fault::kNanSwallowed) && s != s ? -kFloatInf : s;
 }

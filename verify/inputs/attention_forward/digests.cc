@@ -43,6 +43,10 @@ std::string AttentionForwardData::InputDigest() const {
     lines += DigestLine("v_scale", inputs.v_scale.shape,
                         DigestTensor(inputs.v_scale));
   }
+  if (problem.q_scales.any()) {
+    lines += DigestLine("q_scale", inputs.q_scale.shape,
+                        DigestTensor(inputs.q_scale));
+  }
   for (const auto& dense : inputs.dense_masks) {
     lines += DigestLine("dense_mask", dense.shape, DigestTensor(dense));
   }
@@ -65,6 +69,7 @@ std::string AttentionForwardData::StorageDigest() const {
                         sink.Digest();
   if (problem.k_scales.any()) digests += k_scale.Digest();
   if (problem.v_scales.any()) digests += v_scale.Digest();
+  if (problem.q_scales.any()) digests += q_scale.Digest();
   for (const GuardedBuffer& dense : dense_masks) digests += dense.Digest();
   return DigestText(digests);
 }

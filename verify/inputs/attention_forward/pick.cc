@@ -1,3 +1,4 @@
+// Longer than 400 lines: one walk through all that a case holds.
 #include "verify/inputs/attention_forward/pick.h"
 
 #include <algorithm>
@@ -299,22 +300,27 @@ class AttentionPicker {
   // Scales of keys or blocks become scales of keys: a part may begin inside a
   // block.
   Status TakeScales() {
-    RETURN_IF_ERROR(TakeScales(from_.inputs.k_scale, &data_.problem.k_scales,
-                               &to_.k_scale, &data_.k_scale,
-                               &data_.inputs.k_scale));
-    return TakeScales(from_.inputs.v_scale, &data_.problem.v_scales,
-                      &to_.v_scale, &data_.v_scale, &data_.inputs.v_scale);
+    const AttentionForwardInputs& from = from_.inputs;
+    AttentionForwardInputs& in = data_.inputs;
+    AttentionForwardProblem& p = data_.problem;
+    RETURN_IF_ERROR(TakeScales(from.k_scale, keys_, &p.k_scales, &to_.k_scale,
+                               &data_.k_scale, &in.k_scale));
+    RETURN_IF_ERROR(TakeScales(from.v_scale, keys_, &p.v_scales, &to_.v_scale,
+                               &data_.v_scale, &in.v_scale));
+    return TakeScales(from.q_scale, queries_, &p.q_scales, &to_.q_scale,
+                      &data_.q_scale, &in.q_scale);
   }
 
-  Status TakeScales(const KeyScaleView& from, KeyScales* scales,
-                    ScaleSpec* line, GuardedBuffer* buffer,
+  Status TakeScales(const KeyScaleView& from, const Stretch& at,
+                    KeyScales* scales, ScaleSpec* line, GuardedBuffer* buffer,
                     KeyScaleView* view) {
+    const auto& heads_at = &at == &queries_ ? pick_.q_heads : pick_.kv_heads;
     if (!scales->any()) return {};
     const KeyScales own = *scales;
     if (own.by_key()) *scales = {ScaleLayout::kToken, 0};
     line->layout = *scales;
-    view->shape = ScaleShape(*scales, SizeOf(pick_.rows),
-                             SizeOf(pick_.kv_heads), keys_.size());
+    view->shape =
+        ScaleShape(*scales, SizeOf(pick_.rows), SizeOf(heads_at), at.size());
     view->strides = DenseStrides(view->shape);
     const auto [rows, heads, count] = view->shape;
     RETURN_IF_ERROR(Allocate(rows * heads * count * 4, buffer));
@@ -323,11 +329,11 @@ class AttentionPicker {
     for (int64_t b = 0; b < rows; ++b) {
       for (int64_t h = 0; h < heads; ++h) {
         for (int64_t n = 0; n < count; ++n) {
-          const bool pads = own.by_key() && keys_.Pads(n);
+          const bool pads = own.by_key() && at.Pads(n);
           *to++ = pads ? 1.0f
                        : KeyScaleOf(own, from, pick_.rows[Place(b)],
-                                    pick_.kv_heads[Place(h)],
-                                    own.by_key() ? keys_.From(n) : 0);
+                                    heads_at[Place(h)],
+                                    own.by_key() ? at.From(n) : 0);
         }
       }
     }

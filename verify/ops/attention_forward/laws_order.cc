@@ -82,6 +82,7 @@ Result<AttentionForwardData> TurnRows(const AttentionForwardData& from) {
   Take(from.v, row, Same, data->v);
   TakeScales(from.inputs.k_scale, row, Same, data->k_scale);
   TakeScales(from.inputs.v_scale, row, Same, data->v_scale);
+  TakeScales(from.inputs.q_scale, row, Same, data->q_scale);
   TakeMasks(from, row, Same, &data.value());
   for (MaskExpr& mask : data->problem.masks) TakePrefixes(p.batch, row, &mask);
   const auto turn = [&](const std::vector<int64_t>& own,
@@ -135,6 +136,7 @@ Result<AttentionForwardData> TurnHeads(const AttentionForwardData& from,
   Take(from.v, Same, key_head, data->v);
   TakeScales(from.inputs.k_scale, Same, key_head, data->k_scale);
   TakeScales(from.inputs.v_scale, Same, key_head, data->v_scale);
+  TakeScales(from.inputs.q_scale, Same, head, data->q_scale);
   TakeMasks(from, Same, head, &data.value());
   auto* sinks = reinterpret_cast<float*>(data->sink.data());
   for (int64_t h = 0; h < p.q_heads; ++h) {

@@ -36,10 +36,9 @@ double LongestRow(const LaneTensor& tensor) {
   return std::sqrt(most);
 }
 
-// Of keys in fp8; 1 without scales.
-double LargestScale(const AttentionForwardData& data) {
-  double most = data.problem.k_scales.any() ? 0 : 1;
-  const KeyScaleView& scales = data.inputs.k_scale;
+// Of keys or queries in fp8; 1 without scales.
+double LargestScale(const KeyScaleView& scales) {
+  double most = scales.data != nullptr ? 0 : 1;
   for (int64_t b = 0; b < scales.shape[0]; ++b) {
     for (int64_t h = 0; h < scales.shape[1]; ++h) {
       for (int64_t n = 0; n < scales.shape[2]; ++n) {
@@ -59,7 +58,8 @@ bool AttentionLaws::OwnsValues() const {
 bool AttentionLaws::ScalesExactly(int exponent) const {
   const AttentionForwardProblem& p = data_.problem;
   double score = std::fabs(p.scale) * LongestRow(data_.q) *
-                 LongestRow(data_.k) * LargestScale(data_);
+                 LongestRow(data_.k) * LargestScale(data_.inputs.k_scale) *
+                 LargestScale(data_.inputs.q_scale);
   if (p.softcap && !std::isnan(score)) score = std::min(score, *p.softcap);
   double sink = 0;
   for (int64_t h = 0; p.sink && h < p.q_heads; ++h) {

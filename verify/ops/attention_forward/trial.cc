@@ -111,6 +111,7 @@ KernelCall AttentionForwardTrial::Call(int64_t,
 std::vector<std::string> AttentionForwardTrial::NeededWants() const {
   std::vector<std::string> wants;
   if (data_.problem.kv_lane) wants.push_back(kFp8KeysWant);
+  if (data_.problem.q_lane) wants.push_back(kFp8QueriesWant);
   if (data_.pages) wants.push_back(kPagesWant);
   if (data_.varlen) wants.push_back(kVarlenWant);
   return wants;

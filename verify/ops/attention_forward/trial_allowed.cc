@@ -301,7 +301,8 @@ std::vector<Case> AttentionForwardTrial::ProbeCases(
     fill.clear();
     attention.page.shared = 0;  // a probe's batch rows all differ
     // Scales of 1 leave its numbers what they are.
-    for (ScaleSpec* spec : {&attention.k_scale, &attention.v_scale}) {
+    for (ScaleSpec* spec :
+         {&attention.k_scale, &attention.v_scale, &attention.q_scale}) {
       if (spec->any()) spec->values = ConstantScales(1).values;
     }
     // The logit 0 makes a sink one more key of value 0.

@@ -285,7 +285,7 @@ std::string AttentionForwardTrial::AddWanted(const std::string& want,
   // They came with the rows.
   if (want == "cu_seqlens" && data_.varlen) return "";
   // The case's own tensors are in it.
-  if (want == kFp8KeysWant) return "";
+  if (want == kFp8KeysWant || want == kFp8QueriesWant) return "";
   return AddAttentionWanted(data_, want, inputs);
 }
 

@@ -107,11 +107,12 @@ Result<WitnessInputs> WidenForWitness(const AttentionForwardProblem& problem,
   to.problem.order = ProductOrder::kChain;
   to.problem.split = 1;
   to.problem.kv_lane.reset();
-  to.problem.k_scales = to.problem.v_scales = {};
+  to.problem.q_lane.reset();
+  to.problem.k_scales = to.problem.v_scales = to.problem.q_scales = {};
   to.problem.v_in_k = false;
   to.problem.value_dim = 2 * problem.value_dim;
   to.inputs = inputs;
-  to.inputs.k_scale = to.inputs.v_scale = {};
+  to.inputs.k_scale = to.inputs.v_scale = to.inputs.q_scale = {};
   const auto widen = [](const LaneView& x, int64_t times, LaneTensor* tensor) {
     std::array<int64_t, 4> shape = x.shape;
     shape[3] *= times;

@@ -19,20 +19,6 @@ constexpr float kKeptScale = 256;
 
 enum class Side : uint8_t { kKeys, kValues };
 
-// What the bits of an element are as a number without NaN and infinity. Without
-// `subnormal` each has a hidden bit.
-double FiniteNumber(Lane lane, uint32_t bits, bool subnormal) {
-  const int digits = LaneRowOf(lane).digits - 1;  // behind the hidden bit
-  const int fraction = static_cast<int>(bits) & ((1 << digits) - 1);
-  const int exponent = static_cast<int>(bits & 0x7f) >> digits;
-  const int hidden = exponent == 0 && subnormal ? 0 : 1 << digits;
-  const int lowest = LaneRowOf(lane).min_exponent - digits;
-  const int steps =
-      exponent == 0 && !subnormal ? -1 : std::max(exponent - 1, 0);
-  const double x = std::ldexp(hidden + fraction, lowest + steps);
-  return (bits & 0x80) != 0 ? -x : x;
-}
-
 class Fp8Reader {
  public:
   Fp8Reader(const AttentionForwardProblem& problem,
@@ -109,16 +95,16 @@ class Fp8Reader {
     }
     if (Is(Fault::kFp8Fnuz)) {
       if ((bits & 0xff) == 0x80) return kFloatNaN;
-      return static_cast<float>(FiniteNumber(lane, bits, true) / 2);
+      return static_cast<float>(FiniteFp8(lane, bits, true) / 2);
     }
     if (Is(Fault::kFp8NoNan)) {
-      return static_cast<float>(FiniteNumber(lane, bits, true));
+      return static_cast<float>(FiniteFp8(lane, bits, true));
     }
     const auto x = static_cast<float>(ElementValue(lane, bits));
     const float normal = std::ldexp(1.0f, LaneRowOf(lane).min_exponent);
     if (!(std::fabs(x) < normal)) return x;
     if (Is(Fault::kFp8SubnormalsNormal)) {
-      return static_cast<float>(FiniteNumber(lane, bits, false));
+      return static_cast<float>(FiniteFp8(lane, bits, false));
     }
     const bool flushed =
         Is(side, Fault::kFp8KeysFlushed, Fault::kFp8ValuesFlushed);
@@ -199,6 +185,18 @@ float InE4m3(float x) {
 }
 
 }  // namespace
+
+double FiniteFp8(Lane lane, uint32_t bits, bool subnormal) {
+  const int digits = LaneRowOf(lane).digits - 1;  // behind the hidden bit
+  const int fraction = static_cast<int>(bits) & ((1 << digits) - 1);
+  const int exponent = static_cast<int>(bits & 0x7f) >> digits;
+  const int hidden = exponent == 0 && subnormal ? 0 : 1 << digits;
+  const int lowest = LaneRowOf(lane).min_exponent - digits;
+  const int steps =
+      exponent == 0 && !subnormal ? -1 : std::max(exponent - 1, 0);
+  const double x = std::ldexp(hidden + fraction, lowest + steps);
+  return (bits & 0x80) != 0 ? -x : x;
+}
 
 bool BreaksFp8(const FaultDial& dial) {
   const auto of_fp8 = [](Fault f) {

@@ -10,6 +10,10 @@
 
 namespace lockstep::verify {
 
+// What the bits of an element are as a number without NaN and infinity. Without
+// `subnormal` each has a hidden bit.
+double FiniteFp8(Lane lane, uint32_t bits, bool subnormal);
+
 // Whether a bug of the dial is one of keys and values in fp8.
 bool BreaksFp8(const FaultDial& dial);
 

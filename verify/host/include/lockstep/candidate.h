@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x00010008u
+#define LOCKSTEP_ABI 0x00010009u
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -42,7 +42,8 @@ enum {
   LOCKSTEP_U8 = 3,    // 0 or 1
   LOCKSTEP_I32 = 4,
   LOCKSTEP_F16 = 5,  // since 1.4: uint16_t, an IEEE binary16
-  // Since 1.7, for k and v alone: uint8_t, Open Compute Project formats.
+  // Since 1.7, for k and v, since 1.9 for q: uint8_t, Open Compute Project
+  // formats.
   LOCKSTEP_E4M3 = 6,
   LOCKSTEP_E5M2 = 7
 };
@@ -108,7 +109,8 @@ typedef struct lockstep_attention_forward_call {
   uint32_t size, abi;
   const char* case_line;  // for logs
   int32_t threads;        // to be used; 0: as you like
-  int32_t lane;           // of q, o, and of k and v where kv_lane is 0
+  int32_t lane;           // of o, of q where q_lane is 0, of k and v where
+                          // kv_lane is 0
   int32_t p;              // of the weights
   int32_t mask_count;     // 1, or one for each query head
   int64_t b, hq, hkv, sq, skv, d, dv;
@@ -154,6 +156,12 @@ typedef struct lockstep_attention_forward_call {
   int32_t kv_lane;  // LOCKSTEP_E4M3, LOCKSTEP_E5M2, or 0
   const lockstep_tensor *k_scale, *v_scale;
   int64_t k_scale_keys, v_scale_keys;  // 0: all keys of a head have one scale
+  // Since 1.9, for a kernel that wants "qlane" and a case with qlane=, which
+  // has kvlane=, too. Scales are like those of k, with hq in place of hkv and
+  // queries in place of keys.
+  int32_t q_lane;  // LOCKSTEP_E4M3, LOCKSTEP_E5M2, or 0
+  const lockstep_tensor* q_scale;
+  int64_t q_scale_queries;  // 0: all queries of a head have one scale
 } lockstep_attention_forward_call;
 
 enum {
