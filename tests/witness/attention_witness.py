@@ -29,6 +29,8 @@ The bound, for f32 arithmetic (u = 2^-24, gamma_n = n u / (1 - n u)):
   output   2^-8 |O| when o is bf16; 2^-11 |O| and 2^-24 when it is f16, which
            ends at 65504.
   lse      log of the weight factor, the row sum's gamma, log2, 3 roundings.
+  scales   of fp8: the numbers are the bytes' times their scales, in float64. Each
+           product of a score, a weight or an output with a scale is a rounding.
 """
 
 import pathlib
@@ -66,6 +68,17 @@ def operands(case, x):
     return x
 
 
+def scaled(case, tensors, name):
+    """q, k or v in float64, times its scales."""
+    x = operands(case, tensors[name].values)
+    if name not in case.scales:
+        return x
+    own = case_language.spread_scales(case.scales[name],
+                                      tensors[name + "_scale"].values.astype(np.float64),
+                                      *x.shape[1:3])
+    return x * own[..., None]
+
+
 def lost(case):
     """What one operation of a sum of products may lose to underflow."""
     return 2.0 * FLUSHED if case.order == "amx" else TINY
@@ -91,7 +104,7 @@ def logits(case, q, k, mask):
     # The sum of two chains, and its sum with the blocks before, are two more.
     n = case.d + (2 if case.order == "amx" else 0)
     eta = abs(case.scale) * (gamma(n) * magnitude + n * lost(case))
-    eta += 3.0 * U32 * size + TINY
+    eta += (3.0 + len(case.scales)) * U32 * size + TINY
     if case.cap is None:
         if np.any(mask & np.isfinite(z) & (size * LOG2E > DOMAIN)):
             raise Undecidable("scaled scores may overflow f32")
@@ -147,6 +160,8 @@ def row_weights(u, eta, sink):
 
 def finite_row(case, u, eta, v, sink, u_weight):
     """(o, bound_o, lse, bound_lse) of a row with a finite logit."""
+    if "v" in case.scales:
+        u_weight += U32
     p, grown, shrunk, lse = row_weights(u, eta, sink)
     n = len(u)
     values = np.where(np.isfinite(v), v, 0.0)
@@ -164,6 +179,8 @@ def finite_row(case, u, eta, v, sink, u_weight):
     total = np.exp2(min(lse * LOG2E, 80.0) if uses_fixed_maximum(case, sink)
                     else -34.0)
     bound += (n + 1) * lost(case) / total + TINY   # subnormal accumulator, o
+    if case.kvlane:  # a subnormal weight times a byte, an accumulator times a scale
+        bound += 2.0 ** 16 * (n + 1) * TINY / total * max(1.0, case.largest_v_scale)
     if case.lane != "f32":
         bound += U_OF[case.lane] * (np.abs(o) + bound) + SMALLEST[case.lane]
     bound_lse = max(np.log(most), -np.log(least)) + sums
@@ -301,8 +318,12 @@ def check_inputs(case, tensors):
     for name, shape in shapes.items():
         found = tensors[name].bits.shape
         case_language.require(found == shape, f"{name}: shape {found}")
-        case_language.require(tensors[name].dtype == case.lane.upper(),
+        fp8 = case.qlane if name == "q" else case.kvlane
+        lane = "F8_" + fp8.upper() if fp8 else case.lane.upper()
+        case_language.require(tensors[name].dtype == lane,
                               f"{name}: type {tensors[name].dtype}")
+        case_language.require((name + "_scale" in tensors) == (name in case.scales),
+                              f"{name}_scale: in one of case and file only")
     for name in ("q_seg", "kv_seg"):
         case_language.require((name in tensors) == (case.q_seg is not None),
                               f"{name}: in one of case and file only")
@@ -335,7 +356,8 @@ def judge(case, tensors, expected):
         and lse.bits.shape == (case.b, case.hq, case.sq), "shape of o or lse")
     case_language.require(o.dtype == case.lane.upper() and lse.dtype == "F32",
                           "type of o or lse")
-    q, k, v = (operands(case, tensors[n].values) for n in ("q", "k", "v"))
+    q, k, v = (scaled(case, tensors, n) for n in ("q", "k", "v"))
+    case.largest_v_scale = float(tensors["v_scale"].values.max()) if "v" in case.scales else 1.0
     u_weight = U_OF[case.p]
     group = case.hq // case.hkv
     tally = Tally()

@@ -43,6 +43,9 @@ class Case:
     q_seg: list | str | None  # per batch row an int array; "file"; or None
     kv_seg: list | str | None
     sink: bool
+    kvlane: str | None   # fp8 of k and v
+    qlane: str | None    # fp8 of q
+    scales: dict         # "q", "k", "v": the layout as it stands in the line
 
 
 # Keys that choose storage or the fill, and do not change what is right.
@@ -50,7 +53,8 @@ INERT_KEYS = {"layout", "strides", "page", "alias", "fill", "gen", "seed", "expe
 KNOWN_KEYS = INERT_KEYS | {
     "b", "hq", "hkv", "sq", "skv", "d", "dv", "lane", "p", "order", "split",
     "scale", "cap",
-    "mask", "align", "q_seg", "kv_seg", "valid_q", "valid_kv", "sinklogit"}
+    "mask", "align", "q_seg", "kv_seg", "valid_q", "valid_kv", "sinklogit",
+    "kvlane", "qlane", "qscale", "kscale", "vscale"}
 
 
 def number(text):
@@ -208,6 +212,27 @@ def parse_masks(keys):
     return masks
 
 
+def fp8_lane(keys, key):
+    word = keys.get(key, "none")
+    require(word in ("none", "e4m3", "e5m2"), f"{key}={word}")
+    return None if word == "none" else word
+
+
+def spread_scales(text, scales, heads, length):
+    """The scale of each [batch row, head, key or query], [b or 1, heads, length]."""
+    kind, _, rest = text.partition(":")
+    wanted = {"tensor": (1, 1), "head": (heads, 1), "token": (heads, length)}
+    if kind == "block":
+        size = int(rest.partition(":")[0])
+        wanted["block"] = (heads, -(-length // size))
+        scales = np.repeat(scales, size, axis=2)[:, :, :length] if \
+            scales.shape[1:] == wanted["block"] else scales[..., :0]
+    else:
+        require(scales.shape[1:] == wanted[kind], f"{text}: shape {scales.shape}")
+    require(scales.shape[2] in (1, length), f"{text}: shape {scales.shape}")
+    return np.broadcast_to(scales, (scales.shape[0], heads, length))
+
+
 def parse_case(line):
     keys = split_keys(line)
     require("sq" in keys and "skv" in keys and "d" in keys,
@@ -229,7 +254,10 @@ def parse_case(line):
         valid_q=per_batch(keys.get("valid_q", str(sq)), b),
         valid_kv=per_batch(keys.get("valid_kv", str(skv)), b),
         q_seg=q_seg, kv_seg=kv_seg,
-        sink=keys.get("sinklogit", "none") != "none")
+        sink=keys.get("sinklogit", "none") != "none",
+        kvlane=fp8_lane(keys, "kvlane"), qlane=fp8_lane(keys, "qlane"),
+        scales={name: keys[name + "scale"] for name in "qkv"
+                if keys.get(name + "scale", "none") != "none"})
 
 
 # --- Visibility. ---

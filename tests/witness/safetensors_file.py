@@ -1,7 +1,7 @@
 """A plain reader of safetensors files: stdlib and numpy.
 
 Read(path) -> (tensors, metadata).  A tensor is a Tensor: `values` (float32
-for F32, BF16 and F16, int32, uint8), `bits` (the raw little-endian words) and
+for F32, BF16, F16 and fp8, int32, uint8), `bits` (the raw little-endian words) and
 `dtype`.  Raises FormatError, with one sentence, on anything irregular.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 Tensor = collections.namedtuple("Tensor", "values bits dtype")
 
 WORD = {"F32": "<u4", "BF16": "<u2", "F16": "<u2", "I32": "<i4", "U8": "u1", "BOOL": "u1",
-        "F64": "<u8", "I64": "<i8"}
+        "F64": "<u8", "I64": "<i8", "F8_E4M3": "u1", "F8_E5M2": "u1"}
 MAX_HEADER = 1 << 20
 
 
@@ -27,7 +27,28 @@ def require(condition, sentence):
         raise FormatError(sentence)
 
 
+def fp8_number(byte, digits):
+    """The number of a byte of the Open Compute Project's fp8: `digits` of fraction, 3 in
+    e4m3, which has no infinity and NaN in its last code alone, or 2 in e5m2."""
+    bias = 2 ** (6 - digits) - 1
+    exponent, fraction = (byte & 0x7F) >> digits, byte & (2 ** digits - 1)
+    sign = -1.0 if byte & 0x80 else 1.0
+    if digits == 3 and byte & 0x7F == 0x7F:
+        return np.nan
+    if digits == 2 and exponent == 31:
+        return sign * np.inf if fraction == 0 else np.nan
+    if exponent == 0:
+        return sign * fraction * 2.0 ** (1 - bias - digits)
+    return sign * (1.0 + fraction * 2.0 ** -digits) * 2.0 ** (exponent - bias)
+
+
+FP8_DIGITS = {"F8_E4M3": 3, "F8_E5M2": 2}
+
+
 def values_of(bits, dtype):
+    if dtype in FP8_DIGITS:
+        table = [fp8_number(byte, FP8_DIGITS[dtype]) for byte in range(256)]
+        return np.array(table, dtype=np.float32)[bits]
     if dtype == "BF16":
         return (bits.astype(np.uint32) << 16).view(np.float32)
     if dtype == "F16":
