@@ -17,7 +17,7 @@ import numpy as np
 
 import safetensors_file
 
-MAX_TOTAL_BYTES = 800 * 1000
+MAX_TOTAL_BYTES = 900 * 1000
 HEAD_DIM = 32
 INPUTS = ["k", "kv_seg", "q", "q_seg", "v"]
 
