@@ -15,6 +15,10 @@ masked_nan_safe = no
 nan = unspecified
 """
 BF16 = F32.replace("ggml-f32", "ggml-bf16") + "lane = bf16\n"
+# From 64 queries on it multiplies tiles in f32. With fewer, and values in f16, the sums over
+# the keys are f16, too.
+TILED_F16 = F32.replace("ggml-f32", "ggml-f16-tiled") + "lane = f16\n"
+F16 = TILED_F16.replace("-tiled", "") + "acc_pv = f16\nstate = f16\n"
 TYPES = {np.dtype(np.float32): ggml.GGML_TYPE_F32, np.dtype(np.float16): ggml.GGML_TYPE_F16,
          np.dtype(ml_dtypes.bfloat16): ggml.GGML_TYPE_BF16}
 
@@ -57,4 +61,16 @@ def attend_f32(q, k, v, *, call):
 
 @lockstep.kernel(profile=BF16, wants=["mask.dense"], lanes=["bf16"], lacks=["lse"])
 def attend_bf16(q, k, v, *, call):
+    return attend(q, k, v, call)
+
+
+@lockstep.kernel(profile=F16, wants=["mask.dense"], lanes=["f16"], lacks=["lse"])
+def attend_f16(q, k, v, *, call):
+    return attend(q, k, v, call)
+
+
+@lockstep.kernel(profile=TILED_F16, wants=["mask.dense"], lanes=["f16"], lacks=["lse"])
+def attend_f16_tiled(q, k, v, *, call):
+    if call.sq < 64:
+        raise lockstep.Unsupported("fewer than 64 queries")
     return attend(q, k, v, call)

@@ -66,6 +66,8 @@ class Fp8Test(encoding_kernels.TestCase):
         head = self.head_of_export(BLOCKS)
         for word in (b'"k_scale"', b'"v_scale"', b'"F8_E4M3"'):
             self.assertIn(word, head)
+
+    def test_an_export_has_queries_and_their_scales(self):
         head = self.head_of_export(QUERIES)
         for word in (b'"q_scale"', b'"F8_E5M2"'):
             self.assertIn(word, head)
