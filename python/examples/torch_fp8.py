@@ -5,6 +5,7 @@ import lockstep
 
 PROFILE = """base = cpu-f32
 name = torch-fp8
+lane = any
 normalise = before
 max = two_pass
 splits = 1

@@ -103,7 +103,7 @@ constexpr OwnCircumstance kOwn[] = {
     {"attn.fp8_q_scale_of_k",
      "d=32 kvlane=e4m3 kscale=tensor:2 qlane=e4m3 qscale=tensor:0.5"},
     {"attn.fp8_q_scale_of_group",
-     "d=32 kvlane=e5m2 qlane=e4m3 qscale=head:uniform:0.5,2"},
+     "hkv=1 d=32 kvlane=e5m2 qlane=e4m3 qscale=head:uniform:0.5,2"},
     {"attn.fp8_q_scale_next_head",
      "d=32 kvlane=e4m3 qlane=e5m2 qscale=head:uniform:0.5,2"},
     {"attn.fp8_q_scale_batch_zero",
