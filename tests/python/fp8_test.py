@@ -96,7 +96,7 @@ class Types(program.TestCase):
         if not has(module):
             self.skipTest(f"not run: LOCKSTEP_PUBLIC_VENV has no {module}")
         wanted = [form.format(name) for name in ("float8_e4m3fn", "float8_e5m2", "float8_e5m2")]
-        kernel = self.path("types.py", TYPES.format(wanted=wanted, framework=framework))
+        kernel = self.path("seen.py", TYPES.format(wanted=wanted, framework=framework))
         done = judged(f"py:{kernel}:attend", LINES[1])
         self.assertIn("types as they should be", done.out + done.err)
 

@@ -40,6 +40,7 @@ import numpy as np
 
 import case_language
 import safetensors_file
+from tally import Tally, compare_row
 
 U32 = 2.0 ** -24
 U_OF = {"f32": 0.0, "bf16": 2.0 ** -8, "f16": 2.0 ** -11}
@@ -48,12 +49,8 @@ ULP2 = 2.0 ** -22          # two ulp of f32, relative
 TINY = 2.0 ** -148         # two smallest f32 subnormals
 FLUSHED = 2.0 ** -126      # below it order=amx has zeros
 LOG2E = 1.4426950408889634
-FLT_MAX = float(np.finfo(np.float32).max)
-LARGEST = {"F32": FLT_MAX, "BF16": FLT_MAX, "F16": 65504.0}
 DOMAIN = 2.0 ** 126        # beyond it f32 sums may overflow in some orders
 WEAK_SHARE = 0.1
-CANONICAL_NAN = {"F32": 0x7FC00000, "BF16": 0x7FC0, "F16": 0x7E00}
-SIGN_BIT = {"F32": 0x80000000, "BF16": 0x8000, "F16": 0x8000}
 
 
 class Undecidable(Exception):
@@ -227,52 +224,6 @@ def judge_row(case, u, eta, v, sink, u_weight):
     eta = np.where(np.isfinite(u), eta, 0.0)
     o, bound, lse, bound_lse = finite_row(case, u, eta, v, sink, u_weight)
     return classes, o, bound, "f", lse, bound_lse
-
-
-# --- Comparison: the condition for passing is stated, per element. ---
-
-
-class Tally:
-    def __init__(self):
-        self.passed = self.failed = self.weak = 0
-        self.worst = 0.0
-        self.messages = []
-
-    def element(self, where, x, bits, dtype, kind, exact, bound, scale):
-        negative_zero = bits == SIGN_BIT[dtype]
-        if kind == "n":
-            ok = bits == CANONICAL_NAN[dtype]
-        elif kind in "+-":
-            ok = x == (np.inf if kind == "+" else -np.inf)
-        elif kind == "?":
-            ok = bits == CANONICAL_NAN[dtype] or abs(x) == np.inf
-        elif kind == "0":
-            ok = bits == 0
-        else:
-            ok = abs(x - exact) <= bound and not negative_zero
-            overflow = abs(exact) + bound > LARGEST[dtype]
-            ok = ok or (overflow and x == np.copysign(np.inf, exact))
-            self.weak += not bound <= scale / 8.0
-            if np.isfinite(x) and bound > 0.0:
-                self.worst = max(self.worst, abs(x - exact) / bound)
-        if ok:
-            self.passed += 1
-        else:
-            self.failed += 1
-            if len(self.messages) < 8:
-                self.messages.append(
-                    f"{where}: got {x!r} (bits {bits:#x}), class '{kind}', "
-                    f"exact {exact:.9g}, bound {bound:.3g}")
-
-
-def compare_row(tally, row, where, o, lse, scale):
-    """o: (values [Dv], bits [Dv], dtype); lse likewise, scalars."""
-    classes, exact, bound, kind_lse, exact_lse, bound_lse = row
-    for c in range(len(exact)):
-        tally.element(f"o[{where},{c}]", float(o[0][c]), int(o[1][c]), o[2],
-                      classes[c], exact[c], bound[c], scale[c])
-    tally.element(f"lse[{where}]", float(lse[0]), int(lse[1]), lse[2],
-                  kind_lse, exact_lse, bound_lse, 8.0)
 
 
 # --- The directory. ---

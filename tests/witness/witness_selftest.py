@@ -17,6 +17,8 @@ import numpy as np
 import attention_witness
 import case_language
 import safetensors_file
+from fp8_tensors import Fp8Tensors
+from mask_patterns import PATTERNS
 
 F = np.float32
 LOG2E = attention_witness.LOG2E
@@ -165,40 +167,10 @@ class Problem:
         return bits
 
 
-class Fp8Problem(Problem):
-    """q, k and v in fp8 with scales of 0.5 to 2; every bug is one of what is read."""
-
-    BUGS = ("q_scale_forgotten", "k_scale_forgotten", "v_scale_twice", "k_scale_of_next",
-            "k_in_other_format", "v_next_byte")
-
+class Fp8Problem(Fp8Tensors, Problem):
     def __init__(self, line):
         super().__init__(line, lambda b, h, i, j, bug: True, self.BUGS)
-        rng = np.random.default_rng(8)
-        case = self.case
-        self.bytes = {n: rng.integers(0, 0x50, getattr(self, n).shape, np.uint8)
-                      | (rng.integers(0, 2, getattr(self, n).shape, np.uint8) << 7)
-                      for n in "qkv"}
-        shapes = {"q": (1, case.hq, 1), "k": (case.b, case.hkv, case.skv),
-                  "v": (case.b, case.hkv, case.skv)}
-        self.scale = {n: rng.uniform(0.5, 2, shapes[n]).astype(np.float32) for n in "qkv"}
-
-    def read(self, bug):
-        for n in "qkv":
-            lane = "F8_" + (self.case.qlane if n == "q" else self.case.kvlane).upper()
-            if bug == n + "_in_other_format":
-                lane = {"F8_E4M3": "F8_E5M2", "F8_E5M2": "F8_E4M3"}[lane]
-            data = np.roll(self.bytes[n], 1, -1) if bug == n + "_next_byte" else self.bytes[n]
-            scale = self.scale[n]
-            if bug == n + "_scale_of_next":
-                scale = np.roll(scale, 1, 2)
-            power = {n + "_scale_forgotten": 0, n + "_scale_twice": 2}.get(bug, 1)
-            numbers = safetensors_file.values_of(data, lane) * scale[..., None] ** power
-            setattr(self, n, numbers.astype(np.float32))
-
-    def inputs(self):
-        lanes = {"q": self.case.qlane, "k": self.case.kvlane, "v": self.case.kvlane}
-        out = {n: ("F8_" + lanes[n].upper(), self.bytes[n]) for n in "qkv"}
-        return {**out, **{n + "_scale": ("F32", self.scale[n]) for n in "qkv"}}
+        self.draw()
 
 
 def run(problem, bug, folder, change=None):
@@ -379,24 +351,6 @@ def word_defects():
     yield "lse one unit of 2^-15 off", causal, None, \
         lambda o, lse: lse.view(np.float32).__setitem__(
             last[:3], lse.view(np.float32)[last[:3]] + F(2.0 ** -15))
-
-
-# --- Masks as drawn in the specification. ---
-
-PATTERNS = (
-    ("sq=2 skv=5 mask=causal", "x.... xx..."),
-    ("sq=2 skv=5 mask=causal align=br", "xxxx. xxxxx"),
-    ("sq=5 skv=2 mask=causal", "x. xx xx xx xx"),
-    ("sq=5 skv=2 mask=causal align=br", ".. .. .. x. xx"),
-    ("sq=4 skv=1 mask=window:inf,1 align=br", ". . x x"),
-    ("sq=4 skv=4 mask=window:1,0", "x... xx.. .xx. ..xx"),
-    ("sq=4 skv=4 mask=chunked:2", "x... xx.. ..x. ..xx"),
-    ("sq=4 skv=4 mask=prefix:2", "xx.. xx.. xxx. xxxx"),
-    ("sq=4 skv=6 mask=causal align=2", "xxx... xxxx.. xxxxx. xxxxxx"),
-    ("sq=6 skv=4 mask=window:1,1", "xx.. xxx. .xxx ..xx ...x ...."),
-    ("sq=1 skv=6 mask=sink:1 q_seg=ids:0*1 kv_seg=ids:0*2,1,0*3", "x..x.."),
-    ("sq=2 skv=4 mask=full valid_q=1 valid_kv=3", "xxx. ...."),
-)
 
 
 def pattern(line):
