@@ -187,7 +187,7 @@ class Fighters {
     start_seconds_ = std::min(start_seconds_, Now() - start);
     anew_ = start_seconds_ < slice_ / 2;
     for (const size_t side : dice_->Order(2)) {
-      ASSIGN_OR_RETURN(const Turn cold, TakeTurn(&*rows_[side], 1));
+      RETURN_IF_ERROR(TakeTurn(&*rows_[side], 1).status());
     }
     ++starts_;
     return starts_ == 1 ? ChooseCalls() : Status();
