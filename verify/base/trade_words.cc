@@ -8,8 +8,8 @@ namespace {
 
 using enum WordFor;
 
-constexpr const char* kNoEights =
-    "fp8 is not supported: judge the kernel on inputs in bf16 (docs/faq.md)";
+constexpr const char* kEights =
+    "fp8 is a lane of q, k and v: kvlane=e4m3 qlane=e4m3 (docs/cases.md)";
 constexpr const char* kNoTolerance =
     "there is no tolerance: --profile says what arithmetic the kernel has "
     "(docs/which-profile.md)";
@@ -121,8 +121,9 @@ constexpr TradeWord kTable[] = {
     {kLane, "float32 fp32 float single", "f32", ""},
     {kLane, "bfloat16 bfp16", "bf16", ""},
     {kLane, "float16 fp16 half", "f16", ""},
-    {kLane, "fp8 f8 e4m3 e5m2 float8 float8_e4m3fn float8_e5m2 int8", "",
-     kNoEights},
+    {kLane, "fp8 f8 float8 float8_e4m3fn float8_e5m2", "", kEights},
+    {kLane, "int8", "",
+     "int8 is not supported: judge the kernel on inputs in bf16 (docs/faq.md)"},
     {kLane, "float64 fp64 double f64", "",
      "binary64 is not supported: judge the kernel in f32 (docs/faq.md)"},
     {kLane, "tf32", "f32",
@@ -139,7 +140,7 @@ constexpr TradeWord kTable[] = {
      "with operand_qk = tf32 and operand_v = tf32, docs/which-profile.md"},
     {kProfile, "mamba mamba3 scan", "scan-f32", ""},
     {kProfile, "fp16 f16 float16 half", "flash-f16", "docs/which-profile.md"},
-    {kProfile, "fp8 e4m3 e5m2", "", kNoEights},
+    {kProfile, "fp8 e4m3 e5m2", "", kEights},
 
     {kVerb, "help", "--help", ""},
     {kVerb, "version", "--version", ""},
