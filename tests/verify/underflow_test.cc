@@ -48,6 +48,13 @@ constexpr Alarm kAlarms[] = {
      "mamba3_scan_backward t=12 n=8 p=5 lane=f16 bias=no skip=no norm=1e-05 "
      "carry=yes regime=strong fill=normal:0.01 grad=f32 dy=int:-3,3 dcarry=yes "
      "seed=575679"},
+    // What overflows may do so before it meets a small factor.
+    {"scan-grad",
+     "mamba3_scan_backward t=3 h=2 n=1 p=3 variant=mimo r=2 gate=yes "
+     "fill=subnormal:0.2 dy=normal:1+huge:0.1 seed=776068"},
+    {"scan-grad",
+     "mamba3_scan_backward t=1 n=34 p=106 s=0 gate=yes norm=0.001 carry=yes "
+     "regime=long dy=normal:1+huge:0.1 seed=129898"},
     // Operands in a narrow type have its subnormal numbers.
     {"cpu-tf32", "attention_forward sq=1 skv=1 d=1 dv=3 fill=v.subnormal:0.2"},
     {"cpu-bf16-operands",

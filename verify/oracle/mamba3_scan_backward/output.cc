@@ -1,5 +1,6 @@
 // From the cotangent of y to that of what the state gives: ranks, gate, norm
 // (step 1 of clause N19).
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,9 @@ template <typename View, typename... Index>
 double Load(const View& x, Index... at) {
   return static_cast<double>(x.Float(at...));
 }
+
+// Below it no product of f32 overflows, whatever its roundings.
+constexpr double kLargestProduct = 0x1p126;
 
 }  // namespace
 
@@ -43,10 +47,12 @@ Nums GradientWalk::Normed(size_t r, const Moment& now, const Nums& d_value,
                      Exactly(forward_.norm()[c], scan_.param + scan_.norm));
     dot += scaled[c] * normed[c];
   }
+  const bool overflows = !(Worst(dot) < kLargestProduct);
   dot = Off(dot, scan_.norm) * Exactly(1 / channels);
   for (size_t c = 0; c < channels_; ++c) {
     d_o->push_back(
         AsOne(Off(*stretch * (scaled[c] - normed[c] * dot), scan_.norm)));
+    if (overflows) d_o->back().worst = kInf;
   }
   return normed;
 }
@@ -92,7 +98,14 @@ std::vector<Nums> GradientWalk::OutputStage(int64_t t, const Moment& now) {
         // A difference of what may cancel.
         const Num slope = Within(sigma * (1 + u * (1 - sigma)),
                                  sigma * (1 + std::fabs(u)) * relative + lost);
-        const Num d_u = made * value[c] * slope;
+        Num d_u = made * value[c] * slope;
+        // Its factors may meet in any order, large ones first.
+        double most = 1;
+        for (const double x : {Worst(made), Worst(value[c]), Worst(slope),
+                               std::fabs(zeta), std::fabs(z)}) {
+          most *= std::max(x, 1.0);
+        }
+        if (!(most < kLargestProduct)) d_u.worst = kInf;
         AddTo(Gradient::kZ, token * channels_ + c,
               Off(d_u * Exactly(zeta, scan_.param), scan_.rank + scan_.gate));
         AddTo(Gradient::kZeta, r * channels_ + c,
