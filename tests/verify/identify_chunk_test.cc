@@ -69,7 +69,7 @@ TEST(IdentifyChunk, SeesChunks) {
   EXPECT_EQ(ChunkOf(ask).value, "64");
 }
 
-void ExpectSeen(const Identified& found, const std::string& value) {
+void ExpectChunk(const Identified& found, const std::string& value) {
   const FieldEvidence* field = found.Find("scan.chunk");
   ASSERT_NE(field, nullptr);
   EXPECT_EQ(field->word, Word::kSeen) << field->evidence;
@@ -97,20 +97,20 @@ TEST(IdentifyChunk, SeesChunksOfKernels) {
     const auto kernel = MakeEmulatedScan("variant", "planted", variant, {});
     return AskedOf("mamba3_scan", *kernel, Lane::kF32, 0);
   };
-  ExpectSeen(asked(), "64");
+  ExpectChunk(asked(), "64");
   variant.chunk = 100;
-  ExpectSeen(asked(), "128");
+  ExpectChunk(asked(), "128");
   ScanGradVariant grad = FindScanGradVariant("scan-grad-pairs64").value();
   const auto gradients = [&] {
     const auto kernel = MakeEmulatedScanGradients("variant", "planted", grad,
                                                   ScanGradFault::kNone);
     return AskedOf("mamba3_scan_backward", *kernel, Lane::kF32, 0);
   };
-  ExpectSeen(gradients(), "64");
+  ExpectChunk(gradients(), "64");
   grad.scores = true;
-  ExpectSeen(gradients(), "64");
+  ExpectChunk(gradients(), "64");
   grad.scan.chunk = 100;
-  ExpectSeen(gradients(), "128");
+  ExpectChunk(gradients(), "128");
 }
 
 }  // namespace
