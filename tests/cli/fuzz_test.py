@@ -67,7 +67,7 @@ class Fuzz(program.TestCase):
         self.assertEqual(done.code, 0, done.err)
         self.assertIn("too few cases to name the rest", done.out)
         self.assertNotIn("never produced", done.out)
-        lines = self.path("one.cases", "attention_forward sq=1 skv=1 d=1\n" * 1300)
+        lines = self.path("one.cases", "attention_forward sq=1 skv=1 d=1\n" * 1400)
         done = run("fuzz", "--budget", "1cases", "--plans", "1", "--corpus", lines,
                    "--candidate", "builtin:reference")
         self.assertEqual(done.code, 0, done.err)
