@@ -150,17 +150,16 @@ HWY_INLINE void AdvanceVectors(const Mamba3Scratch& s, int64_t n, int64_t token,
                                int64_t c, int64_t vectors, const float* decay,
                                float* HWY_RESTRICT h) {
   constexpr int kAll = kVectorsOf<kRanks>;
-  int64_t v = 0;
-  const auto advance = [&]<int kOf>() HWY_ATTR {
+  const auto advance = [&]<int kOf>(int64_t v) HWY_ATTR {
     const int64_t at = v * VectorLanes();
     const int64_t place = v / kChannelVectors * TileWidth() * n +
                           v % kChannelVectors * VectorLanes();
     AdvanceTile<kRanks, kOf, kTokens>(s, n, token, c + at, decay, h + place);
-    v += kOf;
   };
-  while (v + kAll <= vectors) advance.template operator()<kAll>();
-  while (v + 2 <= vectors) advance.template operator()<2>();
-  while (v < vectors) advance.template operator()<1>();
+  int64_t v = 0;
+  for (; v + kAll <= vectors; v += kAll) advance.template operator()<kAll>(v);
+  for (; v + 2 <= vectors; v += 2) advance.template operator()<2>(v);
+  for (; v < vectors; ++v) advance.template operator()<1>(v);
 }
 
 // All tokens of a block on `vectors` vectors of the state.
