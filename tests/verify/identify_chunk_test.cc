@@ -15,15 +15,19 @@
 namespace lockstep::verify {
 namespace {
 
-// A kernel whose chunks begin at multiples of a length. Its exps are f32's.
-ChunkQuestions KernelOfChunk(int64_t chunk) {
+// A kernel whose chunks begin at multiples of a length. Its exps are f32's, off
+// by `error` of their own: those of one decay up, those of two down.
+ChunkQuestions KernelOfChunk(int64_t chunk, double error = 0) {
   ChunkQuestions ask;
-  ask.decays = [chunk](const std::vector<TwoDecays>& of_heads,
-                       int64_t) -> Result<std::vector<Numbers>> {
-    const auto exp = [](double x) { return static_cast<float>(std::exp(x)); };
+  ask.decays = [chunk, error](const std::vector<TwoDecays>& of_heads,
+                              int64_t) -> Result<std::vector<Numbers>> {
     Numbers left;
     for (const TwoDecays& two : of_heads) {
       const bool one = two.first / chunk == two.second / chunk;
+      const double off = one && two.a != 0 && two.b != 0 ? -error : error;
+      const auto exp = [off](double x) {
+        return static_cast<float>(std::exp(x) * (1 + off));
+      };
       left.push_back(one ? exp(two.a + two.b) : exp(two.a) * exp(two.b));
     }
     return std::vector<Numbers>{left};
@@ -52,6 +56,9 @@ TEST(IdentifyChunk, SeesChunks) {
     EXPECT_EQ(said.value, seen) << said.evidence;
     EXPECT_EQ(said.word, said.value == "any" ? Word::kAssumed : Word::kSeen);
   }
+  // The largest legal error of an exp makes no chunk shorter.
+  EXPECT_EQ(ChunkOf(KernelOfChunk(300, 0x1p-16)).value, "any");
+  EXPECT_EQ(ChunkOf(KernelOfChunk(128, 0x1p-16)).value, "128");
   // Sums over more tokens than decays are long.
   ChunkQuestions ask = KernelOfChunk(4);
   ask.by_state = [](int64_t apart) -> Result<bool> { return apart > 128; };

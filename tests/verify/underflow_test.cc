@@ -55,6 +55,15 @@ constexpr Alarm kAlarms[] = {
     {"scan-grad",
      "mamba3_scan_backward t=1 n=34 p=106 s=0 gate=yes norm=0.001 carry=yes "
      "regime=long dy=normal:1+huge:0.1 seed=129898"},
+    {"scan-grad",
+     "mamba3_scan_backward b=2 t=2 h=3 g=3 n=1 p=7 variant=mimo gate=yes "
+     "reduce=yes norm=0.001 dy=normal:1+huge:0.1"},
+    {"scan-grad",
+     "mamba3_scan_backward t=2 n=1 p=3 seg=runs:1,1 fill=k.normal:1073741824 "
+     "dy=normal:1+huge:0.1 dcarry=yes seed=804453"},
+    {"scan-grad",
+     "mamba3_scan_backward b=2 t=3 h=3 g=3 n=1 p=1 variant=mimo gate=yes "
+     "fill=huge:0.1 seed=983920"},
     // Operands in a narrow type have its subnormal numbers.
     {"cpu-tf32", "attention_forward sq=1 skv=1 d=1 dv=3 fill=v.subnormal:0.2"},
     {"cpu-bf16-operands",

@@ -159,8 +159,9 @@ std::string PrintCounts(const Case& c, int64_t) {
   return FormatCounts(Get(c).*kMember);
 }
 
-Status ParseStridesKey(Scanner& in, int64_t, Case& c) {
-  ASSIGN_OR_RETURN(Get(c).strides, ParseStrides(in));
+template <auto kMember, auto kParse>
+Status ParseMember(Scanner& in, int64_t, Case& c) {
+  ASSIGN_OR_RETURN(Get(c).*kMember, kParse(in));
   return {};
 }
 
@@ -247,17 +248,11 @@ Status ParseWideLane(Scanner& in, int64_t place, Case& c) {
 }
 
 template <auto kMember>
-Status ParseFp8LaneKey(Scanner& in, int64_t, Case& c) {
-  ASSIGN_OR_RETURN(Get(c).*kMember, ParseFp8Lane(in));
-  return {};
-}
-
-template <auto kMember>
 constexpr CaseKey Fp8LaneKey(const char* name) {
   return {name,
           "none|e4m3|e5m2",
           [](Case& c) { (Get(c).*kMember).reset(); },
-          &ParseFp8LaneKey<kMember>,
+          &ParseMember<kMember, &ParseFp8Lane>,
           [](const Case& c, int64_t) -> std::string {
             return Get(c).*kMember ? LaneName(*(Get(c).*kMember)) : "none";
           },
@@ -272,17 +267,11 @@ constexpr CaseKey WideLaneKey(const char* name) {
 }
 
 template <auto kMember>
-Status ParseScaleKey(Scanner& in, int64_t, Case& c) {
-  ASSIGN_OR_RETURN(Get(c).*kMember, ParseScales(in));
-  return {};
-}
-
-template <auto kMember>
 constexpr CaseKey ScaleKey(const char* name) {
   return {name,
           kScaleForm,
           [](Case& c) { Get(c).*kMember = {}; },
-          &ParseScaleKey<kMember>,
+          &ParseMember<kMember, &ParseScales>,
           [](const Case& c, int64_t) { return FormatScales(Get(c).*kMember); },
           nullptr};
 }
@@ -350,7 +339,7 @@ const CaseKey kKeys[] = {
         "layout", "bhsd|bshd|thd|varlen",
         &keys::Set<Layout::kBhsd, &Af::layout>),
     {"strides", "none|q:SB/SH/SS/SD,...", [](Case& c) { Get(c).strides = {}; },
-     ParseStridesKey,
+     &ParseMember<&Af::strides, &ParseStrides>,
      [](const Case& c, int64_t) { return FormatStrides(Get(c).strides); },
      nullptr},
     Younger({"page", "none|SIZE[:hnd|nhd][:share=PAGES]",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "verify/base/format.h"
+#include "verify/base/status_macros.h"
 #include "verify/identify/mamba3_scan/learned_chunks.h"
 
 namespace lockstep::verify {
@@ -43,23 +44,18 @@ Result<std::vector<ToldPair>> ToldPairs(const ChunkQuestions& ask) {
     seconds.push_back({0, 1, b, 0});
     sums.push_back({0, 1, a + b, 0});
   }
-  const auto first = ask.decays(firsts, 3);
-  const auto second = ask.decays(seconds, 3);
-  const auto sum = ask.decays(sums, 3);
-  if (!first.ok() || !second.ok() || !sum.ok()) {
-    return !first.ok()    ? first.status()
-           : !second.ok() ? second.status()
-                          : sum.status();
-  }
+  ASSIGN_OR_RETURN(const auto first, ask.decays(firsts, 3));
+  ASSIGN_OR_RETURN(const auto second, ask.decays(seconds, 3));
+  ASSIGN_OR_RETURN(const auto sum, ask.decays(sums, 3));
   std::vector<ToldPair> told;
   for (size_t i = 0; i < kDrawn; ++i) {
     ToldPair pair = {firsts[i].a, seconds[i].a, {}};
     bool differs = true;
-    for (size_t n = 0; n < first->size(); ++n) {
-      const auto product = static_cast<float>(first.value()[n][i]) *
-                           static_cast<float>(second.value()[n][i]);
+    for (size_t n = 0; n < first.size(); ++n) {
+      const auto product =
+          static_cast<float>(first[n][i]) * static_cast<float>(second[n][i]);
       pair.product.push_back(double{product});
-      differs = differs && pair.product.back() != sum.value()[n][i];
+      differs = differs && pair.product.back() != sum[n][i];
     }
     if (differs) told.push_back(std::move(pair));
   }
@@ -72,7 +68,8 @@ enum class Decayed : uint8_t {
   kNear,     // it, up to roundings: an exp of a sum
   kOther     // no chunk's
 };
-// Of roundings, and of the exps' own errors.
+// Of roundings, and of three exps, whose errors are 2^-16 at most where they
+// are legal (AskDecay).
 constexpr double kNearTo = 0x1p-14;
 
 Result<Decayed> DecayedBy(const ChunkQuestions& ask,
@@ -82,12 +79,11 @@ Result<Decayed> DecayedBy(const ChunkQuestions& ask,
     const int64_t place = i % 2 == 0 ? 0 : apart - 1;
     decays.push_back({place, place + apart, pairs[i].a, pairs[i].b});
   }
-  const auto came = ask.decays(decays, 2 * apart + 1);
-  if (!came.ok()) return came.status();
+  ASSIGN_OR_RETURN(const auto came, ask.decays(decays, 2 * apart + 1));
   bool equal = true, near = true;
-  for (size_t n = 0; n < came->size(); ++n) {
+  for (size_t n = 0; n < came.size(); ++n) {
     for (size_t i = 0; i < kPairs; ++i) {
-      const double x = came.value()[n][i], product = pairs[i].product[n];
+      const double x = came[n][i], product = pairs[i].product[n];
       equal = equal && x == product;
       near = near && std::fabs(x - product) <= kNearTo * product;
     }

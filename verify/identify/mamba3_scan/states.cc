@@ -315,9 +315,8 @@ Result<std::vector<Numbers>> StatesBehind(
   question.heads = static_cast<int64_t>(of_heads.size());
   question.a = DecaysOf(of_heads);
   question.carry_h = Always(1);
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
-  return std::vector<Numbers>{FirstStates(answer.value())};
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
+  return std::vector<Numbers>{FirstStates(answer)};
 }
 
 // The last token reads a state that the first one left, by channel.
@@ -335,12 +334,11 @@ Result<bool> ReadsTheState(ScanKernel* kernel, int64_t apart) {
   question.v = [&](int64_t, int64_t t, int64_t p) {
     return t == 0 ? x[static_cast<size_t>(p)] : 0;
   };
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   bool reads = true;
   for (size_t p = 0; p < x.size(); ++p) {
-    const float read = static_cast<float>(qk[0]) * answer->h[0][p][0];
-    reads = reads && answer->y[0].back()[p] == read;
+    const float read = static_cast<float>(qk[0]) * answer.h[0][p][0];
+    reads = reads && answer.y[0].back()[p] == read;
   }
   return reads;
 }
@@ -350,11 +348,10 @@ Result<bool> StatesInOrder(ScanKernel* kernel, int64_t apart) {
   question.tokens = TokensOfThree(apart);
   question.k = FirstCoordinate();
   question.v = ThreeTerms(apart);
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   bool in_order = true;
   for (int64_t p = 0; p < kScanValues; ++p) {
-    const double came = answer->h[0][static_cast<size_t>(p)][0];
+    const double came = answer.h[0][static_cast<size_t>(p)][0];
     in_order = in_order && came == LeftOfThree(p, true);
   }
   return in_order;

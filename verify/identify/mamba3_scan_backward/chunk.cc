@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "verify/base/status_macros.h"
 #include "verify/identify/mamba3_scan/chunk.h"
 #include "verify/identify/mamba3_scan_backward/kernel.h"
 
@@ -20,12 +21,11 @@ Result<std::vector<Numbers>> NumbersBehind(
   question.carry_h = question.dcarry_h = [](int64_t, int64_t p, int64_t n) {
     return p == 0 && n == 0 ? 1 : 0;
   };
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   std::vector<Numbers> numbers(2);
   for (size_t h = 0; h < of_heads.size(); ++h) {
-    numbers[0].push_back(double{answer->dinit_h[h][0][0]});
-    numbers[1].push_back(double{answer->da[h].back()});
+    numbers[0].push_back(double{answer.dinit_h[h][0][0]});
+    numbers[1].push_back(double{answer.da[h].back()});
   }
   return numbers;
 }
@@ -45,13 +45,12 @@ Result<bool> SumsInOrder(ScanGradKernel* kernel, int64_t apart) {
     return c != kOwn ? terms(h, t, c) : t == last ? 1.0 : 0.0;
   };
   question.from_carry = true;
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   bool in_order = true;
   for (int64_t c = 0; c < kOwn; ++c) {
     const auto at = static_cast<size_t>(c);
-    in_order = in_order && answer->dinit_h[0][at][0] == LeftOfThree(c, false) &&
-               answer->dq[0].back()[at] == LeftOfThree(c, true);
+    in_order = in_order && answer.dinit_h[0][at][0] == LeftOfThree(c, false) &&
+               answer.dq[0].back()[at] == LeftOfThree(c, true);
   }
   return in_order;
 }
@@ -82,16 +81,15 @@ Result<bool> ReadsTheState(ScanGradKernel* kernel, int64_t apart,
   question.dy = at(d_o, apart, of_state);
   question.k = at(k, 0, !of_state);
   question.v = at(v, 0, true);
-  const auto answer = kernel->Ask(question);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, kernel->Ask(question));
   bool reads = true;
   for (size_t i = 0; i < q.size(); ++i) {
     if (of_state) {
-      reads = reads && answer->dq[0].back()[i] == Product(d_o[0], k[i], v[0]);
+      reads = reads && answer.dq[0].back()[i] == Product(d_o[0], k[i], v[0]);
       continue;
     }
-    reads = reads && answer->dv[0][0][i] == Product(k[0], q[0], d_o[i]) &&
-            answer->dk[0][0][i] == Product(v[0], q[i], d_o[0]);
+    reads = reads && answer.dv[0][0][i] == Product(k[0], q[0], d_o[i]) &&
+            answer.dk[0][0][i] == Product(v[0], q[i], d_o[0]);
   }
   return reads;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "verify/oracle/mamba3_scan/functions.h"
 #include "verify/oracle/mamba3_scan_backward/walk.h"
@@ -16,8 +17,13 @@ double Load(const View& x, Index... at) {
   return static_cast<double>(x.Float(at...));
 }
 
-// Below it no product of f32 overflows, whatever its roundings.
-constexpr double kLargestProduct = 0x1p126;
+// Whether a product of numbers up to these sizes may overflow on the way. They
+// meet in any order, large ones first.
+bool MayOverflow(std::initializer_list<double> sizes) {
+  double most = 1;
+  for (const double x : sizes) most *= std::max(std::fabs(x), 1.0);
+  return !(most < kLargestProduct);
+}
 
 }  // namespace
 
@@ -50,9 +56,11 @@ Nums GradientWalk::Normed(size_t r, const Moment& now, const Nums& d_value,
   const bool overflows = !(Worst(dot) < kLargestProduct);
   dot = Off(dot, scan_.norm) * Exactly(1 / channels);
   for (size_t c = 0; c < channels_; ++c) {
-    d_o->push_back(
-        AsOne(Off(*stretch * (scaled[c] - normed[c] * dot), scan_.norm)));
-    if (overflows) d_o->back().worst = kInf;
+    const Num across = scaled[c] - normed[c] * dot;
+    d_o->push_back(AsOne(Off(*stretch * across, scan_.norm)));
+    if (overflows || MayOverflow({Worst(across), Worst(*stretch)})) {
+      d_o->back().worst = kInf;
+    }
   }
   return normed;
 }
@@ -96,23 +104,25 @@ std::vector<Nums> GradientWalk::OutputStage(int64_t t, const Moment& now) {
         const double lost = scan_.tiny * (1 + std::fabs(u));
         silu = Within(u * sigma, std::fabs(u) * sigma * relative + lost);
         // A difference of what may cancel.
-        const Num slope = Within(sigma * (1 + u * (1 - sigma)),
-                                 sigma * (1 + std::fabs(u)) * relative + lost);
+        Num slope = Within(sigma * (1 + u * (1 - sigma)),
+                           sigma * (1 + std::fabs(u)) * relative + lost);
+        // An infinite u times a sigma of 0 is NaN.
+        if (MayOverflow({zeta, z})) silu.worst = slope.worst = kInf;
         Num d_u = made * value[c] * slope;
-        // Its factors may meet in any order, large ones first.
-        double most = 1;
-        for (const double x : {Worst(made), Worst(value[c]), Worst(slope),
-                               std::fabs(zeta), std::fabs(z)}) {
-          most *= std::max(x, 1.0);
+        if (MayOverflow(
+                {Worst(made), Worst(value[c]), Worst(slope), zeta, z})) {
+          d_u.worst = kInf;
         }
-        if (!(most < kLargestProduct)) d_u.worst = kInf;
         AddTo(Gradient::kZ, token * channels_ + c,
               Off(d_u * Exactly(zeta, scan_.param), scan_.rank + scan_.gate));
         AddTo(Gradient::kZeta, r * channels_ + c,
               Off(d_u * Exactly(z), scan_.gate));
       }
-      AddTo(Gradient::kPhi, r * channels_ + c, of_y[c] * (value[c] * silu));
+      Num d_phi = of_y[c] * (value[c] * silu);
+      if (MayOverflow({dy, Worst(value[c]), Worst(silu)})) d_phi.worst = kInf;
+      AddTo(Gradient::kPhi, r * channels_ + c, d_phi);
       d_value.push_back(Off(made * silu, scan_.gate));
+      if (MayOverflow({Worst(made), Worst(silu)})) d_value.back().worst = kInf;
     }
     if (p_.norm_epsilon) {
       for (size_t c = 0; c < channels_; ++c) {

@@ -71,16 +71,15 @@ GradientWalk::Products GradientWalk::Multiply(const Weights& w,
         made.then[r][c].value += m_[n][c] * before.k[r][n];
       }
     }
-    for (Num& x : made.x[r]) x = Off(x, off);
-    for (Num& x : made.then[r]) x = Off(x, off);
+    for (Num& x : made.x[r]) x = Held(Off(x, off));
+    for (Num& x : made.then[r]) x = Held(Off(x, off));
     for (size_t n = 0; n < states_; ++n) {
       const size_t m = mode_of_[n];
-      made.q[r][n] = Off({q[n], of_q[m].size, of_q[m].worst}, off);
-      made.k[r][n] =
-          Off(w.gamma * Num{k[n], of_k[m].size, of_k[m].worst}, off) + k_[r][n];
-      k_[r][n] = Off(
-          w.alpha * w.before * Num{then[n], of_then[m].size, of_then[m].worst},
-          off);
+      const Num of_now = Held({k[n], of_k[m].size, of_k[m].worst});
+      const Num of_last = Held({then[n], of_then[m].size, of_then[m].worst});
+      made.q[r][n] = Held(Off({q[n], of_q[m].size, of_q[m].worst}, off));
+      made.k[r][n] = Off(w.gamma * of_now, off) + k_[r][n];
+      k_[r][n] = Off(w.alpha * w.before * of_last, off);
     }
   }
   return made;

@@ -46,6 +46,9 @@ class RecordedScan : public BoundedScan {
   const ScanHead& head() const { return head_; }
 };
 
+// Below it no product of f32 overflows, whatever its roundings.
+inline constexpr double kLargestProduct = 0x1p126;
+
 // A value, its size, its worst size, and what underflow may have taken on the
 // way whatever the sizes: each product loses up to the smallest number that the
 // profile keeps (`tiny`), which what follows multiplies on.
@@ -135,6 +138,11 @@ class GradientWalk {
   void AddTo(Gradient to, size_t i, const Num& x);
   Num XOf(const Moment& at, size_t r, size_t c) const;
   double Worst(const Num& x) const { return x.worst + x.lost * scan_.tiny; }
+  // `x`, without a bound if it may overflow before it meets a small factor.
+  Num Held(Num x) const {
+    if (!(Worst(x) < kLargestProduct)) x.worst = kInf;
+    return x;
+  }
   // `x` as one number from here on, whatever it was made of.
   Num AsOne(const Num& x) const { return Within(x.value, Worst(x) - x.size); }
   double Lost(double factors) const { return scan_.tiny * (4 + 4 * factors); }
@@ -143,7 +151,8 @@ class GradientWalk {
   double LostToDo(size_t c) const { return 2 * scan_.tiny * met_do_[c]; }
   double LostToQ(size_t m) const { return 2 * scan_.tiny * met_q_[m]; }
   double WorstState(size_t m, size_t c) const {
-    return m_worst_[m][c] + LostToDo(c) + LostToQ(m);
+    const double worst = m_worst_[m][c] + LostToDo(c) + LostToQ(m);
+    return worst < kLargestProduct ? worst : kInf;
   }
 
   const Mamba3ScanBackwardProblem& problem_;
