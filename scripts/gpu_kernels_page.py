@@ -4,9 +4,8 @@ import pathlib
 PAGE = pathlib.Path("docs/gpu-kernels.md")
 HEAD = """# Kernels on a GPU before the judge
 
-Written by `scripts/judge-gpu-kernels.sh`, which takes at most eight minutes and needs no network. {ran}
-Adapters are in `python/examples/gpu`; each holds its profile. How a kernel of your own is judged:
-[gpu.md](gpu.md).
+Written by `scripts/judge-gpu-kernels.sh`, which takes at most eight minutes and needs no network. {ran} Adapters are in `python/examples/gpu`; each holds its profile.
+How a kernel of your own is judged: [gpu.md](gpu.md).
 
 | kernel | pass | fail | untrusted | skipped | not run |
 |---|---|---|---|---|---|
@@ -58,8 +57,8 @@ def _findings(rows):
 def page_of(results):
     libraries = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     ran = (f"Here it ran on {results['device']} ({libraries})." if results["device"] else
-           "Here no GPU was at\nhand: the Triton kernel ran under Triton's interpreter on the CPU "
-           f"({libraries}),\nand the others were not run.")
+           "Without a GPU, the\nTriton kernel ran under Triton's interpreter on the CPU "
+           f"({libraries}). The others\nwere not run.")
     text = HEAD.format(ran=ran) + "".join(map(_row, results["kernels"]))
     text += _findings(results["kernels"]) + PLANTED
     for bug in results["planted"]:

@@ -14,7 +14,7 @@ from gpu_kernels_page import write_page
 OUT = pathlib.Path("build/gpu")
 PROGRAM = "build/release/bin/lockstep"
 FOLDER = "python/examples/gpu"
-ATTENTION = {lane: f"data/cases/foreign-attention-{lane}.cases" for lane in ("bf16", "f32")}
+ATTENTION = {lane: f"data/cases/foreign-attention-{lane}.cases" for lane in ("bf16", "f16", "f32")}
 BACKWARD = {lane: f"data/cases/foreign-attention-backward-{lane}.cases"
             for lane in ("bf16", "f32")}
 SCAN = "data/cases/foreign-scan.cases"
@@ -22,11 +22,15 @@ TIMED = "attention_forward sq=4096 skv=4096 d=128 lane=bf16 p=bf16 mask=causal s
 # FILE:FUNCTION, its cases, and the module that it needs.
 KERNELS = [
     ("triton_flash.py:right_bf16", ATTENTION["bf16"], "triton"),
+    ("triton_flash.py:right_f16", ATTENTION["f16"], "triton"),
     ("triton_flash.py:right_f32", ATTENTION["f32"], "triton"),
     ("sdpa.py:flash", ATTENTION["bf16"], "torch"),
+    ("sdpa.py:flash_f16", ATTENTION["f16"], "torch"),
     ("sdpa.py:efficient_bf16", ATTENTION["bf16"], "torch"),
+    ("sdpa.py:efficient_f16", ATTENTION["f16"], "torch"),
     ("sdpa.py:efficient_f32", ATTENTION["f32"], "torch"),
     ("sdpa.py:cudnn_bf16", ATTENTION["bf16"], "torch"),
+    ("sdpa.py:cudnn_f16", ATTENTION["f16"], "torch"),
     ("sdpa.py:math_bf16", ATTENTION["bf16"], "torch"),
     ("sdpa.py:math_f32", ATTENTION["f32"], "torch"),
     ("flex.py:bf16", ATTENTION["bf16"], "torch"),
@@ -56,7 +60,7 @@ PLANTED = {
     "tail_dropped": "hq=4 hkv=2 sq=128 skv=150 d=64 mask=full",
 }
 # Under the interpreter: a smaller share.
-INTERPRETED = ["triton_flash.py:right_bf16", "triton_flash.py:right_f32"]
+INTERPRETED = [f"triton_flash.py:right_{lane}" for lane in ATTENTION]
 
 
 def judged(words, name):

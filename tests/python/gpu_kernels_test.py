@@ -64,7 +64,7 @@ class PageTest(unittest.TestCase):
 
     def test_without_one(self):
         page = self.page("", [])
-        self.assertIn("no GPU was at\nhand", page)
+        self.assertIn("Without a GPU", page)
         self.assertIn("| `a.py:f` | - | - | - | - | no GPU |", page)
         self.assertNotIn("## Times", page)
 
@@ -81,7 +81,7 @@ class PageTest(unittest.TestCase):
 @unittest.skipUnless(has_triton(), "not run: LOCKSTEP_PUBLIC_VENV has no torch and triton")
 class InterpretedTest(unittest.TestCase):
     def test_the_right_kernel_passes(self):
-        for lane, more in (("bf16", " lane=bf16 p=bf16"), ("f32", "")):
+        for lane, more in (("bf16", " lane=bf16 p=bf16"), ("f16", " lane=f16 p=f16"), ("f32", "")):
             done = judged(f"right_{lane}", "attention_forward hq=4 hkv=2 sq=37 skv=45 d=24 cap=20 "
                           "mask=causal align=br" + more)
             self.assertIn("1 case: 1 pass", done.out + done.err)

@@ -33,8 +33,12 @@ nan = unspecified
 """
 
 
-@lockstep.kernel(framework="torch", device=DEVICE, profile=FLASH, lanes=["bf16"])
-def flash(q, k, v, *, call):
+def half(profile):
+    """The profile of the same kernel on f16 tensors."""
+    return profile.replace("mma-bf16", "mma-f16").replace("-h100", "-f16-h100")
+
+
+def flash_attention(q, k, v, *, call):
     refuse(call, cap=True, wide=True)
     left, right = bounds(call)
     if min(left, right) < FAR and any(n != call.skv - call.sq for n in call.offset):
@@ -102,12 +106,16 @@ def declared(function, profile, lane, name, wants="mask.bias", **words):
     def run(q, k, v, *, call):
         return function(q, k, v, call=call)
     run.__name__ = name
-    return lockstep.kernel(framework="torch", device=DEVICE, profile=profile, lanes=[lane], wants=[wants],
-                           **words)(run)
+    return lockstep.kernel(framework="torch", device=DEVICE, profile=profile, lanes=[lane],
+                           wants=[wants] if wants else [], **words)(run)
 
 
+flash = declared(flash_attention, FLASH, "bf16", "flash", None)
+flash_f16 = declared(flash_attention, half(FLASH), "f16", "flash_f16", None)
 efficient_bf16 = declared(efficient, EFFICIENT, "bf16", "efficient_bf16")
+efficient_f16 = declared(efficient, half(EFFICIENT), "f16", "efficient_f16")
 efficient_f32 = declared(efficient, EFFICIENT32, "f32", "efficient_f32")
 cudnn_bf16 = declared(cudnn, CUDNN, "bf16", "cudnn_bf16")
+cudnn_f16 = declared(cudnn, half(CUDNN), "f16", "cudnn_f16")
 math_bf16 = declared(math, MATH, "bf16", "math_bf16", "mask.dense", lacks=["lse"])
 math_f32 = declared(math, MATH, "f32", "math_f32", "mask.dense", lacks=["lse"])

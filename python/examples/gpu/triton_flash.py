@@ -18,6 +18,7 @@ shift = fma
 masked_nan_safe = no
 nan = unspecified
 """
+F16 = BF16.replace("mma-bf16", "mma-f16").replace("-flash", "-flash-f16")
 F32 = """base = cpu-f32
 name = triton-flash-f32
 exp_base = 2
@@ -28,6 +29,7 @@ nan = unspecified
 BUGS = ("causal_plus_one", "window_plus_one", "head_modulo", "mask_before_cap",
         "not_rescaled", "lse_in_base_2", "tail_dropped")
 LOG2E = tl.constexpr(1.4426950408889634)
+PROFILES = {"bf16": BF16, "f16": F16, "f32": F32}
 FAR = 1 << 29
 
 
@@ -117,14 +119,14 @@ def attend(q, k, v, call, bug=""):
 
 def declared(lane, bug=""):
     @lockstep.kernel(framework="torch", device=DEVICE, lanes=[lane], wants=["segments"],
-                     profile=BF16 if lane == "bf16" else F32)
+                     profile=PROFILES[lane])
     def run(q, k, v, *, call):
         return attend(q, k, v, call, bug)
     run.__name__ = (bug or "right") + "_" + lane
     return run
 
 
-for _lane in ("bf16", "f32"):
+for _lane in PROFILES:
     for _bug in ("", *BUGS):
         _kernel = declared(_lane, _bug)
         globals()[_kernel.__name__] = _kernel
