@@ -17,6 +17,7 @@
 #include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 #include "verify/ops/varlen/token_outputs.h"
+#include "verify/ops/wants.h"
 #include "verify/registry/ops.h"
 #include "verify/run/case_file.h"
 
@@ -82,7 +83,7 @@ class BoundCase {
     std::vector<verify::NamedOutput> named = trial.Call(0, outputs).outputs;
     for (size_t n = 0; n < named.size(); ++n) {
       verify::NamedOutput& out = named[n];
-      if (trial.RowsEndToEnd(out.name)) {
+      if (trial.wants().RowsEndToEnd(out.name)) {
         out.shape = made.specs()[n].InFile();
         out.strides = verify::DenseStridesOf(out.shape);
         out.data = made.set().tensors[n].view.data;

@@ -15,6 +15,7 @@
 #include "verify/candidate/wire/host_caller.h"
 #include "verify/case/case.h"
 #include "verify/ops/op.h"
+#include "verify/ops/wants.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify {
@@ -28,7 +29,8 @@ class HostTest : public ::testing::Test {
     trial_ = std::move(TrialRowOf(c.value())->open(c.value(), {}).value());
     outputs_ = std::move(trial_->Allocate(0).value());
     call_ = trial_->Call(0, outputs_);
-    const std::string why = trial_->AddWanted("mask.dense", &call_.inputs);
+    const std::string why =
+        trial_->wants().AddWanted("mask.dense", &call_.inputs);
     EXPECT_EQ(why, "");
     poison_ = ReadPoison(call_.outputs);
   }

@@ -21,6 +21,7 @@
 #include "verify/inputs/attention_forward_clone.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/laws.h"
+#include "verify/ops/wants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -160,8 +161,8 @@ TEST(IndexLists, AKernelThatWantsThemGetsNoMask) {
   EXPECT_EQ(inputs.Find("indices")->shape, (std::vector<int64_t>{2, 2, 3, 9}));
   EXPECT_NE(inputs.Find("dense_mask_0"), nullptr);
   EXPECT_FALSE(inputs.listed);
-  EXPECT_TRUE(trial->NeededWants().empty());
-  EXPECT_EQ(trial->AddWanted("indices", &inputs), "");
+  EXPECT_TRUE(trial->wants().NeededWants().empty());
+  EXPECT_EQ(trial->wants().AddWanted("indices", &inputs), "");
   EXPECT_EQ(inputs.Find("dense_mask_0"), nullptr);
   EXPECT_EQ(inputs.listed, 0u);
   KernelInputs plain = Open("attention_forward sq=1 skv=4 d=2")->Inputs();
@@ -175,7 +176,7 @@ TEST(IndexLists, BehindTheEndOfAListAreOtherNumbers) {
       "attention_forward b=2 hq=4 hkv=2 sq=30 skv=40 d=8 mask=index:9 "
       "valid_kv=40,17");
   KernelInputs plain = trial->Inputs(), ended = trial->Inputs();
-  EXPECT_EQ(trial->AddWanted("indices:ended", &ended), "");
+  EXPECT_EQ(trial->wants().AddWanted("indices:ended", &ended), "");
   const NamedTensor* const before = plain.Find("indices");
   const NamedTensor* const after = ended.Find("indices");
   ASSERT_EQ(after->shape, before->shape);
@@ -196,7 +197,8 @@ TEST(IndexLists, BehindTheEndOfAListAreOtherNumbers) {
   EXPECT_GT(negative, 10);
   KernelInputs none = Open("attention_forward sq=1 skv=4 d=2")->Inputs();
   EXPECT_EQ(Open("attention_forward sq=1 skv=4 d=2")
-                ->AddWanted("indices:ended", &none),
+                ->wants()
+                .AddWanted("indices:ended", &none),
             "");
 }
 
@@ -263,7 +265,7 @@ TEST(IndexLists, GradientsHaveThem) {
       Open("attention_backward hq=4 hkv=2 sq=3 skv=9 d=4 mask=causal&index:4");
   KernelInputs inputs = trial->Inputs();
   ASSERT_NE(inputs.Find("indices"), nullptr);
-  EXPECT_EQ(trial->AddWanted("indices", &inputs), "");
+  EXPECT_EQ(trial->wants().AddWanted("indices", &inputs), "");
   EXPECT_EQ(inputs.listed, 0u);
 }
 

@@ -18,6 +18,7 @@
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/pages.h"
 #include "verify/ops/laws.h"
+#include "verify/ops/wants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -152,7 +153,7 @@ TEST(KeyPages, LawsPutThePagesElsewhere) {
   }
   const Result<Law> encoding = trial->laws().MakeLaw("encoding", 5);
   EXPECT_TRUE(encoding->may_be_refused);
-  EXPECT_TRUE(encoding->calls[0].trial->NeededWants().empty());
+  EXPECT_TRUE(encoding->calls[0].trial->wants().NeededWants().empty());
 }
 
 // A host has the pools in place of k and v, in the order of their axes.
@@ -160,7 +161,7 @@ TEST(KeyPages, AreHandedOverByName) {
   std::string line = kRagged;
   line.insert(line.find(" valid"), ":nhd");
   const auto trial = Open(line);
-  EXPECT_EQ(trial->NeededWants(), std::vector<std::string>{"pages"});
+  EXPECT_EQ(trial->wants().NeededWants(), std::vector<std::string>{"pages"});
   const Result<KernelInputs> handed = HandedInputs(*trial);
   ASSERT_TRUE(handed.ok()) << handed.message();
   const KernelInputs& inputs = handed.value();

@@ -14,6 +14,7 @@
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/mamba3_scan/trial.h"
 #include "verify/ops/op.h"
+#include "verify/ops/wants.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify {
@@ -119,7 +120,7 @@ std::string Wanted(const std::string& line, const std::string& want,
       *new std::vector<std::unique_ptr<Trial>>();
   kept.push_back(Open(line));
   *inputs = kept.back()->Inputs();
-  return kept.back()->AddWanted(want, inputs);
+  return kept.back()->wants().AddWanted(want, inputs);
 }
 
 std::vector<int32_t> Integers(const KernelInputs& inputs, const char* name) {

@@ -18,6 +18,7 @@
 #include "verify/inputs/attention_forward_clone.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/laws.h"
+#include "verify/ops/wants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -108,7 +109,7 @@ TEST(ValueAlias, ThereIsOneBuffer) {
 TEST(ValueAlias, IsHandedOverAsAView) {
   const auto trial = Open(kLatent);
   const KernelInputs inputs = trial->Inputs();
-  EXPECT_TRUE(trial->NeededWants().empty());
+  EXPECT_TRUE(trial->wants().NeededWants().empty());
   ASSERT_EQ(inputs.tensors[2].name, "v");
   EXPECT_EQ(inputs.HolderOf(2), 1u);
   const KernelInputs turned = TurnedInputs(inputs);

@@ -26,6 +26,7 @@
 #include "verify/inputs/varlen/token_rows.h"
 #include "verify/ops/laws.h"
 #include "verify/ops/varlen/token_outputs.h"
+#include "verify/ops/wants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -107,7 +108,7 @@ TEST(Varlen, KernelsThatComputeWithWhatTheyMaskFindNumbers) {
 // A host gets tokens in place of q, k and v, and only rows that exist.
 TEST(Varlen, AreHandedOverByName) {
   const auto trial = Open(kRagged);
-  EXPECT_EQ(trial->NeededWants(), std::vector<std::string>{"varlen"});
+  EXPECT_EQ(trial->wants().NeededWants(), std::vector<std::string>{"varlen"});
   EXPECT_EQ(trial->rows(), 4 * 9);
   const Result<KernelInputs> handed = HandedInputs(*trial);
   ASSERT_TRUE(handed.ok()) << handed.message();
@@ -136,7 +137,7 @@ TEST(Varlen, OutputsGoThereAndBack) {
   ASSERT_TRUE(packed.ok()) << packed.message();
   for (size_t t = 0; t < named.size(); ++t) {
     const LaneTensor& dense = file->set().tensors[t];
-    const TokenRows rows = *trial->RowsEndToEnd(named[t].name);
+    const TokenRows rows = *trial->wants().RowsEndToEnd(named[t].name);
     NamedOutput from = named[t];
     from.strides = DenseStridesOf(from.shape);
     from.data = dense.view.data;
@@ -160,7 +161,7 @@ TEST(Varlen, TheLawAsksForPaddedRows) {
   ASSERT_TRUE(law.ok()) << law.message();
   EXPECT_TRUE(law->may_be_refused);
   ASSERT_EQ(law->calls.size(), 1u);
-  EXPECT_TRUE(law->calls[0].trial->NeededWants().empty());
+  EXPECT_TRUE(law->calls[0].trial->wants().NeededWants().empty());
   // The rows that exist.
   EXPECT_EQ(law->calls[0].kept[0].size(), 4u * 9);
 }
@@ -262,9 +263,9 @@ TEST(Varlen, GradientsAreHandedOverByName) {
   EXPECT_EQ(handed->Find("do")->shape, (std::vector<int64_t>{11, 4, 2}));
   EXPECT_EQ(handed->Find("lse")->shape, (std::vector<int64_t>{4, 11}));
   EXPECT_EQ(handed->Find("dlse")->shape, (std::vector<int64_t>{4, 11}));
-  EXPECT_EQ(trial->RowsEndToEnd("dq")->tokens(), 11);
-  EXPECT_EQ(trial->RowsEndToEnd("dk")->tokens(), 16);
-  EXPECT_FALSE(trial->RowsEndToEnd("dsink"));
+  EXPECT_EQ(trial->wants().RowsEndToEnd("dq")->tokens(), 11);
+  EXPECT_EQ(trial->wants().RowsEndToEnd("dk")->tokens(), 16);
+  EXPECT_FALSE(trial->wants().RowsEndToEnd("dsink"));
   const std::vector<OutputSpec> files = FileOutputs::Specs(*trial);
   EXPECT_EQ(files[0].InFile(), (std::vector<int64_t>{16, 2, 2}));
   EXPECT_EQ(files[3].InFile(), std::vector<int64_t>{4});

@@ -22,6 +22,7 @@
 #include "verify/candidate/process/words.h"
 #include "verify/candidate/wide_output.h"
 #include "verify/candidate/wire/messages.h"
+#include "verify/ops/wants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -99,16 +100,17 @@ class CommandFiles final : public Candidate {
                  Execution* execution) override {
     *execution = Execution{};
     execution->backend = traits().backend;
-    if (!trial.NeededWants().empty()) {
+    if (!trial.wants().NeededWants().empty()) {
       return {RunOutcome::State::kUnsupported,
-              "the case has " + NeedOf(trial.NeededWants().front()) +
+              "the case has " + NeedOf(trial.wants().NeededWants().front()) +
                   ", which a program of cmd-files: has no way to want",
               ""};
     }
     for (int64_t n = 0; n < trial.Calls(); ++n) {
       KernelCall call = trial.Call(n, outputs);
       if (BringsMask(call.inputs)) {
-        const std::string why = trial.AddWanted(kMaskOfPairs, &call.inputs);
+        const std::string why =
+            trial.wants().AddWanted(kMaskOfPairs, &call.inputs);
         if (!why.empty()) return Broken("run", kMaskOfPairs + (": " + why));
       }
       const RunOutcome outcome = RunCall(request, call);

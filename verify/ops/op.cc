@@ -10,6 +10,7 @@
 #include "verify/ops/kernels.h"
 #include "verify/ops/laws.h"
 #include "verify/ops/pictures.h"
+#include "verify/ops/wants.h"
 #include "verify/profile/profile.h"
 
 namespace lockstep::verify {
@@ -41,6 +42,8 @@ const TrialFacts& Trial::facts() const { return PartOrNone(parts().facts); }
 const TrialPictures& Trial::pictures() const {
   return PartOrNone(parts().pictures);
 }
+
+const TrialWants& Trial::wants() const { return PartOrNone(parts().wants); }
 
 Result<OutputSet> Trial::Allocate(int64_t shift) const {
   OutputSet set;
@@ -81,8 +84,8 @@ KernelCall Trial::Call(int64_t, const OutputSet& outputs) const {
 
 Result<KernelInputs> HandedInputs(const Trial& trial) {
   KernelInputs inputs = trial.Inputs();
-  for (const std::string& want : trial.NeededWants()) {
-    const std::string why = trial.AddWanted(want, &inputs);
+  for (const std::string& want : trial.wants().NeededWants()) {
+    const std::string why = trial.wants().AddWanted(want, &inputs);
     if (!why.empty()) return Status::Error(why);
   }
   return inputs;

@@ -19,7 +19,6 @@
 #include "verify/case/case.h"
 #include "verify/inputs/materialise.h"
 #include "verify/inputs/named_tensor.h"
-#include "verify/inputs/varlen/token_rows.h"
 #include "verify/ops/outputs.h"
 
 namespace lockstep::verify {
@@ -30,6 +29,7 @@ class TrialFaults;      // verify/ops/faults.h
 class TrialKernels;     // verify/ops/kernels.h
 class TrialLaws;        // verify/ops/laws.h
 class TrialPictures;    // verify/ops/pictures.h
+class TrialWants;       // verify/ops/wants.h
 struct BlockPlanScene;  // verify/tables/scene.h
 struct NumericProfile;  // verify/profile/profile.h
 
@@ -41,26 +41,12 @@ struct TrialParts {
   const TrialFaults* faults = nullptr;
   const TrialFacts* facts = nullptr;
   const TrialPictures* pictures = nullptr;
+  const TrialWants* wants = nullptr;
   // Of an op whose answers are tables, of which many are right: what a planner
   // is asked, and the mask that its tables are judged by. Null: answers are
   // the outputs, and all else speaks of them.
   const BlockPlanScene* scene = nullptr;
 };
-
-// The wants of hosts that read keys and values in pages, and ragged batches.
-inline constexpr const char* kPagesWant = "pages";
-inline constexpr const char* kVarlenWant = "varlen";
-// The key of a case that needs the want, for the text "the case has ...".
-inline std::string NeedOf(const std::string& want) {
-  return want == kVarlenWant ? "layout=varlen" : want;
-}
-// The want of hosts that read keys and values in fp8, and their scales.
-inline constexpr const char* kFp8KeysWant = "kvlane";
-// And of q in fp8.
-inline constexpr const char* kFp8QueriesWant = "qlane";
-// The want of hosts that read lists of keys in place of their dense mask. A
-// kernel without it gets the mask.
-inline constexpr const char* kListsWant = "indices";
 
 // One case made concrete: inputs in memory, truth and candidates on demand.
 class Trial {
@@ -78,6 +64,7 @@ class Trial {
   const TrialFaults& faults() const;
   const TrialFacts& facts() const;
   const TrialPictures& pictures() const;
+  const TrialWants& wants() const;
   const BlockPlanScene* scene() const { return parts().scene; }
 
   // Its inputs by name, for whatever knows no op. They refer to the trial.
@@ -88,26 +75,6 @@ class Trial {
   // Call n with its part of `outputs`, which Allocate made and the calls before
   // have written. Refers to both.  Requires: 0 <= n < Calls().
   virtual KernelCall Call(int64_t n, const OutputSet& outputs) const;
-  // Adds what a host wants made of the inputs (docs/wire.md, "What a host may
-  // want"). Returns why it cannot be; empty: it is done.
-  virtual std::string AddWanted(const std::string& want,
-                                KernelInputs* inputs) const {
-    (void)inputs;
-    return "'" + want + "' has no meaning for this op";
-  }
-
-  // The wants that a kernel needs for this case. A kernel that lacks one is not
-  // asked.
-  virtual std::vector<std::string> NeededWants() const { return {}; }
-
-  // The layout of an output's rows for a kernel with these wants; none: that of
-  // the trial.
-  virtual std::optional<TokenRows> RowsEndToEnd(
-      const std::string& output) const {
-    (void)output;
-    return std::nullopt;
-  }
-
   // Digests of the logical contents of all inputs, and of every byte in memory,
   // with guards and padding. They are equal before and after a call that left
   // the inputs alone.
@@ -135,8 +102,8 @@ class Trial {
   std::vector<OutputSpec> outputs_;
 };
 
-// The trial's inputs with what its case needs (NeededWants), as files and calls
-// have them. Errors: memory.
+// The trial's inputs with what its case needs (TrialWants::NeededWants), as
+// files and calls have them. Errors: memory.
 Result<KernelInputs> HandedInputs(const Trial& trial);
 
 // Index of channel `c` of line `line`.

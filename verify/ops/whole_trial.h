@@ -9,6 +9,7 @@
 #include "verify/ops/laws.h"
 #include "verify/ops/op.h"
 #include "verify/ops/pictures.h"
+#include "verify/ops/wants.h"
 
 namespace lockstep::verify {
 
@@ -18,7 +19,8 @@ class WholeTrial : public Trial,
                    public TrialLaws,
                    public TrialFaults,
                    public TrialFacts,
-                   public TrialPictures {
+                   public TrialPictures,
+                   public TrialWants {
  protected:
   using Trial::Trial;
 
@@ -29,7 +31,8 @@ class WholeTrial : public Trial,
             .laws = this,
             .faults = this,
             .facts = this,
-            .pictures = this};
+            .pictures = this,
+            .wants = this};
   }
 };
 

@@ -16,6 +16,7 @@
 #include "verify/domain/draws/further.h"
 #include "verify/judge/rehearsal.h"
 #include "verify/ops/varlen/token_outputs.h"
+#include "verify/ops/wants.h"
 #include "verify/report/export.h"
 #include "verify/report/export_loop.h"
 #include "verify/run/draws.h"
@@ -120,7 +121,8 @@ Status CallExporter::Write(const RecordedCall& call) {
   }
   KernelInputs inputs = SameInputs(*call.inputs);
   if (call.trial != nullptr && BringsMask(inputs)) {
-    const std::string why = call.trial->AddWanted(kMaskOfPairs, &inputs);
+    const std::string why =
+        call.trial->wants().AddWanted(kMaskOfPairs, &inputs);
     if (!why.empty())
       return Status::Error(std::string(kMaskOfPairs) + ": " + why);
   }

@@ -14,6 +14,7 @@
 #include "verify/candidate/wire/plan.h"
 #include "verify/candidate/wire/receipt.h"
 #include "verify/candidate/wire/wants.h"
+#include "verify/ops/wants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -30,7 +31,7 @@ void AddMask(const Trial& trial, const KernelInputs& inputs,
   const int64_t keys = k->shape[k->shape.size() - 2];
   if (rows > kCountedPairs / std::max<int64_t>(keys, 1)) return;
   // That it could not be had is no fault of the kernel.
-  const std::string why = trial.AddWanted("mask.dense", mask);
+  const std::string why = trial.wants().AddWanted("mask.dense", mask);
   if (!why.empty()) mask->Drop("mask.dense");
 }
 

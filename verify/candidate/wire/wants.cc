@@ -7,6 +7,7 @@
 
 #include "verify/base/status_macros.h"
 #include "verify/candidate/wide_output.h"
+#include "verify/ops/wants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -47,7 +48,7 @@ Result<WantedCall> WantedCall::Make(const Trial& trial, const HostHello& hello,
   WantedCall wanted;
   wanted.call_ = std::move(call);
   // First, as others change what these bring.
-  for (const std::string& need : trial.NeededWants()) {
+  for (const std::string& need : trial.wants().NeededWants()) {
     const bool said = std::find(hello.wants.begin(), hello.wants.end(), need) !=
                       hello.wants.end();
     if (!said) {
@@ -72,7 +73,7 @@ Status WantedCall::Apply(const Trial& trial, const std::string& want) {
   // form; other cases have none of these tensors.
   if (want == kPagesWant || want == kVarlenWant || want == kFp8KeysWant ||
       want == kFp8QueriesWant) {
-    const std::vector<std::string> needed = trial.NeededWants();
+    const std::vector<std::string> needed = trial.wants().NeededWants();
     if (std::find(needed.begin(), needed.end(), want) == needed.end()) {
       return {};
     }
@@ -85,7 +86,7 @@ Status WantedCall::Apply(const Trial& trial, const std::string& want) {
     return {};
   }
   if (want.starts_with("layout:")) return Lay(want.substr(7));
-  const std::string why = trial.AddWanted(want, &call_.inputs);
+  const std::string why = trial.wants().AddWanted(want, &call_.inputs);
   if (why.empty()) return {};
   return Status::Error("wants " + want + ": " + why);
 }

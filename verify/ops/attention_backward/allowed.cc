@@ -11,6 +11,7 @@
 #include "verify/allowed/attention_backward/envelope.h"
 #include "verify/allowed/attention_forward/envelope.h"
 #include "verify/allowed/rounding.h"
+#include "verify/allowed/rows_in_parallel.h"
 #include "verify/case/attention_backward.h"
 #include "verify/emulator/attention_backward/kernel.h"
 #include "verify/ops/allowed_elements.h"
@@ -18,7 +19,6 @@
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_backward/wild_queries.h"
 #include "verify/ops/attention_forward/trial.h"
-#include "verify/ops/rows_in_parallel.h"
 
 namespace lockstep::verify {
 namespace {

@@ -33,8 +33,8 @@ std::vector<int64_t> SegmentStartsOf(const AttentionForwardProblem& problem,
 // The outputs of an attention trial as the contract's views.
 AttentionForwardOutputs AttentionViews(const OutputSet& outputs);
 
-// What a host may want of masks and ids (docs/wire.md); what Trial::AddWanted
-// returns.
+// What a host may want of masks and ids (docs/wire.md); what
+// TrialWants::AddWanted returns.
 std::string AddAttentionWanted(const AttentionForwardData& data,
                                const std::string& want, KernelInputs* inputs);
 

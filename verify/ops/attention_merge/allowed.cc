@@ -12,12 +12,12 @@
 
 #include "verify/allowed/attention_merge/envelope.h"
 #include "verify/allowed/counts.h"
+#include "verify/allowed/rows_in_parallel.h"
 #include "verify/base/compare.h"
 #include "verify/case/attention_merge/case.h"
 #include "verify/emulator/attention_merge/kernel.h"
 #include "verify/ops/allowed.h"
 #include "verify/ops/attention_merge/trial.h"
-#include "verify/ops/rows_in_parallel.h"
 
 namespace lockstep::verify {
 namespace {

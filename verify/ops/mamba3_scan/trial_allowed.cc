@@ -11,6 +11,7 @@
 #include "verify/allowed/mamba3_scan/envelope.h"
 #include "verify/allowed/mamba3_scan/probes.h"
 #include "verify/allowed/rounding.h"
+#include "verify/allowed/rows_in_parallel.h"
 #include "verify/base/compare.h"
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
@@ -18,7 +19,6 @@
 #include "verify/emulator/mamba3_scan/zoo.h"
 #include "verify/ops/canaries.h"
 #include "verify/ops/mamba3_scan/trial.h"
-#include "verify/ops/rows_in_parallel.h"
 
 namespace lockstep::verify {
 namespace {

@@ -14,13 +14,13 @@
 
 #include "verify/allowed/mamba3_scan/probes.h"
 #include "verify/allowed/mamba3_scan_backward/envelope.h"
+#include "verify/allowed/rows_in_parallel.h"
 #include "verify/base/compare.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/emulator/mamba3_scan_backward/kernel.h"
 #include "verify/ops/allowed_elements.h"
 #include "verify/ops/canaries.h"
 #include "verify/ops/mamba3_scan_backward/trial.h"
-#include "verify/ops/rows_in_parallel.h"
 
 namespace lockstep::verify {
 namespace {

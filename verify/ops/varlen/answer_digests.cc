@@ -9,6 +9,7 @@
 #include "verify/base/digest.h"
 #include "verify/base/status_macros.h"
 #include "verify/base/tensor.h"
+#include "verify/ops/wants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -49,7 +50,7 @@ Result<LaneTensor> RowsAlone(const Trial& trial, size_t t,
 
 Result<std::vector<std::string>> AnswerDigests(const Trial& trial,
                                                const OutputSet& outputs) {
-  const std::vector<std::string> needed = trial.NeededWants();
+  const std::vector<std::string> needed = trial.wants().NeededWants();
   const bool ragged =
       std::find(needed.begin(), needed.end(), kVarlenWant) != needed.end();
   std::vector<std::string> digests;

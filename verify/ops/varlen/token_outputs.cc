@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "verify/base/status_macros.h"
+#include "verify/ops/wants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -27,7 +28,7 @@ Result<TokenOutputs> TokenOutputs::Make(const Trial& trial,
                                         std::vector<NamedOutput>* outputs) {
   TokenOutputs made;
   for (NamedOutput& output : *outputs) {
-    std::optional<TokenRows> rows = trial.RowsEndToEnd(output.name);
+    std::optional<TokenRows> rows = trial.wants().RowsEndToEnd(output.name);
     if (!rows) continue;
     const int64_t channels = output.shape.size() == 4 ? output.shape[3] : 1;
     Packed packed;
@@ -69,7 +70,7 @@ void TokenOutputs::Return() const {
 std::vector<OutputSpec> FileOutputs::Specs(const Trial& trial) {
   std::vector<OutputSpec> specs = trial.outputs();
   for (OutputSpec& spec : specs) {
-    const std::optional<TokenRows> rows = trial.RowsEndToEnd(spec.name);
+    const std::optional<TokenRows> rows = trial.wants().RowsEndToEnd(spec.name);
     if (!rows) continue;
     const int64_t heads = spec.shape[1];
     const int64_t channels = spec.shape[3];
@@ -93,7 +94,7 @@ Result<FileOutputs> FileOutputs::Make(const Trial& trial,
   made.specs_ = Specs(trial);
   const bool packed = std::any_of(
       made.specs_.begin(), made.specs_.end(), [&](const OutputSpec& spec) {
-        return trial.RowsEndToEnd(spec.name).has_value();
+        return trial.wants().RowsEndToEnd(spec.name).has_value();
       });
   if (!packed) return made;
   for (const OutputSpec& spec : made.specs_) {
@@ -113,7 +114,8 @@ void FileOutputs::Move(bool read) const {
         NameView<void>(spec.name.c_str(), type, own_->tensors[t].view);
     NamedOutput dense =
         NameView<void>(spec.name.c_str(), type, dense_.tensors[t].view);
-    const std::optional<TokenRows> rows = trial_->RowsEndToEnd(spec.name);
+    const std::optional<TokenRows> rows =
+        trial_->wants().RowsEndToEnd(spec.name);
     if (!rows) {
       const NamedOutput& from = read ? dense : there;
       const NamedOutput& to = read ? there : dense;

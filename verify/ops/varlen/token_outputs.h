@@ -19,8 +19,8 @@ class TokenOutputs {
  public:
   // Holds no output.
   TokenOutputs() = default;
-  // Replaces those of `outputs` that Trial::RowsEndToEnd names. The new memory
-  // begins with the bits that they hold. Errors: memory.
+  // Replaces those of `outputs` that TrialWants::RowsEndToEnd names. The new
+  // memory begins with the bits that they hold. Errors: memory.
   static Result<TokenOutputs> Make(const Trial& trial,
                                    std::vector<NamedOutput>* outputs);
 

@@ -1,6 +1,6 @@
 // The truth of rows, several at a time.
-#ifndef LOCKSTEP_VERIFY_OPS_ROWS_IN_PARALLEL_H_
-#define LOCKSTEP_VERIFY_OPS_ROWS_IN_PARALLEL_H_
+#ifndef LOCKSTEP_VERIFY_ALLOWED_ROWS_IN_PARALLEL_H_
+#define LOCKSTEP_VERIFY_ALLOWED_ROWS_IN_PARALLEL_H_
 
 #include <algorithm>
 #include <atomic>
@@ -27,4 +27,4 @@ void RowsInParallel(size_t rows, int64_t cost, int threads, const Work& work) {
 
 }  // namespace lockstep::verify
 
-#endif  // LOCKSTEP_VERIFY_OPS_ROWS_IN_PARALLEL_H_
+#endif  // LOCKSTEP_VERIFY_ALLOWED_ROWS_IN_PARALLEL_H_
