@@ -3,11 +3,10 @@
 
   scripts/mutants-page.py PROGRAM [--rows | --check]
 
-PROGRAM is `lockstep`. Between the marker lines of the page everything is
-replaced: the rows of attention_forward by family, and below them what the
-dials of the mutants show (with --rows that is left as it is: it takes minutes).
-With --check nothing is written: exit 1 if the rows of the catalogue on the page
-are not those of the program."""
+PROGRAM is `lockstep`. The script replaces everything between the marker lines of
+the page: the rows of attention_forward by family, and the table of dials (not with
+--rows, since it takes minutes). --check writes nothing, and exits 1 if the page has
+other rows than the program's catalogue."""
 import json
 import pathlib
 import subprocess
@@ -67,7 +66,7 @@ def claims_rows(members):
 
 
 def shards_rows(members):
-    text = ("## shards\n\nThese kernels compute a case in shards, each of them rightly, and put the answers\n"
+    text = ("## shards\n\nThese kernels compute each shard of a case correctly, and put the answers\n"
             "together wrongly ([shards.md](shards.md)).\n\n"
             "| name | cut | what is wrong | case |\n|---|---|---|---|\n")
     for row in members:

@@ -35,11 +35,10 @@ scripts/performance.py collect FILE NAME
 scripts/performance.py page
 ```
 
-A figure is a ratio to a measurement of the same run on the same core. So it depends little
+Each figure is a ratio to a measurement of the same run on the same core. So it depends little
 on the clock frequency and on other processes. [benchmarking.md](benchmarking.md#how-to-read-a-row) explains
-the limit, the roof and the instruction's peak. The fastest call stands in brackets. A
-goal that is missed stands here like one that is met. A CPU is named by its family and
-model.
+the limit, the roof and the instruction's peak. The figure of the fastest call is in brackets.
+The page shows goals that are met and goals that are missed. CPUs are named by family and model.
 """
 
 

@@ -110,9 +110,9 @@ def kills_text(part):
     for kill in part["rows"]:
         families.setdefault(family_of(kill), []).append(kill)
     text = ("## Known bugs\n\n"
-            "Each bug of the catalogue ([mutants.md](mutants.md)) before the tiers that prove, "
-            "on its\nown smallest case and variations of it. The interval is Wilson's at 95 %, "
-            "cases and\nmilliseconds are those up to the first proof.\n\n"
+            "The tiers that prove judged each bug of the catalogue ([mutants.md](mutants.md)) on its\n"
+            "smallest case and variations of that case. The interval is Wilson's at 95 %. Cases and\n"
+            "milliseconds count up to the first proof.\n\n"
             "| bugs | killed | interval | cases, median | most | ms, median | most |\n"
             "|---|---|---|---|---|---|---|\n")
     everything = sorted(families.items()) + [("all", part["rows"])]
@@ -130,10 +130,11 @@ def kills_text(part):
 def rules_text(part):
     rows = [row for row in part["rows"] if row["mutant"].startswith("attn.")]
     text = ("## Other rules on the same cases and the same bugs\n\n"
-            "The bugs of attention in a bf16 flash kernel, on the ordinary cases of\n"
+            "These are the bugs of attention in a bf16 flash kernel, on the ordinary cases of\n"
             "`data/cases/selftest.cases`: random data, no probes. *Envelope* is what Lockstep "
-            "proves on\nthese cases alone, *Lockstep* with its probes, sequences and bits. A rule "
-            "that rejects\na correct kernel, too, says nothing by rejecting a wrong one.\n\n"
+            "proves on\nthese cases alone, and *Lockstep* is what it proves with probes, sequences "
+            "and bits. If a rule\nalso rejects a correct kernel, its rejection of a wrong one "
+            "proves nothing.\n\n"
             "| rule | finds | interval | a correct flash kernel |\n|---|---|---|---|\n")
     for rule in RULES:
         hits = sum(rule in row["rules"] for row in rows)
@@ -157,11 +158,12 @@ def curve_cell(point):
 
 def curves_text(part):
     text = ("## How severe a bug must be\n\n"
-            "Of the cases whose answer some setting of the dial changes by a bit, how many per "
-            "cent are\nproved wrong at this setting, with Wilson's 95 % interval; `*`: some of "
-            "them on a probe's\ninputs only. Bugs of attention in a bf16 flash kernel, on the "
-            "ordinary cases with other data\neach time. Counts of keys, rescales and the like "
-            "are worse where they are larger, bits of\nprecision where they are fewer.\n")
+            "The table counts the cases in which at least one setting of the dial changes a bit of the\n"
+            "answer. A cell is the percentage of these that are proved wrong at its setting, with "
+            "Wilson's\n95 % interval. `*` says that some are proved only on a probe's inputs. "
+            "The bugs are those of\nattention in a bf16 flash kernel, on the ordinary cases with "
+            "new data each time. A larger\ncount (of keys, rescales and so on) is a worse bug, "
+            "and so are fewer bits of precision.\n")
     scales = {}
     for curve in part["rows"]:
         scales.setdefault(tuple(p["setting"] for p in curve["points"]), []).append(curve)
@@ -195,7 +197,7 @@ def alarms_at(runs):
     for run in runs:
         for alarm in run["alarms_at"]:
             text += f"- program `{run['program']['digest'][:12]}`: {alarm}\n"
-    return "\nAlarms, of which later programs may be free:\n\n" + text if text else ""
+    return "\nAlarms, which later programs may not have:\n\n" + text if text else ""
 
 
 HEAD = ("| program | runs | cases, largest run | all | alarms | rate at most | minutes | CPU |\n"
@@ -205,9 +207,10 @@ HEAD = ("| program | runs | cases, largest run | all | alarms | rate at most | m
 def alarms_text(runs):
     zoo = [run for run in runs if run["kind"] == "zoo"]
     nulls = [run for run in runs if run["kind"] == "statistics"]
-    text = ("## False alarms\n\nCorrect kernels, each under the profile that it keeps; runs of one "
-            "program with other\nseeds add up. The rate is the upper end of Wilson's 95 % "
-            "interval. Proofs first: one\nalarm would be a bug of the judge.\n\n" + HEAD)
+    text = ("## False alarms\n\nCorrect kernels were judged, each under a true profile. Runs of "
+            "one program with\ndifferent seeds add up. The rate is the upper end of Wilson's 95 % "
+            "interval. The first table\nis about tiers that prove: one alarm would be a bug of "
+            "the judge.\n\n" + HEAD)
     for group in by_digest(zoo):
         cases = [sum(op["cases"] for op in run["zoo"]) for run in group]
         alarms = sum(op["proof_false_alarms"] for run in group for op in run["zoo"])
@@ -226,8 +229,8 @@ def alarms_text(runs):
     text += alarms_at(zoo)
     if not nulls:
         return text
-    text += ("\nThe statistics of errors state their rate of false alarms, "
-             f"{nulls[0]['stated_rate']:g} a case:\n\n" + HEAD)
+    text += ("\nThe statistics of errors have a stated rate of false alarms, "
+             f"{nulls[0]['stated_rate']:g} per case:\n\n" + HEAD)
     for group in by_digest(nulls):
         text += alarm_row(group, [run["cases"] for run in group],
                           sum(run["alarmed"] for run in group))
@@ -257,7 +260,7 @@ def causes_text(part, title, words):
         one = sum(row["one_of_two"] for row in found)
         text += (f"| one of the two is in the first | {one} of {len(found)} | "
                  f"{percent(one, len(found))} |\n")
-    text += "\nHow far to trust the first cause, by what it explains:\n\n" + calibration(found)
+    text += "\nHow often the first cause is right, by the share of the error that it explains:\n\n" + calibration(found)
     sure = [row for row in found if row.get("proved", row["score"] >= 0.98)]
     right = sum(row["rank"] == 1 for row in sure)
     return text + (f"\nOf the causes stated as certain {100 * right / max(len(sure), 1):.1f} % "
@@ -281,11 +284,11 @@ def naming_text(part):
     for bug in shown:
         places.setdefault(place_of(bug), []).append(bug)
     text = ("## The bug that a failing verdict names\n\n"
-            "Bugs of attention_forward, planted into arithmetic and tiles that they are not "
-            "replayed in,\neach on the first of some cases of 128 and of 4096 keys on which it "
-            "fails (`lockstep selftest\n--naming`). The kernel is one that can be asked for "
-            "smaller cases, or answers to exported calls.\nSeconds are of CPU time beyond the "
-            "verdict.\n\n"
+            "Each bug of attention_forward is planted into a kernel whose arithmetic and tiles differ "
+            "from\nthose of the replay. It is judged on the first of some cases of 128 and of 4096 "
+            "keys on which\nit fails (`lockstep selftest --naming`). The kernel either can be asked "
+            "for smaller cases, or\nconsists of answers to exported calls. Seconds are CPU time in "
+            "addition to the verdict.\n\n"
             "| keys | outputs | the kernel | bugs | named first | interval | stated as certain | "
             "of them wrong | s, median | most |\n|---|---|---|---|---|---|---|---|---|---|\n")
     for place in sorted(places):
@@ -306,19 +309,20 @@ def naming_text(part):
     return text + f"\n{made_on(part)}\n"
 
 
-SINGLE = ("Every bug of the catalogue, planted into arithmetic and tiles that it is not replayed "
-          "in, on\ncases that were not made for it (`tests/cli/causes_catalogue.py`); bugs that "
-          "give the same\nanswers on every case nearby count as one.")
-PAIRS = ("Two bugs drawn from the catalogue, in one kernel of other arithmetic and tiles "
-         "(`--pairs`).\nRight is the pair, no single bug of it; a case on which one bug alone "
-         "reproduces the answer\nof both shows no pair, and another one is taken.")
+SINGLE = ("Every bug of the catalogue is planted into a kernel whose arithmetic and tiles differ from\n"
+          "those of the replay, on cases that were not made for it\n"
+          "(`tests/cli/causes_catalogue.py`). Bugs that give the same answers on every similar case\n"
+          "count as one.")
+PAIRS = ("Two bugs are drawn from the catalogue and planted into one kernel with other arithmetic "
+         "and\ntiles (`--pairs`). Only the pair counts as right, not one of its bugs. If one bug "
+         "alone\nreproduces the answer of both, the case shows no pair, and another case is taken.")
 
 
 def page_of(data):
-    parts = ["# The judge, measured\n\nMade by `scripts/power.py page` from `data/power.json`, "
-             "which `scripts/power.py collect`\nmakes of what programs printed; a test holds the "
-             "page against the data. Times are of a\nmachine on which others compiled. What is "
-             "proved at which length: [lengths.md](lengths.md).\n"]
+    parts = ["# How good the judge is\n\n`scripts/power.py page` makes this page from `data/power.json`, "
+             "which `scripts/power.py collect`\nmakes from the output of programs. A test compares "
+             "the page with the data. Times were measured\nunder load. [lengths.md](lengths.md) says "
+             "which bugs are proved at which length.\n"]
     if "kills" in data:
         parts += [kills_text(data["kills"]), rules_text(data["kills"])]
     if "curves" in data:

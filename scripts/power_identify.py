@@ -63,7 +63,7 @@ def asked_bugs_text(bugs):
                  f"{percent(row['kept'], row['own'])} |\n")
     lost = [f"{spec} ({row['keys'] or 'own'})" for row in bugs for spec in row["lost"]]
     laws = [f"{spec} ({row['keys'] or 'own'})" for row in bugs for spec in row.get("by_laws", [])]
-    text += "\nFailed by the laws of a whole verdict alone: " + (", ".join(laws) or "none") + ".\n"
+    text += "\nDetected only by the laws of a whole verdict: " + (", ".join(laws) or "none") + ".\n"
     text += "\nLost: " + (", ".join(lost) or "none") + ".\n"
     return text
 
@@ -74,11 +74,11 @@ def breaks(row):
 
 def identify_text(part):
     return ("## A profile that the judge learns\n\n"
-            "`lockstep identify` before every correct kernel of the zoo: the fields that it sees, and "
-            "whether\nthey are the kernel's own. Then known bugs: those that an envelope or a probe "
-            "of the right\nprofile fails, and how many of them fail by the profile that was "
-            "identified of the wrong kernel\n(`lockstep selftest --identify`). Bugs of conventions, "
-            "such as a scale, a cap or a mask, are apart.\n"
-            "A bug counts once for each kernel that it is planted into.\n\n"
+            "`lockstep identify` was run on every correct kernel of the zoo: the first tables say which "
+            "fields\nit saw, and whether they equal the kernel's own. Then come known bugs that an "
+            "envelope or a probe\ndetects under the right profile: the tables say how many of them "
+            "also fail under the profile\nthat was identified from the wrong kernel (`lockstep "
+            "selftest --identify`). Bugs of conventions,\nsuch as a scale, a cap or a mask, are "
+            "counted separately. A bug counts once for each kernel\nthat it is planted into.\n\n"
             + asked_zoo_text(part["zoo"]) + "\n" + asked_bugs_text(part["bugs"])
             + f"\nOn {part['cpu']}.\n")

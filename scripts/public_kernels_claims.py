@@ -12,8 +12,8 @@ HEAD = """{title}
 
 Written by `scripts/judge-public-kernels.sh --claims` on {date}, on {cpu} ({units}), with one thread.
 `lockstep invariance` tries every claim on the lines of attention in `data/cases/invariance.cases`, in the kernel's
-lane, and at the lengths and batches that the judge adds ([invariance.md](invariance.md)). *Kept* is no promise of
-the library's authors: no pair of those that were tried differs. None of the kernels takes the argument `splits`.
+lane, and at the lengths and batches that the judge adds ([invariance.md](invariance.md)). *Kept* means that
+no tried pair differed; the library's authors do not promise it. None of the kernels takes the argument `splits`.
 
 | kernel | library | {claims} |
 |---|---|{rules}|

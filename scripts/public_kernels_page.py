@@ -9,14 +9,14 @@ from public_kernels_table import DEFECTS, KERNELS
 
 HEAD = """# Public kernels before the judge
 
-Written by `scripts/judge-public-kernels.sh`, which installs the versions below and takes
-hours for all of its cases, most of them for compiled or interpreted kernels. These are the results of its last run, on
-{cpu} ({units}). Shorter runs (`--cases N`) show fewer cases than those hours.
-*Lines* are of `data/cases/foreign-attention-f32.cases`, `foreign-attention-bf16.cases`, `foreign-attention-f16.cases`,
-`foreign-scan.cases` and, for what makes tables of masks, `block_plan.cases`, with a few more in
-`scripts/public_kernels_table.py`; *drawn* cases come from `lockstep fuzz`. A case is skipped where the kernel has no
-such thing (softcaps, sinks, the lane), untrusted where nothing proved that a wrong kernel
-would show. Adapters are in `python/examples`; each holds its profile.
+`scripts/judge-public-kernels.sh` writes this page. It installs the versions below and takes hours for all of its
+cases, most of the time for compiled or interpreted kernels. These are the results of its last run, on
+{cpu} ({units}). Shorter runs (`--cases N`) judge fewer cases.
+*Lines* come from `data/cases/foreign-attention-f32.cases`, `foreign-attention-bf16.cases`, `foreign-attention-f16.cases`
+and `foreign-scan.cases`. For functions that make tables of masks they come from `block_plan.cases`. A few more lines are
+in `scripts/public_kernels_table.py`. *Drawn* cases come from `lockstep fuzz`. A case is skipped if the kernel lacks a
+feature of it (softcaps, sinks, the lane). It is untrusted if nothing proved that a wrong kernel would fail. The adapters
+are in `python/examples`, each with its profile.
 
 | kernel | library | lines: pass, fail, untrusted, skipped | drawn: pass, fail, untrusted, skipped |
 |---|---|---|---|
@@ -95,8 +95,8 @@ def alarms(results, unexplained):
         family = name.removesuffix("_f32").removesuffix("_bf16")
         families[family] = families.get(family, 0) + judged(result)
     counts = ", ".join(f"{family} {count}" for family, count in families.items())
-    return (f"Cases that were computed and judged: {counts}. Alarms among them that no defect "
-            f"below explains: {len(unexplained)}.\n")
+    return (f"Numbers of cases that were computed and judged: {counts}. Of their alarms, the "
+            f"defects below do not explain {len(unexplained)}.\n")
 
 
 def write_page(results, shown):

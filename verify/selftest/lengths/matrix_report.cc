@@ -174,11 +174,10 @@ std::string PowerPage(const MatrixResult& result) {
       "otherwise the envelope of the case's own inputs or an exact probe by "
       "its "
       "name.\n"
-      "Each mutant meets a pairwise cover of masks, segments, valid counts, "
-      "heads,\n"
+      "Each mutant is tried on a pairwise cover of masks, segments, valid "
+      "counts, heads,\n"
       "sinks, caps, shapes and arithmetic, and must be proved wherever it has "
-      "an "
-      "effect.\n\n"
+      "an effect.\n\n"
       "| kind | mutants |";
   std::string rule = "|---|---|";
   for (const int64_t length : result.lengths) {
@@ -190,19 +189,17 @@ std::string PowerPage(const MatrixResult& result) {
     page += PowerRow(result, family) + "\n";
   }
   page +=
-      "\n## Proved somewhere, not everywhere\n\nBugs that some case of a "
-      "length "
-      "must prove, but that change nothing beyond\nrounding on others, and "
-      "why.\n\n| mutant | why |\n|---|---|\n";
+      "\n## Proved somewhere, not everywhere\n\nThese bugs must be proved on "
+      "some case of each length, but change nothing beyond\nrounding on "
+      "others. The table says why.\n\n| mutant | why |\n|---|---|\n";
   page += Reasons(&WhyOnlySomewhere);
   page +=
-      "\n## Under a cap of 15 or less\n\nBugs that need not be proved where "
-      "the "
-      "cap is small, and why.\n\n| mutant | why |\n|---|---|\n" +
+      "\n## Under a cap of 15 or less\n\nThese bugs need not be proved if "
+      "the cap is small. The table says why.\n\n| mutant | why |\n|---|---|\n" +
       Reasons(&WhyInvisibleUnderSmallCap);
   page +=
-      "\n## Not in the table\n\nKnown bugs that need not be proved at every "
-      "length, and why.\n\n| mutant | why |\n|---|---|\n";
+      "\n## Not in the table\n\nThese known bugs need not be proved at every "
+      "length. The table says why.\n\n| mutant | why |\n|---|---|\n";
   page += Reasons(&WhyExempt);
   return page;
 }
