@@ -6,6 +6,8 @@ import sys
 import runner
 
 B = "verify/oracle/mamba3_scan_backward/output.cc"
+H = "verify/oracle/mamba3_scan_backward/walk.h"
+K = "verify/oracle/mamba3_scan_backward/tokens.cc"
 S = "verify/oracle/mamba3_scan/truth.cc"
 
 # name, source, text, replacement
@@ -14,7 +16,8 @@ MUTANTS = (
     ("decays_of_a_chunk_lose_nothing", S, "(e_.chunk > 1 ? whole_[m][c] : 0)", "0"),
     ("products_lose_nothing", B, "AsOne(Off(",
      "([](Num x) { x.lost = 0; return x; })(Off("),
+    ("rounded_factors_lose_nothing", H, "relative > 0 ? 1.0 : 0.0", "0.0"),
 )
 
 if __name__ == "__main__":
-    sys.exit(runner.main("underflow", MUTANTS))
+    sys.exit(runner.main("underflow", MUTANTS, {H: K}))

@@ -48,6 +48,14 @@ constexpr Alarm kAlarms[] = {
      "mamba3_scan_backward t=12 n=8 p=5 lane=f16 bias=no skip=no norm=1e-05 "
      "carry=yes regime=strong fill=normal:0.01 grad=f32 dy=int:-3,3 dcarry=yes "
      "seed=575679"},
+    // x = psi v, which is rounded, meets a cotangent that a norm made large.
+    {"scan-grad",
+     "mamba3_scan_backward t=8 h=2 n=1 p=1 variant=mimo norm=1e-05 "
+     "regime=short fill=subnormal:1"},
+    {"scan-grad",
+     "mamba3_scan_backward t=11 h=3 g=3 n=8 p=3 s=1 variant=mimo r=2 skip=no "
+     "reduce=yes norm=1e-05 carry=yes pad=16 regime=short "
+     "fill=normal:1+subnormal:1 dcarry=yes seed=99442"},
     // What overflows may do so before it meets a small factor.
     {"scan-grad",
      "mamba3_scan_backward t=3 h=2 n=1 p=3 variant=mimo r=2 gate=yes "

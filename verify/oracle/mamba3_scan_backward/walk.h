@@ -78,10 +78,11 @@ inline Num operator-(const Num& x, const Num& y) {
 inline Num Off(const Num& x, double relative) {
   return {x.value, x.size, x.worst * (1 + relative), x.lost * (1 + relative)};
 }
-// A number that is off by so much of itself.
+// A number that is off by so much of itself. Such a one was rounded, and may
+// have underflowed: x = psi v of a subnormal v meets a large cotangent.
 inline Num Exactly(double x, double relative = 0) {
   const double size = x < 0 ? -x : x;
-  return {x, size, size * (1 + relative)};
+  return {x, size, size * (1 + relative), relative > 0 ? 1.0 : 0.0};
 }
 // One that may be anything within `error` of it.
 inline Num Within(double x, double error) {
