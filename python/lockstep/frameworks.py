@@ -33,6 +33,7 @@ def dtype_of(name):
     return _PLAIN[name]
 
 
+@functools.cache
 def name_of(dtype):
     """The inverse of dtype_of, or None."""
     for name, plain in _PLAIN.items():

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tests/verify/fake_candidate.h"
 #include "tests/verify/judge_line.h"
@@ -142,6 +143,54 @@ TEST(Again, WhatAChangeDoesKeepsItsName) {
   EXPECT_EQ(result.verdict, Verdict::kFail);
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.findings[0].check, "threads");
+}
+
+// One in a process of its own, whose answer to a probe is wrong; `wrong` counts
+// probes from 0, and -1 is none.
+CaseResult JudgeApart(bool apart, int64_t wrong,
+                      std::vector<std::string>* asked) {
+  FakeCandidate* self = nullptr;
+  int64_t probes = 0;
+  FakeCandidate candidate(
+      [&](int64_t, const Variation&, const OutputSet& outputs, Execution*) {
+        const bool probe =
+            self->asked.back().find("fill=probe") != std::string::npos;
+        if (probe && probes++ == wrong) ElementOf(outputs, 0, 0) += 64;
+        return RunOutcome{};
+      });
+  self = &candidate;
+  candidate.apart = apart;
+  JudgeOptions options = Says(true);
+  options.canaries = false;
+  CaseResult result = JudgeLine(kLine, candidate, options);
+  *asked = candidate.asked;
+  return result;
+}
+
+// What was begun is run next, whatever the probe before it has shown: an answer
+// that is not taken would be that to another question.
+TEST(Ahead, AProbeIsAskedWhileTheOneBeforeIsJudged) {
+  for (const int64_t wrong : {-1, 0, 2}) {
+    std::vector<std::string> here, apart;
+    const CaseResult plain = JudgeApart(false, wrong, &here);
+    const CaseResult ahead = JudgeApart(true, wrong, &apart);
+    EXPECT_EQ(plain.verdict, wrong < 0 ? Verdict::kPass : Verdict::kFail);
+    EXPECT_EQ(ahead.verdict, plain.verdict) << ahead.reason;
+    EXPECT_EQ(ahead.runs, plain.runs);
+    EXPECT_EQ(ahead.probes_met, plain.probes_met);
+    EXPECT_EQ(ahead.findings.size(), plain.findings.size());
+    int64_t begun = 0;
+    for (size_t n = 0; n < apart.size(); ++n) {
+      if (!apart[n].starts_with("begin ")) continue;
+      begun += apart[n].find("fill=probe") != std::string::npos;
+      ASSERT_LT(n + 1, apart.size());
+      EXPECT_EQ(apart[n + 1], "run " + apart[n].substr(6));
+    }
+    // All but those of laws; of what fails one more than was judged.
+    const auto met = static_cast<int64_t>(plain.probes_met.size());
+    EXPECT_EQ(begun, wrong < 0 ? met : met + 1);
+    EXPECT_GT(begun, 1);
+  }
 }
 
 }  // namespace

@@ -41,8 +41,14 @@ class FakeCandidate final : public Candidate {
     variations[2].target = "OTHER";
     return variations;
   }
-  RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
-                 const OutputSet& outputs, Execution* execution) override {
+  void Begin(const CaseRequest& request, const Trial&, const Variation&,
+             const OutputSet&) override {
+    asked.push_back("begin " + request.line);
+  }
+  RunOutcome Run(const CaseRequest& request, const Trial& trial,
+                 const Variation& how, const OutputSet& outputs,
+                 Execution* execution) override {
+    asked.push_back("run " + request.line);
     if (!skip_computing) trial.kernels().RunReference(outputs, execution);
     execution->backend = "optimized";
     return defect_(runs++, how, outputs, execution);
@@ -50,8 +56,10 @@ class FakeCandidate final : public Candidate {
 
   bool& repeatable = mutable_traits().repeatable;
   bool& parts = mutable_traits().parts;
+  bool& apart = mutable_traits().apart;
   bool skip_computing = false;
   int64_t runs = 0;
+  std::vector<std::string> asked;  // "begin LINE", "run LINE", in order
 
  private:
   Defect defect_;

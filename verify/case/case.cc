@@ -194,6 +194,8 @@ Result<Case> ParseTokens(std::string_view line, std::span<const Token> tokens,
 
 std::string Print(const Case& c, bool minimal) {
   std::string line = OpName(c);
+  // A default may follow from other keys, so all but its key is as in `c`.
+  std::optional<Case> defaults;
   for (const CaseKey& key : c.op->text.keys()) {
     if (key.indices != nullptr) {
       for (const int64_t index : key.indices(c)) {
@@ -204,9 +206,10 @@ std::string Print(const Case& c, bool minimal) {
     }
     const std::string value = key.print(c, 0);
     if ((minimal || key.younger) && key.set_default != nullptr) {
-      Case defaults = c;  // afresh: a default may follow from other keys
-      key.set_default(defaults);
-      if (key.print(defaults, 0) == value) continue;
+      if (!defaults) defaults.emplace(c);
+      key.set_default(*defaults);
+      if (key.print(*defaults, 0) == value) continue;
+      defaults.reset();  // its own value again
     }
     line += std::string(" ") + key.name + "=" + value;
   }

@@ -55,7 +55,10 @@ void MarkEvidence(size_t from, bool evidence, CaseResult* result) {
   }
 }
 
-// One probe: its own trial, a run, the verdict. False where probing ends.
+// Multiply-adds of a probe up to which the next one is made ready meanwhile.
+constexpr int64_t kProbeAside = int64_t{1} << 20;
+
+// One probe: its own trial, a run, the verdict.
 class ProbeJudge {
  public:
   ProbeJudge(const BoundedRequest& request, const Case& probe,
@@ -71,23 +74,47 @@ class ProbeJudge {
                .claims = request.request->claims},
         result_(result) {}
 
-  bool Run(const TrialRow& op) {
+  const std::string& line() const { return line_; }
+
+  // Makes the trial, the expectation and room for the answer. What is wrong
+  // with them Judge() tells.
+  void Prepare(const TrialRow& op) {
     Result<std::unique_ptr<Trial>> opened =
         op.open(*asked_.call, *request_.materialise);
-    if (!opened.ok()) return Broken(Tier::kSelf, opened.message());
-    const Trial& trial = *opened.value();
-    const auto allowed =
-        trial.envelopes().Probe(*request_.profile, ProbeRows(trial));
-    if (allowed == nullptr) return true;
-    if (!request_.candidate->Answers(asked_)) {
+    if (!opened.ok()) return Refuse(opened.message());
+    trial_ = std::move(opened.value());
+    allowed_ = trial_->envelopes().Probe(*request_.profile, ProbeRows(*trial_));
+    answers_ = request_.candidate->Answers(asked_);
+    if (allowed_ == nullptr || !answers_) return;
+    Result<OutputSet> outputs = trial_->Allocate(Fixed().shift);
+    if (!outputs.ok()) return Refuse(outputs.message());
+    outputs_ = std::move(outputs.value());
+  }
+
+  // A kernel in a process of its own computes from now on.
+  void Begin() {
+    if (!Runs()) return;
+    PoisonOutputs(outputs_, kFirstPoison);
+    request_.candidate->Begin(asked_, *trial_, Fixed(), outputs_);
+  }
+
+  // Takes the answer.
+  void Run() {
+    if (!Runs()) return;
+    run_ = RunGuarded(*request_.candidate, asked_, *trial_, Fixed(),
+                      kFirstPoison, outputs_);
+  }
+
+  // Judges it; false where probing ends.
+  bool Judge() {
+    if (!refused_.empty()) return Broken(Tier::kSelf, refused_);
+    if (allowed_ == nullptr) return true;
+    if (!answers_) {
       result_->probes_missed.push_back(asked_.probe);
       return true;
     }
-    const int64_t shift = request_.candidate->traits().fixed.shift;
-    Result<OutputSet> outputs = trial.Allocate(shift);
-    if (!outputs.ok()) return Broken(Tier::kSelf, outputs.message());
     const size_t before = result_->findings.size();
-    Answer(trial, *allowed, outputs.value());
+    JudgeAnswer();
     for (size_t n = before; n < result_->findings.size(); ++n) {
       Finding& finding = result_->findings[n];
       finding.line = line_;
@@ -98,40 +125,52 @@ class ProbeJudge {
     return result_->findings.size() == before;
   }
 
+  // Whether the run went well, so that its process is there for the next.
+  bool Answered() const {
+    return run_.outcome.state == RunOutcome::State::kRan && run_.guards_intact;
+  }
+  bool IsSmall() const {
+    return trial_ != nullptr &&
+           trial_->rows() * trial_->RowCost() <= kProbeAside;
+  }
+
  private:
+  const Variation& Fixed() const { return request_.candidate->traits().fixed; }
+  bool Runs() const {
+    return refused_.empty() && allowed_ != nullptr && answers_;
+  }
+  void Refuse(const std::string& why) { refused_ = why; }
+
   bool Broken(Tier tier, const std::string& message) {
     result_->findings.push_back(
         {tier, "probes", message, "", std::nullopt, line_, std::nullopt});
     return false;
   }
 
-  void Answer(const Trial& trial, const AllowedResults& allowed,
-              const OutputSet& outputs) {
-    const GuardedRun run =
-        RunGuarded(*request_.candidate, asked_, trial,
-                   request_.candidate->traits().fixed, kFirstPoison, outputs);
+  void JudgeAnswer() {
+    const std::vector<Finding> broke = GuardFindings(run_, "");
     ++result_->runs;
-    const std::vector<Finding> broke = GuardFindings(run, "");
     result_->findings.insert(result_->findings.end(), broke.begin(),
                              broke.end());
     if (!broke.empty() || request_.rehearsal) return;
     using State = RunOutcome::State;
-    if (run.outcome.state == State::kAbsent) {
+    if (run_.outcome.state == State::kAbsent) {
       result_->probes_missed.push_back(asked_.probe);
-      NoteUnanswered("probe " + asked_.probe, run.outcome, result_);
+      NoteUnanswered("probe " + asked_.probe, run_.outcome, result_);
       return;
     }
-    if (run.outcome.state != State::kRan) {
-      const bool refused = run.outcome.state == State::kUnsupported;
+    if (run_.outcome.state != State::kRan) {
+      const bool refused = run_.outcome.state == State::kUnsupported;
       if (refused) result_->probes_missed.push_back(asked_.probe);
-      Broken(refused ? Tier::kPower : Tier::kProbes, run.outcome.message);
+      Broken(refused ? Tier::kPower : Tier::kProbes, run_.outcome.message);
       return;
     }
-    NoteAnswers(run.outcome, result_);
+    NoteAnswers(run_.outcome, result_);
     const size_t first = result_->judged.size();
-    JudgeByAllowed(trial, allowed, outputs, Tier::kProbes, line_, result_);
-    RejectMore(trial, allowed, false, &result_->power);
-    MarkEvidence(first, IsEvidence(trial, allowed, line_, request_.evidence),
+    JudgeByAllowed(*trial_, *allowed_, outputs_, Tier::kProbes, line_, result_);
+    RejectMore(*trial_, *allowed_, false, &result_->power);
+    MarkEvidence(first,
+                 IsEvidence(*trial_, *allowed_, line_, request_.evidence),
                  result_);
     result_->probes_met.push_back(line_);
   }
@@ -140,6 +179,73 @@ class ProbeJudge {
   std::string line_;
   CaseRequest asked_;
   CaseResult* result_;
+  std::string refused_;  // why it cannot be asked
+  std::unique_ptr<Trial> trial_;
+  std::unique_ptr<AllowedResults> allowed_;
+  bool answers_ = true;
+  OutputSet outputs_;
+  GuardedRun run_;
+};
+
+// The probes that are wanted, one after the other. A candidate in a process of
+// its own answers one while the one before is judged and the next is made.
+class ProbeLine {
+ public:
+  ProbeLine(const BoundedRequest& request, const TrialRow& op,
+            const std::vector<Case>& cases, CaseResult* result)
+      : request_(request), op_(op), cases_(cases), result_(result) {}
+
+  // False where one has found something.
+  bool Run() {
+    std::unique_ptr<ProbeJudge> asked = Next();
+    if (asked != nullptr && Aside(*asked)) asked->Begin();
+    while (asked != nullptr) {
+      std::unique_ptr<ProbeJudge> next = Aside(*asked) ? Next() : nullptr;
+      asked->Run();
+      const bool ahead =
+          next != nullptr && next->IsSmall() && asked->Answered() && !Stopped();
+      if (ahead) next->Begin();
+      const bool sound = asked->Judge();
+      if (!sound || Stopped()) {
+        // Its answer would be the next one's.
+        if (ahead) next->Run();
+        return sound;
+      }
+      asked.reset();
+      if (next == nullptr) next = Next();
+      asked = std::move(next);
+    }
+    return true;
+  }
+
+ private:
+  bool Stopped() const { return request_.stop != nullptr && *request_.stop; }
+  bool Aside(const ProbeJudge& probe) const {
+    return request_.candidate->traits().apart && probe.IsSmall();
+  }
+  bool Wanted(const std::string& line) const {
+    return request_.only == nullptr ||
+           std::find(request_.only->begin(), request_.only->end(), line) !=
+               request_.only->end();
+  }
+
+  // The next one, made ready; null: there is none.
+  std::unique_ptr<ProbeJudge> Next() {
+    while (at_ < cases_.size() && !Stopped()) {
+      auto probe =
+          std::make_unique<ProbeJudge>(request_, cases_[at_++], result_);
+      if (!Wanted(probe->line())) continue;
+      probe->Prepare(op_);
+      return probe;
+    }
+    return nullptr;
+  }
+
+  const BoundedRequest& request_;
+  const TrialRow& op_;
+  const std::vector<Case>& cases_;
+  CaseResult* result_;
+  size_t at_ = 0;
 };
 
 }  // namespace
@@ -232,18 +338,8 @@ void JudgeProbes(const BoundedRequest& request, CaseResult* result) {
   const Case& call = *request.request->call;
   const Result<TrialRow> op = TrialRowOf(call);
   if (!op.ok()) return;
-  const auto wanted = [&](const Case& probe) {
-    return request.only == nullptr ||
-           std::find(request.only->begin(), request.only->end(),
-                     MinimalLine(probe)) != request.only->end();
-  };
-  bool sound = true;
-  for (const Case& probe : op->probe_cases(call, *request.profile)) {
-    if (!sound || (request.stop != nullptr && *request.stop)) break;
-    if (wanted(probe)) {
-      sound = ProbeJudge(request, probe, result).Run(op.value());
-    }
-  }
+  const std::vector<Case> cases = op->probe_cases(call, *request.profile);
+  const bool sound = ProbeLine(request, op.value(), cases, result).Run();
   const auto met = static_cast<int64_t>(result->probes_met.size());
   if (met > 0 || !sound) {
     result->checks.push_back({"probes", sound, std::max<int64_t>(met, 1)});
