@@ -23,6 +23,14 @@ add_test(NAME oracle_avx512_code
 set_tests_properties(oracle_avx512_code PROPERTIES LABELS unit TIMEOUT 60
                                                    SKIP_RETURN_CODE 77)
 
+# What a new CPU can show of an old one: no code that files share is above it.
+add_test(NAME baseline_code
+         COMMAND Python3::Interpreter -B
+                 "${CMAKE_CURRENT_SOURCE_DIR}/baseline_code_test.py"
+                 "$<TARGET_FILE:lockstep>")
+set_tests_properties(baseline_code PROPERTIES LABELS unit TIMEOUT 300
+                                              SKIP_RETURN_CODE 77)
+
 # Apart from oracle_test, which runs once for every mutant.
 lockstep_add_test(probes_length_test probes_length_test.cc LIBS
                   lockstep_allowed lockstep_reference WHOLE)
