@@ -29,11 +29,12 @@ inline double ConversionTo(NumberType type) {
 constexpr double SpacingOf(NumberType type) {
   if (type == NumberType::kTf32) return 0x1p-136;
   if (type == NumberType::kBf16) return 0x1p-133;
+  if (type == NumberType::kE4m3) return 0x1p-9;
   return type == NumberType::kF16 ? 0x1p-24 : 0x1p-149;
 }
 // The smallest normal number where they are flushed.
 constexpr double SpacingOf(NumberType type, bool ftz) {
-  if (!ftz) return SpacingOf(type);
+  if (!ftz || type == NumberType::kE4m3) return SpacingOf(type);
   return type == NumberType::kF16 ? 0x1p-14 : 0x1p-126;
 }
 

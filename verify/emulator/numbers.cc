@@ -92,9 +92,20 @@ float TruncateToBits(float x, int bits) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(x) >> drop << drop);
 }
 
+// Below 2^-6 e4m3 has the fixed spacing 2^-9. Larger numbers than 448 saturate.
+float RoundToE4m3(float x) {
+  if (std::isnan(x)) return x;
+  const float magnitude = std::fabs(x);
+  if (magnitude < 0x1p-6f) {
+    return std::copysign((magnitude + 0x1.8p14f) - 0x1.8p14f, x);
+  }
+  return std::copysign(std::min(RoundToBits(magnitude, 4), 448.0f), x);
+}
+
 float RoundTo(float x, NumberType type) {
   if (type == NumberType::kBf16) return RoundToBits(x, 8);
   if (type == NumberType::kTf32) return RoundToBits(x, 11);
+  if (type == NumberType::kE4m3) return RoundToE4m3(x);
   if (type != NumberType::kF16 || !std::isfinite(x)) return x;
   const float magnitude = std::fabs(x);
   // Below 2^-14 f16 has the fixed spacing 2^-24: adding 1.5 * 2^-1 leaves

@@ -20,6 +20,7 @@ float RoundToBits(float x, int bits);
 float TruncateToBits(float x, int bits);
 // The value of x in another type, carried in f32. Requires: not kCase.
 float RoundTo(float x, NumberType type);
+float RoundToE4m3(float x);
 float TruncateTo(float x, NumberType type);
 // x, or the zero of its sign where f16 has subnormal numbers.
 float FlushedInF16(float x);

@@ -7,8 +7,9 @@
 namespace lockstep::verify {
 
 // A number type a value is rounded to. kCase: what the case line says (p=);
-// kTf32: f32's range with 11 significant bits, as matrix units read it.
-enum class NumberType : uint8_t { kF32, kBf16, kF16, kCase, kTf32 };
+// kTf32: f32's range with 11 significant bits, as matrix units read it; kE4m3:
+// of weights alone, 4 bits, multiples of 2^-9, at most 448.
+enum class NumberType : uint8_t { kF32, kBf16, kF16, kCase, kTf32, kE4m3 };
 
 // How sums are formed; products of lane values are exact in front of it.
 struct Accumulator {

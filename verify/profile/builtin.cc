@@ -129,6 +129,21 @@ NumericProfile Mma(NumericProfile p, const char* name) {
   return p;
 }
 
+// A kernel whose tensors are in fp8 and whose weights are in e4m3, on Hopper's
+// fp8 unit (mma:32,-10; docs/gpu-units.md). Scales are the caller's.
+NumericProfile Fp8(const char* name, const char* kernel, double p_scale) {
+  NumericProfile p = Mma(FlashBf16(), name);
+  p.description = std::string(kernel) +
+                  ": weights in e4m3, Hopper's fp8 sums, hardware exp2 and "
+                  "tanh, v's scale multiplied into o";
+  p.grad.reset();
+  p.acc_qk = p.acc_pv = {Accumulator::Kind::kMma, 32, -10};
+  p.p = NumberType::kE4m3;
+  p.p_scale = p_scale;
+  p.vscale_at = ValueScaleAt::kOut;
+  return p;
+}
+
 // Kernels on a chip's matrix unit, which takes K products and the accumulator
 // and keeps F bits: mma:K,F-23 (docs/gpu-units.md).
 NumericProfile ChipBf16(const char* name, int k, int guard_bits) {
@@ -282,7 +297,7 @@ NumericProfile StepBf16Read() {
 }  // namespace
 
 std::span<const NumericProfile> BuiltinProfiles() {
-  static const std::array<NumericProfile, 26> kProfiles = {
+  static const std::array<NumericProfile, 28> kProfiles = {
       Exact("exact-f32", Lane::kF32),
       Exact("exact-bf16", Lane::kBf16),
       CpuF32(),
@@ -308,7 +323,9 @@ std::span<const NumericProfile> BuiltinProfiles() {
       FlashF16(),
       Mma(FlashF16(), "mma-f16"),
       ScanInF16(SisoBf16("siso-bf16-a32", NumberType::kF32), "siso-f16-a32"),
-      ScanInF16(MimoBf16(), "mimo-f16")};
+      ScanInF16(MimoBf16(), "mimo-f16"),
+      Fp8("fa3-fp8", "FlashAttention-3 between fp8 tensors", 256),
+      Fp8("cudnn-fp8", "cuDNN's attention between fp8 tensors", 1)};
   return kProfiles;
 }
 

@@ -14,6 +14,8 @@ namespace lockstep::verify {
 // A field's words in the order of its enum.
 using Words = std::vector<const char*>;
 inline const Words kTypes = {"f32", "bf16", "f16", "case", "tf32"};
+inline const Words kWeightTypes = {"f32",  "bf16", "f16",
+                                   "case", "tf32", "e4m3"};
 // "A B C", without words that are empty.
 std::string Join(const Words& words);
 

@@ -110,6 +110,38 @@ ProfileField ChainOrderField() {
           }};
 }
 
+ProfileField WeightScaleField() {
+  return {"p_scale",
+          [](const NumericProfile& p) -> std::string {
+            return p.p_scale == 1 ? "" : Hex(p.p_scale);
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            double value = 0;
+            if (!ParseNumber(text, &value) ||
+                !(value > 0x1p-60 && value <= kLargestWeightScale)) {
+              return "a number above 0 and at most 448, e4m3's largest, such "
+                     "as 256";
+            }
+            p->p_scale = value;
+            return "";
+          }};
+}
+
+ProfileField ValueScaleField() {
+  static const Words kPlaces = {"any", "p", "acc", "out"};
+  return {"vscale_at",
+          [](const NumericProfile& p) -> std::string {
+            const auto place = static_cast<size_t>(p.vscale_at);
+            return place == 0 ? "" : kPlaces[place];
+          },
+          [](std::string_view text, NumericProfile* p) -> std::string {
+            const auto at = std::find(kPlaces.begin(), kPlaces.end(), text);
+            if (at == kPlaces.end()) return "one of " + Join(kPlaces);
+            p->vscale_at = static_cast<ValueScaleAt>(at - kPlaces.begin());
+            return "";
+          }};
+}
+
 ProfileField MergeUpdateField() {
   return {"merge.update",
           [](const NumericProfile& p) -> std::string {
@@ -241,8 +273,10 @@ std::vector<ProfileField> AttentionFields() {
       Word<kExpZero, &P::exp_zero>("exp_zero"),
       Word<kShift, &P::shift>("shift"),
       MaxField(),
-      Word<kTypes, &P::p>("p"),
+      Word<kWeightTypes, &P::p>("p"),
       Word<kRounding, &P::p_round>("p_round"),
+      WeightScaleField(),
+      ValueScaleField(),
       Word<kLFrom, &P::l_from>("l_from"),
       Sum<&P::acc_pv>("acc_pv"),
       Sum<&P::acc_l>("acc_l"),

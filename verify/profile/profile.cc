@@ -271,6 +271,22 @@ void LintExact(const NumericProfile& p,
          "exact = yes needs lse = f32 and lse_base = e (N12)");
 }
 
+// What the type of the weights asks of the rest.
+void LintWeights(const NumericProfile& p,
+                 const std::function<void(bool, const char*)>& refuse) {
+  refuse(p.p == NumberType::kF32 && p.l_from == LFrom::kRounded,
+         "l_from = rounded says nothing with p = f32");
+  refuse(p.p == NumberType::kF32 && p.p_round != Rounding::kNearest,
+         "p_round says nothing with p = f32");
+  const bool e4m3 = p.p == NumberType::kE4m3;
+  refuse(e4m3 && p.p_round != Rounding::kNearest,
+         "p = e4m3 needs p_round = nearest: conversions to e4m3 round so");
+  refuse(!e4m3 && p.p_scale != 1, "p_scale says nothing without p = e4m3");
+  refuse(p.exact && p.vscale_at != ValueScaleAt::kAny,
+         "exact = yes needs vscale_at = any: the contract has a place of its "
+         "own (N25)");
+}
+
 // What the place of the division asks of the rest.
 void LintNormalise(const NumericProfile& p,
                    const std::function<void(bool, const char*)>& refuse) {
@@ -315,10 +331,7 @@ std::string LintProfile(const NumericProfile& p) {
   refuse(p.shift == Shift::kFma && p.mask != MaskApplication::kSelectNegInf,
          "shift = fma needs mask = select_neg_inf: the finite mask value times "
          "log2(e) is -inf");
-  refuse(p.p == NumberType::kF32 && p.l_from == LFrom::kRounded,
-         "l_from = rounded says nothing with p = f32");
-  refuse(p.p == NumberType::kF32 && p.p_round != Rounding::kNearest,
-         "p_round says nothing with p = f32");
+  LintWeights(p, refuse);
   refuse(p.score == NumberType::kCase || p.state == NumberType::kCase ||
              p.operand_qk == NumberType::kCase ||
              p.operand_v == NumberType::kCase,

@@ -60,6 +60,17 @@ enum class Rounding : uint8_t { kNearest, kFaithful, kTruncate };
 // Which weights the denominator sums.
 enum class LFrom : uint8_t { kUnrounded, kRounded };
 
+// Where the scale of v is multiplied in (N25).
+enum class ValueScaleAt : uint8_t {
+  kAny,  // any: any of these
+  kP,    // p: into the weights, before they are rounded
+  kAcc,  // acc: into the sum over keys that share it, in f32
+  kOut,  // out: into o, behind the last key; one scale a head
+};
+
+// The largest `p_scale`: e4m3's largest number.
+inline constexpr double kLargestWeightScale = 448;
+
 // What exp gives for an argument of exactly 0.
 enum class ExpZero : uint8_t {
   kExact,    // exact: 1
@@ -159,6 +170,10 @@ struct NumericProfile {
   MaxPolicy max;
   NumberType p = NumberType::kF32;  // of the numerator's weights
   Rounding p_round = Rounding::kNearest;
+  // With p = e4m3: what multiplies weights before they are rounded. The sum
+  // over V is divided by it.
+  double p_scale = 1;
+  ValueScaleAt vscale_at = ValueScaleAt::kAny;
   LFrom l_from = LFrom::kUnrounded;
 
   // Sums over keys.
@@ -221,7 +236,7 @@ inline std::string LaneWord(const NumericProfile& profile) {
 bool HasOutput(const NumericProfile& profile, std::string_view name);
 
 // Half the distance from 1 to the next number: 2^-24, 2^-8, f16 and tf32
-// 2^-11.
+// 2^-11, e4m3 2^-4.
 //   Requires: type is not kCase.
 double UnitRoundoff(NumberType type);
 
@@ -236,7 +251,7 @@ NumberType WeightTypeOf(Lane p_lane);
 // ampere-bf16 ada-bf16 hopper-bf16 blackwell-bf16 and the same with tf32, and
 // of scans scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16
 // step-f32state step-bf16read; of f16 exact-f16 flash-f16 mma-f16 siso-f16-a32
-// mimo-f16.
+// mimo-f16; of weights in fp8 fa3-fp8 cudnn-fp8.
 std::span<const NumericProfile> BuiltinProfiles();
 
 // A built-in name, or else the path of a profile file. Errors: one line.

@@ -9,6 +9,8 @@ double UnitRoundoff(NumberType type) {
     case NumberType::kF16:
     case NumberType::kTf32:
       return 0x1p-11;
+    case NumberType::kE4m3:
+      return 0x1p-4;
     case NumberType::kF32:
     case NumberType::kCase:
       break;

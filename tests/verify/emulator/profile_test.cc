@@ -33,7 +33,8 @@ TEST(Profile, BuiltinNamesAreTheDeclaredOnes) {
             "ada-tf32 hopper-tf32 blackwell-tf32 "
             "scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16 "
             "step-f32state "
-            "step-bf16read exact-f16 flash-f16 mma-f16 siso-f16-a32 mimo-f16 ");
+            "step-bf16read exact-f16 flash-f16 mma-f16 siso-f16-a32 mimo-f16 "
+            "fa3-fp8 cudnn-fp8 ");
 }
 
 TEST(Profile, TextIsTheInverseOfParsing) {
@@ -173,6 +174,9 @@ TEST(Profile, RefusesContradictions) {
                                "exp_zero = weights",
                                "lse = none\nlse_base = 2",
                                "lse = bf16\nlse_base = 2",
+                               "p_scale = 256",
+                               "p = e4m3\np_round = truncate",
+                               "p = e4m3\np_scale = 256",
                                "chain_order = ascending",
                                "chain_order = ascending\nacc_pv = mma:16,2",
                                "chain_order = ascending\nacc_qk = mma:16,2"};
@@ -183,6 +187,7 @@ TEST(Profile, RefusesContradictions) {
       "operand_v = tf32\noperand_round = truncate",
       "exp_zero = weights",
       "lse = bf16\nlse_base = 2",
+      "p = e4m3\np_scale = 256",
       "chain_order = ascending\nacc_pv = mma:16,2",
       "chain_order = ascending\nacc_qk = mma:16,2"};
   for (const char* line : lines) {
@@ -221,6 +226,21 @@ TEST(Profile, ChainOrderIsSaidWhereItIsClaimed) {
   EXPECT_TRUE(
       ParseProfile("base = hopper-bf16\nname = a\nacc_pv = mma:32,-10", "x")
           .ok());
+}
+
+TEST(Profile, WeightsInE4m3AreSaidWhereTheyAre) {
+  NumericProfile p = LoadProfile("flash-bf16").value();
+  EXPECT_EQ(ProfileText(p).find("p_scale"), std::string::npos);
+  EXPECT_EQ(ProfileText(p).find("vscale_at"), std::string::npos);
+  p = LoadProfile("fa3-fp8").value();
+  EXPECT_TRUE(Contains(ProfileText(p), "\np = e4m3\n"));
+  EXPECT_TRUE(Contains(ProfileText(p), "\np_scale = 0x1p+8\n"));
+  EXPECT_TRUE(Contains(ProfileText(p), "\nvscale_at = out\n"));
+  EXPECT_TRUE(Contains(ErrorOf("p_scale = 449"), "at most 448"));
+  EXPECT_TRUE(Contains(ErrorOf("p_scale = 0"), "above 0"));
+  EXPECT_TRUE(Contains(ErrorOf("vscale_at = q"), "any p acc out"));
+  // Weights alone are rounded to it.
+  EXPECT_TRUE(Contains(ErrorOf("state = e4m3"), "state: want one of"));
 }
 
 TEST(Profile, LoadNamesTheKnownOnes) {

@@ -109,6 +109,9 @@ class Builder {
     Add(kProduct, Cause::kScaleAt, Pick(problem_.k_scales.any(), 3 * kU));
     Add(kProduct, Cause::kScaleAt, Pick(problem_.q_scales.any(), 3 * kU));
     if (problem_.v_scales.any()) AddNumerator(Cause::kScaleAt, 3 * kU);
+    // A scale that keys do not share is no factor of o.
+    m_.unbounded |=
+        p_.vscale_at == ValueScaleAt::kOut && problem_.v_scales.by_key();
     const double scale = std::fabs(problem_.scale);
     const double cap = problem_.softcap.value_or(1.0);
     m_.scale_growth = std::max({1.0, scale * 1.5, scale / cap});
@@ -257,11 +260,12 @@ class Builder {
     rounded_p_ = u;
     // A 32nd of a rounding.
     m_.weights.equal_bits = 5 - std::ilogb(std::max(u, kU));
+    const bool scaled = ScalesWeights();
     if (p_.l_from == LFrom::kRounded) {
       Add(kConstant, Cause::kP, u);
       // N25: the numerator rounds the weight times its value's scale, which is
       // another rounding than the denominator's.
-      if (problem_.v_scales.by_key()) AddNumerator(Cause::kP, 2 * u);
+      if (scaled) AddNumerator(Cause::kP, 2 * u);
     } else {
       AddNumerator(Cause::kP, u);
     }
@@ -274,7 +278,8 @@ class Builder {
     if (f16) floor += p_.ftz ? 0x1p-13 : 0x1p-24;
     // N25: weights times a small scale underflow; times a large one, overflow.
     floor /= range_.least_scale;
-    if (problem_.v_scales.by_key()) {
+    if (p_.p == NumberType::kE4m3) floor += E4m3Floor(scaled);
+    if (scaled) {
       m_.unbounded |= range_.largest_scale > (f16 ? 0x1p14 : 0x1p62);
       m_.unbounded |= shared && range_.largest_scale > 0x1p30;
       m_.value_scale = range_.largest_scale;
@@ -293,6 +298,31 @@ class Builder {
     m_.unbounded |=
         f16 && (m_.weights.fixed_reference.has_value() ||
                 (p_.max.kind == MaxPolicy::Kind::kLazy && p_.max.value > 10));
+  }
+
+  // N25: whether a scale of v may multiply weights before they are rounded.
+  bool ScalesWeights() const {
+    if (p_.vscale_at == ValueScaleAt::kP) return problem_.v_scales.any();
+    return p_.vscale_at == ValueScaleAt::kAny && problem_.v_scales.by_key();
+  }
+
+  // What weights in e4m3 add to the rest, and what of a weight may vanish: half
+  // of the type's spacing. Near weights round alike, so that their errors are
+  // no random draws.
+  double E4m3Floor(bool scaled) {
+    m_.biased = true;
+    AddNumerator(Cause::kP,
+                 3 * kU);  // the products with p_scale, and with 1/it
+    double largest = p_.p_scale;
+    if (p_.max.kind == MaxPolicy::Kind::kLazy) {
+      largest *= p_.exp_base == ExpBase::kTwo ? Exp2Double(p_.max.value)
+                                              : ExpDouble(p_.max.value);
+    }
+    if (scaled) largest *= range_.largest_scale;
+    // What exceeds 448 saturates, or becomes NaN.
+    m_.unbounded |= m_.weights.fixed_reference.has_value() ||
+                    !(largest * (1 + p_.exp_rel) < 464);
+    return 0x1p-10 / (p_.p_scale * (scaled ? range_.least_scale : 1));
   }
 
   void Sums() {

@@ -44,6 +44,9 @@ std::array<int64_t, 3> PlaceOf(const AttentionForwardProblem& p, int64_t row) {
 std::string WhyNoStatistics(const NumericProfile& profile,
                             const AttentionForwardProblem& problem,
                             const EnvelopeModel& model) {
+  if (profile.p == NumberType::kE4m3) {
+    return "near weights round alike in e4m3";
+  }
   if (model.biased || profile.out_round != Rounding::kNearest) {
     return "the profile allows roundings to one side";
   }

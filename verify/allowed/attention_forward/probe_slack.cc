@@ -139,8 +139,11 @@ ProbeTie MakeProbeSinkTie(const NumericProfile& profile,
   // The sink takes part in one split only: weights there are rounded, the
   // others' are 1.
   if (profile.splits != 1) tie.absolute += u;
-  if (profile.p == NumberType::kF16) {
-    const double smallest = profile.ftz ? 0x1p-14 : 0x1p-25;
+  if (profile.p == NumberType::kF16 || profile.p == NumberType::kE4m3) {
+    const double smallest = profile.p == NumberType::kE4m3
+                                ? ConversionOf(p, profile).lost
+                            : profile.ftz ? 0x1p-14
+                                          : 0x1p-25;
     tie.relative += smallest * ExpDouble(std::min(distance, 700.0));
   }
   return tie;

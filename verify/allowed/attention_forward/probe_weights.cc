@@ -91,10 +91,7 @@ void SumSlack(const Weights& w, const Conversion& to,
   }
   if (before) {
     slack->common += to.unit;
-    // Below 2^-14 f16 has the fixed spacing 2^-24.
-    if (to.f16) {
-      slack->floor = profile.ftz ? 0x1p-14 : to.nearest ? 0x1p-25 : 0x1p-24;
-    }
+    slack->floor = to.lost;
   } else if (!from_rounded && !ones) {
     // Numerators of 1 stand over a mean weight of at most 1 + off.
     slack->common += narrow_ones ? 1.01 * w.off : to.unit + w.apart;
@@ -139,7 +136,17 @@ Conversion ConversionOf(const AttentionForwardProblem& p,
   c.nearest = profile.p_round == Rounding::kNearest;
   c.unit = UnitRoundoff(type) * (c.nearest ? 1 : 2);
   c.bits = -std::ilogb(UnitRoundoff(type));
-  c.f16 = type == NumberType::kF16;
+  if (type == NumberType::kF16) {
+    // Below 2^-14 f16 has the fixed spacing 2^-24.
+    c.lost = profile.ftz ? 0x1p-14 : c.nearest ? 0x1p-25 : 0x1p-24;
+    c.least = ExpDouble(-9);
+    c.largest = ExpDouble(9);
+  }
+  if (type == NumberType::kE4m3) {
+    c.lost = 0x1p-10 / profile.p_scale;
+    c.least = 0x1p-6 / profile.p_scale;
+    c.largest = kLargestWeightScale / profile.p_scale;
+  }
   return c;
 }
 
@@ -180,8 +187,10 @@ TopSlack MakeTopSlack(double score, const AttentionForwardProblem& problem,
   TopSlack slack;
   const Weights weights = WeightsOf(score, profile);
   const Conversion to = ConversionOf(problem, profile);
-  // At most three roundings of the division, or one more of a quotient.
+  // At most three roundings of the division, or one more of a quotient; two of
+  // the products with p_scale and with what it is divided by.
   slack.common = 0x1p-21 + 2 * profile.division_rel;
+  if (profile.p == NumberType::kE4m3) slack.common += 2 * kU;
   slack.chain = static_cast<double>(profile.chain_kv);
   if (profile.tile_kv > 0) {
     const int64_t whole_tiles = problem.kv_len / profile.tile_kv;
@@ -222,8 +231,10 @@ std::string WhyNotTop(double score, bool several,
     if (!(score - reference < 80 && score - reference > -60)) {
       return "without the row's maximum scores must be near what is subtracted";
     }
-    if (to.f16 && std::fabs(score - reference) > 9) {
-      return "the weights leave f16";
+    const double weight = ExpDouble(score - reference);
+    if (to.largest > 0 && !(weight >= to.least && weight <= to.largest)) {
+      return profile.p == NumberType::kE4m3 ? "the weights leave e4m3"
+                                            : "the weights leave f16";
     }
   }
   const bool rounded = to.unit > 0;

@@ -32,7 +32,11 @@ struct Conversion {
   double unit = 0;  // relative error; 0: none
   int bits = 24;    // significant ones of a result
   bool nearest = true;
-  bool f16 = false;
+  // Of types of small range: what may vanish of a weight, and the ends of the
+  // weights that keep their bits. Without such a type: 0.
+  double lost = 0;
+  double least = 0;
+  double largest = 0;
 };
 Conversion ConversionOf(const AttentionForwardProblem& problem,
                         const NumericProfile& profile);

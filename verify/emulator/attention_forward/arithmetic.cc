@@ -8,6 +8,7 @@
 #include "reference/contract/numerics.h"
 #include "reference/elementary.h"
 #include "verify/base/binary64.h"
+#include "verify/emulator/attention_forward/fp8/weights_in_e4m3.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
@@ -267,6 +268,7 @@ float AttentionArithmetic::AddWeight(float l, float p) const {
 float AttentionArithmetic::RoundWeight(float p) const {
   if (dial_.Is(Fault::kPTruncated)) return TruncateTo(p, NumberType::kBf16);
   if (dial_.Is(Fault::kF16WeightsFlushed)) p = FlushedInF16(p);
+  if (p_ == NumberType::kE4m3) return WeightInE4m3(p, numeric_.p_scale, dial_);
   return numeric_.p_round == Rounding::kTruncate ? TruncateTo(p, p_)
                                                  : RoundTo(p, p_);
 }
@@ -274,7 +276,13 @@ float AttentionArithmetic::RoundWeight(float p) const {
 float AttentionArithmetic::SummedWeight(float p) const {
   const bool rounded =
       (numeric_.l_from == LFrom::kRounded) != dial_.Is(Fault::kLFromOther);
-  return rounded ? RoundWeight(p) : p;
+  if (dial_.Is(Fault::kFp8WeightScaleInSum)) return RoundWeight(p);
+  return rounded ? Unscaled(RoundWeight(p)) : p;
+}
+
+float AttentionArithmetic::Unscaled(float sum) const {
+  if (p_ != NumberType::kE4m3) return sum;
+  return sum * WeightUnscale(numeric_.p_scale, dial_);
 }
 
 float AttentionArithmetic::StateBetweenTiles(float acc) const {

@@ -61,6 +61,8 @@ class AttentionArithmetic {
   float AddWeight(float l, float p) const;  // r12
   float RoundWeight(float p) const;         // r13
   float SummedWeight(float p) const;        // r12-13
+  // A sum of rounded weights times values, or of the weights, without p_scale.
+  float Unscaled(float sum) const;
   // r14: acc + a tile's weights times a column of V, and by what.
   float AddProducts(const Chain& tile, float acc) const;
   Accumulator ValueAccumulator() const;

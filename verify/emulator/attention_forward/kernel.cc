@@ -147,6 +147,10 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
 void Call::LoadScales(int64_t b, int64_t h) {
   const KeyScales& of_k = problem.k_scales;
   const KeyScales& of_v = problem.v_scales;
+  const ValueScaleAt place = variant.numeric.vscale_at;
+  const bool in_o = !of_v.by_key() && place != ValueScaleAt::kP &&
+                    place != ValueScaleAt::kAcc;
+  loaded.scales_sums = of_v.any() && place == ValueScaleAt::kAcc;
   for (int64_t j = 0; j < problem.kv_len; ++j) {
     // There may be no scales for keys that do not exist.
     const bool there = j < inputs.ValidKv(problem, b);
@@ -154,9 +158,9 @@ void Call::LoadScales(int64_t b, int64_t h) {
       return there ? KeyScaleOf(scales, view, b, h, j) : 1.0f;
     };
     if (of_k.by_key()) loaded.k_scale.push_back(of(of_k, inputs.k_scale));
-    if (of_v.by_key()) loaded.v_scale.push_back(of(of_v, inputs.v_scale));
+    if (!in_o) loaded.v_scale.push_back(of(of_v, inputs.v_scale));
   }
-  if (!of_v.by_key()) {
+  if (in_o) {
     loaded.output_scale = KeyScaleOf(of_v, inputs.v_scale, b, h, 0);
   }
 }

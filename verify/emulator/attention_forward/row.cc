@@ -43,6 +43,7 @@ const float* EmulatedRow::ValueRow(int64_t row) const {
 
 float EmulatedRow::NumeratorWeight(float p, int64_t value) const {
   p = WeightInFp8(p, std::ldexp(1.0f, static_cast<int>(shift_)), task_.dial);
+  if (task_.head.scales_sums) return a_.RoundWeight(p);
   return a_.RoundWeight(p * HeadTensors::ScaleAt(task_.head.v_scale, value));
 }
 
@@ -121,7 +122,7 @@ void EmulatedRow::AddTile(const std::vector<Scored>& tile, Part* part) const {
   if (a_.grouped()) {
     part->weights.insert(part->weights.end(), weights.begin(), weights.end());
   } else {
-    AddValues(tile, weights, &acc);
+    AddTileValues(tile, weights, &acc);
   }
   if (eager) {
     const float l = Fold(*part);
@@ -132,6 +133,32 @@ void EmulatedRow::AddTile(const std::vector<Scored>& tile, Part* part) const {
     }
   }
   for (float& x : part->acc) x = a_.StateBetweenTiles(x);
+  if (task_.dial.Is(Fault::kFp8ValueScalePerTile)) {
+    for (float& x : part->acc) x *= task_.head.output_scale;
+  }
+}
+
+// N25, vscale_at = acc: every run of values that share a scale is summed for
+// itself, and its sums times the scale are added.
+void EmulatedRow::AddScaledSums(const std::vector<Scored>& tile,
+                                const std::vector<float>& weights,
+                                std::vector<float>* sums) const {
+  const bool first = task_.dial.Is(Fault::kFp8ValueScaleOfTile);
+  const auto scale_of = [&](size_t t) {
+    if (first) t = 0;
+    return HeadTensors::ScaleAt(task_.head.v_scale, tile[t].value);
+  };
+  for (size_t begin = 0, end = 0; begin < tile.size(); begin = end) {
+    while (end < tile.size() && scale_of(end) == scale_of(begin)) ++end;
+    const auto from = static_cast<std::ptrdiff_t>(begin);
+    const auto to = static_cast<std::ptrdiff_t>(end);
+    std::vector<float> run(value_dim_, 0.0f);
+    AddValues({tile.begin() + from, tile.begin() + to},
+              {weights.begin() + from, weights.begin() + to}, &run);
+    for (size_t c = 0; c < value_dim_; ++c) {
+      (*sums)[c] += run[c] * scale_of(begin);
+    }
+  }
 }
 
 void EmulatedRow::AddValues(const std::vector<Scored>& tile,
@@ -338,7 +365,7 @@ RowResult EmulatedRow::Finish(const Part& part) {
       }
       x = a_.Divide(redo[c], redo_l);
     }
-    result.o.push_back(a_.Output(x * task_.head.output_scale));
+    result.o.push_back(a_.Output(a_.Unscaled(x) * OutputScale()));
   }
   return result;
 }

@@ -21,6 +21,8 @@ struct HeadTensors {
   // N25: the scale of each key, empty if keys share one; and of all values.
   std::vector<float> k_scale, v_scale;
   float output_scale = 1;
+  // Whether v_scale multiplies sums over values, not weights.
+  bool scales_sums = false;
 
   // The scale is 1 behind the last key.
   static float ScaleAt(const std::vector<float>& scales, int64_t key) {
@@ -104,11 +106,26 @@ class EmulatedRow {
   void AddValues(const std::vector<Scored>& tile,
                  const std::vector<float>& weights,
                  std::vector<float>* sums) const;
+  void AddScaledSums(const std::vector<Scored>& tile,
+                     const std::vector<float>& weights,
+                     std::vector<float>* sums) const;
+  void AddTileValues(const std::vector<Scored>& tile,
+                     const std::vector<float>& weights,
+                     std::vector<float>* sums) const {
+    if (task_.head.scales_sums) return AddScaledSums(tile, weights, sums);
+    AddValues(tile, weights, sums);
+  }
   // The row's sum first, then rounded quotients times V (normalise = before).
   RowResult RunNormalised() const;
   // N20, N21: of the whole part, whose blocks or steps tiles do not end.
   void AddGroups(size_t begin, size_t end, Part* part) const;
   const float* ValueRow(int64_t row) const;
+  // N25: the factor of a row's sums.
+  float OutputScale() const {
+    return task_.dial.Is(Fault::kFp8ValueScalePerTile)
+               ? 1.0f
+               : task_.head.output_scale;
+  }
   // N25, N10: the weight that the numerator takes.
   float NumeratorWeight(float p, int64_t value) const;
   Part RunPart(size_t begin, size_t end, bool preset) const;

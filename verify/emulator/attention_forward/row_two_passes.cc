@@ -37,12 +37,12 @@ RowResult EmulatedRow::RunNormalised() const {
       weights.push_back(
           NumeratorWeight(a_.Divide(weight(item), l), item.value));
     }
-    AddValues(tile, weights, &part.acc);
+    AddTileValues(tile, weights, &part.acc);
   }
   RowResult result;
   result.lse = LogSumExp(part, l);
   for (const float x : part.acc) {
-    result.o.push_back(a_.Output(x * task_.head.output_scale));
+    result.o.push_back(a_.Output(a_.Unscaled(x) * OutputScale()));
   }
   return result;
 }

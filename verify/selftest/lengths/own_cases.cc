@@ -132,6 +132,19 @@ constexpr OwnCircumstance kOwn[] = {
     {"attn.fp8_q_not_saturated",
      "d=32 scale=0.001 fill=normal:1+q.huge:0.01 kvlane=e4m3 qlane=e4m3 "
      "qscale=tensor:4"},
+    {"attn.fp8_p_scale_twice", "d=32 lane=bf16 kvlane=e4m3", "fp8-p-e4m3"},
+    {"attn.fp8_p_scale_wrong_power", "d=32 lane=bf16 kvlane=e4m3",
+     "fp8-p-e4m3"},
+    {"attn.fp8_p_scale_in_l", "d=32 lane=bf16 kvlane=e4m3", "fp8-p-e4m3"},
+    {"attn.fp8_p_not_saturated", "d=32 lane=bf16 kvlane=e4m3", "fp8-p-e4m3"},
+    {"attn.fp8_v_scale_per_tile",
+     "d=32 fill=normal:1+v.uniform:1,2 lane=bf16 kvlane=e4m3 "
+     "vscale=tensor:0.5",
+     "fp8-p-e4m3"},
+    {"attn.fp8_v_scale_of_tile",
+     "d=32 mask=window:6,0 align=br lane=bf16 kvlane=e4m3 "
+     "vscale=block:2:uniform:0.5,8",
+     "fp8-scale-in-acc"},
     {"attn.list_of_next_query", "d=32 mask=index:64"},
     {"attn.list_of_first_query", "d=32 mask=index:64"},
     {"attn.list_kv_head_zero", "d=32 mask=index:64"},

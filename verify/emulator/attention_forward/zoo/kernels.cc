@@ -263,6 +263,43 @@ void AddF16(AttentionBuilder* zoo) {
   mma.numeric.exp_rel = 0x1p-20;
 }
 
+// Kernels whose weights are in e4m3, and places of v's scale.
+void AddFp8(AttentionBuilder* zoo) {
+  auto& fa3 = Tiles(zoo->Add("fp8-fa3", "fa3-fp8",
+                             "weights in e4m3 times 256, Hopper's fp8 sums"),
+                    64, 64);
+  auto& cudnn = Tiles(zoo->Add("fp8-cudnn", "cudnn-fp8",
+                               "weights in e4m3 times 448, Hopper's fp8 sums"),
+                      16, 32);
+  cudnn.numeric.p_scale = kLargestWeightScale;
+  for (auto* v : {&fa3, &cudnn}) {
+    v->numeric.tanh_rel = Builtin("fa3-fp8").tanh_rel;
+    v->numeric.exp_rel = 0x1p-20;
+  }
+  zoo->Add("fp8-p-unscaled", "cudnn-fp8", "weights in e4m3 without a scale");
+  const auto flash = [&](const char* name, const char* what,
+                         ValueScaleAt place) -> AttentionVariant& {
+    AttentionVariant& v = zoo->Add(name, "flash-bf16", what);
+    v.numeric.grad.reset();
+    v.numeric.p = NumberType::kE4m3;
+    v.numeric.p_scale = 256;
+    v.numeric.vscale_at = place;
+    return v;
+  };
+  flash("fp8-p-e4m3", "flash, weights in e4m3", ValueScaleAt::kOut);
+  flash("fp8-l-rounded", "flash, weights in e4m3, l of the rounded ones",
+        ValueScaleAt::kAcc)
+      .numeric.l_from = LFrom::kRounded;
+  auto& scaled =
+      flash("fp8-scale-in-p", "flash, weights in e4m3 with v's scale",
+            ValueScaleAt::kP);
+  scaled.numeric.p_scale = 1;
+  flash("fp8-scale-in-acc", "flash, weights in e4m3, v's scale on tiles' sums",
+        ValueScaleAt::kAcc);
+  Unfused(flash("fp8-unfused", "softmax in e4m3, then times V",
+                ValueScaleAt::kOut));
+}
+
 std::vector<AttentionVariant> Build() {
   AttentionBuilder zoo;
   AddExact(&zoo);
@@ -272,6 +309,7 @@ std::vector<AttentionVariant> Build() {
   AddBf16Kinds(&zoo);
   AddUnits(&zoo);
   AddF16(&zoo);
+  AddFp8(&zoo);
   return zoo.Take();
 }
 
