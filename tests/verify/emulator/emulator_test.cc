@@ -235,6 +235,7 @@ TEST(Zoo, EveryVariantIsAttention) {
                        : variant.numeric.lane == Lane::kF16 ? 0.005
                                                             : 2e-5;
     if (variant.numeric.score == NumberType::kBf16) tolerance = 0.4;
+    if (variant.numeric.p == NumberType::kE4m3) tolerance = 0.125;
     if (variant.numeric.score == NumberType::kF16) tolerance = 0.05;
     if (variant.numeric.acc_pv.kind == Accumulator::Kind::kF16) {
       tolerance = 0.02;

@@ -138,29 +138,6 @@ void EmulatedRow::AddTile(const std::vector<Scored>& tile, Part* part) const {
   }
 }
 
-// N25, vscale_at = acc: every run of values that share a scale is summed for
-// itself, and its sums times the scale are added.
-void EmulatedRow::AddScaledSums(const std::vector<Scored>& tile,
-                                const std::vector<float>& weights,
-                                std::vector<float>* sums) const {
-  const bool first = task_.dial.Is(Fault::kFp8ValueScaleOfTile);
-  const auto scale_of = [&](size_t t) {
-    if (first) t = 0;
-    return HeadTensors::ScaleAt(task_.head.v_scale, tile[t].value);
-  };
-  for (size_t begin = 0, end = 0; begin < tile.size(); begin = end) {
-    while (end < tile.size() && scale_of(end) == scale_of(begin)) ++end;
-    const auto from = static_cast<std::ptrdiff_t>(begin);
-    const auto to = static_cast<std::ptrdiff_t>(end);
-    std::vector<float> run(value_dim_, 0.0f);
-    AddValues({tile.begin() + from, tile.begin() + to},
-              {weights.begin() + from, weights.begin() + to}, &run);
-    for (size_t c = 0; c < value_dim_; ++c) {
-      (*sums)[c] += run[c] * scale_of(begin);
-    }
-  }
-}
-
 void EmulatedRow::AddValues(const std::vector<Scored>& tile,
                             const std::vector<float>& weights,
                             std::vector<float>* sums) const {

@@ -1,6 +1,7 @@
 // Rows whose values are summed when all weights are known: unfused attention, a
 // whole softmax, rounded, then its product with V; blocks (N20) or steps (N21)
-// of keys; and the contract's parts of the keys (N22).
+// of keys; and the contract's parts of the keys (N22). And tiles whose sums are
+// scaled before they are added.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -45,6 +46,29 @@ RowResult EmulatedRow::RunNormalised() const {
     result.o.push_back(a_.Output(a_.Unscaled(x) * OutputScale()));
   }
   return result;
+}
+
+// N25, vscale_at = acc: every run of values that share a scale is summed for
+// itself, and its sums times the scale are added.
+void EmulatedRow::AddScaledSums(const std::vector<Scored>& tile,
+                                const std::vector<float>& weights,
+                                std::vector<float>* sums) const {
+  const bool first = task_.dial.Is(Fault::kFp8ValueScaleOfTile);
+  const auto scale_of = [&](size_t t) {
+    if (first) t = 0;
+    return HeadTensors::ScaleAt(task_.head.v_scale, tile[t].value);
+  };
+  for (size_t begin = 0, end = 0; begin < tile.size(); begin = end) {
+    while (end < tile.size() && scale_of(end) == scale_of(begin)) ++end;
+    const auto from = static_cast<std::ptrdiff_t>(begin);
+    const auto to = static_cast<std::ptrdiff_t>(end);
+    std::vector<float> run(value_dim_, 0.0f);
+    AddValues({tile.begin() + from, tile.begin() + to},
+              {weights.begin() + from, weights.begin() + to}, &run);
+    for (size_t c = 0; c < value_dim_; ++c) {
+      (*sums)[c] += run[c] * scale_of(begin);
+    }
+  }
 }
 
 void EmulatedRow::AddGroups(size_t begin, size_t end, Part* part) const {
