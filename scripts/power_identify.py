@@ -45,16 +45,17 @@ def asked_bugs_text(bugs):
     totals = {}
     for row in bugs:
         total = totals.setdefault((row["op"], row["keys"], row["convention"]),
-                                  {**row, "own": 0, "kept": 0, "families": 0})
+                                  {**row, "own": 0, "kept": 0, "families": 0, "programs": {}})
         total["own"] += row["own"]
         total["kept"] += row["kept"]
         total["families"] += row["own"] > 0
-    text = ("| op | keys | breaks | families | bugs | fail by auto | interval | program |\n"
+        total["programs"][f"`{row['program'][:12]}`"] = True
+    text = ("| op | keys | breaks | families | bugs | fail by auto | interval | programs |\n"
             "|---|---|---|---|---|---|---|---|\n")
     for row in totals.values():
         text += (f"| {row['op']} | {row['keys'] or 'their own'} | {breaks(row)} | "
                  f"{row['families']} | {row['own']} | {row['kept']} | "
-                 f"{percent(row['kept'], row['own'])} | `{row['program'][:12]}` |\n")
+                 f"{percent(row['kept'], row['own'])} | {', '.join(row['programs'])} |\n")
     text += ("\n| op | breaks | family | keys | bugs | fail by auto | interval |\n"
              "|---|---|---|---|---|---|---|\n")
     for row in bugs:

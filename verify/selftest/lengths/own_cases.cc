@@ -54,8 +54,8 @@ constexpr OwnCircumstance kOwn[] = {
     {"attn.fp8_scale_first_block",
      "d=32 kvlane=e4m3 kscale=token:uniform:0.5,2 vscale=token:uniform:0.5,2"},
     {"attn.fp8_block_starts_late",
-     "d=32 kvlane=e4m3 kscale=block:64:uniform:0.5,2 "
-     "vscale=block:64:uniform:0.5,2"},
+     "d=32 fill=normal:1+peak:12,64 kvlane=e4m3 "
+     "kscale=block:64:uniform:0.5,2 vscale=block:64:uniform:0.5,2"},
     {"attn.fp8_block_ends_early",
      "d=32 kvlane=e5m2 kscale=block:64:uniform:0.5,2 "
      "vscale=block:64:uniform:0.5,2"},
@@ -73,13 +73,14 @@ constexpr OwnCircumstance kOwn[] = {
      "d=32 kvlane=e4m3 kscale=head:uniform:0.6,0.9 "
      "vscale=head:uniform:0.6,0.9"},
     {"attn.fp8_scale_bf16",
-     "d=32 fill=normal:1+peak:10,L kvlane=e4m3 kscale=tensor:0.3"},
+     "d=32 fill=normal:1+peak:40,L kvlane=e4m3 kscale=tensor:0.3"},
     {"attn.fp8_k_bf16",
-     "d=32 fill=normal:1+peak:10,L kvlane=e4m3 kscale=tensor:0.3"},
+     "d=32 fill=normal:1+peak:40,L kvlane=e4m3 kscale=tensor:0.3"},
     {"attn.fp8_v_bf16",
      "d=32 mask=window:255,0 align=br kvlane=e4m3 vscale=tensor:0.3 "
      "fill=qk.normal:1+v.const:1"},
-    {"attn.fp8_k_rounded_again", "d=32 kvlane=e4m3 kscale=token:uniform:0.5,2"},
+    {"attn.fp8_k_rounded_again",
+     "d=32 fill=normal:1+peak:40,L kvlane=e4m3 kscale=token:uniform:0.5,2"},
     {"attn.fp8_v_rounded_again",
      "d=32 fill=qk.normal:1+v.const:1 kvlane=e5m2 vscale=tensor:0.3"},
     {"attn.fp8_other_format", "d=32 kvlane=e4m3"},
@@ -87,7 +88,8 @@ constexpr OwnCircumstance kOwn[] = {
     {"attn.fp8_no_nan", "d=32 fill=normal:1+v.special:0.0001 kvlane=e4m3"},
     {"attn.fp8_k_flushed",
      "d=32 fill=normal:1+k.subnormal:1 kvlane=e4m3 kscale=tensor:64"},
-    {"attn.fp8_v_flushed", "d=32 fill=normal:1+v.subnormal:1 kvlane=e4m3"},
+    {"attn.fp8_v_flushed",
+     "d=32 fill=normal:1+v.subnormal:1+peak:40,L kvlane=e4m3"},
     {"attn.fp8_subnormals_normal",
      "d=32 fill=normal:1+kv.subnormal:0.5 kvlane=e4m3"},
     {"attn.fp8_pairs_swapped", "d=32 kvlane=e4m3"},
@@ -124,7 +126,7 @@ constexpr OwnCircumstance kOwn[] = {
      "d=32 fill=normal:1+q.subnormal:1 kvlane=e4m3 qlane=e4m3 "
      "qscale=tensor:64"},
     {"attn.fp8_q_bf16",
-     "d=32 fill=normal:1+peak:10,L kvlane=e4m3 qlane=e4m3 qscale=tensor:0.3"},
+     "d=32 fill=normal:1+peak:40,L kvlane=e4m3 qlane=e4m3 qscale=tensor:0.3"},
     {"attn.fp8_q_rounded_again",
      "d=32 kvlane=e4m3 qlane=e4m3 qscale=token:uniform:0.5,2"},
     {"attn.fp8_q_truncated",
