@@ -44,7 +44,7 @@ Status TakeMedian(const Json& run, SameBy same, Records* records,
   if (!record.candidate.empty() && record.candidate != candidate) {
     return Status::Error("has two candidates on '" + line +
                          "': " + record.candidate + " and " + candidate +
-                         "; want one file a candidate");
+                         "; want one file for each candidate");
   }
   record.candidate = candidate;
   record.verdict = WordOf(run, "verdict");

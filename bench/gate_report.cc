@@ -24,7 +24,7 @@ std::string EvidenceText(const Shape& shape, bool paired) {
   }
   const char* const clock = shape.clock == Clock::kProcessor
                                 ? "processor time"
-                                : "by the clock: neighbours count";
+                                : "by the wall clock, other programs included";
   std::string text = verify::Format(
       "%zu bouts, %zu rounds, %zu %s, %s; %s", shape.told.pairs, shape.rounds,
       shape.starts, shape.starts == 1 ? "start" : "starts", chance.c_str(),

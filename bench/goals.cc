@@ -91,7 +91,7 @@ Result<double> JudgingSeconds(const Row& row) {
 
 Result<double> ExtraMemory(Row* row) {
   const std::optional<double> extra = row->MeasureMemory();
-  if (!extra) return NotMeasured("nobody accounts for the memory of a call");
+  if (!extra) return NotMeasured("the memory of a call is not known");
   return *extra / row->scene().bytes;
 }
 

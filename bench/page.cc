@@ -99,7 +99,7 @@ std::string SweepHtml(const Report& report, const SweepResult& sweep) {
             Format("the default takes %.1f %% longer. ", 100 * sweep.margin);
   } else {
     text +=
-        "No plan is told from the default one by 2 % or more. Fastest was " +
+        "No plan differs from the default one by 2 % or more. Fastest was " +
         HtmlText(best.ask().point) +
         Format(": the default took %.1f %% longer, which may be noise. ",
                100 * sweep.margin);

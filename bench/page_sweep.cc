@@ -63,9 +63,9 @@ std::string HeatMap(const Report& report, const SweepResult& sweep) {
     most = std::max(most, seconds);
   }
   std::string text =
-      "<p class=\"soft\">Time over that of the best tile, - 1; queries down, "
-      "keys across. Green: best. Underlined: the default plan's.</p>\n"
-      "<div class=\"wide\"><table class=\"heat\">\n<tr><th></th>";
+      "<p class=\"soft\">Time relative to that of the best tile, minus 1; "
+      "queries down, keys across. Green: best. Underlined: the default "
+      "plan's.</p>\n<div class=\"wide\"><table class=\"heat\">\n<tr><th></th>";
   for (const long key : keys) text += "<th>" + std::to_string(key) + "</th>";
   text += "</tr>\n";
   for (const long row : rows) {
@@ -133,8 +133,8 @@ std::string Bars(const Report& report, const SweepResult& sweep) {
   text += "</svg>\n";
   if (sweep.axis == Axis::kThreads && one > 0) {
     text +=
-        "<p class=\"soft\">Calls a second. Dashed: as many times those of "
-        "one thread as there are threads.</p>\n";
+        "<p class=\"soft\">Calls per second. Dashed: perfect scaling from one "
+        "thread.</p>\n";
   } else {
     text += "<p class=\"soft\">Calls a second.</p>\n";
   }

@@ -93,7 +93,7 @@ std::string SweepText(const Report& report, const SweepResult& sweep) {
                      sweep.line + "\n";
   if (!sweep.told) {
     return text +
-           "  no plan is told from the default one by 2 % or more; fastest " +
+           "  no plan differs from the default one by 2 % or more; fastest " +
            best.ask().point +
            Format(", %+.1f %%; %zu of %zu plans within 2 %% of it\n",
                   100 * sweep.margin, sweep.near, sweep.rows.size());

@@ -230,7 +230,8 @@ void Row::Verify() {
     first = TimeOnce();
     // What is timed has to be what was judged.
     if (first.ok() && candidate_->traits().ours && !IsRight(*scene_)) {
-      return Refuse("not timed: it answered otherwise than when it was judged");
+      return Refuse(
+          "not timed: its answer differs from the one that was judged");
     }
   }
   if (!first.ok()) return Refuse("not timed: " + first.message());

@@ -72,7 +72,7 @@ Status ParseRest(std::istringstream* words, const std::string& where,
     return Status::Error(where + ": " + MetricName(goal->metric) +
                          (goal->against.empty()
                               ? " wants 'against NAME', another row"
-                              : " is held against no other row"));
+                              : " is compared with no other row"));
   }
   return {};
 }
@@ -97,14 +97,14 @@ Result<Goal> ParseGoal(std::string_view text, const std::string& where) {
   goal.metric = row->metric;
   if (comparison != ">=" && comparison != "<=") {
     return Status::Error(where + ": " + verify::Quote(comparison) +
-                         " is no comparison; want >= or <=");
+                         " is not a comparison; want >= or <=");
   }
   goal.at_least = comparison == ">=";
   const char* end = value.data() + value.size();
   const auto [stop, error] = std::from_chars(value.data(), end, goal.value);
   if (error != std::errc{} || stop != end || !(goal.value > 0)) {
     return Status::Error(where + ": " + verify::Quote(value) +
-                         " is no goal; want a number above 0");
+                         " is not a goal; want a number above 0");
   }
   RETURN_IF_ERROR(ParseRest(&words, where, &goal));
   return goal;

@@ -283,11 +283,11 @@ Result<Explained> Explain(const verify::Domain& domain,
   }
   if (!OfNumbers(outcome)) {
     const bool broken = outcome.verdict == verify::Verdict::kError;
-    return Status::Error("the finding is " + outcome.signature +
-                         ", which says itself what is wrong: " +
-                         (broken ? outcome.message
-                                 : "no outputs that known bugs could be held "
-                                   "against"));
+    return Status::Error(
+        "the finding is " + outcome.signature +
+        ", which already says what is wrong: " +
+        (broken ? outcome.message
+                : "no outputs that could be compared with known bugs"));
   }
   if (!target.computes) return ExplainAnswers(sequence.back(), target);
   Shrunk shrunk;
@@ -300,8 +300,8 @@ Result<Explained> Explain(const verify::Domain& domain,
   const Case& c = shrunk.sequence.back();
   if (!SmallEnough(shrunk.sequence)) {
     return Status::Error(
-        "no case that fails alike was found among those small "
-        "enough to replay known bugs on; the smallest is '" +
+        "no case that fails in the same way is small enough to replay known "
+        "bugs on; the smallest is '" +
         verify::MinimalLine(shrunk.sequence) + "' (give it more --seconds)");
   }
   Teller teller(domain, target);

@@ -36,7 +36,7 @@ Status ShardWriter::Open(const std::string& folder,
     return Status::Error("cannot write " + path_ + ": " + std::strerror(errno));
   }
   if (!S_ISREG(kind.st_mode)) {
-    return Status::Error(path_ + " is no regular file; give another --out");
+    return Status::Error(path_ + " is not a regular file; give another --out");
   }
   // The kernel lets go of the lock when the process ends, however it ends.
   if (flock(fileno(file_.get()), LOCK_EX | LOCK_NB) != 0) {

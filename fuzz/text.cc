@@ -42,7 +42,7 @@ std::string LeftOutText(const Report& report, const verify::Domain& domain) {
   }
   if (report.put_off > 0) {
     add(Count(report.put_off, "case") +
-        " put off, with features of which nothing was known");
+        " postponed, with features that no case had tried yet");
   }
   return text;
 }
@@ -102,8 +102,8 @@ std::string FaultText(const Fault& fault) {
   }
   if (!shrunk.alone) {
     text +=
-        "              not in a fresh process: it takes what earlier cases "
-        "left behind\n";
+        "              does not repeat in a fresh process: it needs what "
+        "earlier cases left behind\n";
   }
   return text + "      " + Printable(shrunk.outcome.message) +
          "\n      replay: " + Printable(shrunk.outcome.replay) + "\n";

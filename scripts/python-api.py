@@ -12,9 +12,8 @@ PACKAGE = ROOT / "python" / "lockstep"
 PAGE = ROOT / "docs" / "python-api.md"
 HEAD = """# Reference of the Python package
 
-Made by `scripts/python-api.py` from the docstrings. How things belong together:
-[python.md](python.md); from installing to a shrunk bug:
-[tutorial-python.md](tutorial-python.md).
+`scripts/python-api.py` makes this page from the docstrings. [python.md](python.md) gives an
+overview, and [tutorial-python.md](tutorial-python.md) leads from installing to a shrunk bug.
 """
 # Sections: names as a user writes them behind `lockstep.`, and their modules.
 SECTIONS = [

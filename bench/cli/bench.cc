@@ -62,7 +62,7 @@ Result<double> SecondsFor(const Arguments& a, size_t rows) {
   ASSIGN_OR_RETURN(const verify::Budget budget, verify::ParseBudget(a.budget));
   if (!budget.seconds) {
     return Status::Error("--budget '" + a.budget +
-                         "': a benchmark has seconds to spend, such as 20s");
+                         "': want seconds to spend, such as 20s");
   }
   return *budget.seconds;
 }
@@ -224,7 +224,8 @@ int RunVerb(const Arguments& a) {
 
 void AddBench(Parser* program) {
   Verb* verb = program->Add(
-      "bench", "Time kernels, against what the machine can do", kFooter);
+      "bench", "Time kernels, as fractions of what the machine can do",
+      kFooter);
   auto a = std::make_shared<Arguments>();
   verify::cli::AddCaseArguments(verb, &a->cases);
   verb->Value("--candidate", &a->candidates,
@@ -247,8 +248,9 @@ void AddBench(Parser* program) {
               "Add the tiles that won a sweep to this file, for "
               "LOCKSTEP_TUNING")
       .Type("FILE");
-  verb->Value("--budget", &a->budget,
-              "For measuring, such as 20s (default 2 s a row, 60 s at most)")
+  verb->Value(
+          "--budget", &a->budget,
+          "Time to measure, such as 20s (default 2 s per row, at most 60 s)")
       .Type("TIME");
   verb->Value("--baseline", &a->baseline,
               "Also say what has changed since this result of --json")

@@ -103,7 +103,7 @@ Status CompareKernels(const GateArguments& a, const Rules& rules,
   ASSIGN_OR_RETURN(const verify::Budget budget, verify::ParseBudget(a.budget));
   if (!budget.seconds) {
     return Status::Error("--budget '" + a.budget +
-                         "': a comparison has seconds to spend, such as 20s");
+                         "': want seconds to spend, such as 20s");
   }
   GateOptions options;
   options.seconds = *budget.seconds;
@@ -152,7 +152,7 @@ int RunGate(const GateArguments& a) {
   const bool kernels = IsSpec(a.baseline);
   if (kernels != IsSpec(a.candidate)) {
     return Fail("gate: '" + a.baseline + "' and '" + a.candidate +
-                "' are no pair: want two kernels, or two files");
+                "' do not match: want two kernels, or two files");
   }
   const Status sound = verify::SelfCheck(verify::Ops());
   if (!sound.ok()) {
@@ -185,11 +185,11 @@ int RunGate(const GateArguments& a) {
 
 void AddGate(Parser* program) {
   Verb* verb = program->Add(
-      "gate", "Whether a kernel is worth having in another one's place",
+      "gate", "Decide whether a kernel is worth using in place of another",
       kGateFooter);
   auto a = std::make_shared<GateArguments>();
   verb->Value("BASELINE", &a->baseline,
-              "Kernel that is there, or a result of bench --json");
+              "Present kernel, or a result of bench --json");
   verb->Value("CANDIDATE", &a->candidate, "Kernel that might take its place");
   verify::cli::AddCaseArguments(verb, &a->cases);
   verb->Value("--profile", &a->profile,
@@ -197,8 +197,8 @@ void AddGate(Parser* program) {
       .Type("NAME|FILE");
   verb->Value("--rules", &a->rules, "Decide by this table").Type("FILE");
   verb->Flag("--print-rules", &a->print_rules,
-             "Print the table that decides otherwise");
-  verb->Value("--budget", &a->budget, "For one case (default 20s)")
+             "Print the table that decides without --rules");
+  verb->Value("--budget", &a->budget, "Time for one case (default 20s)")
       .Type("TIME");
   verb->Value("--json", &a->json, "All of it as JSON").Type("FILE|-");
   verify::cli::AddHostArguments(verb, &a->hosts);

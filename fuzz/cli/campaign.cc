@@ -21,10 +21,9 @@ namespace {
 using verify::cli::Fail;
 
 constexpr const char* kCampaignFooter =
-    "Example:\n"
-    "  lockstep campaign merge runs --out merged.ndjson\n\n"
-    "Exit codes: those of the records; 5 where cases are missing, 6 where a\n"
-    "finding does not show again.";
+    "Example:\n  lockstep campaign merge runs --out merged.ndjson\n\nExit "
+    "codes: those of the records; 5 if cases are missing, 6 if a\nfinding "
+    "cannot be reproduced.";
 
 constexpr size_t kMaxFile = size_t{1} << 34;
 constexpr int64_t kMostGaps = 20;
@@ -228,7 +227,7 @@ int RunCampaign(const CampaignArguments& a) {
 
 void AddCampaign(Parser* program) {
   Verb* verb = program->Add(
-      "campaign", "Join the shards of fuzz --out, confirm what they found",
+      "campaign", "Join the shards of fuzz --out, and confirm their findings",
       kCampaignFooter);
   auto a = std::make_shared<CampaignArguments>();
   verb->Value("ACTION", &a->action, "merge").Required().OneOf({"merge"});
@@ -237,7 +236,7 @@ void AddCampaign(Parser* program) {
   verb->Value("--out", &a->out, "The merged records, findings, summary")
       .Type("FILE|-");
   verb->Value("--candidate", &a->candidate,
-              "Confirms with this one, not the one that the records name")
+              "Confirm with this candidate, not the one that the records name")
       .Type("SPEC");
   verb->Flag("--allow-auto", &a->allow_auto, verify::cli::kAllowAutoHelp);
   verb->Flag("--trust-file", &a->trust_file,

@@ -84,18 +84,18 @@ int RunCorpus(const CorpusArguments& a) {
 }  // namespace
 
 void AddCorpus(Parser* program) {
-  Verb* verb =
-      program->Add("corpus", "The smallest set of cases that keeps their worth",
-                   kCorpusFooter);
+  Verb* verb = program->Add(
+      "corpus", "Find a small set of cases with the same features and kills",
+      kCorpusFooter);
   auto a = std::make_shared<CorpusArguments>();
   verb->Value("ACTION", &a->action, "min").Required().OneOf({"min"});
   verb->Value("PATH", &a->paths, "Case files, or folders of *.cases");
-  verb->Value("--op", &a->op, "Whose cases (default attention_forward)")
+  verb->Value("--op", &a->op, "Op of the cases (default attention_forward)")
       .Type("OP");
-  verb->Value("--draw", &a->draw, "Offer so many drawn cases, too")
+  verb->Value("--draw", &a->draw, "Also offer so many drawn cases")
       .NonNegative();
   verb->Value("--seed", &a->seed, "Of those drawn").Type("N");
-  verb->Value("--out", &a->out, "Where the lines go (default -)")
+  verb->Value("--out", &a->out, "File for the lines (default -)")
       .Type("FILE|-");
   verb->run = [a] { return RunCorpus(*a); };
 }

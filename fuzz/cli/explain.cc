@@ -45,11 +45,12 @@ int RunExplain(const ExplainArguments& a) {
 
 void AddExplain(Parser* program) {
   Verb* verb = program->Add(
-      "explain", "Which known bugs give the wrong answer of a failing case",
+      "explain",
+      "Find the known bugs that give the wrong answer of a failing case",
       kExplainExample + std::string(kExitCodesOfFailing));
   auto a = std::make_shared<ExplainArguments>();
   a->failing.answers = true;
-  AddFailingCase(verb, "To spend on making the case small (default 60)",
+  AddFailingCase(verb, "Seconds to spend on making the case small (default 60)",
                  &a->failing);
   verb->Value("--json", &a->json, "The same as JSON").Type("FILE|-");
   verb->run = [a] { return verify::cli::AfterHosts(RunExplain(*a)); };

@@ -30,7 +30,7 @@ Result<FailingCase> Judge(const FailingCaseArguments& a) {
 void AddFailingCase(Verb* verb, const char* seconds, FailingCaseArguments* a) {
   verb->Value("CASE", &a->line, "Case line, quoted").Required();
   verb->Value("--candidate", &a->candidate,
-              "What fails on it (default builtin:optimized)")
+              "Candidate that fails on it (default builtin:optimized)")
       .Type("SPEC");
   verb->Value("--profile", &a->profile,
               "Numeric contract the candidate claims; auto: what `lockstep "

@@ -334,9 +334,9 @@ void AddFuzz(Parser* program) {
   verb->Value("--budget", &a->budget,
               "Stop after 60s, 5m, 2h or 1000cases (default 60s)")
       .Type("BUDGET");
-  verb->Value("--seed", &a->seed, "Of the campaign (default 0)").Type("N");
+  verb->Value("--seed", &a->seed, "Seed of the campaign (default 0)").Type("N");
   verb->Value("--findings", &a->findings,
-              "Stop at so many different findings; 0: go on (default 1)")
+              "Stop after so many different findings; 0: never (default 1)")
       .NonNegative();
   verb->Value("--plans", &a->plans,
               "Ways to run each case, the first included (default 2)")
@@ -346,14 +346,15 @@ void AddFuzz(Parser* program) {
               "four; the default for builtin:optimized) or only")
       .OneOf({"none", "some", "only"});
   verb->Value("--orders", &a->orders,
-              "Of products, beside the chain: amx, or all, a GPU's steps too\n"
-              "(the default for builtin:optimized)")
+              "Orders of products beside the chain: amx, or all, with those "
+              "of\nGPUs (the default for builtin:optimized)")
       .OneOf({"amx", "all"});
   verb->Flag("--in-shards", &a->in_shards,
-             "Ask in shards, too, for every drawn case that can be cut\n"
-             "(docs/shards.md)");
+             "Also ask in shards for every drawn case that can be "
+             "cut\n(docs/shards.md)");
   verb->Value("--where", &a->where,
-              "What every drawn case is: 'mask=causal d=64|128 hkv=hq'")
+              "Condition that every drawn case meets: 'mask=causal d=64|128 "
+              "hkv=hq'")
       .Type("KEY=VALUE|...");
   verb->Value("--tile", &a->tile,
               "Edges that lengths gather around: queries, keys "
@@ -372,7 +373,7 @@ void AddFuzz(Parser* program) {
       .Type("i/N|auto");
   verb->Value("--out", &a->out,
               "Append a record per case to DIR/shard-i-of-N.ndjson, or "
-              "take up what is there; all findings")
+              "continue that file; report all findings")
       .Type("DIR");
   verb->Value("--fail-on", &a->fail_on,
               "'suspicious': a suspicion is a finding")

@@ -32,7 +32,7 @@ int RunShrink(const FailingCaseArguments& a) {
 
 void AddShrink(Parser* program) {
   Verb* verb =
-      program->Add("shrink", "Make a failing case as small as it will go",
+      program->Add("shrink", "Make a failing case as small as possible",
                    kShrinkExample + std::string(kExitCodesOfFailing));
   auto a = std::make_shared<FailingCaseArguments>();
   AddFailingCase(verb, "To spend (default 60)", a.get());

@@ -6,8 +6,8 @@ from lockstep.kernels import kernel
 
 
 def autograd_kernel(function=None, *, framework, **facts):
-    """Makes a kernel of attention_backward of a forward pass, by autograd of torch
-    or JAX. As a decorator:
+    """Turns a forward pass into a kernel of attention_backward, by the autograd of
+    torch or JAX. As a decorator:
 
         @lockstep.autograd_kernel(framework="torch", profile="base = flash-bf16\\n"
                                   "name = mine\\ngrad.from = own\\nlse = none")
@@ -17,8 +17,8 @@ def autograd_kernel(function=None, *, framework, **facts):
     The function returns o, or (o, lse) with a natural lse: then the profile has
     lse = f32, and cases with a cotangent of lse are computed, too. Other facts are
     those of lockstep.kernel. Cases with a learned sink, and with gradients in
-    another type than q, are not computed. torch works on copies of the inputs: its
-    bits may depend on where they lie."""
+    another type than q, are not computed. torch works on copies of the inputs, so
+    its bits may depend on their addresses."""
     if framework not in ("torch", "jax"):
         raise UsageError(f"there is no autograd in {framework!r}; it is torch or jax")
     pull = _torch if framework == "torch" else _jax

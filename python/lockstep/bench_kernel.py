@@ -13,10 +13,10 @@ from lockstep.places import place_of
 def bench(kernel, cases, *, repetitions=20, profile=None, **facts):
     """Judges each case, then times the kernel on it in this process.
 
-    Returns a row each: {"case", "verdict", "seconds" (median), "best", "samples",
-    "clock"}; a case that does not pass is not timed: its seconds are None. The first
-    call, which may compile, is not among the samples. `clock` is "device" where events
-    of a CUDA device measured them (device="cuda"), else "wall".
+    Returns one row for each case: {"case", "verdict", "seconds" (median), "best", "samples",
+    "clock"}; a case that does not pass is not timed, and its seconds are None. The first
+    call, which may compile, is not among the samples. `clock` is "device" if events
+    of a CUDA device measured the time (device="cuda"), else "wall".
     """
     if repetitions < 1:
         raise UsageError(f"repetitions {repetitions}: want at least 1")

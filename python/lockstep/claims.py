@@ -152,17 +152,18 @@ def invariance(kernel, cases=None, *, claims="all", profile=None, isolate=None, 
                seed=None, threads=None, call_timeout=None, junit=None, receipt=None,
                options=(), **facts):
     """Tries which claims a kernel keeps: pairs of its calls must have the same bits.
-    No reference is asked. Returns an InvarianceReport.
+    It needs no reference. Returns an InvarianceReport.
 
     kernel   a function (lockstep.kernel), or a candidate's spec
-    cases    as of verify; absent: those of data/cases/invariance.cases for the
+    cases    as in verify; absent: those of data/cases/invariance.cases for the
              kernel's op
-    claims   "all": every claim is tried, those of the profile are claimed. Names, such
-             as "batch" or ["batch", "chunk"]: these alone are tried, and are claimed
-    profile  as of verify; absent: the kernel's own, or none, since bits alone count
+    claims   "all": every claim is tried, and the kernel claims those of its profile.
+             Names, such as "batch" or ["batch", "chunk"]: only these are tried, and the
+             kernel claims them
+    profile  as in verify; absent: the kernel's own, or none, since bits alone count
 
-    The report passes where no claimed claim is broken, and pairs were compared for each.
-    The rest is as of verify. Raises UsageError where nothing could be judged.
+    The report passes if the kernel breaks none of its claims, and pairs were compared for
+    each. The rest is as in verify. Raises UsageError if nothing could be judged.
     """
     words = []
     if cases is not None:

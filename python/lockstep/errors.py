@@ -2,11 +2,11 @@
 
 
 class LockstepError(Exception):
-    """Base of all of them."""
+    """Base of all errors of this package."""
 
 
 class UsageError(LockstepError, ValueError):
-    """What was asked has no meaning; the message says what would be right."""
+    """The arguments have no meaning; the message says what would be right."""
 
 
 class Failed(LockstepError, AssertionError):
@@ -18,7 +18,7 @@ class Failed(LockstepError, AssertionError):
 
 
 class Skipped(LockstepError):
-    """Nothing ran: the kernel does not do what the cases ask for."""
+    """Nothing ran, because the kernel does not support the cases."""
 
     def __init__(self, message, report):
         super().__init__(message)
@@ -34,4 +34,4 @@ class Wrong(LockstepError):
 
 
 class Unsupported(LockstepError):
-    """For kernels to raise: this call is not one that they compute."""
+    """A kernel raises this for a call that it does not support."""

@@ -7,13 +7,13 @@ from lockstep.errors import LockstepError
 
 @dataclasses.dataclass(frozen=True)
 class FieldEvidence:
-    """Why a field of an Identified stands as it does.
+    """A field of an Identified, and the evidence for its value.
 
     field     a key of the profile: "acc_qk"
-    value     that stands in it
+    value     its value
     word      "seen", "reported", "assumed" or "cannot tell" (docs/identify.md)
-    evidence  what was asked, and what came
-    line      of reported: the line to add, if it is meant; maybe empty
+    evidence  what was asked, and what the answers were
+    line      if reported: the line to add if you mean it; may be empty
     """
     field: str
     value: str
@@ -27,7 +27,7 @@ class FieldEvidence:
 
 
 class Identified:
-    """What identify saw of a kernel.
+    """What identify found out about a kernel.
 
     profile   the text of a profile, which profile= takes
     digest    of that text
@@ -64,10 +64,10 @@ class Identified:
 
 
 def identify(kernel, *, op=None, lane=None, isolate=None, call_timeout=None, **facts):
-    """Asks a kernel for its arithmetic by designed inputs; returns an Identified.
+    """Finds the arithmetic of a kernel by designed inputs; returns an Identified.
 
     kernel  a function (lockstep.kernel), or a candidate's spec
-    op      what it computes; absent: what the kernel says
+    op      the op that it computes; absent: the one that the kernel says
     lane    "f32", "bf16" or "f16"; absent: the first in which the kernel answers
 
         found = lockstep.identify(attend)
@@ -75,8 +75,8 @@ def identify(kernel, *, op=None, lane=None, isolate=None, call_timeout=None, **f
         lockstep.verify(attend, CASES, profile=found.profile).check()
 
     Read it before you keep it: conventions, and values that hide bugs, are reported and
-    not taken over (docs/identify.md). The rest is as of verify. Raises UsageError where
-    the kernel cannot be asked, LockstepError where it gives no answer.
+    not adopted (docs/identify.md). The rest is as in verify. Raises UsageError if the
+    kernel cannot be asked, and LockstepError if it gives no answer.
     """
     words = []
     for name, value in {"--op": op, "--lane": lane, "--call-timeout": call_timeout}.items():

@@ -23,7 +23,7 @@ class JaxDevice(Host):
 
     def fetch(self, name, part):
         if framework_of(part) != "jax":
-            raise Wrong("device", f"{name} is no array of JAX, want one on {self.name}")
+            raise Wrong("device", f"{name} is not an array of JAX, want one on {self.name}")
         if part.devices() != {self.device}:
             where = ", ".join(sorted(map(str, part.devices())))
             raise Wrong("device", f"{name} lies on {where}, want {self.name}: with device= "

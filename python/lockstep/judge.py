@@ -18,16 +18,16 @@ def verify(kernel, cases, *, profile=None, isolate=None, budget=None, shard=None
              it: "so:./kernel.so", "builtin:optimized"
     cases    a case line, a lockstep.Case, the path of a case file, or a list of those
     profile  a numeric profile's name, file or text; absent: the kernel's own
-    isolate  True: the kernel is imported by a process of its own, so that a crash or a
-             hang is a verdict. False: it runs here, closures and debuggers work, and
-             nothing protects this process. Absent: True, but for a kernel that no other
-             process can import, such as a notebook's; the report says so
+    isolate  True: a separate process imports the kernel, so that a crash or a hang
+             becomes a verdict. False: the kernel runs here, closures and debuggers work,
+             and nothing protects this process. Absent: True, except for a kernel that no
+             other process can import, such as a notebook's; the report says so
     budget   "30s", "1000cases"; shard "i/N"; seed of every case
-    draws    further draws of each case (2; docs/verdicts.md, "Further draws")
+    draws    number of further draws of each case (2; docs/verdicts.md, "Further draws")
     facts    op=, framework=, device=, wants=, lacks=, lanes=, features= in place of
              the kernel's own
 
-    Raises UsageError where nothing could be judged.
+    Raises UsageError if nothing could be judged.
     """
     slips.check_cases(kernel, cases)
     words = case_words(cases)
@@ -46,11 +46,11 @@ def fuzz(kernel, op=None, *, budget="10s", profile=None, seed=None, isolate=None
     """Draws cases until one fails, and shrinks it to one line; returns a Report
     whose findings hold that line in `replay`.
 
-    op        what is drawn, absent: what the kernel computes
+    op        the op that is drawn; absent: the one that the kernel computes
     budget    "10s", "2m", "1000cases"
-    findings  stop at so many different ones (1); shrink: seconds for each (60)
-    where     what every drawn case is: "mask=causal d=64|128 hkv=hq"
-    out       a folder that takes a record of every case, for campaigns
+    findings  stop after so many different ones (1); shrink: seconds for each (60)
+    where     a condition that every drawn case meets: "mask=causal d=64|128 hkv=hq"
+    out       a folder for a record of every case, for campaigns
     """
     words = [op] if op else []
     given = {"--budget": budget, "--seed": seed, "--findings": findings,

@@ -123,16 +123,16 @@ def kernel(function=None, **facts):
 
     op         one op or several, of lockstep.kernels.OPS
     framework  "numpy", "torch" or "jax": what the arguments are
-    device     where they lie, and where what is returned has to lie: "cuda", "cuda:1"
-               of torch, "gpu", "tpu" of JAX. Absent: in memory of the CPU
+    device     where the arguments are, and where the returned arrays have to be: "cuda",
+               "cuda:1" of torch, "gpu", "tpu" of JAX. Absent: in memory of the CPU
     profile    name of a built-in numeric profile, or the text of one
-    wants      what the judge makes of the masks (docs/wire.md)
-    lacks      outputs that the kernel does not have, such as "lse"; of attention a
-               kernel that returns one array has o alone, and need not say so
-    features   all that it does of lockstep.kernels.FEATURES, such as ["causal",
-               "softcap"]: cases that ask for more are skipped, and fuzz soon draws
-               others
-    lanes      "f32", "bf16", "f16": others are skipped; absent: all
+    wants      further inputs that the judge makes, such as masks (docs/wire.md)
+    lacks      outputs that the kernel does not have, such as "lse"; a kernel of
+               attention that returns one array has only o, and need not say so
+    features   everything of lockstep.kernels.FEATURES that it supports, such as
+               ["causal", "softcap"]: cases that need more are skipped, and fuzz soon
+               draws others
+    lanes      "f32", "bf16", "f16": cases in others are skipped; absent: all
     splits     numbers of splits that it can be told to compute by, such as [1, 2, 8]:
                call.splits is one of them, or None
     """

@@ -16,7 +16,7 @@ def path():
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "lockstep")
     found = own if os.access(own, os.X_OK) else shutil.which("lockstep")
     if not found:
-        raise LockstepError("the program lockstep is not there: install the package "
+        raise LockstepError("the program lockstep was not found: install the package "
                             "with pip, or name it in LOCKSTEP_PROGRAM")
     return found
 

@@ -22,7 +22,7 @@ _COMPLETE = (0, 1, 3, 4, 5, 6, 77)
 
 
 class Torn(LockstepError):
-    """The program of a shard was ended before its last case: Ray tries again."""
+    """The program of a shard ended before its last case: Ray tries again."""
 
 
 def campaign(kernel, op=None, *, cases, out, shards=None, seed=0, profile=None, retries=3,
@@ -33,15 +33,15 @@ def campaign(kernel, op=None, *, cases, out, shards=None, seed=0, profile=None, 
     kernel   as in lockstep.fuzz; a function is imported by every node from the same
              file or module, started in this process's working directory
     cases    how many, of all shards; op and seed say which
-    out      a folder: takes the records of each shard as it ends, and merged.ndjson,
-             which has the bytes of a merged run without shards. A campaign that is
-             started again goes on with the shards that are not there
-    shards   into so many tasks (four for each CPU of the cluster, at most one a case)
-    retries  of a task whose node, worker or program ends before it does
-    cpus     of Ray, for each task; shrink: seconds for each finding (60)
+    out      a folder for the records of each finished shard, and for merged.ndjson,
+             which is byte for byte that of a run without shards. A campaign that is
+             started again runs only the missing shards
+    shards   number of tasks (four for each CPU of the cluster, at most one per case)
+    retries  how often a task is repeated if its node, worker or program ends too early
+    cpus     Ray's CPUs for each task; shrink: seconds for each finding (60)
 
-    Raises UsageError for what has no meaning, and LockstepError where a shard fails
-    more often than `retries`.
+    Raises UsageError for arguments that have no meaning, and LockstepError if a shard
+    fails more often than `retries`.
     """
     stop_if_loading()
     ray = _connected()
@@ -68,7 +68,7 @@ def _connected():
     except ModuleNotFoundError:
         raise LockstepError("Ray is not installed: pip install lockstep-verify[ray]") from None
     if not ray.is_initialized():
-        raise UsageError("this process is connected to no Ray cluster: call ray.init first")
+        raise UsageError("this process is not connected to a Ray cluster: call ray.init first")
     return ray
 
 

@@ -11,7 +11,7 @@ PASSED, USAGE, UNPROVED, SKIPPED = 0, 2, 5, 77
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing wrong, with the line that shows it again."""
+    """One thing that is wrong, with the command that shows it again."""
     verdict: str
     tier: str
     check: str
@@ -50,16 +50,16 @@ class CaseVerdict:
 
 
 class Report:
-    """Of verify or fuzz.
+    """The result of verify or fuzz.
 
     passed     every case passed, and enough was proved
     exit       the program's exit code (docs/verdicts.md)
-    cases      a CaseVerdict each; of fuzz none
-    findings   a Finding each
-    cause      the known bug that the answer is like, in a sentence
-    summary    the counts; under "draws" those of further draws, which are no cases
+    cases      a CaseVerdict for each case; none after fuzz
+    findings   a Finding for each thing that is wrong
+    cause      the known bug that explains the answer, in a sentence
+    summary    the counts; "draws" has those of further draws, which are not cases
     text       what the program prints
-    isolation  "process", or "none" where this process was the host
+    isolation  "process", or "none" if the kernel ran in this process
     """
 
     def __init__(self, exit_code, events, text, isolation="process"):
@@ -97,7 +97,7 @@ class Report:
         return next((f.cause for f in self.findings if f.cause), "")
 
     def why(self):
-        """The reasons of the cases that did not pass, one a line."""
+        """The reasons of the cases that did not pass, one per line."""
         reasons = [c.reason for c in self.cases if c.verdict != "pass" and c.reason]
         return "\n".join(dict.fromkeys(reasons))
 

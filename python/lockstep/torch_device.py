@@ -91,7 +91,7 @@ class TorchDevice(Host):
 
     def fetch(self, name, part):
         if framework_of(part) != "torch":
-            raise Wrong("device", f"{name} is no tensor of torch, want one on {self.name}")
+            raise Wrong("device", f"{name} is not a tensor of torch, want one on {self.name}")
         if part.device != self.device:
             raise Wrong("device", f"{name} lies on {part.device}, want {self.name}: with "
                         "device= outputs stay where the inputs are")

@@ -53,7 +53,7 @@ TEST(ParseGoal, RefusesWhatMeansNothing) {
         Bad{"a fraction >= 0", "want a number above 0"},
         Bad{"a fraction >= 1 with", "says nothing more"},
         Bad{"a fraction >= 1 by me", "unknown word 'by'"},
-        Bad{"a fraction >= 1 against b", "held against no other row"},
+        Bad{"a fraction >= 1 against b", "compared with no other row"},
         Bad{"a speedup >= 1", "wants 'against NAME'"},
         Bad{"a cycles <= 1", "'of exp2' or 'of tanh'"},
         Bad{"a cycles <= 1 of sin", "'of exp2' or 'of tanh'"}}) {

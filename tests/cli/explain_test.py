@@ -93,7 +93,7 @@ class Explain(program.TestCase):
     def test_a_finding_of_another_kind(self):
         done = run("explain", LINE, "--candidate", "mutant:attn.racy")
         self.assertEqual(done.code, 1)
-        self.assertIn("which says itself what is wrong", done.err)
+        self.assertIn("which already says what is wrong", done.err)
 
 
 class AtTheEndOfAFailure(program.TestCase):
@@ -135,7 +135,7 @@ class AtTheEndOfAFailure(program.TestCase):
 
     def test_every_output_says_it_first(self):
         sentence = ("a query does not see its own key (j < i for j <= i): behaves like "
-                    "attn.causal_strict, the same bits; here not to be told from "
+                    "attn.causal_strict, the same bits; indistinguishable here from "
                     "attn.drop_last_key")
         junit, html, sarif = (self.path(name) for name in ("j.xml", "p.html", "s.json"))
         done = run("verify", LINE, "--candidate", "mutant:attn.causal_strict",

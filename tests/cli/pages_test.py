@@ -165,7 +165,7 @@ class Pages(program.TestCase):
         text, _ = self.judge("block_plan sq=60 skv=60 bq=8 bk=8 mask=causal",
                              "--candidate", "mutant:plan.floor_division", code=1)
         drawn = Page(text)
-        self.assertIn("Not drawn: what was found is no error of numbers.", drawn.text)
+        self.assertIn("Not drawn: the finding is not a numerical error.", drawn.text)
         self.assertEqual(drawn.pictures("errors"), [])
 
     def test_a_passing_run_is_short(self):

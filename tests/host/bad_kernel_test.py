@@ -56,7 +56,7 @@ BAD = {
     "zombie": (3, "left 1 child process behind"),
     "thread": (3, "left 1 thread behind"),
     "close_wire": (3, "the wire is closed: Bad file descriptor"),
-    "writes_wire": (3, "which is no message"),
+    "writes_wire": (3, "which is not a message"),
     # It has said that it is done before it has begun: the judge sees its second
     # answer, or what it goes on to write, whichever comes first.
     "forged_answer": (3, re.compile(

@@ -156,7 +156,7 @@ BAD = {
     "flood": (3, "printed more than 1 MiB"),
     "orphan": (3, "left 1 process behind"),
     "torn": (3, "within a line"),
-    "not_json": (3, "which is no message"),
+    "not_json": (3, "which is not a message"),
     "long_line": (3, "a line of more than 1 MiB"),
     "wrong_id": (3, "answered call"),
     "twice": (3, "candidate (wire): "),
@@ -336,9 +336,9 @@ class SpecTest(program.TestCase):
         for spec, word in (("cmd:", "there is no program"),
                            ("cmd:'a", "has no end"),
                            ("cmd:a\\", "keeps the next character"),
-                           ("cmd:/no/such/program", "no file that may be executed"),
+                           ("cmd:/no/such/program", "it is not an executable file"),
                            ("cmd:no-such-program", "no such program in PATH"),
-                           ("cmd:" + HERE, "no file that may be executed"),
+                           ("cmd:" + HERE, "it is not an executable file"),
                            ("cmd-files:", "there is no program")):
             done = run("verify", SMALL, "--candidate", spec, "--profile", "cpu-f32")
             self.assertUsage(done, word)

@@ -30,7 +30,7 @@ WRONG = {
     "in_place_on_another_stream": (3, "o was not ready on the stream of the call"),
     "on_the_cpu": (3, "o lies on cpu, want cuda:0: with device= outputs stay where"),
     "on_the_other_device": (3, "o lies on cuda:1, want cuda:0"),
-    "of_numpy": (3, "o is no tensor of torch, want one on cuda:0"),
+    "of_numpy": (3, "o is not a tensor of torch, want one on cuda:0"),
     "writes_inputs": (3, "wrote into its input k"),
     "returns_an_input": (3, "o lies in the memory of the input q"),
     "returns_the_same_memory": (3, "o lies in memory that an earlier call returned"),

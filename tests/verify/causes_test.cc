@@ -234,9 +234,9 @@ TEST(Causes, AlikeBugsAreSaidToBeAndToldApart) {
   const Explanation torn = explainer.Causes().at(0);
   EXPECT_EQ(torn.bug, "attn.causal_strict");
   EXPECT_EQ(torn.alike, std::vector<std::string>{"attn.drop_last_key"});
-  EXPECT_NE(
-      ExplanationText(torn).find("not to be told from attn.drop_last_key"),
-      std::string::npos);
+  EXPECT_NE(ExplanationText(torn).find(
+                "indistinguishable here from attn.drop_last_key"),
+            std::string::npos);
   explainer.AddRight(*wide);
   const Explanation sure = explainer.Causes().at(0);
   EXPECT_EQ(sure.bug, "attn.causal_strict");
@@ -349,8 +349,8 @@ TEST(Causes, AShareIsRoundedDown) {
   cause.explained = 0.99999;
   cause.alike = {"a", "b", "c", "d", "e", "f"};
   EXPECT_EQ(ExplanationText(cause),
-            "y: behaves like attn.x, 99.9 % of the error; here not to be told "
-            "from a, b, c, d and 2 more");
+            "y: behaves like attn.x, 99.9 % of the error; indistinguishable "
+            "here from a, b, c, d and 2 more");
 }
 
 TEST(Fit, APlaceCountsOneAtMost) {

@@ -289,7 +289,8 @@ TEST(OtherRows, OfAProfileStayInTheirRange) {
     EXPECT_EQ(wrong.verdict, Verdict::kFail) << change;
     const Finding* finding = FindingOf(wrong, Tier::kEnvelope);
     ASSERT_NE(finding, nullptr);
-    EXPECT_NE(finding->message.find("where no row can be"), std::string::npos)
+    EXPECT_NE(finding->message.find("beyond what a right row can be"),
+              std::string::npos)
         << finding->message;
   }
 }

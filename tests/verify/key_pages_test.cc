@@ -63,8 +63,8 @@ TEST(KeyPages, LinesWithoutMeaningAreRefused) {
   EXPECT_EQ(ErrorOf("b=2 sq=1 skv=9 d=4 page=4:share=2 valid_kv=9,7"),
             "page: share=2: a batch row has 7 keys, which fill 1 pages of 4");
   EXPECT_EQ(ErrorOf("b=2 sq=1 skv=9 d=4 page=4:share=1 fill=probe:comb"),
-            "page: share=1: fill probe:comb brings keys of its own to every "
-            "batch row");
+            "page: share=1: fill probe:comb gives every batch row its own "
+            "keys");
   EXPECT_EQ(ErrorOf("sq=1 skv=9 d=4 page=4 strides=k:64/32/8/2"),
             "strides of the pool of k: channels lie 2 elements apart; want 1");
   EXPECT_NE(ErrorOf("sq=1 skv=9 d=4 page=4 strides=k:8/16/4/1")

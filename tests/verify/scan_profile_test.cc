@@ -142,8 +142,8 @@ TEST(ScanProfiles, RefuseKeysOfAttentionByName) {
             "own.profile:3: 'lse' is a key of attention; a scan has "
             "scan.lacks, for a carry that the kernel does not export");
   EXPECT_EQ(message("ftz = yes\nsplits = 4\n"),
-            "own.profile:4: 'splits' is a key of attention; leave it out: what "
-            "it describes, a scan does not have");
+            "own.profile:4: 'splits' is a key of attention; leave it out: it "
+            "describes something that a scan does not have");
   EXPECT_EQ(message("operand_round = truncate\n"),
             "own.profile:3: 'operand_round' is a key of attention; a scan has "
             "scan.operand_round");

@@ -132,8 +132,8 @@ Result<std::string> FindAnswer(const std::string& place) {
       (others.empty() ? ", and no .npz file or o.npy, lse.npy, ... "
                         "in its place"
                       : ", and " + std::to_string(others.size()) +
-                            " other safetensors and .npz files, of which it "
-                            "could be any"));
+                            " other safetensors and .npz files, and any of "
+                            "them could be the answer"));
 }
 
 std::string WhoseAnswer(const std::string& path, int64_t max_bytes) {

@@ -92,8 +92,8 @@ Result<NumericProfile> StatedProfileOf(const Candidate& candidate) {
   }
   return Status::Error("--profile from-candidate: '" + candidate.Spec() +
                        "' states '" + Printable(stated) +
-                       "', which is no built-in profile and no profile's "
-                       "text (lockstep list profiles)");
+                       "', which is neither a built-in profile nor the text of "
+                       "one (lockstep list profiles)");
 }
 
 std::span<const CandidateKind> CandidateKinds() { return kKinds; }
@@ -123,7 +123,7 @@ Result<std::unique_ptr<Candidate>> ParseCandidate(std::string_view spec) {
     word = spec.substr(0, std::min(word.find(':'), word.size() - 1) + 1);
   const std::string meant = Meant(std::string(spec));
   std::string message =
-      "candidate '" + std::string(spec) + "' is of no known kind; " +
+      "candidate '" + std::string(spec) + "' is not of a known kind; " +
       (meant.empty() ? NearestIs(word, kKinds,
                                  [](const auto& kind) { return kind.prefix; })
                      : "nearest is '" + meant + "'") +

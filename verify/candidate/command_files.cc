@@ -103,7 +103,7 @@ class CommandFiles final : public Candidate {
     if (!trial.wants().NeededWants().empty()) {
       return {RunOutcome::State::kUnsupported,
               "the case has " + NeedOf(trial.wants().NeededWants().front()) +
-                  ", which a program of cmd-files: has no way to want",
+                  ", which a program of cmd-files: cannot ask for",
               ""};
     }
     for (int64_t n = 0; n < trial.Calls(); ++n) {
@@ -175,8 +175,9 @@ class CommandFiles final : public Candidate {
                                 const CaseRequest& request) {
     const Result<SafetensorsFile> file = ReadTensors(path, request.max_bytes);
     if (!file.ok()) {
-      return Broken("answer", "ended with status 0, and its answer is none: " +
-                                  file.message());
+      return Broken(
+          "answer",
+          "ended with status 0, but gave no valid answer: " + file.message());
     }
     for (const NamedOutput& output : call.outputs) {
       const char* type = FileType(output.type);

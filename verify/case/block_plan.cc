@@ -91,7 +91,7 @@ Status CheckDialect(const BlockPlanCase& c) {
       break;
   }
   if (c.width == 0 && c.width_t == 0) return Status();
-  return Refuse("width and width_t are dialect=shrunk's");
+  return Refuse("only dialect=shrunk has width and width_t");
 }
 
 // Places along the keys of one query, beside the ends of its id's runs.
@@ -146,8 +146,8 @@ Status ValidateBlockPlan(const Case& c) {
   if (!status.ok()) return status;
   const int64_t places = PlacesOf(plan);
   if (places > kMaxPlanPlaces) {
-    return Refuse("the mask may turn at " + std::to_string(places) +
-                  " places, which are too many to look at each; at most " +
+    return Refuse("the mask may change at " + std::to_string(places) +
+                  " places, which are too many to check; at most " +
                   std::to_string(kMaxPlanPlaces));
   }
   const int64_t cols = (plan.kv_len + plan.tile_k - 1) / plan.tile_k;

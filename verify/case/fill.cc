@@ -32,7 +32,7 @@ constexpr std::array<FillFamily, 22> kFamilies = {{
      "the cap"},
     {FillKind::kRamp, "ramp", "S", 1, true,
      "multiplies the row at position j of n by 1 + S * j / n: with k, the row "
-     "maximum moves on along the keys"},
+     "maximum moves along the keys"},
     {FillKind::kSubnormal, "subnormal", "RATE", 1, true,
      "turns about RATE of the elements into subnormals of either sign"},
     {FillKind::kTiny, "tiny", "RATE", 1, true,

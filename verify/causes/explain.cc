@@ -137,7 +137,7 @@ std::string Explainer::Held::Doubt(bool all) const {
   if (evidence.agree < kProvingElements) return "few elements show it";
   const bool against = static_cast<double>(evidence.against) >
                        kMostAgainst * static_cast<double>(evidence.agree);
-  if (against) return "small errors speak against it";
+  if (against) return "small errors contradict it";
   return all ? "" : "the budget was spent before all known bugs were tried";
 }
 

@@ -35,7 +35,7 @@ std::string ExplanationText(const Explanation& cause) {
   if (!cause.Proved()) text += ", not proved (" + cause.doubt + ")";
   text += ", " + Share(cause);
   if (cause.alike.empty()) return text;
-  text += "; here not to be told from ";
+  text += "; indistinguishable here from ";
   for (size_t n = 0; n < std::min(cause.alike.size(), kNamed); ++n) {
     text += (n > 0 ? ", " : "") + cause.alike[n];
   }

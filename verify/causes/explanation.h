@@ -42,9 +42,9 @@ struct Explanation {
   bool Proved() const { return doubt.empty(); }
 };
 
-// "its sentence, in h 2, 3 of 4: behaves like BUG, 99.9 % of the error; here
-// not to be told from ...": one line. What is not proved is "perhaps its
-// sentence: like BUG, not proved (why), 93.1 % of the error".
+// "its sentence, in h 2, 3 of 4: behaves like BUG, 99.9 % of the error;
+// indistinguishable here from ...": one line. What is not proved is "perhaps
+// its sentence: like BUG, not proved (why), 93.1 % of the error".
 std::string ExplanationText(const Explanation& cause);
 
 // "unlike any known bug", and the nearest one where it is worth naming.

@@ -37,7 +37,7 @@ void AddPages(Parser* program);  // completion, man
 
 // Of --allow-auto.
 inline constexpr const char* kAllowAutoHelp =
-    "Take --profile auto in a CI job, too: a gate then learns from what it "
+    "Allow --profile auto in a CI job, where the gate then learns from what it "
     "judges";
 
 // Verbs of sibling programs: named in the help, started by StartSibling.

@@ -84,7 +84,8 @@ std::vector<Call> CallsOf(const std::vector<Job>& jobs, const std::string& out,
   if (aside > 0) {
     Note(std::to_string(aside) + " of " + std::to_string(total) +
          (aside == 1 ? " cases expects" : " cases expect") +
-         " to be refused; left aside, their folders' numbers stay free");
+         " to be refused; left out, and the numbers of their folders stay "
+         "unused");
   }
   return calls;
 }
@@ -123,7 +124,7 @@ int ExportCalls(const ExportArguments& a, const std::vector<Call>& calls,
   std::error_code error;
   if (std::filesystem::exists(IndexFile(a.out), error)) {
     return Fail(IndexFile(a.out) +
-                " is there, and answers to its calls may be: give another "
+                " exists, and may have answers to its calls: give another "
                 "folder, or remove this one");
   }
   const std::filesystem::path parent =
@@ -148,13 +149,14 @@ int ExportCalls(const ExportArguments& a, const std::vector<Call>& calls,
 
 int Export(const ExportArguments& a) {
   if (a.probes && !a.minimal) {
-    return Fail("--probes is of --minimal: without it every call is written");
+    return Fail("--probes needs --minimal: without it every call is written");
   }
   if (a.minimal && !a.profile.empty()) {
-    return Fail("--candidate-profile chooses calls, which --minimal has not");
+    return Fail(
+        "--candidate-profile chooses calls, which --minimal does not write");
   }
   if (a.minimal && a.draws >= 0) {
-    return Fail("--draws adds calls, which --minimal has not");
+    return Fail("--draws adds calls, which --minimal does not write");
   }
   const Result<std::vector<Job>> jobs = ReadJobs(a.cases);
   if (!jobs.ok()) return Fail(jobs.message());
@@ -194,22 +196,17 @@ int Export(const ExportArguments& a) {
 void AddExport(Parser* program) {
   Verb* verb = program->Add(
       "export", "Write cases as files, for kernels that run elsewhere",
-      "Examples:\n"
-      "  lockstep export 'attention_forward sq=8 skv=8 d=16' --out calls1\n"
-      "  lockstep export --cases my.cases --out out "
-      "--candidate-profile flash-bf16\n"
-      "  lockstep export 'mamba3_scan t=8' --out case1 --minimal "
-      "--with-expected\n\n"
-      "The folder has every call that judging the cases takes (the case, "
-      "again,\n"
-      "its probes, the calls of its laws, its further draws), an index, and\n"
-      "lockstep_calls.py, which has a kernel answer them. Then: lockstep "
-      "verify CASE --candidate "
-      "files:calls1\n"
-      "--profile P");
+      "Examples:\n  lockstep export 'attention_forward sq=8 skv=8 d=16' --out "
+      "calls1\n  lockstep export --cases my.cases --out out "
+      "--candidate-profile flash-bf16\n  lockstep export 'mamba3_scan t=8' "
+      "--out case1 --minimal --with-expected\n\nThe folder has every call that "
+      "the judge needs (the case, a repeat, its\nprobes, the calls of its "
+      "laws, its further draws), an index, and\nlockstep_calls.py, which runs "
+      "a kernel on them. Then run:\n  lockstep verify CASE --candidate "
+      "files:calls1 --profile P");
   auto a = std::make_shared<ExportArguments>();
   AddCaseArguments(verb, &a->cases);
-  verb->Value("--out", &a->out, "Folder; made if absent")
+  verb->Value("--out", &a->out, "Folder, created if it does not exist")
       .Required()
       .Type("DIR");
   verb->Value("--candidate-profile", &a->profile,
@@ -221,15 +218,16 @@ void AddExport(Parser* program) {
       .Range(0, kMostFurther)
       .Type("N");
   verb->Flag("--minimal", &a->minimal,
-             "Only the cases' own inputs, a folder each");
+             "Only the cases' own inputs, one folder for each case");
   verb->Flag("--probes", &a->probes,
-             "The exact probes, too, in probes/NAME; beside --minimal");
+             "With --minimal: also the exact probes, in probes/NAME");
   verb->Flag("--with-expected", &a->expected,
-             "What the reference answers, too, as expected.safetensors");
+             "Also the reference's answers, as expected.safetensors");
   verb->Value("--seed", &a->seed, "Seed of every case, instead of its own")
       .Type("N");
-  verb->Value("--max-memory", &a->max_memory,
-              "Refuse cases above this (default: half the memory)")
+  verb->Value(
+          "--max-memory", &a->max_memory,
+          "Refuse cases that need more memory (default: half of the machine's)")
       .Type("SIZE");
   verb->run = [a] { return Export(*a); };
 }

@@ -21,7 +21,8 @@ void AddHostArguments(Verb* verb, HostArguments* arguments) {
               "slowest)")
       .Type("SECONDS");
   verb->Value("--candidate-memory", &arguments->candidate_memory,
-              "That a candidate's program may use (default: half the memory)")
+              "Memory that a candidate's program may use (default: half of the "
+              "machine's)")
       .Type("SIZE");
   verb->Value(
           "--candidate-user", &arguments->candidate_user,
@@ -46,10 +47,10 @@ Result<HostUser> FindUser(const std::string& name) {
                          "another user, such as nobody");
   }
   if (geteuid() != 0) {
-    return Status::Error(option +
-                         "only root starts programs of another user; without "
-                         "the option yours cannot read the judge's memory "
-                         "either");
+    return Status::Error(
+        option +
+        "only root can start programs as another user; without the option your "
+        "programs cannot read the judge's memory either");
   }
   return HostUser{name, entry->pw_uid, entry->pw_gid, entry->pw_dir};
 }

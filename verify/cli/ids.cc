@@ -74,14 +74,14 @@ int RunIds(const IdsArguments& a) {
 
 void AddIds(Parser* program) {
   Verb* verb = program->Add(
-      "ids", "Documents, padding and a picture of ids of your own",
+      "ids", "Show the documents and the padding in your own ids",
       "Example:\n  lockstep ids ids.npy --pad -1 --out ids.safetensors\n\n"
       "The file: safetensors, .npy or .npz, I32 or I64, an id a token, [s] or\n"
       "[b, s] (docs/cases.md). Tokens with equal ids see each other.");
   auto a = std::make_shared<IdsArguments>();
-  verb->Value("FILE", &a->file, "Ids, one a token").Required();
+  verb->Value("FILE", &a->file, "File of ids, one per token").Required();
   verb->Value("--pad", &a->pad,
-              "The id of padding, which sees nothing and which nothing sees")
+              "The id of padding, which sees nothing and is not seen")
       .Type("ID");
   verb->Value("--out", &a->out,
               "Write q_seg and kv_seg, in which padding matches nothing")

@@ -43,11 +43,10 @@ void AddInvarianceOptions(Verb* verb, InvarianceArguments* a) {
               "What is tried (default builtin:optimized)")
       .Words(1, 1)
       .Type("SPEC");
-  verb->Value(
-          "--claims", &a->claims,
-          "Claims of the kernel for this run, joined by commas, which alone "
-          "are tried (lockstep list claims); all, the default: every claim "
-          "is tried, those of the profile are claimed")
+  verb->Value("--claims", &a->claims,
+              "Try only these claims, joined by commas, as claims of the "
+              "kernel (lockstep list claims); all, the default: try every "
+              "claim; the kernel claims those of its profile")
       .Suggest(NamesOfClaims())
       .Type("NAMES|all");
   verb->Value("--profile", &s.profile,
@@ -61,14 +60,15 @@ void AddInvarianceOptions(Verb* verb, InvarianceArguments* a) {
   verb->Value("--threads", &s.threads, "Threads of the candidate")
       .Range(1, 1024);
   AddJobs(verb, &s);
-  verb->Value("--max-memory", &s.max_memory,
-              "Refuse cases above this (default: half the memory)")
+  verb->Value(
+          "--max-memory", &s.max_memory,
+          "Refuse cases that need more memory (default: half of the machine's)")
       .Type("SIZE");
   AddHostArguments(verb, &s.hosts);
   verb->Value("--json", &s.json, "Events as NDJSON, the table among them")
       .Type("FILE|-");
   verb->Value("--junit", &s.junit, "JUnit XML").Type("FILE|-");
-  verb->Value("--sarif", &s.sarif, "SARIF 2.1.0, a result a cause")
+  verb->Value("--sarif", &s.sarif, "SARIF 2.1.0, one result for each cause")
       .Type("FILE|-");
   verb->Value("--receipt", &s.receipt, "Receipt as JSON").Type("FILE|-");
   verb->Value("--html", &s.html, "The table as a page to read").Type("FILE|-");
@@ -98,11 +98,10 @@ int TryClaims(InvarianceArguments* a) {
 }  // namespace
 
 void AddInvariance(Parser* program) {
-  Verb* verb =
-      program->Add("invariance",
-                   "Try which claims a kernel keeps: the same bits whatever "
-                   "the batch, the padding, the chunk",
-                   kInvarianceFooter);
+  Verb* verb = program->Add("invariance",
+                            "Try which claims a kernel keeps, such as the same "
+                            "bits in every batch, padding and chunk",
+                            kInvarianceFooter);
   auto arguments = std::make_shared<InvarianceArguments>();
   AddInvarianceOptions(verb, arguments.get());
   verb->run = [arguments] { return TryClaims(arguments.get()); };

@@ -71,9 +71,9 @@ Result<std::vector<Asked>> Gather(const CaseArguments& cases) {
                          "block_plan");
   }
   if (aside > 0) {
-    Note(std::to_string(aside) + (aside == 1 ? " case is" : " cases are") +
-         " left aside: scans, and lines that expect to be refused, have no "
-         "tiles");
+    Note(
+        std::to_string(aside) + (aside == 1 ? " case is" : " cases are") +
+        " left out: scans, and lines that expect to be refused, have no tiles");
   }
   return asked;
 }
@@ -83,8 +83,8 @@ Result<PlanReport> Report(const PlanArguments& a, const Asked& asked) {
     for (const Option& option : a.of_tables) {
       if (!option.given()) continue;
       return Status::Error(option.name() +
-                           ": a block_plan case says bq, bk, blocks, padded, "
-                           "width and width_t itself");
+                           ": a block_plan case has its own bq, bk, blocks, "
+                           "padded, width and width_t");
     }
   }
   PlanRequest request = a.request;

@@ -179,8 +179,9 @@ void AddReplay(Parser* program) {
               "Case line, case file, NDJSON of verify or fuzz, receipt; - for "
               "stdin")
       .Required();
-  verb->Value("--candidate", &a->session.candidates,
-              "Instead of the one recorded (default builtin:optimized)")
+  verb->Value(
+          "--candidate", &a->session.candidates,
+          "Candidate in place of the recorded one (default builtin:optimized)")
       .Words(1, 1)
       .Type("SPEC");
   verb->Value("--profile", &a->session.profile,

@@ -157,7 +157,8 @@ int RunZooAlone(const SelftestOptions& options, const SelftestArguments& a) {
   if (!keys.ok()) return Fail(keys.message());
   const SelftestResult result = RunZoo(options);
   if (result.zoo_variants == 0) {
-    return Fail("--only " + a.only + ": no correct kernel's name begins so");
+    return Fail("--only " + a.only +
+                ": no correct kernel has a name that begins so");
   }
   const int done = DeliverAll(a, result, ZooText(result), SelftestJson(result));
   if (done != kExitPass) return done;
@@ -328,7 +329,7 @@ int RunSelftestVerb(const SelftestArguments& a) {
 
 void AddSelftest(Parser* program) {
   Verb* verb = program->Add(
-      "selftest", "Known bugs and correct kernels before the judge",
+      "selftest", "Test the judge with known bugs and correct kernels",
       "Example:\n  lockstep selftest --budget 100000cases --json self.json");
   auto a = std::make_shared<SelftestArguments>();
   verb->Value("--cases", &a->cases, "Ordinary cases for the rule table")
@@ -348,13 +349,13 @@ void AddSelftest(Parser* program) {
       .Type("N,...");
   verb->Flag("--full", &a->full, "Every row of the cover at every length");
   verb->Value("--only", &a->only,
-              "Bugs, with --zoo correct kernels, whose names begin so")
+              "Only bugs (with --zoo: correct kernels) whose names begin so")
       .Type("NAME,...");
   verb->Value("--with", &a->with,
               "Only cases of the zoo whose lines have one of these keys")
       .Type("KEY,...");
   verb->Value("--without-probe", &a->without,
-              "A judge without these probes, or without all")
+              "Judge without these probes; all: without any")
       .Type("KIND,...");
   verb->Value("--markdown", &a->markdown, "The table of power, FILE or -");
   verb->Flag("--zoo", &a->zoo,
@@ -363,11 +364,11 @@ void AddSelftest(Parser* program) {
               "In place of the rest: the zoo on cases of N keys")
       .Type("N");
   verb->Flag("--dials", &a->dials,
-             "In place of the rest: the mildest setting of every bug with a "
-             "dial that is found");
+             "In place of the rest: the mildest setting that is found, for "
+             "every bug with a dial");
   verb->Value("--curves", &a->curves,
-              "How likely each setting of a dial is found, over N draws of "
-              "the ordinary cases")
+              "How often each setting of a dial is found, over N draws of the "
+              "ordinary cases")
       .NonNegative()
       .Type("N");
   verb->Flag("--statistics", &a->statistics,
@@ -377,11 +378,11 @@ void AddSelftest(Parser* program) {
              "In place of the rest: how often a failing verdict names the bug "
              "of an attention kernel");
   verb->Flag("--identify", &a->identify,
-             "In place of the rest: which fields of correct kernels `identify` "
-             "sees, and which bugs fail by the profile that it sees of them");
+             "In place of the rest: which fields `identify` sees of correct "
+             "kernels, and which bugs fail under the profile that it finds");
   verb->Value("--explain-budget", &a->explain_seconds,
-              "Work to find the bug of each failure with, worth so many\n"
-              "seconds of CPU time (default 2)")
+              "Work, in seconds of CPU time, to find the bug\nbehind each "
+              "failure (default 2)")
       .NonNegative()
       .Type("SECONDS");
   verb->Value("--threads", &a->threads, "0: all").NonNegative();

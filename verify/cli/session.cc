@@ -154,15 +154,15 @@ ReceiptRequest DescribeRequest(const std::vector<JobGroup>& groups,
 
 void AddColor(Verb* verb, SessionOptions* options) {
   verb->Value("--color", &options->color,
-              "Of verdicts; auto: on a terminal, unless NO_COLOR is set")
+              "Color verdicts; auto: on a terminal, unless NO_COLOR is set")
       .OneOf({"auto", "always", "never"})
       .Type("WHEN");
 }
 
 void AddJobs(Verb* verb, SessionOptions* options) {
   verb->Value("--jobs", &options->jobs,
-              "Cases judged side by side (default: one per core); those of a "
-              "program one after another")
+              "Cases judged in parallel (default: one per core); a candidate's "
+              "program gets one after another")
       .Range(1, 1024);
 }
 

@@ -25,17 +25,17 @@ struct Sibling {
 };
 constexpr Sibling kSiblings[] = {
     {"fuzz", "lockstep-fuzz", "Draw cases until one fails, and shrink it"},
-    {"shrink", "lockstep-fuzz", "Make a failing case as small as it will go"},
+    {"shrink", "lockstep-fuzz", "Make a failing case as small as possible"},
     {"explain", "lockstep-fuzz",
-     "Which known bugs give the wrong answer of a failing case"},
+     "Find the known bugs that give the wrong answer of a failing case"},
     {"campaign", "lockstep-fuzz",
-     "Join the shards of fuzz --out, confirm what they found"},
+     "Join the shards of fuzz --out, and confirm their findings"},
     {"corpus", "lockstep-fuzz",
-     "The smallest set of cases that keeps their worth"},
+     "Find a small set of cases with the same features and kills"},
     {"bench", "lockstep-bench",
-     "Time kernels, against what the machine can do"},
+     "Time kernels, as fractions of what the machine can do"},
     {"gate", "lockstep-bench",
-     "Whether a kernel is worth having in another one's place"},
+     "Decide whether a kernel is worth using in place of another"},
 };
 
 // Where a program beside this one lies. Errors: /proc is not there.
@@ -45,7 +45,7 @@ Result<std::string> PathBeside(const char* program) {
       std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) {
     return Status::Error(
-        "cannot tell where lockstep lies without /proc; start " +
+        "cannot find the path of lockstep without /proc; start " +
         std::string(program) + " beside it instead");
   }
   return (self.parent_path() / program).string();

@@ -194,10 +194,10 @@ std::string WhyFile(const std::string& line) {
     return "'" + line + "' is a file: give it with --cases";
   }
   const bool name = line.find('/') != line.npos || line.find('.') != line.npos;
-  return name ? "there is no file '" + line +
-                    "', and it is no case line (a case file is given with "
-                    "--cases)"
-              : "";
+  return name
+             ? "there is no file '" + line +
+                   "', which is not a case line (give a case file with --cases)"
+             : "";
 }
 
 }  // namespace
@@ -256,8 +256,8 @@ Result<uint64_t> ParseSeed(const std::string& text) {
 
 Result<int64_t> ParseMemory(const std::string& text,
                             const std::string& option) {
-  const Status bad = Status::Error(option + " '" + text +
-                                   "': want bytes, or such as 512M or 4G");
+  const Status bad =
+      Status::Error(option + " '" + text + "': want bytes, such as 512M or 4G");
   int64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);

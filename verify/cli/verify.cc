@@ -49,22 +49,24 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
   verb->Value("--seed", &s.seed, "Seed of every case, instead of its own")
       .Type("N");
   verb->Value("--fresh-seed", &s.fresh_seed,
-              "Judge each case again with a seed drawn from N (default 0, "
-              "none; with a configuration: random)")
+              "Also judge each case with a seed drawn from N (default 0: do "
+              "not; with a configuration: random)")
       .Type("N|random");
   verb->Value("--shard", &s.shard,
-              "Only lines n with n mod N = i; auto: the scheduler's")
+              "Only lines n with n mod N = i; auto: as the scheduler says")
       .Type("i/N|auto");
   verb->Value("--threads", &s.threads,
               "Threads of the candidate and the reference")
       .Range(1, 1024);
   AddJobs(verb, &s);
-  verb->Value("--max-memory", &s.max_memory,
-              "Refuse cases above this (default: half the memory)")
+  verb->Value(
+          "--max-memory", &s.max_memory,
+          "Refuse cases that need more memory (default: half of the machine's)")
       .Type("SIZE");
   AddHostArguments(verb, &s.hosts);
   verb->Value("--config", &a->config,
-              "What is not typed (default, without cases: lockstep.toml)")
+              "Configuration, for what is not typed (default without cases: "
+              "lockstep.toml)")
       .Type("FILE");
   verb->Flag("--trust-file", &s.trust_file,
              "Start programs that the configuration names as candidates");
@@ -81,33 +83,34 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
       .Range(0, 1000000)
       .Type("N");
   verb->Value("--explain-budget", &s.explain_seconds,
-              "Work to find the bug of each of the first failures with, worth "
-              "so many seconds of CPU time (default 2; 0: none is looked for)")
+              "Work, in seconds of CPU time, to find the bug behind each of "
+              "the first failures (default 2; 0: do not look)")
       .NonNegative()
       .Type("SECONDS");
   verb->Flag("--no-invariance", &s.no_invariance,
-             "Run the candidate twice only, without variations");
+             "Run the candidate only twice, without variations");
   verb->Flag("--no-probes", &s.no_probes,
-             "Only the cases' own inputs, not their exact probes");
+             "Judge only the cases' own inputs, without exact probes");
   verb->Value("--draws", &a->draws,
-              "Further draws of each case, and a short twin of long ones "
-              "(default 2; 0: none of both)")
+              "Further draws of each case, and a short twin of long cases "
+              "(default 2; 0: neither)")
       .Range(0, kMostFurther)
       .Type("N");
   verb->Value("--json", &s.json, "Events as NDJSON").Type("FILE|-");
   verb->Value("--junit", &s.junit, "JUnit XML").Type("FILE|-");
-  verb->Value("--sarif", &s.sarif, "SARIF 2.1.0, a result a cause")
+  verb->Value("--sarif", &s.sarif, "SARIF 2.1.0, one result for each cause")
       .Type("FILE|-");
   verb->Value("--receipt", &s.receipt, "Receipt as JSON").Type("FILE|-");
   verb->Value("--html", &s.html, "A page to read, with maps of the errors")
       .Type("FILE|-");
   verb->Flag("--require-executed", &s.require_executed,
-             "Fail if something else ran than was requested");
+             "Fail if another backend, target or number of threads ran than "
+             "requested");
   verb->Value("--fail-on", &s.fail_on, "'suspicious': exit 4 on it")
       .OneOf({"suspicious"});
   verb->Value("--annotations", &s.annotations,
-              "Remarks on lines of a pull request; auto: in a job of GitHub "
-              "Actions")
+              "Annotations on lines of a pull request; auto: in a job of "
+              "GitHub Actions")
       .OneOf({"auto", "github", "none"})
       .Type("WHERE");
   verb->Flag("--bisect", &s.bisect,

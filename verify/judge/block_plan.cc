@@ -164,11 +164,10 @@ void Judgement::CheckPlanCanary(const BlockPlanScene& scene) {
   const bool caught = !CheckPlan(trace, scene.mask).empty();
   result_.canaries.push_back({spec, caught});
   if (caught) return;
-  result_.findings.push_back(
-      {Tier::kPower, "canary",
-       spec + ", which is wrong on this case, is found sound: this judge "
-              "proves nothing here",
-       "", std::nullopt});
+  result_.findings.push_back({Tier::kPower, "canary",
+                              spec + ", which is wrong on this case, passes: "
+                                     "this judge proves nothing here",
+                              "", std::nullopt});
 }
 
 void Judgement::JudgeTables(const BlockPlanScene& scene) {

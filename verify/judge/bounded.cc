@@ -309,7 +309,7 @@ void JudgeByAllowed(const Trial& trial, const AllowedResults& allowed,
            found.tensor + ": " + std::to_string(found.unlikely) + " of " +
                std::to_string(found.expected) +
                " elements further from the truth than random roundings "
-               "carry, within the bound",
+               "explain, within the bound",
            "", std::nullopt, line, found});
     }
     result->judged.push_back(

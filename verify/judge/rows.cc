@@ -77,7 +77,7 @@ bool RunOptimized(const OtherRows& rows, CaseResult* result) {
       CompareWithTruth(trial, *rows.truth, *rows.scratch, nullptr);
   for (size_t t = 0; t < sample.size(); ++t) {
     if (sample[t].Passed()) continue;
-    Broken("the optimized path has not the reference's bits: " +
+    Broken("the optimized path does not have the reference's bits: " +
                DescribeComparison(trial.outputs()[t], sample[t]),
            result);
     return false;
@@ -235,10 +235,11 @@ void RangeOtherRows(const OtherRows& rows, const NumericProfile& profile,
     const EnvelopeResult found = judge.Finish({});
     if (lines.empty() || found.Passed()) continue;
     inside = false;
-    result->findings.push_back({Tier::kEnvelope, spec.name,
-                                "outside the sample, where no row can be: " +
-                                    DescribeEnvelope(spec, found),
-                                "", std::nullopt, "", found});
+    result->findings.push_back(
+        {Tier::kEnvelope, spec.name,
+         "outside the sample, beyond what a right row can be: " +
+             DescribeEnvelope(spec, found),
+         "", std::nullopt, "", found});
   }
   result->rows_ranged = Others(rows);
   result->checks.push_back({"range_of_other_rows", inside, 1});

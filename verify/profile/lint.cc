@@ -52,7 +52,7 @@ void LintNormalise(const NumericProfile& p,
   refuse(p.max.kind == MaxPolicy::Kind::kRunning ||
              p.max.kind == MaxPolicy::Kind::kLazy || p.splits != 1,
          "normalise = before needs splits = 1 and max = two_pass, fixed or "
-         "none: the row's sum stands before V is met");
+         "none: the row's sum has to be known before V is used");
   refuse(p.l_from == LFrom::kRounded,
          "normalise = before needs l_from = unrounded: weights are rounded "
          "after the division");
@@ -67,7 +67,7 @@ std::string LintProfile(const NumericProfile& p) {
       errors += (errors.empty() ? "" : "\n") + std::string(what);
   };
   refuse(p.name.empty(), "name is empty");
-  refuse(p.scan && p.exact, "exact = yes is no scan's profile");
+  refuse(p.scan && p.exact, "exact = yes is not possible in a scan's profile");
   refuse(p.scan && p.grad,
          "a scan's profile has no fields of attention's "
          "gradients (grad.)");
@@ -113,19 +113,16 @@ std::string LintProfile(const NumericProfile& p) {
              (p.grad->dk_scale_at > DkScaleAt::kUnsaid &&
               p.grad->dk_scale_at != DkScaleAt::kSum),
          "exact = yes needs grad.dk_scale_at = sum (N18)");
-  refuse(
-      HandsBackForward(p) &&
-          (p.lse == LseLane::kBf16 || p.lse_base != ExpBase::kE),
-      "grad.from = own needs lse = f32 or none, and lse_base = e: own_lse is "
-      "the number that P was made of");
-  refuse(
-      p.grad && p.grad->delta_from == DeltaFrom::kWeights &&
-          !HandsBackForward(p),
-      "grad.delta_from = weights needs grad.from = own: of given inputs D is "
-      "a sum over the o among them (N18)");
+  refuse(HandsBackForward(p) &&
+             (p.lse == LseLane::kBf16 || p.lse_base != ExpBase::kE),
+         "grad.from = own needs lse = f32 or none, and lse_base = e: P is "
+         "computed from own_lse");
+  refuse(p.grad && p.grad->delta_from == DeltaFrom::kWeights &&
+             !HandsBackForward(p),
+         "grad.delta_from = weights needs grad.from = own: with given inputs D "
+         "is a sum over the given o (N18)");
   refuse(HandsBackForward(p) && p.out != OutLane::kLane,
-         "grad.from = own needs out = lane: own_o is the number that D was "
-         "made of");
+         "grad.from = own needs out = lane: D is computed from own_o");
   refuse(p.lse == LseLane::kNone && p.lse_base != ExpBase::kE,
          "lse_base says nothing with lse = none");
   refuse(p.mask == MaskApplication::kSelectNegInf &&

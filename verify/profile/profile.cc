@@ -134,8 +134,7 @@ struct Reader {
     const std::string key(Trim(text.substr(0, equals)));
     const std::string_view value = Trim(text.substr(equals + 1));
     if (Seen(key)) {
-      return Complain(line,
-                      "key " + KeyName(key) + " stands here a second time");
+      return Complain(line, "key " + KeyName(key) + " is given a second time");
     }
     if (key == "base") {
       ReadBase(line, value);

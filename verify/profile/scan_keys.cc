@@ -41,7 +41,7 @@ std::string WhyNotOfScans(std::string_view key) {
       return std::string("; a scan has ") + other.scan;
     }
   }
-  return "; leave it out: what it describes, a scan does not have";
+  return "; leave it out: it describes something that a scan does not have";
 }
 
 }  // namespace lockstep::verify

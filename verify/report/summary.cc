@@ -82,8 +82,8 @@ std::string RepeatLine(const RunStatistics& statistics) {
   if (statistics.runs_again == 0) return "";
   return "repeat    " + Grouped(statistics.runs_apart) + " of " +
          Count(statistics.runs_again, "further run") +
-         " had other bits than the first; these and the laws are held against "
-         "the envelope, not against bits\n";
+         " had other bits than the first; these and the laws are compared with "
+         "the envelope, not bit for bit\n";
 }
 
 std::string CanaryLine(const RunStatistics& statistics) {
@@ -159,7 +159,7 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
       CountsLine("refused   ", statistics.refused);
   if (!statistics.untried.empty()) {
     text += "untried   " + Joined(statistics.untried) +
-            ": not to be seen in answers from files\n";
+            ": not visible in answers from files\n";
   }
   if (!statistics.lacking.empty()) {
     text += "unjudged  " + Joined(statistics.lacking) +
@@ -171,7 +171,7 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
   }
   if (!statistics.kept.empty()) {
     text += "note      the kernel holds " + Joined(statistics.kept) +
-            " after its call: inputs are gone then, and overwritten\n";
+            " after its call: inputs are invalid then, and are overwritten\n";
   }
   if (statistics.peeking) {
     text +=

@@ -70,7 +70,7 @@ Result<CaseFile> ParseCaseFile(const std::string& path, std::string_view text,
   CaseFile file;
   file.path = path;
   if (text.find('\0') != text.npos) {
-    return Status::Error(path + ": no case file: it has a byte 0");
+    return Status::Error(path + ": not a case file: it has a zero byte");
   }
   std::string refused;
   int bad = 0;
@@ -95,10 +95,10 @@ Result<CaseFile> ParseCaseFile(const std::string& path, std::string_view text,
     if (sequence.ok()) {
       calls += sequence->size();
       if (calls > kMostCalls) {
-        return Status::Error(path + ":" + std::to_string(number) +
-                             ": more than " + std::to_string(kMostCalls) +
-                             " cases; split the file, and give each part to a "
-                             "run of its own");
+        return Status::Error(
+            path + ":" + std::to_string(number) + ": more than " +
+            std::to_string(kMostCalls) +
+            " cases; split the file, and judge each part in a separate run");
       }
       file.entries.push_back({std::move(sequence.value()), number});
       continue;

@@ -36,7 +36,7 @@ Result<std::vector<Job>> JobsOf(Result<CaseFile> file,
   if (note != nullptr && file->aside > 0) {
     *note = std::to_string(file->aside) +
             (file->aside == 1 ? " line of " : " lines of ") + file->path +
-            " left aside, whose probe does not apply; first " +
+            " left out, because their probes do not apply; first " +
             file->first_aside;
   }
   std::vector<Job> jobs;

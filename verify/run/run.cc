@@ -71,7 +71,7 @@ void Run::ReduceCandidates(const std::vector<Job>& jobs) {
     if (reduced.size() == cases.size()) continue;  // Prepare says what is wrong
     for (auto& [op, without] : reduced) {
       notes_.push_back("candidate " + candidates_[which]->Spec() + ": " + op +
-                       " takes not all of these arguments; its " +
+                       " does not take all of these arguments; its " +
                        std::to_string(cases[op]) +
                        (cases[op] == 1 ? " case is" : " cases are") +
                        " judged with " + without->Spec());

@@ -94,8 +94,8 @@ Status CheckOne(const KnownAnswer& answer, OpRows ops) {
   const std::string differs = WhichDiffers(digests, answer.digests);
   if (differs.empty()) return {};
   return Status::Error(differs + " of '" + answer.line +
-                       "' has not the known digest: this build or machine "
-                       "does not keep the numerics contract");
+                       "' does not have the known digest: this build or "
+                       "machine does not keep the numerics contract");
 }
 
 // A mode belongs to a thread, and a thread keeps what a kernel has set.

@@ -72,10 +72,10 @@ Result<BlockPlanScene> OpenBlockPlan(const Case& c,
   const int64_t places =
       PlacesToAsk(data.problem, data.inputs, 0, asked.segments);
   if (places > kMaxPlanPlaces) {
-    return Status::Error(
-        "block_plan: the mask may turn at " + std::to_string(places) +
-        " places, which are too many to look at each; at most " +
-        std::to_string(kMaxPlanPlaces));
+    return Status::Error("block_plan: the mask may change at " +
+                         std::to_string(places) +
+                         " places, which are too many to check; at most " +
+                         std::to_string(kMaxPlanPlaces));
   }
   IntendedMask mask =
       IntendedMask::Of(data.problem, data.inputs, 0, asked.segments);

@@ -83,7 +83,7 @@ Result<std::string> FindProgram(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     if (runs(name)) return name;
     return Status::Error("cannot start '" + name +
-                         "': it is no file that may be executed");
+                         "': it is not an executable file");
   }
   const char* variable = std::getenv("PATH");
   std::string_view path = variable == nullptr ? "/usr/bin:/bin" : variable;

@@ -42,7 +42,7 @@ constexpr int64_t kRoomForGaps = int64_t{1} << 36;
 
 Status TooMuch(const std::string& message) {
   return Status::Error(message +
-                       "; give a smaller --candidate-memory (2 times it is "
+                       "; give a smaller --candidate-memory (twice as much is "
                        "mapped) or a higher limit (ulimit -v)");
 }
 

@@ -124,7 +124,7 @@ Result<Json> ParseLine(std::string_view line) {
   Json json = ParseJson(line);
   if (!json.is_object()) {
     return Status::Error("the host wrote " + Shown(line) +
-                         ", which is no message (docs/wire.md)");
+                         ", which is not a message (docs/wire.md)");
   }
   return json;
 }
@@ -188,7 +188,7 @@ Status CheckVersion(const std::string& wire) {
   if (major(wire) == major(ours)) return {};
   return Status::Error("the host speaks version '" + Printable(wire) +
                        "' of the wire, this judge " + ours +
-                       ": want the same number before the point");
+                       ": want the same major version");
 }
 
 bool PowerOfTwo(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }

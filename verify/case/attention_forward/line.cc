@@ -48,8 +48,8 @@ Status ParseOrder(Scanner& in, int64_t place, Case& c) {
       return {};
     }
     return in.ErrorAt(at, "order=" + std::string(chip.word) +
-                              ": its matrix unit takes f16 alone, and the "
-                              "orders are of bf16; want " +
+                              ": its matrix unit takes only f16, and these "
+                              "orders are for bf16; want " +
                               ListNames(kOrders));
   }
   return keys::ParseWord<kOrders, &Af::order>(in, place, c);

@@ -51,7 +51,7 @@ Status CheckShared(const AttentionForwardCase& c) {
                      term.kind == FillKind::kPoison;
     if (!own) continue;
     return Status::Error(what + "fill " + FormatFillTerm(term) +
-                         " brings keys of its own to every batch row");
+                         " gives every batch row its own keys");
   }
   return {};
 }

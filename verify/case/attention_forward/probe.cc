@@ -28,8 +28,8 @@ std::string WhyNotShape(ProbeKind kind, const AttentionForwardProblem& p) {
   }
   if (kind == ProbeKind::kThirdsNext &&
       (channels < 3 || p.q_len * p.group() > 1)) {
-    return "it stands for a second row, where a kv head has only one, and "
-           "wants 3 channels";
+    return "it replaces a second row where a kv head has only one, and needs 3 "
+           "channels";
   }
   if (kind == ProbeKind::kHoles && channels < 2) {
     return "one channel cannot tie with others";
@@ -127,7 +127,7 @@ std::string WhyNotProbe(ProbeKind kind,
   if (kind >= ProbeKind::kIntegrate) return "it is a probe of scans";
   if (problem.kv_len > int64_t{1} << 19) return "more than 2^19 keys";
   if (kind == ProbeKind::kReset && problem.kv_lane == Lane::kE4m3) {
-    return "its large values are no numbers of e4m3";
+    return "e4m3 cannot represent its large values";
   }
   const std::string shape = WhyNotShape(kind, problem);
   if (!shape.empty()) return shape;

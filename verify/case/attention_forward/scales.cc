@@ -21,9 +21,9 @@ Status CheckScaleRange(const char* key, const ScaleSpec& spec) {
   const FillTerm& values = spec.values;
   const bool one = values.kind == FillKind::kConst;
   if (!one && values.kind != FillKind::kUniform) {
-    return Status::Error(std::string(key) + ": " + FormatFillTerm(values) +
-                         " is no distribution of scales; want const:X or "
-                         "uniform:LO,HI");
+    return Status::Error(
+        std::string(key) + ": " + FormatFillTerm(values) +
+        " is not a distribution of scales; want const:X or uniform:LO,HI");
   }
   RETURN_IF_ERROR(ValidateFillTerm(values));
   for (const Number& end : {values.a, one ? values.a : values.b}) {

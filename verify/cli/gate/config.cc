@@ -132,7 +132,8 @@ Status ReadCases(const Entry& entry, Config* config) {
   RETURN_IF_ERROR(ReadStrings(entry, &config->cases));
   for (const std::string& file : config->cases) {
     if (file == "-") {
-      return Status::Error("cases: '-' is no file; stdin is for --cases");
+      return Status::Error(
+          "cases: '-' is not a file; only --cases reads stdin");
     }
   }
   return {};

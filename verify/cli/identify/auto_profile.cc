@@ -53,7 +53,7 @@ Status IdentifyFor(const SessionOptions& options,
   }
   if (candidates.size() != 1) {
     return Status::Error(
-        "--profile auto is of one candidate; want runs of their own");
+        "--profile auto takes one candidate; want a separate run for each");
   }
   ASSIGN_OR_RETURN(IdentifyRequest request, RequestFor(*group));
   request.stop = stop;

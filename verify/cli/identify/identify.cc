@@ -34,10 +34,10 @@ void AddIdentifyOptions(Verb* verb, IdentifyArguments* a) {
       .Required()
       .Type("SPEC");
   verb->Value("--op", &a->op,
-              "What it computes (default: what it says, else the first)")
+              "The op that it computes (default: what it says, else the first)")
       .OneOf(IdentifiableOps());
   verb->Value("--lane", &a->lane,
-              "Of its tensors (default: the first in which it answers)")
+              "Lane of its tensors (default: the first in which it answers)")
       .OneOf({kLaneRows[0].name, kLaneRows[1].name, kLaneRows[2].name});
   verb->Value("--out", &a->out, "The profile (default: to stdout)")
       .Type("FILE|-");

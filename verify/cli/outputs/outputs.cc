@@ -102,9 +102,10 @@ void BeginOutputs(const SessionOptions& options) {
   const std::string& path = options.junit;
   if (path.empty() || path == "-" || IsStream(path)) return;
   const Status status = Deliver(
-      path, JUnitOfNothing("unfinished",
-                           "the run did not come to its end: it was killed, or "
-                           "lockstep itself broke"));
+      path,
+      JUnitOfNothing(
+          "unfinished",
+          "the run did not end: it was killed, or lockstep itself broke"));
   // What cannot be written now is said at the end, like that of other files.
   if (!status.ok()) std::remove(WhereWritten(path).c_str());
 }

@@ -342,7 +342,7 @@ bool DrawProbe(const PictureRequest& from, const Trial& trial,
 void DrawError(const PictureRequest& from, CaseResult* failed) {
   const Finding* finding = FindingOfNumbers(*failed);
   if (finding == nullptr) {
-    failed->no_picture = "what was found is no error of numbers";
+    failed->no_picture = "the finding is not a numerical error";
     return;
   }
   const bool own = OnOwnInputs(*failed, *finding);
@@ -358,7 +358,7 @@ void DrawError(const PictureRequest& from, CaseResult* failed) {
   const OutputSet& produced = own ? from.produced : asked.outputs;
   const size_t t = OutputOf(trial, finding->check);
   if (t == trial.outputs().size()) {
-    failed->no_picture = "the finding is of no one output";
+    failed->no_picture = "the finding does not belong to one output";
     return;
   }
   auto picture = std::make_shared<ErrorPicture>();
@@ -378,7 +378,7 @@ void DrawError(const PictureRequest& from, CaseResult* failed) {
   }
   if (picture->outside == 0) {
     failed->no_picture =
-        "none of the rows that were held against the truth is wrong";
+        "none of the rows that were compared with the truth is wrong";
     return;
   }
   failed->picture = std::move(picture);

@@ -117,7 +117,7 @@ void JudgeStatistics(const StatisticsRequest& request, CaseResult* result) {
       {Tier::kStatisticsOnce, found.tensor,
        all + (again ? "; not so on a second draw (seed=" +
                           std::to_string(draw.seed()) + ")"
-                    : "; answers to a second draw are not to be had"),
+                    : "; a second draw cannot be answered"),
        "", std::nullopt});
 }
 

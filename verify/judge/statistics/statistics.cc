@@ -271,7 +271,7 @@ double LogBoundAgain(const Statistic& first, const ErrorSample& again) {
 std::string DescribeStatistic(const Statistic& s) {
   const std::string where = s.where.empty() ? "" : " of " + s.where;
   if (s.name == "rms") {
-    return Format("rms%s %.3g times what roundings carry, in %lld rows",
+    return Format("rms%s %.3g times what roundings explain, in %lld rows",
                   where.c_str(), s.value, static_cast<long long>(s.rows));
   }
   const bool place = s.where.starts_with(s.name);

@@ -52,7 +52,7 @@ std::string ErrorLevels::Words(int level) const {
   const auto step = [&](size_t n) { return Size(steps_[n]); };
   switch (level) {
     case 0:
-      return "not held against the truth";
+      return "not compared with the truth";
     case 1:
       return unit_ == ErrorUnit::kUlp     ? "the expected bits"
              : unit_ == ErrorUnit::kBound ? "inside, up to half the bound"

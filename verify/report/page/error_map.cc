@@ -315,7 +315,7 @@ std::string ErrorPictureHtml(const ErrorPicture& picture,
   std::string text = "<p>" + std::to_string(picture.outside) + " of " +
                      std::to_string(picture.judged) + " elements of " +
                      HtmlText(output.name) +
-                     " that were held against the truth are wrong";
+                     " that were compared with the truth are wrong";
   if (picture.parts > 1) {
     text += ", in " + std::to_string(picture.wrong_parts) + " of " +
             std::to_string(picture.parts) + " parts";

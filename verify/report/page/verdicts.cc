@@ -168,7 +168,7 @@ std::string PictureHtml(const CaseResult& result) {
   if (result.picture == nullptr) {
     const std::string why = !result.no_picture.empty() ? result.no_picture
                             : FindingOfNumbers(result) == nullptr
-                                ? "what was found is no error of numbers"
+                                ? "the finding is not a numerical error"
                                 : "only the first failures of a run are";
     return head + "<p>Not drawn: " + HtmlText(why) + ".</p>\n";
   }

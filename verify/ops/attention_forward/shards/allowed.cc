@@ -273,8 +273,7 @@ Result<std::unique_ptr<AllowedResults>> MergedAttention::Make(
                         std::move(gathered[n]));
     if (!(row.Apart() <= 1)) {
       return Status::Error(
-          "the truths of the shards do not add up to that of "
-          "row " +
+          "the truths of the shards do not add up to that of row " +
           std::to_string(made->rows_[n]));
     }
     for (size_t c = 0; c < channels; ++c) made->o_.push_back(row.Output(c));

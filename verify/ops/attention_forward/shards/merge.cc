@@ -141,8 +141,7 @@ std::string WhyNotMerged(const AttentionForwardTrial& whole,
            "merged";
   }
   if (claims->lse != LseLane::kF32) {
-    return "an lse that is rounded to bf16 is too coarse a weight to merge "
-           "answers by";
+    return "an lse that is rounded to bf16 is too inexact to merge answers by";
   }
   return "";
 }
