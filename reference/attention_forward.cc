@@ -18,9 +18,13 @@
 // without a visible key has o = 0, and the lse of its sink or -inf (N12). A row
 // with a score of NaN or +inf is NaN (N13).
 //
+// Tensors in fp8 have scales (N25), which are 1 otherwise: passes 1, 3 and 4
+// multiply by them. Pages and ragged batches change addresses, and an index
+// list is one more mask: the passes do not depend on them.
+//
 // Clauses: docs/numerics.md, constants: contract/numerics.h, the score of a
 // pair: attention_row.h, weights and the finish: attention_states.h, exp2, tanh
-// and log2: elementary.h, masks: mask.h.
+// and log2: elementary.h, masks: mask.h, scales: row_scales.h.
 #include "reference/attention_forward.h"
 
 #include <algorithm>
@@ -42,6 +46,7 @@
 #include "reference/elementary.h"
 #include "reference/mask.h"
 #include "reference/matrix_unit.h"
+#include "reference/row_scales.h"
 
 namespace lockstep::reference {
 namespace {
@@ -56,28 +61,7 @@ struct Query {
   AttentionRow at;
 
   int64_t kv_head() const { return at.head / problem.group(); }
-
-  // N25: the scale of the key alone, and that of its head; 1 if there is none.
-  // The same of the query.
-  float KeyScale(int64_t key) const {
-    return OwnScale(problem.k_scales, inputs.k_scale, key);
-  }
-  float ValueScale(int64_t key) const {
-    return OwnScale(problem.v_scales, inputs.v_scale, key);
-  }
-  float HeadScale(const KeyScales& of, const KeyScaleView& view) const {
-    return of.by_key() ? 1.0f : KeyScaleOf(of, view, at.batch, kv_head(), 0);
-  }
-  float OwnScale(const KeyScales& of, const KeyScaleView& view,
-                 int64_t key) const {
-    return of.by_key() ? KeyScaleOf(of, view, at.batch, kv_head(), key) : 1.0f;
-  }
-  // Of q: `own`, the scale of the query alone, or that of its head.
-  float QueryScale(bool own) const {
-    if (problem.q_scales.by_key() != own) return 1.0f;
-    return KeyScaleOf(problem.q_scales, inputs.q_scale, at.batch, at.head,
-                      at.query);
-  }
+  RowScales scales() const { return {problem, inputs, at}; }
 };
 
 // Some of a row's visible keys, one after another, and the base of their
@@ -140,7 +124,7 @@ void ComputeRow(const Query& query, std::span<float> o, float* lse) {
   FinishRow(
       query.problem.lane, row.sink, sums(WeightSize::kUsual),  // pass 4
       [&] { return sums(WeightSize::kSmall); }, o, lse,
-      query.HeadScale(query.problem.v_scales, query.inputs.v_scale));
+      query.scales().AllValues());
 }
 
 // N24: the state of the row from its keys, which are one part.
@@ -178,7 +162,7 @@ float DotInOrder(ProductOrder order, const std::vector<float>& a,
 Row Scores(const Query& query) {
   const auto& [problem, inputs, at] = query;
   const std::vector<float> q = LoadRow(inputs.q, at.batch, at.head, at.query);
-  const float scale = query.HeadScale(problem.k_scales, inputs.k_scale);
+  const RowScales scales = query.scales();
   Row row;
   std::vector<float> k;
   for (int64_t j = 0; j < problem.kv_len; ++j) {
@@ -186,10 +170,10 @@ Row Scores(const Query& query) {
     if (!IsVisible(problem, inputs, at.batch, at.head, at.query, j)) continue;
     LoadRow(inputs.k, at.batch, query.kv_head(), j, k);
     row.keys.push_back(j);
-    const float dot = DotInOrder(problem.order, q, k) * query.KeyScale(j);
-    const float own = dot * query.QueryScale(true);
+    const float dot =
+        DotInOrder(problem.order, q, k) * scales.Key(j) * scales.Query();
     row.terms.emplace_back(
-        ScoreOf(problem, own, scale, query.QueryScale(false)).u);
+        ScoreOf(problem, dot, scales.AllKeys(), scales.AllQueries()).u);
   }
   row.sink = SinkOf(problem, inputs.sink, at.head);
   return row;
@@ -216,8 +200,9 @@ void ForWeightedRows(const Query& query, const Row& row, const Part& part,
   std::vector<float> v;
   for (size_t t = part.begin; t < part.end; ++t) {
     const int64_t key = row.keys[t];
-    const float p = RoundWeight(
-        row.terms[t].Weight(part.base) * query.ValueScale(key), problem.p_lane);
+    const float p =
+        RoundWeight(row.terms[t].Weight(part.base) * query.scales().Value(key),
+                    problem.p_lane);
     LoadRow(inputs.v, at.batch, query.kv_head(), key, v);
     add(key, p, v);
   }

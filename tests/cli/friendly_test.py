@@ -120,7 +120,7 @@ class CasesTest(program.TestCase):
         self.assertIn(TABLES, done.err)
         done = run("plan", "--cases", cases, TABLES)
         self.assertEqual(done.code, 0, done.err)
-        self.assertIn("1 case is left aside", done.err)
+        self.assertIn("1 case is left out", done.err)
         self.assertEqual(done.out.count("case      "), 3)
         done = run("plan", "--cases", cases, "--json", "-")
         self.assertEqual([one["tiles"] for one in json.loads(done.out)], [64, 1])

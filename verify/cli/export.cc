@@ -220,7 +220,7 @@ void AddExport(Parser* program) {
   verb->Flag("--minimal", &a->minimal,
              "Only the cases' own inputs, one folder for each case");
   verb->Flag("--probes", &a->probes,
-             "With --minimal: also the exact probes, in probes/NAME");
+             "Also the exact probes, in probes/NAME; only with --minimal");
   verb->Flag("--with-expected", &a->expected,
              "Also the reference's answers, as expected.safetensors");
   verb->Value("--seed", &a->seed, "Seed of every case, instead of its own")

@@ -349,7 +349,7 @@ void AddSelftest(Parser* program) {
       .Type("N,...");
   verb->Flag("--full", &a->full, "Every row of the cover at every length");
   verb->Value("--only", &a->only,
-              "Only bugs (with --zoo: correct kernels) whose names begin so")
+              "Only bugs, or with --zoo correct kernels, whose names begin so")
       .Type("NAME,...");
   verb->Value("--with", &a->with,
               "Only cases of the zoo whose lines have one of these keys")
