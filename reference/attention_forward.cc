@@ -24,7 +24,7 @@
 //
 // Clauses: docs/numerics.md, constants: contract/numerics.h, the score of a
 // pair: attention_row.h, weights and the finish: attention_states.h, exp2, tanh
-// and log2: elementary.h, masks: mask.h, scales: row_scales.h.
+// and log2: elementary.h, masks: mask.h, scales: attention_scales.h.
 #include "reference/attention_forward.h"
 
 #include <algorithm>
@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "reference/attention_row.h"
+#include "reference/attention_scales.h"
 #include "reference/attention_states.h"
 #include "reference/block_product.h"
 #include "reference/contract/attention_forward.h"
@@ -46,7 +47,6 @@
 #include "reference/elementary.h"
 #include "reference/mask.h"
 #include "reference/matrix_unit.h"
-#include "reference/row_scales.h"
 
 namespace lockstep::reference {
 namespace {

@@ -106,7 +106,7 @@ class Gate(program.TestCase):
         self.assertUsage(run("gate"), "BASELINE and CANDIDATE")
         self.assertUsage(run("gate", KERNEL), "BASELINE and CANDIDATE")
         self.assertUsage(run("gate", KERNEL, KERNEL), "no cases")
-        self.assertUsage(run("gate", KERNEL, "x.json"), "no pair")
+        self.assertUsage(run("gate", KERNEL, "x.json"), "do not match")
         self.assertUsage(run("gate", KERNEL, "cmd:false", CASE), "--profile")
         bad = self.path("rules", "lockstep-gate 1\ndelete when win == 0: x\n")
         self.assertUsage(run("gate", KERNEL, KERNEL, CASE, "--rules", bad),

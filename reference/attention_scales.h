@@ -1,7 +1,7 @@
 // N25: the scales of one query row's tensors in fp8. Each is 1 where there is
 // none, so that a row without fp8 has the bits of a row without scales.
-#ifndef LOCKSTEP_REFERENCE_ROW_SCALES_H_
-#define LOCKSTEP_REFERENCE_ROW_SCALES_H_
+#ifndef LOCKSTEP_REFERENCE_ATTENTION_SCALES_H_
+#define LOCKSTEP_REFERENCE_ATTENTION_SCALES_H_
 
 #include <cstdint>
 
@@ -52,4 +52,4 @@ class RowScales {
 
 }  // namespace lockstep::reference
 
-#endif  // LOCKSTEP_REFERENCE_ROW_SCALES_H_
+#endif  // LOCKSTEP_REFERENCE_ATTENTION_SCALES_H_
